@@ -1,0 +1,184 @@
+//! What can go wrong, as values.
+
+use core::error::Error;
+use core::fmt;
+
+/// No slot was to be had: the value comes back.
+///
+/// Returned by [`BoundedSlab::insert`](crate::BoundedSlab::insert) when every
+/// slot is taken, and by [`Slab::try_insert`](crate::Slab::try_insert) when
+/// the slab cannot grow.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::{BoundedSlab, Full};
+///
+/// let slab = BoundedSlab::with_capacity(0);
+/// let full: Full<String> = slab.insert("kept".to_string()).unwrap_err();
+/// assert_eq!(full.into_inner(), "kept");
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Full<T>(
+    /// The value that found no slot.
+    pub T,
+);
+
+impl<T> Full<T> {
+    /// The value that found no slot.
+    ///
+    /// ```
+    /// assert_eq!(flatslab::Full(7).into_inner(), 7);
+    /// ```
+    #[inline]
+    pub fn into_inner(self) -> T {
+        self.0
+    }
+}
+
+/// Prints `Full(..)` for any `T`, so that `unwrap` works for all of them.
+impl<T> fmt::Debug for Full<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Full(..)")
+    }
+}
+
+impl<T> fmt::Display for Full<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no slot is free in the slab")
+    }
+}
+
+impl<T> Error for Full<T> {}
+
+/// No slot was to be had, and there is no value to give back yet.
+///
+/// A bounded slab returns it when every slot is taken, a growable one when it
+/// cannot grow; [`Error::source`] then says why.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::BoundedSlab;
+///
+/// let slab = BoundedSlab::<u64>::with_capacity(2);
+/// let (_a, _b) = (slab.vacant_slot().unwrap(), slab.vacant_slot().unwrap());
+/// let error = slab.vacant_slot().unwrap_err();
+/// assert_eq!(error.to_string(), "no slot is free: all 2 are taken");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CapacityError {
+    capacity: usize,
+    cause: Option<AllocError>,
+}
+
+impl CapacityError {
+    pub(crate) const fn full(capacity: usize) -> Self {
+        CapacityError {
+            capacity,
+            cause: None,
+        }
+    }
+
+    pub(crate) const fn cannot_grow(capacity: usize, cause: AllocError) -> Self {
+        CapacityError {
+            capacity,
+            cause: Some(cause),
+        }
+    }
+}
+
+impl fmt::Display for CapacityError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no slot is free: all {} are taken", self.capacity)?;
+        if self.cause.is_some() {
+            f.write_str(" and the slab cannot grow")?;
+        }
+        Ok(())
+    }
+}
+
+impl Error for CapacityError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.cause.as_ref().map(|cause| cause as _)
+    }
+}
+
+/// Memory for a slab was not to be had.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::{AllocError, BoundedSlab};
+///
+/// let error = BoundedSlab::<u64>::try_with_capacity(usize::MAX).unwrap_err();
+/// assert!(matches!(error, AllocError::TooManySlots { requested: usize::MAX, .. }));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AllocError {
+    /// More slots were asked for than a key can name.
+    TooManySlots {
+        /// The slots asked for.
+        requested: usize,
+        /// The most a slab can have.
+        limit: usize,
+    },
+    /// The slots asked for, times the bytes of one, pass `isize::MAX`.
+    TooManyBytes {
+        /// The slots asked for.
+        slots: usize,
+        /// The bytes one slot takes.
+        slot_bytes: usize,
+    },
+    /// The allocator refused.
+    OutOfMemory {
+        /// The bytes asked for in the request it refused.
+        bytes: usize,
+    },
+}
+
+impl fmt::Display for AllocError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            AllocError::TooManySlots { requested, limit } => write!(
+                f,
+                "a slab of {requested} slots was asked for, the limit is {limit}"
+            ),
+            AllocError::TooManyBytes { slots, slot_bytes } => write!(
+                f,
+                "{slots} slots of {slot_bytes} bytes each pass the limit of {} bytes",
+                isize::MAX
+            ),
+            AllocError::OutOfMemory { bytes } => {
+                write!(f, "the allocator refused {bytes} bytes")
+            }
+        }
+    }
+}
+
+impl Error for AllocError {}
+
+/// A value is borrowed, so the slab was left as it was.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::{Borrowed, BoundedSlab};
+///
+/// let slab = BoundedSlab::with_capacity(1);
+/// let slot = slab.insert(7).unwrap();
+/// let guard = slot.get();
+/// assert_eq!(slab.try_clear(), Err(Borrowed));
+/// assert_eq!(*guard, 7);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Borrowed;
+
+impl fmt::Display for Borrowed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value of the slab is borrowed")
+    }
+}
+
+impl Error for Borrowed {}

@@ -1,0 +1,28 @@
+//! What everything unsafe rests on.
+//!
+//! # Invariants of the whole crate
+//!
+//! * L1: a cell and its home stay allocated while the slab lives, and after
+//!   that while the cell is not free: a handle, a guard, a box or a running
+//!   destructor is on it.
+//! * L2: a closed home's `remaining` is the number of its cells that are not
+//!   free; whoever takes it to zero releases the block, and was the last.
+//! * L3: user code (closures, destructors) runs only in front of or behind a
+//!   whole step of the state machine, never within one, and the state is read
+//!   again after it.
+//!
+//! Each file adds its own: M in `memory.rs`, S in `stamp.rs`, V in `cell.rs`,
+//! F in `stack.rs`, H in `home.rs`, P in `place.rs`, G in `growable_home.rs`.
+//! `walk::check` walks those that can be walked, and tests call it after
+//! every step.
+
+pub(crate) mod bounded_home;
+pub(crate) mod cell;
+pub(crate) mod chunk;
+pub(crate) mod growable_home;
+pub(crate) mod home;
+pub(crate) mod memory;
+pub(crate) mod place;
+pub(crate) mod stack;
+pub(crate) mod stamp;
+pub(crate) mod walk;

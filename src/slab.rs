@@ -1,0 +1,618 @@
+//! `Slab`: grows by chunks, and never moves what it holds.
+
+use core::cell::Cell;
+use core::fmt;
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+
+use crate::error::{AllocError, Borrowed, CapacityError, Full};
+use crate::guard::{Ref, RefMut};
+use crate::key::Key;
+use crate::keyed::keyed_methods;
+use crate::raw::cell::CellPtr;
+use crate::raw::chunk::{Chunk, MAX_SLOTS};
+use crate::raw::growable_home::{self, Chunks, GrowableHome};
+use crate::raw::home::{self, Home};
+use crate::raw::memory;
+use crate::raw::place::Place;
+use crate::raw::walk::{self, Cells};
+use crate::slot::Slot;
+use crate::slot_box::SlotBox;
+use crate::untracked::SlabUntrackedAccessor;
+use crate::vacant_slot::VacantSlot;
+
+/// A slab that grows: by independent chunks, so that nothing is ever copied or
+/// moved, and an insertion that grows pays for one chunk.
+///
+/// Values are reached through owning [`Slot`]s or by [`Key`]; both at once
+/// where that is wanted, for borrows are tracked at run time. Slots are reused
+/// last in, first out, across chunks too; a fresh slab hands out ascending
+/// keys from 0. Every operation is O(1) and straight-line code, save growth and
+/// those that say otherwise.
+///
+/// A slot costs the size of a value, 8 bytes of stamp and 8 to 16 of free stack.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::Slab;
+///
+/// let slab: Slab<u64> = Slab::builder().chunk_capacity(8192).reserve(100_000).build();
+/// let slot = slab.insert(7);
+/// assert_eq!(*slot.get(), 7);
+/// assert_eq!(*slab.get(slot.key()).unwrap(), 7);
+/// ```
+pub struct Slab<T> {
+    home: Cell<NonNull<Home>>,
+    chunks: Cell<Chunks>,
+    /// Of the slots of a chunk, a power of two.
+    shift: u32,
+    /// Invariant in `T`, like the handles.
+    values: PhantomData<*mut T>,
+}
+
+/// How many fresh cells go onto the stack when it runs empty: enough that the
+/// call is rare, few enough that it is short.
+const REFILL: usize = 16;
+
+impl<T> Slab<T> {
+    /// The slots of a chunk unless a builder says otherwise: 4096, or fewer
+    /// where those would take more than 256 KiB.
+    const DEFAULT_SHIFT: u32 = {
+        let fitting = (256 << 10) / CellPtr::<T>::SIZE;
+        if fitting >= 4096 {
+            12
+        } else if fitting >= 1 {
+            fitting.ilog2()
+        } else {
+            0
+        }
+    };
+
+    /// An empty slab that allocates nothing before the first insertion.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::Slab::new();
+    /// assert_eq!(slab.capacity(), 0);
+    /// let slot = slab.insert(7);
+    /// assert!(slab.capacity() > 0);
+    /// # drop(slot);
+    /// ```
+    #[must_use]
+    pub const fn new() -> Self {
+        Self::with_shift(Self::DEFAULT_SHIFT)
+    }
+
+    const fn with_shift(shift: u32) -> Self {
+        Slab {
+            home: Cell::new(home::unallocated()),
+            chunks: Cell::new(Chunks::NONE),
+            shift,
+            values: PhantomData,
+        }
+    }
+
+    /// A slab with room for `capacity` values, all of it allocated and touched
+    /// now; O(capacity). It may get more: chunks are whole.
+    ///
+    /// # Panics
+    ///
+    /// If that is 2^30 slots or more, or its bytes pass `isize::MAX`. Where the
+    /// allocator refuses the program ends, as with `Vec`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::Slab::<u64>::with_capacity(100);
+    /// assert!(slab.capacity() >= 100);
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn with_capacity(capacity: usize) -> Self {
+        Self::builder().reserve(capacity).build()
+    }
+
+    /// Like [`with_capacity`](Self::with_capacity), but never panics or aborts.
+    ///
+    /// # Errors
+    ///
+    /// Where [`with_capacity`](Self::with_capacity) panics, or the allocator
+    /// refuses.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// assert!(flatslab::Slab::<u64>::try_with_capacity(usize::MAX).is_err());
+    /// ```
+    pub fn try_with_capacity(capacity: usize) -> Result<Self, AllocError> {
+        Self::builder().reserve(capacity).try_build()
+    }
+
+    /// A slab with other chunks than usual, or with memory beforehand.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::Slab::<u64>::builder().chunk_capacity(64).build();
+    /// let slot = slab.insert(7);
+    /// assert_eq!(slab.capacity(), 64);
+    /// # drop(slot);
+    /// ```
+    pub const fn builder() -> SlabBuilder<T> {
+        SlabBuilder {
+            chunk_capacity: 1 << Self::DEFAULT_SHIFT,
+            reserve: 0,
+            values: PhantomData,
+        }
+    }
+
+    /// Puts a value into a free slot; O(1), and where none is free the building
+    /// of a chunk.
+    ///
+    /// # Panics
+    ///
+    /// At the limit of keys, 2^30 slots. Where the allocator refuses the
+    /// program ends, as with `Vec`. [`try_insert`](Self::try_insert) gives the
+    /// value back.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::Slab::new();
+    /// let slot = slab.insert(7);
+    /// assert_eq!(slot.into_inner(), 7);
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn insert(&self, value: T) -> Slot<T> {
+        let place = match self.claim() {
+            Some(place) => place,
+            None => self.claim_by_growing(),
+        };
+        // SAFETY: alive through the slab, and just popped: the caller's alone,
+        // whose one handle this becomes.
+        unsafe {
+            place.fill(value);
+            Slot::new(place)
+        }
+    }
+
+    /// Puts a value into a free slot, like [`insert`](Self::insert); never
+    /// panics or aborts.
+    ///
+    /// # Errors
+    ///
+    /// Gives the value back when no slot is free and the slab cannot grow.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::Slab::new();
+    /// assert_eq!(*slab.try_insert(7).unwrap().get(), 7);
+    /// ```
+    #[inline]
+    pub fn try_insert(&self, value: T) -> Result<Slot<T>, Full<T>> {
+        let place = match self.claim() {
+            Some(place) => place,
+            None => match self.try_claim_by_growing() {
+                Ok(place) => place,
+                Err(_) => return Err(Full(value)),
+            },
+        };
+        // SAFETY: as in `insert`.
+        unsafe {
+            place.fill(value);
+            Ok(Slot::new(place))
+        }
+    }
+
+    /// Builds a value in the knowledge of its key and address; O(1) beside `f`,
+    /// and where no slot is free the building of a chunk.
+    ///
+    /// The slot is reserved while `f` runs, which may use the slab. It is given
+    /// back if `f` panics.
+    ///
+    /// # Panics
+    ///
+    /// As [`insert`](Self::insert), before `f` is called.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::Slab::new();
+    /// let slot = slab.insert_with(|vacant| vacant.key());
+    /// assert_eq!(*slot.get(), slot.key());
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn insert_with<F>(&self, f: F) -> Slot<T>
+    where
+        F: FnOnce(&VacantSlot<T>) -> T,
+    {
+        let vacant = self.vacant_slot();
+        let value = f(&vacant);
+        vacant.insert(value)
+    }
+
+    /// Builds a value in the knowledge of its key and address, like
+    /// [`insert_with`](Self::insert_with); panics and aborts only if `f` does.
+    ///
+    /// # Errors
+    ///
+    /// When no slot is free and the slab cannot grow; `f` is not called then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::Slab::new();
+    /// let slot = slab.try_insert_with(|vacant| vacant.key()).unwrap();
+    /// assert_eq!(*slot.get(), slot.key());
+    /// ```
+    #[inline]
+    pub fn try_insert_with<F>(&self, f: F) -> Result<Slot<T>, CapacityError>
+    where
+        F: FnOnce(&VacantSlot<T>) -> T,
+    {
+        let vacant = self.try_vacant_slot()?;
+        let value = f(&vacant);
+        Ok(vacant.insert(value))
+    }
+
+    /// Reserves a slot, to be filled later; O(1), and where none is free the
+    /// building of a chunk.
+    ///
+    /// # Panics
+    ///
+    /// As [`insert`](Self::insert).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::Slab::new();
+    /// let vacant = slab.vacant_slot();
+    /// assert_eq!(*vacant.insert(7).get(), 7);
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn vacant_slot(&self) -> VacantSlot<T> {
+        let place = match self.claim() {
+            Some(place) => place,
+            None => self.claim_by_growing(),
+        };
+        // SAFETY: alive through the slab, and just popped: the caller's alone,
+        // whose one handle this becomes.
+        unsafe {
+            place.hold();
+            VacantSlot::new(place)
+        }
+    }
+
+    /// Reserves a slot, like [`vacant_slot`](Self::vacant_slot); never panics
+    /// or aborts.
+    ///
+    /// # Errors
+    ///
+    /// When no slot is free and the slab cannot grow.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::Slab::new();
+    /// assert_eq!(*slab.try_vacant_slot().unwrap().insert(7).get(), 7);
+    /// ```
+    #[inline]
+    pub fn try_vacant_slot(&self) -> Result<VacantSlot<T>, CapacityError> {
+        let place = match self.claim() {
+            Some(place) => place,
+            None => match self.try_claim_by_growing() {
+                Ok(place) => place,
+                Err(cause) => return Err(CapacityError::cannot_grow(self.capacity(), cause)),
+            },
+        };
+        // SAFETY: as in `vacant_slot`.
+        unsafe {
+            place.hold();
+            Ok(VacantSlot::new(place))
+        }
+    }
+
+    /// How many slots the living chunks have; O(1).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// assert_eq!(flatslab::Slab::<u64>::new().capacity(), 0);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        // SAFETY: alive through the slab.
+        unsafe { self.home().as_ref().slots() }
+    }
+
+    /// How many chunks there are; O(1).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::Slab::<u64>::builder().chunk_capacity(8).reserve(20).build();
+    /// assert_eq!(slab.chunks(), 3);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn chunks(&self) -> usize {
+        self.capacity() >> self.shift
+    }
+
+    /// Whether the next insertion has to grow; O(1).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::Slab::<u64>::builder().chunk_capacity(1).build();
+    /// assert!(slab.is_full());
+    /// drop(slab.insert(7));
+    /// assert!(!slab.is_full());
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        // SAFETY: alive through the slab.
+        unsafe { self.home().as_ref().free() == 0 }
+    }
+
+    /// A free cell, off the stack.
+    #[inline(always)]
+    fn claim(&self) -> Option<Place<T>> {
+        // The home is read once, before the value is written, which the
+        // compiler could not tell from an overwriting of `self.home`.
+        let home = self.home.get();
+        // SAFETY: allocated, through the slab; or the unallocated one, which
+        // is always empty.
+        let cell = unsafe { home::pop(home)? };
+        Some(Place::new(CellPtr::new(cell), home))
+    }
+
+    /// A free cell when the stack is empty.
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn claim_by_growing(&self) -> Place<T> {
+        match self.try_claim_by_growing() {
+            Ok(place) => place,
+            Err(error) => memory::fail(error),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn try_claim_by_growing(&self) -> Result<Place<T>, AllocError> {
+        loop {
+            // The growing home is looked up anew each time: an allocator that
+            // uses this slab may have made it grow meanwhile.
+            let home = self.growable_home()?;
+            // SAFETY: allocated, through the slab.
+            let body = unsafe { home.as_ref() };
+            body.refill::<T>(self.shift, REFILL);
+            if let Some(place) = self.claim() {
+                return Ok(place);
+            }
+            self.grow(home, 0)?;
+        }
+    }
+
+    /// The home, made if there is none yet.
+    fn growable_home(&self) -> Result<NonNull<GrowableHome>, AllocError> {
+        if self.home.get() == home::unallocated() {
+            let made = growable_home::try_new::<T>(self.shift)?;
+            if self.home.get() == home::unallocated() {
+                self.home.set(made.cast());
+            } else {
+                // SAFETY: made above, seen by nobody, and no cell to remain.
+                unsafe { home::close(made.cast(), 0) };
+            }
+        }
+        Ok(self.home.get().cast())
+    }
+
+    /// Adds a chunk, with room on the stack for `room` cells at least.
+    fn grow(&self, home: NonNull<GrowableHome>, room: usize) -> Result<(), AllocError> {
+        // SAFETY: allocated, through the slab.
+        let body = unsafe { home.as_ref() };
+        body.grow::<T>(self.shift, room)?;
+        self.chunks.set(body.chunks());
+        Ok(())
+    }
+
+    /// The cell of a key that has one.
+    ///
+    /// # Safety
+    ///
+    /// The key is below the bound.
+    #[inline(always)]
+    pub(crate) unsafe fn cell_unchecked(&self, key: Key) -> CellPtr<T> {
+        // SAFETY: below the bound; the chunks are those of the home now.
+        unsafe { self.chunks.get().cell(self.shift, key) }
+    }
+}
+
+impl<T> Default for Slab<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> Cells<T> for Slab<T> {
+    #[inline(always)]
+    fn home(&self) -> NonNull<Home> {
+        self.home.get()
+    }
+
+    #[inline(always)]
+    fn bound(&self) -> usize {
+        self.chunks.get().bound
+    }
+
+    #[inline(always)]
+    fn cell(&self, key: Key) -> Option<CellPtr<T>> {
+        if key.index() < self.bound() {
+            // SAFETY: below the bound.
+            Some(unsafe { self.cell_unchecked(key) })
+        } else {
+            None
+        }
+    }
+}
+
+keyed_methods!(
+    Slab,
+    SlabUntrackedAccessor,
+    "flatslab::Slab::new()",
+    "slab.insert(7)"
+);
+
+/// Says how a [`Slab`] is to be made. The order of the calls does not matter.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::Slab;
+///
+/// let slab: Slab<u64> = Slab::builder().chunk_capacity(100).reserve(1000).build();
+/// assert_eq!(slab.capacity(), 1024); // chunks of 128 slots, 8 of them
+/// ```
+#[must_use = "a builder builds when asked to"]
+pub struct SlabBuilder<T> {
+    chunk_capacity: usize,
+    reserve: usize,
+    values: PhantomData<fn() -> T>,
+}
+
+impl<T> SlabBuilder<T> {
+    /// Slots of a chunk; 0 and what is not a power of two are rounded up. The
+    /// default is 4096, or fewer where those would take more than 256 KiB.
+    ///
+    /// A small chunk makes growth short, a large one makes it rare.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use flatslab::Slab;
+    /// let slab = Slab::<u64>::builder().chunk_capacity(100).reserve(1).build();
+    /// assert_eq!(slab.capacity(), 128);
+    /// ```
+    pub const fn chunk_capacity(mut self, slots: usize) -> Self {
+        self.chunk_capacity = slots;
+        self
+    }
+
+    /// Makes room for this many values beforehand, allocated and touched.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use flatslab::Slab;
+    /// let slab = Slab::<u64>::builder().reserve(10_000).build();
+    /// assert!(slab.capacity() >= 10_000);
+    /// ```
+    pub const fn reserve(mut self, slots: usize) -> Self {
+        self.reserve = slots;
+        self
+    }
+
+    /// Makes the slab; allocates only what was reserved, O(reserve).
+    ///
+    /// # Panics
+    ///
+    /// If a chunk or the reserve comes to 2^30 slots or more, or its bytes pass
+    /// `isize::MAX`. Where the allocator refuses the program ends, as with
+    /// `Vec`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::Slab::<u64>::builder().build();
+    /// assert!(slab.is_empty());
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn build(self) -> Slab<T> {
+        match self.try_build() {
+            Ok(slab) => slab,
+            Err(error) => memory::fail(error),
+        }
+    }
+
+    /// Makes the slab, like [`build`](Self::build); never panics or aborts.
+    ///
+    /// # Errors
+    ///
+    /// Where [`build`](Self::build) panics, or the allocator refuses; nothing
+    /// is leaked then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use flatslab::Slab;
+    /// assert!(Slab::<u64>::builder().chunk_capacity(1 << 30).try_build().is_err());
+    /// ```
+    pub fn try_build(self) -> Result<Slab<T>, AllocError> {
+        let shift = self.shift()?;
+        let slab = Slab::with_shift(shift);
+        let chunks = self.reserve.div_ceil(1 << shift);
+        if chunks > 0 {
+            let room = chunks
+                .checked_mul(1 << shift)
+                .filter(|&room| room <= MAX_SLOTS)
+                .ok_or(AllocError::TooManySlots {
+                    requested: self.reserve,
+                    limit: MAX_SLOTS,
+                })?;
+            slab.build_chunks(room)?;
+        }
+        Ok(slab)
+    }
+
+    /// Of the slots of a chunk, within the limits.
+    fn shift(&self) -> Result<u32, AllocError> {
+        let slots = self
+            .chunk_capacity
+            .checked_next_power_of_two()
+            .unwrap_or(usize::MAX);
+        Chunk::<T>::layout(slots)?;
+        Ok(slots.ilog2())
+    }
+}
+
+impl<T> Clone for SlabBuilder<T> {
+    fn clone(&self) -> Self {
+        SlabBuilder { ..*self }
+    }
+}
+
+impl<T> fmt::Debug for SlabBuilder<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SlabBuilder")
+            .field("chunk_capacity", &self.chunk_capacity)
+            .field("reserve", &self.reserve)
+            .finish()
+    }
+}
+
+impl<T> Slab<T> {
+    /// Grows a new slab to `slots`, whole chunks, with nothing left to do for
+    /// the insertions that fill them.
+    fn build_chunks(&self, slots: usize) -> Result<(), AllocError> {
+        let home = self.growable_home()?;
+        while self.capacity() < slots {
+            self.grow(home, slots)?;
+        }
+        // SAFETY: allocated, through the slab.
+        let body = unsafe { home.as_ref() };
+        body.touch_stack();
+        body.refill::<T>(self.shift, slots);
+        Ok(())
+    }
+}

@@ -1,0 +1,293 @@
+//! Handles that are forgotten, that outlive what they belong to, that are
+//! dropped in every order; keys that are forged, foreign or stale.
+
+mod common;
+
+use std::mem::forget;
+
+use common::{AnySlab, Counted, Drops, Kind, panics};
+use flatslab::{BoundedSlab, Key, Slab, Slot};
+
+fn handles_guards_and_slab_go_in_every_order<K: Kind>() {
+    // 0: slab, 1: slot read by a guard, 2: box, 3: reservation, 4: stale slot.
+    for order in permutations(5) {
+        let drops = Drops::new();
+        let mut slab = Some(K::Slab::<Counted>::with_room(4));
+        let make = |number| drops.value(number);
+        let shared = slab.as_ref().unwrap();
+        let slot = shared.insert(make(1)).unwrap();
+        let mut boxed = Some(shared.insert(make(2)).unwrap().into_box());
+        let mut vacant = Some(shared.vacant_slot().unwrap());
+        let stale = shared.insert(make(3)).unwrap();
+        drop(shared.remove_by_key(stale.key()));
+        let mut stale = Some(stale);
+        {
+            let mut guard = Some(slot.get());
+            for step in order {
+                match step {
+                    0 => drop(slab.take()),
+                    1 => {
+                        let guard = guard.take().unwrap();
+                        assert_eq!(guard.number, 1);
+                    }
+                    2 => {
+                        assert_eq!(boxed.as_ref().unwrap().number, 2);
+                        drop(boxed.take());
+                    }
+                    3 => drop(vacant.take().unwrap().insert(make(4))),
+                    _ => drop(stale.take()),
+                }
+                if let Some(slab) = &slab {
+                    slab.check();
+                }
+            }
+        }
+        drop(slot);
+        assert_eq!(drops.count(), 4);
+    }
+}
+
+fn permutations(n: usize) -> Vec<Vec<usize>> {
+    if n == 0 {
+        return vec![vec![]];
+    }
+    let mut all = Vec::new();
+    for shorter in permutations(n - 1) {
+        for at in 0..n {
+            let mut order = shorter.clone();
+            order.insert(at, n - 1);
+            all.push(order);
+        }
+    }
+    all
+}
+
+fn a_stale_slot_never_reaches_the_next_value<K: Kind>() {
+    let slab = K::Slab::<u64>::with_room(2);
+    let stale = slab.insert(1).unwrap();
+    let key = stale.key();
+    assert_eq!(slab.remove_by_key(key), 1);
+    let next: Vec<_> = (0..1).map(|n| slab.insert(n).unwrap()).collect();
+    assert!(next.iter().all(|slot| slot.key() != key), "quarantined");
+    assert!(stale.try_get().is_none() && !slab.contains_key(key));
+    assert_eq!(slab.len(), 1);
+    drop(stale);
+    assert_eq!(slab.insert(3).unwrap().key(), key, "and then reused");
+}
+
+fn a_cleared_slab_may_be_full_of_stale_slots<K: Kind>() {
+    let slab = K::Slab::<u64>::with_room(2);
+    let slots = [slab.insert(1).unwrap(), slab.insert(2).unwrap()];
+    slab.clear();
+    assert!(slab.is_empty() && slab.is_full());
+    assert_eq!(slab.capacity(), 2);
+    drop(slots);
+    assert!(!slab.is_full());
+    slab.check();
+}
+
+fn a_foreign_slot_is_taken_out_of_its_own_slab<K: Kind>() {
+    let (mine, other) = (K::Slab::<u64>::with_room(2), K::Slab::<u64>::with_room(2));
+    let slot = other.insert(7).unwrap();
+    assert_eq!(mine.into_inner(slot), 7);
+    assert!(mine.is_empty() && other.is_empty());
+    mine.check();
+    other.check();
+}
+
+fn any_key_is_answered<K: Kind>() {
+    let slab = K::Slab::<u64>::with_room(2);
+    let owned = slab.insert(7).unwrap();
+    let raws = (0..64)
+        .chain((0..32).map(|bit| 1 << bit))
+        .chain((0..32).map(|bit| !(1 << bit)))
+        .chain([u32::MAX, u32::MAX - 1, (1 << 30) - 1, 1 << 30]);
+    for key in raws.map(Key::from_raw) {
+        let is_there = key == owned.key();
+        assert_eq!(slab.get(key).is_some(), is_there);
+        assert_eq!(slab.get_mut(key).is_some(), is_there);
+        assert_eq!(slab.contains_key(key), is_there);
+        assert!(slab.slot(key).is_none());
+        if !is_there {
+            assert!(slab.try_remove_by_key(key).is_none());
+            assert!(panics(|| slab.remove_by_key(key)));
+        }
+    }
+    slab.check();
+}
+
+fn a_key_removed_twice_frees_one_slot<K: Kind>() {
+    let slab = K::Slab::<u64>::with_room(2);
+    let key = slab.insert(7).unwrap().leak();
+    assert_eq!(slab.try_remove_by_key(key), Some(7));
+    assert_eq!(slab.try_remove_by_key(key), None);
+    slab.check();
+    let (a, b) = (slab.insert(1).unwrap(), slab.insert(2).unwrap());
+    assert_ne!(a.key(), b.key());
+}
+
+fn slots_are_reused_last_in_first_out<K: Kind>() {
+    let slab = K::Slab::<u64>::with_room(6);
+    let slots: Vec<_> = (0..6).map(|n| slab.insert(n).unwrap()).collect();
+    let keys: Vec<_> = slots.iter().map(Slot::key).collect();
+    assert!(keys.iter().enumerate().all(|(at, key)| key.index() == at));
+    // Across chunks: the growable slab has three of them.
+    let order = [4, 0, 5, 2];
+    let mut slots: Vec<_> = slots.into_iter().map(Some).collect();
+    for at in order {
+        drop(slots[at].take());
+    }
+    for at in order.into_iter().rev() {
+        slots[at] = Some(slab.insert(9).unwrap());
+        assert_eq!(slots[at].as_ref().unwrap().key(), keys[at]);
+    }
+}
+
+over_both_slabs!(
+    handles_guards_and_slab_go_in_every_order,
+    a_stale_slot_never_reaches_the_next_value,
+    a_cleared_slab_may_be_full_of_stale_slots,
+    a_foreign_slot_is_taken_out_of_its_own_slab,
+    any_key_is_answered,
+    a_key_removed_twice_frees_one_slot,
+    slots_are_reused_last_in_first_out,
+);
+
+macro_rules! untracked_access_still_sees_vacancy {
+    ($($name:ident: $slab:expr, $key:ident => $insert:expr;)*) => {$(
+        #[test]
+        fn $name() {
+            let slab = $slab;
+            let $key = slab.insert(7);
+            let key = $insert.leak();
+            {
+                // SAFETY: no other reference is alive, and nothing is removed.
+                let mut values = unsafe { slab.untracked() };
+                values[key] += 1;
+                *values.get_mut(key).unwrap() += 1;
+                // SAFETY: there is a value at `key`.
+                unsafe { *values.get_unchecked_mut(key) += 1 };
+                // SAFETY: there is a value at `key`.
+                assert_eq!(unsafe { *values.get_unchecked(key) }, 10);
+                assert_eq!((values[key], values.get(Key::NONE)), (10, None));
+                assert!(panics(|| values[Key::from_raw(1)]));
+                assert!(panics(move || values[Key::from_raw(1 << 20)] = 1));
+            }
+            assert_eq!(slab.remove_by_key(key), 10);
+            // SAFETY: no other reference is alive, and nothing is removed.
+            let values = unsafe { slab.untracked() };
+            assert!(panics(|| values[key]), "there is no value any more");
+        }
+    )*};
+}
+
+untracked_access_still_sees_vacancy! {
+    untracked_access_to_a_bounded_slab: BoundedSlab::with_capacity(2), slot => slot.unwrap();
+    untracked_access_to_a_growable_slab: Slab::builder().chunk_capacity(2).build(), slot => slot;
+}
+
+// What is forgotten leaks, by design: not under Miri's leak check.
+
+/// Each handle and guard forgotten, the slab used on and dropped.
+#[test]
+#[cfg_attr(miri, ignore = "leaks on purpose")]
+fn forgotten_handles_and_guards_leak_and_nothing_else() {
+    fn forget_all<S: AnySlab<Counted>>(slab: S) {
+        let drops = Drops::new();
+        let make = |number| drops.value(number);
+        let slot = slab.insert(make(1)).unwrap();
+        forget(slot.get());
+        assert!(slot.try_get_mut().is_none() && *slot.get().number.to_string() == *"1");
+        drop(slot);
+        assert_eq!(drops.count(), 0, "doomed for ever");
+        let slot = slab.insert(make(2)).unwrap();
+        forget(slab.get_mut(slot.key()).unwrap());
+        assert!(panics(|| slot.into_inner()));
+        let key = slab.insert(make(3)).unwrap().leak();
+        forget(slab.get_mut(key));
+        assert!(slab.try_remove_by_key(key).is_none() && slab.contains_key(key));
+        forget(slab.insert(make(4)).unwrap());
+        forget(slab.insert(make(5)).unwrap().into_box());
+        forget(slab.vacant_slot().unwrap());
+        let stale = slab.insert(make(6)).unwrap();
+        drop(slab.remove_by_key(stale.key()));
+        forget(stale);
+        slab.check();
+        assert_eq!((slab.len(), drops.count()), (6, 1));
+        assert!(slab.try_clear().is_err());
+        let alive = slab.insert(make(7)).unwrap();
+        drop(slab);
+        // The forgotten slot's value and the living slot's: nobody borrows them.
+        assert_eq!(drops.count(), 3);
+        assert!(!alive.is_valid());
+    }
+    forget_all(BoundedSlab::with_capacity(8));
+    forget_all(Slab::builder().chunk_capacity(2).build());
+}
+
+/// A slab that is forgotten keeps its values; their handles go on.
+#[test]
+#[cfg_attr(miri, ignore = "leaks on purpose")]
+fn handles_of_a_forgotten_slab_go_on() {
+    let slab = BoundedSlab::with_capacity(2);
+    let slot = slab.insert(7).unwrap();
+    forget(slab);
+    assert!(slot.is_valid());
+    assert_eq!(slot.into_inner(), 7);
+}
+
+/// 2^27 - 1 readers, and not one more.
+#[test]
+#[cfg_attr(any(miri, debug_assertions), ignore = "takes a release build")]
+fn readers_saturate_to_a_refusal() {
+    let slab = BoundedSlab::with_capacity(1);
+    let slot = slab.insert(7).unwrap();
+    for _ in 0..(1 << 27) - 1 {
+        forget(slot.try_get().unwrap());
+    }
+    assert!(slot.try_get().is_none() && slab.get(slot.key()).is_none());
+    assert!(panics(|| slot.get()));
+    assert!(slot.is_valid() && slab.contains_key(slot.key()));
+}
+
+/// A doomed slot during slab drop: only a forgotten guard leaves the slot free
+/// to go while its value is doomed.
+#[test]
+#[cfg_attr(miri, ignore = "leaks on purpose")]
+fn a_slot_of_a_doomed_value_may_go_during_slab_drop() {
+    use common::Hooked;
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    let ways: [fn(Slot<Hooked>); 4] = [
+        drop,
+        |slot| {
+            slot.leak();
+        },
+        |slot| assert!(panics(|| slot.into_inner())),
+        |slot| assert!(slot.try_into_inner().is_err()),
+    ];
+    for way in ways {
+        for exclusive in [false, true] {
+            let slab = BoundedSlab::with_capacity(2);
+            let slot = slab.insert(Hooked::plain()).unwrap();
+            if exclusive {
+                forget(slot.get_mut());
+            } else {
+                forget(slot.get());
+            }
+            let shelf = Rc::new(RefCell::new(Some(slot)));
+            let (inner, ran) = (shelf.clone(), Rc::new(RefCell::new(false)));
+            let done = ran.clone();
+            let hooked = Hooked::new(move || {
+                let slot = inner.take().unwrap();
+                assert_eq!(slot.state_bits() >> 28 & 1, 1, "doomed");
+                way(slot);
+                *done.borrow_mut() = true;
+            });
+            slab.insert(hooked).unwrap().leak();
+            drop(slab);
+            assert!(*ran.borrow());
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! Sizes and alignments of values, capacities, and where memory comes from.
+
+mod common;
+
+use common::{AnySlab, Kind, panics};
+use flatslab::{AllocError, BoundedSlab, Key, Slab, Slot, SlotBox};
+
+trait Value: 'static {
+    fn make(seed: u8) -> Self;
+    fn is(&self, seed: u8) -> bool;
+}
+
+impl Value for () {
+    fn make(_: u8) -> Self {}
+    fn is(&self, _: u8) -> bool {
+        true
+    }
+}
+
+impl<const BYTES: usize> Value for [u8; BYTES] {
+    fn make(seed: u8) -> Self {
+        [seed; BYTES]
+    }
+    fn is(&self, seed: u8) -> bool {
+        self.iter().all(|&byte| byte == seed)
+    }
+}
+
+impl Value for u128 {
+    fn make(seed: u8) -> Self {
+        u128::from_ne_bytes([seed; 16])
+    }
+    fn is(&self, seed: u8) -> bool {
+        *self == Self::make(seed)
+    }
+}
+
+macro_rules! aligned {
+    ($($name:ident: $align:literal, $bytes:literal;)*) => {$(
+        #[repr(align($align))]
+        struct $name([u8; $bytes]);
+
+        impl Value for $name {
+            fn make(seed: u8) -> Self {
+                $name([seed; $bytes])
+            }
+            fn is(&self, seed: u8) -> bool {
+                std::ptr::from_ref(self).addr() % $align == 0 && self.0.is(seed)
+            }
+        }
+    )*};
+}
+
+aligned! {
+    Two: 2, 2;
+    Half: 16, 1;
+    Line: 64, 64;
+    EmptyLine: 64, 0;
+    Page: 4096, 5000;
+}
+
+fn values_of_any_size_and_alignment_are_whole<K: Kind>() {
+    fn whole<K: Kind, T: Value>() {
+        let slab = K::Slab::<T>::with_room(5);
+        let slots: Vec<Slot<T>> = (0..5).map(|n| slab.insert(T::make(n)).unwrap()).collect();
+        slab.check();
+        for (n, slot) in (0..).zip(&slots) {
+            assert!(slot.get().is(n) && slab.get(slot.key()).unwrap().is(n));
+            assert_eq!(slot.as_ptr().addr() % align_of::<T>(), 0);
+            assert!(slot.replace(T::make(n + 100)).is(n));
+        }
+        assert!(slots[0].get().is(100) && slots[4].get().is(104));
+        let mut addresses: Vec<_> = slots.iter().map(|slot| slot.as_ptr().addr()).collect();
+        addresses.sort_unstable();
+        assert!(
+            addresses
+                .windows(2)
+                .all(|pair| pair[1] - pair[0] >= size_of::<T>().max(4))
+        );
+        for (n, slot) in (100..).zip(slots) {
+            let (value, vacant) = slot.take();
+            assert!(value.is(n));
+            let boxed = vacant.insert(value).into_box();
+            assert!(boxed.is(n));
+            let pointer = SlotBox::into_raw(boxed);
+            // SAFETY: straight from `into_raw` of this slab's box.
+            let boxed = unsafe { slab.box_from_raw(pointer) };
+            assert!(SlotBox::into_inner(boxed).is(n));
+        }
+        slab.check();
+        assert!(slab.is_empty());
+    }
+    whole::<K, ()>();
+    whole::<K, [u8; 1]>();
+    whole::<K, [u8; 3]>();
+    whole::<K, [u8; 7]>();
+    whole::<K, [u8; 9]>();
+    whole::<K, [u8; 16]>();
+    whole::<K, [u8; 17]>();
+    whole::<K, [u8; 65]>();
+    whole::<K, u128>();
+    whole::<K, Two>();
+    whole::<K, Half>();
+    whole::<K, Line>();
+    whole::<K, EmptyLine>();
+    whole::<K, Page>();
+    whole::<K, [u8; 65536]>();
+}
+
+over_both_slabs!(values_of_any_size_and_alignment_are_whole);
+
+#[test]
+fn a_bounded_slab_of_no_slots_is_always_full() {
+    let slab = BoundedSlab::with_capacity(0);
+    assert!(slab.is_full() && slab.is_empty() && slab.capacity() == 0);
+    assert_eq!(slab.insert(7).unwrap_err().into_inner(), 7);
+    assert!(slab.vacant_slot().is_err());
+    assert!(
+        slab.insert_with(|_| unreachable!("there is no slot"))
+            .is_err()
+    );
+    assert!(slab.get(Key::from_raw(0)).is_none() && !slab.contains_key(Key::NONE));
+    slab.clear();
+    slab.check();
+}
+
+#[test]
+fn bounded_capacities_past_the_limit_are_errors_that_name_it() {
+    for capacity in [1 << 30, usize::MAX, isize::MAX as usize] {
+        let error = BoundedSlab::<u64>::try_with_capacity(capacity).unwrap_err();
+        assert_eq!(
+            error,
+            AllocError::TooManySlots {
+                requested: capacity,
+                limit: (1 << 30) - 1
+            }
+        );
+        let text = error.to_string();
+        assert!(
+            text.contains(&capacity.to_string()) && text.contains("1073741823"),
+            "{text}"
+        );
+        assert!(BoundedSlab::<u64>::try_leak(capacity).is_err());
+        assert!(panics(|| BoundedSlab::<u64>::with_capacity(capacity)));
+        assert!(Slab::<u64>::try_with_capacity(capacity).is_err());
+        assert!(panics(|| Slab::<u64>::with_capacity(capacity)));
+        let builder = Slab::<u64>::builder().chunk_capacity(capacity);
+        assert!(builder.clone().try_build().is_err());
+        assert!(panics(|| builder.build()));
+    }
+}
+
+#[test]
+#[cfg(target_pointer_width = "64")]
+fn bytes_past_the_limit_are_an_error_that_names_them() {
+    type Huge = [u8; 1 << 40];
+    let error = BoundedSlab::<Huge>::try_with_capacity(1 << 29).unwrap_err();
+    assert!(matches!(error, AllocError::TooManyBytes { slots, .. } if slots == 1 << 29));
+    assert!(error.to_string().contains(&(1u64 << 29).to_string()));
+}
+
+#[test]
+fn chunk_capacities_are_rounded_up_to_a_power_of_two() {
+    for (asked, got) in [(0, 1), (1, 1), (2, 2), (3, 4), (100, 128)] {
+        let slab = Slab::<u64>::builder().chunk_capacity(asked).build();
+        assert_eq!(
+            (slab.capacity(), slab.chunks()),
+            (0, 0),
+            "nothing before it is needed"
+        );
+        drop(slab.insert(7));
+        assert_eq!((slab.capacity(), slab.chunks()), (got, 1));
+    }
+}
+
+#[test]
+fn the_builders_order_of_calls_does_not_matter() {
+    let one = Slab::<u64>::builder().chunk_capacity(8).reserve(20).build();
+    let two = Slab::<u64>::builder().reserve(20).chunk_capacity(8).build();
+    for slab in [one, two] {
+        slab.check();
+        assert_eq!((slab.capacity(), slab.chunks(), slab.len()), (24, 3, 0));
+        let slots: Vec<_> = (0..24).map(|n| slab.insert(n)).collect();
+        assert!(
+            slots
+                .iter()
+                .enumerate()
+                .all(|(at, slot)| slot.key().index() == at)
+        );
+        assert!(slab.is_full() && slab.chunks() == 3);
+        drop(slab.insert(24));
+        assert_eq!(slab.chunks(), 4);
+        slab.check();
+    }
+}
+
+#[test]
+fn nothing_moves_when_a_slab_grows() {
+    let slab = Slab::builder().chunk_capacity(4).build();
+    let slots: Vec<Slot<usize>> = (0..100).map(|n| slab.insert(n)).collect();
+    let addresses: Vec<_> = slots.iter().map(Slot::as_ptr).collect();
+    let more: Vec<_> = (100..500).map(|n| slab.insert(n)).collect();
+    slab.check();
+    for (at, (slot, address)) in slots.iter().zip(addresses).enumerate() {
+        assert_eq!((slot.as_ptr(), *slot.get()), (address, at));
+        assert_eq!(*slab.get(slot.key()).unwrap(), at);
+    }
+    assert_eq!(more.len() + slots.len(), slab.len());
+}
+
+#[test]
+fn slabs_start_out_in_statics() {
+    thread_local! {
+        static SLAB: Slab<u64> = const { Slab::new() };
+    }
+    SLAB.with(|slab| assert_eq!(*slab.insert(7).get(), 7));
+    let (one, two) = (Slab::new(), Slab::<u64>::new());
+    let slot = one.insert(7);
+    assert!(two.is_empty() && two.get(slot.key()).is_none());
+    assert_eq!(Slab::<u64>::default().capacity(), 0);
+    one.check();
+    two.check();
+}
+
+#[test]
+fn each_thread_may_have_a_slab_of_its_own() {
+    let threads: Vec<_> = (0..4)
+        .map(|seed| {
+            std::thread::spawn(move || {
+                let slab = Slab::builder().chunk_capacity(4).build();
+                let slots: Vec<_> = (seed..seed + 20).map(|n| slab.insert(n)).collect();
+                slots.into_iter().map(Slot::into_inner).sum::<u64>()
+            })
+        })
+        .collect();
+    for (seed, thread) in (0..).zip(threads) {
+        assert_eq!(thread.join().unwrap(), (seed..seed + 20).sum::<u64>());
+    }
+}
+
+#[test]
+fn handles_are_as_small_as_promised() {
+    assert_eq!(size_of::<Key>(), 4);
+    assert_eq!(size_of::<Slot<[u64; 8]>>(), 2 * size_of::<usize>());
+    assert_eq!(size_of::<Option<Slot<[u64; 8]>>>(), 2 * size_of::<usize>());
+    assert_eq!(size_of::<Option<SlotBox<u8>>>(), 2 * size_of::<usize>());
+    assert_eq!(
+        size_of::<Option<flatslab::VacantSlot<u8>>>(),
+        2 * size_of::<usize>()
+    );
+    assert_eq!(size_of::<flatslab::Ref<'_, u8>>(), 2 * size_of::<usize>());
+}
+
+/// Every type prints, in every state, moved-from and orphaned included.
+#[test]
+fn everything_prints_in_every_state() {
+    let slab = BoundedSlab::with_capacity(4);
+    let slot = slab.insert(7).unwrap();
+    assert_eq!(
+        format!("{slab:?}"),
+        "BoundedSlab { len: 1, capacity: 4, .. }"
+    );
+    assert_eq!(
+        format!("{slot:?}"),
+        "Slot { key: Key(0), is_valid: true, .. }"
+    );
+    assert_eq!(format!("{:?} {}", slot.get(), slot.get()), "7 7");
+    assert_eq!(format!("{:?} {}", slot.get_mut(), 7), "7 7");
+    let boxed = slab.insert(8).unwrap().into_box();
+    assert_eq!(format!("{boxed:?} {boxed}"), "8 8");
+    let vacant = slab.vacant_slot().unwrap();
+    assert_eq!(format!("{vacant:?}"), "VacantSlot { key: Key(2), .. }");
+    drop(slab);
+    assert_eq!(
+        format!("{slot:?}"),
+        "Slot { key: Key(0), is_valid: false, .. }"
+    );
+    assert_eq!(format!("{boxed:?}"), "8");
+    assert_eq!(
+        format!("{:?}", SlotBox::into_slot(boxed)),
+        "Slot { key: Key(1), is_valid: false, .. }"
+    );
+    assert_eq!(
+        format!("{:?}", vacant.insert(9)),
+        "Slot { key: Key(2), is_valid: false, .. }"
+    );
+    let slab = Slab::<u64>::new();
+    assert_eq!(format!("{slab:?}"), "Slab { len: 0, capacity: 0, .. }");
+    assert!(
+        format!("{:?}", Slab::<u64>::builder()).starts_with("SlabBuilder { chunk_capacity: 4096")
+    );
+    assert_eq!(
+        format!("{:?} {:?}", Key::from_raw(42), Key::NONE),
+        "Key(42) Key::NONE"
+    );
+    assert_eq!(
+        format!("{:?} {}", flatslab::Full(()), flatslab::Full(())),
+        "Full(..) no slot is free in the slab"
+    );
+}

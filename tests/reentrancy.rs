@@ -1,0 +1,372 @@
+//! Destructors and closures that use the slab they are called by.
+
+mod common;
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use common::{AnySlab, Hooked, Kind};
+use flatslab::{Ref, Slot, SlotBox, VacantSlot};
+
+/// What a destructor does to the slab its value stands in.
+type Action<S> = (&'static str, fn(&Scene<S>));
+
+/// A slab, and handles that a destructor may reach.
+struct Scene<S> {
+    slab: Rc<S>,
+    slot: RefCell<Option<Slot<Hooked>>>,
+    own: RefCell<Option<Slot<Hooked>>>,
+    vacant: RefCell<Option<VacantSlot<Hooked>>>,
+    boxed: RefCell<Option<SlotBox<Hooked>>>,
+}
+
+fn actions<S: AnySlab<Hooked>>() -> Vec<Action<S>> {
+    vec![
+        ("insert", |scene| drop(scene.slab.insert(Hooked::plain()))),
+        ("insert and leak", |scene| {
+            if let Ok(slot) = scene.slab.insert(Hooked::plain()) {
+                slot.leak();
+            }
+        }),
+        ("grow", |scene| {
+            let many: Vec<_> = (0..9).map(|_| scene.slab.insert(Hooked::plain())).collect();
+            drop(many);
+        }),
+        ("drop another slot", |scene| drop(scene.slot.take())),
+        ("drop its own slot", |scene| drop(scene.own.take())),
+        ("leak its own slot", |scene| {
+            if let Some(slot) = scene.own.take() {
+                slot.leak();
+            }
+        }),
+        ("remove another by key", |scene| {
+            let key = scene.slot.borrow().as_ref().map(Slot::key);
+            drop(key.and_then(|key| scene.slab.try_remove_by_key(key)));
+        }),
+        ("take another and refill it", |scene| {
+            let taken = scene.slot.take().map(Slot::try_take);
+            match taken {
+                Some(Ok((_, vacant))) => {
+                    *scene.slot.borrow_mut() = Some(vacant.insert(Hooked::plain()))
+                }
+                Some(Err(slot)) => *scene.slot.borrow_mut() = Some(slot),
+                None => {}
+            }
+        }),
+        ("fill a reservation", |scene| {
+            if let Some(vacant) = scene.vacant.take() {
+                *scene.slot.borrow_mut() = Some(vacant.insert(Hooked::plain()));
+            }
+        }),
+        ("fill a reservation and leak it", |scene| {
+            if let Some(vacant) = scene.vacant.take() {
+                vacant.insert(Hooked::plain()).leak();
+            }
+        }),
+        ("drop a reservation", |scene| drop(scene.vacant.take())),
+        ("unbox a box", |scene| {
+            let slot = scene.boxed.take().map(SlotBox::into_slot);
+            *scene.slot.borrow_mut() = slot;
+        }),
+        ("drop a box", |scene| drop(scene.boxed.take())),
+        ("move a box's value out", |scene| {
+            drop(scene.boxed.take().map(SlotBox::into_inner));
+        }),
+        ("clear", |scene| {
+            drop(scene.boxed.take());
+            let _ = scene.slab.try_clear();
+        }),
+        ("ask for everything", |scene| {
+            for raw in 0..12 {
+                let key = flatslab::Key::from_raw(raw);
+                drop(scene.slab.get(key));
+                drop(scene.slab.get_mut(key));
+                scene.slab.contains_key(key);
+                if let Some(slot) = scene.slab.slot(key) {
+                    slot.leak();
+                }
+            }
+            scene.slab.check();
+        }),
+    ]
+}
+
+/// How the value whose destructor acts comes to be dropped.
+type Death<S> = (&'static str, fn(&Rc<S>, Slot<Hooked>, &Scene<S>));
+
+fn deaths<S: AnySlab<Hooked>>() -> Vec<Death<S>> {
+    vec![
+        ("its slot is dropped", |_, slot, _| drop(slot)),
+        ("its box is dropped", |_, slot, _| drop(slot.into_box())),
+        ("its last reader goes", |slab, slot, _| {
+            let guard = slab.get(slot.key());
+            drop(slot);
+            drop(guard);
+        }),
+        ("its writer goes", |slab, slot, _| {
+            let guard = slab.get_mut(slot.key());
+            drop(slot);
+            drop(guard);
+        }),
+        ("the slab is cleared, leaked", |slab, slot, scene| {
+            slot.leak();
+            let _boxed = scene.boxed.take();
+            drop(_boxed);
+            slab.clear();
+        }),
+        (
+            "the slab is cleared, its slot stale",
+            |slab, slot, scene| {
+                *scene.own.borrow_mut() = Some(slot);
+                drop(scene.boxed.take());
+                slab.clear();
+            },
+        ),
+    ]
+}
+
+fn every_action_in_every_death<K: Kind>() {
+    let mut combinations = 0;
+    for (death_name, death) in deaths::<K::Slab<Hooked>>() {
+        for (action_name, action) in actions::<K::Slab<Hooked>>() {
+            let slab = Rc::new(K::Slab::<Hooked>::with_room(6));
+            let scene = Rc::new(Scene {
+                slot: RefCell::new(Some(slab.insert(Hooked::plain()).unwrap())),
+                own: RefCell::default(),
+                vacant: RefCell::new(Some(slab.vacant_slot().unwrap())),
+                boxed: RefCell::new(Some(slab.insert(Hooked::plain()).unwrap().into_box())),
+                slab: slab.clone(),
+            });
+            let acted = Rc::new(Cell::new(false));
+            let (inner, done) = (scene.clone(), acted.clone());
+            let slot = slab
+                .insert(Hooked::new(move || {
+                    action(&inner);
+                    inner.slab.check();
+                    done.set(true);
+                }))
+                .unwrap();
+            slab.insert(Hooked::plain()).unwrap().leak();
+            death(&slab, slot, &scene);
+            assert!(acted.get(), "{action_name} when {death_name}");
+            slab.check();
+
+            let scene = Rc::into_inner(scene).expect("the destructor gave its share back");
+            drop((scene.slot, scene.own, scene.vacant, scene.boxed));
+            slab.clear();
+            slab.check();
+            assert_eq!(slab.len(), 0, "{action_name} when {death_name}");
+            combinations += 1;
+        }
+    }
+    assert_eq!(combinations, 6 * 16);
+}
+
+/// With the slab going, only handles can be reached.
+fn every_action_in_slab_drop<K: Kind>() {
+    type Shelf = Rc<Handles>;
+    #[derive(Default)]
+    struct Handles {
+        own: RefCell<Option<Slot<Hooked>>>,
+        before: RefCell<Option<Slot<Hooked>>>,
+        behind: RefCell<Option<Slot<Hooked>>>,
+        vacant: RefCell<Option<VacantSlot<Hooked>>>,
+        boxed: RefCell<Option<SlotBox<Hooked>>>,
+    }
+    type HandleAction = (&'static str, fn(&Handles));
+    let actions: [HandleAction; 10] = [
+        ("drop its own slot", |h| drop(h.own.take())),
+        ("leak its own slot", |h| {
+            h.own.take().map(Slot::leak);
+        }),
+        ("drop a slot before", |h| drop(h.before.take())),
+        ("drop a slot behind", |h| drop(h.behind.take())),
+        ("take one behind and refill it", |h| {
+            let (value, vacant) = h.behind.take().unwrap().take();
+            drop(value);
+            *h.behind.borrow_mut() = Some(vacant.insert(Hooked::plain()));
+        }),
+        ("fill a reservation before", |h| {
+            let vacant = h.vacant.take().unwrap();
+            *h.before.borrow_mut() = Some(vacant.insert(Hooked::plain()));
+        }),
+        ("fill and leak a reservation before", |h| {
+            h.vacant.take().unwrap().insert(Hooked::plain()).leak();
+        }),
+        ("unbox a box before", |h| {
+            *h.before.borrow_mut() = h.boxed.take().map(SlotBox::into_slot);
+        }),
+        ("drop a box", |h| drop(h.boxed.take())),
+        ("move a box's value out", |h| {
+            drop(h.boxed.take().map(SlotBox::into_inner));
+        }),
+    ];
+    for (name, action) in actions {
+        let slab = K::Slab::<Hooked>::with_room(6);
+        let handles = Shelf::default();
+        let dropped = Rc::new(Cell::new(0));
+        let counted = || {
+            let count = dropped.clone();
+            Hooked::new(move || count.set(count.get() + 1))
+        };
+        *handles.vacant.borrow_mut() = Some(slab.vacant_slot().unwrap());
+        *handles.boxed.borrow_mut() = Some(slab.insert(counted()).unwrap().into_box());
+        *handles.before.borrow_mut() = Some(slab.insert(counted()).unwrap());
+        let inner = handles.clone();
+        let own = slab.insert(Hooked::new(move || action(&inner))).unwrap();
+        *handles.own.borrow_mut() = Some(own);
+        *handles.behind.borrow_mut() = Some(slab.insert(counted()).unwrap());
+        drop(slab);
+        assert!(dropped.get() >= 2, "{name}");
+        for slot in [&handles.own, &handles.before, &handles.behind] {
+            assert!(
+                slot.borrow().as_ref().is_none_or(|slot| !slot.is_valid()),
+                "{name}"
+            );
+        }
+        drop(handles);
+        assert_eq!(dropped.get(), 3, "{name}");
+    }
+}
+
+/// A value that owns its own slot: dropping it drops a handle that lies within
+/// the very cell that is being emptied.
+struct Narcissus {
+    me: Option<Slot<Narcissus>>,
+    _hook: Hooked,
+}
+
+impl Drop for Narcissus {
+    fn drop(&mut self) {
+        drop(self.me.take());
+    }
+}
+
+fn a_value_that_owns_its_own_slot_is_cleared<K: Kind>() {
+    let slab = Rc::new(K::Slab::<Narcissus>::with_room(2));
+    let inner = slab.clone();
+    let own = slab.vacant_slot().unwrap();
+    let key = own.key();
+    let hook = Hooked::new(move || {
+        // Its slot is gone by now, and the dying cell is still not free.
+        let other = inner.insert(Narcissus {
+            me: None,
+            _hook: Hooked::plain(),
+        });
+        assert!(other.is_ok_and(|slot| slot.key() != key));
+        inner.check();
+    });
+    let slot = own.insert(Narcissus {
+        me: None,
+        _hook: hook,
+    });
+    slab.get_mut(key).unwrap().me = Some(slot);
+    slab.clear();
+    slab.check();
+    assert!(slab.is_empty());
+    assert_eq!(
+        slab.insert(Narcissus {
+            me: None,
+            _hook: Hooked::plain()
+        })
+        .unwrap()
+        .key(),
+        key
+    );
+}
+
+fn a_value_that_owns_its_own_slot_goes_with_the_slab<K: Kind>() {
+    let slab = K::Slab::<Narcissus>::with_room(2);
+    let dropped = Rc::new(Cell::new(false));
+    let done = dropped.clone();
+    let hook = Hooked::new(move || done.set(true));
+    let slot = slab
+        .insert(Narcissus {
+            me: None,
+            _hook: hook,
+        })
+        .unwrap();
+    let key = slot.key();
+    slab.get_mut(key).unwrap().me = Some(slot);
+    drop(slab);
+    assert!(dropped.get());
+}
+
+/// A value that holds a guard of another one: dropping it ends a borrow.
+struct Keeper(#[expect(dead_code, reason = "held, not read")] Option<Ref<'static, Keeper>>);
+
+fn a_guard_that_a_destructor_ends_during_clear_or_slab_drop<K: Kind>() {
+    // The guarded value stands before its keeper, so the walk has passed it.
+    let slab: *mut K::Slab<Keeper> = Box::into_raw(Box::new(K::Slab::<Keeper>::with_room(2)));
+    // SAFETY: freed below, when no borrow by key is left but the one that goes
+    // with the slab's own value.
+    let shared: &'static K::Slab<Keeper> = unsafe { &*slab };
+    let guarded = Box::into_raw(Box::new(shared.insert(Keeper(None)).unwrap()));
+    // SAFETY: freed below, when the borrow has ended.
+    let guard = unsafe { &*guarded }.get();
+    shared.insert(Keeper(Some(guard))).unwrap().leak();
+    assert!(shared.try_clear().is_err());
+    shared.check();
+    // SAFETY: made above; nobody else drops it.
+    drop(unsafe { Box::from_raw(slab) });
+    // SAFETY: made above, and its borrow has ended with the slab.
+    let guarded = *unsafe { Box::from_raw(guarded) };
+    assert!(!guarded.is_valid() && guarded.try_get().is_none());
+}
+
+fn take_under_the_last_cell_of_a_full_chunk_twice<K: Kind>() {
+    let slab = K::Slab::<u64>::with_room(2);
+    let first = slab.insert(1).unwrap();
+    let (value, vacant) = slab.insert(2).unwrap().take();
+    let (again, vacant) = vacant.insert(value + 1).take();
+    assert_eq!(again, 3);
+    slab.check();
+    drop(first);
+    drop(vacant);
+    slab.check();
+    assert_eq!(
+        slab.insert(4).unwrap().key().index(),
+        1,
+        "last freed, first reused"
+    );
+    assert!(slab.is_empty());
+}
+
+fn a_closure_may_use_the_slab_it_fills<K: Kind>() {
+    let slab = K::Slab::<u64>::with_room(4);
+    let outer = slab
+        .insert_with(|vacant| {
+            let inner: Vec<_> = (0..3).map(|n| slab.insert(n).unwrap()).collect();
+            assert!(inner.iter().all(|slot| slot.key() != vacant.key()));
+            slab.clear();
+            slab.check();
+            assert_eq!(slab.len(), 1, "the reservation");
+            drop(inner);
+            slab.remove_by_key(slab.insert(7).unwrap().leak())
+        })
+        .unwrap();
+    slab.check();
+    assert_eq!(*outer.get(), 7);
+}
+
+fn and_modify_sees_its_value_borrowed<K: Kind>() {
+    let slab = K::Slab::<u64>::with_room(4);
+    let slot = slab.insert(7).unwrap();
+    slot.and_modify(|value| {
+        assert!(slot.try_get().is_none() && slab.get(slot.key()).is_none());
+        assert!(slab.try_clear().is_err() && slab.try_remove_by_key(slot.key()).is_none());
+        *value += 1;
+    });
+    assert_eq!(slot.into_inner(), 8);
+}
+
+over_both_slabs!(
+    every_action_in_every_death,
+    every_action_in_slab_drop,
+    a_value_that_owns_its_own_slot_is_cleared,
+    a_value_that_owns_its_own_slot_goes_with_the_slab,
+    a_guard_that_a_destructor_ends_during_clear_or_slab_drop,
+    take_under_the_last_cell_of_a_full_chunk_twice,
+    a_closure_may_use_the_slab_it_fills,
+    and_modify_sees_its_value_borrowed,
+);

@@ -1,0 +1,124 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Parser, ValueEnum, value_parser};
+use serde::Serialize;
+
+/// Messages generated where nothing else is asked for.
+pub(crate) const DEFAULT_MESSAGES: u64 = 1_000_000;
+
+/// Messages kept in memory, 24 bytes each: more would not fit most machines.
+const MOST_MESSAGES: u64 = 100_000_000;
+
+/// Replays a flow of orders through limit order books that differ only in where
+/// the orders live, and compares how fast they are.
+///
+/// Without a file it generates a flow that resembles a busy hour of a real
+/// stock. Messages per second are measured in passes of their own, the time of
+/// each message in others; the stores take turns, and figures are medians over
+/// the rounds.
+///
+/// Exit codes: 0, all books are the same; 1, they are not, a store is full or
+/// the output cannot be written; 2, a bad argument or file.
+#[derive(Debug, Parser)]
+#[command(name = "order_book", version)]
+pub(crate) struct Cli {
+    /// Replay this LOBSTER message file instead of a generated flow
+    #[arg(long, value_name = "FILE")]
+    pub(crate) lobster: Option<PathBuf>,
+
+    /// Interleave this many copies of the flow, as symbols that share one store
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = value_parser!(u32).range(1..=100_000))]
+    pub(crate) symbols: u32,
+
+    /// Messages per symbol: how many to generate (1,000,000 if not given), or
+    /// how many rows of the file to read, at most
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=MOST_MESSAGES))]
+    pub(crate) messages: Option<u64>,
+
+    /// Seed of the generated flow: the same seed, the same messages
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        conflicts_with = "lobster"
+    )]
+    pub(crate) seed: u64,
+
+    /// Write the first symbol's top of book after each of its messages:
+    /// ask,ask_size,bid,bid_size, 0 where a side is empty
+    #[arg(long, value_name = "FILE")]
+    pub(crate) bbo: Option<PathBuf>,
+
+    /// The store that holds the orders
+    #[arg(long, value_name = "STORE", value_enum, default_value_t = StoreChoice::All)]
+    pub(crate) store: StoreChoice,
+
+    /// Rounds to take medians over; 7 if not given, fewer for long flows
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1_000))]
+    pub(crate) rounds: Option<u32>,
+
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What `--store` takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StoreChoice {
+    /// flatslab's `BoundedSlab`, with room for the most orders live at once
+    Bounded,
+    /// flatslab's `Slab`, which grows by chunks
+    Growable,
+    /// The `slab` crate, which copies when it grows
+    Slab,
+    /// A `Box` for each order, from the global allocator
+    Box,
+    /// Each of them
+    All,
+}
+
+impl StoreChoice {
+    /// The stores to replay through.
+    pub(crate) fn kinds(self) -> &'static [StoreKind] {
+        match self {
+            StoreChoice::Bounded => &[StoreKind::Bounded],
+            StoreChoice::Growable => &[StoreKind::Growable],
+            StoreChoice::Slab => &[StoreKind::Slab],
+            StoreChoice::Box => &[StoreKind::Box],
+            StoreChoice::All => &StoreKind::ALL,
+        }
+    }
+}
+
+/// One store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum StoreKind {
+    Bounded,
+    Growable,
+    Slab,
+    Box,
+}
+
+impl StoreKind {
+    /// Every store, in the order of the report.
+    pub(crate) const ALL: [StoreKind; 4] = [
+        StoreKind::Bounded,
+        StoreKind::Growable,
+        StoreKind::Slab,
+        StoreKind::Box,
+    ];
+
+    /// Its name on the command line and in the report.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            StoreKind::Bounded => "bounded",
+            StoreKind::Growable => "growable",
+            StoreKind::Slab => "slab",
+            StoreKind::Box => "box",
+        }
+    }
+}

@@ -1,0 +1,504 @@
+//! A generated flow of messages that looks like a busy hour of a real stock.
+//!
+//! The statistics it aims at are those of [`crate::stats`]. It meets them by
+//! construction rather than by luck:
+//!
+//! * **Lives.** An order's life is drawn when it is added, and the message that
+//!   will remove it is reserved in a calendar: a ring of the coming messages.
+//!   Every message nobody reserved is free for an add (or one of the rarer
+//!   kinds), so adds and removals balance by themselves and the number of live
+//!   orders settles where the mean life puts it.
+//! * **Draws** are stratified: of each 1,024 draws exactly one falls into each
+//!   1/1024 of the distribution, in shuffled order. A quantile of a long flow
+//!   then hardly varies from seed to seed.
+//! * **Rare kinds** have quotas: each message earns a fraction of one, and a
+//!   whole one is spent at the next opportunity.
+//! * **Executions** take the first order in line at a best price, or part of it,
+//!   and so open the spread where improving orders wait for it. A long life cut
+//!   short that way is passed on to another order.
+//! * **Standing orders.** Some hundreds of orders far from the best price have
+//!   no reserved end. They make up most of the live orders, as the orders that
+//!   outlast a real hour do, and leave only if the price comes to them.
+//! * **Near and far.** Orders near the best price leave sooner than others.
+//! * **Prices.** Improving orders (negative distance) need a spread wide enough
+//!   to fit into; one that does not fit waits until it does. That leaves the
+//!   distances as drawn and the book never crosses.
+//!
+//! Only the ChaCha stream, integers and the exactly rounded operations of IEEE
+//! floats are used: no logarithm whose last bit depends on the platform, no
+//! sampling method that a new version of `rand` may change. A seed means the
+//! same messages everywhere, always.
+
+use hashbrown::HashMap;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+
+use crate::book::Market;
+use crate::message::{Kind, Message, Side};
+use crate::stats::CENT;
+use crate::store::SlabCrateStore;
+
+/// Messages after which the mix repeats: about an hour.
+const HOUR: u64 = 92_000;
+
+/// Per [`HOUR`]: partial cancels.
+const CANCELS: u64 = 469;
+/// Per [`HOUR`]: executions that leave part of the order.
+const PARTIAL_EXECUTIONS: u64 = 1_111;
+/// Per [`HOUR`]: executions that take the whole order.
+const FULL_EXECUTIONS: u64 = 2_956;
+/// Per [`HOUR`]: executions of hidden orders.
+const HIDDEN: u64 = 2_204;
+
+/// Price in cents the market opens at, and is drawn to.
+const OPEN: i64 = 58_500;
+/// Cents between the two sides as long as one of them is empty.
+const FIRST_SPREAD: i64 = 10;
+/// Deviation from [`OPEN`], in cents, at which improving orders come from one
+/// side only. Far beyond an hour's movement: it bounds the price of long flows.
+const PULL: i64 = 2_000;
+
+/// Messages ahead that can be reserved. Twice the longest life drawn: only
+/// about half of all messages are ever reserved, so there is a free one near.
+const CALENDAR: usize = 16_384;
+
+/// Standing orders kept in the book.
+const STANDING: usize = 292;
+/// Cents from the best price from which on an order may be a standing one.
+const STANDING_DISTANCE: i64 = 100;
+
+/// Cents from the best price below which an order is a near one.
+const NEAR_DISTANCE: i64 = 4;
+/// Share of adds that are near: where [`DISTANCES`], rounded, turns to
+/// [`NEAR_DISTANCE`].
+const NEAR: f64 = 0.41;
+/// Near orders draw their lives from this share of [`LIVES`], the shorter ones,
+/// and the others correspondingly more of the rest. An order that stayed at the
+/// head of the book for thousands of messages would leave no room for the next
+/// improvement: with equal lives for all, two of three improving orders never
+/// found a spread to fit into.
+const NEAR_LIVES: f64 = 0.5;
+/// Messages from which on a life is so rare that it is not lost when its order
+/// trades early, but given to the next order.
+const LONG_LIFE: i64 = 265;
+
+/// A distribution as (share of values below, value): linear in between, from
+/// share 0 to share 1.
+type Knots = [(f64, f64)];
+
+/// Messages an order lives: the measured distribution up to the tail, which the
+/// standing orders take over, but with less around the 90th percentile. Orders
+/// that trade early and pass their lives on add that much there again.
+const LIVES: &Knots = &[
+    (0.00, 0.5),
+    (0.07, 1.5),
+    (0.16, 2.5),
+    (0.20, 4.0),
+    (0.30, 7.0),
+    (0.40, 12.0),
+    (0.50, 18.9),
+    (0.60, 30.0),
+    (0.70, 52.0),
+    (0.80, 101.0),
+    (0.90, 214.0),
+    (0.95, 560.0),
+    (0.98, 1_750.0),
+    (0.99, 3_980.0),
+    (1.00, 8_000.0),
+];
+
+/// Cents from the best price on the order's side, positive where worse.
+const DISTANCES: &Knots = &[
+    (0.000, -40.0),
+    (0.010, -15.0),
+    (0.050, -5.0),
+    (0.080, -3.5),
+    (0.115, -2.5),
+    (0.202, -0.5),
+    (0.280, 0.5),
+    (0.400, 3.0),
+    (0.500, 8.0),
+    (0.700, 18.0),
+    (0.800, 32.0),
+    (0.900, 74.0),
+    (0.950, 124.0),
+    (0.990, 174.0),
+    (0.999, 464.0),
+    (1.000, 1_000.0),
+];
+
+/// Shares of a new order: odd lots, and the round numbers people like.
+const SIZES: &Knots = &[
+    (0.000, 0.5),
+    (0.090, 16.5),
+    (0.115, 17.5),
+    (0.225, 18.5),
+    (0.330, 25.5),
+    (0.375, 99.5),
+    (0.375, 99.75),
+    (0.885, 100.25),
+    (0.885, 199.75),
+    (0.960, 200.25),
+    (0.980, 999.5),
+    (0.997, 1_000.5),
+    (1.000, 5_000.0),
+];
+
+/// The value that `share` of a distribution stays below, rounded.
+fn quantile(knots: &Knots, share: f64) -> i64 {
+    let upper = knots
+        .partition_point(|knot| knot.0 <= share)
+        .clamp(1, knots.len() - 1);
+    let (from, to) = (knots[upper - 1], knots[upper]);
+    let value = from.1 + (share - from.0) / (to.0 - from.0) * (to.1 - from.1);
+    (value + 0.5).floor() as i64
+}
+
+/// Random numbers whose meaning does not depend on a crate's version.
+struct Random(ChaCha8Rng);
+
+impl Random {
+    /// Below `limit`. The bias of the multiplication is under 2⁻⁴⁰ here.
+    fn below(&mut self, limit: u64) -> u64 {
+        ((u128::from(self.0.next_u64()) * u128::from(limit)) >> 64) as u64
+    }
+
+    /// At least 0, less than 1.
+    fn share(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+/// Draws of shares, one from each stratum before any comes again.
+struct Strata {
+    shuffled: Vec<u16>,
+}
+
+impl Strata {
+    const COUNT: u16 = 1_024;
+
+    fn new() -> Self {
+        Strata {
+            shuffled: Vec::new(),
+        }
+    }
+
+    fn draw(&mut self, random: &mut Random) -> f64 {
+        if self.shuffled.is_empty() {
+            self.shuffled.extend(0..Self::COUNT);
+            for last in (1..self.shuffled.len()).rev() {
+                self.shuffled
+                    .swap(last, random.below(last as u64 + 1) as usize);
+            }
+        }
+        let stratum = self.shuffled.pop().expect("refilled when empty");
+        (f64::from(stratum) + random.share()) / f64::from(Self::COUNT)
+    }
+}
+
+/// How many messages of a rare kind are due.
+struct Quota {
+    per_hour: u64,
+    earned: u64,
+}
+
+impl Quota {
+    fn new(per_hour: u64) -> Self {
+        Quota {
+            per_hour,
+            earned: 0,
+        }
+    }
+
+    fn earn(&mut self) {
+        self.earned += self.per_hour;
+    }
+
+    fn is_due(&self) -> bool {
+        self.earned >= HOUR
+    }
+
+    fn spend(&mut self) {
+        self.earned -= HOUR;
+    }
+}
+
+/// The endless flow; take as many messages as you like.
+pub(crate) struct Flow {
+    random: Random,
+    /// The book as the messages so far left it.
+    market: Market<SlabCrateStore>,
+    /// Index of the message to come.
+    now: u64,
+    next_id: u64,
+    /// For each of the coming messages, the order it is to remove; 0 for none.
+    calendar: Vec<u64>,
+    /// When the orders in the calendar are due, and the lives they were given.
+    due: HashMap<u64, (u64, i64)>,
+    /// Ids of live standing orders.
+    standing: Vec<u64>,
+    /// Improving distances that found the spread too narrow.
+    waiting: Vec<i64>,
+    /// Long lives whose orders traded early.
+    unlived: Vec<i64>,
+    distances: Strata,
+    sizes: Strata,
+    lives: Strata,
+    near_lives: Strata,
+    cancels: Quota,
+    partial_executions: Quota,
+    full_executions: Quota,
+    hidden: Quota,
+}
+
+impl Flow {
+    /// The flow that belongs to a seed.
+    pub(crate) fn new(seed: u64) -> Self {
+        Flow {
+            random: Random(ChaCha8Rng::seed_from_u64(seed)),
+            market: Market::new(SlabCrateStore::default(), 1),
+            now: 0,
+            next_id: 1,
+            calendar: vec![0; CALENDAR],
+            due: HashMap::new(),
+            standing: Vec::new(),
+            waiting: Vec::new(),
+            unlived: Vec::new(),
+            distances: Strata::new(),
+            sizes: Strata::new(),
+            lives: Strata::new(),
+            near_lives: Strata::new(),
+            cancels: Quota::new(CANCELS),
+            partial_executions: Quota::new(PARTIAL_EXECUTIONS),
+            full_executions: Quota::new(FULL_EXECUTIONS),
+            hidden: Quota::new(HIDDEN),
+        }
+    }
+
+    fn reserved(&mut self, ahead: u64) -> &mut u64 {
+        &mut self.calendar[(self.now + ahead) as usize % CALENDAR]
+    }
+
+    /// A message about a live order.
+    fn about(&self, kind: Kind, id: u64, size: u32) -> Message {
+        let (price, _, side) = self.market.find(0, id).expect("the order is live");
+        Message {
+            id,
+            price,
+            size,
+            kind,
+            side,
+        }
+    }
+
+    /// The order's time is up. It trades if it is first in line and a trade is
+    /// due that no improving order needs to open the spread.
+    fn removal(&mut self, id: u64) -> Message {
+        self.due.remove(&id);
+        let (_, size, side) = self
+            .market
+            .find(0, id)
+            .expect("only live orders are reserved");
+        let kind = if self.full_executions.is_due()
+            && self.waiting.is_empty()
+            && self.market.first_in_line(0, side) == Some((id, size))
+        {
+            self.full_executions.spend();
+            Kind::Execute
+        } else {
+            Kind::Delete
+        };
+        self.about(kind, id, size)
+    }
+
+    /// One of the kinds that have a quota, if one is due and possible.
+    fn rare(&mut self) -> Option<Message> {
+        // A coin, or each would come at a fixed beat.
+        if self.random.below(4) != 0 {
+            return None;
+        }
+        let side = if self.random.below(2) == 0 {
+            Side::Buy
+        } else {
+            Side::Sell
+        };
+        if self.hidden.is_due() {
+            let price = self.market.best(0, side)?;
+            self.hidden.spend();
+            let size = quantile(SIZES, self.random.share()) as u32;
+            return Some(Message {
+                id: 0,
+                price,
+                size,
+                kind: Kind::Hidden,
+                side,
+            });
+        }
+        if self.full_executions.is_due() && !self.waiting.is_empty() {
+            let (id, size) = self.market.first_in_line(0, side)?;
+            self.full_executions.spend();
+            self.release(id);
+            return Some(self.about(Kind::Execute, id, size));
+        }
+        if self.partial_executions.is_due() {
+            let (id, size) = self.market.first_in_line(0, side)?;
+            if size > 1 {
+                self.partial_executions.spend();
+                let part = 1 + self.random.below(u64::from(size) - 1) as u32;
+                return Some(self.about(Kind::Execute, id, part));
+            }
+        }
+        if self.cancels.is_due() {
+            let ahead = self.random.below(256);
+            let id = *self.reserved(ahead);
+            if id != 0 {
+                let (_, size, _) = self.market.find(0, id)?;
+                if size > 1 {
+                    self.cancels.spend();
+                    return Some(self.about(Kind::Cancel, id, size.div_ceil(2)));
+                }
+            }
+        }
+        None
+    }
+
+    fn add(&mut self) -> Message {
+        let id = self.next_id;
+        self.next_id += 1;
+        let (distance, side, cents) = self.place();
+        let size = quantile(SIZES, self.sizes.draw(&mut self.random)) as u32;
+        if distance >= STANDING_DISTANCE && self.standing.len() < STANDING {
+            self.standing.push(id);
+        } else {
+            let life = if distance < NEAR_DISTANCE {
+                quantile(LIVES, NEAR_LIVES * self.near_lives.draw(&mut self.random))
+            } else if let Some(life) = self.unlived.pop() {
+                life
+            } else {
+                quantile(LIVES, other_lives(self.lives.draw(&mut self.random)))
+            };
+            self.reserve(id, life);
+        }
+        Message {
+            id,
+            price: (cents * CENT) as u32,
+            size,
+            kind: Kind::Add,
+            side,
+        }
+    }
+
+    /// Distance, side and price in cents of the next add.
+    fn place(&mut self) -> (i64, Side, i64) {
+        let cents = |price: u32| i64::from(price) / CENT;
+        let bid = self.market.best(0, Side::Buy).map(cents);
+        let ask = self.market.best(0, Side::Sell).map(cents);
+        let (bid, ask) = match (bid, ask) {
+            (Some(bid), Some(ask)) => (bid, ask),
+            // The first order of a side, a little away from the other one.
+            (None, ask) => {
+                let bid = ask.map_or(OPEN - FIRST_SPREAD / 2, |ask| ask - FIRST_SPREAD);
+                return (0, Side::Buy, bid.max(1));
+            }
+            (Some(bid), None) => return (0, Side::Sell, bid + FIRST_SPREAD),
+        };
+        let fits = |distance: i64| ask - bid > -distance;
+        let distance = match self.waiting.iter().position(|&distance| fits(distance)) {
+            Some(position) => self.waiting.remove(position),
+            None => loop {
+                let distance = quantile(DISTANCES, self.distances.draw(&mut self.random));
+                if fits(distance) {
+                    break distance;
+                }
+                self.waiting.push(distance);
+            },
+        };
+        let above_open = ((bid + ask) / 2 - OPEN).clamp(-PULL, PULL);
+        let buys = if distance < 0 {
+            PULL - above_open
+        } else {
+            PULL
+        };
+        if self.random.below(2 * PULL as u64) < buys as u64 {
+            (distance, Side::Buy, (bid - distance).max(1))
+        } else {
+            (distance, Side::Sell, ask + distance)
+        }
+    }
+
+    /// Frees the message an order had reserved, or its place among the standing.
+    fn release(&mut self, id: u64) {
+        if let Some((due, life)) = self.due.remove(&id) {
+            self.calendar[due as usize % CALENDAR] = 0;
+            if life >= LONG_LIFE {
+                self.unlived.push(life);
+            }
+        } else if let Some(position) = self.standing.iter().position(|&other| other == id) {
+            self.standing.swap_remove(position);
+        }
+    }
+
+    /// Reserves the free message nearest to `life` messages from now, on either
+    /// side in turn, so that crowding neither lengthens nor shortens lives.
+    fn reserve(&mut self, id: u64, life: i64) {
+        let life = life.clamp(1, CALENDAR as i64 / 2);
+        for step in 0..CALENDAR as i64 {
+            let away = if step % 2 == 1 {
+                step / 2 + 1
+            } else {
+                -(step / 2)
+            };
+            let ahead = life + away;
+            if ahead >= 1 && ahead < CALENDAR as i64 {
+                let reserved = self.reserved(ahead as u64);
+                if *reserved == 0 {
+                    *reserved = id;
+                    let due = self.now + ahead as u64;
+                    self.due.insert(id, (due, life));
+                    return;
+                }
+            }
+        }
+        // Lives are drawn for at most half of all messages and end within half
+        // the calendar; were it full all the same, the order would stand.
+        self.standing.push(id);
+    }
+}
+
+/// Where in [`LIVES`] an order falls that is not near: what the near ones
+/// take from the shorter lives is missing here, so that together they
+/// follow the distribution.
+fn other_lives(share: f64) -> f64 {
+    let density_below = (1.0 - NEAR / NEAR_LIVES) / (1.0 - NEAR);
+    let below = NEAR_LIVES * density_below;
+    if share < below {
+        share / density_below
+    } else {
+        NEAR_LIVES + (share - below) * (1.0 - NEAR)
+    }
+}
+
+impl Iterator for Flow {
+    type Item = Message;
+
+    fn next(&mut self) -> Option<Message> {
+        for quota in [
+            &mut self.cancels,
+            &mut self.partial_executions,
+            &mut self.full_executions,
+            &mut self.hidden,
+        ] {
+            quota.earn();
+        }
+        let message = match std::mem::take(self.reserved(0)) {
+            0 => match self.rare() {
+                Some(message) => message,
+                None => self.add(),
+            },
+            id => self.removal(id),
+        };
+        self.market.apply(0, &message).ok()?;
+        self.now += 1;
+        Some(message)
+    }
+}

@@ -1,0 +1,199 @@
+//! The parser of LOBSTER message files: six columns, no header.
+//!
+//! Every message the market may hold is checked here, once, so that the book
+//! may take what it gets: sizes and prices of visible orders are at least 1 and
+//! fit 32 bits. A row that breaks a rule ends the reading, with the place.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::path::Path;
+
+use crate::message::{Kind, Message, Side};
+
+/// Where a file is malformed, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ParseError {
+    /// Counted from 1.
+    pub(crate) line: usize,
+    /// The character at which the offending field begins, counted from 1.
+    pub(crate) column: usize,
+    /// What is wrong there.
+    pub(crate) reason: String,
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.line, self.column, self.reason)
+    }
+}
+
+impl std::error::Error for ParseError {}
+
+/// Reads a file, of at most `limit` messages; what follows is not looked at.
+///
+/// # Errors
+///
+/// One line that names the file, and the place where it is malformed.
+pub(crate) fn read(path: &Path, limit: usize) -> Result<Vec<Message>, String> {
+    let text = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    parse(&text, limit).map_err(|error| format!("{}:{error}", path.display()))
+}
+
+/// Parses the text of a file.
+///
+/// # Errors
+///
+/// The first malformed row, or a text without rows.
+pub(crate) fn parse(text: &[u8], limit: usize) -> Result<Vec<Message>, ParseError> {
+    let mut messages = Vec::new();
+    let text = text.strip_suffix(b"\n").unwrap_or(text);
+    if text.is_empty() {
+        let reason = "the file holds no messages".to_owned();
+        return Err(ParseError {
+            line: 1,
+            column: 1,
+            reason,
+        });
+    }
+    for (index, bytes) in text.split(|&byte| byte == b'\n').enumerate().take(limit) {
+        let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
+        let message = row(bytes).map_err(|(column, reason)| ParseError {
+            line: index + 1,
+            column,
+            reason,
+        })?;
+        messages.push(message);
+    }
+    Ok(messages)
+}
+
+/// A column and what is wrong there.
+type Fault = (usize, String);
+
+/// One field and the column it begins at.
+#[derive(Clone, Copy)]
+struct Field<'a> {
+    name: &'static str,
+    text: &'a str,
+    column: usize,
+}
+
+impl Field<'_> {
+    fn fault(&self, reason: impl fmt::Display) -> Fault {
+        (
+            self.column,
+            format!("{} {:?} {reason}", self.name, self.text),
+        )
+    }
+
+    /// A whole number within bounds.
+    fn number(&self, bounds: RangeInclusive<i128>) -> Result<i128, Fault> {
+        let digits = self.text.strip_prefix('-').unwrap_or(self.text);
+        if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(self.fault("is not a whole number"));
+        }
+        // Digits alone can only fail by being too many.
+        match self.text.parse() {
+            Ok(number) if bounds.contains(&number) => Ok(number),
+            _ => Err(self.fault(format_args!(
+                "is not from {} to {}",
+                bounds.start(),
+                bounds.end()
+            ))),
+        }
+    }
+
+    /// Seconds, with or without a fraction. Nothing here depends on the time.
+    fn check_time(&self) -> Result<(), Fault> {
+        let all_digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        let (seconds, fraction) = self.text.split_once('.').unwrap_or((self.text, "0"));
+        if all_digits(seconds) && all_digits(fraction) {
+            Ok(())
+        } else {
+            Err(self.fault("is not a number of seconds"))
+        }
+    }
+}
+
+const NAMES: [&str; 6] = ["time", "type", "order id", "size", "price", "direction"];
+
+/// Parses one line without its end.
+fn row(bytes: &[u8]) -> Result<Message, Fault> {
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let valid = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
+        (
+            valid.chars().count() + 1,
+            "the text is not UTF-8".to_owned(),
+        )
+    })?;
+    if text.is_empty() {
+        return Err((1, "the line is empty".to_owned()));
+    }
+    let [time, kind, id, size, price, direction] = fields(text)?;
+
+    time.check_time()?;
+    let kind = match kind.number(1..=7)? {
+        1 => Kind::Add,
+        2 => Kind::Cancel,
+        3 => Kind::Delete,
+        4 => Kind::Execute,
+        5 => Kind::Hidden,
+        6 => Kind::Cross,
+        _ => Kind::Halt,
+    };
+    // Auctions and halts fill the columns they have no use for with 0 and -1,
+    // and the price of a halt is a code.
+    let about_order = !matches!(kind, Kind::Cross | Kind::Halt);
+    let (id_bounds, bounds) = if about_order {
+        (0..=i128::from(u64::MAX), 1..=i128::from(u32::MAX))
+    } else {
+        let any = i128::from(i64::MIN)..=i128::from(i64::MAX);
+        (any.clone(), any)
+    };
+    let id = id.number(id_bounds)?;
+    let size = size.number(bounds.clone())?;
+    let price = price.number(bounds)?;
+    let side = match direction.text {
+        "1" => Side::Buy,
+        "-1" => Side::Sell,
+        _ => return Err(direction.fault("is neither 1 nor -1")),
+    };
+    let (id, size, price) = if about_order {
+        (id as u64, size as u32, price as u32)
+    } else {
+        (0, 0, 0)
+    };
+    Ok(Message {
+        id,
+        price,
+        size,
+        kind,
+        side,
+    })
+}
+
+/// Cuts a line at its commas.
+fn fields(text: &str) -> Result<[Field<'_>; 6], Fault> {
+    let mut fields = NAMES.map(|name| Field {
+        name,
+        text: "",
+        column: 0,
+    });
+    let (mut count, mut column) = (0, 1);
+    for part in text.split(',') {
+        match fields.get_mut(count) {
+            Some(field) => (field.text, field.column) = (part, column),
+            None => {
+                let found = text.split(',').count();
+                return Err((column, format!("expected 6 columns, found {found}")));
+            }
+        }
+        count += 1;
+        column += part.chars().count() + 1;
+    }
+    if count < NAMES.len() {
+        // Points behind the last character: that is where more should follow.
+        return Err((column - 1, format!("expected 6 columns, found {count}")));
+    }
+    Ok(fields)
+}

@@ -1,0 +1,273 @@
+//! What a run found, as a table or as JSON.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use crate::cli::StoreKind;
+use crate::replay::Timing;
+use crate::stats::{FlowStats, Quantiles};
+
+/// Everything a run found.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report {
+    pub(crate) flow: FlowReport,
+    /// Rounds the figures are medians of.
+    pub(crate) rounds: u32,
+    /// Part of every latency that is the clock itself.
+    pub(crate) clock_ns: u64,
+    pub(crate) stores: Vec<StoreReport>,
+    /// Whether all stores ended in the same books.
+    pub(crate) same_books: bool,
+}
+
+/// Where the messages came from and what they look like.
+#[derive(Debug, Serialize)]
+pub(crate) struct FlowReport {
+    /// `generated` or `lobster`.
+    pub(crate) source: &'static str,
+    /// Of a generated flow.
+    pub(crate) seed: Option<u64>,
+    /// Of a recorded one.
+    pub(crate) file: Option<String>,
+    /// Copies of the flow, each a symbol of its own.
+    pub(crate) symbols: u32,
+    /// All symbols together.
+    pub(crate) messages_replayed: u64,
+    /// One symbol's.
+    pub(crate) per_symbol: FlowStats,
+}
+
+/// What one store did.
+#[derive(Debug, Serialize)]
+pub(crate) struct StoreReport {
+    pub(crate) store: StoreKind,
+    pub(crate) messages_per_second: u64,
+    pub(crate) p50_ns: u64,
+    pub(crate) p99_ns: u64,
+    pub(crate) p99_9_ns: u64,
+    pub(crate) p99_99_ns: u64,
+    pub(crate) max_ns: u64,
+    pub(crate) peak_live_orders: usize,
+    pub(crate) live_orders_at_end: usize,
+    pub(crate) bytes_held: usize,
+    /// Of the books at the end, in hexadecimal.
+    pub(crate) book_digest: String,
+}
+
+impl StoreReport {
+    pub(crate) fn new(timing: &Timing, peak_live_orders: usize) -> Self {
+        StoreReport {
+            store: timing.kind,
+            messages_per_second: timing.messages_per_second,
+            p50_ns: timing.p50_ns,
+            p99_ns: timing.p99_ns,
+            p99_9_ns: timing.p99_9_ns,
+            p99_99_ns: timing.p99_99_ns,
+            max_ns: timing.max_ns,
+            peak_live_orders,
+            live_orders_at_end: timing.end.live_orders,
+            bytes_held: timing.end.bytes_held,
+            book_digest: format!("{:016x}", timing.end.digest),
+        }
+    }
+}
+
+impl Report {
+    /// One JSON object on one line.
+    pub(crate) fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
+        serde_json::to_writer(&mut *out, self)?;
+        writeln!(out)
+    }
+
+    /// For people.
+    pub(crate) fn write_table(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.write_flow(out)?;
+        writeln!(out)?;
+        let head = [
+            "store",
+            "messages/s",
+            "p50 ns",
+            "p99 ns",
+            "p99.9 ns",
+            "p99.99 ns",
+            "max ns",
+            "peak live",
+            "bytes held",
+        ];
+        let mut rows = vec![head.map(str::to_owned).to_vec()];
+        for store in &self.stores {
+            let figures = [
+                store.messages_per_second,
+                store.p50_ns,
+                store.p99_ns,
+                store.p99_9_ns,
+                store.p99_99_ns,
+                store.max_ns,
+                store.peak_live_orders as u64,
+                store.bytes_held as u64,
+            ];
+            let mut row = vec![store.store.name().to_owned()];
+            row.extend(figures.map(grouped));
+            rows.push(row);
+        }
+        write_columns(out, &rows)?;
+        writeln!(out)?;
+        writeln!(
+            out,
+            "Medians of {} {}; reading the clock is {} ns of each latency.",
+            self.rounds,
+            if self.rounds == 1 { "round" } else { "rounds" },
+            self.clock_ns
+        )?;
+        let live = self
+            .stores
+            .first()
+            .map_or(0, |store| store.live_orders_at_end);
+        match (self.same_books, self.stores.len()) {
+            (true, 1) => writeln!(
+                out,
+                "The books end with {} live orders.",
+                grouped(live as u64)
+            ),
+            (true, stores) => writeln!(
+                out,
+                "All {stores} stores end in the same books, with {} live orders.",
+                grouped(live as u64)
+            ),
+            (false, _) => writeln!(out, "The stores end in different books!"),
+        }
+    }
+
+    fn write_flow(&self, out: &mut dyn Write) -> io::Result<()> {
+        let flow = &self.flow;
+        let stats = &flow.per_symbol;
+        match (&flow.file, flow.seed) {
+            (Some(file), _) => write!(out, "{file}")?,
+            (None, seed) => write!(out, "Generated flow, seed {}", seed.unwrap_or(0))?,
+        }
+        writeln!(
+            out,
+            ": {} messages, {}, {} replayed",
+            grouped(stats.messages),
+            match flow.symbols {
+                1 => "1 symbol".to_owned(),
+                symbols => format!("{} symbols", grouped(u64::from(symbols))),
+            },
+            grouped(flow.messages_replayed)
+        )?;
+        let (kinds, anomalies) = (stats.kinds, stats.anomalies);
+        let counts = [
+            ("adds", kinds.adds),
+            ("partial cancels", kinds.partial_cancels),
+            ("deletes", kinds.deletes),
+            ("executions", kinds.executions),
+            ("hidden executions, not applied", kinds.hidden_executions),
+            ("auctions, not applied", kinds.crosses),
+            ("halts, not applied", kinds.halts),
+            ("unknown ids, not applied", anomalies.unknown_ids),
+            ("duplicate ids, not applied", anomalies.duplicate_ids),
+            (
+                "reductions beyond the order's size",
+                anomalies.excess_reductions,
+            ),
+            (
+                "orders live at once, at most",
+                stats.peak_live_orders as u64,
+            ),
+        ];
+        let width = counts
+            .iter()
+            .map(|count| grouped(count.1).len())
+            .max()
+            .unwrap_or(0);
+        for (name, count) in counts {
+            writeln!(out, "  {:>width$}  {name}", grouped(count))?;
+        }
+        writeln!(out)?;
+        let measures = [
+            ("life, messages", stats.life_in_messages),
+            (
+                "distance from the best price, cents",
+                stats.distance_in_cents,
+            ),
+            ("size, shares", stats.size_in_shares),
+        ];
+        let mut rows = vec![
+            ["of the orders", "p10", "p50", "p90", "p99"]
+                .map(str::to_owned)
+                .to_vec(),
+        ];
+        for (name, Quantiles { p10, p50, p90, p99 }) in measures {
+            let mut row = vec![name.to_owned()];
+            row.extend([p10, p50, p90, p99].map(|value| value.to_string()));
+            rows.push(row);
+        }
+        write_columns(out, &rows)
+    }
+}
+
+/// Writes rows of cells so that columns line up: the first to the left, the
+/// others to the right.
+fn write_columns(out: &mut dyn Write, rows: &[Vec<String>]) -> io::Result<()> {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns)
+        .map(|column| {
+            rows.iter()
+                .filter_map(|row| Some(row.get(column)?.len()))
+                .max()
+                .unwrap_or(0)
+        })
+        .collect();
+    for row in rows {
+        for (column, (cell, &width)) in row.iter().zip(&widths).enumerate() {
+            match column {
+                0 => write!(out, "{cell:<width$}")?,
+                _ => write!(out, "  {cell:>width$}")?,
+            }
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+/// A number with its thousands apart.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_apart() {
+        for (number, text) in [
+            (0, "0"),
+            (999, "999"),
+            (1_000, "1,000"),
+            (1_234_567, "1,234,567"),
+        ] {
+            assert_eq!(grouped(number), text);
+        }
+    }
+
+    #[test]
+    fn columns_line_up() {
+        let rows = [
+            vec!["a".to_owned(), "1".to_owned()],
+            vec!["bbb".to_owned(), "22".to_owned()],
+        ];
+        let mut out = Vec::new();
+        write_columns(&mut out, &rows).unwrap();
+        assert_eq!(out, b"a     1\nbbb  22\n");
+    }
+}

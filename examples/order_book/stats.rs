@@ -1,0 +1,125 @@
+//! What a flow of messages looks like: its mix, and how long, how far from the
+//! best price and how large its orders are.
+//!
+//! The same function measures a generated flow and a recorded one, so the two
+//! can be held against each other. Quantiles are nearest-rank: the smallest
+//! value that at least the given share of all values does not exceed.
+
+use hashbrown::HashMap;
+use serde::Serialize;
+
+use crate::book::{Market, Outcome};
+use crate::message::{Kind, KindCounts, Message, Side};
+use crate::store::{SlabCrateStore, StoreFull};
+
+/// Price units (dollars × 10,000) in a cent.
+pub(crate) const CENT: i64 = 100;
+
+/// Four quantiles of one measure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Quantiles {
+    pub(crate) p10: i64,
+    pub(crate) p50: i64,
+    pub(crate) p90: i64,
+    pub(crate) p99: i64,
+}
+
+impl Quantiles {
+    /// Quantiles of `values`; all 0 where there are none.
+    pub(crate) fn of(mut values: Vec<i64>) -> Self {
+        values.sort_unstable();
+        let at = |percent: usize| match values.len() {
+            0 => 0,
+            len => values[(len * percent).div_ceil(100) - 1],
+        };
+        Quantiles {
+            p10: at(10),
+            p50: at(50),
+            p90: at(90),
+            p99: at(99),
+        }
+    }
+}
+
+/// Messages that do not fit the book they meet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Anomalies {
+    /// Names an order that is not live; not applied.
+    pub(crate) unknown_ids: u64,
+    /// Adds an order that is live already; not applied.
+    pub(crate) duplicate_ids: u64,
+    /// Takes more than an order has; applied up to it.
+    pub(crate) excess_reductions: u64,
+}
+
+/// The measures of a flow, one symbol's worth.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct FlowStats {
+    /// Messages of all kinds.
+    pub(crate) messages: u64,
+    pub(crate) kinds: KindCounts,
+    pub(crate) anomalies: Anomalies,
+    /// The most orders live at once.
+    pub(crate) peak_live_orders: usize,
+    /// Orders live after the last message.
+    pub(crate) live_orders_at_end: usize,
+    /// Messages of any kind from an order's add to the one that removes it, of
+    /// the orders that were removed.
+    pub(crate) life_in_messages: Quantiles,
+    /// Distance of a new order from the best price on its own side just before,
+    /// positive where it is worse. Adds to an empty side have none.
+    pub(crate) distance_in_cents: Quantiles,
+    /// Shares of a new order.
+    pub(crate) size_in_shares: Quantiles,
+}
+
+impl FlowStats {
+    /// Replays the messages on a book of its own and measures them.
+    ///
+    /// # Errors
+    ///
+    /// More live orders than a store can name.
+    pub(crate) fn measure(messages: &[Message]) -> Result<Self, StoreFull> {
+        let mut market = Market::new(SlabCrateStore::default(), 1);
+        let mut stats = FlowStats {
+            messages: messages.len() as u64,
+            ..FlowStats::default()
+        };
+        let mut born = HashMap::new();
+        let (mut lives, mut distances, mut sizes) = (Vec::new(), Vec::new(), Vec::new());
+        for (now, message) in (0_i64..).zip(messages) {
+            stats.kinds.count(message.kind);
+            let best = market.best(0, message.side);
+            match market.apply(0, message)? {
+                Outcome::Added => {
+                    born.insert(message.id, now);
+                    sizes.push(i64::from(message.size));
+                    distances.extend(best.map(|best| distance(message, best)));
+                    stats.peak_live_orders = stats.peak_live_orders.max(market.len());
+                }
+                outcome @ (Outcome::Removed | Outcome::Excess) => {
+                    lives.extend(born.remove(&message.id).map(|born| now - born));
+                    stats.anomalies.excess_reductions += u64::from(outcome == Outcome::Excess);
+                }
+                Outcome::Duplicate => stats.anomalies.duplicate_ids += 1,
+                Outcome::Unknown => stats.anomalies.unknown_ids += 1,
+                Outcome::Reduced | Outcome::Inert => {}
+            }
+        }
+        stats.live_orders_at_end = market.len();
+        stats.life_in_messages = Quantiles::of(lives);
+        stats.distance_in_cents = Quantiles::of(distances);
+        stats.size_in_shares = Quantiles::of(sizes);
+        Ok(stats)
+    }
+}
+
+/// Cents by which an add is worse than `best`, rounded down.
+fn distance(message: &Message, best: u32) -> i64 {
+    debug_assert_eq!(message.kind, Kind::Add);
+    let worse = match message.side {
+        Side::Buy => i64::from(best) - i64::from(message.price),
+        Side::Sell => i64::from(message.price) - i64::from(best),
+    };
+    worse.div_euclid(CENT)
+}

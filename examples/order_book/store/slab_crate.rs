@@ -1,0 +1,62 @@
+//! The `slab` crate behind the [`Store`] trait: one `Vec`, copied when it
+//! grows.
+
+use super::{Link, Order, Store, StoreFull};
+
+/// A key of the `slab` crate, cut to 4 bytes so that its orders are as small
+/// as flatslab's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SlabKey(u32);
+
+impl Link for SlabKey {
+    const NONE: Self = SlabKey(u32::MAX);
+}
+
+/// [`slab::Slab`].
+#[derive(Default)]
+pub(crate) struct SlabCrateStore {
+    orders: slab::Slab<Order<SlabKey>>,
+}
+
+/// Laid out like the private `Entry` of the `slab` crate, to know its size.
+#[expect(dead_code, reason = "only its size is of interest")]
+enum SlabEntry {
+    Vacant(usize),
+    Occupied(Order<SlabKey>),
+}
+
+impl Store for SlabCrateStore {
+    type Key = SlabKey;
+
+    fn insert(&mut self, order: Order<SlabKey>) -> Result<SlabKey, StoreFull> {
+        let len = self.orders.len();
+        // The last `u32` is `NONE`, hence `<`.
+        if len < u32::MAX as usize {
+            Ok(SlabKey(self.orders.insert(order) as u32))
+        } else {
+            Err(StoreFull { len })
+        }
+    }
+
+    fn remove(&mut self, key: SlabKey) -> Order<SlabKey> {
+        self.orders.remove(key.0 as usize)
+    }
+
+    fn with<R>(&self, key: SlabKey, f: impl FnOnce(&Order<SlabKey>) -> R) -> R {
+        f(&self.orders[key.0 as usize])
+    }
+
+    fn with_mut<R>(&mut self, key: SlabKey, f: impl FnOnce(&mut Order<SlabKey>) -> R) -> R {
+        f(&mut self.orders[key.0 as usize])
+    }
+
+    fn len(&self) -> usize {
+        self.orders.len()
+    }
+
+    /// Capacity × entry. The old `Vec`, alive while the new one is filled, is
+    /// not counted.
+    fn bytes_held(&self) -> usize {
+        self.orders.capacity() * size_of::<SlabEntry>()
+    }
+}

@@ -1,0 +1,166 @@
+//! The book on each store, against the naive one and against the others.
+
+use proptest::prelude::*;
+
+use super::reference::NaiveBook;
+use crate::book::{Market, Outcome, Top};
+use crate::flow::Flow;
+use crate::message::{Kind, Message, Side};
+use crate::store::{BoundedStore, BoxStore, GrowableStore, SlabCrateStore, Store, StoreFull};
+
+fn box_store() -> BoxStore {
+    // SAFETY: every test hands the store to a market, which uses only the keys
+    // of its live orders.
+    unsafe { BoxStore::new() }
+}
+
+/// Few ids and prices, so that duplicates, unknown ids and crowded levels are
+/// common.
+fn messages() -> impl Strategy<Value = Vec<Message>> {
+    let kind = prop_oneof![
+        6 => Just(Kind::Add),
+        2 => Just(Kind::Cancel),
+        2 => Just(Kind::Delete),
+        3 => Just(Kind::Execute),
+        1 => Just(Kind::Hidden),
+        1 => Just(Kind::Halt),
+    ];
+    let side = prop_oneof![Just(Side::Buy), Just(Side::Sell)];
+    let message =
+        (kind, side, 0..24_u64, 1..40_u32, 1..9_u32).prop_map(|(kind, side, id, size, price)| {
+            Message {
+                id,
+                price,
+                size,
+                kind,
+                side,
+            }
+        });
+    prop::collection::vec(message, 0..200)
+}
+
+fn agrees_with_the_naive_book(store: impl Store, messages: &[Message]) {
+    let mut market = Market::new(store, 1);
+    let mut naive = NaiveBook::default();
+    for message in messages {
+        assert_eq!(
+            market.apply(0, message),
+            Ok(naive.apply(message)),
+            "{message:?}"
+        );
+        assert_eq!(market.top(0), naive.top());
+        market.check().unwrap();
+    }
+    let mut orders = Vec::new();
+    market.walk(|order| orders.push((order.side, order.price, order.id, order.size)));
+    assert_eq!(orders, naive.orders());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 48 }) })]
+
+    #[test]
+    fn bounded_store_agrees_with_the_naive_book(messages in messages()) {
+        agrees_with_the_naive_book(BoundedStore::with_capacity(24).unwrap(), &messages);
+    }
+
+    #[test]
+    fn growable_store_agrees_with_the_naive_book(messages in messages()) {
+        agrees_with_the_naive_book(GrowableStore::new(), &messages);
+    }
+
+    #[test]
+    fn slab_crate_agrees_with_the_naive_book(messages in messages()) {
+        agrees_with_the_naive_book(SlabCrateStore::default(), &messages);
+    }
+
+    #[test]
+    fn boxes_agree_with_the_naive_book(messages in messages()) {
+        agrees_with_the_naive_book(box_store(), &messages);
+    }
+}
+
+const SYMBOLS: u32 = 3;
+
+/// Replays and returns the first symbol's tops, all orders and the digest.
+fn replay(store: impl Store, messages: &[Message]) -> (Vec<Top>, Vec<(u32, u64, u32)>, u64) {
+    let mut market = Market::new(store, SYMBOLS);
+    let mut tops = Vec::new();
+    for message in messages {
+        for symbol in 0..SYMBOLS {
+            let outcome = market.apply(symbol, message).unwrap();
+            assert!(
+                matches!(
+                    outcome,
+                    Outcome::Added | Outcome::Reduced | Outcome::Removed
+                ) || message.kind == Kind::Hidden,
+                "{message:?}: {outcome:?}"
+            );
+        }
+        tops.push(market.top(0));
+    }
+    market.check().unwrap();
+    let mut orders = Vec::new();
+    market.walk(|order| orders.push((order.symbol, order.id, order.size)));
+    (tops, orders, market.digest())
+}
+
+#[test]
+fn all_stores_give_the_same_books_and_the_same_tops() {
+    let messages: Vec<_> = Flow::new(1).take(50_000).collect();
+    let bounded = replay(BoundedStore::with_capacity(1_300).unwrap(), &messages);
+    assert!(bounded.1.len() > 900);
+    assert_eq!(bounded, replay(GrowableStore::new(), &messages));
+    assert_eq!(bounded, replay(SlabCrateStore::default(), &messages));
+    assert_eq!(bounded, replay(box_store(), &messages));
+}
+
+fn add(id: u64, price: u32) -> Message {
+    Message {
+        id,
+        price,
+        size: 10,
+        kind: Kind::Add,
+        side: Side::Sell,
+    }
+}
+
+#[test]
+fn a_full_store_refuses_an_order_and_leaves_the_book_alone() {
+    let mut market = Market::new(BoundedStore::with_capacity(1).unwrap(), 1);
+    market.apply(0, &add(1, 500)).unwrap();
+    let before = market.digest();
+    for price in [400, 500, 600] {
+        assert_eq!(market.apply(0, &add(2, price)), Err(StoreFull { len: 1 }));
+        market.check().unwrap();
+        assert_eq!(market.digest(), before);
+    }
+    let delete = Message {
+        kind: Kind::Delete,
+        ..add(1, 500)
+    };
+    assert_eq!(market.apply(0, &delete), Ok(Outcome::Removed));
+    assert_eq!(market.apply(0, &add(2, 400)), Ok(Outcome::Added));
+}
+
+#[test]
+fn a_digest_tells_the_order_in_line() {
+    let digest = |ids: [u64; 2]| {
+        let mut market = Market::new(SlabCrateStore::default(), 1);
+        for id in ids {
+            market.apply(0, &add(id, 500)).unwrap();
+        }
+        market.digest()
+    };
+    assert_eq!(digest([1, 2]), digest([1, 2]));
+    assert_ne!(digest([1, 2]), digest([2, 1]));
+}
+
+#[test]
+fn the_same_id_lives_once_per_symbol() {
+    let mut market = Market::new(GrowableStore::new(), 2);
+    assert_eq!(market.apply(0, &add(1, 500)), Ok(Outcome::Added));
+    assert_eq!(market.apply(1, &add(1, 400)), Ok(Outcome::Added));
+    assert_eq!(market.apply(1, &add(1, 300)), Ok(Outcome::Duplicate));
+    assert_eq!((market.top(0).ask, market.top(1).ask), (500, 400));
+}

@@ -1,0 +1,100 @@
+//! The time-stamp counter, fenced.
+
+#[cfg(target_arch = "x86_64")]
+use core::arch::x86_64::{__rdtscp, _mm_lfence, _rdtsc};
+
+/// Ticks at the start of a stretch: nothing before it is still under way,
+/// nothing of the stretch has begun.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub fn start() -> u64 {
+    // SAFETY: every x86_64 has these instructions.
+    unsafe {
+        _mm_lfence();
+        let ticks = _rdtsc();
+        _mm_lfence();
+        ticks
+    }
+}
+
+/// Ticks at the end of a stretch: all of it has been done.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub fn stop() -> u64 {
+    let mut core = 0;
+    // SAFETY: every x86_64 of the last fifteen years has these instructions.
+    unsafe {
+        let ticks = __rdtscp(&mut core);
+        _mm_lfence();
+        ticks
+    }
+}
+
+/// The ticks that an empty stretch takes, to be subtracted: the median of many.
+#[cfg(target_arch = "x86_64")]
+pub fn overhead() -> u64 {
+    let mut empty: Vec<u64> = (0..10_001)
+        .map(|_| {
+            let begun = start();
+            stop() - begun
+        })
+        .collect();
+    *empty.select_nth_unstable(5_000).1
+}
+
+/// The smallest step in which the counter advances, in ticks: on some virtual
+/// machines more than one.
+#[cfg(target_arch = "x86_64")]
+pub fn step() -> u64 {
+    let mut steps: Vec<u64> = (0..10_000)
+        .map(|_| {
+            let begun = start();
+            stop() - begun
+        })
+        .collect();
+    steps.sort_unstable();
+    steps.dedup();
+    steps
+        .windows(2)
+        .map(|pair| pair[1] - pair[0])
+        .min()
+        .unwrap_or(1)
+}
+
+/// Ticks per nanosecond, measured against the operating system's clock.
+#[cfg(target_arch = "x86_64")]
+pub fn ticks_per_ns() -> f64 {
+    let wall = std::time::Instant::now();
+    let begun = start();
+    while wall.elapsed().as_millis() < 50 {
+        std::hint::spin_loop();
+    }
+    (stop() - begun) as f64 / wall.elapsed().as_nanos() as f64
+}
+
+/// Ticks per core cycle now, by a chain of dependent additions, one cycle each.
+///
+/// The counter runs at a fixed rate and the core does not: figures in core
+/// cycles are ticks divided by this.
+#[cfg(target_arch = "x86_64")]
+pub fn ticks_per_cycle() -> f64 {
+    const LINKS: u64 = 1 << 16;
+    let mut best = f64::INFINITY;
+    for _ in 0..9 {
+        let begun = start();
+        let mut sum = 1u64;
+        for _ in 0..LINKS / 8 {
+            // SAFETY: additions of a register to itself and nothing else.
+            unsafe {
+                core::arch::asm!(
+                    "add {0}, {0}", "add {0}, {0}", "add {0}, {0}", "add {0}, {0}",
+                    "add {0}, {0}", "add {0}, {0}", "add {0}, {0}", "add {0}, {0}",
+                    inout(reg) sum, options(nomem, nostack)
+                );
+            }
+        }
+        std::hint::black_box(sum);
+        best = best.min((stop() - begun) as f64 / LINKS as f64);
+    }
+    best
+}

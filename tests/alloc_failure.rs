@@ -103,8 +103,11 @@ fn leaking() {
         assert!(result.is_err());
         assert_eq!(LIVE_BYTES.get(), before);
     }
-    let slab = BoundedSlab::<u64>::try_leak(8).unwrap();
-    assert_eq!(*slab.insert(7).unwrap().get(), 7);
+    // Miri's leak check, unlike us, would not forgive the one that stays.
+    if !cfg!(miri) {
+        let slab = BoundedSlab::<u64>::try_leak(8).unwrap();
+        assert_eq!(*slab.insert(7).unwrap().get(), 7);
+    }
 }
 
 fn insertion_gives_the_value_back_and_the_slab_goes_on() {

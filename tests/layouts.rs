@@ -22,7 +22,10 @@ impl<const BYTES: usize> Value for [u8; BYTES] {
         [seed; BYTES]
     }
     fn is(&self, seed: u8) -> bool {
-        self.iter().all(|&byte| byte == seed)
+        // Miri takes a second for every few thousand bytes.
+        let step = if cfg!(miri) { 4093 } else { 1 };
+        self.iter().step_by(step).all(|&byte| byte == seed)
+            && self.last().is_none_or(|&byte| byte == seed)
     }
 }
 

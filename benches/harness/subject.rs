@@ -203,31 +203,39 @@ impl<V: Payload> Subject<V> for GrowableByKey<V> {
     }
 }
 
-/// What no checked slab can beat: a dense LIFO of bare pointers, 16-byte cells
-/// and handles, and not one check. A use after free, a foreign or a second
-/// removal, an insertion into a full one are all undefined behaviour.
+/// What no checked slab can beat: a dense LIFO of bare pointers with 16-byte
+/// cells and handles of the same make, and not one check. A use after free, a
+/// foreign or a second removal, an insertion into a full one are all undefined
+/// behaviour.
 pub struct Floor<V> {
-    top: *mut *mut (V, u64),
-    _stack: Vec<*mut (V, u64)>,
-    _cells: Vec<MaybeUninit<(V, u64)>>,
+    /// Where the handles point back to: the stack's top.
+    home: *mut *mut *mut Bare<V>,
+    _top: Box<*mut *mut Bare<V>>,
+    _stack: Vec<*mut Bare<V>>,
+    _cells: Vec<MaybeUninit<Bare<V>>>,
 }
+
+/// A value and a word where a stamp would be.
+pub type Bare<V> = (V, u64);
 
 impl<V: Payload> Subject<V> for Floor<V> {
     const NAME: &'static str = "floor (unchecked)";
-    type Handle = (*mut (V, u64), *mut *mut (V, u64));
+    type Handle = (*mut Bare<V>, *mut *mut *mut Bare<V>);
 
     fn with_capacity(capacity: usize) -> Self {
-        let mut cells: Vec<MaybeUninit<(V, u64)>> = Vec::with_capacity(capacity);
+        let mut cells: Vec<MaybeUninit<Bare<V>>> = Vec::with_capacity(capacity);
         for number in 0..capacity {
             cells.push(MaybeUninit::new((V::of(number as u64), 0)));
         }
-        let first = cells.as_mut_ptr().cast::<(V, u64)>();
+        let first = cells.as_mut_ptr().cast::<Bare<V>>();
         let mut stack: Vec<_> = (0..capacity)
             .rev()
             .map(|at| first.wrapping_add(at))
             .collect();
+        let mut top = Box::new(stack.as_mut_ptr().wrapping_add(capacity));
         Floor {
-            top: stack.as_mut_ptr().wrapping_add(capacity),
+            home: &raw mut *top,
+            _top: top,
             _stack: stack,
             _cells: cells,
         }
@@ -235,12 +243,14 @@ impl<V: Payload> Subject<V> for Floor<V> {
 
     #[inline(always)]
     fn insert(&mut self, value: V) -> Self::Handle {
+        let home = self.home;
         // SAFETY: the benches insert no more than the capacity.
         unsafe {
-            self.top = self.top.sub(1);
-            let cell = self.top.read();
+            let top = home.read().sub(1);
+            let cell = top.read();
+            home.write(top);
             (&raw mut (*cell).0).write(value);
-            (cell, &raw mut self.top as *mut *mut (V, u64))
+            (cell, home)
         }
     }
 
@@ -252,11 +262,13 @@ impl<V: Payload> Subject<V> for Floor<V> {
 
     #[inline(always)]
     fn remove(&mut self, handle: Self::Handle) -> V {
+        let (cell, home) = handle;
         // SAFETY: the benches remove values that are there, once.
         unsafe {
-            self.top.write(handle.0);
-            self.top = self.top.add(1);
-            (&raw const (*handle.0).0).read()
+            let top = home.read();
+            top.write(cell);
+            home.write(top.add(1));
+            (&raw const (*cell).0).read()
         }
     }
 }

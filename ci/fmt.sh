@@ -1,0 +1,5 @@
+#!/usr/bin/env bash
+# The code is formatted.
+. "$(dirname "$0")/common.sh"
+cargo fmt --version >/dev/null 2>&1 || missing rustfmt "rustup component add rustfmt"
+cargo fmt --all --check

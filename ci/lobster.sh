@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# The order book against a real hour of order flow: every line of the top of
+# book, from all four stores. FLATSLAB_LOBSTER names the message file.
+. "$(dirname "$0")/common.sh"
+if [ -z "${FLATSLAB_LOBSTER:-}" ]; then
+    echo "FLATSLAB_LOBSTER names no message file" >&2
+    exit 1
+fi
+cargo test --package flatslab --example order_book
+bbo=$(mktemp)
+trap 'rm -f "$bbo"' EXIT
+cargo run --release --example order_book -- --lobster "$FLATSLAB_LOBSTER" --bbo "$bbo" --rounds 1
+[ "$(wc -l <"$bbo")" -eq 91997 ]
+[ "$(tail -n 1 "$bbo")" = "5859500,100,5856900,10" ]

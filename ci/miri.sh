@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# The test suite under Miri, with both models of borrowing, strict provenance,
+# symbolic alignment and leak checking. Names of test files may be given:
+# ci/miri.sh panics handles
+. "$(dirname "$0")/common.sh"
+cargo "+$nightly" miri --version >/dev/null 2>&1 ||
+    missing Miri "rustup component add miri rust-src --toolchain $nightly"
+
+suite=(--lib)
+files=("$@")
+if [ ${#files[@]} -eq 0 ]; then
+    files=(states model panics reentrancy handles layouts alloc_failure)
+else
+    suite=()
+fi
+for file in "${files[@]}"; do
+    suite+=(--test "$file")
+done
+
+flags="-Zmiri-strict-provenance -Zmiri-symbolic-alignment-check -Zmiri-disable-isolation"
+export MIRIFLAGS="$flags"
+cargo "+$nightly" miri setup
+cargo "+$nightly" miri test --package flatslab "${suite[@]}" --no-run
+
+# Side by side: each is a single thread.
+MIRIFLAGS="$flags -Zmiri-tree-borrows" cargo "+$nightly" miri test --package flatslab \
+    "${suite[@]}" >target/miri-tree-borrows.log 2>&1 &
+tree=$!
+echo "== Stacked Borrows"
+stacked_failed=0
+cargo "+$nightly" miri test --package flatslab "${suite[@]}" || stacked_failed=1
+tree_failed=0
+wait "$tree" || tree_failed=1
+echo "== Tree Borrows"
+cat target/miri-tree-borrows.log
+[ $stacked_failed -eq 0 ] && [ $tree_failed -eq 0 ]

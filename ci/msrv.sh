@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# The library builds with the oldest compiler that Cargo.toml promises.
+. "$(dirname "$0")/common.sh"
+version=$(msrv)
+rustup toolchain list | grep -q "^$version" ||
+    missing "Rust $version" "rustup toolchain install $version --profile minimal"
+cargo "+$version" check --package flatslab --lib
+cargo "+$version" check --package flatslab --lib --no-default-features
+cargo "+$version" check --package flatslab --examples

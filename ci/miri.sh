@@ -9,7 +9,7 @@ cargo "+$nightly" miri --version >/dev/null 2>&1 ||
 suite=(--lib)
 files=("$@")
 if [ ${#files[@]} -eq 0 ]; then
-    files=(states model panics reentrancy handles layouts alloc_failure)
+    files=(states model panics reentrancy handles layouts alloc_failure allocator)
 else
     suite=()
 fi

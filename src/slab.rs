@@ -390,8 +390,8 @@ impl<T> Slab<T> {
     #[inline(never)]
     fn try_claim_by_growing(&self) -> Result<Place<T>, AllocError> {
         loop {
-            // The growing home is looked up anew each time: an allocator that
-            // uses this slab may have made it grow meanwhile.
+            // The slab is looked at anew each time: its allocator may itself
+            // use it, and make it grow.
             let home = self.growable_home()?;
             // SAFETY: allocated, through the slab.
             let body = unsafe { home.as_ref() };
@@ -421,8 +421,9 @@ impl<T> Slab<T> {
     fn grow(&self, home: NonNull<GrowableHome>, room: usize) -> Result<(), AllocError> {
         // SAFETY: allocated, through the slab.
         let body = unsafe { home.as_ref() };
-        body.grow::<T>(self.shift, room)?;
+        let outgrown = body.grow::<T>(self.shift, room)?;
         self.chunks.set(body.chunks());
+        drop(outgrown);
         Ok(())
     }
 
@@ -526,8 +527,8 @@ impl<T> SlabBuilder<T> {
     ///
     /// # Panics
     ///
-    /// If a chunk or the reserve comes to 2^30 slots or more, or its bytes pass
-    /// `isize::MAX`. Where the allocator refuses the program ends, as with
+    /// If a chunk or the reserve, rounded up to whole chunks, comes to 2^30 slots
+    /// or more, or its bytes pass `isize::MAX`. Where the allocator refuses the program ends, as with
     /// `Vec`.
     ///
     /// # Examples
@@ -561,16 +562,18 @@ impl<T> SlabBuilder<T> {
     pub fn try_build(self) -> Result<Slab<T>, AllocError> {
         let shift = self.shift()?;
         let slab = Slab::with_shift(shift);
-        let chunks = self.reserve.div_ceil(1 << shift);
-        if chunks > 0 {
-            let room = chunks
-                .checked_mul(1 << shift)
-                .filter(|&room| room <= MAX_SLOTS)
-                .ok_or(AllocError::TooManySlots {
-                    requested: self.reserve,
-                    limit: MAX_SLOTS,
-                })?;
-            slab.build_chunks(room)?;
+        let slots = self
+            .reserve
+            .checked_next_multiple_of(1 << shift)
+            .unwrap_or(usize::MAX);
+        if slots > MAX_SLOTS {
+            return Err(AllocError::TooManySlots {
+                requested: slots,
+                limit: MAX_SLOTS,
+            });
+        }
+        if slots > 0 {
+            slab.build_chunks(slots)?;
         }
         Ok(slab)
     }

@@ -153,6 +153,17 @@ fn bounded_capacities_past_the_limit_are_errors_that_name_it() {
     }
 }
 
+/// What was asked for fits; rounded up to whole chunks it does not.
+#[test]
+fn a_reserve_past_the_limit_names_what_it_comes_to() {
+    let builder = Slab::<u8>::builder().reserve((1 << 30) - 1);
+    let error = builder.try_build().unwrap_err();
+    assert!(
+        matches!(error, AllocError::TooManySlots { requested, limit } if requested > limit),
+        "{error}"
+    );
+}
+
 #[test]
 #[cfg(target_pointer_width = "64")]
 fn bytes_past_the_limit_are_an_error_that_names_them() {

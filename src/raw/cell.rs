@@ -8,7 +8,9 @@
 //!
 //! # Invariants
 //!
-//! * V1: the value's bytes hold a live `T` exactly while the state has no `V`.
+//! * V1: the value's bytes hold a live `T` exactly while the state has no `V`;
+//!   between the two halves of a step, when no other code runs (L3, P3), one may
+//!   be ahead of the other.
 //! * V2: the stamp is only ever reached through `&Stamp`, the value only
 //!   through pointers to the value: neither borrow covers the other's bytes.
 

@@ -138,6 +138,14 @@ impl Drop for Table {
     }
 }
 
+/// What a slab has outgrown, to be dropped once nobody looks there any more.
+#[derive(Default)]
+#[must_use = "dropping it frees what the slab may still refer to"]
+pub(crate) struct Outgrown {
+    _stack: Option<Stack>,
+    _origins: Option<Block>,
+}
+
 /// Builds a home with no chunk, for chunks of `1 << shift` cells.
 ///
 /// # Errors
@@ -182,12 +190,13 @@ impl GrowableHome {
     /// cells) more where the stack moves while it is not empty.
     ///
     /// Everything is allocated before anything is changed: a refusal leaves
-    /// the slab as it was.
+    /// the slab as it was. And nothing is freed before the caller has taken
+    /// note of the change: an allocator may itself use this slab.
     ///
     /// # Errors
     ///
     /// Past the limit of keys, or when the allocator refuses.
-    pub(crate) fn grow<T>(&self, shift: u32, room: usize) -> Result<(), AllocError> {
+    pub(crate) fn grow<T>(&self, shift: u32, room: usize) -> Result<Outgrown, AllocError> {
         let before = self.home.slots();
         let bound = before + (1 << shift);
         if bound > MAX_SLOTS {
@@ -212,18 +221,20 @@ impl GrowableHome {
         };
         let chunk = Chunk::<T>::try_new(1 << shift, Key::from_raw(before as u32))?;
         if self.home.slots() != before {
-            // The allocator itself uses this slab and has made it grow.
-            return Ok(());
+            // The allocator has made this slab grow: what was built is not
+            // wanted any more, and may not be large enough.
+            return Ok(Outgrown::default());
         }
 
-        let old_stack = stack.map(|stack| self.move_stack_to(stack));
+        let stack = stack.map(|stack| self.move_stack_to(stack));
         let mut table = self.table.borrow_mut();
-        let old_origins = origins.map(|block| table.move_to(block));
+        let origins = origins.map(|block| table.move_to(block));
         table.push(chunk.into_block());
         self.home.add_fresh(1 << shift);
-        drop(table);
-        drop((old_stack, old_origins));
-        Ok(())
+        Ok(Outgrown {
+            _stack: stack,
+            _origins: origins,
+        })
     }
 
     /// Copies the entries, none in the usual case, into another array; the old

@@ -6,16 +6,17 @@
 //! knows nothing of `T`, nor of how the memory behind it is cut up; the two
 //! kinds of slab each put one at the head of a larger block of their own.
 //!
-//! Everything here takes the pointer the allocation gave, never a `&Home` that
-//! lasts: a reference argument is protected for the whole call, and a pointer
-//! derived from it may not free what it points to.
+//! What may end in a release takes the pointer the allocation gave, never a
+//! `&Home`: a reference argument is protected for the whole call, and a pointer
+//! derived from it may not free what it points to. Where a slab is borrowed, it
+//! keeps its home, and a reference to that may last.
 //!
 //! # Invariants
 //!
 //! * H1: `slots` = cells on the stack + `fresh` + cells that are not free.
 //! * H2: `stale` counts the held cells whose holder is a `Slot` that lost its
 //!   value, so `slots - free - stale` counts values and reservations.
-//! * H3: after closing, only `remaining` is still read or written.
+//! * H3: after closing, only `remaining` and `cold` are still used.
 
 use core::cell::Cell;
 use core::ptr::NonNull;

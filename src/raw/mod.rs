@@ -2,14 +2,14 @@
 //!
 //! # Invariants of the whole crate
 //!
-//! * L1: a cell and its home stay allocated while the slab lives, and after
-//!   that while the cell is not free: a handle, a guard, a box or a running
-//!   destructor is on it.
+//! * L1: all cells of a slab and its home stay allocated while the slab lives,
+//!   and after that while any of the cells is not free: a handle, a guard, a box
+//!   or a running destructor is on it.
 //! * L2: a closed home's `remaining` is the number of its cells that are not
 //!   free; whoever takes it to zero releases the block, and was the last.
-//! * L3: user code (closures, destructors) runs only in front of or behind a
-//!   whole step of the state machine, never within one, and the state is read
-//!   again after it.
+//! * L3: user code (closures, destructors, and the allocator, which may use the
+//!   very slab it serves) runs only in front of or behind a whole step, never
+//!   within one, and what it may have changed is read again after it.
 //!
 //! Each file adds its own: M in `memory.rs`, S in `stamp.rs`, V in `cell.rs`,
 //! F in `stack.rs`, H in `home.rs`, P in `place.rs`, G in `growable_home.rs`.

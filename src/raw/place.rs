@@ -10,8 +10,8 @@
 //! * P1: while a `Slot`, `VacantSlot`, `SlotBox`, `Ref` or `RefMut` of a place
 //!   exists, its cell is not free, so cell and home are allocated (L1).
 //! * P2: at most one `Slot`, `VacantSlot` or `SlotBox` of a place exists, and
-//!   exactly then `O` is clear, save for a box given up as a raw pointer or
-//!   forgotten.
+//!   only while `O` is clear. (One that was forgotten, or given up as a raw
+//!   pointer, leaves it clear for good.)
 //! * P3: a cell that is pushed or counted down is not touched afterwards by
 //!   whoever did it, except to read a value out of a pushed cell before any
 //!   other code runs.

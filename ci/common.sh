@@ -4,7 +4,7 @@
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-export RUST_BACKTRACE="${RUST_BACKTRACE:-0}" CARGO_TERM_COLOR="${CARGO_TERM_COLOR:-never}"
+export CARGO_TERM_COLOR="${CARGO_TERM_COLOR:-never}"
 
 nightly="${FLATSLAB_NIGHTLY:-nightly}"
 

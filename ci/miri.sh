@@ -17,6 +17,9 @@ for file in "${files[@]}"; do
     suite+=(--test "$file")
 done
 
+# A backtrace a panic costs minutes in an interpreter, and the tests panic a lot.
+export RUST_BACKTRACE=0
+
 flags="-Zmiri-strict-provenance -Zmiri-symbolic-alignment-check -Zmiri-disable-isolation"
 export MIRIFLAGS="$flags"
 cargo "+$nightly" miri setup

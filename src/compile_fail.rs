@@ -191,8 +191,24 @@
 //!
 //! ```compile_fail,E0505
 //! let slab = flatslab::Slab::new();
+//! let slot = slab.insert(7);
+//! let guard = slot.get_mut();
+//! drop(slot);
+//! drop(guard);
+//! ```
+//!
+//! ```compile_fail,E0505
+//! let slab = flatslab::Slab::new();
 //! let key = slab.insert(7).leak();
 //! let guard = slab.get(key);
+//! drop(slab);
+//! drop(guard);
+//! ```
+//!
+//! ```compile_fail,E0505
+//! let slab = flatslab::Slab::new();
+//! let key = slab.insert(7).leak();
+//! let guard = slab.get_mut(key);
 //! drop(slab);
 //! drop(guard);
 //! ```
@@ -227,6 +243,16 @@
 //! let value = &values[key];
 //! values[key] = 8;
 //! assert_eq!(*value, 8);
+//! ```
+//!
+//! ```compile_fail,E0502
+//! let slab = flatslab::Slab::new();
+//! let key = slab.insert(7).leak();
+//! // SAFETY: never run.
+//! let mut values = unsafe { slab.untracked() };
+//! let value = values.get(key);
+//! values[key] = 8;
+//! assert_eq!(value, Some(&7));
 //! ```
 //!
 //! # A reservation that a closure sees stays with the slab

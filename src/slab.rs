@@ -606,7 +606,8 @@ impl<T> fmt::Debug for SlabBuilder<T> {
 
 impl<T> Slab<T> {
     /// Grows a new slab to `slots`, whole chunks, with nothing left to do for
-    /// the insertions that fill them.
+    /// the insertions that fill them: every cell is on the stack, every page
+    /// of either was written to.
     fn build_chunks(&self, slots: usize) -> Result<(), AllocError> {
         let home = self.growable_home()?;
         while self.capacity() < slots {
@@ -614,8 +615,20 @@ impl<T> Slab<T> {
         }
         // SAFETY: allocated, through the slab.
         let body = unsafe { home.as_ref() };
-        body.touch_stack();
         body.refill::<T>(self.shift, slots);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn insertions_into_reserved_memory_find_all_of_it_on_the_stack() {
+        let slab = Slab::<u64>::builder().chunk_capacity(8).reserve(50).build();
+        // SAFETY: alive through the slab.
+        let home = unsafe { slab.home().as_ref() };
+        assert_eq!((home.fresh(), home.depth()), (0, 56));
     }
 }

@@ -10,11 +10,26 @@ use flatslab::{AllocError, BoundedSlab, Slab, Slot};
 /// The system's allocator, with a fuse.
 struct Fused;
 
+/// Something the allocator does beside its duty, and at which call from now.
+type Hook = Option<(usize, fn())>;
+
 thread_local! {
     /// Allocations until one fails; `None` without a fuse.
     static FUSE: Cell<Option<usize>> = const { Cell::new(None) };
     static LIVE_BYTES: Cell<isize> = const { Cell::new(0) };
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+    /// Runs once: an allocator may use the very slab that it serves.
+    static HOOK: Cell<Hook> = const { Cell::new(None) };
+    /// The slab that a hook uses.
+    static SHARED: Cell<*const Slab<u64>> = const { Cell::new(std::ptr::null()) };
+}
+
+fn run_hook() {
+    match HOOK.take() {
+        Some((0, hook)) => hook(),
+        Some((left, hook)) => HOOK.set(Some((left - 1, hook))),
+        None => {}
+    }
 }
 
 // SAFETY: everything is the system allocator's, or null.
@@ -27,6 +42,7 @@ unsafe impl GlobalAlloc for Fused {
         }
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
         LIVE_BYTES.set(LIVE_BYTES.get() + layout.size() as isize);
+        run_hook();
         // SAFETY: the caller's word.
         unsafe { System.alloc(layout) }
     }
@@ -35,6 +51,8 @@ unsafe impl GlobalAlloc for Fused {
         LIVE_BYTES.set(LIVE_BYTES.get() - layout.size() as isize);
         // SAFETY: the caller's word.
         unsafe { System.dealloc(pointer, layout) };
+        // Behind it: what is freed is gone when the hook looks.
+        run_hook();
     }
 }
 
@@ -189,8 +207,218 @@ fn a_lazy_slab_allocates_nothing_before_its_first_value() {
     assert_eq!(ALLOCATIONS.get(), before);
 }
 
+/// The slab under a hook.
+fn shared() -> &'static Slab<u64> {
+    // SAFETY: set by the test below, whose slab outlives the hook.
+    unsafe { &*SHARED.get() }
+}
+
+/// Each call of the allocator in a growing insertion, interrupted by each use
+/// of the same slab.
+fn an_allocator_may_use_the_slab_that_grows() {
+    let hooks: [fn(); 4] = [
+        || {
+            shared().insert(1_000).leak();
+        },
+        || {
+            // Two chunks to the last slot: whoever waits finds none free.
+            for number in 0..8 {
+                shared().insert(2_000 + number).leak();
+            }
+        },
+        || {
+            shared().try_remove_by_key(flatslab::Key::from_raw(0));
+            shared().try_remove_by_key(flatslab::Key::from_raw(2));
+        },
+        || {
+            for raw in 0..64 {
+                let _ = shared().get(flatslab::Key::from_raw(raw));
+            }
+        },
+    ];
+    let before = LIVE_BYTES.get();
+    let mut interrupted = 0;
+    // None yet; a chunk more; the ninth chunk, for which the table grows.
+    for filled in [0, 4, 8, 32] {
+        for hook in hooks {
+            for at in 0.. {
+                let slab = Slab::builder().chunk_capacity(4).build();
+                for number in 0..filled {
+                    slab.insert(number).leak();
+                }
+                SHARED.set(&raw const slab);
+                HOOK.set(Some((at, hook)));
+                let slot = slab.insert(7);
+                let ran = HOOK.take().is_none();
+                slab.check();
+                assert_eq!(*slot.get(), 7);
+                assert_eq!(*slab.get(slot.key()).unwrap(), 7);
+                let mut values = 0;
+                for raw in 0..slab.capacity() {
+                    let key = flatslab::Key::from_raw(raw as u32);
+                    if let Some(value) = slab.get(key) {
+                        assert!(*value == 7 || *value >= 1_000 || *value == raw as u64);
+                        values += 1;
+                    }
+                }
+                assert_eq!(values, slab.len(), "no value is lost");
+                // Every free slot can be had, each once.
+                let free = slab.capacity() - slab.len();
+                let capacity = slab.capacity();
+                for number in 0..free as u64 {
+                    slab.insert(3_000 + number).leak();
+                }
+                assert_eq!((slab.len(), slab.capacity()), (capacity, capacity));
+                slab.check();
+                drop(slab);
+                drop(slot);
+                assert_eq!(LIVE_BYTES.get(), before, "{filled} filled, call {at}");
+                if !ran {
+                    break;
+                }
+                interrupted += 1;
+            }
+        }
+    }
+    assert!(interrupted >= 4 * 4, "{interrupted}");
+}
+
+/// Whoever holds a cell after its slab, however it goes: the last gives the
+/// memory back.
+fn the_last_holder_gives_the_memory_back() {
+    type Last = fn(&Slab<String>) -> Box<dyn FnOnce()>;
+    fn text() -> String {
+        "a value with memory of its own".to_string()
+    }
+    let holders: [(&str, Last); 12] = [
+        ("slot", |slab| {
+            let slot = slab.insert(text());
+            Box::new(move || drop(slot))
+        }),
+        ("slot, leaked", |slab| {
+            let slot = slab.insert(text());
+            Box::new(move || {
+                slot.leak();
+            })
+        }),
+        ("stale slot", |slab| {
+            let slot = slab.insert(text());
+            drop(slab.remove_by_key(slot.key()));
+            Box::new(move || drop(slot))
+        }),
+        ("box", |slab| {
+            let boxed = slab.insert(text()).into_box();
+            Box::new(move || drop(boxed))
+        }),
+        ("box, moved out of", |slab| {
+            let boxed = slab.insert(text()).into_box();
+            Box::new(move || drop(flatslab::SlotBox::into_inner(boxed)))
+        }),
+        ("box, unboxed", |slab| {
+            let boxed = slab.insert(text()).into_box();
+            Box::new(move || drop(flatslab::SlotBox::into_slot(boxed)))
+        }),
+        ("box, unboxed and moved out of", |slab| {
+            let boxed = slab.insert(text()).into_box();
+            Box::new(move || drop(flatslab::SlotBox::into_slot(boxed).into_inner()))
+        }),
+        ("reservation", |slab| {
+            let vacant = slab.vacant_slot();
+            Box::new(move || drop(vacant))
+        }),
+        ("reservation, filled", |slab| {
+            let vacant = slab.vacant_slot();
+            Box::new(move || drop(vacant.insert(text())))
+        }),
+        ("reservation, filled and leaked", |slab| {
+            let vacant = slab.vacant_slot();
+            Box::new(move || {
+                vacant.insert(text()).leak();
+            })
+        }),
+        ("reservation, filled and moved out of", |slab| {
+            let vacant = slab.vacant_slot();
+            Box::new(move || drop(vacant.insert(text()).into_inner()))
+        }),
+        ("reservation, filled, tried", |slab| {
+            let vacant = slab.vacant_slot();
+            Box::new(move || drop(vacant.insert(text()).try_into_inner()))
+        }),
+    ];
+    for (name, holder) in holders {
+        let before = LIVE_BYTES.get();
+        let slab = Slab::builder().chunk_capacity(4).build();
+        let last = holder(&slab);
+        drop(slab);
+        assert!(LIVE_BYTES.get() > before, "{name} holds the memory");
+        last();
+        assert_eq!(LIVE_BYTES.get(), before, "{name} was the last");
+    }
+}
+
+fn growth_allocates_a_chunk_and_rarely_more() {
+    let slab = Slab::builder().chunk_capacity(4).build();
+    let before = ALLOCATIONS.get();
+    for number in 0..4 * 256 {
+        slab.insert(number).leak();
+    }
+    // Beside the chunks: the home, and a stack and a table that double.
+    let beside = ALLOCATIONS.get() - before - 256;
+    assert!(beside <= 1 + 10 + 7, "{beside}");
+
+    let before = ALLOCATIONS.get();
+    let slab = Slab::<u64>::builder()
+        .chunk_capacity(4)
+        .reserve(4 * 8)
+        .build();
+    // The chunks, the home, the empty stack and the whole one, the table.
+    assert_eq!(ALLOCATIONS.get() - before, 8 + 1 + 2 + 1);
+    drop(slab);
+}
+
+/// All of it, also those pages of a large value that no stamp stands in.
+#[cfg(all(target_os = "linux", not(miri)))]
+fn memory_is_resident_when_a_slab_is_made() {
+    fn resident_pages() -> usize {
+        let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+        statm.split(' ').nth(1).unwrap().parse().unwrap()
+    }
+    // More than `malloc` ever serves from memory it had before.
+    let before = resident_pages();
+    let bounded = BoundedSlab::<[u8; 1 << 16]>::with_capacity(1 << 10);
+    let with_bounded = resident_pages();
+    let growable = Slab::<[u8; 1 << 16]>::builder()
+        .chunk_capacity(1 << 10)
+        .reserve(1 << 10)
+        .build();
+    // Pages of 4 KiB or more: a page is at most a value.
+    let expected = (1 << 10) * if cfg!(target_arch = "x86_64") { 14 } else { 1 };
+    assert!(with_bounded - before >= expected);
+    assert!(resident_pages() - with_bounded >= expected);
+    drop((bounded, growable));
+}
+
+#[cfg(not(all(target_os = "linux", not(miri))))]
+fn memory_is_resident_when_a_slab_is_made() {}
+
 fn main() {
-    let tests: [(&str, fn()); 5] = [
+    let tests: [(&str, fn()); 9] = [
+        (
+            "an_allocator_may_use_the_slab_that_grows",
+            an_allocator_may_use_the_slab_that_grows,
+        ),
+        (
+            "the_last_holder_gives_the_memory_back",
+            the_last_holder_gives_the_memory_back,
+        ),
+        (
+            "growth_allocates_a_chunk_and_rarely_more",
+            growth_allocates_a_chunk_and_rarely_more,
+        ),
+        (
+            "memory_is_resident_when_a_slab_is_made",
+            memory_is_resident_when_a_slab_is_made,
+        ),
         ("construction", construction),
         ("leaking", leaking),
         (

@@ -175,8 +175,11 @@ macro_rules! untracked_access_still_sees_vacancy {
             }
             assert_eq!(slab.remove_by_key(key), 10);
             // SAFETY: no other reference is alive, and nothing is removed.
-            let values = unsafe { slab.untracked() };
+            let mut values = unsafe { slab.untracked() };
+            assert!(values.get(key).is_none());
+            assert!(values.get_mut(key).is_none());
             assert!(panics(|| values[key]), "there is no value any more");
+            assert!(panics(move || values[key] = 1), "there is no value any more");
         }
     )*};
 }

@@ -188,6 +188,13 @@ fn chunk_capacities_are_rounded_up_to_a_power_of_two() {
 }
 
 #[test]
+fn a_value_larger_than_a_usual_chunk_gets_chunks_of_one() {
+    let slab = Slab::<[u8; 300 << 10]>::with_capacity(2);
+    assert_eq!((slab.capacity(), slab.chunks()), (2, 2));
+    slab.check();
+}
+
+#[test]
 fn the_builders_order_of_calls_does_not_matter() {
     let one = Slab::<u64>::builder().chunk_capacity(8).reserve(20).build();
     let two = Slab::<u64>::builder().reserve(20).chunk_capacity(8).build();

@@ -6,7 +6,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use common::{AnySlab, Hooked, Kind};
-use flatslab::{Ref, Slot, SlotBox, VacantSlot};
+use flatslab::{Ref, Slab, Slot, SlotBox, VacantSlot};
 
 /// What a destructor does to the slab its value stands in.
 type Action<S> = (&'static str, fn(&Scene<S>));
@@ -314,6 +314,83 @@ fn a_guard_that_a_destructor_ends_during_clear_or_slab_drop<K: Kind>() {
     assert!(!guarded.is_valid() && guarded.try_get().is_none());
 }
 
+/// The walk has passed the reservation when a destructor fills and leaks it.
+fn a_value_put_behind_the_walk_of_slab_drop_is_dropped_too<K: Kind>() {
+    for bomb in [false, true] {
+        let slab = K::Slab::<Hooked>::with_room(2);
+        let dropped = Rc::new(Cell::new(0));
+        let vacant = slab.vacant_slot().unwrap();
+        let count = dropped.clone();
+        let late = Hooked::new(move || count.set(count.get() + 1));
+        let hook = Hooked::new(move || {
+            vacant.insert(late).leak();
+            assert!(!bomb, "and then it panics");
+        });
+        slab.insert(hook).unwrap().leak();
+        assert_eq!(common::panics(|| drop(slab)), bomb);
+        assert_eq!(dropped.get(), 1);
+    }
+}
+
+/// Puts a value into the slab whose destructor puts two more of its kind there.
+fn breed(slab: &Rc<Slab<Hooked>>, ran: &Rc<Cell<usize>>) {
+    let (inner, count) = (slab.clone(), ran.clone());
+    let hook = Hooked::new(move || {
+        count.set(count.get() + 1);
+        // Not for ever, lest a failure of this test be a hang.
+        if count.get() < 100 {
+            breed(&inner, &count);
+            breed(&inner, &count);
+        }
+    });
+    slab.insert(hook).leak();
+}
+
+#[test]
+fn clear_ends_though_destructors_grow_the_slab() {
+    let slab = Rc::new(Slab::builder().chunk_capacity(2).build());
+    let ran = Rc::new(Cell::new(0));
+    breed(&slab, &ran);
+    breed(&slab, &ran);
+    let slots = slab.capacity();
+    slab.clear();
+    assert!(ran.get() <= slots, "{} of {slots}", ran.get());
+    slab.check();
+    // What was inserted meanwhile holds the slab: an end to that.
+    ran.set(100);
+    slab.clear();
+    assert!(slab.is_empty() && Rc::strong_count(&slab) == 1);
+}
+
+fn a_value_that_a_destructor_borrows_during_clear_stays<K: Kind>() {
+    let slab: *mut K::Slab<Hooked> = Box::into_raw(Box::new(K::Slab::<Hooked>::with_room(2)));
+    // SAFETY: freed below, when no borrow is left.
+    let shared: &'static K::Slab<Hooked> = unsafe { &*slab };
+    let guard: Rc<RefCell<Option<Ref<'static, Hooked>>>> = Rc::default();
+    let shelf = guard.clone();
+    let hook = Hooked::new(move || *shelf.borrow_mut() = shared.get(flatslab::Key::from_raw(1)));
+    shared.insert(hook).unwrap().leak();
+    let dropped = Rc::new(Cell::new(false));
+    let done = dropped.clone();
+    let key = shared
+        .insert(Hooked::new(move || done.set(true)))
+        .unwrap()
+        .leak();
+    assert_eq!(shared.try_clear(), Ok(()));
+    assert!(
+        guard
+            .borrow()
+            .as_ref()
+            .is_some_and(|guard| guard.is_armed())
+    );
+    assert!(!dropped.get() && shared.contains_key(key));
+    drop(guard.take());
+    assert!(!dropped.get() && shared.len() == 1);
+    // SAFETY: made above; no borrow is left.
+    drop(unsafe { Box::from_raw(slab) });
+    assert!(dropped.get());
+}
+
 fn take_under_the_last_cell_of_a_full_chunk_twice<K: Kind>() {
     let slab = K::Slab::<u64>::with_room(2);
     let first = slab.insert(1).unwrap();
@@ -366,6 +443,8 @@ over_both_slabs!(
     a_value_that_owns_its_own_slot_is_cleared,
     a_value_that_owns_its_own_slot_goes_with_the_slab,
     a_guard_that_a_destructor_ends_during_clear_or_slab_drop,
+    a_value_put_behind_the_walk_of_slab_drop_is_dropped_too,
+    a_value_that_a_destructor_borrows_during_clear_stays,
     take_under_the_last_cell_of_a_full_chunk_twice,
     a_closure_may_use_the_slab_it_fills,
     and_modify_sees_its_value_borrowed,

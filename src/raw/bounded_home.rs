@@ -26,7 +26,6 @@ struct BoundedHome {
 pub(crate) fn try_new<T>(capacity: usize) -> Result<(NonNull<Home>, NonNull<u8>), AllocError> {
     let chunk = Chunk::<T>::try_new(capacity, Key::from_raw(0))?;
     let stack = Stack::try_new(capacity)?;
-    stack.touch();
     let cells = chunk.start();
     let body = BoundedHome {
         home: Home::new(stack.bottom(), capacity, ColdFunctions { release }),
@@ -37,7 +36,7 @@ pub(crate) fn try_new<T>(capacity: usize) -> Result<(NonNull<Home>, NonNull<u8>)
         .map_err(|(error, _)| error)?
         .cast::<Home>();
     // SAFETY: nobody else has seen the home; every cell is free and fresh, and
-    // pushed once, the last first.
+    // pushed once, the last first. That touches every page of the stack too.
     unsafe {
         for index in (0..capacity).rev() {
             home::push(home, cell_at::<T>(cells, index).start());

@@ -266,13 +266,6 @@ impl GrowableHome {
         self.next_fresh.set(first + count);
         self.home.take_fresh(count);
     }
-
-    /// Writes to every page of the stack, for a slab whose memory is all to be
-    /// had beforehand. Only while nothing is on it.
-    pub(crate) fn touch_stack(&self) {
-        assert_eq!(self.home.depth(), 0);
-        self.stack.borrow().touch();
-    }
 }
 
 fn allocate_origins(room: usize) -> Result<Block, AllocError> {
@@ -281,4 +274,29 @@ fn allocate_origins(room: usize) -> Result<Block, AllocError> {
         slot_bytes: size_of::<*mut u8>(),
     };
     Block::allocate(Layout::array::<*mut u8>(room).map_err(|_| too_many)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn growth_past_the_last_key_is_an_error() {
+        let home = try_new::<()>(4).unwrap();
+        // SAFETY: just made, and ours alone.
+        unsafe {
+            let body = home.as_ref();
+            // As if there were as many chunks as keys; none is looked at.
+            body.home.add_fresh(MAX_SLOTS - 15);
+            let bound = MAX_SLOTS - 15 + 16;
+            assert_eq!(
+                body.grow::<()>(4, 0).err(),
+                Some(AllocError::TooManySlots {
+                    requested: bound,
+                    limit: MAX_SLOTS
+                })
+            );
+            home::close(home.cast(), 0);
+        }
+    }
 }

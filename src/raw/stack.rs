@@ -52,13 +52,6 @@ impl Stack {
         Ok(stack)
     }
 
-    /// Writes to every page, so that no push faults. The null is kept.
-    pub(crate) fn touch(&self) {
-        self.block.touch();
-        // SAFETY: the block has room for one entry at least.
-        unsafe { self.block.start().cast::<Entry>().write(None) };
-    }
-
     /// The top of this stack when it is empty.
     pub(crate) fn bottom(&self) -> NonNull<Entry> {
         // SAFETY: the block has room for the null and `capacity` entries.

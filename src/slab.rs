@@ -10,12 +10,12 @@ use crate::guard::{Ref, RefMut};
 use crate::key::Key;
 use crate::keyed::keyed_methods;
 use crate::raw::cell::CellPtr;
-use crate::raw::chunk::{Chunk, MAX_SLOTS};
 use crate::raw::growable_home::{self, Chunks, GrowableHome};
 use crate::raw::home::{self, Home};
 use crate::raw::memory;
 use crate::raw::place::Place;
 use crate::raw::walk::{self, Cells};
+use crate::slab_builder::SlabBuilder;
 use crate::slot::Slot;
 use crate::slot_box::SlotBox;
 use crate::untracked::SlabUntrackedAccessor;
@@ -85,7 +85,7 @@ impl<T> Slab<T> {
         Self::with_shift(Self::DEFAULT_SHIFT)
     }
 
-    const fn with_shift(shift: u32) -> Self {
+    pub(crate) const fn with_shift(shift: u32) -> Self {
         Slab {
             home: Cell::new(home::unallocated()),
             chunks: Cell::new(Chunks::NONE),
@@ -141,11 +141,7 @@ impl<T> Slab<T> {
     /// # drop(slot);
     /// ```
     pub const fn builder() -> SlabBuilder<T> {
-        SlabBuilder {
-            chunk_capacity: 1 << Self::DEFAULT_SHIFT,
-            reserve: 0,
-            values: PhantomData,
-        }
+        SlabBuilder::new(1 << Self::DEFAULT_SHIFT)
     }
 
     /// Puts a value into a free slot; O(1), and where none is free the building
@@ -427,6 +423,20 @@ impl<T> Slab<T> {
         Ok(())
     }
 
+    /// Grows a new slab to `slots`, whole chunks, with nothing left to do for
+    /// the insertions that fill them: every cell is on the stack, every page
+    /// of either was written to.
+    pub(crate) fn build_chunks(&self, slots: usize) -> Result<(), AllocError> {
+        let home = self.growable_home()?;
+        while self.capacity() < slots {
+            self.grow(home, slots)?;
+        }
+        // SAFETY: allocated, through the slab.
+        let body = unsafe { home.as_ref() };
+        body.refill::<T>(self.shift, slots);
+        Ok(())
+    }
+
     /// The cell of a key that has one.
     ///
     /// # Safety
@@ -473,152 +483,6 @@ keyed_methods!(
     "flatslab::Slab::new()",
     "slab.insert(7)"
 );
-
-/// Says how a [`Slab`] is to be made. The order of the calls does not matter.
-///
-/// # Examples
-///
-/// ```
-/// use flatslab::Slab;
-///
-/// let slab: Slab<u64> = Slab::builder().chunk_capacity(100).reserve(1000).build();
-/// assert_eq!(slab.capacity(), 1024); // chunks of 128 slots, 8 of them
-/// ```
-#[must_use = "a builder builds when asked to"]
-pub struct SlabBuilder<T> {
-    chunk_capacity: usize,
-    reserve: usize,
-    values: PhantomData<fn() -> T>,
-}
-
-impl<T> SlabBuilder<T> {
-    /// Slots of a chunk; 0 and what is not a power of two are rounded up. The
-    /// default is 4096, or fewer where those would take more than 256 KiB.
-    ///
-    /// A small chunk makes growth short, a large one makes it rare.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use flatslab::Slab;
-    /// let slab = Slab::<u64>::builder().chunk_capacity(100).reserve(1).build();
-    /// assert_eq!(slab.capacity(), 128);
-    /// ```
-    pub const fn chunk_capacity(mut self, slots: usize) -> Self {
-        self.chunk_capacity = slots;
-        self
-    }
-
-    /// Makes room for this many values beforehand, allocated and touched.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use flatslab::Slab;
-    /// let slab = Slab::<u64>::builder().reserve(10_000).build();
-    /// assert!(slab.capacity() >= 10_000);
-    /// ```
-    pub const fn reserve(mut self, slots: usize) -> Self {
-        self.reserve = slots;
-        self
-    }
-
-    /// Makes the slab; allocates only what was reserved, O(reserve).
-    ///
-    /// # Panics
-    ///
-    /// If a chunk or the reserve, rounded up to whole chunks, comes to 2^30 slots
-    /// or more, or its bytes pass `isize::MAX`. Where the allocator refuses the program ends, as with
-    /// `Vec`.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let slab = flatslab::Slab::<u64>::builder().build();
-    /// assert!(slab.is_empty());
-    /// ```
-    #[track_caller]
-    #[must_use]
-    pub fn build(self) -> Slab<T> {
-        match self.try_build() {
-            Ok(slab) => slab,
-            Err(error) => memory::fail(error),
-        }
-    }
-
-    /// Makes the slab, like [`build`](Self::build); never panics or aborts.
-    ///
-    /// # Errors
-    ///
-    /// Where [`build`](Self::build) panics, or the allocator refuses; nothing
-    /// is leaked then.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use flatslab::Slab;
-    /// assert!(Slab::<u64>::builder().chunk_capacity(1 << 30).try_build().is_err());
-    /// ```
-    pub fn try_build(self) -> Result<Slab<T>, AllocError> {
-        let shift = self.shift()?;
-        let slab = Slab::with_shift(shift);
-        let slots = self
-            .reserve
-            .checked_next_multiple_of(1 << shift)
-            .unwrap_or(usize::MAX);
-        if slots > MAX_SLOTS {
-            return Err(AllocError::TooManySlots {
-                requested: slots,
-                limit: MAX_SLOTS,
-            });
-        }
-        if slots > 0 {
-            slab.build_chunks(slots)?;
-        }
-        Ok(slab)
-    }
-
-    /// Of the slots of a chunk, within the limits.
-    fn shift(&self) -> Result<u32, AllocError> {
-        let slots = self
-            .chunk_capacity
-            .checked_next_power_of_two()
-            .unwrap_or(usize::MAX);
-        Chunk::<T>::layout(slots)?;
-        Ok(slots.ilog2())
-    }
-}
-
-impl<T> Clone for SlabBuilder<T> {
-    fn clone(&self) -> Self {
-        SlabBuilder { ..*self }
-    }
-}
-
-impl<T> fmt::Debug for SlabBuilder<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SlabBuilder")
-            .field("chunk_capacity", &self.chunk_capacity)
-            .field("reserve", &self.reserve)
-            .finish()
-    }
-}
-
-impl<T> Slab<T> {
-    /// Grows a new slab to `slots`, whole chunks, with nothing left to do for
-    /// the insertions that fill them: every cell is on the stack, every page
-    /// of either was written to.
-    fn build_chunks(&self, slots: usize) -> Result<(), AllocError> {
-        let home = self.growable_home()?;
-        while self.capacity() < slots {
-            self.grow(home, slots)?;
-        }
-        // SAFETY: allocated, through the slab.
-        let body = unsafe { home.as_ref() };
-        body.refill::<T>(self.shift, slots);
-        Ok(())
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -17,9 +17,20 @@ const X: u32 = 1 << 29;
 const C: u32 = 1 << 30;
 const V: u32 = 1 << 31;
 
-/// What a cell is when the event comes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Row {
+/// An enum and a list of all of it.
+macro_rules! listed {
+    ($(#[$about:meta])* enum $name:ident, all in $all:ident { $($variant:ident,)* }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        enum $name { $($variant),* }
+
+        const $all: &[$name] = &[$($name::$variant),*];
+    };
+}
+
+listed! {
+    /// What a cell is when the event comes.
+    enum Row, all in ROWS {
     Owned,
     Read,
     Written,
@@ -35,9 +46,11 @@ enum Row {
     DyingStale,
     Free,
 }
+}
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Event {
+listed! {
+    /// What comes.
+    enum Event, all in EVENTS {
     KeyGet,
     KeyGetMut,
     KeyRemove,
@@ -64,6 +77,7 @@ enum Event {
     BoxIntoRaw,
     VacantDrop,
     VacantInsert,
+}
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,52 +90,6 @@ enum Answer {
 use Answer::{No, Panic, Yes};
 use Event::*;
 use Row::*;
-
-const ROWS: [Row; 14] = [
-    Owned,
-    Read,
-    Written,
-    Boxed,
-    Keyed,
-    KeyedRead,
-    KeyedWritten,
-    DoomedRead,
-    DoomedWritten,
-    Stale,
-    Reserved,
-    Dying,
-    DyingStale,
-    Free,
-];
-
-const EVENTS: [Event; 26] = [
-    KeyGet,
-    KeyGetMut,
-    KeyRemove,
-    KeyContains,
-    SlotGet,
-    SlotGetMut,
-    SlotDrop,
-    SlotIntoInner,
-    SlotTryIntoInner,
-    SlotTake,
-    SlotTryTake,
-    SlotIntoBox,
-    SlotTryIntoBox,
-    SlotReplace,
-    SlotTryReplace,
-    SlotAndModify,
-    SlotLeak,
-    Regain,
-    LastBorrowEnds,
-    Clear,
-    BoxDrop,
-    BoxIntoInner,
-    BoxIntoSlot,
-    BoxIntoRaw,
-    VacantDrop,
-    VacantInsert,
-];
 
 impl Row {
     fn state(self) -> u32 {
@@ -536,8 +504,8 @@ fn drive_dying<K: Kind>(slab: &Rc<K::Slab<Hooked>>, row: Row, event: Event) -> (
 
 fn every_cell_of_the_table<K: Kind>() {
     let mut driven = 0;
-    for row in ROWS {
-        for event in EVENTS {
+    for &row in ROWS {
+        for &event in EVENTS {
             let Some(expected) = expected(row, event) else {
                 continue;
             };
@@ -556,7 +524,7 @@ fn every_cell_of_the_table<K: Kind>() {
 }
 
 fn guards_of_the_table_are_those_the_rows_say<K: Kind>() {
-    for row in ROWS {
+    for &row in ROWS {
         assert_eq!(expected(row, LastBorrowEnds).is_some(), row.has_guard());
     }
     let _ = K::Slab::<u8>::with_room(1);

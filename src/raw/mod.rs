@@ -22,6 +22,7 @@ pub(crate) mod chunk;
 pub(crate) mod growable_home;
 pub(crate) mod home;
 pub(crate) mod memory;
+mod owner;
 pub(crate) mod place;
 pub(crate) mod stack;
 pub(crate) mod stamp;

@@ -1,0 +1,147 @@
+//! `SlabBuilder`: how a growable slab is to be made.
+
+use core::fmt;
+use core::marker::PhantomData;
+
+use crate::error::AllocError;
+use crate::raw::chunk::{Chunk, MAX_SLOTS};
+use crate::raw::memory;
+use crate::slab::Slab;
+
+/// Says how a [`Slab`] is to be made. The order of the calls does not matter.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::Slab;
+///
+/// let slab: Slab<u64> = Slab::builder().chunk_capacity(100).reserve(1000).build();
+/// assert_eq!(slab.capacity(), 1024); // chunks of 128 slots, 8 of them
+/// ```
+#[must_use = "a builder builds when asked to"]
+pub struct SlabBuilder<T> {
+    chunk_capacity: usize,
+    reserve: usize,
+    values: PhantomData<fn() -> T>,
+}
+
+impl<T> SlabBuilder<T> {
+    pub(crate) const fn new(chunk_capacity: usize) -> Self {
+        SlabBuilder {
+            chunk_capacity,
+            reserve: 0,
+            values: PhantomData,
+        }
+    }
+
+    /// Slots of a chunk; 0 and what is not a power of two are rounded up. The
+    /// default is 4096, or fewer where those would take more than 256 KiB.
+    ///
+    /// A small chunk makes growth short, a large one makes it rare.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use flatslab::Slab;
+    /// let slab = Slab::<u64>::builder().chunk_capacity(100).reserve(1).build();
+    /// assert_eq!(slab.capacity(), 128);
+    /// ```
+    pub const fn chunk_capacity(mut self, slots: usize) -> Self {
+        self.chunk_capacity = slots;
+        self
+    }
+
+    /// Makes room for this many values beforehand, allocated and touched.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use flatslab::Slab;
+    /// let slab = Slab::<u64>::builder().reserve(10_000).build();
+    /// assert!(slab.capacity() >= 10_000);
+    /// ```
+    pub const fn reserve(mut self, slots: usize) -> Self {
+        self.reserve = slots;
+        self
+    }
+
+    /// Makes the slab; allocates only what was reserved, O(reserve).
+    ///
+    /// # Panics
+    ///
+    /// If a chunk or the reserve, rounded up to whole chunks, comes to 2^30 slots
+    /// or more, or its bytes pass `isize::MAX`. Where the allocator refuses the program ends, as with
+    /// `Vec`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::Slab::<u64>::builder().build();
+    /// assert!(slab.is_empty());
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn build(self) -> Slab<T> {
+        match self.try_build() {
+            Ok(slab) => slab,
+            Err(error) => memory::fail(error),
+        }
+    }
+
+    /// Makes the slab, like [`build`](Self::build); never panics or aborts.
+    ///
+    /// # Errors
+    ///
+    /// Where [`build`](Self::build) panics, or the allocator refuses; nothing
+    /// is leaked then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use flatslab::Slab;
+    /// assert!(Slab::<u64>::builder().chunk_capacity(1 << 30).try_build().is_err());
+    /// ```
+    pub fn try_build(self) -> Result<Slab<T>, AllocError> {
+        let shift = self.shift()?;
+        let slab = Slab::with_shift(shift);
+        let slots = self
+            .reserve
+            .checked_next_multiple_of(1 << shift)
+            .unwrap_or(usize::MAX);
+        if slots > MAX_SLOTS {
+            return Err(AllocError::TooManySlots {
+                requested: slots,
+                limit: MAX_SLOTS,
+            });
+        }
+        if slots > 0 {
+            slab.build_chunks(slots)?;
+        }
+        Ok(slab)
+    }
+
+    /// Of the slots of a chunk, within the limits.
+    fn shift(&self) -> Result<u32, AllocError> {
+        let slots = self
+            .chunk_capacity
+            .checked_next_power_of_two()
+            .unwrap_or(usize::MAX);
+        Chunk::<T>::layout(slots)?;
+        Ok(slots.ilog2())
+    }
+}
+
+impl<T> Clone for SlabBuilder<T> {
+    fn clone(&self) -> Self {
+        SlabBuilder { ..*self }
+    }
+}
+
+impl<T> fmt::Debug for SlabBuilder<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SlabBuilder")
+            .field("chunk_capacity", &self.chunk_capacity)
+            .field("reserve", &self.reserve)
+            .finish()
+    }
+}

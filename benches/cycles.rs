@@ -6,7 +6,7 @@ mod x86_64 {
     use clap::Parser;
     use flatslab_benches::operation::{self, Setting};
     use flatslab_benches::subject::{
-        BoundedByKey, BoundedBySlot, Floor, GrowableByKey, GrowableBySlot, SlabCrate,
+        BoundedByKey, BoundedBySlot, Floor, GrowableByKey, GrowableBySlot, SlabCrate, StampedFloor,
     };
     use flatslab_benches::table::{self, Row};
     use flatslab_benches::{Payload, Subject, Turn, clock, pin};
@@ -52,7 +52,7 @@ mod x86_64 {
         macro_rules! rows {
             ($($name:literal: $operation:ident),*) => {
                 vec![$(($name, on_all!($operation, V: SlabCrate, BoundedBySlot,
-                    GrowableBySlot, BoundedByKey, GrowableByKey, Floor))),*]
+                    GrowableBySlot, BoundedByKey, GrowableByKey, Floor, StampedFloor))),*]
             };
         }
         rows!(

@@ -203,11 +203,14 @@ impl<V: Payload> Subject<V> for GrowableByKey<V> {
     }
 }
 
-/// What no checked slab can beat: a dense LIFO of bare pointers with 16-byte
-/// cells and handles of the same make, and not one check. A use after free, a
+/// What no checked slab can beat: a dense LIFO of bare pointers with cells and
+/// handles of the same size as ours, and not one check. A use after free, a
 /// foreign or a second removal, an insertion into a full one are all undefined
 /// behaviour.
-pub struct Floor<V> {
+///
+/// `STAMPED` also writes whether a cell is vacant into it, as anyone must who
+/// wants to answer a stale key later: it shows what that store alone costs.
+pub struct Floor<V, const STAMPED: bool = false> {
     /// Where the handles point back to: the stack's top.
     home: *mut *mut *mut Bare<V>,
     _top: Box<*mut *mut Bare<V>>,
@@ -218,8 +221,11 @@ pub struct Floor<V> {
 /// A value and a word where a stamp would be.
 pub type Bare<V> = (V, u64);
 
-impl<V: Payload> Subject<V> for Floor<V> {
-    const NAME: &'static str = "floor (unchecked)";
+/// [`Floor`] with its stamps written.
+pub type StampedFloor<V> = Floor<V, true>;
+
+impl<V: Payload, const STAMPED: bool> Subject<V> for Floor<V, STAMPED> {
+    const NAME: &'static str = if STAMPED { "floor, stamped" } else { "floor" };
     type Handle = (*mut Bare<V>, *mut *mut *mut Bare<V>);
 
     fn with_capacity(capacity: usize) -> Self {
@@ -250,6 +256,9 @@ impl<V: Payload> Subject<V> for Floor<V> {
             let cell = top.read();
             home.write(top);
             (&raw mut (*cell).0).write(value);
+            if STAMPED {
+                (&raw mut (*cell).1).write(0);
+            }
             (cell, home)
         }
     }
@@ -265,6 +274,9 @@ impl<V: Payload> Subject<V> for Floor<V> {
         let (cell, home) = handle;
         // SAFETY: the benches remove values that are there, once.
         unsafe {
+            if STAMPED {
+                (&raw mut (*cell).1).write(1);
+            }
             let top = home.read();
             top.write(cell);
             home.write(top.add(1));

@@ -6,6 +6,9 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export CARGO_TERM_COLOR="${CARGO_TERM_COLOR:-never}"
 
+# In pipes, no `grep -q`: it leaves before its input ends, and with `pipefail`
+# the writer then fails the check.
+
 nightly="${FLATSLAB_NIGHTLY:-nightly}"
 
 # missing WHAT HOW: says what a check needs and how to get it, and fails.

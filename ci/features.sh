@@ -3,7 +3,7 @@
 # `std` at all: on bare metal with 32-bit pointers.
 . "$(dirname "$0")/common.sh"
 bare_metal=thumbv7em-none-eabihf
-rustup target list --installed | grep -qx "$bare_metal" ||
+rustup target list --installed | grep -x "$bare_metal" >/dev/null ||
     missing "the target $bare_metal" "rustup target add $bare_metal"
 for features in "" "--no-default-features" "--all-features"; do
     # shellcheck disable=SC2086 # none, or one word

@@ -2,7 +2,7 @@
 # The library builds with the oldest compiler that Cargo.toml promises.
 . "$(dirname "$0")/common.sh"
 version=$(msrv)
-rustup toolchain list | grep -q "^$version" ||
+rustup toolchain list | grep "^$version" >/dev/null ||
     missing "Rust $version" "rustup toolchain install $version --profile minimal"
 cargo "+$version" check --package flatslab --lib
 cargo "+$version" check --package flatslab --lib --no-default-features

@@ -45,7 +45,7 @@ use crate::vacant_slot::VacantSlot;
 pub struct Slab<T> {
     home: Cell<NonNull<Home>>,
     chunks: Cell<Chunks>,
-    /// Of the slots of a chunk, a power of two.
+    /// The binary logarithm of the slots of a chunk.
     shift: u32,
     /// Invariant in `T`, like the handles.
     values: PhantomData<*mut T>,

@@ -120,7 +120,7 @@ impl<T> SlabBuilder<T> {
         Ok(slab)
     }
 
-    /// Of the slots of a chunk, within the limits.
+    /// The binary logarithm of the slots of a chunk, rounded up and checked.
     fn shift(&self) -> Result<u32, AllocError> {
         let slots = self
             .chunk_capacity

@@ -352,7 +352,9 @@ impl<T> BoundedSlab<T> {
     }
 }
 
-impl<T> Cells<T> for BoundedSlab<T> {
+// SAFETY: the home is kept by the slab, and its one chunk has `capacity` cells,
+// all stamped when it was built.
+unsafe impl<T> Cells<T> for BoundedSlab<T> {
     #[inline(always)]
     fn home(&self) -> NonNull<Home> {
         self.home

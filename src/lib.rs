@@ -55,6 +55,7 @@
 //! needs `alloc` alone.
 #![no_std]
 #![warn(rustdoc::all)]
+#![cfg_attr(not(test), warn(clippy::disallowed_types))]
 
 extern crate alloc;
 #[cfg(feature = "std")]

@@ -51,9 +51,12 @@ pub struct Slab<T> {
     values: PhantomData<*mut T>,
 }
 
-/// How many fresh cells go onto the stack when it runs empty: enough that the
-/// call is rare, few enough that it is short.
-const REFILL: usize = 16;
+/// How many fresh cells go onto the stack when it runs empty.
+///
+/// A million insertions of `u64` into an empty slab, each timed, gave the same
+/// mean from 4 to 16, more below, and in the tail (p99 / p99.9, ticks) 72 / 80
+/// for 4, 82 / 86 for 8, 88 / 98 for 16, 154 / 168 for 64.
+const REFILL: usize = 4;
 
 impl<T> Slab<T> {
     /// The slots of a chunk unless a builder says otherwise: 4096, or fewer
@@ -455,7 +458,9 @@ impl<T> Default for Slab<T> {
     }
 }
 
-impl<T> Cells<T> for Slab<T> {
+// SAFETY: the home is made once and kept by the slab, and a key below the bound
+// names a cell of one of its chunks (G1), all built and stamped.
+unsafe impl<T> Cells<T> for Slab<T> {
     #[inline(always)]
     fn home(&self) -> NonNull<Home> {
         self.home.get()

@@ -110,8 +110,7 @@ fn deaths<S: AnySlab<Hooked>>() -> Vec<Death<S>> {
         }),
         ("the slab is cleared, leaked", |slab, slot, scene| {
             slot.leak();
-            let _boxed = scene.boxed.take();
-            drop(_boxed);
+            drop(scene.boxed.take());
             slab.clear();
         }),
         (

@@ -21,8 +21,9 @@ use core::ptr::NonNull;
 use super::stamp::{Stamp, State};
 use crate::key::Key;
 
-/// Values up to this size stand in front of their stamp. Measured at 8 bytes
-/// (value first wins) and 64 (stamp first wins); DESIGN.md has the figures.
+/// Values up to this size stand in front of their stamp. At 8 bytes that is
+/// measurably better; at 64 processors disagree (BENCHMARKS.md, "What bounds
+/// them"). Nothing in between was measured.
 const VALUE_FIRST_UP_TO: usize = 16;
 
 /// A pointer to a cell. Covariant in `T` and without a claim to it: whoever

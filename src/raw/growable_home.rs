@@ -210,14 +210,16 @@ impl GrowableHome {
             let table = self.table.borrow();
             (table.chunks, table.room())
         };
-        let origins = match chunks < table_room {
-            true => None,
-            false => Some(allocate_origins((2 * chunks).max(Table::FIRST_ROOM))?),
+        let origins = if chunks < table_room {
+            None
+        } else {
+            Some(allocate_origins((2 * chunks).max(Table::FIRST_ROOM))?)
         };
         let stack_room = self.stack.borrow().capacity();
-        let stack = match bound.max(room) <= stack_room {
-            true => None,
-            false => Some(Stack::try_new(bound.max(room).max(2 * stack_room))?),
+        let stack = if bound.max(room) <= stack_room {
+            None
+        } else {
+            Some(Stack::try_new(bound.max(room).max(2 * stack_room))?)
         };
         let chunk = Chunk::<T>::try_new(1 << shift, Key::from_raw(before as u32))?;
         if self.home.slots() != before {

@@ -1,9 +1,10 @@
 //! The one door to the allocator.
 //!
-//! Everything the crate allocates is a [`Block`], and nothing else in `src/`
-//! may call the allocator (`clippy.toml`, `disallowed-methods`): so there is
-//! one place to inject failure, one to bring in pages of another kind, and a
-//! block can only be freed with the layout it was allocated with.
+//! Everything a slab allocates is a [`Block`]; clippy refuses the allocator's
+//! functions elsewhere in `src/`, and every type of `alloc` that calls them
+//! (`clippy.toml`; `walk::check`, for tests, is excepted). So there is one place
+//! to inject failure, one to bring in pages of another kind, and a block can
+//! only be freed with the layout it was allocated with.
 //!
 //! # Invariants
 //!

@@ -294,6 +294,11 @@ impl<T> Place<T> {
 
     /// The cell has lost its value and comes to `state`: the free stack, the
     /// countdown or its handle gets it.
+    ///
+    /// # Safety
+    ///
+    /// Alive; the value is gone, and `state` says so and whether a handle and
+    /// the slab are left. Last use.
     pub(super) unsafe fn vacated(self, state: State) {
         debug_assert!(!state.has_value() && !state.is_borrowed());
         // SAFETY: alive, as in the callers. Without a handle the cell is

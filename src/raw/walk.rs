@@ -15,7 +15,12 @@ use crate::error::Borrowed;
 use crate::key::Key;
 
 /// Where the two kinds of slab differ: how a key leads to a cell.
-pub(crate) trait Cells<T> {
+///
+/// # Safety
+///
+/// While the slab lives, `home` is allocated, and what `cell` returns is an
+/// allocated, stamped cell of `T` of that home.
+pub(crate) unsafe trait Cells<T> {
     fn home(&self) -> NonNull<Home>;
 
     /// Keys from here on have no cell.
@@ -83,7 +88,7 @@ pub(crate) fn try_clear<T, C: Cells<T>>(cells: &C) -> Result<(), Borrowed> {
             return Err(Borrowed);
         }
     }
-    // Dropping it is the walk: on unwinding out of one destructor as well.
+    // Should a destructor unwind out of it, the drop walks on.
     Rest {
         cells,
         next: 0,
@@ -164,8 +169,8 @@ pub(crate) unsafe fn close<T, C: Cells<T>>(cells: &C) {
 
     impl<T, C: Cells<T>> Drop for Closing<'_, T, C> {
         fn drop(&mut self) {
-            // Only when a second destructor panics, and the program ends, are
-            // the cells not sealed.
+            // Nothing is left to destroy but on unwinding out of a destructor;
+            // should a second one panic then, the program ends here.
             self.destroy_all();
             self.seal();
         }
@@ -182,6 +187,10 @@ pub(crate) unsafe fn close<T, C: Cells<T>>(cells: &C) {
 
 /// Walks every invariant that can be walked, and panics on the first that does
 /// not hold; O(slots · log slots), allocates. For tests.
+#[cfg_attr(
+    not(test),
+    expect(clippy::disallowed_types, reason = "for tests, and after the fact")
+)]
 pub(crate) fn check<T, C: Cells<T>>(cells: &C) {
     // SAFETY: alive through the slab.
     let home = unsafe { cells.home().as_ref() };

@@ -6,6 +6,7 @@ use core::ptr::NonNull;
 
 use crate::error::{AllocError, Borrowed, CapacityError, Full};
 use crate::guard::{Ref, RefMut};
+use crate::iter::{Drain, Iter, IterMut, Keys};
 use crate::key::Key;
 use crate::keyed::keyed_methods;
 use crate::raw::bounded_home;
@@ -379,6 +380,7 @@ unsafe impl<T> Cells<T> for BoundedSlab<T> {
 keyed_methods!(
     BoundedSlab,
     UntrackedAccessor,
+    bounded,
     "flatslab::BoundedSlab::with_capacity(8)",
     "slab.insert(7).unwrap()"
 );

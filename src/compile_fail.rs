@@ -17,6 +17,10 @@
 //! local::<flatslab::RefMut<'static, u64>>();
 //! local::<flatslab::UntrackedAccessor<'static, u64>>();
 //! local::<flatslab::SlabUntrackedAccessor<'static, u64>>();
+//! local::<flatslab::Iter<'static, u64>>();
+//! local::<flatslab::IterMut<'static, u64>>();
+//! local::<flatslab::Keys<'static, u64>>();
+//! local::<flatslab::Drain<'static, u64>>();
 //! fn both<T: Send + Sync>() {}
 //! both::<flatslab::Key>();
 //! both::<flatslab::SlabBuilder<std::rc::Rc<u64>>>();
@@ -102,6 +106,56 @@
 //! send::<flatslab::SlabUntrackedAccessor<'static, u64>>();
 //! ```
 //!
+//! ```compile_fail,E0277
+//! fn sync<T: Sync>() {}
+//! sync::<flatslab::UntrackedAccessor<'static, u64>>();
+//! ```
+//!
+//! ```compile_fail,E0277
+//! fn sync<T: Sync>() {}
+//! sync::<flatslab::SlabUntrackedAccessor<'static, u64>>();
+//! ```
+//!
+//! ```compile_fail,E0277
+//! fn send<T: Send>() {}
+//! send::<flatslab::Iter<'static, u64>>();
+//! ```
+//!
+//! ```compile_fail,E0277
+//! fn sync<T: Sync>() {}
+//! sync::<flatslab::Iter<'static, u64>>();
+//! ```
+//!
+//! ```compile_fail,E0277
+//! fn send<T: Send>() {}
+//! send::<flatslab::IterMut<'static, u64>>();
+//! ```
+//!
+//! ```compile_fail,E0277
+//! fn sync<T: Sync>() {}
+//! sync::<flatslab::IterMut<'static, u64>>();
+//! ```
+//!
+//! ```compile_fail,E0277
+//! fn send<T: Send>() {}
+//! send::<flatslab::Keys<'static, u64>>();
+//! ```
+//!
+//! ```compile_fail,E0277
+//! fn sync<T: Sync>() {}
+//! sync::<flatslab::Keys<'static, u64>>();
+//! ```
+//!
+//! ```compile_fail,E0277
+//! fn send<T: Send>() {}
+//! send::<flatslab::Drain<'static, u64>>();
+//! ```
+//!
+//! ```compile_fail,E0277
+//! fn sync<T: Sync>() {}
+//! sync::<flatslab::Drain<'static, u64>>();
+//! ```
+//!
 //! # Handles and slabs are invariant in their value
 //!
 //! A handle that could be shortened would let a short-lived reference in, to be
@@ -144,6 +198,14 @@
 //! fn growable<'a>(slab: flatslab::Slab<&'static str>) -> flatslab::Slab<&'a str> { slab }
 //! ```
 //!
+//! ```compile_fail
+//! fn iter<'s, 'a>(iter: flatslab::IterMut<'s, &'static str>) -> flatslab::IterMut<'s, &'a str> { iter }
+//! ```
+//!
+//! ```compile_fail
+//! fn drain<'s, 'a>(drain: flatslab::Drain<'s, &'static str>) -> flatslab::Drain<'s, &'a str> { drain }
+//! ```
+//!
 //! # A value may not outlive what it borrows
 //!
 //! ```
@@ -169,6 +231,67 @@
 //! let text = String::from("text");
 //! let slab = flatslab::Slab::new();
 //! slot = slab.insert(text.as_str());
+//! ```
+//!
+//! ```compile_fail,E0597
+//! let mut drained = Vec::new();
+//! let slab = flatslab::Slab::new();
+//! let text = String::from("text");
+//! slab.insert(text.as_str()).leak();
+//! drained.extend(slab.drain());
+//! ```
+//!
+//! # An iterator may not outlive its slab, nor may what it gives
+//!
+//! ```
+//! let slab = flatslab::Slab::new();
+//! slab.insert(7).leak();
+//! let (iter, iter_mut, keys, drain) = (slab.iter(), slab.iter_mut(), slab.keys(), slab.drain());
+//! drop((iter, iter_mut, keys, drain));
+//! drop(slab);
+//! ```
+//!
+//! ```compile_fail,E0505
+//! let slab = flatslab::Slab::<u64>::new();
+//! let iter = slab.iter();
+//! drop(slab);
+//! drop(iter);
+//! ```
+//!
+//! ```compile_fail,E0505
+//! let slab = flatslab::Slab::<u64>::new();
+//! let iter = slab.iter_mut();
+//! drop(slab);
+//! drop(iter);
+//! ```
+//!
+//! ```compile_fail,E0505
+//! let slab = flatslab::Slab::<u64>::new();
+//! let keys = slab.keys();
+//! drop(slab);
+//! drop(keys);
+//! ```
+//!
+//! ```compile_fail,E0505
+//! let slab = flatslab::Slab::<u64>::new();
+//! let drain = slab.drain();
+//! drop(slab);
+//! drop(drain);
+//! ```
+//!
+//! ```compile_fail,E0505
+//! let slab = flatslab::Slab::<u64>::new();
+//! let first = slab.iter().next();
+//! drop(slab);
+//! drop(first);
+//! ```
+//!
+//! ```compile_fail
+//! let slab = flatslab::Slab::<u64>::new();
+//! slab.insert(7).leak();
+//! let mut kept = None;
+//! slab.retain(|_, value| { kept = Some(value); true });
+//! kept;
 //! ```
 //!
 //! # A guard may not outlive what it came from
@@ -268,4 +391,91 @@
 //! let mut kept = None;
 //! slab.insert_with(|vacant| { kept = Some(vacant); 7 }).leak();
 //! kept;
+//! ```
+//!
+//! # No two references by equal keys, nor one that outlives its handle
+//!
+//! ```
+//! let slab = flatslab::Slab::new();
+//! let mut slot = slab.insert(7);
+//! let key = slot.key();
+//! // SAFETY: no guard is alive, and nothing is removed.
+//! let mut values = unsafe { slab.untracked() };
+//! *values.get_mut(key).unwrap() = 8;
+//! // SAFETY: there is a value at `key`.
+//! unsafe { *values.get_unchecked_mut(key) = 9 };
+//! // SAFETY: there is a value at `key`.
+//! assert_eq!(unsafe { *values.get_unchecked(key) }, 9);
+//! // SAFETY: there is a value, and no other borrow.
+//! unsafe { *slot.get_unchecked_mut() = 10 };
+//! // SAFETY: there is a value, and no other borrow.
+//! assert_eq!(unsafe { *slot.get_unchecked() }, 10);
+//! drop(slot.try_get());
+//! drop(slot.try_get_mut());
+//! drop(slot);
+//! ```
+//!
+//! ```compile_fail,E0499
+//! let slab = flatslab::Slab::<u64>::new();
+//! // SAFETY: never run.
+//! let mut values = unsafe { slab.untracked() };
+//! let one = values.get_mut(flatslab::Key::NONE);
+//! let two = values.get_mut(flatslab::Key::NONE);
+//! drop((one, two));
+//! ```
+//!
+//! ```compile_fail,E0499
+//! let slab = flatslab::Slab::<u64>::new();
+//! // SAFETY: never run.
+//! let mut values = unsafe { slab.untracked() };
+//! // SAFETY: never run.
+//! let one = unsafe { values.get_unchecked_mut(flatslab::Key::NONE) };
+//! // SAFETY: never run.
+//! let two = unsafe { values.get_unchecked_mut(flatslab::Key::NONE) };
+//! (*one, *two) = (1, 2);
+//! ```
+//!
+//! ```compile_fail,E0502
+//! let slab = flatslab::Slab::<u64>::new();
+//! // SAFETY: never run.
+//! let mut values = unsafe { slab.untracked() };
+//! // SAFETY: never run.
+//! let value = unsafe { values.get_unchecked(flatslab::Key::NONE) };
+//! values[flatslab::Key::NONE] = 8;
+//! assert_eq!(*value, 7);
+//! ```
+//!
+//! ```compile_fail,E0499
+//! let slab = flatslab::Slab::new();
+//! let mut slot = slab.insert(7);
+//! // SAFETY: never run.
+//! let one = unsafe { slot.get_unchecked_mut() };
+//! // SAFETY: never run.
+//! let two = unsafe { slot.get_unchecked_mut() };
+//! (*one, *two) = (1, 2);
+//! ```
+//!
+//! ```compile_fail,E0505
+//! let slab = flatslab::Slab::new();
+//! let slot = slab.insert(7);
+//! let guard = slot.try_get();
+//! drop(slot);
+//! drop(guard);
+//! ```
+//!
+//! ```compile_fail,E0505
+//! let slab = flatslab::Slab::new();
+//! let slot = slab.insert(7);
+//! let guard = slot.try_get_mut();
+//! drop(slot);
+//! drop(guard);
+//! ```
+//!
+//! ```compile_fail,E0505
+//! let slab = flatslab::Slab::new();
+//! let slot = slab.insert(7);
+//! // SAFETY: never run.
+//! let value = unsafe { slot.get_unchecked() };
+//! drop(slot);
+//! assert_eq!(*value, 7);
 //! ```

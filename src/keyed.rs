@@ -2,10 +2,10 @@
 //! putting something into it.
 
 /// Gives `$slab`, which implements [`Cells`](crate::raw::walk::Cells), its
-/// methods by key. `$accessor` is its untracked accessor; `$new` and `$insert` are how the examples make one and put
-/// a 7 into it.
+/// methods by key. `$accessor` is its untracked accessor, `$kind` its name among the iterators' constructors; `$new`
+/// and `$insert` are how the examples make one and put a 7 into it.
 macro_rules! keyed_methods {
-    ($slab:ident, $accessor:ident, $new:literal, $insert:literal) => {
+    ($slab:ident, $accessor:ident, $kind:ident, $new:literal, $insert:literal) => {
         impl<T> $slab<T> {
             /// Borrows the value at `key`; O(1), no allocation.
             ///
@@ -47,6 +47,34 @@ macro_rules! keyed_methods {
                 // SAFETY: alive through the slab, which the guard borrows; and
                 // admitted.
                 unsafe { place.begin_write_by_key().then(|| RefMut::new(place)) }
+            }
+
+            /// A copy of the value at `key`, without a guard and without a
+            /// write; O(1), no allocation.
+            ///
+            /// `None` where there is no value, or it is mutably borrowed. Any
+            /// key may be asked for.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            #[doc = concat!("let slab = ", $new, ";")]
+            #[doc = concat!("let slot = ", $insert, ";")]
+            /// assert_eq!(slab.get_copied(slot.key()), Some(7));
+            /// let guard = slot.get_mut();
+            /// assert_eq!(slab.get_copied(slot.key()), None);
+            /// # drop(guard);
+            /// ```
+            #[inline]
+            #[must_use]
+            pub fn get_copied(&self, key: Key) -> Option<T>
+            where
+                T: Copy,
+            {
+                let place = self.place(key)?;
+                // SAFETY: alive through the slab. A plain state has a value that
+                // nobody writes to.
+                unsafe { place.state().is_plain().then(|| *place.value().as_ref()) }
             }
 
             /// Whether there is a value at `key`, borrowed or not; O(1).
@@ -327,11 +355,125 @@ macro_rules! keyed_methods {
                 walk::try_clear(self)
             }
 
+            /// The values with their keys, in key order; O(slots), no allocation.
+            ///
+            /// Each value is borrowed when the iterator comes to it, and skipped
+            /// where [`get`](Self::get) would say `None`. The slab may be used
+            /// meanwhile: what is inserted in front of the iterator is visited,
+            /// up to the last slot there was when it was made.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            #[doc = concat!("let slab = ", $new, ";")]
+            #[doc = concat!("let key = ", $insert, ".leak();")]
+            /// for (at, value) in slab.iter() {
+            ///     assert_eq!((at, *value), (key, 7));
+            /// }
+            /// ```
+            #[inline]
+            pub fn iter(&self) -> Iter<'_, T> {
+                Iter::$kind(self)
+            }
+
+            /// The values with their keys, to be changed, in key order;
+            /// O(slots), no allocation.
+            ///
+            /// As [`iter`](Self::iter), but a value is skipped where
+            /// [`get_mut`](Self::get_mut) would say `None`.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            #[doc = concat!("let slab = ", $new, ";")]
+            #[doc = concat!("let key = ", $insert, ".leak();")]
+            /// for (_key, mut value) in slab.iter_mut() {
+            ///     *value += 1;
+            /// }
+            /// assert_eq!(slab.get_copied(key), Some(8));
+            /// ```
+            #[inline]
+            pub fn iter_mut(&self) -> IterMut<'_, T> {
+                IterMut::$kind(self)
+            }
+
+            /// The keys of the values, borrowed or not, ascending; O(slots), no
+            /// allocation. The slab may be used meanwhile, as with
+            /// [`iter`](Self::iter).
+            ///
+            /// # Examples
+            ///
+            /// ```
+            #[doc = concat!("let slab = ", $new, ";")]
+            #[doc = concat!("let slot = ", $insert, ";")]
+            /// let guard = slot.get_mut();
+            /// assert!(slab.keys().eq([slot.key()]));
+            /// # drop(guard);
+            /// ```
+            #[inline]
+            pub fn keys(&self) -> Keys<'_, T> {
+                Keys::$kind(self)
+            }
+
+            /// Drops the values for which `keep` says no, in key order;
+            /// O(slots), no allocation.
+            ///
+            /// A value that is borrowed when its turn comes stays and is not
+            /// asked about. `keep` runs with the value mutably borrowed, and may
+            /// use the slab. A [`Slot`] whose value goes is stale, and its cell
+            /// out of use until it is gone. When `keep` or a destructor panics,
+            /// the values not yet come to stay.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            #[doc = concat!("let slab = ", $new, ";")]
+            #[doc = concat!("let key = ", $insert, ".leak();")]
+            /// slab.retain(|_key, value| *value == 7);
+            /// assert!(slab.contains_key(key));
+            /// slab.retain(|_key, value| *value != 7);
+            /// assert!(slab.is_empty());
+            /// ```
+            #[inline]
+            pub fn retain<F>(&self, keep: F)
+            where
+                F: FnMut(Key, &mut T) -> bool,
+            {
+                walk::retain(self, keep);
+            }
+
+            /// Moves the values out with their keys, in key order; O(slots), no
+            /// allocation.
+            ///
+            /// A value that is borrowed when its turn comes stays. A [`Slot`]
+            /// whose value goes is stale, and its cell out of use until it is
+            /// gone. Dropping the iterator drops the values it has not come to.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            #[doc = concat!("let slab = ", $new, ";")]
+            #[doc = concat!("let key = ", $insert, ".leak();")]
+            /// assert!(slab.drain().eq([(key, 7)]));
+            /// assert!(slab.is_empty());
+            /// ```
+            #[inline]
+            pub fn drain(&self) -> Drain<'_, T> {
+                Drain::$kind(self)
+            }
+
             /// Panics where an invariant does not hold; O(slots · log slots),
             /// allocates. For tests.
             #[doc(hidden)]
             pub fn check(&self) {
                 walk::check(self);
+            }
+
+            /// The key of the free slot that lies under `count` others on the
+            /// free stack; O(1). For tests.
+            #[doc(hidden)]
+            pub fn free_key(&self, count: usize) -> Option<Key> {
+                walk::free_key(self, count)
             }
 
             /// The state word at `key`. For tests.
@@ -340,6 +482,17 @@ macro_rules! keyed_methods {
                 let place = self.place(key)?;
                 // SAFETY: alive through the slab.
                 Some(unsafe { place.state().bits() })
+            }
+        }
+
+        /// As `iter`.
+        impl<'a, T> IntoIterator for &'a $slab<T> {
+            type Item = (Key, Ref<'a, T>);
+            type IntoIter = Iter<'a, T>;
+
+            #[inline]
+            fn into_iter(self) -> Iter<'a, T> {
+                self.iter()
             }
         }
 

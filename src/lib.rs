@@ -35,6 +35,8 @@
 //! | links, tables, many who refer to a value | [`Key`]: 4 bytes, checked on every access |
 //! | a value that must know where it stands | `insert_with`, or [`VacantSlot`] |
 //! | a loop over keys that you vouch for | `untracked`: unsafe, no borrow tracking |
+//! | all values | `iter`, `iter_mut`, `keys`: what is borrowed already is skipped |
+//! | a maintenance window | `retain`, `drain`; [`Slab::shrink`], [`Slab::reserve`] |
 //!
 //! # When not to use it
 //!
@@ -54,7 +56,7 @@
 //! `std` (default): nothing in the core depends on it. Without it the crate
 //! needs `alloc` alone.
 #![no_std]
-#![warn(rustdoc::all)]
+#![warn(rustdoc::all, missing_debug_implementations)]
 #![cfg_attr(not(test), warn(clippy::disallowed_types))]
 
 extern crate alloc;
@@ -66,6 +68,7 @@ mod bounded;
 mod compile_fail;
 mod error;
 mod guard;
+mod iter;
 mod key;
 mod keyed;
 mod raw;
@@ -79,6 +82,7 @@ mod vacant_slot;
 pub use bounded::BoundedSlab;
 pub use error::{AllocError, Borrowed, CapacityError, Full};
 pub use guard::{Ref, RefMut};
+pub use iter::{Drain, Iter, IterMut, Keys};
 pub use key::Key;
 pub use slab::Slab;
 pub use slab_builder::SlabBuilder;

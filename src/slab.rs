@@ -7,10 +7,13 @@ use core::ptr::NonNull;
 
 use crate::error::{AllocError, Borrowed, CapacityError, Full};
 use crate::guard::{Ref, RefMut};
+use crate::iter::{Drain, Iter, IterMut, Keys};
 use crate::key::Key;
 use crate::keyed::keyed_methods;
 use crate::raw::cell::CellPtr;
-use crate::raw::growable_home::{self, Chunks, GrowableHome};
+use crate::raw::chunk::MAX_SLOTS;
+use crate::raw::chunk_table::Chunks;
+use crate::raw::growable_home::{self, GrowableHome};
 use crate::raw::home::{self, Home};
 use crate::raw::memory;
 use crate::raw::place::Place;
@@ -362,6 +365,99 @@ impl<T> Slab<T> {
         unsafe { self.home().as_ref().free() == 0 }
     }
 
+    /// Makes room for `additional` values more than the present
+    /// [`len`](Self::len), like `Vec`: allocated, touched, and with nothing left
+    /// to do for the insertions that fill it. O(slots added, and free ones).
+    ///
+    /// # Panics
+    ///
+    /// If that comes to 2^30 slots or more, or a chunk's bytes pass
+    /// `isize::MAX`. Where the allocator refuses the program ends, as with `Vec`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::Slab::new();
+    /// let slot = slab.insert(7);
+    /// slab.reserve(10_000);
+    /// assert!(slab.capacity() >= 10_001);
+    /// # drop(slot);
+    /// ```
+    #[track_caller]
+    pub fn reserve(&self, additional: usize) {
+        if let Err(error) = self.try_reserve(additional) {
+            memory::fail(error);
+        }
+    }
+
+    /// Makes room, like [`reserve`](Self::reserve); never panics or aborts.
+    ///
+    /// # Errors
+    ///
+    /// Where [`reserve`](Self::reserve) panics, before anything is allocated,
+    /// or when the allocator refuses; chunks it gave until then are used.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::Slab::<u64>::new();
+    /// assert!(slab.try_reserve(10_000).is_ok());
+    /// assert!(slab.try_reserve(usize::MAX).is_err());
+    /// ```
+    pub fn try_reserve(&self, additional: usize) -> Result<(), AllocError> {
+        if additional == 0 {
+            return Ok(());
+        }
+        if self.home.get() == home::unallocated() {
+            let limit = MAX_SLOTS >> self.shift;
+            growable_home::chunks_for(additional, self.shift, limit, 0)?;
+        }
+        let home = self.growable_home()?;
+        // SAFETY: allocated, through the slab.
+        let body = unsafe { home.as_ref() };
+        let result = loop {
+            // The allocator may itself use the slab: refuse and yet make room, or
+            // take up what there was when it gets back what was outgrown.
+            let result = self.grow(home, additional);
+            if body.has_room(additional) {
+                break Ok(());
+            } else if result.is_err() {
+                break result;
+            }
+        };
+        body.bury_fresh::<T>();
+        result
+    }
+
+    /// Gives back the chunks in which no value, reservation, guard or stale
+    /// [`Slot`] is left, and what the free stack no longer needs; O(slots).
+    ///
+    /// Keys of values do not change. The numbers of chunks that are given back
+    /// are used again by the chunks to come, the lowest first. While one of
+    /// them lies below a living chunk, the memory of one empty chunk is kept
+    /// to stand in for it and for all like it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::Slab::builder().chunk_capacity(2).build();
+    /// let mut slots: Vec<_> = (0..6).map(|number| slab.insert(number)).collect();
+    /// slots.drain(2..);
+    /// slab.shrink();
+    /// assert_eq!((slab.chunks(), slab.capacity()), (1, 2));
+    /// ```
+    pub fn shrink(&self) {
+        if self.home.get() == home::unallocated() {
+            return;
+        }
+        // SAFETY: made by `growable_home`, and allocated, through the slab.
+        let body = unsafe { self.home.get().cast::<GrowableHome>().as_ref() };
+        let released = body.shrink::<T>();
+        self.chunks.set(body.chunks());
+        drop(released);
+        drop(body.shrink_stack());
+    }
+
     /// A free cell, off the stack.
     #[inline(always)]
     fn claim(&self) -> Option<Place<T>> {
@@ -388,27 +484,35 @@ impl<T> Slab<T> {
     #[cold]
     #[inline(never)]
     fn try_claim_by_growing(&self) -> Result<Place<T>, AllocError> {
+        let mut refusal = None;
         loop {
-            // The slab is looked at anew each time: its allocator may itself
-            // use it, and make it grow.
+            // The slab is looked at anew each time, and once more when it could
+            // not grow: its allocator may itself use it.
             let home = self.growable_home()?;
-            // SAFETY: allocated, through the slab.
-            let body = unsafe { home.as_ref() };
-            body.refill::<T>(self.shift, REFILL);
             if let Some(place) = self.claim() {
                 return Ok(place);
             }
-            self.grow(home, 0)?;
+            // SAFETY: allocated, through the slab.
+            let body = unsafe { home.as_ref() };
+            body.refill::<T>(REFILL);
+            if let Some(place) = self.claim() {
+                return Ok(place);
+            }
+            if let Some(error) = refusal {
+                return Err(error);
+            }
+            refusal = self.grow(home, 1).err();
         }
     }
 
     /// The home, made if there is none yet.
     fn growable_home(&self) -> Result<NonNull<GrowableHome>, AllocError> {
         if self.home.get() == home::unallocated() {
-            let made = growable_home::try_new::<T>(self.shift)?;
+            let made = growable_home::try_new::<T>(self.shift);
             if self.home.get() == home::unallocated() {
-                self.home.set(made.cast());
-            } else {
+                self.home.set(made?.cast());
+            } else if let Ok(made) = made {
+                // The allocator has used this slab meanwhile.
                 // SAFETY: made above, seen by nobody, and no cell to remain.
                 unsafe { home::close(made.cast(), 0) };
             }
@@ -416,28 +520,14 @@ impl<T> Slab<T> {
         Ok(self.home.get().cast())
     }
 
-    /// Adds a chunk, with room on the stack for `room` cells at least.
-    fn grow(&self, home: NonNull<GrowableHome>, room: usize) -> Result<(), AllocError> {
+    /// Adds chunks until `slots` cells are free.
+    fn grow(&self, home: NonNull<GrowableHome>, slots: usize) -> Result<(), AllocError> {
         // SAFETY: allocated, through the slab.
         let body = unsafe { home.as_ref() };
-        let outgrown = body.grow::<T>(self.shift, room)?;
+        let (left_over, result) = body.grow::<T>(slots);
         self.chunks.set(body.chunks());
-        drop(outgrown);
-        Ok(())
-    }
-
-    /// Grows a new slab to `slots`, whole chunks, with nothing left to do for
-    /// the insertions that fill them: every cell is on the stack, every page
-    /// of either was written to.
-    pub(crate) fn build_chunks(&self, slots: usize) -> Result<(), AllocError> {
-        let home = self.growable_home()?;
-        while self.capacity() < slots {
-            self.grow(home, slots)?;
-        }
-        // SAFETY: allocated, through the slab.
-        let body = unsafe { home.as_ref() };
-        body.refill::<T>(self.shift, slots);
-        Ok(())
+        drop(left_over);
+        result
     }
 
     /// The cell of a key that has one.
@@ -485,6 +575,7 @@ unsafe impl<T> Cells<T> for Slab<T> {
 keyed_methods!(
     Slab,
     SlabUntrackedAccessor,
+    growable,
     "flatslab::Slab::new()",
     "slab.insert(7)"
 );

@@ -4,7 +4,7 @@ use core::fmt;
 use core::marker::PhantomData;
 
 use crate::error::AllocError;
-use crate::raw::chunk::{Chunk, MAX_SLOTS};
+use crate::raw::chunk;
 use crate::raw::memory;
 use crate::slab::Slab;
 
@@ -102,21 +102,8 @@ impl<T> SlabBuilder<T> {
     /// assert!(Slab::<u64>::builder().chunk_capacity(1 << 30).try_build().is_err());
     /// ```
     pub fn try_build(self) -> Result<Slab<T>, AllocError> {
-        let shift = self.shift()?;
-        let slab = Slab::with_shift(shift);
-        let slots = self
-            .reserve
-            .checked_next_multiple_of(1 << shift)
-            .unwrap_or(usize::MAX);
-        if slots > MAX_SLOTS {
-            return Err(AllocError::TooManySlots {
-                requested: slots,
-                limit: MAX_SLOTS,
-            });
-        }
-        if slots > 0 {
-            slab.build_chunks(slots)?;
-        }
+        let slab = Slab::with_shift(self.shift()?);
+        slab.try_reserve(self.reserve)?;
         Ok(slab)
     }
 
@@ -126,7 +113,7 @@ impl<T> SlabBuilder<T> {
             .chunk_capacity
             .checked_next_power_of_two()
             .unwrap_or(usize::MAX);
-        Chunk::<T>::layout(slots)?;
+        chunk::layout::<T>(slots)?;
         Ok(slots.ilog2())
     }
 }

@@ -165,6 +165,13 @@ impl<T> SlotBox<T> {
         // SAFETY: alive by P1, and with `X` for ever.
         unsafe { Self::into_place(boxed).value().as_ptr() }
     }
+
+    /// The state word. For tests.
+    #[doc(hidden)]
+    pub fn state_bits(boxed: &Self) -> u32 {
+        // SAFETY: alive by P1.
+        unsafe { boxed.place.state().bits() }
+    }
 }
 
 impl<T> Deref for SlotBox<T> {

@@ -1,5 +1,6 @@
 //! Access by key without borrow tracking, for those who vouch for themselves.
 
+use core::fmt;
 use core::ops::{Index, IndexMut};
 
 use crate::bounded::BoundedSlab;
@@ -161,6 +162,15 @@ macro_rules! untracked_accessor_type {
                     Some(value) => value,
                     None => Self::refuse(key),
                 }
+            }
+        }
+
+        /// Prints how full the slab is, and no value: one may be borrowed.
+        impl<T> fmt::Debug for $accessor<'_, T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_struct(stringify!($accessor))
+                    .field("slab", self.slab)
+                    .finish()
             }
         }
     };

@@ -108,6 +108,13 @@ impl<T> VacantSlot<T> {
         // SAFETY: alive by P1.
         unsafe { self.place.value().as_ptr() }
     }
+
+    /// The state word. For tests.
+    #[doc(hidden)]
+    pub fn state_bits(&self) -> u32 {
+        // SAFETY: alive by P1.
+        unsafe { self.place.state().bits() }
+    }
 }
 
 /// Gives the slot back.

@@ -2,7 +2,7 @@
 
 use core::ptr::NonNull;
 
-use super::chunk::{Chunk, cell_at};
+use super::chunk::{self, cell_at};
 use super::home::{self, ColdFunctions, Home};
 use super::memory::Block;
 use super::stack::Stack;
@@ -24,12 +24,14 @@ struct BoundedHome {
 ///
 /// Past the limits, or when the allocator refuses; nothing is leaked then.
 pub(crate) fn try_new<T>(capacity: usize) -> Result<(NonNull<Home>, NonNull<u8>), AllocError> {
-    let chunk = Chunk::<T>::try_new(capacity, Key::from_raw(0))?;
+    let chunk = chunk::allocate(chunk::layout::<T>(capacity)?)?;
     let stack = Stack::try_new(capacity)?;
     let cells = chunk.start();
+    // SAFETY: laid out for so many cells, and nobody has seen them.
+    unsafe { chunk::stamp_all::<T>(cells, capacity, Key::from_raw) };
     let body = BoundedHome {
         home: Home::new(stack.bottom(), capacity, ColdFunctions { release }),
-        cells: chunk.into_block(),
+        cells: chunk,
         stack,
     };
     let home = Block::leak(body)

@@ -194,10 +194,24 @@ mod tests {
             assert_layout::<Page>();
             assert_layout::<[u8; 65536]>();
         }
+        // A value of up to 16 bytes goes first, a larger one behind its stamp.
+        assert_eq!(
+            (CellPtr::<u64>::VALUE_OFFSET, CellPtr::<u64>::STAMP_OFFSET),
+            (0, 8)
+        );
+        assert_eq!(
+            (
+                CellPtr::<[u8; 16]>::VALUE_OFFSET,
+                CellPtr::<[u8; 17]>::VALUE_OFFSET
+            ),
+            (0, 8)
+        );
+        assert_eq!(CellPtr::<[u8; 17]>::STAMP_OFFSET, 0);
         assert_eq!(CellPtr::<()>::SIZE, 8);
         assert_eq!(CellPtr::<[u8; 3]>::SIZE, 12);
         assert_eq!(CellPtr::<[u8; 17]>::SIZE, 28);
-        assert_eq!(CellPtr::<u128>::SIZE, 32);
+        // Aligned to 16 bytes, but on some machines to eight.
+        assert_eq!(CellPtr::<u128>::SIZE, 16 + align_of::<u128>().max(8));
         assert_eq!(CellPtr::<Line>::SIZE, 64);
         assert_eq!(CellPtr::<Page>::SIZE, 4096 + 8192);
         assert_eq!(Page([0; 8192]).0.len(), 8192);

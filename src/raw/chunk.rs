@@ -2,7 +2,6 @@
 //! cell.
 
 use core::alloc::Layout;
-use core::marker::PhantomData;
 use core::ptr::NonNull;
 
 use super::cell::{CellPtr, assert_layout};
@@ -16,59 +15,50 @@ pub(crate) const MAX_SLOTS: usize = (1 << 30) - 1;
 
 const _: () = assert!(MAX_SLOTS < u32::MAX as usize);
 
-/// Cells in one block. Dropping it frees the block and drops no value.
-pub(crate) struct Chunk<T> {
-    block: Block,
-    cells: PhantomData<*mut T>,
+/// The layout of `slots` cells in a row.
+///
+/// # Errors
+///
+/// Past the limits of keys and of `isize`.
+pub(crate) fn layout<T>(slots: usize) -> Result<Layout, AllocError> {
+    const { assert_layout::<T>() };
+    if slots > MAX_SLOTS {
+        return Err(AllocError::TooManySlots {
+            requested: slots,
+            limit: MAX_SLOTS,
+        });
+    }
+    CellPtr::<T>::SIZE
+        .checked_mul(slots)
+        .and_then(|bytes| Layout::from_size_align(bytes, CellPtr::<T>::LAYOUT.align()).ok())
+        .ok_or(AllocError::TooManyBytes {
+            slots,
+            slot_bytes: CellPtr::<T>::SIZE,
+        })
 }
 
-impl<T> Chunk<T> {
-    /// The layout of `slots` cells in a row.
-    ///
-    /// # Errors
-    ///
-    /// Past the limits of keys and of `isize`.
-    pub(crate) fn layout(slots: usize) -> Result<Layout, AllocError> {
-        const { assert_layout::<T>() };
-        if slots > MAX_SLOTS {
-            return Err(AllocError::TooManySlots {
-                requested: slots,
-                limit: MAX_SLOTS,
-            });
-        }
-        CellPtr::<T>::SIZE
-            .checked_mul(slots)
-            .and_then(|bytes| Layout::from_size_align(bytes, CellPtr::<T>::LAYOUT.align()).ok())
-            .ok_or(AllocError::TooManyBytes {
-                slots,
-                slot_bytes: CellPtr::<T>::SIZE,
-            })
-    }
+/// Memory for a chunk of that layout, every page touched, no cell stamped.
+///
+/// # Errors
+///
+/// When the allocator refuses.
+pub(crate) fn allocate(layout: Layout) -> Result<Block, AllocError> {
+    let block = Block::allocate(layout)?;
+    block.touch();
+    Ok(block)
+}
 
-    /// `slots` free cells with ascending keys from `first`, every page touched
-    /// and every stamp written.
-    pub(crate) fn try_new(slots: usize, first: Key) -> Result<Self, AllocError> {
-        let chunk = Chunk {
-            block: Block::allocate(Self::layout(slots)?)?,
-            cells: PhantomData,
-        };
-        chunk.block.touch();
-        for (index, key) in (first.into_raw()..).take(slots).enumerate() {
-            // SAFETY: `index < slots`, so the cell is within the block, and
-            // nobody has seen the block yet.
-            unsafe { cell_at::<T>(chunk.start(), index).stamp_free(Key::from_raw(key)) };
-        }
-        Ok(chunk)
-    }
-
-    /// Where the first cell stands.
-    pub(crate) fn start(&self) -> NonNull<u8> {
-        self.block.start()
-    }
-
-    /// The block, for a keeper that does not know `T`.
-    pub(crate) fn into_block(self) -> Block {
-        self.block
+/// Makes all cells of a chunk free ones, with the keys that `key` has for their
+/// places.
+///
+/// # Safety
+///
+/// The block that starts at `start` has the layout of `slots` cells of `T`, and
+/// nobody looks at them.
+pub(crate) unsafe fn stamp_all<T>(start: NonNull<u8>, slots: usize, key: impl Fn(u32) -> Key) {
+    for index in 0..slots {
+        // SAFETY: within the block, says the caller, and nobody's.
+        unsafe { cell_at::<T>(start, index).stamp_free(key(index as u32)) };
     }
 }
 
@@ -89,9 +79,13 @@ mod tests {
 
     #[test]
     fn capacity_arithmetic_does_not_wrap() {
-        for slots in [1 << 30, (1 << 32) + 4, usize::MAX] {
+        // Where pointers have 32 bits there is no such number.
+        let wraps_32_bits = 1_usize
+            .checked_shl(32)
+            .map_or(usize::MAX, |slots| slots + 4);
+        for slots in [1 << 30, wraps_32_bits, usize::MAX] {
             assert_eq!(
-                Chunk::<u64>::layout(slots),
+                layout::<u64>(slots),
                 Err(AllocError::TooManySlots {
                     requested: slots,
                     limit: MAX_SLOTS
@@ -100,19 +94,24 @@ mod tests {
         }
         type Huge = [u8; isize::MAX as usize / 4];
         assert!(matches!(
-            Chunk::<Huge>::layout(5),
+            layout::<Huge>(5),
             Err(AllocError::TooManyBytes { slots: 5, .. })
         ));
-        assert!(Chunk::<u64>::layout(MAX_SLOTS).is_ok());
+        // 16 GiB.
+        assert_eq!(layout::<u64>(MAX_SLOTS).is_ok(), usize::BITS > 32);
     }
 
     #[test]
-    fn keys_ascend_from_the_first() {
-        let chunk = Chunk::<[u8; 3]>::try_new(5, Key::from_raw(8)).unwrap();
-        for index in 0..5 {
-            // SAFETY: the chunk has five cells, all stamped.
-            let key = unsafe { cell_at::<[u8; 3]>(chunk.start(), index).key() };
-            assert_eq!(key.index(), 8 + index);
+    fn every_cell_is_stamped() {
+        let chunk = allocate(layout::<[u8; 3]>(5).unwrap()).unwrap();
+        // SAFETY: the chunk has five cells, nobody's but this test's.
+        unsafe {
+            stamp_all::<[u8; 3]>(chunk.start(), 5, |index| Key::from_raw(8 + index));
+            for index in 0..5 {
+                let cell = cell_at::<[u8; 3]>(chunk.start(), index);
+                assert_eq!(cell.key().index(), 8 + index);
+                assert!(cell.state() == crate::raw::stamp::State::FREE);
+            }
         }
     }
 }

@@ -11,21 +11,23 @@
 //! *fresh* — free, but not on the stack — and are pushed a few at a time. What
 //! an insert pays for growth is then the building of one chunk.
 //!
+//! What is given back leaves its number behind, for the next growth; see
+//! `chunk_table.rs`.
+//!
 //! # Invariants
 //!
-//! * G1: chunk `i` has `1 << shift` cells with the keys from `i << shift`; there
-//!   are `chunks` of them, and entry `i` of the table is the *origin* of chunk
-//!   `i`: where a cell with key 0 would stand, were the chunk that long.
-//! * G2: the fresh cells are those with the keys from `next_fresh` up to
-//!   `chunks << shift`.
+//! * G1: `slots` of the home are those of the chunks in the table.
+//! * G2: the fresh cells are those with the keys from `next_fresh` on, all in
+//!   chunks of the table.
 //! * G3: the stack has room for every cell of every chunk.
 
-use core::alloc::Layout;
 use core::cell::{Cell, RefCell};
+use core::ops::Range;
 use core::ptr::NonNull;
 
 use super::cell::CellPtr;
-use super::chunk::{Chunk, MAX_SLOTS};
+use super::chunk::{self, MAX_SLOTS};
+use super::chunk_table::{ChunkTable, Chunks, LooseChunks};
 use super::home::{self, ColdFunctions, Home};
 use super::memory::Block;
 use super::stack::Stack;
@@ -38,112 +40,19 @@ pub(crate) struct GrowableHome {
     home: Home,
     next_fresh: Cell<usize>,
     stack: RefCell<Stack>,
-    table: RefCell<Table>,
+    table: RefCell<ChunkTable>,
 }
 
-/// Where the chunks are: what a slab keeps beside itself, to find a key's cell
-/// without the home.
+/// What a growth has allocated, and behind it what it has left over: stack and
+/// table change places with those that were outgrown.
 ///
-/// Origins, not starts: the cell of a key is its chunk's origin plus the key
-/// times the size of a cell, with no mask in between.
-#[derive(Clone, Copy)]
-pub(crate) struct Chunks {
-    /// The origin of each chunk, G1.
-    origins: NonNull<*mut u8>,
-    /// How many keys there are: chunks times slots of each.
-    pub(crate) bound: usize,
-}
-
-impl Chunks {
-    pub(crate) const NONE: Chunks = Chunks {
-        origins: NonNull::dangling(),
-        bound: 0,
-    };
-
-    /// The cell of a key.
-    ///
-    /// # Safety
-    ///
-    /// The key is below the bound, the chunks are of `1 << shift` cells of `T`
-    /// each, and none was added since these were asked for.
-    #[inline(always)]
-    pub(crate) unsafe fn cell<T>(self, shift: u32, key: Key) -> CellPtr<T> {
-        // SAFETY: by G1 the table has an entry for the key's chunk, and the
-        // chunk a cell at that distance from its origin.
-        unsafe {
-            let origin = self.origins.add(key.index() >> shift).read();
-            let start = origin.wrapping_add(key.index().wrapping_mul(CellPtr::<T>::SIZE));
-            CellPtr::new(NonNull::new_unchecked(start))
-        }
-    }
-}
-
-/// The chunks, owned.
-struct Table {
-    origins: Block,
-    chunks: usize,
-    /// Of every chunk.
-    layout: Layout,
-}
-
-impl Table {
-    const FIRST_ROOM: usize = 8;
-
-    fn entries(&self) -> NonNull<*mut u8> {
-        self.origins.start().cast()
-    }
-
-    fn room(&self) -> usize {
-        self.origins.layout().size() / size_of::<*mut u8>()
-    }
-
-    /// Bytes from the origin of chunk `index` to its start, modulo the address
-    /// space: all arithmetic with origins wraps.
-    fn distance(&self, index: usize) -> usize {
-        index.wrapping_mul(self.layout.size())
-    }
-
-    /// Moves the entries into a larger block; the old one comes back.
-    fn move_to(&mut self, block: Block) -> Block {
-        debug_assert!(block.layout().size() > self.origins.layout().size());
-        // SAFETY: the new block is larger than the old one, and distinct.
-        unsafe {
-            let entries = block.start().cast::<*mut u8>();
-            entries.copy_from_nonoverlapping(self.entries(), self.chunks);
-        }
-        core::mem::replace(&mut self.origins, block)
-    }
-
-    fn push(&mut self, chunk: Block) {
-        debug_assert!(self.chunks < self.room() && chunk.layout() == self.layout);
-        let start = chunk.leak_start().as_ptr();
-        let origin = start.wrapping_sub(self.distance(self.chunks));
-        // SAFETY: there is room, and the entry is nobody's yet.
-        unsafe { self.entries().add(self.chunks).write(origin) };
-        self.chunks += 1;
-    }
-}
-
-impl Drop for Table {
-    fn drop(&mut self) {
-        for index in 0..self.chunks {
-            // SAFETY: by G1 each entry leads to the start of a block of this
-            // layout, given up in `push`.
-            unsafe {
-                let origin = self.entries().add(index).read();
-                let start = NonNull::new_unchecked(origin.wrapping_add(self.distance(index)));
-                drop(Block::from_start(start, self.layout));
-            }
-        }
-    }
-}
-
-/// What a slab has outgrown, to be dropped once nobody looks there any more.
-#[derive(Default)]
+/// Dropping it calls the allocator, so the slab must have taken note of the
+/// change before.
 #[must_use = "dropping it frees what the slab may still refer to"]
-pub(crate) struct Outgrown {
-    _stack: Option<Stack>,
-    _origins: Option<Block>,
+pub(crate) struct Supplies {
+    chunks: LooseChunks,
+    stack: Option<Stack>,
+    origins: Option<Block>,
 }
 
 /// Builds a home with no chunk, for chunks of `1 << shift` cells.
@@ -152,17 +61,13 @@ pub(crate) struct Outgrown {
 ///
 /// When such a chunk passes the limits, or the allocator refuses.
 pub(crate) fn try_new<T>(shift: u32) -> Result<NonNull<GrowableHome>, AllocError> {
-    let layout = Chunk::<T>::layout(1 << shift)?;
+    let table = ChunkTable::try_new::<T>(shift)?;
     let stack = Stack::try_new(0)?;
     let body = GrowableHome {
         home: Home::new(stack.bottom(), 0, ColdFunctions { release }),
         next_fresh: Cell::new(0),
         stack: RefCell::new(stack),
-        table: RefCell::new(Table {
-            origins: allocate_origins(0)?,
-            chunks: 0,
-            layout,
-        }),
+        table: RefCell::new(table),
     };
     Block::leak(body).map_err(|(error, _)| error)
 }
@@ -176,76 +81,179 @@ unsafe fn release(home: NonNull<Home>) {
 }
 
 impl GrowableHome {
-    /// Where the chunks are now; good until the next [`grow`](Self::grow).
+    /// Where the chunks are now; good until the table changes.
     pub(crate) fn chunks(&self) -> Chunks {
-        let table = self.table.borrow();
-        Chunks {
-            origins: table.entries(),
-            bound: self.home.slots(),
-        }
+        self.table.borrow().chunks()
     }
 
-    /// Adds a chunk of `1 << shift` fresh cells, and sees to it that the stack
-    /// has room for `room` cells at least; O(slots of a chunk), and O(free
-    /// cells) more where the stack moves while it is not empty.
-    ///
-    /// Everything is allocated before anything is changed: a refusal leaves
-    /// the slab as it was. And nothing is freed before the caller has taken
-    /// note of the change: an allocator may itself use this slab.
+    fn shift(&self) -> u32 {
+        self.table.borrow().shift()
+    }
+
+    /// How many chunks have to be added for `slots` free cells.
     ///
     /// # Errors
     ///
-    /// Past the limit of keys, or when the allocator refuses.
-    pub(crate) fn grow<T>(&self, shift: u32, room: usize) -> Result<Outgrown, AllocError> {
-        let before = self.home.slots();
-        let bound = before + (1 << shift);
-        if bound > MAX_SLOTS {
-            return Err(AllocError::TooManySlots {
-                requested: bound,
-                limit: MAX_SLOTS,
-            });
-        }
+    /// Past the limit of keys.
+    fn chunks_wanted(&self, slots: usize) -> Result<usize, AllocError> {
+        let table = self.table.borrow();
+        let missing = slots.saturating_sub(self.home.free());
+        chunks_for(
+            missing,
+            table.shift(),
+            table.chunks_left(),
+            self.home.slots(),
+        )
+    }
 
-        let (chunks, table_room) = {
-            let table = self.table.borrow();
-            (table.chunks, table.room())
-        };
-        let origins = if chunks < table_room {
-            None
-        } else {
-            Some(allocate_origins((2 * chunks).max(Table::FIRST_ROOM))?)
-        };
-        let stack_room = self.stack.borrow().capacity();
-        let stack = if bound.max(room) <= stack_room {
-            None
-        } else {
-            Some(Stack::try_new(bound.max(room).max(2 * stack_room))?)
-        };
-        let chunk = Chunk::<T>::try_new(1 << shift, Key::from_raw(before as u32))?;
-        if self.home.slots() != before {
-            // The allocator has made this slab grow: what was built is not
-            // wanted any more, and may not be large enough.
-            return Ok(Outgrown::default());
-        }
+    /// Whether `slots` cells are free.
+    pub(crate) fn has_room(&self, slots: usize) -> bool {
+        self.home.free() >= slots
+    }
 
-        let stack = stack.map(|stack| self.move_stack_to(stack));
+    /// Adds chunks until `slots` cells are free; O(slots added), and O(free
+    /// cells) more where some are free. A single chunk's cells are fresh
+    /// afterwards, those of several lie below all others on the stack.
+    ///
+    /// Nothing is changed before all is allocated that the change takes, and
+    /// nothing is freed before the caller has taken note of it: an allocator
+    /// may itself use this slab.
+    ///
+    /// # Errors
+    ///
+    /// Past the limit of keys, when nothing was allocated, or when the allocator
+    /// refuses; what it gave until then is used.
+    pub(crate) fn grow<T>(&self, slots: usize) -> (Supplies, Result<(), AllocError>) {
+        let mut supplies = Supplies {
+            chunks: self.table.borrow().loose_chunks(),
+            stack: None,
+            origins: None,
+        };
+        let result = self.gather(slots, &mut supplies);
+        let chunks = self.affordable(slots, &supplies);
+        if chunks > 0 {
+            self.add_chunks::<T>(chunks, &mut supplies);
+        }
+        (supplies, result)
+    }
+
+    /// Allocates what is missing for `slots` free cells.
+    fn gather(&self, slots: usize, supplies: &mut Supplies) -> Result<(), AllocError> {
+        // What is missing is asked anew behind each call of the allocator, and
+        // nothing of this slab is borrowed during one.
+        loop {
+            let chunks = self.chunks_wanted(slots)?;
+            if chunks == 0 {
+                return Ok(());
+            }
+            let (entries, origins_room, blocks, shift, layout) = {
+                let table = self.table.borrow();
+                let entries = table.entries_with(chunks);
+                let blocks = table.blocks_for(chunks);
+                (entries, table.room(), blocks, table.shift(), table.layout())
+            };
+            let stack_room = self.stack.borrow().capacity();
+            let cells = self.home.slots() + (chunks << shift);
+            if entries > origins_room.max(supplies.origins_room()) {
+                let room = entries.max(2 * origins_room).max(ChunkTable::FIRST_ROOM);
+                supplies.origins = Some(ChunkTable::allocate_origins(room)?);
+            } else if cells > stack_room.max(supplies.stack_room()) {
+                supplies.stack = Some(Stack::try_new(cells.max(2 * stack_room))?);
+            } else if supplies.chunks.len() < blocks {
+                supplies.chunks.add(chunk::allocate(layout)?);
+            } else {
+                return Ok(());
+            }
+        }
+    }
+
+    /// How many of the chunks that are missing for `slots` free cells can be
+    /// added with these supplies: all of them, unless the allocator has refused.
+    fn affordable(&self, slots: usize, supplies: &Supplies) -> usize {
+        let wanted = self.chunks_wanted(slots).unwrap_or(0);
+        if wanted == 0 {
+            return 0;
+        }
+        let table = self.table.borrow();
+        let origins_room = table.room().max(supplies.origins_room());
+        let stack_room = self.stack.borrow().capacity().max(supplies.stack_room());
+        wanted
+            .min(table.chunks_from(supplies.chunks.len()))
+            .min(table.chunks_within(origins_room))
+            .min((stack_room - self.home.slots()) >> table.shift())
+    }
+
+    /// Adds so many chunks, for which there are supplies. No user code runs.
+    fn add_chunks<T>(&self, chunks: usize, supplies: &mut Supplies) {
         let mut table = self.table.borrow_mut();
-        let origins = origins.map(|block| table.move_to(block));
-        table.push(chunk.into_block());
-        self.home.add_fresh(1 << shift);
-        Ok(Outgrown {
-            _stack: stack,
-            _origins: origins,
-        })
+        let shift = table.shift();
+        let cells = chunks << shift;
+        if self.home.slots() + cells > self.stack.borrow().capacity() {
+            supplies.stack = supplies.stack.take().map(|stack| self.move_stack_to(stack));
+        }
+        if table.entries_with(chunks) > table.room() {
+            supplies.origins = supplies.origins.take().map(|block| table.move_to(block));
+        }
+        drop(table);
+        self.bury_fresh::<T>();
+
+        self.home.add_slots(cells);
+        let mut add = |_| {
+            let mut table = self.table.borrow_mut();
+            let first = table.add_next::<T>(&mut supplies.chunks) << shift;
+            first..first + (1 << shift)
+        };
+        if chunks == 1 {
+            self.next_fresh.set(add(0).start);
+            self.home.add_fresh(cells);
+        } else {
+            let cells_added = (0..chunks).map(add).flat_map(|keys| self.cells::<T>(keys));
+            // SAFETY: just added, so free and on no stack; and G3.
+            unsafe { self.home.push_below(cells, cells_added) };
+        }
+    }
+
+    /// Takes all chunks whose cells are all free out of the slab; O(slots).
+    pub(crate) fn shrink<T>(&self) -> Option<LooseChunks> {
+        self.bury_fresh::<T>();
+        let mut table = self.table.borrow_mut();
+        let stripped = table.strip_free_chunks::<T>();
+        if stripped == 0 {
+            return None;
+        }
+        self.home.retain_entries(|cell| {
+            // SAFETY: by F2 a cell of this slab, and none is freed yet.
+            unsafe { CellPtr::<T>::new(cell).key().is_some() }
+        });
+        self.home.remove_slots(stripped << table.shift());
+        Some(table.release::<T>())
+    }
+
+    /// Moves the entries to a stack with room for no more than the cells there
+    /// are, if that is smaller and can be had; the old one comes back.
+    pub(crate) fn shrink_stack(&self) -> Option<Stack> {
+        let slots = self.home.slots();
+        if self.stack.borrow().capacity() <= slots {
+            return None;
+        }
+        let stack = Stack::try_new(slots).ok()?;
+        // The allocator may have made this slab grow, or shrink.
+        let fits = self.home.slots()..self.stack.borrow().capacity();
+        if fits.contains(&stack.capacity()) {
+            Some(self.move_stack_to(stack))
+        } else {
+            Some(stack)
+        }
     }
 
     /// Copies the entries, none in the usual case, into another array; the old
     /// one comes back.
     fn move_stack_to(&self, stack: Stack) -> Stack {
+        debug_assert!(stack.capacity() >= self.home.slots());
         let old = self.stack.replace(stack);
         let bottom = self.stack.borrow().bottom();
-        // SAFETY: the new array has room for more entries than the old one
-        // (G3), and is distinct from it.
+        // SAFETY: the new array has room for all cells, more than there are
+        // entries (F2), and is distinct from the old one.
         unsafe { bottom.copy_from_nonoverlapping(old.bottom(), self.home.depth()) };
         self.home.replace_stack(bottom);
         old
@@ -253,29 +261,77 @@ impl GrowableHome {
 
     /// Pushes up to `count` fresh cells, the first of them last, so that keys
     /// are handed out ascending.
-    pub(crate) fn refill<T>(&self, shift: u32, count: usize) {
+    pub(crate) fn refill<T>(&self, count: usize) {
         let first = self.next_fresh.get();
         let count = count.min(self.home.fresh());
-        let chunks = self.chunks();
-        for index in (first..first + count).rev() {
-            // SAFETY: by G1 and G2 the key names a cell of a chunk, free and
-            // not on the stack, which has room for it (G3).
-            unsafe {
-                let cell = chunks.cell::<T>(shift, Key::from_raw(index as u32));
-                home::push(NonNull::from(&self.home), cell.start());
-            }
+        for cell in self.cells::<T>(first..first + count).rev() {
+            // SAFETY: by G2 a free cell that is not on the stack, which has
+            // room for it (G3).
+            unsafe { home::push(NonNull::from(&self.home), cell) };
         }
         self.next_fresh.set(first + count);
         self.home.take_fresh(count);
     }
+
+    /// Puts all fresh cells onto the stack below all others, so that nothing
+    /// changes in which cell is handed out when; O(free cells).
+    pub(crate) fn bury_fresh<T>(&self) {
+        let first = self.next_fresh.get();
+        let count = self.home.fresh();
+        // SAFETY: by G2 free cells that are not on the stack, which has room
+        // for them (G3).
+        unsafe {
+            self.home
+                .push_below(count, self.cells::<T>(first..first + count));
+        }
+        self.next_fresh.set(first + count);
+        self.home.take_fresh(count);
+    }
+
+    /// The cells with these keys, all below the bound.
+    fn cells<T>(
+        &self,
+        keys: Range<usize>,
+    ) -> impl DoubleEndedIterator<Item = NonNull<u8>> + use<T> {
+        let (shift, chunks) = (self.shift(), self.chunks());
+        keys.map(move |index| {
+            debug_assert!(index < chunks.bound);
+            // SAFETY: below the bound, says the caller.
+            unsafe { chunks.cell::<T>(shift, Key::from_raw(index as u32)).start() }
+        })
+    }
 }
 
-fn allocate_origins(room: usize) -> Result<Block, AllocError> {
-    let too_many = AllocError::TooManyBytes {
-        slots: room,
-        slot_bytes: size_of::<*mut u8>(),
-    };
-    Block::allocate(Layout::array::<*mut u8>(room).map_err(|_| too_many)?)
+impl Supplies {
+    fn origins_room(&self) -> usize {
+        self.origins.as_ref().map_or(0, ChunkTable::room_of)
+    }
+
+    fn stack_room(&self) -> usize {
+        self.stack.as_ref().map_or(0, Stack::capacity)
+    }
+}
+
+/// How many chunks of `1 << shift` cells make `slots` more beside those there
+/// are, when there can be no more than `left`.
+///
+/// # Errors
+///
+/// When there cannot be so many.
+pub(crate) fn chunks_for(
+    slots: usize,
+    shift: u32,
+    left: usize,
+    present: usize,
+) -> Result<usize, AllocError> {
+    let chunks = slots.div_ceil(1 << shift);
+    if chunks > left {
+        return Err(AllocError::TooManySlots {
+            requested: chunks.saturating_mul(1 << shift).saturating_add(present),
+            limit: MAX_SLOTS,
+        });
+    }
+    Ok(chunks)
 }
 
 #[cfg(test)]
@@ -289,15 +345,20 @@ mod tests {
         unsafe {
             let body = home.as_ref();
             // As if there were as many chunks as keys; none is looked at.
-            body.home.add_fresh(MAX_SLOTS - 15);
-            let bound = MAX_SLOTS - 15 + 16;
-            assert_eq!(
-                body.grow::<()>(4, 0).err(),
-                Some(AllocError::TooManySlots {
-                    requested: bound,
-                    limit: MAX_SLOTS
-                })
-            );
+            let chunks = MAX_SLOTS >> 4;
+            body.table.borrow_mut().pretend_to_have(chunks);
+            body.home.add_slots(chunks << 4);
+            body.home.add_fresh(chunks << 4);
+            let too_many = AllocError::TooManySlots {
+                requested: (chunks << 4) + 16,
+                limit: MAX_SLOTS,
+            };
+            assert_eq!(body.chunks_wanted(chunks << 4), Ok(0));
+            let (left_over, result) = body.grow::<()>((chunks << 4) + 1);
+            assert_eq!(result, Err(too_many));
+            drop(left_over);
+            assert!(body.chunks_wanted(usize::MAX).is_err());
+            body.table.borrow_mut().pretend_to_have(0);
             home::close(home.cast(), 0);
         }
     }

@@ -98,6 +98,15 @@ impl Home {
         unsafe { self.bottom.get().sub(1).read() }
     }
 
+    /// # Safety
+    ///
+    /// The home is not used again but by who looks for this.
+    #[cfg(test)]
+    pub(crate) unsafe fn write_below_bottom(&self, entry: Entry) {
+        // SAFETY: by F1 the array begins there.
+        unsafe { self.bottom.get().sub(1).write(entry) };
+    }
+
     /// A handle's value was taken away from under it.
     pub(crate) fn count_stale(&self) {
         self.stale.set(self.stale.get() + 1);
@@ -108,15 +117,64 @@ impl Home {
         self.stale.set(self.stale.get() - 1);
     }
 
-    /// Adds fresh cells.
-    pub(crate) fn add_fresh(&self, slots: usize) {
+    /// Chunks were added.
+    pub(crate) fn add_slots(&self, slots: usize) {
         self.slots.set(self.slots.get() + slots);
-        self.fresh.set(self.fresh.get() + slots);
+    }
+
+    /// So many of the cells that were added are fresh.
+    pub(crate) fn add_fresh(&self, cells: usize) {
+        self.fresh.set(self.fresh.get() + cells);
     }
 
     /// Fresh cells were pushed.
     pub(crate) fn take_fresh(&self, slots: usize) {
         self.fresh.set(self.fresh.get() - slots);
+    }
+
+    /// Chunks were given back, none of whose cells is on the stack.
+    pub(crate) fn remove_slots(&self, slots: usize) {
+        self.slots.set(self.slots.get() - slots);
+    }
+
+    /// Puts `count` free cells below all others, so that they are handed out
+    /// after those, in their own order; O(free cells).
+    ///
+    /// # Safety
+    ///
+    /// There are that many, distinct free cells of this slab that are not on
+    /// the stack, which has room for them.
+    pub(crate) unsafe fn push_below(&self, count: usize, cells: impl Iterator<Item = NonNull<u8>>) {
+        let (bottom, depth) = (self.bottom.get(), self.depth());
+        // SAFETY: there is room, says the caller, and every place of it that is
+        // left open below the old entries is filled.
+        unsafe {
+            bottom.add(count).copy_from(bottom, depth);
+            let mut place = bottom.add(count);
+            for cell in cells {
+                place = place.sub(1);
+                place.write(Some(cell));
+            }
+            debug_assert!(place == bottom);
+            self.top.set(bottom.add(count + depth));
+        }
+    }
+
+    /// Takes those cells off the stack that `keep` denies, and leaves the
+    /// others in their order; O(free cells).
+    pub(crate) fn retain_entries(&self, mut keep: impl FnMut(NonNull<u8>) -> bool) {
+        let mut kept = self.bottom.get();
+        for index in 0..self.depth() {
+            let entry = self.entry(index);
+            if entry.is_some_and(&mut keep) {
+                // SAFETY: not above the entry just read, so within the array.
+                unsafe {
+                    kept.write(entry);
+                    kept = kept.add(1);
+                }
+            }
+        }
+        self.top.set(kept);
     }
 
     /// Goes on with another array, into which the entries were copied.

@@ -80,6 +80,15 @@ impl<T> Place<T> {
         unsafe { self.cell.value() }
     }
 
+    /// # Safety
+    ///
+    /// Alive, and not used again but by who looks for a broken state.
+    #[cfg(test)]
+    pub(crate) unsafe fn set_state(self, state: State) {
+        // SAFETY: alive.
+        unsafe { self.cell.set_state(state) };
+    }
+
     // Filling a cell.
 
     /// Puts a value into a popped or held cell: owned from now on.

@@ -63,3 +63,19 @@ impl Stack {
         self.capacity
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_entries_than_there_can_be_bytes_are_an_error() {
+        let entry = size_of::<Entry>();
+        for capacity in [usize::MAX, usize::MAX / entry, isize::MAX as usize / entry] {
+            assert!(matches!(
+                Stack::try_new(capacity),
+                Err(AllocError::TooManyBytes { slots, .. }) if slots == capacity
+            ));
+        }
+    }
+}

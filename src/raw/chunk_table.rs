@@ -1,0 +1,516 @@
+//! Where the chunks of a growable slab are, by number.
+//!
+//! The table has each chunk's *origin* — where a cell with key 0 would stand,
+//! were the chunk that long — and not its start: the cell of a key is then the
+//! origin plus the key times the size of a cell, with no mask in between.
+//!
+//! A chunk that is given back leaves its number behind, unless it was the last:
+//! a *hole*, to be filled by the next growth. So that access by key need not
+//! know of holes, one of the chunks given back is kept to stand in for all of
+//! them: its cells are free for ever, and have no key.
+//!
+//! # Invariants
+//!
+//! * T1: entry `i` leads to a chunk of `1 << shift` stamped cells with the keys
+//!   from `i << shift`, or, in a hole, to the stand-in, whose cells are in state
+//!   `V O` and have [`Key::NONE`].
+//! * T2: `holes` entries are holes, none of them below `next_hole`; there is a
+//!   stand-in exactly if there is one.
+//! * T3: the last entry is no hole.
+
+use core::alloc::Layout;
+use core::ptr::NonNull;
+
+use super::cell::CellPtr;
+use super::chunk::{self, MAX_SLOTS, cell_at};
+use super::memory::Block;
+use super::stamp::{Stamp, State};
+use crate::error::AllocError;
+use crate::key::Key;
+
+/// What a slab keeps of its table beside itself, to find a key's cell without
+/// the home.
+#[derive(Clone, Copy)]
+pub(crate) struct Chunks {
+    /// The origin of each chunk, T1.
+    origins: NonNull<*mut u8>,
+    /// Keys from here on have no cell: entries times slots of a chunk.
+    pub(crate) bound: usize,
+}
+
+impl Chunks {
+    pub(crate) const NONE: Chunks = Chunks {
+        origins: NonNull::dangling(),
+        bound: 0,
+    };
+
+    /// The cell of a key.
+    ///
+    /// # Safety
+    ///
+    /// The key is below the bound, the chunks are of `1 << shift` cells of `T`
+    /// each, and the table has not changed since these were asked for.
+    #[inline(always)]
+    pub(crate) unsafe fn cell<T>(self, shift: u32, key: Key) -> CellPtr<T> {
+        // SAFETY: by T1 the table has an entry for the key's chunk, and the
+        // chunk a cell at that distance from its origin.
+        unsafe {
+            let origin = self.origins.add(key.index() >> shift).read();
+            let start = origin.wrapping_add(key.index().wrapping_mul(CellPtr::<T>::SIZE));
+            CellPtr::new(NonNull::new_unchecked(start))
+        }
+    }
+}
+
+/// The chunks, owned.
+pub(super) struct ChunkTable {
+    origins: Block,
+    entries: usize,
+    holes: usize,
+    next_hole: usize,
+    stand_in: Option<Block>,
+    shift: u32,
+    /// Of every chunk.
+    layout: Layout,
+}
+
+impl ChunkTable {
+    /// Entries that the first table has room for.
+    pub(super) const FIRST_ROOM: usize = 8;
+
+    /// A table of no chunks, for chunks of `1 << shift` cells of `T`.
+    ///
+    /// # Errors
+    ///
+    /// When such a chunk passes the limits.
+    pub(super) fn try_new<T>(shift: u32) -> Result<Self, AllocError> {
+        Ok(ChunkTable {
+            origins: Self::allocate_origins(0)?,
+            entries: 0,
+            holes: 0,
+            next_hole: 0,
+            stand_in: None,
+            shift,
+            layout: chunk::layout::<T>(1 << shift)?,
+        })
+    }
+
+    pub(super) fn shift(&self) -> u32 {
+        self.shift
+    }
+
+    /// Of every chunk.
+    pub(super) fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    pub(super) fn chunks(&self) -> Chunks {
+        Chunks {
+            origins: self.origins.start().cast(),
+            bound: self.entries << self.shift,
+        }
+    }
+
+    /// How many chunks there can be beside those there are.
+    pub(super) fn chunks_left(&self) -> usize {
+        (MAX_SLOTS >> self.shift) - self.entries + self.holes
+    }
+
+    /// How many entries there are with so many chunks more.
+    pub(super) fn entries_with(&self, chunks: usize) -> usize {
+        self.entries + chunks.saturating_sub(self.holes)
+    }
+
+    /// How many chunks more there can be in a table with room for so many
+    /// entries.
+    pub(super) fn chunks_within(&self, room: usize) -> usize {
+        room - self.entries + self.holes
+    }
+
+    /// How many entries there is room for.
+    pub(super) fn room(&self) -> usize {
+        Self::room_of(&self.origins)
+    }
+
+    pub(super) fn room_of(origins: &Block) -> usize {
+        origins.layout().size() / size_of::<*mut u8>()
+    }
+
+    /// How many blocks it takes to add so many chunks: what has stood in for
+    /// the last hole fills it.
+    pub(super) fn blocks_for(&self, chunks: usize) -> usize {
+        if self.holes > 0 && chunks >= self.holes {
+            chunks - 1
+        } else {
+            chunks
+        }
+    }
+
+    /// How many chunks can be added with so many blocks.
+    pub(super) fn chunks_from(&self, blocks: usize) -> usize {
+        blocks + usize::from(self.holes > 0 && blocks + 1 >= self.holes)
+    }
+
+    /// No chunks, to be collected.
+    pub(super) fn loose_chunks(&self) -> LooseChunks {
+        LooseChunks {
+            first: None,
+            count: 0,
+            layout: self.layout,
+        }
+    }
+
+    /// A block for so many entries.
+    ///
+    /// # Errors
+    ///
+    /// When the allocator refuses.
+    pub(super) fn allocate_origins(room: usize) -> Result<Block, AllocError> {
+        let too_many = AllocError::TooManyBytes {
+            slots: room,
+            slot_bytes: size_of::<*mut u8>(),
+        };
+        Block::allocate(Layout::array::<*mut u8>(room).map_err(|_| too_many)?)
+    }
+
+    /// Moves the entries into a larger block; the old one comes back.
+    pub(super) fn move_to(&mut self, block: Block) -> Block {
+        debug_assert!(block.layout().size() > self.origins.layout().size());
+        // SAFETY: the new block is larger than the old one, and distinct.
+        unsafe {
+            let entries = block.start().cast::<*mut u8>();
+            entries.copy_from_nonoverlapping(self.origins.start().cast(), self.entries);
+        }
+        core::mem::replace(&mut self.origins, block)
+    }
+
+    /// Adds one of these chunks, or the stand-in if there is but one hole, and
+    /// returns its number: that of the lowest hole, or the next. There is room.
+    ///
+    /// O(slots of a chunk), and with holes O(entries) for all of them together.
+    pub(super) fn add_next<T>(&mut self, chunks: &mut LooseChunks) -> usize {
+        let stand_in = if self.holes == 1 {
+            self.stand_in.take()
+        } else {
+            None
+        };
+        let block = stand_in
+            .or_else(|| chunks.pop())
+            .expect("supplies for a chunk");
+        let number = if self.holes == 0 {
+            self.entries += 1;
+            self.entries - 1
+        } else {
+            let mut holes = self.next_hole..self.entries;
+            let hole = holes.find(|&number| self.is_keyless::<T>(number));
+            self.holes -= 1;
+            self.next_hole = holes.start;
+            hole.expect("a hole that was counted")
+        };
+        let first = (number << self.shift) as u32;
+        self.stamp_all::<T>(block.start(), |local| Key::from_raw(first + local));
+        self.point(number, block.leak_start());
+        number
+    }
+
+    /// Takes their keys from all chunks whose cells are all free, and says how
+    /// many those are; O(slots). [`release`](Self::release) them at once.
+    pub(super) fn strip_free_chunks<T>(&mut self) -> usize {
+        let mut stripped = 0;
+        for number in 0..self.entries {
+            let start = self.start(number);
+            let is_free = (0..1 << self.shift).all(|local| {
+                // SAFETY: by T1 the chunk has that many cells, all stamped.
+                unsafe { cell_at::<T>(start, local).state() == State::FREE }
+            });
+            if is_free && !self.is_keyless::<T>(number) {
+                self.stamp_all::<T>(start, |_| Key::NONE);
+                stripped += 1;
+            }
+        }
+        stripped
+    }
+
+    /// Gives back the chunks without keys: numbers at the end go, others
+    /// become holes.
+    pub(super) fn release<T>(&mut self) -> LooseChunks {
+        let mut released = self.loose_chunks();
+        self.next_hole = 0;
+        while self.entries > 0 && self.is_keyless::<T>(self.entries - 1) {
+            let start = self.start(self.entries - 1);
+            self.entries -= 1;
+            if self.is_stand_in(start) {
+                self.holes -= 1;
+            } else {
+                // SAFETY: a block of this layout that the table has given up.
+                released.add(unsafe { Block::from_start(start, self.layout) });
+            }
+        }
+        for number in 0..self.entries {
+            let start = self.start(number);
+            if !self.is_keyless::<T>(number) || self.is_stand_in(start) {
+                continue;
+            }
+            self.holes += 1;
+            // SAFETY: a block of this layout, given up in `add_next`; its entry
+            // is a hole from now on.
+            let block = unsafe { Block::from_start(start, self.layout) };
+            match &self.stand_in {
+                Some(stand_in) => {
+                    self.point(number, stand_in.start());
+                    released.add(block);
+                }
+                None => self.stand_in = Some(block),
+            }
+        }
+        if self.holes == 0 {
+            if let Some(stand_in) = self.stand_in.take() {
+                released.add(stand_in);
+            }
+        }
+        released
+    }
+
+    #[cfg(test)]
+    pub(super) fn pretend_to_have(&mut self, chunks: usize) {
+        self.entries = chunks;
+    }
+
+    /// Makes all cells of a chunk free ones.
+    fn stamp_all<T>(&self, start: NonNull<u8>, key: impl Fn(u32) -> Key) {
+        // SAFETY: every block of the table is laid out for that many cells; all
+        // are free or not stamped yet, and nobody looks at them now.
+        unsafe { chunk::stamp_all::<T>(start, 1 << self.shift, key) };
+    }
+
+    fn is_keyless<T>(&self, number: usize) -> bool {
+        // SAFETY: by T1 there is one stamped cell at least.
+        unsafe { cell_at::<T>(self.start(number), 0).key().is_none() }
+    }
+
+    fn is_stand_in(&self, start: NonNull<u8>) -> bool {
+        self.stand_in
+            .as_ref()
+            .is_some_and(|stand_in| stand_in.start() == start)
+    }
+
+    /// Bytes from the origin of a chunk to its start, modulo the address
+    /// space: all arithmetic with origins wraps.
+    fn distance(&self, number: usize) -> usize {
+        number.wrapping_mul(self.layout.size())
+    }
+
+    /// Where the chunk of an entry starts.
+    fn start(&self, number: usize) -> NonNull<u8> {
+        debug_assert!(number < self.entries);
+        // SAFETY: there is such an entry, and by T1 it leads to a block.
+        unsafe {
+            let origin = self.origins.start().cast::<*mut u8>().add(number).read();
+            NonNull::new_unchecked(origin.wrapping_add(self.distance(number)))
+        }
+    }
+
+    fn point(&mut self, number: usize, start: NonNull<u8>) {
+        debug_assert!(number < self.origins.layout().size() / size_of::<*mut u8>());
+        let origin = start.as_ptr().wrapping_sub(self.distance(number));
+        // SAFETY: there is room for that many entries.
+        unsafe {
+            let entries = self.origins.start().cast::<*mut u8>();
+            entries.add(number).write(origin);
+        }
+    }
+}
+
+impl Drop for ChunkTable {
+    fn drop(&mut self) {
+        for number in 0..self.entries {
+            let start = self.start(number);
+            if !self.is_stand_in(start) {
+                // SAFETY: a block of this layout, given up in `add_next`.
+                drop(unsafe { Block::from_start(start, self.layout) });
+            }
+        }
+    }
+}
+
+/// Chunks of no table, linked through their own memory: allocated for one, or
+/// given back by it, to be dropped once nobody looks there any more.
+#[must_use = "dropping it frees what the slab may still refer to"]
+pub(crate) struct LooseChunks {
+    first: Option<NonNull<u8>>,
+    count: usize,
+    layout: Layout,
+}
+
+const _: () = assert!(size_of::<Option<NonNull<u8>>>() <= size_of::<Stamp>());
+
+impl LooseChunks {
+    pub(super) fn len(&self) -> usize {
+        self.count
+    }
+
+    pub(super) fn add(&mut self, chunk: Block) {
+        debug_assert!(chunk.layout() == self.layout);
+        let start = chunk.leak_start();
+        // SAFETY: a chunk nobody uses; it has a stamp's size at least.
+        unsafe { start.cast().write_unaligned(self.first) };
+        self.first = Some(start);
+        self.count += 1;
+    }
+
+    fn pop(&mut self) -> Option<Block> {
+        let start = self.first?;
+        self.count -= 1;
+        // SAFETY: `add` wrote the link there, and gave up a block of this layout.
+        unsafe {
+            self.first = start.cast().read_unaligned();
+            Some(Block::from_start(start, self.layout))
+        }
+    }
+}
+
+impl Drop for LooseChunks {
+    fn drop(&mut self) {
+        while let Some(block) = self.pop() {
+            drop(block);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+
+    const SHIFT: u32 = 1;
+
+    fn grow(table: &mut ChunkTable) -> usize {
+        if table.entries_with(1) > table.room() {
+            let room = 2 * table.room() + 1;
+            drop(table.move_to(ChunkTable::allocate_origins(room).unwrap()));
+        }
+        let mut chunks = table.loose_chunks();
+        if table.blocks_for(1) == 1 {
+            chunks.add(Block::allocate(table.layout()).unwrap());
+        }
+        let number = table.add_next::<u8>(&mut chunks);
+        assert_eq!(chunks.len(), 0);
+        number
+    }
+
+    fn cell(table: &ChunkTable, key: u32) -> CellPtr<u8> {
+        assert!((key as usize) < table.chunks().bound);
+        // SAFETY: below the bound.
+        unsafe { table.chunks().cell(SHIFT, Key::from_raw(key)) }
+    }
+
+    fn key_at(table: &ChunkTable, key: u32) -> Key {
+        // SAFETY: every cell of the table is stamped.
+        unsafe { cell(table, key).key() }
+    }
+
+    /// What an entry is: a chunk with its keys, or a hole.
+    fn shape(table: &ChunkTable) -> Vec<bool> {
+        (0..table.entries)
+            .map(|number| {
+                let keys = (number << SHIFT) as u32..((number + 1) << SHIFT) as u32;
+                let is_chunk = keys.clone().all(|key| key_at(table, key).into_raw() == key);
+                let is_hole = keys.clone().all(|key| key_at(table, key).is_none());
+                assert!(is_chunk != is_hole);
+                is_chunk
+            })
+            .collect()
+    }
+
+    /// A table of `entries` chunks, of which those in `used` have a value.
+    fn table(entries: usize, used: &[usize]) -> ChunkTable {
+        let mut table = ChunkTable::try_new::<u8>(SHIFT).unwrap();
+        for number in 0..entries {
+            assert_eq!(grow(&mut table), number);
+        }
+        for &number in used {
+            // SAFETY: a `u8` has no destructor to miss.
+            unsafe { cell(&table, (number << SHIFT) as u32 + 1).set_state(State::OWNED) };
+        }
+        table
+    }
+
+    #[test]
+    fn numbers_at_the_end_go_and_others_become_holes() {
+        let mut table = table(12, &[0, 4, 9]);
+        assert_eq!(table.strip_free_chunks::<u8>(), 9);
+        // 10 and 11 at the end; of the seven in between one is kept.
+        assert_eq!(table.release::<u8>().len(), 2 + 7 - 1);
+        let expected: Vec<bool> = (0..10).map(|number| [0, 4, 9].contains(&number)).collect();
+        assert_eq!(shape(&table), expected);
+        assert_eq!(table.holes, 7);
+
+        // Nothing more to give back.
+        assert_eq!(table.strip_free_chunks::<u8>(), 0);
+        assert_eq!(table.release::<u8>().len(), 0);
+
+        // The lowest first; the last one is filled by what stood in.
+        let numbers: Vec<_> = (0..8).map(|_| grow(&mut table)).collect();
+        assert_eq!(numbers, [1, 2, 3, 5, 6, 7, 8, 10]);
+        assert!(table.stand_in.is_none());
+        assert_eq!(shape(&table), [true; 11]);
+    }
+
+    #[test]
+    fn what_can_be_added_counts_the_holes() {
+        let mut table = table(6, &[0, 3, 5]);
+        assert_eq!((table.chunks_within(10), table.chunks_from(4)), (4, 4));
+        table.strip_free_chunks::<u8>();
+        drop(table.release::<u8>());
+        // Three holes, of which the stand-in fills the last.
+        assert_eq!(table.chunks_within(10), 7);
+        assert_eq!(
+            [1, 2, 3, 4].map(|blocks| table.chunks_from(blocks)),
+            [1, 3, 4, 5]
+        );
+        assert_eq!(
+            [1, 2, 3, 4].map(|chunks| table.blocks_for(chunks)),
+            [1, 2, 2, 3]
+        );
+        assert_eq!(
+            [1, 3, 4].map(|chunks| table.entries_with(chunks)),
+            [6, 6, 7]
+        );
+    }
+
+    #[test]
+    fn a_single_hole_keeps_its_own_chunk_to_stand_in() {
+        let mut table = table(3, &[0, 2]);
+        assert_eq!(table.strip_free_chunks::<u8>(), 1);
+        assert_eq!(table.release::<u8>().len(), 0);
+        assert_eq!(shape(&table), [true, false, true]);
+        assert_eq!((table.blocks_for(1), table.blocks_for(2)), (0, 1));
+        assert_eq!(table.chunks_left(), (MAX_SLOTS >> SHIFT) - 2);
+        assert_eq!(grow(&mut table), 1);
+        assert_eq!(shape(&table), [true; 3]);
+    }
+
+    #[test]
+    fn holes_that_come_to_the_end_go_with_their_stand_in() {
+        let mut table = table(4, &[0, 3]);
+        table.strip_free_chunks::<u8>();
+        assert_eq!(table.release::<u8>().len(), 1);
+        assert_eq!(shape(&table), [true, false, false, true]);
+        // SAFETY: a `u8` has no destructor to miss.
+        unsafe { cell(&table, 3 << SHIFT | 1).set_state(State::FREE) };
+        assert_eq!(table.strip_free_chunks::<u8>(), 1);
+        assert_eq!(table.release::<u8>().len(), 2);
+        assert_eq!(shape(&table), [true]);
+        assert!(table.stand_in.is_none() && table.holes == 0);
+    }
+
+    #[test]
+    fn a_table_of_free_chunks_is_given_back_whole() {
+        let mut table = table(20, &[]);
+        assert_eq!(table.strip_free_chunks::<u8>(), 20);
+        assert_eq!(table.release::<u8>().len(), 20);
+        assert_eq!(table.chunks().bound, 0);
+        assert_eq!(grow(&mut table), 0);
+    }
+}

@@ -7,11 +7,12 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use flatslab::{
-    Borrowed, BoundedSlab, CapacityError, Full, Key, Ref, RefMut, Slab, Slot, SlotBox, VacantSlot,
+    Borrowed, BoundedSlab, CapacityError, Drain, Full, Iter, IterMut, Key, Keys, Ref, RefMut, Slab,
+    Slot, SlotBox, VacantSlot,
 };
 
 /// A kind of slab, for tests that are written once and run over both.
-pub trait Kind {
+pub trait Kind: 'static {
     type Slab<T: 'static>: AnySlab<T> + 'static;
 }
 
@@ -31,6 +32,8 @@ impl Kind for Growable {
 pub trait AnySlab<T> {
     /// Bounded: exactly so many slots. Growable: chunks of two.
     fn with_room(slots: usize) -> Self;
+    /// Bounded: exactly so many slots. Growable: chunks of one.
+    fn smallest(slots: usize) -> Self;
     fn insert(&self, value: T) -> Result<Slot<T>, Full<T>>;
     fn insert_with(&self, f: impl FnOnce(&VacantSlot<T>) -> T) -> Result<Slot<T>, CapacityError>;
     fn vacant_slot(&self) -> Result<VacantSlot<T>, CapacityError>;
@@ -52,15 +55,31 @@ pub trait AnySlab<T> {
     fn is_full(&self) -> bool;
     fn clear(&self);
     fn try_clear(&self) -> Result<(), Borrowed>;
+    fn iter(&self) -> Iter<'_, T>;
+    fn iter_mut(&self) -> IterMut<'_, T>;
+    fn keys(&self) -> Keys<'_, T>;
+    fn retain(&self, keep: impl FnMut(Key, &mut T) -> bool);
+    fn drain(&self) -> Drain<'_, T>;
+    fn get_copied(&self, key: Key) -> Option<T>
+    where
+        T: Copy;
+    /// Nothing for the bounded one.
+    fn reserve(&self, additional: usize);
+    /// Nothing for the bounded one.
+    fn shrink(&self);
     fn check(&self);
+    fn free_key(&self, count: usize) -> Option<Key>;
     fn state_bits(&self, key: Key) -> Option<u32>;
 }
 
 macro_rules! any_slab {
-    ($slab:ident, $with_room:expr, $insert:ident, $insert_with:ident, $vacant_slot:ident) => {
+    ($slab:ident, $with_room:expr, $smallest:expr, $insert:ident, $insert_with:ident, $vacant_slot:ident, $reserve:expr, $shrink:expr) => {
         impl<T> AnySlab<T> for $slab<T> {
             fn with_room(slots: usize) -> Self {
                 $with_room(slots)
+            }
+            fn smallest(slots: usize) -> Self {
+                $smallest(slots)
             }
             fn insert(&self, value: T) -> Result<Slot<T>, Full<T>> {
                 self.$insert(value)
@@ -117,8 +136,38 @@ macro_rules! any_slab {
             fn try_clear(&self) -> Result<(), Borrowed> {
                 self.try_clear()
             }
+            fn iter(&self) -> Iter<'_, T> {
+                self.iter()
+            }
+            fn iter_mut(&self) -> IterMut<'_, T> {
+                self.iter_mut()
+            }
+            fn keys(&self) -> Keys<'_, T> {
+                self.keys()
+            }
+            fn retain(&self, keep: impl FnMut(Key, &mut T) -> bool) {
+                self.retain(keep);
+            }
+            fn drain(&self) -> Drain<'_, T> {
+                self.drain()
+            }
+            fn get_copied(&self, key: Key) -> Option<T>
+            where
+                T: Copy,
+            {
+                self.get_copied(key)
+            }
+            fn reserve(&self, additional: usize) {
+                $reserve(self, additional);
+            }
+            fn shrink(&self) {
+                $shrink(self);
+            }
             fn check(&self) {
                 self.check();
+            }
+            fn free_key(&self, count: usize) -> Option<Key> {
+                self.free_key(count)
             }
             fn state_bits(&self, key: Key) -> Option<u32> {
                 self.state_bits(key)
@@ -130,16 +179,22 @@ macro_rules! any_slab {
 any_slab!(
     BoundedSlab,
     BoundedSlab::with_capacity,
+    BoundedSlab::with_capacity,
     insert,
     insert_with,
-    vacant_slot
+    vacant_slot,
+    |_: &Self, _| {},
+    |_: &Self| {}
 );
 any_slab!(
     Slab,
     |_| Slab::builder().chunk_capacity(2).build(),
+    |_| Slab::builder().chunk_capacity(1).build(),
     try_insert,
     try_insert_with,
-    try_vacant_slot
+    try_vacant_slot,
+    Slab::reserve,
+    Slab::shrink
 );
 
 /// Makes `bounded::name` and `growable::name` of each `fn name<K: Kind>()`.

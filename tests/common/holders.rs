@@ -1,0 +1,291 @@
+//! All that may hold a cell, and what happens when an event of the state table
+//! comes to it.
+
+#![allow(dead_code, reason = "each test file uses a part of this")]
+#![allow(unreachable_pub, reason = "each test file is a crate of its own")]
+
+use std::cell::{Cell, RefCell};
+
+use flatslab::{Key, Ref, RefMut, Slot, SlotBox, VacantSlot};
+
+use crate::common::{AnySlab, panics};
+use crate::table::Answer::{self, No, Panic, Yes};
+use crate::table::Event::{self, *};
+use crate::table::{O, V};
+
+/// A value to be put into slots.
+pub trait Value: 'static {
+    fn plain() -> Self;
+
+    /// Runs where a closure of the user's is called.
+    fn user_code() {}
+}
+
+pub enum Guard<'a, T> {
+    Shared(Ref<'a, T>),
+    Exclusive(RefMut<'a, T>),
+}
+
+impl<T> Guard<'_, T> {
+    pub fn value(&self) -> &T {
+        match self {
+            Guard::Shared(guard) => guard,
+            Guard::Exclusive(guard) => guard,
+        }
+    }
+}
+
+/// All that may hold one cell. Whatever ends a holder takes it out first, so
+/// that user code running meanwhile finds no more than it could have.
+pub struct Holders<'a, T> {
+    pub slot: Cell<Option<Slot<T>>>,
+    pub vacant: Cell<Option<VacantSlot<T>>>,
+    pub boxed: Cell<Option<SlotBox<T>>>,
+    pub guards: RefCell<Vec<Guard<'a, T>>>,
+}
+
+impl<T> Default for Holders<'_, T> {
+    fn default() -> Self {
+        Holders {
+            slot: Cell::default(),
+            vacant: Cell::default(),
+            boxed: Cell::default(),
+            guards: RefCell::default(),
+        }
+    }
+}
+
+/// What `look` says of a holder that stays where it is.
+pub fn peek<H, R>(holder: &Cell<Option<H>>, look: impl FnOnce(&H) -> R) -> Option<R> {
+    let taken = holder.take();
+    let result = taken.as_ref().map(look);
+    if taken.is_some() {
+        holder.set(taken);
+    }
+    result
+}
+
+impl<T> Holders<'_, T> {
+    pub fn has_slot(&self) -> bool {
+        peek(&self.slot, |_| ()).is_some()
+    }
+
+    pub fn has_vacant(&self) -> bool {
+        peek(&self.vacant, |_| ()).is_some()
+    }
+
+    pub fn has_box(&self) -> bool {
+        peek(&self.boxed, |_| ()).is_some()
+    }
+
+    /// The state of the cell, from its slab or from whoever holds it.
+    pub fn state<S: AnySlab<T>>(&self, slab: Option<&S>, key: Key) -> Option<u32> {
+        match slab {
+            // A key that has no cell is answered like that of a free one.
+            Some(slab) => Some(slab.state_bits(key).unwrap_or(V | O)),
+            None => peek(&self.slot, Slot::state_bits)
+                .or_else(|| peek(&self.vacant, VacantSlot::state_bits))
+                .or_else(|| peek(&self.boxed, SlotBox::state_bits)),
+        }
+    }
+}
+
+/// Lets `event` happen and says how it was answered and what state it left.
+///
+/// By key only where there is a slab; by a holder only where there is that.
+pub fn happen<'a, T: Value, S: AnySlab<T>>(
+    slab: Option<&'a S>,
+    key: Key,
+    holders: &Holders<'a, T>,
+    event: Event,
+) -> (Answer, Option<u32>) {
+    let state = || holders.state(slab, key);
+    let by_key = || slab.expect("asked by key, so the slab is there");
+    let yes = |yes: bool| if yes { Yes } else { No };
+    let answer = match event {
+        KeyGet => {
+            let guard = by_key().get(key);
+            return (yes(guard.is_some()), state());
+        }
+        KeyGetMut => {
+            let guard = by_key().get_mut(key);
+            return (yes(guard.is_some()), state());
+        }
+        KeyRemove => {
+            let removed = by_key().try_remove_by_key(key);
+            let answer = yes(removed.is_some());
+            if removed.is_none() {
+                assert!(panics(|| by_key().remove_by_key(key)));
+            }
+            answer
+        }
+        KeyContains => yes(by_key().contains_key(key)),
+        Regain => match by_key().slot(key) {
+            Some(slot) => {
+                assert!(by_key().slot(key).is_none(), "there are never two owners");
+                holders.slot.set(Some(slot));
+                Yes
+            }
+            None => No,
+        },
+        Clear => {
+            let cleared = by_key().try_clear();
+            if cleared.is_err() {
+                assert!(panics(|| by_key().clear()));
+            }
+            yes(cleared.is_ok())
+        }
+        Iterate => {
+            let guards: Vec<_> = by_key().iter().collect();
+            return (yes(guards.iter().any(|(at, _)| *at == key)), state());
+        }
+        IterateMut => {
+            let guards: Vec<_> = by_key().iter_mut().collect();
+            return (yes(guards.iter().any(|(at, _)| *at == key)), state());
+        }
+        ListKeys => yes(by_key().keys().any(|at| at == key)),
+        RetainKeep | RetainDrop => {
+            let mut asked = false;
+            by_key().retain(|at, _| {
+                asked |= at == key;
+                T::user_code();
+                at != key || event == RetainKeep
+            });
+            yes(asked)
+        }
+        DrainOut => yes(by_key().drain().any(|(at, _)| at == key)),
+        DrainDropped => {
+            let before = by_key().contains_key(key);
+            drop(by_key().drain());
+            yes(before && !by_key().contains_key(key))
+        }
+        LastBorrowEnds => {
+            let guard = holders.guards.borrow_mut().pop();
+            drop(guard.unwrap());
+            Yes
+        }
+        SlotGet | SlotGetMut | SlotReplace | SlotTryReplace | SlotAndModify => {
+            return peek(&holders.slot, |slot| with_slot(slot, event)).unwrap();
+        }
+        SlotDrop => {
+            drop(holders.slot.take().unwrap());
+            Yes
+        }
+        SlotLeak => {
+            assert_eq!(holders.slot.take().unwrap().leak(), key);
+            Yes
+        }
+        SlotIntoInner => {
+            let slot = holders.slot.take().unwrap();
+            if panics(|| slot.into_inner()) {
+                Panic
+            } else {
+                Yes
+            }
+        }
+        SlotTryIntoInner => match holders.slot.take().unwrap().try_into_inner() {
+            Ok(_value) => Yes,
+            Err(slot) => {
+                holders.slot.set(Some(slot));
+                No
+            }
+        },
+        SlotTake => {
+            let slot = holders.slot.take().unwrap();
+            if panics(|| holders.vacant.set(Some(slot.take().1))) {
+                Panic
+            } else {
+                Yes
+            }
+        }
+        SlotTryTake => match holders.slot.take().unwrap().try_take() {
+            Ok((_value, vacant)) => {
+                holders.vacant.set(Some(vacant));
+                Yes
+            }
+            Err(slot) => {
+                holders.slot.set(Some(slot));
+                No
+            }
+        },
+        SlotIntoBox => {
+            let slot = holders.slot.take().unwrap();
+            if panics(|| holders.boxed.set(Some(slot.into_box()))) {
+                Panic
+            } else {
+                Yes
+            }
+        }
+        SlotTryIntoBox => match holders.slot.take().unwrap().try_into_box() {
+            Ok(boxed) => {
+                holders.boxed.set(Some(boxed));
+                Yes
+            }
+            Err(slot) => {
+                holders.slot.set(Some(slot));
+                No
+            }
+        },
+        BoxDrop => {
+            drop(holders.boxed.take().unwrap());
+            Yes
+        }
+        BoxIntoInner => {
+            drop(SlotBox::into_inner(holders.boxed.take().unwrap()));
+            Yes
+        }
+        BoxIntoSlot => {
+            let boxed = holders.boxed.take().unwrap();
+            holders.slot.set(Some(SlotBox::into_slot(boxed)));
+            Yes
+        }
+        BoxIntoRaw => {
+            let pointer = SlotBox::into_raw(holders.boxed.take().unwrap());
+            let between = state();
+            // SAFETY: straight from `into_raw` of this slab's box.
+            let boxed = unsafe { by_key().box_from_raw(pointer) };
+            holders.boxed.set(Some(boxed));
+            return (Yes, between);
+        }
+        VacantDrop => {
+            drop(holders.vacant.take().unwrap());
+            Yes
+        }
+        VacantInsert => {
+            let vacant = holders.vacant.take().unwrap();
+            holders.slot.set(Some(vacant.insert(T::plain())));
+            Yes
+        }
+    };
+    (answer, state())
+}
+
+/// The events that leave the slot where it is.
+fn with_slot<T: Value>(slot: &Slot<T>, event: Event) -> (Answer, Option<u32>) {
+    let yes = |yes: bool| if yes { Yes } else { No };
+    let or_panic = |panicked: bool| if panicked { Panic } else { Yes };
+    let answer = match event {
+        SlotGet => {
+            let guard = slot.try_get();
+            let answer = or_panic(guard.is_none() && panics(|| slot.get()));
+            return (answer, Some(slot.state_bits()));
+        }
+        SlotGetMut => {
+            let guard = slot.try_get_mut();
+            let answer = or_panic(guard.is_none() && panics(|| slot.get_mut()));
+            return (answer, Some(slot.state_bits()));
+        }
+        SlotReplace => or_panic(panics(|| slot.replace(T::plain()))),
+        SlotTryReplace => yes(slot.try_replace(T::plain()).is_ok()),
+        SlotAndModify => {
+            let mut called = false;
+            if panics(|| slot.and_modify(|_| called = true).key()) {
+                Panic
+            } else {
+                yes(called)
+            }
+        }
+        _ => unreachable!("the other events end the slot, or are not its own"),
+    };
+    (answer, Some(slot.state_bits()))
+}

@@ -1,12 +1,16 @@
 //! Handles that are forgotten, that outlive what they belong to, that are
-//! dropped in every order; keys that are forged, foreign or stale.
+//! dropped in every order; keys that are forged, foreign or stale; destructors
+//! that give back the chunks around their own value.
 
 mod common;
 
+use std::any::Any;
+use std::cell::Cell;
 use std::mem::forget;
+use std::rc::{Rc, Weak};
 
 use common::{AnySlab, Counted, Drops, Kind, panics};
-use flatslab::{BoundedSlab, Key, Slab, Slot};
+use flatslab::{BoundedSlab, Key, Slab, Slot, SlotBox};
 
 fn handles_guards_and_slab_go_in_every_order<K: Kind>() {
     // 0: slab, 1: slot read by a guard, 2: box, 3: reservation, 4: stale slot.
@@ -143,7 +147,72 @@ fn slots_are_reused_last_in_first_out<K: Kind>() {
     }
 }
 
+/// One past the last: there is no cell to ask.
+fn a_key_past_the_last_slot_has_no_cell<K: Kind>() {
+    let slab = K::Slab::<u64>::with_room(3);
+    let _slots: Vec<_> = (0..3).map(|n| slab.insert(n).unwrap()).collect();
+    let past = slab.capacity() as u32;
+    assert!(slab.state_bits(Key::from_raw(past - 1)).is_some());
+    assert_eq!(slab.keys().size_hint(), (0, Some(slab.capacity())));
+    assert_eq!(slab.state_bits(Key::from_raw(past)), None);
+    assert_eq!(slab.state_bits(Key::NONE), None);
+}
+
+/// A value that tells whether it is dropped where it stands.
+struct Settled {
+    at: Cell<*const Settled>,
+    in_place: Rc<Cell<usize>>,
+}
+
+impl Drop for Settled {
+    fn drop(&mut self) {
+        if std::ptr::eq(self.at.get(), self) {
+            self.in_place.set(self.in_place.get() + 1);
+        }
+    }
+}
+
+fn values_are_dropped_where_they_stand<K: Kind>() {
+    type Way<S> = (&'static str, fn(S, Slot<Settled>));
+    let ways: [Way<K::Slab<Settled>>; 9] = [
+        ("slot", |_slab, slot| drop(slot)),
+        ("box", |_slab, slot| drop(slot.into_box())),
+        ("pinned box", |_slab, slot| {
+            drop(SlotBox::into_pin(slot.into_box()))
+        }),
+        ("pinned box, slab gone", |slab, slot| {
+            let pinned = SlotBox::into_pin(slot.into_box());
+            drop(slab);
+            drop(pinned);
+        }),
+        ("last guard", |slab, slot| {
+            let guard = slab.get(slot.key());
+            drop(slot);
+            drop(guard);
+        }),
+        ("clear", |slab, _slot| slab.clear()),
+        ("retain", |slab, _slot| slab.retain(|_, _| false)),
+        ("drain dropped", |slab, _slot| drop(slab.drain())),
+        ("slab", |slab, _slot| drop(slab)),
+    ];
+    for (name, way) in ways {
+        let slab = K::Slab::<Settled>::with_room(2);
+        let in_place = Rc::new(Cell::new(0));
+        let slot = slab
+            .insert(Settled {
+                at: Cell::default(),
+                in_place: in_place.clone(),
+            })
+            .unwrap();
+        slot.get().at.set(slot.as_ptr());
+        way(slab, slot);
+        assert_eq!(in_place.get(), 1, "{name}");
+    }
+}
+
 over_both_slabs!(
+    a_key_past_the_last_slot_has_no_cell,
+    values_are_dropped_where_they_stand,
     handles_guards_and_slab_go_in_every_order,
     a_stale_slot_never_reaches_the_next_value,
     a_cleared_slab_may_be_full_of_stale_slots,
@@ -152,6 +221,200 @@ over_both_slabs!(
     a_key_removed_twice_frees_one_slot,
     slots_are_reused_last_in_first_out,
 );
+
+/// The chunk that stands in for the holes belongs to no handle, and goes with
+/// the last of them all the same.
+#[test]
+fn a_slab_with_holes_goes_before_its_handles() {
+    type Ending = fn(&Slab<Counted>, &Drops);
+    // What is done last to the slab, and how many values that adds and drops.
+    let endings: [(Ending, u64, usize); 3] = [
+        (|slab, _| forget(slab.drain()), 0, 0),
+        (
+            |slab, _| {
+                let mut drain = slab.drain();
+                drop(drain.next().unwrap());
+                forget(drain);
+            },
+            0,
+            1,
+        ),
+        (
+            |slab, drops| {
+                slab.reserve(3);
+                slab.shrink();
+                slab.insert(drops.value(13)).leak();
+                slab.shrink();
+            },
+            1,
+            0,
+        ),
+    ];
+    // Of the orders Miri takes some, and all endings.
+    let step = if cfg!(miri) { 13 } else { 1 };
+    for chunk_capacity in [1, 2] {
+        for (number, order) in permutations(5).into_iter().enumerate().step_by(step) {
+            let (ending, added, dropped) = endings[number % endings.len()];
+            let drops = Drops::new();
+            let slab = Slab::builder().chunk_capacity(chunk_capacity).build();
+            let slots = (0..12).map(|number| Some(slab.insert(drops.value(number))));
+            let mut slots: Vec<_> = slots.collect();
+            for at in [2, 3, 4, 5, 8, 9] {
+                drop(slots[at].take());
+            }
+            slab.shrink();
+            slab.check();
+            assert_eq!((slab.len(), slab.capacity()), (6, 6));
+
+            let [boxed, taken, read, leaked, stale, last] =
+                [0, 1, 6, 7, 10, 11].map(|at| slots[at].take().unwrap());
+            let boxed = boxed.into_box();
+            let (value, vacant) = taken.take();
+            drop(value);
+            leaked.leak();
+            drop(slab.remove_by_key(stale.key()));
+            let guard = read.get();
+            assert_eq!(drops.count(), 8);
+            ending(&slab, &drops);
+            slab.check();
+            assert_eq!(drops.count(), 8 + dropped);
+            drop(slab);
+            // All but what is boxed or borrowed.
+            assert_eq!(drops.count() as u64, 10 + added);
+
+            assert_eq!((boxed.number, guard.number), (0, 6));
+            assert!(!last.is_valid() && !stale.is_valid());
+            drop(guard);
+            let late = vacant.insert(drops.value(12));
+            let handles: [Box<dyn Any>; 5] = [
+                Box::new(boxed),
+                Box::new(read),
+                Box::new(stale),
+                Box::new(last),
+                Box::new(late),
+            ];
+            let mut handles = handles.map(Some);
+            for at in order {
+                drop(handles[at].take());
+            }
+            assert_eq!(drops.count() as u64, 13 + added);
+        }
+    }
+}
+
+/// A value whose destructor gives back what chunks it can, makes room, and if
+/// it `refills` fills that.
+struct Resizing {
+    slab: Weak<Slab<Resizing>>,
+    refills: bool,
+    canary: u64,
+}
+
+impl Resizing {
+    fn new(slab: &Weak<Slab<Resizing>>, refills: bool) -> Self {
+        Resizing {
+            slab: slab.clone(),
+            refills,
+            canary: 7,
+        }
+    }
+
+    fn inert() -> Self {
+        Self::new(&Weak::new(), false)
+    }
+}
+
+impl Drop for Resizing {
+    fn drop(&mut self) {
+        let Some(slab) = self.slab.upgrade() else {
+            return;
+        };
+        let len = slab.len();
+        slab.shrink();
+        slab.check();
+        slab.reserve(5);
+        slab.check();
+        slab.shrink();
+        slab.check();
+        assert_eq!((slab.len(), self.canary), (len, 7));
+        if self.refills {
+            for _ in 0..4 {
+                slab.insert(Self::inert()).leak();
+            }
+        }
+        slab.shrink();
+    }
+}
+
+/// The last value of a chunk that is otherwise empty, by each way a value dies.
+#[test]
+fn a_destructor_may_give_back_the_chunks_around_its_value() {
+    type Way = fn(&Slab<Resizing>, Slot<Resizing>);
+    let ways: [(&str, Way); 11] = [
+        ("slot", |_, slot| drop(slot)),
+        ("removed", |slab, slot| {
+            drop(slab.remove_by_key(slot.leak()))
+        }),
+        ("cleared", |slab, slot| {
+            slot.leak();
+            slab.clear();
+        }),
+        ("cleared, with a slot", |slab, slot| {
+            slab.clear();
+            drop(slot);
+        }),
+        ("not retained", |slab, slot| {
+            slot.leak();
+            slab.retain(|_, value| value.slab.strong_count() == 0);
+        }),
+        ("drained", |slab, slot| {
+            slot.leak();
+            drop(slab.drain());
+        }),
+        ("drained one by one", |slab, slot| {
+            slot.leak();
+            slab.drain().for_each(drop);
+        }),
+        ("box", |_, slot| drop::<SlotBox<_>>(slot.into_box())),
+        ("replaced", |_, slot| drop(slot.replace(Resizing::inert()))),
+        ("doomed", |slab, slot| {
+            let guard = slab.get(slot.key()).unwrap();
+            drop(slot);
+            slab.shrink();
+            drop(guard);
+        }),
+        ("doomed while it is judged", |slab, slot| {
+            let mut slot = Some(slot);
+            slab.retain(|_, _| {
+                drop(slot.take());
+                slab.shrink();
+                true
+            });
+        }),
+    ];
+    let places = if cfg!(miri) { 1..2 } else { 0..4 };
+    for (name, way) in ways {
+        for refills in [false, true] {
+            for at in places.clone() {
+                let slab = Rc::new(Slab::builder().chunk_capacity(1).build());
+                let make = || Resizing::new(&Rc::downgrade(&slab), refills);
+                let mut slots = [(); 4].map(|()| Some(slab.insert(make())));
+                let slot = slots[at].take().unwrap();
+                for other in slots.into_iter().flatten() {
+                    // The value dies while its handle holds the slot.
+                    drop(slab.remove_by_key(other.key()));
+                    drop(other);
+                }
+                way(&slab, slot);
+                slab.check();
+                slab.clear();
+                slab.shrink();
+                assert_eq!(slab.capacity(), 0, "{name}, {refills}, {at}");
+                assert_eq!(Rc::weak_count(&slab), 0, "{name}, {refills}, {at}");
+            }
+        }
+    }
+}
 
 macro_rules! untracked_access_still_sees_vacancy {
     ($($name:ident: $slab:expr, $key:ident => $insert:expr;)*) => {$(

@@ -2,7 +2,10 @@
 
 mod common;
 
-use common::{AnySlab, Kind, panics};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use common::{AnySlab, Hooked, Kind, panics};
 use flatslab::{AllocError, BoundedSlab, Key, Slab, Slot, SlotBox};
 
 trait Value: 'static {
@@ -110,7 +113,10 @@ fn values_of_any_size_and_alignment_are_whole<K: Kind>() {
     whole::<K, [u8; 65536]>();
 }
 
-over_both_slabs!(values_of_any_size_and_alignment_are_whole);
+over_both_slabs!(
+    values_of_any_size_and_alignment_are_whole,
+    what_is_stale_doomed_dying_or_orphaned_prints,
+);
 
 #[test]
 fn a_bounded_slab_of_no_slots_is_always_full() {
@@ -259,6 +265,28 @@ fn each_thread_may_have_a_slab_of_its_own() {
     }
 }
 
+/// Slabs without memory share a static home: only read, or Miri sees a race.
+#[test]
+fn empty_slabs_of_two_threads_do_not_race() {
+    let threads = [(); 2].map(|()| {
+        std::thread::spawn(|| {
+            let slab = Slab::<u64>::new();
+            assert!(slab.is_empty() && slab.is_full() && slab.capacity() == 0);
+            assert!(slab.get(Key::from_raw(0)).is_none() && slab.iter().next().is_none());
+            assert!(slab.try_reserve(usize::MAX).is_err());
+            slab.reserve(0);
+            slab.clear();
+            slab.retain(|_, _| true);
+            drop(slab.drain());
+            slab.shrink();
+            slab.check();
+        })
+    });
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}
+
 #[test]
 fn handles_are_as_small_as_promised() {
     assert_eq!(size_of::<Key>(), 4);
@@ -307,6 +335,12 @@ fn everything_prints_in_every_state() {
     );
     let slab = Slab::<u64>::new();
     assert_eq!(format!("{slab:?}"), "Slab { len: 0, capacity: 0, .. }");
+    // SAFETY: nothing is accessed.
+    let accessor = unsafe { slab.untracked() };
+    assert_eq!(
+        format!("{accessor:?}"),
+        "SlabUntrackedAccessor { slab: Slab { len: 0, capacity: 0, .. } }"
+    );
     assert!(
         format!("{:?}", Slab::<u64>::builder()).starts_with("SlabBuilder { chunk_capacity: 4096")
     );
@@ -318,4 +352,53 @@ fn everything_prints_in_every_state() {
         format!("{:?} {}", flatslab::Full(()), flatslab::Full(())),
         "Full(..) no slot is free in the slab"
     );
+}
+
+/// The states that `everything_prints_in_every_state` does not come to.
+fn what_is_stale_doomed_dying_or_orphaned_prints<K: Kind>() {
+    let invalid = |key: Key| format!("Slot {{ key: {key:?}, is_valid: false, .. }}");
+
+    let slab = Rc::new(K::Slab::<Hooked>::with_room(4));
+    let stale = slab.insert(Hooked::plain()).unwrap();
+    slab.remove_by_key(stale.key());
+    assert_eq!(format!("{stale:?}"), invalid(stale.key()), "stale");
+
+    let shelf: Rc<RefCell<Option<Slot<Hooked>>>> = Rc::default();
+    let (inner, printed) = (shelf.clone(), Rc::new(Cell::new(false)));
+    let done = printed.clone();
+    let slot = slab
+        .insert(Hooked::new(move || {
+            let slot = inner.take().unwrap();
+            assert_eq!(format!("{slot:?}"), invalid(slot.key()), "dying");
+            done.set(true);
+        }))
+        .unwrap();
+    *shelf.borrow_mut() = Some(slot);
+    slab.clear();
+    assert!(printed.get());
+
+    let slab = K::Slab::<u64>::with_room(6);
+    let key = slab.insert(7).unwrap().leak();
+    let guard = slab.get(key).unwrap();
+    drop(slab.slot(key));
+    assert_eq!(format!("{guard:?} {guard}"), "7 7", "doomed");
+    drop(guard);
+
+    let (read, written) = (slab.insert(8).unwrap(), slab.insert(9).unwrap());
+    let (shared, exclusive) = (read.get(), written.get_mut());
+    let vacant = slab.vacant_slot().unwrap();
+    let stale = slab.insert(10).unwrap();
+    slab.remove_by_key(stale.key());
+    drop(slab);
+    assert_eq!(format!("{shared:?} {shared}"), "8 8", "orphaned");
+    assert_eq!(format!("{exclusive:?} {exclusive}"), "9 9", "orphaned");
+    assert_eq!(format!("{read:?}"), invalid(read.key()));
+    assert_eq!(format!("{written:?}"), invalid(written.key()));
+    assert_eq!(format!("{stale:?}"), invalid(stale.key()));
+    assert_eq!(
+        format!("{vacant:?}"),
+        format!("VacantSlot {{ key: {:?}, .. }}", vacant.key())
+    );
+    drop((shared, exclusive));
+    assert_eq!(format!("{read:?}"), invalid(read.key()));
 }

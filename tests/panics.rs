@@ -3,10 +3,11 @@
 
 mod common;
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use common::{AnySlab, Drops, Hooked, Kind, panics};
-use flatslab::{Slot, SlotBox};
+use flatslab::{Key, Slab, Slot, SlotBox};
 
 /// Checks that the slab is whole and every slot of it can be had.
 fn assert_whole<T, S: AnySlab<T>>(slab: &S, value: impl Fn() -> T) {
@@ -57,7 +58,7 @@ fn a_guard_ends_while_a_panic_unwinds<K: Kind>() {
 /// The ways a value can be dropped in place, each by one holder.
 fn a_destructor_that_panics_frees_its_cell<K: Kind>() {
     type Way<S> = (&'static str, fn(&S, Slot<Hooked>));
-    let ways: [Way<K::Slab<Hooked>>; 6] = [
+    let ways: [Way<K::Slab<Hooked>>; 9] = [
         ("slot drop", |_, slot| drop(slot)),
         ("box drop", |_, slot| drop(slot.into_box())),
         ("pinned box drop", |_, slot| {
@@ -76,6 +77,18 @@ fn a_destructor_that_panics_frees_its_cell<K: Kind>() {
         ("clear", |slab, slot| {
             slot.leak();
             slab.clear();
+        }),
+        ("retain", |slab, slot| {
+            slot.leak();
+            slab.retain(|_, _| false);
+        }),
+        ("retain, doomed", |slab, slot| {
+            let mut slot = Some(slot);
+            slab.retain(|_, _| slot.take().is_none());
+        }),
+        ("drain dropped", |slab, slot| {
+            slot.leak();
+            drop(slab.drain());
         }),
     ];
     for (name, way) in ways {
@@ -98,6 +111,56 @@ fn clear_goes_on_behind_a_destructor_that_panics<K: Kind>() {
     slab.check();
     drop(first);
     assert_whole(&slab, || Box::new(()) as Box<dyn std::any::Any>);
+}
+
+fn a_dropped_drain_goes_on_behind_a_destructor_that_panics<K: Kind>() {
+    let slab = K::Slab::<Box<dyn std::any::Any>>::with_room(4);
+    let drops = Drops::new();
+    slab.insert(Box::new(drops.value(1))).unwrap().leak();
+    let stale = slab.insert(Box::new(bomb())).unwrap();
+    slab.insert(Box::new(drops.value(2))).unwrap().leak();
+    assert!(panics(|| {
+        let mut drain = slab.drain();
+        assert!(drain.next().is_some());
+    }));
+    assert_eq!(drops.count(), 2);
+    drop(stale);
+    assert_whole(&slab, || Box::new(()) as Box<dyn std::any::Any>);
+}
+
+/// What is moved out belongs to the loop, and the rest goes though it panics.
+fn a_drain_whose_loop_panics_removes_the_rest<K: Kind>() {
+    let slab = K::Slab::with_room(4);
+    let drops = Drops::new();
+    for number in 0..4 {
+        slab.insert(drops.value(number)).unwrap().leak();
+    }
+    assert!(panics(|| {
+        for (_, value) in slab.drain() {
+            assert!(value.number < 1, "the loop panics");
+        }
+    }));
+    assert_eq!(drops.count(), 4);
+    assert_whole(&slab, || drops.value(8));
+}
+
+fn retain_keeps_the_value_it_panics_over_and_all_behind<K: Kind>() {
+    let slab = K::Slab::with_room(4);
+    let drops = Drops::new();
+    let slots: Vec<_> = (0..4)
+        .map(|number| slab.insert(drops.value(number)).unwrap())
+        .collect();
+    assert!(panics(|| slab.retain(|_, value| {
+        assert!(value.number < 2, "the closure panics");
+        false
+    })));
+    assert_eq!(drops.count(), 2);
+    let valid: Vec<_> = slots.iter().map(Slot::is_valid).collect();
+    assert_eq!(valid, [false, false, true, true]);
+    assert!(slots[2].try_get_mut().is_some(), "the borrow has ended");
+    slab.check();
+    drop(slots);
+    assert_whole(&slab, || drops.value(8));
 }
 
 fn a_panicking_destructor_in_slab_drop_loses_no_other_value<K: Kind>() {
@@ -154,22 +217,39 @@ fn a_refused_removal_dooms_the_value_and_frees_it_with_the_last_guard<K: Kind>()
     }
 }
 
-fn a_pinned_value_is_dropped_before_its_cell_is_free<K: Kind>() {
-    let slab = Rc::new(K::Slab::<Hooked>::with_room(1));
-    let vacant = slab.vacant_slot().unwrap();
-    let key = vacant.key();
-    let inner = slab.clone();
-    let boxed = vacant
-        .insert(Hooked::new(move || {
-            // Whatever is inserted now gets another cell, or none.
-            if let Ok(slot) = inner.insert(Hooked::plain()) {
-                assert_ne!(slot.key(), key);
-            }
-            panic!("and then it panics");
-        }))
-        .into_box();
-    assert!(panics(|| drop(SlotBox::into_pin(boxed))));
-    assert_eq!(slab.insert(Hooked::plain()).unwrap().key(), key);
+/// What the destructor sees is looked at outside of it: there it panics anyway.
+fn a_pinned_value_keeps_its_cell_while_its_destructor_runs<K: Kind>() {
+    for bomb in [false, true] {
+        let slab = Rc::new(K::Slab::<Hooked>::with_room(1));
+        let vacant = slab.vacant_slot().unwrap();
+        let key = vacant.key();
+        let (inner, seen) = (slab.clone(), Rc::new(Cell::new(None)));
+        let met = seen.clone();
+        let boxed = vacant
+            .insert(Hooked::new(move || {
+                let other = inner.insert(Hooked::plain());
+                met.set(Some(other.map_or(Key::NONE, |slot| slot.key())));
+                assert!(!bomb, "and then it panics");
+            }))
+            .into_box();
+        assert_eq!(panics(|| drop(SlotBox::into_pin(boxed))), bomb);
+        assert!(
+            seen.get().is_some_and(|other| other != key),
+            "its cell was free"
+        );
+        slab.check();
+        assert!(slab.is_empty());
+    }
+}
+
+/// The growable slab's own `insert_with`, which the tests of both leave out.
+#[test]
+fn insert_with_that_panics_gives_the_slot_of_a_growable_slab_back() {
+    let slab = Slab::<u64>::builder().chunk_capacity(2).build();
+    assert!(panics(|| slab.insert_with(|_| panic!("the closure panics"))));
+    slab.check();
+    assert!(slab.is_empty());
+    assert_eq!(slab.insert(7).key().index(), 0);
 }
 
 over_both_slabs!(
@@ -178,8 +258,11 @@ over_both_slabs!(
     a_guard_ends_while_a_panic_unwinds,
     a_destructor_that_panics_frees_its_cell,
     clear_goes_on_behind_a_destructor_that_panics,
+    a_dropped_drain_goes_on_behind_a_destructor_that_panics,
+    a_drain_whose_loop_panics_removes_the_rest,
+    retain_keeps_the_value_it_panics_over_and_all_behind,
     a_panicking_destructor_in_slab_drop_loses_no_other_value,
     a_panicking_destructor_in_a_closed_slab_still_releases_it,
     a_refused_removal_dooms_the_value_and_frees_it_with_the_last_guard,
-    a_pinned_value_is_dropped_before_its_cell_is_free,
+    a_pinned_value_keeps_its_cell_while_its_destructor_runs,
 );

@@ -36,7 +36,10 @@ fn run_hook() {
 unsafe impl GlobalAlloc for Fused {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         match FUSE.get() {
-            Some(0) => return std::ptr::null_mut(),
+            Some(0) => {
+                run_hook();
+                return std::ptr::null_mut();
+            }
             Some(left) => FUSE.set(Some(left - 1)),
             None => {}
         }
@@ -178,6 +181,115 @@ fn insertion_gives_the_value_back_and_the_slab_goes_on() {
     assert_eq!(LIVE_BYTES.get(), before);
 }
 
+/// A slab of chunks of four with three chunks' worth of values and, if asked
+/// for, holes: the chunks 0 and 3 of four are left.
+fn filled(with_holes: bool) -> Slab<u64> {
+    let slab = Slab::builder().chunk_capacity(4).build();
+    if with_holes {
+        let mut slots: Vec<_> = (0..16).map(|number| slab.insert(number)).collect();
+        slots.drain(4..12);
+        slab.shrink();
+        assert_eq!((slab.chunks(), slab.capacity()), (2, 8));
+        slots.into_iter().for_each(|slot| {
+            slot.leak();
+        });
+    } else {
+        (0..12).for_each(|number| {
+            slab.insert(number).leak();
+        });
+    }
+    slab
+}
+
+fn reserving_keeps_what_it_got_and_the_slab_goes_on() {
+    let before = LIVE_BYTES.get();
+    for with_holes in [false, true] {
+        let mut failures = 0;
+        for fuse in 0.. {
+            let slab = filled(with_holes);
+            let (len, chunks) = (slab.len(), slab.chunks());
+            FUSE.set(Some(fuse));
+            let result = slab.try_reserve(10);
+            FUSE.set(None);
+            slab.check();
+            assert_eq!(slab.len(), len);
+            match result {
+                Ok(()) => {
+                    assert_eq!(slab.chunks(), chunks + 3);
+                    // Nothing is left to be allocated for the ten.
+                    FUSE.set(Some(0));
+                    for number in 0..12 {
+                        assert!(slab.try_insert(number).map(Slot::leak).is_ok());
+                    }
+                    assert!(slab.try_insert(12).is_err());
+                    FUSE.set(None);
+                    break;
+                }
+                Err(error) => {
+                    assert!(matches!(error, AllocError::OutOfMemory { .. }));
+                    assert!(slab.chunks() < chunks + 3);
+                    let free = slab.capacity() - slab.len();
+                    FUSE.set(Some(0));
+                    let got = (0..).map_while(|number| slab.try_insert(number).ok());
+                    assert_eq!(got.map(Slot::leak).count(), free);
+                    FUSE.set(None);
+                    failures += 1;
+                }
+            }
+        }
+        assert!(failures >= 3, "each chunk can fail: {failures}");
+    }
+    assert_eq!(LIVE_BYTES.get(), before);
+}
+
+fn shrinking_gives_memory_back_and_needs_none() {
+    for with_holes in [false, true] {
+        let before = LIVE_BYTES.get();
+        let slab = filled(with_holes);
+        slab.reserve(400);
+        let (chunks, full) = (slab.chunks(), LIVE_BYTES.get());
+        // Without memory for a smaller stack it keeps the large one.
+        FUSE.set(Some(0));
+        slab.shrink();
+        FUSE.set(None);
+        slab.check();
+        let chunk_bytes = 4 * 16;
+        let given_back = (chunks - slab.chunks()) as isize * chunk_bytes;
+        let kept_for_holes = if with_holes { chunk_bytes } else { 0 };
+        assert!(given_back >= 95 * chunk_bytes);
+        assert_eq!(full - LIVE_BYTES.get(), given_back - kept_for_holes);
+        // And takes the smaller one when there is some.
+        let large_stack = LIVE_BYTES.get();
+        slab.shrink();
+        slab.check();
+        assert!(large_stack - LIVE_BYTES.get() > 350 * 8);
+
+        // The last hole is filled without an allocation of a chunk.
+        slab.clear();
+        slab.shrink();
+        assert_eq!((slab.chunks(), slab.capacity()), (0, 0));
+        slab.check();
+        drop(slab);
+        assert_eq!(LIVE_BYTES.get(), before);
+    }
+}
+
+fn the_chunk_that_stood_in_fills_the_last_hole() {
+    let slab = filled(true);
+    let stack_room = 16;
+    slab.reserve(4);
+    assert_eq!(slab.chunks(), 3);
+    (0..4).for_each(|number| {
+        slab.insert(number).leak();
+    });
+    let before = ALLOCATIONS.get();
+    let slot = slab.insert(7);
+    assert_eq!(slot.key().index(), 8, "the second of two holes");
+    assert!(ALLOCATIONS.get() - before <= 1, "a stack at most");
+    assert_eq!(slab.capacity(), stack_room);
+    slab.check();
+}
+
 fn no_operation_of_a_bounded_slab_allocates() {
     let slab = BoundedSlab::with_capacity(8);
     FUSE.set(Some(0));
@@ -186,6 +298,13 @@ fn no_operation_of_a_bounded_slab_allocates() {
     assert!(slab.insert(8).is_err());
     let keys: [_; 8] = std::array::from_fn(|n| slots[n].key());
     assert!(keys.iter().all(|&key| slab.get(key).is_some()));
+    assert_eq!(
+        slab.iter().count() + slab.iter_mut().count() + slab.keys().count(),
+        24
+    );
+    assert_eq!(slab.get_copied(keys[0]), Some(0));
+    slab.retain(|_, value| *value > 1);
+    assert!(slab.drain().take(2).map(|(_, value)| value).eq([2, 3]));
     slab.clear();
     drop(slots);
     let (value, vacant) = slab.insert(7).unwrap().take();
@@ -213,10 +332,10 @@ fn shared() -> &'static Slab<u64> {
     unsafe { &*SHARED.get() }
 }
 
-/// Each call of the allocator in a growing insertion, interrupted by each use
-/// of the same slab.
-fn an_allocator_may_use_the_slab_that_grows() {
-    let hooks: [fn(); 4] = [
+/// Each call of the allocator in an operation that changes what there is of
+/// chunks, interrupted by each use of the same slab.
+fn an_allocator_may_use_the_slab_that_grows_or_shrinks() {
+    let hooks: [fn(); 8] = [
         || {
             shared().insert(1_000).leak();
         },
@@ -235,52 +354,224 @@ fn an_allocator_may_use_the_slab_that_grows() {
                 let _ = shared().get(flatslab::Key::from_raw(raw));
             }
         },
+        || shared().shrink(),
+        || {
+            shared().reserve(9);
+        },
+        || {
+            // As many chunks as before, but not the same.
+            shared().reserve(9);
+            shared().retain(|key, _| key.index() % 8 < 4);
+            shared().shrink();
+        },
+        || {
+            let _ = shared().drain().nth(3);
+        },
+    ];
+    type Operation = (&'static str, fn(&Slab<u64>));
+    let operations: [Operation; 4] = [
+        ("insert", |slab| {
+            let slot = slab.insert(7);
+            assert_eq!(*slab.get(slot.key()).unwrap(), 7);
+            assert_eq!(slot.into_inner(), 7);
+        }),
+        ("reserve", |slab| slab.reserve(11)),
+        ("shrink", Slab::shrink),
+        ("drain and shrink", |slab| {
+            slab.retain(|key, _| key.index() < 4);
+            slab.shrink();
+        }),
+    ];
+    type Making = (&'static str, fn() -> Slab<u64>);
+    // None yet; a chunk more; the ninth chunk, for which the table grows; holes.
+    let makings: [Making; 5] = [
+        ("empty", || Slab::builder().chunk_capacity(4).build()),
+        ("one chunk", || with_values(4)),
+        ("eight chunks", || with_values(32)),
+        ("with holes", || filled(true)),
+        ("with spare chunks", || {
+            let slab = filled(true);
+            slab.reserve(30);
+            slab
+        }),
     ];
     let before = LIVE_BYTES.get();
-    let mut interrupted = 0;
-    // None yet; a chunk more; the ninth chunk, for which the table grows.
-    for filled in [0, 4, 8, 32] {
-        for hook in hooks {
-            for at in 0.. {
-                let slab = Slab::builder().chunk_capacity(4).build();
-                for number in 0..filled {
-                    slab.insert(number).leak();
+    let (mut interrupted, mut combinations) = (0, 0);
+    for (making_name, making) in makings {
+        for (operation_name, operation) in operations {
+            for hook in hooks {
+                combinations += 1;
+                if cfg!(miri) && combinations % 11 != 0 {
+                    // It would take an interpreter ten minutes.
+                    continue;
                 }
-                SHARED.set(&raw const slab);
-                HOOK.set(Some((at, hook)));
-                let slot = slab.insert(7);
-                let ran = HOOK.take().is_none();
-                slab.check();
-                assert_eq!(*slot.get(), 7);
-                assert_eq!(*slab.get(slot.key()).unwrap(), 7);
-                let mut values = 0;
-                for raw in 0..slab.capacity() {
-                    let key = flatslab::Key::from_raw(raw as u32);
-                    if let Some(value) = slab.get(key) {
-                        assert!(*value == 7 || *value >= 1_000 || *value == raw as u64);
+                for at in 0.. {
+                    let slab = making();
+                    SHARED.set(&raw const slab);
+                    HOOK.set(Some((at, hook)));
+                    operation(&slab);
+                    let ran = HOOK.take().is_none();
+                    slab.check();
+                    let mut values = 0;
+                    for (key, value) in &slab {
+                        assert!(*value >= 1_000 || *value == u64::from(key.into_raw()));
                         values += 1;
                     }
+                    assert_eq!(values, slab.len(), "no value is lost");
+                    // Every free slot can be had, each once, with no growth.
+                    let (len, capacity) = (slab.len(), slab.capacity());
+                    for number in 0..(capacity - len) as u64 {
+                        slab.insert(3_000 + number).leak();
+                    }
+                    assert_eq!((slab.len(), slab.capacity()), (capacity, capacity));
+                    slab.check();
+                    drop(slab);
+                    assert_eq!(
+                        LIVE_BYTES.get(),
+                        before,
+                        "{operation_name}, {making_name}, call {at}"
+                    );
+                    if !ran {
+                        break;
+                    }
+                    interrupted += 1;
                 }
-                assert_eq!(values, slab.len(), "no value is lost");
-                // Every free slot can be had, each once.
-                let free = slab.capacity() - slab.len();
-                let capacity = slab.capacity();
-                for number in 0..free as u64 {
-                    slab.insert(3_000 + number).leak();
-                }
-                assert_eq!((slab.len(), slab.capacity()), (capacity, capacity));
-                slab.check();
-                drop(slab);
-                drop(slot);
-                assert_eq!(LIVE_BYTES.get(), before, "{filled} filled, call {at}");
-                if !ran {
-                    break;
-                }
-                interrupted += 1;
             }
         }
     }
-    assert!(interrupted >= 4 * 4, "{interrupted}");
+    // `shrink` of a slab without memory calls no allocator.
+    let least = if cfg!(miri) { 14 } else { (5 * 4 - 2) * 8 };
+    assert!(interrupted >= least, "{interrupted}");
+}
+
+/// Runs `operation` with `hook` at its first call of the allocator, its second,
+/// and so on, each time on a new slab, and looks what has become of that.
+fn at_each_call<R>(
+    making: fn() -> Slab<u64>,
+    hook: fn(),
+    operation: impl Fn(&Slab<u64>) -> R,
+    look: impl Fn(&Slab<u64>, R),
+) {
+    for at in 0.. {
+        let slab = making();
+        SHARED.set(&raw const slab);
+        HOOK.set(Some((at, hook)));
+        let result = operation(&slab);
+        if HOOK.take().is_some() {
+            assert!(at > 0, "the allocator was called");
+            return;
+        }
+        slab.check();
+        look(&slab, result);
+    }
+}
+
+fn free_slots_keep_their_order_though_the_allocator_uses_the_slab() {
+    // What is freed during growth was freed last, be it before the insertion
+    // has got its slot or behind that.
+    at_each_call(
+        || with_values(12),
+        || {
+            shared().try_remove_by_key(flatslab::Key::from_raw(5));
+        },
+        |slab| slab.insert(7).leak().index(),
+        |slab, first| {
+            let second = slab.insert(8).leak().index();
+            assert!([[5, 12], [12, 5]].contains(&[first, second]), "{first}");
+            let rest = [(); 3].map(|()| slab.insert(9).leak().index());
+            assert_eq!(rest, [13, 14, 15]);
+        },
+    );
+    // What is inserted during growth takes one from a row that ascends.
+    at_each_call(
+        || Slab::builder().chunk_capacity(16).build(),
+        || {
+            shared().insert(1_000).leak();
+        },
+        |slab| slab.insert(0).leak().index(),
+        |slab, first| {
+            let mut keys = vec![first];
+            keys.extend((1..12).map(|number| slab.insert(number).leak().index()));
+            assert!(keys.is_sorted(), "{keys:?}");
+            assert!(slab.keys().map(flatslab::Key::index).eq(0..13));
+        },
+    );
+}
+
+/// An allocator that evicts and refuses all the same: there is room now.
+fn an_allocator_that_refuses_may_have_made_room() {
+    let evict = || {
+        shared().try_remove_by_key(flatslab::Key::from_raw(5));
+    };
+    for at in 0..2 {
+        let slab = with_values(8);
+        SHARED.set(&raw const slab);
+        let run = |operation: &dyn Fn()| {
+            FUSE.set(Some(at));
+            HOOK.set(Some((at, evict)));
+            operation();
+            FUSE.set(None);
+            assert!(HOOK.take().is_none(), "the allocator was called");
+            slab.check();
+        };
+        run(&|| {
+            let slot = slab.try_insert(7).expect("a slot is free");
+            assert_eq!(slot.leak().index(), 5);
+        });
+        run(&|| assert_eq!(slab.try_reserve(1), Ok(())));
+        assert_eq!((slab.len(), slab.capacity()), (7, 8));
+    }
+}
+
+/// An allocator that keeps a record of each call in the slab it serves.
+fn growth_ends_though_each_call_of_the_allocator_fills_a_slot() {
+    fn record() {
+        // Its own calls go unrecorded.
+        shared().insert(1_000).leak();
+        assert!(shared().len() < 100, "growth does not end");
+        HOOK.set(Some((0, record)));
+    }
+    let operations: [fn(&Slab<u64>); 2] = [
+        |slab| {
+            slab.insert(7).leak();
+        },
+        |slab| slab.reserve(5),
+    ];
+    for operation in operations {
+        let slab = Slab::builder().chunk_capacity(1).build();
+        SHARED.set(&raw const slab);
+        for _ in 0..3 {
+            HOOK.set(Some((0, record)));
+            operation(&slab);
+            HOOK.set(None);
+            slab.check();
+        }
+        assert!(slab.len() > 3);
+    }
+}
+
+fn a_reserve_past_the_limit_allocates_nothing() {
+    let before = ALLOCATIONS.get();
+    for slab in [
+        Slab::<u64>::new(),
+        Slab::builder().chunk_capacity(1).build(),
+    ] {
+        for additional in [1 << 30, usize::MAX] {
+            assert!(matches!(
+                slab.try_reserve(additional),
+                Err(AllocError::TooManySlots { .. })
+            ));
+        }
+    }
+    assert_eq!(ALLOCATIONS.get(), before);
+}
+
+fn with_values(count: u64) -> Slab<u64> {
+    let slab = Slab::builder().chunk_capacity(4).build();
+    (0..count).for_each(|number| {
+        slab.insert(number).leak();
+    });
+    slab
 }
 
 /// Whoever holds a cell after its slab, however it goes: the last gives the
@@ -401,8 +692,36 @@ fn memory_is_resident_when_a_slab_is_made() {
 fn main() {
     let tests: &[(&str, fn())] = &[
         (
-            "an_allocator_may_use_the_slab_that_grows",
-            an_allocator_may_use_the_slab_that_grows,
+            "an_allocator_may_use_the_slab_that_grows_or_shrinks",
+            an_allocator_may_use_the_slab_that_grows_or_shrinks,
+        ),
+        (
+            "free_slots_keep_their_order_though_the_allocator_uses_the_slab",
+            free_slots_keep_their_order_though_the_allocator_uses_the_slab,
+        ),
+        (
+            "an_allocator_that_refuses_may_have_made_room",
+            an_allocator_that_refuses_may_have_made_room,
+        ),
+        (
+            "growth_ends_though_each_call_of_the_allocator_fills_a_slot",
+            growth_ends_though_each_call_of_the_allocator_fills_a_slot,
+        ),
+        (
+            "a_reserve_past_the_limit_allocates_nothing",
+            a_reserve_past_the_limit_allocates_nothing,
+        ),
+        (
+            "reserving_keeps_what_it_got_and_the_slab_goes_on",
+            reserving_keeps_what_it_got_and_the_slab_goes_on,
+        ),
+        (
+            "shrinking_gives_memory_back_and_needs_none",
+            shrinking_gives_memory_back_and_needs_none,
+        ),
+        (
+            "the_chunk_that_stood_in_fills_the_last_hole",
+            the_chunk_that_stood_in_fills_the_last_hole,
         ),
         (
             "the_last_holder_gives_the_memory_back",

@@ -14,7 +14,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
 use flatslab::{
-    Borrowed, BoundedSlab, CapacityError, Full, Key, Ref, RefMut, Slab, Slot, SlotBox, VacantSlot,
+    Borrowed, BoundedSlab, CapacityError, Drain, Full, Iter, IterMut, Key, Keys, Ref, RefMut, Slab,
+    Slot, SlotBox, VacantSlot,
 };
 
 /// A slab of either kind. Not generic: thread-locals cannot be.
@@ -73,6 +74,27 @@ impl Either {
     }
     fn try_clear(&self) -> Result<(), Borrowed> {
         either!(self, slab => slab.try_clear())
+    }
+    fn iter(&self) -> Iter<'_, Node> {
+        either!(self, slab => slab.iter())
+    }
+    fn iter_mut(&self) -> IterMut<'_, Node> {
+        either!(self, slab => slab.iter_mut())
+    }
+    fn keys(&self) -> Keys<'_, Node> {
+        either!(self, slab => slab.keys())
+    }
+    fn retain(&self, keep: impl FnMut(Key, &mut Node) -> bool) {
+        either!(self, slab => slab.retain(keep));
+    }
+    fn drain(&self) -> Drain<'_, Node> {
+        either!(self, slab => slab.drain())
+    }
+    fn reserve(&self, additional: usize) {
+        either!(self, _slab => {}, _slab.reserve(additional));
+    }
+    fn shrink(&self) {
+        either!(self, _slab => {}, _slab.shrink());
     }
     fn len(&self) -> usize {
         either!(self, slab => slab.len())
@@ -498,9 +520,59 @@ fn with_slot(slot: Slot<Node>, id: u64) {
     }
 }
 
+/// Something with all values there are, one after the other.
+fn with_all(slab: &Which) {
+    match random(7) {
+        0 => slab.retain(|key, node| {
+            node.ok();
+            assert!(slab.get(key).is_none() && slab.slot(key).is_none());
+            nest();
+            if PANICS.get() && random(8) == 0 && !std::thread::panicking() {
+                std::panic::resume_unwind(Box::new("asked to"));
+            }
+            node.ok();
+            random(3) > 0
+        }),
+        1 => {
+            for (key, node) in slab.drain().take(random(4) as usize) {
+                node.ok();
+                assert!(!slab.contains_key(key));
+                put(Thing::Node(node));
+                nest();
+            }
+        }
+        2 => {
+            for (key, node) in slab.iter() {
+                assert!(slab.contains_key(key));
+                nest();
+                node.ok();
+            }
+        }
+        3 => {
+            for (key, mut node) in slab.iter_mut() {
+                assert!(slab.get(key).is_none());
+                nest();
+                if random(8) == 0 {
+                    *node = Node::new();
+                }
+                node.ok();
+            }
+        }
+        4 => {
+            for key in slab.keys() {
+                assert!(slab.contains_key(key));
+                nest();
+            }
+        }
+        5 => slab.reserve(random(6) as usize),
+        _ => slab.shrink(),
+    }
+}
+
 /// One step of a program.
 fn step() {
-    match (random(12), slab()) {
+    match (random(13), slab()) {
+        (12, Some(s)) => with_all(&s),
         (0 | 1, Some(s)) => {
             let n = Node::new();
             let id = n.id;

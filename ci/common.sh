@@ -21,3 +21,29 @@ missing() {
 msrv() {
     sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml | head -n 1
 }
+
+# sanitized NAME CARGO-ARGUMENTS…: cargo with that sanitizer, in the standard
+# library too: what it was not built into, it does not see into. Linux on x86-64.
+sanitized() {
+    local name=$1
+    shift
+    CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/$name" RUSTFLAGS="-Zsanitizer=$name" \
+        cargo "+$nightly" "$@"
+}
+build_std=(-Zbuild-std --target x86_64-unknown-linux-gnu)
+
+needs_build_std() {
+    local sysroot
+    sysroot=$(rustc "+$nightly" --print sysroot 2>/dev/null) ||
+        missing "the nightly compiler" "rustup toolchain install $nightly --profile minimal"
+    [ -f "$sysroot/lib/rustlib/src/rust/library/Cargo.lock" ] ||
+        missing rust-src "rustup component add rust-src --toolchain $nightly"
+}
+
+# leaks_on_purpose NAME: whether that test file or example does.
+leaks_on_purpose() {
+    case $1 in
+    alloc_failure | exploration | handles | random_programs | self_reference) ;;
+    *) return 1 ;;
+    esac
+}

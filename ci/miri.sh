@@ -9,7 +9,8 @@ cargo "+$nightly" miri --version >/dev/null 2>&1 ||
 suite=(--lib)
 files=("$@")
 if [ ${#files[@]} -eq 0 ]; then
-    files=(states model panics reentrancy handles layouts alloc_failure allocator)
+    files=(states exploration model iteration panics reentrancy handles layouts
+        alloc_failure allocator allocator_programs freed_memory)
 else
     suite=()
 fi

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# ThreadSanitizer over every test and example. The crate has no threads yet: this
+# proves that the tests, several of which run at once, share nothing through it,
+# and is there for what will have threads. Minutes: for a weekly job.
+. "$(dirname "$0")/common.sh"
+needs_build_std
+
+export TSAN_OPTIONS=halt_on_error=1
+sanitized thread test "${build_std[@]}" --package flatslab --lib --tests --examples
+for example in examples/*.rs; do
+    sanitized thread run "${build_std[@]}" --package flatslab --example "$(basename "$example" .rs)"
+done
+sanitized thread run "${build_std[@]}" --package flatslab --example order_book -- \
+    --messages 20000 --rounds 1

@@ -27,8 +27,10 @@ cargo "+$nightly" miri setup
 cargo "+$nightly" miri test --package flatslab "${suite[@]}" --no-run
 
 # Side by side: each is a single thread.
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
 MIRIFLAGS="$flags -Zmiri-tree-borrows" cargo "+$nightly" miri test --package flatslab \
-    "${suite[@]}" >target/miri-tree-borrows.log 2>&1 &
+    "${suite[@]}" >"$log" 2>&1 &
 tree=$!
 echo "== Stacked Borrows"
 stacked_failed=0
@@ -36,5 +38,5 @@ cargo "+$nightly" miri test --package flatslab "${suite[@]}" || stacked_failed=1
 tree_failed=0
 wait "$tree" || tree_failed=1
 echo "== Tree Borrows"
-cat target/miri-tree-borrows.log
+cat "$log"
 [ $stacked_failed -eq 0 ] && [ $tree_failed -eq 0 ]

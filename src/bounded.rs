@@ -196,6 +196,26 @@ impl<T> BoundedSlab<T> {
         }
     }
 
+    /// The same as [`insert`](Self::insert), under the name the growable slab
+    /// has for what may fail.
+    ///
+    /// # Errors
+    ///
+    /// Gives the value back when no slot is free.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::{BoundedSlab, Full};
+    ///
+    /// let slab = BoundedSlab::with_capacity(0);
+    /// assert_eq!(slab.try_insert(7).unwrap_err(), Full(7));
+    /// ```
+    #[inline]
+    pub fn try_insert(&self, value: T) -> Result<Slot<T>, Full<T>> {
+        self.insert(value)
+    }
+
     /// Builds a value in the knowledge of its key and address; O(1) beside
     /// `f`, no allocation.
     ///

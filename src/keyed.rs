@@ -2,8 +2,9 @@
 //! putting something into it.
 
 /// Gives `$slab`, which implements [`Cells`](crate::raw::walk::Cells), its
-/// methods by key. `$accessor` is its untracked accessor, `$kind` its name among the iterators' constructors; `$new`
-/// and `$insert` are how the examples make one and put a 7 into it.
+/// methods by key. `$accessor` is its untracked accessor, `$kind` the iterators'
+/// constructor for it; `$new` and `$insert` are how the examples make one and
+/// put a 7 into it.
 macro_rules! keyed_methods {
     ($slab:ident, $accessor:ident, $kind:ident, $new:literal, $insert:literal) => {
         impl<T> $slab<T> {

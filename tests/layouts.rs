@@ -237,14 +237,16 @@ fn nothing_moves_when_a_slab_grows() {
 
 #[test]
 fn slabs_start_out_in_statics() {
+    // Large, for a chunk of few slots.
+    type Large = [u64; 4096];
     thread_local! {
-        static SLAB: Slab<u64> = const { Slab::new() };
+        static SLAB: Slab<Large> = const { Slab::new() };
     }
-    SLAB.with(|slab| assert_eq!(*slab.insert(7).get(), 7));
-    let (one, two) = (Slab::new(), Slab::<u64>::new());
-    let slot = one.insert(7);
+    SLAB.with(|slab| assert_eq!(slab.insert([7; 4096]).get()[4095], 7));
+    let (one, two) = (Slab::new(), Slab::<Large>::new());
+    let slot = one.insert([7; 4096]);
     assert!(two.is_empty() && two.get(slot.key()).is_none());
-    assert_eq!(Slab::<u64>::default().capacity(), 0);
+    assert_eq!(Slab::<Large>::default().capacity(), 0);
     one.check();
     two.check();
 }

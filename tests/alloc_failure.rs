@@ -523,6 +523,37 @@ fn an_allocator_that_refuses_may_have_made_room() {
     }
 }
 
+/// The allocator fills the slab to the last place of its stack while a chunk is
+/// allocated for it, and refuses the larger stack that this takes.
+fn a_chunk_for_which_the_stack_has_no_room_is_not_added() {
+    fn fill_and_refuse() {
+        while shared().capacity() < 16 || !shared().is_full() {
+            shared().insert(1_000).leak();
+        }
+        FUSE.set(Some(0));
+    }
+    let before = LIVE_BYTES.get();
+    let operations: [fn(&Slab<u64>) -> bool; 2] = [
+        |slab| slab.try_insert(7).is_ok(),
+        |slab| slab.try_reserve(1).is_ok(),
+    ];
+    for operation in operations {
+        let slab = with_values(4);
+        SHARED.set(&raw const slab);
+        // The stack is the first to be allocated, the chunk the second.
+        HOOK.set(Some((1, fill_and_refuse)));
+        assert!(!operation(&slab));
+        FUSE.set(None);
+        assert!(HOOK.take().is_none(), "the allocator was called");
+        assert_eq!((slab.len(), slab.capacity()), (16, 16));
+        slab.clear();
+        slab.check();
+        assert_eq!(slab.capacity(), 16);
+        drop(slab);
+        assert_eq!(LIVE_BYTES.get(), before);
+    }
+}
+
 /// An allocator that keeps a record of each call in the slab it serves.
 fn growth_ends_though_each_call_of_the_allocator_fills_a_slot() {
     fn record() {
@@ -702,6 +733,10 @@ fn main() {
         (
             "an_allocator_that_refuses_may_have_made_room",
             an_allocator_that_refuses_may_have_made_room,
+        ),
+        (
+            "a_chunk_for_which_the_stack_has_no_room_is_not_added",
+            a_chunk_for_which_the_stack_has_no_room_is_not_added,
         ),
         (
             "growth_ends_though_each_call_of_the_allocator_fills_a_slot",

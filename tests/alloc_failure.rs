@@ -523,29 +523,48 @@ fn an_allocator_that_refuses_may_have_made_room() {
     }
 }
 
-/// The allocator fills the slab to the last place of its stack while a chunk is
-/// allocated for it, and refuses the larger stack that this takes.
-fn a_chunk_for_which_the_stack_has_no_room_is_not_added() {
-    fn fill_and_refuse() {
-        while shared().capacity() < 16 || !shared().is_full() {
+/// The allocator fills the slab while the last chunk is allocated for it, and
+/// refuses the larger stack that this takes: no more chunks are added than the
+/// stack has room for.
+fn chunks_for_which_the_stack_has_no_room_are_not_added() {
+    fn fill_and_refuse(capacity: usize) {
+        while shared().capacity() < capacity || !shared().is_full() {
             shared().insert(1_000).leak();
         }
         FUSE.set(Some(0));
     }
-    let before = LIVE_BYTES.get();
-    let operations: [fn(&Slab<u64>) -> bool; 2] = [
-        |slab| slab.try_insert(7).is_ok(),
-        |slab| slab.try_reserve(1).is_ok(),
+    type Case = (fn(&Slab<u64>) -> bool, usize, fn(), (usize, usize));
+    let cases: [Case; 3] = [
+        // The stack is allocated first, then a chunk. Room for 16, all taken.
+        (
+            |slab| slab.try_insert(7).is_ok(),
+            1,
+            || fill_and_refuse(16),
+            (16, 16),
+        ),
+        (
+            |slab| slab.try_reserve(1).is_ok(),
+            1,
+            || fill_and_refuse(16),
+            (16, 16),
+        ),
+        // Then three chunks; room for 16, of which 12 are taken: one fits.
+        (
+            |slab| slab.try_reserve(12).is_ok(),
+            3,
+            || fill_and_refuse(12),
+            (12, 16),
+        ),
     ];
-    for operation in operations {
+    let before = LIVE_BYTES.get();
+    for (operation, call, hook, len_and_capacity) in cases {
         let slab = with_values(4);
         SHARED.set(&raw const slab);
-        // The stack is the first to be allocated, the chunk the second.
-        HOOK.set(Some((1, fill_and_refuse)));
+        HOOK.set(Some((call, hook)));
         assert!(!operation(&slab));
         FUSE.set(None);
         assert!(HOOK.take().is_none(), "the allocator was called");
-        assert_eq!((slab.len(), slab.capacity()), (16, 16));
+        assert_eq!((slab.len(), slab.capacity()), len_and_capacity);
         slab.clear();
         slab.check();
         assert_eq!(slab.capacity(), 16);
@@ -735,8 +754,8 @@ fn main() {
             an_allocator_that_refuses_may_have_made_room,
         ),
         (
-            "a_chunk_for_which_the_stack_has_no_room_is_not_added",
-            a_chunk_for_which_the_stack_has_no_room_is_not_added,
+            "chunks_for_which_the_stack_has_no_room_are_not_added",
+            chunks_for_which_the_stack_has_no_room_are_not_added,
         ),
         (
             "growth_ends_though_each_call_of_the_allocator_fills_a_slot",

@@ -284,7 +284,6 @@ impl GrowableHome {
             self.home
                 .push_below(count, self.cells::<T>(first..first + count));
         }
-        self.next_fresh.set(first + count);
         self.home.take_fresh(count);
     }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# AddressSanitizer over every test but the exploration, and every example: no access outside of what is
-# allocated, none after it is freed, and nothing leaks, but where a test file or
-# an example leaks on purpose. Minutes: for a weekly job.
+# AddressSanitizer over every test but the exploration, and every example: no
+# access outside of what is allocated, none after it is freed, and nothing leaks,
+# but where a test file or an example leaks on purpose. Minutes: for a weekly job.
 . "$(dirname "$0")/common.sh"
 needs_build_std
 

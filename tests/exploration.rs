@@ -27,7 +27,7 @@ use table::Event::*;
 use table::Row::*;
 use table::{C, CLOSING_ROWS, D, EVENTS, Event, N, O, ROWS, Row, V, X, expected};
 
-const READERS: u32 = D - N;
+const READERS: u32 = X - N;
 
 // User code.
 

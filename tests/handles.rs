@@ -547,7 +547,7 @@ fn a_slot_of_a_doomed_value_may_go_during_slab_drop() {
             let done = ran.clone();
             let hooked = Hooked::new(move || {
                 let slot = inner.take().unwrap();
-                assert_eq!(slot.state_bits() >> 28 & 1, 1, "doomed");
+                assert_eq!(slot.state_bits() >> 29 & 1, 1, "doomed");
                 way(slot);
                 *done.borrow_mut() = true;
             });

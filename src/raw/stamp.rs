@@ -12,14 +12,14 @@
 //! |---|---|---|
 //! | `O` | 0 | no handle points here: the value is leaked, or the cell is free |
 //! | `n` | 1 … 27 | readers, counted in units of 2 |
-//! | `D` | 28 | doomed: the value dies with its last borrow |
-//! | `X` | 29 | exclusively borrowed: by a `RefMut`, a `SlotBox`, a running destructor |
+//! | `X` | 28 | exclusively borrowed: by a `RefMut`, a `SlotBox`, a running destructor |
+//! | `D` | 29 | doomed: the value dies with its last borrow |
 //! | `C` | 30 | the slab is gone; handles count down to the release of the block |
 //! | `V` | 31 | vacant: there is no value |
 //!
 //! Rising from `O` to `V` in this order, so that each hot question is one
-//! unsigned comparison: with `O` above `D`, reading by handle and by key would
-//! need two. Free is `V O`; `V` alone is held, by a reservation or a stale
+//! unsigned comparison: with `O` above `X`, reading by handle and by key would
+//! need two; with `X` above `D`, asking whether there is a value would. Free is `V O`; `V` alone is held, by a reservation or a stale
 //! handle. Zero is a value that one handle owns and nobody borrows.
 //!
 //! # Invariants
@@ -28,7 +28,7 @@
 //!   except `V X`: a destructor runs.
 //! * S2: with readers or a `RefMut` outstanding, only their end makes the value
 //!   go: everyone else is refused, or sets `D`.
-//! * S3: readers stay below `D`: a reader is admitted only while one more
+//! * S3: readers stay below `X`: a reader is admitted only while one more
 //!   would still count.
 
 use core::cell::Cell;
@@ -76,17 +76,17 @@ pub(crate) struct State(u32);
 
 const KEYED: u32 = 1;
 const READER: u32 = 2;
-const DOOMED: u32 = 1 << 28;
-const EXCLUSIVE: u32 = 1 << 29;
+const EXCLUSIVE: u32 = 1 << 28;
+const DOOMED: u32 = 1 << 29;
 const CLOSED: u32 = 1 << 30;
 const VACANT: u32 = 1 << 31;
-const READERS: u32 = DOOMED - READER;
+const READERS: u32 = EXCLUSIVE - READER;
 
 const _: () = assert!(
     KEYED < READER
-        && READERS < DOOMED
-        && DOOMED < EXCLUSIVE
-        && EXCLUSIVE < CLOSED
+        && READERS < EXCLUSIVE
+        && EXCLUSIVE < DOOMED
+        && DOOMED < CLOSED
         && CLOSED < VACANT
 );
 
@@ -118,7 +118,7 @@ impl State {
     /// One more reader may come, by handle or by key (S1, S3).
     #[inline(always)]
     pub(crate) const fn admits_reader(self) -> bool {
-        self.0 < DOOMED - READER
+        self.0 < EXCLUSIVE - READER
     }
 
     /// A writer may come by key; by handle the state is `OWNED` and nothing else.
@@ -130,13 +130,13 @@ impl State {
     /// What a guard left behind asks for nothing more: no flag is up.
     #[inline(always)]
     pub(crate) const fn is_plain(self) -> bool {
-        self.0 < DOOMED
+        self.0 < EXCLUSIVE
     }
 
     /// There is a value for those who ask by key: neither vacant nor doomed.
     #[inline(always)]
     pub(crate) const fn is_occupied(self) -> bool {
-        self.0 & (VACANT | DOOMED | CLOSED) == 0
+        self.0 < DOOMED
     }
 
     /// There is an initialised value, whoever may reach it.
@@ -170,7 +170,7 @@ impl State {
 
     /// A leaked value a handle may be had for: unborrowed or read, not doomed.
     pub(crate) const fn admits_handle(self) -> bool {
-        self.0 < DOOMED && self.0 & KEYED != 0
+        self.0 < EXCLUSIVE && self.0 & KEYED != 0
     }
 
     /// Why the value is not to be had, for the message of a panic.
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn readers_saturate_below_doomed_with_and_without_a_handle() {
+    fn readers_saturate_below_the_flags_with_and_without_a_handle() {
         for held in [0, KEYED] {
             let mut state = State((READERS - 4 * READER) | held);
             let mut admitted = 0;

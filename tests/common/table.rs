@@ -7,8 +7,8 @@
 // The bits of the state word, named as in DESIGN.md.
 pub const O: u32 = 1;
 pub const N: u32 = 2;
-pub const D: u32 = 1 << 28;
-pub const X: u32 = 1 << 29;
+pub const X: u32 = 1 << 28;
+pub const D: u32 = 1 << 29;
 pub const C: u32 = 1 << 30;
 pub const V: u32 = 1 << 31;
 

@@ -30,6 +30,28 @@ pub fn stop() -> u64 {
     }
 }
 
+/// Ticks of one link of a chain of this instruction, each of which needs the
+/// result of the one before.
+#[cfg(target_arch = "x86_64")]
+macro_rules! chain {
+    ($link:literal) => {{
+        const LINKS: u64 = 1 << 14;
+        let mut number = 3u64;
+        let begun = start();
+        for _ in 0..LINKS / 8 {
+            // SAFETY: arithmetic of a register with itself and nothing else.
+            unsafe {
+                core::arch::asm!(
+                    $link, $link, $link, $link, $link, $link, $link, $link,
+                    inout(reg) number, options(nomem, nostack)
+                );
+            }
+        }
+        std::hint::black_box(number);
+        (stop() - begun) as f64 / LINKS as f64
+    }};
+}
+
 /// The ticks that an empty stretch takes, to be subtracted: the median of many.
 #[cfg(target_arch = "x86_64")]
 pub fn overhead() -> u64 {
@@ -75,26 +97,24 @@ pub fn ticks_per_ns() -> f64 {
 /// Ticks per core cycle now, by a chain of dependent additions, one cycle each.
 ///
 /// The counter runs at a fixed rate and the core does not: figures in core
-/// cycles are ticks divided by this.
+/// cycles are ticks divided by this. A chain of multiplications, three cycles
+/// each, has to give the same.
+///
+/// # Errors
+///
+/// What the two chains gave, if they do not agree however often they are asked.
 #[cfg(target_arch = "x86_64")]
-pub fn ticks_per_cycle() -> f64 {
-    const LINKS: u64 = 1 << 16;
-    let mut best = f64::INFINITY;
-    for _ in 0..9 {
-        let begun = start();
-        let mut sum = 1u64;
-        for _ in 0..LINKS / 8 {
-            // SAFETY: additions of a register to itself and nothing else.
-            unsafe {
-                core::arch::asm!(
-                    "add {0}, {0}", "add {0}, {0}", "add {0}, {0}", "add {0}, {0}",
-                    "add {0}, {0}", "add {0}, {0}", "add {0}, {0}", "add {0}, {0}",
-                    inout(reg) sum, options(nomem, nostack)
-                );
-            }
+pub fn ticks_per_cycle() -> Result<f64, String> {
+    let (mut additions, mut multiplications) = (f64::INFINITY, f64::INFINITY);
+    for _ in 0..200 {
+        additions = additions.min(chain!("add {0}, {0}"));
+        multiplications = multiplications.min(chain!("imul {0}, {0}") / 3.0);
+        if (additions / multiplications - 1.0).abs() < 0.01 {
+            return Ok(additions);
         }
-        std::hint::black_box(sum);
-        best = best.min((stop() - begun) as f64 / LINKS as f64);
     }
-    best
+    Err(format!(
+        "the core clock is uncertain: {additions:.3} ticks per cycle by dependent additions, \
+         {multiplications:.3} by multiplications of three cycles"
+    ))
 }

@@ -4,11 +4,13 @@
 use std::hint::black_box;
 use std::mem::MaybeUninit;
 
+use rand::Rng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
 use crate::clock;
-use crate::subject::{Payload, Subject, barrier};
+use crate::payload::{Payload, barrier, opaque};
+use crate::subject::{Contains, Subject};
 
 /// Operations in one timed batch.
 pub const BATCH: usize = 64;
@@ -36,6 +38,8 @@ impl Turn {
 pub struct Setting {
     /// Live values, a multiple of [`BATCH`].
     pub live: usize,
+    /// Operations to be timed, at most `live`, a multiple of [`BATCH`].
+    pub timed: usize,
     /// Ticks of an empty batch.
     pub overhead: u64,
     /// Where orders are drawn from: the same for every subject of a round.
@@ -46,11 +50,11 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// Times `operation` for `0..live`, in batches.
+    /// Times `operation` for `0..timed`, in batches.
     #[inline(always)]
     fn batches(&self, mut operation: impl FnMut(usize)) -> Turn {
-        let mut batches = Vec::with_capacity(self.live / BATCH);
-        for first in (0..self.live).step_by(BATCH) {
+        let mut batches = Vec::with_capacity(self.timed / BATCH);
+        for first in (0..self.timed).step_by(BATCH) {
             let begun = clock::start();
             for at in first..first + BATCH {
                 operation(at);
@@ -61,20 +65,81 @@ impl Setting {
         Turn { batches }
     }
 
-    /// The sum of the numbers that [`fill`](Self::fill) puts in.
+    /// A container that is filled with the numbers `0..live`.
+    fn filled<V: Payload, S: Subject<V>>(&self) -> Filled<V, S> {
+        self.filled_up_to(self.live)
+    }
+
+    fn filled_up_to<V: Payload, S: Subject<V>>(&self, live: usize) -> Filled<V, S> {
+        // Moves what the allocator hands out next to other addresses each turn.
+        let spacer = vec![0; self.turn * 208 % 4096 + 1];
+        let mut filled = Filled {
+            subject: S::with_capacity(self.live),
+            handles: Handles::new(self),
+            numbers: (0..self.live as u64).collect(),
+            _spacer: spacer,
+        };
+        let (subject, handles) = filled.parts();
+        for at in 0..live {
+            handles.put(at, subject.insert(V::of(at as u64)));
+        }
+        filled
+    }
+
+    /// The same in random order.
+    fn shuffled<V: Payload, S: Subject<V>>(&mut self) -> Filled<V, S> {
+        let mut filled = self.filled();
+        // The same steps for handles and numbers.
+        filled.handles.all().shuffle(&mut self.random.clone());
+        filled.numbers.shuffle(&mut self.random);
+        filled
+    }
+
+    /// The sum of the numbers that [`filled`](Self::filled) puts in.
     fn sum(&self) -> u64 {
         let live = self.live as u64;
         live * (live - 1) / 2
     }
+}
 
-    /// Fills a container with the numbers `0..live`.
-    fn fill<V: Payload, S: Subject<V>>(&self, subject: &mut S) -> Handles<S::Handle> {
-        let mut handles = Handles::new(self);
-        for at in 0..self.live {
-            handles.put(at, subject.insert(V::of(at as u64)));
-        }
-        handles
+/// A container, the handles of its values, and the number of each.
+struct Filled<V: Payload, S: Subject<V>> {
+    subject: S,
+    handles: Handles<S::Handle>,
+    numbers: Vec<u64>,
+    _spacer: Vec<u8>,
+}
+
+impl<V: Payload, S: Subject<V>> Filled<V, S> {
+    /// The container, and where its handles are.
+    #[inline(always)]
+    fn parts(&mut self) -> (&mut S, Cursor<S::Handle>) {
+        (&mut self.subject, self.handles.cursor())
     }
+
+    /// The sum of the first numbers.
+    fn sum_of(&self, first: usize) -> u64 {
+        self.numbers[..first].iter().sum()
+    }
+
+    /// Removes what stands at these handles and returns its sum.
+    fn remove(&mut self, range: impl Iterator<Item = usize>) -> u64 {
+        let (subject, handles) = self.parts();
+        range
+            .map(|at| subject.remove(handles.take(at)).number())
+            .sum()
+    }
+
+    /// Removes all, and makes sure that it was all.
+    fn empty(&mut self, sum: u64) {
+        let found = self.remove(0..self.numbers.len());
+        expect::<V, S>("kept", found, sum);
+    }
+}
+
+fn expect<V: Payload, S: Subject<V>>(what: &str, found: u64, right: u64) {
+    let (name, bytes) = (S::NAME, V::BYTES);
+    assert_eq!(found, right, "{name}, {bytes} bytes, {what} wrongly");
 }
 
 /// Handles in a row, at another offset within the page each turn. Bare memory:
@@ -89,138 +154,338 @@ struct Handles<H> {
 impl<H> Handles<H> {
     fn new(setting: &Setting) -> Self {
         let page = 4096 / size_of::<H>();
-        let mut memory = Vec::new();
+        let mut memory: Vec<MaybeUninit<H>> = Vec::new();
         memory.resize_with(setting.live + page, MaybeUninit::uninit);
-        Handles {
+        let mut handles: Self = Handles {
             memory,
             shift: setting.turn * 17 % page,
             live: setting.live,
+        };
+        // Faults of the buffer are not the subject's.
+        for at in 0..setting.live {
+            // SAFETY: a byte of memory that is ours, to be overwritten.
+            unsafe { handles.cursor().0.add(at).cast::<u8>().write_volatile(0) };
         }
+        handles
     }
 
-    #[inline(always)]
-    fn at(&self, index: usize) -> *mut H {
-        let first = self.memory.as_ptr().cast_mut().cast::<H>();
-        first.wrapping_add(self.shift + index)
+    fn all(&mut self) -> &mut [MaybeUninit<H>] {
+        &mut self.memory[self.shift..self.shift + self.live]
     }
 
-    #[inline(always)]
-    fn put(&mut self, index: usize, handle: H) {
-        // SAFETY: `index < live`, and the memory has a page more than that.
-        unsafe { self.at(index).write(handle) };
-    }
-
-    #[inline(always)]
-    fn get(&self, index: usize) -> &H {
-        // SAFETY: within, as above, and filled by every operation beforehand.
-        unsafe { &*self.at(index) }
-    }
-
-    #[inline(always)]
-    fn take(&mut self, index: usize) -> H {
-        // SAFETY: as in `get`; every operation takes a handle once.
-        unsafe { self.at(index).read() }
-    }
-
-    fn shuffle(&mut self, random: &mut ChaCha8Rng) {
-        let (shift, live) = (self.shift, self.live);
-        self.memory[shift..shift + live].shuffle(random);
+    fn cursor(&mut self) -> Cursor<H> {
+        let first = self.memory.as_mut_ptr().cast::<H>();
+        Cursor(first.wrapping_add(self.shift))
     }
 }
 
-/// Removes everything in random order, unmeasured: free cells as they lie after
-/// an hour's work.
-fn scatter<V: Payload, S: Subject<V>>(subject: &mut S, setting: &mut Setting) {
-    let mut handles = setting.fill(subject);
-    handles.shuffle(&mut setting.random);
-    for at in 0..setting.live {
-        black_box(subject.remove(handles.take(at)));
-    }
-}
+/// Where handles are put and found. A pointer of its own, which no barrier
+/// reaches: to load it anew for every operation would be counted with each.
+struct Cursor<H>(*mut H);
 
-fn empty<V: Payload, S: Subject<V>>(subject: &mut S, mut handles: Handles<S::Handle>, sum: u64) {
-    let found: u64 = (0..handles.live)
-        .map(|at| subject.remove(handles.take(at)).number())
-        .sum();
-    assert_eq!(found, sum, "{} lost or changed a value", S::NAME);
+impl<H> Cursor<H> {
+    #[inline(always)]
+    fn put(&self, index: usize, handle: H) {
+        // SAFETY: the operations put below `live`, and the memory has a page
+        // more than that.
+        unsafe { self.0.add(index).write(handle) };
+    }
+
+    #[inline(always)]
+    #[allow(clippy::mut_from_ref)]
+    fn get(&self, index: usize) -> &mut H {
+        // SAFETY: the operations get what was put, one at a time.
+        unsafe { &mut *self.0.add(index) }
+    }
+
+    #[inline(always)]
+    fn take(&self, index: usize) -> H {
+        // SAFETY: the operations take what was put, once.
+        unsafe { self.0.add(index).read() }
+    }
 }
 
 /// INSERT into a container that has not been used.
-pub fn insert_fresh<V: Payload, S: Subject<V>>(mut setting: Setting) -> Turn {
-    insert::<V, S>(&mut setting, false)
+pub fn insert_fresh<V: Payload, S: Subject<V>>(setting: Setting) -> Turn {
+    let before = setting.live - setting.timed;
+    insert::<V, S>(&setting, setting.filled_up_to(before), before)
 }
 
-/// INSERT into a container whose free cells came from removals in random order.
+/// INSERT into a container whose free cells came from removals in random order:
+/// as they lie after an hour's work.
 pub fn insert_steady<V: Payload, S: Subject<V>>(mut setting: Setting) -> Turn {
-    insert::<V, S>(&mut setting, true)
+    let filled = scattered(&mut setting);
+    insert::<V, S>(&setting, filled, setting.live - setting.timed)
 }
 
-fn insert<V: Payload, S: Subject<V>>(setting: &mut Setting, steady: bool) -> Turn {
-    let mut subject = S::with_capacity(setting.live);
-    if steady {
-        scatter(&mut subject, setting);
+/// A container with `live - timed` values, whose free cells were freed in
+/// random order.
+fn scattered<V: Payload, S: Subject<V>>(setting: &mut Setting) -> Filled<V, S> {
+    let mut filled: Filled<V, S> = setting.shuffled();
+    filled.remove(0..setting.live);
+    let (subject, handles) = filled.parts();
+    for at in 0..setting.live - setting.timed {
+        handles.put(at, subject.insert(V::of(at as u64)));
     }
-    let mut handles: Handles<S::Handle> = Handles::new(setting);
-    // Faults of the buffer are not the subject's.
-    for at in 0..setting.live {
-        // SAFETY: bytes of memory that is ours, to be overwritten.
-        unsafe { handles.at(at).cast::<u8>().write_volatile(0) };
-    }
+    filled
+}
+
+#[inline(always)]
+fn insert<V: Payload, S: Subject<V>>(
+    setting: &Setting,
+    mut filled: Filled<V, S>,
+    before: usize,
+) -> Turn {
+    let (subject, handles) = filled.parts();
     let turn = setting.batches(|at| {
-        barrier(&subject);
+        barrier(subject);
+        let at = before + at;
         handles.put(at, subject.insert(V::of(at as u64)));
     });
-    empty(&mut subject, handles, setting.sum());
+    filled.empty(setting.sum());
     turn
 }
 
 /// GET of every value in random order.
 pub fn get_random<V: Payload, S: Subject<V>>(mut setting: Setting) -> Turn {
-    let mut subject = S::with_capacity(setting.live);
-    let mut handles = setting.fill(&mut subject);
-    handles.shuffle(&mut setting.random);
+    let mut filled: Filled<V, S> = setting.shuffled();
     let mut sum = 0u64;
+    let (subject, handles) = filled.parts();
     let turn = setting.batches(|at| {
-        barrier(&subject);
+        barrier(subject);
         sum = sum.wrapping_add(subject.get(handles.get(at)));
     });
-    assert_eq!(sum, setting.sum(), "{} read wrongly", S::NAME);
-    empty(&mut subject, handles, setting.sum());
+    expect::<V, S>("read", sum, filled.sum_of(setting.timed));
+    filled.empty(setting.sum());
+    turn
+}
+
+/// GET of one value over and over.
+pub fn get_hot<V: Payload, S: Subject<V>>(mut setting: Setting) -> Turn {
+    let mut filled: Filled<V, S> = setting.shuffled();
+    let mut sum = 0u64;
+    let (subject, handles) = filled.parts();
+    let turn = setting.batches(|_| {
+        barrier(subject);
+        sum = sum.wrapping_add(subject.get(handles.get(0)));
+    });
+    let right = filled.numbers[0] * setting.timed as u64;
+    expect::<V, S>("read", sum, right);
+    filled.empty(setting.sum());
+    turn
+}
+
+/// GET_MUT of every value in random order, to add to its number.
+pub fn get_mut_random<V: Payload, S: Subject<V>>(mut setting: Setting) -> Turn {
+    let mut filled: Filled<V, S> = setting.shuffled();
+    let (subject, handles) = filled.parts();
+    let turn = setting.batches(|at| {
+        barrier(subject);
+        subject.add(handles.get(at), 3);
+    });
+    filled.empty(setting.sum() + 3 * setting.timed as u64);
+    turn
+}
+
+/// CONTAINS of every value in random order.
+pub fn contains<V: Payload, S: Contains<V>>(mut setting: Setting) -> Turn {
+    let mut filled: Filled<V, S> = setting.shuffled();
+    let mut found = 0u64;
+    let (subject, handles) = filled.parts();
+    let turn = setting.batches(|at| {
+        barrier(subject);
+        found += u64::from(subject.contains(handles.get(at)));
+    });
+    expect::<V, S>("found", found, setting.timed as u64);
+    filled.empty(setting.sum());
+    turn
+}
+
+/// REPLACE of every value in random order.
+pub fn replace_random<V: Payload, S: Subject<V>>(mut setting: Setting) -> Turn {
+    let mut filled: Filled<V, S> = setting.shuffled();
+    let mut sum = 0u64;
+    let (subject, handles) = filled.parts();
+    let turn = setting.batches(|at| {
+        barrier(subject);
+        let old = subject.replace(handles.get(at), V::of(at as u64));
+        sum = sum.wrapping_add(old.number());
+    });
+    let right = filled.sum_of(setting.timed);
+    expect::<V, S>("replaced", sum, right);
+    let timed = setting.timed as u64;
+    filled.empty(setting.sum() - right + timed * (timed - 1) / 2);
     turn
 }
 
 /// REMOVE of every value in random order, the value used.
 pub fn remove_random<V: Payload, S: Subject<V>>(mut setting: Setting) -> Turn {
-    let mut subject = S::with_capacity(setting.live);
-    let mut handles = setting.fill(&mut subject);
-    handles.shuffle(&mut setting.random);
+    remove::<V, S>(setting.shuffled(), &setting)
+}
+
+/// REMOVE of every value, the last inserted first.
+pub fn remove_lifo<V: Payload, S: Subject<V>>(setting: Setting) -> Turn {
+    let mut filled: Filled<V, S> = setting.filled();
+    filled.handles.all().reverse();
+    filled.numbers.reverse();
+    remove(filled, &setting)
+}
+
+#[inline(always)]
+fn remove<V: Payload, S: Subject<V>>(mut filled: Filled<V, S>, setting: &Setting) -> Turn {
     let mut sum = 0u64;
+    let (subject, handles) = filled.parts();
     let turn = setting.batches(|at| {
-        barrier(&subject);
+        barrier(subject);
         sum = sum.wrapping_add(subject.remove(handles.take(at)).number());
     });
-    assert_eq!(sum, setting.sum(), "{} removed wrongly", S::NAME);
+    expect::<V, S>("removed", sum, filled.sum_of(setting.timed));
+    let rest = filled.remove(setting.timed..setting.live);
+    expect::<V, S>("kept", sum + rest, setting.sum());
+    turn
+}
+
+/// FREE: every value dropped in random order, unused.
+pub fn free_random<V: Payload, S: Subject<V>>(mut setting: Setting) -> Turn {
+    let mut filled: Filled<V, S> = setting.shuffled();
+    let (subject, handles) = filled.parts();
+    let turn = setting.batches(|at| {
+        barrier(subject);
+        subject.free(handles.take(at));
+    });
+    // What was freed has room again, and what was not is still there.
+    for at in 0..setting.timed {
+        let value = V::of(filled.numbers[at]);
+        let (subject, handles) = filled.parts();
+        handles.put(at, subject.insert(value));
+    }
+    filled.empty(setting.sum());
+    turn
+}
+
+/// TAKE and refill, in random order: a value moved out, another put in.
+pub fn take_refill<V: Payload, S: Subject<V>>(mut setting: Setting) -> Turn {
+    let mut filled: Filled<V, S> = setting.shuffled();
+    let mut sum = 0u64;
+    let (subject, handles) = filled.parts();
+    let turn = setting.batches(|at| {
+        barrier(subject);
+        let handle = handles.take(at);
+        let (old, handle) = subject.refill(handle, V::of(at as u64));
+        handles.put(at, handle);
+        sum = sum.wrapping_add(old.number());
+    });
+    let right = filled.sum_of(setting.timed);
+    expect::<V, S>("took", sum, right);
+    let timed = setting.timed as u64;
+    filled.empty(setting.sum() - right + timed * (timed - 1) / 2);
     turn
 }
 
 /// CHURN LIFO: insert a value, remove the same, over and over, in a container
 /// half full.
 pub fn churn_lifo<V: Payload, S: Subject<V>>(setting: Setting) -> Turn {
-    let mut subject = S::with_capacity(setting.live);
     let half = setting.live / 2;
-    let kept: Vec<_> = (0..half)
-        .map(|at| subject.insert(V::of(at as u64)))
-        .collect();
+    let mut filled: Filled<V, S> = setting.filled_up_to(half);
     let mut sum = 0u64;
+    let Filled { subject, .. } = &mut filled;
     let turn = setting.batches(|at| {
-        barrier(&subject);
-        let handle = black_box(subject.insert(V::of(at as u64)));
-        barrier(&subject);
+        barrier(subject);
+        let handle = opaque(subject.insert(V::of(at as u64)));
+        barrier(subject);
         sum = sum.wrapping_add(subject.remove(handle).number());
     });
-    assert_eq!(sum, setting.sum(), "{} churned wrongly", S::NAME);
-    for handle in kept {
-        subject.remove(handle);
-    }
+    let timed = setting.timed as u64;
+    expect::<V, S>("churned", sum, timed * (timed - 1) / 2);
+    let rest = filled.remove(0..half);
+    expect::<V, S>("kept", rest, filled.sum_of(half));
     turn
+}
+
+/// CHURN FIFO: remove the oldest value, insert another.
+pub fn churn_fifo<V: Payload, S: Subject<V>>(setting: Setting) -> Turn {
+    churn::<V, S>(&setting, setting.filled(), |at| at)
+}
+
+/// CHURN random: remove one value at random, insert another.
+pub fn churn_random<V: Payload, S: Subject<V>>(mut setting: Setting) -> Turn {
+    let filled: Filled<V, S> = setting.shuffled();
+    let live = setting.live as u32;
+    let places: Vec<u32> = (0..setting.timed)
+        .map(|_| setting.random.random_range(0..live))
+        .collect();
+    churn::<V, S>(&setting, filled, |at| places[at] as usize)
+}
+
+#[inline(always)]
+fn churn<V: Payload, S: Subject<V>>(
+    setting: &Setting,
+    mut filled: Filled<V, S>,
+    place: impl Fn(usize) -> usize,
+) -> Turn {
+    let mut sum = 0u64;
+    let (subject, handles) = filled.parts();
+    let turn = setting.batches(|at| {
+        let place = place(at);
+        barrier(subject);
+        sum = sum.wrapping_add(subject.remove(handles.take(place)).number());
+        barrier(subject);
+        handles.put(place, subject.insert(V::of(at as u64)));
+    });
+    // What came out and what is left is what was ever put in.
+    let timed = setting.timed as u64;
+    filled.empty(setting.sum() + timed * (timed - 1) / 2 - sum);
+    turn
+}
+
+/// The operations with caches flushed before each.
+#[cfg(target_os = "linux")]
+pub mod cold {
+    use super::*;
+    use crate::flush::Flusher;
+
+    /// Operations of one cold turn, each timed alone.
+    pub const OPERATIONS: usize = 32;
+
+    /// INSERT with all data out of the caches; free cells in random order.
+    pub fn insert_cold<V: Payload, S: Subject<V>>(mut setting: Setting) -> Turn {
+        setting.timed = OPERATIONS;
+        let mut filled: Filled<V, S> = scattered(&mut setting);
+        let flusher = Flusher::new();
+        let (subject, handles) = filled.parts();
+        let mut batches = Vec::with_capacity(OPERATIONS);
+        for at in setting.live - OPERATIONS..setting.live {
+            flusher.flush(subject);
+            let begun = clock::start();
+            let handle = opaque(subject.insert(V::of(at as u64)));
+            let ticks = clock::stop() - begun;
+            batches.push(ticks.saturating_sub(setting.overhead) as f64);
+            handles.put(at, handle);
+        }
+        filled.empty(setting.sum());
+        Turn { batches }
+    }
+
+    /// GET with all data but the handle out of the caches.
+    pub fn get_cold<V: Payload, S: Subject<V>>(mut setting: Setting) -> Turn {
+        let mut filled: Filled<V, S> = setting.shuffled();
+        let flusher = Flusher::new();
+        let mut sum = 0u64;
+        let (subject, handles) = filled.parts();
+        let mut batches = Vec::with_capacity(OPERATIONS);
+        for at in 0..OPERATIONS {
+            let handle = handles.take(at);
+            flusher.flush(subject);
+            // What a program asks with is at hand, what it asks for is not.
+            black_box(&handle);
+            let begun = clock::start();
+            sum = sum.wrapping_add(subject.get(&handle));
+            let ticks = clock::stop() - begun;
+            batches.push(ticks.saturating_sub(setting.overhead) as f64);
+            handles.put(at, handle);
+        }
+        expect::<V, S>("read", sum, filled.sum_of(OPERATIONS));
+        filled.empty(setting.sum());
+        Turn { batches }
+    }
 }

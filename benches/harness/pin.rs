@@ -31,14 +31,3 @@ fn is_first_sibling(core: usize) -> bool {
         first.trim().parse() == Ok(core)
     })
 }
-
-/// The model of the processor, where the operating system says it.
-pub fn cpu_model() -> String {
-    std::fs::read_to_string("/proc/cpuinfo")
-        .ok()
-        .and_then(|info| {
-            let line = info.lines().find(|line| line.starts_with("model name"))?;
-            Some(line.split_once(':')?.1.trim().to_owned())
-        })
-        .unwrap_or_else(|| "unknown processor".to_owned())
-}

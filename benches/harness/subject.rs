@@ -1,45 +1,10 @@
 //! The containers that are compared, each behind one adapter.
 
-use std::hint::black_box;
-use std::mem::MaybeUninit;
+use crate::payload::Payload;
 
-use flatslab::{BoundedSlab, Key, Slot};
-
-/// A value of a known size that carries a number.
-pub trait Payload: Sized {
-    /// The bytes of a value.
-    const BYTES: usize = size_of::<Self>();
-
-    /// The value that carries `number`.
-    fn of(number: u64) -> Self;
-
-    /// The number it carries.
-    fn number(&self) -> u64;
-}
-
-impl Payload for u64 {
-    #[inline(always)]
-    fn of(number: u64) -> Self {
-        number
-    }
-
-    #[inline(always)]
-    fn number(&self) -> u64 {
-        *self
-    }
-}
-
-impl<const WORDS: usize> Payload for [u64; WORDS] {
-    #[inline(always)]
-    fn of(number: u64) -> Self {
-        [number; WORDS]
-    }
-
-    #[inline(always)]
-    fn number(&self) -> u64 {
-        self[WORDS / 2]
-    }
-}
+pub mod floors;
+pub mod ours;
+pub mod peers;
 
 /// A container in one role.
 pub trait Subject<V: Payload> {
@@ -57,230 +22,173 @@ pub trait Subject<V: Payload> {
     /// The number of a value.
     fn get(&self, handle: &Self::Handle) -> u64;
 
+    /// Adds to the number of a value, in its place.
+    fn add(&mut self, handle: &mut Self::Handle, number: u64);
+
+    /// Puts a value in the place of another, which is moved out.
+    fn replace(&mut self, handle: &mut Self::Handle, value: V) -> V;
+
     /// Moves a value out.
     fn remove(&mut self, handle: Self::Handle) -> V;
+
+    /// Drops a value where it stands.
+    fn free(&mut self, handle: Self::Handle);
+
+    /// Moves a value out and then puts another in, into the same cell where the
+    /// container can keep it reserved.
+    fn refill(&mut self, handle: Self::Handle, value: V) -> (V, Self::Handle);
 }
 
-/// Keeps the compiler from carrying a container's fields in registers from one
-/// operation to the next, as no program that does anything else in between could.
-#[inline(always)]
-pub fn barrier<S>(subject: &S) {
-    black_box(subject);
+/// A subject that can say whether a handle still leads to a value.
+pub trait Contains<V: Payload>: Subject<V> {
+    /// Whether it does.
+    fn contains(&self, handle: &Self::Handle) -> bool;
 }
 
-/// The `slab` crate, the measure of all.
-pub struct SlabCrate<V>(slab::Slab<V>);
+/// Writes the adapter of one container: its name in the tables, the type of its
+/// handle, and an expression for each operation.
+macro_rules! subject {
+    (
+        $(#[$documentation:meta])*
+        $subject:ident($container:ty) named $name:literal by $handle:ty;
+        new($capacity:ident) $new:expr;
+        insert($insert_it:ident, $insert_value:ident) $insert:expr;
+        get($get_it:ident, $get_handle:ident) $get:expr;
+        add($add_it:ident, $add_handle:ident, $add_number:ident) $add:expr;
+        replace($replace_it:ident, $replace_handle:ident, $replace_value:ident) $replace:expr;
+        remove($remove_it:ident, $remove_handle:ident) $remove:expr;
+        free($free_it:ident, $free_handle:ident) $free:expr;
+        refill($refill_it:ident, $refill_handle:ident, $refill_value:ident) $refill:expr;
+        $(contains($contains_it:ident, $contains_handle:ident) $contains:expr;)?
+    ) => {
+        $(#[$documentation])*
+        pub struct $subject<V: $crate::payload::Payload>(pub $container);
 
-impl<V: Payload> Subject<V> for SlabCrate<V> {
-    const NAME: &'static str = "slab";
-    type Handle = usize;
+        impl<V: $crate::payload::Payload> $crate::subject::Subject<V> for $subject<V> {
+            const NAME: &'static str = $name;
+            type Handle = $handle;
 
-    fn with_capacity(capacity: usize) -> Self {
-        SlabCrate(slab::Slab::with_capacity(capacity))
-    }
-
-    #[inline(always)]
-    fn insert(&mut self, value: V) -> usize {
-        self.0.insert(value)
-    }
-
-    #[inline(always)]
-    fn get(&self, handle: &usize) -> u64 {
-        self.0[*handle].number()
-    }
-
-    #[inline(always)]
-    fn remove(&mut self, handle: usize) -> V {
-        self.0.remove(handle)
-    }
-}
-
-/// `BoundedSlab` by owning slots.
-pub struct BoundedBySlot<V>(BoundedSlab<V>);
-
-impl<V: Payload> Subject<V> for BoundedBySlot<V> {
-    const NAME: &'static str = "BoundedSlab, Slot";
-    type Handle = Slot<V>;
-
-    fn with_capacity(capacity: usize) -> Self {
-        BoundedBySlot(BoundedSlab::with_capacity(capacity))
-    }
-
-    #[inline(always)]
-    fn insert(&mut self, value: V) -> Slot<V> {
-        self.0.insert(value).unwrap()
-    }
-
-    #[inline(always)]
-    fn get(&self, handle: &Slot<V>) -> u64 {
-        handle.get().number()
-    }
-
-    #[inline(always)]
-    fn remove(&mut self, handle: Slot<V>) -> V {
-        self.0.into_inner(handle)
-    }
-}
-
-/// `Slab` by owning slots.
-pub struct GrowableBySlot<V>(flatslab::Slab<V>);
-
-impl<V: Payload> Subject<V> for GrowableBySlot<V> {
-    const NAME: &'static str = "Slab, Slot";
-    type Handle = Slot<V>;
-
-    fn with_capacity(capacity: usize) -> Self {
-        GrowableBySlot(flatslab::Slab::with_capacity(capacity))
-    }
-
-    #[inline(always)]
-    fn insert(&mut self, value: V) -> Slot<V> {
-        self.0.insert(value)
-    }
-
-    #[inline(always)]
-    fn get(&self, handle: &Slot<V>) -> u64 {
-        handle.get().number()
-    }
-
-    #[inline(always)]
-    fn remove(&mut self, handle: Slot<V>) -> V {
-        self.0.into_inner(handle)
-    }
-}
-
-/// `BoundedSlab` by key.
-pub struct BoundedByKey<V>(BoundedSlab<V>);
-
-impl<V: Payload> Subject<V> for BoundedByKey<V> {
-    const NAME: &'static str = "BoundedSlab, Key";
-    type Handle = Key;
-
-    fn with_capacity(capacity: usize) -> Self {
-        BoundedByKey(BoundedSlab::with_capacity(capacity))
-    }
-
-    #[inline(always)]
-    fn insert(&mut self, value: V) -> Key {
-        self.0.insert(value).unwrap().leak()
-    }
-
-    #[inline(always)]
-    fn get(&self, handle: &Key) -> u64 {
-        self.0.get(*handle).unwrap().number()
-    }
-
-    #[inline(always)]
-    fn remove(&mut self, handle: Key) -> V {
-        self.0.remove_by_key(handle)
-    }
-}
-
-/// `Slab` by key.
-pub struct GrowableByKey<V>(flatslab::Slab<V>);
-
-impl<V: Payload> Subject<V> for GrowableByKey<V> {
-    const NAME: &'static str = "Slab, Key";
-    type Handle = Key;
-
-    fn with_capacity(capacity: usize) -> Self {
-        GrowableByKey(flatslab::Slab::with_capacity(capacity))
-    }
-
-    #[inline(always)]
-    fn insert(&mut self, value: V) -> Key {
-        self.0.insert(value).leak()
-    }
-
-    #[inline(always)]
-    fn get(&self, handle: &Key) -> u64 {
-        self.0.get(*handle).unwrap().number()
-    }
-
-    #[inline(always)]
-    fn remove(&mut self, handle: Key) -> V {
-        self.0.remove_by_key(handle)
-    }
-}
-
-/// What no checked slab can beat: a dense LIFO of bare pointers with cells and
-/// handles of the same size as ours, and not one check. A use after free, a
-/// foreign or a second removal, an insertion into a full one are all undefined
-/// behaviour.
-///
-/// `STAMPED` also writes whether a cell is vacant into it, as anyone must who
-/// wants to answer a stale key later: it shows what that store alone costs.
-pub struct Floor<V, const STAMPED: bool = false> {
-    /// Where the handles point back to: the stack's top.
-    home: *mut *mut *mut Bare<V>,
-    _top: Box<*mut *mut Bare<V>>,
-    _stack: Vec<*mut Bare<V>>,
-    _cells: Vec<MaybeUninit<Bare<V>>>,
-}
-
-/// A value and a word where a stamp would be.
-pub type Bare<V> = (V, u64);
-
-/// [`Floor`] with its stamps written.
-pub type StampedFloor<V> = Floor<V, true>;
-
-impl<V: Payload, const STAMPED: bool> Subject<V> for Floor<V, STAMPED> {
-    const NAME: &'static str = if STAMPED { "floor, stamped" } else { "floor" };
-    type Handle = (*mut Bare<V>, *mut *mut *mut Bare<V>);
-
-    fn with_capacity(capacity: usize) -> Self {
-        let mut cells: Vec<MaybeUninit<Bare<V>>> = Vec::with_capacity(capacity);
-        for number in 0..capacity {
-            cells.push(MaybeUninit::new((V::of(number as u64), 0)));
-        }
-        let first = cells.as_mut_ptr().cast::<Bare<V>>();
-        let mut stack: Vec<_> = (0..capacity)
-            .rev()
-            .map(|at| first.wrapping_add(at))
-            .collect();
-        let mut top = Box::new(stack.as_mut_ptr().wrapping_add(capacity));
-        Floor {
-            home: &raw mut *top,
-            _top: top,
-            _stack: stack,
-            _cells: cells,
-        }
-    }
-
-    #[inline(always)]
-    fn insert(&mut self, value: V) -> Self::Handle {
-        let home = self.home;
-        // SAFETY: the benches insert no more than the capacity.
-        unsafe {
-            let top = home.read().sub(1);
-            let cell = top.read();
-            home.write(top);
-            (&raw mut (*cell).0).write(value);
-            if STAMPED {
-                (&raw mut (*cell).1).write(0);
+            fn with_capacity($capacity: usize) -> Self {
+                $subject($new)
             }
-            (cell, home)
-        }
-    }
 
-    #[inline(always)]
-    fn get(&self, handle: &Self::Handle) -> u64 {
-        // SAFETY: the benches ask for values that are there.
-        unsafe { (*handle.0).0.number() }
-    }
-
-    #[inline(always)]
-    fn remove(&mut self, handle: Self::Handle) -> V {
-        let (cell, home) = handle;
-        // SAFETY: the benches remove values that are there, once.
-        unsafe {
-            if STAMPED {
-                (&raw mut (*cell).1).write(1);
+            #[inline(always)]
+            fn insert(&mut self, $insert_value: V) -> $handle {
+                let $insert_it = &mut self.0;
+                $insert
             }
-            let top = home.read();
-            top.write(cell);
-            home.write(top.add(1));
-            (&raw const (*cell).0).read()
+
+            #[inline(always)]
+            fn get(&self, $get_handle: &$handle) -> u64 {
+                let $get_it = &self.0;
+                $get
+            }
+
+            #[inline(always)]
+            fn add(&mut self, $add_handle: &mut $handle, $add_number: u64) {
+                let $add_it = &mut self.0;
+                *$add += $add_number;
+            }
+
+            #[inline(always)]
+            fn replace(&mut self, $replace_handle: &mut $handle, $replace_value: V) -> V {
+                let $replace_it = &mut self.0;
+                $replace
+            }
+
+            #[inline(always)]
+            fn remove(&mut self, $remove_handle: $handle) -> V {
+                let $remove_it = &mut self.0;
+                $remove
+            }
+
+            #[inline(always)]
+            fn free(&mut self, $free_handle: $handle) {
+                let $free_it = &mut self.0;
+                // Where this is the handle alone, it is dropped as an argument.
+                let _ = $free;
+            }
+
+            #[inline(always)]
+            fn refill(&mut self, $refill_handle: $handle, $refill_value: V) -> (V, $handle) {
+                let $refill_it = &mut self.0;
+                $refill
+            }
         }
-    }
+
+        $(
+            impl<V: $crate::payload::Payload> $crate::subject::Contains<V> for $subject<V> {
+                #[inline(always)]
+                fn contains(&self, $contains_handle: &$handle) -> bool {
+                    let $contains_it = &self.0;
+                    $contains
+                }
+            }
+        )?
+    };
 }
+
+/// A subject that reaches its values in another way than `$of`, and else is the
+/// same.
+macro_rules! access {
+    (
+        $(#[$documentation:meta])*
+        $subject:ident of $of:ident named $name:literal by $handle:ty;
+        get($get_it:ident, $get_handle:ident) $get:expr;
+        add($add_it:ident, $add_handle:ident, $add_number:ident) $add:expr;
+    ) => {
+        $(#[$documentation])*
+        pub struct $subject<V: $crate::payload::Payload>(pub $of<V>);
+
+        impl<V: $crate::payload::Payload> $crate::subject::Subject<V> for $subject<V> {
+            const NAME: &'static str = $name;
+            type Handle = $handle;
+
+            fn with_capacity(capacity: usize) -> Self {
+                $subject($of::with_capacity(capacity))
+            }
+
+            #[inline(always)]
+            fn insert(&mut self, value: V) -> $handle {
+                self.0.insert(value)
+            }
+
+            #[inline(always)]
+            fn get(&self, $get_handle: &$handle) -> u64 {
+                let $get_it = &self.0.0;
+                // SAFETY: the benches ask for values that are there, and hold
+                // no borrow.
+                unsafe { $get }
+            }
+
+            #[inline(always)]
+            fn add(&mut self, $add_handle: &mut $handle, $add_number: u64) {
+                let $add_it = &self.0.0;
+                // SAFETY: as in `get`.
+                unsafe { *$add += $add_number };
+            }
+
+            #[inline(always)]
+            fn replace(&mut self, handle: &mut $handle, value: V) -> V {
+                self.0.replace(handle, value)
+            }
+
+            #[inline(always)]
+            fn remove(&mut self, handle: $handle) -> V {
+                self.0.remove(handle)
+            }
+
+            #[inline(always)]
+            fn free(&mut self, handle: $handle) {
+                self.0.free(handle);
+            }
+
+            #[inline(always)]
+            fn refill(&mut self, handle: $handle, value: V) -> (V, $handle) {
+                self.0.refill(handle, value)
+            }
+        }
+    };
+}
+
+pub(crate) use {access, subject};

@@ -1,43 +1,46 @@
-//! Results, as a table a person can read.
+//! Results, as tables a person can read.
 
-use comfy_table::{Cell, CellAlignment, Table, presets};
+use comfy_table::{Cell, CellAlignment, presets};
 
-use crate::operation::Turn;
+use crate::record::Table;
 
-/// What one subject gave in all its turns.
-pub struct Row {
-    /// The subject.
-    pub name: &'static str,
-    /// Its turns, in order.
-    pub turns: Vec<Turn>,
-}
-
-impl Row {
-    /// The median over turns of the mean of a turn, in ticks per operation.
-    #[must_use]
-    pub fn median(&self) -> f64 {
-        let mut means: Vec<f64> = self.turns.iter().map(Turn::mean).collect();
-        means.sort_unstable_by(f64::total_cmp);
-        means[means.len() / 2]
-    }
-
-    fn percentile(&self, share: f64) -> f64 {
-        let mut batches: Vec<f64> = self
-            .turns
-            .iter()
-            .flat_map(|turn| turn.batches().iter().copied())
-            .collect();
-        batches.sort_unstable_by(f64::total_cmp);
-        batches[((batches.len() - 1) as f64 * share) as usize]
-    }
-}
-
-/// One table an operation: ticks and core cycles per operation, percentiles of
-/// the batches, and the ratio of each median to the first subject's.
+/// Rows of cells under a head, the first column left, figures right.
 #[must_use]
-pub fn render(rows: &[Row], ticks_per_cycle: f64) -> String {
-    let mut table = Table::new();
-    table.load_preset(presets::ASCII_MARKDOWN).set_header(vec![
+pub fn markdown(head: &[&str], rows: &[Vec<String>]) -> String {
+    let mut table = comfy_table::Table::new();
+    table
+        .load_preset(presets::ASCII_MARKDOWN)
+        .set_header(head.to_vec());
+    for row in rows {
+        table.add_row(row.iter().map(Cell::new));
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table.to_string()
+}
+
+/// One operation: ticks and core cycles per operation, percentiles of the
+/// batches, and the ratio of each median to that of `slab`.
+#[must_use]
+pub fn operation(table: &Table) -> String {
+    let rows: Vec<Vec<String>> = table
+        .rows
+        .iter()
+        .map(|row| {
+            let figures = [row.ticks, row.ticks / table.ticks_per_cycle];
+            let mut cells = vec![row.subject.clone()];
+            cells.extend(
+                figures
+                    .iter()
+                    .chain(&row.percentiles)
+                    .map(|figure| format!("{figure:.1}")),
+            );
+            cells.push(format!("{:.2}", row.ticks / table.rows[0].ticks));
+            cells
+        })
+        .collect();
+    let head = [
         "subject",
         "ticks/op",
         "cycles/op",
@@ -47,25 +50,6 @@ pub fn render(rows: &[Row], ticks_per_cycle: f64) -> String {
         "p99.9",
         "max",
         "ratio",
-    ]);
-    let measure = rows[0].median();
-    for row in rows {
-        let figures = [
-            row.median(),
-            row.median() / ticks_per_cycle,
-            row.percentile(0.5),
-            row.percentile(0.9),
-            row.percentile(0.99),
-            row.percentile(0.999),
-            row.percentile(1.0),
-        ];
-        let mut cells = vec![Cell::new(row.name)];
-        cells.extend(figures.map(|figure| Cell::new(format!("{figure:.1}"))));
-        cells.push(Cell::new(format!("{:.2}", row.median() / measure)));
-        table.add_row(cells);
-    }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table.to_string()
+    ];
+    markdown(&head, &rows)
 }

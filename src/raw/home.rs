@@ -208,8 +208,8 @@ pub(crate) unsafe fn pop(home: NonNull<Home>) -> Option<NonNull<u8>> {
 ///
 /// # Safety
 ///
-/// The home is allocated (L1) and not closed; the cell is one of its cells, in
-/// state `V O`, and not on the stack.
+/// The home is allocated (L1) and not closed; the cell is one of its cells, not
+/// on the stack, and in state `V O` before any other code runs.
 #[inline(always)]
 pub(crate) unsafe fn push(home: NonNull<Home>, cell: NonNull<u8>) {
     // SAFETY: the stack has room for every cell of the slab, and by F2 this one

@@ -14,8 +14,8 @@
 //!   only while `O` is clear. (One that was forgotten, or given up as a raw
 //!   pointer, leaves it clear for good.)
 //! * P3: a cell that is pushed or counted down is not touched afterwards by
-//!   whoever did it, except to read a value out of a pushed cell before any
-//!   other code runs.
+//!   whoever did it, except to write a pushed cell's state and to read a value
+//!   out of it before any other code runs.
 
 use core::ptr::NonNull;
 
@@ -325,6 +325,10 @@ impl<T> Place<T> {
 
     /// Puts the cell on the free stack.
     ///
+    /// First the push, whose store of the stack's top the next insertion waits
+    /// for, then the state (64 bytes, CHURN LIFO, ratio to the `slab` crate:
+    /// 0.66, the other way round 0.94).
+    ///
     /// # Safety
     ///
     /// Alive, the slab not closed; no value, no borrow, no handle but the
@@ -334,8 +338,8 @@ impl<T> Place<T> {
         // SAFETY: as the caller says: not on the stack yet, for a cell on the
         // stack is in state `V O` and has no holder to call this (P1, F2).
         unsafe {
-            self.cell.set_state(State::FREE);
             home::push(self.home, self.cell.start());
+            self.cell.set_state(State::FREE);
         }
     }
 

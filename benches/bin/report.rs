@@ -1,0 +1,247 @@
+//! Writes what was recorded into BENCHMARKS.md, between its markers: the newest
+//! record, or the one that is named.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Parser;
+use flatslab_benches::goals::{self, cycles, ratio};
+use flatslab_benches::record::{Record, Run};
+use flatslab_benches::table;
+
+/// Writes the tables of a record into BENCHMARKS.md
+#[derive(Parser)]
+struct Arguments {
+    /// The record; the newest under benches/record/ if none is named
+    record: Option<PathBuf>,
+    /// Prints the tables, and writes nothing
+    #[arg(long)]
+    print: bool,
+}
+
+fn main() -> ExitCode {
+    match report(&Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn report(arguments: &Arguments) -> Result<(), String> {
+    let path = match &arguments.record {
+        Some(path) => path.clone(),
+        None => newest()?,
+    };
+    let record = Record::read(&path)?;
+    let sections = sections(&record);
+    if arguments.print {
+        for (name, text) in sections {
+            println!("{name}\n\n{text}\n");
+        }
+        return Ok(());
+    }
+    let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("../BENCHMARKS.md");
+    let failed = |error| format!("{}: {error}", document.display());
+    let mut text = std::fs::read_to_string(&document).map_err(failed)?;
+    for (name, section) in sections {
+        text = replaced(&text, name, &section)?;
+    }
+    std::fs::write(&document, text).map_err(failed)
+}
+
+/// The record that was written last, by the day in its name.
+fn newest() -> Result<PathBuf, String> {
+    let directory = Record::directory();
+    let failed = |error| format!("{}: {error}", directory.display());
+    std::fs::read_dir(&directory)
+        .map_err(failed)?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "json")
+        })
+        .max()
+        .ok_or_else(|| {
+            "nothing is recorded; record with `cargo bench --bench cycles -- --runs 3 --record`"
+                .to_owned()
+        })
+}
+
+/// `text` with what stands between a section's markers replaced.
+fn replaced(text: &str, name: &str, section: &str) -> Result<String, String> {
+    let (begin, end) = (
+        format!("<!-- {name} -->\n"),
+        format!("<!-- end of {name} -->\n"),
+    );
+    let missing = || format!("BENCHMARKS.md has no section between {begin}and {end}");
+    let (before, rest) = text.split_once(&begin).ok_or_else(missing)?;
+    let (_, after) = rest.split_once(&end).ok_or_else(missing)?;
+    Ok(format!("{before}{begin}\n{section}\n\n{end}{after}"))
+}
+
+fn sections(record: &Record) -> Vec<(&'static str, String)> {
+    let runs = &record.cycles;
+    let usual = 8192;
+    let every = |bytes| -> Vec<Case> {
+        [
+            "INSERT fresh",
+            "INSERT steady",
+            "GET random",
+            "GET hot",
+            "GET_MUT random",
+            "CONTAINS",
+            "REPLACE",
+            "REMOVE random",
+            "REMOVE LIFO",
+            "FREE random",
+            "TAKE",
+            "CHURN LIFO",
+            "CHURN FIFO",
+            "CHURN random",
+        ]
+        .map(|operation| Case {
+            operation,
+            bytes,
+            live: usual,
+        })
+        .to_vec()
+    };
+    let main = [
+        "INSERT steady",
+        "GET random",
+        "REMOVE random",
+        "CHURN random",
+    ];
+    let each = |pairs: &[(usize, usize)]| -> Vec<Case> {
+        main.iter()
+            .flat_map(|operation| {
+                pairs.iter().map(|&(bytes, live)| Case {
+                    operation,
+                    bytes,
+                    live,
+                })
+            })
+            .collect()
+    };
+    let cold: Vec<Case> = ["INSERT cold", "GET cold"]
+        .iter()
+        .flat_map(|operation| {
+            [8, 64].map(|bytes| Case {
+                operation,
+                bytes,
+                live: usual,
+            })
+        })
+        .collect();
+    vec![
+        ("machine", machine(record)),
+        ("goals", goals::render(runs).unwrap_or_default()),
+        ("8 bytes", ratios(runs, &every(8), Case::of_operation)),
+        ("64 bytes", ratios(runs, &every(64), Case::of_operation)),
+        (
+            "value sizes",
+            ratios(
+                runs,
+                &each(&[(8, usual), (64, usual), (256, usual), (1024, usual)]),
+                Case::of_bytes,
+            ),
+        ),
+        (
+            "live values",
+            ratios(
+                runs,
+                &each(&[
+                    (8, 1024),
+                    (8, usual),
+                    (8, 1 << 20),
+                    (64, 1024),
+                    (64, usual),
+                    (64, 1 << 20),
+                ]),
+                Case::in_full,
+            ),
+        ),
+        ("cold", ratios(runs, &cold, Case::of_bytes)),
+    ]
+}
+
+fn machine(record: &Record) -> String {
+    let machine = &record.machine;
+    let ticks = record.cycles.first().map_or(0.0, |run| run.ticks_per_ns);
+    let step = record.cycles.first().map_or(0, |run| run.step);
+    format!(
+        "{} ({}), {}, {}, governor {}, {ticks:.1} ticks per ns in steps of {step}; commit {}, {}. \
+         Medians of {} runs.",
+        machine.cpu,
+        machine.cpu_version,
+        machine.system,
+        machine.compiler,
+        machine.governor,
+        machine.commit,
+        machine.date,
+        record.cycles.len()
+    )
+}
+
+/// One row: what was done, on how many values of which size.
+#[derive(Clone)]
+struct Case {
+    operation: &'static str,
+    bytes: usize,
+    live: usize,
+}
+
+impl Case {
+    fn of_operation(&self) -> String {
+        self.operation.to_owned()
+    }
+
+    fn of_bytes(&self) -> String {
+        format!("{}, {} B", self.operation, self.bytes)
+    }
+
+    fn in_full(&self) -> String {
+        format!("{}, {} of {} B", self.operation, self.live, self.bytes)
+    }
+}
+
+const SUBJECTS: [(&str, &str); 12] = [
+    ("BoundedSlab, Slot", "`BoundedSlab`, `Slot`"),
+    ("BoundedSlab, Key", "`BoundedSlab`, `Key`"),
+    ("Slab, Slot", "`Slab`, `Slot`"),
+    ("Slab, Key", "`Slab`, `Key`"),
+    ("floor", "floor"),
+    ("floor, stamped", "stamped floor"),
+    ("nexus-slab bounded", "`nexus-slab` bounded"),
+    ("nexus-slab unbounded", "unbounded"),
+    ("slotmap", "`slotmap`"),
+    ("plurality, Box", "`plurality`"),
+    ("Box, malloc", "`Box`, malloc"),
+    ("Box, mimalloc", "mimalloc"),
+];
+
+/// Ratios to `slab`, and its core cycles first.
+fn ratios(runs: &[Run], cases: &[Case], label: fn(&Case) -> String) -> String {
+    let rows: Vec<Vec<String>> = cases
+        .iter()
+        .filter_map(|case| {
+            let Case {
+                operation,
+                bytes,
+                live,
+            } = *case;
+            let slab = cycles(runs, operation, bytes, live, "slab")?;
+            let mut row = vec![label(case), format!("{slab:.1}")];
+            row.extend(SUBJECTS.map(|(subject, _)| {
+                ratio(runs, operation, bytes, live, subject)
+                    .map_or_else(|| "–".to_owned(), |ratio| format!("{ratio:.2}"))
+            }));
+            Some(row)
+        })
+        .collect();
+    let mut head = vec!["", "`slab`, cycles"];
+    head.extend(SUBJECTS.map(|(_, title)| title));
+    table::markdown(&head, &rows)
+}

@@ -1,0 +1,99 @@
+//! flatslab's own slabs.
+
+use flatslab::{BoundedSlab, Key, Slab, Slot, SlotBox};
+
+use super::{access, subject};
+
+/// Each role once for each slab; `$some` is what `insert` needs behind it to
+/// give a slot.
+macro_rules! roles {
+    (
+        $slab:ident $(.$some:ident())?;
+        $by_slot:ident $slot:literal, $by_slot_unchecked:ident $slot_unchecked:literal,
+        $boxed:ident $box:literal,
+        $by_key:ident $key:literal, $untracked:ident $untracked_name:literal
+    ) => {
+        subject! {
+            /// By owning slots.
+            $by_slot($slab<V>) named $slot by Slot<V>;
+            new(capacity) $slab::with_capacity(capacity);
+            insert(slab, value) slab.insert(value)$(.$some())?;
+            get(_slab, slot) slot.get().number();
+            add(_slab, slot, number) slot.get_mut().number_mut();
+            replace(_slab, slot, value) slot.replace(value);
+            remove(slab, slot) slab.into_inner(slot);
+            free(_slab, slot) slot;
+            refill(_slab, slot, value) {
+                let (old, vacant) = slot.take();
+                (old, vacant.insert(value))
+            };
+            contains(_slab, slot) slot.is_valid();
+        }
+
+        access! {
+            /// By owning slots, without a look at their state.
+            $by_slot_unchecked of $by_slot named $slot_unchecked by Slot<V>;
+            get(_slab, slot) slot.get_unchecked().number();
+            add(_slab, slot, number) slot.get_unchecked_mut().number_mut();
+        }
+
+        subject! {
+            /// By boxes.
+            $boxed($slab<V>) named $box by SlotBox<V>;
+            new(capacity) $slab::with_capacity(capacity);
+            insert(slab, value) slab.insert(value)$(.$some())?.into_box();
+            get(_slab, boxed) boxed.number();
+            add(_slab, boxed, number) boxed.number_mut();
+            replace(_slab, boxed, value) core::mem::replace(&mut **boxed, value);
+            remove(_slab, boxed) SlotBox::into_inner(boxed);
+            free(_slab, boxed) boxed;
+            refill(_slab, boxed, value) {
+                let (old, vacant) = SlotBox::into_slot(boxed).take();
+                (old, vacant.insert(value).into_box())
+            };
+        }
+
+        subject! {
+            /// By keys, checked.
+            $by_key($slab<V>) named $key by Key;
+            new(capacity) $slab::with_capacity(capacity);
+            insert(slab, value) slab.insert(value)$(.$some())?.leak();
+            get(slab, key) slab.get(*key).unwrap().number();
+            add(slab, key, number) slab.get_mut(*key).unwrap().number_mut();
+            replace(slab, key, value) {
+                core::mem::replace(&mut *slab.get_mut(*key).unwrap(), value)
+            };
+            remove(slab, key) slab.remove_by_key(key);
+            free(slab, key) slab.remove_by_key(key);
+            refill(slab, key, value) {
+                let old = slab.remove_by_key(key);
+                (old, slab.insert(value)$(.$some())?.leak())
+            };
+            contains(slab, key) slab.contains_key(*key);
+        }
+
+        access! {
+            /// By keys, without borrow tracking.
+            $untracked of $by_key named $untracked_name by Key;
+            get(slab, key) slab.untracked()[*key].number();
+            add(slab, key, number) slab.untracked()[*key].number_mut();
+        }
+    };
+}
+
+roles!(
+    BoundedSlab.unwrap();
+    BoundedBySlot "BoundedSlab, Slot",
+    BoundedUnchecked "BoundedSlab, Slot unchecked",
+    BoundedBox "BoundedSlab, SlotBox",
+    BoundedByKey "BoundedSlab, Key",
+    BoundedUntracked "BoundedSlab, Key untracked"
+);
+roles!(
+    Slab;
+    GrowableBySlot "Slab, Slot",
+    GrowableUnchecked "Slab, Slot unchecked",
+    GrowableBox "Slab, SlotBox",
+    GrowableByKey "Slab, Key",
+    GrowableUntracked "Slab, Key untracked"
+);

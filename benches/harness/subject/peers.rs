@@ -1,0 +1,177 @@
+//! Other crates' containers, and the allocators.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::ptr::NonNull;
+
+use super::subject;
+use crate::payload::Payload;
+
+subject! {
+    /// The `slab` crate, the measure of all.
+    SlabCrate(slab::Slab<V>) named "slab" by usize;
+    new(capacity) slab::Slab::with_capacity(capacity);
+    insert(slab, value) slab.insert(value);
+    get(slab, key) slab[*key].number();
+    add(slab, key, number) slab[*key].number_mut();
+    replace(slab, key, value) core::mem::replace(&mut slab[*key], value);
+    remove(slab, key) slab.remove(key);
+    free(slab, key) slab.remove(key);
+    refill(slab, key, value) {
+        let old = slab.remove(key);
+        (old, slab.insert(value))
+    };
+    contains(slab, key) slab.contains(*key);
+}
+
+subject! {
+    /// `slotmap`: what generations cost.
+    SlotMap(slotmap::SlotMap<slotmap::DefaultKey, V>) named "slotmap"
+        by slotmap::DefaultKey;
+    new(capacity) slotmap::SlotMap::with_capacity(capacity);
+    insert(map, value) map.insert(value);
+    get(map, key) map[*key].number();
+    add(map, key, number) map[*key].number_mut();
+    replace(map, key, value) core::mem::replace(&mut map[*key], value);
+    remove(map, key) map.remove(key).unwrap();
+    free(map, key) map.remove(key);
+    refill(map, key, value) {
+        let old = map.remove(key).unwrap();
+        (old, map.insert(value))
+    };
+    contains(map, key) map.contains_key(*key);
+}
+
+subject! {
+    /// `nexus-slab`'s bounded slab. To make one is unsafe: a slot of another
+    /// slab, or a slot that outlives its own, is undefined behaviour.
+    NexusBounded(nexus_slab::bounded::Slab<V>) named "nexus-slab bounded"
+        by nexus_slab::Slot<V>;
+    // SAFETY: every slot goes back to this slab, and before it does.
+    new(capacity) unsafe { nexus_slab::bounded::Slab::with_capacity(capacity) };
+    insert(slab, value) slab.alloc(value);
+    get(_slab, slot) slot.number();
+    add(_slab, slot, number) slot.number_mut();
+    replace(_slab, slot, value) core::mem::replace(&mut **slot, value);
+    remove(slab, slot) slab.take(slot);
+    free(slab, slot) slab.free(slot);
+    refill(slab, slot, value) {
+        let old = slab.take(slot);
+        (old, slab.alloc(value))
+    };
+}
+
+subject! {
+    /// `nexus-slab`'s growable slab, likewise unsafe to make.
+    NexusUnbounded(nexus_slab::unbounded::Slab<V>) named "nexus-slab unbounded"
+        by nexus_slab::Slot<V>;
+    new(capacity) {
+        let chunk = capacity.clamp(1, 4096);
+        // SAFETY: every slot goes back to this slab, and before it does.
+        let slab = unsafe { nexus_slab::unbounded::Slab::with_chunk_capacity(chunk) };
+        slab.reserve_chunks(capacity.div_ceil(chunk));
+        slab
+    };
+    insert(slab, value) slab.alloc(value);
+    get(_slab, slot) slot.number();
+    add(_slab, slot, number) slot.number_mut();
+    replace(_slab, slot, value) core::mem::replace(&mut **slot, value);
+    remove(slab, slot) slab.take(slot);
+    free(slab, slot) slab.free(slot);
+    refill(slab, slot, value) {
+        let old = slab.take(slot);
+        (old, slab.alloc(value))
+    };
+}
+
+subject! {
+    /// `plurality`'s pool, by its boxes. It has no way to move a value out of
+    /// one: it is copied, and the box dropped.
+    Plurality(plurality::Pool<V>) named "plurality, Box" by plurality::Box<V>;
+    new(capacity) {
+        let pool = plurality::Pool::new();
+        // Its builder sizes chunks, and not the pool: one fill allocates them.
+        let filled: Vec<_> = (0..capacity as u64).map(|at| pool.alloc_box(V::of(at))).collect();
+        drop(filled);
+        pool
+    };
+    insert(pool, value) pool.alloc_box(value);
+    get(_pool, boxed) boxed.number();
+    add(_pool, boxed, number) boxed.number_mut();
+    replace(_pool, boxed, value) core::mem::replace(&mut **boxed, value);
+    remove(_pool, boxed) {
+        let value = *boxed;
+        drop(boxed);
+        value
+    };
+    free(_pool, boxed) boxed;
+    refill(pool, boxed, value) {
+        let old = *boxed;
+        drop(boxed);
+        (old, pool.alloc_box(value))
+    };
+}
+
+/// A value on its own in an allocator's memory, as a `Box` has it.
+pub struct Allocated<V>(NonNull<V>);
+
+impl<V: Payload> Allocated<V> {
+    #[inline(always)]
+    fn new(allocator: &impl GlobalAlloc, value: V) -> Self {
+        let layout = Layout::new::<V>();
+        // SAFETY: payloads have a size.
+        let place = unsafe { allocator.alloc(layout) }.cast::<V>();
+        let Some(place) = NonNull::new(place) else {
+            std::alloc::handle_alloc_error(layout);
+        };
+        // SAFETY: fresh memory of this layout.
+        unsafe { place.write(value) };
+        Allocated(place)
+    }
+
+    #[inline(always)]
+    fn value(&self) -> &V {
+        // SAFETY: written in `new`, and ours.
+        unsafe { self.0.as_ref() }
+    }
+
+    #[inline(always)]
+    fn value_mut(&mut self) -> &mut V {
+        // SAFETY: as in `value`.
+        unsafe { self.0.as_mut() }
+    }
+
+    #[inline(always)]
+    fn remove(self, allocator: &impl GlobalAlloc) -> V {
+        // SAFETY: written in `new`, read once; the memory goes with it.
+        unsafe {
+            let value = self.0.read();
+            allocator.dealloc(self.0.as_ptr().cast(), Layout::new::<V>());
+            value
+        }
+    }
+}
+
+macro_rules! allocator {
+    ($subject:ident, $name:literal, $allocator:ident, $allocator_expr:expr) => {
+        subject! {
+            /// A `Box` each, on this allocator.
+            $subject((core::marker::PhantomData<V>, $allocator)) named $name by Allocated<V>;
+            new(_capacity) (core::marker::PhantomData, $allocator_expr);
+            insert(it, value) Allocated::new(&it.1, value);
+            get(_it, boxed) boxed.value().number();
+            add(_it, boxed, number) boxed.value_mut().number_mut();
+            replace(_it, boxed, value) core::mem::replace(boxed.value_mut(), value);
+            remove(it, boxed) boxed.remove(&it.1);
+            free(it, boxed) boxed.remove(&it.1);
+            refill(it, boxed, value) {
+                let old = boxed.remove(&it.1);
+                (old, Allocated::new(&it.1, value))
+            };
+        }
+    };
+}
+
+type MiMalloc = mimalloc::MiMalloc;
+
+allocator!(BoxOnMalloc, "Box, malloc", System, System);
+allocator!(BoxOnMimalloc, "Box, mimalloc", MiMalloc, mimalloc::MiMalloc);

@@ -261,13 +261,9 @@ mod traced {
             }
         }
         println!("\n{}", render(&operations));
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("hotpaths.txt");
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("record/hotpaths.md");
         if arguments.record {
-            let lines: String = operations
-                .iter()
-                .map(|it| format!("{:3} {}\n", it.instructions, it.name))
-                .collect();
-            std::fs::write(&path, lines).expect("the record can be written");
+            std::fs::write(&path, render(&operations) + "\n").expect("the record can be written");
         }
         match arguments.check.then(|| check(&operations, &path)) {
             None | Some(Ok(())) => ExitCode::SUCCESS,
@@ -306,8 +302,9 @@ mod traced {
         let mut errors = String::new();
         for operation in operations {
             let line = recorded.lines().find_map(|line| {
-                let (count, name) = line.trim_start().split_once(' ')?;
-                (name == operation.name).then(|| count.parse::<usize>().ok())?
+                let mut cells = line.split('|').map(str::trim).skip(1);
+                let named = cells.next()? == operation.name;
+                named.then(|| cells.next()?.parse::<usize>().ok())?
             });
             let (name, now) = (&operation.name, operation.instructions);
             if operation.calls > 0 {

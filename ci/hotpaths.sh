@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # No operation calls a function in its hot path, or takes more instructions than
-# benches/hotpaths.txt records. The counts are those of one compiler: after an
+# benches/record/hotpaths.md records. The counts are those of one compiler: after an
 # update, look at `cargo bench --bench hotpaths -- --list`, and record anew with
 # `--record`.
 . "$(dirname "$0")/common.sh"

@@ -35,7 +35,11 @@ fn report(arguments: &Arguments) -> Result<(), String> {
         None => newest()?,
     };
     let record = Record::read(&path)?;
-    let sections = sections(&record);
+    let mut sections = sections(&record);
+    let hot_paths = Record::directory().join("hotpaths.md");
+    let hot_paths = std::fs::read_to_string(&hot_paths)
+        .map_err(|error| format!("{}: {error}", hot_paths.display()))?;
+    sections.push(("hot paths", hot_paths.trim_end().to_owned()));
     if arguments.print {
         for (name, text) in sections {
             println!("{name}\n\n{text}\n");

@@ -46,7 +46,11 @@ impl Machine {
             ),
             system: std::fs::read_to_string("/proc/sys/kernel/osrelease").map_or_else(
                 |_| std::env::consts::OS.to_owned(),
-                |release| format!("{} {}", std::env::consts::OS, release.trim()),
+                |release| {
+                    // What distributors add behind the version says who built it.
+                    let version = release.trim().split('-').next().unwrap_or("");
+                    format!("{} {version}", std::env::consts::OS)
+                },
             ),
             governor: std::fs::read_to_string(
                 "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",

@@ -282,8 +282,12 @@ impl<T> Place<T> {
 
         // SAFETY: alive, and nobody borrows the value. From here on nobody can:
         // every question in `stamp.rs` is answered no by `V X`. The value is
-        // dropped once, for by V1 it is gone with `V`.
+        // dropped once, for by V1 it is gone with `V`. Without a destructor
+        // nobody can look meanwhile, and the cell goes straight to its end.
         unsafe {
+            if !core::mem::needs_drop::<T>() && dying == State::DYING_UNHELD {
+                return self.free();
+            }
             self.cell.set_state(dying);
             let settle = Settle(self);
             self.cell.value().drop_in_place();

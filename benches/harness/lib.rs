@@ -2,7 +2,7 @@
 //! turns, and tables.
 //!
 //! A *subject* is one container in one role (`BoundedSlab` by its slots, the
-//! `slab` crate, ...): one block of [`subject::subject!`], which gives it the
+//! `slab` crate, ...): one block of the macro `subject!`, which gives it the
 //! operations of [`Subject`]. To compare another container, write its block in
 //! `subject/peers.rs` and its name into the lists of [`plan`].
 //!

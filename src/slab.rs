@@ -15,8 +15,10 @@ use crate::raw::chunk::MAX_SLOTS;
 use crate::raw::chunk_table::Chunks;
 use crate::raw::growable_home::{self, GrowableHome};
 use crate::raw::home::{self, Home};
-use crate::raw::memory;
+use crate::raw::memory::{self, Block};
 use crate::raw::place::Place;
+#[cfg(feature = "std")]
+use crate::raw::spares::{Blueprint, Spares};
 use crate::raw::walk::{self, Cells};
 use crate::slab_builder::SlabBuilder;
 use crate::slot::Slot;
@@ -50,6 +52,10 @@ pub struct Slab<T> {
     chunks: Cell<Chunks>,
     /// The binary logarithm of the slots of a chunk.
     shift: u32,
+    /// Insertions that had to build a chunk.
+    stalls: Cell<usize>,
+    #[cfg(feature = "std")]
+    spares: Option<Spares>,
     /// Invariant in `T`, like the handles.
     values: PhantomData<*mut T>,
 }
@@ -96,6 +102,9 @@ impl<T> Slab<T> {
             home: Cell::new(home::unallocated()),
             chunks: Cell::new(Chunks::NONE),
             shift,
+            stalls: Cell::new(0),
+            #[cfg(feature = "std")]
+            spares: None,
             values: PhantomData,
         }
     }
@@ -418,7 +427,7 @@ impl<T> Slab<T> {
         let result = loop {
             // The allocator may itself use the slab: refuse and yet make room, or
             // take up what there was when it gets back what was outgrown.
-            let result = self.grow(home, additional);
+            let (_, result) = self.grow(home, additional);
             if body.has_room(additional) {
                 break Ok(());
             } else if result.is_err() {
@@ -427,6 +436,52 @@ impl<T> Slab<T> {
         };
         body.bury_fresh::<T>();
         result
+    }
+
+    /// Builds the next chunk now, on this thread, if fewer slots are free than a
+    /// chunk has; O(slots of a chunk), and nothing otherwise.
+    ///
+    /// For whoever has an idle moment: the insertions after it do not pay for
+    /// growth, as many as a chunk has slots.
+    /// [`spare_chunks`](SlabBuilder::spare_chunks) has a thread do it.
+    ///
+    /// # Errors
+    ///
+    /// As for [`try_reserve`](Self::try_reserve).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::Slab::builder().chunk_capacity(4).build();
+    /// slab.prepare()?;
+    /// for number in 0..4 {
+    ///     slab.insert(number).leak();
+    /// }
+    /// assert_eq!(slab.growth_stalls(), 0);
+    /// slab.insert(4).leak();
+    /// assert_eq!(slab.growth_stalls(), 1);
+    /// # Ok::<(), flatslab::AllocError>(())
+    /// ```
+    pub fn prepare(&self) -> Result<(), AllocError> {
+        self.try_reserve(1 << self.shift)
+    }
+
+    /// How many insertions have had to build a chunk themselves; O(1).
+    ///
+    /// Those that found one [reserved](Self::reserve), [prepared](Self::prepare)
+    /// or [built ahead](SlabBuilder::spare_chunks) are not among them.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::Slab::new();
+    /// slab.insert("the first chunk").leak();
+    /// assert_eq!(slab.growth_stalls(), 1);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn growth_stalls(&self) -> usize {
+        self.stalls.get()
     }
 
     /// Gives back the chunks in which no value, reservation, guard or stale
@@ -454,6 +509,7 @@ impl<T> Slab<T> {
         let body = unsafe { self.home.get().cast::<GrowableHome>().as_ref() };
         let released = body.shrink::<T>();
         self.chunks.set(body.chunks());
+        self.expect_chunk(body.next_number());
         drop(released);
         drop(body.shrink_stack());
     }
@@ -501,7 +557,9 @@ impl<T> Slab<T> {
             if let Some(error) = refusal {
                 return Err(error);
             }
-            refusal = self.grow(home, 1).err();
+            let (built, result) = self.grow(home, 1);
+            self.stalls.set(self.stalls.get() + usize::from(built));
+            refusal = result.err();
         }
     }
 
@@ -520,14 +578,53 @@ impl<T> Slab<T> {
         Ok(self.home.get().cast())
     }
 
-    /// Adds chunks until `slots` cells are free.
-    fn grow(&self, home: NonNull<GrowableHome>, slots: usize) -> Result<(), AllocError> {
+    /// Adds chunks until `slots` cells are free, and says whether any of them had
+    /// to be built.
+    fn grow(&self, home: NonNull<GrowableHome>, slots: usize) -> (bool, Result<(), AllocError>) {
         // SAFETY: allocated, through the slab.
         let body = unsafe { home.as_ref() };
-        let (left_over, result) = body.grow::<T>(slots);
+        let (left_over, result) = body.grow::<T>(slots, self.spare_for(body, slots));
         self.chunks.set(body.chunks());
+        self.expect_chunk(body.next_number());
+        let built = left_over.built;
         drop(left_over);
-        result
+        (built, result)
+    }
+
+    /// A chunk that was built ahead, if there is one and it is of use.
+    fn spare_for(&self, body: &GrowableHome, slots: usize) -> Option<Block> {
+        if !body.takes_a_spare(slots) {
+            return None;
+        }
+        #[cfg(feature = "std")]
+        if let Some(spares) = &self.spares {
+            return spares.take();
+        }
+        None
+    }
+
+    /// The next chunk to be built ahead will have this number.
+    fn expect_chunk(&self, number: usize) {
+        #[cfg(feature = "std")]
+        if let Some(spares) = &self.spares {
+            spares.expect(number);
+        }
+        let _ = number;
+    }
+
+    /// Has `count` chunks built ahead from now on.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Spares::try_new`].
+    #[cfg(feature = "std")]
+    pub(crate) fn try_keep_spares(&mut self, count: usize) -> Result<(), AllocError> {
+        if count > 0 {
+            let first = self.chunks.get().bound >> self.shift;
+            let spares = Spares::try_new(Blueprint::new::<T>(self.shift)?, count, first)?;
+            self.spares = Some(spares);
+        }
+        Ok(())
     }
 
     /// The cell of a key that has one.

@@ -4,6 +4,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use flatslab::{AllocError, BoundedSlab, Slab, Slot};
 
@@ -20,9 +21,18 @@ thread_local! {
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
     /// Runs once: an allocator may use the very slab that it serves.
     static HOOK: Cell<Hook> = const { Cell::new(None) };
+    /// Whether this thread runs tests.
+    static IS_TEST: Cell<bool> = const { Cell::new(false) };
     /// The slab that a hook uses.
     static SHARED: Cell<*const Slab<u64>> = const { Cell::new(std::ptr::null()) };
 }
+
+/// Refuses what threads ask for that have no [`FUSE`] of a test's: the helper's
+/// chunks, told by their alignment.
+static HELPERS_ARE_REFUSED: AtomicBool = AtomicBool::new(false);
+/// How often that was.
+static REFUSED: AtomicUsize = AtomicUsize::new(0);
+const CHUNKS_ALIGNMENT: usize = 4096;
 
 fn run_hook() {
     match HOOK.take() {
@@ -35,6 +45,11 @@ fn run_hook() {
 // SAFETY: everything is the system allocator's, or null.
 unsafe impl GlobalAlloc for Fused {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let is_helpers = layout.align() == CHUNKS_ALIGNMENT && !IS_TEST.get();
+        if is_helpers && HELPERS_ARE_REFUSED.load(Ordering::Relaxed) {
+            REFUSED.fetch_add(1, Ordering::Relaxed);
+            return std::ptr::null_mut();
+        }
         match FUSE.get() {
             Some(0) => {
                 run_hook();
@@ -739,7 +754,59 @@ fn memory_is_resident_when_a_slab_is_made() {
     drop((bounded, growable));
 }
 
+#[cfg(feature = "std")]
+fn a_helper_without_memory_is_done_without() {
+    #[repr(align(4096))]
+    struct Page(u64);
+
+    let slab = Slab::builder().chunk_capacity(1).spare_chunks(2).build();
+    HELPERS_ARE_REFUSED.store(true, Ordering::Relaxed);
+    let slots: Vec<_> = (0..20).map(|number| slab.insert(Page(number))).collect();
+    while REFUSED.load(Ordering::Relaxed) == 0 {
+        std::thread::yield_now();
+    }
+    let right = (0..20)
+        .zip(&slots)
+        .all(|(number, slot)| slot.get().0 == number);
+    assert!(right);
+    // The two that were built with the slab, perhaps one that came in between
+    // for each, and no more.
+    assert!((14..=18).contains(&slab.growth_stalls()));
+    slab.check();
+
+    // When there is memory again, the next growth that misses a spare asks.
+    HELPERS_ARE_REFUSED.store(false, Ordering::Relaxed);
+    let mut more = Vec::new();
+    let mut stalls = slab.growth_stalls();
+    loop {
+        more.push(slab.insert(Page(0)));
+        if slab.growth_stalls() == stalls {
+            break;
+        }
+        stalls = slab.growth_stalls();
+        std::thread::yield_now();
+    }
+    slab.check();
+}
+
+#[cfg(feature = "std")]
+fn spares_that_cannot_be_built_leave_nothing_behind() {
+    let builder = Slab::<u64>::builder().chunk_capacity(64).spare_chunks(2);
+    // The ring, what it is in, and two chunks. What the standard library
+    // allocates for a thread behind them it takes for granted.
+    for fuse in 0..4 {
+        let before = LIVE_BYTES.get();
+        FUSE.set(Some(fuse));
+        let result = builder.clone().try_build();
+        FUSE.set(None);
+        assert!(matches!(result, Err(AllocError::OutOfMemory { .. })));
+        drop(result);
+        assert_eq!(LIVE_BYTES.get(), before, "failure {fuse} leaks nothing");
+    }
+}
+
 fn main() {
+    IS_TEST.set(true);
     let tests: &[(&str, fn())] = &[
         (
             "an_allocator_may_use_the_slab_that_grows_or_shrinks",
@@ -760,6 +827,16 @@ fn main() {
         (
             "growth_ends_though_each_call_of_the_allocator_fills_a_slot",
             growth_ends_though_each_call_of_the_allocator_fills_a_slot,
+        ),
+        #[cfg(feature = "std")]
+        (
+            "a_helper_without_memory_is_done_without",
+            a_helper_without_memory_is_done_without,
+        ),
+        #[cfg(feature = "std")]
+        (
+            "spares_that_cannot_be_built_leave_nothing_behind",
+            spares_that_cannot_be_built_leave_nothing_behind,
         ),
         (
             "a_reserve_past_the_limit_allocates_nothing",

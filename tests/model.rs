@@ -6,7 +6,7 @@ mod common;
 #[path = "common/world.rs"]
 mod world;
 
-use common::{Bounded, Growable};
+use common::{Bounded, Growable, SPARE_CHUNKS};
 use proptest::prelude::*;
 use world::run;
 
@@ -29,5 +29,21 @@ proptest! {
     #[test]
     fn the_growable_slab_does_as_the_model(bytes in any_bytes()) {
         run::<Growable>(bytes, true);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        // A thread each.
+        cases: if cfg!(miri) { 12 } else { 1000 },
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn a_slab_that_builds_ahead_does_as_the_model(bytes in any_bytes(), spares in 1..4_usize) {
+        SPARE_CHUNKS.set(spares);
+        run::<Growable>(bytes, true);
+        SPARE_CHUNKS.set(0);
     }
 }

@@ -99,6 +99,11 @@ impl ChunkTable {
         self.shift
     }
 
+    /// The number of the next chunk, unless it fills a hole.
+    pub(super) fn next_number(&self) -> usize {
+        self.entries
+    }
+
     /// Of every chunk.
     pub(super) fn layout(&self) -> Layout {
         self.layout
@@ -184,17 +189,26 @@ impl ChunkTable {
         core::mem::replace(&mut self.origins, block)
     }
 
-    /// Adds one of these chunks, or the stand-in if there is but one hole, and
-    /// returns its number: that of the lowest hole, or the next. There is room.
+    /// Adds the spare, one of these chunks, or the stand-in if there is but one
+    /// hole, and returns its number: that of the lowest hole, or the next. There
+    /// is room.
     ///
-    /// O(slots of a chunk), and with holes O(entries) for all of them together.
-    pub(super) fn add_next<T>(&mut self, chunks: &mut LooseChunks) -> usize {
+    /// A spare's cells are free ones, with the keys of some number: O(1) where it
+    /// is this one. Else O(slots of a chunk), and with holes O(entries) for all
+    /// of them together.
+    pub(super) fn add_next<T>(
+        &mut self,
+        chunks: &mut LooseChunks,
+        spare: &mut Option<Block>,
+    ) -> usize {
         let stand_in = if self.holes == 1 {
             self.stand_in.take()
         } else {
             None
         };
+        let is_spare = stand_in.is_none() && spare.is_some();
         let block = stand_in
+            .or_else(|| spare.take())
             .or_else(|| chunks.pop())
             .expect("supplies for a chunk");
         let number = if self.holes == 0 {
@@ -208,7 +222,12 @@ impl ChunkTable {
             hole.expect("a hole that was counted")
         };
         let first = (number << self.shift) as u32;
-        self.stamp_all::<T>(block.start(), |local| Key::from_raw(first + local));
+        // SAFETY: a spare has one stamped cell at least.
+        let stamped =
+            is_spare && unsafe { cell_at::<T>(block.start(), 0).key() } == Key::from_raw(first);
+        if !stamped {
+            self.stamp_all::<T>(block.start(), |local| Key::from_raw(first + local));
+        }
         self.point(number, block.leak_start());
         number
     }
@@ -394,7 +413,7 @@ mod tests {
         if table.blocks_for(1) == 1 {
             chunks.add(Block::allocate(table.layout()).unwrap());
         }
-        let number = table.add_next::<u8>(&mut chunks);
+        let number = table.add_next::<u8>(&mut chunks, &mut None);
         assert_eq!(chunks.len(), 0);
         number
     }

@@ -50,7 +50,11 @@ pub(crate) struct GrowableHome {
 /// change before.
 #[must_use = "dropping it frees what the slab may still refer to"]
 pub(crate) struct Supplies {
+    /// A chunk that was built ahead.
+    spare: Option<Block>,
     chunks: LooseChunks,
+    /// Whether any of those had to be built.
+    pub(crate) built: bool,
     stack: Option<Stack>,
     origins: Option<Block>,
 }
@@ -106,6 +110,17 @@ impl GrowableHome {
         )
     }
 
+    /// Whether a chunk built ahead would be of use for `slots` free cells.
+    pub(crate) fn takes_a_spare(&self, slots: usize) -> bool {
+        let chunks = self.chunks_wanted(slots).unwrap_or(0);
+        chunks > 0 && self.table.borrow().blocks_for(chunks) > 0
+    }
+
+    /// The number of the next chunk, unless it fills a hole.
+    pub(crate) fn next_number(&self) -> usize {
+        self.table.borrow().next_number()
+    }
+
     /// Whether `slots` cells are free.
     pub(crate) fn has_room(&self, slots: usize) -> bool {
         self.home.free() >= slots
@@ -123,8 +138,14 @@ impl GrowableHome {
     ///
     /// Past the limit of keys, when nothing was allocated, or when the allocator
     /// refuses; what it gave until then is used.
-    pub(crate) fn grow<T>(&self, slots: usize) -> (Supplies, Result<(), AllocError>) {
+    pub(crate) fn grow<T>(
+        &self,
+        slots: usize,
+        spare: Option<Block>,
+    ) -> (Supplies, Result<(), AllocError>) {
         let mut supplies = Supplies {
+            spare,
+            built: false,
             chunks: self.table.borrow().loose_chunks(),
             stack: None,
             origins: None,
@@ -159,7 +180,8 @@ impl GrowableHome {
                 supplies.origins = Some(ChunkTable::allocate_origins(room)?);
             } else if cells > stack_room.max(supplies.stack_room()) {
                 supplies.stack = Some(Stack::try_new(cells.max(2 * stack_room))?);
-            } else if supplies.chunks.len() < blocks {
+            } else if supplies.blocks() < blocks {
+                supplies.built = true;
                 supplies.chunks.add(chunk::allocate(layout)?);
             } else {
                 return Ok(());
@@ -178,7 +200,7 @@ impl GrowableHome {
         let origins_room = table.room().max(supplies.origins_room());
         let stack_room = self.stack.borrow().capacity().max(supplies.stack_room());
         wanted
-            .min(table.chunks_from(supplies.chunks.len()))
+            .min(table.chunks_from(supplies.blocks()))
             .min(table.chunks_within(origins_room))
             .min((stack_room - self.home.slots()) >> table.shift())
     }
@@ -200,7 +222,7 @@ impl GrowableHome {
         self.home.add_slots(cells);
         let mut add = |_| {
             let mut table = self.table.borrow_mut();
-            let first = table.add_next::<T>(&mut supplies.chunks) << shift;
+            let first = table.add_next::<T>(&mut supplies.chunks, &mut supplies.spare) << shift;
             first..first + (1 << shift)
         };
         if chunks == 1 {
@@ -302,6 +324,10 @@ impl GrowableHome {
 }
 
 impl Supplies {
+    fn blocks(&self) -> usize {
+        self.chunks.len() + usize::from(self.spare.is_some())
+    }
+
     fn origins_room(&self) -> usize {
         self.origins.as_ref().map_or(0, ChunkTable::room_of)
     }
@@ -353,7 +379,7 @@ mod tests {
                 limit: MAX_SLOTS,
             };
             assert_eq!(body.chunks_wanted(chunks << 4), Ok(0));
-            let (left_over, result) = body.grow::<()>((chunks << 4) + 1);
+            let (left_over, result) = body.grow::<()>((chunks << 4) + 1, None);
             assert_eq!(result, Err(too_many));
             drop(left_over);
             assert!(body.chunks_wanted(usize::MAX).is_err());

@@ -14,10 +14,12 @@
 //!
 //! Each file adds its own: M in `memory.rs`, S in `stamp.rs`, V in `cell.rs`,
 //! F in `stack.rs`, H in `home.rs`, P in `place.rs`, T in `chunk_table.rs`, G in
-//! `growable_home.rs`.
+//! `growable_home.rs`, R in `spares.rs`.
 //! `walk::check` walks those that can be walked, and tests call it after
 //! every step.
 
+#[cfg(feature = "std")]
+mod atomic;
 pub(crate) mod bounded_home;
 pub(crate) mod cell;
 pub(crate) mod chunk;
@@ -27,6 +29,8 @@ pub(crate) mod home;
 pub(crate) mod memory;
 mod owner;
 pub(crate) mod place;
+#[cfg(feature = "std")]
+pub(crate) mod spares;
 pub(crate) mod stack;
 pub(crate) mod stamp;
 pub(crate) mod walk;

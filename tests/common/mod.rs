@@ -188,14 +188,26 @@ any_slab!(
 );
 any_slab!(
     Slab,
-    |_| Slab::builder().chunk_capacity(2).build(),
-    |_| Slab::builder().chunk_capacity(1).build(),
+    |_| growable(2),
+    |_| growable(1),
     try_insert,
     try_insert_with,
     try_vacant_slot,
     Slab::reserve,
     Slab::shrink
 );
+
+thread_local! {
+    /// Chunks that growable slabs have built ahead.
+    pub static SPARE_CHUNKS: Cell<usize> = const { Cell::new(0) };
+}
+
+fn growable<T>(chunk_capacity: usize) -> Slab<T> {
+    let builder = Slab::builder().chunk_capacity(chunk_capacity);
+    #[cfg(feature = "std")]
+    let builder = builder.spare_chunks(SPARE_CHUNKS.get());
+    builder.build()
+}
 
 /// Makes `bounded::name` and `growable::name` of each `fn name<K: Kind>()`.
 #[macro_export]

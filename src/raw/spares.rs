@@ -1,0 +1,463 @@
+//! Chunks built ahead: a helper thread allocates, touches and stamps them, and
+//! hands them over through a ring of pointers. To take one is a swap.
+//!
+//! Building a chunk takes tens of microseconds, most of them page faults: the
+//! one spike that growth without copying has left (BENCHMARKS.md, "Growth").
+//! Building it a few cells per insertion instead would need no thread, but
+//! moves the faults into every thousandth insertion.
+//!
+//! The helper sleeps while the ring is full, and is woken when it is half empty,
+//! not for each chunk: waking a thread is a system call, and with eight spares
+//! of 4096 slots it is then one in 16,384 insertions. It knows nothing of `T`
+//! and touches no cell of the slab: what it gives away it never looks at again.
+//!
+//! A chunk is stamped for the number the slab is expected to give it. Where the
+//! slab has grown or shrunk otherwise meanwhile, the number is another, and the
+//! slab stamps it anew; it is told which by the key of the first cell.
+//!
+//! # Invariants
+//!
+//! * R1: a pointer in the ring is a chunk of the blueprint, built whole and
+//!   nobody's; whoever swaps it out owns it.
+//! * R2: only the slab's thread takes pointers out, only the helper puts them
+//!   in, both in the order of positions. (When the ring is made it has no
+//!   helper yet, and when it goes it has none any more.)
+//! * R3: the mailbox is freed behind the helper's end.
+
+use core::alloc::Layout;
+use core::cell::Cell;
+use core::ptr::NonNull;
+
+use super::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, thread};
+use super::chunk::{self, MAX_SLOTS};
+use super::memory::Block;
+use crate::error::AllocError;
+use crate::key::Key;
+
+/// How chunks are built, without the type of their values.
+#[derive(Clone, Copy)]
+pub(crate) struct Blueprint {
+    layout: Layout,
+    shift: u32,
+    stamp: unsafe fn(NonNull<u8>, u32, usize),
+}
+
+impl Blueprint {
+    /// Of chunks of `1 << shift` cells of `T`.
+    ///
+    /// # Errors
+    ///
+    /// When such a chunk passes the limits.
+    pub(crate) fn new<T>(shift: u32) -> Result<Self, AllocError> {
+        Ok(Blueprint {
+            layout: chunk::layout::<T>(1 << shift)?,
+            shift,
+            stamp: stamp::<T>,
+        })
+    }
+
+    /// A chunk with the keys of this number; every page touched.
+    ///
+    /// # Errors
+    ///
+    /// When there can be no such number, or the allocator refuses.
+    fn build(&self, number: usize) -> Result<Block, AllocError> {
+        let limit = MAX_SLOTS >> self.shift;
+        if number >= limit {
+            return Err(AllocError::TooManySlots {
+                requested: number.saturating_add(1).saturating_mul(1 << self.shift),
+                limit: MAX_SLOTS,
+            });
+        }
+        let block = chunk::allocate(self.layout)?;
+        // SAFETY: a block of this layout, nobody's yet.
+        unsafe { (self.stamp)(block.start(), self.shift, number) };
+        Ok(block)
+    }
+}
+
+/// # Safety
+///
+/// As for [`chunk::stamp_all`], with `1 << shift` slots.
+unsafe fn stamp<T>(start: NonNull<u8>, shift: u32, number: usize) {
+    let first = (number << shift) as u32;
+    // SAFETY: says the caller.
+    unsafe { chunk::stamp_all::<T>(start, 1 << shift, |local| Key::from_raw(first + local)) };
+}
+
+/// The slab's end: takes what is ready, and owns the helper.
+pub(crate) struct Spares {
+    mailbox: NonNull<Mailbox>,
+    /// `None` where it could not be started: what is in the ring is all then.
+    helper: Option<thread::JoinHandle<()>>,
+    taken: Cell<usize>,
+    blueprint: Blueprint,
+}
+
+impl Spares {
+    /// Builds `count` chunks with the numbers from `first` on, on this thread,
+    /// and starts a helper that keeps them that many.
+    ///
+    /// That the system refuses a thread is no error: growth falls back to
+    /// building, when those are used up.
+    ///
+    /// # Errors
+    ///
+    /// When there cannot be so many, or the allocator refuses.
+    pub(crate) fn try_new(
+        blueprint: Blueprint,
+        count: usize,
+        first: usize,
+    ) -> Result<Self, AllocError> {
+        let limit = MAX_SLOTS >> blueprint.shift;
+        if count > limit {
+            return Err(AllocError::TooManySlots {
+                requested: count.saturating_mul(1 << blueprint.shift),
+                limit: MAX_SLOTS,
+            });
+        }
+        let mailbox = Block::leak(Mailbox::try_new(count)?).map_err(|(error, _)| error)?;
+        let mut spares = Spares {
+            mailbox,
+            helper: None,
+            taken: Cell::new(0),
+            blueprint,
+        };
+        spares.expect(first);
+        for position in 0..count {
+            let block = blueprint.build(first + position)?;
+            spares.mailbox().put(position, block.leak_start());
+        }
+        let shared = Shared(mailbox);
+        spares.helper = thread::Builder::new()
+            .name("flatslab spares".into())
+            .spawn(move || {
+                let shared = shared;
+                // SAFETY: by R3 alive until this thread has ended.
+                let mailbox = unsafe { shared.0.as_ref() };
+                mailbox.keep_filled(count, |number| {
+                    Some(blueprint.build(number).ok()?.leak_start())
+                });
+            })
+            .ok();
+        Ok(spares)
+    }
+
+    fn mailbox(&self) -> &Mailbox {
+        // SAFETY: leaked in `try_new`, reclaimed in `drop`.
+        unsafe { self.mailbox.as_ref() }
+    }
+
+    /// The next chunk that is ready, if one is; allocates nothing. Its cells
+    /// are free ones, with the keys of some number.
+    pub(crate) fn take(&self) -> Option<Block> {
+        let start = self.mailbox().take(self.taken.get());
+        if start.is_some() {
+            self.taken.set(self.taken.get() + 1);
+        }
+        // Half a ring at a time, or at once where there is nothing left.
+        let half = self.mailbox().capacity.div_ceil(2);
+        if start.is_none() || self.taken.get() % half == 0 {
+            self.wake();
+        }
+        // SAFETY: by R1 a chunk of this layout, and ours.
+        start.map(|start| unsafe { Block::from_start(start, self.blueprint.layout) })
+    }
+
+    /// Tells the helper which number the slab gives to the next chunk.
+    pub(crate) fn expect(&self, number: usize) {
+        let offset = number.wrapping_sub(self.taken.get());
+        self.mailbox().offset.store(offset, Ordering::Relaxed);
+    }
+
+    fn wake(&self) {
+        if let Some(helper) = &self.helper {
+            helper.thread().unpark();
+        }
+    }
+}
+
+impl Drop for Spares {
+    fn drop(&mut self) {
+        self.mailbox().stop();
+        self.wake();
+        if let Some(helper) = self.helper.take() {
+            // It runs no user code but the allocator. If that has panicked
+            // there, the thread is gone, and this one none the worse.
+            let _ = helper.join();
+        }
+        let layout = self.blueprint.layout;
+        for position in 0..self.mailbox().capacity {
+            if let Some(start) = self.mailbox().take(position) {
+                // SAFETY: by R1 a chunk of this layout, and ours.
+                drop(unsafe { Block::from_start(start, layout) });
+            }
+        }
+        // SAFETY: `try_new` leaked it, and the helper has ended (R3).
+        drop(unsafe { Block::reclaim(self.mailbox) });
+    }
+}
+
+/// The way to the mailbox, for the helper.
+struct Shared(NonNull<Mailbox>);
+
+// SAFETY: the mailbox is used by reference alone and is `Sync`: a ring of
+// atomics, two more, and plain numbers that nobody writes.
+unsafe impl Send for Shared {}
+
+/// What both ends share.
+struct Mailbox {
+    /// Chunks that are ready, each at its position modulo the capacity; null
+    /// where there is none (R1).
+    ring: Block,
+    capacity: usize,
+    /// The number of the chunk at a position is the position and this.
+    offset: AtomicUsize,
+    stopped: AtomicBool,
+}
+
+impl Mailbox {
+    fn try_new(capacity: usize) -> Result<Self, AllocError> {
+        let layout =
+            Layout::array::<AtomicPtr<u8>>(capacity).map_err(|_| AllocError::TooManyBytes {
+                slots: capacity,
+                slot_bytes: size_of::<AtomicPtr<u8>>(),
+            })?;
+        let ring = Block::allocate(layout)?;
+        for index in 0..capacity {
+            // SAFETY: within the block, which is nobody's yet.
+            unsafe {
+                let slot = ring.start().cast::<AtomicPtr<u8>>().add(index);
+                slot.write(AtomicPtr::new(core::ptr::null_mut()));
+            }
+        }
+        Ok(Mailbox {
+            ring,
+            capacity,
+            offset: AtomicUsize::new(0),
+            stopped: AtomicBool::new(false),
+        })
+    }
+
+    fn slot(&self, position: usize) -> &AtomicPtr<u8> {
+        // SAFETY: below the capacity, so within the ring, and written in
+        // `try_new`.
+        unsafe {
+            let slots = self.ring.start().cast::<AtomicPtr<u8>>();
+            slots.add(position % self.capacity).as_ref()
+        }
+    }
+
+    /// The slab's side of R2. An empty place is only looked at.
+    fn take(&self, position: usize) -> Option<NonNull<u8>> {
+        if self.is_empty_at(position) {
+            return None;
+        }
+        // Acquire: pairs with the release in `put`; the chunk is whole.
+        NonNull::new(
+            self.slot(position)
+                .swap(core::ptr::null_mut(), Ordering::Acquire),
+        )
+    }
+
+    /// The helper's side of R2; the place is empty.
+    fn put(&self, position: usize, start: NonNull<u8>) {
+        // Release: pairs with the acquire in `take`.
+        self.slot(position).store(start.as_ptr(), Ordering::Release);
+    }
+
+    fn is_empty_at(&self, position: usize) -> bool {
+        // Relaxed: of a chunk that stands or stood here nothing is looked at.
+        self.slot(position).load(Ordering::Relaxed).is_null()
+    }
+
+    fn stop(&self) {
+        // Relaxed: whoever is woken or joined behind this sees it.
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+
+    /// What the helper does: fills every empty place from `position` on, sleeps,
+    /// and once more, until it is stopped. Where `build` fails it sleeps too, and
+    /// tries again when it is woken.
+    fn keep_filled(
+        &self,
+        mut position: usize,
+        mut build: impl FnMut(usize) -> Option<NonNull<u8>>,
+    ) {
+        while !self.is_stopped() {
+            if self.is_empty_at(position) {
+                // Relaxed: a guess, which the slab checks.
+                let offset = self.offset.load(Ordering::Relaxed);
+                if let Some(start) = build(position.wrapping_add(offset)) {
+                    self.put(position, start);
+                    position += 1;
+                    continue;
+                }
+            }
+            thread::park();
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::raw::chunk::cell_at;
+
+    fn first_key(chunk: &Block) -> Key {
+        // SAFETY: a chunk of `u64` cells, stamped.
+        unsafe { cell_at::<u64>(chunk.start(), 0).key() }
+    }
+
+    #[test]
+    fn chunks_come_in_the_order_of_their_numbers() {
+        let spares = Spares::try_new(Blueprint::new::<u64>(2).unwrap(), 2, 3).unwrap();
+        for number in 3..20 {
+            let chunk = loop {
+                match spares.take() {
+                    Some(chunk) => break chunk,
+                    None => thread::yield_now(),
+                }
+            };
+            assert_eq!(first_key(&chunk), Key::from_raw(number << 2));
+        }
+    }
+
+    #[test]
+    fn the_helper_follows_the_number_the_slab_expects() {
+        let spares = Spares::try_new(Blueprint::new::<u64>(2).unwrap(), 1, 0).unwrap();
+        spares.expect(7);
+        let mut numbers = std::vec::Vec::new();
+        while numbers.last() != Some(&9) {
+            if let Some(chunk) = spares.take() {
+                numbers.push(first_key(&chunk).index() >> 2);
+            }
+            thread::yield_now();
+        }
+        // The one that was there, then those that were asked for.
+        assert_eq!(numbers, [0, 8, 9]);
+    }
+
+    #[test]
+    fn more_spares_than_keys_are_an_error() {
+        let blueprint = Blueprint::new::<u64>(10).unwrap();
+        for count in [1 << 20, usize::MAX] {
+            let error = Spares::try_new(blueprint, count, 0).err();
+            assert!(matches!(error, Some(AllocError::TooManySlots { .. })));
+        }
+        assert!(blueprint.build(MAX_SLOTS >> 10).is_err());
+    }
+}
+
+/// `RUSTFLAGS="--cfg loom" cargo test --release --lib loom`: every way the two
+/// threads can meet.
+#[cfg(all(test, loom))]
+mod models {
+    use loom::cell::UnsafeCell;
+    use loom::sync::Arc;
+
+    use super::*;
+
+    /// A chunk of the model: what the helper has written, and whether it was
+    /// freed.
+    struct Chunk {
+        number: UnsafeCell<usize>,
+        _counted: Arc<()>,
+    }
+
+    /// What both ends share, and how many chunks there are: each holds a count.
+    #[derive(Clone)]
+    struct Model {
+        mailbox: Arc<Mailbox>,
+        chunks: Arc<()>,
+    }
+
+    // SAFETY: as for `Shared`.
+    unsafe impl Send for Model {}
+
+    impl Model {
+        fn start(capacity: usize) -> (Self, thread::JoinHandle<()>) {
+            let model = Model {
+                mailbox: Arc::new(Mailbox::try_new(capacity).unwrap()),
+                chunks: Arc::new(()),
+            };
+            let helper = model.clone();
+            let handle = thread::spawn(move || {
+                helper.mailbox.keep_filled(0, |number| {
+                    let chunk = std::boxed::Box::new(Chunk {
+                        number: UnsafeCell::new(usize::MAX),
+                        _counted: helper.chunks.clone(),
+                    });
+                    // SAFETY: nobody else has it yet; loom looks.
+                    chunk.number.with_mut(|place| unsafe { *place = number });
+                    NonNull::new(std::boxed::Box::into_raw(chunk).cast())
+                });
+            });
+            (model, handle)
+        }
+
+        fn take(&self, position: usize) -> Option<usize> {
+            let start = self.mailbox.take(position)?;
+            // SAFETY: a chunk from `start`, taken once.
+            let chunk = unsafe { std::boxed::Box::from_raw(start.cast::<Chunk>().as_ptr()) };
+            // SAFETY: nobody writes to it any more; loom looks.
+            Some(chunk.number.with(|place| unsafe { *place }))
+        }
+
+        fn end(self, helper: thread::JoinHandle<()>) {
+            self.mailbox.stop();
+            helper.thread().unpark();
+            helper.join().unwrap();
+            for position in 0..self.mailbox.capacity {
+                self.take(position);
+            }
+            assert_eq!(Arc::strong_count(&self.chunks), 1, "a chunk was lost");
+        }
+    }
+
+    #[test]
+    fn loom_building_a_chunk_happens_before_it_is_taken() {
+        loom::model(|| {
+            let (model, helper) = Model::start(1);
+            let mut taken = 0;
+            for _ in 0..2 {
+                if let Some(number) = model.take(taken) {
+                    assert_eq!(number, taken);
+                    taken += 1;
+                }
+                helper.thread().unpark();
+            }
+            model.end(helper);
+        });
+    }
+
+    #[test]
+    fn loom_a_woken_helper_puts_a_chunk_where_one_was_taken() {
+        loom::model(|| {
+            let (model, helper) = Model::start(1);
+            for taken in 0..2 {
+                // Waits for ever if a wake-up is lost: loom calls it a deadlock
+                // or runs out of branches.
+                while model.take(taken).is_none() {
+                    helper.thread().unpark();
+                    thread::yield_now();
+                }
+                helper.thread().unpark();
+            }
+            model.end(helper);
+        });
+    }
+
+    #[test]
+    fn loom_a_stopped_helper_ends_and_what_it_built_is_found() {
+        loom::model(|| {
+            let (model, helper) = Model::start(2);
+            model.take(0);
+            model.end(helper);
+        });
+    }
+}

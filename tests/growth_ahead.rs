@@ -1,0 +1,162 @@
+//! Chunks built ahead: by a helper thread, or by the caller in an idle moment.
+//! That the slab does the same with and without is `model.rs`'s to show.
+
+#![cfg(feature = "std")]
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use flatslab::{AllocError, Key, Slab, Slot};
+
+const VALUES: u64 = if cfg!(miri) { 300 } else { 50_000 };
+
+fn slab(chunk_capacity: usize, spare_chunks: usize) -> Slab<u64> {
+    Slab::builder()
+        .chunk_capacity(chunk_capacity)
+        .spare_chunks(spare_chunks)
+        .build()
+}
+
+fn fill(slab: &Slab<u64>, values: u64) -> Vec<Key> {
+    (0..values)
+        .map(|number| slab.insert(number).leak())
+        .collect()
+}
+
+fn assert_filled(slab: &Slab<u64>, keys: &[Key]) {
+    for (number, &key) in keys.iter().enumerate() {
+        assert_eq!(key.index(), number, "keys ascend without a gap");
+        assert_eq!(*slab.get(key).unwrap(), number as u64);
+    }
+    assert_eq!(slab.len(), keys.len());
+    slab.check();
+}
+
+/// Gives the helper time, until it has done what is asked for.
+fn wait_for(what: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !what() {
+        assert!(
+            begun.elapsed() < Duration::from_secs(60),
+            "the helper does not come"
+        );
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn every_chunk_is_whole_whoever_built_it() {
+    for (chunk, spares) in [(1, 1), (2, 3), (8, 4), (64, 1)] {
+        let slab = slab(chunk, spares);
+        let keys = fill(&slab, VALUES);
+        assert_filled(&slab, &keys);
+        assert!(slab.growth_stalls() <= slab.chunks() - spares);
+    }
+}
+
+#[test]
+fn the_first_spares_are_there_when_the_slab_is() {
+    let slab = slab(16, 3);
+    assert_eq!(slab.capacity(), 0);
+    let keys = fill(&slab, 48);
+    assert_eq!(slab.growth_stalls(), 0);
+    assert_filled(&slab, &keys);
+}
+
+#[test]
+fn chunks_added_or_given_back_otherwise_leave_the_spares_of_use() {
+    let slab = slab(4, 2);
+    let mut keys = fill(&slab, 5);
+    // Takes one of the spares' numbers.
+    slab.reserve(9);
+    keys.extend((5..40).map(|number| slab.insert(number).leak()));
+    assert_filled(&slab, &keys);
+    // Gives numbers back, one of them a hole.
+    for key in keys.drain(8..) {
+        slab.remove_by_key(key);
+    }
+    for key in keys.drain(..4) {
+        slab.remove_by_key(key);
+    }
+    slab.shrink();
+    slab.check();
+    assert_eq!(slab.chunks(), 1);
+    let more: Vec<_> = (0..200).map(|number| slab.insert(number).leak()).collect();
+    for (number, &key) in more.iter().enumerate() {
+        assert_eq!(*slab.get(key).unwrap(), number as u64);
+    }
+    assert_eq!(slab.len(), 204);
+    slab.check();
+}
+
+#[test]
+fn handles_outlive_a_slab_with_a_helper() {
+    let slab = slab(2, 2);
+    let slots: Vec<Slot<u64>> = (0..20).map(|number| slab.insert(number)).collect();
+    drop(slab);
+    assert!(slots.iter().all(|slot| !slot.is_valid()));
+}
+
+#[test]
+fn a_slab_may_be_dropped_while_its_helper_builds() {
+    for values in 0..if cfg!(miri) { 12 } else { 200 } {
+        let slab = slab(4, 3);
+        fill(&slab, values);
+    }
+}
+
+#[test]
+fn values_may_borrow_what_a_thread_could_not() {
+    let text = String::from("not for ever");
+    let slab: Slab<&str> = Slab::builder().chunk_capacity(1).spare_chunks(1).build();
+    let slots: Vec<_> = text.split(' ').map(|word| slab.insert(word)).collect();
+    assert_eq!(*slots[2].get(), "ever");
+}
+
+#[test]
+fn too_many_spares_are_an_error() {
+    for spares in [1 << 30, usize::MAX] {
+        let builder = Slab::<u64>::builder()
+            .chunk_capacity(64)
+            .spare_chunks(spares);
+        assert!(matches!(
+            builder.try_build(),
+            Err(AllocError::TooManySlots { .. })
+        ));
+    }
+}
+
+#[test]
+fn to_prepare_builds_one_chunk_where_it_is_needed() {
+    let slab: Slab<u64> = Slab::builder().chunk_capacity(4).build();
+    for _ in 0..3 {
+        slab.prepare().unwrap();
+        assert_eq!((slab.chunks(), slab.growth_stalls()), (1, 0));
+    }
+    let keys = fill(&slab, 2);
+    slab.prepare().unwrap();
+    assert_eq!(slab.chunks(), 2, "two slots are fewer than a chunk has");
+    assert_filled(&slab, &keys);
+    let mut keys = keys;
+    keys.extend((2..8).map(|number| slab.insert(number).leak()));
+    assert_eq!(slab.growth_stalls(), 0);
+    keys.push(slab.insert(8).leak());
+    assert_eq!(slab.growth_stalls(), 1);
+    assert_filled(&slab, &keys);
+}
+
+#[test]
+fn a_helper_that_slept_is_woken() {
+    let slab = slab(2, 1);
+    for _ in 0..if cfg!(miri) { 3 } else { 30 } {
+        // Until a growth finds that a chunk has been built.
+        wait_for(|| {
+            let (chunks, stalls) = (slab.chunks(), slab.growth_stalls());
+            while slab.chunks() == chunks {
+                slab.insert(0).leak();
+            }
+            slab.growth_stalls() == stalls
+        });
+    }
+    slab.check();
+}

@@ -16,7 +16,9 @@ pub mod clock;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub mod flush;
 pub mod goals;
+pub mod growth;
 pub mod machine;
+pub mod malloc;
 pub mod model;
 #[cfg(target_arch = "x86_64")]
 pub mod operation;

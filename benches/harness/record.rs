@@ -15,6 +15,116 @@ pub struct Record {
     /// The runs of the cycle bench.
     #[serde(default)]
     pub cycles: Vec<Run>,
+    /// The last run of the growth bench.
+    #[serde(default)]
+    pub growth: Option<Growth>,
+    /// The last run of the malloc bench.
+    #[serde(default)]
+    pub malloc: Option<Malloc>,
+}
+
+/// One run of the malloc bench.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Malloc {
+    /// Ticks of the counter per nanosecond.
+    pub ticks_per_ns: f64,
+    /// Ticks of the counter in a core cycle.
+    pub ticks_per_cycle: f64,
+    /// Rounds of which each figure is the median.
+    pub rounds: usize,
+    /// All figures.
+    pub rows: Vec<MallocRow>,
+}
+
+/// One subject in one workload.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct MallocRow {
+    /// The workload.
+    pub workload: String,
+    /// Bytes of an order that are written.
+    pub written: usize,
+    /// The subject.
+    pub subject: String,
+    /// Ticks an operation.
+    pub ticks: f64,
+}
+
+/// One run of the growth bench.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Growth {
+    /// Ticks of the counter per nanosecond.
+    pub ticks_per_ns: f64,
+    /// Insertions into each container.
+    pub inserts: usize,
+    /// One for each value size.
+    pub tables: Vec<GrowthTable>,
+}
+
+/// All subjects with values of one size.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct GrowthTable {
+    /// The size of a value.
+    pub bytes: usize,
+    /// The subjects, `slab` first.
+    pub rows: Vec<GrowthRow>,
+}
+
+/// One subject, each round a process of its own.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct GrowthRow {
+    /// The subject.
+    pub subject: String,
+    /// What each round gave.
+    pub rounds: Vec<GrowthRound>,
+}
+
+/// One process: ticks of single insertions.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct GrowthRound {
+    /// p50, p90, p99, p99.9, p99.99, and the worst.
+    pub percentiles: [u32; 6],
+    /// Ticks of the counter in a core cycle.
+    pub ticks_per_cycle: f64,
+    /// The worst of each stretch of the insertions, all of one length; of the
+    /// last round only.
+    #[serde(default)]
+    pub stretches: Vec<u32>,
+}
+
+impl GrowthTable {
+    /// The row of a subject.
+    #[must_use]
+    pub fn row(&self, subject: &str) -> Option<&GrowthRow> {
+        self.rows.iter().find(|row| row.subject == subject)
+    }
+}
+
+impl GrowthRow {
+    /// The median over rounds of a percentile, by its place in
+    /// [`percentiles`](GrowthRound::percentiles).
+    #[must_use]
+    pub fn percentile(&self, place: usize) -> f64 {
+        let of = |round: &GrowthRound| f64::from(round.percentiles[place]);
+        median(self.rounds.iter().map(of).collect())
+    }
+
+    /// The lowest and the highest worst insertion of the rounds.
+    #[must_use]
+    pub fn worst(&self) -> (u32, u32) {
+        let worst = self.rounds.iter().map(|round| round.percentiles[5]);
+        (worst.clone().min().unwrap_or(0), worst.max().unwrap_or(0))
+    }
+
+    /// The median over rounds of the core's clock.
+    #[must_use]
+    pub fn ticks_per_cycle(&self) -> f64 {
+        median(
+            self.rounds
+                .iter()
+                .map(|round| round.ticks_per_cycle)
+                .collect(),
+        )
+    }
 }
 
 /// One run of the cycle bench.
@@ -87,6 +197,8 @@ impl Record {
         let fresh = |machine| Record {
             machine,
             cycles: Vec::new(),
+            growth: None,
+            malloc: None,
         };
         let mut record = match path.exists() {
             true => Self::read(&path)?,

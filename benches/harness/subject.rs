@@ -3,6 +3,7 @@
 use crate::payload::Payload;
 
 pub mod floors;
+pub mod growing;
 pub mod ours;
 pub mod peers;
 

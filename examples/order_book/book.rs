@@ -149,6 +149,13 @@ impl<S: Store> Market<S> {
         }
     }
 
+    /// Makes room for so many live orders in the index of each book.
+    pub(crate) fn reserve_ids(&mut self, orders: usize) {
+        for book in &mut self.books {
+            book.ids.reserve(orders);
+        }
+    }
+
     /// The store, for its figures.
     pub(crate) fn store(&self) -> &S {
         &self.store

@@ -9,4 +9,11 @@ pub(crate) use std::thread;
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 #[cfg(loom)]
-pub(crate) use loom::thread;
+pub(crate) mod thread {
+    pub(crate) use loom::thread::{Builder, JoinHandle, park, spawn, yield_now};
+
+    /// No time passes in a model.
+    pub(crate) fn sleep(_: core::time::Duration) {
+        yield_now();
+    }
+}

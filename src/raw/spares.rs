@@ -6,10 +6,12 @@
 //! Building it a few cells per insertion instead would need no thread, but
 //! moves the faults into every thousandth insertion.
 //!
-//! The helper sleeps while the ring is full, and is woken when it is half empty,
-//! not for each chunk: waking a thread is a system call, and with eight spares
-//! of 4096 slots it is then one in 16,384 insertions. It knows nothing of `T`
-//! and touches no cell of the slab: what it gives away it never looks at again.
+//! Waking a thread is a system call. So the helper, when the ring is full, naps
+//! for some milliseconds, looking every few dozen microseconds, before it sleeps
+//! for good; and a sleeping one is woken when the ring is half empty, not for
+//! each chunk. A slab that grows without pause then makes no system call. It
+//! knows nothing of `T` and touches no cell of the slab: what it gives away it
+//! never looks at again.
 //!
 //! A chunk is stamped for the number the slab is expected to give it. Where the
 //! slab has grown or shrunk otherwise meanwhile, the number is another, and the
@@ -27,12 +29,18 @@
 use core::alloc::Layout;
 use core::cell::Cell;
 use core::ptr::NonNull;
+use core::time::Duration;
 
 use super::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, thread};
 use super::chunk::{self, MAX_SLOTS};
 use super::memory::Block;
 use crate::error::AllocError;
 use crate::key::Key;
+
+/// How long the helper naps, and how often in a row before it sleeps: some ten
+/// milliseconds, with what a system adds to each.
+const NAP: Duration = Duration::from_micros(50);
+const NAPS: u32 = 100;
 
 /// How chunks are built, without the type of their values.
 #[derive(Clone, Copy)]
@@ -135,8 +143,10 @@ impl Spares {
                 let shared = shared;
                 // SAFETY: by R3 alive until this thread has ended.
                 let mailbox = unsafe { shared.0.as_ref() };
-                mailbox.keep_filled(count, |number| {
-                    Some(blueprint.build(number).ok()?.leak_start())
+                let build = |number| Some(blueprint.build(number).ok()?.leak_start());
+                mailbox.keep_filled(count, build, |idle| match idle {
+                    0..NAPS => thread::sleep(NAP),
+                    _ => thread::park(),
                 });
             })
             .ok();
@@ -280,25 +290,32 @@ impl Mailbox {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    /// What the helper does: fills every empty place from `position` on, sleeps,
-    /// and once more, until it is stopped. Where `build` fails it sleeps too, and
-    /// tries again when it is woken.
+    /// What the helper does: fills every empty place from `position` on, pauses,
+    /// and once more, until it is stopped. Where `build` fails it pauses too, and
+    /// tries again then. `pause` is told how often in a row there was nothing to
+    /// do; it may return early, and returns at once where a wake-up came before.
     fn keep_filled(
         &self,
         mut position: usize,
         mut build: impl FnMut(usize) -> Option<NonNull<u8>>,
+        mut pause: impl FnMut(u32),
     ) {
+        let mut idle = 0;
         while !self.is_stopped() {
-            if self.is_empty_at(position) {
+            let built = if self.is_empty_at(position) {
                 // Relaxed: a guess, which the slab checks.
-                let offset = self.offset.load(Ordering::Relaxed);
-                if let Some(start) = build(position.wrapping_add(offset)) {
-                    self.put(position, start);
-                    position += 1;
-                    continue;
-                }
+                build(position.wrapping_add(self.offset.load(Ordering::Relaxed)))
+            } else {
+                None
+            };
+            if let Some(start) = built {
+                self.put(position, start);
+                position += 1;
+                idle = 0;
+            } else {
+                pause(idle);
+                idle = idle.saturating_add(1);
             }
-            thread::park();
         }
     }
 }
@@ -387,7 +404,7 @@ mod models {
             };
             let helper = model.clone();
             let handle = thread::spawn(move || {
-                helper.mailbox.keep_filled(0, |number| {
+                let build = |number| {
                     let chunk = std::boxed::Box::new(Chunk {
                         number: UnsafeCell::new(usize::MAX),
                         _counted: helper.chunks.clone(),
@@ -395,7 +412,8 @@ mod models {
                     // SAFETY: nobody else has it yet; loom looks.
                     chunk.number.with_mut(|place| unsafe { *place = number });
                     NonNull::new(std::boxed::Box::into_raw(chunk).cast())
-                });
+                };
+                helper.mailbox.keep_filled(0, build, |_| thread::park());
             });
             (model, handle)
         }

@@ -65,7 +65,7 @@ subject! {
     NexusUnbounded(nexus_slab::unbounded::Slab<V>) named "nexus-slab unbounded"
         by nexus_slab::Slot<V>;
     new(capacity) {
-        let chunk = capacity.clamp(1, 4096);
+        let chunk = if capacity == 0 { 4096 } else { capacity.min(4096) };
         // SAFETY: every slot goes back to this slab, and before it does.
         let slab = unsafe { nexus_slab::unbounded::Slab::with_chunk_capacity(chunk) };
         slab.reserve_chunks(capacity.div_ceil(chunk));
@@ -169,6 +169,19 @@ macro_rules! allocator {
             };
         }
     };
+}
+
+subject! {
+    /// The standard library's `Box`, on the program's allocator.
+    RustBox(core::marker::PhantomData<V>) named "Box" by Box<V>;
+    new(_capacity) core::marker::PhantomData;
+    insert(_it, value) Box::new(value);
+    get(_it, boxed) boxed.number();
+    add(_it, boxed, number) boxed.number_mut();
+    replace(_it, boxed, value) core::mem::replace(&mut **boxed, value);
+    remove(_it, boxed) *boxed;
+    free(_it, boxed) boxed;
+    refill(_it, boxed, value) (*boxed, Box::new(value));
 }
 
 type MiMalloc = mimalloc::MiMalloc;

@@ -1,15 +1,20 @@
-//! Writes what was recorded into BENCHMARKS.md, between its markers: the newest
-//! record, or the one that is named.
+//! Writes what was recorded into BENCHMARKS.md and README.md, between their
+//! markers, and draws the pictures: of the newest record, or the one that is
+//! named.
+
+mod pictures;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
 use flatslab_benches::goals::{self, cycles, ratio};
+use flatslab_benches::malloc::Workload;
 use flatslab_benches::record::{Record, Run};
-use flatslab_benches::table;
+use flatslab_benches::{growth, malloc, table};
 
-/// Writes the tables of a record into BENCHMARKS.md
+/// Writes the tables of a record into BENCHMARKS.md and README.md, and draws the
+/// pictures
 #[derive(Parser)]
 struct Arguments {
     /// The record; the newest under benches/record/ if none is named
@@ -46,13 +51,44 @@ fn report(arguments: &Arguments) -> Result<(), String> {
         }
         return Ok(());
     }
-    let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("../BENCHMARKS.md");
+    draw(&record)?;
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    rewrite(&root.join("BENCHMARKS.md"), &sections)?;
+    rewrite(&root.join("README.md"), &[("figures", readme(&record))])
+}
+
+/// Replaces the sections of a document.
+fn rewrite(document: &Path, sections: &[(&str, String)]) -> Result<(), String> {
     let failed = |error| format!("{}: {error}", document.display());
-    let mut text = std::fs::read_to_string(&document).map_err(failed)?;
+    let mut text = std::fs::read_to_string(document).map_err(failed)?;
     for (name, section) in sections {
-        text = replaced(&text, name, &section)?;
+        text = replaced(&text, name, section)
+            .map_err(|error| format!("{}: {error}", document.display()))?;
     }
-    std::fs::write(&document, text).map_err(failed)
+    std::fs::write(document, text).map_err(failed)
+}
+
+/// Draws what was measured; leaves the pictures alone of what was not.
+fn draw(record: &Record) -> Result<(), String> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("pictures");
+    let drawn = || -> Result<(), Box<dyn std::error::Error>> {
+        std::fs::create_dir_all(&directory)?;
+        if let Some(growth) = &record.growth {
+            pictures::growth(&directory.join("growth.svg"), growth, 8)?;
+            pictures::percentiles(&directory.join("percentiles.svg"), growth, 8)?;
+        }
+        if let Some(table) = record.cycles.first().and_then(|run| run.tables.first()) {
+            let path = directory.join("sizes.svg");
+            pictures::sizes(&path, &record.cycles, table.ticks_per_cycle)?;
+        }
+        let order_book = Record::directory().join("order_book.json");
+        if order_book.exists() {
+            let result = serde_json::from_str(&std::fs::read_to_string(order_book)?)?;
+            pictures::order_book(&directory.join("order_book.svg"), &result)?;
+        }
+        Ok(())
+    };
+    drawn().map_err(|error| error.to_string())
 }
 
 /// The record that was written last, by the day in its name.
@@ -79,7 +115,7 @@ fn replaced(text: &str, name: &str, section: &str) -> Result<String, String> {
         format!("<!-- {name} -->\n"),
         format!("<!-- end of {name} -->\n"),
     );
-    let missing = || format!("BENCHMARKS.md has no section between {begin}and {end}");
+    let missing = || format!("no section between {begin}and {end}");
     let (before, rest) = text.split_once(&begin).ok_or_else(missing)?;
     let (_, after) = rest.split_once(&end).ok_or_else(missing)?;
     Ok(format!("{before}{begin}\n{section}\n\n{end}{after}"))
@@ -168,7 +204,85 @@ fn sections(record: &Record) -> Vec<(&'static str, String)> {
             ),
         ),
         ("cold", ratios(runs, &cold, Case::of_bytes)),
+        ("growth of 8 bytes", growing(record, 8)),
+        ("growth of 64 bytes", growing(record, 64)),
+        ("malloc", allocating(record)),
     ]
+}
+
+const NOT_MEASURED: &str = "Not measured.";
+
+/// The growth of values of one size: goals, and all subjects.
+fn growing(record: &Record, bytes: usize) -> String {
+    let tables = record.growth.iter().flat_map(|growth| &growth.tables);
+    let Some(table) = tables.into_iter().find(|table| table.bytes == bytes) else {
+        return NOT_MEASURED.to_owned();
+    };
+    let goals = growth::goals(table).unwrap_or_default();
+    format!("{}\n\n{goals}", growth::render(table))
+}
+
+/// The workloads of the malloc bench.
+fn allocating(record: &Record) -> String {
+    let Some(result) = &record.malloc else {
+        return NOT_MEASURED.to_owned();
+    };
+    let tables: Vec<String> = Workload::ALL
+        .into_iter()
+        .map(|workload| {
+            let name = workload.name();
+            let title = name[..1].to_uppercase() + &name[1..];
+            format!("{title}:\n\n{}", malloc::render(result, workload))
+        })
+        .collect();
+    tables.join("\n\n")
+}
+
+/// The small table of the README: core cycles, and the tail of growth in ticks.
+fn readme(record: &Record) -> String {
+    let runs = &record.cycles;
+    let columns = [
+        "slab",
+        "BoundedSlab, Slot",
+        "BoundedSlab, Key",
+        "Slab, Slot",
+        "Slab, Key",
+        "Box, malloc",
+    ];
+    let operations = [
+        ("insert, free slots in random order", "INSERT steady", 8),
+        ("get, at random", "GET random", 8),
+        ("remove, at random", "REMOVE random", 8),
+        ("remove and insert, at random, 64 bytes", "CHURN random", 64),
+    ];
+    let rows: Vec<Vec<String>> = operations
+        .iter()
+        .map(|&(label, operation, bytes)| {
+            let mut row = vec![label.to_owned()];
+            row.extend(columns.map(|subject| {
+                cycles(runs, operation, bytes, 8192, subject)
+                    .map_or_else(|| "–".to_owned(), |cycles| format!("{cycles:.1}"))
+            }));
+            row
+        })
+        .collect();
+    let head = [
+        "core cycles, 8,192 live",
+        "`slab`",
+        "`BoundedSlab`, `Slot`",
+        "`Key`",
+        "`Slab`, `Slot`",
+        "`Key`",
+        "`Box`",
+    ];
+    let machine = &record.machine;
+    format!(
+        "{}\n\n{} ({}), {}; one core of a shared machine.",
+        table::markdown(&head, &rows),
+        machine.cpu,
+        machine.cpu_version,
+        machine.compiler
+    )
 }
 
 fn machine(record: &Record) -> String {

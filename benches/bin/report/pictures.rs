@@ -1,0 +1,265 @@
+//! The pictures: SVGs without a background, in colours and greys that can be read
+//! on white and on black.
+
+use std::path::Path;
+
+use flatslab_benches::goals::cycles;
+use flatslab_benches::record::{Growth, GrowthTable, Run};
+use plotters::coord::types::RangedCoordf64;
+use plotters::prelude::*;
+
+/// Text, axes and grid.
+const GREY: RGBColor = RGBColor(128, 128, 128);
+/// Told apart by most who cannot tell all colours apart.
+const COLOURS: [RGBColor; 6] = [
+    RGBColor(213, 94, 0),
+    RGBColor(0, 130, 200),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(200, 150, 0),
+    RGBColor(120, 120, 120),
+];
+const SIZE: (u32, u32) = (860, 420);
+
+type Drawn = Result<(), Box<dyn std::error::Error>>;
+type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, LogCoord<f64>>>;
+
+/// One line: its name, and its points.
+pub(crate) struct Line {
+    pub(crate) name: String,
+    pub(crate) points: Vec<(f64, f64)>,
+}
+
+/// What stands at the axes.
+struct Axes<'a> {
+    title: &'a str,
+    x: &'a str,
+    y: &'a str,
+    /// What stands below `0`, `1`, … where these are not numbers.
+    names: &'a [&'a str],
+    marks: bool,
+}
+
+fn draw(path: &Path, axes: &Axes<'_>, lines: &[Line]) -> Drawn {
+    let points = || lines.iter().flat_map(|line| &line.points);
+    let most = |of: fn(&(f64, f64)) -> f64| points().map(of).fold(0.0, f64::max);
+    let least = points().map(|point| point.1).fold(f64::INFINITY, f64::min);
+    if !least.is_finite() {
+        return Err("there is nothing to draw".into());
+    }
+    let y = (least / 1.5).max(0.1)..most(|point| point.1) * 2.0;
+
+    let area = SVGBackend::new(path, SIZE).into_drawing_area();
+    let mut chart: Chart<'_, '_> = ChartBuilder::on(&area)
+        .caption(axes.title, ("sans-serif", 18).into_font().color(&GREY))
+        .margin(12)
+        .margin_right(44)
+        .x_label_area_size(44)
+        .y_label_area_size(72)
+        .build_cartesian_2d(0.0..most(|point| point.0), y.log_scale())?;
+    let label = |x: &f64| {
+        let named = axes.names.get(x.round() as usize);
+        match named {
+            Some(name) if (x - x.round()).abs() < 0.01 => (*name).to_owned(),
+            Some(_) => String::new(),
+            None if axes.names.is_empty() && *x >= 1e6 => format!("{:.1} M", x / 1e6),
+            None if axes.names.is_empty() => format!("{x:.0}"),
+            None => String::new(),
+        }
+    };
+    let text = ("sans-serif", 14).into_font().color(&GREY);
+    chart
+        .configure_mesh()
+        .disable_x_mesh()
+        .bold_line_style(GREY.mix(0.25))
+        .light_line_style(TRANSPARENT)
+        .axis_style(GREY)
+        .x_labels(if axes.names.is_empty() {
+            9
+        } else {
+            axes.names.len()
+        })
+        .x_label_formatter(&label)
+        .y_label_formatter(&|y| duration(*y))
+        .x_desc(axes.x)
+        .y_desc(axes.y)
+        .label_style(text.clone())
+        .axis_desc_style(text.clone())
+        .draw()?;
+    for (number, line) in lines.iter().enumerate() {
+        let colour = COLOURS[number % COLOURS.len()];
+        chart
+            .draw_series(LineSeries::new(
+                line.points.iter().copied(),
+                colour.stroke_width(2),
+            ))?
+            .label(&line.name)
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(3)));
+        if axes.marks {
+            let marks = line
+                .points
+                .iter()
+                .map(|&point| Circle::new(point, 3, colour.filled()));
+            chart.draw_series(marks)?;
+        }
+    }
+    chart
+        .configure_series_labels()
+        .position(SeriesLabelPosition::UpperLeft)
+        .label_font(text)
+        .draw()?;
+    area.present()?;
+    Ok(())
+}
+
+/// Nanoseconds, in a unit that makes them short.
+fn duration(ns: f64) -> String {
+    match ns {
+        1e6.. => format!("{} ms", ns / 1e6),
+        1e3.. => format!("{} µs", ns / 1e3),
+        _ => format!("{ns} ns"),
+    }
+}
+
+fn table(growth: &Growth, bytes: usize) -> Option<&GrowthTable> {
+    growth.tables.iter().find(|table| table.bytes == bytes)
+}
+
+const GROWING: [&str; 6] = [
+    "slab",
+    "Slab, Slot",
+    "Slab, 8 spare chunks",
+    "nexus-slab unbounded",
+    "Vec, push",
+    "Box, malloc",
+];
+
+/// The slowest insertion of each stretch, over the number of the insertion.
+pub(crate) fn growth(path: &Path, growth: &Growth, bytes: usize) -> Drawn {
+    let table = table(growth, bytes).ok_or("growth was not measured")?;
+    let lines: Vec<Line> = ["Vec, push", "Slab, Slot", "Slab, 8 spare chunks"]
+        .iter()
+        .filter_map(|name| {
+            let stretches = &table.row(name)?.rounds.last()?.stretches;
+            let length = growth.inserts as f64 / stretches.len() as f64;
+            let points = stretches.iter().enumerate().map(|(at, ticks)| {
+                let ns = f64::from(*ticks) / growth.ticks_per_ns;
+                (at as f64 * length, ns.max(1.0))
+            });
+            Some(Line {
+                name: (*name).to_owned(),
+                points: points.collect(),
+            })
+        })
+        .collect();
+    let stretch = growth.inserts / 500;
+    let title = format!("Growing from empty: the slowest insertion of each {stretch}");
+    let axes = Axes {
+        title: &title,
+        x: &format!("insertions so far, values of {bytes} bytes"),
+        y: "time of the slowest",
+        names: &[],
+        marks: false,
+    };
+    draw(path, &axes, &lines)
+}
+
+/// The percentiles of single insertions.
+pub(crate) fn percentiles(path: &Path, growth: &Growth, bytes: usize) -> Drawn {
+    let table = table(growth, bytes).ok_or("growth was not measured")?;
+    let ns = |ticks: f64| (ticks / growth.ticks_per_ns).max(1.0);
+    let lines: Vec<Line> = GROWING
+        .iter()
+        .filter_map(|name| {
+            let row = table.row(name)?;
+            let mut points: Vec<_> = (0..5)
+                .map(|at| (at as f64, ns(row.percentile(at))))
+                .collect();
+            points.push((5.0, ns(f64::from(row.worst().0))));
+            Some(Line {
+                name: (*name).to_owned(),
+                points,
+            })
+        })
+        .collect();
+    let axes = Axes {
+        title: "Growing from empty: time of one insertion",
+        x: &format!(
+            "percentile of {} insertions, values of {bytes} bytes",
+            growth.inserts
+        ),
+        y: "time of one insertion",
+        names: &["p50", "p90", "p99", "p99.9", "p99.99", "worst"],
+        marks: true,
+    };
+    draw(path, &axes, &lines)
+}
+
+/// What an operation costs by the number of live values.
+pub(crate) fn sizes(path: &Path, runs: &[Run], ticks_per_cycle: f64) -> Drawn {
+    let (operation, bytes) = ("CHURN random", 64);
+    let lives = [1 << 10, 1 << 13, 1 << 20];
+    let subjects = [
+        "slab",
+        "BoundedSlab, Slot",
+        "Slab, Slot",
+        "nexus-slab unbounded",
+        "slotmap",
+        "Box, malloc",
+    ];
+    let ns_per_cycle = ticks_per_cycle / runs.first().map_or(1.0, |run| run.ticks_per_ns);
+    let lines: Vec<Line> = subjects
+        .iter()
+        .map(|name| {
+            let points = lives.iter().enumerate().filter_map(|(at, &live)| {
+                Some((
+                    at as f64,
+                    cycles(runs, operation, bytes, live, name)? * ns_per_cycle,
+                ))
+            });
+            Line {
+                name: (*name).to_owned(),
+                points: points.collect(),
+            }
+        })
+        .collect();
+    let axes = Axes {
+        title: "A value removed at random, another inserted",
+        x: "live values of 64 bytes",
+        y: "time of both",
+        names: &["1,024", "8,192", "1,048,576"],
+        marks: true,
+    };
+    draw(path, &axes, &lines)
+}
+
+/// The percentiles of messages to an order book, by the store of its orders.
+pub(crate) fn order_book(path: &Path, result: &serde_json::Value) -> Drawn {
+    let stores = result["stores"].as_array().ok_or("no stores were timed")?;
+    let lines: Vec<Line> = stores
+        .iter()
+        .map(|store| {
+            let fields = ["p50_ns", "p99_ns", "p99_9_ns", "p99_99_ns", "max_ns"];
+            let points = fields
+                .iter()
+                .enumerate()
+                .filter_map(|(at, field)| Some((at as f64, store[field].as_f64()?)));
+            Line {
+                name: store["store"].as_str().unwrap_or("?").to_owned(),
+                points: points.collect(),
+            }
+        })
+        .collect();
+    let flow = &result["flow"];
+    let axes = Axes {
+        title: "An order book: time of one message, by where the orders live",
+        x: &format!(
+            "percentile of {} messages to {} symbols",
+            flow["messages_replayed"], flow["symbols"]
+        ),
+        y: "time of one message",
+        names: &["p50", "p99", "p99.9", "p99.99", "worst"],
+        marks: true,
+    };
+    draw(path, &axes, &lines)
+}

@@ -11,7 +11,7 @@ mod x86_64 {
     use flatslab_benches::malloc::{self, Workload};
     use flatslab_benches::payload::barrier;
     use flatslab_benches::record::{Malloc, MallocRow, Record, median, rounded};
-    use flatslab_benches::subject::floors::Floor;
+    use flatslab_benches::subject::floors::{Floor, StampedFloor};
     use flatslab_benches::subject::ours::{BoundedByKey, BoundedBySlot, GrowableBySlot};
     use flatslab_benches::subject::peers::{
         BoxOnMalloc, BoxOnMimalloc, NexusBounded, Plurality, RustBox,
@@ -115,7 +115,7 @@ mod x86_64 {
                 }),*]
             };
         }
-        all!(BoxOnMalloc RustBox BoxOnMimalloc Floor BoundedBySlot BoundedByKey GrowableBySlot
+        all!(BoxOnMalloc RustBox BoxOnMimalloc Floor StampedFloor BoundedBySlot BoundedByKey GrowableBySlot
             NexusBounded Plurality)
     }
 

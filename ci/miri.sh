@@ -10,7 +10,7 @@ suite=(--lib)
 files=("$@")
 if [ ${#files[@]} -eq 0 ]; then
     files=(states exploration model iteration panics reentrancy handles layouts
-        alloc_failure allocator allocator_programs freed_memory)
+        alloc_failure allocator allocator_programs freed_memory growth_ahead)
 else
     suite=()
 fi
@@ -26,7 +26,7 @@ export MIRIFLAGS="$flags"
 cargo "+$nightly" miri setup
 cargo "+$nightly" miri test --package flatslab "${suite[@]}" --no-run
 
-# Side by side: each is a single thread.
+# Side by side: an interpreter is a single thread.
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 MIRIFLAGS="$flags -Zmiri-tree-borrows" cargo "+$nightly" miri test --package flatslab \

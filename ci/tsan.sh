@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# ThreadSanitizer over every test and example. The crate has no threads yet: this
-# proves that the tests, several of which run at once, share nothing through it,
-# and is there for what will have threads. Minutes: for a weekly job.
+# ThreadSanitizer over every test and example: the helper that builds chunks ahead,
+# and that the tests, several of which run at once, share nothing through the
+# crate. Minutes: for a weekly job.
 . "$(dirname "$0")/common.sh"
 needs_build_std
 

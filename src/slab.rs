@@ -438,8 +438,9 @@ impl<T> Slab<T> {
         result
     }
 
-    /// Builds the next chunk now, on this thread, if fewer slots are free than a
-    /// chunk has; O(slots of a chunk), and nothing otherwise.
+    /// Adds the next chunk now if fewer slots are free than a chunk has, a
+    /// [spare](SlabBuilder::spare_chunks) one or one built on this thread;
+    /// O(slots of a chunk), and O(1) otherwise.
     ///
     /// For whoever has an idle moment: the insertions after it do not pay for
     /// growth, as many as a chunk has slots.
@@ -463,13 +464,18 @@ impl<T> Slab<T> {
     /// # Ok::<(), flatslab::AllocError>(())
     /// ```
     pub fn prepare(&self) -> Result<(), AllocError> {
+        // SAFETY: allocated, through the slab, or the unallocated one.
+        if unsafe { self.home().as_ref().free() } >= 1 << self.shift {
+            return Ok(());
+        }
         self.try_reserve(1 << self.shift)
     }
 
     /// How many insertions have had to build a chunk themselves; O(1).
     ///
     /// Those that found one [reserved](Self::reserve), [prepared](Self::prepare)
-    /// or [built ahead](SlabBuilder::spare_chunks) are not among them.
+    /// or [built ahead](SlabBuilder::spare_chunks) are not among them, those that
+    /// were refused one neither.
     ///
     /// # Examples
     ///
@@ -583,7 +589,7 @@ impl<T> Slab<T> {
     fn grow(&self, home: NonNull<GrowableHome>, slots: usize) -> (bool, Result<(), AllocError>) {
         // SAFETY: allocated, through the slab.
         let body = unsafe { home.as_ref() };
-        let (left_over, result) = body.grow::<T>(slots, self.spare_for(body, slots));
+        let (left_over, result) = body.grow::<T>(slots, || self.take_spare());
         self.chunks.set(body.chunks());
         self.expect_chunk(body.next_number());
         let built = left_over.built;
@@ -591,11 +597,8 @@ impl<T> Slab<T> {
         (built, result)
     }
 
-    /// A chunk that was built ahead, if there is one and it is of use.
-    fn spare_for(&self, body: &GrowableHome, slots: usize) -> Option<Block> {
-        if !body.takes_a_spare(slots) {
-            return None;
-        }
+    /// A chunk that was built ahead, if there is one. Allocates nothing.
+    fn take_spare(&self) -> Option<Block> {
         #[cfg(feature = "std")]
         if let Some(spares) = &self.spares {
             return spares.take();

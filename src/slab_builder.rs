@@ -72,18 +72,26 @@ impl<T> SlabBuilder<T> {
     /// Keeps this many chunks built, touched and stamped beside the slab, by a
     /// thread of its own; 0, the default, is none.
     ///
-    /// An insertion that grows takes one of them, in tens of nanoseconds instead
-    /// of tens of microseconds, and wakes the thread for every second half of
-    /// them: a system call, so keep eight or more where the slowest insertion in
-    /// ten thousand counts. Where the thread is behind, or out of memory, or was
-    /// refused by the system, the insertion builds the chunk itself;
-    /// [`growth_stalls`](Slab::growth_stalls) counts those.
+    /// An insertion that grows takes one of them: some hundred nanoseconds instead
+    /// of tens of microseconds. Where the thread is behind, or out of memory, or
+    /// was refused by the system, the insertion builds the chunk itself;
+    /// [`growth_stalls`](Slab::growth_stalls) counts those. With eight spares of
+    /// the default size nothing of growth is left in the slowest insertion of ten
+    /// thousand (BENCHMARKS.md, "Growth"). A spare that was built for another
+    /// place is stamped anew, some microseconds: the next few after
+    /// [`reserve`](Slab::reserve) or [`shrink`](Slab::shrink), and those that
+    /// fill a gap which that one left.
     ///
     /// The chunks are first built by [`build`](Self::build) itself. The thread
-    /// runs where the thread that builds may run: build before you pin yourself
-    /// to a core. It ends when the slab is dropped, which waits for it, and
-    /// sleeps for ever if that is forgotten. It runs no code of yours but the
+    /// runs where the thread that builds may run, with its mask of signals: build
+    /// before you pin yourself to a core. It runs no code of yours but the
     /// allocator.
+    ///
+    /// Dropping the slab ends the thread and waits for that: for the chunk it is
+    /// building, if it is, or a nap of less than a millisecond. So do not drop
+    /// such a slab under a lock that the allocator needs, nor, on Windows, as a
+    /// thread-local value, where threads can neither start nor end. A slab that
+    /// is forgotten leaves the thread asleep.
     ///
     /// # Examples
     ///

@@ -790,6 +790,37 @@ fn a_helper_without_memory_is_done_without() {
 }
 
 #[cfg(feature = "std")]
+fn a_refused_insertion_costs_neither_a_spare_nor_a_stall() {
+    #[repr(align(4096))]
+    struct Page(u64);
+
+    let slab = Slab::builder().chunk_capacity(1).spare_chunks(4).build();
+    HELPERS_ARE_REFUSED.store(true, Ordering::Relaxed);
+    let mut slots = vec![slab.insert(Page(0))];
+    slots.reserve(8);
+    for _ in 0..3 {
+        // The free stack has to grow, and cannot.
+        FUSE.set(Some(0));
+        let refused = slab.try_insert(Page(1));
+        FUSE.set(None);
+        assert!(refused.is_err());
+    }
+    slots.extend((1..4).map(|number| slab.insert(Page(number))));
+    assert_eq!(slab.growth_stalls(), 0, "four spares, four chunks");
+    HELPERS_ARE_REFUSED.store(false, Ordering::Relaxed);
+    assert_eq!(slots.iter().map(|slot| slot.get().0).sum::<u64>(), 6);
+
+    let slab: Slab<u64> = Slab::builder().chunk_capacity(1).build();
+    let slots: Vec<_> = (0..4).map(|number| slab.insert(number)).collect();
+    FUSE.set(Some(0));
+    let refused = slab.try_insert(4);
+    FUSE.set(None);
+    assert!(refused.is_err());
+    assert_eq!((slab.growth_stalls(), slots.len()), (4, 4));
+    slab.check();
+}
+
+#[cfg(feature = "std")]
 fn spares_that_cannot_be_built_leave_nothing_behind() {
     let builder = Slab::<u64>::builder().chunk_capacity(64).spare_chunks(2);
     // The ring, what it is in, and two chunks. What the standard library
@@ -832,6 +863,11 @@ fn main() {
         (
             "a_helper_without_memory_is_done_without",
             a_helper_without_memory_is_done_without,
+        ),
+        #[cfg(feature = "std")]
+        (
+            "a_refused_insertion_costs_neither_a_spare_nor_a_stall",
+            a_refused_insertion_costs_neither_a_spare_nor_a_stall,
         ),
         #[cfg(feature = "std")]
         (

@@ -3,6 +3,8 @@
 
 #![cfg(feature = "std")]
 
+use std::cell::RefCell;
+use std::rc::{Rc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -111,6 +113,62 @@ fn values_may_borrow_what_a_thread_could_not() {
     let slab: Slab<&str> = Slab::builder().chunk_capacity(1).spare_chunks(1).build();
     let slots: Vec<_> = text.split(' ').map(|word| slab.insert(word)).collect();
     assert_eq!(*slots[2].get(), "ever");
+}
+
+#[test]
+fn a_slab_of_a_thread_ends_with_it() {
+    thread_local! {
+        static SLAB: Slab<String> =
+            Slab::builder().chunk_capacity(1).spare_chunks(3).build();
+        static SLOTS: RefCell<Vec<Slot<String>>> = const { RefCell::new(Vec::new()) };
+    }
+    let fill = || {
+        SLAB.with(|slab| {
+            let texts = (0..9).map(|number| slab.insert(number.to_string()));
+            SLOTS.with_borrow_mut(|slots| slots.extend(texts));
+            assert_eq!(slab.len(), 9);
+        });
+    };
+    thread::spawn(fill).join().unwrap();
+    // The other way round: the slots go after their slab.
+    let slots_first = move || {
+        SLOTS.with(|_| ());
+        fill();
+    };
+    thread::spawn(slots_first).join().unwrap();
+}
+
+/// Uses its slab when it dies.
+struct Restless(Weak<Slab<Option<Restless>>>, u32);
+
+impl Drop for Restless {
+    fn drop(&mut self) {
+        let Some(slab) = self.0.upgrade() else {
+            return;
+        };
+        if self.1 % 4 == 1 {
+            slab.shrink();
+            slab.prepare().unwrap();
+        } else if self.1 % 4 == 2 {
+            slab.reserve(3);
+        }
+        let heir = (self.1 > 3).then(|| Restless(self.0.clone(), self.1 / 2));
+        slab.insert(heir).leak();
+    }
+}
+
+#[test]
+fn destructors_may_use_a_slab_that_builds_ahead() {
+    let slab = Rc::new(Slab::builder().chunk_capacity(1).spare_chunks(2).build());
+    for round in 0..if cfg!(miri) { 12 } else { 400 } {
+        drop(slab.insert(Some(Restless(Rc::downgrade(&slab), round))));
+        if round % 7 == 0 {
+            slab.retain(|key, _| key.index() % 3 != 0);
+            slab.shrink();
+        }
+        slab.check();
+    }
+    assert!(!slab.is_empty());
 }
 
 #[test]

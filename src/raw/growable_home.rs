@@ -110,12 +110,6 @@ impl GrowableHome {
         )
     }
 
-    /// Whether a chunk built ahead would be of use for `slots` free cells.
-    pub(crate) fn takes_a_spare(&self, slots: usize) -> bool {
-        let chunks = self.chunks_wanted(slots).unwrap_or(0);
-        chunks > 0 && self.table.borrow().blocks_for(chunks) > 0
-    }
-
     /// The number of the next chunk, unless it fills a hole.
     pub(crate) fn next_number(&self) -> usize {
         self.table.borrow().next_number()
@@ -141,16 +135,16 @@ impl GrowableHome {
     pub(crate) fn grow<T>(
         &self,
         slots: usize,
-        spare: Option<Block>,
+        take_spare: impl FnOnce() -> Option<Block>,
     ) -> (Supplies, Result<(), AllocError>) {
         let mut supplies = Supplies {
-            spare,
+            spare: None,
             built: false,
             chunks: self.table.borrow().loose_chunks(),
             stack: None,
             origins: None,
         };
-        let result = self.gather(slots, &mut supplies);
+        let result = self.gather(slots, take_spare, &mut supplies);
         let chunks = self.affordable(slots, &supplies);
         if chunks > 0 {
             self.add_chunks::<T>(chunks, &mut supplies);
@@ -159,7 +153,13 @@ impl GrowableHome {
     }
 
     /// Allocates what is missing for `slots` free cells.
-    fn gather(&self, slots: usize, supplies: &mut Supplies) -> Result<(), AllocError> {
+    fn gather(
+        &self,
+        slots: usize,
+        take_spare: impl FnOnce() -> Option<Block>,
+        supplies: &mut Supplies,
+    ) -> Result<(), AllocError> {
+        let mut take_spare = Some(take_spare);
         // What is missing is asked anew behind each call of the allocator, and
         // nothing of this slab is borrowed during one.
         loop {
@@ -181,8 +181,15 @@ impl GrowableHome {
             } else if cells > stack_room.max(supplies.stack_room()) {
                 supplies.stack = Some(Stack::try_new(cells.max(2 * stack_room))?);
             } else if supplies.blocks() < blocks {
-                supplies.built = true;
-                supplies.chunks.add(chunk::allocate(layout)?);
+                // Behind all else: what is refused must not cost a spare.
+                supplies.spare = take_spare
+                    .take()
+                    .and_then(|take| take())
+                    .or(supplies.spare.take());
+                if supplies.blocks() < blocks {
+                    supplies.chunks.add(chunk::allocate(layout)?);
+                    supplies.built = true;
+                }
             } else {
                 return Ok(());
             }
@@ -379,7 +386,7 @@ mod tests {
                 limit: MAX_SLOTS,
             };
             assert_eq!(body.chunks_wanted(chunks << 4), Ok(0));
-            let (left_over, result) = body.grow::<()>((chunks << 4) + 1, None);
+            let (left_over, result) = body.grow::<()>((chunks << 4) + 1, || None);
             assert_eq!(result, Err(too_many));
             drop(left_over);
             assert!(body.chunks_wanted(usize::MAX).is_err());

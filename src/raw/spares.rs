@@ -64,19 +64,21 @@ impl Blueprint {
         })
     }
 
-    /// A chunk with the keys of this number; every page touched.
+    /// The numbers that chunks can have.
+    fn limit(&self) -> usize {
+        MAX_SLOTS >> self.shift
+    }
+
+    /// A chunk with the keys of this number, or, past the last, of that; every
+    /// page touched.
     ///
     /// # Errors
     ///
-    /// When there can be no such number, or the allocator refuses.
+    /// When the allocator refuses.
     fn build(&self, number: usize) -> Result<Block, AllocError> {
-        let limit = MAX_SLOTS >> self.shift;
-        if number >= limit {
-            return Err(AllocError::TooManySlots {
-                requested: number.saturating_add(1).saturating_mul(1 << self.shift),
-                limit: MAX_SLOTS,
-            });
-        }
+        // The number is a guess: where a slab is full of chunks the next fills
+        // a hole.
+        let number = number.min(self.limit() - 1);
         let block = chunk::allocate(self.layout)?;
         // SAFETY: a block of this layout, nobody's yet.
         unsafe { (self.stamp)(block.start(), self.shift, number) };
@@ -117,8 +119,7 @@ impl Spares {
         count: usize,
         first: usize,
     ) -> Result<Self, AllocError> {
-        let limit = MAX_SLOTS >> blueprint.shift;
-        if count > limit {
+        if count > blueprint.limit() {
             return Err(AllocError::TooManySlots {
                 requested: count.saturating_mul(1 << blueprint.shift),
                 limit: MAX_SLOTS,
@@ -163,7 +164,7 @@ impl Spares {
     pub(crate) fn take(&self) -> Option<Block> {
         let start = self.mailbox().take(self.taken.get());
         if start.is_some() {
-            self.taken.set(self.taken.get() + 1);
+            self.taken.set(self.taken.get().wrapping_add(1));
         }
         // Half a ring at a time, or at once where there is nothing left.
         let half = self.mailbox().capacity.div_ceil(2);
@@ -310,9 +311,11 @@ impl Mailbox {
             };
             if let Some(start) = built {
                 self.put(position, start);
-                position += 1;
+                position = position.wrapping_add(1);
                 idle = 0;
-            } else {
+            } else if !self.is_stopped() {
+                // Asked again, for the allocator may have waited for something
+                // itself and so have swallowed the wake-up that ends this.
                 pause(idle);
                 idle = idle.saturating_add(1);
             }
@@ -366,7 +369,10 @@ mod tests {
             let error = Spares::try_new(blueprint, count, 0).err();
             assert!(matches!(error, Some(AllocError::TooManySlots { .. })));
         }
-        assert!(blueprint.build(MAX_SLOTS >> 10).is_err());
+        // The guess is past the last: of that one, then.
+        let chunk = blueprint.build(usize::MAX).unwrap();
+        let last = ((MAX_SLOTS >> 10) - 1) << 10;
+        assert_eq!(first_key(&chunk).index(), last);
     }
 }
 
@@ -467,6 +473,28 @@ mod models {
                 helper.thread().unpark();
             }
             model.end(helper);
+        });
+    }
+
+    #[test]
+    fn loom_a_helper_whose_allocator_waits_and_refuses_is_stopped() {
+        loom::model(|| {
+            let mailbox = Arc::new(Mailbox::try_new(1).unwrap());
+            let helpers = Model {
+                mailbox: mailbox.clone(),
+                chunks: Arc::new(()),
+            };
+            let helper = thread::spawn(move || {
+                let refuse = |_| {
+                    // The allocator's own wait swallows the wake-up.
+                    thread::park();
+                    None
+                };
+                helpers.mailbox.keep_filled(0, refuse, |_| thread::park());
+            });
+            mailbox.stop();
+            helper.thread().unpark();
+            helper.join().unwrap();
         });
     }
 

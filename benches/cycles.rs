@@ -7,7 +7,7 @@ mod x86_64 {
     use std::process::ExitCode;
 
     use clap::Parser;
-    use flatslab_benches::machine::Machine;
+    use flatslab_benches::machine::{Machine, commit};
     use flatslab_benches::operation::{BATCH, Setting};
     use flatslab_benches::plan::{self, Operation, Run};
     use flatslab_benches::record::{self, Record, Row, Table, median, rounded};
@@ -145,7 +145,9 @@ mod x86_64 {
         );
         println!(
             "governor: {}; {}; commit {}",
-            machine.governor, machine.compiler, machine.commit
+            machine.governor,
+            machine.compiler,
+            commit()
         );
         match pin::to_physical_core() {
             Some(pinned) if pinned.held => println!("pinned to core {}", pinned.core),
@@ -160,13 +162,17 @@ mod x86_64 {
                 println!("\nRun {number} of {}", arguments.runs);
             }
             let run = record::Run {
+                commit: commit(),
                 ticks_per_ns,
                 step,
                 tables: run(&arguments)?,
             };
             if arguments.record {
                 let recorded = run.clone();
-                let path = Record::extend(|record| record.cycles.push(recorded))?;
+                let path = Record::extend(|record| {
+                    record.cycles.retain(|run| run.commit == recorded.commit);
+                    record.cycles.push(recorded);
+                })?;
                 println!("\nrecorded in {}", path.display());
             }
             runs.push(run);

@@ -7,6 +7,7 @@ mod x86_64 {
     use std::process::{Command, ExitCode};
 
     use clap::Parser;
+    use flatslab_benches::machine::commit;
     use flatslab_benches::record::{Growth, GrowthRound, GrowthRow, GrowthTable, Record};
     use flatslab_benches::subject::growing::{GrowableAhead, Incremental, VecPush};
     use flatslab_benches::subject::ours::{BoundedBySlot, GrowableBySlot};
@@ -139,6 +140,7 @@ mod x86_64 {
             let ticks_per_ns = clock::ticks_per_ns();
             let path = Record::extend(|record| {
                 record.growth = Some(Growth {
+                    commit: commit(),
                     ticks_per_ns,
                     inserts,
                     tables,

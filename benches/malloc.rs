@@ -8,6 +8,7 @@ mod x86_64 {
     use std::process::ExitCode;
 
     use clap::Parser;
+    use flatslab_benches::machine::commit;
     use flatslab_benches::malloc::{self, Workload};
     use flatslab_benches::payload::barrier;
     use flatslab_benches::record::{Malloc, MallocRow, Record, median, rounded};
@@ -171,6 +172,7 @@ mod x86_64 {
             }
         }
         let result = Malloc {
+            commit: commit(),
             ticks_per_ns,
             ticks_per_cycle,
             rounds,

@@ -589,10 +589,13 @@ impl<T> Slab<T> {
     fn grow(&self, home: NonNull<GrowableHome>, slots: usize) -> (bool, Result<(), AllocError>) {
         // SAFETY: allocated, through the slab.
         let body = unsafe { home.as_ref() };
-        let (left_over, result) = body.grow::<T>(slots, || self.take_spare());
+        let (mut left_over, result) = body.grow::<T>(slots, || self.take_spare());
         self.chunks.set(body.chunks());
         self.expect_chunk(body.next_number());
         let built = left_over.built;
+        if let Some(block) = left_over.take_stack() {
+            self.free(block);
+        }
         drop(left_over);
         (built, result)
     }
@@ -604,6 +607,15 @@ impl<T> Slab<T> {
             return spares.take();
         }
         None
+    }
+
+    /// Frees what was outgrown, or has the helper do it.
+    fn free(&self, block: Block) {
+        #[cfg(feature = "std")]
+        if let Some(spares) = &self.spares {
+            return spares.leave(block);
+        }
+        drop(block);
     }
 
     /// The next chunk to be built ahead will have this number.

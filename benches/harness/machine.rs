@@ -17,8 +17,6 @@ pub struct Machine {
     pub governor: String,
     /// The compiler of the benches.
     pub compiler: String,
-    /// The commit of the crate, with a `+` where files differ from it.
-    pub commit: String,
     /// The day of the measurement.
     pub date: String,
 }
@@ -57,7 +55,6 @@ impl Machine {
             )
             .map_or_else(|_| unknown(), |governor| governor.trim().to_owned()),
             compiler: env!("COMPILER").to_owned(),
-            commit: commit().unwrap_or_else(unknown),
             date: time::OffsetDateTime::now_utc().date().to_string(),
         }
     }
@@ -84,7 +81,13 @@ impl Machine {
     }
 }
 
-fn commit() -> Option<String> {
+/// The commit of the crate, with a `+` where files differ from it.
+#[must_use]
+pub fn commit() -> String {
+    ask_git().unwrap_or_else(|| "unknown".to_owned())
+}
+
+fn ask_git() -> Option<String> {
     let git = |arguments: &[&str]| {
         let output = Command::new("git")
             .current_dir(env!("CARGO_MANIFEST_DIR"))

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::machine::Machine;
 
-/// All that was measured on one machine, of one commit.
+/// All that was measured on one machine in a day: the newest of each bench.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Record {
-    /// Where, and of what.
+    /// Where, and with which compiler.
     pub machine: Machine,
     /// The runs of the cycle bench.
     #[serde(default)]
@@ -26,6 +26,8 @@ pub struct Record {
 /// One run of the malloc bench.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Malloc {
+    /// Of which commit.
+    pub commit: String,
     /// Ticks of the counter per nanosecond.
     pub ticks_per_ns: f64,
     /// Ticks of the counter in a core cycle.
@@ -52,6 +54,8 @@ pub struct MallocRow {
 /// One run of the growth bench.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Growth {
+    /// Of which commit.
+    pub commit: String,
     /// Ticks of the counter per nanosecond.
     pub ticks_per_ns: f64,
     /// Insertions into each container.
@@ -130,6 +134,8 @@ impl GrowthRow {
 /// One run of the cycle bench.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Run {
+    /// Of which commit.
+    pub commit: String,
     /// Ticks of the counter per nanosecond.
     pub ticks_per_ns: f64,
     /// Ticks in which the counter advances.
@@ -185,8 +191,8 @@ impl Record {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("record")
     }
 
-    /// Adds to today's record of this machine what `add` puts in. A record of
-    /// another commit or compiler is begun anew.
+    /// Adds to today's record of this machine what `add` puts in. A record with
+    /// another compiler is begun anew.
     ///
     /// # Errors
     ///

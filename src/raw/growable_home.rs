@@ -331,6 +331,11 @@ impl GrowableHome {
 }
 
 impl Supplies {
+    /// The stack that was outgrown, if one was: the largest of what is left over.
+    pub(crate) fn take_stack(&mut self) -> Option<Block> {
+        self.stack.take().map(Stack::into_block)
+    }
+
     fn blocks(&self) -> usize {
         self.chunks.len() + usize::from(self.spare.is_some())
     }

@@ -59,6 +59,11 @@ impl Stack {
     }
 
     /// How many entries there is room for.
+    /// The memory, whose entries nobody needs any more.
+    pub(crate) fn into_block(self) -> Block {
+        self.block
+    }
+
     pub(crate) fn capacity(&self) -> usize {
         self.capacity
     }

@@ -297,7 +297,7 @@ fn machine(record: &Record) -> String {
         machine.system,
         machine.compiler,
         machine.governor,
-        machine.commit,
+        record.cycles.first().map_or("unknown", |run| &run.commit),
         machine.date,
         record.cycles.len()
     )

@@ -89,8 +89,8 @@ pub struct GrowthRound {
     pub percentiles: [u32; 6],
     /// Ticks of the counter in a core cycle.
     pub ticks_per_cycle: f64,
-    /// The worst of each stretch of the insertions, all of one length; of the
-    /// last round only.
+    /// The worst of each stretch of the insertions, all of one length: the lowest
+    /// of the rounds, in the last.
     #[serde(default)]
     pub stretches: Vec<u32>,
 }

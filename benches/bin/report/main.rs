@@ -70,7 +70,7 @@ fn rewrite(document: &Path, sections: &[(&str, String)]) -> Result<(), String> {
 
 /// Draws what was measured; leaves the pictures alone of what was not.
 fn draw(record: &Record) -> Result<(), String> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("pictures");
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../pictures");
     let drawn = || -> Result<(), Box<dyn std::error::Error>> {
         std::fs::create_dir_all(&directory)?;
         if let Some(growth) = &record.growth {
@@ -99,8 +99,11 @@ fn newest() -> Result<PathBuf, String> {
         .map_err(failed)?
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| {
-            path.extension()
-                .is_some_and(|extension| extension == "json")
+            let name = path
+                .file_name()
+                .and_then(|name| name.to_str())
+                .unwrap_or("");
+            name.starts_with(|first: char| first.is_ascii_digit()) && name.ends_with(".json")
         })
         .max()
         .ok_or_else(|| {

@@ -47,7 +47,8 @@ fn draw(path: &Path, axes: &Axes<'_>, lines: &[Line]) -> Drawn {
     if !least.is_finite() {
         return Err("there is nothing to draw".into());
     }
-    let y = (least / 1.5).max(0.1)..most(|point| point.1) * 2.0;
+    // Above the highest point there is room for the names.
+    let y = (least / 1.5).max(0.1)..most(|point| point.1) * 12.0;
 
     let area = SVGBackend::new(path, SIZE).into_drawing_area();
     let mut chart: Chart<'_, '_> = ChartBuilder::on(&area)
@@ -62,7 +63,7 @@ fn draw(path: &Path, axes: &Axes<'_>, lines: &[Line]) -> Drawn {
         match named {
             Some(name) if (x - x.round()).abs() < 0.01 => (*name).to_owned(),
             Some(_) => String::new(),
-            None if axes.names.is_empty() && *x >= 1e6 => format!("{:.1} M", x / 1e6),
+            None if axes.names.is_empty() && *x >= 1e5 => format!("{:.1} M", x / 1e6),
             None if axes.names.is_empty() => format!("{x:.0}"),
             None => String::new(),
         }
@@ -121,6 +122,16 @@ fn duration(ns: f64) -> String {
     }
 }
 
+/// With commas.
+fn thousands(number: usize) -> String {
+    let digits = number.to_string();
+    let groups = digits.as_bytes().rchunks(3).rev();
+    let groups: Vec<&str> = groups
+        .map(|group| core::str::from_utf8(group).expect("digits"))
+        .collect();
+    groups.join(",")
+}
+
 fn table(growth: &Growth, bytes: usize) -> Option<&GrowthTable> {
     growth.tables.iter().find(|table| table.bytes == bytes)
 }
@@ -152,8 +163,10 @@ pub(crate) fn growth(path: &Path, growth: &Growth, bytes: usize) -> Drawn {
             })
         })
         .collect();
-    let stretch = growth.inserts / 500;
-    let title = format!("Growing from empty: the slowest insertion of each {stretch}");
+    let stretch = thousands(growth.inserts / 500);
+    let title = format!(
+        "Growing from empty: the slowest insertion of each {stretch}, lowest of the rounds"
+    );
     let axes = Axes {
         title: &title,
         x: &format!("insertions so far, values of {bytes} bytes"),
@@ -186,7 +199,7 @@ pub(crate) fn percentiles(path: &Path, growth: &Growth, bytes: usize) -> Drawn {
         title: "Growing from empty: time of one insertion",
         x: &format!(
             "percentile of {} insertions, values of {bytes} bytes",
-            growth.inserts
+            thousands(growth.inserts)
         ),
         y: "time of one insertion",
         names: &["p50", "p90", "p99", "p99.9", "p99.99", "worst"],
@@ -250,12 +263,13 @@ pub(crate) fn order_book(path: &Path, result: &serde_json::Value) -> Drawn {
             }
         })
         .collect();
-    let flow = &result["flow"];
+    let number = |field: &str| thousands(result["flow"][field].as_u64().unwrap_or(0) as usize);
     let axes = Axes {
         title: "An order book: time of one message, by where the orders live",
         x: &format!(
             "percentile of {} messages to {} symbols",
-            flow["messages_replayed"], flow["symbols"]
+            number("messages_replayed"),
+            number("symbols")
         ),
         y: "time of one message",
         names: &["p50", "p99", "p99.9", "p99.99", "worst"],

@@ -41,45 +41,42 @@ subject! {
     contains(map, key) map.contains_key(*key);
 }
 
-subject! {
-    /// `nexus-slab`'s bounded slab. To make one is unsafe: a slot of another
-    /// slab, or a slot that outlives its own, is undefined behaviour.
-    NexusBounded(nexus_slab::bounded::Slab<V>) named "nexus-slab bounded"
-        by nexus_slab::Slot<V>;
-    // SAFETY: every slot goes back to this slab, and before it does.
-    new(capacity) unsafe { nexus_slab::bounded::Slab::with_capacity(capacity) };
-    insert(slab, value) slab.alloc(value);
-    get(_slab, slot) slot.number();
-    add(_slab, slot, number) slot.number_mut();
-    replace(_slab, slot, value) core::mem::replace(&mut **slot, value);
-    remove(slab, slot) slab.take(slot);
-    free(slab, slot) slab.free(slot);
-    refill(slab, slot, value) {
-        let old = slab.take(slot);
-        (old, slab.alloc(value))
+macro_rules! nexus {
+    ($(#[$documentation:meta])* $subject:ident($slab:ty) named $name:literal; new($capacity:ident) $new:expr;) => {
+        subject! {
+            $(#[$documentation])*
+            $subject($slab) named $name by nexus_slab::Slot<V>;
+            // SAFETY: every slot goes back to this slab, and before it does.
+            new($capacity) unsafe { $new };
+            insert(slab, value) slab.alloc(value);
+            get(_slab, slot) slot.number();
+            add(_slab, slot, number) slot.number_mut();
+            replace(_slab, slot, value) core::mem::replace(&mut **slot, value);
+            remove(slab, slot) slab.take(slot);
+            free(slab, slot) slab.free(slot);
+            refill(slab, slot, value) {
+                let old = slab.take(slot);
+                (old, slab.alloc(value))
+            };
+        }
     };
 }
 
-subject! {
+nexus! {
+    /// `nexus-slab`'s bounded slab. To make one is unsafe: a slot of another
+    /// slab, or a slot that outlives its own, is undefined behaviour.
+    NexusBounded(nexus_slab::bounded::Slab<V>) named "nexus-slab bounded";
+    new(capacity) nexus_slab::bounded::Slab::with_capacity(capacity);
+}
+
+nexus! {
     /// `nexus-slab`'s growable slab, likewise unsafe to make.
-    NexusUnbounded(nexus_slab::unbounded::Slab<V>) named "nexus-slab unbounded"
-        by nexus_slab::Slot<V>;
+    NexusUnbounded(nexus_slab::unbounded::Slab<V>) named "nexus-slab unbounded";
     new(capacity) {
         let chunk = if capacity == 0 { 4096 } else { capacity.min(4096) };
-        // SAFETY: every slot goes back to this slab, and before it does.
-        let slab = unsafe { nexus_slab::unbounded::Slab::with_chunk_capacity(chunk) };
+        let slab = nexus_slab::unbounded::Slab::with_chunk_capacity(chunk);
         slab.reserve_chunks(capacity.div_ceil(chunk));
         slab
-    };
-    insert(slab, value) slab.alloc(value);
-    get(_slab, slot) slot.number();
-    add(_slab, slot, number) slot.number_mut();
-    replace(_slab, slot, value) core::mem::replace(&mut **slot, value);
-    remove(slab, slot) slab.take(slot);
-    free(slab, slot) slab.free(slot);
-    refill(slab, slot, value) {
-        let old = slab.take(slot);
-        (old, slab.alloc(value))
     };
 }
 

@@ -371,7 +371,8 @@ mod traced {
         let mut depth = 0;
         for &address in &addresses[first..] {
             let instruction = decode(address);
-            operation.instructions += 1;
+            let is_frame = is_frame(&instruction);
+            operation.instructions += usize::from(!is_frame);
             let _ = write!(operation.listing, "{:1$}", "", 4 + 4 * depth);
             formatter.format(&instruction, &mut operation.listing);
             operation.listing.push('\n');
@@ -381,7 +382,7 @@ mod traced {
                 let access = memory.access();
                 let flow = instruction.flow_control();
                 // A return loads, and a call stores, where it goes back to.
-                if matches!(flow, FlowControl::Return | FlowControl::Call) {
+                if is_frame || matches!(flow, FlowControl::Return | FlowControl::Call) {
                     continue;
                 }
                 operation.loads += usize::from(matches!(
@@ -408,6 +409,17 @@ mod traced {
             "{} does not return within {TRACED} instructions",
             operation.name
         );
+    }
+
+    /// Registers saved, and stack made room on, for what the operation does not
+    /// run through: its cold paths. In a caller it is inlined into that goes.
+    fn is_frame(instruction: &Instruction) -> bool {
+        use iced_x86::{Mnemonic, Register};
+        match instruction.mnemonic() {
+            Mnemonic::Push | Mnemonic::Pop => true,
+            Mnemonic::Add | Mnemonic::Sub => instruction.op0_register() == Register::RSP,
+            _ => false,
+        }
     }
 
     fn decode(address: u64) -> Instruction {

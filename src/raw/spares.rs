@@ -415,15 +415,20 @@ mod tests {
     fn the_helper_follows_the_number_the_slab_expects() {
         let spares = Spares::try_new(Blueprint::new::<u64>(2).unwrap(), 1, 0).unwrap();
         spares.expect(7);
-        let mut numbers = std::vec::Vec::new();
-        while numbers.last() != Some(&9) {
-            if let Some(chunk) = spares.take() {
-                numbers.push(first_key(&chunk).index() >> 2);
+        for position in 0.. {
+            let chunk = loop {
+                match spares.take() {
+                    Some(chunk) => break chunk,
+                    None => thread::yield_now(),
+                }
+            };
+            // As it was, and sooner or later as it is: nothing hurries the news.
+            match (first_key(&chunk).index() >> 2) - position {
+                0 => assert!(position < 1000, "the helper has not heard of it"),
+                7 => break,
+                offset => panic!("nobody expects {offset}"),
             }
-            thread::yield_now();
         }
-        // The one that was there, then those that were asked for.
-        assert_eq!(numbers, [0, 8, 9]);
     }
 
     #[test]

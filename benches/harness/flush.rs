@@ -21,8 +21,7 @@ impl Flusher {
     /// If the system does not say what is, or it is more than a measurement can
     /// go over between two operations.
     #[must_use]
-    #[allow(clippy::new_without_default)]
-    pub fn new() -> Self {
+    pub fn of_memory_in_use() -> Self {
         let maps = std::fs::read_to_string("/proc/self/maps").expect("the process's own mappings");
         let regions: Vec<_> = maps
             .lines()

@@ -4,7 +4,7 @@
 //! GET and 0.75 for REMOVE: ours checks. The untracked accessor, which does
 //! not track borrows, stands beside it.
 
-use crate::record::{Run, median};
+use crate::record::{Run, Table, median};
 use crate::table;
 
 /// One row of the goal table: an operation on values of a size, in the same
@@ -254,10 +254,7 @@ pub fn ratio(
     live: usize,
     subject: &str,
 ) -> Option<f64> {
-    let ratios: Vec<f64> = tables(runs, operation, bytes, live)
-        .filter_map(|table| table.ratio(subject))
-        .collect();
-    (!ratios.is_empty()).then(|| median(ratios))
+    over_runs(runs, operation, bytes, live, |table| table.ratio(subject))
 }
 
 /// The same of the core cycles per operation.
@@ -269,23 +266,24 @@ pub fn cycles(
     live: usize,
     subject: &str,
 ) -> Option<f64> {
-    let cycles: Vec<f64> = tables(runs, operation, bytes, live)
-        .filter_map(|table| Some(table.row(subject)?.ticks / table.ticks_per_cycle))
-        .collect();
-    (!cycles.is_empty()).then(|| median(cycles))
+    over_runs(runs, operation, bytes, live, |table| {
+        Some(table.row(subject)?.ticks / table.ticks_per_cycle)
+    })
 }
 
-fn tables<'a>(
-    runs: &'a [Run],
-    operation: &'a str,
+fn over_runs(
+    runs: &[Run],
+    operation: &str,
     bytes: usize,
     live: usize,
-) -> impl Iterator<Item = &'a crate::record::Table> {
-    runs.iter()
-        .flat_map(|run| &run.tables)
-        .filter(move |table| {
-            table.operation == operation && table.bytes == bytes && table.live == live
-        })
+    figure: impl Fn(&Table) -> Option<f64>,
+) -> Option<f64> {
+    let tables = runs.iter().flat_map(|run| &run.tables);
+    let figures: Vec<f64> = tables
+        .filter(|table| (&*table.operation, table.bytes, table.live) == (operation, bytes, live))
+        .filter_map(figure)
+        .collect();
+    (!figures.is_empty()).then(|| median(figures))
 }
 
 /// The goal table of these runs: goal and measured for both slabs, the floors

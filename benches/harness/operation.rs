@@ -192,7 +192,7 @@ impl<H> Cursor<H> {
     }
 
     #[inline(always)]
-    #[allow(clippy::mut_from_ref)]
+    #[expect(clippy::mut_from_ref, reason = "a pointer to memory it does not own")]
     fn get(&self, index: usize) -> &mut H {
         // SAFETY: the operations get what was put, one at a time.
         unsafe { &mut *self.0.add(index) }
@@ -451,7 +451,7 @@ pub mod cold {
     pub fn insert_cold<V: Payload, S: Subject<V>>(mut setting: Setting) -> Turn {
         setting.timed = OPERATIONS;
         let mut filled: Filled<V, S> = scattered(&mut setting);
-        let flusher = Flusher::new();
+        let flusher = Flusher::of_memory_in_use();
         let (subject, handles) = filled.parts();
         let mut batches = Vec::with_capacity(OPERATIONS);
         for at in setting.live - OPERATIONS..setting.live {
@@ -469,7 +469,7 @@ pub mod cold {
     /// GET with all data but the handle out of the caches.
     pub fn get_cold<V: Payload, S: Subject<V>>(mut setting: Setting) -> Turn {
         let mut filled: Filled<V, S> = setting.shuffled();
-        let flusher = Flusher::new();
+        let flusher = Flusher::of_memory_in_use();
         let mut sum = 0u64;
         let (subject, handles) = filled.parts();
         let mut batches = Vec::with_capacity(OPERATIONS);

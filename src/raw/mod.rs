@@ -14,7 +14,7 @@
 //!
 //! Each file adds its own: M in `memory.rs`, S in `stamp.rs`, V in `cell.rs`,
 //! F in `stack.rs`, H in `home.rs`, P in `place.rs`, T in `chunk_table.rs`, G in
-//! `growable_home.rs`, R in `spares.rs`.
+//! `growable_home.rs`, R in `mailbox.rs` and `spares.rs`.
 //! `walk::check` walks those that can be walked, and tests call it after
 //! every step.
 
@@ -26,6 +26,8 @@ pub(crate) mod chunk;
 pub(crate) mod chunk_table;
 pub(crate) mod growable_home;
 pub(crate) mod home;
+#[cfg(feature = "std")]
+mod mailbox;
 pub(crate) mod memory;
 mod owner;
 pub(crate) mod place;

@@ -214,10 +214,10 @@ enum Thing {
     Ref(Ref<'static, Value>, u32),
     RefMut(RefMut<'static, Value>, u32),
     Value(Value),
-    Iter(Walk<Iter<'static, Value>>),
-    IterMut(Walk<IterMut<'static, Value>>),
-    Keys(Walk<Keys<'static, Value>>),
-    Drain(Walk<Drain<'static, Value>>),
+    Iter(Walk<Iter<'static, Value, flatslab::Growable>>),
+    IterMut(Walk<IterMut<'static, Value, flatslab::Growable>>),
+    Keys(Walk<Keys<'static, Value, flatslab::Growable>>),
+    Drain(Walk<Drain<'static, Value, flatslab::Growable>>),
 }
 
 /// An iterator, and what it has shown.

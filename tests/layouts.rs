@@ -341,7 +341,7 @@ fn everything_prints_in_every_state() {
     let accessor = unsafe { slab.untracked() };
     assert_eq!(
         format!("{accessor:?}"),
-        "SlabUntrackedAccessor { slab: Slab { len: 0, capacity: 0, .. } }"
+        "UntrackedAccessor { slab: Slab { len: 0, capacity: 0, .. } }"
     );
     assert!(
         format!("{:?}", Slab::<u64>::builder()).starts_with("SlabBuilder { chunk_capacity: 4096")

@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use flatslab::{
-    Borrowed, BoundedSlab, CapacityError, Drain, Full, Iter, IterMut, Key, Keys, Ref, RefMut, Slab,
+    Borrowed, BoundedSlab, CapacityError, Full, Key, Ref, RefMut, Slab,
     Slot, SlotBox, VacantSlot,
 };
 
@@ -55,11 +55,11 @@ pub trait AnySlab<T> {
     fn is_full(&self) -> bool;
     fn clear(&self);
     fn try_clear(&self) -> Result<(), Borrowed>;
-    fn iter(&self) -> Iter<'_, T>;
-    fn iter_mut(&self) -> IterMut<'_, T>;
-    fn keys(&self) -> Keys<'_, T>;
+    fn iter<'a>(&'a self) -> impl Iterator<Item = (Key, Ref<'a, T>)> + Clone + std::fmt::Debug where T: 'a;
+    fn iter_mut<'a>(&'a self) -> impl Iterator<Item = (Key, RefMut<'a, T>)> + std::fmt::Debug where T: 'a;
+    fn keys(&self) -> impl Iterator<Item = Key> + Clone + std::fmt::Debug;
     fn retain(&self, keep: impl FnMut(Key, &mut T) -> bool);
-    fn drain(&self) -> Drain<'_, T>;
+    fn drain(&self) -> impl Iterator<Item = (Key, T)> + std::fmt::Debug;
     fn get_copied(&self, key: Key) -> Option<T>
     where
         T: Copy;
@@ -136,19 +136,19 @@ macro_rules! any_slab {
             fn try_clear(&self) -> Result<(), Borrowed> {
                 self.try_clear()
             }
-            fn iter(&self) -> Iter<'_, T> {
+            fn iter<'a>(&'a self) -> impl Iterator<Item = (Key, Ref<'a, T>)> + Clone + std::fmt::Debug where T: 'a {
                 self.iter()
             }
-            fn iter_mut(&self) -> IterMut<'_, T> {
+            fn iter_mut<'a>(&'a self) -> impl Iterator<Item = (Key, RefMut<'a, T>)> + std::fmt::Debug where T: 'a {
                 self.iter_mut()
             }
-            fn keys(&self) -> Keys<'_, T> {
+            fn keys(&self) -> impl Iterator<Item = Key> + Clone + std::fmt::Debug {
                 self.keys()
             }
             fn retain(&self, keep: impl FnMut(Key, &mut T) -> bool) {
                 self.retain(keep);
             }
-            fn drain(&self) -> Drain<'_, T> {
+            fn drain(&self) -> impl Iterator<Item = (Key, T)> + std::fmt::Debug {
                 self.drain()
             }
             fn get_copied(&self, key: Key) -> Option<T>

@@ -6,7 +6,7 @@
 //! crate and `Box`, and must come out the same.
 //!
 //! ```text
-//! cargo run --release --example order_book -- --help
+//! cargo run --release -p order_book -- --help
 //! ```
 //!
 //! A few hundred live orders fit any cache, and the stores hardly differ. With

@@ -1,12 +1,11 @@
-//! The global allocator behind the [`Store`] trait: a `Box` per order, and its
-//! address as the key. What it costs to do without a slab, in time and in
-//! `unsafe`.
+//! A [`Store`] without a slab: a `Box` per order, whose address is the key. It
+//! shows what that costs in time and in `unsafe`.
 //!
 //! # Invariants
 //!
 //! * X1: `insert` returns a pointer from `Box::into_raw`.
-//! * X2: every key given to `with`, `with_mut` and `remove` came from `insert`
-//!   of this store and has not been removed since: the promise made to `new`.
+//! * X2: every key given to `with`, `with_mut` and `remove` came from `insert` of
+//!   this store and has not been removed since: the caller of `new` promises it.
 
 use std::ptr::NonNull;
 
@@ -27,21 +26,24 @@ impl BoxKey {
 }
 
 /// A `Box` per order.
+///
+/// It counts its orders, but does not track them: orders that are not removed leak.
 #[derive(Debug)]
 pub(crate) struct BoxStore {
     len: usize,
-    most: usize,
+    /// The highest `len` so far.
+    peak: usize,
 }
 
 impl BoxStore {
-    /// A store without orders.
+    /// An empty store.
     ///
     /// # Safety
     ///
-    /// Nothing checks a pointer. Whoever owns the store uses only keys that
-    /// its `insert` returned, and none after its `remove`.
+    /// Keys are not checked. Every key given to the store must come from its
+    /// `insert`, and must not have been given to `remove` before.
     pub(crate) unsafe fn new() -> Self {
-        BoxStore { len: 0, most: 0 }
+        BoxStore { len: 0, peak: 0 }
     }
 }
 
@@ -50,26 +52,26 @@ impl Store for BoxStore {
 
     fn insert(&mut self, order: Order<BoxKey>) -> Result<BoxKey, StoreFull> {
         self.len += 1;
-        self.most = self.most.max(self.len);
+        self.peak = self.peak.max(self.len);
         Ok(BoxKey(NonNull::new(Box::into_raw(Box::new(order)))))
     }
 
     fn remove(&mut self, key: BoxKey) -> Order<BoxKey> {
         self.len -= 1;
-        // SAFETY: by X1 and X2 the address is that of a box turned into a
-        // pointer and not freed since; X2 rules out that it is used again.
+        // SAFETY: by X1 and X2 the pointer came from `Box::into_raw` and the box
+        // is not freed. By X2 the key is not used again.
         *unsafe { Box::from_raw(key.address().as_ptr()) }
     }
 
     fn with<R>(&self, key: BoxKey, f: impl FnOnce(&Order<BoxKey>) -> R) -> R {
-        // SAFETY: by X1 and X2 the order is alive. It is only written through
-        // `&mut self`, which cannot exist while `f` runs.
+        // SAFETY: by X1 and X2 the order is alive. Only `&mut self` methods write
+        // to it or free it, and none runs while `f` borrows from `&self`.
         f(unsafe { key.address().as_ref() })
     }
 
     fn with_mut<R>(&mut self, key: BoxKey, f: impl FnOnce(&mut Order<BoxKey>) -> R) -> R {
-        // SAFETY: by X1 and X2 the order is alive, and `&mut self` means that
-        // no other call, hence no other reference into it, exists.
+        // SAFETY: by X1 and X2 the order is alive. References to it exist only
+        // during `with` and `with_mut`, and `&mut self` excludes another such call.
         f(unsafe { key.address().as_mut() })
     }
 
@@ -77,10 +79,10 @@ impl Store for BoxStore {
         self.len
     }
 
-    /// The most orders ever held × what a common `malloc` takes for one: the
-    /// request and an 8-byte header, rounded up to 16. An estimate: another
-    /// allocator rounds differently, and none says so.
+    /// The peak number of orders × what a common `malloc` takes for one: the request
+    /// and an 8-byte header, rounded up to 16. An estimate: other allocators round
+    /// differently.
     fn bytes_held(&self) -> usize {
-        self.most * (size_of::<Order<BoxKey>>() + 8).next_multiple_of(16)
+        self.peak * (size_of::<Order<BoxKey>>() + 8).next_multiple_of(16)
     }
 }

@@ -20,7 +20,8 @@ for file in tests/*.rs; do
 done
 
 export ASAN_OPTIONS=detect_leaks=1
-sanitized address test "${build_std[@]}" --package flatslab --examples "${leak_free[@]}"
+sanitized address test "${build_std[@]}" --package flatslab "${leak_free[@]}"
+sanitized address test "${build_std[@]}" --package order_book
 ASAN_OPTIONS=detect_leaks=0 \
     sanitized address test "${build_std[@]}" --package flatslab "${leaking[@]}"
 
@@ -31,5 +32,5 @@ for example in examples/*.rs; do
     ASAN_OPTIONS=detect_leaks=$leaks \
         sanitized address run "${build_std[@]}" --package flatslab --example "$name"
 done
-sanitized address run "${build_std[@]}" --package flatslab --example order_book -- \
+sanitized address run "${build_std[@]}" --package order_book -- \
     --messages 20000 --rounds 1

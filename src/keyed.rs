@@ -465,20 +465,20 @@ macro_rules! keyed_methods {
 
             /// Panics where an invariant does not hold; O(slots · log slots),
             /// allocates. For tests.
-            #[doc(hidden)]
+            #[cfg(any(test, fuzzing))]
             pub fn check(&self) {
                 walk::check(self);
             }
 
             /// The key of the free slot that lies under `count` others on the
             /// free stack; O(1). For tests.
-            #[doc(hidden)]
+            #[cfg(any(test, fuzzing))]
             pub fn free_key(&self, count: usize) -> Option<Key> {
                 walk::free_key(self, count)
             }
 
             /// The state word at `key`. For tests.
-            #[doc(hidden)]
+            #[cfg(any(test, fuzzing))]
             pub fn state_bits(&self, key: Key) -> Option<u32> {
                 let place = self.place(key)?;
                 // SAFETY: alive through the slab.

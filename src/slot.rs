@@ -567,7 +567,7 @@ impl<T> Slot<T> {
     }
 
     /// The state word. For tests.
-    #[doc(hidden)]
+    #[cfg(any(test, fuzzing))]
     pub fn state_bits(&self) -> u32 {
         // SAFETY: alive by P1.
         unsafe { self.place.state().bits() }

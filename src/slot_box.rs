@@ -167,7 +167,7 @@ impl<T> SlotBox<T> {
     }
 
     /// The state word. For tests.
-    #[doc(hidden)]
+    #[cfg(any(test, fuzzing))]
     pub fn state_bits(boxed: &Self) -> u32 {
         // SAFETY: alive by P1.
         unsafe { boxed.place.state().bits() }

@@ -110,7 +110,7 @@ impl<T> VacantSlot<T> {
     }
 
     /// The state word. For tests.
-    #[doc(hidden)]
+    #[cfg(any(test, fuzzing))]
     pub fn state_bits(&self) -> u32 {
         // SAFETY: alive by P1.
         unsafe { self.place.state().bits() }

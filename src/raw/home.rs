@@ -76,6 +76,7 @@ impl Home {
     }
 
     /// Stale handles, H2.
+    #[cfg(any(test, fuzzing))]
     pub(crate) fn stale(&self) -> usize {
         self.stale.get()
     }
@@ -93,6 +94,7 @@ impl Home {
     }
 
     /// What stands below the bottom: the null.
+    #[cfg(any(test, fuzzing))]
     pub(crate) fn entry_below_bottom(&self) -> Entry {
         // SAFETY: by F1 a null was written there when the stack was made.
         unsafe { self.bottom.get().sub(1).read() }

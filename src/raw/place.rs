@@ -49,6 +49,7 @@ impl<T> Place<T> {
     }
 
     /// Where the cell starts.
+    #[cfg(any(test, fuzzing))]
     pub(crate) fn start(self) -> NonNull<u8> {
         self.cell.start()
     }

@@ -108,7 +108,8 @@ impl State {
     /// A value put into a reservation after the slab was gone.
     pub(crate) const OWNED_CLOSED: State = State(CLOSED);
 
-    /// The bits, for tests and messages.
+    /// The bits, for tests.
+    #[cfg(any(test, fuzzing))]
     pub(crate) const fn bits(self) -> u32 {
         self.0
     }
@@ -191,6 +192,7 @@ impl State {
     }
 
     /// S1 and S3, and that the slab is not gone; for tests.
+    #[cfg(any(test, fuzzing))]
     pub(crate) fn check(self) {
         let (readers, exclusive) = (self.0 & READERS != 0, self.0 & EXCLUSIVE != 0);
         assert!(!(readers && exclusive), "S1: {:#x}", self.0);

@@ -219,6 +219,7 @@ pub(crate) unsafe fn close<T, C: Cells<T>>(cells: &C) {
 
 /// The key of the cell `count` below the top of the stack; `None` below the
 /// bottom. For tests.
+#[cfg(any(test, fuzzing))]
 pub(crate) fn free_key<T, C: Cells<T>>(cells: &C, count: usize) -> Option<Key> {
     // SAFETY: alive through the slab.
     let home = unsafe { cells.home().as_ref() };
@@ -229,6 +230,7 @@ pub(crate) fn free_key<T, C: Cells<T>>(cells: &C, count: usize) -> Option<Key> {
 
 /// Walks every invariant that can be walked, and panics on the first that does
 /// not hold; O(slots · log slots), allocates. For tests.
+#[cfg(any(test, fuzzing))]
 #[cfg_attr(
     not(test),
     expect(clippy::disallowed_types, reason = "for tests, and after the fact")

@@ -49,7 +49,7 @@ needs_miri() {
 miri_flags="-Zmiri-strict-provenance -Zmiri-symbolic-alignment-check -Zmiri-disable-isolation"
 
 # Parts of the names of the tests that leak on purpose, or leak what they break.
-leaking_tests=(forgotten programs walk::tests)
+leaking_tests=(forgotten programs check::tests)
 
 # leaks_on_purpose NAME: whether that example does.
 leaks_on_purpose() {

@@ -17,10 +17,10 @@
 //! local::<flatslab::RefMut<'static, u64>>();
 //! local::<flatslab::UntrackedAccessor<'static, u64>>();
 //! local::<flatslab::SlabUntrackedAccessor<'static, u64>>();
-//! local::<flatslab::Iter<'static, u64>>();
-//! local::<flatslab::IterMut<'static, u64>>();
-//! local::<flatslab::Keys<'static, u64>>();
-//! local::<flatslab::Drain<'static, u64>>();
+//! local::<flatslab::Iter<'static, u64, flatslab::Growable>>();
+//! local::<flatslab::IterMut<'static, u64, flatslab::Growable>>();
+//! local::<flatslab::Keys<'static, u64, flatslab::Growable>>();
+//! local::<flatslab::Drain<'static, u64, flatslab::Growable>>();
 //! fn both<T: Send + Sync>() {}
 //! both::<flatslab::Key>();
 //! both::<flatslab::SlabBuilder<std::rc::Rc<u64>>>();
@@ -118,42 +118,42 @@
 //!
 //! ```compile_fail,E0277
 //! fn send<T: Send>() {}
-//! send::<flatslab::Iter<'static, u64>>();
+//! send::<flatslab::Iter<'static, u64, flatslab::Growable>>();
 //! ```
 //!
 //! ```compile_fail,E0277
 //! fn sync<T: Sync>() {}
-//! sync::<flatslab::Iter<'static, u64>>();
+//! sync::<flatslab::Iter<'static, u64, flatslab::Growable>>();
 //! ```
 //!
 //! ```compile_fail,E0277
 //! fn send<T: Send>() {}
-//! send::<flatslab::IterMut<'static, u64>>();
+//! send::<flatslab::IterMut<'static, u64, flatslab::Growable>>();
 //! ```
 //!
 //! ```compile_fail,E0277
 //! fn sync<T: Sync>() {}
-//! sync::<flatslab::IterMut<'static, u64>>();
+//! sync::<flatslab::IterMut<'static, u64, flatslab::Growable>>();
 //! ```
 //!
 //! ```compile_fail,E0277
 //! fn send<T: Send>() {}
-//! send::<flatslab::Keys<'static, u64>>();
+//! send::<flatslab::Keys<'static, u64, flatslab::Growable>>();
 //! ```
 //!
 //! ```compile_fail,E0277
 //! fn sync<T: Sync>() {}
-//! sync::<flatslab::Keys<'static, u64>>();
+//! sync::<flatslab::Keys<'static, u64, flatslab::Growable>>();
 //! ```
 //!
 //! ```compile_fail,E0277
 //! fn send<T: Send>() {}
-//! send::<flatslab::Drain<'static, u64>>();
+//! send::<flatslab::Drain<'static, u64, flatslab::Growable>>();
 //! ```
 //!
 //! ```compile_fail,E0277
 //! fn sync<T: Sync>() {}
-//! sync::<flatslab::Drain<'static, u64>>();
+//! sync::<flatslab::Drain<'static, u64, flatslab::Growable>>();
 //! ```
 //!
 //! # Handles and slabs are invariant in their value
@@ -199,11 +199,11 @@
 //! ```
 //!
 //! ```compile_fail
-//! fn iter<'s, 'a>(iter: flatslab::IterMut<'s, &'static str>) -> flatslab::IterMut<'s, &'a str> { iter }
+//! fn iter<'s, 'a>(iter: flatslab::IterMut<'s, &'static str, flatslab::Growable>) -> flatslab::IterMut<'s, &'a str, flatslab::Growable> { iter }
 //! ```
 //!
 //! ```compile_fail
-//! fn drain<'s, 'a>(drain: flatslab::Drain<'s, &'static str>) -> flatslab::Drain<'s, &'a str> { drain }
+//! fn drain<'s, 'a>(drain: flatslab::Drain<'s, &'static str, flatslab::Growable>) -> flatslab::Drain<'s, &'a str, flatslab::Growable> { drain }
 //! ```
 //!
 //! # A value may not outlive what it borrows

@@ -73,18 +73,8 @@ pub struct CapacityError {
 }
 
 impl CapacityError {
-    pub(crate) const fn full(capacity: usize) -> Self {
-        CapacityError {
-            capacity,
-            cause: None,
-        }
-    }
-
-    pub(crate) const fn cannot_grow(capacity: usize, cause: AllocError) -> Self {
-        CapacityError {
-            capacity,
-            cause: Some(cause),
-        }
+    pub(crate) const fn new(capacity: usize, cause: Option<AllocError>) -> Self {
+        CapacityError { capacity, cause }
     }
 }
 

@@ -37,6 +37,12 @@ pub struct Key(u32);
 
 const _: () = assert!(size_of::<Key>() == 4);
 
+/// The most slots a container can have. Every key is below 2^30, so none
+/// reaches [`Key::NONE`], and two bits are left to pack a key with flags.
+pub(crate) const MAX_SLOTS: usize = (1 << 30) - 1;
+
+const _: () = assert!(MAX_SLOTS < u32::MAX as usize);
+
 impl Key {
     /// The key no slab hands out, for "nothing here" in four bytes: the end of
     /// an intrusive list, a link not yet set.

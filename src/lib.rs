@@ -67,41 +67,28 @@ extern crate std;
 #[cfg(test)]
 extern crate self as flatslab;
 
-mod bounded;
 #[cfg(test)]
 #[path = "../tests/common/mod.rs"]
 mod common;
 #[cfg(doctest)]
 mod compile_fail;
 mod error;
-mod guard;
-mod iter;
 mod key;
-mod keyed;
 mod raw;
 mod slab;
-mod slab_builder;
-#[cfg(test)]
-#[path = "slab/tests/mod.rs"]
-mod slab_tests;
-#[cfg(test)]
-use slab_tests::hooks::Hooks;
-mod slot;
-mod slot_box;
-mod untracked;
-mod vacant_slot;
 
-pub use bounded::BoundedSlab;
 pub use error::{AllocError, Borrowed, CapacityError, Full};
-pub use guard::{Ref, RefMut};
-pub use iter::{Drain, Iter, IterMut, Keys};
 pub use key::Key;
-pub use slab::Slab;
-pub use slab_builder::SlabBuilder;
-pub use slot::Slot;
-pub use slot_box::SlotBox;
-pub use untracked::{SlabUntrackedAccessor, UntrackedAccessor};
-pub use vacant_slot::VacantSlot;
+pub use slab::bounded::{Bounded, BoundedSlab};
+pub use slab::builder::SlabBuilder;
+pub use slab::growable::{Growable, Slab};
+pub use slab::guard::{Ref, RefMut};
+pub use slab::iter::{Drain, Iter, IterMut, Keys};
+pub use slab::slot::Slot;
+pub use slab::slot_box::SlotBox;
+pub use slab::untracked::{SlabUntrackedAccessor, UntrackedAccessor};
+pub use slab::vacant_slot::VacantSlot;
+pub use slab::{Memory, TrackedSlab};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -4,14 +4,10 @@
 
 #[path = "../../tests/common/mod.rs"]
 mod common;
-#[path = "../../src/slab/tests/hooks.rs"]
-mod hooks;
 #[path = "../../src/slab/tests/world/mod.rs"]
 mod world;
 
-use common::{Bounded, Growable};
-use flatslab::{BoundedSlab, Slab};
-use hooks::Hooks;
+use flatslab::{Bounded, BoundedSlab, Growable, Slab};
 use libfuzzer_sys::{Corpus, fuzz_target};
 use world::{CHUNK, ROOM};
 

@@ -1,43 +1,36 @@
-//! A block of cells: its layout, its stamps, and the way from an index to a
-//! cell.
+//! Chunks: equal cells in a row, by the layout of one cell.
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
-use super::cell::{CellPtr, assert_layout};
 use super::memory::Block;
 use crate::error::AllocError;
-use crate::key::Key;
+use crate::key::MAX_SLOTS;
 
-/// The most slots a slab can have. Every key is below 2^30, so none reaches
-/// [`Key::NONE`], and two bits are left for those who pack a key with flags.
-pub(crate) const MAX_SLOTS: usize = (1 << 30) - 1;
-
-const _: () = assert!(MAX_SLOTS < u32::MAX as usize);
-
-/// The layout of `slots` cells in a row.
+/// The layout of `slots` cells in a row. The cell's size is a multiple of its
+/// alignment.
 ///
 /// # Errors
 ///
 /// Past the limits of keys and of `isize`.
-pub(crate) fn layout<T>(slots: usize) -> Result<Layout, AllocError> {
-    const { assert_layout::<T>() };
+pub(crate) fn layout(cell: Layout, slots: usize) -> Result<Layout, AllocError> {
+    debug_assert!(cell.size() % cell.align() == 0);
     if slots > MAX_SLOTS {
         return Err(AllocError::TooManySlots {
             requested: slots,
             limit: MAX_SLOTS,
         });
     }
-    CellPtr::<T>::SIZE
+    cell.size()
         .checked_mul(slots)
-        .and_then(|bytes| Layout::from_size_align(bytes, CellPtr::<T>::LAYOUT.align()).ok())
+        .and_then(|bytes| Layout::from_size_align(bytes, cell.align()).ok())
         .ok_or(AllocError::TooManyBytes {
             slots,
-            slot_bytes: CellPtr::<T>::SIZE,
+            slot_bytes: cell.size(),
         })
 }
 
-/// Memory for a chunk of that layout, every page touched, no cell stamped.
+/// Memory for a chunk of that layout, every page touched, no cell written.
 ///
 /// # Errors
 ///
@@ -48,29 +41,73 @@ pub(crate) fn allocate(layout: Layout) -> Result<Block, AllocError> {
     Ok(block)
 }
 
-/// Makes all cells of a chunk free ones, with the keys that `key` has for their
-/// places.
+/// The places of `slots` cells of `size` bytes each, from `start` on.
 ///
 /// # Safety
 ///
-/// The block that starts at `start` has the layout of `slots` cells of `T`, and
-/// nobody looks at them.
-pub(crate) unsafe fn stamp_all<T>(start: NonNull<u8>, slots: usize, key: impl Fn(u32) -> Key) {
-    for index in 0..slots {
-        // SAFETY: within the block, says the caller, and nobody's.
-        unsafe { cell_at::<T>(start, index).stamp_free(key(index as u32)) };
+/// They lie in one block.
+pub(crate) unsafe fn cells(
+    start: NonNull<u8>,
+    size: usize,
+    slots: usize,
+) -> impl DoubleEndedIterator<Item = NonNull<u8>> + ExactSizeIterator {
+    // SAFETY: within the block, says the caller.
+    (0..slots).map(move |index| unsafe { start.add(index * size) })
+}
+
+/// Chunks without an owner, linked through their own memory.
+///
+/// They are either allocated for a growth, or given back by a shrink to be
+/// freed once nothing refers to them.
+#[must_use = "dropping it frees memory that may still be referred to"]
+pub(crate) struct LooseChunks {
+    first: Option<NonNull<u8>>,
+    count: usize,
+    layout: Layout,
+}
+
+impl LooseChunks {
+    /// No chunks. Those to come are of this layout, which has room for a
+    /// pointer.
+    pub(crate) fn new(layout: Layout) -> Self {
+        debug_assert!(layout.size() >= size_of::<Option<NonNull<u8>>>());
+        LooseChunks {
+            first: None,
+            count: 0,
+            layout,
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.count
+    }
+
+    pub(crate) fn add(&mut self, chunk: Block) {
+        debug_assert!(chunk.layout() == self.layout);
+        let start = chunk.leak_start();
+        // SAFETY: an unused chunk with room for a pointer.
+        unsafe { start.cast().write_unaligned(self.first) };
+        self.first = Some(start);
+        self.count += 1;
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<Block> {
+        let start = self.first?;
+        self.count -= 1;
+        // SAFETY: `add` wrote the link there, and gave up a block of this layout.
+        unsafe {
+            self.first = start.cast().read_unaligned();
+            Some(Block::from_start(start, self.layout))
+        }
     }
 }
 
-/// The cell at `index` of the chunk that starts at `start`.
-///
-/// # Safety
-///
-/// The chunk has more than `index` cells of `T`.
-#[inline(always)]
-pub(crate) unsafe fn cell_at<T>(start: NonNull<u8>, index: usize) -> CellPtr<T> {
-    // SAFETY: the chunk's layout fits `isize`, and so does every offset in it.
-    CellPtr::new(unsafe { start.add(index * CellPtr::<T>::SIZE) })
+impl Drop for LooseChunks {
+    fn drop(&mut self) {
+        while let Some(chunk) = self.pop() {
+            drop(chunk);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -79,39 +116,40 @@ mod tests {
 
     #[test]
     fn capacity_arithmetic_does_not_wrap() {
+        let cell = Layout::new::<u128>();
         // Where pointers have 32 bits there is no such number.
         let wraps_32_bits = 1_usize
             .checked_shl(32)
             .map_or(usize::MAX, |slots| slots + 4);
         for slots in [1 << 30, wraps_32_bits, usize::MAX] {
             assert_eq!(
-                layout::<u64>(slots),
+                layout(cell, slots),
                 Err(AllocError::TooManySlots {
                     requested: slots,
                     limit: MAX_SLOTS
                 })
             );
         }
-        type Huge = [u8; isize::MAX as usize / 4];
         assert!(matches!(
-            layout::<Huge>(5),
+            layout(Layout::new::<[u8; isize::MAX as usize / 4]>(), 5),
             Err(AllocError::TooManyBytes { slots: 5, .. })
         ));
         // 16 GiB.
-        assert_eq!(layout::<u64>(MAX_SLOTS).is_ok(), usize::BITS > 32);
+        assert_eq!(layout(cell, MAX_SLOTS).is_ok(), usize::BITS > 32);
     }
 
     #[test]
-    fn every_cell_is_stamped() {
-        let chunk = allocate(layout::<[u8; 3]>(5).unwrap()).unwrap();
-        // SAFETY: the chunk has five cells, nobody's but this test's.
-        unsafe {
-            stamp_all::<[u8; 3]>(chunk.start(), 5, |index| Key::from_raw(8 + index));
-            for index in 0..5 {
-                let cell = cell_at::<[u8; 3]>(chunk.start(), index);
-                assert_eq!(cell.key().index(), 8 + index);
-                assert!(cell.state() == crate::raw::stamp::State::FREE);
-            }
-        }
+    fn loose_chunks_come_back_or_are_freed() {
+        let layout = layout(Layout::new::<u64>(), 3).unwrap();
+        let mut chunks = LooseChunks::new(layout);
+        let starts = [0, 1].map(|_| {
+            let chunk = allocate(layout).unwrap();
+            let start = chunk.start();
+            chunks.add(chunk);
+            start
+        });
+        assert_eq!(chunks.len(), 2);
+        assert_eq!(chunks.pop().unwrap().start(), starts[1]);
+        assert_eq!(chunks.len(), 1);
     }
 }

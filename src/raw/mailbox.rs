@@ -1,17 +1,17 @@
-//! What a slab and its helper share: a ring of chunks that are ready, one place
-//! for a block to be freed, and the word to stop.
+//! What an owner and its helper share: a ring of blocks that are ready, one
+//! place for a block to be freed, and the flag to stop.
 //!
-//! It knows nothing of what the pointers lead to; `spares.rs` does.
+//! It does not know what the pointers lead to; `ahead.rs` does.
 //!
 //! # Invariants
 //!
-//! * R1: a pointer in the ring is a chunk, built whole and nobody's; whoever
-//!   swaps it out owns it.
-//! * R2: only the slab's thread takes pointers out, only the helper puts them
-//!   in, both in the order of positions. (When the ring is made it has no
-//!   helper yet, and when it goes it has none any more.)
-//! * R3: the block that was left, if there is one, is nobody's; only the slab's
-//!   thread leaves one, only where there is none.
+//! * R1: a pointer in the ring is a finished block without an owner; the side
+//!   that swaps it out owns it.
+//! * R2: only the owner's thread takes pointers out, only the helper puts them
+//!   in, both in the order of positions. (The helper starts after the ring is
+//!   first filled and ends before it is dropped.)
+//! * R3: the block that was left, if there is one, has no owner. Only the
+//!   owner's thread leaves one, only where there is none.
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
@@ -22,11 +22,11 @@ use crate::error::AllocError;
 
 /// What both ends share.
 pub(super) struct Mailbox {
-    /// Chunks that are ready, each at its position modulo the capacity; null
+    /// Blocks that are ready, each at its position modulo the capacity; null
     /// where there is none (R1).
     ring: Block,
     capacity: usize,
-    /// The number of the chunk at a position is the position and this.
+    /// A block's number is its position plus this.
     offset: AtomicUsize,
     /// A block to be freed (R3), or null.
     left: AtomicPtr<u8>,
@@ -42,7 +42,7 @@ impl Mailbox {
             })?;
         let ring = Block::allocate(layout)?;
         for index in 0..capacity {
-            // SAFETY: within the block, which is nobody's yet.
+            // SAFETY: within the block, which is still unused.
             unsafe {
                 let slot = ring.start().cast::<AtomicPtr<u8>>().add(index);
                 slot.write(AtomicPtr::new(core::ptr::null_mut()));
@@ -61,9 +61,9 @@ impl Mailbox {
         self.capacity
     }
 
-    /// The number of the chunk at a position is the position and this.
+    /// From now on a block's number is its position plus `offset`.
     pub(super) fn set_offset(&self, offset: usize) {
-        // Relaxed: a guess, which the slab checks.
+        // Relaxed: a guess, which the owner checks.
         self.offset.store(offset, Ordering::Relaxed);
     }
 
@@ -76,12 +76,12 @@ impl Mailbox {
         }
     }
 
-    /// The slab's side of R2. An empty place is only looked at.
+    /// The owner's side of R2. An empty place is only read.
     pub(super) fn take(&self, position: usize) -> Option<NonNull<u8>> {
         if self.is_empty_at(position) {
             return None;
         }
-        // Acquire: pairs with the release in `put`; the chunk is whole.
+        // Acquire: pairs with the release in `put`; the block is finished.
         NonNull::new(
             self.slot(position)
                 .swap(core::ptr::null_mut(), Ordering::Acquire),
@@ -95,16 +95,16 @@ impl Mailbox {
     }
 
     fn is_empty_at(&self, position: usize) -> bool {
-        // Relaxed: of a chunk that stands or stood here nothing is looked at.
+        // Relaxed: the block itself is not read.
         self.slot(position).load(Ordering::Relaxed).is_null()
     }
 
     pub(super) fn has_block(&self) -> bool {
-        // Relaxed: of a block that stands or stood here nothing is looked at.
+        // Relaxed: the block itself is not read.
         !self.left.load(Ordering::Relaxed).is_null()
     }
 
-    /// The slab's side of R3; there is none.
+    /// The owner's side of R3: no block is left there now.
     pub(super) fn leave(&self, start: NonNull<u8>) {
         // Release: pairs with the acquire in `collect`.
         self.left.store(start.as_ptr(), Ordering::Release);
@@ -116,12 +116,12 @@ impl Mailbox {
             return None;
         }
         // Acquire: pairs with the release in `leave`; the layout is written, and
-        // nobody uses the block any more.
+        // the block is unused.
         NonNull::new(self.left.swap(core::ptr::null_mut(), Ordering::Acquire))
     }
 
     pub(super) fn stop(&self) {
-        // Relaxed: whoever is woken or joined behind this sees it.
+        // Relaxed: the wake-up or join that follows publishes it.
         self.stopped.store(true, Ordering::Relaxed);
     }
 
@@ -129,12 +129,12 @@ impl Mailbox {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    /// What the helper does: frees what was left, fills every empty place from
-    /// `position` on, pauses, and once more, until it is stopped.
+    /// The helper's loop, until stopped: free, fill, pause. Places are filled
+    /// in order from `position` on.
     ///
-    /// Where `build` fails it pauses too, and tries again then. `pause` is told
-    /// how often in a row there was nothing to do; it may return early, and
-    /// returns at once where a wake-up came before.
+    /// Where `build` fails it pauses and tries again. `pause` gets the number
+    /// of idle rounds in a row. It may return early, and returns at once where
+    /// a wake-up came before it.
     pub(super) fn serve(
         &self,
         mut position: usize,
@@ -148,7 +148,7 @@ impl Mailbox {
                 free(start);
             }
             let built = if self.is_empty_at(position) {
-                // Relaxed: a guess, which the slab checks.
+                // Relaxed: a guess, which the owner checks.
                 build(position.wrapping_add(self.offset.load(Ordering::Relaxed)))
             } else {
                 None
@@ -158,8 +158,8 @@ impl Mailbox {
                 position = position.wrapping_add(1);
                 idle = 0;
             } else if !self.is_stopped() {
-                // Asked again, for the allocator may have waited for something
-                // itself and so have swallowed the wake-up that ends this.
+                // Checked again: the allocator may have parked this thread and
+                // so have swallowed the wake-up that came with the flag.
                 pause(idle);
                 idle = idle.saturating_add(1);
             }
@@ -167,8 +167,7 @@ impl Mailbox {
     }
 }
 
-/// `RUSTFLAGS="--cfg loom" cargo test --release --lib loom`: every way the two
-/// threads can meet.
+/// `ci/loom.sh`: every way the two threads can meet.
 #[cfg(all(test, loom))]
 mod models {
     use loom::cell::UnsafeCell;
@@ -177,31 +176,31 @@ mod models {
     use super::super::atomic::thread;
     use super::*;
 
-    /// A chunk of the model: what the helper has written, and whether it was
-    /// freed.
-    struct Chunk {
+    /// A block of the model: what the helper has written, and a count that
+    /// shows whether it was freed.
+    struct Built {
         number: UnsafeCell<usize>,
         _counted: Arc<()>,
     }
 
-    /// What both ends share, and how many chunks there are: each holds a count.
+    /// The mailbox, and the number of blocks: each holds a count.
     #[derive(Clone)]
     struct Model {
         mailbox: Arc<Mailbox>,
-        chunks: Arc<()>,
+        built: Arc<()>,
     }
 
-    // SAFETY: as for `Shared`.
+    // SAFETY: as for `Shared` in `ahead.rs`.
     unsafe impl Send for Model {}
 
-    /// The number of a chunk that is left to be freed.
+    /// The number of a block that is left to be freed.
     const LEFT: usize = 77;
 
     impl Model {
         fn start(capacity: usize) -> (Self, thread::JoinHandle<()>) {
             let model = Model {
                 mailbox: Arc::new(Mailbox::try_new(capacity).unwrap()),
-                chunks: Arc::new(()),
+                built: Arc::new(()),
             };
             let helper = model.clone();
             let handle = thread::spawn(move || {
@@ -213,20 +212,20 @@ mod models {
         }
 
         fn build(&self, number: usize) -> NonNull<u8> {
-            let chunk = std::boxed::Box::new(Chunk {
+            let block = std::boxed::Box::new(Built {
                 number: UnsafeCell::new(usize::MAX),
-                _counted: self.chunks.clone(),
+                _counted: self.built.clone(),
             });
-            // SAFETY: nobody else has it yet; loom looks.
-            chunk.number.with_mut(|place| unsafe { *place = number });
-            NonNull::new(std::boxed::Box::into_raw(chunk).cast()).unwrap()
+            // SAFETY: not shared yet; loom checks it.
+            block.number.with_mut(|place| unsafe { *place = number });
+            NonNull::new(std::boxed::Box::into_raw(block).cast()).unwrap()
         }
 
         fn free(start: NonNull<u8>) -> usize {
             // SAFETY: from `build`, and freed once.
-            let chunk = unsafe { std::boxed::Box::from_raw(start.cast::<Chunk>().as_ptr()) };
-            // SAFETY: nobody writes to it any more; loom looks.
-            chunk.number.with(|place| unsafe { *place })
+            let block = unsafe { std::boxed::Box::from_raw(start.cast::<Built>().as_ptr()) };
+            // SAFETY: no longer shared; loom checks it.
+            block.number.with(|place| unsafe { *place })
         }
 
         fn take(&self, position: usize) -> Option<usize> {
@@ -247,12 +246,12 @@ mod models {
                 self.take(position);
             }
             self.mailbox.collect().map(Self::free);
-            assert_eq!(Arc::strong_count(&self.chunks), 1, "a chunk was lost");
+            assert_eq!(Arc::strong_count(&self.built), 1, "a block was lost");
         }
     }
 
     #[test]
-    fn loom_building_a_chunk_happens_before_it_is_taken() {
+    fn loom_building_a_block_happens_before_it_is_taken() {
         loom::model(|| {
             let (model, helper) = Model::start(1);
             let mut taken = 0;
@@ -268,11 +267,11 @@ mod models {
     }
 
     #[test]
-    fn loom_a_woken_helper_puts_a_chunk_where_one_was_taken() {
+    fn loom_a_woken_helper_puts_a_block_where_one_was_taken() {
         loom::model(|| {
             let (model, helper) = Model::start(1);
             for taken in 0..2 {
-                // Waits for ever if a wake-up is lost: loom calls it a deadlock
+                // Waits for ever if a wake-up is lost: loom reports a deadlock
                 // or runs out of branches.
                 while model.take(taken).is_none() {
                     helper.thread().unpark();
@@ -290,7 +289,7 @@ mod models {
             let mailbox = Arc::new(Mailbox::try_new(1).unwrap());
             let helpers = Model {
                 mailbox: mailbox.clone(),
-                chunks: Arc::new(()),
+                built: Arc::new(()),
             };
             let helper = thread::spawn(move || {
                 let refuse = |_| {

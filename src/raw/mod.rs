@@ -1,38 +1,26 @@
-//! What everything unsafe rests on.
+//! The raw layer: memory, chunks, free lists, threads. It knows no family and no
+//! type of a user's; all imports point downwards.
 //!
-//! # Invariants of the whole crate
+//! | file | offers | to |
+//! |---|---|---|
+//! | `memory.rs` | [`Block`](memory::Block): memory of our own, with its layout; the one door to the allocator | every family |
+//! | `stack.rs` | [`FreeStack`](stack::FreeStack): LIFO of pointers to free cells; pop, push, refill, replace the array | slabs; pools |
+//! | `chunk.rs` | chunks of equal cells by [`Layout`](core::alloc::Layout), touched; [`LooseChunks`](chunk::LooseChunks): chunks without an owner | slabs; pools, byte arenas and epochs, whose chunks have a header, which is a larger `Layout` |
+//! | `ahead.rs` | [`Ahead`](ahead::Ahead): a helper thread that keeps blocks of one layout built; what they contain is the owner's function | whatever grows by chunks |
+//! | `mailbox.rs` | the hand-over between an owner and its helper, with the loom models | `ahead.rs` |
+//! | `atomic.rs` | atomics and threads, or loom's | whatever shares memory between threads |
 //!
-//! * L1: a cell that is not free stays allocated, and its home with it: a
-//!   handle, a value, a guard, a box or a running destructor is on it. While the
-//!   slab lives its home stays, and every key below its bound leads to a stamped
-//!   cell.
-//! * L2: a closed home's `remaining` is the number of its cells that are not
-//!   free; whoever takes it to zero releases the block, and was the last.
-//! * L3: user code (closures, destructors, and the allocator, which may use the
-//!   very slab it serves) runs only in front of or behind a whole step, never
-//!   within one, and what it may have changed is read again after it.
+//! # Invariants
 //!
-//! Each file adds its own: M in `memory.rs`, S in `stamp.rs`, V in `cell.rs`,
-//! F in `stack.rs`, H in `home.rs`, P in `place.rs`, T in `chunk_table.rs`, G in
-//! `growable_home.rs`, R in `mailbox.rs` and `spares.rs`.
-//! `walk::check` walks those that can be walked, and tests call it after
-//! every step.
+//! Each file names its own: M in `memory.rs`, F in `stack.rs`, R in `mailbox.rs`
+//! and `ahead.rs`.
 
 #[cfg(feature = "std")]
+pub(crate) mod ahead;
+#[cfg(feature = "std")]
 mod atomic;
-pub(crate) mod bounded_home;
-pub(crate) mod cell;
 pub(crate) mod chunk;
-pub(crate) mod chunk_table;
-pub(crate) mod growable_home;
-pub(crate) mod home;
 #[cfg(feature = "std")]
 mod mailbox;
 pub(crate) mod memory;
-mod owner;
-pub(crate) mod place;
-#[cfg(feature = "std")]
-pub(crate) mod spares;
 pub(crate) mod stack;
-pub(crate) mod stamp;
-pub(crate) mod walk;

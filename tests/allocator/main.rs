@@ -17,10 +17,6 @@ use std::thread::panicking;
 
 use flatslab::Slab;
 
-/// The library's own tests have more methods here.
-pub trait Hooks<T> {}
-impl<T, S> Hooks<T> for S {}
-
 /// The system's allocator, which tells a test of each call. Its state belongs to
 /// the thread, so that tests run side by side.
 struct UnderTest;

@@ -16,7 +16,9 @@ use std::mem::forget;
 use std::panic::catch_unwind;
 use std::thread::panicking;
 
-use flatslab::{Drain, Iter, IterMut, Key, Keys, Ref, RefMut, Slab, Slot, SlotBox, VacantSlot};
+use flatslab::{
+    Drain, Growable, Iter, IterMut, Key, Keys, Ref, RefMut, Slab, Slot, SlotBox, VacantSlot,
+};
 
 use crate::common::random::{one_in, random, seed};
 use crate::common::{Audit, Detached};
@@ -174,10 +176,10 @@ enum Thing {
     Ref(Ref<'static, Value>, u32),
     RefMut(RefMut<'static, Value>, u32),
     Value(Value),
-    Iter(Walk<Iter<'static, Value>>),
-    IterMut(Walk<IterMut<'static, Value>>),
-    Keys(Walk<Keys<'static, Value>>),
-    Drain(Walk<Drain<'static, Value>>),
+    Iter(Walk<Iter<'static, Value, Growable>>),
+    IterMut(Walk<IterMut<'static, Value, Growable>>),
+    Keys(Walk<Keys<'static, Value, Growable>>),
+    Drain(Walk<Drain<'static, Value, Growable>>),
 }
 
 /// An iterator, and what it has shown.

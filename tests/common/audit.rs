@@ -2,11 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use flatslab::Key;
+use flatslab::{Key, Memory, TrackedSlab};
 
-use super::slabs::AnySlab;
-
-pub trait Audit<T>: AnySlab<T> {
+pub trait Audit {
     /// Panics where an invariant does not hold that can be seen from outside:
     ///
     /// * keys ascend, are distinct, and stay below the bound;
@@ -18,13 +16,22 @@ pub trait Audit<T>: AnySlab<T> {
     ///
     /// The free slots go back in the reverse order, so that they are handed out
     /// as they would have been.
+    fn audit(&self);
+
+    /// As [`audit`](Self::audit), for a slab with stale handles. Returns how
+    /// many slots are neither in use nor free: those that they hold.
+    fn audit_but_stale(&self) -> usize;
+
+    /// The key of the free slot that is handed out next without growth.
+    fn next_key(&self) -> Option<Key>;
+}
+
+impl<T, M: Memory> Audit for TrackedSlab<T, M> {
     #[track_caller]
     fn audit(&self) {
         assert_eq!(self.audit_but_stale(), 0, "slots are lost");
     }
 
-    /// As [`audit`](Self::audit), for a slab with stale handles. Returns how
-    /// many slots are neither in use nor free: those that they hold.
     #[track_caller]
     fn audit_but_stale(&self) -> usize {
         let (len, capacity) = (self.len(), self.capacity());
@@ -58,7 +65,6 @@ pub trait Audit<T>: AnySlab<T> {
         capacity.checked_sub(len + free).expect("too many slots")
     }
 
-    /// The key of the free slot that is handed out next without growth.
     fn next_key(&self) -> Option<Key> {
         if self.is_full() {
             return None;
@@ -66,5 +72,3 @@ pub trait Audit<T>: AnySlab<T> {
         self.try_vacant_slot().ok().map(|vacant| vacant.key())
     }
 }
-
-impl<T, S: AnySlab<T>> Audit<T> for S {}

@@ -16,5 +16,5 @@ pub mod values;
 
 pub use audit::Audit;
 pub(crate) use slabs::over_both_slabs;
-pub use slabs::{AnySlab, Bounded, Detached, Growable, Guard, Kind};
+pub use slabs::{Detached, Guard, Room};
 pub use values::{Counted, Drops, Hooked, panics};

@@ -6,11 +6,11 @@ use std::mem::forget;
 
 use flatslab::BoundedSlab;
 
-use crate::common::{AnySlab, Audit, Counted, Drops, Kind, over_both_slabs, panics};
+use crate::common::{Audit, Counted, Drops, Room, over_both_slabs, panics};
 
 /// Each handle and guard forgotten; then the slab is used and dropped.
-fn forgotten_handles_and_guards_leak_and_nothing_else<K: Kind>() {
-    let slab = K::with_room::<Counted>(8);
+fn forgotten_handles_and_guards_leak_and_nothing_else<M: Room>() {
+    let slab = M::with_room::<Counted>(8);
     let drops = Drops::new();
     let make = |number| drops.value(number);
     let slot = slab.try_insert(make(1)).unwrap();

@@ -7,14 +7,14 @@ use std::cell::Cell;
 use std::mem::forget;
 use std::rc::{Rc, Weak};
 
-use crate::common::{AnySlab, Audit, Counted, Drops, Kind, over_both_slabs, panics};
-use flatslab::{BoundedSlab, Key, Slab, Slot, SlotBox};
+use crate::common::{Audit, Counted, Drops, Room, over_both_slabs, panics};
+use flatslab::{BoundedSlab, Key, Slab, Slot, SlotBox, TrackedSlab};
 
-fn handles_guards_and_slab_go_in_every_order<K: Kind>() {
+fn handles_guards_and_slab_go_in_every_order<M: Room>() {
     // 0: slab, 1: slot read by a guard, 2: box, 3: reservation, 4: stale slot.
     for order in permutations(5) {
         let drops = Drops::new();
-        let mut slab = Some(K::with_room::<Counted>(4));
+        let mut slab = Some(M::with_room::<Counted>(4));
         let make = |number| drops.value(number);
         let shared = slab.as_ref().unwrap();
         let slot = shared.try_insert(make(1)).unwrap();
@@ -64,8 +64,8 @@ fn permutations(n: usize) -> Vec<Vec<usize>> {
     all
 }
 
-fn a_stale_slot_never_reaches_the_next_value<K: Kind>() {
-    let slab = K::with_room::<u64>(2);
+fn a_stale_slot_never_reaches_the_next_value<M: Room>() {
+    let slab = M::with_room::<u64>(2);
     let stale = slab.try_insert(1).unwrap();
     let key = stale.key();
     assert_eq!(slab.remove_by_key(key), 1);
@@ -77,8 +77,8 @@ fn a_stale_slot_never_reaches_the_next_value<K: Kind>() {
     assert_eq!(slab.try_insert(3).unwrap().key(), key, "and then reused");
 }
 
-fn a_cleared_slab_may_be_full_of_stale_slots<K: Kind>() {
-    let slab = K::with_room::<u64>(2);
+fn a_cleared_slab_may_be_full_of_stale_slots<M: Room>() {
+    let slab = M::with_room::<u64>(2);
     let slots = [slab.try_insert(1).unwrap(), slab.try_insert(2).unwrap()];
     slab.clear();
     assert!(slab.is_empty() && slab.is_full());
@@ -88,8 +88,8 @@ fn a_cleared_slab_may_be_full_of_stale_slots<K: Kind>() {
     slab.audit();
 }
 
-fn a_foreign_slot_is_taken_out_of_its_own_slab<K: Kind>() {
-    let (mine, other) = (K::with_room::<u64>(2), K::with_room::<u64>(2));
+fn a_foreign_slot_is_taken_out_of_its_own_slab<M: Room>() {
+    let (mine, other) = (M::with_room::<u64>(2), M::with_room::<u64>(2));
     let slot = other.try_insert(7).unwrap();
     assert_eq!(mine.into_inner(slot), 7);
     assert!(mine.is_empty() && other.is_empty());
@@ -97,8 +97,8 @@ fn a_foreign_slot_is_taken_out_of_its_own_slab<K: Kind>() {
     other.audit();
 }
 
-fn any_key_is_answered<K: Kind>() {
-    let slab = K::with_room::<u64>(2);
+fn any_key_is_answered<M: Room>() {
+    let slab = M::with_room::<u64>(2);
     let owned = slab.try_insert(7).unwrap();
     let raws = (0..64)
         .chain((0..32).map(|bit| 1 << bit))
@@ -118,8 +118,8 @@ fn any_key_is_answered<K: Kind>() {
     slab.audit();
 }
 
-fn a_key_removed_twice_frees_one_slot<K: Kind>() {
-    let slab = K::with_room::<u64>(2);
+fn a_key_removed_twice_frees_one_slot<M: Room>() {
+    let slab = M::with_room::<u64>(2);
     let key = slab.try_insert(7).unwrap().leak();
     assert_eq!(slab.try_remove_by_key(key), Some(7));
     assert_eq!(slab.try_remove_by_key(key), None);
@@ -128,8 +128,8 @@ fn a_key_removed_twice_frees_one_slot<K: Kind>() {
     assert_ne!(a.key(), b.key());
 }
 
-fn slots_are_reused_last_in_first_out<K: Kind>() {
-    let slab = K::with_room::<u64>(6);
+fn slots_are_reused_last_in_first_out<M: Room>() {
+    let slab = M::with_room::<u64>(6);
     let slots: Vec<_> = (0..6).map(|n| slab.try_insert(n).unwrap()).collect();
     let keys: Vec<_> = slots.iter().map(Slot::key).collect();
     assert!(keys.iter().enumerate().all(|(at, key)| key.index() == at));
@@ -159,9 +159,9 @@ impl Drop for Settled {
     }
 }
 
-fn values_are_dropped_in_place<K: Kind>() {
+fn values_are_dropped_in_place<M: Room>() {
     type Way<S> = (&'static str, fn(S, Slot<Settled>));
-    let ways: [Way<K::Slab<Settled>>; 9] = [
+    let ways: [Way<TrackedSlab<Settled, M>>; 9] = [
         ("slot", |_slab, slot| drop(slot)),
         ("box", |_slab, slot| drop(slot.into_box())),
         ("pinned box", |_slab, slot| {
@@ -183,7 +183,7 @@ fn values_are_dropped_in_place<K: Kind>() {
         ("slab", |slab, _slot| drop(slab)),
     ];
     for (name, way) in ways {
-        let slab = K::with_room::<Settled>(2);
+        let slab = M::with_room::<Settled>(2);
         let in_place = Rc::new(Cell::new(0));
         let slot = slab
             .try_insert(Settled {

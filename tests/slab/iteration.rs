@@ -1,16 +1,16 @@
 //! Iterators over both slabs: their order, what they skip, their `size_hint`.
 
-use crate::common::{AnySlab, Audit, Drops, Kind, over_both_slabs};
-use flatslab::{BoundedSlab, Key, Slab, Slot};
+use crate::common::{Audit, Drops, Room, over_both_slabs};
+use flatslab::{BoundedSlab, Key, Slab, Slot, TrackedSlab};
 
-fn numbers<K: Kind>(count: u64) -> (K::Slab<u64>, Vec<Slot<u64>>) {
-    let slab = K::with_room(count as usize);
+fn numbers<M: Room>(count: u64) -> (TrackedSlab<u64, M>, Vec<Slot<u64>>) {
+    let slab = M::with_room(count as usize);
     let slots = (0..count).map(|n| slab.try_insert(n).unwrap()).collect();
     (slab, slots)
 }
 
-fn values_come_in_key_order_and_not_in_order_of_insertion<K: Kind>() {
-    let (slab, mut slots) = numbers::<K>(6);
+fn values_come_in_key_order_and_not_in_order_of_insertion<M: Room>() {
+    let (slab, mut slots) = numbers::<M>(6);
     // The last one freed is the first one filled.
     for index in [4, 1, 2] {
         drop(slots.remove(index));
@@ -44,8 +44,8 @@ fn values_come_in_key_order_and_not_in_order_of_insertion<K: Kind>() {
     assert!(slab.is_empty());
 }
 
-fn borrowed_values_are_skipped_and_stay<K: Kind>() {
-    let (slab, slots) = numbers::<K>(6);
+fn borrowed_values_are_skipped_and_stay<M: Room>() {
+    let (slab, slots) = numbers::<M>(6);
     let read = slots[1].get();
     let written = slots[3].get_mut();
     let indices = |keys: &mut dyn Iterator<Item = Key>| keys.map(Key::index).collect::<Vec<_>>();
@@ -70,8 +70,8 @@ fn borrowed_values_are_skipped_and_stay<K: Kind>() {
 }
 
 /// A stale slot holds its cell out of use.
-fn a_drained_slab_can_still_be_full<K: Kind>() {
-    let (slab, slots) = numbers::<K>(6);
+fn a_drained_slab_can_still_be_full<M: Room>() {
+    let (slab, slots) = numbers::<M>(6);
     assert_eq!(slab.drain().count(), 6);
     assert!(slab.is_empty() && slab.is_full());
     assert_eq!(slab.audit_but_stale(), 6);
@@ -80,8 +80,8 @@ fn a_drained_slab_can_still_be_full<K: Kind>() {
     slab.audit();
 }
 
-fn all_values_can_be_borrowed_at_once<K: Kind>() {
-    let (slab, _slots) = numbers::<K>(6);
+fn all_values_can_be_borrowed_at_once<M: Room>() {
+    let (slab, _slots) = numbers::<M>(6);
     {
         let mut all: Vec<_> = slab.iter_mut().collect();
         for (key, value) in &mut all {
@@ -99,8 +99,8 @@ fn all_values_can_be_borrowed_at_once<K: Kind>() {
     assert_eq!(slab.iter_mut().count(), 6, "every borrow has ended");
 }
 
-fn size_hint_bounds_what_can_still_come<K: Kind>() {
-    let (slab, mut slots) = numbers::<K>(6);
+fn size_hint_bounds_what_can_still_come<M: Room>() {
+    let (slab, mut slots) = numbers::<M>(6);
     slots.truncate(4);
     let slots_there = slab.capacity();
     assert_eq!(slab.iter().size_hint(), (0, Some(slots_there)));
@@ -124,8 +124,8 @@ fn size_hint_bounds_what_can_still_come<K: Kind>() {
     assert!(slot.is_valid());
 }
 
-fn a_clone_continues_where_the_iterator_is<K: Kind>() {
-    let (slab, _slots) = numbers::<K>(4);
+fn a_clone_continues_where_the_iterator_is<M: Room>() {
+    let (slab, _slots) = numbers::<M>(4);
     let mut iter = slab.iter();
     let mut keys = slab.keys();
     assert!(iter.next().is_some() && keys.next().is_some());
@@ -135,8 +135,8 @@ fn a_clone_continues_where_the_iterator_is<K: Kind>() {
     assert!(keys_again.map(Key::index).eq(1..4));
 }
 
-fn iterators_print_what_is_left_to_visit<K: Kind>() {
-    let (slab, _slots) = numbers::<K>(4);
+fn iterators_print_what_is_left_to_visit<M: Room>() {
+    let (slab, _slots) = numbers::<M>(4);
     let mut iter = slab.iter();
     iter.next();
     assert_eq!(format!("{iter:?}"), "Iter { keys: 1..4, .. }");
@@ -148,8 +148,8 @@ fn iterators_print_what_is_left_to_visit<K: Kind>() {
     assert_eq!(format!("{:?}", slab.drain()), "Drain { keys: 0..4, .. }");
 }
 
-fn a_dropped_drain_drops_the_values_not_visited<K: Kind>() {
-    let slab = K::with_room(6);
+fn a_dropped_drain_drops_the_values_not_visited<M: Room>() {
+    let slab = M::with_room(6);
     let drops = Drops::new();
     for number in 0..6 {
         slab.try_insert(drops.value(number)).unwrap().leak();

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use crate::common::{AnySlab, Audit, Hooked, Kind, over_both_slabs, panics};
+use crate::common::{Audit, Hooked, Room, over_both_slabs, panics};
 use flatslab::{AllocError, BoundedSlab, Key, Slab, Slot, SlotBox};
 
 trait Value: 'static {
@@ -63,9 +63,9 @@ aligned! {
     Page: 4096, 5000;
 }
 
-fn values_of_any_size_and_alignment_are_whole<K: Kind>() {
-    fn whole<K: Kind, T: Value>() {
-        let slab = K::with_room::<T>(5);
+fn values_of_any_size_and_alignment_are_whole<M: Room>() {
+    fn whole<M: Room, T: Value>() {
+        let slab = M::with_room::<T>(5);
         let slots: Vec<Slot<T>> = (0..5)
             .map(|n| slab.try_insert(T::make(n)).unwrap())
             .collect();
@@ -96,21 +96,21 @@ fn values_of_any_size_and_alignment_are_whole<K: Kind>() {
         slab.audit();
         assert!(slab.is_empty());
     }
-    whole::<K, ()>();
-    whole::<K, [u8; 1]>();
-    whole::<K, [u8; 3]>();
-    whole::<K, [u8; 7]>();
-    whole::<K, [u8; 9]>();
-    whole::<K, [u8; 16]>();
-    whole::<K, [u8; 17]>();
-    whole::<K, [u8; 65]>();
-    whole::<K, u128>();
-    whole::<K, Two>();
-    whole::<K, Half>();
-    whole::<K, Line>();
-    whole::<K, EmptyLine>();
-    whole::<K, Page>();
-    whole::<K, [u8; 65536]>();
+    whole::<M, ()>();
+    whole::<M, [u8; 1]>();
+    whole::<M, [u8; 3]>();
+    whole::<M, [u8; 7]>();
+    whole::<M, [u8; 9]>();
+    whole::<M, [u8; 16]>();
+    whole::<M, [u8; 17]>();
+    whole::<M, [u8; 65]>();
+    whole::<M, u128>();
+    whole::<M, Two>();
+    whole::<M, Half>();
+    whole::<M, Line>();
+    whole::<M, EmptyLine>();
+    whole::<M, Page>();
+    whole::<M, [u8; 65536]>();
 }
 
 over_both_slabs!(
@@ -341,7 +341,7 @@ fn everything_prints_in_every_state() {
     let accessor = unsafe { slab.untracked() };
     assert_eq!(
         format!("{accessor:?}"),
-        "SlabUntrackedAccessor { slab: Slab { len: 0, capacity: 0, .. } }"
+        "UntrackedAccessor { slab: Slab { len: 0, capacity: 0, .. } }"
     );
     assert!(
         format!("{:?}", Slab::<u64>::builder()).starts_with("SlabBuilder { chunk_capacity: 4096")
@@ -356,10 +356,10 @@ fn everything_prints_in_every_state() {
     );
 }
 
-fn stale_doomed_dying_and_orphaned_handles_print<K: Kind>() {
+fn stale_doomed_dying_and_orphaned_handles_print<M: Room>() {
     let invalid = |key: Key| format!("Slot {{ key: {key:?}, is_valid: false, .. }}");
 
-    let slab = Rc::new(K::with_room::<Hooked>(4));
+    let slab = Rc::new(M::with_room::<Hooked>(4));
     let stale = slab.try_insert(Hooked::plain()).unwrap();
     slab.remove_by_key(stale.key());
     assert_eq!(format!("{stale:?}"), invalid(stale.key()), "stale");
@@ -378,7 +378,7 @@ fn stale_doomed_dying_and_orphaned_handles_print<K: Kind>() {
     slab.clear();
     assert!(printed.get());
 
-    let slab = K::with_room::<u64>(6);
+    let slab = M::with_room::<u64>(6);
     let key = slab.try_insert(7).unwrap().leak();
     let guard = slab.get(key).unwrap();
     drop(slab.slot(key));

@@ -12,7 +12,3 @@ mod layouts;
 mod panics;
 mod programs;
 mod reentrancy;
-
-/// The library's own tests have more methods here.
-pub trait Hooks<T> {}
-impl<T, S> Hooks<T> for S {}

@@ -4,11 +4,11 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use crate::common::{AnySlab, Audit, Counted, Drops, Hooked, Kind, over_both_slabs, panics};
-use flatslab::{Key, Slab, Slot, SlotBox};
+use crate::common::{Audit, Counted, Drops, Hooked, Room, over_both_slabs, panics};
+use flatslab::{Key, Slab, Slot, SlotBox, TrackedSlab};
 
 /// Checks that the slab is empty and each of four slots can be used.
-fn assert_whole<T, S: AnySlab<T>>(slab: &S, value: impl Fn() -> T) {
+fn assert_whole<T, M: Room>(slab: &TrackedSlab<T, M>, value: impl Fn() -> T) {
     slab.audit();
     assert!(slab.is_empty());
     let all: Vec<_> = (0..4).map(|_| slab.try_insert(value()).unwrap()).collect();
@@ -21,16 +21,16 @@ fn bomb() -> Hooked {
     Hooked::new(|| panic!("a destructor panics"))
 }
 
-fn insert_with_gives_the_slot_back<K: Kind>() {
-    let slab = K::with_room::<u64>(4);
+fn insert_with_gives_the_slot_back<M: Room>() {
+    let slab = M::with_room::<u64>(4);
     assert!(panics(
         || slab.try_insert_with(|_| panic!("the closure panics"))
     ));
     assert_whole(&slab, || 7);
 }
 
-fn and_modify_ends_the_borrow<K: Kind>() {
-    let slab = K::with_room::<u64>(4);
+fn and_modify_ends_the_borrow<M: Room>() {
+    let slab = M::with_room::<u64>(4);
     let slot = slab.try_insert(7).unwrap();
     assert!(panics(|| {
         slot.and_modify(|value| {
@@ -41,8 +41,8 @@ fn and_modify_ends_the_borrow<K: Kind>() {
     assert_eq!(*slot.get_mut(), 8);
 }
 
-fn a_guard_ends_while_a_panic_unwinds<K: Kind>() {
-    let slab = K::with_room::<u64>(4);
+fn a_guard_ends_while_a_panic_unwinds<M: Room>() {
+    let slab = M::with_room::<u64>(4);
     let slot = slab.try_insert(7).unwrap();
     assert!(panics(|| {
         let _guard = slot.get_mut();
@@ -56,9 +56,9 @@ fn a_guard_ends_while_a_panic_unwinds<K: Kind>() {
 }
 
 /// The ways a value can be dropped in place, each by one holder.
-fn a_destructor_that_panics_frees_its_cell<K: Kind>() {
+fn a_destructor_that_panics_frees_its_cell<M: Room>() {
     type Way<S> = (&'static str, fn(&S, Slot<Hooked>));
-    let ways: [Way<K::Slab<Hooked>>; 9] = [
+    let ways: [Way<TrackedSlab<Hooked, M>>; 9] = [
         ("slot drop", |_, slot| drop(slot)),
         ("box drop", |_, slot| drop(slot.into_box())),
         ("pinned box drop", |_, slot| {
@@ -92,15 +92,15 @@ fn a_destructor_that_panics_frees_its_cell<K: Kind>() {
         }),
     ];
     for (name, way) in ways {
-        let slab = K::with_room::<Hooked>(4);
+        let slab = M::with_room::<Hooked>(4);
         let slot = slab.try_insert(bomb()).unwrap();
         assert!(panics(|| way(&slab, slot)), "{name}");
         assert_whole(&slab, Hooked::plain);
     }
 }
 
-fn clear_goes_on_after_a_destructor_panics<K: Kind>() {
-    let slab = K::with_room::<Box<dyn std::any::Any>>(4);
+fn clear_goes_on_after_a_destructor_panics<M: Room>() {
+    let slab = M::with_room::<Box<dyn std::any::Any>>(4);
     let drops = Drops::new();
     let first = slab.try_insert(Box::new(drops.value(1))).unwrap();
     slab.try_insert(Box::new(bomb())).unwrap().leak();
@@ -113,8 +113,8 @@ fn clear_goes_on_after_a_destructor_panics<K: Kind>() {
     assert_whole(&slab, || Box::new(()) as Box<dyn std::any::Any>);
 }
 
-fn a_dropped_drain_goes_on_after_a_destructor_panics<K: Kind>() {
-    let slab = K::with_room::<Box<dyn std::any::Any>>(4);
+fn a_dropped_drain_goes_on_after_a_destructor_panics<M: Room>() {
+    let slab = M::with_room::<Box<dyn std::any::Any>>(4);
     let drops = Drops::new();
     slab.try_insert(Box::new(drops.value(1))).unwrap().leak();
     let stale = slab.try_insert(Box::new(bomb())).unwrap();
@@ -129,8 +129,8 @@ fn a_dropped_drain_goes_on_after_a_destructor_panics<K: Kind>() {
 }
 
 /// The value that was moved out belongs to the loop; the drain drops the rest.
-fn a_drain_whose_loop_panics_removes_the_rest<K: Kind>() {
-    let slab = K::with_room(4);
+fn a_drain_whose_loop_panics_removes_the_rest<M: Room>() {
+    let slab = M::with_room(4);
     let drops = Drops::new();
     for number in 0..4 {
         slab.try_insert(drops.value(number)).unwrap().leak();
@@ -144,8 +144,8 @@ fn a_drain_whose_loop_panics_removes_the_rest<K: Kind>() {
     assert_whole(&slab, || drops.value(8));
 }
 
-fn retain_keeps_the_value_it_panics_over_and_all_after_it<K: Kind>() {
-    let slab = K::with_room(4);
+fn retain_keeps_the_value_it_panics_over_and_all_after_it<M: Room>() {
+    let slab = M::with_room(4);
     let drops = Drops::new();
     let slots: Vec<_> = (0..4)
         .map(|number| slab.try_insert(drops.value(number)).unwrap())
@@ -163,9 +163,9 @@ fn retain_keeps_the_value_it_panics_over_and_all_after_it<K: Kind>() {
     assert_whole(&slab, || drops.value(8));
 }
 
-fn a_panicking_destructor_in_slab_drop_loses_no_other_value<K: Kind>() {
+fn a_panicking_destructor_in_slab_drop_loses_no_other_value<M: Room>() {
     let drops = Drops::new();
-    let slab = K::with_room::<Box<dyn std::any::Any>>(6);
+    let slab = M::with_room::<Box<dyn std::any::Any>>(6);
     let first = slab.try_insert(Box::new(drops.value(1))).unwrap();
     let armed = slab.try_insert(Box::new(bomb())).unwrap();
     slab.try_insert(Box::new(drops.value(2))).unwrap().leak();
@@ -183,8 +183,8 @@ fn a_panicking_destructor_in_slab_drop_loses_no_other_value<K: Kind>() {
     assert_eq!(drops.count(), 4);
 }
 
-fn a_panicking_destructor_in_a_closed_slab_still_releases_it<K: Kind>() {
-    let slab = K::with_room::<Hooked>(4);
+fn a_panicking_destructor_in_a_closed_slab_still_releases_it<M: Room>() {
+    let slab = M::with_room::<Hooked>(4);
     let vacant = slab.try_vacant_slot().unwrap();
     let boxed = slab.try_insert(bomb()).unwrap().into_box();
     let slot = slab.try_insert(bomb()).unwrap();
@@ -198,7 +198,7 @@ fn a_panicking_destructor_in_a_closed_slab_still_releases_it<K: Kind>() {
     assert!(panics(|| drop(slot)));
 }
 
-fn a_refused_removal_dooms_the_value_and_frees_it_with_the_last_guard<K: Kind>() {
+fn a_refused_removal_dooms_the_value_and_frees_it_with_the_last_guard<M: Room>() {
     type Way = fn(Slot<Counted>);
     let ways: [Way; 3] = [
         |slot| drop(slot.into_inner()),
@@ -206,7 +206,7 @@ fn a_refused_removal_dooms_the_value_and_frees_it_with_the_last_guard<K: Kind>()
         |slot| drop(slot.into_box()),
     ];
     for way in ways {
-        let slab = K::with_room(4);
+        let slab = M::with_room(4);
         let drops = Drops::new();
         let slot = slab.try_insert(drops.value(7)).unwrap();
         let key = slot.key();
@@ -222,9 +222,9 @@ fn a_refused_removal_dooms_the_value_and_frees_it_with_the_last_guard<K: Kind>()
 
 /// The destructor notes what it sees, since a failed assertion in it would look
 /// like the panic that is expected.
-fn a_pinned_value_keeps_its_cell_while_its_destructor_runs<K: Kind>() {
+fn a_pinned_value_keeps_its_cell_while_its_destructor_runs<M: Room>() {
     for bomb in [false, true] {
-        let slab = Rc::new(K::with_room::<Hooked>(1));
+        let slab = Rc::new(M::with_room::<Hooked>(1));
         let vacant = slab.try_vacant_slot().unwrap();
         let key = vacant.key();
         let (inner, seen) = (slab.clone(), Rc::new(Cell::new(None)));

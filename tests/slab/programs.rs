@@ -14,39 +14,39 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 use std::thread::{LocalKey, panicking};
 
-use flatslab::{Key, Ref, RefMut, Slot, SlotBox, VacantSlot};
+use flatslab::{Bounded, Growable, Key, Ref, RefMut, Slot, SlotBox, TrackedSlab, VacantSlot};
 
 use crate::common::random::{one_in, random, seed};
 use crate::common::values::{expect_refusals, unexpected_panics};
-use crate::common::{AnySlab, Audit, Bounded, Growable, Kind, over_both_slabs};
+use crate::common::{Audit, Room, over_both_slabs};
 
 /// What a program holds: in the common pool, or within a value.
-enum Thing<K: Programs> {
-    Slot(Slot<Node<K>>, u64),
-    Boxed(SlotBox<Node<K>>, u64),
-    Vacant(VacantSlot<Node<K>>, Key),
-    Ref(Ref<'static, Node<K>>, u64),
-    RefMut(RefMut<'static, Node<K>>, u64),
-    Node(Node<K>),
-    Slab(Rc<K::Slab<Node<K>>>),
+enum Thing<M: Programs> {
+    Slot(Slot<Node<M>>, u64),
+    Boxed(SlotBox<Node<M>>, u64),
+    Vacant(VacantSlot<Node<M>>, Key),
+    Ref(Ref<'static, Node<M>>, u64),
+    RefMut(RefMut<'static, Node<M>>, u64),
+    Node(Node<M>),
+    Slab(Rc<TrackedSlab<Node<M>, M>>),
 }
 
 /// A value that knows whether it is alive, may hold anything, and acts when it
 /// dies.
-struct Node<K: Programs> {
+struct Node<M: Programs> {
     id: u64,
     canary: Box<u64>,
-    bag: RefCell<Vec<Thing<K>>>,
+    bag: RefCell<Vec<Thing<M>>>,
 }
 
 /// The slab that the steps use: shared, or leaked, so that guards of it need no
 /// lifetime.
-enum Which<K: Programs> {
-    Rc(Rc<K::Slab<Node<K>>>),
-    Static(&'static K::Slab<Node<K>>),
+enum Which<M: Programs> {
+    Rc(Rc<TrackedSlab<Node<M>, M>>),
+    Static(&'static TrackedSlab<Node<M>, M>),
 }
 
-impl<K: Programs> Clone for Which<K> {
+impl<M: Programs> Clone for Which<M> {
     fn clone(&self) -> Self {
         match self {
             Which::Rc(slab) => Which::Rc(slab.clone()),
@@ -55,8 +55,8 @@ impl<K: Programs> Clone for Which<K> {
     }
 }
 
-impl<K: Programs> std::ops::Deref for Which<K> {
-    type Target = K::Slab<Node<K>>;
+impl<M: Programs> std::ops::Deref for Which<M> {
+    type Target = TrackedSlab<Node<M>, M>;
 
     fn deref(&self) -> &Self::Target {
         match self {
@@ -67,13 +67,13 @@ impl<K: Programs> std::ops::Deref for Which<K> {
 }
 
 /// What the program on this thread holds.
-struct State<K: Programs> {
-    pool: RefCell<Vec<Thing<K>>>,
-    slab: RefCell<Option<Which<K>>>,
+struct State<M: Programs> {
+    pool: RefCell<Vec<Thing<M>>>,
+    slab: RefCell<Option<Which<M>>>,
 }
 
 /// A kind of slab with a state for each thread.
-trait Programs: Kind {
+trait Programs: Room {
     fn state() -> &'static LocalKey<State<Self>>;
 }
 
@@ -112,7 +112,7 @@ fn panic_one_in(n: u64) {
     }
 }
 
-impl<K: Programs> Node<K> {
+impl<M: Programs> Node<M> {
     fn new() -> Self {
         let id = NEXT.get();
         NEXT.set(id + 1);
@@ -132,7 +132,7 @@ impl<K: Programs> Node<K> {
     }
 }
 
-impl<K: Programs> Drop for Node<K> {
+impl<M: Programs> Drop for Node<M> {
     fn drop(&mut self) {
         self.ok();
         let depth = DEPTH.get();
@@ -140,7 +140,7 @@ impl<K: Programs> Drop for Node<K> {
             DEPTH.set(depth + 1);
             let result = catch_unwind(AssertUnwindSafe(|| {
                 for _ in 0..random(3) {
-                    step::<K>();
+                    step::<M>();
                 }
                 if one_in(3) {
                     self.bag.take();
@@ -165,21 +165,21 @@ impl<K: Programs> Drop for Node<K> {
     }
 }
 
-fn slab<K: Programs>() -> Option<Which<K>> {
-    K::state().with(|state| state.slab.borrow().clone())
+fn slab<M: Programs>() -> Option<Which<M>> {
+    M::state().with(|state| state.slab.borrow().clone())
 }
 
-fn set_slab<K: Programs>(slab: Option<Which<K>>) -> Option<Which<K>> {
-    K::state().with(|state| state.slab.replace(slab))
+fn set_slab<M: Programs>(slab: Option<Which<M>>) -> Option<Which<M>> {
+    M::state().with(|state| state.slab.replace(slab))
 }
 
-fn put<K: Programs>(thing: Thing<K>) {
-    K::state().with(|state| state.pool.borrow_mut().push(thing));
+fn put<M: Programs>(thing: Thing<M>) {
+    M::state().with(|state| state.pool.borrow_mut().push(thing));
 }
 
 /// Takes anything out of the pool.
-fn any<K: Programs>() -> Option<Thing<K>> {
-    K::state().with(|state| {
+fn any<M: Programs>() -> Option<Thing<M>> {
+    M::state().with(|state| {
         let mut pool = state.pool.borrow_mut();
         if pool.is_empty() {
             return None;
@@ -190,17 +190,17 @@ fn any<K: Programs>() -> Option<Thing<K>> {
 }
 
 /// One more step of the program, from within another.
-fn nest<K: Programs>() {
+fn nest<M: Programs>() {
     let depth = DEPTH.get();
     if depth < 4 {
         DEPTH.set(depth + 1);
-        let r = catch_unwind(step::<K>);
+        let r = catch_unwind(step::<M>);
         DEPTH.set(depth);
         drop(r);
     }
 }
 /// Puts a thing into a value, or back into the pool.
-fn stash<K: Programs>(node: &Node<K>, thing: Thing<K>) {
+fn stash<M: Programs>(node: &Node<M>, thing: Thing<M>) {
     if matches!(
         thing,
         Thing::Ref(..) | Thing::RefMut(..) | Thing::Boxed(..) | Thing::Slab(..)
@@ -214,7 +214,7 @@ fn stash<K: Programs>(node: &Node<K>, thing: Thing<K>) {
     }
 }
 /// Takes a thing out of a value.
-fn unstash<K: Programs>(node: &Node<K>) {
+fn unstash<M: Programs>(node: &Node<M>) {
     let thing = node.bag.try_borrow_mut().ok().and_then(|mut b| b.pop());
     if let Some(thing) = thing {
         put(thing);
@@ -222,19 +222,19 @@ fn unstash<K: Programs>(node: &Node<K>) {
 }
 
 /// Something by key.
-fn by_key<K: Programs>(slab: &Which<K>, key: Key) {
+fn by_key<M: Programs>(slab: &Which<M>, key: Key) {
     match random(9) {
         0 | 1 => {
             if let Some(g) = slab.get(key) {
                 g.ok();
                 assert!(slab.contains_key(key) && slab.get_mut(key).is_none());
-                nest::<K>();
+                nest::<M>();
                 match any() {
                     Some(t) if one_in(2) => stash(&g, t),
                     Some(t) => put(t),
                     None => unstash(&g),
                 }
-                nest::<K>();
+                nest::<M>();
                 g.ok();
             }
         }
@@ -242,7 +242,7 @@ fn by_key<K: Programs>(slab: &Which<K>, key: Key) {
             if let Some(mut g) = slab.get_mut(key) {
                 g.ok();
                 assert!(slab.get(key).is_none());
-                nest::<K>();
+                nest::<M>();
                 if one_in(4) {
                     // The old value dies in the assignment, under the guard.
                     *g = Node::new();
@@ -288,11 +288,11 @@ fn by_key<K: Programs>(slab: &Which<K>, key: Key) {
 }
 
 /// Something with a thing out of the pool.
-fn with_thing<K: Programs>(thing: Thing<K>) {
+fn with_thing<M: Programs>(thing: Thing<M>) {
     match thing {
         Thing::Node(n) => {
             n.ok();
-            if let (Some(s), true) = (slab::<K>(), one_in(2)) {
+            if let (Some(s), true) = (slab::<M>(), one_in(2)) {
                 let id = n.id;
                 match s.try_insert(n) {
                     Ok(slot) => {
@@ -345,7 +345,7 @@ fn with_thing<K: Programs>(thing: Thing<K>) {
                     put(Thing::Slot(SlotBox::into_slot(b), id))
                 }
                 3 => {
-                    nest::<K>();
+                    nest::<M>();
                     *b = Node::new();
                     b.ok();
                     let id = b.id;
@@ -353,7 +353,7 @@ fn with_thing<K: Programs>(thing: Thing<K>) {
                 }
                 4 => drop(SlotBox::into_pin(b)),
                 _ => {
-                    if let Some(t) = any::<K>() {
+                    if let Some(t) = any::<M>() {
                         stash(&b, t)
                     }
                     assert_eq!(b.id, id);
@@ -366,7 +366,7 @@ fn with_thing<K: Programs>(thing: Thing<K>) {
 }
 
 /// Something with a slot.
-fn with_slot<K: Programs>(slot: Slot<Node<K>>, id: u64) {
+fn with_slot<M: Programs>(slot: Slot<Node<M>>, id: u64) {
     let key = slot.key();
     let id = match slot.try_get() {
         Some(g) => {
@@ -416,23 +416,23 @@ fn with_slot<K: Programs>(slot: Slot<Node<K>>, id: u64) {
         5 => drop(slot.leak()),
         6 => {
             if let Some(g) = slot.try_get() {
-                nest::<K>();
+                nest::<M>();
                 g.ok();
                 assert_eq!(g.id, id);
-                nest::<K>();
+                nest::<M>();
             }
             put(Thing::Slot(slot, id))
         }
         7 => {
             if let Some(g) = slot.try_get_mut() {
-                nest::<K>();
+                nest::<M>();
                 g.ok();
                 assert_eq!(g.id, id);
             }
             put(Thing::Slot(slot, id))
         }
-        8 if matches!(slab::<K>(), Some(Which::Rc(_))) && one_in(4) && GUARDS_IN_BAGS.get() => {
-            let slot: &'static Slot<Node<K>> = Box::leak(Box::new(slot));
+        8 if matches!(slab::<M>(), Some(Which::Rc(_))) && one_in(4) && GUARDS_IN_BAGS.get() => {
+            let slot: &'static Slot<Node<M>> = Box::leak(Box::new(slot));
             if let Some(g) = slot.try_get() {
                 put(Thing::Ref(g, id));
             }
@@ -451,7 +451,7 @@ fn with_slot<K: Programs>(slot: Slot<Node<K>>, id: u64) {
         },
         _ => {
             // Into its own value, or another's.
-            if let Some(s) = slab::<K>() {
+            if let Some(s) = slab::<M>() {
                 let k = if one_in(2) {
                     key
                 } else {
@@ -468,12 +468,12 @@ fn with_slot<K: Programs>(slot: Slot<Node<K>>, id: u64) {
 }
 
 /// Something with all values there are, one after the other.
-fn with_all<K: Programs>(slab: &Which<K>) {
+fn with_all<M: Programs>(slab: &Which<M>) {
     match random(7) {
         0 => slab.retain(|key, node| {
             node.ok();
             assert!(slab.get(key).is_none() && slab.slot(key).is_none());
-            nest::<K>();
+            nest::<M>();
             panic_one_in(8);
             node.ok();
             random(3) > 0
@@ -483,20 +483,20 @@ fn with_all<K: Programs>(slab: &Which<K>) {
                 node.ok();
                 assert!(!slab.contains_key(key));
                 put(Thing::Node(node));
-                nest::<K>();
+                nest::<M>();
             }
         }
         2 => {
             for (key, node) in slab.iter() {
                 assert!(slab.contains_key(key));
-                nest::<K>();
+                nest::<M>();
                 node.ok();
             }
         }
         3 => {
             for (key, mut node) in slab.iter_mut() {
                 assert!(slab.get(key).is_none());
-                nest::<K>();
+                nest::<M>();
                 if one_in(8) {
                     *node = Node::new();
                 }
@@ -506,17 +506,17 @@ fn with_all<K: Programs>(slab: &Which<K>) {
         4 => {
             for key in slab.keys() {
                 assert!(slab.contains_key(key));
-                nest::<K>();
+                nest::<M>();
             }
         }
-        5 => K::reserve(slab, random(6) as usize),
-        _ => K::shrink(slab),
+        5 => M::reserve(slab, random(6) as usize),
+        _ => M::shrink(slab),
     }
 }
 
 /// One step of a program.
-fn step<K: Programs>() {
-    match (random(13), slab::<K>()) {
+fn step<M: Programs>() {
+    match (random(13), slab::<M>()) {
         (12, Some(s)) => with_all(&s),
         (0 | 1, Some(s)) => {
             let n = Node::new();
@@ -529,7 +529,7 @@ fn step<K: Programs>() {
         (2, Some(s)) => {
             let r = s.try_insert_with(|v| {
                 let key = v.key();
-                nest::<K>();
+                nest::<M>();
                 assert!(!s.contains_key(key) && v.key() == key);
                 panic_one_in(4);
                 Node::new()
@@ -549,16 +549,16 @@ fn step<K: Programs>() {
         (4..=6, Some(s)) => by_key(&s, Key::from_raw(random(12) as u32)),
         (7, Some(s)) => {
             if let (Which::Rc(rc), 0) = (&s, random(4)) {
-                put(Thing::<K>::Slab(rc.clone()));
+                put(Thing::<M>::Slab(rc.clone()));
             }
             if matches!(s, Which::Rc(_)) && one_in(6) {
-                let gone = set_slab::<K>(None);
+                let gone = set_slab::<M>(None);
                 drop(s);
                 drop(gone);
             }
         }
         _ => {
-            if let Some(t) = any::<K>() {
+            if let Some(t) = any::<M>() {
                 with_thing(t)
             }
         }
@@ -566,9 +566,9 @@ fn step<K: Programs>() {
 }
 
 /// One program, from an empty slab to the last handle.
-fn run<K: Programs>(number: u64, steps: u64) {
+fn run<M: Programs>(number: u64, steps: u64) {
     seed(number);
-    let new = || K::with_room(5);
+    let new = || M::with_room(5);
     let leaked = number % 2 == 0;
     // The audit puts fresh cells on the stack, so half of the programs go
     // without it until the end.
@@ -577,13 +577,13 @@ fn run<K: Programs>(number: u64, steps: u64) {
     GUARDS_IN_BAGS.set(number % 5 == 0);
     DEPTH.set(0);
     set_slab(Some(if leaked {
-        Which::<K>::Static(Box::leak(Box::new(new())))
+        Which::<M>::Static(Box::leak(Box::new(new())))
     } else {
         Which::Rc(Rc::new(new()))
     }));
     for _ in 0..steps {
-        let _ = catch_unwind(step::<K>);
-        if let Some(slab) = slab::<K>() {
+        let _ = catch_unwind(step::<M>);
+        if let Some(slab) = slab::<M>() {
             if audits {
                 slab.audit_but_stale();
             }
@@ -591,15 +591,15 @@ fn run<K: Programs>(number: u64, steps: u64) {
             // This may be the last reference.
             let _ = catch_unwind(AssertUnwindSafe(|| drop(slab)));
         } else if one_in(8) {
-            set_slab(Some(Which::<K>::Rc(Rc::new(new()))));
+            set_slab(Some(Which::<M>::Rc(Rc::new(new()))));
         }
     }
     // The end: destructors do nothing more.
     DEPTH.set(99);
     PANICS.set(false);
-    let last = set_slab::<K>(None);
+    let last = set_slab::<M>(None);
     if one_in(2) || leaked {
-        while let Some(thing) = any::<K>() {
+        while let Some(thing) = any::<M>() {
             drop(thing);
         }
     }
@@ -615,7 +615,7 @@ fn run<K: Programs>(number: u64, steps: u64) {
         }
         other => drop(other),
     }
-    while let Some(thing) = any::<K>() {
+    while let Some(thing) = any::<M>() {
         drop(thing);
     }
     let left = ALIVE.take();
@@ -628,16 +628,16 @@ fn run<K: Programs>(number: u64, steps: u64) {
     assert!(panics.is_empty(), "{number}: {panics:#?}");
 }
 
-fn values_are_dropped_once_whatever_a_program_does<K: Programs>() {
+fn values_are_dropped_once_whatever_a_program_does<M: Programs>() {
     expect_refusals();
     if cfg!(miri) {
         // Those that leak neither slabs nor guards.
         for number in [1, 3, 7, 9, 11, 13] {
-            run::<K>(number, 120);
+            run::<M>(number, 120);
         }
     } else {
         for number in 1..=1500 {
-            run::<K>(number, 400);
+            run::<M>(number, 400);
         }
     }
 }

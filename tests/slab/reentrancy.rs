@@ -3,22 +3,22 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use crate::common::{AnySlab, Audit, Detached, Hooked, Kind, over_both_slabs, panics};
-use flatslab::{Ref, Slab, Slot, SlotBox, VacantSlot};
+use crate::common::{Audit, Detached, Hooked, Room, over_both_slabs, panics};
+use flatslab::{Ref, Slab, Slot, SlotBox, TrackedSlab, VacantSlot};
 
 /// What a destructor does to the slab of its value.
-type Action<K> = (&'static str, fn(&Scene<K>));
+type Action<M> = (&'static str, fn(&Scene<M>));
 
 /// A slab, and handles that a destructor may reach.
-struct Scene<K: Kind> {
-    slab: Rc<K::Slab<Hooked>>,
+struct Scene<M: Room> {
+    slab: Rc<TrackedSlab<Hooked, M>>,
     slot: RefCell<Option<Slot<Hooked>>>,
     own: RefCell<Option<Slot<Hooked>>>,
     vacant: RefCell<Option<VacantSlot<Hooked>>>,
     boxed: RefCell<Option<SlotBox<Hooked>>>,
 }
 
-fn actions<K: Kind>() -> Vec<Action<K>> {
+fn actions<M: Room>() -> Vec<Action<M>> {
     vec![
         ("insert", |scene| {
             drop(scene.slab.try_insert(Hooked::plain()))
@@ -99,18 +99,18 @@ fn actions<K: Kind>() -> Vec<Action<K>> {
                 read + scene.boxed.borrow().iter().count()
             );
         }),
-        ("shrink", |scene| K::shrink(&scene.slab)),
+        ("shrink", |scene| M::shrink(&scene.slab)),
         ("reserve, drain and shrink", |scene| {
-            K::reserve(&scene.slab, 5);
+            M::reserve(&scene.slab, 5);
             drop(scene.slab.drain());
-            K::shrink(&scene.slab);
+            M::shrink(&scene.slab);
         }),
         ("ask for everything", |scene| {
             for raw in 0..12 {
                 let key = flatslab::Key::from_raw(raw);
                 drop(scene.slab.get(key));
                 drop(scene.slab.get_mut(key));
-                scene.slab.contains_key(key);
+                let _ = scene.slab.contains_key(key);
                 if let Some(slot) = scene.slab.slot(key) {
                     slot.leak();
                 }
@@ -121,12 +121,12 @@ fn actions<K: Kind>() -> Vec<Action<K>> {
 }
 
 /// How the value with that destructor is dropped.
-type Death<K> = (
+type Death<M> = (
     &'static str,
-    fn(&Rc<<K as Kind>::Slab<Hooked>>, Slot<Hooked>, &Scene<K>),
+    fn(&Rc<TrackedSlab<Hooked, M>>, Slot<Hooked>, &Scene<M>),
 );
 
-fn deaths<K: Kind>() -> Vec<Death<K>> {
+fn deaths<M: Room>() -> Vec<Death<M>> {
     vec![
         ("its slot is dropped", |_, slot, _| drop(slot)),
         ("its box is dropped", |_, slot, _| drop(slot.into_box())),
@@ -197,16 +197,16 @@ fn deaths<K: Kind>() -> Vec<Death<K>> {
     ]
 }
 
-fn every_action_in_every_death<K: Kind>() {
+fn every_action_in_every_death<M: Room>() {
     let (mut combinations, mut driven) = (0, 0);
-    for (death_name, death) in deaths::<K>() {
-        for (action_name, action) in actions::<K>() {
+    for (death_name, death) in deaths::<M>() {
+        for (action_name, action) in actions::<M>() {
             combinations += 1;
             if cfg!(miri) && combinations % 4 != 0 {
                 // Each action with three of the deaths, for the time it takes.
                 continue;
             }
-            let slab = Rc::new(K::with_room::<Hooked>(6));
+            let slab = Rc::new(M::with_room::<Hooked>(6));
             let scene = Rc::new(Scene {
                 slot: RefCell::new(Some(slab.try_insert(Hooked::plain()).unwrap())),
                 own: RefCell::default(),
@@ -241,7 +241,7 @@ fn every_action_in_every_death<K: Kind>() {
 }
 
 /// While the slab is dropped, only handles can be reached.
-fn every_action_in_slab_drop<K: Kind>() {
+fn every_action_in_slab_drop<M: Room>() {
     type Shelf = Rc<Handles>;
     #[derive(Default)]
     struct Handles {
@@ -280,7 +280,7 @@ fn every_action_in_slab_drop<K: Kind>() {
         }),
     ];
     for (name, action) in actions {
-        let slab = K::with_room::<Hooked>(6);
+        let slab = M::with_room::<Hooked>(6);
         let handles = Shelf::default();
         let dropped = Rc::new(Cell::new(0));
         let counted = || {
@@ -322,8 +322,8 @@ impl Drop for Narcissus {
     }
 }
 
-fn a_value_that_owns_its_own_slot_is_cleared<K: Kind>() {
-    let slab = Rc::new(K::with_room::<Narcissus>(2));
+fn a_value_that_owns_its_own_slot_is_cleared<M: Room>() {
+    let slab = Rc::new(M::with_room::<Narcissus>(2));
     let inner = slab.clone();
     let own = slab.try_vacant_slot().unwrap();
     let key = own.key();
@@ -355,8 +355,8 @@ fn a_value_that_owns_its_own_slot_is_cleared<K: Kind>() {
     );
 }
 
-fn a_value_that_owns_its_own_slot_goes_with_the_slab<K: Kind>() {
-    let slab = K::with_room::<Narcissus>(2);
+fn a_value_that_owns_its_own_slot_goes_with_the_slab<M: Room>() {
+    let slab = M::with_room::<Narcissus>(2);
     let dropped = Rc::new(Cell::new(false));
     let done = dropped.clone();
     let hook = Hooked::new(move || done.set(true));
@@ -375,10 +375,10 @@ fn a_value_that_owns_its_own_slot_goes_with_the_slab<K: Kind>() {
 /// A value that holds a guard of another one. Its drop ends a borrow.
 struct Keeper(#[expect(dead_code, reason = "held, not read")] Option<Ref<'static, Keeper>>);
 
-fn a_destructor_may_end_a_guard_during_clear_and_slab_drop<K: Kind>() {
+fn a_destructor_may_end_a_guard_during_clear_and_slab_drop<M: Room>() {
     // The guarded value stands before its keeper, so the walk has passed it.
     // SAFETY: no guard by key is made.
-    let slab = unsafe { Detached::new(K::with_room::<Keeper>(2)) };
+    let slab = unsafe { Detached::new(M::with_room::<Keeper>(2)) };
     let shared = slab.get().unwrap();
     // SAFETY: the slot is used by its guard alone, which the slab drops.
     let guarded = unsafe { Detached::new(shared.try_insert(Keeper(None)).unwrap()) };
@@ -393,9 +393,9 @@ fn a_destructor_may_end_a_guard_during_clear_and_slab_drop<K: Kind>() {
 }
 
 /// The walk has passed the reservation when a destructor fills and leaks it.
-fn a_value_that_slab_drop_has_passed_is_dropped_too<K: Kind>() {
+fn a_value_that_slab_drop_has_passed_is_dropped_too<M: Room>() {
     for bomb in [false, true] {
-        let slab = K::with_room::<Hooked>(2);
+        let slab = M::with_room::<Hooked>(2);
         let dropped = Rc::new(Cell::new(0));
         let vacant = slab.try_vacant_slot().unwrap();
         let count = dropped.clone();
@@ -440,9 +440,9 @@ fn clear_ends_though_destructors_grow_the_slab() {
     assert!(slab.is_empty() && Rc::strong_count(&slab) == 1);
 }
 
-fn a_value_that_a_destructor_borrows_during_clear_stays<K: Kind>() {
+fn a_value_that_a_destructor_borrows_during_clear_stays<M: Room>() {
     // SAFETY: the one guard is dropped before.
-    let slab = unsafe { Detached::new(K::with_room::<Hooked>(2)) };
+    let slab = unsafe { Detached::new(M::with_room::<Hooked>(2)) };
     let shared = slab.get().unwrap();
     let guard: Rc<RefCell<Option<Ref<'static, Hooked>>>> = Rc::default();
     let shelf = guard.clone();
@@ -468,8 +468,8 @@ fn a_value_that_a_destructor_borrows_during_clear_stays<K: Kind>() {
     assert!(dropped.get());
 }
 
-fn take_under_the_last_cell_of_a_full_chunk_twice<K: Kind>() {
-    let slab = K::with_room::<u64>(2);
+fn take_under_the_last_cell_of_a_full_chunk_twice<M: Room>() {
+    let slab = M::with_room::<u64>(2);
     let first = slab.try_insert(1).unwrap();
     let (value, vacant) = slab.try_insert(2).unwrap().take();
     let (again, vacant) = vacant.insert(value + 1).take();
@@ -486,8 +486,8 @@ fn take_under_the_last_cell_of_a_full_chunk_twice<K: Kind>() {
     assert!(slab.is_empty());
 }
 
-fn a_closure_may_use_the_slab_it_fills<K: Kind>() {
-    let slab = K::with_room::<u64>(4);
+fn a_closure_may_use_the_slab_it_fills<M: Room>() {
+    let slab = M::with_room::<u64>(4);
     let outer = slab
         .try_insert_with(|vacant| {
             let inner: Vec<_> = (0..3).map(|n| slab.try_insert(n).unwrap()).collect();
@@ -503,8 +503,8 @@ fn a_closure_may_use_the_slab_it_fills<K: Kind>() {
     assert_eq!(*outer.get(), 7);
 }
 
-fn and_modify_sees_its_value_borrowed<K: Kind>() {
-    let slab = K::with_room::<u64>(4);
+fn and_modify_sees_its_value_borrowed<M: Room>() {
+    let slab = M::with_room::<u64>(4);
     let slot = slab.try_insert(7).unwrap();
     slot.and_modify(|value| {
         assert!(slot.try_get().is_none() && slab.get(slot.key()).is_none());
@@ -515,8 +515,8 @@ fn and_modify_sees_its_value_borrowed<K: Kind>() {
 }
 
 /// What `keep` can do to the value it is asked about.
-fn retain_asks_about_a_borrowed_value<K: Kind>() {
-    let slab = K::with_room::<u64>(4);
+fn retain_asks_about_a_borrowed_value<M: Room>() {
+    let slab = M::with_room::<u64>(4);
     let leaked = slab.try_insert(1).unwrap().leak();
     let slot = RefCell::new(Some(slab.try_insert(2).unwrap()));
     let read = slab.try_insert(3).unwrap();
@@ -544,8 +544,8 @@ fn retain_asks_about_a_borrowed_value<K: Kind>() {
     assert_eq!(slab.audit_but_stale(), 1);
 }
 
-fn a_walk_within_a_walk_finds_what_is_left<K: Kind>() {
-    let slab = K::with_room::<u64>(4);
+fn a_walk_within_a_walk_finds_what_is_left<M: Room>() {
+    let slab = M::with_room::<u64>(4);
     for number in 0..4 {
         slab.try_insert(number).unwrap().leak();
     }
@@ -563,8 +563,8 @@ fn a_walk_within_a_walk_finds_what_is_left<K: Kind>() {
 }
 
 /// An iterator looks at the slab again at each step.
-fn the_slab_may_change_under_an_iterator<K: Kind>() {
-    let slab = K::with_room::<u64>(6);
+fn the_slab_may_change_under_an_iterator<M: Room>() {
+    let slab = M::with_room::<u64>(6);
     let mut slots: Vec<_> = (0..6)
         .map(|number| slab.try_insert(number).unwrap())
         .collect();
@@ -574,7 +574,7 @@ fn the_slab_may_change_under_an_iterator<K: Kind>() {
     assert!(keys.next().is_some());
     // All but the first and the last go, and their chunks.
     slots.drain(1..5);
-    K::shrink(&slab);
+    M::shrink(&slab);
     slab.audit();
     let rest = iter.clone();
     assert!(rest.map(|(key, value)| (key.index(), *value)).eq([(5, 5)]));
@@ -611,8 +611,8 @@ fn a_loop_that_inserts_ends() {
     slab.audit();
 }
 
-fn a_forgotten_drain_leaves_the_rest<K: Kind>() {
-    let slab = K::with_room::<u64>(4);
+fn a_forgotten_drain_leaves_the_rest<M: Room>() {
+    let slab = M::with_room::<u64>(4);
     for number in 0..4 {
         slab.try_insert(number).unwrap().leak();
     }

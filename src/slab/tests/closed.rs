@@ -4,23 +4,22 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use flatslab::{Key, Slot, SlotBox};
+use flatslab::{Key, Slot, SlotBox, TrackedSlab};
 
 use super::table::{C, D, N, V, X};
-use crate::Hooks as _;
-use crate::common::{AnySlab, Drops, Guard, Hooked, Kind, over_both_slabs, panics};
+use crate::common::{Drops, Guard, Hooked, Room, over_both_slabs, panics};
 
 /// Drops a slab while `holder` holds a cell of it.
-fn close<K: Kind, H>(holder: impl FnOnce(&K::Slab<Hooked>) -> H) -> H {
-    let slab = K::with_room::<Hooked>(2);
+fn close<M: Room, H>(holder: impl FnOnce(&TrackedSlab<Hooked, M>) -> H) -> H {
+    let slab = M::with_room::<Hooked>(2);
     let held = holder(&slab);
     slab.check();
     drop(slab);
     held
 }
 
-fn a_slot_outlives_its_slab_and_is_not_valid<K: Kind>() {
-    let make = || close::<K, _>(|slab| slab.try_insert(Hooked::plain()).unwrap());
+fn a_slot_outlives_its_slab_and_is_not_valid<M: Room>() {
+    let make = || close::<M, _>(|slab| slab.try_insert(Hooked::plain()).unwrap());
     let slot = make();
     assert_eq!(slot.state_bits(), V | C);
     assert!(!slot.is_valid() && slot.try_get().is_none() && slot.try_get_mut().is_none());
@@ -39,8 +38,8 @@ fn a_slot_outlives_its_slab_and_is_not_valid<K: Kind>() {
     }
 }
 
-fn a_stale_slot_outlives_its_slab<K: Kind>() {
-    let slot = close::<K, _>(|slab| {
+fn a_stale_slot_outlives_its_slab<M: Room>() {
+    let slot = close::<M, _>(|slab| {
         let slot = slab.try_insert(Hooked::plain()).unwrap();
         slab.remove_by_key(slot.key());
         slot
@@ -49,7 +48,7 @@ fn a_stale_slot_outlives_its_slab<K: Kind>() {
     drop(slot);
 }
 
-fn a_reservation_filled_after_its_slab_owns_a_value_out_of_reach<K: Kind>() {
+fn a_reservation_filled_after_its_slab_owns_a_value_out_of_reach<M: Room>() {
     type Consume = fn(Slot<Hooked>) -> bool;
     // What a slot in state `C` answers, and whether it lets the value out.
     let ways: [(Consume, &str); 6] = [
@@ -62,7 +61,7 @@ fn a_reservation_filled_after_its_slab_owns_a_value_out_of_reach<K: Kind>() {
     ];
     for (consume, name) in ways {
         let drops = Drops::new();
-        let vacant = close::<K, _>(|slab| slab.try_vacant_slot().unwrap());
+        let vacant = close::<M, _>(|slab| slab.try_vacant_slot().unwrap());
         let slot = vacant.insert(drops.hooked());
         assert_eq!(slot.state_bits(), C, "{name}");
         assert!(!slot.is_valid() && slot.try_get().is_none() && slot.try_get_mut().is_none());
@@ -71,12 +70,12 @@ fn a_reservation_filled_after_its_slab_owns_a_value_out_of_reach<K: Kind>() {
         assert!(consume(slot), "{name}");
         assert_eq!(drops.count(), 1, "{name}");
     }
-    drop(close::<K, _>(|slab| slab.try_vacant_slot().unwrap()));
+    drop(close::<M, _>(|slab| slab.try_vacant_slot().unwrap()));
 }
 
-fn a_guard_of_a_slot_outlives_the_slab_and_ends_its_value<K: Kind>() {
+fn a_guard_of_a_slot_outlives_the_slab_and_ends_its_value<M: Room>() {
     for exclusive in [false, true] {
-        let slab = K::with_room::<Hooked>(2);
+        let slab = M::with_room::<Hooked>(2);
         let drops = Drops::new();
         let slot = slab.try_insert(drops.hooked()).unwrap();
         let guard = if exclusive {
@@ -93,10 +92,10 @@ fn a_guard_of_a_slot_outlives_the_slab_and_ends_its_value<K: Kind>() {
     }
 }
 
-fn a_box_keeps_its_value_after_the_slab<K: Kind>() {
+fn a_box_keeps_its_value_after_the_slab<M: Room>() {
     let make = || {
         let drops = Drops::new();
-        let boxed = close::<K, _>(|slab| slab.try_insert(drops.hooked()).unwrap().into_box());
+        let boxed = close::<M, _>(|slab| slab.try_insert(drops.hooked()).unwrap().into_box());
         assert!(boxed.is_armed());
         (boxed, drops)
     };
@@ -121,8 +120,8 @@ fn a_box_keeps_its_value_after_the_slab<K: Kind>() {
     assert_eq!(drops.count(), 1);
 }
 
-fn a_slab_may_be_dropped_by_a_destructor_of_its_values<K: Kind>() {
-    let slab = Rc::new(K::with_room::<Hooked>(2));
+fn a_slab_may_be_dropped_by_a_destructor_of_its_values<M: Room>() {
+    let slab = Rc::new(M::with_room::<Hooked>(2));
     let last = Rc::new(RefCell::new(None));
     let inner = last.clone();
     let slot = slab
@@ -135,8 +134,8 @@ fn a_slab_may_be_dropped_by_a_destructor_of_its_values<K: Kind>() {
     assert_eq!(other.state_bits(), V | C);
 }
 
-fn a_value_that_dies_after_its_slab_is_out_of_reach<K: Kind>() {
-    let slab = K::with_room::<Hooked>(2);
+fn a_value_that_dies_after_its_slab_is_out_of_reach<M: Room>() {
+    let slab = M::with_room::<Hooked>(2);
     let vacant = slab.try_vacant_slot().unwrap();
     let shelf: Rc<RefCell<Option<Rc<Slot<Hooked>>>>> = Rc::default();
     let seen = Rc::new(Cell::new(0));
@@ -153,8 +152,8 @@ fn a_value_that_dies_after_its_slab_is_out_of_reach<K: Kind>() {
     assert_eq!((seen.get(), slot.state_bits()), (V | X | C, V | C));
 }
 
-fn a_doomed_value_met_during_slab_drop_is_reached_by_its_guards_alone<K: Kind>() {
-    let slab = K::with_room::<Hooked>(2);
+fn a_doomed_value_met_during_slab_drop_is_reached_by_its_guards_alone<M: Room>() {
+    let slab = M::with_room::<Hooked>(2);
     let slot = Rc::new(slab.try_insert(Hooked::plain()).unwrap());
     let seen = Rc::new(Cell::new(0));
     let (witness, met) = (slot.clone(), seen.clone());

@@ -3,12 +3,12 @@
 
 use std::cell::{Cell, RefCell};
 
-use flatslab::{Key, Slot, SlotBox, VacantSlot};
+use flatslab::{Key, Slot, SlotBox, TrackedSlab, VacantSlot};
 
 use super::table::Answer::{self, No, Panic, Yes};
 use super::table::Event::{self, *};
 use super::table::{O, V};
-use crate::common::{AnySlab, Guard, panics};
+use crate::common::{Guard, Room, panics};
 
 /// A value to be put into slots.
 pub trait Value: 'static {
@@ -62,7 +62,7 @@ impl<T> Holders<'_, T> {
     }
 
     /// The state of the cell, from its slab or from one of its holders.
-    pub fn state<S: AnySlab<T>>(&self, slab: Option<&S>, key: Key) -> Option<u32> {
+    pub fn state<M: Room>(&self, slab: Option<&TrackedSlab<T, M>>, key: Key) -> Option<u32> {
         match slab {
             // A key without a cell answers like that of a free one.
             Some(slab) => Some(slab.state_bits(key).unwrap_or(V | O)),
@@ -76,8 +76,8 @@ impl<T> Holders<'_, T> {
 /// Lets `event` happen. Returns the answer and the state that it left.
 ///
 /// An event by key needs the slab, one by a holder needs the holder.
-pub fn happen<'a, T: Value, S: AnySlab<T>>(
-    slab: Option<&'a S>,
+pub fn happen<'a, T: Value, M: Room>(
+    slab: Option<&'a TrackedSlab<T, M>>,
     key: Key,
     holders: &Holders<'a, T>,
     event: Event,

@@ -8,7 +8,6 @@ mod closed;
 mod exploration;
 mod forgotten;
 mod holders;
-pub(crate) mod hooks;
 mod model;
 mod states;
 mod table;

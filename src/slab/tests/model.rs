@@ -1,11 +1,10 @@
 //! Random programs against the model in `world/`, over both slabs, with guards
 //! held across steps, and the invariants walked after each step.
 
-use flatslab::{BoundedSlab, Slab};
+use flatslab::{Bounded, BoundedSlab, Growable, Slab};
 use proptest::prelude::*;
 
 use super::world::{CHUNK, ROOM, run};
-use crate::common::{Bounded, Growable};
 
 fn any_program() -> impl Strategy<Value = Vec<(u8, u8)>> {
     proptest::collection::vec(any::<(u8, u8)>(), 1..if cfg!(miri) { 40 } else { 120 })

@@ -4,14 +4,13 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use flatslab::{Key, Slab, Slot, SlotBox};
+use flatslab::{Key, Slab, Slot, SlotBox, TrackedSlab};
 
 use super::holders::{Value, happen};
 use super::table::Event::*;
 use super::table::Row::*;
 use super::table::{Answer, CLOSING_ROWS, D, EVENTS, Event, N, O, ROWS, Row, V, X, expected};
-use crate::Hooks as _;
-use crate::common::{AnySlab, Guard, Hooked, Kind, over_both_slabs};
+use crate::common::{Guard, Hooked, Room, over_both_slabs};
 
 type Holders<'a> = super::holders::Holders<'a, Hooked>;
 
@@ -22,7 +21,12 @@ impl Value for Hooked {
 }
 
 /// Brings the cell of `slot` into the row's state.
-fn bring_to<S: AnySlab<Hooked>>(slab: &S, key: Key, slot: Slot<Hooked>, row: Row) -> Holders<'_> {
+fn bring_to<M: Room>(
+    slab: &TrackedSlab<Hooked, M>,
+    key: Key,
+    slot: Slot<Hooked>,
+    row: Row,
+) -> Holders<'_> {
     let holders = Holders::default();
     match row {
         Owned => holders.slot.set(Some(slot)),
@@ -60,11 +64,11 @@ fn bring_to<S: AnySlab<Hooked>>(slab: &S, key: Key, slot: Slot<Hooked>, row: Row
 
 /// Brings a cell into the row's state and lets the event happen; `dying` rows
 /// do so from within the destructor.
-fn drive<K: Kind>(row: Row, event: Event) -> (Answer, Option<u32>) {
-    let slab = Rc::new(K::with_room::<Hooked>(4));
+fn drive<M: Room>(row: Row, event: Event) -> (Answer, Option<u32>) {
+    let slab = Rc::new(M::with_room::<Hooked>(4));
     let bystander = slab.try_insert(Hooked::plain()).unwrap();
     let result = if matches!(row, Dying | DyingStale) {
-        drive_dying::<K>(&slab, row, event)
+        drive_dying::<M>(&slab, row, event)
     } else {
         let slot = slab.try_insert(Hooked::plain()).unwrap();
         let key = slot.key();
@@ -93,8 +97,8 @@ fn drive<K: Kind>(row: Row, event: Event) -> (Answer, Option<u32>) {
     result
 }
 
-fn drive_dying<K: Kind>(
-    slab: &Rc<K::Slab<Hooked>>,
+fn drive_dying<M: Room>(
+    slab: &Rc<TrackedSlab<Hooked, M>>,
     row: Row,
     event: Event,
 ) -> (Answer, Option<u32>) {
@@ -126,14 +130,14 @@ fn drive_dying<K: Kind>(
     result.take().expect("the destructor ran")
 }
 
-fn every_cell_of_the_table<K: Kind>() {
+fn every_cell_of_the_table<M: Room>() {
     let mut driven = 0;
     for &row in ROWS {
         for &event in EVENTS {
             let Some(expected) = expected(row, event) else {
                 continue;
             };
-            let (answer, state) = drive::<K>(row, event);
+            let (answer, state) = drive::<M>(row, event);
             assert_eq!(
                 (answer, format!("{state:#x?}")),
                 (expected.0, format!("{:#x?}", Some(expected.1))),
@@ -149,8 +153,8 @@ fn every_cell_of_the_table<K: Kind>() {
 
 /// `get_copied` answers where `get` does, and at the limit of readers too. A
 /// `Copy` value has no destructor, so no row is dying.
-fn a_copy_needs_a_value_without_a_writer<K: Kind>() {
-    let slab = K::with_room::<u64>(4);
+fn a_copy_needs_a_value_without_a_writer<M: Room>() {
+    let slab = M::with_room::<u64>(4);
     let slot = slab.try_insert(7).unwrap();
     let key = slot.key();
     let state = || slab.state_bits(key).unwrap();
@@ -240,8 +244,8 @@ fn a_borrow_ends_in_just_the_rows_that_have_a_guard() {
 }
 
 /// The key after the last one leads to no cell.
-fn a_key_past_the_last_slot_has_no_cell<K: Kind>() {
-    let slab = K::with_room::<u64>(3);
+fn a_key_past_the_last_slot_has_no_cell<M: Room>() {
+    let slab = M::with_room::<u64>(3);
     let _slots: Vec<_> = (0..3).map(|n| slab.try_insert(n).unwrap()).collect();
     let past = slab.capacity() as u32;
     assert!(slab.state_bits(Key::from_raw(past - 1)).is_some());

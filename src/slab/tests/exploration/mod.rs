@@ -17,7 +17,7 @@ use super::table::Event::{self, *};
 use super::table::Row::{self, *};
 use super::table::{CLOSING_ROWS, EVENTS, ROWS, expected};
 use crate::common::values::expect_refusals;
-use crate::common::{Kind, over_both_slabs};
+use crate::common::{Room, over_both_slabs};
 use world::{Reached, Step, Transition, Via, World};
 
 /// What is explored.
@@ -94,13 +94,13 @@ struct Count {
     deepest: usize,
 }
 
-fn explore<K: Kind>(scope: Scope, reached: &Rc<Reached>) -> Count {
+fn explore<M: Room>(scope: Scope, reached: &Rc<Reached>) -> Count {
     let steps = scope.steps();
     let mut count = Count::default();
     let mut seen = BTreeSet::new();
     let mut paths = VecDeque::from([Vec::<Transition>::new()]);
     let start = |path: &[Transition]| {
-        let world = Rc::new(World::<K>::new(scope, reached));
+        let world = Rc::new(World::<M>::new(scope, reached));
         for &transition in path {
             assert!(
                 world.transition(transition).is_some(),
@@ -121,7 +121,7 @@ fn explore<K: Kind>(scope: Scope, reached: &Rc<Reached>) -> Count {
         }
         // A step that cannot be taken leaves the world as it is.
         let mut world = start(&path);
-        let mut arrive = |world: &mut Rc<World<K>>, transition| {
+        let mut arrive = |world: &mut Rc<World<M>>, transition| {
             let result = world.transition(transition);
             if result.is_some() {
                 count.transitions += 1;
@@ -150,12 +150,12 @@ fn explore<K: Kind>(scope: Scope, reached: &Rc<Reached>) -> Count {
     count
 }
 
-fn explore_all<K: Kind>(scopes: &[Scope]) -> Rc<Reached> {
+fn explore_all<M: Room>(scopes: &[Scope]) -> Rc<Reached> {
     expect_refusals();
     let reached = Rc::default();
     for &scope in scopes {
-        let count = explore::<K>(scope, &reached);
-        let kind = if K::GROWS { "growable" } else { "bounded" };
+        let count = explore::<M>(scope, &reached);
+        let kind = if M::GROWS { "growable" } else { "bounded" };
         println!("{kind}, {scope:?}: {count:?}");
     }
     reached
@@ -192,8 +192,8 @@ const fn scope(cells: usize, nested: bool, forgets: bool, depth: usize) -> Scope
     }
 }
 
-fn the_whole_table_is_reached<K: Kind>() {
-    let mut missing = missing(&explore_all::<K>(SCOPES));
+fn the_whole_table_is_reached<M: Room>() {
+    let mut missing = missing(&explore_all::<M>(SCOPES));
     if cfg!(miri) {
         // For the others these scopes are too small.
         missing.retain(|&(row, event)| {

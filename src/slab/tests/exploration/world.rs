@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use flatslab::Key;
+use flatslab::{Key, TrackedSlab};
 
 use super::super::holders::{self, Holders, Value, happen};
 use super::super::table::Answer::No;
@@ -13,8 +13,7 @@ use super::super::table::Event::*;
 use super::super::table::Row::*;
 use super::super::table::{C, D, Event, N, O, Row, V, X, expected};
 use super::Scope;
-use crate::Hooks as _;
-use crate::common::{AnySlab, Detached, Guard, Kind};
+use crate::common::{Detached, Guard, Room};
 
 const READERS: u32 = X - N;
 
@@ -96,9 +95,9 @@ pub(super) type Transition = (Step, Option<Step>);
 
 /// A slab and everything that holds its cells. All of it is reached through
 /// `&self`, since user code within one step takes another step.
-pub(super) struct World<K: Kind> {
+pub(super) struct World<M: Room> {
     scope: Scope,
-    slab: Detached<K::Slab<Node>>,
+    slab: Detached<TrackedSlab<Node, M>>,
     /// Running calls that borrow the slab, which cannot be dropped then.
     borrows: Cell<usize>,
     holders: Vec<Holders<'static, Node>>,
@@ -115,14 +114,14 @@ fn key(cell: usize) -> Key {
     Key::from_raw(cell as u32)
 }
 
-impl<K: Kind> World<K> {
+impl<M: Room> World<M> {
     pub(super) fn new(scope: Scope, reached: &Rc<Reached>) -> Self {
         MADE.set(0);
         DROPPED.set(0);
         World {
             scope,
             // SAFETY: `drop_slab` ends it when no guard and no call borrows it.
-            slab: unsafe { Detached::new(K::smallest(scope.cells)) },
+            slab: unsafe { Detached::new(M::smallest(scope.cells)) },
             borrows: Cell::new(0),
             holders: (0..scope.cells).map(|_| Holders::default()).collect(),
             vias: (0..scope.cells).map(|_| RefCell::default()).collect(),
@@ -236,24 +235,24 @@ impl<K: Kind> World<K> {
                 if slab.is_full() && slab.capacity() < self.scope.cells && !fits(1) {
                     return false;
                 }
-                if slab.is_full() && slab.capacity() == self.scope.cells && K::GROWS {
+                if slab.is_full() && slab.capacity() == self.scope.cells && M::GROWS {
                     return false;
                 }
                 self.claim(slab, step);
             }
             Step::MakeRoom(slots) => {
                 let free = slab.capacity() - self.used();
-                if !K::GROWS || slots <= free || !fits(slots - free) {
+                if !M::GROWS || slots <= free || !fits(slots - free) {
                     return false;
                 }
-                K::reserve(slab, slots);
+                M::reserve(slab, slots);
                 assert_eq!(slab.capacity() - self.used(), slots);
             }
             Step::Shrink => {
-                if !K::GROWS || slab.capacity() == self.used() {
+                if !M::GROWS || slab.capacity() == self.used() {
                     return false;
                 }
-                K::shrink(slab);
+                M::shrink(slab);
                 assert_eq!(slab.capacity(), self.used(), "all chunks but those in use");
             }
             _ => unreachable!("the others need no slab"),
@@ -314,7 +313,7 @@ impl<K: Kind> World<K> {
         let (answer, during) = if via_key {
             self.borrowing(|| happen(slab, key(cell), holders, event))
         } else {
-            happen::<Node, K::Slab<Node>>(None, key(cell), holders, event)
+            happen::<Node, M>(None, key(cell), holders, event)
         };
         if STEPS_WITHIN.get() > within {
             // The table tells what one step does, and here there were two.
@@ -403,7 +402,7 @@ impl<K: Kind> World<K> {
         is_some
     }
 
-    fn claim(&self, slab: &'static K::Slab<Node>, step: Step) {
+    fn claim(&self, slab: &'static TrackedSlab<Node, M>, step: Step) {
         let next = slab.free_key(0);
         let as_predicted = |got: Key| assert!(next.is_none_or(|next| next == got));
         match step {

@@ -12,10 +12,9 @@ mod steps;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use flatslab::{Key, Slot, SlotBox, VacantSlot};
+use flatslab::{Key, Slot, SlotBox, TrackedSlab, VacantSlot};
 
-use crate::Hooks as _;
-use crate::common::{AnySlab, Detached, Guard, Kind};
+use crate::common::{Detached, Guard, Room};
 
 /// Slots of the bounded slab.
 pub const ROOM: usize = 6;
@@ -69,8 +68,8 @@ impl Cell {
 }
 
 /// The slab under test, everything that holds its cells, and the model.
-struct World<K: Kind> {
-    slab: Detached<K::Slab<Logged>>,
+struct World<M: Room> {
+    slab: Detached<TrackedSlab<Logged, M>>,
     slots: Vec<Slot<Logged>>,
     vacants: Vec<VacantSlot<Logged>>,
     boxes: Vec<SlotBox<Logged>>,
@@ -87,9 +86,9 @@ struct World<K: Kind> {
     due: Vec<u64>,
 }
 
-impl<K: Kind> World<K> {
-    fn new(slab: K::Slab<Logged>) -> Self {
-        let room = if K::GROWS { 0 } else { ROOM };
+impl<M: Room> World<M> {
+    fn new(slab: TrackedSlab<Logged, M>) -> Self {
+        let room = if M::GROWS { 0 } else { ROOM };
         World {
             // SAFETY: `end_slab` drops all guards first.
             slab: unsafe { Detached::new(slab) },
@@ -120,7 +119,7 @@ impl<K: Kind> World<K> {
 
     /// The slot that the next insertion must get.
     fn claim(&mut self) -> Option<Key> {
-        if self.free.is_empty() && K::GROWS {
+        if self.free.is_empty() && M::GROWS {
             self.add_chunk();
         }
         self.free.pop().map(|index| Key::from_raw(index as u32))
@@ -282,7 +281,7 @@ impl<K: Kind> World<K> {
         assert_eq!(slab.len(), self.cells.iter().filter(used).count());
         assert_eq!(slab.is_empty(), slab.len() == 0);
         assert_eq!(slab.is_full(), self.free.is_empty());
-        if K::GROWS {
+        if M::GROWS {
             let chunks = self.chunks.iter().filter(|&&is_there| is_there).count();
             assert_eq!(slab.capacity(), chunks * CHUNK);
         } else {
@@ -290,7 +289,7 @@ impl<K: Kind> World<K> {
         }
         let stacked: Vec<_> = (0..).map_while(|count| slab.free_key(count)).collect();
         // A growable slab's fresh slots are not on the stack and come last.
-        assert!(K::GROWS || stacked.len() == self.free.len());
+        assert!(M::GROWS || stacked.len() == self.free.len());
         for (key, next) in stacked.iter().zip(self.free.iter().rev()) {
             assert_eq!(
                 key.index(),
@@ -325,8 +324,8 @@ impl<K: Kind> World<K> {
 
 /// Runs a program on an empty slab of [`ROOM`] slots or of chunks of [`CHUNK`],
 /// and ends everything. Panics where slab and model differ.
-pub fn run<K: Kind>(slab: K::Slab<Logged>, program: impl IntoIterator<Item = (u8, u8)>) {
-    let mut world = World::<K>::new(slab);
+pub fn run<M: Room>(slab: TrackedSlab<Logged, M>, program: impl IntoIterator<Item = (u8, u8)>) {
+    let mut world = World::<M>::new(slab);
     for bytes in program {
         world.step(bytes);
     }

@@ -3,11 +3,11 @@
 use flatslab::{Borrowed, Key, SlotBox, VacantSlot};
 
 use super::{CHUNK, Cell, Holder, World};
-use crate::common::{AnySlab, Guard, Kind};
+use crate::common::{Guard, Room};
 
 /// A step. The number picks one of the handles, or a key, by remainder. `None`
 /// if there is nothing to take the step with.
-type Step<K> = fn(&mut World<K>, u8) -> Option<()>;
+type Step<M> = fn(&mut World<M>, u8) -> Option<()>;
 
 fn pick(index: u8, len: usize) -> Option<usize> {
     (len > 0).then(|| index as usize % len)
@@ -17,9 +17,9 @@ fn take<H>(handles: &mut Vec<H>, index: u8) -> Option<H> {
     pick(index, handles.len()).map(|at| handles.swap_remove(at))
 }
 
-impl<K: Kind> World<K> {
+impl<M: Room> World<M> {
     /// All steps, each with how often it is taken.
-    const STEPS: [(usize, Step<K>); 34] = [
+    const STEPS: [(usize, Step<M>); 34] = [
         (8, Self::insert),
         (2, Self::insert_with),
         (2, Self::reserve_slot),
@@ -492,8 +492,8 @@ impl<K: Kind> World<K> {
     fn make_room(&mut self, count: u8) -> Option<()> {
         let slab = self.slab.get()?;
         let count = usize::from(count) % (2 * CHUNK + 2);
-        K::reserve(slab, count);
-        while K::GROWS && self.free.len() < count {
+        M::reserve(slab, count);
+        while M::GROWS && self.free.len() < count {
             self.add_chunk();
         }
         Some(())
@@ -501,8 +501,8 @@ impl<K: Kind> World<K> {
 
     fn shrink(&mut self, _: u8) -> Option<()> {
         let slab = self.slab.get()?;
-        K::shrink(slab);
-        if K::GROWS {
+        M::shrink(slab);
+        if M::GROWS {
             self.shrink_model();
         }
         Some(())

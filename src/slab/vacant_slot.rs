@@ -4,14 +4,14 @@ use core::fmt;
 use core::marker::PhantomData;
 
 use crate::key::Key;
-use crate::raw::place::Place;
-use crate::slot::Slot;
+use crate::slab::cell::place::{Live, Place};
+use crate::slab::slot::Slot;
 
 /// A reserved slot, to be filled later: it cannot fail to be.
 ///
 /// Its key and address are those the value will have, so a value can be built
-/// that knows them. Dropping it gives the slot back. It may outlive its slab;
-/// what is then put into it is owned, but not reachable (see
+/// that knows them. Dropping it gives the slot back. It may outlive its slab; a
+/// value put into it then is owned, but not reachable (see
 /// [`insert`](Self::insert)).
 ///
 /// # Examples
@@ -39,13 +39,33 @@ const _: () = assert!(size_of::<VacantSlot<u64>>() == 2 * size_of::<usize>());
 impl<T> VacantSlot<T> {
     /// # Safety
     ///
-    /// The place is alive and held, and no other handle of it exists (P2).
+    /// The place is held, and no other handle of it exists (P2).
     #[inline(always)]
-    pub(crate) unsafe fn new(place: Place<T>) -> Self {
+    unsafe fn new(place: Place<T>) -> Self {
         VacantSlot {
             place,
             value: PhantomData,
         }
+    }
+
+    /// Reserves a cell.
+    ///
+    /// # Safety
+    ///
+    /// The caller has just popped it.
+    #[inline(always)]
+    pub(crate) unsafe fn hold(place: Place<T>) -> Self {
+        // SAFETY: just popped, so allocated, and the caller's alone (F2).
+        unsafe {
+            place.live().hold();
+            VacantSlot::new(place)
+        }
+    }
+
+    #[inline(always)]
+    fn live(&self) -> Live<'_, T> {
+        // SAFETY: P1.
+        unsafe { self.place.live() }
     }
 
     /// Puts the value in its place; O(1), no allocation, cannot fail.
@@ -65,8 +85,7 @@ impl<T> VacantSlot<T> {
     pub fn insert(self, value: T) -> Slot<T> {
         let place = self.place;
         core::mem::forget(self);
-        // SAFETY: alive by P1; the reservation ends and becomes the slot, the
-        // one handle.
+        // SAFETY: the reservation ends and becomes the slot, the one handle.
         unsafe {
             place.fill_held(value);
             Slot::new(place)
@@ -87,8 +106,7 @@ impl<T> VacantSlot<T> {
     #[inline]
     #[must_use]
     pub fn key(&self) -> Key {
-        // SAFETY: alive by P1.
-        unsafe { self.place.key() }
+        self.live().key()
     }
 
     /// Where the value will stand. There is none yet: nothing may be read
@@ -105,15 +123,71 @@ impl<T> VacantSlot<T> {
     #[inline]
     #[must_use]
     pub fn as_ptr(&self) -> *mut T {
-        // SAFETY: alive by P1.
-        unsafe { self.place.value().as_ptr() }
+        self.live().value().as_ptr()
     }
 
-    /// The state word. For tests.
+    /// The state word.
     #[cfg(any(test, fuzzing))]
     pub fn state_bits(&self) -> u32 {
-        // SAFETY: alive by P1.
-        unsafe { self.place.state().bits() }
+        self.live().state().bits()
+    }
+}
+
+impl<T> Slot<T> {
+    /// Moves the value out and keeps the cell, reserved under the same key;
+    /// O(1), no allocation.
+    ///
+    /// # Panics
+    ///
+    /// If the value is borrowed or the slot is not [valid](Self::is_valid). The
+    /// slot is dropped then: a borrowed value goes with its last borrow.
+    /// [`try_take`](Self::try_take) gives the slot back.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # let slab = flatslab::BoundedSlab::with_capacity(1);
+    /// let slot = slab.insert(7).unwrap();
+    /// let (value, vacant) = slot.take();
+    /// let slot = vacant.insert(value + 1);
+    /// assert_eq!(*slot.get(), 8);
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn take(self) -> (T, VacantSlot<T>) {
+        match self.try_take() {
+            Ok(taken) => taken,
+            Err(slot) => slot.refuse("take"),
+        }
+    }
+
+    /// Moves the value out and keeps the cell, reserved under the same key;
+    /// O(1), no allocation.
+    ///
+    /// # Errors
+    ///
+    /// Gives the slot back where [`take`](Self::take) panics.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # let slab = flatslab::BoundedSlab::with_capacity(1);
+    /// let slot = slab.insert(7).unwrap();
+    /// let reader = slab.get(slot.key()).unwrap();
+    /// let slot = slot.try_take().unwrap_err();
+    /// drop(reader);
+    /// assert_eq!(slot.try_take().unwrap().0, 7);
+    /// ```
+    #[inline]
+    pub fn try_take(self) -> Result<(T, VacantSlot<T>), Self> {
+        // SAFETY: on `Some` the slot becomes the reservation, the cell's one
+        // handle.
+        unsafe {
+            match self.place().take_and_hold() {
+                Some(value) => Ok((value, VacantSlot::new(self.into_place()))),
+                None => Err(self),
+            }
+        }
     }
 }
 
@@ -121,7 +195,7 @@ impl<T> VacantSlot<T> {
 impl<T> Drop for VacantSlot<T> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: alive by P1; the reservation ends.
+        // SAFETY: the reservation ends.
         unsafe { self.place.drop_reservation() };
     }
 }

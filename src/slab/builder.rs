@@ -1,14 +1,17 @@
-//! `SlabBuilder`: how a growable slab is to be made.
+//! `SlabBuilder`: how a growable slab is made.
 
 use core::fmt;
 use core::marker::PhantomData;
 
 use crate::error::AllocError;
+use crate::key::MAX_SLOTS;
 use crate::raw::chunk;
 use crate::raw::memory;
-use crate::slab::Slab;
+use crate::slab::TrackedSlab;
+use crate::slab::cell::layout::CellPtr;
+use crate::slab::growable::{Growable, Slab};
 
-/// Says how a [`Slab`] is to be made. The order of the calls does not matter.
+/// How a [`Slab`] is made. The order of the calls does not matter.
 ///
 /// # Examples
 ///
@@ -18,7 +21,7 @@ use crate::slab::Slab;
 /// let slab: Slab<u64> = Slab::builder().chunk_capacity(100).reserve(1000).build();
 /// assert_eq!(slab.capacity(), 1024); // chunks of 128 slots, 8 of them
 /// ```
-#[must_use = "a builder builds when asked to"]
+#[must_use = "a builder does nothing before `build`"]
 pub struct SlabBuilder<T> {
     chunk_capacity: usize,
     reserve: usize,
@@ -27,8 +30,60 @@ pub struct SlabBuilder<T> {
     values: PhantomData<fn() -> T>,
 }
 
+impl<T> TrackedSlab<T, Growable> {
+    /// A slab with room for `capacity` values, all of it allocated and touched
+    /// now; O(capacity). It may get more: chunks are whole.
+    ///
+    /// # Panics
+    ///
+    /// If that is 2^30 slots or more, or its bytes pass `isize::MAX`. Where the
+    /// allocator refuses the program ends, as with `Vec`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::Slab::<u64>::with_capacity(100);
+    /// assert!(slab.capacity() >= 100);
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn with_capacity(capacity: usize) -> Self {
+        Self::builder().reserve(capacity).build()
+    }
+
+    /// Like [`with_capacity`](Self::with_capacity), but never panics or aborts.
+    ///
+    /// # Errors
+    ///
+    /// Where [`with_capacity`](Self::with_capacity) panics, or the allocator
+    /// refuses.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// assert!(flatslab::Slab::<u64>::try_with_capacity(usize::MAX).is_err());
+    /// ```
+    pub fn try_with_capacity(capacity: usize) -> Result<Self, AllocError> {
+        Self::builder().reserve(capacity).try_build()
+    }
+
+    /// A slab with other chunks than usual, or with memory beforehand.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::Slab::<u64>::builder().chunk_capacity(64).build();
+    /// let slot = slab.insert(7);
+    /// assert_eq!(slab.capacity(), 64);
+    /// # drop(slot);
+    /// ```
+    pub const fn builder() -> SlabBuilder<T> {
+        SlabBuilder::new(1 << Self::DEFAULT_SHIFT)
+    }
+}
+
 impl<T> SlabBuilder<T> {
-    pub(crate) const fn new(chunk_capacity: usize) -> Self {
+    const fn new(chunk_capacity: usize) -> Self {
         SlabBuilder {
             chunk_capacity,
             reserve: 0,
@@ -73,25 +128,25 @@ impl<T> SlabBuilder<T> {
     /// thread of its own; 0, the default, is none.
     ///
     /// An insertion that grows takes one of them: some hundred nanoseconds instead
-    /// of tens of microseconds. Where the thread is behind, or out of memory, or
-    /// was refused by the system, the insertion builds the chunk itself;
+    /// of tens of microseconds. Where the thread is late, out of memory, or was
+    /// refused by the system, the insertion builds the chunk itself;
     /// [`growth_stalls`](Slab::growth_stalls) counts those. With eight spares of
-    /// the default size nothing of growth is left in the slowest insertion of ten
+    /// the default size, growth no longer shows in the slowest insertion of ten
     /// thousand (BENCHMARKS.md, "Growth"). A spare that was built for another
-    /// place is stamped anew, some microseconds: the next few after
+    /// place is stamped again, which takes some microseconds: the next few after
     /// [`reserve`](Slab::reserve) or [`shrink`](Slab::shrink), and those that
-    /// fill a gap which that one left.
+    /// fill a hole which `shrink` left.
     ///
-    /// The chunks are first built by [`build`](Self::build) itself. The thread
-    /// runs where the thread that builds may run, with its mask of signals: build
-    /// before you pin yourself to a core. It runs no code of yours but the
-    /// allocator.
+    /// [`build`](Self::build) itself builds the first chunks. The thread inherits
+    /// the cores and the signal mask of the thread that builds: build before you
+    /// pin yourself to a core. It runs no code of yours except the allocator.
     ///
-    /// Dropping the slab ends the thread and waits for that: for the chunk it is
-    /// building, if it is, or a nap of less than a millisecond. So do not drop
-    /// such a slab under a lock that the allocator needs, nor, on Windows, as a
-    /// thread-local value, where threads can neither start nor end. A slab that
-    /// is forgotten leaves the thread asleep.
+    /// Dropping the slab ends the thread and waits for it: for the chunk it is
+    /// building, or a nap of less than a millisecond. So do not drop such a slab
+    /// under a lock that the allocator needs, nor, on Windows, as a thread-local
+    /// value, where threads can neither start nor end. Forgetting the slab leaves
+    /// the thread asleep. A forked child has no such thread, and builds its
+    /// chunks itself.
     ///
     /// # Examples
     ///
@@ -152,17 +207,21 @@ impl<T> SlabBuilder<T> {
         let mut slab = Slab::with_shift(self.shift()?);
         slab.try_reserve(self.reserve)?;
         #[cfg(feature = "std")]
-        slab.try_keep_spares(self.spare_chunks)?;
+        slab.try_build_ahead(self.spare_chunks)?;
         Ok(slab)
     }
 
     /// The binary logarithm of the slots of a chunk, rounded up and checked.
     fn shift(&self) -> Result<u32, AllocError> {
-        let slots = self
-            .chunk_capacity
-            .checked_next_power_of_two()
-            .unwrap_or(usize::MAX);
-        chunk::layout::<T>(slots)?;
+        let limit = 1 << MAX_SLOTS.ilog2();
+        if self.chunk_capacity > limit {
+            return Err(AllocError::TooManySlots {
+                requested: self.chunk_capacity,
+                limit,
+            });
+        }
+        let slots = self.chunk_capacity.next_power_of_two();
+        chunk::layout(CellPtr::<T>::LAYOUT, slots)?;
         Ok(slots.ilog2())
     }
 }

@@ -1,18 +1,15 @@
 //! The memory of a growable slab: a home, a table of chunks, one stack for all
 //! of them.
 //!
-//! A stack and a list of chunks with space for each chunk, the usual way, were
-//! measured several times slower under random churn: chunks flip between full
-//! and not full at every operation. One stack also gives strict LIFO and a
+//! A free stack for each chunk and a list of chunks with space, the usual way,
+//! was measured several times slower under random churn: chunks change between
+//! full and not full at every operation. One stack also gives strict LIFO and a
 //! count in O(1).
 //!
 //! Growth never copies a value. It happens when the stack is empty, so that a
 //! larger stack needs no copying either; the cells of the new chunk stay
 //! *fresh* — free, but not on the stack — and are pushed a few at a time. What
-//! an insert pays for growth is then the building of one chunk.
-//!
-//! What is given back leaves its number behind, for the next growth; see
-//! `chunk_table.rs`.
+//! an insertion pays for growth is then the building of one chunk.
 //!
 //! # Invariants
 //!
@@ -21,41 +18,42 @@
 //!   chunks of the table.
 //! * G3: the stack has room for every cell of every chunk.
 
+use core::alloc::Layout;
 use core::cell::{Cell, RefCell};
 use core::ops::Range;
 use core::ptr::NonNull;
 
-use super::cell::CellPtr;
-use super::chunk::{self, MAX_SLOTS};
-use super::chunk_table::{ChunkTable, Chunks, LooseChunks};
-use super::home::{self, ColdFunctions, Home};
-use super::memory::Block;
-use super::stack::Stack;
+use super::table::{ChunkTable, Chunks};
 use crate::error::AllocError;
-use crate::key::Key;
+use crate::key::{Key, MAX_SLOTS};
+use crate::raw::chunk::{self, LooseChunks};
+use crate::raw::memory::Block;
+use crate::raw::stack::FreeStack;
+#[cfg(any(doc, test))]
+use crate::slab::cell::home;
+use crate::slab::cell::home::Home;
+use crate::slab::cell::layout::CellPtr;
 
-/// The home stands first, so that a pointer to it is one to the whole.
+/// The home is first, so that a pointer to it is one to the whole.
 #[repr(C)]
 pub(crate) struct GrowableHome {
     home: Home,
     next_fresh: Cell<usize>,
-    stack: RefCell<Stack>,
     table: RefCell<ChunkTable>,
 }
 
-/// What a growth has allocated, and behind it what it has left over: stack and
-/// table change places with those that were outgrown.
+/// What a growth has allocated. Before it is committed: new blocks. After: the
+/// ones they replaced, and what was not used.
 ///
-/// Dropping it calls the allocator, so the slab must have taken note of the
-/// change before.
+/// Dropping it calls the allocator, so the slab must be consistent before.
 #[must_use = "dropping it frees what the slab may still refer to"]
 pub(crate) struct Supplies {
     /// A chunk that was built ahead.
     spare: Option<Block>,
     chunks: LooseChunks,
-    /// Whether any of those had to be built.
+    /// Whether one of `chunks` had to be built.
     pub(crate) built: bool,
-    stack: Option<Stack>,
+    stack: FreeStack,
     origins: Option<Block>,
 }
 
@@ -66,11 +64,9 @@ pub(crate) struct Supplies {
 /// When such a chunk passes the limits, or the allocator refuses.
 pub(crate) fn try_new<T>(shift: u32) -> Result<NonNull<GrowableHome>, AllocError> {
     let table = ChunkTable::try_new::<T>(shift)?;
-    let stack = Stack::try_new(0)?;
     let body = GrowableHome {
-        home: Home::new(stack.bottom(), 0, ColdFunctions { release }),
+        home: Home::new(FreeStack::empty(), 0, release),
         next_fresh: Cell::new(0),
-        stack: RefCell::new(stack),
         table: RefCell::new(table),
     };
     Block::leak(body).map_err(|(error, _)| error)
@@ -78,14 +74,14 @@ pub(crate) fn try_new<T>(shift: u32) -> Result<NonNull<GrowableHome>, AllocError
 
 /// # Safety
 ///
-/// As for [`ColdFunctions::release`]; `home` came from [`try_new`].
+/// As for [`home::Release`]; `home` came from [`try_new`].
 unsafe fn release(home: NonNull<Home>) {
-    // SAFETY: `try_new` leaked this block, and by L2 nobody uses it any more.
+    // SAFETY: `try_new` leaked this block, and by L2 this is the last use.
     drop(unsafe { Block::reclaim(home.cast::<GrowableHome>()) });
 }
 
 impl GrowableHome {
-    /// Where the chunks are now; good until the table changes.
+    /// Where the chunks are; valid until the table changes.
     pub(crate) fn chunks(&self) -> Chunks {
         self.table.borrow().chunks()
     }
@@ -98,13 +94,15 @@ impl GrowableHome {
     ///
     /// # Errors
     ///
-    /// Past the limit of keys.
+    /// Past the limits.
     fn chunks_wanted(&self, slots: usize) -> Result<usize, AllocError> {
         let table = self.table.borrow();
         let missing = slots.saturating_sub(self.home.free());
+        let (layout, shift) = (table.layout(), table.shift());
         chunks_for(
             missing,
-            table.shift(),
+            layout,
+            shift,
             table.chunks_left(),
             self.home.slots(),
         )
@@ -124,14 +122,13 @@ impl GrowableHome {
     /// cells) more where some are free. A single chunk's cells are fresh
     /// afterwards, those of several lie below all others on the stack.
     ///
-    /// Nothing is changed before all is allocated that the change takes, and
-    /// nothing is freed before the caller has taken note of it: an allocator
-    /// may itself use this slab.
+    /// Nothing is changed before everything is allocated, and nothing is freed
+    /// before the caller is consistent: the allocator may re-enter.
     ///
     /// # Errors
     ///
-    /// Past the limit of keys, when nothing was allocated, or when the allocator
-    /// refuses; what it gave until then is used.
+    /// Past the limits, when nothing was allocated, or when the allocator
+    /// refuses; what it gave before that is used.
     pub(crate) fn grow<T>(
         &self,
         slots: usize,
@@ -140,8 +137,8 @@ impl GrowableHome {
         let mut supplies = Supplies {
             spare: None,
             built: false,
-            chunks: self.table.borrow().loose_chunks(),
-            stack: None,
+            chunks: LooseChunks::new(self.table.borrow().layout()),
+            stack: FreeStack::empty(),
             origins: None,
         };
         let result = self.gather(slots, take_spare, &mut supplies);
@@ -160,33 +157,32 @@ impl GrowableHome {
         supplies: &mut Supplies,
     ) -> Result<(), AllocError> {
         let mut take_spare = Some(take_spare);
-        // What is missing is asked anew behind each call of the allocator, and
-        // nothing of this slab is borrowed during one.
+        // After each call of the allocator, which may re-enter, what is missing
+        // is computed again; nothing of this slab is borrowed during a call.
         loop {
             let chunks = self.chunks_wanted(slots)?;
             if chunks == 0 {
                 return Ok(());
             }
-            let (entries, origins_room, blocks, shift, layout) = {
+            let (entries, origins_room, shift, layout) = {
                 let table = self.table.borrow();
                 let entries = table.entries_with(chunks);
-                let blocks = table.blocks_for(chunks);
-                (entries, table.room(), blocks, table.shift(), table.layout())
+                (entries, table.room(), table.shift(), table.layout())
             };
-            let stack_room = self.stack.borrow().capacity();
+            let stack_room = self.home.stack.capacity();
             let cells = self.home.slots() + (chunks << shift);
             if entries > origins_room.max(supplies.origins_room()) {
                 let room = entries.max(2 * origins_room).max(ChunkTable::FIRST_ROOM);
                 supplies.origins = Some(ChunkTable::allocate_origins(room)?);
-            } else if cells > stack_room.max(supplies.stack_room()) {
-                supplies.stack = Some(Stack::try_new(cells.max(2 * stack_room))?);
-            } else if supplies.blocks() < blocks {
-                // Behind all else: what is refused must not cost a spare.
+            } else if cells > stack_room.max(supplies.stack.capacity()) {
+                supplies.stack = FreeStack::try_new(cells.max(2 * stack_room))?;
+            } else if supplies.blocks() < chunks {
+                // Last, so that a refusal does not cost a spare.
                 supplies.spare = take_spare
                     .take()
                     .and_then(|take| take())
                     .or(supplies.spare.take());
-                if supplies.blocks() < blocks {
+                if supplies.blocks() < chunks {
                     supplies.chunks.add(chunk::allocate(layout)?);
                     supplies.built = true;
                 }
@@ -205,9 +201,9 @@ impl GrowableHome {
         }
         let table = self.table.borrow();
         let origins_room = table.room().max(supplies.origins_room());
-        let stack_room = self.stack.borrow().capacity().max(supplies.stack_room());
+        let stack_room = (self.home.stack.capacity()).max(supplies.stack.capacity());
         wanted
-            .min(table.chunks_from(supplies.blocks()))
+            .min(supplies.blocks())
             .min(table.chunks_within(origins_room))
             .min((stack_room - self.home.slots()) >> table.shift())
     }
@@ -217,8 +213,9 @@ impl GrowableHome {
         let mut table = self.table.borrow_mut();
         let shift = table.shift();
         let cells = chunks << shift;
-        if self.home.slots() + cells > self.stack.borrow().capacity() {
-            supplies.stack = supplies.stack.take().map(|stack| self.move_stack_to(stack));
+        if self.home.slots() + cells > self.home.stack.capacity() {
+            let larger = core::mem::replace(&mut supplies.stack, FreeStack::empty());
+            supplies.stack = self.home.stack.move_to(larger);
         }
         if table.entries_with(chunks) > table.room() {
             supplies.origins = supplies.origins.take().map(|block| table.move_to(block));
@@ -229,8 +226,8 @@ impl GrowableHome {
         self.home.add_slots(cells);
         let mut add = |_| {
             let mut table = self.table.borrow_mut();
-            let first = table.add_next::<T>(&mut supplies.chunks, &mut supplies.spare) << shift;
-            first..first + (1 << shift)
+            let number = table.add_next::<T>(&mut supplies.chunks, supplies.spare.take());
+            number << shift..(number + 1) << shift
         };
         if chunks == 1 {
             self.next_fresh.set(add(0).start);
@@ -238,7 +235,7 @@ impl GrowableHome {
         } else {
             let cells_added = (0..chunks).map(add).flat_map(|keys| self.cells::<T>(keys));
             // SAFETY: just added, so free and on no stack; and G3.
-            unsafe { self.home.push_below(cells, cells_added) };
+            unsafe { self.home.stack.push_below(cells, cells_added) };
         }
     }
 
@@ -250,7 +247,7 @@ impl GrowableHome {
         if stripped == 0 {
             return None;
         }
-        self.home.retain_entries(|cell| {
+        self.home.stack.retain(|cell| {
             // SAFETY: by F2 a cell of this slab, and none is freed yet.
             unsafe { CellPtr::<T>::new(cell).key().is_some() }
         });
@@ -258,62 +255,42 @@ impl GrowableHome {
         Some(table.release::<T>())
     }
 
-    /// Moves the entries to a stack with room for no more than the cells there
-    /// are, if that is smaller and can be had; the old one comes back.
-    pub(crate) fn shrink_stack(&self) -> Option<Stack> {
+    /// Moves the entries to a stack with room for exactly the cells there are,
+    /// if that is smaller and the allocator gives it; the old one comes back.
+    pub(crate) fn shrink_stack(&self) -> Option<FreeStack> {
         let slots = self.home.slots();
-        if self.stack.borrow().capacity() <= slots {
+        if self.home.stack.capacity() <= slots {
             return None;
         }
-        let stack = Stack::try_new(slots).ok()?;
+        let stack = FreeStack::try_new(slots).ok()?;
         // The allocator may have made this slab grow, or shrink.
-        let fits = self.home.slots()..self.stack.borrow().capacity();
+        let fits = self.home.slots()..self.home.stack.capacity();
         if fits.contains(&stack.capacity()) {
-            Some(self.move_stack_to(stack))
+            Some(self.home.stack.move_to(stack))
         } else {
             Some(stack)
         }
     }
 
-    /// Copies the entries, none in the usual case, into another array; the old
-    /// one comes back.
-    fn move_stack_to(&self, stack: Stack) -> Stack {
-        debug_assert!(stack.capacity() >= self.home.slots());
-        let old = self.stack.replace(stack);
-        let bottom = self.stack.borrow().bottom();
-        // SAFETY: the new array has room for all cells, more than there are
-        // entries (F2), and is distinct from the old one.
-        unsafe { bottom.copy_from_nonoverlapping(old.bottom(), self.home.depth()) };
-        self.home.replace_stack(bottom);
-        old
-    }
-
-    /// Pushes up to `count` fresh cells, the first of them last, so that keys
-    /// are handed out ascending.
+    /// Pushes up to `count` fresh cells, so that keys are handed out ascending.
     pub(crate) fn refill<T>(&self, count: usize) {
         let first = self.next_fresh.get();
         let count = count.min(self.home.fresh());
-        for cell in self.cells::<T>(first..first + count).rev() {
-            // SAFETY: by G2 a free cell that is not on the stack, which has
-            // room for it (G3).
-            unsafe { home::push(NonNull::from(&self.home), cell) };
-        }
+        // SAFETY: by G2 free cells that are not on the stack, which has room
+        // for them (G3).
+        unsafe { (self.home.stack).refill(self.cells::<T>(first..first + count)) };
         self.next_fresh.set(first + count);
-        self.home.take_fresh(count);
+        self.home.remove_fresh(count);
     }
 
-    /// Puts all fresh cells onto the stack below all others, so that nothing
-    /// changes in which cell is handed out when; O(free cells).
+    /// Puts all fresh cells onto the stack below all others, so that the order
+    /// in which cells are handed out does not change; O(free cells).
     pub(crate) fn bury_fresh<T>(&self) {
         let first = self.next_fresh.get();
         let count = self.home.fresh();
-        // SAFETY: by G2 free cells that are not on the stack, which has room
-        // for them (G3).
-        unsafe {
-            self.home
-                .push_below(count, self.cells::<T>(first..first + count));
-        }
-        self.home.take_fresh(count);
+        // SAFETY: as in `refill`.
+        unsafe { (self.home.stack).push_below(count, self.cells::<T>(first..first + count)) };
+        self.home.remove_fresh(count);
     }
 
     /// The cells with these keys, all below the bound.
@@ -331,9 +308,9 @@ impl GrowableHome {
 }
 
 impl Supplies {
-    /// The stack that was outgrown, if one was: the largest of what is left over.
+    /// The outgrown stack, if there is one: the largest of what is left over.
     pub(crate) fn take_stack(&mut self) -> Option<Block> {
-        self.stack.take().map(Stack::into_block)
+        core::mem::replace(&mut self.stack, FreeStack::empty()).into_block()
     }
 
     fn blocks(&self) -> usize {
@@ -343,29 +320,35 @@ impl Supplies {
     fn origins_room(&self) -> usize {
         self.origins.as_ref().map_or(0, ChunkTable::room_of)
     }
-
-    fn stack_room(&self) -> usize {
-        self.stack.as_ref().map_or(0, Stack::capacity)
-    }
 }
 
-/// How many chunks of `1 << shift` cells make `slots` more beside those there
-/// are, when there can be no more than `left`.
+/// How many chunks of this layout, with `1 << shift` cells each, make `slots`
+/// more, when there are `present` slots and `left` chunks can be added.
 ///
 /// # Errors
 ///
-/// When there cannot be so many.
+/// When the keys do not reach so far, or the bytes of all chunks together pass
+/// `isize::MAX`.
 pub(crate) fn chunks_for(
     slots: usize,
+    chunk: Layout,
     shift: u32,
     left: usize,
     present: usize,
 ) -> Result<usize, AllocError> {
     let chunks = slots.div_ceil(1 << shift);
+    let requested = slots.saturating_add(present);
     if chunks > left {
         return Err(AllocError::TooManySlots {
-            requested: chunks.saturating_mul(1 << shift).saturating_add(present),
-            limit: MAX_SLOTS,
+            requested,
+            limit: (MAX_SLOTS >> shift) << shift,
+        });
+    }
+    let bytes = chunk.size().checked_mul(chunks + (present >> shift));
+    if bytes.is_none_or(|bytes| isize::try_from(bytes).is_err()) {
+        return Err(AllocError::TooManyBytes {
+            slots: requested,
+            slot_bytes: chunk.size() >> shift,
         });
     }
     Ok(chunks)
@@ -378,17 +361,17 @@ mod tests {
     #[test]
     fn growth_past_the_last_key_is_an_error() {
         let home = try_new::<()>(4).unwrap();
-        // SAFETY: just made, and ours alone.
+        // SAFETY: just made, and not shared.
         unsafe {
             let body = home.as_ref();
-            // As if there were as many chunks as keys; none is looked at.
+            // As if there were as many chunks as keys; none is accessed.
             let chunks = MAX_SLOTS >> 4;
             body.table.borrow_mut().pretend_to_have(chunks);
             body.home.add_slots(chunks << 4);
             body.home.add_fresh(chunks << 4);
             let too_many = AllocError::TooManySlots {
-                requested: (chunks << 4) + 16,
-                limit: MAX_SLOTS,
+                requested: (chunks << 4) + 1,
+                limit: chunks << 4,
             };
             assert_eq!(body.chunks_wanted(chunks << 4), Ok(0));
             let (left_over, result) = body.grow::<()>((chunks << 4) + 1, || None);

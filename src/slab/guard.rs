@@ -1,18 +1,18 @@
 //! `Ref` and `RefMut`: a value, borrowed under run-time tracking.
 //!
-//! They hold pointers, not references: a guard that goes may be the last to
-//! hold a doomed value, and then frees what a reference would have promised
-//! to leave alone.
+//! They hold pointers, not references: the end of a guard may drop a doomed
+//! value and free the memory, which a reference would have promised to leave
+//! alone.
 
 use core::fmt;
 use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 
-use crate::raw::place::Place;
+use crate::slab::cell::place::{Live, Place};
 
 /// A shared borrow of a value in a slab, like [`core::cell::Ref`].
 ///
-/// While it lives nobody can borrow the value mutably, move it out or drop it.
+/// While it lives the value cannot be mutably borrowed, moved out or dropped.
 /// 16 bytes; where it is used and dropped in one expression the tracking
 /// compiles to a single comparison.
 ///
@@ -33,16 +33,14 @@ pub struct Ref<'a, T> {
     value: PhantomData<&'a T>,
 }
 
-impl<T> Ref<'_, T> {
-    /// # Safety
-    ///
-    /// The place is alive, and its `begin_read` has just said yes.
+impl<'a, T> Ref<'a, T> {
+    /// The borrow, unless it is refused.
     #[inline(always)]
-    pub(crate) unsafe fn new(place: Place<T>) -> Self {
-        Ref {
-            place,
+    pub(crate) fn try_new(cell: Live<'a, T>) -> Option<Self> {
+        cell.begin_read().then(|| Ref {
+            place: cell.place(),
             value: PhantomData,
-        }
+        })
     }
 }
 
@@ -51,23 +49,23 @@ impl<T> Deref for Ref<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: by P1 the cell is alive; by S1 and S2 the value stays and
-        // nobody writes to it while this reader is counted.
-        unsafe { self.place.value().as_ref() }
+        // SAFETY: by P1 the cell is allocated; by S1 and S2 the value stays and
+        // is not written to while this reader is counted.
+        unsafe { self.place.live().value().as_ref() }
     }
 }
 
 impl<T> Drop for Ref<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: alive (P1); this is the reader that was admitted.
+        // SAFETY: this is the reader that was admitted.
         unsafe { self.place.end_read() };
     }
 }
 
 /// A mutable borrow of a value in a slab, like [`core::cell::RefMut`].
 ///
-/// While it lives nobody else can reach the value. 16 bytes; where it is used
+/// While it lives the value cannot be reached any other way. 16 bytes; where it is used
 /// and dropped in one expression the tracking compiles to a single comparison.
 ///
 /// # Examples
@@ -90,17 +88,22 @@ pub struct RefMut<'a, T> {
     value: PhantomData<&'a mut T>,
 }
 
-impl<T> RefMut<'_, T> {
-    /// # Safety
-    ///
-    /// The place is alive, and its `begin_write` or `begin_write_by_key` has
-    /// just said yes.
+impl<'a, T> RefMut<'a, T> {
+    /// The borrow, unless it is refused.
     #[inline(always)]
-    pub(crate) unsafe fn new(place: Place<T>) -> Self {
-        RefMut {
-            place,
+    pub(crate) fn try_new(cell: Live<'a, T>) -> Option<Self> {
+        cell.begin_write().then(|| RefMut {
+            place: cell.place(),
             value: PhantomData,
-        }
+        })
+    }
+
+    /// Drops the value in place instead of ending the borrow.
+    pub(crate) fn destroy(self) {
+        let place = self.place;
+        core::mem::forget(self);
+        // SAFETY: this is the writer that was admitted, and it has ended.
+        unsafe { place.destroy_by_writer() };
     }
 }
 
@@ -109,9 +112,9 @@ impl<T> Deref for RefMut<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: by P1 the cell is alive; by S1 and S2 the value stays and
-        // nobody else reaches it while this borrow holds `X`.
-        unsafe { self.place.value().as_ref() }
+        // SAFETY: by P1 the cell is allocated; by S1 and S2 the value stays and
+        // is only reached through this guard while it holds `X`.
+        unsafe { self.place.live().value().as_ref() }
     }
 }
 
@@ -119,14 +122,14 @@ impl<T> DerefMut for RefMut<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: as in `deref`.
-        unsafe { self.place.value().as_mut() }
+        unsafe { self.place.live().value().as_mut() }
     }
 }
 
 impl<T> Drop for RefMut<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: alive (P1); this is the writer that was admitted.
+        // SAFETY: this is the writer that was admitted.
         unsafe { self.place.end_write() };
     }
 }

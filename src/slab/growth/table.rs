@@ -1,12 +1,13 @@
 //! Where the chunks of a growable slab are, by number.
 //!
-//! The table has each chunk's *origin* — where a cell with key 0 would stand,
-//! were the chunk that long — and not its start: the cell of a key is then the
-//! origin plus the key times the size of a cell, with no mask in between.
+//! The table has each chunk's *origin* — the address that a cell with key 0
+//! would have if the chunk reached down to it — and not its start. The cell of
+//! a key is then the origin plus the key times the size of a cell, without a
+//! mask.
 //!
-//! A chunk that is given back leaves its number behind, unless it was the last:
-//! a *hole*, to be filled by the next growth. So that access by key need not
-//! know of holes, one of the chunks given back is kept to stand in for all of
+//! A chunk that is given back leaves its number unused, unless it was the last:
+//! a *hole*, to be filled by the next growth. So that access by key needs no
+//! test for holes, one of the chunks given back is kept to stand in for all of
 //! them: its cells are free for ever, and have no key.
 //!
 //! # Invariants
@@ -21,15 +22,14 @@
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
-use super::cell::CellPtr;
-use super::chunk::{self, MAX_SLOTS, cell_at};
-use super::memory::Block;
-use super::stamp::{Stamp, State};
 use crate::error::AllocError;
-use crate::key::Key;
+use crate::key::{Key, MAX_SLOTS};
+use crate::raw::chunk::{self, LooseChunks};
+use crate::raw::memory::Block;
+use crate::slab::cell::layout::{CellPtr, stamp_all};
 
-/// What a slab keeps of its table beside itself, to find a key's cell without
-/// the home.
+/// What a slab keeps of its table in itself, to find a key's cell without the
+/// home.
 #[derive(Clone, Copy)]
 pub(crate) struct Chunks {
     /// The origin of each chunk, T1.
@@ -91,7 +91,7 @@ impl ChunkTable {
             next_hole: 0,
             stand_in: None,
             shift,
-            layout: chunk::layout::<T>(1 << shift)?,
+            layout: chunk::layout(CellPtr::<T>::LAYOUT, 1 << shift)?,
         })
     }
 
@@ -116,18 +116,17 @@ impl ChunkTable {
         }
     }
 
-    /// How many chunks there can be beside those there are.
+    /// How many chunks can be added before the keys run out.
     pub(super) fn chunks_left(&self) -> usize {
         (MAX_SLOTS >> self.shift) - self.entries + self.holes
     }
 
-    /// How many entries there are with so many chunks more.
+    /// How many entries there are after so many chunks more.
     pub(super) fn entries_with(&self, chunks: usize) -> usize {
         self.entries + chunks.saturating_sub(self.holes)
     }
 
-    /// How many chunks more there can be in a table with room for so many
-    /// entries.
+    /// How many chunks can be added to a table with room for so many entries.
     pub(super) fn chunks_within(&self, room: usize) -> usize {
         room - self.entries + self.holes
     }
@@ -139,30 +138,6 @@ impl ChunkTable {
 
     pub(super) fn room_of(origins: &Block) -> usize {
         origins.layout().size() / size_of::<*mut u8>()
-    }
-
-    /// How many blocks it takes to add so many chunks: what has stood in for
-    /// the last hole fills it.
-    pub(super) fn blocks_for(&self, chunks: usize) -> usize {
-        if self.holes > 0 && chunks >= self.holes {
-            chunks - 1
-        } else {
-            chunks
-        }
-    }
-
-    /// How many chunks can be added with so many blocks.
-    pub(super) fn chunks_from(&self, blocks: usize) -> usize {
-        blocks + usize::from(self.holes > 0 && blocks + 1 >= self.holes)
-    }
-
-    /// No chunks, to be collected.
-    pub(super) fn loose_chunks(&self) -> LooseChunks {
-        LooseChunks {
-            first: None,
-            count: 0,
-            layout: self.layout,
-        }
     }
 
     /// A block for so many entries.
@@ -189,28 +164,14 @@ impl ChunkTable {
         core::mem::replace(&mut self.origins, block)
     }
 
-    /// Adds the spare, one of these chunks, or the stand-in if there is but one
-    /// hole, and returns its number: that of the lowest hole, or the next. There
-    /// is room.
+    /// Adds a chunk, `spare` or else one of `chunks`, and returns its number:
+    /// that of the lowest hole, or the next. There is room. A stand-in that is
+    /// no longer needed goes to `chunks`.
     ///
-    /// A spare's cells are free ones, with the keys of some number: O(1) where it
-    /// is this one. Else O(slots of a chunk), and with holes O(entries) for all
-    /// of them together.
-    pub(super) fn add_next<T>(
-        &mut self,
-        chunks: &mut LooseChunks,
-        spare: &mut Option<Block>,
-    ) -> usize {
-        let stand_in = if self.holes == 1 {
-            self.stand_in.take()
-        } else {
-            None
-        };
-        let is_spare = stand_in.is_none() && spare.is_some();
-        let block = stand_in
-            .or_else(|| spare.take())
-            .or_else(|| chunks.pop())
-            .expect("supplies for a chunk");
+    /// The cells of `spare` are free ones, with the keys of some number: O(1)
+    /// where it is this one. Otherwise O(slots of a chunk), and with holes
+    /// O(entries) for all of them together.
+    pub(super) fn add_next<T>(&mut self, chunks: &mut LooseChunks, spare: Option<Block>) -> usize {
         let number = if self.holes == 0 {
             self.entries += 1;
             self.entries - 1
@@ -222,13 +183,22 @@ impl ChunkTable {
             hole.expect("a hole that was counted")
         };
         let first = (number << self.shift) as u32;
-        // SAFETY: a spare has one stamped cell at least.
-        let stamped =
-            is_spare && unsafe { cell_at::<T>(block.start(), 0).key() } == Key::from_raw(first);
+        // SAFETY: a spare has at least one stamped cell.
+        let stamped = spare
+            .as_ref()
+            .is_some_and(|spare| unsafe { first_key::<T>(spare.start()) } == Key::from_raw(first));
+        let block = spare
+            .or_else(|| chunks.pop())
+            .expect("supplies for a chunk");
         if !stamped {
             self.stamp_all::<T>(block.start(), |local| Key::from_raw(first + local));
         }
         self.point(number, block.leak_start());
+        if self.holes == 0 {
+            if let Some(stand_in) = self.stand_in.take() {
+                chunks.add(stand_in);
+            }
+        }
         number
     }
 
@@ -238,10 +208,11 @@ impl ChunkTable {
         let mut stripped = 0;
         for number in 0..self.entries {
             let start = self.start(number);
-            let is_free = (0..1 << self.shift).all(|local| {
-                // SAFETY: by T1 the chunk has that many cells, all stamped.
-                unsafe { cell_at::<T>(start, local).state() == State::FREE }
-            });
+            // SAFETY: by T1 the chunk has that many cells, all stamped.
+            let is_free = unsafe {
+                chunk::cells(start, CellPtr::<T>::SIZE, 1 << self.shift)
+                    .all(|cell| CellPtr::<T>::new(cell).is_free())
+            };
             if is_free && !self.is_keyless::<T>(number) {
                 self.stamp_all::<T>(start, |_| Key::NONE);
                 stripped += 1;
@@ -253,7 +224,7 @@ impl ChunkTable {
     /// Gives back the chunks without keys: numbers at the end go, others
     /// become holes.
     pub(super) fn release<T>(&mut self) -> LooseChunks {
-        let mut released = self.loose_chunks();
+        let mut released = LooseChunks::new(self.layout);
         self.next_hole = 0;
         while self.entries > 0 && self.is_keyless::<T>(self.entries - 1) {
             let start = self.start(self.entries - 1);
@@ -298,13 +269,13 @@ impl ChunkTable {
     /// Makes all cells of a chunk free ones.
     fn stamp_all<T>(&self, start: NonNull<u8>, key: impl Fn(u32) -> Key) {
         // SAFETY: every block of the table is laid out for that many cells; all
-        // are free or not stamped yet, and nobody looks at them now.
-        unsafe { chunk::stamp_all::<T>(start, 1 << self.shift, key) };
+        // are free or not stamped yet, and no other code looks at them now.
+        unsafe { stamp_all::<T>(start, 1 << self.shift, key) };
     }
 
     fn is_keyless<T>(&self, number: usize) -> bool {
-        // SAFETY: by T1 there is one stamped cell at least.
-        unsafe { cell_at::<T>(self.start(number), 0).key().is_none() }
+        // SAFETY: by T1 there is at least one stamped cell.
+        unsafe { first_key::<T>(self.start(number)).is_none() }
     }
 
     fn is_stand_in(&self, start: NonNull<u8>) -> bool {
@@ -330,7 +301,7 @@ impl ChunkTable {
     }
 
     fn point(&mut self, number: usize, start: NonNull<u8>) {
-        debug_assert!(number < self.origins.layout().size() / size_of::<*mut u8>());
+        debug_assert!(number < self.room());
         let origin = start.as_ptr().wrapping_sub(self.distance(number));
         // SAFETY: there is room for that many entries.
         unsafe {
@@ -338,6 +309,16 @@ impl ChunkTable {
             entries.add(number).write(origin);
         }
     }
+}
+
+/// The key of a chunk's first cell.
+///
+/// # Safety
+///
+/// A chunk of stamped cells of `T` starts there.
+unsafe fn first_key<T>(start: NonNull<u8>) -> Key {
+    // SAFETY: says the caller.
+    unsafe { CellPtr::<T>::new(start).key() }
 }
 
 impl Drop for ChunkTable {
@@ -352,55 +333,14 @@ impl Drop for ChunkTable {
     }
 }
 
-/// Chunks of no table, linked through their own memory: allocated for one, or
-/// given back by it, to be dropped once nobody looks there any more.
-#[must_use = "dropping it frees what the slab may still refer to"]
-pub(crate) struct LooseChunks {
-    first: Option<NonNull<u8>>,
-    count: usize,
-    layout: Layout,
-}
-
-const _: () = assert!(size_of::<Option<NonNull<u8>>>() <= size_of::<Stamp>());
-
-impl LooseChunks {
-    pub(super) fn len(&self) -> usize {
-        self.count
-    }
-
-    pub(super) fn add(&mut self, chunk: Block) {
-        debug_assert!(chunk.layout() == self.layout);
-        let start = chunk.leak_start();
-        // SAFETY: a chunk nobody uses; it has a stamp's size at least.
-        unsafe { start.cast().write_unaligned(self.first) };
-        self.first = Some(start);
-        self.count += 1;
-    }
-
-    fn pop(&mut self) -> Option<Block> {
-        let start = self.first?;
-        self.count -= 1;
-        // SAFETY: `add` wrote the link there, and gave up a block of this layout.
-        unsafe {
-            self.first = start.cast().read_unaligned();
-            Some(Block::from_start(start, self.layout))
-        }
-    }
-}
-
-impl Drop for LooseChunks {
-    fn drop(&mut self) {
-        while let Some(block) = self.pop() {
-            drop(block);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use alloc::vec::Vec;
 
     use super::*;
+    use crate::slab::cell::home;
+    use crate::slab::cell::place::Place;
+    use crate::slab::cell::state::State;
 
     const SHIFT: u32 = 1;
 
@@ -409,12 +349,12 @@ mod tests {
             let room = 2 * table.room() + 1;
             drop(table.move_to(ChunkTable::allocate_origins(room).unwrap()));
         }
-        let mut chunks = table.loose_chunks();
-        if table.blocks_for(1) == 1 {
-            chunks.add(Block::allocate(table.layout()).unwrap());
-        }
-        let number = table.add_next::<u8>(&mut chunks, &mut None);
-        assert_eq!(chunks.len(), 0);
+        let mut chunks = LooseChunks::new(table.layout());
+        chunks.add(Block::allocate(table.layout()).unwrap());
+        let had_holes = table.holes > 0;
+        let number = table.add_next::<u8>(&mut chunks, None);
+        // What stood in for the last hole comes back.
+        assert_eq!(chunks.len(), usize::from(had_holes && table.holes == 0));
         number
     }
 
@@ -422,6 +362,12 @@ mod tests {
         assert!((key as usize) < table.chunks().bound);
         // SAFETY: below the bound.
         unsafe { table.chunks().cell(SHIFT, Key::from_raw(key)) }
+    }
+
+    fn set_state(table: &ChunkTable, key: u32, state: State) {
+        let place = Place::new(cell(table, key), home::unallocated());
+        // SAFETY: in the table; a `u8` has no destructor to miss.
+        unsafe { place.live() }.force_state(state);
     }
 
     fn key_at(table: &ChunkTable, key: u32) -> Key {
@@ -449,8 +395,7 @@ mod tests {
             assert_eq!(grow(&mut table), number);
         }
         for &number in used {
-            // SAFETY: a `u8` has no destructor to miss.
-            unsafe { cell(&table, (number << SHIFT) as u32 + 1).set_state(State::OWNED) };
+            set_state(&table, (number << SHIFT) as u32 + 1, State::OWNED);
         }
         table
     }
@@ -469,7 +414,7 @@ mod tests {
         assert_eq!(table.strip_free_chunks::<u8>(), 0);
         assert_eq!(table.release::<u8>().len(), 0);
 
-        // The lowest first; the last one is filled by what stood in.
+        // The lowest first.
         let numbers: Vec<_> = (0..8).map(|_| grow(&mut table)).collect();
         assert_eq!(numbers, [1, 2, 3, 5, 6, 7, 8, 10]);
         assert!(table.stand_in.is_none());
@@ -479,19 +424,10 @@ mod tests {
     #[test]
     fn what_can_be_added_counts_the_holes() {
         let mut table = table(6, &[0, 3, 5]);
-        assert_eq!((table.chunks_within(10), table.chunks_from(4)), (4, 4));
+        assert_eq!(table.chunks_within(10), 4);
         table.strip_free_chunks::<u8>();
         drop(table.release::<u8>());
-        // Three holes, of which the stand-in fills the last.
-        assert_eq!(table.chunks_within(10), 7);
-        assert_eq!(
-            [1, 2, 3, 4].map(|blocks| table.chunks_from(blocks)),
-            [1, 3, 4, 5]
-        );
-        assert_eq!(
-            [1, 2, 3, 4].map(|chunks| table.blocks_for(chunks)),
-            [1, 2, 2, 3]
-        );
+        assert_eq!((table.holes, table.chunks_within(10)), (3, 7));
         assert_eq!(
             [1, 3, 4].map(|chunks| table.entries_with(chunks)),
             [6, 6, 7]
@@ -504,7 +440,6 @@ mod tests {
         assert_eq!(table.strip_free_chunks::<u8>(), 1);
         assert_eq!(table.release::<u8>().len(), 0);
         assert_eq!(shape(&table), [true, false, true]);
-        assert_eq!((table.blocks_for(1), table.blocks_for(2)), (0, 1));
         assert_eq!(table.chunks_left(), (MAX_SLOTS >> SHIFT) - 2);
         assert_eq!(grow(&mut table), 1);
         assert_eq!(shape(&table), [true; 3]);
@@ -516,8 +451,7 @@ mod tests {
         table.strip_free_chunks::<u8>();
         assert_eq!(table.release::<u8>().len(), 1);
         assert_eq!(shape(&table), [true, false, false, true]);
-        // SAFETY: a `u8` has no destructor to miss.
-        unsafe { cell(&table, 3 << SHIFT | 1).set_state(State::FREE) };
+        set_state(&table, 3 << SHIFT | 1, State::FREE);
         assert_eq!(table.strip_free_chunks::<u8>(), 1);
         assert_eq!(table.release::<u8>().len(), 2);
         assert_eq!(shape(&table), [true]);

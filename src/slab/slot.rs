@@ -5,11 +5,12 @@ use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
-use crate::guard::{Ref, RefMut};
 use crate::key::Key;
-use crate::raw::place::Place;
-use crate::slot_box::SlotBox;
-use crate::vacant_slot::VacantSlot;
+use crate::slab::cell::place::{Live, Place};
+use crate::slab::cell::state::State;
+use crate::slab::guard::{Ref, RefMut};
+#[cfg(doc)]
+use crate::{SlotBox, VacantSlot};
 
 /// An owning handle: 16 bytes that lead to one value without its slab.
 ///
@@ -19,12 +20,12 @@ use crate::vacant_slot::VacantSlot;
 ///
 /// # Valid, stale, doomed
 ///
-/// A slot is *valid* while its value is there and its slab alive. Where
-/// somebody else removes the value — by key, or by clearing or dropping the
-/// slab — the slot goes *stale*: every access is refused, and its cell stays
+/// A slot is *valid* while its value is there and its slab alive. When the
+/// value is removed by other means — by key, or by clearing or dropping the
+/// slab — the slot becomes *stale*: every access is refused, and its cell stays
 /// out of use until the slot is gone. So it can never come to point at another
-/// value. A slot that is dropped while somebody reads the value by key leaves
-/// it *doomed*: gone for everybody else, and dropped when the last guard ends.
+/// value. A slot that is dropped while its value is borrowed by key leaves the
+/// value *doomed*: out of reach, and dropped when its last guard ends.
 ///
 /// # Examples
 ///
@@ -52,7 +53,7 @@ const _: () = assert!(size_of::<Option<Slot<u64>>>() == 2 * size_of::<usize>());
 impl<T> Slot<T> {
     /// # Safety
     ///
-    /// The place is alive, not unheld, and no other handle of it exists (P2).
+    /// The place is not unheld, and no other handle of it exists (P2).
     #[inline(always)]
     pub(crate) unsafe fn new(place: Place<T>) -> Self {
         Slot {
@@ -61,9 +62,34 @@ impl<T> Slot<T> {
         }
     }
 
-    /// The place, whose handle the caller has become.
+    /// Puts a value into a cell.
+    ///
+    /// # Safety
+    ///
+    /// The caller has just popped it.
     #[inline(always)]
-    fn into_place(self) -> Place<T> {
+    pub(crate) unsafe fn fill(place: Place<T>, value: T) -> Self {
+        // SAFETY: just popped, so allocated, and the caller's alone (F2).
+        unsafe {
+            place.live().fill(value);
+            Slot::new(place)
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn live(&self) -> Live<'_, T> {
+        // SAFETY: P1.
+        unsafe { self.place.live() }
+    }
+
+    #[inline(always)]
+    pub(crate) fn place(&self) -> Place<T> {
+        self.place
+    }
+
+    /// The place, whose handle the caller becomes.
+    #[inline(always)]
+    pub(crate) fn into_place(self) -> Place<T> {
         let place = self.place;
         core::mem::forget(self);
         place
@@ -106,8 +132,7 @@ impl<T> Slot<T> {
     /// ```
     #[inline]
     pub fn try_get(&self) -> Option<Ref<'_, T>> {
-        // SAFETY: alive by P1, and admitted. The guard borrows the slot.
-        unsafe { self.place.begin_read().then(|| Ref::new(self.place)) }
+        Ref::try_new(self.live())
     }
 
     /// Borrows the value mutably, tracked at run time; O(1), no allocation.
@@ -147,53 +172,52 @@ impl<T> Slot<T> {
     /// ```
     #[inline]
     pub fn try_get_mut(&self) -> Option<RefMut<'_, T>> {
-        // SAFETY: alive by P1, and admitted. The guard borrows the slot.
-        unsafe { self.place.begin_write().then(|| RefMut::new(self.place)) }
+        RefMut::try_new(self.live())
     }
 
     /// The value, without a look at its state: one load.
     ///
     /// # Safety
     ///
-    /// The slot is valid, and nobody borrows the value mutably while the
-    /// reference lives, nor removes it.
+    /// The slot is valid. While the reference lives nothing else writes to,
+    /// mutably borrows, replaces or removes the value, by this handle, by key or
+    /// by an accessor.
     ///
     /// # Examples
     ///
     /// ```
     /// # let slab = flatslab::BoundedSlab::with_capacity(1);
     /// let slot = slab.insert(7).unwrap();
-    /// // SAFETY: the value is there, and nobody else knows of it.
+    /// // SAFETY: the value is there, and nothing else uses it.
     /// assert_eq!(unsafe { *slot.get_unchecked() }, 7);
     /// ```
     #[inline]
     pub unsafe fn get_unchecked(&self) -> &T {
-        // SAFETY: alive by P1; that there is a value and no conflicting borrow
-        // is the caller's word.
-        unsafe { self.place.value().as_ref() }
+        // SAFETY: there is a value and no conflicting use, says the caller.
+        unsafe { self.live().value().as_ref() }
     }
 
     /// The value, mutably, without a look at its state: one load.
     ///
     /// # Safety
     ///
-    /// The slot is valid, and nobody borrows the value while the reference
-    /// lives, nor removes it.
+    /// The slot is valid. While the reference lives nothing else reads, writes,
+    /// borrows, replaces or removes the value, by this handle, by key or by an
+    /// accessor. (`get_copied` reads, and takes no borrow that could be seen.)
     ///
     /// # Examples
     ///
     /// ```
     /// # let slab = flatslab::BoundedSlab::with_capacity(1);
     /// let mut slot = slab.insert(7).unwrap();
-    /// // SAFETY: the value is there, and nobody else knows of it.
+    /// // SAFETY: the value is there, and nothing else uses it.
     /// unsafe { *slot.get_unchecked_mut() += 1 };
     /// assert_eq!(*slot.get(), 8);
     /// ```
     #[inline]
     pub unsafe fn get_unchecked_mut(&mut self) -> &mut T {
-        // SAFETY: alive by P1; that there is a value and no other borrow is the
-        // caller's word.
-        unsafe { self.place.value().as_mut() }
+        // SAFETY: there is a value and no other use, says the caller.
+        unsafe { self.live().value().as_mut() }
     }
 
     /// Where the value stands. The address is the value's for as long as it
@@ -220,15 +244,14 @@ impl<T> Slot<T> {
     /// ```
     /// # let slab = flatslab::BoundedSlab::with_capacity(1);
     /// let slot = slab.insert(7).unwrap();
-    /// // SAFETY: the value is there, and nobody borrows it.
+    /// // SAFETY: the value is there, and not borrowed.
     /// unsafe { slot.as_mut_ptr().write(8) };
     /// assert_eq!(*slot.get(), 8);
     /// ```
     #[inline]
     #[must_use]
     pub fn as_mut_ptr(&self) -> *mut T {
-        // SAFETY: alive by P1.
-        unsafe { self.place.value().as_ptr() }
+        self.live().value().as_ptr()
     }
 
     /// The key under which the slab finds the value. Answers for a stale slot
@@ -244,8 +267,7 @@ impl<T> Slot<T> {
     #[inline]
     #[must_use]
     pub fn key(&self) -> Key {
-        // SAFETY: alive by P1.
-        unsafe { self.place.key() }
+        self.live().key()
     }
 
     /// Whether the value is there and the slab alive; borrowed or not.
@@ -261,8 +283,7 @@ impl<T> Slot<T> {
     #[inline]
     #[must_use]
     pub fn is_valid(&self) -> bool {
-        // SAFETY: alive by P1.
-        unsafe { self.place.state().is_occupied() }
+        self.live().state().is_occupied()
     }
 
     /// Puts `value` in the place of the present one, which comes back; O(1), no
@@ -285,8 +306,7 @@ impl<T> Slot<T> {
     #[inline]
     #[track_caller]
     pub fn replace(&self, value: T) -> T {
-        // SAFETY: alive by P1; the caller has the handle.
-        match unsafe { self.place.replace(value) } {
+        match self.live().replace(value) {
             Ok(old) => old,
             Err(_value) => self.refuse("replace"),
         }
@@ -311,8 +331,7 @@ impl<T> Slot<T> {
     /// ```
     #[inline]
     pub fn try_replace(&self, value: T) -> Result<T, T> {
-        // SAFETY: alive by P1; the caller has the handle.
-        unsafe { self.place.replace(value) }
+        self.live().replace(value)
     }
 
     /// Calls `f` with the value mutably borrowed, and returns the slot for the
@@ -342,62 +361,6 @@ impl<T> Slot<T> {
         self
     }
 
-    /// Moves the value out and keeps the cell, reserved under the same key;
-    /// O(1), no allocation.
-    ///
-    /// # Panics
-    ///
-    /// If the value is borrowed or the slot is not [valid](Self::is_valid). The
-    /// slot is dropped then: a borrowed value goes with its last borrow.
-    /// [`try_take`](Self::try_take) gives the slot back.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # let slab = flatslab::BoundedSlab::with_capacity(1);
-    /// let slot = slab.insert(7).unwrap();
-    /// let (value, vacant) = slot.take();
-    /// let slot = vacant.insert(value + 1);
-    /// assert_eq!(*slot.get(), 8);
-    /// ```
-    #[inline]
-    #[track_caller]
-    pub fn take(self) -> (T, VacantSlot<T>) {
-        match self.try_take() {
-            Ok(taken) => taken,
-            Err(slot) => slot.refuse("take"),
-        }
-    }
-
-    /// Moves the value out and keeps the cell, reserved under the same key;
-    /// O(1), no allocation.
-    ///
-    /// # Errors
-    ///
-    /// Gives the slot back where [`take`](Self::take) panics.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # let slab = flatslab::BoundedSlab::with_capacity(1);
-    /// let slot = slab.insert(7).unwrap();
-    /// let reader = slab.get(slot.key()).unwrap();
-    /// let slot = slot.try_take().unwrap_err();
-    /// drop(reader);
-    /// assert_eq!(slot.try_take().unwrap().0, 7);
-    /// ```
-    #[inline]
-    pub fn try_take(self) -> Result<(T, VacantSlot<T>), Self> {
-        // SAFETY: alive by P1. On `Some` the slot has become the reservation,
-        // the cell's one handle.
-        unsafe {
-            match self.place.take_and_hold() {
-                Some(value) => Ok((value, VacantSlot::new(self.into_place()))),
-                None => Err(self),
-            }
-        }
-    }
-
     /// Moves the value out and frees its slot; O(1), no allocation, one copy.
     ///
     /// A value that was put into a [`VacantSlot`] after its slab was gone comes
@@ -421,15 +384,14 @@ impl<T> Slot<T> {
     #[track_caller]
     pub fn into_inner(self) -> T {
         let mut spare = MaybeUninit::uninit();
-        // SAFETY: alive by P1. The slot ends without a drop, and the value is
-        // read out, once. One read serves both ways, the unusual one by a
-        // detour: were that one to return a value of its own, the usual one
-        // would be copied twice to come out at the same place.
+        // SAFETY: the slot ends without a drop, and the value is read out,
+        // once. One read serves both ways: if the cold way returned a value of
+        // its own, the usual one would be copied twice.
         unsafe {
             let place = self.place;
-            let value = if place.vacate_by_handle() {
+            let value = if place.vacate(State::OWNED) {
                 core::mem::forget(self);
-                place.value()
+                place.live().value()
             } else {
                 self.into_inner_uncommonly(&mut spare)
             };
@@ -452,7 +414,7 @@ impl<T> Slot<T> {
     #[cold]
     #[inline(never)]
     fn try_into_inner_uncommonly(self) -> Result<T, Self> {
-        // SAFETY: alive by P1. On `Some` the slot ends without a drop.
+        // SAFETY: on `Some` the slot ends without a drop.
         unsafe {
             match self.place.take_from_closed() {
                 Some(value) => {
@@ -483,7 +445,7 @@ impl<T> Slot<T> {
     pub fn try_into_inner(self) -> Result<T, Self> {
         // SAFETY: as in `into_inner`.
         unsafe {
-            if self.place.vacate_by_handle() {
+            if self.place.vacate(State::OWNED) {
                 Ok(self.into_place().read())
             } else {
                 self.try_into_inner_uncommonly()
@@ -491,65 +453,11 @@ impl<T> Slot<T> {
         }
     }
 
-    /// Turns the slot into a box, which holds the exclusive borrow for as long
-    /// as it lives and so reaches the value by a bare pointer; O(1), nothing
-    /// is moved or allocated.
-    ///
-    /// # Panics
-    ///
-    /// If the value is borrowed or the slot is not [valid](Self::is_valid). The
-    /// slot is dropped then: a borrowed value goes with its last borrow.
-    /// [`try_into_box`](Self::try_into_box) gives the slot back.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # let slab = flatslab::BoundedSlab::with_capacity(1);
-    /// let mut boxed = slab.insert(7).unwrap().into_box();
-    /// *boxed += 1;
-    /// assert_eq!(*boxed, 8);
-    /// ```
-    #[inline]
-    #[track_caller]
-    pub fn into_box(self) -> SlotBox<T> {
-        match self.try_into_box() {
-            Ok(boxed) => boxed,
-            Err(slot) => slot.refuse("into_box"),
-        }
-    }
-
-    /// Turns the slot into a box; O(1), nothing is moved or allocated.
-    ///
-    /// # Errors
-    ///
-    /// Gives the slot back where [`into_box`](Self::into_box) panics.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # let slab = flatslab::BoundedSlab::with_capacity(1);
-    /// let slot = slab.insert(7).unwrap();
-    /// let reader = slab.get(slot.key()).unwrap();
-    /// let slot = slot.try_into_box().unwrap_err();
-    /// drop(reader);
-    /// assert_eq!(*slot.into_box(), 7);
-    /// ```
-    #[inline]
-    pub fn try_into_box(self) -> Result<SlotBox<T>, Self> {
-        // SAFETY: alive by P1. Admitted as the writer, the slot becomes the box.
-        unsafe {
-            if self.place.begin_write() {
-                Ok(SlotBox::new(self.into_place()))
-            } else {
-                Err(self)
-            }
-        }
-    }
-
     /// Gives the value to its key: it stays in the slab until it is removed by
-    /// key, or taken back into a slot. O(1).
+    /// key, taken back into a slot, or dropped with the slab. O(1).
     ///
-    /// A slot without a value just goes, and the key leads to nothing.
+    /// Without a value the slot just goes. With the slab gone there is no key
+    /// to give the value to: it is dropped, as the slab would have dropped it.
     ///
     /// # Examples
     ///
@@ -561,38 +469,35 @@ impl<T> Slot<T> {
     #[inline]
     pub fn leak(self) -> Key {
         let key = self.key();
-        // SAFETY: alive by P1; the slot ends without a drop.
+        // SAFETY: the slot ends without a drop.
         unsafe { self.into_place().leak_handle() };
         key
     }
 
-    /// The state word. For tests.
+    /// The state word.
     #[cfg(any(test, fuzzing))]
     pub fn state_bits(&self) -> u32 {
-        // SAFETY: alive by P1.
-        unsafe { self.place.state().bits() }
+        self.live().state().bits()
     }
 
     #[cold]
     #[inline(never)]
     #[track_caller]
-    fn refuse(&self, operation: &str) -> ! {
-        // SAFETY: alive by P1.
-        let state = unsafe { self.place.state() };
+    pub(crate) fn refuse(&self, operation: &str) -> ! {
         panic!(
             "Slot::{operation} was refused for the value at {:?}: {}",
             self.key(),
-            state.why_refused()
+            self.live().state().why_refused()
         )
     }
 }
 
-/// Drops the value, or leaves that to its last borrow; without a value, gives
+/// Drops the value, or leaves that to its last borrow. Without a value gives
 /// the cell back.
 impl<T> Drop for Slot<T> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: alive by P1; the handle ends.
+        // SAFETY: the handle ends.
         unsafe { self.place.drop_handle() };
     }
 }

@@ -5,15 +5,19 @@ use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::ops::{Deref, DerefMut};
 use core::pin::Pin;
+use core::ptr::NonNull;
 
 use crate::key::Key;
-use crate::raw::place::Place;
-use crate::slot::Slot;
+use crate::slab::cell::layout::CellPtr;
+use crate::slab::cell::place::{Live, Place};
+use crate::slab::cell::state::State;
+use crate::slab::slot::Slot;
+use crate::slab::{Memory, TrackedSlab};
 
 /// An owning handle that holds the exclusive borrow for as long as it lives,
 /// so that access is a bare pointer's, safely.
 ///
-/// Whoever asks by key sees the value as mutably borrowed. It may outlive its
+/// Access by key sees the value as mutably borrowed. The box may outlive its
 /// slab, and keeps its value then. Its functions are associated ones, like
 /// those of `Box`, so as not to hide the value's methods.
 ///
@@ -41,14 +45,20 @@ const _: () = assert!(size_of::<SlotBox<u64>>() == 2 * size_of::<usize>());
 impl<T> SlotBox<T> {
     /// # Safety
     ///
-    /// The place is alive and exclusively borrowed, and the caller gives its
-    /// handle and that borrow up.
+    /// The place is exclusively borrowed, and the caller gives up its handle and
+    /// that borrow.
     #[inline(always)]
-    pub(crate) unsafe fn new(place: Place<T>) -> Self {
+    unsafe fn new(place: Place<T>) -> Self {
         SlotBox {
             place,
             value: PhantomData,
         }
+    }
+
+    #[inline(always)]
+    fn live(&self) -> Live<'_, T> {
+        // SAFETY: P1.
+        unsafe { self.place.live() }
     }
 
     #[inline(always)]
@@ -73,8 +83,7 @@ impl<T> SlotBox<T> {
     #[inline]
     pub fn into_slot(boxed: Self) -> Slot<T> {
         let place = Self::into_place(boxed);
-        // SAFETY: alive by P1; the box ends and becomes the slot, the one
-        // handle.
+        // SAFETY: the box ends and becomes the slot, the one handle.
         unsafe {
             place.unbox();
             Slot::new(place)
@@ -95,19 +104,36 @@ impl<T> SlotBox<T> {
     pub fn into_inner(boxed: Self) -> T {
         let place = Self::into_place(boxed);
         let mut spare = MaybeUninit::uninit();
-        // SAFETY: alive by P1; the box has ended without a drop, and the value
-        // is read out, once. One read for both ways: see `Slot::into_inner`.
+        // SAFETY: the box has ended without a drop, and the value is read out,
+        // once. One read for both ways: see `Slot::into_inner`.
         unsafe {
-            let value = if place.vacate_by_box() {
-                place.value()
+            let value = if place.vacate(State::EXCLUSIVE) {
+                place.live().value()
             } else {
-                place.take_by_marked_box(&mut spare)
+                Self::take_marked(place, &mut spare)
             };
             value.read()
         }
     }
 
-    /// The key of the value, which nobody can reach by it while the box lives.
+    /// [`into_inner`](Self::into_inner) where the end of the slab has marked
+    /// the value: leaves it in `spare`.
+    ///
+    /// # Safety
+    ///
+    /// The caller was the box of this place.
+    #[cold]
+    #[inline(never)]
+    unsafe fn take_marked(place: Place<T>, spare: &mut MaybeUninit<T>) -> NonNull<T> {
+        // SAFETY: the box becomes the slot, the one handle.
+        let slot = unsafe {
+            place.unbox();
+            Slot::new(place)
+        };
+        NonNull::from(spare.write(slot.into_inner()))
+    }
+
+    /// The key of the value, under which access is refused while the box lives.
     ///
     /// # Examples
     ///
@@ -120,8 +146,7 @@ impl<T> SlotBox<T> {
     #[inline]
     #[must_use]
     pub fn key(boxed: &Self) -> Key {
-        // SAFETY: alive by P1.
-        unsafe { boxed.place.key() }
+        boxed.live().key()
     }
 
     /// Pins the value where it stands: it is dropped there, and its memory is
@@ -138,7 +163,7 @@ impl<T> SlotBox<T> {
     /// ```
     #[inline]
     pub fn into_pin(boxed: Self) -> Pin<Self> {
-        // SAFETY: nothing moves the value of a pinned box: it is reached only
+        // SAFETY: nothing moves the value of a pinned box. It is reached only
         // by key (refused: `X`), through the box's own `Deref`, or by its drop,
         // which drops it in place and frees the cell afterwards (L3). A box
         // that is forgotten keeps `X`, and with it the memory, for ever.
@@ -162,15 +187,102 @@ impl<T> SlotBox<T> {
     #[inline]
     #[must_use = "the value is lost with the pointer"]
     pub fn into_raw(boxed: Self) -> *mut T {
-        // SAFETY: alive by P1, and with `X` for ever.
-        unsafe { Self::into_place(boxed).value().as_ptr() }
+        let pointer = boxed.live().value().as_ptr();
+        core::mem::forget(boxed);
+        pointer
     }
 
-    /// The state word. For tests.
+    /// The state word.
     #[cfg(any(test, fuzzing))]
     pub fn state_bits(boxed: &Self) -> u32 {
-        // SAFETY: alive by P1.
-        unsafe { boxed.place.state().bits() }
+        boxed.live().state().bits()
+    }
+}
+
+impl<T> Slot<T> {
+    /// Turns the slot into a box, which holds the exclusive borrow for as long
+    /// as it lives and so reaches the value by a bare pointer; O(1), nothing
+    /// is moved or allocated.
+    ///
+    /// # Panics
+    ///
+    /// If the value is borrowed or the slot is not [valid](Self::is_valid). The
+    /// slot is dropped then: a borrowed value goes with its last borrow.
+    /// [`try_into_box`](Self::try_into_box) gives the slot back.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # let slab = flatslab::BoundedSlab::with_capacity(1);
+    /// let mut boxed = slab.insert(7).unwrap().into_box();
+    /// *boxed += 1;
+    /// assert_eq!(*boxed, 8);
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn into_box(self) -> SlotBox<T> {
+        match self.try_into_box() {
+            Ok(boxed) => boxed,
+            Err(slot) => slot.refuse("into_box"),
+        }
+    }
+
+    /// Turns the slot into a box; O(1), nothing is moved or allocated.
+    ///
+    /// # Errors
+    ///
+    /// Gives the slot back where [`into_box`](Self::into_box) panics.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # let slab = flatslab::BoundedSlab::with_capacity(1);
+    /// let slot = slab.insert(7).unwrap();
+    /// let reader = slab.get(slot.key()).unwrap();
+    /// let slot = slot.try_into_box().unwrap_err();
+    /// drop(reader);
+    /// assert_eq!(*slot.into_box(), 7);
+    /// ```
+    #[inline]
+    pub fn try_into_box(self) -> Result<SlotBox<T>, Self> {
+        if self.live().begin_box() {
+            // SAFETY: admitted, the slot becomes the box.
+            Ok(unsafe { SlotBox::new(self.into_place()) })
+        } else {
+            Err(self)
+        }
+    }
+}
+
+impl<T, M: Memory> TrackedSlab<T, M> {
+    /// Takes back a box that was given up with [`SlotBox::into_raw`]; O(1).
+    ///
+    /// # Safety
+    ///
+    /// `pointer` came from `into_raw` of a box of this slab, and no box has
+    /// been made of it since. It is that very pointer, or a copy: one that went
+    /// through a `&mut T` may not reach the stamp next to the value.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::SlotBox;
+    ///
+    /// let slab = flatslab::Slab::new();
+    /// let pointer = SlotBox::into_raw(slab.insert(7).into_box());
+    /// // SAFETY: straight from `into_raw`, and used once.
+    /// let boxed = unsafe { slab.box_from_raw(pointer) };
+    /// assert_eq!(SlotBox::into_inner(boxed), 7);
+    /// ```
+    #[inline]
+    pub unsafe fn box_from_raw(&self, pointer: *mut T) -> SlotBox<T> {
+        // SAFETY: the pointer is a value's address, says the caller, and came
+        // from a cell pointer, whose provenance it has. Its box was given up
+        // and left `X`, which keeps the cell.
+        unsafe {
+            let value = NonNull::new_unchecked(pointer);
+            SlotBox::new(self.cells().place(CellPtr::of_value(value)))
+        }
     }
 }
 
@@ -179,9 +291,9 @@ impl<T> Deref for SlotBox<T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: alive by P1; the exclusive borrow is ours, so the value is
-        // there and reached through this box alone (S1, S2).
-        unsafe { self.place.value().as_ref() }
+        // SAFETY: the exclusive borrow is ours, so the value is there and only
+        // reached through this box (S1, S2).
+        unsafe { self.live().value().as_ref() }
     }
 }
 
@@ -189,7 +301,7 @@ impl<T> DerefMut for SlotBox<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: as in `deref`.
-        unsafe { self.place.value().as_mut() }
+        unsafe { self.live().value().as_mut() }
     }
 }
 
@@ -197,7 +309,7 @@ impl<T> DerefMut for SlotBox<T> {
 impl<T> Drop for SlotBox<T> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: alive by P1; the box ends.
+        // SAFETY: the box ends.
         unsafe { self.place.drop_box() };
     }
 }

@@ -1,0 +1,272 @@
+//! Blocks built ahead: a helper thread builds them and hands them over through
+//! a ring of pointers. Taking one is an atomic swap.
+//!
+//! Building a chunk takes tens of microseconds, most of them page faults: the
+//! one spike that growth without copying leaves (BENCHMARKS.md, "Growth").
+//! Building it a few cells per insertion instead needs no thread, but moves
+//! the faults into every thousandth insertion.
+//!
+//! Waking a thread is a system call. So when the ring is full the helper naps
+//! for some milliseconds, looking every few dozen microseconds, before it
+//! sleeps; and it is woken when the ring is half empty, not for each block. An
+//! owner that grows without pause then makes no system call.
+//!
+//! The helper also frees what growth replaces: an outgrown stack. Freeing it
+//! inside the insertion took 40 to 65 microseconds, a system call in which a
+//! process of several threads waits for its other cores.
+//!
+//! What is built is the owner's business: it gives a function from a block's
+//! number to the block. The number is a guess. The owner says which number it
+//! expects next; a block already built for another number is still handed
+//! over, and the owner tells by its content.
+//!
+//! # Invariants
+//!
+//! * R4: a pointer in the ring of the mailbox is a block of `layout`; a block
+//!   that was left begins with its layout.
+//! * R5: the mailbox is freed after the helper has ended, and leaked where
+//!   that cannot be known.
+
+use core::alloc::Layout;
+use core::cell::Cell;
+use core::ptr::NonNull;
+use core::time::Duration;
+
+use super::atomic::thread;
+use super::mailbox::Mailbox;
+use super::memory::Block;
+use crate::error::AllocError;
+
+/// How long the helper naps, and how often in a row before it sleeps: some ten
+/// milliseconds, with what a system adds to each.
+const NAP: Duration = Duration::from_micros(50);
+const NAPS: u32 = 100;
+
+/// The owner's end: takes what is ready, and owns the helper.
+pub(crate) struct Ahead {
+    mailbox: NonNull<Mailbox>,
+    /// `None` where it could not be started: then only what is in the ring
+    /// comes.
+    helper: Option<thread::JoinHandle<()>>,
+    /// The process that started the helper: a forked child has none.
+    process: u32,
+    taken: Cell<usize>,
+    layout: Layout,
+}
+
+impl Ahead {
+    /// Builds `count` blocks of `layout` with the numbers from `first` on, on
+    /// this thread, and starts a helper that keeps as many ready.
+    ///
+    /// A system that refuses a thread is no error: when the first blocks are
+    /// used up, the owner builds its own.
+    ///
+    /// # Errors
+    ///
+    /// When the allocator refuses.
+    pub(crate) fn try_new(
+        layout: Layout,
+        count: usize,
+        first: usize,
+        build: impl Fn(usize) -> Result<Block, AllocError> + Send + 'static,
+    ) -> Result<Self, AllocError> {
+        let mailbox = Block::leak(Mailbox::try_new(count)?).map_err(|(error, _)| error)?;
+        let mut ahead = Ahead {
+            mailbox,
+            helper: None,
+            process: std::process::id(),
+            taken: Cell::new(0),
+            layout,
+        };
+        ahead.expect(first);
+        for position in 0..count {
+            let block = build(first + position)?;
+            debug_assert!(block.layout() == layout);
+            ahead.mailbox().put(position, block.leak_start());
+        }
+        let shared = Shared(mailbox);
+        ahead.helper = thread::Builder::new()
+            .name("flatslab ahead".into())
+            .spawn(move || {
+                let shared = shared;
+                // SAFETY: by R5 allocated until this thread has ended.
+                let mailbox = unsafe { shared.0.as_ref() };
+                let build = |number| Some(build(number).ok()?.leak_start());
+                let pause = |idle| match idle {
+                    0..NAPS => thread::sleep(NAP),
+                    _ => thread::park(),
+                };
+                // SAFETY: `serve` passes what it has collected.
+                let free = |start| unsafe { free_left(start) };
+                mailbox.serve(count, build, free, pause);
+            })
+            .ok();
+        Ok(ahead)
+    }
+
+    fn mailbox(&self) -> &Mailbox {
+        // SAFETY: leaked in `try_new`, reclaimed in `drop` at the earliest.
+        unsafe { self.mailbox.as_ref() }
+    }
+
+    /// The next block that is ready, if there is one. Allocates nothing.
+    pub(crate) fn take(&self) -> Option<Block> {
+        let start = self.mailbox().take(self.taken.get());
+        if start.is_some() {
+            self.taken.set(self.taken.get().wrapping_add(1));
+        }
+        // Once per half ring, or at once where the ring is empty.
+        let half = self.mailbox().capacity().div_ceil(2);
+        if start.is_none() || self.taken.get() % half == 0 {
+            self.wake();
+        }
+        // SAFETY: by R1 and R4 a block of this layout, and ours.
+        start.map(|start| unsafe { Block::from_start(start, self.layout) })
+    }
+
+    /// Has the helper free `block`. Frees it here if the previous block is
+    /// uncollected.
+    pub(crate) fn leave(&self, block: Block) {
+        let layout = block.layout();
+        if layout.size() < size_of::<Layout>() || self.mailbox().has_block() {
+            return drop(block);
+        }
+        let start = block.leak_start();
+        // SAFETY: an unused block with room for a `Layout`.
+        unsafe { start.cast().write_unaligned(layout) };
+        self.mailbox().leave(start);
+    }
+
+    /// Tells the helper which number the owner gives to the next block.
+    pub(crate) fn expect(&self, number: usize) {
+        let offset = number.wrapping_sub(self.taken.get());
+        self.mailbox().set_offset(offset);
+    }
+
+    fn wake(&self) {
+        if let Some(helper) = &self.helper {
+            helper.thread().unpark();
+        }
+    }
+
+    /// Waits for the helper, which was told to stop, and says whether it is
+    /// known to have ended.
+    fn join_helper(&mut self) -> bool {
+        let Some(helper) = self.helper.take() else {
+            return true;
+        };
+        if std::process::id() != self.process {
+            // A forked child has the handle of a thread that it does not have:
+            // joining it panics, detaching it fails.
+            core::mem::forget(helper);
+            return true;
+        }
+        helper.thread().unpark();
+        // The helper runs no user code except the allocator. A panic there is
+        // the `Err` of `join` and harms nothing here; `join` itself panics
+        // where the system does not know the thread.
+        let join = core::panic::AssertUnwindSafe(|| helper.join());
+        std::panic::catch_unwind(join).is_ok()
+    }
+
+    fn free_what_is_ready(&self) {
+        for position in 0..self.mailbox().capacity() {
+            if let Some(start) = self.mailbox().take(position) {
+                // SAFETY: by R1 and R4 a block of this layout, and ours.
+                drop(unsafe { Block::from_start(start, self.layout) });
+            }
+        }
+    }
+}
+
+impl Drop for Ahead {
+    fn drop(&mut self) {
+        // First what can be freed whatever becomes of the helper.
+        self.mailbox().stop();
+        self.free_what_is_ready();
+        if !self.join_helper() {
+            return;
+        }
+        self.free_what_is_ready();
+        if let Some(start) = self.mailbox().collect() {
+            // SAFETY: as for the helper, which has ended.
+            unsafe { free_left(start) };
+        }
+        // SAFETY: `try_new` leaked it, and the helper has ended (R5).
+        drop(unsafe { Block::reclaim(self.mailbox) });
+    }
+}
+
+/// Frees a block that was left.
+///
+/// # Safety
+///
+/// The caller alone has [collected](Mailbox::collect) it.
+unsafe fn free_left(start: NonNull<u8>) {
+    // SAFETY: by R4 it begins with its layout.
+    drop(unsafe { Block::from_start(start, start.cast::<Layout>().read_unaligned()) });
+}
+
+/// The way to the mailbox, for the helper.
+struct Shared(NonNull<Mailbox>);
+
+// SAFETY: the mailbox is only used by reference and is `Sync`: atomics, and
+// plain numbers that are never written.
+unsafe impl Send for Shared {}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    const LAYOUT: Layout = Layout::new::<[usize; 8]>();
+
+    /// A block that begins with its number.
+    fn build(number: usize) -> Result<Block, AllocError> {
+        let block = Block::allocate(LAYOUT)?;
+        // SAFETY: an unused block of that layout.
+        unsafe { block.start().cast::<usize>().write(number) };
+        Ok(block)
+    }
+
+    fn next(ahead: &Ahead) -> usize {
+        loop {
+            match ahead.take() {
+                // SAFETY: from `build`.
+                Some(block) => return unsafe { block.start().cast::<usize>().read() },
+                None => thread::yield_now(),
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_come_in_the_order_of_their_numbers() {
+        let ahead = Ahead::try_new(LAYOUT, 2, 3, build).unwrap();
+        for number in 3..20 {
+            assert_eq!(next(&ahead), number);
+        }
+    }
+
+    #[test]
+    fn the_helper_follows_the_number_the_owner_expects() {
+        let ahead = Ahead::try_new(LAYOUT, 1, 0, build).unwrap();
+        ahead.expect(7);
+        for position in 0.. {
+            // As it was, and sooner or later as it is: nothing hurries the news.
+            match next(&ahead) - position {
+                0 => assert!(position < 1000, "the helper has not heard of it"),
+                7 => break,
+                offset => panic!("not an expected number: {position} + {offset}"),
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_left_is_freed_by_either_side() {
+        let ahead = Ahead::try_new(LAYOUT, 1, 0, build).unwrap();
+        for size in [1, size_of::<Layout>(), 100] {
+            let layout = Layout::from_size_align(size, 1).unwrap();
+            ahead.leave(Block::allocate(layout).unwrap());
+        }
+        drop(ahead);
+    }
+}

@@ -1,0 +1,128 @@
+//! The invariants, walked; for tests and fuzzing.
+
+use alloc::collections::BTreeSet;
+
+use super::layout::CellPtr;
+use super::state::State;
+use super::walk::{Cells, Lookup};
+use crate::key::Key;
+
+/// The key of the cell `count` below the top of the stack; `None` below the
+/// bottom.
+pub(crate) fn free_key<T, M: Lookup>(cells: Cells<'_, T, M>, count: usize) -> Option<Key> {
+    let entry = cells.home().stack.peek(count)?;
+    // SAFETY: by F2 a cell of this slab.
+    Some(unsafe { CellPtr::<T>::new(entry).key() })
+}
+
+/// Walks every invariant that can be walked, and panics on the first that does
+/// not hold; O(slots · log slots), allocates.
+pub(crate) fn check<T, M: Lookup>(cells: Cells<'_, T, M>) {
+    let home = cells.home();
+    let mut free = BTreeSet::new();
+    let (mut held, mut others) = (0, 0);
+    for index in 0..cells.bound() {
+        let Some(cell) = cells.at(index) else {
+            continue;
+        };
+        let (key, state) = (cell.key(), cell.state());
+        if key.is_none() {
+            assert!(state == State::FREE, "T1: a hole is free for ever");
+            continue;
+        }
+        assert_eq!(key.index(), index, "a stamp's key is its cell's");
+        state.check();
+        if state == State::FREE {
+            free.insert(cell.start());
+        } else if state == State::HELD {
+            held += 1;
+        } else {
+            others += 1;
+        }
+    }
+
+    assert_eq!(home.slots(), free.len() + held + others, "H1: slots");
+    assert_eq!(free.len(), home.free(), "H1: free cells");
+    assert!(home.stale() <= held, "H2: a stale handle holds a cell");
+    home.stack.check(|cell| free.remove(&cell));
+    assert_eq!(free.len(), home.fresh(), "H4: on the stack, or fresh");
+}
+
+/// `check` finds what it looks for.
+#[cfg(test)]
+mod tests {
+    use super::super::home::Home;
+    use super::super::place::Live;
+    use super::*;
+    use crate::slab::bounded::BoundedSlab;
+
+    /// Breaks an invariant of a slab with two values, a reservation and two
+    /// free cells, and leaks the slab: dropping it would not be sound.
+    fn check_broken(break_it: impl FnOnce(&Home, &dyn Fn(u32) -> Live<'static, u64>)) {
+        let slab = BoundedSlab::leak(5);
+        slab.insert(1).unwrap().leak();
+        slab.insert(2).unwrap().leak();
+        core::mem::forget(slab.vacant_slot().unwrap());
+        slab.check();
+        break_it(slab.cells().home(), &|key| {
+            slab.cells().get(Key::from_raw(key)).unwrap()
+        });
+        slab.check();
+    }
+
+    macro_rules! finds {
+        ($name:ident, $says:literal, $break_it:expr) => {
+            #[test]
+            #[should_panic(expected = $says)]
+            #[cfg_attr(miri, ignore = "leaks what it has broken")]
+            fn $name() {
+                check_broken($break_it);
+            }
+        };
+    }
+
+    finds!(a_slot_too_many, "H1: slots", |home, _| home.add_slots(1));
+    finds!(a_lost_cell, "H1: free cells", |home, _| {
+        home.stack.pop();
+    });
+    finds!(a_fresh_cell_too_many, "H1: free cells", |home, _| home
+        .add_fresh(1));
+    finds!(a_stale_slot_too_many, "H2", |home, _| {
+        home.count_stale();
+        home.count_stale();
+    });
+    finds!(a_cell_twice_on_the_stack, "F2: distinct", |home, _| {
+        home.stack.pop();
+        let top = home.stack.pop().unwrap();
+        // SAFETY: breaks what it must, as is the purpose; the slab is leaked.
+        unsafe {
+            home.stack.push(top);
+            home.stack.push(top);
+        }
+    });
+    finds!(an_overwritten_null, "F1: the null", |home, place| {
+        // SAFETY: as above.
+        unsafe { home.stack.overwrite_null(place(3).start()) };
+    });
+    finds!(a_freed_value_in_use, "F2: distinct", |home, place| {
+        home.stack.pop();
+        // SAFETY: as above.
+        unsafe { home.stack.push(place(0).start()) };
+    });
+    finds!(a_doomed_value_without_a_borrow, "S2: doomed", |_, place| {
+        place(0).force_state(State::UNHELD.doomed());
+    });
+    finds!(readers_of_a_written_value, "S1", |_, place| {
+        let read = State::OWNED.read().unwrap().bits();
+        place(0).force_state(State::of_bits(read | State::EXCLUSIVE.bits()));
+    });
+    finds!(readers_of_no_value, "S1", |_, place| {
+        let read = State::OWNED.read().unwrap().bits();
+        place(2).force_state(State::of_bits(read | State::HELD.bits()));
+    });
+    finds!(
+        a_cell_closed_in_a_living_slab,
+        "closed under",
+        |_, place| place(0).force_state(State::UNHELD.closed())
+    );
+}

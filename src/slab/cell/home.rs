@@ -1,0 +1,165 @@
+//! What a handle points back to: the free stack, the counts, and the function
+//! that returns the memory.
+//!
+//! A home is allocated when its slab is built and leaked at once, so that a
+//! handle may outlive the slab; the last holder reclaims it (L2). It does not
+//! know `T`, nor how the memory is divided: each kind of memory puts one at
+//! the head of a larger block of its own.
+//!
+//! A function that may end in a release takes the pointer the allocation gave,
+//! never a `&Home`: a reference argument is protected for the whole call, and a
+//! pointer derived from it may not free what it points to. A slab keeps its
+//! home, so while a slab is borrowed a reference to the home may last.
+//!
+//! # Invariants
+//!
+//! * H1: `slots` = cells on the stack + `fresh` + cells that are not free.
+//! * H2: `stale` counts the held cells whose holder is a `Slot` that lost its
+//!   value, so `slots - free - stale` counts values and reservations.
+//! * H3: after closing, only `remaining` and `release` are still used.
+//! * H4: every free cell is on the stack, or fresh: never handed out and still
+//!   to be pushed.
+
+use core::cell::Cell;
+use core::ptr::NonNull;
+
+use crate::raw::stack::FreeStack;
+
+#[expect(
+    missing_debug_implementations,
+    reason = "only public for a sealed trait"
+)]
+#[repr(C)]
+pub struct Home {
+    /// First, so that a handle reaches the stack's top in one load.
+    pub(crate) stack: FreeStack,
+    slots: Cell<usize>,
+    fresh: Cell<usize>,
+    stale: Cell<usize>,
+    remaining: Cell<usize>,
+    release: Release,
+}
+
+/// Returns all memory: cells, stack, and the block of the home itself. Takes
+/// the pointer that the allocation gave.
+pub(crate) type Release = unsafe fn(NonNull<Home>);
+
+impl Home {
+    /// A home over an empty stack, whose `slots` cells are all fresh.
+    pub(crate) const fn new(stack: FreeStack, slots: usize, release: Release) -> Self {
+        Home {
+            stack,
+            slots: Cell::new(slots),
+            fresh: Cell::new(slots),
+            stale: Cell::new(0),
+            remaining: Cell::new(0),
+            release,
+        }
+    }
+
+    /// All cells of all chunks.
+    pub(crate) fn slots(&self) -> usize {
+        self.slots.get()
+    }
+
+    /// Cells never handed out and not on the stack yet.
+    pub(crate) fn fresh(&self) -> usize {
+        self.fresh.get()
+    }
+
+    pub(crate) fn free(&self) -> usize {
+        self.stack.depth() + self.fresh.get()
+    }
+
+    /// Values and reservations.
+    pub(crate) fn len(&self) -> usize {
+        self.slots.get() - self.free() - self.stale.get()
+    }
+
+    /// A handle lost its value.
+    pub(crate) fn count_stale(&self) {
+        self.stale.set(self.stale.get() + 1);
+    }
+
+    /// A handle without a value is gone.
+    pub(crate) fn uncount_stale(&self) {
+        self.stale.set(self.stale.get() - 1);
+    }
+
+    /// Chunks were added, with so many cells.
+    pub(crate) fn add_slots(&self, slots: usize) {
+        self.slots.set(self.slots.get() + slots);
+    }
+
+    /// Chunks were given back, and no cell of theirs is on the stack.
+    pub(crate) fn remove_slots(&self, slots: usize) {
+        self.slots.set(self.slots.get() - slots);
+    }
+
+    /// So many of the cells that were added are fresh.
+    pub(crate) fn add_fresh(&self, cells: usize) {
+        self.fresh.set(self.fresh.get() + cells);
+    }
+
+    /// So many fresh cells were pushed.
+    pub(crate) fn remove_fresh(&self, cells: usize) {
+        self.fresh.set(self.fresh.get() - cells);
+    }
+}
+
+#[cfg(any(test, fuzzing))]
+impl Home {
+    pub(crate) fn stale(&self) -> usize {
+        self.stale.get()
+    }
+}
+
+/// Starts the countdown of L2: the slab is gone, `remaining` cells are not
+/// free. With 0 the memory goes now.
+///
+/// # Safety
+///
+/// The home is allocated. Its slab is being dropped and no longer uses it.
+pub(crate) unsafe fn close(home: NonNull<Home>, remaining: usize) {
+    // SAFETY: allocated, says the caller; with nothing remaining no cell is
+    // reachable, so by L2 this is the last use.
+    unsafe {
+        if remaining == 0 {
+            let release = home.as_ref().release;
+            release(home);
+        } else {
+            home.as_ref().remaining.set(remaining);
+        }
+    }
+}
+
+/// One cell of a closed home became free.
+///
+/// # Safety
+///
+/// The home is closed; the cell was counted, and is not used again.
+#[cold]
+#[inline(never)]
+pub(crate) unsafe fn count_down(home: NonNull<Home>) {
+    // SAFETY: the cell was counted, so by L2 the home is allocated until here.
+    unsafe {
+        let remaining = home.as_ref().remaining.get() - 1;
+        close(home, remaining);
+    }
+}
+
+/// The home of a slab that has no memory yet: always empty, never written.
+pub(crate) const fn unallocated() -> NonNull<Home> {
+    // SAFETY: the address of a static is not null.
+    unsafe { NonNull::new_unchecked((&raw const UNALLOCATED.0).cast_mut()) }
+}
+
+struct Shared(Home);
+
+// SAFETY: only read. The home has no cell that could be popped, pushed, held
+// or counted, and `close` with nothing remaining writes nothing.
+unsafe impl Sync for Shared {}
+
+static UNALLOCATED: Shared = Shared(Home::new(FreeStack::empty(), 0, release_nothing));
+
+unsafe fn release_nothing(_: NonNull<Home>) {}

@@ -1,0 +1,234 @@
+//! One slot: a stamp and a value, addressed by a bare pointer.
+//!
+//! Not a struct, because the order of the two depends on the size of the
+//! value: a small value goes first, so that keyed access computes the address
+//! of the value itself; a larger one goes after the stamp, so that the stamp's
+//! line is the one with the value's first fields. Both offsets are constants
+//! computed from size and alignment, never assumed.
+//!
+//! # Invariants
+//!
+//! * V1: the value's bytes hold a live `T` exactly while the state has no `V`.
+//!   Within a step, while no other code runs (L3, P3), one may change before
+//!   the other.
+//! * V2: the stamp is only reached through `&Stamp`, the value only through
+//!   pointers to the value: neither borrow covers the other's bytes.
+
+use core::alloc::Layout;
+use core::cell::Cell;
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+
+use super::state::{Stamp, State};
+use crate::key::Key;
+use crate::raw::chunk;
+
+/// Values up to this size go before their stamp. At 8 bytes that is measurably
+/// better; at 64 processors disagree (BENCHMARKS.md, "What bounds them").
+/// Nothing in between was measured.
+const VALUE_FIRST_UP_TO: usize = 16;
+
+/// A pointer to a cell. Covariant in `T`, without ownership: each holder adds
+/// the variance it needs.
+#[expect(
+    missing_debug_implementations,
+    reason = "only public for a sealed trait"
+)]
+pub struct CellPtr<T>(NonNull<u8>, PhantomData<*const T>);
+
+impl<T> Clone for CellPtr<T> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for CellPtr<T> {}
+
+impl<T> CellPtr<T> {
+    const VALUE_FIRST: bool = size_of::<T>() <= VALUE_FIRST_UP_TO;
+    const ALIGN: usize = if align_of::<T>() > align_of::<Stamp>() {
+        align_of::<T>()
+    } else {
+        align_of::<Stamp>()
+    };
+    const STAMP_OFFSET: usize = if Self::VALUE_FIRST {
+        size_of::<T>().next_multiple_of(align_of::<Stamp>())
+    } else {
+        0
+    };
+    const VALUE_OFFSET: usize = if Self::VALUE_FIRST {
+        0
+    } else {
+        size_of::<Stamp>().next_multiple_of(align_of::<T>())
+    };
+
+    /// Bytes from one cell to the next.
+    pub(crate) const SIZE: usize = if Self::VALUE_FIRST {
+        Self::STAMP_OFFSET + size_of::<Stamp>()
+    } else {
+        Self::VALUE_OFFSET + size_of::<T>()
+    }
+    .next_multiple_of(Self::ALIGN);
+
+    /// Size and alignment of one cell.
+    pub(crate) const LAYOUT: Layout = {
+        assert_layout::<T>();
+        match Layout::from_size_align(Self::SIZE, Self::ALIGN) {
+            Ok(layout) => layout,
+            Err(_) => panic!("a value of this size cannot be laid out"),
+        }
+    };
+
+    /// The cell that starts at `start`.
+    #[inline(always)]
+    pub(crate) const fn new(start: NonNull<u8>) -> Self {
+        CellPtr(start, PhantomData)
+    }
+
+    /// The cell of `value`.
+    ///
+    /// # Safety
+    ///
+    /// `value` is [`value`](Self::value) of a cell, with its provenance.
+    #[inline(always)]
+    pub(crate) unsafe fn of_value(value: NonNull<T>) -> Self {
+        // SAFETY: the cell starts that many bytes before its value.
+        CellPtr::new(unsafe { value.cast::<u8>().sub(Self::VALUE_OFFSET) })
+    }
+
+    #[inline(always)]
+    pub(crate) fn start(self) -> NonNull<u8> {
+        self.0
+    }
+
+    /// The address of the value, whether or not there is one.
+    ///
+    /// # Safety
+    ///
+    /// The cell is allocated.
+    #[inline(always)]
+    pub(crate) unsafe fn value(self) -> NonNull<T> {
+        // SAFETY: the offset lies within the cell, or at its end for a value
+        // of no size.
+        unsafe { self.0.add(Self::VALUE_OFFSET).cast() }
+    }
+
+    /// The address of the stamp.
+    ///
+    /// # Safety
+    ///
+    /// The cell is allocated.
+    #[inline(always)]
+    pub(crate) unsafe fn stamp(self) -> NonNull<Stamp> {
+        // SAFETY: the offset lies within the cell.
+        unsafe { self.0.add(Self::STAMP_OFFSET).cast() }
+    }
+
+    /// The key in the stamp, of a cell that need not be in use.
+    ///
+    /// # Safety
+    ///
+    /// The cell is allocated and stamped.
+    #[inline(always)]
+    pub(crate) unsafe fn key(self) -> Key {
+        // SAFETY: stamped, says the caller; by V2 the borrow meets no other.
+        unsafe { self.stamp().as_ref().key }
+    }
+
+    /// Whether the cell is free.
+    ///
+    /// # Safety
+    ///
+    /// The cell is allocated and stamped.
+    pub(crate) unsafe fn is_free(self) -> bool {
+        // SAFETY: stamped, says the caller; by V2 the borrow meets no other.
+        unsafe { self.stamp().as_ref().state.get() == State::FREE }
+    }
+}
+
+/// Makes all cells of a chunk free ones, with the keys that `key` gives for
+/// their indices. Raw writes: before them the stamps are uninitialised.
+///
+/// # Safety
+///
+/// The block that starts at `start` has room for `slots` cells of `T`, which
+/// are unused.
+pub(crate) unsafe fn stamp_all<T>(start: NonNull<u8>, slots: usize, key: impl Fn(u32) -> Key) {
+    // SAFETY: within the block, says the caller, aligned by the layout, unused.
+    unsafe {
+        for (index, cell) in chunk::cells(start, CellPtr::<T>::SIZE, slots).enumerate() {
+            CellPtr::<T>::new(cell).stamp().write(Stamp {
+                key: key(index as u32),
+                state: Cell::new(State::FREE),
+            });
+        }
+    }
+}
+
+/// Stamp and value overlap nowhere, and both are aligned.
+const fn assert_layout<T>() {
+    assert!(CellPtr::<T>::STAMP_OFFSET % align_of::<Stamp>() == 0);
+    assert!(CellPtr::<T>::VALUE_OFFSET % align_of::<T>() == 0);
+    assert!(
+        CellPtr::<T>::VALUE_OFFSET >= CellPtr::<T>::STAMP_OFFSET + size_of::<Stamp>()
+            || CellPtr::<T>::STAMP_OFFSET >= CellPtr::<T>::VALUE_OFFSET + size_of::<T>()
+    );
+    assert!(CellPtr::<T>::SIZE >= size_of::<Stamp>() + size_of::<T>());
+}
+
+const _: () = assert!(CellPtr::<u64>::SIZE == 16);
+const _: () = assert!(CellPtr::<[u64; 8]>::SIZE == 72);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[repr(align(64))]
+    struct Line;
+    #[repr(align(4096))]
+    struct Page([u8; 8192]);
+
+    fn sizes<T>() -> (usize, usize, usize) {
+        let cell = CellPtr::<T>::LAYOUT;
+        (
+            CellPtr::<T>::VALUE_OFFSET,
+            CellPtr::<T>::STAMP_OFFSET,
+            cell.size(),
+        )
+    }
+
+    #[test]
+    fn every_size_and_alignment_is_laid_out() {
+        // Up to 16 bytes the value goes first, a larger one after its stamp.
+        assert_eq!(sizes::<()>(), (0, 0, 8));
+        assert_eq!(sizes::<u8>(), (0, 4, 12));
+        assert_eq!(sizes::<[u8; 3]>(), (0, 4, 12));
+        assert_eq!(sizes::<u64>(), (0, 8, 16));
+        assert_eq!(sizes::<[u8; 16]>(), (0, 16, 24));
+        assert_eq!(sizes::<[u8; 17]>(), (8, 0, 28));
+        assert_eq!(sizes::<[u128; 2]>().0, align_of::<u128>().max(8));
+        // Aligned to 16 bytes, but on some machines to eight.
+        assert_eq!(sizes::<u128>(), (0, 16, 16 + align_of::<u128>().max(8)));
+        assert_eq!(sizes::<Line>(), (0, 0, 64));
+        assert_eq!(sizes::<Page>(), (4096, 0, 4096 + 8192));
+        assert_eq!(sizes::<[u8; 65536]>(), (8, 0, 8 + 65536));
+        assert_eq!(Page([0; 8192]).0.len(), 8192);
+    }
+
+    #[test]
+    fn every_cell_of_a_chunk_is_stamped() {
+        type Value = [u8; 3];
+        let layout = chunk::layout(CellPtr::<Value>::LAYOUT, 5).unwrap();
+        let block = chunk::allocate(layout).unwrap();
+        // SAFETY: five unused cells.
+        unsafe {
+            stamp_all::<Value>(block.start(), 5, |index| Key::from_raw(8 + index));
+            let cells = chunk::cells(block.start(), CellPtr::<Value>::SIZE, 5);
+            for (index, cell) in cells.map(CellPtr::<Value>::new).enumerate() {
+                assert_eq!(cell.key().index(), 8 + index);
+                assert!(cell.is_free());
+            }
+        }
+    }
+}

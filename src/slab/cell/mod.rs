@@ -1,0 +1,28 @@
+//! One cell and what happens to it: its state, its layout, its home, the steps
+//! of those who hold it, and the walk over all cells of a slab.
+//!
+//! # Invariants of the slabs
+//!
+//! * L1: a cell that is not free stays allocated, and its home with it: a
+//!   handle, a value, a guard, a box or a running destructor is on it. While the
+//!   slab lives its home stays, and every key below its bound leads to a stamped
+//!   cell.
+//! * L2: a closed home's `remaining` is the number of its cells that are not
+//!   free; the holder that takes it to zero releases the block, and was the
+//!   last.
+//! * L3: user code (closures, destructors, and the allocator, which may use the
+//!   slab it serves) runs only before or after a whole step, never within one.
+//!   What it may have changed is read again after it.
+//!
+//! Each file adds its own: S in `state.rs`, V in `layout.rs`, H in `home.rs`, P
+//! in `place.rs`; T and G in `growth/`. `check.rs` walks those that can be
+//! walked, and tests call it after every step.
+
+#[cfg(any(test, fuzzing))]
+pub(crate) mod check;
+pub(crate) mod home;
+pub(crate) mod layout;
+mod owner;
+pub(crate) mod place;
+pub(crate) mod state;
+pub(crate) mod walk;

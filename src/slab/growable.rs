@@ -1,0 +1,263 @@
+//! `Slab`: grows by chunks, and never moves what it holds.
+
+use core::cell::Cell;
+use core::ptr::NonNull;
+
+use crate::error::AllocError;
+use crate::key::Key;
+#[cfg(feature = "std")]
+use crate::raw::ahead::Ahead;
+use crate::raw::memory;
+use crate::slab::cell::home::{self, Home};
+use crate::slab::cell::layout::CellPtr;
+use crate::slab::cell::place::Place;
+use crate::slab::cell::walk::Lookup;
+use crate::slab::growth::table::Chunks;
+use crate::slab::slot::Slot;
+use crate::slab::vacant_slot::VacantSlot;
+use crate::slab::{Kind, Memory, TrackedSlab};
+
+/// A slab that grows: by independent chunks, so that nothing is ever copied or
+/// moved, and an insertion that grows pays for one chunk.
+///
+/// Here are the constructors, the insertions, which cannot fail but grow, and
+/// what concerns growth. Everything else is that of [`TrackedSlab`], and on
+/// this page too.
+///
+/// A slot costs the size of a value, 8 bytes of stamp and 8 to 16 of free stack.
+/// Slots are reused last in, first out, across chunks too.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::Slab;
+///
+/// let slab: Slab<u64> = Slab::builder().chunk_capacity(8192).reserve(100_000).build();
+/// let slot = slab.insert(7);
+/// assert_eq!(*slot.get(), 7);
+/// assert_eq!(*slab.get(slot.key()).unwrap(), 7);
+/// ```
+pub type Slab<T> = TrackedSlab<T, Growable>;
+
+/// The memory of a [`Slab`]: chunks of equal size, and one free stack for all.
+#[expect(
+    missing_debug_implementations,
+    reason = "users cannot have a value of it"
+)]
+pub struct Growable {
+    pub(super) home: Cell<NonNull<Home>>,
+    pub(super) chunks: Cell<Chunks>,
+    /// The binary logarithm of the slots of a chunk.
+    pub(super) shift: u32,
+    /// Insertions that had to build a chunk.
+    pub(super) stalls: Cell<usize>,
+    #[cfg(feature = "std")]
+    pub(super) ahead: Option<Ahead>,
+}
+
+impl Growable {
+    /// No memory yet, and chunks of `1 << shift` slots to come.
+    const fn new(shift: u32) -> Self {
+        Growable {
+            home: Cell::new(home::unallocated()),
+            chunks: Cell::new(Chunks::NONE),
+            shift,
+            stalls: Cell::new(0),
+            #[cfg(feature = "std")]
+            ahead: None,
+        }
+    }
+}
+
+// SAFETY: the home is made once and kept by the slab, and a key below the bound
+// names a cell of one of its chunks (T1), all built and stamped.
+unsafe impl Lookup for Growable {
+    #[inline(always)]
+    fn home(&self) -> NonNull<Home> {
+        self.home.get()
+    }
+
+    #[inline(always)]
+    fn bound(&self) -> usize {
+        self.chunks.get().bound
+    }
+
+    #[inline(always)]
+    unsafe fn cell<T>(&self, key: Key) -> CellPtr<T> {
+        // SAFETY: below the bound, says the caller; the chunks are those of the
+        // home now.
+        unsafe { self.chunks.get().cell(self.shift, key) }
+    }
+}
+
+impl Kind for Growable {
+    const NAME: &'static str = "Slab";
+
+    #[inline(always)]
+    unsafe fn claim_when_empty<T>(&self) -> Result<Place<T>, Option<AllocError>> {
+        // SAFETY: says the caller.
+        unsafe { self.try_claim_by_growing() }.map_err(Some)
+    }
+}
+
+impl Memory for Growable {}
+
+impl<T> TrackedSlab<T, Growable> {
+    /// The slots of a chunk unless a builder says otherwise: 4096, or fewer
+    /// where those would take more than 256 KiB.
+    pub(super) const DEFAULT_SHIFT: u32 = {
+        let fitting = (256 << 10) / CellPtr::<T>::SIZE;
+        if fitting >= 4096 {
+            12
+        } else if fitting >= 1 {
+            fitting.ilog2()
+        } else {
+            0
+        }
+    };
+
+    /// An empty slab that allocates nothing before the first insertion.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::Slab::new();
+    /// assert_eq!(slab.capacity(), 0);
+    /// let slot = slab.insert(7);
+    /// assert!(slab.capacity() > 0);
+    /// # drop(slot);
+    /// ```
+    #[must_use]
+    pub const fn new() -> Self {
+        Self::with_shift(Self::DEFAULT_SHIFT)
+    }
+
+    pub(crate) const fn with_shift(shift: u32) -> Self {
+        // SAFETY: no cell yet, and `T` decides what the chunks are made for.
+        unsafe { Self::new_in(Growable::new(shift)) }
+    }
+
+    /// Puts a value into a free slot; O(1), and where none is free the building
+    /// of a chunk.
+    ///
+    /// # Panics
+    ///
+    /// At the limit of keys, 2^30 slots. Where the allocator refuses the
+    /// program ends, as with `Vec`. [`try_insert`](Self::try_insert) gives the
+    /// value back.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::Slab::new();
+    /// let slot = slab.insert(7);
+    /// assert_eq!(slot.into_inner(), 7);
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn insert(&self, value: T) -> Slot<T> {
+        // SAFETY: just popped.
+        unsafe { Slot::fill(self.claim_or_grow(), value) }
+    }
+
+    /// Builds a value that knows its key and address; O(1) besides `f`, and
+    /// where no slot is free the building of a chunk.
+    ///
+    /// The slot is reserved while `f` runs, and `f` may use the slab. If `f`
+    /// panics the slot is given back.
+    ///
+    /// # Panics
+    ///
+    /// As [`insert`](Self::insert), before `f` is called.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::Slab::new();
+    /// let slot = slab.insert_with(|vacant| vacant.key());
+    /// assert_eq!(*slot.get(), slot.key());
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn insert_with<F>(&self, f: F) -> Slot<T>
+    where
+        F: FnOnce(&VacantSlot<T>) -> T,
+    {
+        let vacant = self.vacant_slot();
+        let value = f(&vacant);
+        vacant.insert(value)
+    }
+
+    /// Reserves a slot, to be filled later; O(1), and where none is free the
+    /// building of a chunk.
+    ///
+    /// # Panics
+    ///
+    /// As [`insert`](Self::insert).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::Slab::new();
+    /// let vacant = slab.vacant_slot();
+    /// assert_eq!(*vacant.insert(7).get(), 7);
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn vacant_slot(&self) -> VacantSlot<T> {
+        // SAFETY: just popped.
+        unsafe { VacantSlot::hold(self.claim_or_grow()) }
+    }
+
+    /// How many chunks there are; O(1).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::Slab::<u64>::builder().chunk_capacity(8).reserve(20).build();
+    /// assert_eq!(slab.chunks(), 3);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn chunks(&self) -> usize {
+        self.capacity() >> self.memory.shift
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn claim_or_grow(&self) -> Place<T> {
+        match self.claim() {
+            Some(place) => place,
+            None => self.claim_by_growing(),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn claim_by_growing(&self) -> Place<T> {
+        // SAFETY: the memory was made for cells of `T`.
+        match unsafe { self.memory.try_claim_by_growing() } {
+            Ok(place) => place,
+            Err(error) => memory::fail(error),
+        }
+    }
+}
+
+impl<T> Default for TrackedSlab<T, Growable> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn insertions_into_reserved_memory_find_all_of_it_on_the_stack() {
+        let slab = Slab::<u64>::builder().chunk_capacity(8).reserve(50).build();
+        let home = slab.cells().home();
+        assert_eq!((home.fresh(), home.stack.depth()), (0, 56));
+    }
+}

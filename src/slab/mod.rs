@@ -1,0 +1,510 @@
+//! The slabs: values addressed by handle or key, borrows tracked at run time.
+//!
+//! One generic type over the kind of its memory. What differs between the two
+//! slabs is in `bounded.rs` and `growable.rs`: construction, growth, and what
+//! an insertion does when no slot is free. The rest is written once: here what
+//! concerns one value, in `iter.rs` what concerns all.
+
+pub(crate) mod bounded;
+pub(crate) mod builder;
+pub(crate) mod cell;
+pub(crate) mod growable;
+mod growth;
+pub(crate) mod guard;
+pub(crate) mod iter;
+pub(crate) mod slot;
+pub(crate) mod slot_box;
+#[cfg(test)]
+mod tests;
+pub(crate) mod untracked;
+pub(crate) mod vacant_slot;
+
+use core::fmt;
+use core::marker::PhantomData;
+
+use crate::error::{AllocError, CapacityError, Full};
+use crate::key::Key;
+use crate::slab::cell::place::Place;
+use crate::slab::cell::walk::{self, Cells, Lookup};
+use crate::slab::guard::{Ref, RefMut};
+use crate::slab::slot::Slot;
+use crate::slab::vacant_slot::VacantSlot;
+#[cfg(doc)]
+use crate::{Bounded, BoundedSlab, Growable, Slab};
+
+/// Values of one type in slots of their own, reached by handle or by key, with
+/// borrows tracked at run time. Two kinds of memory make two types:
+///
+/// - [`BoundedSlab`]`<T>`, in [`Bounded`] memory: all allocated when it is made.
+/// - [`Slab`]`<T>`, in [`Growable`] memory: grows by chunks, copies nothing.
+///
+/// Their pages have the constructors and the insertions that tell them apart.
+/// Code for both is generic over [`Memory`]: everything here is the same for
+/// either, with [`try_insert`](Self::try_insert),
+/// [`try_insert_with`](Self::try_insert_with) and
+/// [`try_vacant_slot`](Self::try_vacant_slot) to insert.
+///
+/// Values never move. Slots are reused last in, first out; a fresh slab hands
+/// out ascending keys from 0. Every operation is O(1), straight-line code and
+/// free of allocation, unless it says otherwise.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::{BoundedSlab, Full, Key, Memory, Slab, TrackedSlab};
+///
+/// fn insert_all<M: Memory>(slab: &TrackedSlab<u64, M>, n: u64) -> Result<Vec<Key>, Full<u64>> {
+///     (0..n).map(|value| Ok(slab.try_insert(value)?.leak())).collect()
+/// }
+///
+/// assert_eq!(insert_all(&Slab::new(), 3).unwrap().len(), 3);
+/// assert_eq!(insert_all(&BoundedSlab::with_capacity(2), 3).unwrap_err(), Full(2));
+/// ```
+pub struct TrackedSlab<T, M: Memory> {
+    memory: M,
+    /// Invariant in `T`, like the handles.
+    values: PhantomData<*mut T>,
+}
+
+/// A kind of memory for a [`TrackedSlab`]: [`Bounded`] or [`Growable`]. Sealed.
+pub trait Memory: Kind {}
+
+/// The methods of [`Memory`], for this crate alone.
+pub trait Kind: Lookup {
+    /// The name of the slab, for `Debug`.
+    #[doc(hidden)]
+    const NAME: &'static str;
+
+    /// A free cell when the stack is empty; the error is why the memory cannot
+    /// grow, if it is of the kind that grows.
+    ///
+    /// # Safety
+    ///
+    /// The memory was made for cells of `T`.
+    #[doc(hidden)]
+    unsafe fn claim_when_empty<T>(&self) -> Result<Place<T>, Option<AllocError>>;
+}
+
+impl<T, M: Memory> TrackedSlab<T, M> {
+    /// # Safety
+    ///
+    /// The memory was made for cells of `T`.
+    #[inline(always)]
+    const unsafe fn new_in(memory: M) -> Self {
+        TrackedSlab {
+            memory,
+            values: PhantomData,
+        }
+    }
+
+    #[inline(always)]
+    fn cells(&self) -> Cells<'_, T, M> {
+        // SAFETY: `new_in` was told so.
+        unsafe { Cells::new(&self.memory) }
+    }
+
+    /// A free cell, off the stack, if there is one without growing.
+    #[inline(always)]
+    fn claim(&self) -> Option<Place<T>> {
+        claim(&self.memory)
+    }
+
+    /// A free cell, off the stack.
+    #[inline(always)]
+    fn try_claim(&self) -> Result<Place<T>, Option<AllocError>> {
+        match self.claim() {
+            Some(place) => Ok(place),
+            // SAFETY: `new_in` was told so.
+            None => unsafe { self.memory.claim_when_empty() },
+        }
+    }
+
+    /// Puts a value into a free slot; O(1), and for a [`Slab`] in which none is
+    /// free the building of a chunk. Never panics or aborts.
+    ///
+    /// # Errors
+    ///
+    /// Gives the value back when no slot is free and the slab cannot grow.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::{BoundedSlab, Full};
+    ///
+    /// let slab = BoundedSlab::with_capacity(1);
+    /// let slot = slab.try_insert(7).unwrap();
+    /// assert_eq!(slab.try_insert(8).unwrap_err(), Full(8));
+    /// # drop(slot);
+    /// ```
+    #[inline]
+    pub fn try_insert(&self, value: T) -> Result<Slot<T>, Full<T>> {
+        match self.try_claim() {
+            // SAFETY: just popped.
+            Ok(place) => Ok(unsafe { Slot::fill(place, value) }),
+            Err(_) => Err(Full(value)),
+        }
+    }
+
+    /// Builds a value that knows its key and address; O(1) besides `f`, and for
+    /// a [`Slab`] in which no slot is free the building of a chunk. Panics and
+    /// aborts only if `f` does.
+    ///
+    /// The slot is reserved while `f` runs, and `f` may use the slab. If `f`
+    /// panics the slot is given back.
+    ///
+    /// # Errors
+    ///
+    /// When no slot is free and the slab cannot grow; `f` is not called then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::Slab::new();
+    /// let slot = slab.try_insert_with(|vacant| vacant.key()).unwrap();
+    /// assert_eq!(*slot.get(), slot.key());
+    /// ```
+    #[inline]
+    pub fn try_insert_with<F>(&self, f: F) -> Result<Slot<T>, CapacityError>
+    where
+        F: FnOnce(&VacantSlot<T>) -> T,
+    {
+        let vacant = self.try_vacant_slot()?;
+        let value = f(&vacant);
+        Ok(vacant.insert(value))
+    }
+
+    /// Reserves a slot, to be filled later; O(1), and for a [`Slab`] in which
+    /// none is free the building of a chunk. Never panics or aborts.
+    ///
+    /// # Errors
+    ///
+    /// When no slot is free and the slab cannot grow.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::BoundedSlab::with_capacity(1);
+    /// let vacant = slab.try_vacant_slot().unwrap();
+    /// assert!(slab.is_full() && slab.try_vacant_slot().is_err());
+    /// assert_eq!(*vacant.insert(7).get(), 7);
+    /// ```
+    #[inline]
+    pub fn try_vacant_slot(&self) -> Result<VacantSlot<T>, CapacityError> {
+        match self.try_claim() {
+            // SAFETY: just popped.
+            Ok(place) => Ok(unsafe { VacantSlot::hold(place) }),
+            Err(cause) => Err(CapacityError::new(self.capacity(), cause)),
+        }
+    }
+
+    /// Borrows the value at `key`; O(1), no allocation.
+    ///
+    /// `None` where there is no value, where it is mutably borrowed, or with
+    /// 2^27 - 1 readers. Any key may be asked for.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::Slab::new();
+    /// let key = slab.insert(7).leak();
+    /// assert_eq!(*slab.get(key).unwrap(), 7);
+    /// ```
+    #[inline]
+    pub fn get(&self, key: Key) -> Option<Ref<'_, T>> {
+        Ref::try_new(self.cells().get(key)?)
+    }
+
+    /// Borrows the value at `key` mutably, tracked at run time; O(1), no
+    /// allocation.
+    ///
+    /// `None` where there is no value, or it is borrowed. Any key may be asked
+    /// for.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::Slab::new();
+    /// let key = slab.insert(7).leak();
+    /// *slab.get_mut(key).unwrap() += 1;
+    /// assert_eq!(*slab.get(key).unwrap(), 8);
+    /// ```
+    #[inline]
+    pub fn get_mut(&self, key: Key) -> Option<RefMut<'_, T>> {
+        RefMut::try_new(self.cells().get(key)?)
+    }
+
+    /// A copy of the value at `key`, without a guard and without a write; O(1),
+    /// no allocation.
+    ///
+    /// `None` where there is no value, or it is mutably borrowed. Any key may
+    /// be asked for.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::Slab::new();
+    /// let slot = slab.insert(7);
+    /// assert_eq!(slab.get_copied(slot.key()), Some(7));
+    /// let guard = slot.get_mut();
+    /// assert_eq!(slab.get_copied(slot.key()), None);
+    /// # drop(guard);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn get_copied(&self, key: Key) -> Option<T>
+    where
+        T: Copy,
+    {
+        let cell = self.cells().get(key)?;
+        // SAFETY: a plain state has a value that is not written to.
+        (cell.state().is_plain()).then(|| unsafe { *cell.value().as_ref() })
+    }
+
+    /// Whether there is a value at `key`, borrowed or not; O(1).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::Slab::new();
+    /// let slot = slab.insert(7);
+    /// let guard = slot.get_mut();
+    /// assert!(slab.contains_key(slot.key()));
+    /// assert!(!slab.contains_key(flatslab::Key::NONE));
+    /// # drop(guard);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn contains_key(&self, key: Key) -> bool {
+        match self.cells().get(key) {
+            Some(cell) => cell.state().is_occupied(),
+            None => false,
+        }
+    }
+
+    /// Moves the value out by its handle and frees its slot: the same as
+    /// [`Slot::into_inner`], which works for a slot of any slab; O(1), no
+    /// allocation, one copy.
+    ///
+    /// # Panics
+    ///
+    /// If the value is borrowed, or there is none. The slot is dropped then: a
+    /// borrowed value goes with its last borrow.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::Slab::new();
+    /// let slot = slab.insert(7);
+    /// assert_eq!(slab.into_inner(slot), 7);
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn into_inner(&self, slot: Slot<T>) -> T {
+        slot.into_inner()
+    }
+
+    /// Moves the value at `key` out; O(1), no allocation, one copy.
+    ///
+    /// A [`Slot`] that owns the value becomes stale, and its cell stays out of
+    /// use until the slot is gone.
+    ///
+    /// # Panics
+    ///
+    /// If there is no value at `key`, or it is borrowed; nothing has changed
+    /// then. [`try_remove_by_key`](Self::try_remove_by_key) says `None`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::Slab::new();
+    /// let slot = slab.insert(7);
+    /// assert_eq!(slab.remove_by_key(slot.key()), 7);
+    /// assert!(!slot.is_valid());
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn remove_by_key(&self, key: Key) -> T {
+        match self.cells().get(key) {
+            Some(cell) => {
+                if !cell.vacate_by_key() {
+                    self.refuse_removal(key);
+                }
+                // SAFETY: vacated just now.
+                unsafe { cell.place().read() }
+            }
+            None => self.refuse_removal(key),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn refuse_removal(&self, key: Key) -> ! {
+        let reason = match self.cells().get(key) {
+            Some(cell) => cell.state().why_refused(),
+            None => "the slab has no such slot",
+        };
+        panic!("remove_by_key was refused for {key:?}: {reason}")
+    }
+
+    /// Moves the value at `key` out, or says `None` where there is no value, or
+    /// it is borrowed; O(1), no allocation.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::Slab::new();
+    /// let key = slab.insert(7).leak();
+    /// assert_eq!(slab.try_remove_by_key(key), Some(7));
+    /// assert_eq!(slab.try_remove_by_key(key), None);
+    /// ```
+    #[inline]
+    pub fn try_remove_by_key(&self, key: Key) -> Option<T> {
+        let cell = self.cells().get(key)?;
+        // SAFETY: vacated just now.
+        (cell.vacate_by_key()).then(|| unsafe { cell.place().read() })
+    }
+
+    /// Takes a leaked value back into a slot, also while it is read; O(1).
+    ///
+    /// `None` for a value that has a handle, is mutably borrowed, or is not
+    /// there: there are never two owners.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::Slab::new();
+    /// let key = slab.insert(7).leak();
+    /// let slot = slab.slot(key).unwrap();
+    /// assert!(slab.slot(key).is_none());
+    /// drop(slot);
+    /// assert!(!slab.contains_key(key));
+    /// ```
+    #[inline]
+    pub fn slot(&self, key: Key) -> Option<Slot<T>> {
+        let cell = self.cells().get(key)?;
+        // SAFETY: regained, the handle is ours and the only one.
+        (cell.regain_handle()).then(|| unsafe { Slot::new(cell.place()) })
+    }
+
+    /// How many values and reservations there are; O(1).
+    ///
+    /// A value counts until its destructor has returned. What a stale [`Slot`]
+    /// keeps out of use does not count.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::Slab::new();
+    /// let slot = slab.insert(7);
+    /// assert_eq!(slab.len(), 1);
+    /// drop(slot);
+    /// assert_eq!(slab.len(), 0);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.cells().home().len()
+    }
+
+    /// Whether [`len`](Self::len) is 0; O(1).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::Slab::new();
+    /// assert!(slab.is_empty());
+    /// let slot = slab.insert(7);
+    /// assert!(!slab.is_empty());
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many slots there are, in all chunks; O(1).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// assert_eq!(flatslab::BoundedSlab::<u64>::with_capacity(8).capacity(), 8);
+    /// assert_eq!(flatslab::Slab::<u64>::new().capacity(), 0);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.cells().home().slots()
+    }
+
+    /// Whether the next insertion fails ([`BoundedSlab`]) or has to grow
+    /// ([`Slab`]); O(1). Stale slots keep cells out of use, so this can be so
+    /// with fewer values than [`capacity`](Self::capacity).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::BoundedSlab::with_capacity(1);
+    /// let slot = slab.insert(7).unwrap();
+    /// slab.clear();
+    /// assert!(slab.is_full() && slab.is_empty());
+    /// drop(slot);
+    /// assert!(!slab.is_full());
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.cells().home().free() == 0
+    }
+}
+
+/// A free cell off the stack of this memory, which is of cells of `T`.
+#[inline(always)]
+fn claim<T>(memory: &impl Lookup) -> Option<Place<T>> {
+    // The home is read once, before the value is written: the compiler cannot
+    // tell that this does not overwrite `memory`.
+    let home = memory.home();
+    // SAFETY: allocated while the memory lives.
+    let cell = unsafe { home.as_ref() }.stack.pop()?;
+    Some(Place::new(cell::layout::CellPtr::new(cell), home))
+}
+
+/// Drops every value that is not borrowed, in key order; a borrowed one goes
+/// with its last borrow, and what a [`SlotBox`](crate::SlotBox) owns stays. The
+/// memory goes with the last handle; handles that are left refuse access.
+impl<T, M: Memory> Drop for TrackedSlab<T, M> {
+    fn drop(&mut self) {
+        // SAFETY: the slab's use of its memory ends here.
+        unsafe { walk::close(self.cells()) };
+    }
+}
+
+/// Prints how full it is, not what is in it.
+impl<T, M: Memory> fmt::Debug for TrackedSlab<T, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct(M::NAME)
+            .field("len", &self.len())
+            .field("capacity", &self.capacity())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What tests look through.
+#[cfg(any(test, fuzzing))]
+impl<T, M: Memory> TrackedSlab<T, M> {
+    /// Panics where an invariant does not hold; O(slots · log slots), allocates.
+    pub fn check(&self) {
+        cell::check::check(self.cells());
+    }
+
+    /// The key of the free slot that lies below `count` others on the free
+    /// stack; O(1).
+    pub fn free_key(&self, count: usize) -> Option<Key> {
+        cell::check::free_key(self.cells(), count)
+    }
+
+    /// The state word at `key`.
+    pub fn state_bits(&self, key: Key) -> Option<u32> {
+        Some(self.cells().get(key)?.state().bits())
+    }
+}

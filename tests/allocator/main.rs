@@ -24,7 +24,7 @@ struct UnderTest;
 #[global_allocator]
 static ALLOCATOR: UnderTest = UnderTest;
 
-/// A moment at which the allocator does what a test says.
+/// The moments of a call at which a test says what the allocator does.
 #[derive(Clone, Copy)]
 enum Call {
     /// Memory is asked for. If the test says `false` it is refused.

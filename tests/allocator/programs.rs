@@ -201,7 +201,7 @@ impl<I: Iterator> Walk<I> {
 
     fn next(&mut self, key: impl Fn(&I::Item) -> Key) -> Option<I::Item> {
         let (lower, upper) = self.iterator.size_hint();
-        // Whatever is there may be removed before the walk comes to it.
+        // All values may be removed before the walk reaches them.
         expect(lower == 0, "a lower bound promises too much");
         let item = self.iterator.next();
         match &item {

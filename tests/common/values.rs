@@ -48,7 +48,7 @@ impl Drop for Counted {
     }
 }
 
-/// A value whose destructor runs a closure: user code at the worst of moments.
+/// A value whose destructor runs a closure.
 pub struct Hooked(Option<Box<dyn FnOnce()>>);
 
 impl Hooked {

@@ -628,7 +628,7 @@ fn run<M: Programs>(number: u64, steps: u64) {
     assert!(panics.is_empty(), "{number}: {panics:#?}");
 }
 
-fn values_are_dropped_once_whatever_a_program_does<M: Programs>() {
+fn no_program_drops_a_value_twice_or_reaches_a_dead_one<M: Programs>() {
     expect_refusals();
     if cfg!(miri) {
         // Those that leak neither slabs nor guards.
@@ -642,4 +642,4 @@ fn values_are_dropped_once_whatever_a_program_does<M: Programs>() {
     }
 }
 
-over_both_slabs!(values_are_dropped_once_whatever_a_program_does);
+over_both_slabs!(no_program_drops_a_value_twice_or_reaches_a_dead_one);

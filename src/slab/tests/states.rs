@@ -85,7 +85,7 @@ fn drive<M: Room>(row: Row, event: Event) -> (Answer, Option<u32>) {
         result
     };
     slab.check();
-    // Whatever happened, the cell can be used again, and the bystander was left alone.
+    // The cell can be used again, and the bystander is as before.
     let _ = bystander.try_get();
     drop(bystander);
     slab.check();

@@ -278,8 +278,8 @@ impl<M: Room> World<M> {
         };
         slab.check();
         let used = |cell: &&Cell| cell.value.is_some() || cell.holder == Holder::Vacant;
-        assert_eq!(slab.len(), self.cells.iter().filter(used).count());
-        assert_eq!(slab.is_empty(), slab.len() == 0);
+        let len = self.cells.iter().filter(used).count();
+        assert_eq!((slab.len(), slab.is_empty()), (len, len == 0));
         assert_eq!(slab.is_full(), self.free.is_empty());
         if M::GROWS {
             let chunks = self.chunks.iter().filter(|&&is_there| is_there).count();

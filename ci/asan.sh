@@ -1,29 +1,24 @@
 #!/usr/bin/env bash
 # AddressSanitizer over every test but the exploration, and every example: no
 # access outside of what is allocated, none after it is freed, and nothing leaks,
-# but where a test file or an example leaks on purpose. Minutes: for a weekly job.
+# but where a test or an example leaks on purpose. The exploration would take many
+# minutes for what the others reach too. For a weekly job.
 . "$(dirname "$0")/common.sh"
 needs_build_std
 
-# The library's own tests leak the slabs that they break.
-leaking=(--lib)
-leak_free=()
-for file in tests/*.rs; do
-    name=$(basename "$file" .rs)
-    # Many minutes of what the others reach too.
-    [ "$name" != exploration ] || continue
-    if leaks_on_purpose "$name"; then
-        leaking+=(--test "$name")
-    else
-        leak_free+=(--test "$name")
-    fi
+skip=(--skip exploration)
+leak_free=("${skip[@]}")
+for name in "${leaking_tests[@]}"; do
+    leak_free+=(--skip "$name")
 done
 
-export ASAN_OPTIONS=detect_leaks=1
-sanitized address test "${build_std[@]}" --package flatslab "${leak_free[@]}"
-sanitized address test "${build_std[@]}" --package order_book
+tests=("${build_std[@]}" --package flatslab --lib --test '*')
+ASAN_OPTIONS=detect_leaks=1 \
+    sanitized address test "${tests[@]}" -- "${leak_free[@]}"
+ASAN_OPTIONS=detect_leaks=1 \
+    sanitized address test "${build_std[@]}" --package order_book
 ASAN_OPTIONS=detect_leaks=0 \
-    sanitized address test "${build_std[@]}" --package flatslab "${leaking[@]}"
+    sanitized address test "${tests[@]}" -- "${leaking_tests[@]}" "${skip[@]}"
 
 for example in examples/*.rs; do
     name=$(basename "$example" .rs)

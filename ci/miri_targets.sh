@@ -1,25 +1,22 @@
 #!/usr/bin/env bash
-# The core's tests under Miri where pointers have 32 bits (i686) and where the
-# most significant byte comes first (s390x): no layout, key or state word relies
-# on this machine's. Names of test files may be given, as for ci/miri.sh.
+# The tests under Miri where pointers have 32 bits (i686) and where the most
+# significant byte comes first (s390x): no layout, key or state word relies on
+# this machine's. Each run takes those that meet every layout, key and state: the
+# state tables, the model, the layouts, the handles, and the tests of `raw/`. The
+# weekly run (FLATSLAB_WEEKLY) takes every test, as ci/miri.sh does, and several
+# times as long. Parts of test names may be given, as for ci/miri.sh.
 . "$(dirname "$0")/common.sh"
-cargo "+$nightly" miri --version >/dev/null 2>&1 ||
-    missing Miri "rustup component add miri rust-src --toolchain $nightly"
+needs_miri
 
-suite=(--lib)
-files=("$@")
-if [ ${#files[@]} -eq 0 ]; then
-    files=(states model handles layouts)
-else
-    suite=()
+names=("$@")
+if [ ${#names[@]} -eq 0 ] && [ -z "${FLATSLAB_WEEKLY:-}" ]; then
+    names=(tests::states tests::closed tests::model layouts:: handles:: raw::)
 fi
-for file in "${files[@]}"; do
-    suite+=(--test "$file")
-done
 
-# A backtrace a panic costs minutes in an interpreter, and the tests panic a lot.
-export RUST_BACKTRACE=0
-export MIRIFLAGS="-Zmiri-strict-provenance -Zmiri-symbolic-alignment-check -Zmiri-disable-isolation"
+export MIRIFLAGS="$miri_flags"
+miri_test() {
+    cargo "+$nightly" miri test --target "$1" --package flatslab --lib --test '*' "${@:2}"
+}
 
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
@@ -28,14 +25,13 @@ trap 'rm -rf "$logs"' EXIT
 targets=(i686-unknown-linux-gnu s390x-unknown-linux-gnu)
 for target in "${targets[@]}"; do
     cargo "+$nightly" miri setup --target "$target"
-    cargo "+$nightly" miri test --target "$target" --package flatslab "${suite[@]}" --no-run
+    miri_test "$target" --no-run
 done
 
 # Side by side: each is a single thread.
 jobs=()
 for target in "${targets[@]}"; do
-    cargo "+$nightly" miri test --target "$target" --package flatslab "${suite[@]}" \
-        >"$logs/$target" 2>&1 &
+    miri_test "$target" -- "${names[@]}" >"$logs/$target" 2>&1 &
     jobs+=($!)
 done
 failed=0

@@ -55,14 +55,21 @@
 //!
 //! `std` (default): nothing in the core depends on it. Without it the crate
 //! needs `alloc` alone.
-#![no_std]
+#![cfg_attr(not(test), no_std)]
 #![warn(rustdoc::all, missing_debug_implementations)]
 #![cfg_attr(not(test), warn(clippy::disallowed_types))]
 
 extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
+// The tests that need more than the public methods share their helpers with
+// tests/ and fuzz/, where the crate has this name.
+#[cfg(test)]
+extern crate self as flatslab;
 
+#[cfg(test)]
+#[path = "../tests/common/mod.rs"]
+mod common;
 #[cfg(doctest)]
 mod compile_fail;
 mod error;

@@ -14,6 +14,8 @@ pub(crate) mod guard;
 pub(crate) mod iter;
 pub(crate) mod slot;
 pub(crate) mod slot_box;
+#[cfg(test)]
+mod tests;
 pub(crate) mod untracked;
 pub(crate) mod vacant_slot;
 

@@ -1,11 +1,9 @@
-//! Sizes and alignments of values, capacities, and where memory comes from.
-
-mod common;
+//! Sizes and alignments of values, limits of capacity, and what types print.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use common::{AnySlab, Hooked, Kind, panics};
+use crate::common::{Audit, Hooked, Room, over_both_slabs, panics};
 use flatslab::{AllocError, BoundedSlab, Key, Slab, Slot, SlotBox};
 
 trait Value: 'static {
@@ -65,11 +63,13 @@ aligned! {
     Page: 4096, 5000;
 }
 
-fn values_of_any_size_and_alignment_are_whole<K: Kind>() {
-    fn whole<K: Kind, T: Value>() {
-        let slab = K::Slab::<T>::with_room(5);
-        let slots: Vec<Slot<T>> = (0..5).map(|n| slab.insert(T::make(n)).unwrap()).collect();
-        slab.check();
+fn values_of_any_size_and_alignment_are_whole<M: Room>() {
+    fn whole<M: Room, T: Value>() {
+        let slab = M::with_room::<T>(5);
+        let slots: Vec<Slot<T>> = (0..5)
+            .map(|n| slab.try_insert(T::make(n)).unwrap())
+            .collect();
+        slab.audit();
         for (n, slot) in (0..).zip(&slots) {
             assert!(slot.get().is(n) && slab.get(slot.key()).unwrap().is(n));
             assert_eq!(slot.as_ptr().addr() % align_of::<T>(), 0);
@@ -93,29 +93,29 @@ fn values_of_any_size_and_alignment_are_whole<K: Kind>() {
             let boxed = unsafe { slab.box_from_raw(pointer) };
             assert!(SlotBox::into_inner(boxed).is(n));
         }
-        slab.check();
+        slab.audit();
         assert!(slab.is_empty());
     }
-    whole::<K, ()>();
-    whole::<K, [u8; 1]>();
-    whole::<K, [u8; 3]>();
-    whole::<K, [u8; 7]>();
-    whole::<K, [u8; 9]>();
-    whole::<K, [u8; 16]>();
-    whole::<K, [u8; 17]>();
-    whole::<K, [u8; 65]>();
-    whole::<K, u128>();
-    whole::<K, Two>();
-    whole::<K, Half>();
-    whole::<K, Line>();
-    whole::<K, EmptyLine>();
-    whole::<K, Page>();
-    whole::<K, [u8; 65536]>();
+    whole::<M, ()>();
+    whole::<M, [u8; 1]>();
+    whole::<M, [u8; 3]>();
+    whole::<M, [u8; 7]>();
+    whole::<M, [u8; 9]>();
+    whole::<M, [u8; 16]>();
+    whole::<M, [u8; 17]>();
+    whole::<M, [u8; 65]>();
+    whole::<M, u128>();
+    whole::<M, Two>();
+    whole::<M, Half>();
+    whole::<M, Line>();
+    whole::<M, EmptyLine>();
+    whole::<M, Page>();
+    whole::<M, [u8; 65536]>();
 }
 
 over_both_slabs!(
     values_of_any_size_and_alignment_are_whole,
-    what_is_stale_doomed_dying_or_orphaned_prints,
+    stale_doomed_dying_and_orphaned_handles_print,
 );
 
 #[test]
@@ -130,7 +130,7 @@ fn a_bounded_slab_of_no_slots_is_always_full() {
     );
     assert!(slab.get(Key::from_raw(0)).is_none() && !slab.contains_key(Key::NONE));
     slab.clear();
-    slab.check();
+    slab.audit();
 }
 
 #[test]
@@ -159,9 +159,9 @@ fn bounded_capacities_past_the_limit_are_errors_that_name_it() {
     }
 }
 
-/// What was asked for fits; rounded up to whole chunks it does not.
+/// The number asked for fits; rounded up to whole chunks it does not.
 #[test]
-fn a_reserve_past_the_limit_names_what_it_comes_to() {
+fn a_reserve_past_the_limit_names_the_rounded_number() {
     let builder = Slab::<u8>::builder().reserve((1 << 30) - 1);
     let error = builder.try_build().unwrap_err();
     assert!(
@@ -186,7 +186,7 @@ fn chunk_capacities_are_rounded_up_to_a_power_of_two() {
         assert_eq!(
             (slab.capacity(), slab.chunks()),
             (0, 0),
-            "nothing before it is needed"
+            "no chunk before it is needed"
         );
         drop(slab.insert(7));
         assert_eq!((slab.capacity(), slab.chunks()), (got, 1));
@@ -197,7 +197,7 @@ fn chunk_capacities_are_rounded_up_to_a_power_of_two() {
 fn a_value_larger_than_a_usual_chunk_gets_chunks_of_one() {
     let slab = Slab::<[u8; 300 << 10]>::with_capacity(2);
     assert_eq!((slab.capacity(), slab.chunks()), (2, 2));
-    slab.check();
+    slab.audit();
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn the_builders_order_of_calls_does_not_matter() {
     let one = Slab::<u64>::builder().chunk_capacity(8).reserve(20).build();
     let two = Slab::<u64>::builder().reserve(20).chunk_capacity(8).build();
     for slab in [one, two] {
-        slab.check();
+        slab.audit();
         assert_eq!((slab.capacity(), slab.chunks(), slab.len()), (24, 3, 0));
         let slots: Vec<_> = (0..24).map(|n| slab.insert(n)).collect();
         assert!(
@@ -217,7 +217,7 @@ fn the_builders_order_of_calls_does_not_matter() {
         assert!(slab.is_full() && slab.chunks() == 3);
         drop(slab.insert(24));
         assert_eq!(slab.chunks(), 4);
-        slab.check();
+        slab.audit();
     }
 }
 
@@ -227,7 +227,7 @@ fn nothing_moves_when_a_slab_grows() {
     let slots: Vec<Slot<usize>> = (0..100).map(|n| slab.insert(n)).collect();
     let addresses: Vec<_> = slots.iter().map(Slot::as_ptr).collect();
     let more: Vec<_> = (100..500).map(|n| slab.insert(n)).collect();
-    slab.check();
+    slab.audit();
     for (at, (slot, address)) in slots.iter().zip(addresses).enumerate() {
         assert_eq!((slot.as_ptr(), *slot.get()), (address, at));
         assert_eq!(*slab.get(slot.key()).unwrap(), at);
@@ -247,8 +247,8 @@ fn slabs_start_out_in_statics() {
     let slot = one.insert([7; 4096]);
     assert!(two.is_empty() && two.get(slot.key()).is_none());
     assert_eq!(Slab::<Large>::default().capacity(), 0);
-    one.check();
-    two.check();
+    one.audit();
+    two.audit();
 }
 
 #[test]
@@ -267,7 +267,7 @@ fn each_thread_may_have_a_slab_of_its_own() {
     }
 }
 
-/// Slabs without memory share a static home: only read, or Miri sees a race.
+/// Slabs without memory share a static home. It is only read, or Miri sees a race.
 #[test]
 fn empty_slabs_of_two_threads_do_not_race() {
     let threads = [(); 2].map(|()| {
@@ -281,7 +281,7 @@ fn empty_slabs_of_two_threads_do_not_race() {
             slab.retain(|_, _| true);
             drop(slab.drain());
             slab.shrink();
-            slab.check();
+            slab.audit();
         })
     });
     for thread in threads {
@@ -302,7 +302,7 @@ fn handles_are_as_small_as_promised() {
     assert_eq!(size_of::<flatslab::Ref<'_, u8>>(), 2 * size_of::<usize>());
 }
 
-/// Every type prints, in every state, moved-from and orphaned included.
+/// Moved-from and orphaned handles too.
 #[test]
 fn everything_prints_in_every_state() {
     let slab = BoundedSlab::with_capacity(4);
@@ -356,12 +356,11 @@ fn everything_prints_in_every_state() {
     );
 }
 
-/// The states that `everything_prints_in_every_state` does not come to.
-fn what_is_stale_doomed_dying_or_orphaned_prints<K: Kind>() {
+fn stale_doomed_dying_and_orphaned_handles_print<M: Room>() {
     let invalid = |key: Key| format!("Slot {{ key: {key:?}, is_valid: false, .. }}");
 
-    let slab = Rc::new(K::Slab::<Hooked>::with_room(4));
-    let stale = slab.insert(Hooked::plain()).unwrap();
+    let slab = Rc::new(M::with_room::<Hooked>(4));
+    let stale = slab.try_insert(Hooked::plain()).unwrap();
     slab.remove_by_key(stale.key());
     assert_eq!(format!("{stale:?}"), invalid(stale.key()), "stale");
 
@@ -369,7 +368,7 @@ fn what_is_stale_doomed_dying_or_orphaned_prints<K: Kind>() {
     let (inner, printed) = (shelf.clone(), Rc::new(Cell::new(false)));
     let done = printed.clone();
     let slot = slab
-        .insert(Hooked::new(move || {
+        .try_insert(Hooked::new(move || {
             let slot = inner.take().unwrap();
             assert_eq!(format!("{slot:?}"), invalid(slot.key()), "dying");
             done.set(true);
@@ -379,17 +378,17 @@ fn what_is_stale_doomed_dying_or_orphaned_prints<K: Kind>() {
     slab.clear();
     assert!(printed.get());
 
-    let slab = K::Slab::<u64>::with_room(6);
-    let key = slab.insert(7).unwrap().leak();
+    let slab = M::with_room::<u64>(6);
+    let key = slab.try_insert(7).unwrap().leak();
     let guard = slab.get(key).unwrap();
     drop(slab.slot(key));
     assert_eq!(format!("{guard:?} {guard}"), "7 7", "doomed");
     drop(guard);
 
-    let (read, written) = (slab.insert(8).unwrap(), slab.insert(9).unwrap());
+    let (read, written) = (slab.try_insert(8).unwrap(), slab.try_insert(9).unwrap());
     let (shared, exclusive) = (read.get(), written.get_mut());
-    let vacant = slab.vacant_slot().unwrap();
-    let stale = slab.insert(10).unwrap();
+    let vacant = slab.try_vacant_slot().unwrap();
+    let stale = slab.try_insert(10).unwrap();
     slab.remove_by_key(stale.key());
     drop(slab);
     assert_eq!(format!("{shared:?} {shared}"), "8 8", "orphaned");

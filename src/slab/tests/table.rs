@@ -1,8 +1,5 @@
-//! The state table, cell by cell: what is answered to each event in each row,
-//! and the state that follows. `DESIGN.md` has it as a table.
-
-#![allow(dead_code, reason = "each test file uses a part of this")]
-#![allow(unreachable_pub, reason = "each test file is a crate of its own")]
+//! The state table: the answer to each event in each row, and the state that
+//! follows. `DESIGN.md` prints it.
 
 // The bits of the state word, named as in DESIGN.md.
 pub const O: u32 = 1;
@@ -12,7 +9,7 @@ pub const D: u32 = 1 << 29;
 pub const C: u32 = 1 << 30;
 pub const V: u32 = 1 << 31;
 
-/// An enum and lists of all of it.
+/// An enum and lists of its variants.
 macro_rules! listed {
     ($(#[$about:meta])* enum $name:ident { $(all of $all:ident { $($variant:ident,)* })* }) => {
         $(#[$about])*
@@ -24,7 +21,7 @@ macro_rules! listed {
 }
 
 listed! {
-    /// What a cell is when the event comes.
+    /// What a cell is when the event meets it.
     enum Row {
         all of ROWS {
             Owned,
@@ -42,7 +39,7 @@ listed! {
             DyingStale,
             Free,
         }
-        // Only handles can be asked: the slab is being dropped, or is gone.
+        // The slab is being dropped or is gone; only handles can be asked.
         all of CLOSING_ROWS {
             CondemnedRead,
             CondemnedWritten,
@@ -59,7 +56,7 @@ listed! {
 }
 
 listed! {
-    /// What comes.
+    /// What meets a cell.
     enum Event {
         all of EVENTS {
             KeyGet,
@@ -170,8 +167,8 @@ impl Row {
     }
 }
 
-/// The rows of a slab that is going or gone. The last holder's state is that
-/// with which the cell is counted down.
+/// The rows of a slab that is being dropped or is gone. After the last holder
+/// the state is the one with which the cell was released.
 fn expected_closing(row: Row, event: Event) -> Option<(Answer, u32)> {
     let state = row.state();
     Some(match event {
@@ -195,8 +192,9 @@ fn expected_closing(row: Row, event: Event) -> Option<(Answer, u32)> {
     })
 }
 
-/// The table: the answer, and the state afterwards while what the event gave
-/// (guard, box, reservation) is still held. `None` where the event cannot be.
+/// The table: the answer, and the state afterwards, while the guard, box or
+/// reservation that the event gave is still held. `None` where the event cannot
+/// happen.
 pub fn expected(row: Row, event: Event) -> Option<(Answer, u32)> {
     if CLOSING_ROWS.contains(&row) {
         return expected_closing(row, event);

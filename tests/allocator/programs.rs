@@ -1,53 +1,49 @@
-//! Random programs under the worst allocator there may be: when it is called,
-//! it runs further random steps at times on the very slab that allocates or
-//! frees, before its duty and behind it, and it refuses one request in six.
-//! Destructors and closures act likewise. The `unsafe` here is the allocator's,
-//! and that of giving a slab back of which guards without a lifetime were made.
+//! Random programs under the worst allocator there may be: when it is called, it
+//! may run further random steps on the very slab that it serves, before and
+//! after it does its work, and it refuses one request in six. Destructors and
+//! closures run steps too.
 //!
-//! Proved at every step: each value is intact while anything shows it, and
+//! Checked at every step: each value is intact while anything shows it, and
 //! dropped exactly once; a handle shows its own value, or one that was put in
 //! place of that, and never the next in its slot; the slot that was freed last
-//! is handed out first, and no memory asked for while there is one; iterators
-//! ascend and keep to their `size_hint`; what was reserved is there; the
-//! invariants hold, also in the midst of a call of the allocator. And in the
-//! end: no slot is lost, a slab of nothing but free slots shrinks to nothing, no
-//! byte is leaked. Freed memory is overwritten, so that whoever still looks
-//! there sees no value.
+//! is handed out first, and no memory is asked for while a slot is free;
+//! iterators ascend and keep to their `size_hint`; what was reserved is there;
+//! the audit finds nothing, also within a call of the allocator. In the end no
+//! slot is lost, a slab of free slots shrinks to nothing, and no byte is leaked.
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::{Cell, RefCell};
 use std::mem::forget;
 use std::panic::catch_unwind;
+use std::thread::panicking;
 
-use flatslab::{Drain, Iter, IterMut, Key, Keys, Ref, RefMut, Slab, Slot, SlotBox, VacantSlot};
+use flatslab::{
+    Drain, Growable, Iter, IterMut, Key, Keys, Ref, RefMut, Slab, Slot, SlotBox, VacantSlot,
+};
 
-struct Meddling;
-
-/// What freed memory is filled with: neither a stamp, nor a pointer, nor a
-/// value that is intact.
-const POISON: u8 = 0xa5;
+use crate::common::random::{one_in, random, seed};
+use crate::common::{Audit, Detached};
+use crate::{Call, LIVE_BYTES, with_conduct};
 
 /// Steps within steps.
 const DEEPEST: u32 = 4;
 
-/// A slab of so many values gets no more: it is small slabs whose chunks come
-/// and go.
+/// A slab of so many values gets no more: the chunks of small slabs are the ones
+/// that come and go.
 const MOST_VALUES: usize = 100;
 
-/// Things in the pool, for which it has room from the start: it must not call
+/// The pool has room for so many things from the start, since it must not call
 /// the allocator while it is borrowed.
 const MOST_THINGS: usize = 200;
 
-/// More than there are values at any time, in the slab, the pool and between.
+/// More than there are values at any time.
 const IDS: usize = 1024;
 
 thread_local! {
     // The state of the program that runs on this thread.
     static SLAB: Cell<Option<&'static Slab<Value>>> = const { Cell::new(None) };
     static POOL: RefCell<Vec<Thing>> = const { RefCell::new(Vec::new()) };
-    static RNG: Cell<u64> = const { Cell::new(1) };
     static DEPTH: Cell<u32> = const { Cell::new(0) };
-    /// Whether the allocator and the destructors do more than their duty.
+    /// Whether the allocator and the destructors run steps.
     static MEDDLES: Cell<bool> = const { Cell::new(false) };
     /// Whether a slot is asked for, of a slab that has a home already.
     static INSERTS: Cell<bool> = const { Cell::new(false) };
@@ -58,47 +54,27 @@ thread_local! {
     static ALIVE: [Cell<u32>; IDS] = const { [const { Cell::new(0) }; IDS] };
     /// The first thing that was wrong: an allocator must not unwind.
     static WRONG: Cell<Option<&'static str>> = const { Cell::new(None) };
-    static LIVE_BYTES: Cell<isize> = const { Cell::new(0) };
     static INTERRUPTIONS: Cell<u32> = const { Cell::new(0) };
-    static REFUSALS: Cell<u32> = const { Cell::new(0) };
+    static REFUSED: Cell<u32> = const { Cell::new(0) };
 }
 
-// SAFETY: everything is the system allocator's, or null.
-unsafe impl GlobalAlloc for Meddling {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+/// What the allocator does at each call.
+fn meddle(call: Call) -> bool {
+    if let Call::Asked = call {
         let is_needed = !INSERTS.get() || SLAB.get().is_some_and(Slab::is_full);
         expect(is_needed, "memory is asked for though a slot is free");
-        interrupt();
-        if meddles() && one_in(6) {
-            REFUSALS.set(REFUSALS.get() + 1);
-            return std::ptr::null_mut();
-        }
-        LIVE_BYTES.set(LIVE_BYTES.get() + layout.size() as isize);
-        // SAFETY: the caller's word.
-        let start = unsafe { System.alloc(layout) };
-        interrupt();
-        start
     }
-
-    unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
-        interrupt();
-        LIVE_BYTES.set(LIVE_BYTES.get() - layout.size() as isize);
-        // SAFETY: the caller's word: a block of that many bytes, which nobody
-        // uses any more.
-        unsafe {
-            start.write_bytes(POISON, layout.size());
-            System.dealloc(start, layout);
-        }
-        interrupt();
+    interrupt();
+    if matches!(call, Call::Asked) && meddles() && one_in(6) {
+        REFUSED.set(REFUSED.get() + 1);
+        return false;
     }
+    true
 }
 
-#[global_allocator]
-static ALLOCATOR: Meddling = Meddling;
-
-/// Not while a panic is on its way, which itself allocates.
+/// Not during a panic, which allocates.
 fn meddles() -> bool {
-    MEDDLES.get() && !std::thread::panicking()
+    MEDDLES.get() && !panicking()
 }
 
 fn interrupt() {
@@ -106,11 +82,11 @@ fn interrupt() {
         INTERRUPTIONS.set(INTERRUPTIONS.get() + 1);
         nest();
     }
-    NEXT_FREE.set(SLAB.get().and_then(|slab| slab.free_key(0)));
+    NEXT_FREE.set(SLAB.get().and_then(|slab| slab.next_key()));
 }
 
-/// A step of the program, mostly from within another. What panics there is
-/// noted: nothing that a step calls has a reason to.
+/// A step of the program, mostly within another. A panic is noted: nothing that
+/// a step calls may panic.
 fn nest() {
     let (depth, inserts) = (DEPTH.get(), INSERTS.get());
     if depth < DEEPEST {
@@ -127,20 +103,6 @@ fn expect(holds: bool, what: &'static str) {
     if !holds && WRONG.get().is_none() {
         WRONG.set(Some(what));
     }
-}
-
-/// A number below `n`: xorshift, the same program for the same seed.
-fn random(n: u64) -> u64 {
-    let mut x = RNG.get();
-    x ^= x << 13;
-    x ^= x >> 7;
-    x ^= x << 17;
-    RNG.set(x);
-    (x >> 11) % n
-}
-
-fn one_in(n: u64) -> bool {
-    random(n) == 0
 }
 
 /// A value that knows whether it is alive, and acts when it dies.
@@ -214,10 +176,10 @@ enum Thing {
     Ref(Ref<'static, Value>, u32),
     RefMut(RefMut<'static, Value>, u32),
     Value(Value),
-    Iter(Walk<Iter<'static, Value, flatslab::Growable>>),
-    IterMut(Walk<IterMut<'static, Value, flatslab::Growable>>),
-    Keys(Walk<Keys<'static, Value, flatslab::Growable>>),
-    Drain(Walk<Drain<'static, Value, flatslab::Growable>>),
+    Iter(Walk<Iter<'static, Value, Growable>>),
+    IterMut(Walk<IterMut<'static, Value, Growable>>),
+    Keys(Walk<Keys<'static, Value, Growable>>),
+    Drain(Walk<Drain<'static, Value, Growable>>),
 }
 
 /// An iterator, and what it has shown.
@@ -239,14 +201,14 @@ impl<I: Iterator> Walk<I> {
 
     fn next(&mut self, key: impl Fn(&I::Item) -> Key) -> Option<I::Item> {
         let (lower, upper) = self.iterator.size_hint();
-        // Whatever is there may be removed before the walk comes to it.
+        // All values may be removed before the walk reaches them.
         expect(lower == 0, "a lower bound promises too much");
         let item = self.iterator.next();
         match &item {
             Some(item) => {
                 let key = Some(key(item));
                 expect(upper > Some(0), "an item beyond the upper bound");
-                expect(!self.is_done, "an item behind the end");
+                expect(!self.is_done, "an item after the end");
                 expect(self.last < key, "keys do not ascend");
                 self.last = key;
             }
@@ -301,25 +263,26 @@ fn step() {
     }
 }
 
-/// Also in the midst of growth or shrinking, when the allocator is called.
+/// Also during growth and shrinking, when the allocator is called.
 fn check_invariants(slab: &Slab<Value>) {
     let meddles = MEDDLES.replace(false);
-    slab.check();
+    slab.audit_but_stale();
     MEDDLES.set(meddles);
 }
 
 /// Calls `claim`, which takes a slot.
 fn inserting<R>(slab: &Slab<Value>, claim: impl FnOnce() -> R) -> R {
-    NEXT_FREE.set(slab.free_key(0));
-    // The first home is made whole, whatever the slab has got meanwhile.
+    NEXT_FREE.set(slab.next_key());
+    // A slab without a home makes the whole of it, even if the allocator makes
+    // one too.
     INSERTS.set(slab.capacity() > 0);
     let result = claim();
     INSERTS.set(false);
     result
 }
 
-/// To be called with a key that was taken, or is the next to be, behind the last
-/// call of the allocator.
+/// Called with a key that was taken, or is the next to be, after the last call of
+/// the allocator.
 fn expect_freed_last(key: Key) {
     let is_next = NEXT_FREE.get().is_none_or(|next| next == key);
     expect(is_next, "not the slot that was freed last");
@@ -369,12 +332,12 @@ fn insert(slab: &'static Slab<Value>) {
 fn resize(slab: &Slab<Value>) {
     if one_in(3) {
         let additional = random(9) as usize;
-        NEXT_FREE.set(slab.free_key(0));
+        NEXT_FREE.set(slab.next_key());
         if slab.try_reserve(additional).is_ok() {
             let free = slab.capacity() - slab.len();
             expect(free >= additional, "what was reserved is not there");
         }
-        if let Some(next) = slab.free_key(0) {
+        if let Some(next) = slab.next_key() {
             expect_freed_last(next);
         }
     } else {
@@ -651,59 +614,52 @@ fn with_slot(slot: Slot<Value>, line: u32) {
 }
 
 /// One program, from a slab without memory to one without memory.
-fn run(chunk_capacity: usize, seed: u64, steps: u32) {
-    RNG.set(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+fn run(chunk_capacity: usize, number: u64, steps: u32) {
+    seed(number);
     POOL.with_borrow_mut(|pool| pool.reserve_exact(MOST_THINGS));
     let before = LIVE_BYTES.get();
-    let place = Box::into_raw(Box::new(
-        Slab::builder().chunk_capacity(chunk_capacity).build(),
-    ));
-    // SAFETY: just made; given back below, when no guard, iterator or step can
-    // refer to it any more.
-    let slab: &'static Slab<Value> = unsafe { &*place };
+    // SAFETY: at the end the pool is empty, and no step can reach the slab.
+    let place = unsafe { Detached::new(Slab::builder().chunk_capacity(chunk_capacity).build()) };
+    let slab = place.get().unwrap();
     SLAB.set(Some(slab));
-    for number in 0..steps {
-        MEDDLES.set(true);
-        nest();
-        MEDDLES.set(false);
-        assert_eq!(WRONG.get(), None, "seed {seed}, step {number}");
-        slab.check();
+    for step in 0..steps {
+        with_conduct(meddle, || {
+            MEDDLES.set(true);
+            nest();
+            MEDDLES.set(false);
+        });
+        assert_eq!(WRONG.get(), None, "program {number}, step {step}");
         assert!(slab.len() <= slab.capacity());
         assert_eq!(slab.chunks() * chunk_capacity, slab.capacity());
+        if number % 2 == 0 {
+            // It puts fresh cells on the stack, so not in every program.
+            slab.audit_but_stale();
+        }
     }
     while let Some(thing) = any() {
         drop(thing);
     }
     slab.clear();
-    slab.check();
     assert!(slab.is_empty());
-    let vacant: Vec<_> = (0..slab.capacity()).map(|_| slab.vacant_slot()).collect();
-    assert!(
-        slab.is_full(),
-        "seed {seed}: each free slot once, with no growth"
-    );
-    drop(vacant);
+    slab.audit();
     slab.shrink();
-    assert_eq!((slab.capacity(), slab.chunks()), (0, 0), "seed {seed}");
-    slab.check();
+    assert_eq!((slab.capacity(), slab.chunks()), (0, 0), "program {number}");
+    slab.audit();
     SLAB.set(None);
-    // SAFETY: from `into_raw`; the pool is empty, and the slab is out of sight.
-    drop(unsafe { Box::from_raw(place) });
-    assert_eq!(WRONG.get(), None, "seed {seed}, in the end");
+    place.end();
+    assert_eq!(WRONG.get(), None, "program {number}, in the end");
     let is_alive = |id: &Cell<u32>| id.get() != 0;
-    assert!(
-        !ALIVE.with(|alive| alive.iter().any(is_alive)),
-        "seed {seed}: a value is lost"
-    );
-    assert_eq!(LIVE_BYTES.get(), before, "seed {seed}: memory is lost");
+    let is_any_alive = ALIVE.with(|alive| alive.iter().any(is_alive));
+    assert!(!is_any_alive, "program {number}: a value is lost");
+    assert_eq!(LIVE_BYTES.get(), before, "program {number}: memory is lost");
 }
 
 fn many_programs(chunk_capacity: usize) {
     let (programs, steps) = if cfg!(miri) { (2, 60) } else { (300, 600) };
-    for seed in 1..=programs {
-        run(chunk_capacity, seed, steps);
+    for number in 1..=programs {
+        run(chunk_capacity, number, steps);
     }
-    assert!(INTERRUPTIONS.get() > 0 && REFUSALS.get() > 0);
+    assert!(INTERRUPTIONS.get() > 0 && REFUSED.get() > 0);
 }
 
 #[test]

@@ -1,20 +1,18 @@
 //! User code that panics, in every place where user code can run: no value and
 //! no slot is lost, and none is dropped twice.
 
-mod common;
-
 use std::cell::Cell;
 use std::rc::Rc;
 
-use common::{AnySlab, Drops, Hooked, Kind, panics};
-use flatslab::{Key, Slab, Slot, SlotBox};
+use crate::common::{Audit, Counted, Drops, Hooked, Room, over_both_slabs, panics};
+use flatslab::{Key, Slab, Slot, SlotBox, TrackedSlab};
 
-/// Checks that the slab is whole and every slot of it can be had.
-fn assert_whole<T, S: AnySlab<T>>(slab: &S, value: impl Fn() -> T) {
-    slab.check();
+/// Checks that the slab is empty and each of four slots can be used.
+fn assert_whole<T, M: Room>(slab: &TrackedSlab<T, M>, value: impl Fn() -> T) {
+    slab.audit();
     assert!(slab.is_empty());
-    let all: Vec<_> = (0..4).map(|_| slab.insert(value()).unwrap()).collect();
-    slab.check();
+    let all: Vec<_> = (0..4).map(|_| slab.try_insert(value()).unwrap()).collect();
+    slab.audit();
     assert_eq!(slab.len(), 4);
     drop(all);
 }
@@ -23,15 +21,17 @@ fn bomb() -> Hooked {
     Hooked::new(|| panic!("a destructor panics"))
 }
 
-fn insert_with_gives_the_slot_back<K: Kind>() {
-    let slab = K::Slab::<u64>::with_room(4);
-    assert!(panics(|| slab.insert_with(|_| panic!("the closure panics"))));
+fn insert_with_gives_the_slot_back<M: Room>() {
+    let slab = M::with_room::<u64>(4);
+    assert!(panics(
+        || slab.try_insert_with(|_| panic!("the closure panics"))
+    ));
     assert_whole(&slab, || 7);
 }
 
-fn and_modify_ends_the_borrow<K: Kind>() {
-    let slab = K::Slab::<u64>::with_room(4);
-    let slot = slab.insert(7).unwrap();
+fn and_modify_ends_the_borrow<M: Room>() {
+    let slab = M::with_room::<u64>(4);
+    let slot = slab.try_insert(7).unwrap();
     assert!(panics(|| {
         slot.and_modify(|value| {
             *value = 8;
@@ -41,9 +41,9 @@ fn and_modify_ends_the_borrow<K: Kind>() {
     assert_eq!(*slot.get_mut(), 8);
 }
 
-fn a_guard_ends_while_a_panic_unwinds<K: Kind>() {
-    let slab = K::Slab::<u64>::with_room(4);
-    let slot = slab.insert(7).unwrap();
+fn a_guard_ends_while_a_panic_unwinds<M: Room>() {
+    let slab = M::with_room::<u64>(4);
+    let slot = slab.try_insert(7).unwrap();
     assert!(panics(|| {
         let _guard = slot.get_mut();
         panic!("under a guard");
@@ -56,9 +56,9 @@ fn a_guard_ends_while_a_panic_unwinds<K: Kind>() {
 }
 
 /// The ways a value can be dropped in place, each by one holder.
-fn a_destructor_that_panics_frees_its_cell<K: Kind>() {
+fn a_destructor_that_panics_frees_its_cell<M: Room>() {
     type Way<S> = (&'static str, fn(&S, Slot<Hooked>));
-    let ways: [Way<K::Slab<Hooked>>; 9] = [
+    let ways: [Way<TrackedSlab<Hooked, M>>; 9] = [
         ("slot drop", |_, slot| drop(slot)),
         ("box drop", |_, slot| drop(slot.into_box())),
         ("pinned box drop", |_, slot| {
@@ -92,33 +92,33 @@ fn a_destructor_that_panics_frees_its_cell<K: Kind>() {
         }),
     ];
     for (name, way) in ways {
-        let slab = K::Slab::<Hooked>::with_room(4);
-        let slot = slab.insert(bomb()).unwrap();
+        let slab = M::with_room::<Hooked>(4);
+        let slot = slab.try_insert(bomb()).unwrap();
         assert!(panics(|| way(&slab, slot)), "{name}");
         assert_whole(&slab, Hooked::plain);
     }
 }
 
-fn clear_goes_on_behind_a_destructor_that_panics<K: Kind>() {
-    let slab = K::Slab::<Box<dyn std::any::Any>>::with_room(4);
+fn clear_goes_on_after_a_destructor_panics<M: Room>() {
+    let slab = M::with_room::<Box<dyn std::any::Any>>(4);
     let drops = Drops::new();
-    let first = slab.insert(Box::new(drops.value(1))).unwrap();
-    slab.insert(Box::new(bomb())).unwrap().leak();
-    slab.insert(Box::new(drops.value(2))).unwrap().leak();
+    let first = slab.try_insert(Box::new(drops.value(1))).unwrap();
+    slab.try_insert(Box::new(bomb())).unwrap().leak();
+    slab.try_insert(Box::new(drops.value(2))).unwrap().leak();
     assert!(panics(|| slab.clear()));
     assert_eq!(drops.count(), 2);
     assert!(slab.is_empty() && !first.is_valid());
-    slab.check();
+    assert_eq!(slab.audit_but_stale(), 1);
     drop(first);
     assert_whole(&slab, || Box::new(()) as Box<dyn std::any::Any>);
 }
 
-fn a_dropped_drain_goes_on_behind_a_destructor_that_panics<K: Kind>() {
-    let slab = K::Slab::<Box<dyn std::any::Any>>::with_room(4);
+fn a_dropped_drain_goes_on_after_a_destructor_panics<M: Room>() {
+    let slab = M::with_room::<Box<dyn std::any::Any>>(4);
     let drops = Drops::new();
-    slab.insert(Box::new(drops.value(1))).unwrap().leak();
-    let stale = slab.insert(Box::new(bomb())).unwrap();
-    slab.insert(Box::new(drops.value(2))).unwrap().leak();
+    slab.try_insert(Box::new(drops.value(1))).unwrap().leak();
+    let stale = slab.try_insert(Box::new(bomb())).unwrap();
+    slab.try_insert(Box::new(drops.value(2))).unwrap().leak();
     assert!(panics(|| {
         let mut drain = slab.drain();
         assert!(drain.next().is_some());
@@ -128,12 +128,12 @@ fn a_dropped_drain_goes_on_behind_a_destructor_that_panics<K: Kind>() {
     assert_whole(&slab, || Box::new(()) as Box<dyn std::any::Any>);
 }
 
-/// What is moved out belongs to the loop, and the rest goes though it panics.
-fn a_drain_whose_loop_panics_removes_the_rest<K: Kind>() {
-    let slab = K::Slab::with_room(4);
+/// The value that was moved out belongs to the loop; the drain drops the rest.
+fn a_drain_whose_loop_panics_removes_the_rest<M: Room>() {
+    let slab = M::with_room(4);
     let drops = Drops::new();
     for number in 0..4 {
-        slab.insert(drops.value(number)).unwrap().leak();
+        slab.try_insert(drops.value(number)).unwrap().leak();
     }
     assert!(panics(|| {
         for (_, value) in slab.drain() {
@@ -144,11 +144,11 @@ fn a_drain_whose_loop_panics_removes_the_rest<K: Kind>() {
     assert_whole(&slab, || drops.value(8));
 }
 
-fn retain_keeps_the_value_it_panics_over_and_all_behind<K: Kind>() {
-    let slab = K::Slab::with_room(4);
+fn retain_keeps_the_value_it_panics_over_and_all_after_it<M: Room>() {
+    let slab = M::with_room(4);
     let drops = Drops::new();
     let slots: Vec<_> = (0..4)
-        .map(|number| slab.insert(drops.value(number)).unwrap())
+        .map(|number| slab.try_insert(drops.value(number)).unwrap())
         .collect();
     assert!(panics(|| slab.retain(|_, value| {
         assert!(value.number < 2, "the closure panics");
@@ -158,19 +158,22 @@ fn retain_keeps_the_value_it_panics_over_and_all_behind<K: Kind>() {
     let valid: Vec<_> = slots.iter().map(Slot::is_valid).collect();
     assert_eq!(valid, [false, false, true, true]);
     assert!(slots[2].try_get_mut().is_some(), "the borrow has ended");
-    slab.check();
+    assert_eq!(slab.audit_but_stale(), 2);
     drop(slots);
     assert_whole(&slab, || drops.value(8));
 }
 
-fn a_panicking_destructor_in_slab_drop_loses_no_other_value<K: Kind>() {
+fn a_panicking_destructor_in_slab_drop_loses_no_other_value<M: Room>() {
     let drops = Drops::new();
-    let slab = K::Slab::<Box<dyn std::any::Any>>::with_room(6);
-    let first = slab.insert(Box::new(drops.value(1))).unwrap();
-    let armed = slab.insert(Box::new(bomb())).unwrap();
-    slab.insert(Box::new(drops.value(2))).unwrap().leak();
-    let vacant = slab.vacant_slot().unwrap();
-    let boxed = slab.insert(Box::new(drops.value(3))).unwrap().into_box();
+    let slab = M::with_room::<Box<dyn std::any::Any>>(6);
+    let first = slab.try_insert(Box::new(drops.value(1))).unwrap();
+    let armed = slab.try_insert(Box::new(bomb())).unwrap();
+    slab.try_insert(Box::new(drops.value(2))).unwrap().leak();
+    let vacant = slab.try_vacant_slot().unwrap();
+    let boxed = slab
+        .try_insert(Box::new(drops.value(3)))
+        .unwrap()
+        .into_box();
     assert!(panics(|| drop(slab)));
     assert_eq!(drops.count(), 2, "the box keeps its value");
     assert!(!first.is_valid() && !armed.is_valid());
@@ -180,11 +183,11 @@ fn a_panicking_destructor_in_slab_drop_loses_no_other_value<K: Kind>() {
     assert_eq!(drops.count(), 4);
 }
 
-fn a_panicking_destructor_in_a_closed_slab_still_releases_it<K: Kind>() {
-    let slab = K::Slab::<Hooked>::with_room(4);
-    let vacant = slab.vacant_slot().unwrap();
-    let boxed = slab.insert(bomb()).unwrap().into_box();
-    let slot = slab.insert(bomb()).unwrap();
+fn a_panicking_destructor_in_a_closed_slab_still_releases_it<M: Room>() {
+    let slab = M::with_room::<Hooked>(4);
+    let vacant = slab.try_vacant_slot().unwrap();
+    let boxed = slab.try_insert(bomb()).unwrap().into_box();
+    let slot = slab.try_insert(bomb()).unwrap();
     let guard = slot.get();
     drop(slab);
     assert!(panics(|| drop(boxed)));
@@ -195,17 +198,17 @@ fn a_panicking_destructor_in_a_closed_slab_still_releases_it<K: Kind>() {
     assert!(panics(|| drop(slot)));
 }
 
-fn a_refused_removal_dooms_the_value_and_frees_it_with_the_last_guard<K: Kind>() {
-    type Way = fn(Slot<common::Counted>);
+fn a_refused_removal_dooms_the_value_and_frees_it_with_the_last_guard<M: Room>() {
+    type Way = fn(Slot<Counted>);
     let ways: [Way; 3] = [
         |slot| drop(slot.into_inner()),
         |slot| drop(slot.take()),
         |slot| drop(slot.into_box()),
     ];
     for way in ways {
-        let slab = K::Slab::with_room(4);
+        let slab = M::with_room(4);
         let drops = Drops::new();
-        let slot = slab.insert(drops.value(7)).unwrap();
+        let slot = slab.try_insert(drops.value(7)).unwrap();
         let key = slot.key();
         let guard = slab.get(key).unwrap();
         assert!(panics(|| way(slot)));
@@ -217,17 +220,18 @@ fn a_refused_removal_dooms_the_value_and_frees_it_with_the_last_guard<K: Kind>()
     }
 }
 
-/// What the destructor sees is looked at outside of it: there it panics anyway.
-fn a_pinned_value_keeps_its_cell_while_its_destructor_runs<K: Kind>() {
+/// The destructor notes what it sees, since a failed assertion in it would look
+/// like the panic that is expected.
+fn a_pinned_value_keeps_its_cell_while_its_destructor_runs<M: Room>() {
     for bomb in [false, true] {
-        let slab = Rc::new(K::Slab::<Hooked>::with_room(1));
-        let vacant = slab.vacant_slot().unwrap();
+        let slab = Rc::new(M::with_room::<Hooked>(1));
+        let vacant = slab.try_vacant_slot().unwrap();
         let key = vacant.key();
         let (inner, seen) = (slab.clone(), Rc::new(Cell::new(None)));
         let met = seen.clone();
         let boxed = vacant
             .insert(Hooked::new(move || {
-                let other = inner.insert(Hooked::plain());
+                let other = inner.try_insert(Hooked::plain());
                 met.set(Some(other.map_or(Key::NONE, |slot| slot.key())));
                 assert!(!bomb, "and then it panics");
             }))
@@ -237,17 +241,17 @@ fn a_pinned_value_keeps_its_cell_while_its_destructor_runs<K: Kind>() {
             seen.get().is_some_and(|other| other != key),
             "its cell was free"
         );
-        slab.check();
+        slab.audit();
         assert!(slab.is_empty());
     }
 }
 
-/// The growable slab's own `insert_with`, which the tests of both leave out.
+/// `Slab::insert_with`; the test above is of `try_insert_with`.
 #[test]
 fn insert_with_that_panics_gives_the_slot_of_a_growable_slab_back() {
     let slab = Slab::<u64>::builder().chunk_capacity(2).build();
     assert!(panics(|| slab.insert_with(|_| panic!("the closure panics"))));
-    slab.check();
+    slab.audit();
     assert!(slab.is_empty());
     assert_eq!(slab.insert(7).key().index(), 0);
 }
@@ -257,10 +261,10 @@ over_both_slabs!(
     and_modify_ends_the_borrow,
     a_guard_ends_while_a_panic_unwinds,
     a_destructor_that_panics_frees_its_cell,
-    clear_goes_on_behind_a_destructor_that_panics,
-    a_dropped_drain_goes_on_behind_a_destructor_that_panics,
+    clear_goes_on_after_a_destructor_panics,
+    a_dropped_drain_goes_on_after_a_destructor_panics,
     a_drain_whose_loop_panics_removes_the_rest,
-    retain_keeps_the_value_it_panics_over_and_all_behind,
+    retain_keeps_the_value_it_panics_over_and_all_after_it,
     a_panicking_destructor_in_slab_drop_loses_no_other_value,
     a_panicking_destructor_in_a_closed_slab_still_releases_it,
     a_refused_removal_dooms_the_value_and_frees_it_with_the_last_guard,

@@ -1,153 +1,100 @@
-//! Random programs by someone who wants undefined behaviour from safe code:
-//! values whose destructors run further random operations on the slab they
-//! stand in and on handles in a common pool, and panic at times; handles and
-//! guards that lie in values; the last reference to a slab that goes anywhere.
+//! Random programs that look for undefined behaviour from safe code: values
+//! whose destructors run further random steps on their slab and on handles in a
+//! common pool, and panic at times; handles and guards inside values; the last
+//! reference to a slab dropped anywhere.
 //!
-//! Every value is dropped exactly once, a handle only ever shows its own value,
-//! and the invariants hold between the steps.
+//! Every value is dropped exactly once, a handle shows its own value and no
+//! other, and the audit between the steps finds nothing.
 
 #![forbid(unsafe_code)]
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
+use std::thread::{LocalKey, panicking};
 
-use flatslab::{
-    Borrowed, BoundedSlab, CapacityError, Drain, Full, Iter, IterMut, Key, Keys, Ref, RefMut, Slab,
-    Slot, SlotBox, VacantSlot,
-};
+use flatslab::{Bounded, Growable, Key, Ref, RefMut, Slot, SlotBox, TrackedSlab, VacantSlot};
 
-/// A slab of either kind. Not generic: thread-locals cannot be.
-enum Either {
-    Bounded(BoundedSlab<Node>),
-    Growable(Slab<Node>),
-}
-
-/// The same on both, the growable one's under the name that cannot panic.
-macro_rules! either {
-    ($self:ident, $slab:ident => $bounded:expr, $growable:expr) => {
-        match $self {
-            Either::Bounded($slab) => $bounded,
-            Either::Growable($slab) => $growable,
-        }
-    };
-    ($self:ident, $slab:ident => $both:expr) => {
-        either!($self, $slab => $both, $both)
-    };
-}
-
-impl Either {
-    fn new(grows: bool) -> Self {
-        if grows {
-            Either::Growable(Slab::builder().chunk_capacity(2).build())
-        } else {
-            Either::Bounded(BoundedSlab::with_capacity(5))
-        }
-    }
-    fn insert(&self, node: Node) -> Result<Slot<Node>, Full<Node>> {
-        either!(self, slab => slab.insert(node), slab.try_insert(node))
-    }
-    fn insert_with(
-        &self,
-        f: impl FnOnce(&VacantSlot<Node>) -> Node,
-    ) -> Result<Slot<Node>, CapacityError> {
-        either!(self, slab => slab.insert_with(f), slab.try_insert_with(f))
-    }
-    fn vacant_slot(&self) -> Result<VacantSlot<Node>, CapacityError> {
-        either!(self, slab => slab.vacant_slot(), slab.try_vacant_slot())
-    }
-    fn get(&self, key: Key) -> Option<Ref<'_, Node>> {
-        either!(self, slab => slab.get(key))
-    }
-    fn get_mut(&self, key: Key) -> Option<RefMut<'_, Node>> {
-        either!(self, slab => slab.get_mut(key))
-    }
-    fn contains_key(&self, key: Key) -> bool {
-        either!(self, slab => slab.contains_key(key))
-    }
-    fn try_remove_by_key(&self, key: Key) -> Option<Node> {
-        either!(self, slab => slab.try_remove_by_key(key))
-    }
-    fn slot(&self, key: Key) -> Option<Slot<Node>> {
-        either!(self, slab => slab.slot(key))
-    }
-    fn try_clear(&self) -> Result<(), Borrowed> {
-        either!(self, slab => slab.try_clear())
-    }
-    fn iter(&self) -> Iter<'_, Node> {
-        either!(self, slab => slab.iter())
-    }
-    fn iter_mut(&self) -> IterMut<'_, Node> {
-        either!(self, slab => slab.iter_mut())
-    }
-    fn keys(&self) -> Keys<'_, Node> {
-        either!(self, slab => slab.keys())
-    }
-    fn retain(&self, keep: impl FnMut(Key, &mut Node) -> bool) {
-        either!(self, slab => slab.retain(keep));
-    }
-    fn drain(&self) -> Drain<'_, Node> {
-        either!(self, slab => slab.drain())
-    }
-    fn reserve(&self, additional: usize) {
-        either!(self, _slab => {}, _slab.reserve(additional));
-    }
-    fn shrink(&self) {
-        either!(self, _slab => {}, _slab.shrink());
-    }
-    fn len(&self) -> usize {
-        either!(self, slab => slab.len())
-    }
-    fn capacity(&self) -> usize {
-        either!(self, slab => slab.capacity())
-    }
-    fn is_full(&self) -> bool {
-        either!(self, slab => slab.is_full())
-    }
-    fn check(&self) {
-        either!(self, slab => slab.check());
-    }
-}
+use crate::common::random::{one_in, random, seed};
+use crate::common::values::{expect_refusals, unexpected_panics};
+use crate::common::{Audit, Room, over_both_slabs};
 
 /// What a program holds: in the common pool, or within a value.
-enum Thing {
-    Slot(Slot<Node>, u64),
-    Boxed(SlotBox<Node>, u64),
-    Vacant(VacantSlot<Node>, Key),
-    Ref(Ref<'static, Node>, u64),
-    RefMut(RefMut<'static, Node>, u64),
-    Node(Node),
-    Slab(Rc<Either>),
+enum Thing<M: Programs> {
+    Slot(Slot<Node<M>>, u64),
+    Boxed(SlotBox<Node<M>>, u64),
+    Vacant(VacantSlot<Node<M>>, Key),
+    Ref(Ref<'static, Node<M>>, u64),
+    RefMut(RefMut<'static, Node<M>>, u64),
+    Node(Node<M>),
+    Slab(Rc<TrackedSlab<Node<M>, M>>),
 }
 
 /// A value that knows whether it is alive, may hold anything, and acts when it
 /// dies.
-struct Node {
+struct Node<M: Programs> {
     id: u64,
     canary: Box<u64>,
-    bag: RefCell<Vec<Thing>>,
+    bag: RefCell<Vec<Thing<M>>>,
 }
 
-/// The slab of the moment: shared, or leaked so that guards need no lifetime.
-#[derive(Clone)]
-enum Which {
-    Rc(Rc<Either>),
-    Static(&'static Either),
+/// The slab that the steps use: shared, or leaked, so that guards of it need no
+/// lifetime.
+enum Which<M: Programs> {
+    Rc(Rc<TrackedSlab<Node<M>, M>>),
+    Static(&'static TrackedSlab<Node<M>, M>),
 }
-impl std::ops::Deref for Which {
-    type Target = Either;
-    fn deref(&self) -> &Either {
+
+impl<M: Programs> Clone for Which<M> {
+    fn clone(&self) -> Self {
         match self {
-            Which::Rc(s) => s,
-            Which::Static(s) => s,
+            Which::Rc(slab) => Which::Rc(slab.clone()),
+            Which::Static(slab) => Which::Static(*slab),
         }
     }
 }
 
+impl<M: Programs> std::ops::Deref for Which<M> {
+    type Target = TrackedSlab<Node<M>, M>;
+
+    fn deref(&self) -> &Self::Target {
+        match self {
+            Which::Rc(slab) => slab,
+            Which::Static(slab) => slab,
+        }
+    }
+}
+
+/// What the program on this thread holds.
+struct State<M: Programs> {
+    pool: RefCell<Vec<Thing<M>>>,
+    slab: RefCell<Option<Which<M>>>,
+}
+
+/// A kind of slab with a state for each thread.
+trait Programs: Room {
+    fn state() -> &'static LocalKey<State<Self>>;
+}
+
+macro_rules! programs {
+    ($($kind:ident),*) => {$(
+        impl Programs for $kind {
+            fn state() -> &'static LocalKey<State<Self>> {
+                thread_local! {
+                    static STATE: State<$kind> = const {
+                        State { pool: RefCell::new(Vec::new()), slab: RefCell::new(None) }
+                    };
+                }
+                &STATE
+            }
+        }
+    )*};
+}
+
+programs!(Bounded, Growable);
+
 thread_local! {
-    // The state of the program that runs on this thread.
-    static RNG: Cell<u64> = const { Cell::new(1) };
     /// Steps within steps; destructors act up to the fourth.
     static DEPTH: Cell<u32> = const { Cell::new(0) };
     static NEXT: Cell<u64> = const { Cell::new(0) };
@@ -156,22 +103,17 @@ thread_local! {
     /// Whether values may hold what keeps others borrowed, and so for ever.
     static GUARDS_IN_BAGS: Cell<bool> = const { Cell::new(false) };
     static ALIVE: RefCell<HashSet<u64>> = RefCell::default();
-    static POOL: RefCell<Vec<Thing>> = RefCell::default();
-    static SLAB: RefCell<Option<Which>> = RefCell::default();
 }
 
-/// A number below `n`: xorshift, the same program for the same seed.
-fn random(n: u64) -> u64 {
-    let mut x = RNG.get();
-    x ^= x << 13;
-    x ^= x >> 7;
-    x ^= x << 17;
-    RNG.set(x);
-    (x >> 11) % n
+/// Panics on purpose, one time in `n`. The panic hook is not called.
+fn panic_one_in(n: u64) {
+    if PANICS.get() && !panicking() && one_in(n) {
+        resume_unwind(Box::new("asked to"));
+    }
 }
 
-impl Node {
-    fn new() -> Node {
+impl<M: Programs> Node<M> {
+    fn new() -> Self {
         let id = NEXT.get();
         NEXT.set(id + 1);
         ALIVE.with_borrow_mut(|a| a.insert(id));
@@ -190,7 +132,7 @@ impl Node {
     }
 }
 
-impl Drop for Node {
+impl<M: Programs> Drop for Node<M> {
     fn drop(&mut self) {
         self.ok();
         let depth = DEPTH.get();
@@ -198,9 +140,9 @@ impl Drop for Node {
             DEPTH.set(depth + 1);
             let result = catch_unwind(AssertUnwindSafe(|| {
                 for _ in 0..random(3) {
-                    step();
+                    step::<M>();
                 }
-                if random(3) == 0 {
+                if one_in(3) {
                     self.bag.take();
                 }
             }));
@@ -208,10 +150,10 @@ impl Drop for Node {
             if let Err(payload) = result {
                 self.ok();
                 assert!(ALIVE.with_borrow_mut(|a| a.remove(&self.id)));
-                if std::thread::panicking() {
+                if panicking() {
                     return;
                 }
-                std::panic::resume_unwind(payload);
+                resume_unwind(payload);
             }
         }
         self.ok();
@@ -219,41 +161,46 @@ impl Drop for Node {
             ALIVE.with_borrow_mut(|a| a.remove(&self.id)),
             "dropped twice"
         );
-        if PANICS.get() && !std::thread::panicking() && random(8) == 0 {
-            std::panic::resume_unwind(Box::new("asked to"));
-        }
+        panic_one_in(8);
     }
 }
 
-fn slab() -> Option<Which> {
-    SLAB.with_borrow(|s| s.clone())
+fn slab<M: Programs>() -> Option<Which<M>> {
+    M::state().with(|state| state.slab.borrow().clone())
 }
-fn put(thing: Thing) {
-    // A guard's bag may be gone meanwhile; the pool always takes.
-    POOL.with_borrow_mut(|p| p.push(thing));
+
+fn set_slab<M: Programs>(slab: Option<Which<M>>) -> Option<Which<M>> {
+    M::state().with(|state| state.slab.replace(slab))
 }
+
+fn put<M: Programs>(thing: Thing<M>) {
+    M::state().with(|state| state.pool.borrow_mut().push(thing));
+}
+
 /// Takes anything out of the pool.
-fn any() -> Option<Thing> {
-    POOL.with_borrow_mut(|p| {
-        if p.is_empty() {
+fn any<M: Programs>() -> Option<Thing<M>> {
+    M::state().with(|state| {
+        let mut pool = state.pool.borrow_mut();
+        if pool.is_empty() {
             return None;
         }
-        let i = random(p.len() as u64) as usize;
-        Some(p.swap_remove(i))
+        let at = random(pool.len() as u64) as usize;
+        Some(pool.swap_remove(at))
     })
 }
+
 /// One more step of the program, from within another.
-fn nest() {
+fn nest<M: Programs>() {
     let depth = DEPTH.get();
     if depth < 4 {
         DEPTH.set(depth + 1);
-        let r = catch_unwind(AssertUnwindSafe(step));
+        let r = catch_unwind(step::<M>);
         DEPTH.set(depth);
         drop(r);
     }
 }
 /// Puts a thing into a value, or back into the pool.
-fn stash(node: &Node, thing: Thing) {
+fn stash<M: Programs>(node: &Node<M>, thing: Thing<M>) {
     if matches!(
         thing,
         Thing::Ref(..) | Thing::RefMut(..) | Thing::Boxed(..) | Thing::Slab(..)
@@ -267,7 +214,7 @@ fn stash(node: &Node, thing: Thing) {
     }
 }
 /// Takes a thing out of a value.
-fn unstash(node: &Node) {
+fn unstash<M: Programs>(node: &Node<M>) {
     let thing = node.bag.try_borrow_mut().ok().and_then(|mut b| b.pop());
     if let Some(thing) = thing {
         put(thing);
@@ -275,19 +222,19 @@ fn unstash(node: &Node) {
 }
 
 /// Something by key.
-fn by_key(slab: &Which, key: Key) {
+fn by_key<M: Programs>(slab: &Which<M>, key: Key) {
     match random(9) {
         0 | 1 => {
             if let Some(g) = slab.get(key) {
                 g.ok();
                 assert!(slab.contains_key(key) && slab.get_mut(key).is_none());
-                nest();
+                nest::<M>();
                 match any() {
-                    Some(t) if random(2) == 0 => stash(&g, t),
+                    Some(t) if one_in(2) => stash(&g, t),
                     Some(t) => put(t),
                     None => unstash(&g),
                 }
-                nest();
+                nest::<M>();
                 g.ok();
             }
         }
@@ -295,8 +242,8 @@ fn by_key(slab: &Which, key: Key) {
             if let Some(mut g) = slab.get_mut(key) {
                 g.ok();
                 assert!(slab.get(key).is_none());
-                nest();
-                if random(4) == 0 {
+                nest::<M>();
+                if one_in(4) {
                     // The old value dies in the assignment, under the guard.
                     *g = Node::new();
                 }
@@ -321,7 +268,7 @@ fn by_key(slab: &Which, key: Key) {
         }
         6 | 7 => {
             if let Which::Static(slab) = slab {
-                if random(2) == 0 {
+                if one_in(2) {
                     if let Some(g) = slab.get(key) {
                         let id = g.id;
                         put(Thing::Ref(g, id));
@@ -341,13 +288,13 @@ fn by_key(slab: &Which, key: Key) {
 }
 
 /// Something with a thing out of the pool.
-fn with_thing(thing: Thing) {
+fn with_thing<M: Programs>(thing: Thing<M>) {
     match thing {
         Thing::Node(n) => {
             n.ok();
-            if let (Some(s), true) = (slab(), random(2) == 0) {
+            if let (Some(s), true) = (slab::<M>(), one_in(2)) {
                 let id = n.id;
-                match s.insert(n) {
+                match s.try_insert(n) {
                     Ok(slot) => {
                         assert!(slot.is_valid());
                         put(Thing::Slot(slot, id))
@@ -360,17 +307,17 @@ fn with_thing(thing: Thing) {
         Thing::Ref(g, id) => {
             g.ok();
             assert_eq!(g.id, id);
-            if random(2) == 0 {
+            if one_in(2) {
                 put(Thing::Ref(g, id))
             }
         }
         Thing::RefMut(mut g, id) => {
             g.ok();
             assert_eq!(g.id, id);
-            if random(4) == 0 {
+            if one_in(4) {
                 g.bag = RefCell::default();
             }
-            if random(2) == 0 {
+            if one_in(2) {
                 put(Thing::RefMut(g, id))
             }
         }
@@ -398,7 +345,7 @@ fn with_thing(thing: Thing) {
                     put(Thing::Slot(SlotBox::into_slot(b), id))
                 }
                 3 => {
-                    nest();
+                    nest::<M>();
                     *b = Node::new();
                     b.ok();
                     let id = b.id;
@@ -406,7 +353,7 @@ fn with_thing(thing: Thing) {
                 }
                 4 => drop(SlotBox::into_pin(b)),
                 _ => {
-                    if let Some(t) = any() {
+                    if let Some(t) = any::<M>() {
                         stash(&b, t)
                     }
                     assert_eq!(b.id, id);
@@ -419,7 +366,7 @@ fn with_thing(thing: Thing) {
 }
 
 /// Something with a slot.
-fn with_slot(slot: Slot<Node>, id: u64) {
+fn with_slot<M: Programs>(slot: Slot<Node<M>>, id: u64) {
     let key = slot.key();
     let id = match slot.try_get() {
         Some(g) => {
@@ -448,7 +395,7 @@ fn with_slot(slot: Slot<Node>, id: u64) {
             Ok((n, v)) => {
                 assert_eq!((n.id, v.key()), (id, key));
                 put(Thing::Vacant(v, key));
-                if random(2) == 0 {
+                if one_in(2) {
                     put(Thing::Node(n))
                 }
             }
@@ -469,23 +416,23 @@ fn with_slot(slot: Slot<Node>, id: u64) {
         5 => drop(slot.leak()),
         6 => {
             if let Some(g) = slot.try_get() {
-                nest();
+                nest::<M>();
                 g.ok();
                 assert_eq!(g.id, id);
-                nest();
+                nest::<M>();
             }
             put(Thing::Slot(slot, id))
         }
         7 => {
             if let Some(g) = slot.try_get_mut() {
-                nest();
+                nest::<M>();
                 g.ok();
                 assert_eq!(g.id, id);
             }
             put(Thing::Slot(slot, id))
         }
-        8 if matches!(slab(), Some(Which::Rc(_))) && random(4) == 0 && GUARDS_IN_BAGS.get() => {
-            let slot: &'static Slot<Node> = Box::leak(Box::new(slot));
+        8 if matches!(slab::<M>(), Some(Which::Rc(_))) && one_in(4) && GUARDS_IN_BAGS.get() => {
+            let slot: &'static Slot<Node<M>> = Box::leak(Box::new(slot));
             if let Some(g) = slot.try_get() {
                 put(Thing::Ref(g, id));
             }
@@ -493,7 +440,7 @@ fn with_slot(slot: Slot<Node>, id: u64) {
                 put(Thing::RefMut(g, id));
             }
         }
-        9 if !std::thread::panicking() => match random(3) {
+        9 if !panicking() => match random(3) {
             0 => put(Thing::Node(slot.into_inner())),
             1 => put(Thing::Boxed(slot.into_box(), id)),
             _ => {
@@ -504,8 +451,8 @@ fn with_slot(slot: Slot<Node>, id: u64) {
         },
         _ => {
             // Into its own value, or another's.
-            if let Some(s) = slab() {
-                let k = if random(2) == 0 {
+            if let Some(s) = slab::<M>() {
+                let k = if one_in(2) {
                     key
                 } else {
                     Key::from_raw(random(12) as u32)
@@ -521,15 +468,13 @@ fn with_slot(slot: Slot<Node>, id: u64) {
 }
 
 /// Something with all values there are, one after the other.
-fn with_all(slab: &Which) {
+fn with_all<M: Programs>(slab: &Which<M>) {
     match random(7) {
         0 => slab.retain(|key, node| {
             node.ok();
             assert!(slab.get(key).is_none() && slab.slot(key).is_none());
-            nest();
-            if PANICS.get() && random(8) == 0 && !std::thread::panicking() {
-                std::panic::resume_unwind(Box::new("asked to"));
-            }
+            nest::<M>();
+            panic_one_in(8);
             node.ok();
             random(3) > 0
         }),
@@ -538,21 +483,21 @@ fn with_all(slab: &Which) {
                 node.ok();
                 assert!(!slab.contains_key(key));
                 put(Thing::Node(node));
-                nest();
+                nest::<M>();
             }
         }
         2 => {
             for (key, node) in slab.iter() {
                 assert!(slab.contains_key(key));
-                nest();
+                nest::<M>();
                 node.ok();
             }
         }
         3 => {
             for (key, mut node) in slab.iter_mut() {
                 assert!(slab.get(key).is_none());
-                nest();
-                if random(8) == 0 {
+                nest::<M>();
+                if one_in(8) {
                     *node = Node::new();
                 }
                 node.ok();
@@ -561,34 +506,32 @@ fn with_all(slab: &Which) {
         4 => {
             for key in slab.keys() {
                 assert!(slab.contains_key(key));
-                nest();
+                nest::<M>();
             }
         }
-        5 => slab.reserve(random(6) as usize),
-        _ => slab.shrink(),
+        5 => M::reserve(slab, random(6) as usize),
+        _ => M::shrink(slab),
     }
 }
 
 /// One step of a program.
-fn step() {
-    match (random(13), slab()) {
+fn step<M: Programs>() {
+    match (random(13), slab::<M>()) {
         (12, Some(s)) => with_all(&s),
         (0 | 1, Some(s)) => {
             let n = Node::new();
             let id = n.id;
-            if let Ok(slot) = s.insert(n) {
+            if let Ok(slot) = s.try_insert(n) {
                 assert_eq!(slot.get().id, id);
                 put(Thing::Slot(slot, id))
             }
         }
         (2, Some(s)) => {
-            let r = s.insert_with(|v| {
+            let r = s.try_insert_with(|v| {
                 let key = v.key();
-                nest();
+                nest::<M>();
                 assert!(!s.contains_key(key) && v.key() == key);
-                if PANICS.get() && random(4) == 0 && !std::thread::panicking() {
-                    std::panic::resume_unwind(Box::new("asked to"));
-                }
+                panic_one_in(4);
                 Node::new()
             });
             if let Ok(slot) = r {
@@ -597,140 +540,106 @@ fn step() {
             }
         }
         (3, Some(s)) => {
-            if let Ok(v) = s.vacant_slot() {
+            if let Ok(v) = s.try_vacant_slot() {
                 let key = v.key();
                 put(Thing::Vacant(v, key))
             }
         }
-        (4, Some(s)) if random(3) == 0 => drop(s.try_clear()),
+        (4, Some(s)) if one_in(3) => drop(s.try_clear()),
         (4..=6, Some(s)) => by_key(&s, Key::from_raw(random(12) as u32)),
         (7, Some(s)) => {
             if let (Which::Rc(rc), 0) = (&s, random(4)) {
-                put(Thing::Slab(rc.clone()));
+                put(Thing::<M>::Slab(rc.clone()));
             }
-            if matches!(s, Which::Rc(_)) && random(6) == 0 {
-                let gone = SLAB.with_borrow_mut(|s| s.take());
+            if matches!(s, Which::Rc(_)) && one_in(6) {
+                let gone = set_slab::<M>(None);
                 drop(s);
                 drop(gone);
             }
         }
         _ => {
-            if let Some(t) = any() {
+            if let Some(t) = any::<M>() {
                 with_thing(t)
             }
         }
     }
 }
 
-/// One program a seed, from an empty slab to the last handle.
-fn run(grows: bool, seeds: std::ops::Range<u64>, steps: u64) {
-    let new = || Either::new(grows);
-    for seed in seeds {
-        no_unexpected_panics(seed);
-        RNG.set(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-        let leaked = seed % 2 == 0;
-        PANICS.set(seed % 3 != 0);
-        GUARDS_IN_BAGS.set(seed % 5 == 0);
-        DEPTH.set(0);
-        let which = if leaked {
-            Which::Static(Box::leak(Box::new(new())))
-        } else {
-            Which::Rc(Rc::new(new()))
-        };
-        SLAB.with_borrow_mut(|s| *s = Some(which));
-        for _ in 0..steps {
-            let _ = catch_unwind(AssertUnwindSafe(step));
-            if let Some(s) = slab() {
-                let _ = catch_unwind(AssertUnwindSafe(|| drop(s.clone()))); // last ones
-                s.check();
-                assert!(s.len() <= s.capacity());
-            } else if random(8) == 0 {
-                let which = Which::Rc(Rc::new(new()));
-                SLAB.with_borrow_mut(|s| *s = Some(which));
+/// One program, from an empty slab to the last handle.
+fn run<M: Programs>(number: u64, steps: u64) {
+    seed(number);
+    let new = || M::with_room(5);
+    let leaked = number % 2 == 0;
+    // The audit puts fresh cells on the stack, so half of the programs go
+    // without it until the end.
+    let audits = number % 4 < 2;
+    PANICS.set(number % 3 != 0);
+    GUARDS_IN_BAGS.set(number % 5 == 0);
+    DEPTH.set(0);
+    set_slab(Some(if leaked {
+        Which::<M>::Static(Box::leak(Box::new(new())))
+    } else {
+        Which::Rc(Rc::new(new()))
+    }));
+    for _ in 0..steps {
+        let _ = catch_unwind(step::<M>);
+        if let Some(slab) = slab::<M>() {
+            if audits {
+                slab.audit_but_stale();
+            }
+            assert!(slab.len() <= slab.capacity());
+            // This may be the last reference.
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(slab)));
+        } else if one_in(8) {
+            set_slab(Some(Which::<M>::Rc(Rc::new(new()))));
+        }
+    }
+    // The end: destructors do nothing more.
+    DEPTH.set(99);
+    PANICS.set(false);
+    let last = set_slab::<M>(None);
+    if one_in(2) || leaked {
+        while let Some(thing) = any::<M>() {
+            drop(thing);
+        }
+    }
+    match last {
+        Some(Which::Static(slab)) => {
+            slab.audit_but_stale();
+            if slab.try_clear().is_err() {
+                assert!(GUARDS_IN_BAGS.get(), "{number}: still borrowed");
+            } else {
+                slab.audit();
+                assert_eq!(slab.len(), 0, "{number}");
             }
         }
-        // The end: no more acting destructors.
-        DEPTH.set(99);
-        PANICS.set(false);
-        let slab = SLAB.with_borrow_mut(|s| s.take());
-        if random(2) == 0 || leaked {
-            while let Some(t) = any() {
-                drop(t)
-            }
+        other => drop(other),
+    }
+    while let Some(thing) = any::<M>() {
+        drop(thing);
+    }
+    let left = ALIVE.take();
+    assert!(
+        left.is_empty() || GUARDS_IN_BAGS.get(),
+        "{number}: {left:?}"
+    );
+    // A panic in a destructor may have been swallowed there.
+    let panics = unexpected_panics();
+    assert!(panics.is_empty(), "{number}: {panics:#?}");
+}
+
+fn no_program_drops_a_value_twice_or_reaches_a_dead_one<M: Programs>() {
+    expect_refusals();
+    if cfg!(miri) {
+        // Those that leak neither slabs nor guards.
+        for number in [1, 3, 7, 9, 11, 13] {
+            run::<M>(number, 120);
         }
-        match slab {
-            Some(Which::Static(s)) => {
-                s.check();
-                if s.try_clear().is_err() {
-                    assert!(GUARDS_IN_BAGS.get(), "seed {seed}: still borrowed");
-                } else {
-                    // A bag may have had what kept others.
-                    s.check();
-                    assert_eq!(s.len(), 0);
-                    assert_eq!(
-                        s.capacity(),
-                        {
-                            let v: Vec<_> = std::iter::from_fn(|| {
-                                (!s.is_full()).then(|| s.vacant_slot().ok().unwrap())
-                            })
-                            .collect();
-                            v.len()
-                        },
-                        "seed {seed}: a cell is lost"
-                    );
-                }
-            }
-            other => drop(other),
+    } else {
+        for number in 1..=1500 {
+            run::<M>(number, 400);
         }
-        while let Some(t) = any() {
-            drop(t)
-        }
-        let left = ALIVE.take();
-        assert!(
-            left.is_empty() || GUARDS_IN_BAGS.get(),
-            "seed {seed}: left {left:?}"
-        );
     }
 }
 
-thread_local! {
-    /// What panicked without being asked to.
-    static UNEXPECTED: RefCell<Vec<String>> = RefCell::default();
-}
-
-/// Panics on purpose go by `resume_unwind`, which calls no hook, and refusals
-/// say so; anything else that panicked in a destructor, to be swallowed there,
-/// ends the test here.
-fn no_unexpected_panics(before: u64) {
-    static ONCE: std::sync::Once = std::sync::Once::new();
-    ONCE.call_once(|| {
-        let print = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |info| {
-            let text = info.to_string();
-            if !text.contains("was refused for the value at") {
-                UNEXPECTED.with_borrow_mut(|all| all.push(text));
-                print(info);
-            }
-        }));
-    });
-    let all = UNEXPECTED.take();
-    assert!(all.is_empty(), "before seed {before}: {all:#?}");
-}
-
-fn many_programs(grows: bool) {
-    let (programs, steps) = if cfg!(miri) { (6, 120) } else { (1500, 400) };
-    run(grows, 1..1 + programs, steps);
-    no_unexpected_panics(1 + programs);
-}
-
-#[test]
-#[cfg_attr(miri, ignore = "leaks slabs for guards without a lifetime")]
-fn random_programs_on_a_bounded_slab() {
-    many_programs(false);
-}
-
-#[test]
-#[cfg_attr(miri, ignore = "leaks slabs for guards without a lifetime")]
-fn random_programs_on_a_growable_slab() {
-    many_programs(true);
-}
+over_both_slabs!(no_program_drops_a_value_twice_or_reaches_a_dead_one);

@@ -1,38 +1,26 @@
-//! The whole reachable state space of slabs of one to three cells, breadth
-//! first: from every state every operation, and where an operation runs user
-//! code (a destructor, a closure) every operation within it once more. States
-//! already seen are cut off: a state is each cell's word, who holds and who
-//! borrows it, the order of the free cells and the chunks there are.
-//!
-//! Every answer and every next state is compared with the table, and every cell
-//! of the table must have been reached. `cargo test --test exploration --
-//! --nocapture` prints how many states and transitions there were.
-
-mod common;
-#[path = "common/holders.rs"]
-mod holders;
-#[path = "common/table.rs"]
-mod table;
+//! The slab of an exploration with everything that holds its cells, and the
+//! steps that can be taken.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::ptr::NonNull;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use common::{AnySlab, Bounded, Growable, Kind};
-use flatslab::Key;
-use holders::{Guard, Holders, Value, happen};
-use table::Answer::No;
-use table::Event::*;
-use table::Row::*;
-use table::{C, CLOSING_ROWS, D, EVENTS, Event, N, O, ROWS, Row, V, X, expected};
+use flatslab::{Key, TrackedSlab};
+
+use super::super::holders::{self, Holders, Value, happen};
+use super::super::table::Answer::No;
+use super::super::table::Event::*;
+use super::super::table::Row::*;
+use super::super::table::{C, D, Event, N, O, Row, V, X, expected};
+use super::Scope;
+use crate::common::{Detached, Guard, Room};
 
 const READERS: u32 = X - N;
 
 // User code.
 
 thread_local! {
-    /// What the next piece of user code does.
+    /// What the next piece of user code does, once.
     static NESTED: RefCell<Option<Box<dyn FnOnce()>>> = RefCell::default();
     /// How many pieces of user code have run, and how many have taken a step.
     static USER_CODE: Cell<usize> = const { Cell::new(0) };
@@ -73,20 +61,20 @@ impl Drop for Node {
 
 // Steps.
 
-/// How a guard was come by: what it borrows.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Via {
+/// What a guard borrows: the slab or a slot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Via {
     Key,
     Slot,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Step {
+pub(super) enum Step {
     /// An event of the table, at a cell.
     At(usize, Event),
     Hold(usize, Via),
     HoldMut(usize, Via),
-    /// The older of two guards goes; the younger one is a row's event.
+    /// Ends the older of two guards. `LastBorrowEnds` ends the younger one.
     EndFirstBorrow(usize),
     ForgetSlot(usize),
     ForgetVacant(usize),
@@ -101,107 +89,39 @@ enum Step {
 }
 
 /// A step, and what the first piece of user code in it does.
-type Transition = (Step, Option<Step>);
-
-/// What is explored.
-#[derive(Clone, Copy)]
-struct Scope {
-    cells: usize,
-    /// Operations within user code too.
-    nested: bool,
-    /// Holders are forgotten too.
-    forgets: bool,
-    /// No state further from the first one than this is left.
-    depth: usize,
-}
-
-impl Scope {
-    fn steps(self) -> Vec<Step> {
-        let mut steps = vec![
-            Step::Insert,
-            Step::InsertWith,
-            Step::Reserve,
-            Step::MakeRoom(1),
-            Step::MakeRoom(2),
-            Step::Shrink,
-            Step::DropSlab,
-        ];
-        for cell in 0..self.cells {
-            let events = EVENTS.iter().filter(|&&event| is_explored(event));
-            steps.extend(events.map(|&event| Step::At(cell, event)));
-            for via in [Via::Key, Via::Slot] {
-                steps.extend([Step::Hold(cell, via), Step::HoldMut(cell, via)]);
-            }
-            steps.push(Step::EndFirstBorrow(cell));
-            if self.forgets {
-                steps.extend([
-                    Step::ForgetSlot(cell),
-                    Step::ForgetVacant(cell),
-                    Step::ForgetBox(cell),
-                    Step::ForgetBorrow(cell),
-                ]);
-            }
-        }
-        steps
-    }
-}
-
-/// Whether an event is looked into: under Miri only those that change something,
-/// once, and do not panic where they are refused.
-fn is_explored(event: Event) -> bool {
-    let changes = matches!(
-        event,
-        Regain
-            | RetainDrop
-            | DrainOut
-            | SlotDrop
-            | SlotTryIntoInner
-            | SlotTryTake
-            | SlotTryIntoBox
-            | SlotTryReplace
-            | SlotLeak
-            | LastBorrowEnds
-            | BoxDrop
-            | BoxIntoInner
-            | BoxIntoSlot
-            | VacantDrop
-            | VacantInsert
-    );
-    changes || !cfg!(miri)
-}
+pub(super) type Transition = (Step, Option<Step>);
 
 // The world.
 
-/// A slab and all that holds its cells. Everything is reached through `&self`,
-/// for user code within one step takes another.
-struct World<K: Kind> {
+/// A slab and everything that holds its cells. All of it is reached through
+/// `&self`, since user code within one step takes another step.
+pub(super) struct World<M: Room> {
     scope: Scope,
-    /// Leaked, so that guards may stand beside it; taken back to be dropped.
-    slab: Cell<Option<NonNull<K::Slab<Node>>>>,
-    /// Calls under way that borrow the slab, so that it cannot be dropped.
+    slab: Detached<TrackedSlab<Node, M>>,
+    /// Running calls that borrow the slab, which cannot be dropped then.
     borrows: Cell<usize>,
     holders: Vec<Holders<'static, Node>>,
-    /// How the guards of each cell were come by.
+    /// What the guards of each cell borrow.
     vias: Vec<RefCell<Vec<Via>>>,
     forgot: Cell<bool>,
     reached: Rc<Reached>,
 }
 
-/// The cells of the table that were met.
-type Reached = RefCell<BTreeSet<(Row, Event)>>;
+/// The cells of the table that were reached.
+pub(super) type Reached = RefCell<BTreeSet<(Row, Event)>>;
 
 fn key(cell: usize) -> Key {
     Key::from_raw(cell as u32)
 }
 
-impl<K: Kind> World<K> {
-    fn new(scope: Scope, reached: &Rc<Reached>) -> Self {
+impl<M: Room> World<M> {
+    pub(super) fn new(scope: Scope, reached: &Rc<Reached>) -> Self {
         MADE.set(0);
         DROPPED.set(0);
-        let slab = Box::into_raw(Box::new(K::Slab::smallest(scope.cells)));
         World {
             scope,
-            slab: Cell::new(NonNull::new(slab)),
+            // SAFETY: `drop_slab` ends it when no guard and no call borrows it.
+            slab: unsafe { Detached::new(M::smallest(scope.cells)) },
             borrows: Cell::new(0),
             holders: (0..scope.cells).map(|_| Holders::default()).collect(),
             vias: (0..scope.cells).map(|_| RefCell::default()).collect(),
@@ -210,14 +130,7 @@ impl<K: Kind> World<K> {
         }
     }
 
-    /// The slab, while it can be asked.
-    fn slab(&self) -> Option<&'static K::Slab<Node>> {
-        // SAFETY: made in `new`, and `drop_slab` takes it before it frees it,
-        // with no call under way that has this borrow.
-        self.slab.get().map(|slab| unsafe { slab.as_ref() })
-    }
-
-    /// Does what borrows the slab.
+    /// Runs what borrows the slab.
     fn borrowing<R>(&self, run: impl FnOnce() -> R) -> R {
         self.borrows.set(self.borrows.get() + 1);
         let result = run();
@@ -226,7 +139,7 @@ impl<K: Kind> World<K> {
     }
 
     fn state(&self, cell: usize) -> Option<u32> {
-        self.holders[cell].state(self.slab(), key(cell))
+        self.holders[cell].state(self.slab.get(), key(cell))
     }
 
     fn row(&self, cell: usize, state: u32) -> Row {
@@ -265,10 +178,9 @@ impl<K: Kind> World<K> {
         }
     }
 
-    /// Takes a step with `nested` for the first piece of user code in it;
-    /// `None` if it, or that, cannot be taken now. Otherwise whether there was
-    /// user code.
-    fn transition(self: &Rc<Self>, (step, nested): Transition) -> Option<bool> {
+    /// Takes a step, and `nested` in the first piece of user code in it. Returns
+    /// whether user code ran, or `None` if one of the two could not be taken.
+    pub(super) fn transition(self: &Rc<Self>, (step, nested): Transition) -> Option<bool> {
         let nested_taken = Rc::new(Cell::new(nested.is_none()));
         if let Some(nested) = nested {
             let (world, taken) = (self.clone(), nested_taken.clone());
@@ -277,12 +189,12 @@ impl<K: Kind> World<K> {
         }
         let before = USER_CODE.get();
         let taken = self.take(step);
-        // User code that was not come to.
+        // If no user code ran it is still there.
         drop(NESTED.take());
         (taken && nested_taken.get()).then(|| USER_CODE.get() > before)
     }
 
-    /// Takes a step; `false` if there is nothing to take it with.
+    /// Takes a step. `false` if there is nothing to take it with.
     fn take(&self, step: Step) -> bool {
         match step {
             Step::At(cell, event) => return self.happen(cell, event),
@@ -311,9 +223,9 @@ impl<K: Kind> World<K> {
                 return self.forget(guard);
             }
             Step::DropSlab => return self.drop_slab(),
-            _ => {}
+            Step::Insert | Step::InsertWith | Step::Reserve | Step::MakeRoom(_) | Step::Shrink => {}
         }
-        let Some(slab) = self.slab() else {
+        let Some(slab) = self.slab.get() else {
             return false;
         };
         let fits = |slots: usize| slab.capacity() + slots <= self.scope.cells;
@@ -323,33 +235,29 @@ impl<K: Kind> World<K> {
                 if slab.is_full() && slab.capacity() < self.scope.cells && !fits(1) {
                     return false;
                 }
-                if slab.is_full() && slab.capacity() == self.scope.cells && self.grows() {
+                if slab.is_full() && slab.capacity() == self.scope.cells && M::GROWS {
                     return false;
                 }
                 self.claim(slab, step);
             }
             Step::MakeRoom(slots) => {
                 let free = slab.capacity() - self.used();
-                if !self.grows() || slots <= free || !fits(slots - free) {
+                if !M::GROWS || slots <= free || !fits(slots - free) {
                     return false;
                 }
-                slab.reserve(slots);
+                M::reserve(slab, slots);
                 assert_eq!(slab.capacity() - self.used(), slots);
             }
             Step::Shrink => {
-                if !self.grows() || slab.capacity() == self.used() {
+                if !M::GROWS || slab.capacity() == self.used() {
                     return false;
                 }
-                slab.shrink();
+                M::shrink(slab);
                 assert_eq!(slab.capacity(), self.used(), "all chunks but those in use");
             }
             _ => unreachable!("the others need no slab"),
         }
         true
-    }
-
-    fn grows(&self) -> bool {
-        size_of::<K::Slab<Node>>() == size_of::<flatslab::Slab<Node>>()
     }
 
     /// Cells that are not free.
@@ -393,7 +301,7 @@ impl<K: Kind> World<K> {
             },
             _ => true,
         };
-        let slab = if via_key { self.slab() } else { None };
+        let slab = self.slab.get().filter(|_| via_key);
         if via_key && slab.is_none() {
             return false;
         }
@@ -405,15 +313,15 @@ impl<K: Kind> World<K> {
         let (answer, during) = if via_key {
             self.borrowing(|| happen(slab, key(cell), holders, event))
         } else {
-            happen::<Node, K::Slab<Node>>(None, key(cell), holders, event)
+            happen::<Node, M>(None, key(cell), holders, event)
         };
         if STEPS_WITHIN.get() > within {
-            // The table says what this one step does, not two.
+            // The table tells what one step does, and here there were two.
             return true;
         }
 
         let (Some(before), Some(row)) = (before, row) else {
-            // The slab is gone, and the slot lent to a step further up.
+            // The slab is gone, and the slot is in the hands of an outer step.
             return true;
         };
         let readers = (before & READERS) / N;
@@ -451,7 +359,7 @@ impl<K: Kind> World<K> {
     }
 
     fn hold(&self, cell: usize, via: Via, exclusive: bool) -> bool {
-        // Forgotten ones count.
+        // The state counts forgotten guards too.
         if self
             .state(cell)
             .is_none_or(|state| state & READERS >= 2 * N)
@@ -460,7 +368,7 @@ impl<K: Kind> World<K> {
         }
         let mut vias = self.vias[cell].borrow_mut();
         let guard = match via {
-            Via::Key => self.slab().and_then(|slab| {
+            Via::Key => self.slab.get().and_then(|slab| {
                 if exclusive {
                     slab.get_mut(key(cell)).map(Guard::Exclusive)
                 } else {
@@ -470,7 +378,7 @@ impl<K: Kind> World<K> {
             Via::Slot => holders::peek(&self.holders[cell].slot, |slot| {
                 // SAFETY: the guard has no pointer to the slot, and the slot is
                 // not ended while there is a guard via it.
-                let slot = unsafe { NonNull::from(slot).as_ref() };
+                let slot = unsafe { &*std::ptr::from_ref(slot) };
                 if exclusive {
                     slot.try_get_mut().map(Guard::Exclusive)
                 } else {
@@ -494,11 +402,11 @@ impl<K: Kind> World<K> {
         is_some
     }
 
-    fn claim(&self, slab: &'static K::Slab<Node>, step: Step) {
+    fn claim(&self, slab: &'static TrackedSlab<Node, M>, step: Step) {
         let next = slab.free_key(0);
         let as_predicted = |got: Key| assert!(next.is_none_or(|next| next == got));
         match step {
-            Step::Insert => match slab.insert(Node::plain()) {
+            Step::Insert => match slab.try_insert(Node::plain()) {
                 Ok(slot) => {
                     as_predicted(slot.key());
                     self.holders[slot.key().index()].slot.set(Some(slot));
@@ -507,7 +415,7 @@ impl<K: Kind> World<K> {
             },
             Step::InsertWith => {
                 let slot = self.borrowing(|| {
-                    slab.insert_with(|vacant| {
+                    slab.try_insert_with(|vacant| {
                         as_predicted(vacant.key());
                         assert_eq!(slab.state_bits(vacant.key()), Some(V));
                         user_code();
@@ -519,7 +427,7 @@ impl<K: Kind> World<K> {
                 }
             }
             _ => {
-                if let Ok(vacant) = slab.vacant_slot() {
+                if let Ok(vacant) = slab.try_vacant_slot() {
                     as_predicted(vacant.key());
                     self.holders[vacant.key().index()].vacant.set(Some(vacant));
                 }
@@ -535,16 +443,11 @@ impl<K: Kind> World<K> {
         if is_borrowed || self.borrows.get() > 0 {
             return false;
         }
-        let Some(slab) = self.slab.take() else {
-            return false;
-        };
-        // SAFETY: made in `new`, and no borrow of it is left.
-        drop(unsafe { Box::from_raw(slab.as_ptr()) });
-        true
+        self.slab.end()
     }
 
     /// The abstract state.
-    fn fingerprint(&self) -> Vec<u32> {
+    pub(super) fn fingerprint(&self) -> Vec<u32> {
         let mut print = Vec::with_capacity(4 * self.scope.cells + 2);
         for cell in 0..self.scope.cells {
             let holders = &self.holders[cell];
@@ -563,7 +466,7 @@ impl<K: Kind> World<K> {
                     | (all as u32) << 5,
             );
         }
-        let Some(slab) = self.slab() else {
+        let Some(slab) = self.slab.get() else {
             return print;
         };
         print.push(slab.capacity() as u32);
@@ -575,9 +478,9 @@ impl<K: Kind> World<K> {
         print
     }
 
-    /// Ends everything and looks whether anything is lost.
-    fn finish(&self) {
-        if let Some(slab) = self.slab() {
+    /// Ends everything and checks that nothing is lost.
+    pub(super) fn finish(&self) {
+        if let Some(slab) = self.slab.get() {
             slab.check();
         }
         for cell in 0..self.scope.cells {
@@ -596,158 +499,4 @@ impl<K: Kind> World<K> {
             assert_eq!(MADE.get(), DROPPED.get(), "every value is dropped once");
         }
     }
-}
-
-// Exploring.
-
-#[derive(Default, Debug)]
-struct Count {
-    states: usize,
-    transitions: usize,
-    deepest: usize,
-}
-
-fn explore<K: Kind>(scope: Scope, reached: &Rc<Reached>) -> Count {
-    let steps = scope.steps();
-    let mut count = Count::default();
-    let mut seen = BTreeMap::new();
-    let mut paths = VecDeque::from([Vec::<Transition>::new()]);
-    let start = |path: &[Transition]| {
-        let world = Rc::new(World::<K>::new(scope, reached));
-        for &transition in path {
-            assert!(world.transition(transition).is_some(), "the path is there");
-        }
-        world
-    };
-    let first = start(&[]);
-    seen.insert(first.fingerprint(), ());
-    first.finish();
-
-    while let Some(path) = paths.pop_front() {
-        count.states += 1;
-        count.deepest = count.deepest.max(path.len());
-        if path.len() >= scope.depth {
-            continue;
-        }
-        // A step that cannot be taken leaves the world as it is.
-        let mut world = start(&path);
-        let mut arrive = |world: &mut Rc<World<K>>, transition| {
-            let result = world.transition(transition);
-            if result.is_some() {
-                count.transitions += 1;
-                if seen.insert(world.fingerprint(), ()).is_none() {
-                    let mut longer = path.clone();
-                    longer.push(transition);
-                    paths.push_back(longer);
-                }
-            }
-            if result.is_some() || transition.1.is_some() {
-                world.finish();
-                *world = start(&path);
-            }
-            result
-        };
-        for &step in &steps {
-            let had_user_code = arrive(&mut world, (step, None));
-            if scope.nested && had_user_code == Some(true) {
-                for &nested in &steps {
-                    arrive(&mut world, (step, Some(nested)));
-                }
-            }
-        }
-        world.finish();
-    }
-    count
-}
-
-/// Refusals are expected by the thousand; anything else is printed.
-fn quiet_refusals() {
-    static ONCE: std::sync::Once = std::sync::Once::new();
-    ONCE.call_once(|| {
-        let print = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |info| {
-            // To look at them takes an interpreter longer than all the rest.
-            if !cfg!(miri) && !info.to_string().contains("was refused") {
-                print(info);
-            }
-        }));
-    });
-}
-
-fn explore_all<K: Kind>(kind: &str, scopes: &[Scope]) -> Rc<Reached> {
-    quiet_refusals();
-    let reached = Rc::default();
-    for &scope in scopes {
-        let count = explore::<K>(scope, &reached);
-        println!(
-            "{kind}, cells: {}{}{}: {} states, {} transitions, at most {} steps deep",
-            scope.cells,
-            if scope.nested {
-                ", operations in user code"
-            } else {
-                ""
-            },
-            if scope.forgets {
-                ", forgotten holders"
-            } else {
-                ""
-            },
-            count.states,
-            count.transitions,
-            count.deepest,
-        );
-    }
-    reached
-}
-
-/// What of the table was not met.
-fn missing(reached: &Reached) -> Vec<(Row, Event)> {
-    let reached = reached.borrow();
-    let all = ROWS.iter().chain(CLOSING_ROWS);
-    let all = all.flat_map(|&row| EVENTS.iter().map(move |&event| (row, event)));
-    all.filter(|&(row, event)| expected(row, event).is_some() && !reached.contains(&(row, event)))
-        .collect()
-}
-
-const ALL: usize = usize::MAX;
-
-/// Under Miri, which would not forgive what is forgotten, and takes its time.
-const SCOPES: &[Scope] = if cfg!(miri) {
-    &[scope(1, false, false, ALL), scope(1, true, false, 2)]
-} else {
-    &[
-        scope(1, true, true, ALL),
-        scope(2, true, true, ALL),
-        scope(3, false, false, ALL),
-    ]
-};
-
-const fn scope(cells: usize, nested: bool, forgets: bool, depth: usize) -> Scope {
-    Scope {
-        cells,
-        nested,
-        forgets,
-        depth,
-    }
-}
-
-fn the_whole_table_is_reached<K: Kind>(kind: &str) {
-    let mut missing = missing(&explore_all::<K>(kind, SCOPES));
-    if cfg!(miri) {
-        // The others take what is left out there.
-        missing.retain(|&(row, event)| {
-            is_explored(event) && !CLOSING_ROWS.contains(&row) && !matches!(row, Dying | DyingStale)
-        });
-    }
-    assert_eq!(missing, []);
-}
-
-#[test]
-fn bounded_slabs() {
-    the_whole_table_is_reached::<Bounded>("bounded");
-}
-
-#[test]
-fn growable_slabs() {
-    the_whole_table_is_reached::<Growable>("growable");
 }

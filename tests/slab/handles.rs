@@ -1,28 +1,26 @@
-//! Handles that are forgotten, that outlive what they belong to, that are
-//! dropped in every order; keys that are forged, foreign or stale; destructors
-//! that give back the chunks around their own value.
-
-mod common;
+//! Handles that are forgotten, that outlive their slab, that are dropped in
+//! every order; keys that are forged, foreign or stale; destructors that give
+//! back the chunks around their own value.
 
 use std::any::Any;
 use std::cell::Cell;
 use std::mem::forget;
 use std::rc::{Rc, Weak};
 
-use common::{AnySlab, Counted, Drops, Kind, panics};
-use flatslab::{BoundedSlab, Key, Slab, Slot, SlotBox};
+use crate::common::{Audit, Counted, Drops, Room, over_both_slabs, panics};
+use flatslab::{BoundedSlab, Key, Slab, Slot, SlotBox, TrackedSlab};
 
-fn handles_guards_and_slab_go_in_every_order<K: Kind>() {
+fn handles_guards_and_slab_go_in_every_order<M: Room>() {
     // 0: slab, 1: slot read by a guard, 2: box, 3: reservation, 4: stale slot.
     for order in permutations(5) {
         let drops = Drops::new();
-        let mut slab = Some(K::Slab::<Counted>::with_room(4));
+        let mut slab = Some(M::with_room::<Counted>(4));
         let make = |number| drops.value(number);
         let shared = slab.as_ref().unwrap();
-        let slot = shared.insert(make(1)).unwrap();
-        let mut boxed = Some(shared.insert(make(2)).unwrap().into_box());
-        let mut vacant = Some(shared.vacant_slot().unwrap());
-        let stale = shared.insert(make(3)).unwrap();
+        let slot = shared.try_insert(make(1)).unwrap();
+        let mut boxed = Some(shared.try_insert(make(2)).unwrap().into_box());
+        let mut vacant = Some(shared.try_vacant_slot().unwrap());
+        let stale = shared.try_insert(make(3)).unwrap();
         drop(shared.remove_by_key(stale.key()));
         let mut stale = Some(stale);
         {
@@ -42,7 +40,7 @@ fn handles_guards_and_slab_go_in_every_order<K: Kind>() {
                     _ => drop(stale.take()),
                 }
                 if let Some(slab) = &slab {
-                    slab.check();
+                    assert_eq!(slab.audit_but_stale(), usize::from(stale.is_some()));
                 }
             }
         }
@@ -66,42 +64,42 @@ fn permutations(n: usize) -> Vec<Vec<usize>> {
     all
 }
 
-fn a_stale_slot_never_reaches_the_next_value<K: Kind>() {
-    let slab = K::Slab::<u64>::with_room(2);
-    let stale = slab.insert(1).unwrap();
+fn a_stale_slot_never_reaches_the_next_value<M: Room>() {
+    let slab = M::with_room::<u64>(2);
+    let stale = slab.try_insert(1).unwrap();
     let key = stale.key();
     assert_eq!(slab.remove_by_key(key), 1);
-    let next = slab.insert(2).unwrap();
+    let next = slab.try_insert(2).unwrap();
     assert_ne!(next.key(), key, "quarantined");
     assert!(stale.try_get().is_none() && !slab.contains_key(key));
     assert_eq!(slab.len(), 1);
     drop(stale);
-    assert_eq!(slab.insert(3).unwrap().key(), key, "and then reused");
+    assert_eq!(slab.try_insert(3).unwrap().key(), key, "and then reused");
 }
 
-fn a_cleared_slab_may_be_full_of_stale_slots<K: Kind>() {
-    let slab = K::Slab::<u64>::with_room(2);
-    let slots = [slab.insert(1).unwrap(), slab.insert(2).unwrap()];
+fn a_cleared_slab_may_be_full_of_stale_slots<M: Room>() {
+    let slab = M::with_room::<u64>(2);
+    let slots = [slab.try_insert(1).unwrap(), slab.try_insert(2).unwrap()];
     slab.clear();
     assert!(slab.is_empty() && slab.is_full());
     assert_eq!(slab.capacity(), 2);
     drop(slots);
     assert!(!slab.is_full());
-    slab.check();
+    slab.audit();
 }
 
-fn a_foreign_slot_is_taken_out_of_its_own_slab<K: Kind>() {
-    let (mine, other) = (K::Slab::<u64>::with_room(2), K::Slab::<u64>::with_room(2));
-    let slot = other.insert(7).unwrap();
+fn a_foreign_slot_is_taken_out_of_its_own_slab<M: Room>() {
+    let (mine, other) = (M::with_room::<u64>(2), M::with_room::<u64>(2));
+    let slot = other.try_insert(7).unwrap();
     assert_eq!(mine.into_inner(slot), 7);
     assert!(mine.is_empty() && other.is_empty());
-    mine.check();
-    other.check();
+    mine.audit();
+    other.audit();
 }
 
-fn any_key_is_answered<K: Kind>() {
-    let slab = K::Slab::<u64>::with_room(2);
-    let owned = slab.insert(7).unwrap();
+fn any_key_is_answered<M: Room>() {
+    let slab = M::with_room::<u64>(2);
+    let owned = slab.try_insert(7).unwrap();
     let raws = (0..64)
         .chain((0..32).map(|bit| 1 << bit))
         .chain((0..32).map(|bit| !(1 << bit)))
@@ -117,22 +115,22 @@ fn any_key_is_answered<K: Kind>() {
             assert!(panics(|| slab.remove_by_key(key)));
         }
     }
-    slab.check();
+    slab.audit();
 }
 
-fn a_key_removed_twice_frees_one_slot<K: Kind>() {
-    let slab = K::Slab::<u64>::with_room(2);
-    let key = slab.insert(7).unwrap().leak();
+fn a_key_removed_twice_frees_one_slot<M: Room>() {
+    let slab = M::with_room::<u64>(2);
+    let key = slab.try_insert(7).unwrap().leak();
     assert_eq!(slab.try_remove_by_key(key), Some(7));
     assert_eq!(slab.try_remove_by_key(key), None);
-    slab.check();
-    let (a, b) = (slab.insert(1).unwrap(), slab.insert(2).unwrap());
+    slab.audit();
+    let (a, b) = (slab.try_insert(1).unwrap(), slab.try_insert(2).unwrap());
     assert_ne!(a.key(), b.key());
 }
 
-fn slots_are_reused_last_in_first_out<K: Kind>() {
-    let slab = K::Slab::<u64>::with_room(6);
-    let slots: Vec<_> = (0..6).map(|n| slab.insert(n).unwrap()).collect();
+fn slots_are_reused_last_in_first_out<M: Room>() {
+    let slab = M::with_room::<u64>(6);
+    let slots: Vec<_> = (0..6).map(|n| slab.try_insert(n).unwrap()).collect();
     let keys: Vec<_> = slots.iter().map(Slot::key).collect();
     assert!(keys.iter().enumerate().all(|(at, key)| key.index() == at));
     // Across chunks: the growable slab has three of them.
@@ -142,23 +140,12 @@ fn slots_are_reused_last_in_first_out<K: Kind>() {
         drop(slots[at].take());
     }
     for at in order.into_iter().rev() {
-        slots[at] = Some(slab.insert(9).unwrap());
+        slots[at] = Some(slab.try_insert(9).unwrap());
         assert_eq!(slots[at].as_ref().unwrap().key(), keys[at]);
     }
 }
 
-/// One past the last: there is no cell to ask.
-fn a_key_past_the_last_slot_has_no_cell<K: Kind>() {
-    let slab = K::Slab::<u64>::with_room(3);
-    let _slots: Vec<_> = (0..3).map(|n| slab.insert(n).unwrap()).collect();
-    let past = slab.capacity() as u32;
-    assert!(slab.state_bits(Key::from_raw(past - 1)).is_some());
-    assert_eq!(slab.keys().size_hint(), (0, Some(slab.capacity())));
-    assert_eq!(slab.state_bits(Key::from_raw(past)), None);
-    assert_eq!(slab.state_bits(Key::NONE), None);
-}
-
-/// A value that tells whether it is dropped where it stands.
+/// A value that sees whether it is dropped in its place.
 struct Settled {
     at: Cell<*const Settled>,
     in_place: Rc<Cell<usize>>,
@@ -172,9 +159,9 @@ impl Drop for Settled {
     }
 }
 
-fn values_are_dropped_where_they_stand<K: Kind>() {
+fn values_are_dropped_in_place<M: Room>() {
     type Way<S> = (&'static str, fn(S, Slot<Settled>));
-    let ways: [Way<K::Slab<Settled>>; 9] = [
+    let ways: [Way<TrackedSlab<Settled, M>>; 9] = [
         ("slot", |_slab, slot| drop(slot)),
         ("box", |_slab, slot| drop(slot.into_box())),
         ("pinned box", |_slab, slot| {
@@ -196,10 +183,10 @@ fn values_are_dropped_where_they_stand<K: Kind>() {
         ("slab", |slab, _slot| drop(slab)),
     ];
     for (name, way) in ways {
-        let slab = K::Slab::<Settled>::with_room(2);
+        let slab = M::with_room::<Settled>(2);
         let in_place = Rc::new(Cell::new(0));
         let slot = slab
-            .insert(Settled {
+            .try_insert(Settled {
                 at: Cell::default(),
                 in_place: in_place.clone(),
             })
@@ -211,8 +198,7 @@ fn values_are_dropped_where_they_stand<K: Kind>() {
 }
 
 over_both_slabs!(
-    a_key_past_the_last_slot_has_no_cell,
-    values_are_dropped_where_they_stand,
+    values_are_dropped_in_place,
     handles_guards_and_slab_go_in_every_order,
     a_stale_slot_never_reaches_the_next_value,
     a_cleared_slab_may_be_full_of_stale_slots,
@@ -222,12 +208,11 @@ over_both_slabs!(
     slots_are_reused_last_in_first_out,
 );
 
-/// The chunk that stands in for the holes belongs to no handle, and goes with
-/// the last of them all the same.
+/// The chunk that stands in for the holes is released with the last handle too.
 #[test]
 fn a_slab_with_holes_goes_before_its_handles() {
     type Ending = fn(&Slab<Counted>, &Drops);
-    // What is done last to the slab, and how many values that adds and drops.
+    // The last thing done to the slab, and how many values it adds and drops.
     let endings: [(Ending, u64, usize); 3] = [
         (|slab, _| forget(slab.drain()), 0, 0),
         (
@@ -250,7 +235,7 @@ fn a_slab_with_holes_goes_before_its_handles() {
             0,
         ),
     ];
-    // Of the orders Miri takes some, and all endings.
+    // Under Miri some of the orders, with all endings.
     let step = if cfg!(miri) { 13 } else { 1 };
     for chunk_capacity in [1, 2] {
         for (number, order) in permutations(5).into_iter().enumerate().step_by(step) {
@@ -263,7 +248,7 @@ fn a_slab_with_holes_goes_before_its_handles() {
                 drop(slots[at].take());
             }
             slab.shrink();
-            slab.check();
+            slab.audit();
             assert_eq!((slab.len(), slab.capacity()), (6, 6));
 
             let [boxed, taken, read, leaked, stale, last] =
@@ -276,7 +261,7 @@ fn a_slab_with_holes_goes_before_its_handles() {
             let guard = read.get();
             assert_eq!(drops.count(), 8);
             ending(&slab, &drops);
-            slab.check();
+            slab.audit_but_stale();
             assert_eq!(drops.count(), 8 + dropped);
             drop(slab);
             // All but what is boxed or borrowed.
@@ -302,8 +287,8 @@ fn a_slab_with_holes_goes_before_its_handles() {
     }
 }
 
-/// A value whose destructor gives back what chunks it can, makes room, and if
-/// it `refills` fills that.
+/// A value whose destructor shrinks and grows its slab, and fills it if it
+/// `refills`.
 struct Resizing {
     slab: Weak<Slab<Resizing>>,
     refills: bool,
@@ -331,11 +316,11 @@ impl Drop for Resizing {
         };
         let len = slab.len();
         slab.shrink();
-        slab.check();
+        slab.audit_but_stale();
         slab.reserve(5);
-        slab.check();
+        slab.audit_but_stale();
         slab.shrink();
-        slab.check();
+        slab.audit_but_stale();
         assert_eq!((slab.len(), self.canary), (len, 7));
         if self.refills {
             for _ in 0..4 {
@@ -406,7 +391,7 @@ fn a_destructor_may_give_back_the_chunks_around_its_value() {
                     drop(other);
                 }
                 way(&slab, slot);
-                slab.check();
+                slab.audit();
                 slab.clear();
                 slab.shrink();
                 assert_eq!(slab.capacity(), 0, "{name}, {refills}, {at}");
@@ -450,110 +435,4 @@ macro_rules! untracked_access_still_sees_vacancy {
 untracked_access_still_sees_vacancy! {
     untracked_access_to_a_bounded_slab: BoundedSlab::with_capacity(2), slot => slot.unwrap();
     untracked_access_to_a_growable_slab: Slab::builder().chunk_capacity(2).build(), slot => slot;
-}
-
-// What is forgotten leaks, by design: not under Miri's leak check.
-
-/// Each handle and guard forgotten, the slab used on and dropped.
-#[test]
-#[cfg_attr(miri, ignore = "leaks on purpose")]
-fn forgotten_handles_and_guards_leak_and_nothing_else() {
-    fn forget_all<S: AnySlab<Counted>>(slab: S) {
-        let drops = Drops::new();
-        let make = |number| drops.value(number);
-        let slot = slab.insert(make(1)).unwrap();
-        forget(slot.get());
-        assert!(slot.try_get_mut().is_none() && *slot.get().number.to_string() == *"1");
-        drop(slot);
-        assert_eq!(drops.count(), 0, "doomed for ever");
-        let slot = slab.insert(make(2)).unwrap();
-        forget(slab.get_mut(slot.key()).unwrap());
-        assert!(panics(|| slot.into_inner()));
-        let key = slab.insert(make(3)).unwrap().leak();
-        forget(slab.get_mut(key));
-        assert!(slab.try_remove_by_key(key).is_none() && slab.contains_key(key));
-        forget(slab.insert(make(4)).unwrap());
-        forget(slab.insert(make(5)).unwrap().into_box());
-        forget(slab.vacant_slot().unwrap());
-        let stale = slab.insert(make(6)).unwrap();
-        drop(slab.remove_by_key(stale.key()));
-        forget(stale);
-        slab.check();
-        assert_eq!((slab.len(), drops.count()), (6, 1));
-        assert!(slab.try_clear().is_err());
-        let alive = slab.insert(make(7)).unwrap();
-        drop(slab);
-        // The forgotten slot's value and the living slot's: nobody borrows them.
-        assert_eq!(drops.count(), 3);
-        assert!(!alive.is_valid());
-    }
-    forget_all(BoundedSlab::with_capacity(8));
-    forget_all(Slab::builder().chunk_capacity(2).build());
-}
-
-/// A slab that is forgotten keeps its values; their handles go on.
-#[test]
-#[cfg_attr(miri, ignore = "leaks on purpose")]
-fn handles_of_a_forgotten_slab_go_on() {
-    let slab = BoundedSlab::with_capacity(2);
-    let slot = slab.insert(7).unwrap();
-    forget(slab);
-    assert!(slot.is_valid());
-    assert_eq!(slot.into_inner(), 7);
-}
-
-/// 2^27 - 1 readers, and not one more.
-#[test]
-#[cfg_attr(any(miri, debug_assertions), ignore = "takes a release build")]
-fn readers_saturate_to_a_refusal() {
-    let slab = BoundedSlab::with_capacity(1);
-    let slot = slab.insert(7).unwrap();
-    for _ in 0..(1 << 27) - 1 {
-        forget(slot.try_get().unwrap());
-    }
-    assert!(slot.try_get().is_none() && slab.get(slot.key()).is_none());
-    assert!(panics(|| slot.get()));
-    assert!(slot.is_valid() && slab.contains_key(slot.key()));
-}
-
-/// A doomed slot during slab drop: only a forgotten guard leaves the slot free
-/// to go while its value is doomed.
-#[test]
-#[cfg_attr(miri, ignore = "leaks on purpose")]
-fn a_slot_of_a_doomed_value_may_go_during_slab_drop() {
-    use common::Hooked;
-    use std::cell::RefCell;
-    use std::rc::Rc;
-
-    let ways: [fn(Slot<Hooked>); 4] = [
-        drop,
-        |slot| {
-            slot.leak();
-        },
-        |slot| assert!(panics(|| slot.into_inner())),
-        |slot| assert!(slot.try_into_inner().is_err()),
-    ];
-    for way in ways {
-        for exclusive in [false, true] {
-            let slab = BoundedSlab::with_capacity(2);
-            let slot = slab.insert(Hooked::plain()).unwrap();
-            if exclusive {
-                forget(slot.get_mut());
-            } else {
-                forget(slot.get());
-            }
-            let shelf = Rc::new(RefCell::new(Some(slot)));
-            let (inner, ran) = (shelf.clone(), Rc::new(RefCell::new(false)));
-            let done = ran.clone();
-            let hooked = Hooked::new(move || {
-                let slot = inner.take().unwrap();
-                assert_eq!(slot.state_bits() >> 29 & 1, 1, "doomed");
-                way(slot);
-                *done.borrow_mut() = true;
-            });
-            slab.insert(hooked).unwrap().leak();
-            drop(slab);
-            assert!(*ran.borrow());
-        }
-    }
 }

@@ -1,35 +1,37 @@
 //! Destructors and closures that use the slab they are called by.
 
-mod common;
-
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use common::{AnySlab, Hooked, Kind};
-use flatslab::{Ref, Slab, Slot, SlotBox, VacantSlot};
+use crate::common::{Audit, Detached, Hooked, Room, over_both_slabs, panics};
+use flatslab::{Ref, Slab, Slot, SlotBox, TrackedSlab, VacantSlot};
 
-/// What a destructor does to the slab its value stands in.
-type Action<S> = (&'static str, fn(&Scene<S>));
+/// What a destructor does to the slab of its value.
+type Action<M> = (&'static str, fn(&Scene<M>));
 
 /// A slab, and handles that a destructor may reach.
-struct Scene<S> {
-    slab: Rc<S>,
+struct Scene<M: Room> {
+    slab: Rc<TrackedSlab<Hooked, M>>,
     slot: RefCell<Option<Slot<Hooked>>>,
     own: RefCell<Option<Slot<Hooked>>>,
     vacant: RefCell<Option<VacantSlot<Hooked>>>,
     boxed: RefCell<Option<SlotBox<Hooked>>>,
 }
 
-fn actions<S: AnySlab<Hooked>>() -> Vec<Action<S>> {
+fn actions<M: Room>() -> Vec<Action<M>> {
     vec![
-        ("insert", |scene| drop(scene.slab.insert(Hooked::plain()))),
+        ("insert", |scene| {
+            drop(scene.slab.try_insert(Hooked::plain()))
+        }),
         ("insert and leak", |scene| {
-            if let Ok(slot) = scene.slab.insert(Hooked::plain()) {
+            if let Ok(slot) = scene.slab.try_insert(Hooked::plain()) {
                 slot.leak();
             }
         }),
         ("grow", |scene| {
-            let many: Vec<_> = (0..9).map(|_| scene.slab.insert(Hooked::plain())).collect();
+            let many: Vec<_> = (0..9)
+                .map(|_| scene.slab.try_insert(Hooked::plain()))
+                .collect();
             drop(many);
         }),
         ("drop another slot", |scene| drop(scene.slot.take())),
@@ -86,8 +88,8 @@ fn actions<S: AnySlab<Hooked>>() -> Vec<Action<S>> {
         ("drain one, then all", |scene| {
             let mut drain = scene.slab.drain();
             drop(drain.next());
-            scene.slab.check();
-            let _ = scene.slab.insert(Hooked::plain()).map(Slot::leak);
+            scene.slab.audit_but_stale();
+            let _ = scene.slab.try_insert(Hooked::plain()).map(Slot::leak);
         }),
         ("visit all", |scene| {
             let read = scene.slab.iter().count();
@@ -97,31 +99,34 @@ fn actions<S: AnySlab<Hooked>>() -> Vec<Action<S>> {
                 read + scene.boxed.borrow().iter().count()
             );
         }),
-        ("shrink", |scene| scene.slab.shrink()),
+        ("shrink", |scene| M::shrink(&scene.slab)),
         ("reserve, drain and shrink", |scene| {
-            scene.slab.reserve(5);
+            M::reserve(&scene.slab, 5);
             drop(scene.slab.drain());
-            scene.slab.shrink();
+            M::shrink(&scene.slab);
         }),
         ("ask for everything", |scene| {
             for raw in 0..12 {
                 let key = flatslab::Key::from_raw(raw);
                 drop(scene.slab.get(key));
                 drop(scene.slab.get_mut(key));
-                scene.slab.contains_key(key);
+                let _ = scene.slab.contains_key(key);
                 if let Some(slot) = scene.slab.slot(key) {
                     slot.leak();
                 }
             }
-            scene.slab.check();
+            scene.slab.audit_but_stale();
         }),
     ]
 }
 
-/// How the value whose destructor acts comes to be dropped.
-type Death<S> = (&'static str, fn(&Rc<S>, Slot<Hooked>, &Scene<S>));
+/// How the value with that destructor is dropped.
+type Death<M> = (
+    &'static str,
+    fn(&Rc<TrackedSlab<Hooked, M>>, Slot<Hooked>, &Scene<M>),
+);
 
-fn deaths<S: AnySlab<Hooked>>() -> Vec<Death<S>> {
+fn deaths<M: Room>() -> Vec<Death<M>> {
     vec![
         ("its slot is dropped", |_, slot, _| drop(slot)),
         ("its box is dropped", |_, slot, _| drop(slot.into_box())),
@@ -192,41 +197,41 @@ fn deaths<S: AnySlab<Hooked>>() -> Vec<Death<S>> {
     ]
 }
 
-fn every_action_in_every_death<K: Kind>() {
+fn every_action_in_every_death<M: Room>() {
     let (mut combinations, mut driven) = (0, 0);
-    for (death_name, death) in deaths::<K::Slab<Hooked>>() {
-        for (action_name, action) in actions::<K::Slab<Hooked>>() {
+    for (death_name, death) in deaths::<M>() {
+        for (action_name, action) in actions::<M>() {
             combinations += 1;
             if cfg!(miri) && combinations % 4 != 0 {
                 // Each action with three of the deaths, for the time it takes.
                 continue;
             }
-            let slab = Rc::new(K::Slab::<Hooked>::with_room(6));
+            let slab = Rc::new(M::with_room::<Hooked>(6));
             let scene = Rc::new(Scene {
-                slot: RefCell::new(Some(slab.insert(Hooked::plain()).unwrap())),
+                slot: RefCell::new(Some(slab.try_insert(Hooked::plain()).unwrap())),
                 own: RefCell::default(),
-                vacant: RefCell::new(Some(slab.vacant_slot().unwrap())),
-                boxed: RefCell::new(Some(slab.insert(Hooked::plain()).unwrap().into_box())),
+                vacant: RefCell::new(Some(slab.try_vacant_slot().unwrap())),
+                boxed: RefCell::new(Some(slab.try_insert(Hooked::plain()).unwrap().into_box())),
                 slab: slab.clone(),
             });
             let acted = Rc::new(Cell::new(false));
             let (inner, done) = (scene.clone(), acted.clone());
             let slot = slab
-                .insert(Hooked::new(move || {
+                .try_insert(Hooked::new(move || {
                     action(&inner);
-                    inner.slab.check();
+                    inner.slab.audit_but_stale();
                     done.set(true);
                 }))
                 .unwrap();
-            slab.insert(Hooked::plain()).unwrap().leak();
+            slab.try_insert(Hooked::plain()).unwrap().leak();
             death(&slab, slot, &scene);
             assert!(acted.get(), "{action_name} when {death_name}");
-            slab.check();
+            slab.audit_but_stale();
 
             let scene = Rc::into_inner(scene).expect("the destructor gave its share back");
             drop((scene.slot, scene.own, scene.vacant, scene.boxed));
             slab.clear();
-            slab.check();
+            slab.audit();
             assert_eq!(slab.len(), 0, "{action_name} when {death_name}");
             driven += 1;
         }
@@ -235,14 +240,14 @@ fn every_action_in_every_death<K: Kind>() {
     assert_eq!(driven, if cfg!(miri) { 3 * 21 } else { 12 * 21 });
 }
 
-/// With the slab going, only handles can be reached.
-fn every_action_in_slab_drop<K: Kind>() {
+/// While the slab is dropped, only handles can be reached.
+fn every_action_in_slab_drop<M: Room>() {
     type Shelf = Rc<Handles>;
     #[derive(Default)]
     struct Handles {
         own: RefCell<Option<Slot<Hooked>>>,
         before: RefCell<Option<Slot<Hooked>>>,
-        behind: RefCell<Option<Slot<Hooked>>>,
+        after: RefCell<Option<Slot<Hooked>>>,
         vacant: RefCell<Option<VacantSlot<Hooked>>>,
         boxed: RefCell<Option<SlotBox<Hooked>>>,
     }
@@ -252,21 +257,21 @@ fn every_action_in_slab_drop<K: Kind>() {
         ("leak its own slot", |h| {
             h.own.take().map(Slot::leak);
         }),
-        ("drop a slot before", |h| drop(h.before.take())),
-        ("drop a slot behind", |h| drop(h.behind.take())),
-        ("take one behind and refill it", |h| {
-            let (value, vacant) = h.behind.take().unwrap().take();
+        ("drop a slot before it", |h| drop(h.before.take())),
+        ("drop a slot after it", |h| drop(h.after.take())),
+        ("take one after it and refill it", |h| {
+            let (value, vacant) = h.after.take().unwrap().take();
             drop(value);
-            *h.behind.borrow_mut() = Some(vacant.insert(Hooked::plain()));
+            *h.after.borrow_mut() = Some(vacant.insert(Hooked::plain()));
         }),
-        ("fill a reservation before", |h| {
+        ("fill a reservation before it", |h| {
             let vacant = h.vacant.take().unwrap();
             *h.before.borrow_mut() = Some(vacant.insert(Hooked::plain()));
         }),
-        ("fill and leak a reservation before", |h| {
+        ("fill and leak a reservation before it", |h| {
             h.vacant.take().unwrap().insert(Hooked::plain()).leak();
         }),
-        ("unbox a box before", |h| {
+        ("unbox a box before it", |h| {
             *h.before.borrow_mut() = h.boxed.take().map(SlotBox::into_slot);
         }),
         ("drop a box", |h| drop(h.boxed.take())),
@@ -275,23 +280,25 @@ fn every_action_in_slab_drop<K: Kind>() {
         }),
     ];
     for (name, action) in actions {
-        let slab = K::Slab::<Hooked>::with_room(6);
+        let slab = M::with_room::<Hooked>(6);
         let handles = Shelf::default();
         let dropped = Rc::new(Cell::new(0));
         let counted = || {
             let count = dropped.clone();
             Hooked::new(move || count.set(count.get() + 1))
         };
-        *handles.vacant.borrow_mut() = Some(slab.vacant_slot().unwrap());
-        *handles.boxed.borrow_mut() = Some(slab.insert(counted()).unwrap().into_box());
-        *handles.before.borrow_mut() = Some(slab.insert(counted()).unwrap());
+        *handles.vacant.borrow_mut() = Some(slab.try_vacant_slot().unwrap());
+        *handles.boxed.borrow_mut() = Some(slab.try_insert(counted()).unwrap().into_box());
+        *handles.before.borrow_mut() = Some(slab.try_insert(counted()).unwrap());
         let inner = handles.clone();
-        let own = slab.insert(Hooked::new(move || action(&inner))).unwrap();
+        let own = slab
+            .try_insert(Hooked::new(move || action(&inner)))
+            .unwrap();
         *handles.own.borrow_mut() = Some(own);
-        *handles.behind.borrow_mut() = Some(slab.insert(counted()).unwrap());
+        *handles.after.borrow_mut() = Some(slab.try_insert(counted()).unwrap());
         drop(slab);
         assert!(dropped.get() >= 2, "{name}");
-        for slot in [&handles.own, &handles.before, &handles.behind] {
+        for slot in [&handles.own, &handles.before, &handles.after] {
             assert!(
                 slot.borrow().as_ref().is_none_or(|slot| !slot.is_valid()),
                 "{name}"
@@ -302,8 +309,8 @@ fn every_action_in_slab_drop<K: Kind>() {
     }
 }
 
-/// A value that owns its own slot: dropping it drops a handle that lies within
-/// the very cell that is being emptied.
+/// A value that owns its own slot: dropping it drops a handle in the cell that
+/// is being emptied.
 struct Narcissus {
     me: Option<Slot<Narcissus>>,
     _hook: Hooked,
@@ -315,19 +322,19 @@ impl Drop for Narcissus {
     }
 }
 
-fn a_value_that_owns_its_own_slot_is_cleared<K: Kind>() {
-    let slab = Rc::new(K::Slab::<Narcissus>::with_room(2));
+fn a_value_that_owns_its_own_slot_is_cleared<M: Room>() {
+    let slab = Rc::new(M::with_room::<Narcissus>(2));
     let inner = slab.clone();
-    let own = slab.vacant_slot().unwrap();
+    let own = slab.try_vacant_slot().unwrap();
     let key = own.key();
     let hook = Hooked::new(move || {
         // Its slot is gone by now, and the dying cell is still not free.
-        let other = inner.insert(Narcissus {
+        let other = inner.try_insert(Narcissus {
             me: None,
             _hook: Hooked::plain(),
         });
         assert!(other.is_ok_and(|slot| slot.key() != key));
-        inner.check();
+        inner.audit();
     });
     let slot = own.insert(Narcissus {
         me: None,
@@ -335,10 +342,10 @@ fn a_value_that_owns_its_own_slot_is_cleared<K: Kind>() {
     });
     slab.get_mut(key).unwrap().me = Some(slot);
     slab.clear();
-    slab.check();
+    slab.audit();
     assert!(slab.is_empty());
     assert_eq!(
-        slab.insert(Narcissus {
+        slab.try_insert(Narcissus {
             me: None,
             _hook: Hooked::plain()
         })
@@ -348,13 +355,13 @@ fn a_value_that_owns_its_own_slot_is_cleared<K: Kind>() {
     );
 }
 
-fn a_value_that_owns_its_own_slot_goes_with_the_slab<K: Kind>() {
-    let slab = K::Slab::<Narcissus>::with_room(2);
+fn a_value_that_owns_its_own_slot_goes_with_the_slab<M: Room>() {
+    let slab = M::with_room::<Narcissus>(2);
     let dropped = Rc::new(Cell::new(false));
     let done = dropped.clone();
     let hook = Hooked::new(move || done.set(true));
     let slot = slab
-        .insert(Narcissus {
+        .try_insert(Narcissus {
             me: None,
             _hook: hook,
         })
@@ -365,42 +372,40 @@ fn a_value_that_owns_its_own_slot_goes_with_the_slab<K: Kind>() {
     assert!(dropped.get());
 }
 
-/// A value that holds a guard of another one: dropping it ends a borrow.
+/// A value that holds a guard of another one. Its drop ends a borrow.
 struct Keeper(#[expect(dead_code, reason = "held, not read")] Option<Ref<'static, Keeper>>);
 
-fn a_guard_that_a_destructor_ends_during_clear_or_slab_drop<K: Kind>() {
+fn a_destructor_may_end_a_guard_during_clear_and_slab_drop<M: Room>() {
     // The guarded value stands before its keeper, so the walk has passed it.
-    let slab: *mut K::Slab<Keeper> = Box::into_raw(Box::new(K::Slab::<Keeper>::with_room(2)));
-    // SAFETY: freed below, when no borrow by key is left but the one that goes
-    // with the slab's own value.
-    let shared: &'static K::Slab<Keeper> = unsafe { &*slab };
-    let guarded = Box::into_raw(Box::new(shared.insert(Keeper(None)).unwrap()));
-    // SAFETY: freed below, when the borrow has ended.
-    let guard = unsafe { &*guarded }.get();
-    shared.insert(Keeper(Some(guard))).unwrap().leak();
+    // SAFETY: no guard by key is made.
+    let slab = unsafe { Detached::new(M::with_room::<Keeper>(2)) };
+    let shared = slab.get().unwrap();
+    // SAFETY: the slot is used by its guard alone, which the slab drops.
+    let guarded = unsafe { Detached::new(shared.try_insert(Keeper(None)).unwrap()) };
+    let guard = guarded.get().unwrap().get();
+    shared.try_insert(Keeper(Some(guard))).unwrap().leak();
     assert!(shared.try_clear().is_err());
-    shared.check();
-    // SAFETY: made above; nobody else drops it.
-    drop(unsafe { Box::from_raw(slab) });
-    // SAFETY: made above, and its borrow has ended with the slab.
-    let guarded = *unsafe { Box::from_raw(guarded) };
-    assert!(!guarded.is_valid() && guarded.try_get().is_none());
+    shared.audit();
+    slab.end();
+    let slot = guarded.get().unwrap();
+    assert!(!slot.is_valid() && slot.try_get().is_none());
+    guarded.end();
 }
 
 /// The walk has passed the reservation when a destructor fills and leaks it.
-fn a_value_put_behind_the_walk_of_slab_drop_is_dropped_too<K: Kind>() {
+fn a_value_that_slab_drop_has_passed_is_dropped_too<M: Room>() {
     for bomb in [false, true] {
-        let slab = K::Slab::<Hooked>::with_room(2);
+        let slab = M::with_room::<Hooked>(2);
         let dropped = Rc::new(Cell::new(0));
-        let vacant = slab.vacant_slot().unwrap();
+        let vacant = slab.try_vacant_slot().unwrap();
         let count = dropped.clone();
         let late = Hooked::new(move || count.set(count.get() + 1));
         let hook = Hooked::new(move || {
             vacant.insert(late).leak();
             assert!(!bomb, "and then it panics");
         });
-        slab.insert(hook).unwrap().leak();
-        assert_eq!(common::panics(|| drop(slab)), bomb);
+        slab.try_insert(hook).unwrap().leak();
+        assert_eq!(panics(|| drop(slab)), bomb);
         assert_eq!(dropped.get(), 1);
     }
 }
@@ -410,7 +415,7 @@ fn breed(slab: &Rc<Slab<Hooked>>, ran: &Rc<Cell<usize>>) {
     let (inner, count) = (slab.clone(), ran.clone());
     let hook = Hooked::new(move || {
         count.set(count.get() + 1);
-        // Not for ever, lest a failure of this test be a hang.
+        // An end, so that this test fails and does not hang.
         if count.get() < 100 {
             breed(&inner, &count);
             breed(&inner, &count);
@@ -428,25 +433,25 @@ fn clear_ends_though_destructors_grow_the_slab() {
     let slots = slab.capacity();
     slab.clear();
     assert!(ran.get() <= slots, "{} of {slots}", ran.get());
-    slab.check();
-    // What was inserted meanwhile holds the slab: an end to that.
+    slab.audit();
+    // The values inserted by destructors hold the slab.
     ran.set(100);
     slab.clear();
     assert!(slab.is_empty() && Rc::strong_count(&slab) == 1);
 }
 
-fn a_value_that_a_destructor_borrows_during_clear_stays<K: Kind>() {
-    let slab: *mut K::Slab<Hooked> = Box::into_raw(Box::new(K::Slab::<Hooked>::with_room(2)));
-    // SAFETY: freed below, when no borrow is left.
-    let shared: &'static K::Slab<Hooked> = unsafe { &*slab };
+fn a_value_that_a_destructor_borrows_during_clear_stays<M: Room>() {
+    // SAFETY: the one guard is dropped before.
+    let slab = unsafe { Detached::new(M::with_room::<Hooked>(2)) };
+    let shared = slab.get().unwrap();
     let guard: Rc<RefCell<Option<Ref<'static, Hooked>>>> = Rc::default();
     let shelf = guard.clone();
     let hook = Hooked::new(move || *shelf.borrow_mut() = shared.get(flatslab::Key::from_raw(1)));
-    shared.insert(hook).unwrap().leak();
+    shared.try_insert(hook).unwrap().leak();
     let dropped = Rc::new(Cell::new(false));
     let done = dropped.clone();
     let key = shared
-        .insert(Hooked::new(move || done.set(true)))
+        .try_insert(Hooked::new(move || done.set(true)))
         .unwrap()
         .leak();
     assert_eq!(shared.try_clear(), Ok(()));
@@ -459,49 +464,48 @@ fn a_value_that_a_destructor_borrows_during_clear_stays<K: Kind>() {
     assert!(!dropped.get() && shared.contains_key(key));
     drop(guard.take());
     assert!(!dropped.get() && shared.len() == 1);
-    // SAFETY: made above; no borrow is left.
-    drop(unsafe { Box::from_raw(slab) });
+    slab.end();
     assert!(dropped.get());
 }
 
-fn take_under_the_last_cell_of_a_full_chunk_twice<K: Kind>() {
-    let slab = K::Slab::<u64>::with_room(2);
-    let first = slab.insert(1).unwrap();
-    let (value, vacant) = slab.insert(2).unwrap().take();
+fn take_under_the_last_cell_of_a_full_chunk_twice<M: Room>() {
+    let slab = M::with_room::<u64>(2);
+    let first = slab.try_insert(1).unwrap();
+    let (value, vacant) = slab.try_insert(2).unwrap().take();
     let (again, vacant) = vacant.insert(value + 1).take();
     assert_eq!(again, 3);
-    slab.check();
+    slab.audit();
     drop(first);
     drop(vacant);
-    slab.check();
+    slab.audit();
     assert_eq!(
-        slab.insert(4).unwrap().key().index(),
+        slab.try_insert(4).unwrap().key().index(),
         1,
         "last freed, first reused"
     );
     assert!(slab.is_empty());
 }
 
-fn a_closure_may_use_the_slab_it_fills<K: Kind>() {
-    let slab = K::Slab::<u64>::with_room(4);
+fn a_closure_may_use_the_slab_it_fills<M: Room>() {
+    let slab = M::with_room::<u64>(4);
     let outer = slab
-        .insert_with(|vacant| {
-            let inner: Vec<_> = (0..3).map(|n| slab.insert(n).unwrap()).collect();
+        .try_insert_with(|vacant| {
+            let inner: Vec<_> = (0..3).map(|n| slab.try_insert(n).unwrap()).collect();
             assert!(inner.iter().all(|slot| slot.key() != vacant.key()));
             slab.clear();
-            slab.check();
+            assert_eq!(slab.audit_but_stale(), 3);
             assert_eq!(slab.len(), 1, "the reservation");
             drop(inner);
-            slab.remove_by_key(slab.insert(7).unwrap().leak())
+            slab.remove_by_key(slab.try_insert(7).unwrap().leak())
         })
         .unwrap();
-    slab.check();
+    slab.audit();
     assert_eq!(*outer.get(), 7);
 }
 
-fn and_modify_sees_its_value_borrowed<K: Kind>() {
-    let slab = K::Slab::<u64>::with_room(4);
-    let slot = slab.insert(7).unwrap();
+fn and_modify_sees_its_value_borrowed<M: Room>() {
+    let slab = M::with_room::<u64>(4);
+    let slot = slab.try_insert(7).unwrap();
     slot.and_modify(|value| {
         assert!(slot.try_get().is_none() && slab.get(slot.key()).is_none());
         assert!(slab.try_clear().is_err() && slab.try_remove_by_key(slot.key()).is_none());
@@ -510,12 +514,12 @@ fn and_modify_sees_its_value_borrowed<K: Kind>() {
     assert_eq!(slot.into_inner(), 8);
 }
 
-/// What user code can do to the value it is asked about.
-fn retain_asks_about_a_borrowed_value<K: Kind>() {
-    let slab = K::Slab::<u64>::with_room(4);
-    let leaked = slab.insert(1).unwrap().leak();
-    let slot = RefCell::new(Some(slab.insert(2).unwrap()));
-    let read = slab.insert(3).unwrap();
+/// What `keep` can do to the value it is asked about.
+fn retain_asks_about_a_borrowed_value<M: Room>() {
+    let slab = M::with_room::<u64>(4);
+    let leaked = slab.try_insert(1).unwrap().leak();
+    let slot = RefCell::new(Some(slab.try_insert(2).unwrap()));
+    let read = slab.try_insert(3).unwrap();
     let guard = read.get();
     let mut asked = Vec::new();
     slab.retain(|key, value| {
@@ -537,13 +541,13 @@ fn retain_asks_about_a_borrowed_value<K: Kind>() {
     assert_eq!(values, [11, 12, 3]);
     slab.retain(|_, value| *value > 5);
     assert_eq!(slab.len(), 2);
-    slab.check();
+    assert_eq!(slab.audit_but_stale(), 1);
 }
 
-fn a_walk_within_a_walk_finds_what_is_left<K: Kind>() {
-    let slab = K::Slab::<u64>::with_room(4);
+fn a_walk_within_a_walk_finds_what_is_left<M: Room>() {
+    let slab = M::with_room::<u64>(4);
     for number in 0..4 {
-        slab.insert(number).unwrap().leak();
+        slab.try_insert(number).unwrap().leak();
     }
     let mut within = Vec::new();
     slab.retain(|key, _| {
@@ -555,25 +559,27 @@ fn a_walk_within_a_walk_finds_what_is_left<K: Kind>() {
     let mut outer = slab.drain();
     assert_eq!(slab.drain().count(), 1);
     assert!(outer.next().is_none());
-    slab.check();
+    slab.audit();
 }
 
-/// An iterator asks anew at each step, whatever became of the slab.
-fn the_slab_may_change_under_an_iterator<K: Kind>() {
-    let slab = K::Slab::<u64>::with_room(6);
-    let mut slots: Vec<_> = (0..6).map(|number| slab.insert(number).unwrap()).collect();
+/// An iterator looks at the slab again at each step.
+fn the_slab_may_change_under_an_iterator<M: Room>() {
+    let slab = M::with_room::<u64>(6);
+    let mut slots: Vec<_> = (0..6)
+        .map(|number| slab.try_insert(number).unwrap())
+        .collect();
     let mut iter = slab.iter();
     let mut keys = slab.keys();
     assert!(iter.next().is_some_and(|(_, value)| *value == 0));
     assert!(keys.next().is_some());
     // All but the first and the last go, and their chunks.
     slots.drain(1..5);
-    slab.shrink();
-    slab.check();
+    M::shrink(&slab);
+    slab.audit();
     let rest = iter.clone();
     assert!(rest.map(|(key, value)| (key.index(), *value)).eq([(5, 5)]));
     // Two come back: the holes are filled in front of the iterators.
-    let more = [slab.insert(10).unwrap(), slab.insert(11).unwrap()];
+    let more = [slab.try_insert(10).unwrap(), slab.try_insert(11).unwrap()];
     let seen: Vec<_> = keys.collect();
     assert_eq!(seen.len(), 3);
     assert!(more.iter().all(|slot| seen.contains(&slot.key())));
@@ -591,7 +597,7 @@ fn a_loop_that_inserts_ends() {
         *value += 1;
         seen += 1;
         slab.insert(0).leak();
-        assert!(seen < 10, "what is inserted into new chunks is not visited");
+        assert!(seen < 10, "new chunks are not visited");
     }
     for _ in slab.keys() {
         slab.insert(0).leak();
@@ -602,22 +608,22 @@ fn a_loop_that_inserts_ends() {
         slab.insert(value).leak();
     }
     assert!(seen == 1 && slab.len() <= before);
-    slab.check();
+    slab.audit();
 }
 
-fn a_forgotten_drain_leaves_the_rest<K: Kind>() {
-    let slab = K::Slab::<u64>::with_room(4);
+fn a_forgotten_drain_leaves_the_rest<M: Room>() {
+    let slab = M::with_room::<u64>(4);
     for number in 0..4 {
-        slab.insert(number).unwrap().leak();
+        slab.try_insert(number).unwrap().leak();
     }
     let mut drain = slab.drain();
     assert!(drain.next().is_some_and(|(_, value)| value == 0));
     std::mem::forget(drain);
-    slab.check();
+    slab.audit();
     assert_eq!(slab.len(), 3);
 }
 
-/// A chunk stays while a destructor runs in it, though nothing else is there.
+/// A chunk stays while a destructor runs in it, and nothing else is in it.
 #[test]
 fn a_destructor_may_shrink_its_own_slab() {
     let slab = Rc::new(Slab::builder().chunk_capacity(1).build());
@@ -626,7 +632,7 @@ fn a_destructor_may_shrink_its_own_slab() {
     let hook = Hooked::new(move || {
         inner.shrink();
         count.set(inner.chunks());
-        inner.check();
+        inner.audit();
     });
     let others: Vec<_> = (0..3).map(|_| slab.insert(Hooked::plain())).collect();
     let slot = slab.insert(hook);
@@ -643,8 +649,8 @@ over_both_slabs!(
     every_action_in_slab_drop,
     a_value_that_owns_its_own_slot_is_cleared,
     a_value_that_owns_its_own_slot_goes_with_the_slab,
-    a_guard_that_a_destructor_ends_during_clear_or_slab_drop,
-    a_value_put_behind_the_walk_of_slab_drop_is_dropped_too,
+    a_destructor_may_end_a_guard_during_clear_and_slab_drop,
+    a_value_that_slab_drop_has_passed_is_dropped_too,
     a_value_that_a_destructor_borrows_during_clear_stays,
     take_under_the_last_cell_of_a_full_chunk_twice,
     a_closure_may_use_the_slab_it_fills,

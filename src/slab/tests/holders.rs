@@ -1,17 +1,14 @@
-//! All that may hold a cell, and what happens when an event of the state table
-//! comes to it.
-
-#![allow(dead_code, reason = "each test file uses a part of this")]
-#![allow(unreachable_pub, reason = "each test file is a crate of its own")]
+//! Everything that can hold a cell, and what happens when an event of the state
+//! table meets it.
 
 use std::cell::{Cell, RefCell};
 
-use flatslab::{Key, Ref, RefMut, Slot, SlotBox, VacantSlot};
+use flatslab::{Key, Slot, SlotBox, TrackedSlab, VacantSlot};
 
-use crate::common::{AnySlab, panics};
-use crate::table::Answer::{self, No, Panic, Yes};
-use crate::table::Event::{self, *};
-use crate::table::{O, V};
+use super::table::Answer::{self, No, Panic, Yes};
+use super::table::Event::{self, *};
+use super::table::{O, V};
+use crate::common::{Guard, Room, panics};
 
 /// A value to be put into slots.
 pub trait Value: 'static {
@@ -21,22 +18,8 @@ pub trait Value: 'static {
     fn user_code() {}
 }
 
-pub enum Guard<'a, T> {
-    Shared(Ref<'a, T>),
-    Exclusive(RefMut<'a, T>),
-}
-
-impl<T> Guard<'_, T> {
-    pub fn value(&self) -> &T {
-        match self {
-            Guard::Shared(guard) => guard,
-            Guard::Exclusive(guard) => guard,
-        }
-    }
-}
-
-/// All that may hold one cell. Whatever ends a holder takes it out first, so
-/// that user code running meanwhile finds no more than it could have.
+/// Everything that holds one cell. A holder is taken out before it is ended, so
+/// that a destructor which runs then does not find it.
 pub struct Holders<'a, T> {
     pub slot: Cell<Option<Slot<T>>>,
     pub vacant: Cell<Option<VacantSlot<T>>>,
@@ -55,7 +38,7 @@ impl<T> Default for Holders<'_, T> {
     }
 }
 
-/// What `look` says of a holder that stays where it is.
+/// What `look` returns for a holder that stays where it is.
 pub fn peek<H, R>(holder: &Cell<Option<H>>, look: impl FnOnce(&H) -> R) -> Option<R> {
     let taken = holder.take();
     let result = taken.as_ref().map(look);
@@ -78,10 +61,10 @@ impl<T> Holders<'_, T> {
         peek(&self.boxed, |_| ()).is_some()
     }
 
-    /// The state of the cell, from its slab or from whoever holds it.
-    pub fn state<S: AnySlab<T>>(&self, slab: Option<&S>, key: Key) -> Option<u32> {
+    /// The state of the cell, from its slab or from one of its holders.
+    pub fn state<M: Room>(&self, slab: Option<&TrackedSlab<T, M>>, key: Key) -> Option<u32> {
         match slab {
-            // A key that has no cell is answered like that of a free one.
+            // A key without a cell answers like that of a free one.
             Some(slab) => Some(slab.state_bits(key).unwrap_or(V | O)),
             None => peek(&self.slot, Slot::state_bits)
                 .or_else(|| peek(&self.vacant, VacantSlot::state_bits))
@@ -90,17 +73,17 @@ impl<T> Holders<'_, T> {
     }
 }
 
-/// Lets `event` happen and says how it was answered and what state it left.
+/// Lets `event` happen. Returns the answer and the state that it left.
 ///
-/// By key only where there is a slab; by a holder only where there is that.
-pub fn happen<'a, T: Value, S: AnySlab<T>>(
-    slab: Option<&'a S>,
+/// An event by key needs the slab, one by a holder needs the holder.
+pub fn happen<'a, T: Value, M: Room>(
+    slab: Option<&'a TrackedSlab<T, M>>,
     key: Key,
     holders: &Holders<'a, T>,
     event: Event,
 ) -> (Answer, Option<u32>) {
     let state = || holders.state(slab, key);
-    let by_key = || slab.expect("asked by key, so the slab is there");
+    let by_key = || slab.expect("an event by key needs the slab");
     let yes = |yes: bool| if yes { Yes } else { No };
     let answer = match event {
         KeyGet => {

@@ -1,0 +1,45 @@
+//! Random programs against the model in `world/`, over both slabs, with guards
+//! held across steps, and the invariants walked after each step.
+
+use flatslab::{Bounded, BoundedSlab, Growable, Slab};
+use proptest::prelude::*;
+
+use super::world::{CHUNK, ROOM, run};
+
+fn any_program() -> impl Strategy<Value = Vec<(u8, u8)>> {
+    proptest::collection::vec(any::<(u8, u8)>(), 1..if cfg!(miri) { 40 } else { 120 })
+}
+
+fn cases(cases: u32) -> ProptestConfig {
+    ProptestConfig {
+        cases,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(if cfg!(miri) { 48 } else { 5000 }))]
+
+    #[test]
+    fn a_bounded_slab_does_as_the_model(program in any_program()) {
+        run::<Bounded>(BoundedSlab::with_capacity(ROOM), program);
+    }
+
+    #[test]
+    fn a_growable_slab_does_as_the_model(program in any_program()) {
+        run::<Growable>(Slab::builder().chunk_capacity(CHUNK).build(), program);
+    }
+}
+
+#[cfg(feature = "std")]
+proptest! {
+    // A thread each.
+    #![proptest_config(cases(if cfg!(miri) { 12 } else { 1000 }))]
+
+    #[test]
+    fn a_slab_that_builds_ahead_does_as_the_model(program in any_program(), spares in 1..4_usize) {
+        let builder = Slab::builder().chunk_capacity(CHUNK).spare_chunks(spares);
+        run::<Growable>(builder.build(), program);
+    }
+}

@@ -1,0 +1,269 @@
+//! The n-th request for memory fails, for n = 1, 2, …: an error each time, the
+//! value returned, nothing lost, nothing leaked.
+
+use std::error::Error;
+use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+
+use flatslab::{AllocError, BoundedSlab, Slab, Slot};
+
+use crate::common::Audit;
+use crate::{allocations, with_fuse, with_holes, with_values, without_leak, without_memory};
+
+/// Runs `f` with each fuse until it passes, and checks that it leaks nothing.
+/// Returns how often it failed.
+fn each_failure<R>(f: impl Fn() -> Result<R, AllocError>) -> usize {
+    let fails = |fuse| match with_fuse(fuse, &f) {
+        Ok(_) => false,
+        Err(error) => {
+            assert!(matches!(error, AllocError::OutOfMemory { bytes } if bytes > 0));
+            true
+        }
+    };
+    (0..)
+        .take_while(|&fuse| without_leak(|| fails(fuse)))
+        .count()
+}
+
+#[test]
+fn construction_that_fails_leaks_nothing() {
+    // The cells, the stack, the home.
+    let failures = each_failure(|| BoundedSlab::<u64>::try_with_capacity(100));
+    assert_eq!(failures, 3);
+
+    let builder = Slab::<u64>::builder().chunk_capacity(8).reserve(100);
+    let failures = each_failure(|| builder.clone().try_build());
+    // 13 chunks, their table, the stack, the home.
+    assert!(failures > 13, "{failures}");
+
+    let failures = each_failure(|| Slab::<u64>::try_with_capacity(100));
+    assert!(failures >= 4, "{failures}");
+}
+
+#[test]
+fn try_leak_that_fails_leaks_nothing() {
+    static LEAKED: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
+    // The place of the slab, and its three blocks.
+    for fuse in 0..4 {
+        let result = without_leak(|| with_fuse(fuse, || BoundedSlab::<u64>::try_leak(8)));
+        assert!(result.is_err());
+    }
+    let slab = BoundedSlab::<u64>::try_leak(8).unwrap();
+    assert_eq!(*slab.insert(7).unwrap().get(), 7);
+    // A static that refers to it tells leak checkers that it is not lost.
+    LEAKED.store(std::ptr::from_ref(slab).cast_mut().cast(), Relaxed);
+}
+
+#[test]
+fn a_refused_insertion_returns_the_value_and_the_slab_goes_on() {
+    let values = if cfg!(miri) { 100 } else { 1000 };
+    without_leak(|| {
+        let slab = Slab::builder().chunk_capacity(4).build();
+        let mut slots: Vec<Slot<String>> = Vec::with_capacity(values);
+        let mut failures = 0;
+        for number in 0..values {
+            // Every failure that this insertion can meet, then the insertion.
+            let mut value = number.to_string();
+            for fuse in 0.. {
+                match with_fuse(fuse, || slab.try_insert(value)) {
+                    Ok(slot) => {
+                        slots.push(slot);
+                        break;
+                    }
+                    Err(full) => value = full.into_inner(),
+                }
+                assert_eq!(value, number.to_string());
+                assert_eq!(slab.len(), slots.len());
+                let result = without_memory(|| {
+                    assert!(slab.try_vacant_slot().is_err());
+                    slab.try_insert_with(|_| unreachable!("there is no slot"))
+                });
+                let error = result.unwrap_err();
+                assert!(error.source().is_some(), "{error}");
+                failures += 1;
+            }
+        }
+        slab.audit();
+        // Each growth can fail at least once.
+        assert!(failures >= values / 4, "{failures}");
+        for (number, slot) in slots.iter().enumerate() {
+            assert_eq!(*slot.get(), number.to_string());
+        }
+        drop(slab);
+    });
+}
+
+#[test]
+fn a_refused_reserve_keeps_the_chunks_it_got() {
+    let makings: [fn() -> Slab<u64>; 2] = [|| with_values(12), with_holes];
+    let reserve = |slab: Slab<u64>, fuse| {
+        let (len, chunks) = (slab.len(), slab.chunks());
+        let result = with_fuse(fuse, || slab.try_reserve(10));
+        assert_eq!(slab.len(), len);
+        let free = slab.capacity() - len;
+        match result {
+            Ok(()) => assert_eq!((slab.chunks(), free), (chunks + 3, 12)),
+            Err(AllocError::OutOfMemory { .. }) => assert!(slab.chunks() < chunks + 3),
+            Err(error) => panic!("{error}"),
+        }
+        // What was reserved is there, and no more.
+        without_memory(|| {
+            let got = (0..).map_while(|number| slab.try_insert(number).ok());
+            assert_eq!(got.map(Slot::leak).count(), free);
+        });
+        slab.audit();
+        result.is_err()
+    };
+    without_leak(|| {
+        for making in makings {
+            let failures = (0..).take_while(|&fuse| reserve(making(), fuse)).count();
+            assert!(failures >= 3, "each chunk can fail: {failures}");
+        }
+    });
+}
+
+#[test]
+fn shrink_needs_no_memory() {
+    let chunk_bytes = 4 * 16;
+    for (slab, kept_for_holes) in [(with_values(12), 0), (with_holes(), chunk_bytes)] {
+        slab.reserve(400);
+        let (chunks, full) = (slab.chunks(), crate::LIVE_BYTES.get());
+        // Without memory for a smaller stack it keeps the large one.
+        without_memory(|| slab.shrink());
+        let given_back = (chunks - slab.chunks()) as isize * chunk_bytes;
+        assert!(given_back >= 95 * chunk_bytes);
+        let large_stack = crate::LIVE_BYTES.get();
+        assert_eq!(full - large_stack, given_back - kept_for_holes);
+        slab.audit();
+        // With memory it takes the smaller one.
+        slab.shrink();
+        assert!(large_stack - crate::LIVE_BYTES.get() > 350 * 8);
+        slab.audit();
+
+        slab.clear();
+        slab.shrink();
+        assert_eq!((slab.chunks(), slab.capacity()), (0, 0));
+        slab.audit();
+    }
+}
+
+#[test]
+fn no_operation_of_a_bounded_slab_allocates() {
+    let slab = BoundedSlab::with_capacity(8);
+    let operations = || {
+        let slots: [_; 8] = std::array::from_fn(|n| slab.insert(n).unwrap());
+        assert!(slab.insert(8).is_err());
+        let keys: [_; 8] = std::array::from_fn(|n| slots[n].key());
+        assert!(keys.iter().all(|&key| slab.get(key).is_some()));
+        assert_eq!(
+            slab.iter().count() + slab.iter_mut().count() + slab.keys().count(),
+            24
+        );
+        assert_eq!(slab.get_copied(keys[0]), Some(0));
+        slab.retain(|_, value| *value > 1);
+        assert!(slab.drain().take(2).map(|(_, value)| value).eq([2, 3]));
+        slab.clear();
+        drop(slots);
+        let (value, vacant) = slab.insert(7).unwrap().take();
+        let boxed = vacant.insert(value).into_box();
+        let slot = slab.insert_with(|vacant| vacant.key().index()).unwrap();
+        drop(slab);
+        drop((boxed, slot));
+    };
+    assert_eq!(allocations(|| without_memory(operations)), 0);
+}
+
+#[test]
+fn a_reserve_past_the_limit_allocates_nothing() {
+    let refused = allocations(|| {
+        for slab in [
+            Slab::<u64>::new(),
+            Slab::builder().chunk_capacity(1).build(),
+        ] {
+            for additional in [1 << 30, usize::MAX] {
+                let result = slab.try_reserve(additional);
+                assert!(matches!(result, Err(AllocError::TooManySlots { .. })));
+            }
+        }
+    });
+    assert_eq!(refused, 0);
+}
+
+#[cfg(feature = "std")]
+mod spares {
+    use super::*;
+    use crate::{HELPERS_GO_WITHOUT, IS_SERVED, REFUSALS};
+
+    #[test]
+    fn a_slab_whose_helper_gets_no_memory_builds_its_chunks_itself() {
+        const ALIGNMENT: usize = 8192;
+        #[repr(align(8192))]
+        struct Page(u64);
+
+        IS_SERVED.set(true);
+        let slab = Slab::builder().chunk_capacity(1).spare_chunks(2).build();
+        HELPERS_GO_WITHOUT.fetch_or(ALIGNMENT, Relaxed);
+        let slots: Vec<_> = (0..20).map(|number| slab.insert(Page(number))).collect();
+        while REFUSALS[ALIGNMENT.ilog2() as usize].load(Relaxed) == 0 {
+            std::thread::yield_now();
+        }
+        let right = |(number, slot): (u64, &Slot<Page>)| slot.get().0 == number;
+        assert!((0..20).zip(&slots).all(right));
+        // The two that were built with the slab, perhaps one that was finished
+        // in between for each, and no more.
+        assert!((14..=18).contains(&slab.growth_stalls()));
+        slab.audit();
+
+        // When there is memory again, the next growth that misses a spare asks.
+        HELPERS_GO_WITHOUT.fetch_and(!ALIGNMENT, Relaxed);
+        let mut more = Vec::new();
+        loop {
+            let stalls = slab.growth_stalls();
+            more.push(slab.insert(Page(0)));
+            if slab.growth_stalls() == stalls {
+                break;
+            }
+            std::thread::yield_now();
+        }
+        slab.audit();
+    }
+
+    #[test]
+    fn a_refused_insertion_costs_neither_a_spare_nor_a_stall() {
+        const ALIGNMENT: usize = 16384;
+        #[repr(align(16384))]
+        struct Page(u64);
+
+        IS_SERVED.set(true);
+        let slab = Slab::builder().chunk_capacity(1).spare_chunks(4).build();
+        HELPERS_GO_WITHOUT.fetch_or(ALIGNMENT, Relaxed);
+        let mut slots = vec![slab.insert(Page(0))];
+        slots.reserve(8);
+        for _ in 0..3 {
+            // The free stack has to grow, and cannot.
+            assert!(without_memory(|| slab.try_insert(Page(1)).is_err()));
+        }
+        slots.extend((1..4).map(|number| slab.insert(Page(number))));
+        assert_eq!(slab.growth_stalls(), 0, "four spares, four chunks");
+        HELPERS_GO_WITHOUT.fetch_and(!ALIGNMENT, Relaxed);
+        assert_eq!(slots.iter().map(|slot| slot.get().0).sum::<u64>(), 6);
+
+        let slab: Slab<u64> = Slab::builder().chunk_capacity(1).build();
+        let slots: Vec<_> = (0..4).map(|number| slab.insert(number)).collect();
+        assert!(without_memory(|| slab.try_insert(4).is_err()));
+        assert_eq!((slab.growth_stalls(), slots.len()), (4, 4));
+        slab.audit();
+    }
+
+    #[test]
+    fn spares_that_cannot_be_built_leak_nothing() {
+        let builder = Slab::<u64>::builder().chunk_capacity(64).spare_chunks(2);
+        // The ring, its place, and two chunks. The memory that the standard
+        // library takes for a thread afterwards must not be refused.
+        for fuse in 0..4 {
+            without_leak(|| {
+                let result = with_fuse(fuse, || builder.clone().try_build());
+                assert!(matches!(result, Err(AllocError::OutOfMemory { .. })));
+            });
+        }
+    }
+}

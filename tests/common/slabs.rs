@@ -1,0 +1,127 @@
+//! Both slabs, for tests that are written once and run over each.
+
+use std::cell::Cell;
+use std::ptr::NonNull;
+
+use flatslab::{Bounded, BoundedSlab, Growable, Memory, Ref, RefMut, Slab, TrackedSlab};
+
+/// How a test makes room in a slab.
+pub trait Room: Memory + Sized + 'static {
+    /// Whether an insertion into a full slab adds a chunk.
+    const GROWS: bool;
+
+    /// Bounded: exactly so many slots. Growable: chunks of two.
+    fn with_room<T>(slots: usize) -> TrackedSlab<T, Self>;
+
+    /// Bounded: exactly so many slots. Growable: chunks of one.
+    fn smallest<T>(slots: usize) -> TrackedSlab<T, Self>;
+
+    /// Does nothing to a bounded slab.
+    fn reserve<T>(slab: &TrackedSlab<T, Self>, additional: usize);
+
+    /// Does nothing to a bounded slab.
+    fn shrink<T>(slab: &TrackedSlab<T, Self>);
+}
+
+impl Room for Bounded {
+    const GROWS: bool = false;
+
+    fn with_room<T>(slots: usize) -> BoundedSlab<T> {
+        BoundedSlab::with_capacity(slots)
+    }
+
+    fn smallest<T>(slots: usize) -> BoundedSlab<T> {
+        BoundedSlab::with_capacity(slots)
+    }
+
+    fn reserve<T>(_: &BoundedSlab<T>, _: usize) {}
+
+    fn shrink<T>(_: &BoundedSlab<T>) {}
+}
+
+impl Room for Growable {
+    const GROWS: bool = true;
+
+    fn with_room<T>(_: usize) -> Slab<T> {
+        Slab::builder().chunk_capacity(2).build()
+    }
+
+    fn smallest<T>(_: usize) -> Slab<T> {
+        Slab::builder().chunk_capacity(1).build()
+    }
+
+    fn reserve<T>(slab: &Slab<T>, additional: usize) {
+        slab.reserve(additional);
+    }
+
+    fn shrink<T>(slab: &Slab<T>) {
+        slab.shrink();
+    }
+}
+
+/// Makes the tests `bounded::name` and `growable::name` of each
+/// `fn name<M: Room>()`.
+macro_rules! over_both_slabs {
+    ($($(#[$attribute:meta])* $name:ident),* $(,)?) => {
+        mod bounded {
+            $(
+                #[test]
+                $(#[$attribute])*
+                fn $name() { super::$name::<flatslab::Bounded>(); }
+            )*
+        }
+        mod growable {
+            $(
+                #[test]
+                $(#[$attribute])*
+                fn $name() { super::$name::<flatslab::Growable>(); }
+            )*
+        }
+    };
+}
+pub(crate) use over_both_slabs;
+
+/// A guard of either kind.
+pub enum Guard<'a, T> {
+    Shared(Ref<'a, T>),
+    Exclusive(RefMut<'a, T>),
+}
+
+impl<T> Guard<'_, T> {
+    pub fn value(&self) -> &T {
+        match self {
+            Guard::Shared(guard) => guard,
+            Guard::Exclusive(guard) => guard,
+        }
+    }
+}
+
+/// A slab with guards stored next to it, which borrow it for `'static`.
+pub struct Detached<S>(Cell<Option<NonNull<S>>>);
+
+impl<S: 'static> Detached<S> {
+    /// # Safety
+    ///
+    /// What borrows the slab, through a reference from [`get`](Self::get), is
+    /// not used after [`end`](Self::end).
+    pub unsafe fn new(slab: S) -> Self {
+        Detached(Cell::new(NonNull::new(Box::into_raw(Box::new(slab)))))
+    }
+
+    /// The slab, if it has not been dropped.
+    pub fn get(&self) -> Option<&'static S> {
+        // SAFETY: from a box that `end` takes out before it drops it; a borrow
+        // that is longer is not used (`new`).
+        self.0.get().map(|slab| unsafe { slab.as_ref() })
+    }
+
+    /// Drops the slab. `false` if it was dropped before.
+    pub fn end(&self) -> bool {
+        let slab = self.0.take();
+        if let Some(slab) = slab {
+            // SAFETY: from `into_raw`, once; no borrow is used any more (`new`).
+            drop(unsafe { Box::from_raw(slab.as_ptr()) });
+        }
+        slab.is_some()
+    }
+}

@@ -1,0 +1,108 @@
+//! Values that tell what became of them, and panics.
+
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+use std::sync::Once;
+
+/// Counts the drops of its [`Counted`]s.
+#[derive(Clone, Default)]
+pub struct Drops(Rc<Cell<usize>>);
+
+impl Drops {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    pub fn count(&self) -> usize {
+        self.0.get()
+    }
+
+    pub fn value(&self, number: u64) -> Counted {
+        Counted {
+            number,
+            drops: self.clone(),
+        }
+    }
+
+    /// A [`Hooked`] whose drop is counted.
+    pub fn hooked(&self) -> Hooked {
+        let drops = self.clone();
+        Hooked::new(move || drops.add())
+    }
+
+    fn add(&self) {
+        self.0.set(self.0.get() + 1);
+    }
+}
+
+/// A value whose drop is counted.
+pub struct Counted {
+    pub number: u64,
+    drops: Drops,
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.drops.add();
+    }
+}
+
+/// A value whose destructor runs a closure.
+pub struct Hooked(Option<Box<dyn FnOnce()>>);
+
+impl Hooked {
+    pub fn new(hook: impl FnOnce() + 'static) -> Self {
+        Hooked(Some(Box::new(hook)))
+    }
+
+    pub fn plain() -> Self {
+        Hooked(None)
+    }
+
+    /// Whether the closure is still to run.
+    pub fn is_armed(&self) -> bool {
+        self.0.is_some()
+    }
+}
+
+impl Drop for Hooked {
+    fn drop(&mut self) {
+        if let Some(hook) = self.0.take() {
+            hook();
+        }
+    }
+}
+
+/// Whether `f` panicked; what it holds is dropped either way.
+pub fn panics<R>(f: impl FnOnce() -> R) -> bool {
+    catch_unwind(AssertUnwindSafe(|| drop(f()))).is_err()
+}
+
+thread_local! {
+    static UNEXPECTED: RefCell<Vec<String>> = RefCell::default();
+}
+
+/// From now on a panic because the slab refused something is not printed. Such
+/// panics come by the thousand in random programs, and printing one takes an
+/// interpreter longer than all the rest.
+pub fn expect_refusals() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let print = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            let text = info.payload().downcast_ref::<String>();
+            if !text.is_some_and(|text| text.contains("was refused")) {
+                // Not if the thread is ending.
+                let _ = UNEXPECTED.try_with(|all| all.borrow_mut().push(info.to_string()));
+                print(info);
+            }
+        }));
+    });
+}
+
+/// The panics of this thread since the last call that were no refusals.
+/// `resume_unwind` calls no hook, so a panic on purpose can be kept out.
+pub fn unexpected_panics() -> Vec<String> {
+    UNEXPECTED.take()
+}

@@ -1,0 +1,386 @@
+//! Growth and its opposite: `reserve`, `shrink`, and chunks that are built ahead
+//! by a helper thread or by `prepare`. `src/slab/tests/model.rs` shows that a
+//! slab that builds ahead does the same as one that does not.
+
+use flatslab::{AllocError, Key, Slab, Slot};
+
+use crate::common::{Audit, panics};
+
+fn chunks_of_four(count: u64) -> (Slab<u64>, Vec<Slot<u64>>) {
+    let slab = Slab::builder().chunk_capacity(4).build();
+    let slots = (0..count).map(|n| slab.insert(n)).collect();
+    (slab, slots)
+}
+
+fn keys_of(slots: &[Slot<u64>]) -> Vec<usize> {
+    slots.iter().map(|slot| slot.key().index()).collect()
+}
+
+#[test]
+fn reserve_counts_from_the_present_len_and_by_whole_chunks() {
+    let (slab, slots) = chunks_of_four(6);
+    assert_eq!(slab.capacity(), 8);
+    slab.reserve(2);
+    assert_eq!(slab.capacity(), 8, "there is room for two");
+    slab.reserve(3);
+    assert_eq!(slab.capacity(), 12);
+    slab.reserve(0);
+    assert_eq!(slab.capacity(), 12);
+    // The cells of stale slots are no room.
+    slab.clear();
+    slab.reserve(7);
+    assert_eq!((slab.capacity(), slab.len()), (16, 0));
+    assert_eq!(slab.audit_but_stale(), 6);
+    drop(slots);
+    slab.reserve(16);
+    assert_eq!(slab.capacity(), 16);
+
+    let lazy = Slab::<u64>::new();
+    lazy.reserve(0);
+    assert_eq!(lazy.capacity(), 0);
+}
+
+#[test]
+fn reserve_does_not_change_the_order_of_free_slots() {
+    let (slab, mut slots) = chunks_of_four(8);
+    drop(slots.remove(5));
+    drop(slots.remove(2));
+    slab.reserve(9);
+    slab.audit();
+    let next: Vec<_> = (0..10).map(|n| slab.insert(n)).collect();
+    assert_eq!(keys_of(&next), [2, 5, 8, 9, 10, 11, 12, 13, 14, 15]);
+}
+
+#[test]
+fn a_reserve_that_cannot_be_says_so_before_it_allocates() {
+    let (slab, _slots) = chunks_of_four(6);
+    // Whole chunks below 2^30 slots; the number asked for, not rounded.
+    let limit = (1 << 30) - 4;
+    for (additional, requested) in [(1 << 30, (1 << 30) + 6), (usize::MAX, usize::MAX)] {
+        assert_eq!(
+            slab.try_reserve(additional),
+            Err(AllocError::TooManySlots { requested, limit })
+        );
+    }
+    assert!(panics(|| slab.reserve(usize::MAX)));
+    assert_eq!(slab.capacity(), 8);
+    slab.audit();
+}
+
+#[test]
+fn shrink_keeps_keys_and_numbers_are_used_again_the_lowest_first() {
+    let (slab, mut slots) = chunks_of_four(32);
+    let kept = [slots.remove(29), slots.remove(13), slots.remove(1)];
+    drop(slots);
+    slab.shrink();
+    slab.audit();
+    assert_eq!((slab.chunks(), slab.capacity(), slab.len()), (3, 12, 3));
+    let values: Vec<_> = kept
+        .iter()
+        .map(|slot| (slot.key().index(), *slot.get()))
+        .collect();
+    assert_eq!(values, [(29, 29), (13, 13), (1, 1)]);
+    assert!(
+        kept.iter()
+            .all(|slot| *slab.get(slot.key()).unwrap() == *slot.get())
+    );
+    // The keys of a hole are answered like any other.
+    for hole in [4, 11, 16, 27] {
+        let key = Key::from_raw(hole);
+        assert!(slab.get(key).is_none() && slab.get_mut(key).is_none());
+        assert!(!slab.contains_key(key) && slab.slot(key).is_none());
+        assert!(slab.try_remove_by_key(key).is_none() && slab.get_copied(key).is_none());
+        assert!(panics(|| slab.remove_by_key(key)));
+        // SAFETY: no guard is alive, and nothing is removed.
+        assert!(unsafe { slab.untracked().get(key).is_none() });
+    }
+
+    // The nine free cells, the last freed first, then the holes, then new
+    // chunks.
+    let more: Vec<_> = (100..130).map(|n| slab.insert(n)).collect();
+    assert_eq!(keys_of(&more)[..9], [31, 30, 28, 15, 14, 12, 3, 2, 0]);
+    let then: Vec<usize> = (4..12).chain(16..28).chain(32..33).collect();
+    assert_eq!(keys_of(&more)[9..], then);
+    slab.audit();
+    assert_eq!(slab.chunks(), 9);
+}
+
+#[test]
+fn shrink_and_reserve_from_holes_keep_the_order() {
+    let (slab, mut slots) = chunks_of_four(24);
+    slots.drain(4..20);
+    slab.shrink();
+    drop(slots.remove(0));
+    assert_eq!(slab.chunks(), 2);
+    // Four holes: chunks 1 and 2 are made, below the free cell.
+    slab.reserve(8);
+    slab.audit();
+    let next: Vec<_> = (0..9).map(|n| slab.insert(n)).collect();
+    assert_eq!(keys_of(&next), [0, 4, 5, 6, 7, 8, 9, 10, 11]);
+    // The next growth fills the remaining holes, then adds new chunks.
+    slab.reserve(12);
+    slab.audit();
+    assert_eq!((slab.chunks(), slab.capacity()), (7, 28));
+    let next: Vec<_> = (0..12).map(|n| slab.insert(n)).collect();
+    assert_eq!(keys_of(&next), (12..20).chain(24..28).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_slab_that_shrinks_to_nothing_starts_again_at_key_0() {
+    for rounds in 1..4 {
+        let slab = Slab::builder().chunk_capacity(4).build();
+        for _ in 0..rounds {
+            let slots: Vec<_> = (0..40).map(|n| slab.insert(n)).collect();
+            assert_eq!(keys_of(&slots), (0..40).collect::<Vec<_>>());
+            slab.shrink();
+            assert_eq!(slab.chunks(), 10, "all are in use");
+            drop(slots);
+            slab.shrink();
+            slab.audit();
+            assert_eq!((slab.chunks(), slab.capacity()), (0, 0));
+            assert!(slab.is_full() && slab.is_empty());
+        }
+    }
+    Slab::<u64>::new().shrink();
+    let built = Slab::<u64>::builder().reserve(100).build();
+    built.shrink();
+    assert_eq!(built.capacity(), 0);
+}
+
+/// Fresh cells are not on the stack yet; they go and stay with their chunk.
+#[test]
+fn shrink_finds_fresh_cells_free() {
+    let slab = Slab::builder().chunk_capacity(16).build();
+    let slot = slab.insert(7);
+    slab.shrink();
+    assert_eq!(slab.capacity(), 16);
+    let next: Vec<_> = (0..15).map(|n| slab.insert(n)).collect();
+    assert_eq!(keys_of(&next), (1..16).collect::<Vec<_>>());
+    drop((next, slot));
+    slab.audit();
+    slab.shrink();
+    assert_eq!(slab.capacity(), 0);
+    drop(slab.insert(7));
+    slab.shrink();
+    assert_eq!(slab.capacity(), 0, "the other fifteen are fresh");
+}
+
+/// Chunks that are built ahead.
+#[cfg(feature = "std")]
+mod ahead {
+    use std::cell::RefCell;
+    use std::rc::{Rc, Weak};
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    const VALUES: u64 = if cfg!(miri) { 300 } else { 50_000 };
+
+    fn slab(chunk_capacity: usize, spare_chunks: usize) -> Slab<u64> {
+        Slab::builder()
+            .chunk_capacity(chunk_capacity)
+            .spare_chunks(spare_chunks)
+            .build()
+    }
+
+    fn fill(slab: &Slab<u64>, values: u64) -> Vec<Key> {
+        (0..values)
+            .map(|number| slab.insert(number).leak())
+            .collect()
+    }
+
+    fn assert_filled(slab: &Slab<u64>, keys: &[Key]) {
+        for (number, &key) in keys.iter().enumerate() {
+            assert_eq!(key.index(), number, "keys ascend without a gap");
+            assert_eq!(*slab.get(key).unwrap(), number as u64);
+        }
+        assert_eq!(slab.len(), keys.len());
+        slab.audit();
+    }
+
+    /// Waits for the helper.
+    fn wait_for(what: impl Fn() -> bool) {
+        let begun = Instant::now();
+        while !what() {
+            assert!(
+                begun.elapsed() < Duration::from_secs(60),
+                "the helper does nothing"
+            );
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    fn a_chunk_is_whole_whether_the_helper_or_the_caller_built_it() {
+        for (chunk, spares) in [(1, 1), (2, 3), (8, 4), (64, 1)] {
+            let slab = slab(chunk, spares);
+            let keys = fill(&slab, VALUES);
+            assert_filled(&slab, &keys);
+            assert!(slab.growth_stalls() <= slab.chunks() - spares);
+        }
+    }
+
+    #[test]
+    fn the_first_spares_are_there_when_the_slab_is() {
+        let slab = slab(16, 3);
+        assert_eq!(slab.capacity(), 0);
+        let keys = fill(&slab, 48);
+        assert_eq!(slab.growth_stalls(), 0);
+        assert_filled(&slab, &keys);
+    }
+
+    #[test]
+    fn spares_stay_usable_when_reserve_and_shrink_change_the_chunks() {
+        let slab = slab(4, 2);
+        let mut keys = fill(&slab, 5);
+        // Takes the number for which a spare was built.
+        slab.reserve(9);
+        keys.extend((5..40).map(|number| slab.insert(number).leak()));
+        assert_filled(&slab, &keys);
+        // Gives numbers back; one of them is a hole.
+        for key in keys.drain(8..) {
+            slab.remove_by_key(key);
+        }
+        for key in keys.drain(..4) {
+            slab.remove_by_key(key);
+        }
+        slab.shrink();
+        slab.audit();
+        assert_eq!(slab.chunks(), 1);
+        let more: Vec<_> = (0..200).map(|number| slab.insert(number).leak()).collect();
+        for (number, &key) in more.iter().enumerate() {
+            assert_eq!(*slab.get(key).unwrap(), number as u64);
+        }
+        assert_eq!(slab.len(), 204);
+        slab.audit();
+    }
+
+    #[test]
+    fn handles_outlive_a_slab_with_a_helper() {
+        let slab = slab(2, 2);
+        let slots: Vec<Slot<u64>> = (0..20).map(|number| slab.insert(number)).collect();
+        drop(slab);
+        assert!(slots.iter().all(|slot| !slot.is_valid()));
+    }
+
+    #[test]
+    fn a_slab_may_be_dropped_while_its_helper_builds() {
+        for values in 0..if cfg!(miri) { 12 } else { 200 } {
+            let slab = slab(4, 3);
+            fill(&slab, values);
+        }
+    }
+
+    #[test]
+    fn values_may_borrow_from_the_stack_of_the_thread() {
+        let text = String::from("not for ever");
+        let slab: Slab<&str> = Slab::builder().chunk_capacity(1).spare_chunks(1).build();
+        let slots: Vec<_> = text.split(' ').map(|word| slab.insert(word)).collect();
+        assert_eq!(*slots[2].get(), "ever");
+    }
+
+    #[test]
+    fn a_slab_of_a_thread_ends_with_it() {
+        thread_local! {
+            static SLAB: Slab<String> =
+                Slab::builder().chunk_capacity(1).spare_chunks(3).build();
+            static SLOTS: RefCell<Vec<Slot<String>>> = const { RefCell::new(Vec::new()) };
+        }
+        let fill = || {
+            SLAB.with(|slab| {
+                let texts = (0..9).map(|number| slab.insert(number.to_string()));
+                SLOTS.with_borrow_mut(|slots| slots.extend(texts));
+                assert_eq!(slab.len(), 9);
+            });
+        };
+        thread::spawn(fill).join().unwrap();
+        // The other order: the slots are dropped after their slab.
+        let slots_first = move || {
+            SLOTS.with(|_| ());
+            fill();
+        };
+        thread::spawn(slots_first).join().unwrap();
+    }
+
+    /// Uses its slab when it dies.
+    struct Restless(Weak<Slab<Option<Restless>>>, u32);
+
+    impl Drop for Restless {
+        fn drop(&mut self) {
+            let Some(slab) = self.0.upgrade() else {
+                return;
+            };
+            if self.1 % 4 == 1 {
+                slab.shrink();
+                slab.prepare().unwrap();
+            } else if self.1 % 4 == 2 {
+                slab.reserve(3);
+            }
+            let heir = (self.1 > 3).then(|| Restless(self.0.clone(), self.1 / 2));
+            slab.insert(heir).leak();
+        }
+    }
+
+    #[test]
+    fn destructors_may_use_a_slab_that_builds_ahead() {
+        let slab = Rc::new(Slab::builder().chunk_capacity(1).spare_chunks(2).build());
+        for round in 0..if cfg!(miri) { 12 } else { 400 } {
+            drop(slab.insert(Some(Restless(Rc::downgrade(&slab), round))));
+            if round % 7 == 0 {
+                slab.retain(|key, _| key.index() % 3 != 0);
+                slab.shrink();
+            }
+            slab.audit();
+        }
+        assert!(!slab.is_empty());
+    }
+
+    #[test]
+    fn too_many_spares_are_an_error() {
+        for spares in [1 << 30, usize::MAX] {
+            let builder = Slab::<u64>::builder()
+                .chunk_capacity(64)
+                .spare_chunks(spares);
+            assert!(matches!(
+                builder.try_build(),
+                Err(AllocError::TooManySlots { .. })
+            ));
+        }
+    }
+
+    #[test]
+    fn prepare_builds_one_chunk_when_one_is_needed() {
+        let slab: Slab<u64> = Slab::builder().chunk_capacity(4).build();
+        for _ in 0..3 {
+            slab.prepare().unwrap();
+            assert_eq!((slab.chunks(), slab.growth_stalls()), (1, 0));
+        }
+        let keys = fill(&slab, 2);
+        slab.prepare().unwrap();
+        assert_eq!(slab.chunks(), 2, "two slots are fewer than a chunk has");
+        assert_filled(&slab, &keys);
+        let mut keys = keys;
+        keys.extend((2..8).map(|number| slab.insert(number).leak()));
+        assert_eq!(slab.growth_stalls(), 0);
+        keys.push(slab.insert(8).leak());
+        assert_eq!(slab.growth_stalls(), 1);
+        assert_filled(&slab, &keys);
+    }
+
+    #[test]
+    fn a_helper_that_slept_is_woken() {
+        let slab = slab(2, 1);
+        for _ in 0..if cfg!(miri) { 3 } else { 30 } {
+            // Until a growth finds that a chunk has been built.
+            wait_for(|| {
+                let (chunks, stalls) = (slab.chunks(), slab.growth_stalls());
+                while slab.chunks() == chunks {
+                    slab.insert(0).leak();
+                }
+                slab.growth_stalls() == stalls
+            });
+        }
+        slab.audit();
+    }
+}

@@ -1,0 +1,14 @@
+//! `BoundedSlab` and `Slab` by their public methods. The tests that look at
+//! their state are in `src/slab/tests/`.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod forgotten;
+mod growth;
+mod handles;
+mod iteration;
+mod layouts;
+mod panics;
+mod programs;
+mod reentrancy;

@@ -1,11 +1,10 @@
-//! The containers that are compared, each behind one adapter.
+//! The containers that are compared, each with one adapter. Those of other crates
+//! are in `benches/peers.rs`.
 
 use crate::payload::Payload;
 
 pub mod floors;
-pub mod growing;
 pub mod ours;
-pub mod peers;
 
 /// A container in one role.
 pub trait Subject<V: Payload> {
@@ -48,6 +47,7 @@ pub trait Contains<V: Payload>: Subject<V> {
 
 /// Writes the adapter of one container: its name in the tables, the type of its
 /// handle, and an expression for each operation.
+#[macro_export]
 macro_rules! subject {
     (
         $(#[$documentation:meta])*
@@ -192,4 +192,4 @@ macro_rules! access {
     };
 }
 
-pub(crate) use {access, subject};
+use {crate::subject, access};

@@ -4,8 +4,8 @@ use flatslab::{BoundedSlab, Key, Slab, Slot, SlotBox};
 
 use super::{access, subject};
 
-/// Each role once for each slab; `$some` is what `insert` needs behind it to
-/// give a slot.
+/// Each role once for each slab; `$some` turns what `insert` returns into
+/// a slot.
 macro_rules! roles {
     (
         $slab:ident $(.$some:ident())?;
@@ -97,3 +97,19 @@ roles!(
     GrowableByKey "Slab, Key",
     GrowableUntracked "Slab, Key untracked"
 );
+
+subject! {
+    /// `Slab` that has chunks built ahead.
+    GrowableAhead(Slab<V>) named "Slab, 8 spare chunks" by Slot<V>;
+    new(capacity) Slab::builder().reserve(capacity).spare_chunks(8).build();
+    insert(slab, value) slab.insert(value);
+    get(_slab, slot) slot.get().number();
+    add(_slab, slot, number) slot.get_mut().number_mut();
+    replace(_slab, slot, value) slot.replace(value);
+    remove(slab, slot) slab.into_inner(slot);
+    free(_slab, slot) slot;
+    refill(_slab, slot, value) {
+        let (old, vacant) = slot.take();
+        (old, vacant.insert(value))
+    };
+}

@@ -1,10 +1,16 @@
 //! Other crates' containers, and the allocators.
+//!
+//! A module of each bench and not of the library: some peers need a newer compiler
+//! than flatslab, so they are dev-dependencies, and only `cargo bench` builds them.
+
+#![allow(unreachable_pub, reason = "the macro's types are public")]
+#![allow(dead_code, reason = "each bench takes what it compares")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr::NonNull;
 
-use super::subject;
-use crate::payload::Payload;
+use flatslab_benches::payload::Payload;
+use flatslab_benches::subject;
 
 subject! {
     /// The `slab` crate, the measure of all.
@@ -106,6 +112,22 @@ subject! {
         drop(boxed);
         (old, pool.alloc_box(value))
     };
+}
+
+subject! {
+    /// `Vec`, pushed to: what is removed stays as a gap.
+    VecPush(Vec<V>) named "Vec, push" by usize;
+    new(capacity) Vec::with_capacity(capacity);
+    insert(vec, value) {
+        vec.push(value);
+        vec.len() - 1
+    };
+    get(vec, index) vec[*index].number();
+    add(vec, index, number) vec[*index].number_mut();
+    replace(vec, index, value) core::mem::replace(&mut vec[*index], value);
+    remove(vec, index) vec[index];
+    free(_vec, index) index;
+    refill(vec, index, value) (core::mem::replace(&mut vec[index], value), index);
 }
 
 /// A value on its own in an allocator's memory, as a `Box` has it.

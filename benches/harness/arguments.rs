@@ -16,7 +16,7 @@ pub struct Arguments {
     #[arg(long)]
     pub quick: bool,
     /// Keeps the result under benches/record/, for the report
-    #[arg(long)]
+    #[arg(long, conflicts_with = "quick")]
     pub record: bool,
     /// Whole runs, one after the other
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]

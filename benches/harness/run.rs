@@ -295,11 +295,11 @@ impl Plan {
     fn print(&self, record: &Record, runs: u32, is_quick: bool) {
         if is_quick {
             println!("\nAll answers are right. The figures are of few turns: they say nothing.");
-        } else {
-            println!("\nIn short, rows being operations at one value size:\n");
-            for line in verdict::summary(record) {
-                println!("- {line}");
-            }
+        }
+        let summary = verdict::summary(record);
+        if !is_quick && !summary.is_empty() {
+            println!("\nIn short (a row is one operation on values of one size):\n");
+            println!("- {}", summary.join("\n- "));
         }
         if let Some(goals) = verdict::goals(record, self.bench) {
             println!("\nGoals, as ratios; what misses is **marked**.\n\n{goals}");

@@ -144,8 +144,8 @@ stampable_floor! {
     Floor, "floor", |_cell, _vacant| {}
 }
 stampable_floor! {
-    /// [`Floor`] that writes into a cell whether it is vacant, as anyone must
-    /// who will have to answer a stale key: what that store alone costs.
+    /// [`Floor`] that also writes into a cell whether it is vacant. A slab needs
+    /// that to answer a stale key: the difference is what the store costs.
     StampedFloor, "floor, stamped", |cell, vacant| { (&raw mut (*cell).1).write(vacant) }
 }
 

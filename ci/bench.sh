@@ -15,7 +15,7 @@ for bench in benches/*.rs; do
     for arguments in "--runs 0" "--live 99999999999" "--bytes 7" "--subject nothing" "nothing"; do
         code=0
         # shellcheck disable=SC2086
-        cargo bench --quiet --package flatslab-benches --bench "$bench" -- $arguments \
+        cargo bench --quiet --bench "$bench" -- $arguments \
             >"$output" 2>/dev/null || code=$?
         if [ $code -ne 2 ] || [ -s "$output" ]; then
             echo "$bench $arguments: exit code $code, and it printed $(wc -l <"$output") lines" >&2

@@ -4,4 +4,4 @@
 # update, look at `cargo bench --bench hotpaths -- --instructions`, and record them with
 # `--record`.
 . "$(dirname "$0")/common.sh"
-cargo bench --package flatslab-benches --bench hotpaths -- --check
+cargo bench --bench hotpaths -- --check

@@ -105,7 +105,7 @@ mod tests {
         get(list, at) list[*at].number();
         add(list, at, number) {
             list[*at] = lossy(1, list[*at]);
-            list[*at].number_mut()
+            *list[*at].number_mut() += number;
         };
         replace(list, at, value) lossy(2, core::mem::replace(&mut list[*at], value));
         remove(list, at) lossy(3, list[at]);

@@ -41,13 +41,15 @@ impl Comparison {
         } else {
             format!("faster in {faster} of {all} rows, level in {level}, slower in {slower}")
         };
+        let result = match all {
+            1 => pace(*best),
+            _ => format!("{counts}; from {} to {}", pace(*best), pace(*worst)),
+        };
         Some(format!(
-            "{} against {}{}: {counts}; from {} to {}.",
+            "{} against {}{}: {result}.",
             table::prose(self.subject),
             table::prose(self.reference),
-            self.what,
-            pace(*best),
-            pace(*worst)
+            self.what
         ))
     }
 }

@@ -83,7 +83,7 @@ subject! {
         cell
     };
     get(_lifo, cell) unsafe { (**cell).number() };
-    add(_lifo, cell, number) unsafe { (**cell).number_mut() };
+    add(_lifo, cell, number) unsafe { *(**cell).number_mut() += number };
     replace(_lifo, cell, value) unsafe { cell.replace(value) };
     remove(lifo, cell) unsafe {
         push(lifo.home, cell);
@@ -116,7 +116,7 @@ macro_rules! stampable_floor {
                 ($cell, home)
             };
             get(_lifo, handle) unsafe { (*handle.0).0.number() };
-            add(_lifo, handle, number) unsafe { (*handle.0).0.number_mut() };
+            add(_lifo, handle, number) unsafe { *(*handle.0).0.number_mut() += number };
             replace(_lifo, handle, value) unsafe { (&raw mut (*handle.0).0).replace(value) };
             remove(_lifo, handle) unsafe {
                 let ($cell, home) = handle;

@@ -1,5 +1,25 @@
 #!/usr/bin/env bash
-# The benches run, and every subject's answers are right. Measures nothing that
-# should be quoted.
+# The benches run, and every subject's answers are right; the harness's own tests
+# pass; and every bench refuses bad arguments before it measures anything. The
+# figures of these runs are not to be quoted.
 . "$(dirname "$0")/common.sh"
+cargo test --package flatslab-benches --lib
 cargo bench -- --quick
+cargo run --release --package flatslab-benches --bin report -- --print >/dev/null
+
+output=$(mktemp)
+trap 'rm -f "$output"' EXIT
+for bench in benches/*.rs; do
+    bench=$(basename "$bench" .rs)
+    [ "$bench" != build ] && [ "$bench" != peers ] || continue
+    for arguments in "--runs 0" "--live 99999999999" "--bytes 7" "--subject nothing" "nothing"; do
+        code=0
+        # shellcheck disable=SC2086
+        cargo bench --quiet --bench "$bench" -- $arguments \
+            >"$output" 2>/dev/null || code=$?
+        if [ $code -ne 2 ] || [ -s "$output" ]; then
+            echo "$bench $arguments: exit code $code, and it printed $(wc -l <"$output") lines" >&2
+            exit 1
+        fi
+    done
+done

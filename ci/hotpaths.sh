@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # No operation calls a function in its hot path, or takes more instructions than
 # benches/record/hotpaths.md records. The counts are those of one compiler: after an
-# update, look at `cargo bench --bench hotpaths -- --list`, and record anew with
+# update, look at `cargo bench --bench hotpaths -- --instructions`, and record them with
 # `--record`.
 . "$(dirname "$0")/common.sh"
-cargo bench --package flatslab-benches --bench hotpaths -- --check
+cargo bench --bench hotpaths -- --check

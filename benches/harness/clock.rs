@@ -1,11 +1,17 @@
-//! The time-stamp counter, fenced.
+//! The time-stamp counter, fenced. Only x86_64 has it: elsewhere everything
+//! compiles, and the runner measures nothing.
 
 #[cfg(target_arch = "x86_64")]
 use core::arch::x86_64::{__rdtscp, _mm_lfence, _rdtsc};
 
+/// Whether there is a counter.
+pub const IS_HERE: bool = cfg!(target_arch = "x86_64");
+
+#[cfg(not(target_arch = "x86_64"))]
+use elsewhere::{__rdtscp, _mm_lfence, _rdtsc};
+
 /// Ticks at the start of a stretch: nothing before it is still under way,
 /// nothing of the stretch has begun.
-#[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub fn start() -> u64 {
     // SAFETY: every x86_64 has these instructions.
@@ -18,7 +24,6 @@ pub fn start() -> u64 {
 }
 
 /// Ticks at the end of a stretch: all of it has been done.
-#[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub fn stop() -> u64 {
     let mut core = 0;
@@ -32,14 +37,15 @@ pub fn stop() -> u64 {
 
 /// Ticks of one link of a chain of this instruction, each of which needs the
 /// result of the one before.
-#[cfg(target_arch = "x86_64")]
 macro_rules! chain {
     ($link:literal) => {{
         const LINKS: u64 = 1 << 14;
+        #[allow(unused_mut, reason = "changed on x86_64")]
         let mut number = 3u64;
         let begun = start();
         for _ in 0..LINKS / 8 {
             // SAFETY: arithmetic of a register with itself and nothing else.
+            #[cfg(target_arch = "x86_64")]
             unsafe {
                 core::arch::asm!(
                     $link, $link, $link, $link, $link, $link, $link, $link,
@@ -52,39 +58,32 @@ macro_rules! chain {
     }};
 }
 
-/// The ticks that an empty stretch takes, to be subtracted: the median of many.
-#[cfg(target_arch = "x86_64")]
-pub fn overhead() -> u64 {
-    let mut empty: Vec<u64> = (0..10_001)
+/// The ticks of many empty stretches, in order.
+fn empty_stretches() -> Vec<u64> {
+    let mut ticks: Vec<u64> = (0..10_001)
         .map(|_| {
             let begun = start();
             stop() - begun
         })
         .collect();
-    *empty.select_nth_unstable(5_000).1
+    ticks.sort_unstable();
+    ticks
+}
+
+/// The ticks that an empty stretch takes, to be subtracted: the median of many.
+pub fn overhead() -> u64 {
+    empty_stretches()[5_000]
 }
 
 /// The smallest step in which the counter advances, in ticks: on some virtual
 /// machines more than one.
-#[cfg(target_arch = "x86_64")]
 pub fn step() -> u64 {
-    let mut steps: Vec<u64> = (0..10_000)
-        .map(|_| {
-            let begun = start();
-            stop() - begun
-        })
-        .collect();
-    steps.sort_unstable();
-    steps.dedup();
-    steps
-        .windows(2)
-        .map(|pair| pair[1] - pair[0])
-        .min()
-        .unwrap_or(1)
+    let stretches = empty_stretches();
+    let steps = stretches.windows(2).map(|pair| pair[1] - pair[0]);
+    steps.filter(|&step| step > 0).min().unwrap_or(1)
 }
 
 /// Ticks per nanosecond, measured against the operating system's clock.
-#[cfg(target_arch = "x86_64")]
 pub fn ticks_per_ns() -> f64 {
     let wall = std::time::Instant::now();
     let begun = start();
@@ -103,11 +102,10 @@ pub fn ticks_per_ns() -> f64 {
 /// # Errors
 ///
 /// What the two chains gave, if they do not agree however often they are asked.
-#[cfg(target_arch = "x86_64")]
 pub fn ticks_per_cycle() -> Result<f64, String> {
     let (mut additions, mut multiplications) = (0.0, 0.0);
     for _ in 0..500 {
-        // Side by side, and each the best of a few: an interrupt slows one, and
+        // One after the other, and each the best of a few: an interrupt slows one, and
         // the clock may move between two tries.
         (additions, multiplications) = (f64::INFINITY, f64::INFINITY);
         for _ in 0..5 {
@@ -122,4 +120,16 @@ pub fn ticks_per_cycle() -> Result<f64, String> {
         "the core clock is uncertain: {additions:.3} ticks per cycle by dependent additions, \
          {multiplications:.3} by multiplications of three cycles"
     ))
+}
+
+/// What stands for the instructions where there are none, and is never called.
+#[cfg(not(target_arch = "x86_64"))]
+mod elsewhere {
+    pub(super) unsafe fn __rdtscp(_core: *mut u32) -> u64 {
+        unreachable!("no time-stamp counter")
+    }
+    pub(super) unsafe fn _rdtsc() -> u64 {
+        unreachable!("no time-stamp counter")
+    }
+    pub(super) unsafe fn _mm_lfence() {}
 }

@@ -1,4 +1,5 @@
-//! What a figure depends on besides the code: processor, system, compiler.
+//! What a figure depends on besides the code: processor, system, compiler, and
+//! the core that the measuring thread is kept on.
 
 use std::process::Command;
 
@@ -45,7 +46,7 @@ impl Machine {
             system: std::fs::read_to_string("/proc/sys/kernel/osrelease").map_or_else(
                 |_| std::env::consts::OS.to_owned(),
                 |release| {
-                    // What distributors add behind the version says who built it.
+                    // What follows the version says which distributor built it.
                     let version = release.trim().split('-').next().unwrap_or("");
                     format!("{} {version}", std::env::consts::OS)
                 },
@@ -81,6 +82,23 @@ impl Machine {
     }
 }
 
+impl core::fmt::Display for Machine {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let Machine {
+            cpu,
+            cpu_version,
+            system,
+            governor,
+            compiler,
+            ..
+        } = self;
+        write!(
+            f,
+            "{cpu} ({cpu_version}), {system}, {compiler}, governor {governor}"
+        )
+    }
+}
+
 /// The commit of the crate, with a `+` where files differ from it.
 #[must_use]
 pub fn commit() -> String {
@@ -106,5 +124,28 @@ fn ask_git() -> Option<String> {
         commit
     } else {
         commit + "+"
+    })
+}
+
+/// Pins this thread to the last core the process may use that is the first of
+/// its SMT siblings: the first cores of a machine get most of its interrupts.
+/// Returns what to print about it.
+pub fn pin() -> String {
+    let cores = core_affinity::get_core_ids().unwrap_or_default();
+    let first = cores.iter().rev().find(|core| is_first_sibling(core.id));
+    match first.or(cores.last()) {
+        Some(core) if core_affinity::set_for_current(*core) => {
+            format!("pinned to core {}", core.id)
+        }
+        _ => "NOT pinned: figures will wander".to_owned(),
+    }
+}
+
+fn is_first_sibling(core: usize) -> bool {
+    let path = format!("/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list");
+    // Where nothing is said of siblings there are none to avoid.
+    std::fs::read_to_string(path).map_or(true, |siblings| {
+        let first = siblings.split([',', '-']).next().unwrap_or("");
+        first.trim().parse() == Ok(core)
     })
 }

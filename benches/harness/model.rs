@@ -7,13 +7,12 @@ use rand_chacha::rand_core::SeedableRng;
 
 use crate::payload::Payload;
 use crate::subject::Subject;
-use crate::subject::peers::SlabCrate;
 
 const CAPACITY: usize = 97;
 const STEPS: usize = 5_000;
 
-/// Takes the subject through random operations beside a list of what has to be
-/// in it.
+/// Takes the subject through random operations, and compares it with a list of
+/// what has to be in it.
 ///
 /// # Errors
 ///
@@ -65,7 +64,7 @@ pub fn check<V: Payload, S: Subject<V>>() -> Result<(), String> {
             }
             _ => {}
         }
-        // Whatever was done must have left all others alone.
+        // The other values must be as they were.
         for (handle, number) in &held {
             compare("get", subject.get(handle), *number)?;
         }
@@ -76,82 +75,52 @@ pub fn check<V: Payload, S: Subject<V>>() -> Result<(), String> {
     Ok(())
 }
 
-/// Makes sure that [`check`] finds what it is there to find.
-///
-/// # Panics
-///
-/// If it lets a subject pass that is wrong in one operation.
-pub fn check_the_check() {
-    fn finds<const FAULT: usize>() -> bool {
-        check::<u64, Faulty<FAULT>>().is_err()
-    }
-    assert!(check::<u64, Faulty<{ usize::MAX }>>().is_ok());
-    let found = [
-        finds::<0>(),
-        finds::<1>(),
-        finds::<2>(),
-        finds::<3>(),
-        finds::<4>(),
-        finds::<5>(),
-    ];
-    assert_eq!(
-        found, [true; 6],
-        "the model does not find every faulty subject"
-    );
-}
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
 
-/// The `slab` crate with a mistake in one operation.
-struct Faulty<const FAULT: usize>(SlabCrate<u64>);
+    use super::*;
 
-impl<const FAULT: usize> Subject<u64> for Faulty<FAULT> {
-    const NAME: &'static str = "faulty on purpose";
-    type Handle = usize;
-
-    fn with_capacity(capacity: usize) -> Self {
-        Faulty(SlabCrate::with_capacity(capacity))
+    thread_local! {
+        /// Which operation is wrong.
+        static FAULT: Cell<usize> = const { Cell::new(usize::MAX) };
     }
 
-    fn insert(&mut self, value: u64) -> usize {
-        self.0
-            .insert(if FAULT == 0 { value.min(4_000) } else { value })
-    }
-
-    fn get(&self, handle: &usize) -> u64 {
-        self.0.get(handle)
-    }
-
-    fn add(&mut self, handle: &mut usize, number: u64) {
-        self.0.add(
-            handle,
-            if FAULT == 1 {
-                number.min(4_000)
-            } else {
-                number
-            },
-        );
-    }
-
-    fn replace(&mut self, handle: &mut usize, value: u64) -> u64 {
-        let old = self.0.replace(handle, value);
-        if FAULT == 2 { old.min(4_000) } else { old }
-    }
-
-    fn remove(&mut self, handle: usize) -> u64 {
-        let value = self.0.remove(handle);
-        if FAULT == 3 { value.min(4_000) } else { value }
-    }
-
-    fn free(&mut self, handle: usize) {
-        self.0.free(handle);
-        if FAULT == 4 {
-            // Frees a neighbour's too.
-            self.0.0.try_remove(handle + 1);
-            self.0.0.insert(0);
+    /// In the faulty operation loses what is above 4,000.
+    fn lossy<V: Payload>(operation: usize, value: V) -> V {
+        match FAULT.get() == operation {
+            true => V::of(value.number().min(4_000)),
+            false => value,
         }
     }
 
-    fn refill(&mut self, handle: usize, value: u64) -> (u64, usize) {
-        let (old, handle) = self.0.refill(handle, value);
-        (if FAULT == 5 { old.min(4_000) } else { old }, handle)
+    crate::subject! {
+        /// A list with a mistake in one operation.
+        Faulty(Vec<V>) named "faulty on purpose" by usize;
+        new(_capacity) Vec::new();
+        insert(list, value) {
+            list.push(lossy(0, value));
+            list.len() - 1
+        };
+        get(list, at) list[*at].number();
+        add(list, at, number) {
+            list[*at] = lossy(1, list[*at]);
+            *list[*at].number_mut() += number;
+        };
+        replace(list, at, value) lossy(2, core::mem::replace(&mut list[*at], value));
+        remove(list, at) lossy(3, list[at]);
+        // Frees its neighbour's.
+        free(list, at) if FAULT.get() == 4 { list[at.saturating_sub(1)] = V::of(0) };
+        refill(list, at, value) (lossy(5, core::mem::replace(&mut list[at], value)), at);
+    }
+
+    #[test]
+    fn every_faulty_subject_is_found() {
+        let finds = |fault| {
+            FAULT.set(fault);
+            check::<u64, Faulty<u64>>().is_err()
+        };
+        assert!(!finds(usize::MAX), "the subject without a fault");
+        assert_eq!([0, 1, 2, 3, 4, 5].map(finds), [true; 6]);
     }
 }

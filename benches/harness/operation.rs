@@ -1,7 +1,6 @@
 //! The operations: each takes a subject through one turn, times it in batches,
-//! and checks its answers.
+//! checks its answers, and returns the ticks of an operation, one figure a batch.
 
-use std::hint::black_box;
 use std::mem::MaybeUninit;
 
 use rand::Rng;
@@ -14,25 +13,6 @@ use crate::subject::{Contains, Subject};
 
 /// Operations in one timed batch.
 pub const BATCH: usize = 64;
-
-/// What one turn of one subject gave: ticks per operation, one figure a batch.
-pub struct Turn {
-    batches: Vec<f64>,
-}
-
-impl Turn {
-    /// Ticks per operation over the whole turn.
-    #[must_use]
-    pub fn mean(&self) -> f64 {
-        self.batches.iter().sum::<f64>() / self.batches.len() as f64
-    }
-
-    /// Ticks per operation of each batch.
-    #[must_use]
-    pub fn batches(&self) -> &[f64] {
-        &self.batches
-    }
-}
 
 /// What a turn is given.
 pub struct Setting {
@@ -52,7 +32,7 @@ pub struct Setting {
 impl Setting {
     /// Times `operation` for `0..timed`, in batches.
     #[inline(always)]
-    fn batches(&self, mut operation: impl FnMut(usize)) -> Turn {
+    fn batches(&self, mut operation: impl FnMut(usize)) -> Vec<f64> {
         let mut batches = Vec::with_capacity(self.timed / BATCH);
         for first in (0..self.timed).step_by(BATCH) {
             let begun = clock::start();
@@ -62,7 +42,7 @@ impl Setting {
             let ticks = clock::stop() - begun;
             batches.push(ticks.saturating_sub(self.overhead) as f64 / BATCH as f64);
         }
-        Turn { batches }
+        batches
     }
 
     /// A container that is filled with the numbers `0..live`.
@@ -180,7 +160,7 @@ impl<H> Handles<H> {
 }
 
 /// Where handles are put and found. A pointer of its own, which no barrier
-/// reaches: to load it anew for every operation would be counted with each.
+/// reaches: to load it again for every operation would be counted with each.
 struct Cursor<H>(*mut H);
 
 impl<H> Cursor<H> {
@@ -206,14 +186,14 @@ impl<H> Cursor<H> {
 }
 
 /// INSERT into a container that has not been used.
-pub fn insert_fresh<V: Payload, S: Subject<V>>(setting: Setting) -> Turn {
+pub fn insert_fresh<V: Payload, S: Subject<V>>(setting: Setting) -> Vec<f64> {
     let before = setting.live - setting.timed;
     insert::<V, S>(&setting, setting.filled_up_to(before), before)
 }
 
 /// INSERT into a container whose free cells came from removals in random order:
 /// as they lie after an hour's work.
-pub fn insert_steady<V: Payload, S: Subject<V>>(mut setting: Setting) -> Turn {
+pub fn insert_steady<V: Payload, S: Subject<V>>(mut setting: Setting) -> Vec<f64> {
     let filled = scattered(&mut setting);
     insert::<V, S>(&setting, filled, setting.live - setting.timed)
 }
@@ -235,7 +215,7 @@ fn insert<V: Payload, S: Subject<V>>(
     setting: &Setting,
     mut filled: Filled<V, S>,
     before: usize,
-) -> Turn {
+) -> Vec<f64> {
     let (subject, handles) = filled.parts();
     let turn = setting.batches(|at| {
         barrier(subject);
@@ -247,7 +227,7 @@ fn insert<V: Payload, S: Subject<V>>(
 }
 
 /// GET of every value in random order.
-pub fn get_random<V: Payload, S: Subject<V>>(mut setting: Setting) -> Turn {
+pub fn get_random<V: Payload, S: Subject<V>>(mut setting: Setting) -> Vec<f64> {
     let mut filled: Filled<V, S> = setting.shuffled();
     let mut sum = 0u64;
     let (subject, handles) = filled.parts();
@@ -261,7 +241,7 @@ pub fn get_random<V: Payload, S: Subject<V>>(mut setting: Setting) -> Turn {
 }
 
 /// GET of one value over and over.
-pub fn get_hot<V: Payload, S: Subject<V>>(mut setting: Setting) -> Turn {
+pub fn get_hot<V: Payload, S: Subject<V>>(mut setting: Setting) -> Vec<f64> {
     let mut filled: Filled<V, S> = setting.shuffled();
     let mut sum = 0u64;
     let (subject, handles) = filled.parts();
@@ -276,7 +256,7 @@ pub fn get_hot<V: Payload, S: Subject<V>>(mut setting: Setting) -> Turn {
 }
 
 /// GET_MUT of every value in random order, to add to its number.
-pub fn get_mut_random<V: Payload, S: Subject<V>>(mut setting: Setting) -> Turn {
+pub fn get_mut_random<V: Payload, S: Subject<V>>(mut setting: Setting) -> Vec<f64> {
     let mut filled: Filled<V, S> = setting.shuffled();
     let (subject, handles) = filled.parts();
     let turn = setting.batches(|at| {
@@ -288,7 +268,7 @@ pub fn get_mut_random<V: Payload, S: Subject<V>>(mut setting: Setting) -> Turn {
 }
 
 /// CONTAINS of every value in random order.
-pub fn contains<V: Payload, S: Contains<V>>(mut setting: Setting) -> Turn {
+pub fn contains<V: Payload, S: Contains<V>>(mut setting: Setting) -> Vec<f64> {
     let mut filled: Filled<V, S> = setting.shuffled();
     let mut found = 0u64;
     let (subject, handles) = filled.parts();
@@ -302,7 +282,7 @@ pub fn contains<V: Payload, S: Contains<V>>(mut setting: Setting) -> Turn {
 }
 
 /// REPLACE of every value in random order.
-pub fn replace_random<V: Payload, S: Subject<V>>(mut setting: Setting) -> Turn {
+pub fn replace_random<V: Payload, S: Subject<V>>(mut setting: Setting) -> Vec<f64> {
     let mut filled: Filled<V, S> = setting.shuffled();
     let mut sum = 0u64;
     let (subject, handles) = filled.parts();
@@ -319,12 +299,12 @@ pub fn replace_random<V: Payload, S: Subject<V>>(mut setting: Setting) -> Turn {
 }
 
 /// REMOVE of every value in random order, the value used.
-pub fn remove_random<V: Payload, S: Subject<V>>(mut setting: Setting) -> Turn {
+pub fn remove_random<V: Payload, S: Subject<V>>(mut setting: Setting) -> Vec<f64> {
     remove::<V, S>(setting.shuffled(), &setting)
 }
 
 /// REMOVE of every value, the last inserted first.
-pub fn remove_lifo<V: Payload, S: Subject<V>>(setting: Setting) -> Turn {
+pub fn remove_lifo<V: Payload, S: Subject<V>>(setting: Setting) -> Vec<f64> {
     let mut filled: Filled<V, S> = setting.filled();
     filled.handles.all().reverse();
     filled.numbers.reverse();
@@ -332,7 +312,7 @@ pub fn remove_lifo<V: Payload, S: Subject<V>>(setting: Setting) -> Turn {
 }
 
 #[inline(always)]
-fn remove<V: Payload, S: Subject<V>>(mut filled: Filled<V, S>, setting: &Setting) -> Turn {
+fn remove<V: Payload, S: Subject<V>>(mut filled: Filled<V, S>, setting: &Setting) -> Vec<f64> {
     let mut sum = 0u64;
     let (subject, handles) = filled.parts();
     let turn = setting.batches(|at| {
@@ -346,7 +326,7 @@ fn remove<V: Payload, S: Subject<V>>(mut filled: Filled<V, S>, setting: &Setting
 }
 
 /// FREE: every value dropped in random order, unused.
-pub fn free_random<V: Payload, S: Subject<V>>(mut setting: Setting) -> Turn {
+pub fn free_random<V: Payload, S: Subject<V>>(mut setting: Setting) -> Vec<f64> {
     let mut filled: Filled<V, S> = setting.shuffled();
     let (subject, handles) = filled.parts();
     let turn = setting.batches(|at| {
@@ -364,7 +344,7 @@ pub fn free_random<V: Payload, S: Subject<V>>(mut setting: Setting) -> Turn {
 }
 
 /// TAKE and refill, in random order: a value moved out, another put in.
-pub fn take_refill<V: Payload, S: Subject<V>>(mut setting: Setting) -> Turn {
+pub fn take_refill<V: Payload, S: Subject<V>>(mut setting: Setting) -> Vec<f64> {
     let mut filled: Filled<V, S> = setting.shuffled();
     let mut sum = 0u64;
     let (subject, handles) = filled.parts();
@@ -384,7 +364,7 @@ pub fn take_refill<V: Payload, S: Subject<V>>(mut setting: Setting) -> Turn {
 
 /// CHURN LIFO: insert a value, remove the same, over and over, in a container
 /// half full.
-pub fn churn_lifo<V: Payload, S: Subject<V>>(setting: Setting) -> Turn {
+pub fn churn_lifo<V: Payload, S: Subject<V>>(setting: Setting) -> Vec<f64> {
     let half = setting.live / 2;
     let mut filled: Filled<V, S> = setting.filled_up_to(half);
     let mut sum = 0u64;
@@ -403,12 +383,12 @@ pub fn churn_lifo<V: Payload, S: Subject<V>>(setting: Setting) -> Turn {
 }
 
 /// CHURN FIFO: remove the oldest value, insert another.
-pub fn churn_fifo<V: Payload, S: Subject<V>>(setting: Setting) -> Turn {
+pub fn churn_fifo<V: Payload, S: Subject<V>>(setting: Setting) -> Vec<f64> {
     churn::<V, S>(&setting, setting.filled(), |at| at)
 }
 
 /// CHURN random: remove one value at random, insert another.
-pub fn churn_random<V: Payload, S: Subject<V>>(mut setting: Setting) -> Turn {
+pub fn churn_random<V: Payload, S: Subject<V>>(mut setting: Setting) -> Vec<f64> {
     let filled: Filled<V, S> = setting.shuffled();
     let live = setting.live as u32;
     let places: Vec<u32> = (0..setting.timed)
@@ -422,7 +402,7 @@ fn churn<V: Payload, S: Subject<V>>(
     setting: &Setting,
     mut filled: Filled<V, S>,
     place: impl Fn(usize) -> usize,
-) -> Turn {
+) -> Vec<f64> {
     let mut sum = 0u64;
     let (subject, handles) = filled.parts();
     let turn = setting.batches(|at| {
@@ -436,56 +416,4 @@ fn churn<V: Payload, S: Subject<V>>(
     let timed = setting.timed as u64;
     filled.empty(setting.sum() + timed * (timed - 1) / 2 - sum);
     turn
-}
-
-/// The operations with caches flushed before each.
-#[cfg(target_os = "linux")]
-pub mod cold {
-    use super::*;
-    use crate::flush::Flusher;
-
-    /// Operations of one cold turn, each timed alone.
-    pub const OPERATIONS: usize = 32;
-
-    /// INSERT with all data out of the caches; free cells in random order.
-    pub fn insert_cold<V: Payload, S: Subject<V>>(mut setting: Setting) -> Turn {
-        setting.timed = OPERATIONS;
-        let mut filled: Filled<V, S> = scattered(&mut setting);
-        let flusher = Flusher::of_memory_in_use();
-        let (subject, handles) = filled.parts();
-        let mut batches = Vec::with_capacity(OPERATIONS);
-        for at in setting.live - OPERATIONS..setting.live {
-            flusher.flush(subject);
-            let begun = clock::start();
-            let handle = opaque(subject.insert(V::of(at as u64)));
-            let ticks = clock::stop() - begun;
-            batches.push(ticks.saturating_sub(setting.overhead) as f64);
-            handles.put(at, handle);
-        }
-        filled.empty(setting.sum());
-        Turn { batches }
-    }
-
-    /// GET with all data but the handle out of the caches.
-    pub fn get_cold<V: Payload, S: Subject<V>>(mut setting: Setting) -> Turn {
-        let mut filled: Filled<V, S> = setting.shuffled();
-        let flusher = Flusher::of_memory_in_use();
-        let mut sum = 0u64;
-        let (subject, handles) = filled.parts();
-        let mut batches = Vec::with_capacity(OPERATIONS);
-        for at in 0..OPERATIONS {
-            let handle = handles.take(at);
-            flusher.flush(subject);
-            // What a program asks with is at hand, what it asks for is not.
-            black_box(&handle);
-            let begun = clock::start();
-            sum = sum.wrapping_add(subject.get(&handle));
-            let ticks = clock::stop() - begun;
-            batches.push(ticks.saturating_sub(setting.overhead) as f64);
-            handles.put(at, handle);
-        }
-        expect::<V, S>("read", sum, filled.sum_of(OPERATIONS));
-        filled.empty(setting.sum());
-        Turn { batches }
-    }
 }

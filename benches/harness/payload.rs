@@ -76,7 +76,7 @@ pub fn opaque<H>(handle: H) -> H {
         let mut handle = core::mem::ManuallyDrop::new(handle);
         let address = (&raw mut handle).cast::<*mut u8>();
         // SAFETY: a handle of one or two words is moved through that many
-        // registers; nobody uses the bytes meanwhile.
+        // registers; nothing else uses the bytes.
         unsafe {
             if size_of::<H>() == 16 && align_of::<H>() == 8 {
                 let (mut first, mut second) = (address.read(), address.add(1).read());

@@ -1,6 +1,10 @@
-//! Records of measurements: JSON files under `benches/record/`, which the
-//! `report` program turns into the tables of the documents.
+//! Records of measurements: JSON files under `benches/record/`, one for a day and
+//! a processor, which the `report` program turns into the tables of the documents.
+//!
+//! A record is a head and flat rows. A [`Row`] is one subject in one row of one
+//! run of one bench, with all its metrics.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -8,212 +12,273 @@ use serde::{Deserialize, Serialize};
 use crate::machine::Machine;
 
 /// All that was measured on one machine in a day: the newest of each bench.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Record {
     /// Where, and with which compiler.
     pub machine: Machine,
-    /// The runs of the cycle bench.
-    #[serde(default)]
-    pub cycles: Vec<Run>,
-    /// The last run of the growth bench.
-    #[serde(default)]
-    pub growth: Option<Growth>,
-    /// The last run of the malloc bench.
-    #[serde(default)]
-    pub malloc: Option<Malloc>,
-}
-
-/// One run of the malloc bench.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Malloc {
-    /// Of which commit.
-    pub commit: String,
-    /// Ticks of the counter per nanosecond.
-    pub ticks_per_ns: f64,
-    /// Ticks of the counter in a core cycle.
-    pub ticks_per_cycle: f64,
-    /// Rounds of which each figure is the median.
-    pub rounds: usize,
+    /// What each bench measured, and how the counter ran.
+    pub benches: Vec<Bench>,
     /// All figures.
-    pub rows: Vec<MallocRow>,
+    pub rows: Vec<Row>,
 }
 
-/// One subject in one workload.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct MallocRow {
-    /// The workload.
-    pub workload: String,
-    /// Bytes of an order that are written.
-    pub written: usize,
-    /// The subject.
-    pub subject: String,
-    /// Ticks an operation.
-    pub ticks: f64,
-}
-
-/// One run of the growth bench.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Growth {
-    /// Of which commit.
-    pub commit: String,
-    /// Ticks of the counter per nanosecond.
-    pub ticks_per_ns: f64,
-    /// Insertions into each container.
-    pub inserts: usize,
-    /// One for each value size.
-    pub tables: Vec<GrowthTable>,
-}
-
-/// All subjects with values of one size.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct GrowthTable {
-    /// The size of a value.
-    pub bytes: usize,
-    /// The subjects, `slab` first.
-    pub rows: Vec<GrowthRow>,
-}
-
-/// One subject, each round a process of its own.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct GrowthRow {
-    /// The subject.
-    pub subject: String,
-    /// What each round gave.
-    pub rounds: Vec<GrowthRound>,
-}
-
-/// One process: ticks of single insertions.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct GrowthRound {
-    /// p50, p90, p99, p99.9, p99.99, and the worst.
-    pub percentiles: [u32; 6],
-    /// Ticks of the counter in a core cycle.
-    pub ticks_per_cycle: f64,
-    /// The worst of each stretch of the insertions, all of one length: the lowest
-    /// of the rounds, in the last.
-    #[serde(default)]
-    pub stretches: Vec<u32>,
-}
-
-impl GrowthTable {
-    /// The row of a subject.
-    #[must_use]
-    pub fn row(&self, subject: &str) -> Option<&GrowthRow> {
-        self.rows.iter().find(|row| row.subject == subject)
-    }
-}
-
-impl GrowthRow {
-    /// The median over rounds of a percentile, by its place in
-    /// [`percentiles`](GrowthRound::percentiles).
-    #[must_use]
-    pub fn percentile(&self, place: usize) -> f64 {
-        let of = |round: &GrowthRound| f64::from(round.percentiles[place]);
-        median(self.rounds.iter().map(of).collect())
-    }
-
-    /// The lowest and the highest worst insertion of the rounds.
-    #[must_use]
-    pub fn worst(&self) -> (u32, u32) {
-        let worst = self.rounds.iter().map(|round| round.percentiles[5]);
-        (worst.clone().min().unwrap_or(0), worst.max().unwrap_or(0))
-    }
-
-    /// The median over rounds of the core's clock.
-    #[must_use]
-    pub fn ticks_per_cycle(&self) -> f64 {
-        median(
-            self.rounds
-                .iter()
-                .map(|round| round.ticks_per_cycle)
-                .collect(),
-        )
-    }
-}
-
-/// One run of the cycle bench.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Run {
-    /// Of which commit.
+/// The head of one bench's rows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Bench {
+    /// The bench.
+    pub bench: String,
+    /// The commit of the crate, with a `+` where files differ from it.
     pub commit: String,
     /// Ticks of the counter per nanosecond.
     pub ticks_per_ns: f64,
     /// Ticks in which the counter advances.
     pub step: u64,
-    /// One for each operation, value size and number of live values.
-    pub tables: Vec<Table>,
 }
 
-/// One operation on all its subjects.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Table {
-    /// The operation.
-    pub operation: String,
-    /// The size of a value.
-    pub bytes: usize,
-    /// How many values are live.
-    pub live: usize,
-    /// Ticks of the counter in a core cycle, in this round.
-    pub ticks_per_cycle: f64,
-    /// The subjects, `slab` first.
-    pub rows: Vec<Row>,
-}
-
-/// One subject's ticks per operation.
+/// One subject in one row of one run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Row {
-    /// The subject.
+    /// The bench.
+    pub bench: String,
+    /// What was done.
+    pub row: String,
+    /// The size of a value.
+    pub bytes: usize,
+    /// How many values were live.
+    pub live: usize,
+    /// The container.
     pub subject: String,
-    /// The median over turns of the mean of a turn.
-    pub ticks: f64,
-    /// Of the batches: p50, p90, p99, p99.9, and the worst.
-    pub percentiles: [f64; 5],
+    /// The number of the run, from 1.
+    pub run: u32,
+    /// Ticks of the counter in a core cycle, measured just before.
+    pub ticks_per_cycle: f64,
+    /// The figures, in ticks per operation.
+    #[serde(flatten)]
+    pub values: BTreeMap<Metric, f64>,
+    /// The worst of each stretch of the operations, all of one length: the lowest
+    /// of the runs, in the last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stretches: Vec<u64>,
 }
 
-impl Table {
-    /// The row of a subject.
+/// What is told of the ticks of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Metric {
+    /// The median over turns of the mean of a turn.
+    #[serde(rename = "ticks")]
+    Ticks,
+    /// Percentiles of what was timed.
+    #[serde(rename = "p50")]
+    P50,
+    /// One in 10 takes longer.
+    #[serde(rename = "p90")]
+    P90,
+    /// One in 100 takes longer.
+    #[serde(rename = "p99")]
+    P99,
+    /// One in 1,000 takes longer.
+    #[serde(rename = "p99.9")]
+    P999,
+    /// One in 10,000 takes longer.
+    #[serde(rename = "p99.99")]
+    P9999,
+    /// The longest.
+    #[serde(rename = "worst")]
+    Worst,
+}
+
+impl Metric {
+    /// As it stands in tables.
     #[must_use]
-    pub fn row(&self, subject: &str) -> Option<&Row> {
-        self.rows.iter().find(|row| row.subject == subject)
+    pub const fn name(self) -> &'static str {
+        match self {
+            Metric::Ticks => "ticks",
+            Metric::P50 => "p50",
+            Metric::P90 => "p90",
+            Metric::P99 => "p99",
+            Metric::P999 => "p99.9",
+            Metric::P9999 => "p99.99",
+            Metric::Worst => "worst",
+        }
     }
 
-    /// A subject's ticks over those of `slab`, which stands first.
+    /// Of the means of the turns, and of all that was timed, sorted.
     #[must_use]
-    pub fn ratio(&self, subject: &str) -> Option<f64> {
-        Some(self.row(subject)?.ticks / self.rows.first()?.ticks)
+    pub fn of(self, means: &[f64], sorted: &[f64]) -> f64 {
+        let percentile = |share: f64| sorted[((sorted.len() - 1) as f64 * share) as usize];
+        let value = match self {
+            Metric::Ticks => median(means.iter().copied()).expect("a turn"),
+            Metric::P50 => percentile(0.5),
+            Metric::P90 => percentile(0.9),
+            Metric::P99 => percentile(0.99),
+            Metric::P999 => percentile(0.999),
+            Metric::P9999 => percentile(0.9999),
+            Metric::Worst => percentile(1.0),
+        };
+        // More decimals than the clock can vouch for.
+        (value * 100.0).round() / 100.0
+    }
+
+    /// Over several runs: the median; of the worst the lowest, as what hits one
+    /// process now and then is the machine's.
+    #[must_use]
+    pub fn over_runs(self, values: impl Iterator<Item = f64>) -> Option<f64> {
+        match self {
+            Metric::Worst => values.min_by(f64::total_cmp),
+            _ => median(values),
+        }
+    }
+}
+
+/// One line of a table: what was done, on how many values of which size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Case<'a> {
+    /// The bench.
+    pub bench: &'a str,
+    /// What was done.
+    pub row: &'a str,
+    /// The size of a value.
+    pub bytes: usize,
+    /// How many values were live.
+    pub live: usize,
+}
+
+impl Row {
+    /// The case it belongs to.
+    #[must_use]
+    pub fn case(&self) -> Case<'_> {
+        Case {
+            bench: &self.bench,
+            row: &self.row,
+            bytes: self.bytes,
+            live: self.live,
+        }
     }
 }
 
 impl Record {
+    /// One of this machine with nothing in it.
+    #[must_use]
+    pub fn new(machine: Machine) -> Self {
+        Record {
+            machine,
+            benches: Vec::new(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// The head of a bench's rows; `None` if it was not run.
+    #[must_use]
+    pub fn bench(&self, bench: &str) -> Option<&Bench> {
+        self.benches.iter().find(|it| it.bench == bench)
+    }
+
+    /// The cases of a bench, in the order in which they were measured.
+    #[must_use]
+    pub fn cases<'a>(&'a self, bench: &str) -> Vec<Case<'a>> {
+        let mut cases = Vec::new();
+        for row in self.rows.iter().filter(|row| row.bench == bench) {
+            if !cases.contains(&row.case()) {
+                cases.push(row.case());
+            }
+        }
+        cases
+    }
+
+    /// The rows of a subject in a case, one a run.
+    pub fn rows_of(&self, case: Case<'_>, subject: &str) -> impl Iterator<Item = &Row> {
+        let rows = self.rows.iter();
+        rows.filter(move |row| row.case() == case && row.subject == subject)
+    }
+
+    /// A metric over all runs; `None` where it was not measured.
+    #[must_use]
+    pub fn value(&self, case: Case<'_>, subject: &str, metric: Metric) -> Option<f64> {
+        let rows = self.rows_of(case, subject);
+        metric.over_runs(rows.filter_map(|row| row.values.get(&metric).copied()))
+    }
+
+    /// The core cycles of an operation: the median over runs.
+    #[must_use]
+    pub fn cycles(&self, case: Case<'_>, subject: &str) -> Option<f64> {
+        let of = |row: &Row| Some(row.values.get(&Metric::Ticks)? / row.ticks_per_cycle);
+        median(self.rows_of(case, subject).filter_map(of))
+    }
+
+    /// The ratio of one subject's metric to another's plus some core cycles, in
+    /// the same run; over runs as [`Metric::over_runs`].
+    #[must_use]
+    pub fn ratio(
+        &self,
+        case: Case<'_>,
+        (subject, metric): (&str, Metric),
+        (reference, of, cycles): (&str, Metric, f64),
+    ) -> Option<f64> {
+        if metric == Metric::Worst {
+            let value = |subject, metric| self.value(case, subject, metric);
+            return Some(value(subject, metric)? / value(reference, of)?);
+        }
+        median(self.rows_of(case, subject).filter_map(|row| {
+            let mut others = self.rows_of(case, reference);
+            let other = others.find(|other| other.run == row.run)?;
+            let limit = other.values.get(&of)? + cycles * other.ticks_per_cycle;
+            Some(row.values.get(&metric)? / limit)
+        }))
+    }
+
+    /// The ratio of the ticks of one subject to another's.
+    #[must_use]
+    pub fn ticks_ratio(&self, case: Case<'_>, subject: &str, reference: &str) -> Option<f64> {
+        let ticks = Metric::Ticks;
+        self.ratio(case, (subject, ticks), (reference, ticks, 0.0))
+    }
+
+    /// Puts `measured` in: in place of the same rows, and of all rows of its
+    /// benches that another commit gave.
+    pub fn add(&mut self, measured: Record) {
+        let other = |bench: &Bench| {
+            let of_now = measured.bench(&bench.bench);
+            of_now.is_some_and(|of_now| of_now.commit != bench.commit)
+        };
+        let outdated: Vec<_> = self
+            .benches
+            .iter()
+            .filter(|it| other(it))
+            .cloned()
+            .collect();
+        self.rows.retain(|row| {
+            let same = |it: &Row| it.case() == row.case() && it.subject == row.subject;
+            !outdated.iter().any(|bench| bench.bench == row.bench)
+                && !measured.rows.iter().any(same)
+        });
+        self.benches
+            .retain(|it| measured.bench(&it.bench).is_none());
+        self.benches.extend(measured.benches);
+        self.rows.extend(measured.rows);
+    }
+
     /// Where records are kept.
     #[must_use]
     pub fn directory() -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("record")
     }
 
-    /// Adds to today's record of this machine what `add` puts in. A record with
-    /// another compiler is begun anew.
+    /// Adds what was measured to today's record of this machine, which starts
+    /// empty if the file there is of another compiler or system.
     ///
     /// # Errors
     ///
     /// If the file can be neither read nor written, or is not a record.
-    pub fn extend(add: impl FnOnce(&mut Record)) -> Result<PathBuf, String> {
-        let machine = Machine::this();
-        let path = Self::directory().join(machine.file_stem() + ".json");
-        let fresh = |machine| Record {
-            machine,
-            cycles: Vec::new(),
-            growth: None,
-            malloc: None,
-        };
+    pub fn keep(measured: Record) -> Result<PathBuf, String> {
+        let path = Self::directory().join(measured.machine.file_stem() + ".json");
         let mut record = match path.exists() {
             true => Self::read(&path)?,
-            false => fresh(machine.clone()),
+            false => Self::new(measured.machine.clone()),
         };
-        if record.machine != machine {
-            record = fresh(machine);
+        if record.machine != measured.machine {
+            record = Self::new(measured.machine.clone());
         }
-        add(&mut record);
+        record.add(measured);
         let failed = |error| format!("{}: {error}", path.display());
         std::fs::create_dir_all(Self::directory()).map_err(failed)?;
         std::fs::write(&path, record.to_json()).map_err(failed)?;
@@ -226,34 +291,105 @@ impl Record {
     ///
     /// If there is none, or what is there is not one.
     pub fn read(path: &Path) -> Result<Self, String> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| format!("{}: {error}", path.display()))?;
-        serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))
+        let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+        let text = std::fs::read_to_string(path).map_err(|error| failed(&error))?;
+        serde_json::from_str(&text).map_err(|error| failed(&error))
     }
 
     /// A line for each row: fit to be compared, and not longer than need be.
     fn to_json(&self) -> String {
-        let mut json = serde_json::to_string(self).expect("plain data");
-        for (end, broken) in [("},{", "},\n{"), (":[{", ":[\n{")] {
-            json = json.replace(end, broken);
+        fn lines<T: Serialize>(items: &[T]) -> String {
+            let lines = items.iter().map(json);
+            lines.collect::<Vec<_>>().join(",\n")
         }
-        json + "\n"
+        fn json<T: Serialize>(item: &T) -> String {
+            serde_json::to_string(item).expect("plain data")
+        }
+        format!(
+            "{{\"machine\":{},\n\"benches\":[\n{}],\n\"rows\":[\n{}]}}\n",
+            json(&self.machine),
+            lines(&self.benches),
+            lines(&self.rows)
+        )
     }
 }
 
-/// With two decimals: more than the clock can vouch for.
+/// The one in the middle; of an even number the lower. `None` if there is none.
 #[must_use]
-pub fn rounded(figure: f64) -> f64 {
-    (figure * 100.0).round() / 100.0
+pub fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_unstable_by(f64::total_cmp);
+    values.get(values.len().checked_sub(1)? / 2).copied()
 }
 
-/// The one in the middle; of an even number the lower.
-///
-/// # Panics
-///
-/// If there is none.
-#[must_use]
-pub fn median(mut figures: Vec<f64>) -> f64 {
-    figures.sort_unstable_by(f64::total_cmp);
-    figures[(figures.len() - 1) / 2]
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(bench: &str, subject: &str, run: u32, ticks: f64) -> Row {
+        Row {
+            bench: bench.to_owned(),
+            row: "INSERT".to_owned(),
+            bytes: 8,
+            live: 64,
+            subject: subject.to_owned(),
+            run,
+            ticks_per_cycle: 0.5,
+            values: [(Metric::Ticks, ticks), (Metric::P999, 3.0)].into(),
+            stretches: Vec::new(),
+        }
+    }
+
+    fn record(bench: &str, commit: &str, rows: Vec<Row>) -> Record {
+        let bench = Bench {
+            bench: bench.to_owned(),
+            commit: commit.to_owned(),
+            ticks_per_ns: 2.0,
+            step: 1,
+        };
+        Record {
+            benches: vec![bench],
+            rows,
+            ..Record::new(Machine::this())
+        }
+    }
+
+    #[test]
+    fn a_record_reads_back_what_was_written() {
+        let before = record("cycles", "1", vec![row("cycles", "slab", 1, 2.5)]);
+        let after: Record = serde_json::from_str(&before.to_json()).expect("a record");
+        assert_eq!(after.to_json(), before.to_json());
+        assert!(before.to_json().contains("\"ticks\":2.5,\"p99.9\":3.0}"));
+    }
+
+    #[test]
+    fn ratios_are_taken_within_a_run() {
+        let rows = vec![
+            row("cycles", "slab", 1, 2.0),
+            row("cycles", "slab", 2, 20.0),
+            row("cycles", "ours", 1, 1.0),
+            row("cycles", "ours", 2, 10.0),
+        ];
+        let record = record("cycles", "1", rows);
+        let case = record.cases("cycles")[0];
+        assert_eq!(record.ticks_ratio(case, "ours", "slab"), Some(0.5));
+        assert_eq!(record.ticks_ratio(case, "ours", "Box"), None);
+        assert_eq!(record.cycles(case, "ours"), Some(2.0));
+        let (ours, limit) = (("ours", Metric::Ticks), ("slab", Metric::Ticks, 4.0));
+        assert_eq!(record.ratio(case, ours, limit), Some(0.25));
+    }
+
+    #[test]
+    fn rows_replace_the_same_rows_and_those_of_another_commit() {
+        let mut kept = record("cycles", "1", vec![row("cycles", "slab", 1, 2.0)]);
+        kept.add(record("growth", "1", vec![row("growth", "slab", 1, 3.0)]));
+        kept.add(record("cycles", "1", vec![row("cycles", "ours", 1, 4.0)]));
+        assert_eq!((kept.rows.len(), kept.benches.len()), (3, 2));
+        kept.add(record("cycles", "1", vec![row("cycles", "slab", 1, 5.0)]));
+        let case = kept.cases("cycles")[0];
+        assert_eq!(kept.value(case, "slab", Metric::Ticks), Some(5.0));
+        assert_eq!(kept.rows.len(), 3);
+        kept.add(record("cycles", "2", vec![row("cycles", "slab", 1, 6.0)]));
+        assert_eq!(kept.rows.len(), 2);
+    }
 }

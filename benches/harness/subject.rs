@@ -1,11 +1,10 @@
-//! The containers that are compared, each behind one adapter.
+//! The containers that are compared, each with one adapter. Those of other crates
+//! are in `benches/peers.rs`.
 
 use crate::payload::Payload;
 
 pub mod floors;
-pub mod growing;
 pub mod ours;
-pub mod peers;
 
 /// A container in one role.
 pub trait Subject<V: Payload> {
@@ -48,6 +47,7 @@ pub trait Contains<V: Payload>: Subject<V> {
 
 /// Writes the adapter of one container: its name in the tables, the type of its
 /// handle, and an expression for each operation.
+#[macro_export]
 macro_rules! subject {
     (
         $(#[$documentation:meta])*
@@ -88,7 +88,7 @@ macro_rules! subject {
             #[inline(always)]
             fn add(&mut self, $add_handle: &mut $handle, $add_number: u64) {
                 let $add_it = &mut self.0;
-                *$add += $add_number;
+                $add;
             }
 
             #[inline(always)]
@@ -138,58 +138,28 @@ macro_rules! access {
         get($get_it:ident, $get_handle:ident) $get:expr;
         add($add_it:ident, $add_handle:ident, $add_number:ident) $add:expr;
     ) => {
-        $(#[$documentation])*
-        pub struct $subject<V: $crate::payload::Payload>(pub $of<V>);
-
-        impl<V: $crate::payload::Payload> $crate::subject::Subject<V> for $subject<V> {
-            const NAME: &'static str = $name;
-            type Handle = $handle;
-
-            fn with_capacity(capacity: usize) -> Self {
-                $subject($of::with_capacity(capacity))
-            }
-
-            #[inline(always)]
-            fn insert(&mut self, value: V) -> $handle {
-                self.0.insert(value)
-            }
-
-            #[inline(always)]
-            fn get(&self, $get_handle: &$handle) -> u64 {
-                let $get_it = &self.0.0;
+        subject! {
+            $(#[$documentation])*
+            $subject($of<V>) named $name by $handle;
+            new(capacity) $of::with_capacity(capacity);
+            insert(it, value) it.insert(value);
+            get($get_it, $get_handle) {
+                let $get_it = &$get_it.0;
                 // SAFETY: the benches ask for values that are there, and hold
                 // no borrow.
                 unsafe { $get }
-            }
-
-            #[inline(always)]
-            fn add(&mut self, $add_handle: &mut $handle, $add_number: u64) {
-                let $add_it = &self.0.0;
+            };
+            add($add_it, $add_handle, $add_number) {
+                let $add_it = &$add_it.0;
                 // SAFETY: as in `get`.
-                unsafe { *$add += $add_number };
-            }
-
-            #[inline(always)]
-            fn replace(&mut self, handle: &mut $handle, value: V) -> V {
-                self.0.replace(handle, value)
-            }
-
-            #[inline(always)]
-            fn remove(&mut self, handle: $handle) -> V {
-                self.0.remove(handle)
-            }
-
-            #[inline(always)]
-            fn free(&mut self, handle: $handle) {
-                self.0.free(handle);
-            }
-
-            #[inline(always)]
-            fn refill(&mut self, handle: $handle, value: V) -> (V, $handle) {
-                self.0.refill(handle, value)
-            }
+                unsafe { $add };
+            };
+            replace(it, handle, value) it.replace(handle, value);
+            remove(it, handle) it.remove(handle);
+            free(it, handle) it.free(handle);
+            refill(it, handle, value) it.refill(handle, value);
         }
     };
 }
 
-pub(crate) use {access, subject};
+use {crate::subject, access};

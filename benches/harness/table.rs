@@ -2,15 +2,18 @@
 
 use comfy_table::{Cell, CellAlignment, presets};
 
-use crate::record::Table;
+use crate::record::{Case, Metric, Record};
+
+/// Stands where nothing was measured.
+pub const NOTHING: &str = "–";
 
 /// Rows of cells under a head, the first column left, figures right.
 #[must_use]
-pub fn markdown(head: &[&str], rows: &[Vec<String>]) -> String {
+pub fn markdown(head: &[String], rows: &[Vec<String>]) -> String {
     let mut table = comfy_table::Table::new();
     table
         .load_preset(presets::ASCII_MARKDOWN)
-        .set_header(head.to_vec());
+        .set_header(head.iter());
     for row in rows {
         table.add_row(row.iter().map(Cell::new));
     }
@@ -20,36 +23,133 @@ pub fn markdown(head: &[&str], rows: &[Vec<String>]) -> String {
     table.to_string()
 }
 
-/// One operation: ticks and core cycles per operation, percentiles of the
-/// batches, and the ratio of each median to that of `slab`.
+/// One column of figures, of each subject.
+#[derive(Clone, Copy, Debug)]
+pub enum Column {
+    /// A metric over runs, in ticks.
+    Value(Metric),
+    /// The highest of all runs.
+    Highest(Metric),
+    /// Nanoseconds of an operation.
+    Nanoseconds,
+    /// Core cycles of an operation.
+    Cycles,
+    /// The ratio to this subject's ticks.
+    Ratio(&'static str),
+    /// How many times as fast as this subject.
+    Speed(&'static str),
+}
+
+/// What growth is told in.
+pub const PERCENTILES: &[Column] = &[
+    Column::Value(Metric::P50),
+    Column::Value(Metric::P90),
+    Column::Value(Metric::P99),
+    Column::Value(Metric::P999),
+    Column::Value(Metric::P9999),
+    Column::Value(Metric::Worst),
+    Column::Highest(Metric::Worst),
+];
+
+impl Column {
+    /// The metric it shows.
+    #[must_use]
+    pub const fn metric(self) -> Metric {
+        match self {
+            Column::Value(metric) | Column::Highest(metric) => metric,
+            _ => Metric::Ticks,
+        }
+    }
+
+    fn head(self) -> String {
+        match self {
+            Column::Value(Metric::Worst) => "lowest worst".to_owned(),
+            Column::Value(metric) => metric.name().to_owned(),
+            Column::Highest(metric) => format!("highest {}", metric.name()),
+            Column::Nanoseconds => "ns".to_owned(),
+            Column::Cycles => "cycles".to_owned(),
+            Column::Ratio(subject) => format!("/ {subject}"),
+            Column::Speed(subject) => format!("× {}", subject.trim_start_matches("Box, ")),
+        }
+    }
+
+    fn figure(self, record: &Record, case: Case<'_>, subject: &str) -> Option<String> {
+        let ticks = |value: f64| match value.fract() {
+            0.0 => format!("{value:.0}"),
+            _ => format!("{value:.1}"),
+        };
+        Some(match self {
+            Column::Value(metric) => ticks(record.value(case, subject, metric)?),
+            Column::Highest(metric) => {
+                let rows = record.rows_of(case, subject);
+                let values = rows.filter_map(|row| row.values.get(&metric).copied());
+                ticks(values.max_by(f64::total_cmp)?)
+            }
+            Column::Nanoseconds => {
+                let ticks_per_ns = record.bench(case.bench)?.ticks_per_ns;
+                let ticks = record.value(case, subject, Metric::Ticks)?;
+                format!("{:.2}", ticks / ticks_per_ns)
+            }
+            Column::Cycles => format!("{:.2}", record.cycles(case, subject)?),
+            Column::Ratio(other) => format!("{:.2}", record.ticks_ratio(case, subject, other)?),
+            Column::Speed(other) => format!("{:.2}", record.ticks_ratio(case, other, subject)?),
+        })
+    }
+}
+
+/// A line for each subject, the columns once for each case.
 #[must_use]
-pub fn operation(table: &Table) -> String {
-    let rows: Vec<Vec<String>> = table
-        .rows
+pub fn subjects(record: &Record, label: &str, cases: &[Case<'_>], columns: &[Column]) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for row in record.rows.iter().filter(|row| cases.contains(&row.case())) {
+        if !names.contains(&&*row.subject) {
+            names.push(&row.subject);
+        }
+    }
+    let figures = || {
+        let each = |case| columns.iter().map(move |&column| (case, column));
+        cases.iter().copied().flat_map(each)
+    };
+    let mut head = vec![label.to_owned()];
+    head.extend(figures().map(|(_, column)| column.head()));
+    let rows: Vec<Vec<String>> = names
         .iter()
-        .map(|row| {
-            let figures = [row.ticks, row.ticks / table.ticks_per_cycle];
-            let mut cells = vec![row.subject.clone()];
-            cells.extend(
-                figures
-                    .iter()
-                    .chain(&row.percentiles)
-                    .map(|figure| format!("{figure:.1}")),
-            );
-            cells.push(format!("{:.2}", row.ticks / table.rows[0].ticks));
-            cells
+        .map(|subject| {
+            let figure = |(case, column): (Case<'_>, Column)| column.figure(record, case, subject);
+            let cells = figures().map(|it| figure(it).unwrap_or_else(|| NOTHING.to_owned()));
+            [(*subject).to_owned()].into_iter().chain(cells).collect()
         })
         .collect();
-    let head = [
-        "subject",
-        "ticks/op",
-        "cycles/op",
-        "p50",
-        "p90",
-        "p99",
-        "p99.9",
-        "max",
-        "ratio",
-    ];
     markdown(&head, &rows)
+}
+
+/// A subject's name as prose has it: types and crates as code.
+#[must_use]
+pub fn prose(subject: &str) -> String {
+    match subject {
+        "floor, stamped" => return "stamped floor".to_owned(),
+        "floor, bare" => return "bare floor".to_owned(),
+        _ => {}
+    }
+    let words = subject.split(' ').map(|word| {
+        let name = word.trim_end_matches(',');
+        let is_code = name.starts_with(char::is_uppercase)
+            || ["slab", "slotmap", "nexus-slab", "plurality"].contains(&name);
+        match is_code {
+            true => format!("`{name}`{}", &word[name.len()..]),
+            false => word.to_owned(),
+        }
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// With commas.
+#[must_use]
+pub fn thousands(number: usize) -> String {
+    let digits = number.to_string();
+    let groups = digits.as_bytes().rchunks(3).rev();
+    let groups: Vec<&str> = groups
+        .map(|group| core::str::from_utf8(group).expect("digits"))
+        .collect();
+    groups.join(",")
 }

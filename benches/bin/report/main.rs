@@ -8,10 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use flatslab_benches::goals::{self, cycles, ratio};
-use flatslab_benches::malloc::Workload;
-use flatslab_benches::record::{Record, Run};
-use flatslab_benches::{growth, malloc, table};
+use flatslab_benches::record::{Case, Record};
+use flatslab_benches::table::{self, Column, NOTHING};
+use flatslab_benches::verdict;
 
 /// Writes the tables of a record into BENCHMARKS.md and README.md, and draws the
 /// pictures
@@ -35,15 +34,9 @@ fn main() -> ExitCode {
 }
 
 fn report(arguments: &Arguments) -> Result<(), String> {
-    let path = match &arguments.record {
-        Some(path) => path.clone(),
-        None => newest()?,
-    };
-    let record = Record::read(&path)?;
+    let record = Record::read(&arguments.record.clone().map_or_else(newest, Ok)?)?;
     let mut sections = sections(&record);
-    let hot_paths = Record::directory().join("hotpaths.md");
-    let hot_paths = std::fs::read_to_string(&hot_paths)
-        .map_err(|error| format!("{}: {error}", hot_paths.display()))?;
+    let hot_paths = read(&Record::directory().join("hotpaths.md"))?;
     sections.push(("hot paths", hot_paths.trim_end().to_owned()));
     if arguments.print {
         for (name, text) in sections {
@@ -51,65 +44,27 @@ fn report(arguments: &Arguments) -> Result<(), String> {
         }
         return Ok(());
     }
-    draw(&record)?;
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    pictures::draw(&record, &root.join("pictures")).map_err(|error| error.to_string())?;
     rewrite(&root.join("BENCHMARKS.md"), &sections)?;
-    rewrite(&root.join("README.md"), &[("figures", readme(&record))])
+    match record.bench("cycles") {
+        Some(_) => rewrite(&root.join("README.md"), &[("figures", readme(&record))]),
+        None => Ok(()),
+    }
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// Replaces the sections of a document.
 fn rewrite(document: &Path, sections: &[(&str, String)]) -> Result<(), String> {
-    let failed = |error| format!("{}: {error}", document.display());
-    let mut text = std::fs::read_to_string(document).map_err(failed)?;
+    let failed = |error: String| format!("{}: {error}", document.display());
+    let mut text = read(document)?;
     for (name, section) in sections {
-        text = replaced(&text, name, section)
-            .map_err(|error| format!("{}: {error}", document.display()))?;
+        text = replaced(&text, name, section).map_err(failed)?;
     }
-    std::fs::write(document, text).map_err(failed)
-}
-
-/// Draws what was measured; leaves the pictures alone of what was not.
-fn draw(record: &Record) -> Result<(), String> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../pictures");
-    let drawn = || -> Result<(), Box<dyn std::error::Error>> {
-        std::fs::create_dir_all(&directory)?;
-        if let Some(growth) = &record.growth {
-            pictures::growth(&directory.join("growth.svg"), growth, 8)?;
-            pictures::percentiles(&directory.join("percentiles.svg"), growth, 8)?;
-        }
-        if let Some(table) = record.cycles.first().and_then(|run| run.tables.first()) {
-            let path = directory.join("sizes.svg");
-            pictures::sizes(&path, &record.cycles, table.ticks_per_cycle)?;
-        }
-        let order_book = Record::directory().join("order_book.json");
-        if order_book.exists() {
-            let result = serde_json::from_str(&std::fs::read_to_string(order_book)?)?;
-            pictures::order_book(&directory.join("order_book.svg"), &result)?;
-        }
-        Ok(())
-    };
-    drawn().map_err(|error| error.to_string())
-}
-
-/// The record that was written last, by the day in its name.
-fn newest() -> Result<PathBuf, String> {
-    let directory = Record::directory();
-    let failed = |error| format!("{}: {error}", directory.display());
-    std::fs::read_dir(&directory)
-        .map_err(failed)?
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| {
-            let name = path
-                .file_name()
-                .and_then(|name| name.to_str())
-                .unwrap_or("");
-            name.starts_with(|first: char| first.is_ascii_digit()) && name.ends_with(".json")
-        })
-        .max()
-        .ok_or_else(|| {
-            "nothing is recorded; record with `cargo bench --bench cycles -- --runs 3 --record`"
-                .to_owned()
-        })
+    std::fs::write(document, text).map_err(|error| failed(error.to_string()))
 }
 
 /// `text` with what stands between a section's markers replaced.
@@ -124,133 +79,187 @@ fn replaced(text: &str, name: &str, section: &str) -> Result<String, String> {
     Ok(format!("{before}{begin}\n{section}\n\n{end}{after}"))
 }
 
+/// The record that was written last, by the day in its name.
+fn newest() -> Result<PathBuf, String> {
+    let directory = Record::directory();
+    let files = std::fs::read_dir(&directory)
+        .map_err(|error| format!("{}: {error}", directory.display()))?;
+    let is_record = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        name.is_some_and(|name| {
+            name.starts_with(|first: char| first.is_ascii_digit()) && name.ends_with(".json")
+        })
+    };
+    files
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(is_record)
+        .max()
+        .ok_or_else(|| {
+            "nothing is recorded; record with `cargo bench --bench cycles -- --runs 3 --record`"
+                .to_owned()
+        })
+}
+
+const USUAL: usize = 8192;
+
+/// The operations of the tables of value sizes and live values.
+const MAIN: [&str; 4] = [
+    "INSERT steady",
+    "GET random",
+    "REMOVE random",
+    "CHURN random",
+];
+
+/// All sections that the record has figures for.
 fn sections(record: &Record) -> Vec<(&'static str, String)> {
-    let runs = &record.cycles;
-    let usual = 8192;
-    let every = |bytes| -> Vec<Case> {
-        [
-            "INSERT fresh",
-            "INSERT steady",
-            "GET random",
-            "GET hot",
-            "GET_MUT random",
-            "CONTAINS",
-            "REPLACE",
-            "REMOVE random",
-            "REMOVE LIFO",
-            "FREE random",
-            "TAKE",
-            "CHURN LIFO",
-            "CHURN FIFO",
-            "CHURN random",
-        ]
-        .map(|operation| Case {
-            operation,
-            bytes,
-            live: usual,
-        })
-        .to_vec()
-    };
-    let main = [
-        "INSERT steady",
-        "GET random",
-        "REMOVE random",
-        "CHURN random",
-    ];
-    let each = |pairs: &[(usize, usize)]| -> Vec<Case> {
-        main.iter()
-            .flat_map(|operation| {
-                pairs.iter().map(|&(bytes, live)| Case {
-                    operation,
-                    bytes,
-                    live,
-                })
-            })
-            .collect()
-    };
-    let cold: Vec<Case> = ["INSERT cold", "GET cold"]
-        .iter()
-        .flat_map(|operation| {
-            [8, 64].map(|bytes| Case {
-                operation,
-                bytes,
-                live: usual,
-            })
-        })
-        .collect();
-    vec![
-        ("machine", machine(record)),
-        ("goals", goals::render(runs).unwrap_or_default()),
-        ("8 bytes", ratios(runs, &every(8), Case::of_operation)),
-        ("64 bytes", ratios(runs, &every(64), Case::of_operation)),
-        (
-            "value sizes",
-            ratios(
-                runs,
-                &each(&[(8, usual), (64, usual), (256, usual), (1024, usual)]),
-                Case::of_bytes,
-            ),
-        ),
-        (
-            "live values",
-            ratios(
-                runs,
-                &each(&[
-                    (8, 1024),
-                    (8, usual),
-                    (8, 1 << 20),
-                    (64, 1024),
-                    (64, usual),
-                    (64, 1 << 20),
-                ]),
-                Case::in_full,
-            ),
-        ),
-        ("cold", ratios(runs, &cold, Case::of_bytes)),
-        ("growth of 8 bytes", growing(record, 8)),
-        ("growth of 64 bytes", growing(record, 64)),
-        ("malloc", allocating(record)),
-    ]
+    let summary = verdict::summary(record);
+    let summary: Vec<String> = summary.iter().map(|line| format!("- {line}")).collect();
+    let mut sections = vec![("summary", summary.join("\n"))];
+    let goals = |bench| verdict::goals(record, bench).unwrap_or_default();
+    if record.bench("cycles").is_some() {
+        sections.extend([
+            ("machine", machine(record)),
+            ("goals", goals("cycles")),
+            ("8 bytes", operations(record, 8)),
+            ("64 bytes", operations(record, 64)),
+            ("value sizes", of_main(record, &VALUE_SIZES, by_bytes)),
+            ("live values", of_main(record, &LIVE_VALUES, in_full)),
+        ]);
+    }
+    if record.bench("growth").is_some() {
+        sections.extend([
+            ("goals of growth", goals("growth")),
+            ("growth of 8 bytes", growth(record, 8)),
+            ("growth of 64 bytes", growth(record, 64)),
+        ]);
+    }
+    if record.bench("malloc").is_some() {
+        sections.extend([
+            ("goals of malloc", goals("malloc")),
+            ("malloc", malloc(record)),
+        ]);
+    }
+    sections
 }
 
-const NOT_MEASURED: &str = "Not measured.";
+const VALUE_SIZES: [(usize, usize); 4] = [(USUAL, 8), (USUAL, 64), (USUAL, 256), (USUAL, 1024)];
+const LIVE_VALUES: [(usize, usize); 6] = [
+    (1024, 8),
+    (USUAL, 8),
+    (1 << 20, 8),
+    (1024, 64),
+    (USUAL, 64),
+    (1 << 20, 64),
+];
 
-/// The growth of values of one size: goals, and all subjects.
-fn growing(record: &Record, bytes: usize) -> String {
-    let tables = record.growth.iter().flat_map(|growth| &growth.tables);
-    let Some(table) = tables.into_iter().find(|table| table.bytes == bytes) else {
-        return NOT_MEASURED.to_owned();
-    };
-    let goals = growth::goals(table).unwrap_or_default();
-    format!("{}\n\n{goals}", growth::render(table))
+fn case(row: &'static str, live: usize, bytes: usize) -> Case<'static> {
+    Case {
+        bench: "cycles",
+        row,
+        bytes,
+        live,
+    }
 }
 
-/// The workloads of the malloc bench.
-fn allocating(record: &Record) -> String {
-    let Some(result) = &record.malloc else {
-        return NOT_MEASURED.to_owned();
-    };
-    let tables: Vec<String> = Workload::ALL
-        .into_iter()
-        .map(|workload| {
-            let name = workload.name();
-            let title = name[..1].to_uppercase() + &name[1..];
-            format!("{title}:\n\n{}", malloc::render(result, workload))
-        })
-        .collect();
-    tables.join("\n\n")
+/// All operations on values of one size.
+fn operations(record: &Record, bytes: usize) -> String {
+    let mut cases = record.cases("cycles");
+    cases.retain(|it| (it.bytes, it.live) == (bytes, USUAL));
+    ratios(record, &cases, |case| case.row.to_owned())
 }
 
-/// The small table of the README: core cycles, and the tail of growth in ticks.
-fn readme(record: &Record) -> String {
-    let runs = &record.cycles;
-    let columns = [
-        "slab",
+fn of_main(record: &Record, pairs: &[(usize, usize)], label: fn(Case<'_>) -> String) -> String {
+    let each = |row| {
+        pairs
+            .iter()
+            .map(move |&(live, bytes)| case(row, live, bytes))
+    };
+    let cases: Vec<_> = MAIN.into_iter().flat_map(each).collect();
+    ratios(record, &cases, label)
+}
+
+fn by_bytes(case: Case<'_>) -> String {
+    format!("{}, {} B", case.row, case.bytes)
+}
+
+fn in_full(case: Case<'_>) -> String {
+    format!("{}, {} of {} B", case.row, case.live, case.bytes)
+}
+
+/// Ratios to `slab`, and its core cycles first.
+fn ratios(record: &Record, cases: &[Case<'_>], label: fn(Case<'_>) -> String) -> String {
+    let subjects = [
         "BoundedSlab, Slot",
         "BoundedSlab, Key",
         "Slab, Slot",
         "Slab, Key",
+        "floor",
+        "floor, stamped",
+        "nexus-slab bounded",
+        "nexus-slab unbounded",
+        "slotmap",
+        "plurality, Box",
         "Box, malloc",
+        "Box, mimalloc",
+    ];
+    let row = |case: &Case<'_>| {
+        let slab = record.cycles(*case, "slab")?;
+        let ratio = |subject: &str| record.ticks_ratio(*case, subject, "slab");
+        let mut row = vec![label(*case), format!("{slab:.1}")];
+        row.extend(subjects.map(|subject| figure(ratio(subject), 2)));
+        Some(row)
+    };
+    let rows: Vec<Vec<String>> = cases.iter().filter_map(row).collect();
+    let mut head = vec![String::new(), "`slab`, cycles".to_owned()];
+    head.extend(subjects.map(table::prose));
+    table::markdown(&head, &rows)
+}
+
+fn figure(figure: Option<f64>, decimals: usize) -> String {
+    figure.map_or_else(|| NOTHING.to_owned(), |it| format!("{it:.decimals$}"))
+}
+
+/// The growth of values of one size, all subjects.
+fn growth(record: &Record, bytes: usize) -> String {
+    let mut cases = record.cases("growth");
+    cases.retain(|case| case.bytes == bytes);
+    table::subjects(record, "ticks of one insertion", &cases, table::PERCENTILES)
+}
+
+/// The workloads of the malloc bench: with all of an order written, and with its
+/// first word alone.
+fn malloc(record: &Record) -> String {
+    let columns = [
+        Column::Nanoseconds,
+        Column::Cycles,
+        Column::Speed("Box, malloc"),
+        Column::Ratio("floor"),
+    ];
+    let mut cases = record.cases("malloc");
+    cases.sort_by_key(|case| std::cmp::Reverse(case.bytes));
+    let workloads = cases.iter().filter(|case| case.bytes == 64);
+    let table = |workload: &Case<'_>| {
+        let mut pair = cases.clone();
+        pair.retain(|case| case.row == workload.row);
+        let title = workload.row[..1].to_uppercase() + &workload.row[1..];
+        let label = "64 bytes written; 8 bytes written";
+        format!(
+            "{title}:\n\n{}",
+            table::subjects(record, label, &pair, &columns)
+        )
+    };
+    workloads.map(table).collect::<Vec<_>>().join("\n\n")
+}
+
+/// The small table of the README: core cycles.
+fn readme(record: &Record) -> String {
+    let columns = [
+        ("slab", "`slab`"),
+        ("BoundedSlab, Slot", "`BoundedSlab`, `Slot`"),
+        ("BoundedSlab, Key", "`Key`"),
+        ("Slab, Slot", "`Slab`, `Slot`"),
+        ("Slab, Key", "`Key`"),
+        ("Box, malloc", "`Box`"),
     ];
     let operations = [
         ("insert, free slots in random order", "INSERT steady", 8),
@@ -258,30 +267,17 @@ fn readme(record: &Record) -> String {
         ("remove, at random", "REMOVE random", 8),
         ("remove and insert, at random, 64 bytes", "CHURN random", 64),
     ];
-    let rows: Vec<Vec<String>> = operations
-        .iter()
-        .map(|&(label, operation, bytes)| {
-            let mut row = vec![label.to_owned()];
-            row.extend(columns.map(|subject| {
-                cycles(runs, operation, bytes, 8192, subject)
-                    .map_or_else(|| "–".to_owned(), |cycles| format!("{cycles:.1}"))
-            }));
-            row
-        })
-        .collect();
-    let head = [
-        "core cycles, 8,192 live",
-        "`slab`",
-        "`BoundedSlab`, `Slot`",
-        "`Key`",
-        "`Slab`, `Slot`",
-        "`Key`",
-        "`Box`",
-    ];
+    let row = |(label, operation, bytes): (&str, &'static str, usize)| {
+        let cycles = |(subject, _)| record.cycles(case(operation, USUAL, bytes), subject);
+        let cells = columns.iter().map(|column| figure(cycles(*column), 1));
+        [label.to_owned()].into_iter().chain(cells).collect()
+    };
+    let mut head = vec!["core cycles, 8,192 live".to_owned()];
+    head.extend(columns.map(|column| column.1.to_owned()));
     let machine = &record.machine;
     format!(
         "{}\n\n{} ({}), {}; one core of a shared machine.",
-        table::markdown(&head, &rows),
+        table::markdown(&head, &operations.map(row)),
         machine.cpu,
         machine.cpu_version,
         machine.compiler
@@ -289,80 +285,15 @@ fn readme(record: &Record) -> String {
 }
 
 fn machine(record: &Record) -> String {
-    let machine = &record.machine;
-    let ticks = record.cycles.first().map_or(0.0, |run| run.ticks_per_ns);
-    let step = record.cycles.first().map_or(0, |run| run.step);
+    let (ticks_per_ns, step, commit) = record.bench("cycles").map_or((0.0, 0, ""), |bench| {
+        (bench.ticks_per_ns, bench.step, &bench.commit)
+    });
+    let rows = record.rows.iter().filter(|row| row.bench == "cycles");
     format!(
-        "{} ({}), {}, {}, governor {}, {ticks:.1} ticks per ns in steps of {step}; commit {}, {}. \
+        "{}, {ticks_per_ns:.1} ticks per ns in steps of {step}; commit {commit}, {}. \
          Medians of {} runs.",
-        machine.cpu,
-        machine.cpu_version,
-        machine.system,
-        machine.compiler,
-        machine.governor,
-        record.cycles.first().map_or("unknown", |run| &run.commit),
-        machine.date,
-        record.cycles.len()
+        record.machine,
+        record.machine.date,
+        rows.map(|row| row.run).max().unwrap_or(0)
     )
-}
-
-/// One row: what was done, on how many values of which size.
-#[derive(Clone)]
-struct Case {
-    operation: &'static str,
-    bytes: usize,
-    live: usize,
-}
-
-impl Case {
-    fn of_operation(&self) -> String {
-        self.operation.to_owned()
-    }
-
-    fn of_bytes(&self) -> String {
-        format!("{}, {} B", self.operation, self.bytes)
-    }
-
-    fn in_full(&self) -> String {
-        format!("{}, {} of {} B", self.operation, self.live, self.bytes)
-    }
-}
-
-const SUBJECTS: [(&str, &str); 12] = [
-    ("BoundedSlab, Slot", "`BoundedSlab`, `Slot`"),
-    ("BoundedSlab, Key", "`BoundedSlab`, `Key`"),
-    ("Slab, Slot", "`Slab`, `Slot`"),
-    ("Slab, Key", "`Slab`, `Key`"),
-    ("floor", "floor"),
-    ("floor, stamped", "stamped floor"),
-    ("nexus-slab bounded", "`nexus-slab` bounded"),
-    ("nexus-slab unbounded", "unbounded"),
-    ("slotmap", "`slotmap`"),
-    ("plurality, Box", "`plurality`"),
-    ("Box, malloc", "`Box`, malloc"),
-    ("Box, mimalloc", "mimalloc"),
-];
-
-/// Ratios to `slab`, and its core cycles first.
-fn ratios(runs: &[Run], cases: &[Case], label: fn(&Case) -> String) -> String {
-    let rows: Vec<Vec<String>> = cases
-        .iter()
-        .filter_map(|case| {
-            let Case {
-                operation,
-                bytes,
-                live,
-            } = *case;
-            let slab = cycles(runs, operation, bytes, live, "slab")?;
-            let mut row = vec![label(case), format!("{slab:.1}")];
-            row.extend(SUBJECTS.map(|(subject, _)| {
-                ratio(runs, operation, bytes, live, subject)
-                    .map_or_else(|| "–".to_owned(), |ratio| format!("{ratio:.2}"))
-            }));
-            Some(row)
-        })
-        .collect();
-    let mut head = vec!["", "`slab`, cycles"];
-    head.extend(SUBJECTS.map(|(_, title)| title));
-    table::markdown(&head, &rows)
 }

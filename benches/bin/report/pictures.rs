@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use flatslab_benches::goals::cycles;
-use flatslab_benches::record::{Growth, GrowthTable, Run};
+use flatslab_benches::record::{Case, Metric, Record};
+use flatslab_benches::table::thousands;
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
@@ -25,9 +25,9 @@ type Drawn = Result<(), Box<dyn std::error::Error>>;
 type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, LogCoord<f64>>>;
 
 /// One line: its name, and its points.
-pub(crate) struct Line {
-    pub(crate) name: String,
-    pub(crate) points: Vec<(f64, f64)>,
+struct Line {
+    name: String,
+    points: Vec<(f64, f64)>,
 }
 
 /// What stands at the axes.
@@ -40,7 +40,7 @@ struct Axes<'a> {
     marks: bool,
 }
 
-fn draw(path: &Path, axes: &Axes<'_>, lines: &[Line]) -> Drawn {
+fn chart(path: &Path, axes: &Axes<'_>, lines: &[Line]) -> Drawn {
     let points = || lines.iter().flat_map(|line| &line.points);
     let most = |of: fn(&(f64, f64)) -> f64| points().map(of).fold(0.0, f64::max);
     let least = points().map(|point| point.1).fold(f64::INFINITY, f64::min);
@@ -122,96 +122,118 @@ fn duration(ns: f64) -> String {
     }
 }
 
-/// With commas.
-fn thousands(number: usize) -> String {
-    let digits = number.to_string();
-    let groups = digits.as_bytes().rchunks(3).rev();
-    let groups: Vec<&str> = groups
-        .map(|group| core::str::from_utf8(group).expect("digits"))
-        .collect();
-    groups.join(",")
+/// Draws what was measured; leaves the pictures alone of what was not.
+pub(crate) fn draw(record: &Record, directory: &Path) -> Drawn {
+    std::fs::create_dir_all(directory)?;
+    let mut growing = record.cases("growth").into_iter();
+    if let Some(case) = growing.find(|case| case.bytes == 8) {
+        growth(&directory.join("growth.svg"), record, case)?;
+        percentiles(&directory.join("percentiles.svg"), record, case)?;
+    }
+    if record.bench("cycles").is_some() {
+        sizes(&directory.join("sizes.svg"), record)?;
+    }
+    let result = Record::directory().join("order_book.json");
+    if result.exists() {
+        let result = serde_json::from_str(&std::fs::read_to_string(result)?)?;
+        order_book(&directory.join("order_book.svg"), &result)?;
+    }
+    Ok(())
 }
 
-fn table(growth: &Growth, bytes: usize) -> Option<&GrowthTable> {
-    growth.tables.iter().find(|table| table.bytes == bytes)
+fn ns_of_ticks(record: &Record, bench: &str) -> impl Fn(f64) -> f64 {
+    let ticks_per_ns = record.bench(bench).map_or(1.0, |bench| bench.ticks_per_ns);
+    move |ticks| ticks / ticks_per_ns
 }
-
-const GROWING: [&str; 6] = [
-    "slab",
-    "Slab, Slot",
-    "Slab, 8 spare chunks",
-    "nexus-slab unbounded",
-    "Vec, push",
-    "Box, malloc",
-];
 
 /// The slowest insertion of each stretch, over the number of the insertion.
-pub(crate) fn growth(path: &Path, growth: &Growth, bytes: usize) -> Drawn {
-    let table = table(growth, bytes).ok_or("growth was not measured")?;
-    let lines: Vec<Line> = ["Vec, push", "Slab, Slot", "Slab, 8 spare chunks"]
-        .iter()
-        .filter_map(|name| {
-            let stretches = &table.row(name)?.rounds.last()?.stretches;
-            let length = growth.inserts as f64 / stretches.len() as f64;
-            let points = stretches.iter().enumerate().map(|(at, ticks)| {
-                let ns = f64::from(*ticks) / growth.ticks_per_ns;
-                (at as f64 * length, ns.max(1.0))
-            });
-            Some(Line {
-                name: (*name).to_owned(),
-                points: points.collect(),
-            })
+fn growth(path: &Path, record: &Record, case: Case<'_>) -> Drawn {
+    let ns = ns_of_ticks(record, case.bench);
+    let line = |subject: &str| {
+        let stretches = &record.rows_of(case, subject).last()?.stretches;
+        let length = case.live as f64 / stretches.len() as f64;
+        let points = stretches.iter().enumerate();
+        let point = |(at, ticks): (usize, &u64)| (at as f64 * length, ns(*ticks as f64).max(1.0));
+        Some(Line {
+            name: subject.to_owned(),
+            points: points.map(point).collect(),
         })
-        .collect();
-    let stretch = thousands(growth.inserts / 500);
+    };
+    let subjects = ["Vec, push", "Slab, Slot", "Slab, 8 spare chunks"];
+    let lines: Vec<Line> = subjects.into_iter().filter_map(line).collect();
+    let stretch = thousands(case.live / 500);
     let title = format!(
         "Growing from empty: the slowest insertion of each {stretch}, lowest of the rounds"
     );
     let axes = Axes {
         title: &title,
-        x: &format!("insertions so far, values of {bytes} bytes"),
+        x: &format!("insertions so far, values of {} bytes", case.bytes),
         y: "time of the slowest",
         names: &[],
         marks: false,
     };
-    draw(path, &axes, &lines)
+    chart(path, &axes, &lines)
 }
 
 /// The percentiles of single insertions.
-pub(crate) fn percentiles(path: &Path, growth: &Growth, bytes: usize) -> Drawn {
-    let table = table(growth, bytes).ok_or("growth was not measured")?;
-    let ns = |ticks: f64| (ticks / growth.ticks_per_ns).max(1.0);
-    let lines: Vec<Line> = GROWING
-        .iter()
-        .filter_map(|name| {
-            let row = table.row(name)?;
-            let mut points: Vec<_> = (0..5)
-                .map(|at| (at as f64, ns(row.percentile(at))))
-                .collect();
-            points.push((5.0, ns(f64::from(row.worst().0))));
-            Some(Line {
-                name: (*name).to_owned(),
-                points,
-            })
-        })
-        .collect();
+fn percentiles(path: &Path, record: &Record, case: Case<'_>) -> Drawn {
+    use Metric::{P50, P90, P99, P999, P9999, Worst};
+    let metrics = [P50, P90, P99, P999, P9999, Worst];
+    let ns = ns_of_ticks(record, case.bench);
+    let line = |subject: &str| {
+        let point = |(at, metric): (usize, &Metric)| {
+            let ticks = record.value(case, subject, *metric)?;
+            Some((at as f64, ns(ticks).max(1.0)))
+        };
+        Line {
+            name: subject.to_owned(),
+            points: metrics.iter().enumerate().filter_map(point).collect(),
+        }
+    };
+    let subjects = [
+        "slab",
+        "Slab, Slot",
+        "Slab, 8 spare chunks",
+        "nexus-slab unbounded",
+        "Vec, push",
+        "Box, malloc",
+    ];
     let axes = Axes {
         title: "Growing from empty: time of one insertion",
         x: &format!(
-            "percentile of {} insertions, values of {bytes} bytes",
-            thousands(growth.inserts)
+            "percentile of {} insertions, values of {} bytes",
+            thousands(case.live),
+            case.bytes
         ),
         y: "time of one insertion",
-        names: &["p50", "p90", "p99", "p99.9", "p99.99", "worst"],
+        names: &metrics.map(Metric::name),
         marks: true,
     };
-    draw(path, &axes, &lines)
+    chart(path, &axes, &subjects.map(line))
 }
 
 /// What an operation costs by the number of live values.
-pub(crate) fn sizes(path: &Path, runs: &[Run], ticks_per_cycle: f64) -> Drawn {
-    let (operation, bytes) = ("CHURN random", 64);
-    let lives = [1 << 10, 1 << 13, 1 << 20];
+fn sizes(path: &Path, record: &Record) -> Drawn {
+    let ns = ns_of_ticks(record, "cycles");
+    // At one clock, so that the lines show the sizes and not the core's moods.
+    let ticks_per_cycle = record.rows.first().map_or(1.0, |row| row.ticks_per_cycle);
+    let line = |subject: &str| {
+        let point = |(at, live)| {
+            let case = Case {
+                bench: "cycles",
+                row: "CHURN random",
+                bytes: 64,
+                live,
+            };
+            let cycles = record.cycles(case, subject)?;
+            Some((at as f64, ns(cycles * ticks_per_cycle)))
+        };
+        let lives = [1 << 10, 1 << 13, 1 << 20].into_iter().enumerate();
+        Line {
+            name: subject.to_owned(),
+            points: lives.filter_map(point).collect(),
+        }
+    };
     let subjects = [
         "slab",
         "BoundedSlab, Slot",
@@ -220,22 +242,6 @@ pub(crate) fn sizes(path: &Path, runs: &[Run], ticks_per_cycle: f64) -> Drawn {
         "slotmap",
         "Box, malloc",
     ];
-    let ns_per_cycle = ticks_per_cycle / runs.first().map_or(1.0, |run| run.ticks_per_ns);
-    let lines: Vec<Line> = subjects
-        .iter()
-        .map(|name| {
-            let points = lives.iter().enumerate().filter_map(|(at, &live)| {
-                Some((
-                    at as f64,
-                    cycles(runs, operation, bytes, live, name)? * ns_per_cycle,
-                ))
-            });
-            Line {
-                name: (*name).to_owned(),
-                points: points.collect(),
-            }
-        })
-        .collect();
     let axes = Axes {
         title: "A value removed at random, another inserted",
         x: "live values of 64 bytes",
@@ -243,11 +249,11 @@ pub(crate) fn sizes(path: &Path, runs: &[Run], ticks_per_cycle: f64) -> Drawn {
         names: &["1,024", "8,192", "1,048,576"],
         marks: true,
     };
-    draw(path, &axes, &lines)
+    chart(path, &axes, &subjects.map(line))
 }
 
 /// The percentiles of messages to an order book, by the store of its orders.
-pub(crate) fn order_book(path: &Path, result: &serde_json::Value) -> Drawn {
+fn order_book(path: &Path, result: &serde_json::Value) -> Drawn {
     let stores = result["stores"].as_array().ok_or("no stores were timed")?;
     let lines: Vec<Line> = stores
         .iter()
@@ -275,5 +281,5 @@ pub(crate) fn order_book(path: &Path, result: &serde_json::Value) -> Drawn {
         names: &["p50", "p99", "p99.9", "p99.99", "worst"],
         marks: true,
     };
-    draw(path, &axes, &lines)
+    chart(path, &axes, &lines)
 }

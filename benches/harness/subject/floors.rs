@@ -83,7 +83,7 @@ subject! {
         cell
     };
     get(_lifo, cell) unsafe { (**cell).number() };
-    add(_lifo, cell, number) unsafe { (**cell).number_mut() };
+    add(_lifo, cell, number) unsafe { *(**cell).number_mut() += number };
     replace(_lifo, cell, value) unsafe { cell.replace(value) };
     remove(lifo, cell) unsafe {
         push(lifo.home, cell);
@@ -116,7 +116,7 @@ macro_rules! stampable_floor {
                 ($cell, home)
             };
             get(_lifo, handle) unsafe { (*handle.0).0.number() };
-            add(_lifo, handle, number) unsafe { (*handle.0).0.number_mut() };
+            add(_lifo, handle, number) unsafe { *(*handle.0).0.number_mut() += number };
             replace(_lifo, handle, value) unsafe { (&raw mut (*handle.0).0).replace(value) };
             remove(_lifo, handle) unsafe {
                 let ($cell, home) = handle;
@@ -144,8 +144,8 @@ stampable_floor! {
     Floor, "floor", |_cell, _vacant| {}
 }
 stampable_floor! {
-    /// [`Floor`] that writes into a cell whether it is vacant, as anyone must
-    /// who will have to answer a stale key: what that store alone costs.
+    /// [`Floor`] that also writes into a cell whether it is vacant. A slab needs
+    /// that to answer a stale key: the difference is what the store costs.
     StampedFloor, "floor, stamped", |cell, vacant| { (&raw mut (*cell).1).write(vacant) }
 }
 

@@ -4,8 +4,8 @@ use flatslab::{BoundedSlab, Key, Slab, Slot, SlotBox};
 
 use super::{access, subject};
 
-/// Each role once for each slab; `$some` is what `insert` needs behind it to
-/// give a slot.
+/// Each role once for each slab; `$some` turns what `insert` returns into
+/// a slot.
 macro_rules! roles {
     (
         $slab:ident $(.$some:ident())?;
@@ -19,7 +19,7 @@ macro_rules! roles {
             new(capacity) $slab::with_capacity(capacity);
             insert(slab, value) slab.insert(value)$(.$some())?;
             get(_slab, slot) slot.get().number();
-            add(_slab, slot, number) slot.get_mut().number_mut();
+            add(_slab, slot, number) *slot.get_mut().number_mut() += number;
             replace(_slab, slot, value) slot.replace(value);
             remove(slab, slot) slab.into_inner(slot);
             free(_slab, slot) slot;
@@ -34,7 +34,7 @@ macro_rules! roles {
             /// By owning slots, without a look at their state.
             $by_slot_unchecked of $by_slot named $slot_unchecked by Slot<V>;
             get(_slab, slot) slot.get_unchecked().number();
-            add(_slab, slot, number) slot.get_unchecked_mut().number_mut();
+            add(_slab, slot, number) *slot.get_unchecked_mut().number_mut() += number;
         }
 
         subject! {
@@ -43,7 +43,7 @@ macro_rules! roles {
             new(capacity) $slab::with_capacity(capacity);
             insert(slab, value) slab.insert(value)$(.$some())?.into_box();
             get(_slab, boxed) boxed.number();
-            add(_slab, boxed, number) boxed.number_mut();
+            add(_slab, boxed, number) *boxed.number_mut() += number;
             replace(_slab, boxed, value) core::mem::replace(&mut **boxed, value);
             remove(_slab, boxed) SlotBox::into_inner(boxed);
             free(_slab, boxed) boxed;
@@ -59,7 +59,7 @@ macro_rules! roles {
             new(capacity) $slab::with_capacity(capacity);
             insert(slab, value) slab.insert(value)$(.$some())?.leak();
             get(slab, key) slab.get(*key).unwrap().number();
-            add(slab, key, number) slab.get_mut(*key).unwrap().number_mut();
+            add(slab, key, number) *slab.get_mut(*key).unwrap().number_mut() += number;
             replace(slab, key, value) {
                 core::mem::replace(&mut *slab.get_mut(*key).unwrap(), value)
             };
@@ -76,7 +76,7 @@ macro_rules! roles {
             /// By keys, without borrow tracking.
             $untracked of $by_key named $untracked_name by Key;
             get(slab, key) slab.untracked()[*key].number();
-            add(slab, key, number) slab.untracked()[*key].number_mut();
+            add(slab, key, number) *slab.untracked()[*key].number_mut() += number;
         }
     };
 }
@@ -97,3 +97,19 @@ roles!(
     GrowableByKey "Slab, Key",
     GrowableUntracked "Slab, Key untracked"
 );
+
+subject! {
+    /// `Slab` that has chunks built ahead.
+    GrowableAhead(Slab<V>) named "Slab, 8 spare chunks" by Slot<V>;
+    new(capacity) Slab::builder().reserve(capacity).spare_chunks(8).build();
+    insert(slab, value) slab.insert(value);
+    get(_slab, slot) slot.get().number();
+    add(_slab, slot, number) *slot.get_mut().number_mut() += number;
+    replace(_slab, slot, value) slot.replace(value);
+    remove(slab, slot) slab.into_inner(slot);
+    free(_slab, slot) slot;
+    refill(_slab, slot, value) {
+        let (old, vacant) = slot.take();
+        (old, vacant.insert(value))
+    };
+}

@@ -1,10 +1,16 @@
 //! Other crates' containers, and the allocators.
+//!
+//! A module of each bench and not of the library: some peers need a newer compiler
+//! than flatslab, so they are dev-dependencies, and only `cargo bench` builds them.
+
+#![allow(unreachable_pub, reason = "the macro's types are public")]
+#![allow(dead_code, reason = "each bench takes what it compares")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr::NonNull;
 
-use super::subject;
-use crate::payload::Payload;
+use flatslab_benches::payload::Payload;
+use flatslab_benches::subject;
 
 subject! {
     /// The `slab` crate, the measure of all.
@@ -12,7 +18,7 @@ subject! {
     new(capacity) slab::Slab::with_capacity(capacity);
     insert(slab, value) slab.insert(value);
     get(slab, key) slab[*key].number();
-    add(slab, key, number) slab[*key].number_mut();
+    add(slab, key, number) *slab[*key].number_mut() += number;
     replace(slab, key, value) core::mem::replace(&mut slab[*key], value);
     remove(slab, key) slab.remove(key);
     free(slab, key) slab.remove(key);
@@ -30,7 +36,7 @@ subject! {
     new(capacity) slotmap::SlotMap::with_capacity(capacity);
     insert(map, value) map.insert(value);
     get(map, key) map[*key].number();
-    add(map, key, number) map[*key].number_mut();
+    add(map, key, number) *map[*key].number_mut() += number;
     replace(map, key, value) core::mem::replace(&mut map[*key], value);
     remove(map, key) map.remove(key).unwrap();
     free(map, key) map.remove(key);
@@ -50,7 +56,7 @@ macro_rules! nexus {
             new($capacity) unsafe { $new };
             insert(slab, value) slab.alloc(value);
             get(_slab, slot) slot.number();
-            add(_slab, slot, number) slot.number_mut();
+            add(_slab, slot, number) *slot.number_mut() += number;
             replace(_slab, slot, value) core::mem::replace(&mut **slot, value);
             remove(slab, slot) slab.take(slot);
             free(slab, slot) slab.free(slot);
@@ -93,7 +99,7 @@ subject! {
     };
     insert(pool, value) pool.alloc_box(value);
     get(_pool, boxed) boxed.number();
-    add(_pool, boxed, number) boxed.number_mut();
+    add(_pool, boxed, number) *boxed.number_mut() += number;
     replace(_pool, boxed, value) core::mem::replace(&mut **boxed, value);
     remove(_pool, boxed) {
         let value = *boxed;
@@ -106,6 +112,22 @@ subject! {
         drop(boxed);
         (old, pool.alloc_box(value))
     };
+}
+
+subject! {
+    /// `Vec`, pushed to: what is removed stays as a gap.
+    VecPush(Vec<V>) named "Vec, push" by usize;
+    new(capacity) Vec::with_capacity(capacity);
+    insert(vec, value) {
+        vec.push(value);
+        vec.len() - 1
+    };
+    get(vec, index) vec[*index].number();
+    add(vec, index, number) *vec[*index].number_mut() += number;
+    replace(vec, index, value) core::mem::replace(&mut vec[*index], value);
+    remove(vec, index) vec[index];
+    free(_vec, index) index;
+    refill(vec, index, value) (core::mem::replace(&mut vec[index], value), index);
 }
 
 /// A value on its own in an allocator's memory, as a `Box` has it.
@@ -156,7 +178,7 @@ macro_rules! allocator {
             new(_capacity) (core::marker::PhantomData, $allocator_expr);
             insert(it, value) Allocated::new(&it.1, value);
             get(_it, boxed) boxed.value().number();
-            add(_it, boxed, number) boxed.value_mut().number_mut();
+            add(_it, boxed, number) *boxed.value_mut().number_mut() += number;
             replace(_it, boxed, value) core::mem::replace(boxed.value_mut(), value);
             remove(it, boxed) boxed.remove(&it.1);
             free(it, boxed) boxed.remove(&it.1);
@@ -174,7 +196,7 @@ subject! {
     new(_capacity) core::marker::PhantomData;
     insert(_it, value) Box::new(value);
     get(_it, boxed) boxed.number();
-    add(_it, boxed, number) boxed.number_mut();
+    add(_it, boxed, number) *boxed.number_mut() += number;
     replace(_it, boxed, value) core::mem::replace(&mut **boxed, value);
     remove(_it, boxed) *boxed;
     free(_it, boxed) boxed;

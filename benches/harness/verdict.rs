@@ -1,0 +1,154 @@
+//! What the figures say: the summary for a stranger, and which goals are missed.
+
+use crate::goals::{Bound, Comparison, GOALS, Goal, SUMMARY, SUMMARY_BYTES};
+use crate::record::{Case, Metric, Record};
+use crate::table::{self, NOTHING};
+
+/// A difference this small comes and goes from one build to the next.
+const LEVEL: f64 = 0.03;
+
+/// What is faster than what people use today, by how much, and where it is not: a
+/// line for each comparison that was measured.
+#[must_use]
+pub fn summary(record: &Record) -> Vec<String> {
+    SUMMARY.iter().filter_map(|it| it.line(record)).collect()
+}
+
+impl Comparison {
+    fn line(&self, record: &Record) -> Option<String> {
+        let (subject, reference) = (
+            (self.subject, self.metric),
+            (self.reference, self.metric, 0.0),
+        );
+        let mut rows: Vec<(f64, Case<'_>)> = record
+            .cases(self.bench)
+            .into_iter()
+            .filter(|case| case.live == self.live && case.bytes <= SUMMARY_BYTES)
+            .filter_map(|case| Some((record.ratio(case, subject, reference)?, case)))
+            .collect();
+        rows.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let (best, worst) = (rows.first()?, rows.last()?);
+        let count = |wanted: fn(f64) -> bool| rows.iter().filter(|row| wanted(row.0)).count();
+        let (faster, slower) = (
+            count(|ratio| ratio < 1.0 - LEVEL),
+            count(|ratio| ratio > 1.0 + LEVEL),
+        );
+        let (all, level) = (rows.len(), rows.len() - faster - slower);
+        let counts = if faster == all {
+            format!("faster in all {all} rows")
+        } else if slower == all {
+            format!("slower in all {all} rows")
+        } else {
+            format!("faster in {faster} of {all} rows, level in {level}, slower in {slower}")
+        };
+        let result = match all {
+            1 => pace(*best),
+            _ => format!("{counts}; from {} to {}", pace(*best), pace(*worst)),
+        };
+        Some(format!(
+            "{} against {}{}: {result}.",
+            table::prose(self.subject),
+            table::prose(self.reference),
+            self.what
+        ))
+    }
+}
+
+/// A ratio and its case in words.
+fn pace((ratio, case): (f64, Case<'_>)) -> String {
+    let pace = if ratio < 1.0 - LEVEL {
+        format!("{:.1} × as fast", 1.0 / ratio)
+    } else if ratio > 1.0 + LEVEL {
+        format!("{ratio:.1} × the time")
+    } else {
+        "level".to_owned()
+    };
+    format!("{pace} ({}, {} bytes)", case.row, case.bytes)
+}
+
+/// The goals of a bench, a column for each subject, and how many are met. What
+/// misses is **marked**. `None` if nothing that has a goal was measured.
+#[must_use]
+pub fn goals(record: &Record, bench: &str) -> Option<String> {
+    let goals: Vec<&Goal> = GOALS.iter().filter(|goal| goal.bench == bench).collect();
+    let mut head = vec!["at most".to_owned()];
+    head.extend(goals.iter().map(|goal| goal.head()));
+    let (mut met, mut all) = (0, 0);
+    let mut rows = Vec::new();
+    for case in record.cases(bench) {
+        let mut cell = |goal: &&Goal| {
+            let ratios = goal.ratios(record, case);
+            all += ratios.len();
+            let shown = ratios.iter().map(|(bound, ratio)| {
+                let is_met = bound.is_met(*ratio);
+                met += usize::from(is_met);
+                match is_met {
+                    true => format!("{ratio:.2}"),
+                    false => format!("**{ratio:.2}**"),
+                }
+            });
+            shown.collect::<Vec<_>>().join(" · ")
+        };
+        let cells: Vec<String> = goals.iter().map(&mut cell).collect();
+        if cells.iter().any(|cell| !cell.is_empty()) {
+            let mut row = vec![format!("{}, {} B", case.row, case.bytes)];
+            row.extend(cells.into_iter().map(|cell| match cell.is_empty() {
+                true => NOTHING.to_owned(),
+                false => cell,
+            }));
+            rows.push(row);
+        }
+    }
+    let table = table::markdown(&head, &rows);
+    (all > 0).then(|| format!("{table}\n\n{met} of {all} are met."))
+}
+
+impl Goal {
+    fn head(&self) -> String {
+        let bounds: Vec<String> = self.bounds.iter().map(|bound| bound.head(self)).collect();
+        let subject = table::prose(self.subject);
+        match self.metric {
+            Metric::Ticks => format!("{subject}: {}", bounds.join(" · ")),
+            metric => format!("{subject}, {}: {}", metric.name(), bounds.join(" · ")),
+        }
+    }
+
+    /// The ratio of each bound, where it applies and was measured.
+    fn ratios(&self, record: &Record, case: Case<'_>) -> Vec<(&Bound, f64)> {
+        if !self.rows.contains(&case.row)
+            || !self.bytes.contains(&case.bytes)
+            || case.live != self.live
+        {
+            return Vec::new();
+        }
+        let ratio = |bound: &Bound| {
+            bound.of.iter().find_map(|of| {
+                let limit = (*of, bound.metric, bound.plus_cycles);
+                record.ratio(case, (self.subject, self.metric), limit)
+            })
+        };
+        let bounds = self.bounds.iter();
+        bounds
+            .filter_map(|bound| Some((bound, ratio(bound)?)))
+            .collect()
+    }
+}
+
+impl Bound {
+    fn head(&self, goal: &Goal) -> String {
+        let of = table::prose(self.of[0]);
+        let metric = match self.metric == goal.metric {
+            true => String::new(),
+            false => format!(" {}", self.metric.name()),
+        };
+        match self.plus_cycles {
+            0.0 => format!("{:.2} × {of}{metric}", self.factor),
+            cycles => format!("{:.2} × ({of}{metric} + {cycles:.0} cycles)", self.factor),
+        }
+    }
+
+    /// Whether a ratio, as it is printed, is within the bound.
+    fn is_met(&self, ratio: f64) -> bool {
+        (ratio * 100.0).round() <= (self.factor * 100.0).round()
+    }
+}

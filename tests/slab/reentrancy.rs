@@ -101,7 +101,7 @@ fn actions<M: Room>() -> Vec<Action<M>> {
         }),
         ("shrink", |scene| M::shrink(&scene.slab)),
         ("reserve, drain and shrink", |scene| {
-            M::reserve(&scene.slab, 5);
+            M::try_reserve(&scene.slab, 5).unwrap();
             drop(scene.slab.drain());
             M::shrink(&scene.slab);
         }),

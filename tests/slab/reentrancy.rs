@@ -3,8 +3,9 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use crate::common::{Audit, Detached, Hooked, Room, over_both_slabs, panics};
 use flatslab::{Ref, Slab, Slot, SlotBox, TrackedSlab, VacantSlot};
+
+use crate::common::{Audit, Detached, Hooked, Room, over_both_slabs, panics};
 
 /// What a destructor does to the slab of its value.
 type Action<M> = (&'static str, fn(&Scene<M>));

@@ -14,7 +14,9 @@ done
 
 tests=("${build_std[@]}" --package flatslab --lib --test '*')
 ASAN_OPTIONS=detect_leaks=1 \
-    sanitized address test "${tests[@]}" --examples -- "${leak_free[@]}"
+    sanitized address test "${tests[@]}" -- "${leak_free[@]}"
+ASAN_OPTIONS=detect_leaks=1 \
+    sanitized address test "${build_std[@]}" --package order_book
 ASAN_OPTIONS=detect_leaks=0 \
     sanitized address test "${tests[@]}" -- "${leaking_tests[@]}" "${skip[@]}"
 
@@ -25,5 +27,5 @@ for example in examples/*.rs; do
     ASAN_OPTIONS=detect_leaks=$leaks \
         sanitized address run "${build_std[@]}" --package flatslab --example "$name"
 done
-sanitized address run "${build_std[@]}" --package flatslab --example order_book -- \
+sanitized address run "${build_std[@]}" --package order_book -- \
     --messages 20000 --rounds 1

@@ -6,9 +6,10 @@ if [ -z "${FLATSLAB_LOBSTER:-}" ]; then
     echo "FLATSLAB_LOBSTER names no message file" >&2
     exit 1
 fi
-cargo test --package flatslab --example order_book
+cargo test --package order_book real_hour
 bbo=$(mktemp)
 trap 'rm -f "$bbo"' EXIT
-cargo run --release --example order_book -- --lobster "$FLATSLAB_LOBSTER" --bbo "$bbo" --rounds 1
+cargo run --release --package order_book -- \
+    --lobster "$FLATSLAB_LOBSTER" --bbo "$bbo" --rounds 1
 [ "$(wc -l <"$bbo")" -eq 91997 ]
 [ "$(tail -n 1 "$bbo")" = "5859500,100,5856900,10" ]

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The library builds with the oldest compiler that Cargo.toml promises.
+# The library, its examples and the order book build with the oldest compiler that
+# Cargo.toml promises.
 . "$(dirname "$0")/common.sh"
 version=$(msrv)
 rustup toolchain list | grep "^$version" >/dev/null ||
@@ -7,3 +8,4 @@ rustup toolchain list | grep "^$version" >/dev/null ||
 cargo "+$version" check --package flatslab --lib
 cargo "+$version" check --package flatslab --lib --no-default-features
 cargo "+$version" check --package flatslab --examples
+cargo "+$version" check --package order_book

@@ -6,9 +6,10 @@
 needs_build_std
 
 export TSAN_OPTIONS=halt_on_error=1
-sanitized thread test "${build_std[@]}" --package flatslab --lib --tests --examples
+sanitized thread test "${build_std[@]}" --package flatslab --lib --tests
+sanitized thread test "${build_std[@]}" --package order_book
 for example in examples/*.rs; do
     sanitized thread run "${build_std[@]}" --package flatslab --example "$(basename "$example" .rs)"
 done
-sanitized thread run "${build_std[@]}" --package flatslab --example order_book -- \
+sanitized thread run "${build_std[@]}" --package order_book -- \
     --messages 20000 --rounds 1

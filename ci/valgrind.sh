@@ -6,15 +6,16 @@
 valgrind --version >/dev/null 2>&1 || missing valgrind "apt-get install valgrind"
 
 cargo build --release --package flatslab --examples
-programs="${CARGO_TARGET_DIR:-target}/release/examples"
+cargo build --release --package order_book
+programs="${CARGO_TARGET_DIR:-target}/release"
 memcheck() {
     local kinds=definite
-    ! leaks_on_purpose "$1" || kinds=none
+    ! leaks_on_purpose "$(basename "$1")" || kinds=none
     echo "== $*"
     valgrind --quiet --error-exitcode=1 --leak-check=full \
         --errors-for-leak-kinds="$kinds" "$programs/$@"
 }
 for example in examples/*.rs; do
-    memcheck "$(basename "$example" .rs)"
+    memcheck "examples/$(basename "$example" .rs)"
 done
 memcheck order_book --messages 20000 --rounds 1

@@ -1,11 +1,12 @@
-//! A doubly linked list whose links lie in the values and whose values lie in
-//! a slab: O(1) removal from the middle by key, no allocation, no `unsafe`.
+//! A doubly linked list whose links are in the values and whose values are in a
+//! slab: O(1) removal from the middle by key, no allocation, no `unsafe`. It
+//! works over bounded and growable slabs alike.
 //!
 //! ```text
 //! cargo run --example intrusive_list
 //! ```
 
-use flatslab::{BoundedSlab, Key};
+use flatslab::{BoundedSlab, Key, Memory, TrackedSlab};
 
 struct Entry {
     value: u64,
@@ -13,15 +14,15 @@ struct Entry {
     next: Key,
 }
 
-/// A list over a slab that it shares with others.
-struct List<'s> {
-    slab: &'s BoundedSlab<Entry>,
+/// A list over a slab of either kind, which it shares with others.
+struct List<'s, M: Memory> {
+    slab: &'s TrackedSlab<Entry, M>,
     head: Key,
     tail: Key,
 }
 
-impl<'s> List<'s> {
-    fn new(slab: &'s BoundedSlab<Entry>) -> Self {
+impl<'s, M: Memory> List<'s, M> {
+    fn new(slab: &'s TrackedSlab<Entry, M>) -> Self {
         List {
             slab,
             head: Key::NONE,
@@ -36,7 +37,7 @@ impl<'s> List<'s> {
             previous: self.tail,
             next: Key::NONE,
         };
-        let slot = self.slab.insert(entry).map_err(|full| full.0.value)?;
+        let slot = self.slab.try_insert(entry).map_err(|full| full.0.value)?;
         let key = slot.leak();
         match self.slab.get_mut(self.tail) {
             Some(mut tail) => tail.next = key,
@@ -46,7 +47,7 @@ impl<'s> List<'s> {
         Ok(key)
     }
 
-    /// Removes an entry from wherever it stands.
+    /// Removes an entry, wherever in the list it is.
     fn remove(&mut self, key: Key) -> Option<u64> {
         let entry = self.slab.try_remove_by_key(key)?;
         match self.slab.get_mut(entry.previous) {

@@ -15,7 +15,7 @@ struct Session {
 fn main() {
     let sessions = Slab::builder().chunk_capacity(256).reserve(1000).build();
 
-    // A leaked value belongs to its key: it stays until somebody removes it.
+    // A leaked value belongs to its key: it stays until it is removed.
     let keys: Vec<Key> = (0..1000)
         .map(|user| sessions.insert(Session { user, requests: 0 }).leak())
         .collect();

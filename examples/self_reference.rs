@@ -44,7 +44,7 @@ fn path(slab: &BoundedSlab<Node>, key: Key) -> String {
 }
 
 fn main() {
-    // It lives as long as the program, so nobody has to carry a lifetime.
+    // It lives as long as the program, so no type has to carry a lifetime.
     let tree: &'static BoundedSlab<Node> = BoundedSlab::leak(64);
 
     let root = add(tree, Key::NONE, "root");

@@ -1,5 +1,5 @@
 //! Owning handles: insert, borrow, change, take out; and what becomes of a
-//! handle whose value somebody else removes.
+//! handle whose value is removed by key.
 //!
 //! ```text
 //! cargo run --example slots
@@ -32,7 +32,7 @@ fn main() {
     println!("filled in part: {reader:?}");
     drop(reader);
 
-    // Somebody else removes the value by its key. The slot is stale from then
+    // The value is removed by its key. The slot is stale from then
     // on: it refuses access, and can never come to point at another value.
     let cancelled = slab.remove_by_key(order.key());
     println!(

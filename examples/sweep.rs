@@ -32,8 +32,8 @@ fn main() {
             next_user += 1;
         }
 
-        // The window. `retain` drops what has expired, in key order, and may use
-        // the slab meanwhile; `shrink` gives back the chunks this left empty.
+        // The window. `retain` drops what has expired, in key order, and its
+        // closure may use the slab; `shrink` gives back the empty chunks.
         let (before, chunks) = (sessions.len(), sessions.chunks());
         sessions.retain(|_, session| {
             let stays = session.expires > day;

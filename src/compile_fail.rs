@@ -1,5 +1,5 @@
-//! What must not compile: each line that fails stands beside its twin that
-//! compiles, so that it can only fail for the reason meant.
+//! What must not compile. Each line that fails has a twin that compiles, so
+//! that it can only fail for the reason meant.
 //!
 //! Doctests rather than a crate of their own: the error code is checked on a
 //! nightly compiler, and no message is pinned to one version.

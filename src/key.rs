@@ -77,7 +77,7 @@ impl Key {
         !self.is_none()
     }
 
-    /// The key as an index, for tables kept beside a slab: below the slab's
+    /// The key as an index, for tables with an entry per slot: below the slab's
     /// capacity for every key of a bounded slab.
     ///
     /// ```

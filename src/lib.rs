@@ -2,12 +2,11 @@
 //! judged by their slowest operation: matching engines, real-time systems,
 //! game servers.
 //!
-//! A slab keeps values of one type in slots of its own and hands them out by
-//! handle or by key. Insertion and removal are O(1) and straight-line code;
-//! nothing is moved once it stands; memory is allocated at construction, or a
-//! chunk at a time. No sequence of safe calls is undefined behaviour: whatever
-//! the values, whoever panics, whatever is forgotten, in whichever order things
-//! are dropped.
+//! A slab keeps values of one type in slots of its own and gives access to them
+//! by handle or by key. Insertion and removal are O(1) and straight-line code;
+//! values never move; memory is allocated at construction, or a chunk at a time.
+//! No sequence of safe calls is undefined behaviour, for any type of value, any
+//! panic in user code, anything forgotten, and any order of drops.
 //!
 //! ```
 //! use flatslab::{BoundedSlab, Key, Slab};
@@ -28,15 +27,16 @@
 //!
 //! | you have | take |
 //! |---|---|
-//! | a bound on how many values there are | [`BoundedSlab`]: never allocates after construction; says [`Full`] |
-//! | no such bound | [`Slab`]: an insertion that grows pays for one chunk, and nothing is copied |
+//! | a bound on the number of values | [`BoundedSlab`]: never allocates after construction; says [`Full`] |
+//! | no bound | [`Slab`]: an insertion that grows pays for one chunk, and nothing is copied |
 //! | one owner of a value | [`Slot`]: drops its value like `Box`, refuses access to a value that is gone |
-//! | one owner, and access like through a pointer | [`SlotBox`]: holds the exclusive borrow as long as it lives |
-//! | links, tables, many who refer to a value | [`Key`]: 4 bytes, checked on every access |
-//! | a value that must know where it stands | `insert_with`, or [`VacantSlot`] |
-//! | a loop over keys that you vouch for | `untracked`: unsafe, no borrow tracking |
-//! | all values | `iter`, `iter_mut`, `keys`: what is borrowed already is skipped |
-//! | a maintenance window | `retain`, `drain`; [`Slab::shrink`], [`Slab::reserve`] |
+//! | one owner, and access as through a pointer | [`SlotBox`]: holds the exclusive borrow as long as it lives |
+//! | links, tables, many references to a value | [`Key`]: 4 bytes, checked on every access |
+//! | a value that must know its own place | `insert_with`, or [`VacantSlot`] |
+//! | a loop over keys that you know to be right | [`untracked`](TrackedSlab::untracked): unsafe, no borrow tracking |
+//! | all values | [`iter`](TrackedSlab::iter), `iter_mut`, `keys`: skip what is already borrowed |
+//! | a maintenance window | [`retain`](TrackedSlab::retain), `drain`; [`Slab::shrink`], [`Slab::reserve`] |
+//! | code for both slabs | [`TrackedSlab`]`<T, M: `[`Memory`]`>` |
 //!
 //! # When not to use it
 //!
@@ -46,10 +46,11 @@
 //!
 //! # Borrows
 //!
-//! Every access through a handle or a key is tracked at run time, as
-//! [`core::cell::RefCell`] does it, one cell at a time. Where a guard is used
-//! and dropped in one expression the tracking compiles to one comparison. A
-//! method without `try_` in its name panics on a conflict, one with it says so.
+//! Every access through a handle or a key is tracked at run time, as in
+//! [`core::cell::RefCell`], one value at a time. Where a guard is used and
+//! dropped in one expression the tracking compiles to one comparison. On a
+//! conflict a method of a handle panics, and its `try_` form says so; a method
+//! by key says `None`.
 //!
 //! # Features
 //!

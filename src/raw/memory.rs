@@ -1,15 +1,15 @@
 //! The one door to the allocator.
 //!
-//! Everything a slab allocates is a [`Block`]; clippy refuses the allocator's
-//! functions elsewhere in `src/`, and every type of `alloc` that calls them
-//! (`clippy.toml`; `walk::check`, for tests, is excepted). So there is one place
-//! to inject failure, one to bring in pages of another kind, and a block can
-//! only be freed with the layout it was allocated with.
+//! Everything the crate allocates is a [`Block`]; clippy refuses the
+//! allocator's functions elsewhere in `src/`, and every type of `alloc` that
+//! calls them (`clippy.toml`). So there is one place to inject failure, one to
+//! bring in other kinds of pages, and a block can only be freed with the layout
+//! it was allocated with.
 //!
 //! # Invariants
 //!
 //! * M1: `start` is aligned to `layout.align()` and valid for `layout.size()`
-//!   bytes until the block is dropped; nobody else frees it.
+//!   bytes until the block is dropped; only its drop frees it.
 //! * M2: a block of no bytes was never allocated; `start` is then dangling.
 
 use alloc::alloc::{alloc, dealloc};
@@ -66,12 +66,12 @@ impl Block {
         self.layout
     }
 
-    /// Writes to every page, so that no later access faults. What was in the
+    /// Writes to every page, so that no later access faults. The content of the
     /// block is lost.
     pub(crate) fn touch(&self) {
         for offset in (0..self.layout.size()).step_by(PAGE) {
             // SAFETY: `offset` is below the size, so by M1 the byte is ours.
-            // Volatile: nobody reads it, and the write must happen all the same.
+            // Volatile: the byte is never read, and the write must happen.
             unsafe { self.start.add(offset).write_volatile(0) };
         }
     }
@@ -94,7 +94,7 @@ impl Block {
     }
 
     /// Places `value` at the start of a block of its own and gives the block
-    /// up: whoever takes it back with [`Block::reclaim`] frees it.
+    /// up; [`Block::reclaim`] takes it back.
     pub(crate) fn leak<V>(value: V) -> Result<NonNull<V>, (AllocError, V)> {
         match Block::allocate(Layout::new::<V>()) {
             Ok(block) => {
@@ -113,7 +113,7 @@ impl Block {
     /// # Safety
     ///
     /// `place` came from [`Block::leak`] of the same `V`, with the provenance
-    /// it had there, and nobody uses it afterwards.
+    /// it had there, and is not used afterwards.
     pub(crate) unsafe fn reclaim<V>(place: NonNull<V>) -> V {
         // SAFETY: `leak` wrote a value there and gave the block up; the caller
         // does not use it again.

@@ -124,8 +124,8 @@ impl<T> SlabBuilder<T> {
         self
     }
 
-    /// Keeps this many chunks built, touched and stamped beside the slab, by a
-    /// thread of its own; 0, the default, is none.
+    /// Keeps this many spare chunks built, touched and stamped, by a thread of
+    /// its own; 0, the default, is none.
     ///
     /// An insertion that grows takes one of them: some hundred nanoseconds instead
     /// of tens of microseconds. Where the thread is late, out of memory, or was

@@ -15,8 +15,8 @@ use crate::{SlotBox, VacantSlot};
 /// An owning handle: 16 bytes that lead to one value without its slab.
 ///
 /// One type serves both slabs. Like a `Box` it drops its value when it is
-/// dropped; unlike one it lives beside the value's [`Key`], and beside
-/// borrows, which it tracks at run time. It may outlive its slab.
+/// dropped; unlike one it allows access by the value's [`Key`] too, and tracks
+/// borrows at run time. It may outlive its slab.
 ///
 /// # Valid, stale, doomed
 ///

@@ -6,6 +6,7 @@ mod common;
 #[path = "../program/mod.rs"]
 mod program;
 
+mod contracts;
 mod forgotten;
 mod growth;
 mod handles;

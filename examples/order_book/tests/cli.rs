@@ -1,66 +1,103 @@
-//! The program, run in process: exit codes, messages, output.
+//! Runs the program and checks its exit codes, messages and output.
 
-use std::ffi::OsString;
-use std::io::{self, Write};
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
-use clap::Parser;
 use serde_json::Value;
 
-use crate::cli::Cli;
-use crate::run::{self, BAD_INPUT, FAILED, SUCCESS};
+/// The exit codes that `--help` lists.
+const SUCCESS: i32 = 0;
+const FAILED: i32 = 1;
+const BAD_INPUT: i32 = 2;
 
+/// A valid row of a LOBSTER file.
 const ROW: &str = "34200.5,1,7,18,5853300,1";
 
-fn args(args: &[&str]) -> Vec<OsString> {
-    std::iter::once(&"order_book")
-        .chain(args)
-        .map(OsString::from)
-        .collect()
+/// A command for the program; `line` holds its arguments, separated by spaces.
+fn command(line: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_order_book"));
+    command.args(line.split_whitespace()).stdin(Stdio::null());
+    command
 }
 
-/// Runs the program; returns its exit code, standard output and error.
-pub(super) fn run(arguments: &[&str]) -> (u8, String, String) {
-    let (mut out, mut err) = (Vec::new(), Vec::new());
-    let code = run::run(args(arguments), &mut out, &mut err, false);
+/// Runs a command; returns its exit code, standard output and standard error.
+fn output(mut command: Command) -> (i32, String, String) {
+    let output = command.output().unwrap();
     (
-        code,
-        String::from_utf8(out).unwrap(),
-        String::from_utf8(err).unwrap(),
+        output.status.code().unwrap(),
+        String::from_utf8(output.stdout).unwrap(),
+        String::from_utf8(output.stderr).unwrap(),
     )
 }
 
-/// A file that is gone after the test.
-pub(super) struct Scratch(PathBuf);
+fn run(line: &str) -> (i32, String, String) {
+    output(command(line))
+}
+
+/// Runs the program, which must succeed; returns the JSON object it prints.
+fn json(run: impl Fn(&str) -> (i32, String, String), line: &str) -> Value {
+    let (code, out, err) = run(&format!("{line} --json"));
+    assert_eq!((code, err.as_str()), (SUCCESS, ""), "{line}");
+    assert_eq!(out.lines().count(), 1, "{line}");
+    serde_json::from_str(&out).unwrap()
+}
+
+/// A directory for the files of one test, removed at its end.
+struct Scratch(PathBuf);
 
 impl Scratch {
-    pub(super) fn new(text: &str) -> Self {
+    fn new() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        // Relaxed: the number only has to be new.
+        // Relaxed: the numbers only have to be distinct.
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("order_book-{}-{number}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        std::fs::write(&path, text).unwrap();
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        fs::create_dir_all(&path).unwrap();
         Scratch(path)
     }
 
-    pub(super) fn path(&self) -> &str {
-        self.0.to_str().unwrap()
+    /// With a file `rows.csv`.
+    fn with_rows(text: &str) -> Self {
+        let scratch = Scratch::new();
+        scratch.write("rows.csv", text);
+        scratch
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.0.join(name), text).unwrap();
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.0.join(name)).unwrap()
+    }
+
+    /// Runs the program in this directory.
+    fn run(&self, line: &str) -> (i32, String, String) {
+        let mut command = command(line);
+        command.current_dir(&self.0);
+        output(command)
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
+        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
+/// Linux's device that is always full; `None` elsewhere.
+fn full_device() -> Option<File> {
+    File::options().write(true).open("/dev/full").ok()
+}
+
 #[test]
-fn help_names_every_flag() {
-    let (code, out, err) = run(&["--help"]);
+fn help_names_every_flag_and_exit_code() {
+    let (code, out, err) = run("--help");
     assert_eq!((code, err.as_str()), (SUCCESS, ""));
-    for flag in [
+    for text in [
         "--lobster",
         "--symbols",
         "--bbo",
@@ -69,123 +106,106 @@ fn help_names_every_flag() {
         "--seed",
         "--rounds",
         "--json",
+        "Exit codes: 0, all books are the same; 1, ",
     ] {
-        assert!(out.contains(flag), "{flag}");
+        assert!(out.contains(text), "{text}");
     }
 }
 
 #[test]
 fn bad_arguments_are_named_and_exit_with_2() {
-    let cases: [(&[&str], &str); 14] = [
-        (&["--symbols", "0"], "--symbols"),
-        (&["--symbols", "-1"], "-1"),
-        (&["--symbols", "many"], "--symbols"),
-        (&["--symbols", "100001"], "--symbols"),
-        (&["--messages", "0"], "--messages"),
-        (&["--messages", "100000001"], "--messages"),
-        (&["--messages", "99999999999999999999"], "--messages"),
-        (&["--messages", "1.5"], "--messages"),
-        (&["--rounds", "0"], "--rounds"),
-        (&["--seed", "x"], "--seed"),
-        (&["--seed", "1", "--lobster", "f"], "--lobster"),
-        (&["--store", "heap"], "--store"),
-        (&["--wat"], "--wat"),
-        (&["--bbo"], "--bbo"),
-    ];
-    for (arguments, name) in cases {
-        let (code, out, err) = run(arguments);
-        assert_eq!((code, out.as_str()), (BAD_INPUT, ""), "{arguments:?}");
-        assert!(err.contains(name), "{arguments:?}: {err}");
+    for (line, name) in [
+        ("--symbols 0", "--symbols"),
+        ("--symbols -1", "-1"),
+        ("--symbols many", "--symbols"),
+        ("--symbols 100001", "--symbols"),
+        ("--messages 0", "--messages"),
+        ("--messages 100000001", "--messages"),
+        ("--messages 99999999999999999999", "--messages"),
+        ("--messages 1.5", "--messages"),
+        ("--rounds 0", "--rounds"),
+        ("--seed x", "--seed"),
+        ("--seed 1 --lobster f", "--lobster"),
+        ("--store heap", "--store"),
+        ("--wat", "--wat"),
+        ("--bbo", "--bbo"),
+    ] {
+        let (code, out, err) = run(line);
+        assert_eq!((code, out.as_str()), (BAD_INPUT, ""), "{line}");
+        assert!(err.contains(name), "{line}: {err}");
     }
 }
 
 #[test]
 fn an_unreadable_file_is_named_and_exits_with_2() {
-    let directory = std::env::temp_dir();
-    let missing = directory.join("no such file.csv");
-    for path in [missing.to_str().unwrap(), directory.to_str().unwrap()] {
-        let (code, out, err) = run(&["--lobster", path]);
+    for path in ["missing.csv", "."] {
+        let scratch = Scratch::new();
+        let (code, out, err) = scratch.run(&format!("--lobster {path}"));
         assert_eq!((code, out.as_str()), (BAD_INPUT, ""));
         assert!(err.starts_with(&format!("error: {path}: ")), "{err}");
     }
 }
 
 #[test]
-fn a_malformed_row_is_placed_and_exits_with_2() {
-    let file = Scratch::new(&format!("{ROW}\n34200.6,1,8,none,5853300,1\n"));
-    let (code, out, err) = run(&["--lobster", file.path()]);
+fn a_malformed_row_is_located_and_exits_with_2() {
+    let scratch = Scratch::with_rows(&format!("{ROW}\n34200.6,1,8,none,5853300,1\n"));
+    let (code, out, err) = scratch.run("--lobster rows.csv");
     assert_eq!((code, out.as_str()), (BAD_INPUT, ""));
-    let wanted = format!(
-        "error: {}:2:13: size \"none\" is not a whole number\n",
-        file.path()
-    );
+    let wanted = "error: rows.csv:2:13: size \"none\" is not a whole number\n";
     assert_eq!(err, wanted);
 }
 
 #[test]
 fn an_empty_file_exits_with_2() {
-    let file = Scratch::new("");
-    let (code, _, err) = run(&["--lobster", file.path()]);
-    assert_eq!(code, BAD_INPUT);
-    assert!(err.contains(":1:1: the file holds no messages"), "{err}");
+    let (code, _, err) = Scratch::with_rows("").run("--lobster rows.csv");
+    let wanted = "error: rows.csv:1:1: the file holds no messages\n";
+    assert_eq!((code, err.as_str()), (BAD_INPUT, wanted));
+}
+
+#[test]
+fn a_bounded_store_too_large_to_build_exits_with_2() {
+    let rows: String = (0..20_000)
+        .map(|id| format!("1,1,{id},1,{},1\n", id + 1))
+        .collect();
+    let scratch = Scratch::with_rows(&rows);
+    let (code, out, err) = scratch.run("--lobster rows.csv --symbols 100000 --store bounded");
+    assert_eq!((code, out.as_str()), (BAD_INPUT, ""));
+    let wanted = "no bounded store for 2000000000 orders";
+    assert!(err.contains(wanted), "{err}");
 }
 
 #[test]
 fn json_is_one_object_with_every_figure() {
-    let (code, out, err) = run(&[
-        "--json",
-        "--messages",
-        "2000",
-        "--symbols",
-        "3",
-        "--rounds",
-        "2",
-        "--seed",
-        "9",
-    ]);
-    assert_eq!((code, err.as_str()), (SUCCESS, ""));
-    let report: Value = serde_json::from_str(&out).unwrap();
+    let report = json(run, "--messages 2000 --symbols 3 --rounds 2 --seed 9");
     let flow = &report["flow"];
-    assert_eq!(
-        (&flow["source"], &flow["seed"]),
-        (&"generated".into(), &9.into())
-    );
-    assert_eq!((&flow["symbols"], &flow["file"]), (&3.into(), &Value::Null));
+    assert_eq!(flow["source"], "generated");
+    assert_eq!(flow["seed"], 9);
+    assert_eq!(flow["symbols"], 3);
+    assert_eq!(flow["file"], Value::Null);
     assert_eq!(flow["messages_replayed"], 6_000);
     let per_symbol = &flow["per_symbol"];
     assert_eq!(per_symbol["messages"], 2_000);
     let kinds = per_symbol["kinds"].as_object().unwrap();
     assert_eq!(kinds.len(), 7);
-    assert_eq!(
-        kinds
-            .values()
-            .map(|count| count.as_u64().unwrap())
-            .sum::<u64>(),
-        2_000
-    );
+    let messages = kinds.values().map(|count| count.as_u64().unwrap());
+    assert_eq!(messages.sum::<u64>(), 2_000);
     for name in ["unknown_ids", "duplicate_ids", "excess_reductions"] {
         assert_eq!(per_symbol["anomalies"][name], 0);
     }
     for measure in ["life_in_messages", "distance_in_cents", "size_in_shares"] {
         for quantile in ["p10", "p50", "p90", "p99"] {
-            assert!(
-                per_symbol[measure][quantile].is_i64(),
-                "{measure} {quantile}"
-            );
+            let value = &per_symbol[measure][quantile];
+            assert!(value.is_i64(), "{measure} {quantile}");
         }
     }
-    assert_eq!(
-        (&report["rounds"], &report["same_books"]),
-        (&2.into(), &true.into())
-    );
+    assert_eq!(report["rounds"], 2);
+    assert_eq!(report["same_books"], true);
     assert!(report["clock_ns"].is_u64());
 
     let stores = report["stores"].as_array().unwrap();
-    let names: Vec<_> = stores
-        .iter()
-        .map(|store| store["store"].as_str().unwrap())
-        .collect();
-    assert_eq!(names, ["bounded", "growable", "slab", "box"]);
+    let names = stores.iter().map(|store| store["store"].as_str().unwrap());
+    assert!(names.eq(["bounded", "growable", "slab", "box"]));
+    let all_symbols = |name: &str| 3 * per_symbol[name].as_u64().unwrap();
     for store in stores {
         for figure in [
             "messages_per_second",
@@ -198,47 +218,30 @@ fn json_is_one_object_with_every_figure() {
         ] {
             assert!(store[figure].as_u64().unwrap() > 0, "{figure}");
         }
-        let peak = per_symbol["peak_live_orders"].as_u64().unwrap();
-        assert_eq!(store["peak_live_orders"], 3 * peak);
+        for figure in ["peak_live_orders", "live_orders_at_end"] {
+            assert_eq!(store[figure], all_symbols(figure), "{figure}");
+        }
         assert_eq!(store["book_digest"], stores[0]["book_digest"]);
-        let live = per_symbol["live_orders_at_end"].as_u64().unwrap();
-        assert_eq!(store["live_orders_at_end"], 3 * live);
     }
 }
 
 #[test]
 fn the_table_lines_up_and_says_that_the_books_are_the_same() {
-    let (code, out, _) = run(&["--messages", "1000", "--rounds", "1"]);
+    let (code, out, _) = run("--messages 1000 --rounds 1");
     assert_eq!(code, SUCCESS);
-    let table: Vec<_> = out
-        .lines()
-        .skip_while(|line| !line.starts_with("store"))
-        .take(5)
-        .collect();
-    assert_eq!(table.len(), 5, "{out}");
-    assert!(
-        table.iter().all(|line| line.len() == table[0].len()),
-        "{out}"
-    );
+    let lines = out.lines().skip_while(|line| !line.starts_with("store"));
+    let widths: Vec<_> = lines.take(5).map(str::len).collect();
+    assert_eq!(widths, [widths[0]; 5], "{out}");
     assert!(out.contains("All 4 stores end in the same books"), "{out}");
 }
 
 #[test]
 fn each_store_runs_alone() {
     for store in ["bounded", "growable", "slab", "box"] {
-        let (code, out, err) = run(&[
-            "--store",
-            store,
-            "--messages",
-            "500",
-            "--rounds",
-            "1",
-            "--json",
-        ]);
-        assert_eq!((code, err.as_str()), (SUCCESS, ""));
-        let report: Value = serde_json::from_str(&out).unwrap();
+        let report = json(run, &format!("--store {store} --messages 500 --rounds 1"));
         let stores = report["stores"].as_array().unwrap();
-        assert_eq!((stores.len(), &stores[0]["store"]), (1, &store.into()));
+        assert_eq!(stores.len(), 1);
+        assert_eq!(stores[0]["store"], store);
     }
 }
 
@@ -246,28 +249,18 @@ fn each_store_runs_alone() {
 fn anomalies_are_counted_and_do_not_stop_the_replay() {
     let rows = [
         "1,1,7,18,5853300,1",
-        "1,1,7,20,5853400,1",  // live already
+        "1,1,7,20,5853400,1",  // already live
         "1,4,9,18,5853300,1",  // unknown
         "1,5,0,10,5853300,1",  // hidden
         "1,7,0,0,-1,-1",       // a halt
-        "1,2,7,100,5853300,1", // more than there is
+        "1,2,7,100,5853300,1", // more than the order has
         "1,1,7,5,5853500,-1",  // the id is free again
     ];
-    let file = Scratch::new(&(rows.join("\r\n") + "\r\n"));
-    let tops = Scratch::new("");
-    let (code, out, err) = run(&[
-        "--lobster",
-        file.path(),
-        "--bbo",
-        tops.path(),
-        "--symbols",
-        "2",
-        "--json",
-    ]);
-    assert_eq!((code, err.as_str()), (SUCCESS, ""));
-    let report: Value = serde_json::from_str(&out).unwrap();
+    let scratch = Scratch::with_rows(&(rows.join("\r\n") + "\r\n"));
+    let line = "--lobster rows.csv --bbo tops.csv --symbols 2";
+    let report = json(|line| scratch.run(line), line);
     assert_eq!(report["flow"]["source"], "lobster");
-    assert_eq!(report["flow"]["file"], file.path());
+    assert_eq!(report["flow"]["file"], "rows.csv");
     assert_eq!(report["flow"]["seed"], Value::Null);
     let flow = &report["flow"]["per_symbol"];
     assert_eq!(flow["anomalies"]["duplicate_ids"], 1);
@@ -277,117 +270,130 @@ fn anomalies_are_counted_and_do_not_stop_the_replay() {
     assert_eq!(flow["kinds"]["halts"], 1);
     assert_eq!(flow["live_orders_at_end"], 1);
     let wanted = "0,0,5853300,18\n".repeat(5) + "0,0,0,0\n5853500,5,0,0\n";
-    assert_eq!(std::fs::read_to_string(tops.path()).unwrap(), wanted);
+    assert_eq!(scratch.read("tops.csv"), wanted);
 }
 
 #[test]
 fn a_file_without_orders_replays() {
-    let file = Scratch::new("1,5,0,10,5853300,1\n");
-    let (code, _, err) = run(&["--lobster", file.path()]);
+    let (code, _, err) = Scratch::with_rows("1,5,0,10,5853300,1\n").run("--lobster rows.csv");
     assert_eq!((code, err.as_str()), (SUCCESS, ""));
 }
 
 #[test]
 fn messages_limits_the_rows_read() {
-    let file = Scratch::new(&format!("{ROW}\nnonsense\n"));
-    let (code, ..) = run(&["--lobster", file.path(), "--messages", "1"]);
+    let scratch = Scratch::with_rows(&format!("{ROW}\nnonsense\n"));
+    let (code, ..) = scratch.run("--lobster rows.csv --messages 1");
     assert_eq!(code, SUCCESS);
 }
 
 #[test]
-fn an_unwritable_file_of_tops_is_named_and_exits_with_2() {
-    let directory = std::env::temp_dir();
-    let path = directory.to_str().unwrap();
-    let (code, out, err) = run(&["--messages", "10", "--bbo", path]);
-    assert_eq!((code, out.as_str()), (BAD_INPUT, ""));
-    assert!(err.starts_with(&format!("error: {path}: ")), "{err}");
+fn an_unwritable_file_of_tops_is_named_and_exits_with_1_at_once() {
+    let scratch = Scratch::with_rows(ROW);
+    for path in [".", "missing/tops.csv"] {
+        // To generate so many messages takes minutes.
+        for input in ["--messages 100000000", "--lobster rows.csv"] {
+            let begun = Instant::now();
+            let (code, out, err) = scratch.run(&format!("{input} --bbo {path}"));
+            assert!(begun.elapsed() < Duration::from_secs(20), "{input}");
+            assert_eq!((code, out.as_str()), (FAILED, ""));
+            assert_eq!(err.lines().count(), 1, "{err}");
+            // The system's reason, in its own words.
+            let reason = File::create(scratch.0.join(path)).unwrap_err();
+            assert_eq!(err, format!("error: {path}: {reason}\n"));
+        }
+    }
+}
+
+#[test]
+fn tops_that_cannot_be_written_exit_with_1() {
+    if full_device().is_none() {
+        return;
+    }
+    // With few messages the last flush fails, with many an earlier write.
+    for messages in [10, 5_000] {
+        let (code, out, err) = run(&format!("--messages {messages} --bbo /dev/full"));
+        assert_eq!((code, out.as_str()), (FAILED, ""));
+        let wanted = "error: /dev/full: No space left on device";
+        assert!(err.starts_with(wanted), "{err}");
+        assert_eq!(err.lines().count(), 1, "{err}");
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn tops_that_are_cut_short_exit_with_1_and_leave_the_file_empty() {
+    let scratch = Scratch::new();
+    // The write that exceeds the limit on file sizes sends a signal. If the signal
+    // is ignored, the write fails.
+    let mut shell = Command::new("sh");
+    shell
+        .arg("-c")
+        .arg("trap '' XFSZ; ulimit -f 1; exec \"$@\"");
+    shell.args(["sh", env!("CARGO_BIN_EXE_order_book")]);
+    shell.args("--messages 5000 --bbo tops.csv".split_whitespace());
+    shell.current_dir(&scratch.0);
+    let (code, out, err) = output(shell);
+    assert_eq!((code, out.as_str()), (FAILED, ""));
+    assert!(err.starts_with("error: tops.csv: File too large"), "{err}");
+    assert_eq!(scratch.read("tops.csv"), "");
+}
+
+#[test]
+fn a_bad_input_leaves_the_file_of_tops_alone() {
+    let scratch = Scratch::with_rows("nonsense\n");
+    scratch.write("tops.csv", "of an earlier run\n");
+    let (code, ..) = scratch.run("--lobster rows.csv --bbo tops.csv");
+    assert_eq!(code, BAD_INPUT);
+    assert_eq!(scratch.read("tops.csv"), "of an earlier run\n");
 }
 
 #[test]
 fn the_file_of_tops_never_replaces_the_input() {
-    let file = Scratch::new(ROW);
-    let (code, _, err) = run(&["--lobster", file.path(), "--bbo", file.path()]);
-    assert_eq!(code, BAD_INPUT);
-    assert!(err.contains("would overwrite the input"), "{err}");
-    assert_eq!(std::fs::read_to_string(file.path()).unwrap(), ROW);
+    let scratch = Scratch::with_rows(ROW);
+    let (code, _, err) = scratch.run("--lobster rows.csv --bbo ./rows.csv");
+    let wanted = "error: ./rows.csv: would overwrite the input\n";
+    assert_eq!((code, err.as_str()), (BAD_INPUT, wanted));
+    assert_eq!(scratch.read("rows.csv"), ROW);
 }
+
+const PRINTING: [&str; 3] = [
+    "--help",
+    "--messages 10 --rounds 1",
+    "--messages 10 --rounds 1 --json",
+];
 
 #[test]
-fn a_bounded_store_too_large_to_build_exits_with_2() {
-    let rows: String = (0..20_000)
-        .map(|id| format!("1,1,{id},1,{},1\n", id + 1))
-        .collect();
-    let file = Scratch::new(&rows);
-    let (code, out, err) = run(&[
-        "--lobster",
-        file.path(),
-        "--symbols",
-        "100000",
-        "--store",
-        "bounded",
-    ]);
-    assert_eq!((code, out.as_str()), (BAD_INPUT, ""));
-    assert!(
-        err.contains("no bounded store for 2000000000 orders"),
-        "{err}"
-    );
-}
-
-/// A writer that fails.
-struct Failing(io::ErrorKind);
-
-impl Write for Failing {
-    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
-        Err(self.0.into())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Err(self.0.into())
+fn standard_output_that_cannot_be_written_exits_with_1() {
+    for line in PRINTING {
+        let Some(full) = full_device() else { return };
+        let mut command = command(line);
+        command.stdout(full);
+        let (code, _, err) = output(command);
+        assert_eq!(code, FAILED, "{line}");
+        assert!(err.starts_with("error: standard output: "), "{line}: {err}");
     }
 }
 
 #[test]
-fn output_that_cannot_be_written_does_not_panic() {
-    let commands: [&[&str]; 3] = [
-        &["--help"],
-        &["--messages", "10", "--rounds", "1"],
-        &["--messages", "10", "--rounds", "1", "--json"],
-    ];
-    for command in commands {
-        let mut err = Vec::new();
-        let mut out = Failing(io::ErrorKind::BrokenPipe);
-        assert_eq!(
-            run::run(args(command), &mut out, &mut err, false),
-            SUCCESS,
-            "{command:?}"
-        );
-        assert!(err.is_empty());
-        let mut out = Failing(io::ErrorKind::StorageFull);
-        assert_eq!(
-            run::run(args(command), &mut out, &mut err, false),
-            FAILED,
-            "{command:?}"
-        );
-        assert!(err.starts_with(b"error: standard output: "));
+fn a_closed_pipe_is_no_error() {
+    for line in PRINTING {
+        // The reader of this pipe has ended.
+        let mut reader = command("--help");
+        reader.stdin(Stdio::piped()).stdout(Stdio::null());
+        let mut reader = reader.spawn().unwrap();
+        let pipe = reader.stdin.take().unwrap();
+        assert!(reader.wait().unwrap().success());
+        let mut command = command(line);
+        command.stdout(pipe);
+        let (code, _, err) = output(command);
+        assert_eq!((code, err.as_str()), (SUCCESS, ""), "{line}");
     }
-    let mut nowhere = Failing(io::ErrorKind::BrokenPipe);
-    assert_eq!(
-        run::run(args(&["--wat"]), &mut Vec::new(), &mut nowhere, false),
-        BAD_INPUT
-    );
 }
 
 #[test]
-fn books_that_differ_exit_with_1() {
-    let cli = Cli::try_parse_from(args(&["--messages", "100", "--rounds", "1"])).unwrap();
-    let Ok(mut report) = run::execute(&cli, false) else {
-        panic!("the run failed")
-    };
-    report.same_books = false;
-    for json in [false, true] {
-        let (mut out, mut err) = (Vec::new(), Vec::new());
-        assert_eq!(run::finish(&report, json, &mut out, &mut err), FAILED);
-        assert_eq!(err, b"error: the stores end in different books\n");
-        assert!(!out.is_empty());
-    }
+fn an_error_that_cannot_be_printed_keeps_its_exit_code() {
+    let Some(full) = full_device() else { return };
+    let mut command = command("--wat");
+    command.stderr(full);
+    assert_eq!(output(command).0, BAD_INPUT);
 }

@@ -1,9 +1,9 @@
-//! What a flow of messages looks like: its mix, and how long, how far from the
-//! best price and how large its orders are.
+//! Statistics of a flow of messages: the number of each kind, and the lives, the
+//! distances from the best price and the sizes of its orders.
 //!
-//! The same function measures a generated flow and a recorded one, so the two
-//! can be held against each other. Quantiles are nearest-rank: the smallest
-//! value that at least the given share of all values does not exceed.
+//! The same function measures generated and recorded flows, so that they can be
+//! compared. Quantiles are nearest-rank: p90 is the smallest value that at least 90 %
+//! of all values do not exceed.
 
 use hashbrown::HashMap;
 use serde::Serialize;
@@ -15,7 +15,7 @@ use crate::store::{SlabCrateStore, StoreFull};
 /// Price units (dollars × 10,000) in a cent.
 pub(crate) const CENT: i64 = 100;
 
-/// Four quantiles of one measure.
+/// Four quantiles of one statistic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Quantiles {
     pub(crate) p10: i64,
@@ -25,7 +25,7 @@ pub(crate) struct Quantiles {
 }
 
 impl Quantiles {
-    /// Quantiles of `values`; all 0 where there are none.
+    /// Quantiles of `values`; all 0 if there are no values.
     pub(crate) fn of(mut values: Vec<i64>) -> Self {
         values.sort_unstable();
         let at = |percent: usize| match values.len() {
@@ -41,18 +41,18 @@ impl Quantiles {
     }
 }
 
-/// Messages that do not fit the book they meet.
+/// Messages that contradict the book.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Anomalies {
-    /// Names an order that is not live; not applied.
+    /// The id is not that of a live order; not applied.
     pub(crate) unknown_ids: u64,
-    /// Adds an order that is live already; not applied.
+    /// An add with the id of a live order; not applied.
     pub(crate) duplicate_ids: u64,
-    /// Takes more than an order has; applied up to it.
+    /// Removes more shares than the order has; removes the order.
     pub(crate) excess_reductions: u64,
 }
 
-/// The measures of a flow, one symbol's worth.
+/// The statistics of one symbol's messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct FlowStats {
     /// Messages of all kinds.
@@ -63,22 +63,21 @@ pub(crate) struct FlowStats {
     pub(crate) peak_live_orders: usize,
     /// Orders live after the last message.
     pub(crate) live_orders_at_end: usize,
-    /// Messages of any kind from an order's add to the one that removes it, of
-    /// the orders that were removed.
+    /// Messages from the add of an order to its removal; removed orders only.
     pub(crate) life_in_messages: Quantiles,
-    /// Distance of a new order from the best price on its own side just before,
-    /// positive where it is worse. Adds to an empty side have none.
+    /// Distance of a new order from the best price on its side before the add,
+    /// positive if the order is worse. Adds to an empty side are left out.
     pub(crate) distance_in_cents: Quantiles,
-    /// Shares of a new order.
+    /// Shares of new orders.
     pub(crate) size_in_shares: Quantiles,
 }
 
 impl FlowStats {
-    /// Replays the messages on a book of its own and measures them.
+    /// Replays the messages on a separate book and measures them.
     ///
     /// # Errors
     ///
-    /// More live orders than a store can name.
+    /// [`StoreFull`] if more orders are live at once than a store has keys.
     pub(crate) fn measure(messages: &[Message]) -> Result<Self, StoreFull> {
         let mut market = Market::new(SlabCrateStore::default(), 1);
         let mut stats = FlowStats {
@@ -122,4 +121,21 @@ fn distance(message: &Message, best: u32) -> i64 {
         Side::Sell => i64::from(message.price) - i64::from(best),
     };
     worse.div_euclid(CENT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_nearest_rank() {
+        let of = |values: &[i64]| {
+            let Quantiles { p10, p50, p90, p99 } = Quantiles::of(values.to_vec());
+            [p10, p50, p90, p99]
+        };
+        let hundred: Vec<_> = (1..=100).rev().collect();
+        assert_eq!(of(&hundred), [10, 50, 90, 99]);
+        assert_eq!(of(&[7]), [7; 4]);
+        assert_eq!(of(&[]), [0; 4]);
+    }
 }

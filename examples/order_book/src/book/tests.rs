@@ -1,12 +1,11 @@
-//! The book on each store, against the naive one and against the others.
+//! Compares the book on each store with the naive book and with the other stores.
 
 use proptest::prelude::*;
 
-use super::reference::NaiveBook;
-use crate::book::{Market, Outcome, Top};
+use super::*;
 use crate::flow::Flow;
-use crate::message::{Kind, Message, Side};
-use crate::store::{BoundedStore, BoxStore, GrowableStore, SlabCrateStore, Store, StoreFull};
+use crate::naive::NaiveBook;
+use crate::store::{BoundedStore, BoxStore, GrowableStore, SlabCrateStore};
 
 fn box_store() -> BoxStore {
     // SAFETY: every test hands the store to a market, which uses only the keys
@@ -57,7 +56,11 @@ fn agrees_with_the_naive_book(store: impl Store, messages: &[Message]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 48 }) })]
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        cases: 48,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn bounded_store_agrees_with_the_naive_book(messages in messages()) {
@@ -163,4 +166,52 @@ fn the_same_id_lives_once_per_symbol() {
     assert_eq!(market.apply(1, &add(1, 400)), Ok(Outcome::Added));
     assert_eq!(market.apply(1, &add(1, 300)), Ok(Outcome::Duplicate));
     assert_eq!((market.top(0).ask, market.top(1).ask), (500, 400));
+}
+
+fn market_of_two() -> Market<SlabCrateStore> {
+    let mut market = Market::new(SlabCrateStore::default(), 1);
+    for id in [1, 2] {
+        let message = Message {
+            id,
+            price: 500,
+            size: 10,
+            kind: Kind::Add,
+            side: Side::Buy,
+        };
+        assert_eq!(market.apply(0, &message), Ok(Outcome::Added));
+    }
+    market.check().unwrap();
+    market
+}
+
+#[test]
+fn check_finds_each_kind_of_damage() {
+    type Damage = fn(&mut Market<SlabCrateStore>);
+    let damages: [(&str, Damage); 5] = [
+        ("(B1)", |market| {
+            market.books[0].bids.sorted[0].last = Link::NONE
+        }),
+        ("(B1)", |market| market.books[0].bids.sorted.clear()),
+        ("(B2)", |market| market.books[0].bids.sorted[0].total += 1),
+        ("(B3)", |market| {
+            let level = market.books[0].bids.sorted[0].clone();
+            market.books[0].bids.sorted.push(level);
+        }),
+        ("(B5)", |market| market.books[0].bids.sorted[0].price += 1),
+    ];
+    for (name, damage) in damages {
+        let mut market = market_of_two();
+        damage(&mut market);
+        let error = market.check().unwrap_err();
+        assert!(error.contains(name), "{error}");
+    }
+}
+
+#[test]
+fn check_finds_an_order_that_no_map_knows() {
+    let mut market = market_of_two();
+    let key = market.books[0].ids[&1];
+    let order = market.store.with(key, |order| *order);
+    market.store.insert(order).unwrap();
+    assert!(market.check().unwrap_err().contains("(B4)"));
 }

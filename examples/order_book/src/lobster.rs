@@ -1,8 +1,8 @@
 //! The parser of LOBSTER message files: six columns, no header.
 //!
-//! Every message the market may hold is checked here, once, so that the book
-//! may take what it gets: sizes and prices of visible orders are at least 1 and
-//! fit 32 bits. A row that breaks a rule ends the reading, with the place.
+//! Every message is checked here, once: sizes and prices of visible orders are at
+//! least 1 and fit 32 bits. The book relies on that. Parsing ends at the first
+//! malformed row and reports its line and column.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -10,14 +10,14 @@ use std::path::Path;
 
 use crate::message::{Kind, Message, Side};
 
-/// Where a file is malformed, and why.
+/// Where the text is malformed, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ParseError {
     /// Counted from 1.
     pub(crate) line: usize,
-    /// The character at which the offending field begins, counted from 1.
+    /// The character at which the malformed field begins, counted from 1.
     pub(crate) column: usize,
-    /// What is wrong there.
+    /// Why it is malformed.
     pub(crate) reason: String,
 }
 
@@ -27,14 +27,13 @@ impl fmt::Display for ParseError {
     }
 }
 
-impl std::error::Error for ParseError {}
-
-/// Reads a file, of at most `limit` messages; what follows is not looked at.
+/// Reads at most `limit` messages of a file. Rows past the limit are not parsed.
 ///
 /// # Errors
 ///
-/// One line that names the file, and the place where it is malformed.
-pub(crate) fn read(path: &Path, limit: usize) -> Result<Vec<Message>, String> {
+/// One line that names the file, and the line and column if it is malformed.
+pub(crate) fn read(path: &Path, limit: Option<u64>) -> Result<Vec<Message>, String> {
+    let limit = limit.map_or(usize::MAX, |limit| limit as usize);
     let text = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
     parse(&text, limit).map_err(|error| format!("{}:{error}", path.display()))
 }
@@ -67,14 +66,15 @@ pub(crate) fn parse(text: &[u8], limit: usize) -> Result<Vec<Message>, ParseErro
     Ok(messages)
 }
 
-/// A column and what is wrong there.
+/// A column and why it is malformed.
 type Fault = (usize, String);
 
-/// One field and the column it begins at.
+/// One field of a row.
 #[derive(Clone, Copy)]
 struct Field<'a> {
     name: &'static str,
     text: &'a str,
+    /// As [`ParseError::column`].
     column: usize,
 }
 
@@ -92,7 +92,7 @@ impl Field<'_> {
         if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(self.fault("is not a whole number"));
         }
-        // Digits alone can only fail by being too many.
+        // Of digits alone, only too many fail to parse.
         match self.text.parse() {
             Ok(number) if bounds.contains(&number) => Ok(number),
             _ => Err(self.fault(format_args!(
@@ -103,7 +103,7 @@ impl Field<'_> {
         }
     }
 
-    /// Seconds, with or without a fraction. Nothing here depends on the time.
+    /// Seconds, with or without a fraction. The value is not used.
     fn check_time(&self) -> Result<(), Fault> {
         let all_digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
         let (seconds, fraction) = self.text.split_once('.').unwrap_or((self.text, "0"));
@@ -141,8 +141,8 @@ fn row(bytes: &[u8]) -> Result<Message, Fault> {
         6 => Kind::Cross,
         _ => Kind::Halt,
     };
-    // Auctions and halts fill the columns they have no use for with 0 and -1,
-    // and the price of a halt is a code.
+    // Auctions and halts have 0 or -1 in unused columns; the price of a halt is a
+    // code.
     let about_order = !matches!(kind, Kind::Cross | Kind::Halt);
     let (id_bounds, bounds) = if about_order {
         (0..=i128::from(u64::MAX), 1..=i128::from(u32::MAX))
@@ -172,7 +172,7 @@ fn row(bytes: &[u8]) -> Result<Message, Fault> {
     })
 }
 
-/// Cuts a line at its commas.
+/// Splits a line at its commas.
 fn fields(text: &str) -> Result<[Field<'_>; 6], Fault> {
     let mut fields = NAMES.map(|name| Field {
         name,
@@ -192,8 +192,11 @@ fn fields(text: &str) -> Result<[Field<'_>; 6], Fault> {
         column += part.chars().count() + 1;
     }
     if count < NAMES.len() {
-        // Points behind the last character: that is where more should follow.
+        // One past the last character, where the next field is missing.
         return Err((column - 1, format!("expected 6 columns, found {count}")));
     }
     Ok(fields)
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,40 +5,39 @@ use std::path::PathBuf;
 use clap::{Parser, ValueEnum, value_parser};
 use serde::Serialize;
 
-/// Messages generated where nothing else is asked for.
+/// Messages to generate if `--messages` is not given.
 pub(crate) const DEFAULT_MESSAGES: u64 = 1_000_000;
 
-/// Messages kept in memory, 24 bytes each: more would not fit most machines.
+/// Messages are kept in memory, 24 bytes each. More would not fit most machines.
 const MOST_MESSAGES: u64 = 100_000_000;
 
-/// Replays a flow of orders through limit order books that differ only in where
-/// the orders live, and compares how fast they are.
+/// Replays order messages through limit order books that differ only in where the
+/// orders live, and compares how fast they are.
 ///
-/// Without a file it generates a flow that resembles a busy hour of a real
-/// stock. Messages per second are measured in passes of their own, the time of
-/// each message in others; the stores take turns, and figures are medians over
-/// the rounds.
+/// Without a file, it generates messages that resemble a busy hour of a real stock.
+/// Messages per second and the time of each message are measured in separate
+/// passes. The stores take turns, and figures are medians over the rounds.
 ///
 /// Exit codes: 0, all books are the same; 1, they are not, a store is full or
-/// the output cannot be written; 2, a bad argument or file.
+/// an output cannot be written; 2, a bad argument or input file.
 #[derive(Debug, Parser)]
 #[command(name = "order_book", version)]
 pub(crate) struct Cli {
-    /// Replay this LOBSTER message file instead of a generated flow
+    /// Replay this LOBSTER message file instead of generated messages
     #[arg(long, value_name = "FILE")]
     pub(crate) lobster: Option<PathBuf>,
 
-    /// Interleave this many copies of the flow, as symbols that share one store
+    /// Interleave this many copies of the messages, as symbols that share one store
     #[arg(long, value_name = "N", default_value_t = 1)]
     #[arg(value_parser = value_parser!(u32).range(1..=100_000))]
     pub(crate) symbols: u32,
 
-    /// Messages per symbol: how many to generate (1,000,000 if not given), or
-    /// how many rows of the file to read, at most
+    /// Messages per symbol: how many to generate (1,000,000 if not given), or at
+    /// most how many rows of the file to read
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=MOST_MESSAGES))]
     pub(crate) messages: Option<u64>,
 
-    /// Seed of the generated flow: the same seed, the same messages
+    /// Seed of the generated messages: the same seed gives the same messages
     #[arg(
         long,
         value_name = "N",
@@ -48,7 +47,8 @@ pub(crate) struct Cli {
     pub(crate) seed: u64,
 
     /// Write the first symbol's top of book after each of its messages:
-    /// ask,ask_size,bid,bid_size, 0 where a side is empty
+    /// ask,ask_size,bid,bid_size, 0 where a side is empty. If a replay fails, the
+    /// file is left empty
     #[arg(long, value_name = "FILE")]
     pub(crate) bbo: Option<PathBuf>,
 
@@ -56,7 +56,7 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "STORE", value_enum, default_value_t = StoreChoice::All)]
     pub(crate) store: StoreChoice,
 
-    /// Rounds to take medians over; 7 if not given, fewer for long flows
+    /// Rounds to take medians over (7 if not given, fewer for many messages)
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1_000))]
     pub(crate) rounds: Option<u32>,
 
@@ -76,7 +76,7 @@ pub(crate) enum StoreChoice {
     Slab,
     /// A `Box` for each order, from the global allocator
     Box,
-    /// Each of them
+    /// All of them
     All,
 }
 

@@ -1,25 +1,27 @@
-//! A recorded hour, where the environment names it: set `FLATSLAB_LOBSTER` to
-//! LOBSTER's public sample of AAPL, 2012-06-21 09:30 to 10:30, 50 levels.
-//! Without it these tests have nothing to look at and pass.
+//! Tests with a recorded hour. `FLATSLAB_LOBSTER` is the path of LOBSTER's public
+//! sample of AAPL, 2012-06-21 09:30 to 10:30, 50 levels. If it is not set, these
+//! tests do nothing and pass.
 
-use std::path::PathBuf;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
 
-use super::cli::{Scratch, run};
-use super::reference::NaiveBook;
+use indicatif::ProgressBar;
+
+use crate::cli::StoreKind;
 use crate::lobster;
 use crate::message::Message;
-use crate::run::{SUCCESS, write_top};
+use crate::naive::NaiveBook;
+use crate::replay::{Job, write_tops};
 use crate::stats::{FlowStats, Quantiles};
 
-fn hour() -> Option<(PathBuf, Vec<Message>)> {
+fn hour() -> Option<Vec<Message>> {
     let path = PathBuf::from(std::env::var_os("FLATSLAB_LOBSTER")?);
-    let messages = lobster::read(&path, usize::MAX).unwrap();
-    Some((path, messages))
+    Some(lobster::read(&path, None).unwrap())
 }
 
 #[test]
 fn the_real_hour_has_the_statistics_the_flow_aims_at() {
-    let Some((_, messages)) = hour() else { return };
+    let Some(messages) = hour() else { return };
     let stats = FlowStats::measure(&messages).unwrap();
     assert_eq!(stats.messages, 91_997);
     let kinds = stats.kinds;
@@ -47,32 +49,21 @@ fn the_real_hour_has_the_statistics_the_flow_aims_at() {
 
 #[test]
 fn every_top_of_the_real_hour_is_that_of_the_naive_book() {
-    let Some((path, messages)) = hour() else {
-        return;
-    };
-    let mut wanted = Vec::new();
-    let mut book = NaiveBook::default();
+    let Some(messages) = hour() else { return };
+    let (mut wanted, mut book) = (String::new(), NaiveBook::default());
     for message in &messages {
         book.apply(message);
-        write_top(&mut wanted, book.top()).unwrap();
+        writeln!(wanted, "{}", book.top()).unwrap();
     }
-    let wanted = String::from_utf8(wanted).unwrap();
+    assert_eq!(wanted.lines().last(), Some("5859500,100,5856900,10"));
 
-    let tops = Scratch::new("");
-    let path = path.to_str().unwrap();
-    let (code, _, err) = run(&[
-        "--lobster",
-        path,
-        "--bbo",
-        tops.path(),
-        "--rounds",
-        "1",
-        "--symbols",
-        "2",
-    ]);
-    assert_eq!((code, err.as_str()), (SUCCESS, ""));
-    let written = std::fs::read_to_string(tops.path()).unwrap();
-    assert_eq!(written.lines().count(), 91_997);
-    assert_eq!(written.lines().last(), Some("5859500,100,5856900,10"));
-    assert!(written == wanted);
+    let job = Job {
+        messages: &messages,
+        symbols: 2,
+        peak_live_orders: 2 * 413,
+        progress: &ProgressBar::hidden(),
+    };
+    let mut written = Vec::new();
+    write_tops(job, &StoreKind::ALL, Path::new("tops"), &mut written).unwrap();
+    assert!(written == wanted.as_bytes());
 }

@@ -1,9 +1,8 @@
-//! The `slab` crate behind the [`Store`] trait: one `Vec`, copied when it
-//! grows.
+//! The `slab` crate as a [`Store`]: one `Vec`, copied when it grows.
 
 use super::{Link, Order, Store, StoreFull};
 
-/// A key of the `slab` crate, cut to 4 bytes so that its orders are as small
+/// A key of the `slab` crate, truncated to 4 bytes so that its orders are as small
 /// as flatslab's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SlabKey(u32);
@@ -18,7 +17,7 @@ pub(crate) struct SlabCrateStore {
     orders: slab::Slab<Order<SlabKey>>,
 }
 
-/// Laid out like the private `Entry` of the `slab` crate, to know its size.
+/// The layout of the private `Entry` of the `slab` crate, for its size.
 #[expect(dead_code, reason = "only its size is of interest")]
 enum SlabEntry {
     Vacant(usize),
@@ -30,7 +29,7 @@ impl Store for SlabCrateStore {
 
     fn insert(&mut self, order: Order<SlabKey>) -> Result<SlabKey, StoreFull> {
         let len = self.orders.len();
-        // The last `u32` is `NONE`, hence `<`.
+        // Keys are below `u32::MAX`, which is `NONE`.
         if len < u32::MAX as usize {
             Ok(SlabKey(self.orders.insert(order) as u32))
         } else {
@@ -54,8 +53,7 @@ impl Store for SlabCrateStore {
         self.orders.len()
     }
 
-    /// Capacity × entry. The old `Vec`, alive while the new one is filled, is
-    /// not counted.
+    /// Capacity × entry. During growth the old `Vec` exists too; it is not counted.
     fn bytes_held(&self) -> usize {
         self.orders.capacity() * size_of::<SlabEntry>()
     }

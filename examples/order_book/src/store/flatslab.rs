@@ -1,7 +1,7 @@
-//! flatslab behind the [`Store`] trait, by keys alone and without `unsafe`.
+//! flatslab's slabs as a [`Store`], with keys only and without `unsafe`.
 //!
-//! An inserted order's handle is leaked: from then on the slab owns the order
-//! and the key names it, as an intrusive list needs it.
+//! `insert` leaks the handle of the order. The slab then owns the order, and keys
+//! link it into an intrusive list.
 
 use flatslab::{BoundedSlab, Key, Slab};
 
@@ -11,15 +11,14 @@ impl Link for Key {
     const NONE: Self = Key::NONE;
 }
 
-/// One slot: the order behind its 8-byte stamp, and the slot's entry in the
-/// stack of free ones.
+/// One slot: the order, its 8-byte stamp and its 8-byte entry in the free stack.
 const SLOT_BYTES: usize = (8 + size_of::<Order<Key>>()).next_multiple_of(8) + 8;
 
-/// Slots per chunk of the growable store: 48 KiB, room for two busy symbols.
-/// Small enough that growth happens, and can be seen, in an ordinary run.
+/// Slots per chunk of the growable store: 48 KiB, room for two busy symbols. Small
+/// enough that the store grows in a run with several symbols.
 const CHUNK: usize = 1024;
 
-/// [`BoundedSlab`]: all memory taken at the start.
+/// [`BoundedSlab`]: allocates all memory at construction.
 pub(crate) struct BoundedStore {
     orders: BoundedSlab<Order<Key>>,
 }
@@ -29,22 +28,20 @@ impl BoundedStore {
     ///
     /// # Errors
     ///
-    /// The reason, where the slab cannot be that large.
+    /// The reason, if the slab cannot be that large.
     pub(crate) fn with_capacity(capacity: usize) -> Result<Self, String> {
-        match BoundedSlab::try_with_capacity(capacity) {
-            Ok(orders) => Ok(BoundedStore { orders }),
-            Err(error) => Err(error.to_string()),
-        }
+        let orders = BoundedSlab::try_with_capacity(capacity).map_err(|error| error.to_string())?;
+        Ok(BoundedStore { orders })
     }
 }
 
-/// [`Slab`]: grows by a chunk, copies nothing.
+/// [`Slab`]: grows by chunks and copies nothing.
 pub(crate) struct GrowableStore {
     orders: Slab<Order<Key>>,
 }
 
 impl GrowableStore {
-    /// A store that has no chunk yet.
+    /// An empty store without a chunk.
     pub(crate) fn new() -> Self {
         GrowableStore {
             orders: Slab::builder().chunk_capacity(CHUNK).build(),
@@ -52,7 +49,7 @@ impl GrowableStore {
     }
 }
 
-/// Both slabs have the same methods but for the name of the fallible insert.
+/// The slabs differ only in the name of the insertion that can fail.
 macro_rules! store {
     ($store:ty, $insert:ident) => {
         impl Store for $store {

@@ -1,44 +1,43 @@
-//! What a run found, as a table or as JSON.
+//! The results of a run, as a table or as JSON.
 
 use std::io::{self, Write};
 
 use serde::Serialize;
 
 use crate::cli::StoreKind;
-use crate::replay::Timing;
 use crate::stats::{FlowStats, Quantiles};
 
-/// Everything a run found.
-#[derive(Debug, Serialize)]
+/// All results of a run.
+#[derive(Debug, Default, Serialize)]
 pub(crate) struct Report {
     pub(crate) flow: FlowReport,
-    /// Rounds the figures are medians of.
+    /// The figures are medians over this many rounds.
     pub(crate) rounds: u32,
-    /// Part of every latency that is the clock itself.
+    /// Nanoseconds of each latency that reading the clock takes.
     pub(crate) clock_ns: u64,
     pub(crate) stores: Vec<StoreReport>,
     /// Whether all stores ended in the same books.
     pub(crate) same_books: bool,
 }
 
-/// Where the messages came from and what they look like.
-#[derive(Debug, Serialize)]
+/// Where the messages came from, and their statistics.
+#[derive(Debug, Default, Serialize)]
 pub(crate) struct FlowReport {
     /// `generated` or `lobster`.
     pub(crate) source: &'static str,
-    /// Of a generated flow.
+    /// The seed of a generated flow.
     pub(crate) seed: Option<u64>,
-    /// Of a recorded one.
+    /// The path of a recorded flow.
     pub(crate) file: Option<String>,
     /// Copies of the flow, each a symbol of its own.
     pub(crate) symbols: u32,
-    /// All symbols together.
+    /// Messages of one pass, all symbols together.
     pub(crate) messages_replayed: u64,
-    /// One symbol's.
+    /// Statistics of one symbol's messages.
     pub(crate) per_symbol: FlowStats,
 }
 
-/// What one store did.
+/// The results of one store.
 #[derive(Debug, Serialize)]
 pub(crate) struct StoreReport {
     pub(crate) store: StoreKind,
@@ -51,26 +50,8 @@ pub(crate) struct StoreReport {
     pub(crate) peak_live_orders: usize,
     pub(crate) live_orders_at_end: usize,
     pub(crate) bytes_held: usize,
-    /// Of the books at the end, in hexadecimal.
+    /// Digest of the books at the end, in hexadecimal.
     pub(crate) book_digest: String,
-}
-
-impl StoreReport {
-    pub(crate) fn new(timing: &Timing, peak_live_orders: usize) -> Self {
-        StoreReport {
-            store: timing.kind,
-            messages_per_second: timing.messages_per_second,
-            p50_ns: timing.p50_ns,
-            p99_ns: timing.p99_ns,
-            p99_9_ns: timing.p99_9_ns,
-            p99_99_ns: timing.p99_99_ns,
-            max_ns: timing.max_ns,
-            peak_live_orders,
-            live_orders_at_end: timing.end.live_orders,
-            bytes_held: timing.end.bytes_held,
-            book_digest: format!("{:016x}", timing.end.digest),
-        }
-    }
 }
 
 impl Report {
@@ -80,7 +61,7 @@ impl Report {
         writeln!(out)
     }
 
-    /// For people.
+    /// Text and tables.
     pub(crate) fn write_table(&self, out: &mut dyn Write) -> io::Result<()> {
         self.write_flow(out)?;
         writeln!(out)?;
@@ -207,8 +188,8 @@ impl Report {
     }
 }
 
-/// Writes rows of cells so that columns line up: the first to the left, the
-/// others to the right.
+/// Writes a table: the first column is aligned to the left, the others to the
+/// right.
 fn write_columns(out: &mut dyn Write, rows: &[Vec<String>]) -> io::Result<()> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns)
@@ -231,7 +212,7 @@ fn write_columns(out: &mut dyn Write, rows: &[Vec<String>]) -> io::Result<()> {
     Ok(())
 }
 
-/// A number with its thousands apart.
+/// The number with a comma between thousands.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);

@@ -1,5 +1,5 @@
-//! The order book once more, as plainly as possible: no store, no links, a
-//! search for everything.
+//! A second order book for tests, as simple as possible: no store, no links, and a
+//! search for every order.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -7,13 +7,13 @@ use crate::book::{Outcome, Top};
 use crate::message::{Kind, Message, Side};
 
 #[derive(Default)]
-pub(super) struct NaiveBook {
+pub(crate) struct NaiveBook {
     bids: BTreeMap<u32, VecDeque<(u64, u32)>>,
     asks: BTreeMap<u32, VecDeque<(u64, u32)>>,
 }
 
 impl NaiveBook {
-    pub(super) fn apply(&mut self, message: &Message) -> Outcome {
+    pub(crate) fn apply(&mut self, message: &Message) -> Outcome {
         let &Message {
             id,
             price,
@@ -55,7 +55,7 @@ impl NaiveBook {
         outcome
     }
 
-    pub(super) fn top(&self) -> Top {
+    pub(crate) fn top(&self) -> Top {
         let shares = |line: &VecDeque<(u64, u32)>| line.iter().map(|o| u64::from(o.1)).sum();
         let mut top = Top::default();
         if let Some((&price, line)) = self.asks.first_key_value() {
@@ -69,7 +69,7 @@ impl NaiveBook {
 
     /// Side, price, id and size of every order, in the order of
     /// [`Market::walk`](crate::book::Market::walk).
-    pub(super) fn orders(&self) -> Vec<(Side, u32, u64, u32)> {
+    pub(crate) fn orders(&self) -> Vec<(Side, u32, u64, u32)> {
         let bids = self.bids.iter().map(|level| (Side::Buy, level));
         let asks = self.asks.iter().rev().map(|level| (Side::Sell, level));
         bids.chain(asks)

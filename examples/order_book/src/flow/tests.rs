@@ -1,15 +1,14 @@
-//! The generated flow: its statistics, and that it is always the same.
+//! The generated flow has the wanted statistics and is the same for a seed.
 
 use hashbrown::HashSet;
 
-use super::reference::NaiveBook;
+use super::*;
 use crate::book::{Digest, Outcome};
-use crate::flow::Flow;
-use crate::message::{Kind, Message};
+use crate::naive::NaiveBook;
 use crate::stats::{FlowStats, Quantiles};
 
-/// Fails unless `found` is within 5 % of `wanted`. Of the small whole numbers
-/// (life p10 is 2, distance p10 is -3) that allows no other.
+/// Fails unless `found` is within 5 % of `wanted`. Small numbers (life p10 is 2,
+/// distance p10 is -3) must be equal.
 #[track_caller]
 fn close(name: &str, found: i64, wanted: i64) {
     let distance = (found - wanted).abs();
@@ -27,7 +26,7 @@ fn all_close(name: &str, found: Quantiles, wanted: [i64; 4]) {
     }
 }
 
-/// Holds one hour's statistics against those of the real one.
+/// Compares the statistics of one hour with those of the real hour.
 #[track_caller]
 fn resembles_the_real_hour(stats: &FlowStats) {
     close("adds", stats.kinds.adds as i64, 44_256);
@@ -49,7 +48,7 @@ fn an_hour_of_any_seed_resembles_the_real_one() {
     }
 }
 
-/// The statistics hold for longer flows too, scaled where they are counts.
+/// Longer flows have the same quantiles, and counts in proportion.
 #[test]
 fn five_hours_resemble_five_real_ones() {
     let messages: Vec<_> = Flow::new(7).take(5 * 92_000).collect();
@@ -102,38 +101,14 @@ fn digest(seed: u64, count: usize) -> u64 {
     digest.finish()
 }
 
-/// If this fails, seeds have changed their meaning and figures published for
-/// them cannot be reproduced any more.
+/// If this fails, seeds give other messages, and published figures can no longer be
+/// reproduced.
 #[test]
-fn the_default_seed_gives_the_same_messages_for_ever() {
+fn the_default_seed_always_gives_the_same_messages() {
     assert_eq!(format!("{:016x}", digest(1, 10_000)), "35185dfee61d74b1");
 }
 
 #[test]
 fn another_seed_gives_another_flow() {
     assert_ne!(digest(1, 1_000), digest(2, 1_000));
-}
-
-#[test]
-fn quantiles_are_nearest_rank() {
-    let quantiles = Quantiles::of((1..=100).rev().collect());
-    assert_eq!(
-        quantiles,
-        Quantiles {
-            p10: 10,
-            p50: 50,
-            p90: 90,
-            p99: 99
-        }
-    );
-    assert_eq!(
-        Quantiles::of(vec![7]),
-        Quantiles {
-            p10: 7,
-            p50: 7,
-            p90: 7,
-            p99: 7
-        }
-    );
-    assert_eq!(Quantiles::of(Vec::new()), Quantiles::default());
 }

@@ -1,7 +1,6 @@
-//! What the parser of recorded flows takes, and what it says of the rest.
+//! What the parser accepts, and the errors it reports.
 
-use crate::lobster::parse;
-use crate::message::{Kind, Message, Side};
+use super::*;
 
 const ROW: &str = "34200.5,1,7,18,5853300,1";
 
@@ -52,14 +51,14 @@ fn halts_carry_codes_instead_of_prices() {
 }
 
 #[test]
-fn rows_beyond_the_limit_are_not_looked_at() {
+fn rows_past_the_limit_are_not_parsed() {
     let text = format!("{ROW}\n{ROW}\nnonsense\n");
     assert_eq!(parse(text.as_bytes(), 2).unwrap().len(), 2);
     assert_eq!(parse(text.as_bytes(), 3).unwrap_err().line, 3);
 }
 
-/// Puts `text` behind a good row and expects the fault in the second line, at
-/// this column and with these words.
+/// Parses `text` after a valid row. Expects an error in line 2, at this column and
+/// with these words.
 #[track_caller]
 fn refuses(text: &[u8], column: usize, words: &str) {
     let mut file = format!("{ROW}\n").into_bytes();

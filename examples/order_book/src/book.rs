@@ -1,18 +1,17 @@
 //! The order book: price levels over orders in a shared store.
 //!
-//! A level is an intrusive list, first come first served: it knows the keys
-//! of its first and last order, and every order those of its neighbours. So
-//! an order leaves from anywhere in line in constant time, and no list ever
-//! allocates.
+//! A level is an intrusive list in the order of arrival. The level holds the keys
+//! of its first and last order, and each order the keys of its neighbours. An
+//! order is removed from any position in constant time, and no list allocates.
 //!
-//! A side keeps its levels in a `Vec` sorted from the worst price to the best:
-//! the best is at hand as the last, and since most orders come and go near it,
+//! A side keeps its levels in a `Vec` sorted from the worst price to the best.
+//! The best is the last element. Most orders come and go near the best price, so
 //! inserting a level moves few others. A side has some hundred levels; for many
 //! thousands a tree would be better.
 //!
 //! # Invariants
 //!
-//! * B1: the keys in `ids`, in the levels' ends and in the orders' links are
+//! * B1: the keys in `ids`, in the ends of levels and in the links of orders are
 //!   keys of orders in the store, and each order is in exactly one list.
 //! * B2: a level has at least one order, and `total` is the sum of their sizes,
 //!   none of them 0.
@@ -20,16 +19,18 @@
 //! * B4: `ids` of all symbols together have as many entries as the store.
 //! * B5: an order's price, side and symbol are those of the list it is in.
 
+use std::fmt;
+
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 
 use crate::message::{Kind, Message, Side};
 use crate::store::{Link, Order, Store, StoreFull};
 
-/// All orders at one price, in the order they came.
+/// All orders at one price.
 #[derive(Clone, Debug)]
 struct Level<K> {
-    /// Shares, all orders together.
+    /// Shares of all orders together.
     total: u64,
     price: u32,
     first: K,
@@ -51,13 +52,13 @@ impl<K> Levels<K> {
         }
     }
 
-    /// Where the level of `price` is, or would be.
+    /// The index of the level of `price`, or where to insert it.
     fn position(&self, price: u32) -> usize {
         self.sorted
             .partition_point(|level| self.side.is_worse(level.price, price))
     }
 
-    /// The level of a price that has orders.
+    /// The level of `price`, which has orders.
     fn at(&mut self, price: u32) -> &mut Level<K> {
         let position = self.position(price);
         let level = &mut self.sorted[position];
@@ -105,15 +106,15 @@ impl<K> Book<K> {
 /// What a message did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// A new order rests.
+    /// A new order rests in the book.
     Added,
-    /// An order is smaller now.
+    /// An order became smaller.
     Reduced,
-    /// An order has left.
+    /// An order was removed.
     Removed,
-    /// An order has left, and the message asked for more than it had.
+    /// An order was removed, and the message named more shares than it had.
     Excess,
-    /// The id of an add is live already: not applied.
+    /// An order with the id of the add is live: not applied.
     Duplicate,
     /// No live order has this id: not applied.
     Unknown,
@@ -126,15 +127,28 @@ pub(crate) enum Outcome {
 pub(crate) struct Top {
     /// Lowest price asked, dollars × 10,000.
     pub(crate) ask: u32,
-    /// Shares at it.
+    /// Shares at that price.
     pub(crate) ask_size: u64,
     /// Highest price bid, dollars × 10,000.
     pub(crate) bid: u32,
-    /// Shares at it.
+    /// Shares at that price.
     pub(crate) bid_size: u64,
 }
 
-/// The books of all symbols, over one store.
+/// As a row of the file of tops.
+impl fmt::Display for Top {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Top {
+            ask,
+            ask_size,
+            bid,
+            bid_size,
+        } = self;
+        write!(f, "{ask},{ask_size},{bid},{bid_size}")
+    }
+}
+
+/// The books of all symbols, which share one store.
 pub(crate) struct Market<S: Store> {
     store: S,
     books: Vec<Book<S::Key>>,
@@ -149,14 +163,14 @@ impl<S: Store> Market<S> {
         }
     }
 
-    /// Makes room for so many live orders in the index of each book.
+    /// Reserves room for `orders` live orders in the map of each book.
     pub(crate) fn reserve_ids(&mut self, orders: usize) {
         for book in &mut self.books {
             book.ids.reserve(orders);
         }
     }
 
-    /// The store, for its figures.
+    /// The shared store.
     pub(crate) fn store(&self) -> &S {
         &self.store
     }
@@ -165,7 +179,7 @@ impl<S: Store> Market<S> {
     ///
     /// # Errors
     ///
-    /// [`StoreFull`] where an add finds no room; the books are as before.
+    /// [`StoreFull`] if an add finds no room; the books are unchanged.
     #[inline]
     pub(crate) fn apply(&mut self, symbol: u32, message: &Message) -> Result<Outcome, StoreFull> {
         Ok(match message.kind {
@@ -235,8 +249,8 @@ impl<S: Store> Market<S> {
         };
         let (had, price, side) = self.store.with_mut(key, |order| {
             let had = order.size;
-            // An order about to leave keeps its size: its level must still
-            // subtract it.
+            // An order to be removed keeps its size, which `unlink` subtracts
+            // from the level.
             if message.size < had {
                 order.size = had - message.size;
             }
@@ -265,7 +279,7 @@ impl<S: Store> Market<S> {
         }
     }
 
-    /// Takes an order that `ids` no longer has out of its level and the store.
+    /// Removes an order from its level and the store; its id is removed already.
     fn unlink(&mut self, symbol: u32, key: S::Key) {
         let Market { store, books } = self;
         let order = store.remove(key);
@@ -288,22 +302,19 @@ impl<S: Store> Market<S> {
         }
     }
 
-    /// Orders live, all symbols together.
+    /// Live orders, all symbols together.
     pub(crate) fn len(&self) -> usize {
         self.store.len()
     }
 
-    /// Best prices and the shares there.
+    /// Best prices of one symbol, and the shares at them.
     pub(crate) fn top(&self, symbol: u32) -> Top {
-        let book = &self.books[symbol as usize];
-        let (ask, ask_size) = book
-            .asks
-            .best()
-            .map_or((0, 0), |level| (level.price, level.total));
-        let (bid, bid_size) = book
-            .bids
-            .best()
-            .map_or((0, 0), |level| (level.price, level.total));
+        let best = |side| match self.books[symbol as usize].side(side).best() {
+            Some(level) => (level.price, level.total),
+            None => (0, 0),
+        };
+        let (ask, ask_size) = best(Side::Sell);
+        let (bid, bid_size) = best(Side::Buy);
         Top {
             ask,
             ask_size,
@@ -312,12 +323,12 @@ impl<S: Store> Market<S> {
         }
     }
 
-    /// The best price of a side, `None` where it is empty.
+    /// The best price of a side; `None` if the side is empty.
     pub(crate) fn best(&self, symbol: u32, side: Side) -> Option<u32> {
         Some(self.books[symbol as usize].side(side).best()?.price)
     }
 
-    /// Id and size of the order that trades next on a side.
+    /// Id and size of the order of a side that trades next.
     pub(crate) fn first_in_line(&self, symbol: u32, side: Side) -> Option<(u64, u32)> {
         let level = self.books[symbol as usize].side(side).best()?;
         Some(self.store.with(level.first, |order| (order.id, order.size)))
@@ -332,8 +343,8 @@ impl<S: Store> Market<S> {
         )
     }
 
-    /// Calls `visit` with every order: by symbol, bids then asks, from the
-    /// worst price to the best, first come first.
+    /// Calls `visit` with every order: by symbol, bids before asks, from the worst
+    /// price to the best, in the order of arrival.
     pub(crate) fn walk(&self, mut visit: impl FnMut(&Order<S::Key>)) {
         for book in &self.books {
             for level in book.bids.sorted.iter().chain(&book.asks.sorted) {
@@ -348,8 +359,8 @@ impl<S: Store> Market<S> {
         }
     }
 
-    /// A number that two markets share only if their books are the same, order
-    /// by order, up to the odds of a 64-bit hash.
+    /// A hash of every order in the order of [`walk`](Self::walk): different books
+    /// have different digests, up to the chance of a 64-bit collision.
     pub(crate) fn digest(&self) -> u64 {
         let mut digest = Digest::new();
         self.walk(|order| {
@@ -360,11 +371,11 @@ impl<S: Store> Market<S> {
         digest.finish()
     }
 
-    /// Walks every invariant of the module header.
+    /// Checks every invariant of the module header.
     ///
     /// # Errors
     ///
-    /// The first one that does not hold, in words.
+    /// The first invariant that does not hold, in words.
     pub(crate) fn check(&self) -> Result<(), String> {
         let mut mapped = 0;
         for (symbol, book) in self.books.iter().enumerate() {
@@ -375,18 +386,22 @@ impl<S: Store> Market<S> {
                 for pair in levels.sorted.windows(2) {
                     if !side.is_worse(pair[0].price, pair[1].price) {
                         return Err(format!(
-                            "symbol {symbol}, {side:?}: level {} stands before {} (B3)",
+                            "symbol {symbol}, {side:?}: level {} is before {} (B3)",
                             pair[0].price, pair[1].price
                         ));
                     }
                 }
                 for level in &levels.sorted {
-                    listed += self.check_level(symbol, side, level, &book.ids)?;
+                    listed +=
+                        self.check_level(symbol, side, level, &book.ids)
+                            .map_err(|fault| {
+                                format!("symbol {symbol}, {side:?} {}: {fault}", level.price)
+                            })?;
                 }
             }
             if listed != book.ids.len() {
                 return Err(format!(
-                    "symbol {symbol}: {listed} orders in line, {} in the map (B1)",
+                    "symbol {symbol}: {listed} orders in levels, {} in the map (B1)",
                     book.ids.len()
                 ));
             }
@@ -408,49 +423,33 @@ impl<S: Store> Market<S> {
         level: &Level<S::Key>,
         ids: &HashMap<u64, S::Key>,
     ) -> Result<usize, String> {
-        let place = || format!("symbol {symbol}, {side:?} {}", level.price);
         let (mut count, mut total) = (0, 0);
         let (mut previous, mut key) = (S::Key::NONE, level.first);
         while key != S::Key::NONE {
             let order = self.store.with(key, |order| *order);
+            let fault = |fault| Err(format!("order {} {fault}", order.id));
             if ids.get(&order.id) != Some(&key) {
-                return Err(format!(
-                    "{}: order {} is not in the map (B1)",
-                    place(),
-                    order.id
-                ));
+                return fault("is not in the map (B1)");
             }
             if order.previous != previous {
-                return Err(format!(
-                    "{}: order {} points back wrongly (B1)",
-                    place(),
-                    order.id
-                ));
+                return fault("has a wrong link to the previous one (B1)");
             }
             if order.price != level.price || order.side != side || order.symbol as usize != symbol {
-                return Err(format!(
-                    "{}: order {} is in a wrong line (B5)",
-                    place(),
-                    order.id
-                ));
+                return fault("is in the wrong list (B5)");
             }
             if order.size == 0 {
-                return Err(format!("{}: order {} is empty (B2)", place(), order.id));
+                return fault("is empty (B2)");
             }
             count += 1;
             total += u64::from(order.size);
             (previous, key) = (key, order.next);
         }
         if previous != level.last {
-            return Err(format!(
-                "{}: the line ends before its last order (B1)",
-                place()
-            ));
+            return Err("the list does not end with its last order (B1)".to_owned());
         }
         if count == 0 || total != level.total {
             return Err(format!(
-                "{}: {count} orders of {total} shares, {} noted (B2)",
-                place(),
+                "{count} orders with {total} shares, {} noted (B2)",
                 level.total
             ));
         }
@@ -458,7 +457,7 @@ impl<S: Store> Market<S> {
     }
 }
 
-/// Gives the orders back one by one: a store of boxes does not know them.
+/// Removes the orders one by one: a store of boxes does not track them.
 impl<S: Store> Drop for Market<S> {
     fn drop(&mut self) {
         for book in &mut self.books {
@@ -469,7 +468,7 @@ impl<S: Store> Drop for Market<S> {
     }
 }
 
-/// FNV-1a over words, with a final mix: short, and the same everywhere.
+/// FNV-1a over words, with a final mix: short, and the same on every platform.
 pub(crate) struct Digest(u64);
 
 impl Digest {
@@ -489,56 +488,4 @@ impl Digest {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::store::SlabCrateStore;
-
-    fn market_of_two() -> Market<SlabCrateStore> {
-        let mut market = Market::new(SlabCrateStore::default(), 1);
-        for id in [1, 2] {
-            let message = Message {
-                id,
-                price: 500,
-                size: 10,
-                kind: Kind::Add,
-                side: Side::Buy,
-            };
-            assert_eq!(market.apply(0, &message), Ok(Outcome::Added));
-        }
-        market.check().unwrap();
-        market
-    }
-
-    /// The check says nothing unless each of these makes it speak.
-    #[test]
-    fn check_finds_each_kind_of_damage() {
-        type Damage = fn(&mut Market<SlabCrateStore>);
-        let damages: [(&str, Damage); 5] = [
-            ("(B1)", |market| {
-                market.books[0].bids.sorted[0].last = Link::NONE
-            }),
-            ("(B1)", |market| market.books[0].bids.sorted.clear()),
-            ("(B2)", |market| market.books[0].bids.sorted[0].total += 1),
-            ("(B3)", |market| {
-                let level = market.books[0].bids.sorted[0].clone();
-                market.books[0].bids.sorted.push(level);
-            }),
-            ("(B5)", |market| market.books[0].bids.sorted[0].price += 1),
-        ];
-        for (name, damage) in damages {
-            let mut market = market_of_two();
-            damage(&mut market);
-            let error = market.check().unwrap_err();
-            assert!(error.contains(name), "{error}");
-        }
-    }
-
-    #[test]
-    fn check_finds_an_order_that_no_map_knows() {
-        let mut market = market_of_two();
-        let key = market.books[0].ids[&1];
-        let order = market.store.with(key, |order| *order);
-        market.store.insert(order).unwrap();
-        assert!(market.check().unwrap_err().contains("(B4)"));
-    }
-}
+mod tests;

@@ -1,4 +1,4 @@
-//! What an exchange says about a visible order: one message.
+//! The messages of an exchange.
 
 use serde::Serialize;
 
@@ -21,16 +21,16 @@ impl Side {
     }
 }
 
-/// What happened, numbered 1 to 7 in a LOBSTER file.
+/// The type of a message, numbered 1 to 7 in a LOBSTER file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
     /// A new limit order.
     Add,
-    /// Part of an order is withdrawn; it keeps its place in line.
+    /// Part of an order is withdrawn; the rest keeps its position in the list.
     Cancel,
-    /// The whole of an order is withdrawn.
+    /// A whole order is withdrawn.
     Delete,
-    /// A visible order trades, in part or whole.
+    /// A visible order trades, in part or as a whole.
     Execute,
     /// A hidden order trades: no visible order changes.
     Hidden,
@@ -47,15 +47,15 @@ pub(crate) struct Message {
     pub(crate) id: u64,
     /// Limit price of the order, in dollars × 10,000.
     pub(crate) price: u32,
-    /// Shares added, or taken away.
+    /// Shares added or removed.
     pub(crate) size: u32,
-    /// What happened.
+    /// The type of the message.
     pub(crate) kind: Kind,
     /// The side of the resting order.
     pub(crate) side: Side,
 }
 
-/// How many messages of each kind a flow holds.
+/// The number of messages of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct KindCounts {
     pub(crate) adds: u64,

@@ -1,33 +1,32 @@
-//! A generated flow of messages that looks like a busy hour of a real stock.
+//! A generated flow of messages that resembles a busy hour of a real stock.
 //!
-//! The statistics it aims at are those of [`crate::stats`]. It meets them by
-//! construction rather than by luck:
+//! It aims at the statistics of [`crate::stats`] and meets them by construction:
 //!
-//! * **Lives.** An order's life is drawn when it is added, and the message that
-//!   will remove it is reserved in a calendar: a ring of the coming messages.
-//!   Every message nobody reserved is free for an add (or one of the rarer
-//!   kinds), so adds and removals balance by themselves and the number of live
-//!   orders settles where the mean life puts it.
+//! * **Lives.** The life of an order is drawn when the order is added. The message
+//!   that will remove it is reserved in a calendar, a ring of the coming messages.
+//!   A message that is not reserved is an add or one of the rare kinds. Adds and
+//!   removals therefore balance, and the mean life determines the number of live
+//!   orders.
 //! * **Draws** are stratified: of each 1,024 draws exactly one falls into each
 //!   1/1024 of the distribution, in shuffled order. A quantile of a long flow
-//!   then hardly varies from seed to seed.
+//!   hardly varies from seed to seed.
 //! * **Rare kinds** have quotas: each message earns a fraction of one, and a
 //!   whole one is spent at the next opportunity.
-//! * **Executions** take the first order in line at a best price, or part of it,
-//!   and so open the spread where improving orders wait for it. A long life cut
-//!   short that way is passed on to another order.
-//! * **Standing orders.** Some hundreds of orders far from the best price have
-//!   no reserved end. They make up most of the live orders, as the orders that
-//!   outlast a real hour do, and leave only if the price comes to them.
-//! * **Near and far.** Orders near the best price leave sooner than others.
-//! * **Prices.** Improving orders (negative distance) need a spread wide enough
-//!   to fit into; one that does not fit waits until it does. That leaves the
-//!   distances as drawn and the book never crosses.
+//! * **Executions** take the first order at a best price, or part of it. That widens
+//!   the spread for the improving orders that wait. If the order had a long life
+//!   left, the life goes to another order.
+//! * **Standing orders.** Some hundreds of orders far from the best price have no
+//!   reserved removal. They are most of the live orders, as in the real hour the
+//!   orders that outlast it. They are removed only if the price reaches them.
+//! * **Near and far.** Orders near the best price have shorter lives than others.
+//! * **Prices.** An improving order (negative distance) needs a spread that is wide
+//!   enough. If the spread is too narrow, the order waits. So distances stay as
+//!   drawn, and the book never crosses.
 //!
 //! Only the ChaCha stream, integers and the exactly rounded operations of IEEE
 //! floats are used: no logarithm whose last bit depends on the platform, no
-//! sampling method that a new version of `rand` may change. A seed means the
-//! same messages everywhere, always.
+//! sampling method that a new version of `rand` may change. A seed gives the same
+//! messages on every platform and with every version.
 
 use hashbrown::HashMap;
 use rand_chacha::ChaCha8Rng;
@@ -38,7 +37,7 @@ use crate::message::{Kind, Message, Side};
 use crate::stats::CENT;
 use crate::store::SlabCrateStore;
 
-/// Messages after which the mix repeats: about an hour.
+/// Messages of an hour, about; the unit of the quotas.
 const HOUR: u64 = 92_000;
 
 /// Per [`HOUR`]: partial cancels.
@@ -50,45 +49,44 @@ const FULL_EXECUTIONS: u64 = 2_956;
 /// Per [`HOUR`]: executions of hidden orders.
 const HIDDEN: u64 = 2_204;
 
-/// Price in cents the market opens at, and is drawn to.
+/// Price in cents at which the market opens and to which it is pulled back.
 const OPEN: i64 = 58_500;
-/// Cents between the two sides as long as one of them is empty.
+/// Cents between the first order of a side and the best price of the other side.
 const FIRST_SPREAD: i64 = 10;
-/// Deviation from [`OPEN`], in cents, at which improving orders come from one
-/// side only. Far beyond an hour's movement: it bounds the price of long flows.
+/// Deviation from [`OPEN`], in cents, at which improving orders come from one side
+/// only. Far larger than an hour's movement: it bounds the price of long flows.
 const PULL: i64 = 2_000;
 
-/// Messages ahead that can be reserved. Twice the longest life drawn: only
-/// about half of all messages are ever reserved, so there is a free one near.
+/// How many coming messages can be reserved. Twice the longest life drawn; only
+/// about half of all messages are reserved, so a free one is near.
 const CALENDAR: usize = 16_384;
 
 /// Standing orders kept in the book.
 const STANDING: usize = 292;
-/// Cents from the best price from which on an order may be a standing one.
+/// Cents from the best price at which standing orders begin.
 const STANDING_DISTANCE: i64 = 100;
 
-/// Cents from the best price below which an order is a near one.
+/// An order nearer to the best price than this, in cents, is a near one.
 const NEAR_DISTANCE: i64 = 4;
-/// Share of adds that are near: where [`DISTANCES`], rounded, turns to
+/// Share of adds that are near: where [`DISTANCES`], rounded, reaches
 /// [`NEAR_DISTANCE`].
 const NEAR: f64 = 0.41;
-/// Near orders draw their lives from this share of [`LIVES`], the shorter ones,
-/// and the others correspondingly more of the rest. An order that stayed at the
-/// head of the book for thousands of messages would leave no room for the next
-/// improvement: with equal lives for all, two of three improving orders never
-/// found a spread to fit into.
+/// Near orders draw their lives from this share of [`LIVES`], the shorter lives;
+/// the other orders draw correspondingly more of the rest. An order that stayed at
+/// the best price for thousands of messages would keep the spread narrow: with equal
+/// lives for all, two of three improving orders never fitted.
 const NEAR_LIVES: f64 = 0.5;
-/// Messages from which on a life is so rare that it is not lost when its order
-/// trades early, but given to the next order.
+/// Lives of at least this many messages are rare. If their order trades early, they
+/// are given to another order.
 const LONG_LIFE: i64 = 265;
 
 /// A distribution as (share of values below, value): linear in between, from
 /// share 0 to share 1.
 type Knots = [(f64, f64)];
 
-/// Messages an order lives: the measured distribution up to the tail, which the
-/// standing orders take over, but with less around the 90th percentile. Orders
-/// that trade early and pass their lives on add that much there again.
+/// Life of an order in messages: the measured distribution, with two differences.
+/// The standing orders replace the tail. There are fewer lives around the 90th
+/// percentile, because lives given to other orders add some there.
 const LIVES: &Knots = &[
     (0.00, 0.5),
     (0.07, 1.5),
@@ -107,7 +105,7 @@ const LIVES: &Knots = &[
     (1.00, 8_000.0),
 ];
 
-/// Cents from the best price on the order's side, positive where worse.
+/// Cents from the best price on the order's side, positive if the order is worse.
 const DISTANCES: &Knots = &[
     (0.000, -40.0),
     (0.010, -15.0),
@@ -127,7 +125,7 @@ const DISTANCES: &Knots = &[
     (1.000, 1_000.0),
 ];
 
-/// Shares of a new order: odd lots, and the round numbers people like.
+/// Shares of a new order: odd lots and round numbers.
 const SIZES: &Knots = &[
     (0.000, 0.5),
     (0.090, 16.5),
@@ -144,7 +142,7 @@ const SIZES: &Knots = &[
     (1.000, 5_000.0),
 ];
 
-/// The value that `share` of a distribution stays below, rounded.
+/// The value below which `share` of the distribution lies, rounded.
 fn quantile(knots: &Knots, share: f64) -> i64 {
     let upper = knots
         .partition_point(|knot| knot.0 <= share)
@@ -154,11 +152,12 @@ fn quantile(knots: &Knots, share: f64) -> i64 {
     (value + 0.5).floor() as i64
 }
 
-/// Random numbers whose meaning does not depend on a crate's version.
+/// Random numbers that do not depend on a crate's version.
 struct Random(ChaCha8Rng);
 
 impl Random {
-    /// Below `limit`. The bias of the multiplication is under 2⁻⁴⁰ here.
+    /// A number below `limit`. The bias of the multiplication is below 2⁻⁴⁰ for the
+    /// limits used here.
     fn below(&mut self, limit: u64) -> u64 {
         ((u128::from(self.0.next_u64()) * u128::from(limit)) >> 64) as u64
     }
@@ -169,19 +168,14 @@ impl Random {
     }
 }
 
-/// Draws of shares, one from each stratum before any comes again.
+/// Draws shares, one from each stratum before any stratum repeats.
+#[derive(Default)]
 struct Strata {
     shuffled: Vec<u16>,
 }
 
 impl Strata {
     const COUNT: u16 = 1_024;
-
-    fn new() -> Self {
-        Strata {
-            shuffled: Vec::new(),
-        }
-    }
 
     fn draw(&mut self, random: &mut Random) -> f64 {
         if self.shuffled.is_empty() {
@@ -196,9 +190,10 @@ impl Strata {
     }
 }
 
-/// How many messages of a rare kind are due.
+/// Counts how many messages of a rare kind are due.
 struct Quota {
     per_hour: u64,
+    /// In units of 1/[`HOUR`] message.
     earned: u64,
 }
 
@@ -223,23 +218,23 @@ impl Quota {
     }
 }
 
-/// The endless flow; take as many messages as you like.
+/// An endless iterator over the messages.
 pub(crate) struct Flow {
     random: Random,
-    /// The book as the messages so far left it.
+    /// The book after the messages so far.
     market: Market<SlabCrateStore>,
-    /// Index of the message to come.
+    /// Index of the next message.
     now: u64,
     next_id: u64,
-    /// For each of the coming messages, the order it is to remove; 0 for none.
+    /// For each of the coming messages, the order it will remove; 0 for none.
     calendar: Vec<u64>,
-    /// When the orders in the calendar are due, and the lives they were given.
+    /// For each order in the calendar, the index of its removal, and its life.
     due: HashMap<u64, (u64, i64)>,
     /// Ids of live standing orders.
     standing: Vec<u64>,
-    /// Improving distances that found the spread too narrow.
+    /// Distances of improving orders that wait for a wider spread.
     waiting: Vec<i64>,
-    /// Long lives whose orders traded early.
+    /// Long lives of orders that traded early.
     unlived: Vec<i64>,
     distances: Strata,
     sizes: Strata,
@@ -252,7 +247,7 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    /// The flow that belongs to a seed.
+    /// The flow of a seed.
     pub(crate) fn new(seed: u64) -> Self {
         Flow {
             random: Random(ChaCha8Rng::seed_from_u64(seed)),
@@ -264,10 +259,10 @@ impl Flow {
             standing: Vec::new(),
             waiting: Vec::new(),
             unlived: Vec::new(),
-            distances: Strata::new(),
-            sizes: Strata::new(),
-            lives: Strata::new(),
-            near_lives: Strata::new(),
+            distances: Strata::default(),
+            sizes: Strata::default(),
+            lives: Strata::default(),
+            near_lives: Strata::default(),
             cancels: Quota::new(CANCELS),
             partial_executions: Quota::new(PARTIAL_EXECUTIONS),
             full_executions: Quota::new(FULL_EXECUTIONS),
@@ -275,6 +270,7 @@ impl Flow {
         }
     }
 
+    /// The calendar's entry for the message that is `ahead` messages away.
     fn reserved(&mut self, ahead: u64) -> &mut u64 {
         &mut self.calendar[(self.now + ahead) as usize % CALENDAR]
     }
@@ -291,8 +287,9 @@ impl Flow {
         }
     }
 
-    /// The order's time is up. It trades if it is first in line and a trade is
-    /// due that no improving order needs to open the spread.
+    /// The message that removes an order at the end of its life. The order trades if
+    /// it is the first at the best price, a trade is due and no improving order waits
+    /// for that trade.
     fn removal(&mut self, id: u64) -> Message {
         self.due.remove(&id);
         let (_, size, side) = self
@@ -311,9 +308,9 @@ impl Flow {
         self.about(kind, id, size)
     }
 
-    /// One of the kinds that have a quota, if one is due and possible.
+    /// A message of a kind that has a quota, if one is due and possible.
     fn rare(&mut self) -> Option<Message> {
-        // A coin, or each would come at a fixed beat.
+        // At random, or the kinds would come at regular intervals.
         if self.random.below(4) != 0 {
             return None;
         }
@@ -395,7 +392,7 @@ impl Flow {
         let ask = self.market.best(0, Side::Sell).map(cents);
         let (bid, ask) = match (bid, ask) {
             (Some(bid), Some(ask)) => (bid, ask),
-            // The first order of a side, a little away from the other one.
+            // The first order of a side.
             (None, ask) => {
                 let bid = ask.map_or(OPEN - FIRST_SPREAD / 2, |ask| ask - FIRST_SPREAD);
                 return (0, Side::Buy, bid.max(1));
@@ -426,7 +423,7 @@ impl Flow {
         }
     }
 
-    /// Frees the message an order had reserved, or its place among the standing.
+    /// Cancels the reserved removal of an order, or removes it from `standing`.
     fn release(&mut self, id: u64) {
         if let Some((due, life)) = self.due.remove(&id) {
             self.calendar[due as usize % CALENDAR] = 0;
@@ -438,8 +435,9 @@ impl Flow {
         }
     }
 
-    /// Reserves the free message nearest to `life` messages from now, on either
-    /// side in turn, so that crowding neither lengthens nor shortens lives.
+    /// Reserves the free message nearest to `life` messages from now. Later and
+    /// earlier messages are tried in turn, so that taken ones neither lengthen nor
+    /// shorten lives on average.
     fn reserve(&mut self, id: u64, life: i64) {
         let life = life.clamp(1, CALENDAR as i64 / 2);
         for step in 0..CALENDAR as i64 {
@@ -459,15 +457,15 @@ impl Flow {
                 }
             }
         }
-        // Lives are drawn for at most half of all messages and end within half
-        // the calendar; were it full all the same, the order would stand.
+        // Does not happen: about half of the calendar is free. The order would become
+        // a standing one.
         self.standing.push(id);
     }
 }
 
-/// Where in [`LIVES`] an order falls that is not near: what the near ones
-/// take from the shorter lives is missing here, so that together they
-/// follow the distribution.
+/// The share of [`LIVES`] from which an order that is not near draws its life. The
+/// near orders take their part of the shorter lives, so this has fewer of them;
+/// together they follow the distribution.
 fn other_lives(share: f64) -> f64 {
     let density_below = (1.0 - NEAR / NEAR_LIVES) / (1.0 - NEAR);
     let below = NEAR_LIVES * density_below;
@@ -502,3 +500,6 @@ impl Iterator for Flow {
         Some(message)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,51 @@
+//! A limit order book whose orders live in a slab.
+//!
+//! One store holds the resting orders of all symbols. Price levels are intrusive
+//! lists of keys, and a map leads from the exchange's order ids to keys. The same
+//! book runs on [`flatslab::BoundedSlab`], [`flatslab::Slab`], the `slab` crate
+//! and `Box`, and must end in the same state on each.
+//!
+//! ```text
+//! cargo run --release -p order_book -- --help
+//! ```
+//!
+//! A few hundred live orders fit any cache, and the stores hardly differ. With
+//! `--symbols 1000` they do not fit; such a run takes minutes. With `--json` as
+//! well, its output is what `benches/record/order_book.json` holds, from which
+//! the benches' `report` draws `pictures/order_book.svg`.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `message.rs` | the messages of an exchange |
+//! | `store.rs`, `store/` | where orders live: a trait and its four implementations |
+//! | `book.rs` | the order book |
+//! | `flow.rs`, `stats.rs` | generated messages, and the statistics they are to match |
+//! | `lobster.rs` | recorded messages |
+//! | `replay.rs`, `report.rs` | timing, and the printed result |
+//! | `cli.rs`, `run.rs` | the program |
+//! | `naive.rs`, `real_hour.rs` | tests: the book without a store; a recorded hour |
+
+mod book;
+mod cli;
+mod flow;
+mod lobster;
+mod message;
+#[cfg(test)]
+mod naive;
+#[cfg(test)]
+mod real_hour;
+mod replay;
+mod report;
+mod run;
+mod stats;
+mod store;
+
+use std::io;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    run::run(
+        &mut io::BufWriter::new(io::stdout().lock()),
+        &mut io::stderr(),
+    )
+}

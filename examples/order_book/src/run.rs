@@ -1,0 +1,205 @@
+//! The program: from arguments to text and an exit code.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Parser;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::cli::{Cli, DEFAULT_MESSAGES};
+use crate::flow::Flow;
+use crate::lobster;
+use crate::message::Message;
+use crate::replay::{self, Failure, Job};
+use crate::report::{FlowReport, Report};
+use crate::stats::FlowStats;
+
+/// The books differ, a store is full or the output cannot be written.
+const FAILED: u8 = 1;
+/// A bad argument or file.
+const BAD_INPUT: u8 = 2;
+
+/// Rounds if `--rounds` is not given.
+const ROUNDS: u64 = 7;
+/// Messages of all rounds of one store together; longer flows get fewer rounds.
+const MANY_MESSAGES: u64 = 20_000_000;
+
+/// Runs the program with the arguments of the process.
+///
+/// An error is written to `err`. If that fails too, only the exit code tells.
+pub(crate) fn run(out: &mut dyn Write, err: &mut dyn Write) -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) if error.use_stderr() => {
+            let _ = write!(err, "{error}");
+            return ExitCode::from(BAD_INPUT);
+        }
+        // `--help` and `--version` are answers, not errors.
+        Err(answer) => {
+            return written(write!(out, "{answer}").and_then(|()| out.flush()), err);
+        }
+    };
+    let (code, reason) = match execute(&cli) {
+        Ok(report) => return finish(&report, cli.json, out, err),
+        Err(Failure::Input(reason)) => (BAD_INPUT, reason),
+        Err(Failure::Run(reason)) => (FAILED, reason),
+    };
+    let _ = writeln!(err, "error: {reason}");
+    ExitCode::from(code)
+}
+
+/// Prints the report. Fails if that fails or the books differ.
+fn finish(report: &Report, json: bool, out: &mut dyn Write, err: &mut dyn Write) -> ExitCode {
+    let result = if json {
+        report.write_json(out)
+    } else {
+        report.write_table(out)
+    };
+    let code = written(result.and_then(|()| out.flush()), err);
+    if report.same_books {
+        return code;
+    }
+    let _ = writeln!(err, "error: the stores end in different books");
+    ExitCode::from(FAILED)
+}
+
+/// The exit code for the result of writing to standard output.
+fn written(result: io::Result<()>, err: &mut dyn Write) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        // The reader has seen enough, as in `| head`.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(err, "error: standard output: {error}");
+            ExitCode::from(FAILED)
+        }
+    }
+}
+
+/// Opens the files, then generates messages if there is no input, and replays.
+fn execute(cli: &Cli) -> Result<Report, Failure> {
+    // Read first: a bad input must not overwrite an existing file of tops.
+    let recorded = cli
+        .lobster
+        .as_deref()
+        .map(|path| lobster::read(path, cli.messages).map_err(Failure::Input))
+        .transpose()?;
+    let tops = cli
+        .bbo
+        .as_deref()
+        .map(|path| Ok((path, create(path, cli.lobster.as_deref())?)))
+        .transpose()?;
+    let report = recorded
+        .map_or_else(|| generate(cli), Ok)
+        .and_then(|messages| replay(cli, &messages, tops.as_ref()));
+    if let (Err(_), Some((_, file))) = (&report, &tops) {
+        // A half-written file could be mistaken for a whole one. Devices and pipes
+        // cannot be emptied.
+        let _ = file.set_len(0);
+    }
+    report
+}
+
+/// Creates the file of tops; refuses to overwrite the input.
+fn create(path: &Path, input: Option<&Path>) -> Result<File, Failure> {
+    let is_path = |input: &Path| Some(input.canonicalize().ok()? == path.canonicalize().ok()?);
+    if input.and_then(is_path) == Some(true) {
+        let path = path.display();
+        return Err(Failure::Input(format!("{path}: would overwrite the input")));
+    }
+    File::create(path).map_err(|error| Failure::file(path, &error))
+}
+
+/// Generates the messages.
+fn generate(cli: &Cli) -> Result<Vec<Message>, Failure> {
+    let count = cli.messages.unwrap_or(DEFAULT_MESSAGES) as usize;
+    let mut messages = Vec::new();
+    messages
+        .try_reserve_exact(count)
+        .map_err(|error| Failure::Input(format!("no memory for {count} messages: {error}")))?;
+    messages.extend(Flow::new(cli.seed).take(count));
+    Ok(messages)
+}
+
+/// Replays the messages through the stores.
+fn replay(
+    cli: &Cli,
+    messages: &[Message],
+    tops: Option<&(&Path, File)>,
+) -> Result<Report, Failure> {
+    let stats = FlowStats::measure(messages).map_err(|full| {
+        Failure::Input(format!("more than {} orders are live at once", full.len))
+    })?;
+    let total = messages.len() as u64 * u64::from(cli.symbols);
+    let rounds = cli
+        .rounds
+        .unwrap_or_else(|| (MANY_MESSAGES / total).clamp(1, ROUNDS) as u32);
+    let kinds = cli.store.kinds();
+    let passes = kinds.len() as u64 * (2 * u64::from(rounds) + u64::from(tops.is_some()));
+    let bar = progress_bar(total.saturating_mul(passes));
+    let job = Job {
+        messages,
+        symbols: cli.symbols,
+        // All symbols advance together, so they reach their peaks together.
+        peak_live_orders: stats.peak_live_orders * cli.symbols as usize,
+        progress: &bar,
+    };
+
+    let stores = tops
+        .map_or(Ok(()), |(path, file)| {
+            replay::write_tops(job, kinds, path, file)
+        })
+        .and_then(|()| replay::time(job, kinds, rounds));
+    // Before an error is printed.
+    bar.finish_and_clear();
+    let stores = stores?;
+
+    let same_books = stores
+        .windows(2)
+        .all(|pair| pair[0].book_digest == pair[1].book_digest);
+    let (source, seed) = match cli.lobster {
+        Some(_) => ("lobster", None),
+        None => ("generated", Some(cli.seed)),
+    };
+    Ok(Report {
+        flow: FlowReport {
+            source,
+            seed,
+            file: cli.lobster.as_ref().map(|path| path.display().to_string()),
+            symbols: cli.symbols,
+            messages_replayed: total,
+            per_symbol: stats,
+        },
+        rounds,
+        clock_ns: replay::clock_cost(),
+        stores,
+        same_books,
+    })
+}
+
+/// A bar on standard error; indicatif hides it where that is no terminal.
+fn progress_bar(length: u64) -> ProgressBar {
+    let style = ProgressStyle::with_template("{msg:8} {wide_bar} {percent:>3} % {eta:>4}");
+    ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::stderr())
+        .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn books_that_differ_exit_with_1() {
+        // All fields are empty; `same_books` is false.
+        let report = Report::default();
+        for json in [false, true] {
+            let (mut out, mut err) = (Vec::new(), Vec::new());
+            let code = finish(&report, json, &mut out, &mut err);
+            assert_eq!(code, ExitCode::from(FAILED));
+            assert_eq!(err, b"error: the stores end in different books\n");
+            assert!(!out.is_empty());
+        }
+    }
+}

@@ -159,7 +159,7 @@ fn the_last_holder_gives_the_memory_back() {
 }
 
 #[test]
-fn the_spare_chunk_of_a_slab_with_holes_fills_the_last_hole() {
+fn filling_the_last_hole_allocates_once_at_most() {
     without_leak(|| {
         let slab = with_holes();
         slab.reserve(4);
@@ -170,7 +170,7 @@ fn the_spare_chunk_of_a_slab_with_holes_fills_the_last_hole() {
         let mut key = Key::NONE;
         let allocations = allocations(|| key = slab.insert(7).leak());
         assert_eq!(key.index(), 8, "the second of two holes");
-        assert!(allocations <= 1, "a stack at most");
+        assert!(allocations <= 1, "{allocations}");
         assert_eq!(slab.capacity(), 16);
         slab.audit();
     });

@@ -3,7 +3,9 @@
 use std::cell::Cell;
 use std::ptr::NonNull;
 
-use flatslab::{Bounded, BoundedSlab, Growable, Memory, Ref, RefMut, Slab, TrackedSlab};
+use flatslab::{
+    AllocError, Bounded, BoundedSlab, Growable, Memory, Ref, RefMut, Slab, TrackedSlab,
+};
 
 /// How a test makes room in a slab.
 pub trait Room: Memory + Sized + 'static {
@@ -17,7 +19,7 @@ pub trait Room: Memory + Sized + 'static {
     fn smallest<T>(slots: usize) -> TrackedSlab<T, Self>;
 
     /// Does nothing to a bounded slab.
-    fn reserve<T>(slab: &TrackedSlab<T, Self>, additional: usize);
+    fn try_reserve<T>(slab: &TrackedSlab<T, Self>, additional: usize) -> Result<(), AllocError>;
 
     /// Does nothing to a bounded slab.
     fn shrink<T>(slab: &TrackedSlab<T, Self>);
@@ -34,7 +36,9 @@ impl Room for Bounded {
         BoundedSlab::with_capacity(slots)
     }
 
-    fn reserve<T>(_: &BoundedSlab<T>, _: usize) {}
+    fn try_reserve<T>(_: &BoundedSlab<T>, _: usize) -> Result<(), AllocError> {
+        Ok(())
+    }
 
     fn shrink<T>(_: &BoundedSlab<T>) {}
 }
@@ -50,8 +54,8 @@ impl Room for Growable {
         Slab::builder().chunk_capacity(1).build()
     }
 
-    fn reserve<T>(slab: &Slab<T>, additional: usize) {
-        slab.reserve(additional);
+    fn try_reserve<T>(slab: &Slab<T>, additional: usize) -> Result<(), AllocError> {
+        slab.try_reserve(additional)
     }
 
     fn shrink<T>(slab: &Slab<T>) {

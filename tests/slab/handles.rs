@@ -7,8 +7,9 @@ use std::cell::Cell;
 use std::mem::forget;
 use std::rc::{Rc, Weak};
 
-use crate::common::{Audit, Counted, Drops, Room, over_both_slabs, panics};
 use flatslab::{BoundedSlab, Key, Slab, Slot, SlotBox, TrackedSlab};
+
+use crate::common::{Audit, Counted, Drops, Room, over_both_slabs, panics};
 
 fn handles_guards_and_slab_go_in_every_order<M: Room>() {
     // 0: slab, 1: slot read by a guard, 2: box, 3: reservation, 4: stale slot.

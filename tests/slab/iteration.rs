@@ -1,7 +1,8 @@
 //! Iterators over both slabs: their order, what they skip, their `size_hint`.
 
-use crate::common::{Audit, Drops, Room, over_both_slabs};
 use flatslab::{BoundedSlab, Key, Slab, Slot, TrackedSlab};
+
+use crate::common::{Audit, Drops, Room, over_both_slabs};
 
 fn numbers<M: Room>(count: u64) -> (TrackedSlab<u64, M>, Vec<Slot<u64>>) {
     let slab = M::with_room(count as usize);

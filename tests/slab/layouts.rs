@@ -3,8 +3,9 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use crate::common::{Audit, Hooked, Room, over_both_slabs, panics};
 use flatslab::{AllocError, BoundedSlab, Key, Slab, Slot, SlotBox};
+
+use crate::common::{Audit, Hooked, Room, over_both_slabs, panics};
 
 trait Value: 'static {
     fn make(seed: u8) -> Self;

@@ -3,6 +3,8 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../program/mod.rs"]
+mod program;
 
 mod contracts;
 mod forgotten;

@@ -4,8 +4,9 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use crate::common::{Audit, Counted, Drops, Hooked, Room, over_both_slabs, panics};
 use flatslab::{Key, Slab, Slot, SlotBox, TrackedSlab};
+
+use crate::common::{Audit, Counted, Drops, Hooked, Room, over_both_slabs, panics};
 
 /// Checks that the slab is empty and each of four slots can be used.
 fn assert_whole<T, M: Room>(slab: &TrackedSlab<T, M>, value: impl Fn() -> T) {

@@ -3,8 +3,9 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use crate::common::{Audit, Detached, Hooked, Room, over_both_slabs, panics};
 use flatslab::{Ref, Slab, Slot, SlotBox, TrackedSlab, VacantSlot};
+
+use crate::common::{Audit, Detached, Hooked, Room, over_both_slabs, panics};
 
 /// What a destructor does to the slab of its value.
 type Action<M> = (&'static str, fn(&Scene<M>));
@@ -101,7 +102,7 @@ fn actions<M: Room>() -> Vec<Action<M>> {
         }),
         ("shrink", |scene| M::shrink(&scene.slab)),
         ("reserve, drain and shrink", |scene| {
-            M::reserve(&scene.slab, 5);
+            M::try_reserve(&scene.slab, 5).unwrap();
             drop(scene.slab.drain());
             M::shrink(&scene.slab);
         }),

@@ -245,7 +245,7 @@ impl<M: Room> World<M> {
                 if !M::GROWS || slots <= free || !fits(slots - free) {
                     return false;
                 }
-                M::reserve(slab, slots);
+                M::try_reserve(slab, slots).unwrap();
                 assert_eq!(slab.capacity() - self.used(), slots);
             }
             Step::Shrink => {

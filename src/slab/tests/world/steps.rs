@@ -492,7 +492,7 @@ impl<M: Room> World<M> {
     fn make_room(&mut self, count: u8) -> Option<()> {
         let slab = self.slab.get()?;
         let count = usize::from(count) % (2 * CHUNK + 2);
-        M::reserve(slab, count);
+        M::try_reserve(slab, count).unwrap();
         while M::GROWS && self.free.len() < count {
             self.add_chunk();
         }

@@ -120,11 +120,8 @@ fn resize<M: Programs>(slab: &TrackedSlab<Value<M>, M>) {
             let free = slab.capacity() - slab.len();
             expect(free >= additional, "what was reserved is not there");
         }
-        if RULES.get().audits
-            && let Some(next) = slab.next_key()
-        {
-            expect_freed_last(next);
-        }
+        let next = RULES.get().audits.then(|| slab.next_key()).flatten();
+        next.into_iter().for_each(expect_freed_last);
     } else {
         M::shrink(slab);
     }

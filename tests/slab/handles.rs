@@ -188,7 +188,7 @@ fn values_are_dropped_in_place<M: Room>() {
         let in_place = Rc::new(Cell::new(0));
         let slot = slab
             .try_insert(Settled {
-                at: Cell::default(),
+                at: Cell::new(std::ptr::null()),
                 in_place: in_place.clone(),
             })
             .unwrap();

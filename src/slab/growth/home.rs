@@ -109,6 +109,7 @@ impl GrowableHome {
     }
 
     /// The number of the next chunk, unless it fills a hole.
+    #[cfg(feature = "std")]
     pub(crate) fn next_number(&self) -> usize {
         self.table.borrow().next_number()
     }

@@ -100,6 +100,7 @@ impl ChunkTable {
     }
 
     /// The number of the next chunk, unless it fills a hole.
+    #[cfg(feature = "std")]
     pub(super) fn next_number(&self) -> usize {
         self.entries
     }

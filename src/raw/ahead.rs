@@ -124,11 +124,12 @@ impl Ahead {
         start.map(|start| unsafe { Block::from_start(start, self.layout) })
     }
 
-    /// Has the helper free `block`. Frees it here if the previous block is
-    /// uncollected.
+    /// Has the helper free `block`. Frees it here if there is no helper, or the
+    /// previous block is uncollected.
     pub(crate) fn leave(&self, block: Block) {
         let layout = block.layout();
-        if layout.size() < size_of::<Layout>() || self.mailbox().has_block() {
+        let fits = layout.size() >= size_of::<Layout>();
+        if !fits || !self.has_helper() || self.mailbox().has_block() {
             return drop(block);
         }
         let start = block.leak_start();
@@ -143,6 +144,11 @@ impl Ahead {
         self.mailbox().set_offset(offset);
     }
 
+    /// A forked child has the handle of a thread that it does not have.
+    fn has_helper(&self) -> bool {
+        self.helper.is_some() && std::process::id() == self.process
+    }
+
     fn wake(&self) {
         if let Some(helper) = &self.helper {
             helper.thread().unpark();
@@ -152,12 +158,12 @@ impl Ahead {
     /// Waits for the helper, which was told to stop, and says whether it is
     /// known to have ended.
     fn join_helper(&mut self) -> bool {
+        let has_helper = self.has_helper();
         let Some(helper) = self.helper.take() else {
             return true;
         };
-        if std::process::id() != self.process {
-            // A forked child has the handle of a thread that it does not have:
-            // joining it panics, detaching it fails.
+        if !has_helper {
+            // Joining it panics, detaching it fails.
             core::mem::forget(helper);
             return true;
         }
@@ -268,5 +274,14 @@ mod tests {
             ahead.leave(Block::allocate(layout).unwrap());
         }
         drop(ahead);
+    }
+
+    #[test]
+    fn without_a_helper_nothing_is_left_to_it() {
+        let mut ahead = Ahead::try_new(LAYOUT, 1, 0, build).unwrap();
+        ahead.mailbox().stop();
+        assert!(ahead.join_helper());
+        ahead.leave(build(7).unwrap());
+        assert!(!ahead.mailbox().has_block());
     }
 }

@@ -221,8 +221,14 @@ impl<T> SlabBuilder<T> {
             });
         }
         let slots = self.chunk_capacity.next_power_of_two();
-        chunk::layout(CellPtr::<T>::LAYOUT, slots)?;
-        Ok(slots.ilog2())
+        match chunk::layout(CellPtr::<T>::LAYOUT, slots) {
+            Ok(_) => Ok(slots.ilog2()),
+            // Named as it was asked for, not rounded up.
+            Err(_) => Err(AllocError::TooManyBytes {
+                slots: self.chunk_capacity,
+                slot_bytes: CellPtr::<T>::SIZE,
+            }),
+        }
     }
 }
 

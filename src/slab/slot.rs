@@ -179,9 +179,11 @@ impl<T> Slot<T> {
     ///
     /// # Safety
     ///
-    /// The slot is valid. While the reference lives nothing else writes to,
-    /// mutably borrows, replaces or removes the value, by this handle, by key or
-    /// by an accessor.
+    /// The slot is valid. While the reference lives nothing writes to, mutably
+    /// borrows, replaces or removes the value by any other means: this handle,
+    /// its key, guards, iterators, accessors, `clear`, `retain`, `drain`, or the
+    /// end of the slab. The end of a doomed value's last guard counts as its
+    /// removal.
     ///
     /// # Examples
     ///
@@ -201,9 +203,13 @@ impl<T> Slot<T> {
     ///
     /// # Safety
     ///
-    /// The slot is valid. While the reference lives nothing else reads, writes,
-    /// borrows, replaces or removes the value, by this handle, by key or by an
-    /// accessor. (`get_copied` reads, and takes no borrow that could be seen.)
+    /// The slot is valid. While the reference lives nothing reads, writes,
+    /// borrows, replaces or removes the value by any other means: this handle,
+    /// its key, [`get_copied`](crate::TrackedSlab::get_copied), guards,
+    /// iterators, accessors, `clear`, `retain`, `drain`, or the end of the slab,
+    /// even if the value itself contains the slab and is overwritten through
+    /// the reference. The end of a doomed value's last guard counts as its
+    /// removal.
     ///
     /// # Examples
     ///

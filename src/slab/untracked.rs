@@ -44,9 +44,10 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// While a shared reference from the accessor lives, nothing else writes
     /// to, mutably borrows, replaces or removes that value. While a mutable one
     /// lives, nothing else reads, writes, borrows, replaces or removes it. That
-    /// is for every means: guards, handles, [`get_copied`](Self::get_copied),
-    /// [`Slot::replace`](crate::Slot::replace), other accessors. The end of a
-    /// doomed value's last guard counts as its removal. Inserting is fine.
+    /// is for any means: guards, handles, [`get_copied`](Self::get_copied),
+    /// [`Slot::replace`](crate::Slot::replace), iterators, `clear`, `retain`,
+    /// `drain`, other accessors. The end of a doomed value's last guard counts as
+    /// its removal. Inserting is fine.
     ///
     /// # Examples
     ///

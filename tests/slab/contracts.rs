@@ -104,6 +104,11 @@ fn chunks_whose_bytes_together_pass_the_limit_are_an_error_that_names_them() {
     };
     assert_eq!(Slab::<Huge>::try_with_capacity(1 << 24).err(), Some(error));
     assert_eq!(Slab::<Huge>::new().try_reserve(1 << 24), Err(error));
+    let chunks = Slab::<Huge>::builder().chunk_capacity((1 << 24) - 7);
+    assert_eq!(
+        chunks.try_build().unwrap_err().to_string(),
+        error.to_string().replace("16777216", "16777209")
+    );
     let built = catch_unwind(|| drop(Slab::<Huge>::with_capacity(1 << 24)));
     assert_eq!(message(built), error.to_string());
     #[cfg(feature = "std")]

@@ -16,7 +16,7 @@ macro_rules! over_both {
         #[test]
         fn $name() {
             cases::$name(&BoundedSlab::with_capacity(1));
-            cases::$name(&Slab::new());
+            cases::$name(&Slab::builder().chunk_capacity(1).build());
         }
     )*};
 }
@@ -86,7 +86,7 @@ mod cases {
 #[test]
 fn a_leaked_orphan_is_dropped_as_its_slab_would_have_dropped_it() {
     let value = Rc::new(7);
-    let slab = Slab::new();
+    let slab = Slab::builder().chunk_capacity(1).build();
     let vacant = slab.vacant_slot();
     drop(slab);
     let key = vacant.insert(value.clone()).leak();

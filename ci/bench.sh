@@ -5,7 +5,8 @@
 . "$(dirname "$0")/common.sh"
 cargo test --package flatslab-benches --lib
 cargo bench -- --quick
-cargo run --release --package flatslab-benches --bin report -- --print >/dev/null
+# In the profile that the benches were built in.
+cargo run --profile bench --package flatslab-benches --bin report -- --print >/dev/null
 
 output=$(mktemp)
 trap 'rm -f "$output"' EXIT

@@ -64,7 +64,7 @@ fn run(chunk_capacity: usize, number: u64, steps: u32) {
 }
 
 fn many_programs(chunk_capacity: usize) {
-    let (programs, steps) = if cfg!(miri) { (2, 60) } else { (300, 600) };
+    let (programs, steps) = if cfg!(miri) { (2, 40) } else { (300, 600) };
     // Makes the thread's state, which lasts longer than a program.
     set_slab::<Growable>(None);
     for number in 1..=programs {

@@ -337,6 +337,9 @@ pub(crate) fn chunks_for(
     left: usize,
     present: usize,
 ) -> Result<usize, AllocError> {
+    if slots == 0 {
+        return Ok(0);
+    }
     let chunks = slots.div_ceil(1 << shift);
     let requested = slots.saturating_add(present);
     if chunks > left {

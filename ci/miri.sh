@@ -3,9 +3,16 @@
 # symbolic alignment and leak checking. A test that leaks on purpose, or that
 # takes an interpreter too long, says so itself: `cfg_attr(miri, ignore = "…")`,
 # or a smaller number under `cfg(miri)`. The order book is no test of the library
-# and stays out. Parts of test names may be given: ci/miri.sh panics handles
+# and stays out. The weekly run (FLATSLAB_WEEKLY) has the exploration too, and
+# more programs of the model. Parts of test names may be given:
+# ci/miri.sh panics handles
 . "$(dirname "$0")/common.sh"
 needs_miri
+
+names=("$@")
+if [ ${#names[@]} -eq 0 ] && [ -z "${FLATSLAB_WEEKLY:-}" ]; then
+    names=(--skip exploration)
+fi
 
 miri_test() {
     cargo "+$nightly" miri test --package flatslab --lib --test '*' "$@"
@@ -18,11 +25,11 @@ miri_test --no-run
 # Side by side: an interpreter is a single thread.
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-MIRIFLAGS="$miri_flags -Zmiri-tree-borrows" miri_test -- "$@" >"$log" 2>&1 &
+MIRIFLAGS="$miri_flags -Zmiri-tree-borrows" miri_test -- "${names[@]}" >"$log" 2>&1 &
 tree=$!
 echo "== Stacked Borrows"
 stacked_failed=0
-miri_test -- "$@" || stacked_failed=1
+miri_test -- "${names[@]}" || stacked_failed=1
 tree_failed=0
 wait "$tree" || tree_failed=1
 echo "== Tree Borrows"

@@ -75,11 +75,13 @@ mod common;
 mod compile_fail;
 mod error;
 mod key;
+pub mod key_slab;
 mod raw;
 mod slab;
 
 pub use error::{AllocError, Borrowed, CapacityError, Full};
 pub use key::Key;
+pub use key_slab::{BoundedKeySlab, GenKey, KeySlab, PlainSlab};
 pub use slab::bounded::{Bounded, BoundedSlab};
 pub use slab::builder::SlabBuilder;
 pub use slab::growable::{Growable, Slab};

@@ -23,10 +23,16 @@ use crate::error::AllocError;
 const PAGE: usize = 4096;
 
 /// Memory of our own, freed on drop.
+#[derive(Debug)]
 pub(crate) struct Block {
     start: NonNull<u8>,
     layout: Layout,
 }
+
+// SAFETY: by M1 it owns its memory; a reference to it gives no more than an
+// address.
+unsafe impl Send for Block {}
+unsafe impl Sync for Block {}
 
 impl Block {
     /// Memory for `layout`, uninitialised.
@@ -49,7 +55,8 @@ impl Block {
         }
     }
 
-    fn dangling(layout: Layout) -> Self {
+    /// The block of a layout of no bytes.
+    pub(crate) const fn dangling(layout: Layout) -> Self {
         let start = core::ptr::without_provenance_mut(layout.align());
         Block {
             // SAFETY: an alignment is never zero.

@@ -1,14 +1,16 @@
-//! The free list: a dense LIFO of pointers to free cells.
+//! The free list: a dense LIFO of free cells, by pointer or by index.
 //!
-//! Popping touches only the top of this array, never the cell, so an insertion
+//! Pointers save an insertion the arithmetic from index to cell; indices take
+//! half the memory. Popping touches only the top of this array, never the cell, so an insertion
 //! does not wait for a cold line. Links through the cells, the textbook way,
 //! make each insertion wait for the load of the cell before it (BENCHMARKS.md,
-//! "INSERT"). A null stands below the bottom: the emptiness test is the value
-//! just loaded, and no second pointer is compared.
+//! "INSERT"). An entry that means *none* stands below the bottom: the emptiness
+//! test is the value just loaded, and no second pointer is compared.
 //!
 //! # Invariants
 //!
-//! * F1: `bottom <= top <= bottom + capacity`; `bottom[-1]` is null.
+//! * F1: `bottom <= top <= bottom + capacity`; `bottom[-1]` is
+//!   [`Entry::NONE`].
 //! * F2: the entries in `bottom..top` are pairwise distinct free cells of the
 //!   stack's owner.
 
@@ -18,28 +20,49 @@ use core::ptr::NonNull;
 
 use super::memory::Block;
 use crate::error::AllocError;
+use crate::key::Key;
 
-/// A free cell, or the null below the bottom.
-type Entry = Option<NonNull<u8>>;
+/// What names a free cell in the stack, or none.
+pub(crate) trait Entry: Copy + PartialEq + 'static {
+    /// What stands below the bottom, and names no cell.
+    const NONE: Self;
 
-const _: () = assert!(size_of::<Entry>() == size_of::<usize>());
+    /// A `NONE` that is never written to, for every stack without room.
+    const BELOW_NO_ROOM: NonNull<Self>;
+}
+
+/// A pointer to a free cell.
+pub(crate) type CellEntry = Option<NonNull<u8>>;
+
+const _: () = assert!(size_of::<CellEntry>() == size_of::<usize>());
+
+impl Entry for CellEntry {
+    const NONE: Self = None;
+    const BELOW_NO_ROOM: NonNull<Self> = NULL.place();
+}
+
+/// The index of a free cell.
+impl Entry for Key {
+    const NONE: Self = Key::NONE;
+    const BELOW_NO_ROOM: NonNull<Self> = NO_KEY.place();
+}
 
 /// A stack of free cells with room for a fixed number of them.
 #[repr(C)]
-pub(crate) struct FreeStack {
+pub(crate) struct FreeStack<E: Entry = CellEntry> {
     /// First, so that a pointer to the stack is one to its top.
-    top: Cell<NonNull<Entry>>,
-    bottom: Cell<NonNull<Entry>>,
-    /// Entries there is room for. With 0 the bottom is the shared null's end
-    /// and no array is owned.
+    top: Cell<NonNull<E>>,
+    bottom: Cell<NonNull<E>>,
+    /// Entries there is room for. With 0 the bottom is the end of
+    /// [`Entry::BELOW_NO_ROOM`] and no array is owned.
     capacity: Cell<usize>,
 }
 
-impl FreeStack {
+impl<E: Entry> FreeStack<E> {
     /// A stack without room. Allocates nothing.
     pub(crate) const fn empty() -> Self {
-        // SAFETY: one past the only element of `NULL`, and not null.
-        let bottom = unsafe { NonNull::new_unchecked((&raw const NULL.0).add(1).cast_mut()) };
+        // SAFETY: one past the only element of a static.
+        let bottom = unsafe { E::BELOW_NO_ROOM.add(1) };
         FreeStack {
             top: Cell::new(bottom),
             bottom: Cell::new(bottom),
@@ -47,7 +70,8 @@ impl FreeStack {
         }
     }
 
-    /// An empty stack with room for `capacity` entries. Writes only its null.
+    /// An empty stack with room for `capacity` entries. Writes only what stands
+    /// below the bottom.
     ///
     /// # Errors
     ///
@@ -57,11 +81,11 @@ impl FreeStack {
             return Ok(Self::empty());
         }
         let array = Block::allocate(Self::layout(capacity)?)?;
-        let null = array.leak_start().cast::<Entry>();
-        // SAFETY: the array has room for the null and at least one entry.
+        let below = array.leak_start().cast::<E>();
+        // SAFETY: the array has room for that and at least one entry.
         let bottom = unsafe {
-            null.write(None);
-            null.add(1)
+            below.write(E::NONE);
+            below.add(1)
         };
         Ok(FreeStack {
             top: Cell::new(bottom),
@@ -73,10 +97,10 @@ impl FreeStack {
     fn layout(capacity: usize) -> Result<Layout, AllocError> {
         capacity
             .checked_add(1)
-            .and_then(|entries| Layout::array::<Entry>(entries).ok())
+            .and_then(|entries| Layout::array::<E>(entries).ok())
             .ok_or(AllocError::TooManyBytes {
                 slots: capacity,
-                slot_bytes: size_of::<Entry>(),
+                slot_bytes: size_of::<E>(),
             })
     }
 
@@ -91,17 +115,24 @@ impl FreeStack {
         unsafe { self.top.get().offset_from(self.bottom.get()) as usize }
     }
 
-    /// Takes the cell that was pushed last; `None` when the stack is empty.
+    /// The entry that the next [`pop`](Self::pop) takes;
+    /// [`NONE`](Entry::NONE) when the stack is empty.
     #[inline(always)]
-    pub(crate) fn pop(&self) -> Option<NonNull<u8>> {
-        // SAFETY: by F1 an entry or the null stands below the top. The top is
-        // lowered only past an entry.
-        unsafe {
-            let below = self.top.get().sub(1);
-            let cell = below.read()?;
-            self.top.set(below);
-            Some(cell)
+    pub(crate) fn top(&self) -> E {
+        // SAFETY: by F1 an entry or `NONE` stands below the top.
+        unsafe { self.top.get().sub(1).read() }
+    }
+
+    /// Takes the cell that was pushed last; [`NONE`](Entry::NONE) when the
+    /// stack is empty.
+    #[inline(always)]
+    pub(crate) fn pop(&self) -> E {
+        let cell = self.top();
+        if cell != E::NONE {
+            // SAFETY: lowered only past an entry, so not below the bottom (F1).
+            self.top.set(unsafe { self.top.get().sub(1) });
         }
+        cell
     }
 
     /// Adds a free cell.
@@ -112,11 +143,11 @@ impl FreeStack {
     /// the stack. There is room: the stack has room for every cell of its
     /// owner, and this one is not among the entries (F2).
     #[inline(always)]
-    pub(crate) unsafe fn push(&self, cell: NonNull<u8>) {
+    pub(crate) unsafe fn push_entry(&self, cell: E) {
         let top = self.top.get();
         // SAFETY: there is room above the top, says the caller (F1).
         unsafe {
-            top.write(Some(cell));
+            top.write(cell);
             self.top.set(top.add(1));
         }
     }
@@ -125,11 +156,11 @@ impl FreeStack {
     ///
     /// # Safety
     ///
-    /// Each cell is as for [`push`](Self::push).
-    pub(crate) unsafe fn refill(&self, cells: impl DoubleEndedIterator<Item = NonNull<u8>>) {
+    /// Each cell is as for [`push_entry`](Self::push_entry).
+    pub(crate) unsafe fn refill(&self, cells: impl DoubleEndedIterator<Item = E>) {
         for cell in cells.rev() {
             // SAFETY: says the caller.
-            unsafe { self.push(cell) };
+            unsafe { self.push_entry(cell) };
         }
     }
 
@@ -138,8 +169,8 @@ impl FreeStack {
     ///
     /// # Safety
     ///
-    /// There are `count` cells, and each is as for [`push`](Self::push).
-    pub(crate) unsafe fn push_below(&self, count: usize, cells: impl Iterator<Item = NonNull<u8>>) {
+    /// There are `count` cells, and each is as for [`push_entry`](Self::push_entry).
+    pub(crate) unsafe fn push_below(&self, count: usize, cells: impl Iterator<Item = E>) {
         let (bottom, depth) = (self.bottom.get(), self.depth());
         // SAFETY: there is room, says the caller. The cells fill every place
         // that the moved entries leave open.
@@ -148,7 +179,7 @@ impl FreeStack {
             let mut place = bottom.add(count);
             for cell in cells {
                 place = place.sub(1);
-                place.write(Some(cell));
+                place.write(cell);
             }
             debug_assert!(place == bottom);
             self.top.set(bottom.add(count + depth));
@@ -156,11 +187,11 @@ impl FreeStack {
     }
 
     /// Removes the entries for which `keep` is false; O(entries).
-    pub(crate) fn retain(&self, mut keep: impl FnMut(NonNull<u8>) -> bool) {
+    pub(crate) fn retain(&self, mut keep: impl FnMut(E) -> bool) {
         let mut kept = self.bottom.get();
         for index in 0..self.depth() {
             let entry = self.entry(index);
-            if entry.is_some_and(&mut keep) {
+            if keep(entry) {
                 // SAFETY: not above the entry just read, so within the array.
                 unsafe {
                     kept.write(entry);
@@ -173,7 +204,7 @@ impl FreeStack {
 
     /// Moves the entries into `other`'s array and gives the old array back,
     /// empty; O(entries). `other` is empty and has room for them.
-    pub(crate) fn move_to(&self, other: FreeStack) -> FreeStack {
+    pub(crate) fn move_to(&self, other: FreeStack<E>) -> FreeStack<E> {
         let depth = self.depth();
         assert!(other.depth() == 0 && other.capacity() >= depth);
         // SAFETY: there is room, as asserted, and the arrays are distinct.
@@ -201,13 +232,18 @@ impl FreeStack {
             return None;
         }
         let layout = Self::layout(self.capacity.get()).ok()?;
-        // SAFETY: `try_new` allocated the array with this layout, its null
-        // first; every caller gives it up.
+        // SAFETY: `try_new` allocated the array with this layout, the
+        // entry below the bottom first; every caller gives it up.
         Some(unsafe { Block::from_start(self.bottom.get().sub(1).cast(), layout) })
     }
 
+    /// The entries, in the order in which they would be popped.
+    pub(crate) fn entries(&self) -> impl DoubleEndedIterator<Item = E> {
+        (0..self.depth()).rev().map(|index| self.entry(index))
+    }
+
     /// The entry at `index`, counted from the bottom.
-    fn entry(&self, index: usize) -> Entry {
+    fn entry(&self, index: usize) -> E {
         assert!(index < self.depth());
         // SAFETY: below the depth, so by F1 within the array and written.
         unsafe { self.bottom.get().add(index).read() }
@@ -216,21 +252,22 @@ impl FreeStack {
 
 /// What tests look through, and what they break.
 #[cfg(any(test, fuzzing))]
-impl FreeStack {
+impl<E: Entry> FreeStack<E> {
     /// The entry that `count` pops come to.
-    pub(crate) fn peek(&self, count: usize) -> Option<NonNull<u8>> {
-        self.entry(self.depth().checked_sub(count + 1)?)
+    pub(crate) fn peek(&self, count: usize) -> Option<E> {
+        Some(self.entry(self.depth().checked_sub(count + 1)?))
     }
 
     /// Panics where F1 or the distinctness of F2 does not hold; hands each
     /// entry to `is_free`, which says whether it is a free cell met first.
-    pub(crate) fn check(&self, mut is_free: impl FnMut(NonNull<u8>) -> bool) {
+    pub(crate) fn check(&self, mut is_free: impl FnMut(E) -> bool) {
         assert!(self.depth() <= self.capacity(), "F1: the top");
-        // SAFETY: by F1 a null was written there.
+        // SAFETY: by F1 `NONE` was written there.
         let below = unsafe { self.bottom.get().sub(1).read() };
-        assert_eq!(below, None, "F1: the null");
+        assert!(below == E::NONE, "F1: below the bottom");
         for index in 0..self.depth() {
-            let entry = self.entry(index).expect("F2: no null within the stack");
+            let entry = self.entry(index);
+            assert!(entry != E::NONE, "F2: an entry names a cell");
             assert!(is_free(entry), "F2: distinct free cells of this slab");
         }
     }
@@ -239,26 +276,47 @@ impl FreeStack {
     ///
     /// The stack is not used again except by a check.
     #[cfg(test)]
-    pub(crate) unsafe fn overwrite_null(&self, cell: NonNull<u8>) {
+    pub(crate) unsafe fn overwrite_below(&self, cell: E) {
         // SAFETY: by F1 the array begins there.
-        unsafe { self.bottom.get().sub(1).write(Some(cell)) };
+        unsafe { self.bottom.get().sub(1).write(cell) };
     }
 }
 
-impl Drop for FreeStack {
+impl FreeStack {
+    /// Adds a free cell.
+    ///
+    /// # Safety
+    ///
+    /// As for [`push_entry`](Self::push_entry).
+    #[inline(always)]
+    pub(crate) unsafe fn push(&self, cell: NonNull<u8>) {
+        // SAFETY: says the caller.
+        unsafe { self.push_entry(Some(cell)) };
+    }
+}
+
+impl<E: Entry> Drop for FreeStack<E> {
     fn drop(&mut self) {
         drop(self.array());
     }
 }
 
 /// What stands below the bottom of every stack without room. Never written.
-static NULL: Null = Null(None);
-
 #[repr(transparent)]
-struct Null(Entry);
+struct BelowNoRoom<E>(E);
+
+impl<E> BelowNoRoom<E> {
+    const fn place(&'static self) -> NonNull<E> {
+        // SAFETY: a reference is not null.
+        unsafe { NonNull::new_unchecked((&raw const self.0).cast_mut()) }
+    }
+}
+
+static NULL: BelowNoRoom<CellEntry> = BelowNoRoom(None);
+static NO_KEY: BelowNoRoom<Key> = BelowNoRoom(Key::NONE);
 
 // SAFETY: only ever read.
-unsafe impl Sync for Null {}
+unsafe impl<E> Sync for BelowNoRoom<E> {}
 
 #[cfg(test)]
 mod tests {
@@ -266,10 +324,10 @@ mod tests {
 
     #[test]
     fn more_entries_than_there_can_be_bytes_are_an_error() {
-        let entry = size_of::<Entry>();
+        let entry = size_of::<CellEntry>();
         for capacity in [usize::MAX, usize::MAX / entry, isize::MAX as usize / entry] {
             assert!(matches!(
-                FreeStack::try_new(capacity),
+                FreeStack::<CellEntry>::try_new(capacity),
                 Err(AllocError::TooManyBytes { slots, .. }) if slots == capacity
             ));
         }
@@ -278,30 +336,21 @@ mod tests {
     #[test]
     fn entries_keep_their_order_when_the_array_changes() {
         let places = [0u8; 6];
-        let cell = |index: usize| NonNull::from(&places[index]);
-        let stack = FreeStack::empty();
+        let cell = |index: usize| Some(NonNull::from(&places[index]));
+        let stack = FreeStack::<CellEntry>::empty();
         assert_eq!((stack.pop(), stack.depth(), stack.capacity()), (None, 0, 0));
         drop(stack.move_to(FreeStack::try_new(6).unwrap()));
         // SAFETY: distinct cells, and room for six.
         unsafe {
             stack.refill([cell(0), cell(1)].into_iter());
             stack.push_below(2, [cell(2), cell(3)].into_iter());
-            stack.push(cell(4));
+            stack.push_entry(cell(4));
         }
         let old = stack.move_to(FreeStack::try_new(5).unwrap());
         assert_eq!((old.depth(), old.capacity()), (0, 6));
         drop(old);
         stack.retain(|entry| entry != cell(1));
         let popped = core::array::from_fn(|_| stack.pop());
-        assert_eq!(
-            popped,
-            [
-                Some(cell(4)),
-                Some(cell(0)),
-                Some(cell(2)),
-                Some(cell(3)),
-                None
-            ]
-        );
+        assert_eq!(popped, [cell(4), cell(0), cell(2), cell(3), None]);
     }
 }

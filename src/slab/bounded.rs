@@ -82,7 +82,7 @@ impl Bounded {
         // and pushed once; that touches every page of the stack too.
         unsafe {
             layout::stamp_all::<T>(cells, capacity, Key::from_raw);
-            stack.refill(chunk::cells(cells, CellPtr::<T>::SIZE, capacity));
+            stack.refill(chunk::cells(cells, CellPtr::<T>::SIZE, capacity).map(Some));
         }
         let home = Home::new(stack, capacity, release);
         home.remove_fresh(capacity);

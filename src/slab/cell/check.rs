@@ -10,7 +10,7 @@ use crate::key::Key;
 /// The key of the cell `count` below the top of the stack; `None` below the
 /// bottom.
 pub(crate) fn free_key<T, M: Lookup>(cells: Cells<'_, T, M>, count: usize) -> Option<Key> {
-    let entry = cells.home().stack.peek(count)?;
+    let entry = cells.home().stack.peek(count)??;
     // SAFETY: by F2 a cell of this slab.
     Some(unsafe { CellPtr::<T>::new(entry).key() })
 }
@@ -44,7 +44,8 @@ pub(crate) fn check<T, M: Lookup>(cells: Cells<'_, T, M>) {
     assert_eq!(home.slots(), free.len() + held + others, "H1: slots");
     assert_eq!(free.len(), home.free(), "H1: free cells");
     assert!(home.stale() <= held, "H2: a stale handle holds a cell");
-    home.stack.check(|cell| free.remove(&cell));
+    home.stack
+        .check(|cell| cell.is_some_and(|cell| free.remove(&cell)));
     assert_eq!(free.len(), home.fresh(), "H4: on the stack, or fresh");
 }
 
@@ -100,10 +101,14 @@ mod tests {
             home.stack.push(top);
         }
     });
-    finds!(an_overwritten_null, "F1: the null", |home, place| {
-        // SAFETY: as above.
-        unsafe { home.stack.overwrite_null(place(3).start()) };
-    });
+    finds!(
+        an_overwritten_bottom,
+        "F1: below the bottom",
+        |home, place| {
+            // SAFETY: as above.
+            unsafe { home.stack.overwrite_below(Some(place(3).start())) };
+        }
+    );
     finds!(a_freed_value_in_use, "F2: distinct", |home, place| {
         home.stack.pop();
         // SAFETY: as above.

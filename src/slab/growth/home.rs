@@ -236,7 +236,7 @@ impl GrowableHome {
         } else {
             let cells_added = (0..chunks).map(add).flat_map(|keys| self.cells::<T>(keys));
             // SAFETY: just added, so free and on no stack; and G3.
-            unsafe { self.home.stack.push_below(cells, cells_added) };
+            unsafe { self.home.stack.push_below(cells, cells_added.map(Some)) };
         }
     }
 
@@ -250,7 +250,7 @@ impl GrowableHome {
         }
         self.home.stack.retain(|cell| {
             // SAFETY: by F2 a cell of this slab, and none is freed yet.
-            unsafe { CellPtr::<T>::new(cell).key().is_some() }
+            cell.is_some_and(|cell| unsafe { CellPtr::<T>::new(cell).key().is_some() })
         });
         self.home.remove_slots(stripped << table.shift());
         Some(table.release::<T>())
@@ -279,7 +279,7 @@ impl GrowableHome {
         let count = count.min(self.home.fresh());
         // SAFETY: by G2 free cells that are not on the stack, which has room
         // for them (G3).
-        unsafe { (self.home.stack).refill(self.cells::<T>(first..first + count)) };
+        unsafe { (self.home.stack).refill(self.cells::<T>(first..first + count).map(Some)) };
         self.next_fresh.set(first + count);
         self.home.remove_fresh(count);
     }
@@ -290,7 +290,9 @@ impl GrowableHome {
         let first = self.next_fresh.get();
         let count = self.home.fresh();
         // SAFETY: as in `refill`.
-        unsafe { (self.home.stack).push_below(count, self.cells::<T>(first..first + count)) };
+        unsafe {
+            (self.home.stack).push_below(count, self.cells::<T>(first..first + count).map(Some))
+        };
         self.home.remove_fresh(count);
     }
 

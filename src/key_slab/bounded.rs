@@ -1,0 +1,173 @@
+//! `BoundedKeySlab`: one array, a fixed capacity.
+
+use super::free::FreeIndices;
+use super::key::SlabKey;
+use super::storage::Array;
+use super::storage::sealed::Cells;
+use super::{PlainSlab, VacantEntry};
+use crate::error::{AllocError, CapacityError, Full};
+use crate::key::Key;
+use crate::raw::memory;
+
+/// A [`KeySlab`] of fixed capacity: one array, allocated when it is made. It
+/// never allocates afterwards.
+///
+/// Here are the constructors and the insertions, which fail with [`Full`] or
+/// [`CapacityError`] when no slot is free. Everything else is that of
+/// [`KeySlab`], and on this page too.
+///
+/// Memory is not touched before it is used: a generous bound costs address
+/// space, and the system provides a page at the first insertion into it.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::{BoundedKeySlab, Full};
+///
+/// let mut slab = BoundedKeySlab::with_capacity(2);
+/// let one = slab.insert(1).unwrap();
+/// let two = slab.insert(2).unwrap();
+/// assert_eq!(slab.insert(3), Err(Full(3)));
+/// assert_eq!(slab.remove(one) + slab[two], 3);
+/// ```
+pub type BoundedKeySlab<T, K = Key> = PlainSlab<T, K, Array>;
+
+impl<T> PlainSlab<T, Key, Array> {
+    /// A slab of `capacity` slots; O(1) besides the allocator.
+    ///
+    /// # Panics
+    ///
+    /// If `capacity` is 2^30 or more, or its bytes pass `isize::MAX`. Where the
+    /// allocator refuses the program ends, as with `Vec`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::BoundedKeySlab::<u64>::with_capacity(8);
+    /// assert_eq!(slab.capacity(), 8);
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn with_capacity(capacity: usize) -> Self {
+        Self::with_capacity_and_key(capacity)
+    }
+
+    /// A slab of `capacity` slots; never panics or aborts.
+    ///
+    /// # Errors
+    ///
+    /// If `capacity` is 2^30 or more, its bytes pass `isize::MAX`, or the
+    /// allocator refuses.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// assert!(flatslab::BoundedKeySlab::<u64>::try_with_capacity(1 << 30).is_err());
+    /// ```
+    pub fn try_with_capacity(capacity: usize) -> Result<Self, AllocError> {
+        Self::try_with_capacity_and_key(capacity)
+    }
+}
+
+impl<T, K: SlabKey> PlainSlab<T, K, Array> {
+    /// A slab of `capacity` slots, whose keys are of a type of your choice.
+    ///
+    /// # Panics
+    ///
+    /// As [`with_capacity`](KeySlab::with_capacity).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::{BoundedKeySlab, GenKey};
+    ///
+    /// let mut slab: BoundedKeySlab<u64, GenKey> = BoundedKeySlab::with_capacity_and_key(8);
+    /// let key: GenKey = slab.insert(7).unwrap();
+    /// assert_eq!(slab[key], 7);
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn with_capacity_and_key(capacity: usize) -> Self {
+        match Self::try_with_capacity_and_key(capacity) {
+            Ok(slab) => slab,
+            Err(error) => memory::fail(error),
+        }
+    }
+
+    /// A slab of `capacity` slots, whose keys are of a type of your choice;
+    /// never panics or aborts.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_with_capacity`](KeySlab::try_with_capacity).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::{BoundedKeySlab, GenKey};
+    ///
+    /// assert!(BoundedKeySlab::<u64, GenKey>::try_with_capacity_and_key(8).is_ok());
+    /// ```
+    pub fn try_with_capacity_and_key(capacity: usize) -> Result<Self, AllocError> {
+        let storage = <Array as Cells>::try_new::<K::Cell<T>>(capacity)?;
+        let free = FreeIndices::try_new(capacity)?;
+        // SAFETY: made for these cells, with that capacity.
+        Ok(unsafe { Self::from_parts(storage, free) })
+    }
+
+    /// Puts a value into a free slot; O(1), no allocation.
+    ///
+    /// # Errors
+    ///
+    /// Gives the value back when no slot is free.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut slab = flatslab::BoundedKeySlab::with_capacity(1);
+    /// let key = slab.insert(7).unwrap();
+    /// assert_eq!(slab.insert(8).unwrap_err().into_inner(), 8);
+    /// assert_eq!(slab[key], 7);
+    /// ```
+    #[inline]
+    pub fn insert(&mut self, value: T) -> Result<K, Full<T>> {
+        self.try_insert(value)
+    }
+
+    /// The slot that the next insertion fills, for a value that knows its key;
+    /// O(1).
+    ///
+    /// # Errors
+    ///
+    /// When no slot is free.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut slab = flatslab::BoundedKeySlab::with_capacity(1);
+    /// let entry = slab.vacant_entry().unwrap();
+    /// let key = entry.key();
+    /// entry.insert(key);
+    /// assert_eq!(slab[key], key);
+    /// assert!(slab.vacant_entry().is_err());
+    /// ```
+    #[inline]
+    pub fn vacant_entry(&mut self) -> Result<VacantEntry<'_, T, K, Array>, CapacityError> {
+        self.try_vacant_entry()
+    }
+
+    /// The key that the next insertion gives, if a slot is free; O(1).
+    ///
+    /// ```
+    /// let mut slab = flatslab::BoundedKeySlab::with_capacity(1);
+    /// let key = slab.vacant_key();
+    /// assert_eq!(slab.insert(7).ok(), key);
+    /// assert_eq!(slab.vacant_key(), None);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn vacant_key(&self) -> Option<K> {
+        self.next_place()
+            .map(|(index, version)| K::new(index, version))
+    }
+}

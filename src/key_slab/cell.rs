@@ -1,0 +1,228 @@
+//! Cells: a value or none, and with [`GenKey`](super::GenKey) its version.
+//!
+//! # Invariants
+//!
+//! * V1: a [`Versioned`] cell has a value exactly if its version is odd.
+//! * V2: a version never falls, except in
+//!   [`reset_generations`](super::KeySlab::reset_generations): a value put into
+//!   the cell gets a version above all that the cell had before.
+//! * V3: a vacant cell of version [`RETIRED`] gets no value any more.
+
+use core::mem::MaybeUninit;
+use core::ptr::NonNull;
+
+/// The version of a vacant cell whose next value would have no version.
+pub(super) const RETIRED: u32 = u32::MAX - 1;
+
+/// A cell of a slab of `T`.
+///
+/// # Safety
+///
+/// A cell says that it is occupied exactly from `fill` to `vacate`, and `value`
+/// is where `fill` put the value.
+pub unsafe trait Cell<T>: Sized {
+    /// Whether cells have versions.
+    const VERSIONED: bool;
+
+    /// A vacant cell of that even version.
+    fn vacant(version: u32) -> Self;
+
+    /// The version; 0 where cells have none.
+    fn version(&self) -> u32;
+
+    fn is_occupied(&self) -> bool;
+
+    /// Whether the cell holds the value that was put in as this version; where
+    /// cells have no versions, whether it holds a value.
+    fn holds(&self, version: u32) -> bool;
+
+    /// The value.
+    ///
+    /// # Safety
+    ///
+    /// The cell is occupied.
+    unsafe fn value(&self) -> &T;
+
+    /// The value, mutably.
+    ///
+    /// # Safety
+    ///
+    /// The cell is occupied.
+    unsafe fn value_mut(&mut self) -> &mut T;
+
+    /// Puts a value in, as that version.
+    ///
+    /// # Safety
+    ///
+    /// `cell` is a vacant cell, not retired; `version` is odd and above its
+    /// version.
+    unsafe fn fill(cell: NonNull<Self>, version: u32, value: T);
+
+    /// Moves the value out.
+    ///
+    /// # Safety
+    ///
+    /// `cell` is an occupied cell.
+    unsafe fn vacate(cell: NonNull<Self>) -> T;
+
+    /// Drops the value in place. A cell with a version is vacant before the
+    /// destructor runs.
+    ///
+    /// # Safety
+    ///
+    /// `cell` is an occupied cell. One without a version is not used as a cell
+    /// afterwards.
+    unsafe fn destroy(cell: NonNull<Self>);
+}
+
+/// A value or none: what the cell has no room for, it does not cost.
+#[expect(
+    missing_debug_implementations,
+    reason = "only public for a sealed trait"
+)]
+pub struct Bare<T>(Option<T>);
+
+const _: () = assert!(size_of::<Bare<&u8>>() == size_of::<usize>());
+
+// SAFETY: `Some` is occupied, and has the value.
+unsafe impl<T> Cell<T> for Bare<T> {
+    const VERSIONED: bool = false;
+
+    #[inline(always)]
+    fn vacant(_: u32) -> Self {
+        Bare(None)
+    }
+
+    #[inline(always)]
+    fn version(&self) -> u32 {
+        0
+    }
+
+    #[inline(always)]
+    fn is_occupied(&self) -> bool {
+        self.0.is_some()
+    }
+
+    #[inline(always)]
+    fn holds(&self, _: u32) -> bool {
+        self.0.is_some()
+    }
+
+    #[inline(always)]
+    unsafe fn value(&self) -> &T {
+        // SAFETY: occupied, says the caller.
+        unsafe { self.0.as_ref().unwrap_unchecked() }
+    }
+
+    #[inline(always)]
+    unsafe fn value_mut(&mut self) -> &mut T {
+        // SAFETY: occupied, says the caller.
+        unsafe { self.0.as_mut().unwrap_unchecked() }
+    }
+
+    #[inline(always)]
+    unsafe fn fill(cell: NonNull<Self>, _: u32, value: T) {
+        // SAFETY: allocated, and vacant: nothing is overwritten that has to be
+        // dropped.
+        unsafe { cell.write(Bare(Some(value))) };
+    }
+
+    #[inline(always)]
+    unsafe fn vacate(cell: NonNull<Self>) -> T {
+        // SAFETY: an occupied cell, says the caller; the value is moved out.
+        unsafe { cell.replace(Bare(None)).0.unwrap_unchecked() }
+    }
+
+    #[inline(always)]
+    unsafe fn destroy(cell: NonNull<Self>) {
+        // SAFETY: an occupied cell, not used afterwards, says the caller.
+        unsafe { cell.drop_in_place() };
+    }
+}
+
+/// A value or none, by the parity of a version.
+#[expect(
+    missing_debug_implementations,
+    reason = "only public for a sealed trait"
+)]
+#[repr(C)]
+pub struct Versioned<T> {
+    value: MaybeUninit<T>,
+    version: u32,
+}
+
+// SAFETY: an odd version is occupied, and `value` has the value.
+unsafe impl<T> Cell<T> for Versioned<T> {
+    const VERSIONED: bool = true;
+
+    #[inline(always)]
+    fn vacant(version: u32) -> Self {
+        debug_assert!(version % 2 == 0);
+        Versioned {
+            version,
+            value: MaybeUninit::uninit(),
+        }
+    }
+
+    #[inline(always)]
+    fn version(&self) -> u32 {
+        self.version
+    }
+
+    #[inline(always)]
+    fn is_occupied(&self) -> bool {
+        self.version % 2 == 1
+    }
+
+    #[inline(always)]
+    fn holds(&self, version: u32) -> bool {
+        self.version == version
+    }
+
+    #[inline(always)]
+    unsafe fn value(&self) -> &T {
+        // SAFETY: occupied, says the caller, so there is a value (V1).
+        unsafe { self.value.assume_init_ref() }
+    }
+
+    #[inline(always)]
+    unsafe fn value_mut(&mut self) -> &mut T {
+        // SAFETY: occupied, says the caller, so there is a value (V1).
+        unsafe { self.value.assume_init_mut() }
+    }
+
+    #[inline(always)]
+    unsafe fn fill(cell: NonNull<Self>, version: u32, value: T) {
+        debug_assert!(version % 2 == 1);
+        // SAFETY: allocated, says the caller. Two stores: as one, a large value
+        // is built beside the cell and copied.
+        unsafe {
+            (&raw mut (*cell.as_ptr()).value).write(MaybeUninit::new(value));
+            (&raw mut (*cell.as_ptr()).version).write(version);
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn vacate(cell: NonNull<Self>) -> T {
+        // SAFETY: an occupied cell, says the caller; by V1 the value is there,
+        // and it is moved out, once.
+        unsafe {
+            let version = &raw mut (*cell.as_ptr()).version;
+            version.write(version.read() + 1);
+            (&raw const (*cell.as_ptr()).value).read().assume_init()
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn destroy(cell: NonNull<Self>) {
+        // SAFETY: an occupied cell, says the caller; by V1 the value is there,
+        // and it is dropped once: the cell is vacant by then.
+        unsafe {
+            let version = &raw mut (*cell.as_ptr()).version;
+            version.write(version.read() + 1);
+            (&raw mut (*cell.as_ptr()).value)
+                .cast::<T>()
+                .drop_in_place();
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! `VacantEntry`: where the next value goes.
+
+use core::fmt;
+
+use super::PlainSlab;
+use super::cell::Cell;
+use super::key::SlabKey;
+use super::storage::{Chunks, Storage};
+use crate::key::Key;
+
+/// The slot that the next insertion fills; made by
+/// [`vacant_entry`](KeySlab::vacant_entry).
+///
+/// It takes nothing before [`insert`](Self::insert): dropping or forgetting it
+/// changes nothing.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::{Key, KeySlab};
+///
+/// struct Node { me: Key }
+///
+/// let mut slab = KeySlab::new();
+/// let entry = slab.vacant_entry();
+/// let me = entry.key();
+/// let node = entry.insert(Node { me });
+/// assert_eq!(node.me, me);
+/// ```
+#[must_use = "an entry does nothing before `insert`"]
+pub struct VacantEntry<'a, T, K: SlabKey = Key, S: Storage = Chunks> {
+    slab: &'a mut PlainSlab<T, K, S>,
+    key: K,
+}
+
+impl<'a, T, K: SlabKey, S: Storage> VacantEntry<'a, T, K, S> {
+    #[inline]
+    pub(super) fn try_new(slab: &'a mut PlainSlab<T, K, S>) -> Option<Self> {
+        let (index, version) = slab.next_place()?;
+        Some(VacantEntry {
+            slab,
+            key: K::new(index, version),
+        })
+    }
+
+    /// The key that the value will have.
+    ///
+    /// ```
+    /// let mut slab = flatslab::KeySlab::new();
+    /// let entry = slab.vacant_entry();
+    /// let key = entry.key();
+    /// entry.insert(7);
+    /// assert_eq!(slab[key], 7);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn key(&self) -> K {
+        self.key
+    }
+
+    /// Puts the value in; O(1), no allocation, cannot fail.
+    ///
+    /// ```
+    /// let mut slab = flatslab::KeySlab::new();
+    /// *slab.vacant_entry().insert(7) += 1;
+    /// assert_eq!(slab.values().next(), Some(&8));
+    /// ```
+    #[inline]
+    pub fn insert(self, value: T) -> &'a mut T {
+        let slab = self.slab;
+        let index = slab.claim().expect("the slot is still free");
+        // SAFETY: just claimed; then occupied, and borrowed as the slab is.
+        unsafe {
+            slab.fill(index, value);
+            slab.place(index).as_mut().value_mut()
+        }
+    }
+}
+
+/// Prints the key.
+impl<T, K: SlabKey, S: Storage> fmt::Debug for VacantEntry<'_, T, K, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("VacantEntry")
+            .field("key", &self.key)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,162 @@
+//! Growth, and what is inserted with it, for both kinds of storage: an array
+//! refuses to grow at compile time.
+
+use super::cell::Cell;
+use super::key::SlabKey;
+use super::storage::Storage;
+use super::{PlainSlab, VacantEntry};
+use crate::error::{AllocError, CapacityError, Full};
+
+impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
+    /// Puts a value into a free slot; O(1), and where none is free and the slab
+    /// can grow the allocation of a chunk. Never panics or aborts.
+    ///
+    /// # Errors
+    ///
+    /// Gives the value back when no slot is free and the slab cannot grow.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut slab = flatslab::KeySlab::new();
+    /// let key = slab.try_insert(7).unwrap();
+    /// assert_eq!(slab[key], 7);
+    /// ```
+    #[inline]
+    pub fn try_insert(&mut self, value: T) -> Result<K, Full<T>> {
+        match self.claim_or_grow() {
+            // SAFETY: just claimed.
+            Ok(index) => Ok(unsafe { self.fill(index, value) }),
+            Err(_) => Err(Full(value)),
+        }
+    }
+
+    /// The slot that the next insertion fills, for a value that knows its key;
+    /// O(1), and where none is free and the slab can grow the allocation of a
+    /// chunk. Never panics or aborts.
+    ///
+    /// # Errors
+    ///
+    /// When no slot is free and the slab cannot grow.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut slab = flatslab::KeySlab::new();
+    /// let entry = slab.try_vacant_entry().unwrap();
+    /// assert_eq!(*entry.insert(7), 7);
+    /// ```
+    #[inline]
+    pub fn try_vacant_entry(&mut self) -> Result<VacantEntry<'_, T, K, S>, CapacityError> {
+        match self.ensure_one() {
+            Ok(()) => Ok(VacantEntry::try_new(self).expect("a slot is free")),
+            Err(error) => Err(CapacityError::new(self.capacity(), error)),
+        }
+    }
+
+    /// Takes a vacant cell, of a new chunk where there is no other.
+    #[inline(always)]
+    pub(super) fn claim_or_grow(&mut self) -> Result<usize, Option<AllocError>> {
+        match self.claim() {
+            Some(index) => Ok(index),
+            None if S::BOUNDED => Err(None),
+            None => self.claim_by_growth(),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn claim_by_growth(&mut self) -> Result<usize, Option<AllocError>> {
+        self.try_add_chunk(false)?;
+        Ok(self.claim().expect("a chunk has slots"))
+    }
+
+    /// Grows unless a slot is free.
+    #[inline]
+    pub(super) fn ensure_one(&mut self) -> Result<(), Option<AllocError>> {
+        match self.next_place() {
+            Some(_) => Ok(()),
+            None if S::BOUNDED => Err(None),
+            None => self.try_add_chunk(false),
+        }
+    }
+
+    /// Adds chunks until the capacity is this at least.
+    ///
+    /// # Errors
+    ///
+    /// `None` if the storage cannot grow. Past the limits, and nothing has
+    /// changed; or when the allocator refuses.
+    pub(super) fn try_grow_to(&mut self, capacity: usize) -> Result<(), Option<AllocError>> {
+        if capacity <= self.capacity() {
+            return Ok(());
+        }
+        if S::BOUNDED {
+            return Err(None);
+        }
+        let limit = self.storage.limit();
+        if capacity > limit {
+            return Err(Some(AllocError::TooManySlots {
+                requested: capacity,
+                limit,
+            }));
+        }
+        let whole = capacity.next_multiple_of(self.storage.step());
+        if size_of::<K::Cell<T>>() > isize::MAX as usize / whole {
+            return Err(Some(AllocError::TooManyBytes {
+                slots: capacity,
+                slot_bytes: size_of::<K::Cell<T>>(),
+            }));
+        }
+        self.ensure_stack_room(whole)?;
+        while self.capacity() < capacity {
+            self.try_add_chunk(false)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a chunk, and room for its slots on the stack.
+    #[cold]
+    pub(super) fn try_add_chunk(&mut self, touch: bool) -> Result<(), Option<AllocError>> {
+        let first = self.capacity();
+        self.ensure_stack_room(first + self.storage.step())?;
+        let floor = self.storage.try_add(touch)?;
+        if floor > 0 {
+            // The chunk's number was used before: its cells begin with the
+            // highest version that they had.
+            self.create_up_to(
+                self.capacity(),
+                |index| {
+                    if index < first { 0 } else { floor }
+                },
+            );
+        }
+        Ok(())
+    }
+
+    /// Where no slot is free, as in an insertion, nothing is copied.
+    fn ensure_stack_room(&mut self, slots: usize) -> Result<(), AllocError> {
+        if self.free.capacity() < slots {
+            let room = slots.max(2 * self.free.capacity());
+            self.free.try_set_capacity(room)?;
+        }
+        Ok(())
+    }
+
+    /// Creates the cells below `end`, vacant, each of the version that `version`
+    /// gives for its index, to be taken after all others; O(cells created + free
+    /// slots). `end` is at most the capacity.
+    pub(super) fn create_up_to(&mut self, end: usize, version: impl Fn(usize) -> u32) {
+        let first = self.used;
+        if end <= first {
+            return;
+        }
+        for index in first..end {
+            // SAFETY: below the capacity.
+            unsafe { self.place(index).write(K::Cell::vacant(version(index))) };
+        }
+        // SAFETY: new cells, and room for all (K2).
+        unsafe { self.free.push_below(first..end) };
+        self.used = end;
+    }
+}

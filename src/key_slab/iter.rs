@@ -1,0 +1,619 @@
+//! Iterators: over all values, over a row of cells at a time.
+
+use core::fmt;
+use core::iter::FusedIterator;
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+
+use super::PlainSlab;
+use super::cell::Cell;
+use super::key::SlabKey;
+use super::storage::{Chunks, Storage};
+use crate::key::Key;
+
+impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
+    /// The values with their keys, in the order of the slots; O(slots used).
+    ///
+    /// ```
+    /// let mut slab = flatslab::KeySlab::new();
+    /// let key = slab.insert(7);
+    /// assert!(slab.iter().eq([(key, &7)]));
+    /// ```
+    #[inline]
+    pub fn iter(&self) -> Iter<'_, T, K, S> {
+        Iter {
+            walk: Walk::new(self),
+            values: PhantomData,
+        }
+    }
+
+    /// The values with their keys, to be changed, in the order of the slots;
+    /// O(slots used).
+    ///
+    /// ```
+    /// let mut slab = flatslab::KeySlab::new();
+    /// let key = slab.insert(7);
+    /// for (_key, value) in slab.iter_mut() {
+    ///     *value += 1;
+    /// }
+    /// assert_eq!(slab[key], 8);
+    /// ```
+    #[inline]
+    pub fn iter_mut(&mut self) -> IterMut<'_, T, K, S> {
+        IterMut {
+            walk: Walk::new(self),
+            values: PhantomData,
+        }
+    }
+
+    /// The keys of the values, in the order of the slots; O(slots used).
+    ///
+    /// ```
+    /// let mut slab = flatslab::KeySlab::new();
+    /// let key = slab.insert(7);
+    /// assert!(slab.keys().eq([key]));
+    /// ```
+    #[inline]
+    pub fn keys(&self) -> Keys<'_, T, K, S> {
+        Keys(self.iter())
+    }
+
+    /// The values, in the order of the slots; O(slots used).
+    ///
+    /// ```
+    /// let mut slab = flatslab::KeySlab::new();
+    /// slab.insert(7);
+    /// assert_eq!(slab.values().sum::<u64>(), 7);
+    /// ```
+    #[inline]
+    pub fn values(&self) -> Values<'_, T, K, S> {
+        Values(self.iter())
+    }
+
+    /// The values, to be changed, in the order of the slots; O(slots used).
+    ///
+    /// ```
+    /// let mut slab = flatslab::KeySlab::new();
+    /// let key = slab.insert(7);
+    /// slab.values_mut().for_each(|value| *value += 1);
+    /// assert_eq!(slab[key], 8);
+    /// ```
+    #[inline]
+    pub fn values_mut(&mut self) -> ValuesMut<'_, T, K, S> {
+        ValuesMut(self.iter_mut())
+    }
+
+    /// Moves the values out with their keys, in the order of the slots;
+    /// O(slots used).
+    ///
+    /// Dropping the iterator drops the values it has not come to, and
+    /// [clears](Self::clear) the slab. Forgetting it loses nothing: those stay
+    /// in the slab.
+    ///
+    /// ```
+    /// let mut slab = flatslab::KeySlab::new();
+    /// let key = slab.insert(7);
+    /// assert!(slab.drain().eq([(key, 7)]));
+    /// assert!(slab.is_empty());
+    /// ```
+    #[inline]
+    pub fn drain(&mut self) -> Drain<'_, T, K, S> {
+        let slots = Slots::new(self);
+        Drain { slab: self, slots }
+    }
+}
+
+/// The cells with a value that are still to be visited. It walks from one cell
+/// to the next by address within a row, and looks up where the next row begins.
+///
+/// # Invariants
+///
+/// * W1: the slots `front..back` exist, and `left` of them are occupied.
+/// * W2: `cell` is the cell of slot `front`, and so are those after it up to
+///   slot `row_end`.
+struct Walk<T, K: SlabKey, S> {
+    /// Of a slab that is borrowed as long as the walk lives.
+    storage: NonNull<S>,
+    /// Without its type, which would make the iterators invariant.
+    cell: NonNull<u8>,
+    front: usize,
+    row_end: usize,
+    back: usize,
+    left: usize,
+    cells: PhantomData<(*const T, K)>,
+}
+
+impl<T, K: SlabKey, S> Clone for Walk<T, K, S> {
+    fn clone(&self) -> Self {
+        Walk { ..*self }
+    }
+}
+
+impl<T, K: SlabKey, S: Storage> Walk<T, K, S> {
+    fn new(slab: &PlainSlab<T, K, S>) -> Self {
+        Walk {
+            storage: NonNull::from(&slab.storage),
+            cell: NonNull::dangling(),
+            front: 0,
+            row_end: 0,
+            back: slab.used,
+            left: slab.len(),
+            cells: PhantomData,
+        }
+    }
+
+    /// # Safety
+    ///
+    /// The slot exists.
+    #[inline(always)]
+    unsafe fn place(&self, index: usize) -> NonNull<K::Cell<T>> {
+        // SAFETY: borrowed as long as the walk lives.
+        unsafe { self.storage.as_ref().cell(index) }
+    }
+
+    /// The key of an occupied cell.
+    ///
+    /// # Safety
+    ///
+    /// It is the cell of this slot.
+    #[inline(always)]
+    unsafe fn key(index: usize, cell: NonNull<K::Cell<T>>) -> K {
+        // SAFETY: says the caller.
+        unsafe { K::new(index, cell.as_ref().version() | 1) }
+    }
+
+    /// Goes to the row of slot `front`.
+    #[cold]
+    #[inline(never)]
+    fn next_row(&mut self) {
+        // SAFETY: `left` is not 0, so by W1 the slot exists.
+        self.cell = unsafe { self.place(self.front) }.cast();
+        let cells = S::run::<K::Cell<T>>(self.front);
+        self.row_end = self.front + cells.min(self.back - self.front);
+    }
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<(K, NonNull<K::Cell<T>>)> {
+        if self.left == 0 {
+            return None;
+        }
+        loop {
+            if self.front == self.row_end {
+                self.next_row();
+            }
+            let (index, cell) = (self.front, self.cell.cast::<K::Cell<T>>());
+            // SAFETY: by W2 a cell of the row, and W1: one of those left to
+            // visit is still to come.
+            unsafe {
+                self.cell = cell.add(1).cast();
+                self.front += 1;
+                if cell.as_ref().is_occupied() {
+                    self.left -= 1;
+                    return Some((Self::key(index, cell), cell));
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn next_back(&mut self) -> Option<(K, NonNull<K::Cell<T>>)> {
+        if self.left == 0 {
+            return None;
+        }
+        loop {
+            self.back -= 1;
+            self.row_end = self.row_end.min(self.back);
+            // SAFETY: by W1 the slot exists, and one of those left to visit is
+            // still to come.
+            unsafe {
+                let cell = self.place(self.back);
+                if cell.as_ref().is_occupied() {
+                    self.left -= 1;
+                    return Some((Self::key(self.back, cell), cell));
+                }
+            }
+        }
+    }
+
+    /// Visits all that are left: a loop over each row.
+    #[inline(always)]
+    fn fold<A>(mut self, start: A, mut f: impl FnMut(A, K, NonNull<K::Cell<T>>) -> A) -> A {
+        let mut result = start;
+        while self.left > 0 {
+            if self.front == self.row_end {
+                self.next_row();
+            }
+            let (first, mut cell) = (self.front, self.cell.cast::<K::Cell<T>>());
+            for index in first..self.row_end {
+                // SAFETY: by W2 a cell of the row.
+                unsafe {
+                    if cell.as_ref().is_occupied() {
+                        self.left -= 1;
+                        result = f(result, Self::key(index, cell), cell);
+                    }
+                    cell = cell.add(1);
+                }
+            }
+            self.front = self.row_end;
+        }
+        result
+    }
+}
+
+/// Both directions, from `$self.$walk`: `$item` from a key and its cell.
+macro_rules! iterator {
+    ($iterator:ident, $item:ty, |$key:ident, $cell:ident| $of:expr) => {
+        impl<'a, T, K: SlabKey, S: Storage> Iterator for $iterator<'a, T, K, S> {
+            type Item = $item;
+
+            #[inline]
+            fn next(&mut self) -> Option<Self::Item> {
+                #[allow(unused_mut)]
+                self.walk.next().map(|($key, mut $cell)| $of)
+            }
+
+            #[inline]
+            fn size_hint(&self) -> (usize, Option<usize>) {
+                (self.walk.left, Some(self.walk.left))
+            }
+
+            #[inline]
+            fn fold<A, F>(self, start: A, mut f: F) -> A
+            where
+                F: FnMut(A, Self::Item) -> A,
+            {
+                #[allow(unused_mut)]
+                self.walk
+                    .fold(start, |result, $key, mut $cell| f(result, $of))
+            }
+        }
+
+        impl<T, K: SlabKey, S: Storage> DoubleEndedIterator for $iterator<'_, T, K, S> {
+            #[inline]
+            fn next_back(&mut self) -> Option<Self::Item> {
+                #[allow(unused_mut)]
+                self.walk.next_back().map(|($key, mut $cell)| $of)
+            }
+        }
+    };
+}
+
+/// What all iterators have besides; prints how many values are left.
+macro_rules! exact_size {
+    ($($iterator:ident)*) => {$(
+        impl<T, K: SlabKey, S: Storage> ExactSizeIterator for $iterator<'_, T, K, S> {}
+        impl<T, K: SlabKey, S: Storage> FusedIterator for $iterator<'_, T, K, S> {}
+
+        /// Prints how many are left.
+        impl<T, K: SlabKey, S: Storage> fmt::Debug for $iterator<'_, T, K, S> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_struct(stringify!($iterator))
+                    .field("left", &self.len())
+                    .finish_non_exhaustive()
+            }
+        }
+    )*};
+}
+
+/// The values of a slab with their keys; made by [`iter`](KeySlab::iter).
+///
+/// ```
+/// let mut slab = flatslab::KeySlab::new();
+/// slab.insert(3);
+/// slab.insert(4);
+/// assert_eq!(slab.iter().map(|(_key, value)| value).sum::<u64>(), 7);
+/// ```
+#[must_use = "iterators do nothing unless consumed"]
+pub struct Iter<'a, T, K: SlabKey = Key, S: Storage = Chunks> {
+    walk: Walk<T, K, S>,
+    values: PhantomData<&'a PlainSlab<T, K, S>>,
+}
+
+// SAFETY: it is a shared borrow of the slab, and cells are only read.
+unsafe impl<T: Sync, K: SlabKey, S: Storage + Sync> Send for Iter<'_, T, K, S> {}
+unsafe impl<T: Sync, K: SlabKey, S: Storage + Sync> Sync for Iter<'_, T, K, S> {}
+
+iterator!(Iter, (K, &'a T), |key, cell| {
+    // SAFETY: occupied, and borrowed as long as the slab is.
+    (key, unsafe { cell.as_ref().value() })
+});
+
+impl<T, K: SlabKey, S: Storage> Clone for Iter<'_, T, K, S> {
+    fn clone(&self) -> Self {
+        Iter {
+            walk: self.walk.clone(),
+            values: PhantomData,
+        }
+    }
+}
+
+/// The values of a slab with their keys, to be changed; made by
+/// [`iter_mut`](KeySlab::iter_mut).
+///
+/// ```
+/// let mut slab = flatslab::KeySlab::new();
+/// let key = slab.insert(3);
+/// slab.iter_mut().for_each(|(_key, value)| *value += 1);
+/// assert_eq!(slab[key], 4);
+/// ```
+#[must_use = "iterators do nothing unless consumed"]
+pub struct IterMut<'a, T, K: SlabKey = Key, S: Storage = Chunks> {
+    walk: Walk<T, K, S>,
+    values: PhantomData<&'a mut PlainSlab<T, K, S>>,
+}
+
+// SAFETY: it is the one borrow of the slab, and hands each value out once.
+unsafe impl<T: Send, K: SlabKey, S: Storage + Send> Send for IterMut<'_, T, K, S> {}
+unsafe impl<T: Sync, K: SlabKey, S: Storage + Sync> Sync for IterMut<'_, T, K, S> {}
+
+iterator!(IterMut, (K, &'a mut T), |key, cell| {
+    // SAFETY: occupied, visited once, and borrowed as long as the slab is.
+    (key, unsafe { cell.as_mut().value_mut() })
+});
+
+/// The keys of the values in a slab; made by [`keys`](KeySlab::keys).
+///
+/// ```
+/// let mut slab = flatslab::KeySlab::new();
+/// let key = slab.insert(7);
+/// assert_eq!(slab.keys().collect::<Vec<_>>(), [key]);
+/// ```
+#[must_use = "iterators do nothing unless consumed"]
+pub struct Keys<'a, T, K: SlabKey = Key, S: Storage = Chunks>(Iter<'a, T, K, S>);
+
+/// The values of a slab; made by [`values`](KeySlab::values).
+///
+/// ```
+/// let mut slab = flatslab::KeySlab::new();
+/// slab.insert(7);
+/// assert_eq!(slab.values().collect::<Vec<_>>(), [&7]);
+/// ```
+#[must_use = "iterators do nothing unless consumed"]
+pub struct Values<'a, T, K: SlabKey = Key, S: Storage = Chunks>(Iter<'a, T, K, S>);
+
+/// The values of a slab, to be changed; made by
+/// [`values_mut`](KeySlab::values_mut).
+///
+/// ```
+/// let mut slab = flatslab::KeySlab::new();
+/// let key = slab.insert(7);
+/// slab.values_mut().for_each(|value| *value += 1);
+/// assert_eq!(slab[key], 8);
+/// ```
+#[must_use = "iterators do nothing unless consumed"]
+pub struct ValuesMut<'a, T, K: SlabKey = Key, S: Storage = Chunks>(IterMut<'a, T, K, S>);
+
+/// A part of the items of the iterator within.
+macro_rules! part {
+    ($iterator:ident, $item:ty, $part:tt) => {
+        impl<'a, T, K: SlabKey, S: Storage> Iterator for $iterator<'a, T, K, S> {
+            type Item = $item;
+
+            #[inline]
+            fn next(&mut self) -> Option<Self::Item> {
+                self.0.next().map(|item| item.$part)
+            }
+
+            #[inline]
+            fn size_hint(&self) -> (usize, Option<usize>) {
+                self.0.size_hint()
+            }
+
+            #[inline]
+            fn fold<A, F>(self, start: A, mut f: F) -> A
+            where
+                F: FnMut(A, Self::Item) -> A,
+            {
+                self.0.fold(start, |result, item| f(result, item.$part))
+            }
+        }
+
+        impl<T, K: SlabKey, S: Storage> DoubleEndedIterator for $iterator<'_, T, K, S> {
+            #[inline]
+            fn next_back(&mut self) -> Option<Self::Item> {
+                self.0.next_back().map(|item| item.$part)
+            }
+        }
+    };
+}
+
+part!(Keys, K, 0);
+part!(Values, &'a T, 1);
+part!(ValuesMut, &'a mut T, 1);
+
+impl<T, K: SlabKey, S: Storage> Clone for Keys<'_, T, K, S> {
+    fn clone(&self) -> Self {
+        Keys(self.0.clone())
+    }
+}
+
+impl<T, K: SlabKey, S: Storage> Clone for Values<'_, T, K, S> {
+    fn clone(&self) -> Self {
+        Values(self.0.clone())
+    }
+}
+
+/// The slots from which values are still to be moved out, `left` of them
+/// occupied.
+struct Slots {
+    front: usize,
+    back: usize,
+    left: usize,
+}
+
+impl Slots {
+    fn new<T, K: SlabKey, S: Storage>(slab: &PlainSlab<T, K, S>) -> Self {
+        Slots {
+            front: 0,
+            back: slab.used,
+            left: slab.len(),
+        }
+    }
+
+    fn next<T, K: SlabKey, S: Storage>(&mut self, slab: &mut PlainSlab<T, K, S>) -> Option<(K, T)> {
+        self.left = self.left.checked_sub(1)?;
+        loop {
+            self.front += 1;
+            if let Some(item) = slab.take_at(self.front - 1) {
+                return Some(item);
+            }
+        }
+    }
+
+    fn next_back<T, K: SlabKey, S: Storage>(
+        &mut self,
+        slab: &mut PlainSlab<T, K, S>,
+    ) -> Option<(K, T)> {
+        self.left = self.left.checked_sub(1)?;
+        loop {
+            self.back -= 1;
+            if let Some(item) = slab.take_at(self.back) {
+                return Some(item);
+            }
+        }
+    }
+}
+
+impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
+    /// Moves the value out of a slot, if it exists and has one.
+    fn take_at(&mut self, index: usize) -> Option<(K, T)> {
+        assert!(index < self.used);
+        // SAFETY: by K1 the cell exists.
+        unsafe {
+            let cell = self.place(index);
+            if !cell.as_ref().is_occupied() {
+                return None;
+            }
+            let key = Walk::<T, K, S>::key(index, cell);
+            Some((key, self.vacate(index)))
+        }
+    }
+}
+
+/// Moves the values out of a slab; made by [`drain`](KeySlab::drain). Dropping
+/// it drops the rest.
+///
+/// ```
+/// let mut slab = flatslab::KeySlab::new();
+/// slab.insert("first");
+/// slab.insert("second");
+/// let (_key, value) = slab.drain().next().unwrap();
+/// assert_eq!(value, "first");
+/// assert!(slab.is_empty());
+/// ```
+#[must_use = "dropping it drops every value; `clear` says so"]
+pub struct Drain<'a, T, K: SlabKey = Key, S: Storage = Chunks> {
+    slab: &'a mut PlainSlab<T, K, S>,
+    slots: Slots,
+}
+
+impl<T, K: SlabKey, S: Storage> Iterator for Drain<'_, T, K, S> {
+    type Item = (K, T);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        self.slots.next(self.slab)
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.slots.left, Some(self.slots.left))
+    }
+}
+
+impl<T, K: SlabKey, S: Storage> DoubleEndedIterator for Drain<'_, T, K, S> {
+    #[inline]
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.slots.next_back(self.slab)
+    }
+}
+
+impl<T, K: SlabKey, S: Storage> Drop for Drain<'_, T, K, S> {
+    fn drop(&mut self) {
+        self.slab.clear();
+    }
+}
+
+exact_size!(Iter IterMut Keys Values ValuesMut Drain);
+
+/// The values of a slab with their keys, moved out; made by
+/// [`into_iter`](KeySlab::into_iter).
+///
+/// ```
+/// let mut slab = flatslab::KeySlab::new();
+/// let key = slab.insert(String::from("value"));
+/// let mut values = slab.into_iter();
+/// assert_eq!(values.next(), Some((key, String::from("value"))));
+/// ```
+#[must_use = "iterators do nothing unless consumed"]
+pub struct IntoIter<T, K: SlabKey = Key, S: Storage = Chunks> {
+    slab: PlainSlab<T, K, S>,
+    slots: Slots,
+}
+
+impl<T, K: SlabKey, S: Storage> Iterator for IntoIter<T, K, S> {
+    type Item = (K, T);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        self.slots.next(&mut self.slab)
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.slots.left, Some(self.slots.left))
+    }
+}
+
+impl<T, K: SlabKey, S: Storage> DoubleEndedIterator for IntoIter<T, K, S> {
+    #[inline]
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.slots.next_back(&mut self.slab)
+    }
+}
+
+impl<T, K: SlabKey, S: Storage> ExactSizeIterator for IntoIter<T, K, S> {}
+impl<T, K: SlabKey, S: Storage> FusedIterator for IntoIter<T, K, S> {}
+
+/// Prints how many are left.
+impl<T, K: SlabKey, S: Storage> fmt::Debug for IntoIter<T, K, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IntoIter")
+            .field("left", &self.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Moves the values out, in the order of the slots.
+impl<T, K: SlabKey, S: Storage> IntoIterator for PlainSlab<T, K, S> {
+    type Item = (K, T);
+    type IntoIter = IntoIter<T, K, S>;
+
+    #[inline]
+    fn into_iter(self) -> Self::IntoIter {
+        let slots = Slots::new(&self);
+        IntoIter { slab: self, slots }
+    }
+}
+
+/// As `iter`.
+impl<'a, T, K: SlabKey, S: Storage> IntoIterator for &'a PlainSlab<T, K, S> {
+    type Item = (K, &'a T);
+    type IntoIter = Iter<'a, T, K, S>;
+
+    #[inline]
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+/// As `iter_mut`.
+impl<'a, T, K: SlabKey, S: Storage> IntoIterator for &'a mut PlainSlab<T, K, S> {
+    type Item = (K, &'a mut T);
+    type IntoIter = IterMut<'a, T, K, S>;
+
+    #[inline]
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter_mut()
+    }
+}

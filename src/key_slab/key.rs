@@ -1,0 +1,353 @@
+//! What addresses a value in a [`KeySlab`](super::KeySlab): where it stands, and
+//! with [`GenKey`] which value of those that stood there.
+
+use core::fmt;
+use core::hash::Hash;
+use core::num::NonZeroU32;
+
+use super::cell::{Bare, Cell, RETIRED, Versioned};
+use crate::key::{Key, MAX_SLOTS};
+
+/// What a [`KeySlab`](super::KeySlab) can have as keys: [`Key`], [`GenKey`], and
+/// the types that [`key_type!`](crate::key_type) declares. Sealed.
+///
+/// The slabs take a key's numbers out once and look at those alone: whatever a
+/// type of yours says of equality or order, two different values are never one
+/// for the slab.
+pub trait SlabKey: Parts {}
+
+impl<K: Parts> SlabKey for K {}
+
+pub(crate) mod sealed {
+    use super::{Cell, Hash, fmt};
+
+    /// A key's numbers, and the cells that go with it.
+    pub trait Parts: Copy + Eq + Hash + fmt::Debug {
+        type Cell<T>: Cell<T>;
+
+        /// The index of the slot; past every slab's for a key of no slot.
+        fn index(self) -> usize;
+
+        /// The version of the value; 0 where keys have none.
+        fn version(self) -> u32;
+
+        /// The key of a slot, and of an odd version.
+        fn new(index: usize, version: u32) -> Self;
+    }
+}
+use sealed::Parts;
+
+impl Parts for Key {
+    type Cell<T> = Bare<T>;
+
+    #[inline(always)]
+    fn index(self) -> usize {
+        Key::index(self)
+    }
+
+    #[inline(always)]
+    fn version(self) -> u32 {
+        0
+    }
+
+    #[inline(always)]
+    fn new(index: usize, _: u32) -> Self {
+        debug_assert!(index <= MAX_SLOTS);
+        Key::from_raw(index as u32)
+    }
+}
+
+/// A key with a generation: 8 bytes, `Copy`, and `Option<GenKey>` has 8 too.
+///
+/// A key whose value is gone is answered like one that never was: `None`, not
+/// the next value in the same slot. That costs 4 bytes a slot, 4 a key and a
+/// comparison an access; see [`Key`] for when it is not needed.
+///
+/// A generation has 31 bits. A slot that has come to the last one is *retired*:
+/// it gets no value any more, so that no generation comes twice
+/// ([`retired`](super::KeySlab::retired) counts them).
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::{GenKey, KeySlab};
+///
+/// let mut sessions: KeySlab<&str, GenKey> = KeySlab::with_key();
+/// let first = sessions.insert("first");
+/// sessions.remove(first);
+/// let second = sessions.insert("second");
+/// assert_eq!(second.index(), first.index()); // the same slot
+/// assert_eq!(sessions.get(first), None);     // and not the same value
+/// assert_eq!(sessions[second], "second");
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct GenKey {
+    index: u32,
+    /// Odd, and below [`RETIRED`].
+    version: NonZeroU32,
+}
+
+const _: () = assert!(size_of::<GenKey>() == 8 && size_of::<Option<GenKey>>() == 8);
+
+impl GenKey {
+    /// The slot, for tables with an entry per slot.
+    ///
+    /// ```
+    /// use flatslab::{GenKey, KeySlab};
+    ///
+    /// let mut slab: KeySlab<u64, GenKey> = KeySlab::with_key();
+    /// assert_eq!(slab.insert(7).index(), 0);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.index as usize
+    }
+
+    /// How many values the slot had before this one, at least: below 2^31.
+    ///
+    /// ```
+    /// use flatslab::{GenKey, KeySlab};
+    ///
+    /// let mut slab: KeySlab<u64, GenKey> = KeySlab::with_key();
+    /// let first = slab.insert(7);
+    /// assert_eq!(first.generation(), 0);
+    /// slab.remove(first);
+    /// assert_eq!(slab.insert(8).generation(), 1);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub const fn generation(self) -> u32 {
+        self.version.get() >> 1
+    }
+
+    /// The key's bits, to store or send: never 0.
+    ///
+    /// ```
+    /// use flatslab::{GenKey, KeySlab};
+    ///
+    /// let mut slab: KeySlab<u64, GenKey> = KeySlab::with_key();
+    /// let key = slab.insert(7);
+    /// assert_eq!(GenKey::from_raw(key.into_raw()), Some(key));
+    /// ```
+    #[inline]
+    #[must_use]
+    pub const fn into_raw(self) -> u64 {
+        (self.version.get() as u64) << 32 | self.index as u64
+    }
+
+    /// The key of these bits; `None` where no key has them.
+    ///
+    /// A key that no slab handed out is answered like one whose value is gone.
+    ///
+    /// ```
+    /// assert_eq!(flatslab::GenKey::from_raw(0), None);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub const fn from_raw(raw: u64) -> Option<Self> {
+        let version = (raw >> 32) as u32;
+        if version % 2 == 0 || version > RETIRED {
+            return None;
+        }
+        match NonZeroU32::new(version) {
+            Some(version) => Some(GenKey {
+                index: raw as u32,
+                version,
+            }),
+            None => None,
+        }
+    }
+}
+
+/// Prints `GenKey(slot 3, generation 7)`.
+impl fmt::Debug for GenKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "GenKey(slot {}, generation {})",
+            self.index,
+            self.generation()
+        )
+    }
+}
+
+/// Prints `3:7` for generation 7 of slot 3.
+impl fmt::Display for GenKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.index, self.generation())
+    }
+}
+
+impl Parts for GenKey {
+    type Cell<T> = Versioned<T>;
+
+    #[inline(always)]
+    fn index(self) -> usize {
+        self.index as usize
+    }
+
+    #[inline(always)]
+    fn version(self) -> u32 {
+        self.version.get()
+    }
+
+    #[inline(always)]
+    fn new(index: usize, version: u32) -> Self {
+        debug_assert!(index <= MAX_SLOTS && version % 2 == 1 && version < RETIRED);
+        GenKey {
+            index: index as u32,
+            // SAFETY: odd, so not zero: every caller has the version of a value.
+            version: unsafe { NonZeroU32::new_unchecked(version | 1) },
+        }
+    }
+}
+
+/// A key type of the caller's own, around [`Key`] or [`GenKey`]: what
+/// [`key_type!`](crate::key_type) implements.
+#[doc(hidden)]
+pub trait NamedKey: Copy + Eq + Hash + fmt::Debug {
+    type Inner: Parts;
+
+    fn from_inner(inner: Self::Inner) -> Self;
+    fn into_inner(self) -> Self::Inner;
+}
+
+impl<N: NamedKey> Parts for N {
+    type Cell<T> = <N::Inner as Parts>::Cell<T>;
+
+    #[inline(always)]
+    fn index(self) -> usize {
+        self.into_inner().index()
+    }
+
+    #[inline(always)]
+    fn version(self) -> u32 {
+        self.into_inner().version()
+    }
+
+    #[inline(always)]
+    fn new(index: usize, version: u32) -> Self {
+        N::from_inner(N::Inner::new(index, version))
+    }
+}
+
+/// Declares a key type of your own, so that the keys of two slabs are not mixed
+/// up.
+///
+/// It is as large as the key in it, [`Key`] unless `(GenKey)` is
+/// given, `Copy`, ordered and hashed like it, and converts from and into it.
+/// A container has it as its second parameter, and begins with
+/// [`with_key`](crate::KeySlab::with_key).
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::{GenKey, KeySlab, key_type};
+///
+/// key_type! {
+///     /// An order in the book.
+///     pub struct OrderKey;
+/// }
+/// key_type!(struct SessionKey(GenKey));
+///
+/// struct Session { newest: Option<OrderKey> }
+///
+/// let mut orders: KeySlab<&str, OrderKey> = KeySlab::with_key();
+/// let mut sessions: KeySlab<Session, SessionKey> = KeySlab::with_key();
+/// let session: SessionKey = sessions.insert(Session { newest: None });
+/// sessions[session].newest = Some(orders.insert("buy"));
+/// assert_eq!(size_of::<OrderKey>(), 4);
+/// ```
+///
+/// Another slab's key does not compile:
+///
+/// ```compile_fail,E0308
+/// use flatslab::{KeySlab, key_type};
+///
+/// key_type!(struct OrderKey);
+/// key_type!(struct SessionKey);
+///
+/// let mut orders: KeySlab<&str, OrderKey> = KeySlab::with_key();
+/// let mut sessions: KeySlab<&str, SessionKey> = KeySlab::with_key();
+/// let session = sessions.insert("session");
+/// orders.remove(session);
+/// ```
+#[macro_export]
+macro_rules! key_type {
+    ($(#[$attribute:meta])* $visibility:vis struct $name:ident $(;)?) => {
+        $crate::key_type! { @declare [$(#[$attribute])*] [$visibility] $name, $crate::Key }
+    };
+    ($(#[$attribute:meta])* $visibility:vis struct $name:ident($inner:ty) $(;)?) => {
+        $crate::key_type! { @declare [$(#[$attribute])*] [$visibility] $name, $inner }
+    };
+    (@declare [$(#[$attribute:meta])*] [$visibility:vis] $name:ident, $inner:ty) => {
+        $(#[$attribute])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+        #[repr(transparent)]
+        $visibility struct $name($inner);
+
+        impl $crate::key_slab::NamedKey for $name {
+            type Inner = $inner;
+
+            #[inline(always)]
+            fn from_inner(inner: $inner) -> Self {
+                $name(inner)
+            }
+
+            #[inline(always)]
+            fn into_inner(self) -> $inner {
+                self.0
+            }
+        }
+
+        impl ::core::convert::From<$inner> for $name {
+            #[inline]
+            fn from(key: $inner) -> Self {
+                $name(key)
+            }
+        }
+
+        impl ::core::convert::From<$name> for $inner {
+            #[inline]
+            fn from(key: $name) -> Self {
+                key.0
+            }
+        }
+
+        $crate::__key_type_serde! { $name, $inner }
+    };
+}
+
+/// What `serde` needs of a declared key type; nothing without the feature.
+#[cfg(not(feature = "serde"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __key_type_serde {
+    ($name:ident, $inner:ty) => {};
+}
+
+/// What `serde` needs of a declared key type.
+#[cfg(feature = "serde")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __key_type_serde {
+    ($name:ident, $inner:ty) => {
+        impl $crate::key_slab::__serde::Serialize for $name {
+            fn serialize<S: $crate::key_slab::__serde::Serializer>(
+                &self,
+                serializer: S,
+            ) -> ::core::result::Result<S::Ok, S::Error> {
+                $crate::key_slab::__serde::Serialize::serialize(&self.0, serializer)
+            }
+        }
+
+        impl<'de> $crate::key_slab::__serde::Deserialize<'de> for $name {
+            fn deserialize<D: $crate::key_slab::__serde::Deserializer<'de>>(
+                deserializer: D,
+            ) -> ::core::result::Result<Self, D::Error> {
+                $crate::key_slab::__serde::Deserialize::deserialize(deserializer).map($name)
+            }
+        }
+    };
+}

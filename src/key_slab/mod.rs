@@ -1,0 +1,751 @@
+//! `KeySlab`: a container with stable keys and plain references.
+//!
+//! For who wants a `Vec` whose indices stay: `&mut self`, `&T`, `slab[key]`, a
+//! value that is `Send` if what it contains is. The names are those of the
+//! `slab` crate wherever they mean the same, so moving a program is changing a
+//! type and its `usize`s. What it has and the `slab` crate has not: growth
+//! copies nothing, an insertion does not wait for a cold cell, keys of your own
+//! type ([`key_type!`](crate::key_type)) or with generations ([`GenKey`]), and
+//! snapshots that come back under their own keys.
+//!
+//! | you have | take |
+//! |---|---|
+//! | no bound on the number of values | [`KeySlab`]: grows by chunks, copies nothing |
+//! | a bound | [`BoundedKeySlab`]: one array, allocated when it is made, says [`Full`] |
+//! | keys that may be used after their value is gone | `KeySlab<T, `[`GenKey`]`>` |
+//! | several of them, whose keys must not be mixed up | a [`key_type!`](crate::key_type) each |
+//! | owners that drop their value, values shared while they are borrowed | a [tracked slab](crate::TrackedSlab) instead |
+//!
+//! # What it costs
+//!
+//! A slot costs an `Option<T>`, nothing more than a `T` where that has a niche,
+//! and 4 bytes for the stack of free slots; with [`GenKey`] a `T` and 8 bytes.
+//! Every operation is O(1) and without allocation unless it says otherwise.
+//! Memory is not touched before it is used: a generous bound costs address
+//! space, and the first insertion into a page may fault.
+//!
+//! # Invariants
+//!
+//! * K1: the cells below `used` exist, those from there on are uninitialised;
+//!   `used <= capacity`.
+//! * K2: the stack has the indices of the vacant cells, each once, but those of
+//!   retired ones, of which there are `retired`; it has room for `capacity`.
+//! * K3: no user code runs while either does not hold.
+
+mod bounded;
+mod cell;
+mod entry;
+mod free;
+mod grow;
+mod growable;
+mod iter;
+mod key;
+mod restore;
+#[cfg(feature = "serde")]
+mod serde;
+mod storage;
+mod traits;
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+
+use cell::Cell;
+use free::FreeIndices;
+
+#[cfg(doc)]
+use crate::error::Full;
+#[cfg(doc)]
+use crate::key::Key;
+
+pub use bounded::BoundedKeySlab;
+pub use entry::VacantEntry;
+pub use growable::KeySlab;
+pub use iter::{Drain, IntoIter, Iter, IterMut, Keys, Values, ValuesMut};
+#[doc(hidden)]
+pub use key::NamedKey;
+pub use key::{GenKey, SlabKey};
+pub use restore::{InsertAtError, InsertAtReason, RestoreError};
+#[cfg(feature = "serde")]
+pub use serde::KeyLimit;
+pub use storage::{Array, Chunks, Storage};
+
+#[cfg(feature = "serde")]
+#[doc(hidden)]
+pub use ::serde as __serde;
+
+/// Values of one type under keys that do not change, reached by plain
+/// references. Two kinds of storage make two types:
+///
+/// - [`KeySlab`]`<T>`, in [`Chunks`]: grows by chunks, copies nothing.
+/// - [`BoundedKeySlab`]`<T>`, in an [`Array`]: a fixed capacity.
+///
+/// Their pages have the constructors and the insertions that tell them apart.
+/// `K` is the type of the keys: [`Key`] if it is not named, [`GenKey`], or one
+/// that [`key_type!`](crate::key_type) declares. See the [module](self) for when
+/// to use it and what it costs.
+///
+/// Values never move. Slots are reused last in, first out; a fresh slab hands
+/// out ascending keys from 0.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::key_slab::{PlainSlab, SlabKey, Storage};
+/// use flatslab::{BoundedKeySlab, Full, KeySlab};
+///
+/// fn insert_all<K: SlabKey, S: Storage>(
+///     slab: &mut PlainSlab<u64, K, S>,
+///     n: u64,
+/// ) -> Result<Vec<K>, Full<u64>> {
+///     (0..n).map(|value| slab.try_insert(value)).collect()
+/// }
+///
+/// assert_eq!(insert_all(&mut KeySlab::new(), 3).unwrap().len(), 3);
+/// assert!(insert_all(&mut BoundedKeySlab::with_capacity(2), 3).is_err());
+/// ```
+pub struct PlainSlab<T, K: SlabKey, S: Storage> {
+    /// Made for cells `K::Cell<T>`.
+    storage: S,
+    used: usize,
+    free: FreeIndices,
+    retired: usize,
+    values: PhantomData<(T, fn() -> K)>,
+}
+
+impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
+    /// # Safety
+    ///
+    /// The storage was made for cells `K::Cell<T>`, and the stack has room for
+    /// its capacity.
+    const unsafe fn from_parts(storage: S, free: FreeIndices) -> Self {
+        PlainSlab {
+            storage,
+            used: 0,
+            free,
+            retired: 0,
+            values: PhantomData,
+        }
+    }
+
+    /// The place of a cell.
+    ///
+    /// # Safety
+    ///
+    /// The index is below the capacity.
+    #[inline(always)]
+    unsafe fn place(&self, index: usize) -> NonNull<K::Cell<T>> {
+        // SAFETY: says the caller, and `from_parts`.
+        unsafe { self.storage.cell(index) }
+    }
+
+    /// The occupied cell that a key opens. The numbers are taken out of the key
+    /// by the caller, once: what a key says may differ from call to call.
+    #[inline(always)]
+    fn find(&self, index: usize, version: u32) -> Option<NonNull<K::Cell<T>>> {
+        if index < self.used {
+            // SAFETY: by K1 the cell exists.
+            unsafe {
+                let cell = self.place(index);
+                cell.as_ref().holds(version).then_some(cell)
+            }
+        } else {
+            None
+        }
+    }
+
+    /// Values there are; O(1).
+    ///
+    /// ```
+    /// let mut slab = flatslab::KeySlab::new();
+    /// slab.insert(7);
+    /// assert_eq!(slab.len(), 1);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.used - self.free.len() - self.retired
+    }
+
+    /// Whether there is no value.
+    ///
+    /// ```
+    /// assert!(flatslab::KeySlab::<u64>::new().is_empty());
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Slots that there is memory for.
+    ///
+    /// ```
+    /// let slab = flatslab::BoundedKeySlab::<u64>::with_capacity(8);
+    /// assert_eq!(slab.capacity(), 8);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.storage.capacity()
+    }
+
+    /// Insertions that need no more memory: those slots that are neither taken
+    /// nor [retired](Self::retired).
+    ///
+    /// ```
+    /// let mut slab = flatslab::BoundedKeySlab::with_capacity(8);
+    /// slab.insert(7).unwrap();
+    /// assert_eq!(slab.free_slots(), 7);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn free_slots(&self) -> usize {
+        self.capacity() - self.used + self.free.len()
+    }
+
+    /// Whether the key opens a value; O(1).
+    ///
+    /// ```
+    /// let mut slab = flatslab::KeySlab::new();
+    /// let key = slab.insert(7);
+    /// assert!(slab.contains(key));
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn contains(&self, key: K) -> bool {
+        self.find(key.index(), key.version()).is_some()
+    }
+
+    /// The value at `key`; O(1). `None` where there is none: its value is gone,
+    /// or the key is of another slab. A plain [`Key`] opens the slot's next
+    /// value.
+    ///
+    /// ```
+    /// let mut slab = flatslab::KeySlab::new();
+    /// let key = slab.insert(7);
+    /// assert_eq!(slab.get(key), Some(&7));
+    /// slab.remove(key);
+    /// assert_eq!(slab.get(key), None);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn get(&self, key: K) -> Option<&T> {
+        let cell = self.find(key.index(), key.version())?;
+        // SAFETY: occupied, and borrowed as long as the slab is.
+        Some(unsafe { cell.as_ref().value() })
+    }
+
+    /// The value at `key`, mutably; O(1). `None` as in [`get`](Self::get).
+    ///
+    /// ```
+    /// let mut slab = flatslab::KeySlab::new();
+    /// let key = slab.insert(7);
+    /// if let Some(value) = slab.get_mut(key) {
+    ///     *value += 1;
+    /// }
+    /// assert_eq!(slab[key], 8);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn get_mut(&mut self, key: K) -> Option<&mut T> {
+        let mut cell = self.find(key.index(), key.version())?;
+        // SAFETY: occupied, and borrowed as long as the slab is.
+        Some(unsafe { cell.as_mut().value_mut() })
+    }
+
+    /// The value at `key`, without a check.
+    ///
+    /// # Safety
+    ///
+    /// The key opens a value: [`contains`](Self::contains) would say `true`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut slab = flatslab::KeySlab::new();
+    /// let key = slab.insert(7);
+    /// // SAFETY: just inserted.
+    /// assert_eq!(unsafe { *slab.get_unchecked(key) }, 7);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub unsafe fn get_unchecked(&self, key: K) -> &T {
+        // SAFETY: an occupied cell, says the caller.
+        unsafe { self.place(key.index()).as_ref().value() }
+    }
+
+    /// The value at `key`, mutably, without a check.
+    ///
+    /// # Safety
+    ///
+    /// The key opens a value: [`contains`](Self::contains) would say `true`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut slab = flatslab::KeySlab::new();
+    /// let key = slab.insert(7);
+    /// // SAFETY: just inserted.
+    /// unsafe { *slab.get_unchecked_mut(key) += 1 };
+    /// assert_eq!(slab[key], 8);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub unsafe fn get_unchecked_mut(&mut self, key: K) -> &mut T {
+        // SAFETY: an occupied cell, says the caller.
+        unsafe { self.place(key.index()).as_mut().value_mut() }
+    }
+
+    /// Several values at once, mutably; O(`N`²), without allocation.
+    ///
+    /// # Errors
+    ///
+    /// Where a key opens no value, or two open the same.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::KeySlab;
+    /// use flatslab::key_slab::DisjointError;
+    ///
+    /// let mut slab = KeySlab::new();
+    /// let (a, b) = (slab.insert(1), slab.insert(2));
+    /// let [one, two] = slab.get_disjoint_mut([a, b]).unwrap();
+    /// core::mem::swap(one, two);
+    /// assert_eq!((slab[a], slab[b]), (2, 1));
+    /// assert_eq!(slab.get_disjoint_mut([a, a]), Err(DisjointError::Overlapping));
+    /// ```
+    pub fn get_disjoint_mut<const N: usize>(
+        &mut self,
+        keys: [K; N],
+    ) -> Result<[&mut T; N], DisjointError> {
+        let mut indices = [0; N];
+        let mut cells = [NonNull::dangling(); N];
+        for (at, key) in keys.into_iter().enumerate() {
+            let (index, version) = (key.index(), key.version());
+            cells[at] = self.find(index, version).ok_or(DisjointError::Missing)?;
+            if indices[..at].contains(&index) {
+                return Err(DisjointError::Overlapping);
+            }
+            indices[at] = index;
+        }
+        // SAFETY: occupied; distinct, for the indices are, and borrowed as long
+        // as the slab is.
+        Ok(cells.map(|mut cell| unsafe { cell.as_mut().value_mut() }))
+    }
+
+    /// Moves the value at `key` out and frees its slot; O(1).
+    ///
+    /// # Panics
+    ///
+    /// If there is none; [`try_remove`](Self::try_remove) says so instead.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut slab = flatslab::KeySlab::new();
+    /// let key = slab.insert(7);
+    /// assert_eq!(slab.remove(key), 7);
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn remove(&mut self, key: K) -> T {
+        let index = key.index();
+        match self.find(index, key.version()) {
+            // SAFETY: occupied.
+            Some(_) => unsafe { self.vacate(index) },
+            None => missing(key),
+        }
+    }
+
+    /// Moves the value at `key` out and frees its slot; O(1). `None` where there
+    /// is none.
+    ///
+    /// ```
+    /// let mut slab = flatslab::KeySlab::new();
+    /// let key = slab.insert(7);
+    /// assert_eq!(slab.try_remove(key), Some(7));
+    /// assert_eq!(slab.try_remove(key), None);
+    /// ```
+    #[inline]
+    pub fn try_remove(&mut self, key: K) -> Option<T> {
+        let index = key.index();
+        self.find(index, key.version())?;
+        // SAFETY: occupied.
+        Some(unsafe { self.vacate(index) })
+    }
+
+    /// Moves a value out and frees its slot.
+    ///
+    /// The push comes first, for the next insertion waits for it, and the value
+    /// is read last, into the place where the caller wants it.
+    ///
+    /// # Safety
+    ///
+    /// The cell of this index is occupied.
+    #[inline(always)]
+    unsafe fn vacate(&mut self, index: usize) -> T {
+        // SAFETY: occupied, so it exists (K1), is not on the stack and there is
+        // room for it (K2).
+        unsafe {
+            let cell = self.place(index);
+            self.free(index, cell.as_ref().version());
+            K::Cell::vacate(cell)
+        }
+    }
+
+    /// A cell whose value has this version becomes free, or retires.
+    ///
+    /// # Safety
+    ///
+    /// The cell is occupied, and vacated next.
+    #[inline(always)]
+    unsafe fn free(&mut self, index: usize, version: u32) {
+        if K::Cell::<T>::VERSIONED && version + 1 == cell::RETIRED {
+            self.retired += 1;
+        } else {
+            // SAFETY: not on the stack, and room for it (K2).
+            unsafe { self.free.push(index) };
+        }
+    }
+
+    /// Takes a vacant cell, if there is memory for one.
+    #[inline(always)]
+    fn claim(&mut self) -> Option<usize> {
+        let reused = self.free.pop();
+        if reused.is_some() {
+            return reused;
+        }
+        let fresh = self.used;
+        if fresh == self.capacity() {
+            return None;
+        }
+        // SAFETY: below the capacity.
+        unsafe { self.place(fresh).write(K::Cell::vacant(0)) };
+        self.used += 1;
+        Some(fresh)
+    }
+
+    /// Puts a value into a claimed cell.
+    ///
+    /// # Safety
+    ///
+    /// The cell of this index is vacant, not retired, and not on the stack.
+    #[inline(always)]
+    unsafe fn fill(&mut self, index: usize, value: T) -> K {
+        // SAFETY: below the capacity, and vacant, says the caller; its version is
+        // even, so the next one is odd.
+        unsafe {
+            let cell = self.place(index);
+            let version = cell.as_ref().version() + 1;
+            K::Cell::fill(cell, version, value);
+            K::new(index, version)
+        }
+    }
+
+    /// Where the next value goes, if there is memory for it, and its version.
+    #[inline(always)]
+    fn next_place(&self) -> Option<(usize, u32)> {
+        if let Some(index) = self.free.top() {
+            // SAFETY: by K2 a vacant cell.
+            let version = unsafe { self.place(index).as_ref().version() };
+            return Some((index, version + 1));
+        }
+        (self.used < self.capacity()).then_some((self.used, 1))
+    }
+
+    /// Drops every value and keeps all memory; O(slots used), O(1) where values
+    /// have no destructor and keys no generation.
+    ///
+    /// The next keys are those of a fresh slab, with [`GenKey`] of later
+    /// generations. When a destructor panics the rest is dropped all the same,
+    /// then the panic goes on.
+    ///
+    /// ```
+    /// let mut slab = flatslab::KeySlab::new();
+    /// slab.insert(7);
+    /// slab.clear();
+    /// assert!(slab.is_empty());
+    /// ```
+    pub fn clear(&mut self) {
+        self.destroy_all(K::Cell::<T>::VERSIONED);
+    }
+
+    /// Drops the values in the order of their indices. Then no slot exists any
+    /// more, or, if `keep_slots`, which slots without a version cannot, all are
+    /// free.
+    fn destroy_all(&mut self, keep_slots: bool) {
+        /// Goes on with the rest when a destructor panics.
+        struct Rest<'a, T, K: SlabKey, S: Storage> {
+            slab: &'a mut PlainSlab<T, K, S>,
+            next: usize,
+            end: usize,
+            keep_slots: bool,
+        }
+
+        impl<T, K: SlabKey, S: Storage> Rest<'_, T, K, S> {
+            fn destroy(&mut self) {
+                while self.next < self.end {
+                    let index = self.next;
+                    self.next += 1;
+                    // SAFETY: below what `used` was, so by K1 it is initialised;
+                    // it is not used as a cell again, or has a version.
+                    unsafe {
+                        let cell = self.slab.place(index);
+                        if cell.as_ref().is_occupied() {
+                            K::Cell::destroy(cell);
+                        }
+                    }
+                }
+            }
+        }
+
+        impl<T, K: SlabKey, S: Storage> Drop for Rest<'_, T, K, S> {
+            fn drop(&mut self) {
+                self.destroy();
+                if self.keep_slots {
+                    self.slab.used = self.end;
+                    self.slab.rebuild_stack();
+                }
+            }
+        }
+
+        debug_assert!(K::Cell::<T>::VERSIONED || !keep_slots);
+        self.free.clear();
+        let end = core::mem::take(&mut self.used);
+        if keep_slots || core::mem::needs_drop::<T>() {
+            let mut rest = Rest {
+                slab: self,
+                next: 0,
+                end,
+                keep_slots,
+            };
+            rest.destroy();
+        }
+    }
+
+    /// Puts every vacant cell onto the stack, the lowest index on top, and
+    /// counts the retired ones; O(slots used).
+    fn rebuild_stack(&mut self) {
+        self.free.clear();
+        self.retired = 0;
+        for index in (0..self.used).rev() {
+            // SAFETY: by K1 the cell exists; it is pushed once, and there is
+            // room for all (K2).
+            unsafe {
+                let cell = self.place(index);
+                if cell.as_ref().is_occupied() {
+                    continue;
+                }
+                if K::Cell::<T>::VERSIONED && cell.as_ref().version() == cell::RETIRED {
+                    self.retired += 1;
+                } else {
+                    self.free.push(index);
+                }
+            }
+        }
+    }
+
+    /// Drops the values for which `keep` is false, in the order of their keys;
+    /// O(slots used).
+    ///
+    /// When `keep` or a destructor panics, the values not yet visited stay.
+    ///
+    /// ```
+    /// let mut slab = flatslab::KeySlab::new();
+    /// let (one, two) = (slab.insert(1), slab.insert(2));
+    /// slab.retain(|_key, value| *value > 1);
+    /// assert!(!slab.contains(one) && slab.contains(two));
+    /// ```
+    pub fn retain<F>(&mut self, mut keep: F)
+    where
+        F: FnMut(K, &mut T) -> bool,
+    {
+        for index in 0..self.used {
+            // SAFETY: by K1 the cell exists; `keep` cannot reach the slab.
+            unsafe {
+                let mut cell = self.place(index);
+                if !cell.as_ref().is_occupied() {
+                    continue;
+                }
+                let key = K::new(index, cell.as_ref().version() | 1);
+                if !keep(key, cell.as_mut().value_mut()) {
+                    drop(self.vacate(index));
+                }
+            }
+        }
+    }
+
+    /// The key of a value of this slab, by its address alone; O(1) in a bounded
+    /// slab, O(chunks) in a growable one.
+    ///
+    /// # Panics
+    ///
+    /// If the reference is not to a value of this slab.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut slab = flatslab::KeySlab::new();
+    /// let key = slab.insert(7);
+    /// let value = &slab[key];
+    /// assert_eq!(slab.key_of(value), key);
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn key_of(&self, value: &T) -> K {
+        match self.index_of(value) {
+            // SAFETY: `index_of` gives indices of occupied cells.
+            Some(index) => unsafe { K::new(index, self.place(index).as_ref().version() | 1) },
+            None => panic!("key_of was refused: the value is not in this slab"),
+        }
+    }
+
+    fn index_of(&self, value: &T) -> Option<usize> {
+        let size = size_of::<K::Cell<T>>().max(1);
+        let mut first = 0;
+        while first < self.used {
+            let cells = S::run::<K::Cell<T>>(first).min(self.used - first);
+            // SAFETY: below the capacity.
+            let start = unsafe { self.place(first).addr().get() };
+            let distance = (&raw const *value).addr().wrapping_sub(start);
+            // A value of no size may stand at the end of its cell.
+            for at in [distance / size, (distance / size).wrapping_sub(1)] {
+                if at < cells
+                    && self
+                        .value_at(first + at)
+                        .is_some_and(|v| core::ptr::eq(v, value))
+                {
+                    return Some(first + at);
+                }
+            }
+            first += cells;
+        }
+        None
+    }
+
+    /// The value of a slot that exists.
+    fn value_at(&self, index: usize) -> Option<&T> {
+        debug_assert!(index < self.used);
+        // SAFETY: by K1 the cell exists.
+        unsafe {
+            let cell = self.place(index).as_ref();
+            cell.is_occupied().then(|| cell.value())
+        }
+    }
+
+    /// Slots that get no value any more, for their generations have run out:
+    /// one in 2^31 insertions at worst, and only with [`GenKey`]. They are
+    /// neither free nor counted as values.
+    ///
+    /// ```
+    /// assert_eq!(flatslab::KeySlab::<u64>::new().retired(), 0);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn retired(&self) -> usize {
+        self.retired
+    }
+
+    /// Begins the generations of all slots anew: keys handed out before may open
+    /// values again, and [retired](Self::retired) slots are free. Without
+    /// generations it only makes the next keys those of a fresh slab.
+    ///
+    /// # Panics
+    ///
+    /// If there is a value.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::{GenKey, KeySlab};
+    ///
+    /// let mut slab: KeySlab<u64, GenKey> = KeySlab::with_key();
+    /// let old = slab.insert(7);
+    /// slab.remove(old);
+    /// slab.reset_generations();
+    /// assert_eq!(slab.insert(8), old);
+    /// ```
+    #[track_caller]
+    pub fn reset_generations(&mut self) {
+        assert!(
+            self.is_empty(),
+            "reset_generations was refused: there are {} values",
+            self.len()
+        );
+        self.free.clear();
+        self.used = 0;
+        self.retired = 0;
+        self.storage.reset_floors();
+    }
+
+    /// Panics where an invariant does not hold.
+    #[cfg(any(test, fuzzing))]
+    pub fn check(&self) {
+        extern crate std;
+        assert!(self.used <= self.capacity(), "K1: used");
+        assert!(self.free.capacity() >= self.capacity(), "K2: room");
+        let mut vacant = std::collections::BTreeSet::new();
+        let mut retired = 0;
+        for index in 0..self.used {
+            // SAFETY: by K1 the cell exists.
+            let cell = unsafe { self.place(index).as_ref() };
+            if !cell.is_occupied() {
+                if K::Cell::<T>::VERSIONED && cell.version() == cell::RETIRED {
+                    retired += 1;
+                } else {
+                    vacant.insert(index);
+                }
+            }
+        }
+        self.free.check(|index| vacant.remove(&index));
+        assert!(vacant.is_empty(), "K2: lost slots");
+        assert_eq!(self.retired, retired, "K2: retired");
+    }
+}
+
+impl<T, K: SlabKey, S: Storage> Drop for PlainSlab<T, K, S> {
+    fn drop(&mut self) {
+        self.destroy_all(false);
+    }
+}
+
+/// Access to a key that opens no value.
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn missing(key: impl fmt::Debug) -> ! {
+    panic!("there is no value at {key:?}")
+}
+
+/// Why several values could not be had at once.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::{Key, KeySlab, key_slab::DisjointError};
+///
+/// let mut slab = KeySlab::new();
+/// let key = slab.insert(7);
+/// let error = slab.get_disjoint_mut([key, Key::NONE]).unwrap_err();
+/// assert_eq!(error, DisjointError::Missing);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DisjointError {
+    /// A key opens no value.
+    Missing,
+    /// Two keys open the same value.
+    Overlapping,
+}
+
+impl fmt::Display for DisjointError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            DisjointError::Missing => "there is no value at one of the keys",
+            DisjointError::Overlapping => "two of the keys are of the same value",
+        })
+    }
+}
+
+impl core::error::Error for DisjointError {}

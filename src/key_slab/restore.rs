@@ -1,0 +1,378 @@
+//! Values that come back under keys they had: snapshots, and other slabs' keys.
+
+use core::error::Error;
+use core::fmt;
+
+use super::PlainSlab;
+use super::cell::Cell;
+use super::key::SlabKey;
+use super::storage::{Array, Chunks, Storage};
+use crate::error::AllocError;
+
+impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
+    /// Puts a value in under a key of your choice; O(free slots). A growable
+    /// slab gets the memory of all slots up to the key.
+    ///
+    /// Slots below the key that there are not yet are free afterwards. For many
+    /// values at once, [`extend`](Extend::extend) and `collect` put the free
+    /// slots in order once.
+    ///
+    /// # Errors
+    ///
+    /// Gives the value back where there is a value, where the key is not of a
+    /// later generation than the slot has had, or past the limits.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::{Key, KeySlab};
+    ///
+    /// let mut slab = KeySlab::new();
+    /// slab.insert_at(Key::from_raw(2), "two").unwrap();
+    /// assert_eq!(slab.insert("zero").index(), 0);
+    /// let error = slab.insert_at(Key::from_raw(2), "again").unwrap_err();
+    /// assert_eq!(error.to_string(), "there is a value at the key");
+    /// assert_eq!(error.into_inner(), "again");
+    /// ```
+    pub fn insert_at(&mut self, key: K, value: T) -> Result<(), InsertAtError<T>> {
+        let (index, version) = (key.index(), key.version());
+        match self.reach(index).and_then(|()| self.admits(index, version)) {
+            Ok(()) => {
+                self.create_up_to(index + 1, |_| 0);
+                self.free.retain(|free| free != index);
+                // SAFETY: vacant, not on the stack, and of an earlier version.
+                unsafe { K::Cell::fill(self.place(index), version | 1, value) };
+                Ok(())
+            }
+            Err(reason) => Err(InsertAtError { value, reason }),
+        }
+    }
+
+    /// Puts values in under keys of your choice, like `extend`, but with an
+    /// error where that panics; O(values + slots used).
+    ///
+    /// # Errors
+    ///
+    /// Gives the first value back that cannot be put in; those before it are in.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::{Key, KeySlab};
+    ///
+    /// let mut slab = KeySlab::new();
+    /// let key = Key::from_raw(7);
+    /// slab.try_extend([(key, "first"), (key, "later")]).unwrap();
+    /// assert_eq!(slab[key], "later");
+    /// assert!(slab.try_extend([(Key::NONE, "nowhere")]).is_err());
+    /// ```
+    pub fn try_extend<I>(&mut self, values: I) -> Result<(), InsertAtError<T>>
+    where
+        I: IntoIterator<Item = (K, T)>,
+    {
+        let mut filling = Filling::new(self);
+        for (key, value) in values {
+            drop(filling.put(key, value)?);
+        }
+        Ok(())
+    }
+
+    /// Gets memory for the slot.
+    fn reach(&mut self, index: usize) -> Result<(), InsertAtReason> {
+        let limit = self.storage.limit();
+        if index >= limit {
+            return Err(InsertAtReason::OutOfRange { index, limit });
+        }
+        (self.try_grow_to(index + 1)).map_err(|error| match error {
+            Some(error) => InsertAtReason::NoMemory(error),
+            None => InsertAtReason::OutOfRange { index, limit },
+        })
+    }
+
+    /// Whether the slot, which there is memory for, takes a value of a version.
+    fn admits(&self, index: usize, version: u32) -> Result<(), InsertAtReason> {
+        if index >= self.used {
+            return Ok(());
+        }
+        // SAFETY: by K1 the cell exists.
+        let cell = unsafe { self.place(index).as_ref() };
+        if cell.is_occupied() {
+            Err(InsertAtReason::Taken)
+        } else if K::Cell::<T>::VERSIONED && version <= cell.version() {
+            Err(InsertAtReason::Outdated)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl<T, K: SlabKey> PlainSlab<T, K, Array> {
+    /// A slab of `capacity` slots with these values under these keys; O(values +
+    /// highest key). Of values with the same key the last one stays.
+    ///
+    /// # Errors
+    ///
+    /// Where [`try_with_capacity`](KeySlab::try_with_capacity) or
+    /// [`try_extend`](Self::try_extend) has one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::{BoundedKeySlab, Key};
+    ///
+    /// let saved = [(Key::from_raw(3), "three"), (Key::from_raw(0), "zero")];
+    /// let slab = BoundedKeySlab::try_from_iter(4, saved).unwrap();
+    /// assert_eq!(slab[Key::from_raw(3)], "three");
+    /// assert!(BoundedKeySlab::try_from_iter(3, saved).is_err());
+    /// ```
+    pub fn try_from_iter<I>(capacity: usize, values: I) -> Result<Self, RestoreError<T>>
+    where
+        I: IntoIterator<Item = (K, T)>,
+    {
+        let mut slab = Self::try_with_capacity_and_key(capacity).map_err(RestoreError::NoMemory)?;
+        slab.try_extend(values).map_err(RestoreError::Value)?;
+        Ok(slab)
+    }
+}
+
+/// Puts the values in under their keys; O(values + slots used). A value with
+/// the key of one that is there takes its place, and so does one of a later
+/// generation.
+///
+/// # Panics
+///
+/// Where [`try_extend`](KeySlab::try_extend) has an error; the values before
+/// are in.
+impl<T, K: SlabKey, S: Storage> Extend<(K, T)> for PlainSlab<T, K, S> {
+    #[track_caller]
+    fn extend<I: IntoIterator<Item = (K, T)>>(&mut self, values: I) {
+        if let Err(error) = self.try_extend(values) {
+            panic!("extend was refused: {error}");
+        }
+    }
+}
+
+/// A slab with these values under these keys, as [`Extend`] puts them in.
+impl<T, K: SlabKey> FromIterator<(K, T)> for PlainSlab<T, K, Chunks> {
+    #[track_caller]
+    fn from_iter<I: IntoIterator<Item = (K, T)>>(values: I) -> Self {
+        let mut slab = Self::with_key();
+        slab.extend(values);
+        slab
+    }
+}
+
+/// Many values are put in, and the stack is written once, in the end.
+///
+/// Until then it does not have the vacant slots (K2): nothing is inserted or
+/// removed otherwise, and user code does not reach the slab.
+pub(super) struct Filling<'a, T, K: SlabKey, S: Storage> {
+    slab: &'a mut PlainSlab<T, K, S>,
+}
+
+impl<'a, T, K: SlabKey, S: Storage> Filling<'a, T, K, S> {
+    pub(super) fn new(slab: &'a mut PlainSlab<T, K, S>) -> Self {
+        slab.free.clear();
+        Filling { slab }
+    }
+
+    /// Puts a value in under its key, and gives the one back whose place it
+    /// takes: one of the same or an earlier generation.
+    pub(super) fn put(&mut self, key: K, value: T) -> Result<Option<T>, InsertAtError<T>> {
+        let (index, version) = (key.index(), key.version());
+        if let Err(reason) = self.slab.reach(index) {
+            return Err(InsertAtError { value, reason });
+        }
+        self.create_up_to(index + 1);
+        let mut old = None;
+        // SAFETY: just created, or before. What is filled is vacant.
+        unsafe {
+            let cell = self.slab.place(index);
+            let present = cell.as_ref().version();
+            if cell.as_ref().is_occupied() && version >= present {
+                old = Some(K::Cell::vacate(cell));
+            } else if cell.as_ref().is_occupied() {
+                let reason = InsertAtReason::Outdated;
+                return Err(InsertAtError { value, reason });
+            } else if let Err(reason) = self.slab.admits(index, version) {
+                return Err(InsertAtError { value, reason });
+            }
+            K::Cell::fill(cell, version | 1, value);
+        }
+        Ok(old)
+    }
+
+    /// A slot has had values up to this version.
+    #[cfg(feature = "serde")]
+    pub(super) fn put_version(&mut self, index: usize, version: u32) -> Result<(), InsertAtReason> {
+        self.slab.reach(index)?;
+        self.create_up_to(index + 1);
+        // SAFETY: just created, or before.
+        unsafe {
+            let cell = self.slab.place(index);
+            if cell.as_ref().is_occupied() {
+                return Err(InsertAtReason::Taken);
+            }
+            if version < cell.as_ref().version() {
+                return Err(InsertAtReason::Outdated);
+            }
+            cell.write(K::Cell::vacant(version));
+        }
+        Ok(())
+    }
+
+    /// Creates the cells below `end`, vacant.
+    fn create_up_to(&mut self, end: usize) {
+        for index in self.slab.used..end {
+            // SAFETY: there is memory for it.
+            unsafe { self.slab.place(index).write(K::Cell::vacant(0)) };
+        }
+        self.slab.used = self.slab.used.max(end);
+    }
+}
+
+impl<T, K: SlabKey, S: Storage> Drop for Filling<'_, T, K, S> {
+    fn drop(&mut self) {
+        self.slab.rebuild_stack();
+    }
+}
+
+/// A value could not be put in under its key: it comes back.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::{BoundedKeySlab, Key};
+/// use flatslab::key_slab::InsertAtReason;
+///
+/// let mut slab = BoundedKeySlab::with_capacity(1);
+/// let error = slab.insert_at(Key::from_raw(3), 7).unwrap_err();
+/// assert_eq!(error.reason(), InsertAtReason::OutOfRange { index: 3, limit: 1 });
+/// assert_eq!(error.into_inner(), 7);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct InsertAtError<T> {
+    value: T,
+    reason: InsertAtReason,
+}
+
+impl<T> InsertAtError<T> {
+    /// The value that was not put in.
+    ///
+    /// ```
+    /// # use flatslab::{BoundedKeySlab, Key};
+    /// let mut slab = BoundedKeySlab::with_capacity(0);
+    /// assert_eq!(slab.insert_at(Key::from_raw(3), 7).unwrap_err().into_inner(), 7);
+    /// ```
+    pub fn into_inner(self) -> T {
+        self.value
+    }
+
+    /// Why not.
+    ///
+    /// ```
+    /// # use flatslab::{KeySlab, key_slab::InsertAtReason};
+    /// let mut slab = KeySlab::new();
+    /// let key = slab.insert(7);
+    /// assert_eq!(slab.insert_at(key, 8).unwrap_err().reason(), InsertAtReason::Taken);
+    /// ```
+    pub fn reason(&self) -> InsertAtReason {
+        self.reason
+    }
+}
+
+/// Prints the reason for any `T`, so that `unwrap` works for all of them.
+impl<T> fmt::Debug for InsertAtError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InsertAtError")
+            .field("reason", &self.reason)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Display for InsertAtError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.reason.fmt(f)
+    }
+}
+
+impl<T> Error for InsertAtError<T> {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &self.reason {
+            InsertAtReason::NoMemory(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// Why a value could not be put in under its key.
+///
+/// ```
+/// use flatslab::key_slab::InsertAtReason;
+///
+/// assert_eq!(InsertAtReason::Taken.to_string(), "there is a value at the key");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum InsertAtReason {
+    /// There is a value.
+    Taken,
+    /// The slot has had a value of this generation, or of a later one.
+    Outdated,
+    /// The key is past the last slot that the slab can have.
+    OutOfRange {
+        /// The key's slot.
+        index: usize,
+        /// The most slots the slab can have.
+        limit: usize,
+    },
+    /// The slab could not grow.
+    NoMemory(AllocError),
+}
+
+impl fmt::Display for InsertAtReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            InsertAtReason::Taken => f.write_str("there is a value at the key"),
+            InsertAtReason::Outdated => {
+                f.write_str("the slot has had a value of the key's generation or a later one")
+            }
+            InsertAtReason::OutOfRange { index, limit } => {
+                write!(f, "the key is of slot {index}, the slab can have {limit}")
+            }
+            InsertAtReason::NoMemory(_) => f.write_str("the slab cannot grow up to the key"),
+        }
+    }
+}
+
+/// A slab could not be made from its values.
+///
+/// ```
+/// use flatslab::{BoundedKeySlab, Key, key_slab::RestoreError};
+///
+/// let error = BoundedKeySlab::try_from_iter(1, [(Key::from_raw(3), 7)]).unwrap_err();
+/// assert!(matches!(error, RestoreError::Value(_)));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RestoreError<T> {
+    /// There was no memory for it.
+    NoMemory(AllocError),
+    /// A value could not be put in.
+    Value(InsertAtError<T>),
+}
+
+impl<T> fmt::Display for RestoreError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the slab could not be made from its values")
+    }
+}
+
+impl<T: fmt::Debug + 'static> Error for RestoreError<T> {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            RestoreError::NoMemory(error) => Some(error),
+            RestoreError::Value(error) => Some(error),
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Values under keys of the caller's choice.
+
+use std::error::Error;
+
+use flatslab::key_slab::{InsertAtReason, RestoreError};
+use flatslab::{AllocError, BoundedKeySlab, Key, KeySlab};
+
+use crate::{Count, Counted, LARGE};
+
+fn key(index: u32) -> Key {
+    Key::from_raw(index)
+}
+
+#[test]
+fn a_value_comes_back_under_its_key_and_slots_below_are_free() {
+    let mut slab = KeySlab::new();
+    slab.insert_at(key(5000), "high").unwrap();
+    slab.insert_at(key(3), "low").unwrap();
+    assert_eq!(
+        (slab[key(5000)], slab[key(3)], slab.len()),
+        ("high", "low", 2)
+    );
+    let keys: Vec<_> = (0..4).map(|_| slab.insert("new").index()).collect();
+    assert_eq!(keys, [0, 1, 2, 4]);
+    let error = slab.insert_at(key(5000), "again").unwrap_err();
+    assert_eq!(
+        (error.reason(), error.into_inner()),
+        (InsertAtReason::Taken, "again")
+    );
+}
+
+#[test]
+fn a_slot_that_is_taken_by_its_key_is_not_handed_out_again() {
+    let mut slab: KeySlab<u32> = (0..10).map(|number| (key(number), number)).collect();
+    for gone in [2, 5, 8] {
+        slab.remove(key(gone));
+    }
+    slab.insert_at(key(5), 50).unwrap();
+    assert_eq!(
+        [slab.insert(0), slab.insert(0), slab.insert(0)],
+        [8, 2, 10].map(key)
+    );
+}
+
+#[test]
+fn keys_out_of_reach_are_errors_with_the_value() {
+    let mut bounded = BoundedKeySlab::with_capacity(4);
+    let error = bounded.insert_at(key(4), "four").unwrap_err();
+    assert_eq!(
+        error.reason(),
+        InsertAtReason::OutOfRange { index: 4, limit: 4 }
+    );
+    assert_eq!(
+        error.to_string(),
+        "the key is of slot 4, the slab can have 4"
+    );
+    assert!(bounded.is_empty() && bounded.free_slots() == 4);
+
+    let mut slab = KeySlab::new();
+    for far in [Key::NONE, key(1 << 30), key((1 << 30) - 1)] {
+        let error = slab.insert_at(far, "far").unwrap_err();
+        assert!(
+            matches!(error.reason(), InsertAtReason::OutOfRange { .. }),
+            "{error}"
+        );
+        assert!(error.source().is_none());
+    }
+    assert_eq!(slab.capacity(), 0);
+}
+
+#[test]
+fn a_bounded_slab_is_made_from_its_values() {
+    let saved = [(key(3), "three"), (key(0), "zero"), (key(3), "later")];
+    let mut slab = BoundedKeySlab::try_from_iter(5, saved).unwrap();
+    assert_eq!((slab.len(), slab[key(3)], slab.capacity()), (2, "later", 5));
+    assert_eq!(
+        [slab.insert("a"), slab.insert("b")],
+        [Ok(key(1)), Ok(key(2))]
+    );
+    match BoundedKeySlab::try_from_iter(3, saved).unwrap_err() {
+        RestoreError::Value(error) => assert_eq!(error.into_inner(), "three"),
+        other => panic!("{other}"),
+    }
+    let none = BoundedKeySlab::<&str>::try_from_iter(usize::MAX, saved).unwrap_err();
+    assert!(matches!(
+        none,
+        RestoreError::NoMemory(AllocError::TooManySlots { .. })
+    ));
+    assert!(none.source().is_some());
+}
+
+#[test]
+fn what_extend_cannot_put_in_comes_back_and_the_rest_stays() {
+    let count = Count::default();
+    let mut slab: BoundedKeySlab<Counted<LARGE>> = BoundedKeySlab::with_capacity(4);
+    let values = [1, 9, 2].map(|at| (key(at), count.make(u64::from(at))));
+    let error = slab.try_extend(values).unwrap_err();
+    assert_eq!((slab.len(), error.into_inner().number), (1, 9));
+    assert_eq!(count.alive(), 1);
+    assert_eq!(slab.vacant_key(), Some(key(0)));
+    assert!(slab.contains(key(1)));
+}
+
+#[test]
+fn capacities_that_cannot_be_are_errors() {
+    assert!(matches!(
+        BoundedKeySlab::<u64>::try_with_capacity(1 << 30).unwrap_err(),
+        AllocError::TooManySlots {
+            requested: 0x4000_0000,
+            ..
+        }
+    ));
+    for capacity in [1 << 30, usize::MAX, usize::MAX - 4095] {
+        let error = KeySlab::<u64>::try_with_capacity(capacity).unwrap_err();
+        assert!(
+            matches!(error, AllocError::TooManySlots { requested, .. } if requested == capacity)
+        );
+    }
+    type Huge = [u8; isize::MAX as usize / 64];
+    let mut slab = KeySlab::<Huge>::new();
+    assert!(matches!(
+        slab.try_reserve(100).unwrap_err(),
+        AllocError::TooManyBytes { slots: 100, .. }
+    ));
+    assert_eq!(slab.capacity(), 0);
+    assert!(matches!(
+        BoundedKeySlab::<Huge>::try_with_capacity(100).unwrap_err(),
+        AllocError::TooManyBytes { slots: 100, .. }
+    ));
+}

@@ -88,6 +88,7 @@ fn operations<V: Payload>(turns: usize) -> Vec<Case> {
         ($operation:ident) => {
             entries!(V, $operation: SlabCrate
                 BoundedBySlot BoundedByKey GrowableBySlot GrowableByKey
+                PlainBounded Plain GenerationsBounded Generations
                 BareFloor Floor StampedFloor
                 NexusBounded NexusUnbounded SlotMap Plurality BoxOnMalloc BoxOnMimalloc)
         };
@@ -97,6 +98,7 @@ fn operations<V: Payload>(turns: usize) -> Vec<Case> {
             entries!(V, $operation: SlabCrate
                 BoundedBySlot BoundedUnchecked BoundedBox BoundedByKey BoundedUntracked
                 GrowableBySlot GrowableUnchecked GrowableBox GrowableByKey GrowableUntracked
+                PlainBounded Plain GenerationsBounded Generations
                 BareFloor Floor
                 NexusBounded NexusUnbounded SlotMap Plurality BoxOnMalloc BoxOnMimalloc)
         };
@@ -104,7 +106,8 @@ fn operations<V: Payload>(turns: usize) -> Vec<Case> {
     macro_rules! occupancy {
         ($operation:ident) => {
             entries!(V, $operation: SlabCrate
-                BoundedBySlot BoundedByKey GrowableBySlot GrowableByKey StampedFloor SlotMap)
+                BoundedBySlot BoundedByKey GrowableBySlot GrowableByKey
+                PlainBounded Plain GenerationsBounded Generations StampedFloor SlotMap)
         };
     }
     macro_rules! table {

@@ -1,6 +1,6 @@
 //! flatslab's own slabs.
 
-use flatslab::{BoundedSlab, Key, Slab, Slot, SlotBox};
+use flatslab::{BoundedKeySlab, BoundedSlab, GenKey, Key, KeySlab, Slab, Slot, SlotBox};
 
 use super::{access, subject};
 
@@ -113,3 +113,31 @@ subject! {
         (old, vacant.insert(value))
     };
 }
+
+/// A container of plain references; `$some` turns what `insert` returns into a
+/// key.
+macro_rules! plain {
+    ($subject:ident($slab:ident<V, $key:ident>) named $name:literal $(.$some:ident())?) => {
+        subject! {
+            /// By keys, with plain references.
+            $subject($slab<V, $key>) named $name by $key;
+            new(capacity) $slab::with_capacity_and_key(capacity);
+            insert(slab, value) slab.insert(value)$(.$some())?;
+            get(slab, key) slab[*key].number();
+            add(slab, key, number) *slab[*key].number_mut() += number;
+            replace(slab, key, value) core::mem::replace(&mut slab[*key], value);
+            remove(slab, key) slab.remove(key);
+            free(slab, key) slab.remove(key);
+            refill(slab, key, value) {
+                let old = slab.remove(key);
+                (old, slab.insert(value)$(.$some())?)
+            };
+            contains(slab, key) slab.contains(*key);
+        }
+    };
+}
+
+plain!(Plain(KeySlab<V, Key>) named "KeySlab");
+plain!(PlainBounded(BoundedKeySlab<V, Key>) named "BoundedKeySlab" .unwrap());
+plain!(Generations(KeySlab<V, GenKey>) named "KeySlab, GenKey");
+plain!(GenerationsBounded(BoundedKeySlab<V, GenKey>) named "BoundedKeySlab, GenKey" .unwrap());

@@ -5,8 +5,12 @@ use std::path::PathBuf;
 use clap::{Parser, ValueEnum, value_parser};
 use serde::Serialize;
 
-/// Messages to generate if `--messages` is not given.
-pub(crate) const DEFAULT_MESSAGES: u64 = 1_000_000;
+/// Messages of all symbols together if neither a file nor `--messages` is given.
+const DEFAULT_MESSAGES: u64 = 2_000_000;
+
+/// Symbols if neither a file nor `--messages` is given: some hundred thousand orders
+/// are live then, which do not fit a cache.
+const DEFAULT_SYMBOLS: u32 = 500;
 
 /// Messages are kept in memory, 24 bytes each. More would not fit most machines.
 const MOST_MESSAGES: u64 = 100_000_000;
@@ -28,12 +32,12 @@ pub(crate) struct Cli {
     pub(crate) lobster: Option<PathBuf>,
 
     /// Interleave this many copies of the messages, as symbols that share one store
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    #[arg(value_parser = value_parser!(u32).range(1..=100_000))]
-    pub(crate) symbols: u32,
+    /// (if not given, 1 for a file or a number of messages, otherwise 500)
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=100_000))]
+    pub(crate) symbols: Option<u32>,
 
-    /// Messages per symbol: how many to generate (1,000,000 if not given), or at
-    /// most how many rows of the file to read
+    /// Messages per symbol: how many to generate (2,000,000 for all symbols together
+    /// if not given), or at most how many rows of the file to read
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=MOST_MESSAGES))]
     pub(crate) messages: Option<u64>,
 
@@ -65,9 +69,28 @@ pub(crate) struct Cli {
     pub(crate) json: bool,
 }
 
+impl Cli {
+    /// Symbols to replay.
+    pub(crate) fn symbols(&self) -> u32 {
+        let default = match (&self.lobster, self.messages) {
+            (None, None) => DEFAULT_SYMBOLS,
+            _ => 1,
+        };
+        self.symbols.unwrap_or(default)
+    }
+
+    /// Messages to generate per symbol.
+    pub(crate) fn generated_messages(&self) -> u64 {
+        let default = DEFAULT_MESSAGES / u64::from(self.symbols());
+        self.messages.unwrap_or(default)
+    }
+}
+
 /// What `--store` takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StoreChoice {
+    /// flatslab's `KeySlab`, which grows by chunks: plain references
+    Keys,
     /// flatslab's `BoundedSlab`, with room for the most orders live at once
     Bounded,
     /// flatslab's `Slab`, which grows by chunks
@@ -84,6 +107,7 @@ impl StoreChoice {
     /// The stores to replay through.
     pub(crate) fn kinds(self) -> &'static [StoreKind] {
         match self {
+            StoreChoice::Keys => &[StoreKind::Keys],
             StoreChoice::Bounded => &[StoreKind::Bounded],
             StoreChoice::Growable => &[StoreKind::Growable],
             StoreChoice::Slab => &[StoreKind::Slab],
@@ -97,6 +121,7 @@ impl StoreChoice {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum StoreKind {
+    Keys,
     Bounded,
     Growable,
     Slab,
@@ -105,7 +130,8 @@ pub(crate) enum StoreKind {
 
 impl StoreKind {
     /// Every store, in the order of the report.
-    pub(crate) const ALL: [StoreKind; 4] = [
+    pub(crate) const ALL: [StoreKind; 5] = [
+        StoreKind::Keys,
         StoreKind::Bounded,
         StoreKind::Growable,
         StoreKind::Slab,
@@ -115,6 +141,7 @@ impl StoreKind {
     /// Its name on the command line and in the report.
     pub(crate) fn name(self) -> &'static str {
         match self {
+            StoreKind::Keys => "keys",
             StoreKind::Bounded => "bounded",
             StoreKind::Growable => "growable",
             StoreKind::Slab => "slab",

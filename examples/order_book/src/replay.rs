@@ -21,7 +21,7 @@ use crate::book::{Market, Top};
 use crate::cli::StoreKind;
 use crate::message::Message;
 use crate::report::StoreReport;
-use crate::store::{BoundedStore, BoxStore, GrowableStore, SlabCrateStore, Store};
+use crate::store::{BoundedStore, BoxStore, GrowableStore, KeyStore, SlabCrateStore, Store};
 
 /// Why the program ends early, in one line.
 #[derive(Debug)]
@@ -212,6 +212,7 @@ fn median(mut values: Vec<u64>) -> u64 {
 fn pass(kind: StoreKind, job: Job<'_>, task: Task<'_>) -> Result<End, Failure> {
     job.progress.set_message(kind.name());
     match kind {
+        StoreKind::Keys => pass_through(KeyStore::new(), job, task),
         StoreKind::Bounded => {
             let store = BoundedStore::with_capacity(job.peak_live_orders).map_err(|reason| {
                 let orders = job.peak_live_orders;

@@ -117,7 +117,36 @@ impl Report {
                 grouped(live as u64)
             ),
             (false, _) => writeln!(out, "The stores end in different books!"),
+        }?;
+        match self.verdict() {
+            Some(verdict) => writeln!(out, "{verdict}"),
+            None => Ok(()),
         }
+    }
+
+    /// What was seen, in one sentence: flatslab's stores beside the `slab` crate's.
+    fn verdict(&self) -> Option<String> {
+        let is_ours = |store: &&StoreReport| {
+            let kind = store.store;
+            matches!(
+                kind,
+                StoreKind::Keys | StoreKind::Bounded | StoreKind::Growable
+            )
+        };
+        let slab = self.stores.iter().find(|it| it.store == StoreKind::Slab)?;
+        let ratio = |ours: u64, theirs: u64| ours as f64 / theirs.max(1) as f64;
+        let seen: Vec<String> = (self.stores.iter().filter(is_ours))
+            .map(|store| {
+                format!(
+                    "`{}` applied {:.2} times as many messages per second with a slowest \
+                     message of {:.2} times the length",
+                    store.store.name(),
+                    ratio(store.messages_per_second, slab.messages_per_second),
+                    ratio(store.max_ns, slab.max_ns),
+                )
+            })
+            .collect();
+        (!seen.is_empty()).then(|| format!("Compared with `slab`, {}.", seen.join("; ")))
     }
 
     fn write_flow(&self, out: &mut dyn Write) -> io::Result<()> {

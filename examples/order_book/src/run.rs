@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::cli::{Cli, DEFAULT_MESSAGES};
+use crate::cli::Cli;
 use crate::flow::Flow;
 use crate::lobster;
 use crate::message::Message;
@@ -114,7 +114,7 @@ fn create(path: &Path, input: Option<&Path>) -> Result<File, Failure> {
 
 /// Generates the messages.
 fn generate(cli: &Cli) -> Result<Vec<Message>, Failure> {
-    let count = cli.messages.unwrap_or(DEFAULT_MESSAGES) as usize;
+    let count = cli.generated_messages() as usize;
     let mut messages = Vec::new();
     messages
         .try_reserve_exact(count)
@@ -132,7 +132,7 @@ fn replay(
     let stats = FlowStats::measure(messages).map_err(|full| {
         Failure::Input(format!("more than {} orders are live at once", full.len))
     })?;
-    let total = messages.len() as u64 * u64::from(cli.symbols);
+    let total = messages.len() as u64 * u64::from(cli.symbols());
     let rounds = cli
         .rounds
         .unwrap_or_else(|| (MANY_MESSAGES / total).clamp(1, ROUNDS) as u32);
@@ -141,9 +141,9 @@ fn replay(
     let bar = progress_bar(total.saturating_mul(passes));
     let job = Job {
         messages,
-        symbols: cli.symbols,
+        symbols: cli.symbols(),
         // All symbols advance together, so they reach their peaks together.
-        peak_live_orders: stats.peak_live_orders * cli.symbols as usize,
+        peak_live_orders: stats.peak_live_orders * cli.symbols() as usize,
         progress: &bar,
     };
 
@@ -168,7 +168,7 @@ fn replay(
             source,
             seed,
             file: cli.lobster.as_ref().map(|path| path.display().to_string()),
-            symbols: cli.symbols,
+            symbols: cli.symbols(),
             messages_replayed: total,
             per_symbol: stats,
         },

@@ -1,4 +1,4 @@
-//! Where the orders live: one trait with four implementations.
+//! Where the orders live: one trait with five implementations.
 //!
 //! The book accesses an order only through a [`Store`] and the store's key type, so
 //! replacing the allocator changes nothing else. Access is by closure: a guard would
@@ -10,10 +10,12 @@
 
 mod boxes;
 mod flatslab;
+mod plain;
 mod slab_crate;
 
 pub(crate) use self::boxes::{BoxKey, BoxStore};
 pub(crate) use self::flatslab::{BoundedStore, GrowableStore};
+pub(crate) use self::plain::KeyStore;
 pub(crate) use self::slab_crate::{SlabCrateStore, SlabKey};
 use crate::message::Side;
 

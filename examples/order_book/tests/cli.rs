@@ -204,7 +204,7 @@ fn json_is_one_object_with_every_figure() {
 
     let stores = report["stores"].as_array().unwrap();
     let names = stores.iter().map(|store| store["store"].as_str().unwrap());
-    assert!(names.eq(["bounded", "growable", "slab", "box"]));
+    assert!(names.eq(["keys", "bounded", "growable", "slab", "box"]));
     let all_symbols = |name: &str| 3 * per_symbol[name].as_u64().unwrap();
     for store in stores {
         for figure in [
@@ -230,14 +230,15 @@ fn the_table_lines_up_and_says_that_the_books_are_the_same() {
     let (code, out, _) = run("--messages 1000 --rounds 1");
     assert_eq!(code, SUCCESS);
     let lines = out.lines().skip_while(|line| !line.starts_with("store"));
-    let widths: Vec<_> = lines.take(5).map(str::len).collect();
-    assert_eq!(widths, [widths[0]; 5], "{out}");
-    assert!(out.contains("All 4 stores end in the same books"), "{out}");
+    let widths: Vec<_> = lines.take(6).map(str::len).collect();
+    assert_eq!(widths, [widths[0]; 6], "{out}");
+    assert!(out.contains("Compared with `slab`, `keys` applied "), "{out}");
+    assert!(out.contains("All 5 stores end in the same books"), "{out}");
 }
 
 #[test]
 fn each_store_runs_alone() {
-    for store in ["bounded", "growable", "slab", "box"] {
+    for store in ["keys", "bounded", "growable", "slab", "box"] {
         let report = json(run, &format!("--store {store} --messages 500 --rounds 1"));
         let stores = report["stores"].as_array().unwrap();
         assert_eq!(stores.len(), 1);

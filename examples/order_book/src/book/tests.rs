@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::flow::Flow;
 use crate::naive::NaiveBook;
-use crate::store::{BoundedStore, BoxStore, GrowableStore, SlabCrateStore};
+use crate::store::{BoundedStore, BoxStore, GrowableStore, KeyStore, SlabCrateStore};
 
 fn box_store() -> BoxStore {
     // SAFETY: every test hands the store to a market, which uses only the keys
@@ -70,6 +70,7 @@ proptest! {
     #[test]
     fn growable_store_agrees_with_the_naive_book(messages in messages()) {
         agrees_with_the_naive_book(GrowableStore::new(), &messages);
+        agrees_with_the_naive_book(KeyStore::new(), &messages);
     }
 
     #[test]
@@ -114,6 +115,7 @@ fn all_stores_give_the_same_books_and_the_same_tops() {
     let bounded = replay(BoundedStore::with_capacity(1_300).unwrap(), &messages);
     assert!(bounded.1.len() > 900);
     assert_eq!(bounded, replay(GrowableStore::new(), &messages));
+    assert_eq!(bounded, replay(KeyStore::new(), &messages));
     assert_eq!(bounded, replay(SlabCrateStore::default(), &messages));
     assert_eq!(bounded, replay(box_store(), &messages));
 }

@@ -15,9 +15,9 @@ struct Session {
 fn main() {
     let sessions = Slab::builder().chunk_capacity(256).reserve(1000).build();
 
-    // A leaked value belongs to its key: it stays until it is removed.
+    // A value inserted by key belongs to its key: it stays until it is removed.
     let keys: Vec<Key> = (0..1000)
-        .map(|user| sessions.insert(Session { user, requests: 0 }).leak())
+        .map(|user| sessions.insert_key(Session { user, requests: 0 }))
         .collect();
 
     for (turn, key) in keys.iter().cycle().take(10_000).enumerate() {
@@ -34,12 +34,10 @@ fn main() {
     // A key does not say which value: its slot is reused, last in, first out.
     // Compare what you know of the value (here the user), as you would have to
     // with any identifier that came from outside.
-    let reused = sessions
-        .insert(Session {
-            user: 5000,
-            requests: 0,
-        })
-        .leak();
+    let reused = sessions.insert_key(Session {
+        user: 5000,
+        requests: 0,
+    });
     assert_eq!(reused, keys[7]);
     assert_ne!(sessions.get(keys[7]).unwrap().user, 7);
 

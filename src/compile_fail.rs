@@ -23,6 +23,7 @@
 //! local::<flatslab::Drain<'static, u64, flatslab::Growable>>();
 //! fn both<T: Send + Sync>() {}
 //! both::<flatslab::Key>();
+//! both::<flatslab::KeyError>();
 //! both::<flatslab::SlabBuilder<std::rc::Rc<u64>>>();
 //! ```
 //!

@@ -19,7 +19,7 @@
 //! assert_eq!(slot.into_inner(), 100);
 //!
 //! let slab = Slab::new();                         // grows by chunks, copies nothing
-//! let key = slab.insert("kept by its key").leak();
+//! let key = slab.insert_key("kept by its key");
 //! assert_eq!(slab.remove_by_key(key), "kept by its key");
 //! ```
 //!
@@ -78,7 +78,7 @@ mod key;
 mod raw;
 mod slab;
 
-pub use error::{AllocError, Borrowed, CapacityError, Full};
+pub use error::{AllocError, Borrowed, CapacityError, Full, KeyError};
 pub use key::Key;
 pub use slab::bounded::{Bounded, BoundedSlab};
 pub use slab::builder::SlabBuilder;

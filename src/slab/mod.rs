@@ -41,6 +41,7 @@ use crate::{Bounded, BoundedSlab, Growable, Slab};
 /// Their pages have the constructors and the insertions that tell them apart.
 /// Code for both is generic over [`Memory`]: everything here is the same for
 /// either, with [`try_insert`](Self::try_insert),
+/// [`try_insert_key`](Self::try_insert_key),
 /// [`try_insert_with`](Self::try_insert_with) and
 /// [`try_vacant_slot`](Self::try_vacant_slot) to insert.
 ///
@@ -54,7 +55,7 @@ use crate::{Bounded, BoundedSlab, Growable, Slab};
 /// use flatslab::{BoundedSlab, Full, Key, Memory, Slab, TrackedSlab};
 ///
 /// fn insert_all<M: Memory>(slab: &TrackedSlab<u64, M>, n: u64) -> Result<Vec<Key>, Full<u64>> {
-///     (0..n).map(|value| Ok(slab.try_insert(value)?.leak())).collect()
+///     (0..n).map(|value| slab.try_insert_key(value)).collect()
 /// }
 ///
 /// assert_eq!(insert_all(&Slab::new(), 3).unwrap().len(), 3);
@@ -195,6 +196,32 @@ impl<T, M: Memory> TrackedSlab<T, M> {
             Ok(place) => Ok(unsafe { VacantSlot::hold(place) }),
             Err(cause) => Err(CapacityError::new(self.capacity(), cause)),
         }
+    }
+
+    /// Puts a value into a free slot and gives it to its key: it stays until it
+    /// is removed by key, taken back into a [`slot`](Self::slot), or dropped
+    /// with the slab. O(1), and for a [`Slab`] in which none is free the
+    /// building of a chunk. Never panics or aborts.
+    ///
+    /// The same as [`try_insert`](Self::try_insert) and [`Slot::leak`].
+    ///
+    /// # Errors
+    ///
+    /// Gives the value back when no slot is free and the slab cannot grow.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::{BoundedSlab, Full};
+    ///
+    /// let slab = BoundedSlab::with_capacity(1);
+    /// let key = slab.try_insert_key(7).unwrap();
+    /// assert_eq!(*slab.get(key).unwrap(), 7);
+    /// assert_eq!(slab.try_insert_key(8), Err(Full(8)));
+    /// ```
+    #[inline]
+    pub fn try_insert_key(&self, value: T) -> Result<Key, Full<T>> {
+        Ok(self.try_insert(value)?.leak())
     }
 
     /// Borrows the value at `key`; O(1), no allocation.
@@ -437,6 +464,28 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         self.cells().home().slots()
     }
 
+    /// How many insertions find a slot without growing; O(1).
+    ///
+    /// `capacity() - len()` says too much where a stale [`Slot`] keeps a slot out
+    /// of use: that is neither a value nor free.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::BoundedSlab::with_capacity(3);
+    /// let slot = slab.insert(7).unwrap();
+    /// assert_eq!(slab.free_slots(), 2);
+    /// slab.remove_by_key(slot.key());
+    /// assert_eq!((slab.capacity() - slab.len(), slab.free_slots()), (3, 2));
+    /// drop(slot);
+    /// assert_eq!(slab.free_slots(), 3);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn free_slots(&self) -> usize {
+        self.cells().home().free()
+    }
+
     /// Whether the next insertion fails ([`BoundedSlab`]) or has to grow
     /// ([`Slab`]); O(1). Stale slots keep cells out of use, so this can be so
     /// with fewer values than [`capacity`](Self::capacity).
@@ -454,7 +503,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     #[inline]
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.cells().home().free() == 0
+        self.free_slots() == 0
     }
 }
 

@@ -11,6 +11,7 @@ mod forgotten;
 mod growth;
 mod handles;
 mod iteration;
+mod keys;
 mod layouts;
 mod panics;
 mod programs;

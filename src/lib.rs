@@ -36,6 +36,7 @@
 //! | a loop over keys that you know to be right | [`untracked`](TrackedSlab::untracked): unsafe, no borrow tracking |
 //! | all values | [`iter`](TrackedSlab::iter), `iter_mut`, `keys`: skip what is already borrowed |
 //! | a maintenance window | [`retain`](TrackedSlab::retain), `drain`; [`Slab::shrink`], [`Slab::reserve`] |
+//! | a collection that does not show its nodes | [`Ref::map`], [`RefMut::map`] |
 //! | code for both slabs | [`TrackedSlab`]`<T, M: `[`Memory`]`>` |
 //!
 //! # When not to use it
@@ -85,6 +86,7 @@ pub use slab::builder::SlabBuilder;
 pub use slab::growable::{Growable, Slab};
 pub use slab::guard::{Ref, RefMut};
 pub use slab::iter::{Drain, Iter, IterMut, Keys};
+pub use slab::mapped::{MappedRef, MappedRefMut};
 pub use slab::slot::Slot;
 pub use slab::slot_box::SlotBox;
 pub use slab::untracked::{SlabUntrackedAccessor, UntrackedAccessor};

@@ -16,6 +16,9 @@ use crate::slab::cell::place::{Live, Place};
 /// 16 bytes; where it is used and dropped in one expression the tracking
 /// compiles to a single comparison.
 ///
+/// Its functions are associated ones, like those of [`core::cell::Ref`], so as
+/// not to hide the value's methods.
+///
 /// # Examples
 ///
 /// ```
@@ -42,6 +45,56 @@ impl<'a, T> Ref<'a, T> {
             value: PhantomData,
         })
     }
+
+    /// Another guard of the same value; O(1), no allocation. Also of a value
+    /// that its owner has dropped meanwhile, which then lives as long as this
+    /// one too.
+    ///
+    /// An associated function, so that `guard.clone()` clones the value.
+    ///
+    /// # Panics
+    ///
+    /// With 2^27 - 1 readers.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::Ref;
+    ///
+    /// let slab = flatslab::Slab::new();
+    /// let slot = slab.insert(7);
+    /// let one = slot.get();
+    /// let two = Ref::clone(&one);
+    /// drop(one);
+    /// assert_eq!(*two, 7);
+    /// assert!(slot.try_get_mut().is_none());
+    /// ```
+    #[inline]
+    #[track_caller]
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "a method would hide the value's own"
+    )]
+    pub fn clone(guard: &Self) -> Self {
+        // SAFETY: P1, by the guard that is cloned.
+        let live: Live<'a, T> = unsafe { guard.place.live() };
+        if !live.begin_read_along() {
+            let (key, reason) = (live.key(), live.state().why_refused());
+            panic!("Ref::clone was refused for {key:?}: {reason}");
+        }
+        Ref {
+            place: guard.place,
+            value: PhantomData,
+        }
+    }
+
+    /// The place, whose reader the caller becomes.
+    #[inline(always)]
+    pub(super) fn into_place(self) -> Place<T> {
+        let place = self.place;
+        core::mem::forget(self);
+        place
+    }
 }
 
 impl<T> Deref for Ref<'_, T> {
@@ -65,8 +118,9 @@ impl<T> Drop for Ref<'_, T> {
 
 /// A mutable borrow of a value in a slab, like [`core::cell::RefMut`].
 ///
-/// While it lives the value cannot be reached any other way. 16 bytes; where it is used
-/// and dropped in one expression the tracking compiles to a single comparison.
+/// While it lives the value cannot be reached any other way. 16 bytes; where it
+/// is used and dropped in one expression the tracking compiles to a single
+/// comparison.
 ///
 /// # Examples
 ///
@@ -100,10 +154,16 @@ impl<'a, T> RefMut<'a, T> {
 
     /// Drops the value in place instead of ending the borrow.
     pub(crate) fn destroy(self) {
+        // SAFETY: this is the writer that was admitted, and it ends.
+        unsafe { self.into_place().destroy_by_writer() };
+    }
+
+    /// The place, whose writer the caller becomes.
+    #[inline(always)]
+    pub(super) fn into_place(self) -> Place<T> {
         let place = self.place;
         core::mem::forget(self);
-        // SAFETY: this is the writer that was admitted, and it has ended.
-        unsafe { place.destroy_by_writer() };
+        place
     }
 }
 

@@ -12,6 +12,7 @@ pub(crate) mod growable;
 mod growth;
 pub(crate) mod guard;
 pub(crate) mod iter;
+pub(crate) mod mapped;
 pub(crate) mod slot;
 pub(crate) mod slot_box;
 #[cfg(test)]

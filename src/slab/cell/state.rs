@@ -147,6 +147,13 @@ impl State {
         self.admits_reader().then(|| State(self.0 + READER))
     }
 
+    /// A reader comes by a guard that reads already, so whatever is said of the
+    /// value by others.
+    pub(crate) fn read_along(self) -> Option<Self> {
+        let readers = State(self.0 & (EXCLUSIVE - 1));
+        readers.admits_reader().then(|| State(self.0 + READER))
+    }
+
     /// A writer comes, by handle or by key.
     #[inline(always)]
     pub(crate) fn write(self) -> Option<Self> {
@@ -285,6 +292,18 @@ mod tests {
                     .is_some_and(|written| written.write().is_none())
             );
             assert!(state.read().is_some_and(|read| read.write().is_none()));
+        }
+    }
+
+    #[test]
+    fn a_guard_is_cloned_in_every_state_it_can_be_in_until_readers_are_too_many() {
+        for flags in [0, UNHELD, DOOMED, DOOMED | UNHELD, DOOMED | CLOSED] {
+            let one = State(flags | READER);
+            let two = one.read_along().unwrap();
+            assert!(two.without_reader() == one);
+            let many = State(flags | (READERS - READER));
+            let last = many.read_along().unwrap();
+            assert!(last.read_along().is_none(), "{flags:x}");
         }
     }
 

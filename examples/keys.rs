@@ -26,10 +26,14 @@ fn main() {
         }
     }
 
-    // Any key may be asked for; one that leads nowhere is answered with `None`.
+    // Any key may be asked for; one that leads nowhere is answered with `None`. A
+    // value that is borrowed is not nowhere: `get_mut` panics, `try_get_mut` says so.
     sessions.remove_by_key(keys[7]);
     assert!(sessions.get(keys[7]).is_none());
     assert!(sessions.get(Key::from_raw(4_000_000_000)).is_none());
+    let reader = sessions.get(keys[8]).unwrap();
+    assert!(sessions.try_get_mut(keys[8]).is_err());
+    drop(reader);
 
     // A key does not say which value: its slot is reused, last in, first out.
     // Compare what you know of the value (here the user), as you would have to

@@ -17,6 +17,8 @@
 //! local::<flatslab::RefMut<'static, u64>>();
 //! local::<flatslab::MappedRef<'static, u64>>();
 //! local::<flatslab::MappedRefMut<'static, u64>>();
+//! local::<flatslab::TryIter<'static, u64, flatslab::Growable>>();
+//! local::<flatslab::TryIterMut<'static, u64, flatslab::Growable>>();
 //! local::<flatslab::UntrackedAccessor<'static, u64>>();
 //! local::<flatslab::SlabUntrackedAccessor<'static, u64>>();
 //! local::<flatslab::Iter<'static, u64, flatslab::Growable>>();
@@ -25,6 +27,7 @@
 //! local::<flatslab::Drain<'static, u64, flatslab::Growable>>();
 //! fn both<T: Send + Sync>() {}
 //! both::<flatslab::Key>();
+//! both::<flatslab::AccessError>();
 //! both::<flatslab::KeyError>();
 //! both::<flatslab::SlabBuilder<std::rc::Rc<u64>>>();
 //! ```
@@ -170,6 +173,16 @@
 //! ```
 //!
 //! ```compile_fail,E0277
+//! fn send<T: Send>() {}
+//! send::<flatslab::TryIter<'static, u64, flatslab::Growable>>();
+//! ```
+//!
+//! ```compile_fail,E0277
+//! fn send<T: Send>() {}
+//! send::<flatslab::TryIterMut<'static, u64, flatslab::Growable>>();
+//! ```
+//!
+//! ```compile_fail,E0277
 //! fn sync<T: Sync>() {}
 //! sync::<flatslab::MappedRef<'static, u64>>();
 //! ```
@@ -177,6 +190,16 @@
 //! ```compile_fail,E0277
 //! fn sync<T: Sync>() {}
 //! sync::<flatslab::MappedRefMut<'static, u64>>();
+//! ```
+//!
+//! ```compile_fail,E0277
+//! fn sync<T: Sync>() {}
+//! sync::<flatslab::TryIter<'static, u64, flatslab::Growable>>();
+//! ```
+//!
+//! ```compile_fail,E0277
+//! fn sync<T: Sync>() {}
+//! sync::<flatslab::TryIterMut<'static, u64, flatslab::Growable>>();
 //! ```
 //!
 //! # Handles and slabs are invariant in their value

@@ -9,6 +9,7 @@ use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 
 use crate::slab::cell::place::{Live, Place};
+use crate::slab::keyed::refuse;
 
 /// A shared borrow of a value in a slab, like [`core::cell::Ref`].
 ///
@@ -79,8 +80,7 @@ impl<'a, T> Ref<'a, T> {
         // SAFETY: P1, by the guard that is cloned.
         let live: Live<'a, T> = unsafe { guard.place.live() };
         if !live.begin_read_along() {
-            let (key, reason) = (live.key(), live.state().why_refused());
-            panic!("Ref::clone was refused for {key:?}: {reason}");
+            refuse("Ref::clone", live);
         }
         Ref {
             place: guard.place,
@@ -125,13 +125,13 @@ impl<T> Drop for Ref<'_, T> {
 /// # Examples
 ///
 /// ```
-/// use flatslab::BoundedSlab;
+/// use flatslab::{AccessError, BoundedSlab};
 ///
 /// let slab = BoundedSlab::with_capacity(1);
 /// let slot = slab.insert(7).unwrap();
 /// let mut guard = slot.get_mut();
 /// *guard += 1;
-/// assert!(slab.get(slot.key()).is_none());
+/// assert_eq!(slab.try_get(slot.key()).unwrap_err(), AccessError::Borrowed);
 /// drop(guard);
 /// assert_eq!(*slot.get(), 8);
 /// ```

@@ -6,6 +6,7 @@ mod common;
 #[path = "../program/mod.rs"]
 mod program;
 
+mod conflicts;
 mod contracts;
 mod forgotten;
 mod growth;
@@ -13,6 +14,7 @@ mod handles;
 mod iteration;
 mod keys;
 mod layouts;
+mod mapped;
 mod panics;
 mod programs;
 mod reentrancy;

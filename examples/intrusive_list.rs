@@ -1,28 +1,33 @@
 //! A doubly linked list whose links are in the values and whose values are in a
 //! slab: O(1) removal from the middle by key, no allocation, no `unsafe`. It
-//! works over bounded and growable slabs alike.
+//! works over bounded and growable slabs alike, and shows none of its nodes.
 //!
 //! ```text
 //! cargo run --example intrusive_list
 //! ```
 
-use flatslab::{BoundedSlab, Key, Memory, TrackedSlab};
+use flatslab::{BoundedSlab, Key, MappedRef, Memory, Ref, TrackedSlab};
 
-struct Entry {
+pub(crate) struct Entry {
     value: u64,
     previous: Key,
     next: Key,
 }
 
 /// A list over a slab of either kind, which it shares with others.
-struct List<'s, M: Memory> {
+///
+/// `get` and `get_mut` say `None` at [`Key::NONE`], and so at the end of the
+/// list. An entry that is being read is no end: they panic there. Each method
+/// borrows the neighbours before it changes anything, so that such a panic
+/// leaves the list whole.
+pub(crate) struct List<'s, M: Memory> {
     slab: &'s TrackedSlab<Entry, M>,
     head: Key,
     tail: Key,
 }
 
 impl<'s, M: Memory> List<'s, M> {
-    fn new(slab: &'s TrackedSlab<Entry, M>) -> Self {
+    pub(crate) fn new(slab: &'s TrackedSlab<Entry, M>) -> Self {
         List {
             slab,
             head: Key::NONE,
@@ -31,15 +36,18 @@ impl<'s, M: Memory> List<'s, M> {
     }
 
     /// Appends a value, or gives it back when the slab is full.
-    fn push_back(&mut self, value: u64) -> Result<Key, u64> {
+    pub(crate) fn push_back(&mut self, value: u64) -> Result<Key, u64> {
+        let tail = self.slab.get_mut(self.tail);
         let entry = Entry {
             value,
             previous: self.tail,
             next: Key::NONE,
         };
-        let slot = self.slab.try_insert(entry).map_err(|full| full.0.value)?;
-        let key = slot.leak();
-        match self.slab.get_mut(self.tail) {
+        let key = self
+            .slab
+            .try_insert_key(entry)
+            .map_err(|full| full.0.value)?;
+        match tail {
             Some(mut tail) => tail.next = key,
             None => self.head = key,
         }
@@ -47,21 +55,32 @@ impl<'s, M: Memory> List<'s, M> {
         Ok(key)
     }
 
+    /// The value of an entry; the guard knows nothing of the links.
+    pub(crate) fn get(&self, key: Key) -> Option<MappedRef<'s, u64>> {
+        Some(Ref::map(self.slab.get(key)?, |entry| &entry.value))
+    }
+
     /// Removes an entry, wherever in the list it is.
-    fn remove(&mut self, key: Key) -> Option<u64> {
-        let entry = self.slab.try_remove_by_key(key)?;
-        match self.slab.get_mut(entry.previous) {
-            Some(mut previous) => previous.next = entry.next,
-            None => self.head = entry.next,
+    pub(crate) fn remove(&mut self, key: Key) -> Option<u64> {
+        let (previous, next) = {
+            let entry = self.slab.get(key)?;
+            (entry.previous, entry.next)
+        };
+        let before = self.slab.get_mut(previous);
+        let after = self.slab.get_mut(next);
+        let entry = self.slab.remove_by_key(key);
+        match before {
+            Some(mut before) => before.next = next,
+            None => self.head = next,
         }
-        match self.slab.get_mut(entry.next) {
-            Some(mut next) => next.previous = entry.previous,
-            None => self.tail = entry.previous,
+        match after {
+            Some(mut after) => after.previous = previous,
+            None => self.tail = previous,
         }
         Some(entry.value)
     }
 
-    fn values(&self) -> Vec<u64> {
+    pub(crate) fn values(&self) -> Vec<u64> {
         let mut values = Vec::new();
         let mut next = self.head;
         while let Some(entry) = self.slab.get(next) {
@@ -91,6 +110,12 @@ fn main() {
     assert_eq!(odd.remove(keys[3]), None);
     even.remove(keys[0]);
     even.push_back(8).unwrap();
+
+    // Read entries can be walked over. To change one is a conflict, and a panic;
+    // it was the end of the list when `get_mut` said `None` for both.
+    let first = odd.get(keys[1]).expect("it is in the list");
+    assert_eq!((*first, odd.values()), (1, vec![1, 5]));
+    drop(first);
     println!("odd {:?}, even {:?}", odd.values(), even.values());
     assert_eq!((odd.values(), even.values()), (vec![1, 5], vec![2, 4, 8]));
 }

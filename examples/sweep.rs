@@ -28,7 +28,7 @@ fn main() {
                 // The first of a day stay for a week.
                 expires: if login < 200 { day + 7 } else { day },
             };
-            by_user.insert(next_user, sessions.insert(session).leak());
+            by_user.insert(next_user, sessions.insert_key(session));
             next_user += 1;
         }
 

@@ -15,6 +15,10 @@
 //! local::<flatslab::SlotBox<u64>>();
 //! local::<flatslab::Ref<'static, u64>>();
 //! local::<flatslab::RefMut<'static, u64>>();
+//! local::<flatslab::MappedRef<'static, u64>>();
+//! local::<flatslab::MappedRefMut<'static, u64>>();
+//! local::<flatslab::TryIter<'static, u64, flatslab::Growable>>();
+//! local::<flatslab::TryIterMut<'static, u64, flatslab::Growable>>();
 //! local::<flatslab::UntrackedAccessor<'static, u64>>();
 //! local::<flatslab::SlabUntrackedAccessor<'static, u64>>();
 //! local::<flatslab::Iter<'static, u64, flatslab::Growable>>();
@@ -23,6 +27,8 @@
 //! local::<flatslab::Drain<'static, u64, flatslab::Growable>>();
 //! fn both<T: Send + Sync>() {}
 //! both::<flatslab::Key>();
+//! both::<flatslab::AccessError>();
+//! both::<flatslab::KeyError>();
 //! both::<flatslab::SlabBuilder<std::rc::Rc<u64>>>();
 //! ```
 //!
@@ -156,13 +162,53 @@
 //! sync::<flatslab::Drain<'static, u64, flatslab::Growable>>();
 //! ```
 //!
+//! ```compile_fail,E0277
+//! fn send<T: Send>() {}
+//! send::<flatslab::MappedRef<'static, u64>>();
+//! ```
+//!
+//! ```compile_fail,E0277
+//! fn send<T: Send>() {}
+//! send::<flatslab::MappedRefMut<'static, u64>>();
+//! ```
+//!
+//! ```compile_fail,E0277
+//! fn send<T: Send>() {}
+//! send::<flatslab::TryIter<'static, u64, flatslab::Growable>>();
+//! ```
+//!
+//! ```compile_fail,E0277
+//! fn send<T: Send>() {}
+//! send::<flatslab::TryIterMut<'static, u64, flatslab::Growable>>();
+//! ```
+//!
+//! ```compile_fail,E0277
+//! fn sync<T: Sync>() {}
+//! sync::<flatslab::MappedRef<'static, u64>>();
+//! ```
+//!
+//! ```compile_fail,E0277
+//! fn sync<T: Sync>() {}
+//! sync::<flatslab::MappedRefMut<'static, u64>>();
+//! ```
+//!
+//! ```compile_fail,E0277
+//! fn sync<T: Sync>() {}
+//! sync::<flatslab::TryIter<'static, u64, flatslab::Growable>>();
+//! ```
+//!
+//! ```compile_fail,E0277
+//! fn sync<T: Sync>() {}
+//! sync::<flatslab::TryIterMut<'static, u64, flatslab::Growable>>();
+//! ```
+//!
 //! # Handles and slabs are invariant in their value
 //!
 //! A handle that could be shortened would let a short-lived reference in, to be
 //! read through the slab afterwards.
 //!
 //! ```
-//! use flatslab::{BoundedSlab, Ref, RefMut, Slab, Slot, SlotBox, VacantSlot};
+//! use flatslab::{BoundedSlab, MappedRef, MappedRefMut, Ref, RefMut, Slab, Slot, SlotBox, VacantSlot};
 //! type Text = &'static str;
 //! fn slot(slot: Slot<Text>) -> Slot<Text> { slot }
 //! fn vacant(slot: VacantSlot<Text>) -> VacantSlot<Text> { slot }
@@ -172,6 +218,23 @@
 //! fn growable(slab: Slab<Text>) -> Slab<Text> { slab }
 //! // A shared guard only reads, and may be shortened.
 //! fn shared<'g, 'a>(guard: Ref<'g, Text>) -> Ref<'g, &'a str> { guard }
+//! fn shared_part<'g, 'a>(guard: MappedRef<'g, Text>) -> MappedRef<'g, &'a str> { guard }
+//! fn part<'g>(guard: MappedRefMut<'g, Text>) -> MappedRefMut<'g, Text> { guard }
+//! // For a shorter time, either.
+//! fn short<'l: 's, 's>(guard: MappedRef<'l, Text>) -> MappedRef<'s, Text> { guard }
+//! fn short_mut<'l: 's, 's>(guard: MappedRefMut<'l, Text>) -> MappedRefMut<'s, Text> { guard }
+//! ```
+//!
+//! ```compile_fail
+//! fn part<'g, 'a>(guard: flatslab::MappedRefMut<'g, &'static str>) -> flatslab::MappedRefMut<'g, &'a str> { guard }
+//! ```
+//!
+//! ```compile_fail
+//! fn long<'l: 's, 's>(guard: flatslab::MappedRef<'s, u64>) -> flatslab::MappedRef<'l, u64> { guard }
+//! ```
+//!
+//! ```compile_fail
+//! fn long<'l: 's, 's>(guard: flatslab::MappedRefMut<'s, u64>) -> flatslab::MappedRefMut<'l, u64> { guard }
 //! ```
 //!
 //! ```compile_fail
@@ -344,6 +407,121 @@
 //! let value = &values[key];
 //! drop(slab);
 //! assert_eq!(*value, 7);
+//! ```
+//!
+//! # A mapped guard may not outlive what it came from, nor what its value borrows
+//!
+//! It does not name the value's type, and may drop the value.
+//!
+//! ```
+//! use flatslab::{MappedRef, MappedRefMut, Ref, RefMut};
+//!
+//! let text = String::from("text");
+//! let slab = flatslab::Slab::new();
+//! let slot = slab.insert((7, text.as_str()));
+//! let part: MappedRef<'_, u64> = Ref::map(slot.get(), |pair| &pair.0);
+//! drop(part);
+//! let part: MappedRefMut<'_, u64> = RefMut::map(slot.get_mut(), |pair| &mut pair.0);
+//! drop(part);
+//! drop(slot);
+//! drop(slab);
+//! drop(text);
+//! ```
+//!
+//! ```compile_fail,E0505
+//! let slab = flatslab::Slab::new();
+//! let key = slab.insert_key(7);
+//! let part = flatslab::Ref::map(slab.get(key).unwrap(), |value| value);
+//! drop(slab);
+//! drop(part);
+//! ```
+//!
+//! ```compile_fail,E0505
+//! let slab = flatslab::Slab::new();
+//! let key = slab.insert_key(7);
+//! let part = flatslab::RefMut::map(slab.get_mut(key).unwrap(), |value| value);
+//! drop(slab);
+//! drop(part);
+//! ```
+//!
+//! Not even to be dropped later, without a use:
+//!
+//! ```compile_fail,E0597
+//! let part;
+//! let slab = flatslab::Slab::new();
+//! let key = slab.insert_key(7);
+//! part = flatslab::Ref::map(slab.get(key).unwrap(), |value| value);
+//! ```
+//!
+//! ```compile_fail,E0597
+//! let part;
+//! let slab = flatslab::Slab::new();
+//! let key = slab.insert_key(7);
+//! part = flatslab::RefMut::map(slab.get_mut(key).unwrap(), |value| value);
+//! ```
+//!
+//! ```compile_fail,E0597
+//! let (slab, slot, part);
+//! let text = String::from("text");
+//! slab = flatslab::Slab::new();
+//! slot = slab.insert((7, text.as_str()));
+//! part = flatslab::Ref::map(slot.get(), |pair| &pair.0);
+//! ```
+//!
+//! ```compile_fail,E0505
+//! let slab = flatslab::Slab::new();
+//! let slot = slab.insert(7);
+//! let part = flatslab::Ref::filter_map(slot.get(), |value| Some(value)).unwrap();
+//! drop(slot);
+//! drop(part);
+//! ```
+//!
+//! ```compile_fail,E0505
+//! let slab = flatslab::Slab::new();
+//! let slot = slab.insert(7);
+//! let other = flatslab::Ref::clone(&slot.get());
+//! drop(slot);
+//! drop(other);
+//! ```
+//!
+//! # What a mapped guard shows may not outlive it
+//!
+//! ```
+//! let slab = flatslab::Slab::new();
+//! let slot = slab.insert((7, String::new()));
+//! let mut kept = 0;
+//! let part = flatslab::Ref::map(slot.get(), |pair| { kept = pair.0; &pair.1 });
+//! assert_eq!(&**part, "");
+//! drop(part);
+//! assert_eq!(kept, 7);
+//! ```
+//!
+//! ```compile_fail
+//! let slab = flatslab::Slab::new();
+//! let slot = slab.insert((7, String::new()));
+//! let mut kept = None;
+//! let part = flatslab::Ref::map(slot.get(), |pair| { kept = Some(&pair.1); &pair.1 });
+//! drop(part);
+//! kept;
+//! ```
+//!
+//! ```compile_fail,E0505
+//! let slab = flatslab::Slab::new();
+//! let slot = slab.insert((7, String::new()));
+//! let part = flatslab::Ref::map(slot.get(), |pair| &pair.1);
+//! let text: &String = &part;
+//! drop(part);
+//! assert_eq!(text, "");
+//! ```
+//!
+//! ```compile_fail,E0505
+//! let slab = flatslab::Slab::new();
+//! let slot = slab.insert((7, String::new()));
+//! let mut part = flatslab::RefMut::map(slot.get_mut(), |pair| &mut pair.1);
+//! let text: &mut String = &mut part;
+//! let other = flatslab::MappedRefMut::map(part, |text| text);
+//! text.push('s');
+//! drop(other);
 //! ```
 //!
 //! # No two references from one accessor

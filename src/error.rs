@@ -3,6 +3,10 @@
 use core::error::Error;
 use core::fmt;
 
+#[cfg(doc)]
+use crate::key::Key;
+use crate::key::MAX_SLOTS;
+
 /// No slot was to be had: the value comes back.
 ///
 /// Returned by [`BoundedSlab::insert`](crate::BoundedSlab::insert) when every
@@ -75,6 +79,22 @@ pub struct CapacityError {
 impl CapacityError {
     pub(crate) const fn new(capacity: usize, cause: Option<AllocError>) -> Self {
         CapacityError { capacity, cause }
+    }
+
+    /// How many slots the slab has, all of them taken.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::BoundedSlab;
+    ///
+    /// let slab = BoundedSlab::<u64>::with_capacity(0);
+    /// assert_eq!(slab.vacant_slot().unwrap_err().capacity(), 0);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub const fn capacity(&self) -> usize {
+        self.capacity
     }
 }
 
@@ -149,26 +169,95 @@ impl fmt::Display for AllocError {
 
 impl Error for AllocError {}
 
-/// A value is borrowed, so the slab was left as it was.
+/// Why a value cannot be had by its key.
+///
+/// [`Missing`](Self::Missing) says that there is no such value; the others are
+/// conflicts: there is one, and its present use excludes the one asked for. A
+/// method without `try_` panics on a conflict, so that a value which is in use
+/// is never taken for one which is gone.
 ///
 /// # Examples
 ///
 /// ```
-/// use flatslab::{Borrowed, BoundedSlab};
+/// use flatslab::{AccessError, Slab};
 ///
-/// let slab = BoundedSlab::with_capacity(1);
-/// let slot = slab.insert(7).unwrap();
-/// let guard = slot.get();
-/// assert_eq!(slab.try_clear(), Err(Borrowed));
-/// assert_eq!(*guard, 7);
+/// let slab = Slab::new();
+/// let key = slab.insert_key(7);
+/// let reader = slab.get(key).unwrap();
+/// assert_eq!(slab.try_get_mut(key).unwrap_err(), AccessError::Borrowed);
+/// drop(reader);
+/// slab.remove_by_key(key);
+/// assert_eq!(slab.try_get_mut(key).unwrap_err(), AccessError::Missing);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Borrowed;
+#[non_exhaustive]
+pub enum AccessError {
+    /// There is no value at the key: it was removed, is being dropped, or was
+    /// dropped by its owner and lives only as long as its last borrow.
+    Missing,
+    /// The value is borrowed, by a guard, an iterator's item or a
+    /// [`SlotBox`](crate::SlotBox), in a way that excludes this access.
+    Borrowed,
+    /// The value has 2^27 - 1 readers, the most that can be counted.
+    TooManyReaders,
+    /// The value has a handle already, and there are never two.
+    Owned,
+}
 
-impl fmt::Display for Borrowed {
+impl fmt::Display for AccessError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value of the slab is borrowed")
+        f.write_str(match self {
+            AccessError::Missing => "there is no value",
+            AccessError::Borrowed => "the value is borrowed",
+            AccessError::TooManyReaders => "the value has too many readers",
+            AccessError::Owned => "the value has a handle",
+        })
     }
 }
 
-impl Error for Borrowed {}
+impl Error for AccessError {}
+
+/// An index that no slab has a slot for, refused by [`Key`]'s `TryFrom<usize>`.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::Key;
+///
+/// let error = Key::try_from(1 << 30).unwrap_err();
+/// assert_eq!(error.index(), 1 << 30);
+/// assert_eq!(error.to_string(), "no key for index 1073741824: keys are below 1073741823");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyError {
+    index: usize,
+}
+
+impl KeyError {
+    pub(crate) const fn new(index: usize) -> Self {
+        KeyError { index }
+    }
+
+    /// The index that was refused.
+    ///
+    /// ```
+    /// assert_eq!(flatslab::Key::try_from(usize::MAX).unwrap_err().index(), usize::MAX);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub const fn index(&self) -> usize {
+        self.index
+    }
+}
+
+impl fmt::Display for KeyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "no key for index {}: keys are below {MAX_SLOTS}",
+            self.index
+        )
+    }
+}
+
+impl Error for KeyError {}

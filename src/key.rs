@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use crate::error::KeyError;
+
 /// The place of a value in a slab: 4 bytes, `Copy`.
 ///
 /// A [`BoundedSlab`](crate::BoundedSlab)'s keys are its slot indices; a
@@ -26,10 +28,30 @@ use core::fmt;
 /// use flatslab::{BoundedSlab, Key};
 ///
 /// let slab = BoundedSlab::with_capacity(2);
-/// let key = slab.insert("first").unwrap().leak();
+/// let key = slab.insert_key("first").unwrap();
 /// assert_eq!(key.index(), 0);
 /// assert_eq!(Key::from_raw(key.into_raw()), key);
-/// assert!(Key::NONE.is_none());
+/// assert_eq!(key.to_string(), "0");
+/// assert!(Key::default().is_none());
+/// ```
+///
+/// A link that may be absent is a `Key`, not an `Option<Key>`: [`Key::NONE`] is
+/// the end, and no slab has a value there.
+///
+/// ```
+/// use flatslab::{Key, Slab};
+///
+/// struct Node { value: u64, next: Key }
+///
+/// let slab = Slab::new();
+/// let last = slab.insert_key(Node { value: 2, next: Key::NONE });
+/// let mut next = slab.insert_key(Node { value: 1, next: last });
+/// let mut sum = 0;
+/// while let Some(node) = slab.get(next) {
+///     sum += node.value;
+///     next = node.next;
+/// }
+/// assert_eq!(sum, 3);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(transparent)]
@@ -114,6 +136,85 @@ impl Key {
     #[must_use]
     pub const fn from_raw(raw: u32) -> Self {
         Key(raw)
+    }
+}
+
+/// [`Key::NONE`].
+impl Default for Key {
+    #[inline]
+    fn default() -> Self {
+        Key::NONE
+    }
+}
+
+/// The key of an index: that of a bounded slab's slot, or what
+/// [`index`](Key::index) returned.
+///
+/// # Errors
+///
+/// For an index that no slab has a slot for, 2^30 - 1 or more. So `NONE` never
+/// comes out of a number by accident; [`Key::from_raw`] takes any bits.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::Key;
+///
+/// let key = Key::try_from(7_usize).unwrap();
+/// assert_eq!(usize::from(key), 7);
+/// assert!(Key::try_from(u32::MAX as usize).is_err());
+/// ```
+impl TryFrom<usize> for Key {
+    type Error = KeyError;
+
+    #[inline]
+    fn try_from(index: usize) -> Result<Self, KeyError> {
+        if index < MAX_SLOTS {
+            Ok(Key(index as u32))
+        } else {
+            Err(KeyError::new(index))
+        }
+    }
+}
+
+/// The key's bits, as [`Key::into_raw`].
+///
+/// ```
+/// assert_eq!(u32::from(flatslab::Key::from_raw(7)), 7);
+/// ```
+impl From<Key> for u32 {
+    #[inline]
+    fn from(key: Key) -> u32 {
+        key.into_raw()
+    }
+}
+
+/// The key as an index, as [`Key::index`].
+///
+/// ```
+/// assert_eq!(usize::from(flatslab::Key::from_raw(7)), 7);
+/// ```
+impl From<Key> for usize {
+    #[inline]
+    fn from(key: Key) -> usize {
+        key.index()
+    }
+}
+
+/// Prints the number, or `none`.
+///
+/// ```
+/// use flatslab::Key;
+///
+/// assert_eq!(format!("{} {:>4}", Key::from_raw(42), Key::NONE), "42 none");
+/// ```
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_none() {
+            f.pad("none")
+        } else {
+            fmt::Display::fmt(&self.0, f)
+        }
     }
 }
 

@@ -19,7 +19,7 @@
 //! assert_eq!(slot.into_inner(), 100);
 //!
 //! let slab = Slab::new();                         // grows by chunks, copies nothing
-//! let key = slab.insert("kept by its key").leak();
+//! let key = slab.insert_key("kept by its key");
 //! assert_eq!(slab.remove_by_key(key), "kept by its key");
 //! ```
 //!
@@ -34,8 +34,9 @@
 //! | links, tables, many references to a value | [`Key`]: 4 bytes, checked on every access |
 //! | a value that must know its own place | `insert_with`, or [`VacantSlot`] |
 //! | a loop over keys that you know to be right | [`untracked`](TrackedSlab::untracked): unsafe, no borrow tracking |
-//! | all values | [`iter`](TrackedSlab::iter), `iter_mut`, `keys`: skip what is already borrowed |
+//! | all values | [`iter`](TrackedSlab::iter), `iter_mut`, `keys`; [`try_iter`](TrackedSlab::try_iter) where some are borrowed |
 //! | a maintenance window | [`retain`](TrackedSlab::retain), `drain`; [`Slab::shrink`], [`Slab::reserve`] |
+//! | a collection that does not show its nodes | [`Ref::map`], [`RefMut::map`] |
 //! | code for both slabs | [`TrackedSlab`]`<T, M: `[`Memory`]`>` |
 //!
 //! # When not to use it
@@ -48,9 +49,14 @@
 //!
 //! Every access through a handle or a key is tracked at run time, as in
 //! [`core::cell::RefCell`], one value at a time. Where a guard is used and
-//! dropped in one expression the tracking compiles to one comparison. On a
-//! conflict a method of a handle panics, and its `try_` form says so; a method
-//! by key says `None`.
+//! dropped in one expression the tracking compiles to one comparison.
+//!
+//! A *conflict* — the value is there, and borrowed — is a bug in most programs,
+//! and never looks like absence. [`get`](TrackedSlab::get) says `None` where
+//! there is no value and panics, with key and reason, where it is borrowed;
+//! [`try_get`](TrackedSlab::try_get) tells the two apart by an [`AccessError`].
+//! So it is with every method by key, with the iterators, and with `retain`,
+//! `drain` and `clear`, which refuse before they change anything.
 //!
 //! # Features
 //!
@@ -79,14 +85,15 @@ pub mod key_slab;
 mod raw;
 mod slab;
 
-pub use error::{AllocError, Borrowed, CapacityError, Full};
+pub use error::{AccessError, AllocError, CapacityError, Full, KeyError};
 pub use key::Key;
 pub use key_slab::{BoundedKeySlab, GenKey, KeySlab, PlainSlab};
 pub use slab::bounded::{Bounded, BoundedSlab};
 pub use slab::builder::SlabBuilder;
 pub use slab::growable::{Growable, Slab};
 pub use slab::guard::{Ref, RefMut};
-pub use slab::iter::{Drain, Iter, IterMut, Keys};
+pub use slab::iter::{Drain, Iter, IterMut, Keys, TryIter, TryIterMut};
+pub use slab::mapped::{MappedRef, MappedRefMut};
 pub use slab::slot::Slot;
 pub use slab::slot_box::SlotBox;
 pub use slab::untracked::{SlabUntrackedAccessor, UntrackedAccessor};

@@ -189,15 +189,13 @@ impl<T> TrackedSlab<T, Bounded> {
     /// ```
     /// use flatslab::{BoundedSlab, Key};
     ///
-    /// struct Node { me: Key, parent: Option<Key> }
+    /// struct Node { me: Key, parent: Key }
     ///
     /// let slab = BoundedSlab::<Node>::leak(1024);
-    /// let root = slab.try_insert_with(|s| Node { me: s.key(), parent: None }).unwrap();
-    /// let root_key: Key = root.leak();
-    /// let child = slab
-    ///     .try_insert_with(|s| Node { me: s.key(), parent: Some(root_key) })
-    ///     .unwrap();
-    /// assert_eq!(child.get().parent, Some(root_key));
+    /// let root = slab.insert_with(|s| Node { me: s.key(), parent: Key::NONE }).unwrap();
+    /// let parent = root.leak();
+    /// let child = slab.insert_with(|s| Node { me: s.key(), parent }).unwrap();
+    /// assert_eq!(child.get().parent, parent);
     /// assert_eq!(child.get().me, child.key());
     /// ```
     #[track_caller]
@@ -240,6 +238,10 @@ impl<T> TrackedSlab<T, Bounded> {
 
     /// Puts a value into a free slot; O(1), no allocation.
     ///
+    /// The slot owns the value: `slab.insert(7).unwrap().key()` drops both at the
+    /// semicolon, and leaves the key of nothing.
+    /// [`insert_key`](Self::insert_key) keeps the value.
+    ///
     /// # Errors
     ///
     /// Gives the value back when no slot is free.
@@ -257,6 +259,31 @@ impl<T> TrackedSlab<T, Bounded> {
     #[inline]
     pub fn insert(&self, value: T) -> Result<Slot<T>, Full<T>> {
         self.try_insert(value)
+    }
+
+    /// Puts a value into a free slot and gives it to its key: it stays until it
+    /// is removed by key, taken back into a [`slot`](Self::slot), or dropped
+    /// with the slab. O(1), no allocation.
+    ///
+    /// The same as [`insert`](Self::insert) and [`Slot::leak`].
+    ///
+    /// # Errors
+    ///
+    /// Gives the value back when no slot is free.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::{BoundedSlab, Full};
+    ///
+    /// let slab = BoundedSlab::with_capacity(1);
+    /// let key = slab.insert_key(7).unwrap();
+    /// assert_eq!(slab.insert_key(8), Err(Full(8)));
+    /// assert_eq!(slab.remove_by_key(key), 7);
+    /// ```
+    #[inline]
+    pub fn insert_key(&self, value: T) -> Result<Key, Full<T>> {
+        self.try_insert_key(value)
     }
 
     /// Builds a value that knows its key and address; O(1) besides `f`, no

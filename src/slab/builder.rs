@@ -154,7 +154,7 @@ impl<T> SlabBuilder<T> {
     /// # use flatslab::Slab;
     /// let slab = Slab::<u64>::builder().chunk_capacity(64).spare_chunks(2).build();
     /// for number in 0..128 {
-    ///     slab.insert(number).leak();
+    ///     slab.insert_key(number);
     /// }
     /// assert_eq!(slab.growth_stalls(), 0);
     /// ```

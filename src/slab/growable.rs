@@ -140,6 +140,10 @@ impl<T> TrackedSlab<T, Growable> {
     /// Puts a value into a free slot; O(1), and where none is free the building
     /// of a chunk.
     ///
+    /// The slot owns the value: `slab.insert(7).key()` drops both at the
+    /// semicolon, and leaves the key of nothing.
+    /// [`insert_key`](Self::insert_key) keeps the value.
+    ///
     /// # Panics
     ///
     /// At the limit of keys, 2^30 slots. Where the allocator refuses the
@@ -158,6 +162,31 @@ impl<T> TrackedSlab<T, Growable> {
     pub fn insert(&self, value: T) -> Slot<T> {
         // SAFETY: just popped.
         unsafe { Slot::fill(self.claim_or_grow(), value) }
+    }
+
+    /// Puts a value into a free slot and gives it to its key: it stays until it
+    /// is removed by key, taken back into a [`slot`](Self::slot), or dropped
+    /// with the slab. O(1), and where no slot is free the building of a chunk.
+    ///
+    /// The same as [`insert`](Self::insert) and [`Slot::leak`].
+    ///
+    /// # Panics
+    ///
+    /// As [`insert`](Self::insert). [`try_insert_key`](Self::try_insert_key)
+    /// gives the value back.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::Slab::new();
+    /// let key = slab.insert_key(7);
+    /// assert_eq!(*slab.get(key).unwrap(), 7);
+    /// assert_eq!(slab.remove_by_key(key), 7);
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn insert_key(&self, value: T) -> Key {
+        self.insert(value).leak()
     }
 
     /// Builds a value that knows its key and address; O(1) besides `f`, and

@@ -9,12 +9,16 @@ use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 
 use crate::slab::cell::place::{Live, Place};
+use crate::slab::keyed::refuse;
 
 /// A shared borrow of a value in a slab, like [`core::cell::Ref`].
 ///
 /// While it lives the value cannot be mutably borrowed, moved out or dropped.
 /// 16 bytes; where it is used and dropped in one expression the tracking
 /// compiles to a single comparison.
+///
+/// Its functions are associated ones, like those of [`core::cell::Ref`], so as
+/// not to hide the value's methods.
 ///
 /// # Examples
 ///
@@ -42,6 +46,55 @@ impl<'a, T> Ref<'a, T> {
             value: PhantomData,
         })
     }
+
+    /// Another guard of the same value; O(1), no allocation. Also of a value
+    /// that its owner has dropped meanwhile, which then lives as long as this
+    /// one too.
+    ///
+    /// An associated function, so that `guard.clone()` clones the value.
+    ///
+    /// # Panics
+    ///
+    /// With 2^27 - 1 readers.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::Ref;
+    ///
+    /// let slab = flatslab::Slab::new();
+    /// let slot = slab.insert(7);
+    /// let one = slot.get();
+    /// let two = Ref::clone(&one);
+    /// drop(one);
+    /// assert_eq!(*two, 7);
+    /// assert!(slot.try_get_mut().is_none());
+    /// ```
+    #[inline]
+    #[track_caller]
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "a method would hide the value's own"
+    )]
+    pub fn clone(guard: &Self) -> Self {
+        // SAFETY: P1, by the guard that is cloned.
+        let live: Live<'a, T> = unsafe { guard.place.live() };
+        if !live.begin_read_along() {
+            refuse("Ref::clone", live);
+        }
+        Ref {
+            place: guard.place,
+            value: PhantomData,
+        }
+    }
+
+    /// The place, whose reader the caller becomes.
+    #[inline(always)]
+    pub(super) fn into_place(self) -> Place<T> {
+        let place = self.place;
+        core::mem::forget(self);
+        place
+    }
 }
 
 impl<T> Deref for Ref<'_, T> {
@@ -65,19 +118,20 @@ impl<T> Drop for Ref<'_, T> {
 
 /// A mutable borrow of a value in a slab, like [`core::cell::RefMut`].
 ///
-/// While it lives the value cannot be reached any other way. 16 bytes; where it is used
-/// and dropped in one expression the tracking compiles to a single comparison.
+/// While it lives the value cannot be reached any other way. 16 bytes; where it
+/// is used and dropped in one expression the tracking compiles to a single
+/// comparison.
 ///
 /// # Examples
 ///
 /// ```
-/// use flatslab::BoundedSlab;
+/// use flatslab::{AccessError, BoundedSlab};
 ///
 /// let slab = BoundedSlab::with_capacity(1);
 /// let slot = slab.insert(7).unwrap();
 /// let mut guard = slot.get_mut();
 /// *guard += 1;
-/// assert!(slab.get(slot.key()).is_none());
+/// assert_eq!(slab.try_get(slot.key()).unwrap_err(), AccessError::Borrowed);
 /// drop(guard);
 /// assert_eq!(*slot.get(), 8);
 /// ```
@@ -100,10 +154,16 @@ impl<'a, T> RefMut<'a, T> {
 
     /// Drops the value in place instead of ending the borrow.
     pub(crate) fn destroy(self) {
+        // SAFETY: this is the writer that was admitted, and it ends.
+        unsafe { self.into_place().destroy_by_writer() };
+    }
+
+    /// The place, whose writer the caller becomes.
+    #[inline(always)]
+    pub(super) fn into_place(self) -> Place<T> {
         let place = self.place;
         core::mem::forget(self);
-        // SAFETY: this is the writer that was admitted, and it has ended.
-        unsafe { place.destroy_by_writer() };
+        place
     }
 }
 

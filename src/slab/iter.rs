@@ -1,36 +1,45 @@
-//! What concerns all values of a slab: iteration, `clear`, `retain`, `drain`.
+//! Iteration over all values of a slab. What removes them is in `removal.rs`.
 //!
 //! Everything goes in key order. Each step looks up its cell when it comes to
 //! it, and between steps only the guards that were given out point into the
 //! slab. So the slab may be used, and grow or shrink, during an iteration.
 //! Slots past the starting bound are not visited, so inserting loops terminate.
+//!
+//! A value that is borrowed is never passed over in silence: the iterators panic
+//! at it, or yield an error. Whether a cell without an answer has a value is
+//! asked in line here, unlike in `keyed.rs`: in a walk vacant cells are usual.
 
 use core::fmt;
 use core::iter::FusedIterator;
 use core::ops::Range;
 
-use crate::error::Borrowed;
+#[cfg(doc)]
+use crate::SlotBox;
+use crate::error::AccessError;
 use crate::key::Key;
 use crate::slab::cell::place::Live;
 use crate::slab::cell::walk::{self, Cells};
 use crate::slab::guard::{Ref, RefMut};
+use crate::slab::keyed::refuse;
 use crate::slab::{Memory, TrackedSlab};
-#[cfg(doc)]
-use crate::{Slot, SlotBox};
 
 impl<T, M: Memory> TrackedSlab<T, M> {
     /// The values with their keys, in key order; O(slots), no allocation.
     ///
-    /// Each value is borrowed when the iterator comes to it, and skipped where
-    /// [`get`](Self::get) would say `None`. The slab may be used at the same
-    /// time: a value inserted ahead of the iterator is visited, up to the last
-    /// slot there was when it was made.
+    /// Each value is borrowed when the iterator comes to it. The slab may be used
+    /// at the same time: a value inserted ahead of the iterator is visited, up to
+    /// the last slot there was when it was made.
+    ///
+    /// # Panics
+    ///
+    /// `next` panics at a value for which [`get`](Self::get) would; the iterator
+    /// goes on after it. [`try_iter`](Self::try_iter) yields an error.
     ///
     /// # Examples
     ///
     /// ```
     /// let slab = flatslab::Slab::new();
-    /// let key = slab.insert(7).leak();
+    /// let key = slab.insert_key(7);
     /// for (at, value) in slab.iter() {
     ///     assert_eq!((at, *value), (key, 7));
     /// }
@@ -43,14 +52,19 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// The values with their keys, to be changed, in key order; O(slots), no
     /// allocation.
     ///
-    /// As [`iter`](Self::iter), but a value is skipped where
-    /// [`get_mut`](Self::get_mut) would say `None`.
+    /// As [`iter`](Self::iter) otherwise.
+    ///
+    /// # Panics
+    ///
+    /// `next` panics at a value for which [`get_mut`](Self::get_mut) would; the
+    /// iterator goes on after it. [`try_iter_mut`](Self::try_iter_mut) yields an
+    /// error.
     ///
     /// # Examples
     ///
     /// ```
     /// let slab = flatslab::Slab::new();
-    /// let key = slab.insert(7).leak();
+    /// let key = slab.insert_key(7);
     /// for (_key, mut value) in slab.iter_mut() {
     ///     *value += 1;
     /// }
@@ -59,6 +73,57 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     #[inline]
     pub fn iter_mut(&self) -> IterMut<'_, T, M> {
         IterMut(Walk::new(self))
+    }
+
+    /// The values with their keys, in key order, and an error in the place of
+    /// each that cannot be borrowed: for slabs some of whose values are held by
+    /// guards or [`SlotBox`]es. O(slots), no allocation.
+    ///
+    /// As [`iter`](Self::iter) otherwise. The error is that of
+    /// [`try_get`](Self::try_get), and never [`AccessError::Missing`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::{AccessError, Slab};
+    ///
+    /// let slab = Slab::new();
+    /// let (boxed, slot) = (slab.insert(3).into_box(), slab.insert(4));
+    /// let mut iter = slab.try_iter();
+    /// assert_eq!(iter.next().unwrap().1.unwrap_err(), AccessError::Borrowed);
+    /// assert_eq!(*iter.next().unwrap().1.unwrap(), 4);
+    /// assert!(iter.next().is_none());
+    /// # drop((boxed, slot));
+    /// ```
+    #[inline]
+    pub fn try_iter(&self) -> TryIter<'_, T, M> {
+        TryIter(Walk::new(self))
+    }
+
+    /// The values with their keys, to be changed, in key order, and an error in
+    /// the place of each that cannot be borrowed. O(slots), no allocation.
+    ///
+    /// As [`iter`](Self::iter) otherwise. The error is that of
+    /// [`try_get_mut`](Self::try_get_mut), and never [`AccessError::Missing`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::Slab::new();
+    /// let (boxed, slot) = (slab.insert(3).into_box(), slab.insert(4));
+    /// let mut left = 0;
+    /// for (_key, value) in slab.try_iter_mut() {
+    ///     match value {
+    ///         Ok(mut value) => *value += 1,
+    ///         Err(_) => left += 1,
+    ///     }
+    /// }
+    /// assert_eq!((*slot.get(), left), (5, 1));
+    /// # drop(boxed);
+    /// ```
+    #[inline]
+    pub fn try_iter_mut(&self) -> TryIterMut<'_, T, M> {
+        TryIterMut(Walk::new(self))
     }
 
     /// The keys of the values, borrowed or not, ascending; O(slots), no
@@ -77,106 +142,6 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     #[inline]
     pub fn keys(&self) -> Keys<'_, T, M> {
         Keys(Walk::new(self))
-    }
-
-    /// Drops the values for which `keep` is false, in key order; O(slots), no
-    /// allocation.
-    ///
-    /// A value that is borrowed when its turn comes stays, and `keep` is not
-    /// called for it. `keep` runs with the value mutably borrowed, and may use
-    /// the slab. A [`Slot`] whose value goes is stale, and its cell out of use
-    /// until the slot is gone. When `keep` or a destructor panics, the values
-    /// not yet visited stay.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let slab = flatslab::Slab::new();
-    /// let key = slab.insert(7).leak();
-    /// slab.retain(|_key, value| *value == 7);
-    /// assert!(slab.contains_key(key));
-    /// slab.retain(|_key, value| *value != 7);
-    /// assert!(slab.is_empty());
-    /// ```
-    #[inline]
-    pub fn retain<F>(&self, mut keep: F)
-    where
-        F: FnMut(Key, &mut T) -> bool,
-    {
-        for (key, mut value) in self.iter_mut() {
-            if !keep(key, &mut value) {
-                value.destroy();
-            }
-        }
-    }
-
-    /// Moves the values out with their keys, in key order; O(slots), no
-    /// allocation.
-    ///
-    /// A value that is borrowed when its turn comes stays. A [`Slot`] whose
-    /// value goes is stale, and its cell out of use until the slot is gone.
-    /// Dropping the iterator drops the values it has not come to.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let slab = flatslab::Slab::new();
-    /// let key = slab.insert(7).leak();
-    /// assert!(slab.drain().eq([(key, 7)]));
-    /// assert!(slab.is_empty());
-    /// ```
-    #[inline]
-    pub fn drain(&self) -> Drain<'_, T, M> {
-        Drain(Walk::new(self))
-    }
-
-    /// Drops every value, in key order, and keeps all memory; O(slots).
-    ///
-    /// A value that a [`Slot`] owns is dropped too; the slot is stale then and
-    /// its cell out of use until the slot is gone, so a slab can be full right
-    /// after `clear`. Reservations stay. When a destructor panics the rest is
-    /// dropped all the same, then the panic goes on. A value that a destructor
-    /// inserts or borrows during the walk may stay.
-    ///
-    /// # Panics
-    ///
-    /// If a value is borrowed (a [`SlotBox`] counts), before any is dropped.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let slab = flatslab::Slab::new();
-    /// let slot = slab.insert(7);
-    /// slab.clear();
-    /// assert!(slab.is_empty() && !slot.is_valid());
-    /// ```
-    #[track_caller]
-    pub fn clear(&self) {
-        if let Err(error) = self.try_clear() {
-            panic!("clear was refused: {error}");
-        }
-    }
-
-    /// Drops every value, like [`clear`](Self::clear).
-    ///
-    /// # Errors
-    ///
-    /// Where [`clear`](Self::clear) panics.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use flatslab::Borrowed;
-    ///
-    /// let slab = flatslab::Slab::new();
-    /// let slot = slab.insert(7);
-    /// let guard = slot.get();
-    /// assert_eq!(slab.try_clear(), Err(Borrowed));
-    /// drop(guard);
-    /// assert_eq!(slab.try_clear(), Ok(()));
-    /// ```
-    pub fn try_clear(&self) -> Result<(), Borrowed> {
-        walk::try_clear(self.cells())
     }
 }
 
@@ -239,13 +204,15 @@ impl<T, M: Memory> Clone for Walk<'_, T, M> {
 
 /// What all iterators have: `$item` from a cell and its key, if it is wanted.
 macro_rules! iterator {
-    ($iterator:ident, $item:ty, |$key:ident, $cell:ident| $wanted:expr) => {
+    ($iterator:ident, $item:ty, |$this:ident, $key:ident, $cell:ident| $wanted:expr) => {
         impl<'a, T, M: Memory> Iterator for $iterator<'a, T, M> {
             type Item = $item;
 
             #[inline]
+            #[track_caller]
             fn next(&mut self) -> Option<Self::Item> {
-                while let Some(($key, $cell)) = self.0.next() {
+                let $this = self;
+                while let Some(($key, $cell)) = $this.0.next() {
                     if let Some(item) = $wanted {
                         return Some(item);
                     }
@@ -278,15 +245,19 @@ macro_rules! iterator {
 ///
 /// ```
 /// let slab = flatslab::Slab::new();
-/// slab.insert(3).leak();
-/// slab.insert(4).leak();
+/// slab.insert_key(3);
+/// slab.insert_key(4);
 /// assert_eq!(slab.iter().map(|(_key, value)| *value).sum::<i32>(), 7);
 /// ```
 #[must_use = "iterators do nothing unless consumed"]
 pub struct Iter<'a, T, M: Memory>(Walk<'a, T, M>);
 
-iterator!(Iter, (Key, Ref<'a, T>), |key, cell| {
-    Ref::try_new(cell).map(|value| (key, value))
+iterator!(Iter, (Key, Ref<'a, T>), |this, key, cell| {
+    match Ref::try_new(cell) {
+        Some(value) => Some((key, value)),
+        None if !cell.state().is_occupied() => None,
+        None => refuse("iter", cell),
+    }
 });
 
 impl<T, M: Memory> Clone for Iter<'_, T, M> {
@@ -302,7 +273,7 @@ impl<T, M: Memory> Clone for Iter<'_, T, M> {
 ///
 /// ```
 /// let slab = flatslab::Slab::new();
-/// let key = slab.insert(3).leak();
+/// let key = slab.insert_key(3);
 /// for (_key, mut value) in slab.iter_mut() {
 ///     *value += 1;
 /// }
@@ -311,9 +282,70 @@ impl<T, M: Memory> Clone for Iter<'_, T, M> {
 #[must_use = "iterators do nothing unless consumed"]
 pub struct IterMut<'a, T, M: Memory>(Walk<'a, T, M>);
 
-iterator!(IterMut, (Key, RefMut<'a, T>), |key, cell| {
-    RefMut::try_new(cell).map(|value| (key, value))
+iterator!(IterMut, (Key, RefMut<'a, T>), |this, key, cell| {
+    match RefMut::try_new(cell) {
+        Some(value) => Some((key, value)),
+        None if !cell.state().is_occupied() => None,
+        None => refuse("iter_mut", cell),
+    }
 });
+
+/// The values of a slab with their keys, or errors for those that cannot be
+/// borrowed; made by [`try_iter`](TrackedSlab::try_iter).
+///
+/// # Examples
+///
+/// ```
+/// let slab = flatslab::Slab::new();
+/// let boxed = slab.insert(3).into_box();
+/// slab.insert_key(4);
+/// assert_eq!(slab.try_iter().filter(|(_key, value)| value.is_ok()).count(), 1);
+/// # drop(boxed);
+/// ```
+#[must_use = "iterators do nothing unless consumed"]
+pub struct TryIter<'a, T, M: Memory>(Walk<'a, T, M>);
+
+iterator!(
+    TryIter,
+    (Key, Result<Ref<'a, T>, AccessError>),
+    |this, key, cell| match Ref::try_new(cell) {
+        Some(value) => Some((key, Ok(value))),
+        None if !cell.state().is_occupied() => None,
+        None => Some((key, Err(cell.state().why_no_reader()))),
+    }
+);
+
+impl<T, M: Memory> Clone for TryIter<'_, T, M> {
+    fn clone(&self) -> Self {
+        TryIter(self.0.clone())
+    }
+}
+
+/// The values of a slab with their keys, borrowed mutably, or errors for those
+/// that cannot be; made by [`try_iter_mut`](TrackedSlab::try_iter_mut).
+///
+/// # Examples
+///
+/// ```
+/// let slab = flatslab::Slab::new();
+/// let key = slab.insert_key(3);
+/// for (_key, value) in slab.try_iter_mut() {
+///     *value.expect("nothing is borrowed") += 1;
+/// }
+/// assert_eq!(slab.get_copied(key), Some(4));
+/// ```
+#[must_use = "iterators do nothing unless consumed"]
+pub struct TryIterMut<'a, T, M: Memory>(Walk<'a, T, M>);
+
+iterator!(
+    TryIterMut,
+    (Key, Result<RefMut<'a, T>, AccessError>),
+    |this, key, cell| match RefMut::try_new(cell) {
+        Some(value) => Some((key, Ok(value))),
+        None if !cell.state().is_occupied() => None,
+        None => Some((key, Err(cell.state().why_no_writer()))),
+    }
+);
 
 /// The keys of the values in a slab, borrowed or not; made by
 /// [`keys`](TrackedSlab::keys).
@@ -322,13 +354,13 @@ iterator!(IterMut, (Key, RefMut<'a, T>), |key, cell| {
 ///
 /// ```
 /// let slab = flatslab::Slab::new();
-/// let key = slab.insert(7).leak();
+/// let key = slab.insert_key(7);
 /// assert_eq!(slab.keys().collect::<Vec<_>>(), [key]);
 /// ```
 #[must_use = "iterators do nothing unless consumed"]
 pub struct Keys<'a, T, M: Memory>(Walk<'a, T, M>);
 
-iterator!(Keys, Key, |key, cell| {
+iterator!(Keys, Key, |this, key, cell| {
     cell.state().is_occupied().then_some(key)
 });
 
@@ -344,19 +376,49 @@ impl<T, M: Memory> Clone for Keys<'_, T, M> {
 ///
 /// ```
 /// let slab = flatslab::Slab::new();
-/// slab.insert("first").leak();
-/// slab.insert("second").leak();
+/// slab.insert_key("first");
+/// slab.insert_key("second");
 /// let (_key, value) = slab.drain().next().unwrap();
 /// assert_eq!(value, "first");
 /// assert!(slab.is_empty());
 /// ```
 #[must_use = "dropping it drops every value; `clear` says so"]
-pub struct Drain<'a, T, M: Memory>(Walk<'a, T, M>);
+pub struct Drain<'a, T, M: Memory>(Walk<'a, T, M>, usize);
 
-iterator!(Drain, (Key, T), |key, cell| {
-    // SAFETY: vacated just now.
-    (cell.vacate_by_key()).then(|| (key, unsafe { cell.place().read() }))
+iterator!(Drain, (Key, T), |this, key, cell| {
+    if cell.vacate_by_key() {
+        // SAFETY: vacated just now.
+        Some((key, unsafe { cell.place().read() }))
+    } else {
+        this.1 += usize::from(cell.state().is_occupied());
+        None
+    }
 });
+
+impl<'a, T, M: Memory> Drain<'a, T, M> {
+    pub(super) fn new(slab: &'a TrackedSlab<T, M>) -> Self {
+        Drain(Walk::new(slab), 0)
+    }
+
+    /// How many values the iterator has left in the slab, because they were
+    /// borrowed when it came to them; O(1).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::Slab::new();
+    /// let (first, second) = (slab.insert(3), slab.insert(4));
+    /// let mut drain = slab.drain();
+    /// assert_eq!(drain.next(), Some((first.key(), 3)));
+    /// let reader = second.get();
+    /// assert_eq!((drain.next(), drain.left()), (None, 1));
+    /// assert_eq!(*reader, 4);
+    /// ```
+    #[must_use]
+    pub fn left(&self) -> usize {
+        self.1
+    }
+}
 
 /// Drops the values that were not moved out. When a destructor panics the rest
 /// is dropped all the same, then the panic goes on.

@@ -2,8 +2,9 @@
 //!
 //! One generic type over the kind of its memory. What differs between the two
 //! slabs is in `bounded.rs` and `growable.rs`: construction, growth, and what
-//! an insertion does when no slot is free. The rest is written once: here what
-//! concerns one value, in `iter.rs` what concerns all.
+//! an insertion does when no slot is free. The rest is written once: here the
+//! insertions and the counts, in `keyed.rs` what goes by one key, in `iter.rs`
+//! and `removal.rs` what concerns all values.
 
 pub(crate) mod bounded;
 pub(crate) mod builder;
@@ -12,6 +13,9 @@ pub(crate) mod growable;
 mod growth;
 pub(crate) mod guard;
 pub(crate) mod iter;
+mod keyed;
+pub(crate) mod mapped;
+mod removal;
 pub(crate) mod slot;
 pub(crate) mod slot_box;
 #[cfg(test)]
@@ -26,11 +30,10 @@ use crate::error::{AllocError, CapacityError, Full};
 use crate::key::Key;
 use crate::slab::cell::place::Place;
 use crate::slab::cell::walk::{self, Cells, Lookup};
-use crate::slab::guard::{Ref, RefMut};
 use crate::slab::slot::Slot;
 use crate::slab::vacant_slot::VacantSlot;
 #[cfg(doc)]
-use crate::{Bounded, BoundedSlab, Growable, Slab};
+use crate::{AccessError, Bounded, BoundedSlab, Growable, Slab};
 
 /// Values of one type in slots of their own, reached by handle or by key, with
 /// borrows tracked at run time. Two kinds of memory make two types:
@@ -41,8 +44,30 @@ use crate::{Bounded, BoundedSlab, Growable, Slab};
 /// Their pages have the constructors and the insertions that tell them apart.
 /// Code for both is generic over [`Memory`]: everything here is the same for
 /// either, with [`try_insert`](Self::try_insert),
+/// [`try_insert_key`](Self::try_insert_key),
 /// [`try_insert_with`](Self::try_insert_with) and
 /// [`try_vacant_slot`](Self::try_vacant_slot) to insert.
+///
+/// # Absence and conflict
+///
+/// Where there is no value, methods by key say `None`. Where there is one and it
+/// is borrowed, they panic with key and reason before anything has changed;
+/// their `try_` forms return an [`AccessError`]. So a value that is being read is
+/// never taken for one that is gone.
+///
+/// | method | no value | borrowed |
+/// |---|---|---|
+/// | [`get`](Self::get), [`get_mut`](Self::get_mut), [`get_copied`](Self::get_copied), [`slot`](Self::slot) | `None` | panics |
+/// | [`try_get`](Self::try_get), [`try_get_mut`](Self::try_get_mut), [`try_slot`](Self::try_slot), [`try_remove_by_key`](Self::try_remove_by_key) | an error | an error |
+/// | [`remove_by_key`](Self::remove_by_key) | panics | panics |
+/// | [`iter`](Self::iter), [`iter_mut`](Self::iter_mut) | skip it | panic there |
+/// | [`try_iter`](Self::try_iter), [`try_iter_mut`](Self::try_iter_mut) | skip it | yield an error |
+/// | [`retain`](Self::retain), [`drain`](Self::drain), [`clear`](Self::clear) | skip it | panic at once |
+/// | [`try_retain`](Self::try_retain), [`try_drain`](Self::try_drain) | skip it | leave it, and count it |
+/// | [`try_clear`](Self::try_clear) | skips it | an error at once |
+///
+/// A value that its [`Slot`] gave up while it was borrowed is *doomed*: it is no
+/// value any more, and lives until that borrow ends.
 ///
 /// Values never move. Slots are reused last in, first out; a fresh slab hands
 /// out ascending keys from 0. Every operation is O(1), straight-line code and
@@ -54,7 +79,7 @@ use crate::{Bounded, BoundedSlab, Growable, Slab};
 /// use flatslab::{BoundedSlab, Full, Key, Memory, Slab, TrackedSlab};
 ///
 /// fn insert_all<M: Memory>(slab: &TrackedSlab<u64, M>, n: u64) -> Result<Vec<Key>, Full<u64>> {
-///     (0..n).map(|value| Ok(slab.try_insert(value)?.leak())).collect()
+///     (0..n).map(|value| slab.try_insert_key(value)).collect()
 /// }
 ///
 /// assert_eq!(insert_all(&Slab::new(), 3).unwrap().len(), 3);
@@ -197,88 +222,30 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         }
     }
 
-    /// Borrows the value at `key`; O(1), no allocation.
+    /// Puts a value into a free slot and gives it to its key: it stays until it
+    /// is removed by key, taken back into a [`slot`](Self::slot), or dropped
+    /// with the slab. O(1), and for a [`Slab`] in which none is free the
+    /// building of a chunk. Never panics or aborts.
     ///
-    /// `None` where there is no value, where it is mutably borrowed, or with
-    /// 2^27 - 1 readers. Any key may be asked for.
+    /// The same as [`try_insert`](Self::try_insert) and [`Slot::leak`].
+    ///
+    /// # Errors
+    ///
+    /// Gives the value back when no slot is free and the slab cannot grow.
     ///
     /// # Examples
     ///
     /// ```
-    /// let slab = flatslab::Slab::new();
-    /// let key = slab.insert(7).leak();
+    /// use flatslab::{BoundedSlab, Full};
+    ///
+    /// let slab = BoundedSlab::with_capacity(1);
+    /// let key = slab.try_insert_key(7).unwrap();
     /// assert_eq!(*slab.get(key).unwrap(), 7);
+    /// assert_eq!(slab.try_insert_key(8), Err(Full(8)));
     /// ```
     #[inline]
-    pub fn get(&self, key: Key) -> Option<Ref<'_, T>> {
-        Ref::try_new(self.cells().get(key)?)
-    }
-
-    /// Borrows the value at `key` mutably, tracked at run time; O(1), no
-    /// allocation.
-    ///
-    /// `None` where there is no value, or it is borrowed. Any key may be asked
-    /// for.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let slab = flatslab::Slab::new();
-    /// let key = slab.insert(7).leak();
-    /// *slab.get_mut(key).unwrap() += 1;
-    /// assert_eq!(*slab.get(key).unwrap(), 8);
-    /// ```
-    #[inline]
-    pub fn get_mut(&self, key: Key) -> Option<RefMut<'_, T>> {
-        RefMut::try_new(self.cells().get(key)?)
-    }
-
-    /// A copy of the value at `key`, without a guard and without a write; O(1),
-    /// no allocation.
-    ///
-    /// `None` where there is no value, or it is mutably borrowed. Any key may
-    /// be asked for.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let slab = flatslab::Slab::new();
-    /// let slot = slab.insert(7);
-    /// assert_eq!(slab.get_copied(slot.key()), Some(7));
-    /// let guard = slot.get_mut();
-    /// assert_eq!(slab.get_copied(slot.key()), None);
-    /// # drop(guard);
-    /// ```
-    #[inline]
-    #[must_use]
-    pub fn get_copied(&self, key: Key) -> Option<T>
-    where
-        T: Copy,
-    {
-        let cell = self.cells().get(key)?;
-        // SAFETY: a plain state has a value that is not written to.
-        (cell.state().is_plain()).then(|| unsafe { *cell.value().as_ref() })
-    }
-
-    /// Whether there is a value at `key`, borrowed or not; O(1).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let slab = flatslab::Slab::new();
-    /// let slot = slab.insert(7);
-    /// let guard = slot.get_mut();
-    /// assert!(slab.contains_key(slot.key()));
-    /// assert!(!slab.contains_key(flatslab::Key::NONE));
-    /// # drop(guard);
-    /// ```
-    #[inline]
-    #[must_use]
-    pub fn contains_key(&self, key: Key) -> bool {
-        match self.cells().get(key) {
-            Some(cell) => cell.state().is_occupied(),
-            None => false,
-        }
+    pub fn try_insert_key(&self, value: T) -> Result<Key, Full<T>> {
+        Ok(self.try_insert(value)?.leak())
     }
 
     /// Moves the value out by its handle and frees its slot: the same as
@@ -301,90 +268,6 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     #[track_caller]
     pub fn into_inner(&self, slot: Slot<T>) -> T {
         slot.into_inner()
-    }
-
-    /// Moves the value at `key` out; O(1), no allocation, one copy.
-    ///
-    /// A [`Slot`] that owns the value becomes stale, and its cell stays out of
-    /// use until the slot is gone.
-    ///
-    /// # Panics
-    ///
-    /// If there is no value at `key`, or it is borrowed; nothing has changed
-    /// then. [`try_remove_by_key`](Self::try_remove_by_key) says `None`.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let slab = flatslab::Slab::new();
-    /// let slot = slab.insert(7);
-    /// assert_eq!(slab.remove_by_key(slot.key()), 7);
-    /// assert!(!slot.is_valid());
-    /// ```
-    #[inline]
-    #[track_caller]
-    pub fn remove_by_key(&self, key: Key) -> T {
-        match self.cells().get(key) {
-            Some(cell) => {
-                if !cell.vacate_by_key() {
-                    self.refuse_removal(key);
-                }
-                // SAFETY: vacated just now.
-                unsafe { cell.place().read() }
-            }
-            None => self.refuse_removal(key),
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    #[track_caller]
-    fn refuse_removal(&self, key: Key) -> ! {
-        let reason = match self.cells().get(key) {
-            Some(cell) => cell.state().why_refused(),
-            None => "the slab has no such slot",
-        };
-        panic!("remove_by_key was refused for {key:?}: {reason}")
-    }
-
-    /// Moves the value at `key` out, or says `None` where there is no value, or
-    /// it is borrowed; O(1), no allocation.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let slab = flatslab::Slab::new();
-    /// let key = slab.insert(7).leak();
-    /// assert_eq!(slab.try_remove_by_key(key), Some(7));
-    /// assert_eq!(slab.try_remove_by_key(key), None);
-    /// ```
-    #[inline]
-    pub fn try_remove_by_key(&self, key: Key) -> Option<T> {
-        let cell = self.cells().get(key)?;
-        // SAFETY: vacated just now.
-        (cell.vacate_by_key()).then(|| unsafe { cell.place().read() })
-    }
-
-    /// Takes a leaked value back into a slot, also while it is read; O(1).
-    ///
-    /// `None` for a value that has a handle, is mutably borrowed, or is not
-    /// there: there are never two owners.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let slab = flatslab::Slab::new();
-    /// let key = slab.insert(7).leak();
-    /// let slot = slab.slot(key).unwrap();
-    /// assert!(slab.slot(key).is_none());
-    /// drop(slot);
-    /// assert!(!slab.contains_key(key));
-    /// ```
-    #[inline]
-    pub fn slot(&self, key: Key) -> Option<Slot<T>> {
-        let cell = self.cells().get(key)?;
-        // SAFETY: regained, the handle is ours and the only one.
-        (cell.regain_handle()).then(|| unsafe { Slot::new(cell.place()) })
     }
 
     /// How many values and reservations there are; O(1).
@@ -437,6 +320,28 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         self.cells().home().slots()
     }
 
+    /// How many insertions find a slot without growing; O(1).
+    ///
+    /// `capacity() - len()` says too much where a stale [`Slot`] keeps a slot out
+    /// of use: that is neither a value nor free.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::BoundedSlab::with_capacity(3);
+    /// let slot = slab.insert(7).unwrap();
+    /// assert_eq!(slab.free_slots(), 2);
+    /// slab.remove_by_key(slot.key());
+    /// assert_eq!((slab.capacity() - slab.len(), slab.free_slots()), (3, 2));
+    /// drop(slot);
+    /// assert_eq!(slab.free_slots(), 3);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn free_slots(&self) -> usize {
+        self.cells().home().free()
+    }
+
     /// Whether the next insertion fails ([`BoundedSlab`]) or has to grow
     /// ([`Slab`]); O(1). Stale slots keep cells out of use, so this can be so
     /// with fewer values than [`capacity`](Self::capacity).
@@ -454,7 +359,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     #[inline]
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.cells().home().free() == 0
+        self.free_slots() == 0
     }
 }
 

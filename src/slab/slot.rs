@@ -263,6 +263,10 @@ impl<T> Slot<T> {
     /// The key under which the slab finds the value. Answers for a stale slot
     /// too.
     ///
+    /// The slot still owns the value: of `slab.insert(7).key()` only the key is
+    /// left at the semicolon. `insert_key` and [`leak`](Self::leak) give the
+    /// value to its key.
+    ///
     /// # Examples
     ///
     /// ```

@@ -24,12 +24,12 @@ use crate::slab::{Memory, TrackedSlab};
 /// # Examples
 ///
 /// ```
-/// use flatslab::{BoundedSlab, SlotBox};
+/// use flatslab::{AccessError, BoundedSlab, SlotBox};
 ///
 /// let slab = BoundedSlab::with_capacity(1);
 /// let mut boxed = slab.insert(vec![1]).unwrap().into_box();
 /// boxed.push(2);
-/// assert!(slab.get(SlotBox::key(&boxed)).is_none());
+/// assert_eq!(slab.try_get(SlotBox::key(&boxed)).unwrap_err(), AccessError::Borrowed);
 /// drop(slab);
 /// assert_eq!(SlotBox::into_inner(boxed), [1, 2]);
 /// ```

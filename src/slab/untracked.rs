@@ -20,7 +20,7 @@ use crate::slab::{Memory, TrackedSlab};
 ///
 /// ```
 /// let slab = flatslab::BoundedSlab::with_capacity(8);
-/// let key = slab.insert(7).unwrap().leak();
+/// let key = slab.insert_key(7).unwrap();
 /// // SAFETY: nothing else uses the values while `values` is in use.
 /// let mut values = unsafe { slab.untracked() };
 /// values[key] += 1;
@@ -53,7 +53,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     ///
     /// ```
     /// let slab = flatslab::Slab::new();
-    /// let key = slab.insert(7).leak();
+    /// let key = slab.insert_key(7);
     /// // SAFETY: nothing else uses the values while `values` is in use.
     /// let mut values = unsafe { slab.untracked() };
     /// values[key] += 1;
@@ -78,7 +78,7 @@ impl<'a, T, M: Memory> UntrackedAccessor<'a, T, M> {
     ///
     /// ```
     /// let slab = flatslab::Slab::new();
-    /// let key = slab.insert(7).leak();
+    /// let key = slab.insert_key(7);
     /// // SAFETY: nothing else uses the values while `values` is in use.
     /// let values = unsafe { slab.untracked() };
     /// assert_eq!(values.get(key), Some(&7));
@@ -100,7 +100,7 @@ impl<'a, T, M: Memory> UntrackedAccessor<'a, T, M> {
     ///
     /// ```
     /// let slab = flatslab::Slab::new();
-    /// let key = slab.insert(7).leak();
+    /// let key = slab.insert_key(7);
     /// // SAFETY: nothing else uses the values while `values` is in use.
     /// let mut values = unsafe { slab.untracked() };
     /// *values.get_mut(key).unwrap() += 1;
@@ -126,7 +126,7 @@ impl<'a, T, M: Memory> UntrackedAccessor<'a, T, M> {
     ///
     /// ```
     /// let slab = flatslab::Slab::new();
-    /// let key = slab.insert(7).leak();
+    /// let key = slab.insert_key(7);
     /// // SAFETY: there is a value at `key`, and nothing else uses it.
     /// assert_eq!(unsafe { *slab.untracked().get_unchecked(key) }, 7);
     /// ```
@@ -148,7 +148,7 @@ impl<'a, T, M: Memory> UntrackedAccessor<'a, T, M> {
     ///
     /// ```
     /// let slab = flatslab::Slab::new();
-    /// let key = slab.insert(7).leak();
+    /// let key = slab.insert_key(7);
     /// // SAFETY: there is a value at `key`, and nothing else uses it.
     /// unsafe { *slab.untracked().get_unchecked_mut(key) += 1 };
     /// assert_eq!(slab.remove_by_key(key), 8);

@@ -4,7 +4,8 @@ use std::cell::Cell;
 use std::ptr::NonNull;
 
 use flatslab::{
-    AllocError, Bounded, BoundedSlab, Growable, Memory, Ref, RefMut, Slab, TrackedSlab,
+    AllocError, Bounded, BoundedSlab, Growable, MappedRef, MappedRefMut, Memory, Ref, RefMut, Slab,
+    TrackedSlab,
 };
 
 /// How a test makes room in a slab.
@@ -89,14 +90,34 @@ pub(crate) use over_both_slabs;
 pub enum Guard<'a, T> {
     Shared(Ref<'a, T>),
     Exclusive(RefMut<'a, T>),
+    /// Mapped to the whole value.
+    MappedShared(MappedRef<'a, T>),
+    MappedExclusive(MappedRefMut<'a, T>),
 }
 
 impl<T> Guard<'_, T> {
+    pub fn mapped(self) -> Self {
+        match self {
+            Guard::Shared(guard) => Guard::MappedShared(Ref::map(guard, |value| value)),
+            Guard::Exclusive(guard) => Guard::MappedExclusive(RefMut::map(guard, |value| value)),
+            Guard::MappedShared(guard) => Guard::MappedShared(MappedRef::map(guard, |value| value)),
+            Guard::MappedExclusive(guard) => {
+                Guard::MappedExclusive(MappedRefMut::map(guard, |value| value))
+            }
+        }
+    }
+
     pub fn value(&self) -> &T {
         match self {
             Guard::Shared(guard) => guard,
             Guard::Exclusive(guard) => guard,
+            Guard::MappedShared(guard) => guard,
+            Guard::MappedExclusive(guard) => guard,
         }
+    }
+
+    pub fn is_exclusive(&self) -> bool {
+        matches!(self, Guard::Exclusive(_) | Guard::MappedExclusive(_))
     }
 }
 

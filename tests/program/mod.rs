@@ -22,8 +22,8 @@ use std::rc::Rc;
 use std::thread::{LocalKey, panicking};
 
 use flatslab::{
-    Bounded, Drain, Growable, Iter, IterMut, Key, Keys, Ref, RefMut, Slot, SlotBox, TrackedSlab,
-    VacantSlot,
+    Bounded, Drain, Growable, Key, Keys, MappedRef, MappedRefMut, Ref, RefMut, Slot, SlotBox,
+    TrackedSlab, TryIter, TryIterMut, VacantSlot,
 };
 
 use crate::common::random::{one_in, random, seed};
@@ -227,8 +227,11 @@ enum Thing<M: Programs> {
     RefMut(RefMut<'static, Value<M>>, u32),
     Value(Value<M>),
     Slab(Rc<TrackedSlab<Value<M>, M>>),
-    Iter(Walk<Iter<'static, Value<M>, M>>),
-    IterMut(Walk<IterMut<'static, Value<M>, M>>),
+    /// Guards that know the value's id, and not the value.
+    Mapped(MappedRef<'static, u32>, u32),
+    MappedMut(MappedRefMut<'static, u32>, u32),
+    Iter(Walk<TryIter<'static, Value<M>, M>>),
+    IterMut(Walk<TryIterMut<'static, Value<M>, M>>),
     Keys(Walk<Keys<'static, Value<M>, M>>),
     Drain(Walk<Drain<'static, Value<M>, M>>),
 }

@@ -2,11 +2,11 @@
 
 use std::mem::forget;
 
-use flatslab::{Key, Slot, SlotBox, TrackedSlab, VacantSlot};
+use flatslab::{Key, MappedRef, Ref, RefMut, Slot, SlotBox, TrackedSlab, VacantSlot};
 
 use super::{
-    INSERTS, MOST_VALUES, NEXT_FREE, Programs, RULES, RUNS, Thing, Value, Walk, Which, any, expect,
-    nest, note_next_free, panic_one_in, put, set_slab, slab,
+    INSERTS, MOST_VALUES, NEXT_FREE, Programs, RULES, RUNS, Thing, Value, Walk, Which, alive_at,
+    any, expect, nest, note_next_free, panic_one_in, put, set_slab, slab,
 };
 use crate::common::Audit;
 use crate::common::random::{one_in, random};
@@ -100,6 +100,14 @@ fn insert<M: Programs>(slab: &TrackedSlab<Value<M>, M>) {
 
 fn insert_value<M: Programs>(slab: &TrackedSlab<Value<M>, M>, value: Value<M>) {
     let line = value.line;
+    if one_in(4) {
+        if let Ok(key) = inserting(slab, || slab.try_insert_key(value)) {
+            expect_freed_last(key);
+            let is_own = slab.try_get(key).map_or(true, |value| value.line == line);
+            expect(is_own, "a new key shows another value");
+        }
+        return;
+    }
     if let Ok(slot) = inserting(slab, || slab.try_insert(value)) {
         expect_freed_last(slot.key());
         let is_own = slot.try_get().is_none_or(|value| value.line == line);
@@ -117,8 +125,10 @@ fn resize<M: Programs>(slab: &TrackedSlab<Value<M>, M>) {
         let additional = random(9) as usize;
         note_next_free::<M>();
         if M::try_reserve(slab, additional).is_ok() && M::GROWS {
-            let free = slab.capacity() - slab.len();
-            expect(free >= additional, "what was reserved is not there");
+            expect(
+                slab.free_slots() >= additional,
+                "what was reserved is not there",
+            );
         }
         let next = RULES.get().audits.then(|| slab.next_key()).flatten();
         next.into_iter().for_each(expect_freed_last);
@@ -132,11 +142,11 @@ fn with_all<M: Programs>(slab: &TrackedSlab<Value<M>, M>) {
     match random(6) {
         0 => retain(slab),
         1 => {
-            let mut drain = slab.drain();
+            let mut drain = slab.try_drain();
             for (key, value) in drain.by_ref().take(random(4) as usize) {
                 value.expect_intact();
-                let next = slab.get(key).map(|next| next.id);
-                expect(next != Some(value.id), "drained, and there");
+                let next = slab.try_get(key).map(|next| next.id);
+                expect(next != Ok(value.id), "drained, and there");
                 if one_in(2) {
                     put(Thing::Value(value));
                 }
@@ -146,17 +156,23 @@ fn with_all<M: Programs>(slab: &TrackedSlab<Value<M>, M>) {
             }
         }
         2 => {
-            for (key, value) in slab {
+            for (key, value) in slab.try_iter() {
+                let Ok(value) = value else {
+                    continue;
+                };
                 let id = value.id;
                 nest_while(&value);
                 expect(value.id == id, "a value changed under its guard");
-                expect(slab.get_mut(key).is_none(), "a guard is not respected");
+                expect(slab.try_get_mut(key).is_err(), "a guard is not respected");
             }
         }
         3 => {
-            for (key, mut value) in slab.iter_mut() {
+            for (key, value) in slab.try_iter_mut() {
+                let Ok(mut value) = value else {
+                    continue;
+                };
                 nest_while(&value);
-                expect(slab.get(key).is_none(), "a guard is not exclusive");
+                expect(slab.try_get(key).is_err(), "a guard is not exclusive");
                 if one_in(8) {
                     *value = value.successor();
                 }
@@ -173,6 +189,12 @@ fn with_all<M: Programs>(slab: &TrackedSlab<Value<M>, M>) {
         _ if one_in(3) => {
             let _ = slab.try_clear();
         }
+        // Panic if they are refused.
+        _ if RULES.get().panics && super::runs() => match random(3) {
+            0 => drop(slab.drain().next()),
+            1 => slab.iter().for_each(|(_, value)| value.expect_intact()),
+            _ => slab.iter_mut().for_each(|(_, value)| nest_while(&value)),
+        },
         _ => {}
     }
 }
@@ -188,25 +210,34 @@ fn nest_while<M: Programs>(value: &Value<M>) {
 
 fn retain<M: Programs>(slab: &TrackedSlab<Value<M>, M>) {
     let mut last = None;
-    slab.retain(|key, value| {
+    let judge = |key: Key, value: &mut Value<M>| {
         let id = value.id;
         expect(last < Some(key), "keys do not ascend");
         last = Some(key);
-        let is_exclusive = slab.get(key).is_none() && slab.get_mut(key).is_none();
+        let is_exclusive = slab.try_get(key).is_err() && slab.try_get_mut(key).is_err();
         expect(is_exclusive, "a value that is judged can be borrowed");
-        expect(slab.slot(key).is_none(), "a borrowed value gets a handle");
+        expect(
+            slab.try_slot(key).is_err(),
+            "a borrowed value gets a handle",
+        );
         nest_while(value);
         expect(value.id == id, "a value changed while it was judged");
         panic_one_in(8);
         one_in(2)
-    });
+    };
+    // Panics if it is refused.
+    if RULES.get().panics && super::runs() && one_in(4) {
+        slab.retain(judge);
+    } else {
+        slab.try_retain(judge);
+    }
 }
 
 /// Something by key.
 fn by_key<M: Programs>(slab: &Which<M>, key: Key) {
-    match random(5) {
+    match random(6) {
         0 => {
-            if let Some(value) = slab.try_remove_by_key(key) {
+            if let Ok(value) = slab.try_remove_by_key(key) {
                 value.expect_intact();
                 expect(!slab.contains_key(key), "removed, and there");
                 if one_in(2) {
@@ -215,9 +246,9 @@ fn by_key<M: Programs>(slab: &Which<M>, key: Key) {
             }
         }
         1 => {
-            if let Some(value) = slab.get(key) {
+            if let Ok(value) = slab.try_get(key) {
                 expect(slab.contains_key(key), "a value without its key");
-                expect(slab.get_mut(key).is_none(), "a guard is not respected");
+                expect(slab.try_get_mut(key).is_err(), "a guard is not respected");
                 nest_while(&value);
                 match any() {
                     Some(thing) if one_in(2) => stash(&value, thing),
@@ -228,8 +259,8 @@ fn by_key<M: Programs>(slab: &Which<M>, key: Key) {
             }
         }
         2 => {
-            if let Some(mut value) = slab.get_mut(key) {
-                expect(slab.get(key).is_none(), "a guard is not exclusive");
+            if let Ok(mut value) = slab.try_get_mut(key) {
+                expect(slab.try_get(key).is_err(), "a guard is not exclusive");
                 nest_while(&value);
                 if one_in(4) {
                     // The old value dies in the assignment, under the guard.
@@ -239,8 +270,8 @@ fn by_key<M: Programs>(slab: &Which<M>, key: Key) {
             }
         }
         3 => {
-            if let Some(slot) = slab.slot(key) {
-                expect(slab.slot(key).is_none(), "two handles own a value");
+            if let Ok(slot) = slab.try_slot(key) {
+                expect(slab.try_slot(key).is_err(), "two handles own a value");
                 expect(slot.is_valid() && slot.key() == key, "not that handle");
                 // Readers are too few to be refused.
                 let line = slot.try_get().map(|value| value.line);
@@ -248,6 +279,13 @@ fn by_key<M: Programs>(slab: &Which<M>, key: Key) {
                 put(Thing::Slot(slot, line.unwrap_or(0)));
             }
         }
+        // Panics if it is refused.
+        4 if RULES.get().panics && super::runs() => match random(4) {
+            0 => drop(slab.get(key).map(|value| nest_while(&value))),
+            1 => drop(slab.get_mut(key).map(|value| nest_while(&value))),
+            2 => drop(slab.slot(key).map(Slot::leak)),
+            _ => put(Thing::Value(slab.remove_by_key(key))),
+        },
         _ => {
             if let Which::Static(slab) = *slab {
                 hold(slab, key);
@@ -259,13 +297,25 @@ fn by_key<M: Programs>(slab: &Which<M>, key: Key) {
 /// Puts a guard into the pool.
 fn hold<M: Programs>(slab: &'static TrackedSlab<Value<M>, M>, key: Key) {
     if one_in(2) {
-        if let Some(value) = slab.get(key) {
+        if let Ok(value) = slab.try_get(key) {
             let id = value.id;
-            put(Thing::Ref(value, id));
+            if one_in(3) {
+                put(Thing::Ref(Ref::clone(&value), id));
+            }
+            match random(3) {
+                0 => put::<M>(Thing::Mapped(Ref::map(value, |value| &value.id), id)),
+                _ => put(Thing::Ref(value, id)),
+            }
         }
-    } else if let Some(value) = slab.get_mut(key) {
+    } else if let Ok(value) = slab.try_get_mut(key) {
         let id = value.id;
-        put(Thing::RefMut(value, id));
+        match random(3) {
+            0 => put::<M>(Thing::MappedMut(
+                RefMut::map(value, |value| &mut value.id),
+                id,
+            )),
+            _ => put(Thing::RefMut(value, id)),
+        }
     }
 }
 
@@ -296,10 +346,10 @@ fn unstash<M: Programs>(value: &Value<M>) {
 
 fn begin_walk<M: Programs>(slab: &'static TrackedSlab<Value<M>, M>) -> Thing<M> {
     match random(4) {
-        0 => Thing::Iter(Walk::new(slab.iter())),
-        1 => Thing::IterMut(Walk::new(slab.iter_mut())),
+        0 => Thing::Iter(Walk::new(slab.try_iter())),
+        1 => Thing::IterMut(Walk::new(slab.try_iter_mut())),
         2 => Thing::Keys(Walk::new(slab.keys())),
-        _ => Thing::Drain(Walk::new(slab.drain())),
+        _ => Thing::Drain(Walk::new(slab.try_drain())),
     }
 }
 
@@ -341,6 +391,26 @@ fn with_thing<M: Programs>(thing: Thing<M>) {
                 _ => drop(value),
             }
         }
+        Thing::Mapped(value, id) => {
+            expect(
+                *value == id && alive_at(id) == id,
+                "a part of another value",
+            );
+            match random(3) {
+                0 => drop(value),
+                1 => put::<M>(Thing::Mapped(MappedRef::map(value, |id| id), id)),
+                _ => put::<M>(Thing::Mapped(value, id)),
+            }
+        }
+        Thing::MappedMut(value, id) => {
+            expect(
+                *value == id && alive_at(id) == id,
+                "a part of another value",
+            );
+            if one_in(2) {
+                put::<M>(Thing::MappedMut(value, id));
+            }
+        }
         Thing::Vacant(vacant, key) => {
             expect(vacant.key() == key, "a reservation has moved");
             match random(3) {
@@ -357,7 +427,7 @@ fn with_thing<M: Programs>(thing: Thing<M>) {
         }
         Thing::Iter(mut walk) => {
             let before = walk.clone();
-            if let Some((_, value)) = walk.next(|item| item.0) {
+            if let Some((_, Ok(value))) = walk.next(|item| item.0) {
                 let id = value.id;
                 value.expect_intact();
                 if one_in(2) {
@@ -367,7 +437,7 @@ fn with_thing<M: Programs>(thing: Thing<M>) {
             put(Thing::Iter(if one_in(4) { before } else { walk }));
         }
         Thing::IterMut(mut walk) => {
-            if let Some((_, value)) = walk.next(|item| item.0) {
+            if let Some((_, Ok(value))) = walk.next(|item| item.0) {
                 let id = value.id;
                 value.expect_intact();
                 if one_in(2) {
@@ -520,7 +590,7 @@ fn with_slot<M: Programs>(slot: Slot<Value<M>>, line: u32) {
             // Into its own value, or another's.
             let at = if one_in(2) { key } else { any_key() };
             let slab = slab::<M>();
-            match slab.as_ref().and_then(|slab| slab.get(at)) {
+            match slab.as_ref().and_then(|slab| slab.try_get(at).ok()) {
                 Some(value) => stash(&value, Thing::Slot(slot, line)),
                 None => put(Thing::Slot(slot, line)),
             }

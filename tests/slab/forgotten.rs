@@ -4,13 +4,13 @@
 
 use std::mem::forget;
 
-use flatslab::BoundedSlab;
+use flatslab::{AccessError, BoundedSlab, Ref, RefMut};
 
 use crate::common::{Audit, Counted, Drops, Room, over_both_slabs, panics};
 
 /// Each handle and guard forgotten; then the slab is used and dropped.
 fn forgotten_handles_and_guards_leak_and_nothing_else<M: Room>() {
-    let slab = M::with_room::<Counted>(8);
+    let slab = M::with_room::<Counted>(10);
     let drops = Drops::new();
     let make = |number| drops.value(number);
     let slot = slab.try_insert(make(1)).unwrap();
@@ -23,7 +23,7 @@ fn forgotten_handles_and_guards_leak_and_nothing_else<M: Room>() {
     assert!(panics(|| slot.into_inner()));
     let key = slab.try_insert(make(3)).unwrap().leak();
     forget(slab.get_mut(key));
-    assert!(slab.try_remove_by_key(key).is_none() && slab.contains_key(key));
+    assert!(slab.try_remove_by_key(key).is_err() && slab.contains_key(key));
     forget(slab.try_insert(make(4)).unwrap());
     forget(slab.try_insert(make(5)).unwrap().into_box());
     forget(slab.try_vacant_slot().unwrap());
@@ -34,6 +34,15 @@ fn forgotten_handles_and_guards_leak_and_nothing_else<M: Room>() {
     assert_eq!((slab.len(), drops.count()), (6, 1));
     assert!(slab.try_clear().is_err());
     let alive = slab.try_insert(make(7)).unwrap();
+    // Guards of parts: a reader keeps out writers, a writer everything.
+    let read = slab.try_insert_key(make(8)).unwrap();
+    forget(Ref::map(slab.get(read).unwrap(), |value| &value.number));
+    assert!(slab.try_get(read).is_ok() && slab.try_get_mut(read).is_err());
+    let written = slab.try_insert_key(make(9)).unwrap();
+    let mut part = RefMut::map(slab.get_mut(written).unwrap(), |value| &mut value.number);
+    *part += 1;
+    forget(part);
+    assert!(slab.try_get(written).is_err() && slab.contains_key(written));
     drop(slab);
     // The forgotten slot's value and the living slot's: they are not borrowed.
     assert_eq!(drops.count(), 3);
@@ -65,7 +74,13 @@ fn readers_saturate_to_a_refusal() {
     for _ in 0..(1 << 27) - 1 {
         forget(slot.try_get().unwrap());
     }
-    assert!(slot.try_get().is_none() && slab.get(slot.key()).is_none());
-    assert!(panics(|| slot.get()));
+    assert!(slot.try_get().is_none());
+    let error = slab.try_get(slot.key()).unwrap_err();
+    assert_eq!(error, AccessError::TooManyReaders);
+    let (_, item) = slab.try_iter().next().unwrap();
+    assert_eq!(item.unwrap_err(), AccessError::TooManyReaders);
+    let error = slab.try_get_mut(slot.key()).unwrap_err();
+    assert_eq!(error, AccessError::Borrowed);
+    assert!(panics(|| slot.get()) && panics(|| slab.get(slot.key())));
     assert!(slot.is_valid() && slab.contains_key(slot.key()));
 }

@@ -89,7 +89,7 @@ fn shrink_keeps_keys_and_numbers_are_used_again_the_lowest_first() {
         let key = Key::from_raw(hole);
         assert!(slab.get(key).is_none() && slab.get_mut(key).is_none());
         assert!(!slab.contains_key(key) && slab.slot(key).is_none());
-        assert!(slab.try_remove_by_key(key).is_none() && slab.get_copied(key).is_none());
+        assert!(slab.try_remove_by_key(key).is_err() && slab.get_copied(key).is_none());
         assert!(panics(|| slab.remove_by_key(key)));
         // SAFETY: no guard is alive, and nothing is removed.
         assert!(unsafe { slab.untracked().get(key).is_none() });

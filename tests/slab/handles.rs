@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::mem::forget;
 use std::rc::{Rc, Weak};
 
-use flatslab::{BoundedSlab, Key, Slab, Slot, SlotBox, TrackedSlab};
+use flatslab::{AccessError, BoundedSlab, Key, Slab, Slot, SlotBox, TrackedSlab};
 
 use crate::common::{Audit, Counted, Drops, Room, over_both_slabs, panics};
 
@@ -112,7 +112,7 @@ fn any_key_is_answered<M: Room>() {
         assert_eq!(slab.contains_key(key), is_there);
         assert!(slab.slot(key).is_none());
         if !is_there {
-            assert!(slab.try_remove_by_key(key).is_none());
+            assert_eq!(slab.try_remove_by_key(key), Err(AccessError::Missing));
             assert!(panics(|| slab.remove_by_key(key)));
         }
     }
@@ -122,8 +122,8 @@ fn any_key_is_answered<M: Room>() {
 fn a_key_removed_twice_frees_one_slot<M: Room>() {
     let slab = M::with_room::<u64>(2);
     let key = slab.try_insert(7).unwrap().leak();
-    assert_eq!(slab.try_remove_by_key(key), Some(7));
-    assert_eq!(slab.try_remove_by_key(key), None);
+    assert_eq!(slab.try_remove_by_key(key), Ok(7));
+    assert_eq!(slab.try_remove_by_key(key), Err(AccessError::Missing));
     slab.audit();
     let (a, b) = (slab.try_insert(1).unwrap(), slab.try_insert(2).unwrap());
     assert_ne!(a.key(), b.key());
@@ -179,7 +179,9 @@ fn values_are_dropped_in_place<M: Room>() {
             drop(guard);
         }),
         ("clear", |slab, _slot| slab.clear()),
-        ("retain", |slab, _slot| slab.retain(|_, _| false)),
+        ("retain", |slab, _slot| {
+            slab.retain(|_, _| false);
+        }),
         ("drain dropped", |slab, _slot| drop(slab.drain())),
         ("slab", |slab, _slot| drop(slab)),
     ];
@@ -215,10 +217,10 @@ fn a_slab_with_holes_goes_before_its_handles() {
     type Ending = fn(&Slab<Counted>, &Drops);
     // The last thing done to the slab, and how many values it adds and drops.
     let endings: [(Ending, u64, usize); 3] = [
-        (|slab, _| forget(slab.drain()), 0, 0),
+        (|slab, _| forget(slab.try_drain()), 0, 0),
         (
             |slab, _| {
-                let mut drain = slab.drain();
+                let mut drain = slab.try_drain();
                 drop(drain.next().unwrap());
                 forget(drain);
             },

@@ -1,4 +1,4 @@
-//! Iterators over both slabs: their order, what they skip, their `size_hint`.
+//! Iterators over both slabs: their order, their `size_hint`, what they leave.
 
 use flatslab::{BoundedSlab, Key, Slab, Slot, TrackedSlab};
 
@@ -45,23 +45,34 @@ fn values_come_in_key_order_and_not_in_order_of_insertion<M: Room>() {
     assert!(slab.is_empty());
 }
 
-fn borrowed_values_are_skipped_and_stay<M: Room>() {
+fn the_try_forms_leave_what_is_borrowed<M: Room>() {
     let (slab, slots) = numbers::<M>(6);
     let read = slots[1].get();
     let written = slots[3].get_mut();
     let indices = |keys: &mut dyn Iterator<Item = Key>| keys.map(Key::index).collect::<Vec<_>>();
     assert_eq!(
-        indices(&mut slab.iter().map(|(key, _)| key)),
+        indices(
+            &mut slab
+                .try_iter()
+                .filter_map(|(key, value)| value.ok().map(|_| key))
+        ),
         [0, 1, 2, 4, 5]
     );
     assert_eq!(
-        indices(&mut slab.iter_mut().map(|(key, _)| key)),
+        indices(
+            &mut slab
+                .try_iter_mut()
+                .filter_map(|(key, value)| value.ok().map(|_| key))
+        ),
         [0, 2, 4, 5]
     );
     assert_eq!(indices(&mut slab.keys()), [0, 1, 2, 3, 4, 5]);
-    slab.retain(|_, value| *value != 4);
+    assert_eq!(slab.try_retain(|_, value| *value != 4), 2);
     assert_eq!(indices(&mut slab.keys()), [0, 1, 2, 3, 5]);
-    assert_eq!(indices(&mut slab.drain().map(|(key, _)| key)), [0, 2, 5]);
+    assert_eq!(
+        indices(&mut slab.try_drain().map(|(key, _)| key)),
+        [0, 2, 5]
+    );
     assert_eq!(indices(&mut slab.keys()), [1, 3]);
     assert_eq!((*read, *written), (1, 3));
     drop((read, written));
@@ -88,7 +99,8 @@ fn all_values_can_be_borrowed_at_once<M: Room>() {
         for (key, value) in &mut all {
             **value += key.into_raw() as u64;
         }
-        assert!(slab.iter().next().is_none() && slab.iter_mut().next().is_none());
+        assert!(slab.try_iter().all(|(_, value)| value.is_err()));
+        assert!(slab.try_iter_mut().all(|(_, value)| value.is_err()));
         assert_eq!(slab.keys().count(), 6);
     }
     let readers: Vec<_> = slab.iter().chain(slab.iter()).collect();
@@ -145,6 +157,14 @@ fn iterators_print_what_is_left_to_visit<M: Room>() {
         format!("{:?}", slab.iter_mut()),
         "IterMut { keys: 0..4, .. }"
     );
+    assert_eq!(
+        format!("{:?}", slab.try_iter()),
+        "TryIter { keys: 0..4, .. }"
+    );
+    assert_eq!(
+        format!("{:?}", slab.try_iter_mut()),
+        "TryIterMut { keys: 0..4, .. }"
+    );
     assert_eq!(format!("{:?}", slab.keys()), "Keys { keys: 0..4, .. }");
     assert_eq!(format!("{:?}", slab.drain()), "Drain { keys: 0..4, .. }");
 }
@@ -167,7 +187,7 @@ fn a_dropped_drain_drops_the_values_not_visited<M: Room>() {
 
 over_both_slabs!(
     values_come_in_key_order_and_not_in_order_of_insertion,
-    borrowed_values_are_skipped_and_stay,
+    the_try_forms_leave_what_is_borrowed,
     a_drained_slab_can_still_be_full,
     all_values_can_be_borrowed_at_once,
     size_hint_bounds_what_can_still_come,

@@ -6,12 +6,15 @@ mod common;
 #[path = "../program/mod.rs"]
 mod program;
 
+mod conflicts;
 mod contracts;
 mod forgotten;
 mod growth;
 mod handles;
 mod iteration;
+mod keys;
 mod layouts;
+mod mapped;
 mod panics;
 mod programs;
 mod reentrancy;

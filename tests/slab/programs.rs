@@ -41,7 +41,8 @@ fn run<M: Programs>(number: u64, steps: u64) {
             slab.audit_but_stale();
             if slab.try_clear().is_ok() {
                 slab.audit();
-                assert!(slab.is_empty(), "program {number}");
+                // What is doomed lives until the guard that it holds itself.
+                assert!(slab.is_empty() || rules.cycles, "program {number}");
             } else {
                 assert!(rules.cycles, "program {number}: still borrowed");
             }

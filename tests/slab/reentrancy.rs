@@ -44,7 +44,7 @@ fn actions<M: Room>() -> Vec<Action<M>> {
         }),
         ("remove another by key", |scene| {
             let key = scene.slot.borrow().as_ref().map(Slot::key);
-            drop(key.and_then(|key| scene.slab.try_remove_by_key(key)));
+            drop(key.and_then(|key| scene.slab.try_remove_by_key(key).ok()));
         }),
         ("take another and refill it", |scene| {
             let taken = scene.slot.take().map(Slot::try_take);
@@ -81,20 +81,22 @@ fn actions<M: Room>() -> Vec<Action<M>> {
         }),
         ("retain every other", |scene| {
             let mut keeps = false;
-            scene.slab.retain(|_, _| {
+            scene.slab.try_retain(|_, _| {
                 keeps = !keeps;
                 keeps
             });
         }),
         ("drain one, then all", |scene| {
-            let mut drain = scene.slab.drain();
+            let mut drain = scene.slab.try_drain();
             drop(drain.next());
             scene.slab.audit_but_stale();
             let _ = scene.slab.try_insert(Hooked::plain()).map(Slot::leak);
         }),
         ("visit all", |scene| {
-            let read = scene.slab.iter().count();
-            assert_eq!(scene.slab.iter_mut().count(), read);
+            let read = scene.slab.try_iter().filter(|(_, value)| value.is_ok());
+            let read = read.count();
+            let written = scene.slab.try_iter_mut().filter(|(_, value)| value.is_ok());
+            assert_eq!(written.count(), read);
             assert_eq!(
                 scene.slab.keys().count(),
                 read + scene.boxed.borrow().iter().count()
@@ -103,16 +105,16 @@ fn actions<M: Room>() -> Vec<Action<M>> {
         ("shrink", |scene| M::shrink(&scene.slab)),
         ("reserve, drain and shrink", |scene| {
             M::try_reserve(&scene.slab, 5).unwrap();
-            drop(scene.slab.drain());
+            drop(scene.slab.try_drain());
             M::shrink(&scene.slab);
         }),
         ("ask for everything", |scene| {
             for raw in 0..12 {
                 let key = flatslab::Key::from_raw(raw);
-                drop(scene.slab.get(key));
-                drop(scene.slab.get_mut(key));
+                drop(scene.slab.try_get(key));
+                drop(scene.slab.try_get_mut(key));
                 let _ = scene.slab.contains_key(key);
-                if let Some(slot) = scene.slab.slot(key) {
+                if let Ok(slot) = scene.slab.try_slot(key) {
                     slot.leak();
                 }
             }
@@ -148,19 +150,19 @@ fn deaths<M: Room>() -> Vec<Death<M>> {
         }),
         ("it is not retained, leaked", |slab, slot, _| {
             let key = slot.leak();
-            slab.retain(|at, _| at != key);
+            slab.try_retain(|at, _| at != key);
         }),
         ("it is not retained, its slot stale", |slab, slot, scene| {
             let key = slot.key();
             *scene.own.borrow_mut() = Some(slot);
-            slab.retain(|at, _| at != key);
+            slab.try_retain(|at, _| at != key);
         }),
         (
             "it is doomed while it is asked about",
             |slab, slot, scene| {
                 let key = slot.key();
                 *scene.own.borrow_mut() = Some(slot);
-                slab.retain(|at, _| {
+                slab.try_retain(|at, _| {
                     if at == key {
                         drop(scene.own.take());
                     }
@@ -171,7 +173,7 @@ fn deaths<M: Room>() -> Vec<Death<M>> {
         ("it is doomed and not retained", |slab, slot, scene| {
             let key = slot.key();
             *scene.own.borrow_mut() = Some(slot);
-            slab.retain(|at, _| {
+            slab.try_retain(|at, _| {
                 if at == key {
                     drop(scene.own.take());
                 }
@@ -180,12 +182,12 @@ fn deaths<M: Room>() -> Vec<Death<M>> {
         }),
         ("a drain is dropped", |slab, slot, _| {
             slot.leak();
-            drop(slab.drain());
+            drop(slab.try_drain());
         }),
         ("it is drained", |slab, slot, scene| {
             let key = slot.key();
             *scene.own.borrow_mut() = Some(slot);
-            assert!(slab.drain().any(|(at, _)| at == key));
+            assert!(slab.try_drain().any(|(at, _)| at == key));
         }),
         (
             "the slab is cleared, its slot stale",
@@ -508,8 +510,8 @@ fn and_modify_sees_its_value_borrowed<M: Room>() {
     let slab = M::with_room::<u64>(4);
     let slot = slab.try_insert(7).unwrap();
     slot.and_modify(|value| {
-        assert!(slot.try_get().is_none() && slab.get(slot.key()).is_none());
-        assert!(slab.try_clear().is_err() && slab.try_remove_by_key(slot.key()).is_none());
+        assert!(slot.try_get().is_none() && slab.try_get(slot.key()).is_err());
+        assert!(slab.try_clear().is_err() && slab.try_remove_by_key(slot.key()).is_err());
         *value += 1;
     });
     assert_eq!(slot.into_inner(), 8);
@@ -523,11 +525,11 @@ fn retain_asks_about_a_borrowed_value<M: Room>() {
     let read = slab.try_insert(3).unwrap();
     let guard = read.get();
     let mut asked = Vec::new();
-    slab.retain(|key, value| {
+    let left = slab.try_retain(|key, value| {
         asked.push(*value);
-        assert!(slab.get(key).is_none() && slab.get_mut(key).is_none());
-        assert!(slab.contains_key(key) && slab.get_copied(key).is_none());
-        assert!(slab.try_remove_by_key(key).is_none() && slab.slot(key).is_none());
+        assert!(slab.try_get(key).is_err() && slab.try_get_mut(key).is_err());
+        assert!(slab.contains_key(key) && panics(|| slab.get_copied(key)));
+        assert!(slab.try_remove_by_key(key).is_err() && slab.try_slot(key).is_err());
         assert!(slab.try_clear().is_err());
         if key != leaked {
             // Given to its key while it is asked about.
@@ -537,6 +539,7 @@ fn retain_asks_about_a_borrowed_value<M: Room>() {
         true
     });
     assert_eq!(asked, [1, 2], "not about what is borrowed already");
+    assert_eq!(left, 1);
     drop(guard);
     let values: Vec<_> = slab.iter().map(|(_, value)| *value).collect();
     assert_eq!(values, [11, 12, 3]);
@@ -552,7 +555,8 @@ fn a_walk_within_a_walk_finds_what_is_left<M: Room>() {
     }
     let mut within = Vec::new();
     slab.retain(|key, _| {
-        within.push(slab.drain().map(|(_, value)| value).collect::<Vec<_>>());
+        assert!(panics(|| slab.drain()), "one is asked about");
+        within.push(slab.try_drain().map(|(_, value)| value).collect::<Vec<_>>());
         key.index() == 0
     });
     assert_eq!(within, [vec![1, 2, 3]], "the one that is asked about stays");

@@ -9,7 +9,8 @@
 //! # Invariants
 //!
 //! * P1: while a `Slot`, `VacantSlot`, `SlotBox`, `Ref` or `RefMut` of a place
-//!   exists, its cell is not free, so cell and home are allocated (L1).
+//!   exists, or what a guard was mapped to, its cell is not free, so cell and
+//!   home are allocated (L1).
 //! * P2: at most one `Slot`, `VacantSlot` or `SlotBox` of a place exists, and
 //!   only while `O` is clear. (One that was forgotten, or given up as a raw
 //!   pointer, leaves it clear for good.)
@@ -50,6 +51,13 @@ impl<T> Place<T> {
     #[inline(always)]
     pub(crate) fn new(cell: CellPtr<T>, home: NonNull<Home>) -> Self {
         Place { cell, home }
+    }
+
+    /// Cell and home, for a holder that forgets `T`; [`new`](Self::new) puts
+    /// them together again.
+    #[inline(always)]
+    pub(crate) fn into_parts(self) -> (NonNull<u8>, NonNull<Home>) {
+        (self.cell.start(), self.home)
     }
 
     /// The place, known to be allocated for `'a`.
@@ -179,6 +187,13 @@ impl<'a, T> Live<'a, T> {
     #[must_use]
     pub(crate) fn begin_read(self) -> bool {
         self.step(State::read)
+    }
+
+    /// A reader comes by a guard that reads already; `false` with too many. Its
+    /// end is [`end_read`](Place::end_read).
+    #[must_use]
+    pub(crate) fn begin_read_along(self) -> bool {
+        self.step(State::read_along)
     }
 
     /// A writer comes, by handle or by key; `false` if it is refused. Its end

@@ -33,6 +33,7 @@
 
 use core::cell::Cell;
 
+use crate::error::AccessError;
 use crate::key::Key;
 
 /// The two halves of a stamp. Only the state ever changes.
@@ -104,6 +105,12 @@ impl State {
         self.0 & (EXCLUSIVE | READERS) != 0
     }
 
+    /// There is a value for those who ask by key, and it is borrowed: between
+    /// the first reader and the flags that make it unreachable.
+    pub(crate) const fn is_in_use(self) -> bool {
+        self.0.wrapping_sub(READER) < DOOMED - READER
+    }
+
     pub(crate) const fn is_doomed(self) -> bool {
         self.0 & DOOMED != 0
     }
@@ -139,12 +146,51 @@ impl State {
         }
     }
 
+    /// Why a reader by key was refused.
+    pub(crate) const fn why_no_reader(self) -> AccessError {
+        if !self.is_occupied() {
+            AccessError::Missing
+        } else if self.0 & EXCLUSIVE != 0 {
+            AccessError::Borrowed
+        } else {
+            AccessError::TooManyReaders
+        }
+    }
+
+    /// Why a writer or a removal by key was refused.
+    pub(crate) const fn why_no_writer(self) -> AccessError {
+        if self.is_occupied() {
+            AccessError::Borrowed
+        } else {
+            AccessError::Missing
+        }
+    }
+
+    /// Why no handle was made. A handle is named before a borrow: it stays
+    /// when the borrow has ended.
+    pub(crate) const fn why_no_handle(self) -> AccessError {
+        if !self.is_occupied() {
+            AccessError::Missing
+        } else if !self.is_unheld() {
+            AccessError::Owned
+        } else {
+            AccessError::Borrowed
+        }
+    }
+
     // Steps that may be refused.
 
     /// A reader comes, by handle or by key.
     #[inline(always)]
     pub(crate) fn read(self) -> Option<Self> {
         self.admits_reader().then(|| State(self.0 + READER))
+    }
+
+    /// A reader comes by a guard that reads already, so whatever is said of the
+    /// value by others.
+    pub(crate) fn read_along(self) -> Option<Self> {
+        let readers = State(self.0 & (EXCLUSIVE - 1));
+        readers.admits_reader().then(|| State(self.0 + READER))
     }
 
     /// A writer comes, by handle or by key.
@@ -286,6 +332,41 @@ mod tests {
             );
             assert!(state.read().is_some_and(|read| read.write().is_none()));
         }
+    }
+
+    #[test]
+    fn a_guard_is_cloned_in_every_state_it_can_be_in_until_readers_are_too_many() {
+        for flags in [0, UNHELD, DOOMED, DOOMED | UNHELD, DOOMED | CLOSED] {
+            let one = State(flags | READER);
+            let two = one.read_along().unwrap();
+            assert!(two.without_reader() == one);
+            let many = State(flags | (READERS - READER));
+            let last = many.read_along().unwrap();
+            assert!(last.read_along().is_none(), "{flags:x}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_says_whether_there_is_a_value() {
+        use AccessError::{Borrowed, Missing, Owned, TooManyReaders};
+        let no_value = [DOOMED | READER, DOOMED | EXCLUSIVE, CLOSED, VACANT];
+        for bits in no_value.into_iter().chain([VACANT | EXCLUSIVE]) {
+            for state in [State(bits), State(bits | UNHELD)] {
+                assert_eq!(state.why_no_reader(), Missing, "{bits:x}");
+                assert_eq!(state.why_no_writer(), Missing, "{bits:x}");
+                assert_eq!(state.why_no_handle(), Missing, "{bits:x}");
+                assert!(!state.is_in_use(), "{bits:x}");
+            }
+        }
+        for (bits, for_readers) in [(EXCLUSIVE, Borrowed), (READERS, TooManyReaders)] {
+            assert_eq!(State(bits).why_no_reader(), for_readers);
+            assert_eq!(State(bits).why_no_writer(), Borrowed);
+            assert_eq!(State(bits).why_no_handle(), Owned);
+            assert_eq!(State(bits | UNHELD).why_no_handle(), Borrowed);
+            assert!(State(bits).is_in_use() && State(bits | UNHELD).is_in_use());
+        }
+        assert!(State(READER).is_in_use() && State(READER | UNHELD).is_in_use());
+        assert!(!State::OWNED.is_in_use() && !State::UNHELD.is_in_use());
     }
 
     #[test]

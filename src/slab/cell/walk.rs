@@ -13,7 +13,6 @@ use super::home::{self, Home};
 use super::layout::CellPtr;
 use super::place::{Live, Place};
 use super::state::State;
-use crate::error::Borrowed;
 use crate::key::Key;
 
 /// Where the kinds of memory differ: how a key leads to a cell.
@@ -112,23 +111,12 @@ impl<'a, T, M: Lookup> Cells<'a, T, M> {
     }
 }
 
-/// Drops every value; those that have a handle leave it stale.
-///
-/// # Errors
-///
-/// When one is borrowed, before any is dropped.
-pub(crate) fn try_clear<T, M: Lookup>(cells: Cells<'_, T, M>) -> Result<(), Borrowed> {
-    // The bound of now: chunks that destructors add are not visited, so that
-    // clearing ends.
-    let keys = 0..cells.bound();
-    for cell in keys.clone().filter_map(|index| cells.at(index)) {
-        let state = cell.state();
-        if state.has_value() && state.is_borrowed() {
-            return Err(Borrowed);
-        }
-    }
-    destroy_all(cells, keys);
-    Ok(())
+/// The first value that is borrowed; O(slots). Runs no user code, so what it
+/// says holds until some runs.
+pub(crate) fn first_in_use<T, M: Lookup>(cells: Cells<'_, T, M>) -> Option<Live<'_, T>> {
+    (0..cells.bound())
+        .filter_map(|index| cells.at(index))
+        .find(|cell| cell.state().is_in_use())
 }
 
 /// Drops the values at these keys, except those that are borrowed when the

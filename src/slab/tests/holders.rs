@@ -3,7 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use flatslab::{Key, Slot, SlotBox, TrackedSlab, VacantSlot};
+use flatslab::{AccessError, Key, Slot, SlotBox, TrackedSlab, VacantSlot};
 
 use super::table::Answer::{self, No, Panic, Yes};
 use super::table::Event::{self, *};
@@ -13,6 +13,10 @@ use crate::common::{Guard, Room, panics};
 /// A value to be put into slots.
 pub trait Value: 'static {
     fn plain() -> Self;
+
+    /// Whether what is refused is asked for once more, by the method that panics
+    /// on a conflict: a panic costs more than all the rest of an event.
+    const ASKS_TWICE: bool;
 
     /// Runs where a closure of the user's is called.
     fn user_code() {}
@@ -86,30 +90,38 @@ pub fn happen<'a, T: Value, M: Room>(
     let by_key = || slab.expect("an event by key needs the slab");
     let yes = |yes: bool| if yes { Yes } else { No };
     let answer = match event {
-        KeyGet => {
-            let guard = by_key().get(key);
-            return (yes(guard.is_some()), state());
-        }
-        KeyGetMut => {
-            let guard = by_key().get_mut(key);
-            return (yes(guard.is_some()), state());
-        }
-        KeyRemove => {
-            let removed = by_key().try_remove_by_key(key);
-            let answer = yes(removed.is_some());
-            if removed.is_none() {
-                assert!(panics(|| by_key().remove_by_key(key)));
+        KeyGet => match by_key().try_get(key) {
+            Ok(_guard) => return (Yes, state()),
+            Err(error) => {
+                expect_refusal::<T>(error, || by_key().get(key).is_none());
+                No
             }
-            answer
-        }
+        },
+        KeyGetMut => match by_key().try_get_mut(key) {
+            Ok(_guard) => return (Yes, state()),
+            Err(error) => {
+                expect_refusal::<T>(error, || by_key().get_mut(key).is_none());
+                No
+            }
+        },
+        KeyRemove => match by_key().try_remove_by_key(key) {
+            Ok(_value) => Yes,
+            Err(_) => {
+                assert!(panics(|| by_key().remove_by_key(key)));
+                No
+            }
+        },
         KeyContains => yes(by_key().contains_key(key)),
-        Regain => match by_key().slot(key) {
-            Some(slot) => {
+        Regain => match by_key().try_slot(key) {
+            Ok(slot) => {
                 assert!(by_key().slot(key).is_none(), "there are never two owners");
                 holders.slot.set(Some(slot));
                 Yes
             }
-            None => No,
+            Err(error) => {
+                expect_refusal::<T>(error, || by_key().slot(key).is_none());
+                No
+            }
         },
         Clear => {
             let cleared = by_key().try_clear();
@@ -119,27 +131,29 @@ pub fn happen<'a, T: Value, M: Room>(
             yes(cleared.is_ok())
         }
         Iterate => {
-            let guards: Vec<_> = by_key().iter().collect();
-            return (yes(guards.iter().any(|(at, _)| *at == key)), state());
+            let items: Vec<_> = by_key().try_iter().collect();
+            let mut guards = items.iter().filter(|(_, guard)| guard.is_ok());
+            return (yes(guards.any(|(at, _)| *at == key)), state());
         }
         IterateMut => {
-            let guards: Vec<_> = by_key().iter_mut().collect();
-            return (yes(guards.iter().any(|(at, _)| *at == key)), state());
+            let items: Vec<_> = by_key().try_iter_mut().collect();
+            let mut guards = items.iter().filter(|(_, guard)| guard.is_ok());
+            return (yes(guards.any(|(at, _)| *at == key)), state());
         }
         ListKeys => yes(by_key().keys().any(|at| at == key)),
         RetainKeep | RetainDrop => {
             let mut asked = false;
-            by_key().retain(|at, _| {
+            by_key().try_retain(|at, _| {
                 asked |= at == key;
                 T::user_code();
                 at != key || event == RetainKeep
             });
             yes(asked)
         }
-        DrainOut => yes(by_key().drain().any(|(at, _)| at == key)),
+        DrainOut => yes(by_key().try_drain().any(|(at, _)| at == key)),
         DrainDropped => {
             let before = by_key().contains_key(key);
-            drop(by_key().drain());
+            drop(by_key().try_drain());
             yes(before && !by_key().contains_key(key))
         }
         LastBorrowEnds => {
@@ -241,6 +255,16 @@ pub fn happen<'a, T: Value, M: Room>(
         }
     };
     (answer, state())
+}
+
+/// A method answers with absence where its `try_` form says that there is no
+/// value, or none to be had, and panics on a conflict.
+fn expect_refusal<T: Value>(error: AccessError, is_none: impl FnOnce() -> bool) {
+    match error {
+        _ if !T::ASKS_TWICE => {}
+        AccessError::Missing | AccessError::Owned => assert!(is_none(), "{error:?}"),
+        _ => assert!(panics(is_none), "{error:?}"),
+    }
 }
 
 /// The events that leave the slot where it is.

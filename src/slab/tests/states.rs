@@ -4,17 +4,20 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use flatslab::{Key, Slab, Slot, SlotBox, TrackedSlab};
+use flatslab::{AccessError, Key, Ref, Slab, Slot, SlotBox, TrackedSlab};
 
 use super::holders::{Value, happen};
 use super::table::Event::*;
 use super::table::Row::*;
 use super::table::{Answer, CLOSING_ROWS, D, EVENTS, Event, N, O, ROWS, Row, V, X, expected};
-use crate::common::{Guard, Hooked, Room, over_both_slabs};
+use crate::common::{Guard, Hooked, Room, over_both_slabs, panics};
+use crate::slab::cell::state::State;
 
 type Holders<'a> = super::holders::Holders<'a, Hooked>;
 
 impl Value for Hooked {
+    const ASKS_TWICE: bool = true;
+
     fn plain() -> Self {
         Hooked::plain()
     }
@@ -81,7 +84,7 @@ fn drive<M: Room>(row: Row, event: Event) -> (Answer, Option<u32>) {
         slab.check();
         drop(holders);
         slab.check();
-        slab.try_remove_by_key(key);
+        let _ = slab.try_remove_by_key(key);
         result
     };
     slab.check();
@@ -151,21 +154,25 @@ fn every_cell_of_the_table<M: Room>() {
     assert_eq!(driven, 14 * 13 + 6 + 5 * 13 + 4 + 2);
 }
 
-/// `get_copied` answers where `get` does, and at the limit of readers too. A
-/// `Copy` value has no destructor, so no row is dying.
+/// `get_copied` answers and panics where `get` does. A `Copy` value has no
+/// destructor, so no row is dying.
 fn a_copy_needs_a_value_without_a_writer<M: Room>() {
     let slab = M::with_room::<u64>(4);
     let slot = slab.try_insert(7).unwrap();
     let key = slot.key();
     let state = || slab.state_bits(key).unwrap();
     let copied = |expected| assert_eq!((slab.get_copied(key), state()), expected);
+    let refused = |expected| {
+        assert!(panics(|| slab.get_copied(key)));
+        assert_eq!(state(), expected);
+    };
 
     copied((Some(7), 0));
     let guard = slot.get();
     copied((Some(7), N));
     drop(guard);
     let guard = slot.get_mut();
-    copied((None, X));
+    refused(X);
     drop(guard);
     slot.leak();
     copied((Some(7), O));
@@ -173,8 +180,7 @@ fn a_copy_needs_a_value_without_a_writer<M: Room>() {
     copied((Some(7), O | N));
     drop(guard);
     let guard = slab.get_mut(key).unwrap();
-    copied((None, O | X));
-    drop(slab.slot(key));
+    refused(O | X);
     drop(guard);
 
     let slot = slab.slot(key).unwrap();
@@ -194,9 +200,39 @@ fn a_copy_needs_a_value_without_a_writer<M: Room>() {
 
     let boxed = slab.try_insert(9).unwrap().into_box();
     assert_eq!(SlotBox::key(&boxed), key);
-    copied((None, X));
+    refused(X);
     drop(SlotBox::into_slot(boxed));
     assert_eq!(slab.get_copied(Key::NONE), None);
+}
+
+/// One more reader would not count: it is refused, and said apart from a writer.
+fn too_many_readers_are_a_conflict_of_their_own<M: Room>() {
+    let slab = M::with_room::<u64>(4);
+    let slot = slab.try_insert(7).unwrap();
+    let key = slot.key();
+    let guard = slot.get();
+    let force = |bits| {
+        let cell = slab.cells().get(key).unwrap();
+        cell.force_state(State::of_bits(bits));
+    };
+    force(X - N);
+    let refused = [
+        slab.try_get(key).err(),
+        slab.try_iter().next().unwrap().1.err(),
+    ];
+    assert_eq!(refused, [Some(AccessError::TooManyReaders); 2]);
+    let refused = [slab.try_get_mut(key).err(), slab.try_clear().err()];
+    assert_eq!(refused, [Some(AccessError::Borrowed); 2]);
+    assert!(panics(|| slab.get(key)) && panics(|| slab.iter().next()));
+    assert!(panics(|| Ref::clone(&guard)));
+    assert_eq!(slab.get_copied(key), Some(7), "which counts no reader");
+    assert_eq!(slab.state_bits(key), Some(X - N), "nothing has changed");
+    force(X - 2 * N);
+    drop(slab.get(key).unwrap());
+    drop(Ref::clone(&guard));
+    force(N);
+    drop(guard);
+    slab.check();
 }
 
 /// A chunk is given back when each of its cells is free, and in no other state.
@@ -257,5 +293,6 @@ fn a_key_past_the_last_slot_has_no_cell<M: Room>() {
 over_both_slabs!(
     every_cell_of_the_table,
     a_copy_needs_a_value_without_a_writer,
+    too_many_readers_are_a_conflict_of_their_own,
     a_key_past_the_last_slot_has_no_cell,
 );

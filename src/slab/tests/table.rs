@@ -242,8 +242,8 @@ pub fn expected(row: Row, event: Event) -> Option<(Answer, u32)> {
         Clear => match row {
             Owned => (Yes, V),
             Keyed => (Yes, V | O),
-            Stale | Reserved | Dying | DyingStale | Free => (Yes, state),
-            _ => (No, state),
+            Read | Written | Boxed | KeyedRead | KeyedWritten => (No, state),
+            _ => (Yes, state),
         },
         LastBorrowEnds => match row {
             Read | Written => (Yes, 0),

@@ -1,7 +1,7 @@
 //! flatslab's slabs as a [`Store`], with keys only and without `unsafe`.
 //!
-//! `insert` leaks the handle of the order. The slab then owns the order, and keys
-//! link it into an intrusive list.
+//! Inserted by key, an order belongs to the slab, and keys link it into an
+//! intrusive list.
 
 use flatslab::{BoundedSlab, Key, Slab};
 
@@ -49,19 +49,15 @@ impl GrowableStore {
     }
 }
 
-/// The slabs differ only in the name of the insertion that can fail.
 macro_rules! store {
-    ($store:ty, $insert:ident) => {
+    ($store:ty) => {
         impl Store for $store {
             type Key = Key;
 
             fn insert(&mut self, order: Order<Key>) -> Result<Key, StoreFull> {
-                match self.orders.$insert(order) {
-                    Ok(slot) => Ok(slot.leak()),
-                    Err(_) => Err(StoreFull {
-                        len: self.orders.len(),
-                    }),
-                }
+                self.orders.try_insert_key(order).map_err(|_| StoreFull {
+                    len: self.orders.len(),
+                })
             }
 
             fn remove(&mut self, key: Key) -> Order<Key> {
@@ -88,5 +84,5 @@ macro_rules! store {
     };
 }
 
-store!(BoundedStore, insert);
-store!(GrowableStore, try_insert);
+store!(BoundedStore);
+store!(GrowableStore);

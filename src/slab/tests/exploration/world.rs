@@ -42,6 +42,8 @@ fn user_code() {
 struct Node(());
 
 impl Value for Node {
+    const ASKS_TWICE: bool = false;
+
     fn plain() -> Self {
         MADE.set(MADE.get() + 1);
         Node(())
@@ -354,7 +356,7 @@ impl<M: Room> World<M> {
     fn has_borrowed_value(&self) -> bool {
         (0..self.scope.cells).any(|cell| {
             self.state(cell)
-                .is_some_and(|state| state & V == 0 && state & (X | READERS) != 0)
+                .is_some_and(|state| state & (V | D) == 0 && state & (X | READERS) != 0)
         })
     }
 
@@ -370,9 +372,9 @@ impl<M: Room> World<M> {
         let guard = match via {
             Via::Key => self.slab.get().and_then(|slab| {
                 if exclusive {
-                    slab.get_mut(key(cell)).map(Guard::Exclusive)
+                    slab.try_get_mut(key(cell)).ok().map(Guard::Exclusive)
                 } else {
-                    slab.get(key(cell)).map(Guard::Shared)
+                    slab.try_get(key(cell)).ok().map(Guard::Shared)
                 }
             }),
             Via::Slot => holders::peek(&self.holders[cell].slot, |slot| {

@@ -12,7 +12,7 @@ mod steps;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use flatslab::{Key, Slot, SlotBox, TrackedSlab, VacantSlot};
+use flatslab::{AccessError, Key, Slot, SlotBox, TrackedSlab, VacantSlot};
 
 use crate::common::{Detached, Guard, Room};
 
@@ -64,6 +64,20 @@ impl Cell {
 
     fn admits_writer(&self) -> bool {
         self.value.is_some() && !self.is_borrowed()
+    }
+
+    /// There is a value for those who ask by key.
+    fn is_there(&self) -> bool {
+        self.value.is_some() && !self.doomed
+    }
+
+    /// What a borrow or a removal by key is refused with.
+    fn refusal(&self) -> AccessError {
+        if self.is_there() {
+            AccessError::Borrowed
+        } else {
+            AccessError::Missing
+        }
     }
 }
 
@@ -212,9 +226,10 @@ impl<M: Room> World<M> {
         let (key, guard) = self.guards.swap_remove(at);
         assert_eq!(Some(guard.value().number), self.cell(key).value);
         let cell = self.cell(key);
-        match &guard {
-            Guard::Shared(_) => cell.readers -= 1,
-            Guard::Exclusive(_) => cell.writer = false,
+        if guard.is_exclusive() {
+            cell.writer = false;
+        } else {
+            cell.readers -= 1;
         }
         drop(guard);
         if self.cell(key).doomed && !self.cell(key).is_borrowed() {
@@ -281,6 +296,7 @@ impl<M: Room> World<M> {
         let len = self.cells.iter().filter(used).count();
         assert_eq!((slab.len(), slab.is_empty()), (len, len == 0));
         assert_eq!(slab.is_full(), self.free.is_empty());
+        assert_eq!(slab.free_slots(), self.free.len());
         if M::GROWS {
             let chunks = self.chunks.iter().filter(|&&is_there| is_there).count();
             assert_eq!(slab.capacity(), chunks * CHUNK);

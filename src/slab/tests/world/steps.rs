@@ -1,6 +1,6 @@
 //! What a program can do: each step on the slab and on the model.
 
-use flatslab::{Borrowed, Key, SlotBox, VacantSlot};
+use flatslab::{AccessError, Key, Ref, SlotBox, VacantSlot};
 
 use super::{CHUNK, Cell, Holder, World};
 use crate::common::{Guard, Room};
@@ -19,8 +19,9 @@ fn take<H>(handles: &mut Vec<H>, index: u8) -> Option<H> {
 
 impl<M: Room> World<M> {
     /// All steps, each with how often it is taken.
-    const STEPS: [(usize, Step<M>); 34] = [
-        (8, Self::insert),
+    const STEPS: [(usize, Step<M>); 37] = [
+        (6, Self::insert),
+        (2, Self::insert_key),
         (2, Self::insert_with),
         (2, Self::reserve_slot),
         (2, Self::fill),
@@ -31,6 +32,8 @@ impl<M: Room> World<M> {
         (1, Self::write_by_key),
         (4, Self::hold_ref),
         (2, Self::hold_ref_mut),
+        (1, Self::map_guard),
+        (1, Self::clone_guard),
         (4, Self::drop_guard),
         (1, Self::replace),
         (1, Self::modify),
@@ -81,6 +84,24 @@ impl<M: Room> World<M> {
                 self.cell(key).value = Some(number);
                 self.cell(key).holder = Holder::Slot;
                 self.slots.push(slot);
+            }
+            (Err(full), None) => {
+                assert_eq!(full.0.number, number);
+                self.due.push(number);
+            }
+            (result, key) => panic!("{result:?}, but the model says {key:?}"),
+        }
+        Some(())
+    }
+
+    fn insert_key(&mut self, _: u8) -> Option<()> {
+        let slab = self.slab.get()?;
+        let value = self.value();
+        let number = value.number;
+        match (slab.try_insert_key(value), self.claim()) {
+            (Ok(taken), Some(key)) => {
+                assert_eq!(taken, key, "slots are reused last in, first out");
+                self.cell(key).value = Some(number);
             }
             (Err(full), None) => {
                 assert_eq!(full.0.number, number);
@@ -202,22 +223,28 @@ impl<M: Room> World<M> {
         let slab = self.slab.get()?;
         let key = self.any_key(index);
         let cell = self.model(key);
+        let expected = cell.value.filter(|_| cell.admits_reader());
         assert_eq!(
-            slab.get(key).map(|value| value.number),
-            cell.value.filter(|_| cell.admits_reader())
+            slab.try_get(key).map(|value| value.number),
+            expected.ok_or(cell.refusal())
         );
-        let is_there = cell.value.is_some() && !cell.doomed;
-        assert_eq!(slab.contains_key(key), is_there);
+        if expected.is_some() || !cell.is_there() {
+            assert_eq!(slab.get(key).map(|value| value.number), expected);
+        }
+        assert_eq!(slab.contains_key(key), cell.is_there());
         Some(())
     }
 
     fn write_by_key(&mut self, index: u8) -> Option<()> {
         let slab = self.slab.get()?;
         let key = self.any_key(index);
-        let admitted = self.model(key).admits_writer();
-        let guard = slab.get_mut(key);
-        assert_eq!(guard.is_some(), admitted);
-        if let Some(mut guard) = guard {
+        let cell = self.model(key);
+        let guard = slab.try_get_mut(key);
+        assert_eq!(guard.is_ok(), cell.admits_writer());
+        if let Err(error) = &guard {
+            assert_eq!(*error, cell.refusal());
+        }
+        if let Ok(mut guard) = guard {
             self.made += 1;
             guard.number = self.made;
             self.cell(key).value = Some(self.made);
@@ -228,9 +255,9 @@ impl<M: Room> World<M> {
     fn hold_ref(&mut self, index: u8) -> Option<()> {
         let slab = self.slab.get()?;
         let key = self.any_key(index);
-        let guard = slab.get(key);
-        assert_eq!(guard.is_some(), self.model(key).admits_reader());
-        if let Some(guard) = guard {
+        let guard = slab.try_get(key);
+        assert_eq!(guard.is_ok(), self.model(key).admits_reader());
+        if let Ok(guard) = guard {
             self.cell(key).readers += 1;
             self.guards.push((key, Guard::Shared(guard)));
         }
@@ -240,11 +267,29 @@ impl<M: Room> World<M> {
     fn hold_ref_mut(&mut self, index: u8) -> Option<()> {
         let slab = self.slab.get()?;
         let key = self.any_key(index);
-        let guard = slab.get_mut(key);
-        assert_eq!(guard.is_some(), self.model(key).admits_writer());
-        if let Some(guard) = guard {
+        let guard = slab.try_get_mut(key);
+        assert_eq!(guard.is_ok(), self.model(key).admits_writer());
+        if let Ok(guard) = guard {
             self.cell(key).writer = true;
             self.guards.push((key, Guard::Exclusive(guard)));
+        }
+        Some(())
+    }
+
+    fn map_guard(&mut self, index: u8) -> Option<()> {
+        let at = pick(index, self.guards.len())?;
+        let (key, guard) = self.guards.swap_remove(at);
+        self.guards.push((key, guard.mapped()));
+        Some(())
+    }
+
+    /// Also of a doomed value.
+    fn clone_guard(&mut self, index: u8) -> Option<()> {
+        let at = pick(index, self.guards.len())?;
+        if let (key, Guard::Shared(guard)) = &self.guards[at] {
+            let (key, guard) = (*key, Ref::clone(guard));
+            self.cell(key).readers += 1;
+            self.guards.push((key, Guard::Shared(guard)));
         }
         Some(())
     }
@@ -341,9 +386,21 @@ impl<M: Room> World<M> {
         let cell = self.model(key);
         let admitted =
             cell.value.is_some() && cell.holder == Holder::None && !cell.writer && !cell.doomed;
-        let slot = slab.slot(key);
-        assert_eq!(slot.is_some(), admitted);
-        if let Some(slot) = slot {
+        let slot = slab.try_slot(key);
+        assert_eq!(slot.is_ok(), admitted);
+        if let Err(error) = &slot {
+            let is_owned = cell.is_there() && cell.holder != Holder::None;
+            let refusal = cell.refusal();
+            assert_eq!(
+                *error,
+                if is_owned {
+                    AccessError::Owned
+                } else {
+                    refusal
+                }
+            );
+        }
+        if let Ok(slot) = slot {
             self.cell(key).holder = Holder::Slot;
             self.slots.push(slot);
         }
@@ -418,10 +475,13 @@ impl<M: Room> World<M> {
     fn remove_by_key(&mut self, index: u8) -> Option<()> {
         let slab = self.slab.get()?;
         let key = self.any_key(index);
-        let admitted = self.model(key).admits_writer();
+        let cell = self.model(key);
         let value = slab.try_remove_by_key(key);
-        assert_eq!(value.is_some(), admitted);
-        if let Some(value) = value {
+        assert_eq!(value.is_ok(), cell.admits_writer());
+        if let Err(error) = &value {
+            assert_eq!(*error, cell.refusal());
+        }
+        if let Ok(value) = value {
             self.expect_out(key, &value);
             self.free_if_unused(key);
         }
@@ -431,19 +491,33 @@ impl<M: Room> World<M> {
     fn iterate(&mut self, _: u8) -> Option<()> {
         let slab = self.slab.get()?;
         let expected = self.expect_values(Cell::admits_reader);
-        let guards: Vec<_> = slab.iter().collect();
-        let seen = guards.iter().map(|(key, value)| (*key, value.number));
-        assert!(seen.eq(expected));
-        assert!(slab.iter_mut().next().is_none(), "all are read");
-        let expected = self.expect_values(|cell| cell.value.is_some() && !cell.doomed);
-        assert!(slab.keys().eq(expected.iter().map(|(key, _)| *key)));
+        let items: Vec<_> = slab.try_iter().collect();
+        let guards = items.iter().filter_map(|(key, value)| {
+            let value = value.as_ref().ok()?;
+            Some((*key, value.number))
+        });
+        assert!(guards.eq(expected.iter().copied()));
+        assert!(
+            slab.try_iter_mut().all(|(_, value)| value.is_err()),
+            "all are read"
+        );
+        drop(items);
+        let there = self.expect_values(Cell::is_there);
+        assert!(slab.try_iter().map(|(key, _)| key).eq(slab.keys()));
+        assert!(slab.keys().eq(there.iter().map(|(key, _)| *key)));
+        if expected.len() == there.len() {
+            assert_eq!(slab.iter().count(), there.len());
+        }
         Some(())
     }
 
     fn iterate_mut(&mut self, _: u8) -> Option<()> {
         let slab = self.slab.get()?;
         let mut expected = self.expect_values(Cell::admits_writer).into_iter();
-        for (key, mut value) in slab.iter_mut() {
+        for (key, value) in slab.try_iter_mut() {
+            let Ok(mut value) = value else {
+                continue;
+            };
             assert_eq!(Some((key, value.number)), expected.next());
             self.made += 1;
             value.number = self.made;
@@ -456,14 +530,15 @@ impl<M: Room> World<M> {
     fn retain(&mut self, pattern: u8) -> Option<()> {
         let slab = self.slab.get()?;
         let expected = self.expect_values(Cell::admits_writer);
+        let borrowed = self.expect_values(Cell::is_there).len() - expected.len();
         let keeps = |key: Key| pattern >> (key.index() % 8) & 1 == 0;
         let mut seen = Vec::new();
-        slab.retain(|key, value| {
-            assert!(slab.get(key).is_none() && slab.contains_key(key));
+        let left = slab.try_retain(|key, value| {
+            assert!(slab.try_get(key).is_err() && slab.contains_key(key));
             seen.push((key, value.number));
             keeps(key)
         });
-        assert_eq!(seen, expected);
+        assert_eq!((seen, left), (expected.clone(), borrowed));
         for (key, _) in expected.into_iter().filter(|(key, _)| !keeps(*key)) {
             self.destroy(key);
         }
@@ -473,8 +548,9 @@ impl<M: Room> World<M> {
     fn drain(&mut self, count: u8) -> Option<()> {
         let slab = self.slab.get()?;
         let expected = self.expect_values(Cell::admits_writer);
+        let borrowed = self.expect_values(Cell::is_there).len() - expected.len();
         let count = usize::from(count) % (self.cells.len() + 2);
-        let mut drain = slab.drain();
+        let mut drain = slab.try_drain();
         for _ in 0..count {
             if let Some((key, value)) = drain.next() {
                 assert!(!slab.contains_key(key));
@@ -482,6 +558,8 @@ impl<M: Room> World<M> {
             }
         }
         assert!(expected.len().saturating_sub(count) <= drain.size_hint().1.unwrap());
+        assert!(drain.left() <= borrowed);
+        assert!(count <= expected.len() || drain.left() == borrowed);
         drop(drain);
         for (key, _) in expected {
             self.destroy(key);
@@ -513,10 +591,14 @@ impl<M: Room> World<M> {
         let refused = self
             .cells
             .iter()
-            .any(|cell| cell.value.is_some() && cell.is_borrowed());
+            .any(|cell| cell.is_there() && cell.is_borrowed());
         assert_eq!(
             slab.try_clear(),
-            if refused { Err(Borrowed) } else { Ok(()) }
+            if refused {
+                Err(AccessError::Borrowed)
+            } else {
+                Ok(())
+            }
         );
         if !refused {
             self.destroy_all();

@@ -1,0 +1,363 @@
+//! What goes by key: access, removal, taking a value back into a slot.
+//!
+//! A key that leads to no value is answered; one whose value is borrowed in a
+//! way that excludes the call is a *conflict*. A method without `try_` panics on
+//! it with key and reason, its `try_` form returns an [`AccessError`]: a node
+//! that is being read must not be taken for the end of its list. Which of the
+//! two it was is asked out of line, when access has been refused already.
+
+#[cfg(doc)]
+use crate::SlotBox;
+use crate::error::AccessError;
+use crate::key::Key;
+use crate::slab::cell::place::Live;
+use crate::slab::cell::state::State;
+use crate::slab::guard::{Ref, RefMut};
+use crate::slab::slot::Slot;
+use crate::slab::{Memory, TrackedSlab};
+
+impl<T, M: Memory> TrackedSlab<T, M> {
+    /// Borrows the value at `key`; O(1), no allocation.
+    ///
+    /// `None` where there is no value. Any key may be asked for.
+    ///
+    /// # Panics
+    ///
+    /// If the value is mutably borrowed (a [`SlotBox`] counts), or with 2^27 - 1
+    /// readers. [`try_get`](Self::try_get) says which.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::{Key, Slab};
+    ///
+    /// let slab = Slab::new();
+    /// let key = slab.insert_key(7);
+    /// assert_eq!(*slab.get(key).unwrap(), 7);
+    /// assert!(slab.get(Key::NONE).is_none());
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn get(&self, key: Key) -> Option<Ref<'_, T>> {
+        let cell = self.cells().get(key)?;
+        match Ref::try_new(cell) {
+            Some(guard) => Some(guard),
+            None => {
+                refuse_if_occupied("get", cell);
+                None
+            }
+        }
+    }
+
+    /// Borrows the value at `key`; O(1), no allocation.
+    ///
+    /// # Errors
+    ///
+    /// [`Missing`](AccessError::Missing) where there is no value,
+    /// [`Borrowed`](AccessError::Borrowed) where it is mutably borrowed,
+    /// [`TooManyReaders`](AccessError::TooManyReaders) with 2^27 - 1 of them.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::{AccessError, Key, Slab};
+    ///
+    /// let slab = Slab::new();
+    /// let slot = slab.insert(7);
+    /// assert_eq!(slab.try_get(slot.key()).as_deref(), Ok(&7));
+    /// let guard = slot.get_mut();
+    /// assert_eq!(slab.try_get(slot.key()).unwrap_err(), AccessError::Borrowed);
+    /// assert_eq!(slab.try_get(Key::NONE).unwrap_err(), AccessError::Missing);
+    /// # drop(guard);
+    /// ```
+    #[inline]
+    pub fn try_get(&self, key: Key) -> Result<Ref<'_, T>, AccessError> {
+        let cell = self.cells().get(key).ok_or(AccessError::Missing)?;
+        Ref::try_new(cell).ok_or_else(|| why_no_reader(cell.state()))
+    }
+
+    /// Borrows the value at `key` mutably, tracked at run time; O(1), no
+    /// allocation.
+    ///
+    /// `None` where there is no value. Any key may be asked for.
+    ///
+    /// # Panics
+    ///
+    /// If the value is borrowed (a [`SlotBox`] counts).
+    /// [`try_get_mut`](Self::try_get_mut) says so.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::Slab::new();
+    /// let key = slab.insert_key(7);
+    /// *slab.get_mut(key).unwrap() += 1;
+    /// assert_eq!(*slab.get(key).unwrap(), 8);
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn get_mut(&self, key: Key) -> Option<RefMut<'_, T>> {
+        let cell = self.cells().get(key)?;
+        match RefMut::try_new(cell) {
+            Some(guard) => Some(guard),
+            None => {
+                refuse_if_occupied("get_mut", cell);
+                None
+            }
+        }
+    }
+
+    /// Borrows the value at `key` mutably, tracked at run time; O(1), no
+    /// allocation.
+    ///
+    /// # Errors
+    ///
+    /// [`Missing`](AccessError::Missing) where there is no value,
+    /// [`Borrowed`](AccessError::Borrowed) where it is borrowed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::{AccessError, Slab};
+    ///
+    /// let slab = Slab::new();
+    /// let key = slab.insert_key(7);
+    /// *slab.try_get_mut(key).unwrap() += 1;
+    /// let reader = slab.get(key).unwrap();
+    /// assert_eq!(slab.try_get_mut(key).unwrap_err(), AccessError::Borrowed);
+    /// # drop(reader);
+    /// ```
+    #[inline]
+    pub fn try_get_mut(&self, key: Key) -> Result<RefMut<'_, T>, AccessError> {
+        let cell = self.cells().get(key).ok_or(AccessError::Missing)?;
+        RefMut::try_new(cell).ok_or_else(|| why_no_writer(cell.state()))
+    }
+
+    /// A copy of the value at `key`, without a guard and without a write; O(1),
+    /// no allocation.
+    ///
+    /// `None` where there is no value. Any key may be asked for.
+    ///
+    /// # Panics
+    ///
+    /// If the value is mutably borrowed (a [`SlotBox`] counts).
+    /// [`try_get`](Self::try_get) says so.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::Slab::new();
+    /// let key = slab.insert_key(7);
+    /// assert_eq!(slab.get_copied(key), Some(7));
+    /// slab.remove_by_key(key);
+    /// assert_eq!(slab.get_copied(key), None);
+    /// ```
+    #[inline]
+    #[must_use]
+    #[track_caller]
+    pub fn get_copied(&self, key: Key) -> Option<T>
+    where
+        T: Copy,
+    {
+        let cell = self.cells().get(key)?;
+        if cell.state().is_plain() {
+            // SAFETY: a plain state has a value that is not written to.
+            Some(unsafe { *cell.value().as_ref() })
+        } else {
+            refuse_if_occupied("get_copied", cell);
+            None
+        }
+    }
+
+    /// Whether there is a value at `key`, borrowed or not; O(1).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::Slab::new();
+    /// let slot = slab.insert(7);
+    /// let guard = slot.get_mut();
+    /// assert!(slab.contains_key(slot.key()));
+    /// assert!(!slab.contains_key(flatslab::Key::NONE));
+    /// # drop(guard);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn contains_key(&self, key: Key) -> bool {
+        match self.cells().get(key) {
+            Some(cell) => cell.state().is_occupied(),
+            None => false,
+        }
+    }
+
+    /// Moves the value at `key` out; O(1), no allocation, one copy.
+    ///
+    /// A [`Slot`] that owns the value becomes stale, and its cell stays out of
+    /// use until the slot is gone.
+    ///
+    /// # Panics
+    ///
+    /// If there is no value at `key`, or it is borrowed; nothing has changed
+    /// then. [`try_remove_by_key`](Self::try_remove_by_key) says which.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::Slab::new();
+    /// let slot = slab.insert(7);
+    /// assert_eq!(slab.remove_by_key(slot.key()), 7);
+    /// assert!(!slot.is_valid());
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn remove_by_key(&self, key: Key) -> T {
+        match self.cells().get(key) {
+            Some(cell) => {
+                if !cell.vacate_by_key() {
+                    self.refuse("remove_by_key", key);
+                }
+                // SAFETY: vacated just now.
+                unsafe { cell.place().read() }
+            }
+            None => self.refuse("remove_by_key", key),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn refuse(&self, operation: &str, key: Key) -> ! {
+        match self.cells().get(key) {
+            Some(cell) => refuse(operation, cell),
+            None => panic!("{operation} was refused for {key:?}: the slab has no such slot"),
+        }
+    }
+
+    /// Moves the value at `key` out; O(1), no allocation, one copy.
+    ///
+    /// # Errors
+    ///
+    /// [`Missing`](AccessError::Missing) where there is no value,
+    /// [`Borrowed`](AccessError::Borrowed) where it is borrowed; nothing has
+    /// changed then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::{AccessError, Slab};
+    ///
+    /// let slab = Slab::new();
+    /// let key = slab.insert_key(7);
+    /// assert_eq!(slab.try_remove_by_key(key), Ok(7));
+    /// assert_eq!(slab.try_remove_by_key(key), Err(AccessError::Missing));
+    /// ```
+    #[inline]
+    pub fn try_remove_by_key(&self, key: Key) -> Result<T, AccessError> {
+        let cell = self.cells().get(key).ok_or(AccessError::Missing)?;
+        if cell.vacate_by_key() {
+            // SAFETY: vacated just now.
+            Ok(unsafe { cell.place().read() })
+        } else {
+            Err(why_no_writer(cell.state()))
+        }
+    }
+
+    /// Takes a leaked value back into a slot, also while it is read; O(1).
+    ///
+    /// `None` for a value that has a handle (there are never two owners), or is
+    /// not there. Any key may be asked for.
+    ///
+    /// # Panics
+    ///
+    /// If the value has no handle and is mutably borrowed.
+    /// [`try_slot`](Self::try_slot) says which.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::Slab::new();
+    /// let key = slab.insert_key(7);
+    /// let slot = slab.slot(key).unwrap();
+    /// assert!(slab.slot(key).is_none());
+    /// drop(slot);
+    /// assert!(!slab.contains_key(key));
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn slot(&self, key: Key) -> Option<Slot<T>> {
+        match self.try_slot(key) {
+            Ok(slot) => Some(slot),
+            Err(AccessError::Missing | AccessError::Owned) => None,
+            Err(_) => self.refuse("slot", key),
+        }
+    }
+
+    /// Takes a leaked value back into a slot, also while it is read; O(1).
+    ///
+    /// # Errors
+    ///
+    /// [`Missing`](AccessError::Missing) where there is no value,
+    /// [`Owned`](AccessError::Owned) where it has a handle,
+    /// [`Borrowed`](AccessError::Borrowed) where it has none and is mutably
+    /// borrowed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::{AccessError, Slab};
+    ///
+    /// let slab = Slab::new();
+    /// let key = slab.insert_key(7);
+    /// let writer = slab.get_mut(key).unwrap();
+    /// assert_eq!(slab.try_slot(key).unwrap_err(), AccessError::Borrowed);
+    /// drop(writer);
+    /// let slot = slab.try_slot(key).unwrap();
+    /// assert_eq!(slab.try_slot(key).unwrap_err(), AccessError::Owned);
+    /// # drop(slot);
+    /// ```
+    #[inline]
+    pub fn try_slot(&self, key: Key) -> Result<Slot<T>, AccessError> {
+        let cell = self.cells().get(key).ok_or(AccessError::Missing)?;
+        if cell.regain_handle() {
+            // SAFETY: regained, the handle is ours and the only one.
+            Ok(unsafe { Slot::new(cell.place()) })
+        } else {
+            Err(cell.state().why_no_handle())
+        }
+    }
+}
+
+/// A conflict, of one of the methods that panic on one.
+#[cold]
+#[inline(never)]
+#[track_caller]
+pub(super) fn refuse<T>(operation: &str, cell: Live<'_, T>) -> ! {
+    let (key, reason) = (cell.key(), cell.state().why_refused());
+    panic!("{operation} was refused for {key:?}: {reason}")
+}
+
+/// Access by key was refused: a panic where there is a value. The hot paths ask
+/// only whether access is possible.
+///
+/// It returns nothing: returning the `None` that follows, the compiler could not
+/// tell that there is no guard to end (`get_mut`: twice the instructions).
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn refuse_if_occupied<T>(operation: &str, cell: Live<'_, T>) {
+    if cell.state().is_occupied() {
+        refuse(operation, cell);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn why_no_reader(state: State) -> AccessError {
+    state.why_no_reader()
+}
+
+#[cold]
+#[inline(never)]
+fn why_no_writer(state: State) -> AccessError {
+    state.why_no_writer()
+}

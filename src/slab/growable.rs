@@ -47,6 +47,9 @@ pub type Slab<T> = TrackedSlab<T, Growable>;
 pub struct Growable {
     pub(super) home: Cell<NonNull<Home>>,
     pub(super) chunks: Cell<Chunks>,
+    /// How often `chunks` has been set. Of 64 bits everywhere: it never comes
+    /// round.
+    pub(super) changes: Cell<u64>,
     /// The binary logarithm of the slots of a chunk.
     pub(super) shift: u32,
     /// Insertions that had to build a chunk.
@@ -61,6 +64,7 @@ impl Growable {
         Growable {
             home: Cell::new(home::unallocated()),
             chunks: Cell::new(Chunks::NONE),
+            changes: Cell::new(0),
             shift,
             stalls: Cell::new(0),
             #[cfg(feature = "std")]
@@ -87,6 +91,16 @@ unsafe impl Lookup for Growable {
         // SAFETY: below the bound, says the caller; the chunks are those of the
         // home now.
         unsafe { self.chunks.get().cell(self.shift, key) }
+    }
+
+    #[inline(always)]
+    fn row_end(&self, key: Key) -> usize {
+        ((key.index() >> self.shift) + 1) << self.shift
+    }
+
+    #[inline(always)]
+    fn changes(&self) -> u64 {
+        self.changes.get()
     }
 }
 

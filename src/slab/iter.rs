@@ -1,18 +1,16 @@
 //! What concerns all values of a slab: iteration, `clear`, `retain`, `drain`.
 //!
-//! Everything goes in key order. Each step looks up its cell when it comes to
-//! it, and between steps only the guards that were given out point into the
-//! slab. So the slab may be used, and grow or shrink, during an iteration.
-//! Slots past the starting bound are not visited, so inserting loops terminate.
+//! Everything goes in key order. The slab may be used, and grow or shrink, during
+//! an iteration: what an iterator knows of the cells to come holds until user
+//! code has changed it ([`Walk`]). Slots past the starting bound are not visited,
+//! so inserting loops terminate.
 
 use core::fmt;
 use core::iter::FusedIterator;
-use core::ops::Range;
 
 use crate::error::Borrowed;
 use crate::key::Key;
-use crate::slab::cell::place::Live;
-use crate::slab::cell::walk::{self, Cells};
+use crate::slab::cell::walk::{self, Walk};
 use crate::slab::guard::{Ref, RefMut};
 use crate::slab::{Memory, TrackedSlab};
 #[cfg(doc)]
@@ -37,7 +35,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// ```
     #[inline]
     pub fn iter(&self) -> Iter<'_, T, M> {
-        Iter(Walk::new(self))
+        Iter(Walk::new(self.cells()))
     }
 
     /// The values with their keys, to be changed, in key order; O(slots), no
@@ -58,7 +56,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// ```
     #[inline]
     pub fn iter_mut(&self) -> IterMut<'_, T, M> {
-        IterMut(Walk::new(self))
+        IterMut(Walk::new(self.cells()))
     }
 
     /// The keys of the values, borrowed or not, ascending; O(slots), no
@@ -76,7 +74,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// ```
     #[inline]
     pub fn keys(&self) -> Keys<'_, T, M> {
-        Keys(Walk::new(self))
+        Keys(Walk::new(self.cells()))
     }
 
     /// Drops the values for which `keep` is false, in key order; O(slots), no
@@ -127,7 +125,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// ```
     #[inline]
     pub fn drain(&self) -> Drain<'_, T, M> {
-        Drain(Walk::new(self))
+        Drain(Walk::new(self.cells()))
     }
 
     /// Drops every value, in key order, and keeps all memory; O(slots).
@@ -191,70 +189,57 @@ impl<'a, T, M: Memory> IntoIterator for &'a TrackedSlab<T, M> {
     }
 }
 
-/// The keys still to be visited.
-struct Walk<'a, T, M: Memory> {
-    slab: &'a TrackedSlab<T, M>,
-    keys: Range<usize>,
-}
-
-impl<'a, T, M: Memory> Walk<'a, T, M> {
-    fn new(slab: &'a TrackedSlab<T, M>) -> Self {
-        Walk {
-            slab,
-            keys: 0..slab.cells().bound(),
-        }
-    }
-
-    fn cells(&self) -> Cells<'a, T, M> {
-        self.slab.cells()
-    }
-
-    /// The next cell there is and its key.
-    ///
-    /// Whether it is wanted is decided by the iterators, one by one: decided
-    /// here, by a closure, the tracking of a short borrow does not fold away.
-    #[inline]
-    fn next(&mut self) -> Option<(Key, Live<'a, T>)> {
-        loop {
-            let key = Key::from_raw(self.keys.next()? as u32);
-            if let Some(cell) = self.cells().get(key) {
-                return Some((key, cell));
-            }
-        }
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (0, Some(self.keys.len()))
-    }
-}
-
-impl<T, M: Memory> Clone for Walk<'_, T, M> {
-    fn clone(&self) -> Self {
-        Walk {
-            slab: self.slab,
-            keys: self.keys.clone(),
-        }
-    }
-}
-
-/// What all iterators have: `$item` from a cell and its key, if it is wanted.
+/// What all iterators have: `$item` from a cell, if it is wanted, which is asked
+/// without running user code.
 macro_rules! iterator {
-    ($iterator:ident, $item:ty, |$key:ident, $cell:ident| $wanted:expr) => {
+    ($iterator:ident, $item:ty, |$cell:ident| $wanted:expr) => {
         impl<'a, T, M: Memory> Iterator for $iterator<'a, T, M> {
             type Item = $item;
 
-            #[inline]
+            // Always inline: what is returned then never takes a place on the
+            // stack, and the tracking of a short borrow folds away.
+            #[inline(always)]
             fn next(&mut self) -> Option<Self::Item> {
-                while let Some(($key, $cell)) = self.0.next() {
-                    if let Some(item) = $wanted {
-                        return Some(item);
+                self.0.resume();
+                loop {
+                    // SAFETY: resumed; what is wanted is decided without user code.
+                    while let Some($cell) = unsafe { self.0.next_in_row() } {
+                        if let Some(item) = $wanted {
+                            return Some(item);
+                        }
+                    }
+                    if !self.0.find_row() {
+                        return None;
                     }
                 }
-                None
             }
 
+            /// A loop over the cells of each chunk, with nothing to keep from
+            /// one value to the next but where it is.
+            #[inline]
+            fn fold<A, F>(mut self, first: A, mut fold: F) -> A
+            where
+                F: FnMut(A, Self::Item) -> A,
+            {
+                let mut folded = first;
+                self.0.resume();
+                loop {
+                    // SAFETY: resumed whenever user code has run.
+                    while let Some($cell) = unsafe { self.0.next_in_row() } {
+                        if let Some(item) = $wanted {
+                            folded = fold(folded, item);
+                            self.0.resume();
+                        }
+                    }
+                    if !self.0.find_row() {
+                        return folded;
+                    }
+                }
+            }
+
+            #[inline]
             fn size_hint(&self) -> (usize, Option<usize>) {
-                self.0.size_hint()
+                (0, Some(self.0.keys().len()))
             }
         }
 
@@ -264,7 +249,7 @@ macro_rules! iterator {
         impl<T, M: Memory> fmt::Debug for $iterator<'_, T, M> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.debug_struct(stringify!($iterator))
-                    .field("keys", &self.0.keys)
+                    .field("keys", &self.0.keys())
                     .finish_non_exhaustive()
             }
         }
@@ -285,8 +270,8 @@ macro_rules! iterator {
 #[must_use = "iterators do nothing unless consumed"]
 pub struct Iter<'a, T, M: Memory>(Walk<'a, T, M>);
 
-iterator!(Iter, (Key, Ref<'a, T>), |key, cell| {
-    Ref::try_new(cell).map(|value| (key, value))
+iterator!(Iter, (Key, Ref<'a, T>), |cell| {
+    Ref::try_new(cell).map(|value| (cell.key(), value))
 });
 
 impl<T, M: Memory> Clone for Iter<'_, T, M> {
@@ -311,8 +296,8 @@ impl<T, M: Memory> Clone for Iter<'_, T, M> {
 #[must_use = "iterators do nothing unless consumed"]
 pub struct IterMut<'a, T, M: Memory>(Walk<'a, T, M>);
 
-iterator!(IterMut, (Key, RefMut<'a, T>), |key, cell| {
-    RefMut::try_new(cell).map(|value| (key, value))
+iterator!(IterMut, (Key, RefMut<'a, T>), |cell| {
+    RefMut::try_new(cell).map(|value| (cell.key(), value))
 });
 
 /// The keys of the values in a slab, borrowed or not; made by
@@ -328,8 +313,8 @@ iterator!(IterMut, (Key, RefMut<'a, T>), |key, cell| {
 #[must_use = "iterators do nothing unless consumed"]
 pub struct Keys<'a, T, M: Memory>(Walk<'a, T, M>);
 
-iterator!(Keys, Key, |key, cell| {
-    cell.state().is_occupied().then_some(key)
+iterator!(Keys, Key, |cell| {
+    cell.state().is_occupied().then(|| cell.key())
 });
 
 impl<T, M: Memory> Clone for Keys<'_, T, M> {
@@ -353,15 +338,15 @@ impl<T, M: Memory> Clone for Keys<'_, T, M> {
 #[must_use = "dropping it drops every value; `clear` says so"]
 pub struct Drain<'a, T, M: Memory>(Walk<'a, T, M>);
 
-iterator!(Drain, (Key, T), |key, cell| {
+iterator!(Drain, (Key, T), |cell| {
     // SAFETY: vacated just now.
-    (cell.vacate_by_key()).then(|| (key, unsafe { cell.place().read() }))
+    (cell.vacate_by_key()).then(|| (cell.key(), unsafe { cell.place().read() }))
 });
 
 /// Drops the values that were not moved out. When a destructor panics the rest
 /// is dropped all the same, then the panic goes on.
 impl<T, M: Memory> Drop for Drain<'_, T, M> {
     fn drop(&mut self) {
-        walk::destroy_all(self.0.cells(), self.0.keys.clone());
+        walk::destroy_all(self.0.cells(), self.0.keys());
     }
 }

@@ -5,6 +5,7 @@
 //! any point of the walk. When a destructor panics the walk goes on with the
 //! rest while the panic unwinds.
 
+use core::cell::Cell;
 use core::marker::PhantomData;
 use core::ops::Range;
 use core::ptr::NonNull;
@@ -38,12 +39,21 @@ pub unsafe trait Lookup {
     /// The key is below the bound, and the memory is of cells of `T`.
     #[doc(hidden)]
     unsafe fn cell<T>(&self, key: Key) -> CellPtr<T>;
+
+    /// The keys from `key` to here have cells that follow each other in memory.
+    #[doc(hidden)]
+    fn row_end(&self, key: Key) -> usize;
+
+    /// Differs from what it was if a key has got another cell since, or none.
+    #[doc(hidden)]
+    fn changes(&self) -> u64;
 }
 
 /// The cells of a slab of `T`, by key.
 pub(crate) struct Cells<'a, T, M> {
     memory: &'a M,
-    values: PhantomData<*mut T>,
+    /// Invariant in `T`, like the slab.
+    values: PhantomData<&'a Cell<T>>,
 }
 
 impl<T, M> Clone for Cells<'_, T, M> {
@@ -109,6 +119,122 @@ impl<'a, T, M: Lookup> Cells<'a, T, M> {
     /// [`get`](Self::get) by number.
     pub(crate) fn at(self, index: usize) -> Option<Live<'a, T>> {
         self.get(Key::from_raw(u32::try_from(index).ok()?))
+    }
+}
+
+/// The cells of all keys there are, one after the other, while user code may run
+/// in between and insert, remove, grow or shrink.
+///
+/// Cells that follow each other in memory are a row, and are walked by pointer:
+/// looking up each cell in the table took twice the time. Whether user code has
+/// changed what is where is one comparison.
+///
+/// # Invariants
+///
+/// * W1: as long as the memory's `changes` are those noted, whole cells lie from
+///   `next` to `row_end`: those of the last keys below `row_keys_end`.
+/// * W2: `row_keys_end <= keys_end`.
+pub(crate) struct Walk<'a, T, M> {
+    cells: Cells<'a, T, M>,
+    next: NonNull<u8>,
+    row_end: NonNull<u8>,
+    row_keys_end: usize,
+    keys_end: usize,
+    changes: u64,
+}
+
+impl<T, M> Clone for Walk<'_, T, M> {
+    fn clone(&self) -> Self {
+        Walk { ..*self }
+    }
+}
+
+impl<'a, T, M: Lookup> Walk<'a, T, M> {
+    /// All keys there are now: chunks that are added later are not visited, so
+    /// that loops that insert end.
+    #[inline]
+    pub(crate) fn new(cells: Cells<'a, T, M>) -> Self {
+        Walk {
+            cells,
+            next: NonNull::dangling(),
+            row_end: NonNull::dangling(),
+            row_keys_end: 0,
+            keys_end: cells.bound(),
+            changes: cells.memory.changes(),
+        }
+    }
+
+    pub(crate) fn cells(&self) -> Cells<'a, T, M> {
+        self.cells
+    }
+
+    /// The keys still to be visited.
+    #[inline]
+    pub(crate) fn keys(&self) -> Range<usize> {
+        let left = self.row_end.addr().get() - self.next.addr().get();
+        self.row_keys_end - left / CellPtr::<T>::SIZE..self.keys_end
+    }
+
+    /// Where [`keys`](Self::keys) start. A call, so that the compiler does not
+    /// compute it at each step to choose by a conditional move.
+    #[cold]
+    #[inline(never)]
+    fn first_key_left(row_end: NonNull<u8>, next: NonNull<u8>, row_keys_end: usize) -> usize {
+        let left = row_end.addr().get() - next.addr().get();
+        row_keys_end - left / CellPtr::<T>::SIZE
+    }
+
+    /// Forgets the row if its cells may be gone: to be called after user code,
+    /// which includes all there is between two calls of an iterator.
+    #[inline(always)]
+    pub(crate) fn resume(&mut self) {
+        if self.changes != self.cells.memory.changes() {
+            self.row_keys_end = Self::first_key_left(self.row_end, self.next, self.row_keys_end);
+            self.row_end = self.next;
+            self.changes = self.cells.memory.changes();
+        }
+    }
+
+    /// The next cell of the row, usable until user code runs (P4). At the end of
+    /// the row [`find_row`](Self::find_row) goes on.
+    ///
+    /// # Safety
+    ///
+    /// No user code has run since [`resume`](Self::resume).
+    #[inline(always)]
+    pub(crate) unsafe fn next_in_row(&mut self) -> Option<Live<'a, T>> {
+        if self.next == self.row_end {
+            return None;
+        }
+        let cell = CellPtr::new(self.next);
+        // SAFETY: by W1 there is a whole cell; stamped, and of the type that
+        // `Cells::new` was told.
+        unsafe {
+            self.next = self.next.add(CellPtr::<T>::SIZE);
+            Some(self.cells.place(cell).live())
+        }
+    }
+
+    /// Goes to the row of the next key. `false` if there is none: the walk is
+    /// over, even if the slab grows again.
+    #[inline(always)]
+    pub(crate) fn find_row(&mut self) -> bool {
+        let first = self.row_keys_end;
+        let end = self.keys_end.min(self.cells.bound());
+        if first >= end {
+            self.row_keys_end = self.keys_end;
+            return false;
+        }
+        let key = Key::from_raw(first as u32);
+        self.row_keys_end = self.cells.memory.row_end(key).min(end);
+        let cells = self.row_keys_end - first;
+        // SAFETY: below the bound; cells of `T`, says `Cells::new`. So many cells
+        // lie there, says `row_end`.
+        unsafe {
+            self.next = self.cells.memory.cell::<T>(key).start();
+            self.row_end = self.next.add(cells * CellPtr::<T>::SIZE);
+        }
+        true
     }
 }
 

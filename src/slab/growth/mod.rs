@@ -290,6 +290,7 @@ impl Growable {
     /// The table has changed.
     fn note_growth(&self, body: &GrowableHome) {
         self.chunks.set(body.chunks());
+        self.changes.set(self.changes.get() + 1);
         #[cfg(feature = "std")]
         if let Some(ahead) = &self.ahead {
             ahead.expect(body.next_number());

@@ -90,7 +90,7 @@ unsafe impl Lookup for Growable {
     unsafe fn cell<T>(&self, key: Key) -> CellPtr<T> {
         // SAFETY: below the bound, says the caller; the chunks are those of the
         // home now.
-        unsafe { self.chunks.get().cell(self.shift, key) }
+        unsafe { self.chunks.get().cell(key) }
     }
 
     #[inline(always)]
@@ -228,7 +228,7 @@ impl<T> TrackedSlab<T, Growable> {
     /// # Examples
     ///
     /// ```
-    /// let slab = flatslab::Slab::<u64>::builder().chunk_capacity(8).reserve(20).build();
+    /// let slab = flatslab::Slab::<u64>::builder().chunk_capacity(128).reserve(300).build();
     /// assert_eq!(slab.chunks(), 3);
     /// ```
     #[inline]

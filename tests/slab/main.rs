@@ -15,3 +15,4 @@ mod layouts;
 mod panics;
 mod programs;
 mod reentrancy;
+mod walks;

@@ -1,14 +1,15 @@
 //! What is done to every cell of a slab: clearing, retaining, closing.
 //!
-//! A walk goes by key, looks up each cell when it comes to it, and holds no
-//! pointer across a destructor: user code may insert, remove, clear or grow at
-//! any point of the walk. When a destructor panics the walk goes on with the
-//! rest while the panic unwinds.
+//! A walk that drops values goes by key, looks up each cell when it comes to it,
+//! and holds no pointer across a destructor: user code may insert, remove, clear
+//! or grow at any point of the walk. When a destructor panics the walk goes on
+//! with the rest while the panic unwinds. The iterators' [`Walk`] goes by pointer,
+//! and finds out whether it still may.
 
 use core::cell::Cell;
 use core::marker::PhantomData;
 use core::ops::Range;
-use core::ptr::NonNull;
+use core::ptr::{self, NonNull};
 
 use super::home::{self, Home};
 use super::layout::CellPtr;
@@ -24,6 +25,9 @@ use crate::key::Key;
 /// While the memory lives, `home` is allocated, and what `cell` returns is an
 /// allocated, stamped cell of the type that the memory was made for: one of
 /// that home, or one that is free for ever and has no key.
+/// Below the bound the cells of the keys from `key` to `row_end(key)` follow each
+/// other; they stay allocated, and the cells of those keys, while `changes` is the
+/// same.
 pub unsafe trait Lookup {
     #[doc(hidden)]
     fn home(&self) -> NonNull<Home>;
@@ -129,15 +133,18 @@ impl<'a, T, M: Lookup> Cells<'a, T, M> {
 /// looking up each cell in the table took twice the time. Whether user code has
 /// changed what is where is one comparison.
 ///
+/// The pointer is to the cell before the next one, so that a step has one pointer
+/// to keep and not two (DESIGN.md, "Iteration").
+///
 /// # Invariants
 ///
-/// * W1: as long as the memory's `changes` are those noted, whole cells lie from
-///   `next` to `row_end`: those of the last keys below `row_keys_end`.
+/// * W1: as long as the memory's `changes` are those noted, the cells after `at`
+///   up to `row_last` are those of the last keys below `row_keys_end`.
 /// * W2: `row_keys_end <= keys_end`.
 pub(crate) struct Walk<'a, T, M> {
     cells: Cells<'a, T, M>,
-    next: NonNull<u8>,
-    row_end: NonNull<u8>,
+    at: *mut u8,
+    row_last: *mut u8,
     row_keys_end: usize,
     keys_end: usize,
     changes: u64,
@@ -156,8 +163,8 @@ impl<'a, T, M: Lookup> Walk<'a, T, M> {
     pub(crate) fn new(cells: Cells<'a, T, M>) -> Self {
         Walk {
             cells,
-            next: NonNull::dangling(),
-            row_end: NonNull::dangling(),
+            at: ptr::null_mut(),
+            row_last: ptr::null_mut(),
             row_keys_end: 0,
             keys_end: cells.bound(),
             changes: cells.memory.changes(),
@@ -169,19 +176,16 @@ impl<'a, T, M: Lookup> Walk<'a, T, M> {
     }
 
     /// The keys still to be visited.
-    #[inline]
     pub(crate) fn keys(&self) -> Range<usize> {
-        let left = self.row_end.addr().get() - self.next.addr().get();
-        self.row_keys_end - left / CellPtr::<T>::SIZE..self.keys_end
+        Self::first_key(self.at, self.row_last, self.row_keys_end)..self.keys_end
     }
 
     /// Where [`keys`](Self::keys) start. A call, so that the compiler does not
     /// compute it at each step to choose by a conditional move.
     #[cold]
     #[inline(never)]
-    fn first_key_left(row_end: NonNull<u8>, next: NonNull<u8>, row_keys_end: usize) -> usize {
-        let left = row_end.addr().get() - next.addr().get();
-        row_keys_end - left / CellPtr::<T>::SIZE
+    fn first_key(at: *mut u8, row_last: *mut u8, row_keys_end: usize) -> usize {
+        row_keys_end - row_last.addr().wrapping_sub(at.addr()) / CellPtr::<T>::SIZE
     }
 
     /// Forgets the row if its cells may be gone: to be called after user code,
@@ -189,8 +193,8 @@ impl<'a, T, M: Lookup> Walk<'a, T, M> {
     #[inline(always)]
     pub(crate) fn resume(&mut self) {
         if self.changes != self.cells.memory.changes() {
-            self.row_keys_end = Self::first_key_left(self.row_end, self.next, self.row_keys_end);
-            self.row_end = self.next;
+            self.row_keys_end = Self::first_key(self.at, self.row_last, self.row_keys_end);
+            self.row_last = self.at;
             self.changes = self.cells.memory.changes();
         }
     }
@@ -203,14 +207,14 @@ impl<'a, T, M: Lookup> Walk<'a, T, M> {
     /// No user code has run since [`resume`](Self::resume).
     #[inline(always)]
     pub(crate) unsafe fn next_in_row(&mut self) -> Option<Live<'a, T>> {
-        if self.next == self.row_end {
+        if self.at == self.row_last {
             return None;
         }
-        let cell = CellPtr::new(self.next);
+        self.at = self.at.wrapping_add(CellPtr::<T>::SIZE);
         // SAFETY: by W1 there is a whole cell; stamped, and of the type that
         // `Cells::new` was told.
         unsafe {
-            self.next = self.next.add(CellPtr::<T>::SIZE);
+            let cell = CellPtr::new(NonNull::new_unchecked(self.at));
             Some(self.cells.place(cell).live())
         }
     }
@@ -228,12 +232,10 @@ impl<'a, T, M: Lookup> Walk<'a, T, M> {
         let key = Key::from_raw(first as u32);
         self.row_keys_end = self.cells.memory.row_end(key).min(end);
         let cells = self.row_keys_end - first;
-        // SAFETY: below the bound; cells of `T`, says `Cells::new`. So many cells
-        // lie there, says `row_end`.
-        unsafe {
-            self.next = self.cells.memory.cell::<T>(key).start();
-            self.row_end = self.next.add(cells * CellPtr::<T>::SIZE);
-        }
+        // SAFETY: below the bound; cells of `T`, says `Cells::new`.
+        let start = unsafe { self.cells.memory.cell::<T>(key) }.start().as_ptr();
+        self.at = start.wrapping_sub(CellPtr::<T>::SIZE);
+        self.row_last = self.at.wrapping_add(cells * CellPtr::<T>::SIZE);
         true
     }
 }

@@ -381,7 +381,7 @@ mod tests {
 
     fn grow(table: &mut ChunkTable) -> usize {
         if table.entries_with(1) > table.room() {
-            let room = 2 * table.room() + 1;
+            let room = table.entries_with(1).max(2 * table.room() + 1);
             drop(table.move_to(ChunkTable::allocate_origins(room).unwrap()));
         }
         let mut chunks = LooseChunks::new(table.layout());
@@ -459,13 +459,15 @@ mod tests {
     #[test]
     fn what_can_be_added_counts_the_holes() {
         let mut table = table(6, &[0, 3, 5]);
-        assert_eq!(table.chunks_within(10), 4);
+        assert_eq!(table.repeat, SHIFT, "a grain is one slot here");
+        assert_eq!(table.chunks_within(6 << SHIFT), 0);
+        assert_eq!(table.chunks_within(10 << SHIFT | 1), 4);
         table.strip_free_chunks::<u8>();
         drop(table.release::<u8>());
-        assert_eq!((table.holes, table.chunks_within(10)), (3, 7));
+        assert_eq!((table.holes, table.chunks_within(10 << SHIFT)), (3, 7));
         assert_eq!(
             [1, 3, 4].map(|chunks| table.entries_with(chunks)),
-            [6, 6, 7]
+            [6, 6, 7].map(|chunks| chunks << SHIFT)
         );
     }
 

@@ -1,6 +1,12 @@
 //! The slabs under a global allocator that fails, that uses the slab it serves,
 //! and that remembers what it gave.
 
+#![allow(
+    clippy::large_enum_variant,
+    clippy::result_large_err,
+    reason = "values are wide, so that chunks can be small"
+)]
+
 #[path = "../common/mod.rs"]
 mod common;
 #[path = "../program/mod.rs"]

@@ -133,8 +133,8 @@ impl<'a, T, M: Lookup> Cells<'a, T, M> {
 /// looking up each cell in the table took twice the time. Whether user code has
 /// changed what is where is one comparison.
 ///
-/// The pointer is to the cell before the next one, so that a step has one pointer
-/// to keep and not two (DESIGN.md, "Iteration").
+/// The pointer is to the cell before the next one: that was the fastest of the ways
+/// that were tried (DESIGN.md, "Iteration").
 ///
 /// # Invariants
 ///

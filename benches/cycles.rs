@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use flatslab_benches::arguments::Arguments;
 use flatslab_benches::operation::{
     churn_fifo, churn_lifo, churn_random, contains, free_random, get_hot, get_mut_random,
-    get_random, insert_fresh, insert_steady, remove_lifo, remove_random, replace_random,
-    take_refill,
+    get_random, insert_fresh, insert_steady, iterate_dense, iterate_mut, iterate_sparse,
+    remove_lifo, remove_random, replace_random, take_refill,
 };
 use flatslab_benches::record::Metric;
 use flatslab_benches::run::{self, Case, Plan};
@@ -22,11 +22,14 @@ use peers::*;
 const USUAL: usize = 8192;
 
 /// At a million values: the others say nothing new for minutes of time.
-const MAIN: [&str; 4] = [
+const MAIN: [&str; 7] = [
     "INSERT steady",
     "GET random",
     "REMOVE random",
     "CHURN random",
+    "ITERATE dense",
+    "ITERATE 1 %",
+    "ITERATE mut",
 ];
 
 const PLAN: Plan = Plan {
@@ -110,6 +113,11 @@ fn operations<V: Payload>(turns: usize) -> Vec<Case> {
                 PlainBounded Plain GenerationsBounded Generations StampedFloor SlotMap)
         };
     }
+    macro_rules! walks {
+        ($operation:ident) => {
+            entries!(V, $operation: SlabCrate BoundedByKey GrowableByKey SlotMap)
+        };
+    }
     macro_rules! table {
         ($($name:literal: $subjects:ident $operation:ident;)*) => {
             vec![$(Case {
@@ -134,5 +142,8 @@ fn operations<V: Payload>(turns: usize) -> Vec<Case> {
         "CHURN LIFO": all churn_lifo;
         "CHURN FIFO": all churn_fifo;
         "CHURN random": all churn_random;
+        "ITERATE dense": walks iterate_dense;
+        "ITERATE 1 %": walks iterate_sparse;
+        "ITERATE mut": walks iterate_mut;
     }
 }

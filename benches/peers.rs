@@ -27,6 +27,12 @@ subject! {
         (old, slab.insert(value))
     };
     contains(slab, key) slab.contains(*key);
+    each(slab, visit) for (_key, value) in slab.iter() {
+        visit(value.number());
+    };
+    each_mut(slab, visit) for (_key, value) in slab.iter_mut() {
+        visit(value.number_mut());
+    };
 }
 
 subject! {
@@ -45,6 +51,12 @@ subject! {
         (old, map.insert(value))
     };
     contains(map, key) map.contains_key(*key);
+    each(map, visit) for (_key, value) in map.iter() {
+        visit(value.number());
+    };
+    each_mut(map, visit) for (_key, value) in map.iter_mut() {
+        visit(value.number_mut());
+    };
 }
 
 macro_rules! nexus {

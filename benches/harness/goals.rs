@@ -19,8 +19,8 @@ pub struct Goal {
     pub rows: &'static [&'static str],
     /// The value sizes it holds for.
     pub bytes: &'static [usize],
-    /// The number of live values it holds for.
-    pub live: usize,
+    /// The numbers of live values it holds for.
+    pub live: &'static [usize],
     /// The container.
     pub subject: &'static str,
     /// Which of its figures.
@@ -91,11 +91,23 @@ const CYCLES: Goal = Goal {
     bench: "cycles",
     rows: &[],
     bytes: &[8, 64],
-    live: 8192,
+    live: &[8192],
     subject: "",
     metric: Ticks,
     bounds: &[],
 };
+
+/// A walk has nothing to do with keys: these are just the slabs whose rows by key
+/// stand in the same column.
+const WALKS: Goal = Goal {
+    live: &[8192, 1 << 20],
+    ..CYCLES
+};
+
+const ITERATE: &[&str] = &["ITERATE dense", "ITERATE 1 %", "ITERATE mut"];
+
+/// Not slower than `slab`.
+const LEVEL: &[Bound] = &[bound(1.00, SLAB, Ticks)];
 
 /// By handle: at the floor, and not slower than `slab`.
 const BY_SLOT: &[Bound] = &[bound(1.00, SLAB, Ticks), bound(1.10, STAMPED, Ticks)];
@@ -103,7 +115,7 @@ const BY_SLOT: &[Bound] = &[bound(1.00, SLAB, Ticks), bound(1.10, STAMPED, Ticks
 const fn growth(subject: &'static str, metric: Metric, bounds: &'static [Bound]) -> Goal {
     let growth = Goal {
         bench: "growth",
-        live: 2_000_000,
+        live: &[2_000_000],
         metric,
         ..CYCLES
     };
@@ -120,7 +132,7 @@ const QUICK: &[Bound] = &[Bound {
 /// Orders of 64 bytes; the bytes are those written.
 const MALLOC: Goal = Goal {
     bench: "malloc",
-    live: 1_000_000,
+    live: &[1_000_000],
     ..CYCLES
 };
 
@@ -132,6 +144,8 @@ pub const GOALS: &[Goal] = &[
     CYCLES.of("Slab, SlotBox", READS, BY_SLOT),
     CYCLES.of("BoundedSlab, Key", ALL, &[bound(1.05, SLAB, Ticks)]),
     CYCLES.of("Slab, Key", ALL, &[bound(1.28, SLAB, Ticks)]),
+    WALKS.of("BoundedSlab, Key", ITERATE, LEVEL),
+    WALKS.of("Slab, Key", ITERATE, LEVEL),
     growth("Slab, Slot", P999, QUICK),
     growth("Slab, Slot", P9999, &[bound(1.0, SLAB, P9999)]),
     growth("Slab, 8 spare chunks", P999, QUICK),

@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::clock;
 use crate::payload::{Payload, barrier, opaque};
-use crate::subject::{Contains, Subject};
+use crate::subject::{Contains, Iterate, Subject};
 
 /// Operations in one timed batch.
 pub const BATCH: usize = 64;
@@ -43,6 +43,19 @@ impl Setting {
             batches.push(ticks.saturating_sub(self.overhead) as f64 / BATCH as f64);
         }
         batches
+    }
+
+    /// Times `walk`, which visits so many values, a few times over.
+    #[inline(always)]
+    fn walks(&self, values: usize, mut walk: impl FnMut()) -> Vec<f64> {
+        let mut walks = Vec::with_capacity(WALKS);
+        for _ in 0..WALKS {
+            let begun = clock::start();
+            walk();
+            let ticks = clock::stop() - begun;
+            walks.push(ticks.saturating_sub(self.overhead) as f64 / values as f64);
+        }
+        walks
     }
 
     /// A container that is filled with the numbers `0..live`.
@@ -415,5 +428,58 @@ fn churn<V: Payload, S: Subject<V>>(
     // What came out and what is left is what was ever put in.
     let timed = setting.timed as u64;
     filled.empty(setting.sum() + timed * (timed - 1) / 2 - sum);
+    turn
+}
+
+/// Walks over a container in one turn.
+const WALKS: usize = 8;
+
+/// One value in so many is left for the sparse walks.
+const SPARSE: usize = 100;
+
+/// ITERATE dense: every slot has a value. The figures are per value.
+pub fn iterate_dense<V: Payload, S: Iterate<V>>(mut setting: Setting) -> Vec<f64> {
+    iterate::<V, S>(setting.shuffled(), &setting, 1)
+}
+
+/// ITERATE 1 %: one slot in a hundred has a value.
+pub fn iterate_sparse<V: Payload, S: Iterate<V>>(mut setting: Setting) -> Vec<f64> {
+    iterate::<V, S>(setting.shuffled(), &setting, SPARSE)
+}
+
+/// Walks when all but one value in `of` were removed.
+#[inline(always)]
+fn iterate<V: Payload, S: Iterate<V>>(
+    mut filled: Filled<V, S>,
+    setting: &Setting,
+    of: usize,
+) -> Vec<f64> {
+    let removed = filled.remove((0..setting.live).filter(|at| at % of != 0));
+    let subject = &filled.subject;
+    let mut sum = 0u64;
+    let turn = setting.walks(setting.live.div_ceil(of), || {
+        barrier(subject);
+        subject.each(|number| sum = sum.wrapping_add(number));
+    });
+    let kept = setting.sum() - removed;
+    expect::<V, S>("visited", sum, WALKS as u64 * kept);
+    let (subject, handles) = filled.parts();
+    let left = (0..setting.live).filter(|at| at % of == 0);
+    let found = left.map(|at| subject.remove(handles.take(at)).number());
+    let found = found.sum();
+    expect::<V, S>("kept", found, kept);
+    turn
+}
+
+/// ITERATE mut: adds to every value, every slot having one.
+pub fn iterate_mut<V: Payload, S: Iterate<V>>(mut setting: Setting) -> Vec<f64> {
+    let mut filled: Filled<V, S> = setting.shuffled();
+    let subject = &mut filled.subject;
+    let turn = setting.walks(setting.live, || {
+        barrier(subject);
+        subject.each_mut(|number| *number += 3);
+    });
+    let added = 3 * (WALKS * setting.live) as u64;
+    filled.empty(setting.sum() + added);
     turn
 }

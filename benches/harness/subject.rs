@@ -45,6 +45,15 @@ pub trait Contains<V: Payload>: Subject<V> {
     fn contains(&self, handle: &Self::Handle) -> bool;
 }
 
+/// A subject that can walk over its values.
+pub trait Iterate<V: Payload>: Subject<V> {
+    /// Passes the number of each value.
+    fn each(&self, visit: impl FnMut(u64));
+
+    /// Passes the number of each value, to be changed.
+    fn each_mut(&mut self, visit: impl FnMut(&mut u64));
+}
+
 /// Writes the adapter of one container: its name in the tables, the type of its
 /// handle, and an expression for each operation.
 #[macro_export]
@@ -61,6 +70,8 @@ macro_rules! subject {
         free($free_it:ident, $free_handle:ident) $free:expr;
         refill($refill_it:ident, $refill_handle:ident, $refill_value:ident) $refill:expr;
         $(contains($contains_it:ident, $contains_handle:ident) $contains:expr;)?
+        $(each($each_it:ident, $each_visit:ident) $each:expr;
+        each_mut($each_mut_it:ident, $each_mut_visit:ident) $each_mut:expr;)?
     ) => {
         $(#[$documentation])*
         pub struct $subject<V: $crate::payload::Payload>(pub $container);
@@ -123,6 +134,22 @@ macro_rules! subject {
                 fn contains(&self, $contains_handle: &$handle) -> bool {
                     let $contains_it = &self.0;
                     $contains
+                }
+            }
+        )?
+
+        $(
+            impl<V: $crate::payload::Payload> $crate::subject::Iterate<V> for $subject<V> {
+                #[inline(always)]
+                fn each(&self, mut $each_visit: impl FnMut(u64)) {
+                    let $each_it = &self.0;
+                    $each
+                }
+
+                #[inline(always)]
+                fn each_mut(&mut self, mut $each_mut_visit: impl FnMut(&mut u64)) {
+                    let $each_mut_it = &mut self.0;
+                    $each_mut
                 }
             }
         )?

@@ -91,7 +91,11 @@ pub fn goals(record: &Record, bench: &str) -> Option<String> {
         };
         let cells: Vec<String> = goals.iter().map(&mut cell).collect();
         if cells.iter().any(|cell| !cell.is_empty()) {
-            let mut row = vec![format!("{}, {} B", case.row, case.bytes)];
+            let mut label = format!("{}, {} B", case.row, case.bytes);
+            if !goals[0].live.contains(&case.live) {
+                label += &format!(", {} live", table::thousands(case.live));
+            }
+            let mut row = vec![label];
             row.extend(cells.into_iter().map(|cell| match cell.is_empty() {
                 true => NOTHING.to_owned(),
                 false => cell,
@@ -117,7 +121,7 @@ impl Goal {
     fn ratios(&self, record: &Record, case: Case<'_>) -> Vec<(&Bound, f64)> {
         if !self.rows.contains(&case.row)
             || !self.bytes.contains(&case.bytes)
-            || case.live != self.live
+            || !self.live.contains(&case.live)
         {
             return Vec::new();
         }

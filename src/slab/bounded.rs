@@ -115,6 +115,16 @@ unsafe impl Lookup for Bounded {
         // its layout fits `isize`.
         CellPtr::new(unsafe { self.cells.add(key.index() * CellPtr::<T>::SIZE) })
     }
+
+    #[inline(always)]
+    fn row_end(&self, _: Key) -> usize {
+        self.capacity
+    }
+
+    #[inline(always)]
+    fn changes(&self) -> u64 {
+        0
+    }
 }
 
 impl Kind for Bounded {

@@ -10,6 +10,7 @@ use crate::raw::memory;
 use crate::slab::TrackedSlab;
 use crate::slab::cell::layout::CellPtr;
 use crate::slab::growable::{Growable, Slab};
+use crate::slab::growth::table::grain;
 
 /// How a [`Slab`] is made. The order of the calls does not matter.
 ///
@@ -93,8 +94,12 @@ impl<T> SlabBuilder<T> {
         }
     }
 
-    /// Slots of a chunk; 0 and what is not a power of two are rounded up. The
-    /// default is 4096, or fewer where those would take more than 256 KiB.
+    /// Slots of a chunk, rounded up to a power of two. The default is 4096, or
+    /// fewer where those would take more than 256 KiB.
+    ///
+    /// The fewest are as many as fit into 1 KiB, each with its stamp of 8 bytes: 64
+    /// for a `u64`, 8 for 64 bytes, one from 505 bytes on. Access by key relies on
+    /// that.
     ///
     /// A small chunk makes growth short, a large one makes it rare.
     ///
@@ -220,7 +225,8 @@ impl<T> SlabBuilder<T> {
                 limit,
             });
         }
-        let slots = self.chunk_capacity.next_power_of_two();
+        let smallest = const { 1 << grain::<T>() };
+        let slots = self.chunk_capacity.max(smallest).next_power_of_two();
         match chunk::layout(CellPtr::<T>::LAYOUT, slots) {
             Ok(_) => Ok(slots.ilog2()),
             // Named as it was asked for, not rounded up.

@@ -47,6 +47,9 @@ pub type Slab<T> = TrackedSlab<T, Growable>;
 pub struct Growable {
     pub(super) home: Cell<NonNull<Home>>,
     pub(super) chunks: Cell<Chunks>,
+    /// How often `chunks` has been set. Of 64 bits everywhere: it never comes
+    /// round.
+    pub(super) changes: Cell<u64>,
     /// The binary logarithm of the slots of a chunk.
     pub(super) shift: u32,
     /// Insertions that had to build a chunk.
@@ -61,6 +64,7 @@ impl Growable {
         Growable {
             home: Cell::new(home::unallocated()),
             chunks: Cell::new(Chunks::NONE),
+            changes: Cell::new(0),
             shift,
             stalls: Cell::new(0),
             #[cfg(feature = "std")]
@@ -86,7 +90,17 @@ unsafe impl Lookup for Growable {
     unsafe fn cell<T>(&self, key: Key) -> CellPtr<T> {
         // SAFETY: below the bound, says the caller; the chunks are those of the
         // home now.
-        unsafe { self.chunks.get().cell(self.shift, key) }
+        unsafe { self.chunks.get().cell(key) }
+    }
+
+    #[inline(always)]
+    fn row_end(&self, key: Key) -> usize {
+        ((key.index() >> self.shift) + 1) << self.shift
+    }
+
+    #[inline(always)]
+    fn changes(&self) -> u64 {
+        self.changes.get()
     }
 }
 
@@ -243,7 +257,7 @@ impl<T> TrackedSlab<T, Growable> {
     /// # Examples
     ///
     /// ```
-    /// let slab = flatslab::Slab::<u64>::builder().chunk_capacity(8).reserve(20).build();
+    /// let slab = flatslab::Slab::<u64>::builder().chunk_capacity(128).reserve(300).build();
     /// assert_eq!(slab.chunks(), 3);
     /// ```
     #[inline]

@@ -1,9 +1,9 @@
 //! Iteration over all values of a slab. What removes them is in `removal.rs`.
 //!
-//! Everything goes in key order. Each step looks up its cell when it comes to
-//! it, and between steps only the guards that were given out point into the
-//! slab. So the slab may be used, and grow or shrink, during an iteration.
-//! Slots past the starting bound are not visited, so inserting loops terminate.
+//! Everything goes in key order. The slab may be used, and grow or shrink, during
+//! an iteration: what an iterator knows of the cells to come holds until user
+//! code has changed it ([`Walk`]). Slots past the starting bound are not visited,
+//! so inserting loops terminate.
 //!
 //! A value that is borrowed is never passed over in silence: the iterators panic
 //! at it, or yield an error. Whether a cell without an answer has a value is
@@ -11,14 +11,12 @@
 
 use core::fmt;
 use core::iter::FusedIterator;
-use core::ops::Range;
 
 #[cfg(doc)]
 use crate::SlotBox;
 use crate::error::AccessError;
 use crate::key::Key;
-use crate::slab::cell::place::Live;
-use crate::slab::cell::walk::{self, Cells};
+use crate::slab::cell::walk::{self, Walk};
 use crate::slab::guard::{Ref, RefMut};
 use crate::slab::keyed::refuse;
 use crate::slab::{Memory, TrackedSlab};
@@ -46,7 +44,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// ```
     #[inline]
     pub fn iter(&self) -> Iter<'_, T, M> {
-        Iter(Walk::new(self))
+        Iter(Walk::new(self.cells()))
     }
 
     /// The values with their keys, to be changed, in key order; O(slots), no
@@ -72,7 +70,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// ```
     #[inline]
     pub fn iter_mut(&self) -> IterMut<'_, T, M> {
-        IterMut(Walk::new(self))
+        IterMut(Walk::new(self.cells()))
     }
 
     /// The values with their keys, in key order, and an error in the place of
@@ -97,7 +95,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// ```
     #[inline]
     pub fn try_iter(&self) -> TryIter<'_, T, M> {
-        TryIter(Walk::new(self))
+        TryIter(Walk::new(self.cells()))
     }
 
     /// The values with their keys, to be changed, in key order, and an error in
@@ -123,7 +121,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// ```
     #[inline]
     pub fn try_iter_mut(&self) -> TryIterMut<'_, T, M> {
-        TryIterMut(Walk::new(self))
+        TryIterMut(Walk::new(self.cells()))
     }
 
     /// The keys of the values, borrowed or not, ascending; O(slots), no
@@ -141,7 +139,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// ```
     #[inline]
     pub fn keys(&self) -> Keys<'_, T, M> {
-        Keys(Walk::new(self))
+        Keys(Walk::new(self.cells()))
     }
 }
 
@@ -156,72 +154,61 @@ impl<'a, T, M: Memory> IntoIterator for &'a TrackedSlab<T, M> {
     }
 }
 
-/// The keys still to be visited.
-struct Walk<'a, T, M: Memory> {
-    slab: &'a TrackedSlab<T, M>,
-    keys: Range<usize>,
-}
-
-impl<'a, T, M: Memory> Walk<'a, T, M> {
-    fn new(slab: &'a TrackedSlab<T, M>) -> Self {
-        Walk {
-            slab,
-            keys: 0..slab.cells().bound(),
-        }
-    }
-
-    fn cells(&self) -> Cells<'a, T, M> {
-        self.slab.cells()
-    }
-
-    /// The next cell there is and its key.
-    ///
-    /// Whether it is wanted is decided by the iterators, one by one: decided
-    /// here, by a closure, the tracking of a short borrow does not fold away.
-    #[inline]
-    fn next(&mut self) -> Option<(Key, Live<'a, T>)> {
-        loop {
-            let key = Key::from_raw(self.keys.next()? as u32);
-            if let Some(cell) = self.cells().get(key) {
-                return Some((key, cell));
-            }
-        }
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (0, Some(self.keys.len()))
-    }
-}
-
-impl<T, M: Memory> Clone for Walk<'_, T, M> {
-    fn clone(&self) -> Self {
-        Walk {
-            slab: self.slab,
-            keys: self.keys.clone(),
-        }
-    }
-}
-
-/// What all iterators have: `$item` from a cell and its key, if it is wanted.
+/// What all iterators have: `$item` from a cell, if it is wanted, which is asked
+/// without running user code.
 macro_rules! iterator {
-    ($iterator:ident, $item:ty, |$this:ident, $key:ident, $cell:ident| $wanted:expr) => {
+    ($iterator:ident, $item:ty, |$this:ident, $cell:ident| $wanted:expr) => {
         impl<'a, T, M: Memory> Iterator for $iterator<'a, T, M> {
             type Item = $item;
 
-            #[inline]
+            // Always inline: what is returned then never takes a place on the
+            // stack, and the tracking of a short borrow folds away.
+            #[inline(always)]
             #[track_caller]
             fn next(&mut self) -> Option<Self::Item> {
                 let $this = self;
-                while let Some(($key, $cell)) = $this.0.next() {
-                    if let Some(item) = $wanted {
-                        return Some(item);
+                $this.0.resume();
+                loop {
+                    // SAFETY: resumed; what is wanted is decided without user code.
+                    while let Some($cell) = unsafe { $this.0.next_in_row() } {
+                        if let Some(item) = $wanted {
+                            return Some(item);
+                        }
+                    }
+                    if !$this.0.find_row() {
+                        return None;
                     }
                 }
-                None
             }
 
+            /// A loop over the cells of each chunk, with nothing to keep from
+            /// one value to the next but where it is.
+            #[inline]
+            #[track_caller]
+            fn fold<A, F>(mut self, first: A, mut fold: F) -> A
+            where
+                F: FnMut(A, Self::Item) -> A,
+            {
+                let $this = &mut self;
+                let mut folded = first;
+                $this.0.resume();
+                loop {
+                    // SAFETY: resumed whenever user code has run.
+                    while let Some($cell) = unsafe { $this.0.next_in_row() } {
+                        if let Some(item) = $wanted {
+                            folded = fold(folded, item);
+                            $this.0.resume();
+                        }
+                    }
+                    if !$this.0.find_row() {
+                        return folded;
+                    }
+                }
+            }
+
+            #[inline]
             fn size_hint(&self) -> (usize, Option<usize>) {
-                self.0.size_hint()
+                (0, Some(self.0.keys().len()))
             }
         }
 
@@ -231,7 +218,7 @@ macro_rules! iterator {
         impl<T, M: Memory> fmt::Debug for $iterator<'_, T, M> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.debug_struct(stringify!($iterator))
-                    .field("keys", &self.0.keys)
+                    .field("keys", &self.0.keys())
                     .finish_non_exhaustive()
             }
         }
@@ -252,9 +239,9 @@ macro_rules! iterator {
 #[must_use = "iterators do nothing unless consumed"]
 pub struct Iter<'a, T, M: Memory>(Walk<'a, T, M>);
 
-iterator!(Iter, (Key, Ref<'a, T>), |this, key, cell| {
+iterator!(Iter, (Key, Ref<'a, T>), |this, cell| {
     match Ref::try_new(cell) {
-        Some(value) => Some((key, value)),
+        Some(value) => Some((cell.key(), value)),
         None if !cell.state().is_occupied() => None,
         None => refuse("iter", cell),
     }
@@ -282,9 +269,9 @@ impl<T, M: Memory> Clone for Iter<'_, T, M> {
 #[must_use = "iterators do nothing unless consumed"]
 pub struct IterMut<'a, T, M: Memory>(Walk<'a, T, M>);
 
-iterator!(IterMut, (Key, RefMut<'a, T>), |this, key, cell| {
+iterator!(IterMut, (Key, RefMut<'a, T>), |this, cell| {
     match RefMut::try_new(cell) {
-        Some(value) => Some((key, value)),
+        Some(value) => Some((cell.key(), value)),
         None if !cell.state().is_occupied() => None,
         None => refuse("iter_mut", cell),
     }
@@ -308,10 +295,10 @@ pub struct TryIter<'a, T, M: Memory>(Walk<'a, T, M>);
 iterator!(
     TryIter,
     (Key, Result<Ref<'a, T>, AccessError>),
-    |this, key, cell| match Ref::try_new(cell) {
-        Some(value) => Some((key, Ok(value))),
+    |this, cell| match Ref::try_new(cell) {
+        Some(value) => Some((cell.key(), Ok(value))),
         None if !cell.state().is_occupied() => None,
-        None => Some((key, Err(cell.state().why_no_reader()))),
+        None => Some((cell.key(), Err(cell.state().why_no_reader()))),
     }
 );
 
@@ -340,10 +327,10 @@ pub struct TryIterMut<'a, T, M: Memory>(Walk<'a, T, M>);
 iterator!(
     TryIterMut,
     (Key, Result<RefMut<'a, T>, AccessError>),
-    |this, key, cell| match RefMut::try_new(cell) {
-        Some(value) => Some((key, Ok(value))),
+    |this, cell| match RefMut::try_new(cell) {
+        Some(value) => Some((cell.key(), Ok(value))),
         None if !cell.state().is_occupied() => None,
-        None => Some((key, Err(cell.state().why_no_writer()))),
+        None => Some((cell.key(), Err(cell.state().why_no_writer()))),
     }
 );
 
@@ -360,8 +347,8 @@ iterator!(
 #[must_use = "iterators do nothing unless consumed"]
 pub struct Keys<'a, T, M: Memory>(Walk<'a, T, M>);
 
-iterator!(Keys, Key, |this, key, cell| {
-    cell.state().is_occupied().then_some(key)
+iterator!(Keys, Key, |this, cell| {
+    cell.state().is_occupied().then(|| cell.key())
 });
 
 impl<T, M: Memory> Clone for Keys<'_, T, M> {
@@ -385,10 +372,10 @@ impl<T, M: Memory> Clone for Keys<'_, T, M> {
 #[must_use = "dropping it drops every value; `clear` says so"]
 pub struct Drain<'a, T, M: Memory>(Walk<'a, T, M>, usize);
 
-iterator!(Drain, (Key, T), |this, key, cell| {
+iterator!(Drain, (Key, T), |this, cell| {
     if cell.vacate_by_key() {
         // SAFETY: vacated just now.
-        Some((key, unsafe { cell.place().read() }))
+        Some((cell.key(), unsafe { cell.place().read() }))
     } else {
         this.1 += usize::from(cell.state().is_occupied());
         None
@@ -397,7 +384,7 @@ iterator!(Drain, (Key, T), |this, key, cell| {
 
 impl<'a, T, M: Memory> Drain<'a, T, M> {
     pub(super) fn new(slab: &'a TrackedSlab<T, M>) -> Self {
-        Drain(Walk::new(slab), 0)
+        Drain(Walk::new(slab.cells()), 0)
     }
 
     /// How many values the iterator has left in the slab, because they were
@@ -424,6 +411,6 @@ impl<'a, T, M: Memory> Drain<'a, T, M> {
 /// is dropped all the same, then the panic goes on.
 impl<T, M: Memory> Drop for Drain<'_, T, M> {
     fn drop(&mut self) {
-        walk::destroy_all(self.0.cells(), self.0.keys.clone());
+        walk::destroy_all(self.0.cells(), self.0.keys());
     }
 }

@@ -1,6 +1,12 @@
 //! The slabs under a global allocator that fails, that uses the slab it serves,
 //! and that remembers what it gave.
 
+#![allow(
+    clippy::large_enum_variant,
+    clippy::result_large_err,
+    reason = "values are wide, so that chunks can be small"
+)]
+
 #[path = "../common/mod.rs"]
 mod common;
 #[path = "../program/mod.rs"]
@@ -18,6 +24,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread::panicking;
 
 use flatslab::Slab;
+
+use common::{Wide, wide};
 
 /// The system's allocator, which tells a test of each call. Its state belongs to
 /// the thread, so that tests run side by side.
@@ -56,7 +64,7 @@ thread_local! {
     /// Runs once.
     static HOOK: Cell<Option<Hook>> = const { Cell::new(None) };
     /// The slab that is used within calls.
-    static SHARED: Cell<*const Slab<u64>> = const { Cell::new(std::ptr::null()) };
+    static SHARED: Cell<*const Slab<Wide>> = const { Cell::new(std::ptr::null()) };
     /// Whether [`HELPERS_GO_WITHOUT`] does not concern this thread.
     static IS_SERVED: Cell<bool> = const { Cell::new(false) };
 }
@@ -144,7 +152,7 @@ fn without_memory<R>(f: impl FnOnce() -> R) -> R {
 
 /// Runs `f`, and `hook` with `slab` [`shared`] after `calls` calls. `None` if
 /// there were not so many.
-fn with_hook<R>(slab: &Slab<u64>, calls: usize, hook: fn(), f: impl FnOnce() -> R) -> Option<R> {
+fn with_hook<R>(slab: &Slab<Wide>, calls: usize, hook: fn(), f: impl FnOnce() -> R) -> Option<R> {
     SHARED.set(slab);
     HOOK.set(Some((calls, hook)));
     let result = with_conduct(fail_or_run_hook, f);
@@ -154,7 +162,7 @@ fn with_hook<R>(slab: &Slab<u64>, calls: usize, hook: fn(), f: impl FnOnce() -> 
 }
 
 /// The slab that is used within calls.
-fn shared<'a>() -> &'a Slab<u64> {
+fn shared<'a>() -> &'a Slab<Wide> {
     // SAFETY: set by a test that has the slab borrowed until it is reset.
     unsafe { SHARED.get().as_ref() }.expect("set around the call")
 }
@@ -176,16 +184,16 @@ fn allocations(f: impl FnOnce()) -> usize {
 }
 
 /// A slab of chunks of four with the values `0..count` at their keys.
-fn with_values(count: u64) -> Slab<u64> {
+fn with_values(count: u64) -> Slab<Wide> {
     let slab = Slab::builder().chunk_capacity(4).build();
     (0..count).for_each(|number| {
-        slab.insert(number).leak();
+        slab.insert(wide(number)).leak();
     });
     slab
 }
 
 /// Two chunks of four, the first and the last of four, full of values.
-fn with_holes() -> Slab<u64> {
+fn with_holes() -> Slab<Wide> {
     let slab = with_values(16);
     slab.retain(|key, _| !(4..12).contains(&key.index()));
     slab.shrink();

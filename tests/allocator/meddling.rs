@@ -5,7 +5,7 @@ use std::cell::Cell;
 
 use flatslab::{Key, Slab};
 
-use crate::common::Audit;
+use crate::common::{Audit, Wide, wide};
 use crate::{
     Call, FUSE, HOOK, SHARED, shared, with_conduct, with_holes, with_hook, with_values,
     without_leak,
@@ -15,10 +15,10 @@ use crate::{
 /// and so on, each time on a new slab, and `look` on the result. Returns the
 /// number of calls.
 fn at_each_call<R>(
-    making: impl Fn() -> Slab<u64>,
+    making: impl Fn() -> Slab<Wide>,
     hook: fn(),
-    operation: impl Fn(&Slab<u64>) -> R,
-    look: impl Fn(&Slab<u64>, R),
+    operation: impl Fn(&Slab<Wide>) -> R,
+    look: impl Fn(&Slab<Wide>, R),
 ) -> usize {
     let is_called = |calls| {
         without_leak(|| {
@@ -37,12 +37,12 @@ fn at_each_call<R>(
 fn an_allocator_may_use_the_slab_that_grows_or_shrinks() {
     let hooks: [fn(); 8] = [
         || {
-            shared().insert(1_000).leak();
+            shared().insert(wide(1_000)).leak();
         },
         || {
             // All slots of two chunks, so that the insertion finds none free.
             for number in 0..8 {
-                shared().insert(2_000 + number).leak();
+                shared().insert(wide(2_000 + number)).leak();
             }
         },
         || {
@@ -66,9 +66,9 @@ fn an_allocator_may_use_the_slab_that_grows_or_shrinks() {
             let _ = shared().drain().nth(3);
         },
     ];
-    let operations: [fn(&Slab<u64>); 4] = [
+    let operations: [fn(&Slab<Wide>); 4] = [
         |slab| {
-            let slot = slab.insert(7);
+            let slot = slab.insert(wide(7));
             assert_eq!(*slab.get(slot.key()).unwrap(), 7);
             assert_eq!(slot.into_inner(), 7);
         },
@@ -79,7 +79,7 @@ fn an_allocator_may_use_the_slab_that_grows_or_shrinks() {
             slab.shrink();
         },
     ];
-    let makings: [fn() -> Slab<u64>; 5] = [
+    let makings: [fn() -> Slab<Wide>; 5] = [
         || with_values(0),
         // The next insertion adds a chunk.
         || with_values(4),
@@ -92,9 +92,9 @@ fn an_allocator_may_use_the_slab_that_grows_or_shrinks() {
             slab
         },
     ];
-    let look = |slab: &Slab<u64>, ()| {
+    let look = |slab: &Slab<Wide>, ()| {
         let right = |(key, value): (Key, u64)| value >= 1_000 || value == u64::from(key.into_raw());
-        assert!(slab.iter().all(|(key, value)| right((key, *value))));
+        assert!(slab.iter().all(|(key, value)| right((key, value.0))));
         assert_eq!(slab.iter().count(), slab.len(), "no value is lost");
     };
     let (mut interrupted, mut combinations) = (0, 0);
@@ -123,11 +123,11 @@ fn free_slots_keep_their_order_when_the_allocator_uses_the_slab() {
         || {
             let _ = shared().try_remove_by_key(Key::from_raw(5));
         },
-        |slab| slab.insert(7).leak().index(),
+        |slab| slab.insert(wide(7)).leak().index(),
         |slab, first| {
-            let second = slab.insert(8).leak().index();
+            let second = slab.insert(wide(8)).leak().index();
             assert!([[5, 12], [12, 5]].contains(&[first, second]), "{first}");
-            let rest = [(); 3].map(|()| slab.insert(9).leak().index());
+            let rest = [(); 3].map(|()| slab.insert(wide(9)).leak().index());
             assert_eq!(rest, [13, 14, 15]);
         },
     );
@@ -136,12 +136,12 @@ fn free_slots_keep_their_order_when_the_allocator_uses_the_slab() {
     let calls = at_each_call(
         || Slab::builder().chunk_capacity(16).build(),
         || {
-            shared().insert(1_000).leak();
+            shared().insert(wide(1_000)).leak();
         },
-        |slab| slab.insert(0).leak().index(),
+        |slab| slab.insert(wide(0)).leak().index(),
         |slab, first| {
             let mut keys = vec![first];
-            keys.extend((1..12).map(|number| slab.insert(number).leak().index()));
+            keys.extend((1..12).map(|number| slab.insert(wide(number)).leak().index()));
             assert!(keys.is_sorted(), "{keys:?}");
             assert!(slab.keys().map(Key::index).eq(0..13));
         },
@@ -163,7 +163,7 @@ fn an_allocator_that_refuses_may_have_made_room() {
             slab.audit();
         };
         run(&|| {
-            let slot = slab.try_insert(7).expect("a slot is free");
+            let slot = slab.try_insert(wide(7)).expect("a slot is free");
             assert_eq!(slot.leak().index(), 5);
         });
         run(&|| assert_eq!(slab.try_reserve(1), Ok(())));
@@ -177,15 +177,15 @@ fn an_allocator_that_refuses_may_have_made_room() {
 fn chunks_for_which_the_stack_has_no_room_are_not_added() {
     fn fill_and_refuse(capacity: usize) {
         while shared().capacity() < capacity || !shared().is_full() {
-            shared().insert(1_000).leak();
+            shared().insert(wide(1_000)).leak();
         }
         FUSE.set(Some(0));
     }
-    type Case = (fn(&Slab<u64>) -> bool, usize, fn(), (usize, usize));
+    type Case = (fn(&Slab<Wide>) -> bool, usize, fn(), (usize, usize));
     let cases: [Case; 3] = [
         // The stack is allocated first, then a chunk. Room for 16, all taken.
         (
-            |slab| slab.try_insert(7).is_ok(),
+            |slab| slab.try_insert(wide(7)).is_ok(),
             1,
             || fill_and_refuse(16),
             (16, 16),
@@ -222,13 +222,13 @@ fn chunks_for_which_the_stack_has_no_room_are_not_added() {
 fn growth_ends_when_each_call_of_the_allocator_fills_a_slot() {
     fn record() {
         // The calls of this insertion are not recorded.
-        shared().insert(1_000).leak();
+        shared().insert(wide(1_000)).leak();
         assert!(shared().len() < 100, "growth does not end");
         HOOK.set(Some((0, record)));
     }
-    let operations: [fn(&Slab<u64>); 2] = [
+    let operations: [fn(&Slab<Wide>); 2] = [
         |slab| {
-            slab.insert(7).leak();
+            slab.insert(wide(7)).leak();
         },
         |slab| slab.reserve(5),
     ];
@@ -267,7 +267,7 @@ fn meddle(inserts: bool) -> bool {
         wrong(value.is_none_or(|value| *value != u64::from(raw)));
     }
     if inserts {
-        let key = shared().insert(u64::MAX).leak();
+        let key = shared().insert(wide(u64::MAX)).leak();
         wrong(shared().get(key).is_none());
         wrong(shared().try_remove_by_key(key).is_err());
     }
@@ -284,7 +284,7 @@ fn grow_under(conduct: fn(Call) -> bool) {
     let slab = Slab::builder().chunk_capacity(1).build();
     SHARED.set(&raw const slab);
     for _ in 0..values {
-        let insert = || slab.insert_with(|vacant| u64::from(vacant.key().into_raw()));
+        let insert = || slab.insert_with(|vacant| wide(vacant.key().into_raw().into()));
         let key = with_conduct(conduct, insert).leak();
         slab.audit();
         if key.into_raw() == KEYS.get() {

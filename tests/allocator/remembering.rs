@@ -6,7 +6,7 @@ use std::cell::{Cell, RefCell};
 
 use flatslab::{BoundedSlab, Key, Slab, Slot, SlotBox};
 
-use crate::common::Audit;
+use crate::common::{Audit, Wide, wide};
 use crate::{
     Call, LIVE_BYTES, SHARED, allocations, shared, with_conduct, with_holes, without_leak,
 };
@@ -71,8 +71,11 @@ fn memory_is_freed_with_the_layout_it_was_allocated_with() {
 
 #[test]
 fn no_key_leads_into_a_chunk_that_is_freed() {
-    let slab = Slab::<u64>::builder().chunk_capacity(4).reserve(12).build();
-    let _slot = slab.insert(7);
+    let slab = Slab::<Wide>::builder()
+        .chunk_capacity(4)
+        .reserve(12)
+        .build();
+    let _slot = slab.insert(wide(7));
     SHARED.set(&raw const slab);
     let look = |call| {
         if let Call::Freed = call {
@@ -165,10 +168,10 @@ fn filling_the_last_hole_allocates_once_at_most() {
         slab.reserve(4);
         assert_eq!(slab.chunks(), 3);
         (0..4).for_each(|number| {
-            slab.insert(number).leak();
+            slab.insert(wide(number)).leak();
         });
         let mut key = Key::NONE;
-        let allocations = allocations(|| key = slab.insert(7).leak());
+        let allocations = allocations(|| key = slab.insert(wide(7)).leak());
         assert_eq!(key.index(), 8, "the second of two holes");
         assert!(allocations <= 1, "{allocations}");
         assert_eq!(slab.capacity(), 16);
@@ -179,11 +182,11 @@ fn filling_the_last_hole_allocates_once_at_most() {
 #[test]
 fn a_slab_allocates_nothing_before_its_first_value() {
     let allocations = allocations(|| {
-        let slab = Slab::<u64>::new();
+        let slab = Slab::<Wide>::new();
         assert!(slab.get(Key::from_raw(0)).is_none() && slab.is_full());
         slab.clear();
         drop(slab);
-        drop(Slab::<u64>::builder().chunk_capacity(8).build());
+        drop(Slab::<Wide>::builder().chunk_capacity(8).build());
     });
     assert_eq!(allocations, 0);
 }
@@ -193,13 +196,13 @@ fn growth_allocates_a_chunk_and_rarely_more() {
     let slab = Slab::builder().chunk_capacity(4).build();
     let of_growth = allocations(|| {
         for number in 0..4 * 256 {
-            slab.insert(number).leak();
+            slab.insert(wide(number)).leak();
         }
     });
     // Apart from the chunks: the home, and a stack and a table that double.
     assert!(of_growth - 256 <= 1 + 10 + 7, "{of_growth}");
 
-    let builder = Slab::<u64>::builder().chunk_capacity(4).reserve(4 * 8);
+    let builder = Slab::<Wide>::builder().chunk_capacity(4).reserve(4 * 8);
     // The chunks, the home, the stack, the table.
     assert_eq!(allocations(|| drop(builder.build())), 8 + 1 + 1 + 1);
 }

@@ -17,4 +17,4 @@ pub mod values;
 pub use audit::Audit;
 pub(crate) use slabs::over_both_slabs;
 pub use slabs::{Detached, Guard, Room};
-pub use values::{Counted, Drops, Hooked, panics};
+pub use values::{Counted, Drops, Hooked, Wide, panics, wide};

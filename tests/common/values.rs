@@ -5,6 +5,25 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Once;
 
+/// A growable slab's smallest chunk is of one slot for values of this size, and of
+/// dozens for small ones. Tests that are about chunks use values so wide.
+type Width = [u64; 64];
+
+/// A number, [wide](Width).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Wide(pub u64, Width);
+
+/// `number`, wide.
+pub fn wide(number: u64) -> Wide {
+    Wide(number, [0; 64])
+}
+
+impl PartialEq<u64> for Wide {
+    fn eq(&self, other: &u64) -> bool {
+        self.0 == *other
+    }
+}
+
 /// Counts the drops of its [`Counted`]s.
 #[derive(Clone, Default)]
 pub struct Drops(Rc<Cell<usize>>);
@@ -22,6 +41,7 @@ impl Drops {
         Counted {
             number,
             drops: self.clone(),
+            _width: [0; 64],
         }
     }
 
@@ -40,6 +60,7 @@ impl Drops {
 pub struct Counted {
     pub number: u64,
     drops: Drops,
+    _width: Width,
 }
 
 impl Drop for Counted {
@@ -49,15 +70,15 @@ impl Drop for Counted {
 }
 
 /// A value whose destructor runs a closure.
-pub struct Hooked(Option<Box<dyn FnOnce()>>);
+pub struct Hooked(Option<Box<dyn FnOnce()>>, Width);
 
 impl Hooked {
     pub fn new(hook: impl FnOnce() + 'static) -> Self {
-        Hooked(Some(Box::new(hook)))
+        Hooked(Some(Box::new(hook)), [0; 64])
     }
 
     pub fn plain() -> Self {
-        Hooked(None)
+        Hooked(None, [0; 64])
     }
 
     /// Whether the closure is still to run.

@@ -147,6 +147,8 @@ pub struct Value<M: Programs> {
     /// before by a guard or a box: what a handle knows its value by.
     line: u32,
     bag: RefCell<Vec<Thing<M>>>,
+    /// So that chunks can be as small as one slot.
+    _width: [u64; 64],
 }
 
 impl<M: Programs> Value<M> {
@@ -157,6 +159,7 @@ impl<M: Programs> Value<M> {
             canary: !id,
             line: id,
             bag: RefCell::default(),
+            _width: [0; 64],
         }
     }
 

@@ -141,8 +141,12 @@ fn a_refused_capacity_names_what_was_asked_for() {
         refused(usize::MAX, half)
     );
     assert_eq!(
-        builder().chunk_capacity(3).reserve(last).try_build().err(),
-        refused(last, (1 << 30) - 4)
+        builder()
+            .chunk_capacity(1000)
+            .reserve(last)
+            .try_build()
+            .err(),
+        refused(last, (1 << 30) - 1024)
     );
 }
 

@@ -4,15 +4,15 @@
 
 use flatslab::{AllocError, Key, Slab, Slot};
 
-use crate::common::{Audit, panics};
+use crate::common::{Audit, Wide, panics, wide};
 
-fn chunks_of_four(count: u64) -> (Slab<u64>, Vec<Slot<u64>>) {
+fn chunks_of_four(count: u64) -> (Slab<Wide>, Vec<Slot<Wide>>) {
     let slab = Slab::builder().chunk_capacity(4).build();
-    let slots = (0..count).map(|n| slab.insert(n)).collect();
+    let slots = (0..count).map(|n| slab.insert(wide(n))).collect();
     (slab, slots)
 }
 
-fn keys_of(slots: &[Slot<u64>]) -> Vec<usize> {
+fn keys_of(slots: &[Slot<Wide>]) -> Vec<usize> {
     slots.iter().map(|slot| slot.key().index()).collect()
 }
 
@@ -35,7 +35,7 @@ fn reserve_counts_from_the_present_len_and_by_whole_chunks() {
     slab.reserve(16);
     assert_eq!(slab.capacity(), 16);
 
-    let lazy = Slab::<u64>::new();
+    let lazy = Slab::<Wide>::new();
     lazy.reserve(0);
     assert_eq!(lazy.capacity(), 0);
 }
@@ -47,7 +47,7 @@ fn reserve_does_not_change_the_order_of_free_slots() {
     drop(slots.remove(2));
     slab.reserve(9);
     slab.audit();
-    let next: Vec<_> = (0..10).map(|n| slab.insert(n)).collect();
+    let next: Vec<_> = (0..10).map(|n| slab.insert(wide(n))).collect();
     assert_eq!(keys_of(&next), [2, 5, 8, 9, 10, 11, 12, 13, 14, 15]);
 }
 
@@ -77,7 +77,7 @@ fn shrink_keeps_keys_and_numbers_are_used_again_the_lowest_first() {
     assert_eq!((slab.chunks(), slab.capacity(), slab.len()), (3, 12, 3));
     let values: Vec<_> = kept
         .iter()
-        .map(|slot| (slot.key().index(), *slot.get()))
+        .map(|slot| (slot.key().index(), slot.get().0))
         .collect();
     assert_eq!(values, [(29, 29), (13, 13), (1, 1)]);
     assert!(
@@ -97,7 +97,7 @@ fn shrink_keeps_keys_and_numbers_are_used_again_the_lowest_first() {
 
     // The nine free cells, the last freed first, then the holes, then new
     // chunks.
-    let more: Vec<_> = (100..130).map(|n| slab.insert(n)).collect();
+    let more: Vec<_> = (100..130).map(|n| slab.insert(wide(n))).collect();
     assert_eq!(keys_of(&more)[..9], [31, 30, 28, 15, 14, 12, 3, 2, 0]);
     let then: Vec<usize> = (4..12).chain(16..28).chain(32..33).collect();
     assert_eq!(keys_of(&more)[9..], then);
@@ -115,13 +115,13 @@ fn shrink_and_reserve_from_holes_keep_the_order() {
     // Four holes: chunks 1 and 2 are made, below the free cell.
     slab.reserve(8);
     slab.audit();
-    let next: Vec<_> = (0..9).map(|n| slab.insert(n)).collect();
+    let next: Vec<_> = (0..9).map(|n| slab.insert(wide(n))).collect();
     assert_eq!(keys_of(&next), [0, 4, 5, 6, 7, 8, 9, 10, 11]);
     // The next growth fills the remaining holes, then adds new chunks.
     slab.reserve(12);
     slab.audit();
     assert_eq!((slab.chunks(), slab.capacity()), (7, 28));
-    let next: Vec<_> = (0..12).map(|n| slab.insert(n)).collect();
+    let next: Vec<_> = (0..12).map(|n| slab.insert(wide(n))).collect();
     assert_eq!(keys_of(&next), (12..20).chain(24..28).collect::<Vec<_>>());
 }
 
@@ -130,7 +130,7 @@ fn a_slab_that_shrinks_to_nothing_starts_again_at_key_0() {
     for rounds in 1..4 {
         let slab = Slab::builder().chunk_capacity(4).build();
         for _ in 0..rounds {
-            let slots: Vec<_> = (0..40).map(|n| slab.insert(n)).collect();
+            let slots: Vec<_> = (0..40).map(|n| slab.insert(wide(n))).collect();
             assert_eq!(keys_of(&slots), (0..40).collect::<Vec<_>>());
             slab.shrink();
             assert_eq!(slab.chunks(), 10, "all are in use");
@@ -141,8 +141,8 @@ fn a_slab_that_shrinks_to_nothing_starts_again_at_key_0() {
             assert!(slab.is_full() && slab.is_empty());
         }
     }
-    Slab::<u64>::new().shrink();
-    let built = Slab::<u64>::builder().reserve(100).build();
+    Slab::<Wide>::new().shrink();
+    let built = Slab::<Wide>::builder().reserve(100).build();
     built.shrink();
     assert_eq!(built.capacity(), 0);
 }
@@ -151,16 +151,16 @@ fn a_slab_that_shrinks_to_nothing_starts_again_at_key_0() {
 #[test]
 fn shrink_finds_fresh_cells_free() {
     let slab = Slab::builder().chunk_capacity(16).build();
-    let slot = slab.insert(7);
+    let slot = slab.insert(wide(7));
     slab.shrink();
     assert_eq!(slab.capacity(), 16);
-    let next: Vec<_> = (0..15).map(|n| slab.insert(n)).collect();
+    let next: Vec<_> = (0..15).map(|n| slab.insert(wide(n))).collect();
     assert_eq!(keys_of(&next), (1..16).collect::<Vec<_>>());
     drop((next, slot));
     slab.audit();
     slab.shrink();
     assert_eq!(slab.capacity(), 0);
-    drop(slab.insert(7));
+    drop(slab.insert(wide(7)));
     slab.shrink();
     assert_eq!(slab.capacity(), 0, "the other fifteen are fresh");
 }
@@ -177,23 +177,23 @@ mod ahead {
 
     const VALUES: u64 = if cfg!(miri) { 300 } else { 50_000 };
 
-    fn slab(chunk_capacity: usize, spare_chunks: usize) -> Slab<u64> {
+    fn slab(chunk_capacity: usize, spare_chunks: usize) -> Slab<Wide> {
         Slab::builder()
             .chunk_capacity(chunk_capacity)
             .spare_chunks(spare_chunks)
             .build()
     }
 
-    fn fill(slab: &Slab<u64>, values: u64) -> Vec<Key> {
+    fn fill(slab: &Slab<Wide>, values: u64) -> Vec<Key> {
         (0..values)
-            .map(|number| slab.insert(number).leak())
+            .map(|number| slab.insert(wide(number)).leak())
             .collect()
     }
 
-    fn assert_filled(slab: &Slab<u64>, keys: &[Key]) {
+    fn assert_filled(slab: &Slab<Wide>, keys: &[Key]) {
         for (number, &key) in keys.iter().enumerate() {
             assert_eq!(key.index(), number, "keys ascend without a gap");
-            assert_eq!(*slab.get(key).unwrap(), number as u64);
+            assert_eq!(*slab.get(key).unwrap(), wide(number as u64));
         }
         assert_eq!(slab.len(), keys.len());
         slab.audit();
@@ -236,7 +236,7 @@ mod ahead {
         let mut keys = fill(&slab, 5);
         // Takes the number for which a spare was built.
         slab.reserve(9);
-        keys.extend((5..40).map(|number| slab.insert(number).leak()));
+        keys.extend((5..40).map(|number| slab.insert(wide(number)).leak()));
         assert_filled(&slab, &keys);
         // Gives numbers back; one of them is a hole.
         for key in keys.drain(8..) {
@@ -248,9 +248,11 @@ mod ahead {
         slab.shrink();
         slab.audit();
         assert_eq!(slab.chunks(), 1);
-        let more: Vec<_> = (0..200).map(|number| slab.insert(number).leak()).collect();
+        let more: Vec<_> = (0..200)
+            .map(|number| slab.insert(wide(number)).leak())
+            .collect();
         for (number, &key) in more.iter().enumerate() {
-            assert_eq!(*slab.get(key).unwrap(), number as u64);
+            assert_eq!(*slab.get(key).unwrap(), wide(number as u64));
         }
         assert_eq!(slab.len(), 204);
         slab.audit();
@@ -259,7 +261,7 @@ mod ahead {
     #[test]
     fn handles_outlive_a_slab_with_a_helper() {
         let slab = slab(2, 2);
-        let slots: Vec<Slot<u64>> = (0..20).map(|number| slab.insert(number)).collect();
+        let slots: Vec<Slot<Wide>> = (0..20).map(|number| slab.insert(wide(number))).collect();
         drop(slab);
         assert!(slots.iter().all(|slot| !slot.is_valid()));
     }
@@ -339,7 +341,7 @@ mod ahead {
     #[test]
     fn too_many_spares_are_an_error() {
         for spares in [1 << 30, usize::MAX] {
-            let builder = Slab::<u64>::builder()
+            let builder = Slab::<Wide>::builder()
                 .chunk_capacity(64)
                 .spare_chunks(spares);
             assert!(matches!(
@@ -351,7 +353,7 @@ mod ahead {
 
     #[test]
     fn prepare_builds_one_chunk_when_one_is_needed() {
-        let slab: Slab<u64> = Slab::builder().chunk_capacity(4).build();
+        let slab: Slab<Wide> = Slab::builder().chunk_capacity(4).build();
         for _ in 0..3 {
             slab.prepare().unwrap();
             assert_eq!((slab.chunks(), slab.growth_stalls()), (1, 0));
@@ -361,9 +363,9 @@ mod ahead {
         assert_eq!(slab.chunks(), 2, "two slots are fewer than a chunk has");
         assert_filled(&slab, &keys);
         let mut keys = keys;
-        keys.extend((2..8).map(|number| slab.insert(number).leak()));
+        keys.extend((2..8).map(|number| slab.insert(wide(number)).leak()));
         assert_eq!(slab.growth_stalls(), 0);
-        keys.push(slab.insert(8).leak());
+        keys.push(slab.insert(wide(8)).leak());
         assert_eq!(slab.growth_stalls(), 1);
         assert_filled(&slab, &keys);
     }
@@ -376,7 +378,7 @@ mod ahead {
             wait_for(|| {
                 let (chunks, stalls) = (slab.chunks(), slab.growth_stalls());
                 while slab.chunks() == chunks {
-                    slab.insert(0).leak();
+                    slab.insert(wide(0)).leak();
                 }
                 slab.growth_stalls() == stalls
             });

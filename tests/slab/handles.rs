@@ -9,7 +9,7 @@ use std::rc::{Rc, Weak};
 
 use flatslab::{AccessError, BoundedSlab, Key, Slab, Slot, SlotBox, TrackedSlab};
 
-use crate::common::{Audit, Counted, Drops, Room, over_both_slabs, panics};
+use crate::common::{Audit, Counted, Drops, Room, over_both_slabs, panics, wide};
 
 fn handles_guards_and_slab_go_in_every_order<M: Room>() {
     // 0: slab, 1: slot read by a guard, 2: box, 3: reservation, 4: stale slot.
@@ -79,8 +79,11 @@ fn a_stale_slot_never_reaches_the_next_value<M: Room>() {
 }
 
 fn a_cleared_slab_may_be_full_of_stale_slots<M: Room>() {
-    let slab = M::with_room::<u64>(2);
-    let slots = [slab.try_insert(1).unwrap(), slab.try_insert(2).unwrap()];
+    let slab = M::with_room(2);
+    let slots = [
+        slab.try_insert(wide(1)).unwrap(),
+        slab.try_insert(wide(2)).unwrap(),
+    ];
     slab.clear();
     assert!(slab.is_empty() && slab.is_full());
     assert_eq!(slab.capacity(), 2);

@@ -20,12 +20,15 @@ fn a_value_inserted_by_key_stays_until_it_is_removed<M: Room>() {
     slab.audit();
 }
 
+/// A chunk may have any number of these.
+type Wide = [u64; 80];
+
 /// A stale slot's cell is neither a value nor free.
 fn free_slots_counts_what_can_be_inserted_without_growing<M: Room>() {
-    let slab = M::with_room::<u64>(4);
+    let slab = M::with_room::<Wide>(4);
     M::try_reserve(&slab, 4).unwrap();
     assert_eq!(slab.free_slots(), 4);
-    let mut slots: Vec<_> = (0..3).map(|n| slab.try_insert(n).unwrap()).collect();
+    let mut slots: Vec<_> = (0..3).map(|n| slab.try_insert([n; 80]).unwrap()).collect();
     let vacant = slab.try_vacant_slot().unwrap();
     assert_eq!(slab.free_slots(), 0);
     drop(vacant);
@@ -34,7 +37,9 @@ fn free_slots_counts_what_can_be_inserted_without_growing<M: Room>() {
     assert_eq!(slab.capacity() - slab.len(), 4, "which is not what is free");
     slots.pop();
     assert_eq!((slab.free_slots(), slab.is_full()), (2, false));
-    let keys: Vec<_> = (0..2).map(|n| slab.try_insert_key(n).unwrap()).collect();
+    let keys: Vec<_> = (0..2)
+        .map(|n| slab.try_insert_key([n; 80]).unwrap())
+        .collect();
     assert_eq!((slab.free_slots(), slab.is_full()), (0, true));
     drop((slots, slab.drain()));
     assert_eq!((slab.free_slots(), keys.len()), (4, 2));

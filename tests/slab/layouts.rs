@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use flatslab::{AllocError, BoundedSlab, Key, Slab, Slot, SlotBox};
 
-use crate::common::{Audit, Hooked, Room, over_both_slabs, panics};
+use crate::common::{Audit, Hooked, Room, Wide, over_both_slabs, panics, wide};
 
 trait Value: 'static {
     fn make(seed: u8) -> Self;
@@ -182,15 +182,24 @@ fn bytes_past_the_limit_are_an_error_that_names_them() {
 
 #[test]
 fn chunk_capacities_are_rounded_up_to_a_power_of_two() {
-    for (asked, got) in [(0, 1), (1, 1), (2, 2), (3, 4), (100, 128)] {
-        let slab = Slab::<u64>::builder().chunk_capacity(asked).build();
+    fn chunk<T>(asked: usize, value: T) -> usize {
+        let slab = Slab::builder().chunk_capacity(asked).build();
         assert_eq!(
             (slab.capacity(), slab.chunks()),
             (0, 0),
             "no chunk before it is needed"
         );
-        drop(slab.insert(7));
-        assert_eq!((slab.capacity(), slab.chunks()), (got, 1));
+        drop(slab.insert(value));
+        assert_eq!(slab.chunks(), 1);
+        slab.capacity()
+    }
+    let of_wide = [0, 1, 2, 3, 100].map(|asked| chunk(asked, wide(7)));
+    assert_eq!(of_wide, [1, 1, 2, 4, 128]);
+    // The smallest chunk takes half a KiB to one, with the stamps.
+    if !cfg!(fuzzing) {
+        let of_small = [0, 1, 64, 65].map(|asked| chunk(asked, 7_u64));
+        assert_eq!(of_small, [64, 64, 64, 128]);
+        assert_eq!([chunk(1, ()), chunk(1, [7_u64; 8])], [128, 8]);
     }
 }
 
@@ -203,12 +212,18 @@ fn a_value_larger_than_a_usual_chunk_gets_chunks_of_one() {
 
 #[test]
 fn the_builders_order_of_calls_does_not_matter() {
-    let one = Slab::<u64>::builder().chunk_capacity(8).reserve(20).build();
-    let two = Slab::<u64>::builder().reserve(20).chunk_capacity(8).build();
+    let one = Slab::<Wide>::builder()
+        .chunk_capacity(8)
+        .reserve(20)
+        .build();
+    let two = Slab::<Wide>::builder()
+        .reserve(20)
+        .chunk_capacity(8)
+        .build();
     for slab in [one, two] {
         slab.audit();
         assert_eq!((slab.capacity(), slab.chunks(), slab.len()), (24, 3, 0));
-        let slots: Vec<_> = (0..24).map(|n| slab.insert(n)).collect();
+        let slots: Vec<_> = (0..24).map(|n| slab.insert(wide(n))).collect();
         assert!(
             slots
                 .iter()
@@ -216,7 +231,7 @@ fn the_builders_order_of_calls_does_not_matter() {
                 .all(|(at, slot)| slot.key().index() == at)
         );
         assert!(slab.is_full() && slab.chunks() == 3);
-        drop(slab.insert(24));
+        drop(slab.insert(wide(24)));
         assert_eq!(slab.chunks(), 4);
         slab.audit();
     }
@@ -225,12 +240,12 @@ fn the_builders_order_of_calls_does_not_matter() {
 #[test]
 fn nothing_moves_when_a_slab_grows() {
     let slab = Slab::builder().chunk_capacity(4).build();
-    let slots: Vec<Slot<usize>> = (0..100).map(|n| slab.insert(n)).collect();
+    let slots: Vec<Slot<Wide>> = (0..100).map(|n| slab.insert(wide(n))).collect();
     let addresses: Vec<_> = slots.iter().map(Slot::as_ptr).collect();
-    let more: Vec<_> = (100..500).map(|n| slab.insert(n)).collect();
+    let more: Vec<_> = (100..500).map(|n| slab.insert(wide(n))).collect();
     slab.audit();
-    for (at, (slot, address)) in slots.iter().zip(addresses).enumerate() {
-        assert_eq!((slot.as_ptr(), *slot.get()), (address, at));
+    for ((at, slot), address) in (0..).zip(&slots).zip(addresses) {
+        assert_eq!((slot.as_ptr(), slot.get().0), (address, at));
         assert_eq!(*slab.get(slot.key()).unwrap(), at);
     }
     assert_eq!(more.len() + slots.len(), slab.len());

@@ -1,6 +1,12 @@
 //! `BoundedSlab` and `Slab` by their public methods. The tests that look at
 //! their state are in `src/slab/tests/`.
 
+#![allow(
+    clippy::large_enum_variant,
+    clippy::result_large_err,
+    reason = "values are wide, so that chunks can be small"
+)]
+
 #[path = "../common/mod.rs"]
 mod common;
 #[path = "../program/mod.rs"]
@@ -18,3 +24,4 @@ mod mapped;
 mod panics;
 mod programs;
 mod reentrancy;
+mod walks;

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use flatslab::{Ref, Slab, Slot, SlotBox, TrackedSlab, VacantSlot};
 
-use crate::common::{Audit, Detached, Hooked, Room, over_both_slabs, panics};
+use crate::common::{Audit, Detached, Hooked, Room, over_both_slabs, panics, wide};
 
 /// What a destructor does to the slab of its value.
 type Action<M> = (&'static str, fn(&Scene<M>));
@@ -596,16 +596,16 @@ fn the_slab_may_change_under_an_iterator<M: Room>() {
 #[test]
 fn a_loop_that_inserts_ends() {
     let slab = Slab::builder().chunk_capacity(1).build();
-    slab.insert(0).leak();
+    slab.insert(wide(0)).leak();
     let mut seen = 0;
     for (_, mut value) in slab.iter_mut() {
-        *value += 1;
+        value.0 += 1;
         seen += 1;
-        slab.insert(0).leak();
+        slab.insert(wide(0)).leak();
         assert!(seen < 10, "new chunks are not visited");
     }
     for _ in slab.keys() {
-        slab.insert(0).leak();
+        slab.insert(wide(0)).leak();
     }
     let before = slab.len();
     for (_, value) in slab.drain() {

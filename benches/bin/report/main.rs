@@ -125,6 +125,11 @@ fn sections(record: &Record) -> Vec<(&'static str, String)> {
             ("value sizes", of_main(record, &VALUE_SIZES, by_bytes)),
             ("live values", of_main(record, &LIVE_VALUES, in_full)),
         ]);
+        let mut walks = record.cases("cycles");
+        walks.retain(is_walk);
+        if !walks.is_empty() {
+            sections.push(("iteration", iteration(record, &walks)));
+        }
     }
     if record.bench("growth").is_some() {
         sections.extend([
@@ -164,8 +169,33 @@ fn case(row: &'static str, live: usize, bytes: usize) -> Case<'static> {
 /// All operations on values of one size.
 fn operations(record: &Record, bytes: usize) -> String {
     let mut cases = record.cases("cycles");
-    cases.retain(|it| (it.bytes, it.live) == (bytes, USUAL));
+    cases.retain(|it| (it.bytes, it.live) == (bytes, USUAL) && !is_walk(it));
     ratios(record, &cases, |case| case.row.to_owned())
+}
+
+fn is_walk(case: &Case<'_>) -> bool {
+    case.row.starts_with("ITERATE")
+}
+
+/// Walks over all values: of `slab` in core cycles a value, of the others as
+/// ratios.
+fn iteration(record: &Record, cases: &[Case<'_>]) -> String {
+    let subjects = [
+        ("BoundedSlab, Key", "`BoundedSlab`"),
+        ("Slab, Key", "`Slab`"),
+        ("slotmap", "`slotmap`"),
+    ];
+    let row = |case: &Case<'_>| {
+        let slab = record.cycles(*case, "slab")?;
+        let ratio = |subject: &str| record.ticks_ratio(*case, subject, "slab");
+        let mut row = vec![in_full(*case), format!("{slab:.1}")];
+        row.extend(subjects.map(|(subject, _)| figure(ratio(subject), 2)));
+        Some(row)
+    };
+    let rows: Vec<Vec<String>> = cases.iter().filter_map(row).collect();
+    let mut head = vec![String::new(), "`slab`, cycles".to_owned()];
+    head.extend(subjects.map(|(_, name)| name.to_owned()));
+    table::markdown(&head, &rows)
 }
 
 fn of_main(record: &Record, pairs: &[(usize, usize)], label: fn(Case<'_>) -> String) -> String {

@@ -70,6 +70,12 @@ macro_rules! roles {
                 (old, slab.insert(value)$(.$some())?.leak())
             };
             contains(slab, key) slab.contains_key(*key);
+            each(slab, visit) for (_key, value) in slab.iter() {
+                visit(value.number());
+            };
+            each_mut(slab, visit) for (_key, mut value) in slab.iter_mut() {
+                visit(value.number_mut());
+            };
         }
 
         access! {

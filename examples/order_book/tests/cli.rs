@@ -232,7 +232,10 @@ fn the_table_lines_up_and_says_that_the_books_are_the_same() {
     let lines = out.lines().skip_while(|line| !line.starts_with("store"));
     let widths: Vec<_> = lines.take(6).map(str::len).collect();
     assert_eq!(widths, [widths[0]; 6], "{out}");
-    assert!(out.contains("Compared with `slab`, `keys` applied "), "{out}");
+    assert!(
+        out.contains("Compared with `slab`, `keys` applied "),
+        "{out}"
+    );
     assert!(out.contains("All 5 stores end in the same books"), "{out}");
 }
 

@@ -1,13 +1,15 @@
 //! What is done to every cell of a slab: clearing, retaining, closing.
 //!
-//! A walk goes by key, looks up each cell when it comes to it, and holds no
-//! pointer across a destructor: user code may insert, remove, clear or grow at
-//! any point of the walk. When a destructor panics the walk goes on with the
-//! rest while the panic unwinds.
+//! A walk that drops values goes by key, looks up each cell when it comes to it,
+//! and holds no pointer across a destructor: user code may insert, remove, clear
+//! or grow at any point of the walk. When a destructor panics the walk goes on
+//! with the rest while the panic unwinds. The iterators' [`Walk`] goes by pointer,
+//! and finds out whether it still may.
 
+use core::cell::Cell;
 use core::marker::PhantomData;
 use core::ops::Range;
-use core::ptr::NonNull;
+use core::ptr::{self, NonNull};
 
 use super::home::{self, Home};
 use super::layout::CellPtr;
@@ -22,6 +24,9 @@ use crate::key::Key;
 /// While the memory lives, `home` is allocated, and what `cell` returns is an
 /// allocated, stamped cell of the type that the memory was made for: one of
 /// that home, or one that is free for ever and has no key.
+/// Below the bound the cells of the keys from `key` to `row_end(key)` follow each
+/// other; they stay allocated, and the cells of those keys, while `changes` is the
+/// same.
 pub unsafe trait Lookup {
     #[doc(hidden)]
     fn home(&self) -> NonNull<Home>;
@@ -37,12 +42,21 @@ pub unsafe trait Lookup {
     /// The key is below the bound, and the memory is of cells of `T`.
     #[doc(hidden)]
     unsafe fn cell<T>(&self, key: Key) -> CellPtr<T>;
+
+    /// The keys from `key` to here have cells that follow each other in memory.
+    #[doc(hidden)]
+    fn row_end(&self, key: Key) -> usize;
+
+    /// Differs from what it was if a key has got another cell since, or none.
+    #[doc(hidden)]
+    fn changes(&self) -> u64;
 }
 
 /// The cells of a slab of `T`, by key.
 pub(crate) struct Cells<'a, T, M> {
     memory: &'a M,
-    values: PhantomData<*mut T>,
+    /// Invariant in `T`, like the slab.
+    values: PhantomData<&'a Cell<T>>,
 }
 
 impl<T, M> Clone for Cells<'_, T, M> {
@@ -111,12 +125,135 @@ impl<'a, T, M: Lookup> Cells<'a, T, M> {
     }
 }
 
+/// The cells of all keys there are, one after the other, while user code may run
+/// in between and insert, remove, grow or shrink.
+///
+/// Cells that follow each other in memory are a row, and are walked by pointer:
+/// looking up each cell in the table took twice the time. Whether user code has
+/// changed what is where is one comparison.
+///
+/// The pointer is to the cell before the next one: that was the fastest of the ways
+/// that were tried (DESIGN.md, "Iteration").
+///
+/// # Invariants
+///
+/// * W1: as long as the memory's `changes` are those noted, the cells after `at`
+///   up to `row_last` are those of the last keys below `row_keys_end`.
+/// * W2: `row_keys_end <= keys_end`.
+pub(crate) struct Walk<'a, T, M> {
+    cells: Cells<'a, T, M>,
+    at: *mut u8,
+    row_last: *mut u8,
+    row_keys_end: usize,
+    keys_end: usize,
+    changes: u64,
+}
+
+impl<T, M> Clone for Walk<'_, T, M> {
+    fn clone(&self) -> Self {
+        Walk { ..*self }
+    }
+}
+
+impl<'a, T, M: Lookup> Walk<'a, T, M> {
+    /// All keys there are now: chunks that are added later are not visited, so
+    /// that loops that insert end.
+    #[inline]
+    pub(crate) fn new(cells: Cells<'a, T, M>) -> Self {
+        Walk {
+            cells,
+            at: ptr::null_mut(),
+            row_last: ptr::null_mut(),
+            row_keys_end: 0,
+            keys_end: cells.bound(),
+            changes: cells.memory.changes(),
+        }
+    }
+
+    pub(crate) fn cells(&self) -> Cells<'a, T, M> {
+        self.cells
+    }
+
+    /// The keys still to be visited.
+    pub(crate) fn keys(&self) -> Range<usize> {
+        Self::first_key(self.at, self.row_last, self.row_keys_end)..self.keys_end
+    }
+
+    /// Where [`keys`](Self::keys) start. A call, so that the compiler does not
+    /// compute it at each step to choose by a conditional move.
+    #[cold]
+    #[inline(never)]
+    fn first_key(at: *mut u8, row_last: *mut u8, row_keys_end: usize) -> usize {
+        row_keys_end - row_last.addr().wrapping_sub(at.addr()) / CellPtr::<T>::SIZE
+    }
+
+    /// Forgets the row if its cells may be gone: to be called after user code,
+    /// which includes all there is between two calls of an iterator.
+    #[inline(always)]
+    pub(crate) fn resume(&mut self) {
+        if self.changes != self.cells.memory.changes() {
+            self.row_keys_end = Self::first_key(self.at, self.row_last, self.row_keys_end);
+            self.row_last = self.at;
+            self.changes = self.cells.memory.changes();
+        }
+    }
+
+    /// The next cell of the row, usable until user code runs (P4). At the end of
+    /// the row [`find_row`](Self::find_row) goes on.
+    ///
+    /// # Safety
+    ///
+    /// No user code has run since [`resume`](Self::resume).
+    #[inline(always)]
+    pub(crate) unsafe fn next_in_row(&mut self) -> Option<Live<'a, T>> {
+        if self.at == self.row_last {
+            return None;
+        }
+        self.at = self.at.wrapping_add(CellPtr::<T>::SIZE);
+        // SAFETY: by W1 there is a whole cell; stamped, and of the type that
+        // `Cells::new` was told.
+        unsafe {
+            let cell = CellPtr::new(NonNull::new_unchecked(self.at));
+            Some(self.cells.place(cell).live())
+        }
+    }
+
+    /// Goes to the row of the next key. `false` if there is none: the walk is
+    /// over, even if the slab grows again.
+    #[inline(always)]
+    pub(crate) fn find_row(&mut self) -> bool {
+        let first = self.row_keys_end;
+        let end = self.keys_end.min(self.cells.bound());
+        if first >= end {
+            self.row_keys_end = self.keys_end;
+            return false;
+        }
+        let key = Key::from_raw(first as u32);
+        self.row_keys_end = self.cells.memory.row_end(key).min(end);
+        let cells = self.row_keys_end - first;
+        // SAFETY: below the bound; cells of `T`, says `Cells::new`.
+        let start = unsafe { self.cells.memory.cell::<T>(key) }.start().as_ptr();
+        self.at = start.wrapping_sub(CellPtr::<T>::SIZE);
+        self.row_last = self.at.wrapping_add(cells * CellPtr::<T>::SIZE);
+        true
+    }
+}
+
 /// The first value that is borrowed; O(slots). Runs no user code, so what it
 /// says holds until some runs.
 pub(crate) fn first_in_use<T, M: Lookup>(cells: Cells<'_, T, M>) -> Option<Live<'_, T>> {
-    (0..cells.bound())
-        .filter_map(|index| cells.at(index))
-        .find(|cell| cell.state().is_in_use())
+    let mut walk = Walk::new(cells);
+    loop {
+        // SAFETY: no user code runs.
+        while let Some(cell) = unsafe { walk.next_in_row() } {
+            if cell.state().is_in_use() {
+                return Some(cell);
+            }
+        }
+        if !walk.find_row() {
+            return None;
+        }
+    }
 }
 
 /// Drops the values at these keys, except those that are borrowed when the

@@ -86,10 +86,6 @@ impl GrowableHome {
         self.table.borrow().chunks()
     }
 
-    fn shift(&self) -> u32 {
-        self.table.borrow().shift()
-    }
-
     /// How many chunks have to be added for `slots` free cells.
     ///
     /// # Errors
@@ -301,11 +297,11 @@ impl GrowableHome {
         &self,
         keys: Range<usize>,
     ) -> impl DoubleEndedIterator<Item = NonNull<u8>> + use<T> {
-        let (shift, chunks) = (self.shift(), self.chunks());
+        let chunks = self.chunks();
         keys.map(move |index| {
             debug_assert!(index < chunks.bound);
             // SAFETY: below the bound, says the caller.
-            unsafe { chunks.cell::<T>(shift, Key::from_raw(index as u32)).start() }
+            unsafe { chunks.cell::<T>(Key::from_raw(index as u32)).start() }
         })
     }
 }

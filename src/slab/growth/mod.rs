@@ -92,13 +92,13 @@ impl<T> TrackedSlab<T, Growable> {
     /// # Examples
     ///
     /// ```
-    /// let slab = flatslab::Slab::builder().chunk_capacity(4).build();
+    /// let slab = flatslab::Slab::builder().chunk_capacity(128).build();
     /// slab.prepare()?;
-    /// for number in 0..4 {
+    /// for number in 0..128 {
     ///     slab.insert(number).leak();
     /// }
     /// assert_eq!(slab.growth_stalls(), 0);
-    /// slab.insert(4).leak();
+    /// slab.insert(128).leak();
     /// assert_eq!(slab.growth_stalls(), 1);
     /// # Ok::<(), flatslab::AllocError>(())
     /// ```
@@ -140,11 +140,11 @@ impl<T> TrackedSlab<T, Growable> {
     /// # Examples
     ///
     /// ```
-    /// let slab = flatslab::Slab::builder().chunk_capacity(2).build();
-    /// let mut slots: Vec<_> = (0..6).map(|number| slab.insert(number)).collect();
-    /// slots.drain(2..);
+    /// let slab = flatslab::Slab::builder().chunk_capacity(128).build();
+    /// let mut slots: Vec<_> = (0..300).map(|number| slab.insert(number)).collect();
+    /// slots.drain(100..);
     /// slab.shrink();
-    /// assert_eq!((slab.chunks(), slab.capacity()), (1, 2));
+    /// assert_eq!((slab.chunks(), slab.capacity()), (1, 128));
     /// ```
     pub fn shrink(&self) {
         // SAFETY: the memory was made for cells of `T`.
@@ -290,6 +290,7 @@ impl Growable {
     /// The table has changed.
     fn note_growth(&self, body: &GrowableHome) {
         self.chunks.set(body.chunks());
+        self.changes.set(self.changes.get() + 1);
         #[cfg(feature = "std")]
         if let Some(ahead) = &self.ahead {
             ahead.expect(body.next_number());

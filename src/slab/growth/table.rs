@@ -5,6 +5,11 @@
 //! a key is then the origin plus the key times the size of a cell, without a
 //! mask.
 //!
+//! Which entry a key has is a shift by a constant, because the shift by the
+//! size of a chunk would be one load more in every access by key. So a chunk has
+//! as many entries, all equal, as it has [grains](grain), and a grain is the
+//! smallest chunk there is.
+//!
 //! A chunk that is given back leaves its number unused, unless it was the last:
 //! a *hole*, to be filled by the next growth. So that access by key needs no
 //! test for holes, one of the chunks given back is kept to stand in for all of
@@ -12,12 +17,14 @@
 //!
 //! # Invariants
 //!
-//! * T1: entry `i` leads to a chunk of `1 << shift` stamped cells with the keys
-//!   from `i << shift`, or, in a hole, to the stand-in, whose cells are in state
-//!   `V O` and have [`Key::NONE`].
-//! * T2: `holes` entries are holes, none of them below `next_hole`; there is a
+//! * T1: the entries from `i << repeat` to `(i + 1) << repeat` are equal, and
+//!   lead to chunk `i`: `1 << shift` stamped cells with the keys from
+//!   `i << shift`, or, in a hole, to the stand-in, whose cells are in state `V O`
+//!   and have [`Key::NONE`].
+//! * T2: `holes` numbers are holes, none of them below `next_hole`; there is a
 //!   stand-in exactly if there is one.
-//! * T3: the last entry is no hole.
+//! * T3: the last number is no hole.
+//! * T4: `shift` is the binary logarithm of a grain plus `repeat`.
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
@@ -34,7 +41,7 @@ use crate::slab::cell::layout::{CellPtr, stamp_all};
 pub(crate) struct Chunks {
     /// The origin of each chunk, T1.
     origins: NonNull<*mut u8>,
-    /// Keys from here on have no cell: entries times slots of a chunk.
+    /// Keys from here on have no cell: numbers times slots of a chunk.
     pub(crate) bound: usize,
 }
 
@@ -48,28 +55,51 @@ impl Chunks {
     ///
     /// # Safety
     ///
-    /// The key is below the bound, the chunks are of `1 << shift` cells of `T`
-    /// each, and the table has not changed since these were asked for.
+    /// The key is below the bound, the chunks are of cells of `T`, and the table
+    /// has not changed since these were asked for.
     #[inline(always)]
-    pub(crate) unsafe fn cell<T>(self, shift: u32, key: Key) -> CellPtr<T> {
-        // SAFETY: by T1 the table has an entry for the key's chunk, and the
-        // chunk a cell at that distance from its origin.
+    pub(crate) unsafe fn cell<T>(self, key: Key) -> CellPtr<T> {
+        // SAFETY: by T1 and T4 the table has an entry for the key's grain, and
+        // its chunk a cell at that distance from its origin.
         unsafe {
-            let origin = self.origins.add(key.index() >> shift).read();
+            let origin = self
+                .origins
+                .add(key.index() >> const { grain::<T>() })
+                .read();
             let start = origin.wrapping_add(key.index().wrapping_mul(CellPtr::<T>::SIZE));
             CellPtr::new(NonNull::new_unchecked(start))
         }
     }
 }
 
+/// The bytes of memory for which the table has an entry, and with it the
+/// smallest chunk.
+const GRAIN: usize = 1 << 10;
+
+/// The binary logarithm of the cells of `T` for which the table has an entry.
+///
+/// One cell in the crate's own tests and under fuzzing, which need chunks as
+/// small as can be.
+pub(crate) const fn grain<T>() -> u32 {
+    let fitting = GRAIN / CellPtr::<T>::SIZE;
+    if fitting < 2 || cfg!(any(test, fuzzing)) {
+        0
+    } else {
+        fitting.ilog2()
+    }
+}
+
 /// The chunks, owned.
 pub(super) struct ChunkTable {
     origins: Block,
-    entries: usize,
+    /// Chunks and holes.
+    numbers: usize,
     holes: usize,
     next_hole: usize,
     stand_in: Option<Block>,
     shift: u32,
+    /// The binary logarithm of the entries of a chunk.
+    repeat: u32,
     /// Of every chunk.
     layout: Layout,
 }
@@ -78,7 +108,8 @@ impl ChunkTable {
     /// Entries that the first table has room for.
     pub(super) const FIRST_ROOM: usize = 8;
 
-    /// A table of no chunks, for chunks of `1 << shift` cells of `T`.
+    /// A table of no chunks, for chunks of `1 << shift` cells of `T`, which is at
+    /// least a grain.
     ///
     /// # Errors
     ///
@@ -86,11 +117,12 @@ impl ChunkTable {
     pub(super) fn try_new<T>(shift: u32) -> Result<Self, AllocError> {
         Ok(ChunkTable {
             origins: Self::allocate_origins(0)?,
-            entries: 0,
+            numbers: 0,
             holes: 0,
             next_hole: 0,
             stand_in: None,
             shift,
+            repeat: shift - const { grain::<T>() },
             layout: chunk::layout(CellPtr::<T>::LAYOUT, 1 << shift)?,
         })
     }
@@ -102,7 +134,7 @@ impl ChunkTable {
     /// The number of the next chunk, unless it fills a hole.
     #[cfg(feature = "std")]
     pub(super) fn next_number(&self) -> usize {
-        self.entries
+        self.numbers
     }
 
     /// Of every chunk.
@@ -113,23 +145,23 @@ impl ChunkTable {
     pub(super) fn chunks(&self) -> Chunks {
         Chunks {
             origins: self.origins.start().cast(),
-            bound: self.entries << self.shift,
+            bound: self.numbers << self.shift,
         }
     }
 
     /// How many chunks can be added before the keys run out.
     pub(super) fn chunks_left(&self) -> usize {
-        (MAX_SLOTS >> self.shift) - self.entries + self.holes
+        (MAX_SLOTS >> self.shift) - self.numbers + self.holes
     }
 
     /// How many entries there are after so many chunks more.
     pub(super) fn entries_with(&self, chunks: usize) -> usize {
-        self.entries + chunks.saturating_sub(self.holes)
+        (self.numbers + chunks.saturating_sub(self.holes)) << self.repeat
     }
 
     /// How many chunks can be added to a table with room for so many entries.
     pub(super) fn chunks_within(&self, room: usize) -> usize {
-        room - self.entries + self.holes
+        (room >> self.repeat) - self.numbers + self.holes
     }
 
     /// How many entries there is room for.
@@ -160,7 +192,8 @@ impl ChunkTable {
         // SAFETY: the new block is larger than the old one, and distinct.
         unsafe {
             let entries = block.start().cast::<*mut u8>();
-            entries.copy_from_nonoverlapping(self.origins.start().cast(), self.entries);
+            entries
+                .copy_from_nonoverlapping(self.origins.start().cast(), self.numbers << self.repeat);
         }
         core::mem::replace(&mut self.origins, block)
     }
@@ -171,13 +204,13 @@ impl ChunkTable {
     ///
     /// The cells of `spare` are free ones, with the keys of some number: O(1)
     /// where it is this one. Otherwise O(slots of a chunk), and with holes
-    /// O(entries) for all of them together.
+    /// O(numbers) for all of them together.
     pub(super) fn add_next<T>(&mut self, chunks: &mut LooseChunks, spare: Option<Block>) -> usize {
         let number = if self.holes == 0 {
-            self.entries += 1;
-            self.entries - 1
+            self.numbers += 1;
+            self.numbers - 1
         } else {
-            let mut holes = self.next_hole..self.entries;
+            let mut holes = self.next_hole..self.numbers;
             let hole = holes.find(|&number| self.is_keyless::<T>(number));
             self.holes -= 1;
             self.next_hole = holes.start;
@@ -207,7 +240,7 @@ impl ChunkTable {
     /// many those are; O(slots). [`release`](Self::release) them at once.
     pub(super) fn strip_free_chunks<T>(&mut self) -> usize {
         let mut stripped = 0;
-        for number in 0..self.entries {
+        for number in 0..self.numbers {
             let start = self.start(number);
             // SAFETY: by T1 the chunk has that many cells, all stamped.
             let is_free = unsafe {
@@ -227,9 +260,9 @@ impl ChunkTable {
     pub(super) fn release<T>(&mut self) -> LooseChunks {
         let mut released = LooseChunks::new(self.layout);
         self.next_hole = 0;
-        while self.entries > 0 && self.is_keyless::<T>(self.entries - 1) {
-            let start = self.start(self.entries - 1);
-            self.entries -= 1;
+        while self.numbers > 0 && self.is_keyless::<T>(self.numbers - 1) {
+            let start = self.start(self.numbers - 1);
+            self.numbers -= 1;
             if self.is_stand_in(start) {
                 self.holes -= 1;
             } else {
@@ -237,13 +270,13 @@ impl ChunkTable {
                 released.add(unsafe { Block::from_start(start, self.layout) });
             }
         }
-        for number in 0..self.entries {
+        for number in 0..self.numbers {
             let start = self.start(number);
             if !self.is_keyless::<T>(number) || self.is_stand_in(start) {
                 continue;
             }
             self.holes += 1;
-            // SAFETY: a block of this layout, given up in `add_next`; its entry
+            // SAFETY: a block of this layout, given up in `add_next`; its number
             // is a hole from now on.
             let block = unsafe { Block::from_start(start, self.layout) };
             match &self.stand_in {
@@ -264,7 +297,7 @@ impl ChunkTable {
 
     #[cfg(test)]
     pub(super) fn pretend_to_have(&mut self, chunks: usize) {
-        self.entries = chunks;
+        self.numbers = chunks;
     }
 
     /// Makes all cells of a chunk free ones.
@@ -291,23 +324,24 @@ impl ChunkTable {
         number.wrapping_mul(self.layout.size())
     }
 
-    /// Where the chunk of an entry starts.
+    /// Where the chunk of a number, or the stand-in, starts.
     fn start(&self, number: usize) -> NonNull<u8> {
-        debug_assert!(number < self.entries);
-        // SAFETY: there is such an entry, and by T1 it leads to a block.
+        debug_assert!(number < self.numbers);
+        // SAFETY: there is such a number, and by T1 its entries lead to a block.
         unsafe {
-            let origin = self.origins.start().cast::<*mut u8>().add(number).read();
+            let entries = self.origins.start().cast::<*mut u8>();
+            let origin = entries.add(number << self.repeat).read();
             NonNull::new_unchecked(origin.wrapping_add(self.distance(number)))
         }
     }
 
     fn point(&mut self, number: usize, start: NonNull<u8>) {
-        debug_assert!(number < self.room());
+        let entries = number << self.repeat..(number + 1) << self.repeat;
+        debug_assert!(entries.end <= self.room());
         let origin = start.as_ptr().wrapping_sub(self.distance(number));
-        // SAFETY: there is room for that many entries.
-        unsafe {
-            let entries = self.origins.start().cast::<*mut u8>();
-            entries.add(number).write(origin);
+        for entry in entries {
+            // SAFETY: there is room for that many entries.
+            unsafe { (self.origins.start().cast::<*mut u8>().add(entry)).write(origin) };
         }
     }
 }
@@ -324,7 +358,7 @@ unsafe fn first_key<T>(start: NonNull<u8>) -> Key {
 
 impl Drop for ChunkTable {
     fn drop(&mut self) {
-        for number in 0..self.entries {
+        for number in 0..self.numbers {
             let start = self.start(number);
             if !self.is_stand_in(start) {
                 // SAFETY: a block of this layout, given up in `add_next`.
@@ -347,7 +381,7 @@ mod tests {
 
     fn grow(table: &mut ChunkTable) -> usize {
         if table.entries_with(1) > table.room() {
-            let room = 2 * table.room() + 1;
+            let room = table.entries_with(1).max(2 * table.room() + 1);
             drop(table.move_to(ChunkTable::allocate_origins(room).unwrap()));
         }
         let mut chunks = LooseChunks::new(table.layout());
@@ -362,7 +396,7 @@ mod tests {
     fn cell(table: &ChunkTable, key: u32) -> CellPtr<u8> {
         assert!((key as usize) < table.chunks().bound);
         // SAFETY: below the bound.
-        unsafe { table.chunks().cell(SHIFT, Key::from_raw(key)) }
+        unsafe { table.chunks().cell(Key::from_raw(key)) }
     }
 
     fn set_state(table: &ChunkTable, key: u32, state: State) {
@@ -376,9 +410,9 @@ mod tests {
         unsafe { cell(table, key).key() }
     }
 
-    /// What an entry is: a chunk with its keys, or a hole.
+    /// What a number is: a chunk with its keys, or a hole.
     fn shape(table: &ChunkTable) -> Vec<bool> {
-        (0..table.entries)
+        (0..table.numbers)
             .map(|number| {
                 let keys = (number << SHIFT) as u32..((number + 1) << SHIFT) as u32;
                 let is_chunk = keys.clone().all(|key| key_at(table, key).into_raw() == key);
@@ -389,10 +423,10 @@ mod tests {
             .collect()
     }
 
-    /// A table of `entries` chunks, of which those in `used` have a value.
-    fn table(entries: usize, used: &[usize]) -> ChunkTable {
+    /// A table of `numbers` chunks, of which those in `used` have a value.
+    fn table(numbers: usize, used: &[usize]) -> ChunkTable {
         let mut table = ChunkTable::try_new::<u8>(SHIFT).unwrap();
-        for number in 0..entries {
+        for number in 0..numbers {
             assert_eq!(grow(&mut table), number);
         }
         for &number in used {
@@ -425,13 +459,15 @@ mod tests {
     #[test]
     fn what_can_be_added_counts_the_holes() {
         let mut table = table(6, &[0, 3, 5]);
-        assert_eq!(table.chunks_within(10), 4);
+        assert_eq!(table.repeat, SHIFT, "a grain is one slot here");
+        assert_eq!(table.chunks_within(6 << SHIFT), 0);
+        assert_eq!(table.chunks_within(10 << SHIFT | 1), 4);
         table.strip_free_chunks::<u8>();
         drop(table.release::<u8>());
-        assert_eq!((table.holes, table.chunks_within(10)), (3, 7));
+        assert_eq!((table.holes, table.chunks_within(10 << SHIFT)), (3, 7));
         assert_eq!(
             [1, 3, 4].map(|chunks| table.entries_with(chunks)),
-            [6, 6, 7]
+            [6, 6, 7].map(|chunks| chunks << SHIFT)
         );
     }
 

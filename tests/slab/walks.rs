@@ -1,0 +1,256 @@
+//! What user code may do between the steps of an iterator, and within the
+//! closures of `fold` and its kin.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+
+use flatslab::{Key, Slab, TrackedSlab};
+
+use crate::common::random::{random, seed};
+use crate::common::{Audit, Drops, Room, Wide, over_both_slabs, panics, wide};
+
+/// Chunks of four, all full.
+fn chunks(count: u64) -> Slab<Wide> {
+    let slab = Slab::builder().chunk_capacity(4).build();
+    for number in 0..4 * count {
+        slab.insert(wide(number)).leak();
+    }
+    slab
+}
+
+fn remove(slab: &Slab<Wide>, keys: impl IntoIterator<Item = u32>) {
+    for key in keys {
+        slab.remove_by_key(Key::from_raw(key));
+    }
+}
+
+/// The two ways to visit all values: a loop that calls `next`, and `fold`.
+fn visit<I: Iterator>(iter: I, folds: bool, mut f: impl FnMut(I::Item)) {
+    if folds {
+        iter.for_each(f);
+    } else {
+        for item in iter {
+            f(item);
+        }
+    }
+}
+
+#[test]
+fn the_chunk_that_is_walked_may_be_given_back() {
+    for folds in [false, true] {
+        let slab = chunks(3);
+        let mut seen = Vec::new();
+        visit(slab.iter(), folds, |(key, value)| {
+            seen.push((key.into_raw(), value.0));
+            drop(value);
+            if key.index() == 5 {
+                // A hole, whose stand-in is this very chunk; then it is freed.
+                remove(&slab, 4..8);
+                slab.shrink();
+                assert_eq!(slab.chunks(), 2);
+            }
+        });
+        let visited: Vec<u32> = (0..6).chain(8..12).collect();
+        assert!(seen.iter().map(|it| it.0).eq(visited), "{seen:?}");
+        slab.audit();
+
+        // The last chunk: nothing is left to walk over.
+        let count = Cell::new(0);
+        visit(slab.iter_mut(), folds, |(key, value)| {
+            count.set(count.get() + 1);
+            drop(value);
+            if key.index() == 9 {
+                remove(&slab, 8..12);
+                slab.shrink();
+                assert_eq!(slab.chunks(), 1);
+            }
+        });
+        assert_eq!((count.get(), slab.len()), (6, 4));
+        slab.audit();
+    }
+}
+
+#[test]
+fn a_chunk_that_comes_back_during_a_walk_is_visited() {
+    for folds in [false, true] {
+        let slab = chunks(3);
+        let mut seen = Vec::new();
+        visit(slab.drain(), folds, |(key, value)| {
+            seen.push((key.into_raw(), value.0));
+            if key.index() == 1 {
+                // All after it, its own chunk kept by the values 2 and 3.
+                remove(&slab, 4..12);
+                slab.shrink();
+                slab.reserve(8);
+                // Two free cells of the first chunk, which the walk has passed.
+                for number in 100..106 {
+                    slab.insert(wide(number)).leak();
+                }
+            }
+        });
+        let expected = [
+            (0, 0),
+            (1, 1),
+            (2, 2),
+            (3, 3),
+            (4, 102),
+            (5, 103),
+            (6, 104),
+            (7, 105),
+        ];
+        assert_eq!(seen, expected);
+        assert_eq!(slab.len(), 2);
+        slab.audit();
+    }
+}
+
+#[test]
+fn a_hole_that_is_filled_during_a_walk_is_visited() {
+    for folds in [false, true] {
+        let slab = chunks(4);
+        remove(&slab, 4..12);
+        slab.shrink();
+        let mut seen = Vec::new();
+        visit(slab.iter(), folds, |(key, _value)| {
+            seen.push(key.into_raw());
+            if key.index() == 0 {
+                // Both holes, and the stand-in that the walk would come to.
+                for number in 0..8 {
+                    slab.insert(wide(number)).leak();
+                }
+            }
+        });
+        assert!(seen.iter().copied().eq(0..16), "{seen:?}");
+        slab.audit();
+    }
+}
+
+#[test]
+fn a_slab_may_grow_at_every_step() {
+    for folds in [false, true] {
+        let slab = chunks(2);
+        let mut seen = 0;
+        visit(slab.iter_mut(), folds, |(_, mut value)| {
+            value.0 += 1;
+            seen += 1;
+            // The table moves, and moves again.
+            for _ in 0..8 {
+                slab.insert(wide(0)).leak();
+            }
+        });
+        assert_eq!(seen, 8, "what was added is not visited");
+        assert!(slab.iter().take(8).map(|(_, value)| value.0).eq(1..9));
+        slab.audit();
+    }
+}
+
+fn a_panic_in_a_fold_loses_nothing<M: Room>() {
+    let drops = Drops::new();
+    let slab = M::with_room(8);
+    for number in 0..8 {
+        slab.try_insert(drops.value(number)).unwrap().leak();
+    }
+    assert!(panics(|| slab.iter_mut().for_each(|(_, mut value)| {
+        value.number += 10;
+        assert!(value.number < 13, "the fourth");
+    })));
+    assert!(
+        slab.iter()
+            .map(|(_, it)| it.number)
+            .eq((10..14).chain(4..8))
+    );
+    assert!(panics(|| slab.iter().fold(0, |sum, (_, it)| {
+        assert!(it.number != 4);
+        sum + it.number
+    })));
+    assert_eq!(slab.iter_mut().count(), 8, "every borrow has ended");
+    assert_eq!(drops.count(), 0);
+    // A dropped drain drops what it has not come to, once.
+    assert!(panics(|| slab.drain().for_each(|(_, value)| {
+        assert!(value.number != 12, "the third");
+    })));
+    assert_eq!((drops.count(), slab.len()), (8, 0));
+    slab.audit();
+}
+
+/// Whatever is done between two steps: keys ascend; what was there all the time
+/// is visited, unless it was borrowed; what is visited was there.
+fn every_walk_visits_what_is_there<M: Room>() {
+    let programs = if cfg!(miri) { 6 } else { 600 };
+    for number in 0..programs {
+        seed(number);
+        let slab: TrackedSlab<Wide, M> = M::with_room(24);
+        let model = RefCell::new(BTreeMap::new());
+        let mut next = 0;
+        let mut act = || {
+            let mut model = model.borrow_mut();
+            next += 1;
+            match random(8) {
+                0..=2 => {
+                    if let Ok(slot) = slab.try_insert(wide(next)) {
+                        model.insert(slot.leak(), next);
+                    }
+                }
+                3..=5 => {
+                    let at = random(model.len() as u64 + 1) as usize;
+                    if let Some((&key, _)) = model.iter().nth(at) {
+                        let removed = slab.try_remove_by_key(key);
+                        if removed.is_ok() {
+                            assert_eq!(removed.ok(), model.remove(&key).map(wide));
+                        }
+                    }
+                }
+                6 => M::shrink(&slab),
+                _ => drop(M::try_reserve(&slab, random(9) as usize)),
+            }
+        };
+        for _ in 0..40 {
+            act();
+        }
+        let before = model.borrow().clone();
+        let bound = slab.keys().size_hint().1.unwrap();
+        let mut seen: Vec<(Key, u64)> = Vec::new();
+        let mut step = |key, value: u64| {
+            assert_eq!(model.borrow().get(&key), Some(&value), "program {number}");
+            seen.push((key, value));
+            for _ in 0..random(6) {
+                act();
+            }
+        };
+        match number % 4 {
+            0 => slab.iter().for_each(|(key, value)| step(key, value.0)),
+            1 => slab.iter().for_each(|(key, value)| {
+                let number = value.0;
+                drop(value);
+                step(key, number);
+            }),
+            2 => slab.iter_mut().for_each(|(key, value)| {
+                let number = value.0;
+                drop(value);
+                step(key, number);
+            }),
+            _ => {
+                for (key, value) in &slab {
+                    let number = value.0;
+                    drop(value);
+                    step(key, number);
+                }
+            }
+        }
+        assert!(seen.is_sorted_by(|a, b| a.0 < b.0), "{seen:?}");
+        assert!(seen.iter().all(|it| it.0.index() < bound));
+        for (key, value) in before {
+            let is_there = model.borrow().get(&key) == Some(&value);
+            assert!(
+                !is_there || seen.contains(&(key, value)),
+                "program {number}"
+            );
+        }
+        slab.audit();
+    }
+}
+
+over_both_slabs!(
+    a_panic_in_a_fold_loses_nothing,
+    every_walk_visits_what_is_there,
+);

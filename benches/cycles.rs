@@ -115,7 +115,8 @@ fn operations<V: Payload>(turns: usize) -> Vec<Case> {
     }
     macro_rules! walks {
         ($operation:ident) => {
-            entries!(V, $operation: SlabCrate BoundedByKey GrowableByKey SlotMap)
+            entries!(V, $operation: SlabCrate BoundedByKey GrowableByKey
+                PlainBounded Plain GenerationsBounded Generations SlotMap)
         };
     }
     macro_rules! table {

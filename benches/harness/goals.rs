@@ -51,6 +51,7 @@ const fn bound(factor: f64, of: &'static [&'static str], metric: Metric) -> Boun
 }
 
 const SLAB: &[&str] = &["slab"];
+const SLOTMAP: &[&str] = &["slotmap"];
 const STAMPED: &[&str] = &["floor, stamped", "floor"];
 
 const READS: &[&str] = &["GET random", "GET hot", "GET_MUT random"];
@@ -87,6 +88,22 @@ impl Goal {
     }
 }
 
+/// All rows but those that reach a value by the table of chunks alone.
+const NOT_BY_TABLE: &[&str] = &[
+    "INSERT fresh",
+    "INSERT steady",
+    "CONTAINS",
+    "REMOVE random",
+    "REMOVE LIFO",
+    "FREE random",
+    "TAKE",
+    "CHURN LIFO",
+    "CHURN FIFO",
+    "CHURN random",
+];
+const BY_TABLE: &[&str] = &["GET random", "GET hot", "GET_MUT random", "REPLACE"];
+const INSERT_STEADY: &[&str] = &["INSERT steady"];
+
 const CYCLES: Goal = Goal {
     bench: "cycles",
     rows: &[],
@@ -111,6 +128,14 @@ const LEVEL: &[Bound] = &[bound(1.00, SLAB, Ticks)];
 
 /// By handle: at the floor, and not slower than `slab`.
 const BY_SLOT: &[Bound] = &[bound(1.00, SLAB, Ticks), bound(1.10, STAMPED, Ticks)];
+
+/// With generations: not slower than `slotmap`.
+const LEVEL_WITH_SLOTMAP: &[Bound] = &[bound(1.00, SLOTMAP, Ticks)];
+
+const REMOVE_64: Goal = Goal {
+    bytes: &[64],
+    ..CYCLES
+};
 
 const fn growth(subject: &'static str, metric: Metric, bounds: &'static [Bound]) -> Goal {
     let growth = Goal {
@@ -146,6 +171,23 @@ pub const GOALS: &[Goal] = &[
     CYCLES.of("Slab, Key", ALL, &[bound(1.28, SLAB, Ticks)]),
     WALKS.of("BoundedSlab, Key", ITERATE, LEVEL),
     WALKS.of("Slab, Key", ITERATE, LEVEL),
+    CYCLES.of("BoundedKeySlab", ALL, LEVEL),
+    CYCLES.of("KeySlab", NOT_BY_TABLE, LEVEL),
+    CYCLES.of("KeySlab", BY_TABLE, &[bound(1.25, SLAB, Ticks)]),
+    CYCLES.of("BoundedKeySlab", INSERT_STEADY, &[bound(0.32, SLAB, Ticks)]),
+    CYCLES.of("KeySlab", INSERT_STEADY, &[bound(0.32, SLAB, Ticks)]),
+    REMOVE_64.of(
+        "BoundedKeySlab",
+        &["REMOVE random"],
+        &[bound(0.75, SLAB, Ticks)],
+    ),
+    REMOVE_64.of("KeySlab", &["REMOVE random"], &[bound(0.75, SLAB, Ticks)]),
+    CYCLES.of("BoundedKeySlab, GenKey", ALL, LEVEL_WITH_SLOTMAP),
+    CYCLES.of("KeySlab, GenKey", ALL, LEVEL_WITH_SLOTMAP),
+    WALKS.of("BoundedKeySlab", ITERATE, LEVEL),
+    WALKS.of("KeySlab", ITERATE, LEVEL),
+    WALKS.of("BoundedKeySlab, GenKey", ITERATE, LEVEL_WITH_SLOTMAP),
+    WALKS.of("KeySlab, GenKey", ITERATE, LEVEL_WITH_SLOTMAP),
     growth("Slab, Slot", P999, QUICK),
     growth("Slab, Slot", P9999, &[bound(1.0, SLAB, P9999)]),
     growth("Slab, 8 spare chunks", P999, QUICK),
@@ -231,6 +273,9 @@ const MYRIADTH: (&str, usize, &str) = (
 
 /// The lines of the summary.
 pub const SUMMARY: &[Comparison] = &[
+    comparison(OPERATIONS, "KeySlab", "slab", Ticks),
+    comparison(OPERATIONS, "BoundedKeySlab", "slab", Ticks),
+    comparison(OPERATIONS, "KeySlab, GenKey", "slotmap", Ticks),
     comparison(OPERATIONS, "BoundedSlab, Slot", "slab", Ticks),
     comparison(OPERATIONS, "BoundedSlab, Key", "slab", Ticks),
     comparison(OPERATIONS, "Slab, Slot", "slab", Ticks),

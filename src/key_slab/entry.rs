@@ -30,7 +30,9 @@ use crate::key::Key;
 #[must_use = "an entry does nothing before `insert`"]
 pub struct VacantEntry<'a, T, K: SlabKey = Key, S: Storage = Chunks> {
     slab: &'a mut PlainSlab<T, K, S>,
-    key: K,
+    /// The numbers, and not the key: what that says of itself may change.
+    index: usize,
+    version: u32,
 }
 
 impl<'a, T, K: SlabKey, S: Storage> VacantEntry<'a, T, K, S> {
@@ -39,7 +41,8 @@ impl<'a, T, K: SlabKey, S: Storage> VacantEntry<'a, T, K, S> {
         let (index, version) = slab.next_place()?;
         Some(VacantEntry {
             slab,
-            key: K::new(index, version),
+            index,
+            version,
         })
     }
 
@@ -55,7 +58,7 @@ impl<'a, T, K: SlabKey, S: Storage> VacantEntry<'a, T, K, S> {
     #[inline]
     #[must_use]
     pub fn key(&self) -> K {
-        self.key
+        K::new(self.index, self.version)
     }
 
     /// Puts the value in; O(1), no allocation, cannot fail.
@@ -67,13 +70,12 @@ impl<'a, T, K: SlabKey, S: Storage> VacantEntry<'a, T, K, S> {
     /// ```
     #[inline]
     pub fn insert(self, value: T) -> &'a mut T {
-        let slab = self.slab;
-        let index = slab.claim().expect("the slot is still free");
-        // SAFETY: just claimed; then occupied, and borrowed as the slab is.
-        unsafe {
-            slab.fill(index, value);
-            slab.place(index).as_mut().value_mut()
-        }
+        let VacantEntry { slab, index, .. } = self;
+        let inserted = slab.insert_without_memory(value);
+        debug_assert!(inserted.is_ok());
+        // SAFETY: the slot was free, and the next one to be taken, when the entry
+        // was made, and the slab is borrowed since; occupied now.
+        unsafe { slab.place(index).as_mut().value_mut() }
     }
 }
 
@@ -81,7 +83,7 @@ impl<'a, T, K: SlabKey, S: Storage> VacantEntry<'a, T, K, S> {
 impl<T, K: SlabKey, S: Storage> fmt::Debug for VacantEntry<'_, T, K, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("VacantEntry")
-            .field("key", &self.key)
+            .field("key", &self.key())
             .finish_non_exhaustive()
     }
 }

@@ -24,11 +24,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// ```
     #[inline]
     pub fn try_insert(&mut self, value: T) -> Result<K, Full<T>> {
-        match self.claim_or_grow() {
-            // SAFETY: just claimed.
-            Ok(index) => Ok(unsafe { self.fill(index, value) }),
-            Err(_) => Err(Full(value)),
-        }
+        self.insert_or_grow(value).map_err(|(_, value)| Full(value))
     }
 
     /// The slot that the next insertion fills, for a value that knows its key;
@@ -54,21 +50,27 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         }
     }
 
-    /// Takes a vacant cell, of a new chunk where there is no other.
+    /// Puts a value into a free slot, of a new chunk where there is no other.
+    ///
+    /// # Errors
+    ///
+    /// Why the slab does not grow, and the value.
     #[inline(always)]
-    pub(super) fn claim_or_grow(&mut self) -> Result<usize, Option<AllocError>> {
-        match self.claim() {
-            Some(index) => Ok(index),
-            None if S::BOUNDED => Err(None),
-            None => self.claim_by_growth(),
+    pub(super) fn insert_or_grow(&mut self, value: T) -> Result<K, (Option<AllocError>, T)> {
+        match self.insert_without_memory(value) {
+            Ok(key) => Ok(key),
+            Err(value) if S::BOUNDED => Err((None, value)),
+            Err(value) => self.insert_into_new_chunk(value),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn claim_by_growth(&mut self) -> Result<usize, Option<AllocError>> {
-        self.try_add_chunk(false)?;
-        Ok(self.claim().expect("a chunk has slots"))
+    fn insert_into_new_chunk(&mut self, value: T) -> Result<K, (Option<AllocError>, T)> {
+        match self.try_add_chunk(false) {
+            Ok(()) => (self.insert_without_memory(value)).map_err(|value| (None, value)),
+            Err(error) => Err((error, value)),
+        }
     }
 
     /// Grows unless a slot is free.

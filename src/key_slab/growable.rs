@@ -169,10 +169,9 @@ impl<T, K: SlabKey> PlainSlab<T, K, Chunks> {
     #[inline]
     #[track_caller]
     pub fn insert(&mut self, value: T) -> K {
-        match self.claim_or_grow() {
-            // SAFETY: just claimed.
-            Ok(index) => unsafe { self.fill(index, value) },
-            Err(error) => fail(error),
+        match self.insert_or_grow(value) {
+            Ok(key) => key,
+            Err((error, _value)) => fail(error),
         }
     }
 

@@ -162,28 +162,27 @@ impl<T, K: SlabKey, S: Storage> Walk<T, K, S> {
         unsafe { K::new(index, cell.as_ref().version() | 1) }
     }
 
-    /// Goes to the row of slot `front`.
-    #[cold]
-    #[inline(never)]
-    fn next_row(&mut self) {
-        // SAFETY: `left` is not 0, so by W1 the slot exists.
+    /// Goes to the row of slot `front`; `false` if there is none.
+    #[inline(always)]
+    fn find_row(&mut self) -> bool {
+        if self.front == self.back {
+            return false;
+        }
+        // SAFETY: by W1 the slot exists.
         self.cell = unsafe { self.place(self.front) }.cast();
         let cells = S::run::<K::Cell<T>>(self.front);
         self.row_end = self.front + cells.min(self.back - self.front);
+        true
     }
 
     #[inline(always)]
     fn next(&mut self) -> Option<(K, NonNull<K::Cell<T>>)> {
-        if self.left == 0 {
-            return None;
-        }
         loop {
-            if self.front == self.row_end {
-                self.next_row();
+            if self.front == self.row_end && !self.find_row() {
+                return None;
             }
             let (index, cell) = (self.front, self.cell.cast::<K::Cell<T>>());
-            // SAFETY: by W2 a cell of the row, and W1: one of those left to
-            // visit is still to come.
+            // SAFETY: by W2 a cell of the row.
             unsafe {
                 self.cell = cell.add(1).cast();
                 self.front += 1;
@@ -197,14 +196,10 @@ impl<T, K: SlabKey, S: Storage> Walk<T, K, S> {
 
     #[inline(always)]
     fn next_back(&mut self) -> Option<(K, NonNull<K::Cell<T>>)> {
-        if self.left == 0 {
-            return None;
-        }
-        loop {
+        while self.back > self.front {
             self.back -= 1;
             self.row_end = self.row_end.min(self.back);
-            // SAFETY: by W1 the slot exists, and one of those left to visit is
-            // still to come.
+            // SAFETY: by W1 the slot exists.
             unsafe {
                 let cell = self.place(self.back);
                 if cell.as_ref().is_occupied() {
@@ -213,30 +208,29 @@ impl<T, K: SlabKey, S: Storage> Walk<T, K, S> {
                 }
             }
         }
+        None
     }
 
     /// Visits all that are left: a loop over each row.
     #[inline(always)]
     fn fold<A>(mut self, start: A, mut f: impl FnMut(A, K, NonNull<K::Cell<T>>) -> A) -> A {
         let mut result = start;
-        while self.left > 0 {
-            if self.front == self.row_end {
-                self.next_row();
-            }
-            let (first, mut cell) = (self.front, self.cell.cast::<K::Cell<T>>());
-            for index in first..self.row_end {
+        loop {
+            let mut cell = self.cell.cast::<K::Cell<T>>();
+            for index in self.front..self.row_end {
                 // SAFETY: by W2 a cell of the row.
                 unsafe {
                     if cell.as_ref().is_occupied() {
-                        self.left -= 1;
                         result = f(result, Self::key(index, cell), cell);
                     }
                     cell = cell.add(1);
                 }
             }
             self.front = self.row_end;
+            if !self.find_row() {
+                return result;
+            }
         }
-        result
     }
 }
 

@@ -258,7 +258,8 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     ///
     /// # Safety
     ///
-    /// The key opens a value: [`contains`](Self::contains) would say `true`.
+    /// The key opens a value: [`contains`](Self::contains) would say `true`, and a
+    /// key type that is not of this crate has the same numbers each time.
     ///
     /// # Examples
     ///
@@ -279,7 +280,8 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     ///
     /// # Safety
     ///
-    /// The key opens a value: [`contains`](Self::contains) would say `true`.
+    /// The key opens a value: [`contains`](Self::contains) would say `true`, and a
+    /// key type that is not of this crate has the same numbers each time.
     ///
     /// # Examples
     ///
@@ -410,32 +412,41 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         }
     }
 
-    /// Takes a vacant cell, if there is memory for one.
+    /// Puts a value into a free slot, if there is one without more memory. The
+    /// two ways do not come together before the end: what one knows of its cell
+    /// is folded into it.
     #[inline(always)]
-    fn claim(&mut self) -> Option<usize> {
-        let reused = self.free.pop();
-        if reused.is_some() {
-            return reused;
+    fn insert_without_memory(&mut self, value: T) -> Result<K, T> {
+        if let Some(index) = self.free.pop() {
+            // SAFETY: by K2 a vacant cell, and not on the stack any more.
+            return Ok(unsafe { self.fill(index, value) });
         }
         let fresh = self.used;
         if fresh == self.capacity() {
-            return None;
+            return Err(value);
         }
-        // SAFETY: below the capacity.
-        unsafe { self.place(fresh).write(K::Cell::vacant(0)) };
         self.used += 1;
-        Some(fresh)
+        // SAFETY: below the capacity; from here on the cell exists (K1).
+        unsafe {
+            let cell = self.place(fresh);
+            if K::Cell::<T>::VERSIONED {
+                cell.write(K::Cell::vacant(0));
+            }
+            K::Cell::fill(cell, 1, value);
+        }
+        Ok(K::new(fresh, 1))
     }
 
-    /// Puts a value into a claimed cell.
+    /// Puts a value into a vacant cell.
     ///
     /// # Safety
     ///
-    /// The cell of this index is vacant, not retired, and not on the stack.
+    /// The cell of this index exists, is vacant, not retired, and not on the
+    /// stack.
     #[inline(always)]
     unsafe fn fill(&mut self, index: usize, value: T) -> K {
-        // SAFETY: below the capacity, and vacant, says the caller; its version is
-        // even, so the next one is odd.
+        // SAFETY: it exists and is vacant, says the caller; its version is even,
+        // so the next one is odd.
         unsafe {
             let cell = self.place(index);
             let version = cell.as_ref().version() + 1;

@@ -139,6 +139,12 @@ macro_rules! plain {
                 (old, slab.insert(value)$(.$some())?)
             };
             contains(slab, key) slab.contains(*key);
+            each(slab, visit) for (_key, value) in slab.iter() {
+                visit(value.number());
+            };
+            each_mut(slab, visit) for (_key, value) in slab.iter_mut() {
+                visit(value.number_mut());
+            };
         }
     };
 }

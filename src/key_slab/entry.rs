@@ -71,7 +71,7 @@ impl<'a, T, K: SlabKey, S: Storage> VacantEntry<'a, T, K, S> {
     #[inline]
     pub fn insert(self, value: T) -> &'a mut T {
         let VacantEntry { slab, index, .. } = self;
-        let inserted = slab.insert_without_memory(value);
+        let inserted = slab.insert_or_grow(value);
         debug_assert!(inserted.is_ok());
         // SAFETY: the slot was free, and the next one to be taken, when the entry
         // was made, and the slab is borrowed since; occupied now.

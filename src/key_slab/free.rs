@@ -30,10 +30,12 @@ impl FreeIndices {
         Ok(FreeIndices(FreeStack::try_new(capacity)?))
     }
 
+    #[inline]
     pub(super) fn capacity(&self) -> usize {
         self.0.capacity()
     }
 
+    #[inline]
     pub(super) fn len(&self) -> usize {
         self.0.depth()
     }

@@ -52,25 +52,44 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
 
     /// Puts a value into a free slot, of a new chunk where there is no other.
     ///
+    /// The ways to a reused and to a fresh slot do not come together before the
+    /// end: what one knows of its cell is folded into it. The value stays where
+    /// the caller has it until it is put in: as part of a result that a function
+    /// returns, 64 bytes are copied twice (CHURN LIFO: 2.6 times the time).
+    ///
     /// # Errors
     ///
     /// Why the slab does not grow, and the value.
     #[inline(always)]
     pub(super) fn insert_or_grow(&mut self, value: T) -> Result<K, (Option<AllocError>, T)> {
-        match self.insert_without_memory(value) {
-            Ok(key) => Ok(key),
-            Err(value) if S::BOUNDED => Err((None, value)),
-            Err(value) => self.insert_into_new_chunk(value),
+        if let Some(index) = self.free.pop() {
+            // SAFETY: by K2 a vacant cell, and not on the stack any more.
+            return Ok(unsafe { self.fill(index, value) });
         }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn insert_into_new_chunk(&mut self, value: T) -> Result<K, (Option<AllocError>, T)> {
-        match self.try_add_chunk(false) {
-            Ok(()) => (self.insert_without_memory(value)).map_err(|value| (None, value)),
-            Err(error) => Err((error, value)),
+        if self.used == self.capacity() {
+            if S::BOUNDED {
+                return Err((None, value));
+            }
+            if let Err(error) = self.try_add_chunk(false) {
+                return Err((error, value));
+            }
+            // A chunk whose number was used before has its slots on the stack.
+            if let Some(index) = self.free.pop() {
+                // SAFETY: as above.
+                return Ok(unsafe { self.fill(index, value) });
+            }
         }
+        let fresh = self.used;
+        self.used += 1;
+        // SAFETY: below the capacity; from here on the cell exists (K1).
+        unsafe {
+            let cell = self.place(fresh);
+            if K::Cell::<T>::VERSIONED {
+                cell.write(K::Cell::vacant(0));
+            }
+            K::Cell::fill(cell, 1, value);
+        }
+        Ok(K::new(fresh, 1))
     }
 
     /// Grows unless a slot is free.
@@ -119,6 +138,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
 
     /// Adds a chunk, and room for its slots on the stack.
     #[cold]
+    #[inline(never)]
     pub(super) fn try_add_chunk(&mut self, touch: bool) -> Result<(), Option<AllocError>> {
         let first = self.capacity();
         self.ensure_stack_room(first + self.storage.step())?;

@@ -103,21 +103,24 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     }
 }
 
-/// The cells with a value that are still to be visited. It walks from one cell
-/// to the next by address within a row, and looks up where the next row begins.
+/// The cells with a value that are still to be visited, by address within a row.
+///
+/// The end of a row is told by its address alone, and `front` is set there anew,
+/// not counted up to: where keys are not used, the counting goes.
 ///
 /// # Invariants
 ///
 /// * W1: the slots `front..back` exist, and `left` of them are occupied.
-/// * W2: `cell` is the cell of slot `front`, and so are those after it up to
-///   slot `row_end`.
+/// * W2: `cell` is the cell of slot `front`, and the cells from there to
+///   `row_end` are those up to slot `row_back`, which is at most `back`.
 struct Walk<T, K: SlabKey, S> {
     /// Of a slab that is borrowed as long as the walk lives.
     storage: NonNull<S>,
     /// Without its type, which would make the iterators invariant.
-    cell: NonNull<u8>,
+    cell: *const u8,
+    row_end: *const u8,
     front: usize,
-    row_end: usize,
+    row_back: usize,
     back: usize,
     left: usize,
     cells: PhantomData<(*const T, K)>,
@@ -130,12 +133,14 @@ impl<T, K: SlabKey, S> Clone for Walk<T, K, S> {
 }
 
 impl<T, K: SlabKey, S: Storage> Walk<T, K, S> {
+    #[inline]
     fn new(slab: &PlainSlab<T, K, S>) -> Self {
         Walk {
             storage: NonNull::from(&slab.storage),
-            cell: NonNull::dangling(),
+            cell: core::ptr::null(),
+            row_end: core::ptr::null(),
             front: 0,
-            row_end: 0,
+            row_back: 0,
             back: slab.used,
             left: slab.len(),
             cells: PhantomData,
@@ -162,34 +167,49 @@ impl<T, K: SlabKey, S: Storage> Walk<T, K, S> {
         unsafe { K::new(index, cell.as_ref().version() | 1) }
     }
 
-    /// Goes to the row of slot `front`; `false` if there is none.
+    /// The next cell of the row and its slot.
+    #[inline(always)]
+    fn next_in_row(&mut self) -> Option<(usize, NonNull<K::Cell<T>>)> {
+        if self.cell == self.row_end {
+            return None;
+        }
+        let index = self.front;
+        // SAFETY: by W2 a cell.
+        let cell = unsafe { NonNull::new_unchecked(self.cell.cast_mut()) }.cast();
+        self.cell = self.cell.wrapping_add(size_of::<K::Cell<T>>());
+        self.front += 1;
+        Some((index, cell))
+    }
+
+    /// Goes to the next row; `false` if there is none.
     #[inline(always)]
     fn find_row(&mut self) -> bool {
+        self.front = self.row_back;
         if self.front == self.back {
             return false;
         }
+        let cells = S::run::<K::Cell<T>>(self.front).min(self.back - self.front);
+        self.row_back = self.front + cells;
         // SAFETY: by W1 the slot exists.
-        self.cell = unsafe { self.place(self.front) }.cast();
-        let cells = S::run::<K::Cell<T>>(self.front);
-        self.row_end = self.front + cells.min(self.back - self.front);
+        self.cell = unsafe { self.place(self.front) }.as_ptr().cast();
+        self.row_end = (self.cell).wrapping_add(cells * size_of::<K::Cell<T>>());
         true
     }
 
     #[inline(always)]
     fn next(&mut self) -> Option<(K, NonNull<K::Cell<T>>)> {
         loop {
-            if self.front == self.row_end && !self.find_row() {
-                return None;
-            }
-            let (index, cell) = (self.front, self.cell.cast::<K::Cell<T>>());
-            // SAFETY: by W2 a cell of the row.
-            unsafe {
-                self.cell = cell.add(1).cast();
-                self.front += 1;
-                if cell.as_ref().is_occupied() {
-                    self.left -= 1;
-                    return Some((Self::key(index, cell), cell));
+            while let Some((index, cell)) = self.next_in_row() {
+                // SAFETY: the slot's cell.
+                unsafe {
+                    if cell.as_ref().is_occupied() {
+                        self.left -= 1;
+                        return Some((Self::key(index, cell), cell));
+                    }
                 }
+            }
+            if !self.find_row() {
+                return None;
             }
         }
     }
@@ -198,7 +218,10 @@ impl<T, K: SlabKey, S: Storage> Walk<T, K, S> {
     fn next_back(&mut self) -> Option<(K, NonNull<K::Cell<T>>)> {
         while self.back > self.front {
             self.back -= 1;
-            self.row_end = self.row_end.min(self.back);
+            if self.row_back > self.back {
+                self.row_back = self.back;
+                self.row_end = self.row_end.wrapping_sub(size_of::<K::Cell<T>>());
+            }
             // SAFETY: by W1 the slot exists.
             unsafe {
                 let cell = self.place(self.back);
@@ -216,17 +239,14 @@ impl<T, K: SlabKey, S: Storage> Walk<T, K, S> {
     fn fold<A>(mut self, start: A, mut f: impl FnMut(A, K, NonNull<K::Cell<T>>) -> A) -> A {
         let mut result = start;
         loop {
-            let mut cell = self.cell.cast::<K::Cell<T>>();
-            for index in self.front..self.row_end {
-                // SAFETY: by W2 a cell of the row.
+            while let Some((index, cell)) = self.next_in_row() {
+                // SAFETY: the slot's cell.
                 unsafe {
                     if cell.as_ref().is_occupied() {
                         result = f(result, Self::key(index, cell), cell);
                     }
-                    cell = cell.add(1);
                 }
             }
-            self.front = self.row_end;
             if !self.find_row() {
                 return result;
             }

@@ -412,31 +412,6 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         }
     }
 
-    /// Puts a value into a free slot, if there is one without more memory. The
-    /// two ways do not come together before the end: what one knows of its cell
-    /// is folded into it.
-    #[inline(always)]
-    fn insert_without_memory(&mut self, value: T) -> Result<K, T> {
-        if let Some(index) = self.free.pop() {
-            // SAFETY: by K2 a vacant cell, and not on the stack any more.
-            return Ok(unsafe { self.fill(index, value) });
-        }
-        let fresh = self.used;
-        if fresh == self.capacity() {
-            return Err(value);
-        }
-        self.used += 1;
-        // SAFETY: below the capacity; from here on the cell exists (K1).
-        unsafe {
-            let cell = self.place(fresh);
-            if K::Cell::<T>::VERSIONED {
-                cell.write(K::Cell::vacant(0));
-            }
-            K::Cell::fill(cell, 1, value);
-        }
-        Ok(K::new(fresh, 1))
-    }
-
     /// Puts a value into a vacant cell.
     ///
     /// # Safety

@@ -105,11 +105,13 @@ impl<E: Entry> FreeStack<E> {
     }
 
     /// Entries there is room for.
+    #[inline]
     pub(crate) fn capacity(&self) -> usize {
         self.capacity.get()
     }
 
     /// Entries there are.
+    #[inline]
     pub(crate) fn depth(&self) -> usize {
         // SAFETY: by F1 both point into one array, the top not below the bottom.
         unsafe { self.top.get().offset_from(self.bottom.get()) as usize }

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use flatslab_benches::arguments::Arguments;
 use flatslab_benches::operation::Setting;
 use flatslab_benches::run::{self, Case, Plan};
-use flatslab_benches::subject::ours::{BoundedBySlot, GrowableAhead, GrowableBySlot};
+use flatslab_benches::subject::ours::{BoundedBySlot, GrowableAhead, GrowableBySlot, Plain};
 use flatslab_benches::{Payload, Subject, clock, entries, machine, table};
 use peers::{BoxOnMalloc, NexusUnbounded, SlabCrate, SlotMap, VecPush};
 
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
 fn cases(_: &Arguments, _live: usize, bytes: usize) -> Vec<Case> {
     macro_rules! subjects {
         ($value:ty) => {
-            entries!($value, fill: SlabCrate GrowableBySlot GrowableAhead BoundedBySlot
+            entries!($value, fill: SlabCrate GrowableBySlot GrowableAhead BoundedBySlot Plain
                 NexusUnbounded SlotMap VecPush BoxOnMalloc)
         };
     }

@@ -4,7 +4,8 @@
 use flatslab::key_slab::InsertAtReason;
 use flatslab::{BoundedKeySlab, GenKey, KeySlab, key_type};
 
-use crate::{Count, Counted, LARGE, message_of};
+use crate::message_of;
+use crate::program::{Count, Counted, LARGE};
 
 fn key(slot: u64, generation: u64) -> GenKey {
     GenKey::from_raw((generation * 2 + 1) << 32 | slot).unwrap()

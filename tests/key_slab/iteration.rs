@@ -2,7 +2,7 @@
 
 use flatslab::{BoundedKeySlab, GenKey, Key, KeySlab};
 
-use crate::{Count, Counted, LARGE};
+use crate::program::{Count, Counted, LARGE};
 
 /// A number; where an interpreter runs, one that fills an eighth of a chunk, so
 /// that few make several chunks.

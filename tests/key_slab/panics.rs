@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use flatslab::key_slab::SlabKey;
 use flatslab::{GenKey, Key, KeySlab};
 
-use crate::{Count, Counted};
+use crate::program::{Count, Counted};
 
 thread_local! {
     static FUSE: Cell<Option<u64>> = const { Cell::new(None) };

@@ -5,7 +5,7 @@ use std::error::Error;
 use flatslab::key_slab::{InsertAtReason, RestoreError};
 use flatslab::{AllocError, BoundedKeySlab, Key, KeySlab};
 
-use crate::{Count, Counted, LARGE};
+use crate::program::{Count, Counted, LARGE};
 
 fn key(index: u32) -> Key {
     Key::from_raw(index)

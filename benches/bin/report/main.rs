@@ -223,6 +223,10 @@ fn ratios(record: &Record, cases: &[Case<'_>], label: fn(Case<'_>) -> String) ->
         "BoundedSlab, Key",
         "Slab, Slot",
         "Slab, Key",
+        "BoundedKeySlab",
+        "KeySlab",
+        "BoundedKeySlab, GenKey",
+        "KeySlab, GenKey",
         "floor",
         "floor, stamped",
         "nexus-slab bounded",
@@ -285,6 +289,9 @@ fn malloc(record: &Record) -> String {
 fn readme(record: &Record) -> String {
     let columns = [
         ("slab", "`slab`"),
+        ("KeySlab", "`KeySlab`"),
+        ("slotmap", "`slotmap`"),
+        ("KeySlab, GenKey", "`KeySlab`, `GenKey`"),
         ("BoundedSlab, Slot", "`BoundedSlab`, `Slot`"),
         ("BoundedSlab, Key", "`Key`"),
         ("Slab, Slot", "`Slab`, `Slot`"),

@@ -159,7 +159,12 @@ fn growth(path: &Path, record: &Record, case: Case<'_>) -> Drawn {
             points: points.map(point).collect(),
         })
     };
-    let subjects = ["Vec, push", "Slab, Slot", "Slab, 8 spare chunks"];
+    let subjects = [
+        "slab",
+        "BoundedSlab, Slot",
+        "Slab, Slot",
+        "Slab, 8 spare chunks",
+    ];
     let lines: Vec<Line> = subjects.into_iter().filter_map(line).collect();
     let stretch = thousands(case.live / 500);
     let title = format!(
@@ -194,7 +199,7 @@ fn percentiles(path: &Path, record: &Record, case: Case<'_>) -> Drawn {
         "slab",
         "Slab, Slot",
         "Slab, 8 spare chunks",
-        "nexus-slab unbounded",
+        "KeySlab",
         "Vec, push",
         "Box, malloc",
     ];

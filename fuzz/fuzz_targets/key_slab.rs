@@ -1,0 +1,26 @@
+//! Bytes as a program on a `KeySlab` of either storage and either kind of keys,
+//! against the model of the library's tests: the first byte picks which, each two
+//! that follow are a step.
+#![no_main]
+
+#[path = "../../tests/key_slab/program.rs"]
+mod program;
+
+use libfuzzer_sys::{Corpus, fuzz_target};
+use program::{Generations, Plain, LARGE};
+
+fuzz_target!(|bytes: &[u8]| -> Corpus {
+    let Some((&kind, rest)) = bytes.split_first() else {
+        return Corpus::Reject;
+    };
+    let (steps, _) = rest.as_chunks::<2>();
+    let program: Vec<(u8, u8)> = steps.iter().map(|&[step, number]| (step, number)).collect();
+    match kind % 5 {
+        0 => Plain::chunks::<LARGE>(&program),
+        1 => Plain::array::<0>(&program),
+        2 => Generations::chunks::<LARGE>(&program),
+        3 => Generations::array::<0>(&program),
+        _ => Generations::chunks::<0>(&program),
+    }
+    Corpus::Keep
+});

@@ -1,0 +1,313 @@
+//! A program on a slab, and the same on a map: for random programs and for the
+//! fuzz target.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use flatslab::key_slab::{Array, Chunks, InsertAtReason, SlabKey, Storage};
+use flatslab::{BoundedKeySlab, GenKey, Key, KeySlab, PlainSlab};
+
+/// A value that is counted from when it is made until it is dropped, with bytes
+/// that make a chunk of a few slots where there are many.
+#[derive(Debug)]
+pub(crate) struct Counted<const BYTES: usize = 0> {
+    pub(crate) number: u64,
+    count: Rc<RefCell<usize>>,
+    _bytes: [u8; BYTES],
+}
+
+/// How many values there are.
+#[derive(Clone, Default)]
+pub(crate) struct Count(Rc<RefCell<usize>>);
+
+impl Count {
+    pub(crate) fn make<const BYTES: usize>(&self, number: u64) -> Counted<BYTES> {
+        *self.0.borrow_mut() += 1;
+        Counted {
+            number,
+            count: self.0.clone(),
+            _bytes: [0; BYTES],
+        }
+    }
+
+    pub(crate) fn alive(&self) -> usize {
+        *self.0.borrow()
+    }
+}
+
+impl<const BYTES: usize> Clone for Counted<BYTES> {
+    fn clone(&self) -> Self {
+        Count(self.count.clone()).make(self.number)
+    }
+}
+
+impl<const BYTES: usize> Drop for Counted<BYTES> {
+    fn drop(&mut self) {
+        *self.count.borrow_mut() -= 1;
+    }
+}
+
+/// Eight slots a chunk.
+pub(crate) const LARGE: usize = 24 << 10;
+
+/// A key's numbers.
+trait Numbers: SlabKey + Ord {
+    const GENERATIONS: bool;
+    fn slot(self) -> usize;
+    fn of(slot: usize, generation: u32) -> Self;
+}
+
+impl Numbers for Key {
+    const GENERATIONS: bool = false;
+    fn slot(self) -> usize {
+        self.index()
+    }
+    fn of(slot: usize, _: u32) -> Self {
+        Key::from_raw(slot as u32)
+    }
+}
+
+impl Numbers for GenKey {
+    const GENERATIONS: bool = true;
+    fn slot(self) -> usize {
+        self.index()
+    }
+    fn of(slot: usize, generation: u32) -> Self {
+        GenKey::from_raw((u64::from(generation) * 2 + 1) << 32 | slot as u64).unwrap()
+    }
+}
+
+macro_rules! kinds {
+    ($($name:ident $key:ty;)*) => {$(
+        pub(crate) struct $name;
+        impl $name {
+            pub(crate) fn chunks<const BYTES: usize>(program: &[(u8, u8)]) {
+                run::<BYTES, $key, Chunks>(
+                    KeySlab::with_key(),
+                    |slab| Some(slab.vacant_key()),
+                    |slab, step| match step % 3 {
+                        0 => slab.shrink_to_fit(),
+                        1 => slab.reserve(step % 20),
+                        _ => drop(slab.prepare().unwrap()),
+                    },
+                    program,
+                );
+            }
+
+            pub(crate) fn array<const BYTES: usize>(program: &[(u8, u8)]) {
+                run::<BYTES, $key, Array>(
+                    BoundedKeySlab::with_capacity_and_key(18),
+                    |slab| slab.vacant_key(),
+                    |_, _| {},
+                    program,
+                );
+            }
+        }
+    )*};
+}
+
+kinds! {
+    Plain Key;
+    Generations GenKey;
+}
+
+/// Runs a program: each step an operation and a number.
+fn run<const BYTES: usize, K: Numbers, S: Storage>(
+    mut slab: PlainSlab<Counted<BYTES>, K, S>,
+    vacant_key: impl Fn(&PlainSlab<Counted<BYTES>, K, S>) -> Option<K>,
+    resize: impl Fn(&mut PlainSlab<Counted<BYTES>, K, S>, usize),
+    program: &[(u8, u8)],
+) where
+    PlainSlab<Counted<BYTES>, K, S>: Clone,
+{
+    let count = Count::default();
+    let mut model: BTreeMap<usize, (K, u64)> = BTreeMap::new();
+    let mut gone: Vec<K> = Vec::new();
+    for (step, &(operation, number)) in program.iter().enumerate() {
+        let value = step as u64;
+        let nth = |model: &BTreeMap<usize, (K, u64)>| {
+            let at = usize::from(number) % model.len().max(1);
+            model.values().nth(at).copied()
+        };
+        match operation % 16 {
+            0..=3 => {
+                let next = vacant_key(&slab);
+                match slab.try_insert(count.make(value)) {
+                    Ok(key) => {
+                        assert!(next == Some(key), "the key that was announced");
+                        assert!(model.insert(key.slot(), (key, value)).is_none());
+                        gone.retain(|old| K::GENERATIONS || old.slot() != key.slot());
+                    }
+                    Err(full) => {
+                        assert_eq!(full.into_inner().number, value);
+                        assert_eq!((next, slab.free_slots()), (None, 0));
+                    }
+                }
+            }
+            4..=6 => {
+                if let Some((key, value)) = nth(&model) {
+                    assert_eq!(slab.remove(key).number, value);
+                    assert!(slab.try_remove(key).is_none());
+                    let next = vacant_key(&slab).expect("a slot is free");
+                    assert_eq!(next.slot(), key.slot(), "last in, first out");
+                    model.remove(&key.slot());
+                    gone.push(key);
+                }
+            }
+            7 => {
+                if let Some((key, _)) = nth(&model) {
+                    slab[key].number = value;
+                    *slab.get_mut(key).unwrap() = count.make(value + 1);
+                    model.insert(key.slot(), (key, value + 1));
+                    assert!(slab.key_of(&slab[key]) == key);
+                }
+            }
+            8 => {
+                if let Ok(entry) = slab.try_vacant_entry() {
+                    let key = entry.key();
+                    match number % 3 {
+                        0 => drop(entry),
+                        1 => core::mem::forget(entry),
+                        _ => {
+                            entry.insert(count.make(0)).number = value;
+                            model.insert(key.slot(), (key, value));
+                            gone.retain(|old| K::GENERATIONS || old.slot() != key.slot());
+                        }
+                    }
+                }
+            }
+            9 => {
+                let slot = usize::from(number) % 20;
+                let key = K::of(slot, u32::from(number) % 5);
+                match slab.insert_at(key, count.make(value)) {
+                    Ok(()) => {
+                        assert!(!model.contains_key(&slot));
+                        assert!(!gone.contains(&key) || !K::GENERATIONS);
+                        model.insert(slot, (key, value));
+                        gone.retain(|old| K::GENERATIONS || old.slot() != slot);
+                    }
+                    Err(error) => {
+                        match error.reason() {
+                            InsertAtReason::Taken => assert!(model.contains_key(&slot)),
+                            InsertAtReason::Outdated => assert!(K::GENERATIONS),
+                            InsertAtReason::OutOfRange { .. } => assert!(slot >= slab.capacity()),
+                            other => panic!("{other}"),
+                        }
+                        assert_eq!(error.into_inner().number, value);
+                    }
+                }
+            }
+            10 => {
+                let bound = u64::from(number) % (value + 1);
+                slab.retain(|key, value| {
+                    assert_eq!(model[&key.slot()], (key, value.number));
+                    value.number >= bound
+                });
+                gone.extend(
+                    model
+                        .values()
+                        .filter(|(_, v)| *v < bound)
+                        .map(|(key, _)| *key),
+                );
+                model.retain(|_, (_, value)| *value >= bound);
+            }
+            11 => {
+                let mut drain = slab.drain();
+                for from_front in [true, false, true]
+                    .into_iter()
+                    .take(usize::from(number) % 4)
+                {
+                    let (expected, got) = if from_front {
+                        (model.pop_first(), drain.next())
+                    } else {
+                        (model.pop_last(), drain.next_back())
+                    };
+                    assert_eq!(drain.len(), model.len());
+                    assert_eq!(
+                        got.map(|(key, value)| (key, value.number)),
+                        expected.map(|(_, (key, value))| {
+                            gone.push(key);
+                            (key, value)
+                        })
+                    );
+                }
+                if number % 2 == 0 {
+                    core::mem::forget(drain);
+                } else {
+                    drop(drain);
+                    gone.extend(model.values().map(|(key, _)| *key));
+                    model.clear();
+                }
+            }
+            12 => {
+                slab.clear();
+                gone.extend(model.values().map(|(key, _)| *key));
+                model.clear();
+                assert_eq!(vacant_key(&slab).map(K::slot), Some(0));
+            }
+            13 => {
+                let clone = slab.clone();
+                #[cfg(fuzzing)]
+                clone.check();
+                assert!(
+                    clone
+                        .iter()
+                        .map(|(key, value)| (key, value.number))
+                        .eq(slab.iter().map(|(key, value)| (key, value.number)))
+                );
+                assert!(vacant_key(&clone) == vacant_key(&slab));
+                let old = core::mem::replace(&mut slab, clone);
+                assert_eq!(
+                    old.into_iter().take(usize::from(number)).count(),
+                    model.len().min(usize::from(number))
+                );
+            }
+            14 => resize(&mut slab, usize::from(number)),
+            _ => {
+                let (mut slots, mut values) = (Vec::new(), Vec::new());
+                for at in 0..u64::from(number % 4) {
+                    let slot = (usize::from(number) / 4 + 5 * at as usize) % 18;
+                    let key = model
+                        .get(&slot)
+                        .map_or_else(|| K::of(slot, 1000 + step as u32), |(key, _)| *key);
+                    slots.push((slot, key, value + at));
+                    values.push((key, count.make(value + at)));
+                }
+                slab.extend(values);
+                for (slot, key, value) in slots {
+                    model.insert(slot, (key, value));
+                    gone.retain(|old| K::GENERATIONS || old.slot() != slot);
+                }
+            }
+        }
+
+        #[cfg(fuzzing)]
+        slab.check();
+        assert_eq!(slab.len(), model.len());
+        assert_eq!(count.alive(), model.len());
+        assert_eq!(slab.is_empty(), model.is_empty());
+        assert!(
+            slab.iter()
+                .map(|(key, v)| (key, v.number))
+                .eq(model.values().copied())
+        );
+        assert!(
+            slab.values_mut()
+                .rev()
+                .map(|v| v.number)
+                .eq(model.values().rev().map(|m| m.1))
+        );
+        for (key, value) in model.values() {
+            assert!(slab.contains(*key) && slab[*key].number == *value);
+        }
+        for key in &gone {
+            assert!(
+                !slab.contains(*key) && slab.get(*key).is_none(),
+                "{key:?} is gone"
+            );
+        }
+    }
+    drop(slab);
+    assert_eq!(count.alive(), 0);
+}

@@ -2,5 +2,6 @@
 # No warning from the compiler or clippy, in any target of any member.
 . "$(dirname "$0")/common.sh"
 cargo clippy --version >/dev/null 2>&1 || missing clippy "rustup component add clippy"
-cargo clippy --workspace --all-targets -- -D warnings
+cargo clippy --workspace --all-targets --all-features -- -D warnings
+cargo clippy --package flatslab --examples --profile test -- -D warnings
 cargo clippy --package flatslab --lib --no-default-features -- -D warnings

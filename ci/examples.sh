@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The short examples run; each asserts what it shows.
+# The short examples run, and so do their tests; each asserts what it shows.
 . "$(dirname "$0")/common.sh"
+cargo test --quiet --package flatslab --examples
 for example in examples/*.rs; do
     name=$(basename "$example" .rs)
     echo "== $name"

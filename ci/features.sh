@@ -13,3 +13,6 @@ cargo build --package flatslab --lib --no-default-features --target "$bare_metal
 # to do with features.
 cargo test --package flatslab --no-default-features --lib --test '*' -- \
     --skip exploration --skip programs
+# And what a feature adds.
+cargo test --package flatslab --all-features --test key_slab
+cargo test --package flatslab --all-features --doc -- key_slab

@@ -2,8 +2,8 @@
 # The tests under Miri where pointers have 32 bits (i686) and where the most
 # significant byte comes first (s390x): no layout, key or state word relies on
 # this machine's. Each run takes those that meet every layout, key and state: the
-# library's own (the state tables, the model) without the exploration, and those
-# of layouts and handles. The weekly run (FLATSLAB_WEEKLY) takes every test, as
+# library's own (the state tables, the model) without the exploration, those of
+# layouts, and those of keys and of what is put in under them. The weekly run (FLATSLAB_WEEKLY) takes every test, as
 # ci/miri.sh does, and several times as long. Parts of test names may be given, as
 # for ci/miri.sh.
 . "$(dirname "$0")/common.sh"
@@ -11,7 +11,7 @@ needs_miri
 
 names=("$@")
 if [ ${#names[@]} -eq 0 ] && [ -z "${FLATSLAB_WEEKLY:-}" ]; then
-    names=(slab:: raw:: layouts:: handles:: --skip exploration)
+    names=(slab:: raw:: layouts:: generations:: restore:: --skip exploration)
 fi
 
 export MIRIFLAGS="$miri_flags"

@@ -20,7 +20,8 @@ use crate::error::KeyError;
 /// would cost every key four more bytes and every access one more comparison
 /// to answer a question that the caller has to ask in any case. Where the
 /// difference matters and no such identifier exists, keep the owning
-/// [`Slot`](crate::Slot): it can never come to name another value.
+/// [`Slot`](crate::Slot), which can never come to name another value, or take a
+/// [`KeySlab`](crate::KeySlab) with [`GenKey`](crate::GenKey)s.
 ///
 /// # Examples
 ///

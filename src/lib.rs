@@ -8,42 +8,71 @@
 //! No sequence of safe calls is undefined behaviour, for any type of value, any
 //! panic in user code, anything forgotten, and any order of drops.
 //!
+//! There are two families. A [`KeySlab`] is a container: `&mut self`, plain
+//! references, `Send`. A tracked slab, [`Slab`] or [`BoundedSlab`], is shared:
+//! `&self`, owning handles, borrows tracked at run time.
+//!
 //! ```
-//! use flatslab::{BoundedSlab, Key, Slab};
+//! use flatslab::{BoundedSlab, KeySlab};
+//!
+//! let mut book = KeySlab::new();                  // grows by chunks, copies nothing
+//! let key = book.insert(42);                      // 4 bytes
+//! book[key] += 1;
+//! assert_eq!(book.remove(key), 43);
 //!
 //! let slab = BoundedSlab::with_capacity(100_000); // all memory allocated and touched now
 //! let slot = slab.insert(42).unwrap();            // an owning handle, 16 bytes
 //! *slot.get_mut() = 100;                          // &self: borrows are tracked at run time
-//! let key: Key = slot.key();                      // and a key to the same value, 4 bytes
-//! assert_eq!(*slab.get(key).unwrap(), 100);
-//! assert_eq!(slot.into_inner(), 100);
-//!
-//! let slab = Slab::new();                         // grows by chunks, copies nothing
-//! let key = slab.insert_key("kept by its key");
-//! assert_eq!(slab.remove_by_key(key), "kept by its key");
+//! let key = slab.insert_key(7).unwrap();          // a value that its key alone leads to
+//! assert_eq!(*slot.get() + slab.remove_by_key(key), 107);
 //! ```
 //!
 //! # Which type when
 //!
 //! | you have | take |
 //! |---|---|
-//! | a bound on the number of values | [`BoundedSlab`]: never allocates after construction; says [`Full`] |
-//! | no bound | [`Slab`]: an insertion that grows pays for one chunk, and nothing is copied |
+//! | what you would use `slab` or `slotmap` for | [`KeySlab`]; with a bound, [`BoundedKeySlab`] |
+//! | keys that may be used after their value is gone | `KeySlab<T, `[`GenKey`]`>` |
+//! | several containers, whose keys must not be mixed up | a [`key_type!`] each |
+//! | values shared while some are borrowed; a bound on their number | [`BoundedSlab`]: never allocates after construction; says [`Full`] |
+//! | the same without a bound | [`Slab`]: an insertion that grows pays for one chunk, and nothing is copied |
 //! | one owner of a value | [`Slot`]: drops its value like `Box`, refuses access to a value that is gone |
 //! | one owner, and access as through a pointer | [`SlotBox`]: holds the exclusive borrow as long as it lives |
 //! | links, tables, many references to a value | [`Key`]: 4 bytes, checked on every access |
-//! | a value that must know its own place | `insert_with`, or [`VacantSlot`] |
+//! | a value that must know its own place | [`vacant_entry`](key_slab::PlainSlab::try_vacant_entry); `insert_with`, or [`VacantSlot`] |
 //! | a loop over keys that you know to be right | [`untracked`](TrackedSlab::untracked): unsafe, no borrow tracking |
-//! | all values | [`iter`](TrackedSlab::iter), `iter_mut`, `keys`; [`try_iter`](TrackedSlab::try_iter) where some are borrowed |
+//! | all values | `iter`, `iter_mut`, `keys`; where some are held by guards, [`try_iter`](TrackedSlab::try_iter) |
 //! | a maintenance window | [`retain`](TrackedSlab::retain), `drain`; [`Slab::shrink`], [`Slab::reserve`] |
-//! | a collection that does not show its nodes | [`Ref::map`], [`RefMut::map`] |
-//! | code for both slabs | [`TrackedSlab`]`<T, M: `[`Memory`]`>` |
+//! | code for both kinds of memory | [`PlainSlab`]`<T, K, S>`, [`TrackedSlab`]`<T, M>` |
 //!
-//! # When not to use it
+//! Values of many types or sizes, or shared by threads at once, want other
+//! containers: the tracked slabs are `!Send` and `!Sync`.
 //!
-//! Values of many types or sizes, values shared by threads (everything here is
-//! `!Send` and `!Sync`), or keys that must tell an old value from a new one in
-//! the same slot (see [`Key`]): those want other containers.
+//! # Coming from `slab`
+//!
+//! | there | here |
+//! |---|---|
+//! | `Slab<T>`, `usize` | [`KeySlab`]`<T>`, [`Key`]; [`Key::index`] and `Key::try_from(usize)` convert |
+//! | `insert`, `get`, `get_mut`, `contains`, `remove`, `try_remove`, `slab[key]` | the same |
+//! | `vacant_entry`, `vacant_key`, `key_of` | the same |
+//! | `get2_mut` | [`get_disjoint_mut`](PlainSlab::get_disjoint_mut), of any number of keys |
+//! | `iter`, `iter_mut`, `retain`, `drain`, `clear`, `reserve`, `shrink_to_fit` | the same |
+//! | `compact` | none: keys never change |
+//! | `FromIterator<(usize, T)>`, `serde` | the same with [`Key`]s; a snapshot of `slab`'s can be read |
+//! | `slab.insert(7)` of a [`Slab`] or [`BoundedSlab`] | `insert_key(7)`: `insert` returns a handle that owns the value, and drops it |
+//!
+//! # Coming from `slotmap`
+//!
+//! | there | here |
+//! |---|---|
+//! | `SlotMap<DefaultKey, V>` | [`KeySlab`]`<V, `[`GenKey`]`>`, made by [`with_key`](PlainSlab::with_key) |
+//! | `new_key_type! { struct K; }` | [`key_type!`]`(struct K(GenKey));` |
+//! | `remove(key) -> Option<V>` | [`try_remove`](PlainSlab::try_remove); `remove` panics |
+//! | `insert_with_key(f)` | [`vacant_entry`](PlainSlab::vacant_entry): its `key()`, then `insert` |
+//! | `K::null()`, `Default` | `Option<K>`, which is not larger; [`Key::NONE`] of keys without generations |
+//! | `key.data().as_ffi()` | [`GenKey::into_raw`], [`GenKey::from_raw`] |
+//! | `SecondaryMap<K, U>` | a `Vec<U>` by `key.index()` |
+//! | `DenseSlotMap`, `HopSlotMap` | none: values do not move, and iteration visits all slots that were used |
 //!
 //! # Borrows
 //!
@@ -60,9 +89,10 @@
 //!
 //! # Features
 //!
-//! `std` (default): nothing in the core depends on it. Without it the crate
-//! needs `alloc` alone.
+//! `std` (default): chunks built ahead by a thread. Without it the crate needs
+//! `alloc` alone. `serde`: snapshots of [`KeySlab`] and its keys.
 #![cfg_attr(not(test), no_std)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![warn(rustdoc::all, missing_debug_implementations)]
 #![cfg_attr(not(test), warn(clippy::disallowed_types))]
 

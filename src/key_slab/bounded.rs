@@ -9,15 +9,16 @@ use crate::error::{AllocError, CapacityError, Full};
 use crate::key::Key;
 use crate::raw::memory;
 
-/// A [`KeySlab`] of fixed capacity: one array, allocated when it is made. It
+/// A [`KeySlab`](super::KeySlab) of fixed capacity: one array, allocated when it is made. It
 /// never allocates afterwards.
 ///
 /// Here are the constructors and the insertions, which fail with [`Full`] or
 /// [`CapacityError`] when no slot is free. Everything else is that of
-/// [`KeySlab`], and on this page too.
+/// [`KeySlab`](super::KeySlab), and on this page too.
 ///
 /// Memory is not touched before it is used: a generous bound costs address
-/// space, and the system provides a page at the first insertion into it.
+/// space, and the system provides a page at the first insertion into it, unless
+/// [`prepare`](Self::prepare) has touched them all.
 ///
 /// # Examples
 ///
@@ -74,7 +75,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Array> {
     ///
     /// # Panics
     ///
-    /// As [`with_capacity`](KeySlab::with_capacity).
+    /// As [`with_capacity`](PlainSlab::with_capacity).
     ///
     /// # Examples
     ///
@@ -99,7 +100,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Array> {
     ///
     /// # Errors
     ///
-    /// As [`try_with_capacity`](KeySlab::try_with_capacity).
+    /// As [`try_with_capacity`](PlainSlab::try_with_capacity).
     ///
     /// # Examples
     ///
@@ -154,6 +155,19 @@ impl<T, K: SlabKey> PlainSlab<T, K, Array> {
     #[inline]
     pub fn vacant_entry(&mut self) -> Result<VacantEntry<'_, T, K, Array>, CapacityError> {
         self.try_vacant_entry()
+    }
+
+    /// Touches the memory of all slots that were not used yet, so that no
+    /// insertion waits for the system to provide a page; O(capacity).
+    ///
+    /// ```
+    /// let mut slab = flatslab::BoundedKeySlab::<u64>::with_capacity(1000);
+    /// slab.prepare();
+    /// assert_eq!(slab.free_slots(), 1000);
+    /// ```
+    pub fn prepare(&mut self) {
+        self.storage.touch_from::<K::Cell<T>>(self.used);
+        self.free.touch();
     }
 
     /// The key that the next insertion gives, if a slot is free; O(1).

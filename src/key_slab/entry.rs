@@ -9,7 +9,7 @@ use super::storage::{Chunks, Storage};
 use crate::key::Key;
 
 /// The slot that the next insertion fills; made by
-/// [`vacant_entry`](KeySlab::vacant_entry).
+/// [`vacant_entry`](PlainSlab::vacant_entry).
 ///
 /// It takes nothing before [`insert`](Self::insert): dropping or forgetting it
 /// changes nothing.

@@ -13,6 +13,7 @@ pub(super) struct FreeIndices(FreeStack<Key>);
 // SAFETY: it owns its array, and the cells of `FreeStack` are only written by
 // functions that take `&mut self` here.
 unsafe impl Send for FreeIndices {}
+// SAFETY: as above.
 unsafe impl Sync for FreeIndices {}
 impl RefUnwindSafe for FreeIndices {}
 
@@ -102,6 +103,11 @@ impl FreeIndices {
         assert!(self.len() == 0 && other.len() <= self.capacity());
         // SAFETY: there is room; the owner becomes the other's clone.
         unsafe { self.0.refill(other.0.entries()) };
+    }
+
+    /// Touches the memory of the entries there are not.
+    pub(super) fn touch(&mut self) {
+        self.0.touch();
     }
 
     /// Panics where the stack is not as it should be; hands out each index.

@@ -40,7 +40,8 @@ use crate::raw::memory;
 pub type KeySlab<T, K = Key> = PlainSlab<T, K, Chunks>;
 
 impl<T> PlainSlab<T, Key, Chunks> {
-    /// An empty slab that allocates nothing before the first insertion.
+    /// An empty slab that allocates nothing before the first insertion. Its keys
+    /// are [`Key`]s; for others there is [`with_key`](PlainSlab::with_key).
     ///
     /// ```
     /// let mut slab = flatslab::KeySlab::new();
@@ -56,7 +57,7 @@ impl<T> PlainSlab<T, Key, Chunks> {
     ///
     /// # Panics
     ///
-    /// As [`reserve`](KeySlab::reserve).
+    /// As [`reserve`](PlainSlab::reserve).
     ///
     /// # Examples
     ///
@@ -75,7 +76,7 @@ impl<T> PlainSlab<T, Key, Chunks> {
     ///
     /// # Errors
     ///
-    /// Where [`with_capacity`](KeySlab::with_capacity) panics, or the allocator
+    /// Where [`with_capacity`](PlainSlab::with_capacity) panics, or the allocator
     /// refuses.
     ///
     /// # Examples

@@ -309,7 +309,7 @@ macro_rules! exact_size {
     )*};
 }
 
-/// The values of a slab with their keys; made by [`iter`](KeySlab::iter).
+/// The values of a slab with their keys; made by [`iter`](PlainSlab::iter).
 ///
 /// ```
 /// let mut slab = flatslab::KeySlab::new();
@@ -325,6 +325,7 @@ pub struct Iter<'a, T, K: SlabKey = Key, S: Storage = Chunks> {
 
 // SAFETY: it is a shared borrow of the slab, and cells are only read.
 unsafe impl<T: Sync, K: SlabKey, S: Storage + Sync> Send for Iter<'_, T, K, S> {}
+// SAFETY: as above.
 unsafe impl<T: Sync, K: SlabKey, S: Storage + Sync> Sync for Iter<'_, T, K, S> {}
 
 iterator!(Iter, (K, &'a T), |key, cell| {
@@ -342,7 +343,7 @@ impl<T, K: SlabKey, S: Storage> Clone for Iter<'_, T, K, S> {
 }
 
 /// The values of a slab with their keys, to be changed; made by
-/// [`iter_mut`](KeySlab::iter_mut).
+/// [`iter_mut`](PlainSlab::iter_mut).
 ///
 /// ```
 /// let mut slab = flatslab::KeySlab::new();
@@ -358,6 +359,7 @@ pub struct IterMut<'a, T, K: SlabKey = Key, S: Storage = Chunks> {
 
 // SAFETY: it is the one borrow of the slab, and hands each value out once.
 unsafe impl<T: Send, K: SlabKey, S: Storage + Send> Send for IterMut<'_, T, K, S> {}
+// SAFETY: as above.
 unsafe impl<T: Sync, K: SlabKey, S: Storage + Sync> Sync for IterMut<'_, T, K, S> {}
 
 iterator!(IterMut, (K, &'a mut T), |key, cell| {
@@ -365,7 +367,7 @@ iterator!(IterMut, (K, &'a mut T), |key, cell| {
     (key, unsafe { cell.as_mut().value_mut() })
 });
 
-/// The keys of the values in a slab; made by [`keys`](KeySlab::keys).
+/// The keys of the values in a slab; made by [`keys`](PlainSlab::keys).
 ///
 /// ```
 /// let mut slab = flatslab::KeySlab::new();
@@ -375,7 +377,7 @@ iterator!(IterMut, (K, &'a mut T), |key, cell| {
 #[must_use = "iterators do nothing unless consumed"]
 pub struct Keys<'a, T, K: SlabKey = Key, S: Storage = Chunks>(Iter<'a, T, K, S>);
 
-/// The values of a slab; made by [`values`](KeySlab::values).
+/// The values of a slab; made by [`values`](PlainSlab::values).
 ///
 /// ```
 /// let mut slab = flatslab::KeySlab::new();
@@ -386,7 +388,7 @@ pub struct Keys<'a, T, K: SlabKey = Key, S: Storage = Chunks>(Iter<'a, T, K, S>)
 pub struct Values<'a, T, K: SlabKey = Key, S: Storage = Chunks>(Iter<'a, T, K, S>);
 
 /// The values of a slab, to be changed; made by
-/// [`values_mut`](KeySlab::values_mut).
+/// [`values_mut`](PlainSlab::values_mut).
 ///
 /// ```
 /// let mut slab = flatslab::KeySlab::new();
@@ -504,7 +506,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     }
 }
 
-/// Moves the values out of a slab; made by [`drain`](KeySlab::drain). Dropping
+/// Moves the values out of a slab; made by [`drain`](PlainSlab::drain). Dropping
 /// it drops the rest.
 ///
 /// ```
@@ -551,7 +553,7 @@ impl<T, K: SlabKey, S: Storage> Drop for Drain<'_, T, K, S> {
 exact_size!(Iter IterMut Keys Values ValuesMut Drain);
 
 /// The values of a slab with their keys, moved out; made by
-/// [`into_iter`](KeySlab::into_iter).
+/// [`into_iter`](PlainSlab::into_iter).
 ///
 /// ```
 /// let mut slab = flatslab::KeySlab::new();

@@ -79,6 +79,7 @@ impl Parts for Key {
 /// assert_eq!(second.index(), first.index()); // the same slot
 /// assert_eq!(sessions.get(first), None);     // and not the same value
 /// assert_eq!(sessions[second], "second");
+/// assert_eq!(sessions.try_remove(first), None); // `remove` would panic
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct GenKey {
@@ -235,10 +236,13 @@ impl<N: NamedKey> Parts for N {
 /// Declares a key type of your own, so that the keys of two slabs are not mixed
 /// up.
 ///
-/// It is as large as the key in it, [`Key`] unless `(GenKey)` is
-/// given, `Copy`, ordered and hashed like it, and converts from and into it.
-/// A container has it as its second parameter, and begins with
-/// [`with_key`](crate::KeySlab::with_key).
+/// It is as large as the key in it, [`Key`] unless `(GenKey)` is given, `Copy`,
+/// ordered and hashed like it, converts from and into it, and has its constants
+/// and functions: `index`, `into_raw`, `from_raw`; `NONE`, `is_none`, `is_some` of
+/// a [`Key`]; `generation` of a [`GenKey`], of which an `Option` costs nothing. A
+/// container has it as its second parameter, and begins with
+/// [`with_key`](crate::KeySlab::with_key). Two containers with keys of the same
+/// type are not told apart.
 ///
 /// # Examples
 ///
@@ -251,12 +255,12 @@ impl<N: NamedKey> Parts for N {
 /// }
 /// key_type!(struct SessionKey(GenKey));
 ///
-/// struct Session { newest: Option<OrderKey> }
+/// struct Session { newest: OrderKey }
 ///
 /// let mut orders: KeySlab<&str, OrderKey> = KeySlab::with_key();
 /// let mut sessions: KeySlab<Session, SessionKey> = KeySlab::with_key();
-/// let session: SessionKey = sessions.insert(Session { newest: None });
-/// sessions[session].newest = Some(orders.insert("buy"));
+/// let session: SessionKey = sessions.insert(Session { newest: OrderKey::NONE });
+/// sessions[session].newest = orders.insert("buy");
 /// assert_eq!(size_of::<OrderKey>(), 4);
 /// ```
 ///
@@ -277,9 +281,75 @@ impl<N: NamedKey> Parts for N {
 macro_rules! key_type {
     ($(#[$attribute:meta])* $visibility:vis struct $name:ident $(;)?) => {
         $crate::key_type! { @declare [$(#[$attribute])*] [$visibility] $name, $crate::Key }
+
+        #[allow(dead_code)]
+        impl $name {
+            /// The key no slab hands out, for "nothing here" in four bytes.
+            $visibility const NONE: Self = $name($crate::Key::NONE);
+
+            /// Whether this is [`NONE`](Self::NONE).
+            #[inline]
+            $visibility const fn is_none(self) -> bool {
+                self.0.is_none()
+            }
+
+            /// Whether this is any key but [`NONE`](Self::NONE).
+            #[inline]
+            $visibility const fn is_some(self) -> bool {
+                self.0.is_some()
+            }
+
+            /// The slot, for tables with an entry per slot.
+            #[inline]
+            $visibility const fn index(self) -> usize {
+                self.0.index()
+            }
+
+            /// The key's bits, to store or send.
+            #[inline]
+            $visibility const fn into_raw(self) -> u32 {
+                self.0.into_raw()
+            }
+
+            /// A key from any bits.
+            #[inline]
+            $visibility const fn from_raw(raw: u32) -> Self {
+                $name($crate::Key::from_raw(raw))
+            }
+        }
     };
-    ($(#[$attribute:meta])* $visibility:vis struct $name:ident($inner:ty) $(;)?) => {
-        $crate::key_type! { @declare [$(#[$attribute])*] [$visibility] $name, $inner }
+    ($(#[$attribute:meta])* $visibility:vis struct $name:ident(GenKey) $(;)?) => {
+        $crate::key_type! { @declare [$(#[$attribute])*] [$visibility] $name, $crate::GenKey }
+
+        #[allow(dead_code)]
+        impl $name {
+            /// The slot, for tables with an entry per slot.
+            #[inline]
+            $visibility const fn index(self) -> usize {
+                self.0.index()
+            }
+
+            /// How many values the slot had before this one, at least.
+            #[inline]
+            $visibility const fn generation(self) -> u32 {
+                self.0.generation()
+            }
+
+            /// The key's bits, to store or send: never 0.
+            #[inline]
+            $visibility const fn into_raw(self) -> u64 {
+                self.0.into_raw()
+            }
+
+            /// The key of these bits; `None` where no key has them.
+            #[inline]
+            $visibility const fn from_raw(raw: u64) -> ::core::option::Option<Self> {
+                match $crate::GenKey::from_raw(raw) {
+                    ::core::option::Option::Some(key) => ::core::option::Option::Some($name(key)),
+                    ::core::option::Option::None => ::core::option::Option::None,
+                }
+            }
+        }
     };
     (@declare [$(#[$attribute:meta])*] [$visibility:vis] $name:ident, $inner:ty) => {
         $(#[$attribute])*

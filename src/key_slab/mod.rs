@@ -67,6 +67,7 @@ pub use key::NamedKey;
 pub use key::{GenKey, SlabKey};
 pub use restore::{InsertAtError, InsertAtReason, RestoreError};
 #[cfg(feature = "serde")]
+#[cfg_attr(docsrs, doc(cfg(feature = "serde")))]
 pub use serde::KeyLimit;
 pub use storage::{Array, Chunks, Storage};
 
@@ -75,7 +76,7 @@ pub use storage::{Array, Chunks, Storage};
 pub use ::serde as __serde;
 
 /// Values of one type under keys that do not change, reached by plain
-/// references. Two kinds of storage make two types:
+/// references: what [`KeySlab`] and [`BoundedKeySlab`] are names for. Two kinds of storage make two types:
 ///
 /// - [`KeySlab`]`<T>`, in [`Chunks`]: grows by chunks, copies nothing.
 /// - [`BoundedKeySlab`]`<T>`, in an [`Array`]: a fixed capacity.
@@ -204,6 +205,20 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         self.capacity() - self.used + self.free.len()
     }
 
+    /// Whether an insertion needs more memory, which a bounded slab does not
+    /// get; O(1).
+    ///
+    /// ```
+    /// let mut slab = flatslab::BoundedKeySlab::with_capacity(1);
+    /// slab.insert(7).unwrap();
+    /// assert!(slab.is_full());
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.free_slots() == 0
+    }
+
     /// Whether the key opens a value; O(1).
     ///
     /// ```
@@ -217,9 +232,11 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         self.find(key.index(), key.version()).is_some()
     }
 
-    /// The value at `key`; O(1). `None` where there is none: its value is gone,
-    /// or the key is of another slab. A plain [`Key`] opens the slot's next
-    /// value.
+    /// The value at `key`; O(1). `None` where there is none.
+    ///
+    /// A plain [`Key`] whose value is gone opens the slot's next value,
+    /// [`GenKey`] does not. A key of another slab opens whatever value has the
+    /// same key here; [`key_type!`](crate::key_type) keeps the slabs apart.
     ///
     /// ```
     /// let mut slab = flatslab::KeySlab::new();

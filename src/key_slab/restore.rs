@@ -112,7 +112,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Array> {
     ///
     /// # Errors
     ///
-    /// Where [`try_with_capacity`](KeySlab::try_with_capacity) or
+    /// Where [`try_with_capacity`](PlainSlab::try_with_capacity) or
     /// [`try_extend`](Self::try_extend) has one.
     ///
     /// # Examples
@@ -141,7 +141,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Array> {
 ///
 /// # Panics
 ///
-/// Where [`try_extend`](KeySlab::try_extend) has an error; the values before
+/// Where [`try_extend`](PlainSlab::try_extend) has an error; the values before
 /// are in.
 impl<T, K: SlabKey, S: Storage> Extend<(K, T)> for PlainSlab<T, K, S> {
     #[track_caller]

@@ -92,6 +92,13 @@ pub struct Array {
     capacity: usize,
 }
 
+impl Array {
+    /// Touches the memory of the cells from this one on, which do not exist.
+    pub(super) fn touch_from<C>(&mut self, index: usize) {
+        self.cells.touch_from(index * size_of::<C>());
+    }
+}
+
 impl Storage for Array {}
 
 // SAFETY: by A1 the cells lie in a row in one block.

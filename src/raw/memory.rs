@@ -20,7 +20,7 @@ use crate::error::AllocError;
 
 /// Smallest page of every platform with pages that the crate runs on: touching
 /// at this step touches every page, at most more than once.
-const PAGE: usize = 4096;
+pub(crate) const PAGE: usize = 4096;
 
 /// Memory of our own, freed on drop.
 #[derive(Debug)]
@@ -32,6 +32,7 @@ pub(crate) struct Block {
 // SAFETY: by M1 it owns its memory; a reference to it gives no more than an
 // address.
 unsafe impl Send for Block {}
+// SAFETY: as above.
 unsafe impl Sync for Block {}
 
 impl Block {
@@ -76,7 +77,18 @@ impl Block {
     /// Writes to every page, so that no later access faults. The content of the
     /// block is lost.
     pub(crate) fn touch(&self) {
-        for offset in (0..self.layout.size()).step_by(PAGE) {
+        self.touch_from(0);
+    }
+
+    /// Writes to every page from that many bytes on. The content from there on
+    /// is lost.
+    pub(crate) fn touch_from(&self, start: usize) {
+        let last = self
+            .layout
+            .size()
+            .checked_sub(1)
+            .filter(|&last| last >= start);
+        for offset in (start..self.layout.size()).step_by(PAGE).chain(last) {
             // SAFETY: `offset` is below the size, so by M1 the byte is ours.
             // Volatile: the byte is never read, and the write must happen.
             unsafe { self.start.add(offset).write_volatile(0) };

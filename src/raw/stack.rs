@@ -18,7 +18,7 @@ use core::alloc::Layout;
 use core::cell::Cell;
 use core::ptr::NonNull;
 
-use super::memory::Block;
+use super::memory::{Block, PAGE};
 use crate::error::AllocError;
 use crate::key::Key;
 
@@ -220,6 +220,19 @@ impl<E: Entry> FreeStack<E> {
         self.bottom.swap(&other.bottom);
         self.capacity.swap(&other.capacity);
         other
+    }
+
+    /// Writes to every page of the room that is left, so that no push faults.
+    pub(crate) fn touch(&self) {
+        let left = self.capacity() - self.depth();
+        for place in (0..left)
+            .step_by(PAGE / size_of::<E>())
+            .chain(left.checked_sub(1))
+        {
+            // SAFETY: by F1 there is room for so many above the top, and nothing
+            // is read there before it is written.
+            unsafe { self.top.get().add(place).write_volatile(E::NONE) };
+        }
     }
 
     /// The array of an empty stack, whose entries are not needed.

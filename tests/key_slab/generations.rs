@@ -199,6 +199,10 @@ fn a_key_type_of_ones_own_is_a_key() {
     );
     assert_eq!(OrderKey::from(flatslab::Key::from_raw(0)), order);
     sessions.remove(session);
+    assert_eq!(SessionKey::from_raw(session.into_raw()), Some(session));
+    assert_eq!((session.index(), session.generation()), (0, 0));
+    assert!(OrderKey::NONE.is_none() && order.is_some());
+    assert_eq!(OrderKey::from_raw(order.into_raw()).index(), 0);
     assert!(!sessions.contains(session));
     assert_eq!(GenKey::from(session).index(), 0);
 }

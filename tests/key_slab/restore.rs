@@ -90,6 +90,21 @@ fn a_bounded_slab_is_made_from_its_values() {
 }
 
 #[test]
+fn touching_memory_changes_no_value() {
+    let mut slab = BoundedKeySlab::try_from_iter(5000, [(key(1000), 7_u64)]).unwrap();
+    let next = slab.vacant_key();
+    slab.prepare();
+    assert_eq!(
+        (slab[key(1000)], slab.len(), slab.vacant_key()),
+        (7, 1, next)
+    );
+    while slab.insert(8).is_ok() {}
+    slab.prepare();
+    assert!(slab.is_full() && slab.values().filter(|value| **value == 8).count() == 4999);
+    BoundedKeySlab::<u64>::with_capacity(0).prepare();
+}
+
+#[test]
 fn what_extend_cannot_put_in_comes_back_and_the_rest_stays() {
     let count = Count::default();
     let mut slab: BoundedKeySlab<Counted<LARGE>> = BoundedKeySlab::with_capacity(4);

@@ -6,8 +6,8 @@
 //! | `Slab<Connection>`                | `KeySlab<Connection, ConnectionKey>` |
 //! | `Slab::new()`                     | `KeySlab::with_key()`                |
 //! | `usize`                           | `ConnectionKey`, a type of its own   |
-//! | `key as u64`                      | `GenKey::from(key).into_raw()`       |
-//! | `token as usize`                  | `GenKey::from_raw(token)?.into()`    |
+//! | `key as u64`                      | `key.into_raw()`                     |
+//! | `token as usize`                  | `ConnectionKey::from_raw(token)?`    |
 //! | `insert`, `get_mut`, `try_remove` | the same                             |
 //!
 //! The poller hands out events in batches, each with the token of a connection.
@@ -105,7 +105,7 @@ mod before {
 
 mod after {
     use super::{Connection, Connections};
-    use flatslab::{GenKey, KeySlab, key_type};
+    use flatslab::{KeySlab, key_type};
 
     key_type! {
         /// A connection. No other table's key can stand for it, nor a number.
@@ -114,12 +114,12 @@ mod after {
 
     impl ConnectionKey {
         fn token(self) -> u64 {
-            GenKey::from(self).into_raw()
+            self.into_raw()
         }
 
         /// `None` if the token is of no key at all.
         fn from_token(token: u64) -> Option<Self> {
-            GenKey::from_raw(token).map(ConnectionKey::from)
+            ConnectionKey::from_raw(token)
         }
     }
 

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::thread;
 use std::time::Instant;
 
-use flatslab::{GenKey, KeySlab, key_type};
+use flatslab::{KeySlab, key_type};
 
 key_type! {
     /// An order. With a generation, for an order may be filled while its
@@ -216,7 +216,7 @@ mod tests {
         let filled = book.add(10, 5);
         assert_eq!(book.fill(filled, 3) + book.fill(filled, 3), 5);
         let next = book.add(11, 7);
-        assert_eq!(GenKey::from(filled).index(), GenKey::from(next).index());
+        assert_eq!(filled.index(), next.index());
         assert_eq!((book.cancel(filled), book.levels[11]), (0, 7));
         assert_eq!((book.cancel(next), book.levels[11]), (7, 0));
     }

@@ -11,7 +11,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::time::Instant;
 
-use flatslab::{GenKey, KeySlab, key_type};
+use flatslab::{KeySlab, key_type};
 
 key_type! {
     /// A timer. With a generation, for both ends forget: the wheel when it
@@ -254,7 +254,7 @@ mod tests {
         assert_eq!(fired, ["first"]);
 
         let second = wheel.start(1, "second");
-        let slot = |key| GenKey::from(key).index();
+        let slot = |key: TimerKey| key.index();
         assert_eq!(slot(first), slot(second));
         assert_eq!(wheel.cancel(first), None);
         assert_eq!(wheel.cancel(second), Some("second"));

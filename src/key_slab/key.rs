@@ -247,7 +247,7 @@ impl<N: NamedKey> Parts for N {
 /// # Examples
 ///
 /// ```
-/// use flatslab::{GenKey, KeySlab, key_type};
+/// use flatslab::{KeySlab, key_type};
 ///
 /// key_type! {
 ///     /// An order in the book.

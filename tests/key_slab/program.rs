@@ -168,7 +168,9 @@ fn run<const BYTES: usize, K: Numbers, S: Storage>(
                     let key = entry.key();
                     match number % 3 {
                         0 => drop(entry),
-                        1 => core::mem::forget(entry),
+                        1 => {
+                            let _ = core::mem::ManuallyDrop::new(entry);
+                        }
                         _ => {
                             entry.insert(count.make(0)).number = value;
                             model.insert(key.slot(), (key, value));

@@ -89,7 +89,7 @@ fn an_entry_knows_the_key_before_the_value_is_there() {
     };
     assert_eq!(slab[hello], (hello, "hello"));
     drop(slab.vacant_entry());
-    core::mem::forget(slab.vacant_entry());
+    let _forgotten = core::mem::ManuallyDrop::new(slab.vacant_entry());
     assert_eq!((slab.len(), slab.vacant_key()), (1, key(1)));
 }
 

@@ -11,7 +11,7 @@ mod traced {
     use std::process::ExitCode;
 
     use clap::Parser;
-    use flatslab::{BoundedSlab, Full, Key, Slab, Slot, SlotBox};
+    use flatslab::{BoundedKeySlab, BoundedSlab, Full, GenKey, Key, KeySlab, Slab, Slot, SlotBox};
     use flatslab_benches::arguments::Arguments;
     use flatslab_benches::table;
 
@@ -122,6 +122,34 @@ mod traced {
         ]
     }
 
+    /// What a container of plain references does.
+    macro_rules! plain {
+        ($name:literal, $slab:ident<$key:ident> $(, $some:ident)?) => {{
+            let filled = || {
+                let mut slab = $slab::<u64, $key>::with_capacity_and_key(8);
+                let keys = [1, 2, 3].map(|value| slab.insert(value)$(.$some())?);
+                slab.remove(keys[0]);
+                (Box::leak(Box::new(slab)), keys[1])
+            };
+            vec![
+                operation!(concat!($name, "::insert"),
+                    (slab: &mut $slab<u64, $key> = filled().0, value: u64 = 7) -> $key {
+                        slab.insert(value)$(.$some())?
+                    }),
+                operation!(concat!($name, "::get"),
+                    (slab: (&mut $slab<u64, $key>, $key) = filled()) -> u64 { slab.0[slab.1] }),
+                operation!(concat!($name, "::contains"),
+                    (slab: (&mut $slab<u64, $key>, $key) = filled()) -> bool {
+                        slab.0.contains(slab.1)
+                    }),
+                operation!(concat!($name, "::remove"),
+                    (slab: (&mut $slab<u64, $key>, $key) = filled()) -> u64 {
+                        slab.0.remove(slab.1)
+                    }),
+            ]
+        }};
+    }
+
     pub(super) fn main() -> ExitCode {
         let command = CommandLine::parse();
         let arguments = &command.arguments;
@@ -131,6 +159,9 @@ mod traced {
             by_slab!(BoundedSlab, bounded, Result<Slot<u64>, Full<u64>>, unwrap);
         operations.extend(by_slab!(Slab, growable, Slot<u64>));
         operations.extend(by_handle(for_handles));
+        operations.extend(plain!("BoundedKeySlab", BoundedKeySlab<Key>, unwrap));
+        operations.extend(plain!("KeySlab", KeySlab<Key>));
+        operations.extend(plain!("KeySlab, GenKey", KeySlab<GenKey>));
 
         // Values of 8 bytes; how many are live changes nothing.
         if let Err(message) = arguments.pairs(&[(64, &[8])], 64) {

@@ -84,6 +84,11 @@ pub(crate) mod sealed {
 }
 use sealed::Cells;
 
+/// Cells begin at a cache line, so that those of 32 or 16 bytes do not cross one:
+/// an allocator gives large blocks that begin 16 bytes after a page does, and
+/// then every second cell of 32 bytes crosses two.
+const LINE: usize = 64;
+
 /// One array, allocated when the slab is made: the cells of a
 /// [`BoundedKeySlab`](super::BoundedKeySlab).
 #[derive(Debug)]
@@ -107,7 +112,14 @@ unsafe impl Cells for Array {
     const BOUNDED: bool = true;
 
     fn try_new<C>(capacity: usize) -> Result<Self, AllocError> {
-        let cells = Block::allocate(chunk::layout(Layout::new::<C>(), capacity)?)?;
+        let layout = chunk::layout(Layout::new::<C>(), capacity)?;
+        let aligned = layout
+            .align_to(LINE)
+            .map_err(|_| AllocError::TooManyBytes {
+                slots: capacity,
+                slot_bytes: size_of::<C>(),
+            })?;
+        let cells = Block::allocate(aligned)?;
         Ok(Array { cells, capacity })
     }
 
@@ -191,8 +203,12 @@ const FIRST_ROOM: usize = 8;
 
 impl Chunks {
     pub(super) const fn new<C>() -> Self {
-        let layout = match Layout::from_size_align(size_of::<C>() << shift::<C>(), align_of::<C>())
-        {
+        let align = if align_of::<C>() > LINE {
+            align_of::<C>()
+        } else {
+            LINE
+        };
+        let layout = match Layout::from_size_align(size_of::<C>() << shift::<C>(), align) {
             Ok(layout) => layout,
             Err(_) => panic!("a value of this size cannot be laid out"),
         };

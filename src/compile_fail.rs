@@ -746,3 +746,28 @@
 //!     iter
 //! }
 //! ```
+//!
+//! A slab is invariant in its keys: a subtype may have cells of another kind.
+//!
+//! ```compile_fail,E0308
+//! use flatslab::key_slab::NamedKey;
+//! use flatslab::{Key, KeySlab};
+//!
+//! #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+//! struct Of<F>(Key, std::marker::PhantomData<F>);
+//! type Sub = Of<for<'a> fn(&'a u8)>;
+//! type Super = Of<fn(&'static u8)>;
+//! impl NamedKey for Sub {
+//!     type Inner = Key;
+//!     fn from_inner(inner: Key) -> Self { Of(inner, std::marker::PhantomData) }
+//!     fn into_inner(self) -> Key { self.0 }
+//! }
+//! impl NamedKey for Super {
+//!     type Inner = Key;
+//!     fn from_inner(inner: Key) -> Self { Of(inner, std::marker::PhantomData) }
+//!     fn into_inner(self) -> Key { self.0 }
+//! }
+//! fn coerce(slab: KeySlab<u8, Sub>) -> KeySlab<u8, Super> {
+//!     slab
+//! }
+//! ```

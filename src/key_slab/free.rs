@@ -82,7 +82,7 @@ impl FreeIndices {
     }
 
     pub(super) fn clear(&mut self) {
-        self.0.retain(|_| false);
+        self.0.clear();
     }
 
     /// Has room for `capacity` indices afterwards, which is not less than there

@@ -130,28 +130,35 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
             }));
         }
         self.ensure_stack_room(whole)?;
-        while self.capacity() < capacity {
-            self.try_add_chunk(false)?;
+        let first = self.used;
+        let mut added = Ok(());
+        while added.is_ok() && self.capacity() < capacity {
+            added = self.add_chunk(false);
         }
-        Ok(())
+        self.push_created(first);
+        added
     }
 
     /// Adds a chunk, and room for its slots on the stack.
     #[cold]
     #[inline(never)]
     pub(super) fn try_add_chunk(&mut self, touch: bool) -> Result<(), Option<AllocError>> {
+        self.ensure_stack_room(self.capacity() + self.storage.step())?;
+        let first = self.used;
+        let added = self.add_chunk(touch);
+        self.push_created(first);
+        added
+    }
+
+    /// Adds a chunk. Where the chunk's number was used before, its cells begin
+    /// with the highest version that they had: those are created, and left for
+    /// [`push_created`](Self::push_created).
+    fn add_chunk(&mut self, touch: bool) -> Result<(), Option<AllocError>> {
         let first = self.capacity();
-        self.ensure_stack_room(first + self.storage.step())?;
         let floor = self.storage.try_add(touch)?;
         if floor > 0 {
-            // The chunk's number was used before: its cells begin with the
-            // highest version that they had.
-            self.create_up_to(
-                self.capacity(),
-                |index| {
-                    if index < first { 0 } else { floor }
-                },
-            );
+            self.create_up_to(first, 0);
+            self.create_up_to(self.capacity(), floor);
         }
         Ok(())
     }
@@ -165,20 +172,22 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         Ok(())
     }
 
-    /// Creates the cells below `end`, vacant, each of the version that `version`
-    /// gives for its index, to be taken after all others; O(cells created + free
-    /// slots). `end` is at most the capacity.
-    pub(super) fn create_up_to(&mut self, end: usize, version: impl Fn(usize) -> u32) {
-        let first = self.used;
-        if end <= first {
-            return;
-        }
-        for index in first..end {
+    /// Creates the cells below `end`, vacant, of this version. `end` is at most
+    /// the capacity. They are not on the stack yet.
+    pub(super) fn create_up_to(&mut self, end: usize, version: u32) {
+        for index in self.used..end {
             // SAFETY: below the capacity.
-            unsafe { self.place(index).write(K::Cell::vacant(version(index))) };
+            unsafe { self.place(index).write(K::Cell::vacant(version)) };
         }
-        // SAFETY: new cells, and room for all (K2).
-        unsafe { self.free.push_below(first..end) };
-        self.used = end;
+        self.used = self.used.max(end);
+    }
+
+    /// Puts the cells that were created from `first` on onto the stack, to be
+    /// taken after all others; O(those + free slots).
+    pub(super) fn push_created(&mut self, first: usize) {
+        if first < self.used {
+            // SAFETY: new cells, and room for all (K2).
+            unsafe { self.free.push_below(first..self.used) };
+        }
     }
 }

@@ -156,8 +156,8 @@ impl<T, K: SlabKey> PlainSlab<T, K, Chunks> {
     ///
     /// # Panics
     ///
-    /// Past 2^30 - 4096 slots or thereabouts, or if their bytes pass
-    /// `isize::MAX`. Where the allocator refuses the program ends, as with
+    /// If the slab would have more slots than keys can name, which is a chunk less
+    /// than 2^30, or their bytes pass `isize::MAX`. Where the allocator refuses the program ends, as with
     /// `Vec`; [`try_insert`](Self::try_insert) gives the value back.
     ///
     /// # Examples
@@ -211,8 +211,8 @@ impl<T, K: SlabKey> PlainSlab<T, K, Chunks> {
     #[inline]
     #[must_use]
     pub fn vacant_key(&self) -> K {
-        let (index, version) = (self.next_place())
-            .unwrap_or_else(|| (self.capacity(), self.storage.floor_of(self.capacity()) + 1));
+        let (index, version) =
+            (self.next_place()).unwrap_or_else(|| (self.capacity(), self.storage.next_floor() + 1));
         K::new(index, version)
     }
 
@@ -221,8 +221,8 @@ impl<T, K: SlabKey> PlainSlab<T, K, Chunks> {
     ///
     /// # Panics
     ///
-    /// If that comes to 2^30 slots or more, or their bytes pass `isize::MAX`.
-    /// Where the allocator refuses the program ends, as with `Vec`.
+    /// If the slab would have more slots than keys can name, which is a chunk less
+    /// than 2^30, or their bytes pass `isize::MAX`. Where the allocator refuses the program ends, as with `Vec`.
     ///
     /// # Examples
     ///
@@ -284,8 +284,9 @@ impl<T, K: SlabKey> PlainSlab<T, K, Chunks> {
     /// Frees the chunks at the end that have no value, and what the stack and
     /// the table of chunks do not need; O(slots used). Keys stay as they are.
     ///
-    /// With [`GenKey`](super::GenKey) the generations of slots that go are
-    /// remembered by chunk, and a chunk with a retired slot stays.
+    /// With [`GenKey`](super::GenKey) the highest generation of the slots of a
+    /// chunk that goes is remembered for all of them. A chunk stays if one of its
+    /// slots has had half of its generations, for the others would lose as many.
     ///
     /// ```
     /// let mut slab = flatslab::KeySlab::<u64>::with_capacity(100_000);
@@ -297,7 +298,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Chunks> {
         let last = (0..self.used).rev().find(|&index| {
             // SAFETY: by K1 the cell exists.
             let cell = unsafe { self.place(index).as_ref() };
-            cell.is_occupied() || cell.version() == cell::RETIRED
+            cell.is_occupied() || cell.version() > cell::RETIRED / 2
         });
         let needed = last.map_or(0, |last| last + 1);
         let chunk = self.storage.step();

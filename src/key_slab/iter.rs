@@ -5,10 +5,10 @@ use core::iter::FusedIterator;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
-use super::PlainSlab;
 use super::cell::Cell;
 use super::key::SlabKey;
 use super::storage::{Chunks, Storage};
+use super::{InKeys, PlainSlab};
 use crate::key::Key;
 
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
@@ -123,7 +123,8 @@ struct Walk<T, K: SlabKey, S> {
     row_back: usize,
     back: usize,
     left: usize,
-    cells: PhantomData<(*const T, K)>,
+    values: PhantomData<*const T>,
+    keys: InKeys<K>,
 }
 
 impl<T, K: SlabKey, S> Clone for Walk<T, K, S> {
@@ -143,7 +144,8 @@ impl<T, K: SlabKey, S: Storage> Walk<T, K, S> {
             row_back: 0,
             back: slab.used,
             left: slab.len(),
-            cells: PhantomData,
+            values: PhantomData,
+            keys: PhantomData,
         }
     }
 

@@ -9,11 +9,12 @@ use super::cell::{Bare, Cell, RETIRED, Versioned};
 use crate::key::{Key, MAX_SLOTS};
 
 /// What a [`KeySlab`](super::KeySlab) can have as keys: [`Key`], [`GenKey`], and
-/// the types that [`key_type!`](crate::key_type) declares. Sealed.
+/// the types that [`key_type!`](crate::key_type) declares. It cannot be
+/// implemented otherwise.
 ///
-/// The slabs take a key's numbers out once and look at those alone: whatever a
-/// type of yours says of equality or order, two different values are never one
-/// for the slab.
+/// The slabs take a key's numbers out once an operation and look at those alone:
+/// whatever a type says of equality or order, two different values are never
+/// one for the slab.
 pub trait SlabKey: Parts {}
 
 impl<K: Parts> SlabKey for K {}
@@ -105,7 +106,9 @@ impl GenKey {
         self.index as usize
     }
 
-    /// How many values the slot had before this one, at least: below 2^31.
+    /// The number of this value among those that the slot can have: below 2^31,
+    /// above that of every value before it. Where memory was given back in
+    /// between, numbers are left out.
     ///
     /// ```
     /// use flatslab::{GenKey, KeySlab};
@@ -205,7 +208,9 @@ impl Parts for GenKey {
 }
 
 /// A key type of the caller's own, around [`Key`] or [`GenKey`]: what
-/// [`key_type!`](crate::key_type) implements.
+/// [`key_type!`](crate::key_type) implements. It is safe: an implementation that
+/// says something else each time confuses only its author, except where
+/// [`get_unchecked`](crate::PlainSlab::get_unchecked) relies on it.
 #[doc(hidden)]
 pub trait NamedKey: Copy + Eq + Hash + fmt::Debug {
     type Inner: Parts;
@@ -242,7 +247,8 @@ impl<N: NamedKey> Parts for N {
 /// a [`Key`]; `generation` of a [`GenKey`], of which an `Option` costs nothing. A
 /// container has it as its second parameter, and begins with
 /// [`with_key`](crate::KeySlab::with_key). Two containers with keys of the same
-/// type are not told apart.
+/// type are not told apart. Attributes may be given, such as
+/// `#[derive(serde::Serialize, serde::Deserialize)]` with the feature `serde`.
 ///
 /// # Examples
 ///
@@ -329,7 +335,7 @@ macro_rules! key_type {
                 self.0.index()
             }
 
-            /// How many values the slot had before this one, at least.
+            /// The number of this value among those that the slot can have.
             #[inline]
             $visibility const fn generation(self) -> u32 {
                 self.0.generation()
@@ -382,41 +388,6 @@ macro_rules! key_type {
             #[inline]
             fn from(key: $name) -> Self {
                 key.0
-            }
-        }
-
-        $crate::__key_type_serde! { $name, $inner }
-    };
-}
-
-/// What `serde` needs of a declared key type; nothing without the feature.
-#[cfg(not(feature = "serde"))]
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __key_type_serde {
-    ($name:ident, $inner:ty) => {};
-}
-
-/// What `serde` needs of a declared key type.
-#[cfg(feature = "serde")]
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __key_type_serde {
-    ($name:ident, $inner:ty) => {
-        impl $crate::key_slab::__serde::Serialize for $name {
-            fn serialize<S: $crate::key_slab::__serde::Serializer>(
-                &self,
-                serializer: S,
-            ) -> ::core::result::Result<S::Ok, S::Error> {
-                $crate::key_slab::__serde::Serialize::serialize(&self.0, serializer)
-            }
-        }
-
-        impl<'de> $crate::key_slab::__serde::Deserialize<'de> for $name {
-            fn deserialize<D: $crate::key_slab::__serde::Deserializer<'de>>(
-                deserializer: D,
-            ) -> ::core::result::Result<Self, D::Error> {
-                $crate::key_slab::__serde::Deserialize::deserialize(deserializer).map($name)
             }
         }
     };

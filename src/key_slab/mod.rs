@@ -71,10 +71,6 @@ pub use restore::{InsertAtError, InsertAtReason, RestoreError};
 pub use serde::KeyLimit;
 pub use storage::{Array, Chunks, Storage};
 
-#[cfg(feature = "serde")]
-#[doc(hidden)]
-pub use ::serde as __serde;
-
 /// Values of one type under keys that do not change, reached by plain
 /// references: what [`KeySlab`] and [`BoundedKeySlab`] are names for. Two kinds of storage make two types:
 ///
@@ -111,8 +107,14 @@ pub struct PlainSlab<T, K: SlabKey, S: Storage> {
     used: usize,
     free: FreeIndices,
     retired: usize,
-    values: PhantomData<(T, fn() -> K)>,
+    /// Covariant in `T`.
+    values: PhantomData<T>,
+    keys: InKeys<K>,
 }
+
+/// Invariant in `K`: a subtype of a key type is another type, whose cells may be
+/// of another kind.
+type InKeys<K> = PhantomData<fn(K) -> K>;
 
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// # Safety
@@ -126,6 +128,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
             free,
             retired: 0,
             values: PhantomData,
+            keys: PhantomData,
         }
     }
 
@@ -461,9 +464,11 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// Drops every value and keeps all memory; O(slots used), O(1) where values
     /// have no destructor and keys no generation.
     ///
-    /// The next keys are those of a fresh slab, with [`GenKey`] of later
-    /// generations. When a destructor panics the rest is dropped all the same,
-    /// then the panic goes on.
+    /// The next keys are those of a fresh slab, but for [retired](Self::retired)
+    /// slots, and with [`GenKey`] of later generations. When a destructor panics
+    /// the rest is dropped all the same, then the panic goes on. *Used* are the
+    /// slots up to the highest one that had a value since the slab was made or
+    /// shrunk.
     ///
     /// ```
     /// let mut slab = flatslab::KeySlab::new();
@@ -639,8 +644,8 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     }
 
     /// Slots that get no value any more, for their generations have run out:
-    /// one in 2^31 insertions at worst, and only with [`GenKey`]. They are
-    /// neither free nor counted as values.
+    /// after 2^31 insertions into the same slot, or [`insert_at`](Self::insert_at)
+    /// with as late a generation. They are neither free nor counted as values.
     ///
     /// ```
     /// assert_eq!(flatslab::KeySlab::<u64>::new().retired(), 0);

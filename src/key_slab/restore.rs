@@ -13,9 +13,11 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// Puts a value in under a key of your choice; O(free slots). A growable
     /// slab gets the memory of all slots up to the key.
     ///
-    /// Slots below the key that there are not yet are free afterwards. For many
-    /// values at once, [`extend`](Extend::extend) and `collect` put the free
-    /// slots in order once.
+    /// Slots below the key that there are not yet are free afterwards. It goes
+    /// through all free slots: many values are put in by
+    /// [`try_extend`](Self::try_extend) or `collect`, which put the free slots in
+    /// order once. A key that comes from outside costs the memory of all slots
+    /// below it: look at its index first.
     ///
     /// # Errors
     ///
@@ -38,7 +40,9 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         let (index, version) = (key.index(), key.version());
         match self.reach(index).and_then(|()| self.admits(index, version)) {
             Ok(()) => {
-                self.create_up_to(index + 1, |_| 0);
+                let first = self.used;
+                self.create_up_to(index + 1, 0);
+                self.push_created(first);
                 self.free.retain(|free| free != index);
                 // SAFETY: vacant, not on the stack, and of an earlier version.
                 unsafe { K::Cell::fill(self.place(index), version | 1, value) };
@@ -71,10 +75,12 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         I: IntoIterator<Item = (K, T)>,
     {
         let mut filling = Filling::new(self);
-        for (key, value) in values {
-            drop(filling.put(key, value)?);
-        }
-        Ok(())
+        let mut values = values.into_iter();
+        // The iterator is dropped before the error is returned: if its destructor
+        // panics, the value in the error is dropped too.
+        let put = values.try_for_each(|(key, value)| filling.put(key, value).map(drop));
+        drop(values);
+        put
     }
 
     /// Gets memory for the slot.
@@ -180,10 +186,9 @@ impl<'a, T, K: SlabKey, S: Storage> Filling<'a, T, K, S> {
     /// takes: one of the same or an earlier generation.
     pub(super) fn put(&mut self, key: K, value: T) -> Result<Option<T>, InsertAtError<T>> {
         let (index, version) = (key.index(), key.version());
-        if let Err(reason) = self.slab.reach(index) {
+        if let Err(reason) = self.reach(index) {
             return Err(InsertAtError { value, reason });
         }
-        self.create_up_to(index + 1);
         let mut old = None;
         // SAFETY: just created, or before. What is filled is vacant.
         unsafe {
@@ -205,8 +210,7 @@ impl<'a, T, K: SlabKey, S: Storage> Filling<'a, T, K, S> {
     /// A slot has had values up to this version.
     #[cfg(feature = "serde")]
     pub(super) fn put_version(&mut self, index: usize, version: u32) -> Result<(), InsertAtReason> {
-        self.slab.reach(index)?;
-        self.create_up_to(index + 1);
+        self.reach(index)?;
         // SAFETY: just created, or before.
         unsafe {
             let cell = self.slab.place(index);
@@ -221,13 +225,26 @@ impl<'a, T, K: SlabKey, S: Storage> Filling<'a, T, K, S> {
         Ok(())
     }
 
-    /// Creates the cells below `end`, vacant.
-    fn create_up_to(&mut self, end: usize) {
-        for index in self.slab.used..end {
-            // SAFETY: there is memory for it.
-            unsafe { self.slab.place(index).write(K::Cell::vacant(0)) };
-        }
-        self.slab.used = self.slab.used.max(end);
+    /// The slots of a chunk that does not exist have had values up to this
+    /// version.
+    #[cfg(feature = "serde")]
+    pub(super) fn put_floor(&mut self, number: usize, floor: u32) -> Result<(), InsertAtReason> {
+        let noted = self.slab.storage.try_set_floor(number, floor);
+        noted.map_err(|error| match error {
+            Some(error) => InsertAtReason::NoMemory(error),
+            None => InsertAtReason::Taken,
+        })
+    }
+
+    /// Gets memory for the slot, and creates it and those below it.
+    fn reach(&mut self, index: usize) -> Result<(), InsertAtReason> {
+        let reached = self.slab.reach(index);
+        // Growth may have put slots onto it: to move them each time would take
+        // longer with each chunk.
+        self.slab.free.clear();
+        reached?;
+        self.slab.create_up_to(index + 1, 0);
+        Ok(())
     }
 }
 
@@ -317,7 +334,8 @@ impl<T> Error for InsertAtError<T> {
 pub enum InsertAtReason {
     /// There is a value.
     Taken,
-    /// The slot has had a value of this generation, or of a later one.
+    /// The slot is past this generation: it has had a value of it or of a later
+    /// one, or its memory was given back when another slot of its chunk had.
     Outdated,
     /// The key is past the last slot that the slab can have.
     OutOfRange {
@@ -334,9 +352,7 @@ impl fmt::Display for InsertAtReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             InsertAtReason::Taken => f.write_str("there is a value at the key"),
-            InsertAtReason::Outdated => {
-                f.write_str("the slot has had a value of the key's generation or a later one")
-            }
+            InsertAtReason::Outdated => f.write_str("the slot is past the key's generation"),
             InsertAtReason::OutOfRange { index, limit } => {
                 write!(f, "the key is of slot {index}, the slab can have {limit}")
             }

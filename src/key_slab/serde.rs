@@ -1,9 +1,11 @@
 //! Snapshots: a slab as a map from keys to values.
 //!
-//! A growable slab with plain keys is a map, as the `slab` crate writes it. One
-//! with a capacity or with generations is a tuple: of the capacity, of a
-//! sequence of vacant slots and their versions, and of that map, as far as it
-//! has them.
+//! A growable slab with plain keys is a map, as the `slab` crate writes it.
+//! Otherwise a tuple, of what there is of these: the capacity of a bounded one;
+//! the map; with generations the vacant slots, each with its version; and of a
+//! growable one with generations the chunks that were given back, each with its
+//! floor. The map comes before the slots: the more entries were read, the higher
+//! keys may be.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -12,12 +14,12 @@ use ::serde::de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
 use ::serde::ser::{SerializeSeq, SerializeTuple};
 use ::serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::PlainSlab;
 use super::cell::{Cell, RETIRED};
 use super::free::FreeIndices;
 use super::key::{GenKey, SlabKey};
 use super::restore::Filling;
 use super::storage::Storage;
-use super::{InsertAtReason, PlainSlab};
 use crate::key::Key;
 
 /// A number.
@@ -52,7 +54,8 @@ impl<'de> Deserialize<'de> for GenKey {
 
 /// Parts of the tuple, or 1 where it is the map alone.
 const fn parts<T, K: SlabKey, S: Storage>() -> usize {
-    1 + S::BOUNDED as usize + K::Cell::<T>::VERSIONED as usize
+    let versioned = K::Cell::<T>::VERSIONED;
+    1 + S::BOUNDED as usize + versioned as usize + (versioned && !S::BOUNDED) as usize
 }
 
 /// A map from keys to values; with a capacity or with generations, a tuple of
@@ -72,10 +75,13 @@ where
         if S::BOUNDED {
             tuple.serialize_element(&self.capacity())?;
         }
-        if K::Cell::<T>::VERSIONED {
-            tuple.serialize_element(&Vacant(self))?;
-        }
         tuple.serialize_element(&Values(self))?;
+        if K::Cell::<T>::VERSIONED {
+            tuple.serialize_element(&Versions(|| vacant(self)))?;
+            if !S::BOUNDED {
+                tuple.serialize_element(&Versions(|| floors(self)))?;
+            }
+        }
         tuple.end()
     }
 }
@@ -89,35 +95,44 @@ impl<T: Serialize, K: SlabKey + Serialize, S: Storage> Serialize for Values<'_, 
 }
 
 /// The vacant slots that had a value, each with its version.
-struct Vacant<'a, T, K: SlabKey, S: Storage>(&'a PlainSlab<T, K, S>);
-
-impl<T, K: SlabKey, S: Storage> Vacant<'_, T, K, S> {
-    fn slots(&self) -> impl Iterator<Item = (usize, u32)> {
-        let slab = self.0;
-        let vacant = (0..slab.used).filter_map(|index| {
-            // SAFETY: by K1 the cell exists.
-            let cell = unsafe { slab.place(index).as_ref() };
-            (!cell.is_occupied()).then(|| (index, cell.version()))
-        });
-        let gone = (slab.capacity()..slab.storage.floors())
-            .map(|index| (index, slab.storage.floor_of(index)));
-        vacant.chain(gone).filter(|(_, version)| *version > 0)
-    }
+fn vacant<T, K: SlabKey, S: Storage>(
+    slab: &PlainSlab<T, K, S>,
+) -> impl Iterator<Item = (usize, u32)> {
+    (0..slab.used).filter_map(|index| {
+        // SAFETY: by K1 the cell exists.
+        let cell = unsafe { slab.place(index).as_ref() };
+        (!cell.is_occupied() && cell.version() > 0).then(|| (index, cell.version()))
+    })
 }
 
-impl<T, K: SlabKey, S: Storage> Serialize for Vacant<'_, T, K, S> {
+/// The chunks that were given back, each with its floor.
+fn floors<T, K: SlabKey, S: Storage>(
+    slab: &PlainSlab<T, K, S>,
+) -> impl Iterator<Item = (usize, u32)> {
+    let chunks = (0..slab.storage.floors_end()).map(|number| (number, slab.storage.floor(number)));
+    chunks.filter(|(_, floor)| *floor > 0)
+}
+
+/// A sequence of numbers and versions.
+struct Versions<F>(F);
+
+impl<F: Fn() -> I, I: Iterator<Item = (usize, u32)>> Serialize for Versions<F> {
     fn serialize<R: Serializer>(&self, serializer: R) -> Result<R::Ok, R::Error> {
-        let mut slots = serializer.serialize_seq(Some(self.slots().count()))?;
-        for slot in self.slots() {
-            slots.serialize_element(&slot)?;
+        let mut versions = serializer.serialize_seq(Some((self.0)().count()))?;
+        for version in (self.0)() {
+            versions.serialize_element(&version)?;
         }
-        slots.end()
+        versions.end()
     }
 }
 
-/// A slab from its [`Serialize`] form. Its keys are below 2^20, or below 16
-/// times the entries read so far: a forged key would cost the memory of all
-/// slots below it. [`KeyLimit`] sets another limit.
+/// A slab from its [`Serialize`] form. Its free slots are in order: the next keys
+/// are those of the lowest ones.
+///
+/// Keys have to be of slots below 4096, or as many as 64 KiB have room for if
+/// that is fewer, or below 16 times the entries read so far: a forged key would
+/// cost the memory of all slots below it. [`KeyLimit`] sets another limit. A
+/// bounded slab's capacity is allocated as it stands, and not touched.
 impl<'de, T, K, S> Deserialize<'de> for PlainSlab<T, K, S>
 where
     T: Deserialize<'de>,
@@ -215,12 +230,24 @@ where
             0
         };
         let mut slab = with_capacity(capacity, self.limit)?;
-        if K::Cell::<T>::VERSIONED {
-            let vacant = FillVacant(Fill::new(&mut slab, self.limit));
-            parts.next_element_seed(vacant)?.ok_or_else(missing)?;
-        }
         let values = Fill::new(&mut slab, self.limit);
         parts.next_element_seed(values)?.ok_or_else(missing)?;
+        if K::Cell::<T>::VERSIONED {
+            let vacant = FillVersions {
+                entries: slab.len(),
+                fill: Fill::new(&mut slab, self.limit),
+                of_chunks: false,
+            };
+            parts.next_element_seed(vacant)?.ok_or_else(missing)?;
+            if !S::BOUNDED {
+                let floors = FillVersions {
+                    entries: slab.used,
+                    fill: Fill::new(&mut slab, self.limit),
+                    of_chunks: true,
+                };
+                parts.next_element_seed(floors)?.ok_or_else(missing)?;
+            }
+        }
         Ok(slab)
     }
 }
@@ -259,7 +286,10 @@ impl<'a, T, K: SlabKey, S: Storage> Fill<'a, T, K, S> {
     /// Whether the next entry may be of this slot.
     fn admit<E: ::serde::de::Error>(&mut self, index: usize) -> Result<(), E> {
         self.entries += 1;
-        let limit = (self.limit).unwrap_or_else(|| (1 << 20).max(self.entries.saturating_mul(16)));
+        let limit = self.limit.unwrap_or_else(|| {
+            let few = (64 << 10) / size_of::<K::Cell<T>>().max(16);
+            few.max(self.entries.saturating_mul(16))
+        });
         if index < limit {
             return Ok(());
         }
@@ -308,34 +338,44 @@ where
     }
 }
 
-/// Notes the versions of vacant slots.
-struct FillVacant<'a, T, K: SlabKey, S: Storage>(Fill<'a, T, K, S>);
+/// Notes the versions of vacant slots, or of chunks.
+struct FillVersions<'a, T, K: SlabKey, S: Storage> {
+    /// Read before.
+    entries: usize,
+    fill: Fill<'a, T, K, S>,
+    of_chunks: bool,
+}
 
-impl<'de, T, K: SlabKey, S: Storage> DeserializeSeed<'de> for FillVacant<'_, T, K, S> {
+impl<'de, T, K: SlabKey, S: Storage> DeserializeSeed<'de> for FillVersions<'_, T, K, S> {
     type Value = ();
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+    fn deserialize<D: Deserializer<'de>>(mut self, deserializer: D) -> Result<(), D::Error> {
+        self.fill.entries = self.entries;
         deserializer.deserialize_seq(self)
     }
 }
 
-impl<'de, T, K: SlabKey, S: Storage> Visitor<'de> for FillVacant<'_, T, K, S> {
+impl<'de, T, K: SlabKey, S: Storage> Visitor<'de> for FillVersions<'_, T, K, S> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("vacant slots, each with its version")
+        f.write_str("vacant slots or chunks, each with its version")
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(mut self, mut slots: A) -> Result<(), A::Error> {
-        while let Some((index, version)) = slots.next_element::<(usize, u32)>()? {
-            self.0.admit(index)?;
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut versions: A) -> Result<(), A::Error> {
+        while let Some((number, version)) = versions.next_element::<(usize, u32)>()? {
+            self.fill.admit(number)?;
             if version % 2 == 1 || version > RETIRED {
                 return Err(A::Error::custom(format_args!(
                     "{version} is not the version of a vacant slot"
                 )));
             }
-            let put: Result<(), InsertAtReason> = self.0.filling.put_version(index, version);
-            put.map_err(A::Error::custom)?;
+            let filling = &mut self.fill.filling;
+            if self.of_chunks {
+                (filling.put_floor(number, version)).map_err(A::Error::custom)?;
+            } else {
+                (filling.put_version(number, version)).map_err(A::Error::custom)?;
+            }
         }
         Ok(())
     }

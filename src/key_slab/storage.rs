@@ -71,12 +71,21 @@ pub(crate) mod sealed {
         /// How many cells lie in a row from `index` on, if that many exist.
         fn run<C>(index: usize) -> usize;
 
-        /// Slots up to here may have a floor.
-        fn floors(&self) -> usize;
+        /// Chunk numbers up to here may have a floor.
+        fn floors_end(&self) -> usize;
 
-        /// The highest version that the slots of a chunk had which was given
-        /// back, by the index of one of them.
-        fn floor_of(&self, index: usize) -> u32;
+        /// The highest version that a slot of this chunk had before the chunk
+        /// was given back; 0 of a chunk that exists.
+        fn floor(&self, number: usize) -> u32;
+
+        /// Notes the floor of a chunk.
+        ///
+        /// # Errors
+        ///
+        /// `None` if the chunk exists, or there are none; when the allocator
+        /// refuses.
+        #[cfg(feature = "serde")]
+        fn try_set_floor(&mut self, number: usize, floor: u32) -> Result<(), Option<AllocError>>;
 
         /// Forgets the floors.
         fn reset_floors(&mut self);
@@ -152,12 +161,17 @@ unsafe impl Cells for Array {
         usize::MAX - index
     }
 
-    fn floors(&self) -> usize {
+    fn floors_end(&self) -> usize {
         0
     }
 
-    fn floor_of(&self, _: usize) -> u32 {
+    fn floor(&self, _: usize) -> u32 {
         0
+    }
+
+    #[cfg(feature = "serde")]
+    fn try_set_floor(&mut self, _: usize, _: u32) -> Result<(), Option<AllocError>> {
+        Err(None)
     }
 
     fn reset_floors(&mut self) {}
@@ -235,14 +249,9 @@ impl Chunks {
         unsafe { self.table.start().cast::<Entry>().add(number) }
     }
 
-    /// The floor of a chunk that does not exist.
-    fn floor(&self, number: usize) -> u32 {
-        if number < self.room() {
-            // SAFETY: every entry is initialised.
-            unsafe { self.entry(number).read().addr() as u32 }
-        } else {
-            0
-        }
+    /// The version that the cells of the next chunk begin with.
+    pub(super) fn next_floor(&self) -> u32 {
+        self.floor(self.count())
     }
 
     /// Frees the last chunk, whose cells do not exist any more.
@@ -396,12 +405,31 @@ unsafe impl Cells for Chunks {
         cells - index % cells
     }
 
-    fn floors(&self) -> usize {
-        self.room() << self.shift
+    fn floors_end(&self) -> usize {
+        self.room()
     }
 
-    fn floor_of(&self, index: usize) -> u32 {
-        self.floor(index >> self.shift)
+    fn floor(&self, number: usize) -> u32 {
+        if number >= self.count() && number < self.room() {
+            // SAFETY: every entry is initialised.
+            unsafe { self.entry(number).read().addr() as u32 }
+        } else {
+            0
+        }
+    }
+
+    #[cfg(feature = "serde")]
+    fn try_set_floor(&mut self, number: usize, floor: u32) -> Result<(), Option<AllocError>> {
+        if number < self.count() || number >= self.limit() >> self.shift {
+            return Err(None);
+        }
+        if number >= self.room() {
+            self.try_set_room((number + 1).max(2 * self.room()))?;
+        }
+        let floor = core::ptr::without_provenance_mut(floor as usize);
+        // SAFETY: within the table; C2.
+        unsafe { self.entry(number).write(floor) };
+        Ok(())
     }
 
     fn reset_floors(&mut self) {

@@ -188,6 +188,11 @@ impl<E: Entry> FreeStack<E> {
         }
     }
 
+    /// Removes all entries.
+    pub(crate) fn clear(&self) {
+        self.top.set(self.bottom.get());
+    }
+
     /// Removes the entries for which `keep` is false; O(entries).
     pub(crate) fn retain(&self, mut keep: impl FnMut(E) -> bool) {
         let mut kept = self.bottom.get();

@@ -9,7 +9,6 @@ use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 
 use crate::slab::cell::place::{Live, Place};
-use crate::slab::keyed::refuse;
 
 /// A shared borrow of a value in a slab, like [`core::cell::Ref`].
 ///
@@ -80,7 +79,11 @@ impl<'a, T> Ref<'a, T> {
         // SAFETY: P1, by the guard that is cloned.
         let live: Live<'a, T> = unsafe { guard.place.live() };
         if !live.begin_read_along() {
-            refuse("Ref::clone", live);
+            // Whatever else its state says: a doomed value is cloned too.
+            panic!(
+                "Ref::clone was refused for {:?}: it has too many readers",
+                live.key()
+            );
         }
         Ref {
             place: guard.place,

@@ -175,6 +175,31 @@ fn keys_print_slot_and_generation() {
     assert_eq!(key(3, 7).to_string(), "3:7");
 }
 
+#[test]
+fn a_worn_slot_does_not_wear_out_its_chunk() {
+    let mut slab: KeySlab<u64, GenKey> = KeySlab::with_key();
+    let worn = key(0, LAST_GENERATION - 1);
+    slab.insert_at(worn, 1).unwrap();
+    slab.remove(worn);
+    slab.shrink_to_fit();
+    assert_eq!(slab.vacant_key(), key(0, LAST_GENERATION));
+    assert_eq!(slab.insert(2), key(0, LAST_GENERATION));
+    assert_eq!(slab.insert(3), key(1, 0));
+}
+
+#[test]
+fn chunks_come_back_all_at_once() {
+    let count = Count::default();
+    let mut slab: KeySlab<Counted<LARGE>, GenKey> = KeySlab::with_key();
+    let keys: Vec<_> = (0..20).map(|n| slab.insert(count.make(n))).collect();
+    slab.clear();
+    slab.shrink_to_fit();
+    slab.reserve(20);
+    let slots: Vec<_> = (0..24).map(|n| slab.insert(count.make(n))).collect();
+    assert!(slots.iter().map(|key| key.index()).eq(0..24));
+    assert!(slots.iter().all(|key| !keys.contains(key)));
+}
+
 key_type!(pub struct OrderKey);
 key_type! {
     /// With generations.

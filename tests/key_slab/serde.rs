@@ -7,6 +7,18 @@ use serde_json::{from_str, to_string};
 
 key_type!(struct OrderKey);
 
+impl serde::Serialize for OrderKey {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Key::from(*self).serialize(serializer)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for OrderKey {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Key::deserialize(deserializer).map(Self::from)
+    }
+}
+
 #[test]
 fn a_slab_comes_back_under_its_own_keys() {
     let mut slab: KeySlab<String, OrderKey> = KeySlab::with_key();
@@ -51,8 +63,11 @@ fn generations_come_back_of_vacant_slots_too() {
     slab.shrink_to_fit();
     assert_eq!(slab.capacity(), 4096);
     let json = to_string(&slab).unwrap();
-    let mut back: KeySlab<u32, GenKey> = from_str(&json).unwrap();
-    assert_eq!(back, slab);
+    let limited = KeyLimit::<KeySlab<u32, GenKey>>::new(slab.capacity());
+    let mut back = limited
+        .deserialize(&mut serde_json::Deserializer::from_str(&json))
+        .unwrap();
+    assert_eq!((&back, back.capacity()), (&slab, 4096));
     for number in 0..9000 {
         let key = back.insert(number);
         assert!(!keys.contains(&key), "{key:?} came twice");
@@ -69,13 +84,23 @@ fn generations_come_back_of_vacant_slots_too() {
     let third = bounded.insert(3).unwrap();
     bounded.remove(third);
     let json = to_string(&bounded).unwrap();
-    assert_eq!(json, format!("[2,[[1,2]],{{\"{}\":2}}]", second.into_raw()));
+    assert_eq!(json, format!("[2,{{\"{}\":2}},[[1,2]]]", second.into_raw()));
     let back: BoundedKeySlab<u32, GenKey> = from_str(&json).unwrap();
     assert_eq!(
         (back.get(first), back.get(second), back.get(third)),
         (None, Some(&2), None)
     );
     assert_eq!(back.vacant_key(), bounded.vacant_key());
+}
+
+#[test]
+fn a_dense_slab_is_no_forgery() {
+    let mut slab: KeySlab<u8, GenKey> = KeySlab::with_key();
+    let keys: Vec<_> = (0..9000).map(|_| slab.insert(7)).collect();
+    slab.remove(keys[8999]);
+    let back: KeySlab<u8, GenKey> = from_str(&to_string(&slab).unwrap()).unwrap();
+    assert_eq!(back, slab);
+    assert_eq!(back.vacant_key(), slab.vacant_key());
 }
 
 #[test]
@@ -90,15 +115,19 @@ fn what_cannot_be_is_an_error() {
         assert!(from_str::<KeySlab<i32>>(bad).is_err(), "{bad}");
     }
     for bad in [
-        r#"[[],{"0":1}]"#,               // an even version
-        r#"[[[0,1]],{}]"#,               // an odd one of a vacant slot
-        r#"[[[0,4294967295]],{}]"#,      // past the last one
-        r#"[[[0,4],[0,2]],{}]"#,         // falls
-        r#"[[[0,4]],{"4294967296":1}]"#, // a value of an earlier one
-        r#"[[]]"#,
+        r#"[{"0":1},[],[]]"#,               // an even version
+        r#"[{},[[0,1]],[]]"#,               // an odd one of a vacant slot
+        r#"[{},[[0,4294967295]],[]]"#,      // past the last one
+        r#"[{},[[0,4],[0,2]],[]]"#,         // falls
+        r#"[{"4294967296":1},[[0,4]],[]]"#, // of a slot that has a value
+        r#"[{"4294967296":1},[],[[0,4]]]"#, // of a chunk that exists
+        r#"[{},[],[[1000000,4]]]"#,         // of one past the limit
+        r#"[{},[]]"#,
+        r#"[{}]"#,
     ] {
         assert!(from_str::<KeySlab<i32, GenKey>>(bad).is_err(), "{bad}");
     }
+    assert!(from_str::<KeySlab<i32, GenKey>>("[{},[],[[1,4]]]").is_ok());
     assert!(from_str::<GenKey>("0").is_err());
 }
 

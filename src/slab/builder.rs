@@ -19,8 +19,8 @@ use crate::slab::growth::table::grain;
 /// ```
 /// use flatslab::Slab;
 ///
-/// let slab: Slab<u64> = Slab::builder().chunk_capacity(100).reserve(1000).build();
-/// assert_eq!(slab.capacity(), 1024); // chunks of 128 slots, 8 of them
+/// let slab: Slab<u64> = Slab::builder().chunk_capacity(2000).reserve(5000).build();
+/// assert_eq!(slab.capacity(), 6144); // chunks of 2048 slots, 3 of them
 /// ```
 #[must_use = "a builder does nothing before `build`"]
 pub struct SlabBuilder<T> {
@@ -73,9 +73,9 @@ impl<T> TrackedSlab<T, Growable> {
     /// # Examples
     ///
     /// ```
-    /// let slab = flatslab::Slab::<u64>::builder().chunk_capacity(64).build();
+    /// let slab = flatslab::Slab::<u64>::builder().chunk_capacity(2048).build();
     /// let slot = slab.insert(7);
-    /// assert_eq!(slab.capacity(), 64);
+    /// assert_eq!(slab.capacity(), 2048);
     /// # drop(slot);
     /// ```
     pub const fn builder() -> SlabBuilder<T> {
@@ -97,9 +97,9 @@ impl<T> SlabBuilder<T> {
     /// Slots of a chunk, rounded up to a power of two. The default is 4096, or
     /// fewer where those would take more than 256 KiB.
     ///
-    /// The fewest are as many as fit into 1 KiB, each with its stamp of 8 bytes: 64
-    /// for a `u64`, 8 for 64 bytes, one from 505 bytes on. Access by key relies on
-    /// that.
+    /// The fewest are as many as fit into 16 KiB, each with its stamp of 8 bytes:
+    /// 1024 for a `u64`, 128 for 64 bytes; of values of more than 248 bytes as many
+    /// as fit into 1 KiB, and one from 505 bytes on. Access by key relies on that.
     ///
     /// A small chunk makes growth short, a large one makes it rare.
     ///
@@ -107,8 +107,8 @@ impl<T> SlabBuilder<T> {
     ///
     /// ```
     /// # use flatslab::Slab;
-    /// let slab = Slab::<u64>::builder().chunk_capacity(100).reserve(1).build();
-    /// assert_eq!(slab.capacity(), 128);
+    /// let slab = Slab::<u64>::builder().chunk_capacity(2000).reserve(1).build();
+    /// assert_eq!(slab.capacity(), 2048);
     /// ```
     pub const fn chunk_capacity(mut self, slots: usize) -> Self {
         self.chunk_capacity = slots;

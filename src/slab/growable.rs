@@ -257,7 +257,7 @@ impl<T> TrackedSlab<T, Growable> {
     /// # Examples
     ///
     /// ```
-    /// let slab = flatslab::Slab::<u64>::builder().chunk_capacity(128).reserve(300).build();
+    /// let slab = flatslab::Slab::<u64>::builder().chunk_capacity(2048).reserve(5000).build();
     /// assert_eq!(slab.chunks(), 3);
     /// ```
     #[inline]

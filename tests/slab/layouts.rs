@@ -195,11 +195,13 @@ fn chunk_capacities_are_rounded_up_to_a_power_of_two() {
     }
     let of_wide = [0, 1, 2, 3, 100].map(|asked| chunk(asked, wide(7)));
     assert_eq!(of_wide, [1, 1, 2, 4, 128]);
-    // The smallest chunk takes half a KiB to one, with the stamps.
+    // The smallest chunk takes 8 to 16 KiB, with the stamps; of values of more
+    // than 248 bytes half a KiB to one.
     if !cfg!(fuzzing) {
-        let of_small = [0, 1, 64, 65].map(|asked| chunk(asked, 7_u64));
-        assert_eq!(of_small, [64, 64, 64, 128]);
-        assert_eq!([chunk(1, ()), chunk(1, [7_u64; 8])], [128, 8]);
+        let of_small = [0, 1, 1024, 1025].map(|asked| chunk(asked, 7_u64));
+        assert_eq!(of_small, [1024, 1024, 1024, 2048]);
+        assert_eq!([chunk(1, ()), chunk(1, [7_u64; 8])], [2048, 128]);
+        assert_eq!([chunk(1, [7_u64; 31]), chunk(1, [7_u64; 32])], [64, 2]);
     }
 }
 

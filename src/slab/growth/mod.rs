@@ -92,13 +92,13 @@ impl<T> TrackedSlab<T, Growable> {
     /// # Examples
     ///
     /// ```
-    /// let slab = flatslab::Slab::builder().chunk_capacity(128).build();
+    /// let slab = flatslab::Slab::builder().chunk_capacity(2048).build();
     /// slab.prepare()?;
-    /// for number in 0..128 {
+    /// for number in 0..2048 {
     ///     slab.insert(number).leak();
     /// }
     /// assert_eq!(slab.growth_stalls(), 0);
-    /// slab.insert(128).leak();
+    /// slab.insert(2048).leak();
     /// assert_eq!(slab.growth_stalls(), 1);
     /// # Ok::<(), flatslab::AllocError>(())
     /// ```
@@ -140,11 +140,11 @@ impl<T> TrackedSlab<T, Growable> {
     /// # Examples
     ///
     /// ```
-    /// let slab = flatslab::Slab::builder().chunk_capacity(128).build();
-    /// let mut slots: Vec<_> = (0..300).map(|number| slab.insert(number)).collect();
-    /// slots.drain(100..);
+    /// let slab = flatslab::Slab::builder().chunk_capacity(2048).build();
+    /// let mut slots: Vec<_> = (0..5000).map(|number| slab.insert(number)).collect();
+    /// slots.drain(1000..);
     /// slab.shrink();
-    /// assert_eq!((slab.chunks(), slab.capacity()), (1, 128));
+    /// assert_eq!((slab.chunks(), slab.capacity()), (1, 2048));
     /// ```
     pub fn shrink(&self) {
         // SAFETY: the memory was made for cells of `T`.

@@ -11,7 +11,7 @@ fn any_program() -> impl Strategy<Value = Vec<(u8, u8)>> {
 
 fn cases(cases: u32) -> ProptestConfig {
     ProptestConfig {
-        cases: if cfg!(miri) { 4 } else { cases },
+        cases: if cfg!(miri) { 2 } else { cases },
         failure_persistence: None,
         ..ProptestConfig::default()
     }

@@ -91,7 +91,8 @@ fn a_bounded_slab_is_made_from_its_values() {
 
 #[test]
 fn touching_memory_changes_no_value() {
-    let mut slab = BoundedKeySlab::try_from_iter(5000, [(key(1000), 7_u64)]).unwrap();
+    const SLOTS: usize = if cfg!(miri) { 1100 } else { 5000 };
+    let mut slab = BoundedKeySlab::try_from_iter(SLOTS, [(key(1000), 7_u64)]).unwrap();
     let next = slab.vacant_key();
     slab.prepare();
     assert_eq!(
@@ -100,7 +101,7 @@ fn touching_memory_changes_no_value() {
     );
     while slab.insert(8).is_ok() {}
     slab.prepare();
-    assert!(slab.is_full() && slab.values().filter(|value| **value == 8).count() == 4999);
+    assert!(slab.is_full() && slab.values().filter(|value| **value == 8).count() == SLOTS - 1);
     BoundedKeySlab::<u64>::with_capacity(0).prepare();
 }
 

@@ -34,12 +34,15 @@
 
 mod bounded;
 mod cell;
+mod disjoint;
+mod drain;
 mod entry;
 mod free;
 mod grow;
 mod growable;
 mod iter;
 mod key;
+mod removal;
 mod restore;
 #[cfg(feature = "serde")]
 mod serde;
@@ -59,9 +62,11 @@ use crate::error::Full;
 use crate::key::Key;
 
 pub use bounded::BoundedKeySlab;
+pub use disjoint::DisjointError;
+pub use drain::{Drain, IntoIter};
 pub use entry::VacantEntry;
 pub use growable::KeySlab;
-pub use iter::{Drain, IntoIter, Iter, IterMut, Keys, Values, ValuesMut};
+pub use iter::{Iter, IterMut, Keys, Values, ValuesMut};
 #[doc(hidden)]
 pub use key::NamedKey;
 pub use key::{GenKey, SlabKey};
@@ -319,44 +324,6 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         unsafe { self.place(key.index()).as_mut().value_mut() }
     }
 
-    /// Several values at once, mutably; O(`N`²), without allocation.
-    ///
-    /// # Errors
-    ///
-    /// Where a key opens no value, or two open the same.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use flatslab::KeySlab;
-    /// use flatslab::key_slab::DisjointError;
-    ///
-    /// let mut slab = KeySlab::new();
-    /// let (a, b) = (slab.insert(1), slab.insert(2));
-    /// let [one, two] = slab.get_disjoint_mut([a, b]).unwrap();
-    /// core::mem::swap(one, two);
-    /// assert_eq!((slab[a], slab[b]), (2, 1));
-    /// assert_eq!(slab.get_disjoint_mut([a, a]), Err(DisjointError::Overlapping));
-    /// ```
-    pub fn get_disjoint_mut<const N: usize>(
-        &mut self,
-        keys: [K; N],
-    ) -> Result<[&mut T; N], DisjointError> {
-        let mut indices = [0; N];
-        let mut cells = [NonNull::dangling(); N];
-        for (at, key) in keys.into_iter().enumerate() {
-            let (index, version) = (key.index(), key.version());
-            cells[at] = self.find(index, version).ok_or(DisjointError::Missing)?;
-            if indices[..at].contains(&index) {
-                return Err(DisjointError::Overlapping);
-            }
-            indices[at] = index;
-        }
-        // SAFETY: occupied; distinct, for the indices are, and borrowed as long
-        // as the slab is.
-        Ok(cells.map(|mut cell| unsafe { cell.as_mut().value_mut() }))
-    }
-
     /// Moves the value at `key` out and frees its slot; O(1).
     ///
     /// # Panics
@@ -459,130 +426,6 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
             return Some((index, version + 1));
         }
         (self.used < self.capacity()).then_some((self.used, 1))
-    }
-
-    /// Drops every value and keeps all memory; O(slots used), O(1) where values
-    /// have no destructor and keys no generation.
-    ///
-    /// The next keys are those of a fresh slab, but for [retired](Self::retired)
-    /// slots, and with [`GenKey`] of later generations. When a destructor panics
-    /// the rest is dropped all the same, then the panic goes on. *Used* are the
-    /// slots up to the highest one that had a value since the slab was made or
-    /// shrunk.
-    ///
-    /// ```
-    /// let mut slab = flatslab::KeySlab::new();
-    /// slab.insert(7);
-    /// slab.clear();
-    /// assert!(slab.is_empty());
-    /// ```
-    pub fn clear(&mut self) {
-        self.destroy_all(K::Cell::<T>::VERSIONED);
-    }
-
-    /// Drops the values in the order of their indices. Then no slot exists any
-    /// more, or, if `keep_slots`, which slots without a version cannot, all are
-    /// free.
-    fn destroy_all(&mut self, keep_slots: bool) {
-        /// Goes on with the rest when a destructor panics.
-        struct Rest<'a, T, K: SlabKey, S: Storage> {
-            slab: &'a mut PlainSlab<T, K, S>,
-            next: usize,
-            end: usize,
-            keep_slots: bool,
-        }
-
-        impl<T, K: SlabKey, S: Storage> Rest<'_, T, K, S> {
-            fn destroy(&mut self) {
-                while self.next < self.end {
-                    let index = self.next;
-                    self.next += 1;
-                    // SAFETY: below what `used` was, so by K1 it is initialised;
-                    // it is not used as a cell again, or has a version.
-                    unsafe {
-                        let cell = self.slab.place(index);
-                        if cell.as_ref().is_occupied() {
-                            K::Cell::destroy(cell);
-                        }
-                    }
-                }
-            }
-        }
-
-        impl<T, K: SlabKey, S: Storage> Drop for Rest<'_, T, K, S> {
-            fn drop(&mut self) {
-                self.destroy();
-                if self.keep_slots {
-                    self.slab.used = self.end;
-                    self.slab.rebuild_stack();
-                }
-            }
-        }
-
-        debug_assert!(K::Cell::<T>::VERSIONED || !keep_slots);
-        self.free.clear();
-        let end = core::mem::take(&mut self.used);
-        if keep_slots || core::mem::needs_drop::<T>() {
-            let mut rest = Rest {
-                slab: self,
-                next: 0,
-                end,
-                keep_slots,
-            };
-            rest.destroy();
-        }
-    }
-
-    /// Puts every vacant cell onto the stack, the lowest index on top, and
-    /// counts the retired ones; O(slots used).
-    fn rebuild_stack(&mut self) {
-        self.free.clear();
-        self.retired = 0;
-        for index in (0..self.used).rev() {
-            // SAFETY: by K1 the cell exists; it is pushed once, and there is
-            // room for all (K2).
-            unsafe {
-                let cell = self.place(index);
-                if cell.as_ref().is_occupied() {
-                    continue;
-                }
-                if K::Cell::<T>::VERSIONED && cell.as_ref().version() == cell::RETIRED {
-                    self.retired += 1;
-                } else {
-                    self.free.push(index);
-                }
-            }
-        }
-    }
-
-    /// Drops the values for which `keep` is false, in the order of their keys;
-    /// O(slots used).
-    ///
-    /// When `keep` or a destructor panics, the values not yet visited stay.
-    ///
-    /// ```
-    /// let mut slab = flatslab::KeySlab::new();
-    /// let (one, two) = (slab.insert(1), slab.insert(2));
-    /// slab.retain(|_key, value| *value > 1);
-    /// assert!(!slab.contains(one) && slab.contains(two));
-    /// ```
-    pub fn retain<F>(&mut self, mut keep: F)
-    where
-        F: FnMut(K, &mut T) -> bool,
-    {
-        for index in 0..self.used {
-            // SAFETY: by K1 the cell exists; `keep` cannot reach the slab.
-            unsafe {
-                let mut cell = self.place(index);
-                if !cell.as_ref().is_occupied() {
-                    continue;
-                }
-                let key = K::new(index, cell.as_ref().version() | 1);
-                if !keep(key, cell.as_mut().value_mut()) {
-                    drop(self.vacate(index));
-                }
-            }
-        }
     }
 
     /// The key of a value of this slab, by its address alone; O(1) in a bounded
@@ -726,34 +569,3 @@ impl<T, K: SlabKey, S: Storage> Drop for PlainSlab<T, K, S> {
 fn missing(key: impl fmt::Debug) -> ! {
     panic!("there is no value at {key:?}")
 }
-
-/// Why several values could not be had at once.
-///
-/// # Examples
-///
-/// ```
-/// use flatslab::{Key, KeySlab, key_slab::DisjointError};
-///
-/// let mut slab = KeySlab::new();
-/// let key = slab.insert(7);
-/// let error = slab.get_disjoint_mut([key, Key::NONE]).unwrap_err();
-/// assert_eq!(error, DisjointError::Missing);
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DisjointError {
-    /// A key opens no value.
-    Missing,
-    /// Two keys open the same value.
-    Overlapping,
-}
-
-impl fmt::Display for DisjointError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            DisjointError::Missing => "there is no value at one of the keys",
-            DisjointError::Overlapping => "two of the keys are of the same value",
-        })
-    }
-}
-
-impl core::error::Error for DisjointError {}

@@ -1,0 +1,80 @@
+//! Several values at once.
+
+use core::fmt;
+use core::ptr::NonNull;
+
+use super::PlainSlab;
+use super::cell::Cell;
+use super::key::SlabKey;
+use super::storage::Storage;
+
+impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
+    /// Several values at once, mutably; O(`N`²), without allocation.
+    ///
+    /// # Errors
+    ///
+    /// Where a key opens no value, or two open the same.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::KeySlab;
+    /// use flatslab::key_slab::DisjointError;
+    ///
+    /// let mut slab = KeySlab::new();
+    /// let (a, b) = (slab.insert(1), slab.insert(2));
+    /// let [one, two] = slab.get_disjoint_mut([a, b]).unwrap();
+    /// core::mem::swap(one, two);
+    /// assert_eq!((slab[a], slab[b]), (2, 1));
+    /// assert_eq!(slab.get_disjoint_mut([a, a]), Err(DisjointError::Overlapping));
+    /// ```
+    pub fn get_disjoint_mut<const N: usize>(
+        &mut self,
+        keys: [K; N],
+    ) -> Result<[&mut T; N], DisjointError> {
+        let mut indices = [0; N];
+        let mut cells = [NonNull::dangling(); N];
+        for (at, key) in keys.into_iter().enumerate() {
+            let (index, version) = (key.index(), key.version());
+            cells[at] = self.find(index, version).ok_or(DisjointError::Missing)?;
+            if indices[..at].contains(&index) {
+                return Err(DisjointError::Overlapping);
+            }
+            indices[at] = index;
+        }
+        // SAFETY: occupied; distinct, for the indices are, and borrowed as long
+        // as the slab is.
+        Ok(cells.map(|mut cell| unsafe { cell.as_mut().value_mut() }))
+    }
+}
+
+/// Why several values could not be had at once.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::{Key, KeySlab, key_slab::DisjointError};
+///
+/// let mut slab = KeySlab::new();
+/// let key = slab.insert(7);
+/// let error = slab.get_disjoint_mut([key, Key::NONE]).unwrap_err();
+/// assert_eq!(error, DisjointError::Missing);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DisjointError {
+    /// A key opens no value.
+    Missing,
+    /// Two keys open the same value.
+    Overlapping,
+}
+
+impl fmt::Display for DisjointError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            DisjointError::Missing => "there is no value at one of the keys",
+            DisjointError::Overlapping => "two of the keys are of the same value",
+        })
+    }
+}
+
+impl core::error::Error for DisjointError {}

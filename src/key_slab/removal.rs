@@ -1,0 +1,134 @@
+//! What removes many values at once, and how the stack is written again.
+
+#[cfg(doc)]
+use super::GenKey;
+use super::PlainSlab;
+use super::cell::{self, Cell};
+use super::key::SlabKey;
+use super::storage::Storage;
+
+impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
+    /// Drops every value and keeps all memory; O(slots used), O(1) where values
+    /// have no destructor and keys no generation.
+    ///
+    /// The next keys are those of a fresh slab, but for [retired](Self::retired)
+    /// slots, and with [`GenKey`] of later generations. When a destructor panics
+    /// the rest is dropped all the same, then the panic goes on. *Used* are the
+    /// slots up to the highest one that had a value since the slab was made or
+    /// shrunk.
+    ///
+    /// ```
+    /// let mut slab = flatslab::KeySlab::new();
+    /// slab.insert(7);
+    /// slab.clear();
+    /// assert!(slab.is_empty());
+    /// ```
+    pub fn clear(&mut self) {
+        self.destroy_all(K::Cell::<T>::VERSIONED);
+    }
+
+    /// Drops the values in the order of their indices. Then no slot exists any
+    /// more, or, if `keep_slots`, which slots without a version cannot, all are
+    /// free.
+    pub(super) fn destroy_all(&mut self, keep_slots: bool) {
+        /// Goes on with the rest when a destructor panics.
+        struct Rest<'a, T, K: SlabKey, S: Storage> {
+            slab: &'a mut PlainSlab<T, K, S>,
+            next: usize,
+            end: usize,
+            keep_slots: bool,
+        }
+
+        impl<T, K: SlabKey, S: Storage> Rest<'_, T, K, S> {
+            fn destroy(&mut self) {
+                while self.next < self.end {
+                    let index = self.next;
+                    self.next += 1;
+                    // SAFETY: below what `used` was, so by K1 it is initialised;
+                    // it is not used as a cell again, or has a version.
+                    unsafe {
+                        let cell = self.slab.place(index);
+                        if cell.as_ref().is_occupied() {
+                            K::Cell::destroy(cell);
+                        }
+                    }
+                }
+            }
+        }
+
+        impl<T, K: SlabKey, S: Storage> Drop for Rest<'_, T, K, S> {
+            fn drop(&mut self) {
+                self.destroy();
+                if self.keep_slots {
+                    self.slab.used = self.end;
+                    self.slab.rebuild_stack();
+                }
+            }
+        }
+
+        debug_assert!(K::Cell::<T>::VERSIONED || !keep_slots);
+        self.free.clear();
+        let end = core::mem::take(&mut self.used);
+        if keep_slots || core::mem::needs_drop::<T>() {
+            let mut rest = Rest {
+                slab: self,
+                next: 0,
+                end,
+                keep_slots,
+            };
+            rest.destroy();
+        }
+    }
+
+    /// Puts every vacant cell onto the stack, the lowest index on top, and
+    /// counts the retired ones; O(slots used).
+    pub(super) fn rebuild_stack(&mut self) {
+        self.free.clear();
+        self.retired = 0;
+        for index in (0..self.used).rev() {
+            // SAFETY: by K1 the cell exists; it is pushed once, and there is
+            // room for all (K2).
+            unsafe {
+                let cell = self.place(index);
+                if cell.as_ref().is_occupied() {
+                    continue;
+                }
+                if K::Cell::<T>::VERSIONED && cell.as_ref().version() == cell::RETIRED {
+                    self.retired += 1;
+                } else {
+                    self.free.push(index);
+                }
+            }
+        }
+    }
+
+    /// Drops the values for which `keep` is false, in the order of their keys;
+    /// O(slots used).
+    ///
+    /// When `keep` or a destructor panics, the values not yet visited stay.
+    ///
+    /// ```
+    /// let mut slab = flatslab::KeySlab::new();
+    /// let (one, two) = (slab.insert(1), slab.insert(2));
+    /// slab.retain(|_key, value| *value > 1);
+    /// assert!(!slab.contains(one) && slab.contains(two));
+    /// ```
+    pub fn retain<F>(&mut self, mut keep: F)
+    where
+        F: FnMut(K, &mut T) -> bool,
+    {
+        for index in 0..self.used {
+            // SAFETY: by K1 the cell exists; `keep` cannot reach the slab.
+            unsafe {
+                let mut cell = self.place(index);
+                if !cell.as_ref().is_occupied() {
+                    continue;
+                }
+                let key = K::new(index, cell.as_ref().version() | 1);
+                if !keep(key, cell.as_mut().value_mut()) {
+                    drop(self.vacate(index));
+                }
+            }
+        }
+    }
+}

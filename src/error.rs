@@ -3,10 +3,6 @@
 use core::error::Error;
 use core::fmt;
 
-#[cfg(doc)]
-use crate::key::Key;
-use crate::key::MAX_SLOTS;
-
 /// No slot was to be had: the value comes back.
 ///
 /// Returned by [`BoundedSlab::insert`](crate::BoundedSlab::insert) when every
@@ -216,48 +212,3 @@ impl fmt::Display for AccessError {
 }
 
 impl Error for AccessError {}
-
-/// An index that no slab has a slot for, refused by [`Key`]'s `TryFrom<usize>`.
-///
-/// # Examples
-///
-/// ```
-/// use flatslab::Key;
-///
-/// let error = Key::try_from(1 << 30).unwrap_err();
-/// assert_eq!(error.index(), 1 << 30);
-/// assert_eq!(error.to_string(), "no key for index 1073741824: keys are below 1073741823");
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KeyError {
-    index: usize,
-}
-
-impl KeyError {
-    pub(crate) const fn new(index: usize) -> Self {
-        KeyError { index }
-    }
-
-    /// The index that was refused.
-    ///
-    /// ```
-    /// assert_eq!(flatslab::Key::try_from(usize::MAX).unwrap_err().index(), usize::MAX);
-    /// ```
-    #[inline]
-    #[must_use]
-    pub const fn index(&self) -> usize {
-        self.index
-    }
-}
-
-impl fmt::Display for KeyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "no key for index {}: keys are below {MAX_SLOTS}",
-            self.index
-        )
-    }
-}
-
-impl Error for KeyError {}

@@ -1,8 +1,7 @@
 //! `Key`: where a value stands, in four bytes.
 
+use core::error::Error;
 use core::fmt;
-
-use crate::error::KeyError;
 
 /// The place of a value in a slab: 4 bytes, `Copy`.
 ///
@@ -229,3 +228,48 @@ impl fmt::Debug for Key {
         }
     }
 }
+
+/// An index that no slab has a slot for, refused by [`Key`]'s `TryFrom<usize>`.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::Key;
+///
+/// let error = Key::try_from(1 << 30).unwrap_err();
+/// assert_eq!(error.index(), 1 << 30);
+/// assert_eq!(error.to_string(), "no key for index 1073741824: keys are below 1073741823");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyError {
+    index: usize,
+}
+
+impl KeyError {
+    pub(crate) const fn new(index: usize) -> Self {
+        KeyError { index }
+    }
+
+    /// The index that was refused.
+    ///
+    /// ```
+    /// assert_eq!(flatslab::Key::try_from(usize::MAX).unwrap_err().index(), usize::MAX);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub const fn index(&self) -> usize {
+        self.index
+    }
+}
+
+impl fmt::Display for KeyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "no key for index {}: keys are below {MAX_SLOTS}",
+            self.index
+        )
+    }
+}
+
+impl Error for KeyError {}

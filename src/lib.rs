@@ -115,8 +115,8 @@ pub mod key_slab;
 mod raw;
 mod slab;
 
-pub use error::{AccessError, AllocError, CapacityError, Full, KeyError};
-pub use key::Key;
+pub use error::{AccessError, AllocError, CapacityError, Full};
+pub use key::{Key, KeyError};
 pub use key_slab::{BoundedKeySlab, GenKey, KeySlab, PlainSlab};
 pub use slab::bounded::{Bounded, BoundedSlab};
 pub use slab::builder::SlabBuilder;

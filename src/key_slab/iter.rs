@@ -245,8 +245,7 @@ macro_rules! iterator {
 
             #[inline]
             fn next(&mut self) -> Option<Self::Item> {
-                #[allow(unused_mut)]
-                self.walk.next().map(|($key, mut $cell)| $of)
+                self.walk.next().map(|($key, $cell)| $of)
             }
 
             #[inline]
@@ -259,17 +258,14 @@ macro_rules! iterator {
             where
                 F: FnMut(A, Self::Item) -> A,
             {
-                #[allow(unused_mut)]
-                self.walk
-                    .fold(start, |result, $key, mut $cell| f(result, $of))
+                self.walk.fold(start, |result, $key, $cell| f(result, $of))
             }
         }
 
         impl<T, K: SlabKey, S: Storage> DoubleEndedIterator for $iterator<'_, T, K, S> {
             #[inline]
             fn next_back(&mut self) -> Option<Self::Item> {
-                #[allow(unused_mut)]
-                self.walk.next_back().map(|($key, mut $cell)| $of)
+                self.walk.next_back().map(|($key, $cell)| $of)
             }
         }
     };
@@ -347,7 +343,7 @@ unsafe impl<T: Sync, K: SlabKey, S: Storage + Sync> Sync for IterMut<'_, T, K, S
 
 iterator!(IterMut, (K, &'a mut T), |key, cell| {
     // SAFETY: occupied, visited once, and borrowed as long as the slab is.
-    (key, unsafe { cell.as_mut().value_mut() })
+    (key, unsafe { (&mut *cell.as_ptr()).value_mut() })
 });
 
 /// The keys of the values in a slab; made by [`keys`](PlainSlab::keys).

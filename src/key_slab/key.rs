@@ -288,7 +288,7 @@ macro_rules! key_type {
     ($(#[$attribute:meta])* $visibility:vis struct $name:ident $(;)?) => {
         $crate::key_type! { @declare [$(#[$attribute])*] [$visibility] $name, $crate::Key }
 
-        #[allow(dead_code)]
+        #[allow(dead_code, reason = "not every key type uses all")]
         impl $name {
             /// The key no slab hands out, for "nothing here" in four bytes.
             $visibility const NONE: Self = $name($crate::Key::NONE);
@@ -327,7 +327,7 @@ macro_rules! key_type {
     ($(#[$attribute:meta])* $visibility:vis struct $name:ident(GenKey) $(;)?) => {
         $crate::key_type! { @declare [$(#[$attribute])*] [$visibility] $name, $crate::GenKey }
 
-        #[allow(dead_code)]
+        #[allow(dead_code, reason = "not every key type uses all")]
         impl $name {
             /// The slot, for tables with an entry per slot.
             #[inline]

@@ -4,7 +4,8 @@
 use std::error::Error;
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
-use flatslab::{AllocError, BoundedSlab, Slab, Slot};
+use flatslab::key_slab::InsertAtReason;
+use flatslab::{AllocError, BoundedKeySlab, BoundedSlab, GenKey, Key, KeySlab, Slab, Slot};
 
 use crate::common::{Audit, Wide, wide};
 use crate::{allocations, with_fuse, with_holes, with_values, without_leak, without_memory};
@@ -267,4 +268,91 @@ mod spares {
             });
         }
     }
+}
+
+/// Four slots a chunk.
+type Large = [u8; 50 << 10];
+
+#[test]
+fn a_key_slab_that_gets_no_memory_returns_the_value_and_goes_on() {
+    // The cells and the stack; the stack, the table of chunks and 5 chunks.
+    let failures = each_failure(|| BoundedKeySlab::<u64>::try_with_capacity(100));
+    assert_eq!(failures, 2);
+    let failures = each_failure(|| KeySlab::<Large>::try_with_capacity(20));
+    assert_eq!(failures, 7);
+    let failures = each_failure(|| KeySlab::<u64>::new().prepare());
+    assert_eq!(failures, 3);
+
+    without_leak(|| {
+        let mut slab: KeySlab<(String, Large), GenKey> = KeySlab::with_key();
+        let mut keys = Vec::with_capacity(10);
+        let mut failures = 0;
+        for number in 0..10 {
+            let mut value = (number.to_string(), [0; 50 << 10]);
+            for fuse in 0.. {
+                match with_fuse(fuse, || slab.try_insert(value)) {
+                    Ok(key) => {
+                        keys.push(key);
+                        break;
+                    }
+                    Err(full) => value = full.into_inner(),
+                }
+                failures += 1;
+                assert_eq!((slab.len(), slab.free_slots()), (keys.len(), 0));
+                let entry = without_memory(|| slab.try_vacant_entry().map(drop));
+                assert!(entry.unwrap_err().source().is_some());
+            }
+        }
+        // Two chunks and a half, the table, and a larger stack now and then.
+        assert!(failures >= 4, "{failures}");
+        for (number, key) in keys.iter().enumerate() {
+            assert_eq!(slab[*key].0, number.to_string());
+        }
+    });
+}
+
+#[test]
+fn a_value_that_cannot_be_put_under_its_key_comes_back() {
+    without_leak(|| {
+        let mut slab: KeySlab<String> = KeySlab::new();
+        slab.insert("first".to_string());
+        let far = Key::from_raw(100_000);
+        for fuse in 0.. {
+            let capacity = slab.capacity();
+            let value = [(far, format!("fuse {fuse}"))];
+            match with_fuse(fuse, || slab.try_extend(value)) {
+                Ok(()) => break,
+                Err(error) => {
+                    assert!(matches!(error.reason(), InsertAtReason::NoMemory(_)));
+                    assert!(error.source().is_some());
+                    assert_eq!(error.into_inner(), format!("fuse {fuse}"));
+                }
+            }
+            assert!(slab.capacity() >= capacity && slab.len() == 1);
+            // The free slots are those there were, each once.
+            let free = slab.free_slots();
+            let mut clone: Vec<_> = (0..free).map(|_| slab.insert(String::new())).collect();
+            clone.sort_unstable();
+            clone.dedup();
+            assert_eq!(clone.len(), free);
+            for key in clone {
+                slab.remove(key);
+            }
+        }
+        assert!(slab.contains(far) && slab.len() == 2);
+    });
+}
+
+#[test]
+fn a_key_slab_shrinks_without_memory() {
+    without_leak(|| {
+        let mut slab = KeySlab::<u64>::with_capacity(100_000);
+        let key = slab.insert(7);
+        without_memory(|| slab.shrink_to_fit());
+        assert_eq!((slab[key], slab.capacity()), (7, 4096));
+        slab.remove(key);
+        without_memory(|| slab.shrink_to_fit());
+        assert_eq!(slab.capacity(), 0);
+        assert_eq!(slab.insert(8), key);
+    });
 }

@@ -7,6 +7,7 @@
 
 #![allow(unreachable_pub, reason = "each user is a crate of its own")]
 
+mod many;
 mod steps;
 
 use std::cell::RefCell;

@@ -1,8 +1,8 @@
 //! What a program can do: each step on the slab and on the model.
 
-use flatslab::{AccessError, Key, Ref, SlotBox, VacantSlot};
+use flatslab::{AccessError, Ref, SlotBox, VacantSlot};
 
-use super::{CHUNK, Cell, Holder, World};
+use super::{Holder, World};
 use crate::common::{Guard, Room};
 
 /// A step. The number picks one of the handles, or a key, by remainder. `None`

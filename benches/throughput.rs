@@ -50,7 +50,43 @@ fn entries() -> Vec<Entry> {
         "churn": churn;
         "get": get;
     };
-    rows.into_iter().flatten().collect()
+    let mut entries: Vec<Entry> = rows.into_iter().flatten().collect();
+    entries.extend(retentions());
+    entries
+}
+
+/// What it costs to refuse before anything is changed: `retain` looks at every
+/// stamp first, `try_retain` does not.
+fn retentions() -> [Entry; 4] {
+    macro_rules! retention {
+        ($name:literal, $subject:ident, |$slab:ident| $retain:expr) => {
+            Entry {
+                row: "retain, all kept",
+                subject: $name,
+                check: model::check::<Order, $subject<Order>>,
+                run: |group, live| {
+                    let mut subject = $subject::<Order>::with_capacity(live);
+                    for number in 0..live as u64 {
+                        subject.insert(Order::of(number));
+                    }
+                    let $slab = &subject.0;
+                    group.bench_function($name, |bencher| {
+                        bencher.iter(|| assert_eq!(black_box($retain), 0));
+                    });
+                },
+            }
+        };
+    }
+    [
+        retention!("BoundedSlab, retain", BoundedByKey, |slab| slab
+            .retain(|_, order| order.number() < u64::MAX)),
+        retention!("BoundedSlab, try_retain", BoundedByKey, |slab| slab
+            .try_retain(|_, order| order.number() < u64::MAX)),
+        retention!("Slab, retain", GrowableByKey, |slab| slab
+            .retain(|_, order| order.number() < u64::MAX)),
+        retention!("Slab, try_retain", GrowableByKey, |slab| slab
+            .try_retain(|_, order| order.number() < u64::MAX)),
+    ]
 }
 
 fn main() {

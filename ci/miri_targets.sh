@@ -3,9 +3,9 @@
 # significant byte comes first (s390x): no layout, key or state word relies on
 # this machine's. Each run takes those that meet every layout, key and state: the
 # library's own (the state tables, the model) without the exploration, those of
-# layouts, and those of keys and of what is put in under them. The weekly run (FLATSLAB_WEEKLY) takes every test, as
-# ci/miri.sh does, and several times as long. Parts of test names may be given, as
-# for ci/miri.sh.
+# layouts, and those of keys and of what is put in under them. The weekly run
+# (FLATSLAB_WEEKLY) takes every test, as ci/miri.sh does, and several times as long.
+# Parts of test names may be given, as for ci/miri.sh.
 . "$(dirname "$0")/common.sh"
 needs_miri
 

@@ -1,10 +1,10 @@
 //! The free list: a dense LIFO of free cells, by pointer or by index.
 //!
 //! Pointers save an insertion the arithmetic from index to cell; indices take
-//! half the memory. Popping touches only the top of this array, never the cell, so an insertion
-//! does not wait for a cold line. Links through the cells, the textbook way,
-//! make each insertion wait for the load of the cell before it (BENCHMARKS.md,
-//! "INSERT"). An entry that means *none* stands below the bottom: the emptiness
+//! half the memory. Popping touches only the top of this array, never the cell,
+//! so an insertion does not wait for a cold line. Links through the cells, the
+//! textbook way, make each insertion wait for the load of the cell before it
+//! (BENCHMARKS.md, "INSERT"). An entry that means *none* stands below the bottom: the emptiness
 //! test is the value just loaded, and no second pointer is compared.
 //!
 //! # Invariants

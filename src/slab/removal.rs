@@ -2,9 +2,8 @@
 //!
 //! A value that is borrowed cannot be removed, and half a removal is worse than
 //! none: without `try_`, these look at all stamps before they remove the first
-//! value, and refuse with key and reason. That pass reads one word of each slot
-//! and is a quarter to a half of the whole call (DESIGN.md, "Absence and
-//! conflict"). What user code borrows *during* the walk cannot be foreseen: it is
+//! value, and refuse with key and reason. That pass reads one word of each slot;
+//! DESIGN.md, "Absence and conflict", says what it costs. What user code borrows *during* the walk cannot be foreseen: it is
 //! left, and counted.
 
 use crate::error::AccessError;

@@ -6,11 +6,11 @@ use clap::{Parser, ValueEnum, value_parser};
 use serde::Serialize;
 
 /// Messages of all symbols together if neither a file nor `--messages` is given.
-const DEFAULT_MESSAGES: u64 = 3_000_000;
+const DEFAULT_MESSAGES: u64 = 2_250_000;
 
 /// Symbols if neither a file nor `--messages` is given: some hundred thousand orders
 /// are live then, which do not fit a cache.
-const DEFAULT_SYMBOLS: u32 = 1_500;
+const DEFAULT_SYMBOLS: u32 = 2_000;
 
 /// Messages are kept in memory, 24 bytes each. More would not fit most machines.
 const MOST_MESSAGES: u64 = 100_000_000;
@@ -32,11 +32,11 @@ pub(crate) struct Cli {
     pub(crate) lobster: Option<PathBuf>,
 
     /// Interleave this many copies of the messages, as symbols that share one store
-    /// (if not given, 1 for a file or a number of messages, otherwise 1,500)
+    /// (if not given, 1 for a file or a number of messages, otherwise 2,000)
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=100_000))]
     pub(crate) symbols: Option<u32>,
 
-    /// Messages per symbol: how many to generate (3,000,000 for all symbols together
+    /// Messages per symbol: how many to generate (2,250,000 for all symbols together
     /// if not given), or at most how many rows of the file to read
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=MOST_MESSAGES))]
     pub(crate) messages: Option<u64>,

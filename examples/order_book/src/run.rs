@@ -24,7 +24,7 @@ const BAD_INPUT: u8 = 2;
 /// Rounds if `--rounds` is not given.
 const ROUNDS: u64 = 7;
 /// Messages of all rounds of one store together; longer flows get fewer rounds.
-const MANY_MESSAGES: u64 = 10_000_000;
+const MANY_MESSAGES: u64 = 7_000_000;
 
 /// Runs the program with the arguments of the process.
 ///

@@ -314,28 +314,32 @@ fn a_key_slab_that_gets_no_memory_returns_the_value_and_goes_on() {
 #[test]
 fn a_value_that_cannot_be_put_under_its_key_comes_back() {
     without_leak(|| {
-        let mut slab: KeySlab<String> = KeySlab::new();
-        slab.insert("first".to_string());
-        let far = Key::from_raw(100_000);
+        let value = |text: String| (text, [0; 50 << 10]);
+        let mut slab: KeySlab<(String, Large)> = KeySlab::new();
+        slab.insert(value("first".to_string()));
+        // In the sixth chunk.
+        let far = Key::from_raw(20);
         for fuse in 0.. {
             let capacity = slab.capacity();
-            let value = [(far, format!("fuse {fuse}"))];
-            match with_fuse(fuse, || slab.try_extend(value)) {
+            let put = [(far, value(format!("fuse {fuse}")))];
+            match with_fuse(fuse, || slab.try_extend(put)) {
                 Ok(()) => break,
                 Err(error) => {
                     assert!(matches!(error.reason(), InsertAtReason::NoMemory(_)));
                     assert!(error.source().is_some());
-                    assert_eq!(error.into_inner(), format!("fuse {fuse}"));
+                    assert_eq!(error.into_inner().0, format!("fuse {fuse}"));
                 }
             }
             assert!(slab.capacity() >= capacity && slab.len() == 1);
             // The free slots are those there were, each once.
             let free = slab.free_slots();
-            let mut clone: Vec<_> = (0..free).map(|_| slab.insert(String::new())).collect();
-            clone.sort_unstable();
-            clone.dedup();
-            assert_eq!(clone.len(), free);
-            for key in clone {
+            let mut keys: Vec<_> = (0..free)
+                .map(|_| slab.insert(value(String::new())))
+                .collect();
+            keys.sort_unstable();
+            keys.dedup();
+            assert_eq!((keys.len(), slab.free_slots()), (free, 0));
+            for key in keys {
                 slab.remove(key);
             }
         }

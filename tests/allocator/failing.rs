@@ -270,25 +270,26 @@ mod spares {
     }
 }
 
-/// Four slots a chunk.
-type Large = [u8; 50 << 10];
+/// Sixteen slots a chunk.
+type Large = [u8; LARGE];
+const LARGE: usize = 10 << 10;
 
 #[test]
 fn a_key_slab_that_gets_no_memory_returns_the_value_and_goes_on() {
     // The cells and the stack; the stack, the table of chunks and 5 chunks.
     let failures = each_failure(|| BoundedKeySlab::<u64>::try_with_capacity(100));
     assert_eq!(failures, 2);
-    let failures = each_failure(|| KeySlab::<Large>::try_with_capacity(20));
+    let failures = each_failure(|| KeySlab::<Large>::try_with_capacity(80));
     assert_eq!(failures, 7);
     let failures = each_failure(|| KeySlab::<u64>::new().prepare());
     assert_eq!(failures, 3);
 
     without_leak(|| {
         let mut slab: KeySlab<(String, Large), GenKey> = KeySlab::with_key();
-        let mut keys = Vec::with_capacity(10);
+        let mut keys = Vec::with_capacity(40);
         let mut failures = 0;
-        for number in 0..10 {
-            let mut value = (number.to_string(), [0; 50 << 10]);
+        for number in 0..40 {
+            let mut value = (number.to_string(), [0; LARGE]);
             for fuse in 0.. {
                 match with_fuse(fuse, || slab.try_insert(value)) {
                     Ok(key) => {
@@ -314,11 +315,11 @@ fn a_key_slab_that_gets_no_memory_returns_the_value_and_goes_on() {
 #[test]
 fn a_value_that_cannot_be_put_under_its_key_comes_back() {
     without_leak(|| {
-        let value = |text: String| (text, [0; 50 << 10]);
+        let value = |text: String| (text, [0; LARGE]);
         let mut slab: KeySlab<(String, Large)> = KeySlab::new();
         slab.insert(value("first".to_string()));
         // In the sixth chunk.
-        let far = Key::from_raw(20);
+        let far = Key::from_raw(80);
         for fuse in 0.. {
             let capacity = slab.capacity();
             let put = [(far, value(format!("fuse {fuse}")))];

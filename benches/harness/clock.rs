@@ -93,33 +93,68 @@ pub fn ticks_per_ns() -> f64 {
     (stop() - begun) as f64 / wall.elapsed().as_nanos() as f64
 }
 
-/// Ticks per core cycle now, by a chain of dependent additions, one cycle each.
-///
-/// The counter runs at a fixed rate and the core does not: figures in core
-/// cycles are ticks divided by this. A chain of multiplications, three cycles
-/// each, has to give the same.
-///
-/// # Errors
-///
-/// What the two chains gave, if they do not agree however often they are asked.
-pub fn ticks_per_cycle() -> Result<f64, String> {
-    let (mut additions, mut multiplications) = (0.0, 0.0);
-    for _ in 0..500 {
-        // One after the other, and each the best of a few: an interrupt slows one, and
-        // the clock may move between two tries.
-        (additions, multiplications) = (f64::INFINITY, f64::INFINITY);
-        for _ in 0..5 {
-            additions = additions.min(chain!("add {0}, {0}"));
-            multiplications = multiplications.min(chain!("imul {0}, {0}") / 3.0);
-        }
-        if (additions / multiplications - 1.0).abs() < 0.01 {
-            return Ok(additions);
+/// Ticks per core cycle, as the two chains that measure it gave it.
+pub struct CoreClock {
+    additions: f64,
+    multiplications: f64,
+}
+
+impl CoreClock {
+    /// The clock now, asked for until the two chains agree, for ten seconds at most: a
+    /// neighbour on the sibling of this core slows one chain more than the other, and
+    /// the clock may move between the two.
+    ///
+    /// The counter runs at a fixed rate and the core does not: figures in core cycles
+    /// are ticks divided by this.
+    pub fn measured() -> Self {
+        let begun = std::time::Instant::now();
+        loop {
+            let clock = Self::measured_once();
+            if clock.is_certain() || begun.elapsed().as_secs() >= 10 {
+                return clock;
+            }
         }
     }
-    Err(format!(
-        "the core clock is uncertain: {additions:.3} ticks per cycle by dependent additions, \
-         {multiplications:.3} by multiplications of three cycles"
-    ))
+
+    /// As [`measured`](Self::measured), but asked for once.
+    pub fn measured_once() -> Self {
+        let mut clock = CoreClock {
+            additions: f64::INFINITY,
+            multiplications: f64::INFINITY,
+        };
+        // One after the other, and each the best of a few: an interrupt slows one.
+        for _ in 0..5 {
+            clock.additions = clock.additions.min(chain!("add {0}, {0}"));
+            clock.multiplications = clock.multiplications.min(chain!("imul {0}, {0}") / 3.0);
+        }
+        clock
+    }
+
+    fn is_certain(&self) -> bool {
+        (self.additions / self.multiplications - 1.0).abs() < 0.01
+    }
+
+    /// Ticks per core cycle, where certainty is not needed.
+    pub fn estimate(&self) -> f64 {
+        self.additions.min(self.multiplications)
+    }
+
+    /// Ticks per core cycle.
+    ///
+    /// # Errors
+    ///
+    /// What the two chains gave, if they do not agree: one cycle for an addition and
+    /// three for a multiplication.
+    pub fn certain(&self) -> Result<f64, String> {
+        if self.is_certain() {
+            return Ok(self.additions);
+        }
+        Err(format!(
+            "the core clock is uncertain: {:.3} ticks per cycle by dependent additions, \
+             {:.3} by multiplications of three cycles",
+            self.additions, self.multiplications
+        ))
+    }
 }
 
 /// What stands for the instructions where there are none, and is never called.
@@ -132,4 +167,21 @@ mod elsewhere {
         unreachable!("no time-stamp counter")
     }
     pub(super) unsafe fn _mm_lfence() {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::CoreClock;
+
+    #[test]
+    fn a_clock_on_which_the_chains_disagree_is_not_certain() {
+        let clock = |additions, multiplications| CoreClock {
+            additions,
+            multiplications,
+        };
+        assert_eq!(clock(0.9, 0.901).certain(), Ok(0.9));
+        assert!(clock(0.963, 0.872).certain().is_err());
+        assert!(clock(0.872, 0.963).certain().is_err());
+        assert_eq!(clock(0.963, 0.872).estimate(), 0.872);
+    }
 }

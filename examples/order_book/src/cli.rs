@@ -56,9 +56,26 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "FILE")]
     pub(crate) bbo: Option<PathBuf>,
 
-    /// The store that holds the orders
-    #[arg(long, value_name = "STORE", value_enum, default_value_t = StoreChoice::All)]
-    pub(crate) store: StoreChoice,
+    /// Orders of each symbol that rest far from the best price before the first
+    /// message, added by as many messages more: for books as large as you like
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 0,
+        value_parser = value_parser!(u32).range(..=1_000_000),
+        conflicts_with = "lobster"
+    )]
+    pub(crate) resting: u32,
+
+    /// The stores that hold the orders, one after the other, with commas between
+    #[arg(
+        long,
+        value_name = "STORES",
+        value_enum,
+        value_delimiter = ',',
+        default_values_t = StoreKind::DEFAULT
+    )]
+    pub(crate) store: Vec<StoreKind>,
 
     /// Rounds to take medians over (7 if not given, fewer for many messages)
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1_000))]
@@ -84,11 +101,20 @@ impl Cli {
         let default = DEFAULT_MESSAGES / u64::from(self.symbols());
         self.messages.unwrap_or(default)
     }
+
+    /// The stores to replay through, each once.
+    pub(crate) fn stores(&self) -> Vec<StoreKind> {
+        let mut stores = self.store.clone();
+        stores.sort_unstable();
+        stores.dedup();
+        stores
+    }
 }
 
-/// What `--store` takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum StoreChoice {
+/// One store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum StoreKind {
     /// flatslab's `KeySlab`, which grows by chunks: plain references
     Keys,
     /// flatslab's `BoundedSlab`, with room for the most orders live at once
@@ -99,38 +125,13 @@ pub(crate) enum StoreChoice {
     Slab,
     /// A `Box` for each order, from the global allocator
     Box,
-    /// All of them
-    All,
-}
-
-impl StoreChoice {
-    /// The stores to replay through.
-    pub(crate) fn kinds(self) -> &'static [StoreKind] {
-        match self {
-            StoreChoice::Keys => &[StoreKind::Keys],
-            StoreChoice::Bounded => &[StoreKind::Bounded],
-            StoreChoice::Growable => &[StoreKind::Growable],
-            StoreChoice::Slab => &[StoreKind::Slab],
-            StoreChoice::Box => &[StoreKind::Box],
-            StoreChoice::All => &StoreKind::ALL,
-        }
-    }
-}
-
-/// One store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum StoreKind {
-    Keys,
-    Bounded,
-    Growable,
-    Slab,
-    Box,
+    /// An array that checks nothing and does not grow: what any store costs at least
+    Floor,
 }
 
 impl StoreKind {
-    /// Every store, in the order of the report.
-    pub(crate) const ALL: [StoreKind; 5] = [
+    /// The stores if none is named, in the order of the report: all but the floor.
+    pub(crate) const DEFAULT: [StoreKind; 5] = [
         StoreKind::Keys,
         StoreKind::Bounded,
         StoreKind::Growable,
@@ -146,6 +147,7 @@ impl StoreKind {
             StoreKind::Growable => "growable",
             StoreKind::Slab => "slab",
             StoreKind::Box => "box",
+            StoreKind::Floor => "floor",
         }
     }
 }

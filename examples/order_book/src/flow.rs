@@ -66,6 +66,12 @@ const STANDING: usize = 292;
 /// Cents from the best price at which standing orders begin.
 const STANDING_DISTANCE: i64 = 100;
 
+/// Cents from the best price at which the orders of [`Flow::with_resting`] begin:
+/// farther than the price moves within hours.
+const RESTING_DISTANCE: i64 = 1_000;
+/// Prices of a side at which they rest.
+const RESTING_LEVELS: u64 = 64;
+
 /// An order nearer to the best price than this, in cents, is a near one.
 const NEAR_DISTANCE: i64 = 4;
 /// Share of adds that are near: where [`DISTANCES`], rounded, reaches
@@ -223,8 +229,10 @@ pub(crate) struct Flow {
     random: Random,
     /// The book after the messages so far.
     market: Market<SlabCrateStore>,
-    /// Index of the next message.
+    /// Index of the next message, resting orders not counted.
     now: u64,
+    /// Resting orders still to be added.
+    resting: usize,
     next_id: u64,
     /// For each of the coming messages, the order it will remove; 0 for none.
     calendar: Vec<u64>,
@@ -253,6 +261,7 @@ impl Flow {
             random: Random(ChaCha8Rng::seed_from_u64(seed)),
             market: Market::new(SlabCrateStore::default(), 1),
             now: 0,
+            resting: 0,
             next_id: 1,
             calendar: vec![0; CALENDAR],
             due: HashMap::new(),
@@ -268,6 +277,35 @@ impl Flow {
             full_executions: Quota::new(FULL_EXECUTIONS),
             hidden: Quota::new(HIDDEN),
         }
+    }
+
+    /// Adds so many orders far from the best price as soon as there is one: they only
+    /// make the book larger.
+    pub(crate) fn with_resting(mut self, orders: usize) -> Self {
+        self.resting = orders;
+        self
+    }
+
+    /// The add of a resting order, if one is due.
+    fn rest(&mut self) -> Option<Message> {
+        let left = self.resting.checked_sub(1)?;
+        let bid = self.market.best(0, Side::Buy)?;
+        let ask = self.market.best(0, Side::Sell)?;
+        self.resting = left;
+        let away = RESTING_DISTANCE + self.random.below(RESTING_LEVELS) as i64;
+        let (price, side) = match self.resting % 2 {
+            0 => (i64::from(bid) - away * CENT, Side::Buy),
+            _ => (i64::from(ask) + away * CENT, Side::Sell),
+        };
+        let id = self.next_id;
+        self.next_id += 1;
+        Some(Message {
+            id,
+            price: price as u32,
+            size: quantile(SIZES, self.random.share()) as u32,
+            kind: Kind::Add,
+            side,
+        })
     }
 
     /// The calendar's entry for the message that is `ahead` messages away.
@@ -480,6 +518,10 @@ impl Iterator for Flow {
     type Item = Message;
 
     fn next(&mut self) -> Option<Message> {
+        if let Some(message) = self.rest() {
+            self.market.apply(0, &message).ok()?;
+            return Some(message);
+        }
         for quota in [
             &mut self.cancels,
             &mut self.partial_executions,

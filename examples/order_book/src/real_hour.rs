@@ -64,6 +64,6 @@ fn every_top_of_the_real_hour_is_that_of_the_naive_book() {
         progress: &ProgressBar::hidden(),
     };
     let mut written = Vec::new();
-    write_tops(job, &StoreKind::ALL, Path::new("tops"), &mut written).unwrap();
+    write_tops(job, &StoreKind::DEFAULT, Path::new("tops"), &mut written).unwrap();
     assert!(written == wanted.as_bytes());
 }

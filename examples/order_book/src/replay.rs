@@ -9,6 +9,7 @@
 //! The stores take turns, and each round starts with another store: if the
 //! machine becomes slower or faster, it does so for all of them.
 
+use std::fmt::Display;
 use std::hint::black_box;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -20,8 +21,10 @@ use indicatif::ProgressBar;
 use crate::book::{Market, Top};
 use crate::cli::StoreKind;
 use crate::message::Message;
-use crate::report::StoreReport;
-use crate::store::{BoundedStore, BoxStore, GrowableStore, KeyStore, SlabCrateStore, Store};
+use crate::report::{Figures, StoreReport};
+use crate::store::{
+    BoundedStore, BoxStore, FloorStore, GrowableStore, KeyStore, SlabCrateStore, Store,
+};
 
 /// Why the program ends early, in one line.
 #[derive(Debug)]
@@ -82,17 +85,7 @@ struct End {
 struct Samples {
     /// The end of the first pass; those of the others have the same digest.
     end: Option<End>,
-    /// Messages per second of each round.
-    rates: Vec<u64>,
-    /// Latencies of each round.
-    histograms: Vec<Histogram<u64>>,
-}
-
-impl Samples {
-    /// The median over the rounds of one figure of the latencies.
-    fn latency(&self, figure: impl Fn(&Histogram<u64>) -> u64) -> u64 {
-        median(self.histograms.iter().map(figure).collect())
-    }
+    rounds: Vec<Figures>,
 }
 
 /// Times the stores; the figures are medians over the rounds.
@@ -122,8 +115,7 @@ pub(crate) fn time(
                 return Err(Failure::Run(format!("two passes through {name} differ")));
             }
             let rate = job.total() as f64 / elapsed.as_secs_f64();
-            samples.rates.push(rate as u64);
-            samples.histograms.push(histogram);
+            samples.rounds.push(figures(rate as u64, &histogram));
         }
     }
     Ok(kinds
@@ -131,22 +123,30 @@ pub(crate) fn time(
         .zip(samples)
         .map(|(&store, samples)| {
             let end = samples.end.expect("there is at least one round");
-            let percentile = |percent| samples.latency(|h| h.value_at_percentile(percent));
             StoreReport {
                 store,
-                p50_ns: percentile(50.0),
-                p99_ns: percentile(99.0),
-                p99_9_ns: percentile(99.9),
-                p99_99_ns: percentile(99.99),
-                max_ns: samples.latency(Histogram::max),
-                messages_per_second: median(samples.rates),
+                figures: Figures::medians(&samples.rounds),
                 peak_live_orders: job.peak_live_orders,
                 live_orders_at_end: end.live_orders,
                 bytes_held: end.bytes_held,
                 book_digest: format!("{:016x}", end.digest),
+                of_rounds: samples.rounds,
             }
         })
         .collect())
+}
+
+/// The figures of one round.
+fn figures(messages_per_second: u64, latencies: &Histogram<u64>) -> Figures {
+    let percentile = |percent| latencies.value_at_percentile(percent);
+    Figures {
+        messages_per_second,
+        p50_ns: percentile(50.0),
+        p99_ns: percentile(99.0),
+        p99_9_ns: percentile(99.9),
+        p99_99_ns: percentile(99.99),
+        max_ns: latencies.max(),
+    }
 }
 
 /// Writes the first symbol's top of book after each of its messages, as the first
@@ -203,21 +203,13 @@ fn new_histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, 60_000_000_000, 3).expect("the bounds are valid")
 }
 
-/// The middle value; of two, the larger.
-fn median(mut values: Vec<u64>) -> u64 {
-    values.sort_unstable();
-    values.get(values.len() / 2).copied().unwrap_or(0)
-}
-
 fn pass(kind: StoreKind, job: Job<'_>, task: Task<'_>) -> Result<End, Failure> {
     job.progress.set_message(kind.name());
     match kind {
         StoreKind::Keys => pass_through(KeyStore::new(), job, task),
         StoreKind::Bounded => {
-            let store = BoundedStore::with_capacity(job.peak_live_orders).map_err(|reason| {
-                let orders = job.peak_live_orders;
-                Failure::Input(format!("no bounded store for {orders} orders: {reason}"))
-            })?;
+            let store = BoundedStore::with_capacity(job.peak_live_orders)
+                .map_err(|reason| no_store(kind, job, &reason))?;
             pass_through(store, job, task)
         }
         StoreKind::Growable => pass_through(GrowableStore::new(), job, task),
@@ -228,7 +220,18 @@ fn pass(kind: StoreKind, job: Job<'_>, task: Task<'_>) -> Result<End, Failure> {
             let store = unsafe { BoxStore::new() };
             pass_through(store, job, task)
         }
+        StoreKind::Floor => {
+            // SAFETY: as above.
+            let store = unsafe { FloorStore::with_capacity(job.peak_live_orders) }
+                .map_err(|reason| no_store(kind, job, &reason))?;
+            pass_through(store, job, task)
+        }
     }
+}
+
+fn no_store(kind: StoreKind, job: Job<'_>, reason: &dyn Display) -> Failure {
+    let (name, orders) = (kind.name(), job.peak_live_orders);
+    Failure::Input(format!("no {name} store for {orders} orders: {reason}"))
 }
 
 fn pass_through<S: Store>(store: S, job: Job<'_>, mut task: Task<'_>) -> Result<End, Failure> {

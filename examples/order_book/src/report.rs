@@ -1,5 +1,6 @@
 //! The results of a run, as a table or as JSON.
 
+use std::fmt;
 use std::io::{self, Write};
 
 use serde::Serialize;
@@ -41,17 +42,110 @@ pub(crate) struct FlowReport {
 #[derive(Debug, Serialize)]
 pub(crate) struct StoreReport {
     pub(crate) store: StoreKind,
+    /// Medians over the rounds.
+    #[serde(flatten)]
+    pub(crate) figures: Figures,
+    pub(crate) peak_live_orders: usize,
+    pub(crate) live_orders_at_end: usize,
+    pub(crate) bytes_held: usize,
+    /// Digest of the books at the end, in hexadecimal.
+    pub(crate) book_digest: String,
+    /// The figures of each round.
+    pub(crate) of_rounds: Vec<Figures>,
+}
+
+/// What is measured of a store.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Figures {
     pub(crate) messages_per_second: u64,
     pub(crate) p50_ns: u64,
     pub(crate) p99_ns: u64,
     pub(crate) p99_9_ns: u64,
     pub(crate) p99_99_ns: u64,
     pub(crate) max_ns: u64,
-    pub(crate) peak_live_orders: usize,
-    pub(crate) live_orders_at_end: usize,
-    pub(crate) bytes_held: usize,
-    /// Digest of the books at the end, in hexadecimal.
-    pub(crate) book_digest: String,
+}
+
+impl Figures {
+    const NAMES: [&str; 6] = [
+        "messages/s",
+        "p50 ns",
+        "p99 ns",
+        "p99.9 ns",
+        "p99.99 ns",
+        "max ns",
+    ];
+
+    fn all(&self) -> [u64; 6] {
+        [
+            self.messages_per_second,
+            self.p50_ns,
+            self.p99_ns,
+            self.p99_9_ns,
+            self.p99_99_ns,
+            self.max_ns,
+        ]
+    }
+
+    /// The median of each figure; of two values, the larger.
+    pub(crate) fn medians(rounds: &[Figures]) -> Self {
+        let figures: [u64; 6] = std::array::from_fn(|figure| {
+            let mut values: Vec<u64> = rounds.iter().map(|it| it.all()[figure]).collect();
+            values.sort_unstable();
+            values.get(values.len() / 2).copied().unwrap_or(0)
+        });
+        let [
+            messages_per_second,
+            p50_ns,
+            p99_ns,
+            p99_9_ns,
+            p99_99_ns,
+            max_ns,
+        ] = figures;
+        Figures {
+            messages_per_second,
+            p50_ns,
+            p99_ns,
+            p99_9_ns,
+            p99_99_ns,
+            max_ns,
+        }
+    }
+}
+
+/// A figure of one store divided by that of another, each round by itself: the
+/// median, the lowest and the highest.
+struct Ratio {
+    median: f64,
+    lowest: f64,
+    highest: f64,
+}
+
+impl Ratio {
+    fn of(store: &StoreReport, other: &StoreReport, figure: usize) -> Option<Self> {
+        let mut ratios: Vec<f64> = store
+            .of_rounds
+            .iter()
+            .zip(&other.of_rounds)
+            .map(|(one, other)| one.all()[figure] as f64 / other.all()[figure].max(1) as f64)
+            .collect();
+        ratios.sort_unstable_by(f64::total_cmp);
+        Some(Ratio {
+            median: *ratios.get(ratios.len() / 2)?,
+            lowest: *ratios.first()?,
+            highest: *ratios.last()?,
+        })
+    }
+}
+
+impl fmt::Display for Ratio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Ratio {
+            median,
+            lowest,
+            highest,
+        } = self;
+        write!(f, "{median:.2} ({lowest:.2}-{highest:.2})")
+    }
 }
 
 impl Report {
@@ -65,35 +159,18 @@ impl Report {
     pub(crate) fn write_table(&self, out: &mut dyn Write) -> io::Result<()> {
         self.write_flow(out)?;
         writeln!(out)?;
-        let head = [
-            "store",
-            "messages/s",
-            "p50 ns",
-            "p99 ns",
-            "p99.9 ns",
-            "p99.99 ns",
-            "max ns",
-            "peak live",
-            "bytes held",
-        ];
-        let mut rows = vec![head.map(str::to_owned).to_vec()];
+        let mut rows = vec![vec!["store".to_owned()]];
+        rows[0].extend(Figures::NAMES.map(str::to_owned));
+        rows[0].extend(["peak live", "bytes held"].map(str::to_owned));
         for store in &self.stores {
-            let figures = [
-                store.messages_per_second,
-                store.p50_ns,
-                store.p99_ns,
-                store.p99_9_ns,
-                store.p99_99_ns,
-                store.max_ns,
-                store.peak_live_orders as u64,
-                store.bytes_held as u64,
-            ];
             let mut row = vec![store.store.name().to_owned()];
-            row.extend(figures.map(grouped));
+            row.extend(store.figures.all().map(grouped));
+            row.extend([store.peak_live_orders, store.bytes_held].map(|it| grouped(it as u64)));
             rows.push(row);
         }
         write_columns(out, &rows)?;
         writeln!(out)?;
+        self.write_ratios(out)?;
         writeln!(
             out,
             "Medians of {} {}; reading the clock is {} ns of each latency.",
@@ -124,26 +201,55 @@ impl Report {
         }
     }
 
+    fn slab(&self) -> Option<&StoreReport> {
+        self.stores.iter().find(|it| it.store == StoreKind::Slab)
+    }
+
+    /// The stores beside `slab`, with the spread.
+    fn write_ratios(&self, out: &mut dyn Write) -> io::Result<()> {
+        let Some(slab) = self.slab() else {
+            return Ok(());
+        };
+        if self.stores.len() == 1 {
+            return Ok(());
+        }
+        writeln!(
+            out,
+            "Divided by `slab` of the same round: the median, the lowest and the highest."
+        )?;
+        let mut rows = vec![vec!["store".to_owned()]];
+        rows[0].extend(Figures::NAMES.map(str::to_owned));
+        for store in self.stores.iter().filter(|it| it.store != StoreKind::Slab) {
+            let mut row = vec![store.store.name().to_owned()];
+            row.extend((0..Figures::NAMES.len()).filter_map(|figure| {
+                Ratio::of(store, slab, figure).map(|ratio| ratio.to_string())
+            }));
+            rows.push(row);
+        }
+        write_columns(out, &rows)?;
+        writeln!(out)
+    }
+
     /// What was seen, in one sentence: flatslab's stores beside the `slab` crate's.
     fn verdict(&self) -> Option<String> {
-        let is_ours = |store: &&StoreReport| {
-            let kind = store.store;
-            matches!(
-                kind,
-                StoreKind::Keys | StoreKind::Bounded | StoreKind::Growable
-            )
-        };
-        let slab = self.stores.iter().find(|it| it.store == StoreKind::Slab)?;
-        let ratio = |ours: u64, theirs: u64| ours as f64 / theirs.max(1) as f64;
-        let seen: Vec<String> = (self.stores.iter().filter(is_ours))
-            .map(|store| {
-                format!(
+        let slab = self.slab()?;
+        let seen: Vec<String> = (self.stores.iter())
+            .filter(|it| {
+                !matches!(
+                    it.store,
+                    StoreKind::Slab | StoreKind::Box | StoreKind::Floor
+                )
+            })
+            .filter_map(|store| {
+                let rate = Ratio::of(store, slab, 0)?;
+                let max = Ratio::of(store, slab, Figures::NAMES.len() - 1)?;
+                Some(format!(
                     "`{}` applied {:.2} times as many messages per second with a slowest \
                      message of {:.2} times the length",
                     store.store.name(),
-                    ratio(store.messages_per_second, slab.messages_per_second),
-                    ratio(store.max_ns, slab.max_ns),
-                )
+                    rate.median,
+                    max.median,
+                ))
             })
             .collect();
         (!seen.is_empty()).then(|| format!("Compared with `slab`, {}.", seen.join("; ")))
@@ -268,6 +374,30 @@ mod tests {
         ] {
             assert_eq!(grouped(number), text);
         }
+    }
+
+    #[test]
+    fn ratios_are_of_the_same_round() {
+        let store = |store, rates: [u64; 3]| {
+            let of_rounds = rates.map(|messages_per_second| Figures {
+                messages_per_second,
+                ..Figures::medians(&[])
+            });
+            StoreReport {
+                store,
+                figures: Figures::medians(&of_rounds),
+                peak_live_orders: 0,
+                live_orders_at_end: 0,
+                bytes_held: 0,
+                book_digest: String::new(),
+                of_rounds: of_rounds.to_vec(),
+            }
+        };
+        let one = store(StoreKind::Keys, [10, 40, 15]);
+        let other = store(StoreKind::Slab, [10, 20, 30]);
+        assert_eq!(one.figures.messages_per_second, 15);
+        let ratio = Ratio::of(&one, &other, 0).unwrap();
+        assert_eq!(ratio.to_string(), "1.00 (0.50-2.00)");
     }
 
     #[test]

@@ -114,12 +114,13 @@ fn create(path: &Path, input: Option<&Path>) -> Result<File, Failure> {
 
 /// Generates the messages.
 fn generate(cli: &Cli) -> Result<Vec<Message>, Failure> {
-    let count = cli.generated_messages() as usize;
+    let resting = cli.resting as usize;
+    let count = cli.generated_messages() as usize + resting;
     let mut messages = Vec::new();
     messages
         .try_reserve_exact(count)
         .map_err(|error| Failure::Input(format!("no memory for {count} messages: {error}")))?;
-    messages.extend(Flow::new(cli.seed).take(count));
+    messages.extend(Flow::new(cli.seed).with_resting(resting).take(count));
     Ok(messages)
 }
 
@@ -136,7 +137,7 @@ fn replay(
     let rounds = cli
         .rounds
         .unwrap_or_else(|| (MANY_MESSAGES / total).clamp(1, ROUNDS) as u32);
-    let kinds = cli.store.kinds();
+    let kinds = &cli.stores();
     let passes = kinds.len() as u64 * (2 * u64::from(rounds) + u64::from(tops.is_some()));
     let bar = progress_bar(total.saturating_mul(passes));
     let job = Job {

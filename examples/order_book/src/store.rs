@@ -1,4 +1,4 @@
-//! Where the orders live: one trait with five implementations.
+//! Where the orders live: one trait with six implementations.
 //!
 //! The book accesses an order only through a [`Store`] and the store's key type, so
 //! replacing the allocator changes nothing else. Access is by closure: a guard would
@@ -10,11 +10,13 @@
 
 mod boxes;
 mod flatslab;
+mod floor;
 mod plain;
 mod slab_crate;
 
 pub(crate) use self::boxes::{BoxKey, BoxStore};
 pub(crate) use self::flatslab::{BoundedStore, GrowableStore};
+pub(crate) use self::floor::{FloorKey, FloorStore};
 pub(crate) use self::plain::KeyStore;
 pub(crate) use self::slab_crate::{SlabCrateStore, SlabKey};
 use crate::message::Side;
@@ -44,6 +46,7 @@ pub(crate) struct Order<K> {
 
 const _: () = assert!(size_of::<Order<::flatslab::Key>>() == 32);
 const _: () = assert!(size_of::<Order<SlabKey>>() == 32);
+const _: () = assert!(size_of::<Order<FloorKey>>() == 32);
 const _: () = assert!(size_of::<Order<BoxKey>>() <= 64);
 
 /// A key with a null value, for the ends of a list.

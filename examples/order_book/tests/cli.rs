@@ -241,12 +241,30 @@ fn the_table_lines_up_and_says_that_the_books_are_the_same() {
 
 #[test]
 fn each_store_runs_alone() {
-    for store in ["keys", "bounded", "growable", "slab", "box"] {
+    for store in ["keys", "bounded", "growable", "slab", "box", "floor"] {
         let report = json(run, &format!("--store {store} --messages 500 --rounds 1"));
         let stores = report["stores"].as_array().unwrap();
         assert_eq!(stores.len(), 1);
         assert_eq!(stores[0]["store"], store);
     }
+}
+
+#[test]
+fn several_stores_run_in_their_own_order_and_once() {
+    let report = json(run, "--store slab,keys,slab --messages 500 --rounds 1");
+    let stores = report["stores"].as_array().unwrap();
+    let names = stores.iter().map(|store| store["store"].as_str().unwrap());
+    assert!(names.eq(["keys", "slab"]));
+}
+
+#[test]
+fn resting_orders_make_the_books_larger() {
+    let report = json(run, "--store keys --messages 500 --rounds 1 --resting 2000");
+    assert_eq!(report["flow"]["messages_replayed"], 2_500);
+    assert!(report["stores"][0]["live_orders_at_end"].as_u64().unwrap() > 2_000);
+    let (code, _, err) = run("--resting 1 --lobster rows.csv");
+    assert_eq!(code, BAD_INPUT);
+    assert!(err.contains("--resting"), "{err}");
 }
 
 #[test]

@@ -66,10 +66,25 @@ fn five_hours_resemble_five_real_ones() {
 }
 
 #[test]
+fn resting_orders_are_added_at_the_beginning_and_stay() {
+    let flow = || Flow::new(3).take(20_000).collect::<Vec<_>>();
+    let with_resting: Vec<_> = Flow::new(3).with_resting(5_000).take(25_000).collect();
+    let live = |messages: &[_]| FlowStats::measure(messages).unwrap().live_orders_at_end;
+    let difference = live(&with_resting) as i64 - live(&flow()) as i64;
+    assert!((4_500..=5_500).contains(&difference), "{difference}");
+    assert!(live(&with_resting[..5_010]) >= 5_000);
+}
+
+#[test]
 fn the_flow_never_contradicts_itself() {
+    never_contradicts_itself(Flow::new(3));
+    never_contradicts_itself(Flow::new(3).with_resting(10_000));
+}
+
+fn never_contradicts_itself(flow: Flow) {
     let mut book = NaiveBook::default();
     let mut ids = HashSet::new();
-    for message in Flow::new(3).take(30_000) {
+    for message in flow.take(30_000) {
         assert!(message.size > 0 && message.price > 0 && message.price % 100 == 0);
         match (message.kind, book.apply(&message)) {
             (Kind::Add, Outcome::Added) => assert!(ids.insert(message.id)),

@@ -62,8 +62,8 @@ pub unsafe trait Cell<T>: Sized {
     ///
     /// # Safety
     ///
-    /// `cell` is an occupied cell.
-    unsafe fn vacate(cell: NonNull<Self>) -> T;
+    /// `cell` is an occupied cell of that version.
+    unsafe fn vacate(cell: NonNull<Self>, version: u32) -> T;
 
     /// Drops the value in place. A cell with a version is vacant before the
     /// destructor runs.
@@ -128,7 +128,7 @@ unsafe impl<T> Cell<T> for Bare<T> {
     }
 
     #[inline(always)]
-    unsafe fn vacate(cell: NonNull<Self>) -> T {
+    unsafe fn vacate(cell: NonNull<Self>, _: u32) -> T {
         // SAFETY: an occupied cell, says the caller; the value is moved out.
         unsafe { cell.replace(Bare(None)).0.unwrap_unchecked() }
     }
@@ -203,12 +203,12 @@ unsafe impl<T> Cell<T> for Versioned<T> {
     }
 
     #[inline(always)]
-    unsafe fn vacate(cell: NonNull<Self>) -> T {
+    unsafe fn vacate(cell: NonNull<Self>, version: u32) -> T {
         // SAFETY: an occupied cell, says the caller; by V1 the value is there,
         // and it is moved out, once.
         unsafe {
-            let version = &raw mut (*cell.as_ptr()).version;
-            version.write(version.read() + 1);
+            debug_assert!(cell.as_ref().version == version);
+            (&raw mut (*cell.as_ptr()).version).write(version + 1);
             (&raw const (*cell.as_ptr()).value).read().assume_init()
         }
     }

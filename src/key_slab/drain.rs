@@ -81,8 +81,8 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
             if !cell.as_ref().is_occupied() {
                 return None;
             }
-            let key = K::new(index, cell.as_ref().version() | 1);
-            Some((key, self.vacate(index)))
+            let version = cell.as_ref().version();
+            Some((K::new(index, version | 1), self.vacate(index, version)))
         }
     }
 }

@@ -340,10 +340,10 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     #[inline]
     #[track_caller]
     pub fn remove(&mut self, key: K) -> T {
-        let index = key.index();
-        match self.find(index, key.version()) {
-            // SAFETY: occupied.
-            Some(_) => unsafe { self.vacate(index) },
+        let (index, version) = (key.index(), key.version());
+        match self.find(index, version) {
+            // SAFETY: occupied, by this version.
+            Some(_) => unsafe { self.vacate(index, version) },
             None => missing(key),
         }
     }
@@ -359,28 +359,30 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// ```
     #[inline]
     pub fn try_remove(&mut self, key: K) -> Option<T> {
-        let index = key.index();
-        self.find(index, key.version())?;
-        // SAFETY: occupied.
-        Some(unsafe { self.vacate(index) })
+        let (index, version) = (key.index(), key.version());
+        self.find(index, version)?;
+        // SAFETY: occupied, by this version.
+        Some(unsafe { self.vacate(index, version) })
     }
 
     /// Moves a value out and frees its slot.
     ///
     /// The push comes first, for the next insertion waits for it, and the value
-    /// is read last, into the place where the caller wants it.
+    /// is read last, into the place where the caller wants it. The version is the
+    /// caller's, who has it in a register: that in the cell was stored a moment ago
+    /// where insertions and removals alternate, and the next insertion waits for it.
     ///
     /// # Safety
     ///
-    /// The cell of this index is occupied.
+    /// The cell of this index is occupied, and has this version.
     #[inline(always)]
-    unsafe fn vacate(&mut self, index: usize) -> T {
+    unsafe fn vacate(&mut self, index: usize, version: u32) -> T {
         // SAFETY: occupied, so it exists (K1), is not on the stack and there is
         // room for it (K2).
         unsafe {
             let cell = self.place(index);
-            self.free(index, cell.as_ref().version());
-            K::Cell::vacate(cell)
+            self.free(index, version);
+            K::Cell::vacate(cell, version)
         }
     }
 

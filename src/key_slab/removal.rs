@@ -124,9 +124,10 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
                 if !cell.as_ref().is_occupied() {
                     continue;
                 }
-                let key = K::new(index, cell.as_ref().version() | 1);
+                let version = cell.as_ref().version();
+                let key = K::new(index, version | 1);
                 if !keep(key, cell.as_mut().value_mut()) {
-                    drop(self.vacate(index));
+                    drop(self.vacate(index, version));
                 }
             }
         }

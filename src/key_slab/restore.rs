@@ -195,7 +195,7 @@ impl<'a, T, K: SlabKey, S: Storage> Filling<'a, T, K, S> {
             let cell = self.slab.place(index);
             let present = cell.as_ref().version();
             if cell.as_ref().is_occupied() && version >= present {
-                old = Some(K::Cell::vacate(cell));
+                old = Some(K::Cell::vacate(cell, cell.as_ref().version()));
             } else if cell.as_ref().is_occupied() {
                 let reason = InsertAtReason::Outdated;
                 return Err(InsertAtError { value, reason });

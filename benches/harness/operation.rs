@@ -8,7 +8,7 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
 use crate::clock;
-use crate::payload::{Payload, barrier, opaque};
+use crate::payload::{Payload, barrier, opaque, whole};
 use crate::subject::{Contains, Iterate, Subject};
 
 /// Operations in one timed batch.
@@ -311,7 +311,7 @@ pub fn replace_random<V: Payload, S: Subject<V>>(mut setting: Setting) -> Vec<f6
     turn
 }
 
-/// REMOVE of every value in random order, the value used.
+/// REMOVE of every value in random order, the whole value kept.
 pub fn remove_random<V: Payload, S: Subject<V>>(mut setting: Setting) -> Vec<f64> {
     remove::<V, S>(setting.shuffled(), &setting)
 }
@@ -330,7 +330,9 @@ fn remove<V: Payload, S: Subject<V>>(mut filled: Filled<V, S>, setting: &Setting
     let (subject, handles) = filled.parts();
     let turn = setting.batches(|at| {
         barrier(subject);
-        sum = sum.wrapping_add(subject.remove(handles.take(at)).number());
+        let value = subject.remove(handles.take(at));
+        whole(&value);
+        sum = sum.wrapping_add(value.number());
     });
     expect::<V, S>("removed", sum, filled.sum_of(setting.timed));
     let rest = filled.remove(setting.timed..setting.live);

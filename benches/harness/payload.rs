@@ -67,6 +67,16 @@ pub fn barrier<S>(subject: &S) {
     std::hint::black_box(subject);
 }
 
+/// Has the compiler move the whole of a value to where it is, as in a program that
+/// keeps it: of one of which a word is used, it moves that word. A value that fits
+/// registers stays there.
+#[inline(always)]
+pub fn whole<V: Payload>(value: &V) {
+    if V::BYTES > 16 {
+        barrier(value);
+    }
+}
+
 /// The same handle, of which the compiler knows nothing any more. It stays in
 /// registers where it fits, as it would in a program that returns it.
 #[inline(always)]

@@ -2,6 +2,7 @@
 //! markers, and draws the pictures: of the newest record, or the one that is
 //! named.
 
+mod order_book;
 mod pictures;
 
 use std::path::{Path, PathBuf};
@@ -38,6 +39,8 @@ fn report(arguments: &Arguments) -> Result<(), String> {
     let mut sections = sections(&record);
     let hot_paths = read(&Record::directory().join("hotpaths.md"))?;
     sections.push(("hot paths", hot_paths.trim_end().to_owned()));
+    let order_book = order_book::results()?;
+    sections.push(("order book", order_book::tables(&order_book)));
     if arguments.print {
         for (name, text) in sections {
             println!("{name}\n\n{text}\n");
@@ -45,7 +48,8 @@ fn report(arguments: &Arguments) -> Result<(), String> {
         return Ok(());
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    pictures::draw(&record, &root.join("pictures")).map_err(|error| error.to_string())?;
+    pictures::draw(&record, order_book.first(), &root.join("pictures"))
+        .map_err(|error| error.to_string())?;
     rewrite(&root.join("BENCHMARKS.md"), &sections)?;
     match record.bench("cycles") {
         Some(_) => rewrite(&root.join("README.md"), &[("figures", readme(&record))]),
@@ -183,6 +187,10 @@ fn iteration(record: &Record, cases: &[Case<'_>]) -> String {
     let subjects = [
         ("BoundedSlab, Key", "`BoundedSlab`"),
         ("Slab, Key", "`Slab`"),
+        ("BoundedKeySlab", "`BoundedKeySlab`"),
+        ("BoundedKeySlab, GenKey", "`GenKey`"),
+        ("KeySlab", "`KeySlab`"),
+        ("KeySlab, GenKey", "`GenKey`"),
         ("slotmap", "`slotmap`"),
     ];
     let row = |case: &Case<'_>| {

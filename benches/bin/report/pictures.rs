@@ -123,7 +123,7 @@ fn duration(ns: f64) -> String {
 }
 
 /// Draws what was measured; leaves the pictures alone of what was not.
-pub(crate) fn draw(record: &Record, directory: &Path) -> Drawn {
+pub(crate) fn draw(record: &Record, book: Option<&serde_json::Value>, directory: &Path) -> Drawn {
     std::fs::create_dir_all(directory)?;
     let mut growing = record.cases("growth").into_iter();
     if let Some(case) = growing.find(|case| case.bytes == 8) {
@@ -133,10 +133,8 @@ pub(crate) fn draw(record: &Record, directory: &Path) -> Drawn {
     if record.bench("cycles").is_some() {
         sizes(&directory.join("sizes.svg"), record)?;
     }
-    let result = Record::directory().join("order_book.json");
-    if result.exists() {
-        let result = serde_json::from_str(&std::fs::read_to_string(result)?)?;
-        order_book(&directory.join("order_book.svg"), &result)?;
+    if let Some(book) = book {
+        order_book(&directory.join("order_book.svg"), book)?;
     }
     Ok(())
 }

@@ -76,11 +76,14 @@ impl Chunks {
 /// smallest chunk. With 1 KiB the table of two million values of 64 bytes is 2 MB,
 /// and copying it was the worst insertion: 1.5 million ticks, twenty times what the
 /// machine itself cost.
-const GRAIN: usize = 16 << 10;
+///
+/// Under Miri some cells, so that a test's chunks are as small as it asks for: to build
+/// one of 16 KiB takes an interpreter seconds.
+const GRAIN: usize = if cfg!(miri) { 64 } else { 16 << 10 };
 
 /// The same for cells of more than [`LARGE`] bytes. A chunk of 16 KiB would be few
 /// of them, but a program that holds few may want to grow by less.
-const GRAIN_OF_LARGE: usize = 1 << 10;
+const GRAIN_OF_LARGE: usize = if cfg!(miri) { 64 } else { 1 << 10 };
 const LARGE: usize = 256;
 
 /// The binary logarithm of the cells of `T` for which the table has an entry.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The order book against a real hour of order flow: every line of the top of
-# book, from all four stores. FLATSLAB_LOBSTER names the message file.
+# book, from all stores. FLATSLAB_LOBSTER names the message file.
 . "$(dirname "$0")/common.sh"
 if [ -z "${FLATSLAB_LOBSTER:-}" ]; then
     echo "FLATSLAB_LOBSTER names no message file" >&2

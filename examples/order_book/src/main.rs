@@ -2,22 +2,22 @@
 //!
 //! One store holds the resting orders of all symbols. Price levels are intrusive
 //! lists of keys, and a map leads from the exchange's order ids to keys. The same
-//! book runs on [`flatslab::BoundedSlab`], [`flatslab::Slab`], the `slab` crate
-//! and `Box`, and must end in the same state on each.
+//! book runs on [`flatslab::KeySlab`], [`flatslab::BoundedSlab`], [`flatslab::Slab`],
+//! the `slab` crate and `Box`, and must end in the same state on each.
 //!
 //! ```text
 //! cargo run --release -p order_book -- --help
 //! ```
 //!
-//! A few hundred live orders fit any cache, and the stores hardly differ. With
-//! `--symbols 1000` they do not fit; such a run takes minutes. With `--json` as
-//! well, its output is what `benches/record/order_book.json` holds, from which
-//! the benches' `report` draws `pictures/order_book.svg`.
+//! A few hundred live orders fit any cache; two thousand symbols' orders do not, and
+//! `--resting` makes the books as large as you like. With `--json`, the output is what
+//! the files `benches/record/order_book-*.json` hold, of which the benches' `report`
+//! makes tables and a picture.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `message.rs` | the messages of an exchange |
-//! | `store.rs`, `store/` | where orders live: a trait and its four implementations |
+//! | `store.rs`, `store/` | where orders live: a trait and its implementations |
 //! | `book.rs` | the order book |
 //! | `flow.rs`, `stats.rs` | generated messages, and the statistics they are to match |
 //! | `lobster.rs` | recorded messages |

@@ -88,26 +88,18 @@ impl Figures {
 
     /// The median of each figure; of two values, the larger.
     pub(crate) fn medians(rounds: &[Figures]) -> Self {
-        let figures: [u64; 6] = std::array::from_fn(|figure| {
-            let mut values: Vec<u64> = rounds.iter().map(|it| it.all()[figure]).collect();
+        let median = |figure: fn(&Figures) -> u64| {
+            let mut values: Vec<u64> = rounds.iter().map(figure).collect();
             values.sort_unstable();
             values.get(values.len() / 2).copied().unwrap_or(0)
-        });
-        let [
-            messages_per_second,
-            p50_ns,
-            p99_ns,
-            p99_9_ns,
-            p99_99_ns,
-            max_ns,
-        ] = figures;
+        };
         Figures {
-            messages_per_second,
-            p50_ns,
-            p99_ns,
-            p99_9_ns,
-            p99_99_ns,
-            max_ns,
+            messages_per_second: median(|it| it.messages_per_second),
+            p50_ns: median(|it| it.p50_ns),
+            p99_ns: median(|it| it.p99_ns),
+            p99_9_ns: median(|it| it.p99_9_ns),
+            p99_99_ns: median(|it| it.p99_99_ns),
+            max_ns: median(|it| it.max_ns),
         }
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! * Y1: every order whose index is not in `free` is initialised.
 //! * Y2: every key given to `with`, `with_mut` and `remove` came from `insert` of this
-//!   store and has not been removed since: the caller of `new` promises it.
+//!   store and has not been removed since: the caller of `with_capacity` promises it.
 
 use std::mem::MaybeUninit;
 
@@ -43,6 +43,7 @@ impl FloorStore {
         orders
             .try_reserve_exact(capacity)
             .map_err(|error| error.to_string())?;
+        // Writes to every page.
         orders.resize_with(capacity, MaybeUninit::zeroed);
         Ok(FloorStore {
             orders,

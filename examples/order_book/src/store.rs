@@ -65,8 +65,8 @@ pub(crate) struct StoreFull {
 /// An allocator of orders.
 ///
 /// A key is valid from the `insert` that returns it to the `remove` that takes it.
-/// The slabs panic on a key of a vacant slot. The store of boxes and
-/// the floor do not check keys.
+/// The slabs panic on a key of a vacant slot. The store of boxes and the floor do not
+/// check keys.
 pub(crate) trait Store {
     /// The key of one order.
     type Key: Link;

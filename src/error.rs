@@ -3,6 +3,8 @@
 use core::error::Error;
 use core::fmt;
 
+use crate::raw::pages::{PageOption, Reason};
+
 /// No slot was to be had: the value comes back.
 ///
 /// Returned by [`BoundedSlab::insert`](crate::BoundedSlab::insert) when every
@@ -142,6 +144,16 @@ pub enum AllocError {
         /// The bytes asked for in the request it refused.
         bytes: usize,
     },
+    /// The system has the memory, but not as [`Pages`](crate::memory::Pages)
+    /// require it.
+    Refused {
+        /// What was required.
+        option: PageOption,
+        /// Why it was not to be had.
+        reason: Reason,
+        /// The bytes it was required for.
+        bytes: usize,
+    },
 }
 
 impl fmt::Display for AllocError {
@@ -159,11 +171,62 @@ impl fmt::Display for AllocError {
             AllocError::OutOfMemory { bytes } => {
                 write!(f, "the allocator refused {bytes} bytes")
             }
+            AllocError::Refused {
+                option,
+                reason,
+                bytes,
+            } => {
+                write!(f, "{option} for {bytes} bytes: {reason}")
+            }
         }
     }
 }
 
 impl Error for AllocError {}
+
+/// Why a container could not be built as its builder was told.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::{AllocError, BoundedSlab, BuildError};
+///
+/// let error = BoundedSlab::<u64>::builder().capacity(usize::MAX).try_build().unwrap_err();
+/// assert!(matches!(error, BuildError::Memory(AllocError::TooManySlots { .. })));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// The memory was not to be had.
+    Memory(AllocError),
+    /// What was required of its pages is not there on this platform, in this
+    /// build of the crate, or with this source of memory.
+    Unsupported(PageOption),
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BuildError::Memory(error) => error.fmt(f),
+            BuildError::Unsupported(option) => write!(f, "{option}: {}", Reason::Unsupported),
+        }
+    }
+}
+
+impl Error for BuildError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            BuildError::Memory(error) => Some(error),
+            BuildError::Unsupported(_) => None,
+        }
+    }
+}
+
+impl From<AllocError> for BuildError {
+    fn from(error: AllocError) -> Self {
+        BuildError::Memory(error)
+    }
+}
 
 /// Why a value cannot be had by its key.
 ///

@@ -112,13 +112,15 @@ mod compile_fail;
 mod error;
 mod key;
 pub mod key_slab;
+pub mod memory;
 mod raw;
 mod slab;
 
-pub use error::{AccessError, AllocError, CapacityError, Full};
+pub use error::{AccessError, AllocError, BuildError, CapacityError, Full};
 pub use key::{Key, KeyError};
 pub use key_slab::{BoundedKeySlab, GenKey, KeySlab, PlainSlab};
 pub use slab::bounded::{Bounded, BoundedSlab};
+pub use slab::bounded_builder::BoundedSlabBuilder;
 pub use slab::builder::SlabBuilder;
 pub use slab::growable::{Growable, Slab};
 pub use slab::guard::{Ref, RefMut};

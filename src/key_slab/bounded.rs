@@ -1,13 +1,12 @@
 //! `BoundedKeySlab`: one array, a fixed capacity.
 
-use super::free::FreeIndices;
 use super::key::SlabKey;
 use super::storage::Array;
-use super::storage::sealed::Cells;
 use super::{PlainSlab, VacantEntry};
 use crate::error::{AllocError, CapacityError, Full};
 use crate::key::Key;
 use crate::raw::memory;
+use crate::raw::source::Source;
 
 /// A [`KeySlab`](super::KeySlab) of fixed capacity: one array, allocated when it is made. It
 /// never allocates afterwards.
@@ -110,10 +109,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Array> {
     /// assert!(BoundedKeySlab::<u64, GenKey>::try_with_capacity_and_key(8).is_ok());
     /// ```
     pub fn try_with_capacity_and_key(capacity: usize) -> Result<Self, AllocError> {
-        let storage = <Array as Cells>::try_new::<K::Cell<T>>(capacity)?;
-        let free = FreeIndices::try_new(capacity)?;
-        // SAFETY: made for these cells, with that capacity.
-        Ok(unsafe { Self::from_parts(storage, free) })
+        Self::try_new_in(capacity, &Source::GLOBAL)
     }
 
     /// Puts a value into a free slot; O(1), no allocation.

@@ -4,7 +4,7 @@ use core::panic::RefUnwindSafe;
 
 use crate::error::AllocError;
 use crate::key::Key;
-use crate::raw::memory::Block;
+use crate::raw::source::Source;
 use crate::raw::stack::FreeStack;
 
 /// A LIFO of indices, 4 bytes each, changed through `&mut` alone.
@@ -18,8 +18,8 @@ unsafe impl Sync for FreeIndices {}
 impl RefUnwindSafe for FreeIndices {}
 
 impl FreeIndices {
-    pub(super) const fn empty() -> Self {
-        FreeIndices(FreeStack::empty())
+    pub(super) const fn empty(source: Source) -> Self {
+        FreeIndices(FreeStack::empty(source))
     }
 
     /// An empty stack with room for `capacity` indices, untouched.
@@ -27,8 +27,13 @@ impl FreeIndices {
     /// # Errors
     ///
     /// When its bytes pass `isize::MAX`, or the allocator refuses.
-    pub(super) fn try_new(capacity: usize) -> Result<Self, AllocError> {
-        Ok(FreeIndices(FreeStack::try_new(capacity)?))
+    pub(super) fn try_new(capacity: usize, source: &Source) -> Result<Self, AllocError> {
+        Ok(FreeIndices(FreeStack::try_new(capacity, source)?))
+    }
+
+    /// Bytes of the array.
+    pub(super) fn bytes(&self) -> usize {
+        self.0.array_bytes()
     }
 
     #[inline]
@@ -85,16 +90,33 @@ impl FreeIndices {
         self.0.clear();
     }
 
-    /// Has room for `capacity` indices afterwards, which is not less than there
-    /// are.
+    /// Has room for `capacity` indices afterwards, and for twice as many as before
+    /// if they have to be moved.
     ///
     /// # Errors
     ///
-    /// When the allocator refuses; nothing has changed then.
-    pub(super) fn try_set_capacity(&mut self, capacity: usize) -> Result<(), AllocError> {
-        let old: Option<Block> = self.0.move_to(FreeStack::try_new(capacity)?).into_block();
-        drop(old);
+    /// When the source refuses; nothing has changed then.
+    pub(super) fn try_grow(&mut self, capacity: usize) -> Result<(), AllocError> {
+        if self.0.try_commit(capacity, true)? {
+            return Ok(());
+        }
+        let room = capacity.max(2 * self.0.capacity());
+        let stack = FreeStack::try_new_growing(room, self.0.source())?;
+        drop(self.0.move_to(stack));
         Ok(())
+    }
+
+    /// Gives back what is not needed for `capacity` indices, which is not less than
+    /// there are, if the source gives that much.
+    pub(super) fn shrink(&mut self, capacity: usize) {
+        self.0.decommit(capacity);
+        if self.0.capacity() <= capacity || self.0.source().reserves() {
+            return;
+        }
+        // Where the smaller stack is refused, the larger one stays.
+        if let Ok(stack) = FreeStack::try_new(capacity, self.0.source()) {
+            drop(self.0.move_to(stack));
+        }
     }
 
     /// Takes over another stack's indices, in the same order; there are none

@@ -166,8 +166,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// Where no slot is free, as in an insertion, nothing is copied.
     fn ensure_stack_room(&mut self, slots: usize) -> Result<(), AllocError> {
         if self.free.capacity() < slots {
-            let room = slots.max(2 * self.free.capacity());
-            self.free.try_set_capacity(room)?;
+            self.free.try_grow(slots)?;
         }
         Ok(())
     }

@@ -1,7 +1,6 @@
 //! The growable `KeySlab`: chunks, added one at a time.
 
 use super::cell::{self, Cell};
-use super::free::FreeIndices;
 use super::key::SlabKey;
 use super::storage::Chunks;
 use super::storage::sealed::Cells;
@@ -9,6 +8,7 @@ use super::{PlainSlab, VacantEntry};
 use crate::error::AllocError;
 use crate::key::Key;
 use crate::raw::memory;
+use crate::raw::source::Source;
 
 /// A container with stable keys and plain references, that grows by chunks and
 /// copies nothing.
@@ -102,8 +102,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Chunks> {
     /// ```
     #[must_use]
     pub const fn with_key() -> Self {
-        // SAFETY: made for these cells; no capacity yet.
-        unsafe { Self::from_parts(Chunks::new::<K::Cell<T>>(), FreeIndices::empty()) }
+        Self::new_in(Source::GLOBAL, Source::GLOBAL)
     }
 
     /// A slab with memory for `capacity` values at least, whose keys are of a
@@ -322,10 +321,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Chunks> {
         }
         self.used = self.used.min(used);
         self.storage.shrink_table();
-        if self.free.capacity() > self.capacity() {
-            // Where the smaller stack is refused, the larger one stays.
-            let _ = self.free.try_set_capacity(self.capacity());
-        }
+        self.free.shrink(self.capacity());
     }
 }
 

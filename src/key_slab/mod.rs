@@ -33,6 +33,7 @@
 //! * K3: no user code runs while either does not hold.
 
 mod bounded;
+mod builder;
 mod cell;
 mod disjoint;
 mod drain;
@@ -56,12 +57,16 @@ use core::ptr::NonNull;
 use cell::Cell;
 use free::FreeIndices;
 
+use crate::raw::prefetch::prefetch;
+use crate::raw::report::Report;
+
 #[cfg(doc)]
 use crate::error::Full;
 #[cfg(doc)]
 use crate::key::Key;
 
 pub use bounded::BoundedKeySlab;
+pub use builder::{BoundedKeySlabBuilder, KeySlabBuilder};
 pub use disjoint::DisjointError;
 pub use drain::{Drain, IntoIter};
 pub use entry::VacantEntry;
@@ -197,6 +202,40 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.storage.capacity()
+    }
+
+    /// What memory the slab has, and what was obtained of what was asked for. Asks
+    /// the system about [its pages](crate::memory::Pages): for the start and for
+    /// diagnostics.
+    ///
+    /// ```
+    /// let slab = flatslab::BoundedKeySlab::<u64>::with_capacity(1000);
+    /// assert!(slab.memory().bytes() >= 1000 * (8 + 4));
+    /// ```
+    #[must_use]
+    pub fn memory(&self) -> Report {
+        let bytes = self.storage.bytes() + self.free.bytes();
+        Report::new(bytes, self.storage.source())
+    }
+
+    /// Has the processor load the value at `key` into its caches, if it likes to:
+    /// a hint, for a key that will be used soon. O(1); accesses no value, checks
+    /// nothing but the range of keys, and cannot fault. Nothing happens on
+    /// processors other than x86_64 and aarch64.
+    ///
+    /// ```
+    /// let mut slab = flatslab::KeySlab::new();
+    /// let (first, second) = (slab.insert(1), slab.insert(2));
+    /// slab.prefetch(second);
+    /// assert_eq!(slab[first] + slab[second], 3);
+    /// ```
+    #[inline]
+    pub fn prefetch(&self, key: K) {
+        let index = key.index();
+        if index < self.used {
+            // SAFETY: by K1 the cell exists.
+            prefetch(unsafe { self.place(index) }.as_ptr().cast());
+        }
     }
 
     /// Insertions that need no more memory: those slots that are neither taken

@@ -21,6 +21,7 @@ use super::key::{GenKey, SlabKey};
 use super::restore::Filling;
 use super::storage::Storage;
 use crate::key::Key;
+use crate::raw::source::Source;
 
 /// A number.
 impl Serialize for Key {
@@ -261,8 +262,8 @@ fn with_capacity<T, K: SlabKey, S: Storage, E: ::serde::de::Error>(
             "the capacity, {capacity} slots, is past the limit"
         )));
     }
-    let storage = S::try_new::<K::Cell<T>>(capacity).map_err(E::custom)?;
-    let free = FreeIndices::try_new(capacity).map_err(E::custom)?;
+    let storage = S::try_new::<K::Cell<T>>(capacity, &Source::GLOBAL).map_err(E::custom)?;
+    let free = FreeIndices::try_new(capacity, &Source::GLOBAL).map_err(E::custom)?;
     // SAFETY: made for these cells, with that capacity.
     Ok(unsafe { PlainSlab::from_parts(storage, free) })
 }

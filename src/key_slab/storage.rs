@@ -16,13 +16,14 @@ use crate::error::AllocError;
 use crate::key::MAX_SLOTS;
 use crate::raw::chunk;
 use crate::raw::memory::Block;
+use crate::raw::source::Source;
 
 /// Where a [`KeySlab`](super::KeySlab) has its cells: [`Array`] or [`Chunks`].
 /// Sealed.
 pub trait Storage: Cells {}
 
 pub(crate) mod sealed {
-    use super::{AllocError, NonNull};
+    use super::{AllocError, NonNull, Source};
 
     /// # Safety
     ///
@@ -41,7 +42,13 @@ pub(crate) mod sealed {
         /// # Errors
         ///
         /// Past the limits, or when the allocator refuses.
-        fn try_new<C>(capacity: usize) -> Result<Self, AllocError>;
+        fn try_new<C>(capacity: usize, source: &Source) -> Result<Self, AllocError>;
+
+        /// Where the memory comes from.
+        fn source(&self) -> &Source;
+
+        /// Bytes of all blocks.
+        fn bytes(&self) -> usize;
 
         /// Slots that there is memory for.
         fn capacity(&self) -> usize;
@@ -120,7 +127,7 @@ unsafe impl Cells for Array {
     const NAME: &'static str = "BoundedKeySlab";
     const BOUNDED: bool = true;
 
-    fn try_new<C>(capacity: usize) -> Result<Self, AllocError> {
+    fn try_new<C>(capacity: usize, source: &Source) -> Result<Self, AllocError> {
         let layout = chunk::layout(Layout::new::<C>(), capacity)?;
         let aligned = layout
             .align_to(LINE)
@@ -128,8 +135,16 @@ unsafe impl Cells for Array {
                 slots: capacity,
                 slot_bytes: size_of::<C>(),
             })?;
-        let cells = Block::allocate(aligned)?;
+        let cells = Block::allocate(aligned, source)?;
         Ok(Array { cells, capacity })
+    }
+
+    fn source(&self) -> &Source {
+        self.cells.source()
+    }
+
+    fn bytes(&self) -> usize {
+        self.cells.layout().size()
     }
 
     #[inline(always)]
@@ -188,6 +203,8 @@ pub struct Chunks {
     layout: Layout,
     /// As [`shift`] says of the cells this was made for.
     shift: u32,
+    /// Of the chunks and the table.
+    source: Source,
 }
 
 /// The binary logarithm of the cells of a chunk: 4096, or as many as 256 KiB
@@ -216,7 +233,7 @@ type Entry = *mut u8;
 const FIRST_ROOM: usize = 8;
 
 impl Chunks {
-    pub(super) const fn new<C>() -> Self {
+    pub(super) const fn new<C>(source: Source) -> Self {
         let align = if align_of::<C>() > LINE {
             align_of::<C>()
         } else {
@@ -231,6 +248,7 @@ impl Chunks {
             capacity: 0,
             layout,
             shift: shift::<C>(),
+            source,
         }
     }
 
@@ -284,7 +302,7 @@ impl Chunks {
             slots: room,
             slot_bytes: size_of::<Entry>(),
         })?;
-        let table = Block::allocate(layout)?;
+        let table = Block::allocate(layout, &self.source)?;
         let entries = table.start().cast::<Entry>();
         let kept = self.room().min(room);
         // SAFETY: both have room for that many, the new one for the rest.
@@ -320,7 +338,7 @@ impl Chunks {
         // SAFETY: by C1 that far from the start of a block of this layout.
         unsafe {
             let start = (self.entry(number).read()).wrapping_add(number * self.layout.size());
-            Block::from_start(NonNull::new_unchecked(start), self.layout)
+            Block::from_start(NonNull::new_unchecked(start), self.layout, &self.source)
         }
     }
 }
@@ -340,8 +358,16 @@ unsafe impl Cells for Chunks {
     const NAME: &'static str = "KeySlab";
     const BOUNDED: bool = false;
 
-    fn try_new<C>(_: usize) -> Result<Self, AllocError> {
-        Ok(Chunks::new::<C>())
+    fn try_new<C>(_: usize, source: &Source) -> Result<Self, AllocError> {
+        Ok(Chunks::new::<C>(source.clone()))
+    }
+
+    fn source(&self) -> &Source {
+        &self.source
+    }
+
+    fn bytes(&self) -> usize {
+        self.count() * self.layout.size() + self.table.layout().size()
     }
 
     #[inline(always)]
@@ -376,9 +402,9 @@ unsafe impl Cells for Chunks {
             self.try_set_room((2 * number).max(FIRST_ROOM))?;
         }
         let chunk = if touch {
-            chunk::allocate(self.layout)?
+            chunk::allocate(self.layout, &self.source)?
         } else {
-            Block::allocate(self.layout)?
+            Block::allocate(self.layout, &self.source)?
         };
         let floor = self.floor(number);
         let distance = number * self.layout.size();

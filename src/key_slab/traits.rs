@@ -5,6 +5,7 @@ use core::ops::{Index, IndexMut};
 
 use super::cell::Cell;
 use super::key::SlabKey;
+use super::storage::sealed::Cells;
 use super::storage::{Array, Chunks, Storage};
 use super::{PlainSlab, missing};
 use crate::error::AllocError;
@@ -71,11 +72,13 @@ impl<T, K: SlabKey> PlainSlab<T, K, Chunks> {
 }
 
 /// The same values under the same keys, and the same next keys; O(slots used).
-/// Memory for what is used, not for the whole capacity.
+/// Memory for what is used, not for the whole capacity, and from the same
+/// [pages](crate::memory::Pages).
 impl<T: Clone, K: SlabKey> Clone for PlainSlab<T, K, Chunks> {
     #[track_caller]
     fn clone(&self) -> Self {
-        let mut clone = Self::with_key();
+        let source = self.storage.source();
+        let mut clone = Self::new_in(source.clone(), source.clone());
         if let Err(error) = clone.try_make_room_for_clone_of(self) {
             memory::fail(error);
         }
@@ -85,11 +88,14 @@ impl<T: Clone, K: SlabKey> Clone for PlainSlab<T, K, Chunks> {
 }
 
 /// The same values under the same keys, the same next keys, and the same
-/// capacity; O(slots used).
+/// capacity, from the same [pages](crate::memory::Pages); O(slots used).
 impl<T: Clone, K: SlabKey> Clone for PlainSlab<T, K, Array> {
     #[track_caller]
     fn clone(&self) -> Self {
-        let mut clone = Self::with_capacity_and_key(self.capacity());
+        let mut clone = match Self::try_new_in(self.capacity(), self.storage.source()) {
+            Ok(clone) => clone,
+            Err(error) => memory::fail(error),
+        };
         self.clone_to(&mut clone);
         clone
     }

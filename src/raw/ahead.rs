@@ -23,7 +23,7 @@
 //! # Invariants
 //!
 //! * R4: a pointer in the ring of the mailbox is a block of `layout`; a block
-//!   that was left begins with its layout.
+//!   that was left begins with its layout. Both are from `source`.
 //! * R5: the mailbox is freed after the helper has ended, and leaked where
 //!   that cannot be known.
 
@@ -35,6 +35,7 @@ use core::time::Duration;
 use super::atomic::thread;
 use super::mailbox::Mailbox;
 use super::memory::Block;
+use super::source::Source;
 use crate::error::AllocError;
 
 /// How long the helper naps, and how often in a row before it sleeps: some ten
@@ -52,11 +53,13 @@ pub(crate) struct Ahead {
     process: u32,
     taken: Cell<usize>,
     layout: Layout,
+    source: Source,
 }
 
 impl Ahead {
     /// Builds `count` blocks of `layout` with the numbers from `first` on, on
-    /// this thread, and starts a helper that keeps as many ready.
+    /// this thread, and starts a helper that keeps as many ready. `build` and what
+    /// is [left](Self::leave) take them from `source`.
     ///
     /// A system that refuses a thread is no error: when the first blocks are
     /// used up, the owner builds its own.
@@ -65,18 +68,21 @@ impl Ahead {
     ///
     /// When the allocator refuses.
     pub(crate) fn try_new(
+        source: &Source,
         layout: Layout,
         count: usize,
         first: usize,
         build: impl Fn(usize) -> Result<Block, AllocError> + Send + 'static,
     ) -> Result<Self, AllocError> {
-        let mailbox = Block::leak(Mailbox::try_new(count)?).map_err(|(error, _)| error)?;
+        let mailbox = Mailbox::try_new(count, source)?;
+        let mailbox = Block::leak(mailbox, source).map_err(|(error, _)| error)?;
         let mut ahead = Ahead {
             mailbox,
             helper: None,
             process: std::process::id(),
             taken: Cell::new(0),
             layout,
+            source: source.clone(),
         };
         ahead.expect(first);
         for position in 0..count {
@@ -85,6 +91,7 @@ impl Ahead {
             ahead.mailbox().put(position, block.leak_start());
         }
         let shared = Shared(mailbox);
+        let source = source.clone();
         ahead.helper = thread::Builder::new()
             .name("flatslab ahead".into())
             .spawn(move || {
@@ -97,7 +104,7 @@ impl Ahead {
                     _ => thread::park(),
                 };
                 // SAFETY: `serve` passes what it has collected.
-                let free = |start| unsafe { free_left(start) };
+                let free = |start| unsafe { free_left(start, &source) };
                 mailbox.serve(count, build, free, pause);
             })
             .ok();
@@ -121,14 +128,20 @@ impl Ahead {
             self.wake();
         }
         // SAFETY: by R1 and R4 a block of this layout, and ours.
-        start.map(|start| unsafe { Block::from_start(start, self.layout) })
+        start.map(|start| unsafe { Block::from_start(start, self.layout, &self.source) })
+    }
+
+    /// Bytes of the blocks that are kept ready, and of the ring.
+    pub(crate) fn bytes(&self) -> usize {
+        let ring = self.mailbox().capacity() * size_of::<*mut u8>();
+        size_of::<Mailbox>() + ring + self.mailbox().capacity() * self.layout.size()
     }
 
     /// Has the helper free `block`. Frees it here if there is no helper, or the
     /// previous block is uncollected.
     pub(crate) fn leave(&self, block: Block) {
         let layout = block.layout();
-        let fits = layout.size() >= size_of::<Layout>();
+        let fits = layout.size() >= size_of::<Layout>() && block.source().is(&self.source);
         if !fits || !self.has_helper() || self.mailbox().has_block() {
             return drop(block);
         }
@@ -179,7 +192,7 @@ impl Ahead {
         for position in 0..self.mailbox().capacity() {
             if let Some(start) = self.mailbox().take(position) {
                 // SAFETY: by R1 and R4 a block of this layout, and ours.
-                drop(unsafe { Block::from_start(start, self.layout) });
+                drop(unsafe { Block::from_start(start, self.layout, &self.source) });
             }
         }
     }
@@ -196,10 +209,10 @@ impl Drop for Ahead {
         self.free_what_is_ready();
         if let Some(start) = self.mailbox().collect() {
             // SAFETY: as for the helper, which has ended.
-            unsafe { free_left(start) };
+            unsafe { free_left(start, &self.source) };
         }
         // SAFETY: `try_new` leaked it, and the helper has ended (R5).
-        drop(unsafe { Block::reclaim(self.mailbox) });
+        drop(unsafe { Block::reclaim(self.mailbox, &self.source) });
     }
 }
 
@@ -208,9 +221,9 @@ impl Drop for Ahead {
 /// # Safety
 ///
 /// The caller alone has [collected](Mailbox::collect) it.
-unsafe fn free_left(start: NonNull<u8>) {
+unsafe fn free_left(start: NonNull<u8>, source: &Source) {
     // SAFETY: by R4 it begins with its layout.
-    drop(unsafe { Block::from_start(start, start.cast::<Layout>().read_unaligned()) });
+    drop(unsafe { Block::from_start(start, start.cast::<Layout>().read_unaligned(), source) });
 }
 
 /// The way to the mailbox, for the helper.
@@ -228,7 +241,7 @@ mod tests {
 
     /// A block that begins with its number.
     fn build(number: usize) -> Result<Block, AllocError> {
-        let block = Block::allocate(LAYOUT)?;
+        let block = Block::allocate(LAYOUT, &Source::GLOBAL)?;
         // SAFETY: an unused block of that layout.
         unsafe { block.start().cast::<usize>().write(number) };
         Ok(block)
@@ -246,7 +259,7 @@ mod tests {
 
     #[test]
     fn blocks_come_in_the_order_of_their_numbers() {
-        let ahead = Ahead::try_new(LAYOUT, 2, 3, build).unwrap();
+        let ahead = Ahead::try_new(&Source::GLOBAL, LAYOUT, 2, 3, build).unwrap();
         for number in 3..20 {
             assert_eq!(next(&ahead), number);
         }
@@ -254,7 +267,7 @@ mod tests {
 
     #[test]
     fn the_helper_follows_the_number_the_owner_expects() {
-        let ahead = Ahead::try_new(LAYOUT, 1, 0, build).unwrap();
+        let ahead = Ahead::try_new(&Source::GLOBAL, LAYOUT, 1, 0, build).unwrap();
         ahead.expect(7);
         for position in 0.. {
             // As it was, and sooner or later as it is: nothing hurries the news.
@@ -268,17 +281,17 @@ mod tests {
 
     #[test]
     fn what_is_left_is_freed_by_either_side() {
-        let ahead = Ahead::try_new(LAYOUT, 1, 0, build).unwrap();
+        let ahead = Ahead::try_new(&Source::GLOBAL, LAYOUT, 1, 0, build).unwrap();
         for size in [1, size_of::<Layout>(), 100] {
             let layout = Layout::from_size_align(size, 1).unwrap();
-            ahead.leave(Block::allocate(layout).unwrap());
+            ahead.leave(Block::allocate(layout, &Source::GLOBAL).unwrap());
         }
         drop(ahead);
     }
 
     #[test]
     fn without_a_helper_nothing_is_left_to_it() {
-        let mut ahead = Ahead::try_new(LAYOUT, 1, 0, build).unwrap();
+        let mut ahead = Ahead::try_new(&Source::GLOBAL, LAYOUT, 1, 0, build).unwrap();
         ahead.mailbox().stop();
         assert!(ahead.join_helper());
         ahead.leave(build(7).unwrap());

@@ -1,9 +1,15 @@
 //! Atomics and threads: those of the standard library, or, under `cfg(loom)`,
 //! of the model checker. No other file names either.
 
+/// A count of owners. Not loom's: sources are made and shared outside of models
+/// too, where loom's atomics may not be used.
+pub(crate) use core::sync::atomic::{AtomicUsize as Count, fence};
+
 #[cfg(not(loom))]
-pub(crate) use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
-#[cfg(not(loom))]
+pub(crate) use core::sync::atomic::Ordering;
+#[cfg(all(feature = "std", not(loom)))]
+pub(crate) use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize};
+#[cfg(all(feature = "std", not(loom)))]
 pub(crate) use std::thread;
 
 #[cfg(loom)]

@@ -4,6 +4,7 @@ use core::alloc::Layout;
 use core::ptr::NonNull;
 
 use super::memory::Block;
+use super::source::Source;
 use crate::error::AllocError;
 use crate::key::MAX_SLOTS;
 
@@ -34,9 +35,9 @@ pub(crate) fn layout(cell: Layout, slots: usize) -> Result<Layout, AllocError> {
 ///
 /// # Errors
 ///
-/// When the allocator refuses.
-pub(crate) fn allocate(layout: Layout) -> Result<Block, AllocError> {
-    let block = Block::allocate(layout)?;
+/// When the source refuses.
+pub(crate) fn allocate(layout: Layout, source: &Source) -> Result<Block, AllocError> {
+    let block = Block::allocate(layout, source)?;
     block.touch();
     Ok(block)
 }
@@ -64,17 +65,19 @@ pub(crate) struct LooseChunks {
     first: Option<NonNull<u8>>,
     count: usize,
     layout: Layout,
+    source: Source,
 }
 
 impl LooseChunks {
-    /// No chunks. Those to come are of this layout, which has room for a
-    /// pointer.
-    pub(crate) fn new(layout: Layout) -> Self {
+    /// No chunks. Those to come are from this source and of this layout, which
+    /// has room for a pointer.
+    pub(crate) fn new(layout: Layout, source: Source) -> Self {
         debug_assert!(layout.size() >= size_of::<Option<NonNull<u8>>>());
         LooseChunks {
             first: None,
             count: 0,
             layout,
+            source,
         }
     }
 
@@ -94,10 +97,11 @@ impl LooseChunks {
     pub(crate) fn pop(&mut self) -> Option<Block> {
         let start = self.first?;
         self.count -= 1;
-        // SAFETY: `add` wrote the link there, and gave up a block of this layout.
+        // SAFETY: `add` wrote the link there, and gave up a block of this layout and
+        // source.
         unsafe {
             self.first = start.cast().read_unaligned();
-            Some(Block::from_start(start, self.layout))
+            Some(Block::from_start(start, self.layout, &self.source))
         }
     }
 }
@@ -141,9 +145,9 @@ mod tests {
     #[test]
     fn loose_chunks_come_back_or_are_freed() {
         let layout = layout(Layout::new::<u64>(), 3).unwrap();
-        let mut chunks = LooseChunks::new(layout);
+        let mut chunks = LooseChunks::new(layout, Source::GLOBAL);
         let starts = [0, 1].map(|_| {
-            let chunk = allocate(layout).unwrap();
+            let chunk = allocate(layout, &Source::GLOBAL).unwrap();
             let start = chunk.start();
             chunks.add(chunk);
             start

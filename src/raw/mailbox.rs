@@ -18,6 +18,7 @@ use core::ptr::NonNull;
 
 use super::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use super::memory::Block;
+use super::source::Source;
 use crate::error::AllocError;
 
 /// What both ends share.
@@ -34,13 +35,13 @@ pub(super) struct Mailbox {
 }
 
 impl Mailbox {
-    pub(super) fn try_new(capacity: usize) -> Result<Self, AllocError> {
+    pub(super) fn try_new(capacity: usize, source: &Source) -> Result<Self, AllocError> {
         let layout =
             Layout::array::<AtomicPtr<u8>>(capacity).map_err(|_| AllocError::TooManyBytes {
                 slots: capacity,
                 slot_bytes: size_of::<AtomicPtr<u8>>(),
             })?;
-        let ring = Block::allocate(layout)?;
+        let ring = Block::allocate(layout, source)?;
         for index in 0..capacity {
             // SAFETY: within the block, which is still unused.
             unsafe {

@@ -1,21 +1,22 @@
-//! The one door to the allocator.
+//! Memory of the crate's own: blocks, each with its layout and its source.
 //!
-//! Everything the crate allocates is a [`Block`]; clippy refuses the
-//! allocator's functions elsewhere in `src/`, and every type of `alloc` that
-//! calls them (`clippy.toml`). So there is one place to inject failure, one to
-//! bring in other kinds of pages, and a block can only be freed with the layout
-//! it was allocated with.
+//! Everything the crate allocates is a [`Block`]. Clippy refuses the allocator's
+//! functions in `src/` except in `source.rs`, and every type of `alloc` that
+//! calls them (`clippy.toml`). So there is one place to inject failure, and a
+//! block can only be freed with the layout it was allocated with, where it came
+//! from.
 //!
 //! # Invariants
 //!
 //! * M1: `start` is aligned to `layout.align()` and valid for `layout.size()`
-//!   bytes until the block is dropped; only its drop frees it.
+//!   bytes until the block is dropped; only its drop frees it. Of a reserved
+//!   block, those bytes are valid up to which it was [committed](Block::commit).
 //! * M2: a block of no bytes was never allocated; `start` is then dangling.
 
-use alloc::alloc::{alloc, dealloc};
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
+use super::source::{self, Source};
 use crate::error::AllocError;
 
 /// Smallest page of every platform with pages that the crate runs on: touching
@@ -27,6 +28,7 @@ pub(crate) const PAGE: usize = 4096;
 pub(crate) struct Block {
     start: NonNull<u8>,
     layout: Layout,
+    source: Source,
 }
 
 // SAFETY: by M1 it owns its memory; a reference to it gives no more than an
@@ -40,29 +42,37 @@ impl Block {
     ///
     /// # Errors
     ///
-    /// [`AllocError::OutOfMemory`] when the allocator refuses.
-    pub(crate) fn allocate(layout: Layout) -> Result<Self, AllocError> {
-        if layout.size() == 0 {
-            return Ok(Self::dangling(layout));
-        }
-        // SAFETY: the layout has a size, as `alloc` demands.
-        #[expect(clippy::disallowed_methods, reason = "this is the door")]
-        let start = unsafe { alloc(layout) };
-        match NonNull::new(start) {
-            Some(start) => Ok(Block { start, layout }),
-            None => Err(AllocError::OutOfMemory {
-                bytes: layout.size(),
-            }),
-        }
+    /// When the source refuses.
+    pub(crate) fn allocate(layout: Layout, source: &Source) -> Result<Self, AllocError> {
+        let start = match layout.size() {
+            0 => dangling(layout),
+            _ => source.allocate(layout)?,
+        };
+        // SAFETY: from there, with this layout.
+        Ok(unsafe { Block::from_start(start, layout, source) })
+    }
+
+    /// Memory for `layout`, to be [committed](Self::commit) before it is used.
+    ///
+    /// # Errors
+    ///
+    /// When the source refuses.
+    pub(crate) fn reserve(layout: Layout, source: &Source) -> Result<Self, AllocError> {
+        let start = match layout.size() {
+            0 => dangling(layout),
+            _ => source.reserve(layout)?,
+        };
+        // SAFETY: from there, with this layout.
+        Ok(unsafe { Block::from_start(start, layout, source) })
     }
 
     /// The block of a layout of no bytes.
     pub(crate) const fn dangling(layout: Layout) -> Self {
-        let start = core::ptr::without_provenance_mut(layout.align());
+        debug_assert!(layout.size() == 0);
         Block {
-            // SAFETY: an alignment is never zero.
-            start: unsafe { NonNull::new_unchecked(start) },
+            start: dangling(layout),
             layout,
+            source: Source::GLOBAL,
         }
     }
 
@@ -74,48 +84,92 @@ impl Block {
         self.layout
     }
 
+    /// Where it came from.
+    pub(crate) fn source(&self) -> &Source {
+        &self.source
+    }
+
     /// Writes to every page, so that no later access faults. The content of the
     /// block is lost.
     pub(crate) fn touch(&self) {
         self.touch_from(0);
     }
 
-    /// Writes to every page from that many bytes on. The content from there on
-    /// is lost.
-    pub(crate) fn touch_from(&self, start: usize) {
-        let last = self
-            .layout
-            .size()
-            .checked_sub(1)
-            .filter(|&last| last >= start);
-        for offset in (start..self.layout.size()).step_by(PAGE).chain(last) {
-            // SAFETY: `offset` is below the size, so by M1 the byte is ours.
-            // Volatile: the byte is never read, and the write must happen.
-            unsafe { self.start.add(offset).write_volatile(0) };
+    /// Writes to every page from that many bytes on, unless the source has done
+    /// as much. The content from there on is lost.
+    pub(crate) fn touch_from(&self, from: usize) {
+        if !self.source.populates() {
+            // SAFETY: by M1 the bytes are ours.
+            unsafe { source::touch(self.start, from, self.layout.size()) };
         }
+    }
+
+    /// Makes the bytes of a reserved block between `from`, up to which it is
+    /// committed, and `to` usable; returns up to where it then is. They are not
+    /// populated.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses; nothing has changed then.
+    pub(crate) fn commit(&self, from: usize, to: usize) -> Result<usize, AllocError> {
+        let to = to.min(self.layout.size());
+        if from >= to {
+            return Ok(from);
+        }
+        // SAFETY: by M1 a block from there, which is not committed from `from` on
+        // and so not in use.
+        unsafe { self.source.commit(self.start, from, to) }
+    }
+
+    /// Gives back the memory of a reserved block from `from` on, which is not in
+    /// use, as far as its source can; returns up to where it is committed then.
+    pub(crate) fn decommit(&self, from: usize, to: usize) -> usize {
+        if self.layout.size() == 0 {
+            return to;
+        }
+        // SAFETY: by M1 a block from there.
+        unsafe { self.source.decommit(self.start, from, to) }
+    }
+
+    /// Populates the bytes between these two, which are committed and not in use.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses.
+    pub(crate) fn populate(&self, from: usize, to: usize) -> Result<(), AllocError> {
+        if from >= to {
+            return Ok(());
+        }
+        // SAFETY: by M1 a block from there.
+        unsafe { self.source.populate(self.start, from, to) }
     }
 
     /// Gives the block up; [`Block::from_start`] takes it back.
     pub(crate) fn leak_start(self) -> NonNull<u8> {
-        let start = self.start;
-        core::mem::forget(self);
-        start
+        let mut block = core::mem::ManuallyDrop::new(self);
+        // Whoever keeps the block keeps its source.
+        block.source = Source::GLOBAL;
+        block.start
     }
 
     /// Takes back what [`Block::leak_start`] gave up.
     ///
     /// # Safety
     ///
-    /// `start` came from `leak_start` of a block of this layout, and is taken
-    /// back once.
-    pub(crate) unsafe fn from_start(start: NonNull<u8>, layout: Layout) -> Self {
-        Block { start, layout }
+    /// `start` came from `leak_start` of a block of this layout and source, and is
+    /// taken back once.
+    pub(crate) unsafe fn from_start(start: NonNull<u8>, layout: Layout, source: &Source) -> Self {
+        Block {
+            start,
+            layout,
+            source: source.clone(),
+        }
     }
 
     /// Places `value` at the start of a block of its own and gives the block
     /// up; [`Block::reclaim`] takes it back.
-    pub(crate) fn leak<V>(value: V) -> Result<NonNull<V>, (AllocError, V)> {
-        match Block::allocate(Layout::new::<V>()) {
+    pub(crate) fn leak<V>(value: V, source: &Source) -> Result<NonNull<V>, (AllocError, V)> {
+        match Block::allocate(Layout::new::<V>(), source) {
             Ok(block) => {
                 let place = block.leak_start().cast::<V>();
                 // SAFETY: by M1 the block has the size and alignment of `V`,
@@ -131,13 +185,13 @@ impl Block {
     ///
     /// # Safety
     ///
-    /// `place` came from [`Block::leak`] of the same `V`, with the provenance
-    /// it had there, and is not used afterwards.
-    pub(crate) unsafe fn reclaim<V>(place: NonNull<V>) -> V {
+    /// `place` came from [`Block::leak`] of the same `V` and source, with the
+    /// provenance it had there, and is not used afterwards.
+    pub(crate) unsafe fn reclaim<V>(place: NonNull<V>, source: &Source) -> V {
         // SAFETY: `leak` wrote a value there and gave the block up; the caller
         // does not use it again.
         unsafe {
-            let block = Block::from_start(place.cast(), Layout::new::<V>());
+            let block = Block::from_start(place.cast(), Layout::new::<V>(), source);
             let value = place.read();
             drop(block);
             value
@@ -148,13 +202,17 @@ impl Block {
 impl Drop for Block {
     fn drop(&mut self) {
         if self.layout.size() != 0 {
-            // SAFETY: by M1 and M2 the block was allocated with this layout.
-            #[expect(clippy::disallowed_methods, reason = "this is the door")]
-            unsafe {
-                dealloc(self.start.as_ptr(), self.layout);
-            }
+            // SAFETY: by M1 and M2 the block came from there with this layout.
+            unsafe { self.source.release(self.start, self.layout) };
         }
     }
+}
+
+/// Where a block of no bytes is.
+const fn dangling(layout: Layout) -> NonNull<u8> {
+    let start = core::ptr::without_provenance_mut(layout.align());
+    // SAFETY: an alignment is never zero.
+    unsafe { NonNull::new_unchecked(start) }
 }
 
 /// Ends the program the way `Vec` does when the allocator refuses, and panics
@@ -179,7 +237,7 @@ mod tests {
     #[test]
     fn a_block_of_no_bytes_is_aligned_and_never_allocated() {
         let layout = Layout::from_size_align(0, 4096).unwrap();
-        let block = Block::allocate(layout).unwrap();
+        let block = Block::allocate(layout, &Source::GLOBAL).unwrap();
         assert_eq!(block.start().addr().get() % 4096, 0);
         block.touch();
     }
@@ -187,7 +245,7 @@ mod tests {
     #[test]
     fn touching_reaches_the_last_page() {
         let layout = Layout::from_size_align(PAGE * 2 + 1, PAGE).unwrap();
-        let block = Block::allocate(layout).unwrap();
+        let block = Block::allocate(layout, &Source::GLOBAL).unwrap();
         block.touch();
         // SAFETY: `touch` wrote the first byte of each of the three pages.
         let last = unsafe { block.start().add(PAGE * 2).read() };
@@ -196,8 +254,8 @@ mod tests {
 
     #[test]
     fn a_leaked_value_comes_back_out_of_its_block() {
-        let place = Block::leak([7u64; 4]).unwrap();
+        let place = Block::leak([7u64; 4], &Source::GLOBAL).unwrap();
         // SAFETY: `place` is from `leak` and not used again.
-        assert_eq!(unsafe { Block::reclaim(place) }, [7; 4]);
+        assert_eq!(unsafe { Block::reclaim(place, &Source::GLOBAL) }, [7; 4]);
     }
 }

@@ -3,8 +3,13 @@
 //!
 //! | file | offers | to |
 //! |---|---|---|
-//! | `memory.rs` | [`Block`](memory::Block): memory of our own, with its layout; the one door to the allocator | every family |
+//! | `memory.rs` | [`Block`](memory::Block): memory of our own, with its layout and source | every family |
+//! | `source.rs` | [`Source`](source::Source): the global allocator, the system's pages or a user's memory; the one door to them | every family |
+//! | `pages.rs` | what can be asked of pages, and what may be missing | `memory/`, `system.rs` |
+//! | `system.rs`, `regions.rs`, `sizes.rs`, `policy.rs` | pages of Linux: mapped, cut into blocks, reported on | `source.rs` |
 //! | `stack.rs` | [`FreeStack`](stack::FreeStack): LIFO of pointers to free cells; pop, push, refill, replace the array | slabs; pools |
+//! | `report.rs` | [`Report`](report::Report): what memory was obtained | every family |
+//! | `prefetch.rs` | a hint to the processor | every family |
 //! | `chunk.rs` | chunks of equal cells by [`Layout`](core::alloc::Layout), touched; [`LooseChunks`](chunk::LooseChunks): chunks without an owner | slabs; pools, byte arenas and epochs, whose chunks have a header, which is a larger `Layout` |
 //! | `ahead.rs` | [`Ahead`](ahead::Ahead): a helper thread that keeps blocks of one layout built; what they contain is the owner's function | whatever grows by chunks |
 //! | `mailbox.rs` | the hand-over between an owner and its helper, with the loom models | `ahead.rs` |
@@ -12,15 +17,26 @@
 //!
 //! # Invariants
 //!
-//! Each file names its own: M in `memory.rs`, F in `stack.rs`, R in `mailbox.rs`
-//! and `ahead.rs`.
+//! Each file names its own: M in `memory.rs`, O in `source.rs`, Y in `system.rs`, G in
+//! `regions.rs`, F in `stack.rs`, R in `mailbox.rs` and `ahead.rs`.
 
 #[cfg(feature = "std")]
 pub(crate) mod ahead;
-#[cfg(feature = "std")]
 mod atomic;
 pub(crate) mod chunk;
 #[cfg(feature = "std")]
 mod mailbox;
 pub(crate) mod memory;
+pub(crate) mod pages;
+#[cfg(all(feature = "os-memory", target_os = "linux"))]
+mod policy;
+pub(crate) mod prefetch;
+#[cfg(all(feature = "os-memory", target_os = "linux"))]
+mod regions;
+pub(crate) mod report;
+#[cfg(all(feature = "os-memory", target_os = "linux"))]
+mod sizes;
+pub(crate) mod source;
 pub(crate) mod stack;
+#[cfg(all(feature = "os-memory", target_os = "linux"))]
+pub(crate) mod system;

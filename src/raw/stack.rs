@@ -10,17 +10,21 @@
 //! # Invariants
 //!
 //! * F1: `bottom <= top <= bottom + capacity`; `bottom[-1]` is
-//!   [`Entry::NONE`].
+//!   [`Entry::NONE`]. The array is committed up to `capacity`, which is at most
+//!   `entries`, for which it is laid out.
+//! * F3: the array, if there is one, came from `source`.
 //! * F2: the entries in `bottom..top` are pairwise distinct free cells of the
 //!   stack's owner.
 
 use core::alloc::Layout;
 use core::cell::Cell;
+use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 
 use super::memory::{Block, PAGE};
+use super::source::Source;
 use crate::error::AllocError;
-use crate::key::Key;
+use crate::key::{Key, MAX_SLOTS};
 
 /// What names a free cell in the stack, or none.
 pub(crate) trait Entry: Copy + PartialEq + 'static {
@@ -53,20 +57,27 @@ pub(crate) struct FreeStack<E: Entry = CellEntry> {
     /// First, so that a pointer to the stack is one to its top.
     top: Cell<NonNull<E>>,
     bottom: Cell<NonNull<E>>,
-    /// Entries there is room for. With 0 the bottom is the end of
-    /// [`Entry::BELOW_NO_ROOM`] and no array is owned.
+    /// Entries there is room for.
     capacity: Cell<usize>,
+    /// Entries that the array is laid out for: more than there is room for where
+    /// it is only reserved. With 0 the bottom is the end of
+    /// [`Entry::BELOW_NO_ROOM`] and no array is owned.
+    entries: Cell<usize>,
+    source: Source,
 }
 
 impl<E: Entry> FreeStack<E> {
-    /// A stack without room. Allocates nothing.
-    pub(crate) const fn empty() -> Self {
+    /// A stack without room, whose array may come from `source` later. Allocates
+    /// nothing.
+    pub(crate) const fn empty(source: Source) -> Self {
         // SAFETY: one past the only element of a static.
         let bottom = unsafe { E::BELOW_NO_ROOM.add(1) };
         FreeStack {
             top: Cell::new(bottom),
             bottom: Cell::new(bottom),
             capacity: Cell::new(0),
+            entries: Cell::new(0),
+            source,
         }
     }
 
@@ -75,23 +86,137 @@ impl<E: Entry> FreeStack<E> {
     ///
     /// # Errors
     ///
-    /// When its bytes pass `isize::MAX`, or the allocator refuses.
-    pub(crate) fn try_new(capacity: usize) -> Result<Self, AllocError> {
+    /// When its bytes pass `isize::MAX`, or the source refuses.
+    pub(crate) fn try_new(capacity: usize, source: &Source) -> Result<Self, AllocError> {
         if capacity == 0 {
-            return Ok(Self::empty());
+            return Ok(Self::empty(source.clone()));
         }
-        let array = Block::allocate(Self::layout(capacity)?)?;
+        let array = Block::allocate(Self::layout(capacity)?, source)?;
+        // SAFETY: the array is all there.
+        let stack = unsafe { Self::in_array(array, capacity) };
+        stack.capacity.set(capacity);
+        Ok(stack)
+    }
+
+    /// An empty stack whose array is laid out for `entries`, and only reserved:
+    /// there is no room yet.
+    ///
+    /// # Errors
+    ///
+    /// As for [`try_new`](Self::try_new).
+    pub(crate) fn try_reserve(entries: usize, source: &Source) -> Result<Self, AllocError> {
+        if entries == 0 {
+            return Ok(Self::empty(source.clone()));
+        }
+        let array = Block::reserve(Self::layout(entries)?, source)?;
+        array.commit(0, size_of::<E>())?;
+        // SAFETY: the first entry is committed.
+        Ok(unsafe { Self::in_array(array, entries) })
+    }
+
+    /// An empty stack for a container that grows, with room for `capacity` entries:
+    /// where address space costs nothing it is never outgrown.
+    ///
+    /// # Errors
+    ///
+    /// As for [`try_new`](Self::try_new).
+    pub(crate) fn try_new_growing(capacity: usize, source: &Source) -> Result<Self, AllocError> {
+        if source.reserves() {
+            if let Ok(stack) = Self::try_reserve(MAX_SLOTS, source) {
+                if stack.try_commit(capacity, true)? {
+                    return Ok(stack);
+                }
+            }
+        }
+        Self::try_new(capacity, source)
+    }
+
+    /// A stack without room in an array laid out for `entries`, which is not 0.
+    ///
+    /// # Safety
+    ///
+    /// The first entry is committed.
+    unsafe fn in_array(array: Block, entries: usize) -> Self {
+        let stack = Self::empty(array.source().clone());
         let below = array.leak_start().cast::<E>();
         // SAFETY: the array has room for that and at least one entry.
         let bottom = unsafe {
             below.write(E::NONE);
             below.add(1)
         };
-        Ok(FreeStack {
-            top: Cell::new(bottom),
-            bottom: Cell::new(bottom),
-            capacity: Cell::new(capacity),
+        stack.top.set(bottom);
+        stack.bottom.set(bottom);
+        stack.entries.set(entries);
+        stack
+    }
+
+    /// Makes room for `capacity` entries in an array that is reserved, populated if
+    /// `populate`, and says whether it is laid out for so many.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses; nothing has changed then.
+    pub(crate) fn try_commit(&self, capacity: usize, populate: bool) -> Result<bool, AllocError> {
+        let room = self.capacity();
+        if capacity <= room {
+            return Ok(true);
+        }
+        if capacity > self.entries.get() {
+            return Ok(false);
+        }
+        let (from, to) = (Self::bytes(room), Self::bytes(capacity));
+        self.with_array(|array| {
+            let committed = array.commit(from, to)?;
+            if populate {
+                array.populate(from, to)?;
+            }
+            // What was committed beyond, to whole pages, is room too.
+            let entries = committed / size_of::<E>() - 1;
+            self.capacity
+                .set(entries.clamp(capacity, self.entries.get()));
+            Ok(true)
         })
+        .unwrap_or(Ok(false))
+    }
+
+    /// Populates the room for the entries between these two that are not there.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses.
+    pub(crate) fn populate(&self, from: usize, to: usize) -> Result<(), AllocError> {
+        debug_assert!(to <= self.capacity());
+        let from = from.max(self.depth());
+        self.with_array(|array| array.populate(Self::bytes(from), Self::bytes(to)))
+            .unwrap_or(Ok(()))
+    }
+
+    /// Gives back the memory of a reserved array that is not needed for `capacity`
+    /// entries, of which there are fewer.
+    pub(crate) fn decommit(&self, capacity: usize) {
+        let room = self.capacity();
+        if capacity >= room {
+            return;
+        }
+        let (from, to) = (Self::bytes(capacity), Self::bytes(room));
+        self.with_array(|array| {
+            let committed = array.decommit(from, to);
+            let entries = committed / size_of::<E>() - 1;
+            self.capacity.set(entries.clamp(capacity, room));
+        });
+    }
+
+    /// Bytes of the array that so many entries take, with what stands below them.
+    fn bytes(entries: usize) -> usize {
+        (entries + 1) * size_of::<E>()
+    }
+
+    /// Calls `f` with the array, which stays this stack's.
+    fn with_array<R>(&self, f: impl FnOnce(&Block) -> R) -> Option<R> {
+        let array = ManuallyDrop::new(self.array()?);
+        let result = f(&array);
+        let _ = ManuallyDrop::into_inner(array).leak_start();
+        Some(result)
     }
 
     fn layout(capacity: usize) -> Result<Layout, AllocError> {
@@ -210,10 +335,12 @@ impl<E: Entry> FreeStack<E> {
     }
 
     /// Moves the entries into `other`'s array and gives the old array back,
-    /// empty; O(entries). `other` is empty and has room for them.
+    /// empty; O(entries). `other` is empty, has room for them, and is of the same
+    /// source.
     pub(crate) fn move_to(&self, other: FreeStack<E>) -> FreeStack<E> {
         let depth = self.depth();
         assert!(other.depth() == 0 && other.capacity() >= depth);
+        assert!(self.source.is(&other.source), "F3: one source");
         // SAFETY: there is room, as asserted, and the arrays are distinct.
         unsafe {
             let bottom = other.bottom.get();
@@ -224,11 +351,15 @@ impl<E: Entry> FreeStack<E> {
         self.top.swap(&other.top);
         self.bottom.swap(&other.bottom);
         self.capacity.swap(&other.capacity);
+        self.entries.swap(&other.entries);
         other
     }
 
     /// Writes to every page of the room that is left, so that no push faults.
     pub(crate) fn touch(&self) {
+        if self.source.populates() {
+            return;
+        }
         let left = self.capacity() - self.depth();
         for place in (0..left)
             .step_by(PAGE / size_of::<E>())
@@ -242,19 +373,34 @@ impl<E: Entry> FreeStack<E> {
 
     /// The array of an empty stack, whose entries are not needed.
     pub(crate) fn into_block(self) -> Option<Block> {
-        let block = self.array();
-        core::mem::forget(self);
+        let mut stack = ManuallyDrop::new(self);
+        let block = stack.array();
+        // The block has a clone of it.
+        stack.source = Source::GLOBAL;
         block
     }
 
+    /// Where its arrays come from.
+    pub(crate) fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// Bytes of the array, as far as there is room in it.
+    pub(crate) fn array_bytes(&self) -> usize {
+        match self.entries.get() {
+            0 => 0,
+            _ => Self::bytes(self.capacity()),
+        }
+    }
+
     fn array(&self) -> Option<Block> {
-        if self.capacity.get() == 0 {
+        if self.entries.get() == 0 {
             return None;
         }
-        let layout = Self::layout(self.capacity.get()).ok()?;
-        // SAFETY: `try_new` allocated the array with this layout, the
-        // entry below the bottom first; every caller gives it up.
-        Some(unsafe { Block::from_start(self.bottom.get().sub(1).cast(), layout) })
+        let layout = Self::layout(self.entries.get()).ok()?;
+        // SAFETY: `try_new` allocated the array with this layout from this source
+        // (F3), the entry below the bottom first; every caller gives it up.
+        Some(unsafe { Block::from_start(self.bottom.get().sub(1).cast(), layout, &self.source) })
     }
 
     /// The entries, in the order in which they would be popped.
@@ -347,7 +493,7 @@ mod tests {
         let entry = size_of::<CellEntry>();
         for capacity in [usize::MAX, usize::MAX / entry, isize::MAX as usize / entry] {
             assert!(matches!(
-                FreeStack::<CellEntry>::try_new(capacity),
+                FreeStack::<CellEntry>::try_new(capacity, &Source::GLOBAL),
                 Err(AllocError::TooManyBytes { slots, .. }) if slots == capacity
             ));
         }
@@ -357,16 +503,16 @@ mod tests {
     fn entries_keep_their_order_when_the_array_changes() {
         let places = [0u8; 6];
         let cell = |index: usize| Some(NonNull::from(&places[index]));
-        let stack = FreeStack::<CellEntry>::empty();
+        let stack = FreeStack::<CellEntry>::empty(Source::GLOBAL);
         assert_eq!((stack.pop(), stack.depth(), stack.capacity()), (None, 0, 0));
-        drop(stack.move_to(FreeStack::try_new(6).unwrap()));
+        drop(stack.move_to(FreeStack::try_new(6, &Source::GLOBAL).unwrap()));
         // SAFETY: distinct cells, and room for six.
         unsafe {
             stack.refill([cell(0), cell(1)].into_iter());
             stack.push_below(2, [cell(2), cell(3)].into_iter());
             stack.push_entry(cell(4));
         }
-        let old = stack.move_to(FreeStack::try_new(5).unwrap());
+        let old = stack.move_to(FreeStack::try_new(5, &Source::GLOBAL).unwrap());
         assert_eq!((old.depth(), old.capacity()), (0, 6));
         drop(old);
         stack.retain(|entry| entry != cell(1));

@@ -1,21 +1,26 @@
 //! `BoundedSlab`: one contiguous array of cells, all of it there from the start.
 
+use core::cell::Cell;
 use core::ptr::NonNull;
 
 use crate::error::{AllocError, CapacityError, Full};
 use crate::key::Key;
 use crate::raw::chunk;
 use crate::raw::memory::{self, Block};
-use crate::raw::stack::FreeStack;
+use crate::raw::report::Report;
+use crate::raw::source::Source;
+use crate::raw::stack::{CellEntry, FreeStack};
+use crate::slab::bounded_builder::BoundedSlabBuilder;
 #[cfg(doc)]
 use crate::slab::cell::home;
 use crate::slab::cell::home::Home;
 use crate::slab::cell::layout::{self, CellPtr};
 use crate::slab::cell::place::Place;
 use crate::slab::cell::walk::Lookup;
+use crate::slab::growth;
 use crate::slab::slot::Slot;
 use crate::slab::vacant_slot::VacantSlot;
-use crate::slab::{Kind, Memory, TrackedSlab};
+use crate::slab::{Kind, Memory, TrackedSlab, claim};
 
 /// A slab of fixed capacity: one contiguous array, allocated and touched when
 /// it is made. It never allocates afterwards.
@@ -49,7 +54,9 @@ pub type BoundedSlab<T> = TrackedSlab<T, Bounded>;
 pub struct Bounded {
     home: NonNull<Home>,
     cells: NonNull<u8>,
-    capacity: usize,
+    /// The cells of the keys below it are stamped: all of them, or as many as
+    /// were ever used of a [lazy](BoundedSlabBuilder::lazy) slab.
+    bound: Cell<usize>,
 }
 
 /// The home is first, so that a pointer to it is one to the whole.
@@ -57,15 +64,25 @@ pub struct Bounded {
 struct BoundedHome {
     home: Home,
     cells: Block,
+    /// Bytes of the cells that are committed.
+    committed: Cell<usize>,
 }
 
 /// # Safety
 ///
 /// As for [`home::Release`]; `home` came from [`Bounded::try_new`].
 unsafe fn release(home: NonNull<Home>) {
+    let home = home.cast::<BoundedHome>();
     // SAFETY: `try_new` leaked this block, and by L2 this is the last use.
-    drop(unsafe { Block::reclaim(home.cast::<BoundedHome>()) });
+    unsafe {
+        let source = home.as_ref().home.stack.source().clone();
+        drop(Block::reclaim(home, &source));
+    }
 }
+
+/// Bytes that a lazy slab commits at a time: few system calls, and little
+/// memory in store.
+const COMMIT: usize = 1 << 20;
 
 impl Bounded {
     /// Memory for cells of `T`: every page touched, every cell on the stack,
@@ -73,31 +90,170 @@ impl Bounded {
     ///
     /// # Errors
     ///
-    /// Past the limits, or when the allocator refuses; nothing is leaked then.
-    fn try_new<T>(capacity: usize) -> Result<Self, AllocError> {
-        let block = chunk::allocate(chunk::layout(CellPtr::<T>::LAYOUT, capacity)?)?;
-        let stack = FreeStack::try_new(capacity)?;
-        let cells = block.start();
+    /// Past the limits, or when the source refuses; nothing is leaked then.
+    pub(super) fn try_new<T>(capacity: usize, source: &Source) -> Result<Self, AllocError> {
+        let layout = chunk::layout(CellPtr::<T>::LAYOUT, capacity)?;
+        let block = chunk::allocate(layout, source)?;
+        let stack = FreeStack::try_new(capacity, source)?;
         // SAFETY: laid out for that many cells, which are unused. Each is free
         // and pushed once; that touches every page of the stack too.
         unsafe {
-            layout::stamp_all::<T>(cells, capacity, Key::from_raw);
-            stack.refill(chunk::cells(cells, CellPtr::<T>::SIZE, capacity).map(Some));
+            layout::stamp_all::<T>(block.start(), capacity, Key::from_raw);
+            stack.refill(chunk::cells(block.start(), CellPtr::<T>::SIZE, capacity).map(Some));
         }
         let home = Home::new(stack, capacity, release);
         home.remove_fresh(capacity);
-        let body = BoundedHome { home, cells: block };
-        let home = Block::leak(body).map_err(|(error, _)| error)?.cast();
-        Ok(Bounded {
+        Self::with_home(home, block, layout.size(), capacity)
+    }
+
+    /// Memory for cells of `T`, reserved: all are fresh.
+    ///
+    /// # Errors
+    ///
+    /// As for [`try_new`](Self::try_new).
+    pub(super) fn try_reserve<T>(capacity: usize, source: &Source) -> Result<Self, AllocError> {
+        let layout = chunk::layout(CellPtr::<T>::LAYOUT, capacity)?;
+        let block = Block::reserve(layout, source)?;
+        let stack = FreeStack::try_reserve(capacity, source)?;
+        let home = Home::new(stack, capacity, release);
+        Self::with_home(home, block, 0, 0)
+    }
+
+    fn with_home(
+        home: Home,
+        cells: Block,
+        committed: usize,
+        bound: usize,
+    ) -> Result<Self, AllocError> {
+        let source = home.stack.source().clone();
+        let start = cells.start();
+        let body = BoundedHome {
             home,
             cells,
-            capacity,
+            committed: Cell::new(committed),
+        };
+        let home = Block::leak(body, &source).map_err(|(error, _)| error)?;
+        Ok(Bounded {
+            home: home.cast(),
+            cells: start,
+            bound: Cell::new(bound),
         })
+    }
+
+    fn body(&self) -> &BoundedHome {
+        // SAFETY: made by `with_home`, and allocated while the slab lives.
+        unsafe { self.home.cast::<BoundedHome>().as_ref() }
+    }
+
+    /// A free cell of a lazy slab when the stack is empty.
+    ///
+    /// # Errors
+    ///
+    /// `None` when every cell is taken; when the system refuses.
+    ///
+    /// # Safety
+    ///
+    /// The memory was made for cells of `T`.
+    #[cold]
+    #[inline(never)]
+    unsafe fn claim_fresh<T>(&self) -> Result<Place<T>, Option<AllocError>> {
+        let count = const { growth::refill::<T>() }.min(self.body().home.fresh());
+        if count == 0 {
+            return Err(None);
+        }
+        let cells = self.stamp_fresh::<T>(count, false)?;
+        // SAFETY: just stamped, fresh so far, and room for every cell.
+        unsafe { self.body().home.stack.refill(cells.map(Some)) };
+        self.body().home.remove_fresh(count);
+        claim(self).ok_or(None)
+    }
+
+    /// Commits, stamps and returns the next fresh cells, of which there are so
+    /// many; touches all their pages if `touch`. They are still fresh.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses; nothing has changed then.
+    fn stamp_fresh<T>(
+        &self,
+        count: usize,
+        touch: bool,
+    ) -> Result<impl DoubleEndedIterator<Item = NonNull<u8>> + use<T>, AllocError> {
+        let body = self.body();
+        let (first, end) = (self.bound.get(), self.bound.get() + count);
+        let size = CellPtr::<T>::SIZE;
+        let committed = body.committed.get();
+        if end * size > committed {
+            let ahead = (end * size).max(committed + COMMIT);
+            body.committed.set(body.cells.commit(committed, ahead)?);
+        }
+        let stack = &body.home.stack;
+        if end > stack.capacity() {
+            let ahead = end.max(stack.capacity() + COMMIT / size_of::<CellEntry>());
+            stack.try_commit(ahead.min(body.home.slots()), false)?;
+        }
+        // SAFETY: below the capacity, so within the block.
+        let start = unsafe { self.cells.add(first * size) };
+        if touch {
+            body.cells.populate(first * size, end * size)?;
+            stack.populate(first, end)?;
+        }
+        // SAFETY: those cells are committed, and not in use.
+        unsafe {
+            let key = |local| Key::from_raw(first as u32 + local);
+            layout::stamp_all::<T>(start, count, key);
+            self.bound.set(end);
+            Ok(chunk::cells(start, size, count))
+        }
+    }
+
+    /// Makes `slots` cells free, stamped and on the stack, or all there are.
+    ///
+    /// # Safety
+    ///
+    /// The memory was made for cells of `T`.
+    unsafe fn prepare<T>(&self, slots: usize) -> Result<(), AllocError> {
+        let home = &self.body().home;
+        let count = slots.saturating_sub(home.stack.depth()).min(home.fresh());
+        if count > 0 {
+            let cells = self.stamp_fresh::<T>(count, true)?;
+            // SAFETY: just stamped, fresh so far, and room for every cell.
+            unsafe { home.stack.push_below(count, cells.map(Some)) };
+            home.remove_fresh(count);
+        }
+        Ok(())
+    }
+
+    /// Makes the free cells after the last one that is in use fresh again, and
+    /// gives their memory back.
+    ///
+    /// # Safety
+    ///
+    /// The memory was made for cells of `T`, and no one walks over them.
+    unsafe fn release_tail<T>(&mut self) {
+        let size = CellPtr::<T>::SIZE;
+        let mut end = self.bound.get();
+        // SAFETY: below the bound, so stamped.
+        while end > 0 && unsafe { self.cell::<T>(Key::from_raw(end as u32 - 1)).is_free() } {
+            end -= 1;
+        }
+        let body = self.body();
+        let first = self.cells.addr().get();
+        (body.home.stack)
+            .retain(|cell| cell.is_some_and(|cell| cell.addr().get() - first < end * size));
+        body.home.add_fresh(self.bound.get() - end);
+        self.bound.set(end);
+        let committed = body.committed.get();
+        if end * size < committed {
+            (body.committed).set(body.cells.decommit(end * size, committed));
+        }
+        // There is room for the cells that are in use: they will come back.
+        body.home.stack.decommit(end);
     }
 }
 
-// SAFETY: the home is kept by the slab, and its one chunk has `capacity` cells,
-// all stamped when it was built.
+// SAFETY: the home is kept by the slab, and its one chunk has as many cells as the
+// bound says at least, all of them below it stamped.
 unsafe impl Lookup for Bounded {
     #[inline(always)]
     fn home(&self) -> NonNull<Home> {
@@ -106,19 +262,23 @@ unsafe impl Lookup for Bounded {
 
     #[inline(always)]
     fn bound(&self) -> usize {
-        self.capacity
+        self.bound.get()
+    }
+
+    fn unstamped(&self) -> usize {
+        self.body().home.slots() - self.bound.get()
     }
 
     #[inline(always)]
     unsafe fn cell<T>(&self, key: Key) -> CellPtr<T> {
-        // SAFETY: the chunk has `capacity` cells of `T`, says the caller, and
+        // SAFETY: the chunk has that many cells of `T`, says the caller, and
         // its layout fits `isize`.
         CellPtr::new(unsafe { self.cells.add(key.index() * CellPtr::<T>::SIZE) })
     }
 
     #[inline(always)]
     fn row_end(&self, _: Key) -> usize {
-        self.capacity
+        self.bound.get()
     }
 
     #[inline(always)]
@@ -132,7 +292,14 @@ impl Kind for Bounded {
 
     #[inline(always)]
     unsafe fn claim_when_empty<T>(&self) -> Result<Place<T>, Option<AllocError>> {
-        Err(None)
+        // SAFETY: says the caller.
+        unsafe { self.claim_fresh() }
+    }
+
+    fn memory(&self) -> Report {
+        let body = self.body();
+        let bytes = body.committed.get() + body.home.stack.array_bytes() + size_of::<BoundedHome>();
+        Report::new(bytes, body.home.stack.source())
     }
 }
 
@@ -184,7 +351,85 @@ impl<T> TrackedSlab<T, Bounded> {
     /// ```
     pub fn try_with_capacity(capacity: usize) -> Result<Self, AllocError> {
         // SAFETY: made for cells of `T`.
-        Ok(unsafe { Self::new_in(Bounded::try_new::<T>(capacity)?) })
+        Self::try_new_in(capacity, false, &Source::GLOBAL)
+    }
+
+    /// A slab with memory from `source`, only reserved if `lazy`.
+    pub(super) fn try_new_in(
+        capacity: usize,
+        lazy: bool,
+        source: &Source,
+    ) -> Result<Self, AllocError> {
+        let memory = if lazy {
+            Bounded::try_reserve::<T>(capacity, source)?
+        } else {
+            Bounded::try_new::<T>(capacity, source)?
+        };
+        // SAFETY: made for cells of `T`.
+        Ok(unsafe { Self::new_in(memory) })
+    }
+
+    /// A slab of other memory than usual, or of memory that is only reserved.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::BoundedSlab;
+    ///
+    /// let slab = BoundedSlab::<u64>::builder().capacity(1 << 20).lazy().try_build()?;
+    /// assert_eq!(slab.capacity(), 1 << 20);
+    /// # Ok::<(), flatslab::BuildError>(())
+    /// ```
+    pub const fn builder() -> BoundedSlabBuilder<T> {
+        BoundedSlabBuilder::new()
+    }
+
+    /// Gets the memory for the next insertions of a [lazy](BoundedSlabBuilder::lazy)
+    /// slab now, `slots` of them or as many as there are: they neither call the
+    /// system nor fault, and neither do removals. O(slots), O(free slots) where
+    /// some are on the free stack, and O(1) in any other slab.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses the memory; what was there stays.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::BoundedSlab;
+    ///
+    /// let slab = BoundedSlab::<u64>::builder().capacity(1 << 20).lazy().try_build()?;
+    /// slab.prepare(10_000)?;
+    /// # Ok::<(), flatslab::BuildError>(())
+    /// ```
+    pub fn prepare(&self, slots: usize) -> Result<(), AllocError> {
+        // SAFETY: the memory was made for cells of `T`.
+        unsafe { self.memory.prepare::<T>(slots) }
+    }
+
+    /// Gives back the memory behind the last slot in use: whole pages of the
+    /// [system's](crate::memory::Pages) that a [lazy](BoundedSlabBuilder::lazy) slab
+    /// no longer needs. The next insertions get it again. O(slots that were ever
+    /// used); of other memory it only makes the slots like new ones.
+    ///
+    /// A slot is in use while it has a value, a [`Slot`], a reservation or a guard.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::BoundedSlab;
+    ///
+    /// let mut slab = BoundedSlab::<u64>::builder().capacity(1 << 20).lazy().try_build()?;
+    /// let slots: Vec<_> = (0..10_000).map(|number| slab.insert(number).unwrap()).collect();
+    /// drop(slots);
+    /// slab.release();
+    /// assert_eq!(slab.insert_key(7).unwrap().index(), 0);
+    /// # Ok::<(), flatslab::BuildError>(())
+    /// ```
+    pub fn release(&mut self) {
+        // SAFETY: the memory was made for cells of `T`; an exclusive borrow, so
+        // no iterator is there.
+        unsafe { self.memory.release_tail::<T>() };
     }
 
     /// A slab that lives for ever, for handles without a lifetime in a static
@@ -241,7 +486,7 @@ impl<T> TrackedSlab<T, Bounded> {
         T: 'static,
     {
         let slab = Self::try_with_capacity(capacity)?;
-        let slab = Block::leak(slab).map_err(|(error, _slab)| error)?;
+        let slab = Block::leak(slab, &Source::GLOBAL).map_err(|(error, _slab)| error)?;
         // SAFETY: leaked, so valid for ever, and never reached mutably.
         Ok(unsafe { slab.as_ref() })
     }

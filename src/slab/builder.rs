@@ -3,8 +3,9 @@
 use core::fmt;
 use core::marker::PhantomData;
 
-use crate::error::AllocError;
+use crate::error::{AllocError, BuildError};
 use crate::key::MAX_SLOTS;
+use crate::memory::Pages;
 use crate::raw::chunk;
 use crate::raw::memory;
 use crate::slab::TrackedSlab;
@@ -28,6 +29,7 @@ pub struct SlabBuilder<T> {
     reserve: usize,
     #[cfg(feature = "std")]
     spare_chunks: usize,
+    pages: Pages,
     values: PhantomData<fn() -> T>,
 }
 
@@ -65,7 +67,9 @@ impl<T> TrackedSlab<T, Growable> {
     /// assert!(flatslab::Slab::<u64>::try_with_capacity(usize::MAX).is_err());
     /// ```
     pub fn try_with_capacity(capacity: usize) -> Result<Self, AllocError> {
-        Self::builder().reserve(capacity).try_build()
+        let slab = Self::new();
+        slab.try_reserve(capacity)?;
+        Ok(slab)
     }
 
     /// A slab with other chunks than usual, or with memory beforehand.
@@ -90,6 +94,7 @@ impl<T> SlabBuilder<T> {
             reserve: 0,
             #[cfg(feature = "std")]
             spare_chunks: 0,
+            pages: Pages::new(),
             values: PhantomData,
         }
     }
@@ -169,14 +174,34 @@ impl<T> SlabBuilder<T> {
         self
     }
 
+    /// What memory it is to have. Chunks, table and free stack come from there;
+    /// of the [system's pages](Pages), many chunks are mapped at once.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::Slab;
+    /// use flatslab::memory::{HugePages, Pages};
+    ///
+    /// let pages = Pages::new().huge(HugePages::Try);
+    /// let slab = Slab::<u64>::builder().pages(pages).reserve(10_000).try_build()?;
+    /// println!("{}", slab.memory());
+    /// # Ok::<(), flatslab::BuildError>(())
+    /// ```
+    pub fn pages(mut self, pages: Pages) -> Self {
+        self.pages = pages;
+        self
+    }
+
     /// Makes the slab; allocates only what was reserved and the spare chunks,
     /// O(slots of those).
     ///
     /// # Panics
     ///
     /// If a chunk, the reserve, rounded up to whole chunks, or the spare chunks
-    /// come to 2^30 slots or more, or their bytes pass `isize::MAX`. Where the
-    /// allocator refuses the program ends, as with `Vec`.
+    /// come to 2^30 slots or more, or their bytes pass `isize::MAX`; if what is
+    /// required of the pages is not to be had. Where the allocator refuses the
+    /// program ends, as with `Vec`.
     ///
     /// # Examples
     ///
@@ -189,7 +214,8 @@ impl<T> SlabBuilder<T> {
     pub fn build(self) -> Slab<T> {
         match self.try_build() {
             Ok(slab) => slab,
-            Err(error) => memory::fail(error),
+            Err(BuildError::Memory(error)) => memory::fail(error),
+            Err(error) => panic!("{error}"),
         }
     }
 
@@ -207,9 +233,10 @@ impl<T> SlabBuilder<T> {
     /// # use flatslab::Slab;
     /// assert!(Slab::<u64>::builder().chunk_capacity(1 << 30).try_build().is_err());
     /// ```
-    pub fn try_build(self) -> Result<Slab<T>, AllocError> {
+    pub fn try_build(self) -> Result<Slab<T>, BuildError> {
+        let shift = self.shift()?;
         #[cfg_attr(not(feature = "std"), expect(unused_mut))]
-        let mut slab = Slab::with_shift(self.shift()?);
+        let mut slab = Slab::with_shift(shift, self.pages.into_source()?);
         slab.try_reserve(self.reserve)?;
         #[cfg(feature = "std")]
         slab.try_build_ahead(self.spare_chunks)?;
@@ -240,7 +267,10 @@ impl<T> SlabBuilder<T> {
 
 impl<T> Clone for SlabBuilder<T> {
     fn clone(&self) -> Self {
-        SlabBuilder { ..*self }
+        SlabBuilder {
+            pages: self.pages.clone(),
+            ..*self
+        }
     }
 }
 
@@ -252,6 +282,6 @@ impl<T> fmt::Debug for SlabBuilder<T> {
             .field("reserve", &self.reserve);
         #[cfg(feature = "std")]
         fields.field("spare_chunks", &self.spare_chunks);
-        fields.finish()
+        fields.field("pages", &self.pages).finish()
     }
 }

@@ -8,6 +8,8 @@ use crate::key::Key;
 #[cfg(feature = "std")]
 use crate::raw::ahead::Ahead;
 use crate::raw::memory;
+use crate::raw::report::Report;
+use crate::raw::source::Source;
 use crate::slab::cell::home::{self, Home};
 use crate::slab::cell::layout::CellPtr;
 use crate::slab::cell::place::Place;
@@ -56,11 +58,13 @@ pub struct Growable {
     pub(super) stalls: Cell<usize>,
     #[cfg(feature = "std")]
     pub(super) ahead: Option<Ahead>,
+    /// Where all of it comes from.
+    pub(super) source: Source,
 }
 
 impl Growable {
     /// No memory yet, and chunks of `1 << shift` slots to come.
-    const fn new(shift: u32) -> Self {
+    const fn new(shift: u32, source: Source) -> Self {
         Growable {
             home: Cell::new(home::unallocated()),
             chunks: Cell::new(Chunks::NONE),
@@ -69,6 +73,7 @@ impl Growable {
             stalls: Cell::new(0),
             #[cfg(feature = "std")]
             ahead: None,
+            source,
         }
     }
 }
@@ -84,6 +89,10 @@ unsafe impl Lookup for Growable {
     #[inline(always)]
     fn bound(&self) -> usize {
         self.chunks.get().bound
+    }
+
+    fn unstamped(&self) -> usize {
+        self.chunks.get().unstamped
     }
 
     #[inline(always)]
@@ -111,6 +120,10 @@ impl Kind for Growable {
     unsafe fn claim_when_empty<T>(&self) -> Result<Place<T>, Option<AllocError>> {
         // SAFETY: says the caller.
         unsafe { self.try_claim_by_growing() }.map_err(Some)
+    }
+
+    fn memory(&self) -> Report {
+        Report::new(self.bytes(), &self.source)
     }
 }
 
@@ -143,12 +156,12 @@ impl<T> TrackedSlab<T, Growable> {
     /// ```
     #[must_use]
     pub const fn new() -> Self {
-        Self::with_shift(Self::DEFAULT_SHIFT)
+        Self::with_shift(Self::DEFAULT_SHIFT, Source::GLOBAL)
     }
 
-    pub(crate) const fn with_shift(shift: u32) -> Self {
+    pub(crate) const fn with_shift(shift: u32, source: Source) -> Self {
         // SAFETY: no cell yet, and `T` decides what the chunks are made for.
-        unsafe { Self::new_in(Growable::new(shift)) }
+        unsafe { Self::new_in(Growable::new(shift, source)) }
     }
 
     /// Puts a value into a free slot; O(1), and where none is free the building

@@ -10,6 +10,7 @@
 use crate::SlotBox;
 use crate::error::AccessError;
 use crate::key::Key;
+use crate::raw::prefetch::prefetch;
 use crate::slab::cell::place::Live;
 use crate::slab::cell::state::State;
 use crate::slab::guard::{Ref, RefMut};
@@ -166,6 +167,26 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         } else {
             refuse_if_occupied("get_copied", cell);
             None
+        }
+    }
+
+    /// Has the processor load the value at `key` into its caches, if it likes to:
+    /// a hint, for a key that will be used soon. O(1); accesses no value, checks
+    /// nothing but the range of keys, and cannot fault. Nothing happens on
+    /// processors other than x86_64 and aarch64.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::Slab::new();
+    /// let (first, second) = (slab.insert_key(1), slab.insert_key(2));
+    /// slab.prefetch(second);
+    /// assert_eq!(*slab.get(first).unwrap() + *slab.get(second).unwrap(), 3);
+    /// ```
+    #[inline]
+    pub fn prefetch(&self, key: Key) {
+        if let Some(cell) = self.cells().get(key) {
+            prefetch(cell.start().as_ptr());
         }
     }
 

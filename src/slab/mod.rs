@@ -7,6 +7,7 @@
 //! and `removal.rs` what concerns all values.
 
 pub(crate) mod bounded;
+pub(crate) mod bounded_builder;
 pub(crate) mod builder;
 pub(crate) mod cell;
 pub(crate) mod growable;
@@ -28,6 +29,7 @@ use core::marker::PhantomData;
 
 use crate::error::{AllocError, CapacityError, Full};
 use crate::key::Key;
+use crate::raw::report::Report;
 use crate::slab::cell::place::Place;
 use crate::slab::cell::walk::{self, Cells, Lookup};
 use crate::slab::slot::Slot;
@@ -108,6 +110,9 @@ pub trait Kind: Lookup {
     /// The memory was made for cells of `T`.
     #[doc(hidden)]
     unsafe fn claim_when_empty<T>(&self) -> Result<Place<T>, Option<AllocError>>;
+
+    #[doc(hidden)]
+    fn memory(&self) -> Report;
 }
 
 impl<T, M: Memory> TrackedSlab<T, M> {
@@ -318,6 +323,21 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.cells().home().slots()
+    }
+
+    /// What memory the slab has, and what was obtained of what was asked for. Asks
+    /// the system about [its pages](crate::memory::Pages): for the start and for
+    /// diagnostics.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::BoundedSlab::<u64>::with_capacity(1000);
+    /// assert!(slab.memory().bytes() >= 1000 * (8 + 8 + 8));
+    /// ```
+    #[must_use]
+    pub fn memory(&self) -> Report {
+        self.memory.memory()
     }
 
     /// How many insertions find a slot without growing; O(1).

@@ -5,18 +5,21 @@ use std::error::Error;
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use flatslab::key_slab::InsertAtReason;
-use flatslab::{AllocError, BoundedKeySlab, BoundedSlab, GenKey, Key, KeySlab, Slab, Slot};
+use flatslab::{
+    AllocError, BoundedKeySlab, BoundedSlab, BuildError, GenKey, Key, KeySlab, Slab, Slot,
+};
 
 use crate::common::{Audit, Wide, wide};
 use crate::{allocations, with_fuse, with_holes, with_values, without_leak, without_memory};
 
 /// Runs `f` with each fuse until it passes, and checks that it leaks nothing.
 /// Returns how often it failed.
-fn each_failure<R>(f: impl Fn() -> Result<R, AllocError>) -> usize {
+fn each_failure<R, E: Into<BuildError>>(f: impl Fn() -> Result<R, E>) -> usize {
     let fails = |fuse| match with_fuse(fuse, &f) {
         Ok(_) => false,
         Err(error) => {
-            assert!(matches!(error, AllocError::OutOfMemory { bytes } if bytes > 0));
+            let out = matches!(error.into(), BuildError::Memory(AllocError::OutOfMemory { bytes }) if bytes > 0);
+            assert!(out);
             true
         }
     };
@@ -264,7 +267,11 @@ mod spares {
         for fuse in 0..4 {
             without_leak(|| {
                 let result = with_fuse(fuse, || builder.clone().try_build());
-                assert!(matches!(result, Err(AllocError::OutOfMemory { .. })));
+                let error = result.unwrap_err();
+                assert!(matches!(
+                    error,
+                    BuildError::Memory(AllocError::OutOfMemory { .. })
+                ));
             });
         }
     }

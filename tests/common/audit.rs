@@ -35,7 +35,6 @@ impl<T, M: Memory> Audit for TrackedSlab<T, M> {
     #[track_caller]
     fn audit_but_stale(&self) -> usize {
         let (len, capacity) = (self.len(), self.capacity());
-        let bound = self.keys().size_hint().1.expect("a slab has an end");
         let keys: Vec<Key> = self.keys().collect();
         assert!(keys.is_sorted_by(|a, b| a < b), "keys ascend: {keys:?}");
         assert!(keys.len() <= len, "{} values, len is {len}", keys.len());
@@ -54,6 +53,7 @@ impl<T, M: Memory> Audit for TrackedSlab<T, M> {
             assert!(!self.contains_key(vacant.key()), "a free slot has a value");
             assert!(all.insert(vacant.key()), "{:?} twice", vacant.key());
         }
+        let bound = self.keys().size_hint().1.expect("a slab has an end");
         assert!(all.iter().all(|key| key.index() < bound), "past {bound}");
 
         let free = reserved.len();

@@ -2,7 +2,7 @@
 //! by a helper thread or by `prepare`. `src/slab/tests/model.rs` shows that a
 //! slab that builds ahead does the same as one that does not.
 
-use flatslab::{AllocError, Key, Slab, Slot};
+use flatslab::{AllocError, BuildError, Key, Slab, Slot};
 
 use crate::common::{Audit, Wide, panics, wide};
 
@@ -346,7 +346,7 @@ mod ahead {
                 .spare_chunks(spares);
             assert!(matches!(
                 builder.try_build(),
-                Err(AllocError::TooManySlots { .. })
+                Err(BuildError::Memory(AllocError::TooManySlots { .. }))
             ));
         }
     }

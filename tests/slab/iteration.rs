@@ -116,7 +116,9 @@ fn all_values_can_be_borrowed_at_once<M: Room>() {
 fn size_hint_bounds_what_can_still_come<M: Room>() {
     let (slab, mut slots) = numbers::<M>(6);
     slots.truncate(4);
-    let slots_there = slab.capacity();
+    // Slots that were never used may be left out.
+    let slots_there = slab.iter().size_hint().1.unwrap();
+    assert!((6..=slab.capacity()).contains(&slots_there));
     assert_eq!(slab.iter().size_hint(), (0, Some(slots_there)));
     assert_eq!(slab.iter_mut().size_hint(), (0, Some(slots_there)));
     assert_eq!(slab.keys().size_hint(), (0, Some(slots_there)));
@@ -151,7 +153,8 @@ fn a_clone_continues_where_the_iterator_is<M: Room>() {
 
 fn iterators_print_what_is_left_to_visit<M: Room>() {
     let (slab, _slots) = numbers::<M>(4);
-    let end = slab.capacity();
+    let end = slab.keys().size_hint().1.unwrap();
+    assert!((4..=slab.capacity()).contains(&end));
     let mut iter = slab.iter();
     iter.next();
     assert_eq!(

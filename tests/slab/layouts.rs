@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use flatslab::{AllocError, BoundedSlab, Key, Slab, Slot, SlotBox};
+use flatslab::{AllocError, BoundedSlab, BuildError, Key, Slab, Slot, SlotBox};
 
 use crate::common::{Audit, Hooked, Room, Wide, over_both_slabs, panics, wide};
 
@@ -166,7 +166,7 @@ fn a_reserve_past_the_limit_names_the_rounded_number() {
     let builder = Slab::<u8>::builder().reserve((1 << 30) - 1);
     let error = builder.try_build().unwrap_err();
     assert!(
-        matches!(error, AllocError::TooManySlots { requested, limit } if requested > limit),
+        matches!(error, BuildError::Memory(AllocError::TooManySlots { requested, limit }) if requested > limit),
         "{error}"
     );
 }

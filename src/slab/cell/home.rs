@@ -23,6 +23,7 @@
 use core::cell::Cell;
 use core::ptr::NonNull;
 
+use crate::raw::source::Source;
 use crate::raw::stack::FreeStack;
 
 #[expect(
@@ -160,6 +161,10 @@ struct Shared(Home);
 // or counted, and `close` with nothing remaining writes nothing.
 unsafe impl Sync for Shared {}
 
-static UNALLOCATED: Shared = Shared(Home::new(FreeStack::empty(), 0, release_nothing));
+static UNALLOCATED: Shared = Shared(Home::new(
+    FreeStack::empty(Source::GLOBAL),
+    0,
+    release_nothing,
+));
 
 unsafe fn release_nothing(_: NonNull<Home>) {}

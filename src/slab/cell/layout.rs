@@ -220,7 +220,7 @@ mod tests {
     fn every_cell_of_a_chunk_is_stamped() {
         type Value = [u8; 3];
         let layout = chunk::layout(CellPtr::<Value>::LAYOUT, 5).unwrap();
-        let block = chunk::allocate(layout).unwrap();
+        let block = chunk::allocate(layout, &crate::raw::source::Source::GLOBAL).unwrap();
         // SAFETY: five unused cells.
         unsafe {
             stamp_all::<Value>(block.start(), 5, |index| Key::from_raw(8 + index));

@@ -378,13 +378,16 @@ impl<'a, T> Live<'a, T> {
     }
 }
 
-/// What tests look through, and what they break.
-#[cfg(any(test, fuzzing))]
 impl<T> Live<'_, T> {
+    #[inline(always)]
     pub(crate) fn start(self) -> NonNull<u8> {
         self.place.cell.start()
     }
+}
 
+/// What tests look through, and what they break.
+#[cfg(test)]
+impl<T> Live<'_, T> {
     #[cfg(test)]
     pub(crate) fn force_state(self, state: State) {
         self.set_state(state);

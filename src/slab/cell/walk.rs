@@ -24,16 +24,20 @@ use crate::key::Key;
 /// While the memory lives, `home` is allocated, and what `cell` returns is an
 /// allocated, stamped cell of the type that the memory was made for: one of
 /// that home, or one that is free for ever and has no key.
-/// Below the bound the cells of the keys from `key` to `row_end(key)` follow each
-/// other; they stay allocated, and the cells of those keys, while `changes` is the
+/// The cells of the keys from `key` to `row_end(key)` that are below the bound follow
+/// each other; they stay allocated, and the cells of those keys, while `changes` is the
 /// same.
 pub unsafe trait Lookup {
     #[doc(hidden)]
     fn home(&self) -> NonNull<Home>;
 
-    /// Keys from here on have no cell.
+    /// Keys from here on have no cell, or one that was never handed out.
     #[doc(hidden)]
     fn bound(&self) -> usize;
+
+    /// Cells that the keys from the bound on have.
+    #[doc(hidden)]
+    fn unstamped(&self) -> usize;
 
     /// The cell of a key.
     ///
@@ -89,6 +93,11 @@ impl<'a, T, M: Lookup> Cells<'a, T, M> {
     #[inline(always)]
     pub(crate) fn bound(self) -> usize {
         self.memory.bound()
+    }
+
+    #[cfg(any(test, fuzzing))]
+    pub(crate) fn unstamped(self) -> usize {
+        self.memory.unstamped()
     }
 
     /// The cell of a key, if it has one; usable until user code runs (P4).

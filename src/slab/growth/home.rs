@@ -8,14 +8,17 @@
 //!
 //! Growth never copies a value. It happens when the stack is empty, so that a
 //! larger stack needs no copying either; the cells of the new chunk stay
-//! *fresh* — free, but not on the stack — and are pushed a few at a time. What
-//! an insertion pays for growth is then the building of one chunk.
+//! *fresh* — free, but not on the stack — and are stamped and pushed a few at a
+//! time, so that the system provides the chunk's memory page by page. What an
+//! insertion pays for growth is an allocation, or one page fault. To touch and
+//! stamp a chunk at once took as long as all its faults together, and showed in
+//! the slowest of ten thousand insertions (BENCHMARKS.md, "Growth").
 //!
 //! # Invariants
 //!
 //! * G1: `slots` of the home are those of the chunks in the table.
 //! * G2: the fresh cells are those with the keys from `next_fresh` on, all in
-//!   chunks of the table.
+//!   one chunk of the table. Those that are not stamped are the last of them.
 //! * G3: the stack has room for every cell of every chunk.
 
 use core::alloc::Layout;
@@ -26,8 +29,9 @@ use core::ptr::NonNull;
 use super::table::{ChunkTable, Chunks};
 use crate::error::AllocError;
 use crate::key::{Key, MAX_SLOTS};
-use crate::raw::chunk::{self, LooseChunks};
+use crate::raw::chunk::LooseChunks;
 use crate::raw::memory::Block;
+use crate::raw::source::Source;
 use crate::raw::stack::FreeStack;
 #[cfg(any(doc, test))]
 use crate::slab::cell::home;
@@ -61,23 +65,27 @@ pub(crate) struct Supplies {
 ///
 /// # Errors
 ///
-/// When such a chunk passes the limits, or the allocator refuses.
-pub(crate) fn try_new<T>(shift: u32) -> Result<NonNull<GrowableHome>, AllocError> {
-    let table = ChunkTable::try_new::<T>(shift)?;
+/// When such a chunk passes the limits, or the source refuses.
+pub(crate) fn try_new<T>(shift: u32, source: &Source) -> Result<NonNull<GrowableHome>, AllocError> {
+    let table = ChunkTable::try_new::<T>(shift, source)?;
     let body = GrowableHome {
-        home: Home::new(FreeStack::empty(), 0, release),
+        home: Home::new(FreeStack::empty(source.clone()), 0, release),
         next_fresh: Cell::new(0),
         table: RefCell::new(table),
     };
-    Block::leak(body).map_err(|(error, _)| error)
+    Block::leak(body, source).map_err(|(error, _)| error)
 }
 
 /// # Safety
 ///
 /// As for [`home::Release`]; `home` came from [`try_new`].
 unsafe fn release(home: NonNull<Home>) {
+    let home = home.cast::<GrowableHome>();
     // SAFETY: `try_new` leaked this block, and by L2 this is the last use.
-    drop(unsafe { Block::reclaim(home.cast::<GrowableHome>()) });
+    unsafe {
+        let source = home.as_ref().home.stack.source().clone();
+        drop(Block::reclaim(home, &source));
+    }
 }
 
 impl GrowableHome {
@@ -110,6 +118,16 @@ impl GrowableHome {
         self.table.borrow().next_number()
     }
 
+    /// Where the chunks, the table and the stack come from.
+    fn source(&self) -> &Source {
+        self.home.stack.source()
+    }
+
+    /// Bytes of all blocks.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of::<Self>() + self.home.stack.array_bytes() + self.table.borrow().bytes()
+    }
+
     /// Whether `slots` cells are free.
     pub(crate) fn has_room(&self, slots: usize) -> bool {
         self.home.free() >= slots
@@ -117,7 +135,8 @@ impl GrowableHome {
 
     /// Adds chunks until `slots` cells are free; O(slots added), and O(free
     /// cells) more where some are free. A single chunk's cells are fresh
-    /// afterwards, those of several lie below all others on the stack.
+    /// afterwards, and not stamped, those of several lie below all others on the
+    /// stack.
     ///
     /// Nothing is changed before everything is allocated, and nothing is freed
     /// before the caller is consistent: the allocator may re-enter.
@@ -129,16 +148,17 @@ impl GrowableHome {
     pub(crate) fn grow<T>(
         &self,
         slots: usize,
+        touch: bool,
         take_spare: impl FnOnce() -> Option<Block>,
     ) -> (Supplies, Result<(), AllocError>) {
         let mut supplies = Supplies {
             spare: None,
             built: false,
-            chunks: LooseChunks::new(self.table.borrow().layout()),
-            stack: FreeStack::empty(),
+            chunks: LooseChunks::new(self.table.borrow().layout(), self.source().clone()),
+            stack: FreeStack::empty(self.source().clone()),
             origins: None,
         };
-        let result = self.gather(slots, take_spare, &mut supplies);
+        let result = self.gather(slots, touch, take_spare, &mut supplies);
         let chunks = self.affordable(slots, &supplies);
         if chunks > 0 {
             self.add_chunks::<T>(chunks, &mut supplies);
@@ -146,10 +166,12 @@ impl GrowableHome {
         (supplies, result)
     }
 
-    /// Allocates what is missing for `slots` free cells.
+    /// Allocates what is missing for `slots` free cells, the chunks touched if
+    /// `touch`.
     fn gather(
         &self,
         slots: usize,
+        touch: bool,
         take_spare: impl FnOnce() -> Option<Block>,
         supplies: &mut Supplies,
     ) -> Result<(), AllocError> {
@@ -170,9 +192,13 @@ impl GrowableHome {
             let cells = self.home.slots() + (chunks << shift);
             if entries > origins_room.max(supplies.origins_room()) {
                 let room = entries.max(2 * origins_room).max(ChunkTable::FIRST_ROOM);
-                supplies.origins = Some(ChunkTable::allocate_origins(room)?);
+                supplies.origins = Some(ChunkTable::allocate_origins(room, self.source())?);
             } else if cells > stack_room.max(supplies.stack.capacity()) {
-                supplies.stack = FreeStack::try_new(cells.max(2 * stack_room))?;
+                // The first room of a system's stack is all it will need.
+                if !self.home.stack.try_commit(cells, true)? {
+                    let room = cells.max(2 * stack_room);
+                    supplies.stack = FreeStack::try_new_growing(room, self.source())?;
+                }
             } else if supplies.blocks() < chunks {
                 // Last, so that a refusal does not cost a spare.
                 supplies.spare = take_spare
@@ -180,7 +206,11 @@ impl GrowableHome {
                     .and_then(|take| take())
                     .or(supplies.spare.take());
                 if supplies.blocks() < chunks {
-                    supplies.chunks.add(chunk::allocate(layout)?);
+                    let block = Block::allocate(layout, self.source())?;
+                    if touch {
+                        block.touch();
+                    }
+                    supplies.chunks.add(block);
                     supplies.built = true;
                 }
             } else {
@@ -210,8 +240,10 @@ impl GrowableHome {
         let mut table = self.table.borrow_mut();
         let shift = table.shift();
         let cells = chunks << shift;
+        let stamps_all = chunks > 1;
         if self.home.slots() + cells > self.home.stack.capacity() {
-            let larger = core::mem::replace(&mut supplies.stack, FreeStack::empty());
+            let larger =
+                core::mem::replace(&mut supplies.stack, FreeStack::empty(self.source().clone()));
             supplies.stack = self.home.stack.move_to(larger);
         }
         if table.entries_with(chunks) > table.room() {
@@ -224,6 +256,9 @@ impl GrowableHome {
         let mut add = |_| {
             let mut table = self.table.borrow_mut();
             let number = table.add_next::<T>(&mut supplies.chunks, supplies.spare.take());
+            if stamps_all {
+                table.stamp_all_next::<T>();
+            }
             number << shift..(number + 1) << shift
         };
         if chunks == 1 {
@@ -256,10 +291,11 @@ impl GrowableHome {
     /// if that is smaller and the allocator gives it; the old one comes back.
     pub(crate) fn shrink_stack(&self) -> Option<FreeStack> {
         let slots = self.home.slots();
-        if self.home.stack.capacity() <= slots {
+        self.home.stack.decommit(slots);
+        if self.home.stack.capacity() <= slots || self.source().reserves() {
             return None;
         }
-        let stack = FreeStack::try_new(slots).ok()?;
+        let stack = FreeStack::try_new(slots, self.source()).ok()?;
         // The allocator may have made this slab grow, or shrink.
         let fits = self.home.slots()..self.home.stack.capacity();
         if fits.contains(&stack.capacity()) {
@@ -269,10 +305,15 @@ impl GrowableHome {
         }
     }
 
-    /// Pushes up to `count` fresh cells, so that keys are handed out ascending.
+    /// Stamps and pushes up to `count` fresh cells, so that keys are handed out
+    /// ascending.
     pub(crate) fn refill<T>(&self, count: usize) {
         let first = self.next_fresh.get();
         let count = count.min(self.home.fresh());
+        let mut table = self.table.borrow_mut();
+        let stamped = self.home.fresh() - table.chunks().unstamped;
+        table.stamp_next::<T>(count.saturating_sub(stamped));
+        drop(table);
         // SAFETY: by G2 free cells that are not on the stack, which has room
         // for them (G3).
         unsafe { (self.home.stack).refill(self.cells::<T>(first..first + count).map(Some)) };
@@ -280,11 +321,17 @@ impl GrowableHome {
         self.home.remove_fresh(count);
     }
 
+    /// Touches the memory of the fresh cells that no insertion has come to yet.
+    pub(crate) fn touch_fresh<T>(&self) {
+        self.table.borrow().touch_unstamped::<T>();
+    }
+
     /// Puts all fresh cells onto the stack below all others, so that the order
     /// in which cells are handed out does not change; O(free cells).
     pub(crate) fn bury_fresh<T>(&self) {
         let first = self.next_fresh.get();
         let count = self.home.fresh();
+        self.table.borrow_mut().stamp_all_next::<T>();
         // SAFETY: as in `refill`.
         unsafe {
             (self.home.stack).push_below(count, self.cells::<T>(first..first + count).map(Some))
@@ -309,7 +356,7 @@ impl GrowableHome {
 impl Supplies {
     /// The outgrown stack, if there is one: the largest of what is left over.
     pub(crate) fn take_stack(&mut self) -> Option<Block> {
-        core::mem::replace(&mut self.stack, FreeStack::empty()).into_block()
+        core::mem::replace(&mut self.stack, FreeStack::empty(Source::GLOBAL)).into_block()
     }
 
     fn blocks(&self) -> usize {
@@ -362,7 +409,7 @@ mod tests {
 
     #[test]
     fn growth_past_the_last_key_is_an_error() {
-        let home = try_new::<()>(4).unwrap();
+        let home = try_new::<()>(4, &Source::GLOBAL).unwrap();
         // SAFETY: just made, and not shared.
         unsafe {
             let body = home.as_ref();
@@ -376,7 +423,7 @@ mod tests {
                 limit: chunks << 4,
             };
             assert_eq!(body.chunks_wanted(chunks << 4), Ok(0));
-            let (left_over, result) = body.grow::<()>((chunks << 4) + 1, || None);
+            let (left_over, result) = body.grow::<()>((chunks << 4) + 1, false, || None);
             assert_eq!(result, Err(too_many));
             drop(left_over);
             assert!(body.chunks_wanted(usize::MAX).is_err());

@@ -25,12 +25,20 @@ use crate::slab::{TrackedSlab, claim};
 #[cfg(doc)]
 use crate::{SlabBuilder, Slot};
 
-/// How many fresh cells go onto the stack when it runs empty.
+/// How many fresh cells are stamped and go onto the stack when it runs empty:
+/// fewer where they are large, so that an insertion comes to one new page, or to
+/// two.
 ///
 /// A million insertions of `u64` into an empty slab, each timed, gave the same
 /// mean from 4 to 16, more below, and in the tail (p99 / p99.9, ticks) 72 / 80
 /// for 4, 82 / 86 for 8, 88 / 98 for 16, 154 / 168 for 64.
-const REFILL: usize = 4;
+pub(super) const fn refill<T>() -> usize {
+    match CellPtr::<T>::SIZE {
+        0..=1024 => 4,
+        1025..=2048 => 2,
+        _ => 1,
+    }
+}
 
 impl<T> TrackedSlab<T, Growable> {
     /// Makes room for `additional` values more than the present
@@ -163,8 +171,9 @@ impl<T> TrackedSlab<T, Growable> {
         let numbers = MAX_SLOTS >> shift;
         let slots = count.saturating_mul(1 << shift);
         if home::chunks_for(slots, layout, shift, numbers, 0)? > 0 {
+            let source = self.memory.source.clone();
             let build = move |number: usize| {
-                let block = chunk::allocate(layout)?;
+                let block = chunk::allocate(layout, &source)?;
                 // The number is a guess: in a slab that is full of chunks the
                 // next one fills a hole.
                 let first = (number.min(numbers - 1) << shift) as u32;
@@ -174,7 +183,9 @@ impl<T> TrackedSlab<T, Growable> {
                 Ok(block)
             };
             let first = self.memory.chunks.get().bound >> shift;
-            self.memory.ahead = Some(Ahead::try_new(layout, count, first, build)?);
+            let source = &self.memory.source;
+            let ahead = Ahead::try_new(source, layout, count, first, build)?;
+            self.memory.ahead = Some(ahead);
         }
         Ok(())
     }
@@ -200,14 +211,17 @@ impl Growable {
                 return Ok(place);
             }
             // SAFETY: allocated while the slab lives.
-            unsafe { home.as_ref() }.refill::<T>(REFILL);
+            let body = unsafe { home.as_ref() };
+            body.refill::<T>(const { refill::<T>() });
+            // More keys have a cell, and none has another.
+            self.chunks.set(body.chunks());
             if let Some(place) = claim(self) {
                 return Ok(place);
             }
             if let Some(error) = refusal {
                 return Err(error);
             }
-            let (built, result) = self.grow::<T>(home, 1);
+            let (built, result) = self.grow::<T>(home, 1, false);
             self.stalls.set(self.stalls.get() + usize::from(built));
             refusal = result.err();
         }
@@ -231,14 +245,16 @@ impl Growable {
         let result = loop {
             // The allocator may use the slab: make room although it refuses, or
             // use up the room while it gets back what was outgrown. So recheck.
-            let (_, result) = self.grow::<T>(home, additional);
+            let (_, result) = self.grow::<T>(home, additional, true);
             if body.has_room(additional) {
                 break Ok(());
             } else if result.is_err() {
                 break result;
             }
         };
+        body.touch_fresh::<T>();
         body.bury_fresh::<T>();
+        self.chunks.set(body.chunks());
         result
     }
 
@@ -260,7 +276,7 @@ impl Growable {
     /// The home, made if there is none yet.
     fn growable_home<T>(&self) -> Result<NonNull<GrowableHome>, AllocError> {
         if self.home.get() == unallocated() {
-            let made = home::try_new::<T>(self.shift);
+            let made = home::try_new::<T>(self.shift, &self.source);
             if self.home.get() == unallocated() {
                 self.home.set(made?.cast());
             } else if let Ok(made) = made {
@@ -272,12 +288,17 @@ impl Growable {
         Ok(self.home.get().cast())
     }
 
-    /// Adds chunks until `slots` cells are free, and says whether one of them
-    /// had to be built.
-    fn grow<T>(&self, home: NonNull<GrowableHome>, slots: usize) -> (bool, Result<(), AllocError>) {
+    /// Adds chunks until `slots` cells are free, touched if `touch`, and says
+    /// whether one of them had to be allocated.
+    fn grow<T>(
+        &self,
+        home: NonNull<GrowableHome>,
+        slots: usize,
+        touch: bool,
+    ) -> (bool, Result<(), AllocError>) {
         // SAFETY: allocated while the slab lives.
         let body = unsafe { home.as_ref() };
-        let (mut left_over, result) = body.grow::<T>(slots, || self.take_ahead());
+        let (mut left_over, result) = body.grow::<T>(slots, touch, || self.take_ahead());
         self.note_growth(body);
         let built = left_over.built;
         if let Some(block) = left_over.take_stack() {
@@ -295,6 +316,20 @@ impl Growable {
         if let Some(ahead) = &self.ahead {
             ahead.expect(body.next_number());
         }
+    }
+
+    /// Bytes of all blocks.
+    pub(super) fn bytes(&self) -> usize {
+        let mut bytes = 0;
+        if self.home.get() != unallocated() {
+            // SAFETY: made by `growable_home`, and allocated while the slab lives.
+            bytes += unsafe { self.home.get().cast::<GrowableHome>().as_ref() }.bytes();
+        }
+        #[cfg(feature = "std")]
+        if let Some(ahead) = &self.ahead {
+            bytes += ahead.bytes();
+        }
+        bytes
     }
 
     /// A chunk that was built ahead, if there is one. Allocates nothing.

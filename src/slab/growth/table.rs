@@ -18,9 +18,10 @@
 //! # Invariants
 //!
 //! * T1: the entries from `i << repeat` to `(i + 1) << repeat` are equal, and
-//!   lead to chunk `i`: `1 << shift` stamped cells with the keys from
-//!   `i << shift`, or, in a hole, to the stand-in, whose cells are in state `V O`
-//!   and have [`Key::NONE`].
+//!   lead to chunk `i`: `1 << shift` cells with the keys from `i << shift`, or, in
+//!   a hole, to the stand-in, whose cells are in state `V O` and have
+//!   [`Key::NONE`]. All are stamped but the last `unstamped` of the last chunk,
+//!   which are not in use.
 //! * T2: `holes` numbers are holes, none of them below `next_hole`; there is a
 //!   stand-in exactly if there is one.
 //! * T3: the last number is no hole.
@@ -33,6 +34,7 @@ use crate::error::AllocError;
 use crate::key::{Key, MAX_SLOTS};
 use crate::raw::chunk::{self, LooseChunks};
 use crate::raw::memory::Block;
+use crate::raw::source::{self, Source};
 use crate::slab::cell::layout::{CellPtr, stamp_all};
 
 /// What a slab keeps of its table in itself, to find a key's cell without the
@@ -41,14 +43,17 @@ use crate::slab::cell::layout::{CellPtr, stamp_all};
 pub(crate) struct Chunks {
     /// The origin of each chunk, T1.
     origins: NonNull<*mut u8>,
-    /// Keys from here on have no cell: numbers times slots of a chunk.
+    /// Keys from here on have no cell, or one that is not stamped yet.
     pub(crate) bound: usize,
+    /// Cells that follow the bound.
+    pub(crate) unstamped: usize,
 }
 
 impl Chunks {
     pub(crate) const NONE: Chunks = Chunks {
         origins: NonNull::dangling(),
         bound: 0,
+        unstamped: 0,
     };
 
     /// The cell of a key.
@@ -112,11 +117,14 @@ pub(super) struct ChunkTable {
     holes: usize,
     next_hole: usize,
     stand_in: Option<Block>,
+    unstamped: usize,
     shift: u32,
     /// The binary logarithm of the entries of a chunk.
     repeat: u32,
     /// Of every chunk.
     layout: Layout,
+    /// Of every chunk, and of the table.
+    source: Source,
 }
 
 impl ChunkTable {
@@ -129,13 +137,15 @@ impl ChunkTable {
     /// # Errors
     ///
     /// When such a chunk passes the limits.
-    pub(super) fn try_new<T>(shift: u32) -> Result<Self, AllocError> {
+    pub(super) fn try_new<T>(shift: u32, source: &Source) -> Result<Self, AllocError> {
         Ok(ChunkTable {
-            origins: Self::allocate_origins(0)?,
+            origins: Block::dangling(Layout::new::<[*mut u8; 0]>()),
+            source: source.clone(),
             numbers: 0,
             holes: 0,
             next_hole: 0,
             stand_in: None,
+            unstamped: 0,
             shift,
             repeat: shift - const { grain::<T>() },
             layout: chunk::layout(CellPtr::<T>::LAYOUT, 1 << shift)?,
@@ -152,6 +162,17 @@ impl ChunkTable {
         self.numbers
     }
 
+    #[cfg(test)]
+    pub(super) fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// Bytes of the table, the chunks and the stand-in.
+    pub(super) fn bytes(&self) -> usize {
+        let chunks = self.numbers - self.holes + usize::from(self.stand_in.is_some());
+        self.origins.layout().size() + chunks * self.layout.size()
+    }
+
     /// Of every chunk.
     pub(super) fn layout(&self) -> Layout {
         self.layout
@@ -160,7 +181,8 @@ impl ChunkTable {
     pub(super) fn chunks(&self) -> Chunks {
         Chunks {
             origins: self.origins.start().cast(),
-            bound: self.numbers << self.shift,
+            bound: (self.numbers << self.shift) - self.unstamped,
+            unstamped: self.unstamped,
         }
     }
 
@@ -192,13 +214,16 @@ impl ChunkTable {
     ///
     /// # Errors
     ///
-    /// When the allocator refuses.
-    pub(super) fn allocate_origins(room: usize) -> Result<Block, AllocError> {
+    /// When the source refuses.
+    pub(super) fn allocate_origins(room: usize, source: &Source) -> Result<Block, AllocError> {
         let too_many = AllocError::TooManyBytes {
             slots: room,
             slot_bytes: size_of::<*mut u8>(),
         };
-        Block::allocate(Layout::array::<*mut u8>(room).map_err(|_| too_many)?)
+        Block::allocate(
+            Layout::array::<*mut u8>(room).map_err(|_| too_many)?,
+            source,
+        )
     }
 
     /// Moves the entries into a larger block; the old one comes back.
@@ -217,11 +242,15 @@ impl ChunkTable {
     /// that of the lowest hole, or the next. There is room. A stand-in that is
     /// no longer needed goes to `chunks`.
     ///
-    /// The cells of `spare` are free ones, with the keys of some number: O(1)
-    /// where it is this one. Otherwise O(slots of a chunk), and with holes
-    /// O(numbers) for all of them together.
+    /// O(1) where there are no holes: the cells of the chunk are left
+    /// [to be stamped](Self::stamp_next), unless they are those of `spare`, which
+    /// have keys, and those of this number. A hole's cells are all stamped,
+    /// O(slots of a chunk), and to find the holes is O(numbers) for all of them
+    /// together.
     pub(super) fn add_next<T>(&mut self, chunks: &mut LooseChunks, spare: Option<Block>) -> usize {
-        let number = if self.holes == 0 {
+        debug_assert!(self.unstamped == 0);
+        let appended = self.holes == 0;
+        let number = if appended {
             self.numbers += 1;
             self.numbers - 1
         } else {
@@ -239,7 +268,9 @@ impl ChunkTable {
         let block = spare
             .or_else(|| chunks.pop())
             .expect("supplies for a chunk");
-        if !stamped {
+        if !stamped && appended {
+            self.unstamped = 1 << self.shift;
+        } else if !stamped {
             self.stamp_all::<T>(block.start(), |local| Key::from_raw(first + local));
         }
         self.point(number, block.leak_start());
@@ -251,9 +282,49 @@ impl ChunkTable {
         number
     }
 
+    /// Makes the next cells that are not stamped free ones; there are so many.
+    pub(super) fn stamp_next<T>(&mut self, cells: usize) {
+        assert!(cells <= self.unstamped);
+        if cells == 0 {
+            return;
+        }
+        let first = self.chunks().bound;
+        // SAFETY: by T1 those cells of the last chunk are not in use.
+        unsafe {
+            let start = self.place::<T>(first);
+            stamp_all::<T>(start, cells, |local| Key::from_raw(first as u32 + local));
+        }
+        self.unstamped -= cells;
+    }
+
+    /// Makes all cells that are not stamped free ones.
+    pub(super) fn stamp_all_next<T>(&mut self) {
+        self.stamp_next::<T>(self.unstamped);
+    }
+
+    /// Touches the memory of the cells that are not stamped.
+    pub(super) fn touch_unstamped<T>(&self) {
+        let bytes = self.unstamped * CellPtr::<T>::SIZE;
+        if bytes > 0 && !self.source.populates() {
+            let start = self.place::<T>(self.chunks().bound);
+            // SAFETY: by T1 those cells of the last chunk are not in use.
+            unsafe { source::touch(start, 0, bytes) };
+        }
+    }
+
+    /// The place of the cell with this key, in a chunk or past the end of the
+    /// last one.
+    fn place<T>(&self, key: usize) -> NonNull<u8> {
+        let number = key >> self.shift;
+        let local = key - (number << self.shift);
+        // SAFETY: within the chunk.
+        unsafe { self.start(number).add(local * CellPtr::<T>::SIZE) }
+    }
+
     /// Takes their keys from all chunks whose cells are all free, and says how
     /// many those are; O(slots). [`release`](Self::release) them at once.
     pub(super) fn strip_free_chunks<T>(&mut self) -> usize {
+        assert!(self.unstamped == 0);
         let mut stripped = 0;
         for number in 0..self.numbers {
             let start = self.start(number);
@@ -273,7 +344,7 @@ impl ChunkTable {
     /// Gives back the chunks without keys: numbers at the end go, others
     /// become holes.
     pub(super) fn release<T>(&mut self) -> LooseChunks {
-        let mut released = LooseChunks::new(self.layout);
+        let mut released = LooseChunks::new(self.layout, self.source.clone());
         self.next_hole = 0;
         while self.numbers > 0 && self.is_keyless::<T>(self.numbers - 1) {
             let start = self.start(self.numbers - 1);
@@ -282,7 +353,7 @@ impl ChunkTable {
                 self.holes -= 1;
             } else {
                 // SAFETY: a block of this layout that the table has given up.
-                released.add(unsafe { Block::from_start(start, self.layout) });
+                released.add(unsafe { Block::from_start(start, self.layout, &self.source) });
             }
         }
         for number in 0..self.numbers {
@@ -293,7 +364,7 @@ impl ChunkTable {
             self.holes += 1;
             // SAFETY: a block of this layout, given up in `add_next`; its number
             // is a hole from now on.
-            let block = unsafe { Block::from_start(start, self.layout) };
+            let block = unsafe { Block::from_start(start, self.layout, &self.source) };
             match &self.stand_in {
                 Some(stand_in) => {
                     self.point(number, stand_in.start());
@@ -377,7 +448,7 @@ impl Drop for ChunkTable {
             let start = self.start(number);
             if !self.is_stand_in(start) {
                 // SAFETY: a block of this layout, given up in `add_next`.
-                drop(unsafe { Block::from_start(start, self.layout) });
+                drop(unsafe { Block::from_start(start, self.layout, &self.source) });
             }
         }
     }
@@ -397,12 +468,13 @@ mod tests {
     fn grow(table: &mut ChunkTable) -> usize {
         if table.entries_with(1) > table.room() {
             let room = table.entries_with(1).max(2 * table.room() + 1);
-            drop(table.move_to(ChunkTable::allocate_origins(room).unwrap()));
+            drop(table.move_to(ChunkTable::allocate_origins(room, table.source()).unwrap()));
         }
-        let mut chunks = LooseChunks::new(table.layout());
-        chunks.add(Block::allocate(table.layout()).unwrap());
+        let mut chunks = LooseChunks::new(table.layout(), Source::GLOBAL);
+        chunks.add(Block::allocate(table.layout(), table.source()).unwrap());
         let had_holes = table.holes > 0;
         let number = table.add_next::<u8>(&mut chunks, None);
+        table.stamp_all_next::<u8>();
         // What stood in for the last hole comes back.
         assert_eq!(chunks.len(), usize::from(had_holes && table.holes == 0));
         number
@@ -440,7 +512,7 @@ mod tests {
 
     /// A table of `numbers` chunks, of which those in `used` have a value.
     fn table(numbers: usize, used: &[usize]) -> ChunkTable {
-        let mut table = ChunkTable::try_new::<u8>(SHIFT).unwrap();
+        let mut table = ChunkTable::try_new::<u8>(SHIFT, &Source::GLOBAL).unwrap();
         for number in 0..numbers {
             assert_eq!(grow(&mut table), number);
         }

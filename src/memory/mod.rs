@@ -1,0 +1,249 @@
+//! Where the memory of a container comes from: huge pages, locked pages, a memory
+//! node, or memory of your own.
+//!
+//! A program with a large working set waits for the processor's address cache
+//! and for page faults, not for the instructions of an insertion. [`Pages`] says
+//! what memory a container is to have; every builder takes one, and
+//! [`memory`](crate::TrackedSlab::memory) tells what was obtained.
+//!
+//! ```
+//! use flatslab::BoundedSlab;
+//! use flatslab::memory::{HugePages, Lock, Pages};
+//!
+//! let pages = Pages::new().huge(HugePages::Try).lock(Lock::Try);
+//! let slab = BoundedSlab::<[u64; 8]>::builder().capacity(10_000).pages(pages).try_build()?;
+//! println!("{}", slab.memory());
+//! # Ok::<(), flatslab::BuildError>(())
+//! ```
+//!
+//! What is asked for with `Try` and not obtained stands in the report; with
+//! `Require` it is an error. The options need Linux and the feature `os-memory`.
+//! Elsewhere `Try` is the global allocator, and `Require` is
+//! [`BuildError::Unsupported`].
+//!
+//! # What it costs
+//!
+//! Memory of the system comes with its pages: all faults are at construction, or
+//! where a growing container gets a chunk. To clear a huge page of 2 MiB takes
+//! half a millisecond or so, once for all the chunks in it;
+//! [`reserve`](crate::Slab::reserve) moves that to the beginning, and
+//! [`spare_chunks`](crate::SlabBuilder::spare_chunks) to another thread. A
+//! container has mappings of its own, of 2 MiB at the least where huge pages are
+//! asked for: for many small containers take a [`PageAllocator`] for all of them,
+//! by way of [`FromAllocator`].
+//!
+//! # Setting up a machine
+//!
+//! 1. `cat /sys/kernel/mm/transparent_hugepage/enabled`: with `[madvise]` or
+//!    `[always]`, [`HugePages::Transparent`] and [`HugePages::Try`] work without
+//!    further steps.
+//! 2. `sysctl vm.nr_hugepages=512` sets 1 GiB of explicit huge pages aside, at best
+//!    at boot, before memory is fragmented; [`HugePages::Require`] takes them.
+//! 3. `ulimit -l`, or `LimitMEMLOCK=` of systemd, is the most that [`Lock`] may
+//!    lock, unless the program has `CAP_IPC_LOCK`.
+//! 4. `numactl --hardware` names the [`Node`]s; choose that of the core you pin to.
+//! 5. Build what is large before you pin and start: populating memory takes half a
+//!    second per gigabyte.
+//! 6. Print [`Report`]s at the start: they say what of all this took effect.
+//!
+//! What each step brings is measured in `BENCHMARKS.md`, "Pages".
+//!
+//! # After `fork`
+//!
+//! Parent and child share the pages until one of them writes: then the first
+//! write to each page faults, in steady operation too. A child of a process with
+//! several threads should only `exec`.
+
+#![allow(
+    clippy::disallowed_types,
+    reason = "the `Arc` is the user's, who has allocated it"
+)]
+
+#[cfg(feature = "allocator-api2")]
+mod allocator;
+
+use alloc::sync::Arc;
+use core::fmt;
+
+#[cfg(feature = "allocator-api2")]
+#[cfg_attr(docsrs, doc(cfg(feature = "allocator-api2")))]
+pub use allocator::{FromAllocator, PageAllocator};
+
+use crate::error::BuildError;
+use crate::raw::pages::Request;
+use crate::raw::source::{Kind, Source};
+#[cfg(all(feature = "os-memory", target_os = "linux"))]
+use crate::raw::system::System;
+
+pub use crate::raw::pages::{HugePages, Lock, Node, PageOption, Reason, Shortfall};
+pub use crate::raw::report::Report;
+pub use crate::raw::source::MemorySource;
+
+/// What memory a container is to have. Every builder takes one.
+///
+/// [`Pages::new`] is the global allocator, and [`from_source`](Self::from_source)
+/// memory of your own. As soon as an option is set, the memory is mapped from the
+/// system, and populated.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::KeySlab;
+/// use flatslab::memory::{HugePages, Pages};
+///
+/// let pages = Pages::new().huge(HugePages::Transparent);
+/// let mut slab = KeySlab::<u64>::builder().reserve(10_000).pages(pages).try_build()?;
+/// let key = slab.insert(7);
+/// assert_eq!(slab[key], 7);
+/// # Ok::<(), flatslab::BuildError>(())
+/// ```
+#[derive(Clone, Default)]
+#[must_use = "pages do nothing before a builder gets them"]
+pub struct Pages {
+    request: Request,
+    system: bool,
+    source: Option<Arc<dyn MemorySource>>,
+}
+
+impl Pages {
+    /// Memory of the global allocator, unless an option is set.
+    ///
+    /// ```
+    /// use flatslab::memory::Pages;
+    ///
+    /// let slab = flatslab::Slab::<u64>::builder().pages(Pages::new()).build();
+    /// # drop(slab);
+    /// ```
+    pub const fn new() -> Self {
+        Pages {
+            request: Request {
+                huge: HugePages::No,
+                lock: Lock::No,
+                node: Node::Any,
+            },
+            system: false,
+            source: None,
+        }
+    }
+
+    /// Memory that the system maps and populates for this container alone, in
+    /// pages of the usual size unless an option says otherwise.
+    ///
+    /// A builder refuses it where the crate has no access to the system's pages:
+    /// [`BuildError::Unsupported`].
+    ///
+    /// ```
+    /// use flatslab::memory::Pages;
+    ///
+    /// let built = flatslab::Slab::<u64>::builder().pages(Pages::system()).try_build();
+    /// assert_eq!(built.is_ok(), cfg!(all(feature = "os-memory", target_os = "linux")));
+    /// ```
+    pub const fn system() -> Self {
+        let mut pages = Self::new();
+        pages.system = true;
+        pages
+    }
+
+    /// Memory of your own.
+    ///
+    /// The options concern the system's pages: with them a builder answers
+    /// [`BuildError::Unsupported`] to `Require`, and reports a shortfall of `Try`.
+    ///
+    /// See [`MemorySource`] for an example.
+    pub fn from_source(source: Arc<dyn MemorySource>) -> Self {
+        let mut pages = Self::new();
+        pages.source = Some(source);
+        pages
+    }
+
+    /// Whether it lies in huge pages.
+    ///
+    /// ```
+    /// use flatslab::memory::{HugePages, Pages};
+    ///
+    /// let pages = Pages::new().huge(HugePages::Try);
+    /// # drop(pages);
+    /// ```
+    pub fn huge(mut self, huge: HugePages) -> Self {
+        self.request.huge = huge;
+        self
+    }
+
+    /// Whether it is locked.
+    ///
+    /// ```
+    /// use flatslab::memory::{Lock, Pages};
+    ///
+    /// let pages = Pages::new().lock(Lock::Try);
+    /// # drop(pages);
+    /// ```
+    pub fn lock(mut self, lock: Lock) -> Self {
+        self.request.lock = lock;
+        self
+    }
+
+    /// On which memory node it lies.
+    ///
+    /// ```
+    /// use flatslab::memory::{Node, Pages};
+    ///
+    /// let pages = Pages::new().numa_node(Node::Try(0));
+    /// # drop(pages);
+    /// ```
+    pub fn numa_node(mut self, node: Node) -> Self {
+        self.request.node = node;
+        self
+    }
+
+    /// The source of a new container.
+    ///
+    /// # Errors
+    ///
+    /// What is required and not supported; when the global allocator refuses
+    /// the memory for the source's own record.
+    pub(crate) fn into_source(self) -> Result<Source, BuildError> {
+        match self.into_kind()? {
+            None => Ok(Source::GLOBAL),
+            Some(kind) => Ok(Source::try_new(kind)?),
+        }
+    }
+
+    /// What is not just the global allocator.
+    fn into_kind(self) -> Result<Option<Kind>, BuildError> {
+        let Pages {
+            request,
+            system,
+            source,
+        } = self;
+        if let Some(foreign) = source {
+            let shortfalls = (request.unsupported(false)).map_err(BuildError::Unsupported)?;
+            return Ok(Some(Kind::Foreign(foreign, shortfalls)));
+        }
+        if !system && request == Request::default() {
+            return Ok(None);
+        }
+        #[cfg(all(feature = "os-memory", target_os = "linux"))]
+        let kind = Kind::System(System::new(request));
+        #[cfg(not(all(feature = "os-memory", target_os = "linux")))]
+        let kind = Kind::Without((request.unsupported(system)).map_err(BuildError::Unsupported)?);
+        Ok(Some(kind))
+    }
+
+    /// Whether huge pages that were set aside are required, which are never
+    /// committed by and by.
+    pub(crate) fn requires_explicit(&self) -> bool {
+        self.request.huge == HugePages::Require
+    }
+}
+
+impl fmt::Debug for Pages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pages")
+            .field("huge", &self.request.huge)
+            .field("lock", &self.request.lock)
+            .field("numa_node", &self.request.node)
+            .field("system", &self.system)
+            .field("source", &self.source.is_some())
+            .finish()
+    }
+}

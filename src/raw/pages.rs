@@ -1,0 +1,207 @@
+//! What can be asked of the operating system's pages, and what may be missing
+//! of it. Plain data: `system.rs` asks, and [`Pages`](crate::memory::Pages)
+//! offers it to users.
+
+use core::fmt;
+
+/// Whether a container's memory lies in huge pages, which need fewer entries of
+/// the processor's address cache: one for 2 MiB instead of 512.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum HugePages {
+    /// Pages of the usual size.
+    #[default]
+    No,
+    /// Transparent ones: the system is asked to use huge pages where it has
+    /// some, and nothing has to be set up beforehand. How many it used is in
+    /// [`Report::huge_bytes`](crate::memory::Report::huge_bytes).
+    Transparent,
+    /// Explicit ones, from those that an administrator has set aside; where
+    /// there are not enough, transparent ones, and the report says so.
+    Try,
+    /// Explicit ones, or an error.
+    Require,
+}
+
+/// Whether a container's memory is locked: never written to a swap file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Lock {
+    /// It is not.
+    #[default]
+    No,
+    /// It is if the system permits it; the report says so if not.
+    Try,
+    /// It is, or an error.
+    Require,
+}
+
+/// The memory node, of a machine that has several, on which a container's
+/// memory lies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Node {
+    /// The system chooses, as a rule that of the thread that touches it first.
+    #[default]
+    Any,
+    /// That one if it has room; the report says so if there is no such node.
+    Try(u32),
+    /// That one, or an error.
+    Require(u32),
+}
+
+/// What was asked for, in one value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Request {
+    pub(crate) huge: HugePages,
+    pub(crate) lock: Lock,
+    pub(crate) node: Node,
+}
+
+/// One of the options of [`Pages`](crate::memory::Pages), by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum PageOption {
+    /// Pages of the system's own, which the others are made of.
+    System,
+    /// [`HugePages::Transparent`], or what [`HugePages::Try`] falls back to.
+    TransparentHugePages,
+    /// [`HugePages::Require`], or what [`HugePages::Try`] asks for first.
+    HugePages,
+    /// [`Lock`].
+    Lock,
+    /// [`Node`].
+    Node,
+}
+
+impl fmt::Display for PageOption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            PageOption::System => "pages of the system",
+            PageOption::TransparentHugePages => "transparent huge pages",
+            PageOption::HugePages => "explicit huge pages",
+            PageOption::Lock => "locked memory",
+            PageOption::Node => "the memory node",
+        })
+    }
+}
+
+/// Why an option was not obtained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Reason {
+    /// The platform does not have it, or the feature `os-memory` is off, or the
+    /// memory is that of a [`MemorySource`](crate::memory::MemorySource).
+    Unsupported,
+    /// The system is set up to give none to anyone.
+    SwitchedOff,
+    /// The system refused, with this error number.
+    Refused(i32),
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Reason::Unsupported => f.write_str("not supported here"),
+            Reason::SwitchedOff => f.write_str("switched off in the system"),
+            #[cfg(feature = "std")]
+            Reason::Refused(code) => std::io::Error::from_raw_os_error(code).fmt(f),
+            #[cfg(not(feature = "std"))]
+            Reason::Refused(code) => write!(f, "error {code} of the system"),
+        }
+    }
+}
+
+/// An option that was asked for and not obtained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Shortfall {
+    /// What was asked for.
+    pub option: PageOption,
+    /// Why it was not obtained.
+    pub reason: Reason,
+}
+
+impl fmt::Display for Shortfall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.option, self.reason)
+    }
+}
+
+/// At most one shortfall of each option, the first there was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Shortfalls([Option<Reason>; 5]);
+
+impl Shortfalls {
+    pub(crate) const NONE: Self = Shortfalls([None; 5]);
+
+    const OPTIONS: [PageOption; 5] = [
+        PageOption::System,
+        PageOption::TransparentHugePages,
+        PageOption::HugePages,
+        PageOption::Lock,
+        PageOption::Node,
+    ];
+
+    pub(crate) fn note(&mut self, option: PageOption, reason: Reason) {
+        self.0[option as usize].get_or_insert(reason);
+    }
+
+    pub(crate) fn iter(self) -> impl Iterator<Item = Shortfall> {
+        (Self::OPTIONS.into_iter().zip(self.0))
+            .filter_map(|(option, reason)| reason.map(|reason| Shortfall { option, reason }))
+    }
+}
+
+impl Request {
+    /// What memory that has none of this lacks.
+    ///
+    /// # Errors
+    ///
+    /// The first option that is required.
+    pub(crate) fn unsupported(self, system: bool) -> Result<Shortfalls, PageOption> {
+        let mut shortfalls = Shortfalls::NONE;
+        let mut lacks = |option| shortfalls.note(option, Reason::Unsupported);
+        if system {
+            return Err(PageOption::System);
+        }
+        match self.huge {
+            HugePages::No => {}
+            HugePages::Transparent => lacks(PageOption::TransparentHugePages),
+            HugePages::Try => lacks(PageOption::HugePages),
+            HugePages::Require => return Err(PageOption::HugePages),
+        }
+        match self.lock {
+            Lock::No => {}
+            Lock::Try => lacks(PageOption::Lock),
+            Lock::Require => return Err(PageOption::Lock),
+        }
+        match self.node {
+            Node::Any => {}
+            Node::Try(_) => lacks(PageOption::Node),
+            Node::Require(_) => return Err(PageOption::Node),
+        }
+        Ok(shortfalls)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+
+    #[test]
+    fn an_option_has_one_shortfall_the_first() {
+        let mut shortfalls = Shortfalls::NONE;
+        for option in Shortfalls::OPTIONS {
+            shortfalls.note(option, Reason::SwitchedOff);
+            shortfalls.note(option, Reason::Unsupported);
+        }
+        let noted: Vec<_> = shortfalls.iter().collect();
+        assert_eq!(noted.len(), 5);
+        for (shortfall, option) in noted.iter().zip(Shortfalls::OPTIONS) {
+            assert_eq!(
+                (shortfall.option, shortfall.reason),
+                (option, Reason::SwitchedOff)
+            );
+        }
+    }
+}

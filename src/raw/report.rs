@@ -1,0 +1,250 @@
+//! What memory was obtained: as asked for by a container, and as the system
+//! says.
+
+use core::fmt;
+
+use super::pages::{Shortfall, Shortfalls};
+use super::source::{Kind, Source};
+
+/// The memory of a container or an allocator, and what was obtained of what was
+/// asked for.
+///
+/// The figures of pages come from the system, at the time of the call, and are
+/// `None` where it was not asked for pages: memory of the global allocator or of
+/// a [`MemorySource`](crate::memory::MemorySource). They count whole pages, and
+/// with clones that share the pages theirs too.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::BoundedSlab;
+///
+/// let slab = BoundedSlab::<u64>::with_capacity(1000);
+/// let memory = slab.memory();
+/// assert!(memory.bytes() >= 1000 * (8 + 8 + 8)); // value, stamp, free stack
+/// assert_eq!(memory.resident_bytes(), None);
+/// assert_eq!(memory.shortfalls().count(), 0);
+/// println!("{memory}");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Report {
+    bytes: usize,
+    origin: Origin,
+    shortfalls: Shortfalls,
+    pages: Option<Mapped>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    Allocator,
+    Foreign,
+    #[cfg(all(feature = "os-memory", target_os = "linux"))]
+    System,
+}
+
+/// What the system says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Mapped {
+    bytes: usize,
+    resident: usize,
+    locked: usize,
+    huge: usize,
+    explicit: usize,
+    usual_page: usize,
+    huge_page: Option<usize>,
+    node: Option<u32>,
+}
+
+impl Report {
+    /// The report on an owner of so many bytes from that source.
+    pub(crate) fn new(bytes: usize, source: &Source) -> Self {
+        let mut report = Report {
+            bytes,
+            origin: Origin::Allocator,
+            shortfalls: Shortfalls::NONE,
+            pages: None,
+        };
+        match source.kind() {
+            None => {}
+            Some(Kind::Without(shortfalls)) => report.shortfalls = *shortfalls,
+            Some(Kind::Foreign(_, shortfalls)) => {
+                report.origin = Origin::Foreign;
+                report.shortfalls = *shortfalls;
+            }
+            #[cfg(all(feature = "os-memory", target_os = "linux"))]
+            Some(Kind::System(system)) => {
+                report.origin = Origin::System;
+                report.shortfalls = system.shortfalls();
+                report.pages = Mapped::read(system);
+            }
+        }
+        report
+    }
+
+    /// Bytes that the container has allocated: values, stamps, free stack, table.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Bytes of the mappings they lie in: whole pages, and what a growing
+    /// container has in store. Address space, where they are not resident.
+    #[must_use]
+    pub fn mapped_bytes(&self) -> Option<usize> {
+        Some(self.pages?.bytes)
+    }
+
+    /// Bytes that are in memory now: they are written without a page fault.
+    #[must_use]
+    pub fn resident_bytes(&self) -> Option<usize> {
+        Some(self.pages?.resident)
+    }
+
+    /// Bytes that are locked, and so never written to a swap file.
+    #[must_use]
+    pub fn locked_bytes(&self) -> Option<usize> {
+        Some(self.pages?.locked)
+    }
+
+    /// Bytes in huge pages, explicit or transparent.
+    #[must_use]
+    pub fn huge_bytes(&self) -> Option<usize> {
+        Some(self.pages?.huge)
+    }
+
+    /// The size of the pages in bytes: of the huge ones if most of what is
+    /// resident lies in them.
+    #[must_use]
+    pub fn page_size(&self) -> Option<usize> {
+        let pages = self.pages?;
+        match pages.huge_page {
+            Some(size) if pages.huge > 0 && 2 * pages.huge >= pages.resident => Some(size),
+            _ => Some(pages.usual_page),
+        }
+    }
+
+    /// The memory node of the first page, where the machine has nodes.
+    #[must_use]
+    pub fn node(&self) -> Option<u32> {
+        self.pages?.node
+    }
+
+    /// What was asked for and not obtained, at most once for each option.
+    pub fn shortfalls(&self) -> impl Iterator<Item = Shortfall> + use<> {
+        self.shortfalls.iter()
+    }
+}
+
+#[cfg(all(feature = "os-memory", target_os = "linux"))]
+impl Mapped {
+    fn read(system: &super::system::System) -> Option<Self> {
+        let sizes = system.sizes();
+        let mut pages = Mapped {
+            usual_page: sizes.usual,
+            huge_page: sizes.transparent,
+            ..Mapped::default()
+        };
+        let mut first = None;
+        let mut mappings = 0_usize;
+        system.each_mapping(|start, bytes, explicit| {
+            first = first.or(Some(start));
+            pages.bytes += bytes;
+            mappings += 1;
+            if explicit {
+                pages.explicit += bytes;
+            }
+        });
+        if pages.explicit > 0 {
+            pages.huge_page = sizes.explicit;
+        }
+        super::sizes::each_area(|area| {
+            let mut ours = false;
+            system.each_mapping(|start, bytes, _| {
+                ours |= start <= area.start && area.end <= start + bytes;
+            });
+            if ours {
+                pages.resident += area.resident;
+                pages.locked += area.locked;
+                pages.huge += area.huge;
+            }
+        })?;
+        pages.node = first.and_then(super::policy::node_of);
+        Some(pages)
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", Bytes(self.bytes))?;
+        match self.origin {
+            Origin::Allocator => f.write_str(" of the global allocator")?,
+            Origin::Foreign => f.write_str(" of a memory source")?,
+            #[cfg(all(feature = "os-memory", target_os = "linux"))]
+            Origin::System => f.write_str(" of the system's pages")?,
+        }
+        if let Some(pages) = self.pages {
+            write!(f, ": {} mapped", Bytes(pages.bytes))?;
+            write!(f, ", {} resident", Bytes(pages.resident))?;
+            write!(f, ", {} in huge pages", Bytes(pages.huge))?;
+            if let (Some(size), true) = (pages.huge_page, pages.huge > 0) {
+                let kind = match pages.explicit {
+                    0 => "transparent",
+                    all if all >= pages.huge => "explicit",
+                    _ => "explicit and transparent",
+                };
+                write!(f, " of {} ({kind})", Bytes(size))?;
+            }
+            write!(f, ", {} locked", Bytes(pages.locked))?;
+            if let Some(node) = pages.node {
+                write!(f, ", node {node}")?;
+            }
+        }
+        for (index, shortfall) in self.shortfalls.iter().enumerate() {
+            f.write_str(if index == 0 { "; not obtained: " } else { "; " })?;
+            write!(f, "{shortfall}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Prints bytes in the largest unit that leaves a number of three digits or
+/// four.
+struct Bytes(usize);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+        let step = (self.0.checked_ilog2().unwrap_or(0) / 10) as usize;
+        if step == 0 {
+            return write!(f, "{} bytes", self.0);
+        }
+        let whole = self.0 >> (10 * step);
+        let tenths = ((self.0 >> (10 * (step - 1))) & 1023) * 10 / 1024;
+        match tenths {
+            0 => write!(f, "{whole} {}", units[step]),
+            _ => write!(f, "{whole}.{tenths} {}", units[step]),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString;
+
+    use super::*;
+
+    #[test]
+    fn bytes_are_printed_in_a_fitting_unit() {
+        let printed = [0, 1023, 1024, 1536, 2 << 20, (3 << 30) + (1 << 29)];
+        let printed = printed.map(|bytes| Bytes(bytes).to_string());
+        let expected = [
+            "0 bytes",
+            "1023 bytes",
+            "1 KiB",
+            "1.5 KiB",
+            "2 MiB",
+            "3.5 GiB",
+        ];
+        assert_eq!(printed, expected);
+    }
+}

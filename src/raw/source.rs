@@ -1,0 +1,403 @@
+//! Where blocks come from: the global allocator, pages of the system, or memory
+//! that the user brings.
+//!
+//! Whoever owns a block has its source: a [`Block`](super::memory::Block)
+//! itself, or the stack or table that holds blocks by address. So the source
+//! lives until its last block has been released, in whatever order a slab, its
+//! handles and its helper thread go.
+//!
+//! # Invariants
+//!
+//! * O1: `owners` counts the [`Source`]s that point to a [`Shared`]; the one
+//!   that counts down to none frees it.
+//! * O2: a block is released to the source it came from, with its layout.
+
+#![allow(
+    clippy::disallowed_types,
+    reason = "the `Arc` is the user's, who has allocated it"
+)]
+
+use alloc::alloc::{alloc, dealloc};
+use alloc::sync::Arc;
+use core::alloc::Layout;
+use core::fmt;
+use core::ptr::NonNull;
+
+use super::atomic::{Count, Ordering, fence};
+use super::memory::{Block, PAGE};
+use super::pages::Shortfalls;
+#[cfg(all(feature = "os-memory", target_os = "linux"))]
+use super::system::System;
+use crate::error::AllocError;
+
+/// Memory that an embedding brings along: every container takes one through
+/// [`Pages::from_source`](crate::memory::Pages::from_source), and gets all of
+/// its memory there.
+///
+/// Several threads may call it at once, the one that builds spare chunks among
+/// them. A container holds it in an [`Arc`] until its last block is released,
+/// which may be after the container itself is gone: with its last handle.
+///
+/// # Safety
+///
+/// The memory that `allocate` returns has the size and alignment that was asked
+/// for, is used by no one else, and stays valid until it is released.
+/// `release` does not unwind.
+///
+/// # Examples
+///
+/// A source that counts its bytes:
+///
+/// ```
+/// use std::alloc::{Layout, alloc, dealloc};
+/// use std::ptr::NonNull;
+/// use std::sync::Arc;
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+///
+/// use flatslab::memory::{MemorySource, Pages};
+/// use flatslab::{AllocError, BoundedSlab};
+///
+/// #[derive(Default)]
+/// struct Counted(AtomicUsize);
+///
+/// // SAFETY: the memory is that of the global allocator.
+/// unsafe impl MemorySource for Counted {
+///     fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
+///         // SAFETY: the layout has a size.
+///         let start = NonNull::new(unsafe { alloc(layout) });
+///         let bytes = layout.size();
+///         self.0.fetch_add(bytes, Ordering::Relaxed);
+///         start.ok_or(AllocError::OutOfMemory { bytes })
+///     }
+///
+///     unsafe fn release(&self, start: NonNull<u8>, layout: Layout) {
+///         self.0.fetch_sub(layout.size(), Ordering::Relaxed);
+///         // SAFETY: from `allocate`, with this layout.
+///         unsafe { dealloc(start.as_ptr(), layout) };
+///     }
+/// }
+///
+/// let counted = Arc::new(Counted::default());
+/// let pages = Pages::from_source(counted.clone());
+/// let slab = BoundedSlab::<u64>::builder().capacity(100).pages(pages).try_build()?;
+/// assert!(counted.0.load(Ordering::Relaxed) >= 100 * (8 + 8 + 8));
+/// drop(slab);
+/// assert_eq!(counted.0.load(Ordering::Relaxed), 0);
+/// # Ok::<(), flatslab::BuildError>(())
+/// ```
+pub unsafe trait MemorySource: Send + Sync + 'static {
+    /// Memory of that layout, which has a size; uninitialised. It may run any
+    /// code, that of the container that asks included, and may panic.
+    ///
+    /// # Errors
+    ///
+    /// When there is none: [`AllocError::OutOfMemory`].
+    fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError>;
+
+    /// Takes memory back.
+    ///
+    /// # Safety
+    ///
+    /// `start` came from [`allocate`](Self::allocate) of this source with this
+    /// layout, is released once, and not used afterwards.
+    unsafe fn release(&self, start: NonNull<u8>, layout: Layout);
+}
+
+/// Where blocks come from; the clones of one are the same place.
+pub struct Source(Option<NonNull<Shared>>);
+
+/// What the clones of a source share.
+struct Shared {
+    owners: Count,
+    /// Allocated and not released.
+    bytes: Count,
+    kind: Kind,
+}
+
+/// The kinds of sources that are not just the global allocator.
+pub(crate) enum Kind {
+    /// The global allocator, in place of pages that were to be tried for.
+    Without(Shortfalls),
+    /// A user's, which was to be as it cannot be made.
+    Foreign(Arc<dyn MemorySource>, Shortfalls),
+    #[cfg(all(feature = "os-memory", target_os = "linux"))]
+    System(System),
+}
+
+// SAFETY: `Shared` is used by reference alone, and what it has is `Sync` and
+// `Send`; O1 counts atomically.
+unsafe impl Send for Source {}
+// SAFETY: as above.
+unsafe impl Sync for Source {}
+
+impl core::panic::UnwindSafe for Source {}
+impl core::panic::RefUnwindSafe for Source {}
+
+impl Source {
+    /// The global allocator.
+    pub(crate) const GLOBAL: Source = Source(None);
+
+    /// A source of that kind.
+    ///
+    /// # Errors
+    ///
+    /// When the global allocator refuses the memory for its own record.
+    pub(crate) fn try_new(kind: Kind) -> Result<Self, AllocError> {
+        let shared = Shared {
+            owners: Count::new(1),
+            bytes: Count::new(0),
+            kind,
+        };
+        match Block::leak(shared, &Source::GLOBAL) {
+            Ok(shared) => Ok(Source(Some(shared))),
+            Err((error, _)) => Err(error),
+        }
+    }
+
+    /// Whether both are the same place.
+    pub(crate) fn is(&self, other: &Source) -> bool {
+        self.0 == other.0
+    }
+
+    fn shared(&self) -> Option<&Shared> {
+        // SAFETY: by O1 it lives as long as `self`.
+        self.0.map(|shared| unsafe { shared.as_ref() })
+    }
+
+    pub(crate) fn kind(&self) -> Option<&Kind> {
+        Some(&self.shared()?.kind)
+    }
+
+    /// Bytes that all owners of a source have allocated; of the global allocator
+    /// they are not counted.
+    #[cfg(feature = "allocator-api2")]
+    pub(crate) fn bytes(&self) -> usize {
+        // Relaxed: a figure for people.
+        (self.shared()).map_or(0, |shared| shared.bytes.load(Ordering::Relaxed))
+    }
+
+    /// Memory of that layout, which has a size.
+    ///
+    /// # Errors
+    ///
+    /// When there is none.
+    pub(super) fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
+        let Some(shared) = self.shared() else {
+            return allocate_global(layout);
+        };
+        let start = match &shared.kind {
+            Kind::Without(_) => allocate_global(layout),
+            Kind::Foreign(source, _) => source.allocate(layout),
+            #[cfg(all(feature = "os-memory", target_os = "linux"))]
+            Kind::System(system) => system.allocate(layout),
+        }?;
+        // Relaxed: a figure for people.
+        shared.bytes.fetch_add(layout.size(), Ordering::Relaxed);
+        Ok(start)
+    }
+
+    /// Memory of that layout, to be [committed](Self::commit) from its start on
+    /// before it is used.
+    ///
+    /// # Errors
+    ///
+    /// When there is none.
+    pub(super) fn reserve(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
+        #[cfg(all(feature = "os-memory", target_os = "linux"))]
+        if let Some(shared) = self.shared() {
+            if let Kind::System(system) = &shared.kind {
+                let start = system.reserve(layout)?;
+                shared.bytes.fetch_add(layout.size(), Ordering::Relaxed);
+                return Ok(start);
+            }
+        }
+        self.allocate(layout)
+    }
+
+    /// Makes the bytes of a reserved block usable that lie between `from`, up to
+    /// which it is committed, and `to`; returns up to where it then is. They are
+    /// not populated.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses; nothing has changed then.
+    ///
+    /// # Safety
+    ///
+    /// `start` is a block that was reserved here, with a size; `from < to`, which
+    /// is not more than its size; its bytes from `from` on are not in use.
+    pub(super) unsafe fn commit(
+        &self,
+        start: NonNull<u8>,
+        from: usize,
+        to: usize,
+    ) -> Result<usize, AllocError> {
+        match self.kind() {
+            #[cfg(all(feature = "os-memory", target_os = "linux"))]
+            // SAFETY: says the caller.
+            Some(Kind::System(system)) => unsafe { system.commit(start, to) },
+            _ => {
+                let _ = (start, from);
+                Ok(to)
+            }
+        }
+    }
+
+    /// Gives back the memory of a reserved block from `from` on, as far as its
+    /// source can; returns up to where it is committed then.
+    ///
+    /// # Safety
+    ///
+    /// As for [`commit`](Self::commit); it is committed up to `to`.
+    pub(super) unsafe fn decommit(&self, start: NonNull<u8>, from: usize, to: usize) -> usize {
+        match self.kind() {
+            #[cfg(all(feature = "os-memory", target_os = "linux"))]
+            // SAFETY: says the caller.
+            Some(Kind::System(system)) => unsafe { system.decommit(start, from, to) },
+            _ => {
+                let _ = (start, from);
+                to
+            }
+        }
+    }
+
+    /// Has the pages of those bytes there, so that no access faults.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses.
+    ///
+    /// # Safety
+    ///
+    /// They are a block's from here, committed, and not in use.
+    pub(super) unsafe fn populate(
+        &self,
+        start: NonNull<u8>,
+        from: usize,
+        to: usize,
+    ) -> Result<(), AllocError> {
+        match self.kind() {
+            #[cfg(all(feature = "os-memory", target_os = "linux"))]
+            // SAFETY: says the caller.
+            Some(Kind::System(system)) => unsafe { system.populate(start, from, to) },
+            // SAFETY: says the caller.
+            _ => unsafe {
+                touch(start, from, to);
+                Ok(())
+            },
+        }
+    }
+
+    /// Takes memory back.
+    ///
+    /// # Safety
+    ///
+    /// `start` came from here with this layout, which has a size, is released
+    /// once, and not used afterwards.
+    pub(super) unsafe fn release(&self, start: NonNull<u8>, layout: Layout) {
+        let Some(shared) = self.shared() else {
+            // SAFETY: says the caller.
+            return unsafe { release_global(start, layout) };
+        };
+        // Relaxed: a figure for people.
+        shared.bytes.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: says the caller.
+        unsafe {
+            match &shared.kind {
+                Kind::Without(_) => release_global(start, layout),
+                Kind::Foreign(source, _) => source.release(start, layout),
+                #[cfg(all(feature = "os-memory", target_os = "linux"))]
+                Kind::System(system) => system.release(start, layout),
+            }
+        }
+    }
+
+    /// Whether memory that is only reserved costs nothing but address space.
+    pub(crate) fn reserves(&self) -> bool {
+        self.populates()
+    }
+
+    /// Whether memory comes with its pages, so that touching them is in vain.
+    pub(crate) fn populates(&self) -> bool {
+        match self.kind() {
+            #[cfg(all(feature = "os-memory", target_os = "linux"))]
+            Some(Kind::System(_)) => true,
+            _ => false,
+        }
+    }
+}
+
+fn allocate_global(layout: Layout) -> Result<NonNull<u8>, AllocError> {
+    // SAFETY: the layout has a size, says the caller.
+    #[expect(clippy::disallowed_methods, reason = "this is the door")]
+    let start = unsafe { alloc(layout) };
+    NonNull::new(start).ok_or(AllocError::OutOfMemory {
+        bytes: layout.size(),
+    })
+}
+
+/// # Safety
+///
+/// As for [`Source::release`].
+unsafe fn release_global(start: NonNull<u8>, layout: Layout) {
+    // SAFETY: says the caller.
+    #[expect(clippy::disallowed_methods, reason = "this is the door")]
+    unsafe {
+        dealloc(start.as_ptr(), layout);
+    }
+}
+
+/// Writes to every page between `from` and `to`.
+///
+/// # Safety
+///
+/// Those bytes are one block's, and not in use.
+pub(crate) unsafe fn touch(start: NonNull<u8>, from: usize, to: usize) {
+    let last = to.checked_sub(1).filter(|&last| last >= from);
+    for offset in (from..to).step_by(PAGE).chain(last) {
+        // SAFETY: within the block. Volatile: the byte is never read, and the
+        // write must happen.
+        unsafe { start.add(offset).write_volatile(0) };
+    }
+}
+
+impl Clone for Source {
+    fn clone(&self) -> Self {
+        if let Some(shared) = self.0 {
+            // Relaxed: whoever clones has one, so it is not freed meanwhile (O1).
+            // SAFETY: by O1 it lives as long as `self`. The count cannot pass
+            // `usize::MAX`: each owner takes more than a byte.
+            unsafe { shared.as_ref().owners.fetch_add(1, Ordering::Relaxed) };
+        }
+        Source(self.0)
+    }
+}
+
+impl Drop for Source {
+    fn drop(&mut self) {
+        let Some(shared) = self.0 else {
+            return;
+        };
+        // Release: pairs with the fence below; what this owner did comes before
+        // the end of the shared part.
+        // SAFETY: by O1 it lives as long as `self`.
+        if unsafe { shared.as_ref().owners.fetch_sub(1, Ordering::Release) } == 1 {
+            // Acquire: pairs with the release of every other owner.
+            fence(Ordering::Acquire);
+            // SAFETY: leaked in `try_new` from the global allocator, and by O1
+            // this was the last owner.
+            drop(unsafe { Block::reclaim(shared, &Source::GLOBAL) });
+        }
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.kind() {
+            None | Some(Kind::Without(_)) => "global allocator",
+            Some(Kind::Foreign(..)) => "memory source",
+            #[cfg(all(feature = "os-memory", target_os = "linux"))]
+            Some(Kind::System(_)) => "pages of the system",
+        })
+    }
+}

@@ -18,7 +18,7 @@
 //!
 //! * G1: `slots` of the home are those of the chunks in the table.
 //! * G2: the fresh cells are those with the keys from `next_fresh` on, all in
-//!   one chunk of the table. Those that are not stamped are the last of them.
+//!   one chunk of the table. All of them are stamped, or none.
 //! * G3: the stack has room for every cell of every chunk.
 
 use core::alloc::Layout;
@@ -29,7 +29,7 @@ use core::ptr::NonNull;
 use super::table::{ChunkTable, Chunks};
 use crate::error::AllocError;
 use crate::key::{Key, MAX_SLOTS};
-use crate::raw::chunk::LooseChunks;
+use crate::raw::chunk::{self, LooseChunks};
 use crate::raw::memory::Block;
 use crate::raw::source::Source;
 use crate::raw::stack::FreeStack;
@@ -257,7 +257,7 @@ impl GrowableHome {
             let mut table = self.table.borrow_mut();
             let number = table.add_next::<T>(&mut supplies.chunks, supplies.spare.take());
             if stamps_all {
-                table.stamp_all_next::<T>();
+                table.stamp_rest::<T>();
             }
             number << shift..(number + 1) << shift
         };
@@ -310,13 +310,16 @@ impl GrowableHome {
     pub(crate) fn refill<T>(&self, count: usize) {
         let first = self.next_fresh.get();
         let count = count.min(self.home.fresh());
-        let mut table = self.table.borrow_mut();
-        let stamped = self.home.fresh() - table.chunks().unstamped;
-        table.stamp_next::<T>(count.saturating_sub(stamped));
-        drop(table);
-        // SAFETY: by G2 free cells that are not on the stack, which has room
-        // for them (G3).
-        unsafe { (self.home.stack).refill(self.cells::<T>(first..first + count).map(Some)) };
+        if count == 0 {
+            return;
+        }
+        let start = self.table.borrow_mut().stamp_next::<T>(first, count);
+        // SAFETY: by G2 they lie in one chunk, are free and not on the stack, which
+        // has room for them (G3).
+        unsafe {
+            let cells = chunk::cells(start, CellPtr::<T>::SIZE, count);
+            self.home.stack.refill(cells.map(Some));
+        }
         self.next_fresh.set(first + count);
         self.home.remove_fresh(count);
     }
@@ -331,7 +334,7 @@ impl GrowableHome {
     pub(crate) fn bury_fresh<T>(&self) {
         let first = self.next_fresh.get();
         let count = self.home.fresh();
-        self.table.borrow_mut().stamp_all_next::<T>();
+        self.table.borrow_mut().stamp_rest::<T>();
         // SAFETY: as in `refill`.
         unsafe {
             (self.home.stack).push_below(count, self.cells::<T>(first..first + count).map(Some))

@@ -202,20 +202,41 @@ impl Growable {
     #[cold]
     #[inline(never)]
     pub(super) unsafe fn try_claim_by_growing<T>(&self) -> Result<Place<T>, AllocError> {
+        match self.claim_fresh() {
+            Some(place) => Ok(place),
+            // SAFETY: says the caller.
+            None => unsafe { self.try_claim_of_new_chunk() },
+        }
+    }
+
+    /// A fresh cell, if there is one.
+    #[inline(always)]
+    fn claim_fresh<T>(&self) -> Option<Place<T>> {
+        if self.home.get() == unallocated() {
+            return None;
+        }
+        // SAFETY: made by `growable_home`, and allocated while the slab lives.
+        let body = unsafe { self.home.get().cast::<GrowableHome>().as_ref() };
+        body.refill::<T>(const { refill::<T>() });
+        // More keys have a cell, and none has another.
+        self.chunks.set(body.chunks());
+        claim(self)
+    }
+
+    /// A free cell when there are neither free nor fresh ones.
+    ///
+    /// # Safety
+    ///
+    /// The `impl`'s.
+    #[cold]
+    #[inline(never)]
+    unsafe fn try_claim_of_new_chunk<T>(&self) -> Result<Place<T>, AllocError> {
         let mut refusal = None;
         loop {
             // The allocator may use the slab. So look for a free cell after
             // each call, even after a refusal.
             let home = self.growable_home::<T>()?;
-            if let Some(place) = claim(self) {
-                return Ok(place);
-            }
-            // SAFETY: allocated while the slab lives.
-            let body = unsafe { home.as_ref() };
-            body.refill::<T>(const { refill::<T>() });
-            // More keys have a cell, and none has another.
-            self.chunks.set(body.chunks());
-            if let Some(place) = claim(self) {
+            if let Some(place) = claim(self).or_else(|| self.claim_fresh()) {
                 return Ok(place);
             }
             if let Some(error) = refusal {

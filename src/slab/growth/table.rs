@@ -282,24 +282,24 @@ impl ChunkTable {
         number
     }
 
-    /// Makes the next cells that are not stamped free ones; there are so many.
-    pub(super) fn stamp_next<T>(&mut self, cells: usize) {
-        assert!(cells <= self.unstamped);
-        if cells == 0 {
-            return;
+    /// The place of so many cells in a row, from the one with this key on, which are
+    /// free; made so, if they are the next that are not stamped.
+    pub(super) fn stamp_next<T>(&mut self, key: usize, cells: usize) -> NonNull<u8> {
+        let start = self.place::<T>(key);
+        if self.unstamped > 0 {
+            assert!(key == self.chunks().bound && cells <= self.unstamped);
+            // SAFETY: by T1 those cells of the last chunk are not in use.
+            unsafe { stamp_all::<T>(start, cells, |local| Key::from_raw(key as u32 + local)) };
+            self.unstamped -= cells;
         }
-        let first = self.chunks().bound;
-        // SAFETY: by T1 those cells of the last chunk are not in use.
-        unsafe {
-            let start = self.place::<T>(first);
-            stamp_all::<T>(start, cells, |local| Key::from_raw(first as u32 + local));
-        }
-        self.unstamped -= cells;
+        start
     }
 
     /// Makes all cells that are not stamped free ones.
-    pub(super) fn stamp_all_next<T>(&mut self) {
-        self.stamp_next::<T>(self.unstamped);
+    pub(super) fn stamp_rest<T>(&mut self) {
+        if self.unstamped > 0 {
+            self.stamp_next::<T>(self.chunks().bound, self.unstamped);
+        }
     }
 
     /// Touches the memory of the cells that are not stamped.
@@ -474,7 +474,7 @@ mod tests {
         chunks.add(Block::allocate(table.layout(), table.source()).unwrap());
         let had_holes = table.holes > 0;
         let number = table.add_next::<u8>(&mut chunks, None);
-        table.stamp_all_next::<u8>();
+        table.stamp_rest::<u8>();
         // What stood in for the last hole comes back.
         assert_eq!(chunks.len(), usize::from(had_holes && table.holes == 0));
         number

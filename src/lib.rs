@@ -35,7 +35,7 @@
 //! | keys that may be used after their value is gone | `KeySlab<T, `[`GenKey`]`>` |
 //! | several containers, whose keys must not be mixed up | a [`key_type!`] each |
 //! | values shared while some are borrowed; a bound on their number | [`BoundedSlab`]: never allocates after construction; says [`Full`] |
-//! | the same without a bound | [`Slab`]: an insertion that grows pays for one chunk, and nothing is copied |
+//! | the same without a bound | [`Slab`]: an insertion that grows pays for an allocation or a page fault, and nothing is copied |
 //! | one owner of a value | [`Slot`]: drops its value like `Box`, refuses access to a value that is gone |
 //! | one owner, and access as through a pointer | [`SlotBox`]: holds the exclusive borrow as long as it lives |
 //! | links, tables, many references to a value | [`Key`]: 4 bytes, checked on every access |
@@ -43,6 +43,7 @@
 //! | a loop over keys that you know to be right | [`untracked`](TrackedSlab::untracked): unsafe, no borrow tracking |
 //! | all values | `iter`, `iter_mut`, `keys`; where some are held by guards, [`try_iter`](TrackedSlab::try_iter) |
 //! | a maintenance window | [`retain`](TrackedSlab::retain), `drain`; [`Slab::shrink`], [`Slab::reserve`] |
+//! | a large working set, memory that never faults, or memory of your own | any of them, built with [`memory::Pages`] |
 //! | code for both kinds of memory | [`PlainSlab`]`<T, K, S>`, [`TrackedSlab`]`<T, M>` |
 //!
 //! Values of many types or sizes, or shared by threads at once, want other
@@ -90,7 +91,9 @@
 //! # Features
 //!
 //! `std` (default): chunks built ahead by a thread. Without it the crate needs
-//! `alloc` alone. `serde`: snapshots of [`KeySlab`] and its keys.
+//! `alloc` alone. `serde`: snapshots of [`KeySlab`] and its keys. `os-memory`: huge pages,
+//! locked memory and memory nodes of Linux. `allocator-api2`: the same pages for your own
+//! collections, and your allocators for the slabs.
 #![cfg_attr(not(test), no_std)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![warn(rustdoc::all, missing_debug_implementations)]

@@ -106,7 +106,8 @@ impl<T> SlabBuilder<T> {
     /// 1024 for a `u64`, 128 for 64 bytes; of values of more than 248 bytes as many
     /// as fit into 1 KiB, and one from 505 bytes on. Access by key relies on that.
     ///
-    /// A small chunk makes growth short, a large one makes it rare.
+    /// A chunk is taken from the allocator at once, and its memory page by page, as
+    /// insertions come to it.
     ///
     /// # Examples
     ///
@@ -137,13 +138,13 @@ impl<T> SlabBuilder<T> {
     /// Keeps this many spare chunks built, touched and stamped, by a thread of
     /// its own; 0, the default, is none.
     ///
-    /// An insertion that grows takes one of them: some hundred nanoseconds instead
-    /// of tens of microseconds. Where the thread is late, out of memory, or was
-    /// refused by the system, the insertion builds the chunk itself;
+    /// An insertion that grows takes one of them, and those that fill it do not
+    /// fault. Where the thread is late, out of memory, or was
+    /// refused by the system, the insertion takes a chunk from the allocator itself;
     /// [`growth_stalls`](Slab::growth_stalls) counts those. With eight spares of
     /// the default size, growth no longer shows in the slowest insertion of ten
     /// thousand (BENCHMARKS.md, "Growth"). A spare that was built for another
-    /// place is stamped again, which takes some microseconds: the next few after
+    /// place is stamped again, a few cells at an insertion: the next few after
     /// [`reserve`](Slab::reserve) or [`shrink`](Slab::shrink), and those that
     /// fill a hole which `shrink` left.
     ///

@@ -20,7 +20,7 @@ use crate::slab::vacant_slot::VacantSlot;
 use crate::slab::{Kind, Memory, TrackedSlab};
 
 /// A slab that grows: by independent chunks, so that nothing is ever copied or
-/// moved, and an insertion that grows pays for one chunk.
+/// moved, and an insertion that grows pays for an allocation or a page fault.
 ///
 /// Here are the constructors, the insertions, which cannot fail but grow, and
 /// what concerns growth. Everything else is that of [`TrackedSlab`], and on
@@ -193,7 +193,7 @@ impl<T> TrackedSlab<T, Growable> {
 
     /// Puts a value into a free slot and gives it to its key: it stays until it
     /// is removed by key, taken back into a [`slot`](Self::slot), or dropped
-    /// with the slab. O(1), and where no slot is free the building of a chunk.
+    /// with the slab. O(1), and where no slot is free the allocation of a chunk.
     ///
     /// The same as [`insert`](Self::insert) and [`Slot::leak`].
     ///
@@ -217,7 +217,7 @@ impl<T> TrackedSlab<T, Growable> {
     }
 
     /// Builds a value that knows its key and address; O(1) besides `f`, and
-    /// where no slot is free the building of a chunk.
+    /// where no slot is free the allocation of a chunk.
     ///
     /// The slot is reserved while `f` runs, and `f` may use the slab. If `f`
     /// panics the slot is given back.
@@ -245,7 +245,7 @@ impl<T> TrackedSlab<T, Growable> {
     }
 
     /// Reserves a slot, to be filled later; O(1), and where none is free the
-    /// building of a chunk.
+    /// allocation of a chunk.
     ///
     /// # Panics
     ///

@@ -150,7 +150,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     }
 
     /// Puts a value into a free slot; O(1), and for a [`Slab`] in which none is
-    /// free the building of a chunk. Never panics or aborts.
+    /// free the allocation of a chunk. Never panics or aborts.
     ///
     /// # Errors
     ///
@@ -176,7 +176,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     }
 
     /// Builds a value that knows its key and address; O(1) besides `f`, and for
-    /// a [`Slab`] in which no slot is free the building of a chunk. Panics and
+    /// a [`Slab`] in which no slot is free the allocation of a chunk. Panics and
     /// aborts only if `f` does.
     ///
     /// The slot is reserved while `f` runs, and `f` may use the slab. If `f`
@@ -204,7 +204,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     }
 
     /// Reserves a slot, to be filled later; O(1), and for a [`Slab`] in which
-    /// none is free the building of a chunk. Never panics or aborts.
+    /// none is free the allocation of a chunk. Never panics or aborts.
     ///
     /// # Errors
     ///
@@ -230,7 +230,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// Puts a value into a free slot and gives it to its key: it stays until it
     /// is removed by key, taken back into a [`slot`](Self::slot), or dropped
     /// with the slab. O(1), and for a [`Slab`] in which none is free the
-    /// building of a chunk. Never panics or aborts.
+    /// allocation of a chunk. Never panics or aborts.
     ///
     /// The same as [`try_insert`](Self::try_insert) and [`Slot::leak`].
     ///

@@ -118,7 +118,8 @@ impl<T> TrackedSlab<T, Growable> {
         self.try_reserve(slots)
     }
 
-    /// How many insertions have had to build a chunk themselves; O(1).
+    /// How many insertions have had to take a chunk from the allocator themselves;
+    /// O(1).
     ///
     /// Excludes those that found one [reserved](Self::reserve),
     /// [prepared](Self::prepare) or [built ahead](SlabBuilder::spare_chunks), and

@@ -3,7 +3,7 @@
 use core::error::Error;
 use core::fmt;
 
-use crate::raw::pages::{PageOption, Reason};
+use crate::raw::pages::{PageOption, Reason, Shortfall};
 
 /// No slot was to be had: the value comes back.
 ///
@@ -176,7 +176,8 @@ impl fmt::Display for AllocError {
                 reason,
                 bytes,
             } => {
-                write!(f, "{option} for {bytes} bytes: {reason}")
+                let shortfall = Shortfall { option, reason };
+                write!(f, "{bytes} bytes were refused: {shortfall}")
             }
         }
     }
@@ -208,7 +209,11 @@ impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             BuildError::Memory(error) => error.fmt(f),
-            BuildError::Unsupported(option) => write!(f, "{option}: {}", Reason::Unsupported),
+            BuildError::Unsupported(option) => {
+                let reason = Reason::Unsupported;
+                let option = *option;
+                Shortfall { option, reason }.fmt(f)
+            }
         }
     }
 }

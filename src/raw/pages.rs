@@ -121,7 +121,12 @@ pub struct Shortfall {
 
 impl fmt::Display for Shortfall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.option, self.reason)
+        write!(f, "{}: {}", self.option, self.reason)?;
+        f.write_str(match (self.option, self.reason) {
+            (PageOption::HugePages, Reason::Refused(_)) => "; vm.nr_hugepages sets them aside",
+            (PageOption::Lock, Reason::Refused(_)) => "; ulimit -l is the limit",
+            _ => "",
+        })
     }
 }
 

@@ -17,7 +17,6 @@ use crate::slab::cell::home::Home;
 use crate::slab::cell::layout::{self, CellPtr};
 use crate::slab::cell::place::Place;
 use crate::slab::cell::walk::Lookup;
-use crate::slab::growth;
 use crate::slab::slot::Slot;
 use crate::slab::vacant_slot::VacantSlot;
 use crate::slab::{Kind, Memory, TrackedSlab, claim};
@@ -157,7 +156,7 @@ impl Bounded {
     #[cold]
     #[inline(never)]
     unsafe fn claim_fresh<T>(&self) -> Result<Place<T>, Option<AllocError>> {
-        let count = const { growth::refill::<T>() }.min(self.body().home.fresh());
+        let count = CellPtr::<T>::REFILL.min(self.body().home.fresh());
         if count == 0 {
             return Err(None);
         }

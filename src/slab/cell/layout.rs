@@ -71,6 +71,19 @@ impl<T> CellPtr<T> {
     }
     .next_multiple_of(Self::ALIGN);
 
+    /// How many fresh cells are stamped and go onto the free stack when it runs
+    /// empty: fewer where they are large, so that an insertion comes to one new
+    /// page, or to two.
+    ///
+    /// A million insertions of `u64` into an empty slab, each timed, gave the same
+    /// mean from 4 to 16, more below, and in the tail (p99 / p99.9, ticks) 72 / 80
+    /// for 4, 82 / 86 for 8, 88 / 98 for 16, 154 / 168 for 64.
+    pub(crate) const REFILL: usize = match Self::SIZE {
+        0..=1024 => 4,
+        1025..=2048 => 2,
+        _ => 1,
+    };
+
     /// Size and alignment of one cell.
     pub(crate) const LAYOUT: Layout = {
         assert_layout::<T>();

@@ -25,21 +25,6 @@ use crate::slab::{TrackedSlab, claim};
 #[cfg(doc)]
 use crate::{SlabBuilder, Slot};
 
-/// How many fresh cells are stamped and go onto the stack when it runs empty:
-/// fewer where they are large, so that an insertion comes to one new page, or to
-/// two.
-///
-/// A million insertions of `u64` into an empty slab, each timed, gave the same
-/// mean from 4 to 16, more below, and in the tail (p99 / p99.9, ticks) 72 / 80
-/// for 4, 82 / 86 for 8, 88 / 98 for 16, 154 / 168 for 64.
-pub(super) const fn refill<T>() -> usize {
-    match CellPtr::<T>::SIZE {
-        0..=1024 => 4,
-        1025..=2048 => 2,
-        _ => 1,
-    }
-}
-
 impl<T> TrackedSlab<T, Growable> {
     /// Makes room for `additional` values more than the present
     /// [`len`](Self::len), like `Vec`: allocated, touched, and with nothing left
@@ -218,7 +203,7 @@ impl Growable {
         }
         // SAFETY: made by `growable_home`, and allocated while the slab lives.
         let body = unsafe { self.home.get().cast::<GrowableHome>().as_ref() };
-        body.refill::<T>(const { refill::<T>() });
+        body.refill::<T>(CellPtr::<T>::REFILL);
         // More keys have a cell, and none has another.
         self.chunks.set(body.chunks());
         claim(self)

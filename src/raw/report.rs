@@ -100,7 +100,8 @@ impl Report {
         Some(self.pages?.resident)
     }
 
-    /// Bytes that are locked, and so never written to a swap file.
+    /// Bytes that are never written to a swap file: locked ones, and explicit huge
+    /// pages.
     #[must_use]
     pub fn locked_bytes(&self) -> Option<usize> {
         Some(self.pages?.locked)

@@ -131,8 +131,10 @@ pub(crate) fn each_area(mut f: impl FnMut(Area)) -> Option<()> {
             } else if let Some(bytes) = kibibytes(line, b"AnonHugePages:") {
                 area.huge += bytes;
             } else if let Some(bytes) = kibibytes(line, b"Private_Hugetlb:") {
+                // Never swapped, locked or not.
                 area.huge += bytes;
                 area.resident += bytes;
+                area.locked += bytes;
             } else if let Some(bytes) = kibibytes(line, b"Locked:") {
                 area.locked += bytes;
             }

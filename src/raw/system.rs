@@ -80,16 +80,6 @@ struct Mapping {
     reserved: bool,
 }
 
-/// How memory is mapped.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// Huge pages that were set aside.
-    Explicit,
-    Usual,
-    /// Accessible as it is committed.
-    Reserved,
-}
-
 /// Records in a page of their own: 4 KiB, the smallest there is.
 const RECORDS: usize = (4096 - size_of::<*mut RecordPage>()) / size_of::<Record>();
 
@@ -147,13 +137,9 @@ impl System {
         while let Some(record) = unsafe { next.as_mut() } {
             next = record.next;
             if let Some(mapping) = record.mapping.as_mut().filter(|mapping| !mapping.reserved) {
-                let Some(to) = mapping.region.cut_with(layout) else {
-                    continue;
-                };
-                match self.open(&mut state.shortfalls, mapping, to, true) {
-                    Ok(()) => return mapping.region.take(layout).ok_or(out_of_memory(layout)),
-                    Err(error) if mapping.explicit => self.falls_back(state, error)?,
-                    Err(error) => return Err(error),
+                if let Some(to) = mapping.region.cut_with(layout) {
+                    self.open(&mut state.shortfalls, mapping, to, true)?;
+                    return mapping.region.take(layout).ok_or(out_of_memory(layout));
                 }
             }
         }
@@ -172,49 +158,14 @@ impl System {
         }
     }
 
-    /// A block in a new mapping, of so many bytes at least.
+    /// A block in a mapping of its own, of so many bytes at least.
     fn allocate_mapping(
         &self,
         state: &mut State,
         bytes: usize,
         layout: Layout,
     ) -> Result<NonNull<u8>, AllocError> {
-        if matches!(self.request.huge, HugePages::Try | HugePages::Require) {
-            match self.allocate_in(state, bytes, layout, Kind::Explicit) {
-                Ok(start) => return Ok(start),
-                Err(error) => self.falls_back(state, error)?,
-            }
-        }
-        self.allocate_in(state, bytes, layout, Kind::Usual)
-    }
-
-    /// Notes why there are no explicit huge pages, if others will do.
-    ///
-    /// # Errors
-    ///
-    /// The same, if they are required, or if it was not their being huge.
-    fn falls_back(&self, state: &mut State, error: AllocError) -> Result<(), AllocError> {
-        match error {
-            AllocError::Refused {
-                option: option @ PageOption::HugePages,
-                reason,
-                ..
-            } if self.request.huge == HugePages::Try => {
-                state.shortfalls.note(option, reason);
-                Ok(())
-            }
-            error => Err(error),
-        }
-    }
-
-    fn allocate_in(
-        &self,
-        state: &mut State,
-        bytes: usize,
-        layout: Layout,
-        kind: Kind,
-    ) -> Result<NonNull<u8>, AllocError> {
-        let start = self.map(state, bytes, layout, kind)?;
+        let start = self.map(state, bytes, layout, false)?;
         // SAFETY: records on the list, which the lock guards.
         let mapping = unsafe { find(state.mappings, start) };
         let to = mapping.region.cut_with(layout);
@@ -232,13 +183,7 @@ impl System {
     pub(super) fn reserve(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
         let bytes = regions::rounded(layout).ok_or(out_of_memory(layout))?;
         let mut state = self.lock();
-        if self.request.huge == HugePages::Try {
-            // They are populated at once or refused.
-            state
-                .shortfalls
-                .note(PageOption::HugePages, Reason::Unsupported);
-        }
-        let start = self.map(&mut state, bytes, layout, Kind::Reserved)?;
+        let start = self.map(&mut state, bytes, layout, true)?;
         // SAFETY: records on the list, which the lock guards.
         let mapping = unsafe { find(state.mappings, start) };
         // Nothing is skipped, so nothing is written: the mapping is aligned.
@@ -360,17 +305,12 @@ impl System {
         state: &mut State,
         bytes: usize,
         layout: Layout,
-        kind: Kind,
+        reserved: bool,
     ) -> Result<NonNull<u8>, AllocError> {
         let record = state.spare_record().map_err(|_| out_of_memory(layout))?;
-        let mapping = match kind {
-            Kind::Explicit => self
-                .map_explicit(bytes, layout)
-                .map_err(|reason| refused(PageOption::HugePages, reason, bytes))?,
-            _ => self.map_usual(&mut state.shortfalls, bytes, layout, kind)?,
-        };
+        let mapping = self.try_map(&mut state.shortfalls, bytes, layout, reserved)?;
         let start = mapping.start;
-        if !mapping.reserved {
+        if !reserved {
             state.mapped += mapping.bytes;
         }
         // SAFETY: by Y3 the first of the spare records.
@@ -383,14 +323,31 @@ impl System {
         Ok(start)
     }
 
-    /// Maps pages of the usual size, or such as become transparent huge ones.
-    fn map_usual(
+    fn try_map(
         &self,
         shortfalls: &mut Shortfalls,
         bytes: usize,
         layout: Layout,
-        kind: Kind,
+        reserved: bool,
     ) -> Result<Mapping, AllocError> {
+        if matches!(self.request.huge, HugePages::Try | HugePages::Require) {
+            // Those that were set aside are populated at once or refused, so there
+            // are none for memory that is only reserved.
+            let mapped = if reserved {
+                Err(Reason::Unsupported)
+            } else {
+                self.map_explicit(bytes, layout)
+            };
+            match mapped {
+                Ok(mapping) => return Ok(mapping),
+                Err(reason) if self.request.huge == HugePages::Try => {
+                    shortfalls.note(PageOption::HugePages, reason);
+                }
+                Err(reason) => {
+                    return Err(refused(PageOption::HugePages, reason, bytes));
+                }
+            }
+        }
         let huge = self.request.huge != HugePages::No;
         let page = match self.sizes.transparent {
             Some(size) if huge => size,
@@ -438,7 +395,7 @@ impl System {
             ready: 0,
             page,
             explicit: false,
-            reserved: kind == Kind::Reserved,
+            reserved,
         })
     }
 

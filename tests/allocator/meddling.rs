@@ -103,14 +103,14 @@ fn an_allocator_may_use_the_slab_that_grows_or_shrinks() {
             for hook in hooks {
                 combinations += 1;
                 // All of them take an interpreter ten minutes.
-                if !cfg!(miri) || combinations % 11 == 0 {
+                if !cfg!(miri) || combinations % 23 == 0 {
                     interrupted += at_each_call(making, hook, operation, look);
                 }
             }
         }
     }
     // `shrink` of a slab without memory does not call the allocator.
-    let least = if cfg!(miri) { 14 } else { (5 * 4 - 2) * 8 };
+    let least = if cfg!(miri) { 6 } else { (5 * 4 - 2) * 8 };
     assert!(interrupted >= least, "{interrupted}");
 }
 
@@ -278,7 +278,7 @@ fn meddle(inserts: bool) -> bool {
 /// Grows a slab through several tables and stacks under a meddling allocator.
 fn grow_under(conduct: fn(Call) -> bool) {
     // Chunks of one slot: the table moves at 8, 16, 32 and 64 of them.
-    let values = if cfg!(miri) { 17 } else { 70 };
+    let values = if cfg!(miri) { 9 } else { 70 };
     KEYS.set(0);
     MEDDLED.set(0);
     let slab = Slab::builder().chunk_capacity(1).build();

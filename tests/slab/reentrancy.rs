@@ -205,8 +205,8 @@ fn every_action_in_every_death<M: Room>() {
     for (death_name, death) in deaths::<M>() {
         for (action_name, action) in actions::<M>() {
             combinations += 1;
-            if cfg!(miri) && combinations % 4 != 0 {
-                // Each action with three of the deaths, for the time it takes.
+            if cfg!(miri) && combinations % 8 != 0 {
+                // Each action with one or two of the deaths, for the time it takes.
                 continue;
             }
             let slab = Rc::new(M::with_room::<Hooked>(6));
@@ -240,7 +240,7 @@ fn every_action_in_every_death<M: Room>() {
         }
     }
     assert_eq!(combinations, 12 * 21);
-    assert_eq!(driven, if cfg!(miri) { 3 * 21 } else { 12 * 21 });
+    assert_eq!(driven, if cfg!(miri) { 12 * 21 / 8 } else { 12 * 21 });
 }
 
 /// While the slab is dropped, only handles can be reached.

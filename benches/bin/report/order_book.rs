@@ -45,30 +45,75 @@ fn live(result: &Value) -> u64 {
         .unwrap_or(0)
 }
 
-/// A table of each run: the stores divided by `slab`, each round by itself.
+/// The name of a variant, as the order book prints it: its store, then what differs from
+/// the default. Older records have stores only.
+pub(crate) fn name(store: &Value) -> String {
+    let mut name = store["store"].as_str().unwrap_or("?").to_owned();
+    for (field, default) in [("pages", "default"), ("prefetch", "off")] {
+        let value = store[field].as_str().unwrap_or(default);
+        if value != default {
+            name = format!("{name} {value}");
+        }
+    }
+    name
+}
+
+/// A table of each run: the variants divided by `slab`, each round by itself.
 pub(crate) fn tables(results: &[Value]) -> String {
     let tables = results.iter().map(|result| {
         format!(
             "{} live orders, {} rounds, clock {} ns; each round divided by that of `slab`: \
-             median (lowest–highest).\n\n{}",
+             median (lowest–highest).\n\n{}{}",
             table::thousands(live(result) as usize),
             result["rounds"],
             result["clock_ns"],
-            table(result)
+            table(result),
+            memory(result)
         )
     });
     tables.collect::<Vec<_>>().join("\n\n")
 }
 
+/// The variants of a run.
+fn variants(result: &Value) -> &[Value] {
+    result["stores"].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// What memory the stores with other pages have obtained, if there are any.
+fn memory(result: &Value) -> String {
+    let mut lines = String::new();
+    let mut shown = Vec::new();
+    for store in variants(result) {
+        // The memory does not depend on the look-ahead.
+        let kind = (&store["store"], &store["pages"]);
+        if store["pages"].as_str().unwrap_or("default") == "default" || shown.contains(&kind) {
+            continue;
+        }
+        shown.push(kind);
+        let memory = &store["memory"];
+        lines += &format!(
+            "\n* `{} {}`: orders: {}; index and levels: {}",
+            store["store"].as_str().unwrap_or("?"),
+            store["pages"].as_str().unwrap_or("?"),
+            memory["store"].as_str().unwrap_or("the global allocator's"),
+            memory["index"].as_str().unwrap_or("?")
+        );
+    }
+    if lines.is_empty() {
+        return lines;
+    }
+    format!("\n\nMemory at the end of a pass:\n{lines}")
+}
+
 fn table(result: &Value) -> String {
-    let stores: &[Value] = result["stores"].as_array().map_or(&[], Vec::as_slice);
-    let slab = stores.iter().find(|store| store["store"] == "slab");
+    let stores = variants(result);
+    let slab = stores.iter().find(|store| name(store) == "slab");
     let mut head = vec![String::new()];
     head.extend(FIGURES.map(|(_, name)| name.to_owned()));
     let row = |store: &Value| {
-        let mut row = vec![format!("`{}`", store["store"].as_str().unwrap_or("?"))];
+        let mut row = vec![format!("`{}`", name(store))];
         row.extend(FIGURES.map(|(figure, _)| match slab {
-            Some(slab) if slab["store"] != store["store"] => ratio(store, slab, figure),
+            Some(slab) if name(store) != "slab" => ratio(store, slab, figure),
             _ => match figure {
                 "messages_per_second" => integer(store, figure),
                 _ => format!("{} ns", integer(store, figure)),

@@ -255,11 +255,13 @@ fn sizes(path: &Path, record: &Record) -> Drawn {
     chart(path, &axes, &subjects.map(line))
 }
 
-/// The percentiles of messages to an order book, by the store of its orders.
+/// The percentiles of messages to an order book, by the store of its orders: on default
+/// pages, without look-ahead.
 fn order_book(path: &Path, result: &serde_json::Value) -> Drawn {
     let stores = result["stores"].as_array().ok_or("no stores were timed")?;
     let lines: Vec<Line> = stores
         .iter()
+        .filter(|store| store["store"] == *crate::order_book::name(store))
         .map(|store| {
             let fields = ["p50_ns", "p99_ns", "p99_9_ns", "p99_99_ns", "max_ns"];
             let points = fields
@@ -267,7 +269,7 @@ fn order_book(path: &Path, result: &serde_json::Value) -> Drawn {
                 .enumerate()
                 .filter_map(|(at, field)| Some((at as f64, store[field].as_f64()?)));
             Line {
-                name: store["store"].as_str().unwrap_or("?").to_owned(),
+                name: crate::order_book::name(store),
                 points: points.collect(),
             }
         })

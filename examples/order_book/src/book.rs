@@ -9,6 +9,9 @@
 //! inserting a level moves few others. A side has some hundred levels; for many
 //! thousands a tree would be better.
 //!
+//! The maps and the levels take their memory from a [`PageAllocator`]. It cuts small
+//! blocks from shared pages, so the maps of thousands of symbols share huge pages.
+//!
 //! # Invariants
 //!
 //! * B1: the keys in `ids`, in the ends of levels and in the links of orders are
@@ -20,12 +23,20 @@
 //! * B5: an order's price, side and symbol are those of the list it is in.
 
 use std::fmt;
+use std::hint::black_box;
 
-use hashbrown::HashMap;
+use flatslab::memory::{PageAllocator, Pages};
 use hashbrown::hash_map::Entry;
+use hashbrown::{DefaultHashBuilder, HashMap};
 
 use crate::message::{Kind, Message, Side};
 use crate::store::{Link, Order, Store, StoreFull};
+
+/// A vector in the market's memory.
+type PagedVec<T> = allocator_api2::vec::Vec<T, PageAllocator>;
+
+/// The keys of the live orders by their ids.
+type Ids<K> = HashMap<u64, K, DefaultHashBuilder, PageAllocator>;
 
 /// All orders at one price.
 #[derive(Clone, Debug)]
@@ -41,14 +52,14 @@ struct Level<K> {
 #[derive(Debug)]
 struct Levels<K> {
     side: Side,
-    sorted: Vec<Level<K>>,
+    sorted: PagedVec<Level<K>>,
 }
 
 impl<K> Levels<K> {
-    fn new(side: Side) -> Self {
+    fn new(side: Side, memory: PageAllocator) -> Self {
         Levels {
             side,
-            sorted: Vec::new(),
+            sorted: PagedVec::new_in(memory),
         }
     }
 
@@ -74,17 +85,17 @@ impl<K> Levels<K> {
 /// The orders of one symbol.
 #[derive(Debug)]
 struct Book<K> {
-    ids: HashMap<u64, K>,
+    ids: Ids<K>,
     bids: Levels<K>,
     asks: Levels<K>,
 }
 
 impl<K> Book<K> {
-    fn new() -> Self {
+    fn new(memory: &PageAllocator) -> Self {
         Book {
-            ids: HashMap::new(),
-            bids: Levels::new(Side::Buy),
-            asks: Levels::new(Side::Sell),
+            ids: Ids::new_in(memory.clone()),
+            bids: Levels::new(Side::Buy, memory.clone()),
+            asks: Levels::new(Side::Sell, memory.clone()),
         }
     }
 
@@ -151,23 +162,42 @@ impl fmt::Display for Top {
 /// The books of all symbols, which share one store.
 pub(crate) struct Market<S: Store> {
     store: S,
-    books: Vec<Book<S::Key>>,
+    books: PagedVec<Book<S::Key>>,
 }
 
 impl<S: Store> Market<S> {
     /// Empty books for `symbols` symbols.
     pub(crate) fn new(store: S, symbols: u32) -> Self {
-        Market {
-            store,
-            books: (0..symbols).map(|_| Book::new()).collect(),
-        }
+        let memory = PageAllocator::try_new(Pages::new());
+        let memory = memory.expect("the global allocator needs nothing");
+        Market::with_memory(store, symbols, &memory)
     }
 
-    /// Reserves room for `orders` live orders in the map of each book.
-    pub(crate) fn reserve_ids(&mut self, orders: usize) {
+    /// Empty books, whose maps and levels take their memory from `memory`.
+    pub(crate) fn with_memory(store: S, symbols: u32, memory: &PageAllocator) -> Self {
+        let mut books = PagedVec::with_capacity_in(symbols as usize, memory.clone());
+        books.extend((0..symbols).map(|_| Book::new(memory)));
+        Market { store, books }
+    }
+
+    /// Reserves room in each book for `orders` live orders and for `levels` prices on
+    /// each side.
+    ///
+    /// # Errors
+    ///
+    /// The reason, if there is no memory.
+    pub(crate) fn try_reserve(&mut self, orders: usize, levels: usize) -> Result<(), String> {
         for book in &mut self.books {
-            book.ids.reserve(orders);
+            book.ids
+                .try_reserve(orders)
+                .map_err(|error| format!("{error:?}"))?;
+            for side in [&mut book.bids, &mut book.asks] {
+                side.sorted
+                    .try_reserve_exact(levels)
+                    .map_err(|error| error.to_string())?;
+            }
         }
+        Ok(())
     }
 
     /// The shared store.
@@ -188,6 +218,31 @@ impl<S: Store> Market<S> {
             Kind::Delete => self.delete(symbol, message.id),
             Kind::Hidden | Kind::Cross | Kind::Halt => Outcome::Inert,
         })
+    }
+
+    /// The key of the order that a message names, if the order is live.
+    #[inline]
+    fn look_up(&self, symbol: u32, message: &Message) -> Option<S::Key> {
+        match message.kind {
+            Kind::Hidden | Kind::Cross | Kind::Halt => None,
+            _ => self.books[symbol as usize].ids.get(&message.id).copied(),
+        }
+    }
+
+    /// Looks up the order of the next message, so that its entry of the map is in the
+    /// cache when that message is applied. The result is not used: the present message
+    /// may add or remove the order.
+    #[inline]
+    pub(crate) fn look_ahead(&self, symbol: u32, message: &Message) {
+        black_box(self.look_up(symbol, message).is_some());
+    }
+
+    /// As [`look_ahead`](Self::look_ahead), and prefetches the order too.
+    #[inline]
+    pub(crate) fn prefetch(&self, symbol: u32, message: &Message) {
+        if let Some(key) = self.look_up(symbol, message) {
+            self.store.prefetch(key);
+        }
     }
 
     fn add(&mut self, symbol: u32, message: &Message) -> Result<Outcome, StoreFull> {
@@ -307,6 +362,11 @@ impl<S: Store> Market<S> {
         self.store.len()
     }
 
+    /// The number of prices on a side that have orders.
+    pub(crate) fn levels(&self, symbol: u32, side: Side) -> usize {
+        self.books[symbol as usize].side(side).sorted.len()
+    }
+
     /// Best prices of one symbol, and the shares at them.
     pub(crate) fn top(&self, symbol: u32) -> Top {
         let best = |side| match self.books[symbol as usize].side(side).best() {
@@ -421,7 +481,7 @@ impl<S: Store> Market<S> {
         symbol: usize,
         side: Side,
         level: &Level<S::Key>,
-        ids: &HashMap<u64, S::Key>,
+        ids: &Ids<S::Key>,
     ) -> Result<usize, String> {
         let (mut count, mut total) = (0, 0);
         let (mut previous, mut key) = (S::Key::NONE, level.first);

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Parser, ValueEnum, value_parser};
-use serde::Serialize;
+use clap::{Parser, value_parser};
+
+use crate::variant::{PageKind, Prefetch, StoreKind, Variant};
 
 /// Messages of all symbols together if neither a file nor `--messages` is given.
 const DEFAULT_MESSAGES: u64 = 2_250_000;
@@ -22,8 +23,9 @@ const MOST_MESSAGES: u64 = 100_000_000;
 /// Messages per second and the time of each message are measured in separate
 /// passes. The stores take turns, and figures are medians over the rounds.
 ///
-/// Exit codes: 0, all books are the same; 1, they are not, a store is full or
-/// an output cannot be written; 2, a bad argument or input file.
+/// Exit codes: 0, all books are the same; 1, they are not, a store is full,
+/// its memory cannot be had or an output cannot be written; 2, a bad argument or
+/// input file.
 #[derive(Debug, Parser)]
 #[command(name = "order_book", version)]
 pub(crate) struct Cli {
@@ -77,6 +79,28 @@ pub(crate) struct Cli {
     )]
     pub(crate) store: Vec<StoreKind>,
 
+    /// Where the orders, the index by order number and the price levels live, with
+    /// commas between: each store runs with each kind of pages
+    #[arg(
+        long,
+        value_name = "PAGES",
+        value_enum,
+        value_delimiter = ',',
+        default_value = "default"
+    )]
+    pub(crate) pages: Vec<PageKind>,
+
+    /// What to do for the next message before the present one is applied, as part of
+    /// its time, with commas between: each store runs with each of them
+    #[arg(
+        long,
+        value_name = "PREFETCH",
+        value_enum,
+        value_delimiter = ',',
+        default_value = "off"
+    )]
+    pub(crate) prefetch: Vec<Prefetch>,
+
     /// Rounds to take medians over (7 if not given, fewer for many messages)
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1_000))]
     pub(crate) rounds: Option<u32>,
@@ -102,52 +126,8 @@ impl Cli {
         self.messages.unwrap_or(default)
     }
 
-    /// The stores to replay through, each once.
-    pub(crate) fn stores(&self) -> Vec<StoreKind> {
-        let mut stores = self.store.clone();
-        stores.sort_unstable();
-        stores.dedup();
-        stores
-    }
-}
-
-/// One store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum StoreKind {
-    /// flatslab's `KeySlab`, which grows by chunks: plain references
-    Keys,
-    /// flatslab's `BoundedSlab`, with room for the most orders live at once
-    Bounded,
-    /// flatslab's `Slab`, which grows by chunks
-    Growable,
-    /// The `slab` crate, which copies when it grows
-    Slab,
-    /// A `Box` for each order, from the global allocator
-    Box,
-    /// An array that checks nothing and does not grow: what any store costs at least
-    Floor,
-}
-
-impl StoreKind {
-    /// The stores if none is named, in the order of the report: all but the floor.
-    pub(crate) const DEFAULT: [StoreKind; 5] = [
-        StoreKind::Keys,
-        StoreKind::Bounded,
-        StoreKind::Growable,
-        StoreKind::Slab,
-        StoreKind::Box,
-    ];
-
-    /// Its name on the command line and in the report.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            StoreKind::Keys => "keys",
-            StoreKind::Bounded => "bounded",
-            StoreKind::Growable => "growable",
-            StoreKind::Slab => "slab",
-            StoreKind::Box => "box",
-            StoreKind::Floor => "floor",
-        }
+    /// The variants to replay through, each once.
+    pub(crate) fn variants(&self) -> Vec<Variant> {
+        Variant::all(&self.store, &self.pages, &self.prefetch)
     }
 }

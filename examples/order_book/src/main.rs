@@ -10,9 +10,11 @@
 //! ```
 //!
 //! A few hundred live orders fit any cache; two thousand symbols' orders do not, and
-//! `--resting` makes the books as large as you like. With `--json`, the output is what
-//! the files `benches/record/order_book-*.json` hold, of which the benches' `report`
-//! makes tables and a picture.
+//! `--resting` makes the books as large as you like. With `--pages huge`, orders, index
+//! and levels live in huge pages. With `--prefetch`, the order of the next message is
+//! looked up before the present one is applied. With `--json`, the output is what the
+//! files `benches/record/order_book-*.json` hold, of which the benches' `report` makes
+//! tables and a picture.
 //!
 //! | file | contents |
 //! |---|---|
@@ -21,6 +23,7 @@
 //! | `book.rs` | the order book |
 //! | `flow.rs`, `stats.rs` | generated messages, and the statistics they are to match |
 //! | `lobster.rs` | recorded messages |
+//! | `variant.rs` | what is compared: a store, its pages, its look-ahead |
 //! | `replay.rs`, `report.rs` | timing, and the printed result |
 //! | `cli.rs`, `run.rs` | the program |
 //! | `naive.rs`, `real_hour.rs` | tests: the book without a store; a recorded hour |
@@ -39,6 +42,7 @@ mod report;
 mod run;
 mod stats;
 mod store;
+mod variant;
 
 use std::io;
 use std::process::ExitCode;

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 use indicatif::ProgressBar;
 
-use crate::cli::StoreKind;
 use crate::lobster;
 use crate::message::Message;
 use crate::naive::NaiveBook;
 use crate::replay::{Job, write_tops};
 use crate::stats::{FlowStats, Quantiles};
+use crate::variant::{StoreKind, Variant};
 
 fn hour() -> Option<Vec<Message>> {
     let path = PathBuf::from(std::env::var_os("FLATSLAB_LOBSTER")?);
@@ -61,9 +61,11 @@ fn every_top_of_the_real_hour_is_that_of_the_naive_book() {
         messages: &messages,
         symbols: 2,
         peak_live_orders: 2 * 413,
+        peak_levels: 0,
         progress: &ProgressBar::hidden(),
     };
     let mut written = Vec::new();
-    write_tops(job, &StoreKind::DEFAULT, Path::new("tops"), &mut written).unwrap();
+    let variants = StoreKind::DEFAULT.map(Variant::plain);
+    write_tops(job, &variants, Path::new("tops"), &mut written).unwrap();
     assert!(written == wanted.as_bytes());
 }

@@ -3,10 +3,11 @@
 use std::fmt;
 use std::io::{self, Write};
 
+use flatslab::memory::Report as MemoryReport;
 use serde::Serialize;
 
-use crate::cli::StoreKind;
 use crate::stats::{FlowStats, Quantiles};
+use crate::variant::{PageKind, Variant};
 
 /// All results of a run.
 #[derive(Debug, Default, Serialize)]
@@ -16,8 +17,9 @@ pub(crate) struct Report {
     pub(crate) rounds: u32,
     /// Nanoseconds of each latency that reading the clock takes.
     pub(crate) clock_ns: u64,
+    /// Of each variant.
     pub(crate) stores: Vec<StoreReport>,
-    /// Whether all stores ended in the same books.
+    /// Whether all variants ended in the same books.
     pub(crate) same_books: bool,
 }
 
@@ -38,23 +40,48 @@ pub(crate) struct FlowReport {
     pub(crate) per_symbol: FlowStats,
 }
 
-/// The results of one store.
+/// The results of one variant.
 #[derive(Debug, Serialize)]
 pub(crate) struct StoreReport {
-    pub(crate) store: StoreKind,
+    #[serde(flatten)]
+    pub(crate) variant: Variant,
     /// Medians over the rounds.
     #[serde(flatten)]
     pub(crate) figures: Figures,
     pub(crate) peak_live_orders: usize,
     pub(crate) live_orders_at_end: usize,
     pub(crate) bytes_held: usize,
+    pub(crate) memory: Obtained,
     /// Digest of the books at the end, in hexadecimal.
     pub(crate) book_digest: String,
     /// The figures of each round.
     pub(crate) of_rounds: Vec<Figures>,
 }
 
-/// What is measured of a store.
+/// What memory was obtained, as flatslab reports it at the end of the first pass.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct Obtained {
+    /// Of the orders. `None` if the store cannot tell.
+    store: Option<String>,
+    /// Of the index and the price levels.
+    index: String,
+    /// Whether any of it is in huge pages.
+    #[serde(skip)]
+    huge: bool,
+}
+
+impl Obtained {
+    pub(crate) fn new(store: Option<MemoryReport>, index: MemoryReport) -> Self {
+        let huge = |report: &MemoryReport| report.huge_bytes().is_some_and(|bytes| bytes > 0);
+        Obtained {
+            huge: huge(&index) || store.as_ref().is_some_and(huge),
+            store: store.map(|report| report.to_string()),
+            index: index.to_string(),
+        }
+    }
+}
+
+/// What is measured of a variant.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Figures {
     pub(crate) messages_per_second: u64,
@@ -104,7 +131,7 @@ impl Figures {
     }
 }
 
-/// A figure of one store divided by that of another, each round by itself: the
+/// A figure of one variant divided by that of another, each round by itself: the
 /// median, the lowest and the highest.
 struct Ratio {
     median: f64,
@@ -140,6 +167,42 @@ impl fmt::Display for Ratio {
     }
 }
 
+/// The figures in which a variant is better than another in every round, and those in
+/// which it is worse.
+fn clear_differences(
+    store: &StoreReport,
+    other: &StoreReport,
+) -> (Vec<&'static str>, Vec<&'static str>) {
+    let (mut better, mut worse) = (Vec::new(), Vec::new());
+    for (figure, name) in Figures::NAMES.into_iter().enumerate() {
+        let Some(ratio) = Ratio::of(store, other, figure) else {
+            continue;
+        };
+        // More messages per second are better, and fewer nanoseconds.
+        let (above, below) = match figure {
+            0 => (&mut better, &mut worse),
+            _ => (&mut worse, &mut better),
+        };
+        if ratio.lowest > 1.0 {
+            above.push(name);
+        } else if ratio.highest < 1.0 {
+            below.push(name);
+        }
+    }
+    (better, worse)
+}
+
+/// The names, with commas between.
+fn listed(names: &[&str]) -> String {
+    match names {
+        [] => "none".to_owned(),
+        names => names.join(", "),
+    }
+}
+
+/// Fewer rounds agree by chance too often to say so.
+const FEW_ROUNDS: u32 = 3;
+
 impl Report {
     /// One JSON object on one line.
     pub(crate) fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -155,7 +218,7 @@ impl Report {
         rows[0].extend(Figures::NAMES.map(str::to_owned));
         rows[0].extend(["peak live", "bytes held"].map(str::to_owned));
         for store in &self.stores {
-            let mut row = vec![store.store.name().to_owned()];
+            let mut row = vec![store.variant.to_string()];
             row.extend(store.figures.all().map(grouped));
             row.extend([store.peak_live_orders, store.bytes_held].map(|it| grouped(it as u64)));
             rows.push(row);
@@ -180,26 +243,47 @@ impl Report {
                 "The books end with {} live orders.",
                 grouped(live as u64)
             ),
-            (true, stores) => writeln!(
+            (true, count) => writeln!(
                 out,
-                "All {stores} stores end in the same books, with {} live orders.",
+                "All {count} {} end in the same books, with {} live orders.",
+                if self.is_plain() {
+                    "stores"
+                } else {
+                    "variants"
+                },
                 grouped(live as u64)
             ),
             (false, _) => writeln!(out, "The stores end in different books!"),
         }?;
-        match self.verdict() {
-            Some(verdict) => writeln!(out, "{verdict}"),
-            None => Ok(()),
+        if let Some(verdict) = self.verdict() {
+            writeln!(out, "{verdict}")?;
         }
+        if !self.is_plain() {
+            self.write_clear_differences(out)?;
+        }
+        self.write_memory(out)
     }
 
-    fn slab(&self) -> Option<&StoreReport> {
-        self.stores.iter().find(|it| it.store == StoreKind::Slab)
+    /// Whether no variant has other pages or a look-ahead.
+    fn is_plain(&self) -> bool {
+        self.stores.iter().all(|it| it.variant.is_plain())
     }
 
-    /// The stores beside `slab`, with the spread.
+    /// What the others are divided by: `slab`, or the first variant.
+    fn baseline(&self) -> Option<&StoreReport> {
+        let slab = self.stores.iter().find(|it| it.variant == Variant::SLAB);
+        slab.or(self.stores.first())
+    }
+
+    /// All variants but the baseline.
+    fn others(&self, baseline: &StoreReport) -> impl Iterator<Item = &StoreReport> {
+        let baseline = baseline.variant;
+        self.stores.iter().filter(move |it| it.variant != baseline)
+    }
+
+    /// The variants divided by the baseline, with the spread.
     fn write_ratios(&self, out: &mut dyn Write) -> io::Result<()> {
-        let Some(slab) = self.slab() else {
+        let Some(baseline) = self.baseline() else {
             return Ok(());
         };
         if self.stores.len() == 1 {
@@ -207,14 +291,15 @@ impl Report {
         }
         writeln!(
             out,
-            "Divided by `slab` of the same round: the median, the lowest and the highest."
+            "Divided by `{}` of the same round: the median, the lowest and the highest.",
+            baseline.variant
         )?;
         let mut rows = vec![vec!["store".to_owned()]];
         rows[0].extend(Figures::NAMES.map(str::to_owned));
-        for store in self.stores.iter().filter(|it| it.store != StoreKind::Slab) {
-            let mut row = vec![store.store.name().to_owned()];
+        for store in self.others(baseline) {
+            let mut row = vec![store.variant.to_string()];
             row.extend((0..Figures::NAMES.len()).filter_map(|figure| {
-                Ratio::of(store, slab, figure).map(|ratio| ratio.to_string())
+                Ratio::of(store, baseline, figure).map(|ratio| ratio.to_string())
             }));
             rows.push(row);
         }
@@ -222,29 +307,80 @@ impl Report {
         writeln!(out)
     }
 
-    /// What was seen, in one sentence: flatslab's stores beside the `slab` crate's.
+    /// What was seen, in one sentence: flatslab's stores, on default pages and without
+    /// look-ahead, compared with the baseline.
     fn verdict(&self) -> Option<String> {
-        let slab = self.slab()?;
-        let seen: Vec<String> = (self.stores.iter())
-            .filter(|it| {
-                !matches!(
-                    it.store,
-                    StoreKind::Slab | StoreKind::Box | StoreKind::Floor
-                )
-            })
+        let baseline = self.baseline()?;
+        let seen: Vec<String> = (self.others(baseline))
+            .filter(|it| it.variant.is_plain() && it.variant.store.is_ours())
             .filter_map(|store| {
-                let rate = Ratio::of(store, slab, 0)?;
-                let max = Ratio::of(store, slab, Figures::NAMES.len() - 1)?;
+                let rate = Ratio::of(store, baseline, 0)?;
+                let max = Ratio::of(store, baseline, Figures::NAMES.len() - 1)?;
                 Some(format!(
                     "`{}` applied {:.2} times as many messages per second with a slowest \
                      message of {:.2} times the length",
-                    store.store.name(),
-                    rate.median,
-                    max.median,
+                    store.variant, rate.median, max.median,
                 ))
             })
             .collect();
-        (!seen.is_empty()).then(|| format!("Compared with `slab`, {}.", seen.join("; ")))
+        let name = baseline.variant;
+        (!seen.is_empty()).then(|| format!("Compared with `{name}`, {}.", seen.join("; ")))
+    }
+
+    /// For each variant with other pages or a look-ahead, the figures in which it is
+    /// better or worse than the baseline in every round; nothing for a few rounds.
+    fn write_clear_differences(&self, out: &mut dyn Write) -> io::Result<()> {
+        let Some(baseline) = self.baseline() else {
+            return Ok(());
+        };
+        let stores: Vec<_> = (self.others(baseline))
+            .filter(|it| !it.variant.is_plain())
+            .collect();
+        if stores.is_empty() || self.rounds < FEW_ROUNDS {
+            return Ok(());
+        }
+        let (name, rounds) = (baseline.variant, self.rounds);
+        writeln!(
+            out,
+            "\nBetter or worse than `{name}` in each of {rounds} rounds:"
+        )?;
+        let names = stores.iter().map(|it| it.variant.to_string().len());
+        let width = names.max().unwrap_or(0);
+        for store in stores {
+            let name = store.variant.to_string();
+            let (better, worse) = clear_differences(store, baseline);
+            let (better, worse) = (listed(&better), listed(&worse));
+            writeln!(out, "  {name:<width$}  better: {better}; worse: {worse}")?;
+        }
+        Ok(())
+    }
+
+    /// What memory the variants with huge pages have obtained, once for each store. It
+    /// does not depend on the look-ahead.
+    fn write_memory(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut huge: Vec<&StoreReport> = (self.stores.iter())
+            .filter(|it| it.variant.pages == PageKind::Huge)
+            .collect();
+        if huge.is_empty() {
+            return Ok(());
+        }
+        let granted = huge.iter().any(|it| it.memory.huge);
+        huge.dedup_by_key(|it| it.variant.store);
+        writeln!(out, "\nMemory at the end of a pass:")?;
+        for StoreReport {
+            variant, memory, ..
+        } in huge
+        {
+            let name = variant.store.name();
+            let orders = memory.store.as_deref();
+            let orders = orders.unwrap_or("the global allocator's");
+            writeln!(out, "  {name} huge, orders: {orders}")?;
+            writeln!(out, "  {name} huge, index and levels: {}", memory.index)?;
+        }
+        if !granted {
+            writeln!(out, "The machine granted no huge pages.")?;
+        }
+        Ok(())
     }
 
     fn write_flow(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -355,6 +491,29 @@ fn grouped(number: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::variant::StoreKind;
+
+    /// A store with these figures in three rounds, the others all alike.
+    fn timed(store: StoreKind, rates: [u64; 3], max_ns: u64) -> StoreReport {
+        let of_rounds = rates.map(|messages_per_second| Figures {
+            messages_per_second,
+            p50_ns: 1,
+            p99_ns: 2,
+            p99_9_ns: 3,
+            p99_99_ns: 4,
+            max_ns,
+        });
+        StoreReport {
+            variant: Variant::plain(store),
+            figures: Figures::medians(&of_rounds),
+            peak_live_orders: 0,
+            live_orders_at_end: 0,
+            bytes_held: 0,
+            memory: Obtained::default(),
+            book_digest: String::new(),
+            of_rounds: of_rounds.to_vec(),
+        }
+    }
 
     #[test]
     fn thousands_are_apart() {
@@ -370,26 +529,45 @@ mod tests {
 
     #[test]
     fn ratios_are_of_the_same_round() {
-        let store = |store, rates: [u64; 3]| {
-            let of_rounds = rates.map(|messages_per_second| Figures {
-                messages_per_second,
-                ..Figures::medians(&[])
-            });
-            StoreReport {
-                store,
-                figures: Figures::medians(&of_rounds),
-                peak_live_orders: 0,
-                live_orders_at_end: 0,
-                bytes_held: 0,
-                book_digest: String::new(),
-                of_rounds: of_rounds.to_vec(),
-            }
-        };
-        let one = store(StoreKind::Keys, [10, 40, 15]);
-        let other = store(StoreKind::Slab, [10, 20, 30]);
+        let one = timed(StoreKind::Keys, [10, 40, 15], 5);
+        let other = timed(StoreKind::Slab, [10, 20, 30], 5);
         assert_eq!(one.figures.messages_per_second, 15);
         let ratio = Ratio::of(&one, &other, 0).unwrap();
         assert_eq!(ratio.to_string(), "1.00 (0.50-2.00)");
+    }
+    #[test]
+    fn a_difference_is_clear_if_every_round_shows_it() {
+        let slab = timed(StoreKind::Slab, [10, 20, 30], 5);
+        let names =
+            |rates, max_ns| clear_differences(&timed(StoreKind::Keys, rates, max_ns), &slab);
+        assert_eq!(names([11, 20, 31], 5), (vec![], vec![]));
+        assert_eq!(names([11, 19, 31], 5), (vec![], vec![]));
+        // More messages are better, and fewer nanoseconds.
+        assert_eq!(names([11, 21, 31], 6), (vec!["messages/s"], vec!["max ns"]));
+        assert_eq!(names([9, 19, 29], 4), (vec!["max ns"], vec!["messages/s"]));
+    }
+
+    #[test]
+    fn a_machine_without_huge_pages_is_told() {
+        let mut store = timed(StoreKind::Keys, [1; 3], 1);
+        for (pages, huge, is_told) in [
+            (PageKind::Default, false, false),
+            (PageKind::Huge, false, true),
+            (PageKind::Huge, true, false),
+        ] {
+            store.variant.pages = pages;
+            store.memory.huge = huge;
+            let mut out = Vec::new();
+            let report = Report {
+                stores: vec![store],
+                ..Report::default()
+            };
+            report.write_table(&mut out).unwrap();
+            let out = String::from_utf8(out).unwrap();
+            let told = out.contains("The machine granted no huge pages.");
+            assert_eq!(told, is_told, "{out}");
+            store = report.stores.into_iter().next().unwrap();
+        }
     }
 
     #[test]

@@ -16,14 +16,15 @@ use crate::replay::{self, Failure, Job};
 use crate::report::{FlowReport, Report};
 use crate::stats::FlowStats;
 
-/// The books differ, a store is full or the output cannot be written.
+/// The books differ, a store is full, memory cannot be had or the output cannot be
+/// written.
 const FAILED: u8 = 1;
 /// A bad argument or file.
 const BAD_INPUT: u8 = 2;
 
 /// Rounds if `--rounds` is not given.
 const ROUNDS: u64 = 7;
-/// Messages of all rounds of one store together; longer flows get fewer rounds.
+/// Messages of all rounds of one variant together; longer flows get fewer rounds.
 const MANY_MESSAGES: u64 = 7_000_000;
 
 /// Runs the program with the arguments of the process.
@@ -137,22 +138,23 @@ fn replay(
     let rounds = cli
         .rounds
         .unwrap_or_else(|| (MANY_MESSAGES / total).clamp(1, ROUNDS) as u32);
-    let kinds = &cli.stores();
-    let passes = kinds.len() as u64 * (2 * u64::from(rounds) + u64::from(tops.is_some()));
+    let variants = &cli.variants();
+    let passes = variants.len() as u64 * (2 * u64::from(rounds) + u64::from(tops.is_some()));
     let bar = progress_bar(total.saturating_mul(passes));
     let job = Job {
         messages,
         symbols: cli.symbols(),
         // All symbols advance together, so they reach their peaks together.
         peak_live_orders: stats.peak_live_orders * cli.symbols() as usize,
+        peak_levels: stats.peak_levels,
         progress: &bar,
     };
 
     let stores = tops
         .map_or(Ok(()), |(path, file)| {
-            replay::write_tops(job, kinds, path, file)
+            replay::write_tops(job, variants, path, file)
         })
-        .and_then(|()| replay::time(job, kinds, rounds));
+        .and_then(|()| replay::time(job, variants, rounds));
     // Before an error is printed.
     bar.finish_and_clear();
     let stores = stores?;
@@ -182,7 +184,7 @@ fn replay(
 
 /// A bar on standard error; indicatif hides it where that is no terminal.
 fn progress_bar(length: u64) -> ProgressBar {
-    let style = ProgressStyle::with_template("{msg:8} {wide_bar} {percent:>3} % {eta:>4}");
+    let style = ProgressStyle::with_template("{msg:20} {wide_bar} {percent:>3} % {eta:>4}");
     ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::stderr())
         .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }

@@ -63,6 +63,8 @@ pub(crate) struct FlowStats {
     pub(crate) peak_live_orders: usize,
     /// Orders live after the last message.
     pub(crate) live_orders_at_end: usize,
+    /// The most prices with orders on one side at once.
+    pub(crate) peak_levels: usize,
     /// Messages from the add of an order to its removal; removed orders only.
     pub(crate) life_in_messages: Quantiles,
     /// Distance of a new order from the best price on its side before the add,
@@ -95,6 +97,8 @@ impl FlowStats {
                     sizes.push(i64::from(message.size));
                     distances.extend(best.map(|best| distance(message, best)));
                     stats.peak_live_orders = stats.peak_live_orders.max(market.len());
+                    let levels = market.levels(0, message.side);
+                    stats.peak_levels = stats.peak_levels.max(levels);
                 }
                 outcome @ (Outcome::Removed | Outcome::Excess) => {
                     lives.extend(born.remove(&message.id).map(|born| now - born));

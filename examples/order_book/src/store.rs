@@ -7,12 +7,22 @@
 //! `bytes_held` is computed, not measured: a counting global allocator would slow
 //! down the store of boxes, which it is meant to observe. Each store documents what
 //! it counts.
+//!
+//! | store | memory with `--pages huge` | `prefetch` |
+//! |---|---|---|
+//! | flatslab's | orders and free slots in huge pages | the slab's `prefetch` |
+//! | `slab` | the global allocator: its `Vec` takes no other | reads the entry |
+//! | `Box` | the global allocator | prefetches the address, which is the key |
+//! | the floor | array and stack in huge pages | prefetches the address |
 
 mod boxes;
 mod flatslab;
 mod floor;
 mod plain;
 mod slab_crate;
+
+use ::flatslab::memory::Report;
+use ::flatslab::{AllocError, BuildError};
 
 pub(crate) use self::boxes::{BoxKey, BoxStore};
 pub(crate) use self::flatslab::{BoundedStore, GrowableStore};
@@ -62,6 +72,26 @@ pub(crate) struct StoreFull {
     pub(crate) len: usize,
 }
 
+/// Why a store could not be built.
+#[derive(Debug)]
+pub(crate) enum NoStore {
+    /// More orders than it has keys, in words.
+    TooManyOrders(String),
+    /// There is no such memory, in words.
+    Memory(String),
+}
+
+impl From<BuildError> for NoStore {
+    fn from(error: BuildError) -> Self {
+        match error {
+            BuildError::Memory(AllocError::TooManySlots { .. }) => {
+                NoStore::TooManyOrders(error.to_string())
+            }
+            _ => NoStore::Memory(error.to_string()),
+        }
+    }
+}
+
 /// An allocator of orders.
 ///
 /// A key is valid from the `insert` that returns it to the `remove` that takes it.
@@ -83,4 +113,30 @@ pub(crate) trait Store {
     fn len(&self) -> usize;
     /// Bytes that the store has allocated for its orders.
     fn bytes_held(&self) -> usize;
+
+    /// Starts to load an order that is needed soon into the cache. The default does
+    /// nothing.
+    #[inline(always)]
+    fn prefetch(&self, key: Self::Key) {
+        let _ = key;
+    }
+
+    /// What memory the store has obtained. `None` if it cannot tell.
+    fn memory(&self) -> Option<Report> {
+        None
+    }
+}
+
+/// Starts to load the cache line of an address. The address need not be valid. Does
+/// nothing on other architectures than x86-64.
+#[inline(always)]
+fn prefetch_line<T>(address: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: x86-64 always has the instruction, and it faults at no address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
 }

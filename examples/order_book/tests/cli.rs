@@ -1,5 +1,6 @@
 //! Runs the program and checks its exit codes, messages and output.
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -102,6 +103,8 @@ fn help_names_every_flag_and_exit_code() {
         "--symbols",
         "--bbo",
         "--store",
+        "--pages",
+        "--prefetch",
         "--messages",
         "--seed",
         "--rounds",
@@ -127,6 +130,10 @@ fn bad_arguments_are_named_and_exit_with_2() {
         ("--seed x", "--seed"),
         ("--seed 1 --lobster f", "--lobster"),
         ("--store heap", "--store"),
+        ("--pages small", "--pages"),
+        ("--pages default,", "--pages"),
+        ("--prefetch all", "--prefetch"),
+        ("--prefetch", "--prefetch"),
         ("--wat", "--wat"),
         ("--bbo", "--bbo"),
     ] {
@@ -255,6 +262,114 @@ fn several_stores_run_in_their_own_order_and_once() {
     let stores = report["stores"].as_array().unwrap();
     let names = stores.iter().map(|store| store["store"].as_str().unwrap());
     assert!(names.eq(["keys", "slab"]));
+}
+
+#[test]
+fn every_combination_runs_once_and_ends_in_the_same_books() {
+    let report = json(
+        run,
+        "--store keys,bounded,growable,slab,box,floor --pages huge,default \
+         --prefetch off,index,order,off --messages 300 --symbols 2 --rounds 1",
+    );
+    let variants = report["stores"].as_array().unwrap();
+    assert_eq!(variants.len(), 6 * 2 * 3);
+    let mut seen = HashSet::new();
+    for variant in variants {
+        let field = |name: &str| variant[name].as_str().unwrap();
+        assert!(seen.insert(["store", "pages", "prefetch"].map(field)));
+        assert_eq!(variant["book_digest"], variants[0]["book_digest"]);
+        assert!(variant["memory"]["index"].is_string());
+        // These two take no other memory, and cannot tell what they have.
+        let is_silent = ["slab", "box"].contains(&field("store"));
+        assert_eq!(variant["memory"]["store"].is_null(), is_silent);
+    }
+    assert_eq!(report["same_books"], true);
+}
+
+#[test]
+fn without_options_pages_are_default_and_prefetch_is_off() {
+    let report = json(run, "--store slab --messages 300 --rounds 1");
+    let store = &report["stores"][0];
+    assert_eq!(
+        (&store["pages"], &store["prefetch"]),
+        (&"default".into(), &"off".into())
+    );
+    let (_, out, _) = run("--store keys,slab --messages 300 --rounds 1");
+    assert!(!out.contains("Memory at"), "{out}");
+    assert!(out.contains("All 2 stores end in the same books"), "{out}");
+}
+
+#[test]
+fn variants_are_divided_by_slab_alone_or_by_the_first() {
+    let options = "--pages default,huge --prefetch off,order --messages 300 --rounds 1";
+    for (stores, baseline, others) in [
+        ("keys,slab", "slab", ["keys huge order", "slab huge order"]),
+        ("keys,bounded", "keys", ["keys huge", "bounded"]),
+    ] {
+        let (code, out, err) = run(&format!("--store {stores} {options}"));
+        assert_eq!((code, err.as_str()), (SUCCESS, ""));
+        assert!(
+            out.contains(&format!("Divided by `{baseline}` of")),
+            "{out}"
+        );
+        let (_, ratios) = out.split_once("Divided by").unwrap();
+        let rows: Vec<_> = ratios
+            .lines()
+            .skip(2)
+            .take_while(|line| !line.is_empty())
+            .collect();
+        assert_eq!(rows.len(), 7, "{out}");
+        for name in others {
+            assert!(
+                rows.iter().any(|row| row.starts_with(&format!("{name} "))),
+                "{out}"
+            );
+        }
+        assert!(
+            out.contains("All 8 variants end in the same books"),
+            "{out}"
+        );
+    }
+}
+
+#[test]
+fn memory_obtained_is_printed_once_for_each_store_with_huge_pages() {
+    let (_, out, _) = run(
+        "--store keys,slab --pages default,huge --prefetch off,index --messages 300 --rounds 1",
+    );
+    for line in [
+        "keys huge, orders: ",
+        "keys huge, index and levels: ",
+        "slab huge, orders: the global allocator",
+        "slab huge, index and levels: ",
+    ] {
+        assert_eq!(out.matches(line).count(), 1, "{line}: {out}");
+    }
+}
+
+#[test]
+fn what_every_round_shows_is_told_if_there_are_several() {
+    let told = "Better or worse than `keys` in each of 3 rounds:\n  keys order  better: ";
+    for (line, is_told) in [
+        ("--prefetch off,order --rounds 3", true),
+        ("--prefetch off,order --rounds 2", false),
+        // Nothing to compare with.
+        ("--prefetch order --rounds 3", false),
+    ] {
+        let (code, out, _) = run(&format!("--store keys --messages 300 {line}"));
+        assert_eq!(code, SUCCESS);
+        assert_eq!(out.contains(told), is_told, "{out}");
+        assert_eq!(out.contains("Better or worse"), is_told, "{out}");
+    }
+}
+
+#[test]
+fn tops_are_compared_over_all_variants() {
+    let scratch = Scratch::with_rows(ROW);
+    let line = "--pages default,huge --prefetch off,order --rounds 1";
+    let (code, _, err) = scratch.run(&format!("--messages 200 --bbo plain.csv {line}"));
+    assert_eq!((code, err.as_str()), (SUCCESS, ""));
+    assert_eq!(scratch.read("plain.csv").lines().count(), 200);
 }
 
 #[test]

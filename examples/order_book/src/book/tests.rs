@@ -5,12 +5,31 @@ use proptest::prelude::*;
 use super::*;
 use crate::flow::Flow;
 use crate::naive::NaiveBook;
-use crate::store::{BoundedStore, BoxStore, GrowableStore, KeyStore, SlabCrateStore};
+use crate::stats::FlowStats;
+use crate::store::{BoundedStore, BoxStore, FloorStore, GrowableStore, KeyStore, SlabCrateStore};
+use crate::variant::PageKind;
 
 fn box_store() -> BoxStore {
     // SAFETY: every test hands the store to a market, which uses only the keys
     // of its live orders.
     unsafe { BoxStore::new() }
+}
+
+fn bounded(capacity: usize, pages: PageKind) -> BoundedStore {
+    BoundedStore::with_capacity(capacity, pages.pages()).unwrap()
+}
+
+fn growable(pages: PageKind) -> GrowableStore {
+    GrowableStore::new(pages.pages()).unwrap()
+}
+
+fn keys(pages: PageKind) -> KeyStore {
+    KeyStore::new(pages.pages()).unwrap()
+}
+
+fn floor(capacity: usize, pages: PageKind) -> FloorStore {
+    // SAFETY: as in `box_store`.
+    unsafe { FloorStore::with_capacity(capacity, pages.pages()) }.unwrap()
 }
 
 /// Few ids and prices, so that duplicates, unknown ids and crowded levels are
@@ -38,10 +57,16 @@ fn messages() -> impl Strategy<Value = Vec<Message>> {
     prop::collection::vec(message, 0..200)
 }
 
+/// Looks ahead before each message. The next message may name an order that the present
+/// one adds or removes, or an unknown order.
 fn agrees_with_the_naive_book(store: impl Store, messages: &[Message]) {
     let mut market = Market::new(store, 1);
     let mut naive = NaiveBook::default();
-    for message in messages {
+    for (index, message) in messages.iter().enumerate() {
+        if let Some(next) = messages.get(index + 1) {
+            market.look_ahead(0, next);
+            market.prefetch(0, next);
+        }
         assert_eq!(
             market.apply(0, message),
             Ok(naive.apply(message)),
@@ -64,13 +89,13 @@ proptest! {
 
     #[test]
     fn bounded_store_agrees_with_the_naive_book(messages in messages()) {
-        agrees_with_the_naive_book(BoundedStore::with_capacity(24).unwrap(), &messages);
+        agrees_with_the_naive_book(bounded(24, PageKind::Default), &messages);
     }
 
     #[test]
     fn growable_store_agrees_with_the_naive_book(messages in messages()) {
-        agrees_with_the_naive_book(GrowableStore::new(), &messages);
-        agrees_with_the_naive_book(KeyStore::new(), &messages);
+        agrees_with_the_naive_book(growable(PageKind::Default), &messages);
+        agrees_with_the_naive_book(keys(PageKind::Default), &messages);
     }
 
     #[test]
@@ -82,13 +107,23 @@ proptest! {
     fn boxes_agree_with_the_naive_book(messages in messages()) {
         agrees_with_the_naive_book(box_store(), &messages);
     }
+
+    #[test]
+    fn floor_agrees_with_the_naive_book(messages in messages()) {
+        agrees_with_the_naive_book(floor(24, PageKind::Default), &messages);
+    }
 }
 
 const SYMBOLS: u32 = 3;
 
 /// Replays and returns the first symbol's tops, all orders and the digest.
-fn replay(store: impl Store, messages: &[Message]) -> (Vec<Top>, Vec<(u32, u64, u32)>, u64) {
-    let mut market = Market::new(store, SYMBOLS);
+fn replay(
+    store: impl Store,
+    pages: PageKind,
+    messages: &[Message],
+) -> (Vec<Top>, Vec<(u32, u64, u32)>, u64) {
+    let memory = PageAllocator::try_new(pages.pages()).unwrap();
+    let mut market = Market::with_memory(store, SYMBOLS, &memory);
     let mut tops = Vec::new();
     for message in messages {
         for symbol in 0..SYMBOLS {
@@ -112,12 +147,79 @@ fn replay(store: impl Store, messages: &[Message]) -> (Vec<Top>, Vec<(u32, u64, 
 #[test]
 fn all_stores_give_the_same_books_and_the_same_tops() {
     let messages: Vec<_> = Flow::new(1).take(50_000).collect();
-    let bounded = replay(BoundedStore::with_capacity(1_300).unwrap(), &messages);
-    assert!(bounded.1.len() > 900);
-    assert_eq!(bounded, replay(GrowableStore::new(), &messages));
-    assert_eq!(bounded, replay(KeyStore::new(), &messages));
-    assert_eq!(bounded, replay(SlabCrateStore::default(), &messages));
-    assert_eq!(bounded, replay(box_store(), &messages));
+    let pages = PageKind::Default;
+    let wanted = replay(bounded(1_300, pages), pages, &messages);
+    assert!(wanted.1.len() > 900);
+    assert_eq!(wanted, replay(growable(pages), pages, &messages));
+    assert_eq!(wanted, replay(keys(pages), pages, &messages));
+    assert_eq!(wanted, replay(SlabCrateStore::default(), pages, &messages));
+    assert_eq!(wanted, replay(box_store(), pages, &messages));
+    assert_eq!(wanted, replay(floor(1_300, pages), pages, &messages));
+}
+
+#[test]
+fn huge_pages_give_the_same_books_and_the_same_tops() {
+    let messages: Vec<_> = Flow::new(2).take(5_000).collect();
+    let wanted = replay(SlabCrateStore::default(), PageKind::Default, &messages);
+    let pages = PageKind::Huge;
+    assert_eq!(wanted, replay(bounded(1_300, pages), pages, &messages));
+    assert_eq!(wanted, replay(growable(pages), pages, &messages));
+    assert_eq!(wanted, replay(keys(pages), pages, &messages));
+    assert_eq!(wanted, replay(SlabCrateStore::default(), pages, &messages));
+    assert_eq!(wanted, replay(floor(1_300, pages), pages, &messages));
+}
+
+#[test]
+fn reserved_books_take_no_more_memory() {
+    let messages: Vec<_> = Flow::new(1).take(5_000).collect();
+    let stats = FlowStats::measure(&messages).unwrap();
+    let mut market = Market::new(SlabCrateStore::default(), 1);
+    let (orders, levels) = (stats.peak_live_orders, stats.peak_levels);
+    market.try_reserve(orders, levels).unwrap();
+    let sizes = |market: &Market<SlabCrateStore>| {
+        let book = &market.books[0];
+        let (bids, asks) = (&book.bids.sorted, &book.asks.sorted);
+        let ids = book.ids.allocation_size();
+        [ids, bids.capacity(), asks.capacity()]
+    };
+    let before = sizes(&market);
+    for message in &messages {
+        market.apply(0, message).unwrap();
+    }
+    assert_eq!(sizes(&market), before);
+}
+
+#[test]
+fn no_memory_for_the_index_is_an_error() {
+    let mut market = Market::new(SlabCrateStore::default(), 1);
+    assert!(market.try_reserve(usize::MAX, 1).is_err());
+    assert!(market.try_reserve(1, usize::MAX).is_err());
+}
+
+#[test]
+fn looking_ahead_changes_nothing() {
+    let mut market = market_of_two();
+    let before = market.digest();
+    for id in [1, 2, 3] {
+        for kind in [Kind::Add, Kind::Delete, Kind::Execute, Kind::Hidden] {
+            let message = Message {
+                kind,
+                ..add(id, 500)
+            };
+            market.look_ahead(0, &message);
+            market.prefetch(0, &message);
+        }
+    }
+    market.check().unwrap();
+    assert_eq!(market.digest(), before);
+    // The order is removed after the prefetch.
+    market.prefetch(0, &add(1, 500));
+    let delete = Message {
+        kind: Kind::Delete,
+        ..add(1, 500)
+    };
+    assert_eq!(market.apply(0, &delete), Ok(Outcome::Removed));
+    assert_eq!(market.apply(0, &delete), Ok(Outcome::Unknown));
 }
 
 fn add(id: u64, price: u32) -> Message {
@@ -132,7 +234,7 @@ fn add(id: u64, price: u32) -> Message {
 
 #[test]
 fn a_full_store_refuses_an_order_and_leaves_the_book_alone() {
-    let mut market = Market::new(BoundedStore::with_capacity(1).unwrap(), 1);
+    let mut market = Market::new(bounded(1, PageKind::Default), 1);
     market.apply(0, &add(1, 500)).unwrap();
     let before = market.digest();
     for price in [400, 500, 600] {
@@ -163,7 +265,7 @@ fn a_digest_tells_the_order_in_line() {
 
 #[test]
 fn the_same_id_lives_once_per_symbol() {
-    let mut market = Market::new(GrowableStore::new(), 2);
+    let mut market = Market::new(growable(PageKind::Default), 2);
     assert_eq!(market.apply(0, &add(1, 500)), Ok(Outcome::Added));
     assert_eq!(market.apply(1, &add(1, 400)), Ok(Outcome::Added));
     assert_eq!(market.apply(1, &add(1, 300)), Ok(Outcome::Duplicate));

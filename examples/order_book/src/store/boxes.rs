@@ -9,7 +9,7 @@
 
 use std::ptr::NonNull;
 
-use super::{Link, Order, Store, StoreFull};
+use super::{Link, Order, Store, StoreFull, prefetch_line};
 
 /// The address of a boxed order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +77,13 @@ impl Store for BoxStore {
 
     fn len(&self) -> usize {
         self.len
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, key: BoxKey) {
+        if let Some(address) = key.0 {
+            prefetch_line(address.as_ptr());
+        }
     }
 
     /// The peak number of orders × what a common `malloc` takes for one: the request

@@ -3,9 +3,10 @@
 //! Inserted by key, an order belongs to the slab, and keys link it into an
 //! intrusive list.
 
+use flatslab::memory::{Pages, Report};
 use flatslab::{BoundedSlab, Key, Slab};
 
-use super::{Link, Order, Store, StoreFull};
+use super::{Link, NoStore, Order, Store, StoreFull};
 
 impl Link for Key {
     const NONE: Self = Key::NONE;
@@ -24,13 +25,16 @@ pub(crate) struct BoundedStore {
 }
 
 impl BoundedStore {
-    /// Room for `capacity` orders.
+    /// Room for `capacity` orders in these pages.
     ///
     /// # Errors
     ///
-    /// The reason, if the slab cannot be that large.
-    pub(crate) fn with_capacity(capacity: usize) -> Result<Self, String> {
-        let orders = BoundedSlab::try_with_capacity(capacity).map_err(|error| error.to_string())?;
+    /// If the slab cannot be that large or the pages cannot be had.
+    pub(crate) fn with_capacity(capacity: usize, pages: Pages) -> Result<Self, NoStore> {
+        let orders = BoundedSlab::builder()
+            .capacity(capacity)
+            .pages(pages)
+            .try_build()?;
         Ok(BoundedStore { orders })
     }
 }
@@ -41,11 +45,17 @@ pub(crate) struct GrowableStore {
 }
 
 impl GrowableStore {
-    /// An empty store without a chunk.
-    pub(crate) fn new() -> Self {
-        GrowableStore {
-            orders: Slab::builder().chunk_capacity(CHUNK).build(),
-        }
+    /// An empty store without a chunk, which grows from these pages.
+    ///
+    /// # Errors
+    ///
+    /// If the pages cannot be had.
+    pub(crate) fn new(pages: Pages) -> Result<Self, NoStore> {
+        let orders = Slab::builder()
+            .chunk_capacity(CHUNK)
+            .pages(pages)
+            .try_build()?;
+        Ok(GrowableStore { orders })
     }
 }
 
@@ -79,6 +89,15 @@ macro_rules! store {
             /// Capacity × slot.
             fn bytes_held(&self) -> usize {
                 self.orders.capacity() * SLOT_BYTES
+            }
+
+            #[inline(always)]
+            fn prefetch(&self, key: Key) {
+                self.orders.prefetch(key);
+            }
+
+            fn memory(&self) -> Option<Report> {
+                Some(self.orders.memory())
             }
         }
     };

@@ -9,7 +9,10 @@
 
 use std::mem::MaybeUninit;
 
-use super::{Link, Order, Store, StoreFull};
+use allocator_api2::vec::Vec;
+use flatslab::memory::{PageAllocator, Pages, Report};
+
+use super::{Link, NoStore, Order, Store, StoreFull, prefetch_line};
 
 /// An index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,12 +25,12 @@ impl Link for FloorKey {
 /// One array and a stack of its free indices, all memory touched beforehand.
 #[derive(Debug)]
 pub(crate) struct FloorStore {
-    orders: Vec<MaybeUninit<Order<FloorKey>>>,
-    free: Vec<u32>,
+    orders: Vec<MaybeUninit<Order<FloorKey>>, PageAllocator>,
+    free: Vec<u32, PageAllocator>,
 }
 
 impl FloorStore {
-    /// A store with room for so many orders.
+    /// A store with room for so many orders, in these pages.
     ///
     /// # Safety
     ///
@@ -37,18 +40,20 @@ impl FloorStore {
     /// # Errors
     ///
     /// If there is no memory, or more orders than keys.
-    pub(crate) unsafe fn with_capacity(capacity: usize) -> Result<Self, String> {
-        let last = u32::try_from(capacity).map_err(|error| error.to_string())?;
-        let mut orders: Vec<MaybeUninit<Order<FloorKey>>> = Vec::new();
+    pub(crate) unsafe fn with_capacity(capacity: usize, pages: Pages) -> Result<Self, NoStore> {
+        let last =
+            u32::try_from(capacity).map_err(|error| NoStore::TooManyOrders(error.to_string()))?;
+        let pages = PageAllocator::try_new(pages)?;
+        let mut orders: Vec<MaybeUninit<Order<FloorKey>>, _> = Vec::new_in(pages.clone());
+        let mut free = Vec::new_in(pages);
         orders
             .try_reserve_exact(capacity)
-            .map_err(|error| error.to_string())?;
+            .and_then(|()| free.try_reserve_exact(capacity))
+            .map_err(|error| NoStore::Memory(error.to_string()))?;
         // Writes to every page.
         orders.resize_with(capacity, MaybeUninit::zeroed);
-        Ok(FloorStore {
-            orders,
-            free: (0..last).rev().collect(),
-        })
+        free.extend((0..last).rev());
+        Ok(FloorStore { orders, free })
     }
 }
 
@@ -96,6 +101,15 @@ impl Store for FloorStore {
 
     fn len(&self) -> usize {
         self.orders.len() - self.free.len()
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, key: FloorKey) {
+        prefetch_line(self.orders.as_ptr().wrapping_add(key.0 as usize));
+    }
+
+    fn memory(&self) -> Option<Report> {
+        Some(self.orders.allocator().memory())
     }
 
     /// The array and the stack.

@@ -1,8 +1,9 @@
 //! flatslab's [`KeySlab`] as a [`Store`]: plain references, no stamp.
 
+use flatslab::memory::{Pages, Report};
 use flatslab::{Key, KeySlab};
 
-use super::{Order, Store, StoreFull};
+use super::{NoStore, Order, Store, StoreFull};
 
 /// One slot: the order, in which the side of the market leaves room for "vacant",
 /// and its 4-byte entry in the stack of free slots.
@@ -16,11 +17,14 @@ pub(crate) struct KeyStore {
 }
 
 impl KeyStore {
-    /// An empty store without a chunk.
-    pub(crate) fn new() -> Self {
-        KeyStore {
-            orders: KeySlab::new(),
-        }
+    /// An empty store without a chunk, which grows from these pages.
+    ///
+    /// # Errors
+    ///
+    /// If the pages cannot be had.
+    pub(crate) fn new(pages: Pages) -> Result<Self, NoStore> {
+        let orders = KeySlab::builder().pages(pages).try_build()?;
+        Ok(KeyStore { orders })
     }
 }
 
@@ -51,5 +55,14 @@ impl Store for KeyStore {
     /// Capacity × slot.
     fn bytes_held(&self) -> usize {
         self.orders.capacity() * SLOT_BYTES
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, key: Key) {
+        self.orders.prefetch(key);
+    }
+
+    fn memory(&self) -> Option<Report> {
+        Some(self.orders.memory())
     }
 }

@@ -1,5 +1,7 @@
 //! The `slab` crate as a [`Store`]: one `Vec`, copied when it grows.
 
+use std::hint::black_box;
+
 use super::{Link, Order, Store, StoreFull};
 
 /// A key of the `slab` crate, truncated to 4 bytes so that its orders are as small
@@ -51,6 +53,13 @@ impl Store for SlabCrateStore {
 
     fn len(&self) -> usize {
         self.orders.len()
+    }
+
+    /// Reads the entry: the crate has no other way to its address. A load instead of a
+    /// hint, but nothing waits for its result.
+    #[inline(always)]
+    fn prefetch(&self, key: SlabKey) {
+        black_box(self.orders.contains(key.0 as usize));
     }
 
     /// Capacity × entry. During growth the old `Vec` exists too; it is not counted.

@@ -11,7 +11,7 @@
 //!
 //! A few hundred live orders fit any cache; two thousand symbols' orders do not, and
 //! `--resting` makes the books as large as you like. With `--pages huge`, orders, index
-//! and levels live in huge pages. With `--prefetch`, the order of the next message is
+//! and levels live in huge pages, all there before the first message. With `--prefetch`, the order of the next message is
 //! looked up before the present one is applied. With `--json`, the output is what the
 //! files `benches/record/order_book-*.json` hold, of which the benches' `report` makes
 //! tables and a picture.

@@ -216,6 +216,7 @@ fn new_histogram() -> Histogram<u64> {
 fn pass(variant: Variant, job: Job<'_>, task: Task<'_>) -> Result<End, Failure> {
     job.progress.set_message(variant.to_string());
     let (orders, pages) = (job.peak_live_orders, variant.pages.pages());
+    let reserved = variant.pages.reserved(orders);
     let failed = |error| {
         let what = format!("no {} store for {orders} orders", variant.store.name());
         match error {
@@ -225,7 +226,7 @@ fn pass(variant: Variant, job: Job<'_>, task: Task<'_>) -> Result<End, Failure> 
     };
     match variant.store {
         StoreKind::Keys => {
-            let store = KeyStore::new(pages).map_err(failed)?;
+            let store = KeyStore::new(reserved, pages).map_err(failed)?;
             pass_through(store, variant, job, task)
         }
         StoreKind::Bounded => {
@@ -233,7 +234,7 @@ fn pass(variant: Variant, job: Job<'_>, task: Task<'_>) -> Result<End, Failure> 
             pass_through(store, variant, job, task)
         }
         StoreKind::Growable => {
-            let store = GrowableStore::new(pages).map_err(failed)?;
+            let store = GrowableStore::new(reserved, pages).map_err(failed)?;
             pass_through(store, variant, job, task)
         }
         StoreKind::Slab => pass_through(SlabCrateStore::default(), variant, job, task),

@@ -63,12 +63,21 @@ pub(crate) enum PageKind {
     /// The global allocator
     #[default]
     Default,
-    /// Huge pages, as far as the machine grants them; `slab` and `box` have only their
-    /// index and price levels there
+    /// Huge pages, as far as the machine grants them, for the most orders live at once;
+    /// `slab` and `box` have only their index and price levels there
     Huge,
 }
 
 impl PageKind {
+    /// Orders that a growing store reserves memory for. A huge page is cleared when it
+    /// is first used, for half a millisecond: not while messages wait.
+    pub(crate) fn reserved(self, peak_live_orders: usize) -> usize {
+        match self {
+            PageKind::Default => 0,
+            PageKind::Huge => peak_live_orders,
+        }
+    }
+
     /// As flatslab takes it.
     pub(crate) fn pages(self) -> Pages {
         match self {

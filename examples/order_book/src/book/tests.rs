@@ -20,11 +20,11 @@ fn bounded(capacity: usize, pages: PageKind) -> BoundedStore {
 }
 
 fn growable(pages: PageKind) -> GrowableStore {
-    GrowableStore::new(pages.pages()).unwrap()
+    GrowableStore::new(0, pages.pages()).unwrap()
 }
 
 fn keys(pages: PageKind) -> KeyStore {
-    KeyStore::new(pages.pages()).unwrap()
+    KeyStore::new(0, pages.pages()).unwrap()
 }
 
 fn floor(capacity: usize, pages: PageKind) -> FloorStore {

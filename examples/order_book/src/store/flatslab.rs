@@ -45,14 +45,15 @@ pub(crate) struct GrowableStore {
 }
 
 impl GrowableStore {
-    /// An empty store without a chunk, which grows from these pages.
+    /// An empty store with memory for so many orders, which grows from these pages.
     ///
     /// # Errors
     ///
     /// If the pages cannot be had.
-    pub(crate) fn new(pages: Pages) -> Result<Self, NoStore> {
+    pub(crate) fn new(reserved: usize, pages: Pages) -> Result<Self, NoStore> {
         let orders = Slab::builder()
             .chunk_capacity(CHUNK)
+            .reserve(reserved)
             .pages(pages)
             .try_build()?;
         Ok(GrowableStore { orders })

@@ -17,13 +17,16 @@ pub(crate) struct KeyStore {
 }
 
 impl KeyStore {
-    /// An empty store without a chunk, which grows from these pages.
+    /// An empty store with memory for so many orders, which grows from these pages.
     ///
     /// # Errors
     ///
     /// If the pages cannot be had.
-    pub(crate) fn new(pages: Pages) -> Result<Self, NoStore> {
-        let orders = KeySlab::builder().pages(pages).try_build()?;
+    pub(crate) fn new(reserved: usize, pages: Pages) -> Result<Self, NoStore> {
+        let orders = KeySlab::builder()
+            .reserve(reserved)
+            .pages(pages)
+            .try_build()?;
         Ok(KeyStore { orders })
     }
 }

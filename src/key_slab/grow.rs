@@ -130,12 +130,14 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
             }));
         }
         self.ensure_stack_room(whole)?;
-        let first = self.used;
+        let created = Created {
+            first: self.used,
+            slab: self,
+        };
         let mut added = Ok(());
-        while added.is_ok() && self.capacity() < capacity {
-            added = self.add_chunk(false);
+        while added.is_ok() && created.slab.capacity() < capacity {
+            added = created.slab.add_chunk(false);
         }
-        self.push_created(first);
         added
     }
 
@@ -188,5 +190,18 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
             // SAFETY: new cells, and room for all (K2).
             unsafe { self.free.push_below(first..self.used) };
         }
+    }
+}
+
+/// Puts the cells that were created from `first` on onto the stack when it is
+/// dropped: also if the source of memory unwinds.
+struct Created<'a, T, K: SlabKey, S: Storage> {
+    slab: &'a mut PlainSlab<T, K, S>,
+    first: usize,
+}
+
+impl<T, K: SlabKey, S: Storage> Drop for Created<'_, T, K, S> {
+    fn drop(&mut self) {
+        self.slab.push_created(self.first);
     }
 }

@@ -147,7 +147,8 @@ pub struct FromAllocator<A>(
 );
 
 // SAFETY: what an allocator returns has the layout that was asked for and is valid
-// until it is deallocated, while the allocator lives, which this has.
+// until it is deallocated, while the allocator lives, which this has. If
+// `deallocate` unwinds the program ends.
 unsafe impl<A: Allocator + Send + Sync + 'static> MemorySource for FromAllocator<A> {
     fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
         match self.0.allocate(layout) {
@@ -159,7 +160,18 @@ unsafe impl<A: Allocator + Send + Sync + 'static> MemorySource for FromAllocator
     }
 
     unsafe fn release(&self, start: NonNull<u8>, layout: Layout) {
+        /// A panic during a panic ends the program.
+        struct Unwound;
+
+        impl Drop for Unwound {
+            fn drop(&mut self) {
+                panic!("an allocator panicked when it got memory back");
+            }
+        }
+
+        let unwound = Unwound;
         // SAFETY: from `allocate` with this layout, says the caller.
         unsafe { self.0.deallocate(start, layout) };
+        core::mem::forget(unwound);
     }
 }

@@ -31,7 +31,7 @@ pub(crate) mod pages;
 #[cfg(all(feature = "os-memory", target_os = "linux"))]
 mod policy;
 pub(crate) mod prefetch;
-#[cfg(all(feature = "os-memory", target_os = "linux"))]
+#[cfg(any(test, all(feature = "os-memory", target_os = "linux")))]
 mod regions;
 pub(crate) mod report;
 #[cfg(all(feature = "os-memory", target_os = "linux"))]

@@ -327,4 +327,28 @@ mod tests {
         region.check();
         assert_eq!(region.take(layout(128, 1)), Some(starts[1]));
     }
+
+    #[test]
+    fn what_a_block_needs_is_known_before_it_is_taken() {
+        let (_block, mut region) = region();
+        assert!(region.contains(region.start));
+        // SAFETY: one past the region's memory.
+        assert!(!region.contains(unsafe { region.start.add(ROOM) }));
+        assert_eq!(region.cut_with(layout(65, 1)), Some(128));
+        let first = region.take(layout(65, 1)).unwrap();
+        // What the alignment skips is cut too.
+        assert_eq!(region.cut_with(layout(1, 1024)), Some(1024 + 64));
+        let second = region.take(layout(1, 1024)).unwrap();
+        // A range that was skipped is large enough.
+        assert_eq!(region.cut_with(layout(100, 1)), Some(1024 + 64));
+        assert_eq!(region.cut_with(layout(ROOM, 1)), None);
+        assert_eq!(region.cut_with(layout(isize::MAX as usize, 1)), None);
+        // SAFETY: taken above.
+        unsafe {
+            region.give(first, layout(65, 1));
+            region.give(second, layout(1, 1024));
+        }
+        region.check();
+        assert!(region.is_unused() && region.cut == 0);
+    }
 }

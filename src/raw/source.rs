@@ -361,13 +361,21 @@ pub(crate) unsafe fn touch(start: NonNull<u8>, from: usize, to: usize) {
     }
 }
 
+/// Owners that are forgotten count for ever and take no memory, so the count can
+/// come near the end where it has 32 bits. As many threads as there are numbers
+/// above this would have to clone at once to pass it.
+const MOST_OWNERS: usize = isize::MAX as usize;
+
 impl Clone for Source {
     fn clone(&self) -> Self {
         if let Some(shared) = self.0 {
-            // Relaxed: whoever clones has one, so it is not freed meanwhile (O1).
-            // SAFETY: by O1 it lives as long as `self`. The count cannot pass
-            // `usize::MAX`: each owner takes more than a byte.
-            unsafe { shared.as_ref().owners.fetch_add(1, Ordering::Relaxed) };
+            // SAFETY: by O1 it lives as long as `self`.
+            let owners = &unsafe { shared.as_ref() }.owners;
+            // Relaxed: the caller has an owner, so it is not freed before this (O1).
+            if owners.fetch_add(1, Ordering::Relaxed) > MOST_OWNERS {
+                owners.fetch_sub(1, Ordering::Relaxed);
+                panic!("a source of memory has too many owners");
+            }
         }
         Source(self.0)
     }
@@ -399,5 +407,40 @@ impl fmt::Debug for Source {
             #[cfg(all(feature = "os-memory", target_os = "linux"))]
             Some(Kind::System(_)) => "pages of the system",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forgotten_owners_cannot_wrap_the_count() {
+        let source = Source::try_new(Kind::Without(Shortfalls::NONE)).unwrap();
+        let owners = &source.shared().unwrap().owners;
+        owners.store(MOST_OWNERS + 1, Ordering::Relaxed);
+        let clone = || drop(source.clone());
+        let refused = std::panic::catch_unwind(core::panic::AssertUnwindSafe(clone)).is_err();
+        assert!(refused && owners.load(Ordering::Relaxed) == MOST_OWNERS + 1);
+        owners.store(1, Ordering::Relaxed);
+    }
+
+    #[test]
+    fn the_last_owner_frees_the_source() {
+        let source = Source::try_new(Kind::Without(Shortfalls::NONE)).unwrap();
+        let clone = source.clone();
+        assert!(clone.is(&source) && !clone.is(&Source::GLOBAL));
+        let layout = Layout::new::<[u64; 9]>();
+        let block = Block::allocate(layout, &clone).unwrap();
+        drop((source, clone));
+        assert_eq!(
+            block
+                .source()
+                .shared()
+                .unwrap()
+                .bytes
+                .load(Ordering::Relaxed),
+            72
+        );
     }
 }

@@ -191,6 +191,15 @@ impl<E: Entry> FreeStack<E> {
             .unwrap_or(Ok(()))
     }
 
+    /// Writes to the place of an entry, counted from the bottom: there is room for
+    /// it, and it is not in use.
+    pub(crate) fn touch_place(&self, index: usize) {
+        assert!((self.depth()..self.capacity()).contains(&index));
+        // SAFETY: by F1 there is room for that entry, and nothing is read there
+        // before it is written.
+        unsafe { self.bottom.get().add(index).write_volatile(E::NONE) };
+    }
+
     /// Gives back the memory of a reserved array that is not needed for `capacity`
     /// entries, of which there are fewer.
     pub(crate) fn decommit(&self, capacity: usize) {
@@ -518,5 +527,34 @@ mod tests {
         stack.retain(|entry| entry != cell(1));
         let popped = core::array::from_fn(|_| stack.pop());
         assert_eq!(popped, [cell(4), cell(0), cell(2), cell(3), None]);
+    }
+
+    #[test]
+    fn a_reserved_stack_has_room_as_far_as_it_is_committed() {
+        let stack = FreeStack::<CellEntry>::try_reserve(5000, &Source::GLOBAL).unwrap();
+        assert_eq!((stack.pop(), stack.capacity(), stack.depth()), (None, 0, 0));
+        assert_eq!(stack.try_commit(10, true), Ok(true));
+        let room = stack.capacity();
+        assert!((10..=5000).contains(&room));
+        assert_eq!(stack.try_commit(5001, false), Ok(false));
+        assert_eq!(stack.try_commit(5000, false), Ok(true));
+        stack.populate(0, 5000).unwrap();
+        stack.touch_place(4999);
+        let place = 0_u8;
+        // SAFETY: there is room; the cell is never used.
+        unsafe { stack.push(NonNull::from(&place)) };
+        stack.touch();
+        stack.decommit(1);
+        assert!(stack.capacity() >= 1);
+        assert_eq!(stack.pop(), Some(NonNull::from(&place)));
+        assert_eq!(stack.pop(), None);
+
+        let none = FreeStack::<CellEntry>::try_reserve(0, &Source::GLOBAL).unwrap();
+        none.decommit(0);
+        assert_eq!(
+            (none.try_commit(0, true), none.try_commit(1, true)),
+            (Ok(true), Ok(false))
+        );
+        assert!(none.into_block().is_none());
     }
 }

@@ -138,8 +138,11 @@ impl System {
             next = record.next;
             if let Some(mapping) = record.mapping.as_mut().filter(|mapping| !mapping.reserved) {
                 if let Some(to) = mapping.region.cut_with(layout) {
-                    self.open(&mut state.shortfalls, mapping, to, true)?;
-                    return mapping.region.take(layout).ok_or(out_of_memory(layout));
+                    match self.open(&mut state.shortfalls, mapping, to, true) {
+                        Ok(()) => return mapping.region.take(layout).ok_or(out_of_memory(layout)),
+                        Err(error) if self.falls_back(&mut state.shortfalls, error) => {}
+                        Err(error) => return Err(error),
+                    }
                 }
             }
         }
@@ -158,6 +161,25 @@ impl System {
         }
     }
 
+    /// Whether other pages than explicit huge ones will do, which were refused; the
+    /// report says so. Those of one node may be used up when there are others.
+    fn falls_back(&self, shortfalls: &mut Shortfalls, error: AllocError) -> bool {
+        match (error, self.request.huge) {
+            (
+                AllocError::Refused {
+                    option: PageOption::HugePages,
+                    reason,
+                    ..
+                },
+                HugePages::Try,
+            ) => {
+                shortfalls.note(PageOption::HugePages, reason);
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// A block in a mapping of its own, of so many bytes at least.
     fn allocate_mapping(
         &self,
@@ -165,7 +187,23 @@ impl System {
         bytes: usize,
         layout: Layout,
     ) -> Result<NonNull<u8>, AllocError> {
-        let start = self.map(state, bytes, layout, false)?;
+        let explicit = matches!(self.request.huge, HugePages::Try | HugePages::Require);
+        match self.try_allocate_mapping(state, bytes, layout, explicit) {
+            Err(error) if self.falls_back(&mut state.shortfalls, error) => {
+                self.try_allocate_mapping(state, bytes, layout, false)
+            }
+            allocated => allocated,
+        }
+    }
+
+    fn try_allocate_mapping(
+        &self,
+        state: &mut State,
+        bytes: usize,
+        layout: Layout,
+        explicit: bool,
+    ) -> Result<NonNull<u8>, AllocError> {
+        let start = self.map(state, bytes, layout, explicit, false)?;
         // SAFETY: records on the list, which the lock guards.
         let mapping = unsafe { find(state.mappings, start) };
         let to = mapping.region.cut_with(layout);
@@ -183,7 +221,16 @@ impl System {
     pub(super) fn reserve(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
         let bytes = regions::rounded(layout).ok_or(out_of_memory(layout))?;
         let mut state = self.lock();
-        let start = self.map(&mut state, bytes, layout, true)?;
+        match self.request.huge {
+            // Those that were set aside are populated at once or refused, so there
+            // are none for memory that is only reserved.
+            HugePages::Require => {
+                return Err(refused(PageOption::HugePages, Reason::Unsupported, bytes));
+            }
+            HugePages::Try => (state.shortfalls).note(PageOption::HugePages, Reason::Unsupported),
+            HugePages::No | HugePages::Transparent => {}
+        }
+        let start = self.map(&mut state, bytes, layout, false, true)?;
         // SAFETY: records on the list, which the lock guards.
         let mapping = unsafe { find(state.mappings, start) };
         // Nothing is skipped, so nothing is written: the mapping is aligned.
@@ -305,10 +352,16 @@ impl System {
         state: &mut State,
         bytes: usize,
         layout: Layout,
+        explicit: bool,
         reserved: bool,
     ) -> Result<NonNull<u8>, AllocError> {
         let record = state.spare_record().map_err(|_| out_of_memory(layout))?;
-        let mapping = self.try_map(&mut state.shortfalls, bytes, layout, reserved)?;
+        let mapping = if explicit {
+            (self.map_explicit(bytes, layout))
+                .map_err(|reason| refused(PageOption::HugePages, reason, bytes))?
+        } else {
+            self.try_map(&mut state.shortfalls, bytes, layout, reserved)?
+        };
         let start = mapping.start;
         if !reserved {
             state.mapped += mapping.bytes;
@@ -330,24 +383,6 @@ impl System {
         layout: Layout,
         reserved: bool,
     ) -> Result<Mapping, AllocError> {
-        if matches!(self.request.huge, HugePages::Try | HugePages::Require) {
-            // Those that were set aside are populated at once or refused, so there
-            // are none for memory that is only reserved.
-            let mapped = if reserved {
-                Err(Reason::Unsupported)
-            } else {
-                self.map_explicit(bytes, layout)
-            };
-            match mapped {
-                Ok(mapping) => return Ok(mapping),
-                Err(reason) if self.request.huge == HugePages::Try => {
-                    shortfalls.note(PageOption::HugePages, reason);
-                }
-                Err(reason) => {
-                    return Err(refused(PageOption::HugePages, reason, bytes));
-                }
-            }
-        }
         let huge = self.request.huge != HugePages::No;
         let page = match self.sizes.transparent {
             Some(size) if huge => size,
@@ -570,10 +605,10 @@ impl System {
 impl Drop for System {
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        debug_assert!(state.mappings.is_null(), "a block outlives its source");
+        // A mapping that is left has blocks that were leaked: it stays.
         while !state.record_pages.is_null() {
             let page = state.record_pages;
-            // SAFETY: by Y3 no record is in use, and pages are mapped once.
+            // SAFETY: by Y3 no record is used again, and pages are mapped once.
             unsafe {
                 state.record_pages = (*page).next;
                 unmap_part(page.cast(), size_of::<RecordPage>());

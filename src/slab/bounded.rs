@@ -196,6 +196,10 @@ impl Bounded {
         if touch {
             body.cells.populate(first * size, end * size)?;
             stack.populate(first, end)?;
+        } else {
+            // The page of the entries too, so that no removal faults. The stack is
+            // empty here, and the pages of those before are there.
+            stack.touch_place(end - 1);
         }
         // SAFETY: those cells are committed, and not in use.
         unsafe {

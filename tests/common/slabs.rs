@@ -1,12 +1,45 @@
 //! Both slabs, for tests that are written once and run over each.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ptr::NonNull;
 
+use flatslab::memory::Pages;
 use flatslab::{
     AllocError, Bounded, BoundedSlab, Growable, MappedRef, MappedRefMut, Memory, Ref, RefMut, Slab,
     TrackedSlab,
 };
+
+thread_local! {
+    static MEMORY: RefCell<Option<(Pages, bool)>> = const { RefCell::new(None) };
+}
+
+/// Runs `f`; the slabs that a [`Room`] makes on this thread while it runs have memory
+/// of these pages, and the bounded ones only reserve it if `lazy`.
+pub fn with_memory<R>(pages: Pages, lazy: bool, f: impl FnOnce() -> R) -> R {
+    MEMORY.set(Some((pages, lazy)));
+    let result = f();
+    MEMORY.set(None);
+    result
+}
+
+fn bounded<T>(slots: usize) -> BoundedSlab<T> {
+    MEMORY.with_borrow(|memory| match memory {
+        None => BoundedSlab::with_capacity(slots),
+        Some((pages, lazy)) => {
+            let builder = BoundedSlab::builder().capacity(slots).pages(pages.clone());
+            if *lazy { builder.lazy() } else { builder }.build()
+        }
+    })
+}
+
+fn growable<T>(chunk_capacity: usize) -> Slab<T> {
+    let pages = MEMORY.with_borrow(|memory| memory.as_ref().map(|(pages, _)| pages.clone()));
+    let builder = Slab::builder().chunk_capacity(chunk_capacity);
+    match pages {
+        None => builder.build(),
+        Some(pages) => builder.pages(pages).build(),
+    }
+}
 
 /// How a test makes room in a slab.
 pub trait Room: Memory + Sized + 'static {
@@ -30,11 +63,11 @@ impl Room for Bounded {
     const GROWS: bool = false;
 
     fn with_room<T>(slots: usize) -> BoundedSlab<T> {
-        BoundedSlab::with_capacity(slots)
+        bounded(slots)
     }
 
     fn smallest<T>(slots: usize) -> BoundedSlab<T> {
-        BoundedSlab::with_capacity(slots)
+        bounded(slots)
     }
 
     fn try_reserve<T>(_: &BoundedSlab<T>, _: usize) -> Result<(), AllocError> {
@@ -48,11 +81,11 @@ impl Room for Growable {
     const GROWS: bool = true;
 
     fn with_room<T>(_: usize) -> Slab<T> {
-        Slab::builder().chunk_capacity(2).build()
+        growable(2)
     }
 
     fn smallest<T>(_: usize) -> Slab<T> {
-        Slab::builder().chunk_capacity(1).build()
+        growable(1)
     }
 
     fn try_reserve<T>(slab: &Slab<T>, additional: usize) -> Result<(), AllocError> {

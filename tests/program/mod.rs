@@ -14,6 +14,7 @@
 #![allow(unreachable_pub, reason = "each user is a crate of its own")]
 
 mod steps;
+pub mod whole;
 
 use std::cell::{Cell, RefCell};
 use std::ops::Deref;

@@ -3,57 +3,10 @@
 
 #![forbid(unsafe_code)]
 
-use std::rc::Rc;
-
-use crate::common::random::one_in;
-use crate::common::values::{expect_refusals, unexpected_panics};
-use crate::common::{Audit, over_both_slabs};
-use crate::program::{Programs, Rules, Which, begin, empty_pool, end, outer_step, set_slab, slab};
-
-/// One program, from an empty slab to the last handle.
-fn run<M: Programs>(number: u64, steps: u64) {
-    let shared = || Which::<M>::Shared(Rc::new(M::with_room(5)));
-    let is_static = number % 2 == 0;
-    let rules = Rules {
-        panics: number % 3 != 0,
-        bags: true,
-        cycles: number % 5 == 0,
-        audits: number % 4 < 2,
-    };
-    let first = if is_static {
-        Which::Static(Box::leak(Box::new(M::with_room(5))))
-    } else {
-        shared()
-    };
-    begin(number, rules, first);
-    for _ in 0..steps {
-        outer_step::<M>(number);
-        if slab::<M>().is_none() && one_in(8) {
-            set_slab(Some(shared()));
-        }
-    }
-    let last = set_slab::<M>(None);
-    if one_in(2) || is_static {
-        empty_pool::<M>();
-    }
-    match last {
-        Some(Which::Static(slab)) => {
-            slab.audit_but_stale();
-            if slab.try_clear().is_ok() {
-                slab.audit();
-                // What is doomed lives until the guard that it holds itself.
-                assert!(slab.is_empty() || rules.cycles, "program {number}");
-            } else {
-                assert!(rules.cycles, "program {number}: still borrowed");
-            }
-        }
-        last => drop(last),
-    }
-    end::<M>(number);
-    // A panic in a destructor may have been swallowed there.
-    let panics = unexpected_panics();
-    assert!(panics.is_empty(), "program {number}: {panics:#?}");
-}
+use crate::common::over_both_slabs;
+use crate::common::values::expect_refusals;
+use crate::program::Programs;
+use crate::program::whole::run;
 
 fn no_program_drops_a_value_twice_or_reaches_a_dead_one<M: Programs>() {
     expect_refusals();

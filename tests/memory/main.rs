@@ -1,0 +1,27 @@
+//! The slabs in other memory than that of the global allocator: memory of the
+//! test's own, pages of the system, and memory that is only reserved.
+
+#![allow(
+    clippy::large_enum_variant,
+    clippy::result_large_err,
+    reason = "values are wide, so that chunks can be small"
+)]
+
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../program/mod.rs"]
+mod program;
+
+#[cfg(feature = "allocator-api2")]
+mod allocators;
+mod failing;
+mod lazy;
+mod meddling;
+mod programs;
+mod reports;
+mod source;
+#[cfg(feature = "std")]
+mod spares;
+#[cfg(all(feature = "os-memory", target_os = "linux", not(miri)))]
+mod system;
+mod values;

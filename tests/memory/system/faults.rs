@@ -1,0 +1,143 @@
+//! Page faults, counted: none in steady operation, none after `prepare` or `reserve`,
+//! and none in the removals that follow growth.
+
+use std::hint::black_box;
+
+use flatslab::memory::Pages;
+use flatslab::{BoundedSlab, Key, KeySlab, Memory, Slab, TrackedSlab};
+
+use super::child::{faults, fewest_faults};
+
+type Order = [u64; 8];
+
+const LIVE: usize = 20_000;
+const STEPS: usize = 1_000_000 / if cfg!(debug_assertions) { 4 } else { 1 };
+
+/// Steady inserts and removals, among so many values.
+fn steady<S>(
+    slab: &mut S,
+    insert: impl Fn(&mut S, Order) -> Key,
+    remove: impl Fn(&mut S, Key) -> Order,
+) {
+    let mut keys: Vec<Key> = (0..LIVE).map(|n| insert(slab, [n as u64; 8])).collect();
+    let mut random = 1_u64;
+    let found = fewest_faults(|| {
+        for step in 0..STEPS {
+            random = random.wrapping_mul(6364136223846793005).wrapping_add(1);
+            let at = (random >> 33) as usize % LIVE;
+            black_box(remove(slab, keys[at]));
+            keys[at] = insert(slab, [step as u64; 8]);
+        }
+    });
+    assert_eq!(found, 0, "faults in {STEPS} steps");
+}
+
+#[test]
+fn steady_operation_does_not_fault() {
+    let pages = Pages::system();
+    let mut slab = BoundedSlab::<Order>::builder()
+        .capacity(LIVE + 10)
+        .pages(pages.clone())
+        .build();
+    steady(
+        &mut slab,
+        |slab, order| slab.insert_key(order).unwrap(),
+        |slab, key| slab.remove_by_key(key),
+    );
+    let mut slab = Slab::<Order>::builder()
+        .reserve(LIVE + 10)
+        .pages(pages.clone())
+        .build();
+    steady(
+        &mut slab,
+        |slab, order| slab.insert_key(order),
+        |slab, key| slab.remove_by_key(key),
+    );
+    let mut slab = KeySlab::<Order>::builder()
+        .reserve(LIVE + 10)
+        .pages(pages)
+        .build();
+    steady(&mut slab, KeySlab::insert, KeySlab::remove);
+}
+
+fn remove_all<M: Memory>(slab: &TrackedSlab<Order, M>, keys: &mut Vec<Key>) {
+    for key in keys.drain(..) {
+        black_box(slab.remove_by_key(key));
+    }
+}
+
+/// A vector for the keys whose pages are there.
+fn keys() -> Vec<Key> {
+    let mut keys = vec![Key::from_raw(7); 2 * LIVE];
+    keys.clear();
+    keys
+}
+
+#[test]
+fn insertions_after_prepare_and_their_removals_do_not_fault() {
+    let builder = BoundedSlab::<Order>::builder().capacity(1 << 24).lazy();
+    let slab = builder.pages(Pages::system()).build();
+    let mut keys = keys();
+    // What the code and this stack need is there.
+    for _ in 0..10 {
+        keys.push(slab.insert_key([7; 8]).unwrap());
+    }
+    remove_all(&slab, &mut keys);
+    slab.prepare(LIVE).unwrap();
+    let insertions = faults(|| {
+        for number in 0..LIVE {
+            keys.push(slab.insert_key([number as u64; 8]).unwrap());
+        }
+    });
+    assert_eq!(insertions, 0, "prepared insertions");
+    let removals = faults(|| remove_all(&slab, &mut keys));
+    assert_eq!(removals, 0, "removals");
+}
+
+/// The stack's memory was committed as slots were used, and not touched before they
+/// were removed.
+#[test]
+fn removals_from_a_lazy_slab_do_not_fault() {
+    let builder = BoundedSlab::<Order>::builder().capacity(1 << 24).lazy();
+    let mut slab = builder.pages(Pages::system()).build();
+    let mut keys = keys();
+    for round in 0..2 {
+        for number in 0..LIVE {
+            keys.push(slab.insert_key([number as u64; 8]).unwrap());
+        }
+        black_box(slab.remove_by_key(keys.pop().unwrap()));
+        let found = faults(|| remove_all(&slab, &mut keys));
+        assert_eq!(found, 0, "removals, round {round}");
+        slab.release();
+    }
+}
+
+#[test]
+fn insertions_after_reserve_do_not_fault_nor_removals_after_growth() {
+    let mut keys = keys();
+    let slab = Slab::<Order>::builder().pages(Pages::system()).build();
+    keys.push(slab.insert_key([7; 8]));
+    slab.reserve(LIVE);
+    let found = faults(|| (1..LIVE as u64).for_each(|n| keys.push(slab.insert_key([n; 8]))));
+    assert_eq!(found, 0, "reserved insertions");
+    drop(slab);
+    keys.clear();
+
+    let slab = Slab::<Order>::builder().pages(Pages::system()).build();
+    (0..2 * LIVE as u64).for_each(|n| keys.push(slab.insert_key([n; 8])));
+    assert!(slab.growth_stalls() > 5);
+    black_box(slab.remove_by_key(keys.pop().unwrap()));
+    let found = faults(|| remove_all(&slab, &mut keys));
+    assert_eq!(found, 0, "removals after growth");
+    drop(slab);
+
+    let mut slab = KeySlab::<Order>::builder().pages(Pages::system()).build();
+    let mut keys: Vec<Key> = (0..2 * LIVE as u64).map(|n| slab.insert([n; 8])).collect();
+    black_box(slab.remove(keys.pop().unwrap()));
+    let found = faults(|| {
+        for key in keys.drain(..) {
+            black_box(slab.remove(key));
+        }
+    });
+    assert_eq!(found, 0, "removals from a plain slab after growth");
+}

@@ -1,0 +1,6 @@
+//! Pages of Linux: what they cost and give back, and what is refused.
+
+mod child;
+mod faults;
+mod pages;
+mod refusals;

@@ -14,6 +14,7 @@
 pub mod arguments;
 pub mod clock;
 pub mod goals;
+pub mod growth;
 pub mod machine;
 pub mod model;
 pub mod operation;

@@ -13,6 +13,7 @@
 
 pub mod arguments;
 pub mod clock;
+pub mod first_touch;
 pub mod goals;
 pub mod growth;
 pub mod machine;

@@ -25,15 +25,9 @@ const PLAN: Plan = Plan {
     quick_live: 6_400,
     runs: 1,
     references: &["Box, malloc", "floor"],
-    columns: &[
-        Column::Nanoseconds,
-        Column::Cycles,
-        Column::Speed("Box, malloc"),
-        Column::Ratio("floor"),
-        Column::Ratio("floor, stamped"),
-    ],
     in_processes: false,
     stretches: None,
+    notes: |_| Vec::new(),
     cases,
 };
 
@@ -60,6 +54,13 @@ fn cases(_: &Arguments, _live: usize, bytes: usize) -> Vec<Case> {
             "Swiss cheese",
         ],
         turns: 9,
+        columns: &[
+            Column::Nanoseconds,
+            Column::Cycles,
+            Column::Speed("Box, malloc"),
+            Column::Ratio("floor"),
+            Column::Ratio("floor, stamped"),
+        ],
         entries: match bytes {
             8 => subjects!(Numbered),
             _ => subjects!([u64; 8]),

@@ -25,7 +25,8 @@ for example in examples/*.rs; do
     leaks=1
     ! leaks_on_purpose "$name" || leaks=0
     ASAN_OPTIONS=detect_leaks=$leaks \
-        sanitized address run "${build_std[@]}" --package flatslab --example "$name"
+        sanitized address run "${build_std[@]}" --package flatslab --all-features \
+            --example "$name"
 done
 sanitized address run "${build_std[@]}" --package order_book -- \
     --messages 20000 --rounds 1

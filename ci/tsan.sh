@@ -10,7 +10,8 @@ export TSAN_OPTIONS=halt_on_error=1
 sanitized thread test "${build_std[@]}" --package flatslab --lib --tests -- --skip exploration
 sanitized thread test "${build_std[@]}" --package order_book
 for example in examples/*.rs; do
-    sanitized thread run "${build_std[@]}" --package flatslab --example "$(basename "$example" .rs)"
+    sanitized thread run "${build_std[@]}" --package flatslab --all-features \
+        --example "$(basename "$example" .rs)"
 done
 sanitized thread run "${build_std[@]}" --package order_book -- \
     --messages 20000 --rounds 1

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/common.sh"
 valgrind --version >/dev/null 2>&1 || missing valgrind "apt-get install valgrind"
 
-cargo build --release --package flatslab --examples
+cargo build --release --package flatslab --all-features --examples
 cargo build --release --package order_book
 programs="${CARGO_TARGET_DIR:-target}/release"
 memcheck() {

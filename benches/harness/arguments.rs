@@ -23,7 +23,7 @@ pub struct Arguments {
     pub runs: Option<u32>,
     /// Live values, rounded up to whole batches of 64
     #[arg(long, value_name = "N", value_delimiter = ',',
-        value_parser = clap::value_parser!(u64).range(BATCH as u64..=1 << 22))]
+        value_parser = clap::value_parser!(u64).range(BATCH as u64..=1 << 23))]
     pub live: Vec<u64>,
     /// Sizes of a value in bytes
     #[arg(long, value_name = "N", value_delimiter = ',')]
@@ -39,6 +39,9 @@ pub struct Arguments {
     /// One turn of one subject, for the bench that started this process
     #[arg(long, hide = true)]
     pub(crate) child: bool,
+    /// The number of that turn
+    #[arg(long, hide = true, default_value_t = 0)]
+    pub(crate) turn: usize,
     /// What `cargo bench` passes to every bench
     #[arg(long, hide = true)]
     bench: bool,
@@ -186,8 +189,8 @@ mod tests {
         for (line, value, limit) in [
             ("--runs 0", "'0'", "1..=100"),
             ("--runs x", "'x'", "--runs"),
-            ("--live 0", "'0'", "64..=4194304"),
-            ("--live 99999999999", "'99999999999'", "64..=4194304"),
+            ("--live 0", "'0'", "64..=8388608"),
+            ("--live 99999999999", "'99999999999'", "64..=8388608"),
         ] {
             let error = parsed(line).expect_err(line);
             assert_eq!(error.exit_code(), 2, "{line}");

@@ -35,6 +35,13 @@ pub fn stop() -> u64 {
     }
 }
 
+/// Waits until everything before it has been done.
+#[inline(always)]
+pub fn fence() {
+    // SAFETY: as in `start`.
+    unsafe { _mm_lfence() };
+}
+
 /// Ticks of one link of a chain of this instruction, each of which needs the
 /// result of the one before.
 macro_rules! chain {

@@ -9,7 +9,7 @@
 //! and 0.75 for REMOVE: ours checks.
 
 use crate::record::Metric;
-use crate::record::Metric::{P50, P999, P9999, Ticks, Worst};
+use crate::record::Metric::{Faults, P50, P999, P9999, Ticks, Worst};
 
 /// One subject in some rows of a bench.
 pub struct Goal {
@@ -31,7 +31,7 @@ pub struct Goal {
 
 /// `factor` times what another subject takes and some core cycles more.
 pub struct Bound {
-    /// At most this ratio.
+    /// At most this ratio; at most this number where no other subject is named.
     pub factor: f64,
     /// The first of these subjects that was measured.
     pub of: &'static [&'static str],
@@ -48,6 +48,10 @@ const fn bound(factor: f64, of: &'static [&'static str], metric: Metric) -> Boun
         metric,
         plus_cycles: 0.0,
     }
+}
+
+const fn at_most(number: f64, metric: Metric) -> Bound {
+    bound(number, &[], metric)
 }
 
 const SLAB: &[&str] = &["slab"];
@@ -161,6 +165,51 @@ const MALLOC: Goal = Goal {
     ..CYCLES
 };
 
+const GROWTH_IN_PAGES: Goal = Goal {
+    bench: "pages",
+    rows: &["GROWTH"],
+    live: &[2_000_000],
+    ..CYCLES
+};
+
+const fn growth_in_pages(subject: &'static str, metric: Metric, bounds: &'static [Bound]) -> Goal {
+    Goal {
+        subject,
+        metric,
+        bounds,
+        ..GROWTH_IN_PAGES
+    }
+}
+
+/// No page fault once the container is full. The bench fails where there is one;
+/// here it can be read.
+const fn no_faults(subject: &'static str) -> Goal {
+    Goal {
+        subject,
+        metric: Faults,
+        bounds: NONE,
+        rows: &["faults of 1,000,000 in steady state"],
+        live: &[1 << 20],
+        ..GROWTH_IN_PAGES
+    }
+}
+
+const NONE: &[Bound] = &[at_most(0.0, Faults)];
+
+const AT_RANDOM: &[Bound] = &[bound(1.00, SLAB, P50)];
+
+/// Access at random, in huge pages: half of the batches.
+const fn get_in_pages(subject: &'static str) -> Goal {
+    Goal {
+        subject,
+        metric: P50,
+        bounds: AT_RANDOM,
+        rows: &["GET overlapped", "GET alone"],
+        live: &[1 << 20, 1 << 23],
+        ..GROWTH_IN_PAGES
+    }
+}
+
 /// All goals.
 pub const GOALS: &[Goal] = &[
     CYCLES.of("BoundedSlab, Slot", ALL, BY_SLOT),
@@ -220,6 +269,25 @@ pub const GOALS: &[Goal] = &[
         ],
         &[bound(2.2, &["floor"], Ticks)],
     ),
+    growth_in_pages("Slab, Slot", P9999, &[bound(1.0, SLAB, P9999)]),
+    growth_in_pages("Slab, Slot, transparent", P9999, &[bound(1.0, SLAB, P9999)]),
+    growth_in_pages("KeySlab, transparent", P9999, &[bound(1.0, SLAB, P9999)]),
+    growth_in_pages(
+        "Slab, transparent, 64 spare chunks",
+        P9999,
+        &[bound(0.10, SLAB, P9999)],
+    ),
+    growth_in_pages(
+        "Slab, transparent, 64 spare chunks",
+        Worst,
+        &[bound(2.0, &["BoundedSlab, Slot"], Worst)],
+    ),
+    get_in_pages("BoundedSlab, Key, transparent"),
+    get_in_pages("KeySlab, transparent"),
+    no_faults("BoundedSlab, Slot, transparent"),
+    no_faults("BoundedSlab, lazy, transparent"),
+    no_faults("Slab, Slot, transparent"),
+    no_faults("KeySlab, transparent"),
 ];
 
 /// The summary leaves out rows of larger values: they exceed the second level of

@@ -13,7 +13,9 @@
 
 pub mod arguments;
 pub mod clock;
+pub mod first_touch;
 pub mod goals;
+pub mod growth;
 pub mod machine;
 pub mod model;
 pub mod operation;

@@ -127,6 +127,78 @@ fn ask_git() -> Option<String> {
     })
 }
 
+/// The minor page faults of this thread so far; `None` where the system does not
+/// tell.
+#[must_use]
+pub fn faults() -> Option<u64> {
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    {
+        let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+        // SAFETY: it writes a `rusage`, of which zeros are a valid one.
+        let usage = unsafe {
+            libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
+            usage.assume_init()
+        };
+        u64::try_from(usage.ru_minflt).ok()
+    }
+    #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+    None
+}
+
+/// The setting of transparent huge pages of this name that is in effect.
+#[must_use]
+pub fn transparent_huge_pages(setting: &str) -> String {
+    let path = format!("/sys/kernel/mm/transparent_hugepage/{setting}");
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let chosen = text.split('[').nth(1).and_then(|it| it.split(']').next());
+    chosen.unwrap_or("unknown").to_owned()
+}
+
+/// How many huge pages are set aside and free, and of how many bytes each is.
+#[must_use]
+pub fn free_huge_pages() -> (usize, usize) {
+    let number = |field: &str| meminfo(field).unwrap_or(0);
+    (
+        number("HugePages_Free").saturating_sub(number("HugePages_Rsvd")),
+        number("Hugepagesize") << 10,
+    )
+}
+
+/// Whether a container of so many bytes leaves as much again free.
+#[must_use]
+pub fn has_free(bytes: usize) -> bool {
+    meminfo("MemAvailable").is_none_or(|kib| kib << 10 > 2 * bytes)
+}
+
+/// A field of what the system says about its memory.
+fn meminfo(field: &str) -> Option<usize> {
+    let info = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let value = |line: &str| {
+        line.strip_prefix(field)?
+            .strip_prefix(':')
+            .map(str::to_owned)
+    };
+    let value = info.lines().find_map(value)?;
+    value.split_ascii_whitespace().next()?.parse().ok()
+}
+
+/// Asks for transparent huge pages between two addresses of this process: whole
+/// ones, which have not been touched yet. Nothing happens where there are none.
+pub fn advise_huge(start: usize, end: usize) {
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    {
+        const HUGE: usize = 2 << 20;
+        let (start, end) = (start.next_multiple_of(HUGE), end / HUGE * HUGE);
+        if start < end {
+            let start_pointer = std::ptr::without_provenance_mut(start);
+            // SAFETY: advice, which changes no byte.
+            unsafe { libc::madvise(start_pointer, end - start, libc::MADV_HUGEPAGE) };
+        }
+    }
+    #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+    let _ = (start, end);
+}
+
 /// Pins this thread to the last core the process may use that is the first of
 /// its SMT siblings: the first cores of a machine get most of its interrupts.
 /// Returns what to print about it.

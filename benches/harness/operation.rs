@@ -7,9 +7,10 @@ use rand::Rng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
-use crate::clock;
 use crate::payload::{Payload, barrier, opaque, whole};
-use crate::subject::{Contains, Iterate, Subject};
+use crate::run::Turn;
+use crate::subject::{Contains, Iterate, Prefetch, Subject};
+use crate::{clock, machine};
 
 /// Operations in one timed batch.
 pub const BATCH: usize = 64;
@@ -32,7 +33,7 @@ pub struct Setting {
 impl Setting {
     /// Times `operation` for `0..timed`, in batches.
     #[inline(always)]
-    fn batches(&self, mut operation: impl FnMut(usize)) -> Vec<f64> {
+    pub(crate) fn batches(&self, mut operation: impl FnMut(usize)) -> Vec<f64> {
         let mut batches = Vec::with_capacity(self.timed / BATCH);
         for first in (0..self.timed).step_by(BATCH) {
             let begun = clock::start();
@@ -138,14 +139,14 @@ fn expect<V: Payload, S: Subject<V>>(what: &str, found: u64, right: u64) {
 /// Handles in a row, at another offset within the page each turn. Bare memory:
 /// neither an `Option` nor a bounds check stands between a subject and its
 /// handle.
-struct Handles<H> {
+pub(crate) struct Handles<H> {
     memory: Vec<MaybeUninit<H>>,
     shift: usize,
     live: usize,
 }
 
 impl<H> Handles<H> {
-    fn new(setting: &Setting) -> Self {
+    pub(crate) fn new(setting: &Setting) -> Self {
         let page = 4096 / size_of::<H>();
         let mut memory: Vec<MaybeUninit<H>> = Vec::new();
         memory.resize_with(setting.live + page, MaybeUninit::uninit);
@@ -166,7 +167,7 @@ impl<H> Handles<H> {
         &mut self.memory[self.shift..self.shift + self.live]
     }
 
-    fn cursor(&mut self) -> Cursor<H> {
+    pub(crate) fn cursor(&mut self) -> Cursor<H> {
         let first = self.memory.as_mut_ptr().cast::<H>();
         Cursor(first.wrapping_add(self.shift))
     }
@@ -174,11 +175,11 @@ impl<H> Handles<H> {
 
 /// Where handles are put and found. A pointer of its own, which no barrier
 /// reaches: to load it again for every operation would be counted with each.
-struct Cursor<H>(*mut H);
+pub(crate) struct Cursor<H>(*mut H);
 
 impl<H> Cursor<H> {
     #[inline(always)]
-    fn put(&self, index: usize, handle: H) {
+    pub(crate) fn put(&self, index: usize, handle: H) {
         // SAFETY: the operations put below `live`, and the memory has a page
         // more than that.
         unsafe { self.0.add(index).write(handle) };
@@ -192,7 +193,7 @@ impl<H> Cursor<H> {
     }
 
     #[inline(always)]
-    fn take(&self, index: usize) -> H {
+    pub(crate) fn take(&self, index: usize) -> H {
         // SAFETY: the operations take what was put, once.
         unsafe { self.0.add(index).read() }
     }
@@ -250,6 +251,85 @@ pub fn get_random<V: Payload, S: Subject<V>>(mut setting: Setting) -> Vec<f64> {
     });
     expect::<V, S>("read", sum, filled.sum_of(setting.timed));
     filled.empty(setting.sum());
+    turn
+}
+
+/// The rows that [`get_ahead`] gives, in its order.
+pub const GET_AHEAD: [&str; 6] = [
+    "GET overlapped",
+    "GET overlapped, 1 ahead",
+    "GET overlapped, 4 ahead",
+    "GET alone",
+    "GET alone, 1 ahead",
+    "GET alone, 4 ahead",
+];
+
+/// GET of values in random order, each of them once, in a process of its own:
+/// without a look ahead, and with [`Prefetch`] of the value that is next, or
+/// fourth. *Overlapped*, the processor is free to begin the next before the last
+/// has arrived; *alone*, each is waited for, as where a program has work to do
+/// between one and the next.
+pub fn get_ahead<V: Payload, S: Prefetch<V>>(mut setting: Setting) -> Turn {
+    let mut filled = setting.apart::<V, S>();
+    let hint = |subject: &S, handle: &S::Handle| subject.prefetch(handle);
+    Turn(vec![
+        gets::<V, S, 0, false>(&setting, &mut filled, 0, hint),
+        gets::<V, S, 1, false>(&setting, &mut filled, 1, hint),
+        gets::<V, S, 4, false>(&setting, &mut filled, 2, hint),
+        gets::<V, S, 0, true>(&setting, &mut filled, 3, hint),
+        gets::<V, S, 1, true>(&setting, &mut filled, 4, hint),
+        gets::<V, S, 4, true>(&setting, &mut filled, 5, hint),
+    ])
+}
+
+/// The same of a container that has no prefetch: nothing is in those rows.
+pub fn get_without_a_look_ahead<V: Payload, S: Subject<V>>(mut setting: Setting) -> Turn {
+    let mut filled = setting.apart::<V, S>();
+    let none = |_: &S, _: &S::Handle| {};
+    Turn(vec![
+        gets::<V, S, 0, false>(&setting, &mut filled, 0, none),
+        Vec::new(),
+        Vec::new(),
+        gets::<V, S, 0, true>(&setting, &mut filled, 3, none),
+    ])
+}
+
+impl Setting {
+    /// A shuffled container, of which each row of [`GET_AHEAD`] has a part of its
+    /// own: what one has loaded the next does not use. The process ends with the
+    /// turn, so it is not taken down.
+    fn apart<V: Payload, S: Subject<V>>(&mut self) -> std::mem::ManuallyDrop<Filled<V, S>> {
+        machine::pin();
+        self.overhead = clock::overhead();
+        let part = (self.live - 4) / GET_AHEAD.len() / BATCH * BATCH;
+        self.timed = self.timed.min(part);
+        std::mem::ManuallyDrop::new(self.shuffled())
+    }
+}
+
+#[inline(never)]
+fn gets<V: Payload, S: Subject<V>, const AHEAD: usize, const ALONE: bool>(
+    setting: &Setting,
+    filled: &mut Filled<V, S>,
+    part: usize,
+    hint: impl Fn(&S, &S::Handle),
+) -> Vec<f64> {
+    let mut sum = 0u64;
+    let first = part * setting.timed;
+    let (subject, handles) = filled.parts();
+    let turn = setting.batches(|at| {
+        let at = first + at;
+        barrier(subject);
+        if AHEAD > 0 {
+            hint(subject, handles.get(at + AHEAD));
+        }
+        sum = sum.wrapping_add(subject.get(handles.get(at)));
+        if ALONE {
+            clock::fence();
+        }
+    });
+    let right = filled.numbers[first..first + setting.timed].iter().sum();
+    expect::<V, S>("read", sum, right);
     turn
 }
 

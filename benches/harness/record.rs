@@ -33,6 +33,9 @@ pub struct Bench {
     pub ticks_per_ns: f64,
     /// Ticks in which the counter advances.
     pub step: u64,
+    /// What else the figures depend on: a line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// One subject in one row of one run.
@@ -52,7 +55,7 @@ pub struct Row {
     pub run: u32,
     /// Ticks of the counter in a core cycle, measured just before.
     pub ticks_per_cycle: f64,
-    /// The figures, in ticks per operation.
+    /// The figures, in ticks per operation; none of a subject that cannot do it here.
     #[serde(flatten)]
     pub values: BTreeMap<Metric, f64>,
     /// The worst of each stretch of the operations, all of one length: the lowest
@@ -85,6 +88,9 @@ pub enum Metric {
     /// The longest.
     #[serde(rename = "worst")]
     Worst,
+    /// Minor page faults, of all operations together: the median over turns.
+    #[serde(rename = "faults")]
+    Faults,
 }
 
 impl Metric {
@@ -99,6 +105,7 @@ impl Metric {
             Metric::P999 => "p99.9",
             Metric::P9999 => "p99.99",
             Metric::Worst => "worst",
+            Metric::Faults => "faults",
         }
     }
 
@@ -107,7 +114,7 @@ impl Metric {
     pub fn of(self, means: &[f64], sorted: &[f64]) -> f64 {
         let percentile = |share: f64| sorted[((sorted.len() - 1) as f64 * share) as usize];
         let value = match self {
-            Metric::Ticks => median(means.iter().copied()).expect("a turn"),
+            Metric::Ticks | Metric::Faults => median(means.iter().copied()).expect("a turn"),
             Metric::P50 => percentile(0.5),
             Metric::P90 => percentile(0.9),
             Metric::P99 => percentile(0.99),
@@ -346,6 +353,7 @@ mod tests {
             commit: commit.to_owned(),
             ticks_per_ns: 2.0,
             step: 1,
+            notes: Vec::new(),
         };
         Record {
             benches: vec![bench],

@@ -17,7 +17,7 @@ use crate::arguments::Arguments;
 use crate::clock::{self, CoreClock};
 use crate::machine::{self, Machine};
 use crate::operation::Setting;
-use crate::record::{Bench, Record, Row};
+use crate::record::{Bench, Metric, Record, Row};
 use crate::table::{self, Column};
 use crate::verdict;
 
@@ -33,13 +33,14 @@ pub struct Plan {
     pub runs: u32,
     /// Subjects that are always measured, because ratios refer to them.
     pub references: &'static [&'static str],
-    /// What is kept and printed of each row.
-    pub columns: &'static [Column],
     /// Each turn in a process of its own, which pins itself: what one subject did
     /// changes neither what the allocator kept nor which pages the next one has.
     pub in_processes: bool,
     /// Keeps the worst of each of so many stretches of a turn, for a picture.
     pub stretches: Option<usize>,
+    /// What else the figures depend on, found out before anything is measured: it
+    /// is printed and recorded, a line each.
+    pub notes: fn(&Arguments) -> Vec<String>,
     /// The cases of a number of live values and a value size.
     pub cases: fn(&Arguments, live: usize, bytes: usize) -> Vec<Case>,
 }
@@ -50,6 +51,8 @@ pub struct Case {
     pub rows: Vec<&'static str>,
     /// How often each subject has its turn in a run.
     pub turns: usize,
+    /// What is kept and printed of each row.
+    pub columns: &'static [Column],
     /// The subjects, the first reference first.
     pub entries: Vec<Entry>,
 }
@@ -66,8 +69,15 @@ pub struct Entry {
 }
 
 /// What one turn gave: for each row of the case the ticks of an operation, one
-/// figure for each stretch that was timed.
+/// figure for each stretch that was timed; none where the subject cannot do it.
 pub struct Turn(pub Vec<Vec<f64>>);
+
+impl Turn {
+    /// The figures of a row.
+    fn row(&self, number: usize) -> &[f64] {
+        self.0.get(number).map_or(&[], |row| row)
+    }
+}
 
 impl From<Vec<f64>> for Turn {
     fn from(ticks: Vec<f64>) -> Self {
@@ -181,11 +191,15 @@ impl Plan {
             commit: machine::commit(),
             ticks_per_ns: clock::ticks_per_ns(),
             step: clock::step(),
+            notes: (self.notes)(arguments),
         };
         println!(
             "commit {}; counter: {:.3} ticks per ns, in steps of {} ticks",
             bench.commit, bench.ticks_per_ns, bench.step
         );
+        for note in &bench.notes {
+            println!("{note}");
+        }
         record.benches.push(bench);
 
         let runs = arguments.runs.unwrap_or(match arguments.quick {
@@ -218,7 +232,7 @@ impl Plan {
         progress.finish_and_clear();
         record.rows.retain(|row| arguments.takes_row(&row.row));
         keep_the_lowest(&mut record.rows);
-        self.print(&record, runs, arguments.quick);
+        self.print(&record, &planned, runs, arguments.quick);
         if arguments.record {
             println!("\nrecorded in {}", Record::keep(record)?.display());
         }
@@ -262,7 +276,7 @@ impl Plan {
                     entry.subject
                 ));
                 given[at].push(if self.in_processes {
-                    in_a_process_of_its_own(it, entry)?
+                    in_a_process_of_its_own(it, entry, turn + run as usize - 1)?
                 } else {
                     (entry.turn)(setting(*live, overhead, turn))
                 });
@@ -272,13 +286,18 @@ impl Plan {
         let mut rows = Vec::new();
         for (number, row) in case.rows.iter().enumerate() {
             for (entry, turns) in case.entries.iter().zip(&given) {
-                let turns: Vec<&[f64]> = turns.iter().map(|turn| &*turn.0[number]).collect();
+                let row_of = |turn| Turn::row(turn, number);
+                let turns: Vec<&[f64]> = turns.iter().map(row_of).collect();
                 let mean = |turn: &&[f64]| turn.iter().sum::<f64>() / turn.len() as f64;
                 let means: Vec<f64> = turns.iter().map(mean).collect();
                 let mut sorted = turns.concat();
                 sorted.sort_unstable_by(f64::total_cmp);
-                let metrics = self.columns.iter().map(|column| column.metric());
-                let stretch = |count: usize| turns[0].chunks(turns[0].len().div_ceil(count));
+                let mut metrics: Vec<Metric> = case.columns.iter().map(|it| it.metric()).collect();
+                if sorted.is_empty() {
+                    metrics.clear();
+                }
+                let metrics = metrics.into_iter();
+                let stretch = |count: usize| turns[0].chunks(turns[0].len().div_ceil(count).max(1));
                 let worst = |ticks: &[f64]| ticks.iter().fold(0.0, |a, &b| f64::max(a, b)) as u64;
                 rows.push(Row {
                     bench: self.bench.to_owned(),
@@ -299,7 +318,7 @@ impl Plan {
     }
 
     /// The result: the summary first.
-    fn print(&self, record: &Record, runs: u32, is_quick: bool) {
+    fn print(&self, record: &Record, planned: &[Planned], runs: u32, is_quick: bool) {
         if is_quick {
             println!("\nAll answers are right. The figures are of few turns: they say nothing.");
         }
@@ -320,26 +339,32 @@ impl Plan {
                 String::new()
             };
             println!("\n{row}, {bytes} bytes, {live} live{runs}");
-            println!("{}", table::subjects(record, "", &[case], self.columns));
+            let of_row = |it: &&Planned| it.case.rows.contains(&row);
+            let columns = planned
+                .iter()
+                .find(of_row)
+                .map_or(&[][..], |it| it.case.columns);
+            println!("{}", table::subjects(record, "", &[case], columns));
         }
     }
 
     /// In the process of one turn: what [`in_a_process_of_its_own`] asks for.
     fn one_turn(&self, arguments: &Arguments) -> Result<(), String> {
-        let mut planned = self.planned(arguments);
-        let mut it = planned.pop().ok_or("nothing is planned")?;
+        let planned = self.planned(arguments).into_iter();
+        let row = |it: &Planned| Some(it.case.rows[0]) == arguments.row.as_deref();
+        let mut it = { planned }.find(row).ok_or("nothing is planned")?;
         let named = |entry: &Entry| Some(entry.subject) == arguments.subject.as_deref();
         it.case.entries.retain(named);
         let entry = it.case.entries.first().ok_or("there is no such subject")?;
         (entry.check)()?;
         // The process pins itself in the turn, once its container is there: what
         // the turn needs of the clock it measures itself.
-        let Turn(rows) = (entry.turn)(setting(it.live, 0, 0));
-        let bytes: Vec<u8> = rows
-            .concat()
-            .iter()
-            .flat_map(|it| it.to_le_bytes())
-            .collect();
+        let Turn(rows) = (entry.turn)(setting(it.live, 0, arguments.turn));
+        let mut bytes = Vec::new();
+        for row in rows {
+            bytes.extend((row.len() as u64).to_le_bytes());
+            bytes.extend(row.iter().flat_map(|it| it.to_le_bytes()));
+        }
         let mut out = std::io::stdout();
         out.write_all(&bytes).map_err(|error| error.to_string())
     }
@@ -355,8 +380,9 @@ fn setting(live: usize, overhead: u64, turn: usize) -> Setting {
     }
 }
 
-/// A turn of a case with one row, in another process.
-fn in_a_process_of_its_own(it: &Planned, entry: &Entry) -> Result<Turn, String> {
+/// A turn of a case, in another process: for each row it writes how many figures
+/// there are, and the figures.
+fn in_a_process_of_its_own(it: &Planned, entry: &Entry, turn: usize) -> Result<Turn, String> {
     let failed = |what: &str| format!("{}, {} bytes: {what}", entry.subject, it.bytes);
     let program = std::env::current_exe().map_err(|error| failed(&error.to_string()))?;
     let output = Command::new(program)
@@ -367,14 +393,21 @@ fn in_a_process_of_its_own(it: &Planned, entry: &Entry) -> Result<Turn, String> 
             "--live",
             &it.live.to_string(),
         ])
+        .args(["--turn", &turn.to_string()])
         .output()
         .map_err(|error| failed(&error.to_string()))?;
     if !output.status.success() {
         return Err(failed(&String::from_utf8_lossy(&output.stderr)));
     }
-    let figures = output.stdout.chunks_exact(size_of::<f64>());
-    let figure = |bytes: &[u8]| f64::from_le_bytes(bytes.try_into().expect("eight bytes"));
-    Ok(figures.map(figure).collect::<Vec<_>>().into())
+    let words = output.stdout.chunks_exact(size_of::<f64>());
+    let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
+    let mut words = words.map(word);
+    let mut rows = Vec::new();
+    while let Some(count) = words.next() {
+        let row = words.by_ref().take(count as usize);
+        rows.push(row.map(f64::from_bits).collect());
+    }
+    Ok(Turn(rows))
 }
 
 /// Stretch by stretch, so that what hits a process now and then does not hide

@@ -5,6 +5,7 @@ use crate::payload::Payload;
 
 pub mod floors;
 pub mod ours;
+pub mod paged;
 
 /// A container in one role.
 pub trait Subject<V: Payload> {
@@ -54,6 +55,12 @@ pub trait Iterate<V: Payload>: Subject<V> {
     fn each_mut(&mut self, visit: impl FnMut(&mut u64));
 }
 
+/// A subject that can have a value loaded that will be used soon.
+pub trait Prefetch<V: Payload>: Subject<V> {
+    /// Has the processor load it, if it likes to.
+    fn prefetch(&self, handle: &Self::Handle);
+}
+
 /// Writes the adapter of one container: its name in the tables, the type of its
 /// handle, and an expression for each operation.
 #[macro_export]
@@ -70,6 +77,7 @@ macro_rules! subject {
         free($free_it:ident, $free_handle:ident) $free:expr;
         refill($refill_it:ident, $refill_handle:ident, $refill_value:ident) $refill:expr;
         $(contains($contains_it:ident, $contains_handle:ident) $contains:expr;)?
+        $(prefetch($prefetch_it:ident, $prefetch_handle:ident) $prefetch:expr;)?
         $(each($each_it:ident, $each_visit:ident) $each:expr;
         each_mut($each_mut_it:ident, $each_mut_visit:ident) $each_mut:expr;)?
     ) => {
@@ -139,6 +147,16 @@ macro_rules! subject {
         )?
 
         $(
+            impl<V: $crate::payload::Payload> $crate::subject::Prefetch<V> for $subject<V> {
+                #[inline(always)]
+                fn prefetch(&self, $prefetch_handle: &$handle) {
+                    let $prefetch_it = &self.0;
+                    $prefetch
+                }
+            }
+        )?
+
+        $(
             impl<V: $crate::payload::Payload> $crate::subject::Iterate<V> for $subject<V> {
                 #[inline(always)]
                 fn each(&self, mut $each_visit: impl FnMut(u64)) {
@@ -189,4 +207,27 @@ macro_rules! access {
     };
 }
 
-use {crate::subject, access};
+/// A subject that is made in another way than `$of`, and else is the same.
+macro_rules! made {
+    (
+        $(#[$documentation:meta])*
+        $subject:ident of $of:ident named $name:literal by $handle:ty;
+        new($capacity:ident) $new:expr;
+    ) => {
+        subject! {
+            $(#[$documentation])*
+            $subject($of<V>) named $name by $handle;
+            new($capacity) $of($new);
+            insert(it, value) it.insert(value);
+            get(it, handle) it.get(handle);
+            add(it, handle, number) it.add(handle, number);
+            replace(it, handle, value) it.replace(handle, value);
+            remove(it, handle) it.remove(handle);
+            free(it, handle) it.free(handle);
+            refill(it, handle, value) it.refill(handle, value);
+            prefetch(it, handle) it.prefetch(handle);
+        }
+    };
+}
+
+use {crate::subject, access, made};

@@ -36,6 +36,8 @@ pub enum Column {
     Cycles,
     /// The ratio to this subject's ticks.
     Ratio(&'static str),
+    /// The ratio of a metric to this subject's.
+    RatioOf(Metric, &'static str),
     /// How many times as fast as this subject.
     Speed(&'static str),
 }
@@ -56,7 +58,7 @@ impl Column {
     #[must_use]
     pub const fn metric(self) -> Metric {
         match self {
-            Column::Value(metric) | Column::Highest(metric) => metric,
+            Column::Value(metric) | Column::Highest(metric) | Column::RatioOf(metric, _) => metric,
             _ => Metric::Ticks,
         }
     }
@@ -69,6 +71,7 @@ impl Column {
             Column::Nanoseconds => "ns".to_owned(),
             Column::Cycles => "cycles".to_owned(),
             Column::Ratio(subject) => format!("/ {subject}"),
+            Column::RatioOf(metric, subject) => format!("{} / {subject}", metric.name()),
             Column::Speed(subject) => format!("× {}", subject.trim_start_matches("Box, ")),
         }
     }
@@ -92,6 +95,10 @@ impl Column {
             }
             Column::Cycles => format!("{:.2}", record.cycles(case, subject)?),
             Column::Ratio(other) => format!("{:.2}", record.ticks_ratio(case, subject, other)?),
+            Column::RatioOf(metric, other) => {
+                let limit = (other, metric, 0.0);
+                format!("{:.2}", record.ratio(case, (subject, metric), limit)?)
+            }
             Column::Speed(other) => format!("{:.2}", record.ticks_ratio(case, other, subject)?),
         })
     }

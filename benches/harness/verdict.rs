@@ -126,6 +126,9 @@ impl Goal {
             return Vec::new();
         }
         let ratio = |bound: &Bound| {
+            if bound.of.is_empty() {
+                return record.value(case, self.subject, self.metric);
+            }
             bound.of.iter().find_map(|of| {
                 let limit = (*of, bound.metric, bound.plus_cycles);
                 record.ratio(case, (self.subject, self.metric), limit)
@@ -140,7 +143,10 @@ impl Goal {
 
 impl Bound {
     fn head(&self, goal: &Goal) -> String {
-        let of = table::prose(self.of[0]);
+        let Some(of) = self.of.first() else {
+            return format!("{:.0}", self.factor);
+        };
+        let of = table::prose(of);
         let metric = match self.metric == goal.metric {
             true => String::new(),
             false => format!(" {}", self.metric.name()),

@@ -3,6 +3,7 @@
 //! named.
 
 mod order_book;
+mod pages;
 mod pictures;
 
 use std::path::{Path, PathBuf};
@@ -147,6 +148,10 @@ fn sections(record: &Record) -> Vec<(&'static str, String)> {
             ("goals of malloc", goals("malloc")),
             ("malloc", malloc(record)),
         ]);
+    }
+    if record.bench("pages").is_some() {
+        sections.push(("goals of pages", goals("pages")));
+        sections.extend(pages::sections(record));
     }
     sections
 }

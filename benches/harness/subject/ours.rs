@@ -28,6 +28,7 @@ macro_rules! roles {
                 (old, vacant.insert(value))
             };
             contains(_slab, slot) slot.is_valid();
+            prefetch(_slab, slot) slot.prefetch();
         }
 
         access! {
@@ -70,6 +71,7 @@ macro_rules! roles {
                 (old, slab.insert(value)$(.$some())?.leak())
             };
             contains(slab, key) slab.contains_key(*key);
+            prefetch(slab, key) slab.prefetch(*key);
             each(slab, visit) for (_key, value) in slab.iter() {
                 visit(value.number());
             };
@@ -139,6 +141,7 @@ macro_rules! plain {
                 (old, slab.insert(value)$(.$some())?)
             };
             contains(slab, key) slab.contains(*key);
+            prefetch(slab, key) slab.prefetch(*key);
             each(slab, visit) for (_key, value) in slab.iter() {
                 visit(value.number());
             };

@@ -234,7 +234,8 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         let index = key.index();
         if index < self.used {
             // SAFETY: by K1 the cell exists.
-            prefetch(unsafe { self.place(index) }.as_ptr().cast());
+            let cell = unsafe { self.place(index) };
+            prefetch(cell.cast(), size_of::<K::Cell<T>>());
         }
     }
 

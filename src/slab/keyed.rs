@@ -11,6 +11,7 @@ use crate::SlotBox;
 use crate::error::AccessError;
 use crate::key::Key;
 use crate::raw::prefetch::prefetch;
+use crate::slab::cell::layout::CellPtr;
 use crate::slab::cell::place::Live;
 use crate::slab::cell::state::State;
 use crate::slab::guard::{Ref, RefMut};
@@ -186,7 +187,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     #[inline]
     pub fn prefetch(&self, key: Key) {
         if let Some(cell) = self.cells().get(key) {
-            prefetch(cell.start().as_ptr());
+            prefetch(cell.start(), CellPtr::<T>::SIZE);
         }
     }
 

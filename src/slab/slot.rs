@@ -7,6 +7,7 @@ use core::ptr::NonNull;
 
 use crate::key::Key;
 use crate::raw::prefetch::prefetch;
+use crate::slab::cell::layout::CellPtr;
 use crate::slab::cell::place::{Live, Place};
 use crate::slab::cell::state::State;
 use crate::slab::guard::{Ref, RefMut};
@@ -295,7 +296,7 @@ impl<T> Slot<T> {
     /// ```
     #[inline]
     pub fn prefetch(&self) {
-        prefetch(self.live().start().as_ptr());
+        prefetch(self.live().start(), CellPtr::<T>::SIZE);
     }
 
     /// Whether the value is there and the slab alive; borrowed or not.

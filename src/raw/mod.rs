@@ -6,7 +6,7 @@
 //! | `memory.rs` | [`Block`](memory::Block): memory of our own, with its layout and source | every family |
 //! | `source.rs` | [`Source`](source::Source): the global allocator, the system's pages or a user's memory; the one door to them | every family |
 //! | `pages.rs` | what can be asked of pages, and what may be missing | `memory/`, `system.rs` |
-//! | `system.rs`, `regions.rs`, `sizes.rs`, `policy.rs` | pages of Linux: mapped, cut into blocks, reported on | `source.rs` |
+//! | `system.rs`, `mapping.rs`, `regions.rs`, `sizes.rs`, `policy.rs` | pages of Linux: mapped, cut into blocks, reported on | `source.rs` |
 //! | `stack.rs` | [`FreeStack`](stack::FreeStack): LIFO of pointers to free cells; pop, push, refill, replace the array | slabs; pools |
 //! | `report.rs` | [`Report`](report::Report): what memory was obtained | every family |
 //! | `prefetch.rs` | a hint to the processor | every family |
@@ -17,7 +17,8 @@
 //!
 //! # Invariants
 //!
-//! Each file names its own: M in `memory.rs`, O in `source.rs`, Y in `system.rs`, G in
+//! Each file names its own: M in `memory.rs`, O in `source.rs`, Y in `system.rs`, Z in
+//! `mapping.rs`, G in
 //! `regions.rs`, F in `stack.rs`, R in `mailbox.rs` and `ahead.rs`.
 
 #[cfg(feature = "std")]
@@ -26,6 +27,8 @@ mod atomic;
 pub(crate) mod chunk;
 #[cfg(feature = "std")]
 mod mailbox;
+#[cfg(all(feature = "os-memory", target_os = "linux"))]
+mod mapping;
 pub(crate) mod memory;
 pub(crate) mod pages;
 #[cfg(all(feature = "os-memory", target_os = "linux"))]

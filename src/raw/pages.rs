@@ -92,6 +92,9 @@ pub enum Reason {
     Unsupported,
     /// The system is set up to give none to anyone.
     SwitchedOff,
+    /// The memory is only reserved at first, as that of a lazy slab or the free
+    /// stack of a growing one: it cannot have what is obtained at once or never.
+    OnlyReserved,
     /// The system refused, with this error number.
     Refused(i32),
 }
@@ -101,6 +104,7 @@ impl fmt::Display for Reason {
         match *self {
             Reason::Unsupported => f.write_str("not supported here"),
             Reason::SwitchedOff => f.write_str("switched off in the system"),
+            Reason::OnlyReserved => f.write_str("not for memory that is only reserved"),
             #[cfg(feature = "std")]
             Reason::Refused(code) => std::io::Error::from_raw_os_error(code).fmt(f),
             #[cfg(not(feature = "std"))]
@@ -130,7 +134,8 @@ impl fmt::Display for Shortfall {
     }
 }
 
-/// At most one shortfall of each option, the first there was.
+/// At most one shortfall of each option, the first there was that the system is the
+/// reason of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Shortfalls([Option<Reason>; 5]);
 
@@ -146,7 +151,10 @@ impl Shortfalls {
     ];
 
     pub(crate) fn note(&mut self, option: PageOption, reason: Reason) {
-        self.0[option as usize].get_or_insert(reason);
+        let noted = &mut self.0[option as usize];
+        if matches!(noted, None | Some(Reason::OnlyReserved)) {
+            *noted = Some(reason);
+        }
     }
 
     pub(crate) fn iter(self) -> impl Iterator<Item = Shortfall> {

@@ -87,8 +87,9 @@ impl Report {
         self.bytes
     }
 
-    /// Bytes of the mappings they lie in: whole pages, and what a growing
-    /// container has in store. Address space, where they are not resident.
+    /// Bytes of the pages that the system has made accessible: whole pages, and what
+    /// a growing container has in store. Address space that is only reserved does
+    /// not count.
     #[must_use]
     pub fn mapped_bytes(&self) -> Option<usize> {
         Some(self.pages?.bytes)
@@ -146,13 +147,11 @@ impl Mapped {
             ..Mapped::default()
         };
         let mut first = None;
-        let mut mappings = 0_usize;
-        system.each_mapping(|start, bytes, explicit| {
-            first = first.or(Some(start));
-            pages.bytes += bytes;
-            mappings += 1;
-            if explicit {
-                pages.explicit += bytes;
+        system.each_mapping(|mapping| {
+            first = first.or(Some(mapping.start.addr().get()));
+            pages.bytes += mapping.ready;
+            if mapping.explicit {
+                pages.explicit += mapping.ready;
             }
         });
         if pages.explicit > 0 {
@@ -160,8 +159,9 @@ impl Mapped {
         }
         super::sizes::each_area(|area| {
             let mut ours = false;
-            system.each_mapping(|start, bytes, _| {
-                ours |= start <= area.start && area.end <= start + bytes;
+            system.each_mapping(|mapping| {
+                let start = mapping.start.addr().get();
+                ours |= start <= area.start && area.end <= start + mapping.bytes;
             });
             if ours {
                 pages.resident += area.resident;

@@ -11,25 +11,22 @@
 //!
 //! # Invariants
 //!
-//! * Y1: a mapping's bytes are mapped from `start` on until it is unmapped, which
-//!   happens when none of its blocks is out; up to `ready` they are accessible and
-//!   populated.
+//! * Y1: a mapping on the list is mapped until none of its blocks is out.
 //! * Y2: a block is out only after its bytes are below `ready`, but a reserved
 //!   one, which is its mapping's only one.
 //! * Y3: every record is in one of the record pages: that of a mapping on the list
 //!   `mappings`, every other one on `spare`.
 
 use core::alloc::Layout;
-use core::ffi::c_void;
 use core::ptr::{NonNull, null_mut};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::io::Errno;
-use rustix::mm::{self, Advice, MapFlags, MlockFlags, MprotectFlags, ProtFlags};
+use rustix::mm::{self, MapFlags, ProtFlags};
 
-use super::pages::{HugePages, Lock, Node, PageOption, Reason, Request, Shortfalls};
-use super::policy;
-use super::regions::{self, Region};
+use super::mapping::{Asked, Mapping, out_of_memory, refused, unmap_part};
+use super::pages::{HugePages, PageOption, Reason, Request, Shortfalls};
+use super::regions;
 use super::sizes::PageSizes;
 use crate::error::AllocError;
 
@@ -41,8 +38,7 @@ const EIGHTH: usize = 8;
 
 /// Pages of the system, asked for in one way.
 pub(crate) struct System {
-    request: Request,
-    sizes: PageSizes,
+    asked: Asked,
     state: Mutex<State>,
 }
 
@@ -64,22 +60,6 @@ struct Record {
     next: *mut Record,
 }
 
-/// Mapped memory.
-#[derive(Debug)]
-struct Mapping {
-    region: Region,
-    start: NonNull<u8>,
-    bytes: usize,
-    /// Up to where the bytes are accessible and populated, a multiple of `page`.
-    ready: usize,
-    /// Its huge page or its page, in bytes.
-    page: usize,
-    /// Whether it lies in huge pages that were set aside.
-    explicit: bool,
-    /// Whether its bytes become accessible only when they are committed.
-    reserved: bool,
-}
-
 /// Records in a page of their own: 4 KiB, the smallest there is.
 const RECORDS: usize = (4096 - size_of::<*mut RecordPage>()) / size_of::<Record>();
 
@@ -94,8 +74,10 @@ impl System {
     /// Maps nothing yet.
     pub(crate) fn new(request: Request) -> Self {
         System {
-            request,
-            sizes: PageSizes::read(),
+            asked: Asked {
+                request,
+                sizes: PageSizes::read(),
+            },
             state: Mutex::new(State {
                 mappings: null_mut(),
                 spare: null_mut(),
@@ -111,22 +93,21 @@ impl System {
         self.lock().shortfalls
     }
 
-    /// Calls `f` with the place and bytes of each mapping, as far as it is
-    /// accessible, and whether it is of explicit huge pages.
-    pub(crate) fn each_mapping(&self, mut f: impl FnMut(usize, usize, bool)) {
+    /// Calls `f` with each mapping.
+    pub(crate) fn each_mapping(&self, mut f: impl FnMut(&Mapping)) {
         let state = self.lock();
         let mut next = state.mappings;
         // SAFETY: by Y3 records on the list, which the lock guards.
         while let Some(record) = unsafe { next.as_ref() } {
             if let Some(mapping) = &record.mapping {
-                f(mapping.start.addr().get(), mapping.bytes, mapping.explicit);
+                f(mapping);
             }
             next = record.next;
         }
     }
 
     pub(crate) fn sizes(&self) -> PageSizes {
-        self.sizes
+        self.asked.sizes
     }
 
     pub(super) fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
@@ -138,7 +119,7 @@ impl System {
             next = record.next;
             if let Some(mapping) = record.mapping.as_mut().filter(|mapping| !mapping.reserved) {
                 if let Some(to) = mapping.region.cut_with(layout) {
-                    match self.open(&mut state.shortfalls, mapping, to, true) {
+                    match self.asked.open(&mut state.shortfalls, mapping, to, true) {
                         Ok(()) => return mapping.region.take(layout).ok_or(out_of_memory(layout)),
                         Err(error) if self.falls_back(&mut state.shortfalls, error) => {}
                         Err(error) => return Err(error),
@@ -164,7 +145,7 @@ impl System {
     /// Whether other pages than explicit huge ones will do, which were refused; the
     /// report says so. Those of one node may be used up when there are others.
     fn falls_back(&self, shortfalls: &mut Shortfalls, error: AllocError) -> bool {
-        match (error, self.request.huge) {
+        match (error, self.asked.request.huge) {
             (
                 AllocError::Refused {
                     option: PageOption::HugePages,
@@ -187,7 +168,7 @@ impl System {
         bytes: usize,
         layout: Layout,
     ) -> Result<NonNull<u8>, AllocError> {
-        let explicit = matches!(self.request.huge, HugePages::Try | HugePages::Require);
+        let explicit = matches!(self.asked.request.huge, HugePages::Try | HugePages::Require);
         match self.try_allocate_mapping(state, bytes, layout, explicit) {
             Err(error) if self.falls_back(&mut state.shortfalls, error) => {
                 self.try_allocate_mapping(state, bytes, layout, false)
@@ -209,7 +190,7 @@ impl System {
         let to = mapping.region.cut_with(layout);
         let result = to
             .ok_or(out_of_memory(layout))
-            .and_then(|to| self.open(&mut state.shortfalls, mapping, to, true))
+            .and_then(|to| self.asked.open(&mut state.shortfalls, mapping, to, true))
             .and_then(|()| mapping.region.take(layout).ok_or(out_of_memory(layout)));
         if result.is_err() {
             // SAFETY: nothing of it is out.
@@ -221,13 +202,13 @@ impl System {
     pub(super) fn reserve(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
         let bytes = regions::rounded(layout).ok_or(out_of_memory(layout))?;
         let mut state = self.lock();
-        match self.request.huge {
+        match self.asked.request.huge {
             // Those that were set aside are populated at once or refused, so there
             // are none for memory that is only reserved.
             HugePages::Require => {
-                return Err(refused(PageOption::HugePages, Reason::Unsupported, bytes));
+                return Err(refused(PageOption::HugePages, Reason::OnlyReserved, bytes));
             }
-            HugePages::Try => (state.shortfalls).note(PageOption::HugePages, Reason::Unsupported),
+            HugePages::Try => (state.shortfalls).note(PageOption::HugePages, Reason::OnlyReserved),
             HugePages::No | HugePages::Transparent => {}
         }
         let start = self.map(&mut state, bytes, layout, false, true)?;
@@ -252,7 +233,7 @@ impl System {
         if !mapping.reserved {
             return Ok(to);
         }
-        self.open(shortfalls, mapping, to, false)?;
+        self.asked.open(shortfalls, mapping, to, false)?;
         Ok(mapping.ready)
     }
 
@@ -268,26 +249,8 @@ impl System {
         let state = self.lock();
         // SAFETY: records on the list, which the lock guards.
         let mapping = unsafe { find(state.mappings, start) };
-        let offset = start.addr().get() - mapping.start.addr().get();
-        let (from, to) = (offset + from, offset + to);
-        let first = from - from % mapping.page;
-        let end = to.next_multiple_of(mapping.page).min(mapping.ready);
-        // SAFETY: whole pages of the mapping; populating them does not change what
-        // is written there.
-        let result = unsafe {
-            let place = mapping.start.add(first).as_ptr().cast();
-            mm::madvise(place, end - first, Advice::LinuxPopulateWrite)
-        };
-        match result {
-            Ok(()) => Ok(()),
-            // Before Linux 5.14.
-            // SAFETY: not in use, says the caller.
-            Err(Errno::INVAL) => unsafe {
-                super::source::touch(mapping.start, from, to);
-                Ok(())
-            },
-            Err(_) => Err(AllocError::OutOfMemory { bytes: to - from }),
-        }
+        // SAFETY: says the caller.
+        unsafe { mapping.populate(start, from, to) }
     }
 
     /// # Safety
@@ -297,26 +260,8 @@ impl System {
         let state = self.lock();
         // SAFETY: records on the list, which the lock guards.
         let mapping = unsafe { find(state.mappings, start) };
-        let kept = from.next_multiple_of(mapping.page);
-        if !mapping.reserved || kept >= mapping.ready {
-            return to;
-        }
-        let bytes = mapping.ready - kept;
-        // SAFETY: whole pages of the mapping that are not in use.
-        unsafe {
-            let place = mapping.start.add(kept).as_ptr().cast::<c_void>();
-            // Locked pages cannot be given back.
-            if self.request.lock != Lock::No && mm::munlock(place, bytes).is_err() {
-                return to;
-            }
-            if mm::madvise(place, bytes, Advice::LinuxDontNeed).is_err() {
-                return to;
-            }
-            // Where this fails the pages come back zeroed when they are used.
-            let _ = mm::mprotect(place, bytes, MprotectFlags::empty());
-        }
-        mapping.ready = kept;
-        kept
+        // SAFETY: says the caller.
+        unsafe { self.asked.close(mapping, from) }.unwrap_or(to)
     }
 
     /// # Safety
@@ -357,10 +302,11 @@ impl System {
     ) -> Result<NonNull<u8>, AllocError> {
         let record = state.spare_record().map_err(|_| out_of_memory(layout))?;
         let mapping = if explicit {
-            (self.map_explicit(bytes, layout))
+            (self.asked.map_explicit(bytes, layout))
                 .map_err(|reason| refused(PageOption::HugePages, reason, bytes))?
         } else {
-            self.try_map(&mut state.shortfalls, bytes, layout, reserved)?
+            self.asked
+                .map(&mut state.shortfalls, bytes, layout, reserved)?
         };
         let start = mapping.start;
         if !reserved {
@@ -374,231 +320,6 @@ impl System {
         }
         state.mappings = record;
         Ok(start)
-    }
-
-    fn try_map(
-        &self,
-        shortfalls: &mut Shortfalls,
-        bytes: usize,
-        layout: Layout,
-        reserved: bool,
-    ) -> Result<Mapping, AllocError> {
-        let huge = self.request.huge != HugePages::No;
-        let page = match self.sizes.transparent {
-            Some(size) if huge => size,
-            _ => self.sizes.usual,
-        };
-        if huge {
-            match self.sizes.transparent {
-                None => shortfalls.note(PageOption::TransparentHugePages, Reason::Unsupported),
-                Some(_) if self.sizes.transparent_off => {
-                    shortfalls.note(PageOption::TransparentHugePages, Reason::SwitchedOff);
-                }
-                Some(_) => {}
-            }
-        }
-        let align = page.max(layout.align());
-        let usual = self.sizes.usual;
-        let bytes = bytes
-            .checked_next_multiple_of(page)
-            .ok_or(out_of_memory(layout))?;
-        // A page that is never accessible on either side keeps the system from
-        // joining the mapping to its neighbours, of which it reports and unmaps
-        // only all together.
-        let whole = (bytes.checked_add(2 * usual + align)).ok_or(out_of_memory(layout))?;
-        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        // SAFETY: a new mapping, which no one else knows; then parts of it that
-        // are not used.
-        let start = unsafe {
-            let outer = mm::mmap_anonymous(null_mut(), whole, ProtFlags::empty(), flags)
-                .map_err(|_| out_of_memory(layout))?;
-            let address = (outer.addr() + usual).next_multiple_of(align);
-            let head = address - usual - outer.addr();
-            let tail = whole - head - bytes - 2 * usual;
-            unmap_part(outer, head);
-            unmap_part(outer.byte_add(whole - tail), tail);
-            outer.byte_add(head + usual)
-        };
-        // SAFETY: a mapping is not at 0.
-        let start = unsafe { NonNull::new_unchecked(start.cast::<u8>()) };
-        // SAFETY: mapped above, and used through this alone.
-        let region = unsafe { Region::new(start, bytes) };
-        Ok(Mapping {
-            region,
-            start,
-            bytes,
-            ready: 0,
-            page,
-            explicit: false,
-            reserved,
-        })
-    }
-
-    /// Maps huge pages that were set aside.
-    fn map_explicit(&self, bytes: usize, layout: Layout) -> Result<Mapping, Reason> {
-        let page = self.sizes.explicit.ok_or(Reason::Unsupported)?;
-        if layout.align() > page {
-            return Err(Reason::Unsupported);
-        }
-        let bytes = (bytes.checked_next_multiple_of(page)).ok_or_else(|| reason(Errno::NOMEM))?;
-        let flags = MapFlags::PRIVATE | MapFlags::HUGETLB;
-        let protection = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new mapping, which no one else knows.
-        let start = unsafe { mm::mmap_anonymous(null_mut(), bytes, protection, flags) };
-        let start = start.map_err(reason)?.cast::<u8>();
-        // SAFETY: a mapping is not at 0.
-        let start = unsafe { NonNull::new_unchecked(start) };
-        // SAFETY: mapped above, and used through this alone.
-        let region = unsafe { Region::new(start, bytes) };
-        Ok(Mapping {
-            region,
-            start,
-            bytes,
-            ready: 0,
-            page,
-            explicit: true,
-            reserved: false,
-        })
-    }
-
-    /// Makes the bytes of a mapping up to `to` accessible, as it was asked for, and
-    /// populates them if `populate`.
-    fn open(
-        &self,
-        shortfalls: &mut Shortfalls,
-        mapping: &mut Mapping,
-        to: usize,
-        populate: bool,
-    ) -> Result<(), AllocError> {
-        let to = to.next_multiple_of(mapping.page).min(mapping.bytes);
-        if to <= mapping.ready {
-            return Ok(());
-        }
-        let bytes = to - mapping.ready;
-        // SAFETY: within the mapping.
-        let place = unsafe { mapping.start.add(mapping.ready) }.as_ptr().cast();
-        // SAFETY: whole pages of the mapping, which are not in use yet.
-        let result = unsafe {
-            (self.set_up(shortfalls, mapping, place, bytes))
-                .and_then(|()| self.fill(mapping, place, bytes, populate))
-                .and_then(|()| self.lock_pages(shortfalls, place, bytes, populate))
-        };
-        if result.is_ok() {
-            mapping.ready = to;
-        } else {
-            // Nothing is left of the attempt.
-            // SAFETY: as above.
-            unsafe {
-                let _ = mm::munlock(place, bytes);
-                let _ = mm::madvise(place, bytes, Advice::LinuxDontNeed);
-                if !mapping.explicit {
-                    let _ = mm::mprotect(place, bytes, MprotectFlags::empty());
-                }
-            }
-        }
-        result
-    }
-
-    /// Access, kind of pages, and node.
-    ///
-    /// # Safety
-    ///
-    /// Whole pages of the mapping, which are not in use.
-    unsafe fn set_up(
-        &self,
-        shortfalls: &mut Shortfalls,
-        mapping: &Mapping,
-        place: *mut c_void,
-        bytes: usize,
-    ) -> Result<(), AllocError> {
-        if !mapping.explicit {
-            let access = MprotectFlags::READ | MprotectFlags::WRITE;
-            // SAFETY: says the caller.
-            unsafe { mm::mprotect(place, bytes, access) }
-                .map_err(|_| AllocError::OutOfMemory { bytes })?;
-            if mapping.page > self.sizes.usual {
-                // SAFETY: says the caller.
-                if let Err(error) = unsafe { mm::madvise(place, bytes, Advice::LinuxHugepage) } {
-                    shortfalls.note(PageOption::TransparentHugePages, reason(error));
-                }
-            }
-        }
-        match self.request.node {
-            Node::Any => {}
-            Node::Try(node) => {
-                // SAFETY: says the caller.
-                if let Err(reason) = unsafe { policy::prefer(place, bytes, node) } {
-                    shortfalls.note(PageOption::Node, reason);
-                }
-            }
-            // SAFETY: says the caller.
-            Node::Require(node) => unsafe { policy::bind(place, bytes, node) }
-                .map_err(|reason| refused(PageOption::Node, reason, bytes))?,
-        }
-        Ok(())
-    }
-
-    /// # Safety
-    ///
-    /// Whole pages of the mapping, accessible and not in use.
-    unsafe fn fill(
-        &self,
-        mapping: &Mapping,
-        place: *mut c_void,
-        bytes: usize,
-        populate: bool,
-    ) -> Result<(), AllocError> {
-        if !populate {
-            return Ok(());
-        }
-        // SAFETY: says the caller.
-        match unsafe { mm::madvise(place, bytes, Advice::LinuxPopulateWrite) } {
-            Ok(()) => Ok(()),
-            // To touch one that cannot be had is a signal.
-            Err(error) if mapping.explicit => {
-                Err(refused(PageOption::HugePages, reason(error), bytes))
-            }
-            // Before Linux 5.14.
-            Err(Errno::INVAL) => {
-                // SAFETY: a mapping is not at 0; says the caller.
-                unsafe { super::source::touch(NonNull::new_unchecked(place.cast()), 0, bytes) };
-                Ok(())
-            }
-            Err(_) => Err(AllocError::OutOfMemory { bytes }),
-        }
-    }
-
-    /// # Safety
-    ///
-    /// Whole pages of the mapping, accessible.
-    unsafe fn lock_pages(
-        &self,
-        shortfalls: &mut Shortfalls,
-        place: *mut c_void,
-        bytes: usize,
-        populated: bool,
-    ) -> Result<(), AllocError> {
-        if self.request.lock == Lock::No {
-            return Ok(());
-        }
-        // SAFETY: says the caller.
-        let locked = unsafe {
-            if populated {
-                mm::mlock(place, bytes)
-            } else {
-                mm::mlock_with(place, bytes, MlockFlags::ONFAULT)
-            }
-        };
-        match locked.map_err(reason) {
-            Ok(()) => Ok(()),
-            Err(reason) if self.request.lock == Lock::Require => {
-                Err(refused(PageOption::Lock, reason, bytes))
-            }
-            Err(reason) => {
-                shortfalls.note(PageOption::Lock, reason);
-                Ok(())
-            }
-        }
     }
 }
 
@@ -673,24 +394,6 @@ impl State {
     }
 }
 
-impl Mapping {
-    /// # Safety
-    ///
-    /// Nothing of it is in use.
-    unsafe fn unmap(self) {
-        let start = self.start.as_ptr().cast::<c_void>();
-        // SAFETY: says the caller; the guards are the mapping's own.
-        unsafe {
-            if self.explicit {
-                unmap_part(start, self.bytes);
-            } else {
-                let guard = rustix::param::page_size();
-                unmap_part(start.byte_sub(guard), self.bytes + 2 * guard);
-            }
-        }
-    }
-}
-
 /// The mapping in which a block lies.
 ///
 /// # Safety
@@ -705,34 +408,4 @@ unsafe fn find<'a>(mut record: *mut Record, block: NonNull<u8>) -> &'a mut Mappi
         }
     }
     unreachable!("a block lies in a mapping")
-}
-
-/// # Safety
-///
-/// Whole pages of a mapping of ours, which are not in use.
-unsafe fn unmap_part(start: *mut c_void, bytes: usize) {
-    if bytes > 0 {
-        // It fails only where the system cannot split a mapping: then the address
-        // space is lost, and nothing else.
-        // SAFETY: says the caller.
-        let _ = unsafe { mm::munmap(start, bytes) };
-    }
-}
-
-fn out_of_memory(layout: Layout) -> AllocError {
-    AllocError::OutOfMemory {
-        bytes: layout.size(),
-    }
-}
-
-fn reason(error: Errno) -> Reason {
-    Reason::Refused(error.raw_os_error())
-}
-
-fn refused(option: PageOption, reason: Reason, bytes: usize) -> AllocError {
-    AllocError::Refused {
-        option,
-        reason,
-        bytes,
-    }
 }

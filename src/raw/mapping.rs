@@ -1,0 +1,384 @@
+//! Mapped memory: how it is mapped, made accessible and populated as was asked
+//! for, and given back.
+//!
+//! # Invariants
+//!
+//! * Z1: a mapping's bytes are mapped from `start` on until it is unmapped; up to
+//!   `ready` they are accessible, and populated unless the mapping is reserved.
+
+use core::alloc::Layout;
+use core::ffi::c_void;
+use core::ptr::{NonNull, null_mut};
+
+use rustix::io::Errno;
+use rustix::mm::{self, Advice, MapFlags, MlockFlags, MprotectFlags, ProtFlags};
+
+use super::pages::{HugePages, Lock, Node, PageOption, Reason, Request, Shortfalls};
+use super::regions::Region;
+use super::sizes::PageSizes;
+use super::{policy, source};
+use crate::error::AllocError;
+
+/// What was asked for, and the sizes of the system's pages.
+pub(super) struct Asked {
+    pub(super) request: Request,
+    pub(super) sizes: PageSizes,
+}
+
+/// Mapped memory.
+#[derive(Debug)]
+pub(crate) struct Mapping {
+    pub(super) region: Region,
+    pub(super) start: NonNull<u8>,
+    pub(super) bytes: usize,
+    /// Up to where the bytes are accessible and populated, a multiple of `page`.
+    pub(super) ready: usize,
+    /// Its huge page or its page, in bytes.
+    page: usize,
+    /// Whether it lies in huge pages that were set aside.
+    pub(super) explicit: bool,
+    /// Whether its bytes become accessible only when they are committed.
+    pub(super) reserved: bool,
+}
+
+impl Asked {
+    /// Maps pages of the usual size, or such as become transparent huge ones: at
+    /// least `bytes`, with the alignment of `layout`.
+    pub(super) fn map(
+        &self,
+        shortfalls: &mut Shortfalls,
+        bytes: usize,
+        layout: Layout,
+        reserved: bool,
+    ) -> Result<Mapping, AllocError> {
+        let huge = self.request.huge != HugePages::No;
+        let page = match self.sizes.transparent {
+            Some(size) if huge => size,
+            _ => self.sizes.usual,
+        };
+        if huge {
+            match self.sizes.transparent {
+                None => shortfalls.note(PageOption::TransparentHugePages, Reason::Unsupported),
+                Some(_) if self.sizes.transparent_off => {
+                    shortfalls.note(PageOption::TransparentHugePages, Reason::SwitchedOff);
+                }
+                Some(_) => {}
+            }
+        }
+        let align = page.max(layout.align());
+        let usual = self.sizes.usual;
+        let bytes = bytes
+            .checked_next_multiple_of(page)
+            .ok_or(out_of_memory(layout))?;
+        // A page that is never accessible on either side keeps the system from
+        // joining the mapping to its neighbours, of which it reports and unmaps
+        // only all together.
+        let whole = (bytes.checked_add(2 * usual + align)).ok_or(out_of_memory(layout))?;
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        // SAFETY: a new mapping, which no one else knows; then parts of it that
+        // are not used.
+        let start = unsafe {
+            let outer = mm::mmap_anonymous(null_mut(), whole, ProtFlags::empty(), flags)
+                .map_err(|_| out_of_memory(layout))?;
+            let address = (outer.addr() + usual).next_multiple_of(align);
+            let head = address - usual - outer.addr();
+            let tail = whole - head - bytes - 2 * usual;
+            unmap_part(outer, head);
+            unmap_part(outer.byte_add(whole - tail), tail);
+            outer.byte_add(head + usual)
+        };
+        // SAFETY: a mapping is not at 0.
+        let start = unsafe { NonNull::new_unchecked(start.cast::<u8>()) };
+        // SAFETY: mapped above, and used through this alone.
+        let region = unsafe { Region::new(start, bytes) };
+        Ok(Mapping {
+            region,
+            start,
+            bytes,
+            ready: 0,
+            page,
+            explicit: false,
+            reserved,
+        })
+    }
+
+    /// Maps huge pages that were set aside.
+    pub(super) fn map_explicit(&self, bytes: usize, layout: Layout) -> Result<Mapping, Reason> {
+        let page = self.sizes.explicit.ok_or(Reason::Unsupported)?;
+        if layout.align() > page {
+            return Err(Reason::Unsupported);
+        }
+        let bytes = (bytes.checked_next_multiple_of(page)).ok_or_else(|| reason(Errno::NOMEM))?;
+        let flags = MapFlags::PRIVATE | MapFlags::HUGETLB;
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping, which no one else knows.
+        let start = unsafe { mm::mmap_anonymous(null_mut(), bytes, protection, flags) };
+        let start = start.map_err(reason)?.cast::<u8>();
+        // SAFETY: a mapping is not at 0.
+        let start = unsafe { NonNull::new_unchecked(start) };
+        // SAFETY: mapped above, and used through this alone.
+        let region = unsafe { Region::new(start, bytes) };
+        Ok(Mapping {
+            region,
+            start,
+            bytes,
+            ready: 0,
+            page,
+            explicit: true,
+            reserved: false,
+        })
+    }
+
+    /// Makes the bytes of a mapping up to `to` accessible, as it was asked for, and
+    /// populates them if `populate`.
+    pub(super) fn open(
+        &self,
+        shortfalls: &mut Shortfalls,
+        mapping: &mut Mapping,
+        to: usize,
+        populate: bool,
+    ) -> Result<(), AllocError> {
+        let to = to.next_multiple_of(mapping.page).min(mapping.bytes);
+        if to <= mapping.ready {
+            return Ok(());
+        }
+        let bytes = to - mapping.ready;
+        // SAFETY: within the mapping.
+        let place = unsafe { mapping.start.add(mapping.ready) }.as_ptr().cast();
+        // SAFETY: whole pages of the mapping, which are not in use yet.
+        let result = unsafe {
+            (self.set_up(shortfalls, mapping, place, bytes))
+                .and_then(|()| self.fill(mapping, place, bytes, populate))
+                .and_then(|()| self.lock_pages(shortfalls, place, bytes, populate))
+        };
+        if result.is_ok() {
+            mapping.ready = to;
+        } else {
+            // Nothing is left of the attempt.
+            // SAFETY: as above.
+            unsafe {
+                let _ = mm::munlock(place, bytes);
+                let _ = mm::madvise(place, bytes, Advice::LinuxDontNeed);
+                if !mapping.explicit {
+                    let _ = mm::mprotect(place, bytes, MprotectFlags::empty());
+                }
+            }
+        }
+        result
+    }
+
+    /// Access, kind of pages, and node.
+    ///
+    /// # Safety
+    ///
+    /// Whole pages of the mapping, which are not in use.
+    unsafe fn set_up(
+        &self,
+        shortfalls: &mut Shortfalls,
+        mapping: &Mapping,
+        place: *mut c_void,
+        bytes: usize,
+    ) -> Result<(), AllocError> {
+        if !mapping.explicit {
+            let access = MprotectFlags::READ | MprotectFlags::WRITE;
+            // SAFETY: says the caller.
+            unsafe { mm::mprotect(place, bytes, access) }
+                .map_err(|_| AllocError::OutOfMemory { bytes })?;
+            if mapping.page > self.sizes.usual {
+                // SAFETY: says the caller.
+                if let Err(error) = unsafe { mm::madvise(place, bytes, Advice::LinuxHugepage) } {
+                    shortfalls.note(PageOption::TransparentHugePages, reason(error));
+                }
+            }
+        }
+        match self.request.node {
+            Node::Any => {}
+            Node::Try(node) => {
+                // SAFETY: says the caller.
+                if let Err(reason) = unsafe { policy::prefer(place, bytes, node) } {
+                    shortfalls.note(PageOption::Node, reason);
+                }
+            }
+            // SAFETY: says the caller.
+            Node::Require(node) => unsafe { policy::bind(place, bytes, node) }
+                .map_err(|reason| refused(PageOption::Node, reason, bytes))?,
+        }
+        Ok(())
+    }
+
+    /// # Safety
+    ///
+    /// Whole pages of the mapping, accessible and not in use.
+    unsafe fn fill(
+        &self,
+        mapping: &Mapping,
+        place: *mut c_void,
+        bytes: usize,
+        populate: bool,
+    ) -> Result<(), AllocError> {
+        if !populate {
+            return Ok(());
+        }
+        // SAFETY: says the caller.
+        match unsafe { mm::madvise(place, bytes, Advice::LinuxPopulateWrite) } {
+            Ok(()) => Ok(()),
+            // To touch one that cannot be had is a signal.
+            Err(error) if mapping.explicit => {
+                Err(refused(PageOption::HugePages, reason(error), bytes))
+            }
+            // Before Linux 5.14.
+            Err(Errno::INVAL) => {
+                // SAFETY: a mapping is not at 0; says the caller.
+                unsafe { source::touch(NonNull::new_unchecked(place.cast()), 0, bytes) };
+                Ok(())
+            }
+            Err(_) => Err(AllocError::OutOfMemory { bytes }),
+        }
+    }
+
+    /// # Safety
+    ///
+    /// Whole pages of the mapping, accessible.
+    unsafe fn lock_pages(
+        &self,
+        shortfalls: &mut Shortfalls,
+        place: *mut c_void,
+        bytes: usize,
+        populated: bool,
+    ) -> Result<(), AllocError> {
+        if self.request.lock == Lock::No {
+            return Ok(());
+        }
+        // SAFETY: says the caller.
+        let locked = unsafe {
+            if populated {
+                mm::mlock(place, bytes)
+            } else {
+                mm::mlock_with(place, bytes, MlockFlags::ONFAULT)
+            }
+        };
+        match locked.map_err(reason) {
+            Ok(()) => Ok(()),
+            Err(reason) if self.request.lock == Lock::Require => {
+                Err(refused(PageOption::Lock, reason, bytes))
+            }
+            Err(reason) => {
+                shortfalls.note(PageOption::Lock, reason);
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes the access from the pages of a reserved mapping after these bytes, which
+    /// are not in use, and gives them back; returns up to where it is accessible
+    /// then, `None` if the system does not take them.
+    ///
+    /// # Safety
+    ///
+    /// They are not in use.
+    pub(super) unsafe fn close(&self, mapping: &mut Mapping, bytes: usize) -> Option<usize> {
+        let kept = bytes.next_multiple_of(mapping.page);
+        if !mapping.reserved || kept >= mapping.ready {
+            return None;
+        }
+        let bytes = mapping.ready - kept;
+        // SAFETY: whole pages of the mapping that are not in use.
+        unsafe {
+            let place = mapping.start.add(kept).as_ptr().cast::<c_void>();
+            // Locked pages cannot be given back.
+            if self.request.lock != Lock::No {
+                mm::munlock(place, bytes).ok()?;
+            }
+            mm::madvise(place, bytes, Advice::LinuxDontNeed).ok()?;
+            // Where this fails the pages come back zeroed when they are used.
+            let _ = mm::mprotect(place, bytes, MprotectFlags::empty());
+        }
+        mapping.ready = kept;
+        Some(kept)
+    }
+}
+
+impl Mapping {
+    /// Populates the bytes of a block between these two.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses.
+    ///
+    /// # Safety
+    ///
+    /// It lies in this mapping; the bytes are accessible and not in use.
+    pub(super) unsafe fn populate(
+        &self,
+        block: NonNull<u8>,
+        from: usize,
+        to: usize,
+    ) -> Result<(), AllocError> {
+        let offset = block.addr().get() - self.start.addr().get();
+        let (from, to) = (offset + from, offset + to);
+        let first = from - from % self.page;
+        let end = to.next_multiple_of(self.page).min(self.ready);
+        // SAFETY: whole pages of the mapping; populating them does not change what
+        // is written there.
+        let result = unsafe {
+            let place = self.start.add(first).as_ptr().cast();
+            mm::madvise(place, end - first, Advice::LinuxPopulateWrite)
+        };
+        match result {
+            Ok(()) => Ok(()),
+            // Before Linux 5.14.
+            // SAFETY: not in use, says the caller.
+            Err(Errno::INVAL) => unsafe {
+                source::touch(self.start, from, to);
+                Ok(())
+            },
+            Err(_) => Err(AllocError::OutOfMemory { bytes: to - from }),
+        }
+    }
+
+    /// # Safety
+    ///
+    /// Nothing of it is in use.
+    pub(super) unsafe fn unmap(self) {
+        let start = self.start.as_ptr().cast::<c_void>();
+        // SAFETY: says the caller; the guards are the mapping's own.
+        unsafe {
+            if self.explicit {
+                unmap_part(start, self.bytes);
+            } else {
+                let guard = rustix::param::page_size();
+                unmap_part(start.byte_sub(guard), self.bytes + 2 * guard);
+            }
+        }
+    }
+}
+
+/// # Safety
+///
+/// Whole pages of a mapping of ours, which are not in use.
+pub(super) unsafe fn unmap_part(start: *mut c_void, bytes: usize) {
+    if bytes > 0 {
+        // It fails only where the system cannot split a mapping: then the address
+        // space is lost, and nothing else.
+        // SAFETY: says the caller.
+        let _ = unsafe { mm::munmap(start, bytes) };
+    }
+}
+
+pub(super) fn out_of_memory(layout: Layout) -> AllocError {
+    AllocError::OutOfMemory {
+        bytes: layout.size(),
+    }
+}
+
+fn reason(error: Errno) -> Reason {
+    Reason::Refused(error.raw_os_error())
+}
+
+pub(super) fn refused(option: PageOption, reason: Reason, bytes: usize) -> AllocError {
+    AllocError::Refused {
+        option,
+        reason,
+        bytes,
+    }
+}

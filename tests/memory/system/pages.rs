@@ -18,7 +18,7 @@ fn a_lazy_slab_is_resident_as_far_as_it_is_used() {
     assert_eq!(slab.capacity(), 1 << 28);
     let report = slab.memory();
     // 72 bytes and an entry for each slot, of addresses alone.
-    assert!(report.mapped_bytes().unwrap() >= (1 << 28) * 80);
+    assert!(report.mapped_bytes().unwrap() < 1 << 22, "{report}");
     assert!(resident(&slab) < 1 << 20, "{report}");
 
     let slots: Vec<_> = (0..50_000).map(|n| slab.insert([n; 8]).unwrap()).collect();
@@ -94,7 +94,8 @@ fn chunks_of_a_growable_slab_share_mappings_and_come_back() {
                 // 2 MiB each.
                 let resident = empty.resident_bytes().unwrap();
                 assert!(resident <= 4 << 20, "{empty}");
-                assert!(full.resident_bytes().unwrap() > 2 * resident, "{full}");
+                let given_back = full.resident_bytes().unwrap() - resident;
+                assert!(given_back > 3 << 20, "{full}");
                 assert!(empty.bytes() < 1 << 16, "{empty}");
 
                 let mut plain = KeySlab::<Order>::builder().pages(Pages::system()).build();
@@ -110,7 +111,8 @@ fn chunks_of_a_growable_slab_share_mappings_and_come_back() {
             attempt();
             let before = mappings();
             attempt();
-            assert_eq!(mappings(), before, "something is still mapped");
+            // The number, for an arena of the allocator grows and shrinks.
+            assert_eq!(mappings().len(), before.len(), "something is still mapped");
         },
     );
 }

@@ -23,7 +23,7 @@ fn numbers(most: u64) -> impl Iterator<Item = (u64, u64)> {
 /// Everything comes back to a source.
 fn in_a_source<M: Programs>(lazy: bool) {
     expect_refusals();
-    for (number, steps) in numbers(120) {
+    for (number, steps) in numbers(80) {
         let source = Counted::new();
         with_memory(source.pages(), lazy, || run::<M>(number, steps));
         if !leaks(number) {
@@ -56,7 +56,7 @@ fn lazy_in_a_source() {
 
 #[test]
 fn lazy_in_the_global_allocator() {
-    in_pages::<Bounded>(&Pages::new(), true, 120);
+    in_pages::<Bounded>(&Pages::new(), true, 80);
 }
 
 #[cfg(all(feature = "os-memory", target_os = "linux", not(miri)))]
@@ -67,17 +67,17 @@ mod system {
 
     #[test]
     fn bounded_in_pages_of_the_system() {
-        in_pages::<Bounded>(&Pages::system(), false, 100);
+        in_pages::<Bounded>(&Pages::system(), false, 60);
     }
 
     #[test]
     fn growable_in_pages_of_the_system() {
-        in_pages::<Growable>(&Pages::system(), false, 100);
+        in_pages::<Growable>(&Pages::system(), false, 60);
     }
 
     #[test]
     fn lazy_in_pages_of_the_system() {
-        in_pages::<Bounded>(&Pages::system(), true, 100);
+        in_pages::<Bounded>(&Pages::system(), true, 60);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A source of memory that remembers what it gave, and does at a call what a test
 //! has planned for this thread: refuse, panic, or run any code.
 
-use std::alloc::{Layout, alloc, dealloc};
+use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -33,11 +33,13 @@ struct Plan {
     goes_on: bool,
 }
 
+/// Calls until it runs, and what.
+type Hook = (usize, Rc<dyn Fn()>);
+
 thread_local! {
     static PLAN: Cell<Option<Plan>> = const { Cell::new(None) };
     static WAS_REACHED: Cell<bool> = const { Cell::new(false) };
-    /// Calls until it runs, and what.
-    static HOOK: RefCell<Option<(usize, Rc<dyn Fn()>)>> = const { RefCell::new(None) };
+    static HOOK: RefCell<Option<Hook>> = const { RefCell::new(None) };
 }
 
 /// Runs `f`; after so many requests of this thread the next one fails, and those
@@ -177,7 +179,7 @@ impl Counted {
     }
 }
 
-// SAFETY: the memory is that of the global allocator; nothing in `release` unwinds but
+// SAFETY: the memory is that of the system's allocator; nothing in `release` unwinds but
 // a failed test.
 unsafe impl MemorySource for Counted {
     fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
@@ -196,7 +198,7 @@ unsafe impl MemorySource for Counted {
             return Err(AllocError::OutOfMemory { bytes });
         }
         // SAFETY: the layout has a size.
-        let start = NonNull::new(unsafe { alloc(layout) });
+        let start = NonNull::new(unsafe { System.alloc(layout) });
         let start = start.ok_or(AllocError::OutOfMemory { bytes })?;
         // SAFETY: the block has that many bytes.
         unsafe { start.write_bytes(POISON, bytes) };
@@ -220,7 +222,7 @@ unsafe impl MemorySource for Counted {
         // SAFETY: from `allocate` with this layout.
         unsafe {
             start.write_bytes(POISON, layout.size());
-            dealloc(start.as_ptr(), layout);
+            System.dealloc(start.as_ptr(), layout);
         }
         call();
     }

@@ -65,12 +65,12 @@ pub(crate) fn forbid_more_than(bytes: usize) {
     set_limit(libc::RLIMIT_AS, (pages * 4096 + bytes) as u64);
 }
 
-/// The mappings of this process, without what the allocator has.
-pub(crate) fn mappings() -> Vec<String> {
-    let maps = fs::read_to_string("/proc/self/maps").unwrap();
-    let lines = maps.lines().filter(|line| !line.contains("[heap]"));
-    let range = |line: &str| line.split(' ').take(2).collect::<Vec<_>>().join(" ");
-    lines.map(range).collect()
+/// How many mappings this process has. Their sizes would tell of the allocator too.
+pub(crate) fn mappings() -> usize {
+    fs::read_to_string("/proc/self/maps")
+        .unwrap()
+        .lines()
+        .count()
 }
 
 /// Page faults of this thread that needed no disk, so far.

@@ -79,9 +79,9 @@ fn chunks_of_a_growable_slab_share_mappings_and_come_back() {
         || {
             let attempt = || {
                 let slab = Slab::<Order>::builder().pages(Pages::system()).build();
-                let before = mappings().len();
+                let before = mappings();
                 let keys: Vec<_> = (0..100_000).map(|n| slab.insert_key([n; 8])).collect();
-                let added = mappings().len() - before;
+                let added = mappings() - before;
                 assert!(added < 40, "{added} mappings for {} chunks", slab.chunks());
                 let full = slab.memory();
                 for (number, key) in keys.into_iter().enumerate() {
@@ -94,8 +94,10 @@ fn chunks_of_a_growable_slab_share_mappings_and_come_back() {
                 // 2 MiB each.
                 let resident = empty.resident_bytes().unwrap();
                 assert!(resident <= 4 << 20, "{empty}");
-                let given_back = full.resident_bytes().unwrap() - resident;
-                assert!(given_back > 3 << 20, "{full}");
+                assert!(
+                    full.resident_bytes().unwrap() > resident + (2 << 20),
+                    "{full}"
+                );
                 assert!(empty.bytes() < 1 << 16, "{empty}");
 
                 let mut plain = KeySlab::<Order>::builder().pages(Pages::system()).build();

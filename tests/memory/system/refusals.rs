@@ -219,7 +219,7 @@ fn memory_that_is_not_there() {
             attempt();
             let before = mappings();
             attempt();
-            assert_eq!(mappings().len(), before.len(), "something is still mapped");
+            assert_eq!(mappings(), before, "something is still mapped");
         }
         assert_eq!(held.len(), 1);
     });

@@ -14,5 +14,6 @@ cargo build --package flatslab --lib --no-default-features --target "$bare_metal
 cargo test --package flatslab --no-default-features --lib --test '*' -- \
     --skip exploration --skip programs
 # And what a feature adds.
-cargo test --package flatslab --all-features --test key_slab
+cargo test --package flatslab --all-features --test key_slab --test memory
+cargo test --package flatslab --all-features --lib -- raw memory
 cargo test --package flatslab --all-features --doc -- key_slab

@@ -1,7 +1,7 @@
 //! Where blocks come from: the global allocator, pages of the system, or memory
 //! that the user brings.
 //!
-//! Whoever owns a block has its source: a [`Block`](super::memory::Block)
+//! Whoever owns a block has its source: a [`Block`]
 //! itself, or the stack or table that holds blocks by address. So the source
 //! lives until its last block has been released, in whatever order a slab, its
 //! handles and its helper thread go.

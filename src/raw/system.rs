@@ -1,6 +1,6 @@
 //! Pages of the operating system, for one container or allocator: Linux.
 //!
-//! Blocks are cut from [regions](super::regions) of mapped memory, so that a
+//! Blocks are cut from [regions] of mapped memory, so that a
 //! growing container asks the system once for many chunks, and huge pages are
 //! filled. A block comes with its pages: they are populated when it is cut, in
 //! one call. A block of a region's size or more has a mapping of its own.

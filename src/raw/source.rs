@@ -117,6 +117,7 @@ struct Shared {
 /// The kinds of sources that are not just the global allocator.
 pub(crate) enum Kind {
     /// The global allocator, in place of pages that were to be tried for.
+    #[allow(dead_code, reason = "with pages of the system, only for allocators")]
     Without(Shortfalls),
     /// A user's, which was to be as it cannot be made.
     Foreign(Arc<dyn MemorySource>, Shortfalls),

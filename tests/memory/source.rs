@@ -170,10 +170,12 @@ impl Counted {
         assert_eq!(Arc::strong_count(&self), 1, "the source is lost");
     }
 
+    #[cfg(feature = "std")]
     pub(crate) fn fail_helpers(&self, fault: Option<Fault>) {
         *self.helpers.lock().unwrap() = fault;
     }
 
+    #[cfg(feature = "std")]
     pub(crate) fn helpers_failed(&self) -> usize {
         self.helpers_failed.load(SeqCst)
     }

@@ -2,7 +2,9 @@
 //! by a helper thread or by `prepare`. `src/slab/tests/model.rs` shows that a
 //! slab that builds ahead does the same as one that does not.
 
-use flatslab::{AllocError, BuildError, Key, Slab, Slot};
+#[cfg(feature = "std")]
+use flatslab::BuildError;
+use flatslab::{AllocError, Key, Slab, Slot};
 
 use crate::common::{Audit, Wide, panics, wide};
 

@@ -37,7 +37,7 @@ fn a_map_and_vectors_in_pages_do_as_those_of_std() {
         let mut map: HashMap<u64, PageVec<u64, PageAllocator>, _, _> =
             HashMap::with_hasher_in(hasher, pages.clone());
         let mut model: StdMap<u64, Vec<u64>> = StdMap::new();
-        for _ in 0..if cfg!(miri) { 60 } else { 30_000 } {
+        for _ in 0..if cfg!(miri) { 20 } else { 30_000 } {
             let key = random(500);
             match random(10) {
                 0..2 => assert_eq!(

@@ -134,14 +134,14 @@ fn what_holds_a_slot_keeps_it_from_being_released() {
 #[test]
 fn insertions_in_a_loop_over_a_growing_slab_end() {
     for pages in kinds() {
-        let slab = lazy::<Wide>(400, &pages);
+        let slab = lazy::<Wide>(60, &pages);
         slab.insert_key(wide(0)).unwrap();
         slab.insert_key(wide(1)).unwrap();
         let mut seen = 0;
         for _ in slab.iter() {
             seen += 1;
-            for number in 0..50 {
-                slab.insert_key(wide(seen * 50 + number)).unwrap();
+            for number in 0..10 {
+                slab.insert_key(wide(seen * 10 + number)).unwrap();
             }
         }
         // Those that were stamped with the two, and no more.

@@ -74,7 +74,7 @@ fn a_source_may_use_the_slab_that_asks() {
         for operation in operations {
             for hook in hooks {
                 combinations += 1;
-                if cfg!(miri) && combinations % 37 != 0 {
+                if cfg!(miri) && combinations % 61 != 0 {
                     continue;
                 }
                 let is_called = |calls| {
@@ -99,7 +99,7 @@ fn a_source_may_use_the_slab_that_asks() {
         }
     }
     assert!(
-        interrupted > if cfg!(miri) { 2 } else { 300 },
+        interrupted > if cfg!(miri) { 0 } else { 300 },
         "{interrupted}"
     );
 }
@@ -166,10 +166,10 @@ fn a_source_may_drop_what_else_lives_in_its_memory() {
         result.is_some()
     };
     for which in 0..4 {
-        let step = if cfg!(miri) { 23 } else { 1 };
+        let step = if cfg!(miri) { 60 } else { 1 };
         let calls = (0..)
             .step_by(step)
             .take_while(|&calls| is_called(calls, which));
-        assert!(calls.count() > 1);
+        assert!(calls.count() > 0);
     }
 }

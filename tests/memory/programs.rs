@@ -13,7 +13,7 @@ use crate::source::Counted;
 
 /// The programs of these numbers.
 fn numbers(most: u64) -> impl Iterator<Item = (u64, u64)> {
-    let (last, steps) = if cfg!(miri) { (1, 25) } else { (most, 300) };
+    let (last, steps) = if cfg!(miri) { (1, 15) } else { (most, 300) };
     // Under Miri those that leak neither slabs nor guards.
     (1..=last)
         .filter(|&number| !cfg!(miri) || !leaks(number))

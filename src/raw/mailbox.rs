@@ -200,7 +200,7 @@ mod models {
     impl Model {
         fn start(capacity: usize) -> (Self, thread::JoinHandle<()>) {
             let model = Model {
-                mailbox: Arc::new(Mailbox::try_new(capacity).unwrap()),
+                mailbox: Arc::new(Mailbox::try_new(capacity, &Source::GLOBAL).unwrap()),
                 built: Arc::new(()),
             };
             let helper = model.clone();
@@ -287,7 +287,7 @@ mod models {
     #[test]
     fn loom_a_helper_whose_allocator_waits_and_refuses_is_stopped() {
         loom::model(|| {
-            let mailbox = Arc::new(Mailbox::try_new(1).unwrap());
+            let mailbox = Arc::new(Mailbox::try_new(1, &Source::GLOBAL).unwrap());
             let helpers = Model {
                 mailbox: mailbox.clone(),
                 built: Arc::new(()),

@@ -140,7 +140,10 @@ impl<T> SlabBuilder<T> {
     /// An insertion that grows takes one of them: some hundred nanoseconds instead
     /// of tens of microseconds. Where the thread is late, out of memory, or was
     /// refused by the system, the insertion builds the chunk itself;
-    /// [`growth_stalls`](Slab::growth_stalls) counts those. With eight spares of
+    /// [`growth_stalls`](Slab::growth_stalls) counts those. A larger free stack
+    /// and table of chunks, which growth needs at every doubling, the thread has
+    /// ready too, from so many chunks before; where it is late with these, the
+    /// insertion allocates them and no stall is counted. With eight spares of
     /// the default size, growth no longer shows in the slowest insertion of ten
     /// thousand (BENCHMARKS.md, "Growth"). A spare that was built for another
     /// place is stamped again, which takes some microseconds: the next few after

@@ -192,7 +192,8 @@ impl Ahead {
     pub(crate) fn leave(&self, array: Array, block: Block) {
         let layout = block.layout();
         let fits = layout.size() >= size_of::<Layout>() && block.source().is(&self.source);
-        if !fits || !self.has_helper() || self.mailbox().array(array).has_left() {
+        // A forked child leaves one to no helper: freed when this is dropped.
+        if !fits || self.helper.is_none() || self.mailbox().array(array).has_left() {
             return drop(block);
         }
         self.mailbox().array(array).leave(leak_with_layout(block));

@@ -52,7 +52,8 @@
 //!
 //! Parent and child share the pages until one of them writes: then the first
 //! write to each page faults, in steady operation too. A child of a process with
-//! several threads should only `exec`.
+//! several threads should only `exec`: a lock that another thread held when it was
+//! forked is never released.
 
 #![allow(
     clippy::disallowed_types,

@@ -11,9 +11,12 @@
 //! sleeps; and it is woken when the ring is half empty, not for each block. An
 //! owner that grows without pause then makes no system call.
 //!
-//! The helper also frees what growth replaces: an outgrown stack. Freeing it
-//! inside the insertion took 40 to 65 microseconds, a system call in which a
-//! process of several threads waits for its other cores.
+//! The helper also allocates the arrays that growth needs next, a larger free
+//! stack and a larger table of chunks, and frees those that they replace. The
+//! owner says which size it will want once the blocks that are ready would not
+//! fit into what it has. Inside the insertion, allocating them and touching what
+//! is copied took 8 to 75 microseconds, and freeing the stack 40 to 65: system
+//! calls in which a process of several threads waits for its other cores.
 //!
 //! What is built is the owner's business: it gives a function from a block's
 //! number to the block. The number is a guess. The owner says which number it
@@ -22,8 +25,8 @@
 //!
 //! # Invariants
 //!
-//! * R4: a pointer in the ring of the mailbox is a block of `layout`; a block
-//!   that was left begins with its layout. Both are from `source`.
+//! * R4: a pointer in the ring of the mailbox is a block of `layout`; an array
+//!   that is ready or was left begins with its layout. All are from `source`.
 //! * R5: the mailbox is freed after the helper has ended, and leaked where
 //!   that cannot be known.
 
@@ -33,6 +36,7 @@ use core::ptr::NonNull;
 use core::time::Duration;
 
 use super::atomic::thread;
+use super::chunk::Array;
 use super::mailbox::Mailbox;
 use super::memory::Block;
 use super::source::Source;
@@ -42,6 +46,11 @@ use crate::error::AllocError;
 /// milliseconds, with what a system adds to each.
 const NAP: Duration = Duration::from_micros(50);
 const NAPS: u32 = 100;
+
+const ARRAYS: [Array; 2] = [Array::Stack, Array::Table];
+
+/// Their entries are pointers.
+const ARRAY_ALIGN: usize = align_of::<*mut u8>();
 
 /// The owner's end: takes what is ready, and owns the helper.
 pub(crate) struct Ahead {
@@ -59,7 +68,7 @@ pub(crate) struct Ahead {
 impl Ahead {
     /// Builds `count` blocks of `layout` with the numbers from `first` on, on
     /// this thread, and starts a helper that keeps as many ready. `build` and what
-    /// is [left](Self::leave) take them from `source`.
+    /// is [left](Self::leave) take them from `source`, and arrays come from there.
     ///
     /// A system that refuses a thread is no error: when the first blocks are
     /// used up, the owner builds its own.
@@ -99,13 +108,21 @@ impl Ahead {
                 // SAFETY: by R5 allocated until this thread has ended.
                 let mailbox = unsafe { shared.0.as_ref() };
                 let build = |number| Some(build(number).ok()?.leak_start());
+                let allocate = |array, size| {
+                    let layout = Layout::from_size_align(size, ARRAY_ALIGN).ok()?;
+                    let block = Block::allocate(layout, &source).ok()?;
+                    if array == Array::Table {
+                        block.touch();
+                    }
+                    Some(leak_with_layout(block))
+                };
                 let pause = |idle| match idle {
                     0..NAPS => thread::sleep(NAP),
                     _ => thread::park(),
                 };
-                // SAFETY: `serve` passes what it has collected.
-                let free = |start| unsafe { free_left(start, &source) };
-                mailbox.serve(count, build, free, pause);
+                // SAFETY: `serve` passes what it has collected or taken.
+                let free = |start| drop(unsafe { with_layout(start, &source) });
+                mailbox.serve(count, build, allocate, free, pause);
             })
             .ok();
         Ok(ahead)
@@ -131,24 +148,55 @@ impl Ahead {
         start.map(|start| unsafe { Block::from_start(start, self.layout, &self.source) })
     }
 
-    /// Bytes of the blocks that are kept ready, and of the ring.
-    pub(crate) fn bytes(&self) -> usize {
-        let ring = self.mailbox().capacity() * size_of::<*mut u8>();
-        size_of::<Mailbox>() + ring + self.mailbox().capacity() * self.layout.size()
+    /// The successor of an array that is ready, if it is of this layout. Allocates
+    /// nothing, and leaves one of another layout to the helper.
+    pub(crate) fn take_array(&self, array: Array, layout: Layout) -> Option<Block> {
+        let start = self.mailbox().array(array).take()?;
+        // SAFETY: just taken.
+        let block = unsafe { with_layout(start, &self.source) };
+        if block.layout() == layout {
+            return Some(block);
+        }
+        self.leave(array, block);
+        None
     }
 
-    /// Has the helper free `block`. Frees it here if there is no helper, or the
-    /// previous block is uncollected.
-    pub(crate) fn leave(&self, block: Block) {
+    /// Has the helper keep a successor of this layout ready, or none. It is
+    /// aligned for pointers and has room for two. The pages of a table are
+    /// touched, of a stack only the first.
+    ///
+    /// Does not wake the helper: it is awake long enough to see this after each
+    /// wake-up for blocks.
+    pub(crate) fn want_array(&self, array: Array, layout: Option<Layout>) {
+        debug_assert!(layout.is_none_or(|layout| {
+            layout.align() == ARRAY_ALIGN && layout.size() >= size_of::<Layout>()
+        }));
+        let size = layout.map_or(0, |layout| layout.size());
+        self.mailbox().array(array).want(size);
+    }
+
+    /// Blocks that are kept ready.
+    pub(crate) fn count(&self) -> usize {
+        self.mailbox().capacity()
+    }
+
+    /// Bytes of the blocks and the arrays that are kept ready, and of the ring.
+    pub(crate) fn bytes(&self) -> usize {
+        let ring = self.count() * (size_of::<*mut u8>() + self.layout.size());
+        let arrays = ARRAYS.map(|array| self.mailbox().array(array).wanted());
+        size_of::<Mailbox>() + ring + arrays.iter().sum::<usize>()
+    }
+
+    /// Has the helper free `block`, an array that was outgrown. Frees it here if
+    /// there is no helper, or the previous one is uncollected.
+    pub(crate) fn leave(&self, array: Array, block: Block) {
         let layout = block.layout();
         let fits = layout.size() >= size_of::<Layout>() && block.source().is(&self.source);
-        if !fits || !self.has_helper() || self.mailbox().has_block() {
+        // A forked child leaves one to no helper: freed when this is dropped.
+        if !fits || self.helper.is_none() || self.mailbox().array(array).has_left() {
             return drop(block);
         }
-        let start = block.leak_start();
-        // SAFETY: an unused block with room for a `Layout`.
-        unsafe { start.cast().write_unaligned(layout) };
-        self.mailbox().leave(start);
+        self.mailbox().array(array).leave(leak_with_layout(block));
     }
 
     /// Tells the helper which number the owner gives to the next block.
@@ -162,7 +210,8 @@ impl Ahead {
         self.helper.is_some() && std::process::id() == self.process
     }
 
-    fn wake(&self) {
+    /// Wakes the helper, for instance to free what is no longer wanted.
+    pub(crate) fn wake(&self) {
         if let Some(helper) = &self.helper {
             helper.thread().unpark();
         }
@@ -195,6 +244,12 @@ impl Ahead {
                 drop(unsafe { Block::from_start(start, self.layout, &self.source) });
             }
         }
+        for array in ARRAYS {
+            if let Some(start) = self.mailbox().array(array).take() {
+                // SAFETY: just taken.
+                drop(unsafe { with_layout(start, &self.source) });
+            }
+        }
     }
 }
 
@@ -207,23 +262,37 @@ impl Drop for Ahead {
             return;
         }
         self.free_what_is_ready();
-        if let Some(start) = self.mailbox().collect() {
-            // SAFETY: as for the helper, which has ended.
-            unsafe { free_left(start, &self.source) };
+        for array in ARRAYS {
+            if let Some(start) = self.mailbox().array(array).collect() {
+                // SAFETY: as for the helper, which has ended.
+                drop(unsafe { with_layout(start, &self.source) });
+            }
         }
         // SAFETY: `try_new` leaked it, and the helper has ended (R5).
         drop(unsafe { Block::reclaim(self.mailbox, &self.source) });
     }
 }
 
-/// Frees a block that was left.
+/// Gives up an unused block, which has room for its layout.
+/// [`with_layout`] takes it back.
+fn leak_with_layout(block: Block) -> NonNull<u8> {
+    let layout = block.layout();
+    assert!(layout.size() >= size_of::<Layout>());
+    let start = block.leak_start();
+    // SAFETY: an unused block with room for a `Layout`.
+    unsafe { start.cast().write_unaligned(layout) };
+    start
+}
+
+/// Takes back an array that was left or ready.
 ///
 /// # Safety
 ///
-/// The caller alone has [collected](Mailbox::collect) it.
-unsafe fn free_left(start: NonNull<u8>, source: &Source) {
+/// The caller alone has collected or taken it from the mailbox of an [`Ahead`]
+/// of this source.
+unsafe fn with_layout(start: NonNull<u8>, source: &Source) -> Block {
     // SAFETY: by R4 it begins with its layout.
-    drop(unsafe { Block::from_start(start, start.cast::<Layout>().read_unaligned(), source) });
+    unsafe { Block::from_start(start, start.cast::<Layout>().read_unaligned(), source) }
 }
 
 /// The way to the mailbox, for the helper.
@@ -284,9 +353,50 @@ mod tests {
         let ahead = Ahead::try_new(&Source::GLOBAL, LAYOUT, 1, 0, build).unwrap();
         for size in [1, size_of::<Layout>(), 100] {
             let layout = Layout::from_size_align(size, 1).unwrap();
-            ahead.leave(Block::allocate(layout, &Source::GLOBAL).unwrap());
+            for kind in ARRAYS {
+                ahead.leave(kind, Block::allocate(layout, &Source::GLOBAL).unwrap());
+            }
         }
         drop(ahead);
+    }
+
+    fn array(entries: usize) -> Layout {
+        Layout::array::<*mut u8>(entries).unwrap()
+    }
+
+    #[test]
+    fn an_array_is_ready_after_it_is_wanted_and_no_other_is_taken() {
+        let ahead = Ahead::try_new(&Source::GLOBAL, LAYOUT, 1, 0, build).unwrap();
+        for kind in ARRAYS {
+            // Too late for the first: the helper frees it, or what is taken is left.
+            ahead.want_array(kind, Some(array(5000)));
+            ahead.want_array(kind, Some(array(7)));
+            let taken = loop {
+                assert!(ahead.take_array(kind, array(8)).is_none());
+                if let Some(taken) = ahead.take_array(kind, array(7)) {
+                    break taken;
+                }
+                ahead.wake();
+                thread::yield_now();
+            };
+            assert_eq!(taken.layout(), array(7));
+            ahead.want_array(kind, None);
+            ahead.leave(kind, taken);
+        }
+    }
+
+    #[test]
+    fn an_array_that_is_not_taken_is_freed() {
+        for wait in [false, true] {
+            let ahead = Ahead::try_new(&Source::GLOBAL, LAYOUT, 1, 0, build).unwrap();
+            for kind in ARRAYS {
+                ahead.want_array(kind, Some(array(2)));
+            }
+            ahead.wake();
+            while wait && !ahead.mailbox().array(Array::Table).is_ready() {
+                thread::yield_now();
+            }
+        }
     }
 
     #[test]
@@ -294,7 +404,7 @@ mod tests {
         let mut ahead = Ahead::try_new(&Source::GLOBAL, LAYOUT, 1, 0, build).unwrap();
         ahead.mailbox().stop();
         assert!(ahead.join_helper());
-        ahead.leave(build(7).unwrap());
-        assert!(!ahead.mailbox().has_block());
+        ahead.leave(Array::Stack, build(7).unwrap());
+        assert!(!ahead.mailbox().array(Array::Stack).has_left());
     }
 }

@@ -8,6 +8,15 @@ use super::source::Source;
 use crate::error::AllocError;
 use crate::key::MAX_SLOTS;
 
+/// The arrays of pointers that grow with the number of chunks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Array {
+    /// The free stack: written from its start on, as cells are freed.
+    Stack,
+    /// The table of chunks: copied when it grows.
+    Table,
+}
+
 /// The layout of `slots` cells in a row. The cell's size is a multiple of its
 /// alignment.
 ///

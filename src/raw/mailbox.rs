@@ -1,5 +1,5 @@
-//! What an owner and its helper share: a ring of blocks that are ready, one
-//! place for a block to be freed, and the flag to stop.
+//! What an owner and its helper share: a ring of blocks that are ready, two
+//! places for each growing array, and the flag to stop.
 //!
 //! It does not know what the pointers lead to; `ahead.rs` does.
 //!
@@ -10,13 +10,18 @@
 //! * R2: only the owner's thread takes pointers out, only the helper puts them
 //!   in, both in the order of positions. (The helper starts after the ring is
 //!   first filled and ends before it is dropped.)
-//! * R3: the block that was left, if there is one, has no owner. Only the
+//! * R3: the array that was left, if there is one, has no owner. Only the
 //!   owner's thread leaves one, only where there is none.
+//! * R6: the array that is ready, if there is one, has no owner; the side that
+//!   swaps it out owns it. Only the helper puts one there, only where there is
+//!   none. Both sides take: the owner to use it, the helper to free one that is
+//!   of another size than is wanted now.
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
 use super::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use super::chunk::Array;
 use super::memory::Block;
 use super::source::Source;
 use crate::error::AllocError;
@@ -29,9 +34,19 @@ pub(super) struct Mailbox {
     capacity: usize,
     /// A block's number is its position plus this.
     offset: AtomicUsize,
-    /// A block to be freed (R3), or null.
-    left: AtomicPtr<u8>,
+    stack: Handover,
+    table: Handover,
     stopped: AtomicBool,
+}
+
+/// The successor of an array, and the array itself when it is outgrown.
+pub(super) struct Handover {
+    /// Bytes that the successor is to have; 0 where none is wanted.
+    wanted: AtomicUsize,
+    /// A successor that is ready (R6), or null.
+    ready: AtomicPtr<u8>,
+    /// An array to be freed (R3), or null.
+    left: AtomicPtr<u8>,
 }
 
 impl Mailbox {
@@ -53,7 +68,8 @@ impl Mailbox {
             ring,
             capacity,
             offset: AtomicUsize::new(0),
-            left: AtomicPtr::new(core::ptr::null_mut()),
+            stack: Handover::new(),
+            table: Handover::new(),
             stopped: AtomicBool::new(false),
         })
     }
@@ -100,25 +116,11 @@ impl Mailbox {
         self.slot(position).load(Ordering::Relaxed).is_null()
     }
 
-    pub(super) fn has_block(&self) -> bool {
-        // Relaxed: the block itself is not read.
-        !self.left.load(Ordering::Relaxed).is_null()
-    }
-
-    /// The owner's side of R3: no block is left there now.
-    pub(super) fn leave(&self, start: NonNull<u8>) {
-        // Release: pairs with the acquire in `collect`.
-        self.left.store(start.as_ptr(), Ordering::Release);
-    }
-
-    /// The helper's side of R3.
-    pub(super) fn collect(&self) -> Option<NonNull<u8>> {
-        if !self.has_block() {
-            return None;
+    pub(super) fn array(&self, array: Array) -> &Handover {
+        match array {
+            Array::Stack => &self.stack,
+            Array::Table => &self.table,
         }
-        // Acquire: pairs with the release in `leave`; the layout is written, and
-        // the block is unused.
-        NonNull::new(self.left.swap(core::ptr::null_mut(), Ordering::Acquire))
     }
 
     pub(super) fn stop(&self) {
@@ -130,23 +132,27 @@ impl Mailbox {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    /// The helper's loop, until stopped: free, fill, pause. Places are filled
-    /// in order from `position` on.
+    /// The helper's loop, until stopped: free, allocate, fill, pause. Places are
+    /// filled in order from `position` on.
     ///
-    /// Where `build` fails it pauses and tries again. `pause` gets the number
+    /// `build` gets a block's number, `allocate` an array's size. Where one of
+    /// them fails it is tried again in a later round. `pause` gets the number
     /// of idle rounds in a row. It may return early, and returns at once where
     /// a wake-up came before it.
     pub(super) fn serve(
         &self,
         mut position: usize,
         mut build: impl FnMut(usize) -> Option<NonNull<u8>>,
+        mut allocate: impl FnMut(Array, usize) -> Option<NonNull<u8>>,
         mut free: impl FnMut(NonNull<u8>),
         mut pause: impl FnMut(u32),
     ) {
         let mut idle = 0;
+        let mut sizes = [(Array::Stack, 0), (Array::Table, 0)];
         while !self.is_stopped() {
-            if let Some(start) = self.collect() {
-                free(start);
+            for (array, size) in &mut sizes {
+                let allocate = |wanted| allocate(*array, wanted);
+                self.array(*array).renew(size, allocate, &mut free);
             }
             let built = if self.is_empty_at(position) {
                 // Relaxed: a guess, which the owner checks.
@@ -163,6 +169,94 @@ impl Mailbox {
                 // so have swallowed the wake-up that came with the flag.
                 pause(idle);
                 idle = idle.saturating_add(1);
+            }
+        }
+    }
+}
+
+impl Handover {
+    fn new() -> Self {
+        Handover {
+            wanted: AtomicUsize::new(0),
+            ready: AtomicPtr::new(core::ptr::null_mut()),
+            left: AtomicPtr::new(core::ptr::null_mut()),
+        }
+    }
+
+    /// From now on an array of `size` bytes is kept ready, or none if that is 0.
+    pub(super) fn want(&self, size: usize) {
+        // Relaxed: a wish. The owner checks the size of what it takes.
+        self.wanted.store(size, Ordering::Relaxed);
+    }
+
+    pub(super) fn wanted(&self) -> usize {
+        self.wanted.load(Ordering::Relaxed)
+    }
+
+    /// Both sides of R6. An empty place is only read.
+    pub(super) fn take(&self) -> Option<NonNull<u8>> {
+        if !self.is_ready() {
+            return None;
+        }
+        // Acquire: pairs with the release in `put`; the layout is written, and
+        // the pages are touched.
+        NonNull::new(self.ready.swap(core::ptr::null_mut(), Ordering::Acquire))
+    }
+
+    /// The helper's side of R6; the place is empty.
+    fn put(&self, start: NonNull<u8>) {
+        // Release: pairs with the acquire in `take`.
+        self.ready.store(start.as_ptr(), Ordering::Release);
+    }
+
+    pub(super) fn is_ready(&self) -> bool {
+        // Relaxed: the array itself is not read.
+        !self.ready.load(Ordering::Relaxed).is_null()
+    }
+
+    pub(super) fn has_left(&self) -> bool {
+        // Relaxed: the array itself is not read.
+        !self.left.load(Ordering::Relaxed).is_null()
+    }
+
+    /// The owner's side of R3: no array is left there now.
+    pub(super) fn leave(&self, start: NonNull<u8>) {
+        // Release: pairs with the acquire in `collect`.
+        self.left.store(start.as_ptr(), Ordering::Release);
+    }
+
+    /// The helper's side of R3.
+    pub(super) fn collect(&self) -> Option<NonNull<u8>> {
+        if !self.has_left() {
+            return None;
+        }
+        // Acquire: pairs with the release in `leave`; the layout is written, and
+        // the array is unused.
+        NonNull::new(self.left.swap(core::ptr::null_mut(), Ordering::Acquire))
+    }
+
+    /// The helper's round: frees what was left and what is no longer wanted, and
+    /// puts what is wanted where nothing is ready. `size` is that of the array
+    /// put there last.
+    fn renew(
+        &self,
+        size: &mut usize,
+        allocate: impl FnOnce(usize) -> Option<NonNull<u8>>,
+        mut free: impl FnMut(NonNull<u8>),
+    ) {
+        if let Some(start) = self.collect() {
+            free(start);
+        }
+        let wanted = self.wanted();
+        if wanted != *size {
+            if let Some(start) = self.take() {
+                free(start);
+            }
+        }
+        if wanted != 0 && !self.is_ready() {
+            if let Some(start) = allocate(wanted) {
+                self.put(start);
+                *size = wanted;
             }
         }
     }
@@ -196,6 +290,9 @@ mod models {
 
     /// The number of a block that is left to be freed.
     const LEFT: usize = 77;
+    /// The sizes of arrays, which are their numbers here.
+    const ARRAY: usize = 80;
+    const LARGER_ARRAY: usize = 90;
 
     impl Model {
         fn start(capacity: usize) -> (Self, thread::JoinHandle<()>) {
@@ -206,8 +303,12 @@ mod models {
             let helper = model.clone();
             let handle = thread::spawn(move || {
                 let build = |number| Some(helper.build(number));
-                let free = |start| assert_eq!(Self::free(start), LEFT);
-                helper.mailbox.serve(0, build, free, |_| thread::park());
+                let free = |start| assert!(Self::free(start) >= LEFT);
+                let allocate = |array, size| match array {
+                    Array::Stack => Some(helper.build(size)),
+                    Array::Table => None,
+                };
+                (helper.mailbox).serve(0, build, allocate, free, |_| thread::park());
             });
             (model, handle)
         }
@@ -234,9 +335,17 @@ mod models {
         }
 
         fn leave(&self) {
-            if !self.mailbox.has_block() {
-                self.mailbox.leave(self.build(LEFT));
+            if !self.stack().has_left() {
+                self.stack().leave(self.build(LEFT));
             }
+        }
+
+        fn stack(&self) -> &Handover {
+            self.mailbox.array(Array::Stack)
+        }
+
+        fn take_array(&self) -> Option<usize> {
+            self.stack().take().map(Self::free)
         }
 
         fn end(self, helper: thread::JoinHandle<()>) {
@@ -246,7 +355,8 @@ mod models {
             for position in 0..self.mailbox.capacity {
                 self.take(position);
             }
-            self.mailbox.collect().map(Self::free);
+            self.take_array();
+            self.stack().collect().map(Self::free);
             assert_eq!(Arc::strong_count(&self.built), 1, "a block was lost");
         }
     }
@@ -298,7 +408,8 @@ mod models {
                     thread::park();
                     None
                 };
-                helpers.mailbox.serve(0, refuse, |_| {}, |_| thread::park());
+                let allocate = |_, _| None;
+                (helpers.mailbox).serve(0, refuse, allocate, |_| {}, |_| thread::park());
             });
             mailbox.stop();
             helper.thread().unpark();
@@ -313,6 +424,55 @@ mod models {
             for _ in 0..2 {
                 model.leave();
                 // Not woken: it finds the block by itself or not at all.
+                thread::yield_now();
+            }
+            model.end(helper);
+        });
+    }
+
+    #[test]
+    fn loom_allocating_an_array_happens_before_it_is_taken() {
+        loom::model(|| {
+            let (model, helper) = Model::start(1);
+            model.stack().want(ARRAY);
+            helper.thread().unpark();
+            thread::yield_now();
+            if let Some(size) = model.take_array() {
+                assert_eq!(size, ARRAY);
+            }
+            model.end(helper);
+        });
+    }
+
+    #[test]
+    fn loom_an_array_is_taken_by_the_owner_or_freed_by_the_helper() {
+        loom::model(|| {
+            let (model, helper) = Model::start(1);
+            model.stack().want(ARRAY);
+            helper.thread().unpark();
+            thread::yield_now();
+            // The helper withdraws the one while the owner takes it.
+            model.stack().want(LARGER_ARRAY);
+            if let Some(size) = model.take_array() {
+                assert!(size == ARRAY || size == LARGER_ARRAY);
+            }
+            model.end(helper);
+        });
+    }
+
+    #[test]
+    fn loom_a_woken_helper_frees_an_array_that_is_no_longer_wanted() {
+        loom::model(|| {
+            let (model, helper) = Model::start(1);
+            // Each waits for ever if the helper does not do its part.
+            model.stack().want(ARRAY);
+            while !model.stack().is_ready() {
+                helper.thread().unpark();
+                thread::yield_now();
+            }
+            model.stack().want(0);
+            while model.stack().is_ready() {
+                helper.thread().unpark();
                 thread::yield_now();
             }
             model.end(helper);

@@ -11,7 +11,7 @@
 //! | `report.rs` | [`Report`](report::Report): what memory was obtained | every family |
 //! | `prefetch.rs` | a hint to the processor | every family |
 //! | `chunk.rs` | chunks of equal cells by [`Layout`](core::alloc::Layout), touched; [`LooseChunks`](chunk::LooseChunks): chunks without an owner | slabs; pools, byte arenas and epochs, whose chunks have a header, which is a larger `Layout` |
-//! | `ahead.rs` | [`Ahead`](ahead::Ahead): a helper thread that keeps blocks of one layout built; what they contain is the owner's function | whatever grows by chunks |
+//! | `ahead.rs` | [`Ahead`](ahead::Ahead): a helper thread that keeps blocks of one layout built, what they contain is the owner's function, and the next of each growing array | whatever grows by chunks |
 //! | `mailbox.rs` | the hand-over between an owner and its helper, with the loom models | `ahead.rs` |
 //! | `atomic.rs` | atomics and threads, or loom's | whatever shares memory between threads |
 //!

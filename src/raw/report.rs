@@ -81,7 +81,8 @@ impl Report {
         report
     }
 
-    /// Bytes that the container has allocated: values, stamps, free stack, table.
+    /// Bytes that the container has allocated: values, stamps, free stack, table. Of
+    /// the system's pages that are only reserved, those that are committed.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes

@@ -91,11 +91,21 @@ impl<E: Entry> FreeStack<E> {
         if capacity == 0 {
             return Ok(Self::empty(source.clone()));
         }
-        let array = Block::allocate(Self::layout(capacity)?, source)?;
+        Ok(Self::new_in(Block::allocate(
+            Self::layout(capacity)?,
+            source,
+        )?))
+    }
+
+    /// An empty stack in an array that is all there, of the [layout](Self::layout)
+    /// for 1 entry or more. Writes only what stands below the bottom.
+    pub(crate) fn new_in(array: Block) -> Self {
+        let capacity = array.layout().size() / size_of::<E>() - 1;
+        assert!(capacity > 0 && Self::layout(capacity) == Ok(array.layout()));
         // SAFETY: the array is all there.
         let stack = unsafe { Self::in_array(array, capacity) };
         stack.capacity.set(capacity);
-        Ok(stack)
+        stack
     }
 
     /// An empty stack whose array is laid out for `entries`, and only reserved:
@@ -228,7 +238,12 @@ impl<E: Entry> FreeStack<E> {
         Some(result)
     }
 
-    fn layout(capacity: usize) -> Result<Layout, AllocError> {
+    /// Of the array of a stack with room for `capacity` entries.
+    ///
+    /// # Errors
+    ///
+    /// When its bytes pass `isize::MAX`.
+    pub(crate) fn layout(capacity: usize) -> Result<Layout, AllocError> {
         capacity
             .checked_add(1)
             .and_then(|entries| Layout::array::<E>(entries).ok())
@@ -394,11 +409,13 @@ impl<E: Entry> FreeStack<E> {
         &self.source
     }
 
-    /// Bytes of the array, as far as there is room in it.
+    /// Bytes of the array; of one that is reserved at no cost, as far as there is
+    /// room in it.
     pub(crate) fn array_bytes(&self) -> usize {
         match self.entries.get() {
             0 => 0,
-            _ => Self::bytes(self.capacity()),
+            _ if self.source.reserves() => Self::bytes(self.capacity()),
+            entries => Self::bytes(entries),
         }
     }
 

@@ -139,9 +139,12 @@ impl<T> SlabBuilder<T> {
     /// its own; 0, the default, is none.
     ///
     /// An insertion that grows takes one of them, and those that fill it do not
-    /// fault. Where the thread is late, out of memory, or was
-    /// refused by the system, the insertion takes a chunk from the allocator itself;
-    /// [`growth_stalls`](Slab::growth_stalls) counts those. With eight spares of
+    /// fault. Where the thread is late, out of memory, or was refused by the system,
+    /// the insertion takes a chunk from the allocator itself;
+    /// [`growth_stalls`](Slab::growth_stalls) counts those. A larger free stack
+    /// and table of chunks, which growth needs at every doubling, the thread has
+    /// ready too, from so many chunks before; where it is late with these, the
+    /// insertion allocates them and no stall is counted. With eight spares of
     /// the default size, growth no longer shows in the slowest insertion of ten
     /// thousand (BENCHMARKS.md, "Growth"). A spare that was built for another
     /// place is stamped again, a few cells at an insertion: the next few after
@@ -157,7 +160,8 @@ impl<T> SlabBuilder<T> {
     /// under a lock that the allocator needs, nor, on Windows, as a thread-local
     /// value, where threads can neither start nor end. Forgetting the slab leaves
     /// the thread asleep. A forked child has no such thread, and builds its
-    /// chunks itself.
+    /// chunks itself; of the [system's pages](Pages) it must not ask for more, for
+    /// the thread may have been asking for some when it was forked.
     ///
     /// # Examples
     ///

@@ -195,8 +195,16 @@ fn a_reserve_past_the_limit_allocates_nothing() {
 
 #[cfg(feature = "std")]
 mod spares {
+    use std::alloc::{GlobalAlloc, Layout};
+    use std::ptr::NonNull;
+    use std::sync::Arc;
+    use std::thread::{self, ThreadId};
+    use std::time::{Duration, Instant};
+
+    use flatslab::memory::{MemorySource, Pages};
+
     use super::*;
-    use crate::{HELPERS_GO_WITHOUT, IS_SERVED, REFUSALS};
+    use crate::{ALLOCATOR, HELPERS_GO_WITHOUT, IS_SERVED, REFUSALS};
 
     #[test]
     fn a_slab_whose_helper_gets_no_memory_builds_its_chunks_itself() {
@@ -209,7 +217,7 @@ mod spares {
         HELPERS_GO_WITHOUT.fetch_or(ALIGNMENT, Relaxed);
         let slots: Vec<_> = (0..20).map(|number| slab.insert(Page(number))).collect();
         while REFUSALS[ALIGNMENT.ilog2() as usize].load(Relaxed) == 0 {
-            std::thread::yield_now();
+            thread::yield_now();
         }
         let right = |(number, slot): (u64, &Slot<Page>)| slot.get().0 == number;
         assert!((0..20).zip(&slots).all(right));
@@ -227,35 +235,79 @@ mod spares {
             if slab.growth_stalls() == stalls {
                 break;
             }
-            std::thread::yield_now();
+            thread::yield_now();
         }
         slab.audit();
     }
 
+    /// Memory for this thread and for no helper.
+    struct ForOne(ThreadId);
+
+    // SAFETY: the memory is that of the global allocator.
+    unsafe impl MemorySource for ForOne {
+        fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
+            let bytes = layout.size();
+            if thread::current().id() != self.0 {
+                return Err(AllocError::OutOfMemory { bytes });
+            }
+            // SAFETY: the layout has a size.
+            let start = NonNull::new(unsafe { ALLOCATOR.alloc(layout) });
+            start.ok_or(AllocError::OutOfMemory { bytes })
+        }
+
+        unsafe fn release(&self, start: NonNull<u8>, layout: Layout) {
+            // SAFETY: from `allocate`, with this layout.
+            unsafe { ALLOCATOR.dealloc(start.as_ptr(), layout) };
+        }
+    }
+
     #[test]
     fn a_refused_insertion_costs_neither_a_spare_nor_a_stall() {
-        const ALIGNMENT: usize = 16384;
-        #[repr(align(16384))]
-        struct Page(u64);
-
-        IS_SERVED.set(true);
-        let slab = Slab::builder().chunk_capacity(1).spare_chunks(4).build();
-        HELPERS_GO_WITHOUT.fetch_or(ALIGNMENT, Relaxed);
-        let mut slots = vec![slab.insert(Page(0))];
+        let pages = Pages::from_source(Arc::new(ForOne(thread::current().id())));
+        let builder = Slab::builder().chunk_capacity(1).spare_chunks(4);
+        let slab: Slab<Wide> = builder.pages(pages).build();
+        let mut slots = vec![slab.insert(wide(0))];
         slots.reserve(8);
         for _ in 0..3 {
             // The free stack has to grow, and cannot.
-            assert!(without_memory(|| slab.try_insert(Page(1)).is_err()));
+            assert!(without_memory(|| slab.try_insert(wide(1)).is_err()));
         }
-        slots.extend((1..4).map(|number| slab.insert(Page(number))));
+        slots.extend((1..4).map(|number| slab.insert(wide(number))));
         assert_eq!(slab.growth_stalls(), 0, "four spares, four chunks");
-        HELPERS_GO_WITHOUT.fetch_and(!ALIGNMENT, Relaxed);
-        assert_eq!(slots.iter().map(|slot| slot.get().0).sum::<u64>(), 6);
+        // The helper gets nothing: neither chunks nor arrays.
+        slots.extend((4..40).map(|number| slab.insert(wide(number))));
+        assert_eq!(slab.growth_stalls(), 36);
+        slab.audit();
 
         let slab: Slab<Wide> = Slab::builder().chunk_capacity(1).build();
         let slots: Vec<_> = (0..4).map(|number| slab.insert(wide(number))).collect();
         assert!(without_memory(|| slab.try_insert(wide(4)).is_err()));
         assert_eq!((slab.growth_stalls(), slots.len()), (4, 4));
+        slab.audit();
+    }
+
+    #[test]
+    fn growth_needs_no_memory_where_the_helper_has_built_all_of_it() {
+        let slab: Slab<Wide> = Slab::builder().chunk_capacity(1).spare_chunks(3).build();
+        slab.insert(wide(0)).leak();
+        let mut served = 0;
+        for number in 1..40 {
+            let begun = Instant::now();
+            // The helper may sleep: then only a growth that succeeds wakes it.
+            while begun.elapsed() < Duration::from_secs(1) {
+                if let Ok(slot) = without_memory(|| slab.try_insert(wide(number))) {
+                    slot.leak();
+                    served += 1;
+                    break;
+                }
+                thread::yield_now();
+            }
+            while slab.len() <= number as usize {
+                slab.insert(wide(number)).leak();
+            }
+        }
+        // 39 as a rule. The stack grew five times, the table twice.
+        assert!(served > 39 - 5, "{served} insertions took what was built");
         slab.audit();
     }
 

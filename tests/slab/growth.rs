@@ -170,10 +170,16 @@ fn shrink_finds_fresh_cells_free() {
 /// Chunks that are built ahead.
 #[cfg(feature = "std")]
 mod ahead {
+    use std::alloc::{GlobalAlloc, Layout, System};
     use std::cell::RefCell;
+    use std::ptr::NonNull;
     use std::rc::{Rc, Weak};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use std::thread;
     use std::time::{Duration, Instant};
+
+    use flatslab::memory::{MemorySource, Pages};
 
     use super::*;
 
@@ -274,6 +280,75 @@ mod ahead {
             let slab = slab(4, 3);
             fill(&slab, values);
         }
+    }
+
+    /// Counts its bytes.
+    #[derive(Default)]
+    struct Counted(AtomicUsize);
+
+    // SAFETY: the memory is that of the system's allocator.
+    unsafe impl MemorySource for Counted {
+        fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
+            let bytes = layout.size();
+            self.0.fetch_add(bytes, Ordering::Relaxed);
+            // SAFETY: the layout has a size.
+            let start = NonNull::new(unsafe { System.alloc(layout) });
+            start.ok_or(AllocError::OutOfMemory { bytes })
+        }
+
+        unsafe fn release(&self, start: NonNull<u8>, layout: Layout) {
+            self.0.fetch_sub(layout.size(), Ordering::Relaxed);
+            // SAFETY: from `allocate`, with this layout.
+            unsafe { System.dealloc(start.as_ptr(), layout) };
+        }
+    }
+
+    fn counted(spare_chunks: usize) -> (Slab<Wide>, Arc<Counted>) {
+        let counted = Arc::new(Counted::default());
+        let pages = Pages::from_source(counted.clone());
+        let builder = Slab::builder().chunk_capacity(1).pages(pages);
+        (builder.spare_chunks(spare_chunks).build(), counted)
+    }
+
+    #[test]
+    fn whenever_a_slab_is_dropped_nothing_that_was_built_ahead_is_lost() {
+        for values in 0..if cfg!(miri) { 12 } else { 300 } {
+            let (slab, counted) = counted(1 + values as usize % 4);
+            let keys = fill(&slab, values);
+            match values % 3 {
+                // What is built ahead is of another size than is wanted then.
+                0 => slab.reserve(50),
+                1 => {
+                    for key in keys {
+                        slab.remove_by_key(key);
+                    }
+                    slab.shrink();
+                    fill(&slab, 5);
+                }
+                _ => {}
+            }
+            slab.audit();
+            drop(slab);
+            assert_eq!(counted.0.load(Ordering::Relaxed), 0);
+        }
+    }
+
+    #[test]
+    fn what_is_kept_for_growth_is_given_back_by_shrink() {
+        let (slab, counted) = counted(1);
+        let is_all = || counted.0.load(Ordering::Relaxed) == slab.memory().bytes();
+        let keys = fill(&slab, 1 << 6);
+        // A stack and a table for twice as many.
+        wait_for(is_all);
+        let full = slab.memory().bytes();
+        for key in keys {
+            slab.remove_by_key(key);
+        }
+        slab.shrink();
+        wait_for(is_all);
+        let given_back = full - slab.memory().bytes();
+        let arrays = (64 + 128 + 128) * size_of::<usize>();
+        assert!(given_back >= 64 * size_of::<Wide>() + arrays);
     }
 
     #[test]

@@ -10,7 +10,9 @@
 //! larger stack needs no copying either; the cells of the new chunk stay
 //! *fresh* — free, but not on the stack — and are stamped and pushed a few at a
 //! time, so that the system provides the chunk's memory page by page. What an
-//! insertion pays for growth is an allocation, or one page fault. To touch and
+//! insertion pays for growth is an allocation, or one page fault. At every
+//! doubling the stack and the table are allocated too, inside the insertion unless
+//! a helper has them ready, and the entries of the table are copied. To touch and
 //! stamp a chunk at once took as long as all its faults together, and showed in
 //! the slowest of ten thousand insertions (BENCHMARKS.md, "Growth").
 //!
@@ -29,10 +31,10 @@ use core::ptr::NonNull;
 use super::table::{ChunkTable, Chunks};
 use crate::error::AllocError;
 use crate::key::{Key, MAX_SLOTS};
-use crate::raw::chunk::{self, LooseChunks};
+use crate::raw::chunk::{self, Array, LooseChunks};
 use crate::raw::memory::Block;
 use crate::raw::source::Source;
-use crate::raw::stack::FreeStack;
+use crate::raw::stack::{CellEntry, FreeStack};
 #[cfg(any(doc, test))]
 use crate::slab::cell::home;
 use crate::slab::cell::home::Home;
@@ -118,6 +120,39 @@ impl GrowableHome {
         self.table.borrow().next_number()
     }
 
+    /// What takes the place of an array when growth goes on chunk by chunk, if
+    /// that is within `chunks` chunks. A stack that has all the room it will need
+    /// is not replaced.
+    #[cfg(feature = "std")]
+    pub(crate) fn successor(&self, array: Array, chunks: usize) -> Option<Layout> {
+        let table = self.table.borrow();
+        let chunks = chunks.min(table.chunks_left());
+        match array {
+            Array::Stack => {
+                let room = self.home.stack.capacity();
+                let cells = self.home.slots() + (chunks << table.shift());
+                if cells <= room || self.source().reserves() {
+                    return None;
+                }
+                let outgrown = room + (1 << table.shift());
+                FreeStack::<CellEntry>::layout(self.larger_stack(outgrown)).ok()
+            }
+            Array::Table => {
+                if table.entries_with(chunks) <= table.room() {
+                    return None;
+                }
+                let outgrown = table.entries_beyond_room();
+                ChunkTable::origins_layout(table.larger_room(outgrown)).ok()
+            }
+        }
+    }
+
+    /// The room of the stack that takes the place of this one when it is too
+    /// small for so many cells.
+    fn larger_stack(&self, cells: usize) -> usize {
+        cells.max(2 * self.home.stack.capacity())
+    }
+
     /// Where the chunks, the table and the stack come from.
     fn source(&self) -> &Source {
         self.home.stack.source()
@@ -150,6 +185,7 @@ impl GrowableHome {
         slots: usize,
         touch: bool,
         take_spare: impl FnOnce() -> Option<Block>,
+        take_array: impl Fn(Array, Layout) -> Option<Block>,
     ) -> (Supplies, Result<(), AllocError>) {
         let mut supplies = Supplies {
             spare: None,
@@ -158,7 +194,7 @@ impl GrowableHome {
             stack: FreeStack::empty(self.source().clone()),
             origins: None,
         };
-        let result = self.gather(slots, touch, take_spare, &mut supplies);
+        let result = self.gather(slots, touch, take_spare, take_array, &mut supplies);
         let chunks = self.affordable(slots, &supplies);
         if chunks > 0 {
             self.add_chunks::<T>(chunks, &mut supplies);
@@ -173,6 +209,7 @@ impl GrowableHome {
         slots: usize,
         touch: bool,
         take_spare: impl FnOnce() -> Option<Block>,
+        take_array: impl Fn(Array, Layout) -> Option<Block>,
         supplies: &mut Supplies,
     ) -> Result<(), AllocError> {
         let mut take_spare = Some(take_spare);
@@ -183,21 +220,34 @@ impl GrowableHome {
             if chunks == 0 {
                 return Ok(());
             }
-            let (entries, origins_room, shift, layout) = {
+            let (entries, room, larger_room, shift, layout) = {
                 let table = self.table.borrow();
                 let entries = table.entries_with(chunks);
-                (entries, table.room(), table.shift(), table.layout())
+                (
+                    entries,
+                    table.room(),
+                    table.larger_room(entries),
+                    table.shift(),
+                    table.layout(),
+                )
             };
             let stack_room = self.home.stack.capacity();
             let cells = self.home.slots() + (chunks << shift);
-            if entries > origins_room.max(supplies.origins_room()) {
-                let room = entries.max(2 * origins_room).max(ChunkTable::FIRST_ROOM);
-                supplies.origins = Some(ChunkTable::allocate_origins(room, self.source())?);
+            if entries > room.max(supplies.origins_room()) {
+                let layout = ChunkTable::origins_layout(larger_room)?;
+                supplies.origins = Some(match take_array(Array::Table, layout) {
+                    Some(block) => block,
+                    None => Block::allocate(layout, self.source())?,
+                });
             } else if cells > stack_room.max(supplies.stack.capacity()) {
                 // The first room of a system's stack is all it will need.
                 if !self.home.stack.try_commit(cells, true)? {
-                    let room = cells.max(2 * stack_room);
-                    supplies.stack = FreeStack::try_new_growing(room, self.source())?;
+                    let room = self.larger_stack(cells);
+                    let layout = FreeStack::<CellEntry>::layout(room)?;
+                    supplies.stack = match take_array(Array::Stack, layout) {
+                        Some(block) => FreeStack::new_in(block),
+                        None => FreeStack::try_new_growing(room, self.source())?,
+                    };
                 }
             } else if supplies.blocks() < chunks {
                 // Last, so that a refusal does not cost a spare.
@@ -357,9 +407,17 @@ impl GrowableHome {
 }
 
 impl Supplies {
-    /// The outgrown stack, if there is one: the largest of what is left over.
-    pub(crate) fn take_stack(&mut self) -> Option<Block> {
-        core::mem::replace(&mut self.stack, FreeStack::empty(Source::GLOBAL)).into_block()
+    /// An array that was outgrown, if there is one.
+    pub(crate) fn take_array(&mut self, array: Array) -> Option<Block> {
+        match array {
+            Array::Stack => {
+                core::mem::replace(&mut self.stack, FreeStack::empty(Source::GLOBAL)).into_block()
+            }
+            Array::Table => self
+                .origins
+                .take()
+                .filter(|block| block.layout().size() > 0),
+        }
     }
 
     fn blocks(&self) -> usize {
@@ -426,7 +484,8 @@ mod tests {
                 limit: chunks << 4,
             };
             assert_eq!(body.chunks_wanted(chunks << 4), Ok(0));
-            let (left_over, result) = body.grow::<()>((chunks << 4) + 1, false, || None);
+            let (left_over, result) =
+                body.grow::<()>((chunks << 4) + 1, false, || None, |_, _| None);
             assert_eq!(result, Err(too_many));
             drop(left_over);
             assert!(body.chunks_wanted(usize::MAX).is_err());

@@ -4,6 +4,7 @@
 mod home;
 pub(crate) mod table;
 
+use core::alloc::Layout;
 use core::ptr::NonNull;
 
 use crate::error::AllocError;
@@ -12,7 +13,7 @@ use crate::key::Key;
 use crate::key::MAX_SLOTS;
 #[cfg(feature = "std")]
 use crate::raw::ahead::Ahead;
-use crate::raw::chunk;
+use crate::raw::chunk::{self, Array};
 use crate::raw::memory::{self, Block};
 use crate::slab::cell::home::{close, unallocated};
 use crate::slab::cell::layout::CellPtr;
@@ -108,7 +109,8 @@ impl<T> TrackedSlab<T, Growable> {
     ///
     /// Excludes those that found one [reserved](Self::reserve),
     /// [prepared](Self::prepare) or [built ahead](SlabBuilder::spare_chunks), and
-    /// those that were refused one.
+    /// those that were refused one. The free stack and the table of chunks, which
+    /// an insertion may have to allocate at a doubling, are not counted.
     ///
     /// # Examples
     ///
@@ -172,6 +174,7 @@ impl<T> TrackedSlab<T, Growable> {
             let source = &self.memory.source;
             let ahead = Ahead::try_new(source, layout, count, first, build)?;
             self.memory.ahead = Some(ahead);
+            self.memory.expect_growth();
         }
         Ok(())
     }
@@ -277,7 +280,10 @@ impl Growable {
         let released = body.shrink::<T>();
         self.note_growth(body);
         drop(released);
-        drop(body.shrink_stack());
+        let stack = body.shrink_stack();
+        self.expect_growth();
+        drop(stack);
+        self.free_unwanted();
     }
 
     /// The home, made if there is none yet.
@@ -305,11 +311,18 @@ impl Growable {
     ) -> (bool, Result<(), AllocError>) {
         // SAFETY: allocated while the slab lives.
         let body = unsafe { home.as_ref() };
-        let (mut left_over, result) = body.grow::<T>(slots, touch, || self.take_ahead());
+        let (mut left_over, result) = body.grow::<T>(
+            slots,
+            touch,
+            || self.take_ahead(),
+            |array, layout| self.take_array_ahead(array, layout),
+        );
         self.note_growth(body);
         let built = left_over.built;
-        if let Some(block) = left_over.take_stack() {
-            self.free(block);
+        for array in [Array::Stack, Array::Table] {
+            if let Some(block) = left_over.take_array(array) {
+                self.free(array, block);
+            }
         }
         drop(left_over);
         (built, result)
@@ -319,9 +332,30 @@ impl Growable {
     fn note_growth(&self, body: &GrowableHome) {
         self.chunks.set(body.chunks());
         self.changes.set(self.changes.get() + 1);
+        self.expect_growth();
+    }
+
+    /// Tells the helper, if there is one, what the next growths need.
+    fn expect_growth(&self) {
         #[cfg(feature = "std")]
         if let Some(ahead) = &self.ahead {
+            if self.home.get() == unallocated() {
+                return;
+            }
+            // SAFETY: made by `growable_home`, and allocated while the slab lives.
+            let body = unsafe { self.home.get().cast::<GrowableHome>().as_ref() };
             ahead.expect(body.next_number());
+            for array in [Array::Stack, Array::Table] {
+                ahead.want_array(array, body.successor(array, ahead.count()));
+            }
+        }
+    }
+
+    /// Has the helper free at once what it allocated and is no longer wanted.
+    fn free_unwanted(&self) {
+        #[cfg(feature = "std")]
+        if let Some(ahead) = &self.ahead {
+            ahead.wake();
         }
     }
 
@@ -348,12 +382,24 @@ impl Growable {
         None
     }
 
-    /// Frees what was outgrown, or has the helper do it.
-    fn free(&self, block: Block) {
+    /// An array of this layout that was allocated ahead, if there is one.
+    /// Allocates nothing.
+    fn take_array_ahead(&self, array: Array, layout: Layout) -> Option<Block> {
         #[cfg(feature = "std")]
         if let Some(ahead) = &self.ahead {
-            return ahead.leave(block);
+            return ahead.take_array(array, layout);
         }
+        let _ = (array, layout);
+        None
+    }
+
+    /// Frees what was outgrown, or has the helper do it.
+    fn free(&self, array: Array, block: Block) {
+        #[cfg(feature = "std")]
+        if let Some(ahead) = &self.ahead {
+            return ahead.leave(array, block);
+        }
+        let _ = array;
         drop(block);
     }
 }

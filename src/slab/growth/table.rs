@@ -129,7 +129,7 @@ pub(super) struct ChunkTable {
 
 impl ChunkTable {
     /// Entries that the first table has room for.
-    pub(super) const FIRST_ROOM: usize = 8;
+    const FIRST_ROOM: usize = 8;
 
     /// A table of no chunks, for chunks of `1 << shift` cells of `T`, which is at
     /// least a grain.
@@ -210,20 +210,28 @@ impl ChunkTable {
         origins.layout().size() / size_of::<*mut u8>()
     }
 
-    /// A block for so many entries.
+    /// The room of the table that takes the place of this one when it is too
+    /// small for so many entries.
+    pub(super) fn larger_room(&self, entries: usize) -> usize {
+        entries.max(2 * self.room()).max(Self::FIRST_ROOM)
+    }
+
+    /// How many entries there are when this table is outgrown by one chunk.
+    #[cfg(feature = "std")]
+    pub(super) fn entries_beyond_room(&self) -> usize {
+        ((self.room() >> self.repeat) + 1) << self.repeat
+    }
+
+    /// Of a block for so many entries.
     ///
     /// # Errors
     ///
-    /// When the source refuses.
-    pub(super) fn allocate_origins(room: usize, source: &Source) -> Result<Block, AllocError> {
-        let too_many = AllocError::TooManyBytes {
+    /// When its bytes pass `isize::MAX`.
+    pub(super) fn origins_layout(room: usize) -> Result<Layout, AllocError> {
+        Layout::array::<*mut u8>(room).map_err(|_| AllocError::TooManyBytes {
             slots: room,
             slot_bytes: size_of::<*mut u8>(),
-        };
-        Block::allocate(
-            Layout::array::<*mut u8>(room).map_err(|_| too_many)?,
-            source,
-        )
+        })
     }
 
     /// Moves the entries into a larger block; the old one comes back.
@@ -468,7 +476,8 @@ mod tests {
     fn grow(table: &mut ChunkTable) -> usize {
         if table.entries_with(1) > table.room() {
             let room = table.entries_with(1).max(2 * table.room() + 1);
-            drop(table.move_to(ChunkTable::allocate_origins(room, table.source()).unwrap()));
+            let layout = ChunkTable::origins_layout(room).unwrap();
+            drop(table.move_to(Block::allocate(layout, table.source()).unwrap()));
         }
         let mut chunks = LooseChunks::new(table.layout(), Source::GLOBAL);
         chunks.add(Block::allocate(table.layout(), table.source()).unwrap());

@@ -301,8 +301,14 @@ impl Kind for Bounded {
 
     fn memory(&self) -> Report {
         let body = self.body();
-        let bytes = body.committed.get() + body.home.stack.array_bytes() + size_of::<BoundedHome>();
-        Report::new(bytes, body.home.stack.source())
+        let stack = &body.home.stack;
+        let cells = if stack.source().reserves() {
+            body.committed.get()
+        } else {
+            body.cells.layout().size()
+        };
+        let bytes = cells + stack.array_bytes() + size_of::<BoundedHome>();
+        Report::new(bytes, stack.source())
     }
 }
 

@@ -36,13 +36,7 @@ fn main() {
 
     // What was not obtained is there to be read, never silent.
     for shortfall in memory.shortfalls() {
-        let setup = match shortfall.option {
-            PageOption::HugePages => "sysctl vm.nr_hugepages=16 sets 32 MiB aside",
-            PageOption::TransparentHugePages => "/sys/kernel/mm/transparent_hugepage/enabled",
-            PageOption::Lock => "ulimit -l, or CAP_IPC_LOCK",
-            _ => "see the documentation of flatslab::memory",
-        };
-        println!("not obtained: {shortfall} ({setup})");
+        println!("not obtained: {shortfall}");
     }
     let lacks = |option| memory.shortfalls().any(|it| it.option == option);
     if let Some(resident) = memory.resident_bytes() {
@@ -50,10 +44,8 @@ fn main() {
         // Explicit huge pages are all or nothing.
         let all_huge = memory.huge_bytes() == memory.mapped_bytes();
         assert!(all_huge || lacks(PageOption::HugePages));
-        // Those are never swapped, and the system does not count them as locked.
         let all_locked = memory.locked_bytes() >= Some(memory.bytes());
-        let explicit = !lacks(PageOption::HugePages);
-        assert!(all_locked || explicit || lacks(PageOption::Lock));
+        assert!(all_locked || lacks(PageOption::Lock));
     }
 
     // From here on no insertion, access or removal waits for the system.

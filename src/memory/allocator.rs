@@ -68,7 +68,7 @@ impl PageAllocator {
     /// What is allocated, by all clones together, and what was obtained.
     ///
     /// ```
-    /// use flatslab::memory::{PageAllocator, Pages};
+    /// use flatslab::memory::{PageAllocator, Pages, allocator_api2};
     ///
     /// let pages = PageAllocator::try_new(Pages::new())?;
     /// let mut vector = allocator_api2::vec::Vec::with_capacity_in(100, pages.clone());

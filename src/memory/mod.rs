@@ -51,8 +51,8 @@
 //! 5. Build what is large before you pin and start: populating memory takes a third
 //!    to half a second per gigabyte, and each page that is not populated two
 //!    microseconds later, or half a millisecond if it is huge.
-//! 6. Look ahead: [`prefetch`](crate::TrackedSlab::prefetch) of a value that is four
-//!    accesses away took the rest of an access down to a quarter.
+//! 6. Look ahead: with [`prefetch`](crate::TrackedSlab::prefetch) four accesses
+//!    ahead, one that is waited for takes a third or a quarter of its time.
 //! 7. Print [`Report`]s at the start: they say what of all this took effect.
 //!
 //! # After `fork`
@@ -76,6 +76,12 @@ use core::fmt;
 #[cfg(feature = "allocator-api2")]
 #[cfg_attr(docsrs, doc(cfg(feature = "allocator-api2")))]
 pub use allocator::{FromAllocator, PageAllocator};
+/// The version whose `Allocator` a [`PageAllocator`] is, for collections that have
+/// none of their own.
+#[cfg(feature = "allocator-api2")]
+#[cfg_attr(docsrs, doc(cfg(feature = "allocator-api2")))]
+#[doc(no_inline)]
+pub use allocator_api2;
 
 use crate::error::BuildError;
 use crate::raw::pages::Request;

@@ -1,4 +1,5 @@
-//! How a `KeySlab` or a `BoundedKeySlab` is made of other memory than usual.
+//! How a `KeySlab` or a `BoundedKeySlab` is made of other memory than usual, and
+//! what memory it has.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -6,12 +7,13 @@ use core::marker::PhantomData;
 use super::free::FreeIndices;
 use super::key::SlabKey;
 use super::storage::sealed::Cells;
-use super::storage::{Array, Chunks};
+use super::storage::{Array, Chunks, Storage};
 use super::{BoundedKeySlab, KeySlab, PlainSlab};
 use crate::error::{AllocError, BuildError};
 use crate::key::Key;
 use crate::memory::Pages;
 use crate::raw::memory;
+use crate::raw::report::Report;
 use crate::raw::source::Source;
 
 /// How a [`KeySlab`] is made. The order of the calls does not matter.
@@ -130,6 +132,22 @@ impl<T, K: SlabKey> PlainSlab<T, K, Array> {
         let free = FreeIndices::try_new(capacity, source)?;
         // SAFETY: made for these cells, with that capacity.
         Ok(unsafe { Self::from_parts(storage, free) })
+    }
+}
+
+impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
+    /// What memory the slab has, and what was obtained of what was asked for. Asks
+    /// the system about [its pages](crate::memory::Pages): for the start and for
+    /// diagnostics.
+    ///
+    /// ```
+    /// let slab = flatslab::BoundedKeySlab::<u64>::with_capacity(1000);
+    /// assert!(slab.memory().bytes() >= 1000 * (8 + 4));
+    /// ```
+    #[must_use]
+    pub fn memory(&self) -> Report {
+        let bytes = self.storage.bytes() + self.free.bytes();
+        Report::new(bytes, self.storage.source())
     }
 }
 

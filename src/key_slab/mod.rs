@@ -58,7 +58,6 @@ use cell::Cell;
 use free::FreeIndices;
 
 use crate::raw::prefetch::prefetch;
-use crate::raw::report::Report;
 
 #[cfg(doc)]
 use crate::error::Full;
@@ -202,20 +201,6 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.storage.capacity()
-    }
-
-    /// What memory the slab has, and what was obtained of what was asked for. Asks
-    /// the system about [its pages](crate::memory::Pages): for the start and for
-    /// diagnostics.
-    ///
-    /// ```
-    /// let slab = flatslab::BoundedKeySlab::<u64>::with_capacity(1000);
-    /// assert!(slab.memory().bytes() >= 1000 * (8 + 4));
-    /// ```
-    #[must_use]
-    pub fn memory(&self) -> Report {
-        let bytes = self.storage.bytes() + self.free.bytes();
-        Report::new(bytes, self.storage.source())
     }
 
     /// Has the processor load the value at `key` into its caches, if it likes to:

@@ -363,21 +363,6 @@ impl<T> TrackedSlab<T, Bounded> {
         Self::try_new_in(capacity, false, &Source::GLOBAL)
     }
 
-    /// A slab with memory from `source`, only reserved if `lazy`.
-    pub(super) fn try_new_in(
-        capacity: usize,
-        lazy: bool,
-        source: &Source,
-    ) -> Result<Self, AllocError> {
-        let memory = if lazy {
-            Bounded::try_reserve::<T>(capacity, source)?
-        } else {
-            Bounded::try_new::<T>(capacity, source)?
-        };
-        // SAFETY: made for cells of `T`.
-        Ok(unsafe { Self::new_in(memory) })
-    }
-
     /// A slab of other memory than usual, or of memory that is only reserved.
     ///
     /// # Examples

@@ -3,10 +3,12 @@
 use core::fmt;
 use core::marker::PhantomData;
 
-use crate::error::BuildError;
+use crate::error::{AllocError, BuildError};
 use crate::memory::{PageOption, Pages};
 use crate::raw::memory;
-use crate::slab::bounded::BoundedSlab;
+use crate::raw::source::Source;
+use crate::slab::TrackedSlab;
+use crate::slab::bounded::{Bounded, BoundedSlab};
 
 /// How a [`BoundedSlab`] is made. The order of the calls does not matter.
 ///
@@ -27,6 +29,23 @@ pub struct BoundedSlabBuilder<T> {
     lazy: bool,
     pages: Pages,
     values: PhantomData<fn() -> T>,
+}
+
+impl<T> TrackedSlab<T, Bounded> {
+    /// A slab with memory from `source`, only reserved if `lazy`.
+    pub(super) fn try_new_in(
+        capacity: usize,
+        lazy: bool,
+        source: &Source,
+    ) -> Result<Self, AllocError> {
+        let memory = if lazy {
+            Bounded::try_reserve::<T>(capacity, source)?
+        } else {
+            Bounded::try_new::<T>(capacity, source)?
+        };
+        // SAFETY: made for cells of `T`.
+        Ok(unsafe { Self::new_in(memory) })
+    }
 }
 
 impl<T> BoundedSlabBuilder<T> {

@@ -195,7 +195,10 @@ impl<T, K: SlabKey> KeySlabBuilder<T, K> {
     #[track_caller]
     #[must_use]
     pub fn build(self) -> KeySlab<T, K> {
-        built(self.try_build())
+        match self.try_build() {
+            Ok(slab) => slab,
+            Err(error) => memory::fail(error),
+        }
     }
 
     /// Makes the slab, like [`build`](Self::build); never panics or aborts.
@@ -261,7 +264,10 @@ impl<T, K: SlabKey> BoundedKeySlabBuilder<T, K> {
     #[track_caller]
     #[must_use]
     pub fn build(self) -> BoundedKeySlab<T, K> {
-        built(self.try_build())
+        match self.try_build() {
+            Ok(slab) => slab,
+            Err(error) => memory::fail(error),
+        }
     }
 
     /// Makes the slab, like [`build`](Self::build); never panics or aborts.
@@ -281,15 +287,6 @@ impl<T, K: SlabKey> BoundedKeySlabBuilder<T, K> {
     pub fn try_build(self) -> Result<BoundedKeySlab<T, K>, BuildError> {
         let source = self.pages.into_source()?;
         Ok(BoundedKeySlab::try_new_in(self.capacity, &source)?)
-    }
-}
-
-#[track_caller]
-fn built<S>(built: Result<S, BuildError>) -> S {
-    match built {
-        Ok(slab) => slab,
-        Err(BuildError::Memory(error)) => memory::fail(error),
-        Err(error) => panic!("{error}"),
     }
 }
 

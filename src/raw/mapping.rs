@@ -87,18 +87,11 @@ impl Asked {
             unmap_part(outer.byte_add(whole - tail), tail);
             outer.byte_add(head + usual)
         };
-        // SAFETY: a mapping is not at 0.
-        let start = unsafe { NonNull::new_unchecked(start.cast::<u8>()) };
         // SAFETY: mapped above, and used through this alone.
-        let region = unsafe { Region::new(start, bytes) };
+        let mapping = unsafe { Mapping::new(start, bytes, page) };
         Ok(Mapping {
-            region,
-            start,
-            bytes,
-            ready: 0,
-            page,
-            explicit: false,
             reserved,
+            ..mapping
         })
     }
 
@@ -113,19 +106,11 @@ impl Asked {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping, which no one else knows.
         let start = unsafe { mm::mmap_anonymous(null_mut(), bytes, protection, flags) };
-        let start = start.map_err(reason)?.cast::<u8>();
-        // SAFETY: a mapping is not at 0.
-        let start = unsafe { NonNull::new_unchecked(start) };
         // SAFETY: mapped above, and used through this alone.
-        let region = unsafe { Region::new(start, bytes) };
+        let mapping = unsafe { Mapping::new(start.map_err(reason)?, bytes, page) };
         Ok(Mapping {
-            region,
-            start,
-            bytes,
-            ready: 0,
-            page,
             explicit: true,
-            reserved: false,
+            ..mapping
         })
     }
 
@@ -299,6 +284,28 @@ impl Asked {
 }
 
 impl Mapping {
+    /// Of usual pages, none of them accessible yet.
+    ///
+    /// # Safety
+    ///
+    /// The bytes are mapped there, whole pages of that size, and used through this
+    /// alone.
+    unsafe fn new(start: *mut c_void, bytes: usize, page: usize) -> Self {
+        // SAFETY: a mapping is not at 0; says the caller.
+        unsafe {
+            let start = NonNull::new_unchecked(start.cast::<u8>());
+            Mapping {
+                region: Region::new(start, bytes),
+                start,
+                bytes,
+                ready: 0,
+                page,
+                explicit: false,
+                reserved: false,
+            }
+        }
+    }
+
     /// Populates the bytes of a block between these two.
     ///
     /// # Errors

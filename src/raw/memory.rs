@@ -17,7 +17,7 @@ use core::alloc::Layout;
 use core::ptr::NonNull;
 
 use super::source::{self, Source};
-use crate::error::AllocError;
+use crate::error::{AllocError, BuildError};
 
 /// Smallest page of every platform with pages that the crate runs on: touching
 /// at this step touches every page, at most more than once.
@@ -220,9 +220,9 @@ const fn dangling(layout: Layout) -> NonNull<u8> {
 #[cold]
 #[inline(never)]
 #[track_caller]
-pub(crate) fn fail(error: AllocError) -> ! {
-    match error {
-        AllocError::OutOfMemory { bytes } => {
+pub(crate) fn fail(error: impl Into<BuildError>) -> ! {
+    match error.into() {
+        BuildError::Memory(AllocError::OutOfMemory { bytes }) => {
             let layout = Layout::from_size_align(bytes, 1).unwrap_or(Layout::new::<u8>());
             alloc::alloc::handle_alloc_error(layout)
         }

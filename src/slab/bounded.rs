@@ -10,7 +10,6 @@ use crate::raw::memory::{self, Block};
 use crate::raw::report::Report;
 use crate::raw::source::Source;
 use crate::raw::stack::{CellEntry, FreeStack};
-use crate::slab::bounded_builder::BoundedSlabBuilder;
 #[cfg(doc)]
 use crate::slab::cell::home;
 use crate::slab::cell::home::Home;
@@ -54,7 +53,7 @@ pub struct Bounded {
     home: NonNull<Home>,
     cells: NonNull<u8>,
     /// The cells of the keys below it are stamped: all of them, or as many as
-    /// were ever used of a [lazy](BoundedSlabBuilder::lazy) slab.
+    /// were ever used of a [lazy](crate::BoundedSlabBuilder::lazy) slab.
     bound: Cell<usize>,
 }
 
@@ -363,22 +362,22 @@ impl<T> TrackedSlab<T, Bounded> {
         Self::try_new_in(capacity, false, &Source::GLOBAL)
     }
 
-    /// A slab of other memory than usual, or of memory that is only reserved.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use flatslab::BoundedSlab;
-    ///
-    /// let slab = BoundedSlab::<u64>::builder().capacity(1 << 20).lazy().try_build()?;
-    /// assert_eq!(slab.capacity(), 1 << 20);
-    /// # Ok::<(), flatslab::BuildError>(())
-    /// ```
-    pub const fn builder() -> BoundedSlabBuilder<T> {
-        BoundedSlabBuilder::new()
+    /// A slab with memory from `source`, only reserved if `lazy`.
+    pub(super) fn try_new_in(
+        capacity: usize,
+        lazy: bool,
+        source: &Source,
+    ) -> Result<Self, AllocError> {
+        let memory = if lazy {
+            Bounded::try_reserve::<T>(capacity, source)?
+        } else {
+            Bounded::try_new::<T>(capacity, source)?
+        };
+        // SAFETY: made for cells of `T`.
+        Ok(unsafe { Self::new_in(memory) })
     }
 
-    /// Gets the memory for the next insertions of a [lazy](BoundedSlabBuilder::lazy)
+    /// Gets the memory for the next insertions of a [lazy](crate::BoundedSlabBuilder::lazy)
     /// slab now, `slots` of them or as many as there are: they neither call the
     /// system nor fault, and neither do removals. O(slots), O(free slots) where
     /// some are on the free stack, and O(1) in any other slab.
@@ -402,7 +401,7 @@ impl<T> TrackedSlab<T, Bounded> {
     }
 
     /// Gives back the memory behind the last slot in use: whole pages of the
-    /// [system's](crate::memory::Pages) that a [lazy](BoundedSlabBuilder::lazy) slab
+    /// [system's](crate::memory::Pages) that a [lazy](crate::BoundedSlabBuilder::lazy) slab
     /// no longer needs. The next insertions get it again. O(slots that were ever
     /// used); of other memory it only makes the slots like new ones.
     ///

@@ -3,10 +3,9 @@
 use core::fmt;
 use core::marker::PhantomData;
 
-use crate::error::{AllocError, BuildError};
+use crate::error::BuildError;
 use crate::memory::{PageOption, Pages};
 use crate::raw::memory;
-use crate::raw::source::Source;
 use crate::slab::TrackedSlab;
 use crate::slab::bounded::{Bounded, BoundedSlab};
 
@@ -32,24 +31,24 @@ pub struct BoundedSlabBuilder<T> {
 }
 
 impl<T> TrackedSlab<T, Bounded> {
-    /// A slab with memory from `source`, only reserved if `lazy`.
-    pub(super) fn try_new_in(
-        capacity: usize,
-        lazy: bool,
-        source: &Source,
-    ) -> Result<Self, AllocError> {
-        let memory = if lazy {
-            Bounded::try_reserve::<T>(capacity, source)?
-        } else {
-            Bounded::try_new::<T>(capacity, source)?
-        };
-        // SAFETY: made for cells of `T`.
-        Ok(unsafe { Self::new_in(memory) })
+    /// A slab of other memory than usual, or of memory that is only reserved.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::BoundedSlab;
+    ///
+    /// let slab = BoundedSlab::<u64>::builder().capacity(1 << 20).lazy().try_build()?;
+    /// assert_eq!(slab.capacity(), 1 << 20);
+    /// # Ok::<(), flatslab::BuildError>(())
+    /// ```
+    pub const fn builder() -> BoundedSlabBuilder<T> {
+        BoundedSlabBuilder::new()
     }
 }
 
 impl<T> BoundedSlabBuilder<T> {
-    pub(super) const fn new() -> Self {
+    const fn new() -> Self {
         BoundedSlabBuilder {
             capacity: 0,
             lazy: false,
@@ -130,8 +129,7 @@ impl<T> BoundedSlabBuilder<T> {
     pub fn build(self) -> BoundedSlab<T> {
         match self.try_build() {
             Ok(slab) => slab,
-            Err(BuildError::Memory(error)) => memory::fail(error),
-            Err(error) => panic!("{error}"),
+            Err(error) => memory::fail(error),
         }
     }
 

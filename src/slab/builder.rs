@@ -219,8 +219,7 @@ impl<T> SlabBuilder<T> {
     pub fn build(self) -> Slab<T> {
         match self.try_build() {
             Ok(slab) => slab,
-            Err(BuildError::Memory(error)) => memory::fail(error),
-            Err(error) => panic!("{error}"),
+            Err(error) => memory::fail(error),
         }
     }
 

@@ -162,11 +162,6 @@ impl ChunkTable {
         self.numbers
     }
 
-    #[cfg(test)]
-    pub(super) fn source(&self) -> &Source {
-        &self.source
-    }
-
     /// Bytes of the table, the chunks and the stand-in.
     pub(super) fn bytes(&self) -> usize {
         let chunks = self.numbers - self.holes + usize::from(self.stand_in.is_some());
@@ -477,10 +472,10 @@ mod tests {
         if table.entries_with(1) > table.room() {
             let room = table.entries_with(1).max(2 * table.room() + 1);
             let layout = ChunkTable::origins_layout(room).unwrap();
-            drop(table.move_to(Block::allocate(layout, table.source()).unwrap()));
+            drop(table.move_to(Block::allocate(layout, &Source::GLOBAL).unwrap()));
         }
         let mut chunks = LooseChunks::new(table.layout(), Source::GLOBAL);
-        chunks.add(Block::allocate(table.layout(), table.source()).unwrap());
+        chunks.add(Block::allocate(table.layout(), &Source::GLOBAL).unwrap());
         let had_holes = table.holes > 0;
         let number = table.add_next::<u8>(&mut chunks, None);
         table.stamp_rest::<u8>();

@@ -99,6 +99,7 @@
 #![warn(rustdoc::all, missing_debug_implementations)]
 #![cfg_attr(not(test), warn(clippy::disallowed_types))]
 
+#[cfg(any(feature = "alloc", test))]
 extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
@@ -107,34 +108,51 @@ extern crate std;
 #[cfg(test)]
 extern crate self as flatslab;
 
-#[cfg(test)]
+#[cfg(all(test, feature = "alloc"))]
 #[path = "../tests/common/mod.rs"]
 mod common;
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "alloc"))]
 mod compile_fail;
 mod error;
 mod key;
+#[cfg(feature = "alloc")]
 pub mod key_slab;
+#[cfg(feature = "alloc")]
 pub mod memory;
+pub mod pool;
 mod raw;
+#[cfg(feature = "alloc")]
 mod slab;
 
 pub use error::{AccessError, AllocError, BuildError, CapacityError, Full};
 pub use key::{Key, KeyError};
+#[cfg(feature = "alloc")]
 pub use key_slab::{BoundedKeySlab, GenKey, KeySlab, PlainSlab};
+#[cfg(feature = "alloc")]
 pub use slab::bounded::{Bounded, BoundedSlab};
+#[cfg(feature = "alloc")]
 pub use slab::bounded_builder::BoundedSlabBuilder;
+#[cfg(feature = "alloc")]
 pub use slab::builder::SlabBuilder;
+#[cfg(feature = "alloc")]
 pub use slab::growable::{Growable, Slab};
+#[cfg(feature = "alloc")]
 pub use slab::guard::{Ref, RefMut};
+#[cfg(feature = "alloc")]
 pub use slab::iter::{Drain, Iter, IterMut, Keys, TryIter, TryIterMut};
+#[cfg(feature = "alloc")]
 pub use slab::mapped::{MappedRef, MappedRefMut};
+#[cfg(feature = "alloc")]
 pub use slab::slot::Slot;
+#[cfg(feature = "alloc")]
 pub use slab::slot_box::SlotBox;
+#[cfg(feature = "alloc")]
 pub use slab::untracked::{SlabUntrackedAccessor, UntrackedAccessor};
+#[cfg(feature = "alloc")]
 pub use slab::vacant_slot::VacantSlot;
+#[cfg(feature = "alloc")]
 pub use slab::{Memory, TrackedSlab};
 
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "alloc"))]
 #[doc = include_str!("../README.md")]
 mod readme {}

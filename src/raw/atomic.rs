@@ -3,7 +3,11 @@
 
 /// A count of owners. Not loom's: sources are made and shared outside of models
 /// too, where loom's atomics may not be used.
+#[cfg(feature = "alloc")]
 pub(crate) use core::sync::atomic::{AtomicUsize as Count, fence};
+
+/// A flag of a static. Not loom's: those cannot be made in a constant.
+pub(crate) use core::sync::atomic::AtomicBool as Flag;
 
 #[cfg(not(loom))]
 pub(crate) use core::sync::atomic::Ordering;

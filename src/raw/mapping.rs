@@ -14,9 +14,10 @@ use rustix::io::Errno;
 use rustix::mm::{self, Advice, MapFlags, MlockFlags, MprotectFlags, ProtFlags};
 
 use super::pages::{HugePages, Lock, Node, PageOption, Reason, Request, Shortfalls};
+use super::policy;
 use super::regions::Region;
 use super::sizes::PageSizes;
-use super::{policy, source};
+use super::touch::touch;
 use crate::error::AllocError;
 
 /// What was asked for, and the sizes of the system's pages.
@@ -214,7 +215,7 @@ impl Asked {
             // Before Linux 5.14.
             Err(Errno::INVAL) => {
                 // SAFETY: a mapping is not at 0; says the caller.
-                unsafe { source::touch(NonNull::new_unchecked(place.cast()), 0, bytes) };
+                unsafe { touch(NonNull::new_unchecked(place.cast()), 0, bytes) };
                 Ok(())
             }
             Err(_) => Err(AllocError::OutOfMemory { bytes }),
@@ -336,7 +337,7 @@ impl Mapping {
             // Before Linux 5.14.
             // SAFETY: not in use, says the caller.
             Err(Errno::INVAL) => unsafe {
-                source::touch(self.start, from, to);
+                touch(self.start, from, to);
                 Ok(())
             },
             Err(_) => Err(AllocError::OutOfMemory { bytes: to - from }),

@@ -16,12 +16,9 @@
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
-use super::source::{self, Source};
+use super::source::Source;
+use super::touch::touch;
 use crate::error::{AllocError, BuildError};
-
-/// Smallest page of every platform with pages that the crate runs on: touching
-/// at this step touches every page, at most more than once.
-pub(crate) const PAGE: usize = 4096;
 
 /// Memory of our own, freed on drop.
 #[derive(Debug)]
@@ -100,7 +97,7 @@ impl Block {
     pub(crate) fn touch_from(&self, from: usize) {
         if !self.source.populates() {
             // SAFETY: by M1 the bytes are ours.
-            unsafe { source::touch(self.start, from, self.layout.size()) };
+            unsafe { touch(self.start, from, self.layout.size()) };
         }
     }
 
@@ -233,6 +230,7 @@ pub(crate) fn fail(error: impl Into<BuildError>) -> ! {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::raw::touch::PAGE;
 
     #[test]
     fn a_block_of_no_bytes_is_aligned_and_never_allocated() {

@@ -8,6 +8,9 @@
 //! | `pages.rs` | what can be asked of pages, and what may be missing | `memory/`, `system.rs` |
 //! | `system.rs`, `mapping.rs`, `regions.rs`, `sizes.rs`, `policy.rs` | pages of Linux: mapped, cut into blocks, reported on | `source.rs` |
 //! | `stack.rs` | [`FreeStack`](stack::FreeStack): LIFO of pointers to free cells; pop, push, refill, replace the array | slabs; pools |
+//! | `links.rs` | [`Links`](links::Links): a LIFO through the free cells, without memory of its own | pools |
+//! | `segment.rs` | [`Geometry`](segment::Geometry): cells in aligned segments, whose address leads to a header | pools |
+//! | `touch.rs` | writing to every page | every family |
 //! | `report.rs` | [`Report`](report::Report): what memory was obtained | every family |
 //! | `prefetch.rs` | a hint to the processor | every family |
 //! | `chunk.rs` | chunks of equal cells by [`Layout`](core::alloc::Layout), touched; [`LooseChunks`](chunk::LooseChunks): chunks without an owner | slabs; pools, byte arenas and epochs, whose chunks have a header, which is a larger `Layout` |
@@ -19,27 +22,37 @@
 //!
 //! Each file names its own: M in `memory.rs`, O in `source.rs`, Y in `system.rs`, Z in
 //! `mapping.rs`, G in
-//! `regions.rs`, F in `stack.rs`, R in `mailbox.rs` and `ahead.rs`.
+//! `regions.rs`, F in `stack.rs`, K in `links.rs`, N in `segment.rs`, R in `mailbox.rs` and `ahead.rs`.
 
 #[cfg(feature = "std")]
 pub(crate) mod ahead;
-mod atomic;
+pub(crate) mod atomic;
+#[cfg(feature = "alloc")]
 pub(crate) mod chunk;
+pub(crate) mod links;
 #[cfg(feature = "std")]
 mod mailbox;
 #[cfg(all(feature = "os-memory", target_os = "linux"))]
 mod mapping;
+#[cfg(feature = "alloc")]
 pub(crate) mod memory;
+#[cfg_attr(not(feature = "alloc"), allow(dead_code, unreachable_pub))]
 pub(crate) mod pages;
 #[cfg(all(feature = "os-memory", target_os = "linux"))]
 mod policy;
 pub(crate) mod prefetch;
 #[cfg(any(test, all(feature = "os-memory", target_os = "linux")))]
 mod regions;
+#[cfg(feature = "alloc")]
 pub(crate) mod report;
+#[cfg_attr(not(feature = "alloc"), allow(dead_code))]
+pub(crate) mod segment;
 #[cfg(all(feature = "os-memory", target_os = "linux"))]
 mod sizes;
+#[cfg(feature = "alloc")]
 pub(crate) mod source;
+#[cfg(feature = "alloc")]
 pub(crate) mod stack;
 #[cfg(all(feature = "os-memory", target_os = "linux"))]
 pub(crate) mod system;
+pub(crate) mod touch;

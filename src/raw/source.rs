@@ -24,10 +24,11 @@ use core::fmt;
 use core::ptr::NonNull;
 
 use super::atomic::{Count, Ordering, fence};
-use super::memory::{Block, PAGE};
+use super::memory::Block;
 use super::pages::Shortfalls;
 #[cfg(all(feature = "os-memory", target_os = "linux"))]
 use super::system::System;
+use super::touch::touch;
 use crate::error::AllocError;
 
 /// Memory that an embedding brings along: every container takes one through
@@ -345,20 +346,6 @@ unsafe fn release_global(start: NonNull<u8>, layout: Layout) {
     #[expect(clippy::disallowed_methods, reason = "this is the door")]
     unsafe {
         dealloc(start.as_ptr(), layout);
-    }
-}
-
-/// Writes to every page between `from` and `to`.
-///
-/// # Safety
-///
-/// Those bytes are one block's, and not in use.
-pub(crate) unsafe fn touch(start: NonNull<u8>, from: usize, to: usize) {
-    let last = to.checked_sub(1).filter(|&last| last >= from);
-    for offset in (from..to).step_by(PAGE).chain(last) {
-        // SAFETY: within the block. Volatile: the byte is never read, and the
-        // write must happen.
-        unsafe { start.add(offset).write_volatile(0) };
     }
 }
 

@@ -21,13 +21,14 @@ use core::cell::Cell;
 use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 
-use super::memory::{Block, PAGE};
+use super::memory::Block;
 use super::source::Source;
+use super::touch::PAGE;
 use crate::error::AllocError;
 use crate::key::{Key, MAX_SLOTS};
 
 /// What names a free cell in the stack, or none.
-pub(crate) trait Entry: Copy + PartialEq + 'static {
+pub trait Entry: Copy + PartialEq + 'static {
     /// What stands below the bottom, and names no cell.
     const NONE: Self;
 
@@ -52,8 +53,12 @@ impl Entry for Key {
 }
 
 /// A stack of free cells with room for a fixed number of them.
+#[expect(
+    missing_debug_implementations,
+    reason = "only public for a sealed trait"
+)]
 #[repr(C)]
-pub(crate) struct FreeStack<E: Entry = CellEntry> {
+pub struct FreeStack<E: Entry = CellEntry> {
     /// First, so that a pointer to the stack is one to its top.
     top: Cell<NonNull<E>>,
     bottom: Cell<NonNull<E>>,

@@ -34,7 +34,8 @@ use crate::error::AllocError;
 use crate::key::{Key, MAX_SLOTS};
 use crate::raw::chunk::{self, LooseChunks};
 use crate::raw::memory::Block;
-use crate::raw::source::{self, Source};
+use crate::raw::source::Source;
+use crate::raw::touch::touch;
 use crate::slab::cell::layout::{CellPtr, stamp_all};
 
 /// What a slab keeps of its table in itself, to find a key's cell without the
@@ -311,7 +312,7 @@ impl ChunkTable {
         if bytes > 0 && !self.source.populates() {
             let start = self.place::<T>(self.chunks().bound);
             // SAFETY: by T1 those cells of the last chunk are not in use.
-            unsafe { source::touch(start, 0, bytes) };
+            unsafe { touch(start, 0, bytes) };
         }
     }
 

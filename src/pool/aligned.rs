@@ -1,0 +1,77 @@
+//! `CacheAligned`: a value that begins on a cache line.
+
+use core::fmt;
+use core::ops::{Deref, DerefMut};
+
+/// A value that begins on a cache line of 64 bytes and shares none of its lines.
+///
+/// For types that have no alignment of their own: a `#[repr(align(64))]` type lies so
+/// anyway.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::pool::{CacheAligned, Pool};
+///
+/// struct Quote { bid: u64, ask: u64 }
+///
+/// let pool = Pool::with_capacity(8);
+/// let quote = pool.alloc(CacheAligned(Quote { bid: 99, ask: 101 })).unwrap();
+/// assert_eq!((&raw const *quote).addr() % 64, 0);
+/// assert_eq!(quote.ask - quote.bid, 2);
+/// ```
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(align(64))]
+pub struct CacheAligned<T>(
+    /// The value.
+    pub T,
+);
+
+impl<T> CacheAligned<T> {
+    /// The value.
+    ///
+    /// ```
+    /// assert_eq!(flatslab::pool::CacheAligned(7).into_inner(), 7);
+    /// ```
+    #[inline]
+    pub fn into_inner(self) -> T {
+        self.0
+    }
+}
+
+impl<T> From<T> for CacheAligned<T> {
+    #[inline]
+    fn from(value: T) -> Self {
+        CacheAligned(value)
+    }
+}
+
+impl<T> Deref for CacheAligned<T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T> DerefMut for CacheAligned<T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.0
+    }
+}
+
+/// Prints the value.
+impl<T: fmt::Debug> fmt::Debug for CacheAligned<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Prints the value.
+impl<T: fmt::Display> fmt::Display for CacheAligned<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}

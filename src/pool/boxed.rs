@@ -1,0 +1,371 @@
+//! `PoolBox`: the owner of a value in a pool.
+
+use core::borrow::{Borrow, BorrowMut};
+use core::cmp;
+use core::fmt;
+use core::hash::{Hash, Hasher};
+use core::marker::PhantomData;
+use core::mem::MaybeUninit;
+use core::ops::{Deref, DerefMut};
+use core::pin::Pin;
+use core::ptr::NonNull;
+
+use super::memory::{Heap, Kind, Memory, PoolMemory, Vacated};
+use crate::raw::prefetch::prefetch;
+
+type Way<M> = <<M as Kind>::Memory as Memory>::Way;
+
+/// The owner of a value in a [`Pool`](super::Pool): a bare pointer of 8 bytes, and in a
+/// [`PoolStorage`](super::PoolStorage) two of them. Dropping it drops the value and
+/// frees its cell; O(1), no allocation.
+///
+/// It borrows the pool, so no box outlives it, none is freed twice, and none in another
+/// pool. Its functions are associated ones, like those of `Box`, so as not to hide the
+/// value's methods. It stays on the thread of its pool; references to the value may go
+/// elsewhere.
+///
+/// Forgotten, it keeps its cell until the pool is [reset](super::Pool::reset) or
+/// dropped; the value is not dropped then.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::pool::{Pool, PoolBox};
+///
+/// let pool = Pool::with_capacity(8);
+/// let mut boxed: PoolBox<'_, Vec<u64>> = pool.alloc(vec![1]).unwrap();
+/// boxed.push(2);
+/// assert_eq!(PoolBox::into_inner(boxed), [1, 2]);
+/// assert!(pool.is_empty());
+/// ```
+#[must_use = "dropping a box drops its value"]
+pub struct PoolBox<'p, T, M: PoolMemory = Heap> {
+    /// With the provenance of the pool's memory.
+    value: NonNull<T>,
+    way: Way<M>,
+    /// Owns a `T`, and borrows the pool.
+    marker: PhantomData<(&'p (), T)>,
+}
+
+#[cfg(feature = "alloc")]
+const _: () = {
+    assert!(size_of::<PoolBox<'_, [u64; 8]>>() == size_of::<usize>());
+    assert!(size_of::<Option<PoolBox<'_, u8>>>() == size_of::<usize>());
+};
+
+/// Moving the box does not move the value.
+impl<T, M: PoolMemory> Unpin for PoolBox<'_, T, M> {}
+
+// SAFETY: a shared box gives shared access to the value, and to nothing of the pool.
+unsafe impl<T: Sync, M: PoolMemory> Sync for PoolBox<'_, T, M> {}
+
+impl<'p, T, M: PoolMemory> PoolBox<'p, T, M> {
+    /// # Safety
+    ///
+    /// The caller owns the cell (H2), which has a value, and gives it up; the way is as
+    /// for [`Memory::home_of`] for `'p`.
+    #[inline(always)]
+    pub(super) unsafe fn new(value: NonNull<T>, way: Way<M>) -> Self {
+        PoolBox {
+            value,
+            way,
+            marker: PhantomData,
+        }
+    }
+
+    #[inline(always)]
+    fn into_parts(boxed: Self) -> (NonNull<T>, Way<M>) {
+        let parts = (boxed.value, boxed.way);
+        core::mem::forget(boxed);
+        parts
+    }
+
+    /// Moves the value out and frees its cell; O(1), no allocation, one copy.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::pool::{Pool, PoolBox};
+    ///
+    /// let pool = Pool::with_capacity(1);
+    /// let boxed = pool.alloc(7).unwrap();
+    /// assert_eq!(PoolBox::into_inner(boxed), 7);
+    /// ```
+    #[inline]
+    pub fn into_inner(boxed: Self) -> T {
+        let (value, way) = Self::into_parts(boxed);
+        // SAFETY: the box has ended without a drop; its value is read once, and its cell
+        // freed once.
+        unsafe {
+            let read = value.read();
+            drop(Vacated::<T, M::Memory>::new(value, way));
+            read
+        }
+    }
+
+    /// Moves the value out and keeps the cell, to be [written](PoolBox::write) again;
+    /// O(1), no allocation, one copy.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::pool::{Pool, PoolBox};
+    ///
+    /// let pool = Pool::with_capacity(1);
+    /// let (old, vacant) = PoolBox::take(pool.alloc(7).unwrap());
+    /// let boxed = PoolBox::write(vacant, old + 1);
+    /// assert_eq!(*boxed, 8);
+    /// ```
+    #[inline]
+    pub fn take(boxed: Self) -> (T, PoolBox<'p, MaybeUninit<T>, M>) {
+        let (value, way) = Self::into_parts(boxed);
+        // SAFETY: the value is read once; the cell's owner is the other box, in whose
+        // type it may be uninitialised.
+        unsafe { (value.read(), PoolBox::new(value.cast(), way)) }
+    }
+
+    /// Has the processor load the value into its caches, to be used soon; O(1), waits for
+    /// nothing.
+    ///
+    /// ```
+    /// use flatslab::pool::{Pool, PoolBox};
+    ///
+    /// let pool = Pool::with_capacity(1);
+    /// let boxed = pool.alloc(7).unwrap();
+    /// PoolBox::prefetch(&boxed);
+    /// ```
+    #[inline(always)]
+    pub fn prefetch(boxed: &Self) {
+        prefetch(boxed.value.cast(), size_of::<T>());
+    }
+
+    /// Gives the value up to the pool: it stays in its cell, undropped, until the pool
+    /// is [reset](super::Pool::reset) or dropped, and is not dropped then. O(1).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::pool::{Pool, PoolBox};
+    ///
+    /// let pool = Pool::with_capacity(1);
+    /// let value: &mut u64 = PoolBox::leak(pool.alloc(7).unwrap());
+    /// *value += 1;
+    /// assert_eq!((*value, pool.len()), (8, 1));
+    /// ```
+    #[inline]
+    #[must_use = "the value is lost with the reference"]
+    pub fn leak(boxed: Self) -> &'p mut T
+    where
+        T: 'p,
+    {
+        let (mut value, _) = Self::into_parts(boxed);
+        // SAFETY: the cell's only owner is this reference. The pool is borrowed for
+        // `'p`, so its memory stays, and no reset makes the cell free.
+        unsafe { value.as_mut() }
+    }
+
+    /// Gives the box up for a pointer to its value, the one word that an intrusive
+    /// collection wants; [`box_from_raw`](super::Pool::box_from_raw) of its pool takes it
+    /// back. O(1).
+    ///
+    /// The pointer is valid for reads and writes until then, or until the pool is reset
+    /// or dropped.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::pool::{Pool, PoolBox};
+    ///
+    /// let pool = Pool::with_capacity(1);
+    /// let pointer = PoolBox::into_raw(pool.alloc(7).unwrap());
+    /// // SAFETY: from `into_raw` of a box of this pool, and taken back once.
+    /// let boxed = unsafe { pool.box_from_raw(pointer) };
+    /// assert_eq!(*boxed, 7);
+    /// ```
+    #[inline]
+    #[must_use = "the value is lost with the pointer"]
+    pub fn into_raw(boxed: Self) -> *mut T {
+        Self::into_parts(boxed).0.as_ptr()
+    }
+}
+
+impl<T, M: PoolMemory> PoolBox<'static, T, M> {
+    /// Pins the value where it stands; O(1), nothing moves.
+    ///
+    /// Only in a pool that lives for ever, [leaked](super::Pool::leak) or
+    /// [static](super::PoolStorage::claim): a pinned box that is forgotten before its
+    /// pool is reset or dropped would have its memory used again without a drop of its
+    /// value.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::pool::{Pool, PoolBox};
+    ///
+    /// let pool: &'static Pool<_> = Pool::leak(8);
+    /// let mut pinned = PoolBox::into_pin(pool.alloc(async { 7 }).unwrap());
+    /// let _future = pinned.as_mut();
+    /// ```
+    #[inline]
+    pub fn into_pin(boxed: Self) -> Pin<Self> {
+        // SAFETY: the value is not moved: it is reached through the box alone, whose
+        // `Deref` moves nothing, and whose drop drops it in place before the cell is
+        // freed. The pool is borrowed for ever, so a box that is forgotten keeps its
+        // cell for ever.
+        unsafe { Pin::new_unchecked(boxed) }
+    }
+}
+
+impl<'p, T, M: PoolMemory> PoolBox<'p, MaybeUninit<T>, M> {
+    /// Puts a value in; O(1), no allocation.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::pool::{Pool, PoolBox};
+    ///
+    /// let pool = Pool::with_capacity(1);
+    /// let vacant = pool.alloc_uninit().unwrap();
+    /// let boxed = PoolBox::write(vacant, 7);
+    /// assert_eq!(*boxed, 7);
+    /// ```
+    #[inline]
+    pub fn write(mut boxed: Self, value: T) -> PoolBox<'p, T, M> {
+        boxed.deref_mut().write(value);
+        // SAFETY: just written.
+        unsafe { Self::assume_init(boxed) }
+    }
+
+    /// Says that there is a value; O(1).
+    ///
+    /// # Safety
+    ///
+    /// The value is initialised.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::pool::{Pool, PoolBox};
+    ///
+    /// let pool = Pool::<[u64; 512]>::with_capacity(1);
+    /// let mut vacant = pool.alloc_uninit().unwrap();
+    /// // SAFETY: zeroes are such an array.
+    /// let boxed = unsafe {
+    ///     vacant.as_mut_ptr().write_bytes(0, 1);
+    ///     PoolBox::assume_init(vacant)
+    /// };
+    /// assert_eq!(boxed[511], 0);
+    /// ```
+    #[inline]
+    pub unsafe fn assume_init(boxed: Self) -> PoolBox<'p, T, M> {
+        let (value, way) = Self::into_parts(boxed);
+        // SAFETY: the owner becomes the other box; there is a value, says the caller.
+        unsafe { PoolBox::new(value.cast(), way) }
+    }
+}
+
+impl<T, M: PoolMemory> Deref for PoolBox<'_, T, M> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        // SAFETY: the box owns the value, and is borrowed.
+        unsafe { self.value.as_ref() }
+    }
+}
+
+impl<T, M: PoolMemory> DerefMut for PoolBox<'_, T, M> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as in `deref`.
+        unsafe { self.value.as_mut() }
+    }
+}
+
+/// Drops the value and frees its cell, also if the value's destructor panics.
+impl<T, M: PoolMemory> Drop for PoolBox<'_, T, M> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: the box ends. While the destructor runs the cell has an owner still,
+        // so no allocation gets it; it is freed when this is dropped.
+        unsafe {
+            let _vacated = Vacated::<T, M::Memory>::new(self.value, self.way);
+            self.value.drop_in_place();
+        }
+    }
+}
+
+impl<T, M: PoolMemory> AsRef<T> for PoolBox<'_, T, M> {
+    fn as_ref(&self) -> &T {
+        self
+    }
+}
+
+impl<T, M: PoolMemory> AsMut<T> for PoolBox<'_, T, M> {
+    fn as_mut(&mut self) -> &mut T {
+        self
+    }
+}
+
+impl<T, M: PoolMemory> Borrow<T> for PoolBox<'_, T, M> {
+    fn borrow(&self) -> &T {
+        self
+    }
+}
+
+impl<T, M: PoolMemory> BorrowMut<T> for PoolBox<'_, T, M> {
+    fn borrow_mut(&mut self) -> &mut T {
+        self
+    }
+}
+
+/// Compares the values.
+impl<T: PartialEq, M: PoolMemory> PartialEq for PoolBox<'_, T, M> {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl<T: Eq, M: PoolMemory> Eq for PoolBox<'_, T, M> {}
+
+/// Compares the values.
+impl<T: PartialOrd, M: PoolMemory> PartialOrd for PoolBox<'_, T, M> {
+    fn partial_cmp(&self, other: &Self) -> Option<cmp::Ordering> {
+        (**self).partial_cmp(other)
+    }
+}
+
+/// Compares the values.
+impl<T: Ord, M: PoolMemory> Ord for PoolBox<'_, T, M> {
+    fn cmp(&self, other: &Self) -> cmp::Ordering {
+        (**self).cmp(other)
+    }
+}
+
+/// Hashes the value.
+impl<T: Hash, M: PoolMemory> Hash for PoolBox<'_, T, M> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (**self).hash(state);
+    }
+}
+
+/// Prints the value.
+impl<T: fmt::Debug, M: PoolMemory> fmt::Debug for PoolBox<'_, T, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+/// Prints the value.
+impl<T: fmt::Display, M: PoolMemory> fmt::Display for PoolBox<'_, T, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+/// Prints the value's address.
+impl<T, M: PoolMemory> fmt::Pointer for PoolBox<'_, T, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.value.fmt(f)
+    }
+}

@@ -1,0 +1,373 @@
+//! How pools with memory of their own are made.
+
+use core::fmt;
+use core::marker::PhantomData;
+
+use super::Pool;
+use super::heap::Made;
+use super::memory::{Cells, Heap, Intrusive, Kind, OwnMemory, PoolMemory};
+use super::recycling::RecyclingPoolBuilder;
+use crate::error::{AllocError, BuildError};
+use crate::memory::{PageOption, Pages, Report};
+use crate::raw::memory::{self, Block};
+use crate::raw::source::Source;
+
+/// How a [`Pool`] with memory of its own is made. The order of the calls does not
+/// matter.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::memory::{HugePages, Pages};
+/// use flatslab::pool::Pool;
+///
+/// let pages = Pages::new().huge(HugePages::Try);
+/// let pool = Pool::<[u64; 8]>::builder().capacity(100_000).pages(pages).try_build()?;
+/// println!("{}", pool.memory());
+/// # Ok::<(), flatslab::BuildError>(())
+/// ```
+#[must_use = "a builder does nothing before `build`"]
+pub struct PoolBuilder<T, M: PoolMemory = Heap> {
+    capacity: usize,
+    lazy: bool,
+    pages: Pages,
+    marker: PhantomData<(fn() -> T, M)>,
+}
+
+impl<T> Pool<'static, T> {
+    /// A pool of `capacity` cells; O(capacity). Allocates everything it will ever use,
+    /// and touches every page of it. A pool of no cells is always full.
+    ///
+    /// # Panics
+    ///
+    /// If its bytes pass `isize::MAX`. Where the allocator refuses the program ends, as
+    /// with `Vec`. [`try_with_capacity`](Self::try_with_capacity) returns the error.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::pool::Pool;
+    ///
+    /// let pool = Pool::<u64>::with_capacity(8);
+    /// assert_eq!(pool.capacity(), 8);
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn with_capacity(capacity: usize) -> Self {
+        match Self::try_with_capacity(capacity) {
+            Ok(pool) => pool,
+            Err(error) => memory::fail(error),
+        }
+    }
+
+    /// A pool of `capacity` cells; never panics or aborts.
+    ///
+    /// # Errors
+    ///
+    /// If its bytes pass `isize::MAX`, or the allocator refuses.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::pool::Pool;
+    ///
+    /// assert!(Pool::<u64>::try_with_capacity(8).is_ok());
+    /// assert!(Pool::<u64>::try_with_capacity(usize::MAX).is_err());
+    /// ```
+    pub fn try_with_capacity(capacity: usize) -> Result<Self, AllocError> {
+        Self::try_new_in(capacity, false, &Source::GLOBAL)
+    }
+
+    /// A pool that lives for ever, for boxes without a lifetime in a struct or a static.
+    ///
+    /// # Panics
+    ///
+    /// As [`with_capacity`](Self::with_capacity).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::pool::{Pool, PoolBox};
+    ///
+    /// let pool: &'static Pool<u64> = Pool::leak(8);
+    /// let boxed: PoolBox<'static, u64> = pool.alloc(7).unwrap();
+    /// assert_eq!(*boxed, 7);
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn leak(capacity: usize) -> &'static Self
+    where
+        T: 'static,
+    {
+        match Self::try_leak(capacity) {
+            Ok(pool) => pool,
+            Err(error) => memory::fail(error),
+        }
+    }
+
+    /// A pool that lives for ever; never panics or aborts.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_with_capacity`](Self::try_with_capacity).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::pool::Pool;
+    ///
+    /// let pool: &'static Pool<u64> = Pool::try_leak(8)?;
+    /// # let _ = pool;
+    /// # Ok::<(), flatslab::AllocError>(())
+    /// ```
+    pub fn try_leak(capacity: usize) -> Result<&'static Self, AllocError>
+    where
+        T: 'static,
+    {
+        let pool = Self::try_with_capacity(capacity)?;
+        let pool = Block::leak(pool, &Source::GLOBAL).map_err(|(error, _pool)| error)?;
+        // SAFETY: leaked, so valid for ever, and never reached mutably.
+        Ok(unsafe { pool.as_ref() })
+    }
+
+    /// A pool of other memory than usual, or of memory that is only reserved.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::pool::Pool;
+    ///
+    /// let pool = Pool::<u64>::builder().capacity(1 << 20).lazy().build();
+    /// assert_eq!(pool.capacity(), 1 << 20);
+    /// ```
+    pub const fn builder() -> PoolBuilder<T> {
+        PoolBuilder {
+            capacity: 0,
+            lazy: false,
+            pages: Pages::new(),
+            marker: PhantomData,
+        }
+    }
+}
+
+impl<T> Pool<'static, T, Intrusive> {
+    /// A pool of `capacity` cells whose free list goes through the vacant cells: it
+    /// takes no memory, and an allocation waits for the load of a cell.
+    ///
+    /// A cell is as large as a pointer at least.
+    ///
+    /// # Panics
+    ///
+    /// As [`Pool::with_capacity`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::pool::{Intrusive, Pool};
+    ///
+    /// let pool: Pool<'_, u64, Intrusive> = Pool::intrusive(8);
+    /// assert_eq!(*pool.alloc(7).unwrap(), 7);
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn intrusive(capacity: usize) -> Self {
+        match Self::try_intrusive(capacity) {
+            Ok(pool) => pool,
+            Err(error) => memory::fail(error),
+        }
+    }
+
+    /// As [`intrusive`](Self::intrusive); never panics or aborts.
+    ///
+    /// # Errors
+    ///
+    /// As [`Pool::try_with_capacity`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::pool::Pool;
+    ///
+    /// assert!(Pool::<u64, _>::try_intrusive(usize::MAX).is_err());
+    /// ```
+    pub fn try_intrusive(capacity: usize) -> Result<Self, AllocError> {
+        Self::try_new_in(capacity, false, &Source::GLOBAL)
+    }
+}
+
+impl<T, M: OwnMemory> Pool<'static, T, M> {
+    /// A pool with memory from `source`, only reserved if `lazy`.
+    pub(super) fn try_new_in(
+        capacity: usize,
+        lazy: bool,
+        source: &Source,
+    ) -> Result<Self, AllocError> {
+        let geometry = Cells::<T, <M as Kind>::Memory>::GEOMETRY;
+        Ok(Pool {
+            memory: Made::try_new(geometry, capacity, lazy, source)?,
+            marker: PhantomData,
+        })
+    }
+
+    /// What memory the pool has, and what was obtained of what was asked for. Asks the
+    /// system about [its pages](Pages): for the start and for diagnostics.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = flatslab::pool::Pool::<u64>::with_capacity(1000);
+    /// assert!(pool.memory().bytes() >= 1000 * (8 + 8));
+    /// ```
+    #[must_use]
+    pub fn memory(&self) -> Report {
+        self.memory.report(0)
+    }
+}
+
+impl<T, M: PoolMemory> PoolBuilder<T, M> {
+    /// Cells of the pool; none if not said.
+    ///
+    /// ```
+    /// let pool = flatslab::pool::Pool::<u64>::builder().capacity(8).build();
+    /// assert_eq!(pool.capacity(), 8);
+    /// ```
+    pub const fn capacity(mut self, cells: usize) -> Self {
+        self.capacity = cells;
+        self
+    }
+
+    /// What memory it is to have: cells, free list and all.
+    ///
+    /// ```
+    /// use flatslab::memory::{HugePages, Pages};
+    /// use flatslab::pool::Pool;
+    ///
+    /// let pages = Pages::new().huge(HugePages::Transparent);
+    /// let pool = Pool::<u64>::builder().capacity(8).pages(pages).build();
+    /// # drop(pool);
+    /// ```
+    pub fn pages(mut self, pages: Pages) -> Self {
+        self.pages = pages;
+        self
+    }
+
+    /// Only reserves the memory, and builds the free list as cells are first used: O(1)
+    /// at construction. An allocation may take a page fault, and now and then a system
+    /// call; [`prefault`](Pool::prefault) takes them all beforehand.
+    ///
+    /// As with a lazy [`BoundedSlab`](crate::BoundedSlabBuilder::lazy), a capacity of
+    /// the [system's pages](Pages) costs address space alone, and explicit huge pages
+    /// cannot be reserved in this way.
+    ///
+    /// ```
+    /// let pool = flatslab::pool::Pool::builder().capacity(1 << 20).lazy().build();
+    /// assert_eq!(*pool.alloc(7).unwrap(), 7);
+    /// ```
+    pub const fn lazy(mut self) -> Self {
+        self.lazy = true;
+        self
+    }
+
+    /// With the free list through the vacant cells: see [`Pool::intrusive`].
+    ///
+    /// ```
+    /// use flatslab::pool::{Intrusive, Pool};
+    ///
+    /// let pool: Pool<'_, u64, Intrusive> = Pool::builder().capacity(8).intrusive().build();
+    /// assert_eq!(pool.capacity(), 8);
+    /// ```
+    pub fn intrusive(self) -> PoolBuilder<T, Intrusive> {
+        PoolBuilder {
+            capacity: self.capacity,
+            lazy: self.lazy,
+            pages: self.pages,
+            marker: PhantomData,
+        }
+    }
+}
+
+impl<T> PoolBuilder<T> {
+    /// Keeps the values of freed cells, to be used again: see
+    /// [`RecyclingPool`](super::RecyclingPool).
+    ///
+    /// ```
+    /// use flatslab::pool::{Pool, RecyclingPool};
+    ///
+    /// let pool: RecyclingPool<Vec<u8>> = Pool::builder().capacity(8).recycle().build();
+    /// let buffer = pool.alloc_or_reuse(Vec::new, Vec::clear).unwrap();
+    /// # drop(buffer);
+    /// ```
+    pub fn recycle(self) -> RecyclingPoolBuilder<T> {
+        RecyclingPoolBuilder::new(self)
+    }
+}
+
+impl<T, M: OwnMemory> PoolBuilder<T, M> {
+    /// Makes the pool; O(capacity), and O(1) if it is [lazy](Self::lazy).
+    ///
+    /// # Panics
+    ///
+    /// If its bytes pass `isize::MAX`; if what is required of the pages is not to be had.
+    /// Where the allocator refuses the program ends, as with `Vec`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = flatslab::pool::Pool::<u64>::builder().capacity(8).build();
+    /// assert!(pool.is_empty());
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn build(self) -> Pool<'static, T, M> {
+        match self.try_build() {
+            Ok(pool) => pool,
+            Err(error) => memory::fail(error),
+        }
+    }
+
+    /// Makes the pool; never panics or aborts.
+    ///
+    /// # Errors
+    ///
+    /// Where [`build`](Self::build) panics, or the allocator refuses; nothing is leaked
+    /// then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::pool::Pool;
+    ///
+    /// assert!(Pool::<u64>::builder().capacity(usize::MAX).try_build().is_err());
+    /// ```
+    pub fn try_build(self) -> Result<Pool<'static, T, M>, BuildError> {
+        let (capacity, lazy, source) = self.into_parts()?;
+        Ok(Pool::try_new_in(capacity, lazy, &source)?)
+    }
+
+    /// Capacity, laziness, and where the memory is to come from.
+    pub(super) fn into_parts(self) -> Result<(usize, bool, Source), BuildError> {
+        if self.lazy && self.pages.requires_explicit() {
+            return Err(BuildError::Unsupported(PageOption::HugePages));
+        }
+        Ok((self.capacity, self.lazy, self.pages.into_source()?))
+    }
+}
+
+impl<T, M: PoolMemory> Clone for PoolBuilder<T, M> {
+    fn clone(&self) -> Self {
+        PoolBuilder {
+            pages: self.pages.clone(),
+            ..*self
+        }
+    }
+}
+
+impl<T, M: PoolMemory> fmt::Debug for PoolBuilder<T, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PoolBuilder")
+            .field("capacity", &self.capacity)
+            .field("lazy", &self.lazy)
+            .field("pages", &self.pages)
+            .finish()
+    }
+}

@@ -1,0 +1,315 @@
+//! Memory of a pool's own: cells in segments, whose headers lead to the home.
+
+use core::alloc::Layout;
+use core::cell::Cell;
+use core::ptr::NonNull;
+
+use super::home::{FreeCells, Home};
+use super::memory::Memory;
+use crate::error::AllocError;
+use crate::raw::links::Links;
+use crate::raw::memory::Block;
+use crate::raw::report::Report;
+use crate::raw::segment::Geometry;
+use crate::raw::source::Source;
+use crate::raw::stack::FreeStack;
+
+/// The home is first, so that a pointer to it is one to the whole.
+#[repr(C)]
+struct HeapHome<F> {
+    home: Home<F>,
+    cells: Block,
+    /// Bytes of the cells that are committed.
+    committed: Cell<usize>,
+    lazy: bool,
+}
+
+/// Bytes that a lazy pool commits at a time: few system calls, and little memory in
+/// store.
+const COMMIT: usize = 1 << 20;
+
+/// A free list with memory of its own, if it has any.
+pub trait List: FreeCells + Sized {
+    const LEAST_CELL: Layout;
+
+    fn try_new(capacity: usize, lazy: bool, source: &Source) -> Result<Self, AllocError>;
+
+    /// Makes room for so many cells of a list that was made lazily.
+    fn commit(&self, capacity: usize, most: usize) -> Result<(), AllocError>;
+
+    /// Populates the room that is left.
+    fn prefault(&self) -> Result<(), AllocError>;
+
+    fn bytes(&self) -> usize;
+}
+
+impl List for FreeStack {
+    const LEAST_CELL: Layout = Layout::new::<u8>();
+
+    fn try_new(capacity: usize, lazy: bool, source: &Source) -> Result<Self, AllocError> {
+        if lazy {
+            FreeStack::try_reserve(capacity, source)
+        } else {
+            FreeStack::try_new(capacity, source)
+        }
+    }
+
+    fn commit(&self, capacity: usize, most: usize) -> Result<(), AllocError> {
+        if capacity > self.capacity() {
+            let ahead = capacity.max(self.capacity() + COMMIT / size_of::<Option<NonNull<u8>>>());
+            self.try_commit(ahead.min(most), false)?;
+        }
+        Ok(())
+    }
+
+    fn prefault(&self) -> Result<(), AllocError> {
+        self.touch();
+        self.populate(0, self.capacity())
+    }
+
+    fn bytes(&self) -> usize {
+        self.array_bytes()
+    }
+}
+
+impl List for Links {
+    const LEAST_CELL: Layout = Links::LEAST_CELL;
+
+    fn try_new(_: usize, _: bool, _: &Source) -> Result<Self, AllocError> {
+        Ok(Links::new())
+    }
+
+    fn commit(&self, _: usize, _: usize) -> Result<(), AllocError> {
+        Ok(())
+    }
+
+    fn prefault(&self) -> Result<(), AllocError> {
+        Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        0
+    }
+}
+
+impl<F: List> HeapHome<F> {
+    /// Memory for so many cells of that geometry: touched and pushed, or only
+    /// reserved if `lazy`.
+    ///
+    /// # Errors
+    ///
+    /// Past the limits, or when the source refuses; nothing is leaked then.
+    fn try_new(
+        geometry: Geometry,
+        capacity: usize,
+        lazy: bool,
+        source: &Source,
+    ) -> Result<NonNull<Self>, AllocError> {
+        let layout = geometry.layout(capacity)?;
+        let (cells, committed) = if lazy {
+            (Block::reserve(layout, source)?, 0)
+        } else {
+            let cells = Block::allocate(layout, source)?;
+            cells.touch();
+            (cells, layout.size())
+        };
+        let free = F::try_new(capacity, lazy, source)?;
+        // SAFETY: laid out for that many cells, and kept with the home.
+        let home = unsafe { Home::new(free, capacity, geometry, cells.start()) };
+        let body = HeapHome {
+            home,
+            cells,
+            committed: Cell::new(committed),
+            lazy,
+        };
+        let body = Block::leak(body, source).map_err(|(error, _body)| error)?;
+        if !lazy {
+            // SAFETY: just leaked.
+            unsafe { Self::fill(body) };
+        }
+        Ok(body)
+    }
+
+    /// Pushes all fresh cells.
+    ///
+    /// # Safety
+    ///
+    /// The body is there, with the memory of all its cells.
+    unsafe fn fill(body: NonNull<Self>) {
+        // SAFETY: says the caller.
+        unsafe {
+            let home = &body.as_ref().home;
+            let fresh = home.fresh();
+            home.geometry()
+                .write_headers(home.start(), fresh.start, fresh.end, body.cast());
+            home.push_fresh(fresh.end);
+        }
+    }
+
+    /// Gets the memory of the fresh cells up to `end`.
+    ///
+    /// # Errors
+    ///
+    /// When the source refuses; nothing is lost then.
+    fn commit(&self, end: usize) -> Result<(), AllocError> {
+        let bytes = self.home.geometry().offset(end - 1) + self.home.geometry().cell();
+        let committed = self.committed.get();
+        if bytes > committed {
+            let ahead = bytes.max(committed + COMMIT);
+            self.committed.set(self.cells.commit(committed, ahead)?);
+        }
+        self.home.free.commit(end, self.home.capacity())
+    }
+
+    /// Pushes the next fresh cells.
+    ///
+    /// # Errors
+    ///
+    /// `None` when there are none; when the source refuses.
+    ///
+    /// # Safety
+    ///
+    /// The body is there.
+    unsafe fn refill(body: NonNull<Self>) -> Result<(), Option<AllocError>> {
+        // SAFETY: says the caller.
+        let it = unsafe { body.as_ref() };
+        let next = it.home.next_fresh();
+        if next.is_empty() {
+            return Err(None);
+        }
+        it.commit(next.end)?;
+        // SAFETY: their memory is there now.
+        unsafe {
+            it.home
+                .geometry()
+                .write_headers(it.home.start(), next.start, next.end, body.cast());
+            it.home.push_fresh(next.end);
+        }
+        Ok(())
+    }
+
+    fn prefault(&self) -> Result<(), AllocError> {
+        let fresh = self.home.fresh();
+        if fresh.is_empty() {
+            return Ok(());
+        }
+        self.commit(fresh.end)?;
+        let first = self.home.geometry().offset(fresh.start);
+        // Headers that are not written yet lie before their first cells.
+        self.cells.touch_from(first);
+        self.cells.populate(first, self.cells.layout().size())?;
+        self.home.free.prefault()
+    }
+}
+
+/// The memory of a heap or an intrusive pool. Untyped, so that its drop asks nothing of
+/// the values' type: they may own boxes of their own pool.
+#[expect(
+    missing_debug_implementations,
+    reason = "users cannot have a value of it"
+)]
+pub struct Segments<F: List> {
+    home: NonNull<HeapHome<F>>,
+}
+
+impl<F: List> Segments<F> {
+    fn body(&self) -> &HeapHome<F> {
+        // SAFETY: leaked in `try_new`, and there until the drop.
+        unsafe { self.home.as_ref() }
+    }
+}
+
+/// Memory that a pool allocates.
+pub trait Made: Memory + Sized {
+    /// Memory for so many cells, touched, or only reserved if `lazy`.
+    ///
+    /// # Errors
+    ///
+    /// Past the limits, or when the source refuses; nothing is leaked then.
+    fn try_new(
+        geometry: Geometry,
+        capacity: usize,
+        lazy: bool,
+        source: &Source,
+    ) -> Result<Self, AllocError>;
+
+    /// What there is of it, and so many bytes more.
+    fn report(&self, more: usize) -> Report;
+}
+
+impl<F: List> Made for Segments<F> {
+    fn try_new(
+        geometry: Geometry,
+        capacity: usize,
+        lazy: bool,
+        source: &Source,
+    ) -> Result<Self, AllocError> {
+        let home = HeapHome::try_new(geometry, capacity, lazy, source)?;
+        Ok(Segments { home })
+    }
+
+    fn report(&self, more: usize) -> Report {
+        let it = self.body();
+        let source = it.cells.source();
+        let cells = if source.reserves() {
+            it.committed.get()
+        } else {
+            it.cells.layout().size()
+        };
+        let bytes = cells + it.home.free.bytes() + size_of::<HeapHome<F>>();
+        Report::new(bytes + more, source)
+    }
+}
+
+// SAFETY: every cell that is pushed lies in memory of the home's, in a segment whose
+// header was written before (H3).
+unsafe impl<F: List> Memory for Segments<F> {
+    type Free = F;
+    type Way = ();
+
+    const LEAST_CELL: Layout = F::LEAST_CELL;
+    const HEADERS: bool = true;
+
+    #[inline(always)]
+    fn home(&self) -> NonNull<Home<F>> {
+        self.home.cast()
+    }
+
+    #[inline(always)]
+    fn way(&self) {}
+
+    #[inline(always)]
+    unsafe fn home_of(geometry: &Geometry, cell: NonNull<u8>, (): Self::Way) -> NonNull<Home<F>> {
+        // SAFETY: a cell of such a memory, says the caller, that was pushed once.
+        unsafe { geometry.header_of(cell).cast() }
+    }
+
+    fn refill(&self) -> Result<(), Option<AllocError>> {
+        // SAFETY: the body is there while the memory is.
+        unsafe { HeapHome::refill(self.home) }
+    }
+
+    fn prefault(&self) -> Result<(), AllocError> {
+        self.body().prefault()
+    }
+
+    unsafe fn reset(&mut self) {
+        // SAFETY: says the caller; the memory of all cells is there unless it is lazy.
+        unsafe {
+            self.body().home.forget_all();
+            if !self.body().lazy {
+                HeapHome::fill(self.home);
+            }
+        }
+    }
+}
+
+/// Releases the memory; values that were forgotten in it are not dropped.
+impl<F: List> Drop for Segments<F> {
+    fn drop(&mut self) {
+        let source = self.body().cells.source().clone();
+        // SAFETY: leaked in `try_new` from that source; boxes borrow the pool, so none
+        // is there.
+        drop(unsafe { Block::reclaim(self.home, &source) });
+    }
+}

@@ -1,0 +1,242 @@
+//! What a pool and its boxes share: the free cells, and where all cells are.
+//!
+//! # Invariants
+//!
+//! * H1: the cells below `fresh` were on the free list at least once; those of them
+//!   that are not on it are taken. The others are untouched, and no pointer leads to
+//!   them.
+//! * H2: a taken cell has one owner: a box, the claim that becomes one, or whoever
+//!   was given a pointer or a reference for a box. Only the owner pushes it, and then
+//!   is none.
+//! * H3: the memory of a cell is there from before it is first pushed until the home
+//!   ends, and its segment's header, if there is one, leads to the home.
+
+use core::cell::Cell;
+use core::ptr::NonNull;
+
+use crate::raw::links::Links;
+use crate::raw::segment::Geometry;
+#[cfg(feature = "alloc")]
+use crate::raw::stack::FreeStack;
+use crate::raw::touch::touch;
+
+/// A LIFO of free cells.
+pub trait FreeCells: 'static {
+    /// Takes the cell that was pushed last.
+    fn pop(&self) -> Option<NonNull<u8>>;
+
+    /// Adds a free cell.
+    ///
+    /// # Safety
+    ///
+    /// The cell is the owner's, free before any other code runs, and not among them;
+    /// it is one of those that there is room for.
+    unsafe fn push(&self, cell: NonNull<u8>);
+
+    /// How many there are.
+    fn depth(&self) -> usize;
+
+    /// Removes all.
+    fn clear(&self);
+
+    /// The cells, in the order in which they would be popped.
+    #[cfg(any(test, fuzzing))]
+    fn cells(&self) -> impl Iterator<Item = NonNull<u8>>;
+}
+
+impl FreeCells for Links {
+    #[inline(always)]
+    fn pop(&self) -> Option<NonNull<u8>> {
+        self.pop()
+    }
+
+    #[inline(always)]
+    unsafe fn push(&self, cell: NonNull<u8>) {
+        // SAFETY: says the caller; a pool's cells have room for a link.
+        unsafe { self.push(cell) };
+    }
+
+    #[inline]
+    fn depth(&self) -> usize {
+        self.depth()
+    }
+
+    fn clear(&self) {
+        self.clear();
+    }
+
+    #[cfg(any(test, fuzzing))]
+    fn cells(&self) -> impl Iterator<Item = NonNull<u8>> {
+        self.cells()
+    }
+}
+
+#[cfg(feature = "alloc")]
+impl FreeCells for FreeStack {
+    #[inline(always)]
+    fn pop(&self) -> Option<NonNull<u8>> {
+        self.pop()
+    }
+
+    #[inline(always)]
+    unsafe fn push(&self, cell: NonNull<u8>) {
+        // SAFETY: says the caller.
+        unsafe { self.push(cell) };
+    }
+
+    #[inline]
+    fn depth(&self) -> usize {
+        self.depth()
+    }
+
+    fn clear(&self) {
+        self.clear();
+    }
+
+    #[cfg(any(test, fuzzing))]
+    fn cells(&self) -> impl Iterator<Item = NonNull<u8>> {
+        self.entries().flatten()
+    }
+}
+
+/// Free cells and fresh ones.
+#[expect(
+    missing_debug_implementations,
+    reason = "only public for a sealed trait"
+)]
+#[repr(C)]
+pub struct Home<F> {
+    /// First, so that a pointer to the home is one to its top.
+    pub(super) free: F,
+    fresh: Cell<usize>,
+    capacity: usize,
+    geometry: Geometry,
+    start: NonNull<u8>,
+}
+
+/// How many fresh cells are pushed at once when none is free: a page at most, so
+/// that an allocation pays for one page fault, and no more cells than it takes to
+/// make the call of a cold function cheap.
+const REFILL_CELLS: usize = 16;
+const REFILL_BYTES: usize = 4096;
+
+impl<F: FreeCells> Home<F> {
+    /// A home whose cells are all fresh.
+    ///
+    /// # Safety
+    ///
+    /// `start` is that of memory for so many cells, which the home's owner keeps (H3).
+    pub(super) unsafe fn new(
+        free: F,
+        capacity: usize,
+        geometry: Geometry,
+        start: NonNull<u8>,
+    ) -> Self {
+        Home {
+            free,
+            fresh: Cell::new(0),
+            capacity,
+            geometry,
+            start,
+        }
+    }
+
+    #[cfg(feature = "alloc")]
+    pub(super) fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
+    #[cfg(feature = "alloc")]
+    pub(super) fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+
+    pub(super) fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Cells that were never used.
+    pub(super) fn fresh(&self) -> core::ops::Range<usize> {
+        self.fresh.get()..self.capacity
+    }
+
+    /// How many cells were ever used.
+    #[cfg(feature = "alloc")]
+    pub(super) fn used(&self) -> usize {
+        self.fresh.get()
+    }
+
+    /// Cells that have an owner.
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.fresh.get() - self.free.depth()
+    }
+
+    /// A cell of the home, with the provenance of its memory.
+    pub(super) fn cell_at(&self, address: core::num::NonZero<usize>) -> NonNull<u8> {
+        self.start.with_addr(address)
+    }
+
+    /// The fresh cells that are to be pushed next; none if there are none.
+    pub(super) fn next_fresh(&self) -> core::ops::Range<usize> {
+        let fresh = self.fresh();
+        let count = (REFILL_BYTES / self.geometry.cell()).clamp(1, REFILL_CELLS);
+        fresh.start..(fresh.start + count).min(fresh.end)
+    }
+
+    /// Pushes the fresh cells up to `end`, so that they are popped in their own
+    /// order.
+    ///
+    /// # Safety
+    ///
+    /// Their memory is there, with the headers of their segments (H3).
+    pub(super) unsafe fn push_fresh(&self, end: usize) {
+        let first = self.fresh.replace(end);
+        for index in (first..end).rev() {
+            // SAFETY: within the memory (N1); fresh so far, so neither among the free
+            // cells nor taken (H1).
+            unsafe {
+                let cell = self.start.add(self.geometry.offset(index));
+                self.free.push(cell);
+            }
+        }
+    }
+
+    /// Makes all cells fresh, the taken ones too.
+    ///
+    /// # Safety
+    ///
+    /// No box is there whose drop would push its cell.
+    pub(super) unsafe fn forget_all(&self) {
+        self.free.clear();
+        self.fresh.set(0);
+    }
+
+    /// Writes to every page of the fresh cells, which lie in a row.
+    pub(super) fn touch_fresh(&self) {
+        let fresh = self.fresh();
+        if !fresh.is_empty() {
+            let (from, to) = (
+                self.geometry.offset(fresh.start),
+                self.geometry.offset(fresh.end),
+            );
+            // SAFETY: their memory is the home's, and not in use (H1, H3).
+            unsafe { touch(self.start, from, to) };
+        }
+    }
+
+    /// Panics where H1 does not hold.
+    #[cfg(any(test, fuzzing))]
+    pub(super) fn check(&self) {
+        let fresh = self.fresh.get();
+        assert!(fresh <= self.capacity, "H1: the fresh cells");
+        let mut seen = alloc::collections::BTreeSet::new();
+        for cell in self.free.cells() {
+            let offset = cell.addr().get() - self.start.addr().get();
+            let index = self.geometry.index(offset).expect("H1: a free cell is one");
+            assert!(index < fresh, "H1: it was pushed once");
+            assert!(seen.insert(index), "H1: twice");
+        }
+        assert_eq!(seen.len(), self.free.depth(), "H1: the depth");
+    }
+}

@@ -1,0 +1,209 @@
+//! The kinds of memory that a pool can have.
+
+use core::alloc::Layout;
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+
+#[cfg(feature = "alloc")]
+use super::heap::{Made, Segments};
+use super::home::{FreeCells, Home};
+use super::storage::Lent;
+use crate::error::AllocError;
+#[cfg(feature = "alloc")]
+use crate::raw::links::Links;
+use crate::raw::segment::Geometry;
+#[cfg(feature = "alloc")]
+use crate::raw::stack::FreeStack;
+
+/// A kind of memory: [`Heap`], [`Intrusive`] or [`InStorage`]. Sealed.
+pub trait PoolMemory: Kind {}
+
+/// Memory of the pool's own, and 8 bytes a cell for the free list, outside of the
+/// cells. Boxes of 8 bytes.
+#[derive(Debug)]
+pub enum Heap {}
+
+/// Memory of the pool's own, and a free list through the vacant cells. Boxes of 8
+/// bytes.
+#[derive(Debug)]
+pub enum Intrusive {}
+
+/// The caller's memory: a [`PoolStorage`](super::PoolStorage), and a free list through
+/// the vacant cells. Boxes of 16 bytes.
+#[derive(Debug)]
+pub enum InStorage {}
+
+/// A kind of memory that the pool allocates: [`Heap`] or [`Intrusive`]. Sealed.
+#[cfg(feature = "alloc")]
+pub trait OwnMemory: PoolMemory + sealed::Own {}
+
+#[cfg(feature = "alloc")]
+impl OwnMemory for Heap {}
+#[cfg(feature = "alloc")]
+impl OwnMemory for Intrusive {}
+
+impl PoolMemory for Heap {}
+impl PoolMemory for Intrusive {}
+impl PoolMemory for InStorage {}
+
+mod sealed {
+    /// Leads from the name of a kind to what it is.
+    pub trait Kind: 'static {
+        type Memory: super::Memory;
+    }
+
+    /// The same of a kind whose memory is allocated.
+    #[cfg(feature = "alloc")]
+    pub trait Own: Kind<Memory: super::Made> {}
+    #[cfg(feature = "alloc")]
+    impl<M: Kind<Memory: super::Made>> Own for M {}
+}
+pub(super) use sealed::Kind;
+
+#[cfg(feature = "alloc")]
+impl Kind for Heap {
+    type Memory = Segments<FreeStack>;
+}
+
+#[cfg(feature = "alloc")]
+impl Kind for Intrusive {
+    type Memory = Segments<Links>;
+}
+
+/// There is no heap: no pool of this kind can be made.
+#[cfg(not(feature = "alloc"))]
+impl Kind for Heap {
+    type Memory = Lent;
+}
+
+#[cfg(not(feature = "alloc"))]
+impl Kind for Intrusive {
+    type Memory = Lent;
+}
+
+impl Kind for InStorage {
+    type Memory = Lent;
+}
+
+/// What a pool needs of its memory.
+///
+/// # Safety
+///
+/// * H1 to H3 hold of the home, which is there as long as the memory.
+/// * Cells are laid out as [`Cells::GEOMETRY`] says.
+pub unsafe trait Memory: 'static {
+    /// How free cells are kept.
+    type Free: FreeCells;
+
+    /// What a box has to know, besides the address of its cell, to find the home.
+    type Way: Copy + 'static;
+
+    /// Size and alignment of a cell at least.
+    const LEAST_CELL: Layout;
+
+    /// Whether cells lie in segments with headers.
+    const HEADERS: bool;
+
+    fn home(&self) -> NonNull<Home<Self::Free>>;
+
+    fn way(&self) -> Self::Way;
+
+    /// The home of a taken cell.
+    ///
+    /// # Safety
+    ///
+    /// The cell is one of such a memory's, laid out by this geometry, with the
+    /// provenance it had when it was popped; the way is that memory's. The memory is
+    /// there, and has not moved.
+    unsafe fn home_of(
+        geometry: &Geometry,
+        cell: NonNull<u8>,
+        way: Self::Way,
+    ) -> NonNull<Home<Self::Free>>;
+
+    /// Pushes fresh cells.
+    ///
+    /// # Errors
+    ///
+    /// `None` if there are none; when the source refuses.
+    fn refill(&self) -> Result<(), Option<AllocError>>;
+
+    /// Touches the memory of all fresh cells.
+    ///
+    /// # Errors
+    ///
+    /// When the source refuses.
+    fn prefault(&self) -> Result<(), AllocError>;
+
+    /// Makes all cells free, the taken ones too.
+    ///
+    /// # Safety
+    ///
+    /// No box is there whose drop would push its cell.
+    unsafe fn reset(&mut self);
+}
+
+/// The cells of a type in a kind of memory: constants.
+pub(super) struct Cells<T, R>(PhantomData<(T, R)>);
+
+impl<T, R: Memory> Cells<T, R> {
+    /// One cell.
+    pub(super) const LAYOUT: Layout = {
+        let (value, least) = (Layout::new::<T>(), R::LEAST_CELL);
+        let size = max(value.size(), least.size());
+        let align = max(value.align(), least.align());
+        match Layout::from_size_align(size, align) {
+            Ok(layout) => layout.pad_to_align(),
+            Err(_) => panic!("a value of this size cannot be laid out"),
+        }
+    };
+
+    /// All of them.
+    pub(super) const GEOMETRY: Geometry = if R::HEADERS {
+        Geometry::new(Self::LAYOUT)
+    } else {
+        Geometry::without_header(Self::LAYOUT)
+    };
+}
+
+/// A cell of 64 bytes is one cache line.
+const _: () = {
+    assert!(Cells::<[u64; 8], Lent>::LAYOUT.size() == 64);
+    #[cfg(feature = "alloc")]
+    assert!(Cells::<[u64; 8], Segments<FreeStack>>::LAYOUT.size() == 64);
+    #[cfg(feature = "alloc")]
+    assert!(Cells::<[u64; 8], Segments<Links>>::LAYOUT.size() == 64);
+};
+
+const fn max(a: usize, b: usize) -> usize {
+    if a > b { a } else { b }
+}
+
+/// A cell that is taken, and has no value or is about to lose it: its drop frees it.
+pub(super) struct Vacated<T, R: Memory> {
+    cell: NonNull<T>,
+    way: R::Way,
+}
+
+impl<T, R: Memory> Vacated<T, R> {
+    /// # Safety
+    ///
+    /// The caller owns the cell (H2), which is one for a `T`, and gives it up; the way
+    /// is as for [`Memory::home_of`], up to the drop of this.
+    #[inline(always)]
+    pub(super) unsafe fn new(cell: NonNull<T>, way: R::Way) -> Self {
+        Vacated { cell, way }
+    }
+}
+
+impl<T, R: Memory> Drop for Vacated<T, R> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        let cell = self.cell.cast();
+        // SAFETY: says the caller of `new`; the owner pushes it and then is none (H2).
+        unsafe {
+            let home = R::home_of(&Cells::<T, R>::GEOMETRY, cell, self.way);
+            home.as_ref().free.push(cell);
+        }
+    }
+}

@@ -1,0 +1,433 @@
+//! A pool that keeps the values of freed cells, to be used again.
+//!
+//! # Invariants
+//!
+//! * Q1: the cells in `idle` are taken cells of the pool's, distinct, each with a value,
+//!   and have no other owner; there is room for every cell that was used.
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::mem::MaybeUninit;
+use core::ops::{Deref, DerefMut};
+use core::ptr::NonNull;
+
+use super::builder::PoolBuilder;
+use super::heap::{List, Made};
+use super::{Pool, PoolBox};
+use crate::error::{BuildError, CapacityError};
+use crate::memory::{Pages, Report};
+use crate::raw::memory;
+use crate::raw::stack::FreeStack;
+
+/// A pool that keeps the values of freed cells: the next box gets one of them, made fit
+/// for use, in place of a new one. For objects that are dear to make, buffers that have
+/// grown among them.
+///
+/// A cell takes the size of its value, and 16 bytes for two free lists. The values that
+/// are kept are dropped with the pool, or when it is [cleared](Self::clear). A value
+/// cannot borrow from its own pool. Made by [`PoolBuilder::recycle`].
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::pool::{Pool, RecyclingPool};
+///
+/// let pool: RecyclingPool<Vec<u8>> = Pool::builder().capacity(8).recycle().build();
+/// let mut buffer = pool.alloc_or_reuse(|| Vec::with_capacity(1500), Vec::clear).unwrap();
+/// buffer.extend(b"a frame");
+/// let memory = buffer.as_ptr();
+/// drop(buffer);
+/// let buffer = pool.alloc_or_reuse(|| Vec::with_capacity(1500), Vec::clear).unwrap();
+/// assert!(buffer.is_empty() && buffer.as_ptr() == memory);
+/// ```
+pub struct RecyclingPool<T> {
+    pool: Pool<'static, MaybeUninit<T>>,
+    idle: FreeStack,
+    /// Owns values, and gives out some that were put in: invariant.
+    marker: PhantomData<(T, fn(T) -> T)>,
+}
+
+// SAFETY: boxes borrow the pool, so none is there when it moves to another thread; its
+// values may go there.
+unsafe impl<T: Send> Send for RecyclingPool<T> {}
+
+impl<T> RecyclingPool<T> {
+    /// A value that was used before, after a call of `reset`, or a new one, that `init`
+    /// makes; O(1) besides these, no allocation of the pool's.
+    ///
+    /// Both may use the pool. If `init` panics the cell is free again; if `reset` does,
+    /// the value is dropped first. When no cell is free, neither is called.
+    ///
+    /// # Errors
+    ///
+    /// When no cell is free.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::pool::Pool;
+    ///
+    /// let pool = Pool::builder().capacity(1).recycle().build();
+    /// drop(pool.alloc_or_reuse(|| 7, |_| {}).unwrap());
+    /// let boxed = pool.alloc_or_reuse(|| 0, |value| *value += 1).unwrap();
+    /// assert_eq!(*boxed, 8);
+    /// ```
+    #[inline]
+    pub fn alloc_or_reuse(
+        &self,
+        init: impl FnOnce() -> T,
+        reset: impl FnOnce(&mut T),
+    ) -> Result<RecycledBox<'_, T>, CapacityError> {
+        match self.idle.pop() {
+            Some(cell) => {
+                // SAFETY: with a value and no other owner (Q1), and popped; not to be
+                // kept if `reset` panics.
+                let mut value = unsafe { self.take_back(cell.cast()) };
+                reset(&mut value);
+                Ok(RecycledBox::new(self, value))
+            }
+            None => self.alloc_new(init),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn alloc_new(&self, init: impl FnOnce() -> T) -> Result<RecycledBox<'_, T>, CapacityError> {
+        let vacant = self.pool.alloc_with(MaybeUninit::uninit)?;
+        // Room for the box's return (Q1).
+        (self.idle.commit(self.pool.home().used(), self.capacity()))
+            .map_err(|error| CapacityError::new(self.capacity(), Some(error)))?;
+        Ok(RecycledBox::new(self, PoolBox::write(vacant, init())))
+    }
+
+    /// # Safety
+    ///
+    /// The cell is a taken one of this pool's, with a value and no other owner.
+    #[inline(always)]
+    unsafe fn take_back(&self, value: NonNull<T>) -> PoolBox<'_, T> {
+        // SAFETY: says the caller.
+        unsafe { PoolBox::assume_init(self.pool.box_from_raw(value.as_ptr().cast())) }
+    }
+
+    /// How many boxes there are, and values that were forgotten; O(1).
+    ///
+    /// ```
+    /// let pool = flatslab::pool::Pool::builder().capacity(8).recycle().build();
+    /// let boxed = pool.alloc_or_reuse(|| 7, |_| {}).unwrap();
+    /// assert_eq!((pool.len(), pool.idle()), (1, 0));
+    /// drop(boxed);
+    /// assert_eq!((pool.len(), pool.idle()), (0, 1));
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.pool.len() - self.idle()
+    }
+
+    /// Whether [`len`](Self::len) is 0; O(1).
+    ///
+    /// ```
+    /// assert!(flatslab::pool::Pool::<u64>::builder().recycle().build().is_empty());
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many values are kept to be used again; O(1).
+    ///
+    /// ```
+    /// let pool = flatslab::pool::Pool::<u64>::builder().capacity(8).recycle().build();
+    /// assert_eq!(pool.idle(), 0);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn idle(&self) -> usize {
+        self.idle.depth()
+    }
+
+    /// How many cells there are; O(1).
+    ///
+    /// ```
+    /// let pool = flatslab::pool::Pool::<u64>::builder().capacity(8).recycle().build();
+    /// assert_eq!(pool.capacity(), 8);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.pool.capacity()
+    }
+
+    /// Drops the values that are kept, also if the destructor of one panics; O(idle
+    /// values).
+    ///
+    /// ```
+    /// let mut pool = flatslab::pool::Pool::builder().capacity(8).recycle().build();
+    /// drop(pool.alloc_or_reuse(|| vec![7], Vec::clear).unwrap());
+    /// pool.clear();
+    /// assert_eq!(pool.idle(), 0);
+    /// ```
+    pub fn clear(&mut self) {
+        /// Goes on where the destructor of a value panics.
+        struct Rest<'p, T>(&'p RecyclingPool<T>);
+
+        impl<T> Rest<'_, T> {
+            fn drop_all(&self) {
+                while let Some(cell) = self.0.idle.pop() {
+                    // SAFETY: with a value and no other owner (Q1), and popped.
+                    drop(unsafe { self.0.take_back(cell.cast()) });
+                }
+            }
+        }
+
+        impl<T> Drop for Rest<'_, T> {
+            fn drop(&mut self) {
+                self.drop_all();
+            }
+        }
+
+        Rest(self).drop_all();
+    }
+
+    /// What memory the pool has, and what was obtained of what was asked for.
+    ///
+    /// ```
+    /// let pool = flatslab::pool::Pool::<u64>::builder().capacity(1000).recycle().build();
+    /// assert!(pool.memory().bytes() >= 1000 * (8 + 8 + 8));
+    /// ```
+    #[must_use]
+    pub fn memory(&self) -> Report {
+        self.pool.memory.report(self.idle.array_bytes())
+    }
+
+    /// Panics where Q1 does not hold.
+    #[cfg(any(test, fuzzing))]
+    pub fn check(&self) {
+        self.pool.check();
+        assert!(self.idle.depth() <= self.pool.len(), "Q1: taken cells");
+        let mut seen = alloc::collections::BTreeSet::new();
+        self.idle.check(|cell| seen.insert(cell));
+    }
+}
+
+/// Drops the values that are kept, and releases the memory.
+impl<T> Drop for RecyclingPool<T> {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+/// Prints how full it is, not what is in it.
+impl<T> fmt::Debug for RecyclingPool<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RecyclingPool")
+            .field("len", &self.len())
+            .field("idle", &self.idle())
+            .field("capacity", &self.capacity())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The owner of a value in a [`RecyclingPool`]: dropping it keeps the value for the next
+/// one; O(1), no allocation.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::pool::{Pool, RecycledBox};
+///
+/// let pool = Pool::builder().capacity(1).recycle().build();
+/// let boxed: RecycledBox<'_, u64> = pool.alloc_or_reuse(|| 7, |_| {}).unwrap();
+/// assert_eq!(RecycledBox::into_inner(boxed), 7);
+/// assert_eq!(pool.idle(), 0);
+/// ```
+#[must_use = "dropping a box gives its value back to the pool"]
+pub struct RecycledBox<'p, T> {
+    value: NonNull<T>,
+    /// Makes it invariant in `T`: the value goes back to the pool.
+    pool: &'p RecyclingPool<T>,
+}
+
+// SAFETY: a shared box gives shared access to the value, and to nothing of the pool.
+unsafe impl<T: Sync> Sync for RecycledBox<'_, T> {}
+
+impl<'p, T> RecycledBox<'p, T> {
+    #[inline(always)]
+    fn new(pool: &'p RecyclingPool<T>, value: PoolBox<'p, T>) -> Self {
+        // SAFETY: never null.
+        let value = unsafe { NonNull::new_unchecked(PoolBox::into_raw(value)) };
+        RecycledBox { value, pool }
+    }
+
+    /// Moves the value out of the pool, which does not keep it; O(1), no allocation.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::pool::{Pool, RecycledBox};
+    ///
+    /// let pool = Pool::builder().capacity(1).recycle().build();
+    /// let boxed = pool.alloc_or_reuse(|| 7, |_| {}).unwrap();
+    /// assert_eq!(RecycledBox::into_inner(boxed), 7);
+    /// ```
+    #[inline]
+    pub fn into_inner(boxed: Self) -> T {
+        let (value, pool) = (boxed.value, boxed.pool);
+        core::mem::forget(boxed);
+        // SAFETY: the box has ended without a drop, and was the only owner.
+        PoolBox::into_inner(unsafe { pool.take_back(value) })
+    }
+}
+
+impl<T> Deref for RecycledBox<'_, T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        // SAFETY: the box owns the value, and is borrowed.
+        unsafe { self.value.as_ref() }
+    }
+}
+
+impl<T> DerefMut for RecycledBox<'_, T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as in `deref`.
+        unsafe { self.value.as_mut() }
+    }
+}
+
+/// Keeps the value for the next box.
+impl<T> Drop for RecycledBox<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: a taken cell with a value, whose only owner ends; there is room (Q1).
+        unsafe { self.pool.idle.push(self.value.cast()) };
+    }
+}
+
+/// Prints the value.
+impl<T: fmt::Debug> fmt::Debug for RecycledBox<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+/// Prints the value.
+impl<T: fmt::Display> fmt::Display for RecycledBox<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+/// How a [`RecyclingPool`] is made.
+///
+/// # Examples
+///
+/// ```
+/// let pool = flatslab::pool::Pool::<u64>::builder().capacity(8).recycle().build();
+/// assert!(pool.is_empty());
+/// ```
+#[must_use = "a builder does nothing before `build`"]
+pub struct RecyclingPoolBuilder<T>(PoolBuilder<T>);
+
+impl<T> RecyclingPoolBuilder<T> {
+    pub(super) fn new(builder: PoolBuilder<T>) -> Self {
+        RecyclingPoolBuilder(builder)
+    }
+
+    /// Cells of the pool: as [`PoolBuilder::capacity`].
+    ///
+    /// ```
+    /// let pool = flatslab::pool::Pool::<u64>::builder().recycle().capacity(8).build();
+    /// assert_eq!(pool.capacity(), 8);
+    /// ```
+    pub fn capacity(self, cells: usize) -> Self {
+        RecyclingPoolBuilder(self.0.capacity(cells))
+    }
+
+    /// What memory it is to have: as [`PoolBuilder::pages`].
+    ///
+    /// ```
+    /// use flatslab::memory::Pages;
+    /// use flatslab::pool::Pool;
+    ///
+    /// let pool = Pool::<u64>::builder().recycle().pages(Pages::new()).build();
+    /// # drop(pool);
+    /// ```
+    pub fn pages(self, pages: Pages) -> Self {
+        RecyclingPoolBuilder(self.0.pages(pages))
+    }
+
+    /// Only reserves the memory: as [`PoolBuilder::lazy`].
+    ///
+    /// ```
+    /// let pool = flatslab::pool::Pool::<u64>::builder().recycle().capacity(8).lazy().build();
+    /// assert_eq!(pool.capacity(), 8);
+    /// ```
+    pub fn lazy(self) -> Self {
+        RecyclingPoolBuilder(self.0.lazy())
+    }
+
+    /// Makes the pool: as [`PoolBuilder::build`].
+    ///
+    /// # Panics
+    ///
+    /// As [`PoolBuilder::build`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = flatslab::pool::Pool::<u64>::builder().capacity(8).recycle().build();
+    /// assert_eq!(pool.idle(), 0);
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn build(self) -> RecyclingPool<T> {
+        match self.try_build() {
+            Ok(pool) => pool,
+            Err(error) => memory::fail(error),
+        }
+    }
+
+    /// Makes the pool; never panics or aborts.
+    ///
+    /// # Errors
+    ///
+    /// As [`PoolBuilder::try_build`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::pool::Pool;
+    ///
+    /// assert!(Pool::<u64>::builder().capacity(usize::MAX).recycle().try_build().is_err());
+    /// ```
+    pub fn try_build(self) -> Result<RecyclingPool<T>, BuildError> {
+        let (capacity, lazy, source) = self.0.into_parts()?;
+        let idle = <FreeStack as List>::try_new(capacity, lazy, &source)?;
+        if !lazy {
+            idle.touch();
+        }
+        Ok(RecyclingPool {
+            pool: Pool::try_new_in(capacity, lazy, &source)?,
+            idle,
+            marker: PhantomData,
+        })
+    }
+}
+
+impl<T> Clone for RecyclingPoolBuilder<T> {
+    fn clone(&self) -> Self {
+        RecyclingPoolBuilder(self.0.clone())
+    }
+}
+
+impl<T> fmt::Debug for RecyclingPoolBuilder<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("RecyclingPoolBuilder")
+            .field(&self.0)
+            .finish()
+    }
+}

@@ -1,0 +1,222 @@
+//! A pool in the caller's memory: on the stack, in a static, in a struct.
+
+use core::alloc::Layout;
+use core::cell::UnsafeCell;
+use core::fmt;
+use core::marker::PhantomData;
+use core::mem::{ManuallyDrop, MaybeUninit};
+use core::ptr::NonNull;
+
+use super::home::Home;
+use super::memory::{Cells, InStorage, Memory};
+use super::{Pool, PoolBox};
+use crate::error::AllocError;
+use crate::raw::atomic::{Flag, Ordering};
+use crate::raw::links::Links;
+use crate::raw::segment::Geometry;
+
+/// The box of a pool in a [`PoolStorage`]: as [`PoolBox`], and of 16 bytes, for such
+/// memory is not so aligned that the address of a cell leads to its pool.
+pub type StorageBox<'p, T> = PoolBox<'p, T, InStorage>;
+
+const _: () = assert!(size_of::<StorageBox<'_, u64>>() == 2 * size_of::<usize>());
+
+/// Memory for a pool of `N` values, without an allocator: in a static, on the stack, or
+/// wherever you have room.
+///
+/// A cell takes the size of a value, and at least that of a pointer. Nothing is written
+/// to the memory before it is used.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::pool::{InStorage, Pool, PoolStorage};
+///
+/// struct Order { quantity: u64 }
+///
+/// static STORAGE: PoolStorage<Order, 1024> = PoolStorage::new();
+///
+/// let pool: &Pool<'static, Order, InStorage> = STORAGE.claim().expect("not claimed yet");
+/// assert!(STORAGE.claim().is_none());
+/// let mut order = pool.alloc(Order { quantity: 100 }).unwrap();
+/// order.quantity -= 10;
+/// ```
+pub struct PoolStorage<T, const N: usize> {
+    cells: UnsafeCell<[StorageCell<T>; N]>,
+    claimed: Flag,
+    pool: UnsafeCell<MaybeUninit<Pool<'static, T, InStorage>>>,
+}
+
+/// Room for a value, or for a link of the free list.
+#[repr(C)]
+union StorageCell<T> {
+    _value: ManuallyDrop<MaybeUninit<T>>,
+    _link: Option<NonNull<u8>>,
+}
+
+// SAFETY: a shared storage gives out nothing but, once, its pool; that goes to another
+// thread only if its values may.
+unsafe impl<T, const N: usize> Sync for PoolStorage<T, N> {}
+
+impl<T, const N: usize> PoolStorage<T, N> {
+    const FIRST: () = {
+        let cell = Cells::<T, Lent>::LAYOUT;
+        assert!(size_of::<StorageCell<T>>() == cell.size());
+        assert!(align_of::<StorageCell<T>>() == cell.align());
+    };
+
+    /// Memory that is not used yet; a constant, so that a static can have it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::pool::PoolStorage;
+    ///
+    /// static STORAGE: PoolStorage<u64, 16> = PoolStorage::new();
+    /// # let _ = &STORAGE;
+    /// ```
+    #[must_use]
+    pub const fn new() -> Self {
+        let () = Self::FIRST;
+        // SAFETY: an array of cells, of which each may be uninitialised.
+        let cells = unsafe { MaybeUninit::<[StorageCell<T>; N]>::uninit().assume_init() };
+        PoolStorage {
+            cells: UnsafeCell::new(cells),
+            claimed: Flag::new(false),
+            pool: UnsafeCell::new(MaybeUninit::uninit()),
+        }
+    }
+
+    /// The pool of a static: the first call gets it, and every later one `None`. O(1);
+    /// any thread may call it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::pool::PoolStorage;
+    ///
+    /// static STORAGE: PoolStorage<u64, 16> = PoolStorage::new();
+    ///
+    /// let pool = STORAGE.claim().unwrap();
+    /// assert_eq!(pool.capacity(), 16);
+    /// assert!(STORAGE.claim().is_none());
+    /// ```
+    pub fn claim(&'static self) -> Option<&'static mut Pool<'static, T, InStorage>> {
+        // Relaxed: the first swap of all is one thread's, and nothing was written to
+        // the memory that another would have to see.
+        if self.claimed.swap(true, Ordering::Relaxed) {
+            return None;
+        }
+        let cells = NonNull::from(&self.cells).cast();
+        // SAFETY: the one claim, and shared for ever, so no one else uses cells or pool.
+        unsafe {
+            let pool = Pool::in_cells(cells, N);
+            Some((*self.pool.get()).write(pool))
+        }
+    }
+}
+
+impl<T, const N: usize> Default for PoolStorage<T, N> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T, const N: usize> fmt::Debug for PoolStorage<T, N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PoolStorage")
+            .field("capacity", &N)
+            .field("claimed", &self.claimed)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'s, T> Pool<'s, T, InStorage> {
+    /// A pool in memory of yours, which it borrows; O(1), nothing is written to the
+    /// cells.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::pool::{Pool, PoolStorage};
+    ///
+    /// let mut storage = PoolStorage::<u64, 16>::new();
+    /// let pool = Pool::in_storage(&mut storage);
+    /// let boxed = pool.alloc(7).unwrap();
+    /// assert_eq!((*boxed, pool.len()), (7, 1));
+    /// ```
+    pub fn in_storage<const N: usize>(storage: &'s mut PoolStorage<T, N>) -> Self {
+        // SAFETY: borrowed mutably for the lifetime of the pool.
+        unsafe { Self::in_cells(NonNull::from(storage.cells.get_mut()).cast(), N) }
+    }
+
+    /// # Safety
+    ///
+    /// So many cells lie there, which no one else uses for `'s`.
+    unsafe fn in_cells(cells: NonNull<u8>, capacity: usize) -> Self {
+        // SAFETY: says the caller.
+        let home = unsafe {
+            let geometry = Cells::<T, Lent>::GEOMETRY;
+            Home::new(Links::new(), capacity, geometry, cells)
+        };
+        Pool {
+            memory: Lent { home },
+            marker: PhantomData,
+        }
+    }
+}
+
+/// The memory of a pool in a storage. The home is the pool itself: boxes borrow it, so
+/// it does not move while they point to it.
+#[expect(
+    missing_debug_implementations,
+    reason = "users cannot have a value of it"
+)]
+pub struct Lent {
+    home: Home<Links>,
+}
+
+// SAFETY: the cells are the pool's as long as it lives, says the caller of `in_cells`,
+// and they are laid out in a row; there are no headers.
+unsafe impl Memory for Lent {
+    type Free = Links;
+    type Way = NonNull<Home<Links>>;
+
+    const LEAST_CELL: Layout = Links::LEAST_CELL;
+    const HEADERS: bool = false;
+
+    #[inline(always)]
+    fn home(&self) -> NonNull<Home<Links>> {
+        NonNull::from(&self.home)
+    }
+
+    #[inline(always)]
+    fn way(&self) -> Self::Way {
+        self.home()
+    }
+
+    #[inline(always)]
+    unsafe fn home_of(_: &Geometry, _: NonNull<u8>, way: Self::Way) -> NonNull<Home<Links>> {
+        way
+    }
+
+    fn refill(&self) -> Result<(), Option<AllocError>> {
+        let next = self.home.next_fresh();
+        if next.is_empty() {
+            return Err(None);
+        }
+        // SAFETY: their memory is there.
+        unsafe { self.home.push_fresh(next.end) };
+        Ok(())
+    }
+
+    fn prefault(&self) -> Result<(), AllocError> {
+        self.home.touch_fresh();
+        Ok(())
+    }
+
+    unsafe fn reset(&mut self) {
+        // SAFETY: says the caller.
+        unsafe { self.home.forget_all() };
+    }
+}

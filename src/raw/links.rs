@@ -1,0 +1,111 @@
+//! A free list without memory of its own: each free cell holds the address of the
+//! next.
+//!
+//! What takes no memory takes time: a pop waits for the load of the cell, which is
+//! cold after removals in random order (BENCHMARKS.md, "The pool"). Where there is
+//! memory for it a [`FreeStack`](super::stack::FreeStack) is the better list.
+//!
+//! # Invariants
+//!
+//! * K1: from `head` on, each cell holds the next one, or `None` in the last;
+//!   they are pairwise distinct free cells of the list's owner, `depth` of them.
+
+use core::alloc::Layout;
+use core::cell::Cell;
+use core::ptr::NonNull;
+
+/// What a free cell holds.
+type Link = Option<NonNull<u8>>;
+
+const _: () = assert!(size_of::<Link>() == size_of::<usize>());
+
+/// Free cells, the last one first.
+#[expect(
+    missing_debug_implementations,
+    reason = "only public for a sealed trait"
+)]
+#[repr(C)]
+pub struct Links {
+    head: Cell<Link>,
+    depth: Cell<usize>,
+}
+
+impl Links {
+    /// What a cell has room for at least, to be put on a list.
+    pub(crate) const LEAST_CELL: Layout = Layout::new::<Link>();
+
+    pub(crate) const fn new() -> Self {
+        Links {
+            head: Cell::new(None),
+            depth: Cell::new(0),
+        }
+    }
+
+    /// Cells there are.
+    #[inline]
+    pub(crate) fn depth(&self) -> usize {
+        self.depth.get()
+    }
+
+    /// Takes the cell that was pushed last.
+    #[inline(always)]
+    pub(crate) fn pop(&self) -> Link {
+        let cell = self.head.get()?;
+        // SAFETY: by K1 it holds the next one.
+        self.head.set(unsafe { cell.cast::<Link>().read() });
+        self.depth.set(self.depth.get() - 1);
+        Some(cell)
+    }
+
+    /// Adds a free cell.
+    ///
+    /// # Safety
+    ///
+    /// The cell is the owner's, free before any other code runs, and not on the
+    /// list. It has the size and alignment of [`LEAST_CELL`](Self::LEAST_CELL).
+    #[inline(always)]
+    pub(crate) unsafe fn push(&self, cell: NonNull<u8>) {
+        // SAFETY: says the caller: room for a link, which no one else uses.
+        unsafe { cell.cast::<Link>().write(self.head.get()) };
+        self.head.set(Some(cell));
+        self.depth.set(self.depth.get() + 1);
+    }
+
+    /// Removes all cells.
+    pub(crate) fn clear(&self) {
+        self.head.set(None);
+        self.depth.set(0);
+    }
+
+    /// The cells, in the order in which they would be popped.
+    #[cfg(any(test, fuzzing))]
+    pub(crate) fn cells(&self) -> impl Iterator<Item = NonNull<u8>> {
+        // SAFETY: by K1 each cell that is met holds the next one.
+        core::iter::successors(self.head.get(), |cell| unsafe {
+            cell.cast::<Link>().read()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_come_back_last_in_first_out() {
+        let mut memory = [0_usize; 3];
+        let first = NonNull::from(&mut memory).cast::<usize>();
+        // SAFETY: within the array.
+        let cell = |index| unsafe { first.add(index).cast::<u8>() };
+        let links = Links::new();
+        assert_eq!((links.pop(), links.depth()), (None, 0));
+        for index in 0..3 {
+            // SAFETY: distinct cells of the size and alignment of a link.
+            unsafe { links.push(cell(index)) };
+        }
+        assert!(links.cells().eq([2, 1, 0].map(cell)));
+        assert_eq!((links.pop(), links.depth()), (Some(cell(2)), 2));
+        links.clear();
+        assert_eq!((links.pop(), links.depth()), (None, 0));
+    }
+}

@@ -205,7 +205,8 @@ impl<T, M: OwnMemory> Pool<'static, T, M> {
         let geometry = Cells::<T, <M as Kind>::Memory>::GEOMETRY;
         Ok(Pool {
             memory: Made::try_new(geometry, capacity, lazy, source)?,
-            marker: PhantomData,
+            storage: PhantomData,
+            values: PhantomData,
         })
     }
 

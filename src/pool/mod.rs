@@ -136,9 +136,10 @@ use memory::{Kind, Memory, Vacated};
 /// ```
 pub struct Pool<'s, T, M: PoolMemory = Heap> {
     memory: <M as Kind>::Memory,
+    storage: PhantomData<&'s ()>,
     /// Covariant in `T`, for it never gives out a value that was put in; owns none, and
     /// so drops none.
-    marker: PhantomData<(&'s (), fn() -> T)>,
+    values: PhantomData<fn() -> T>,
 }
 
 // SAFETY: boxes borrow the pool, so none is there when it moves to another thread; no one

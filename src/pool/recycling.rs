@@ -44,7 +44,7 @@ pub struct RecyclingPool<T> {
     pool: Pool<'static, MaybeUninit<T>>,
     idle: FreeStack,
     /// Owns values, and gives out some that were put in: invariant.
-    marker: PhantomData<(T, fn(T) -> T)>,
+    values: PhantomData<*mut T>,
 }
 
 // SAFETY: boxes borrow the pool, so none is there when it moves to another thread; its
@@ -413,7 +413,7 @@ impl<T> RecyclingPoolBuilder<T> {
         Ok(RecyclingPool {
             pool: Pool::try_new_in(capacity, lazy, &source)?,
             idle,
-            marker: PhantomData,
+            values: PhantomData,
         })
     }
 }

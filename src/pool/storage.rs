@@ -101,6 +101,7 @@ impl<T, const N: usize> PoolStorage<T, N> {
     /// assert_eq!(pool.capacity(), 16);
     /// assert!(STORAGE.claim().is_none());
     /// ```
+    #[expect(clippy::mut_from_ref, reason = "given out once")]
     pub fn claim(&'static self) -> Option<&'static mut Pool<'static, T, InStorage>> {
         // Relaxed: the first swap of all is one thread's, and nothing was written to
         // the memory that another would have to see.
@@ -161,7 +162,8 @@ impl<'s, T> Pool<'s, T, InStorage> {
         };
         Pool {
             memory: Lent { home },
-            marker: PhantomData,
+            storage: PhantomData,
+            values: PhantomData,
         }
     }
 }

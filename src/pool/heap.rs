@@ -2,6 +2,7 @@
 
 use core::alloc::Layout;
 use core::cell::Cell;
+use core::mem::offset_of;
 use core::ptr::NonNull;
 
 use super::home::{FreeCells, Home};
@@ -14,12 +15,21 @@ use crate::raw::segment::Geometry;
 use crate::raw::source::Source;
 use crate::raw::stack::FreeStack;
 
+/// What a segment begins with: a pointer to the body, and in the first one the body
+/// itself, on the same cache line, so that a free in a small pool touches one.
+#[repr(C)]
+struct Header<F> {
+    word: NonNull<u8>,
+    body: Body<F>,
+}
+
 /// The home is first, so that a pointer to it is one to the whole.
 #[repr(C)]
-struct HeapHome<F> {
+struct Body<F> {
     home: Home<F>,
+    /// The cells, and this.
     cells: Block,
-    /// Bytes of the cells that are committed.
+    /// Bytes of them that are committed.
     committed: Cell<usize>,
     lazy: bool,
 }
@@ -92,7 +102,7 @@ impl List for Links {
     }
 }
 
-impl<F: List> HeapHome<F> {
+impl<F: List> Body<F> {
     /// Memory for so many cells of that geometry: touched and pushed, or only
     /// reserved if `lazy`.
     ///
@@ -107,27 +117,34 @@ impl<F: List> HeapHome<F> {
     ) -> Result<NonNull<Self>, AllocError> {
         let layout = geometry.layout(capacity)?;
         let (cells, committed) = if lazy {
-            (Block::reserve(layout, source)?, 0)
+            let cells = Block::reserve(layout, source)?;
+            let committed = cells.commit(0, size_of::<Header<F>>())?;
+            (cells, committed)
         } else {
             let cells = Block::allocate(layout, source)?;
             cells.touch();
             (cells, layout.size())
         };
         let free = F::try_new(capacity, lazy, source)?;
+        let start = cells.start();
         // SAFETY: laid out for that many cells, and kept with the home.
-        let home = unsafe { Home::new(free, capacity, geometry, cells.start()) };
-        let body = HeapHome {
+        let home = unsafe { Home::new(free, capacity, geometry, start) };
+        let body = Body {
             home,
             cells,
             committed: Cell::new(committed),
             lazy,
         };
-        let body = Block::leak(body, source).map_err(|(error, _body)| error)?;
-        if !lazy {
-            // SAFETY: just leaked.
-            unsafe { Self::fill(body) };
+        // SAFETY: there is room for a header before the first cell, committed, and
+        // aligned with the segment. Only cells and first words are written otherwise.
+        unsafe {
+            let place = start.add(offset_of!(Header<F>, body)).cast::<Self>();
+            place.write(body);
+            if !lazy {
+                Self::fill(place);
+            }
+            Ok(place)
         }
-        Ok(body)
     }
 
     /// Pushes all fresh cells.
@@ -195,9 +212,8 @@ impl<F: List> HeapHome<F> {
         }
         self.commit(fresh.end)?;
         let first = self.home.geometry().offset(fresh.start);
-        // Headers that are not written yet lie before their first cells.
-        self.cells.touch_from(first);
         self.cells.populate(first, self.cells.layout().size())?;
+        self.cells.touch_from(first);
         self.home.free.prefault()
     }
 }
@@ -209,12 +225,12 @@ impl<F: List> HeapHome<F> {
     reason = "users cannot have a value of it"
 )]
 pub struct Segments<F: List> {
-    home: NonNull<HeapHome<F>>,
+    home: NonNull<Body<F>>,
 }
 
 impl<F: List> Segments<F> {
-    fn body(&self) -> &HeapHome<F> {
-        // SAFETY: leaked in `try_new`, and there until the drop.
+    fn body(&self) -> &Body<F> {
+        // SAFETY: written in `try_new`, and there until the drop.
         unsafe { self.home.as_ref() }
     }
 }
@@ -244,7 +260,7 @@ impl<F: List> Made for Segments<F> {
         lazy: bool,
         source: &Source,
     ) -> Result<Self, AllocError> {
-        let home = HeapHome::try_new(geometry, capacity, lazy, source)?;
+        let home = Body::try_new(geometry, capacity, lazy, source)?;
         Ok(Segments { home })
     }
 
@@ -256,8 +272,7 @@ impl<F: List> Made for Segments<F> {
         } else {
             it.cells.layout().size()
         };
-        let bytes = cells + it.home.free.bytes() + size_of::<HeapHome<F>>();
-        Report::new(bytes + more, source)
+        Report::new(cells + it.home.free.bytes() + more, source)
     }
 }
 
@@ -268,7 +283,7 @@ unsafe impl<F: List> Memory for Segments<F> {
     type Way = ();
 
     const LEAST_CELL: Layout = F::LEAST_CELL;
-    const HEADERS: bool = true;
+    const HEADER: Option<Layout> = Some(Layout::new::<Header<F>>());
 
     #[inline(always)]
     fn home(&self) -> NonNull<Home<F>> {
@@ -286,7 +301,7 @@ unsafe impl<F: List> Memory for Segments<F> {
 
     fn refill(&self) -> Result<(), Option<AllocError>> {
         // SAFETY: the body is there while the memory is.
-        unsafe { HeapHome::refill(self.home) }
+        unsafe { Body::refill(self.home) }
     }
 
     fn prefault(&self) -> Result<(), AllocError> {
@@ -298,7 +313,7 @@ unsafe impl<F: List> Memory for Segments<F> {
         unsafe {
             self.body().home.forget_all();
             if !self.body().lazy {
-                HeapHome::fill(self.home);
+                Body::fill(self.home);
             }
         }
     }
@@ -307,9 +322,8 @@ unsafe impl<F: List> Memory for Segments<F> {
 /// Releases the memory; values that were forgotten in it are not dropped.
 impl<F: List> Drop for Segments<F> {
     fn drop(&mut self) {
-        let source = self.body().cells.source().clone();
-        // SAFETY: leaked in `try_new` from that source; boxes borrow the pool, so none
-        // is there.
-        drop(unsafe { Block::reclaim(self.home, &source) });
+        // SAFETY: written in `try_new`, and not used again: boxes borrow the pool, so
+        // none is there. The body's drop releases the memory that it lay in.
+        drop(unsafe { self.home.read() });
     }
 }

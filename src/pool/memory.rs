@@ -101,8 +101,8 @@ pub unsafe trait Memory: 'static {
     /// Size and alignment of a cell at least.
     const LEAST_CELL: Layout;
 
-    /// Whether cells lie in segments with headers.
-    const HEADERS: bool;
+    /// The header of the segments that cells lie in, if they do.
+    const HEADER: Option<Layout>;
 
     fn home(&self) -> NonNull<Home<Self::Free>>;
 
@@ -159,10 +159,9 @@ impl<T, R: Memory> Cells<T, R> {
     };
 
     /// All of them.
-    pub(super) const GEOMETRY: Geometry = if R::HEADERS {
-        Geometry::new(Self::LAYOUT)
-    } else {
-        Geometry::without_header(Self::LAYOUT)
+    pub(super) const GEOMETRY: Geometry = match R::HEADER {
+        Some(header) => Geometry::new(Self::LAYOUT, header),
+        None => Geometry::without_header(Self::LAYOUT),
     };
 }
 

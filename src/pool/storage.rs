@@ -185,7 +185,7 @@ unsafe impl Memory for Lent {
     type Way = NonNull<Home<Links>>;
 
     const LEAST_CELL: Layout = Links::LEAST_CELL;
-    const HEADERS: bool = false;
+    const HEADER: Option<Layout> = None;
 
     #[inline(always)]
     fn home(&self) -> NonNull<Home<Links>> {

@@ -2,36 +2,41 @@
 //! address of a cell leads to the header of its segment by a mask.
 //!
 //! So the owner of a cell is a bare pointer to it, and a cell has not one byte of
-//! metadata: one header serves all the cells of a segment. Aligned headers would
-//! share a few sets of the cache, which is why each is written in several lines,
-//! and bits of the segment's address choose which of them is read
-//! (DESIGN.md, "A pool without metadata").
+//! metadata: one header serves all the cells of a segment (DESIGN.md, "A pool without
+//! metadata").
 //!
 //! # Invariants
 //!
 //! * N1: cell `index` lies at [`offset`](Geometry::offset) from the first segment,
 //!   which is aligned to `segment`; it does not reach into the next segment.
-//! * N2: before a cell of a segment is used, every line of its header holds the
-//!   same pointer.
+//! * N2: before a cell of a segment is used, the first word of the segment holds a
+//!   pointer, the same in all of them.
 
 use core::alloc::Layout;
-use core::num::NonZero;
 use core::ptr::NonNull;
 
 use crate::error::AllocError;
 
-/// Bytes of a segment, unless its cells need more; small where tests are
-/// interpreted, so that they come to several.
-const LEAST_SEGMENT: usize = if cfg!(miri) { 1 << 10 } else { 1 << 16 };
-
-/// Lines of a header: a power of two.
-const LINES: usize = if cfg!(miri) { 2 } else { 8 };
-
-/// Bytes of a cache line.
-const LINE: usize = 64;
+/// Bytes of a segment, unless its cells need more.
+///
+/// All headers lie in the same set of the first level of cache, so there should be
+/// few of them: frees at random of a million values of 64 bytes took 5.2 times as long
+/// as with the home in the box when segments had 64 KiB, 2.5 with 256 KiB, 1.45 with
+/// 2 MiB. Less where addresses are few; and where tests are interpreted, so that cells
+/// come to several segments.
+const LEAST_SEGMENT: usize = if cfg!(miri) {
+    1 << 10
+} else if cfg!(target_pointer_width = "64") {
+    1 << 21
+} else {
+    1 << 16
+};
 
 /// A segment has room for so many cells at least.
 const LEAST_CELLS: usize = 8;
+
+/// What the first word of a segment is.
+type Word = NonNull<u8>;
 
 /// Where cells of one layout lie. Made in a `const`, so that a mask is an
 /// immediate of the instruction.
@@ -48,12 +53,13 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    /// Segments with a header. The size of `cell` is a multiple of its alignment, and
-    /// not 0.
-    pub(crate) const fn new(cell: Layout) -> Self {
+    /// Segments with a header of at least that size, of which only the first word is
+    /// used here. The size of `cell` is a multiple of its alignment, and not 0.
+    pub(crate) const fn new(cell: Layout, header: Layout) -> Self {
         let (size, align) = (cell.size(), cell.align());
         assert!(size > 0 && size % align == 0);
-        let header = (LINES * LINE).next_multiple_of(align);
+        assert!(header.size() >= size_of::<Word>() && header.align() <= LEAST_SEGMENT);
+        let header = header.size().next_multiple_of(align);
         let least = match size.checked_mul(LEAST_CELLS) {
             Some(bytes) => bytes.checked_add(header),
             None => None,
@@ -94,7 +100,7 @@ impl Geometry {
     }
 
     /// The memory of so many cells: whole segments, the last one only as long as
-    /// needed.
+    /// needed. The header of the first one is always there.
     ///
     /// # Errors
     ///
@@ -104,13 +110,14 @@ impl Geometry {
             slots: capacity,
             slot_bytes: self.cell,
         };
-        let Some(last) = capacity.checked_sub(1) else {
-            return Ok(Layout::new::<()>());
-        };
-        (last / self.cells)
+        // A last segment that is full reaches to its last cell.
+        let before = capacity.saturating_sub(1) / self.cells;
+        before
             .checked_mul(self.segment)
             .and_then(|bytes| bytes.checked_add(self.header))
-            .and_then(|bytes| bytes.checked_add((last % self.cells + 1).checked_mul(self.cell)?))
+            .and_then(|bytes| {
+                bytes.checked_add((capacity - before * self.cells).checked_mul(self.cell)?)
+            })
             .and_then(|bytes| Layout::from_size_align(bytes, self.segment).ok())
             .ok_or(error)
     }
@@ -132,8 +139,8 @@ impl Geometry {
         (at % self.cell == 0 && self.offset(index) == offset).then_some(index)
     }
 
-    /// Writes the headers of the segments in which the cells `first..end` are the
-    /// first of all to be used.
+    /// Writes the first word of the segments in which a cell of `first..end` is the first
+    /// of all.
     ///
     /// # Safety
     ///
@@ -143,47 +150,43 @@ impl Geometry {
         start: NonNull<u8>,
         first: usize,
         end: usize,
-        pointer: NonNull<u8>,
+        word: Word,
     ) {
         for segment in first.div_ceil(self.cells)..end.div_ceil(self.cells) {
-            for line in 0..LINES {
-                // SAFETY: the first cell of the segment is within that memory, so its
-                // header is, and is aligned (N1).
-                unsafe {
-                    let header = start.add(segment * self.segment + line * LINE);
-                    header.cast::<NonNull<u8>>().write(pointer);
-                }
+            // SAFETY: the first cell of the segment is within that memory, so its header
+            // is, and is aligned (N1).
+            unsafe {
+                let header = start.add(segment * self.segment);
+                header.cast::<Word>().write(word);
             }
         }
     }
 
-    /// What the header of a cell's segment says.
+    /// The first word of a cell's segment.
     ///
     /// # Safety
     ///
     /// The cell is one of such segments, whose headers are written (N2), and has the
     /// provenance of their memory.
     #[inline(always)]
-    pub(crate) unsafe fn header_of(&self, cell: NonNull<u8>) -> NonNull<u8> {
-        let address = cell.addr().get();
-        let line = (address >> (self.segment.trailing_zeros() - LINE.trailing_zeros()))
-            & ((LINES - 1) * LINE);
-        let header = (address & !(self.segment - 1)) + line;
-        // SAFETY: the memory begins at an address that is aligned and not null (N1),
-        // so the masked one is not null, and by N2 a pointer is written there.
-        unsafe {
-            let header = cell.with_addr(NonZero::new_unchecked(header));
-            header.cast::<NonNull<u8>>().read()
-        }
+    pub(crate) unsafe fn header_of(&self, cell: NonNull<u8>) -> Word {
+        let header = cell
+            .as_ptr()
+            .map_addr(|address| address & !(self.segment - 1));
+        // SAFETY: the segment begins there (N1) with a pointer (N2).
+        unsafe { header.cast::<Word>().read() }
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "alloc"))]
 mod tests {
     use super::*;
+    use crate::raw::memory::Block;
+    use crate::raw::source::Source;
 
     fn geometry(size: usize, align: usize) -> Geometry {
-        Geometry::new(Layout::from_size_align(size, align).unwrap())
+        let cell = Layout::from_size_align(size, align).unwrap();
+        Geometry::new(cell, Layout::new::<[usize; 9]>())
     }
 
     #[test]
@@ -196,20 +199,29 @@ mod tests {
             (72, 8),
             (4096, 4096),
             (1 << 16, 8),
+            (1 << 20, 8),
         ] {
             let geometry = geometry(size, align);
             assert!(geometry.segment.is_power_of_two() && geometry.cells >= LEAST_CELLS);
+            assert_eq!(geometry.layout(0).unwrap().size(), geometry.header);
+            // About the beginning and the end of the first segments.
             let mut end = 0;
-            for index in 0..3 * geometry.cells {
-                let offset = geometry.offset(index);
-                assert!(offset % align == 0 && offset >= end);
-                let segment = offset / geometry.segment;
-                assert_eq!(segment, (offset + size - 1) / geometry.segment);
-                assert!(offset % geometry.segment >= LINES * LINE);
-                assert_eq!(geometry.index(offset), Some(index));
-                assert!(size == 1 || geometry.index(offset + 1).is_none());
-                end = offset + size;
-                assert_eq!(geometry.layout(index + 1).unwrap().size(), end);
+            for segment in 0..3 {
+                let first = segment * geometry.cells;
+                for index in
+                    (first..first + 4).chain(first + geometry.cells - 4..first + geometry.cells)
+                {
+                    let offset = geometry.offset(index);
+                    assert!(offset % align == 0 && offset >= end);
+                    assert_eq!(offset / geometry.segment, segment);
+                    assert_eq!((offset + size - 1) / geometry.segment, segment);
+                    assert!(offset % geometry.segment >= size_of::<[usize; 9]>());
+                    assert_eq!(geometry.index(offset), Some(index));
+                    assert!(size == 1 || geometry.index(offset + 1).is_none());
+                    end = offset + size;
+                    assert_eq!(geometry.layout(index + 1).unwrap().size(), end);
+                }
+                assert!(geometry.index((segment + 1) * geometry.segment).is_none());
             }
         }
     }
@@ -230,7 +242,23 @@ mod tests {
                     slot_bytes: cell.cell
                 })
             );
-            assert_eq!(cell.layout(0).unwrap().size(), 0);
+        }
+    }
+
+    #[test]
+    fn every_cell_leads_to_the_word_of_its_segment() {
+        let geometry = geometry(48, 16);
+        let cells = 2 * geometry.cells + 3;
+        let block = Block::allocate(geometry.layout(cells).unwrap(), &Source::GLOBAL).unwrap();
+        let word = NonNull::<u64>::dangling().cast();
+        // SAFETY: memory for these cells; headers are written before they are read.
+        unsafe {
+            geometry.write_headers(block.start(), 0, 1, word);
+            geometry.write_headers(block.start(), 1, cells, word);
+            for index in [0, 1, geometry.cells - 1, geometry.cells, cells - 1] {
+                let cell = block.start().add(geometry.offset(index));
+                assert_eq!(geometry.header_of(cell), word);
+            }
         }
     }
 }

@@ -8,9 +8,10 @@
 //! No sequence of safe calls is undefined behaviour, for any type of value, any
 //! panic in user code, anything forgotten, and any order of drops.
 //!
-//! There are two families. A [`KeySlab`] is a container: `&mut self`, plain
+//! There are three families. A [`KeySlab`] is a container: `&mut self`, plain
 //! references, `Send`. A tracked slab, [`Slab`] or [`BoundedSlab`], is shared:
-//! `&self`, owning handles, borrows tracked at run time.
+//! `&self`, owning handles, borrows tracked at run time. A [`Pool`](pool::Pool) has
+//! nothing but cells: its boxes borrow it, and the compiler does the checks.
 //!
 //! ```
 //! use flatslab::{BoundedSlab, KeySlab};
@@ -39,6 +40,8 @@
 //! | one owner of a value | [`Slot`]: drops its value like `Box`, refuses access to a value that is gone |
 //! | one owner, and access as through a pointer | [`SlotBox`]: holds the exclusive borrow as long as it lives |
 //! | links, tables, many references to a value | [`Key`]: 4 bytes, checked on every access |
+//! | objects of one size with one owner, made and dropped all the time | [`pool::Pool`]: no metadata, boxes of 8 bytes, misuse does not compile |
+//! | the same without an allocator, in a static or on the stack | [`pool::PoolStorage`] |
 //! | a value that must know its own place | [`vacant_entry`](key_slab::PlainSlab::try_vacant_entry); `insert_with`, or [`VacantSlot`] |
 //! | a loop over keys that you know to be right | [`untracked`](TrackedSlab::untracked): unsafe, no borrow tracking |
 //! | all values | `iter`, `iter_mut`, `keys`; where some are held by guards, [`try_iter`](TrackedSlab::try_iter) |
@@ -90,8 +93,9 @@
 //!
 //! # Features
 //!
-//! `std` (default): chunks built ahead by a thread. Without it the crate needs
-//! `alloc` alone. `serde`: snapshots of [`KeySlab`] and its keys. `os-memory`: huge pages,
+//! `std` (default): chunks built ahead by a thread. `alloc` (in `std`): without it the
+//! crate needs no allocator, and only pools in a [`PoolStorage`](pool::PoolStorage) are
+//! there. `serde`: snapshots of [`KeySlab`] and its keys. `os-memory`: huge pages,
 //! locked memory and memory nodes of Linux. `allocator-api2`: the same pages for your own
 //! collections, and your allocators for the slabs.
 #![cfg_attr(not(test), no_std)]

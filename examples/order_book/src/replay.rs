@@ -27,7 +27,8 @@ use crate::book::{Market, Top};
 use crate::message::Message;
 use crate::report::{Figures, Obtained, StoreReport};
 use crate::store::{
-    BoundedStore, BoxStore, FloorStore, GrowableStore, KeyStore, NoStore, SlabCrateStore, Store,
+    BoundedStore, BoxStore, FloorStore, GrowableStore, KeyStore, NoStore, PoolStore,
+    SlabCrateStore, Store,
 };
 use crate::variant::{Prefetch, StoreKind, Variant};
 
@@ -237,10 +238,15 @@ fn pass(variant: Variant, job: Job<'_>, task: Task<'_>) -> Result<End, Failure> 
             let store = GrowableStore::new(reserved, pages).map_err(failed)?;
             pass_through(store, variant, job, task)
         }
-        StoreKind::Slab => pass_through(SlabCrateStore::default(), variant, job, task),
-        StoreKind::Box => {
+        StoreKind::Pool => {
             // SAFETY: `pass_through` gives the store to a market, which owns it
             // alone and by B1 and B4 uses only the keys of orders in it.
+            let store = unsafe { PoolStore::with_capacity(orders, pages) }.map_err(failed)?;
+            pass_through(store, variant, job, task)
+        }
+        StoreKind::Slab => pass_through(SlabCrateStore::default(), variant, job, task),
+        StoreKind::Box => {
+            // SAFETY: as above.
             let store = unsafe { BoxStore::new() };
             pass_through(store, variant, job, task)
         }

@@ -1,4 +1,4 @@
-//! Where the orders live: one trait with six implementations.
+//! Where the orders live: one trait with seven implementations.
 //!
 //! The book accesses an order only through a [`Store`] and the store's key type, so
 //! replacing the allocator changes nothing else. Access is by closure: a guard would
@@ -10,7 +10,8 @@
 //!
 //! | store | memory with `--pages huge` | `prefetch` |
 //! |---|---|---|
-//! | flatslab's | orders and free slots in huge pages | the slab's `prefetch` |
+//! | flatslab's slabs | orders and free slots in huge pages | the slab's `prefetch` |
+//! | flatslab's pool | orders and free list in huge pages | prefetches the address, which is the key |
 //! | `slab` | the global allocator: its `Vec` takes no other | reads the entry |
 //! | `Box` | the global allocator | prefetches the address, which is the key |
 //! | the floor | array and stack in huge pages | prefetches the address |
@@ -19,6 +20,7 @@ mod boxes;
 mod flatslab;
 mod floor;
 mod plain;
+mod pool;
 mod slab_crate;
 
 use ::flatslab::memory::Report;
@@ -28,6 +30,7 @@ pub(crate) use self::boxes::{BoxKey, BoxStore};
 pub(crate) use self::flatslab::{BoundedStore, GrowableStore};
 pub(crate) use self::floor::{FloorKey, FloorStore};
 pub(crate) use self::plain::KeyStore;
+pub(crate) use self::pool::{PoolKey, PoolStore};
 pub(crate) use self::slab_crate::{SlabCrateStore, SlabKey};
 use crate::message::Side;
 
@@ -35,7 +38,7 @@ use crate::message::Side;
 ///
 /// The compiler orders the fields by alignment, so the only padding is at the end:
 /// 32 bytes with the 4-byte keys of a slab, two orders to a cache line; 40 bytes
-/// with pointers.
+/// with pointers, which the pool pads to a line of 64.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Order<K> {
     /// The exchange's number of the order.
@@ -57,7 +60,8 @@ pub(crate) struct Order<K> {
 const _: () = assert!(size_of::<Order<::flatslab::Key>>() == 32);
 const _: () = assert!(size_of::<Order<SlabKey>>() == 32);
 const _: () = assert!(size_of::<Order<FloorKey>>() == 32);
-const _: () = assert!(size_of::<Order<BoxKey>>() <= 64);
+const _: () = assert!(size_of::<Order<BoxKey>>() == 40);
+const _: () = assert!(size_of::<Order<PoolKey>>() == 40);
 
 /// A key with a null value, for the ends of a list.
 pub(crate) trait Link: Copy + Eq {
@@ -95,8 +99,8 @@ impl From<BuildError> for NoStore {
 /// An allocator of orders.
 ///
 /// A key is valid from the `insert` that returns it to the `remove` that takes it.
-/// The slabs panic on a key of a vacant slot. The store of boxes and the floor do not
-/// check keys.
+/// The slabs panic on a key of a vacant slot. The pool, the store of boxes and the floor
+/// do not check keys.
 pub(crate) trait Store {
     /// The key of one order.
     type Key: Link;

@@ -17,6 +17,9 @@ pub(crate) enum StoreKind {
     Bounded,
     /// flatslab's `Slab`, which grows by chunks
     Growable,
+    /// flatslab's `Pool`, with room for the most orders live at once: unchecked
+    /// pointers, an order to a cache line
+    Pool,
     /// The `slab` crate, which copies when it grows
     Slab,
     /// A `Box` for each order, from the global allocator
@@ -41,17 +44,18 @@ impl StoreKind {
             StoreKind::Keys => "keys",
             StoreKind::Bounded => "bounded",
             StoreKind::Growable => "growable",
+            StoreKind::Pool => "pool",
             StoreKind::Slab => "slab",
             StoreKind::Box => "box",
             StoreKind::Floor => "floor",
         }
     }
 
-    /// Whether it is a slab of flatslab.
+    /// Whether it is a container of flatslab.
     pub(crate) fn is_ours(self) -> bool {
         matches!(
             self,
-            StoreKind::Keys | StoreKind::Bounded | StoreKind::Growable
+            StoreKind::Keys | StoreKind::Bounded | StoreKind::Growable | StoreKind::Pool
         )
     }
 }

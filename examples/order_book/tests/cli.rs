@@ -248,7 +248,9 @@ fn the_table_lines_up_and_says_that_the_books_are_the_same() {
 
 #[test]
 fn each_store_runs_alone() {
-    for store in ["keys", "bounded", "growable", "slab", "box", "floor"] {
+    for store in [
+        "keys", "bounded", "growable", "pool", "slab", "box", "floor",
+    ] {
         let report = json(run, &format!("--store {store} --messages 500 --rounds 1"));
         let stores = report["stores"].as_array().unwrap();
         assert_eq!(stores.len(), 1);
@@ -268,11 +270,11 @@ fn several_stores_run_in_their_own_order_and_once() {
 fn every_combination_runs_once_and_ends_in_the_same_books() {
     let report = json(
         run,
-        "--store keys,bounded,growable,slab,box,floor --pages huge,default \
+        "--store keys,bounded,growable,pool,slab,box,floor --pages huge,default \
          --prefetch off,index,order,off --messages 300 --symbols 2 --rounds 1",
     );
     let variants = report["stores"].as_array().unwrap();
-    assert_eq!(variants.len(), 6 * 2 * 3);
+    assert_eq!(variants.len(), 7 * 2 * 3);
     let mut seen = HashSet::new();
     for variant in variants {
         let field = |name: &str| variant[name].as_str().unwrap();

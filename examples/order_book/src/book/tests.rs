@@ -6,7 +6,9 @@ use super::*;
 use crate::flow::Flow;
 use crate::naive::NaiveBook;
 use crate::stats::FlowStats;
-use crate::store::{BoundedStore, BoxStore, FloorStore, GrowableStore, KeyStore, SlabCrateStore};
+use crate::store::{
+    BoundedStore, BoxStore, FloorStore, GrowableStore, KeyStore, PoolStore, SlabCrateStore,
+};
 use crate::variant::PageKind;
 
 fn box_store() -> BoxStore {
@@ -25,6 +27,11 @@ fn growable(pages: PageKind) -> GrowableStore {
 
 fn keys(pages: PageKind) -> KeyStore {
     KeyStore::new(0, pages.pages()).unwrap()
+}
+
+fn pool(capacity: usize, pages: PageKind) -> PoolStore {
+    // SAFETY: as in `box_store`.
+    unsafe { PoolStore::with_capacity(capacity, pages.pages()) }.unwrap()
 }
 
 fn floor(capacity: usize, pages: PageKind) -> FloorStore {
@@ -99,6 +106,11 @@ proptest! {
     }
 
     #[test]
+    fn pool_agrees_with_the_naive_book(messages in messages()) {
+        agrees_with_the_naive_book(pool(24, PageKind::Default), &messages);
+    }
+
+    #[test]
     fn slab_crate_agrees_with_the_naive_book(messages in messages()) {
         agrees_with_the_naive_book(SlabCrateStore::default(), &messages);
     }
@@ -154,6 +166,7 @@ fn all_stores_give_the_same_books_and_the_same_tops() {
     assert_eq!(wanted, replay(keys(pages), pages, &messages));
     assert_eq!(wanted, replay(SlabCrateStore::default(), pages, &messages));
     assert_eq!(wanted, replay(box_store(), pages, &messages));
+    assert_eq!(wanted, replay(pool(1_300, pages), pages, &messages));
     assert_eq!(wanted, replay(floor(1_300, pages), pages, &messages));
 }
 
@@ -166,6 +179,7 @@ fn huge_pages_give_the_same_books_and_the_same_tops() {
     assert_eq!(wanted, replay(growable(pages), pages, &messages));
     assert_eq!(wanted, replay(keys(pages), pages, &messages));
     assert_eq!(wanted, replay(SlabCrateStore::default(), pages, &messages));
+    assert_eq!(wanted, replay(pool(1_300, pages), pages, &messages));
     assert_eq!(wanted, replay(floor(1_300, pages), pages, &messages));
 }
 
@@ -234,7 +248,13 @@ fn add(id: u64, price: u32) -> Message {
 
 #[test]
 fn a_full_store_refuses_an_order_and_leaves_the_book_alone() {
-    let mut market = Market::new(bounded(1, PageKind::Default), 1);
+    refuses_a_second_order(bounded(1, PageKind::Default));
+    refuses_a_second_order(pool(1, PageKind::Default));
+    refuses_a_second_order(floor(1, PageKind::Default));
+}
+
+fn refuses_a_second_order(store: impl Store) {
+    let mut market = Market::new(store, 1);
     market.apply(0, &add(1, 500)).unwrap();
     let before = market.digest();
     for price in [400, 500, 600] {

@@ -169,7 +169,8 @@ impl<'p, T, M: PoolMemory> PoolBox<'p, T, M> {
     /// back. O(1).
     ///
     /// The pointer is valid for reads and writes until then, or until the pool is reset
-    /// or dropped.
+    /// or dropped. It does not borrow the pool, which may move: a struct can have a pool
+    /// and such pointers.
     ///
     /// # Examples
     ///

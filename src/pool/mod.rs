@@ -54,6 +54,34 @@
 //! engine.live.push(engine.pool.alloc(7).unwrap());
 //! ```
 //!
+//! A pool of a builder, and a [`RecyclingPool`], is leaked with
+//! `Box::leak(Box::new(pool))`.
+//!
+//! # Rounds
+//!
+//! Where a structure is built and thrown away in each round, its boxes live in a scope of
+//! the round. Forgotten and not dropped, they are all freed by one [`reset`](Pool::reset):
+//!
+//! ```
+//! use flatslab::pool::{Pool, PoolBox};
+//!
+//! struct Node<'p> {
+//!     value: u64,
+//!     next: Option<PoolBox<'p, Node<'p>>>,
+//! }
+//!
+//! let mut pool = Pool::with_capacity(100);
+//! for _round in 0..3 {
+//!     let mut list = None;
+//!     for value in 0..100 {
+//!         list = Some(pool.alloc(Node { value, next: list }).unwrap());
+//!     }
+//!     assert_eq!(list.as_ref().unwrap().value, 99);
+//!     core::mem::forget(list); // no destructor runs, no node is visited
+//!     pool.reset();
+//! }
+//! ```
+//!
 //! # What it costs
 //!
 //! Allocation and free are O(1) and a handful of instructions, the last cell freed is the
@@ -67,6 +95,11 @@
 //!
 //! A pool is `Send` if its values are, and not `Sync`. A box is not `Send`; it is `Sync`
 //! if its value is, so references to values may go to other threads.
+//!
+//! So an engine that keeps boxes is built on the thread that runs it, with
+//! [`Pool::leak`] there. A pool that was [claimed](PoolStorage::claim) elsewhere can be
+//! moved to that thread before its first box. An interrupt handler counts as another
+//! thread: it can own a pool, but not share one with the main loop.
 //!
 //! # Without an allocator
 //!
@@ -363,7 +396,8 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     ///
     /// # Errors
     ///
-    /// When the system refuses the memory; the pool is as it was then.
+    /// When the system refuses the memory; the pool is as it was then. Never in a
+    /// storage.
     ///
     /// # Examples
     ///

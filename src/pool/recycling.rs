@@ -23,6 +23,10 @@ use crate::raw::stack::FreeStack;
 /// for use, in place of a new one. For objects that are dear to make, buffers that have
 /// grown among them.
 ///
+/// Dropping a box keeps its value as it is: what must not stay, such as a secret or an
+/// open socket, is to be removed before. To make all values in advance, allocate until
+/// the pool is full, then drop the boxes.
+///
 /// A cell takes the size of its value, and 16 bytes for two free lists. The values that
 /// are kept are dropped with the pool, or when it is [cleared](Self::clear). A value
 /// cannot borrow from its own pool. Made by [`PoolBuilder::recycle`].

@@ -47,7 +47,7 @@ impl<T> fmt::Debug for Full<T> {
 
 impl<T> fmt::Display for Full<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("no slot is free in the slab")
+        f.write_str("there is no room for the value")
     }
 }
 

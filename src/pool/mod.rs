@@ -57,6 +57,9 @@
 //! A pool of a builder, and a [`RecyclingPool`], is leaked with
 //! `Box::leak(Box::new(pool))`.
 //!
+//! In signatures a pool has the lifetime of its memory, and a box that of the borrow:
+//! `fn f<'p>(pool: &'p Pool<'_, Order>) -> PoolBox<'p, Order>`.
+//!
 //! # Rounds
 //!
 //! Where a structure is built and thrown away in each round, its boxes live in a scope of

@@ -14,9 +14,10 @@ use core::ptr::NonNull;
 use super::builder::PoolBuilder;
 use super::heap::{List, Made};
 use super::{Pool, PoolBox};
-use crate::error::{BuildError, CapacityError};
+use crate::error::{AllocError, BuildError, CapacityError};
 use crate::memory::{Pages, Report};
 use crate::raw::memory;
+use crate::raw::source::Source;
 use crate::raw::stack::FreeStack;
 
 /// A pool that keeps the values of freed cells: the next box gets one of them, made fit
@@ -29,7 +30,8 @@ use crate::raw::stack::FreeStack;
 ///
 /// A cell takes the size of its value, and 16 bytes for two free lists. The values that
 /// are kept are dropped with the pool, or when it is [cleared](Self::clear). A value
-/// cannot borrow from its own pool. Made by [`PoolBuilder::recycle`].
+/// cannot borrow from its own pool. Of other memory than usual it is made by
+/// [`PoolBuilder::recycle`].
 ///
 /// # Examples
 ///
@@ -56,6 +58,60 @@ pub struct RecyclingPool<T> {
 unsafe impl<T: Send> Send for RecyclingPool<T> {}
 
 impl<T> RecyclingPool<T> {
+    /// A pool of `capacity` cells; O(capacity). Allocates everything it will ever use, but
+    /// for what its values allocate.
+    ///
+    /// # Panics
+    ///
+    /// As [`Pool::with_capacity`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::pool::RecyclingPool;
+    ///
+    /// let pool: RecyclingPool<Vec<u8>> = RecyclingPool::with_capacity(8);
+    /// assert_eq!((pool.capacity(), pool.idle()), (8, 0));
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn with_capacity(capacity: usize) -> Self {
+        match Self::try_with_capacity(capacity) {
+            Ok(pool) => pool,
+            Err(error) => memory::fail(error),
+        }
+    }
+
+    /// A pool of `capacity` cells; never panics or aborts.
+    ///
+    /// # Errors
+    ///
+    /// As [`Pool::try_with_capacity`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::pool::RecyclingPool;
+    ///
+    /// assert!(RecyclingPool::<u64>::try_with_capacity(usize::MAX).is_err());
+    /// ```
+    pub fn try_with_capacity(capacity: usize) -> Result<Self, AllocError> {
+        Self::try_new_in(capacity, false, &Source::GLOBAL)
+    }
+
+    /// A pool with memory from `source`, only reserved if `lazy`.
+    fn try_new_in(capacity: usize, lazy: bool, source: &Source) -> Result<Self, AllocError> {
+        let idle = <FreeStack as List>::try_new(capacity, lazy, source)?;
+        if !lazy {
+            idle.touch();
+        }
+        Ok(RecyclingPool {
+            pool: Pool::try_new_in(capacity, lazy, source)?,
+            idle,
+            values: PhantomData,
+        })
+    }
+
     /// A value that was used before, after a call of `reset`, or a new one, that `init`
     /// makes; O(1) besides these, no allocation of the pool's.
     ///
@@ -161,6 +217,21 @@ impl<T> RecyclingPool<T> {
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.pool.capacity()
+    }
+
+    /// Whether the next allocation fails; O(1). Values that are kept can be had.
+    ///
+    /// ```
+    /// let pool = flatslab::pool::RecyclingPool::with_capacity(1);
+    /// let boxed = pool.alloc_or_reuse(|| 7, |_| {}).unwrap();
+    /// assert!(pool.is_full());
+    /// drop(boxed);
+    /// assert!(!pool.is_full());
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.len() == self.capacity()
     }
 
     /// Drops the values that are kept, also if the destructor of one panics; O(idle
@@ -410,15 +481,7 @@ impl<T> RecyclingPoolBuilder<T> {
     /// ```
     pub fn try_build(self) -> Result<RecyclingPool<T>, BuildError> {
         let (capacity, lazy, source) = self.0.into_parts()?;
-        let idle = <FreeStack as List>::try_new(capacity, lazy, &source)?;
-        if !lazy {
-            idle.touch();
-        }
-        Ok(RecyclingPool {
-            pool: Pool::try_new_in(capacity, lazy, &source)?,
-            idle,
-            values: PhantomData,
-        })
+        Ok(RecyclingPool::try_new_in(capacity, lazy, &source)?)
     }
 }
 

@@ -370,7 +370,7 @@ fn everything_prints_in_every_state() {
     );
     assert_eq!(
         format!("{:?} {}", flatslab::Full(()), flatslab::Full(())),
-        "Full(..) no slot is free in the slab"
+        "Full(..) there is no room for the value"
     );
 }
 

@@ -4,4 +4,6 @@
 cargo clippy --version >/dev/null 2>&1 || missing clippy "rustup component add clippy"
 cargo clippy --workspace --all-targets --all-features -- -D warnings
 cargo clippy --package flatslab --examples --profile test -- -D warnings
-cargo clippy --package flatslab --lib --no-default-features -- -D warnings
+cargo clippy --package flatslab --lib --no-default-features --features alloc -- -D warnings
+cargo clippy --package flatslab --all-targets --no-default-features -- -D warnings
+cargo clippy --manifest-path ci/bare_metal/Cargo.toml --target thumbv7em-none-eabihf -- -D warnings

@@ -124,7 +124,7 @@ impl<F: List> HeapHome<F> {
         };
         let body = Block::leak(body, source).map_err(|(error, _body)| error)?;
         if !lazy {
-            // SAFETY: just leaked.
+            // SAFETY: just leaked; cells and list were allocated whole.
             unsafe { Self::fill(body) };
         }
         Ok(body)
@@ -134,7 +134,8 @@ impl<F: List> HeapHome<F> {
     ///
     /// # Safety
     ///
-    /// The body is there, with the memory of all its cells.
+    /// The body is there, with the memory of all its cells and room for them in the
+    /// free list.
     unsafe fn fill(body: NonNull<Self>) {
         // SAFETY: says the caller.
         unsafe {
@@ -178,7 +179,7 @@ impl<F: List> HeapHome<F> {
             return Err(None);
         }
         it.commit(next.end)?;
-        // SAFETY: their memory is there now.
+        // SAFETY: their memory is there now, and room in the free list.
         unsafe {
             it.home
                 .geometry()
@@ -262,7 +263,7 @@ impl<F: List> Made for Segments<F> {
 }
 
 // SAFETY: every cell that is pushed lies in memory of the home's, in a segment whose
-// header was written before (H3).
+// header was written before (H3): with the address of the home, which the mask leads to.
 unsafe impl<F: List> Memory for Segments<F> {
     type Free = F;
     type Way = ();
@@ -280,7 +281,8 @@ unsafe impl<F: List> Memory for Segments<F> {
 
     #[inline(always)]
     unsafe fn home_of(geometry: &Geometry, cell: NonNull<u8>, (): Self::Way) -> NonNull<Home<F>> {
-        // SAFETY: a cell of such a memory, says the caller, that was pushed once.
+        // SAFETY: a taken cell of such a memory, says the caller, so its header was
+        // written (H3). The home is the first field of what it leads to.
         unsafe { geometry.header_of(cell).cast() }
     }
 
@@ -294,7 +296,8 @@ unsafe impl<F: List> Memory for Segments<F> {
     }
 
     unsafe fn reset(&mut self) {
-        // SAFETY: says the caller; the memory of all cells is there unless it is lazy.
+        // SAFETY: says the caller; the memory of all cells is there, and room for them,
+        // unless it is lazy.
         unsafe {
             self.body().home.forget_all();
             if !self.body().lazy {

@@ -1,0 +1,21 @@
+//! What an attack on the pools found, once each.
+
+use flatslab::pool::{InStorage, Pool, PoolBox, PoolStorage};
+
+/// The contract asked for a box of the pool's very type, which a box without a value is
+/// not; `RecyclingPool` did the same the other way round.
+#[test]
+fn a_box_without_a_value_comes_back_with_one() {
+    fn round<'p>(pool: &'p Pool<'_, String, InStorage>) -> PoolBox<'p, String, InStorage> {
+        let mut vacant = pool.alloc_uninit().unwrap();
+        vacant.write(String::from("text"));
+        let pointer = PoolBox::into_raw(vacant).cast::<String>();
+        // SAFETY: from `into_raw` of a box of this pool, with a value that nothing else
+        // owns, and used once.
+        unsafe { pool.box_from_raw(pointer) }
+    }
+    let mut storage = PoolStorage::new();
+    let pool = Pool::in_storage::<1>(&mut storage);
+    assert_eq!(*round(&pool), "text");
+    assert!(pool.is_empty());
+}

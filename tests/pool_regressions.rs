@@ -2,6 +2,22 @@
 
 use flatslab::pool::{InStorage, Pool, PoolBox, PoolStorage};
 
+/// It was not: the union of a cell has a pointer, for the link.
+#[test]
+fn a_storage_goes_to_another_thread_before_it_is_claimed() {
+    let mut storage = PoolStorage::<std::rc::Rc<u64>, 2>::new();
+    let pool = Pool::in_storage(&mut storage);
+    drop(pool.alloc(7.into()));
+    let sum = std::thread::spawn(move || {
+        let mut storage = storage;
+        let pool = Pool::in_storage(&mut storage);
+        let one = pool.alloc(3.into()).unwrap();
+        let two = pool.alloc(4.into()).unwrap();
+        **one + **two
+    });
+    assert_eq!(sum.join().unwrap(), 7);
+}
+
 /// The contract asked for a box of the pool's very type, which a box without a value is
 /// not; `RecyclingPool` did the same the other way round.
 #[test]

@@ -2,6 +2,25 @@
 
 use flatslab::pool::{InStorage, Pool, PoolBox, PoolStorage};
 
+/// No power of two has room for such a value and a header: the layout divided by the
+/// number of cells in a segment, which was 0. Values of this size are there only where
+/// pointers have 32 bits; elsewhere the test of `raw/segment.rs` has the numbers.
+#[test]
+#[cfg(all(feature = "alloc", target_pointer_width = "32"))]
+fn values_of_half_the_address_space_are_refused() {
+    type Whole = [u8; isize::MAX as usize];
+    assert!(Pool::<Whole>::try_with_capacity(1).is_err());
+    assert!(Pool::<Whole, _>::try_intrusive(1).is_err());
+    assert!(
+        Pool::<Whole>::builder()
+            .capacity(1)
+            .lazy()
+            .try_build()
+            .is_err()
+    );
+    assert_eq!(Pool::<Whole>::with_capacity(0).capacity(), 0);
+}
+
 /// It was not: the union of a cell has a pointer, for the link.
 #[test]
 fn a_storage_goes_to_another_thread_before_it_is_claimed() {

@@ -3,9 +3,7 @@
 # there is no `std` at all: on bare metal with 32-bit pointers. Without the feature
 # `alloc` a program links that has no allocator; with it the same program does not.
 . "$(dirname "$0")/common.sh"
-bare_metal=thumbv7em-none-eabihf
-rustup target list --installed | grep -x "$bare_metal" >/dev/null ||
-    missing "the target $bare_metal" "rustup target add $bare_metal"
+needs_bare_metal
 cargo hack --version >/dev/null 2>&1 ||
     missing cargo-hack "cargo install cargo-hack --locked"
 RUSTFLAGS="-D warnings" cargo hack check --feature-powerset --package flatslab --lib

@@ -730,12 +730,14 @@
 //! sync::<flatslab::pool::RecycledBox<'static, std::cell::Cell<u64>>>();
 //! ```
 //!
-//! A storage gives out its pool alone, once, and on whichever thread asks: that is
-//! where the values are then. So any storage is shared.
+//! A storage has no values, and gives out its pool alone, once, on whichever thread
+//! asks: that is where the values are then. So any storage is shared and sent.
 //!
 //! ```
 //! use std::rc::Rc;
 //! use flatslab::pool::PoolStorage;
+//! fn both<T: Send + Sync>() {}
+//! both::<PoolStorage<Rc<u64>, 1>>();
 //! static STORAGE: PoolStorage<Rc<u64>, 1> = PoolStorage::new();
 //! std::thread::spawn(|| {
 //!     let pool = STORAGE.claim().unwrap();

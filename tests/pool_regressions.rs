@@ -10,7 +10,6 @@ use flatslab::pool::{InStorage, Pool, PoolBox, PoolStorage};
 fn values_of_half_the_address_space_are_refused() {
     type Whole = [u8; isize::MAX as usize];
     assert!(Pool::<Whole>::try_with_capacity(1).is_err());
-    assert!(Pool::<Whole, _>::try_intrusive(1).is_err());
     assert!(
         Pool::<Whole>::builder()
             .capacity(1)

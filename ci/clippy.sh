@@ -2,6 +2,9 @@
 # No warning from the compiler or clippy, in any target of any member.
 . "$(dirname "$0")/common.sh"
 cargo clippy --version >/dev/null 2>&1 || missing clippy "rustup component add clippy"
+needs_bare_metal
 cargo clippy --workspace --all-targets --all-features -- -D warnings
 cargo clippy --package flatslab --examples --profile test -- -D warnings
-cargo clippy --package flatslab --lib --no-default-features -- -D warnings
+cargo clippy --package flatslab --lib --no-default-features --features alloc -- -D warnings
+cargo clippy --package flatslab --all-targets --no-default-features -- -D warnings
+cargo clippy --manifest-path ci/bare_metal/Cargo.toml --target "$bare_metal" -- -D warnings

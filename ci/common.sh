@@ -40,6 +40,14 @@ needs_build_std() {
         missing rust-src "rustup component add rust-src --toolchain $nightly"
 }
 
+# Pointers of 32 bits, no operating system, no allocator.
+bare_metal=thumbv7em-none-eabihf
+
+needs_bare_metal() {
+    rustup target list --installed | grep -x "$bare_metal" >/dev/null ||
+        missing "the target $bare_metal" "rustup target add $bare_metal"
+}
+
 needs_miri() {
     cargo "+$nightly" miri --version >/dev/null 2>&1 ||
         missing Miri "rustup component add miri rust-src --toolchain $nightly"

@@ -1,17 +1,34 @@
 #!/usr/bin/env bash
-# Every combination of features builds, and the crate builds where there is no
-# `std` at all: on bare metal with 32-bit pointers.
+# Every combination of features builds without a warning, and the crate builds where
+# there is no `std` at all: on bare metal with 32-bit pointers. Without the feature
+# `alloc` a program links that has no allocator; with it the same program does not.
 . "$(dirname "$0")/common.sh"
-bare_metal=thumbv7em-none-eabihf
-rustup target list --installed | grep -x "$bare_metal" >/dev/null ||
-    missing "the target $bare_metal" "rustup target add $bare_metal"
+needs_bare_metal
 cargo hack --version >/dev/null 2>&1 ||
     missing cargo-hack "cargo install cargo-hack --locked"
-cargo hack check --feature-powerset --package flatslab --lib
-cargo build --package flatslab --lib --no-default-features --target "$bare_metal"
+RUSTFLAGS="-D warnings" cargo hack check --feature-powerset --package flatslab --lib
+cargo build --package flatslab --lib --no-default-features --features alloc --target "$bare_metal"
+
+# Linked: an rlib may name an allocator that it does not have.
+link() {
+    RUSTFLAGS="-D warnings" cargo build --manifest-path ci/bare_metal/Cargo.toml \
+        --target "$bare_metal" "$@"
+}
+link
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+if link --features alloc >"$log" 2>&1; then
+    echo "$0: a program without an allocator links with the feature alloc" >&2
+    exit 1
+fi
+grep "no global memory allocator found" "$log" ||
+    { cat "$log" >&2; exit 1; }
+
+# The tests that need no allocator pass without one.
+cargo test --package flatslab --no-default-features --lib --test '*'
 # The tests pass without `std` in the library, too. What takes longest has nothing
 # to do with features.
-cargo test --package flatslab --no-default-features --lib --test '*' -- \
+cargo test --package flatslab --no-default-features --features alloc --lib --test '*' -- \
     --skip exploration --skip programs
 # And what a feature adds.
 cargo test --package flatslab --all-features --test key_slab --test memory

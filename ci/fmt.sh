@@ -3,3 +3,4 @@
 . "$(dirname "$0")/common.sh"
 cargo fmt --version >/dev/null 2>&1 || missing rustfmt "rustup component add rustfmt"
 cargo fmt --all --check
+cargo fmt --manifest-path ci/bare_metal/Cargo.toml --check

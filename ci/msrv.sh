@@ -8,6 +8,7 @@ rustup toolchain list | grep "^$version" >/dev/null ||
     missing "Rust $version" "rustup toolchain install $version --profile minimal"
 cargo "+$version" check
 cargo "+$version" check --package flatslab --lib --no-default-features
+cargo "+$version" check --package flatslab --lib --no-default-features --features alloc
 cargo "+$version" check --package flatslab --lib --all-features
 cargo "+$version" test --no-run
 cargo "+$version" check --package order_book

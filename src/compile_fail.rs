@@ -545,3 +545,4 @@
 
 mod key_slab;
 mod mapped;
+mod pool;

@@ -62,8 +62,8 @@ unsafe impl<T: Sync, M: PoolMemory> Sync for PoolBox<'_, T, M> {}
 impl<'p, T, M: PoolMemory> PoolBox<'p, T, M> {
     /// # Safety
     ///
-    /// The caller owns the cell (H2), which has a value, and gives it up; the way is as
-    /// for [`Memory::home_of`] for `'p`.
+    /// The caller owns the cell (H2), which holds a value of `T`, and gives it up. Cell
+    /// and way are as for [`Memory::home_of`], for all of `'p`.
     #[inline(always)]
     pub(super) unsafe fn new(value: NonNull<T>, way: Way<M>) -> Self {
         PoolBox {
@@ -233,7 +233,7 @@ impl<'p, T, M: PoolMemory> PoolBox<'p, MaybeUninit<T>, M> {
     #[inline]
     pub fn write(mut boxed: Self, value: T) -> PoolBox<'p, T, M> {
         boxed.deref_mut().write(value);
-        // SAFETY: just written.
+        // SAFETY: just written, and owned by nothing else.
         unsafe { Self::assume_init(boxed) }
     }
 
@@ -241,7 +241,8 @@ impl<'p, T, M: PoolMemory> PoolBox<'p, MaybeUninit<T>, M> {
     ///
     /// # Safety
     ///
-    /// The value is initialised.
+    /// The cell holds a valid value of `T` that nothing else owns: one that was
+    /// [taken](PoolBox::take) or dropped is none, though its bytes are still there.
     ///
     /// # Examples
     ///

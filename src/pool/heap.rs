@@ -137,6 +137,7 @@ impl<F: List> Body<F> {
         };
         // SAFETY: there is room for a header before the first cell, committed, and
         // aligned with the segment. Only cells and first words are written otherwise.
+        // Unless it is lazy, cells and list were allocated whole.
         unsafe {
             let place = start.add(offset_of!(Header<F>, body)).cast::<Self>();
             place.write(body);
@@ -151,7 +152,8 @@ impl<F: List> Body<F> {
     ///
     /// # Safety
     ///
-    /// The body is there, with the memory of all its cells.
+    /// The body is there, with the memory of all its cells and room for them in the
+    /// free list.
     unsafe fn fill(body: NonNull<Self>) {
         // SAFETY: says the caller.
         unsafe {
@@ -195,7 +197,7 @@ impl<F: List> Body<F> {
             return Err(None);
         }
         it.commit(next.end)?;
-        // SAFETY: their memory is there now.
+        // SAFETY: their memory is there now, and room in the free list.
         unsafe {
             it.home
                 .geometry()
@@ -277,7 +279,7 @@ impl<F: List> Made for Segments<F> {
 }
 
 // SAFETY: every cell that is pushed lies in memory of the home's, in a segment whose
-// header was written before (H3).
+// header was written before (H3): with the address of the home, which the mask leads to.
 unsafe impl<F: List> Memory for Segments<F> {
     type Free = F;
     type Way = ();
@@ -295,7 +297,8 @@ unsafe impl<F: List> Memory for Segments<F> {
 
     #[inline(always)]
     unsafe fn home_of(geometry: &Geometry, cell: NonNull<u8>, (): Self::Way) -> NonNull<Home<F>> {
-        // SAFETY: a cell of such a memory, says the caller, that was pushed once.
+        // SAFETY: a taken cell of such a memory, says the caller, so its header was
+        // written (H3). The home is the first field of what it leads to.
         unsafe { geometry.header_of(cell).cast() }
     }
 
@@ -309,7 +312,8 @@ unsafe impl<F: List> Memory for Segments<F> {
     }
 
     unsafe fn reset(&mut self) {
-        // SAFETY: says the caller; the memory of all cells is there unless it is lazy.
+        // SAFETY: says the caller; the memory of all cells is there, and room for them,
+        // unless it is lazy.
         unsafe {
             self.body().home.forget_all();
             if !self.body().lazy {

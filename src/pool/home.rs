@@ -2,9 +2,8 @@
 //!
 //! # Invariants
 //!
-//! * H1: the cells below `fresh` were on the free list at least once; those of them
-//!   that are not on it are taken. The others are untouched, and no pointer leads to
-//!   them.
+//! * H1: `fresh <= capacity`. Of the cells below `fresh` each is on the free list, once,
+//!   or taken. The others are neither, and no one uses them: their content is lost.
 //! * H2: a taken cell has one owner: a box, the claim that becomes one, or whoever
 //!   was given a pointer or a reference for a box. Only the owner pushes it, and then
 //!   is none.
@@ -30,7 +29,8 @@ pub trait FreeCells: 'static {
     /// # Safety
     ///
     /// The cell is the owner's, free before any other code runs, and not among them;
-    /// it is one of those that there is room for.
+    /// it is one of those that there is room for. Until it is popped or the list
+    /// cleared, its memory stays, and no one else uses it.
     unsafe fn push(&self, cell: NonNull<u8>);
 
     /// How many there are.
@@ -125,7 +125,8 @@ impl<F: FreeCells> Home<F> {
     ///
     /// # Safety
     ///
-    /// `start` is that of memory for so many cells, which the home's owner keeps (H3).
+    /// `start` is that of memory for so many cells of that geometry (N1), which the
+    /// home's owner keeps, and no one else uses (H3).
     pub(super) unsafe fn new(
         free: F,
         capacity: usize,
@@ -172,7 +173,7 @@ impl<F: FreeCells> Home<F> {
         self.fresh.get() - self.free.depth()
     }
 
-    /// A cell of the home, with the provenance of its memory.
+    /// The cell at that address, with the provenance of the home's memory.
     pub(super) fn cell_at(&self, address: core::num::NonZero<usize>) -> NonNull<u8> {
         self.start.with_addr(address)
     }
@@ -189,12 +190,13 @@ impl<F: FreeCells> Home<F> {
     ///
     /// # Safety
     ///
-    /// Their memory is there, with the headers of their segments (H3).
+    /// `end` is within [`fresh`](Self::fresh). The memory of these cells is there, with
+    /// the headers of their segments (H3), and the free list has room for them.
     pub(super) unsafe fn push_fresh(&self, end: usize) {
         let first = self.fresh.replace(end);
         for index in (first..end).rev() {
-            // SAFETY: within the memory (N1); fresh so far, so neither among the free
-            // cells nor taken (H1).
+            // SAFETY: within the memory (N1), and there is room, says the caller; fresh
+            // so far, so neither among the free cells nor taken (H1).
             unsafe {
                 let cell = self.start.add(self.geometry.offset(index));
                 self.free.push(cell);
@@ -206,7 +208,7 @@ impl<F: FreeCells> Home<F> {
     ///
     /// # Safety
     ///
-    /// No box is there whose drop would push its cell.
+    /// No one uses a taken cell from now on, nor pushes it.
     pub(super) unsafe fn forget_all(&self) {
         self.free.clear();
         self.fresh.set(0);

@@ -89,8 +89,9 @@ impl Kind for InStorage {
 ///
 /// # Safety
 ///
-/// * H1 to H3 hold of the home, which is there as long as the memory.
-/// * Cells are laid out as [`Cells::GEOMETRY`] says.
+/// * H1 to H3 hold of the home, which is there as long as the memory, and of the
+///   geometry that its maker was given.
+/// * [`way`](Self::way) and [`home_of`](Self::home_of) lead to [`home`](Self::home).
 pub unsafe trait Memory: 'static {
     /// How free cells are kept.
     type Free: FreeCells;
@@ -112,9 +113,9 @@ pub unsafe trait Memory: 'static {
     ///
     /// # Safety
     ///
-    /// The cell is one of such a memory's, laid out by this geometry, with the
+    /// The cell is a taken one of such a memory's, laid out by this geometry, with the
     /// provenance it had when it was popped; the way is that memory's. The memory is
-    /// there, and has not moved.
+    /// there, and has not moved since it gave the way.
     unsafe fn home_of(
         geometry: &Geometry,
         cell: NonNull<u8>,
@@ -139,7 +140,7 @@ pub unsafe trait Memory: 'static {
     ///
     /// # Safety
     ///
-    /// No box is there whose drop would push its cell.
+    /// As for [`Home::forget_all`].
     unsafe fn reset(&mut self);
 }
 
@@ -187,8 +188,9 @@ pub(super) struct Vacated<T, R: Memory> {
 impl<T, R: Memory> Vacated<T, R> {
     /// # Safety
     ///
-    /// The caller owns the cell (H2), which is one for a `T`, and gives it up; the way
-    /// is as for [`Memory::home_of`], up to the drop of this.
+    /// The caller owns the cell (H2) and gives it up. Cell and way are as for
+    /// [`Memory::home_of`] with the geometry for a `T`, up to the drop of this. No one
+    /// uses the cell after it.
     #[inline(always)]
     pub(super) unsafe fn new(cell: NonNull<T>, way: R::Way) -> Self {
         Vacated { cell, way }
@@ -199,7 +201,8 @@ impl<T, R: Memory> Drop for Vacated<T, R> {
     #[inline(always)]
     fn drop(&mut self) {
         let cell = self.cell.cast();
-        // SAFETY: says the caller of `new`; the owner pushes it and then is none (H2).
+        // SAFETY: says the caller of `new`; the owner pushes it and then is none (H2). It
+        // was popped from this list, so there is room.
         unsafe {
             let home = R::home_of(&Cells::<T, R>::GEOMETRY, cell, self.way);
             home.as_ref().free.push(cell);

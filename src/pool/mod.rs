@@ -178,8 +178,9 @@ pub struct Pool<'s, T, M: PoolMemory = Heap> {
     values: PhantomData<fn() -> T>,
 }
 
-// SAFETY: boxes borrow the pool, so none is there when it moves to another thread; no one
-// else uses its memory.
+// SAFETY: boxes borrow the pool, so none is there when it moves to another thread, and no
+// one else uses its memory. What goes along are values that were forgotten or given up as
+// raw pointers: they may go there.
 unsafe impl<T: Send, M: PoolMemory> Send for Pool<'_, T, M> {}
 
 impl<T, M: PoolMemory> core::panic::RefUnwindSafe for Pool<'_, T, M> {}
@@ -314,10 +315,12 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     ///
     /// # Safety
     ///
-    /// `pointer` came from one of these functions, of a box of this pool and of this very
-    /// type, lifetimes included. No box has been made of it since, the pool has not been
-    /// reset since, and the value is initialised. From now on the value is used through
-    /// the box alone, as long as there is one.
+    /// * `pointer` came from one of these functions, of a box of this pool. Since then no
+    ///   box was made of it, and the pool was not reset.
+    /// * The cell holds a value of this very `T`, lifetimes included, which was neither
+    ///   dropped nor moved out.
+    /// * While there is the box, the value is used through it alone. When the box has
+    ///   dropped or moved it, no pointer or reference from before is used any more.
     ///
     /// # Examples
     ///
@@ -332,9 +335,9 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     /// ```
     #[inline]
     pub unsafe fn box_from_raw(&self, pointer: *mut T) -> PoolBox<'_, T, M> {
-        // SAFETY: the address is that of a cell of ours, says the caller, which has a
-        // value and no other owner. With the provenance of our memory, whatever the
-        // pointer went through.
+        // SAFETY: the address is that of a cell of ours, says the caller, with a value of
+        // `T`. The caller was its owner (H2) and gives it up. The cell's pointer is made
+        // with the provenance of our memory: that of `pointer` may cover the value alone.
         unsafe {
             let address = NonNull::new_unchecked(pointer).addr();
             let cell = self.home().cell_at(address);
@@ -434,8 +437,8 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     /// assert!(pool.is_empty());
     /// ```
     pub fn reset(&mut self) {
-        // SAFETY: the borrow is exclusive, so of the boxes none is there that will be
-        // dropped.
+        // SAFETY: boxes, claims and leaked references borrow the pool, so none of them is
+        // used again; whoever has a raw pointer makes no box of it after a reset.
         unsafe { self.memory.reset() };
     }
 }

@@ -3,7 +3,7 @@
 //! # Invariants
 //!
 //! * Q1: the cells in `idle` are taken cells of the pool's, distinct, each with a value,
-//!   and have no other owner; there is room for every cell that was used.
+//!   and have no other owner; there is room for every cell that ever had a box.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -162,10 +162,13 @@ impl<T> RecyclingPool<T> {
 
     /// # Safety
     ///
-    /// The cell is a taken one of this pool's, with a value and no other owner.
+    /// The cell is a taken one of this pool's, of a box that [was given
+    /// up](RecycledBox::new), with a value of `T`. The caller owns it, and gives it up.
     #[inline(always)]
     unsafe fn take_back(&self, value: NonNull<T>) -> PoolBox<'_, T> {
-        // SAFETY: says the caller.
+        // SAFETY: given up by `into_raw` for a `RecycledBox`, says the caller, with a
+        // value of `T` that nothing else owns; the pool is never reset, and gives out
+        // boxes of `MaybeUninit<T>`, which may hold it.
         unsafe { PoolBox::assume_init(self.pool.box_from_raw(value.as_ptr().cast())) }
     }
 
@@ -350,7 +353,7 @@ impl<'p, T> RecycledBox<'p, T> {
     pub fn into_inner(boxed: Self) -> T {
         let (value, pool) = (boxed.value, boxed.pool);
         core::mem::forget(boxed);
-        // SAFETY: the box has ended without a drop, and was the only owner.
+        // SAFETY: the box has ended without a drop, and was the owner.
         PoolBox::into_inner(unsafe { pool.take_back(value) })
     }
 }
@@ -377,7 +380,8 @@ impl<T> DerefMut for RecycledBox<'_, T> {
 impl<T> Drop for RecycledBox<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: a taken cell with a value, whose only owner ends; there is room (Q1).
+        // SAFETY: a taken cell with a value, whose owner ends; it had a box, so there is
+        // room (Q1).
         unsafe { self.pool.idle.push(self.value.cast()) };
     }
 }

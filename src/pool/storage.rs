@@ -11,7 +11,7 @@ use super::home::Home;
 use super::memory::{Cells, InStorage, Memory};
 use super::{Pool, PoolBox};
 use crate::error::AllocError;
-use crate::raw::atomic::{Flag, Ordering};
+use crate::raw::atomic::Flag;
 use crate::raw::links::Links;
 use crate::raw::segment::Geometry;
 
@@ -42,20 +42,27 @@ const _: () = assert!(size_of::<StorageBox<'_, u64>>() == 2 * size_of::<usize>()
 /// order.quantity -= 10;
 /// ```
 pub struct PoolStorage<T, const N: usize> {
-    cells: UnsafeCell<[StorageCell<T>; N]>,
+    cells: UnsafeCell<MaybeUninit<[StorageCell<T>; N]>>,
     claimed: Flag,
+    #[cfg_attr(
+        not(target_has_atomic = "8"),
+        allow(dead_code, reason = "never claimed")
+    )]
     pool: UnsafeCell<MaybeUninit<Pool<'static, T, InStorage>>>,
 }
 
 /// Room for a value, or for a link of the free list.
 #[repr(C)]
 union StorageCell<T> {
-    _value: ManuallyDrop<MaybeUninit<T>>,
+    _value: ManuallyDrop<T>,
     _link: Option<NonNull<u8>>,
 }
 
-// SAFETY: a shared storage gives out nothing but, once, its pool; that goes to another
-// thread only if its values may.
+// SAFETY: it has no values: those of a pool that had it are lost with the pool, and a
+// claimed one is borrowed for ever and does not move.
+unsafe impl<T, const N: usize> Send for PoolStorage<T, N> {}
+// SAFETY: a shared storage gives out nothing but, once, its pool, which has no values
+// yet, and goes to another thread only if its values may.
 unsafe impl<T, const N: usize> Sync for PoolStorage<T, N> {}
 
 impl<T, const N: usize> PoolStorage<T, N> {
@@ -78,17 +85,16 @@ impl<T, const N: usize> PoolStorage<T, N> {
     #[must_use]
     pub const fn new() -> Self {
         let () = Self::FIRST;
-        // SAFETY: an array of cells, of which each may be uninitialised.
-        let cells = unsafe { MaybeUninit::<[StorageCell<T>; N]>::uninit().assume_init() };
         PoolStorage {
-            cells: UnsafeCell::new(cells),
+            cells: UnsafeCell::new(MaybeUninit::uninit()),
             claimed: Flag::new(false),
             pool: UnsafeCell::new(MaybeUninit::uninit()),
         }
     }
 
     /// The pool of a static: the first call gets it, and every later one `None`. O(1);
-    /// any thread may call it.
+    /// any thread may call it. Not there on targets whose atomics have no swap; see
+    /// [`Pool::in_storage`].
     ///
     /// # Examples
     ///
@@ -102,14 +108,19 @@ impl<T, const N: usize> PoolStorage<T, N> {
     /// assert!(STORAGE.claim().is_none());
     /// ```
     #[expect(clippy::mut_from_ref, reason = "given out once")]
+    #[cfg(target_has_atomic = "8")]
     pub fn claim(&'static self) -> Option<&'static mut Pool<'static, T, InStorage>> {
         // Relaxed: the first swap of all is one thread's, and nothing was written to
         // the memory that another would have to see.
-        if self.claimed.swap(true, Ordering::Relaxed) {
+        if self
+            .claimed
+            .swap(true, crate::raw::atomic::Ordering::Relaxed)
+        {
             return None;
         }
         let cells = NonNull::from(&self.cells).cast();
-        // SAFETY: the one claim, and shared for ever, so no one else uses cells or pool.
+        // SAFETY: the one claim of a storage that is shared for ever, so no one else uses
+        // cells or pool: a pool that had the storage before is gone.
         unsafe {
             let pool = Pool::in_cells(cells, N);
             Some((*self.pool.get()).write(pool))
@@ -153,7 +164,7 @@ impl<'s, T> Pool<'s, T, InStorage> {
 
     /// # Safety
     ///
-    /// So many cells lie there, which no one else uses for `'s`.
+    /// So many cells for a `T` lie there in a row, which no one else uses for `'s`.
     unsafe fn in_cells(cells: NonNull<u8>, capacity: usize) -> Self {
         // SAFETY: says the caller.
         let home = unsafe {
@@ -207,7 +218,7 @@ unsafe impl Memory for Lent {
         if next.is_empty() {
             return Err(None);
         }
-        // SAFETY: their memory is there.
+        // SAFETY: their memory is there; links need no room of their own.
         unsafe { self.home.push_fresh(next.end) };
         Ok(())
     }

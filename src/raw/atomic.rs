@@ -9,7 +9,7 @@ pub(crate) use core::sync::atomic::{AtomicUsize as Count, fence};
 /// A flag of a static. Not loom's: those cannot be made in a constant.
 pub(crate) use core::sync::atomic::AtomicBool as Flag;
 
-#[cfg(not(loom))]
+#[cfg(all(not(loom), any(feature = "alloc", target_has_atomic = "8")))]
 pub(crate) use core::sync::atomic::Ordering;
 #[cfg(all(feature = "std", not(loom)))]
 pub(crate) use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize};

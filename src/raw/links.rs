@@ -51,7 +51,7 @@ impl Links {
     #[inline(always)]
     pub(crate) fn pop(&self) -> Link {
         let cell = self.head.get()?;
-        // SAFETY: by K1 it holds the next one.
+        // SAFETY: by K1 it holds the next one, for no one has used it since.
         self.head.set(unsafe { cell.cast::<Link>().read() });
         self.depth.set(self.depth.get() - 1);
         Some(cell)
@@ -62,7 +62,9 @@ impl Links {
     /// # Safety
     ///
     /// The cell is the owner's, free before any other code runs, and not on the
-    /// list. It has the size and alignment of [`LEAST_CELL`](Self::LEAST_CELL).
+    /// list. It has the size and alignment of [`LEAST_CELL`](Self::LEAST_CELL) at
+    /// least. Until it is popped or the list cleared, its memory stays, and no one
+    /// else uses it: [`pop`](Self::pop) reads it.
     #[inline(always)]
     pub(crate) unsafe fn push(&self, cell: NonNull<u8>) {
         // SAFETY: says the caller: room for a link, which no one else uses.

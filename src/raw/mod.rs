@@ -41,7 +41,10 @@ pub(crate) mod pages;
 #[cfg(all(feature = "os-memory", target_os = "linux"))]
 mod policy;
 pub(crate) mod prefetch;
-#[cfg(any(test, all(feature = "os-memory", target_os = "linux")))]
+#[cfg(any(
+    all(test, feature = "alloc"),
+    all(feature = "os-memory", target_os = "linux")
+))]
 mod regions;
 #[cfg(feature = "alloc")]
 pub(crate) mod report;

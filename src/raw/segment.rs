@@ -8,7 +8,8 @@
 //! # Invariants
 //!
 //! * N1: cell `index` lies at [`offset`](Geometry::offset) from the first segment,
-//!   which is aligned to `segment`; it does not reach into the next segment.
+//!   which is aligned to `segment`; it does not reach into the next segment. Cells
+//!   without headers lie in one segment, which is aligned as they are.
 //! * N2: before a cell of a segment is used, the first word of the segment holds a
 //!   pointer, the same in all of them.
 
@@ -79,7 +80,13 @@ impl Geometry {
             cell: size,
             segment,
             header,
-            cells: (segment - header) / size,
+            // None fits if the segment is not as large as it should be. Its layout is
+            // refused, and so is that of one cell in each.
+            cells: if segment - header < size {
+                1
+            } else {
+                (segment - header) / size
+            },
         }
     }
 
@@ -144,7 +151,8 @@ impl Geometry {
     ///
     /// # Safety
     ///
-    /// `start` is that of memory for these cells.
+    /// `start` is that of memory laid out for `end` cells (N1), whose headers no one
+    /// else uses.
     pub(crate) unsafe fn write_headers(
         &self,
         start: NonNull<u8>,
@@ -234,6 +242,9 @@ mod tests {
             (geometry(8, 8), isize::MAX as usize / 8 + 1),
             (geometry(1 << 16, 8), usize::MAX / 2),
             (geometry(half, 1), 1),
+            // No power of two has room for it: that was a division by zero.
+            (geometry(isize::MAX as usize, 1), 1),
+            (geometry(isize::MAX as usize, 1), usize::MAX),
         ] {
             assert_eq!(
                 cell.layout(capacity),

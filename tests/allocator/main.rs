@@ -1,6 +1,7 @@
 //! The slabs under a global allocator that fails, that uses the slab it serves,
 //! and that remembers what it gave.
 
+#![cfg(feature = "alloc")]
 #![allow(
     clippy::large_enum_variant,
     clippy::result_large_err,

@@ -1,5 +1,6 @@
 //! `KeySlab` and `BoundedKeySlab`, with plain keys and with generations.
 
+#![cfg(feature = "alloc")]
 #![forbid(unsafe_code)]
 
 mod generations;

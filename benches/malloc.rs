@@ -11,8 +11,9 @@ use flatslab_benches::arguments::Arguments;
 use flatslab_benches::operation::Setting;
 use flatslab_benches::payload::barrier;
 use flatslab_benches::run::{self, Case, Plan};
-use flatslab_benches::subject::floors::{Floor, StampedFloor};
+use flatslab_benches::subject::floors::{BareFloor, Floor, StampedFloor};
 use flatslab_benches::subject::ours::{BoundedByKey, BoundedBySlot, GrowableBySlot};
+use flatslab_benches::subject::pools::{PoolByBox, PoolInStorage, PoolIntrusive};
 use flatslab_benches::table::Column;
 use flatslab_benches::{Payload, Subject, clock, entries};
 use peers::{BoxOnMalloc, BoxOnMimalloc, NexusBounded, Plurality, RustBox};
@@ -39,7 +40,8 @@ fn main() -> ExitCode {
 fn cases(_: &Arguments, _live: usize, bytes: usize) -> Vec<Case> {
     macro_rules! subjects {
         ($value:ty) => {
-            entries!($value, workloads: BoxOnMalloc RustBox BoxOnMimalloc Floor StampedFloor
+            entries!($value, workloads: BoxOnMalloc RustBox BoxOnMimalloc
+                BareFloor Floor StampedFloor PoolByBox PoolIntrusive PoolInStorage
                 BoundedBySlot BoundedByKey GrowableBySlot NexusBounded Plurality)
         };
     }

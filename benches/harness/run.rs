@@ -353,7 +353,7 @@ impl Plan {
         let planned = self.planned(arguments).into_iter();
         let row = |it: &Planned| Some(it.case.rows[0]) == arguments.row.as_deref();
         let mut it = { planned }.find(row).ok_or("nothing is planned")?;
-        let named = |entry: &Entry| Some(entry.subject) == arguments.subject.as_deref();
+        let named = |entry: &Entry| arguments.subject.iter().any(|it| it == entry.subject);
         it.case.entries.retain(named);
         let entry = it.case.entries.first().ok_or("there is no such subject")?;
         (entry.check)()?;

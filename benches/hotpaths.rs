@@ -220,7 +220,10 @@ mod traced {
         ));
         operations.extend(by_pool!("Pool, storage", "StorageBox", InStorage, {
             static STORAGE: PoolStorage<u64, 8> = PoolStorage::new();
-            STORAGE.claim().expect("not claimed yet")
+            let pool = STORAGE.claim().expect("not claimed yet");
+            // Its first cells are put on the free list.
+            drop(pool.alloc(7));
+            pool
         }));
 
         // Values of 8 bytes; how many are live changes nothing.

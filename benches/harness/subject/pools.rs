@@ -6,7 +6,6 @@
 //! they drop it. A pool that is really [leaked](Pool::leak) would not do: a
 //! container is made anew each turn.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 
 use flatslab::pool::{InStorage, Intrusive, Pool, PoolBox, PoolStorage, StorageBox};
@@ -75,8 +74,8 @@ pool! {
 /// must not move with the subject.
 pub struct Stored<V> {
     pool: NonNull<Pool<'static, V, InStorage>>,
-    storage: NonNull<u8>,
-    layout: Layout,
+    /// The storage: words, as it is too large to be moved through the stack.
+    _memory: Vec<u64>,
 }
 
 impl<V: Payload> Stored<V> {
@@ -97,21 +96,16 @@ impl<V: Payload> Stored<V> {
     }
 
     fn of<const CELLS: usize>() -> Self {
-        let layout = Layout::new::<PoolStorage<V, CELLS>>();
-        // SAFETY: a storage has a size, its flag's. Zeros are a new one: the flag is
-        // not set, and everything else may be uninitialised. Nothing else refers to
-        // it, and it is there as long as the pool.
-        unsafe {
-            let Some(storage) = NonNull::new(alloc_zeroed(layout)) else {
-                handle_alloc_error(layout);
-            };
-            let pool = Pool::in_storage(storage.cast::<PoolStorage<V, CELLS>>().as_mut());
-            let pool = NonNull::from(Box::leak(Box::new(pool)));
-            Stored {
-                pool,
-                storage,
-                layout,
-            }
+        const { assert!(align_of::<PoolStorage<V, CELLS>>() <= align_of::<u64>()) };
+        let words = size_of::<PoolStorage<V, CELLS>>().div_ceil(size_of::<u64>());
+        let mut memory = vec![0_u64; words];
+        let storage = memory.as_mut_ptr().cast::<PoolStorage<V, CELLS>>();
+        // SAFETY: of its size and alignment, and its own as long as the pool. Zeros are a
+        // new storage: its flag is not set, the rest may be uninitialised.
+        let pool = Pool::in_storage(unsafe { &mut *storage });
+        Stored {
+            pool: NonNull::from(Box::leak(Box::new(pool))),
+            _memory: memory,
         }
     }
 }
@@ -126,10 +120,7 @@ impl<V> Stored<V> {
 
 impl<V> Drop for Stored<V> {
     fn drop(&mut self) {
-        // SAFETY: both were allocated in `of`, and are used no more.
-        unsafe {
-            drop(Box::from_raw(self.pool.as_ptr()));
-            dealloc(self.storage.as_ptr(), self.layout);
-        }
+        // SAFETY: from a box, in `of`; used no more.
+        drop(unsafe { Box::from_raw(self.pool.as_ptr()) });
     }
 }

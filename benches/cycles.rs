@@ -15,6 +15,7 @@ use flatslab_benches::record::Metric;
 use flatslab_benches::run::{self, Case, Plan};
 use flatslab_benches::subject::floors::*;
 use flatslab_benches::subject::ours::*;
+use flatslab_benches::subject::pools::*;
 use flatslab_benches::table::Column;
 use flatslab_benches::{Payload, entries};
 use peers::*;
@@ -94,6 +95,7 @@ fn operations<V: Payload>(turns: usize) -> Vec<Case> {
             entries!(V, $operation: SlabCrate
                 BoundedBySlot BoundedByKey GrowableBySlot GrowableByKey
                 PlainBounded Plain GenerationsBounded Generations
+                PoolByBox PoolIntrusive PoolInStorage
                 BareFloor Floor StampedFloor
                 NexusBounded NexusUnbounded SlotMap Plurality BoxOnMalloc BoxOnMimalloc)
         };
@@ -104,6 +106,7 @@ fn operations<V: Payload>(turns: usize) -> Vec<Case> {
                 BoundedBySlot BoundedUnchecked BoundedBox BoundedByKey BoundedUntracked
                 GrowableBySlot GrowableUnchecked GrowableBox GrowableByKey GrowableUntracked
                 PlainBounded Plain GenerationsBounded Generations
+                PoolByBox PoolIntrusive PoolInStorage
                 BareFloor Floor
                 NexusBounded NexusUnbounded SlotMap Plurality BoxOnMalloc BoxOnMimalloc)
         };

@@ -11,6 +11,7 @@ mod traced {
     use std::process::ExitCode;
 
     use clap::Parser;
+    use flatslab::pool::{Heap, InStorage, Intrusive, Pool, PoolBox, PoolStorage};
     use flatslab::{BoundedKeySlab, BoundedSlab, Full, GenKey, Key, KeySlab, Slab, Slot, SlotBox};
     use flatslab_benches::arguments::Arguments;
     use flatslab_benches::table;
@@ -150,6 +151,52 @@ mod traced {
         }};
     }
 
+    /// What pools and boxes do alike, whatever their memory.
+    macro_rules! by_pool {
+        ($pool:literal, $boxed:literal, $memory:ident, $of:expr) => {{
+            let pool: &'static Pool<'static, u64, $memory> = $of;
+            let boxed = move || pool.alloc(7).unwrap();
+            vec![
+                operation!(concat!($pool, "::alloc"),
+                    (pool: &'static Pool<'static, u64, $memory> = pool, value: u64 = 7)
+                        -> Result<PoolBox<'static, u64, $memory>, Full<u64>> { pool.alloc(value) }),
+                operation!(concat!($boxed, "::into_inner"),
+                    (boxed: PoolBox<'static, u64, $memory> = boxed()) -> u64 {
+                        PoolBox::into_inner(boxed)
+                    }),
+                operation!(concat!($boxed, ", drop"),
+                    (boxed: PoolBox<'static, u64, $memory> = boxed()) { drop(boxed) }),
+            ]
+        }};
+    }
+
+    /// A value that is large enough to be copied by a function.
+    type Large = [u64; 32];
+
+    /// What does not depend on the memory: access, and a value built in its cell.
+    fn by_box() -> Vec<Operation<'static>> {
+        let pool: &'static Pool<'static, u64> = Pool::leak(8);
+        let large: &'static Pool<'static, Large> = Pool::leak(8);
+        let boxed = move || pool.alloc(7).unwrap();
+        vec![
+            operation!("Pool::alloc_with, 256 bytes",
+            (pool: &'static Pool<'static, Large> = large, value: u64 = 7)
+                -> Option<PoolBox<'static, Large>> {
+                pool.alloc_with(|| [value; 32]).ok()
+            }),
+            operation!("PoolBox, deref", (boxed: &PoolBox<'static, u64> = &boxed()) -> u64 { **boxed }),
+            operation!("PoolBox, deref_mut", (boxed: &mut PoolBox<'static, u64> = &mut boxed()) {
+                **boxed += 1
+            }),
+            operation!("PoolBox::take, PoolBox::write",
+            (boxed: PoolBox<'static, u64> = boxed(), value: u64 = 8)
+                -> (u64, PoolBox<'static, u64>) {
+                let (old, vacant) = PoolBox::take(boxed);
+                (old, PoolBox::write(vacant, value))
+            }),
+        ]
+    }
+
     pub(super) fn main() -> ExitCode {
         let command = CommandLine::parse();
         let arguments = &command.arguments;
@@ -162,6 +209,22 @@ mod traced {
         operations.extend(plain!("BoundedKeySlab", BoundedKeySlab<Key>, unwrap));
         operations.extend(plain!("KeySlab", KeySlab<Key>));
         operations.extend(plain!("KeySlab, GenKey", KeySlab<GenKey>));
+
+        operations.extend(by_pool!("Pool", "PoolBox", Heap, Pool::leak(8)));
+        operations.extend(by_box());
+        operations.extend(by_pool!(
+            "Pool, intrusive",
+            "PoolBox, intrusive",
+            Intrusive,
+            { Box::leak(Box::new(Pool::intrusive(8))) }
+        ));
+        operations.extend(by_pool!("Pool, storage", "StorageBox", InStorage, {
+            static STORAGE: PoolStorage<u64, 8> = PoolStorage::new();
+            let pool = STORAGE.claim().expect("not claimed yet");
+            // Its first cells are put on the free list.
+            drop(pool.alloc(7));
+            pool
+        }));
 
         // Values of 8 bytes; how many are live changes nothing.
         if let Err(message) = arguments.pairs(&[(64, &[8])], 64) {

@@ -10,11 +10,13 @@ use std::process::ExitCode;
 use flatslab_benches::arguments::Arguments;
 use flatslab_benches::operation::Setting;
 use flatslab_benches::payload::barrier;
-use flatslab_benches::run::{self, Case, Plan};
-use flatslab_benches::subject::floors::{Floor, StampedFloor};
+use flatslab_benches::record::Metric;
+use flatslab_benches::run::{self, Case, Measured, Plan};
+use flatslab_benches::subject::floors::{BareFloor, Floor, StampedFloor};
 use flatslab_benches::subject::ours::{BoundedByKey, BoundedBySlot, GrowableBySlot};
+use flatslab_benches::subject::pools::{PoolByBox, PoolInStorage, PoolIntrusive};
 use flatslab_benches::table::Column;
-use flatslab_benches::{Payload, Subject, clock, entries};
+use flatslab_benches::{Payload, Subject, clock, entries, machine};
 use peers::{BoxOnMalloc, BoxOnMimalloc, NexusBounded, Plurality, RustBox};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -31,6 +33,10 @@ const PLAN: Plan = Plan {
     cases,
 };
 
+/// Allocations in memory that nothing has touched since the system gave it, except
+/// what a container touches when it is made.
+const FIRST: &str = "first allocation";
+
 fn main() -> ExitCode {
     keep_what_is_freed();
     run::main(&PLAN)
@@ -39,13 +45,15 @@ fn main() -> ExitCode {
 fn cases(_: &Arguments, _live: usize, bytes: usize) -> Vec<Case> {
     macro_rules! subjects {
         ($value:ty) => {
-            entries!($value, workloads: BoxOnMalloc RustBox BoxOnMimalloc Floor StampedFloor
+            entries!($value, workloads: BoxOnMalloc RustBox BoxOnMimalloc
+                BareFloor Floor StampedFloor PoolByBox PoolIntrusive PoolInStorage
                 BoundedBySlot BoundedByKey GrowableBySlot NexusBounded Plurality)
         };
     }
     vec![Case {
         // In the order in which a turn runs them.
         rows: vec![
+            FIRST,
             "linear allocation",
             "linear free, LIFO",
             "linear free, FIFO",
@@ -60,6 +68,7 @@ fn cases(_: &Arguments, _live: usize, bytes: usize) -> Vec<Case> {
             Column::Speed("Box, malloc"),
             Column::Ratio("floor"),
             Column::Ratio("floor, stamped"),
+            Column::Value(Metric::Faults),
         ],
         entries: match bytes {
             8 => subjects!(Numbered),
@@ -135,14 +144,36 @@ impl<H> Handles<H> {
 const BURST: usize = 10_000;
 const PLACES: usize = 16_384;
 
+/// Gives back to the system what was freed, so that the first allocation of a turn
+/// meets memory that was not touched. What mimalloc has is not malloc's to give back.
+fn give_back_what_is_free() {
+    #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+    // SAFETY: what is free is in no one's use.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
+/// The ticks of an operation, and the page faults of all.
+fn measured(workload: impl FnOnce() -> f64) -> Measured {
+    let before = machine::faults();
+    let ticks = workload();
+    let faults = machine::faults().zip(before);
+    Measured {
+        ticks: vec![ticks],
+        faults: faults.map(|(after, before)| after - before),
+    }
+}
+
 /// All workloads on one container.
-fn workloads<V: Payload, S: Subject<V>>(setting: Setting) -> [f64; 6] {
+fn workloads<V: Payload, S: Subject<V>>(setting: Setting) -> [Measured; 7] {
     let orders = setting.live;
     let (burst, bursts) = (BURST.min(orders), (orders / BURST).max(2));
+    give_back_what_is_free();
     let mut subject = S::with_capacity(orders);
     let mut handles = Handles::new(orders);
-    // Once over everything, so that no page faults later.
-    fill(&mut subject, &mut handles, orders);
+    // Once over everything: no page faults later.
+    let first = measured(|| fill(&mut subject, &mut handles, orders));
     let sum: u64 = (0..orders)
         .map(|at| subject.remove(handles.take(at)).number())
         .sum();
@@ -154,21 +185,25 @@ fn workloads<V: Payload, S: Subject<V>>(setting: Setting) -> [f64; 6] {
     );
     let mut toggles = toggles(orders, setting.random);
 
-    let allocation = fill(&mut subject, &mut handles, orders);
+    let allocation = measured(|| fill(&mut subject, &mut handles, orders));
     free(&mut subject, &mut handles, orders, true);
     let [lifo, fifo] = [true, false].map(|newest_first| {
         fill(&mut subject, &mut handles, orders);
-        free(&mut subject, &mut handles, orders, newest_first)
+        measured(|| free(&mut subject, &mut handles, orders, newest_first))
     });
     let [churn_lifo, churn_fifo] = [true, false].map(|newest_first| {
-        let pairs = (0..bursts).map(|_| {
-            fill(&mut subject, &mut handles, burst)
-                + free(&mut subject, &mut handles, burst, newest_first)
-        });
-        pairs.sum::<f64>() / bursts as f64
+        measured(|| {
+            let pairs = (0..bursts).map(|_| {
+                fill(&mut subject, &mut handles, burst)
+                    + free(&mut subject, &mut handles, burst, newest_first)
+            });
+            pairs.sum::<f64>() / bursts as f64
+        })
     });
-    let cheese = swiss_cheese(&mut subject, &mut handles, &mut toggles);
-    [allocation, lifo, fifo, churn_lifo, churn_fifo, cheese]
+    let cheese = measured(|| swiss_cheese(&mut subject, &mut handles, &mut toggles));
+    [
+        first, allocation, lifo, fifo, churn_lifo, churn_fifo, cheese,
+    ]
 }
 
 /// Ticks for each allocation.

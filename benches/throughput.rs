@@ -12,6 +12,7 @@ use criterion::{BenchmarkGroup, Criterion, Throughput};
 use flatslab_benches::arguments::Arguments;
 use flatslab_benches::payload::barrier;
 use flatslab_benches::subject::ours::{BoundedByKey, BoundedBySlot, GrowableByKey, GrowableBySlot};
+use flatslab_benches::subject::pools::PoolByBox;
 use flatslab_benches::{Payload, Subject, model};
 use peers::{BoxOnMalloc, NexusBounded, SlabCrate, SlotMap};
 use rand::Rng;
@@ -34,7 +35,7 @@ fn entries() -> Vec<Entry> {
     macro_rules! on_all {
         ($($row:literal: $workload:ident;)*) => {
             [$(on_all!($row, $workload: SlabCrate BoundedBySlot BoundedByKey GrowableBySlot
-                GrowableByKey NexusBounded SlotMap BoxOnMalloc)),*]
+                GrowableByKey PoolByBox NexusBounded SlotMap BoxOnMalloc)),*]
         };
         ($row:literal, $workload:ident: $($subject:ident)*) => {
             [$(Entry {

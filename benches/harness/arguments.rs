@@ -28,9 +28,10 @@ pub struct Arguments {
     /// Sizes of a value in bytes
     #[arg(long, value_name = "N", value_delimiter = ',')]
     pub bytes: Vec<usize>,
-    /// Only subjects whose name contains this, and those that ratios refer to
+    /// Only subjects whose name contains this, and those that ratios refer to; once
+    /// for each part of a name
     #[arg(long)]
-    pub subject: Option<String>,
+    pub subject: Vec<String>,
     /// Lists rows and subjects, and measures nothing
     #[arg(long)]
     pub list: bool,
@@ -77,8 +78,8 @@ impl Arguments {
     /// Whether the subject is asked for.
     #[must_use]
     pub fn takes_subject(&self, subject: &str) -> bool {
-        let contains = |part: &String| subject.contains(part);
-        self.subject.as_ref().is_none_or(contains)
+        let mut parts = self.subject.iter();
+        self.subject.is_empty() || parts.any(|part| subject.contains(part))
     }
 
     /// Keeps those items of a bench whose row and subject are asked for; ends the
@@ -98,8 +99,8 @@ impl Arguments {
     /// What is not there, and what is.
     pub fn find_in(&self, pairs: &[(&str, &str)]) -> Result<(), String> {
         let any = |wanted: &dyn Fn(&(&str, &str)) -> bool| pairs.iter().any(wanted);
-        let (row, subject) = (self.row.as_deref(), self.subject.as_deref());
-        let (row, subject) = (row.unwrap_or_default(), subject.unwrap_or_default());
+        let row = self.row.as_deref().unwrap_or_default();
+        let missing = |part: &&String| !any(&|pair| pair.1.contains(*part));
         let names = |of: fn(&(&str, &str)) -> String| {
             let mut names: Vec<String> = pairs.iter().map(of).collect();
             names.sort();
@@ -109,12 +110,13 @@ impl Arguments {
         if !any(&|pair| self.takes_row(pair.0)) {
             let names = names(|pair| pair.0.to_owned());
             Err(format!("no row contains '{row}'; there are {names}"))
-        } else if !any(&|pair| self.takes_subject(pair.1)) {
+        } else if let Some(subject) = self.subject.iter().find(missing) {
             let names = names(|pair| pair.1.to_owned());
             Err(format!(
                 "no subject contains '{subject}'; there are {names}"
             ))
         } else if !any(&|pair| self.takes_row(pair.0) && self.takes_subject(pair.1)) {
+            let subject = self.subject.join("' or '");
             Err(format!(
                 "no row with '{row}' has a subject with '{subject}'"
             ))
@@ -205,7 +207,12 @@ mod tests {
     #[test]
     fn names_that_are_not_there_are_refused() {
         let pairs = [("INSERT", "slab"), ("CONTAINS", "slab"), ("INSERT", "Box")];
-        for line in ["REMOVE", "--subject Vec", "CONTAINS --subject Box"] {
+        for line in [
+            "REMOVE",
+            "--subject Vec",
+            "--subject slab --subject Vec",
+            "CONTAINS --subject Box",
+        ] {
             let arguments = parsed(line).expect("good arguments");
             assert!(arguments.find_in(&pairs).is_err(), "{line}");
         }
@@ -214,6 +221,7 @@ mod tests {
             "INS",
             "--subject B",
             "CONTAINS --subject slab",
+            "CONTAINS --subject slab --subject Box",
             "--bench",
         ] {
             let arguments = parsed(line).expect("good arguments");

@@ -10,7 +10,7 @@ use rand::Rng;
 
 use crate::operation::{Cursor, Handles, Setting};
 use crate::payload::{Payload, barrier};
-use crate::run::Turn;
+use crate::run::{Measured, Turn};
 use crate::subject::Subject;
 use crate::{clock, machine};
 
@@ -40,13 +40,13 @@ pub fn times<V: Payload, S: Subject<V>>(mut setting: Setting) -> Turn {
         barrier(&*subject);
         handles.put(at, subject.insert(V::of(at as u64)));
     });
-    Turn(vec![vec![build], fill])
+    Turn(vec![vec![build].into(), fill.into()])
 }
 
 /// Minor faults of building, of filling, and of a million removals and insertions
 /// in random places of a full container.
 pub fn faults<V: Payload, S: Subject<V>>(setting: Setting) -> Turn {
-    Turn(counted::<V, S>(setting).map(|it| vec![it as f64]).into())
+    counted::<V, S>(setting).map(Measured::faults).into()
 }
 
 /// The same of a container that must have none in steady state.
@@ -54,7 +54,7 @@ pub fn faults_none_in_steady_state<V: Payload, S: Subject<V>>(setting: Setting) 
     let counted = counted::<V, S>(setting);
     let name = S::NAME;
     assert_eq!(counted[2], 0, "{name}: {}", FAULTS[2]);
-    Turn(counted.map(|it| vec![it as f64]).into())
+    counted.map(Measured::faults).into()
 }
 
 fn counted<V: Payload, S: Subject<V>>(mut setting: Setting) -> [u64; 3] {

@@ -56,6 +56,8 @@ const fn at_most(number: f64, metric: Metric) -> Bound {
 
 const SLAB: &[&str] = &["slab"];
 const SLOTMAP: &[&str] = &["slotmap"];
+const NEXUS: &[&str] = &["nexus-slab bounded"];
+const BARE: &[&str] = &["floor, bare"];
 const STAMPED: &[&str] = &["floor, stamped", "floor"];
 
 const READS: &[&str] = &["GET random", "GET hot", "GET_MUT random"];
@@ -76,7 +78,29 @@ const ALL: &[&str] = &[
     "CHURN random",
 ];
 
+/// Where a pool has a goal of its own, and everywhere else.
+const NOT_INSERT_STEADY: &[&str] = &[
+    "INSERT fresh",
+    "GET random",
+    "GET hot",
+    "GET_MUT random",
+    "REPLACE",
+    "REMOVE random",
+    "REMOVE LIFO",
+    "FREE random",
+    "TAKE",
+    "CHURN LIFO",
+    "CHURN FIFO",
+    "CHURN random",
+];
+
 impl Goal {
+    /// Whether it stands with the pools, apart from the slabs' goals.
+    #[must_use]
+    pub fn is_of_a_pool(&self) -> bool {
+        self.subject.starts_with("Pool")
+    }
+
     const fn of(
         self,
         subject: &'static str,
@@ -210,6 +234,23 @@ const fn get_in_pages(subject: &'static str) -> Goal {
     }
 }
 
+const WORKLOADS: &[&str] = &[
+    "linear allocation",
+    "linear free, LIFO",
+    "linear free, FIFO",
+    "hot churn, LIFO (pair)",
+    "hot churn, FIFO (pair)",
+    "Swiss cheese",
+];
+
+/// At the floor of what has no metadata, which replaces in place where the others
+/// take and refill; and at the slab that is unsafe to make.
+const AT_THE_BARE_FLOOR: &[Bound] = &[bound(1.10, BARE, Ticks), bound(1.05, NEXUS, Ticks)];
+
+/// An insertion into cells freed at random does not wait for a cell, as it does where
+/// links go through the cells.
+const WITHOUT_LINKS: &[Bound] = &[bound(1.10, BARE, Ticks), bound(0.45, NEXUS, Ticks)];
+
 /// All goals.
 pub const GOALS: &[Goal] = &[
     CYCLES.of("BoundedSlab, Slot", ALL, BY_SLOT),
@@ -246,16 +287,16 @@ pub const GOALS: &[Goal] = &[
         Worst,
         &[bound(2.0, &["BoundedSlab, Slot"], Worst)],
     ),
+    CYCLES.of("Pool, PoolBox", INSERT_STEADY, WITHOUT_LINKS),
+    CYCLES.of("Pool, PoolBox", NOT_INSERT_STEADY, AT_THE_BARE_FLOOR),
+    MALLOC.of(
+        "Pool, PoolBox",
+        WORKLOADS,
+        &[bound(1.15, &["floor"], Ticks)],
+    ),
     MALLOC.of(
         "BoundedSlab, Slot",
-        &[
-            "linear allocation",
-            "linear free, LIFO",
-            "linear free, FIFO",
-            "hot churn, LIFO (pair)",
-            "hot churn, FIFO (pair)",
-            "Swiss cheese",
-        ],
+        WORKLOADS,
         &[bound(1.10, STAMPED, Ticks)],
     ),
     // In the linear frees the floor does not touch the cells.
@@ -349,9 +390,54 @@ pub const SUMMARY: &[Comparison] = &[
     comparison(OPERATIONS, "Slab, Slot", "slab", Ticks),
     comparison(OPERATIONS, "Slab, Key", "slab", Ticks),
     comparison(OPERATIONS, "Slab, Slot", "Box, malloc", Ticks),
+    comparison(OPERATIONS, "Pool, PoolBox", "Box, malloc", Ticks),
+    comparison(OPERATIONS, "Pool, PoolBox", "nexus-slab bounded", Ticks),
+    comparison(ORDERS, "Pool, PoolBox", "Box, malloc", Ticks),
     comparison(ORDERS, "BoundedSlab, Slot", "Box, malloc", Ticks),
     comparison(ORDERS, "BoundedSlab, Slot", "Box, mimalloc", Ticks),
     comparison(THOUSANDTH, "Slab, Slot", "slab", P999),
     comparison(MYRIADTH, "Slab, Slot", "slab", P9999),
     comparison(MYRIADTH, "Slab, 8 spare chunks", "slab", P9999),
+];
+
+/// A speed-up over malloc that is told of another allocator, and ours next to it.
+pub struct Told {
+    /// The bench.
+    pub bench: &'static str,
+    /// What was done there, in words.
+    pub what: &'static str,
+    /// How many times as fast as malloc it is said to be.
+    pub speed: f64,
+    /// Our rows of that kind.
+    pub rows: &'static [&'static str],
+}
+
+/// Whose figures [`TOLD`] are.
+pub const TOLD_OF: &str = "the C design";
+
+/// Whose figures stand next to them, and over what.
+pub const TOLD_TO: (&str, &str) = ("Pool, PoolBox", "Box, malloc");
+
+/// The C design's own figures: a free list through bare cells, without a check. They
+/// are of its machine; its malloc takes ten times longer for an allocation than where
+/// memory was touched before, so the first allocation is the row to compare.
+pub const TOLD: &[Told] = &[
+    Told {
+        bench: "malloc",
+        what: "linear allocation",
+        speed: 8.72,
+        rows: &["first allocation", "linear allocation"],
+    },
+    Told {
+        bench: "malloc",
+        what: "linear free",
+        speed: 1.56,
+        rows: &["linear free, LIFO", "linear free, FIFO"],
+    },
+    Told {
+        bench: "malloc",
+        what: "churn",
+        speed: 4.69,
+        rows: &["hot churn, LIFO (pair)", "hot churn, FIFO (pair)"],
+    },
 ];

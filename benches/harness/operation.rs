@@ -8,7 +8,7 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
 use crate::payload::{Payload, barrier, opaque, whole};
-use crate::run::Turn;
+use crate::run::{Measured, Turn};
 use crate::subject::{Contains, Iterate, Prefetch, Subject};
 use crate::{clock, machine};
 
@@ -273,12 +273,12 @@ pub fn get_ahead<V: Payload, S: Prefetch<V>>(mut setting: Setting) -> Turn {
     let mut filled = setting.apart::<V, S>();
     let hint = |subject: &S, handle: &S::Handle| subject.prefetch(handle);
     Turn(vec![
-        gets::<V, S, 0, false>(&setting, &mut filled, 0, hint),
-        gets::<V, S, 1, false>(&setting, &mut filled, 1, hint),
-        gets::<V, S, 4, false>(&setting, &mut filled, 2, hint),
-        gets::<V, S, 0, true>(&setting, &mut filled, 3, hint),
-        gets::<V, S, 1, true>(&setting, &mut filled, 4, hint),
-        gets::<V, S, 4, true>(&setting, &mut filled, 5, hint),
+        gets::<V, S, 0, false>(&setting, &mut filled, 0, hint).into(),
+        gets::<V, S, 1, false>(&setting, &mut filled, 1, hint).into(),
+        gets::<V, S, 4, false>(&setting, &mut filled, 2, hint).into(),
+        gets::<V, S, 0, true>(&setting, &mut filled, 3, hint).into(),
+        gets::<V, S, 1, true>(&setting, &mut filled, 4, hint).into(),
+        gets::<V, S, 4, true>(&setting, &mut filled, 5, hint).into(),
     ])
 }
 
@@ -287,10 +287,10 @@ pub fn get_without_a_look_ahead<V: Payload, S: Subject<V>>(mut setting: Setting)
     let mut filled = setting.apart::<V, S>();
     let none = |_: &S, _: &S::Handle| {};
     Turn(vec![
-        gets::<V, S, 0, false>(&setting, &mut filled, 0, none),
-        Vec::new(),
-        Vec::new(),
-        gets::<V, S, 0, true>(&setting, &mut filled, 3, none),
+        gets::<V, S, 0, false>(&setting, &mut filled, 0, none).into(),
+        Measured::default(),
+        Measured::default(),
+        gets::<V, S, 0, true>(&setting, &mut filled, 3, none).into(),
     ])
 }
 

@@ -3,7 +3,7 @@
 
 /// A value of a known size that carries a number. `Copy` for the containers
 /// that cannot move a value out.
-pub trait Payload: Copy + Unpin {
+pub trait Payload: Copy + Unpin + 'static {
     /// The bytes of a value.
     const BYTES: usize = size_of::<Self>();
 

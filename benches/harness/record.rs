@@ -93,6 +93,17 @@ pub enum Metric {
     Faults,
 }
 
+/// What the turns of a run gave of one row.
+#[derive(Clone, Debug)]
+pub struct Figures {
+    /// The mean of each turn.
+    pub means: Vec<f64>,
+    /// All that was timed, in order.
+    pub sorted: Vec<f64>,
+    /// The page faults of each turn, if they were counted.
+    pub faults: Vec<u64>,
+}
+
 impl Metric {
     /// As it stands in tables.
     #[must_use]
@@ -109,12 +120,22 @@ impl Metric {
         }
     }
 
-    /// Of the means of the turns, and of all that was timed, sorted.
+    /// Of the turns of a run; `None` if it was not measured.
     #[must_use]
-    pub fn of(self, means: &[f64], sorted: &[f64]) -> f64 {
-        let percentile = |share: f64| sorted[((sorted.len() - 1) as f64 * share) as usize];
+    pub fn of(self, figures: &Figures) -> Option<f64> {
+        let Figures {
+            means,
+            sorted,
+            faults,
+        } = figures;
+        let last = match self {
+            Metric::Faults => 0,
+            _ => sorted.len().checked_sub(1)?,
+        };
+        let percentile = |share: f64| sorted[(last as f64 * share) as usize];
         let value = match self {
-            Metric::Ticks | Metric::Faults => median(means.iter().copied()).expect("a turn"),
+            Metric::Faults => median(faults.iter().map(|&it| it as f64))?,
+            Metric::Ticks => median(means.iter().copied())?,
             Metric::P50 => percentile(0.5),
             Metric::P90 => percentile(0.9),
             Metric::P99 => percentile(0.99),
@@ -123,7 +144,7 @@ impl Metric {
             Metric::Worst => percentile(1.0),
         };
         // More decimals than the clock can vouch for.
-        (value * 100.0).round() / 100.0
+        Some((value * 100.0).round() / 100.0)
     }
 
     /// Over several runs: the median; of the worst the lowest, as what hits one

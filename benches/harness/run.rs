@@ -17,7 +17,7 @@ use crate::arguments::Arguments;
 use crate::clock::{self, CoreClock};
 use crate::machine::{self, Machine};
 use crate::operation::Setting;
-use crate::record::{Bench, Metric, Record, Row};
+use crate::record::{Bench, Figures, Record, Row};
 use crate::table::{self, Column};
 use crate::verdict;
 
@@ -68,26 +68,48 @@ pub struct Entry {
     pub turn: fn(Setting) -> Turn,
 }
 
-/// What one turn gave: for each row of the case the ticks of an operation, one
-/// figure for each stretch that was timed; none where the subject cannot do it.
-pub struct Turn(pub Vec<Vec<f64>>);
+/// What one turn gave, for each row of the case; nothing of a row that the subject
+/// cannot do.
+pub struct Turn(pub Vec<Measured>);
 
-impl Turn {
-    /// The figures of a row.
-    fn row(&self, number: usize) -> &[f64] {
-        self.0.get(number).map_or(&[], |row| row)
+/// What one turn gave of a row.
+#[derive(Clone, Debug, Default)]
+pub struct Measured {
+    /// The ticks of an operation, one figure for each stretch that was timed.
+    pub ticks: Vec<f64>,
+    /// Minor page faults of all operations together, if they were counted.
+    pub faults: Option<u64>,
+}
+
+impl Measured {
+    /// Page faults alone.
+    #[must_use]
+    pub fn faults(faults: u64) -> Self {
+        Measured {
+            ticks: Vec::new(),
+            faults: Some(faults),
+        }
+    }
+}
+
+impl From<Vec<f64>> for Measured {
+    fn from(ticks: Vec<f64>) -> Self {
+        Measured {
+            ticks,
+            faults: None,
+        }
     }
 }
 
 impl From<Vec<f64>> for Turn {
     fn from(ticks: Vec<f64>) -> Self {
-        Turn(vec![ticks])
+        Turn(vec![ticks.into()])
     }
 }
 
-impl<const ROWS: usize> From<[f64; ROWS]> for Turn {
-    fn from(ticks: [f64; ROWS]) -> Self {
-        Turn(ticks.iter().map(|&ticks| vec![ticks]).collect())
+impl<const ROWS: usize> From<[Measured; ROWS]> for Turn {
+    fn from(rows: [Measured; ROWS]) -> Self {
+        Turn(rows.into())
     }
 }
 
@@ -286,18 +308,20 @@ impl Plan {
         let mut rows = Vec::new();
         for (number, row) in case.rows.iter().enumerate() {
             for (entry, turns) in case.entries.iter().zip(&given) {
-                let row_of = |turn| Turn::row(turn, number);
-                let turns: Vec<&[f64]> = turns.iter().map(row_of).collect();
+                let measured: Vec<&Measured> =
+                    turns.iter().filter_map(|Turn(it)| it.get(number)).collect();
+                let turns: Vec<&[f64]> = measured.iter().map(|it| &*it.ticks).collect();
                 let mean = |turn: &&[f64]| turn.iter().sum::<f64>() / turn.len() as f64;
-                let means: Vec<f64> = turns.iter().map(mean).collect();
-                let mut sorted = turns.concat();
-                sorted.sort_unstable_by(f64::total_cmp);
-                let mut metrics: Vec<Metric> = case.columns.iter().map(|it| it.metric()).collect();
-                if sorted.is_empty() {
-                    metrics.clear();
-                }
-                let metrics = metrics.into_iter();
-                let stretch = |count: usize| turns[0].chunks(turns[0].len().div_ceil(count).max(1));
+                let figures = Figures {
+                    means: turns.iter().map(mean).collect(),
+                    sorted: sorted(turns.concat()),
+                    faults: measured.iter().filter_map(|it| it.faults).collect(),
+                };
+                let metrics = case.columns.iter().map(|it| it.metric());
+                let stretch = |count: usize| {
+                    let first = turns.first().copied().unwrap_or_default();
+                    first.chunks(first.len().div_ceil(count).max(1))
+                };
                 let worst = |ticks: &[f64]| ticks.iter().fold(0.0, |a, &b| f64::max(a, b)) as u64;
                 rows.push(Row {
                     bench: self.bench.to_owned(),
@@ -307,7 +331,9 @@ impl Plan {
                     subject: entry.subject.to_owned(),
                     run,
                     ticks_per_cycle,
-                    values: metrics.map(|it| (it, it.of(&means, &sorted))).collect(),
+                    values: metrics
+                        .filter_map(|it| Some((it, it.of(&figures)?)))
+                        .collect(),
                     stretches: self
                         .stretches
                         .map_or_else(Vec::new, |count| stretch(count).map(worst).collect()),
@@ -329,6 +355,9 @@ impl Plan {
         }
         if let Some(goals) = verdict::goals(record, self.bench) {
             println!("\nGoals, as ratios; what misses is **marked**.\n\n{goals}");
+        }
+        if let Some(told) = verdict::told(record, self.bench) {
+            println!("\nHow many times as fast as malloc:\n\n{told}");
         }
         for case in record.cases(self.bench) {
             let (row, bytes) = (case.row, case.bytes);
@@ -353,7 +382,7 @@ impl Plan {
         let planned = self.planned(arguments).into_iter();
         let row = |it: &Planned| Some(it.case.rows[0]) == arguments.row.as_deref();
         let mut it = { planned }.find(row).ok_or("nothing is planned")?;
-        let named = |entry: &Entry| Some(entry.subject) == arguments.subject.as_deref();
+        let named = |entry: &Entry| arguments.subject.iter().any(|it| it == entry.subject);
         it.case.entries.retain(named);
         let entry = it.case.entries.first().ok_or("there is no such subject")?;
         (entry.check)()?;
@@ -361,9 +390,10 @@ impl Plan {
         // the turn needs of the clock it measures itself.
         let Turn(rows) = (entry.turn)(setting(it.live, 0, arguments.turn));
         let mut bytes = Vec::new();
-        for row in rows {
-            bytes.extend((row.len() as u64).to_le_bytes());
-            bytes.extend(row.iter().flat_map(|it| it.to_le_bytes()));
+        for Measured { ticks, faults } in rows {
+            let head = [ticks.len() as u64, faults.unwrap_or(NOT_COUNTED)];
+            bytes.extend(head.iter().flat_map(|it| it.to_le_bytes()));
+            bytes.extend(ticks.iter().flat_map(|it| it.to_le_bytes()));
         }
         let mut out = std::io::stdout();
         out.write_all(&bytes).map_err(|error| error.to_string())
@@ -380,8 +410,16 @@ fn setting(live: usize, overhead: u64, turn: usize) -> Setting {
     }
 }
 
+/// Stands for the page faults of a row in which they were not counted.
+const NOT_COUNTED: u64 = u64::MAX;
+
+fn sorted(mut ticks: Vec<f64>) -> Vec<f64> {
+    ticks.sort_unstable_by(f64::total_cmp);
+    ticks
+}
+
 /// A turn of a case, in another process: for each row it writes how many figures
-/// there are, and the figures.
+/// there are, the page faults, and the figures.
 fn in_a_process_of_its_own(it: &Planned, entry: &Entry, turn: usize) -> Result<Turn, String> {
     let failed = |what: &str| format!("{}, {} bytes: {what}", entry.subject, it.bytes);
     let program = std::env::current_exe().map_err(|error| failed(&error.to_string()))?;
@@ -403,9 +441,12 @@ fn in_a_process_of_its_own(it: &Planned, entry: &Entry, turn: usize) -> Result<T
     let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
     let mut words = words.map(word);
     let mut rows = Vec::new();
-    while let Some(count) = words.next() {
-        let row = words.by_ref().take(count as usize);
-        rows.push(row.map(f64::from_bits).collect());
+    while let (Some(count), Some(faults)) = (words.next(), words.next()) {
+        let ticks = words.by_ref().take(count as usize);
+        rows.push(Measured {
+            ticks: ticks.map(f64::from_bits).collect(),
+            faults: (faults != NOT_COUNTED).then_some(faults),
+        });
     }
     Ok(Turn(rows))
 }

@@ -6,6 +6,7 @@ use crate::payload::Payload;
 pub mod floors;
 pub mod ours;
 pub mod paged;
+pub mod pools;
 
 /// A container in one role.
 pub trait Subject<V: Payload> {

@@ -1,6 +1,8 @@
 //! What the figures say: the summary for a stranger, and which goals are missed.
 
-use crate::goals::{Bound, Comparison, GOALS, Goal, SUMMARY, SUMMARY_BYTES};
+use crate::goals::{
+    Bound, Comparison, GOALS, Goal, SUMMARY, SUMMARY_BYTES, TOLD, TOLD_OF, TOLD_TO, Told,
+};
 use crate::record::{Case, Metric, Record};
 use crate::table::{self, NOTHING};
 
@@ -66,11 +68,53 @@ fn pace((ratio, case): (f64, Case<'_>)) -> String {
     format!("{pace} ({}, {} bytes)", case.row, case.bytes)
 }
 
-/// The goals of a bench, a column for each subject, and how many are met. What
-/// misses is **marked**. `None` if nothing that has a goal was measured.
+/// The speed-ups over malloc that are told of another allocator, and ours on this
+/// machine: a row for each of ours, a column for each value size. `None` if there is
+/// none in the record.
+#[must_use]
+pub fn told(record: &Record, bench: &str) -> Option<String> {
+    let told = TOLD.iter().filter(|told| told.bench == bench);
+    let rows = told.flat_map(|told| told.rows.iter().map(move |row| (told, *row)));
+    let cases = record.cases(bench);
+    let mut sizes: Vec<(usize, usize)> = cases.iter().map(|it| (it.bytes, it.live)).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let ours = |(told, row): (&Told, &str)| {
+        let speed = |&(bytes, live): &(usize, usize)| {
+            let of_row = |it: &&Case<'_>| (it.row, it.bytes, it.live) == (row, bytes, live);
+            record.ticks_ratio(*cases.iter().find(of_row)?, TOLD_TO.1, TOLD_TO.0)
+        };
+        let speeds: Vec<Option<f64>> = sizes.iter().map(speed).collect();
+        speeds.iter().any(Option::is_some).then(|| {
+            let mut cells = vec![row.to_owned(), format!("{}: {:.2}", told.what, told.speed)];
+            let shown = |it: Option<f64>| it.map_or(NOTHING.to_owned(), |it| format!("{it:.2}"));
+            cells.extend(speeds.into_iter().map(shown));
+            cells
+        })
+    };
+    let rows: Vec<Vec<String>> = rows.filter_map(ours).collect();
+    let mut head = vec![format!("× {}", TOLD_TO.1), TOLD_OF.to_owned()];
+    let subject = table::prose(TOLD_TO.0);
+    head.extend(
+        sizes
+            .iter()
+            .map(|(bytes, _)| format!("{subject}, {bytes} B")),
+    );
+    (!rows.is_empty()).then(|| table::markdown(&head, &rows))
+}
+
+/// All goals of a bench, as [`goals_of`] has them.
 #[must_use]
 pub fn goals(record: &Record, bench: &str) -> Option<String> {
-    let goals: Vec<&Goal> = GOALS.iter().filter(|goal| goal.bench == bench).collect();
+    goals_of(record, bench, |_| true)
+}
+
+/// Those goals of a bench, a column for each subject, and how many are met. What
+/// misses is **marked**. `None` if nothing that has such a goal was measured.
+#[must_use]
+pub fn goals_of(record: &Record, bench: &str, are: fn(&Goal) -> bool) -> Option<String> {
+    let goals = GOALS.iter().filter(|goal| goal.bench == bench && are(goal));
+    let goals: Vec<&Goal> = goals.collect();
     let mut head = vec!["at most".to_owned()];
     head.extend(goals.iter().map(|goal| goal.head()));
     let (mut met, mut all) = (0, 0);

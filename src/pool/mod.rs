@@ -193,31 +193,40 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
         unsafe { self.memory.home().as_ref() }
     }
 
-    /// A free cell, now the caller's (H2).
-    ///
-    /// # Errors
-    ///
-    /// `None` when all are taken; when the source of a lazy pool refuses.
+    /// A free cell, now the caller's (H2); `None` when all are taken, or when the source
+    /// of a lazy pool refuses.
     #[inline(always)]
-    fn claim(&self) -> Result<NonNull<T>, Option<AllocError>> {
+    fn claim(&self) -> Option<NonNull<T>> {
         match self.home().free.pop() {
-            Some(cell) => Ok(cell.cast()),
+            Some(cell) => Some(cell.cast()),
             None => self.claim_fresh(),
         }
     }
 
-    /// [`claim`](Self::claim) when only cells that were never used can be free.
+    /// [`claim`](Self::claim) when only cells that were never used can be free. Without
+    /// the error, which would be returned in memory: room on the stack in every
+    /// allocation.
     #[cold]
     #[inline(never)]
-    fn claim_fresh(&self) -> Result<NonNull<T>, Option<AllocError>> {
-        self.memory.refill()?;
-        self.home().free.pop().map(NonNull::cast).ok_or(None)
+    fn claim_fresh(&self) -> Option<NonNull<T>> {
+        self.reserve_fresh().ok()
     }
 
     /// A free cell, or the error of having none.
     #[inline(always)]
     fn reserve(&self) -> Result<NonNull<T>, CapacityError> {
-        self.claim()
+        match self.home().free.pop() {
+            Some(cell) => Ok(cell.cast()),
+            None => self.reserve_fresh(),
+        }
+    }
+
+    /// [`reserve`](Self::reserve) when only cells that were never used can be free.
+    #[cold]
+    #[inline(never)]
+    fn reserve_fresh(&self) -> Result<NonNull<T>, CapacityError> {
+        let cell = (self.memory.refill()).and_then(|()| self.home().free.pop().ok_or(None));
+        cell.map(NonNull::cast)
             .map_err(|cause| CapacityError::new(self.capacity(), cause))
     }
 
@@ -241,7 +250,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     #[inline]
     pub fn alloc(&self, value: T) -> Result<PoolBox<'_, T, M>, Full<T>> {
         let way = self.memory.way();
-        let Ok(cell) = self.claim() else {
+        let Some(cell) = self.claim() else {
             return Err(Full(value));
         };
         // SAFETY: a cell of ours that has room for a `T`, and no other owner.

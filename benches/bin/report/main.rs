@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use flatslab_benches::record::{Case, Record};
+use flatslab_benches::goals::Goal;
+use flatslab_benches::record::{Case, Metric, Record};
 use flatslab_benches::table::{self, Column, NOTHING};
 use flatslab_benches::verdict;
 
@@ -121,10 +122,16 @@ fn sections(record: &Record) -> Vec<(&'static str, String)> {
     let summary: Vec<String> = summary.iter().map(|line| format!("- {line}")).collect();
     let mut sections = vec![("summary", summary.join("\n"))];
     let goals = |bench| verdict::goals(record, bench).unwrap_or_default();
+    let cycles_goals = |are| {
+        let goals = verdict::goals_of(record, "cycles", are);
+        goals.unwrap_or_else(|| missing("cycles"))
+    };
     if record.bench("cycles").is_some() {
         sections.extend([
             ("machine", machine(record)),
-            ("goals", goals("cycles")),
+            ("goals", cycles_goals(|goal| !goal.is_of_a_pool())),
+            ("goals of the pool", cycles_goals(Goal::is_of_a_pool)),
+            ("the pool", pool(record)),
             ("8 bytes", operations(record, 8)),
             ("64 bytes", operations(record, 64)),
             ("value sizes", of_main(record, &VALUE_SIZES, by_bytes)),
@@ -147,6 +154,7 @@ fn sections(record: &Record) -> Vec<(&'static str, String)> {
         sections.extend([
             ("goals of malloc", goals("malloc")),
             ("malloc", malloc(record)),
+            ("speed-ups", speed_ups(record)),
         ]);
     }
     if record.bench("pages").is_some() {
@@ -281,6 +289,7 @@ fn malloc(record: &Record) -> String {
         Column::Cycles,
         Column::Speed("Box, malloc"),
         Column::Ratio("floor"),
+        Column::Value(Metric::Faults),
     ];
     let mut cases = record.cases("malloc");
     cases.sort_by_key(|case| std::cmp::Reverse(case.bytes));
@@ -296,6 +305,53 @@ fn malloc(record: &Record) -> String {
         )
     };
     workloads.map(table).collect::<Vec<_>>().join("\n\n")
+}
+
+/// The pools next to the floors, to the slab that is unsafe to make, and to what they
+/// take the place of: core cycles of the bare floor, of the others ratios to it.
+fn pool(record: &Record) -> String {
+    const BARE: &str = "floor, bare";
+    const POOL: &str = "Pool, PoolBox";
+    let subjects = [
+        POOL,
+        "Pool, intrusive",
+        "Pool, storage",
+        "floor",
+        "nexus-slab bounded",
+        "BoundedSlab, Slot",
+        "Box, malloc",
+    ];
+    let row = |case: &Case<'_>| {
+        record.value(*case, POOL, Metric::Ticks)?;
+        let bare = record.cycles(*case, BARE)?;
+        let ratio = |subject: &str| record.ticks_ratio(*case, subject, BARE);
+        let mut row = vec![by_bytes(*case), format!("{bare:.1}")];
+        row.extend(subjects.map(|subject| figure(ratio(subject), 2)));
+        Some(row)
+    };
+    let mut cases = record.cases("cycles");
+    cases.retain(|it| it.live == USUAL && it.bytes <= 64);
+    cases.sort_by_key(|it| it.bytes);
+    let rows: Vec<Vec<String>> = cases.iter().filter_map(row).collect();
+    if rows.is_empty() {
+        return missing("cycles");
+    }
+    let mut head = vec![String::new(), "bare floor, cycles".to_owned()];
+    head.extend(subjects.map(table::prose));
+    table::markdown(&head, &rows)
+}
+
+/// How many times as fast as malloc: what is told of the C design, and ours.
+fn speed_ups(record: &Record) -> String {
+    verdict::told(record, "malloc").unwrap_or_else(|| missing("malloc"))
+}
+
+/// Stands for a table of the pool that is not in the record.
+fn missing(bench: &str) -> String {
+    format!(
+        "The record has no rows of the pool; `cargo bench --bench {bench} -- --record` measures \
+         them."
+    )
 }
 
 /// The small table of the README: core cycles.

@@ -69,11 +69,17 @@ impl Geometry {
             Some(_) => LEAST_SEGMENT,
             None => 1 << (usize::BITS - 1),
         };
+        // There may be no room for one such cell. It counts, so that it is refused for
+        // its bytes.
+        let cells = match (segment - header) / size {
+            0 => 1,
+            cells => cells,
+        };
         Geometry {
             cell: size,
             segment,
             header,
-            cells: (segment - header) / size,
+            cells,
         }
     }
 
@@ -222,6 +228,8 @@ mod tests {
             (geometry(8, 8), isize::MAX as usize / 8 + 1),
             (geometry(1 << 16, 8), usize::MAX / 2),
             (geometry(half, 1), 1),
+            (geometry(isize::MAX as usize, 1), 1),
+            (geometry(isize::MAX as usize, 1), usize::MAX),
         ] {
             assert_eq!(
                 cell.layout(capacity),

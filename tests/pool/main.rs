@@ -4,7 +4,16 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod forgotten;
+mod kinds;
+mod layouts;
 mod model;
+mod panics;
 mod program;
 mod recycled;
+mod recycling;
+mod reentrancy;
 mod samples;
+mod storage;
+mod threads;
+mod trees;

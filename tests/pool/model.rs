@@ -8,7 +8,7 @@ use crate::recycled::recycling;
 use crate::samples::{self, Boxed, Byte, Large, Line, Nothing, Number};
 
 fn any_program() -> impl Strategy<Value = Vec<Step>> {
-    proptest::collection::vec(any::<Step>(), 1..if cfg!(miri) { 50 } else { 200 })
+    proptest::collection::vec(any::<Step>(), 1..if cfg!(miri) { 40 } else { 200 })
 }
 
 fn cases(cases: u32) -> ProptestConfig {

@@ -14,6 +14,7 @@ mod program;
 
 mod failing;
 mod meddling;
+mod pools;
 mod programs;
 mod remembering;
 

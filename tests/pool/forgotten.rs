@@ -1,7 +1,7 @@
 //! Boxes and pools that are forgotten: they keep their cells and nothing else. All tests
 //! here may leak on purpose, which `ci/asan.sh` knows by the name of the module.
 
-use std::mem::forget;
+use std::mem::{ManuallyDrop, forget};
 
 use flatslab::pool::{Pool, PoolBox, PoolStorage, RecycledBox};
 
@@ -72,7 +72,7 @@ fn boxes_of_a_forgotten_pool_leave_nothing_but_its_memory() {
         let pool = Pool::in_storage(&mut storage);
         drop(pool.alloc(drops.value(1)));
         forget(pool.alloc(drops.value(2)));
-        forget(pool);
+        let _ = ManuallyDrop::new(pool);
         assert_all_usable_but(&Pool::in_storage(&mut storage), 0);
     }
     assert_eq!(drops.count(), 4);

@@ -110,16 +110,16 @@ macro_rules! sizes {
     ($($test:ident $name:ident;)*) => {$(
         #[test]
         fn $test() {
-            in_each_pool::<$name<0>>();
-            in_each_pool::<$name<3>>();
-            in_each_pool::<$name<8>>();
             in_each_pool::<$name<24>>();
             in_each_pool::<$name<63>>();
-            in_each_pool::<$name<65>>();
             in_each_pool::<$name<4096>>();
             in_each_pool::<$name<65536>>();
             // An interpreter has no time for all.
             if !cfg!(miri) {
+                in_each_pool::<$name<0>>();
+                in_each_pool::<$name<3>>();
+                in_each_pool::<$name<8>>();
+                in_each_pool::<$name<65>>();
                 in_each_pool::<$name<1>>();
                 in_each_pool::<$name<2>>();
                 in_each_pool::<$name<7>>();
@@ -196,8 +196,9 @@ fn capacity_is_exact<T, M: PoolMemory>(pool: &Pool<'_, T, M>, capacity: usize) {
     assert_eq!(pool.capacity(), capacity);
     assert_eq!(pool.is_full(), capacity == 0);
     pool.prefault().unwrap();
-    assert_all_usable_but(pool, 0);
-    assert_all_usable_but(pool, 0);
+    for _ in 0..if cfg!(miri) { 1 } else { 2 } {
+        assert_all_usable_but(pool, 0);
+    }
 }
 
 #[test]
@@ -227,7 +228,9 @@ fn a_pool_has_just_the_cells_that_were_asked_for() {
         }
     }
     run::<[u64; 8]>();
-    run::<[u16; 9]>();
+    if !cfg!(miri) {
+        run::<[u16; 9]>();
+    }
     capacity_is_exact(&Pool::in_storage(&mut PoolStorage::<[u64; 8], 0>::new()), 0);
     capacity_is_exact(&Pool::in_storage(&mut PoolStorage::<u8, 1>::new()), 1);
     capacity_is_exact(&Pool::in_storage(&mut PoolStorage::<u8, 17>::new()), 17);
@@ -281,7 +284,10 @@ fn a_capacity_past_the_limits_is_an_error() {
         refused::<u8>(capacity, 1);
     }
     refused::<u64>(isize::MAX as usize / 8 + 1, 8);
-    refused::<[u8; 65536]>(isize::MAX as usize / 65536, 65536);
+    // The free lists are asked for first, of an interpreter in vain.
+    if !cfg!(miri) {
+        refused::<[u8; 65536]>(isize::MAX as usize / 65536, 65536);
+    }
 }
 
 /// Cells of which not eight can be laid out, nor one.

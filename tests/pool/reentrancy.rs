@@ -120,7 +120,7 @@ fn destructors_use_the_pool<M: PoolMemory>(pool: &'static Pool<'static, Hooked, 
             action(&inner);
             inner.own.set(before);
         }));
-        let boxed = boxed.ok().expect("a cell is free");
+        let boxed = boxed.expect("a cell is free");
         place.set(if notes_own { address(&boxed) } else { 0 });
         boxed
     };

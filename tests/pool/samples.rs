@@ -48,7 +48,7 @@ macro_rules! samples {
 
             fn renumber(&mut self, number: u64) {
                 let make: fn(u64) -> $inner = $make;
-                self.0 = make(number);
+                std::mem::swap(&mut self.0, &mut make(number));
             }
         }
 

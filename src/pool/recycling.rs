@@ -406,12 +406,14 @@ impl<T> RecyclingPoolBuilder<T> {
     /// ```
     pub fn try_build(self) -> Result<RecyclingPool<T>, BuildError> {
         let (capacity, lazy, source) = self.0.into_parts()?;
+        // First what may be too large at all.
+        let pool = Pool::try_new_in(capacity, lazy, &source)?;
         let idle = <FreeStack as List>::try_new(capacity, lazy, &source)?;
         if !lazy {
             idle.touch();
         }
         Ok(RecyclingPool {
-            pool: Pool::try_new_in(capacity, lazy, &source)?,
+            pool,
             idle,
             values: PhantomData,
         })

@@ -101,12 +101,14 @@ impl<T> RecyclingPool<T> {
 
     /// A pool with memory from `source`, only reserved if `lazy`.
     fn try_new_in(capacity: usize, lazy: bool, source: &Source) -> Result<Self, AllocError> {
+        // First what may be too large at all.
+        let pool = Pool::try_new_in(capacity, lazy, source)?;
         let idle = <FreeStack as List>::try_new(capacity, lazy, source)?;
         if !lazy {
             idle.touch();
         }
         Ok(RecyclingPool {
-            pool: Pool::try_new_in(capacity, lazy, source)?,
+            pool,
             idle,
             values: PhantomData,
         })

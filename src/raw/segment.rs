@@ -33,6 +33,9 @@ const LEAST_SEGMENT: usize = if cfg!(miri) {
     1 << 16
 };
 
+/// Bytes of a cache line.
+const LINE: usize = 64;
+
 /// A segment has room for so many cells at least.
 const LEAST_CELLS: usize = 8;
 
@@ -55,12 +58,16 @@ pub struct Geometry {
 
 impl Geometry {
     /// Segments with a header of at least that size, of which only the first word is
-    /// used here. The size of `cell` is a multiple of its alignment, and not 0.
+    /// used here; the first cell begins on a cache line, so cells of a line or a power of
+    /// two lie in no more lines than they need. The size of `cell` is a multiple of its
+    /// alignment, and not 0.
     pub(crate) const fn new(cell: Layout, header: Layout) -> Self {
         let (size, align) = (cell.size(), cell.align());
         assert!(size > 0 && size % align == 0);
         assert!(header.size() >= size_of::<Word>() && header.align() <= LEAST_SEGMENT);
-        let header = header.size().next_multiple_of(align);
+        let header = header
+            .size()
+            .next_multiple_of(if align > LINE { align } else { LINE });
         let least = match size.checked_mul(LEAST_CELLS) {
             Some(bytes) => bytes.checked_add(header),
             None => None,
@@ -76,17 +83,17 @@ impl Geometry {
             Some(_) => LEAST_SEGMENT,
             None => 1 << (usize::BITS - 1),
         };
+        // There may be no room for one such cell. It counts, so that it is refused for
+        // its bytes.
+        let cells = match (segment - header) / size {
+            0 => 1,
+            cells => cells,
+        };
         Geometry {
             cell: size,
             segment,
             header,
-            // None fits if the segment is not as large as it should be. Its layout is
-            // refused, and so is that of one cell in each.
-            cells: if segment - header < size {
-                1
-            } else {
-                (segment - header) / size
-            },
+            cells,
         }
     }
 
@@ -221,6 +228,7 @@ mod tests {
                 {
                     let offset = geometry.offset(index);
                     assert!(offset % align == 0 && offset >= end);
+                    assert!(size % LINE != 0 || offset % LINE == 0);
                     assert_eq!(offset / geometry.segment, segment);
                     assert_eq!((offset + size - 1) / geometry.segment, segment);
                     assert!(offset % geometry.segment >= size_of::<[usize; 9]>());

@@ -14,7 +14,7 @@ use crate::{allocations, with_fuse, with_holes, with_values, without_leak, witho
 
 /// Runs `f` with each fuse until it passes, and checks that it leaks nothing.
 /// Returns how often it failed.
-fn each_failure<R, E: Into<BuildError>>(f: impl Fn() -> Result<R, E>) -> usize {
+pub(crate) fn each_failure<R, E: Into<BuildError>>(f: impl Fn() -> Result<R, E>) -> usize {
     let fails = |fuse| match with_fuse(fuse, &f) {
         Ok(_) => false,
         Err(error) => {

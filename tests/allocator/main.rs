@@ -15,6 +15,7 @@ mod program;
 
 mod failing;
 mod meddling;
+mod pools;
 mod programs;
 mod remembering;
 

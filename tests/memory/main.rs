@@ -18,6 +18,7 @@ mod allocators;
 mod failing;
 mod lazy;
 mod meddling;
+mod pools;
 mod programs;
 mod reports;
 mod source;

@@ -3,4 +3,5 @@
 mod child;
 mod faults;
 mod pages;
+mod pools;
 mod refusals;

@@ -2,14 +2,16 @@
 //! arguments, checks every subject against the model, lets the subjects take
 //! turns, shows the progress, and prints summary, goals and tables.
 //!
-//! Within a case the subjects take turns (A B C A B C ...), and each round starts
-//! with another one, so that a machine that drifts hits all alike. What is quoted
-//! is the median over turns of the mean of a turn.
+//! Within a case the subjects take turns, each once a round and in another order each
+//! round, so that a machine that drifts hits all alike, and that none always finds in
+//! the caches, or has to map again, what the same other one has left. What is quoted is
+//! the median over turns of the mean of a turn.
 
 use std::io::Write;
 use std::process::{Command, ExitCode};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
@@ -289,8 +291,10 @@ impl Plan {
         let ticks_per_cycle = (ticks_per_cycle * 1e4).round() / 1e4;
         let mut given: Vec<Vec<Turn>> = case.entries.iter().map(|_| Vec::new()).collect();
         for turn in 0..turns {
-            for place in 0..case.entries.len() {
-                let at = (place + turn + run as usize - 1) % case.entries.len();
+            let mut order: Vec<usize> = (0..case.entries.len()).collect();
+            let seed = u64::from(run) << 32 | turn as u64;
+            order.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
+            for at in order {
                 let entry = &case.entries[at];
                 let rows = case.rows.join(", ");
                 progress.set_message(format!(

@@ -9,15 +9,22 @@ use flatslab::{AllocError, BuildError};
 
 use crate::kinds::{assert_all_usable_but, with_each_pool};
 
-/// Bytes of a segment and of its header, as they are in the crate.
-const SEGMENT: usize = if cfg!(miri) { 1 << 10 } else { 1 << 16 };
-const HEADER: usize = if cfg!(miri) { 128 } else { 512 };
+/// How many cells are no fewer than a segment of the crate has, for values of that size
+/// and more.
+fn more_than_a_segment(bytes: usize) -> usize {
+    (if cfg!(miri) { 1 << 10 } else { 1 << 21 }) / bytes + 8
+}
 
-/// How many cells of that size and alignment a segment has.
-fn cells_per_segment(bytes: usize, align: usize) -> usize {
-    let header = HEADER.next_multiple_of(align);
-    let segment = (header + 8 * bytes).next_power_of_two().max(SEGMENT);
-    (segment - header) / bytes
+/// How many cells the first segment has, which are more than one, and how far the first
+/// cell of the next one lies from its last.
+fn first_segment<T, M: PoolMemory>(pool: &Pool<'_, T, M>) -> (usize, usize) {
+    let boxes: Vec<_> = std::iter::from_fn(|| pool.alloc_uninit().ok()).collect();
+    let at = |index: usize| boxes[index].as_ptr().addr();
+    let apart = at(1) - at(0);
+    let cells = (1..boxes.len()).take_while(|&index| at(index) - at(index - 1) == apart);
+    let cells = cells.count() + 1;
+    assert!(cells < boxes.len(), "it reaches into a second segment");
+    (cells, at(cells) - at(cells - 1))
 }
 
 /// A value of which only the first and the last byte are written.
@@ -96,9 +103,9 @@ fn every_cell_is_aligned<T: Value, M: PoolMemory>(pool: &Pool<'_, T, M>) {
 }
 
 fn in_each_pool<T: Value>() {
-    // Three segments of the largest cells, those through which a free list goes.
-    let bytes = size_of::<T>().max(1);
-    let capacity = 2 * cells_per_segment(bytes, T::ALIGN) + 3;
+    // Into a third segment; of small cells an interpreter alone has so few in one.
+    let bytes = size_of::<T>().max(if cfg!(miri) { 1 } else { 64 });
+    let capacity = 2 * more_than_a_segment(bytes);
     every_cell_is_aligned(&Pool::<T>::with_capacity(capacity));
     every_cell_is_aligned(&Pool::<T>::builder().capacity(capacity).lazy().build());
     every_cell_is_aligned(&Pool::<T, Intrusive>::intrusive(capacity));
@@ -204,7 +211,8 @@ fn capacity_is_exact<T, M: PoolMemory>(pool: &Pool<'_, T, M>, capacity: usize) {
 #[test]
 fn a_pool_has_just_the_cells_that_were_asked_for() {
     fn run<T>() {
-        let per_segment = cells_per_segment(size_of::<T>(), align_of::<T>());
+        let enough = more_than_a_segment(size_of::<T>().max(8));
+        let (per_segment, _) = first_segment(&Pool::<T>::with_capacity(enough));
         let edges = [per_segment, 2 * per_segment];
         let around = edges.iter().flat_map(|&edge| [edge - 1, edge, edge + 1]);
         for capacity in [0, 1].into_iter().chain(around) {
@@ -216,7 +224,7 @@ fn a_pool_has_just_the_cells_that_were_asked_for() {
                 capacity_is_exact(pool, capacity);
             }
         }
-        let per_segment = cells_per_segment(size_of::<T>().max(8), align_of::<T>().max(8));
+        let (per_segment, _) = first_segment(&Pool::<T, _>::intrusive(enough));
         for capacity in [0, 1, per_segment - 1, per_segment, per_segment + 1] {
             let builder = Pool::<T>::builder().capacity(capacity).intrusive();
             let mut pools = [builder.clone().build(), builder.lazy().build()];
@@ -240,23 +248,31 @@ fn a_pool_has_just_the_cells_that_were_asked_for() {
 #[test]
 fn the_last_segment_is_as_long_as_needed() {
     type Order = [u64; 8];
-    let per_segment = cells_per_segment(64, 8);
+    let enough = more_than_a_segment(64);
+    let (per_segment, apart) = first_segment(&Pool::<Order>::with_capacity(enough));
     let bytes = |capacity| Pool::<Order>::with_capacity(capacity).memory().bytes();
     let entry = size_of::<usize>();
     assert_eq!(
         bytes(per_segment) - bytes(1),
         (per_segment - 1) * (64 + entry)
     );
-    let rest = SEGMENT - HEADER - per_segment * 64;
-    assert_eq!(
-        bytes(per_segment + 1) - bytes(per_segment),
-        rest + HEADER + 64 + entry
-    );
-    let intrusive = |capacity| Pool::<Order, _>::intrusive(capacity).memory().bytes();
-    assert_eq!(
-        intrusive(per_segment) - intrusive(1),
-        (per_segment - 1) * 64
-    );
+    assert_eq!(bytes(per_segment + 1) - bytes(per_segment), apart + entry);
+    let (per_segment, apart) = first_segment(&Pool::<Order, _>::intrusive(enough));
+    let bytes = |capacity| Pool::<Order, _>::intrusive(capacity).memory().bytes();
+    assert_eq!(bytes(per_segment) - bytes(1), (per_segment - 1) * 64);
+    assert_eq!(bytes(per_segment + 1) - bytes(per_segment), apart);
+}
+
+/// Also of a type that has no alignment of its own.
+#[test]
+fn a_cell_of_a_line_lies_on_one_line() {
+    fn check<M: PoolMemory>(pool: &Pool<'_, [u64; 8], M>) {
+        let boxes: Vec<_> = std::iter::from_fn(|| pool.alloc_uninit().ok()).collect();
+        assert!(boxes.iter().all(|boxed| boxed.as_ptr().addr() % 64 == 0));
+    }
+    let enough = more_than_a_segment(64);
+    check(&Pool::with_capacity(enough));
+    check(&Pool::intrusive(enough));
 }
 
 #[test]

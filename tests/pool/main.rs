@@ -1,6 +1,8 @@
 //! The pool: over its own memory, over the caller's, and with values that are used
 //! again.
 
+#![cfg(feature = "alloc")]
+
 #[path = "../common/mod.rs"]
 mod common;
 

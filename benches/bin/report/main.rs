@@ -365,6 +365,7 @@ fn readme(record: &Record) -> String {
         ("BoundedSlab, Key", "`Key`"),
         ("Slab, Slot", "`Slab`, `Slot`"),
         ("Slab, Key", "`Key`"),
+        ("Pool, PoolBox", "`Pool`"),
         ("Box, malloc", "`Box`"),
     ];
     let operations = [

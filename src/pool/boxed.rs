@@ -10,7 +10,8 @@ use core::ops::{Deref, DerefMut};
 use core::pin::Pin;
 use core::ptr::NonNull;
 
-use super::memory::{Heap, Kind, Memory, PoolMemory, Vacated};
+use super::kinds::{Heap, Kind, PoolMemory};
+use super::memory::{Memory, Vacated};
 use crate::raw::prefetch::prefetch;
 
 type Way<M> = <<M as Kind>::Memory as Memory>::Way;

@@ -5,8 +5,8 @@ use core::marker::PhantomData;
 
 use super::Pool;
 use super::heap::Made;
-use super::memory::{Cells, Heap, Intrusive, Kind, OwnMemory, PoolMemory};
-use super::recycling::RecyclingPoolBuilder;
+use super::kinds::{Heap, Intrusive, Kind, OwnMemory, PoolMemory};
+use super::memory::Cells;
 use crate::error::{AllocError, BuildError};
 use crate::memory::{PageOption, Pages, Report};
 use crate::raw::memory::{self, Block};
@@ -284,22 +284,6 @@ impl<T, M: PoolMemory> PoolBuilder<T, M> {
             pages: self.pages,
             marker: PhantomData,
         }
-    }
-}
-
-impl<T> PoolBuilder<T> {
-    /// Keeps the values of freed cells, to be used again: see
-    /// [`RecyclingPool`](super::RecyclingPool).
-    ///
-    /// ```
-    /// use flatslab::pool::{Pool, RecyclingPool};
-    ///
-    /// let pool: RecyclingPool<Vec<u8>> = Pool::builder().capacity(8).recycle().build();
-    /// let buffer = pool.alloc_or_reuse(Vec::new, Vec::clear).unwrap();
-    /// # drop(buffer);
-    /// ```
-    pub fn recycle(self) -> RecyclingPoolBuilder<T> {
-        RecyclingPoolBuilder::new(self)
     }
 }
 

@@ -88,11 +88,16 @@
 //! # What it costs
 //!
 //! Allocation and free are O(1) and a handful of instructions, the last cell freed is the
-//! first to be used again, and a free does not touch the cell. Cells lie in segments of a
-//! power of two, 64 KiB unless eight of them need more, each with a header of 512 bytes
-//! at least; so does the address of a value lead to its pool. The last segment is only as long as
-//! needed. A cell takes the size of its value; of a value without a size, one byte.
-//! [`CacheAligned`] begins a value on a cache line.
+//! first to be used again, and a free does not touch the cell. A cell takes the size of
+//! its value; of a value without a size, one byte. [`CacheAligned`] begins a value on a
+//! cache line; so does every value of 64 bytes in a pool with memory of its own.
+//!
+//! Such a pool's cells lie in segments of 2 MiB, or larger ones if eight cells need more
+//! (64 KiB where pointers have 32 bits), each after a header of 128 or 192 bytes. Aligned to
+//! their size, they lead from the address of a value to its pool. The last segment is only
+//! as long as needed; so a small pool takes little memory, but an address that is aligned
+//! to 2 MiB, which costs the global allocator 10 µs or so and address space. For very many
+//! small pools take a [`BoundedSlab`](crate::BoundedSlab) each, or one pool for all.
 //!
 //! # Threads
 //!
@@ -116,6 +121,8 @@ mod builder;
 #[cfg(feature = "alloc")]
 mod heap;
 mod home;
+mod kinds;
+mod lent;
 mod memory;
 #[cfg(feature = "alloc")]
 mod recycling;
@@ -131,15 +138,16 @@ pub use boxed::PoolBox;
 #[cfg(feature = "alloc")]
 pub use builder::PoolBuilder;
 #[cfg(feature = "alloc")]
-pub use memory::OwnMemory;
-pub use memory::{Heap, InStorage, Intrusive, PoolMemory};
+pub use kinds::OwnMemory;
+pub use kinds::{Heap, InStorage, Intrusive, PoolMemory};
 #[cfg(feature = "alloc")]
 pub use recycling::{RecycledBox, RecyclingPool, RecyclingPoolBuilder};
 pub use storage::{PoolStorage, StorageBox};
 
 use crate::error::{AllocError, CapacityError, Full};
 use home::FreeCells;
-use memory::{Kind, Memory, Vacated};
+use kinds::Kind;
+use memory::{Memory, Vacated};
 
 /// A pool of equal cells for values of `T`, without metadata; see the
 /// [module](self).

@@ -413,11 +413,23 @@ impl<T: fmt::Display> fmt::Display for RecycledBox<'_, T> {
 #[must_use = "a builder does nothing before `build`"]
 pub struct RecyclingPoolBuilder<T>(PoolBuilder<T>);
 
-impl<T> RecyclingPoolBuilder<T> {
-    pub(super) fn new(builder: PoolBuilder<T>) -> Self {
-        RecyclingPoolBuilder(builder)
+impl<T> PoolBuilder<T> {
+    /// Keeps the values of freed cells, to be used again: see
+    /// [`RecyclingPool`].
+    ///
+    /// ```
+    /// use flatslab::pool::{Pool, RecyclingPool};
+    ///
+    /// let pool: RecyclingPool<Vec<u8>> = Pool::builder().capacity(8).recycle().build();
+    /// let buffer = pool.alloc_or_reuse(Vec::new, Vec::clear).unwrap();
+    /// # drop(buffer);
+    /// ```
+    pub fn recycle(self) -> RecyclingPoolBuilder<T> {
+        RecyclingPoolBuilder(self)
     }
+}
 
+impl<T> RecyclingPoolBuilder<T> {
     /// Cells of the pool: as [`PoolBuilder::capacity`].
     ///
     /// ```

@@ -1,19 +1,16 @@
 //! A pool in the caller's memory: on the stack, in a static, in a struct.
 
-use core::alloc::Layout;
 use core::cell::UnsafeCell;
 use core::fmt;
 use core::marker::PhantomData;
 use core::mem::{ManuallyDrop, MaybeUninit};
 use core::ptr::NonNull;
 
-use super::home::Home;
-use super::memory::{Cells, InStorage, Memory};
+use super::kinds::InStorage;
+use super::lent::Lent;
+use super::memory::Cells;
 use super::{Pool, PoolBox};
-use crate::error::AllocError;
 use crate::raw::atomic::Flag;
-use crate::raw::links::Links;
-use crate::raw::segment::Geometry;
 
 /// The box of a pool in a [`PoolStorage`]: as [`PoolBox`], and of 16 bytes, for such
 /// memory is not so aligned that the address of a cell leads to its pool.
@@ -167,69 +164,11 @@ impl<'s, T> Pool<'s, T, InStorage> {
     /// So many cells for a `T` lie there in a row, which no one else uses for `'s`.
     unsafe fn in_cells(cells: NonNull<u8>, capacity: usize) -> Self {
         // SAFETY: says the caller.
-        let home = unsafe {
-            let geometry = Cells::<T, Lent>::GEOMETRY;
-            Home::new(Links::new(), capacity, geometry, cells)
-        };
+        let memory = unsafe { Lent::new(Cells::<T, Lent>::GEOMETRY, capacity, cells) };
         Pool {
-            memory: Lent { home },
+            memory,
             storage: PhantomData,
             values: PhantomData,
         }
-    }
-}
-
-/// The memory of a pool in a storage. The home is the pool itself: boxes borrow it, so
-/// it does not move while they point to it.
-#[expect(
-    missing_debug_implementations,
-    reason = "users cannot have a value of it"
-)]
-pub struct Lent {
-    home: Home<Links>,
-}
-
-// SAFETY: the cells are the pool's as long as it lives, says the caller of `in_cells`,
-// and they are laid out in a row; there are no headers.
-unsafe impl Memory for Lent {
-    type Free = Links;
-    type Way = NonNull<Home<Links>>;
-
-    const LEAST_CELL: Layout = Links::LEAST_CELL;
-    const HEADER: Option<Layout> = None;
-
-    #[inline(always)]
-    fn home(&self) -> NonNull<Home<Links>> {
-        NonNull::from(&self.home)
-    }
-
-    #[inline(always)]
-    fn way(&self) -> Self::Way {
-        self.home()
-    }
-
-    #[inline(always)]
-    unsafe fn home_of(_: &Geometry, _: NonNull<u8>, way: Self::Way) -> NonNull<Home<Links>> {
-        way
-    }
-
-    fn refill(&self) -> Result<(), Option<AllocError>> {
-        let next = self.home.next_fresh();
-        if next.is_empty() {
-            return Err(None);
-        }
-        // SAFETY: their memory is there; links need no room of their own.
-        unsafe { self.home.push_fresh(next.end) };
-        Ok(())
-    }
-
-    fn prefault(&self) -> Result<(), AllocError> {
-        self.home.touch_fresh();
-        Ok(())
-    }
-
-    unsafe fn reset(&mut self) {
-        // SAFETY: says the caller.
-        unsafe { self.home.forget_all() };
     }
 }

@@ -1,0 +1,77 @@
+//! The caller's memory: cells in a row, and the home in the pool.
+
+use core::alloc::Layout;
+use core::ptr::NonNull;
+
+use super::home::Home;
+use super::memory::Memory;
+use crate::error::AllocError;
+use crate::raw::links::Links;
+use crate::raw::segment::Geometry;
+
+/// The memory of a pool in a storage. The home is the pool itself: boxes borrow it, so
+/// it does not move while they point to it.
+#[expect(
+    missing_debug_implementations,
+    reason = "users cannot have a value of it"
+)]
+pub struct Lent {
+    home: Home<Links>,
+}
+
+impl Lent {
+    /// # Safety
+    ///
+    /// So many cells of that geometry lie there, which no one else uses as long as this
+    /// is used.
+    pub(super) unsafe fn new(geometry: Geometry, capacity: usize, cells: NonNull<u8>) -> Self {
+        // SAFETY: says the caller.
+        let home = unsafe { Home::new(Links::new(), capacity, geometry, cells) };
+        Lent { home }
+    }
+}
+
+// SAFETY: the cells are the pool's as long as it lives, says the caller of `new`,
+// and they are laid out in a row; there are no headers.
+unsafe impl Memory for Lent {
+    type Free = Links;
+    type Way = NonNull<Home<Links>>;
+
+    const LEAST_CELL: Layout = Links::LEAST_CELL;
+    const HEADER: Option<Layout> = None;
+
+    #[inline(always)]
+    fn home(&self) -> NonNull<Home<Links>> {
+        NonNull::from(&self.home)
+    }
+
+    #[inline(always)]
+    fn way(&self) -> Self::Way {
+        self.home()
+    }
+
+    #[inline(always)]
+    unsafe fn home_of(_: &Geometry, _: NonNull<u8>, way: Self::Way) -> NonNull<Home<Links>> {
+        way
+    }
+
+    fn refill(&self) -> Result<(), Option<AllocError>> {
+        let next = self.home.next_fresh();
+        if next.is_empty() {
+            return Err(None);
+        }
+        // SAFETY: their memory is there; links need no room of their own.
+        unsafe { self.home.push_fresh(next.end) };
+        Ok(())
+    }
+
+    fn prefault(&self) -> Result<(), AllocError> {
+        self.home.touch_fresh();
+        Ok(())
+    }
+
+    unsafe fn reset(&mut self) {
+        // SAFETY: says the caller.
+        unsafe { self.home.forget_all() };
+    }
+}

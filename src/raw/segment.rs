@@ -64,7 +64,7 @@ impl Geometry {
     pub(crate) const fn new(cell: Layout, header: Layout) -> Self {
         let (size, align) = (cell.size(), cell.align());
         assert!(size > 0 && size % align == 0);
-        assert!(header.size() >= size_of::<Word>() && header.align() <= LEAST_SEGMENT);
+        assert!(header.size() >= size_of::<Word>() && header.align() <= LINE);
         let header = header
             .size()
             .next_multiple_of(if align > LINE { align } else { LINE });
@@ -124,6 +124,8 @@ impl Geometry {
             slots: capacity,
             slot_bytes: self.cell,
         };
+        // No cell has to lead to the header.
+        let align = if capacity == 0 { LINE } else { self.segment };
         // A last segment that is full reaches to its last cell.
         let before = capacity.saturating_sub(1) / self.cells;
         before
@@ -132,7 +134,7 @@ impl Geometry {
             .and_then(|bytes| {
                 bytes.checked_add((capacity - before * self.cells).checked_mul(self.cell)?)
             })
-            .and_then(|bytes| Layout::from_size_align(bytes, self.segment).ok())
+            .and_then(|bytes| Layout::from_size_align(bytes, align).ok())
             .ok_or(error)
     }
 
@@ -261,6 +263,7 @@ mod tests {
                     slot_bytes: cell.cell
                 })
             );
+            assert_eq!(cell.layout(0).map(|layout| layout.size()), Ok(cell.header));
         }
     }
 

@@ -546,3 +546,4 @@
 mod key_slab;
 mod mapped;
 mod pool;
+mod pool_values;

@@ -36,7 +36,14 @@ mod mailbox;
 mod mapping;
 #[cfg(feature = "alloc")]
 pub(crate) mod memory;
-#[cfg_attr(not(feature = "alloc"), allow(dead_code, unreachable_pub))]
+#[cfg_attr(
+    not(feature = "alloc"),
+    allow(
+        dead_code,
+        unreachable_pub,
+        reason = "errors name what only builders ask for"
+    )
+)]
 pub(crate) mod pages;
 #[cfg(all(feature = "os-memory", target_os = "linux"))]
 mod policy;
@@ -48,7 +55,10 @@ pub(crate) mod prefetch;
 mod regions;
 #[cfg(feature = "alloc")]
 pub(crate) mod report;
-#[cfg_attr(not(feature = "alloc"), allow(dead_code))]
+#[cfg_attr(
+    not(feature = "alloc"),
+    allow(dead_code, reason = "cells in a storage have no headers")
+)]
 pub(crate) mod segment;
 #[cfg(all(feature = "os-memory", target_os = "linux"))]
 mod sizes;

@@ -112,6 +112,8 @@ extern crate std;
 #[cfg(test)]
 extern crate self as flatslab;
 
+#[cfg(feature = "alloc")]
+pub mod bump;
 #[cfg(all(test, feature = "alloc"))]
 #[path = "../tests/common/mod.rs"]
 mod common;

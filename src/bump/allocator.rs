@@ -7,10 +7,11 @@ use core::ptr::NonNull;
 
 use allocator_api2::alloc::{AllocError, Allocator};
 
-use super::{Arena, BoundedArena, Chunks, Scope, place};
+use super::chunks::{Chunks, Refuses};
+use super::{Arena, BoundedArena, Scope, place};
 
 fn allocate(chunks: &Chunks, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
-    let place = place::room_for(chunks, layout).map_err(|_| AllocError)?;
+    let place = place::room_for::<Refuses>(chunks, layout).map_err(|()| AllocError)?;
     Ok(NonNull::slice_from_raw_parts(place, layout.size()))
 }
 

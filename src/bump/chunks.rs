@@ -23,10 +23,11 @@
 
 use core::alloc::Layout;
 use core::cell::Cell;
+use core::convert::Infallible;
 use core::ptr::NonNull;
 
 use crate::error::AllocError;
-use crate::raw::memory::Block;
+use crate::raw::memory::{self, Block};
 use crate::raw::source::Source;
 use crate::raw::touch::touch;
 
@@ -113,6 +114,74 @@ impl List {
     }
 }
 
+/// What becomes of a request that is refused. A type, so that the call that may refuse
+/// returns in a register what its caller needs, and the rest of the function needs no
+/// stack.
+pub(super) trait Refusal {
+    type Error;
+
+    /// From another chunk than the current one.
+    #[track_caller]
+    fn take(chunks: &Chunks, layout: Layout) -> Result<NonNull<u8>, Self::Error>;
+
+    #[track_caller]
+    fn refuse(error: AllocError) -> Self::Error;
+}
+
+/// The program ends, or panics.
+pub(super) struct Fails;
+
+impl Refusal for Fails {
+    type Error = Infallible;
+
+    #[cold]
+    #[inline(never)]
+    fn take(chunks: &Chunks, layout: Layout) -> Result<NonNull<u8>, Infallible> {
+        chunks
+            .take_elsewhere(layout)
+            .map_err(|error| memory::fail(error))
+    }
+
+    #[cold]
+    fn refuse(error: AllocError) -> Infallible {
+        memory::fail(error)
+    }
+}
+
+/// The caller learns that, and not why.
+pub(super) struct Refuses;
+
+impl Refusal for Refuses {
+    type Error = ();
+
+    #[cold]
+    #[inline(never)]
+    fn take(chunks: &Chunks, layout: Layout) -> Result<NonNull<u8>, ()> {
+        chunks.take_elsewhere(layout).map_err(drop)
+    }
+
+    #[cold]
+    fn refuse(_: AllocError) {}
+}
+
+/// The caller learns why.
+pub(super) struct Explains;
+
+impl Refusal for Explains {
+    type Error = AllocError;
+
+    #[cold]
+    #[inline(never)]
+    fn take(chunks: &Chunks, layout: Layout) -> Result<NonNull<u8>, AllocError> {
+        chunks.take_elsewhere(layout)
+    }
+
+    #[cold]
+    fn refuse(error: AllocError) -> AllocError {
+        error
+    }
+}
+
 /// Where an arena stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
@@ -163,9 +232,10 @@ impl Chunks {
     ///
     /// # Errors
     ///
-    /// When the source refuses, or the limit is reached.
+    /// When the source refuses, or the limit is reached: what `F` makes of it.
     #[inline(always)]
-    pub(super) fn take_value<T>(&self) -> Result<NonNull<T>, AllocError> {
+    #[track_caller]
+    pub(super) fn take_value<T, F: Refusal>(&self) -> Result<NonNull<T>, F::Error> {
         let layout = const { Layout::new::<T>() };
         let place = if const { size_of::<T>() + align_of::<T>() <= SMALL } {
             self.take_here::<true>(layout)
@@ -174,7 +244,7 @@ impl Chunks {
         };
         match place {
             Some(place) => Ok(place.cast()),
-            None => self.take_elsewhere(layout).map(NonNull::cast),
+            None => F::take(self, layout).map(NonNull::cast),
         }
     }
 
@@ -184,10 +254,11 @@ impl Chunks {
     ///
     /// As for [`take_value`](Self::take_value).
     #[inline(always)]
-    pub(super) fn take(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
+    #[track_caller]
+    pub(super) fn take<F: Refusal>(&self, layout: Layout) -> Result<NonNull<u8>, F::Error> {
         match self.take_here::<false>(layout) {
             Some(place) => Ok(place),
-            None => self.take_elsewhere(layout),
+            None => F::take(self, layout),
         }
     }
 
@@ -223,8 +294,10 @@ impl Chunks {
     }
 
     /// From the next chunk, or one that is allocated.
-    #[cold]
-    #[inline(never)]
+    ///
+    /// # Errors
+    ///
+    /// When the source refuses, or the limit is reached.
     fn take_elsewhere(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
         let next = match self.chunks.unused().get() {
             Some(chunk) => chunk,

@@ -26,13 +26,11 @@ macro_rules! methods {
         #[track_caller]
         #[allow(clippy::mut_from_ref, reason = "memory that is handed out once")]
         pub fn alloc<$($own,)? T>($self: $receiver, value: T) -> &$a mut T {
-            match place::room::<T>($self.chunks()) {
-                // SAFETY: room for a `T`, just taken.
-                Ok(mut room) => unsafe {
-                    room.write(value);
-                    room.as_mut()
-                },
-                Err(error) => memory::fail(error),
+            let mut room = done(place::room::<T, Fails>($self.chunks()));
+            // SAFETY: room for a `T`, just taken.
+            unsafe {
+                room.write(value);
+                room.as_mut()
             }
         }
 
@@ -51,13 +49,13 @@ macro_rules! methods {
         #[inline]
         #[allow(clippy::mut_from_ref, reason = "memory that is handed out once")]
         pub fn try_alloc<$($own,)? T>($self: $receiver, value: T) -> Result<&$a mut T, Full<T>> {
-            match place::room::<T>($self.chunks()) {
+            match place::room::<T, Refuses>($self.chunks()) {
                 // SAFETY: room for a `T`, just taken.
                 Ok(mut room) => unsafe {
                     room.write(value);
                     Ok(room.as_mut())
                 },
-                Err(_) => Err(Full(value)),
+                Err(()) => Err(Full(value)),
             }
         }
 
@@ -80,7 +78,8 @@ macro_rules! methods {
         #[track_caller]
         #[allow(clippy::mut_from_ref, reason = "memory that is handed out once")]
         pub fn alloc_with<$($own,)? T>($self: $receiver, f: impl FnOnce() -> T) -> &$a mut T {
-            or_fail($self.try_alloc_with(f))
+            // SAFETY: a value in memory just taken.
+            unsafe { done(place::with::<T, Fails>($self.chunks(), f)).as_mut() }
         }
 
         /// As [`alloc_with`](Self::alloc_with); never panics or aborts of itself.
@@ -104,7 +103,7 @@ macro_rules! methods {
             f: impl FnOnce() -> T,
         ) -> Result<&$a mut T, AllocError> {
             // SAFETY: a value in memory just taken.
-            place::with($self.chunks(), f).map(|mut value| unsafe { value.as_mut() })
+            place::with::<T, Explains>($self.chunks(), f).map(|mut value| unsafe { value.as_mut() })
         }
 
         /// Builds a value in the arena, if `f` does: else its memory is given back, unless
@@ -134,7 +133,9 @@ macro_rules! methods {
             $self: $receiver,
             f: impl FnOnce() -> Result<T, E>,
         ) -> Result<&$a mut T, E> {
-            or_fail($self.try_alloc_try_with(f))
+            let built = done(place::try_with::<T, E, Fails>($self.chunks(), f));
+            // SAFETY: a value in memory just taken.
+            built.map(|mut value| unsafe { value.as_mut() })
         }
 
         /// As [`alloc_try_with`](Self::alloc_try_with); never panics or aborts of itself.
@@ -155,7 +156,7 @@ macro_rules! methods {
             $self: $receiver,
             f: impl FnOnce() -> Result<T, E>,
         ) -> Result<Result<&$a mut T, E>, AllocError> {
-            let built = place::try_with($self.chunks(), f)?;
+            let built = place::try_with::<T, E, Explains>($self.chunks(), f)?;
             // SAFETY: a value in memory just taken.
             Ok(built.map(|mut value| unsafe { value.as_mut() }))
         }
@@ -181,7 +182,7 @@ macro_rules! methods {
         #[inline]
         #[track_caller]
         pub fn alloc_layout($self: &Self, layout: Layout) -> NonNull<u8> {
-            or_fail($self.try_alloc_layout(layout))
+            done(place::room_for::<Fails>($self.chunks(), layout))
         }
 
         /// As [`alloc_layout`](Self::alloc_layout); never panics or aborts.
@@ -200,7 +201,7 @@ macro_rules! methods {
         /// ```
         #[inline]
         pub fn try_alloc_layout($self: &Self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
-            place::room_for($self.chunks(), layout)
+            place::room_for::<Explains>($self.chunks(), layout)
         }
 
         /// Copies a text.
@@ -219,7 +220,9 @@ macro_rules! methods {
         #[track_caller]
         #[allow(clippy::mut_from_ref, reason = "memory that is handed out once")]
         pub fn alloc_str<$($own)?>($self: $receiver, text: &str) -> &$a mut str {
-            or_fail($self.try_alloc_str(text))
+            let bytes = $self.alloc_slice_copy(text.as_bytes());
+            // SAFETY: the bytes of a text.
+            unsafe { core::str::from_utf8_unchecked_mut(bytes) }
         }
 
         /// As [`alloc_str`](Self::alloc_str); never panics or aborts.
@@ -311,13 +314,11 @@ macro_rules! methods {
         #[inline]
         #[track_caller]
         pub fn boxed<$($own,)? T>($self: $receiver, value: T) -> ArenaBox<$a, T> {
-            match place::room::<T>($self.chunks()) {
-                // SAFETY: room for a `T`, just taken.
-                Ok(room) => unsafe {
-                    room.write(value);
-                    ArenaBox::new(room)
-                },
-                Err(error) => memory::fail(error),
+            let room = done(place::room::<T, Fails>($self.chunks()));
+            // SAFETY: room for a `T`, just taken.
+            unsafe {
+                room.write(value);
+                ArenaBox::new(room)
             }
         }
 
@@ -338,13 +339,13 @@ macro_rules! methods {
             $self: $receiver,
             value: T,
         ) -> Result<ArenaBox<$a, T>, Full<T>> {
-            match place::room::<T>($self.chunks()) {
+            match place::room::<T, Refuses>($self.chunks()) {
                 // SAFETY: room for a `T`, just taken.
                 Ok(room) => unsafe {
                     room.write(value);
                     Ok(ArenaBox::new(room))
                 },
-                Err(_) => Err(Full(value)),
+                Err(()) => Err(Full(value)),
             }
         }
 
@@ -368,7 +369,8 @@ macro_rules! methods {
             len: usize,
             f: impl FnMut(usize) -> T,
         ) -> ArenaBox<$a, [T]> {
-            or_fail($self.try_alloc_boxed_slice(len, f))
+            // SAFETY: values in memory just taken.
+            unsafe { ArenaBox::new(done(place::fill::<T, Fails>($self.chunks(), len, f))) }
         }
 
         /// As [`alloc_boxed_slice`](Self::alloc_boxed_slice); never panics or aborts of
@@ -391,7 +393,7 @@ macro_rules! methods {
             f: impl FnMut(usize) -> T,
         ) -> Result<ArenaBox<$a, [T]>, AllocError> {
             // SAFETY: values in memory just taken.
-            place::fill($self.chunks(), len, f).map(|values| unsafe { ArenaBox::new(values) })
+            place::fill::<T, Explains>($self.chunks(), len, f).map(|values| unsafe { ArenaBox::new(values) })
         }
 
         methods! { @row $self: $receiver => $a $(, $own)?;
@@ -420,7 +422,7 @@ macro_rules! methods {
             /// let arena = flatslab::bump::BoundedArena::with_capacity(0);
             /// assert!(arena.try_alloc_slice_copy(&[1, 2]).is_err());
             /// ```
-            try_alloc_slice_copy [T: Copy] (values: &[T]) -> [T] = |chunks| place::copy(chunks, values)
+            try_alloc_slice_copy [T: Copy] (values: &[T]) -> [T] = copy(values)
         }
 
         methods! { @row $self: $receiver => $a $(, $own)?;
@@ -449,7 +451,7 @@ macro_rules! methods {
             /// let arena = flatslab::bump::BoundedArena::with_capacity(0);
             /// assert!(arena.try_alloc_slice_clone(&["flat"]).is_err());
             /// ```
-            try_alloc_slice_clone [T: Clone] (values: &[T]) -> [T] = |chunks| place::fill(chunks, values.len(), |index| values[index].clone())
+            try_alloc_slice_clone [T: Clone] (values: &[T]) -> [T] = fill(values.len(), |index| values[index].clone())
         }
 
         methods! { @row $self: $receiver => $a $(, $own)?;
@@ -478,7 +480,7 @@ macro_rules! methods {
             /// let arena = flatslab::bump::BoundedArena::with_capacity(0);
             /// assert!(arena.try_alloc_slice_fill(2, 7).is_err());
             /// ```
-            try_alloc_slice_fill [T: Clone] (len: usize, value: T) -> [T] = |chunks| place::fill(chunks, len, |_| value.clone())
+            try_alloc_slice_fill [T: Clone] (len: usize, value: T) -> [T] = fill(len, |_| value.clone())
         }
 
         methods! { @row $self: $receiver => $a $(, $own)?;
@@ -508,7 +510,7 @@ macro_rules! methods {
             /// let arena = flatslab::bump::BoundedArena::with_capacity(0);
             /// assert!(arena.try_alloc_slice_fill_default::<u64>(2).is_err());
             /// ```
-            try_alloc_slice_fill_default [T: Default] (len: usize) -> [T] = |chunks| place::fill(chunks, len, |_| T::default())
+            try_alloc_slice_fill_default [T: Default] (len: usize) -> [T] = fill(len, |_| T::default())
         }
 
         methods! { @row $self: $receiver => $a $(, $own)?;
@@ -539,7 +541,7 @@ macro_rules! methods {
             /// let arena = flatslab::bump::BoundedArena::with_capacity(0);
             /// assert!(arena.try_alloc_slice_fill_with(2, |index| index).is_err());
             /// ```
-            try_alloc_slice_fill_with [T] (len: usize, f: impl FnMut(usize) -> T) -> [T] = |chunks| place::fill(chunks, len, f)
+            try_alloc_slice_fill_with [T] (len: usize, f: impl FnMut(usize) -> T) -> [T] = fill(len, f)
         }
 
         methods! { @row $self: $receiver => $a $(, $own)?;
@@ -569,7 +571,7 @@ macro_rules! methods {
             /// let arena = flatslab::bump::BoundedArena::with_capacity(0);
             /// assert!(arena.try_alloc_slice_iter(0..3).is_err());
             /// ```
-            try_alloc_slice_iter [T] (values: impl IntoIterator<Item = T>) -> [T] = |chunks| place::collect(chunks, values)
+            try_alloc_slice_iter [T] (values: impl IntoIterator<Item = T>) -> [T] = collect(values)
         }
 
         methods! { @row $self: $receiver => $a $(, $own)?;
@@ -598,7 +600,7 @@ macro_rules! methods {
             /// let arena = flatslab::bump::BoundedArena::with_capacity(0);
             /// assert!(arena.try_alloc_array_copy(&[1, 2]).is_err());
             /// ```
-            try_alloc_array_copy [T: Copy, const N: usize] (values: &[T; N]) -> [T; N] = |chunks| place::copy(chunks, values).map(NonNull::cast)
+            try_alloc_array_copy [T: Copy, const N: usize] (values: &[T; N]) -> [T; N] = copy(values).map(NonNull::cast)
         }
 
         methods! { @row $self: $receiver => $a $(, $own)?;
@@ -627,7 +629,7 @@ macro_rules! methods {
             /// let arena = flatslab::bump::BoundedArena::with_capacity(0);
             /// assert!(arena.try_alloc_array_clone(&["flat"]).is_err());
             /// ```
-            try_alloc_array_clone [T: Clone, const N: usize] (values: &[T; N]) -> [T; N] = |chunks| place::fill(chunks, N, |index| values[index].clone()).map(NonNull::cast)
+            try_alloc_array_clone [T: Clone, const N: usize] (values: &[T; N]) -> [T; N] = fill(N, |index| values[index].clone()).map(NonNull::cast)
         }
 
         methods! { @row $self: $receiver => $a $(, $own)?;
@@ -657,7 +659,7 @@ macro_rules! methods {
             /// let arena = flatslab::bump::BoundedArena::with_capacity(0);
             /// assert!(arena.try_alloc_array_fill_default::<u64, 2>().is_err());
             /// ```
-            try_alloc_array_fill_default [T: Default, const N: usize] () -> [T; N] = |chunks| place::fill(chunks, N, |_| T::default()).map(NonNull::cast)
+            try_alloc_array_fill_default [T: Default, const N: usize] () -> [T; N] = fill(N, |_| T::default()).map(NonNull::cast)
         }
 
         methods! { @row $self: $receiver => $a $(, $own)?;
@@ -688,7 +690,7 @@ macro_rules! methods {
             /// let arena = flatslab::bump::BoundedArena::with_capacity(0);
             /// assert!(arena.try_alloc_array_fill_with::<usize, 3>(|index| index).is_err());
             /// ```
-            try_alloc_array_fill_with [T, const N: usize] (f: impl FnMut(usize) -> T) -> [T; N] = |chunks| place::fill(chunks, N, f).map(NonNull::cast)
+            try_alloc_array_fill_with [T, const N: usize] (f: impl FnMut(usize) -> T) -> [T; N] = fill(N, f).map(NonNull::cast)
         }
 
         /// Moves the values of a vector into the arena; they are never dropped.
@@ -709,7 +711,7 @@ macro_rules! methods {
         pub fn alloc_slice_from_vec<$($own,)? T>($self: $receiver, mut values: Vec<T>) -> &$a mut [T] {
             // SAFETY: the vector's values, which it forgets.
             unsafe {
-                let mut taken = or_fail(place::take($self.chunks(), &values));
+                let mut taken = done(place::take::<T, Fails>($self.chunks(), &values));
                 values.set_len(0);
                 taken.as_mut()
             }
@@ -736,7 +738,7 @@ macro_rules! methods {
         ) -> Result<&$a mut [T], Full<Vec<T>>> {
             // SAFETY: the vector's values, which it forgets.
             unsafe {
-                let Ok(mut taken) = place::take($self.chunks(), &values) else {
+                let Ok(mut taken) = place::take::<T, Refuses>($self.chunks(), &values) else {
                     return Err(Full(values));
                 };
                 values.set_len(0);
@@ -747,16 +749,16 @@ macro_rules! methods {
     (@row $self:ident: $receiver:ty => $a:lifetime $(, $own:lifetime)?;
         $(#[doc = $doc:literal])* $name:ident
         $(#[doc = $try_doc:literal])* $try_name:ident
-        [$($generics:tt)*] ($($argument:ident: $type:ty),*) -> $row:ty = |$chunks:ident| $body:expr
+        [$($generics:tt)*] ($($argument:ident: $type:ty),*) -> $row:ty = $build:ident($($built:expr),*) $(.map($cast:expr))?
     ) => {
         $(#[doc = $doc])*
         #[inline]
         #[track_caller]
         #[allow(clippy::mut_from_ref, reason = "memory that is handed out once")]
         pub fn $name<$($own,)? $($generics)*>($self: $receiver $(, $argument: $type)*) -> &$a mut $row {
-            let $chunks = $self.chunks();
+            let built = place::$build::<T, Fails>($self.chunks(), $($built),*)$(.map($cast))?;
             // SAFETY: values in memory just taken.
-            unsafe { or_fail($body).as_mut() }
+            unsafe { done(built).as_mut() }
         }
 
         $(#[doc = $try_doc])*
@@ -765,9 +767,9 @@ macro_rules! methods {
         pub fn $try_name<$($own,)? $($generics)*>(
             $self: $receiver $(, $argument: $type)*
         ) -> Result<&$a mut $row, AllocError> {
-            let $chunks = $self.chunks();
+            let built = place::$build::<T, Explains>($self.chunks(), $($built),*)$(.map($cast))?;
             // SAFETY: values in memory just taken.
-            $body.map(|mut values| unsafe { values.as_mut() })
+            built.map(|mut values| unsafe { values.as_mut() })
         }
     };
 }

@@ -77,6 +77,7 @@ mod vec;
 #[expect(clippy::disallowed_types, reason = "the vectors are the user's")]
 use alloc::vec::Vec;
 use core::alloc::Layout;
+use core::convert::Infallible;
 use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
@@ -89,7 +90,7 @@ use crate::error::{AllocError, Full};
 use crate::raw::memory;
 use crate::raw::report::Report;
 use crate::raw::source::Source;
-use chunks::{Chunks, Mark};
+use chunks::{Chunks, Explains, Fails, Mark, Refuses};
 use methods::methods;
 
 mod sealed {
@@ -106,6 +107,15 @@ fn or_fail<T>(result: Result<T, AllocError>) -> T {
     match result {
         Ok(value) => value,
         Err(error) => memory::fail(error),
+    }
+}
+
+/// The result of what [`Fails`] otherwise.
+#[inline(always)]
+fn done<T>(result: Result<T, Infallible>) -> T {
+    match result {
+        Ok(value) => value,
+        Err(never) => match never {},
     }
 }
 

@@ -9,11 +9,12 @@
 //!   memory is given back only if nothing was taken since.
 
 use core::alloc::Layout;
+use core::convert::Infallible;
 use core::fmt;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
-use super::chunks::Chunks;
+use super::chunks::{Chunks, Refusal};
 use super::vec::ArenaVec;
 use crate::error::AllocError;
 
@@ -26,11 +27,11 @@ const IN_REGISTERS: usize = 16;
 ///
 /// When there is none.
 #[inline(always)]
-pub(super) fn room<T>(chunks: &Chunks) -> Result<NonNull<T>, AllocError> {
+pub(super) fn room<T, F: Refusal>(chunks: &Chunks) -> Result<NonNull<T>, F::Error> {
     if size_of::<T>() == 0 {
         return Ok(NonNull::dangling());
     }
-    chunks.take_value()
+    chunks.take_value::<T, F>()
 }
 
 /// Room for so many values in a row.
@@ -39,14 +40,14 @@ pub(super) fn room<T>(chunks: &Chunks) -> Result<NonNull<T>, AllocError> {
 ///
 /// When there is none.
 #[inline(always)]
-pub(super) fn rooms<T>(chunks: &Chunks, len: usize) -> Result<NonNull<T>, AllocError> {
+pub(super) fn rooms<T, F: Refusal>(chunks: &Chunks, len: usize) -> Result<NonNull<T>, F::Error> {
     let Ok(layout) = Layout::array::<T>(len) else {
-        return Err(too_many::<T>(len));
+        return Err(F::refuse(too_many::<T>(len)));
     };
     if layout.size() == 0 {
         return Ok(NonNull::dangling());
     }
-    chunks.take(layout).map(NonNull::cast)
+    chunks.take::<F>(layout).map(NonNull::cast)
 }
 
 #[cold]
@@ -63,16 +64,19 @@ fn too_many<T>(len: usize) -> AllocError {
 ///
 /// When there is no room; of a large value `f` is not called then.
 #[inline(always)]
-pub(super) fn with<T>(chunks: &Chunks, f: impl FnOnce() -> T) -> Result<NonNull<T>, AllocError> {
+pub(super) fn with<T, F: Refusal>(
+    chunks: &Chunks,
+    f: impl FnOnce() -> T,
+) -> Result<NonNull<T>, F::Error> {
     // SAFETY: room for a `T`, just taken, in use by no one else (A1).
     unsafe {
         if size_of::<T>() <= IN_REGISTERS {
             let value = f();
-            let place = room::<T>(chunks)?;
+            let place = room::<T, F>(chunks)?;
             place.write(value);
             Ok(place)
         } else {
-            let place = room::<T>(chunks)?;
+            let place = room::<T, F>(chunks)?;
             place.write(f());
             Ok(place)
         }
@@ -85,10 +89,10 @@ pub(super) fn with<T>(chunks: &Chunks, f: impl FnOnce() -> T) -> Result<NonNull<
 ///
 /// When there is no room; of a large value `f` is not called then.
 #[inline(always)]
-pub(super) fn try_with<T, E>(
+pub(super) fn try_with<T, E, F: Refusal>(
     chunks: &Chunks,
     f: impl FnOnce() -> Result<T, E>,
-) -> Result<Result<NonNull<T>, E>, AllocError> {
+) -> Result<Result<NonNull<T>, E>, F::Error> {
     // SAFETY: as in `with`; given back where no value came to be (A2).
     unsafe {
         if size_of::<T>() <= IN_REGISTERS {
@@ -96,11 +100,11 @@ pub(super) fn try_with<T, E>(
                 Ok(value) => value,
                 Err(error) => return Ok(Err(error)),
             };
-            let place = room::<T>(chunks)?;
+            let place = room::<T, F>(chunks)?;
             place.write(value);
             Ok(Ok(place))
         } else {
-            let place = room::<T>(chunks)?;
+            let place = room::<T, F>(chunks)?;
             match f() {
                 Ok(value) => {
                     place.write(value);
@@ -146,12 +150,12 @@ impl<T> Drop for Row<'_, T> {
 ///
 /// When there is no room, or the error of `f`.
 #[inline(always)]
-pub(super) fn try_fill<T, E>(
+pub(super) fn try_fill<T, E, F: Refusal>(
     chunks: &Chunks,
     len: usize,
     mut f: impl FnMut(usize) -> Result<T, E>,
-) -> Result<Result<NonNull<[T]>, E>, AllocError> {
-    let start = rooms::<T>(chunks, len)?;
+) -> Result<Result<NonNull<[T]>, E>, F::Error> {
+    let start = rooms::<T, F>(chunks, len)?;
     let mut row = Row {
         chunks,
         start,
@@ -176,14 +180,12 @@ pub(super) fn try_fill<T, E>(
 ///
 /// When there is no room.
 #[inline(always)]
-pub(super) fn fill<T>(
+pub(super) fn fill<T, F: Refusal>(
     chunks: &Chunks,
     len: usize,
     mut f: impl FnMut(usize) -> T,
-) -> Result<NonNull<[T]>, AllocError> {
-    let filled = try_fill(chunks, len, |index| {
-        Ok::<T, core::convert::Infallible>(f(index))
-    })?;
+) -> Result<NonNull<[T]>, F::Error> {
+    let filled = try_fill::<T, Infallible, F>(chunks, len, |index| Ok(f(index)))?;
     match filled {
         Ok(values) => Ok(values),
         Err(never) => match never {},
@@ -196,8 +198,11 @@ pub(super) fn fill<T>(
 ///
 /// When there is no room.
 #[inline(always)]
-pub(super) fn copy<T: Copy>(chunks: &Chunks, values: &[T]) -> Result<NonNull<[T]>, AllocError> {
-    let start = rooms::<T>(chunks, values.len())?;
+pub(super) fn copy<T: Copy, F: Refusal>(
+    chunks: &Chunks,
+    values: &[T],
+) -> Result<NonNull<[T]>, F::Error> {
+    let start = rooms::<T, F>(chunks, values.len())?;
     // SAFETY: room for as many values, just taken, so apart from those.
     unsafe {
         copy_bytes(
@@ -218,8 +223,11 @@ pub(super) fn copy<T: Copy>(chunks: &Chunks, values: &[T]) -> Result<NonNull<[T]
 /// # Safety
 ///
 /// Says the first sentence.
-pub(super) unsafe fn take<T>(chunks: &Chunks, values: &[T]) -> Result<NonNull<[T]>, AllocError> {
-    let start = rooms::<T>(chunks, values.len())?;
+pub(super) unsafe fn take<T, F: Refusal>(
+    chunks: &Chunks,
+    values: &[T],
+) -> Result<NonNull<[T]>, F::Error> {
+    let start = rooms::<T, F>(chunks, values.len())?;
     // SAFETY: room for as many, just taken, so apart from those.
     unsafe {
         (start.as_ptr()).copy_from_nonoverlapping(values.as_ptr(), values.len());
@@ -232,15 +240,15 @@ pub(super) unsafe fn take<T>(chunks: &Chunks, values: &[T]) -> Result<NonNull<[T
 /// # Errors
 ///
 /// When there is no room; what was collected is dropped then.
-pub(super) fn collect<T>(
+pub(super) fn collect<T, F: Refusal>(
     chunks: &Chunks,
     values: impl IntoIterator<Item = T>,
-) -> Result<NonNull<[T]>, AllocError> {
+) -> Result<NonNull<[T]>, F::Error> {
     let values = values.into_iter();
     let mut vec = ArenaVec::in_chunks(chunks);
-    vec.try_reserve(values.size_hint().0)?;
+    vec.try_reserve(values.size_hint().0).map_err(F::refuse)?;
     for value in values {
-        vec.try_reserve(1)?;
+        vec.try_reserve(1).map_err(F::refuse)?;
         vec.push(value);
     }
     Ok(vec.into_row())
@@ -279,10 +287,13 @@ pub(super) fn format(
 ///
 /// When there is none.
 #[inline(always)]
-pub(super) fn room_for(chunks: &Chunks, layout: Layout) -> Result<NonNull<u8>, AllocError> {
+pub(super) fn room_for<F: Refusal>(
+    chunks: &Chunks,
+    layout: Layout,
+) -> Result<NonNull<u8>, F::Error> {
     match layout.size() {
         0 => Ok(dangling(layout)),
-        _ => chunks.take(layout),
+        _ => chunks.take::<F>(layout),
     }
 }
 

@@ -12,7 +12,7 @@ use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 
 use super::boxed::ArenaBox;
-use super::chunks::Chunks;
+use super::chunks::{Chunks, Explains};
 use super::place;
 use crate::error::{AllocError, Full};
 use crate::raw::memory;
@@ -183,7 +183,7 @@ impl<'a, T> ArenaVec<'a, T> {
                 return Ok(());
             }
         }
-        let start = place::rooms::<T>(self.chunks, capacity)?;
+        let start = place::rooms::<T, Explains>(self.chunks, capacity)?;
         // SAFETY: by E1 the values are initialised; they move to fresh room.
         unsafe { start.copy_from_nonoverlapping(self.start, self.len) };
         self.start = start;

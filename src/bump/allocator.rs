@@ -103,4 +103,4 @@ macro_rules! allocator {
 
 allocator!(Arena);
 allocator!(BoundedArena);
-allocator!(Scope<'_>);
+allocator!(Scope<'_, '_>);

@@ -13,7 +13,7 @@
 //!
 //! let mut root = arena.as_scope();
 //! let kept = root.alloc(1_u32);                   // outlives the inner scope
-//! root.scope(|scope: Scope<'_>| {                 // what is allocated here ends here
+//! root.scope(|scope: Scope<'_, '_>| {             // what is allocated here ends here
 //!     let temporary = scope.alloc(2_u32);
 //!     assert_eq!(*kept + *temporary, 3);
 //! });
@@ -155,11 +155,36 @@ pub struct BoundedArena {
 /// to an inner one, so whatever may allocate later, a vector for one, cannot live across an
 /// inner scope that would take back its memory.
 ///
+/// `'env` is what lies outside of the call, and outlives it: values that refer to that, or
+/// to what the scope itself has allocated, can be allocated; those that refer to variables
+/// of the closure cannot, for `'s` is longer ([`boxed`](Self::boxed) takes them). So it is
+/// with [`std::thread::scope`].
+///
 /// Not `Send`: it is a borrow of the arena.
-pub struct Scope<'s> {
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::bump::{Arena, Scope};
+///
+/// struct Field<'t> { name: &'t str }
+///
+/// fn decode<'s>(scope: &Scope<'s, '_>, text: &'s str) -> &'s [Field<'s>] {
+///     scope.alloc_slice_iter(text.split(' ').map(|name| Field { name }))
+/// }
+///
+/// let mut arena = Arena::new();
+/// let text = String::from("price quantity");
+/// let longest = arena.scope(|scope| {
+///     decode(&scope, &text).iter().map(|field| field.name.len()).max()
+/// });
+/// assert_eq!(longest, Some(8));
+/// ```
+pub struct Scope<'s, 'env: 's> {
     chunks: &'s Chunks,
     /// Invariant: inner references are not outer ones.
-    lifetime: PhantomData<fn(&'s ()) -> &'s ()>,
+    scope: PhantomData<&'s mut &'s ()>,
+    env: PhantomData<&'env mut &'env ()>,
 }
 
 /// Where an arena stood.
@@ -374,10 +399,11 @@ macro_rules! arena {
             /// root.scope(|scope| *kept += *scope.alloc(2));
             /// assert_eq!(*kept, 3);
             /// ```
-            pub fn as_scope(&mut self) -> Scope<'_> {
+            pub fn as_scope(&mut self) -> Scope<'_, '_> {
                 Scope {
                     chunks: &self.chunks,
-                    lifetime: PhantomData,
+                    scope: PhantomData,
+                    env: PhantomData,
                 }
             }
 
@@ -389,7 +415,7 @@ macro_rules! arena {
             /// let sum = arena.scope(|scope| scope.alloc_slice_copy(&[1, 2]).iter().sum::<u64>());
             /// assert_eq!(sum, 3);
             /// ```
-            pub fn scope<R>(&mut self, f: impl FnOnce(Scope<'_>) -> R) -> R {
+            pub fn scope<'env, R>(&mut self, f: impl FnOnce(Scope<'_, 'env>) -> R) -> R {
                 self.as_scope().scope(f)
             }
 
@@ -515,7 +541,7 @@ macro_rules! arena {
 arena!(Arena);
 arena!(BoundedArena);
 
-impl<'s> Scope<'s> {
+impl<'s> Scope<'s, '_> {
     methods!(self: &Self => 's);
 
     #[inline(always)]
@@ -535,7 +561,7 @@ impl<'s> Scope<'s> {
     ///     inner.scope(|innermost| *innermost.alloc(2))
     /// });
     /// ```
-    pub fn scope<R>(&mut self, f: impl FnOnce(Scope<'_>) -> R) -> R {
+    pub fn scope<'inner, R>(&mut self, f: impl FnOnce(Scope<'_, 'inner>) -> R) -> R {
         /// Here and not in `Scope`: that is passed by value, and could be dropped while
         /// its references live.
         struct Rewind<'c>(&'c Chunks, Mark);
@@ -554,7 +580,8 @@ impl<'s> Scope<'s> {
         let _rewind = Rewind(self.chunks, self.chunks.mark());
         f(Scope {
             chunks: self.chunks,
-            lifetime: PhantomData,
+            scope: PhantomData,
+            env: PhantomData,
         })
     }
 
@@ -570,7 +597,7 @@ impl<'s> Scope<'s> {
     }
 }
 
-impl fmt::Debug for Scope<'_> {
+impl fmt::Debug for Scope<'_, '_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Scope")
             .field("remaining", &self.remaining())
@@ -578,10 +605,10 @@ impl fmt::Debug for Scope<'_> {
     }
 }
 
-impl<'a> sealed::Chunks<'a> for &'a Scope<'_> {
+impl<'a> sealed::Chunks<'a> for &'a Scope<'_, '_> {
     fn chunks(self) -> &'a Chunks {
         self.chunks
     }
 }
 
-impl<'a> InArena<'a> for &'a Scope<'_> {}
+impl<'a> InArena<'a> for &'a Scope<'_, '_> {}

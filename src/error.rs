@@ -144,6 +144,12 @@ pub enum AllocError {
         /// The bytes asked for in the request it refused.
         bytes: usize,
     },
+    /// An arena may not grow any more: it is bounded, or has reached its
+    /// [limit](crate::bump::ArenaBuilder::max_bytes).
+    Limit {
+        /// The bytes of the request it refused.
+        bytes: usize,
+    },
     /// The system has the memory, but not as [`Pages`](crate::memory::Pages)
     /// require it.
     Refused {
@@ -170,6 +176,9 @@ impl fmt::Display for AllocError {
             ),
             AllocError::OutOfMemory { bytes } => {
                 write!(f, "the allocator refused {bytes} bytes")
+            }
+            AllocError::Limit { bytes } => {
+                write!(f, "an arena at its limit has no room for {bytes} bytes")
             }
             AllocError::Refused {
                 option,

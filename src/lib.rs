@@ -8,10 +8,11 @@
 //! No sequence of safe calls is undefined behaviour, for any type of value, any
 //! panic in user code, anything forgotten, and any order of drops.
 //!
-//! There are three families. A [`KeySlab`] is a container: `&mut self`, plain
+//! There are four families. A [`KeySlab`] is a container: `&mut self`, plain
 //! references, `Send`. A tracked slab, [`Slab`] or [`BoundedSlab`], is shared:
 //! `&self`, owning handles, borrows tracked at run time. A [`Pool`](pool::Pool) has
-//! nothing but cells: its boxes borrow it, and the compiler does the checks.
+//! nothing but cells: its boxes borrow it, and the compiler does the checks. An
+//! [`Arena`](bump::Arena) is scratch memory of mixed types, given back all at once.
 //!
 //! ```
 //! use flatslab::{BoundedSlab, KeySlab};
@@ -42,6 +43,7 @@
 //! | links, tables, many references to a value | [`Key`]: 4 bytes, checked on every access |
 //! | objects of one size with one owner, made and dropped all the time | [`pool::Pool`]: no metadata, boxes of 8 bytes, misuse does not compile |
 //! | the same without an allocator, in a static or on the stack | [`pool::PoolStorage`] |
+//! | scratch of mixed types: a message, a frame, a request | [`bump::Arena`], and its scopes |
 //! | a value that must know its own place | [`vacant_entry`](key_slab::PlainSlab::try_vacant_entry); `insert_with`, or [`VacantSlot`] |
 //! | a loop over keys that you know to be right | [`untracked`](TrackedSlab::untracked): unsafe, no borrow tracking |
 //! | all values | `iter`, `iter_mut`, `keys`; where some are held by guards, [`try_iter`](TrackedSlab::try_iter) |
@@ -49,8 +51,8 @@
 //! | a large working set, memory that never faults, or memory of your own | any of them, built with [`memory::Pages`] |
 //! | code for both kinds of memory | [`PlainSlab`]`<T, K, S>`, [`TrackedSlab`]`<T, M>` |
 //!
-//! Values of many types or sizes, or shared by threads at once, want other
-//! containers: the tracked slabs are `!Send` and `!Sync`.
+//! Values shared by threads at once want other containers: the tracked slabs are
+//! `!Send` and `!Sync`.
 //!
 //! # Coming from `slab`
 //!
@@ -112,6 +114,8 @@ extern crate std;
 #[cfg(test)]
 extern crate self as flatslab;
 
+#[cfg(feature = "alloc")]
+pub mod bump;
 #[cfg(all(test, feature = "alloc"))]
 #[path = "../tests/common/mod.rs"]
 mod common;

@@ -1,0 +1,247 @@
+//! `ArenaBox`: the owner of a value in an arena.
+
+use core::borrow::{Borrow, BorrowMut};
+use core::cmp;
+use core::fmt;
+use core::hash::{Hash, Hasher};
+use core::marker::PhantomData;
+use core::ops::{Deref, DerefMut};
+use core::ptr::NonNull;
+
+/// The owner of a value in an [`Arena`](super::Arena): dropping it drops the value. Its
+/// memory is the arena's, which has it back with the next reset, or with the end of the
+/// scope.
+///
+/// One pointer, two for slices and trait objects ([`arena_box_as!`](crate::arena_box_as)).
+/// Its functions are associated ones, like those of `Box`, so as not to hide the value's
+/// methods. `Send` and `Sync` as a `Box` is: its drop does not touch the arena.
+///
+/// It has no `into_pin`: a pinned box that is forgotten would have its memory used again
+/// without a drop of its value.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::bump::Arena;
+///
+/// let arena = Arena::new();
+/// let mut names = arena.boxed(vec!["flat".to_string()]);
+/// names.push("slab".to_string());
+/// drop(names);                                    // frees the vector and its strings
+/// ```
+#[must_use = "dropping a box drops its value"]
+pub struct ArenaBox<'a, T: ?Sized> {
+    value: NonNull<T>,
+    /// Owns a `T`, and borrows the arena.
+    marker: PhantomData<(&'a (), T)>,
+}
+
+const _: () = assert!(size_of::<Option<ArenaBox<'_, u64>>>() == size_of::<usize>());
+
+// SAFETY: it owns its value as a `Box` does, and touches nothing else.
+unsafe impl<T: ?Sized + Send> Send for ArenaBox<'_, T> {}
+// SAFETY: as above.
+unsafe impl<T: ?Sized + Sync> Sync for ArenaBox<'_, T> {}
+
+/// Moving the box does not move the value.
+impl<T: ?Sized> Unpin for ArenaBox<'_, T> {}
+
+impl<'a, T: ?Sized> ArenaBox<'a, T> {
+    /// # Safety
+    ///
+    /// The value is there for `'a`, and is no one else's.
+    #[inline(always)]
+    pub(super) unsafe fn new(value: NonNull<T>) -> Self {
+        ArenaBox {
+            value,
+            marker: PhantomData,
+        }
+    }
+
+    /// Gives the value up to the arena, which does not drop it; O(1).
+    ///
+    /// ```
+    /// use flatslab::bump::{Arena, ArenaBox};
+    ///
+    /// let arena = Arena::new();
+    /// let value: &mut u64 = ArenaBox::leak(arena.boxed(7));
+    /// *value += 1;
+    /// assert_eq!(*value, 8);
+    /// ```
+    #[inline]
+    #[must_use = "the value is lost with the reference"]
+    pub fn leak(boxed: Self) -> &'a mut T
+    where
+        T: 'a,
+    {
+        let mut value = boxed.value;
+        core::mem::forget(boxed);
+        // SAFETY: the box's, which has ended without a drop.
+        unsafe { value.as_mut() }
+    }
+
+    /// A box of the same value, of another type.
+    ///
+    /// # Safety
+    ///
+    /// `cast` returns the pointer that it is given, unsized.
+    #[doc(hidden)]
+    #[inline]
+    pub unsafe fn cast<U: ?Sized>(
+        boxed: Self,
+        cast: impl FnOnce(*mut T) -> *mut U,
+    ) -> ArenaBox<'a, U> {
+        let value = boxed.value;
+        core::mem::forget(boxed);
+        // SAFETY: the same pointer, says the caller, and so not null; the box has ended
+        // without a drop.
+        unsafe { ArenaBox::new(NonNull::new_unchecked(cast(value.as_ptr()))) }
+    }
+}
+
+impl<T> ArenaBox<'_, T> {
+    /// Moves the value out; O(1), one copy. Its memory stays the arena's.
+    ///
+    /// ```
+    /// use flatslab::bump::{Arena, ArenaBox};
+    ///
+    /// let arena = Arena::new();
+    /// let boxed = arena.boxed(String::from("flat"));
+    /// assert_eq!(ArenaBox::into_inner(boxed), "flat");
+    /// ```
+    #[inline]
+    pub fn into_inner(boxed: Self) -> T {
+        let value = boxed.value;
+        core::mem::forget(boxed);
+        // SAFETY: the box has ended without a drop; read once.
+        unsafe { value.read() }
+    }
+}
+
+/// An [`ArenaBox`](crate::bump::ArenaBox) of a value as one of a trait object or a slice.
+///
+/// # Examples
+///
+/// ```
+/// use core::fmt::Display;
+///
+/// use flatslab::arena_box_as;
+/// use flatslab::bump::{Arena, ArenaBox};
+///
+/// let arena = Arena::new();
+/// let shown: [ArenaBox<'_, dyn Display>; 2] = [
+///     arena_box_as!(arena.boxed(7) => dyn Display),
+///     arena_box_as!(arena.boxed("seven") => dyn Display),
+/// ];
+/// assert_eq!(format!("{} {}", shown[0], shown[1]), "7 seven");
+/// ```
+#[macro_export]
+macro_rules! arena_box_as {
+    ($boxed:expr => $type:ty) => {{
+        let boxed: $crate::bump::ArenaBox<'_, _> = $boxed;
+        // SAFETY: the compiler unsizes the pointer, and nothing else is done to it.
+        unsafe { $crate::bump::ArenaBox::cast(boxed, |value| -> *mut $type { value }) }
+    }};
+}
+
+impl<T: ?Sized> Deref for ArenaBox<'_, T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        // SAFETY: the box owns the value, and is borrowed.
+        unsafe { self.value.as_ref() }
+    }
+}
+
+impl<T: ?Sized> DerefMut for ArenaBox<'_, T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as in `deref`.
+        unsafe { self.value.as_mut() }
+    }
+}
+
+/// Drops the value.
+impl<T: ?Sized> Drop for ArenaBox<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: the box owned the value, and ends.
+        unsafe { self.value.drop_in_place() };
+    }
+}
+
+impl<T: ?Sized> AsRef<T> for ArenaBox<'_, T> {
+    fn as_ref(&self) -> &T {
+        self
+    }
+}
+
+impl<T: ?Sized> AsMut<T> for ArenaBox<'_, T> {
+    fn as_mut(&mut self) -> &mut T {
+        self
+    }
+}
+
+impl<T: ?Sized> Borrow<T> for ArenaBox<'_, T> {
+    fn borrow(&self) -> &T {
+        self
+    }
+}
+
+impl<T: ?Sized> BorrowMut<T> for ArenaBox<'_, T> {
+    fn borrow_mut(&mut self) -> &mut T {
+        self
+    }
+}
+
+/// Compares the values.
+impl<T: ?Sized + PartialEq> PartialEq for ArenaBox<'_, T> {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl<T: ?Sized + Eq> Eq for ArenaBox<'_, T> {}
+
+/// Compares the values.
+impl<T: ?Sized + PartialOrd> PartialOrd for ArenaBox<'_, T> {
+    fn partial_cmp(&self, other: &Self) -> Option<cmp::Ordering> {
+        (**self).partial_cmp(other)
+    }
+}
+
+/// Compares the values.
+impl<T: ?Sized + Ord> Ord for ArenaBox<'_, T> {
+    fn cmp(&self, other: &Self) -> cmp::Ordering {
+        (**self).cmp(other)
+    }
+}
+
+/// Hashes the value.
+impl<T: ?Sized + Hash> Hash for ArenaBox<'_, T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (**self).hash(state);
+    }
+}
+
+/// Prints the value.
+impl<T: ?Sized + fmt::Debug> fmt::Debug for ArenaBox<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+/// Prints the value.
+impl<T: ?Sized + fmt::Display> fmt::Display for ArenaBox<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+/// Prints the value's address.
+impl<T: ?Sized> fmt::Pointer for ArenaBox<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.value.fmt(f)
+    }
+}

@@ -1,0 +1,247 @@
+//! How arenas are made of other memory than usual.
+
+use core::fmt;
+
+use super::chunks::Chunks;
+use super::{Arena, BoundedArena};
+use crate::error::BuildError;
+use crate::memory::Pages;
+use crate::raw::memory;
+
+/// How an [`Arena`] is made. The order of the calls does not matter.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::bump::Arena;
+/// use flatslab::memory::{HugePages, Pages};
+///
+/// let pages = Pages::new().huge(HugePages::Try);
+/// let arena = Arena::builder().reserve(1 << 20).pages(pages).try_build()?;
+/// println!("{}", arena.memory());
+/// # Ok::<(), flatslab::BuildError>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a builder does nothing before `build`"]
+pub struct ArenaBuilder {
+    reserve: usize,
+    chunk_bytes: Option<usize>,
+    max_bytes: usize,
+    pages: Pages,
+}
+
+impl Arena {
+    /// An arena of other memory than usual, or with a limit.
+    ///
+    /// ```
+    /// let arena = flatslab::bump::Arena::builder().max_bytes(1 << 20).build();
+    /// assert!(arena.try_alloc_slice_fill(1 << 20, 7_u8).is_err());
+    /// ```
+    pub const fn builder() -> ArenaBuilder {
+        ArenaBuilder {
+            reserve: 0,
+            chunk_bytes: None,
+            max_bytes: usize::MAX,
+            pages: Pages::new(),
+        }
+    }
+}
+
+impl ArenaBuilder {
+    /// Bytes that are allocated at once; none if not said.
+    ///
+    /// ```
+    /// let arena = flatslab::bump::Arena::builder().reserve(10_000).build();
+    /// assert!(arena.allocated_bytes() >= 10_000);
+    /// ```
+    pub const fn reserve(mut self, bytes: usize) -> Self {
+        self.reserve = bytes;
+        self
+    }
+
+    /// Bytes of the first chunk with its header, 4 KiB if not said, at most 64 MiB; each
+    /// further chunk has twice as many.
+    ///
+    /// ```
+    /// let arena = flatslab::bump::Arena::builder().chunk_bytes(1 << 16).build();
+    /// arena.alloc(7);
+    /// assert_eq!(arena.allocated_bytes_including_metadata(), 1 << 16);
+    /// ```
+    pub const fn chunk_bytes(mut self, bytes: usize) -> Self {
+        self.chunk_bytes = Some(bytes);
+        self
+    }
+
+    /// The most bytes that all chunks may have together, with their headers: what would
+    /// need more panics, or is refused with [`AllocError::Limit`](crate::AllocError::Limit).
+    ///
+    /// ```
+    /// let arena = flatslab::bump::Arena::builder().max_bytes(1 << 20).build();
+    /// assert!(arena.try_alloc_slice_fill(1 << 20, 7_u8).is_err());
+    /// ```
+    pub const fn max_bytes(mut self, bytes: usize) -> Self {
+        self.max_bytes = bytes;
+        self
+    }
+
+    /// What memory it is to have.
+    ///
+    /// ```
+    /// use flatslab::memory::Pages;
+    ///
+    /// let arena = flatslab::bump::Arena::builder().pages(Pages::new()).build();
+    /// # drop(arena);
+    /// ```
+    pub fn pages(mut self, pages: Pages) -> Self {
+        self.pages = pages;
+        self
+    }
+
+    /// Makes the arena.
+    ///
+    /// # Panics
+    ///
+    /// If what is reserved passes the limit or `isize::MAX` bytes; if what is required of
+    /// the pages is not to be had. Where the allocator refuses the program ends, as with
+    /// `Vec`.
+    ///
+    /// ```
+    /// let arena = flatslab::bump::Arena::builder().build();
+    /// # drop(arena);
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn build(self) -> Arena {
+        match self.try_build() {
+            Ok(arena) => arena,
+            Err(error) => memory::fail(error),
+        }
+    }
+
+    /// Makes the arena; never panics or aborts.
+    ///
+    /// # Errors
+    ///
+    /// Where [`build`](Self::build) panics, or the allocator refuses.
+    ///
+    /// ```
+    /// assert!(flatslab::bump::Arena::builder().reserve(usize::MAX).try_build().is_err());
+    /// ```
+    pub fn try_build(self) -> Result<Arena, BuildError> {
+        let chunks = Chunks::new(self.pages.into_source()?);
+        chunks.set_max_bytes(self.max_bytes);
+        if let Some(bytes) = self.chunk_bytes {
+            chunks.set_next_bytes(bytes);
+        }
+        if self.reserve > 0 {
+            chunks.reserve(self.reserve)?;
+        }
+        Ok(Arena { chunks })
+    }
+}
+
+/// How a [`BoundedArena`] is made. The order of the calls does not matter.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::bump::BoundedArena;
+/// use flatslab::memory::{HugePages, Pages};
+///
+/// let pages = Pages::new().huge(HugePages::Try);
+/// let arena = BoundedArena::builder().capacity(1 << 20).pages(pages).try_build()?;
+/// assert_eq!(arena.remaining(), 1 << 20);
+/// # Ok::<(), flatslab::BuildError>(())
+/// ```
+#[derive(Clone)]
+#[must_use = "a builder does nothing before `build`"]
+pub struct BoundedArenaBuilder {
+    capacity: usize,
+    pages: Pages,
+}
+
+impl BoundedArena {
+    /// An arena of other memory than usual.
+    ///
+    /// ```
+    /// let arena = flatslab::bump::BoundedArena::builder().capacity(1024).build();
+    /// assert_eq!(arena.remaining(), 1024);
+    /// ```
+    pub const fn builder() -> BoundedArenaBuilder {
+        BoundedArenaBuilder {
+            capacity: 0,
+            pages: Pages::new(),
+        }
+    }
+}
+
+impl BoundedArenaBuilder {
+    /// Bytes of the arena, rounded up to a multiple of 8; none if not said.
+    ///
+    /// ```
+    /// let arena = flatslab::bump::BoundedArena::builder().capacity(1024).build();
+    /// assert_eq!(arena.remaining(), 1024);
+    /// ```
+    pub const fn capacity(mut self, bytes: usize) -> Self {
+        self.capacity = bytes;
+        self
+    }
+
+    /// What memory it is to have.
+    ///
+    /// ```
+    /// use flatslab::memory::Pages;
+    ///
+    /// let arena = flatslab::bump::BoundedArena::builder().pages(Pages::new()).build();
+    /// # drop(arena);
+    /// ```
+    pub fn pages(mut self, pages: Pages) -> Self {
+        self.pages = pages;
+        self
+    }
+
+    /// Makes the arena.
+    ///
+    /// # Panics
+    ///
+    /// If its bytes pass `isize::MAX`; if what is required of the pages is not to be had.
+    /// Where the allocator refuses the program ends, as with `Vec`.
+    ///
+    /// ```
+    /// let arena = flatslab::bump::BoundedArena::builder().capacity(1024).build();
+    /// # drop(arena);
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn build(self) -> BoundedArena {
+        match self.try_build() {
+            Ok(arena) => arena,
+            Err(error) => memory::fail(error),
+        }
+    }
+
+    /// Makes the arena; never panics or aborts.
+    ///
+    /// # Errors
+    ///
+    /// Where [`build`](Self::build) panics, or the allocator refuses.
+    ///
+    /// ```
+    /// use flatslab::bump::BoundedArena;
+    ///
+    /// assert!(BoundedArena::builder().capacity(usize::MAX).try_build().is_err());
+    /// ```
+    pub fn try_build(self) -> Result<BoundedArena, BuildError> {
+        let source = self.pages.into_source()?;
+        Ok(BoundedArena::try_new_in(self.capacity, source)?)
+    }
+}
+
+impl fmt::Debug for BoundedArenaBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BoundedArenaBuilder")
+            .field("capacity", &self.capacity)
+            .field("pages", &self.pages)
+            .finish()
+    }
+}

@@ -1,0 +1,345 @@
+//! Placing values in the memory of an arena.
+//!
+//! # Invariants
+//!
+//! * A1: no user code runs between the look at the position and its change: a closure
+//!   runs before memory is taken, or after. A small value is built first, so that it
+//!   stays in registers; a large one after, in its place.
+//! * A2: what a closure has built before it panics, or says no, is dropped, and its
+//!   memory is given back only if nothing was taken since.
+
+use core::alloc::Layout;
+use core::convert::Infallible;
+use core::fmt;
+use core::mem::MaybeUninit;
+use core::ptr::NonNull;
+
+use super::chunks::{Chunks, Refusal};
+use super::vec::ArenaVec;
+use crate::error::AllocError;
+
+/// Values up to this size are built before their memory is taken: two registers.
+const IN_REGISTERS: usize = 16;
+
+/// Room for a value.
+///
+/// # Errors
+///
+/// When there is none.
+#[inline(always)]
+pub(super) fn room<T, F: Refusal>(chunks: &Chunks) -> Result<NonNull<T>, F::Error> {
+    if size_of::<T>() == 0 {
+        return Ok(NonNull::dangling());
+    }
+    chunks.take_value::<T, F>()
+}
+
+/// Room for so many values in a row.
+///
+/// # Errors
+///
+/// When there is none.
+#[inline(always)]
+pub(super) fn rooms<T, F: Refusal>(chunks: &Chunks, len: usize) -> Result<NonNull<T>, F::Error> {
+    let Ok(layout) = Layout::array::<T>(len) else {
+        return Err(F::refuse(too_many::<T>(len)));
+    };
+    if layout.size() == 0 {
+        return Ok(NonNull::dangling());
+    }
+    chunks.take::<F>(layout).map(NonNull::cast)
+}
+
+#[cold]
+fn too_many<T>(len: usize) -> AllocError {
+    AllocError::TooManyBytes {
+        slots: len,
+        slot_bytes: size_of::<T>(),
+    }
+}
+
+/// The value that `f` builds.
+///
+/// # Errors
+///
+/// When there is no room; of a large value `f` is not called then.
+#[inline(always)]
+pub(super) fn with<T, F: Refusal>(
+    chunks: &Chunks,
+    f: impl FnOnce() -> T,
+) -> Result<NonNull<T>, F::Error> {
+    // SAFETY: room for a `T`, just taken, in use by no one else (A1).
+    unsafe {
+        if size_of::<T>() <= IN_REGISTERS {
+            let value = f();
+            let place = room::<T, F>(chunks)?;
+            place.write(value);
+            Ok(place)
+        } else {
+            let place = room::<T, F>(chunks)?;
+            place.write(f());
+            Ok(place)
+        }
+    }
+}
+
+/// The value that `f` builds, if it does.
+///
+/// # Errors
+///
+/// When there is no room; of a large value `f` is not called then.
+#[inline(always)]
+pub(super) fn try_with<T, E, F: Refusal>(
+    chunks: &Chunks,
+    f: impl FnOnce() -> Result<T, E>,
+) -> Result<Result<NonNull<T>, E>, F::Error> {
+    // SAFETY: as in `with`; given back where no value came to be (A2).
+    unsafe {
+        if size_of::<T>() <= IN_REGISTERS {
+            let value = match f() {
+                Ok(value) => value,
+                Err(error) => return Ok(Err(error)),
+            };
+            let place = room::<T, F>(chunks)?;
+            place.write(value);
+            Ok(Ok(place))
+        } else {
+            let place = room::<T, F>(chunks)?;
+            match f() {
+                Ok(value) => {
+                    place.write(value);
+                    Ok(Ok(place))
+                }
+                Err(error) => {
+                    chunks.take_back(place.cast(), size_of::<T>());
+                    Ok(Err(error))
+                }
+            }
+        }
+    }
+}
+
+/// Values being built in a row: dropped unless all of them came to be.
+struct Row<'c, T> {
+    chunks: &'c Chunks,
+    start: NonNull<T>,
+    built: usize,
+    room: usize,
+}
+
+impl<T> Drop for Row<'_, T> {
+    #[cold]
+    fn drop(&mut self) {
+        let row = NonNull::slice_from_raw_parts(self.start, self.built);
+        // SAFETY: so many were written. The memory is given back first, by A2 only if
+        // nothing was taken since; a destructor that uses the arena would overwrite what
+        // is not dropped yet, so it is given back afterwards.
+        unsafe {
+            row.drop_in_place();
+            if size_of::<T>() != 0 && self.room != 0 {
+                self.chunks
+                    .take_back(self.start.cast(), size_of::<T>() * self.room);
+            }
+        }
+    }
+}
+
+/// So many values, which `f` builds.
+///
+/// # Errors
+///
+/// When there is no room, or the error of `f`.
+#[inline(always)]
+pub(super) fn try_fill<T, E, F: Refusal>(
+    chunks: &Chunks,
+    len: usize,
+    mut f: impl FnMut(usize) -> Result<T, E>,
+) -> Result<Result<NonNull<[T]>, E>, F::Error> {
+    let start = rooms::<T, F>(chunks, len)?;
+    let mut row = Row {
+        chunks,
+        start,
+        built: 0,
+        room: len,
+    };
+    for index in 0..len {
+        match f(index) {
+            // SAFETY: room for `len` values, and this is the one after those built.
+            Ok(value) => unsafe { start.add(index).write(value) },
+            Err(error) => return Ok(Err(error)),
+        }
+        row.built = index + 1;
+    }
+    core::mem::forget(row);
+    Ok(Ok(NonNull::slice_from_raw_parts(start, len)))
+}
+
+/// So many values, which `f` builds.
+///
+/// # Errors
+///
+/// When there is no room.
+#[inline(always)]
+pub(super) fn fill<T, F: Refusal>(
+    chunks: &Chunks,
+    len: usize,
+    mut f: impl FnMut(usize) -> T,
+) -> Result<NonNull<[T]>, F::Error> {
+    let filled = try_fill::<T, Infallible, F>(chunks, len, |index| Ok(f(index)))?;
+    match filled {
+        Ok(values) => Ok(values),
+        Err(never) => match never {},
+    }
+}
+
+/// A copy of these values.
+///
+/// # Errors
+///
+/// When there is no room.
+#[inline(always)]
+pub(super) fn copy<T: Copy, F: Refusal>(
+    chunks: &Chunks,
+    values: &[T],
+) -> Result<NonNull<[T]>, F::Error> {
+    let start = rooms::<T, F>(chunks, values.len())?;
+    // SAFETY: room for as many values, just taken, so apart from those.
+    unsafe {
+        copy_bytes(
+            values.as_ptr().cast(),
+            start.as_ptr().cast(),
+            size_of_val(values),
+        )
+    };
+    Ok(NonNull::slice_from_raw_parts(start, values.len()))
+}
+
+/// Moves these values: the caller must not use them as values any more.
+///
+/// # Errors
+///
+/// When there is no room; the values stay the caller's then.
+///
+/// # Safety
+///
+/// Says the first sentence.
+pub(super) unsafe fn take<T, F: Refusal>(
+    chunks: &Chunks,
+    values: &[T],
+) -> Result<NonNull<[T]>, F::Error> {
+    let start = rooms::<T, F>(chunks, values.len())?;
+    // SAFETY: room for as many, just taken, so apart from those.
+    unsafe {
+        (start.as_ptr()).copy_from_nonoverlapping(values.as_ptr(), values.len());
+    }
+    Ok(NonNull::slice_from_raw_parts(start, values.len()))
+}
+
+/// The values of an iterator.
+///
+/// # Errors
+///
+/// When there is no room; what was collected is dropped then.
+pub(super) fn collect<T, F: Refusal>(
+    chunks: &Chunks,
+    values: impl IntoIterator<Item = T>,
+) -> Result<NonNull<[T]>, F::Error> {
+    let values = values.into_iter();
+    let mut vec = ArenaVec::in_chunks(chunks);
+    vec.try_reserve(values.size_hint().0).map_err(F::refuse)?;
+    for value in values {
+        vec.try_reserve(1).map_err(F::refuse)?;
+        vec.push(value);
+    }
+    Ok(vec.into_row())
+}
+
+/// Adds a text; inside, the error of a formatter.
+///
+/// # Errors
+///
+/// When there is no room.
+pub(super) fn format(
+    vec: &mut ArenaVec<'_, u8>,
+    text: fmt::Arguments<'_>,
+) -> Result<fmt::Result, AllocError> {
+    /// Keeps the error that a formatter cannot return.
+    struct Sink<'v, 'a>(&'v mut ArenaVec<'a, u8>, Option<AllocError>);
+
+    impl fmt::Write for Sink<'_, '_> {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            let added = self.0.try_extend_from_slice(text.as_bytes());
+            added.map_err(|error| {
+                self.1 = Some(error);
+                fmt::Error
+            })
+        }
+    }
+
+    let mut sink = Sink(vec, None);
+    let written = fmt::Write::write_fmt(&mut sink, text);
+    sink.1.map_or(Ok(written), Err)
+}
+
+/// Memory of that layout; dangling if it has no size.
+///
+/// # Errors
+///
+/// When there is none.
+#[inline(always)]
+pub(super) fn room_for<F: Refusal>(
+    chunks: &Chunks,
+    layout: Layout,
+) -> Result<NonNull<u8>, F::Error> {
+    match layout.size() {
+        0 => Ok(dangling(layout)),
+        _ => chunks.take::<F>(layout),
+    }
+}
+
+fn dangling(layout: Layout) -> NonNull<u8> {
+    let place = core::ptr::without_provenance_mut(layout.align());
+    // SAFETY: an alignment is not 0.
+    unsafe { NonNull::new_unchecked(place) }
+}
+
+/// Copies so many bytes, initialised or not: at most 32 in line, by loads and stores
+/// that overlap. A call of `memcpy` takes longer than those.
+///
+/// # Safety
+///
+/// As for [`core::ptr::copy_nonoverlapping`].
+#[inline(always)]
+unsafe fn copy_bytes(from: *const u8, to: *mut u8, bytes: usize) {
+    /// Bytes that may be uninitialised.
+    type Bytes<const N: usize> = MaybeUninit<[u8; N]>;
+
+    /// The first `N` bytes and the last, of `N..=2 * N`.
+    ///
+    /// # Safety
+    ///
+    /// As for [`core::ptr::copy_nonoverlapping`].
+    #[inline(always)]
+    unsafe fn both_ends<const N: usize>(from: *const u8, to: *mut u8, bytes: usize) {
+        // SAFETY: says the caller: both are within those bytes.
+        unsafe {
+            let first = from.cast::<Bytes<N>>().read();
+            let last = from.add(bytes - N).cast::<Bytes<N>>().read();
+            to.cast::<Bytes<N>>().write(first);
+            to.add(bytes - N).cast::<Bytes<N>>().write(last);
+        }
+    }
+
+    // SAFETY: says the caller.
+    unsafe {
+        match bytes {
+            0 => {}
+            1 => to.cast::<Bytes<1>>().write(from.cast::<Bytes<1>>().read()),
+            2..=3 => both_ends::<2>(from, to, bytes),
+            4..=7 => both_ends::<4>(from, to, bytes),
+            8..=16 => both_ends::<8>(from, to, bytes),
+            17..=32 => both_ends::<16>(from, to, bytes),
+            _ => to.copy_from_nonoverlapping(from, bytes),
+        }
+    }
+}

@@ -536,7 +536,10 @@ impl Chunks {
     /// `place` was taken here with a layout of that size, and is not used any more.
     pub(super) unsafe fn take_back(&self, place: NonNull<u8>, size: usize) {
         if self.is_last(place, size) {
-            self.position.set(place);
+            // From the position, and not from the caller's pointer (B1).
+            // SAFETY: `place` is so many bytes below, in the current chunk.
+            let start = unsafe { self.position.get().sub(size.next_multiple_of(STEP)) };
+            self.position.set(start);
         }
     }
 
@@ -550,24 +553,30 @@ impl Chunks {
     }
 
     /// Changes the size of what was taken last where it stands, if that is possible:
-    /// nothing was taken since, and there is room.
+    /// nothing was taken since, and there is room. Returns the same place, valid for the
+    /// new size: the caller's pointer may be valid for the old size alone.
     ///
     /// # Safety
     ///
     /// `place` was taken here with a layout of size `old`, or changed to it. The memory
     /// past `new` is not used any more.
     #[inline]
-    pub(super) unsafe fn resize(&self, place: NonNull<u8>, old: usize, new: usize) -> bool {
+    pub(super) unsafe fn resize(
+        &self,
+        place: NonNull<u8>,
+        old: usize,
+        new: usize,
+    ) -> Option<NonNull<u8>> {
         if !self.is_last(place, old) || new > self.end.get().addr().get() - place.addr().get() {
-            return false;
+            return None;
         }
         // From the position, and not from the caller's pointer (B1).
         // SAFETY: both lie in the current chunk, whose end is a multiple of 8.
         unsafe {
             let start = self.position.get().sub(old.next_multiple_of(STEP));
             self.position.set(start.add(new.next_multiple_of(STEP)));
+            Some(start)
         }
-        true
     }
 
     /// Bytes left in the current chunk.

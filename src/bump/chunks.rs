@@ -485,13 +485,11 @@ impl Chunks {
     #[cfg(debug_assertions)]
     pub(super) fn check_mark(&self, mark: Mark) {
         let in_use = |list: &List, chunk: Link| {
-            let last = list.last.get();
-            chunk.is_none()
-                || list
-                    .iter()
-                    .take_while(|&it| Some(it) != last)
-                    .chain(last)
-                    .any(|it| Some(it) == chunk)
+            let Some(last) = list.last.get() else {
+                return chunk.is_none();
+            };
+            let before_last = list.iter().take_while(|&it| it != last);
+            chunk.is_none_or(|chunk| before_last.chain([last]).any(|it| it == chunk))
         };
         assert!(
             in_use(&self.chunks, mark.current) && in_use(&self.large, mark.large),

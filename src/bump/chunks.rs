@@ -397,11 +397,15 @@ impl Chunks {
             .and_then(|bytes| Layout::from_size_align(bytes, align).ok())
             .ok_or(too_many)?;
         let bytes = layout.size();
-        if bytes > self.max_bytes.get().saturating_sub(self.bytes.get()) {
+        let passes = || bytes > self.max_bytes.get().saturating_sub(self.bytes.get());
+        if passes() {
             return Err(AllocError::Limit { bytes });
         }
         // A source may run code that uses this arena: from here on all is read again.
         let block = Block::allocate(layout, &self.source)?;
+        if passes() {
+            return Err(AllocError::Limit { bytes });
+        }
         if block.start().addr().get() > LAST_END - bytes {
             return Err(AllocError::OutOfMemory { bytes });
         }

@@ -543,5 +543,6 @@
 //! assert_eq!(*value, 7);
 //! ```
 
+mod bump;
 mod key_slab;
 mod mapped;

@@ -185,7 +185,7 @@ fn memory_of_no_size_is_never_the_last() {
 /// Random requests, each filled with its own number, of three alignments.
 #[test]
 fn random_requests_never_overlap() {
-    for number in 0..if cfg!(miri) { 3 } else { 300 } {
+    for number in 0..if cfg!(miri) { 1 } else { 300 } {
         seed(number);
         let mut arena = Arena::builder().chunk_bytes(64 << random(7)).build();
         for _ in 0..2 {
@@ -197,9 +197,9 @@ fn random_requests_never_overlap() {
                 let row = unsafe { NonNull::slice_from_raw_parts(*place, size).as_ref() };
                 assert!(row.iter().all(|it| it == number));
             };
-            for step in 0..if cfg!(miri) { 60 } else { 300 } {
+            for step in 0..if cfg!(miri) { 40 } else { 300 } {
                 let new = layout(
-                    random(if one_in(9) { 900 } else { 60 }) as usize,
+                    random(if one_in(9) { 400 } else { 60 }) as usize,
                     1 << random(8),
                 );
                 let at = random(all.len().max(1) as u64) as usize;
@@ -239,7 +239,9 @@ fn random_requests_never_overlap() {
                     place.cast::<u8>().write_bytes(byte, new.size());
                     all.push((place.cast(), new, byte));
                 }
-                all.iter().for_each(|it| expect(it, it.1.size()));
+                if !cfg!(miri) || step % 10 == 9 {
+                    all.iter().for_each(|it| expect(it, it.1.size()));
+                }
             }
             arena.reset();
         }

@@ -48,13 +48,21 @@ fn every_alignment_works_in_every_method() {
                 assert_eq!((vec[4], vec[5]), ($type(5), $type(6)));
             })*};
         }
-        each!(Wide Line Page);
+        each!(Wide);
+        // Aligned by its address, which the symbolic check of Miri does not see.
+        if !cfg!(miri) {
+            each!(Line Page);
+        }
         arena.reset();
     }
 }
 
 /// Beyond what is taken without a test for overflow.
 #[test]
+#[cfg_attr(
+    miri,
+    ignore = "aligned by address, which its symbolic check does not see"
+)]
 fn alignments_of_half_a_mebibyte_and_less() {
     let mut arena = Arena::new();
     for _ in 0..2 {

@@ -187,16 +187,16 @@ fn a_scope_of_an_empty_arena_gives_back_all() {
 fn large_chunks_of_a_scope_are_used_again() {
     let mut arena = Arena::new();
     let mut root = arena.as_scope();
-    let kept = root.alloc_slice_fill(100_000, 1_u8);
+    let kept = root.alloc_slice_copy(&vec![1_u8; 100_000]);
     let mut addresses = Vec::new();
-    for number in 2..6 {
+    for number in 2..6_u8 {
         root.scope(|scope| {
-            let row = scope.alloc_slice_fill(100_000, number);
+            let row = scope.alloc_slice_copy(&vec![number; 100_000]);
             addresses.push(row.as_ptr().addr());
         });
     }
     assert!(addresses.windows(2).all(|pair| pair[0] == pair[1]));
-    assert!(kept.iter().all(|byte| *byte == 1));
+    assert_eq!(*kept, *vec![1_u8; 100_000]);
     assert_eq!(arena.chunks_allocated(), 2);
 }
 

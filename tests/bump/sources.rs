@@ -140,7 +140,7 @@ fn a_bounded_arena_asks_once() {
 fn a_source_may_use_the_arena_that_asks() {
     type Hook = fn(&Arena, &mut Vec<(*const [u8], u8)>);
     fn take(arena: &Arena, kept: &mut Vec<(*const [u8], u8)>, len: usize, number: u8) {
-        if let Ok(row) = arena.try_alloc_slice_fill(len, number) {
+        if let Ok(row) = arena.try_alloc_slice_copy(&vec![number; len]) {
             kept.push((&raw const *row, number));
         }
     }
@@ -201,7 +201,7 @@ fn a_source_may_use_the_arena_that_asks() {
             for (at, (row, number)) in kept.iter().enumerate() {
                 // SAFETY: allocated in the arena, which is there.
                 let row = unsafe { &**row };
-                assert!(row.iter().all(|byte| byte == number));
+                assert_eq!(*row, *vec![*number; row.len()]);
                 let range = row.as_ptr_range();
                 assert!(kept[at + 1..].iter().all(|(other, _)| {
                     // SAFETY: as above.

@@ -543,6 +543,7 @@
 //! assert_eq!(*value, 7);
 //! ```
 
+mod bump;
 mod key_slab;
 mod mapped;
 mod pool;

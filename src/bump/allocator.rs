@@ -25,9 +25,11 @@ unsafe fn resize(
     new: Layout,
 ) -> Result<NonNull<[u8]>, AllocError> {
     let aligned = place.addr().get() & (new.align() - 1) == 0;
-    // SAFETY: says the caller: the place came from here with the old size.
-    if aligned && old.size() != 0 && unsafe { chunks.resize(place, old.size(), new.size()) } {
-        return Ok(NonNull::slice_from_raw_parts(place, new.size()));
+    if aligned && old.size() != 0 {
+        // SAFETY: says the caller: the place came from here with the old size.
+        if let Some(place) = unsafe { chunks.resize(place, old.size(), new.size()) } {
+            return Ok(NonNull::slice_from_raw_parts(place, new.size()));
+        }
     }
     if aligned && new.size() <= old.size() {
         return Ok(NonNull::slice_from_raw_parts(place, new.size()));

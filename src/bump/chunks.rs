@@ -19,7 +19,12 @@
 //! * B3: chunks are linked from `first` on through `next`; those up to the current one
 //!   are in use. Large chunks are linked from `large.first` on; those up to `large.last`
 //!   are in use. Each is a block of `source` of the layout in its header.
-//! * B4: no user code runs in this file.
+//! * B4: no user code runs in this file but that of a source of memory.
+//! * B5: a request meets the same chunk, and the same place in it, whether the chunks
+//!   after the current one were there already or are allocated: a frame that repeats
+//!   calls no allocator. So a chunk that is there is passed over where one that was
+//!   allocated would have been too small, and the first chunk is not left before
+//!   something was taken of it. Of the large chunks the smallest is taken that has room.
 
 use core::alloc::Layout;
 use core::cell::Cell;
@@ -299,9 +304,13 @@ impl Chunks {
     ///
     /// When the source refuses, or the limit is reached.
     fn take_elsewhere(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
+        // As it was when there was no chunk (B5).
+        if self.is_at_the_start() {
+            return self.take_large(layout);
+        }
         let next = match self.chunks.unused().get() {
             Some(chunk) => chunk,
-            None => match self.chunk_for(layout, self.next_bytes.get()) {
+            None => match self.chunk_for(layout) {
                 Some(bytes) => self.add_chunk(bytes, layout)?,
                 None => return self.take_large(layout),
             },
@@ -329,28 +338,45 @@ impl Chunks {
         self.end.set(end);
     }
 
-    /// The bytes of a chunk for this request, of the usual size; `None` if it has no
-    /// room for it.
-    fn chunk_for(&self, layout: Layout, bytes: usize) -> Option<usize> {
-        // No chunk is aligned to less than this.
-        let skipped = layout.align().saturating_sub(align_of::<Chunk>());
-        let needed = HEADER.checked_add(skipped)?.checked_add(layout.size())?;
+    /// Whether nothing is taken of the first chunk, and it is the current one.
+    fn is_at_the_start(&self) -> bool {
+        let current = self.chunks.last.get();
+        current == self.chunks.first.get()
+            // SAFETY: by B3 it is there.
+            && current.is_some_and(|it| unsafe { Chunk::bounds(it) }.0 == self.position.get())
+    }
+
+    /// The bytes of a chunk for this request, of the usual size or what the limit leaves
+    /// of it; `None` if it has no room for it. Whether what is skipped for the alignment
+    /// fits too is seen when the chunk is there (B5).
+    fn chunk_for(&self, layout: Layout) -> Option<usize> {
+        let left = self.max_bytes.get().saturating_sub(self.bytes.get());
+        let bytes = self.next_bytes.get().min(left / STEP * STEP);
+        let needed = HEADER.checked_add(layout.size())?;
         (needed <= bytes).then_some(bytes)
     }
 
     /// Memory in a chunk of its own.
     fn take_large(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
         let mut link = self.large.unused();
+        let mut best: Option<(&Cell<Link>, NonNull<Chunk>, usize)> = None;
         while let Some(chunk) = link.get() {
             // SAFETY: by B3 it is there.
             let (it, (start, end)) = unsafe { (&*chunk.as_ptr(), Chunk::bounds(chunk)) };
-            if fits(start, end, layout) {
-                link.set(it.next.get());
-                return Ok(self.enter_large(chunk, layout));
+            let bytes = it.layout.size();
+            if best.is_none_or(|(.., least)| bytes < least) && fits(start, end, layout) {
+                best = Some((link, chunk, bytes));
             }
             link = &it.next;
         }
-        let chunk = self.allocate(layout.size(), layout)?;
+        let chunk = match best {
+            Some((link, chunk, _)) => {
+                // SAFETY: by B3 it is there.
+                link.set(unsafe { chunk.as_ref() }.next.get());
+                chunk
+            }
+            None => self.allocate(layout.size(), layout)?,
+        };
         Ok(self.enter_large(chunk, layout))
     }
 
@@ -397,11 +423,15 @@ impl Chunks {
             .and_then(|bytes| Layout::from_size_align(bytes, align).ok())
             .ok_or(too_many)?;
         let bytes = layout.size();
-        if bytes > self.max_bytes.get().saturating_sub(self.bytes.get()) {
+        let passes = || bytes > self.max_bytes.get().saturating_sub(self.bytes.get());
+        if passes() {
             return Err(AllocError::Limit { bytes });
         }
         // A source may run code that uses this arena: from here on all is read again.
         let block = Block::allocate(layout, &self.source)?;
+        if passes() {
+            return Err(AllocError::Limit { bytes });
+        }
         if block.start().addr().get() > LAST_END - bytes {
             return Err(AllocError::OutOfMemory { bytes });
         }
@@ -433,13 +463,26 @@ impl Chunks {
             slot_bytes: bytes,
         };
         let layout = Layout::from_size_align(bytes, STEP).map_err(|_| too_many)?;
-        // SAFETY: by B3 the next chunk is there.
-        let next = (self.chunks.unused().get()).map(|chunk| unsafe { Chunk::bounds(chunk) });
-        if self.has_room(layout) || next.is_some_and(|(start, end)| fits(start, end, layout)) {
+        let next = self.chunks.unused().get().filter(|chunk| {
+            // SAFETY: by B3 it is there.
+            let (start, end) = unsafe { Chunk::bounds(*chunk) };
+            fits(start, end, layout)
+        });
+        if self.has_room(layout) {
             return Ok(());
         }
-        let chunk = self.allocate(bytes.max(self.next_bytes.get() - HEADER), layout)?;
-        self.chunks.insert(chunk);
+        let chunk = match next {
+            Some(chunk) => chunk,
+            None => {
+                let chunk = self.allocate(bytes.max(self.next_bytes.get() - HEADER), layout)?;
+                self.chunks.insert(chunk);
+                chunk
+            }
+        };
+        // The next request would not leave the first chunk.
+        if self.is_at_the_start() {
+            self.enter(Some(chunk));
+        }
         Ok(())
     }
 
@@ -469,7 +512,7 @@ impl Chunks {
     /// Bytes of the first chunk that is to be allocated.
     pub(super) fn set_next_bytes(&self, bytes: usize) {
         let bytes = bytes.clamp(HEADER + STEP, LARGEST_CHUNK);
-        self.next_bytes.set(bytes);
+        self.next_bytes.set(bytes.next_multiple_of(STEP));
     }
 
     /// Where the arena stands.
@@ -485,13 +528,11 @@ impl Chunks {
     #[cfg(debug_assertions)]
     pub(super) fn check_mark(&self, mark: Mark) {
         let in_use = |list: &List, chunk: Link| {
-            let last = list.last.get();
-            chunk.is_none()
-                || list
-                    .iter()
-                    .take_while(|&it| Some(it) != last)
-                    .chain(last)
-                    .any(|it| Some(it) == chunk)
+            let Some(last) = list.last.get() else {
+                return chunk.is_none();
+            };
+            let before_last = list.iter().take_while(|&it| it != last);
+            chunk.is_none_or(|chunk| before_last.chain([last]).any(|it| it == chunk))
         };
         assert!(
             in_use(&self.chunks, mark.current) && in_use(&self.large, mark.large),
@@ -536,7 +577,10 @@ impl Chunks {
     /// `place` was taken here with a layout of that size, and is not used any more.
     pub(super) unsafe fn take_back(&self, place: NonNull<u8>, size: usize) {
         if self.is_last(place, size) {
-            self.position.set(place);
+            // From the position, and not from the caller's pointer (B1).
+            // SAFETY: `place` is so many bytes below, in the current chunk.
+            let start = unsafe { self.position.get().sub(size.next_multiple_of(STEP)) };
+            self.position.set(start);
         }
     }
 
@@ -550,24 +594,30 @@ impl Chunks {
     }
 
     /// Changes the size of what was taken last where it stands, if that is possible:
-    /// nothing was taken since, and there is room.
+    /// nothing was taken since, and there is room. Returns the same place, valid for the
+    /// new size: the caller's pointer may be valid for the old size alone.
     ///
     /// # Safety
     ///
     /// `place` was taken here with a layout of size `old`, or changed to it. The memory
     /// past `new` is not used any more.
     #[inline]
-    pub(super) unsafe fn resize(&self, place: NonNull<u8>, old: usize, new: usize) -> bool {
+    pub(super) unsafe fn resize(
+        &self,
+        place: NonNull<u8>,
+        old: usize,
+        new: usize,
+    ) -> Option<NonNull<u8>> {
         if !self.is_last(place, old) || new > self.end.get().addr().get() - place.addr().get() {
-            return false;
+            return None;
         }
         // From the position, and not from the caller's pointer (B1).
         // SAFETY: both lie in the current chunk, whose end is a multiple of 8.
         unsafe {
             let start = self.position.get().sub(old.next_multiple_of(STEP));
             self.position.set(start.add(new.next_multiple_of(STEP)));
+            Some(start)
         }
-        true
     }
 
     /// Bytes left in the current chunk.

@@ -436,9 +436,10 @@ macro_rules! arena {
             /// # Safety
             ///
             /// The checkpoint is this arena's. Since it was taken the arena was neither
-            /// reset, nor shrunk, nor rewound to an earlier one, and no scope ended in
-            /// which it was taken. Nothing that was allocated since is used any more,
-            /// boxes, vectors and collections that still allocate or free there among it.
+            /// reset, nor shrunk, nor rewound to an earlier one. Nothing that was allocated
+            /// since is used any more, and nothing that was allocated before has grown,
+            /// shrunk or been freed since: vectors and other collections keep the memory
+            /// that they had.
             ///
             /// ```
             /// let mut arena = flatslab::bump::Arena::new();

@@ -178,7 +178,7 @@ impl<'a, T> ArenaVec<'a, T> {
         if let Some(bytes) = bytes {
             let old = self.capacity * size_of::<T>();
             // SAFETY: taken with that size, by E1.
-            if old > 0 && unsafe { self.chunks.resize(self.start.cast(), old, bytes) } {
+            if old > 0 && unsafe { self.chunks.resize(self.start.cast(), old, bytes) }.is_some() {
                 self.capacity = capacity;
                 return Ok(());
             }

@@ -1,4 +1,4 @@
-//! The slabs under a global allocator that fails, that uses the slab it serves,
+//! The slabs and arenas under a global allocator that fails, that uses the slab it serves,
 //! and that remembers what it gave.
 
 #![cfg(feature = "alloc")]
@@ -13,6 +13,7 @@ mod common;
 #[path = "../program/mod.rs"]
 mod program;
 
+mod arenas;
 mod failing;
 mod meddling;
 mod pools;

@@ -1,0 +1,271 @@
+//! Arenas that have nothing, arenas of impossible sizes, bounded arenas in each state,
+//! limits, and what an arena says of its memory.
+
+use std::alloc::Layout;
+
+use flatslab::AllocError;
+use flatslab::bump::{Arena, ArenaVec, BoundedArena};
+
+use crate::common::panics;
+use crate::source::{Counted, Fault, with_fault};
+use crate::values::{bytes, ignore};
+
+const HUGE: [usize; 5] = [
+    usize::MAX,
+    usize::MAX - 7,
+    isize::MAX as usize + 1,
+    isize::MAX as usize,
+    isize::MAX as usize - 7,
+];
+
+#[test]
+fn an_empty_arena_has_no_chunk() {
+    let source = Counted::new();
+    with_fault(0, Fault::Panic, true, || {
+        let mut arena = Arena::builder().pages(source.pages()).build();
+        arena.reset();
+        arena.shrink();
+        arena.alloc(());
+        arena.alloc_slice_copy::<u64>(&[]);
+        arena.alloc_str("");
+        assert!(arena.alloc_fmt(format_args!("")).is_empty());
+        assert!(arena.alloc_slice_iter(std::iter::empty::<u64>()).is_empty());
+        assert!(ArenaVec::<u64>::new_in(&arena).into_slice().is_empty());
+        arena.scope(|scope| scope.alloc_slice_fill(9, ()).len());
+        let mark = arena.checkpoint();
+        // SAFETY: nothing was allocated.
+        unsafe { arena.rewind(mark) };
+        assert_eq!((arena.allocated_bytes(), arena.chunks_allocated()), (0, 0));
+        assert_eq!((arena.remaining(), arena.memory().bytes()), (0, 0));
+    });
+    source.expect_all_back();
+}
+
+#[test]
+fn empty_arenas_share_nothing() {
+    // Their positions are the same address, and a chunk of one is never the other's.
+    let (one, other) = (Arena::new(), Arena::new());
+    let a = one.alloc(1_u64);
+    let b = other.alloc(2_u64);
+    drop(Arena::new());
+    assert_eq!((*a, *b), (1, 2));
+    assert_eq!((one.chunks_allocated(), other.chunks_allocated()), (1, 1));
+}
+
+#[test]
+fn impossible_sizes_are_errors() {
+    let arena = Arena::new();
+    for size in HUGE {
+        assert!(Arena::try_with_capacity(size).is_err());
+        assert!(BoundedArena::try_with_capacity(size).is_err());
+        assert!(Arena::builder().reserve(size).try_build().is_err());
+        assert!(BoundedArena::builder().capacity(size).try_build().is_err());
+        assert!(arena.try_reserve(size).is_err());
+        assert!(arena.try_alloc_slice_fill(size, 7_u8).is_err());
+        assert!(arena.try_alloc_slice_fill(size, 7_u64).is_err());
+        assert!(arena.try_alloc_boxed_slice(size, |_| 7_u16).is_err());
+        assert!(ArenaVec::<u8>::new_in(&arena).try_reserve(size).is_err());
+        assert!(ArenaVec::<u32>::new_in(&arena).try_reserve(size).is_err());
+        let mut vec = ArenaVec::new_in(&arena);
+        vec.push(7_u8);
+        assert!(vec.try_reserve(size).is_err());
+        assert_eq!(*vec, [7]);
+    }
+    for align in [1, 8, 4096] {
+        let size = isize::MAX as usize + 1 - align;
+        let layout = Layout::from_size_align(size, align).unwrap();
+        assert!(arena.try_alloc_layout(layout).is_err());
+    }
+    assert!(panics(|| arena.alloc_slice_fill(usize::MAX, 7_u64)));
+    assert!(panics(|| arena.reserve(usize::MAX)));
+    assert!(panics(|| Arena::with_capacity(usize::MAX)));
+    let error = arena.try_reserve(usize::MAX).unwrap_err();
+    assert!(matches!(error, AllocError::TooManyBytes { .. }), "{error}");
+    assert_eq!(*arena.alloc(7), 7);
+}
+
+#[test]
+fn lengths_whose_bytes_wrap_are_errors() {
+    let arena = BoundedArena::with_capacity(64);
+    let len = usize::MAX / 8 + 2;
+    assert!(arena.try_alloc_slice_fill_default::<u64>(len).is_err());
+    assert!(ArenaVec::<u64>::new_in(&arena).try_reserve(len).is_err());
+    assert_eq!(arena.remaining(), 64);
+}
+
+#[test]
+fn a_bounded_arena_of_no_bytes_has_room_for_values_of_no_size() {
+    let mut arena = BoundedArena::with_capacity(0);
+    for _ in 0..2 {
+        arena.alloc(());
+        assert_eq!(arena.alloc_slice_fill_with(9, drop).len(), 9);
+        assert_eq!(arena.try_alloc(7_u8).unwrap_err().into_inner(), 7);
+        assert_eq!(arena.try_boxed(7_u8).unwrap_err().into_inner(), 7);
+        assert!(arena.try_alloc_layout(bytes(1)).is_err());
+        assert_eq!((arena.remaining(), arena.chunks_allocated()), (0, 0));
+        arena.scope(|scope| assert!(scope.try_alloc_str("text").is_err()));
+        arena.reset();
+    }
+}
+
+#[test]
+fn a_full_bounded_arena_refuses_and_goes_on_after_a_reset() {
+    let mut arena = BoundedArena::with_capacity(60);
+    assert_eq!(arena.allocated_bytes(), 64);
+    for _ in 0..3 {
+        assert_eq!(arena.remaining(), 64);
+        // Too large for all of it: it stays where it is.
+        assert!(arena.try_alloc([0_u64; 9]).is_err());
+        assert_eq!(arena.remaining(), 64);
+        let row = arena.alloc([7_u64; 7]);
+        assert!(arena.try_alloc([8_u64; 2]).is_err());
+        assert_eq!(*arena.alloc(9_u8), 9);
+        assert_eq!(arena.remaining(), 0);
+        let error = arena.try_alloc_slice_copy(&[1_u8]).unwrap_err();
+        assert!(matches!(error, AllocError::Limit { .. }), "{error}");
+        assert!(panics(|| arena.alloc(1_u8)));
+        assert!(panics(|| arena.alloc_str("text")));
+        assert!(panics(|| arena.alloc_fmt(format_args!("{}", 7))));
+        let values = vec![String::from("kept")];
+        let full = arena.try_alloc_slice_from_vec(values).unwrap_err();
+        assert_eq!(full.into_inner(), ["kept"]);
+        assert_eq!(*row, [7; 7]);
+        assert_eq!(arena.chunks_allocated(), 1);
+        arena.clear();
+    }
+}
+
+#[test]
+fn a_bounded_arena_never_calls_the_allocator() {
+    let source = Counted::new();
+    let builder = BoundedArena::builder().capacity(1000);
+    let mut arena = builder.pages(source.pages()).build();
+    let uses = || {
+        for _ in 0..20 {
+            arena.scope(|scope| while scope.try_alloc([7_u64; 3]).is_ok() {});
+            while arena.try_alloc_slice_fill(9, 7_u8).is_ok() {}
+            assert!(arena.try_alloc([0_u8; 10_000]).is_err());
+            arena.reset();
+        }
+    };
+    assert!(!with_fault(0, Fault::Panic, true, uses));
+}
+
+#[test]
+fn a_limit_counts_every_byte() {
+    for limit in [0, 40, 1000, 5000, 100_000] {
+        if cfg!(miri) && limit > 1000 {
+            continue;
+        }
+        let source = Counted::new();
+        let arena = Arena::builder().max_bytes(limit).pages(source.pages());
+        let mut arena = arena.build();
+        for round in 0..3 {
+            let mut allocated = 0;
+            while arena.try_alloc_slice_fill(24 + round, 7_u8).is_ok() {
+                allocated += 24;
+            }
+            let error = arena.try_alloc([0_u64; 4]).map(drop);
+            assert!(error.is_err() || round > 0);
+            assert!(arena.try_alloc_layout(bytes(limit.max(1))).is_err());
+            assert!(arena.memory().bytes() <= limit);
+            assert_eq!(arena.memory().bytes(), source.bytes());
+            assert!(
+                allocated >= limit / 2 || limit < 200,
+                "{allocated} of {limit}"
+            );
+            arena.reset();
+        }
+        assert!(panics(|| arena.alloc_slice_fill(limit + 1, 7_u8)));
+        drop(arena);
+        source.expect_all_back();
+    }
+    let error = Arena::builder().max_bytes(100).reserve(1000).try_build();
+    assert!(error.is_err());
+}
+
+#[test]
+fn what_is_reserved_needs_no_allocator() {
+    for already in [0, 1, 100, 5000] {
+        for resets in [false, true] {
+            for reserved in [1, 8, 4000, 5000, 100_000] {
+                let source = Counted::new();
+                let mut arena = Arena::builder().pages(source.pages()).build();
+                for _ in 0..already / 10 {
+                    arena.alloc([0_u8; 10]);
+                }
+                if resets {
+                    arena.reset();
+                }
+                for part in [reserved, reserved / 2 / 8 * 8, 8] {
+                    let is_slow = cfg!(miri) && reserved / part.max(1) > 100;
+                    if part == 0 || part > reserved || is_slow {
+                        continue;
+                    }
+                    arena.reserve(reserved);
+                    let uses = || {
+                        (0..reserved / part).for_each(|_| ignore(arena.alloc_layout(bytes(part))))
+                    };
+                    assert!(
+                        !with_fault(0, Fault::Refuse, true, uses),
+                        "{already} {resets} {reserved}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_an_arena_says_of_its_memory_is_so() {
+    let source = Counted::new();
+    let mut arena = Arena::builder().pages(source.pages()).build();
+    for size in [8, 5000, 16, 100_000, 4000, 64] {
+        let before = arena.remaining();
+        arena.alloc_layout(bytes(size));
+        let after = arena.remaining();
+        assert!(
+            after == before
+                || after + size == before
+                || arena.chunks_allocated() > 1
+                || before == 0
+        );
+        let all = arena.allocated_bytes_including_metadata();
+        assert_eq!((all, all), (source.bytes(), arena.memory().bytes()));
+        let headers = all - arena.allocated_bytes();
+        assert_eq!(headers % arena.chunks_allocated(), 0);
+        assert!(format!("{arena:?}").contains(&all.to_string()));
+    }
+    let all = arena.allocated_bytes();
+    arena.shrink();
+    assert_eq!(arena.allocated_bytes(), all, "all of it is in use");
+    arena.reset();
+    assert_eq!(arena.allocated_bytes(), all);
+    arena.shrink();
+    assert_eq!(arena.chunks_allocated(), 1);
+    assert_eq!(arena.memory().bytes(), source.bytes());
+    arena.shrink();
+    assert_eq!(*arena.alloc(7), 7);
+    drop(arena);
+    source.expect_all_back();
+}
+
+#[test]
+fn chunks_may_have_any_size() {
+    for chunk_bytes in [0, 1, 7, 33, 63, 64, 100, 4093, usize::MAX] {
+        if chunk_bytes == usize::MAX && cfg!(miri) {
+            continue;
+        }
+        let mut arena = Arena::builder().chunk_bytes(chunk_bytes).build();
+        for _ in 0..2 {
+            for number in 0..30_u64 {
+                assert_eq!(*arena.alloc(number), number);
+                assert_eq!(
+                    arena.alloc_slice_fill(number as usize, 7_u8).len(),
+                    number as usize
+                );
+            }
+            arena.reset();
+        }
+    }
+}

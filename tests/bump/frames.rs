@@ -1,0 +1,162 @@
+//! A frame that repeats calls no allocator after the first, whatever its sizes are and
+//! whatever scopes it has; large requests have chunks of their own.
+
+use flatslab::bump::{Arena, Scope};
+
+use crate::common::random::{one_in, random, seed};
+use crate::source::{Counted, Fault, with_fault};
+use crate::values::{bytes, ignore};
+
+const SEEDS: u64 = if cfg!(miri) { 3 } else { 400 };
+
+/// Runs frames; after the first of each none may ask for memory.
+fn expect_quiet(arena: &mut Arena, what: &str, frame: impl Fn(&mut Arena)) {
+    frame(arena);
+    arena.reset();
+    let asked = with_fault(0, Fault::Panic, true, || {
+        for _ in 0..3 {
+            frame(arena);
+            arena.reset();
+        }
+    });
+    assert!(!asked, "{what}");
+}
+
+/// A size: most are small, some large, up to some chunks.
+fn size() -> usize {
+    let most = match random(20) {
+        0 => 100_000,
+        1..3 => 12_000,
+        3..7 => 2_000,
+        _ => 200,
+    };
+    1 + random(most) as usize
+}
+
+fn alignment() -> usize {
+    if one_in(6) { 1 << random(11) } else { 8 }
+}
+
+fn layout() -> std::alloc::Layout {
+    std::alloc::Layout::from_size_align(size(), alignment()).unwrap()
+}
+
+#[test]
+fn a_frame_of_random_sizes_calls_the_allocator_once() {
+    for number in 0..SEEDS {
+        let source = Counted::new();
+        seed(number);
+        let mut builder = Arena::builder().pages(source.pages());
+        if one_in(2) {
+            builder = builder.chunk_bytes(random(20_000) as usize);
+        }
+        let mut arena = builder.build();
+        if one_in(4) {
+            arena.reserve(random(10_000) as usize);
+        }
+        // The second frame finds the chunks of the first.
+        for frame in 0..3 {
+            let requests = 1 + random(if cfg!(miri) { 20 } else { 200 });
+            expect_quiet(&mut arena, &format!("{number}, {frame}"), |arena| {
+                seed(number * 10 + frame);
+                for _ in 0..requests {
+                    arena.alloc_layout(layout());
+                }
+            });
+        }
+        drop(arena);
+        source.expect_all_back();
+    }
+}
+
+#[test]
+fn a_frame_of_random_scopes_calls_the_allocator_once() {
+    fn level(mut scope: Scope<'_, '_>, depth: u64) {
+        for _ in 0..random(if cfg!(miri) { 4 } else { 10 }) {
+            if depth > 0 && one_in(3) {
+                scope.scope(|inner| level(inner, depth - 1));
+            } else {
+                scope.alloc_layout(bytes(size()));
+            }
+        }
+    }
+
+    for number in 0..SEEDS {
+        let source = Counted::new();
+        let mut arena = Arena::builder().pages(source.pages()).build();
+        for frame in 0..3 {
+            expect_quiet(&mut arena, &format!("{number}, {frame}"), |arena| {
+                seed(number * 10 + frame);
+                level(arena.as_scope(), 3);
+                arena.scope(|scope| level(scope, 3));
+            });
+        }
+    }
+}
+
+/// The first frame meets no chunk, the second meets all: the same request went to a
+/// later chunk, and the last ones to a new one.
+#[test]
+fn a_frame_that_begins_with_a_large_request_calls_the_allocator_once() {
+    let source = Counted::new();
+    let arena = Arena::builder().pages(source.pages()).build();
+    arena.alloc(1_u8);
+    let first = arena.allocated_bytes();
+    drop(arena);
+    for sizes in [
+        [first + 1000, 8, first + 1000],
+        [first * 3, first / 2, first * 2],
+    ] {
+        let mut arena = Arena::builder().pages(source.pages()).build();
+        expect_quiet(&mut arena, "large first", |arena| {
+            for size in sizes {
+                arena.alloc_layout(bytes(size));
+            }
+        });
+    }
+}
+
+/// The first large chunk with room was taken, which another request needed.
+#[test]
+fn of_large_chunks_the_smallest_with_room_is_taken() {
+    let source = Counted::new();
+    let mut arena = Arena::builder().pages(source.pages()).build();
+    expect_quiet(&mut arena, "scopes", |arena| {
+        let mut root = arena.as_scope();
+        root.scope(|scope| {
+            scope.alloc_layout(bytes(50_000));
+            scope.alloc_layout(bytes(100_000));
+        });
+        root.alloc_layout(bytes(100_000));
+        root.alloc_layout(bytes(50_000));
+    });
+    assert_eq!(arena.chunks_allocated(), 2);
+}
+
+#[test]
+fn large_requests_do_not_drive_the_doubling() {
+    let source = Counted::new();
+    let mut arena = Arena::builder().pages(source.pages()).build();
+    let mut plain = Arena::new();
+    arena.alloc(1_u64);
+    plain.alloc(1_u64);
+    let remaining = arena.remaining();
+    for _ in 0..10 {
+        arena.alloc_layout(bytes(1 << 20));
+    }
+    assert_eq!(arena.remaining(), remaining, "the position stays");
+    assert_eq!(arena.chunks_allocated(), 11);
+    let large = arena.allocated_bytes() - plain.allocated_bytes();
+    assert!(large < (10 << 20) + 1000, "each has its own size: {large}");
+    for _ in 0..1000 {
+        arena.alloc(1_u64);
+        plain.alloc(1_u64);
+    }
+    assert_eq!(arena.allocated_bytes() - plain.allocated_bytes(), large);
+    arena.reset();
+    plain.reset();
+    let asked = with_fault(0, Fault::Panic, true, || {
+        (0..10).for_each(|_| ignore(arena.alloc_layout(bytes(1 << 20))));
+    });
+    assert!(!asked, "large chunks stay");
+}

@@ -1,0 +1,94 @@
+//! Formatting into an arena.
+
+use std::fmt::{self, Write};
+
+use flatslab::bump::{Arena, ArenaVec, BoundedArena};
+
+use crate::common::panics;
+
+/// Writes so many parts, then fails.
+struct Fails(usize);
+
+impl fmt::Display for Fails {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (0..self.0).try_for_each(|part| write!(f, "part {part} "))?;
+        Err(fmt::Error)
+    }
+}
+
+/// Writes on after an error.
+struct Stubborn;
+
+impl fmt::Display for Stubborn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let _ = f.write_str("a text that is too long");
+        f.write_str("short")
+    }
+}
+
+#[test]
+fn a_formatter_that_fails_is_an_error_or_a_panic() {
+    let arena = Arena::builder().chunk_bytes(64).build();
+    for parts in 0..20 {
+        assert!(
+            arena
+                .try_alloc_fmt(format_args!("{}", Fails(parts)))
+                .is_err()
+        );
+        assert!(panics(|| arena.alloc_fmt(format_args!("{}", Fails(parts)))));
+        assert_eq!(
+            *arena.alloc_fmt(format_args!("{parts}")),
+            *parts.to_string()
+        );
+    }
+}
+
+#[test]
+fn a_refusal_that_a_formatter_hides_is_an_error() {
+    let mut arena = BoundedArena::with_capacity(16);
+    assert!(arena.try_alloc_fmt(format_args!("{Stubborn}")).is_err());
+    assert!(panics(|| arena.alloc_fmt(format_args!("{Stubborn}"))));
+    arena.reset();
+    assert_eq!(arena.try_alloc_fmt(format_args!("{}", 7)).unwrap(), "7");
+}
+
+#[test]
+fn texts_of_every_length_are_exact() {
+    let mut arena = Arena::builder().chunk_bytes(100).build();
+    for len in 0..if cfg!(miri) { 30 } else { 300 } {
+        let text = "ä€".repeat(len);
+        assert_eq!(*arena.alloc_str(&text), *text);
+        assert_eq!(
+            *arena.alloc_fmt(format_args!("{text}|{len:>5}")),
+            *format!("{text}|{len:>5}")
+        );
+        arena.scope(|scope| {
+            let copy = scope.alloc_fmt(format_args!("{text:?}"));
+            copy.make_ascii_uppercase();
+            assert_eq!(*copy, *format!("{text:?}").to_ascii_uppercase());
+        });
+    }
+}
+
+#[test]
+fn a_vector_of_bytes_can_be_written() {
+    let arena = BoundedArena::with_capacity(24);
+    let mut vec = ArenaVec::new_in(&arena);
+    write!(vec, "{}-{}", "flat", 7).unwrap();
+    assert_eq!(*vec, *b"flat-7");
+    assert!(write!(vec, "{:>30}", 8).is_err());
+    assert!(vec.starts_with(b"flat-7"));
+    assert_eq!(arena.remaining() + vec.capacity().next_multiple_of(8), 24);
+}
+
+#[test]
+fn what_an_arena_is_prints() {
+    let mut arena = Arena::new();
+    assert!(format!("{arena:?}").starts_with("Arena"));
+    let mark = arena.checkpoint();
+    assert!(format!("{mark:?}").starts_with("Checkpoint"));
+    assert!(format!("{:?}", arena.as_scope()).starts_with("Scope"));
+    assert!(format!("{:?}", BoundedArena::with_capacity(9)).starts_with("BoundedArena"));
+    assert!(format!("{:?}", ArenaVec::<u8>::new_in(&arena)).starts_with("[]"));
+    assert!(format!("{:?}", Arena::builder()).starts_with("ArenaBuilder"));
+}

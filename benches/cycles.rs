@@ -47,6 +47,7 @@ const PLAN: Plan = Plan {
     stretches: None,
     notes: |_| Vec::new(),
     cases,
+    tables: None,
 };
 
 const COLUMNS: &[Column] = &[

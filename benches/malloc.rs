@@ -31,6 +31,7 @@ const PLAN: Plan = Plan {
     stretches: None,
     notes: |_| Vec::new(),
     cases,
+    tables: None,
 };
 
 /// Allocations in memory that nothing has touched since the system gave it, except

@@ -45,6 +45,8 @@ pub struct Plan {
     pub notes: fn(&Arguments) -> Vec<String>,
     /// The cases of a number of live values and a value size.
     pub cases: fn(&Arguments, live: usize, bytes: usize) -> Vec<Case>,
+    /// Tables of its own, in place of one for each case.
+    pub tables: Option<fn(&Record) -> String>,
 }
 
 /// Rows that are measured in one go, on all their subjects.
@@ -362,6 +364,10 @@ impl Plan {
         }
         if let Some(told) = verdict::told(record, self.bench) {
             println!("\nHow many times as fast as malloc:\n\n{told}");
+        }
+        if let Some(tables) = self.tables {
+            println!("\n{}", tables(record));
+            return;
         }
         for case in record.cases(self.bench) {
             let (row, bytes) = (case.row, case.bytes);

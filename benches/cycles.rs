@@ -46,6 +46,7 @@ const PLAN: Plan = Plan {
     stretches: None,
     notes: |_| Vec::new(),
     cases,
+    tables: None,
 };
 
 const COLUMNS: &[Column] = &[

@@ -22,6 +22,7 @@ const PLAN: Plan = Plan {
     stretches: Some(500),
     notes: |_| Vec::new(),
     cases,
+    tables: None,
 };
 
 fn main() -> ExitCode {

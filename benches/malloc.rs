@@ -29,6 +29,7 @@ const PLAN: Plan = Plan {
     stretches: None,
     notes: |_| Vec::new(),
     cases,
+    tables: None,
 };
 
 fn main() -> ExitCode {

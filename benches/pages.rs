@@ -33,6 +33,7 @@ const PLAN: Plan = Plan {
     stretches: None,
     notes,
     cases,
+    tables: None,
 };
 
 fn main() -> ExitCode {

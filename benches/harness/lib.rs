@@ -11,6 +11,7 @@
 //! To compare another container, write its block in `benches/peers.rs` and its
 //! name into the lists of the benches.
 
+pub mod arena;
 pub mod arguments;
 pub mod clock;
 pub mod first_touch;

@@ -43,6 +43,8 @@ pub struct Plan {
     pub notes: fn(&Arguments) -> Vec<String>,
     /// The cases of a number of live values and a value size.
     pub cases: fn(&Arguments, live: usize, bytes: usize) -> Vec<Case>,
+    /// Tables of its own, in place of one for each case.
+    pub tables: Option<fn(&Record) -> String>,
 }
 
 /// Rows that are measured in one go, on all their subjects.
@@ -329,6 +331,10 @@ impl Plan {
         }
         if let Some(goals) = verdict::goals(record, self.bench) {
             println!("\nGoals, as ratios; what misses is **marked**.\n\n{goals}");
+        }
+        if let Some(tables) = self.tables {
+            println!("\n{}", tables(record));
+            return;
         }
         for case in record.cases(self.bench) {
             let (row, bytes) = (case.row, case.bytes);

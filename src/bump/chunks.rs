@@ -182,6 +182,13 @@ impl Refusal for Explains {
     }
 }
 
+/// Memory that was found, and where the position is to stand after it.
+#[must_use = "found, and not taken"]
+pub(super) struct Room {
+    pub(super) place: NonNull<u8>,
+    next: NonNull<u8>,
+}
+
 /// Where an arena stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
@@ -236,19 +243,11 @@ impl Chunks {
     #[inline(always)]
     #[track_caller]
     pub(super) fn take_value<T, F: Refusal>(&self) -> Result<NonNull<T>, F::Error> {
-        let layout = const { Layout::new::<T>() };
-        let place = if const { size_of::<T>() + align_of::<T>() <= SMALL } {
-            self.take_here::<true>(layout)
-        } else {
-            self.take_here::<false>(layout)
-        };
-        match place {
-            Some(place) => Ok(place.cast()),
-            None => F::take(self, layout).map(NonNull::cast),
-        }
+        let room = self.find_value::<T, F>()?;
+        Ok(self.commit(room).cast())
     }
 
-    /// Memory of that layout, whose size is not 0.
+    /// Memory of that layout.
     ///
     /// # Errors
     ///
@@ -256,15 +255,72 @@ impl Chunks {
     #[inline(always)]
     #[track_caller]
     pub(super) fn take<F: Refusal>(&self, layout: Layout) -> Result<NonNull<u8>, F::Error> {
-        match self.take_here::<false>(layout) {
-            Some(place) => Ok(place),
-            None => F::take(self, layout),
+        let room = self.find::<F>(layout)?;
+        Ok(self.commit(room))
+    }
+
+    /// As [`take_value`](Self::take_value), but the position does not move before
+    /// [`commit`](Self::commit): to move it after the value is written is what processors
+    /// want. The next request loads the position; with the value's stores between the
+    /// position's store and that load it waited for them, 1.4 times as long for a `u64`
+    /// and 2.2 times for 13 bytes (Sapphire Rapids).
+    ///
+    /// # Errors
+    ///
+    /// As for [`take_value`](Self::take_value).
+    #[inline(always)]
+    #[track_caller]
+    pub(super) fn find_value<T, F: Refusal>(&self) -> Result<Room, F::Error> {
+        let layout = const { Layout::new::<T>() };
+        let room = if const { size_of::<T>() + align_of::<T>() <= SMALL } {
+            self.find_here::<true>(layout)
+        } else {
+            self.find_here::<false>(layout)
+        };
+        self.or_elsewhere::<F>(room, layout)
+    }
+
+    /// As [`take`](Self::take), but the position does not move before
+    /// [`commit`](Self::commit).
+    ///
+    /// # Errors
+    ///
+    /// As for [`take_value`](Self::take_value).
+    #[inline(always)]
+    #[track_caller]
+    pub(super) fn find<F: Refusal>(&self, layout: Layout) -> Result<Room, F::Error> {
+        let room = self.find_here::<false>(layout);
+        self.or_elsewhere::<F>(room, layout)
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn or_elsewhere<F: Refusal>(
+        &self,
+        room: Option<Room>,
+        layout: Layout,
+    ) -> Result<Room, F::Error> {
+        match room {
+            Some(room) => Ok(room),
+            // Taken already: the position stays where it is now.
+            None => F::take(self, layout).map(|place| Room {
+                place,
+                next: self.position.get(),
+            }),
         }
     }
 
-    /// From the current chunk. Size and alignment are [`SMALL`] together if it says so.
+    /// Moves the position past memory that was found. No request, and no user code, was
+    /// in between (A1).
     #[inline(always)]
-    fn take_here<const IS_SMALL: bool>(&self, layout: Layout) -> Option<NonNull<u8>> {
+    pub(super) fn commit(&self, room: Room) -> NonNull<u8> {
+        self.position.set(room.next);
+        room.place
+    }
+
+    /// In the current chunk. Size and alignment are [`SMALL`] together if it says so.
+    #[inline(always)]
+    fn find_here<const IS_SMALL: bool>(&self, layout: Layout) -> Option<Room> {
         let position = self.position.get();
         let (size, align) = (layout.size(), layout.align());
         let skipped = if align <= STEP {
@@ -275,7 +331,7 @@ impl Chunks {
         let end = self.end.get().addr().get();
         let fits = if IS_SMALL {
             // By B2 the sum does not wrap.
-            position.addr().get() + (skipped + size.next_multiple_of(STEP)) <= end
+            position.addr().get() + (skipped + stepped(size)) <= end
         } else {
             // By B1 the position does not pass the end.
             let room = end - position.addr().get();
@@ -288,8 +344,8 @@ impl Chunks {
         // Its end is a multiple of 8, so the position does not pass it by rounding.
         unsafe {
             let place = position.add(skipped);
-            self.position.set(place.add(size.next_multiple_of(STEP)));
-            Some(place)
+            let next = place.add(stepped(size));
+            Some(Room { place, next })
         }
     }
 
@@ -312,10 +368,10 @@ impl Chunks {
             return self.take_large(layout);
         }
         self.enter(Some(next));
-        let place = self.take_here::<false>(layout);
-        place.ok_or(AllocError::Limit {
+        let room = self.find_here::<false>(layout).ok_or(AllocError::Limit {
             bytes: layout.size(),
-        })
+        })?;
+        Ok(self.commit(room))
     }
 
     /// Makes a chunk, the next or the last one in use, the current one; the first is
@@ -545,7 +601,7 @@ impl Chunks {
         let Some(chunk) = self.chunks.last.get() else {
             return false;
         };
-        let end = place.addr().get() + size.next_multiple_of(STEP);
+        let end = place.addr().get() + stepped(size);
         end == self.position.get().addr().get() && place.addr() > chunk.addr()
     }
 
@@ -564,8 +620,8 @@ impl Chunks {
         // From the position, and not from the caller's pointer (B1).
         // SAFETY: both lie in the current chunk, whose end is a multiple of 8.
         unsafe {
-            let start = self.position.get().sub(old.next_multiple_of(STEP));
-            self.position.set(start.add(new.next_multiple_of(STEP)));
+            let start = self.position.get().sub(stepped(old));
+            self.position.set(start.add(stepped(new)));
         }
         true
     }
@@ -653,6 +709,14 @@ impl Drop for Chunks {
         self.large.last.set(None);
         self.shrink();
     }
+}
+
+/// A size, or the distance of two places, rounded up to what the position is a multiple of.
+/// `next_multiple_of` tests for a remainder first: two instructions more.
+#[inline(always)]
+const fn stepped(size: usize) -> usize {
+    // Sizes are `isize::MAX` at most.
+    (size + (STEP - 1)) & !(STEP - 1)
 }
 
 /// Bytes to be skipped from `start` on.

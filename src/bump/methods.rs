@@ -26,11 +26,10 @@ macro_rules! methods {
         #[track_caller]
         #[allow(clippy::mut_from_ref, reason = "memory that is handed out once")]
         pub fn alloc<$($own,)? T>($self: $receiver, value: T) -> &$a mut T {
-            let mut room = done(place::room::<T, Fails>($self.chunks()));
-            // SAFETY: room for a `T`, just taken.
-            unsafe {
-                room.write(value);
-                room.as_mut()
+            match place::put::<T, Fails>($self.chunks(), value) {
+                // SAFETY: a value in memory just taken.
+                Ok(mut value) => unsafe { value.as_mut() },
+                Err((never, _)) => match never {},
             }
         }
 
@@ -49,13 +48,10 @@ macro_rules! methods {
         #[inline]
         #[allow(clippy::mut_from_ref, reason = "memory that is handed out once")]
         pub fn try_alloc<$($own,)? T>($self: $receiver, value: T) -> Result<&$a mut T, Full<T>> {
-            match place::room::<T, Refuses>($self.chunks()) {
-                // SAFETY: room for a `T`, just taken.
-                Ok(mut room) => unsafe {
-                    room.write(value);
-                    Ok(room.as_mut())
-                },
-                Err(()) => Err(Full(value)),
+            match place::put::<T, Refuses>($self.chunks(), value) {
+                // SAFETY: a value in memory just taken.
+                Ok(mut value) => Ok(unsafe { value.as_mut() }),
+                Err(((), value)) => Err(Full(value)),
             }
         }
 
@@ -314,11 +310,10 @@ macro_rules! methods {
         #[inline]
         #[track_caller]
         pub fn boxed<$($own,)? T>($self: $receiver, value: T) -> ArenaBox<$a, T> {
-            let room = done(place::room::<T, Fails>($self.chunks()));
-            // SAFETY: room for a `T`, just taken.
-            unsafe {
-                room.write(value);
-                ArenaBox::new(room)
+            match place::put::<T, Fails>($self.chunks(), value) {
+                // SAFETY: a value in memory just taken.
+                Ok(value) => unsafe { ArenaBox::new(value) },
+                Err((never, _)) => match never {},
             }
         }
 
@@ -339,13 +334,10 @@ macro_rules! methods {
             $self: $receiver,
             value: T,
         ) -> Result<ArenaBox<$a, T>, Full<T>> {
-            match place::room::<T, Refuses>($self.chunks()) {
-                // SAFETY: room for a `T`, just taken.
-                Ok(room) => unsafe {
-                    room.write(value);
-                    Ok(ArenaBox::new(room))
-                },
-                Err(()) => Err(Full(value)),
+            match place::put::<T, Refuses>($self.chunks(), value) {
+                // SAFETY: a value in memory just taken.
+                Ok(value) => Ok(unsafe { ArenaBox::new(value) }),
+                Err(((), value)) => Err(Full(value)),
             }
         }
 

@@ -14,7 +14,7 @@ use core::fmt;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
-use super::chunks::{Chunks, Refusal};
+use super::chunks::{Chunks, Refusal, STEP};
 use super::vec::ArenaVec;
 use crate::error::AllocError;
 
@@ -32,6 +32,28 @@ pub(super) fn room<T, F: Refusal>(chunks: &Chunks) -> Result<NonNull<T>, F::Erro
         return Ok(NonNull::dangling());
     }
     chunks.take_value::<T, F>()
+}
+
+/// Moves a value into the arena: written first, and then its memory is taken.
+///
+/// # Errors
+///
+/// When there is no room; the value comes back.
+#[inline(always)]
+#[track_caller]
+pub(super) fn put<T, F: Refusal>(chunks: &Chunks, value: T) -> Result<NonNull<T>, (F::Error, T)> {
+    if size_of::<T>() == 0 {
+        core::mem::forget(value);
+        return Ok(NonNull::dangling());
+    }
+    match chunks.find_value::<T, F>() {
+        Ok(room) => {
+            // SAFETY: room for a `T`; to write it runs no user code (A1).
+            unsafe { room.place.cast().write(value) };
+            Ok(chunks.commit(room).cast())
+        }
+        Err(error) => Err((error, value)),
+    }
 }
 
 /// Room for so many values in a row.
@@ -71,10 +93,8 @@ pub(super) fn with<T, F: Refusal>(
     // SAFETY: room for a `T`, just taken, in use by no one else (A1).
     unsafe {
         if size_of::<T>() <= IN_REGISTERS {
-            let value = f();
-            let place = room::<T, F>(chunks)?;
-            place.write(value);
-            Ok(place)
+            // Dropped where there is no room.
+            put::<T, F>(chunks, f()).map_err(|(error, _)| error)
         } else {
             let place = room::<T, F>(chunks)?;
             place.write(f());
@@ -100,9 +120,9 @@ pub(super) fn try_with<T, E, F: Refusal>(
                 Ok(value) => value,
                 Err(error) => return Ok(Err(error)),
             };
-            let place = room::<T, F>(chunks)?;
-            place.write(value);
-            Ok(Ok(place))
+            put::<T, F>(chunks, value)
+                .map(Ok)
+                .map_err(|(error, _)| error)
         } else {
             let place = room::<T, F>(chunks)?;
             match f() {
@@ -202,15 +222,16 @@ pub(super) fn copy<T: Copy, F: Refusal>(
     chunks: &Chunks,
     values: &[T],
 ) -> Result<NonNull<[T]>, F::Error> {
-    let start = rooms::<T, F>(chunks, values.len())?;
-    // SAFETY: room for as many values, just taken, so apart from those.
-    unsafe {
-        copy_bytes(
-            values.as_ptr().cast(),
-            start.as_ptr().cast(),
-            size_of_val(values),
-        )
-    };
+    let bytes = size_of_val(values);
+    // Of no bytes in a place of no alignment there is always room.
+    if align_of::<T>() > STEP && bytes == 0 || size_of::<T>() == 0 {
+        return Ok(NonNull::slice_from_raw_parts(NonNull::dangling(), values.len()));
+    }
+    let room = chunks.find::<F>(Layout::for_value(values))?;
+    // SAFETY: room for as many values, in use by no one else, so apart from those; to copy
+    // them runs no user code (A1).
+    unsafe { copy_bytes(values.as_ptr().cast(), room.place.as_ptr(), bytes) };
+    let start = chunks.commit(room).cast();
     Ok(NonNull::slice_from_raw_parts(start, values.len()))
 }
 

@@ -1,0 +1,293 @@
+//! The arena bench's tables: of each row the ratios of the libraries to the fastest of
+//! them, and what a run of ours against ours says of the row's noise.
+
+use std::cmp::Reverse;
+
+use crate::operation::BATCH;
+use crate::record::{Case, Metric, Record, median};
+use crate::table;
+
+/// Ours.
+pub const OURS: &str = "Arena";
+
+/// Ours once more: what its figure differs by is noise.
+pub const OURS_AGAIN: &str = "Arena, again";
+
+/// What no library is: a pointer without a bound.
+pub const FLOOR: &str = "floor, raw pointer";
+
+/// Allocations of a warm frame.
+pub const FRAME: usize = 1000;
+
+/// The rows besides those of allocations in a fresh arena.
+pub const COLD: [&str; 2] = ["clear", "clear_and_reuse"];
+
+/// Frames in an arena that is warm.
+pub const WARM: [&str; 6] = [
+    "frame of u8",
+    "frame of u64",
+    "frame of [u64; 8]",
+    "frame of text, 16 bytes",
+    "frame of slices, 32 bytes",
+    "frame of slices, 1 to 64 bytes",
+];
+
+/// The same frames, in batches.
+pub const ALONE: [&str; 6] = [
+    "batches of u8",
+    "batches of u64",
+    "batches of [u64; 8]",
+    "batches of text, 16 bytes",
+    "batches of slices, 32 bytes",
+    "batches of slices, 1 to 64 bytes",
+];
+
+/// Up to which ratio to the fastest a mark stands.
+const MARKS: [(f64, &str); 6] = [
+    (1.02, "✅"),
+    (1.10, "🟢"),
+    (1.25, "🟡"),
+    (1.50, "🟠"),
+    (2.00, "🔴"),
+    (f64::INFINITY, "🟥"),
+];
+
+/// Ours is one of the fastest up to this ratio.
+const FASTEST: f64 = 1.02;
+
+/// No row of ours is to be slower than this.
+const MOST: f64 = 1.10;
+
+/// The share of rows in which ours is to be one of the fastest.
+const SHARE: f64 = 0.95;
+
+/// One row, judged.
+struct Judged<'r> {
+    case: Case<'r>,
+    /// Of each library the median over runs of its ratio to the fastest of a run.
+    ratios: Vec<(&'r str, f64)>,
+    /// The highest ratio of ours to ours, of all runs.
+    noise: f64,
+}
+
+impl<'r> Judged<'r> {
+    fn of(record: &'r Record, case: Case<'r>) -> Option<Self> {
+        let ratios: Vec<(&str, f64)> = libraries(record)
+            .into_iter()
+            .filter_map(|library| {
+                let ratios = record.rows_of(case, library).filter_map(|row| {
+                    let fastest = fastest(record, case, row.run)?;
+                    Some(row.values.get(&Metric::Ticks)? / fastest)
+                });
+                Some((library, median(ratios)?))
+            })
+            .collect();
+        let again = record.rows_of(case, OURS).filter_map(|row| {
+            let mut again = record.rows_of(case, OURS_AGAIN);
+            let again = again.find(|it| it.run == row.run)?.values[&Metric::Ticks];
+            let ours = row.values[&Metric::Ticks];
+            Some(f64::max(ours / again, again / ours))
+        });
+        let noise = again.max_by(f64::total_cmp)?;
+        Some(Judged {
+            case,
+            ratios,
+            noise,
+        })
+    }
+
+    fn ratio(&self, library: &str) -> Option<f64> {
+        let mut ratios = self.ratios.iter();
+        ratios.find(|it| it.0 == library).map(|it| it.1)
+    }
+
+    /// Whether every library is within the noise.
+    fn is_tie(&self) -> bool {
+        let is_library = |it: &&(&str, f64)| it.0 != FLOOR;
+        let slowest = self.ratios.iter().filter(is_library).map(|it| it.1);
+        slowest.fold(1.0, f64::max) <= self.noise
+    }
+}
+
+/// Libraries and the floor, in the order in which they were measured.
+fn libraries(record: &Record) -> Vec<&str> {
+    let mut libraries: Vec<&str> = Vec::new();
+    for row in record.rows.iter().filter(|row| row.bench == "arena") {
+        if row.subject != OURS_AGAIN && !libraries.contains(&&*row.subject) {
+            libraries.push(&row.subject);
+        }
+    }
+    // The first case of a run may start with any.
+    libraries.sort_by_key(|&it| (it != OURS, it == FLOOR, Reverse(it)));
+    libraries
+}
+
+/// The ticks of the fastest library, the floor aside.
+fn fastest(record: &Record, case: Case<'_>, run: u32) -> Option<f64> {
+    let rows = record.rows.iter().filter(|row| {
+        row.case() == case && row.run == run && row.subject != FLOOR && row.subject != OURS_AGAIN
+    });
+    let ticks = rows.filter_map(|row| row.values.get(&Metric::Ticks).copied());
+    ticks.min_by(f64::total_cmp)
+}
+
+/// The rows of allocations in fresh arenas, in the order of the seed's table.
+fn cold(record: &Record) -> Vec<Case<'_>> {
+    let mut cases = record.cases("arena");
+    cases.retain(|case| !WARM.contains(&case.row) && !ALONE.contains(&case.row));
+    const GROUPS: [&str; 10] = [
+        "alloc_u",
+        "alloc_multiple",
+        "alloc_array",
+        "alloc_slice_u",
+        "alloc_sized",
+        "alloc_struct",
+        "alloc_str_lit",
+        "alloc_str",
+        "alloc_slice_lit",
+        "clear",
+    ];
+    cases.sort_by_key(|case| {
+        let group = GROUPS.iter().position(|group| case.row.starts_with(group));
+        let element = case.row.split("_u").nth(1).unwrap_or("");
+        let element = element.split('_').next().unwrap_or("").parse::<usize>();
+        let is_chunk = case.row.contains("chunk");
+        (group, is_chunk, element.unwrap_or(0), case.bytes)
+    });
+    cases
+}
+
+/// With a mark.
+fn marked(ratio: f64) -> String {
+    // As it is printed.
+    let ratio = (ratio * 100.0).round() / 100.0;
+    let mark = MARKS.iter().find(|mark| ratio <= mark.0);
+    format!("{} {ratio:.2}", mark.map_or("", |mark| mark.1))
+}
+
+/// All of it, for a terminal or a document.
+#[must_use]
+pub fn tables(record: &Record) -> String {
+    let all = [
+        fresh(record),
+        frames(record),
+        tails(record),
+        verdict(record),
+    ];
+    let given: Vec<String> = all.into_iter().flatten().collect();
+    given.join("\n\n")
+}
+
+/// A row for each operation: ratio to the fastest library, and µs of a sample.
+#[must_use]
+pub fn fresh(record: &Record) -> Option<String> {
+    of_samples(record, "fresh arena, allocations, end", &cold(record), |case| {
+        (1e-3, format!("{} × {}", table::thousands(case.live), case.row))
+    })
+}
+
+/// The same of frames in a warm arena: ns of an allocation.
+#[must_use]
+pub fn frames(record: &Record) -> Option<String> {
+    let mut cases = record.cases("arena");
+    cases.retain(|case| WARM.contains(&case.row));
+    cases.sort_by_key(|case| WARM.iter().position(|&row| row == case.row));
+    of_samples(record, "warm frames, ns of an allocation", &cases, |case| {
+        let count = case.live.div_ceil(FRAME) * FRAME;
+        (1.0 / count as f64, case.row.to_owned())
+    })
+}
+
+fn of_samples(
+    record: &Record,
+    title: &str,
+    cases: &[Case<'_>],
+    unit: fn(Case<'_>) -> (f64, String),
+) -> Option<String> {
+    let ticks_per_ns = record.bench("arena")?.ticks_per_ns;
+    let libraries = libraries(record);
+    let row = |judged: Judged<'_>| {
+        let (per_ns, label) = unit(judged.case);
+        let mut row = vec![label];
+        for library in &libraries {
+            let ticks = record.value(judged.case, library, Metric::Ticks);
+            row.push(match (judged.ratio(library), ticks) {
+                (Some(ratio), Some(ticks)) => {
+                    let figure = ticks / ticks_per_ns * per_ns;
+                    let decimals = if per_ns < 1e-3 { 2 } else { 1 };
+                    format!("{}  {figure:.decimals$}", marked(ratio))
+                }
+                _ => table::NOTHING.to_owned(),
+            });
+        }
+        let tie = if judged.is_tie() { ", a tie" } else { "" };
+        row.push(format!("{:.2}{tie}", judged.noise));
+        row
+    };
+    let cases = cases.iter().filter_map(|&case| Judged::of(record, case));
+    let rows: Vec<Vec<String>> = cases.map(row).collect();
+    let mut head = vec![title.to_owned()];
+    head.extend(libraries.iter().map(|it| (*it).to_owned()));
+    head.push("noise".to_owned());
+    (!rows.is_empty()).then(|| table::markdown(&head, &rows))
+}
+
+/// Percentiles of batches in warm frames: ticks of an allocation.
+#[must_use]
+pub fn tails(record: &Record) -> Option<String> {
+    let mut cases = record.cases("arena");
+    cases.retain(|case| ALONE.contains(&case.row));
+    cases.sort_by_key(|case| ALONE.iter().position(|&row| row == case.row));
+    let libraries = libraries(record);
+    let row = |case: &Case<'_>| {
+        let mut row = vec![case.row.to_owned()];
+        row.extend(libraries.iter().map(|library| {
+            let figures = [Metric::P50, Metric::P99, Metric::P999].map(|metric| {
+                let value = record.value(*case, library, metric);
+                value.map_or_else(|| table::NOTHING.to_owned(), |it| format!("{it:.1}"))
+            });
+            figures.join(" · ")
+        }));
+        row
+    };
+    let rows: Vec<Vec<String>> = cases.iter().map(row).collect();
+    let mut head = vec![format!("ticks of one of {BATCH}: p50 · p99 · p99.9")];
+    head.extend(libraries.iter().map(|it| (*it).to_owned()));
+    (!rows.is_empty()).then(|| table::markdown(&head, &rows))
+}
+
+/// In how many of the rows that separate the libraries ours is one of the fastest, and in
+/// which it is not.
+#[must_use]
+pub fn verdict(record: &Record) -> Option<String> {
+    let cases = cold(record).into_iter();
+    let judged: Vec<Judged<'_>> = cases.filter_map(|case| Judged::of(record, case)).collect();
+    let all = judged.len();
+    let mut apart: Vec<(f64, &Judged<'_>)> = judged
+        .iter()
+        .filter(|it| !it.is_tie())
+        .filter_map(|it| Some(((it.ratio(OURS)? * 100.0).round() / 100.0, it)))
+        .collect();
+    apart.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let fastest = apart.iter().filter(|it| it.0 <= FASTEST).count();
+    let (worst, last) = apart.first()?;
+    let mut lines = vec![format!(
+        "{all} rows, {} ties, {} that separate; ours is one of the fastest (≤ {FASTEST:.2}) in \
+         {fastest}, {:.1} %, and is to be in {:.0} %; the worst ratio is {worst:.2} ({}), and is to be \
+         at most {MOST:.2}.",
+        all - apart.len(),
+        apart.len(),
+        fastest as f64 / apart.len() as f64 * 100.0,
+        SHARE * 100.0,
+        last.case.row
+    )];
+    for (above, upto) in [(FASTEST, MOST), (MOST, f64::INFINITY)] {
+        let within = apart.iter().filter(|it| it.0 > above && it.0 <= upto);
+        let names = within.map(|(ratio, it)| format!("{} {ratio:.2} (noise {:.2})", it.case.row, it.noise));
+        let names: Vec<String> = names.collect();
+        if !names.is_empty() {
+            lines.push(format!("above {above:.2}: {}", names.join(", ")));
+        }
+    }
+    Some(lines.join("\n\n"))
+}

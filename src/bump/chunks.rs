@@ -1,7 +1,10 @@
 //! The memory of an arena: a position that moves up through chunks.
 //!
 //! The position is kept a multiple of 8, so that values of that alignment or less need
-//! no mask: `alloc::<u64>` is six instructions. Chunks are kept when the arena is reset,
+//! no mask: `alloc::<u64>` is six instructions. A value that would not fill its multiple
+//! of 8, a `u8` or 13 bytes, is taken from the end of the chunk instead, which moves down
+//! and is as aligned as that value needs it: padded, a `u8` in a fresh arena takes 1.3
+//! times as long, for eight times the cache. Chunks are kept when the arena is reset,
 //! in the order in which they were used; a frame that repeats finds each chunk where it
 //! found it before, and calls no allocator.
 //!
@@ -11,11 +14,11 @@
 //!
 //! # Invariants
 //!
-//! * B1: `position <= end`, and `position` is a multiple of 8, with the provenance of
+//! * B1: `position <= end`, and `position` is a multiple of 8, both with the provenance of
 //!   the current chunk; what lies between is that chunk's and was not handed out since
 //!   the last reset or rewind. Without a current chunk both are equal and dangling.
-//! * B2: `end` is at most [`LAST_END`], so that to add a [`SMALL`] size to a position
-//!   does not wrap.
+//! * B2: `end` is at most [`LAST_END`], and `position` at least [`SMALL`], so that to add a
+//!   [`SMALL`] size to a position, or to subtract it from an end, does not wrap.
 //! * B3: chunks are linked from `first` on through `next`; those up to the current one
 //!   are in use. Large chunks are linked from `large.first` on; those up to `large.last`
 //!   are in use. Each is a block of `source` of the layout in its header.
@@ -47,8 +50,9 @@ const FIRST_CHUNK: usize = 4096 - 64;
 /// Chunks double up to this: beyond, to double would leave much memory unused.
 const LARGEST_CHUNK: usize = 1 << 26;
 
-/// What a chunk begins with.
-#[repr(C, align(16))]
+/// What a chunk begins with. A cache line, so that values of 64 bytes fill one each: 32
+/// bytes further on, where each lies in two, they take 1.5 times as long in warm frames.
+#[repr(C, align(64))]
 struct Chunk {
     next: Cell<Link>,
     /// Of the whole block.
@@ -189,10 +193,18 @@ pub(super) struct Room {
     next: NonNull<u8>,
 }
 
+/// Memory that was found at the end of a chunk, and where the end is to stand.
+#[must_use = "found, and not taken"]
+pub(super) struct EndRoom {
+    pub(super) place: NonNull<u8>,
+    end: NonNull<u8>,
+}
+
 /// Where an arena stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
     position: NonNull<u8>,
+    end: NonNull<u8>,
     current: Link,
     large: Link,
 }
@@ -218,7 +230,10 @@ pub struct Chunks {
 }
 
 /// Where the position of an arena without a chunk stands.
-const NOWHERE: NonNull<u8> = NonNull::<u64>::dangling().cast();
+const NOWHERE: NonNull<u8> = match NonNull::new(core::ptr::without_provenance_mut(SMALL)) {
+    Some(nowhere) => nowhere,
+    None => unreachable!(),
+};
 
 impl Chunks {
     /// An arena that has allocated nothing.
@@ -293,6 +308,39 @@ impl Chunks {
         self.or_elsewhere::<F>(room, layout)
     }
 
+    /// As [`find_value`](Self::find_value), at the end of the chunk; size and alignment are
+    /// [`SMALL`] together.
+    ///
+    /// # Errors
+    ///
+    /// As for [`take_value`](Self::take_value).
+    #[inline(always)]
+    #[track_caller]
+    pub(super) fn find_at_end<T, F: Refusal>(&self) -> Result<EndRoom, F::Error> {
+        debug_assert!(size_of::<T>() + align_of::<T>() <= SMALL);
+        let end = self.end.get();
+        // By B2 the difference does not wrap.
+        let below = (end.addr().get() - size_of::<T>()) & !(align_of::<T>() - 1);
+        if below >= self.position.get().addr().get() {
+            // SAFETY: not below the position, as just compared, so in the chunk (B1).
+            let place = unsafe { end.sub(end.addr().get() - below) };
+            return Ok(EndRoom { place, end: place });
+        }
+        // Taken already, where the position stood: the end stays where it is now.
+        rarely(|| F::take(self, const { Layout::new::<T>() })).map(|place| EndRoom {
+            place,
+            end: self.end.get(),
+        })
+    }
+
+    /// Moves the end before memory that was found there; otherwise as
+    /// [`commit`](Self::commit).
+    #[inline(always)]
+    pub(super) fn commit_at_end(&self, room: EndRoom) -> NonNull<u8> {
+        self.end.set(room.end);
+        room.place
+    }
+
     #[inline(always)]
     #[track_caller]
     fn or_elsewhere<F: Refusal>(
@@ -303,7 +351,7 @@ impl Chunks {
         match room {
             Some(room) => Ok(room),
             // Taken already: the position stays where it is now.
-            None => F::take(self, layout).map(|place| Room {
+            None => rarely(|| F::take(self, layout)).map(|place| Room {
                 place,
                 next: self.position.get(),
             }),
@@ -335,13 +383,12 @@ impl Chunks {
         } else {
             // By B1 the position does not pass the end.
             let room = end - position.addr().get();
-            skipped <= room && size <= room - skipped
+            skipped <= room && stepped(size) <= room - skipped
         };
         if !fits {
             return None;
         }
         // SAFETY: the chunk has that many bytes from the position on, as just compared.
-        // Its end is a multiple of 8, so the position does not pass it by rounding.
         unsafe {
             let place = position.add(skipped);
             let next = place.add(stepped(size));
@@ -458,7 +505,8 @@ impl Chunks {
         }
         // A source may run code that uses this arena: from here on all is read again.
         let block = Block::allocate(layout, &self.source)?;
-        if block.start().addr().get() > LAST_END - bytes {
+        let start = block.start().addr().get();
+        if start > LAST_END - bytes || start < SMALL {
             return Err(AllocError::OutOfMemory { bytes });
         }
         self.bytes.set(self.bytes.get() + bytes);
@@ -532,6 +580,7 @@ impl Chunks {
     pub(super) fn mark(&self) -> Mark {
         Mark {
             position: self.position.get(),
+            end: self.end.get(),
             current: self.chunks.last.get(),
             large: self.large.last.get(),
         }
@@ -554,7 +603,8 @@ impl Chunks {
             "a checkpoint of another arena, or of memory that was made free since"
         );
         assert!(
-            mark.current != self.chunks.last.get() || mark.position <= self.position.get(),
+            mark.current != self.chunks.last.get()
+                || mark.position <= self.position.get() && mark.end >= self.end.get(),
             "a checkpoint of memory that was made free since"
         );
     }
@@ -571,6 +621,7 @@ impl Chunks {
         self.enter(mark.current.or(self.chunks.first.get()));
         if mark.current.is_some() {
             self.position.set(mark.position);
+            self.end.set(mark.end);
         }
     }
 
@@ -614,11 +665,12 @@ impl Chunks {
     /// past `new` is not used any more.
     #[inline]
     pub(super) unsafe fn resize(&self, place: NonNull<u8>, old: usize, new: usize) -> bool {
-        if !self.is_last(place, old) || new > self.end.get().addr().get() - place.addr().get() {
+        let room = || self.end.get().addr().get() - place.addr().get();
+        if !self.is_last(place, old) || stepped(new) > room() {
             return false;
         }
         // From the position, and not from the caller's pointer (B1).
-        // SAFETY: both lie in the current chunk, whose end is a multiple of 8.
+        // SAFETY: both lie in the current chunk.
         unsafe {
             let start = self.position.get().sub(stepped(old));
             self.position.set(start.add(stepped(new)));
@@ -679,12 +731,13 @@ impl Chunks {
         assert!(position <= end, "B1: the order");
         assert!(position.addr().get() % STEP == 0, "B1: a multiple of 8");
         assert!(end.addr().get() <= LAST_END, "B2: the end");
+        assert!(position.addr().get() >= SMALL, "B2: the position");
         match self.chunks.last.get() {
             None => assert!(position == end && end == NOWHERE, "B1: nowhere"),
             Some(current) => {
                 // SAFETY: by B3 it is there.
                 let (first, last) = unsafe { Chunk::bounds(current) };
-                assert!(first <= position && end == last, "B1: the current chunk");
+                assert!(first <= position && end <= last, "B1: the current chunk");
                 assert!(
                     self.chunks.iter().any(|chunk| chunk == current),
                     "B3: linked"
@@ -711,6 +764,14 @@ impl Drop for Chunks {
     }
 }
 
+/// Calls `f`, which lays its code out of the way: a cold call alone does not.
+#[cold]
+#[inline(always)]
+#[track_caller]
+fn rarely<T>(f: impl FnOnce() -> T) -> T {
+    f()
+}
+
 /// A size, or the distance of two places, rounded up to what the position is a multiple of.
 /// `next_multiple_of` tests for a remainder first: two instructions more.
 #[inline(always)]
@@ -728,5 +789,5 @@ fn skipped(start: NonNull<u8>, layout: Layout) -> usize {
 fn fits(start: NonNull<u8>, end: NonNull<u8>, layout: Layout) -> bool {
     let room = end.addr().get() - start.addr().get();
     let skipped = skipped(start, layout);
-    skipped <= room && layout.size() <= room - skipped
+    skipped <= room && stepped(layout.size()) <= room - skipped
 }

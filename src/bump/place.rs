@@ -14,12 +14,19 @@ use core::fmt;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
-use super::chunks::{Chunks, Refusal, STEP};
+use super::chunks::{Chunks, Refusal, SMALL, STEP};
 use super::vec::ArenaVec;
 use crate::error::AllocError;
 
 /// Values up to this size are built before their memory is taken: two registers.
 const IN_REGISTERS: usize = 16;
+
+/// Values and slices up to this size are written before the position moves, larger ones
+/// afterwards. The next request loads the position: with a store or two of a value between
+/// the position's store and that load it waits for them; with many stores before the
+/// position's it waits for those. In warm frames on Sapphire Rapids: `u64` 0.84 ns and 1.6,
+/// 13 bytes 1.6 and 2.9, `[u64; 8]` 4.8 and 3.5.
+const WRITTEN_FIRST: usize = 32;
 
 /// Room for a value.
 ///
@@ -34,6 +41,14 @@ pub(super) fn room<T, F: Refusal>(chunks: &Chunks) -> Result<NonNull<T>, F::Erro
     chunks.take_value::<T, F>()
 }
 
+/// Whether a value is taken from the end of a chunk: one that would leave a part of its
+/// last multiple of 8 empty, where nothing is padded there; and one whose alignment is
+/// above 8, where rounding down takes one instruction less than rounding up.
+const fn is_at_end<T>() -> bool {
+    (size_of::<T>() % STEP != 0 || align_of::<T>() > STEP)
+        && size_of::<T>() + align_of::<T>() <= SMALL
+}
+
 /// Moves a value into the arena: written first, and then its memory is taken.
 ///
 /// # Errors
@@ -46,12 +61,36 @@ pub(super) fn put<T, F: Refusal>(chunks: &Chunks, value: T) -> Result<NonNull<T>
         core::mem::forget(value);
         return Ok(NonNull::dangling());
     }
+    if const { is_at_end::<T>() } {
+        return match chunks.find_at_end::<T, F>() {
+            // SAFETY: as below.
+            Ok(room) => unsafe {
+                let place = room.place.cast::<T>();
+                if size_of::<T>() <= WRITTEN_FIRST {
+                    place.write(value);
+                    chunks.commit_at_end(room);
+                } else {
+                    chunks.commit_at_end(room);
+                    place.write(value);
+                }
+                Ok(place)
+            },
+            Err(error) => Err((error, value)),
+        };
+    }
     match chunks.find_value::<T, F>() {
-        Ok(room) => {
-            // SAFETY: room for a `T`; to write it runs no user code (A1).
-            unsafe { room.place.cast().write(value) };
-            Ok(chunks.commit(room).cast())
-        }
+        // SAFETY: room for a `T`; to write it runs no user code (A1).
+        Ok(room) => unsafe {
+            let place = room.place.cast::<T>();
+            if size_of::<T>() <= WRITTEN_FIRST {
+                place.write(value);
+                chunks.commit(room);
+            } else {
+                chunks.commit(room);
+                place.write(value);
+            }
+            Ok(place)
+        },
         Err(error) => Err((error, value)),
     }
 }
@@ -230,8 +269,17 @@ pub(super) fn copy<T: Copy, F: Refusal>(
     let room = chunks.find::<F>(Layout::for_value(values))?;
     // SAFETY: room for as many values, in use by no one else, so apart from those; to copy
     // them runs no user code (A1).
-    unsafe { copy_bytes(values.as_ptr().cast(), room.place.as_ptr(), bytes) };
-    let start = chunks.commit(room).cast();
+    let start = unsafe {
+        let start = room.place;
+        if bytes <= WRITTEN_FIRST {
+            copy_short(values.as_ptr().cast(), start.as_ptr(), bytes);
+            chunks.commit(room);
+        } else {
+            chunks.commit(room);
+            copy_long(values.as_ptr().cast(), start.as_ptr(), bytes);
+        }
+        start.cast()
+    };
     Ok(NonNull::slice_from_raw_parts(start, values.len()))
 }
 
@@ -324,43 +372,62 @@ fn dangling(layout: Layout) -> NonNull<u8> {
     unsafe { NonNull::new_unchecked(place) }
 }
 
-/// Copies so many bytes, initialised or not: at most 32 in line, by loads and stores
-/// that overlap. A call of `memcpy` takes longer than those.
+/// Bytes that may be uninitialised.
+type Bytes<const N: usize> = MaybeUninit<[u8; N]>;
+
+/// Copies the first `N` bytes and the last, of `N..=2 * N`.
 ///
 /// # Safety
 ///
 /// As for [`core::ptr::copy_nonoverlapping`].
 #[inline(always)]
-unsafe fn copy_bytes(from: *const u8, to: *mut u8, bytes: usize) {
-    /// Bytes that may be uninitialised.
-    type Bytes<const N: usize> = MaybeUninit<[u8; N]>;
-
-    /// The first `N` bytes and the last, of `N..=2 * N`.
-    ///
-    /// # Safety
-    ///
-    /// As for [`core::ptr::copy_nonoverlapping`].
-    #[inline(always)]
-    unsafe fn both_ends<const N: usize>(from: *const u8, to: *mut u8, bytes: usize) {
-        // SAFETY: says the caller: both are within those bytes.
-        unsafe {
-            let first = from.cast::<Bytes<N>>().read();
-            let last = from.add(bytes - N).cast::<Bytes<N>>().read();
-            to.cast::<Bytes<N>>().write(first);
-            to.add(bytes - N).cast::<Bytes<N>>().write(last);
-        }
+unsafe fn both_ends<const N: usize>(from: *const u8, to: *mut u8, bytes: usize) {
+    // SAFETY: says the caller: both are within those bytes.
+    unsafe {
+        let first = from.cast::<Bytes<N>>().read();
+        let last = from.add(bytes - N).cast::<Bytes<N>>().read();
+        to.cast::<Bytes<N>>().write(first);
+        to.add(bytes - N).cast::<Bytes<N>>().write(last);
     }
+}
 
+/// Copies at most [`WRITTEN_FIRST`] bytes, initialised or not, in line, by loads and stores
+/// that overlap: a call of `memcpy` takes longer than those.
+///
+/// # Safety
+///
+/// As for [`core::ptr::copy_nonoverlapping`].
+#[inline(always)]
+unsafe fn copy_short(from: *const u8, to: *mut u8, bytes: usize) {
     // SAFETY: says the caller.
     unsafe {
-        match bytes {
-            0 => {}
-            1 => to.cast::<Bytes<1>>().write(from.cast::<Bytes<1>>().read()),
-            2..=3 => both_ends::<2>(from, to, bytes),
-            4..=7 => both_ends::<4>(from, to, bytes),
-            8..=16 => both_ends::<8>(from, to, bytes),
-            17..=32 => both_ends::<16>(from, to, bytes),
-            _ => to.copy_from_nonoverlapping(from, bytes),
+        if bytes > 16 {
+            both_ends::<16>(from, to, bytes);
+        } else if bytes >= 8 {
+            both_ends::<8>(from, to, bytes);
+        } else if bytes >= 4 {
+            both_ends::<4>(from, to, bytes);
+        } else if bytes >= 2 {
+            both_ends::<2>(from, to, bytes);
+        } else if bytes == 1 {
+            to.cast::<Bytes<1>>().write(from.cast::<Bytes<1>>().read());
+        }
+    }
+}
+
+/// Copies more than [`WRITTEN_FIRST`] bytes, initialised or not: up to 64 in line.
+///
+/// # Safety
+///
+/// As for [`core::ptr::copy_nonoverlapping`].
+#[inline(always)]
+unsafe fn copy_long(from: *const u8, to: *mut u8, bytes: usize) {
+    // SAFETY: says the caller.
+    unsafe {
+        if bytes <= 64 {
+            both_ends::<32>(from, to, bytes);
+        } else {
+            to.copy_from_nonoverlapping(from, bytes);
         }
     }
 }

@@ -193,13 +193,6 @@ pub(super) struct Room {
     next: NonNull<u8>,
 }
 
-/// Memory that was found at the end of a chunk, and where the end is to stand.
-#[must_use = "found, and not taken"]
-pub(super) struct EndRoom {
-    pub(super) place: NonNull<u8>,
-    end: NonNull<u8>,
-}
-
 /// Where an arena stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
@@ -258,8 +251,23 @@ impl Chunks {
     #[inline(always)]
     #[track_caller]
     pub(super) fn take_value<T, F: Refusal>(&self) -> Result<NonNull<T>, F::Error> {
-        let room = self.find_value::<T, F>()?;
-        Ok(self.commit(room).cast())
+        if let Some(room) = self.find_value::<T>() {
+            let place = room.place.cast();
+            self.commit(room);
+            return Ok(place);
+        }
+        self.take_elsewhere_value::<T, F>()
+    }
+
+    /// From another chunk than the current one.
+    ///
+    /// # Errors
+    ///
+    /// As for [`take_value`](Self::take_value).
+    #[inline(always)]
+    #[track_caller]
+    pub(super) fn take_elsewhere_value<T, F: Refusal>(&self) -> Result<NonNull<T>, F::Error> {
+        rarely(|| F::take(self, const { Layout::new::<T>() })).map(NonNull::cast)
     }
 
     /// Memory of that layout.
@@ -271,32 +279,26 @@ impl Chunks {
     #[track_caller]
     pub(super) fn take<F: Refusal>(&self, layout: Layout) -> Result<NonNull<u8>, F::Error> {
         let room = self.find::<F>(layout)?;
-        Ok(self.commit(room))
+        let place = room.place;
+        self.commit(room);
+        Ok(place)
     }
 
-    /// As [`take_value`](Self::take_value), but the position does not move before
-    /// [`commit`](Self::commit): to move it after the value is written is what processors
-    /// want. The next request loads the position; with the value's stores between the
-    /// position's store and that load it waited for them, 1.4 times as long for a `u64`
-    /// and 2.2 times for 13 bytes (Sapphire Rapids).
-    ///
-    /// # Errors
-    ///
-    /// As for [`take_value`](Self::take_value).
+    /// Memory for a value of `T` in the current chunk; the position does not move before
+    /// [`commit`](Self::commit): to move it after a short value is written is what
+    /// processors want, see [`WRITTEN_FIRST`](super::place::WRITTEN_FIRST).
     #[inline(always)]
-    #[track_caller]
-    pub(super) fn find_value<T, F: Refusal>(&self) -> Result<Room, F::Error> {
+    pub(super) fn find_value<T>(&self) -> Option<Room> {
         let layout = const { Layout::new::<T>() };
-        let room = if const { size_of::<T>() + align_of::<T>() <= SMALL } {
+        if const { size_of::<T>() + align_of::<T>() <= SMALL } {
             self.find_here::<true>(layout)
         } else {
             self.find_here::<false>(layout)
-        };
-        self.or_elsewhere::<F>(room, layout)
+        }
     }
 
-    /// As [`take`](Self::take), but the position does not move before
-    /// [`commit`](Self::commit).
+    /// Memory of that layout, from the current chunk or another; the position does not move
+    /// before [`commit`](Self::commit).
     ///
     /// # Errors
     ///
@@ -304,51 +306,7 @@ impl Chunks {
     #[inline(always)]
     #[track_caller]
     pub(super) fn find<F: Refusal>(&self, layout: Layout) -> Result<Room, F::Error> {
-        let room = self.find_here::<false>(layout);
-        self.or_elsewhere::<F>(room, layout)
-    }
-
-    /// As [`find_value`](Self::find_value), at the end of the chunk; size and alignment are
-    /// [`SMALL`] together.
-    ///
-    /// # Errors
-    ///
-    /// As for [`take_value`](Self::take_value).
-    #[inline(always)]
-    #[track_caller]
-    pub(super) fn find_at_end<T, F: Refusal>(&self) -> Result<EndRoom, F::Error> {
-        debug_assert!(size_of::<T>() + align_of::<T>() <= SMALL);
-        let end = self.end.get();
-        // By B2 the difference does not wrap.
-        let below = (end.addr().get() - size_of::<T>()) & !(align_of::<T>() - 1);
-        if below >= self.position.get().addr().get() {
-            // SAFETY: not below the position, as just compared, so in the chunk (B1).
-            let place = unsafe { end.sub(end.addr().get() - below) };
-            return Ok(EndRoom { place, end: place });
-        }
-        // Taken already, where the position stood: the end stays where it is now.
-        rarely(|| F::take(self, const { Layout::new::<T>() })).map(|place| EndRoom {
-            place,
-            end: self.end.get(),
-        })
-    }
-
-    /// Moves the end before memory that was found there; otherwise as
-    /// [`commit`](Self::commit).
-    #[inline(always)]
-    pub(super) fn commit_at_end(&self, room: EndRoom) -> NonNull<u8> {
-        self.end.set(room.end);
-        room.place
-    }
-
-    #[inline(always)]
-    #[track_caller]
-    fn or_elsewhere<F: Refusal>(
-        &self,
-        room: Option<Room>,
-        layout: Layout,
-    ) -> Result<Room, F::Error> {
-        match room {
+        match self.find_here::<false>(layout) {
             Some(room) => Ok(room),
             // Taken already: the position stays where it is now.
             None => rarely(|| F::take(self, layout)).map(|place| Room {
@@ -361,9 +319,30 @@ impl Chunks {
     /// Moves the position past memory that was found. No request, and no user code, was
     /// in between (A1).
     #[inline(always)]
-    pub(super) fn commit(&self, room: Room) -> NonNull<u8> {
+    pub(super) fn commit(&self, room: Room) {
         self.position.set(room.next);
-        room.place
+    }
+
+    /// Memory for a value of `T` at the end of the current chunk, which does not move before
+    /// [`commit_at_end`](Self::commit_at_end). Size and alignment are [`SMALL`] together.
+    #[inline(always)]
+    pub(super) fn find_at_end<T>(&self) -> Option<NonNull<T>> {
+        debug_assert!(size_of::<T>() + align_of::<T>() <= SMALL);
+        let end = self.end.get();
+        // By B2 the difference does not wrap.
+        let place = (end.addr().get() - size_of::<T>()) & !(align_of::<T>() - 1);
+        if place < self.position.get().addr().get() {
+            return None;
+        }
+        // SAFETY: not below the position, as just compared, so in the chunk (B1).
+        Some(unsafe { end.sub(end.addr().get() - place) }.cast())
+    }
+
+    /// Moves the end before memory that was found there; otherwise as
+    /// [`commit`](Self::commit).
+    #[inline(always)]
+    pub(super) fn commit_at_end(&self, place: NonNull<u8>) {
+        self.end.set(place);
     }
 
     /// In the current chunk. Size and alignment are [`SMALL`] together if it says so.
@@ -418,7 +397,9 @@ impl Chunks {
         let room = self.find_here::<false>(layout).ok_or(AllocError::Limit {
             bytes: layout.size(),
         })?;
-        Ok(self.commit(room))
+        let place = room.place;
+        self.commit(room);
+        Ok(place)
     }
 
     /// Makes a chunk, the next or the last one in use, the current one; the first is

@@ -592,7 +592,7 @@ macro_rules! methods {
             /// let arena = flatslab::bump::BoundedArena::with_capacity(0);
             /// assert!(arena.try_alloc_array_copy(&[1, 2]).is_err());
             /// ```
-            try_alloc_array_copy [T: Copy, const N: usize] (values: &[T; N]) -> [T; N] = copy(values).map(NonNull::cast)
+            try_alloc_array_copy [T: Copy, const N: usize] (values: &[T; N]) -> [T; N] = copy_array[, N](values)
         }
 
         methods! { @row $self: $receiver => $a $(, $own)?;
@@ -741,14 +741,14 @@ macro_rules! methods {
     (@row $self:ident: $receiver:ty => $a:lifetime $(, $own:lifetime)?;
         $(#[doc = $doc:literal])* $name:ident
         $(#[doc = $try_doc:literal])* $try_name:ident
-        [$($generics:tt)*] ($($argument:ident: $type:ty),*) -> $row:ty = $build:ident($($built:expr),*) $(.map($cast:expr))?
+        [$($generics:tt)*] ($($argument:ident: $type:ty),*) -> $row:ty = $build:ident$([, $size:ident])?($($built:expr),*) $(.map($cast:expr))?
     ) => {
         $(#[doc = $doc])*
         #[inline]
         #[track_caller]
         #[allow(clippy::mut_from_ref, reason = "memory that is handed out once")]
         pub fn $name<$($own,)? $($generics)*>($self: $receiver $(, $argument: $type)*) -> &$a mut $row {
-            let built = place::$build::<T, Fails>($self.chunks(), $($built),*)$(.map($cast))?;
+            let built = place::$build::<T, Fails$(, $size)?>($self.chunks(), $($built),*)$(.map($cast))?;
             // SAFETY: values in memory just taken.
             unsafe { done(built).as_mut() }
         }
@@ -759,7 +759,7 @@ macro_rules! methods {
         pub fn $try_name<$($own,)? $($generics)*>(
             $self: $receiver $(, $argument: $type)*
         ) -> Result<&$a mut $row, AllocError> {
-            let built = place::$build::<T, Explains>($self.chunks(), $($built),*)$(.map($cast))?;
+            let built = place::$build::<T, Explains$(, $size)?>($self.chunks(), $($built),*)$(.map($cast))?;
             // SAFETY: values in memory just taken.
             built.map(|mut values| unsafe { values.as_mut() })
         }

@@ -30,10 +30,7 @@ const PLAN: Plan = Plan {
     bench: "arena",
     // So many that a sample is of 6.4 MB at most.
     grid: &[
-        (
-            100_000,
-            &[1, 2, 4, 8, 13, 16, 24, 26, 30, 32, 40, 48, 64],
-        ),
+        (100_000, &[1, 2, 4, 8, 13, 16, 24, 26, 30, 32, 40, 48, 64]),
         (50_000, &[72, 80, 96, 119, 120, 121, 128]),
         (25_000, &[192, 239, 240, 241, 256]),
         (12_500, &[480, 512]),
@@ -310,7 +307,8 @@ impl Floor {
         // SAFETY: the block is as long as the bench needs it.
         unsafe {
             let place = position.add(skipped);
-            self.position.set(place.add(layout.size().next_multiple_of(8)));
+            self.position
+                .set(place.add(layout.size().next_multiple_of(8)));
             place
         }
     }
@@ -808,7 +806,11 @@ fn cases(arguments: &Arguments, _live: usize, bytes: usize) -> Vec<Case> {
         "alloc_str_lit_128" text_literal(128);
     }
     match bytes {
-        4024 => rows.add(COLD[0], COLUMNS, libraries!(|setting, L| clear::<L>(setting))),
+        4024 => rows.add(
+            COLD[0],
+            COLUMNS,
+            libraries!(|setting, L| clear::<L>(setting)),
+        ),
         8 => rows.add(
             COLD[1],
             COLUMNS,
@@ -830,9 +832,14 @@ fn in_frames(rows: &mut Rows) {
                     COLUMNS,
                     libraries!(|setting, L| {
                         let $source = black_box($value);
-                        warm::<L>(setting, $bytes, #[inline(always)] |$arena: &L, _| {
-                            keep($allocate);
-                        })
+                        warm::<L>(
+                            setting,
+                            $bytes,
+                            #[inline(always)]
+                            |$arena: &L, _| {
+                                keep($allocate);
+                            },
+                        )
                     }),
                 );
                 rows.add(
@@ -840,9 +847,14 @@ fn in_frames(rows: &mut Rows) {
                     PERCENTILES,
                     libraries!(|setting, L| {
                         let $source = black_box($value);
-                        alone::<L>(setting, $bytes, #[inline(always)] |$arena: &L, _| {
-                            keep($allocate);
-                        })
+                        alone::<L>(
+                            setting,
+                            $bytes,
+                            #[inline(always)]
+                            |$arena: &L, _| {
+                                keep($allocate);
+                            },
+                        )
                     }),
                 );
             }
@@ -851,8 +863,18 @@ fn in_frames(rows: &mut Rows) {
     frames!(0, 1, |arena, source| arena.value(source), 42_u8);
     frames!(1, 8, |arena, source| arena.value(source), 42_u64);
     frames!(2, 64, |arena, source| arena.value(*source), &[42_u64; 8]);
-    frames!(3, 16, |arena, source| arena.text(source), "sixteen letters.");
-    frames!(4, 32, |arena, source| arena.slice(source), [42_u8; 32].as_slice());
+    frames!(
+        3,
+        16,
+        |arena, source| arena.text(source),
+        "sixteen letters."
+    );
+    frames!(
+        4,
+        32,
+        |arena, source| arena.slice(source),
+        [42_u8; 32].as_slice()
+    );
     // Numbered after the others: slices of bytes of random lengths.
     if rows.bytes == 64 {
         rows.add(
@@ -860,9 +882,14 @@ fn in_frames(rows: &mut Rows) {
             COLUMNS,
             libraries!(|setting, L| {
                 let (lengths, source) = (lengths(&mut setting), black_box([42_u8; 64]));
-                warm::<L>(setting, 64, #[inline(always)] |arena: &L, at| {
-                    keep(arena.slice(&source[..lengths[at]]));
-                })
+                warm::<L>(
+                    setting,
+                    64,
+                    #[inline(always)]
+                    |arena: &L, at| {
+                        keep(arena.slice(&source[..lengths[at]]));
+                    },
+                )
             }),
         );
         rows.add(
@@ -870,9 +897,14 @@ fn in_frames(rows: &mut Rows) {
             PERCENTILES,
             libraries!(|setting, L| {
                 let (lengths, source) = (lengths(&mut setting), black_box([42_u8; 64]));
-                alone::<L>(setting, 64, #[inline(always)] |arena: &L, at| {
-                    keep(arena.slice(&source[..lengths[at]]));
-                })
+                alone::<L>(
+                    setting,
+                    64,
+                    #[inline(always)]
+                    |arena: &L, at| {
+                        keep(arena.slice(&source[..lengths[at]]));
+                    },
+                )
             }),
         );
     }

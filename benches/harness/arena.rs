@@ -181,9 +181,17 @@ pub fn tables(record: &Record) -> String {
 /// A row for each operation: ratio to the fastest library, and µs of a sample.
 #[must_use]
 pub fn fresh(record: &Record) -> Option<String> {
-    of_samples(record, "fresh arena, allocations, end", &cold(record), |case| {
-        (1e-3, format!("{} × {}", table::thousands(case.live), case.row))
-    })
+    of_samples(
+        record,
+        "fresh arena, allocations, end",
+        &cold(record),
+        |case| {
+            (
+                1e-3,
+                format!("{} × {}", table::thousands(case.live), case.row),
+            )
+        },
+    )
 }
 
 /// The same of frames in a warm arena: ns of an allocation.
@@ -283,7 +291,8 @@ pub fn verdict(record: &Record) -> Option<String> {
     )];
     for (above, upto) in [(FASTEST, MOST), (MOST, f64::INFINITY)] {
         let within = apart.iter().filter(|it| it.0 > above && it.0 <= upto);
-        let names = within.map(|(ratio, it)| format!("{} {ratio:.2} (noise {:.2})", it.case.row, it.noise));
+        let names =
+            within.map(|(ratio, it)| format!("{} {ratio:.2} (noise {:.2})", it.case.row, it.noise));
         let names: Vec<String> = names.collect();
         if !names.is_empty() {
             lines.push(format!("above {above:.2}: {}", names.join(", ")));

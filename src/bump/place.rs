@@ -307,7 +307,10 @@ pub(super) fn copy<T: Copy, F: Refusal>(
     let bytes = size_of_val(values);
     // Of no bytes in a place of no alignment there is always room.
     if align_of::<T>() > STEP && bytes == 0 || size_of::<T>() == 0 {
-        return Ok(NonNull::slice_from_raw_parts(NonNull::dangling(), values.len()));
+        return Ok(NonNull::slice_from_raw_parts(
+            NonNull::dangling(),
+            values.len(),
+        ));
     }
     let room = chunks.find::<F>(Layout::for_value(values))?;
     // SAFETY: room for as many values, in use by no one else, so apart from those; to copy

@@ -11,6 +11,7 @@ mod traced {
     use std::process::ExitCode;
 
     use clap::Parser;
+    use flatslab::bump::{Arena, ArenaVec, BoundedArena, Scope};
     use flatslab::{BoundedKeySlab, BoundedSlab, Full, GenKey, Key, KeySlab, Slab, Slot, SlotBox};
     use flatslab_benches::arguments::Arguments;
     use flatslab_benches::table;
@@ -150,6 +151,43 @@ mod traced {
         }};
     }
 
+    /// What arenas do.
+    fn by_arena() -> Vec<Operation<'static>> {
+        let arena = || {
+            let arena: &'static mut Arena = Box::leak(Box::new(Arena::with_capacity(1 << 12)));
+            // Enters the chunk.
+            arena.alloc(7_u64);
+            arena
+        };
+        let bounded: &BoundedArena = Box::leak(Box::new(BoundedArena::with_capacity(1 << 12)));
+        let scope: &Scope<'_> = Box::leak(Box::new(arena().as_scope()));
+        let vec = move || {
+            let vec = ArenaVec::with_capacity_in(8, &*arena());
+            Box::leak(Box::new(vec))
+        };
+        vec![
+            operation!("Arena::alloc",
+            (arena: &'static Arena = arena(), value: u64 = 7) -> &'static mut u64 {
+                arena.alloc(value)
+            }),
+            operation!("Arena::alloc_str, 5 bytes",
+            (arena: &'static Arena = arena(), text: &'static str = "short") -> &'static str {
+                arena.alloc_str(text)
+            }),
+            operation!("Scope::alloc",
+            (scope: &'static Scope<'static> = scope, value: u64 = 7) -> &'static mut u64 {
+                scope.alloc(value)
+            }),
+            operation!("BoundedArena::try_alloc",
+                (arena: &'static BoundedArena = bounded, value: u64 = 7)
+                -> Result<&'static mut u64, Full<u64>> { arena.try_alloc(value) }),
+            operation!("ArenaVec::push",
+            (vec: &'static mut ArenaVec<'static, u64> = vec(), value: u64 = 7) {
+                vec.push(value)
+            }),
+        ]
+    }
+
     pub(super) fn main() -> ExitCode {
         let command = CommandLine::parse();
         let arguments = &command.arguments;
@@ -162,6 +200,8 @@ mod traced {
         operations.extend(plain!("BoundedKeySlab", BoundedKeySlab<Key>, unwrap));
         operations.extend(plain!("KeySlab", KeySlab<Key>));
         operations.extend(plain!("KeySlab, GenKey", KeySlab<GenKey>));
+
+        operations.extend(by_arena());
 
         // Values of 8 bytes; how many are live changes nothing.
         if let Err(message) = arguments.pairs(&[(64, &[8])], 64) {

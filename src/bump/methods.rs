@@ -26,11 +26,10 @@ macro_rules! methods {
         #[track_caller]
         #[allow(clippy::mut_from_ref, reason = "memory that is handed out once")]
         pub fn alloc<$($own,)? T>($self: $receiver, value: T) -> &$a mut T {
-            let mut room = done(place::room::<T, Fails>($self.chunks()));
-            // SAFETY: room for a `T`, just taken.
-            unsafe {
-                room.write(value);
-                room.as_mut()
+            match place::put::<T, Fails>($self.chunks(), value) {
+                // SAFETY: a value in memory just taken.
+                Ok(mut value) => unsafe { value.as_mut() },
+                Err(never) => match never {},
             }
         }
 
@@ -49,13 +48,10 @@ macro_rules! methods {
         #[inline]
         #[allow(clippy::mut_from_ref, reason = "memory that is handed out once")]
         pub fn try_alloc<$($own,)? T>($self: $receiver, value: T) -> Result<&$a mut T, Full<T>> {
-            match place::room::<T, Refuses>($self.chunks()) {
-                // SAFETY: room for a `T`, just taken.
-                Ok(mut room) => unsafe {
-                    room.write(value);
-                    Ok(room.as_mut())
-                },
-                Err(()) => Err(Full(value)),
+            match place::put::<T, Refuses>($self.chunks(), value) {
+                // SAFETY: a value in memory just taken.
+                Ok(mut value) => Ok(unsafe { value.as_mut() }),
+                Err(value) => Err(Full(value)),
             }
         }
 
@@ -314,11 +310,10 @@ macro_rules! methods {
         #[inline]
         #[track_caller]
         pub fn boxed<$($own,)? T>($self: $receiver, value: T) -> ArenaBox<$a, T> {
-            let room = done(place::room::<T, Fails>($self.chunks()));
-            // SAFETY: room for a `T`, just taken.
-            unsafe {
-                room.write(value);
-                ArenaBox::new(room)
+            match place::put::<T, Fails>($self.chunks(), value) {
+                // SAFETY: a value in memory just taken.
+                Ok(value) => unsafe { ArenaBox::new(value) },
+                Err(never) => match never {},
             }
         }
 
@@ -339,13 +334,10 @@ macro_rules! methods {
             $self: $receiver,
             value: T,
         ) -> Result<ArenaBox<$a, T>, Full<T>> {
-            match place::room::<T, Refuses>($self.chunks()) {
-                // SAFETY: room for a `T`, just taken.
-                Ok(room) => unsafe {
-                    room.write(value);
-                    Ok(ArenaBox::new(room))
-                },
-                Err(()) => Err(Full(value)),
+            match place::put::<T, Refuses>($self.chunks(), value) {
+                // SAFETY: a value in memory just taken.
+                Ok(value) => Ok(unsafe { ArenaBox::new(value) }),
+                Err(value) => Err(Full(value)),
             }
         }
 
@@ -600,7 +592,7 @@ macro_rules! methods {
             /// let arena = flatslab::bump::BoundedArena::with_capacity(0);
             /// assert!(arena.try_alloc_array_copy(&[1, 2]).is_err());
             /// ```
-            try_alloc_array_copy [T: Copy, const N: usize] (values: &[T; N]) -> [T; N] = copy(values).map(NonNull::cast)
+            try_alloc_array_copy [T: Copy, const N: usize] (values: &[T; N]) -> [T; N] = copy_array[, N](values)
         }
 
         methods! { @row $self: $receiver => $a $(, $own)?;
@@ -749,14 +741,14 @@ macro_rules! methods {
     (@row $self:ident: $receiver:ty => $a:lifetime $(, $own:lifetime)?;
         $(#[doc = $doc:literal])* $name:ident
         $(#[doc = $try_doc:literal])* $try_name:ident
-        [$($generics:tt)*] ($($argument:ident: $type:ty),*) -> $row:ty = $build:ident($($built:expr),*) $(.map($cast:expr))?
+        [$($generics:tt)*] ($($argument:ident: $type:ty),*) -> $row:ty = $build:ident$([, $size:ident])?($($built:expr),*) $(.map($cast:expr))?
     ) => {
         $(#[doc = $doc])*
         #[inline]
         #[track_caller]
         #[allow(clippy::mut_from_ref, reason = "memory that is handed out once")]
         pub fn $name<$($own,)? $($generics)*>($self: $receiver $(, $argument: $type)*) -> &$a mut $row {
-            let built = place::$build::<T, Fails>($self.chunks(), $($built),*)$(.map($cast))?;
+            let built = place::$build::<T, Fails$(, $size)?>($self.chunks(), $($built),*)$(.map($cast))?;
             // SAFETY: values in memory just taken.
             unsafe { done(built).as_mut() }
         }
@@ -767,7 +759,7 @@ macro_rules! methods {
         pub fn $try_name<$($own,)? $($generics)*>(
             $self: $receiver $(, $argument: $type)*
         ) -> Result<&$a mut $row, AllocError> {
-            let built = place::$build::<T, Explains>($self.chunks(), $($built),*)$(.map($cast))?;
+            let built = place::$build::<T, Explains$(, $size)?>($self.chunks(), $($built),*)$(.map($cast))?;
             // SAFETY: values in memory just taken.
             built.map(|mut values| unsafe { values.as_mut() })
         }

@@ -49,8 +49,8 @@
 //!
 //! # What it costs
 //!
-//! An allocation is a handful of instructions and one branch. Positions are kept multiples
-//! of 8, so every value takes a multiple of 8 bytes. The first chunk takes 4 KiB, each
+//! An allocation is a handful of instructions and one branch. Slices and texts take a
+//! multiple of 8 bytes; single values what they need. The first chunk takes 4 KiB, each
 //! further one twice as much, up to 64 MiB; a request for which the next chunk is too small
 //! gets one of its own. Arenas are `Send`, and neither they nor scopes `Sync`.
 //!
@@ -484,7 +484,7 @@ macro_rules! arena {
             /// ```
             /// let arena = flatslab::bump::BoundedArena::with_capacity(1024);
             /// arena.alloc(7_u8);
-            /// assert_eq!(arena.remaining(), 1024 - 8);
+            /// assert_eq!(arena.remaining(), 1024 - 1);
             /// ```
             #[must_use]
             pub fn remaining(&self) -> usize {

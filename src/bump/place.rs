@@ -11,15 +11,21 @@
 use core::alloc::Layout;
 use core::convert::Infallible;
 use core::fmt;
-use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
-use super::chunks::{Chunks, Refusal};
+use super::chunks::{Chunks, End, Refusal};
 use super::vec::ArenaVec;
 use crate::error::AllocError;
 
 /// Values up to this size are built before their memory is taken: two registers.
 const IN_REGISTERS: usize = 16;
+
+/// Values and slices up to this size are written before the end of the chunk moves, larger
+/// ones afterwards. The next request loads that end: with a store or two of a value between
+/// the end's store and that load it waits for them; with many stores before the end's it
+/// waits for those. In warm frames on Sapphire Rapids: `u64` 0.84 ns and 1.6,
+/// 13 bytes 1.6 and 2.9, `[u64; 8]` 4.8 and 3.5.
+pub(super) const WRITTEN_FIRST: usize = 32;
 
 /// Room for a value.
 ///
@@ -31,7 +37,90 @@ pub(super) fn room<T, F: Refusal>(chunks: &Chunks) -> Result<NonNull<T>, F::Erro
     if size_of::<T>() == 0 {
         return Ok(NonNull::dangling());
     }
-    chunks.take_value::<T, F>()
+    let layout = const { Layout::new::<T>() };
+    chunks.take_low::<F>(layout).map(NonNull::cast)
+}
+
+/// Moves a value into the arena.
+///
+/// It is written on either path. Were it written once, after both, one that was behind a
+/// reference would first be copied to the stack, for the call's sake; were it given to the
+/// call, one that is built of parts would be put together on the stack, and copying it from
+/// there would wait for the parts.
+///
+/// # Errors
+///
+/// When there is no room: what `F` makes of that and of the value.
+#[inline(always)]
+#[track_caller]
+pub(super) fn put<T, F: Refusal>(chunks: &Chunks, value: T) -> Result<NonNull<T>, F::Refused<T>> {
+    if size_of::<T>() == 0 {
+        core::mem::forget(value);
+        return Ok(NonNull::dangling());
+    }
+    if let Some(place) = chunks.find::<T>() {
+        // SAFETY: room for a `T`, in use by no one else; to move it runs no user code (A1).
+        unsafe { written_and_taken(chunks, place, |place| place.write(value)) };
+        return Ok(place);
+    }
+    match F::take(chunks, End::High, const { Layout::new::<T>() }) {
+        Ok(place) => {
+            // SAFETY: room for a `T`, in use by no one else.
+            unsafe { place.cast().write(value) };
+            Ok(place.cast())
+        }
+        Err(error) => Err(F::refused(error, value)),
+    }
+}
+
+/// Has a value written, and its memory taken: in the order that is faster.
+///
+/// # Safety
+///
+/// The place was found, and nothing was taken since. `write` runs no user code (A1).
+#[inline(always)]
+unsafe fn written_and_taken<T>(
+    chunks: &Chunks,
+    place: NonNull<T>,
+    write: impl FnOnce(NonNull<T>),
+) {
+    if size_of::<T>() <= WRITTEN_FIRST {
+        write(place);
+        chunks.commit(place.cast());
+    } else {
+        chunks.commit(place.cast());
+        write(place);
+    }
+}
+
+/// A copy of an array.
+///
+/// # Errors
+///
+/// When there is no room.
+#[inline(always)]
+#[track_caller]
+pub(super) fn copy_array<T: Copy, F: Refusal, const N: usize>(
+    chunks: &Chunks,
+    values: &[T; N],
+) -> Result<NonNull<[T; N]>, F::Error> {
+    if size_of::<[T; N]>() == 0 {
+        return Ok(NonNull::dangling());
+    }
+    // Not `put`: as a value it would be copied to the stack first.
+    if let Some(place) = chunks.find::<[T; N]>() {
+        // SAFETY: room for the array, in use by no one else; to copy it runs no user code.
+        unsafe {
+            written_and_taken(chunks, place, |place| {
+                place.copy_from_nonoverlapping(NonNull::from(values), 1);
+            });
+        }
+        return Ok(place);
+    }
+    let place = F::take(chunks, End::High, const { Layout::new::<[T; N]>() })?.cast();
+    // SAFETY: room for the array, in use by no one else.
+    unsafe { place.copy_from_nonoverlapping(NonNull::from(values), 1) };
+    Ok(place)
 }
 
 /// Room for so many values in a row.
@@ -47,7 +136,7 @@ pub(super) fn rooms<T, F: Refusal>(chunks: &Chunks, len: usize) -> Result<NonNul
     if layout.size() == 0 {
         return Ok(NonNull::dangling());
     }
-    chunks.take::<F>(layout).map(NonNull::cast)
+    chunks.take_low::<F>(layout).map(NonNull::cast)
 }
 
 #[cold]
@@ -71,10 +160,7 @@ pub(super) fn with<T, F: Refusal>(
     // SAFETY: room for a `T`, just taken, in use by no one else (A1).
     unsafe {
         if size_of::<T>() <= IN_REGISTERS {
-            let value = f();
-            let place = room::<T, F>(chunks)?;
-            place.write(value);
-            Ok(place)
+            put::<T, F>(chunks, f()).map_err(F::error)
         } else {
             let place = room::<T, F>(chunks)?;
             place.write(f());
@@ -100,9 +186,7 @@ pub(super) fn try_with<T, E, F: Refusal>(
                 Ok(value) => value,
                 Err(error) => return Ok(Err(error)),
             };
-            let place = room::<T, F>(chunks)?;
-            place.write(value);
-            Ok(Ok(place))
+            put::<T, F>(chunks, value).map(Ok).map_err(F::error)
         } else {
             let place = room::<T, F>(chunks)?;
             match f() {
@@ -202,16 +286,34 @@ pub(super) fn copy<T: Copy, F: Refusal>(
     chunks: &Chunks,
     values: &[T],
 ) -> Result<NonNull<[T]>, F::Error> {
-    let start = rooms::<T, F>(chunks, values.len())?;
-    // SAFETY: room for as many values, just taken, so apart from those.
-    unsafe {
-        copy_bytes(
-            values.as_ptr().cast(),
-            start.as_ptr().cast(),
-            size_of_val(values),
-        )
+    let bytes = size_of_val(values);
+    if bytes == 0 {
+        return Ok(NonNull::slice_from_raw_parts(
+            NonNull::dangling(),
+            values.len(),
+        ));
+    }
+    let layout = Layout::for_value(values);
+    let (from, len) = (NonNull::from(values).cast::<u8>(), values.len());
+    // SAFETY: room for as many values, in use by no one else, so apart from those; to copy
+    // them runs no user code (A1).
+    let start = unsafe {
+        if let Some(start) = chunks.find_any(layout) {
+            if bytes <= WRITTEN_FIRST {
+                copy_short(from.as_ptr(), start.as_ptr(), bytes);
+                chunks.commit(start);
+            } else {
+                chunks.commit(start);
+                copy_long(from.as_ptr(), start.as_ptr(), bytes);
+            }
+            start
+        } else {
+            let start = F::take(chunks, End::High, layout)?;
+            start.copy_from_nonoverlapping(from, bytes);
+            start
+        }
     };
-    Ok(NonNull::slice_from_raw_parts(start, values.len()))
+    Ok(NonNull::slice_from_raw_parts(start.cast(), len))
 }
 
 /// Moves these values: the caller must not use them as values any more.
@@ -293,7 +395,7 @@ pub(super) fn room_for<F: Refusal>(
 ) -> Result<NonNull<u8>, F::Error> {
     match layout.size() {
         0 => Ok(dangling(layout)),
-        _ => chunks.take::<F>(layout),
+        _ => chunks.take_low::<F>(layout),
     }
 }
 
@@ -303,43 +405,62 @@ fn dangling(layout: Layout) -> NonNull<u8> {
     unsafe { NonNull::new_unchecked(place) }
 }
 
-/// Copies so many bytes, initialised or not: at most 32 in line, by loads and stores
-/// that overlap. A call of `memcpy` takes longer than those.
+/// Copies the first `N` bytes and the last, of `N..=2 * N`. As two copies, and not as values
+/// read and written, which would go through the stack.
 ///
 /// # Safety
 ///
 /// As for [`core::ptr::copy_nonoverlapping`].
 #[inline(always)]
-unsafe fn copy_bytes(from: *const u8, to: *mut u8, bytes: usize) {
-    /// Bytes that may be uninitialised.
-    type Bytes<const N: usize> = MaybeUninit<[u8; N]>;
-
-    /// The first `N` bytes and the last, of `N..=2 * N`.
-    ///
-    /// # Safety
-    ///
-    /// As for [`core::ptr::copy_nonoverlapping`].
-    #[inline(always)]
-    unsafe fn both_ends<const N: usize>(from: *const u8, to: *mut u8, bytes: usize) {
-        // SAFETY: says the caller: both are within those bytes.
-        unsafe {
-            let first = from.cast::<Bytes<N>>().read();
-            let last = from.add(bytes - N).cast::<Bytes<N>>().read();
-            to.cast::<Bytes<N>>().write(first);
-            to.add(bytes - N).cast::<Bytes<N>>().write(last);
-        }
+unsafe fn both_ends<const N: usize>(from: *const u8, to: *mut u8, bytes: usize) {
+    // SAFETY: says the caller: both are within those bytes.
+    unsafe {
+        to.copy_from_nonoverlapping(from, N);
+        to.add(bytes - N).copy_from_nonoverlapping(from.add(bytes - N), N);
     }
+}
 
+/// Copies at most [`WRITTEN_FIRST`] bytes, initialised or not, in line, by loads and stores
+/// that overlap: a call of `memcpy` takes longer than those.
+///
+/// # Safety
+///
+/// As for [`core::ptr::copy_nonoverlapping`].
+#[inline(always)]
+unsafe fn copy_short(from: *const u8, to: *mut u8, bytes: usize) {
     // SAFETY: says the caller.
     unsafe {
-        match bytes {
-            0 => {}
-            1 => to.cast::<Bytes<1>>().write(from.cast::<Bytes<1>>().read()),
-            2..=3 => both_ends::<2>(from, to, bytes),
-            4..=7 => both_ends::<4>(from, to, bytes),
-            8..=16 => both_ends::<8>(from, to, bytes),
-            17..=32 => both_ends::<16>(from, to, bytes),
-            _ => to.copy_from_nonoverlapping(from, bytes),
+        if bytes > 16 {
+            both_ends::<16>(from, to, bytes);
+        } else if bytes >= 8 {
+            both_ends::<8>(from, to, bytes);
+        } else if bytes >= 4 {
+            both_ends::<4>(from, to, bytes);
+        } else if bytes >= 2 {
+            both_ends::<2>(from, to, bytes);
+        } else if bytes == 1 {
+            to.copy_from_nonoverlapping(from, 1);
+        }
+    }
+}
+
+/// Copies more than [`WRITTEN_FIRST`] bytes, initialised or not: up to 64 in line.
+///
+/// # Safety
+///
+/// As for [`core::ptr::copy_nonoverlapping`].
+#[inline(always)]
+unsafe fn copy_long(from: *const u8, to: *mut u8, bytes: usize) {
+    // SAFETY: says the caller.
+    unsafe {
+        if bytes <= 48 {
+            // Three stores, where the two halves of 32 bytes would take four that overlap.
+            to.copy_from_nonoverlapping(from, 32);
+            to.add(bytes - 16).copy_from_nonoverlapping(from.add(bytes - 16), 16);
+        } else if bytes <= 64 {
+            both_ends::<32>(from, to, bytes);
+        } else {
+            to.copy_from_nonoverlapping(from, bytes);
         }
     }
 }

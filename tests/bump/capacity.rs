@@ -120,6 +120,7 @@ fn a_full_bounded_arena_refuses_and_goes_on_after_a_reset() {
         let row = arena.alloc([7_u64; 7]);
         assert!(arena.try_alloc([8_u64; 2]).is_err());
         assert_eq!(*arena.alloc(9_u8), 9);
+        assert_eq!(*arena.alloc_slice_copy(&[9_u8; 7]), [9; 7]);
         assert_eq!(arena.remaining(), 0);
         let error = arena.try_alloc_slice_copy(&[1_u8]).unwrap_err();
         assert!(matches!(error, AllocError::Limit { .. }), "{error}");

@@ -3,6 +3,7 @@
 
 use std::cell::Cell;
 use std::fmt;
+use std::rc::Rc;
 
 use flatslab::bump::{Arena, ArenaBox, ArenaVec, BoundedArena};
 
@@ -126,19 +127,19 @@ fn memory_of_a_row_that_panicked_is_given_back_if_it_was_last() {
 #[test]
 fn destructors_of_a_row_that_failed_may_use_the_arena_and_panic() {
     thread_local! {
-        static ARENA: &'static Arena = Box::leak(Box::new(Arena::new()));
+        static ARENA: Rc<Arena> = Rc::default();
         static DROPS: Cell<usize> = const { Cell::new(0) };
     }
     struct Uses(u64, [u64; 3]);
     impl Drop for Uses {
         fn drop(&mut self) {
             DROPS.set(DROPS.get() + 1);
-            ARENA.with(|arena| arena.alloc([u64::MAX; 40]));
+            ARENA.with(|arena| *arena.alloc([u64::MAX; 40]));
             assert_eq!(self.1, [self.0; 3], "it is whole");
         }
     }
 
-    let arena = ARENA.with(|arena| *arena);
+    let arena = ARENA.with(Rc::clone);
     let refused = panics(|| {
         arena.alloc_slice_fill_with(10, |index| {
             assert!(index < 6);
@@ -189,9 +190,12 @@ fn a_value_that_finds_no_room_is_dropped_once() {
             .is_err()
     );
     count.expect(0);
-    assert!(arena.try_alloc_with(|| Box::new(count.make(0))).is_ok());
+    let boxed = arena.try_alloc_with(|| Box::new(count.make(0))).unwrap();
     assert!(arena.try_alloc_with(|| (count.make(0), 7)).is_err());
     count.expect(1);
+    // SAFETY: not used again.
+    unsafe { std::ptr::drop_in_place(boxed) };
+    count.expect(0);
 }
 
 #[test]

@@ -126,7 +126,7 @@ fn outer_allocations_outlive_inner_scopes() {
     let mut arena = Arena::builder().chunk_bytes(256).build();
     for _ in 0..2 {
         let mut kept = Vec::new();
-        let depth = if cfg!(miri) { 4 } else { 8 };
+        let depth = if cfg!(miri) { 3 } else { 8 };
         assert_eq!(deeper(arena.as_scope(), depth, &mut kept), depth);
         assert_eq!(kept.len(), 2);
         assert!(

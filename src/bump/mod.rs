@@ -245,7 +245,7 @@ impl Arena {
     ///
     /// ```
     /// let arena = flatslab::bump::Arena::with_capacity(10_000);
-    /// assert!(arena.allocated_bytes() >= 10_000);
+    /// assert!(arena.remaining() >= 10_000);
     /// ```
     #[track_caller]
     #[must_use]

@@ -185,6 +185,39 @@ fn a_limit_counts_every_byte() {
 }
 
 #[test]
+fn what_an_arena_was_made_for_remains() {
+    for capacity in [0, 1, 8, 100, 4000, 5000, 100_000] {
+        let source = Counted::new();
+        let build = || Arena::builder().reserve(capacity).pages(source.pages());
+        let reserved = Arena::new();
+        reserved.reserve(capacity);
+        for mut arena in [Arena::with_capacity(capacity), build().build(), reserved] {
+            let all = arena.remaining();
+            assert!(all >= capacity, "{all} of {capacity}");
+            assert_eq!(all, arena.allocated_bytes());
+            let before = arena.checkpoint();
+            arena.alloc_layout(bytes(capacity));
+            assert_eq!(arena.remaining(), all - capacity.next_multiple_of(8));
+            arena.reset();
+            assert_eq!((arena.remaining(), arena.checkpoint()), (all, before));
+            assert_eq!(arena.chunks_allocated(), capacity.min(1));
+        }
+    }
+    // Twice, and after a first chunk that is too small.
+    let arena = Arena::with_capacity(100);
+    arena.reserve(10_000);
+    assert!(arena.remaining() >= 10_000);
+    arena.alloc(1_u64);
+    arena.reserve(50_000);
+    assert!(
+        arena.remaining() < 50_000,
+        "the rest of this chunk comes first"
+    );
+    arena.alloc_layout(bytes(50_000));
+    assert_eq!(arena.chunks_allocated(), 3);
+}
+
+#[test]
 fn what_is_reserved_needs_no_allocator() {
     for already in [0, 8, 100, 5000] {
         for resets in [false, true] {

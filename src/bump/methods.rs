@@ -248,7 +248,8 @@ macro_rules! methods {
             Ok(unsafe { core::str::from_utf8_unchecked_mut(bytes) })
         }
 
-        /// Formats into the arena.
+        /// Formats into the arena. If that fails, the memory of the text is given back,
+        /// unless more was allocated since.
         ///
         /// # Panics
         ///

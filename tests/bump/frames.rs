@@ -1,7 +1,7 @@
 //! A frame that repeats calls no allocator after the first, whatever its sizes are and
 //! whatever scopes it has; large requests have chunks of their own.
 
-use flatslab::bump::{Arena, Scope};
+use flatslab::bump::{Arena, ArenaVec, Scope};
 
 use crate::common::random::{one_in, random, seed};
 use crate::source::{Counted, Fault, with_fault};
@@ -41,6 +41,16 @@ fn layout() -> std::alloc::Layout {
     std::alloc::Layout::from_size_align(size(), alignment()).unwrap()
 }
 
+/// A vector that grows, and ends; another allocation in between or not.
+fn scratch(arena: &Arena) {
+    let mut vec = ArenaVec::with_capacity_in(size() / 8, arena);
+    if one_in(2) {
+        arena.alloc_layout(layout());
+    }
+    vec.push(7_u64);
+    vec.reserve(size() / 8);
+}
+
 #[test]
 fn a_frame_of_random_sizes_calls_the_allocator_once() {
     for number in 0..SEEDS {
@@ -60,7 +70,11 @@ fn a_frame_of_random_sizes_calls_the_allocator_once() {
             expect_quiet(&mut arena, &format!("{number}, {frame}"), |arena| {
                 seed(number * 10 + frame);
                 for _ in 0..requests {
-                    arena.alloc_layout(layout());
+                    if one_in(5) {
+                        scratch(arena);
+                    } else {
+                        arena.alloc_layout(layout());
+                    }
                 }
             });
         }

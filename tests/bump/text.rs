@@ -1,5 +1,6 @@
 //! Formatting into an arena.
 
+use std::cell::RefCell;
 use std::fmt::{self, Write};
 
 use flatslab::bump::{Arena, ArenaVec, BoundedArena};
@@ -12,6 +13,16 @@ struct Fails(usize);
 impl fmt::Display for Fails {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (0..self.0).try_for_each(|part| write!(f, "part {part} "))?;
+        Err(fmt::Error)
+    }
+}
+
+/// Calls a closure, then fails.
+struct Calls<F>(RefCell<F>);
+
+impl<F: FnMut()> fmt::Display for Calls<F> {
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.borrow_mut()();
         Err(fmt::Error)
     }
 }
@@ -50,6 +61,26 @@ fn a_refusal_that_a_formatter_hides_is_an_error() {
     assert!(panics(|| arena.alloc_fmt(format_args!("{Stubborn}"))));
     arena.reset();
     assert_eq!(arena.try_alloc_fmt(format_args!("{}", 7)).unwrap(), "7");
+}
+
+#[test]
+fn a_text_that_fails_gives_its_memory_back() {
+    let arena = BoundedArena::with_capacity(200);
+    let kept = arena.alloc(1_u64);
+    for parts in (0..40).step_by(if cfg!(miri) { 13 } else { 1 }) {
+        let fails = Fails(parts);
+        assert!(arena.try_alloc_fmt(format_args!("{fails}")).is_err());
+        assert!(panics(|| arena.alloc_fmt(format_args!("{fails}"))));
+        assert_eq!(arena.remaining(), 192);
+    }
+    // Not if the formatter allocated since.
+    let mut texts = Vec::new();
+    for _ in 0..3 {
+        let between = Calls(RefCell::new(|| texts.push(arena.alloc_str("kept"))));
+        assert!(arena.try_alloc_fmt(format_args!("a{between}b")).is_err());
+        arena.alloc(u64::MAX);
+    }
+    assert!(*kept == 1 && texts.iter().all(|text| **text == *"kept"));
 }
 
 #[test]

@@ -320,6 +320,7 @@ impl Library for Floor {
     #[inline(always)]
     fn fresh(bytes: usize) -> Self {
         let layout = Layout::from_size_align(bytes, 16).expect("a layout");
+        #[expect(clippy::disallowed_methods, reason = "a block of its own")]
         // SAFETY: the layout has a size.
         let block = unsafe { std::alloc::alloc(layout) };
         let block = NonNull::new(block).expect("memory");
@@ -363,6 +364,7 @@ impl Library for Floor {
 }
 
 impl Drop for Floor {
+    #[expect(clippy::disallowed_methods, reason = "a block of its own")]
     fn drop(&mut self) {
         // SAFETY: allocated with that layout.
         unsafe { std::alloc::dealloc(self.block.as_ptr(), self.layout) };

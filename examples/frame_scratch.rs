@@ -84,6 +84,7 @@ fn handle(scope: &Scope<'_, '_>, message: &Message<'_>) -> f64 {
     }
     let line = scope.alloc_fmt(format_args!("{}: {:?}", message.topic, message.fields));
     assert!(line.starts_with(message.topic));
+    assert!(message.fields.iter().all(|field| line.contains(field.name)));
     sums.iter().sum()
 }
 

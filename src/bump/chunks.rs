@@ -566,8 +566,9 @@ impl Chunks {
                 chunk
             }
         };
-        // The next request would not leave the first chunk.
-        if self.is_at_the_start() {
+        // Without a current chunk there is no room to be seen. The next request would not
+        // leave the first chunk.
+        if self.chunks.last.get().is_none() || self.is_at_the_start() {
             self.enter(Some(chunk));
         }
         Ok(())

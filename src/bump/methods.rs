@@ -244,7 +244,8 @@ macro_rules! methods {
             Ok(unsafe { core::str::from_utf8_unchecked_mut(bytes) })
         }
 
-        /// Formats into the arena.
+        /// Formats into the arena. If that fails, the memory of the text is given back,
+        /// unless more was allocated since.
         ///
         /// # Panics
         ///
@@ -534,6 +535,68 @@ macro_rules! methods {
             /// assert!(arena.try_alloc_slice_fill_with(2, |index| index).is_err());
             /// ```
             try_alloc_slice_fill_with [T] (len: usize, f: impl FnMut(usize) -> T) -> [T] = fill(len, f)
+        }
+
+        /// So many values, which `f` builds of their indices, if it builds all of them: else,
+        /// or if it panics, those made before are dropped, and their memory is given back,
+        /// unless more was allocated since. O(values); they are never dropped later.
+        ///
+        /// # Errors
+        ///
+        /// The first of `f`, which is not called again then.
+        ///
+        /// # Panics
+        ///
+        /// As [`alloc`](Self::alloc).
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let arena = flatslab::bump::Arena::new();
+        /// let texts = ["4", "2"];
+        /// let numbers = arena.alloc_slice_try_fill_with(2, |index| texts[index].parse::<u64>())?;
+        /// assert_eq!(numbers, [4, 2]);
+        /// assert!(arena.alloc_slice_try_fill_with(2, |_| "x".parse::<u64>()).is_err());
+        /// # Ok::<(), std::num::ParseIntError>(())
+        /// ```
+        #[inline]
+        #[track_caller]
+        #[allow(clippy::mut_from_ref, reason = "memory that is handed out once")]
+        pub fn alloc_slice_try_fill_with<$($own,)? T, E>(
+            $self: $receiver,
+            len: usize,
+            f: impl FnMut(usize) -> Result<T, E>,
+        ) -> Result<&$a mut [T], E> {
+            let built = done(place::try_fill::<T, E, Fails>($self.chunks(), len, f));
+            // SAFETY: values in memory just taken.
+            built.map(|mut values| unsafe { values.as_mut() })
+        }
+
+        /// As [`alloc_slice_try_fill_with`](Self::alloc_slice_try_fill_with); never panics or
+        /// aborts of itself.
+        ///
+        /// # Errors
+        ///
+        /// When there is no room; `f` is not called then. Inside, the error of `f`.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let arena = flatslab::bump::BoundedArena::with_capacity(16);
+        /// let parse = |_| "x".parse::<u64>();
+        /// assert!(arena.try_alloc_slice_try_fill_with(2, parse).unwrap().is_err());
+        /// assert!(arena.try_alloc_slice_try_fill_with(3, parse).is_err());
+        /// ```
+        #[inline]
+        #[allow(clippy::mut_from_ref, reason = "memory that is handed out once")]
+        pub fn try_alloc_slice_try_fill_with<$($own,)? T, E>(
+            $self: $receiver,
+            len: usize,
+            f: impl FnMut(usize) -> Result<T, E>,
+        ) -> Result<Result<&$a mut [T], E>, AllocError> {
+            let built = place::try_fill::<T, E, Explains>($self.chunks(), len, f)?;
+            // SAFETY: values in memory just taken.
+            Ok(built.map(|mut values| unsafe { values.as_mut() }))
         }
 
         methods! { @row $self: $receiver => $a $(, $own)?;

@@ -245,7 +245,7 @@ impl Arena {
     ///
     /// ```
     /// let arena = flatslab::bump::Arena::with_capacity(10_000);
-    /// assert!(arena.allocated_bytes() >= 10_000);
+    /// assert!(arena.remaining() >= 10_000);
     /// ```
     #[track_caller]
     #[must_use]
@@ -437,9 +437,9 @@ macro_rules! arena {
             ///
             /// The checkpoint is this arena's. Since it was taken the arena was neither
             /// reset, nor shrunk, nor rewound to an earlier one. Nothing that was allocated
-            /// since is used any more, and nothing that was allocated before has grown,
-            /// shrunk or been freed since: vectors and other collections keep the memory
-            /// that they had.
+            /// since is used any more, and to drop a box or a vector is a use of it. Nothing
+            /// that was allocated before has grown, shrunk or been freed since: vectors and
+            /// other collections keep the memory that they had, and are not dropped.
             ///
             /// ```
             /// let mut arena = flatslab::bump::Arena::new();

@@ -18,7 +18,8 @@ use crate::error::{AllocError, Full};
 use crate::raw::memory;
 
 /// A vector in an arena: it grows where it stands while nothing else was allocated after
-/// it, and else moves. What it leaves is the arena's, which has it back with the next
+/// it, and else moves. When it is dropped its room is given back if nothing was allocated
+/// after it. Other room that it leaves is the arena's, which has it back with the next
 /// reset, or with the end of the scope.
 ///
 /// It borrows the arena or scope that it was made of, for it allocates when it grows. Its
@@ -413,10 +414,17 @@ impl<T> DerefMut for ArenaVec<'_, T> {
     }
 }
 
-/// Drops the values.
+/// Drops the values, and gives the room back if nothing was allocated after it; not if a
+/// destructor panics.
 impl<T> Drop for ArenaVec<'_, T> {
     fn drop(&mut self) {
+        // First the values: their destructors may allocate.
         self.clear();
+        let bytes = self.capacity * size_of::<T>();
+        if bytes > 0 {
+            // SAFETY: taken with that size (E1); the vector ends, and has no values.
+            unsafe { self.chunks.take_back(self.start.cast(), bytes) };
+        }
     }
 }
 

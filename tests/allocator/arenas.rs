@@ -32,7 +32,7 @@ fn returned<T>(result: Result<(), Full<T>>, is_whole: impl Fn(&T) -> bool) -> bo
     }
 }
 
-const OPERATIONS: [Operation; 18] = [
+const OPERATIONS: [Operation; 20] = [
     |arena, _| {
         returned(arena.try_alloc([7; 9]).map(|_| ()), |it: &Large| {
             *it == [7; 9]
@@ -47,6 +47,17 @@ const OPERATIONS: [Operation; 18] = [
     |arena, _| refused(arena.try_alloc_with(|| [7_u64; 9])),
     |arena, _| refused(arena.try_alloc_with(|| 7_u64)),
     |arena, _| refused(arena.try_alloc_try_with(|| Err::<Large, _>(()))),
+    |arena, _| refused(arena.try_alloc_slice_try_fill_with(100, Ok::<_, ()>)),
+    |arena, shared| {
+        let fill = |index| {
+            if index < 50 {
+                Ok(shared.clone())
+            } else {
+                Err(())
+            }
+        };
+        refused(arena.try_alloc_slice_try_fill_with(100, fill))
+    },
     |arena, _| refused(arena.try_alloc_layout(Layout::new::<[u64; 9000]>())),
     |arena, _| refused(arena.try_alloc_layout(Layout::from_size_align(8, 4096).unwrap())),
     |arena, _| refused(arena.try_alloc_str("a text that has some length")),

@@ -175,7 +175,11 @@ fn copies_of_every_length_are_exact() {
 
     let bytes: Vec<u8> = (0..100).collect();
     let arena = Arena::builder().chunk_bytes(200).build();
-    for len in 0..if cfg!(miri) { 40 } else { 100 } {
+    for len in 0..100 {
+        // Where the way to copy changes.
+        if cfg!(miri) && !matches!(len, 0..=5 | 7..=9 | 16 | 17 | 32 | 33 | 60) {
+            continue;
+        }
         for start in [0, 1, 3] {
             let from = &bytes[start..len.max(start)];
             let copy = arena.alloc_slice_copy(from);

@@ -3,6 +3,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::{Cell, RefCell};
+use std::fmt;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
@@ -47,8 +48,20 @@ unsafe impl MemorySource for Refusing {
     }
 }
 
+/// What rows that are written one by one are shorter by.
+const SHRUNK: usize = if cfg!(miri) { 4 } else { 1 };
+
 /// What panics on purpose.
 struct OnPurpose;
+
+/// Returns an error instead of a text.
+struct Unprintable;
+
+impl fmt::Display for Unprintable {
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Err(fmt::Error)
+    }
+}
 
 /// The rest of a program, and what is in use at all levels.
 struct Program<'p> {
@@ -85,6 +98,15 @@ enum Content<'a> {
     Vec(ArenaVec<'a, u64>),
 }
 
+/// Whether a row holds this number over and over: two comparisons of memory, which take an
+/// interpreter no longer than a few numbers.
+fn all_are<T: PartialEq>(row: &[T], number: T) -> bool {
+    match row {
+        [] => true,
+        [first, rest @ ..] => *first == number && *rest == row[..rest.len()],
+    }
+}
+
 /// Lives as long as its memory may be used.
 struct Living<'a> {
     name: u64,
@@ -114,19 +136,19 @@ impl Living<'_> {
     fn check(&self) {
         let name = self.name;
         let is_whole = match &self.content {
-            Content::Bytes(row) => row.iter().all(|it| *it == name as u8),
-            Content::Words(row) => row.iter().all(|it| *it == name),
-            Content::Large(row) => row.iter().all(|it| *it == u128::from(name)),
-            Content::Text(text) => text.bytes().all(|it| it == b'a' + name as u8 % 26),
+            Content::Bytes(row) => all_are(row, name as u8),
+            Content::Words(row) => all_are(row, name),
+            Content::Large(row) => all_are(&row[..], u128::from(name)),
+            Content::Text(text) => all_are(text.as_bytes(), b'a' + name as u8 % 26),
             Content::Raw(place, layout) => {
                 assert_eq!(place.addr().get() % layout.align(), 0, "alignment");
                 // SAFETY: so many bytes were written when it was made.
                 let row = unsafe { NonNull::slice_from_raw_parts(*place, layout.size()).as_ref() };
-                row.iter().all(|it| *it == name as u8)
+                all_are(row, name as u8)
             }
             Content::Boxed(value) => value.number == name,
             Content::Row(row) => row.iter().all(|it| it.number == name),
-            Content::Vec(vec) => vec.iter().all(|it| *it == name),
+            Content::Vec(vec) => all_are(vec, name),
         };
         assert!(is_whole, "allocation {name} has changed");
     }
@@ -155,8 +177,9 @@ impl<'a, 'l, 'p> Level<'a, 'l, 'p> {
         self.living.iter().for_each(Living::check);
     }
 
-    /// Ends the last allocation if it is a box, whose value is moved out.
-    fn take_out_of_box(&mut self) {
+    /// Ends the last allocation if it is a box, whose value is moved out, or a vector,
+    /// which is dropped. Returns whether it was a vector.
+    fn end_last(&mut self) -> bool {
         match self.living.pop() {
             Some(Living {
                 name,
@@ -164,8 +187,20 @@ impl<'a, 'l, 'p> Level<'a, 'l, 'p> {
             }) => {
                 assert_eq!(ArenaBox::into_inner(value).number, name);
                 self.program.vacate(name);
+                false
             }
-            other => self.living.extend(other),
+            Some(Living {
+                name,
+                content: Content::Vec(vec),
+            }) => {
+                drop(vec);
+                self.program.vacate(name);
+                true
+            }
+            other => {
+                self.living.extend(other);
+                false
+            }
         }
     }
 
@@ -258,13 +293,21 @@ macro_rules! allocate {
         let name = program.name();
         let content = match operation % 16 {
             0 | 1 => place
-                .try_alloc_slice_fill(number, name as u8)
+                .try_alloc_slice_fill(number / SHRUNK, name as u8)
                 .ok()
                 .map(Content::Bytes),
-            2 => place
-                .try_alloc_slice_fill_with(number / 4, |_| name)
-                .ok()
-                .map(Content::Words),
+            2 => {
+                // Some fail on their way.
+                let fails_at = if number >= 128 {
+                    number % 16
+                } else {
+                    usize::MAX
+                };
+                let row = place.try_alloc_slice_try_fill_with(number / 4, |index| {
+                    if index == fails_at { Err(()) } else { Ok(name) }
+                });
+                row.ok().and_then(Result::ok).map(Content::Words)
+            }
             3 => {
                 let large = place.try_alloc_with(|| [u128::from(name); 9]);
                 large.ok().map(Content::Large)
@@ -276,6 +319,10 @@ macro_rules! allocate {
             }
             5 => {
                 let text = String::from_utf8(vec![b'a' + name as u8 % 26; number / 2]).unwrap();
+                if number % 4 == 0 {
+                    let failed = place.try_alloc_fmt(format_args!("{text}{Unprintable}"));
+                    assert!(failed.is_err());
+                }
                 let formatted = place.try_alloc_fmt(format_args!("{text}{text}"));
                 formatted.ok().map(Content::Text)
             }
@@ -348,9 +395,9 @@ macro_rules! allocate {
                 row.ok().map(Content::Words)
             }
             13 => {
-                // Two that grow in turns, and end.
+                // Two that grow in turns, and end as rows or not.
                 let (mut a, mut b) = (ArenaVec::new_in(place), ArenaVec::new_in(place));
-                for step in 0..number {
+                for step in 0..number / SHRUNK {
                     let vec = if step * operation / 16 % 3 == 0 {
                         &mut a
                     } else {
@@ -360,7 +407,10 @@ macro_rules! allocate {
                         break;
                     }
                 }
-                for vec in [a, b] {
+                for (vec, stays) in [(a, number % 3 > 0), (b, number % 5 > 0)] {
+                    if !stays {
+                        continue;
+                    }
                     let row = vec.into_slice();
                     assert!(row.iter().all(|it| *it == name));
                     let name = program.name();
@@ -399,7 +449,9 @@ fn scope(mut scope: Scope<'_, '_>, program: &Program<'_>, depth: u32) {
                 unless_on_purpose(|| scope.scope(|inner| self::scope(inner, program, depth + 1)));
                 level.check();
             }
-            4 => level.take_out_of_box(),
+            4 => {
+                level.end_last();
+            }
             _ => allocate!(&scope, &mut level, program),
         }
     }
@@ -433,8 +485,11 @@ macro_rules! frame {
                     }
                 }
                 5 => {
-                    level.take_out_of_box();
+                    let is_vector = level.end_last();
                     let left = level.living.len();
+                    if is_vector {
+                        marks.retain(|(_, len)| *len <= left);
+                    }
                     marks.iter_mut().for_each(|(_, len)| *len = left.min(*len));
                 }
                 6 => level.add(program.name(), Content::Vec(ArenaVec::new_in(arena))),

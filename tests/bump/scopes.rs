@@ -83,6 +83,10 @@ fn a_destructor_that_panics_unwinds_through_scopes() {
 }
 
 #[test]
+#[expect(
+    clippy::drop_non_drop,
+    reason = "a scope has no `Drop`; it ends early all the same"
+)]
 fn a_scope_may_be_dropped_forgotten_or_moved_while_its_references_live() {
     let mut arena = Arena::new();
     let sum = arena.scope(|scope| {
@@ -126,7 +130,7 @@ fn outer_allocations_outlive_inner_scopes() {
     let mut arena = Arena::builder().chunk_bytes(256).build();
     for _ in 0..2 {
         let mut kept = Vec::new();
-        let depth = if cfg!(miri) { 4 } else { 8 };
+        let depth = if cfg!(miri) { 3 } else { 8 };
         assert_eq!(deeper(arena.as_scope(), depth, &mut kept), depth);
         assert_eq!(kept.len(), 2);
         assert!(

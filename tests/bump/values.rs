@@ -1,41 +1,63 @@
 //! Values that are counted, and what all tests ask of memory.
 
 use std::alloc::Layout;
-use std::cell::Cell;
-use std::rc::Rc;
+use std::cell::RefCell;
+use std::marker::PhantomData;
 
-/// How many values there are.
-#[derive(Clone, Default)]
-pub(crate) struct Count(Rc<Cell<usize>>);
+thread_local! {
+    /// How many values each [`Count`] has. Values that are never dropped leak nothing else.
+    static COUNTS: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+}
+
+/// How many values there are; of this thread.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Count(usize, PhantomData<*const ()>);
 
 /// A value that is counted from when it is made until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Counted {
     pub(crate) number: usize,
-    count: Rc<Cell<usize>>,
+    count: Count,
     /// Too large to be built in registers.
     _bytes: [u64; 4],
 }
 
+impl Default for Count {
+    fn default() -> Self {
+        COUNTS.with_borrow_mut(|counts| {
+            counts.push(0);
+            Count(counts.len() - 1, PhantomData)
+        })
+    }
+}
+
 impl Count {
-    pub(crate) fn make(&self, number: usize) -> Counted {
-        self.0.set(self.0.get() + 1);
+    fn get(self) -> usize {
+        COUNTS.with_borrow(|counts| counts[self.0])
+    }
+
+    fn set(self, alive: usize) {
+        COUNTS.with_borrow_mut(|counts| counts[self.0] = alive);
+    }
+
+    pub(crate) fn make(self, number: usize) -> Counted {
+        self.set(self.get() + 1);
         Counted {
             number,
-            count: self.0.clone(),
+            count: self,
             _bytes: [7; 4],
         }
     }
 
     #[track_caller]
-    pub(crate) fn expect(&self, alive: usize) {
-        assert_eq!(self.0.get(), alive, "values that are alive");
+    pub(crate) fn expect(self, alive: usize) {
+        assert_eq!(self.get(), alive, "values that are alive");
     }
 }
 
 impl Clone for Counted {
     fn clone(&self) -> Self {
-        Count(self.count.clone()).make(self.number)
+        self.count.make(self.number)
     }
 }
 

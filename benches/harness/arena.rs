@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 
 use crate::operation::BATCH;
-use crate::record::{Case, Metric, Record, median};
+use crate::record::{Case, Metric, Record};
 use crate::table;
 
 /// Ours.
@@ -64,7 +64,7 @@ const SHARE: f64 = 0.95;
 /// One row, judged.
 struct Judged<'r> {
     case: Case<'r>,
-    /// Of each library the median over runs of its ratio to the fastest of a run.
+    /// Of each library its median over runs, as a ratio to the least of these.
     ratios: Vec<(&'r str, f64)>,
     /// The highest ratio of ours to ours, of all runs.
     noise: f64,
@@ -72,14 +72,12 @@ struct Judged<'r> {
 
 impl<'r> Judged<'r> {
     fn of(record: &'r Record, case: Case<'r>) -> Option<Self> {
+        let fastest = fastest(record, case)?;
         let ratios: Vec<(&str, f64)> = libraries(record)
             .into_iter()
             .filter_map(|library| {
-                let ratios = record.rows_of(case, library).filter_map(|row| {
-                    let fastest = fastest(record, case, row.run)?;
-                    Some(row.values.get(&Metric::Ticks)? / fastest)
-                });
-                Some((library, median(ratios)?))
+                let ticks = record.value(case, library, Metric::Ticks)?;
+                Some((library, ticks / fastest))
             })
             .collect();
         let again = record.rows_of(case, OURS).filter_map(|row| {
@@ -99,6 +97,12 @@ impl<'r> Judged<'r> {
     fn ratio(&self, library: &str) -> Option<f64> {
         let mut ratios = self.ratios.iter();
         ratios.find(|it| it.0 == library).map(|it| it.1)
+    }
+
+    /// Whether ours is as fast as the fastest, as far as this row can tell.
+    fn is_fastest(&self) -> bool {
+        self.ratio(OURS)
+            .is_some_and(|ratio| rounded(ratio) <= f64::max(FASTEST, rounded(self.noise)))
     }
 
     /// Whether every library is within the noise.
@@ -123,11 +127,11 @@ fn libraries(record: &Record) -> Vec<&str> {
 }
 
 /// The ticks of the fastest library, the floor aside.
-fn fastest(record: &Record, case: Case<'_>, run: u32) -> Option<f64> {
-    let rows = record.rows.iter().filter(|row| {
-        row.case() == case && row.run == run && row.subject != FLOOR && row.subject != OURS_AGAIN
-    });
-    let ticks = rows.filter_map(|row| row.values.get(&Metric::Ticks).copied());
+fn fastest(record: &Record, case: Case<'_>) -> Option<f64> {
+    let libraries = libraries(record)
+        .into_iter()
+        .filter(|&library| library != FLOOR);
+    let ticks = libraries.filter_map(|library| record.value(case, library, Metric::Ticks));
     ticks.min_by(f64::total_cmp)
 }
 
@@ -157,10 +161,14 @@ fn cold(record: &Record) -> Vec<Case<'_>> {
     cases
 }
 
+/// A ratio as it is printed.
+fn rounded(ratio: f64) -> f64 {
+    (ratio * 100.0).round() / 100.0
+}
+
 /// With a mark.
 fn marked(ratio: f64) -> String {
-    // As it is printed.
-    let ratio = (ratio * 100.0).round() / 100.0;
+    let ratio = rounded(ratio);
     let mark = MARKS.iter().find(|mark| ratio <= mark.0);
     format!("{} {ratio:.2}", mark.map_or("", |mark| mark.1))
 }
@@ -274,19 +282,23 @@ pub fn verdict(record: &Record) -> Option<String> {
     let mut apart: Vec<(f64, &Judged<'_>)> = judged
         .iter()
         .filter(|it| !it.is_tie())
-        .filter_map(|it| Some(((it.ratio(OURS)? * 100.0).round() / 100.0, it)))
+        .filter_map(|it| Some((rounded(it.ratio(OURS)?), it)))
         .collect();
     apart.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let fastest = apart.iter().filter(|it| it.0 <= FASTEST).count();
+    let share = |count: usize| count as f64 / apart.len() as f64 * 100.0;
+    let strictly = apart.iter().filter(|it| it.0 <= FASTEST).count();
+    let fastest = apart.iter().filter(|it| it.1.is_fastest()).count();
     let (worst, last) = apart.first()?;
     let mut lines = vec![format!(
-        "{all} rows, {} ties, {} that separate; ours is one of the fastest (≤ {FASTEST:.2}) in \
-         {fastest}, {:.1} %, and is to be in {:.0} %; the worst ratio is {worst:.2} ({}), and is to be \
-         at most {MOST:.2}.",
+        "{all} rows, {} ties, {} that separate. Of these ours is the fastest, or behind it by no more \
+         than the row's noise, in {fastest}, {:.1} %, and is to be in {:.0} %; within {FASTEST:.2} of \
+         the fastest, whatever the noise, in {strictly}, {:.1} %. The worst ratio is {worst:.2} ({}), \
+         and is to be at most {MOST:.2}.",
         all - apart.len(),
         apart.len(),
-        fastest as f64 / apart.len() as f64 * 100.0,
+        share(fastest),
         SHARE * 100.0,
+        share(strictly),
         last.case.row
     )];
     for (above, upto) in [(FASTEST, MOST), (MOST, f64::INFINITY)] {

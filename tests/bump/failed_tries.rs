@@ -106,7 +106,7 @@ fn fill_five(arena: &BoundedArena, count: &Count, fails: usize) -> [Result<usize
 fn a_row_that_fails_at_any_value_drops_those_before_and_gives_its_memory_back() {
     let count = Count::default();
     let mut arena = BoundedArena::with_capacity(1000);
-    arena.alloc(1_u8);
+    arena.alloc(1_u64);
     let before = arena.checkpoint();
     for fails in 0..5 {
         assert_eq!(fill_five(&arena, &count, fails), [Err(fails); 2]);

@@ -41,6 +41,26 @@ fn layout() -> std::alloc::Layout {
     std::alloc::Layout::from_size_align(size(), alignment()).unwrap()
 }
 
+#[derive(Clone, Copy)]
+#[repr(align(512))]
+struct Aligned(#[expect(dead_code, reason = "takes room")] [u8; 300]);
+
+/// One of the allocations that take from either end of a chunk.
+macro_rules! request {
+    ($arena:expr) => {
+        match random(10) {
+            0 => ignore($arena.alloc(7_u8)),
+            1 => ignore($arena.alloc([7_u16; 3])),
+            2 => ignore($arena.alloc(7_u128)),
+            3 => ignore($arena.alloc([7_u64; 30])),
+            4 => ignore($arena.alloc(Aligned([7; 300]))),
+            5 | 6 => ignore($arena.alloc_slice_copy(&[7_u8; 12_000][..size() % 12_000])),
+            7 => ignore($arena.alloc_slice_fill(size() / 4, 7_u32)),
+            _ => ignore($arena.alloc_layout(layout())),
+        }
+    };
+}
+
 /// A vector that grows, and ends; another allocation in between or not.
 fn scratch(arena: &Arena) {
     let mut vec = ArenaVec::with_capacity_in(size() / 8, arena);
@@ -73,7 +93,7 @@ fn a_frame_of_random_sizes_calls_the_allocator_once() {
                     if one_in(5) {
                         scratch(arena);
                     } else {
-                        arena.alloc_layout(layout());
+                        request!(arena);
                     }
                 }
             });
@@ -90,7 +110,7 @@ fn a_frame_of_random_scopes_calls_the_allocator_once() {
             if depth > 0 && one_in(3) {
                 scope.scope(|inner| level(inner, depth - 1));
             } else {
-                scope.alloc_layout(bytes(size()));
+                request!(scope);
             }
         }
     }
@@ -127,6 +147,26 @@ fn a_frame_that_begins_with_a_large_request_calls_the_allocator_once() {
                 arena.alloc_layout(bytes(size));
             }
         });
+    }
+}
+
+/// Only one end of the first chunk was taken from, and the other was looked at: each value
+/// had a chunk of its own.
+#[test]
+fn a_frame_of_values_fills_its_chunks() {
+    for bytes in [1, 16, 100] {
+        let source = Counted::new();
+        let mut arena = Arena::builder().pages(source.pages()).build();
+        expect_quiet(&mut arena, "values", |arena| {
+            for _ in 0..20_000 / bytes {
+                match bytes {
+                    1 => ignore(arena.alloc(7_u8)),
+                    16 => ignore(arena.alloc(7_u128)),
+                    _ => ignore(arena.alloc([7_u8; 100])),
+                }
+            }
+        });
+        assert!(arena.chunks_allocated() <= 4, "{bytes}: {arena:?}");
     }
 }
 

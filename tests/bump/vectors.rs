@@ -167,7 +167,7 @@ fn a_vector_of_texts_and_of_borrows() {
 fn a_vector_that_ends_gives_its_room_back_if_it_was_last() {
     let count = Count::default();
     let mut arena = BoundedArena::with_capacity(1024);
-    arena.alloc(1_u8);
+    arena.alloc(1_u64);
     let before = arena.checkpoint();
     for len in 0..10 {
         let mut vec = ArenaVec::new_in(&arena);

@@ -1,4 +1,4 @@
-//! Arenas: scratch memory of mixed types, allocated by moving a position, and given back
+//! Arenas: scratch memory of mixed types, allocated by moving a pointer, and given back
 //! all at once: per message, per frame, per request.
 //!
 //! ```
@@ -49,8 +49,9 @@
 //!
 //! # What it costs
 //!
-//! An allocation is a handful of instructions and one branch. Slices and texts take a
-//! multiple of 8 bytes; single values what they need. The first chunk takes 4 KiB, each
+//! An allocation is a handful of instructions and one branch. Values, copied slices and
+//! texts take their bytes, aligned; vectors and slices that are built one by one a multiple
+//! of 8. The first chunk takes 4 KiB, each
 //! further one twice as much, up to 64 MiB; a request for which the next chunk is too small
 //! gets one of its own. Arenas are `Send`, and neither they nor scopes `Sync`.
 //!

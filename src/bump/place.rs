@@ -2,7 +2,7 @@
 //!
 //! # Invariants
 //!
-//! * A1: no user code runs between the look at the position and its change: a closure
+//! * A1: no user code runs between the look at an end of a chunk and its change: a closure
 //!   runs before memory is taken, or after. A small value is built first, so that it
 //!   stays in registers; a large one after, in its place.
 //! * A2: what a closure has built before it panics, or says no, is dropped, and its

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
+use flatslab_benches::arena;
 use flatslab_benches::goals::Goal;
 use flatslab_benches::record::{Case, Metric, Record};
 use flatslab_benches::table::{self, Column, NOTHING};
@@ -155,6 +156,15 @@ fn sections(record: &Record) -> Vec<(&'static str, String)> {
             ("goals of malloc", goals("malloc")),
             ("malloc", malloc(record)),
             ("speed-ups", speed_ups(record)),
+        ]);
+    }
+    if record.bench("arena").is_some() {
+        let text = |section: Option<String>| section.unwrap_or_else(|| missing("arena"));
+        sections.extend([
+            ("arenas", text(arena::fresh(record))),
+            ("arenas, in short", text(arena::verdict(record))),
+            ("arenas, warm", text(arena::frames(record))),
+            ("arenas, percentiles", text(arena::tails(record))),
         ]);
     }
     if record.bench("pages").is_some() {
@@ -349,7 +359,7 @@ fn speed_ups(record: &Record) -> String {
 /// Stands for a table of the pool that is not in the record.
 fn missing(bench: &str) -> String {
     format!(
-        "The record has no rows of the pool; `cargo bench --bench {bench} -- --record` measures \
+        "The record has none of these rows; `cargo bench --bench {bench} -- --record` measures \
          them."
     )
 }

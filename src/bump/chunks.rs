@@ -1,10 +1,10 @@
 //! The memory of an arena: chunks, each taken from both ends.
 //!
-//! Values and copies, which have their size for good, are taken from the high end, which
-//! moves down. What may grow where it stands, and what is filled step by step, is taken
-//! from the low end, which moves up and is kept a multiple of 8. To move down takes one
-//! instruction less, for an end is aligned by rounding down; and it wastes nothing: a `u8`
-//! takes a byte.
+//! Short values and copies are taken from the high end, which moves down. What is long, what
+//! may grow where it stands, and what is filled step by step is taken from the low end,
+//! which moves up and is kept a multiple of 8. To move down takes one instruction less, for
+//! an end is aligned by rounding down; and it wastes nothing: a `u8` takes a byte. Long
+//! copies run upwards, and are faster where they follow each other upwards.
 //!
 //! Chunks are kept when the arena is reset, in the order in which they were used; a frame
 //! that repeats finds each chunk where it found it before, and calls no allocator.
@@ -45,7 +45,7 @@ use crate::raw::touch::touch;
 pub(super) const STEP: usize = 8;
 
 /// Requests of at most so many bytes, alignment included, need no test for overflow.
-pub(super) const SMALL: usize = 1 << 16;
+const SMALL: usize = 1 << 16;
 
 /// Bytes of the first chunk with its header, unless more is asked for: a page, less what
 /// common allocators note with a block.
@@ -228,8 +228,8 @@ impl Refusal for Explains {
 /// An end of what is free of a chunk.
 #[derive(Clone, Copy)]
 pub(super) enum End {
-    /// For what may grow.
     Low,
+    /// For what is [`SMALL`].
     High,
 }
 
@@ -319,58 +319,21 @@ impl Chunks {
         }
     }
 
-    /// Memory for a value of `T` at the high end, which does not move before
+    /// Memory of that layout, which is [`SMALL`], at the high end. That does not move before
     /// [`commit`](Self::commit): to move it after a short value is written is what
     /// processors want, see [`WRITTEN_FIRST`](super::place::WRITTEN_FIRST).
     #[inline(always)]
-    pub(super) fn find<T>(&self) -> Option<NonNull<T>> {
-        let layout = const { Layout::new::<T>() };
-        if const { size_of::<T>() + align_of::<T>() > SMALL } {
-            return self.find_any(layout).map(NonNull::cast);
-        }
+    pub(super) fn find(&self, layout: Layout) -> Option<NonNull<u8>> {
+        debug_assert!(layout.size() + layout.align() <= SMALL);
+        let high = self.high.get();
         // By B2 this does not wrap.
-        let place = self.below_high(layout);
+        let place = (high.addr().get() - layout.size()) & !(layout.align() - 1);
         if place < self.low.get().addr().get() {
             rarely();
             return None;
         }
-        // SAFETY: not below the low end, as just compared.
-        Some(unsafe { self.at(place) }.cast())
-    }
-
-    /// Memory of that layout at the high end; as [`find`](Self::find).
-    #[inline(always)]
-    pub(super) fn find_any(&self, layout: Layout) -> Option<NonNull<u8>> {
-        if layout.size() > self.remaining() {
-            rarely();
-            return None;
-        }
-        let place = self.below_high(layout);
-        // Rounded down, it may lie below the low end.
-        if layout.align() > 1 && place < self.low.get().addr().get() {
-            rarely();
-            return None;
-        }
-        // SAFETY: not below the low end.
-        Some(unsafe { self.at(place) })
-    }
-
-    /// The address of the highest such place.
-    #[inline(always)]
-    fn below_high(&self, layout: Layout) -> usize {
-        (self.high.get().addr().get() - layout.size()) & !(layout.align() - 1)
-    }
-
-    /// A place between both ends.
-    ///
-    /// # Safety
-    ///
-    /// Says the first sentence.
-    #[inline(always)]
-    unsafe fn at(&self, place: usize) -> NonNull<u8> {
-        let high = self.high.get();
-        // SAFETY: between both ends all is the chunk's (B1).
-        unsafe { high.sub(high.addr().get() - place) }
+        // SAFETY: not below the low end, as just compared, so the chunk's (B1).
+        Some(unsafe { high.sub(high.addr().get() - place) })
     }
 
     /// Moves the high end down to memory that was found. No request, and no user code, was
@@ -405,7 +368,7 @@ impl Chunks {
         self.enter(Some(next));
         let place = match from {
             End::Low => self.take_low_here(layout),
-            End::High => self.find_any(layout).inspect(|place| self.commit(*place)),
+            End::High => self.find(layout).inspect(|place| self.commit(*place)),
         };
         // A chunk has room for such a layout at both ends, or at none.
         place.ok_or(AllocError::Limit {

@@ -27,6 +27,10 @@ const IN_REGISTERS: usize = 16;
 /// 13 bytes 1.6 and 2.9, `[u64; 8]` 4.8 and 3.5.
 pub(super) const WRITTEN_FIRST: usize = 32;
 
+/// What is longer is taken from the low end of a chunk, and copied by a call: in fresh arenas
+/// values of 1 KiB took 1.27 times as long from the high end, those of 128 bytes as long.
+const SHORT: usize = 128;
+
 /// Room for a value.
 ///
 /// # Errors
@@ -58,12 +62,18 @@ pub(super) fn put<T, F: Refusal>(chunks: &Chunks, value: T) -> Result<NonNull<T>
         core::mem::forget(value);
         return Ok(NonNull::dangling());
     }
-    if let Some(place) = chunks.find::<T>() {
+    let layout = const { Layout::new::<T>() };
+    let elsewhere = if size_of::<T>() > SHORT {
+        chunks.take_low::<F>(layout)
+    } else if let Some(place) = chunks.find(layout) {
+        let place = place.cast();
         // SAFETY: room for a `T`, in use by no one else; to move it runs no user code (A1).
         unsafe { written_and_taken(chunks, place, |place| place.write(value)) };
         return Ok(place);
-    }
-    match F::take(chunks, End::High, const { Layout::new::<T>() }) {
+    } else {
+        F::take(chunks, End::High, layout)
+    };
+    match elsewhere {
         Ok(place) => {
             // SAFETY: room for a `T`, in use by no one else.
             unsafe { place.cast().write(value) };
@@ -79,11 +89,7 @@ pub(super) fn put<T, F: Refusal>(chunks: &Chunks, value: T) -> Result<NonNull<T>
 ///
 /// The place was found, and nothing was taken since. `write` runs no user code (A1).
 #[inline(always)]
-unsafe fn written_and_taken<T>(
-    chunks: &Chunks,
-    place: NonNull<T>,
-    write: impl FnOnce(NonNull<T>),
-) {
+unsafe fn written_and_taken<T>(chunks: &Chunks, place: NonNull<T>, write: impl FnOnce(NonNull<T>)) {
     if size_of::<T>() <= WRITTEN_FIRST {
         write(place);
         chunks.commit(place.cast());
@@ -108,18 +114,24 @@ pub(super) fn copy_array<T: Copy, F: Refusal, const N: usize>(
         return Ok(NonNull::dangling());
     }
     // Not `put`: as a value it would be copied to the stack first.
-    if let Some(place) = chunks.find::<[T; N]>() {
+    let (layout, values) = (const { Layout::new::<[T; N]>() }, NonNull::from(values));
+    let place = if layout.size() > SHORT {
+        chunks.take_low::<F>(layout)?
+    } else if let Some(place) = chunks.find(layout) {
+        let place = place.cast();
         // SAFETY: room for the array, in use by no one else; to copy it runs no user code.
         unsafe {
             written_and_taken(chunks, place, |place| {
-                place.copy_from_nonoverlapping(NonNull::from(values), 1);
+                place.copy_from_nonoverlapping(values, 1);
             });
         }
         return Ok(place);
-    }
-    let place = F::take(chunks, End::High, const { Layout::new::<[T; N]>() })?.cast();
+    } else {
+        F::take(chunks, End::High, layout)?
+    };
+    let place = place.cast();
     // SAFETY: room for the array, in use by no one else.
-    unsafe { place.copy_from_nonoverlapping(NonNull::from(values), 1) };
+    unsafe { place.copy_from_nonoverlapping(values, 1) };
     Ok(place)
 }
 
@@ -298,7 +310,11 @@ pub(super) fn copy<T: Copy, F: Refusal>(
     // SAFETY: room for as many values, in use by no one else, so apart from those; to copy
     // them runs no user code (A1).
     let start = unsafe {
-        if let Some(start) = chunks.find_any(layout) {
+        if bytes > SHORT {
+            let start = chunks.take_low::<F>(layout)?;
+            start.copy_from_nonoverlapping(from, bytes);
+            start
+        } else if let Some(start) = chunks.find(layout) {
             if bytes <= WRITTEN_FIRST {
                 copy_short(from.as_ptr(), start.as_ptr(), bytes);
                 chunks.commit(start);
@@ -416,7 +432,8 @@ unsafe fn both_ends<const N: usize>(from: *const u8, to: *mut u8, bytes: usize) 
     // SAFETY: says the caller: both are within those bytes.
     unsafe {
         to.copy_from_nonoverlapping(from, N);
-        to.add(bytes - N).copy_from_nonoverlapping(from.add(bytes - N), N);
+        to.add(bytes - N)
+            .copy_from_nonoverlapping(from.add(bytes - N), N);
     }
 }
 
@@ -456,7 +473,8 @@ unsafe fn copy_long(from: *const u8, to: *mut u8, bytes: usize) {
         if bytes <= 48 {
             // Three stores, where the two halves of 32 bytes would take four that overlap.
             to.copy_from_nonoverlapping(from, 32);
-            to.add(bytes - 16).copy_from_nonoverlapping(from.add(bytes - 16), 16);
+            to.add(bytes - 16)
+                .copy_from_nonoverlapping(from.add(bytes - 16), 16);
         } else if bytes <= 64 {
             both_ends::<32>(from, to, bytes);
         } else {

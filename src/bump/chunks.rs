@@ -215,8 +215,9 @@ pub struct Chunks {
     source: Source,
 }
 
-/// Where the position of an arena without a chunk stands.
-const NOWHERE: NonNull<u8> = NonNull::<u64>::dangling().cast();
+/// Where the position of an arena without a chunk stands: a multiple of 8, which the
+/// alignment of `u64` is not everywhere.
+const NOWHERE: NonNull<u8> = NonNull::<Chunk>::dangling().cast();
 
 impl Chunks {
     /// An arena that has allocated nothing.

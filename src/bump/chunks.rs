@@ -262,7 +262,7 @@ pub struct Chunks {
     source: Source,
 }
 
-/// Where both ends are without a chunk.
+/// Where both ends are without a chunk: a multiple of 8 (B1), and high enough (B2).
 const NOWHERE: NonNull<u8> = match NonNull::new(core::ptr::without_provenance_mut(SMALL)) {
     Some(nowhere) => nowhere,
     None => unreachable!(),

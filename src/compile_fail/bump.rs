@@ -155,12 +155,12 @@
 //! one.scope(|mut a| other.scope(|mut b| drop((&mut a, &mut b))));
 //! ```
 //!
-//! ```compile_fail
+//! ```compile_fail,E0521
 //! let (mut one, mut other) = (flatslab::bump::Arena::new(), flatslab::bump::Arena::new());
 //! one.scope(|mut a| other.scope(|mut b| std::mem::swap(&mut a, &mut b)));
 //! ```
 //!
-//! ```compile_fail
+//! ```compile_fail,E0499
 //! let mut arena = flatslab::bump::Arena::new();
 //! let mut root = arena.as_scope();
 //! root.scope(|mut a| a.scope(|mut b| std::mem::swap(&mut a, &mut b)));
@@ -315,7 +315,7 @@
 //!
 //! It lengthens no lifetime:
 //!
-//! ```compile_fail
+//! ```compile_fail,E0621
 //! use std::fmt::Display;
 //!
 //! use flatslab::bump::{Arena, ArenaBox};

@@ -14,7 +14,7 @@ fn a_vector_does_as_vec() {
         let arena = Arena::builder().chunk_bytes(64 << (number % 8)).build();
         let mut vecs: [_; 3] = std::array::from_fn(|_| ArenaVec::new_in(&arena));
         let mut models: [Vec<usize>; 3] = Default::default();
-        for step in 0..if cfg!(miri) { 40 } else { 200 } {
+        for step in 0..if cfg!(miri) { 24 } else { 200 } {
             let at = random(3) as usize;
             let (vec, model) = (&mut vecs[at], &mut models[at]);
             match random(12) {

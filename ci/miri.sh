@@ -2,11 +2,11 @@
 # Every test under Miri, with both models of borrowing, strict provenance,
 # symbolic alignment and leak checking. A test that leaks on purpose, or that
 # takes an interpreter too long, says so itself: `cfg_attr(miri, ignore = "…")`,
-# or a smaller number under `cfg(miri)`. The order book is no test of the library
+# a smaller number under `cfg(miri)`, or one for each run and a larger one for the
+# weekly run, by tests/common/amount.rs. The order book is no test of the library
 # and stays out. The weekly run (FLATSLAB_WEEKLY) has the exploration, the long random
-# programs and the table of states cell by cell too, which ci/miri_targets.sh has, and
-# more programs of the model. Parts of test names may be given:
-# ci/miri.sh panics handles
+# programs and the table of states cell by cell too, which ci/miri_targets.sh has.
+# Parts of test names may be given: ci/miri.sh panics handles
 . "$(dirname "$0")/common.sh"
 needs_miri
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
 # The n-th allocation fails, for every n.
 . "$(dirname "$0")/common.sh"
-cargo test --package flatslab --test allocator failing
+# At the root, as `cargo test` has built it.
+cargo test --test allocator failing

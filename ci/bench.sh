@@ -3,10 +3,11 @@
 # pass; and every bench refuses bad arguments before it measures anything. The
 # figures of these runs are not to be quoted.
 . "$(dirname "$0")/common.sh"
-cargo test --package flatslab-benches --lib
-cargo bench -- --quick
-# In the profile that the benches were built in.
-cargo run --profile bench --package flatslab-benches --bin report -- --print >/dev/null
+# All in one profile, and of one package: the peers and what they need are built once.
+cargo test --profile bench --package flatslab-benches --lib
+cargo bench --package flatslab-benches -- --quick
+# Built with the benches.
+"${CARGO_TARGET_DIR:-target}/release/report" --print >/dev/null
 
 output=$(mktemp)
 trap 'rm -f "$output"' EXIT
@@ -16,7 +17,7 @@ for bench in benches/*.rs; do
     for arguments in "--runs 0" "--live 99999999999" "--bytes 7" "--subject nothing" "nothing"; do
         code=0
         # shellcheck disable=SC2086
-        cargo bench --quiet --bench "$bench" -- $arguments \
+        cargo bench --quiet --package flatslab-benches --bench "$bench" -- $arguments \
             >"$output" 2>/dev/null || code=$?
         if [ $code -ne 2 ] || [ -s "$output" ]; then
             echo "$bench $arguments: exit code $code, and it printed $(wc -l <"$output") lines" >&2

@@ -32,10 +32,15 @@ sanitized() {
 }
 build_std=(-Zbuild-std --target x86_64-unknown-linux-gnu)
 
+needs_nightly() {
+    rustc "+$nightly" --version >/dev/null 2>&1 ||
+        missing "the nightly compiler" "rustup toolchain install $nightly --profile minimal"
+}
+
 needs_build_std() {
     local sysroot
-    sysroot=$(rustc "+$nightly" --print sysroot 2>/dev/null) ||
-        missing "the nightly compiler" "rustup toolchain install $nightly --profile minimal"
+    needs_nightly
+    sysroot=$(rustc "+$nightly" --print sysroot)
     [ -f "$sysroot/lib/rustlib/src/rust/library/Cargo.lock" ] ||
         missing rust-src "rustup component add rust-src --toolchain $nightly"
 }

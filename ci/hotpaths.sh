@@ -4,4 +4,5 @@
 # update, look at `cargo bench --bench hotpaths -- --instructions`, and record them with
 # `--record`.
 . "$(dirname "$0")/common.sh"
-cargo bench --bench hotpaths -- --check
+# As ci/bench.sh builds it.
+cargo bench --package flatslab-benches --bench hotpaths -- --check

@@ -5,7 +5,7 @@ use std::cell::Cell;
 
 use flatslab::{Key, Slab};
 
-use crate::common::{Audit, Wide, wide};
+use crate::common::{Audit, Wide, amount, wide};
 use crate::{
     Call, FUSE, HOOK, SHARED, shared, with_conduct, with_holes, with_hook, with_values,
     without_leak,
@@ -97,20 +97,21 @@ fn an_allocator_may_use_the_slab_that_grows_or_shrinks() {
         assert!(slab.iter().all(|(key, value)| right((key, value.0))));
         assert_eq!(slab.iter().count(), slab.len(), "no value is lost");
     };
+    // All of them take an interpreter ten minutes.
+    let step = amount(1, 23, 37);
     let (mut interrupted, mut combinations) = (0, 0);
     for making in makings {
         for operation in operations {
             for hook in hooks {
                 combinations += 1;
-                // All of them take an interpreter ten minutes.
-                if !cfg!(miri) || combinations % 23 == 0 {
+                if combinations % step == 0 {
                     interrupted += at_each_call(making, hook, operation, look);
                 }
             }
         }
     }
     // `shrink` of a slab without memory does not call the allocator.
-    let least = if cfg!(miri) { 6 } else { (5 * 4 - 2) * 8 };
+    let least = amount((5 * 4 - 2) * 8, 6, 4);
     assert!(interrupted >= least, "{interrupted}");
 }
 

@@ -9,11 +9,13 @@
 )]
 #![allow(unreachable_pub, reason = "each user is a crate of its own")]
 
+pub mod amount;
 pub mod audit;
 pub mod random;
 pub mod slabs;
 pub mod values;
 
+pub use amount::amount;
 pub use audit::Audit;
 pub(crate) use slabs::over_both_slabs;
 pub use slabs::{Detached, Guard, Room};

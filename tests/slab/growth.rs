@@ -182,8 +182,7 @@ mod ahead {
     use flatslab::memory::{MemorySource, Pages};
 
     use super::*;
-
-    const VALUES: u64 = if cfg!(miri) { 300 } else { 50_000 };
+    use crate::common::amount;
 
     fn slab(chunk_capacity: usize, spare_chunks: usize) -> Slab<Wide> {
         Slab::builder()
@@ -221,9 +220,11 @@ mod ahead {
 
     #[test]
     fn a_chunk_is_whole_whether_the_helper_or_the_caller_built_it() {
+        // More than one chunk has, and more than are built ahead.
+        let more = amount(50_000, 300, 40);
         for (chunk, spares) in [(1, 1), (2, 3), (8, 4), (64, 1)] {
             let slab = slab(chunk, spares);
-            let keys = fill(&slab, VALUES);
+            let keys = fill(&slab, chunk as u64 + more);
             assert_filled(&slab, &keys);
             assert!(slab.growth_stalls() <= slab.chunks() - spares);
         }
@@ -256,13 +257,14 @@ mod ahead {
         slab.shrink();
         slab.audit();
         assert_eq!(slab.chunks(), 1);
-        let more: Vec<_> = (0..200)
+        let more = amount(200, 200, 40);
+        let more: Vec<_> = (0..more)
             .map(|number| slab.insert(wide(number)).leak())
             .collect();
         for (number, &key) in more.iter().enumerate() {
             assert_eq!(*slab.get(key).unwrap(), wide(number as u64));
         }
-        assert_eq!(slab.len(), 204);
+        assert_eq!(slab.len(), 4 + more.len());
         slab.audit();
     }
 
@@ -312,7 +314,7 @@ mod ahead {
 
     #[test]
     fn whenever_a_slab_is_dropped_nothing_that_was_built_ahead_is_lost() {
-        for values in 0..if cfg!(miri) { 12 } else { 300 } {
+        for values in 0..amount(300, 12, 6) {
             let (slab, counted) = counted(1 + values as usize % 4);
             let keys = fill(&slab, values);
             match values % 3 {

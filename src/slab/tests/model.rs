@@ -5,28 +5,23 @@ use flatslab::{Bounded, BoundedSlab, Growable, Slab};
 use proptest::prelude::*;
 
 use super::world::{CHUNK, ROOM, run};
+use crate::common::amount;
 
 fn any_program() -> impl Strategy<Value = Vec<(u8, u8)>> {
     proptest::collection::vec(any::<(u8, u8)>(), 1..if cfg!(miri) { 40 } else { 120 })
 }
 
-/// So many programs; under Miri fewer, and a few unless this is the weekly run.
+/// So many programs.
 fn cases(native: u32, weekly: u32, each_run: u32) -> ProptestConfig {
     ProptestConfig {
-        cases: if !cfg!(miri) {
-            native
-        } else if std::env::var_os("FLATSLAB_WEEKLY").is_some() {
-            weekly
-        } else {
-            each_run
-        },
+        cases: amount(native, weekly, each_run),
         failure_persistence: None,
         ..ProptestConfig::default()
     }
 }
 
 proptest! {
-    #![proptest_config(cases(5000, 48, 12))]
+    #![proptest_config(cases(5000, 48, 3))]
 
     #[test]
     fn a_bounded_slab_does_as_the_model(program in any_program()) {
@@ -42,7 +37,7 @@ proptest! {
 #[cfg(feature = "std")]
 proptest! {
     // A thread each.
-    #![proptest_config(cases(1000, 12, 4))]
+    #![proptest_config(cases(1000, 12, 1))]
 
     #[test]
     fn a_slab_that_builds_ahead_does_as_the_model(program in any_program(), spares in 1..4_usize) {

@@ -506,7 +506,7 @@ impl Chunks {
     ///
     /// # Errors
     ///
-    /// As for [`take_value`](Self::take_value).
+    /// As for [`take_low`](Self::take_low).
     pub(super) fn reserve(&self, bytes: usize) -> Result<(), AllocError> {
         let too_many = AllocError::TooManyBytes {
             slots: 1,
@@ -541,7 +541,7 @@ impl Chunks {
     ///
     /// # Errors
     ///
-    /// As for [`take_value`](Self::take_value).
+    /// As for [`take_low`](Self::take_low).
     pub(super) fn bound(&self, bytes: usize) -> Result<(), AllocError> {
         if bytes > 0 {
             let chunk = self.allocate(bytes, Layout::new::<Chunk>())?;

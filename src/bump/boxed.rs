@@ -118,7 +118,7 @@ impl<T> ArenaBox<'_, T> {
     }
 }
 
-/// An [`ArenaBox`](crate::bump::ArenaBox) of a value as one of a trait object or a slice.
+/// An [`ArenaBox`] of a value as one of a trait object or a slice.
 ///
 /// # Examples
 ///

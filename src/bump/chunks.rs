@@ -29,7 +29,9 @@
 //!   calls no allocator. So a chunk that is there is passed over where one that was
 //!   allocated would have been too small, and the first chunk is not left before
 //!   something was taken of it, and what is taken of a new chunk is taken from the end that
-//!   it is taken from in one that is there. Of the large chunks the smallest is taken that has room.
+//!   it is taken from in one that is there. Of the large chunks the smallest is taken that
+//!   has room wherever it lies. `reserve` in the midst of a frame is the exception: its
+//!   chunk is met, in the next frame, by what was taken before the reserve.
 
 use core::alloc::Layout;
 use core::cell::Cell;
@@ -408,13 +410,15 @@ impl Chunks {
 
     /// Memory in a chunk of its own.
     fn take_large(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
+        let needed = Self::layout_for(layout.size(), layout)?.size();
         let mut link = self.large.unused();
         let mut best: Option<(&Cell<Link>, NonNull<Chunk>, usize)> = None;
         while let Some(chunk) = link.get() {
             // SAFETY: by B3 it is there.
-            let (it, (start, end)) = unsafe { (&*chunk.as_ptr(), Chunk::bounds(chunk)) };
+            let it = unsafe { &*chunk.as_ptr() };
             let bytes = it.layout.size();
-            if best.is_none_or(|(.., least)| bytes < least) && fits(start, end, layout) {
+            // Not whether it fits where this one happens to lie (B5).
+            if bytes >= needed && best.is_none_or(|(.., least)| bytes < least) {
                 best = Some((link, chunk, bytes));
             }
             link = &it.next;
@@ -456,22 +460,27 @@ impl Chunks {
         Ok(chunk)
     }
 
-    /// A chunk with room for `room` bytes, and for that layout; on no list.
-    fn allocate(&self, room: usize, layout: Layout) -> Result<NonNull<Chunk>, AllocError> {
+    /// The layout of a chunk with room for `room` bytes, and for that layout. A chunk has
+    /// that room wherever it lies, whatever its own alignment is, if it is as long: each
+    /// is aligned to its header.
+    fn layout_for(room: usize, layout: Layout) -> Result<Layout, AllocError> {
         let align = layout.align().max(align_of::<Chunk>());
         // What the header does not fill of the first multiple of the alignment.
         let skipped = align - HEADER.min(align);
-        let bytes = HEADER
+        HEADER
             .checked_add(skipped)
             .and_then(|bytes| bytes.checked_add(room))
-            .and_then(|bytes| bytes.checked_next_multiple_of(STEP));
-        let too_many = AllocError::TooManyBytes {
-            slots: 1,
-            slot_bytes: layout.size(),
-        };
-        let layout = bytes
+            .and_then(|bytes| bytes.checked_next_multiple_of(STEP))
             .and_then(|bytes| Layout::from_size_align(bytes, align).ok())
-            .ok_or(too_many)?;
+            .ok_or(AllocError::TooManyBytes {
+                slots: 1,
+                slot_bytes: layout.size(),
+            })
+    }
+
+    /// A chunk with room for `room` bytes, and for that layout; on no list.
+    fn allocate(&self, room: usize, layout: Layout) -> Result<NonNull<Chunk>, AllocError> {
+        let layout = Self::layout_for(room, layout)?;
         let bytes = layout.size();
         let passes = || bytes > self.max_bytes.get().saturating_sub(self.bytes.get());
         if passes() {
@@ -529,9 +538,10 @@ impl Chunks {
                 chunk
             }
         };
-        // Without a current chunk there is no room to be seen. The next request would not
-        // leave the first chunk.
-        if self.chunks.last.get().is_none() || self.is_at_the_start() {
+        // Without a current chunk there is no room to be seen. The first chunk is not left
+        // at its start, to which it comes back when what is taken of it is given back.
+        let current = self.chunks.last.get();
+        if current.is_none() || current == self.chunks.first.get() {
             self.enter(Some(chunk));
         }
         Ok(())
@@ -647,8 +657,8 @@ impl Chunks {
     }
 
     /// Changes the size of what was taken from the low end where it stands, if that is
-    /// possible: nothing was taken there since, and there is room. Returns the same place, valid for the
-    /// new size: the caller's pointer may be valid for the old size alone.
+    /// possible: nothing was taken there since, and there is room. Returns the same place, valid
+    /// for the new size: the caller's pointer may be valid for the old size alone.
     ///
     /// # Safety
     ///

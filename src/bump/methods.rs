@@ -294,7 +294,8 @@ macro_rules! methods {
             Ok(unsafe { core::str::from_utf8_unchecked_mut(vec.into_row().as_mut()) })
         }
 
-        /// Moves a value into the arena, into a box that drops it.
+        /// Moves a value into the arena, into a box that drops it;
+        /// [`arena_box_as!`](crate::arena_box_as) makes it one of a trait object.
         ///
         /// # Panics
         ///

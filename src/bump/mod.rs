@@ -49,9 +49,9 @@
 //!
 //! # What it costs
 //!
-//! An allocation is a handful of instructions and one branch. Values, copied slices and
-//! texts take their bytes, aligned; vectors and slices that are built one by one a multiple
-//! of 8. The first chunk takes 4 KiB, each
+//! An allocation is a handful of instructions and one branch. Values and copies of up to 128
+//! bytes take the bytes that they have, aligned; what is longer, what is built where it
+//! stands, and what may grow there, a multiple of 8. The first chunk takes 4 KiB, each
 //! further one twice as much, up to 64 MiB; a request for which the next chunk is too small
 //! gets one of its own. Arenas are `Send`, and neither they nor scopes `Sync`.
 //!
@@ -160,6 +160,11 @@ pub struct BoundedArena {
 /// to what the scope itself has allocated, can be allocated; those that refer to variables
 /// of the closure cannot, for `'s` is longer ([`boxed`](Self::boxed) takes them). So it is
 /// with [`std::thread::scope`].
+///
+/// A function that is given a scope takes a `&Scope<'s, '_>`, and returns what it allocates
+/// for `'s`; where it opens inner ones, a `Scope<'s, '_>` or `&mut` of that. What an inner
+/// scope has found out, and the outer one is to keep, is returned as a value that owns what
+/// it has, or else found out in the outer one.
 ///
 /// Not `Send`: it is a borrow of the arena.
 ///
@@ -271,6 +276,10 @@ impl Arena {
 
     /// Makes sure that so many bytes, each allocation rounded up to a multiple of 8, can be
     /// allocated without a call of the allocator.
+    ///
+    /// It belongs before the first frame, or at the beginning of one. In a frame that reserves
+    /// in its midst, what was allocated before takes other chunks once the reserved one is
+    /// there: such a frame may need a few repetitions until it calls the allocator no more.
     ///
     /// # Panics
     ///

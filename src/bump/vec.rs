@@ -25,6 +25,10 @@ use crate::raw::memory;
 /// It borrows the arena or scope that it was made of, for it allocates when it grows. Its
 /// values are dropped with it, or stay, [as a slice](Self::into_slice).
 ///
+/// It is for what is collected or formatted. What it lacks of `Vec`, as `insert`, `retain` and
+/// iteration by value, the `Vec` of `allocator_api2` has, with the feature of that name and
+/// `&Arena` as its allocator.
+///
 /// # Examples
 ///
 /// ```

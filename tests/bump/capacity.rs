@@ -309,3 +309,16 @@ fn chunks_may_have_any_size() {
         }
     }
 }
+
+/// The first chunk was at its start again, which no request leaves for the next one.
+#[test]
+fn what_is_reserved_stays_when_the_first_chunk_is_given_back() {
+    let arena = Arena::new();
+    let mut vec = ArenaVec::new_in(&arena);
+    vec.push(1_u64);
+    arena.reserve(10_000);
+    let before = arena.allocated_bytes();
+    drop(vec);
+    arena.alloc_layout(bytes(10_000));
+    assert_eq!(arena.allocated_bytes(), before);
+}

@@ -18,6 +18,7 @@ mod failed_tries;
 mod frames;
 mod layouts;
 mod model;
+mod nested;
 mod panics;
 mod program;
 mod reentrancy;

@@ -7,7 +7,8 @@ use core::ptr::NonNull;
 
 use allocator_api2::alloc::{AllocError, Allocator};
 
-use super::chunks::{Chunks, Refuses};
+use super::chunks::Chunks;
+use super::refusal::Refuses;
 use super::{Arena, BoundedArena, Scope, place};
 
 fn allocate(chunks: &Chunks, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {

@@ -35,16 +35,14 @@
 
 use core::alloc::Layout;
 use core::cell::Cell;
-use core::convert::Infallible;
 use core::ptr::NonNull;
 
+use super::list::{Chunk, HEADER, Link, List, STEP, fits, skipped, stepped};
+use super::refusal::Refusal;
 use crate::error::AllocError;
-use crate::raw::memory::{self, Block};
+use crate::raw::memory::Block;
 use crate::raw::source::Source;
 use crate::raw::touch::touch;
-
-/// What the low end is a multiple of.
-pub(super) const STEP: usize = 8;
 
 /// Requests of at most so many bytes, alignment included, need no test for overflow.
 const SMALL: usize = 1 << 16;
@@ -55,177 +53,6 @@ const FIRST_CHUNK: usize = 4096 - 64;
 
 /// Chunks double up to this: beyond, to double would leave much memory unused.
 const LARGEST_CHUNK: usize = 1 << 26;
-
-/// What a chunk begins with. A cache line, so that values of 64 bytes fill one each: 32
-/// bytes further on, where each lies in two, they take 1.5 times as long in warm frames.
-#[repr(C, align(64))]
-struct Chunk {
-    next: Cell<Link>,
-    /// Of the whole block.
-    layout: Layout,
-}
-
-type Link = Option<NonNull<Chunk>>;
-
-const HEADER: usize = size_of::<Chunk>();
-
-impl Chunk {
-    /// The first byte for requests, and one past the last.
-    ///
-    /// # Safety
-    ///
-    /// The chunk is there.
-    unsafe fn bounds(chunk: NonNull<Chunk>) -> (NonNull<u8>, NonNull<u8>) {
-        // SAFETY: says the caller; the block is longer than its header.
-        unsafe {
-            let bytes = chunk.as_ref().layout.size();
-            (chunk.cast().add(HEADER), chunk.cast().add(bytes))
-        }
-    }
-}
-
-/// A list of chunks, of which the first ones are in use.
-struct List {
-    first: Cell<Link>,
-    /// The last one in use.
-    last: Cell<Link>,
-}
-
-impl List {
-    const fn new() -> Self {
-        List {
-            first: Cell::new(None),
-            last: Cell::new(None),
-        }
-    }
-
-    /// Where the link to the first chunk that is not in use stands.
-    fn unused(&self) -> &Cell<Link> {
-        match self.last.get() {
-            None => &self.first,
-            // SAFETY: by B3 the chunk is there as long as the list.
-            Some(chunk) => unsafe { &(*chunk.as_ptr()).next },
-        }
-    }
-
-    /// Puts a chunk after those in use.
-    fn insert(&self, chunk: NonNull<Chunk>) {
-        let link = self.unused();
-        // SAFETY: the chunk is there, says B3.
-        unsafe { chunk.as_ref() }.next.set(link.get());
-        link.set(Some(chunk));
-    }
-
-    fn iter(&self) -> impl Iterator<Item = NonNull<Chunk>> {
-        // SAFETY: by B3 each chunk that is met is there.
-        core::iter::successors(self.first.get(), |chunk| unsafe {
-            chunk.as_ref().next.get()
-        })
-    }
-}
-
-/// What becomes of a request that is refused. A type, so that the call that may refuse
-/// returns in a register what its caller needs, and the rest of the function needs no
-/// stack.
-pub(super) trait Refusal {
-    type Error;
-
-    /// The error of a call that was given a value.
-    type Refused<T>;
-
-    fn refused<T>(error: Self::Error, value: T) -> Self::Refused<T>;
-
-    /// The error alone; a value is dropped.
-    fn error<T>(refused: Self::Refused<T>) -> Self::Error;
-
-    /// From another chunk than the current one.
-    #[track_caller]
-    fn take(chunks: &Chunks, from: End, layout: Layout) -> Result<NonNull<u8>, Self::Error>;
-
-    #[track_caller]
-    fn refuse(error: AllocError) -> Self::Error;
-}
-
-/// The program ends, or panics.
-pub(super) struct Fails;
-
-impl Refusal for Fails {
-    type Error = Infallible;
-    type Refused<T> = Infallible;
-
-    fn refused<T>(error: Infallible, _: T) -> Infallible {
-        error
-    }
-
-    fn error<T>(refused: Infallible) -> Infallible {
-        refused
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn take(chunks: &Chunks, from: End, layout: Layout) -> Result<NonNull<u8>, Infallible> {
-        chunks
-            .take_elsewhere(from, layout)
-            .map_err(|error| memory::fail(error))
-    }
-
-    #[cold]
-    fn refuse(error: AllocError) -> Infallible {
-        memory::fail(error)
-    }
-}
-
-/// The caller learns that, and not why; a value comes back.
-pub(super) struct Refuses;
-
-impl Refusal for Refuses {
-    type Error = ();
-    type Refused<T> = T;
-
-    fn refused<T>((): (), value: T) -> T {
-        value
-    }
-
-    fn error<T>(refused: T) {
-        drop(refused);
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn take(chunks: &Chunks, from: End, layout: Layout) -> Result<NonNull<u8>, ()> {
-        chunks.take_elsewhere(from, layout).map_err(drop)
-    }
-
-    #[cold]
-    fn refuse(_: AllocError) {}
-}
-
-/// The caller learns why; a value is dropped.
-pub(super) struct Explains;
-
-impl Refusal for Explains {
-    type Error = AllocError;
-    type Refused<T> = AllocError;
-
-    fn refused<T>(error: AllocError, _: T) -> AllocError {
-        error
-    }
-
-    fn error<T>(refused: AllocError) -> AllocError {
-        refused
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn take(chunks: &Chunks, from: End, layout: Layout) -> Result<NonNull<u8>, AllocError> {
-        chunks.take_elsewhere(from, layout)
-    }
-
-    #[cold]
-    fn refuse(error: AllocError) -> AllocError {
-        error
-    }
-}
 
 /// An end of what is free of a chunk.
 #[derive(Clone, Copy)]
@@ -295,7 +122,7 @@ impl Chunks {
     pub(super) fn take_low<F: Refusal>(&self, layout: Layout) -> Result<NonNull<u8>, F::Error> {
         match self.take_low_here(layout) {
             Some(place) => Ok(place),
-            None => F::take(self, End::Low, layout),
+            None => self.take_elsewhere::<F>(End::Low, layout),
         }
     }
 
@@ -345,12 +172,31 @@ impl Chunks {
         self.high.set(place);
     }
 
+    /// From another chunk than the current one.
+    ///
+    /// # Errors
+    ///
+    /// As for [`take_low`](Self::take_low).
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    pub(super) fn take_elsewhere<F: Refusal>(
+        &self,
+        from: End,
+        layout: Layout,
+    ) -> Result<NonNull<u8>, F::Error> {
+        match self.take_next(from, layout) {
+            Ok(place) => Ok(place),
+            Err(error) => Err(F::refuse(error)),
+        }
+    }
+
     /// From the next chunk, or one that is allocated.
     ///
     /// # Errors
     ///
     /// When the source refuses, or the limit is reached.
-    fn take_elsewhere(&self, from: End, layout: Layout) -> Result<NonNull<u8>, AllocError> {
+    fn take_next(&self, from: End, layout: Layout) -> Result<NonNull<u8>, AllocError> {
         // As it was when there was no chunk (B5).
         if self.is_at_the_start() {
             return self.take_large(layout);
@@ -410,7 +256,7 @@ impl Chunks {
 
     /// Memory in a chunk of its own.
     fn take_large(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
-        let needed = Self::layout_for(layout.size(), layout)?.size();
+        let needed = Chunk::layout_for(layout.size(), layout)?.size();
         let mut link = self.large.unused();
         let mut best: Option<(&Cell<Link>, NonNull<Chunk>, usize)> = None;
         while let Some(chunk) = link.get() {
@@ -460,27 +306,9 @@ impl Chunks {
         Ok(chunk)
     }
 
-    /// The layout of a chunk with room for `room` bytes, and for that layout. A chunk has
-    /// that room wherever it lies, whatever its own alignment is, if it is as long: each
-    /// is aligned to its header.
-    fn layout_for(room: usize, layout: Layout) -> Result<Layout, AllocError> {
-        let align = layout.align().max(align_of::<Chunk>());
-        // What the header does not fill of the first multiple of the alignment.
-        let skipped = align - HEADER.min(align);
-        HEADER
-            .checked_add(skipped)
-            .and_then(|bytes| bytes.checked_add(room))
-            .and_then(|bytes| bytes.checked_next_multiple_of(STEP))
-            .and_then(|bytes| Layout::from_size_align(bytes, align).ok())
-            .ok_or(AllocError::TooManyBytes {
-                slots: 1,
-                slot_bytes: layout.size(),
-            })
-    }
-
     /// A chunk with room for `room` bytes, and for that layout; on no list.
     fn allocate(&self, room: usize, layout: Layout) -> Result<NonNull<Chunk>, AllocError> {
-        let layout = Self::layout_for(room, layout)?;
+        let layout = Chunk::layout_for(room, layout)?;
         let bytes = layout.size();
         let passes = || bytes > self.max_bytes.get().saturating_sub(self.bytes.get());
         if passes() {
@@ -777,23 +605,3 @@ impl Drop for Chunks {
 #[cold]
 #[inline(always)]
 fn rarely() {}
-
-/// A size rounded up to what the low end is a multiple of.
-/// `next_multiple_of` tests for a remainder first: two instructions more.
-#[inline(always)]
-const fn stepped(size: usize) -> usize {
-    // Sizes are `isize::MAX` at most.
-    (size + (STEP - 1)) & !(STEP - 1)
-}
-
-/// Bytes to be skipped from `start` on.
-fn skipped(start: NonNull<u8>, layout: Layout) -> usize {
-    start.addr().get().wrapping_neg() & (layout.align() - 1)
-}
-
-/// Whether such a request fits between the two.
-fn fits(start: NonNull<u8>, end: NonNull<u8>, layout: Layout) -> bool {
-    let room = end.addr().get() - start.addr().get();
-    let skipped = skipped(start, layout);
-    skipped <= room && stepped(layout.size()) <= room - skipped
-}

@@ -71,8 +71,10 @@ mod allocator;
 mod boxed;
 mod builder;
 mod chunks;
+mod list;
 mod methods;
 mod place;
+mod refusal;
 mod vec;
 
 #[expect(clippy::disallowed_types, reason = "the vectors are the user's")]
@@ -91,8 +93,9 @@ use crate::error::{AllocError, Full};
 use crate::raw::memory;
 use crate::raw::report::Report;
 use crate::raw::source::Source;
-use chunks::{Chunks, Explains, Fails, Mark, Refuses};
+use chunks::{Chunks, Mark};
 use methods::methods;
+use refusal::{Explains, Fails, Refuses};
 
 mod sealed {
     /// Leads to the memory of an arena that is borrowed for `'a`.

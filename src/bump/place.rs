@@ -13,7 +13,8 @@ use core::convert::Infallible;
 use core::fmt;
 use core::ptr::NonNull;
 
-use super::chunks::{Chunks, End, Refusal};
+use super::chunks::{Chunks, End};
+use super::refusal::Refusal;
 use super::vec::ArenaVec;
 use crate::error::AllocError;
 
@@ -71,7 +72,7 @@ pub(super) fn put<T, F: Refusal>(chunks: &Chunks, value: T) -> Result<NonNull<T>
         unsafe { written_and_taken(chunks, place, |place| place.write(value)) };
         return Ok(place);
     } else {
-        F::take(chunks, End::High, layout)
+        chunks.take_elsewhere::<F>(End::High, layout)
     };
     match elsewhere {
         Ok(place) => {
@@ -127,7 +128,7 @@ pub(super) fn copy_array<T: Copy, F: Refusal, const N: usize>(
         }
         return Ok(place);
     } else {
-        F::take(chunks, End::High, layout)?
+        chunks.take_elsewhere::<F>(End::High, layout)?
     };
     let place = place.cast();
     // SAFETY: room for the array, in use by no one else.
@@ -324,7 +325,7 @@ pub(super) fn copy<T: Copy, F: Refusal>(
             }
             start
         } else {
-            let start = F::take(chunks, End::High, layout)?;
+            let start = chunks.take_elsewhere::<F>(End::High, layout)?;
             start.copy_from_nonoverlapping(from, bytes);
             start
         }

@@ -12,8 +12,9 @@ use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 
 use super::boxed::ArenaBox;
-use super::chunks::{Chunks, Explains};
+use super::chunks::Chunks;
 use super::place;
+use super::refusal::Explains;
 use crate::error::{AllocError, Full};
 use crate::raw::memory;
 

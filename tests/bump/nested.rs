@@ -11,6 +11,7 @@ use std::slice;
 use flatslab::arena_box_as;
 use flatslab::bump::{Arena, ArenaBox, ArenaVec, Scope};
 
+use crate::common::amount;
 use crate::common::random::{one_in, random, seed};
 use crate::source::Counted;
 
@@ -389,7 +390,10 @@ macro_rules! act {
 act!(act_in_arena, arena: &'a Arena, 'a, true);
 act!(act_in_scope, arena: &Scope<'a, '_>, 'a, false);
 
-const SEEDS: u64 = if cfg!(miri) { 4 } else { 40 };
+/// How many programs there are.
+fn seeds() -> std::ops::Range<u64> {
+    0..amount(40, 4, 1)
+}
 
 fn builder(source: &std::sync::Arc<Counted>) -> flatslab::bump::ArenaBuilder {
     let builder = Arena::builder().pages(source.pages());
@@ -402,7 +406,7 @@ fn builder(source: &std::sync::Arc<Counted>) -> flatslab::bump::ArenaBuilder {
 
 #[test]
 fn everything_within_everything() {
-    for number in 0..SEEDS {
+    for number in seeds() {
         seed(number);
         BUDGET.set(if cfg!(miri) { 60 } else { 300 });
         let source = Counted::new();
@@ -438,7 +442,7 @@ fn everything_within_everything_in_scopes() {
         }
         panics_sometimes(5);
     }
-    for number in 0..SEEDS {
+    for number in seeds() {
         seed(number);
         BUDGET.set(if cfg!(miri) { 60 } else { 300 });
         let source = Counted::new();

@@ -5,7 +5,9 @@ use flatslab::bump::{Arena, ArenaVec, BoundedArena};
 
 #[cfg(debug_assertions)]
 use crate::common::panics;
-use crate::values::{bytes, ignore};
+use crate::values::bytes;
+#[cfg(debug_assertions)]
+use crate::values::ignore;
 
 #[test]
 fn rewinding_gives_back_what_was_allocated_since() {

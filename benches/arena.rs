@@ -587,10 +587,10 @@ macro_rules! libraries {
         Entry {
             subject: $name,
             check: || Ok(()),
-            turn: |#[allow(unused_mut)] mut $setting: Setting| {
+            turn: |#[allow(unused_mut, reason = "some turns draw random numbers")] mut $setting: Setting| {
                 type $library = $of;
                 #[inline(never)]
-                fn turn(#[allow(unused_mut)] mut $setting: Setting) -> Turn {
+                fn turn(#[allow(unused_mut, reason = "some turns draw random numbers")] mut $setting: Setting) -> Turn {
                     $turn
                 }
                 turn($setting)

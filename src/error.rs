@@ -212,6 +212,8 @@ pub enum BuildError {
     /// What was required of its pages is not there on this platform, in this
     /// build of the crate, or with this source of memory.
     Unsupported(PageOption),
+    /// There are no such size classes.
+    SizeClasses(SizeClassError),
 }
 
 impl fmt::Display for BuildError {
@@ -223,6 +225,7 @@ impl fmt::Display for BuildError {
                 let option = *option;
                 Shortfall { option, reason }.fmt(f)
             }
+            BuildError::SizeClasses(error) => error.fmt(f),
         }
     }
 }
@@ -232,6 +235,7 @@ impl Error for BuildError {
         match self {
             BuildError::Memory(error) => Some(error),
             BuildError::Unsupported(_) => None,
+            BuildError::SizeClasses(error) => Some(error),
         }
     }
 }
@@ -241,6 +245,62 @@ impl From<AllocError> for BuildError {
         BuildError::Memory(error)
     }
 }
+
+impl From<SizeClassError> for BuildError {
+    fn from(error: SizeClassError) -> Self {
+        BuildError::SizeClasses(error)
+    }
+}
+
+/// Why an arena cannot have the size classes that its builder was told.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::bytes::ByteArena;
+/// use flatslab::{BuildError, SizeClassError};
+///
+/// let error = ByteArena::builder().growth(1.0).try_build().unwrap_err();
+/// assert_eq!(error, BuildError::SizeClasses(SizeClassError::Growth));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SizeClassError {
+    /// The growth factor is not above 1, or not finite.
+    Growth,
+    /// A size or a number is 0.
+    Zero,
+    /// A size passes the limit.
+    TooLarge {
+        /// The bytes asked for.
+        size: usize,
+        /// The most bytes there can be.
+        limit: usize,
+    },
+    /// It takes more than 64 classes to come to the largest request.
+    TooManyClasses {
+        /// The bytes of the largest request.
+        largest: usize,
+    },
+}
+
+impl fmt::Display for SizeClassError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            SizeClassError::Growth => f.write_str("size classes grow by a finite factor above 1"),
+            SizeClassError::Zero => f.write_str("sizes and numbers are at least 1"),
+            SizeClassError::TooLarge { size, limit } => {
+                write!(f, "{size} bytes were asked for, the limit is {limit}")
+            }
+            SizeClassError::TooManyClasses { largest } => write!(
+                f,
+                "it takes more than 64 size classes to come to {largest} bytes"
+            ),
+        }
+    }
+}
+
+impl Error for SizeClassError {}
 
 /// Why a value cannot be had by its key.
 ///

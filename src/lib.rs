@@ -116,6 +116,8 @@ extern crate self as flatslab;
 
 #[cfg(feature = "alloc")]
 pub mod bump;
+#[cfg(feature = "alloc")]
+pub mod bytes;
 #[cfg(all(test, feature = "alloc"))]
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -132,7 +134,7 @@ mod raw;
 #[cfg(feature = "alloc")]
 mod slab;
 
-pub use error::{AccessError, AllocError, BuildError, CapacityError, Full};
+pub use error::{AccessError, AllocError, BuildError, CapacityError, Full, SizeClassError};
 pub use key::{Key, KeyError};
 #[cfg(feature = "alloc")]
 pub use key_slab::{BoundedKeySlab, GenKey, KeySlab, PlainSlab};

@@ -8,6 +8,7 @@
 //! | `pages.rs` | what can be asked of pages, and what may be missing | `memory/`, `system.rs` |
 //! | `system.rs`, `mapping.rs`, `regions.rs`, `sizes.rs`, `policy.rs` | pages of Linux: mapped, cut into blocks, reported on | `source.rs` |
 //! | `stack.rs` | [`FreeStack`](stack::FreeStack): LIFO of pointers to free cells; pop, push, refill, replace the array | slabs; pools |
+//! | `row.rs` | [`Row`](row::Row): a growable array of plain records | byte arenas |
 //! | `links.rs` | [`Links`](links::Links): a LIFO through the free cells, without memory of its own | pools |
 //! | `segment.rs` | [`Geometry`](segment::Geometry): cells in aligned segments, whose address leads to a header | pools |
 //! | `touch.rs` | writing to every page | every family |
@@ -22,7 +23,7 @@
 //!
 //! Each file names its own: M in `memory.rs`, O in `source.rs`, Y in `system.rs`, Z in
 //! `mapping.rs`, G in
-//! `regions.rs`, F in `stack.rs`, K in `links.rs`, N in `segment.rs`, R in `mailbox.rs` and `ahead.rs`.
+//! `regions.rs`, F in `stack.rs`, T in `row.rs`, K in `links.rs`, N in `segment.rs`, R in `mailbox.rs` and `ahead.rs`.
 
 #[cfg(feature = "std")]
 pub(crate) mod ahead;
@@ -55,6 +56,8 @@ pub(crate) mod prefetch;
 mod regions;
 #[cfg(feature = "alloc")]
 pub(crate) mod report;
+#[cfg(feature = "alloc")]
+pub(crate) mod row;
 #[cfg_attr(
     not(feature = "alloc"),
     allow(dead_code, reason = "cells in a storage have no headers")

@@ -1,0 +1,400 @@
+//! A buffer that is being filled.
+
+use core::borrow::{Borrow, BorrowMut};
+use core::fmt;
+use core::mem::{ManuallyDrop, MaybeUninit};
+use core::ops::{Deref, DerefMut};
+use core::ptr::NonNull;
+
+use super::buf::Buf;
+use super::header::Header;
+
+/// A buffer of a [`ByteArena`](super::ByteArena) with one owner, who fills it.
+///
+/// It has a length, the bytes that were filled, and a capacity, which it was allocated with
+/// and does not grow. [`freeze`](Self::freeze) makes it a [`Buf`], which is shared; dropped, it
+/// gives its chunk back. Neither `Send` nor `Sync`: counts are plain.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::bytes::ByteArena;
+///
+/// let arena = ByteArena::new();
+/// let mut buf = arena.alloc(900)?;
+/// assert_eq!((buf.len(), buf.capacity()), (0, 900));
+/// buf.extend_from_slice(b"hello")?;
+/// buf[0] = b'H';
+/// assert_eq!(*buf.freeze(), *b"Hello");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct BufMut {
+    /// Mutable (H1), and this buffer's.
+    header: NonNull<Header>,
+    /// Within the chunk; so many bytes from there on are filled, and so many are its.
+    start: NonNull<u8>,
+    len: u32,
+    capacity: u32,
+}
+
+/// More bytes were given to a [`BufMut`] than it has room for; it has not changed.
+///
+/// # Examples
+///
+/// ```
+/// # let arena = flatslab::bytes::ByteArena::new();
+/// let mut buf = arena.alloc(3).unwrap();
+/// let error = buf.extend_from_slice(b"hello").unwrap_err();
+/// assert_eq!(error.to_string(), "5 bytes were given, and there is room for 3");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoRoom {
+    given: usize,
+    room: usize,
+}
+
+impl NoRoom {
+    /// The bytes that were given.
+    ///
+    /// ```
+    /// # let mut buf = flatslab::bytes::ByteArena::new().alloc(3).unwrap();
+    /// assert_eq!(buf.extend_from_slice(b"hello").unwrap_err().given(), 5);
+    /// ```
+    #[must_use]
+    pub const fn given(&self) -> usize {
+        self.given
+    }
+
+    /// The bytes there was room for.
+    ///
+    /// ```
+    /// # let mut buf = flatslab::bytes::ByteArena::new().alloc(3).unwrap();
+    /// assert_eq!(buf.extend_from_slice(b"hello").unwrap_err().room(), 3);
+    /// ```
+    #[must_use]
+    pub const fn room(&self) -> usize {
+        self.room
+    }
+}
+
+impl fmt::Display for NoRoom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let NoRoom { given, room } = self;
+        write!(f, "{given} bytes were given, and there is room for {room}")
+    }
+}
+
+impl core::error::Error for NoRoom {}
+
+impl BufMut {
+    /// # Safety
+    ///
+    /// The header is mutable, and no one else's. The chunk has `capacity` bytes from `start`
+    /// on; the first `len`, and all before, are initialised.
+    #[inline(always)]
+    pub(super) unsafe fn new(
+        header: NonNull<Header>,
+        start: NonNull<u8>,
+        len: usize,
+        capacity: usize,
+    ) -> Self {
+        debug_assert!(len <= capacity);
+        // Chunks are shorter than 2^32 bytes (S1).
+        BufMut {
+            header,
+            start,
+            len: len as u32,
+            capacity: capacity as u32,
+        }
+    }
+
+    #[inline(always)]
+    fn header(&self) -> &Header {
+        // SAFETY: a mutable header keeps its home.
+        unsafe { self.header.as_ref() }
+    }
+
+    /// How many bytes are filled.
+    ///
+    /// ```
+    /// # let arena = flatslab::bytes::ByteArena::new();
+    /// assert_eq!(arena.alloc(900).unwrap().len(), 0);
+    /// ```
+    #[inline(always)]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    /// Whether no byte is filled.
+    ///
+    /// ```
+    /// # let arena = flatslab::bytes::ByteArena::new();
+    /// assert!(arena.alloc(900).unwrap().is_empty());
+    /// ```
+    #[inline(always)]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// How many bytes there is room for in all.
+    ///
+    /// ```
+    /// # let arena = flatslab::bytes::ByteArena::new();
+    /// assert_eq!(arena.alloc(900).unwrap().capacity(), 900);
+    /// ```
+    #[inline(always)]
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.capacity as usize
+    }
+
+    /// How many bytes there is room for besides those that are filled.
+    ///
+    /// ```
+    /// # let arena = flatslab::bytes::ByteArena::new();
+    /// assert_eq!(arena.alloc_zeroed(900).unwrap().remaining(), 0);
+    /// ```
+    #[inline(always)]
+    #[must_use]
+    pub fn remaining(&self) -> usize {
+        (self.capacity - self.len) as usize
+    }
+
+    /// Where the bytes begin that are not filled.
+    #[inline(always)]
+    fn end(&self) -> NonNull<u8> {
+        // SAFETY: within the chunk, or one past it.
+        unsafe { self.start.add(self.len as usize) }
+    }
+
+    /// Makes room of the unfilled bytes for so many, or says that there is none.
+    #[inline(always)]
+    fn check_room(&self, given: usize) -> Result<(), NoRoom> {
+        let room = self.remaining();
+        if given > room {
+            return Err(NoRoom { given, room });
+        }
+        Ok(())
+    }
+
+    /// Fills the next bytes with these; O(bytes).
+    ///
+    /// # Errors
+    ///
+    /// If there is no room for all of them; none is written then.
+    ///
+    /// ```
+    /// # let arena = flatslab::bytes::ByteArena::new();
+    /// let mut buf = arena.alloc(8).unwrap();
+    /// buf.extend_from_slice(b"hello")?;
+    /// assert!(buf.extend_from_slice(b" world").is_err());
+    /// assert_eq!(*buf, *b"hello");
+    /// # Ok::<(), flatslab::bytes::NoRoom>(())
+    /// ```
+    #[inline]
+    pub fn extend_from_slice(&mut self, bytes: &[u8]) -> Result<(), NoRoom> {
+        self.check_room(bytes.len())?;
+        let source = NonNull::from(bytes).cast();
+        // SAFETY: there is room. No one else has the chunk, so they do not overlap.
+        unsafe { self.end().copy_from_nonoverlapping(source, bytes.len()) };
+        self.len += bytes.len() as u32;
+        Ok(())
+    }
+
+    /// Changes the length; fills with `byte` what is added. O(bytes added).
+    ///
+    /// # Errors
+    ///
+    /// If the length passes the capacity.
+    ///
+    /// ```
+    /// # let arena = flatslab::bytes::ByteArena::new();
+    /// let mut buf = arena.alloc(8).unwrap();
+    /// buf.resize(3, b'-')?;
+    /// assert_eq!(*buf, *b"---");
+    /// assert!(buf.resize(9, 0).is_err());
+    /// # Ok::<(), flatslab::bytes::NoRoom>(())
+    /// ```
+    pub fn resize(&mut self, len: usize, byte: u8) -> Result<(), NoRoom> {
+        if let Some(more) = len.checked_sub(self.len()) {
+            self.check_room(more)?;
+            // SAFETY: there is room, and no one else has the chunk.
+            unsafe { self.end().write_bytes(byte, more) };
+        }
+        self.len = len as u32;
+        Ok(())
+    }
+
+    /// Shortens it to so many bytes; no effect on one that is not longer.
+    ///
+    /// ```
+    /// # let arena = flatslab::bytes::ByteArena::new();
+    /// let mut buf = arena.alloc_zeroed(8).unwrap();
+    /// buf.truncate(3);
+    /// assert_eq!(buf.len(), 3);
+    /// ```
+    pub fn truncate(&mut self, len: usize) {
+        self.len = len.min(self.len()) as u32;
+    }
+
+    /// Makes it empty.
+    ///
+    /// ```
+    /// # let arena = flatslab::bytes::ByteArena::new();
+    /// let mut buf = arena.alloc_zeroed(8).unwrap();
+    /// buf.clear();
+    /// assert!(buf.is_empty() && buf.capacity() == 8);
+    /// ```
+    pub fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    /// The bytes that are not filled, to be written by code that says afterwards how many it
+    /// wrote, by [`set_len`](Self::set_len).
+    ///
+    /// ```
+    /// # let arena = flatslab::bytes::ByteArena::new();
+    /// let mut buf = arena.alloc(8).unwrap();
+    /// buf.spare_capacity_mut()[0].write(7);
+    /// // SAFETY: the first byte is written.
+    /// unsafe { buf.set_len(1) };
+    /// assert_eq!(*buf, [7]);
+    /// ```
+    pub fn spare_capacity_mut(&mut self) -> &mut [MaybeUninit<u8>] {
+        let spare = NonNull::slice_from_raw_parts(self.end().cast(), self.remaining());
+        // SAFETY: the chunk's bytes, which no one else has; they may be uninitialised.
+        unsafe { { spare }.as_mut() }
+    }
+
+    /// Says how many bytes are filled.
+    ///
+    /// # Safety
+    ///
+    /// They are at most the capacity, and all of them are initialised.
+    ///
+    /// ```
+    /// # let arena = flatslab::bytes::ByteArena::new();
+    /// let mut buf = arena.alloc_zeroed(8).unwrap();
+    /// buf.clear();
+    /// // SAFETY: all were zeroed.
+    /// unsafe { buf.set_len(8) };
+    /// assert_eq!(*buf, [0; 8]);
+    /// ```
+    #[inline]
+    pub unsafe fn set_len(&mut self, len: usize) {
+        debug_assert!(len <= self.capacity());
+        self.len = len as u32;
+    }
+
+    /// Makes it a buffer that can be shared; O(1), copies nothing. It keeps the bytes that are
+    /// filled.
+    ///
+    /// ```
+    /// # let arena = flatslab::bytes::ByteArena::new();
+    /// let mut buf = arena.alloc(900).unwrap();
+    /// buf.extend_from_slice(b"hello").unwrap();
+    /// assert_eq!(*buf.freeze(), *b"hello");
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn freeze(self) -> Buf {
+        let this = ManuallyDrop::new(self);
+        let header = this.header();
+        let before = this.start.addr().get() - header.start().addr().get();
+        // What lies before `start` is initialised, says `new`; the sum is not above the
+        // chunk's size.
+        header.share(before as u32 + this.len);
+        // SAFETY: shared now, with this reference (H1), and so many bytes are filled (H4).
+        unsafe { Buf::new(this.header, this.start, this.len()) }
+    }
+}
+
+impl Drop for BufMut {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: it is this buffer's, which is gone.
+        unsafe { Header::free_mutable(self.header) };
+    }
+}
+
+impl Deref for BufMut {
+    type Target = [u8];
+
+    #[inline(always)]
+    fn deref(&self) -> &[u8] {
+        // SAFETY: so many bytes are filled, and no one else has them.
+        unsafe { core::slice::from_raw_parts(self.start.as_ptr(), self.len()) }
+    }
+}
+
+impl DerefMut for BufMut {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: so many bytes are filled, and no one else has them.
+        unsafe { core::slice::from_raw_parts_mut(self.start.as_ptr(), self.len()) }
+    }
+}
+
+impl AsRef<[u8]> for BufMut {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl AsMut<[u8]> for BufMut {
+    fn as_mut(&mut self) -> &mut [u8] {
+        self
+    }
+}
+
+impl Borrow<[u8]> for BufMut {
+    fn borrow(&self) -> &[u8] {
+        self
+    }
+}
+
+impl BorrowMut<[u8]> for BufMut {
+    fn borrow_mut(&mut self) -> &mut [u8] {
+        self
+    }
+}
+
+impl From<BufMut> for Buf {
+    fn from(buf: BufMut) -> Buf {
+        buf.freeze()
+    }
+}
+
+/// As a slice of bytes.
+impl fmt::Debug for BufMut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+/// Fills the next bytes; an error beyond the capacity, with nothing of that piece written.
+impl fmt::Write for BufMut {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.extend_from_slice(text.as_bytes())
+            .map_err(|_| fmt::Error)
+    }
+}
+
+/// Fills the next bytes, as many as there is room for; none is written to a full buffer.
+#[cfg(feature = "std")]
+impl std::io::Write for BufMut {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let given = bytes.len().min(self.remaining());
+        let _ = self.extend_from_slice(&bytes[..given]);
+        Ok(given)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl core::panic::UnwindSafe for BufMut {}
+impl core::panic::RefUnwindSafe for BufMut {}

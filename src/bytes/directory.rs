@@ -1,0 +1,161 @@
+//! Which header a number leads to.
+//!
+//! Numbers take 24 bits. They are given out by pages, so that a slab of any number of chunks
+//! takes a whole number of entries, and a number leads to its header by two loads.
+//!
+//! # Invariants
+//!
+//! * D1: a page that is in use leads to `len` headers in a row, which are there, and each has
+//!   the number that leads to it. The others are linked from `free` on, and their `len` is 0.
+//! * D2: there is room for `promised` pages, and no more are in use; at most [`PAGES`].
+
+use core::cell::Cell;
+use core::ptr::NonNull;
+
+use super::header::Header;
+use super::slab::Slab;
+use crate::error::AllocError;
+use crate::raw::row::Row;
+use crate::raw::source::Source;
+
+/// Bits of a number.
+pub(super) const NUMBER_BITS: u32 = 24;
+
+/// Bits of the place within a page. A slab of one chunk takes a page too, so with more of them
+/// there could be fewer such slabs; with fewer a slab of many chunks takes more entries.
+const PLACE_BITS: u32 = 6;
+
+/// Headers that a page leads to.
+pub(super) const PAGE_HEADERS: u32 = 1 << PLACE_BITS;
+
+/// The most pages.
+const PAGES: usize = 1 << (NUMBER_BITS - PLACE_BITS);
+
+const NONE: u32 = u32::MAX;
+
+#[derive(Clone, Copy)]
+struct Page {
+    headers: NonNull<Header>,
+    slab: NonNull<Slab>,
+    len: u32,
+    next_free: u32,
+}
+
+/// Which header a number leads to.
+pub(super) struct Directory {
+    pages: Row<Page>,
+    free: Cell<u32>,
+    promised: Cell<usize>,
+}
+
+/// Pages that so many headers take.
+fn pages(headers: u32) -> usize {
+    headers.div_ceil(PAGE_HEADERS) as usize
+}
+
+impl Directory {
+    pub(super) fn new(source: Source) -> Self {
+        Directory {
+            pages: Row::new(source),
+            free: Cell::new(NONE),
+            promised: Cell::new(0),
+        }
+    }
+
+    /// The header with that number.
+    #[inline(always)]
+    pub(super) fn find(&self, number: u32) -> Option<NonNull<Header>> {
+        let page = self.pages.get((number >> PLACE_BITS) as usize)?;
+        let place = number % PAGE_HEADERS;
+        // SAFETY: the page leads to so many headers in a row (D1).
+        (place < page.len).then(|| unsafe { page.headers.add(place as usize) })
+    }
+
+    /// Whether a slab of so many chunks can be promised its numbers without an allocation.
+    pub(super) fn has_room(&self, headers: u32) -> bool {
+        self.promised.get() + pages(headers) <= self.pages.capacity().min(PAGES)
+    }
+
+    /// Makes room for a slab of so many chunks.
+    ///
+    /// # Errors
+    ///
+    /// When there are no more numbers, or the source refuses; nothing has changed then.
+    pub(super) fn make_room(&self, headers: u32) -> Result<(), AllocError> {
+        let wanted = self.promised.get() + pages(headers);
+        if wanted > PAGES {
+            return Err(AllocError::TooManySlots {
+                requested: wanted << PLACE_BITS,
+                limit: PAGES << PLACE_BITS,
+            });
+        }
+        self.pages.try_reserve(wanted)
+    }
+
+    /// Promises a slab of so many chunks its numbers: [there is room](Self::has_room).
+    pub(super) fn promise(&self, headers: u32) {
+        assert!(self.has_room(headers), "D2");
+        self.promised.set(self.promised.get() + pages(headers));
+    }
+
+    /// Takes back what was promised a slab, whose numbers were given back.
+    pub(super) fn release(&self, headers: u32) {
+        self.promised.set(self.promised.get() - pages(headers));
+    }
+
+    /// The slab of the header with that number, which there is.
+    pub(super) fn slab(&self, number: u32) -> NonNull<Slab> {
+        let page = self.pages.get((number >> PLACE_BITS) as usize);
+        page.expect("D1").slab
+    }
+
+    /// Takes a page that was promised, for a slab's header that is its first. Returns its
+    /// number.
+    pub(super) fn take(&self, headers: NonNull<Header>, slab: NonNull<Slab>) -> u32 {
+        let page = Page {
+            headers,
+            slab,
+            len: 1,
+            next_free: NONE,
+        };
+        let free = self.free.get();
+        let index = match self.pages.get(free as usize) {
+            Some(unused) => {
+                self.free.set(unused.next_free);
+                self.pages.set(free as usize, page);
+                free
+            }
+            None => {
+                self.pages.push(page);
+                self.pages.len() as u32 - 1
+            }
+        };
+        index << PLACE_BITS
+    }
+
+    /// Has a page lead to one more header, after the one with that number. Returns its number.
+    pub(super) fn extend(&self, number: u32) -> u32 {
+        let index = (number >> PLACE_BITS) as usize;
+        let page = self.pages.get(index).expect("D1");
+        let len = page.len + 1;
+        self.pages.set(index, Page { len, ..page });
+        number + 1
+    }
+
+    /// Gives the page of a number back.
+    pub(super) fn give_back(&self, number: u32) {
+        let index = number >> PLACE_BITS;
+        let page = Page {
+            headers: NonNull::dangling(),
+            slab: NonNull::dangling(),
+            len: 0,
+            next_free: self.free.replace(index),
+        };
+        self.pages.set(index as usize, page);
+    }
+
+    /// Bytes of the table.
+    pub(super) fn bytes(&self) -> usize {
+        self.pages.bytes()
+    }
+}

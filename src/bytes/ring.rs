@@ -1,0 +1,528 @@
+//! A ring of buffers.
+
+use core::fmt;
+
+use super::buf::Buf;
+use super::slab_ring::SlabRing;
+use super::{ByteArena, RequestError, Stats};
+use crate::error::{BuildError, SizeClassError};
+use crate::memory::Pages;
+use crate::raw::memory;
+
+/// A fixed number of buffers, first in, first out; the newest overwrites the oldest.
+///
+/// It is for what arrives faster than it is read, of which the newest counts: frames, ticks,
+/// log lines. All memory is there from the start: so many entries, and so many more for buffers
+/// that were [popped](Self::pop) and are still read. Nothing is allocated afterwards.
+///
+/// Where readers keep more buffers than that, the ring keeps fewer entries until they are
+/// dropped; it does not stall. Only when readers have all of them a `push` fails.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::bytes::Ring;
+///
+/// let mut ring = Ring::with_capacity(2, 1500);    // entries, the most bytes of each
+/// assert!(ring.push(b"first")?.is_none());
+/// ring.push(b"second")?;
+/// let evicted = ring.push(b"third")?.unwrap();
+/// assert_eq!((evicted.sequence, evicted.len), (0, 5));
+/// assert_eq!(ring.pop().unwrap(), *b"second");    // true lengths
+/// # Ok::<(), flatslab::bytes::RequestError>(())
+/// ```
+pub struct Ring {
+    entries: SlabRing<Buf>,
+    arena: ByteArena,
+    max_len: usize,
+    /// Entries that were ever pushed, and of those, that were overwritten.
+    pushed: u64,
+    evicted: u64,
+}
+
+/// The entry that a push overwrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Evicted {
+    /// Which entry it was: so many were pushed before it.
+    pub sequence: u64,
+    /// How many bytes it had.
+    pub len: usize,
+}
+
+/// How a [`Ring`] is made. The order of the calls does not matter.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::bytes::Ring;
+///
+/// let ring = Ring::builder().entries(1024).max_len(1500).in_flight(8).try_build()?;
+/// assert_eq!((ring.capacity(), ring.max_len()), (1024, 1500));
+/// # Ok::<(), flatslab::BuildError>(())
+/// ```
+#[derive(Clone)]
+#[must_use = "a builder does nothing before `build`"]
+pub struct RingBuilder {
+    entries: usize,
+    max_len: usize,
+    in_flight: usize,
+    pages: Pages,
+}
+
+impl RingBuilder {
+    /// How many entries there are at most; 1 if not said.
+    ///
+    /// ```
+    /// let ring = flatslab::bytes::Ring::builder().entries(10).build();
+    /// assert_eq!(ring.capacity(), 10);
+    /// ```
+    pub const fn entries(mut self, entries: usize) -> Self {
+        self.entries = entries;
+        self
+    }
+
+    /// The most bytes of an entry, 1,500 if not said.
+    ///
+    /// ```
+    /// let mut ring = flatslab::bytes::Ring::builder().max_len(4).build();
+    /// assert!(ring.push(b"hello").is_err());
+    /// ```
+    pub const fn max_len(mut self, bytes: usize) -> Self {
+        self.max_len = bytes;
+        self
+    }
+
+    /// How many popped buffers readers may keep without taking room from entries; 1 if not
+    /// said.
+    ///
+    /// ```
+    /// let mut ring = flatslab::bytes::Ring::builder().entries(1).in_flight(2).build();
+    /// let kept = [b"a", b"b"].map(|bytes| {
+    ///     ring.push(bytes).unwrap();
+    ///     ring.pop().unwrap()
+    /// });
+    /// ring.push(b"c").unwrap();
+    /// # drop(kept);
+    /// ```
+    pub const fn in_flight(mut self, buffers: usize) -> Self {
+        self.in_flight = buffers;
+        self
+    }
+
+    /// What memory it is to have.
+    ///
+    /// ```
+    /// use flatslab::bytes::Ring;
+    /// use flatslab::memory::{HugePages, Pages};
+    ///
+    /// let ring = Ring::builder().pages(Pages::new().huge(HugePages::Try)).build();
+    /// # drop(ring);
+    /// ```
+    pub fn pages(mut self, pages: Pages) -> Self {
+        self.pages = pages;
+        self
+    }
+
+    /// Makes the ring; O(entries).
+    ///
+    /// # Panics
+    ///
+    /// If there is no entry, or one has no byte or more than a chunk; if what is required of
+    /// the pages is not to be had. Where the allocator refuses the program ends, as with `Vec`.
+    ///
+    /// ```
+    /// let ring = flatslab::bytes::Ring::builder().build();
+    /// assert!(ring.is_empty());
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn build(self) -> Ring {
+        match self.try_build() {
+            Ok(ring) => ring,
+            Err(error) => memory::fail(error),
+        }
+    }
+
+    /// Makes the ring; never panics or aborts.
+    ///
+    /// # Errors
+    ///
+    /// Where [`build`](Self::build) panics, or the allocator refuses.
+    ///
+    /// ```
+    /// assert!(flatslab::bytes::Ring::builder().entries(0).try_build().is_err());
+    /// ```
+    pub fn try_build(self) -> Result<Ring, BuildError> {
+        if self.entries == 0 || self.max_len == 0 {
+            return Err(SizeClassError::Zero.into());
+        }
+        let buffers = self.entries.saturating_add(self.in_flight);
+        let chunk = self.max_len.saturating_add(15) / 16 * 16;
+        // One slab where that is not more than a slab may have.
+        let slab_size = chunk.saturating_mul(buffers).min(chunk.max(LARGEST_SLAB));
+        let arena = ByteArena::builder()
+            .start(self.max_len)
+            .largest(self.max_len)
+            .slab_size(slab_size)
+            .reserve(self.max_len, buffers)
+            .pages(self.pages)
+            .try_build()?;
+        arena.home().forbid_growth();
+        let entries = SlabRing::try_new_in(self.entries, arena.home().source())?;
+        Ok(Ring {
+            entries,
+            arena,
+            max_len: self.max_len,
+            pushed: 0,
+            evicted: 0,
+        })
+    }
+}
+
+/// Slabs of a large ring have so many bytes.
+const LARGEST_SLAB: usize = 1 << 26;
+
+impl fmt::Debug for RingBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RingBuilder")
+            .field("entries", &self.entries)
+            .field("max_len", &self.max_len)
+            .field("in_flight", &self.in_flight)
+            .field("pages", &self.pages)
+            .finish()
+    }
+}
+
+impl Ring {
+    /// A ring with other numbers than usual, or of other memory.
+    ///
+    /// ```
+    /// let ring = flatslab::bytes::Ring::builder().entries(10).build();
+    /// assert_eq!(ring.capacity(), 10);
+    /// ```
+    pub const fn builder() -> RingBuilder {
+        RingBuilder {
+            entries: 1,
+            max_len: 1500,
+            in_flight: 1,
+            pages: Pages::new(),
+        }
+    }
+
+    /// A ring of so many entries of `max_len` bytes at most; one popped buffer besides may be
+    /// kept. O(entries).
+    ///
+    /// # Panics
+    ///
+    /// As [`RingBuilder::build`].
+    ///
+    /// ```
+    /// let ring = flatslab::bytes::Ring::with_capacity(10, 1500);
+    /// assert_eq!(ring.capacity(), 10);
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn with_capacity(entries: usize, max_len: usize) -> Self {
+        Self::builder().entries(entries).max_len(max_len).build()
+    }
+
+    /// As [`with_capacity`](Self::with_capacity); never panics or aborts.
+    ///
+    /// # Errors
+    ///
+    /// As for [`RingBuilder::try_build`].
+    ///
+    /// ```
+    /// assert!(flatslab::bytes::Ring::try_with_capacity(0, 1500).is_err());
+    /// ```
+    pub fn try_with_capacity(entries: usize, max_len: usize) -> Result<Self, BuildError> {
+        Self::builder()
+            .entries(entries)
+            .max_len(max_len)
+            .try_build()
+    }
+
+    /// Copies these bytes into a new entry, the newest. Of a full ring it overwrites the
+    /// oldest, and says which that was. O(bytes); allocates nothing.
+    ///
+    /// # Errors
+    ///
+    /// If they are more than [`max_len`](Self::max_len), or readers keep all buffers. Nothing
+    /// is overwritten then.
+    ///
+    /// ```
+    /// # use flatslab::bytes::{Ring, RequestError};
+    /// let mut ring = Ring::with_capacity(1, 5);
+    /// assert!(ring.push(b"hello")?.is_none());
+    /// assert!(ring.push(b"too long").is_err());
+    /// assert_eq!(ring.push(b"again")?.unwrap().len, 5);
+    /// # Ok::<(), RequestError>(())
+    /// ```
+    #[inline]
+    pub fn push(&mut self, bytes: &[u8]) -> Result<Option<Evicted>, RequestError> {
+        if bytes.len() > self.max_len {
+            return Err(self.too_big(bytes.len()));
+        }
+        if !self.entries.is_full() {
+            if let Ok(buf) = self.arena.copy(bytes) {
+                self.entries.push(buf);
+                self.pushed += 1;
+                return Ok(None);
+            }
+        }
+        self.overwrite(bytes).map(Some)
+    }
+
+    /// Overwrites the oldest entry, in its chunk if no one else reads that.
+    #[inline]
+    fn overwrite(&mut self, bytes: &[u8]) -> Result<Evicted, RequestError> {
+        let reusable = |buf: &Buf| self.arena.owns(buf) && buf.may_be_overwritten();
+        if self.entries.get(0).is_some_and(reusable) {
+            let evicted = self.note_eviction();
+            // SAFETY: just asked; its chunk has room for `max_len` bytes, as all of the arena.
+            unsafe { self.entries.rotate().overwrite(bytes) };
+            return Ok(evicted);
+        }
+        self.replace(bytes)
+    }
+
+    /// As [`overwrite`](Self::overwrite), where a reader has the oldest entry too.
+    #[cold]
+    fn replace(&mut self, bytes: &[u8]) -> Result<Evicted, RequestError> {
+        let buf = self.arena.copy(bytes)?;
+        let evicted = self.note_eviction();
+        // Fails only where there is no entry: then a chunk was free.
+        drop(self.entries.pop());
+        self.entries.push(buf);
+        Ok(evicted)
+    }
+
+    #[inline]
+    fn note_eviction(&mut self) -> Evicted {
+        let evicted = Evicted {
+            sequence: self.pushed - self.entries.len() as u64,
+            len: self.entries.get(0).map_or(0, |buf| buf.len()),
+        };
+        self.pushed += 1;
+        self.evicted += 1;
+        evicted
+    }
+
+    #[cold]
+    fn too_big(&self, size: usize) -> RequestError {
+        let _ = self.arena.home().too_big(size);
+        RequestError::TooBig {
+            size,
+            largest: self.max_len,
+        }
+    }
+
+    /// Adds a buffer as the newest entry, without a copy: one that was filled in place, of
+    /// [`arena`](Self::arena), which counts as in flight until then, or any other. O(1).
+    ///
+    /// ```
+    /// # use flatslab::bytes::{Ring, RequestError};
+    /// let mut ring = Ring::with_capacity(2, 1500);
+    /// let mut buf = ring.arena().alloc(1500)?;
+    /// buf.extend_from_slice(b"received in place").unwrap();
+    /// assert!(ring.push_buf(buf).is_none());
+    /// assert_eq!(ring.pop().unwrap(), *b"received in place");
+    /// # Ok::<(), RequestError>(())
+    /// ```
+    pub fn push_buf(&mut self, buf: impl Into<Buf>) -> Option<Evicted> {
+        let buf = buf.into();
+        if self.entries.is_full() {
+            let evicted = self.note_eviction();
+            drop(self.entries.push(buf));
+            return Some(evicted);
+        }
+        self.entries.push(buf);
+        self.pushed += 1;
+        None
+    }
+
+    /// Takes the oldest entry; O(1).
+    ///
+    /// ```
+    /// # use flatslab::bytes::{Ring, RequestError};
+    /// let mut ring = Ring::with_capacity(2, 1500);
+    /// ring.push(b"hello")?;
+    /// assert_eq!(ring.pop().unwrap(), *b"hello");
+    /// assert!(ring.pop().is_none());
+    /// # Ok::<(), RequestError>(())
+    /// ```
+    #[inline]
+    pub fn pop(&mut self) -> Option<Buf> {
+        self.entries.pop()
+    }
+
+    /// The entry that is so many after the oldest; O(1). A clone of it is a buffer in flight
+    /// once the entry is overwritten.
+    ///
+    /// ```
+    /// # use flatslab::bytes::{Ring, RequestError};
+    /// let mut ring = Ring::with_capacity(2, 1500);
+    /// ring.push(b"hello")?;
+    /// assert_eq!(ring.get(0).unwrap(), b"hello");
+    /// # Ok::<(), RequestError>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn get(&self, index: usize) -> Option<&Buf> {
+        self.entries.get(index)
+    }
+
+    /// The entries, the oldest first.
+    ///
+    /// ```
+    /// # use flatslab::bytes::{Ring, RequestError};
+    /// let mut ring = Ring::with_capacity(2, 1500);
+    /// ring.push(b"hello")?;
+    /// assert_eq!(ring.iter().map(|entry| entry.len()).sum::<usize>(), 5);
+    /// # Ok::<(), RequestError>(())
+    /// ```
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Buf> + ExactSizeIterator {
+        self.entries.iter()
+    }
+
+    /// Drops all entries; O(entries).
+    ///
+    /// ```
+    /// # use flatslab::bytes::{Ring, RequestError};
+    /// let mut ring = Ring::with_capacity(2, 1500);
+    /// ring.push(b"hello")?;
+    /// ring.clear();
+    /// assert!(ring.is_empty());
+    /// # Ok::<(), RequestError>(())
+    /// ```
+    pub fn clear(&mut self) {
+        self.entries.clear();
+    }
+
+    /// How many entries there are.
+    ///
+    /// ```
+    /// assert_eq!(flatslab::bytes::Ring::with_capacity(2, 1500).len(), 0);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there is none.
+    ///
+    /// ```
+    /// assert!(flatslab::bytes::Ring::with_capacity(2, 1500).is_empty());
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Whether the next push overwrites the oldest entry.
+    ///
+    /// ```
+    /// assert!(!flatslab::bytes::Ring::with_capacity(2, 1500).is_full());
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.entries.is_full()
+    }
+
+    /// How many entries there are at most.
+    ///
+    /// ```
+    /// assert_eq!(flatslab::bytes::Ring::with_capacity(2, 1500).capacity(), 2);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.entries.capacity()
+    }
+
+    /// The most bytes of an entry.
+    ///
+    /// ```
+    /// assert_eq!(flatslab::bytes::Ring::with_capacity(2, 1500).max_len(), 1500);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn max_len(&self) -> usize {
+        self.max_len
+    }
+
+    /// How many entries were pushed since the ring was made.
+    ///
+    /// ```
+    /// assert_eq!(flatslab::bytes::Ring::with_capacity(2, 1500).pushed(), 0);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn pushed(&self) -> u64 {
+        self.pushed
+    }
+
+    /// How many of them were overwritten.
+    ///
+    /// ```
+    /// # use flatslab::bytes::{Ring, RequestError};
+    /// let mut ring = Ring::with_capacity(2, 1500);
+    /// for _ in 0..5 {
+    ///     ring.push(b"hello")?;
+    /// }
+    /// assert_eq!(ring.evicted(), 3);
+    /// # Ok::<(), RequestError>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn evicted(&self) -> u64 {
+        self.evicted
+    }
+
+    /// The arena that the entries are of: to fill buffers in place, and to
+    /// [resolve](ByteArena::resolve) positions. It has one class, and does not grow.
+    ///
+    /// ```
+    /// # use flatslab::bytes::{Ring, RequestError};
+    /// let mut ring = Ring::with_capacity(1, 1500);
+    /// ring.push(b"hello")?;
+    /// let loc = ring.get(0).unwrap().loc();
+    /// assert_eq!(ring.arena().resolve(loc).unwrap(), *b"hello");
+    /// ring.push(b"again")?;
+    /// assert!(ring.arena().resolve(loc).is_err());
+    /// # Ok::<(), RequestError>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn arena(&self) -> &ByteArena {
+        &self.arena
+    }
+
+    /// What the arena has, and what was done with it. Entries that were overwritten in place
+    /// are not counted as allocations.
+    ///
+    /// ```
+    /// let ring = flatslab::bytes::Ring::with_capacity(2, 1500);
+    /// assert_eq!(ring.stats().classes()[0].chunks, 3);
+    /// ```
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.arena.stats()
+    }
+}
+
+/// Entries, and how many were overwritten.
+impl fmt::Debug for Ring {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ring")
+            .field("len", &self.len())
+            .field("capacity", &self.capacity())
+            .field("pushed", &self.pushed)
+            .field("evicted", &self.evicted)
+            .finish_non_exhaustive()
+    }
+}

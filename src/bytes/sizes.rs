@@ -39,8 +39,8 @@ pub(super) struct Sizes {
 /// The bucket of a size below 2^32: its power of two and the two bits after the highest.
 #[inline(always)]
 const fn bucket(size: usize) -> usize {
-    // Sizes below 4 share a bucket: no class begins there.
-    let size = size as u32 | 4;
+    // Sizes up to 4 share a bucket: no class begins there.
+    let size = if size < 4 { 4 } else { size as u32 };
     let power = 31 - size.leading_zeros();
     let within = (size >> (power - 2)) as usize & (PER_POWER - 1);
     power as usize * PER_POWER + within

@@ -9,6 +9,7 @@ use core::ops::{Bound, Deref, RangeBounds};
 use core::ptr::NonNull;
 
 use super::buf_mut::BufMut;
+use super::class::Class;
 use super::header::Header;
 use super::home::Home;
 use super::loc::{Loc, LocError};
@@ -53,6 +54,23 @@ impl Buf {
     #[inline(always)]
     pub(super) unsafe fn new(header: NonNull<Header>, start: NonNull<u8>, len: usize) -> Self {
         Buf { header, start, len }
+    }
+
+    /// A buffer of these bytes.
+    ///
+    /// # Safety
+    ///
+    /// The header is mutable, and no one else's; its chunk has so many bytes.
+    #[inline(always)]
+    pub(super) unsafe fn filled(header: NonNull<Header>, bytes: &[u8]) -> Self {
+        // SAFETY: says the caller; what is copied is not of the chunk, which no one else has.
+        unsafe {
+            let at = header.as_ref();
+            let start = at.start();
+            start.copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len());
+            at.share(bytes.len() as u32);
+            Self::new(header, start, bytes.len())
+        }
     }
 
     #[inline(always)]
@@ -261,9 +279,15 @@ impl Buf {
         Ok(unsafe { BufMut::new(this.header, this.start, this.len, capacity) })
     }
 
+    /// Whether its chunk is of that class.
+    #[inline(always)]
+    pub(super) fn is_of(&self, class: NonNull<Class>) -> bool {
+        core::ptr::eq(self.at().class(), class.as_ptr())
+    }
+
     /// Whether the chunk has this reference alone, and no link, so that another value may take
     /// its place.
-    #[inline]
+    #[inline(always)]
     pub(super) fn may_be_overwritten(&self) -> bool {
         self.is_unique() && self.next_ref().is_none()
     }
@@ -274,17 +298,12 @@ impl Buf {
     /// # Safety
     ///
     /// It [may be overwritten](Self::may_be_overwritten), and the chunk has so many bytes.
-    #[inline]
+    #[inline(always)]
     pub(super) unsafe fn overwrite(&mut self, bytes: &[u8]) {
-        let at = self.at();
-        at.unshare();
-        let (start, source) = (at.start(), NonNull::from(bytes).cast());
-        // SAFETY: the chunk has room, says the caller, and this is its one reference, so what
-        // is copied is not of it.
-        unsafe { start.copy_from_nonoverlapping(source, bytes.len()) };
-        at.share(bytes.len() as u32);
-        self.start = start;
-        self.len = bytes.len();
+        self.at().unshare();
+        // SAFETY: mutable now, and this was its reference; the chunk has room, says the caller.
+        let filled = ManuallyDrop::new(unsafe { Self::filled(self.header, bytes) });
+        (self.start, self.len) = (filled.start, filled.len);
     }
 
     /// Drops this reference, and says whether it was the last one.

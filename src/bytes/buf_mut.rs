@@ -108,6 +108,17 @@ impl BufMut {
         }
     }
 
+    /// An empty buffer.
+    ///
+    /// # Safety
+    ///
+    /// The header is mutable, and no one else's; its chunk has `capacity` bytes.
+    #[inline(always)]
+    pub(super) unsafe fn from_header(header: NonNull<Header>, capacity: usize) -> Self {
+        // SAFETY: says the caller.
+        unsafe { Self::new(header, header.as_ref().start(), 0, capacity) }
+    }
+
     #[inline(always)]
     fn header(&self) -> &Header {
         // SAFETY: a mutable header keeps its home.
@@ -312,10 +323,10 @@ impl BufMut {
 }
 
 impl Drop for BufMut {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
         // SAFETY: it is this buffer's, which is gone.
-        unsafe { Header::free_mutable(self.header) };
+        unsafe { Header::free(self.header) };
     }
 }
 

@@ -22,8 +22,8 @@ use crate::raw::stack::FreeStack;
 /// allocation that finds none free pays for so many at most.
 const REFILL: u32 = 16;
 
-/// The chunks of one size.
-#[repr(C)]
+/// The chunks of one size. Aligned to its size, so that an index is shifted, not multiplied.
+#[repr(C, align(128))]
 pub(super) struct Class {
     /// First, so that a pointer to the class is one to its top.
     free: FreeStack,
@@ -237,7 +237,7 @@ impl Class {
             let header = entry.unwrap().cast::<Header>();
             // SAFETY: a free header's slab is there (C1).
             let it = unsafe { header.as_ref() };
-            assert!(it.is_free() && it.count() == Some(0));
+            assert!(it.is_free() && it.is_unique());
             assert!(it.held() == 0 && it.serial() == 0);
             // SAFETY: no one borrows a free header's link.
             assert!(unsafe { it.next() }.is_none(), "a free header has no link");

@@ -7,8 +7,7 @@
 //!
 //! * H1: a header is in one of three states. *Free*: on its class's free stack; `filled` is
 //!   [`FREE`]. *Mutable*: a `BufMut` has it, and nothing else. *Shared*: the count is that of
-//!   its references, which are buffers, links, and references that positions hold. Only then
-//!   is `count` not 0.
+//!   its references, which are buffers, links, and references that positions hold.
 //! * H2: of a shared header, `held` references are those of positions; `held` is at most the
 //!   count.
 //! * H3: `serial` is 0, or one that no other header has or had; 0 unless the header is shared.
@@ -18,7 +17,9 @@
 //! * H5: links make no cycle. `next` changes only while the header's one reference is borrowed
 //!   exclusively, or is none: then no chain contains it but the one that it is borrowed
 //!   through, and what it is linked to cannot lead back to it.
-//! * H6: a count below 0 is saturated: it stays so, and the chunk is never free again.
+//! * H6: `others` is the count less one, so that the end and the saturation of the count are one
+//!   test, of the sign. It is 0 unless the header is shared. Where it is below 0 the count is
+//!   saturated: it stays so, and the chunk is never free again.
 
 use core::cell::{Cell, UnsafeCell};
 use core::mem::ManuallyDrop;
@@ -31,7 +32,7 @@ use super::home::Home;
 /// What is noted of a chunk.
 #[repr(C, align(64))]
 pub(super) struct Header {
-    count: Cell<i32>,
+    others: Cell<i32>,
     held: Cell<u32>,
     filled: Cell<u32>,
     number: u32,
@@ -55,7 +56,7 @@ const SATURATED: i32 = i32::MIN / 2;
 impl Header {
     pub(super) fn new(number: u32, start: NonNull<u8>, class: NonNull<Class>) -> Self {
         Header {
-            count: Cell::new(0),
+            others: Cell::new(0),
             held: Cell::new(0),
             filled: Cell::new(FREE),
             number,
@@ -106,12 +107,13 @@ impl Header {
 
     #[inline(always)]
     pub(super) fn is_unique(&self) -> bool {
-        self.count.get() == 1
+        self.others.get() == 0
     }
 
-    /// How many references there are; none if they can no longer be counted.
+    /// How many references a shared header has; none if they can no longer be counted.
     pub(super) fn count(&self) -> Option<usize> {
-        usize::try_from(self.count.get()).ok()
+        let others = usize::try_from(self.others.get()).ok()?;
+        Some(others + 1)
     }
 
     /// References that positions hold.
@@ -134,8 +136,8 @@ impl Header {
     /// From mutable to shared, with one reference.
     #[inline(always)]
     pub(super) fn share(&self, filled: u32) {
+        debug_assert!(self.is_unique());
         self.filled.set(filled);
-        self.count.set(1);
     }
 
     /// From shared, with one reference, to mutable.
@@ -143,23 +145,22 @@ impl Header {
     pub(super) fn unshare(&self) {
         debug_assert!(self.is_unique());
         self.make_stale();
-        self.count.set(0);
     }
 
     /// Counts one more reference.
     #[inline(always)]
     pub(super) fn add_ref(&self) {
+        let others = self.others.get().wrapping_add(1);
         // Stored before it is tested, so that both are one instruction.
-        let count = self.count.get().wrapping_add(1);
-        self.count.set(count);
-        if count <= 0 {
+        self.others.set(others);
+        if others < 0 {
             self.saturate();
         }
     }
 
     #[cold]
     fn saturate(&self) {
-        self.count.set(SATURATED);
+        self.others.set(SATURATED);
     }
 
     /// Gives one reference back, and says whether it was the last one.
@@ -173,7 +174,7 @@ impl Header {
         // SAFETY: the caller's reference keeps it there.
         if unsafe { Self::uncount(header) } {
             // SAFETY: no reference is left, so no one else has it (H1).
-            unsafe { Self::free(header) };
+            unsafe { Self::free_shared(header) };
             return true;
         }
         false
@@ -188,10 +189,11 @@ impl Header {
     unsafe fn uncount(header: NonNull<Header>) -> bool {
         // SAFETY: says the caller.
         let it = unsafe { header.as_ref() };
-        let count = it.count.get().wrapping_sub(1);
-        it.count.set(count);
-        if count <= 0 {
-            if count == 0 {
+        let others = it.others.get().wrapping_sub(1);
+        it.others.set(others);
+        if others < 0 {
+            if others == -1 {
+                it.others.set(0);
                 return true;
             }
             it.saturate();
@@ -199,40 +201,55 @@ impl Header {
         false
     }
 
-    /// Makes the header of a buffer that was mutable free.
+    /// Makes a header free that was shared.
     ///
     /// # Safety
     ///
-    /// The header is mutable and the caller's, who does not use it any more.
-    #[inline(always)]
-    pub(super) unsafe fn free_mutable(header: NonNull<Header>) {
+    /// As for [`free`](Self::free).
+    #[inline(never)]
+    unsafe fn free_shared(header: NonNull<Header>) {
         // SAFETY: says the caller.
+        unsafe {
+            header.as_ref().make_stale();
+            Self::free(header);
+        }
+    }
+
+    /// Makes a header free that was mutable, or is stale; so too what it is linked to, if the
+    /// link holds the last reference.
+    ///
+    /// # Safety
+    ///
+    /// The caller has the header: it is not free, and has no reference. It is not used any
+    /// more.
+    #[inline(always)]
+    pub(super) unsafe fn free(header: NonNull<Header>) {
+        // SAFETY: a header that is not free keeps its home.
         let it = unsafe { header.as_ref() };
+        debug_assert!(!it.is_free() && it.serial() == 0);
         let class = it.class();
         // SAFETY: no one else has the header, so no one borrows its link.
         if class.is_closed() || unsafe { it.next() }.is_some() {
             // SAFETY: says the caller.
-            return unsafe { Self::free(header) };
+            return unsafe { Self::free_chain(header) };
         }
         it.filled.set(FREE);
         // SAFETY: it is the class's, and no one's; the stack has room for all of them.
         unsafe { class.push(header) };
     }
 
-    /// Pushes a header on its class's free stack, and gives back the reference that its link
-    /// holds, and so on along the chain, without recursion.
+    /// As [`free`](Self::free), of a header with a link, or of an arena that was dropped; along
+    /// the chain, without recursion.
     ///
     /// # Safety
     ///
-    /// The caller has the header: it is not free, and has no reference. It is not used any
-    /// more.
+    /// As for [`free`](Self::free).
     #[inline(never)]
-    pub(super) unsafe fn free(header: NonNull<Header>) {
+    unsafe fn free_chain(header: NonNull<Header>) {
         let mut header = header;
         loop {
             // SAFETY: a header that is not free keeps its home.
             let it = unsafe { header.as_ref() };
-            debug_assert!(!it.is_free());
             it.make_stale();
             it.filled.set(FREE);
             // SAFETY: no one else has the header, so no one borrows its link.
@@ -284,7 +301,7 @@ impl Header {
         while unsafe { header.as_ref().held.get() } > 0 {
             // SAFETY: as above.
             let it = unsafe { header.as_ref() };
-            if it.count.get() < 0 {
+            if it.others.get() < 0 {
                 return;
             }
             it.held.set(it.held.get() - 1);
@@ -322,6 +339,6 @@ impl Header {
     /// Sets the count as a test wants it.
     #[cfg(test)]
     pub(super) fn set_count(&self, count: i32) {
-        self.count.set(count);
+        self.others.set(count.wrapping_sub(1));
     }
 }

@@ -146,12 +146,16 @@ impl Home {
         }
     }
 
-    /// A chunk for a request of that size, whose header is mutable from now on.
+    /// The class of the largest chunks.
     #[inline(always)]
-    pub(super) fn take(&self, size: usize) -> Result<NonNull<Header>, RequestError> {
-        let Some(class) = self.class_for(size) else {
-            return Err(self.too_big(size));
-        };
+    pub(super) fn last_class(&self) -> &Class {
+        // SAFETY: there is at least one (A1).
+        unsafe { self.classes.add(self.class_count - 1).as_ref() }
+    }
+
+    /// A chunk of a class, whose header is mutable from now on.
+    #[inline(always)]
+    pub(super) fn take(&self, class: &Class) -> Result<NonNull<Header>, RequestError> {
         match class.pop() {
             Some(header) => Ok(header),
             None => self.take_fresh(class),
@@ -492,7 +496,7 @@ impl Home {
                 let at = unsafe { header.as_ref() };
                 held += u64::from(at.held());
                 assert_eq!(self.directory.find(at.number()), Some(header), "D1");
-                assert!(at.serial() == 0 || at.count() != Some(0), "H3");
+                assert!(at.serial() == 0 || !at.is_free(), "H3");
                 assert!(
                     at.count().is_none_or(|count| at.held() as usize <= count),
                     "H2"

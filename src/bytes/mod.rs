@@ -102,6 +102,7 @@ pub use stats::{ClassStats, Stats};
 use crate::error::{AllocError, BuildError, SizeClassError};
 use crate::raw::memory;
 use crate::raw::report::Report;
+use header::Header;
 use home::Home;
 
 /// Buffers of any size, in size classes; see the [module](self).
@@ -228,14 +229,21 @@ impl ByteArena {
     /// assert_eq!((buf.len(), buf.capacity()), (0, 900));
     /// # Ok::<(), flatslab::bytes::RequestError>(())
     /// ```
-    #[inline]
+    #[inline(always)]
     pub fn alloc(&self, size: usize) -> Result<BufMut, RequestError> {
-        let header = self.home().take(size)?;
-        // SAFETY: it is there, and mutable; its chunk has so many bytes.
-        Ok(unsafe {
-            let start = header.as_ref().start();
-            BufMut::new(header, start, 0, size)
-        })
+        let header = self.take(size)?;
+        // SAFETY: it is mutable, and its chunk has so many bytes.
+        Ok(unsafe { BufMut::from_header(header, size) })
+    }
+
+    /// A chunk for so many bytes, whose header is mutable from now on.
+    #[inline(always)]
+    fn take(&self, size: usize) -> Result<NonNull<Header>, RequestError> {
+        let home = self.home();
+        let Some(class) = home.class_for(size) else {
+            return Err(home.too_big(size));
+        };
+        home.take(class)
     }
 
     /// A buffer of `size` bytes, all of them 0; O(size).
@@ -267,11 +275,11 @@ impl ByteArena {
     /// assert_eq!(arena.copy(b"hello")?, *b"hello");
     /// # Ok::<(), flatslab::bytes::RequestError>(())
     /// ```
-    #[inline]
+    #[inline(always)]
     pub fn copy(&self, bytes: &[u8]) -> Result<Buf, RequestError> {
-        let mut buf = self.alloc(bytes.len())?;
-        buf.extend_from_slice(bytes).expect("its capacity");
-        Ok(buf.freeze())
+        let header = self.take(bytes.len())?;
+        // SAFETY: it is mutable, and its chunk has so many bytes.
+        Ok(unsafe { Buf::filled(header, bytes) })
     }
 
     /// Makes sure that `count` buffers of `size` bytes can be allocated, besides those there
@@ -326,7 +334,7 @@ impl ByteArena {
     /// assert_eq!(arena.resolve(loc), Err(flatslab::bytes::LocError::Stale));
     /// # Ok::<(), flatslab::bytes::LocError>(())
     /// ```
-    #[inline]
+    #[inline(always)]
     pub fn resolve(&self, loc: Loc) -> Result<Buf, LocError> {
         let header = self.find(loc)?;
         // SAFETY: it is there, and shared, for it has a serial (H3).
@@ -370,12 +378,12 @@ impl ByteArena {
         }
         self.home().count_unheld();
         // SAFETY: a position had it, and has it no more (H2).
-        Ok(unsafe { header::Header::drop_ref(header) })
+        Ok(unsafe { Header::drop_ref(header) })
     }
 
     /// The header that a position leads to.
     #[inline(always)]
-    fn find(&self, loc: Loc) -> Result<NonNull<header::Header>, LocError> {
+    fn find(&self, loc: Loc) -> Result<NonNull<Header>, LocError> {
         if let Some(header) = self.home().directory().find(loc.number()) {
             // SAFETY: the directory leads to headers that are there (D1).
             let serial = unsafe { header.as_ref() }.serial();

@@ -1,8 +1,10 @@
 //! A ring of buffers.
 
 use core::fmt;
+use core::ptr::NonNull;
 
 use super::buf::Buf;
+use super::class::Class;
 use super::slab_ring::SlabRing;
 use super::{ByteArena, RequestError, Stats};
 use crate::error::{BuildError, SizeClassError};
@@ -34,10 +36,13 @@ use crate::raw::memory;
 pub struct Ring {
     entries: SlabRing<Buf>,
     arena: ByteArena,
+    /// The arena's one class, whose chunks have room for `max_len` bytes.
+    class: NonNull<Class>,
     max_len: usize,
-    /// Entries that were ever pushed, and of those, that were overwritten.
+    /// Entries that were ever pushed; of those, those that were taken out. The others that are
+    /// not there any more were overwritten.
     pushed: u64,
-    evicted: u64,
+    taken: u64,
 }
 
 /// The entry that a push overwrote.
@@ -170,12 +175,14 @@ impl RingBuilder {
             .try_build()?;
         arena.home().forbid_growth();
         let entries = SlabRing::try_new_in(self.entries, arena.home().source())?;
+        let class = NonNull::from(arena.home().last_class());
         Ok(Ring {
             entries,
             arena,
+            class,
             max_len: self.max_len,
             pushed: 0,
-            evicted: 0,
+            taken: 0,
         })
     }
 }
@@ -259,14 +266,15 @@ impl Ring {
     /// assert_eq!(ring.push(b"again")?.unwrap().len, 5);
     /// # Ok::<(), RequestError>(())
     /// ```
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, bytes: &[u8]) -> Result<Option<Evicted>, RequestError> {
         if bytes.len() > self.max_len {
             return Err(self.too_big(bytes.len()));
         }
         if !self.entries.is_full() {
-            if let Ok(buf) = self.arena.copy(bytes) {
-                self.entries.push(buf);
+            if let Ok(buf) = self.copy(bytes) {
+                // SAFETY: just asked.
+                unsafe { self.entries.push_within_capacity(buf) };
                 self.pushed += 1;
                 return Ok(None);
             }
@@ -274,13 +282,22 @@ impl Ring {
         self.overwrite(bytes).map(Some)
     }
 
+    /// A buffer of the arena's one class.
+    #[inline(always)]
+    fn copy(&self, bytes: &[u8]) -> Result<Buf, RequestError> {
+        // SAFETY: the arena is there, and so are its classes.
+        let header = self.arena.home().take(unsafe { self.class.as_ref() })?;
+        // SAFETY: it is mutable, and its chunk has room for `max_len` bytes.
+        Ok(unsafe { Buf::filled(header, bytes) })
+    }
+
     /// Overwrites the oldest entry, in its chunk if no one else reads that.
-    #[inline]
+    #[inline(always)]
     fn overwrite(&mut self, bytes: &[u8]) -> Result<Evicted, RequestError> {
-        let reusable = |buf: &Buf| self.arena.owns(buf) && buf.may_be_overwritten();
+        let reusable = |buf: &Buf| buf.is_of(self.class) && buf.may_be_overwritten();
         if self.entries.get(0).is_some_and(reusable) {
             let evicted = self.note_eviction();
-            // SAFETY: just asked; its chunk has room for `max_len` bytes, as all of the arena.
+            // SAFETY: there is one, just asked; its chunk is of the class.
             unsafe { self.entries.rotate().overwrite(bytes) };
             return Ok(evicted);
         }
@@ -290,7 +307,7 @@ impl Ring {
     /// As [`overwrite`](Self::overwrite), where a reader has the oldest entry too.
     #[cold]
     fn replace(&mut self, bytes: &[u8]) -> Result<Evicted, RequestError> {
-        let buf = self.arena.copy(bytes)?;
+        let buf = self.copy(bytes)?;
         let evicted = self.note_eviction();
         // Fails only where there is no entry: then a chunk was free.
         drop(self.entries.pop());
@@ -298,14 +315,13 @@ impl Ring {
         Ok(evicted)
     }
 
-    #[inline]
+    #[inline(always)]
     fn note_eviction(&mut self) -> Evicted {
         let evicted = Evicted {
             sequence: self.pushed - self.entries.len() as u64,
             len: self.entries.get(0).map_or(0, |buf| buf.len()),
         };
         self.pushed += 1;
-        self.evicted += 1;
         evicted
     }
 
@@ -352,9 +368,11 @@ impl Ring {
     /// assert!(ring.pop().is_none());
     /// # Ok::<(), RequestError>(())
     /// ```
-    #[inline]
+    #[inline(always)]
     pub fn pop(&mut self) -> Option<Buf> {
-        self.entries.pop()
+        let entry = self.entries.pop()?;
+        self.taken += 1;
+        Some(entry)
     }
 
     /// The entry that is so many after the oldest; O(1). A clone of it is a buffer in flight
@@ -397,6 +415,7 @@ impl Ring {
     /// # Ok::<(), RequestError>(())
     /// ```
     pub fn clear(&mut self) {
+        self.taken += self.len() as u64;
         self.entries.clear();
     }
 
@@ -480,7 +499,7 @@ impl Ring {
     #[inline]
     #[must_use]
     pub fn evicted(&self) -> u64 {
-        self.evicted
+        self.pushed - self.taken - self.len() as u64
     }
 
     /// The arena that the entries are of: to fill buffers in place, and to
@@ -522,7 +541,7 @@ impl fmt::Debug for Ring {
             .field("len", &self.len())
             .field("capacity", &self.capacity())
             .field("pushed", &self.pushed)
-            .field("evicted", &self.evicted)
+            .field("evicted", &self.evicted())
             .finish_non_exhaustive()
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! # Invariants
 //!
-//! * I1: `head < capacity` or both are 0, and `len <= capacity`; the `len` places from `head`
-//!   on, around the end, have values, and the others none.
+//! * I1: `head` and `tail` are below `capacity`, or all three are 0; `len <= capacity`. The
+//!   `len` places from `head` on, around the end, have values, and the others none; `tail` is
+//!   the place after them.
 
 use core::alloc::Layout;
 use core::fmt;
@@ -36,6 +37,7 @@ pub struct SlabRing<T> {
     array: Block,
     capacity: usize,
     head: usize,
+    tail: usize,
     len: usize,
     values: PhantomData<T>,
 }
@@ -92,33 +94,37 @@ impl<T> SlabRing<T> {
             array,
             capacity,
             head: 0,
+            tail: 0,
             len: 0,
             values: PhantomData,
         })
     }
 
-    /// The place of the value that is so many after the oldest.
+    /// The place with that number.
     #[inline(always)]
-    fn place(&self, index: usize) -> NonNull<T> {
-        debug_assert!(index < self.capacity);
+    fn place(&self, number: usize) -> NonNull<T> {
+        debug_assert!(number < self.capacity);
+        // SAFETY: below the capacity.
+        unsafe { self.array.start().cast::<T>().add(number) }
+    }
+
+    /// The place of the value that is so many after the oldest; there are more than so many.
+    #[inline(always)]
+    fn place_of(&self, index: usize) -> NonNull<T> {
         // Written so that no sum passes `usize::MAX`, of values without a size.
         let to_end = self.capacity - self.head;
-        let place = if index < to_end {
+        self.place(if index < to_end {
             self.head + index
         } else {
             index - to_end
-        };
-        // SAFETY: below the capacity.
-        unsafe { self.array.start().cast::<T>().add(place) }
+        })
     }
 
-    /// Makes the next value the oldest.
+    /// The number of the place after that one.
     #[inline(always)]
-    fn advance(&mut self) {
-        self.head += 1;
-        if self.head == self.capacity {
-            self.head = 0;
-        }
+    fn after(&self, number: usize) -> usize {
+        let next = number + 1;
+        if next == self.capacity { 0 } else { next }
     }
 
     /// Adds a value, the newest. Of a full ring it returns the oldest. O(1).
@@ -128,21 +134,35 @@ impl<T> SlabRing<T> {
     /// assert_eq!(ring.push("old"), None);
     /// assert_eq!(ring.push("new"), Some("old"));
     /// ```
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, value: T) -> Option<T> {
         if self.len < self.capacity {
-            // SAFETY: a place without a value (I1).
-            unsafe { self.place(self.len).write(value) };
-            self.len += 1;
+            // SAFETY: just asked.
+            unsafe { self.push_within_capacity(value) };
             return None;
         }
         if self.capacity == 0 {
             return Some(value);
         }
-        // SAFETY: the oldest value's place, which becomes the newest's.
-        let oldest = unsafe { self.place(0).replace(value) };
-        self.advance();
+        // SAFETY: of a full ring the oldest value's place, which becomes the newest's.
+        let oldest = unsafe { self.place(self.head).replace(value) };
+        self.head = self.after(self.head);
+        self.tail = self.head;
         Some(oldest)
+    }
+
+    /// Adds a value, the newest.
+    ///
+    /// # Safety
+    ///
+    /// The ring is not full.
+    #[inline(always)]
+    pub(super) unsafe fn push_within_capacity(&mut self, value: T) {
+        debug_assert!(self.len < self.capacity);
+        // SAFETY: a place without a value (I1).
+        unsafe { self.place(self.tail).write(value) };
+        self.tail = self.after(self.tail);
+        self.len += 1;
     }
 
     /// Takes the oldest value; O(1).
@@ -152,39 +172,35 @@ impl<T> SlabRing<T> {
     /// ring.push(1);
     /// assert_eq!((ring.pop(), ring.pop()), (Some(1), None));
     /// ```
-    #[inline]
+    #[inline(always)]
     pub fn pop(&mut self) -> Option<T> {
         if self.len == 0 {
             return None;
         }
         // SAFETY: it has a value (I1), and none from now on.
-        let value = unsafe { self.place(0).read() };
-        self.advance();
+        let value = unsafe { self.place(self.head).read() };
+        self.head = self.after(self.head);
         self.len -= 1;
         Some(value)
     }
 
     /// Makes the oldest value the newest, and returns it.
     ///
+    /// # Safety
+    ///
     /// The ring is not empty.
     #[inline(always)]
-    pub(super) fn rotate(&mut self) -> &mut T {
+    pub(super) unsafe fn rotate(&mut self) -> &mut T {
         debug_assert!(self.len > 0);
-        let oldest = self.place(0);
-        if self.len == self.capacity {
-            self.advance();
-            // SAFETY: it has a value (I1), and its place is the newest's now.
-            return unsafe { { oldest }.as_mut() };
+        let (oldest, newest) = (self.place(self.head), self.place(self.tail));
+        if self.len < self.capacity {
+            // SAFETY: it has a value, and the other place none (I1).
+            unsafe { newest.copy_from_nonoverlapping(oldest, 1) };
         }
-        // SAFETY: it has a value (I1), which moves to a place without one.
-        let value = unsafe { oldest.read() };
-        self.advance();
-        let newest = self.place(self.len - 1);
-        // SAFETY: as above.
-        unsafe {
-            newest.write(value);
-            { newest }.as_mut()
-        }
+        self.head = self.after(self.head);
+        self.tail = self.after(self.tail);
+        // SAFETY: it has a value now; of a full ring both are one place.
+        unsafe { { newest }.as_mut() }
     }
 
     /// How many values there are.
@@ -247,7 +263,7 @@ impl<T> SlabRing<T> {
     #[must_use]
     pub fn get(&self, index: usize) -> Option<&T> {
         // SAFETY: it has a value (I1).
-        (index < self.len).then(|| unsafe { self.place(index).as_ref() })
+        (index < self.len).then(|| unsafe { self.place_of(index).as_ref() })
     }
 
     /// The value that is so many after the oldest; O(1).
@@ -262,7 +278,7 @@ impl<T> SlabRing<T> {
     #[must_use]
     pub fn get_mut(&mut self, index: usize) -> Option<&mut T> {
         // SAFETY: it has a value (I1), and is borrowed exclusively.
-        (index < self.len).then(|| unsafe { { self.place(index) }.as_mut() })
+        (index < self.len).then(|| unsafe { { self.place_of(index) }.as_mut() })
     }
 
     /// The values, the oldest first.

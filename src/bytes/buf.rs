@@ -36,12 +36,16 @@ use super::loc::{Loc, LocError};
 /// assert!(head.is_unique());
 /// # Ok::<(), flatslab::bytes::RequestError>(())
 /// ```
+// In this order a copy moves the first two at once and the header by itself, which is loaded in
+// any case, and often again just after: a load of half of what was stored at once takes longer.
+#[repr(C)]
 pub struct Buf {
+    /// Within the filled part of the chunk (H4), which has so many bytes from there on. Not a
+    /// `NonNull`, so that it is the header that tells a buffer from none.
+    start: *mut u8,
+    len: usize,
     /// Shared (H1), and one of its references is this one.
     header: NonNull<Header>,
-    /// Within the filled part of the chunk (H4), which has so many bytes from there on.
-    start: NonNull<u8>,
-    len: usize,
 }
 
 const _: () = assert!(size_of::<Option<Buf>>() == 3 * size_of::<usize>());
@@ -53,7 +57,8 @@ impl Buf {
     /// `start` on are filled.
     #[inline(always)]
     pub(super) unsafe fn new(header: NonNull<Header>, start: NonNull<u8>, len: usize) -> Self {
-        Buf { header, start, len }
+        let start = start.as_ptr();
+        Buf { start, len, header }
     }
 
     /// A buffer of these bytes.
@@ -82,6 +87,12 @@ impl Buf {
     pub(super) fn at(&self) -> &Header {
         // SAFETY: a shared header keeps its home.
         unsafe { self.header.as_ref() }
+    }
+
+    /// Where it begins in its chunk.
+    #[inline(always)]
+    fn offset(&self) -> usize {
+        self.start.addr() - self.at().start().addr().get()
     }
 
     pub(super) fn home(&self) -> &Home {
@@ -273,10 +284,13 @@ impl Buf {
         let this = ManuallyDrop::new(self);
         let at = this.at();
         at.unshare();
-        let before = this.start.addr().get() - at.start().addr().get();
+        let before = this.offset();
         let capacity = at.class().size() - before;
         // SAFETY: mutable now, and this was its reference (H1).
-        Ok(unsafe { BufMut::new(this.header, this.start, this.len, capacity) })
+        Ok(unsafe {
+            let start = NonNull::new_unchecked(this.start);
+            BufMut::new(this.header, start, this.len, capacity)
+        })
     }
 
     /// Whether its chunk is of that class.
@@ -367,7 +381,7 @@ impl Buf {
         if at.class().is_closed() {
             return Err(LocError::Closed);
         }
-        let start = self.start.addr().get() - at.start().addr().get();
+        let start = self.offset();
         if at.serial() == 0 {
             let serial = self.home().serials().next();
             at.set_serial(serial.ok_or(LocError::Exhausted)?);
@@ -462,7 +476,7 @@ impl Deref for Buf {
     #[inline(always)]
     fn deref(&self) -> &[u8] {
         // SAFETY: so many bytes are filled, and no one writes to them (H4).
-        unsafe { core::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+        unsafe { core::slice::from_raw_parts(self.start, self.len) }
     }
 }
 

@@ -14,6 +14,8 @@ use core::ptr::NonNull;
 use super::header::Header;
 use super::home::Home;
 use super::slab::{Slab, SlabLink};
+#[cfg(feature = "stats")]
+use super::stats::Counter;
 use crate::error::AllocError;
 use crate::raw::source::Source;
 use crate::raw::stack::FreeStack;
@@ -37,6 +39,10 @@ pub(super) struct Class {
     /// Bytes of these slabs that chunks are cut from.
     data_bytes: Cell<usize>,
     fresh: Cell<SlabLink>,
+    #[cfg(feature = "stats")]
+    pub(super) add_refs: Counter,
+    #[cfg(feature = "stats")]
+    pub(super) dec_refs: Counter,
 }
 
 impl Class {
@@ -52,6 +58,10 @@ impl Class {
             slabs: Cell::new(0),
             data_bytes: Cell::new(0),
             fresh: Cell::new(None),
+            #[cfg(feature = "stats")]
+            add_refs: Counter::default(),
+            #[cfg(feature = "stats")]
+            dec_refs: Counter::default(),
         }
     }
 

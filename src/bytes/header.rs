@@ -150,6 +150,8 @@ impl Header {
     /// Counts one more reference.
     #[inline(always)]
     pub(super) fn add_ref(&self) {
+        #[cfg(feature = "stats")]
+        self.class().add_refs.add();
         let others = self.others.get().wrapping_add(1);
         // Stored before it is tested, so that both are one instruction.
         self.others.set(others);
@@ -158,7 +160,9 @@ impl Header {
         }
     }
 
+    // Not inlined, so that what calls it needs the count's place alone.
     #[cold]
+    #[inline(never)]
     fn saturate(&self) {
         self.others.set(SATURATED);
     }
@@ -172,47 +176,57 @@ impl Header {
     #[inline(always)]
     pub(super) unsafe fn drop_ref(header: NonNull<Header>) -> bool {
         // SAFETY: the caller's reference keeps it there.
-        if unsafe { Self::uncount(header) } {
-            // SAFETY: no reference is left, so no one else has it (H1).
-            unsafe { Self::free_shared(header) };
-            return true;
-        }
-        false
-    }
-
-    /// Counts one reference less, and says whether none is left.
-    ///
-    /// # Safety
-    ///
-    /// As for [`drop_ref`](Self::drop_ref); where none is left the caller has the header.
-    #[inline(always)]
-    unsafe fn uncount(header: NonNull<Header>) -> bool {
-        // SAFETY: says the caller.
         let it = unsafe { header.as_ref() };
-        let others = it.others.get().wrapping_sub(1);
-        it.others.set(others);
-        if others < 0 {
-            if others == -1 {
-                it.others.set(0);
-                return true;
-            }
-            it.saturate();
-        }
-        false
+        it.count_dropped();
+        // SAFETY: as above; where none is left no one else has it (H1).
+        it.uncount() && unsafe { Self::end(header) }
     }
 
-    /// Makes a header free that was shared.
+    /// Notes for the statistics that a reference is dropped.
+    #[inline(always)]
+    fn count_dropped(&self) {
+        #[cfg(feature = "stats")]
+        self.class().dec_refs.add();
+    }
+
+    /// Counts one reference less, and says whether the count came to its end, or is saturated.
+    #[inline(always)]
+    fn uncount(&self) -> bool {
+        let others = self.others.get().wrapping_sub(1);
+        // Stored before it is tested, so that both are one instruction.
+        self.others.set(others);
+        others < 0
+    }
+
+    /// After a count [came to its end](Self::uncount), or was saturated: makes the header ready
+    /// to be free in the one case.
+    #[inline(always)]
+    fn is_over(&self) -> bool {
+        if self.others.get() != -1 {
+            self.saturate();
+            return false;
+        }
+        self.others.set(0);
+        true
+    }
+
+    /// Makes a header free that was shared, unless its count is saturated, and says so.
     ///
     /// # Safety
     ///
-    /// As for [`free`](Self::free).
+    /// Its count [came to its end](Self::uncount), or is saturated. In the first case the caller
+    /// has it, and does not use it any more.
     #[inline(never)]
-    unsafe fn free_shared(header: NonNull<Header>) {
-        // SAFETY: says the caller.
-        unsafe {
-            header.as_ref().make_stale();
-            Self::free(header);
+    unsafe fn end(header: NonNull<Header>) -> bool {
+        // SAFETY: a header that is not free keeps its home.
+        let it = unsafe { header.as_ref() };
+        let is_over = it.is_over();
+        if is_over {
+            it.make_stale();
+            // SAFETY: says the caller.
+            unsafe { Self::free(header) };
         }
+        is_over
     }
 
     /// Makes a header free that was mutable, or is stale; so too what it is linked to, if the
@@ -267,8 +281,10 @@ impl Header {
             };
             // Not dropped, which would recurse.
             header = ManuallyDrop::new(next).header();
-            // SAFETY: the link's reference, which is none from now on.
-            if !unsafe { Self::uncount(header) } {
+            // SAFETY: the link's reference keeps it there, and is none from now on.
+            let it = unsafe { header.as_ref() };
+            it.count_dropped();
+            if !(it.uncount() && it.is_over()) {
                 return;
             }
         }

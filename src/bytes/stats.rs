@@ -17,6 +17,10 @@ impl Counter {
         self.add_many(1);
     }
 
+    pub(super) fn get(&self) -> u64 {
+        self.0.get()
+    }
+
     pub(super) fn add_many(&self, count: u64) {
         self.0.set(self.0.get().wrapping_add(count));
     }
@@ -92,6 +96,13 @@ pub struct Stats {
     pub slab_classes: u64,
     /// Chunks that were handed out.
     pub allocs: u64,
+    /// References that were added, by `clone`, `slice`, `next` or `resolve`. Counting them
+    /// makes each of those a third slower, so only with the feature `stats`.
+    #[cfg(feature = "stats")]
+    pub add_refs: u64,
+    /// References that were given back.
+    #[cfg(feature = "stats")]
+    pub dec_refs: u64,
     /// Chunks that were given back: their last reference was dropped, or the buffer that was
     /// to be filled.
     pub dec_ref_zeroes: u64,
@@ -133,23 +144,34 @@ impl Home {
         let allocs = classes.iter().map(|class| class.allocs).sum::<u64>();
         let in_use = classes.iter().map(|class| class.in_use as u64).sum::<u64>();
         let counters = self.counters();
-        let value = |counter: &Counter| counter.0.get();
         Stats {
             slab_classes: self.classes().len() as u64,
             allocs,
+            #[cfg(feature = "stats")]
+            add_refs: self
+                .classes()
+                .iter()
+                .map(|class| class.add_refs.get())
+                .sum(),
+            #[cfg(feature = "stats")]
+            dec_refs: self
+                .classes()
+                .iter()
+                .map(|class| class.dec_refs.get())
+                .sum(),
             // Each chunk that was handed out and is not in use came back, once.
             dec_ref_zeroes: allocs - in_use,
-            get_nexts: value(&counters.get_nexts),
-            set_nexts: value(&counters.set_nexts),
-            mallocs: value(&counters.mallocs),
-            malloc_errs: value(&counters.malloc_errs),
-            too_big_errs: value(&counters.too_big_errs),
-            add_slab_errs: value(&counters.add_slab_errs),
+            get_nexts: counters.get_nexts.get(),
+            set_nexts: counters.set_nexts.get(),
+            mallocs: counters.mallocs.get(),
+            malloc_errs: counters.malloc_errs.get(),
+            too_big_errs: counters.too_big_errs.get(),
+            add_slab_errs: counters.add_slab_errs.get(),
             push_free_chunks: allocs - in_use,
             pop_free_chunks: allocs,
-            pop_free_chunk_errs: value(&counters.pop_free_chunk_errs),
-            moved_slabs: value(&counters.moved_slabs),
-            trimmed_slabs: value(&counters.trimmed_slabs),
+            pop_free_chunk_errs: counters.pop_free_chunk_errs.get(),
+            moved_slabs: counters.moved_slabs.get(),
+            trimmed_slabs: counters.trimmed_slabs.get(),
             held_by_locs: self.held(),
             slab_bytes: self.slab_bytes() as u64,
             classes,
@@ -204,6 +226,10 @@ impl Stats {
         [
             ("slab_classes", self.slab_classes),
             ("allocs", self.allocs),
+            #[cfg(feature = "stats")]
+            ("add_refs", self.add_refs),
+            #[cfg(feature = "stats")]
+            ("dec_refs", self.dec_refs),
             ("dec_ref_zeroes", self.dec_ref_zeroes),
             ("get_nexts", self.get_nexts),
             ("set_nexts", self.set_nexts),

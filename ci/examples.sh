@@ -1,9 +1,7 @@
 #!/usr/bin/env bash
 # The short examples run, and so do their tests; each asserts what it shows.
 . "$(dirname "$0")/common.sh"
-# With what `cargo test` has built: at the root it has this feature too, as the benches
-# ask for it.
-features=(--features os-memory)
+features=(--features "os-memory zerocopy")
 cargo test --quiet "${features[@]}" --examples
 for example in examples/*.rs; do
     name=$(basename "$example" .rs)

@@ -5,20 +5,23 @@
 . "$(dirname "$0")/common.sh"
 needs_bare_metal
 
-# Every subset of the features. Those that come to the same, as a feature brings others
-# with it, are checked once: cargo finds them done.
+# No feature, each, every two of them, and all. Those that come to the same, as a feature
+# brings others with it, are checked once: cargo finds them done. (All subsets are 2^8.)
 mapfile -t features < <(sed -n '/^\[features\]/,/^\[[^f]/s/^\([a-z][a-z0-9-]*\) = .*/\1/p' Cargo.toml |
     grep -vx default)
 [ ${#features[@]} -gt 0 ]
-for ((set = 0; set < 1 << ${#features[@]}; set++)); do
-    chosen=()
-    for i in "${!features[@]}"; do
-        ! ((set >> i & 1)) || chosen+=("${features[i]}")
-    done
-    echo "== features: ${chosen[*]}"
+check() {
+    echo "== features: $*"
     RUSTFLAGS="-D warnings" cargo check --quiet --package flatslab --lib \
-        --no-default-features --features "${chosen[*]}"
+        --no-default-features --features "$*"
+}
+check
+for i in "${!features[@]}"; do
+    for other in "${features[@]:i}"; do
+        check "${features[i]}" "$other"
+    done
 done
+check "${features[@]}"
 cargo build --package flatslab --lib --no-default-features --features alloc --target "$bare_metal"
 
 # Linked: an rlib may name an allocator that it does not have.
@@ -43,6 +46,6 @@ cargo test --package flatslab --no-default-features --lib --test '*'
 cargo test --package flatslab --no-default-features --features alloc --lib --test '*' -- \
     --skip exploration --skip programs
 # And what a feature adds.
-cargo test --package flatslab --all-features --test key_slab --test memory
-cargo test --package flatslab --all-features --lib -- raw memory
-cargo test --package flatslab --all-features --doc -- key_slab
+cargo test --package flatslab --all-features --test key_slab --test memory --test bytes
+cargo test --package flatslab --all-features --lib -- raw memory bytes
+cargo test --package flatslab --all-features --doc -- key_slab bytes

@@ -8,11 +8,12 @@
 //! No sequence of safe calls is undefined behaviour, for any type of value, any
 //! panic in user code, anything forgotten, and any order of drops.
 //!
-//! There are four families. A [`KeySlab`] is a container: `&mut self`, plain
+//! There are five families. A [`KeySlab`] is a container: `&mut self`, plain
 //! references, `Send`. A tracked slab, [`Slab`] or [`BoundedSlab`], is shared:
 //! `&self`, owning handles, borrows tracked at run time. A [`Pool`](pool::Pool) has
 //! nothing but cells: its boxes borrow it, and the compiler does the checks. An
-//! [`Arena`](bump::Arena) is scratch memory of mixed types, given back all at once.
+//! [`Arena`](bump::Arena) is scratch memory of mixed types, given back all at once. A
+//! [`ByteArena`](bytes::ByteArena) has buffers of any size, which are counted and shared.
 //!
 //! ```
 //! use flatslab::{BoundedSlab, KeySlab};
@@ -44,6 +45,8 @@
 //! | objects of one size with one owner, made and dropped all the time | [`pool::Pool`]: no metadata, boxes of 8 bytes, misuse does not compile |
 //! | the same without an allocator, in a static or on the stack | [`pool::PoolStorage`] |
 //! | scratch of mixed types: a message, a frame, a request | [`bump::Arena`], and its scopes |
+//! | bytes of different lengths: frames, messages, values of a cache | [`bytes::ByteArena`]: reference counts, slices, chains; a [`Loc`](bytes::Loc) of 16 bytes for tables |
+//! | the newest of what arrives, in bounded memory | [`bytes::Ring`]; of one type [`bytes::SlabRing`] |
 //! | a value that must know its own place | [`vacant_entry`](key_slab::PlainSlab::try_vacant_entry); `insert_with`, or [`VacantSlot`] |
 //! | a loop over keys that you know to be right | [`untracked`](TrackedSlab::untracked): unsafe, no borrow tracking |
 //! | all values | `iter`, `iter_mut`, `keys`; where some are held by guards, [`try_iter`](TrackedSlab::try_iter) |
@@ -99,7 +102,9 @@
 //! crate needs no allocator, and only pools in a [`PoolStorage`](pool::PoolStorage) are
 //! there. `serde`: snapshots of [`KeySlab`] and its keys. `os-memory`: huge pages,
 //! locked memory and memory nodes of Linux. `allocator-api2`: the same pages for your own
-//! collections, and your allocators for the slabs.
+//! collections, and your allocators for the slabs. `zerocopy`: typed views of buffers.
+//! `bytes`: buffers have the traits of that crate. `stats`: arenas count references to buffers
+//! too.
 #![cfg_attr(not(test), no_std)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![warn(rustdoc::all, missing_debug_implementations)]

@@ -79,6 +79,8 @@ mod class;
 mod directory;
 mod header;
 mod home;
+#[cfg(feature = "bytes")]
+mod interop;
 mod loc;
 mod ring;
 mod serials;
@@ -86,6 +88,8 @@ mod sizes;
 mod slab;
 mod slab_ring;
 mod stats;
+#[cfg(feature = "zerocopy")]
+mod views;
 
 use core::fmt;
 use core::ptr::NonNull;
@@ -98,6 +102,8 @@ pub use loc::{Loc, LocError};
 pub use ring::{Evicted, Ring, RingBuilder};
 pub use slab_ring::SlabRing;
 pub use stats::{ClassStats, Stats};
+#[cfg(feature = "zerocopy")]
+pub use views::ViewError;
 
 use crate::error::{AllocError, BuildError, SizeClassError};
 use crate::raw::memory;

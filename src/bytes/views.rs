@@ -1,0 +1,184 @@
+//! Typed views of buffers, through `zerocopy`.
+
+use core::fmt;
+
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+use super::buf::Buf;
+use super::buf_mut::{BufMut, NoRoom};
+
+/// The bytes do not make a view: there are too few or too many, or they begin at an address that
+/// the type cannot have.
+///
+/// # Examples
+///
+/// ```
+/// # let arena = flatslab::bytes::ByteArena::new();
+/// let buf = arena.copy(&[0; 9]).unwrap();
+/// let error = buf.view::<u64>().unwrap_err();
+/// assert_eq!(error.to_string(), "9 bytes at an offset of 0 from 8 are no value of 8 bytes");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ViewError {
+    len: usize,
+    offset: usize,
+    align: usize,
+    size: usize,
+}
+
+impl ViewError {
+    fn new<T>(bytes: &[u8]) -> Self {
+        let align = align_of::<T>();
+        ViewError {
+            len: bytes.len(),
+            offset: bytes.as_ptr().addr() % align,
+            align,
+            size: size_of::<T>(),
+        }
+    }
+}
+
+impl fmt::Display for ViewError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ViewError {
+            len,
+            offset,
+            align,
+            size,
+        } = self;
+        write!(
+            f,
+            "{len} bytes at an offset of {offset} from {align} are no value of {size} bytes"
+        )
+    }
+}
+
+impl core::error::Error for ViewError {}
+
+/// Typed views, with the feature `zerocopy`: the type derives that crate's `FromBytes`,
+/// `KnownLayout` and `Immutable`, and for writing `IntoBytes`.
+///
+/// Chunks begin at multiples of 16, so a buffer that is not sliced suits any type of that
+/// alignment. A type with padding, a `bool`, a reference or a pointer does not derive these, and
+/// so does not compile: bytes from a network, or of a chunk that was used before, are any bytes.
+/// References have no place there for another reason too: nothing drops what is in a chunk, and
+/// nothing keeps alive what it would refer to. A [`Loc`](super::Loc) does that job: two words,
+/// which can be written to a buffer, and are checked when they are used.
+impl Buf {
+    /// All bytes as a value; O(1), copies nothing.
+    ///
+    /// # Errors
+    ///
+    /// If they are not as many as the value has, or not aligned.
+    ///
+    /// ```
+    /// # let arena = flatslab::bytes::ByteArena::new();
+    /// let buf = arena.copy(&7_u32.to_ne_bytes()).unwrap();
+    /// assert_eq!(buf.view::<u32>()?, &7);
+    /// assert!(buf.view::<u64>().is_err());
+    /// # Ok::<(), flatslab::bytes::ViewError>(())
+    /// ```
+    #[inline]
+    pub fn view<T: FromBytes + KnownLayout + Immutable>(&self) -> Result<&T, ViewError> {
+        T::ref_from_bytes(self).map_err(|_| ViewError::new::<T>(self))
+    }
+
+    /// The first bytes as a value, and the rest; O(1), copies nothing.
+    ///
+    /// # Errors
+    ///
+    /// If there are fewer than the value has, or they are not aligned.
+    ///
+    /// ```
+    /// # let arena = flatslab::bytes::ByteArena::new();
+    /// let buf = arena.copy(&[1, 0, 7, 8, 9]).unwrap();
+    /// let (number, rest) = buf.view_prefix::<u16>()?;
+    /// assert_eq!((u16::from_le(*number), rest), (1, &[7, 8, 9][..]));
+    /// # Ok::<(), flatslab::bytes::ViewError>(())
+    /// ```
+    #[inline]
+    pub fn view_prefix<T: FromBytes + KnownLayout + Immutable>(
+        &self,
+    ) -> Result<(&T, &[u8]), ViewError> {
+        T::ref_from_prefix(self).map_err(|_| ViewError::new::<T>(self))
+    }
+
+    /// All bytes as values in a row; O(1), copies nothing.
+    ///
+    /// # Errors
+    ///
+    /// If they are no multiple of what one value has, or not aligned.
+    ///
+    /// ```
+    /// # let arena = flatslab::bytes::ByteArena::new();
+    /// let buf = arena.copy(&[0; 24]).unwrap();
+    /// assert_eq!(buf.view_slice::<u64>()?, [0; 3]);
+    /// # Ok::<(), flatslab::bytes::ViewError>(())
+    /// ```
+    #[inline]
+    pub fn view_slice<T: FromBytes + Immutable>(&self) -> Result<&[T], ViewError> {
+        <[T]>::ref_from_bytes(self).map_err(|_| ViewError::new::<T>(self))
+    }
+}
+
+/// Typed views, with the feature `zerocopy`; see those of [`Buf`].
+impl BufMut {
+    /// All bytes as a value, to be changed; O(1).
+    ///
+    /// # Errors
+    ///
+    /// As for [`Buf::view`].
+    ///
+    /// ```
+    /// # let arena = flatslab::bytes::ByteArena::new();
+    /// let mut buf = arena.alloc_zeroed(8).unwrap();
+    /// *buf.view_mut::<u64>()? += 7;
+    /// assert_eq!(buf.freeze().view::<u64>()?, &7);
+    /// # Ok::<(), flatslab::bytes::ViewError>(())
+    /// ```
+    #[inline]
+    pub fn view_mut<T: FromBytes + IntoBytes + KnownLayout>(
+        &mut self,
+    ) -> Result<&mut T, ViewError> {
+        let error = ViewError::new::<T>(self);
+        T::mut_from_bytes(self).map_err(|_| error)
+    }
+
+    /// All bytes as values in a row, to be changed; O(1).
+    ///
+    /// # Errors
+    ///
+    /// As for [`Buf::view_slice`].
+    ///
+    /// ```
+    /// # let arena = flatslab::bytes::ByteArena::new();
+    /// let mut buf = arena.alloc_zeroed(24).unwrap();
+    /// buf.view_slice_mut::<u64>()?[1] = 7;
+    /// assert_eq!(buf.freeze().view_slice::<u64>()?, [0, 7, 0]);
+    /// # Ok::<(), flatslab::bytes::ViewError>(())
+    /// ```
+    #[inline]
+    pub fn view_slice_mut<T: FromBytes + IntoBytes>(&mut self) -> Result<&mut [T], ViewError> {
+        let error = ViewError::new::<T>(self);
+        <[T]>::mut_from_bytes(self).map_err(|_| error)
+    }
+
+    /// Fills the next bytes with those of a value; O(bytes).
+    ///
+    /// # Errors
+    ///
+    /// If there is no room for all of them; none is written then.
+    ///
+    /// ```
+    /// # let arena = flatslab::bytes::ByteArena::new();
+    /// let mut buf = arena.alloc(8).unwrap();
+    /// buf.extend_from_value(&7_u32)?;
+    /// buf.extend_from_value(&8_u32)?;
+    /// assert_eq!(buf.freeze().view_slice::<u32>().unwrap(), [7, 8]);
+    /// # Ok::<(), flatslab::bytes::NoRoom>(())
+    /// ```
+    #[inline]
+    pub fn extend_from_value<T: IntoBytes + Immutable>(&mut self, value: &T) -> Result<(), NoRoom> {
+        self.extend_from_slice(value.as_bytes())
+    }
+}

@@ -519,6 +519,12 @@ impl<const N: usize> PartialEq<[u8; N]> for Buf {
     }
 }
 
+impl<const N: usize> PartialEq<&[u8; N]> for Buf {
+    fn eq(&self, other: &&[u8; N]) -> bool {
+        **self == **other
+    }
+}
+
 impl PartialOrd for Buf {
     fn partial_cmp(&self, other: &Buf) -> Option<Ordering> {
         Some(self.cmp(other))

@@ -19,6 +19,7 @@ use super::stats::Counter;
 use crate::error::AllocError;
 use crate::raw::source::Source;
 use crate::raw::stack::FreeStack;
+use crate::raw::touch::touch;
 
 /// How many headers are made at once when no chunk is free. A page has 64 of them; an
 /// allocation that finds none free pays for so many at most.
@@ -194,6 +195,14 @@ impl Class {
             self.fresh.set(it.next_fresh());
         }
         true
+    }
+
+    /// Writes to every page of the chunks that are taken next, which may have been made without.
+    pub(super) fn touch_free(&self, count: usize) {
+        for header in self.free.entries().flatten().take(count) {
+            // SAFETY: a free header is there, and no one uses its chunk (C1).
+            unsafe { touch(header.cast::<Header>().as_ref().start(), 0, self.size()) };
+        }
     }
 
     /// Forgets the slabs that are marked to leave, whose chunks are all free.

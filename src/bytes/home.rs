@@ -198,12 +198,16 @@ impl Home {
     ///
     /// When there is no memory for so many; those that were made stay.
     pub(super) fn reserve(&self, class: &Class, count: usize) -> Result<(), AllocError> {
+        let touch = !self.source.populates();
+        if touch {
+            class.touch_free(count);
+        }
         loop {
             let missing = count.saturating_sub(class.depth());
             if missing == 0 {
                 return Ok(());
             }
-            if !class.refill(Some(missing), true) {
+            if !class.refill(Some(missing), touch) {
                 self.add_slab(class)?;
             }
         }

@@ -48,4 +48,4 @@ cargo test --package flatslab --no-default-features --features alloc --lib --tes
 # And what a feature adds.
 cargo test --package flatslab --all-features --test key_slab --test memory --test bytes
 cargo test --package flatslab --all-features --lib -- raw memory bytes
-cargo test --package flatslab --all-features --doc -- key_slab bytes
+cargo test --package flatslab --all-features --doc -- key_slab bytes views

@@ -548,3 +548,5 @@ mod key_slab;
 mod mapped;
 mod pool;
 mod pool_values;
+#[cfg(feature = "zerocopy")]
+mod views;

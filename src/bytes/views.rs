@@ -59,11 +59,14 @@ impl core::error::Error for ViewError {}
 /// `KnownLayout` and `Immutable`, and for writing `IntoBytes`.
 ///
 /// Chunks begin at multiples of 16, so a buffer that is not sliced suits any type of that
-/// alignment. A type with padding, a `bool`, a reference or a pointer does not derive these, and
-/// so does not compile: bytes from a network, or of a chunk that was used before, are any bytes.
-/// References have no place there for another reason too: nothing drops what is in a chunk, and
-/// nothing keeps alive what it would refer to. A [`Loc`](super::Loc) does that job: two words,
-/// which can be written to a buffer, and are checked when they are used.
+/// alignment.
+///
+/// A type with a `bool`, a reference or a pointer does not derive `FromBytes`, for bytes from a
+/// network are any bytes; one with padding does not derive `IntoBytes`, for its bytes are not all
+/// initialised: such a view does not compile. References have no place in a buffer for another
+/// reason too: nothing drops what is in a chunk, and nothing keeps alive what it would refer to.
+/// A [`Loc`](super::Loc) does that job: two words, which can be written to a buffer, and are
+/// checked when they are used.
 impl Buf {
     /// All bytes as a value; O(1), copies nothing.
     ///

@@ -39,10 +39,9 @@ pub struct Ring {
     /// The arena's one class, whose chunks have room for `max_len` bytes.
     class: NonNull<Class>,
     max_len: usize,
-    /// Entries that were ever pushed; of those, those that were taken out. The others that are
-    /// not there any more were overwritten.
-    pushed: u64,
+    /// Entries that were taken out, and that were overwritten: each operation counts one at most.
     taken: u64,
+    evicted: u64,
 }
 
 /// The entry that a push overwrote.
@@ -181,8 +180,8 @@ impl RingBuilder {
             arena,
             class,
             max_len: self.max_len,
-            pushed: 0,
             taken: 0,
+            evicted: 0,
         })
     }
 }
@@ -275,11 +274,10 @@ impl Ring {
             if let Ok(buf) = self.copy(bytes) {
                 // SAFETY: just asked.
                 unsafe { self.entries.push_within_capacity(buf) };
-                self.pushed += 1;
                 return Ok(None);
             }
         }
-        self.overwrite(bytes).map(Some)
+        self.overwrite(bytes)
     }
 
     /// A buffer of the arena's one class.
@@ -293,35 +291,31 @@ impl Ring {
 
     /// Overwrites the oldest entry, in its chunk if no one else reads that.
     #[inline(always)]
-    fn overwrite(&mut self, bytes: &[u8]) -> Result<Evicted, RequestError> {
+    fn overwrite(&mut self, bytes: &[u8]) -> Result<Option<Evicted>, RequestError> {
         let reusable = |buf: &Buf| buf.is_of(self.class) && buf.may_be_overwritten();
         if self.entries.get(0).is_some_and(reusable) {
             let evicted = self.note_eviction();
             // SAFETY: there is one, just asked; its chunk is of the class.
             unsafe { self.entries.rotate().overwrite(bytes) };
-            return Ok(evicted);
+            return Ok(Some(evicted));
         }
         self.replace(bytes)
     }
 
     /// As [`overwrite`](Self::overwrite), where a reader has the oldest entry too.
     #[cold]
-    fn replace(&mut self, bytes: &[u8]) -> Result<Evicted, RequestError> {
+    fn replace(&mut self, bytes: &[u8]) -> Result<Option<Evicted>, RequestError> {
         let buf = self.copy(bytes)?;
-        let evicted = self.note_eviction();
-        // Fails only where there is no entry: then a chunk was free.
-        drop(self.entries.pop());
-        self.entries.push(buf);
-        Ok(evicted)
+        Ok(self.push_buf(buf))
     }
 
     #[inline(always)]
     fn note_eviction(&mut self) -> Evicted {
         let evicted = Evicted {
-            sequence: self.pushed - self.entries.len() as u64,
+            sequence: self.taken + self.evicted,
             len: self.entries.get(0).map_or(0, |buf| buf.len()),
         };
-        self.pushed += 1;
+        self.evicted += 1;
         evicted
     }
 
@@ -354,7 +348,6 @@ impl Ring {
             return Some(evicted);
         }
         self.entries.push(buf);
-        self.pushed += 1;
         None
     }
 
@@ -482,7 +475,7 @@ impl Ring {
     #[inline]
     #[must_use]
     pub fn pushed(&self) -> u64 {
-        self.pushed
+        self.taken + self.evicted + self.len() as u64
     }
 
     /// How many of them were overwritten.
@@ -499,7 +492,7 @@ impl Ring {
     #[inline]
     #[must_use]
     pub fn evicted(&self) -> u64 {
-        self.pushed - self.taken - self.len() as u64
+        self.evicted
     }
 
     /// The arena that the entries are of: to fill buffers in place, and to
@@ -540,8 +533,8 @@ impl fmt::Debug for Ring {
         f.debug_struct("Ring")
             .field("len", &self.len())
             .field("capacity", &self.capacity())
-            .field("pushed", &self.pushed)
-            .field("evicted", &self.evicted())
+            .field("pushed", &self.pushed())
+            .field("evicted", &self.evicted)
             .finish_non_exhaustive()
     }
 }

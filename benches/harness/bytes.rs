@@ -33,11 +33,11 @@ pub const CLONE_MOVED: &str = "clone, move, drop";
 /// A buffer, dropped at once.
 pub const ALLOC: &str = "alloc, drop";
 /// Of sizes from a list.
-pub const ALLOC_MIXED: &str = "alloc, drop, of 1 to 1,500 bytes";
+pub const ALLOC_MIXED: &str = "alloc, drop, mixed sizes";
 /// As many buffers as are live, then all of them dropped in random order.
 pub const ALLOC_ALL: &str = "alloc all, drop at random";
 /// Of sizes from a list.
-pub const ALLOC_ALL_MIXED: &str = "alloc all, drop at random, of 1 to 1,500 bytes";
+pub const ALLOC_ALL_MIXED: &str = "alloc all, drop at random, mixed sizes";
 /// A buffer that is filled and shared.
 pub const FILL: &str = "alloc, fill, freeze, drop";
 /// A position to a buffer.
@@ -167,10 +167,10 @@ fn subjects<'r>(record: &'r Record, cases: &[Case<'_>]) -> Vec<&'r str> {
     subjects
 }
 
-/// The row, with the bytes where it does not name them.
+/// The row, and the bytes of a buffer.
 fn label(case: Case<'_>) -> String {
     match case.row {
-        ALLOC_MIXED | ALLOC_ALL_MIXED => case.row.to_owned(),
+        ALLOC_MIXED | ALLOC_ALL_MIXED => format!("{}, 1 to {} B", case.row, case.bytes),
         row => format!("{row}, {} B", case.bytes),
     }
 }

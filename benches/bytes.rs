@@ -395,13 +395,13 @@ fn note_of_ten<S: Fifo<40>>() -> String {
     let made = whole.calls();
     let given = ten(&mut ring, &frames);
     assert_eq!(given, right_of_ten(&frames), "{}", S::NAME);
-    let later = whole.calls() - made;
+    let (later, bytes) = (whole.calls() - made, whole.most_bytes());
+    drop(whole);
     let (evicted, survivors, _) = given;
     format!(
         "ring of 10, 1,000 writes of 40 bytes, then reads, `{}`: {evicted} evicted, {survivors} \
-         survivors; {} bytes at most, {made} calls of the allocator when made, {later} afterwards",
-        S::NAME,
-        whole.most_bytes()
+         survivors; {bytes} bytes at most, {made} calls of the allocator when made, {later} afterwards",
+        S::NAME
     )
 }
 

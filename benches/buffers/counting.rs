@@ -1,70 +1,89 @@
 //! The system's allocator, and counts of what is asked of it.
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Counts by plain loads and stores: the bench has one thread, and a locked instruction would
-/// slow those down that call the allocator.
+/// Counts within a [`Stretch`] alone: what is timed pays for a branch.
 pub(crate) struct Counting;
 
+static IS_COUNTED: AtomicBool = AtomicBool::new(false);
 static CALLS: AtomicUsize = AtomicUsize::new(0);
 static BYTES: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
 
 #[inline(always)]
+fn is_counted() -> bool {
+    IS_COUNTED.load(Ordering::Relaxed)
+}
+
+#[cold]
+#[inline(never)]
 fn count(allocated: usize) {
-    CALLS.store(CALLS.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-    let bytes = BYTES.load(Ordering::Relaxed).wrapping_add(allocated);
-    BYTES.store(bytes, Ordering::Relaxed);
-    MOST.store(MOST.load(Ordering::Relaxed).max(bytes), Ordering::Relaxed);
+    CALLS.fetch_add(1, Ordering::Relaxed);
+    let before = BYTES.fetch_add(allocated, Ordering::Relaxed);
+    MOST.fetch_max(before.wrapping_add(allocated), Ordering::Relaxed);
+}
+
+#[cold]
+#[inline(never)]
+fn count_free(bytes: usize) {
+    BYTES.fetch_sub(bytes, Ordering::Relaxed);
 }
 
 // SAFETY: the system's allocator, and counts.
 unsafe impl GlobalAlloc for Counting {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size());
+        if is_counted() {
+            count(layout.size());
+        }
         // SAFETY: says the caller.
         unsafe { System.alloc(layout) }
     }
 
     #[inline]
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        let bytes = BYTES.load(Ordering::Relaxed);
-        BYTES.store(bytes.wrapping_sub(layout.size()), Ordering::Relaxed);
+        if is_counted() {
+            count_free(layout.size());
+        }
         // SAFETY: says the caller.
         unsafe { System.dealloc(place, layout) }
     }
 
     #[inline]
     unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count(size.wrapping_sub(layout.size()));
+        if is_counted() {
+            count(size.wrapping_sub(layout.size()));
+        }
         // SAFETY: says the caller.
         unsafe { System.realloc(place, layout, size) }
     }
 }
 
-/// The calls that get memory, and the most bytes that were allocated at once, of a stretch.
-pub(crate) struct Stretch {
-    calls: usize,
-    bytes: usize,
-}
+/// While it is there the allocator counts: calls that get memory, and the most bytes that
+/// were allocated at once. There is one at a time.
+pub(crate) struct Stretch(());
 
 impl Stretch {
     pub(crate) fn begin() -> Self {
-        let bytes = BYTES.load(Ordering::Relaxed);
-        MOST.store(bytes, Ordering::Relaxed);
-        Stretch {
-            calls: CALLS.load(Ordering::Relaxed),
-            bytes,
+        for count in [&CALLS, &BYTES, &MOST] {
+            count.store(0, Ordering::Relaxed);
         }
+        IS_COUNTED.store(true, Ordering::Relaxed);
+        Stretch(())
     }
 
     pub(crate) fn calls(&self) -> usize {
-        CALLS.load(Ordering::Relaxed) - self.calls
+        CALLS.load(Ordering::Relaxed)
     }
 
     pub(crate) fn most_bytes(&self) -> usize {
-        MOST.load(Ordering::Relaxed) - self.bytes
+        MOST.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Stretch {
+    fn drop(&mut self) {
+        IS_COUNTED.store(false, Ordering::Relaxed);
     }
 }

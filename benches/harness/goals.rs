@@ -8,6 +8,7 @@
 //! Some goals are weaker than what is known of unsafe access by key, 0.67 for GET
 //! and 0.75 for REMOVE: ours checks.
 
+use crate::bytes;
 use crate::record::Metric;
 use crate::record::Metric::{Faults, P50, P999, P9999, Ticks, Worst};
 
@@ -251,6 +252,20 @@ const AT_THE_BARE_FLOOR: &[Bound] = &[bound(1.10, BARE, Ticks), bound(1.05, NEXU
 /// links go through the cells.
 const WITHOUT_LINKS: &[Bound] = &[bound(1.10, BARE, Ticks), bound(0.45, NEXUS, Ticks)];
 
+/// Byte buffers, each in the rows of its own sizes.
+const BYTES: Goal = Goal {
+    bench: bytes::BENCH,
+    bytes: &[1, 40, 128, 256, 1500],
+    live: &[1024],
+    ..CYCLES
+};
+
+/// At 900 bytes the copy, which all rings make, is more than half of a step.
+const RINGS: Goal = Goal {
+    bytes: &[40],
+    ..BYTES
+};
+
 /// All goals.
 pub const GOALS: &[Goal] = &[
     CYCLES.of("BoundedSlab, Slot", ALL, BY_SLOT),
@@ -329,6 +344,26 @@ pub const GOALS: &[Goal] = &[
     no_faults("BoundedSlab, lazy, transparent"),
     no_faults("Slab, Slot, transparent"),
     no_faults("KeySlab, transparent"),
+    BYTES.of(
+        bytes::OURS,
+        &[bytes::CLONE, bytes::CLONE_MOVED],
+        &[bound(1.05, &[bytes::RC], Ticks)],
+    ),
+    BYTES.of(
+        bytes::OURS,
+        &[bytes::ALLOC, bytes::ALLOC_MIXED],
+        &[bound(0.30, &[bytes::VEC], Ticks)],
+    ),
+    BYTES.of(
+        bytes::OURS,
+        &[bytes::RESOLVE],
+        &[bound(2.0, &[bytes::PAIR], Ticks)],
+    ),
+    RINGS.of(
+        bytes::RING,
+        bytes::LOOPS,
+        &[bound(0.35, &[bytes::DEQUE], Ticks)],
+    ),
 ];
 
 /// The summary leaves out rows of larger values: they exceed the second level of

@@ -13,6 +13,7 @@
 
 pub mod arena;
 pub mod arguments;
+pub mod bytes;
 pub mod clock;
 pub mod first_touch;
 pub mod goals;

@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use flatslab_benches::arena;
 use flatslab_benches::goals::Goal;
 use flatslab_benches::record::{Case, Metric, Record};
 use flatslab_benches::table::{self, Column, NOTHING};
 use flatslab_benches::verdict;
+use flatslab_benches::{arena, bytes};
 
 /// Writes the tables of a record into BENCHMARKS.md and README.md, and draws the
 /// pictures
@@ -165,6 +165,16 @@ fn sections(record: &Record) -> Vec<(&'static str, String)> {
             ("arenas, in short", text(arena::verdict(record))),
             ("arenas, warm", text(arena::frames(record))),
             ("arenas, percentiles", text(arena::tails(record))),
+        ]);
+    }
+    if record.bench(bytes::BENCH).is_some() {
+        let in_short = bytes::in_short(record);
+        sections.extend([
+            ("bytes", bytes::tables(record)),
+            (
+                "bytes, in short",
+                in_short.unwrap_or_else(|| missing(bytes::BENCH)),
+            ),
         ]);
     }
     if record.bench("pages").is_some() {

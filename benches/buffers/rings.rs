@@ -1,0 +1,179 @@
+//! Rings of frames.
+
+use std::collections::VecDeque;
+
+use flatslab::bytes::{Ring, SlabRing};
+use flatslab_benches::bytes::{DEQUE, RING, SLAB_RING};
+
+/// A frame as it was received: its bytes, and how many there are.
+#[derive(Clone, Copy)]
+pub(crate) struct Frame<const BYTES: usize> {
+    pub(crate) len: usize,
+    pub(crate) bytes: [u8; BYTES],
+}
+
+impl<const BYTES: usize> Frame<BYTES> {
+    /// The length is loaded: the compiler does not know it.
+    #[inline(always)]
+    fn slice(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+
+    /// What a reader reads of it.
+    #[inline(always)]
+    pub(crate) fn read(&self) -> u64 {
+        read(self.slice())
+    }
+}
+
+/// What a reader reads of a frame: its number and its length.
+#[inline(always)]
+fn read(bytes: &[u8]) -> u64 {
+    let number = bytes.first_chunk().expect("eight bytes");
+    u64::from_le_bytes(*number) + bytes.len() as u64
+}
+
+/// So many frames, first in, first out; the newest overwrites the oldest.
+pub(crate) trait Fifo<const BYTES: usize> {
+    const NAME: &'static str;
+
+    fn new(entries: usize) -> Self;
+
+    /// Copies a frame in, and says whether the oldest was overwritten.
+    fn push(&mut self, frame: &Frame<BYTES>) -> bool;
+
+    /// Takes the oldest, reads it, and drops it.
+    fn pop(&mut self) -> Option<u64>;
+
+    /// Reads the oldest.
+    fn look(&self) -> Option<u64>;
+}
+
+impl<const BYTES: usize> Fifo<BYTES> for Ring {
+    const NAME: &'static str = RING;
+
+    fn new(entries: usize) -> Self {
+        Ring::with_capacity(entries, BYTES)
+    }
+
+    #[inline(always)]
+    fn push(&mut self, frame: &Frame<BYTES>) -> bool {
+        Ring::push(self, frame.slice()).expect("room").is_some()
+    }
+
+    #[inline(always)]
+    fn pop(&mut self) -> Option<u64> {
+        Ring::pop(self).map(|buf| read(&buf))
+    }
+
+    #[inline(always)]
+    fn look(&self) -> Option<u64> {
+        self.get(0).map(|buf| read(buf))
+    }
+}
+
+impl<const BYTES: usize> Fifo<BYTES> for SlabRing<Frame<BYTES>> {
+    const NAME: &'static str = SLAB_RING;
+
+    fn new(entries: usize) -> Self {
+        SlabRing::with_capacity(entries)
+    }
+
+    #[inline(always)]
+    fn push(&mut self, frame: &Frame<BYTES>) -> bool {
+        SlabRing::push(self, *frame).is_some()
+    }
+
+    #[inline(always)]
+    fn pop(&mut self) -> Option<u64> {
+        SlabRing::pop(self).map(|frame| frame.read())
+    }
+
+    #[inline(always)]
+    fn look(&self) -> Option<u64> {
+        self.get(0).map(Frame::read)
+    }
+}
+
+/// A `Vec` for each frame.
+pub(crate) struct Deque {
+    frames: VecDeque<Vec<u8>>,
+    entries: usize,
+}
+
+impl<const BYTES: usize> Fifo<BYTES> for Deque {
+    const NAME: &'static str = DEQUE;
+
+    fn new(entries: usize) -> Self {
+        Deque {
+            frames: VecDeque::with_capacity(entries),
+            entries,
+        }
+    }
+
+    #[inline(always)]
+    fn push(&mut self, frame: &Frame<BYTES>) -> bool {
+        let is_full = self.frames.len() == self.entries;
+        if is_full {
+            self.frames.pop_front();
+        }
+        self.frames.push_back(frame.slice().to_vec());
+        is_full
+    }
+
+    #[inline(always)]
+    fn pop(&mut self) -> Option<u64> {
+        self.frames.pop_front().map(|frame| read(&frame))
+    }
+
+    #[inline(always)]
+    fn look(&self) -> Option<u64> {
+        self.frames.front().map(|frame| read(frame))
+    }
+}
+
+/// The same, with each `Vec` used again by hand.
+pub(crate) struct ReusedDeque {
+    frames: VecDeque<Vec<u8>>,
+    spare: Vec<Vec<u8>>,
+    entries: usize,
+}
+
+impl<const BYTES: usize> Fifo<BYTES> for ReusedDeque {
+    const NAME: &'static str = "VecDeque<Vec<u8>>, reused";
+
+    fn new(entries: usize) -> Self {
+        ReusedDeque {
+            frames: VecDeque::with_capacity(entries),
+            spare: Vec::with_capacity(entries),
+            entries,
+        }
+    }
+
+    #[inline(always)]
+    fn push(&mut self, frame: &Frame<BYTES>) -> bool {
+        let is_full = self.frames.len() == self.entries;
+        let used = match is_full {
+            true => self.frames.pop_front(),
+            false => self.spare.pop(),
+        };
+        let mut vec = used.unwrap_or_default();
+        vec.clear();
+        vec.extend_from_slice(frame.slice());
+        self.frames.push_back(vec);
+        is_full
+    }
+
+    #[inline(always)]
+    fn pop(&mut self) -> Option<u64> {
+        let frame = self.frames.pop_front()?;
+        let read = read(&frame);
+        self.spare.push(frame);
+        Some(read)
+    }
+
+    #[inline(always)]
+    fn look(&self) -> Option<u64> {
+        self.frames.front().map(|frame| read(frame))
+    }
+}

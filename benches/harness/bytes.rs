@@ -1,0 +1,184 @@
+//! The byte buffers' rows, and their tables: nanoseconds of each subject, and the ratio to
+//! what it takes the place of.
+
+use crate::record::{Case, Metric, Record};
+use crate::table::{self, NOTHING};
+use crate::verdict;
+
+/// The bench.
+pub const BENCH: &str = "bytes";
+
+/// Ours.
+pub const OURS: &str = "ByteArena";
+/// Ours, as a ring.
+pub const RING: &str = "Ring";
+/// Ours, of values of one type.
+pub const SLAB_RING: &str = "SlabRing<Frame>";
+
+/// What each row is compared with.
+pub const VEC: &str = "Vec<u8>";
+/// See [`VEC`].
+pub const RC: &str = "Rc<[u8]>";
+/// See [`VEC`].
+pub const DEQUE: &str = "VecDeque<Vec<u8>>";
+/// A clone of one `Buf` and its drop, measured next to what positions cost.
+pub const PAIR: &str = "reference pair";
+/// See [`VEC`].
+pub const BYTES_IN_VEC: &str = "Vec<Bytes>";
+
+/// A clone of a shared buffer, and its drop: the counts alone.
+pub const CLONE: &str = "clone, drop";
+/// The same, where the clone goes through memory, as in a queue.
+pub const CLONE_MOVED: &str = "clone, move, drop";
+/// A buffer, dropped at once.
+pub const ALLOC: &str = "alloc, drop";
+/// Of sizes from a list.
+pub const ALLOC_MIXED: &str = "alloc, drop, mixed sizes";
+/// As many buffers as are live, then all of them dropped in random order.
+pub const ALLOC_ALL: &str = "alloc all, drop at random";
+/// Of sizes from a list.
+pub const ALLOC_ALL_MIXED: &str = "alloc all, drop at random, mixed sizes";
+/// A buffer that is filled and shared.
+pub const FILL: &str = "alloc, fill, freeze, drop";
+/// A position to a buffer.
+pub const RESOLVE: &str = "resolve, drop, at random";
+/// A buffer to a position, and the end of that.
+pub const HOLD: &str = "clone, into_loc, release, at random";
+/// Links of a walk.
+pub const LINKS: usize = 256;
+/// A walk that has a reference to each link.
+pub const WALK: &str = "walk of 256, by next";
+/// A walk that borrows each.
+pub const WALK_PARTS: &str = "walk of 256, by parts";
+/// So many writes.
+pub const RING_OF_10: &str = "ring of 10: 1,000 writes, 10 reads";
+/// A write and a read for each step, and nothing is overwritten.
+pub const HALF_FULL: [&str; 2] = [
+    "ring of 64, half full: write, read",
+    "ring of 1,024, half full: write, read",
+];
+/// A write over the oldest entry and a look at the next for each step.
+pub const FULL: [&str; 2] = [
+    "ring of 64, full: overwrite, look",
+    "ring of 1,024, full: overwrite, look",
+];
+/// The rows of rings that run on.
+pub const LOOPS: &[&str] = &[HALF_FULL[0], HALF_FULL[1], FULL[0], FULL[1]];
+
+/// Rows with the same subjects.
+struct Group {
+    title: &'static str,
+    rows: &'static [&'static str],
+    /// What ratios refer to.
+    reference: &'static str,
+}
+
+const GROUPS: [Group; 6] = [
+    Group {
+        title: "a reference",
+        rows: &[CLONE, CLONE_MOVED],
+        reference: RC,
+    },
+    Group {
+        title: "a buffer",
+        rows: &[ALLOC, ALLOC_MIXED, ALLOC_ALL, ALLOC_ALL_MIXED],
+        reference: VEC,
+    },
+    Group {
+        title: "a shared buffer",
+        rows: &[FILL],
+        reference: RC,
+    },
+    Group {
+        title: "a position",
+        rows: &[RESOLVE, HOLD],
+        reference: PAIR,
+    },
+    Group {
+        title: "a walk",
+        rows: &[WALK, WALK_PARTS],
+        reference: BYTES_IN_VEC,
+    },
+    Group {
+        title: "a write",
+        rows: &[RING_OF_10, HALF_FULL[0], HALF_FULL[1], FULL[0], FULL[1]],
+        reference: DEQUE,
+    },
+];
+
+/// All of it, for a terminal or a document.
+#[must_use]
+pub fn tables(record: &Record) -> String {
+    let groups = GROUPS.iter().filter_map(|group| group.table(record));
+    groups.collect::<Vec<_>>().join("\n\n")
+}
+
+/// The goals, and what the rings of 10 used: what the bench noted before it measured.
+#[must_use]
+pub fn in_short(record: &Record) -> Option<String> {
+    let goals = verdict::goals(record, BENCH)?;
+    let notes = &record.bench(BENCH)?.notes;
+    let notes: Vec<String> = notes.iter().map(|note| format!("- {note}")).collect();
+    Some(format!("{goals}\n\n{}", notes.join("\n")))
+}
+
+impl Group {
+    /// A row for each case, a column for each subject.
+    fn table(&self, record: &Record) -> Option<String> {
+        let mut cases = record.cases(BENCH);
+        cases.retain(|case| self.rows.contains(&case.row));
+        cases.sort_by_key(|case| {
+            let row = self.rows.iter().position(|&row| row == case.row);
+            (row, case.bytes)
+        });
+        let subjects = subjects(record, &cases);
+        let ticks_per_ns = record.bench(BENCH)?.ticks_per_ns;
+        let cell = |case: Case<'_>, subject: &str| {
+            let ticks = record.value(case, subject, Metric::Ticks);
+            let ratio = record.ticks_ratio(case, subject, self.reference);
+            match (ticks.map(|it| it / ticks_per_ns), ratio) {
+                (Some(ns), Some(ratio)) => format!("{} ({ratio:.2})", rounded(ns)),
+                (Some(ns), None) => rounded(ns),
+                _ => NOTHING.to_owned(),
+            }
+        };
+        let row = |case: &Case<'_>| {
+            let cells = subjects.iter().map(|subject| cell(*case, subject));
+            [label(*case)].into_iter().chain(cells).collect()
+        };
+        let rows: Vec<Vec<String>> = cases.iter().map(row).collect();
+        let reference = table::prose(self.reference);
+        let mut head = vec![format!("{}, ns (/ {reference})", self.title)];
+        head.extend(subjects.iter().map(|subject| table::prose(subject)));
+        (!rows.is_empty()).then(|| table::markdown(&head, &rows))
+    }
+}
+
+/// Those of the cases: ours first, the others in the order of their names. Which one a run
+/// starts with is chance.
+fn subjects<'r>(record: &'r Record, cases: &[Case<'_>]) -> Vec<&'r str> {
+    let rows = record.rows.iter().filter(|row| cases.contains(&row.case()));
+    let mut subjects: Vec<&str> = rows.map(|row| &*row.subject).collect();
+    subjects.sort_by_key(|subject| {
+        let ours = [OURS, RING, SLAB_RING];
+        (!ours.iter().any(|it| subject.starts_with(it)), *subject)
+    });
+    subjects.dedup();
+    subjects
+}
+
+/// The row, and the bytes of a buffer.
+fn label(case: Case<'_>) -> String {
+    match case.row {
+        ALLOC_MIXED | ALLOC_ALL_MIXED => format!("{}, 1 to {} B", case.row, case.bytes),
+        row => format!("{row}, {} B", case.bytes),
+    }
+}
+
+/// Nanoseconds, as precise as the clock is.
+fn rounded(ns: f64) -> String {
+    match ns {
+        100.0.. => format!("{ns:.0}"),
+        _ => format!("{ns:.1}"),
+    }
+}

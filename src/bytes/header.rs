@@ -324,4 +324,10 @@ impl Header {
     pub(super) fn set_count(&self, count: i32) {
         self.count.set(count);
     }
+
+    /// Sets how many references positions hold, as a test wants it.
+    #[cfg(test)]
+    pub(super) fn set_held(&self, held: u32) {
+        self.held.set(held);
+    }
 }

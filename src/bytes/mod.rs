@@ -86,6 +86,8 @@ mod sizes;
 mod slab;
 mod slab_ring;
 mod stats;
+#[cfg(test)]
+mod tests;
 
 use core::fmt;
 use core::ptr::NonNull;

@@ -192,8 +192,14 @@ impl Home {
     ///
     /// # Errors
     ///
-    /// When there is no memory for so many; those that were made stay.
+    /// When there is no memory for so many; those that were made stay. When there are not so
+    /// many numbers; none is made then.
     pub(super) fn reserve(&self, class: &Class, count: usize) -> Result<(), AllocError> {
+        let missing = count.saturating_sub(class.chunks() - class.in_use());
+        let (_, chunks) = self.new_slab_size(class);
+        let slabs = missing.div_ceil(chunks as usize);
+        // Else all memory there is would be taken, and touched, before a request fails.
+        Directory::check_numbers(slabs, chunks)?;
         loop {
             let missing = count.saturating_sub(class.depth());
             if missing == 0 {
@@ -218,10 +224,15 @@ impl Home {
         Err(error)
     }
 
-    fn add_new_slab(&self, class: &Class) -> Result<(), AllocError> {
+    /// Bytes and chunks of a new slab of a class.
+    fn new_slab_size(&self, class: &Class) -> (usize, u32) {
         let bytes = self.slab_size.max(class.size());
         // Both below 2^32 (S1).
-        let chunks = (bytes / class.size()) as u32;
+        (bytes, (bytes / class.size()) as u32)
+    }
+
+    fn add_new_slab(&self, class: &Class) -> Result<(), AllocError> {
+        let (bytes, chunks) = self.new_slab_size(class);
         let (data, headers) = (slab::data_layout(bytes)?, slab::headers_layout(chunks)?);
         let more = data.size() + headers.size();
         self.check_limit(more)?;

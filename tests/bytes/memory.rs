@@ -178,7 +178,7 @@ fn the_limit_is_not_passed() {
         ));
         assert!(std::error::Error::source(&error).is_some());
         // 512 bytes, a record and 8 headers.
-        assert_eq!(bufs.len(), limit / (512 + 64 + 8 * 64 + 64) * 8);
+        assert_eq!(bufs.len(), limit / (512 + 64 + 8 * 64) * 8);
         bufs.iter().for_each(|buf| expect_owner(buf, 7));
         if bufs.pop().is_some() {
             assert!(arena.alloc(60).is_ok());

@@ -65,7 +65,13 @@ fn a_slice_in_the_middle_has_the_room_after_it() {
     drop(buf);
     let buf = part.try_into_mut().unwrap();
     assert_eq!((&*buf, buf.capacity()), (&b"-"[..], 1));
-    let buf = buf.freeze().slice(1..).try_into_mut().unwrap();
+    let part = buf.freeze().split_to(0);
+    assert_eq!(part.as_ptr().addr() % 16, 15);
+    let mut part = part.try_into_mut().unwrap();
+    part.resize(1, b'+').unwrap();
+    let mut part = part.freeze();
+    part.advance(1);
+    let buf = part.try_into_mut().unwrap();
     assert_eq!((buf.len(), buf.capacity()), (0, 0));
     let loc = buf.freeze().into_loc();
     assert_eq!(arena.resolve(loc).unwrap(), *b"");

@@ -127,6 +127,34 @@ fn a_clone_of_the_oldest_entry_stalls_no_ring_with_entries_that_no_one_reads() {
         expect_owner(ring.get(ring.len() - 1).unwrap(), number);
         expect_kept(&kept);
     }
+    // The clone's entry left the ring too, and then each push overwrote one.
+    assert_eq!((ring.len(), ring.pushed(), ring.evicted()), (2, 13, 10));
+    assert_eq!(ring.push(b"more").unwrap().unwrap().sequence, 11);
+}
+
+#[test]
+fn the_chain_of_an_entry_stalls_no_ring() {
+    let other = flatslab::bytes::ByteArena::new();
+    let mut ring = ring(1, 0);
+    let mut head = ring.arena().copy(b"head").unwrap();
+    head.set_next(other.copy(b"tail").unwrap()).unwrap();
+    ring.push_buf(head);
+    // There is no chunk but that of the head.
+    assert_eq!(ring.push(b"next").unwrap().unwrap().len, 4);
+    assert_eq!((&**ring.get(0).unwrap(), ring.evicted()), (&b"next"[..], 1));
+    assert_eq!(other.stats().in_use(), 0);
+}
+
+#[test]
+fn a_foreign_entry_without_a_free_buffer_is_not_overwritten() {
+    let other = flatslab::bytes::ByteArena::new();
+    let mut ring = ring(1, 0);
+    let kept = ring.arena().copy(b"kept").unwrap();
+    ring.push_buf(other.copy(b"foreign").unwrap());
+    assert!(ring.push(b"more").is_err());
+    assert_eq!(*ring.get(0).unwrap(), *b"foreign");
+    drop(kept);
+    assert_eq!(ring.push(b"more").unwrap().unwrap().len, 7);
 }
 
 #[test]

@@ -7,7 +7,7 @@
 # and stays out. The weekly run (FLATSLAB_WEEKLY) has the exploration, the long random
 # programs and the table of states cell by cell too, which ci/miri_targets.sh has, and
 # with Tree Borrows all of what the memory of slabs does: where it comes from is not
-# what borrows. Of pools and arenas each run has everything with both.
+# what borrows. Of pools, arenas and buffers each run has everything with both.
 # Parts of test names may be given: ci/miri.sh panics handles
 . "$(dirname "$0")/common.sh"
 needs_miri
@@ -24,7 +24,7 @@ cargo "+$nightly" miri setup
 cargo "+$nightly" miri test --package flatslab --lib --test '*' --no-run
 
 # Those that take longest first.
-binaries=(slab allocator bump memory)
+binaries=(slab allocator bytes bump memory)
 for source in tests/*/main.rs tests/*.rs; do
     binary=$(basename "${source%/main.rs}" .rs)
     [[ " ${binaries[*]} " == *" $binary "* ]] || binaries+=("$binary")
@@ -41,7 +41,7 @@ miri_test() {
         MIRIFLAGS+=" -Zmiri-tree-borrows"
         if [ -n "$short" ]; then
             case $binary in
-            allocator | memory) these=(pools:: arenas::) ;;
+            allocator | memory) these=(pools:: arenas:: bytes::) ;;
             esac
         fi
     fi

@@ -3,8 +3,9 @@
 # significant byte comes first (s390x): no layout, key or state word relies on
 # this machine's. Each run takes those that meet every layout, key and state: the
 # library's own (the state tables, the model) without the exploration, those of
-# layouts, and those of keys and of what is put in under them; where the order of bytes
-# is the other one, those of layouts and of what is restored. The weekly run
+# layouts, those of keys and of what is put in under them, and those of the sizes and
+# positions of buffers; where the order of bytes is the other one, those of layouts, of
+# what is restored and of positions that are forged. The weekly run
 # (FLATSLAB_WEEKLY) takes every test, as ci/miri.sh does, and several times as long.
 # Parts of test names may be given, as for ci/miri.sh.
 . "$(dirname "$0")/common.sh"
@@ -12,8 +13,9 @@ needs_miri
 
 names=("$@")
 if [ ${#names[@]} -eq 0 ] && [ -z "${FLATSLAB_WEEKLY:-}" ]; then
-    names=(slab:: raw:: layouts:: generations:: restore:: --skip exploration)
-    big_endian_names=(raw:: layouts:: restore::)
+    names=(slab:: raw:: layouts:: generations:: restore:: sizes:: forged:: limits::)
+    names+=(--skip exploration)
+    big_endian_names=(raw:: layouts:: restore:: forged::)
 fi
 
 export MIRIFLAGS="$miri_flags"

@@ -544,6 +544,7 @@
 //! ```
 
 mod bump;
+mod bytes;
 mod key_slab;
 mod mapped;
 mod pool;

@@ -76,6 +76,25 @@ impl Directory {
         self.promised.get() + pages(headers) <= self.pages.capacity().min(PAGES)
     }
 
+    /// Whether `slabs` slabs of so many chunks could have numbers, if no others did.
+    ///
+    /// # Errors
+    ///
+    /// When they could not.
+    pub(super) fn check_numbers(slabs: usize, headers: u32) -> Result<(), AllocError> {
+        Self::check_pages(slabs.saturating_mul(pages(headers)))
+    }
+
+    fn check_pages(wanted: usize) -> Result<(), AllocError> {
+        if wanted > PAGES {
+            return Err(AllocError::TooManySlots {
+                requested: wanted.saturating_mul(PAGE_HEADERS as usize),
+                limit: PAGES << PLACE_BITS,
+            });
+        }
+        Ok(())
+    }
+
     /// Makes room for a slab of so many chunks.
     ///
     /// # Errors
@@ -83,12 +102,7 @@ impl Directory {
     /// When there are no more numbers, or the source refuses; nothing has changed then.
     pub(super) fn make_room(&self, headers: u32) -> Result<(), AllocError> {
         let wanted = self.promised.get() + pages(headers);
-        if wanted > PAGES {
-            return Err(AllocError::TooManySlots {
-                requested: wanted << PLACE_BITS,
-                limit: PAGES << PLACE_BITS,
-            });
-        }
+        Self::check_pages(wanted)?;
         self.pages.try_reserve(wanted)
     }
 

@@ -354,7 +354,13 @@ impl Header {
 
     /// Sets the count as a test wants it.
     #[cfg(test)]
-    pub(super) fn set_count(&self, count: i32) {
-        self.others.set(count.wrapping_sub(1));
+    pub(super) fn set_count(&self, count: u32) {
+        self.others.set((count - 1) as i32);
+    }
+
+    /// Sets how many references positions hold, as a test wants it.
+    #[cfg(test)]
+    pub(super) fn set_held(&self, held: u32) {
+        self.held.set(held);
     }
 }

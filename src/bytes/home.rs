@@ -54,6 +54,15 @@ pub(super) struct Plan {
     pub(super) source: Source,
 }
 
+/// What became of a slab that was to be moved from one class to another.
+enum Moved {
+    Yes,
+    /// There was none.
+    No,
+    /// Its memory was given back.
+    GivenUp,
+}
+
 /// The layout of a home and so many classes, and where those begin.
 fn layout(classes: usize) -> (Layout, usize) {
     let array = Layout::array::<Class>(classes).expect("64 classes at most");
@@ -196,8 +205,14 @@ impl Home {
     ///
     /// # Errors
     ///
-    /// When there is no memory for so many; those that were made stay.
+    /// When there is no memory for so many; those that were made stay. When there are not so
+    /// many numbers; none is made then.
     pub(super) fn reserve(&self, class: &Class, count: usize) -> Result<(), AllocError> {
+        let missing = count.saturating_sub(class.chunks() - class.in_use());
+        let (_, chunks) = self.new_slab_size(class);
+        let slabs = missing.div_ceil(chunks as usize);
+        // Else all memory there is would be taken, and touched, before a request fails.
+        Directory::check_numbers(slabs, chunks)?;
         let touch = !self.source.populates();
         if touch {
             class.touch_free(count);
@@ -216,20 +231,31 @@ impl Home {
     /// Adds a slab to a class: of new memory, or, when that is refused, one that another class
     /// does not use.
     fn add_slab(&self, class: &Class) -> Result<(), AllocError> {
-        let Err(error) = self.add_new_slab(class) else {
-            return Ok(());
-        };
-        if self.move_slab(class) {
-            return Ok(());
+        loop {
+            let Err(error) = self.add_new_slab(class) else {
+                return Ok(());
+            };
+            match self.move_slab(class) {
+                Moved::Yes => return Ok(()),
+                // What it had may be enough for a new one. Each round has one slab less.
+                Moved::GivenUp => {}
+                Moved::No => {
+                    self.counters.add_slab_errs.add();
+                    return Err(error);
+                }
+            }
         }
-        self.counters.add_slab_errs.add();
-        Err(error)
+    }
+
+    /// Bytes and chunks of a new slab of a class.
+    fn new_slab_size(&self, class: &Class) -> (usize, u32) {
+        let bytes = self.slab_size.max(class.size());
+        // Both below 2^32 (S1).
+        (bytes, (bytes / class.size()) as u32)
     }
 
     fn add_new_slab(&self, class: &Class) -> Result<(), AllocError> {
-        let bytes = self.slab_size.max(class.size());
-        // Both below 2^32 (S1).
-        let chunks = (bytes / class.size()) as u32;
+        let (bytes, chunks) = self.new_slab_size(class);
         let (data, headers) = (slab::data_layout(bytes)?, slab::headers_layout(chunks)?);
         let more = data.size() + headers.size();
         self.check_limit(more)?;
@@ -283,8 +309,9 @@ impl Home {
         core::iter::successors(self.slabs.get(), |slab| unsafe { slab.as_ref() }.next())
     }
 
-    /// Moves a slab of which no chunk is in use from another class to this one.
-    fn move_slab(&self, class: &Class) -> bool {
+    /// Moves a slab of which no chunk is in use from another class to this one. It is given
+    /// up where it cannot have the headers of so many chunks.
+    fn move_slab(&self, class: &Class) -> Moved {
         let fits = |slab: &NonNull<Slab>| {
             // SAFETY: by A2 it is there.
             let it = unsafe { slab.as_ref() };
@@ -293,28 +320,28 @@ impl Home {
                 && Slab::is_empty(*slab)
         };
         let Some(slab) = self.slabs().find(fits) else {
-            return false;
+            return Moved::No;
         };
         // SAFETY: by A2 it is there.
         unsafe { slab.as_ref() }.set_leaves();
         // SAFETY: it is the only one that leaves, and is empty.
         let Some(blocks) = (unsafe { self.unlink_leaving() }) else {
-            return false;
+            return Moved::No;
         };
         // SAFETY: unlinked just now, and there is one.
         let blocks = unsafe { Slab::into_blocks(blocks, &self.source) };
         let chunks = u32::try_from(blocks.data_bytes() / class.size()).unwrap_or(u32::MAX);
         let Ok(blocks) = blocks.with_room(chunks, &self.source) else {
-            return false;
+            return Moved::GivenUp;
         };
         let room = self.make_room(class, chunks);
         let more = blocks.bytes();
         if room.is_err() || self.check_limit(more).is_err() {
-            return false;
+            return Moved::GivenUp;
         }
         self.counters.moved_slabs.add();
         self.link(class, blocks, chunks);
-        true
+        Moved::Yes
     }
 
     /// Unlinks the slabs that are marked to leave from everything, and returns the first of

@@ -88,6 +88,8 @@ mod sizes;
 mod slab;
 mod slab_ring;
 mod stats;
+#[cfg(test)]
+mod tests;
 #[cfg(feature = "zerocopy")]
 mod views;
 

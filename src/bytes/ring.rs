@@ -44,7 +44,8 @@ pub struct Ring {
     evicted: u64,
 }
 
-/// The entry that a push overwrote.
+/// The entry that a push overwrote. Where readers had all buffers that were free, entries that
+/// readers had too left the ring before it, unread; [`Ring::evicted`] counts them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Evicted {
@@ -305,8 +306,28 @@ impl Ring {
     /// As [`overwrite`](Self::overwrite), where a reader has the oldest entry too.
     #[cold]
     fn replace(&mut self, bytes: &[u8]) -> Result<Option<Evicted>, RequestError> {
-        let buf = self.copy(bytes)?;
-        Ok(self.push_buf(buf))
+        match self.copy(bytes) {
+            Ok(buf) => Ok(self.push_buf(buf)),
+            Err(error) => self.overwrite_unread(bytes).map(Some).ok_or(error),
+        }
+    }
+
+    /// As [`overwrite`](Self::overwrite), where no chunk is free: overwrites the oldest entry
+    /// that no reader has. Those before it leave the ring, to the readers that have them.
+    fn overwrite_unread(&mut self, bytes: &[u8]) -> Option<Evicted> {
+        let is_unread = |buf: &Buf| buf.is_of(self.class) && buf.is_unique();
+        let skipped = self.entries.iter().position(is_unread)?;
+        for _ in 0..skipped {
+            drop(self.entries.pop());
+            self.evicted += 1;
+        }
+        // Ends its chain, if it has one.
+        drop(self.entries.get_mut(0).map(Buf::take_next));
+        let evicted = self.note_eviction();
+        // SAFETY: there is one; its one reference is the ring's, and it has no link; its chunk
+        // is of the class.
+        unsafe { self.entries.rotate().overwrite(bytes) };
+        Some(evicted)
     }
 
     #[inline(always)]

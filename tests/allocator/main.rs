@@ -14,6 +14,7 @@ mod common;
 mod program;
 
 mod arenas;
+mod bytes;
 mod failing;
 mod meddling;
 mod pools;

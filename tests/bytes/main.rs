@@ -1,0 +1,49 @@
+//! Byte arenas: buffers, positions, chains and rings. Each rule that keeps `src/bytes` sound
+//! has a file here.
+
+#![cfg(feature = "alloc")]
+
+#[path = "../common/mod.rs"]
+mod common;
+#[allow(dead_code, reason = "a part of it is for slabs")]
+#[path = "../memory/source.rs"]
+mod source;
+
+mod buffers;
+mod chains;
+mod cycles;
+mod forged;
+mod limits;
+mod memory;
+mod model;
+mod mutable;
+mod outliving;
+mod positions;
+mod program;
+mod readers;
+mod rings;
+mod sizes;
+mod slab_rings;
+mod sources;
+mod stats;
+
+use flatslab::bytes::{Buf, ByteArena};
+
+/// A small arena: classes of 16, 32, … bytes up to one slab of `slab_size`.
+fn small(slab_size: usize) -> ByteArena {
+    ByteArena::builder().start(16).slab_size(slab_size).build()
+}
+
+/// A buffer of `len` bytes that all have the number of their owner.
+fn owned_by(arena: &ByteArena, number: u8, len: usize) -> Buf {
+    let mut buf = arena.alloc(len).unwrap();
+    buf.resize(len, number).unwrap();
+    buf.freeze()
+}
+
+/// Panics unless all bytes have the number of their owner.
+#[track_caller]
+fn expect_owner(buf: &[u8], number: u8) {
+    // One comparison of memory, which takes an interpreter no longer than a few bytes.
+    assert!(*buf == vec![number; buf.len()], "{number}: {buf:?}");
+}

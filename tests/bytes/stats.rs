@@ -1,0 +1,237 @@
+//! What is counted, and how it is printed.
+
+use flatslab::bytes::{ByteArena, Stats};
+
+use crate::{owned_by, small};
+
+fn value(stats: &Stats, name: &str) -> u64 {
+    let mut found = stats.iter().filter(|(it, _)| *it == name);
+    let (_, value) = found.next().unwrap_or_else(|| panic!("{name}"));
+    assert!(found.next().is_none(), "{name} twice");
+    value
+}
+
+/// The totals that changed while `f` ran, and by how much.
+fn changes(arena: &ByteArena, f: impl FnOnce()) -> Vec<(&'static str, i64)> {
+    let before = arena.stats();
+    f();
+    let after = arena.stats();
+    let differ = |(name, now): (&'static str, u64)| {
+        let by = now as i64 - value(&before, name) as i64;
+        (by != 0).then_some((name, by))
+    };
+    after.iter().filter_map(differ).collect()
+}
+
+#[test]
+fn a_new_arena_has_counted_nothing() {
+    let arena = ByteArena::new();
+    let stats = arena.stats();
+    for (name, value) in stats.iter() {
+        let expected = if name == "slab_classes" { 15 } else { 0 };
+        assert_eq!(value, expected, "{name}");
+    }
+    assert_eq!((stats.in_use(), stats.classes().len()), (0, 15));
+}
+
+#[test]
+fn each_operation_moves_its_counters_and_no_others() {
+    let arena = ByteArena::builder().start(64).slab_size(256).max_bytes(600);
+    let arena = arena.build();
+    let allocated = [("allocs", 1), ("pop_free_chunks", 1)];
+    let freed = [("dec_ref_zeroes", 1), ("push_free_chunks", 1)];
+    let mut head = None;
+    // A slab: its bytes, a record, four headers.
+    let first = changes(&arena, || head = Some(owned_by(&arena, 1, 60)));
+    let slab_bytes = 256 + 64 + 4 * 64;
+    let added = [
+        ("allocs", 1),
+        ("mallocs", 1),
+        ("pop_free_chunks", 1),
+        ("slab_bytes", slab_bytes),
+    ];
+    assert_eq!(first, added);
+    let mut head = head.unwrap();
+    let mut tail = None;
+    assert_eq!(
+        changes(&arena, || tail = Some(owned_by(&arena, 2, 60))),
+        allocated
+    );
+    let tail = tail.unwrap();
+    assert_eq!(
+        changes(&arena, || drop(arena.alloc(1).unwrap())),
+        [allocated, freed].concat_sorted()
+    );
+    assert_eq!(
+        changes(&arena, || drop((head.clone(), tail.slice(1..)))),
+        []
+    );
+    assert_eq!(changes(&arena, || drop(head.next())), [("get_nexts", 1)]);
+    assert_eq!(
+        changes(&arena, || assert_eq!(
+            head.parts().count(),
+            1 + usize::from(head.next_ref().is_some())
+        )),
+        []
+    );
+    let set = changes(&arena, || drop(head.set_next(tail.clone()).unwrap()));
+    assert_eq!(set, [("set_nexts", 1)]);
+    assert_eq!(changes(&arena, || drop(head.take_next())), []);
+    let mut loc = None;
+    let held = changes(&arena, || loc = Some(tail.clone().into_loc()));
+    assert_eq!(held, [("held_by_locs", 1)]);
+    let loc = loc.unwrap();
+    assert_eq!(changes(&arena, || drop(arena.resolve(loc))), []);
+    let released = changes(&arena, || assert!(!arena.release(loc).unwrap()));
+    assert_eq!(released, [("held_by_locs", -1)]);
+    assert_eq!(changes(&arena, || assert!(arena.release(loc).is_err())), []);
+    let too_big = changes(&arena, || assert!(arena.alloc(257).is_err()));
+    assert_eq!(too_big, [("too_big_errs", 1)]);
+    // The limit is asked before the source is.
+    let refused = changes(&arena, || assert!(arena.alloc(256).is_err()));
+    assert_eq!(refused, [("add_slab_errs", 1), ("pop_free_chunk_errs", 1)]);
+    assert_eq!(
+        changes(&arena, || drop(tail.try_into_mut().unwrap().freeze())),
+        freed
+    );
+    assert_eq!(changes(&arena, || drop(head)), freed);
+    let trimmed = changes(&arena, || assert_eq!(arena.trim().slabs, 1));
+    assert_eq!(trimmed, [("trimmed_slabs", 1), ("slab_bytes", -slab_bytes)]);
+}
+
+/// Lists of changes in the order of [`Stats::iter`].
+trait Concat {
+    fn concat_sorted(self) -> Vec<(&'static str, i64)>;
+}
+
+impl<const N: usize> Concat for [[(&'static str, i64); 2]; N] {
+    fn concat_sorted(self) -> Vec<(&'static str, i64)> {
+        let order = [
+            "allocs",
+            "dec_ref_zeroes",
+            "push_free_chunks",
+            "pop_free_chunks",
+        ];
+        let mut all = self.concat();
+        all.sort_by_key(|(name, _)| order.iter().position(|it| it == name));
+        all
+    }
+}
+
+#[test]
+fn a_refusal_of_the_source_is_counted() {
+    use crate::source::{Counted, Fault, with_fault};
+    let source = Counted::new();
+    let arena = ByteArena::builder()
+        .slab_size(256)
+        .pages(source.pages())
+        .build();
+    let counted = changes(&arena, || {
+        let is_reached = with_fault(0, Fault::Refuse, true, || {
+            assert!(arena.alloc(100).is_err());
+            assert!(arena.reserve(100, 1).is_err());
+        });
+        assert!(is_reached);
+    });
+    let expected = [
+        ("mallocs", 2),
+        ("malloc_errs", 2),
+        ("add_slab_errs", 2),
+        ("pop_free_chunk_errs", 1),
+    ];
+    assert_eq!(counted, expected);
+}
+
+#[test]
+fn a_moved_slab_is_counted_apart_from_requests_of_memory() {
+    let arena = ByteArena::builder().start(64).slab_size(256).max_bytes(700);
+    let arena = arena.build();
+    drop(owned_by(&arena, 1, 64));
+    let moved = changes(&arena, || drop(owned_by(&arena, 1, 256)));
+    let names: Vec<_> = moved.iter().map(|(name, _)| *name).collect();
+    assert!(
+        names.contains(&"moved_slabs") && !names.contains(&"mallocs"),
+        "{names:?}"
+    );
+    assert_eq!(arena.stats().moved_slabs, 1);
+}
+
+#[test]
+fn classes_count_what_is_theirs() {
+    let arena = small(512);
+    let bufs = [20, 20, 100].map(|size| owned_by(&arena, 1, size));
+    drop(owned_by(&arena, 1, 100));
+    let stats = arena.stats();
+    let sizes: Vec<_> = stats.classes().iter().map(|it| it.chunk_size).collect();
+    assert_eq!(sizes, [16, 32, 64, 128, 256, 512]);
+    let in_use: Vec<_> = stats.classes().iter().map(|it| it.in_use).collect();
+    assert_eq!(in_use, [0, 2, 0, 1, 0, 0]);
+    let allocs: Vec<_> = stats.classes().iter().map(|it| it.allocs).collect();
+    assert_eq!(allocs, [0, 2, 0, 2, 0, 0]);
+    for class in stats.classes() {
+        assert_eq!(class.free + class.in_use, class.chunks);
+        assert_eq!(
+            class.chunks * class.chunk_size + class.unused_bytes,
+            class.slabs * 512
+        );
+    }
+    assert_eq!(
+        (stats.in_use(), stats.allocs, stats.dec_ref_zeroes),
+        (3, 4, 1)
+    );
+    drop(bufs);
+    assert_eq!(stats.in_use(), 3, "a snapshot");
+}
+
+#[test]
+fn counts_go_on_after_memory_was_given_back() {
+    let arena = small(512);
+    for round in 1..5 {
+        drop([(); 3].map(|()| owned_by(&arena, 1, 20)));
+        arena.trim();
+        let stats = arena.stats();
+        assert_eq!((stats.allocs, stats.dec_ref_zeroes), (3 * round, 3 * round));
+        assert_eq!(stats.trimmed_slabs, round);
+    }
+}
+
+#[test]
+fn each_total_is_a_line_of_the_text() {
+    let arena = small(512);
+    let _bufs = [20, 100].map(|size| owned_by(&arena, 1, size).into_loc());
+    let stats = arena.stats();
+    let text = stats.to_string();
+    let mut lines = text.lines();
+    for (name, value) in stats.iter() {
+        assert_eq!(lines.next(), Some(&*format!("{name}: {value}")));
+    }
+    for size in [32, 128] {
+        let class = stats
+            .classes()
+            .iter()
+            .find(|it| it.chunk_size == size)
+            .unwrap();
+        let expected = format!(
+            "slab class of {size} bytes:\n  slabs: 1\n  chunks: {}\n  chunks free: {}\n  \
+             chunks in use: 1\n  bytes unused: 0",
+            class.chunks, class.free
+        );
+        for line in expected.lines() {
+            assert_eq!(lines.next(), Some(line));
+        }
+    }
+    assert_eq!(lines.next(), None);
+    let debug = format!("{stats:?}");
+    assert!(stats.iter().all(|(name, _)| debug.contains(name)));
+}
+
+#[test]
+fn an_arena_prints_its_use() {
+    let arena = small(512);
+    let _buf = owned_by(&arena, 1, 20);
+    let text = format!("{arena:?} {:?}", ByteArena::builder());
+    assert!(
+        text.contains("in_use: 1") && text.contains("slab_size"),
+        "{text}"
+    );
+}

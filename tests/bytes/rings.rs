@@ -17,7 +17,7 @@ fn entries_come_out_in_order_with_their_true_lengths() {
     assert!(ring.is_full());
     let lens: Vec<_> = ring.iter().map(|entry| entry.len()).collect();
     assert_eq!(lens, [100, 0, 1, 37]);
-    assert_eq!(ring.iter().rev().next().unwrap().len(), 37);
+    assert_eq!(ring.iter().next_back().unwrap().len(), 37);
     for len in [100, 0, 1, 37] {
         assert_eq!(ring.pop().unwrap(), vec![7; len][..]);
     }

@@ -78,7 +78,7 @@ impl ByteArenaBuilder {
     }
 
     /// Bytes of a slab, from which chunks of one class are cut, 1 MiB if not said. A chunk that
-    /// is larger has a slab of its own.
+    /// is larger has a slab of its own, and there are 2²⁰ chunks in a slab at most.
     ///
     /// ```
     /// let arena = flatslab::bytes::ByteArena::builder().slab_size(4096).build();
@@ -91,7 +91,7 @@ impl ByteArenaBuilder {
     }
 
     /// Bytes of the largest request, those of a slab if not said; rounded up to a chunk of the
-    /// class it falls in. Below 4 GiB.
+    /// class it falls in. At most 2³² − 16.
     ///
     /// ```
     /// let arena = flatslab::bytes::ByteArena::builder().largest(1 << 24).build();
@@ -169,7 +169,7 @@ impl ByteArenaBuilder {
     /// # Errors
     ///
     /// Where [`build`](Self::build) panics, or the allocator refuses. Of the classes: a growth
-    /// factor that is not finite and above 1, a size of 0, a size of 4 GiB or more, or more
+    /// factor that is not finite and above 1, a size of 0, one above 2³² − 16, or more
     /// than 64 classes up to the largest request.
     ///
     /// ```

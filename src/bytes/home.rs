@@ -54,6 +54,9 @@ pub(super) struct Plan {
     pub(super) source: Source,
 }
 
+/// The most chunks of a slab: numbers for 16 such slabs are there.
+const MOST_CHUNKS: usize = 1 << 20;
+
 /// What became of a slab that was to be moved from one class to another.
 enum Moved {
     Yes,
@@ -249,9 +252,15 @@ impl Home {
 
     /// Bytes and chunks of a new slab of a class.
     fn new_slab_size(&self, class: &Class) -> (usize, u32) {
-        let bytes = self.slab_size.max(class.size());
-        // Both below 2^32 (S1).
-        (bytes, (bytes / class.size()) as u32)
+        let size = class.size();
+        let chunks = (self.slab_size / size).clamp(1, MOST_CHUNKS);
+        // The whole of a usual slab, so that another class may take it.
+        let bytes = if chunks == MOST_CHUNKS {
+            chunks * size
+        } else {
+            self.slab_size.max(size)
+        };
+        (bytes, chunks as u32)
     }
 
     fn add_new_slab(&self, class: &Class) -> Result<(), AllocError> {
@@ -330,7 +339,7 @@ impl Home {
         };
         // SAFETY: unlinked just now, and there is one.
         let blocks = unsafe { Slab::into_blocks(blocks, &self.source) };
-        let chunks = u32::try_from(blocks.data_bytes() / class.size()).unwrap_or(u32::MAX);
+        let chunks = (blocks.data_bytes() / class.size()).min(MOST_CHUNKS) as u32;
         let Ok(blocks) = blocks.with_room(chunks, &self.source) else {
             return Moved::GivenUp;
         };

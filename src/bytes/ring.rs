@@ -278,7 +278,8 @@ impl Ring {
                 return Ok(None);
             }
         }
-        self.overwrite(bytes)
+        let len = self.overwrite(bytes)?;
+        Ok(len.map(|len| self.evicted_last(len)))
     }
 
     /// A buffer of the arena's one class.
@@ -290,31 +291,48 @@ impl Ring {
         Ok(unsafe { Buf::filled(header, bytes) })
     }
 
-    /// Overwrites the oldest entry, in its chunk if no one else reads that.
+    /// Overwrites the oldest entry, in its chunk if no one else reads that. Returns the length
+    /// that it had: a result of more words would be put together in memory, and copied.
     #[inline(always)]
-    fn overwrite(&mut self, bytes: &[u8]) -> Result<Option<Evicted>, RequestError> {
+    fn overwrite(&mut self, bytes: &[u8]) -> Result<Option<usize>, RequestError> {
         let reusable = |buf: &Buf| buf.is_of(self.class) && buf.may_be_overwritten();
-        if self.entries.get(0).is_some_and(reusable) {
-            let evicted = self.note_eviction();
+        if self.entries.front().is_some_and(reusable) {
             // SAFETY: there is one, just asked; its chunk is of the class.
-            unsafe { self.entries.rotate().overwrite(bytes) };
-            return Ok(Some(evicted));
+            return Ok(Some(unsafe { self.overwrite_front(bytes) }));
         }
         self.replace(bytes)
     }
 
+    /// Overwrites the oldest entry in its chunk, and returns the length that it had.
+    ///
+    /// # Safety
+    ///
+    /// There is one, of the class, and it may be overwritten.
+    #[inline(always)]
+    unsafe fn overwrite_front(&mut self, bytes: &[u8]) -> usize {
+        self.evicted += 1;
+        // SAFETY: says the caller; the class's chunks have room for `max_len` bytes.
+        unsafe {
+            let entry = self.entries.rotate();
+            let len = entry.len();
+            entry.overwrite(bytes);
+            len
+        }
+    }
+
     /// As [`overwrite`](Self::overwrite), where a reader has the oldest entry too.
     #[cold]
-    fn replace(&mut self, bytes: &[u8]) -> Result<Option<Evicted>, RequestError> {
+    #[inline(never)]
+    fn replace(&mut self, bytes: &[u8]) -> Result<Option<usize>, RequestError> {
         match self.copy(bytes) {
-            Ok(buf) => Ok(self.push_buf(buf)),
+            Ok(buf) => Ok(self.push_buf(buf).map(|evicted| evicted.len)),
             Err(error) => self.overwrite_unread(bytes).map(Some).ok_or(error),
         }
     }
 
     /// As [`overwrite`](Self::overwrite), where no chunk is free: overwrites the oldest entry
     /// that no reader has. Those before it leave the ring, to the readers that have them.
-    fn overwrite_unread(&mut self, bytes: &[u8]) -> Option<Evicted> {
+    fn overwrite_unread(&mut self, bytes: &[u8]) -> Option<usize> {
         let is_unread = |buf: &Buf| buf.is_of(self.class) && buf.is_unique();
         let skipped = self.entries.iter().position(is_unread)?;
         for _ in 0..skipped {
@@ -323,21 +341,17 @@ impl Ring {
         }
         // Ends its chain, if it has one.
         drop(self.entries.get_mut(0).map(Buf::take_next));
-        let evicted = self.note_eviction();
-        // SAFETY: there is one; its one reference is the ring's, and it has no link; its chunk
-        // is of the class.
-        unsafe { self.entries.rotate().overwrite(bytes) };
-        Some(evicted)
+        // SAFETY: there is one, of the class, with one reference and no link.
+        Some(unsafe { self.overwrite_front(bytes) })
     }
 
+    /// The entry that was overwritten last, which had so many bytes.
     #[inline(always)]
-    fn note_eviction(&mut self) -> Evicted {
-        let evicted = Evicted {
-            sequence: self.taken + self.evicted,
-            len: self.entries.get(0).map_or(0, |buf| buf.len()),
-        };
-        self.evicted += 1;
-        evicted
+    fn evicted_last(&self, len: usize) -> Evicted {
+        Evicted {
+            sequence: self.taken + self.evicted - 1,
+            len,
+        }
     }
 
     #[cold]
@@ -363,13 +377,9 @@ impl Ring {
     /// ```
     pub fn push_buf(&mut self, buf: impl Into<Buf>) -> Option<Evicted> {
         let buf = buf.into();
-        if self.entries.is_full() {
-            let evicted = self.note_eviction();
-            drop(self.entries.push(buf));
-            return Some(evicted);
-        }
-        self.entries.push(buf);
-        None
+        let oldest = self.entries.push(buf)?;
+        self.evicted += 1;
+        Some(self.evicted_last(oldest.len()))
     }
 
     /// Takes the oldest entry; O(1).

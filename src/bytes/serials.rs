@@ -58,7 +58,10 @@ impl Serials {
     /// Takes another high word: once in 2^32 serials.
     #[cold]
     fn take_word(&self) -> Option<()> {
-        self.words.try_reserve(self.words.len() + 1).ok()?;
+        // Again where the allocator has taken a word, and the room.
+        while self.words.len() == self.words.capacity() {
+            self.words.try_reserve(self.words.len() + 1).ok()?;
+        }
         let word = take_word(&WORDS)?;
         self.words.push(word);
         self.last.set(u64::from(word) << 32);

@@ -184,6 +184,20 @@ impl<T> SlabRing<T> {
         Some(value)
     }
 
+    /// The oldest value; O(1).
+    ///
+    /// ```
+    /// let mut ring = flatslab::bytes::SlabRing::with_capacity(2);
+    /// ring.push(1);
+    /// assert_eq!(ring.front(), Some(&1));
+    /// ```
+    #[inline(always)]
+    #[must_use]
+    pub fn front(&self) -> Option<&T> {
+        // SAFETY: it has a value (I1).
+        (self.len > 0).then(|| unsafe { self.place(self.head).as_ref() })
+    }
+
     /// Makes the oldest value the newest, and returns it.
     ///
     /// # Safety

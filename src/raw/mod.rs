@@ -8,6 +8,7 @@
 //! | `pages.rs` | what can be asked of pages, and what may be missing | `memory/`, `system.rs` |
 //! | `system.rs`, `mapping.rs`, `regions.rs`, `sizes.rs`, `policy.rs` | pages of Linux: mapped, cut into blocks, reported on | `source.rs` |
 //! | `stack.rs` | [`FreeStack`](stack::FreeStack): LIFO of pointers to free cells; pop, push, refill, replace the array | slabs; pools |
+//! | `copy.rs` | copies of few bytes, in line | arenas |
 //! | `row.rs` | [`Row`](row::Row): a growable array of plain records | byte arenas |
 //! | `links.rs` | [`Links`](links::Links): a LIFO through the free cells, without memory of its own | pools |
 //! | `segment.rs` | [`Geometry`](segment::Geometry): cells in aligned segments, whose address leads to a header | pools |
@@ -30,6 +31,8 @@ pub(crate) mod ahead;
 pub(crate) mod atomic;
 #[cfg(feature = "alloc")]
 pub(crate) mod chunk;
+#[cfg(feature = "alloc")]
+pub(crate) mod copy;
 pub(crate) mod links;
 #[cfg(feature = "std")]
 mod mailbox;

@@ -17,7 +17,7 @@ fn entries_come_out_in_order_with_their_true_lengths() {
     assert!(ring.is_full());
     let lens: Vec<_> = ring.iter().map(|entry| entry.len()).collect();
     assert_eq!(lens, [100, 0, 1, 37]);
-    assert_eq!(ring.iter().rev().next().unwrap().len(), 37);
+    assert_eq!(ring.iter().next_back().unwrap().len(), 37);
     for len in [100, 0, 1, 37] {
         assert_eq!(ring.pop().unwrap(), vec![7; len][..]);
     }
@@ -247,7 +247,7 @@ fn a_ring_does_as_a_queue() {
         let mut queue: VecDeque<Vec<u8>> = VecDeque::new();
         let (mut pushed, mut evicted) = (0, 0);
         let mut kept = Vec::new();
-        for step in 0..amount(20_000, 2_000, 150) {
+        for step in 0..amount(20_000, 2_000, 60) {
             match random(8) {
                 0..5 => {
                     let bytes = vec![step as u8; random(31) as usize];

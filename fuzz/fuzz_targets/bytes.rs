@@ -1,7 +1,7 @@
 //! Bytes as a program on byte arenas, against the model of the library's tests.
 #![no_main]
 
-#[path = "../../tests/bytes/program.rs"]
+#[path = "../../tests/bytes/program/mod.rs"]
 mod program;
 
 use libfuzzer_sys::fuzz_target;

@@ -24,8 +24,8 @@ const _: () = assert!(NUMBER_BITS + 2 * RANGE_BITS == 64);
 ///
 /// It has room for a serial of 64 bits, the number of a chunk in 24 bits, and a start and a
 /// length in 20 bits each. So an arena has 2²⁴ chunks at most (slabs of one to 64 chunks take
-/// 64 of the numbers), and a buffer that begins or ends beyond 1,048,575 bytes of its chunk,
-/// or is longer, has no position.
+/// 64 of the numbers), and a buffer that begins more than 1,048,575 bytes into its chunk, or
+/// is longer than that, has no position.
 ///
 /// # Examples
 ///

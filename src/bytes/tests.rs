@@ -7,7 +7,7 @@ use super::ByteArena;
 use super::header::Header;
 use crate::common::amount;
 
-#[path = "../../tests/bytes/program.rs"]
+#[path = "../../tests/bytes/program/mod.rs"]
 mod program;
 
 #[test]

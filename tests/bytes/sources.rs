@@ -73,7 +73,7 @@ fn each_request_may_be_refused_or_panic() {
                     source.expect_all_back();
                     is_reached
                 };
-                let requests = amount(0..usize::MAX, 0..usize::MAX, 3..5);
+                let requests = amount(0..usize::MAX, 0..usize::MAX, 3..4);
                 let reached = requests.take_while(|&left| reaches(left)).count();
                 assert!(reached >= amount(8, 8, 1), "{reached}");
             }
@@ -136,7 +136,7 @@ fn a_ring_whose_memory_is_refused_leaks_nothing() {
                 .pages(source.pages());
             let is_reached = with_fault(left, fault, true, || {
                 let built = unless_it_panics(|| builder.try_build());
-                assert!(built.is_none_or(|it| it.is_err()) || left > 3);
+                assert_eq!(matches!(built, Some(Ok(_))), left >= 7);
             });
             source.expect_all_back();
             is_reached
@@ -212,7 +212,7 @@ fn a_source_may_use_the_arena_that_asks() {
         },
         |arena| vec![owned_by(arena, 4, 1000), owned_by(arena, 5, 60)],
     ];
-    let calls = amount(0..usize::MAX, 0..usize::MAX, 0..3);
+    let calls = amount(0..usize::MAX, 0..usize::MAX, 2..3);
     for limit in [usize::MAX, 8000] {
         for operation in operations {
             for hook in hooks {

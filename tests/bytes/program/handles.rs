@@ -1,0 +1,223 @@
+//! The steps of a program on buffers, and on the links between them.
+
+use std::mem::swap;
+use std::ops::Range;
+
+use flatslab::bytes::{Buf, Shared};
+
+use super::{Part, World};
+
+/// The byte at a place of a chunk with that name.
+fn byte(name: u32, index: usize) -> u8 {
+    (name as u8).wrapping_mul(29).wrapping_add(index as u8)
+}
+
+fn owned_bytes(name: u32, range: Range<usize>) -> Vec<u8> {
+    range.map(|index| byte(name, index)).collect()
+}
+impl World<'_> {
+    /// Writes to a buffer: more bytes, or other ones, or fewer.
+    pub(super) fn fill(&mut self) {
+        let Some(place) = self.input.pick(&self.filled) else {
+            return;
+        };
+        let (kind, number) = (self.input.below(4), self.input.number());
+        let (name, start, buf) = &mut self.filled[place];
+        let chunk = self.chunks.get_mut(name).unwrap();
+        let end = *start + buf.len();
+        match kind {
+            0 => buf.truncate(number),
+            1 => {
+                for (index, old) in buf.iter_mut().enumerate() {
+                    *old = byte(*name, *start + index);
+                }
+                chunk.bytes[*start..].copy_from_slice(buf);
+            }
+            _ => {
+                let bytes = owned_bytes(*name, end..end + number);
+                let has_room = number <= buf.remaining();
+                assert_eq!(buf.extend_from_slice(&bytes).is_ok(), has_room);
+                if has_room {
+                    chunk.bytes.extend(bytes);
+                }
+            }
+        }
+        chunk.bytes.truncate(*start + buf.len());
+        assert_eq!(**buf, chunk.bytes[*start..]);
+    }
+
+    pub(super) fn freeze(&mut self) {
+        let Some(place) = self.input.pick(&self.filled) else {
+            return;
+        };
+        let (name, start, buf) = self.filled.swap_remove(place);
+        let range = start..start + buf.len();
+        self.chunk(name).references = 1;
+        self.bufs.push((Part { name, range }, buf.freeze()));
+    }
+
+    pub(super) fn share(&mut self) {
+        let Some(place) = self.input.pick(&self.bufs) else {
+            return;
+        };
+        let (start, end) = (self.input.number(), self.input.number());
+        let is_slice = start % 2 == 0;
+        let (part, buf) = &self.bufs[place];
+        let mut part = part.clone();
+        let shared = if is_slice {
+            let shared = buf.try_slice(start / 2..end);
+            let is_within = start / 2 <= end && end <= part.range.len();
+            assert_eq!(shared.is_some(), is_within);
+            let Some(shared) = shared else { return };
+            part.range = part.range.start + start / 2..part.range.start + end;
+            shared
+        } else {
+            buf.clone()
+        };
+        self.chunk(part.name).references += 1;
+        self.bufs.push((part, shared));
+    }
+
+    pub(super) fn shorten(&mut self) {
+        let Some(place) = self.input.pick(&self.bufs) else {
+            return;
+        };
+        let (kind, number) = (self.input.below(2), self.input.number());
+        let (part, buf) = &mut self.bufs[place];
+        let range = &mut part.range;
+        if kind == 0 {
+            buf.truncate(number);
+            range.end = range.end.min(range.start + number);
+        } else if number <= buf.len() {
+            buf.advance(number);
+            range.start += number;
+        }
+    }
+
+    pub(super) fn drop_buf(&mut self) {
+        let Some(place) = self.input.pick(&self.bufs) else {
+            return;
+        };
+        let (part, buf) = self.bufs.swap_remove(place);
+        assert_eq!(buf.release(), self.drop_reference(part.name));
+    }
+
+    pub(super) fn make_mutable(&mut self) {
+        let Some(place) = self.input.pick(&self.bufs) else {
+            return;
+        };
+        let (part, buf) = self.bufs.swap_remove(place);
+        let is_unique = self.chunks[&part.name].references == 1;
+        match buf.try_into_mut() {
+            Ok(buf) => {
+                assert!(is_unique);
+                let chunk = self.chunk(part.name);
+                chunk.references = 0;
+                chunk.epoch += 1;
+                chunk.bytes.truncate(part.range.end);
+                self.filled.push((part.name, part.range.start, buf));
+            }
+            Err(buf) => {
+                assert!(!is_unique);
+                self.bufs.push((part, buf));
+            }
+        }
+    }
+
+    /// Two different buffers, of which the second is taken out.
+    fn two(&mut self) -> Option<(usize, (Part, Buf))> {
+        if self.bufs.len() < 2 {
+            return None;
+        }
+        let place = self.input.below(self.bufs.len());
+        let other = self.bufs.swap_remove(place);
+        Some((self.input.below(self.bufs.len()), other))
+    }
+
+    pub(super) fn link(&mut self) {
+        let Some((place, (next, next_buf))) = self.two() else {
+            return;
+        };
+        let (part, buf) = &mut self.bufs[place];
+        let chunk = self.chunks.get_mut(&part.name).unwrap();
+        let before = match buf.set_next(next_buf) {
+            Ok(before) => {
+                assert_eq!(chunk.references, 1);
+                let expected = chunk.next.replace(next);
+                assert_eq!(before.is_some(), expected.is_some());
+                before.zip(expected)
+            }
+            Err(error) => {
+                assert!(chunk.references > 1);
+                Some((error.into_inner(), next))
+            }
+        };
+        self.bufs.extend(before.map(|(buf, part)| (part, buf)));
+    }
+
+    pub(super) fn unlink(&mut self) {
+        let Some(place) = self.input.pick(&self.bufs) else {
+            return;
+        };
+        let (part, buf) = &mut self.bufs[place];
+        let chunk = self.chunks.get_mut(&part.name).unwrap();
+        match buf.take_next() {
+            Ok(taken) => {
+                assert_eq!(chunk.references, 1);
+                assert_eq!(taken.is_some(), chunk.next.is_some());
+                let taken = chunk.next.take().zip(taken);
+                self.bufs.extend(taken);
+            }
+            Err(Shared) => assert!(chunk.references > 1),
+        }
+    }
+
+    pub(super) fn follow(&mut self) {
+        let Some(place) = self.input.pick(&self.bufs) else {
+            return;
+        };
+        let (part, buf) = &self.bufs[place];
+        let (expected, next) = (self.chunks[&part.name].next.clone(), buf.next());
+        assert_eq!(next.is_some(), expected.is_some());
+        if let Some((part, buf)) = expected.zip(next) {
+            self.chunk(part.name).references += 1;
+            self.bufs.push((part, buf));
+        }
+    }
+
+    /// Replaces a link some way down a chain, as far as it may be changed.
+    pub(super) fn replace_link(&mut self) {
+        let Some((place, (mut other, mut other_buf))) = self.two() else {
+            return;
+        };
+        let steps = self.input.below(3);
+        let (head, mut buf) = {
+            let (part, buf) = &mut self.bufs[place];
+            (part.name, buf)
+        };
+        let mut name = head;
+        for step in 0..=steps {
+            let chunk = self.chunks.get_mut(&name).unwrap();
+            let link = match buf.next_mut() {
+                Ok(link) => link,
+                Err(Shared) => {
+                    assert!(chunk.references > 1);
+                    break;
+                }
+            };
+            assert_eq!(chunk.references, 1);
+            chunk.epoch += 1;
+            assert_eq!(link.is_some(), chunk.next.is_some());
+            let Some((link, part)) = link.zip(chunk.next.as_mut()) else {
+                break;
+            };
+            if step == steps {
+                swap(link, &mut other_buf);
+                swap(part, &mut other);
+                break;
+            }
+            (name, buf) = (part.name, link);
+        }
+        self.bufs.push((other, other_buf));
+    }
+}

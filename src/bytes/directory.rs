@@ -33,10 +33,10 @@ const PAGES: usize = 1 << (NUMBER_BITS - PLACE_BITS);
 
 const NONE: u32 = u32::MAX;
 
+/// What a look-up needs of a page: 16 bytes, so that its place is found by a shift.
 #[derive(Clone, Copy)]
 struct Page {
     headers: NonNull<Header>,
-    slab: NonNull<Slab>,
     len: u32,
     next_free: u32,
 }
@@ -44,6 +44,8 @@ struct Page {
 /// Which header a number leads to.
 pub(super) struct Directory {
     pages: Row<Page>,
+    /// The slab of each page that is in use.
+    slabs: Row<NonNull<Slab>>,
     free: Cell<u32>,
     promised: Cell<usize>,
 }
@@ -56,7 +58,8 @@ fn pages(headers: u32) -> usize {
 impl Directory {
     pub(super) fn new(source: Source) -> Self {
         Directory {
-            pages: Row::new(source),
+            pages: Row::new(source.clone()),
+            slabs: Row::new(source),
             free: Cell::new(NONE),
             promised: Cell::new(0),
         }
@@ -73,7 +76,8 @@ impl Directory {
 
     /// Whether a slab of so many chunks can be promised its numbers without an allocation.
     pub(super) fn has_room(&self, headers: u32) -> bool {
-        self.promised.get() + pages(headers) <= self.pages.capacity().min(PAGES)
+        let room = self.pages.capacity().min(self.slabs.capacity());
+        self.promised.get() + pages(headers) <= room.min(PAGES)
     }
 
     /// Whether `slabs` slabs of so many chunks could have numbers, if no others did.
@@ -103,7 +107,8 @@ impl Directory {
     pub(super) fn make_room(&self, headers: u32) -> Result<(), AllocError> {
         let wanted = self.promised.get() + pages(headers);
         Self::check_pages(wanted)?;
-        self.pages.try_reserve(wanted)
+        self.pages.try_reserve(wanted)?;
+        self.slabs.try_reserve(wanted)
     }
 
     /// Promises a slab of so many chunks its numbers: [there is room](Self::has_room).
@@ -119,8 +124,8 @@ impl Directory {
 
     /// The slab of the header with that number, which there is.
     pub(super) fn slab(&self, number: u32) -> NonNull<Slab> {
-        let page = self.pages.get((number >> PLACE_BITS) as usize);
-        page.expect("D1").slab
+        let slab = self.slabs.get((number >> PLACE_BITS) as usize);
+        slab.expect("D1")
     }
 
     /// Takes a page that was promised, for a slab's header that is its first. Returns its
@@ -128,7 +133,6 @@ impl Directory {
     pub(super) fn take(&self, headers: NonNull<Header>, slab: NonNull<Slab>) -> u32 {
         let page = Page {
             headers,
-            slab,
             len: 1,
             next_free: NONE,
         };
@@ -137,10 +141,12 @@ impl Directory {
             Some(unused) => {
                 self.free.set(unused.next_free);
                 self.pages.set(free as usize, page);
+                self.slabs.set(free as usize, slab);
                 free
             }
             None => {
                 self.pages.push(page);
+                self.slabs.push(slab);
                 self.pages.len() as u32 - 1
             }
         };
@@ -161,7 +167,6 @@ impl Directory {
         let index = number >> PLACE_BITS;
         let page = Page {
             headers: NonNull::dangling(),
-            slab: NonNull::dangling(),
             len: 0,
             next_free: self.free.replace(index),
         };
@@ -170,6 +175,6 @@ impl Directory {
 
     /// Bytes of the table.
     pub(super) fn bytes(&self) -> usize {
-        self.pages.bytes()
+        self.pages.bytes() + self.slabs.bytes()
     }
 }

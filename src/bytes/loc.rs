@@ -41,6 +41,7 @@ const _: () = assert!(NUMBER_BITS + 2 * RANGE_BITS == 64);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Loc {
+    /// Not 0, so that it is not that of a buffer without a position.
     serial: u64,
     place: u64,
 }
@@ -126,6 +127,8 @@ impl Loc {
     #[inline]
     #[must_use]
     pub const fn from_raw([serial, place]: [u64; 2]) -> Self {
+        // 0 is the serial of what has none; this one is never given out.
+        let serial = if serial == 0 { u64::MAX } else { serial };
         Loc { serial, place }
     }
 }

@@ -393,9 +393,9 @@ impl ByteArena {
     #[inline(always)]
     fn find(&self, loc: Loc) -> Result<NonNull<Header>, LocError> {
         if let Some(header) = self.home().directory().find(loc.number()) {
-            // SAFETY: the directory leads to headers that are there (D1).
+            // SAFETY: the directory leads to headers that are there (D1). No position's serial is 0.
             let serial = unsafe { header.as_ref() }.serial();
-            if serial == loc.serial() && serial != 0 {
+            if serial == loc.serial() {
                 return Ok(header);
             }
         }

@@ -3,7 +3,7 @@
 //! # Invariants
 //!
 //! * N1: a serial's high word was taken from the process's counter by one arena, which gives
-//!   out each serial with that word once. No word is taken twice, and none is 0.
+//!   out each serial with that word once. No word is taken twice, and none is 0 or the last.
 //! * N2: `words` are those that this arena has taken; there is room for the next.
 
 use core::cell::Cell;
@@ -26,7 +26,7 @@ pub(super) struct Serials {
 /// Takes a high word from those of the process; none once all are taken.
 fn take_word(words: &Count) -> Option<u32> {
     // Relaxed: each word is taken once, and nothing else is to be seen with it.
-    let next = |word: usize| word.checked_add(1).filter(|&it| u32::try_from(it).is_ok());
+    let next = |word: usize| word.checked_add(1).filter(|&it| it < u32::MAX as usize);
     let before = words.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
     before.ok().map(|before| before as u32 + 1)
 }
@@ -108,8 +108,8 @@ mod tests {
 
     #[test]
     fn high_words_end_and_do_not_begin_again() {
-        let words = Count::new(u32::MAX as usize - 1);
-        assert_eq!(take_word(&words), Some(u32::MAX));
+        let words = Count::new(u32::MAX as usize - 2);
+        assert_eq!(take_word(&words), Some(u32::MAX - 1));
         assert_eq!(take_word(&words), None);
         assert_eq!(take_word(&words), None);
     }

@@ -13,6 +13,7 @@ use super::class::Class;
 use super::header::Header;
 use super::home::Home;
 use super::loc::{Loc, LocError};
+use crate::raw::copy::copy;
 
 /// Bytes of a [`ByteArena`](super::ByteArena), shared and read only: one reference.
 ///
@@ -72,7 +73,7 @@ impl Buf {
         unsafe {
             let at = header.as_ref();
             let start = at.start();
-            start.copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len());
+            copy(bytes.as_ptr(), start.as_ptr(), bytes.len());
             at.share(bytes.len() as u32);
             Self::new(header, start, bytes.len())
         }

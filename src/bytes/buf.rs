@@ -391,7 +391,8 @@ impl Buf {
     }
 
     /// Moves this reference into a position, which keeps the bytes until
-    /// [`release`](super::ByteArena::release), or until the arena is dropped. O(1).
+    /// [`release`](super::ByteArena::release), or until the arena is dropped. O(1). Where
+    /// buffers may have 1 MiB or more, take [`try_into_loc`](Self::try_into_loc).
     ///
     /// # Panics
     ///

@@ -102,8 +102,12 @@ impl ByteArenaBuilder {
         self
     }
 
-    /// The most bytes that all slabs may have together, with their headers. At the limit a slab
-    /// that another class does not use is taken; else a request is refused.
+    /// The most bytes that all slabs may have together, with their headers.
+    ///
+    /// At the limit a class takes a slab of which another class uses no chunk; else a request
+    /// takes a chunk of a larger class, if one is free; else it is refused. A slab stays its
+    /// class's while one of its chunks is in use, so the limit should be many times the bytes of
+    /// a [slab](Self::slab_size) for each class: for 16 MiB, slabs of 256 KiB.
     ///
     /// ```
     /// let arena = flatslab::bytes::ByteArena::builder().max_bytes(1 << 20).build();

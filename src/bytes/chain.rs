@@ -73,7 +73,8 @@ impl core::error::Error for NotLinked {}
 /// references to it have the same; it holds one reference on the next.
 ///
 /// It changes only where the buffer has one reference. Then no chain contains it, but the one
-/// through which it was reached, and so no cycle can be made.
+/// through which it was reached, and so no cycle can be made. What it is linked to may have
+/// others: several chains may end in one.
 impl Buf {
     /// The next buffer of the chain; one more reference to it. O(1).
     ///

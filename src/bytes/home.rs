@@ -195,13 +195,25 @@ impl Home {
                 return Ok(header);
             }
             if let Err(error) = self.add_slab(class) {
-                // The allocator may have freed one.
-                return class.pop().ok_or_else(|| {
+                // Of this class only if the allocator has freed one.
+                return self.take_larger(class).ok_or_else(|| {
                     self.counters.pop_free_chunk_errs.add();
                     RequestError::Exhausted(error)
                 });
             }
         }
+    }
+
+    /// A chunk of this class or a larger one, of the first that has any.
+    fn take_larger(&self, class: &Class) -> Option<NonNull<Header>> {
+        let classes = self.classes().iter();
+        let mut fit = classes.filter(|larger| larger.size() >= class.size());
+        fit.find_map(|class| {
+            class.pop().or_else(|| {
+                class.refill(None, false);
+                class.pop()
+            })
+        })
     }
 
     /// Makes sure that `count` chunks of a class are free, and touched.
@@ -242,6 +254,8 @@ impl Home {
                 Moved::Yes => return Ok(()),
                 // What it had may be enough for a new one. Each round has one slab less.
                 Moved::GivenUp => {}
+                // No slab is as large as the chunk, but several may be.
+                Moved::No if self.makes_way(class) => {}
                 Moved::No => {
                     self.counters.add_slab_errs.add();
                     return Err(error);
@@ -284,6 +298,20 @@ impl Home {
             return Err(AllocError::Limit { bytes: more });
         }
         Ok(())
+    }
+
+    /// Gives slabs back of which no chunk is in use, if a chunk of the class is larger than
+    /// usual slabs, and there is room for it then.
+    fn makes_way(&self, class: &Class) -> bool {
+        if class.size() <= self.slab_size {
+            return false;
+        }
+        // Not its own: a reserve would go round in them.
+        let others = |slab: &Slab| !core::ptr::eq(slab.class(), class);
+        let unused: usize = self.unused(others).map(Slab::bytes).sum();
+        let (bytes, _) = self.new_slab_size(class);
+        let room = self.max_bytes.get() - self.bytes.get() + unused;
+        unused > 0 && bytes <= room && self.give_back(others).slabs > 0
     }
 
     /// Lowers the limit to what there is.
@@ -382,13 +410,23 @@ impl Home {
         leaving
     }
 
+    /// The slabs of which no chunk is in use, of those that are asked for.
+    fn unused(&self, of: impl Fn(&Slab) -> bool) -> impl Iterator<Item = &Slab> {
+        // SAFETY: by A2 each is there.
+        let slabs = self.slabs().map(|slab| (slab, unsafe { slab.as_ref() }));
+        let unused = slabs.filter(move |(slab, it)| of(it) && Slab::is_empty(*slab));
+        unused.map(|(_, it)| it)
+    }
+
     /// Gives the memory of slabs back of which no chunk is in use.
     pub(super) fn trim(&self) -> Trimmed {
-        for slab in self.slabs() {
-            if Slab::is_empty(slab) {
-                // SAFETY: by A2 it is there.
-                unsafe { slab.as_ref() }.set_leaves();
-            }
+        self.give_back(|_| true)
+    }
+
+    /// Gives the memory of slabs back of which no chunk is in use, of those that are asked for.
+    fn give_back(&self, of: impl Fn(&Slab) -> bool) -> Trimmed {
+        for slab in self.unused(of) {
+            slab.set_leaves();
         }
         // SAFETY: only empty ones were marked.
         let mut leaving = unsafe { self.unlink_leaving() };

@@ -229,7 +229,8 @@ impl ByteArena {
     ///
     /// # Errors
     ///
-    /// If the size is above the largest chunk's, or there is no memory for another slab.
+    /// If the size is above the largest chunk's, or there is no memory for another slab, and no
+    /// larger chunk free.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -355,8 +356,11 @@ impl ByteArena {
         Ok(unsafe { Buf::new(header, at.start().add(loc.start()), loc.len()) })
     }
 
-    /// Gives back the reference that a position holds, and says whether it was the last one;
-    /// O(1).
+    /// Gives back the reference that a position holds, and says whether it was the last one:
+    /// if not, the chunk stays in use while others read it. O(1).
+    ///
+    /// References of positions are counted for each buffer, not noted in each position: of two
+    /// positions of a buffer of which one holds a reference, either gives it back.
     ///
     /// # Errors
     ///

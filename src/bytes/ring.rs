@@ -4,6 +4,7 @@ use core::fmt;
 use core::ptr::NonNull;
 
 use super::buf::Buf;
+use super::buf_mut::BufMut;
 use super::class::Class;
 use super::slab_ring::SlabRing;
 use super::{ByteArena, RequestError, Stats};
@@ -44,8 +45,8 @@ pub struct Ring {
     evicted: u64,
 }
 
-/// The entry that a push overwrote. Where readers had all buffers that were free, entries that
-/// readers had too left the ring before it, unread; [`Ring::evicted`] counts them.
+/// What a push overwrote: the oldest entry. Where readers have all buffers that are spare, and
+/// the oldest entries too, those leave the ring, up to one that no reader has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Evicted {
@@ -53,6 +54,8 @@ pub struct Evicted {
     pub sequence: u64,
     /// How many bytes it had.
     pub len: usize,
+    /// How many entries left the ring: that one, and those that followed it.
+    pub count: usize,
 }
 
 /// How a [`Ring`] is made. The order of the calls does not matter.
@@ -76,7 +79,8 @@ pub struct RingBuilder {
 }
 
 impl RingBuilder {
-    /// How many entries there are at most; 1 if not said.
+    /// How many entries there are at most; 1 if not said. With those in flight they are 2²⁴ at
+    /// most.
     ///
     /// ```
     /// let ring = flatslab::bytes::Ring::builder().entries(10).build();
@@ -251,7 +255,8 @@ impl Ring {
     }
 
     /// Copies these bytes into a new entry, the newest. Of a full ring it overwrites the
-    /// oldest, and says which that was. O(bytes); allocates nothing.
+    /// oldest, and says which that was; so too of one that is not full, where readers have all
+    /// spare buffers. O(bytes); allocates nothing.
     ///
     /// # Errors
     ///
@@ -278,8 +283,8 @@ impl Ring {
                 return Ok(None);
             }
         }
-        let len = self.overwrite(bytes)?;
-        Ok(len.map(|len| self.evicted_last(len)))
+        let evicted = self.overwrite(bytes)?;
+        Ok(evicted.map(|(len, count)| self.evicted_last(len, count)))
     }
 
     /// A buffer of the arena's one class.
@@ -292,65 +297,62 @@ impl Ring {
     }
 
     /// Overwrites the oldest entry, in its chunk if no one else reads that. Returns the length
-    /// that it had: a result of more words would be put together in memory, and copied.
+    /// that it had, and how many left: a result of more words would be put together in memory,
+    /// and copied.
     #[inline(always)]
-    fn overwrite(&mut self, bytes: &[u8]) -> Result<Option<usize>, RequestError> {
+    fn overwrite(&mut self, bytes: &[u8]) -> Result<Option<(usize, usize)>, RequestError> {
         let reusable = |buf: &Buf| buf.is_of(self.class) && buf.may_be_overwritten();
         if self.entries.front().is_some_and(reusable) {
-            // SAFETY: there is one, just asked; its chunk is of the class.
-            return Ok(Some(unsafe { self.overwrite_front(bytes) }));
+            self.evicted += 1;
+            // SAFETY: there is one, and its chunk is of the class, whose chunks have room for
+            // `max_len` bytes.
+            let len = unsafe {
+                let entry = self.entries.rotate();
+                let len = entry.len();
+                entry.overwrite(bytes);
+                len
+            };
+            return Ok(Some((len, 1)));
         }
         self.replace(bytes)
-    }
-
-    /// Overwrites the oldest entry in its chunk, and returns the length that it had.
-    ///
-    /// # Safety
-    ///
-    /// There is one, of the class, and it may be overwritten.
-    #[inline(always)]
-    unsafe fn overwrite_front(&mut self, bytes: &[u8]) -> usize {
-        self.evicted += 1;
-        // SAFETY: says the caller; the class's chunks have room for `max_len` bytes.
-        unsafe {
-            let entry = self.entries.rotate();
-            let len = entry.len();
-            entry.overwrite(bytes);
-            len
-        }
     }
 
     /// As [`overwrite`](Self::overwrite), where a reader has the oldest entry too.
     #[cold]
     #[inline(never)]
-    fn replace(&mut self, bytes: &[u8]) -> Result<Option<usize>, RequestError> {
+    fn replace(&mut self, bytes: &[u8]) -> Result<Option<(usize, usize)>, RequestError> {
         match self.copy(bytes) {
-            Ok(buf) => Ok(self.push_buf(buf).map(|evicted| evicted.len)),
-            Err(error) => self.overwrite_unread(bytes).map(Some).ok_or(error),
+            Ok(buf) => Ok(self.push_buf(buf).map(|evicted| (evicted.len, 1))),
+            Err(error) => {
+                let evicted = self.evict_unread().ok_or(error)?;
+                let buf = self.copy(bytes)?;
+                // There is room: one was evicted at least.
+                self.entries.push(buf);
+                Ok(Some(evicted))
+            }
         }
     }
 
-    /// As [`overwrite`](Self::overwrite), where no chunk is free: overwrites the oldest entry
-    /// that no reader has. Those before it leave the ring, to the readers that have them.
-    fn overwrite_unread(&mut self, bytes: &[u8]) -> Option<usize> {
+    /// Drops the oldest entries up to one that leaves a chunk free, if there is one. Returns the
+    /// length of the oldest, and how many there were.
+    fn evict_unread(&mut self) -> Option<(usize, usize)> {
         let is_unread = |buf: &Buf| buf.is_of(self.class) && buf.is_unique();
-        let skipped = self.entries.iter().position(is_unread)?;
-        for _ in 0..skipped {
+        let count = self.entries.iter().position(is_unread)? + 1;
+        let len = self.entries.front()?.len();
+        for _ in 0..count {
             drop(self.entries.pop());
-            self.evicted += 1;
         }
-        // Ends its chain, if it has one.
-        drop(self.entries.get_mut(0).map(Buf::take_next));
-        // SAFETY: there is one, of the class, with one reference and no link.
-        Some(unsafe { self.overwrite_front(bytes) })
+        self.evicted += count as u64;
+        Some((len, count))
     }
 
-    /// The entry that was overwritten last, which had so many bytes.
+    /// The entries that were overwritten last, so many, the first of so many bytes.
     #[inline(always)]
-    fn evicted_last(&self, len: usize) -> Evicted {
+    fn evicted_last(&self, len: usize, count: usize) -> Evicted {
         Evicted {
-            sequence: self.taken + self.evicted - 1,
+            sequence: self.taken + self.evicted - count as u64,
             len,
+            count,
         }
     }
 
@@ -363,23 +365,54 @@ impl Ring {
         }
     }
 
-    /// Adds a buffer as the newest entry, without a copy: one that was filled in place, of
-    /// [`arena`](Self::arena), which counts as in flight until then, or any other. O(1).
+    /// A buffer of the ring's, to be filled in place and [pushed](Self::push_buf); until then it
+    /// is in flight. Where none is spare the oldest entries make room, as for a push, and
+    /// [`evicted`](Self::evicted) counts them. O(1); allocates nothing.
+    ///
+    /// # Errors
+    ///
+    /// If readers keep all buffers.
+    ///
+    /// ```
+    /// # use flatslab::bytes::{Ring, RequestError};
+    /// # use std::io::Read;
+    /// # let mut socket = &b"received"[..];
+    /// let mut ring = Ring::with_capacity(2, 1500);
+    /// let mut buf = ring.alloc()?;
+    /// buf.resize(1500, 0).unwrap();
+    /// let count = socket.read(&mut buf).unwrap();
+    /// buf.truncate(count);
+    /// ring.push_buf(buf);
+    /// assert_eq!(ring.pop().unwrap(), *b"received");
+    /// # Ok::<(), RequestError>(())
+    /// ```
+    pub fn alloc(&mut self) -> Result<BufMut, RequestError> {
+        match self.arena.alloc(self.max_len) {
+            Ok(buf) => Ok(buf),
+            Err(error) => {
+                self.evict_unread().ok_or(error)?;
+                self.arena.alloc(self.max_len)
+            }
+        }
+    }
+
+    /// Adds a buffer as the newest entry, without a copy: one of [`alloc`](Self::alloc), or any
+    /// other. O(1).
     ///
     /// ```
     /// # use flatslab::bytes::{Ring, RequestError};
     /// let mut ring = Ring::with_capacity(2, 1500);
-    /// let mut buf = ring.arena().alloc(1500)?;
-    /// buf.extend_from_slice(b"received in place").unwrap();
+    /// let mut buf = ring.alloc()?;
+    /// buf.extend_from_slice(b"made in place").unwrap();
     /// assert!(ring.push_buf(buf).is_none());
-    /// assert_eq!(ring.pop().unwrap(), *b"received in place");
+    /// assert_eq!(ring.pop().unwrap(), *b"made in place");
     /// # Ok::<(), RequestError>(())
     /// ```
     pub fn push_buf(&mut self, buf: impl Into<Buf>) -> Option<Evicted> {
         let buf = buf.into();
         let oldest = self.entries.push(buf)?;
         self.evicted += 1;
-        Some(self.evicted_last(oldest.len()))
+        Some(self.evicted_last(oldest.len(), 1))
     }
 
     /// Takes the oldest entry; O(1).
@@ -526,8 +559,8 @@ impl Ring {
         self.evicted
     }
 
-    /// The arena that the entries are of: to fill buffers in place, and to
-    /// [resolve](ByteArena::resolve) positions. It has one class, and does not grow.
+    /// The arena that the entries are of: to [resolve](ByteArena::resolve) positions. It has
+    /// one class, and does not grow.
     ///
     /// ```
     /// # use flatslab::bytes::{Ring, RequestError};

@@ -74,7 +74,9 @@ pub struct ClassStats {
 
 /// What a [`ByteArena`](super::ByteArena) has, and what was done with it: a snapshot.
 ///
-/// Prints as indented text. [`iter`](Self::iter) is for exporters of metrics.
+/// Prints as indented text. [`iter`](Self::iter) is for exporters of metrics, and
+/// [`ClassStats::iter`] for each class. `slab_classes`, `held_by_locs` and `slab_bytes` are of now
+/// (gauges), and of a class all but `allocs`; the others count from when the arena was made.
 ///
 /// # Examples
 ///
@@ -191,6 +193,28 @@ impl Home {
     }
 }
 
+impl ClassStats {
+    /// The figures, by name: those of the fields.
+    ///
+    /// ```
+    /// # let arena = flatslab::bytes::ByteArena::new();
+    /// let class = arena.stats().classes()[0];
+    /// assert!(class.iter().any(|figure| figure == ("chunk_size", 64)));
+    /// ```
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+        [
+            ("chunk_size", self.chunk_size as u64),
+            ("slabs", self.slabs as u64),
+            ("chunks", self.chunks as u64),
+            ("chunks_free", self.free as u64),
+            ("chunks_in_use", self.in_use as u64),
+            ("unused_bytes", self.unused_bytes as u64),
+            ("allocs", self.allocs),
+        ]
+        .into_iter()
+    }
+}
+
 impl Stats {
     /// The size classes, by size.
     ///
@@ -257,14 +281,8 @@ impl fmt::Display for Stats {
             write!(f, "{newline}{name}: {value}")?;
         }
         for class in self.classes().iter().filter(|class| class.slabs > 0) {
-            write!(f, "\nslab class of {} bytes:", class.chunk_size)?;
-            for (name, value) in [
-                ("slabs", class.slabs),
-                ("chunks", class.chunks),
-                ("chunks free", class.free),
-                ("chunks in use", class.in_use),
-                ("bytes unused", class.unused_bytes),
-            ] {
+            f.write_str("\nslab class:")?;
+            for (name, value) in class.iter() {
                 write!(f, "\n  {name}: {value}")?;
             }
         }

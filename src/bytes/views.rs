@@ -55,8 +55,10 @@ impl fmt::Display for ViewError {
 
 impl core::error::Error for ViewError {}
 
-/// Typed views, with the feature `zerocopy`: the type derives that crate's `FromBytes`,
-/// `KnownLayout` and `Immutable`, and for writing `IntoBytes`.
+/// Typed views, with the feature `zerocopy`: the type derives `FromBytes`, `KnownLayout` and
+/// `Immutable` of that crate, version 0.8 with its feature `derive`, and for writing `IntoBytes`.
+/// Headers of networks are best of its `byteorder` numbers: they stand anywhere, in a fixed order
+/// of bytes.
 ///
 /// Chunks begin at multiples of 16, so a buffer that is not sliced suits any type of that
 /// alignment.
@@ -86,7 +88,8 @@ impl Buf {
         T::ref_from_bytes(self).map_err(|_| ViewError::new::<T>(self))
     }
 
-    /// The first bytes as a value, and the rest; O(1), copies nothing.
+    /// The first bytes as a value, and the rest; O(1), copies nothing. The rest as a buffer is
+    /// [`slice`](Self::slice)`(size_of::<T>()..)`.
     ///
     /// # Errors
     ///

@@ -21,6 +21,7 @@ mod outliving;
 mod positions;
 mod program;
 mod readers;
+mod regressions;
 mod rings;
 mod sizes;
 mod slab_rings;

@@ -239,18 +239,41 @@ fn a_slab_that_is_not_in_use_moves_to_smaller_chunks() {
 }
 
 #[test]
-fn a_slab_that_is_too_small_does_not_move() {
+fn slabs_that_are_too_small_to_move_make_way() {
     let arena = ByteArena::builder().start(64).slab_size(256).largest(1024);
     let arena = arena.max_bytes(1300).build();
     let small: Vec<Buf> = (0..8).map(|number| owned_by(&arena, number, 64)).collect();
-    drop(small);
     assert!(arena.alloc(1024).is_err());
-    assert_eq!(arena.stats().moved_slabs, 0);
-    arena.trim();
-    assert!(
-        arena.alloc(1024).is_ok(),
-        "there is room once they are given back"
-    );
+    drop(small);
+    assert!(arena.alloc(1024).is_ok());
+    let stats = arena.stats();
+    assert_eq!((stats.moved_slabs, stats.trimmed_slabs), (0, 2));
+}
+
+#[test]
+fn a_reserve_does_not_give_back_what_it_has_made() {
+    let arena = ByteArena::builder().start(64).slab_size(256).largest(1024);
+    let arena = arena.max_bytes(3000).build();
+    assert!(arena.reserve(1024, 3).is_err());
+    let stats = arena.stats();
+    assert_eq!((stats.classes()[4].slabs, stats.trimmed_slabs), (2, 0));
+}
+
+#[test]
+fn a_request_at_the_limit_takes_a_larger_chunk() {
+    let arena = ByteArena::builder().start(64).slab_size(1024).largest(512);
+    let arena = arena.max_bytes(1024 + 4 * 128).build();
+    let kept = owned_by(&arena, 1, 500);
+    let small = owned_by(&arena, 2, 60);
+    let in_use: Vec<usize> = (arena.stats().classes().iter())
+        .map(|class| class.in_use)
+        .collect();
+    assert_eq!(in_use, [0, 0, 0, 2]);
+    assert!(arena.alloc(60).is_err() && arena.alloc(500).is_err());
+    expect_owner(&kept, 1);
+    expect_owner(&small, 2);
+    drop(small);
+    expect_owner(&owned_by(&arena, 3, 500), 3);
 }
 
 #[test]

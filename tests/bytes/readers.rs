@@ -169,3 +169,49 @@ fn buffers_of_the_ring_s_arena_are_in_flight() {
     assert_eq!(ring.push_buf(filled).unwrap().sequence, 1);
     assert!(ring.arena().alloc(16).is_ok());
 }
+
+#[test]
+fn a_buffer_to_be_filled_makes_the_oldest_entries_leave() {
+    let mut ring = Ring::builder().entries(3).max_len(16).in_flight(0).build();
+    for number in 0..3 {
+        ring.push(&[number]).unwrap();
+    }
+    let reader = ring.get(0).unwrap().clone();
+    let mut buf = ring.alloc().unwrap();
+    assert_eq!((ring.len(), ring.evicted()), (1, 2));
+    buf.extend_from_slice(b"in place").unwrap();
+    assert!(ring.push_buf(buf).is_none());
+    assert_eq!(reader, [0]);
+    let left: Vec<_> = std::iter::from_fn(|| ring.pop()).collect();
+    assert_eq!(
+        left.iter().map(|it| &**it).collect::<Vec<_>>(),
+        [&[2][..], b"in place"]
+    );
+}
+
+#[test]
+fn a_buffer_to_be_filled_is_refused_where_readers_have_all() {
+    let mut ring = Ring::builder().entries(1).max_len(16).in_flight(1).build();
+    ring.push(b"one").unwrap();
+    let one = ring.pop().unwrap();
+    ring.push(b"two").unwrap();
+    let two = ring.get(0).unwrap().clone();
+    assert!(ring.alloc().is_err());
+    assert_eq!((ring.len(), ring.evicted()), (1, 0));
+    drop(one);
+    assert_eq!(ring.alloc().unwrap().capacity(), 16);
+    assert_eq!(two, *b"two");
+}
+
+#[test]
+fn a_push_says_how_many_entries_left() {
+    let mut ring = Ring::builder().entries(4).max_len(16).in_flight(0).build();
+    for number in 0..4 {
+        ring.push(&[number]).unwrap();
+    }
+    let readers = [0, 1].map(|index| ring.get(index).unwrap().clone());
+    let evicted = ring.push(b"new").unwrap().unwrap();
+    assert_eq!((evicted.sequence, evicted.len, evicted.count), (0, 1, 3));
+    assert_eq!((ring.len(), ring.evicted(), ring.pushed()), (2, 3, 5));
+    assert_eq!(readers, [[0], [1]]);
+}

@@ -80,7 +80,7 @@ fn trim_gives_back_what_it_says_and_nothing_in_use() {
     let source = Counted::new();
     let builder = ByteArena::builder().slab_size(512).pages(source.pages());
     let arena = builder.build();
-    let count = amount(200, 100, 40);
+    let count = amount(200, 100, 16);
     let mut bufs: Vec<Buf> = (0..count)
         .map(|number| owned_by(&arena, number as u8, [20, 100, 500][number % 3]))
         .collect();

@@ -217,7 +217,7 @@ fn a_source_may_use_the_arena_that_asks() {
     ];
     let calls = amount(0..usize::MAX, 0..usize::MAX, 2..3);
     for limit in [usize::MAX, 8000] {
-        for operation in operations {
+        for operation in operations.into_iter().step_by(amount(1, 1, 3)) {
             for hook in hooks {
                 for calls in calls.clone() {
                     let source = Counted::new();

@@ -56,7 +56,7 @@ fn odd_builders() -> [ByteArenaBuilder; 6] {
 
 #[test]
 fn every_request_takes_the_first_class_that_fits() {
-    for builder in odd_builders() {
+    for builder in odd_builders().into_iter().step_by(amount(1, 1, 4)) {
         let arena = builder.build();
         let sizes = sizes(&arena);
         assert!(sizes.windows(2).all(|pair| pair[0] < pair[1]));
@@ -207,7 +207,7 @@ fn what_remains_of_a_slab_is_said() {
 
 #[test]
 fn chunks_are_aligned_and_do_not_overlap() {
-    for builder in odd_builders() {
+    for builder in odd_builders().into_iter().step_by(amount(1, 1, 4)) {
         let arena = builder.build();
         let sizes = sizes(&arena);
         let most = amount(300, 60, 8);

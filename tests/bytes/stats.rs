@@ -11,7 +11,8 @@ fn value(stats: &Stats, name: &str) -> u64 {
     value
 }
 
-/// The totals that changed while `f` ran, and by how much.
+/// The totals that changed while `f` ran, and by how much; without those of references, which
+/// are there with the feature `stats` alone.
 fn changes(arena: &ByteArena, f: impl FnOnce()) -> Vec<(&'static str, i64)> {
     let before = arena.stats();
     f();
@@ -20,7 +21,23 @@ fn changes(arena: &ByteArena, f: impl FnOnce()) -> Vec<(&'static str, i64)> {
         let by = now as i64 - value(&before, name) as i64;
         (by != 0).then_some((name, by))
     };
-    after.iter().filter_map(differ).collect()
+    let always = |total: &(&str, u64)| !["add_refs", "dec_refs"].contains(&total.0);
+    after.iter().filter(always).filter_map(differ).collect()
+}
+
+#[test]
+#[cfg(feature = "stats")]
+fn references_are_counted_that_are_added_and_dropped() {
+    let arena = ByteArena::new();
+    let buf = owned_by(&arena, 1, 60);
+    let loc = buf.slice(1..).into_loc();
+    drop((buf.clone(), arena.resolve(loc).unwrap()));
+    let stats = arena.stats();
+    assert_eq!((stats.add_refs, stats.dec_refs), (3, 2));
+    assert!(!arena.release(loc).unwrap() && buf.release());
+    let stats = arena.stats();
+    assert_eq!((stats.add_refs, stats.dec_refs), (3, 4));
+    assert_eq!(stats.dec_ref_zeroes, 1);
 }
 
 #[test]

@@ -7,7 +7,8 @@
 # and stays out. The weekly run (FLATSLAB_WEEKLY) has the exploration, the long random
 # programs and the table of states cell by cell too, which ci/miri_targets.sh has, and
 # with Tree Borrows all of what the memory of slabs does: where it comes from is not
-# what borrows. Of pools, arenas and buffers each run has everything with both.
+# what borrows; nor are the sizes of buffers, and figures. Of pools and arenas each run has
+# everything with both.
 # Parts of test names may be given: ci/miri.sh panics handles
 . "$(dirname "$0")/common.sh"
 needs_miri
@@ -42,6 +43,7 @@ miri_test() {
         if [ -n "$short" ]; then
             case $binary in
             allocator | memory) these=(pools:: arenas:: bytes::) ;;
+            bytes) these+=(--skip sizes:: --skip sources:: --skip memory:: --skip stats::) ;;
             esac
         fi
     fi

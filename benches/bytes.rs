@@ -322,7 +322,7 @@ fn walk_by_slice<S: Chain>(setting: Setting) -> Turn {
     walk(setting, S::by_slice)
 }
 
-/// Frames to be written, one after the other. They are not changed meanwhile: a copy that
+/// Frames to be written, one after the other. They are not changed: a copy that
 /// begins by loading what was stored in pieces would wait.
 fn frames<const BYTES: usize>() -> Vec<Frame<BYTES>> {
     let frame = |number: u64| {

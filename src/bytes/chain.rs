@@ -178,7 +178,7 @@ impl Buf {
         Ok(self.link()?.take())
     }
 
-    /// The link, if it may be changed. Whoever keeps it makes positions stale before.
+    /// The link, if it may be changed. A caller that keeps it makes positions stale first.
     #[inline]
     fn link(&mut self) -> Result<&mut Option<Buf>, Shared> {
         let at = self.at();
@@ -186,7 +186,7 @@ impl Buf {
             return Err(Shared);
         }
         // SAFETY: this is the one reference, borrowed as long as the result; no position leads
-        // to another meanwhile.
+        // to another.
         Ok(unsafe { at.next_mut() })
     }
 

@@ -148,7 +148,7 @@ impl Class {
     /// When the source refuses; nothing has changed then.
     pub(super) fn make_room(&self, more: usize) -> Result<(), AllocError> {
         loop {
-            // Read anew: the allocator may have used the arena.
+            // Read again: the allocator may have used the arena.
             let wanted = self.chunks.get() + more;
             let room = self.free.capacity();
             if wanted <= room {

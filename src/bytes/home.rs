@@ -9,7 +9,7 @@
 //! * A3: once the arena is dropped, every class is closed, no position holds a reference, and
 //!   `remaining` chunks are in use.
 //! * A4: no user code runs in this family but that of an allocator or a source of memory, and
-//!   each call of those is followed by reading anew what it may have changed.
+//!   after each call of those, what it may have changed is read again.
 
 use core::alloc::Layout;
 use core::cell::Cell;
@@ -309,9 +309,12 @@ impl Home {
         // Not its own: a reserve would go round in them.
         let others = |slab: &Slab| !core::ptr::eq(slab.class(), class);
         let unused: usize = self.unused(others).map(Slab::bytes).sum();
-        let (bytes, _) = self.new_slab_size(class);
+        let (bytes, chunks) = self.new_slab_size(class);
+        let Ok(headers) = slab::headers_layout(chunks) else {
+            return false;
+        };
         let room = self.max_bytes.get() - self.bytes.get() + unused;
-        unused > 0 && bytes <= room && self.give_back(others).slabs > 0
+        unused > 0 && bytes + headers.size() <= room && self.give_back(others).slabs > 0
     }
 
     /// Lowers the limit to what there is.

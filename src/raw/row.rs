@@ -80,7 +80,7 @@ impl<T: Copy> Row<T> {
         while capacity > self.capacity.get() {
             let wanted = capacity.max(self.capacity.get() * 2).max(FIRST);
             let block = Block::allocate(Self::layout(wanted)?, &self.source)?;
-            // The allocator may have used this array meanwhile, so its fields are read now.
+            // The allocator may have used this array, so its fields are read now.
             if wanted <= self.capacity.get() {
                 continue;
             }

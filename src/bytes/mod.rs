@@ -83,6 +83,7 @@ mod home;
 mod interop;
 mod loc;
 mod ring;
+mod ring_builder;
 mod serials;
 mod sizes;
 mod slab;
@@ -101,7 +102,8 @@ pub use buf_mut::{BufMut, NoRoom};
 pub use builder::ByteArenaBuilder;
 pub use chain::{NotLinked, Parts, Shared};
 pub use loc::{Loc, LocError};
-pub use ring::{Evicted, Ring, RingBuilder};
+pub use ring::{Evicted, Ring};
+pub use ring_builder::RingBuilder;
 pub use slab_ring::SlabRing;
 pub use stats::{ClassStats, Stats};
 #[cfg(feature = "zerocopy")]

@@ -74,7 +74,7 @@ impl Ring {
     ///
     /// # Panics
     ///
-    /// As [`RingBuilder::build`].
+    /// As [`RingBuilder::build`](super::RingBuilder::build).
     ///
     /// ```
     /// let ring = flatslab::bytes::Ring::with_capacity(10, 1500);
@@ -90,7 +90,7 @@ impl Ring {
     ///
     /// # Errors
     ///
-    /// As for [`RingBuilder::try_build`].
+    /// As for [`RingBuilder::try_build`](super::RingBuilder::try_build).
     ///
     /// ```
     /// assert!(flatslab::bytes::Ring::try_with_capacity(0, 1500).is_err());

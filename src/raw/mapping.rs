@@ -324,8 +324,9 @@ impl Mapping {
     ) -> Result<(), AllocError> {
         let offset = block.addr().get() - self.start.addr().get();
         let (from, to) = (offset + from, offset + to);
-        let first = from - from % self.page;
-        let end = to.next_multiple_of(self.page).min(self.ready);
+        let page = self.smallest_page();
+        let first = from - from % page;
+        let end = to.next_multiple_of(page).min(self.ready);
         // SAFETY: whole pages of the mapping; populating them does not change what
         // is written there.
         let result = unsafe {
@@ -341,6 +342,37 @@ impl Mapping {
                 Ok(())
             },
             Err(_) => Err(AllocError::OutOfMemory { bytes: to - from }),
+        }
+    }
+
+    /// Gives the whole pages of a block back to the system; they stay accessible, and are
+    /// zeroed when they are used again. Returns how many bytes: 0 if it does not take them.
+    ///
+    /// # Safety
+    ///
+    /// It lies in this mapping, and is not in use.
+    pub(super) unsafe fn discard(&self, block: NonNull<u8>, bytes: usize) -> usize {
+        let offset = block.addr().get() - self.start.addr().get();
+        let page = self.smallest_page();
+        let first = offset.next_multiple_of(page);
+        let end = offset + bytes - (offset + bytes) % page;
+        if first >= end {
+            return 0;
+        }
+        // SAFETY: whole pages of the mapping that are not in use.
+        let result = unsafe {
+            let place = self.start.add(first).as_ptr().cast();
+            mm::madvise(place, end - first, Advice::LinuxDontNeed)
+        };
+        result.map_or(0, |()| end - first)
+    }
+
+    /// What it can be populated and given back in: transparent huge pages are split.
+    fn smallest_page(&self) -> usize {
+        if self.explicit {
+            self.page
+        } else {
+            rustix::param::page_size()
         }
     }
 

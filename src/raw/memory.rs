@@ -141,6 +141,17 @@ impl Block {
         unsafe { self.source.populate(self.start, from, to) }
     }
 
+    /// Gives the block's whole pages, which are not in use, back to the system, if they come
+    /// from there: its content is lost, and it is to be [populated](Self::populate) before it
+    /// is used. Returns how many bytes.
+    pub(crate) fn discard(&self) -> usize {
+        match self.layout.size() {
+            0 => 0,
+            // SAFETY: by M1 a block from there.
+            bytes => unsafe { self.source.discard(self.start, bytes) },
+        }
+    }
+
     /// Gives the block up; [`Block::from_start`] takes it back.
     pub(crate) fn leak_start(self) -> NonNull<u8> {
         let mut block = core::mem::ManuallyDrop::new(self);

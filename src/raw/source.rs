@@ -290,6 +290,33 @@ impl Source {
         }
     }
 
+    /// Gives the whole pages of a block back to the system, if it comes from there; they stay
+    /// accessible. Returns how many bytes: 0 if none.
+    ///
+    /// # Safety
+    ///
+    /// `start` is a block of so many bytes from here, and not in use.
+    pub(super) unsafe fn discard(&self, start: NonNull<u8>, bytes: usize) -> usize {
+        match self.kind() {
+            #[cfg(all(feature = "os-memory", target_os = "linux"))]
+            // SAFETY: says the caller.
+            Some(Kind::System(system)) => unsafe { system.discard(start, bytes) },
+            _ => {
+                let _ = (start, bytes);
+                0
+            }
+        }
+    }
+
+    /// The bytes of a page that can be given back to the system, if blocks come from there.
+    pub(crate) fn page_size(&self) -> Option<usize> {
+        match self.kind() {
+            #[cfg(all(feature = "os-memory", target_os = "linux"))]
+            Some(Kind::System(system)) => Some(system.sizes().usual),
+            _ => None,
+        }
+    }
+
     /// Takes memory back.
     ///
     /// # Safety

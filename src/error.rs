@@ -214,6 +214,20 @@ pub enum BuildError {
     Unsupported(PageOption),
     /// There are no such size classes.
     SizeClasses(SizeClassError),
+    /// A number is out of its range.
+    OutOfRange {
+        /// The builder's method that said it.
+        option: &'static str,
+        /// The number.
+        given: usize,
+        /// The least it may be.
+        min: usize,
+        /// The most it may be.
+        max: usize,
+    },
+    /// A process has no more numbers for epoch slabs: 2³⁴ of them were made, or 2³² where
+    /// pointers have 32 bits.
+    TooManySlabs,
 }
 
 impl fmt::Display for BuildError {
@@ -226,6 +240,13 @@ impl fmt::Display for BuildError {
                 Shortfall { option, reason }.fmt(f)
             }
             BuildError::SizeClasses(error) => error.fmt(f),
+            BuildError::OutOfRange {
+                option,
+                given,
+                min,
+                max,
+            } => write!(f, "{option} is {given}, and may be {min} to {max}"),
+            BuildError::TooManySlabs => f.write_str("too many epoch slabs were made"),
         }
     }
 }
@@ -234,7 +255,9 @@ impl Error for BuildError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             BuildError::Memory(error) => Some(error),
-            BuildError::Unsupported(_) => None,
+            BuildError::Unsupported(_)
+            | BuildError::OutOfRange { .. }
+            | BuildError::TooManySlabs => None,
             BuildError::SizeClasses(error) => Some(error),
         }
     }
@@ -331,7 +354,7 @@ pub enum AccessError {
     /// The value is borrowed, by a guard, an iterator's item or a
     /// [`SlotBox`](crate::SlotBox), in a way that excludes this access.
     Borrowed,
-    /// The value has 2^27 - 1 readers, the most that can be counted.
+    /// The value has as many readers as can be counted: 2^27 - 1, in an epoch slab 32,765.
     TooManyReaders,
     /// The value has a handle already, and there are never two.
     Owned,

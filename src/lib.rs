@@ -128,6 +128,8 @@ pub mod bytes;
 mod common;
 #[cfg(all(doctest, feature = "alloc"))]
 mod compile_fail;
+#[cfg(feature = "alloc")]
+pub mod epoch;
 mod error;
 mod key;
 #[cfg(feature = "alloc")]

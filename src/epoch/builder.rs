@@ -1,0 +1,420 @@
+//! How epoch slabs are made.
+
+use core::alloc::Layout;
+use core::fmt;
+use core::marker::PhantomData;
+
+use super::chunk::Plan;
+use super::home::Home;
+use super::sizes;
+use super::store::Limits;
+use super::word::MAX_SLOTS;
+use super::{Bytes, Contents, EpochBytes, EpochSlab, Epochs, Release, Values};
+use crate::error::{AllocError, BuildError};
+use crate::memory::Pages;
+use crate::raw::source::Source;
+use crate::raw::{chunk, memory};
+
+/// The most places of a ring.
+const MAX_EPOCHS: usize = 1 << 20;
+/// The most bytes of a buffer, and of a chunk of buffers.
+const MAX_BYTES: usize = 1 << 30;
+
+/// How an [`EpochSlab`] or an [`EpochBytes`] is made. The order of the calls does not matter.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::epoch::EpochSlab;
+///
+/// let slab = EpochSlab::<[u8; 128]>::builder().chunk_capacity(100).epochs(4).try_build()?;
+/// slab.insert([0; 128]);
+/// assert_eq!(slab.stats().committed_bytes, 100 * 128);
+/// # Ok::<(), flatslab::BuildError>(())
+/// ```
+#[must_use = "a builder does nothing before `build`"]
+pub struct EpochsBuilder<C> {
+    chunk_capacity: usize,
+    chunk_bytes: usize,
+    largest: usize,
+    epochs: usize,
+    cached_chunks: usize,
+    reserve: usize,
+    max_bytes: usize,
+    release: Release,
+    pages: Pages,
+    contents: PhantomData<C>,
+}
+
+impl<C> EpochsBuilder<C> {
+    const fn new() -> Self {
+        EpochsBuilder {
+            chunk_capacity: 64,
+            chunk_bytes: 16 << 10,
+            largest: 64 << 10,
+            epochs: 16,
+            cached_chunks: 32,
+            reserve: 0,
+            max_bytes: usize::MAX,
+            release: Release::Retain,
+            pages: Pages::new(),
+            contents: PhantomData,
+        }
+    }
+
+    /// How many epochs the ring has, 16 if not said: the current one, and those before it that
+    /// were not closed. An advance onto the place of one of these closes it. From 1 to 2²⁰.
+    ///
+    /// ```
+    /// use flatslab::epoch::EpochSlab;
+    ///
+    /// let slab = EpochSlab::<u64>::builder().epochs(2).build();
+    /// let first = slab.current();
+    /// slab.advance();
+    /// slab.advance();                                   // closes the first
+    /// assert!(slab.close(first).is_err());
+    /// ```
+    pub const fn epochs(mut self, epochs: usize) -> Self {
+        self.epochs = epochs;
+        self
+    }
+
+    /// The most unused chunks of a size class whose memory is kept for the next epoch, 32 if
+    /// not said; see [`Release`].
+    ///
+    /// ```
+    /// use flatslab::epoch::EpochSlab;
+    ///
+    /// let slab = EpochSlab::<u64>::builder().cached_chunks(0).build();
+    /// slab.insert(7);
+    /// slab.clear_epoch(slab.current());
+    /// assert_eq!(slab.stats().committed_bytes, 0);
+    /// ```
+    pub const fn cached_chunks(mut self, chunks: usize) -> Self {
+        self.cached_chunks = chunks;
+        self
+    }
+
+    /// The most bytes that the cells of all chunks may have together. An insertion that would
+    /// pass it is refused, and gives the value back.
+    ///
+    /// ```
+    /// use flatslab::epoch::EpochSlab;
+    ///
+    /// let slab = EpochSlab::<u64>::builder().max_bytes(64 * 8).build();
+    /// let keys: Vec<_> = (0..64).map(|value| slab.insert(value)).collect();
+    /// assert_eq!(slab.try_insert(64).unwrap_err().into_inner(), 64);
+    /// # drop(keys);
+    /// ```
+    pub const fn max_bytes(mut self, bytes: usize) -> Self {
+        self.max_bytes = bytes;
+        self
+    }
+
+    /// What becomes of chunks that no epoch has; [`Release::Retain`] if not said.
+    ///
+    /// ```
+    /// use flatslab::epoch::{EpochSlab, Release};
+    ///
+    /// let slab = EpochSlab::<u64>::builder().release(Release::Return).build();
+    /// slab.insert(7);
+    /// slab.clear_epoch(slab.current());
+    /// assert_eq!(slab.stats().committed_bytes, 0);
+    /// ```
+    pub const fn release(mut self, release: Release) -> Self {
+        self.release = release;
+        self
+    }
+
+    /// What memory it is to have. Pages of the system's are given back to the system one chunk
+    /// at a time; what was allocated elsewhere goes back to there.
+    ///
+    /// ```
+    /// use flatslab::epoch::EpochSlab;
+    /// use flatslab::memory::{HugePages, Pages};
+    ///
+    /// let pages = Pages::new().huge(HugePages::Try);
+    /// let slab = EpochSlab::<u64>::builder().pages(pages).build();
+    /// # drop(slab);
+    /// ```
+    pub fn pages(mut self, pages: Pages) -> Self {
+        self.pages = pages;
+        self
+    }
+
+    /// The slab, of these classes.
+    fn assemble(
+        self,
+        plans: impl Fn(&Source) -> Result<Plans, BuildError>,
+    ) -> Result<Epochs<C>, BuildError>
+    where
+        C: Contents,
+    {
+        in_range("epochs", self.epochs, 1, MAX_EPOCHS)?;
+        let source = self.pages.into_source()?;
+        let plans = plans(&source)?;
+        let limits = Limits {
+            max_bytes: self.max_bytes,
+            bound: self.cached_chunks.max(self.reserve),
+            release: self.release,
+        };
+        let home = Home::try_new(plans.iter(), self.epochs, limits, &source)?;
+        for _ in 0..self.reserve {
+            home.store.grow(0)?;
+        }
+        Ok(Epochs {
+            home,
+            contents: PhantomData,
+        })
+    }
+}
+
+/// The plans of all size classes.
+struct Plans {
+    of: [Option<Plan>; sizes::CLASSES],
+    len: usize,
+}
+
+impl Plans {
+    fn iter(&self) -> impl ExactSizeIterator<Item = Plan> + Clone {
+        (0..self.len).map(|class| self.of[class].expect("within the length"))
+    }
+}
+
+/// The layout of the cells of a chunk: whole pages, where pages are given back.
+fn data_layout(cells: Layout, source: &Source) -> Result<Layout, AllocError> {
+    let Some(page) = source.page_size() else {
+        return Ok(cells);
+    };
+    let bytes = cells.size();
+    (bytes.checked_next_multiple_of(page))
+        .and_then(|bytes| Layout::from_size_align(bytes, cells.align().max(page)).ok())
+        .ok_or(AllocError::OutOfMemory { bytes })
+}
+
+fn in_range(option: &'static str, given: usize, min: usize, max: usize) -> Result<(), BuildError> {
+    if (min..=max).contains(&given) {
+        Ok(())
+    } else {
+        Err(BuildError::OutOfRange {
+            option,
+            given,
+            min,
+            max,
+        })
+    }
+}
+
+impl<T> EpochSlab<T> {
+    /// A slab with other chunks than usual, of other memory, or with limits.
+    ///
+    /// ```
+    /// let slab = flatslab::epoch::EpochSlab::<u64>::builder().epochs(4).build();
+    /// # drop(slab);
+    /// ```
+    pub const fn builder() -> EpochsBuilder<Values<T>> {
+        EpochsBuilder::new()
+    }
+}
+
+impl<T> EpochsBuilder<Values<T>> {
+    /// How many values a chunk has room for, 64 if not said; from 1 to 32,766.
+    ///
+    /// An epoch has whole chunks, and a value that stays keeps its whole chunk: small chunks
+    /// waste less, large ones are fetched less often. In pages of the system's a chunk takes
+    /// whole pages.
+    ///
+    /// ```
+    /// use flatslab::epoch::EpochSlab;
+    ///
+    /// let slab = EpochSlab::<[u8; 4096]>::builder().chunk_capacity(1).build();
+    /// slab.insert([0; 4096]);
+    /// assert_eq!(slab.stats().committed_bytes, 4096);
+    /// ```
+    pub const fn chunk_capacity(mut self, values: usize) -> Self {
+        self.chunk_capacity = values;
+        self
+    }
+
+    /// How many chunks are there from the start, and touched; none if not said. As many are
+    /// kept when they are unused, too.
+    ///
+    /// ```
+    /// use flatslab::epoch::EpochSlab;
+    ///
+    /// let slab = EpochSlab::<u64>::builder().reserve(10).build();
+    /// assert_eq!(slab.stats().cached_chunks, 10);
+    /// ```
+    pub const fn reserve(mut self, chunks: usize) -> Self {
+        self.reserve = chunks;
+        self
+    }
+
+    /// Makes the slab.
+    ///
+    /// # Panics
+    ///
+    /// If a number is out of its range, or what is required of the pages is not to be had.
+    /// Where the allocator refuses the program ends, as with `Vec`.
+    ///
+    /// ```
+    /// let slab = flatslab::epoch::EpochSlab::<u64>::builder().build();
+    /// # drop(slab);
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn build(self) -> EpochSlab<T> {
+        match self.try_build() {
+            Ok(slab) => slab,
+            Err(error) => memory::fail(error),
+        }
+    }
+
+    /// Makes the slab; never panics or aborts.
+    ///
+    /// # Errors
+    ///
+    /// Where [`build`](Self::build) panics, or the allocator refuses.
+    ///
+    /// ```
+    /// use flatslab::epoch::EpochSlab;
+    ///
+    /// assert!(EpochSlab::<u64>::builder().chunk_capacity(0).try_build().is_err());
+    /// ```
+    pub fn try_build(self) -> Result<EpochSlab<T>, BuildError> {
+        let slots = self.chunk_capacity;
+        in_range("chunk_capacity", slots, 1, MAX_SLOTS)?;
+        self.assemble(|source| {
+            let cell = Layout::new::<T>();
+            let plan = Plan {
+                cell: cell.size(),
+                slots: slots as u32,
+                data: data_layout(chunk::layout(cell, slots)?, source)?,
+                lengths: false,
+            };
+            let mut of = [None; sizes::CLASSES];
+            of[0] = Some(plan);
+            Ok(Plans { of, len: 1 })
+        })
+    }
+}
+
+impl EpochBytes {
+    /// Buffers in other chunks than usual, of other memory, or with limits.
+    ///
+    /// ```
+    /// let bytes = flatslab::epoch::EpochBytes::builder().epochs(4).build();
+    /// # drop(bytes);
+    /// ```
+    pub const fn builder() -> EpochsBuilder<Bytes> {
+        EpochsBuilder::new()
+    }
+}
+
+impl EpochsBuilder<Bytes> {
+    /// Bytes of a chunk, 16 KiB if not said; it has one buffer at least, and 32,766 at most.
+    ///
+    /// ```
+    /// use flatslab::epoch::EpochBytes;
+    ///
+    /// let bytes = EpochBytes::builder().chunk_bytes(4096).build();
+    /// bytes.alloc(100);
+    /// assert_eq!(bytes.stats().committed_bytes, 4096);
+    /// ```
+    pub const fn chunk_bytes(mut self, bytes: usize) -> Self {
+        self.chunk_bytes = bytes;
+        self
+    }
+
+    /// The most bytes of a buffer, 64 KiB if not said; rounded up to a size class. From 1 to
+    /// 2³⁰.
+    ///
+    /// ```
+    /// use flatslab::epoch::EpochBytes;
+    ///
+    /// let bytes = EpochBytes::builder().largest(1 << 20).build();
+    /// assert_eq!(bytes.alloc(1 << 20).len(), 1 << 20);
+    /// ```
+    pub const fn largest(mut self, bytes: usize) -> Self {
+        self.largest = bytes;
+        self
+    }
+
+    /// Makes it.
+    ///
+    /// # Panics
+    ///
+    /// If a number is out of its range, or what is required of the pages is not to be had.
+    /// Where the allocator refuses the program ends, as with `Vec`.
+    ///
+    /// ```
+    /// let bytes = flatslab::epoch::EpochBytes::builder().build();
+    /// # drop(bytes);
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn build(self) -> EpochBytes {
+        match self.try_build() {
+            Ok(bytes) => bytes,
+            Err(error) => memory::fail(error),
+        }
+    }
+
+    /// Makes it; never panics or aborts.
+    ///
+    /// # Errors
+    ///
+    /// Where [`build`](Self::build) panics, or the allocator refuses.
+    ///
+    /// ```
+    /// use flatslab::epoch::EpochBytes;
+    ///
+    /// assert!(EpochBytes::builder().epochs(0).try_build().is_err());
+    /// ```
+    pub fn try_build(self) -> Result<EpochBytes, BuildError> {
+        let (chunk_bytes, largest) = (self.chunk_bytes, self.largest);
+        in_range("chunk_bytes", chunk_bytes, 1, MAX_BYTES)?;
+        in_range("largest", largest, 1, MAX_BYTES)?;
+        self.assemble(|source| {
+            let mut of = [None; sizes::CLASSES];
+            let len = sizes::class_of(largest) + 1;
+            for (class, plan) in of.iter_mut().enumerate().take(len) {
+                let size = sizes::size_of_class(class);
+                let cell = Layout::from_size_align(size, sizes::ALIGN).expect("within the limit");
+                let slots = (chunk_bytes / size).clamp(1, MAX_SLOTS);
+                *plan = Some(Plan {
+                    cell: size,
+                    slots: slots as u32,
+                    data: data_layout(chunk::layout(cell, slots)?, source)?,
+                    lengths: true,
+                });
+            }
+            Ok(Plans { of, len })
+        })
+    }
+}
+
+impl<C> Clone for EpochsBuilder<C> {
+    fn clone(&self) -> Self {
+        EpochsBuilder {
+            pages: self.pages.clone(),
+            ..*self
+        }
+    }
+}
+
+impl<C> fmt::Debug for EpochsBuilder<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EpochsBuilder")
+            .field("chunk_capacity", &self.chunk_capacity)
+            .field("chunk_bytes", &self.chunk_bytes)
+            .field("largest", &self.largest)
+            .field("epochs", &self.epochs)
+            .field("cached_chunks", &self.cached_chunks)
+            .field("reserve", &self.reserve)
+            .field("max_bytes", &self.max_bytes)
+            .field("release", &self.release)
+            .field("pages", &self.pages)
+            .finish()
+    }
+}

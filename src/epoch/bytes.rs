@@ -1,0 +1,480 @@
+//! `EpochBytes`: buffers of any size.
+
+use core::error::Error;
+use core::fmt;
+use core::ops::{Deref, DerefMut};
+use core::ptr::NonNull;
+
+use super::chunk::ChunkPtr;
+use super::error::{InsertError, Refusal};
+use super::guard::{Ref, RefMut};
+use super::key::{Epoch, EpochKey};
+use super::sizes;
+use super::values::{absent_or_refused, no_room};
+use super::{Contents, Epochs};
+use crate::error::{AccessError, AllocError};
+
+/// Buffers of any size, by epoch; see the [module](super).
+///
+/// Its epochs are managed by the methods of [`Epochs`]. A buffer takes a slot of the smallest
+/// size class that fits: 64, 96, 128, 192, 256, 384, 512, 768 bytes and so on; each class has
+/// chunks of its own in each epoch. It lives until it is [freed](EpochBytes::free), or dropped
+/// with its epoch.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::epoch::EpochBytes;
+///
+/// let bytes = EpochBytes::new();
+/// let mut buf = bytes.try_alloc_in(bytes.current(), 384)?;
+/// buf[..5].copy_from_slice(b"hello");
+/// let key = buf.key();
+/// drop(buf);                                            // ends the borrow, and frees nothing
+/// assert_eq!(&bytes.get(key).unwrap()[..6], b"hello\0");
+/// assert!(bytes.free(key) && !bytes.free(key));
+/// # Ok::<(), flatslab::epoch::BufError>(())
+/// ```
+pub type EpochBytes = Epochs<Bytes>;
+
+/// What [`EpochBytes`] has: buffers of any size.
+#[derive(Debug)]
+pub enum Bytes {}
+
+impl Contents for Bytes {
+    const NEEDS_DROP: bool = false;
+
+    unsafe fn drop_in_place(_: NonNull<u8>) {}
+}
+
+// SAFETY: all it has is its own memory. Its keys and epochs are numbers; guards and domains
+// borrow it, and cannot be sent along.
+unsafe impl Send for EpochBytes {}
+
+/// A buffer just made, mutably borrowed.
+///
+/// Its end ends the borrow, and frees nothing: [`EpochBytes::free`] does, or the end of its
+/// epoch.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::AccessError;
+/// use flatslab::epoch::EpochBytes;
+///
+/// let bytes = EpochBytes::new();
+/// let buf = bytes.alloc(100);
+/// assert_eq!((buf.len(), buf.epoch()), (100, bytes.current()));
+/// assert_eq!(bytes.try_free(buf.key()), Err(AccessError::Borrowed));
+/// ```
+#[must_use = "a buffer whose key is not kept lives until its epoch is cleared"]
+pub struct EpochBuf<'a> {
+    bytes: RefMut<'a, [u8]>,
+    key: EpochKey,
+    epoch: Epoch,
+}
+
+impl EpochBuf<'_> {
+    /// The key that leads to it when this is gone.
+    ///
+    /// ```
+    /// let bytes = flatslab::epoch::EpochBytes::new();
+    /// let key = bytes.alloc(10).key();
+    /// assert_eq!(bytes.get(key).unwrap().len(), 10);
+    /// ```
+    #[must_use]
+    pub fn key(&self) -> EpochKey {
+        self.key
+    }
+
+    /// The epoch it is in.
+    ///
+    /// ```
+    /// let bytes = flatslab::epoch::EpochBytes::new();
+    /// assert_eq!(bytes.alloc(10).epoch(), bytes.current());
+    /// ```
+    #[must_use]
+    pub fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+}
+
+impl Deref for EpochBuf<'_> {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl DerefMut for EpochBuf<'_> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+}
+
+/// Prints key, epoch and length.
+impl fmt::Debug for EpochBuf<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EpochBuf")
+            .field("key", &self.key)
+            .field("epoch", &self.epoch)
+            .field("len", &self.len())
+            .finish()
+    }
+}
+
+/// Why there is no buffer.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::epoch::{BufError, EpochBytes};
+///
+/// let bytes = EpochBytes::new();
+/// let error = bytes.try_alloc_in(bytes.current(), 1 << 20).unwrap_err();
+/// assert_eq!(error, BufError::TooBig { size: 1 << 20, largest: 64 << 10 });
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BufError {
+    /// The epoch takes no more buffers: the slab has advanced, or its domain has ended.
+    Closing,
+    /// The epoch is closed.
+    StaleEra,
+    /// The epoch is another slab's.
+    Foreign,
+    /// More bytes were asked for than the [largest](super::EpochsBuilder::largest) class has.
+    TooBig {
+        /// The bytes asked for.
+        size: usize,
+        /// The most there can be.
+        largest: usize,
+    },
+    /// There is no memory for another chunk, or a limit does not allow it.
+    Full(AllocError),
+}
+
+impl From<Refusal> for BufError {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Closing => BufError::Closing,
+            Refusal::StaleEra => BufError::StaleEra,
+            Refusal::Foreign => BufError::Foreign,
+            Refusal::Full(error) => BufError::Full(error),
+        }
+    }
+}
+
+impl fmt::Display for BufError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let refusal = match *self {
+            BufError::TooBig { size, largest } => {
+                return write!(f, "{size} bytes were asked for, the limit is {largest}");
+            }
+            BufError::Closing => Refusal::Closing,
+            BufError::StaleEra => Refusal::StaleEra,
+            BufError::Foreign => Refusal::Foreign,
+            BufError::Full(error) => Refusal::Full(error),
+        };
+        refusal.with(()).fmt(f)
+    }
+}
+
+impl Error for BufError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            BufError::Full(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl EpochBytes {
+    /// Buffers of at most 64 KiB in chunks of 16 KiB, with 16 epochs, of memory from the
+    /// global allocator; see [`builder`](Self::builder).
+    ///
+    /// Allocates records of its epochs.
+    ///
+    /// # Panics
+    ///
+    /// Where the allocator refuses the program ends, as with `Vec`.
+    ///
+    /// ```
+    /// let bytes = flatslab::epoch::EpochBytes::new();
+    /// assert_eq!(bytes.stats().live, 0);
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn new() -> Self {
+        Self::builder().build()
+    }
+
+    /// The class of a request.
+    #[inline]
+    fn class(&self, size: usize) -> Result<usize, BufError> {
+        let largest = self.largest();
+        if size > largest {
+            return Err(BufError::TooBig { size, largest });
+        }
+        Ok(sizes::class_of(size))
+    }
+
+    /// The most bytes of a buffer: those of the largest class.
+    ///
+    /// ```
+    /// assert_eq!(flatslab::epoch::EpochBytes::new().largest(), 64 << 10);
+    /// ```
+    #[must_use]
+    #[inline]
+    pub fn largest(&self) -> usize {
+        sizes::size_of_class(self.home.store.classes() - 1)
+    }
+
+    /// The buffer in a slot with a value.
+    #[inline]
+    fn buffer(&self, chunk: ChunkPtr, slot: u32) -> NonNull<[u8]> {
+        let cell = chunk.cell(slot, sizes::size_of_class(chunk.class as usize));
+        NonNull::slice_from_raw_parts(cell, chunk.length(slot).get() as usize)
+    }
+
+    /// A slot for so many bytes, which `fill` initialises.
+    #[inline]
+    #[cfg_attr(feature = "track", track_caller)]
+    fn try_fill(
+        &self,
+        epoch: Option<Epoch>,
+        size: usize,
+        fill: impl FnOnce(NonNull<u8>),
+    ) -> Result<(ChunkPtr, u32), BufError> {
+        let class = self.class(size)?;
+        let (chunk, slot, word) = match epoch {
+            Some(epoch) => self.home.claim(epoch, class),
+            None => self.home.claim_current(class),
+        }?;
+        fill(chunk.cell(slot, sizes::size_of_class(class)));
+        chunk.length(slot).set(size as u32);
+        chunk.word(slot).set(word.filled());
+        #[cfg(feature = "track")]
+        self.home.note_origin(chunk, slot);
+        Ok((chunk, slot))
+    }
+
+    /// A zeroed buffer, which the caller has mutably borrowed.
+    #[inline]
+    #[cfg_attr(feature = "track", track_caller)]
+    fn try_zeroed(&self, epoch: Option<Epoch>, size: usize) -> Result<EpochBuf<'_>, BufError> {
+        // SAFETY: the cell has so many bytes, and is the caller's.
+        let fill = |cell: NonNull<u8>| unsafe { cell.write_bytes(0, size) };
+        let (chunk, slot) = self.try_fill(epoch, size, fill)?;
+        let word = chunk.word(slot).get();
+        chunk.word(slot).set(word.owned());
+        Ok(EpochBuf {
+            // SAFETY: initialised, and the word has this writer.
+            bytes: unsafe { RefMut::new(chunk.word(slot), self.buffer(chunk, slot)) },
+            key: EpochKey::new(chunk.place_of(slot), word),
+            epoch: epoch.unwrap_or_else(|| self.current()),
+        })
+    }
+
+    /// A zeroed buffer of that length in an epoch; O(length). A chunk is fetched when the epoch
+    /// has no vacant slot of the class: an unused one, or memory for another.
+    ///
+    /// # Errors
+    ///
+    /// If the epoch takes no more, is closed, or is another slab's; beyond the largest class,
+    /// at a [limit](super::EpochsBuilder::max_bytes), or where the allocator refuses.
+    ///
+    /// ```
+    /// let bytes = flatslab::epoch::EpochBytes::new();
+    /// let buf = bytes.try_alloc_in(bytes.permanent(), 100)?;
+    /// assert_eq!(*buf, [0; 100]);
+    /// # Ok::<(), flatslab::epoch::BufError>(())
+    /// ```
+    #[cfg_attr(feature = "track", track_caller)]
+    pub fn try_alloc_in(&self, epoch: Epoch, len: usize) -> Result<EpochBuf<'_>, BufError> {
+        self.try_zeroed(Some(epoch), len)
+    }
+
+    /// A zeroed buffer of that length in the current epoch; O(length). As
+    /// [`try_alloc_in`](Self::try_alloc_in).
+    ///
+    /// # Panics
+    ///
+    /// Beyond the largest class, and at a [limit](super::EpochsBuilder::max_bytes). Where the
+    /// allocator refuses the program ends, as with `Vec`.
+    ///
+    /// ```
+    /// let bytes = flatslab::epoch::EpochBytes::new();
+    /// let key = bytes.alloc(100).key();
+    /// assert!(bytes.contains_key(key));
+    /// ```
+    #[track_caller]
+    pub fn alloc(&self, len: usize) -> EpochBuf<'_> {
+        match self.try_zeroed(None, len) {
+            Ok(buf) => buf,
+            Err(BufError::Full(error)) => no_room(InsertError::Full((), error)),
+            Err(error) => panic!("alloc was refused: {error}"),
+        }
+    }
+
+    /// A buffer in an epoch with a copy of these bytes; O(length). Faster than to fill a zeroed
+    /// one.
+    ///
+    /// # Errors
+    ///
+    /// Where [`try_alloc_in`](Self::try_alloc_in) has one.
+    ///
+    /// ```
+    /// let bytes = flatslab::epoch::EpochBytes::new();
+    /// let key = bytes.try_copy_in(bytes.current(), b"hello")?;
+    /// assert_eq!(&*bytes.get(key).unwrap(), b"hello");
+    /// # Ok::<(), flatslab::epoch::BufError>(())
+    /// ```
+    #[cfg_attr(feature = "track", track_caller)]
+    pub fn try_copy_in(&self, epoch: Epoch, bytes: &[u8]) -> Result<EpochKey, BufError> {
+        // SAFETY: the cell has so many bytes, and is the caller's.
+        let fill = |cell: NonNull<u8>| unsafe {
+            cell.copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len());
+        };
+        let (chunk, slot) = self.try_fill(Some(epoch), bytes.len(), fill)?;
+        Ok(chunk.key(slot))
+    }
+
+    /// Borrows the buffer of a key; O(1), no allocation. `None` where it has none: it was
+    /// freed, or dropped with its epoch, or the key is another slab's or made up.
+    ///
+    /// # Panics
+    ///
+    /// If the buffer is mutably borrowed, or has 32,765 readers; [`try_get`](Self::try_get)
+    /// says so.
+    ///
+    /// ```
+    /// let bytes = flatslab::epoch::EpochBytes::new();
+    /// let key = bytes.alloc(3).key();
+    /// assert_eq!(bytes.get(key).as_deref(), Some(&[0, 0, 0][..]));
+    /// ```
+    #[track_caller]
+    pub fn get(&self, key: EpochKey) -> Option<Ref<'_, [u8]>> {
+        absent_or_refused(self.try_get(key), "get", key)
+    }
+
+    /// Borrows the buffer of a key; O(1), no allocation.
+    ///
+    /// # Errors
+    ///
+    /// [`Missing`](AccessError::Missing) where there is none,
+    /// [`Borrowed`](AccessError::Borrowed) where it is mutably borrowed,
+    /// [`TooManyReaders`](AccessError::TooManyReaders) with 32,765 of them.
+    ///
+    /// ```
+    /// use flatslab::AccessError;
+    ///
+    /// let bytes = flatslab::epoch::EpochBytes::new();
+    /// let buf = bytes.alloc(3);
+    /// assert_eq!(bytes.try_get(buf.key()).unwrap_err(), AccessError::Borrowed);
+    /// ```
+    pub fn try_get(&self, key: EpochKey) -> Result<Ref<'_, [u8]>, AccessError> {
+        let (chunk, slot) = self.home.begin_read(key)?;
+        // SAFETY: the reader was admitted, so there is a buffer (W2), of this word.
+        Ok(unsafe { Ref::new(chunk.word(slot), self.buffer(chunk, slot)) })
+    }
+
+    /// Borrows the buffer of a key mutably; O(1), no allocation. `None` where there is none, as
+    /// for [`get`](Self::get).
+    ///
+    /// # Panics
+    ///
+    /// If the buffer is borrowed; [`try_get_mut`](Self::try_get_mut) says so.
+    ///
+    /// ```
+    /// let bytes = flatslab::epoch::EpochBytes::new();
+    /// let key = bytes.alloc(3).key();
+    /// bytes.get_mut(key).unwrap()[1] = 7;
+    /// assert_eq!(*bytes.get(key).unwrap(), [0, 7, 0]);
+    /// ```
+    #[track_caller]
+    pub fn get_mut(&self, key: EpochKey) -> Option<RefMut<'_, [u8]>> {
+        absent_or_refused(self.try_get_mut(key), "get_mut", key)
+    }
+
+    /// Borrows the buffer of a key mutably; O(1), no allocation.
+    ///
+    /// # Errors
+    ///
+    /// [`Missing`](AccessError::Missing) where there is none,
+    /// [`Borrowed`](AccessError::Borrowed) where it is borrowed.
+    ///
+    /// ```
+    /// use flatslab::AccessError;
+    ///
+    /// let bytes = flatslab::epoch::EpochBytes::new();
+    /// let key = bytes.alloc(3).key();
+    /// let guard = bytes.get(key);
+    /// assert_eq!(bytes.try_get_mut(key).unwrap_err(), AccessError::Borrowed);
+    /// ```
+    pub fn try_get_mut(&self, key: EpochKey) -> Result<RefMut<'_, [u8]>, AccessError> {
+        let (chunk, slot) = self.home.idle(key)?;
+        chunk.word(slot).set(key.word().owned());
+        // SAFETY: idle, so there is a buffer (W2), and the word has this writer now.
+        Ok(unsafe { RefMut::new(chunk.word(slot), self.buffer(chunk, slot)) })
+    }
+
+    /// Frees the buffer of a key; O(1). `false` where there is none: it was freed before, or
+    /// dropped with its epoch, or the key is another slab's or made up.
+    ///
+    /// # Panics
+    ///
+    /// If the buffer is borrowed; [`try_free`](Self::try_free) says so.
+    ///
+    /// ```
+    /// let bytes = flatslab::epoch::EpochBytes::new();
+    /// let key = bytes.alloc(3).key();
+    /// assert!(bytes.free(key) && !bytes.free(key));
+    /// ```
+    #[track_caller]
+    pub fn free(&self, key: EpochKey) -> bool {
+        absent_or_refused(self.try_free(key), "free", key).is_some()
+    }
+
+    /// Frees the buffer of a key; O(1).
+    ///
+    /// # Errors
+    ///
+    /// [`Missing`](AccessError::Missing) where there is none,
+    /// [`Borrowed`](AccessError::Borrowed) where it is borrowed.
+    ///
+    /// ```
+    /// let bytes = flatslab::epoch::EpochBytes::new();
+    /// let key = bytes.alloc(3).key();
+    /// assert_eq!(bytes.try_free(key), Ok(()));
+    /// ```
+    pub fn try_free(&self, key: EpochKey) -> Result<(), AccessError> {
+        let (chunk, slot) = self.home.idle(key)?;
+        self.home.push(chunk, slot, key.word());
+        Ok(())
+    }
+
+    /// A zeroed buffer in the epoch of a scope, which has it for itself until it ends.
+    #[cfg_attr(feature = "track", track_caller)]
+    pub(super) fn try_alloc_owned(
+        &self,
+        epoch: Epoch,
+        size: usize,
+    ) -> Result<NonNull<[u8]>, BufError> {
+        // SAFETY: the cell has so many bytes, and is the caller's.
+        let fill = |cell: NonNull<u8>| unsafe { cell.write_bytes(0, size) };
+        let (chunk, slot) = self.try_fill(Some(epoch), size, fill)?;
+        let word = chunk.word(slot);
+        word.set(word.get().owned());
+        Ok(self.buffer(chunk, slot))
+    }
+}
+
+impl Default for EpochBytes {
+    fn default() -> Self {
+        EpochBytes::new()
+    }
+}

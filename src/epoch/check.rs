@@ -1,0 +1,121 @@
+//! The invariants, walked.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+
+use super::chunk::{ChunkPtr, Memory};
+use super::era::{EpochState, Kind};
+use super::home::Home;
+use super::store::Store;
+use super::word::END;
+
+impl ChunkPtr {
+    /// C1, C2, C4.
+    pub(super) fn check(self) {
+        let mut vacant = BTreeSet::new();
+        let mut next = self.free();
+        while next != END {
+            assert!(next < self.slots && vacant.insert(next), "C1: each once");
+            let word = self.word(next).get();
+            assert!(word.is_vacant(), "C1: vacant");
+            next = word.next_free();
+        }
+        let all = |is: fn(super::word::Word) -> bool| {
+            (0..self.slots)
+                .filter(|&slot| is(self.word(slot).get()))
+                .count()
+        };
+        assert_eq!(all(super::word::Word::is_vacant), vacant.len(), "C1: all");
+        let live = all(super::word::Word::has_value);
+        assert_eq!(live, self.live() as usize, "C2: the count");
+        assert!(live > 0 || !self.is_pinned(), "C2: the last value has left");
+        let has_memory = self.memory.get() == Memory::Committed;
+        assert!(has_memory || live == 0, "C3: memory");
+    }
+}
+
+impl Home {
+    /// Panics where an invariant does not hold.
+    pub(super) fn check(&self) {
+        self.eras.check(self.ring());
+        let mut seen = BTreeMap::new();
+        for index in 0.. {
+            let Some(era) = self.eras.get(index) else {
+                break;
+            };
+            let state = era.state.get();
+            if era.era.get() == 0 {
+                assert_eq!(era.chunks.get(), 0, "R1: a spare record has no chunks");
+                continue;
+            }
+            let open = if state == EpochState::Open {
+                era.era.get()
+            } else {
+                0
+            };
+            assert_eq!(era.open.get(), open, "E1: open");
+            let mut chunks = 0;
+            for chunk in self.chunks_of(era) {
+                chunk.check();
+                chunks += 1;
+                assert_eq!(chunk.era.get(), Some(era), "E2: its own");
+                assert_eq!(seen.insert(chunk.index(), "an epoch"), None, "E2: once");
+                let pinned = state == EpochState::Pinned;
+                assert_eq!(chunk.is_pinned(), pinned, "E1: pinned");
+                let listed = self.is_on_stack(era, chunk);
+                if state == EpochState::Open {
+                    assert_eq!(chunk.listed.get(), listed == 1, "E2: the stack");
+                    assert!(listed == 1 || !chunk.has_room(), "E2: has room");
+                }
+            }
+            assert_eq!(era.chunks.get(), chunks, "E2: all");
+            assert!(chunks > 0 || state != EpochState::Pinned, "E1: over");
+            let replaced = !matches!(era.kind.get(), Kind::Ring(_)) || era.replaced.get();
+            assert!(chunks == 0 || replaced, "R2: a record for the ring");
+        }
+        self.store.check(&mut seen);
+    }
+
+    fn is_on_stack(&self, era: super::era::EraPtr, chunk: ChunkPtr) -> usize {
+        // SAFETY: the class is one of the slab's.
+        let mut next = unsafe { era.list(chunk.class as usize) }.open.get();
+        let mut times = 0;
+        while let Some(open) = next {
+            times += usize::from(open == chunk);
+            next = open.next_open.get();
+        }
+        times
+    }
+}
+
+impl Store {
+    fn check(&self, seen: &mut BTreeMap<u64, &'static str>) {
+        let mut committed = 0;
+        for class in 0..self.classes() {
+            let (cached, bare) = self.unused(class);
+            let mut count = 0;
+            for (list, first) in [("cached", cached), ("bare", bare)] {
+                let mut next = first;
+                while let Some(chunk) = next {
+                    chunk.check();
+                    assert_eq!(chunk.live(), 0, "C3: unused");
+                    assert!(chunk.era.get().is_none(), "U1: no epoch's");
+                    let cached = chunk.memory.get() == Memory::Committed;
+                    assert_eq!(cached, list == "cached", "U1: {list}");
+                    assert_eq!(seen.insert(chunk.index(), list), None, "U1: once");
+                    count += usize::from(cached);
+                    next = chunk.next.get();
+                }
+            }
+            assert_eq!(count, self.cached_of(class), "U1: the cached ones");
+        }
+        for index in 0.. {
+            let Some(chunk) = self.get(index) else { break };
+            if chunk.memory.get() == Memory::Committed {
+                committed += self.plan(chunk.class as usize).data.size();
+            }
+            let worn_out = (0..chunk.slots).all(|slot| chunk.word(slot).get().is_worn_out());
+            assert!(seen.contains_key(&chunk.index()) || worn_out, "U1: lost");
+        }
+        assert_eq!(committed, self.committed(), "U2");
+    }
+}

@@ -1,0 +1,438 @@
+//! A chunk: cells that one epoch has for itself, and the record of them, which lies
+//! elsewhere.
+//!
+//! The record is the header and, behind it, the words of the slots; of buffers their lengths
+//! too, and, with the feature `track`, where each value was inserted. It stays until the slab
+//! is gone: it has the generations. The memory of the cells comes and goes.
+//!
+//! # Invariants
+//!
+//! * C1: `free` begins a list, through the words of vacant slots, of all slots of the chunk
+//!   that are vacant, each once; it ends with [`END`]. With a chunk whose values are being
+//!   dropped there is no such list until it is [reset](Chunk::reset).
+//! * C2: `count` is the number of slots with values, and [`OPEN`] more unless the chunk is
+//!   pinned; so it comes to 0 when the last value of a pinned chunk leaves, and only then.
+//! * C3: a chunk with a value has memory, and is on the list of its epoch or is being
+//!   cleared. A chunk on a list of unused ones has no value.
+//! * C4: of a chunk with memory, `data` is aligned for a cell and valid for all of them; no
+//!   one else uses it.
+
+use core::alloc::Layout;
+use core::cell::Cell;
+use core::ops::Deref;
+#[cfg(feature = "track")]
+use core::panic::Location;
+use core::ptr::NonNull;
+
+use super::era::EraPtr;
+use super::key::EpochKey;
+use super::word::{END, Word};
+use crate::error::AllocError;
+use crate::raw::memory::Block;
+use crate::raw::source::Source;
+
+/// What the count of a chunk that is not pinned has more.
+const OPEN: u32 = 1 << 31;
+
+/// Whether a chunk has memory for its cells.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Memory {
+    /// It has none: `data` is dangling.
+    None,
+    /// It has a block, whose pages were given back to the system.
+    Discarded,
+    /// It has a block.
+    Committed,
+}
+
+/// What the chunks of a size class have in common.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Plan {
+    /// Bytes from one cell to the next.
+    pub(super) cell: usize,
+    /// Cells of a chunk, at most [`MAX_SLOTS`](super::word::MAX_SLOTS).
+    pub(super) slots: u32,
+    /// Of the memory of the cells.
+    pub(super) data: Layout,
+    /// Whether the slots have lengths.
+    pub(super) lengths: bool,
+}
+
+/// The header of a record; see the file.
+#[repr(C)]
+pub(super) struct Chunk {
+    free: Cell<u32>,
+    count: Cell<u32>,
+    pub(super) slots: u32,
+    pub(super) class: u32,
+    data: Cell<NonNull<u8>>,
+    /// The place of a key of the first slot.
+    place: u64,
+    /// Whose it is; none of an unused chunk.
+    pub(super) era: Cell<Option<EraPtr>>,
+    /// On the list of all chunks of the epoch, or on a list of unused or doomed ones.
+    pub(super) next: Cell<Option<ChunkPtr>>,
+    pub(super) previous: Cell<Option<ChunkPtr>>,
+    /// On the stack of chunks of the epoch that may have a vacant slot.
+    pub(super) next_open: Cell<Option<ChunkPtr>>,
+    /// Whether it is on that stack, or may not be put there.
+    pub(super) listed: Cell<bool>,
+    pub(super) memory: Cell<Memory>,
+}
+
+/// A chunk in the table of its slab: the records are there until the slab is gone.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct ChunkPtr(NonNull<Chunk>);
+
+impl Deref for ChunkPtr {
+    type Target = Chunk;
+
+    #[inline(always)]
+    fn deref(&self) -> &Chunk {
+        // SAFETY: there until the slab is gone, whose methods alone have such a pointer; all
+        // that changes is in cells.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+/// The layout of a record.
+struct Record {
+    layout: Layout,
+    #[cfg(feature = "track")]
+    origins: usize,
+}
+
+impl Plan {
+    fn record(&self) -> Record {
+        // All sizes are small: slots are at most 2^15.
+        let slots = self.slots as usize;
+        let lengths = size_of::<Chunk>() + slots * size_of::<Word>();
+        let words = if self.lengths { slots } else { 0 };
+        let end = lengths + (words * size_of::<u32>()).next_multiple_of(size_of::<u64>());
+        #[cfg(feature = "track")]
+        let (origins, end) = (end, end + slots * size_of::<&Location<'static>>());
+        let layout = Layout::from_size_align(end, align_of::<Chunk>().max(align_of::<u64>()));
+        Record {
+            layout: layout.expect("a record is small"),
+            #[cfg(feature = "track")]
+            origins,
+        }
+    }
+
+    /// Bytes of the record of a chunk.
+    pub(super) fn record_bytes(&self) -> usize {
+        self.record().layout.size()
+    }
+
+    /// Memory for the record of a chunk.
+    ///
+    /// # Errors
+    ///
+    /// When the source refuses.
+    pub(super) fn allocate_record(&self, source: &Source) -> Result<Block, AllocError> {
+        Block::allocate(self.record().layout, source)
+    }
+}
+
+impl ChunkPtr {
+    /// Writes the record of a new chunk without memory; its first key has that place.
+    pub(super) fn write(record: Block, plan: &Plan, class: usize, place: u64) -> ChunkPtr {
+        let start = record.leak_start().cast::<Chunk>();
+        let header = Chunk {
+            free: Cell::new(END),
+            count: Cell::new(OPEN),
+            slots: plan.slots,
+            class: class as u32,
+            data: Cell::new(NonNull::dangling()),
+            place,
+            era: Cell::new(None),
+            next: Cell::new(None),
+            previous: Cell::new(None),
+            next_open: Cell::new(None),
+            listed: Cell::new(false),
+            memory: Cell::new(Memory::None),
+        };
+        // SAFETY: the record has room for the header.
+        unsafe { start.write(header) };
+        let chunk = ChunkPtr(start);
+        for slot in 0..plan.slots {
+            // SAFETY: and for the words.
+            unsafe { chunk.word_place(slot).write(Cell::new(Word::FIRST)) };
+        }
+        if plan.lengths {
+            for slot in 0..plan.slots {
+                // SAFETY: and for the lengths.
+                unsafe { chunk.length_place(slot).write(Cell::new(0)) };
+            }
+        }
+        #[cfg(feature = "track")]
+        for slot in 0..plan.slots {
+            // SAFETY: and for the origins.
+            unsafe { chunk.origin_place(plan, slot).write(Cell::new(None)) };
+        }
+        chunk
+    }
+
+    /// The record, which the caller frees.
+    ///
+    /// # Safety
+    ///
+    /// It is not used afterwards, and was of this plan and source.
+    pub(super) unsafe fn into_record(self, plan: &Plan, source: &Source) -> Block {
+        // SAFETY: `write` leaked it; says the caller.
+        unsafe { Block::from_start(self.0.cast(), plan.record().layout, source) }
+    }
+
+    #[inline(always)]
+    fn word_place(self, slot: u32) -> NonNull<Cell<Word>> {
+        // SAFETY: the words follow the header.
+        unsafe { self.0.add(1).cast::<Cell<Word>>().add(slot as usize) }
+    }
+
+    fn length_place(self, slot: u32) -> NonNull<Cell<u32>> {
+        // SAFETY: the lengths follow the words.
+        unsafe {
+            let words = self.word_place(0).add(self.slots as usize);
+            words.cast::<Cell<u32>>().add(slot as usize)
+        }
+    }
+
+    #[cfg(feature = "track")]
+    fn origin_place(
+        self,
+        plan: &Plan,
+        slot: u32,
+    ) -> NonNull<Cell<Option<&'static Location<'static>>>> {
+        // SAFETY: within the record.
+        unsafe {
+            let origins = self.0.cast::<u8>().add(plan.record().origins);
+            origins.cast::<Cell<_>>().add(slot as usize)
+        }
+    }
+
+    /// The word of a slot, which there is.
+    #[inline(always)]
+    pub(super) fn word<'a>(self, slot: u32) -> &'a Cell<Word> {
+        debug_assert!(slot < self.slots);
+        // SAFETY: written, and there until the slab is gone, whose guards do not outlive it.
+        unsafe { self.word_place(slot).as_ref() }
+    }
+
+    /// The length of the buffer in a slot.
+    pub(super) fn length<'a>(self, slot: u32) -> &'a Cell<u32> {
+        debug_assert!(slot < self.slots);
+        // SAFETY: as for words; the class has lengths.
+        unsafe { self.length_place(slot).as_ref() }
+    }
+
+    /// Where the value of a slot was inserted.
+    #[cfg(feature = "track")]
+    pub(super) fn origin<'a>(
+        self,
+        plan: &Plan,
+        slot: u32,
+    ) -> &'a Cell<Option<&'static Location<'static>>> {
+        debug_assert!(slot < self.slots);
+        // SAFETY: as for words.
+        unsafe { self.origin_place(plan, slot).as_ref() }
+    }
+
+    /// The place of a key of that slot.
+    #[inline(always)]
+    pub(super) fn place_of(self, slot: u32) -> u64 {
+        self.place + u64::from(slot)
+    }
+
+    /// The cell of a slot, of a class with cells of that many bytes.
+    #[inline(always)]
+    pub(super) fn cell(self, slot: u32, bytes: usize) -> NonNull<u8> {
+        debug_assert!(slot < self.slots);
+        // SAFETY: of a chunk with memory within it (C4); else, with `wrapping`, no more than an
+        // address.
+        unsafe {
+            let cell = self.data.get().as_ptr().wrapping_add(slot as usize * bytes);
+            NonNull::new_unchecked(cell)
+        }
+    }
+
+    /// Takes a vacant slot, if there is one; its word is still that of a vacant slot.
+    #[inline(always)]
+    pub(super) fn pop(self) -> Option<(u32, Word)> {
+        let slot = self.free.get();
+        if slot == END {
+            return None;
+        }
+        let word = self.word(slot).get();
+        self.free.set(word.next_free());
+        self.count.set(self.count.get() + 1);
+        Some((slot, word))
+    }
+
+    /// The value of that slot, whose word this is, has left. Returns what is left to be done.
+    #[inline(always)]
+    pub(super) fn push(self, slot: u32, word: Word) -> Vacated {
+        let free = self.free.get();
+        let vacated = word.vacated(free);
+        self.word(slot).set(vacated);
+        let count = self.count.get() - 1;
+        self.count.set(count);
+        if vacated.is_worn_out() {
+            self.wear_out(slot);
+            return Vacated::of(count, false);
+        }
+        self.free.set(slot);
+        Vacated::of(count, free == END)
+    }
+
+    /// The slot has no next generation.
+    #[cold]
+    #[inline(never)]
+    fn wear_out(self, slot: u32) {
+        self.word(slot).set(self.word(slot).get().freed(END));
+    }
+
+    /// Has all slots vacant that are not worn out, in their order; `false` if all are.
+    pub(super) fn reset(self) -> bool {
+        let mut free = END;
+        for slot in (0..self.slots).rev() {
+            let word = self.word(slot).get().freed(free);
+            self.word(slot).set(word);
+            if !word.is_worn_out() {
+                free = slot;
+            }
+        }
+        self.free.set(free);
+        self.count.set(OPEN);
+        free != END
+    }
+
+    /// How many values it has.
+    pub(super) fn live(self) -> u32 {
+        self.count.get() % OPEN
+    }
+
+    pub(super) fn is_pinned(self) -> bool {
+        self.count.get() < OPEN
+    }
+
+    /// It takes no more values, and is recycled when the last one leaves. It has some.
+    pub(super) fn pin(self) {
+        debug_assert!(self.live() > 0);
+        self.count.set(self.live());
+        self.listed.set(true);
+    }
+
+    /// The first vacant slot, or [`END`].
+    #[cfg(any(test, fuzzing))]
+    pub(super) fn free(self) -> u32 {
+        self.free.get()
+    }
+
+    /// A number of its own.
+    #[cfg(any(test, fuzzing))]
+    pub(super) fn index(self) -> u64 {
+        self.place
+    }
+
+    /// Whether it has a vacant slot.
+    pub(super) fn has_room(self) -> bool {
+        self.free.get() != END
+    }
+
+    /// No key leads to its values any more, which are about to be dropped. Returns how many.
+    pub(super) fn doom(self) -> u32 {
+        for slot in 0..self.slots {
+            let word = self.word(slot).get();
+            if word.has_value() {
+                self.word(slot).set(word.doomed());
+            }
+        }
+        self.live()
+    }
+
+    /// The key of a value that is borrowed, if one is.
+    pub(super) fn first_borrowed(self) -> Option<EpochKey> {
+        let borrowed = |&slot: &u32| self.word(slot).get().is_borrowed();
+        let slot = (0..self.slots).find(borrowed)?;
+        Some(self.key(slot))
+    }
+
+    /// The key of a slot with a value.
+    #[inline]
+    pub(super) fn key(self, slot: u32) -> EpochKey {
+        EpochKey::new(self.place_of(slot), self.word(slot).get().filled())
+    }
+
+    /// Takes the memory away, which the caller frees or puts back.
+    pub(super) fn take_block(self, plan: &Plan, source: &Source) -> Option<Block> {
+        if self.memory.replace(Memory::None) == Memory::None {
+            return None;
+        }
+        let data = self.data.replace(NonNull::dangling());
+        // SAFETY: `put_block` leaked it, of this plan and source, and takes it back once.
+        Some(unsafe { Block::from_start(data, plan.data, source) })
+    }
+
+    /// Gives it memory: it has none.
+    pub(super) fn put_block(self, block: Block) {
+        debug_assert!(self.memory.get() == Memory::None);
+        self.data.set(block.leak_start());
+        self.memory.set(Memory::Committed);
+    }
+}
+
+impl ChunkPtr {
+    /// Gives the pages of its memory, which is not in use, back to the system; `false` if they
+    /// stay.
+    pub(super) fn discard(self, plan: &Plan, source: &Source) -> bool {
+        let Some(block) = self.take_block(plan, source) else {
+            return false;
+        };
+        let given = block.discard() > 0 || plan.data.size() == 0;
+        self.put_block(block);
+        if given {
+            self.memory.set(Memory::Discarded);
+        }
+        given
+    }
+
+    /// Has the pages of its memory back, so that no access faults.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses; nothing has changed then.
+    pub(super) fn populate(self, plan: &Plan, source: &Source) -> Result<(), AllocError> {
+        if let Some(block) = self.take_block(plan, source) {
+            let result = block.populate(0, plan.data.size());
+            self.put_block(block);
+            if result.is_err() {
+                self.memory.set(Memory::Discarded);
+            }
+            result?;
+        }
+        Ok(())
+    }
+}
+
+/// What is left to be done when a value has left.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Vacated {
+    Nothing,
+    /// It was the last of a pinned chunk.
+    Last,
+    /// It was in a chunk without a vacant slot, which may be on no stack.
+    WasFull,
+}
+
+impl Vacated {
+    #[inline(always)]
+    fn of(count: u32, was_full: bool) -> Vacated {
+        if count == 0 {
+            Vacated::Last
+        } else if was_full {
+            Vacated::WasFull
+        } else {
+            Vacated::Nothing
+        }
+    }
+}

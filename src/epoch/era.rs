@@ -1,0 +1,246 @@
+//! The record of an epoch: its state, its chunks, and what was counted.
+//!
+//! Records are made on demand, kept until the slab is gone, and used again for other epochs.
+//!
+//! # Invariants
+//!
+//! * E1: `open` is the era of an epoch that takes insertions, else 0. An epoch that is open or
+//!   closing has no pinned chunk; of a pinned one all chunks are, and there is one at least.
+//! * E2: the list of a class has each chunk of the epoch once. While the epoch is open, each
+//!   of them with a vacant slot is on the stack of open ones too, once.
+
+use core::alloc::Layout;
+use core::cell::Cell;
+use core::num::NonZero;
+use core::ops::Deref;
+use core::ptr::NonNull;
+
+use super::chunk::ChunkPtr;
+use super::label::Label;
+use crate::error::AllocError;
+use crate::raw::memory::Block;
+use crate::raw::source::Source;
+
+/// Where an epoch stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum EpochState {
+    /// It takes insertions: the current one, the permanent one, that of a domain.
+    Open,
+    /// It takes no more insertions, and is not closed.
+    Closing,
+    /// It is closed, and still has values, whose chunks stay.
+    Pinned,
+}
+
+/// What an epoch belongs to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Kind {
+    Permanent,
+    /// The place in the ring that has it until it is closed.
+    Ring(u32),
+    Domain,
+}
+
+/// The record's header; the lists of its classes follow.
+#[repr(C)]
+pub(super) struct Era {
+    pub(super) open: Cell<u64>,
+    /// 0 while the record is not used.
+    pub(super) era: Cell<u64>,
+    /// Of an [`Epoch`](super::Epoch) that has this record.
+    pub(super) place: u64,
+    pub(super) state: Cell<EpochState>,
+    pub(super) kind: Cell<Kind>,
+    /// Of an unused record.
+    pub(super) next_free: Cell<Option<EraPtr>>,
+    /// Whether there is a spare record for the case that this one stays pinned.
+    pub(super) replaced: Cell<bool>,
+    /// How often the slab had advanced when it began.
+    pub(super) begun: Cell<u64>,
+    pub(super) label: Cell<Label>,
+    pub(super) chunks: Cell<usize>,
+    pub(super) close_calls: Cell<u64>,
+    pub(super) scanned: Cell<u64>,
+    pub(super) recycled: Cell<u64>,
+}
+
+/// The chunks of an epoch in a size class.
+pub(super) struct List {
+    pub(super) first: Cell<Option<ChunkPtr>>,
+    /// Those that may have a vacant slot; the next insertion looks at the first.
+    pub(super) open: Cell<Option<ChunkPtr>>,
+}
+
+/// A record, which is there until the slab is gone.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct EraPtr(NonNull<Era>);
+
+impl Deref for EraPtr {
+    type Target = Era;
+
+    #[inline(always)]
+    fn deref(&self) -> &Era {
+        // SAFETY: there until the slab is gone, whose methods alone have such a pointer; all
+        // that changes is in cells.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+/// The layout of a record with lists for so many classes.
+fn layout(classes: usize) -> Layout {
+    let bytes = size_of::<Era>() + classes * size_of::<List>();
+    Layout::from_size_align(bytes, align_of::<Era>()).expect("there are few classes")
+}
+
+const _: () = assert!(align_of::<Era>() >= align_of::<List>());
+
+impl EraPtr {
+    /// Bytes of a record.
+    pub(super) fn bytes(classes: usize) -> usize {
+        layout(classes).size()
+    }
+
+    /// Memory for a record.
+    ///
+    /// # Errors
+    ///
+    /// When the source refuses.
+    pub(super) fn allocate(classes: usize, source: &Source) -> Result<Block, AllocError> {
+        Block::allocate(layout(classes), source)
+    }
+
+    /// Writes an unused record; epochs that have it have that place.
+    pub(super) fn write(record: Block, classes: usize, place: u64) -> EraPtr {
+        debug_assert!(record.layout() == layout(classes));
+        let start = record.leak_start().cast::<Era>();
+        let header = Era {
+            open: Cell::new(0),
+            era: Cell::new(0),
+            place,
+            state: Cell::new(EpochState::Closing),
+            kind: Cell::new(Kind::Domain),
+            next_free: Cell::new(None),
+            replaced: Cell::new(false),
+            begun: Cell::new(0),
+            label: Cell::new(Label::EMPTY),
+            chunks: Cell::new(0),
+            close_calls: Cell::new(0),
+            scanned: Cell::new(0),
+            recycled: Cell::new(0),
+        };
+        // SAFETY: the record has room for the header and the lists.
+        unsafe {
+            start.write(header);
+            for class in 0..classes {
+                start.add(1).cast::<List>().add(class).write(List {
+                    first: Cell::new(None),
+                    open: Cell::new(None),
+                });
+            }
+        }
+        EraPtr(start)
+    }
+
+    /// The record's memory, which the caller frees.
+    ///
+    /// # Safety
+    ///
+    /// It is not used afterwards, and was for so many classes, of this source.
+    pub(super) unsafe fn into_record(self, classes: usize, source: &Source) -> Block {
+        // SAFETY: `write` leaked it; says the caller.
+        unsafe { Block::from_start(self.0.cast(), layout(classes), source) }
+    }
+
+    /// The list of a class, which there is.
+    ///
+    /// # Safety
+    ///
+    /// The slab has that class.
+    #[inline(always)]
+    pub(super) unsafe fn list<'a>(self, class: usize) -> &'a List {
+        // SAFETY: the lists follow the header, and stay until the slab is gone; says the
+        // caller.
+        unsafe { self.0.add(1).cast::<List>().add(class).as_ref() }
+    }
+
+    /// The epoch that has this record.
+    pub(super) fn epoch(self) -> Option<super::Epoch> {
+        Some(super::Epoch::new(self.place, NonZero::new(self.era.get())?))
+    }
+
+    /// Begins another epoch with this record, which has no chunks.
+    pub(super) fn begin(self, era: u64, kind: Kind, begun: u64) {
+        debug_assert!(self.era.get() == 0 && self.chunks.get() == 0);
+        self.open.set(era);
+        self.era.set(era);
+        self.state.set(EpochState::Open);
+        self.kind.set(kind);
+        self.replaced.set(false);
+        self.begun.set(begun);
+        self.label.set(Label::EMPTY);
+        self.close_calls.set(0);
+        self.scanned.set(0);
+        self.recycled.set(0);
+    }
+
+    /// It takes no more insertions.
+    pub(super) fn stop(self) {
+        self.open.set(0);
+        self.state.set(EpochState::Closing);
+    }
+}
+
+impl List {
+    /// Adds a chunk without values.
+    pub(super) fn add(&self, chunk: ChunkPtr) {
+        let first = self.first.replace(Some(chunk));
+        chunk.next.set(first);
+        chunk.previous.set(None);
+        if let Some(first) = first {
+            first.previous.set(Some(chunk));
+        }
+        self.push_open(chunk);
+    }
+
+    /// Puts a chunk on the stack of open ones.
+    pub(super) fn push_open(&self, chunk: ChunkPtr) {
+        chunk.listed.set(true);
+        chunk.next_open.set(self.open.replace(Some(chunk)));
+    }
+
+    /// Takes chunks that are full off the stack of open ones. Returns whether the first has
+    /// room then.
+    pub(super) fn skip_full(&self) -> bool {
+        while let Some(chunk) = self.open.get() {
+            if chunk.has_room() {
+                return true;
+            }
+            self.open.set(chunk.next_open.get());
+            chunk.listed.set(false);
+        }
+        false
+    }
+
+    /// Takes a chunk off the list. It is not on the stack of open ones, or that is given up.
+    pub(super) fn remove(&self, chunk: ChunkPtr) {
+        let (previous, next) = (chunk.previous.get(), chunk.next.get());
+        match previous {
+            Some(previous) => previous.next.set(next),
+            None => self.first.set(next),
+        }
+        if let Some(next) = next {
+            next.previous.set(previous);
+        }
+    }
+
+    /// The chunks, as long as the list does not change but for the one that was returned.
+    pub(super) fn chunks(&self) -> impl Iterator<Item = ChunkPtr> {
+        let mut next = self.first.get();
+        core::iter::from_fn(move || {
+            let chunk = next?;
+            next = chunk.next.get();
+            Some(chunk)
+        })
+    }
+}

@@ -1,0 +1,192 @@
+//! Why an epoch did not do what was asked.
+
+use core::error::Error;
+use core::fmt;
+
+use crate::error::AllocError;
+
+/// The value was not inserted, and comes back.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::epoch::{EpochSlab, InsertError};
+///
+/// let slab = EpochSlab::new();
+/// let first = slab.current();
+/// slab.advance();
+/// let error = slab.try_insert_in(first, "late".to_string()).unwrap_err();
+/// assert!(matches!(error, InsertError::Closing(_)));
+/// assert_eq!(error.into_inner(), "late");
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum InsertError<T> {
+    /// The epoch takes no more insertions: the slab has advanced, or its domain has ended.
+    Closing(T),
+    /// The epoch is closed.
+    StaleEra(T),
+    /// The epoch is another slab's.
+    Foreign(T),
+    /// There is no memory for another chunk, or a limit does not allow it.
+    Full(T, AllocError),
+}
+
+/// Why nothing is inserted, without the value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Refusal {
+    Closing,
+    StaleEra,
+    Foreign,
+    Full(AllocError),
+}
+
+impl From<AllocError> for Refusal {
+    fn from(error: AllocError) -> Self {
+        Refusal::Full(error)
+    }
+}
+
+impl Refusal {
+    pub(super) fn with<T>(self, value: T) -> InsertError<T> {
+        match self {
+            Refusal::Closing => InsertError::Closing(value),
+            Refusal::StaleEra => InsertError::StaleEra(value),
+            Refusal::Foreign => InsertError::Foreign(value),
+            Refusal::Full(error) => InsertError::Full(value, error),
+        }
+    }
+}
+
+impl<T> InsertError<T> {
+    /// The value.
+    ///
+    /// ```
+    /// use flatslab::epoch::InsertError;
+    ///
+    /// assert_eq!(InsertError::Closing(7).into_inner(), 7);
+    /// ```
+    #[inline]
+    pub fn into_inner(self) -> T {
+        match self {
+            InsertError::Closing(value)
+            | InsertError::StaleEra(value)
+            | InsertError::Foreign(value)
+            | InsertError::Full(value, _) => value,
+        }
+    }
+
+    fn reason(&self) -> &'static str {
+        match self {
+            InsertError::Closing(_) => "the epoch takes no more insertions",
+            InsertError::StaleEra(_) => "the epoch is closed",
+            InsertError::Foreign(_) => "the epoch is another slab's",
+            InsertError::Full(..) => "there is no room for another chunk",
+        }
+    }
+}
+
+/// Prints the reason and `..` for any `T`, so that `unwrap` works for all of them.
+impl<T> fmt::Debug for InsertError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            InsertError::Closing(_) => f.write_str("Closing(..)"),
+            InsertError::StaleEra(_) => f.write_str("StaleEra(..)"),
+            InsertError::Foreign(_) => f.write_str("Foreign(..)"),
+            InsertError::Full(_, error) => write!(f, "Full(.., {error:?})"),
+        }
+    }
+}
+
+impl<T> fmt::Display for InsertError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.reason())
+    }
+}
+
+impl<T> Error for InsertError<T> {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            InsertError::Full(_, error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// Why an epoch was not closed.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::epoch::{CloseError, EpochSlab};
+///
+/// let slab = EpochSlab::<u64>::new();
+/// let epoch = slab.current();
+/// assert_eq!(slab.close(epoch).unwrap_err(), CloseError::Current);
+/// slab.advance();
+/// assert!(slab.close(epoch).is_ok());
+/// assert_eq!(slab.close(epoch).unwrap_err(), CloseError::StaleEra);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CloseError {
+    /// It is the current epoch: [`advance_and_close`](super::Epochs::advance_and_close) is for
+    /// that.
+    Current,
+    /// It is the permanent epoch, which is never closed.
+    Permanent,
+    /// It is that of a domain that has not ended.
+    Domain,
+    /// It was closed before.
+    StaleEra,
+    /// It is another slab's.
+    Foreign,
+}
+
+impl fmt::Display for CloseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            CloseError::Current => "the current epoch was to be closed: advance first",
+            CloseError::Permanent => "the permanent epoch is never closed",
+            CloseError::Domain => "the epoch of a domain is closed when the domain has ended",
+            CloseError::StaleEra => "the epoch was closed before",
+            CloseError::Foreign => "the epoch is another slab's",
+        })
+    }
+}
+
+impl Error for CloseError {}
+
+/// Why the values of an epoch were not dropped.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::epoch::{ClearError, EpochSlab};
+///
+/// let slab = EpochSlab::new();
+/// let key = slab.insert(7);
+/// let guard = slab.get(key).unwrap();
+/// assert_eq!(slab.try_clear_epoch(slab.current()), Err(ClearError::Borrowed(key)));
+/// drop(guard);
+/// assert_eq!(slab.try_clear_epoch(slab.current()), Ok(1));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ClearError {
+    /// A value is borrowed, the first that was found; none was dropped.
+    Borrowed(super::EpochKey),
+    /// The epoch is another slab's.
+    Foreign,
+}
+
+impl fmt::Display for ClearError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ClearError::Borrowed(key) => write!(f, "the value of {key:?} is borrowed"),
+            ClearError::Foreign => f.write_str("the epoch is another slab's"),
+        }
+    }
+}
+
+impl Error for ClearError {}

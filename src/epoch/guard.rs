@@ -1,0 +1,252 @@
+//! `Ref` and `RefMut`: a value, borrowed under run-time tracking.
+//!
+//! They have a pointer to the value, not a reference: a guard that was passed to a function
+//! may end in it, and the value be removed there, which a reference would have promised not
+//! to see.
+
+use core::cell::Cell;
+use core::fmt;
+use core::marker::PhantomData;
+use core::ops::{Deref, DerefMut};
+use core::ptr::NonNull;
+
+use super::word::Word;
+
+/// A shared borrow of a value, like [`core::cell::Ref`].
+///
+/// While it lives the value cannot be mutably borrowed, removed or dropped. Its end frees
+/// nothing. Its functions are associated ones, so as not to hide the value's methods.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::AccessError;
+/// use flatslab::epoch::EpochSlab;
+///
+/// let slab = EpochSlab::new();
+/// let key = slab.insert(7);
+/// let guard = slab.get(key).unwrap();
+/// assert_eq!(*guard + *slab.get(key).unwrap(), 14);
+/// assert_eq!(slab.try_remove(key), Err(AccessError::Borrowed));
+/// drop(guard);
+/// assert_eq!(slab.try_remove(key), Ok(7));
+/// ```
+#[must_use = "the borrow ends at once"]
+pub struct Ref<'a, T: ?Sized> {
+    value: NonNull<T>,
+    reader: Reader<'a>,
+    borrow: PhantomData<&'a T>,
+}
+
+/// A mutable borrow of a value, like [`core::cell::RefMut`].
+///
+/// While it lives the value cannot be reached any other way. Its end frees nothing.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::epoch::EpochSlab;
+///
+/// let slab = EpochSlab::new();
+/// let key = slab.insert(7);
+/// *slab.get_mut(key).unwrap() += 1;
+/// assert_eq!(*slab.get(key).unwrap(), 8);
+/// ```
+#[must_use = "the borrow ends at once"]
+pub struct RefMut<'a, T: ?Sized> {
+    value: NonNull<T>,
+    writer: Writer<'a>,
+    /// Invariant in `T`.
+    borrow: PhantomData<&'a mut T>,
+}
+
+/// A reader that a word counts.
+struct Reader<'a>(&'a Cell<Word>);
+
+/// The writer that a word has.
+struct Writer<'a>(&'a Cell<Word>);
+
+impl Drop for Reader<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.0.set(self.0.get().without_reader());
+    }
+}
+
+impl Drop for Writer<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.0.set(self.0.get().filled());
+    }
+}
+
+impl<'a, T: ?Sized> Ref<'a, T> {
+    /// # Safety
+    ///
+    /// The value is there as long as the word counts this reader, who was admitted, and is
+    /// that word's.
+    #[inline(always)]
+    pub(super) unsafe fn new(word: &'a Cell<Word>, value: NonNull<T>) -> Self {
+        Ref {
+            value,
+            reader: Reader(word),
+            borrow: PhantomData,
+        }
+    }
+
+    /// Another guard of the same value; O(1), no allocation.
+    ///
+    /// # Panics
+    ///
+    /// With 32,765 readers.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::epoch::{EpochSlab, Ref};
+    ///
+    /// let slab = EpochSlab::new();
+    /// let key = slab.insert(7);
+    /// let one = slab.get(key).unwrap();
+    /// let two = Ref::clone(&one);
+    /// drop(one);
+    /// assert_eq!(*two, 7);
+    /// ```
+    #[inline]
+    #[track_caller]
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "a method would hide the value's own"
+    )]
+    pub fn clone(guard: &Self) -> Self {
+        let word = guard.reader.0;
+        let Some(read) = word.get().read_along() else {
+            panic!("Ref::clone was refused: the value has too many readers");
+        };
+        word.set(read);
+        Ref {
+            value: guard.value,
+            reader: Reader(word),
+            borrow: PhantomData,
+        }
+    }
+
+    /// A guard of a part of the value; O(1), no allocation. The whole value stays borrowed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::epoch::{EpochSlab, Ref};
+    ///
+    /// let slab = EpochSlab::new();
+    /// let key = slab.insert((7, "seven"));
+    /// let name = Ref::map(slab.get(key).unwrap(), |pair| pair.1);
+    /// assert_eq!(&*name, "seven");
+    /// ```
+    #[inline]
+    pub fn map<U: ?Sized, F>(guard: Self, part: F) -> Ref<'a, U>
+    where
+        F: FnOnce(&T) -> &U,
+    {
+        Ref {
+            value: NonNull::from(part(&guard)),
+            reader: guard.reader,
+            borrow: PhantomData,
+        }
+    }
+}
+
+impl<'a, T: ?Sized> RefMut<'a, T> {
+    /// # Safety
+    ///
+    /// The value is there as long as the word has this writer, who was admitted, and is that
+    /// word's.
+    #[inline(always)]
+    pub(super) unsafe fn new(word: &'a Cell<Word>, value: NonNull<T>) -> Self {
+        RefMut {
+            value,
+            writer: Writer(word),
+            borrow: PhantomData,
+        }
+    }
+
+    /// A guard of a part of the value; O(1), no allocation. The whole value stays borrowed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::epoch::{EpochSlab, RefMut};
+    ///
+    /// let slab = EpochSlab::new();
+    /// let key = slab.insert((7, "seven"));
+    /// *RefMut::map(slab.get_mut(key).unwrap(), |pair| &mut pair.0) = 8;
+    /// assert_eq!(slab.remove(key), Some((8, "seven")));
+    /// ```
+    #[inline]
+    pub fn map<U: ?Sized, F>(mut guard: Self, part: F) -> RefMut<'a, U>
+    where
+        F: FnOnce(&mut T) -> &mut U,
+    {
+        RefMut {
+            value: NonNull::from(part(&mut guard)),
+            writer: guard.writer,
+            borrow: PhantomData,
+        }
+    }
+}
+
+impl<T: ?Sized> Deref for Ref<'_, T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: there, and not written to, while this reader is counted (W2, W3).
+        unsafe { self.value.as_ref() }
+    }
+}
+
+impl<T: ?Sized> Deref for RefMut<'_, T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: there, and reached through this alone, while there is this writer (W2, W3).
+        unsafe { self.value.as_ref() }
+    }
+}
+
+impl<T: ?Sized> DerefMut for RefMut<'_, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as in `deref`.
+        unsafe { self.value.as_mut() }
+    }
+}
+
+/// Prints the value.
+impl<T: ?Sized + fmt::Debug> fmt::Debug for Ref<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+/// Prints the value.
+impl<T: ?Sized + fmt::Display> fmt::Display for Ref<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+/// Prints the value.
+impl<T: ?Sized + fmt::Debug> fmt::Debug for RefMut<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+/// Prints the value.
+impl<T: ?Sized + fmt::Display> fmt::Display for RefMut<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}

@@ -1,0 +1,475 @@
+//! What a slab is but for the type of its values: its epochs, the ring, its chunks.
+//!
+//! # Invariants
+//!
+//! * H1: the place `position` of the ring has the current epoch; every epoch of kind
+//!   `Ring(i)` is at place `i`, and the others of the ring are closing.
+//! * H2: no code of the user's runs while any of this is half changed: allocators run in
+//!   [`make_room`](Home::make_room), [`Home::grow`] and [`Home::trim`], destructors in
+//!   `clear.rs`.
+
+use core::cell::Cell;
+
+use super::chunk::{ChunkPtr, Plan, Vacated};
+use super::era::{EpochState, EraPtr, Kind};
+use super::eras::{Eras, NoEpoch};
+use super::error::{CloseError, Refusal};
+use super::key::{Epoch, EpochKey, INDEX_BITS};
+use super::store::{Limits, Store};
+use super::word::Word;
+use super::{CloseReport, Release};
+use crate::error::{AccessError, AllocError, BuildError};
+use crate::raw::atomic::{Count, Ordering};
+use crate::raw::row::Row;
+use crate::raw::source::Source;
+
+/// The slabs of this process that were made; each has a number of its own.
+static SLABS: Count = Count::new(0);
+
+/// The number of the next slab; none once all are taken.
+fn take_number(slabs: &Count) -> Option<u64> {
+    let limit = (u64::MAX >> INDEX_BITS) as usize;
+    // Relaxed: each number is taken once, and nothing else is to be seen with it.
+    let next = |last: usize| last.checked_add(1).filter(|&next| next < limit);
+    let last = slabs.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+    last.ok().map(|last| last as u64 + 1)
+}
+
+/// See the file.
+pub(super) struct Home {
+    current: Cell<EraPtr>,
+    permanent: EraPtr,
+    pub(super) store: Store,
+    pub(super) eras: Eras,
+    ring: Row<Option<EraPtr>>,
+    position: Cell<usize>,
+    pub(super) advances: Cell<u64>,
+    pub(super) totals: Totals,
+}
+
+/// What was counted in all.
+#[derive(Default)]
+pub(super) struct Totals {
+    pub(super) closed: Cell<u64>,
+    pub(super) scanned: Cell<u64>,
+    pub(super) recycled: Cell<u64>,
+}
+
+impl Totals {
+    fn add(count: &Cell<u64>, more: u64) {
+        count.set(count.get().wrapping_add(more));
+    }
+}
+
+impl Home {
+    /// A home with a ring of so many epochs, of which the first is current.
+    ///
+    /// # Errors
+    ///
+    /// When the source refuses, or there are no numbers left for slabs.
+    pub(super) fn try_new(
+        plans: impl ExactSizeIterator<Item = Plan> + Clone,
+        epochs: usize,
+        limits: Limits,
+        source: &Source,
+    ) -> Result<Self, BuildError> {
+        let place = take_number(&SLABS).ok_or(BuildError::TooManySlabs)? << INDEX_BITS;
+        let eras = Eras::try_new(place, plans.len(), epochs, source)?;
+        let ring = Row::new(source.clone());
+        ring.try_reserve(epochs)?;
+        let permanent = eras.try_begin(Kind::Permanent, 0)?;
+        let current = eras.begin_owed(Kind::Ring(0), 0);
+        for place in 0..epochs {
+            ring.push((place == 0).then_some(current));
+        }
+        Ok(Home {
+            current: Cell::new(current),
+            permanent,
+            store: Store::try_new(place, plans, limits, source)?,
+            eras,
+            ring,
+            position: Cell::new(0),
+            advances: Cell::new(0),
+            totals: Totals::default(),
+        })
+    }
+
+    pub(super) fn current(&self) -> Epoch {
+        self.current.get().epoch().expect("H1: it is open")
+    }
+
+    pub(super) fn permanent(&self) -> Epoch {
+        self.permanent.epoch().expect("it is never closed")
+    }
+
+    pub(super) fn ring(&self) -> usize {
+        self.ring.len()
+    }
+
+    // Insertion.
+
+    /// Takes a vacant slot of an epoch that is open, if there is one without more ado.
+    #[inline(always)]
+    fn pop(&self, era: EraPtr, class: usize) -> Option<(ChunkPtr, u32, Word)> {
+        debug_assert!(class < self.store.classes());
+        // SAFETY: the class is one of the slab's.
+        let chunk = unsafe { era.list(class) }.open.get()?;
+        let (slot, word) = chunk.pop()?;
+        Some((chunk, slot, word))
+    }
+
+    /// Makes room in an epoch that is open, or a step of it: the caller finds the epoch again,
+    /// which the allocator may have closed.
+    ///
+    /// # Errors
+    ///
+    /// At a limit, or when the source refuses.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&self, era: EraPtr, class: usize) -> Result<(), AllocError> {
+        // SAFETY: the class is one of the slab's.
+        let list = unsafe { era.list(class) };
+        if list.skip_full() || !self.eras.replace(era)? {
+            return Ok(());
+        }
+        match self.store.take(class) {
+            Some(chunk) => {
+                chunk.era.set(Some(era));
+                era.chunks.set(era.chunks.get() + 1);
+                list.add(chunk);
+                Ok(())
+            }
+            None => self.store.grow(class),
+        }
+    }
+
+    /// Takes a vacant slot of an epoch; its word is still that of a vacant slot.
+    ///
+    /// # Errors
+    ///
+    /// If the epoch takes no insertions, or has no room and gets none.
+    #[inline(always)]
+    pub(super) fn claim(
+        &self,
+        epoch: Epoch,
+        class: usize,
+    ) -> Result<(ChunkPtr, u32, Word), Refusal> {
+        loop {
+            let Some(era) = self.eras.find_open(epoch) else {
+                return Err(self.why_not_open(epoch));
+            };
+            match self.pop(era, class) {
+                Some(claimed) => return Ok(claimed),
+                None => self.make_room(era, class)?,
+            }
+        }
+    }
+
+    /// Takes a vacant slot of the current epoch, as [`claim`](Self::claim) does.
+    ///
+    /// # Errors
+    ///
+    /// If it has no room and gets none.
+    #[inline(always)]
+    pub(super) fn claim_current(&self, class: usize) -> Result<(ChunkPtr, u32, Word), Refusal> {
+        loop {
+            let era = self.current.get();
+            match self.pop(era, class) {
+                Some(claimed) => return Ok(claimed),
+                None => self.make_room(era, class)?,
+            }
+        }
+    }
+
+    /// Why nothing can be inserted into that epoch, which is not open.
+    #[cold]
+    fn why_not_open(&self, epoch: Epoch) -> Refusal {
+        match self.eras.find(epoch) {
+            Ok(era) if era.state.get() == EpochState::Closing => Refusal::Closing,
+            Ok(_) | Err(NoEpoch::Over) => Refusal::StaleEra,
+            Err(NoEpoch::Foreign) => Refusal::Foreign,
+        }
+    }
+
+    // Keys.
+
+    /// The slot of a key whose value is there and not borrowed.
+    ///
+    /// # Errors
+    ///
+    /// Where it is not, or is borrowed.
+    #[inline(always)]
+    pub(super) fn idle(&self, key: EpochKey) -> Result<(ChunkPtr, u32), AccessError> {
+        let Some((chunk, slot)) = self.store.find(key.place()) else {
+            return Err(AccessError::Missing);
+        };
+        let word = chunk.word(slot).get();
+        if word == key.word() {
+            Ok((chunk, slot))
+        } else {
+            Err(word.why_no_writer(key.word()))
+        }
+    }
+
+    /// A reader comes by this key. Its end is that of a [`Ref`](super::Ref).
+    ///
+    /// # Errors
+    ///
+    /// If there is no value, or it is refused.
+    #[inline(always)]
+    pub(super) fn begin_read(&self, key: EpochKey) -> Result<(ChunkPtr, u32), AccessError> {
+        let Some((chunk, slot)) = self.store.find(key.place()) else {
+            return Err(AccessError::Missing);
+        };
+        let word = chunk.word(slot);
+        match word.get().read(key.word()) {
+            Some(read) => {
+                word.set(read);
+                Ok((chunk, slot))
+            }
+            None => Err(word.get().why_no_reader(key.word())),
+        }
+    }
+
+    /// The slot of a key whose value is there, borrowed or not.
+    #[inline]
+    pub(super) fn slot(&self, key: EpochKey) -> Option<(ChunkPtr, u32)> {
+        (self.store.find(key.place()))
+            .filter(|(chunk, slot)| chunk.word(*slot).get().is_of(key.word()))
+    }
+
+    /// The value of a slot, which was idle, has left: its cell is vacant from now on.
+    #[inline(always)]
+    pub(super) fn push(&self, chunk: ChunkPtr, slot: u32, word: Word) {
+        match chunk.push(slot, word) {
+            Vacated::Nothing => {}
+            Vacated::WasFull => self.reopen(chunk),
+            Vacated::Last => self.recycle_pinned(chunk),
+        }
+    }
+
+    /// A chunk that was full has a vacant slot.
+    #[cold]
+    #[inline(never)]
+    fn reopen(&self, chunk: ChunkPtr) {
+        let era = chunk.era.get().filter(|_| !chunk.listed.get());
+        if let Some(era) = era {
+            // SAFETY: the class is one of the slab's.
+            unsafe { era.list(chunk.class as usize) }.push_open(chunk);
+        }
+    }
+
+    /// A pinned chunk has lost its last value.
+    #[cold]
+    #[inline(never)]
+    fn recycle_pinned(&self, chunk: ChunkPtr) {
+        if let Some(era) = chunk.era.get() {
+            self.detach(era, chunk);
+            self.store.put(chunk);
+            if era.chunks.get() == 0 {
+                self.eras.end(era);
+            }
+            self.store.trim();
+        }
+    }
+
+    fn detach(&self, era: EraPtr, chunk: ChunkPtr) {
+        // SAFETY: the class is one of the slab's.
+        unsafe { era.list(chunk.class as usize) }.remove(chunk);
+        chunk.era.set(None);
+        era.chunks.set(era.chunks.get() - 1);
+    }
+
+    // Epochs.
+
+    /// The chunks of an epoch, as long as no chunk comes or goes but for the one that was
+    /// returned.
+    pub(super) fn chunks_of(&self, era: EraPtr) -> impl Iterator<Item = ChunkPtr> {
+        (0..self.store.classes()).flat_map(move |class| {
+            // SAFETY: the class is one of the slab's.
+            unsafe { era.list(class) }.chunks()
+        })
+    }
+
+    /// The keys of the values of an epoch, in the order of their slots.
+    pub(super) fn keys_in(&self, epoch: Epoch) -> impl Iterator<Item = EpochKey> + '_ {
+        let chunks = (0..).map_while(|index| self.store.get(index));
+        let of_epoch = move |chunk: ChunkPtr| {
+            let era = self.eras.find(epoch);
+            chunk.era.get().filter(|&it| era == Ok(it)).is_some()
+        };
+        let slots = chunks.flat_map(|chunk| (0..chunk.slots).map(move |slot| (chunk, slot)));
+        slots.filter_map(move |(chunk, slot)| {
+            let there = of_epoch(chunk) && chunk.word(slot).get().has_value();
+            there.then(|| chunk.key(slot))
+        })
+    }
+
+    /// The current epoch takes no more insertions; there is a next one. Closes the epoch that
+    /// has its place in the ring.
+    pub(super) fn advance(&self) -> Epoch {
+        self.current.get().stop();
+        let next = self.begin_next();
+        self.store.trim();
+        next
+    }
+
+    /// As [`advance`](Self::advance); closes the epoch that was current, too.
+    pub(super) fn advance_and_close(&self) -> (Epoch, CloseReport) {
+        let mut next = None;
+        let report = self.timed(|| {
+            self.current.get().stop();
+            let report = self.close_era(self.current.get());
+            next = Some(self.begin_next());
+            report
+        });
+        (next.expect("it has begun"), report)
+    }
+
+    /// Begins the next epoch of the ring: the current one has stopped. No other code runs.
+    fn begin_next(&self) -> Epoch {
+        let position = (self.position.get() + 1) % self.ring.len();
+        if let Some(last) = self.ring.get(position).flatten() {
+            self.close_era(last);
+        }
+        self.advances.set(self.advances.get() + 1);
+        let kind = Kind::Ring(position as u32);
+        let next = self.eras.begin_owed(kind, self.advances.get());
+        self.ring.set(position, Some(next));
+        self.position.set(position);
+        self.current.set(next);
+        self.current()
+    }
+
+    /// Begins an epoch outside the ring.
+    ///
+    /// # Errors
+    ///
+    /// When the source refuses.
+    pub(super) fn begin_domain(&self) -> Result<Epoch, AllocError> {
+        let era = self.eras.try_begin(Kind::Domain, self.advances.get())?;
+        Ok(era.epoch().expect("it has begun"))
+    }
+
+    /// An epoch outside the ring takes no more insertions.
+    pub(super) fn stop_domain(&self, epoch: Epoch) {
+        if let Some(era) = self.eras.find_open(epoch) {
+            debug_assert!(era.kind.get() == Kind::Domain);
+            era.stop();
+        }
+    }
+
+    /// Closes an epoch that takes no more insertions.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such one.
+    pub(super) fn close(&self, epoch: Epoch) -> Result<CloseReport, CloseError> {
+        let era = self.eras.find(epoch).map_err(|reason| match reason {
+            NoEpoch::Foreign => CloseError::Foreign,
+            NoEpoch::Over => CloseError::StaleEra,
+        })?;
+        era.close_calls.set(era.close_calls.get().saturating_add(1));
+        match (era.state.get(), era.kind.get()) {
+            (EpochState::Open, Kind::Permanent) => Err(CloseError::Permanent),
+            (EpochState::Open, Kind::Ring(_)) => Err(CloseError::Current),
+            (EpochState::Open, Kind::Domain) => Err(CloseError::Domain),
+            (EpochState::Pinned, _) => Err(CloseError::StaleEra),
+            (EpochState::Closing, _) => Ok(self.close_closing(era)),
+        }
+    }
+
+    /// Closes an epoch that is closing, and trims the unused chunks.
+    pub(super) fn close_closing(&self, era: EraPtr) -> CloseReport {
+        self.timed(|| self.close_era(era))
+    }
+
+    /// Closes an epoch, trims the unused chunks, and says how long it took.
+    fn timed(&self, close: impl FnOnce() -> CloseReport) -> CloseReport {
+        #[cfg(feature = "std")]
+        let begun = std::time::Instant::now();
+        let report = close();
+        CloseReport {
+            released_bytes: self.store.trim(),
+            #[cfg(feature = "std")]
+            elapsed: begun.elapsed(),
+            ..report
+        }
+    }
+
+    /// Closes an epoch that is closing: its place in the ring is free, its empty chunks are
+    /// unused, the others pinned.
+    fn close_era(&self, era: EraPtr) -> CloseReport {
+        debug_assert!(era.state.get() == EpochState::Closing);
+        let epoch = era.epoch().expect("it is closing");
+        if let Kind::Ring(place) = era.kind.get() {
+            self.ring.set(place as usize, None);
+            self.eras.leave_ring(era);
+        }
+        let (mut scanned, mut pinned, mut live) = (0, 0, 0);
+        for class in 0..self.store.classes() {
+            // SAFETY: the class is one of the slab's.
+            let list = unsafe { era.list(class) };
+            list.open.set(None);
+            for chunk in list.chunks() {
+                scanned += 1;
+                if chunk.live() == 0 {
+                    self.detach(era, chunk);
+                    self.store.put(chunk);
+                } else {
+                    chunk.pin();
+                    pinned += 1;
+                    live += chunk.live() as usize;
+                }
+            }
+        }
+        let recycled = scanned - pinned;
+        era.state.set(EpochState::Pinned);
+        era.scanned.set(scanned as u64);
+        era.recycled.set(recycled as u64);
+        Totals::add(&self.totals.closed, 1);
+        Totals::add(&self.totals.scanned, scanned as u64);
+        Totals::add(&self.totals.recycled, recycled as u64);
+        if pinned == 0 {
+            self.eras.end(era);
+        }
+        CloseReport {
+            epoch,
+            scanned,
+            recycled,
+            pinned,
+            live,
+            released_bytes: 0,
+            #[cfg(feature = "std")]
+            elapsed: core::time::Duration::ZERO,
+        }
+    }
+
+    /// Takes all chunks from an epoch and puts them before those of the list, which no key
+    /// leads to. Returns how many values they have. A pinned epoch is over then.
+    pub(super) fn doom(&self, era: EraPtr, doomed: &mut Option<ChunkPtr>) -> usize {
+        let mut live = 0;
+        for class in 0..self.store.classes() {
+            // SAFETY: the class is one of the slab's.
+            let list = unsafe { era.list(class) };
+            list.open.set(None);
+            for chunk in list.chunks() {
+                live += chunk.doom() as usize;
+                chunk.era.set(None);
+                chunk.next.set(doomed.replace(chunk));
+            }
+            list.first.set(None);
+        }
+        era.chunks.set(0);
+        if era.state.get() == EpochState::Pinned {
+            self.eras.end(era);
+        }
+        live
+    }
+
+    /// What becomes of unused chunks from now on; gives back what is too many now.
+    pub(super) fn release(&self, release: Release) -> usize {
+        self.store.set_release(release);
+        self.store.trim()
+    }
+}

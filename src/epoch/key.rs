@@ -1,0 +1,174 @@
+//! `EpochKey` and `Epoch`: 16 bytes each, `Copy`, of one slab.
+
+use core::fmt;
+use core::num::NonZero;
+
+use super::word::Word;
+
+/// How many bits of a place are the slot; the others are the slab.
+pub(super) const INDEX_BITS: u32 = 30;
+
+/// The key of a value in an [`EpochSlab`](super::EpochSlab), or of a buffer in
+/// [`EpochBytes`](super::EpochBytes).
+///
+/// 16 bytes, `Copy`; so is an `Option` of it. It has the slab (34 bits), chunk and slot (30)
+/// and the slot's generation (48), which is never set back: a key whose value is gone, that is
+/// of another slab or of none, leads to nothing, always.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::epoch::EpochSlab;
+///
+/// let slab = EpochSlab::new();
+/// let key = slab.insert(7);
+/// assert_eq!(slab.remove(key), Some(7));
+/// let next = slab.insert(8);                        // takes the same slot
+/// assert!(slab.get(key).is_none() && slab.get(next).is_some());
+/// assert_eq!(size_of_val(&Some(key)), 16);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct EpochKey {
+    place: u64,
+    /// That of the value while it is not borrowed.
+    word: NonZero<u64>,
+}
+
+const _: () = assert!(size_of::<Option<EpochKey>>() == 16);
+
+impl EpochKey {
+    /// The key of the value in that place whose word, unborrowed, is this.
+    #[inline(always)]
+    pub(super) fn new(place: u64, word: Word) -> Self {
+        // SAFETY: a word with a value has a bit for it.
+        let word = unsafe { NonZero::new_unchecked(word.bits()) };
+        EpochKey { place, word }
+    }
+
+    #[inline(always)]
+    pub(super) fn place(self) -> u64 {
+        self.place
+    }
+
+    #[inline(always)]
+    pub(super) fn word(self) -> Word {
+        Word::of_bits(self.word.get())
+    }
+
+    /// The key's bits, to store or send: never 0.
+    ///
+    /// ```
+    /// use flatslab::epoch::{EpochKey, EpochSlab};
+    ///
+    /// let slab = EpochSlab::new();
+    /// let key = slab.insert(7);
+    /// assert_eq!(EpochKey::from_raw(key.into_raw()), Some(key));
+    /// ```
+    #[inline]
+    #[must_use]
+    pub const fn into_raw(self) -> u128 {
+        (self.word.get() as u128) << 64 | self.place as u128
+    }
+
+    /// The key of these bits; `None` where no key has them.
+    ///
+    /// A key that no slab handed out is answered like one whose value is gone.
+    ///
+    /// ```
+    /// assert_eq!(flatslab::epoch::EpochKey::from_raw(0), None);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub const fn from_raw(raw: u128) -> Option<Self> {
+        let place = raw as u64;
+        match Word::of_key((raw >> 64) as u64) {
+            Some(word) => match NonZero::new(word.bits()) {
+                Some(word) => Some(EpochKey { place, word }),
+                None => None,
+            },
+            None => None,
+        }
+    }
+}
+
+/// Prints slab, slot and generation.
+impl fmt::Debug for EpochKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EpochKey")
+            .field("slab", &(self.place >> INDEX_BITS))
+            .field("slot", &(self.place % (1 << INDEX_BITS)))
+            .field("generation", &(self.word.get() >> 16))
+            .finish()
+    }
+}
+
+/// One of the epochs of a slab, which insertions name.
+///
+/// 16 bytes, `Copy`. The index is that of the slab's record of it, which another epoch has
+/// once this one is over; the era tells them apart and is never used again.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::epoch::EpochSlab;
+///
+/// let slab = EpochSlab::<u64>::new();
+/// let first = slab.current();
+/// let next = slab.advance();
+/// assert!(next != first && next.era() > first.era());
+/// assert_eq!(slab.current(), next);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Epoch {
+    era: NonZero<u64>,
+    place: u64,
+}
+
+const _: () = assert!(size_of::<Option<Epoch>>() == 16);
+
+impl Epoch {
+    #[inline(always)]
+    pub(super) fn new(place: u64, era: NonZero<u64>) -> Self {
+        Epoch { era, place }
+    }
+
+    #[inline(always)]
+    pub(super) fn place(self) -> u64 {
+        self.place
+    }
+
+    /// Which of its slab's epochs it is, counted from 1 on; 64 bits, never used again.
+    ///
+    /// ```
+    /// let slab = flatslab::epoch::EpochSlab::<u64>::new();
+    /// let era = slab.current().era();
+    /// assert_eq!(slab.advance().era(), era + 1);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn era(self) -> u64 {
+        self.era.get()
+    }
+
+    /// A small number: no two epochs that there are at the same time have the same.
+    ///
+    /// ```
+    /// let slab = flatslab::epoch::EpochSlab::<u64>::new();
+    /// assert_ne!(slab.current().index(), slab.permanent().index());
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn index(self) -> usize {
+        (self.place % (1 << INDEX_BITS)) as usize
+    }
+}
+
+/// Prints index and era.
+impl fmt::Debug for Epoch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Epoch")
+            .field("index", &self.index())
+            .field("era", &self.era)
+            .finish()
+    }
+}

@@ -1,0 +1,518 @@
+//! Objects that die together live together: each insertion names an epoch, an epoch has
+//! chunks of its own, and closing it gives memory back at a moment that the program chooses. It
+//! is no epoch-based *reclamation*, the subject of `crossbeam-epoch`: nothing here waits for
+//! the readers of other threads.
+//!
+//! ```
+//! use flatslab::epoch::{Epoch, EpochKey, EpochSlab};
+//!
+//! let slab: EpochSlab<String> = EpochSlab::builder().chunk_capacity(64).epochs(16).try_build()?;
+//! let request: Epoch = slab.current();
+//! let key: EpochKey = slab.try_insert_in(request, "parsed".to_string())?;
+//! let config = slab.try_insert_in(slab.permanent(), "config".to_string())?;
+//! slab.get_mut(key).unwrap().push('!');
+//!
+//! slab.advance();                                  // the request's epoch takes no more
+//! assert_eq!(slab.clear_epoch(request), 1);        // its values are dropped in bulk
+//! let report = slab.close(request)?;               // its chunks serve the next epochs
+//! assert_eq!((report.scanned, report.pinned), (0, 0));
+//! assert!(slab.get(key).is_none() && slab.get(config).is_some());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # When to take it, and when not
+//!
+//! Take it where objects come and go in generations: those of a request, a session, a frame, a
+//! trading day. In a slab of mixed lifetimes one object that stays keeps the memory around it;
+//! here it keeps a chunk of its own epoch, and the report of each closing says how many are
+//! kept: the *drain rate*. Put what outlives its epoch into another one, or into the
+//! [permanent](Epochs::permanent) one.
+//!
+//! Where all of it goes at once, a [`bump::Arena`](crate::bump::Arena) is faster; where nothing
+//! tells when objects go, take a [`Slab`](crate::Slab) or a [`KeySlab`](crate::KeySlab).
+//!
+//! # How an epoch ends
+//!
+//! | call | values | chunks |
+//! |---|---|---|
+//! | [`advance`](Epochs::advance) | stay; the epoch takes no more | stay |
+//! | [`close`](Epochs::close) | stay | those without a value are unused; each other one when its last value leaves |
+//! | [`clear_epoch`](Epochs::clear_epoch) | are dropped | are unused |
+//! | end of a [`Domain`] | stay | as of `close` |
+//! | end of a [`Scope`] | are dropped | are unused |
+//!
+//! The ring has the current epoch and those before it that are not closed. An advance onto the
+//! place of one of these closes it, so a program that never closes runs on and on. Closed
+//! epochs, that of a domain and the permanent one are outside the ring. Unused chunks are kept
+//! for the next epoch, up to a bound, or given back: [`Release`].
+//!
+//! # What is what
+//!
+//! | type | is | `Send` | `Sync` |
+//! |---|---|---|---|
+//! | [`EpochSlab`]`<T>` | values of one type, by epoch | if `T` is | no |
+//! | [`EpochBytes`] | buffers of any size, by epoch | yes | no |
+//! | [`Epochs`] | what both of them are: the methods about epochs | | |
+//! | [`Epoch`], [`EpochKey`] | names: 16 bytes, `Copy` | yes | yes |
+//! | [`Ref`], [`RefMut`], [`EpochBuf`] | borrows, tracked at run time | no | no |
+//! | [`Domain`], [`Scope`] | epochs that end with a block of the program | no | no |
+//! | [`CloseReport`], [`EpochStats`], [`Stats`], the errors | figures | yes | yes |
+//!
+//! One slab for each thread: none is shared. Values leave by [`remove`](Epochs::remove), and a
+//! whole slab can be sent.
+//!
+//! # What it costs
+//!
+//! A value takes 8 bytes of record besides its own, outside the pages that are given back; the
+//! records stay at their largest number until the slab is gone. Chunks are an epoch's own, so
+//! each epoch has one at least that is not full. `insert`, `get` and `remove` are O(1);
+//! an insertion that finds no vacant slot in its epoch takes an unused chunk, and where there
+//! is none asks for memory; [`reserve`](EpochsBuilder::reserve) does that beforehand.
+//! `close` is O(chunks of the epoch), and `advance` O(1) unless it closes.
+//!
+//! # Borrows
+//!
+//! Access is tracked as in the [slabs](crate#borrows): `get` says `None` where there is no
+//! value, and panics where it is borrowed; `try_get` tells the two apart. A value that is
+//! borrowed is not removed, and its epoch not cleared; closing leaves it where it is.
+//!
+//! # Where it comes from
+//!
+//! The idea and its words are those of `temporal-slab`, in C: epochs, chunks that never mix
+//! them, closing, the drain rate. There a pinned epoch blocks the ring, and an old handle can
+//! free the slot's next owner; here a closed epoch leaves the ring at once, and every slot
+//! counts generations that are never set back.
+
+mod builder;
+mod bytes;
+#[cfg(any(test, fuzzing))]
+mod check;
+mod chunk;
+mod clear;
+mod domain;
+mod era;
+mod eras;
+mod error;
+mod guard;
+mod home;
+mod key;
+mod label;
+#[cfg(feature = "track")]
+mod pins;
+mod sizes;
+mod stats;
+mod store;
+#[cfg(test)]
+mod tests;
+mod values;
+mod word;
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+
+pub use builder::EpochsBuilder;
+pub use bytes::{BufError, Bytes, EpochBuf, EpochBytes};
+pub use domain::{Domain, Scope};
+pub use era::EpochState;
+pub use error::{ClearError, CloseError, InsertError};
+pub use guard::{Ref, RefMut};
+pub use key::{Epoch, EpochKey};
+pub use label::{Label, LabelError};
+#[cfg(feature = "track")]
+#[cfg_attr(docsrs, doc(cfg(feature = "track")))]
+pub use pins::{Pin, PinnedBy};
+pub use stats::{EpochStats, Stats};
+pub use values::{EpochSlab, Values};
+
+use crate::raw::report::Report;
+use home::Home;
+
+/// What an epoch slab has: [`Values`] of one type, or [`Bytes`].
+///
+/// Sealed: there are no others.
+pub trait Contents: contents::Sealed {
+    #[doc(hidden)]
+    const NEEDS_DROP: bool;
+
+    /// # Safety
+    ///
+    /// The cell has such a value, which is dropped once.
+    #[doc(hidden)]
+    unsafe fn drop_in_place(cell: NonNull<u8>);
+}
+
+mod contents {
+    pub trait Sealed {}
+
+    impl<T> Sealed for super::Values<T> {}
+    impl Sealed for super::Bytes {}
+}
+
+/// Epochs, and what they have: an [`EpochSlab`], which has values, or [`EpochBytes`].
+///
+/// These are the methods that both have.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::epoch::EpochSlab;
+///
+/// let slab = EpochSlab::new();
+/// let request = slab.current();
+/// slab.insert("parsed");
+/// slab.insert("answer");
+/// slab.advance();                                       // what comes now is another request's
+/// assert_eq!(slab.clear_epoch(request), 2);
+/// let report = slab.close(request).unwrap();
+/// assert_eq!((report.pinned, report.live), (0, 0));
+/// ```
+pub struct Epochs<C: Contents> {
+    home: Home,
+    contents: PhantomData<C>,
+}
+
+/// What becomes of the memory of chunks that no epoch has.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::epoch::{EpochSlab, Release};
+///
+/// let slab = EpochSlab::new();
+/// slab.insert([0_u8; 128]);
+/// slab.clear_epoch(slab.current());
+/// assert_eq!(slab.stats().cached_chunks, 1);
+/// assert_eq!(slab.release(Release::Return), 64 * 128);
+/// assert_eq!(slab.stats().committed_bytes, 0);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Release {
+    /// [Some](EpochsBuilder::cached_chunks) are kept for the next epoch, which takes them
+    /// without a call of the allocator or a page fault. The memory of the others is given
+    /// back.
+    #[default]
+    Retain,
+    /// All of it is given back: pages of the system's to the system, other memory to where it
+    /// came from. Pages that are locked stay.
+    Return,
+}
+
+/// What closing an epoch found and did.
+///
+/// # Examples
+///
+/// ```
+/// let slab = flatslab::epoch::EpochSlab::new();
+/// slab.insert(7);
+/// let (_, report) = slab.advance_and_close();
+/// assert_eq!((report.scanned, report.recycled, report.pinned, report.live), (1, 0, 1, 1));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct CloseReport {
+    /// Which epoch.
+    pub epoch: Epoch,
+    /// Chunks that it had.
+    pub scanned: usize,
+    /// Those of them that had no value, and are unused now.
+    pub recycled: usize,
+    /// The others: each stays until its last value leaves.
+    pub pinned: usize,
+    /// The values in those.
+    pub live: usize,
+    /// Bytes of unused chunks that were given back, see [`Release`].
+    pub released_bytes: usize,
+    /// How long it took.
+    #[cfg(feature = "std")]
+    pub elapsed: core::time::Duration,
+}
+
+impl<C: Contents> Epochs<C> {
+    /// The epoch that insertions go to which name none; O(1).
+    ///
+    /// ```
+    /// let slab = flatslab::epoch::EpochSlab::new();
+    /// let key = slab.insert(7);
+    /// assert_eq!(slab.epoch_of(key), Some(slab.current()));
+    /// ```
+    #[must_use]
+    pub fn current(&self) -> Epoch {
+        self.home.current()
+    }
+
+    /// The epoch for what lives as long as the slab: it is outside the ring, and is never
+    /// closed; O(1).
+    ///
+    /// ```
+    /// use flatslab::epoch::{CloseError, EpochSlab};
+    ///
+    /// let slab = EpochSlab::<u64>::new();
+    /// assert_eq!(slab.close(slab.permanent()).unwrap_err(), CloseError::Permanent);
+    /// ```
+    #[must_use]
+    pub fn permanent(&self) -> Epoch {
+        self.home.permanent()
+    }
+
+    /// How many epochs the ring has.
+    ///
+    /// ```
+    /// assert_eq!(flatslab::epoch::EpochSlab::<u64>::new().ring(), 16);
+    /// ```
+    #[must_use]
+    pub fn ring(&self) -> usize {
+        self.home.ring()
+    }
+
+    /// Begins another epoch, which is the current one from now on; the one before takes no more
+    /// insertions. Never refuses, and allocates nothing.
+    ///
+    /// O(1), unless the place of the ring has an epoch that was not closed: that is
+    /// [closed](Self::close) first. So a program that never closes runs on and on.
+    ///
+    /// ```
+    /// use flatslab::epoch::{EpochSlab, InsertError};
+    ///
+    /// let slab = EpochSlab::new();
+    /// let first = slab.current();
+    /// let second = slab.advance();
+    /// assert_eq!(slab.current(), second);
+    /// assert!(matches!(slab.try_insert_in(first, 7), Err(InsertError::Closing(7))));
+    /// ```
+    pub fn advance(&self) -> Epoch {
+        self.home.advance()
+    }
+
+    /// Closes an epoch that takes no more insertions. Drops no value: chunks without one are
+    /// unused from now on, see [`Release`]; the others are *pinned* until their last value
+    /// leaves. The place in the ring is free at once. O(chunks of the epoch); allocates
+    /// nothing.
+    ///
+    /// # Errors
+    ///
+    /// If the epoch takes insertions: it is current, permanent, or a domain's; if it was closed
+    /// before, or is another slab's.
+    ///
+    /// ```
+    /// let slab = flatslab::epoch::EpochSlab::new();
+    /// let epoch = slab.current();
+    /// let (stays, goes) = (slab.insert(1), slab.insert(2));
+    /// slab.advance();
+    /// slab.remove(goes);
+    /// let report = slab.close(epoch).unwrap();
+    /// assert_eq!((report.pinned, report.live), (1, 1));
+    /// slab.remove(stays);                                // and with it the chunk is unused
+    /// assert_eq!(slab.stats().pinned_chunks, 0);
+    /// ```
+    pub fn close(&self, epoch: Epoch) -> Result<CloseReport, CloseError> {
+        self.home.close(epoch)
+    }
+
+    /// Begins another epoch, and closes the one that was current. Returns the new one.
+    ///
+    /// ```
+    /// let slab = flatslab::epoch::EpochSlab::<u64>::new();
+    /// let before = slab.current();
+    /// let (now, report) = slab.advance_and_close();
+    /// assert_eq!((slab.current(), report.epoch), (now, before));
+    /// ```
+    pub fn advance_and_close(&self) -> (Epoch, CloseReport) {
+        self.home.advance_and_close()
+    }
+
+    /// Drops all values of an epoch, and returns how many: also of one that is closed, whose
+    /// values pinned it. O(slots of the epoch). The epoch stays as it was, open, closing, or
+    /// closed; of one that is over there are no values.
+    ///
+    /// No key leads to any of the values when the first destructor runs; it may use the slab.
+    /// When a destructor panics the rest is dropped all the same, then the panic goes on.
+    ///
+    /// # Panics
+    ///
+    /// If one of its values is borrowed, or the epoch is another slab's, before any is dropped;
+    /// [`try_clear_epoch`](Self::try_clear_epoch) says so.
+    ///
+    /// ```
+    /// let slab = flatslab::epoch::EpochSlab::new();
+    /// let key = slab.insert("dropped".to_string());
+    /// assert_eq!(slab.clear_epoch(slab.current()), 1);
+    /// assert!(slab.get(key).is_none());
+    /// ```
+    #[track_caller]
+    pub fn clear_epoch(&self, epoch: Epoch) -> usize {
+        match self.try_clear_epoch(epoch) {
+            Ok(dropped) => dropped,
+            Err(error) => panic!("clear_epoch was refused for {epoch:?}: {error}"),
+        }
+    }
+
+    /// Drops all values of an epoch, as [`clear_epoch`](Self::clear_epoch) does.
+    ///
+    /// # Errors
+    ///
+    /// Where [`clear_epoch`](Self::clear_epoch) panics.
+    ///
+    /// ```
+    /// use flatslab::epoch::{ClearError, EpochSlab};
+    ///
+    /// let slab = EpochSlab::new();
+    /// let key = slab.insert(7);
+    /// let guard = slab.get(key).unwrap();
+    /// assert_eq!(slab.try_clear_epoch(slab.current()), Err(ClearError::Borrowed(key)));
+    /// assert_eq!(*guard, 7);
+    /// ```
+    pub fn try_clear_epoch(&self, epoch: Epoch) -> Result<usize, ClearError> {
+        clear::try_clear::<C>(&self.home, epoch)
+    }
+
+    /// Says what becomes of unused chunks from now on, and gives back the memory of those that
+    /// are too many for it. Returns how many bytes.
+    ///
+    /// ```
+    /// use flatslab::epoch::{EpochSlab, Release};
+    ///
+    /// let slab = EpochSlab::new();
+    /// slab.insert(7_u64);
+    /// slab.clear_epoch(slab.current());
+    /// assert_eq!(slab.release(Release::Return), 64 * 8);    // nothing more to do for a while
+    /// assert_eq!(slab.release(Release::Retain), 0);
+    /// ```
+    pub fn release(&self, release: Release) -> usize {
+        self.home.release(release)
+    }
+
+    /// Names an epoch, for reports; `false` if it is over, or another slab's.
+    ///
+    /// ```
+    /// use flatslab::epoch::{EpochSlab, Label};
+    ///
+    /// let slab = EpochSlab::<u64>::new();
+    /// assert!(slab.set_label(slab.current(), Label::new("login")?));
+    /// # Ok::<(), flatslab::epoch::LabelError>(())
+    /// ```
+    pub fn set_label(&self, epoch: Epoch, label: Label) -> bool {
+        let era = self.home.eras.find(epoch);
+        era.map(|era| era.label.set(label)).is_ok()
+    }
+
+    /// Whether a key leads to a value, borrowed or not; O(1).
+    ///
+    /// ```
+    /// let slab = flatslab::epoch::EpochSlab::new();
+    /// let key = slab.insert(7);
+    /// slab.remove(key);
+    /// assert!(!slab.contains_key(key));
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn contains_key(&self, key: EpochKey) -> bool {
+        self.home.slot(key).is_some()
+    }
+
+    /// The epoch of a key's value, borrowed or not; `None` where it has none. O(1).
+    ///
+    /// ```
+    /// let slab = flatslab::epoch::EpochSlab::new();
+    /// let epoch = slab.current();
+    /// let key = slab.insert(7);
+    /// slab.advance_and_close();
+    /// assert_eq!(slab.epoch_of(key), Some(epoch));
+    /// ```
+    #[must_use]
+    pub fn epoch_of(&self, key: EpochKey) -> Option<Epoch> {
+        let (chunk, _) = self.home.slot(key)?;
+        chunk.era.get()?.epoch()
+    }
+
+    /// The keys of an epoch's values, borrowed or not; of one that is over there are none.
+    /// O(slots of the slab) for all of them.
+    ///
+    /// The slab may be used while it goes on: what is inserted then may be among the keys or
+    /// not.
+    ///
+    /// ```
+    /// let slab = flatslab::epoch::EpochSlab::new();
+    /// let key = slab.insert(7);
+    /// slab.advance();
+    /// slab.insert(8);
+    /// let first = slab.epoch_of(key).unwrap();
+    /// assert!(slab.keys_in(first).eq([key]));
+    /// ```
+    pub fn keys_in(&self, epoch: Epoch) -> impl Iterator<Item = EpochKey> + '_ {
+        self.home.keys_in(epoch)
+    }
+
+    /// What there is, and what was counted; O(chunks), of buffers O(slots).
+    ///
+    /// ```
+    /// let slab = flatslab::epoch::EpochSlab::new();
+    /// slab.insert(7);
+    /// assert_eq!(slab.stats().live, 1);
+    /// ```
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.home.stats()
+    }
+
+    /// What an epoch has, and what its closing found; `None` if it is over, or another slab's.
+    /// O(chunks of the epoch), of buffers O(slots).
+    ///
+    /// ```
+    /// let slab = flatslab::epoch::EpochSlab::new();
+    /// slab.insert(7);
+    /// assert_eq!(slab.epoch_stats(slab.current()).unwrap().live, 1);
+    /// ```
+    #[must_use]
+    pub fn epoch_stats(&self, epoch: Epoch) -> Option<EpochStats> {
+        self.home.stats_of(self.home.eras.find(epoch).ok()?)
+    }
+
+    /// What each epoch has that is not over: open, closing, or pinned.
+    ///
+    /// ```
+    /// let slab = flatslab::epoch::EpochSlab::<u64>::new();
+    /// slab.advance();
+    /// let epochs = slab.epochs().map(|stats| stats.epoch);
+    /// assert_eq!(epochs.filter(|&epoch| epoch == slab.current()).count(), 1);
+    /// assert_eq!(slab.epochs().count(), 3);             // the permanent one, and two of the ring
+    /// ```
+    pub fn epochs(&self) -> impl Iterator<Item = EpochStats> + '_ {
+        self.home.all_stats()
+    }
+
+    /// What memory was obtained, and what was asked for and is missing.
+    ///
+    /// ```
+    /// let slab = flatslab::epoch::EpochSlab::<u64>::new();
+    /// assert_eq!(slab.memory().shortfalls().count(), 0);
+    /// ```
+    #[must_use]
+    pub fn memory(&self) -> Report {
+        Report::new(self.home.store.committed(), &self.home.store.source)
+    }
+
+    /// Panics where an invariant does not hold.
+    #[cfg(any(test, fuzzing))]
+    #[doc(hidden)]
+    pub fn check(&self) {
+        self.home.check();
+    }
+}
+
+impl<C: Contents> Drop for Epochs<C> {
+    fn drop(&mut self) {
+        // SAFETY: nothing that borrows it is left, and it is not used again.
+        unsafe { clear::drop_all::<C>(&self.home) };
+    }
+}
+
+impl<C: Contents> fmt::Debug for Epochs<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Epochs")
+            .field("current", &self.current())
+            .field("ring", &self.ring())
+            .field("committed_bytes", &self.home.store.committed())
+            .finish_non_exhaustive()
+    }
+}

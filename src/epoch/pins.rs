@@ -1,0 +1,109 @@
+//! Who inserted the values that pin chunks: feature `track`.
+
+use core::panic::Location;
+
+use super::chunk::ChunkPtr;
+use super::home::Home;
+use super::key::{Epoch, EpochKey};
+use super::label::Label;
+use super::{Contents, Epochs};
+
+/// A value that keeps a chunk of a closed epoch, and where it was inserted.
+///
+/// # Examples
+///
+/// ```
+/// let slab = flatslab::epoch::EpochSlab::new();
+/// let key = slab.insert("a session"); // here
+/// slab.advance_and_close();
+/// let pin = slab.pinned_by().next().unwrap();
+/// assert_eq!((pin.key, pin.site.file()), (key, file!()));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Pin {
+    /// The value's key.
+    pub key: EpochKey,
+    /// Its epoch, which is closed.
+    pub epoch: Epoch,
+    /// The label of the epoch.
+    pub label: Label,
+    /// Where the value was inserted.
+    pub site: &'static Location<'static>,
+}
+
+/// The values that keep chunks: what [`Epochs::pinned_by`] gives.
+#[derive(Debug)]
+pub struct PinnedBy<'s, C: Contents> {
+    slab: &'s Epochs<C>,
+    chunk: usize,
+    slot: u32,
+}
+
+impl<C: Contents> Epochs<C> {
+    /// The values that keep chunks of closed epochs, with the places of the program where they
+    /// were inserted: those that should have gone elsewhere, or are forgotten. O(slots of the
+    /// slab) for all of them. With the feature `track`, which notes the place of every
+    /// insertion: 8 bytes a slot.
+    ///
+    /// The slab may be used while it goes on.
+    ///
+    /// ```
+    /// let slab = flatslab::epoch::EpochSlab::new();
+    /// slab.insert("a session");
+    /// slab.advance_and_close();
+    /// assert_eq!(slab.pinned_by().count(), 1);
+    /// ```
+    pub fn pinned_by(&self) -> PinnedBy<'_, C> {
+        PinnedBy {
+            slab: self,
+            chunk: 0,
+            slot: 0,
+        }
+    }
+}
+
+impl<C: Contents> Iterator for PinnedBy<'_, C> {
+    type Item = Pin;
+
+    fn next(&mut self) -> Option<Pin> {
+        let home = &self.slab.home;
+        loop {
+            let chunk = home.store.get(self.chunk)?;
+            if self.slot == chunk.slots || !chunk.is_pinned() {
+                self.chunk += 1;
+                self.slot = 0;
+                continue;
+            }
+            let slot = self.slot;
+            self.slot += 1;
+            if let Some(pin) = home.pin(chunk, slot) {
+                return Some(pin);
+            }
+        }
+    }
+}
+
+impl Home {
+    /// Notes where a value was inserted.
+    #[inline]
+    #[track_caller]
+    pub(super) fn note_origin(&self, chunk: ChunkPtr, slot: u32) {
+        let plan = self.store.plan(chunk.class as usize);
+        chunk.origin(plan, slot).set(Some(Location::caller()));
+    }
+
+    fn pin(&self, chunk: ChunkPtr, slot: u32) -> Option<Pin> {
+        let era = chunk.era.get()?;
+        if !chunk.word(slot).get().has_value() {
+            return None;
+        }
+        let plan = self.store.plan(chunk.class as usize);
+        Some(Pin {
+            key: chunk.key(slot),
+            epoch: era.epoch()?,
+            label: era.label.get(),
+            site: chunk.origin(plan, slot).get()?,
+        })
+    }
+}

@@ -1,0 +1,50 @@
+//! Size classes of buffers: 64 bytes, and each half as large again, or a third, in turn: 64,
+//! 96, 128, 192, 256, 384, …
+
+/// How many classes there are, up to 2³⁰ bytes.
+pub(super) const CLASSES: usize = 2 * (30 - 6) + 1;
+
+/// What every buffer is aligned to at least: all sizes are multiples of it.
+pub(super) const ALIGN: usize = 32;
+
+/// Bytes of the buffers of a class.
+pub(super) const fn size_of_class(class: usize) -> usize {
+    (if class % 2 == 0 { 64 } else { 96 }) << (class / 2)
+}
+
+/// The class whose buffers are the smallest with so many bytes, of at most 2³⁰.
+#[inline]
+pub(super) const fn class_of(bytes: usize) -> usize {
+    if bytes <= 64 {
+        return 0;
+    }
+    // 2^power < bytes <= 2^(power + 1)
+    let power = (bytes - 1).ilog2() as usize;
+    2 * (power - 6) + if bytes <= 3 << (power - 1) { 1 } else { 2 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_grow_by_halves_and_thirds() {
+        let sizes: alloc::vec::Vec<_> = (0..8).map(size_of_class).collect();
+        assert_eq!(sizes, [64, 96, 128, 192, 256, 384, 512, 768]);
+        assert_eq!(size_of_class(CLASSES - 1), 1 << 30);
+    }
+
+    #[test]
+    fn a_request_gets_the_smallest_class_that_fits() {
+        for bytes in (0..100_000).chain([1 << 20, (1 << 30) - 1, 1 << 30]) {
+            let class = class_of(bytes);
+            assert!(class < CLASSES && bytes <= size_of_class(class));
+            assert!(class == 0 || bytes > size_of_class(class - 1), "{bytes}");
+        }
+    }
+
+    #[test]
+    fn every_size_is_a_multiple_of_the_alignment() {
+        assert!((0..CLASSES).all(|class| size_of_class(class) % ALIGN == 0));
+    }
+}

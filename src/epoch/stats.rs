@@ -1,0 +1,184 @@
+//! What a slab and its epochs report.
+
+use super::era::{EpochState, EraPtr};
+use super::home::Home;
+use super::key::Epoch;
+use super::label::Label;
+
+/// What an epoch has, and what its closing found.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::epoch::{EpochSlab, EpochState};
+///
+/// let slab = EpochSlab::new();
+/// let epoch = slab.current();
+/// slab.insert(7_u64);
+/// slab.advance();
+/// slab.close(epoch).unwrap();
+/// let stats = slab.epoch_stats(epoch).unwrap();
+/// assert_eq!((stats.state, stats.live, stats.pinned_chunks), (EpochState::Pinned, 1, 1));
+/// assert_eq!(stats.drain_rate(), Some(0.0));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct EpochStats {
+    /// Which it is.
+    pub epoch: Epoch,
+    /// Where it stands.
+    pub state: EpochState,
+    /// How often the slab has advanced since it began.
+    pub age: u64,
+    /// Its label; empty where none was set.
+    pub label: Label,
+    /// Values.
+    pub live: usize,
+    /// Chunks, those that are pinned among them.
+    pub chunks: usize,
+    /// Chunks that stay because they have values, though it is closed.
+    pub pinned_chunks: usize,
+    /// Bytes of the cells of its chunks.
+    pub committed_bytes: usize,
+    /// Bytes of its values, or of its buffers as they were asked for.
+    pub live_bytes: usize,
+    /// How often it was asked to be closed, refusals among them.
+    pub close_calls: u64,
+    /// Chunks it had when it was closed.
+    pub scanned: u64,
+    /// Those of them that had no value, and became unused.
+    pub recycled: u64,
+}
+
+impl EpochStats {
+    /// The share of its chunks that were empty when it was closed; `None` before, and where it
+    /// had none. It does not change afterwards.
+    #[must_use]
+    pub fn drain_rate(&self) -> Option<f64> {
+        rate(self.recycled, self.scanned)
+    }
+}
+
+/// What a slab has, and what was counted since it was made.
+///
+/// # Examples
+///
+/// ```
+/// let slab = flatslab::epoch::EpochSlab::new();
+/// slab.insert([0_u8; 128]);
+/// let stats = slab.stats();
+/// assert_eq!((stats.live, stats.live_bytes), (1, 128));
+/// assert_eq!((stats.chunks, stats.committed_bytes), (1, 64 * 128));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Values.
+    pub live: usize,
+    /// Bytes of the values, or of the buffers as they were asked for.
+    pub live_bytes: usize,
+    /// Epochs that are not over: open, closing, or pinned.
+    pub epochs: usize,
+    /// Epochs that are closed and still have values.
+    pub pinned_epochs: usize,
+    /// Chunks of epochs.
+    pub chunks: usize,
+    /// Chunks of closed epochs that stay because they have values.
+    pub pinned_chunks: usize,
+    /// Chunks of no epoch that have memory.
+    pub cached_chunks: usize,
+    /// Bytes of the cells of all chunks that have memory.
+    pub committed_bytes: usize,
+    /// Bytes of the records of chunks and epochs: they stay until the slab is gone.
+    pub record_bytes: usize,
+    /// How often the slab has advanced.
+    pub advances: u64,
+    /// Epochs that were closed, by whatever means.
+    pub closed: u64,
+    /// Chunks that they had then.
+    pub scanned: u64,
+    /// Those of them that had no value.
+    pub recycled: u64,
+}
+
+impl Stats {
+    /// The share of all chunks that were empty when their epoch was closed: 1 where lifetimes
+    /// and epochs agree. `None` where there were none.
+    #[must_use]
+    pub fn drain_rate(&self) -> Option<f64> {
+        rate(self.recycled, self.scanned)
+    }
+}
+
+fn rate(recycled: u64, scanned: u64) -> Option<f64> {
+    (scanned > 0).then(|| recycled as f64 / scanned as f64)
+}
+
+impl Home {
+    pub(super) fn stats_of(&self, era: EraPtr) -> Option<EpochStats> {
+        let mut stats = EpochStats {
+            epoch: era.epoch()?,
+            state: era.state.get(),
+            age: self.advances.get() - era.begun.get(),
+            label: era.label.get(),
+            live: 0,
+            chunks: era.chunks.get(),
+            pinned_chunks: 0,
+            committed_bytes: 0,
+            live_bytes: 0,
+            close_calls: era.close_calls.get(),
+            scanned: era.scanned.get(),
+            recycled: era.recycled.get(),
+        };
+        for chunk in self.chunks_of(era) {
+            let plan = self.store.plan(chunk.class as usize);
+            stats.live += chunk.live() as usize;
+            stats.pinned_chunks += usize::from(chunk.is_pinned());
+            stats.committed_bytes += plan.data.size();
+            if plan.lengths {
+                let taken = (0..chunk.slots).filter(|&slot| chunk.word(slot).get().has_value());
+                let lengths = taken.map(|slot| chunk.length(slot).get() as usize);
+                stats.live_bytes += lengths.sum::<usize>();
+            } else {
+                stats.live_bytes += chunk.live() as usize * plan.cell;
+            }
+        }
+        Some(stats)
+    }
+
+    pub(super) fn stats(&self) -> Stats {
+        let mut stats = Stats {
+            cached_chunks: self.store.cached(),
+            committed_bytes: self.store.committed(),
+            record_bytes: self.store.record_bytes() + self.eras.bytes(),
+            advances: self.advances.get(),
+            closed: self.totals.closed.get(),
+            scanned: self.totals.scanned.get(),
+            recycled: self.totals.recycled.get(),
+            ..Stats::default()
+        };
+        for of_epoch in self.all_stats() {
+            stats.live += of_epoch.live;
+            stats.live_bytes += of_epoch.live_bytes;
+            stats.epochs += 1;
+            stats.pinned_epochs += usize::from(of_epoch.state == EpochState::Pinned);
+            stats.chunks += of_epoch.chunks;
+            stats.pinned_chunks += of_epoch.pinned_chunks;
+        }
+        stats
+    }
+
+    /// Of all epochs that are not over, in the order of their indices.
+    pub(super) fn all_stats(&self) -> impl Iterator<Item = EpochStats> {
+        let mut index = 0;
+        core::iter::from_fn(move || {
+            loop {
+                let era = self.eras.get(index)?;
+                index += 1;
+                if let Some(stats) = self.stats_of(era) {
+                    return Some(stats);
+                }
+            }
+        })
+    }
+}

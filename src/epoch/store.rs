@@ -1,0 +1,305 @@
+//! All chunks of a slab: the table that keys lead through, and those that no epoch has.
+//!
+//! An unused chunk with memory is cached for the next epoch, up to a bound; beyond it the
+//! memory is given back: to the system, where it is in pages of the system's, else to where
+//! it came from. The record stays, and is on the list of bare ones.
+//!
+//! # Invariants
+//!
+//! * U1: every chunk of the table is an epoch's, is being cleared, is on one of the lists of
+//!   unused ones of its class, or is worn out.
+//! * U2: `committed` is the bytes of the memory of all chunks that have some.
+//! * U3: code of the user's, which an allocator or a source is, runs only while this is whole.
+
+use core::alloc::Layout;
+use core::cell::Cell;
+use core::ptr::NonNull;
+
+use super::Release;
+use super::chunk::{ChunkPtr, Memory, Plan};
+use super::key::INDEX_BITS;
+use crate::error::AllocError;
+use crate::raw::memory::Block;
+use crate::raw::row::Row;
+use crate::raw::source::Source;
+
+/// The chunks of a slab, by size class.
+pub(super) struct Store {
+    /// Of the slab: added to an index it is the place of a key.
+    place: u64,
+    /// How many bits of an index are the slot.
+    shift: u32,
+    table: Row<ChunkPtr>,
+    classes: NonNull<Class>,
+    class_count: usize,
+    committed: Cell<usize>,
+    max_bytes: usize,
+    /// The most chunks of a class that are cached.
+    bound: usize,
+    release: Cell<Release>,
+    pub(super) source: Source,
+}
+
+/// A size class, and its unused chunks.
+struct Class {
+    plan: Plan,
+    cached: Cell<Option<ChunkPtr>>,
+    cached_count: Cell<usize>,
+    bare: Cell<Option<ChunkPtr>>,
+}
+
+/// What a store is to be like.
+pub(super) struct Limits {
+    pub(super) max_bytes: usize,
+    pub(super) bound: usize,
+    pub(super) release: Release,
+}
+
+fn class_layout(classes: usize) -> Layout {
+    Layout::array::<Class>(classes).expect("there are few classes")
+}
+
+impl Store {
+    /// A store without chunks, of these classes.
+    ///
+    /// # Errors
+    ///
+    /// When the source refuses.
+    pub(super) fn try_new(
+        place: u64,
+        plans: impl ExactSizeIterator<Item = Plan> + Clone,
+        limits: Limits,
+        source: &Source,
+    ) -> Result<Self, AllocError> {
+        let class_count = plans.len();
+        let most = plans.clone().map(|plan| plan.slots).max().unwrap_or(1);
+        let block = Block::allocate(class_layout(class_count), source)?;
+        let start = block.leak_start().cast();
+        for (index, plan) in plans.enumerate() {
+            let class = Class {
+                plan,
+                cached: Cell::new(None),
+                cached_count: Cell::new(0),
+                bare: Cell::new(None),
+            };
+            // SAFETY: room for all of them.
+            unsafe { start.add(index).write(class) };
+        }
+        Ok(Store {
+            place,
+            shift: most.next_power_of_two().trailing_zeros(),
+            table: Row::new(source.clone()),
+            classes: start,
+            class_count,
+            committed: Cell::new(0),
+            max_bytes: limits.max_bytes,
+            bound: limits.bound,
+            release: Cell::new(limits.release),
+            source: source.clone(),
+        })
+    }
+
+    /// The chunk and the slot of a place, if there is one.
+    #[inline(always)]
+    pub(super) fn find(&self, place: u64) -> Option<(ChunkPtr, u32)> {
+        let index = place ^ self.place;
+        if index >> INDEX_BITS != 0 {
+            return None;
+        }
+        let chunk = self.table.get((index >> self.shift) as usize)?;
+        let slot = index as u32 & ((1 << self.shift) - 1);
+        (slot < chunk.slots).then_some((chunk, slot))
+    }
+
+    pub(super) fn get(&self, index: usize) -> Option<ChunkPtr> {
+        self.table.get(index)
+    }
+
+    pub(super) fn classes(&self) -> usize {
+        self.class_count
+    }
+
+    fn class(&self, index: usize) -> &Class {
+        assert!(index < self.class_count);
+        // SAFETY: written, and there as long as this is.
+        unsafe { self.classes.add(index).as_ref() }
+    }
+
+    #[inline]
+    pub(super) fn plan(&self, class: usize) -> &Plan {
+        &self.class(class).plan
+    }
+
+    /// Bytes of the memory of all chunks.
+    pub(super) fn committed(&self) -> usize {
+        self.committed.get()
+    }
+
+    /// How many chunks are cached.
+    pub(super) fn cached(&self) -> usize {
+        (0..self.class_count)
+            .map(|class| self.class(class).cached_count.get())
+            .sum()
+    }
+
+    /// The lists of unused chunks of a class.
+    #[cfg(any(test, fuzzing))]
+    pub(super) fn unused(&self, class: usize) -> (Option<ChunkPtr>, Option<ChunkPtr>) {
+        let class = self.class(class);
+        (class.cached.get(), class.bare.get())
+    }
+
+    #[cfg(any(test, fuzzing))]
+    pub(super) fn cached_of(&self, class: usize) -> usize {
+        self.class(class).cached_count.get()
+    }
+
+    /// Bytes of the tables, and of the records of the chunks.
+    pub(super) fn record_bytes(&self) -> usize {
+        let mut bytes = self.table.bytes() + self.class_count * size_of::<Class>();
+        for index in 0..self.table.len() {
+            if let Some(chunk) = self.get(index) {
+                bytes += self.plan(chunk.class as usize).record_bytes();
+            }
+        }
+        bytes
+    }
+
+    /// Takes an unused chunk with memory, if one is there; all its slots are vacant.
+    pub(super) fn take(&self, class: usize) -> Option<ChunkPtr> {
+        let class = self.class(class);
+        let chunk = class.cached.get()?;
+        class.cached.set(chunk.next.take());
+        class.cached_count.set(class.cached_count.get() - 1);
+        Some(chunk)
+    }
+
+    /// Caches a chunk that is no epoch's and has no value; see [`trim`](Self::trim).
+    pub(super) fn put(&self, chunk: ChunkPtr) {
+        debug_assert!(chunk.era.get().is_none() && chunk.memory.get() == Memory::Committed);
+        // One that is worn out stays where it is: on no list, with its memory.
+        if chunk.reset() {
+            let class = self.class(chunk.class as usize);
+            chunk.next.set(class.cached.replace(Some(chunk)));
+            class.cached_count.set(class.cached_count.get() + 1);
+        }
+    }
+
+    /// Adds a chunk of that class to those that are cached.
+    ///
+    /// # Errors
+    ///
+    /// At a limit, or when the source refuses.
+    pub(super) fn grow(&self, class: usize) -> Result<(), AllocError> {
+        let Class { plan, bare, .. } = self.class(class);
+        let bytes = plan.data.size();
+        let fits = || {
+            let all = self.committed.get().checked_add(bytes);
+            all.is_some_and(|all| all <= self.max_bytes)
+        };
+        if !fits() {
+            return Err(AllocError::Limit { bytes });
+        }
+        if let Some(chunk) = bare.get().filter(|it| it.memory.get() == Memory::Discarded) {
+            chunk.populate(plan, &self.source)?;
+            bare.set(chunk.next.take());
+            self.committed.set(self.committed.get() + bytes);
+            self.put(chunk);
+            return Ok(());
+        }
+        let block = Block::allocate(plan.data, &self.source)?;
+        block.touch();
+        // The allocator may have used this store, so it is read now.
+        let chunk = match bare.get() {
+            Some(chunk) if chunk.memory.get() == Memory::None => {
+                bare.set(chunk.next.take());
+                chunk
+            }
+            _ => self.try_write(class, plan)?,
+        };
+        if !fits() {
+            // A chunk without memory is lost to no one.
+            chunk.next.set(bare.replace(Some(chunk)));
+            return Err(AllocError::Limit { bytes });
+        }
+        chunk.put_block(block);
+        self.committed.set(self.committed.get() + bytes);
+        self.put(chunk);
+        Ok(())
+    }
+
+    /// A chunk without memory, on no list.
+    fn try_write(&self, class: usize, plan: &Plan) -> Result<ChunkPtr, AllocError> {
+        let record = plan.allocate_record(&self.source)?;
+        // Again where the allocator has used the room.
+        while self.table.len() == self.table.capacity() {
+            self.table.try_reserve(self.table.len() + 1)?;
+        }
+        let index = self.table.len() as u64;
+        let (first, limit) = (index << self.shift, 1 << INDEX_BITS);
+        if first + (1 << self.shift) > limit {
+            let requested = (first as usize).saturating_add(1 << self.shift);
+            let limit = limit as usize;
+            return Err(AllocError::TooManySlots { requested, limit });
+        }
+        let chunk = ChunkPtr::write(record, plan, class, self.place + first);
+        self.table.push(chunk);
+        Ok(chunk)
+    }
+
+    /// What becomes of unused chunks from now on.
+    pub(super) fn set_release(&self, release: Release) {
+        self.release.set(release);
+    }
+
+    /// Gives back the memory of unused chunks that are more than are to be cached. Returns
+    /// how many bytes. A source of the user's may run.
+    pub(super) fn trim(&self) -> usize {
+        let mut released = 0;
+        for index in 0..self.class_count {
+            let class = self.class(index);
+            let bytes = class.plan.data.size();
+            // The source may use this store, so all is read each time.
+            while class.cached_count.get() > self.kept() {
+                let Some(chunk) = self.take(index) else { break };
+                let mut block = None;
+                if self.source.page_size().is_none() {
+                    block = chunk.take_block(&class.plan, &self.source);
+                } else if !chunk.discard(&class.plan, &self.source) {
+                    // Locked pages stay, so nothing is gained with the others.
+                    self.put(chunk);
+                    break;
+                }
+                chunk.next.set(class.bare.replace(Some(chunk)));
+                self.committed.set(self.committed.get() - bytes);
+                released += bytes;
+                drop(block);
+            }
+        }
+        released
+    }
+
+    /// How many unused chunks of a class keep their memory.
+    fn kept(&self) -> usize {
+        match self.release.get() {
+            Release::Retain => self.bound,
+            Release::Return => 0,
+        }
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        for index in 0..self.table.len() {
+            if let Some(chunk) = self.get(index) {
+                let plan = self.plan(chunk.class as usize);
+                drop(chunk.take_block(plan, &self.source));
+                // SAFETY: written by `try_write`, and the slab is gone.
+                drop(unsafe { chunk.into_record(plan, &self.source) });
+            }
+        }
+        let layout = class_layout(self.class_count);
+        // SAFETY: leaked when this was made; nothing of it needs dropping.
+        drop(unsafe { Block::from_start(self.classes.cast(), layout, &self.source) });
+    }
+}

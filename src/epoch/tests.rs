@@ -1,0 +1,89 @@
+//! What needs more than the public methods: the invariants after each step of a program, and
+//! slots at the end of their generations.
+
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+
+use super::{EpochKey, EpochSlab, EpochState};
+use crate::epoch::Release;
+
+#[test]
+fn a_worn_out_slot_is_never_used_again() {
+    let slab = EpochSlab::<u64>::builder().chunk_capacity(2).build();
+    let first = slab.insert(1);
+    let (chunk, slot) = slab.home.slot(first).unwrap();
+    chunk.word(slot).set(chunk.word(slot).get().aged());
+    let last = chunk.key(slot);
+    assert!(slab.get(first).is_none());
+    assert_eq!(slab.remove(last), Some(1));
+    assert!(slab.get(last).is_none() && chunk.word(slot).get().is_worn_out());
+    slab.check();
+    let keys: Vec<_> = (0..4).map(|value| slab.insert(value)).collect();
+    assert!(keys.iter().all(|key| key.place() != last.place()));
+    slab.clear_epoch(slab.current());
+    slab.check();
+    let again: Vec<_> = (0..4).map(|value| slab.insert(value)).collect();
+    assert!(again.iter().all(|key| key.place() != last.place()));
+    assert!(keys.iter().all(|key| slab.get(*key).is_none()));
+}
+
+#[test]
+fn a_chunk_whose_slots_are_all_worn_out_is_put_away() {
+    let slab = EpochSlab::<Rc<u64>>::builder().chunk_capacity(2).build();
+    let counted = Rc::new(7);
+    let keys = [0, 1].map(|_| slab.insert(counted.clone()));
+    let last = keys.map(|key| {
+        let (chunk, slot) = slab.home.slot(key).unwrap();
+        chunk.word(slot).set(chunk.word(slot).get().aged());
+        chunk.key(slot)
+    });
+    slab.clear_epoch(slab.current());
+    assert_eq!(Rc::strong_count(&counted), 1);
+    slab.check();
+    let next = slab.insert(counted.clone());
+    assert!(
+        last.iter()
+            .all(|key| slab.get(*key).is_none() && key.place() != next.place())
+    );
+    slab.check();
+}
+
+#[test]
+fn invariants_hold_in_a_program_with_pinned_epochs() {
+    let slab = EpochSlab::<u64>::builder()
+        .chunk_capacity(3)
+        .epochs(2)
+        .cached_chunks(1)
+        .build();
+    let mut kept: Vec<EpochKey> = Vec::new();
+    for round in 0..30 {
+        let keys: Vec<_> = (0..7).map(|value| slab.insert(value)).collect();
+        slab.check();
+        for (index, key) in keys.into_iter().enumerate() {
+            if round % 3 == 0 && index == 4 {
+                kept.push(key);
+            } else {
+                assert!(slab.remove(key).is_some());
+                slab.check();
+            }
+        }
+        if round % 4 == 3 {
+            assert_eq!(slab.remove(kept.remove(0)), Some(4));
+            slab.check();
+        }
+        slab.advance();
+        slab.check();
+    }
+    // Two of the last rounds may still be in the ring.
+    let pinned = slab
+        .epochs()
+        .filter(|epoch| epoch.state == EpochState::Pinned);
+    assert!(pinned.count() + 1 >= kept.len() && !kept.is_empty());
+    slab.release(Release::Return);
+    slab.check();
+    for key in kept {
+        assert_eq!(slab.remove(key), Some(4));
+        slab.check();
+    }
+    assert_eq!(slab.stats().live, 0);
+}

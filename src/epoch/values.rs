@@ -1,0 +1,347 @@
+//! `EpochSlab`: values of one type.
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+
+use super::chunk::ChunkPtr;
+use super::error::InsertError;
+use super::guard::{Ref, RefMut};
+use super::key::{Epoch, EpochKey};
+use super::word::Word;
+use super::{Contents, Epochs};
+use crate::error::AccessError;
+use crate::raw::memory;
+
+/// Values of one type, by epoch; see the [module](super).
+///
+/// Its epochs are managed by the methods of [`Epochs`]. Dropped, it drops all its values.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::epoch::EpochSlab;
+///
+/// let slab = EpochSlab::new();
+/// let key = slab.insert("a session".to_string());
+/// slab.get_mut(key).unwrap().push('!');
+/// assert_eq!(slab.remove(key).as_deref(), Some("a session!"));
+/// assert_eq!(slab.remove(key), None);
+/// ```
+pub type EpochSlab<T> = Epochs<Values<T>>;
+
+/// What an [`EpochSlab`] has: values of one type.
+pub struct Values<T>(PhantomData<*mut T>);
+
+impl<T> Contents for Values<T> {
+    const NEEDS_DROP: bool = core::mem::needs_drop::<T>();
+
+    unsafe fn drop_in_place(cell: NonNull<u8>) {
+        // SAFETY: says the caller.
+        unsafe { cell.cast::<T>().drop_in_place() };
+    }
+}
+
+impl<T> fmt::Debug for Values<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Values")
+    }
+}
+
+// SAFETY: all it has is its own: the values, which may be sent, and memory. Its keys and
+// epochs are numbers; guards and domains borrow it, and cannot be sent along.
+unsafe impl<T: Send> Send for EpochSlab<T> {}
+
+impl<T> EpochSlab<T> {
+    /// A slab with 64 values a chunk and 16 epochs, of memory from the global allocator, which
+    /// holds no values yet; see [`builder`](Self::builder).
+    ///
+    /// Allocates records of its epochs.
+    ///
+    /// # Panics
+    ///
+    /// Where the allocator refuses the program ends, as with `Vec`.
+    ///
+    /// ```
+    /// let slab = flatslab::epoch::EpochSlab::<u64>::new();
+    /// assert_eq!(slab.stats().live, 0);
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn new() -> Self {
+        Self::builder().build()
+    }
+
+    #[inline(always)]
+    fn value(chunk: ChunkPtr, slot: u32) -> NonNull<T> {
+        chunk.cell(slot, size_of::<T>()).cast()
+    }
+
+    /// Puts a value into a slot just claimed.
+    #[inline(always)]
+    #[cfg_attr(feature = "track", track_caller)]
+    fn fill(&self, (chunk, slot, word): (ChunkPtr, u32, Word), value: T) -> EpochKey {
+        // SAFETY: within the chunk's memory (C3, C4), and vacant, so without a value (W2).
+        unsafe { Self::value(chunk, slot).write(value) };
+        let word = word.filled();
+        chunk.word(slot).set(word);
+        #[cfg(feature = "track")]
+        self.home.note_origin(chunk, slot);
+        EpochKey::new(chunk.place_of(slot), word)
+    }
+
+    /// Puts a value into the current epoch; O(1). A chunk is fetched when the epoch has no
+    /// vacant slot: an unused one, or memory for another.
+    ///
+    /// # Panics
+    ///
+    /// At a [limit](super::EpochsBuilder::max_bytes), or with 2³⁰ slots. Where the allocator
+    /// refuses the program ends, as with `Vec`.
+    ///
+    /// ```
+    /// let slab = flatslab::epoch::EpochSlab::new();
+    /// let key = slab.insert(7);
+    /// assert_eq!(slab.epoch_of(key), Some(slab.current()));
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn insert(&self, value: T) -> EpochKey {
+        match self.try_insert(value) {
+            Ok(key) => key,
+            Err(error) => no_room(error),
+        }
+    }
+
+    /// Puts a value into the current epoch, as [`insert`](Self::insert) does.
+    ///
+    /// # Errors
+    ///
+    /// Gives the value back where [`insert`](Self::insert) panics or the program would end.
+    ///
+    /// ```
+    /// let slab = flatslab::epoch::EpochSlab::new();
+    /// let key = slab.try_insert(7)?;
+    /// assert!(slab.contains_key(key));
+    /// # Ok::<(), flatslab::epoch::InsertError<i32>>(())
+    /// ```
+    #[inline]
+    #[cfg_attr(feature = "track", track_caller)]
+    pub fn try_insert(&self, value: T) -> Result<EpochKey, InsertError<T>> {
+        match self.home.claim_current(0) {
+            Ok(claimed) => Ok(self.fill(claimed, value)),
+            Err(refusal) => Err(refusal.with(value)),
+        }
+    }
+
+    /// Puts a value into an epoch; O(1). A chunk is fetched when the epoch has no vacant slot:
+    /// an unused one, or memory for another.
+    ///
+    /// # Errors
+    ///
+    /// Gives the value back if the epoch takes no more insertions, is closed, or is another
+    /// slab's; at a [limit](super::EpochsBuilder::max_bytes), or where the allocator refuses.
+    ///
+    /// ```
+    /// let slab = flatslab::epoch::EpochSlab::new();
+    /// let config = slab.try_insert_in(slab.permanent(), "config")?;
+    /// slab.advance();
+    /// assert_eq!(*slab.get(config).unwrap(), "config");
+    /// # Ok::<(), flatslab::epoch::InsertError<&str>>(())
+    /// ```
+    #[inline]
+    #[cfg_attr(feature = "track", track_caller)]
+    pub fn try_insert_in(&self, epoch: Epoch, value: T) -> Result<EpochKey, InsertError<T>> {
+        match self.home.claim(epoch, 0) {
+            Ok(claimed) => Ok(self.fill(claimed, value)),
+            Err(refusal) => Err(refusal.with(value)),
+        }
+    }
+
+    /// Borrows the value of a key; O(1), no allocation. `None` where it has none: it was
+    /// removed, or dropped with its epoch, or the key is another slab's or made up.
+    ///
+    /// # Panics
+    ///
+    /// If the value is mutably borrowed, or has 32,765 readers; [`try_get`](Self::try_get) says
+    /// so.
+    ///
+    /// ```
+    /// let slab = flatslab::epoch::EpochSlab::new();
+    /// let key = slab.insert(7);
+    /// assert_eq!(slab.get(key).as_deref(), Some(&7));
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn get(&self, key: EpochKey) -> Option<Ref<'_, T>> {
+        absent_or_refused(self.try_get(key), "get", key)
+    }
+
+    /// Borrows the value of a key; O(1), no allocation.
+    ///
+    /// # Errors
+    ///
+    /// [`Missing`](AccessError::Missing) where there is no value,
+    /// [`Borrowed`](AccessError::Borrowed) where it is mutably borrowed,
+    /// [`TooManyReaders`](AccessError::TooManyReaders) with 32,765 of them.
+    ///
+    /// ```
+    /// use flatslab::AccessError;
+    ///
+    /// let slab = flatslab::epoch::EpochSlab::new();
+    /// let key = slab.insert(7);
+    /// let guard = slab.get_mut(key);
+    /// assert_eq!(slab.try_get(key).unwrap_err(), AccessError::Borrowed);
+    /// ```
+    #[inline]
+    pub fn try_get(&self, key: EpochKey) -> Result<Ref<'_, T>, AccessError> {
+        let (chunk, slot) = self.home.begin_read(key)?;
+        // SAFETY: the reader was admitted, so there is a value (W2), of this word.
+        Ok(unsafe { Ref::new(chunk.word(slot), Self::value(chunk, slot)) })
+    }
+
+    /// Borrows the value of a key mutably; O(1), no allocation. `None` where it has none, as
+    /// for [`get`](Self::get).
+    ///
+    /// # Panics
+    ///
+    /// If the value is borrowed; [`try_get_mut`](Self::try_get_mut) says so.
+    ///
+    /// ```
+    /// let slab = flatslab::epoch::EpochSlab::new();
+    /// let key = slab.insert(7);
+    /// *slab.get_mut(key).unwrap() += 1;
+    /// assert_eq!(slab.remove(key), Some(8));
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn get_mut(&self, key: EpochKey) -> Option<RefMut<'_, T>> {
+        absent_or_refused(self.try_get_mut(key), "get_mut", key)
+    }
+
+    /// Borrows the value of a key mutably; O(1), no allocation.
+    ///
+    /// # Errors
+    ///
+    /// [`Missing`](AccessError::Missing) where there is no value,
+    /// [`Borrowed`](AccessError::Borrowed) where it is borrowed.
+    ///
+    /// ```
+    /// use flatslab::AccessError;
+    ///
+    /// let slab = flatslab::epoch::EpochSlab::new();
+    /// let key = slab.insert(7);
+    /// let guard = slab.get(key);
+    /// assert_eq!(slab.try_get_mut(key).unwrap_err(), AccessError::Borrowed);
+    /// ```
+    #[inline]
+    pub fn try_get_mut(&self, key: EpochKey) -> Result<RefMut<'_, T>, AccessError> {
+        let (chunk, slot) = self.home.idle(key)?;
+        chunk.word(slot).set(key.word().owned());
+        // SAFETY: idle, so there is a value (W2), and the word has this writer now.
+        Ok(unsafe { RefMut::new(chunk.word(slot), Self::value(chunk, slot)) })
+    }
+
+    /// Moves the value of a key out; O(1). `None` where it has none, as for
+    /// [`get`](Self::get). With the last value of a closed epoch's chunk the chunk is unused,
+    /// and its memory kept or given back, see [`Release`](super::Release).
+    ///
+    /// # Panics
+    ///
+    /// If the value is borrowed; [`try_remove`](Self::try_remove) says so.
+    ///
+    /// ```
+    /// let slab = flatslab::epoch::EpochSlab::new();
+    /// let key = slab.insert(7);
+    /// assert_eq!((slab.remove(key), slab.remove(key)), (Some(7), None));
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn remove(&self, key: EpochKey) -> Option<T> {
+        absent_or_refused(self.try_remove(key), "remove", key)
+    }
+
+    /// Moves the value of a key out, as [`remove`](Self::remove) does.
+    ///
+    /// # Errors
+    ///
+    /// [`Missing`](AccessError::Missing) where there is no value,
+    /// [`Borrowed`](AccessError::Borrowed) where it is borrowed.
+    ///
+    /// ```
+    /// use flatslab::AccessError;
+    ///
+    /// let slab = flatslab::epoch::EpochSlab::new();
+    /// let key = slab.insert(7);
+    /// let guard = slab.get(key);
+    /// assert_eq!(slab.try_remove(key), Err(AccessError::Borrowed));
+    /// drop(guard);
+    /// assert_eq!(slab.try_remove(key), Ok(7));
+    /// assert_eq!(slab.try_remove(key), Err(AccessError::Missing));
+    /// ```
+    #[inline]
+    pub fn try_remove(&self, key: EpochKey) -> Result<T, AccessError> {
+        let (chunk, slot) = self.home.idle(key)?;
+        // SAFETY: idle, so there is a value (W2), which leaves: its cell is vacant from here
+        // on, and may be gone with its chunk.
+        let value = unsafe { Self::value(chunk, slot).read() };
+        self.home.push(chunk, slot, key.word());
+        Ok(value)
+    }
+
+    /// Puts a value into the epoch of a scope, which has it for itself until it ends.
+    #[inline]
+    #[cfg_attr(feature = "track", track_caller)]
+    pub(super) fn try_insert_owned(
+        &self,
+        epoch: Epoch,
+        value: T,
+    ) -> Result<NonNull<T>, InsertError<T>> {
+        match self.home.claim(epoch, 0) {
+            Ok((chunk, slot, word)) => {
+                self.fill((chunk, slot, word), value);
+                chunk.word(slot).set(word.owned());
+                Ok(Self::value(chunk, slot))
+            }
+            Err(refusal) => Err(refusal.with(value)),
+        }
+    }
+}
+
+impl<T> Default for EpochSlab<T> {
+    fn default() -> Self {
+        EpochSlab::new()
+    }
+}
+
+/// `None` for a value that is not there.
+#[inline(always)]
+#[track_caller]
+pub(super) fn absent_or_refused<R>(
+    result: Result<R, AccessError>,
+    operation: &str,
+    key: EpochKey,
+) -> Option<R> {
+    match result {
+        Ok(found) => Some(found),
+        Err(AccessError::Missing) => None,
+        Err(error) => refuse(operation, key, error),
+    }
+}
+
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn refuse(operation: &str, key: EpochKey, error: AccessError) -> ! {
+    panic!("{operation} was refused for {key:?}: {error}")
+}
+
+/// Ends the program where the allocator has refused, else panics.
+#[cold]
+#[inline(never)]
+#[track_caller]
+pub(super) fn no_room<T>(error: InsertError<T>) -> ! {
+    match error {
+        InsertError::Full(_, error) => memory::fail(error),
+        error => panic!("insertion was refused: {error}"),
+    }
+}

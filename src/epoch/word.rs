@@ -1,0 +1,278 @@
+//! A slot's word: its generation, and whether it has a value and who borrows it.
+//!
+//! Words lie outside the cells, whose memory may be given back: a page that comes back reads
+//! zero, and says nothing about values.
+//!
+//! | bits | are |
+//! |---|---|
+//! | 16 … 63 | the generation: one more with each value that leaves; 0 in a slot that is worn out |
+//! | 0 … 15 | [`NO_VALUE`]; 1 and the number of readers; [`EXCLUSIVE`]; [`DOOMED`]; or [`VACANT`] with the next free slot |
+//!
+//! A key has the word of a value that is not borrowed, so one subtraction compares the
+//! generations and counts the readers.
+//!
+//! # Invariants
+//!
+//! * W1: a slot's generation never falls, whatever becomes of its chunk, until it is worn
+//!   out: then it is 0, which no key has, for good. So no two values of a slot have the same
+//!   key.
+//! * W2: a cell is initialised exactly while its word [has a value](Word::has_value) or is
+//!   doomed.
+//! * W3: readers and the one writer exclude each other; their guards, and what lives as long
+//!   as a scope, are all that changes a word with a value, except for its removal.
+
+use crate::error::AccessError;
+
+/// What a generation counts in.
+const GENERATION: u64 = 1 << 16;
+/// Neither a value nor free: worn out.
+const NO_VALUE: u64 = 0;
+/// A value, not borrowed. Each reader adds one.
+const IDLE: u64 = 1;
+const EXCLUSIVE: u64 = 0x7fff;
+/// No value; with the next free slot.
+const VACANT: u64 = 0x8000;
+/// A value that no key leads to, and that is about to be dropped.
+const DOOMED: u64 = VACANT | 0x7ffe;
+/// The end of the free slots of a chunk.
+pub(super) const END: u32 = 0x7fff;
+/// The most slots of a chunk: all their indices are below the codes above.
+pub(super) const MAX_SLOTS: usize = 0x7ffe;
+/// The most readers of a value at a time.
+pub(super) const MAX_READERS: u64 = EXCLUSIVE - IDLE - 1;
+
+/// The word of a slot, or of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(transparent)]
+pub(super) struct Word(u64);
+
+impl Word {
+    /// Of a slot that never had a value.
+    pub(super) const FIRST: Word = Word(GENERATION | NO_VALUE);
+
+    /// The word with those bits, for a key: `None` unless a value that is not borrowed could
+    /// have it.
+    pub(super) const fn of_key(bits: u64) -> Option<Word> {
+        if bits >= GENERATION && bits % GENERATION == IDLE {
+            Some(Word(bits))
+        } else {
+            None
+        }
+    }
+
+    /// The word with those bits, which [`bits`](Self::bits) returned.
+    #[inline(always)]
+    pub(super) const fn of_bits(bits: u64) -> Word {
+        Word(bits)
+    }
+
+    pub(super) const fn bits(self) -> u64 {
+        self.0
+    }
+
+    #[inline(always)]
+    const fn low(self) -> u64 {
+        self.0 % GENERATION
+    }
+
+    /// The next free slot, of a vacant slot.
+    #[inline(always)]
+    pub(super) const fn next_free(self) -> u32 {
+        (self.low() - VACANT) as u32
+    }
+
+    /// With the same generation: a value.
+    #[inline(always)]
+    pub(super) const fn filled(self) -> Word {
+        Word(self.0 - self.low() + IDLE)
+    }
+
+    /// With the same generation: a value that its scope has for itself.
+    #[inline(always)]
+    pub(super) const fn owned(self) -> Word {
+        Word(self.0 - self.low() + EXCLUSIVE)
+    }
+
+    /// The value has left, and the slot is free; worn out if there is no next generation.
+    #[inline(always)]
+    pub(super) const fn vacated(self, next: u32) -> Word {
+        let base = (self.0 - self.low()).wrapping_add(GENERATION);
+        Word(base + VACANT + next as u64)
+    }
+
+    /// With the same generation: free, unless it is worn out.
+    pub(super) const fn freed(self, next: u32) -> Word {
+        if self.is_worn_out() {
+            Word(NO_VALUE)
+        } else {
+            Word(self.0 - self.low() + VACANT + next as u64)
+        }
+    }
+
+    /// No key leads to the value any more.
+    pub(super) const fn doomed(self) -> Word {
+        Word((self.0 - self.low()).wrapping_add(GENERATION) + DOOMED)
+    }
+
+    /// Whether there is no next generation.
+    #[inline(always)]
+    pub(super) const fn is_worn_out(self) -> bool {
+        self.0 < GENERATION
+    }
+
+    pub(super) const fn is_doomed(self) -> bool {
+        self.low() == DOOMED
+    }
+
+    /// Whether it is on the list of vacant slots.
+    #[cfg(any(test, fuzzing))]
+    pub(super) const fn is_vacant(self) -> bool {
+        self.low() >= VACANT && self.low() != DOOMED
+    }
+
+    /// Whether keys lead to a value.
+    pub(super) const fn has_value(self) -> bool {
+        self.low() != NO_VALUE && self.low() < VACANT
+    }
+
+    /// Whether there is a value, and it is borrowed.
+    pub(super) const fn is_borrowed(self) -> bool {
+        self.has_value() && self.low() != IDLE
+    }
+
+    /// A reader comes by this key.
+    #[inline(always)]
+    pub(super) const fn read(self, key: Word) -> Option<Word> {
+        if self.0.wrapping_sub(key.0) < MAX_READERS {
+            Some(Word(self.0 + 1))
+        } else {
+            None
+        }
+    }
+
+    /// A reader comes by a guard that reads already.
+    pub(super) const fn read_along(self) -> Option<Word> {
+        if self.low() <= MAX_READERS {
+            Some(Word(self.0 + 1))
+        } else {
+            None
+        }
+    }
+
+    #[inline(always)]
+    pub(super) const fn without_reader(self) -> Word {
+        Word(self.0 - 1)
+    }
+
+    /// Why a reader by this key was refused.
+    #[cold]
+    pub(super) const fn why_no_reader(self, key: Word) -> AccessError {
+        if !self.is_of(key) {
+            AccessError::Missing
+        } else if self.low() == EXCLUSIVE {
+            AccessError::Borrowed
+        } else {
+            AccessError::TooManyReaders
+        }
+    }
+
+    /// Why a writer or a removal by this key was refused.
+    #[cold]
+    pub(super) const fn why_no_writer(self, key: Word) -> AccessError {
+        if self.is_of(key) {
+            AccessError::Borrowed
+        } else {
+            AccessError::Missing
+        }
+    }
+
+    /// Whether there is a value, and it is that key's.
+    #[inline(always)]
+    pub(super) const fn is_of(self, key: Word) -> bool {
+        self.0.wrapping_sub(key.0) < EXCLUSIVE
+    }
+
+    /// The last generation, with the rest as it is.
+    #[cfg(test)]
+    pub(super) const fn aged(self) -> Word {
+        Word(self.low() + (u64::MAX - u64::MAX % GENERATION))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One word of each kind, of generation 7, and of the next.
+    fn every_kind() -> impl Iterator<Item = Word> {
+        let base = Word(7 * GENERATION);
+        let kinds = [
+            base,
+            base.filled(),
+            Word(base.filled().0 + 1),
+            Word(base.filled().0 + MAX_READERS),
+            base.owned(),
+            base.freed(3),
+            base.freed(END),
+            Word(base.0 - GENERATION).doomed(),
+        ];
+        let next = kinds.map(|word| Word(word.0 + GENERATION));
+        kinds.into_iter().chain(next)
+    }
+
+    #[test]
+    fn a_key_leads_to_a_value_of_its_own_generation_alone() {
+        let key = Word(7 * GENERATION).filled();
+        for word in every_kind() {
+            let same = word.0 / GENERATION == 7;
+            assert_eq!(word.is_of(key), same && word.has_value(), "{word:x?}");
+            if !word.is_of(key) {
+                assert_eq!(word.read(key), None);
+                assert_eq!(word.why_no_reader(key), AccessError::Missing);
+                assert_eq!(word.why_no_writer(key), AccessError::Missing);
+            }
+        }
+    }
+
+    #[test]
+    fn readers_are_counted_and_have_a_limit() {
+        let key = Word(7 * GENERATION).filled();
+        let mut word = key;
+        for readers in 0..MAX_READERS {
+            assert_eq!(word.is_borrowed(), readers > 0);
+            let along = word.read_along();
+            word = word.read(key).unwrap();
+            assert_eq!(along, Some(word));
+        }
+        assert_eq!(word.read(key), None);
+        assert_eq!(word.read_along(), None);
+        assert_eq!(word.why_no_reader(key), AccessError::TooManyReaders);
+        assert_eq!(word.why_no_writer(key), AccessError::Borrowed);
+        assert!(word.has_value() && word != key.owned());
+        assert_eq!(word.without_reader().read(key), Some(word));
+        assert_eq!(key.owned().why_no_reader(key), AccessError::Borrowed);
+    }
+
+    #[test]
+    fn a_slot_without_a_next_generation_is_worn_out() {
+        let last = Word::FIRST.aged().filled();
+        assert!(last.vacated(3).is_worn_out() && last.doomed().is_worn_out());
+        assert_eq!(last.doomed().freed(3), Word(NO_VALUE));
+        assert!(last.doomed().is_doomed());
+        let before = Word(last.0 - GENERATION);
+        assert!(!before.vacated(3).is_worn_out());
+        assert_eq!(before.vacated(3).next_free(), 3);
+        assert_eq!(before.vacated(3).filled(), last);
+        assert_eq!(before.doomed().freed(9).filled(), last);
+    }
+
+    #[test]
+    fn no_bits_of_another_kind_are_a_key() {
+        for word in every_kind() {
+            let expected = (word.low() == IDLE).then_some(word);
+            assert_eq!(Word::of_key(word.0), expected);
+        }
+        assert_eq!(Word::of_key(IDLE), None);
+        assert_eq!(Word::of_key(0), None);
+    }
+}

@@ -68,7 +68,7 @@ impl Home {
     ///
     /// When the source refuses, or there are no numbers left for slabs.
     pub(super) fn try_new(
-        plans: impl ExactSizeIterator<Item = Plan> + Clone,
+        plans: impl ExactSizeIterator<Item = Plan>,
         epochs: usize,
         limits: Limits,
         source: &Source,
@@ -200,7 +200,7 @@ impl Home {
     /// Where it is not, or is borrowed.
     #[inline(always)]
     pub(super) fn idle(&self, key: EpochKey) -> Result<(ChunkPtr, u32), AccessError> {
-        let Some((chunk, slot)) = self.store.find(key.place()) else {
+        let Some((chunk, slot)) = self.store.find(key) else {
             return Err(AccessError::Missing);
         };
         let word = chunk.word(slot).get();
@@ -218,7 +218,7 @@ impl Home {
     /// If there is no value, or it is refused.
     #[inline(always)]
     pub(super) fn begin_read(&self, key: EpochKey) -> Result<(ChunkPtr, u32), AccessError> {
-        let Some((chunk, slot)) = self.store.find(key.place()) else {
+        let Some((chunk, slot)) = self.store.find(key) else {
             return Err(AccessError::Missing);
         };
         let word = chunk.word(slot);
@@ -234,8 +234,7 @@ impl Home {
     /// The slot of a key whose value is there, borrowed or not.
     #[inline]
     pub(super) fn slot(&self, key: EpochKey) -> Option<(ChunkPtr, u32)> {
-        (self.store.find(key.place()))
-            .filter(|(chunk, slot)| chunk.word(*slot).get().is_of(key.word()))
+        (self.store.find(key)).filter(|(chunk, slot)| chunk.word(*slot).get().is_of(key.word()))
     }
 
     /// The value of a slot, which was idle, has left: its cell is vacant from now on.

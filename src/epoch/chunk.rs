@@ -9,7 +9,7 @@
 //!
 //! * C1: `free` begins a list, through the words of vacant slots, of all slots of the chunk
 //!   that are vacant, each once; it ends with [`END`]. With a chunk whose values are being
-//!   dropped there is no such list until it is [reset](Chunk::reset).
+//!   dropped there is no such list until it is [reset](ChunkPtr::reset).
 //! * C2: `count` is the number of slots with values, and [`OPEN`] more unless the chunk is
 //!   pinned; so it comes to 0 when the last value of a pinned chunk leaves, and only then.
 //! * C3: a chunk with a value has memory, and is on the list of its epoch or is being

@@ -365,7 +365,6 @@ impl<T> Scope<'_, Values<T>> {
     /// ```
     #[inline]
     #[track_caller]
-    #[expect(clippy::mut_from_ref, reason = "each call gives another value")]
     pub fn insert(&self, value: T) -> &mut T {
         match self.try_insert(value) {
             Ok(value) => value,
@@ -385,6 +384,7 @@ impl<T> Scope<'_, Values<T>> {
     /// ```
     #[inline]
     #[cfg_attr(feature = "track", track_caller)]
+    #[expect(clippy::mut_from_ref, reason = "each call gives another value")]
     pub fn try_insert(&self, value: T) -> Result<&mut T, InsertError<T>> {
         let mut value = self.slab.try_insert_owned(self.epoch, value)?;
         // SAFETY: the word says that the value is borrowed, so this is all that leads to it

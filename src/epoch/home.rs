@@ -5,8 +5,8 @@
 //! * H1: the place `position` of the ring has the current epoch; every epoch of kind
 //!   `Ring(i)` is at place `i`, and the others of the ring are closing.
 //! * H2: no code of the user's runs while any of this is half changed: allocators run in
-//!   [`make_room`](Home::make_room), [`Home::grow`] and [`Home::trim`], destructors in
-//!   `clear.rs`.
+//!   [`make_room`](Home::make_room), [`begin_domain`](Home::begin_domain) and
+//!   [`Store::trim`], destructors in `clear.rs`.
 
 use core::cell::Cell;
 

@@ -19,7 +19,8 @@ use crate::raw::memory;
 ///
 /// It is outside the ring, so that domains nest to any depth and evict nothing. Its values can
 /// leave it by their keys; those that are there at its end stay, and pin their chunks.
-/// [`Epochs::domain`] ends in bulk instead.
+/// [`Epochs::domain`] ends in bulk instead. A domain that is forgotten leaves its epoch open;
+/// [`Epochs::clear_epoch`] drops its values.
 ///
 /// # Examples
 ///

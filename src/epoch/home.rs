@@ -50,6 +50,7 @@ pub(super) struct Home {
 /// What was counted in all.
 #[derive(Default)]
 pub(super) struct Totals {
+    pub(super) close_calls: Cell<u64>,
     pub(super) closed: Cell<u64>,
     pub(super) scanned: Cell<u64>,
     pub(super) recycled: Cell<u64>,
@@ -364,6 +365,7 @@ impl Home {
     ///
     /// If there is no such one.
     pub(super) fn close(&self, epoch: Epoch) -> Result<CloseReport, CloseError> {
+        Totals::add(&self.totals.close_calls, 1);
         let era = self.eras.find(epoch).map_err(|reason| match reason {
             NoEpoch::Foreign => CloseError::Foreign,
             NoEpoch::Over => CloseError::StaleEra,
@@ -470,5 +472,19 @@ impl Home {
     pub(super) fn release(&self, release: Release) -> usize {
         self.store.set_release(release);
         self.store.trim()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_slabs_end_and_do_not_begin_again() {
+        let limit = (u64::MAX >> INDEX_BITS) as usize;
+        let slabs = Count::new(limit - 3);
+        let last = [(); 4].map(|()| take_number(&slabs));
+        let expected = [limit as u64 - 2, limit as u64 - 1].map(Some);
+        assert_eq!(last, [expected[0], expected[1], None, None]);
     }
 }

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A growable slab's smallest chunk is of one slot for values of this size, and of
 /// dozens for small ones. Tests that are about chunks use values so wide.
@@ -95,27 +96,47 @@ impl Drop for Hooked {
     }
 }
 
-/// Whether `f` panicked; what it holds is dropped either way.
+/// Whether `f` panicked; what it holds is dropped either way. Under Miri the panic is not
+/// printed: that takes an interpreter longer than all the rest of a test.
 pub fn panics<R>(f: impl FnOnce() -> R) -> bool {
-    catch_unwind(AssertUnwindSafe(|| drop(f()))).is_err()
+    if cfg!(miri) {
+        set_hook();
+    }
+    let outer = IN_PANICS.replace(cfg!(miri));
+    let result = catch_unwind(AssertUnwindSafe(|| drop(f())));
+    IN_PANICS.set(outer);
+    result.is_err()
 }
 
 thread_local! {
+    static IN_PANICS: Cell<bool> = const { Cell::new(false) };
     static UNEXPECTED: RefCell<Vec<String>> = RefCell::default();
 }
+
+static EXPECTS_REFUSALS: AtomicBool = AtomicBool::new(false);
 
 /// From now on a panic because the slab refused something is not printed. Such
 /// panics come by the thousand in random programs, and printing one takes an
 /// interpreter longer than all the rest.
 pub fn expect_refusals() {
+    set_hook();
+    EXPECTS_REFUSALS.store(true, Ordering::Relaxed);
+}
+
+fn set_hook() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let print = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
-            let text = info.payload().downcast_ref::<String>();
-            if !text.is_some_and(|text| text.contains("was refused")) {
+            if EXPECTS_REFUSALS.load(Ordering::Relaxed) {
+                let text = info.payload().downcast_ref::<String>();
+                if text.is_some_and(|text| text.contains("was refused")) {
+                    return;
+                }
                 // Not if the thread is ending.
                 let _ = UNEXPECTED.try_with(|all| all.borrow_mut().push(info.to_string()));
+            }
+            if !IN_PANICS.try_with(Cell::get).unwrap_or(false) {
                 print(info);
             }
         }));

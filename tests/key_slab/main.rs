@@ -3,6 +3,8 @@
 #![cfg(feature = "alloc")]
 #![forbid(unsafe_code)]
 
+#[path = "../common/amount.rs"]
+mod amount;
 mod generations;
 mod iteration;
 mod model;

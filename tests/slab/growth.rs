@@ -220,7 +220,7 @@ mod ahead {
     #[test]
     fn a_chunk_is_whole_whether_the_helper_or_the_caller_built_it() {
         // More than one chunk has, and more than are built ahead.
-        let (more, large) = amount((50_000, 64), (300, 64), (12, 16));
+        let (more, large) = amount((50_000, 64), (300, 64), (28, 16));
         for (chunk, spares) in [(1, 1), (2, 3), (8, 4), (large, 1)] {
             let slab = slab(chunk, spares);
             let keys = fill(&slab, chunk as u64 + more);

@@ -3,7 +3,7 @@
 # there is no `std` at all: on bare metal with 32-bit pointers. Without the feature
 # `alloc` a program links that has no allocator; with it the same program does not.
 # Without `std` each run checks every test, and runs those where `std` makes a difference:
-# the library's own, and those of slabs, of buffers and of the allocator. The weekly run
+# the library's own, and those of slabs, their memory, buffers and the allocator. The weekly run
 # (FLATSLAB_WEEKLY) runs all.
 . "$(dirname "$0")/common.sh"
 needs_bare_metal
@@ -50,7 +50,7 @@ without_std=(--package flatslab --no-default-features --features alloc --lib)
 tests=(--test '*')
 if [ -z "${FLATSLAB_WEEKLY:-}" ]; then
     cargo check "${without_std[@]}" --tests
-    tests=(--test slab --test bytes --test allocator)
+    tests=(--test slab --test memory --test bytes --test allocator)
 fi
 cargo test "${without_std[@]}" "${tests[@]}" -- --skip exploration --skip programs
 # And what a feature adds.

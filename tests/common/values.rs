@@ -1,9 +1,9 @@
 //! Values that tell what became of them, and panics.
 
 use std::cell::{Cell, RefCell};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
 use std::rc::Rc;
-use std::sync::Once;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A growable slab's smallest chunk is of one slot for values of this size, and of
@@ -123,11 +123,12 @@ pub fn expect_refusals() {
     EXPECTS_REFUSALS.store(true, Ordering::Relaxed);
 }
 
+/// Allocates nothing: some tests count what is allocated.
 fn set_hook() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
+    static PRINT: OnceLock<Box<dyn Fn(&PanicHookInfo<'_>) + Send + Sync>> = OnceLock::new();
+    PRINT.get_or_init(|| {
         let print = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |info| {
+        std::panic::set_hook(Box::new(|info| {
             if EXPECTS_REFUSALS.load(Ordering::Relaxed) {
                 let text = info.payload().downcast_ref::<String>();
                 if text.is_some_and(|text| text.contains("was refused")) {
@@ -136,10 +137,12 @@ fn set_hook() {
                 // Not if the thread is ending.
                 let _ = UNEXPECTED.try_with(|all| all.borrow_mut().push(info.to_string()));
             }
-            if !IN_PANICS.try_with(Cell::get).unwrap_or(false) {
+            let is_expected = IN_PANICS.try_with(Cell::get).unwrap_or(false);
+            if let (false, Some(print)) = (is_expected, PRINT.get()) {
                 print(info);
             }
         }));
+        print
     });
 }
 

@@ -27,7 +27,7 @@ cargo "+$nightly" miri setup
 cargo "+$nightly" miri test --package flatslab --lib --test '*' --no-run
 
 # Those that take longest first.
-binaries=(slab allocator bytes bump pool memory)
+binaries=(bytes slab allocator memory bump pool)
 for source in tests/*/main.rs tests/*.rs; do
     binary=$(basename "${source%/main.rs}" .rs)
     [[ " ${binaries[*]} " == *" $binary "* ]] || binaries+=("$binary")

@@ -123,9 +123,11 @@ pub fn expect_refusals() {
     EXPECTS_REFUSALS.store(true, Ordering::Relaxed);
 }
 
+type Hook = Box<dyn Fn(&PanicHookInfo<'_>) + Send + Sync>;
+
 /// Allocates nothing: some tests count what is allocated.
 fn set_hook() {
-    static PRINT: OnceLock<Box<dyn Fn(&PanicHookInfo<'_>) + Send + Sync>> = OnceLock::new();
+    static PRINT: OnceLock<Hook> = OnceLock::new();
     PRINT.get_or_init(|| {
         let print = std::panic::take_hook();
         std::panic::set_hook(Box::new(|info| {

@@ -67,8 +67,8 @@ for model in stacked tree; do
     for binary in "${binaries[@]}"; do
         these=("${names[@]}")
         if [ -n "$short" ] && [ "$model" = tree ]; then
-            lent=$(lenders "$binary") || continue
-            read -ra lent <<<"$lent"
+            parts=$(lenders "$binary") || continue
+            read -ra lent <<<"$parts"
             these+=("${lent[@]}")
         fi
         if [ "$running" -ge "$(nproc)" ]; then

@@ -3,6 +3,8 @@
 . "$(dirname "$0")/common.sh"
 features=(--features "os-memory zerocopy")
 cargo test --quiet "${features[@]}" --examples
+# All at once, which takes every processor.
+cargo build --quiet "${features[@]}" --examples
 for example in examples/*.rs; do
     name=$(basename "$example" .rs)
     echo "== $name"

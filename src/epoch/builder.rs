@@ -43,7 +43,7 @@ pub struct EpochsBuilder<C> {
     max_bytes: usize,
     release: Release,
     pages: Pages,
-    contents: PhantomData<C>,
+    contents: PhantomData<fn() -> C>,
 }
 
 impl<C> EpochsBuilder<C> {

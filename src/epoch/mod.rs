@@ -25,8 +25,8 @@
 //! Take it where objects come and go in generations: those of a request, a session, a frame, a
 //! trading day. In a slab of mixed lifetimes one object that stays keeps the memory around it;
 //! here it keeps a chunk of its own epoch, and the report of each closing says how many are
-//! kept: the *drain rate*. Put what outlives its epoch into another one, or into the
-//! [permanent](Epochs::permanent) one.
+//! not kept: the [*drain rate*](CloseReport::drain_rate). Put what outlives its epoch into
+//! another one, or into the [permanent](Epochs::permanent) one.
 //!
 //! Where all of it goes at once, a [`bump::Arena`](crate::bump::Arena) is faster; where nothing
 //! tells when objects go, take a [`Slab`](crate::Slab) or a [`KeySlab`](crate::KeySlab).

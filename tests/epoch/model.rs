@@ -15,7 +15,7 @@ impl Check for Unchecked {
 
 /// Random programs that begin with that kind of slab.
 fn programs_on(kind: u8) {
-    let length = 4..amount(600, 200, 60);
+    let length = 4..amount(600, 200, 40);
     let config = ProptestConfig {
         cases: amount(60, 8, 1),
         failure_persistence: None,

@@ -46,7 +46,8 @@ impl<'w, 's, S: Subject> World<'w, 's, S> {
     /// Steps until a scope is to begin; whether the program is over: it has no more steps, and
     /// the slab has advanced so often.
     pub(super) fn run<K: Check>(&mut self, advances: u64) -> bool {
-        let every = if cfg!(miri) { 32 } else { 8 };
+        // An interpreter takes long to compare, and to go round.
+        let (every, every_filling, turns) = if cfg!(miri) { (8, 64, 1) } else { (1, 8, 4) };
         let mut steps = 0;
         loop {
             let is_filling = self.input.is_over();
@@ -58,11 +59,11 @@ impl<'w, 's, S: Subject> World<'w, 's, S> {
                 return false;
             }
             self.step(step);
-            if is_filling && step % 4 == 0 {
+            if is_filling && step % turns == 0 {
                 self.advance();
             }
             steps += 1;
-            if !is_filling || steps % every == 0 {
+            if steps % if is_filling { every_filling } else { every } == 0 {
                 self.state.compare(self.slab);
             }
             K::check(self.slab);

@@ -44,6 +44,7 @@ pub(super) enum Refused {
 }
 
 impl From<BufError> for Refused {
+    #[allow(unreachable_patterns, reason = "the library itself knows all of them")]
     fn from(error: BufError) -> Self {
         match error {
             BufError::Closing => Refused::Closing,
@@ -225,6 +226,7 @@ impl Sample for Aligned {
     }
 }
 
+#[allow(unreachable_patterns, reason = "the library itself knows all of them")]
 fn refused<T: Sample>(error: InsertError<T>, number: u64) -> Refused {
     let reason = match &error {
         InsertError::Closing(_) => Refused::Closing,

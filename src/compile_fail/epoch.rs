@@ -169,7 +169,8 @@
 //! let slab = flatslab::epoch::EpochSlab::new();
 //! let bytes = flatslab::epoch::EpochBytes::new();
 //! let key = slab.insert(7);
-//! drop((slab.get(key), slab.get_mut(key), bytes.alloc(7)));
+//! drop(slab.get(key));
+//! drop((slab.get_mut(key), bytes.alloc(7)));
 //! drop((slab.enter(), slab.keys_in(slab.current()), slab.epochs()));
 //! drop((slab, bytes));
 //! ```

@@ -258,7 +258,10 @@ fn use_shared(slab: &EpochSlab<Value>) {
         11 => {
             slab.advance_and_close();
         }
-        12 => LIVE.set(LIVE.get() - slab.clear_epoch(some_epoch(slab))),
+        12 => {
+            let dropped = slab.clear_epoch(some_epoch(slab));
+            LIVE.set(LIVE.get() - dropped);
+        }
         13 => {
             if let Ok(domain) = slab.try_enter() {
                 note(domain.try_insert(whole(number)), number);

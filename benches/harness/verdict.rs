@@ -151,6 +151,25 @@ pub fn goals_of(record: &Record, bench: &str, are: fn(&Goal) -> bool) -> Option<
     (all > 0).then(|| format!("{table}\n\n{met} of {all} are met."))
 }
 
+/// The goals of a bench that are missed and are of [facts](Metric::FACTS): a line each.
+#[must_use]
+pub fn missed_facts(record: &Record, bench: &str) -> Vec<String> {
+    let goals = GOALS.iter().filter(|goal| goal.bench == bench);
+    let goals = goals.filter(|goal| goal.metric.is_fact());
+    let mut missed = Vec::new();
+    for goal in goals {
+        for case in record.cases(bench) {
+            for (bound, ratio) in goal.ratios(record, case) {
+                if !bound.is_met(ratio) {
+                    let head = goal.head();
+                    missed.push(format!("{}: {ratio:.2}; at most: {head}", case.row));
+                }
+            }
+        }
+    }
+    missed
+}
+
 impl Goal {
     fn head(&self) -> String {
         let bounds: Vec<String> = self.bounds.iter().map(|bound| bound.head(self)).collect();

@@ -8,6 +8,10 @@
 use std::collections::VecDeque;
 
 use flatslab::epoch::{Epoch, EpochBytes, EpochKey};
+use flatslab_benches::record::Metric;
+use flatslab_benches::run::{Measured, Turn};
+
+use super::{Random, resident};
 
 /// What is done.
 #[derive(Clone, Copy, Debug)]
@@ -26,12 +30,15 @@ const OBJECTS: usize = 200;
 /// Bytes of one, all equally likely.
 const SIZES: std::ops::RangeInclusive<usize> = 96..=480;
 /// Requests of an epoch.
-const BATCH: usize = 1_000;
+pub(crate) const BATCH: usize = 1_000;
 /// An epoch is closed so many batches after its own.
-const LAG: usize = 4;
+pub(crate) const LAG: usize = 4;
+/// Batches that do not count: in the first ones the first epochs are still to be closed, and
+/// the largest request of all is still to come.
+const WARM_UP: usize = 10;
 
 /// Where sessions and objects are kept.
-pub(crate) trait Store {
+trait Store {
     type Handle;
 
     fn session(&mut self, bytes: &[u8]) -> Self::Handle;
@@ -49,47 +56,33 @@ pub(crate) trait Store {
 
 /// What was found.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Found {
+struct Found {
     /// Committed bytes at the end of each batch.
-    pub(crate) committed: Vec<u64>,
+    committed: Vec<u64>,
 }
 
 impl Found {
-    /// The batches that count: neither the first ones, in which the first epochs are still to
-    /// be closed, nor any other.
     fn warm(&self) -> &[u64] {
-        &self.committed[LAG + 1..]
+        &self.committed[WARM_UP..]
     }
 
     /// By how much the highest after warm-up exceeds the first, in percent.
-    pub(crate) fn drift(&self) -> f64 {
+    fn drift(&self) -> f64 {
         let warm = self.warm();
         let most = warm.iter().max().expect("batches");
         (*most as f64 / warm[0] as f64 - 1.0) * 100.0
     }
 
     /// Committed bytes at the end.
-    pub(crate) fn last(&self) -> u64 {
+    fn last(&self) -> u64 {
         *self.committed.last().expect("batches")
     }
 }
 
-/// Numbers of no order, the same in each arm.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        ((self.0 >> 32) * end as u64 >> 32) as usize
-    }
-}
-
 /// Runs the load.
-pub(crate) fn run<S: Store>(store: &mut S, load: Load) -> Found {
+fn run<S: Store>(store: &mut S, load: Load) -> Found {
     let bytes = [7; *SIZES.end()];
-    let mut random = Random(0x2545_F491_4F6C_DD1D);
+    let mut random = Random::new(0);
     let mut found = Found::default();
     found.committed.reserve(load.requests / BATCH);
     let sessions = (0..SESSIONS).map(|_| store.session(&bytes[..SESSION]));
@@ -123,22 +116,18 @@ pub(crate) fn run<S: Store>(store: &mut S, load: Load) -> Found {
 }
 
 /// In epochs.
-pub(crate) struct InEpochs {
+struct InEpochs {
     bytes: EpochBytes,
     /// The epoch of sessions, if they have one of their own.
     apart: Option<Epoch>,
     lagging: VecDeque<Epoch>,
-    pub(crate) scanned: u64,
-    pub(crate) recycled: u64,
+    scanned: u64,
+    recycled: u64,
 }
 
 impl InEpochs {
-    pub(crate) fn new(is_apart: bool, chunk_bytes: Option<usize>) -> Self {
-        let mut builder = EpochBytes::builder();
-        if let Some(chunk_bytes) = chunk_bytes {
-            builder = builder.chunk_bytes(chunk_bytes);
-        }
-        let bytes = builder.build();
+    fn new(is_apart: bool) -> Self {
+        let bytes = EpochBytes::new();
         InEpochs {
             apart: is_apart.then(|| bytes.permanent()),
             bytes,
@@ -146,11 +135,6 @@ impl InEpochs {
             scanned: 0,
             recycled: 0,
         }
-    }
-
-    /// The chunks of closed epochs that were recycled, in percent.
-    pub(crate) fn recycled_percent(&self) -> f64 {
-        self.recycled as f64 / self.scanned as f64 * 100.0
     }
 
     fn copy(&self, epoch: Epoch, bytes: &[u8]) -> EpochKey {
@@ -188,5 +172,59 @@ impl Store for InEpochs {
 
     fn committed(&mut self) -> u64 {
         self.bytes.stats().committed_bytes as u64
+    }
+}
+
+/// Each a `Box`: there is no boundary at which anything comes back.
+struct InBoxes;
+
+impl Store for InBoxes {
+    type Handle = Box<[u8]>;
+
+    fn session(&mut self, bytes: &[u8]) -> Box<[u8]> {
+        bytes.into()
+    }
+
+    fn object(&mut self, bytes: &[u8]) -> Box<[u8]> {
+        bytes.into()
+    }
+
+    fn free(&mut self, handle: Box<[u8]>) {
+        assert_eq!(handle[0], 7);
+    }
+
+    fn end_of_batch(&mut self) {}
+
+    fn committed(&mut self) -> u64 {
+        resident()
+    }
+}
+
+/// One of the arms.
+pub(crate) fn in_epochs(is_apart: bool, load: Load) -> Turn {
+    let mut store = InEpochs::new(is_apart);
+    let found = run(&mut store, load);
+    assert!(store.scanned > 0);
+    let recycled = store.recycled as f64 / store.scanned as f64 * 100.0;
+    let facts = [
+        (Metric::Recycled, recycled),
+        (Metric::Pinned, 100.0 - recycled),
+    ];
+    found.turn(&facts)
+}
+
+/// The control.
+pub(crate) fn in_boxes(load: Load) -> Turn {
+    run(&mut InBoxes, load).turn(&[])
+}
+
+impl Found {
+    fn turn(self, facts: &[(Metric, f64)]) -> Turn {
+        let mut measured = Measured::facts(facts);
+        let kib = self.last() as f64 / 1024.0;
+        measured.facts.push((Metric::Memory, kib));
+        measured.facts.push((Metric::Drift, self.drift()));
+        measured.memory = self.committed;
+        Turn(vec![measured])
     }
 }

@@ -144,7 +144,6 @@ fn page_size() -> u64 {
     bytes
 }
 
-
 /// The minor page faults of this thread so far; `None` where the system does not
 /// tell.
 #[must_use]

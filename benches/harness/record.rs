@@ -76,6 +76,9 @@ pub enum Metric {
     /// One in 10 takes longer.
     #[serde(rename = "p90")]
     P90,
+    /// One in 20 takes longer.
+    #[serde(rename = "p95")]
+    P95,
     /// One in 100 takes longer.
     #[serde(rename = "p99")]
     P99,
@@ -138,6 +141,7 @@ impl Metric {
             Metric::Ticks => "ticks",
             Metric::P50 => "p50",
             Metric::P90 => "p90",
+            Metric::P95 => "p95",
             Metric::P99 => "p99",
             Metric::P999 => "p99.9",
             Metric::P9999 => "p99.99",
@@ -197,6 +201,7 @@ impl Metric {
             Metric::Ticks => median(means.iter().copied())?,
             Metric::P50 => percentile(0.5),
             Metric::P90 => percentile(0.9),
+            Metric::P95 => percentile(0.95),
             Metric::P99 => percentile(0.99),
             Metric::P999 => percentile(0.999),
             Metric::P9999 => percentile(0.9999),

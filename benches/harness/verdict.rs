@@ -1,5 +1,6 @@
 //! What the figures say: the summary for a stranger, and which goals are missed.
 
+use crate::epoch;
 use crate::goals::{
     Bound, Comparison, GOALS, Goal, SUMMARY, SUMMARY_BYTES, TOLD, TOLD_OF, TOLD_TO, Told,
 };
@@ -106,7 +107,33 @@ pub fn told(record: &Record, bench: &str) -> Option<String> {
 /// All goals of a bench, as [`goals_of`] has them.
 #[must_use]
 pub fn goals(record: &Record, bench: &str) -> Option<String> {
+    // Its goals have hardly a row in common.
+    if bench == epoch::BENCH {
+        return listed(record, bench);
+    }
     goals_of(record, bench, |_| true)
+}
+
+/// All goals of a bench, a line for each row of each, and how many are met.
+fn listed(record: &Record, bench: &str) -> Option<String> {
+    let (mut met, mut rows) = (0, Vec::new());
+    for goal in GOALS.iter().filter(|goal| goal.bench == bench) {
+        for case in record.cases(bench) {
+            for (bound, ratio) in goal.ratios(record, case) {
+                let is_met = bound.is_met(ratio);
+                met += usize::from(is_met);
+                let what = format!("{}: {}, {}", case.row, goal.subject, goal.metric.name());
+                let figure = match is_met {
+                    true => format!("{ratio:.2}"),
+                    false => format!("**{ratio:.2}**"),
+                };
+                rows.push(vec![what, bound.head(goal), figure]);
+            }
+        }
+    }
+    let head = ["", "at most", "measured"].map(str::to_owned);
+    let table = table::markdown(&head, &rows);
+    (!rows.is_empty()).then(|| format!("{table}\n\n{met} of {} are met.", rows.len()))
 }
 
 /// Those goals of a bench, a column for each subject, and how many are met. What

@@ -5,23 +5,33 @@
 //! turn runs in a process of its own, so that the resident set is that of one subject.
 
 mod epochs;
+mod peers;
 
 use std::process::ExitCode;
 
 use epochs::heaps::{Bump, InEpochBytes, Jemalloc, Malloc, Mimalloc};
 use epochs::{drain, fill, memory, pinning, requests};
 use flatslab_benches::epoch::*;
-use flatslab_benches::operation::Setting;
+use flatslab_benches::operation::{
+    Setting, churn_random, get_random, insert_steady, remove_random,
+};
 use flatslab_benches::record::Metric;
 use flatslab_benches::run::{self, Case, Entry, Plan, Turn};
+use flatslab_benches::subject::ours::{Generations, InEpoch};
 use flatslab_benches::table::Column;
+use flatslab_benches::{Subject, clock, machine, model};
+use peers::SlotMap;
 
 const PLAN: Plan = Plan {
     bench: BENCH,
-    grid: &[(4_000, &[drain::SESSION]), (100_000, &[fill::BYTES])],
+    grid: &[
+        (100_000, &[fill::BYTES]),
+        (4_000, &[drain::SESSION]),
+        (8_192, &[8]),
+    ],
     quick_live: QUICK,
     runs: 1,
-    references: &[APART, MIXED, MALLOC, MIMALLOC, FLOOR],
+    references: &[APART, MIXED, MALLOC, MIMALLOC, FLOOR, SLOTMAP],
     in_processes: true,
     stretches: None,
     notes: |_| {
@@ -75,6 +85,9 @@ fn cases(
     live: usize,
     bytes: usize,
 ) -> Vec<Case> {
+    if bytes == 8 {
+        return hot_cases();
+    }
     if bytes == drain::SESSION {
         return drain_cases(arguments.quick || live < drain::SESSIONS);
     }
@@ -151,3 +164,30 @@ fn drain_cases(is_quick: bool) -> Vec<Case> {
     drains!(0: 0 0   1: 0 1   2: 0 2   3: 0 3   4: 1 0   5: 1 1   6: 1 2   7: 1 3);
     cases
 }
+
+/// Operations on one epoch, next to slabs with generations and no epochs.
+fn hot_cases() -> Vec<Case> {
+    macro_rules! hot {
+        ($($at:literal $operation:ident)*) => {
+            vec![$(case(HOT[$at], 31, HOT_COLUMNS, vec![
+                hot!(SlotMap $operation),
+                hot!(Generations $operation),
+                hot!(InEpoch $operation),
+            ])),*]
+        };
+        ($subject:ident $operation:ident) => {
+            Entry {
+                subject: <$subject<u64> as Subject<u64>>::NAME,
+                check: model::check::<u64, $subject<u64>>,
+                turn: |mut setting| {
+                    machine::pin();
+                    setting.overhead = clock::overhead();
+                    $operation::<u64, $subject<u64>>(setting).into()
+                },
+            }
+        };
+    }
+    hot!(0 insert_steady 1 get_random 2 remove_random 3 churn_random)
+}
+
+const HOT_COLUMNS: &[Column] = &[Column::Value(Metric::Ticks)];

@@ -90,6 +90,18 @@ pub const REQUESTS: &str = "requests, 4 threads";
 /// Never frees.
 pub const FLOOR: &str = "floor, bump";
 
+/// Operations on values of one epoch.
+pub const HOT: &[&str] = &[
+    "INSERT steady",
+    "GET random",
+    "REMOVE random",
+    "CHURN random",
+];
+/// Generations, and no epochs.
+pub const SLOTMAP: &str = "slotmap";
+/// See [`SLOTMAP`].
+pub const GENERATIONS: &str = "KeySlab, GenKey";
+
 /// All of it, for a terminal or a document.
 #[must_use]
 pub fn tables(record: &Record) -> String {
@@ -103,6 +115,7 @@ pub fn tables(record: &Record) -> String {
             &[Metric::Ticks, Metric::P50, Metric::P95, Metric::P99],
         ),
         growths(record),
+        hot(record),
     ];
     tables
         .into_iter()
@@ -234,4 +247,28 @@ fn growths(record: &Record) -> Option<String> {
     let rows: Vec<Vec<String>> = subjects.into_iter().filter_map(row).collect();
     let head = ["a request", "ns above the floor", "RSS growth %", "RSS KiB"];
     (!rows.is_empty()).then(|| table::markdown(&head.map(str::to_owned), &rows))
+}
+
+/// Core cycles of the operations, and the ratios.
+fn hot(record: &Record) -> Option<String> {
+    let row = |case: &Case<'_>| {
+        let mut cells = vec![case.row.to_owned()];
+        for subject in [SLOTMAP, GENERATIONS, SLAB] {
+            cells.push(figure(record.cycles(*case, subject), 1));
+        }
+        for other in [SLOTMAP, GENERATIONS] {
+            cells.push(figure(record.ticks_ratio(*case, SLAB, other), 2));
+        }
+        cells
+    };
+    let rows: Vec<Vec<String>> = cases(record, HOT).iter().map(row).collect();
+    let head = [
+        "core cycles, 8 bytes".to_owned(),
+        table::prose(SLOTMAP),
+        table::prose(GENERATIONS),
+        table::prose(SLAB),
+        format!("/ {}", table::prose(SLOTMAP)),
+        format!("/ {}", table::prose(GENERATIONS)),
+    ];
+    (!rows.is_empty()).then(|| table::markdown(&head, &rows))
 }

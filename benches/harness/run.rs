@@ -293,8 +293,11 @@ impl Plan {
         );
         for run in 1..=runs {
             for it in &planned {
-                // The figures of a quick run say nothing: it needs no certain clock.
-                let ticks_per_cycle = match arguments.quick {
+                // The figures of a quick run say nothing, and facts are no times: these need
+                // no certain clock.
+                let columns = it.case.columns;
+                let facts = columns.iter().all(|it| it.metric().is_fact());
+                let ticks_per_cycle = match arguments.quick || facts {
                     true => CoreClock::measured_once().estimate(),
                     false => CoreClock::measured().certain()?,
                 };

@@ -3,6 +3,10 @@
 
 mod model;
 mod scopes;
+#[allow(
+    clippy::duplicate_mod,
+    reason = "the library's own tests have both programs"
+)]
 #[path = "../../bytes/program/source.rs"]
 mod source;
 mod steps;

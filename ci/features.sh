@@ -2,6 +2,9 @@
 # Every combination of features builds without a warning, and the crate builds where
 # there is no `std` at all: on bare metal with 32-bit pointers. Without the feature
 # `alloc` a program links that has no allocator; with it the same program does not.
+# Without `std` each run checks every test, and runs those where `std` makes a difference:
+# the library's own, and those of slabs, their memory, buffers and the allocator. The weekly run
+# (FLATSLAB_WEEKLY) runs all.
 . "$(dirname "$0")/common.sh"
 needs_bare_metal
 
@@ -43,9 +46,14 @@ grep "no global memory allocator found" "$log" ||
 cargo test --package flatslab --no-default-features --lib --test '*'
 # The tests pass without `std` in the library, too. What takes longest has nothing
 # to do with features.
-cargo test --package flatslab --no-default-features --features alloc --lib --test '*' -- \
-    --skip exploration --skip programs
+without_std=(--package flatslab --no-default-features --features alloc --lib)
+tests=(--test '*')
+if [ -z "${FLATSLAB_WEEKLY:-}" ]; then
+    cargo check "${without_std[@]}" --tests
+    tests=(--test slab --test memory --test bytes --test allocator)
+fi
+cargo test "${without_std[@]}" "${tests[@]}" -- --skip exploration --skip programs
 # And what a feature adds.
-cargo test --package flatslab --all-features --test key_slab --test memory --test bytes
-cargo test --package flatslab --all-features --lib -- raw memory bytes
-cargo test --package flatslab --all-features --doc -- key_slab bytes views
+cargo test --package flatslab --all-features --test key_slab --test memory --test bytes --test epoch
+cargo test --package flatslab --all-features --lib -- raw memory bytes epoch
+cargo test --package flatslab --all-features --doc -- key_slab bytes views epoch

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Each fuzz target for FLATSLAB_FUZZ_SECONDS (60), two side by side: bytes as
+# Each fuzz target for FLATSLAB_FUZZ_SECONDS (60, the weekly run's; on each run .ci/run
+# sets 10), two side by side: bytes as
 # operations, against the model that the tests use. New inputs stay in target/, the
 # corpus that is kept is only read. What a target fails on is written to
 # fuzz/artifacts/, and `cargo fuzz run TARGET FILE` does it again.

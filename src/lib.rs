@@ -8,12 +8,13 @@
 //! No sequence of safe calls is undefined behaviour, for any type of value, any
 //! panic in user code, anything forgotten, and any order of drops.
 //!
-//! There are five families. A [`KeySlab`] is a container: `&mut self`, plain
+//! There are six families. A [`KeySlab`] is a container: `&mut self`, plain
 //! references, `Send`. A tracked slab, [`Slab`] or [`BoundedSlab`], is shared:
 //! `&self`, owning handles, borrows tracked at run time. A [`Pool`](pool::Pool) has
 //! nothing but cells: its boxes borrow it, and the compiler does the checks. An
 //! [`Arena`](bump::Arena) is scratch memory of mixed types, given back all at once. A
-//! [`ByteArena`](bytes::ByteArena) has buffers of any size, which are counted and shared.
+//! [`ByteArena`](bytes::ByteArena) has buffers of any size, which are counted and shared. An
+//! [`EpochSlab`](epoch::EpochSlab) has values by epoch, which end together.
 //!
 //! ```
 //! use flatslab::{BoundedSlab, KeySlab};
@@ -47,6 +48,7 @@
 //! | scratch of mixed types: a message, a frame, a request | [`bump::Arena`], and its scopes |
 //! | bytes of different lengths: frames, messages, values of a cache | [`bytes::ByteArena`]: reference counts, slices, chains; a [`Loc`](bytes::Loc) of 16 bytes for tables |
 //! | the newest of what arrives, in bounded memory | [`bytes::Ring`]; of one type [`bytes::SlabRing`] |
+//! | objects that die together: those of a request, a session, a day | [`epoch::EpochSlab`]; of bytes [`epoch::EpochBytes`] |
 //! | a value that must know its own place | [`vacant_entry`](key_slab::PlainSlab::try_vacant_entry); `insert_with`, or [`VacantSlot`] |
 //! | a loop over keys that you know to be right | [`untracked`](TrackedSlab::untracked): unsafe, no borrow tracking |
 //! | all values | `iter`, `iter_mut`, `keys`; where some are held by guards, [`try_iter`](TrackedSlab::try_iter) |
@@ -104,7 +106,7 @@
 //! locked memory and memory nodes of Linux. `allocator-api2`: the same pages for your own
 //! collections, and your allocators for the slabs. `zerocopy`: typed views of buffers.
 //! `bytes`: buffers have the traits of that crate. `stats`: arenas count references to buffers
-//! too.
+//! too. `track`: epoch slabs note where each value was inserted.
 #![cfg_attr(not(test), no_std)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![warn(rustdoc::all, missing_debug_implementations)]

@@ -12,9 +12,9 @@ mod program;
 
 #[test]
 fn arenas_keep_their_invariants_at_every_step() {
-    let length = 1..amount(400, 200, 60);
+    let length = 1..amount(400, 200, 50);
     let config = ProptestConfig {
-        cases: amount(1000, 20, 3),
+        cases: amount(1000, 20, 2),
         failure_persistence: None,
         ..ProptestConfig::default()
     };

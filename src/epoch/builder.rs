@@ -176,7 +176,7 @@ struct Plans {
 }
 
 impl Plans {
-    fn iter(&self) -> impl ExactSizeIterator<Item = Plan> + Clone {
+    fn iter(&self) -> impl ExactSizeIterator<Item = Plan> {
         (0..self.len).map(|class| self.of[class].expect("within the length"))
     }
 }

@@ -274,7 +274,7 @@ impl EpochBytes {
         Ok(EpochBuf {
             // SAFETY: initialised, and the word has this writer.
             bytes: unsafe { RefMut::new(chunk.word(slot), self.buffer(chunk, slot)) },
-            key: EpochKey::new(chunk.place_of(slot), word),
+            key: EpochKey::new(chunk.place, slot, word),
             epoch: epoch.unwrap_or_else(|| self.current()),
         })
     }

@@ -9,7 +9,7 @@
 //!
 //! * C1: `free` begins a list, through the words of vacant slots, of all slots of the chunk
 //!   that are vacant, each once; it ends with [`END`]. With a chunk whose values are being
-//!   dropped there is no such list until it is [reset](Chunk::reset).
+//!   dropped there is no such list until it is [reset](ChunkPtr::reset).
 //! * C2: `count` is the number of slots with values, and [`OPEN`] more unless the chunk is
 //!   pinned; so it comes to 0 when the last value of a pinned chunk leaves, and only then.
 //! * C3: a chunk with a value has memory, and is on the list of its epoch or is being
@@ -66,8 +66,8 @@ pub(super) struct Chunk {
     pub(super) slots: u32,
     pub(super) class: u32,
     data: Cell<NonNull<u8>>,
-    /// The place of a key of the first slot.
-    place: u64,
+    /// That of the keys of its values.
+    pub(super) place: u64,
     /// Whose it is; none of an unused chunk.
     pub(super) era: Cell<Option<EraPtr>>,
     /// On the list of all chunks of the epoch, or on a list of unused or doomed ones.
@@ -135,7 +135,7 @@ impl Plan {
 }
 
 impl ChunkPtr {
-    /// Writes the record of a new chunk without memory; its first key has that place.
+    /// Writes the record of a new chunk without memory; its keys have that place.
     pub(super) fn write(record: Block, plan: &Plan, class: usize, place: u64) -> ChunkPtr {
         let start = record.leak_start().cast::<Chunk>();
         let header = Chunk {
@@ -235,12 +235,6 @@ impl ChunkPtr {
         debug_assert!(slot < self.slots);
         // SAFETY: as for words.
         unsafe { self.origin_place(plan, slot).as_ref() }
-    }
-
-    /// The place of a key of that slot.
-    #[inline(always)]
-    pub(super) fn place_of(self, slot: u32) -> u64 {
-        self.place + u64::from(slot)
     }
 
     /// The cell of a slot, of a class with cells of that many bytes.
@@ -360,7 +354,7 @@ impl ChunkPtr {
     /// The key of a slot with a value.
     #[inline]
     pub(super) fn key(self, slot: u32) -> EpochKey {
-        EpochKey::new(self.place_of(slot), self.word(slot).get().filled())
+        EpochKey::new(self.place, slot, self.word(slot).get())
     }
 
     /// Takes the memory away, which the caller frees or puts back.

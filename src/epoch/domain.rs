@@ -19,7 +19,8 @@ use crate::raw::memory;
 ///
 /// It is outside the ring, so that domains nest to any depth and evict nothing. Its values can
 /// leave it by their keys; those that are there at its end stay, and pin their chunks.
-/// [`Epochs::domain`] ends in bulk instead.
+/// [`Epochs::domain`] ends in bulk instead. A domain that is forgotten leaves its epoch open;
+/// [`Epochs::clear_epoch`] drops its values.
 ///
 /// # Examples
 ///
@@ -365,7 +366,6 @@ impl<T> Scope<'_, Values<T>> {
     /// ```
     #[inline]
     #[track_caller]
-    #[expect(clippy::mut_from_ref, reason = "each call gives another value")]
     pub fn insert(&self, value: T) -> &mut T {
         match self.try_insert(value) {
             Ok(value) => value,
@@ -385,6 +385,7 @@ impl<T> Scope<'_, Values<T>> {
     /// ```
     #[inline]
     #[cfg_attr(feature = "track", track_caller)]
+    #[expect(clippy::mut_from_ref, reason = "each call gives another value")]
     pub fn try_insert(&self, value: T) -> Result<&mut T, InsertError<T>> {
         let mut value = self.slab.try_insert_owned(self.epoch, value)?;
         // SAFETY: the word says that the value is borrowed, so this is all that leads to it

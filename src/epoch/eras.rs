@@ -81,11 +81,9 @@ impl Eras {
     /// The record of that epoch, if it takes insertions.
     #[inline(always)]
     pub(super) fn find_open(&self, epoch: Epoch) -> Option<EraPtr> {
-        let index = epoch.place() ^ self.place;
-        if index >> INDEX_BITS != 0 {
-            return None;
-        }
-        let record = self.table.get(index as usize)?;
+        // Of another slab it is beyond all records.
+        let index = usize::try_from(epoch.place() ^ self.place).ok()?;
+        let record = self.table.get(index)?;
         (record.open.get() == epoch.era()).then_some(record)
     }
 

@@ -5,8 +5,8 @@
 //! * H1: the place `position` of the ring has the current epoch; every epoch of kind
 //!   `Ring(i)` is at place `i`, and the others of the ring are closing.
 //! * H2: no code of the user's runs while any of this is half changed: allocators run in
-//!   [`make_room`](Home::make_room), [`Home::grow`] and [`Home::trim`], destructors in
-//!   `clear.rs`.
+//!   [`make_room`](Home::make_room), [`begin_domain`](Home::begin_domain) and
+//!   [`Store::trim`], destructors in `clear.rs`.
 
 use core::cell::Cell;
 
@@ -50,6 +50,7 @@ pub(super) struct Home {
 /// What was counted in all.
 #[derive(Default)]
 pub(super) struct Totals {
+    pub(super) close_calls: Cell<u64>,
     pub(super) closed: Cell<u64>,
     pub(super) scanned: Cell<u64>,
     pub(super) recycled: Cell<u64>,
@@ -68,7 +69,7 @@ impl Home {
     ///
     /// When the source refuses, or there are no numbers left for slabs.
     pub(super) fn try_new(
-        plans: impl ExactSizeIterator<Item = Plan> + Clone,
+        plans: impl ExactSizeIterator<Item = Plan>,
         epochs: usize,
         limits: Limits,
         source: &Source,
@@ -200,7 +201,7 @@ impl Home {
     /// Where it is not, or is borrowed.
     #[inline(always)]
     pub(super) fn idle(&self, key: EpochKey) -> Result<(ChunkPtr, u32), AccessError> {
-        let Some((chunk, slot)) = self.store.find(key.place()) else {
+        let Some((chunk, slot)) = self.store.find(key) else {
             return Err(AccessError::Missing);
         };
         let word = chunk.word(slot).get();
@@ -218,7 +219,7 @@ impl Home {
     /// If there is no value, or it is refused.
     #[inline(always)]
     pub(super) fn begin_read(&self, key: EpochKey) -> Result<(ChunkPtr, u32), AccessError> {
-        let Some((chunk, slot)) = self.store.find(key.place()) else {
+        let Some((chunk, slot)) = self.store.find(key) else {
             return Err(AccessError::Missing);
         };
         let word = chunk.word(slot);
@@ -234,8 +235,7 @@ impl Home {
     /// The slot of a key whose value is there, borrowed or not.
     #[inline]
     pub(super) fn slot(&self, key: EpochKey) -> Option<(ChunkPtr, u32)> {
-        (self.store.find(key.place()))
-            .filter(|(chunk, slot)| chunk.word(*slot).get().is_of(key.word()))
+        (self.store.find(key)).filter(|(chunk, slot)| chunk.word(*slot).get().is_of(key.word()))
     }
 
     /// The value of a slot, which was idle, has left: its cell is vacant from now on.
@@ -365,6 +365,7 @@ impl Home {
     ///
     /// If there is no such one.
     pub(super) fn close(&self, epoch: Epoch) -> Result<CloseReport, CloseError> {
+        Totals::add(&self.totals.close_calls, 1);
         let era = self.eras.find(epoch).map_err(|reason| match reason {
             NoEpoch::Foreign => CloseError::Foreign,
             NoEpoch::Over => CloseError::StaleEra,
@@ -471,5 +472,19 @@ impl Home {
     pub(super) fn release(&self, release: Release) -> usize {
         self.store.set_release(release);
         self.store.trim()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_slabs_end_and_do_not_begin_again() {
+        let limit = (u64::MAX >> INDEX_BITS) as usize;
+        let slabs = Count::new(limit - 3);
+        let last = [(); 4].map(|()| take_number(&slabs));
+        let expected = [limit as u64 - 2, limit as u64 - 1].map(Some);
+        assert_eq!(last, [expected[0], expected[1], None, None]);
     }
 }

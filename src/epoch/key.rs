@@ -5,15 +5,16 @@ use core::num::NonZero;
 
 use super::word::Word;
 
-/// How many bits of a place are the slot; the others are the slab.
+/// How many bits of a place are the number of a chunk, or of the record of an epoch; the others
+/// are the slab.
 pub(super) const INDEX_BITS: u32 = 30;
 
 /// The key of a value in an [`EpochSlab`](super::EpochSlab), or of a buffer in
 /// [`EpochBytes`](super::EpochBytes).
 ///
-/// 16 bytes, `Copy`; so is an `Option` of it. It has the slab (34 bits), chunk and slot (30)
-/// and the slot's generation (48), which is never set back: a key whose value is gone, that is
-/// of another slab or of none, leads to nothing, always.
+/// 16 bytes, `Copy`; so is an `Option` of it. It has the slab (34 bits), the chunk (30), the
+/// slot (16) and its generation (48), which is never set back: a key whose value is gone, that
+/// is of another slab or of none, leads to nothing, always.
 ///
 /// # Examples
 ///
@@ -29,20 +30,23 @@ pub(super) const INDEX_BITS: u32 = 30;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct EpochKey {
+    /// The chunk.
     place: u64,
-    /// That of the value while it is not borrowed.
-    word: NonZero<u64>,
+    /// Generation and slot.
+    bits: NonZero<u64>,
 }
 
 const _: () = assert!(size_of::<Option<EpochKey>>() == 16);
 
 impl EpochKey {
-    /// The key of the value in that place whose word, unborrowed, is this.
+    /// The key of the value in a slot of the chunk in that place, whose word this is.
     #[inline(always)]
-    pub(super) fn new(place: u64, word: Word) -> Self {
-        // SAFETY: a word with a value has a bit for it.
-        let word = unsafe { NonZero::new_unchecked(word.bits()) };
-        EpochKey { place, word }
+    pub(super) fn new(place: u64, slot: u32, word: Word) -> Self {
+        let bits = word.key_bits(slot);
+        debug_assert!(Word::are_of_key(bits));
+        // SAFETY: a slot that has a value is not worn out, so its generation is not 0.
+        let bits = unsafe { NonZero::new_unchecked(bits) };
+        EpochKey { place, bits }
     }
 
     #[inline(always)]
@@ -51,8 +55,14 @@ impl EpochKey {
     }
 
     #[inline(always)]
+    pub(super) fn slot(self) -> u32 {
+        Word::slot_of_key(self.bits.get())
+    }
+
+    /// The word of the value while it is not borrowed.
+    #[inline(always)]
     pub(super) fn word(self) -> Word {
-        Word::of_bits(self.word.get())
+        Word::of_key(self.bits.get())
     }
 
     /// The key's bits, to store or send: never 0.
@@ -67,7 +77,7 @@ impl EpochKey {
     #[inline]
     #[must_use]
     pub const fn into_raw(self) -> u128 {
-        (self.word.get() as u128) << 64 | self.place as u128
+        (self.bits.get() as u128) << 64 | self.place as u128
     }
 
     /// The key of these bits; `None` where no key has them.
@@ -80,24 +90,22 @@ impl EpochKey {
     #[inline]
     #[must_use]
     pub const fn from_raw(raw: u128) -> Option<Self> {
-        let place = raw as u64;
-        match Word::of_key((raw >> 64) as u64) {
-            Some(word) => match NonZero::new(word.bits()) {
-                Some(word) => Some(EpochKey { place, word }),
-                None => None,
-            },
-            None => None,
+        let (place, bits) = (raw as u64, (raw >> 64) as u64);
+        match NonZero::new(bits) {
+            Some(bits) if Word::are_of_key(bits.get()) => Some(EpochKey { place, bits }),
+            _ => None,
         }
     }
 }
 
-/// Prints slab, slot and generation.
+/// Prints slab, chunk, slot and generation.
 impl fmt::Debug for EpochKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EpochKey")
             .field("slab", &(self.place >> INDEX_BITS))
-            .field("slot", &(self.place % (1 << INDEX_BITS)))
-            .field("generation", &(self.word.get() >> 16))
+            .field("chunk", &(self.place % (1 << INDEX_BITS)))
+            .field("slot", &self.slot())
+            .field("generation", &(self.bits.get() >> 16))
             .finish()
     }
 }

@@ -29,7 +29,7 @@ mod tests {
 
     #[test]
     fn classes_grow_by_halves_and_thirds() {
-        let sizes: alloc::vec::Vec<_> = (0..8).map(size_of_class).collect();
+        let sizes: Vec<_> = (0..8).map(size_of_class).collect();
         assert_eq!(sizes, [64, 96, 128, 192, 256, 384, 512, 768]);
         assert_eq!(size_of_class(CLASSES - 1), 1 << 30);
     }

@@ -93,6 +93,8 @@ pub struct Stats {
     pub record_bytes: usize,
     /// How often the slab has advanced.
     pub advances: u64,
+    /// How often [`close`](super::Epochs::close) was called, refusals among them.
+    pub close_calls: u64,
     /// Epochs that were closed, by whatever means.
     pub closed: u64,
     /// Chunks that they had then.
@@ -152,6 +154,7 @@ impl Home {
             committed_bytes: self.store.committed(),
             record_bytes: self.store.record_bytes() + self.eras.bytes(),
             advances: self.advances.get(),
+            close_calls: self.totals.close_calls.get(),
             closed: self.totals.closed.get(),
             scanned: self.totals.scanned.get(),
             recycled: self.totals.recycled.get(),

@@ -17,7 +17,7 @@ use core::ptr::NonNull;
 
 use super::Release;
 use super::chunk::{ChunkPtr, Memory, Plan};
-use super::key::INDEX_BITS;
+use super::key::{EpochKey, INDEX_BITS};
 use crate::error::AllocError;
 use crate::raw::memory::Block;
 use crate::raw::row::Row;
@@ -27,8 +27,6 @@ use crate::raw::source::Source;
 pub(super) struct Store {
     /// Of the slab: added to an index it is the place of a key.
     place: u64,
-    /// How many bits of an index are the slot.
-    shift: u32,
     table: Row<ChunkPtr>,
     classes: NonNull<Class>,
     class_count: usize,
@@ -67,12 +65,11 @@ impl Store {
     /// When the source refuses.
     pub(super) fn try_new(
         place: u64,
-        plans: impl ExactSizeIterator<Item = Plan> + Clone,
+        plans: impl ExactSizeIterator<Item = Plan>,
         limits: Limits,
         source: &Source,
     ) -> Result<Self, AllocError> {
         let class_count = plans.len();
-        let most = plans.clone().map(|plan| plan.slots).max().unwrap_or(1);
         let block = Block::allocate(class_layout(class_count), source)?;
         let start = block.leak_start().cast();
         for (index, plan) in plans.enumerate() {
@@ -87,7 +84,6 @@ impl Store {
         }
         Ok(Store {
             place,
-            shift: most.next_power_of_two().trailing_zeros(),
             table: Row::new(source.clone()),
             classes: start,
             class_count,
@@ -99,15 +95,12 @@ impl Store {
         })
     }
 
-    /// The chunk and the slot of a place, if there is one.
+    /// The chunk and the slot of a key, if there are such.
     #[inline(always)]
-    pub(super) fn find(&self, place: u64) -> Option<(ChunkPtr, u32)> {
-        let index = place ^ self.place;
-        if index >> INDEX_BITS != 0 {
-            return None;
-        }
-        let chunk = self.table.get((index >> self.shift) as usize)?;
-        let slot = index as u32 & ((1 << self.shift) - 1);
+    pub(super) fn find(&self, key: EpochKey) -> Option<(ChunkPtr, u32)> {
+        // Of another slab it is beyond all chunks.
+        let index = usize::try_from(key.place() ^ self.place).ok()?;
+        let (chunk, slot) = (self.table.get(index)?, key.slot());
         (slot < chunk.slots).then_some((chunk, slot))
     }
 
@@ -236,13 +229,11 @@ impl Store {
             self.table.try_reserve(self.table.len() + 1)?;
         }
         let index = self.table.len() as u64;
-        let (first, limit) = (index << self.shift, 1 << INDEX_BITS);
-        if first + (1 << self.shift) > limit {
-            let requested = (first as usize).saturating_add(1 << self.shift);
-            let limit = limit as usize;
-            return Err(AllocError::TooManySlots { requested, limit });
+        if index >> INDEX_BITS != 0 {
+            let bytes = record.layout().size();
+            return Err(AllocError::OutOfMemory { bytes });
         }
-        let chunk = ChunkPtr::write(record, plan, class, self.place + first);
+        let chunk = ChunkPtr::write(record, plan, class, self.place + index);
         self.table.push(chunk);
         Ok(chunk)
     }

@@ -51,11 +51,18 @@ fn a_worn_out_slot_is_never_used_again() {
     assert!(slab.get(last).is_none() && chunk.word(slot).get().is_worn_out());
     slab.check();
     let keys: Vec<_> = (0..4).map(|value| slab.insert(value)).collect();
-    assert!(keys.iter().all(|key| key.place() != last.place()));
+    assert!(
+        keys.iter()
+            .all(|key| (key.place(), key.slot()) != (last.place(), last.slot()))
+    );
     slab.clear_epoch(slab.current());
     slab.check();
     let again: Vec<_> = (0..4).map(|value| slab.insert(value)).collect();
-    assert!(again.iter().all(|key| key.place() != last.place()));
+    assert!(
+        again
+            .iter()
+            .all(|key| (key.place(), key.slot()) != (last.place(), last.slot()))
+    );
     assert!(keys.iter().all(|key| slab.get(*key).is_none()));
 }
 

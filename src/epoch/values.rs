@@ -87,7 +87,7 @@ impl<T> EpochSlab<T> {
         chunk.word(slot).set(word);
         #[cfg(feature = "track")]
         self.home.note_origin(chunk, slot);
-        EpochKey::new(chunk.place_of(slot), word)
+        EpochKey::new(chunk.place, slot, word)
     }
 
     /// Puts a value into the current epoch; O(1). A chunk is fetched when the epoch has no
@@ -95,7 +95,7 @@ impl<T> EpochSlab<T> {
     ///
     /// # Panics
     ///
-    /// At a [limit](super::EpochsBuilder::max_bytes), or with 2³⁰ slots. Where the allocator
+    /// At a [limit](super::EpochsBuilder::max_bytes), or with 2³⁰ chunks. Where the allocator
     /// refuses the program ends, as with `Vec`.
     ///
     /// ```
@@ -103,7 +103,7 @@ impl<T> EpochSlab<T> {
     /// let key = slab.insert(7);
     /// assert_eq!(slab.epoch_of(key), Some(slab.current()));
     /// ```
-    #[inline]
+    #[inline(always)]
     #[track_caller]
     pub fn insert(&self, value: T) -> EpochKey {
         match self.try_insert(value) {
@@ -124,7 +124,7 @@ impl<T> EpochSlab<T> {
     /// assert!(slab.contains_key(key));
     /// # Ok::<(), flatslab::epoch::InsertError<i32>>(())
     /// ```
-    #[inline]
+    #[inline(always)]
     #[cfg_attr(feature = "track", track_caller)]
     pub fn try_insert(&self, value: T) -> Result<EpochKey, InsertError<T>> {
         match self.home.claim_current(0) {
@@ -148,7 +148,7 @@ impl<T> EpochSlab<T> {
     /// assert_eq!(*slab.get(config).unwrap(), "config");
     /// # Ok::<(), flatslab::epoch::InsertError<&str>>(())
     /// ```
-    #[inline]
+    #[inline(always)]
     #[cfg_attr(feature = "track", track_caller)]
     pub fn try_insert_in(&self, epoch: Epoch, value: T) -> Result<EpochKey, InsertError<T>> {
         match self.home.claim(epoch, 0) {

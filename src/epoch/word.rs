@@ -8,8 +8,9 @@
 //! | 16 … 63 | the generation: one more with each value that leaves; 0 in a slot that is worn out |
 //! | 0 … 15 | [`NO_VALUE`]; 1 and the number of readers; [`EXCLUSIVE`]; [`DOOMED`]; or [`VACANT`] with the next free slot |
 //!
-//! A key has the word of a value that is not borrowed, so one subtraction compares the
-//! generations and counts the readers.
+//! A key has the generation and, in place of the rest, the slot. Its [expected](Word::of_key)
+//! word is that of a value that is not borrowed, so one subtraction compares the generations
+//! and counts the readers.
 //!
 //! # Invariants
 //!
@@ -50,24 +51,27 @@ impl Word {
     /// Of a slot that never had a value.
     pub(super) const FIRST: Word = Word(GENERATION | NO_VALUE);
 
-    /// The word with those bits, for a key: `None` unless a value that is not borrowed could
-    /// have it.
-    pub(super) const fn of_key(bits: u64) -> Option<Word> {
-        if bits >= GENERATION && bits % GENERATION == IDLE {
-            Some(Word(bits))
-        } else {
-            None
-        }
-    }
-
-    /// The word with those bits, which [`bits`](Self::bits) returned.
+    /// Of a value that is not borrowed, whose key has those bits.
     #[inline(always)]
-    pub(super) const fn of_bits(bits: u64) -> Word {
-        Word(bits)
+    pub(super) const fn of_key(bits: u64) -> Word {
+        Word(bits - bits % GENERATION + IDLE)
     }
 
-    pub(super) const fn bits(self) -> u64 {
-        self.0
+    /// The bits of the key of a value in that slot.
+    #[inline(always)]
+    pub(super) const fn key_bits(self, slot: u32) -> u64 {
+        self.0 - self.low() + slot as u64
+    }
+
+    /// The slot that a key of those bits has.
+    #[inline(always)]
+    pub(super) const fn slot_of_key(bits: u64) -> u32 {
+        (bits % GENERATION) as u32
+    }
+
+    /// Whether a key may have those bits: it has a generation, and a slot that there can be.
+    pub(super) const fn are_of_key(bits: u64) -> bool {
+        bits >= GENERATION && bits % GENERATION < MAX_SLOTS as u64
     }
 
     #[inline(always)]
@@ -267,12 +271,15 @@ mod tests {
     }
 
     #[test]
-    fn no_bits_of_another_kind_are_a_key() {
+    fn a_key_has_generation_and_slot() {
         for word in every_kind() {
-            let expected = (word.low() == IDLE).then_some(word);
-            assert_eq!(Word::of_key(word.0), expected);
+            let bits = word.key_bits(0x1234);
+            assert!(Word::are_of_key(bits));
+            assert_eq!(Word::of_key(bits), word.filled());
+            assert_eq!(Word::slot_of_key(bits), 0x1234);
         }
-        assert_eq!(Word::of_key(IDLE), None);
-        assert_eq!(Word::of_key(0), None);
+        let last = MAX_SLOTS as u64 - 1;
+        assert!(Word::are_of_key(GENERATION + last) && !Word::are_of_key(GENERATION + last + 1));
+        assert!(!Word::are_of_key(GENERATION - 1) && !Word::are_of_key(0));
     }
 }

@@ -9,7 +9,7 @@
 //! | `system.rs`, `mapping.rs`, `regions.rs`, `sizes.rs`, `policy.rs` | pages of Linux: mapped, cut into blocks, reported on | `source.rs` |
 //! | `stack.rs` | [`FreeStack`](stack::FreeStack): LIFO of pointers to free cells; pop, push, refill, replace the array | slabs; pools |
 //! | `copy.rs` | copies of few bytes, in line | arenas |
-//! | `row.rs` | [`Row`](row::Row): a growable array of plain records | byte arenas |
+//! | `row.rs` | [`Row`](row::Row): a growable array of plain records | byte arenas; epochs |
 //! | `links.rs` | [`Links`](links::Links): a LIFO through the free cells, without memory of its own | pools |
 //! | `segment.rs` | [`Geometry`](segment::Geometry): cells in aligned segments, whose address leads to a header | pools |
 //! | `touch.rs` | writing to every page | every family |

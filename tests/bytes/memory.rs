@@ -12,7 +12,8 @@ fn what_is_reserved_needs_no_memory_afterwards() {
     let source = Counted::new();
     let builder = ByteArena::builder().slab_size(1000).pages(source.pages());
     let arena = builder.build();
-    for (size, count) in [(100, 30), (64, 0), (1, 1), (1000, 3), (0, 20)] {
+    let many = amount(30, 30, 11);
+    for (size, count) in [(100, many), (64, 0), (1, 1), (1000, 3), (0, many)] {
         arena.reserve(size, count).unwrap();
         let (mallocs, bytes) = (arena.stats().mallocs, source.bytes());
         let bufs: Vec<Buf> = (0..count).map(|_| owned_by(&arena, 7, size)).collect();
@@ -107,7 +108,8 @@ fn trim_gives_back_what_it_says_and_nothing_in_use() {
         // A second one finds nothing.
         assert_eq!(arena.trim(), flatslab::bytes::Trimmed::default());
         // And the arena works.
-        let more: Vec<Buf> = (0..60).map(|number| owned_by(&arena, number, 90)).collect();
+        let numbers = 0..amount(60, 60, 12);
+        let more: Vec<Buf> = numbers.map(|number| owned_by(&arena, number, 90)).collect();
         more.iter().for_each(|buf| expect_owner(buf, buf[0]));
     }
     bufs.clear();

@@ -10,7 +10,7 @@ use crate::program::run;
 fn arenas_do_as_the_model() {
     let length = 1..amount(800, 200, 80);
     let config = ProptestConfig {
-        cases: amount(1000, 20, 2),
+        cases: amount(1000, 20, 1),
         failure_persistence: None,
         ..ProptestConfig::default()
     };

@@ -247,7 +247,7 @@ fn a_ring_does_as_a_queue() {
         let mut queue: VecDeque<Vec<u8>> = VecDeque::new();
         let (mut pushed, mut evicted) = (0, 0);
         let mut kept = Vec::new();
-        for step in 0..amount(20_000, 2_000, 60) {
+        for step in 0..amount(20_000, 2_000, 40) {
             match random(8) {
                 0..5 => {
                     let bytes = vec![step as u8; random(31) as usize];

@@ -244,7 +244,7 @@ fn a_ring_does_as_a_queue() {
         let mut ring = SlabRing::with_capacity(capacity);
         let mut queue = VecDeque::new();
         let mut made = 0;
-        for _ in 0..amount(20_000, 2_000, 100) {
+        for _ in 0..amount(20_000, 2_000, 60) {
             match random(5) {
                 0..3 => {
                     made += 1;

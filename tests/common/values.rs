@@ -1,9 +1,10 @@
 //! Values that tell what became of them, and panics.
 
 use std::cell::{Cell, RefCell};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
 use std::rc::Rc;
-use std::sync::Once;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A growable slab's smallest chunk is of one slot for values of this size, and of
 /// dozens for small ones. Tests that are about chunks use values so wide.
@@ -95,30 +96,55 @@ impl Drop for Hooked {
     }
 }
 
-/// Whether `f` panicked; what it holds is dropped either way.
+/// Whether `f` panicked; what it holds is dropped either way. Under Miri the panic is not
+/// printed: that takes an interpreter longer than all the rest of a test.
 pub fn panics<R>(f: impl FnOnce() -> R) -> bool {
-    catch_unwind(AssertUnwindSafe(|| drop(f()))).is_err()
+    if cfg!(miri) {
+        set_hook();
+    }
+    let outer = IN_PANICS.replace(cfg!(miri));
+    let result = catch_unwind(AssertUnwindSafe(|| drop(f())));
+    IN_PANICS.set(outer);
+    result.is_err()
 }
 
 thread_local! {
+    static IN_PANICS: Cell<bool> = const { Cell::new(false) };
     static UNEXPECTED: RefCell<Vec<String>> = RefCell::default();
 }
+
+static EXPECTS_REFUSALS: AtomicBool = AtomicBool::new(false);
 
 /// From now on a panic because the slab refused something is not printed. Such
 /// panics come by the thousand in random programs, and printing one takes an
 /// interpreter longer than all the rest.
 pub fn expect_refusals() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
+    set_hook();
+    EXPECTS_REFUSALS.store(true, Ordering::Relaxed);
+}
+
+type Hook = Box<dyn Fn(&PanicHookInfo<'_>) + Send + Sync>;
+
+/// Allocates nothing: some tests count what is allocated.
+fn set_hook() {
+    static PRINT: OnceLock<Hook> = OnceLock::new();
+    PRINT.get_or_init(|| {
         let print = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |info| {
-            let text = info.payload().downcast_ref::<String>();
-            if !text.is_some_and(|text| text.contains("was refused")) {
+        std::panic::set_hook(Box::new(|info| {
+            if EXPECTS_REFUSALS.load(Ordering::Relaxed) {
+                let text = info.payload().downcast_ref::<String>();
+                if text.is_some_and(|text| text.contains("was refused")) {
+                    return;
+                }
                 // Not if the thread is ending.
                 let _ = UNEXPECTED.try_with(|all| all.borrow_mut().push(info.to_string()));
+            }
+            let is_expected = IN_PANICS.try_with(Cell::get).unwrap_or(false);
+            if let (false, Some(print)) = (is_expected, PRINT.get()) {
                 print(info);
             }
         }));
+        print
     });
 }
 

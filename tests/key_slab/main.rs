@@ -3,6 +3,9 @@
 #![cfg(feature = "alloc")]
 #![forbid(unsafe_code)]
 
+#[allow(unreachable_pub, reason = "other users are crates of their own")]
+#[path = "../common/amount.rs"]
+mod amount;
 mod generations;
 mod iteration;
 mod model;

@@ -3,15 +3,16 @@
 
 use proptest::prelude::*;
 
+use crate::amount::amount;
 use crate::program::{Generations, LARGE, Plain};
 
 fn any_program() -> impl Strategy<Value = Vec<(u8, u8)>> {
-    proptest::collection::vec(any::<(u8, u8)>(), 1..if cfg!(miri) { 40 } else { 150 })
+    proptest::collection::vec(any::<(u8, u8)>(), 1..amount(150, 40, 25))
 }
 
 fn cases(cases: u32) -> ProptestConfig {
     ProptestConfig {
-        cases: if cfg!(miri) { 2 } else { cases },
+        cases: amount(cases, 2, 1),
         failure_persistence: None,
         ..ProptestConfig::default()
     }

@@ -3,12 +3,13 @@
 
 use proptest::prelude::*;
 
+use crate::common::amount;
 use crate::program::{Step, heap, intrusive, lazy, storage};
 use crate::recycled::recycling;
 use crate::samples::{self, Boxed, Byte, Large, Line, Nothing, Number};
 
 fn any_program() -> impl Strategy<Value = Vec<Step>> {
-    proptest::collection::vec(any::<Step>(), 1..if cfg!(miri) { 40 } else { 200 })
+    proptest::collection::vec(any::<Step>(), 1..amount(200, 40, 20))
 }
 
 fn cases(cases: u32) -> ProptestConfig {

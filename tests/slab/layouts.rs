@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use flatslab::{AllocError, BoundedSlab, BuildError, Key, Slab, Slot, SlotBox};
 
-use crate::common::{Audit, Hooked, Room, Wide, over_both_slabs, panics, wide};
+use crate::common::{Audit, Hooked, Room, Wide, amount, over_both_slabs, panics, wide};
 
 trait Value: 'static {
     fn make(seed: u8) -> Self;
@@ -241,10 +241,11 @@ fn the_builders_order_of_calls_does_not_matter() {
 
 #[test]
 fn nothing_moves_when_a_slab_grows() {
+    let (first, all) = amount((100, 500), (100, 500), (20, 80));
     let slab = Slab::builder().chunk_capacity(4).build();
-    let slots: Vec<Slot<Wide>> = (0..100).map(|n| slab.insert(wide(n))).collect();
+    let slots: Vec<Slot<Wide>> = (0..first).map(|n| slab.insert(wide(n))).collect();
     let addresses: Vec<_> = slots.iter().map(Slot::as_ptr).collect();
-    let more: Vec<_> = (100..500).map(|n| slab.insert(wide(n))).collect();
+    let more: Vec<_> = (first..all).map(|n| slab.insert(wide(n))).collect();
     slab.audit();
     for ((at, slot), address) in (0..).zip(&slots).zip(addresses) {
         assert_eq!((slot.as_ptr(), slot.get().0), (address, at));

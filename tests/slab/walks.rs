@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use flatslab::{Key, Slab, TrackedSlab};
 
 use crate::common::random::{random, seed};
-use crate::common::{Audit, Drops, Room, Wide, over_both_slabs, panics, wide};
+use crate::common::{Audit, Drops, Room, Wide, amount, over_both_slabs, panics, wide};
 
 /// Chunks of four, all full.
 fn chunks(count: u64) -> Slab<Wide> {
@@ -176,7 +176,7 @@ fn a_panic_in_a_fold_loses_nothing<M: Room>() {
 /// Whatever is done between two steps: keys ascend; what was there all the time
 /// is visited, unless it was borrowed; what is visited was there.
 fn every_walk_visits_what_is_there<M: Room>() {
-    let programs = if cfg!(miri) { 6 } else { 600 };
+    let programs = amount(600, 6, 4);
     for number in 0..programs {
         seed(number);
         let slab: TrackedSlab<Wide, M> = M::with_room(24);
@@ -204,7 +204,7 @@ fn every_walk_visits_what_is_there<M: Room>() {
                 _ => drop(M::try_reserve(&slab, random(9) as usize)),
             }
         };
-        for _ in 0..40 {
+        for _ in 0..amount(40, 40, 12) {
             act();
         }
         let before = model.borrow().clone();

@@ -1,0 +1,153 @@
+//! Epoch slabs: what closing an epoch gives back, what pins it, and that memory stays flat;
+//! then times, next to the allocators.
+//!
+//! Rates, drift and resident bytes are facts: the bench fails where one is not as claimed. Each
+//! turn runs in a process of its own, so that the resident set is that of one subject.
+
+mod epochs;
+
+use std::process::ExitCode;
+
+use epochs::heaps::{Bump, InEpochBytes, Jemalloc, Malloc, Mimalloc};
+use epochs::{drain, fill, memory, pinning, requests};
+use flatslab_benches::epoch::*;
+use flatslab_benches::operation::Setting;
+use flatslab_benches::record::Metric;
+use flatslab_benches::run::{self, Case, Entry, Plan, Turn};
+use flatslab_benches::table::Column;
+
+const PLAN: Plan = Plan {
+    bench: BENCH,
+    grid: &[(4_000, &[drain::SESSION]), (100_000, &[fill::BYTES])],
+    quick_live: QUICK,
+    runs: 1,
+    references: &[APART, MIXED, MALLOC, MIMALLOC, FLOOR],
+    in_processes: true,
+    stretches: None,
+    notes: |_| {
+        vec![format!(
+            "an epoch of {} requests, closed {} later; {} sessions",
+            drain::BATCH,
+            drain::LAG,
+            drain::SESSIONS
+        )]
+    },
+    cases,
+    tables: Some(tables),
+};
+
+fn main() -> ExitCode {
+    run::main(&PLAN)
+}
+
+const FACTS: &[Column] = &[Column::Value(Metric::Memory)];
+
+/// The percentiles of single operations.
+const TIMES: &[Column] = &[
+    Column::Value(Metric::Ticks),
+    Column::Value(Metric::P50),
+    Column::Value(Metric::P95),
+    Column::Value(Metric::P99),
+    Column::Value(Metric::P999),
+    Column::Value(Metric::Worst),
+];
+
+fn entry(subject: &'static str, turn: fn(Setting) -> Turn) -> Entry {
+    Entry {
+        subject,
+        // Each turn checks its answers.
+        check: || Ok(()),
+        turn,
+    }
+}
+
+fn case(row: &'static str, turns: usize, columns: &'static [Column], entries: Vec<Entry>) -> Case {
+    Case {
+        rows: vec![row],
+        turns,
+        columns,
+        entries,
+    }
+}
+
+fn cases(
+    arguments: &flatslab_benches::arguments::Arguments,
+    live: usize,
+    bytes: usize,
+) -> Vec<Case> {
+    if bytes == drain::SESSION {
+        return drain_cases(arguments.quick || live < drain::SESSIONS);
+    }
+    let mut cases = Vec::new();
+    macro_rules! pinning {
+        ($($at:literal)*) => {
+            $(cases.push(case(PINNING[$at], 1, FACTS, vec![
+                entry(SLAB, |setting| pinning::sweep(&setting, SHARES[$at])),
+            ]));)*
+        };
+    }
+    pinning!(0 1 2 3 4 5 6);
+    cases.push(case(
+        SUSTAINED,
+        1,
+        FACTS,
+        vec![
+            entry(RELEASED, |_| pinning::sustained(true)),
+            entry(NEVER, |_| pinning::sustained(false)),
+        ],
+    ));
+    cases.push(case(CHURN, 1, FACTS, vec![entry(SLAB, memory::churn)]));
+    cases.push(case(RETURN, 1, FACTS, vec![entry(SLAB, memory::give_back)]));
+    macro_rules! fills {
+        ($($at:literal)*) => {
+            $(cases.push(case(FILLS[$at], 5, TIMES, vec![
+                entry(MALLOC, |setting| fill::allocator::<Malloc>(&setting, THREADS[$at])),
+                entry(MIMALLOC, |setting| fill::allocator::<Mimalloc>(&setting, THREADS[$at])),
+                entry(JEMALLOC, |setting| fill::allocator::<Jemalloc>(&setting, THREADS[$at])),
+                entry(GROWS, |setting| fill::slab(&setting, THREADS[$at], false)),
+                entry(RESERVED, |setting| fill::slab(&setting, THREADS[$at], true)),
+            ]));)*
+        };
+    }
+    fills!(0 1 2 3);
+    cases.push(case(
+        REQUESTS,
+        3,
+        TIMES,
+        vec![
+            entry(FLOOR, requests::serve::<Bump>),
+            entry(MALLOC, requests::serve::<Malloc>),
+            entry(MIMALLOC, requests::serve::<Mimalloc>),
+            entry(JEMALLOC, requests::serve::<Jemalloc>),
+            entry(BYTES, requests::serve::<InEpochBytes>),
+        ],
+    ));
+    cases
+}
+
+/// All loads; of a quick run the short ones.
+fn drain_cases(is_quick: bool) -> Vec<Case> {
+    let mut cases = Vec::new();
+    macro_rules! drains {
+        ($($row:literal: $length:literal $replaced:literal)*) => {
+            $({
+                const LOAD: drain::Load = drain::Load {
+                    requests: LENGTHS[$length],
+                    replaced: REPLACED[$replaced],
+                };
+                if !(is_quick && $length == 1) {
+                    let mut entries = vec![
+                        entry(APART, |_| drain::in_epochs(true, LOAD)),
+                        entry(MIXED, |_| drain::in_epochs(false, LOAD)),
+                    ];
+                    if BUSY.contains(&DRAINS[$row]) {
+                        entries.push(entry(BOX, |_| drain::in_boxes(LOAD)));
+                    }
+                    cases.push(case(DRAINS[$row], 1, FACTS, entries));
+                }
+            })*
+        };
+    }
+    drains!(0: 0 0   1: 0 1   2: 0 2   3: 0 3   4: 1 0   5: 1 1   6: 1 2   7: 1 3);
+    cases
+}

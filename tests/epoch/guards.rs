@@ -3,18 +3,19 @@
 use flatslab::AccessError;
 use flatslab::epoch::{ClearError, EpochBytes, EpochKey, EpochSlab, Ref, RefMut};
 
-use crate::common::{Drops, amount, panics};
+use crate::common::{Drops, panics};
 
 const MOST: usize = 32_765;
 
 #[test]
+#[cfg_attr(
+    miri,
+    ignore = "it remembers all readers; the words are tested on their own"
+)]
 fn readers_have_a_limit() {
     let slab = EpochSlab::new();
     let key = slab.insert(7);
-    // An interpreter remembers each that is held, so most are forgotten there.
-    let held = amount(MOST, MOST, 10);
-    let mut readers: Vec<Ref<'_, i32>> = (0..held).map(|_| slab.get(key).unwrap()).collect();
-    (held..MOST).for_each(|_| std::mem::forget(slab.get(key)));
+    let mut readers: Vec<Ref<'_, i32>> = (0..MOST).map(|_| slab.get(key).unwrap()).collect();
     assert_eq!(slab.try_get(key).err(), Some(AccessError::TooManyReaders));
     assert!(panics(|| slab.get(key)));
     assert!(panics(|| Ref::clone(&readers[0])));
@@ -25,8 +26,7 @@ fn readers_have_a_limit() {
     readers.push(Ref::clone(&readers[0]));
     assert!(readers.iter().all(|it| **it == 7));
     drop(readers);
-    let is_free = held == MOST;
-    assert_eq!(slab.try_remove(key).is_ok(), is_free);
+    assert_eq!(slab.remove(key), Some(7));
 }
 
 #[test]

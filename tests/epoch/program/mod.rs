@@ -3,6 +3,10 @@
 
 mod model;
 mod scopes;
+#[allow(
+    clippy::duplicate_mod,
+    reason = "the library's own tests have both programs"
+)]
 #[path = "../../bytes/program/source.rs"]
 mod source;
 mod steps;
@@ -16,8 +20,8 @@ use source::{BYTES, REFUSED};
 use steps::World;
 use subject::{Aligned, Config, Subject, Text, Unit};
 
-/// How often the ring goes round in a program at least.
-const WRAPS: usize = 20;
+/// How often the ring goes round in a program at least. A fuzzer has better things to do.
+const WRAPS: usize = if cfg!(fuzzing) { 1 } else { 20 };
 
 /// What is checked of a slab after every step, besides what the model says.
 pub(crate) trait Check {

@@ -47,7 +47,13 @@ impl<'w, 's, S: Subject> World<'w, 's, S> {
     /// the slab has advanced so often.
     pub(super) fn run<K: Check>(&mut self, advances: u64) -> bool {
         // An interpreter takes long to compare, and to go round.
-        let (every, every_filling, turns) = if cfg!(miri) { (8, 64, 1) } else { (1, 8, 4) };
+        let (every, every_filling, turns) = if cfg!(miri) {
+            (8, 64, 1)
+        } else if cfg!(fuzzing) {
+            (1, 16, 1)
+        } else {
+            (1, 8, 4)
+        };
         let mut steps = 0;
         loop {
             let is_filling = self.input.is_over();
@@ -63,10 +69,14 @@ impl<'w, 's, S: Subject> World<'w, 's, S> {
                 self.advance();
             }
             steps += 1;
-            if steps % if is_filling { every_filling } else { every } == 0 {
+            let every = if is_filling { every_filling } else { every };
+            if steps % every == 0 {
                 self.state.compare(self.slab);
             }
-            K::check(self.slab);
+            // Of the steps of the program itself each one.
+            if !is_filling || steps % every == 0 {
+                K::check(self.slab);
+            }
         }
     }
 

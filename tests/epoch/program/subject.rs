@@ -85,6 +85,7 @@ pub(super) trait Subject: Contents + Sized + 'static {
         size: usize,
     ) -> Result<EpochKey, Refused>;
 
+    #[allow(clippy::mut_from_ref, reason = "each call gives another value")]
     fn insert_in_scope<'a>(
         scope: &'a Scope<'_, Self>,
         number: u64,

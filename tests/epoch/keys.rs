@@ -124,9 +124,9 @@ fn random_bits_lead_to_nothing() {
     let mut keys = 0;
     for _ in 0..amount(200_000, 20_000, 2_000) {
         let raw = (0..8).fold(0_u128, |raw, _| raw << 16 | u128::from(random(1 << 16)));
-        // Half of them with the state that keys have, and of this slab.
-        let like_a_key = raw & !(0xffff << 64) | 1 << 64;
-        let place = aged.stale[0].into_raw() as u64 >> 30 << 30 | u64::from(raw as u16 as u8);
+        // Some of them with a slot that there is, of this slab, of generations that there are.
+        let like_a_key = raw & !(0xfffc << 64);
+        let place = aged.stale[0].into_raw() as u64 >> 30 << 30 | u64::from(raw as u8);
         let of_slab = like_a_key >> 64 << 64 | u128::from(place);
         let young = of_slab & !(0xffff_ffff_ff00_u128 << 80);
         for raw in [raw, like_a_key, of_slab, young] {
@@ -146,9 +146,9 @@ fn bits_are_a_key_or_none() {
     let raw = key.into_raw();
     assert_eq!(EpochKey::from_raw(raw), Some(key));
     assert_eq!(EpochKey::from_raw(0), None);
-    // A word of another state than "not borrowed" is no key's.
-    for low in (0..1 << 16).filter(|low| *low != 1) {
-        assert_eq!(EpochKey::from_raw(raw >> 80 << 80 | low << 64), None);
+    // No chunk has so many slots.
+    for slot in [32_766, 32_767, 32_768, 65_535] {
+        assert_eq!(EpochKey::from_raw(raw >> 80 << 80 | slot << 64), None);
     }
     // Nor one of no generation.
     assert_eq!(EpochKey::from_raw(1 << 64), None);

@@ -51,7 +51,6 @@ fn memory_that_is_returned_is_not_resident() {
             assert_eq!(*slab.get(*key).unwrap(), [!number as u8; 128]);
         }
         assert!(resident_bytes(page()) >= after + COUNT * 128);
-        assert_eq!(slab.stats().record_bytes, slab.stats().record_bytes);
     });
 }
 
@@ -144,8 +143,8 @@ fn locked_pages_stay() {
         // Where the limit of this process allows no locked page.
         Err(error) => return assert!(error.to_string().contains("lock"), "{error}"),
     };
-    let inserted: Result<Vec<_>, _> = (0..64).map(|it| slab.try_insert([it; 128])).collect();
-    let Ok(keys) = inserted else {
+    let inserted: Option<Vec<_>> = (0..64).map(|it| slab.try_insert([it; 128]).ok()).collect();
+    let Some(keys) = inserted else {
         return assert_eq!(slab.stats().live % 32, 0, "a chunk was refused");
     };
     slab.clear_epoch(slab.current());

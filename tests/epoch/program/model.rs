@@ -9,7 +9,7 @@ use flatslab::epoch::{
 
 use super::subject::{Config, Plan, Refused};
 
-/// Bits of a key's place that are chunk and slot.
+/// Bits of a key that are the chunk; those of the slab follow, then slot and generation.
 const INDEX_BITS: u32 = 30;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -78,8 +78,6 @@ impl From<&flatslab::epoch::CloseReport> for Report {
 
 pub(super) struct Model {
     plans: Vec<Plan>,
-    /// How many bits of a place are the slot.
-    shift: u32,
     pub(super) slab: u64,
     pub(super) eras: BTreeMap<Epoch, Era>,
     pub(super) values: BTreeMap<EpochKey, Entry>,
@@ -93,6 +91,7 @@ pub(super) struct Model {
     release: Release,
     max_bytes: usize,
     totals: [u64; 3],
+    close_calls: u64,
     record_bytes: usize,
 }
 
@@ -103,9 +102,7 @@ fn place(key: EpochKey) -> u64 {
 
 impl Model {
     pub(super) fn new<C: Contents>(slab: &Epochs<C>, plans: Vec<Plan>, config: Config) -> Self {
-        let most = plans.iter().map(|plan| plan.slots).max().unwrap();
         let mut model = Model {
-            shift: most.next_power_of_two().trailing_zeros(),
             slab: 0,
             eras: BTreeMap::new(),
             values: BTreeMap::new(),
@@ -120,6 +117,7 @@ impl Model {
             max_bytes: (config.limit).map_or(usize::MAX, |chunks| chunks * plans[0].bytes),
             plans,
             totals: [0; 3],
+            close_calls: 0,
             record_bytes: 0,
         };
         assert_eq!(slab.ring(), config.ring);
@@ -209,7 +207,7 @@ impl Model {
     }
 
     pub(super) fn insert(&mut self, key: EpochKey, entry: Entry) {
-        let name = (place(key) % (1 << INDEX_BITS)) >> self.shift;
+        let name = place(key) % (1 << INDEX_BITS);
         let slab = place(key) >> INDEX_BITS;
         assert!(self.slab == 0 || self.slab == slab, "one slab, one number");
         self.slab = slab;
@@ -243,7 +241,7 @@ impl Model {
 
     pub(super) fn remove(&mut self, key: EpochKey) {
         let entry = self.values.remove(&key).unwrap();
-        let name = (place(key) % (1 << INDEX_BITS)) >> self.shift;
+        let name = place(key) % (1 << INDEX_BITS);
         let era = self.eras.get_mut(&entry.epoch).unwrap();
         let chunk = era.chunks.get_mut(&name).unwrap();
         chunk.live -= 1;
@@ -259,7 +257,9 @@ impl Model {
 
     pub(super) fn keys_in(&self, epoch: Epoch) -> Vec<EpochKey> {
         let of_epoch = self.values.iter().filter(|it| it.1.epoch == epoch);
-        of_epoch.map(|it| *it.0).collect()
+        let mut keys: Vec<_> = of_epoch.map(|it| *it.0).collect();
+        keys.sort_by_key(|key| (place(*key), (key.into_raw() >> 64) as u16));
+        keys
     }
 
     /// Clears an epoch. Returns the answer; where a value is borrowed, of any such one.
@@ -369,6 +369,7 @@ impl Model {
     }
 
     pub(super) fn close(&mut self, epoch: Epoch, is_foreign: bool) -> Result<Report, CloseError> {
+        self.close_calls += 1;
         if is_foreign {
             return Err(CloseError::Foreign);
         }
@@ -454,6 +455,7 @@ impl Model {
         assert_eq!(stats.advances, self.advances);
         let totals = [stats.closed, stats.scanned, stats.recycled];
         assert_eq!(totals, self.totals);
+        assert_eq!(stats.close_calls, self.close_calls);
         assert!(stats.record_bytes >= self.record_bytes, "records stay");
         self.record_bytes = stats.record_bytes;
         assert_eq!(slab.current(), self.current);

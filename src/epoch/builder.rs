@@ -43,7 +43,7 @@ pub struct EpochsBuilder<C> {
     max_bytes: usize,
     release: Release,
     pages: Pages,
-    contents: PhantomData<C>,
+    contents: PhantomData<fn() -> C>,
 }
 
 impl<C> EpochsBuilder<C> {
@@ -237,7 +237,8 @@ impl<T> EpochsBuilder<Values<T>> {
     }
 
     /// How many chunks are there from the start, and touched; none if not said. As many are
-    /// kept when they are unused, too.
+    /// kept when they are unused, too; with [`Release::Return`] none are, and these go with the
+    /// first advance.
     ///
     /// ```
     /// use flatslab::epoch::EpochSlab;

@@ -18,8 +18,8 @@ use crate::error::{AccessError, AllocError};
 ///
 /// Its epochs are managed by the methods of [`Epochs`]. A buffer takes a slot of the smallest
 /// size class that fits: 64, 96, 128, 192, 256, 384, 512, 768 bytes and so on; each class has
-/// chunks of its own in each epoch. It lives until it is [freed](EpochBytes::free), or dropped
-/// with its epoch.
+/// chunks of its own in each epoch. It lives until it is [freed](EpochBytes::free), or its epoch
+/// [cleared](Epochs::clear_epoch): one whose key is lost outlives the closing of its epoch.
 ///
 /// # Examples
 ///
@@ -53,8 +53,8 @@ unsafe impl Send for EpochBytes {}
 
 /// A buffer just made, mutably borrowed.
 ///
-/// Its end ends the borrow, and frees nothing: [`EpochBytes::free`] does, or the end of its
-/// epoch.
+/// Its end ends the borrow, and frees nothing: [`EpochBytes::free`] does, or
+/// [`clear_epoch`](Epochs::clear_epoch).
 ///
 /// # Examples
 ///
@@ -422,8 +422,9 @@ impl EpochBytes {
         Ok(unsafe { RefMut::new(chunk.word(slot), self.buffer(chunk, slot)) })
     }
 
-    /// Frees the buffer of a key; O(1). `false` where there is none: it was freed before, or
-    /// dropped with its epoch, or the key is another slab's or made up.
+    /// Frees the buffer of a key; O(1), but with the last one of a closed epoch's chunk O(slots
+    /// of the chunk). `false` where there is none: it was freed before, or dropped with its
+    /// epoch, or the key is another slab's or made up.
     ///
     /// # Panics
     ///

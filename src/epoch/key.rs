@@ -65,7 +65,8 @@ impl EpochKey {
         Word::of_key(self.bits.get())
     }
 
-    /// The key's bits, to store or send: never 0.
+    /// The key's bits, to store or send within the process: never 0. The slabs of another
+    /// process have the same numbers, so there they may be the key of another value.
     ///
     /// ```
     /// use flatslab::epoch::{EpochKey, EpochSlab};

@@ -25,8 +25,8 @@
 //! Take it where objects come and go in generations: those of a request, a session, a frame, a
 //! trading day. In a slab of mixed lifetimes one object that stays keeps the memory around it;
 //! here it keeps a chunk of its own epoch, and the report of each closing says how many are
-//! kept: the *drain rate*. Put what outlives its epoch into another one, or into the
-//! [permanent](Epochs::permanent) one.
+//! not kept: the [*drain rate*](CloseReport::drain_rate). Put what outlives its epoch into
+//! another one, or into the [permanent](Epochs::permanent) one.
 //!
 //! Where all of it goes at once, a [`bump::Arena`](crate::bump::Arena) is faster; where nothing
 //! tells when objects go, take a [`Slab`](crate::Slab) or a [`KeySlab`](crate::KeySlab).
@@ -42,9 +42,11 @@
 //! | end of a [`Scope`] | are dropped | are unused |
 //!
 //! The ring has the current epoch and those before it that are not closed. An advance onto the
-//! place of one of these closes it, so a program that never closes runs on and on. Closed
+//! place of one of these closes it, so a program that never closes runs on and on. It drops no
+//! value, so memory stays bounded only where values are removed, or epochs cleared. Closed
 //! epochs, that of a domain and the permanent one are outside the ring. Unused chunks are kept
-//! for the next epoch, up to a bound, or given back: [`Release`].
+//! for the next epoch, up to a bound, or given back: [`Release`]. An epoch that takes insertions
+//! keeps its empty chunks, the permanent one until it is cleared.
 //!
 //! # What is what
 //!
@@ -68,7 +70,9 @@
 //! each epoch has one at least that is not full. `insert`, `get` and `remove` are O(1);
 //! an insertion that finds no vacant slot in its epoch takes an unused chunk, and where there
 //! is none asks for memory; [`reserve`](EpochsBuilder::reserve) does that beforehand.
-//! `close` is O(chunks of the epoch), and `advance` O(1) unless it closes.
+//! `close` is O(chunks of the epoch), and `advance` O(1) unless it closes. The slots of a chunk
+//! that becomes unused are put in order, which is O(slots of the chunk): of each one that
+//! `close` recycles, and when `remove` takes the last value of a pinned one.
 //!
 //! # Borrows
 //!
@@ -286,8 +290,8 @@ impl<C: Contents> Epochs<C> {
 
     /// Closes an epoch that takes no more insertions. Drops no value: chunks without one are
     /// unused from now on, see [`Release`]; the others are *pinned* until their last value
-    /// leaves. The place in the ring is free at once. O(chunks of the epoch); allocates
-    /// nothing.
+    /// leaves. The place in the ring is free at once. O(chunks of the epoch, and slots of those
+    /// without a value); allocates nothing.
     ///
     /// # Errors
     ///
@@ -326,7 +330,8 @@ impl<C: Contents> Epochs<C> {
     /// closed; of one that is over there are no values.
     ///
     /// No key leads to any of the values when the first destructor runs; it may use the slab.
-    /// When a destructor panics the rest is dropped all the same, then the panic goes on.
+    /// When a destructor panics the rest is dropped all the same, then the panic goes on; if
+    /// another one panics then, the program ends.
     ///
     /// # Panics
     ///

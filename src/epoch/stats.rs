@@ -1,5 +1,6 @@
 //! What a slab and its epochs report.
 
+use super::CloseReport;
 use super::era::{EpochState, EraPtr};
 use super::home::Home;
 use super::key::Epoch;
@@ -109,6 +110,21 @@ impl Stats {
     #[must_use]
     pub fn drain_rate(&self) -> Option<f64> {
         rate(self.recycled, self.scanned)
+    }
+}
+
+impl CloseReport {
+    /// The share of its chunks that had no value: 1 where lifetimes and the epoch agree. `None`
+    /// where it had none.
+    ///
+    /// ```
+    /// let slab = flatslab::epoch::EpochSlab::new();
+    /// slab.remove(slab.insert(7));
+    /// assert_eq!(slab.advance_and_close().1.drain_rate(), Some(1.0));
+    /// ```
+    #[must_use]
+    pub fn drain_rate(&self) -> Option<f64> {
+        rate(self.recycled as u64, self.scanned as u64)
     }
 }
 

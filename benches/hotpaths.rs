@@ -13,6 +13,7 @@ mod traced {
     use clap::Parser;
     use flatslab::bump::{Arena, ArenaVec, BoundedArena, Scope};
     use flatslab::bytes::{Buf, BufMut, ByteArena, Evicted, Loc, LocError, RequestError, Ring};
+    use flatslab::epoch::{Epoch, EpochKey, EpochSlab, InsertError};
     use flatslab::pool::{Heap, InStorage, Intrusive, Pool, PoolBox, PoolStorage};
     use flatslab::{BoundedKeySlab, BoundedSlab, Full, GenKey, Key, KeySlab, Slab, Slot, SlotBox};
     use flatslab_benches::arguments::Arguments;
@@ -281,6 +282,34 @@ mod traced {
         ]
     }
 
+    /// What epoch slabs do.
+    fn by_epoch() -> Vec<Operation<'static>> {
+        let slab: &EpochSlab<u64> = Box::leak(Box::new(EpochSlab::new()));
+        // The epoch has a chunk, which neither is full nor becomes empty.
+        slab.insert(7);
+        let key = move || slab.insert(7);
+        vec![
+            operation!("EpochSlab::try_insert",
+            (slab: &'static EpochSlab<u64> = slab, value: u64 = 7)
+                -> Result<EpochKey, InsertError<u64>> { slab.try_insert(value) }),
+            operation!("EpochSlab::try_insert_in",
+            (slab: (&'static EpochSlab<u64>, Epoch) = (slab, slab.current()), value: u64 = 7)
+                -> Result<EpochKey, InsertError<u64>> { slab.0.try_insert_in(slab.1, value) }),
+            operation!("EpochSlab::get",
+            (slab: &'static EpochSlab<u64> = slab, key: EpochKey = key()) -> u64 {
+                *slab.get(key).unwrap()
+            }),
+            operation!("EpochSlab::get_mut",
+            (slab: &'static EpochSlab<u64> = slab, key: EpochKey = key()) {
+                *slab.get_mut(key).unwrap() += 1
+            }),
+            operation!("EpochSlab::remove",
+            (slab: &'static EpochSlab<u64> = slab, key: EpochKey = key()) -> u64 {
+                slab.remove(key).unwrap()
+            }),
+        ]
+    }
+
     pub(super) fn main() -> ExitCode {
         let command = CommandLine::parse();
         let arguments = &command.arguments;
@@ -311,6 +340,7 @@ mod traced {
         }));
         operations.extend(by_arena());
         operations.extend(by_bytes());
+        operations.extend(by_epoch());
 
         // Values of 8 bytes; how many are live changes nothing.
         if let Err(message) = arguments.pairs(&[(64, &[8])], 64) {

@@ -163,6 +163,7 @@ fn measured(workload: impl FnOnce() -> f64) -> Measured {
     Measured {
         ticks: vec![ticks],
         faults: faults.map(|(after, before)| after - before),
+        ..Measured::default()
     }
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The short examples run, and so do their tests; each asserts what it shows.
 . "$(dirname "$0")/common.sh"
-features=(--features "os-memory zerocopy")
+features=(--features "os-memory zerocopy track")
 cargo test --quiet "${features[@]}" --examples
 # All at once, which takes every processor.
 cargo build --quiet "${features[@]}" --examples

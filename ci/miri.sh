@@ -43,7 +43,8 @@ lenders() {
     pool) echo model:: recycled:: storage:: trees:: reentrancy:: forgotten:: panics:: ;;
     bump) echo model:: boxes:: vectors:: scopes:: checkpoints:: nested:: panics:: ;;
     bytes) echo buffers:: chains:: cycles:: mutable:: outliving:: positions:: readers:: rings:: ;;
-    lib) echo raw:: bytes:: model:: holders:: closed:: ;;
+    epoch) echo model:: guards:: domains:: reentrancy:: panics:: pinning:: ;;
+    lib) echo raw:: bytes:: epoch:: model:: holders:: closed:: ;;
     allocator | memory) return 1 ;;
     esac
 }

@@ -14,11 +14,11 @@ needs_miri
 names=("$@")
 tests=(--test '*')
 if [ ${#names[@]} -eq 0 ] && [ -z "${FLATSLAB_WEEKLY:-}" ]; then
-    names=(slab:: raw:: layouts:: generations:: restore:: sizes:: forged:: limits::)
+    names=(slab:: raw:: layouts:: generations:: restore:: sizes:: forged:: limits:: keys::)
     names+=(--skip exploration)
     big_endian_names=(raw:: layouts:: restore:: forged::)
     # The binaries that these tests are in: each takes some seconds, even if none is run.
-    tests=(--test slab --test pool --test bump --test key_slab --test bytes)
+    tests=(--test slab --test pool --test bump --test key_slab --test bytes --test epoch)
 fi
 
 export MIRIFLAGS="$miri_flags"

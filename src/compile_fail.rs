@@ -545,6 +545,7 @@
 
 mod bump;
 mod bytes;
+mod epoch;
 mod key_slab;
 mod mapped;
 mod pool;

@@ -8,9 +8,12 @@
 //! Some goals are weaker than what is known of unsafe access by key, 0.67 for GET
 //! and 0.75 for REMOVE: ours checks.
 
-use crate::bytes;
 use crate::record::Metric;
-use crate::record::Metric::{Faults, P50, P999, P9999, Ticks, Worst};
+use crate::record::Metric::{
+    Chunks, Drift, Faults, Growth, Memory, P50, P999, P9999, Pinned, Recycled, Resident, Sigmas,
+    Ticks, Worst,
+};
+use crate::{bytes, epoch};
 
 /// One subject in some rows of a bench.
 pub struct Goal {
@@ -266,6 +269,33 @@ const RINGS: Goal = Goal {
     ..BYTES
 };
 
+const EPOCH: Goal = Goal {
+    bench: epoch::BENCH,
+    bytes: &[128, 256],
+    // Facts hold in a quick run too.
+    live: &[epoch::QUICK, 4_032, 100_032],
+    ..CYCLES
+};
+
+const fn of_epochs(
+    (subject, metric): (&'static str, Metric),
+    rows: &'static [&'static str],
+    bounds: &'static [Bound],
+) -> Goal {
+    Goal {
+        metric,
+        ..EPOCH.of(subject, rows, bounds)
+    }
+}
+
+/// What the counter cannot tell apart on the coarsest of the machines: a step of it.
+const fn within_a_step(of: &'static [&'static str]) -> Bound {
+    Bound {
+        plus_cycles: 26.0,
+        ..bound(1.0, of, P50)
+    }
+}
+
 /// All goals.
 pub const GOALS: &[Goal] = &[
     CYCLES.of("BoundedSlab, Slot", ALL, BY_SLOT),
@@ -363,6 +393,87 @@ pub const GOALS: &[Goal] = &[
         bytes::RING,
         bytes::LOOPS,
         &[bound(0.35, &[bytes::DEQUE], Ticks)],
+    ),
+    of_epochs(
+        (epoch::APART, Pinned),
+        epoch::DRAINS,
+        &[at_most(0.0, Pinned)],
+    ),
+    of_epochs((epoch::APART, Drift), epoch::DRAINS, &[at_most(0.0, Drift)]),
+    of_epochs(
+        (epoch::MIXED, Recycled),
+        epoch::BUSY,
+        &[at_most(30.0, Recycled)],
+    ),
+    of_epochs(
+        (epoch::APART, Memory),
+        epoch::BUSY,
+        &[bound(0.5, &[epoch::MIXED], Memory)],
+    ),
+    of_epochs(
+        (epoch::SLAB, Sigmas),
+        epoch::PINNING,
+        &[at_most(3.0, Sigmas)],
+    ),
+    of_epochs(
+        (epoch::SLAB, Chunks),
+        epoch::PINNING,
+        &[at_most(0.0, Chunks)],
+    ),
+    of_epochs(
+        (epoch::SLAB, Drift),
+        epoch::UNPINNED,
+        &[at_most(0.0, Drift)],
+    ),
+    of_epochs(
+        (epoch::RELEASED, Drift),
+        &[epoch::SUSTAINED],
+        &[at_most(0.0, Drift)],
+    ),
+    // The control must drift.
+    of_epochs(
+        (epoch::RELEASED, Memory),
+        &[epoch::SUSTAINED],
+        &[bound(0.1, &[epoch::NEVER], Memory)],
+    ),
+    of_epochs(
+        (epoch::SLAB, Chunks),
+        &[epoch::CHURN],
+        &[at_most(0.0, Chunks)],
+    ),
+    of_epochs(
+        (epoch::SLAB, Growth),
+        &[epoch::CHURN],
+        &[at_most(1.0, Growth)],
+    ),
+    of_epochs(
+        (epoch::SLAB, Resident),
+        &[epoch::RETURN],
+        &[at_most(5.0, Resident)],
+    ),
+    of_epochs(
+        (epoch::RESERVED, P50),
+        epoch::FILLS,
+        &[
+            within_a_step(&[epoch::MALLOC]),
+            within_a_step(&[epoch::MIMALLOC]),
+            within_a_step(&[epoch::JEMALLOC]),
+        ],
+    ),
+    of_epochs(
+        (epoch::RESERVED, P999),
+        epoch::FILLS,
+        &[bound(0.25, &[epoch::MALLOC], P999)],
+    ),
+    of_epochs(
+        (epoch::BYTES, Ticks),
+        &[epoch::REQUESTS],
+        &[bound(1.0, &[epoch::MIMALLOC], Ticks)],
+    ),
+    of_epochs(
+        (epoch::BYTES, Growth),
+        &[epoch::REQUESTS],
+        &[at_most(1.0, Growth)],
     ),
 ];
 

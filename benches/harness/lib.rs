@@ -15,6 +15,7 @@ pub mod arena;
 pub mod arguments;
 pub mod bytes;
 pub mod clock;
+pub mod epoch;
 pub mod first_touch;
 pub mod goals;
 pub mod growth;

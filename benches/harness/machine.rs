@@ -127,6 +127,23 @@ fn ask_git() -> Option<String> {
     })
 }
 
+/// Bytes of this process that are in memory; `None` where the system does not say.
+pub fn resident() -> Option<u64> {
+    let pages = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = pages.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * page_size())
+}
+
+/// Bytes of a page.
+fn page_size() -> u64 {
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    // SAFETY: a question without arguments of ours.
+    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as u64;
+    #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+    let bytes = 4096;
+    bytes
+}
+
 /// The minor page faults of this thread so far; `None` where the system does not
 /// tell.
 #[must_use]

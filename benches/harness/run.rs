@@ -19,7 +19,7 @@ use crate::arguments::Arguments;
 use crate::clock::{self, CoreClock};
 use crate::machine::{self, Machine};
 use crate::operation::Setting;
-use crate::record::{Bench, Figures, Record, Row};
+use crate::record::{Bench, Figures, Metric, Record, Row};
 use crate::table::{self, Column};
 use crate::verdict;
 
@@ -83,6 +83,10 @@ pub struct Measured {
     pub ticks: Vec<f64>,
     /// Minor page faults of all operations together, if they were counted.
     pub faults: Option<u64>,
+    /// What it found out itself.
+    pub facts: Vec<(Metric, f64)>,
+    /// Bytes of memory over time, for a picture.
+    pub memory: Vec<u64>,
 }
 
 impl Measured {
@@ -90,9 +94,52 @@ impl Measured {
     #[must_use]
     pub fn faults(faults: u64) -> Self {
         Measured {
-            ticks: Vec::new(),
             faults: Some(faults),
+            ..Measured::default()
         }
+    }
+
+    /// Facts alone.
+    #[must_use]
+    pub fn facts(facts: &[(Metric, f64)]) -> Self {
+        Measured {
+            facts: facts.to_vec(),
+            ..Measured::default()
+        }
+    }
+}
+
+/// As one process writes it for another: how many there are of each kind, and these.
+impl Measured {
+    fn to_words(&self) -> impl Iterator<Item = u64> + '_ {
+        let head = [
+            self.ticks.len() as u64,
+            self.faults.unwrap_or(NOT_COUNTED),
+            self.facts.len() as u64,
+            self.memory.len() as u64,
+        ];
+        let ticks = self.ticks.iter().map(|it| it.to_bits());
+        let facts = self.facts.iter().flat_map(|&(metric, value)| {
+            let place = Metric::FACTS.iter().position(|it| *it == metric);
+            [place.expect("a fact") as u64, value.to_bits()]
+        });
+        let memory = self.memory.iter().copied();
+        head.into_iter().chain(ticks).chain(facts).chain(memory)
+    }
+
+    fn from_words(words: &mut impl Iterator<Item = u64>) -> Option<Self> {
+        let ticks = words.next()?;
+        let (faults, facts, memory) = (words.next()?, words.next()?, words.next()?);
+        let mut some = |count: u64| words.by_ref().take(count as usize).collect::<Vec<u64>>();
+        let ticks = some(ticks);
+        let pairs = some(2 * facts);
+        let fact = |pair: &[u64]| (Metric::FACTS[pair[0] as usize], f64::from_bits(pair[1]));
+        Some(Measured {
+            ticks: ticks.into_iter().map(f64::from_bits).collect(),
+            faults: (faults != NOT_COUNTED).then_some(faults),
+            facts: pairs.chunks_exact(2).map(fact).collect(),
+            memory: some(memory),
+        })
     }
 }
 
@@ -100,7 +147,7 @@ impl From<Vec<f64>> for Measured {
     fn from(ticks: Vec<f64>) -> Self {
         Measured {
             ticks,
-            faults: None,
+            ..Measured::default()
         }
     }
 }
@@ -246,8 +293,11 @@ impl Plan {
         );
         for run in 1..=runs {
             for it in &planned {
-                // The figures of a quick run say nothing: it needs no certain clock.
-                let ticks_per_cycle = match arguments.quick {
+                // The figures of a quick run say nothing, and facts are no times: these need
+                // no certain clock.
+                let columns = it.case.columns;
+                let facts = columns.iter().all(|it| it.metric().is_fact());
+                let ticks_per_cycle = match arguments.quick || facts {
                     true => CoreClock::measured_once().estimate(),
                     false => CoreClock::measured().certain()?,
                 };
@@ -259,6 +309,10 @@ impl Plan {
         record.rows.retain(|row| arguments.takes_row(&row.row));
         keep_the_lowest(&mut record.rows);
         self.print(&record, &planned, runs, arguments.quick);
+        let missed = verdict::missed_facts(&record, self.bench);
+        if !missed.is_empty() {
+            return Err(format!("not as claimed:\n{}", missed.join("\n")));
+        }
         if arguments.record {
             println!("\nrecorded in {}", Record::keep(record)?.display());
         }
@@ -317,13 +371,17 @@ impl Plan {
                 let measured: Vec<&Measured> =
                     turns.iter().filter_map(|Turn(it)| it.get(number)).collect();
                 let turns: Vec<&[f64]> = measured.iter().map(|it| &*it.ticks).collect();
+                let timed = turns.iter().filter(|turn| !turn.is_empty());
                 let mean = |turn: &&[f64]| turn.iter().sum::<f64>() / turn.len() as f64;
                 let figures = Figures {
-                    means: turns.iter().map(mean).collect(),
+                    means: timed.map(mean).collect(),
                     sorted: sorted(turns.concat()),
                     faults: measured.iter().filter_map(|it| it.faults).collect(),
+                    facts: measured.iter().flat_map(|it| it.facts.clone()).collect(),
                 };
+                let memory = measured.first().map_or(&[][..], |it| &*it.memory);
                 let metrics = case.columns.iter().map(|it| it.metric());
+                let metrics = metrics.chain(Metric::FACTS);
                 let stretch = |count: usize| {
                     let first = turns.first().copied().unwrap_or_default();
                     first.chunks(first.len().div_ceil(count).max(1))
@@ -340,9 +398,10 @@ impl Plan {
                     values: metrics
                         .filter_map(|it| Some((it, it.of(&figures)?)))
                         .collect(),
-                    stretches: self
-                        .stretches
-                        .map_or_else(Vec::new, |count| stretch(count).map(worst).collect()),
+                    stretches: match self.stretches {
+                        Some(count) => stretch(count).map(worst).collect(),
+                        None => memory.to_vec(),
+                    },
                 });
             }
         }
@@ -400,10 +459,8 @@ impl Plan {
         // the turn needs of the clock it measures itself.
         let Turn(rows) = (entry.turn)(setting(it.live, 0, arguments.turn));
         let mut bytes = Vec::new();
-        for Measured { ticks, faults } in rows {
-            let head = [ticks.len() as u64, faults.unwrap_or(NOT_COUNTED)];
-            bytes.extend(head.iter().flat_map(|it| it.to_le_bytes()));
-            bytes.extend(ticks.iter().flat_map(|it| it.to_le_bytes()));
+        for row in rows {
+            bytes.extend(row.to_words().flat_map(u64::to_le_bytes));
         }
         let mut out = std::io::stdout();
         out.write_all(&bytes).map_err(|error| error.to_string())
@@ -428,8 +485,7 @@ fn sorted(mut ticks: Vec<f64>) -> Vec<f64> {
     ticks
 }
 
-/// A turn of a case, in another process: for each row it writes how many figures
-/// there are, the page faults, and the figures.
+/// A turn of a case, in another process, which writes the words of each row.
 fn in_a_process_of_its_own(it: &Planned, entry: &Entry, turn: usize) -> Result<Turn, String> {
     let failed = |what: &str| format!("{}, {} bytes: {what}", entry.subject, it.bytes);
     let program = std::env::current_exe().map_err(|error| failed(&error.to_string()))?;
@@ -447,16 +503,12 @@ fn in_a_process_of_its_own(it: &Planned, entry: &Entry, turn: usize) -> Result<T
     if !output.status.success() {
         return Err(failed(&String::from_utf8_lossy(&output.stderr)));
     }
-    let words = output.stdout.chunks_exact(size_of::<f64>());
+    let words = output.stdout.chunks_exact(size_of::<u64>());
     let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
     let mut words = words.map(word);
     let mut rows = Vec::new();
-    while let (Some(count), Some(faults)) = (words.next(), words.next()) {
-        let ticks = words.by_ref().take(count as usize);
-        rows.push(Measured {
-            ticks: ticks.map(f64::from_bits).collect(),
-            faults: (faults != NOT_COUNTED).then_some(faults),
-        });
+    while let Some(row) = Measured::from_words(&mut words) {
+        rows.push(row);
     }
     Ok(Turn(rows))
 }
@@ -474,5 +526,30 @@ fn keep_the_lowest(rows: &mut [Row]) {
                 *worst = other.min(*worst);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_process_writes_another_reads() {
+        let rows = [
+            Measured::from(vec![1.5, 2.5]),
+            Measured::faults(7),
+            Measured {
+                memory: vec![1, 2, 3],
+                ..Measured::facts(&[(Metric::Recycled, 99.5), (Metric::Chunks, 0.0)])
+            },
+        ];
+        let words: Vec<u64> = rows.iter().flat_map(Measured::to_words).collect();
+        let mut words = words.into_iter();
+        for row in &rows {
+            let read = Measured::from_words(&mut words).expect("a row");
+            assert_eq!((&read.ticks, read.faults), (&row.ticks, row.faults));
+            assert_eq!((&read.facts, &read.memory), (&row.facts, &row.memory));
+        }
+        assert!(Measured::from_words(&mut words).is_none());
     }
 }

@@ -1,5 +1,6 @@
 //! What the figures say: the summary for a stranger, and which goals are missed.
 
+use crate::epoch;
 use crate::goals::{
     Bound, Comparison, GOALS, Goal, SUMMARY, SUMMARY_BYTES, TOLD, TOLD_OF, TOLD_TO, Told,
 };
@@ -106,7 +107,33 @@ pub fn told(record: &Record, bench: &str) -> Option<String> {
 /// All goals of a bench, as [`goals_of`] has them.
 #[must_use]
 pub fn goals(record: &Record, bench: &str) -> Option<String> {
+    // Its goals have hardly a row in common.
+    if bench == epoch::BENCH {
+        return listed(record, bench);
+    }
     goals_of(record, bench, |_| true)
+}
+
+/// All goals of a bench, a line for each row of each, and how many are met.
+fn listed(record: &Record, bench: &str) -> Option<String> {
+    let (mut met, mut rows) = (0, Vec::new());
+    for goal in GOALS.iter().filter(|goal| goal.bench == bench) {
+        for case in record.cases(bench) {
+            for (bound, ratio) in goal.ratios(record, case) {
+                let is_met = bound.is_met(ratio);
+                met += usize::from(is_met);
+                let what = format!("{}: {}, {}", case.row, goal.subject, goal.metric.name());
+                let figure = match is_met {
+                    true => format!("{ratio:.2}"),
+                    false => format!("**{ratio:.2}**"),
+                };
+                rows.push(vec![what, bound.head(goal), figure]);
+            }
+        }
+    }
+    let head = ["", "at most", "measured"].map(str::to_owned);
+    let table = table::markdown(&head, &rows);
+    (!rows.is_empty()).then(|| format!("{table}\n\n{met} of {} are met.", rows.len()))
 }
 
 /// Those goals of a bench, a column for each subject, and how many are met. What
@@ -149,6 +176,25 @@ pub fn goals_of(record: &Record, bench: &str, are: fn(&Goal) -> bool) -> Option<
     }
     let table = table::markdown(&head, &rows);
     (all > 0).then(|| format!("{table}\n\n{met} of {all} are met."))
+}
+
+/// The goals of a bench that are missed and are of [facts](Metric::FACTS): a line each.
+#[must_use]
+pub fn missed_facts(record: &Record, bench: &str) -> Vec<String> {
+    let goals = GOALS.iter().filter(|goal| goal.bench == bench);
+    let goals = goals.filter(|goal| goal.metric.is_fact());
+    let mut missed = Vec::new();
+    for goal in goals {
+        for case in record.cases(bench) {
+            for (bound, ratio) in goal.ratios(record, case) {
+                if !bound.is_met(ratio) {
+                    let head = goal.head();
+                    missed.push(format!("{}: {ratio:.2}; at most: {head}", case.row));
+                }
+            }
+        }
+    }
+    missed
 }
 
 impl Goal {

@@ -7,7 +7,7 @@
 mod program;
 
 use libfuzzer_sys::{Corpus, fuzz_target};
-use program::{Generations, Plain, LARGE};
+use program::{Generations, LARGE, Plain};
 
 fuzz_target!(|bytes: &[u8]| -> Corpus {
     let Some((&kind, rest)) = bytes.split_first() else {

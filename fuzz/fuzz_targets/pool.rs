@@ -11,7 +11,7 @@ mod recycled;
 mod samples;
 
 use libfuzzer_sys::{Corpus, fuzz_target};
-use program::{heap, intrusive, lazy, storage, Step};
+use program::{Step, heap, intrusive, lazy, storage};
 use recycled::recycling;
 use samples::{Boxed, Byte, Large, Line, Nothing, Number, Sample};
 

@@ -129,18 +129,25 @@ fn ceil(value: f64) -> usize {
 impl Sizes {
     pub(super) fn new(classes: &Classes) -> Self {
         let sizes = classes.as_slice();
-        let class_for = |size: u64| {
-            let fits = sizes.iter().position(|&class| u64::from(class) >= size);
-            // Past the last class there is no request (S1).
-            fits.unwrap_or(sizes.len() - 1) as u8
+        // The sizes of a table increase, so one walk over the classes answers for all of them.
+        let classes_for_increasing = || {
+            let mut class = 0;
+            move |size: u64| {
+                // Past the last class there is no request (S1).
+                while class + 1 < sizes.len() && u64::from(sizes[class]) < size {
+                    class += 1;
+                }
+                class as u8
+            }
         };
+        let (mut small, mut large) = (classes_for_increasing(), classes_for_increasing());
         Sizes {
             largest: classes.largest(),
-            small: core::array::from_fn(|index| class_for((index * STEP) as u64)),
+            small: core::array::from_fn(|index| small((index * STEP) as u64)),
             large: core::array::from_fn(|index| {
                 let (power, within) = (SMALL_POWER + index / PER_POWER, index % PER_POWER);
                 // The least size of the bucket.
-                class_for((((PER_POWER + within) as u64) << (power - 2)) + 1)
+                large((((PER_POWER + within) as u64) << (power - 2)) + 1)
             }),
         }
     }

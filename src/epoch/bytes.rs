@@ -422,9 +422,8 @@ impl EpochBytes {
         Ok(unsafe { RefMut::new(chunk.word(slot), self.buffer(chunk, slot)) })
     }
 
-    /// Frees the buffer of a key; O(1), but with the last one of a closed epoch's chunk O(slots
-    /// of the chunk). `false` where there is none: it was freed before, or dropped with its
-    /// epoch, or the key is another slab's or made up.
+    /// Frees the buffer of a key; O(1). `false` where there is none: it was freed before, or
+    /// dropped with its epoch, or the key is another slab's or made up.
     ///
     /// # Panics
     ///

@@ -170,6 +170,7 @@ impl ChunkPtr {
             // SAFETY: and for the origins.
             unsafe { chunk.origin_place(plan, slot).write(Cell::new(None)) };
         }
+        chunk.reset();
         chunk
     }
 
@@ -285,8 +286,8 @@ impl ChunkPtr {
         self.word(slot).set(self.word(slot).get().freed(END));
     }
 
-    /// Has all slots vacant that are not worn out, in their order; `false` if all are.
-    pub(super) fn reset(self) -> bool {
+    /// Has all slots vacant that are not worn out, in their order.
+    pub(super) fn reset(self) {
         let mut free = END;
         for slot in (0..self.slots).rev() {
             let word = self.word(slot).get().freed(free);
@@ -296,8 +297,15 @@ impl ChunkPtr {
             }
         }
         self.free.set(free);
+    }
+
+    /// It has no value, and is not pinned any more; `false` if all its slots are worn out.
+    ///
+    /// The list of vacant slots is as the removals left it: to put it in order would make the
+    /// last of them O(slots).
+    pub(super) fn reopen(self) -> bool {
         self.count.set(OPEN);
-        free != END
+        self.has_room()
     }
 
     /// How many values it has.

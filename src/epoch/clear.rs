@@ -37,6 +37,7 @@ impl<C: Contents> Doomed<'_, C> {
             }
             self.slot = 0;
             self.first = chunk.next.take();
+            chunk.reset();
             self.home.store.put(chunk);
         }
     }

@@ -155,14 +155,10 @@ impl Home {
         epoch: Epoch,
         class: usize,
     ) -> Result<(ChunkPtr, u32, Word), Refusal> {
-        loop {
-            let Some(era) = self.eras.find_open(epoch) else {
-                return Err(self.why_not_open(epoch));
-            };
-            match self.pop(era, class) {
-                Some(claimed) => return Ok(claimed),
-                None => self.make_room(era, class)?,
-            }
+        let open = self.eras.find_open(epoch);
+        match open.and_then(|era| self.pop(era, class)) {
+            Some(claimed) => Ok(claimed),
+            None => self.claim_with_room(Some(epoch), class),
         }
     }
 
@@ -173,8 +169,30 @@ impl Home {
     /// If it has no room and gets none.
     #[inline(always)]
     pub(super) fn claim_current(&self, class: usize) -> Result<(ChunkPtr, u32, Word), Refusal> {
+        match self.pop(self.current.get(), class) {
+            Some(claimed) => Ok(claimed),
+            None => self.claim_with_room(None, class),
+        }
+    }
+
+    /// Takes a vacant slot of an epoch, or of the current one, where there was none. Not in
+    /// line: the loop would cost every insertion six registers that are saved.
+    ///
+    /// # Errors
+    ///
+    /// Where [`claim`](Self::claim) has one.
+    #[cold]
+    #[inline(never)]
+    fn claim_with_room(
+        &self,
+        epoch: Option<Epoch>,
+        class: usize,
+    ) -> Result<(ChunkPtr, u32, Word), Refusal> {
         loop {
-            let era = self.current.get();
+            let era = match epoch {
+                Some(epoch) => (self.eras.find_open(epoch)).ok_or_else(|| self.why_not_open(epoch)),
+                None => Ok(self.current.get()),
+            }?;
             match self.pop(era, class) {
                 Some(claimed) => return Ok(claimed),
                 None => self.make_room(era, class)?,

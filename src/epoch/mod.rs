@@ -70,9 +70,7 @@
 //! each epoch has one at least that is not full. `insert`, `get` and `remove` are O(1);
 //! an insertion that finds no vacant slot in its epoch takes an unused chunk, and where there
 //! is none asks for memory; [`reserve`](EpochsBuilder::reserve) does that beforehand.
-//! `close` is O(chunks of the epoch), and `advance` O(1) unless it closes. The slots of a chunk
-//! that becomes unused are put in order, which is O(slots of the chunk): of each one that
-//! `close` recycles, and when `remove` takes the last value of a pinned one.
+//! `close` is O(chunks of the epoch), and `advance` O(1) unless it closes.
 //!
 //! # Borrows
 //!
@@ -291,8 +289,8 @@ impl<C: Contents> Epochs<C> {
 
     /// Closes an epoch that takes no more insertions. Drops no value: chunks without one are
     /// unused from now on, see [`Release`]; the others are *pinned* until their last value
-    /// leaves. The place in the ring is free at once. O(chunks of the epoch, and slots of those
-    /// without a value); allocates nothing.
+    /// leaves. The place in the ring is free at once. O(chunks of the epoch); allocates
+    /// nothing.
     ///
     /// # Errors
     ///

@@ -171,7 +171,7 @@ impl Store {
     pub(super) fn put(&self, chunk: ChunkPtr) {
         debug_assert!(chunk.era.get().is_none() && chunk.memory.get() == Memory::Committed);
         // One that is worn out stays where it is: on no list, with its memory.
-        if chunk.reset() {
+        if chunk.reopen() {
             let class = self.class(chunk.class as usize);
             chunk.next.set(class.cached.replace(Some(chunk)));
             class.cached_count.set(class.cached_count.get() + 1);

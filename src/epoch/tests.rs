@@ -4,8 +4,40 @@
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 
-use super::{EpochKey, EpochSlab, EpochState};
+use proptest::prelude::*;
+
+use super::{Contents, EpochKey, EpochSlab, EpochState, Epochs};
+use crate::common::amount;
 use crate::epoch::Release;
+
+#[path = "../../tests/epoch/program/mod.rs"]
+mod program;
+
+/// Walks the invariants.
+struct Walk;
+
+impl program::Check for Walk {
+    fn check<C: Contents>(slab: &Epochs<C>) {
+        slab.check();
+    }
+}
+
+#[test]
+fn epochs_keep_their_invariants_at_every_step() {
+    let length = 4..amount(300, 200, 40);
+    let config = ProptestConfig {
+        cases: amount(150, 10, 2),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
+    let programs = proptest::collection::vec(any::<u8>(), length);
+    proptest!(config, |(program in programs)| {
+        let mut program = program;
+        // Under an interpreter the rings are short.
+        program[1] = amount(program[1], program[1], program[1] % 3);
+        program::run::<Walk>(&program);
+    });
+}
 
 #[test]
 fn a_worn_out_slot_is_never_used_again() {

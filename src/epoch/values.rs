@@ -243,8 +243,7 @@ impl<T> EpochSlab<T> {
 
     /// Moves the value of a key out; O(1). `None` where it has none, as for
     /// [`get`](Self::get). With the last value of a closed epoch's chunk the chunk is unused,
-    /// and its memory kept or given back, see [`Release`](super::Release): O(slots of the
-    /// chunk).
+    /// and its memory kept or given back, see [`Release`](super::Release).
     ///
     /// # Panics
     ///

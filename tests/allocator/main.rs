@@ -15,6 +15,7 @@ mod program;
 
 mod arenas;
 mod bytes;
+mod epoch;
 mod failing;
 mod meddling;
 mod pools;

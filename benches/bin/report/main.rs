@@ -14,7 +14,7 @@ use flatslab_benches::goals::Goal;
 use flatslab_benches::record::{Case, Metric, Record};
 use flatslab_benches::table::{self, Column, NOTHING};
 use flatslab_benches::verdict;
-use flatslab_benches::{arena, bytes};
+use flatslab_benches::{arena, bytes, epoch};
 
 /// Writes the tables of a record into BENCHMARKS.md and README.md, and draws the
 /// pictures
@@ -121,7 +121,11 @@ const MAIN: [&str; 4] = [
 fn sections(record: &Record) -> Vec<(&'static str, String)> {
     let summary = verdict::summary(record);
     let summary: Vec<String> = summary.iter().map(|line| format!("- {line}")).collect();
-    let mut sections = vec![("summary", summary.join("\n"))];
+    let mut sections = Vec::new();
+    // Another bench's record has nothing to say of it.
+    if !summary.is_empty() {
+        sections.push(("summary", summary.join("\n")));
+    }
     let goals = |bench| verdict::goals(record, bench).unwrap_or_default();
     let cycles_goals = |are| {
         let goals = verdict::goals_of(record, "cycles", are);
@@ -175,6 +179,12 @@ fn sections(record: &Record) -> Vec<(&'static str, String)> {
                 "bytes, in short",
                 in_short.unwrap_or_else(|| missing(bytes::BENCH)),
             ),
+        ]);
+    }
+    if record.bench(epoch::BENCH).is_some() {
+        sections.extend([
+            ("epochs, in short", goals(epoch::BENCH)),
+            ("epochs", epoch::tables(record)),
         ]);
     }
     if record.bench("pages").is_some() {

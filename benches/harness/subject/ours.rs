@@ -1,5 +1,6 @@
 //! flatslab's own slabs.
 
+use flatslab::epoch::{EpochKey, EpochSlab};
 use flatslab::{BoundedKeySlab, BoundedSlab, GenKey, Key, KeySlab, Slab, Slot, SlotBox};
 
 use super::{access, subject};
@@ -156,3 +157,20 @@ plain!(Plain(KeySlab<V, Key>) named "KeySlab");
 plain!(PlainBounded(BoundedKeySlab<V, Key>) named "BoundedKeySlab" .unwrap());
 plain!(Generations(KeySlab<V, GenKey>) named "KeySlab, GenKey");
 plain!(GenerationsBounded(BoundedKeySlab<V, GenKey>) named "BoundedKeySlab, GenKey" .unwrap());
+
+subject! {
+    /// One epoch, which stays open.
+    InEpoch(EpochSlab<V>) named "EpochSlab" by EpochKey;
+    new(capacity) EpochSlab::builder().reserve(capacity.div_ceil(64)).build();
+    insert(slab, value) slab.insert(value);
+    get(slab, key) slab.get(*key).unwrap().number();
+    add(slab, key, number) *slab.get_mut(*key).unwrap().number_mut() += number;
+    replace(slab, key, value) core::mem::replace(&mut *slab.get_mut(*key).unwrap(), value);
+    remove(slab, key) slab.remove(key).unwrap();
+    free(slab, key) slab.remove(key);
+    refill(slab, key, value) {
+        let old = slab.remove(key).unwrap();
+        (old, slab.insert(value))
+    };
+    contains(slab, key) slab.contains_key(*key);
+}

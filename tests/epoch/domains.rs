@@ -1,0 +1,174 @@
+//! Epochs that end with a block of the program.
+
+use flatslab::epoch::{CloseError, EpochBytes, EpochSlab, EpochState, InsertError};
+
+use crate::common::{Drops, amount};
+
+#[test]
+fn a_domain_closes_its_epoch_and_drops_nothing() {
+    let slab = EpochSlab::builder().chunk_capacity(1).build();
+    let drops = Drops::new();
+    let domain = slab.enter();
+    let epoch = domain.epoch();
+    let (stays, goes) = (domain.insert(drops.value(1)), domain.insert(drops.value(2)));
+    assert!(std::ptr::eq(domain.slab(), &raw const slab));
+    assert!(epoch != slab.current() && slab.epoch_of(stays) == Some(epoch));
+    drop(slab.remove(goes));
+    drop(domain);
+    let stats = slab.epoch_stats(epoch).unwrap();
+    assert_eq!((stats.state, stats.close_calls), (EpochState::Pinned, 1));
+    assert_eq!((stats.scanned, stats.recycled), (2, 1));
+    assert_eq!(slab.get(stays).unwrap().number, 1);
+    let error = slab.try_insert_in(epoch, drops.value(3)).unwrap_err();
+    assert!(matches!(error, InsertError::StaleEra(_)));
+    drop(error);
+    drop(slab.remove(stays));
+    assert!(slab.epoch_stats(epoch).is_none());
+    assert_eq!(drops.count(), 3);
+}
+
+#[test]
+fn a_domain_without_auto_close_is_closed_later() {
+    let slab = EpochSlab::new();
+    let domain = slab.enter().auto_close(false);
+    let epoch = domain.epoch();
+    let key = domain.insert(7);
+    assert_eq!(slab.close(epoch).unwrap_err(), CloseError::Domain);
+    drop(domain);
+    assert_eq!(slab.epoch_stats(epoch).unwrap().state, EpochState::Closing);
+    assert_eq!(slab.try_insert_in(epoch, 8), Err(InsertError::Closing(8)));
+    // The ring has nothing to do with it.
+    for _ in 0..40 {
+        slab.advance();
+    }
+    assert_eq!(slab.epoch_stats(epoch).unwrap().state, EpochState::Closing);
+    let report = slab.close(epoch).unwrap();
+    assert_eq!((report.scanned, report.live), (1, 1));
+    assert_eq!(slab.remove(key), Some(7));
+    assert_eq!(slab.close(epoch).unwrap_err(), CloseError::StaleEra);
+}
+
+#[test]
+fn a_forgotten_domain_stays_open() {
+    let slab = EpochSlab::new();
+    let domain = slab.enter();
+    let epoch = domain.epoch();
+    std::mem::forget(domain);
+    let key = slab.try_insert_in(epoch, 7).unwrap();
+    for _ in 0..40 {
+        slab.advance();
+    }
+    assert_eq!(slab.close(epoch).unwrap_err(), CloseError::Domain);
+    assert_eq!(slab.get(key).as_deref(), Some(&7));
+    assert_eq!(slab.clear_epoch(epoch), 1);
+}
+
+#[test]
+fn domains_nest_beyond_the_ring_and_end_in_any_order() {
+    let slab = EpochSlab::builder().epochs(1).build();
+    let outer = slab.enter();
+    let mut inner: Vec<_> = (0..20).map(|_| outer.enter()).collect();
+    let mut keys = vec![outer.insert(100)];
+    keys.extend(
+        inner
+            .iter()
+            .enumerate()
+            .map(|(number, domain)| domain.insert(number)),
+    );
+    assert_eq!(slab.stats().epochs, 23);
+    while !inner.is_empty() {
+        drop(inner.swap_remove(inner.len() / 2));
+        slab.advance();
+    }
+    drop(inner);
+    drop(outer);
+    let stats = slab.stats();
+    assert_eq!((stats.pinned_epochs, stats.live), (21, 21));
+    for key in keys {
+        slab.remove(key).unwrap();
+    }
+    assert_eq!(slab.stats().epochs, 2);
+}
+
+#[test]
+fn a_scope_drops_all_its_values() {
+    let mut slab = EpochSlab::builder().chunk_capacity(2).build();
+    let drops = Drops::new();
+    let permanent = slab.permanent();
+    let kept = slab.domain(|scope| {
+        let one = scope.insert(drops.value(1));
+        let two = scope.try_insert(drops.value(2)).unwrap();
+        std::mem::swap(&mut one.number, &mut two.number);
+        assert_eq!((one.number, two.number), (2, 1));
+        let key = scope.insert_key(drops.value(3));
+        scope.get_mut(key).unwrap().number += 1;
+        assert_eq!(scope.try_get(key).unwrap().number, 4);
+        assert!(scope.try_get_mut(key).is_ok());
+        let gone = scope.insert_key(drops.value(5));
+        assert!(scope.remove(gone).is_some() && scope.try_remove(gone).is_err());
+        assert_eq!(drops.count(), 1);
+        let epoch = scope.epoch();
+        let foreign = EpochSlab::<u64>::new().current();
+        let error = scope.try_insert_in(foreign, drops.value(6)).unwrap_err();
+        assert!(matches!(error, InsertError::Foreign(_)));
+        drop(error);
+        scope.domain(|inner| {
+            inner.insert(drops.value(7));
+            // Of the scope around it, and for longer.
+            assert!(inner.try_insert_in(epoch, drops.value(8)).is_ok());
+            assert_eq!(inner.get(key).unwrap().number, 4);
+        });
+        assert_eq!(drops.count(), 3);
+        scope.try_insert_in(permanent, drops.value(9)).ok().unwrap()
+    });
+    assert_eq!((drops.count(), slab.stats().live), (7, 1));
+    assert_eq!(slab.remove(kept).unwrap().number, 9);
+    assert_eq!((slab.stats().epochs, slab.stats().chunks), (2, 1));
+}
+
+#[test]
+fn scopes_of_many_have_no_memory_of_their_own() {
+    let mut slab = EpochSlab::<u64>::builder().chunk_capacity(4).build();
+    let mut first = None;
+    let rounds = amount(50, 10, 4);
+    for round in 0..rounds {
+        let sum: u64 = slab.domain(|scope| {
+            let values: Vec<_> = (0..10).map(|number| scope.insert(number * round)).collect();
+            values.iter().map(|value| **value).sum()
+        });
+        assert_eq!(sum, 45 * round);
+        let stats = slab.stats();
+        let (committed, records) =
+            *first.get_or_insert((stats.committed_bytes, stats.record_bytes));
+        assert_eq!(
+            (stats.committed_bytes, stats.record_bytes),
+            (committed, records)
+        );
+    }
+    assert_eq!(slab.stats().closed, rounds);
+}
+
+#[test]
+fn buffers_of_scopes_and_domains() {
+    let mut bytes = EpochBytes::new();
+    let domain = bytes.enter();
+    let mut buf = domain.try_alloc(100).unwrap();
+    buf.fill(3);
+    let (key, epoch) = (buf.key(), buf.epoch());
+    drop(buf);
+    assert_eq!(epoch, domain.epoch());
+    drop(domain);
+    assert_eq!(*bytes.get(key).unwrap(), [3; 100]);
+    bytes.domain(|scope| {
+        let all: Vec<_> = (0..50)
+            .map(|len| scope.try_alloc(len * 7).unwrap())
+            .collect();
+        for (number, buf) in all.into_iter().enumerate() {
+            assert!(*buf == vec![0; number * 7]);
+            buf.fill(number as u8);
+        }
+        assert!(scope.try_alloc(1 << 20).is_err());
+    });
+    assert!(bytes.free(key));
+    assert_eq!((bytes.stats().live, bytes.stats().epochs), (0, 2));
+}

@@ -1,0 +1,30 @@
+//! Epoch slabs: values and buffers. Each rule that keeps `src/epoch` sound has a file here.
+
+#![cfg(feature = "alloc")]
+
+#[path = "../common/mod.rs"]
+mod common;
+#[allow(dead_code, reason = "a part of it is for slabs")]
+#[path = "../memory/source.rs"]
+mod source;
+
+#[cfg(all(feature = "os-memory", target_os = "linux", not(miri)))]
+#[allow(dead_code, reason = "a part of it is for slabs")]
+#[path = "../memory/system/child.rs"]
+mod child;
+mod domains;
+mod guards;
+mod keys;
+#[cfg(all(feature = "os-memory", target_os = "linux", not(miri)))]
+mod memory;
+mod model;
+mod panics;
+mod pinning;
+mod program;
+mod reentrancy;
+mod send;
+mod sources;
+mod states;
+mod stats;
+#[cfg(feature = "track")]
+mod track;

@@ -1,0 +1,494 @@
+//! What a slab has to have and to answer.
+
+use std::collections::BTreeMap;
+
+use flatslab::epoch::{
+    ClearError, CloseError, Contents, Epoch, EpochKey, EpochState, EpochStats, Epochs, Label,
+    Release,
+};
+
+use super::subject::{Config, Plan, Refused};
+
+/// Bits of a key that are the chunk; those of the slab follow, then slot and generation.
+const INDEX_BITS: u32 = 30;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Kind {
+    Permanent,
+    Ring(usize),
+    Domain,
+}
+
+/// A chunk of an epoch.
+struct Chunk {
+    class: usize,
+    live: usize,
+}
+
+/// An epoch that is not over.
+pub(super) struct Era {
+    pub(super) state: EpochState,
+    kind: Kind,
+    begun: u64,
+    pub(super) label: Label,
+    chunks: BTreeMap<u64, Chunk>,
+    close_calls: u64,
+    scanned: u64,
+    recycled: u64,
+}
+
+/// A value.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    pub(super) epoch: Epoch,
+    pub(super) class: usize,
+    pub(super) size: usize,
+    pub(super) number: u64,
+    pub(super) readers: usize,
+    pub(super) is_written: bool,
+}
+
+impl Entry {
+    pub(super) fn is_borrowed(&self) -> bool {
+        self.readers > 0 || self.is_written
+    }
+}
+
+/// What closing an epoch has to report.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Report {
+    pub(super) scanned: usize,
+    pub(super) recycled: usize,
+    pub(super) pinned: usize,
+    pub(super) live: usize,
+    pub(super) released_bytes: usize,
+}
+
+impl From<&flatslab::epoch::CloseReport> for Report {
+    fn from(report: &flatslab::epoch::CloseReport) -> Self {
+        Report {
+            scanned: report.scanned,
+            recycled: report.recycled,
+            pinned: report.pinned,
+            live: report.live,
+            released_bytes: report.released_bytes,
+        }
+    }
+}
+
+pub(super) struct Model {
+    plans: Vec<Plan>,
+    pub(super) slab: u64,
+    pub(super) eras: BTreeMap<Epoch, Era>,
+    pub(super) values: BTreeMap<EpochKey, Entry>,
+    ring: Vec<Option<Epoch>>,
+    position: usize,
+    pub(super) current: Epoch,
+    pub(super) advances: u64,
+    last_era: u64,
+    cached: Vec<usize>,
+    bound: usize,
+    release: Release,
+    max_bytes: usize,
+    totals: [u64; 3],
+    close_calls: u64,
+    record_bytes: usize,
+}
+
+/// The slab's number and chunk of a key.
+fn place(key: EpochKey) -> u64 {
+    key.into_raw() as u64
+}
+
+impl Model {
+    pub(super) fn new<C: Contents>(slab: &Epochs<C>, plans: Vec<Plan>, config: Config) -> Self {
+        let mut model = Model {
+            slab: 0,
+            eras: BTreeMap::new(),
+            values: BTreeMap::new(),
+            ring: vec![None; config.ring],
+            position: 0,
+            current: slab.current(),
+            advances: 0,
+            last_era: slab.current().era(),
+            cached: vec![0; plans.len()],
+            bound: config.cached,
+            release: config.release,
+            max_bytes: (config.limit).map_or(usize::MAX, |chunks| chunks * plans[0].bytes),
+            plans,
+            totals: [0; 3],
+            close_calls: 0,
+            record_bytes: 0,
+        };
+        assert_eq!(slab.ring(), config.ring);
+        model.ring[0] = Some(slab.current());
+        model.begin(slab.current(), Kind::Ring(0));
+        model.begin(slab.permanent(), Kind::Permanent);
+        model
+    }
+
+    fn begin(&mut self, epoch: Epoch, kind: Kind) {
+        let era = Era {
+            state: EpochState::Open,
+            kind,
+            begun: self.advances,
+            label: Label::new("").unwrap(),
+            chunks: BTreeMap::new(),
+            close_calls: 0,
+            scanned: 0,
+            recycled: 0,
+        };
+        let same_index = self.eras.keys().any(|it| it.index() == epoch.index());
+        assert!(!same_index, "two epochs with one index");
+        self.eras.insert(epoch, era);
+    }
+
+    fn begin_next(&mut self, epoch: Epoch, kind: Kind) {
+        self.last_era += 1;
+        assert_eq!(epoch.era(), self.last_era, "eras are counted");
+        self.begin(epoch, kind);
+    }
+
+    // Insertion.
+
+    pub(super) fn class_of(&self, size: usize) -> Option<usize> {
+        self.plans.iter().position(|plan| size <= plan.cell)
+    }
+
+    /// Why an insertion is refused, were there memory enough.
+    pub(super) fn why_refused(&self, epoch: Epoch, is_foreign: bool) -> Option<Refused> {
+        match self.eras.get(&epoch).map(|era| era.state) {
+            _ if is_foreign => Some(Refused::Foreign),
+            Some(EpochState::Open) => None,
+            Some(EpochState::Closing) => Some(Refused::Closing),
+            _ => Some(Refused::StaleEra),
+        }
+    }
+
+    fn has_room(&self, epoch: Epoch, class: usize) -> bool {
+        let slots = self.plans[class].slots;
+        let mut chunks = self.eras[&epoch].chunks.values();
+        chunks.any(|chunk| chunk.class == class && chunk.live < slots)
+    }
+
+    fn committed(&self) -> usize {
+        let of_eras = self.eras.values().flat_map(|era| era.chunks.values());
+        let of_eras: usize = of_eras.map(|chunk| self.plans[chunk.class].bytes).sum();
+        let cached = self.cached.iter().zip(&self.plans);
+        of_eras
+            + cached
+                .map(|(count, plan)| count * plan.bytes)
+                .sum::<usize>()
+    }
+
+    fn at_limit(&self, class: usize) -> bool {
+        self.cached[class] == 0 && self.committed() + self.plans[class].bytes > self.max_bytes
+    }
+
+    /// Panics unless an insertion into an open epoch may be refused for want of memory.
+    pub(super) fn expect_full(&self, epoch: Epoch, class: usize, may_refuse: bool) {
+        assert!(!self.has_room(epoch, class), "there is room");
+        assert!(may_refuse || self.at_limit(class), "there is memory");
+    }
+
+    /// Accounts for a chunk of that name, if the epoch has no room.
+    fn take_chunk(&mut self, epoch: Epoch, class: usize, name: u64) {
+        assert!(!self.has_room(epoch, class), "chunks are filled first");
+        assert!(!self.at_limit(class), "past the limit");
+        let mut taken = self.eras.values().flat_map(|era| era.chunks.keys());
+        assert!(!taken.any(|it| *it == name), "a chunk of two epochs");
+        self.cached[class] = self.cached[class].saturating_sub(1);
+        let chunk = Chunk { class, live: 0 };
+        self.eras
+            .get_mut(&epoch)
+            .unwrap()
+            .chunks
+            .insert(name, chunk);
+    }
+
+    pub(super) fn insert(&mut self, key: EpochKey, entry: Entry) {
+        let name = place(key) % (1 << INDEX_BITS);
+        let slab = place(key) >> INDEX_BITS;
+        assert!(self.slab == 0 || self.slab == slab, "one slab, one number");
+        self.slab = slab;
+        if !self.eras[&entry.epoch].chunks.contains_key(&name) {
+            self.take_chunk(entry.epoch, entry.class, name);
+        }
+        let slots = self.plans[entry.class].slots;
+        let era = self.eras.get_mut(&entry.epoch).unwrap();
+        let chunk = era.chunks.get_mut(&name).unwrap();
+        assert_eq!(chunk.class, entry.class, "chunks have one class");
+        chunk.live += 1;
+        assert!(chunk.live <= slots);
+        let before = self.values.insert(key, entry);
+        assert!(before.is_none(), "two values with one key");
+    }
+
+    /// A value of a scope, which has no key.
+    pub(super) fn insert_in_scope(&mut self, epoch: Epoch, class: usize) {
+        let slots = self.plans[class].slots;
+        if !self.has_room(epoch, class) {
+            let name =
+                u64::MAX - self.eras.values().map(|it| it.chunks.len()).sum::<usize>() as u64;
+            self.take_chunk(epoch, class, name);
+        }
+        let mut chunks = self.eras.get_mut(&epoch).unwrap().chunks.values_mut();
+        let chunk = chunks.find(|it| it.class == class && it.live < slots);
+        chunk.unwrap().live += 1;
+    }
+
+    // Removal.
+
+    pub(super) fn remove(&mut self, key: EpochKey) {
+        let entry = self.values.remove(&key).unwrap();
+        let name = place(key) % (1 << INDEX_BITS);
+        let era = self.eras.get_mut(&entry.epoch).unwrap();
+        let chunk = era.chunks.get_mut(&name).unwrap();
+        chunk.live -= 1;
+        if era.state == EpochState::Pinned && chunk.live == 0 {
+            era.chunks.remove(&name);
+            self.cached[entry.class] += 1;
+            if era.chunks.is_empty() {
+                self.eras.remove(&entry.epoch);
+            }
+        }
+        self.trim();
+    }
+
+    pub(super) fn keys_in(&self, epoch: Epoch) -> Vec<EpochKey> {
+        let of_epoch = self.values.iter().filter(|it| it.1.epoch == epoch);
+        let mut keys: Vec<_> = of_epoch.map(|it| *it.0).collect();
+        keys.sort_by_key(|key| (place(*key), (key.into_raw() >> 64) as u16));
+        keys
+    }
+
+    /// Clears an epoch. Returns the answer; where a value is borrowed, of any such one.
+    pub(super) fn clear(&mut self, epoch: Epoch, is_foreign: bool) -> Result<usize, ClearError> {
+        if is_foreign {
+            return Err(ClearError::Foreign);
+        }
+        let keys = self.keys_in(epoch);
+        let borrowed = keys.iter().find(|key| self.values[key].is_borrowed());
+        if let Some(key) = borrowed {
+            return Err(ClearError::Borrowed(*key));
+        }
+        for key in &keys {
+            self.values.remove(key);
+        }
+        if let Some(era) = self.eras.get_mut(&epoch) {
+            for (_, chunk) in std::mem::take(&mut era.chunks) {
+                self.cached[chunk.class] += 1;
+            }
+            if era.state == EpochState::Pinned {
+                self.eras.remove(&epoch);
+            }
+        }
+        self.trim();
+        Ok(keys.len())
+    }
+
+    fn trim(&mut self) -> usize {
+        let kept = match self.release {
+            Release::Retain => self.bound,
+            Release::Return => 0,
+        };
+        let mut released = 0;
+        for (cached, plan) in self.cached.iter_mut().zip(&self.plans) {
+            let goes = cached.saturating_sub(kept);
+            *cached -= goes;
+            released += goes * plan.bytes;
+        }
+        released
+    }
+
+    pub(super) fn release(&mut self, release: Release) -> usize {
+        self.release = release;
+        self.trim()
+    }
+
+    // Epochs.
+
+    fn close_era(&mut self, epoch: Epoch) -> Report {
+        let era = self.eras.get_mut(&epoch).unwrap();
+        assert_eq!(era.state, EpochState::Closing);
+        if let Kind::Ring(place) = era.kind {
+            self.ring[place] = None;
+        }
+        let scanned = era.chunks.len();
+        let cached = &mut self.cached;
+        era.chunks.retain(|_, chunk| {
+            cached[chunk.class] += usize::from(chunk.live == 0);
+            chunk.live > 0
+        });
+        let pinned = era.chunks.len();
+        let report = Report {
+            scanned,
+            recycled: scanned - pinned,
+            pinned,
+            live: era.chunks.values().map(|chunk| chunk.live).sum(),
+            released_bytes: 0,
+        };
+        era.state = EpochState::Pinned;
+        era.scanned = report.scanned as u64;
+        era.recycled = report.recycled as u64;
+        let more = [1, era.scanned, era.recycled];
+        self.totals = [0, 1, 2].map(|it| self.totals[it] + more[it]);
+        if pinned == 0 {
+            self.eras.remove(&epoch);
+        }
+        report
+    }
+
+    fn stop(&mut self, epoch: Epoch) {
+        self.eras.get_mut(&epoch).unwrap().state = EpochState::Closing;
+    }
+
+    fn advance_to(&mut self, next: Epoch) {
+        self.position = (self.position + 1) % self.ring.len();
+        if let Some(last) = self.ring[self.position] {
+            self.close_era(last);
+        }
+        self.advances += 1;
+        self.begin_next(next, Kind::Ring(self.position));
+        self.ring[self.position] = Some(next);
+        self.current = next;
+    }
+
+    pub(super) fn advance(&mut self, next: Epoch) {
+        self.stop(self.current);
+        self.advance_to(next);
+        self.trim();
+    }
+
+    pub(super) fn advance_and_close(&mut self, next: Epoch) -> Report {
+        self.stop(self.current);
+        let mut report = self.close_era(self.current);
+        self.advance_to(next);
+        report.released_bytes = self.trim();
+        report
+    }
+
+    pub(super) fn close(&mut self, epoch: Epoch, is_foreign: bool) -> Result<Report, CloseError> {
+        self.close_calls += 1;
+        if is_foreign {
+            return Err(CloseError::Foreign);
+        }
+        let Some(era) = self.eras.get_mut(&epoch) else {
+            return Err(CloseError::StaleEra);
+        };
+        era.close_calls += 1;
+        match (era.state, era.kind) {
+            (EpochState::Open, Kind::Permanent) => Err(CloseError::Permanent),
+            (EpochState::Open, Kind::Ring(_)) => Err(CloseError::Current),
+            (EpochState::Open, Kind::Domain) => Err(CloseError::Domain),
+            (EpochState::Closing, _) => {
+                let mut report = self.close_era(epoch);
+                report.released_bytes = self.trim();
+                Ok(report)
+            }
+            _ => Err(CloseError::StaleEra),
+        }
+    }
+
+    pub(super) fn begin_domain(&mut self, epoch: Epoch) {
+        self.begin_next(epoch, Kind::Domain);
+    }
+
+    pub(super) fn end_domain(&mut self, epoch: Epoch, auto_close: bool) {
+        self.stop(epoch);
+        if auto_close {
+            self.close(epoch, false).unwrap();
+        }
+    }
+
+    pub(super) fn end_scope(&mut self, epoch: Epoch) {
+        self.stop(epoch);
+        self.clear(epoch, false).unwrap();
+        self.close_era(epoch);
+    }
+
+    // What it reports.
+
+    fn stats_of(&self, era: &Era, sizes: &[usize]) -> EpochNumbers {
+        let is_pinned = era.state == EpochState::Pinned;
+        let bytes = era.chunks.values().map(|it| self.plans[it.class].bytes);
+        EpochNumbers {
+            state: era.state,
+            age: self.advances - era.begun,
+            live: sizes.len(),
+            chunks: era.chunks.len(),
+            pinned_chunks: if is_pinned { era.chunks.len() } else { 0 },
+            committed_bytes: bytes.sum(),
+            live_bytes: sizes.iter().sum(),
+            counted: [era.close_calls, era.scanned, era.recycled],
+        }
+    }
+
+    /// Panics unless the slab reports what there has to be.
+    pub(super) fn compare_stats<C: Contents>(&mut self, slab: &Epochs<C>) {
+        let mut sizes: BTreeMap<Epoch, Vec<usize>> = BTreeMap::new();
+        for entry in self.values.values() {
+            sizes.entry(entry.epoch).or_default().push(entry.size);
+        }
+        let sizes_in = |epoch| sizes.get(epoch).map_or(&[][..], |sizes| sizes);
+        let expected = self.eras.iter();
+        let expected: BTreeMap<_, _> = expected
+            .map(|(epoch, era)| (*epoch, self.stats_of(era, sizes_in(epoch))))
+            .collect();
+        let found: BTreeMap<_, _> = slab
+            .epochs()
+            .map(|stats| (stats.epoch, EpochNumbers::from(&stats)))
+            .collect();
+        assert_eq!(found, expected);
+        let stats = slab.stats();
+        let sum = |of: fn(&EpochNumbers) -> usize| expected.values().map(of).sum::<usize>();
+        assert_eq!(stats.live, sum(|it| it.live));
+        assert_eq!(stats.live_bytes, sum(|it| it.live_bytes));
+        assert_eq!(stats.epochs, expected.len());
+        assert_eq!(stats.chunks, sum(|it| it.chunks));
+        assert_eq!(stats.pinned_chunks, sum(|it| it.pinned_chunks));
+        let pinned = |it: &EpochNumbers| usize::from(it.state == EpochState::Pinned);
+        assert_eq!(stats.pinned_epochs, sum(pinned));
+        assert_eq!(stats.cached_chunks, self.cached.iter().sum());
+        assert_eq!(stats.committed_bytes, self.committed());
+        assert_eq!(slab.memory().bytes(), self.committed());
+        assert_eq!(stats.advances, self.advances);
+        let totals = [stats.closed, stats.scanned, stats.recycled];
+        assert_eq!(totals, self.totals);
+        assert_eq!(stats.close_calls, self.close_calls);
+        assert!(stats.record_bytes >= self.record_bytes, "records stay");
+        self.record_bytes = stats.record_bytes;
+        assert_eq!(slab.current(), self.current);
+        for (epoch, era) in &self.eras {
+            assert_eq!(slab.epoch_stats(*epoch).unwrap().label, era.label);
+        }
+    }
+}
+
+/// What is reported of an epoch, but for its label.
+#[derive(Debug, PartialEq)]
+struct EpochNumbers {
+    state: EpochState,
+    age: u64,
+    live: usize,
+    chunks: usize,
+    pinned_chunks: usize,
+    committed_bytes: usize,
+    live_bytes: usize,
+    counted: [u64; 3],
+}
+
+impl From<&EpochStats> for EpochNumbers {
+    fn from(stats: &EpochStats) -> Self {
+        EpochNumbers {
+            state: stats.state,
+            age: stats.age,
+            live: stats.live,
+            chunks: stats.chunks,
+            pinned_chunks: stats.pinned_chunks,
+            committed_bytes: stats.committed_bytes,
+            live_bytes: stats.live_bytes,
+            counted: [stats.close_calls, stats.scanned, stats.recycled],
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! The steps of a program that have the slab for themselves.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use flatslab::epoch::{Epochs, Scope};
+
+use super::source::REFUSED;
+use super::subject::{Refused, Subject};
+use super::{Input, State};
+
+/// What a closure panics with on purpose.
+struct OnPurpose;
+
+/// Runs a scope, which may panic on purpose.
+pub(super) fn run<S: Subject>(slab: &mut Epochs<S>, input: &mut Input<'_>, state: &mut State<S>) {
+    let may_refuse = REFUSED.get() > 0;
+    let mut epoch = None;
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        slab.try_domain(|scope| {
+            epoch = Some(scope.epoch());
+            within(scope, input, state, 0);
+        })
+    }));
+    match result {
+        Ok(Err(_)) => assert!(may_refuse && epoch.is_none()),
+        Ok(Ok(())) => state.model.end_scope(epoch.unwrap()),
+        Err(payload) if payload.is::<OnPurpose>() => state.model.end_scope(epoch.unwrap()),
+        Err(payload) => resume_unwind(payload),
+    }
+}
+
+fn within<S: Subject>(
+    scope: &mut Scope<'_, S>,
+    input: &mut Input<'_>,
+    state: &mut State<S>,
+    depth: usize,
+) {
+    let epoch = scope.epoch();
+    state.model.begin_domain(epoch);
+    state.epochs.push(epoch);
+    let before = S::alive();
+    let mut values = Vec::new();
+    for _ in 0..input.below(8) {
+        let (number, size) = (state.number(), S::size(input.number()));
+        let may_refuse = REFUSED.get() > 0;
+        let class = state.model.class_of(size);
+        let result = S::insert_in_scope(scope, number, size);
+        match (result, class) {
+            (Ok(value), Some(class)) => {
+                state.model.insert_in_scope(epoch, class);
+                values.push((value, number, size));
+            }
+            (Err(Refused::Full), Some(class)) => {
+                state.model.expect_full(epoch, class, may_refuse);
+            }
+            (result, class) => assert_eq!((result.err(), class), (Some(Refused::TooBig), None)),
+        }
+    }
+    for (value, number, size) in &mut values {
+        assert!(S::is(value, *number, *size));
+        *number += 1;
+        S::set(value, *number);
+    }
+    assert!((values.iter()).all(|(value, number, size)| S::is(value, *number, *size)));
+    let mut live = values.len();
+    let (has_keys, removes) = (input.number() % 2 == 0, input.number() % 2 == 0);
+    if has_keys && S::use_keys_in_scope(scope, state.number(), removes) {
+        state.model.insert_in_scope(epoch, 0);
+        live += 1;
+    }
+    if let Some((before, alive)) = before.zip(S::alive()) {
+        assert_eq!(alive, before + live);
+    }
+    // `domain` ends the program where it has no memory.
+    if depth < 3 && input.number() % 2 == 0 {
+        REFUSED.set(0);
+        let mut inner = None;
+        scope.domain(|scope| {
+            inner = Some(scope.epoch());
+            within(scope, input, state, depth + 1);
+        });
+        state.model.end_scope(inner.expect("it began"));
+    }
+    if depth == 0 && input.number() % 4 == 0 {
+        resume_unwind(Box::new(OnPurpose));
+    }
+}

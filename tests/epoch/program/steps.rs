@@ -1,0 +1,414 @@
+//! The steps of a program that share the slab.
+
+use flatslab::AccessError;
+use flatslab::epoch::{ClearError, Domain, Epoch, EpochKey, Epochs, Label, Ref, RefMut, Release};
+
+use super::model::{Entry, Report};
+use super::source::REFUSED;
+use super::subject::{Refused, Subject};
+use super::{Check, Input, State};
+
+/// A borrow that is held for a while.
+enum Guard<'s, T: ?Sized> {
+    Reader(Ref<'s, T>),
+    Writer(RefMut<'s, T>),
+}
+
+/// What borrows the slab, and the program that does.
+pub(super) struct World<'w, 's, S: Subject> {
+    input: &'w mut Input<'s>,
+    slab: &'w Epochs<S>,
+    state: &'w mut State<S>,
+    guards: Vec<(EpochKey, Guard<'w, S::Item>)>,
+    domains: Vec<(bool, Domain<'w, S>)>,
+}
+
+/// Whether memory may be refused now.
+fn may_refuse() -> bool {
+    REFUSED.get() > 0
+}
+
+impl<'w, 's, S: Subject> World<'w, 's, S> {
+    pub(super) fn new(
+        input: &'w mut Input<'s>,
+        slab: &'w Epochs<S>,
+        state: &'w mut State<S>,
+    ) -> Self {
+        World {
+            input,
+            slab,
+            state,
+            guards: Vec::new(),
+            domains: Vec::new(),
+        }
+    }
+
+    /// Steps until a scope is to begin; whether the program is over: it has no more steps, and
+    /// the slab has advanced so often.
+    pub(super) fn run<K: Check>(&mut self, advances: u64) -> bool {
+        // An interpreter takes long to compare, and to go round.
+        let (every, every_filling, turns) = if cfg!(miri) {
+            (8, 64, 1)
+        } else if cfg!(fuzzing) {
+            (1, 16, 1)
+        } else {
+            (1, 8, 4)
+        };
+        let mut steps = 0;
+        loop {
+            let is_filling = self.input.is_over();
+            if is_filling && self.state.model.advances >= advances {
+                return true;
+            }
+            let step = self.input.next();
+            if step % 32 == 31 && step > 128 {
+                return false;
+            }
+            self.step(step);
+            if is_filling && step % turns == 0 {
+                self.advance();
+            }
+            steps += 1;
+            let every = if is_filling { every_filling } else { every };
+            if steps % every == 0 {
+                self.state.compare(self.slab);
+            }
+            // Of the steps of the program itself each one.
+            if !is_filling || steps % every == 0 {
+                K::check(self.slab);
+            }
+        }
+    }
+
+    /// Ends all borrows.
+    pub(super) fn end(mut self) {
+        while !self.guards.is_empty() {
+            self.drop_guard(0, false);
+        }
+        while !self.domains.is_empty() {
+            self.end_domain(0);
+        }
+        self.state.compare(self.slab);
+    }
+
+    fn step(&mut self, step: u8) {
+        // A slab that fills up is emptied.
+        let step = if self.state.model.values.len() > 100 && step % 2 == 0 {
+            10
+        } else {
+            step % 32
+        };
+        match step {
+            0..5 => self.insert_current(),
+            5..7 => self.insert_in(),
+            7 => self.read(),
+            8 => self.write(),
+            9 => self.hold(),
+            10..14 => self.remove(),
+            14 | 15 => self.advance(),
+            16 | 17 => self.close(),
+            18 => self.advance_and_close(),
+            19 => self.clear(),
+            20 => self.enter(),
+            21 | 22 => self.insert_in_domain(),
+            23 => {
+                if let Some(place) = self.input.pick(&self.domains) {
+                    self.end_domain(place);
+                }
+            }
+            24 => self.release(),
+            25 => self.set_label(),
+            26 => self.forge(),
+            27 => self.list_keys(),
+            28 => REFUSED.set(self.input.below(3) as u8),
+            29 => self.stale(),
+            _ => {
+                if let Some(place) = self.input.pick(&self.guards) {
+                    let is_forgotten = self.input.number() % 64 == 0;
+                    self.drop_guard(place, is_forgotten);
+                }
+            }
+        }
+    }
+
+    // Values.
+
+    /// Compares the answer to an insertion with the model's, and accounts for the value.
+    fn inserted(
+        &mut self,
+        (epoch, is_foreign): (Epoch, bool),
+        (number, size): (u64, usize),
+        may_refuse: bool,
+        result: Result<EpochKey, Refused>,
+    ) {
+        let model = &mut self.state.model;
+        let Some(class) = model.class_of(size) else {
+            return assert_eq!(result, Err(Refused::TooBig));
+        };
+        if let Some(expected) = model.why_refused(epoch, is_foreign) {
+            return assert_eq!(result, Err(expected));
+        }
+        match result {
+            Ok(key) => {
+                let entry = Entry {
+                    epoch,
+                    class,
+                    size,
+                    number,
+                    readers: 0,
+                    is_written: false,
+                };
+                model.insert(key, entry);
+                self.state.keys.push(key);
+            }
+            Err(Refused::Full) => model.expect_full(epoch, class, may_refuse),
+            Err(error) => panic!("{error:?}"),
+        }
+    }
+
+    fn sample(&mut self) -> (u64, usize) {
+        (self.state.number(), S::size(self.input.number()))
+    }
+
+    fn insert_current(&mut self) {
+        for _ in 0..=self.input.below(4) {
+            let (number, size) = self.sample();
+            let (epoch, may_refuse) = (self.state.model.current, may_refuse());
+            let result = S::insert(self.slab, None, number, size);
+            self.inserted((epoch, false), (number, size), may_refuse, result);
+        }
+    }
+
+    fn insert_in(&mut self) {
+        let (epoch, is_foreign) = self.state.any_epoch(self.input);
+        let (number, size) = self.sample();
+        let may_refuse = may_refuse();
+        let result = S::insert(self.slab, Some(epoch), number, size);
+        self.inserted((epoch, is_foreign), (number, size), may_refuse, result);
+    }
+
+    fn read(&mut self) {
+        let Some(key) = self.state.any_value(self.input) else {
+            return;
+        };
+        let entry = self.state.model.values[&key];
+        let value = S::try_get(self.slab, key);
+        assert_eq!(value.is_err(), entry.is_written);
+        if let Ok(value) = value {
+            let along = Ref::clone(&value);
+            drop(value);
+            assert!(S::is(&Ref::map(along, |it| it), entry.number, entry.size));
+        }
+    }
+
+    fn write(&mut self) {
+        let Some(key) = self.state.any_value(self.input) else {
+            return;
+        };
+        let number = self.state.number();
+        let entry = self.state.model.values.get_mut(&key).unwrap();
+        match S::try_get_mut(self.slab, key) {
+            Ok(value) => {
+                assert!(!entry.is_borrowed() && S::is(&value, entry.number, entry.size));
+                S::set(&mut RefMut::map(value, |it| it), number);
+                entry.number = number;
+            }
+            Err(error) => {
+                assert_eq!(error, AccessError::Borrowed);
+                assert!(entry.is_borrowed());
+            }
+        }
+    }
+
+    fn hold(&mut self) {
+        let (writes, may_hold) = (self.input.number() % 3 == 0, self.guards.len() < 6);
+        let Some(key) = self.state.any_value(self.input).filter(|_| may_hold) else {
+            return;
+        };
+        let entry = self.state.model.values.get_mut(&key).unwrap();
+        let result = if writes {
+            S::try_get_mut(self.slab, key).map(Guard::Writer)
+        } else {
+            S::try_get(self.slab, key).map(Guard::Reader)
+        };
+        let is_refused = entry.is_written || writes && entry.readers > 0;
+        match result {
+            Ok(guard) => {
+                assert!(!is_refused);
+                entry.is_written = writes;
+                entry.readers += usize::from(!writes);
+                self.guards.push((key, guard));
+            }
+            Err(error) => {
+                assert_eq!(error, AccessError::Borrowed);
+                assert!(is_refused);
+            }
+        }
+    }
+
+    fn drop_guard(&mut self, place: usize, is_forgotten: bool) {
+        let (key, guard) = self.guards.swap_remove(place);
+        let entry = self.state.model.values.get_mut(&key);
+        let entry = entry.expect("a borrowed value stays");
+        match &guard {
+            Guard::Reader(value) => assert!(S::is(value, entry.number, entry.size)),
+            Guard::Writer(value) => assert!(S::is(value, entry.number, entry.size)),
+        }
+        if is_forgotten {
+            // The value is borrowed until the slab is gone.
+            return std::mem::forget(guard);
+        }
+        match guard {
+            Guard::Reader(_) => entry.readers -= 1,
+            Guard::Writer(_) => entry.is_written = false,
+        }
+    }
+
+    fn remove(&mut self) {
+        let Some(key) = self.state.any_value(self.input) else {
+            return;
+        };
+        let entry = self.state.model.values[&key];
+        let result = S::remove(self.slab, key, entry.number);
+        if entry.is_borrowed() {
+            return assert_eq!(result, Err(AccessError::Borrowed));
+        }
+        assert_eq!(result, Ok(()));
+        self.state.model.remove(key);
+        self.state.expect_missing(self.slab, key);
+    }
+
+    fn stale(&mut self) {
+        for _ in 0..4 {
+            let Some(place) = self.input.pick(&self.state.keys) else {
+                return;
+            };
+            let key = self.state.keys[place];
+            match self.state.model.values.get(&key) {
+                Some(entry) => self.state.expect_there(self.slab, key, entry),
+                None => self.state.expect_missing(self.slab, key),
+            }
+        }
+        let foreign = self.state.other_keys[self.input.below(self.state.other_keys.len())];
+        self.state.expect_missing(self.slab, foreign);
+    }
+
+    /// A key with other bits than one that there was.
+    fn forge(&mut self) {
+        let Some(place) = self.input.pick(&self.state.keys) else {
+            return;
+        };
+        let raw = self.state.keys[place].into_raw();
+        for bit in [self.input.below(128), self.input.below(40)] {
+            if let Some(key) = EpochKey::from_raw(raw ^ 1 << bit) {
+                match self.state.model.values.get(&key) {
+                    Some(entry) => self.state.expect_there(self.slab, key, entry),
+                    None => self.state.expect_missing(self.slab, key),
+                }
+            }
+        }
+    }
+
+    fn list_keys(&mut self) {
+        let (epoch, is_foreign) = self.state.any_epoch(self.input);
+        let keys: Vec<_> = self.slab.keys_in(epoch).collect();
+        assert_eq!(keys, self.state.model.keys_in(epoch));
+        assert!(keys.is_empty() || !is_foreign);
+    }
+
+    // Epochs.
+
+    fn advance(&mut self) {
+        let epoch = self.slab.advance();
+        self.state.model.advance(epoch);
+        self.state.epochs.push(epoch);
+    }
+
+    fn close(&mut self) {
+        let (epoch, is_foreign) = self.state.any_epoch(self.input);
+        let result = self.slab.close(epoch);
+        let found = result.as_ref().map(Report::from).map_err(|error| *error);
+        assert_eq!(found, self.state.model.close(epoch, is_foreign));
+        assert!(result.is_ok_and(|report| report.epoch == epoch) || found.is_err());
+    }
+
+    fn advance_and_close(&mut self) {
+        let last = self.state.model.current;
+        let (epoch, report) = self.slab.advance_and_close();
+        let expected = self.state.model.advance_and_close(epoch);
+        assert_eq!((Report::from(&report), report.epoch), (expected, last));
+        self.state.epochs.push(epoch);
+    }
+
+    fn clear(&mut self) {
+        let (epoch, is_foreign) = self.state.any_epoch(self.input);
+        let result = self.slab.try_clear_epoch(epoch);
+        match (result, self.state.model.clear(epoch, is_foreign)) {
+            (Err(ClearError::Borrowed(key)), Err(ClearError::Borrowed(_))) => {
+                let entry = self.state.model.values[&key];
+                assert!(entry.is_borrowed() && entry.epoch == epoch);
+            }
+            (result, expected) => assert_eq!(result, expected),
+        }
+    }
+
+    fn release(&mut self) {
+        let release = match self.input.number() % 2 {
+            0 => Release::Retain,
+            _ => Release::Return,
+        };
+        let released = self.slab.release(release);
+        assert_eq!(released, self.state.model.release(release));
+    }
+
+    fn set_label(&mut self) {
+        let (epoch, is_foreign) = self.state.any_epoch(self.input);
+        let label = Label::new(&"a label of thirty-one bytes ... "[..self.input.below(32)]);
+        let label = label.unwrap();
+        let is_set = self.slab.set_label(epoch, label);
+        let era = (self.state.model.eras.get_mut(&epoch)).filter(|_| !is_foreign);
+        assert_eq!(is_set, era.is_some());
+        if let Some(era) = era {
+            era.label = label;
+        }
+    }
+
+    // Domains.
+
+    fn enter(&mut self) {
+        let auto_close = self.input.number() % 3 > 0;
+        if self.domains.len() == 4 {
+            return;
+        }
+        let may_refuse = may_refuse();
+        match self.slab.try_enter() {
+            Ok(domain) => {
+                let epoch = domain.epoch();
+                self.state.model.begin_domain(epoch);
+                self.state.epochs.push(epoch);
+                self.domains
+                    .push((auto_close, domain.auto_close(auto_close)));
+            }
+            Err(_) => assert!(may_refuse),
+        }
+    }
+
+    fn insert_in_domain(&mut self) {
+        let Some(place) = self.input.pick(&self.domains) else {
+            return;
+        };
+        let (number, size) = self.sample();
+        let may_refuse = may_refuse();
+        let domain = &self.domains[place].1;
+        let epoch = domain.epoch();
+        let result = S::insert_in_domain(domain, number, size);
+        self.inserted((epoch, false), (number, size), may_refuse, result);
+    }
+
+    fn end_domain(&mut self, place: usize) {
+        let (auto_close, domain) = self.domains.swap_remove(place);
+        let epoch = domain.epoch();
+        drop(domain);
+        self.state.model.end_domain(epoch, auto_close);
+    }
+}

@@ -1,0 +1,185 @@
+//! Figures and labels.
+
+use flatslab::epoch::{
+    BufError, ClearError, CloseError, EpochBytes, EpochSlab, EpochState, InsertError, Label,
+    Release, Stats,
+};
+use flatslab::{AllocError, BuildError};
+
+#[test]
+fn labels_have_at_most_31_bytes() {
+    let longest = "x".repeat(Label::MAX);
+    assert_eq!(Label::new(&longest).unwrap().as_str(), longest);
+    let error = Label::new(&"x".repeat(32)).unwrap_err();
+    assert!(error.to_string().contains("32"), "{error}");
+    // Bytes, not characters; and never a part of one.
+    assert_eq!(&*Label::new(&"ä".repeat(15)).unwrap(), "ä".repeat(15));
+    assert!("ä".repeat(16).parse::<Label>().is_err());
+    let empty = Label::new("").unwrap();
+    assert_eq!(
+        (format!("{empty}"), format!("{empty:?}")),
+        (String::new(), "\"\"".into())
+    );
+}
+
+#[test]
+fn a_label_is_that_of_its_epoch_until_it_is_over() {
+    let slab = EpochSlab::builder().epochs(1).build();
+    let labels = ["one", "two", "three"].map(|text| Label::new(text).unwrap());
+    let epochs = labels.map(|label| {
+        let epoch = slab.current();
+        assert_eq!(&*slab.epoch_stats(epoch).unwrap().label, "");
+        assert!(slab.set_label(epoch, label));
+        if &*label != "two" {
+            slab.insert(7);
+        }
+        slab.advance();
+        epoch
+    });
+    let found = epochs.map(|epoch| slab.epoch_stats(epoch).map(|stats| stats.label));
+    assert_eq!(found, [Some(labels[0]), None, Some(labels[2])]);
+    assert!(!slab.set_label(epochs[1], labels[0]));
+    assert!(slab.set_label(epochs[0], labels[1]));
+    assert_eq!(slab.epoch_stats(epochs[0]).unwrap().label, labels[1]);
+}
+
+#[test]
+fn figures_of_an_epoch_are_frozen_when_it_is_closed() {
+    let slab = EpochSlab::<u64>::builder().chunk_capacity(2).build();
+    let epoch = slab.current();
+    let keys: Vec<_> = (0..8).map(|value| slab.insert(value)).collect();
+    for key in &keys[..4] {
+        slab.remove(*key).unwrap();
+    }
+    let before = slab.epoch_stats(epoch).unwrap();
+    assert_eq!(
+        (before.chunks, before.live, before.drain_rate()),
+        (4, 4, None)
+    );
+    assert_eq!((before.committed_bytes, before.live_bytes), (64, 32));
+    slab.advance_and_close();
+    slab.remove(keys[4]).unwrap();
+    slab.remove(keys[5]).unwrap();
+    let after = slab.epoch_stats(epoch).unwrap();
+    assert_eq!((after.scanned, after.recycled, after.age), (4, 2, 1));
+    assert_eq!((after.chunks, after.pinned_chunks, after.live), (1, 1, 2));
+    assert_eq!(
+        (after.drain_rate(), slab.stats().drain_rate()),
+        (Some(0.5), Some(0.5))
+    );
+    assert_eq!((slab.stats().closed, slab.stats().recycled), (1, 2));
+    assert_eq!(Stats::default().drain_rate(), None);
+}
+
+#[test]
+fn live_bytes_of_buffers_are_those_asked_for() {
+    let bytes = EpochBytes::builder().chunk_bytes(1024).build();
+    for len in [0, 1, 64, 65, 100, 1000] {
+        bytes.alloc(len).fill(1);
+    }
+    let stats = bytes.epoch_stats(bytes.current()).unwrap();
+    assert_eq!((stats.live, stats.live_bytes), (6, 1230));
+    // Of 64, 96, 128 and 1024 bytes: one chunk of each class.
+    assert_eq!(
+        (stats.chunks, stats.committed_bytes),
+        (4, 1024 + 960 + 1024 + 1024)
+    );
+    assert_eq!(bytes.stats().live_bytes, 1230);
+}
+
+#[test]
+fn lengths_of_buffers_at_the_ends_of_their_classes() {
+    let bytes = EpochBytes::builder().largest(700).build();
+    let largest = bytes.largest();
+    assert_eq!(largest, 768);
+    for len in [0, 1, 63, 64, 65, 95, 96, 97, 128, 129, 767, largest] {
+        let mut buf = bytes.try_alloc_in(bytes.current(), len).unwrap();
+        assert!(buf.len() == len && buf.iter().all(|byte| *byte == 0));
+        assert_eq!(buf.as_ptr() as usize % 32, 0);
+        buf.fill(0xff);
+        let key = buf.key();
+        drop(buf);
+        assert!(bytes.free(key));
+        let copied = bytes.try_copy_in(bytes.permanent(), &vec![7; len]).unwrap();
+        assert_eq!(*bytes.get(copied).unwrap(), vec![7; len]);
+    }
+    for len in [largest + 1, 1 << 20, isize::MAX as usize, usize::MAX] {
+        let expected = BufError::TooBig { size: len, largest };
+        assert_eq!(
+            bytes.try_alloc_in(bytes.current(), len).unwrap_err(),
+            expected
+        );
+        assert!(crate::common::panics(|| bytes.alloc(len)));
+    }
+}
+
+#[test]
+fn memory_goes_back_as_it_says() {
+    let slab = EpochSlab::<[u8; 100]>::builder()
+        .chunk_capacity(10)
+        .cached_chunks(2)
+        .build();
+    let keys: Vec<_> = (0..50).map(|_| slab.insert([0; 100])).collect();
+    for key in keys {
+        slab.remove(key).unwrap();
+    }
+    let (_, report) = slab.advance_and_close();
+    assert_eq!((report.recycled, report.released_bytes), (5, 3000));
+    let stats = slab.stats();
+    assert_eq!((stats.cached_chunks, stats.committed_bytes), (2, 2000));
+    assert_eq!(slab.release(Release::Return), 2000);
+    slab.insert([1; 100]);
+    let (_, report) = slab.advance_and_close();
+    assert_eq!((report.pinned, report.released_bytes), (1, 0));
+}
+
+#[test]
+fn every_state_and_error_says_what_it_is() {
+    let slab = EpochSlab::<u64>::new();
+    let key = slab.insert(7);
+    let text = format!("{slab:?} {:?} {key:?} {:?}", slab.current(), slab.enter());
+    for part in ["Epochs", "ring: 16", "Epoch {", "EpochKey", "Domain"] {
+        assert!(text.contains(part), "{text}");
+    }
+    let mut other = EpochSlab::<u64>::new();
+    other.domain(|scope| assert!(format!("{scope:?}").contains("Scope")));
+    assert!(format!("{:?}", EpochSlab::<u64>::builder().clone()).contains("chunk_capacity: 64"));
+    assert_eq!(format!("{:?}", EpochState::Pinned), "Pinned");
+
+    let full = AllocError::Limit { bytes: 8 };
+    let errors: Vec<Box<dyn std::error::Error>> = vec![
+        Box::new(InsertError::Closing(())),
+        Box::new(InsertError::StaleEra(())),
+        Box::new(InsertError::Foreign(())),
+        Box::new(InsertError::Full((), full)),
+        Box::new(CloseError::Current),
+        Box::new(CloseError::Permanent),
+        Box::new(CloseError::Domain),
+        Box::new(CloseError::StaleEra),
+        Box::new(CloseError::Foreign),
+        Box::new(ClearError::Foreign),
+        Box::new(ClearError::Borrowed(key)),
+        Box::new(BufError::Closing),
+        Box::new(BufError::StaleEra),
+        Box::new(BufError::Foreign),
+        Box::new(BufError::Full(full)),
+        Box::new(BufError::TooBig {
+            size: 9,
+            largest: 8,
+        }),
+    ];
+    for error in errors {
+        let text = error.to_string();
+        assert!(text.len() > 10 && !text.ends_with('.'), "{text}");
+        let has_source = format!("{error:?}").starts_with("Full");
+        assert_eq!(error.source().is_some(), has_source);
+    }
+    let built = EpochSlab::<u64>::builder().epochs(0).try_build();
+    assert!(matches!(
+        built,
+        Err(BuildError::OutOfRange {
+            option: "epochs",
+            ..
+        })
+    ));
+}

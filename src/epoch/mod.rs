@@ -196,7 +196,8 @@ pub enum Release {
     #[default]
     Retain,
     /// All of it is given back: pages of the system's to the system, other memory to where it
-    /// came from. Pages that are locked stay.
+    /// came from. Pages that are locked stay, and explicit huge pages that a chunk has to
+    /// itself in part only.
     Return,
 }
 

@@ -1,5 +1,6 @@
 //! Epoch slabs under programs that are allowed and unlikely: values that hold domains and
-//! guards, iterators over a slab that changes, and rings without memory.
+//! guards, iterators over a slab that changes, rings without memory, and limits that one size
+//! class fills.
 
 #![cfg(feature = "alloc")]
 
@@ -15,9 +16,10 @@ use std::rc::Rc;
 
 use common::random::{one_in, random, seed};
 use common::{Drops, Hooked, amount};
+use flatslab::AllocError;
 use flatslab::epoch::{
-    ClearError, Domain, Epoch, EpochBytes, EpochKey, EpochSlab, EpochState, Ref, RefMut, Release,
-    Values,
+    BufError, ClearError, Domain, Epoch, EpochBytes, EpochKey, EpochSlab, EpochState, Ref, RefMut,
+    Release, Values,
 };
 use source::{Counted, Fault, with_fault, with_hook};
 
@@ -421,6 +423,37 @@ fn an_advance_within_each_call_of_a_source_needs_no_memory() {
             }
         }
     }
+}
+
+// Limits.
+
+#[test]
+fn unused_chunks_of_other_classes_make_way_at_the_limit() {
+    let bytes = EpochBytes::builder()
+        .chunk_bytes(1024)
+        .max_bytes(4 * 1024)
+        .build();
+    // All of it is one class's.
+    let small = bytes.try_copy_in(bytes.current(), &[7; 64]).unwrap();
+    let first = bytes.current();
+    while bytes.try_alloc_in(first, 64).is_ok() {}
+    assert_eq!(bytes.stats().committed_bytes, 4 * 1024);
+    let large = bytes.try_alloc_in(first, 512);
+    let refused = BufError::Full(AllocError::Limit { bytes: 1024 });
+    assert_eq!(large.unwrap_err(), refused);
+    // It dies, and another class gets it.
+    bytes.advance();
+    bytes.clear_epoch(first);
+    bytes.close(first).unwrap();
+    assert!(!bytes.contains_key(small));
+    let large = bytes.try_alloc_in(bytes.current(), 512);
+    assert_eq!(large.map(|buf| buf.len()), Ok(512));
+    assert_eq!(bytes.stats().committed_bytes, 4 * 1024);
+    // Nothing makes way where that is in vain.
+    let cached = bytes.stats().cached_chunks;
+    let larger = bytes.try_alloc_in(bytes.current(), 4 * 1024);
+    assert!(matches!(larger.unwrap_err(), BufError::Full(_)));
+    assert_eq!(bytes.stats().cached_chunks, cached);
 }
 
 // What is made for each thread.

@@ -96,7 +96,8 @@ impl<C> EpochsBuilder<C> {
     }
 
     /// The most bytes that the cells of all chunks may have together. An insertion that would
-    /// pass it is refused, and gives the value back.
+    /// pass it is refused, and gives the value back. Unused chunks of other size classes make
+    /// way for it first.
     ///
     /// ```
     /// use flatslab::epoch::EpochSlab;

@@ -191,6 +191,9 @@ impl Store {
             all.is_some_and(|all| all <= self.max_bytes)
         };
         if !fits() {
+            self.make_way(class, bytes);
+        }
+        if !fits() {
             return Err(AllocError::Limit { bytes });
         }
         if let Some(chunk) = bare.get().filter(|it| it.memory.get() == Memory::Discarded) {
@@ -249,25 +252,57 @@ impl Store {
         let mut released = 0;
         for index in 0..self.class_count {
             let class = self.class(index);
-            let bytes = class.plan.data.size();
             // The source may use this store, so all is read each time.
-            while class.cached_count.get() > self.kept() {
-                let Some(chunk) = self.take(index) else { break };
-                let mut block = None;
-                if self.source.page_size().is_none() {
-                    block = chunk.take_block(&class.plan, &self.source);
-                } else if !chunk.discard(&class.plan, &self.source) {
-                    // Locked pages stay, so nothing is gained with the others.
-                    self.put(chunk);
-                    break;
-                }
-                chunk.next.set(class.bare.replace(Some(chunk)));
-                self.committed.set(self.committed.get() - bytes);
-                released += bytes;
-                drop(block);
+            while class.cached_count.get() > self.kept() && self.give_back(index) {
+                released += class.plan.data.size();
             }
         }
         released
+    }
+
+    /// Gives back the memory of unused chunks of other classes, until there is room for so
+    /// many bytes of this; none where that is in vain. A source of the user's may run.
+    #[cold]
+    #[inline(never)]
+    fn make_way(&self, class: usize, bytes: usize) {
+        let others = || (0..self.class_count).filter(|&other| other != class);
+        // The source may use this store, so all is read each time.
+        let is_full = |given: usize| {
+            let all = (self.committed.get() - given).checked_add(bytes);
+            all.is_none_or(|all| all > self.max_bytes)
+        };
+        let unused = others().map(|other| {
+            let other = self.class(other);
+            other.cached_count.get() * other.plan.data.size()
+        });
+        if is_full(unused.sum()) {
+            return;
+        }
+        for other in others() {
+            while is_full(0) && self.give_back(other) {}
+        }
+    }
+
+    /// Gives back the memory of an unused chunk of a class; `false` if there is none, or it
+    /// stays. A source of the user's may run.
+    fn give_back(&self, index: usize) -> bool {
+        let class = self.class(index);
+        let Some(chunk) = self.take(index) else {
+            return false;
+        };
+        let mut block = None;
+        if self.source.page_size().is_none() {
+            block = chunk.take_block(&class.plan, &self.source);
+        } else if !chunk.discard(&class.plan, &self.source) {
+            // Locked pages stay, so nothing is gained with the others.
+            self.put(chunk);
+            return false;
+        }
+        chunk.next.set(class.bare.replace(Some(chunk)));
+        self.committed
+            .set(self.committed.get() - class.plan.data.size());
+        drop(block);
+        true
     }
 
     /// How many unused chunks of a class keep their memory.

@@ -346,7 +346,8 @@ impl Mapping {
     }
 
     /// Gives the whole pages of a block back to the system; they stay accessible, and are
-    /// zeroed when they are used again. Returns how many bytes: 0 if it does not take them.
+    /// zeroed when they are used again. Returns how many bytes: 0 if it does not take them, as
+    /// pages that are locked.
     ///
     /// # Safety
     ///

@@ -25,7 +25,7 @@ use rustix::io::Errno;
 use rustix::mm::{self, MapFlags, ProtFlags};
 
 use super::mapping::{Asked, Mapping, out_of_memory, refused, unmap_part};
-use super::pages::{HugePages, Lock, PageOption, Reason, Request, Shortfalls};
+use super::pages::{HugePages, PageOption, Reason, Request, Shortfalls};
 use super::regions;
 use super::sizes::PageSizes;
 use crate::error::AllocError;
@@ -257,10 +257,6 @@ impl System {
     ///
     /// As for [`Source::discard`](super::source::Source).
     pub(super) unsafe fn discard(&self, start: NonNull<u8>, bytes: usize) -> usize {
-        // Locked pages cannot be given back, and were to be there.
-        if self.asked.request.lock != Lock::No {
-            return 0;
-        }
         let state = self.lock();
         // SAFETY: records on the list, which the lock guards.
         let mapping = unsafe { find(state.mappings, start) };

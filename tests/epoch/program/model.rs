@@ -182,7 +182,21 @@ impl Model {
     }
 
     fn at_limit(&self, class: usize) -> bool {
-        self.cached[class] == 0 && self.committed() + self.plans[class].bytes > self.max_bytes
+        let unused = self
+            .others(class)
+            .map(|it| self.cached[it] * self.plans[it].bytes);
+        let rest = self.committed() - unused.sum::<usize>() + self.plans[class].bytes;
+        self.cached[class] == 0 && rest > self.max_bytes
+    }
+
+    /// The other classes, in the order in which their unused chunks make way.
+    fn others(&self, class: usize) -> impl Iterator<Item = usize> + use<> {
+        (0..self.plans.len()).filter(move |&other| other != class)
+    }
+
+    /// Whether unused chunks of one class make way for another.
+    pub(super) fn may_make_way(&self) -> bool {
+        self.plans.len() > 1 && self.max_bytes < usize::MAX
     }
 
     /// Panics unless an insertion into an open epoch may be refused for want of memory.
@@ -197,6 +211,15 @@ impl Model {
         assert!(!self.at_limit(class), "past the limit");
         let mut taken = self.eras.values().flat_map(|era| era.chunks.keys());
         assert!(!taken.any(|it| *it == name), "a chunk of two epochs");
+        if self.cached[class] == 0 {
+            for other in self.others(class) {
+                while self.committed() + self.plans[class].bytes > self.max_bytes
+                    && self.cached[other] > 0
+                {
+                    self.cached[other] -= 1;
+                }
+            }
+        }
         self.cached[class] = self.cached[class].saturating_sub(1);
         let chunk = Chunk { class, live: 0 };
         self.eras

@@ -120,7 +120,12 @@ impl<'w, 's, S: Subject> World<'w, 's, S> {
             25 => self.set_label(),
             26 => self.forge(),
             27 => self.list_keys(),
-            28 => REFUSED.set(self.input.below(3) as u8),
+            28 => {
+                // What makes way for a chunk that is refused then, the model cannot see.
+                let refused = self.input.below(3) as u8;
+                let sees_all = !self.state.model.may_make_way();
+                REFUSED.set(if sees_all { refused } else { 0 });
+            }
             29 => self.stale(),
             _ => {
                 if let Some(place) = self.input.pick(&self.guards) {

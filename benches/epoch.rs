@@ -9,7 +9,7 @@ mod peers;
 
 use std::process::ExitCode;
 
-use epochs::heaps::{Bump, InEpochBytes, Jemalloc, Malloc, Mimalloc};
+use epochs::heaps::{Bump, Cleared, InEpochBytes, Jemalloc, Malloc, Mimalloc};
 use epochs::{drain, fill, memory, pinning, requests};
 use flatslab_benches::epoch::*;
 use flatslab_benches::operation::{
@@ -125,7 +125,7 @@ fn cases(
     fills!(0 1 2 3);
     cases.push(case(
         REQUESTS,
-        3,
+        6,
         TIMES,
         vec![
             entry(FLOOR, requests::serve::<Bump>),
@@ -133,6 +133,7 @@ fn cases(
             entry(MIMALLOC, requests::serve::<Mimalloc>),
             entry(JEMALLOC, requests::serve::<Jemalloc>),
             entry(BYTES, requests::serve::<InEpochBytes>),
+            entry(CLEARED, requests::serve::<Cleared>),
         ],
     ));
     cases

@@ -13,14 +13,14 @@ use flatslab::epoch::{Epoch, EpochKey, EpochSlab, InsertError, Label};
 /// What the server keeps: parts of a request, and sessions.
 struct Object {
     request: usize,
-    _bytes: [u8; 120],
+    _bytes: [u8; 88],
 }
 
 impl Object {
     fn of(request: usize) -> Self {
         Object {
             request,
-            _bytes: [0; 120],
+            _bytes: [0; 88],
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 
-use flatslab::epoch::{EpochBytes, EpochKey};
-use flatslab_benches::epoch::{BYTES, FLOOR, JEMALLOC, MALLOC, MIMALLOC};
+use flatslab::epoch::{Epoch, EpochBytes, EpochKey};
+use flatslab_benches::epoch::{BYTES, CLEARED, FLOOR, JEMALLOC, MALLOC, MIMALLOC};
 
 /// One of a thread.
 pub(crate) trait Heap {
@@ -113,6 +113,7 @@ impl Default for Jemalloc {
 /// In the epoch of a thousand requests, freed one by one; then it is closed.
 pub(crate) struct InEpochBytes {
     bytes: EpochBytes,
+    epoch: Epoch,
     requests: usize,
 }
 
@@ -124,16 +125,18 @@ impl Heap for InEpochBytes {
     type Handle = EpochKey;
 
     fn new() -> Self {
+        let bytes = EpochBytes::new();
         InEpochBytes {
-            bytes: EpochBytes::new(),
+            epoch: bytes.current(),
+            bytes,
             requests: 0,
         }
     }
 
     #[inline(always)]
     fn copy(&mut self, bytes: &[u8]) -> EpochKey {
-        let copied = self.bytes.try_copy_in(self.bytes.current(), bytes);
-        copied.expect("the current epoch is open")
+        let copied = self.bytes.try_copy_in(self.epoch, bytes);
+        copied.expect("the epoch is open")
     }
 
     #[inline(always)]
@@ -150,7 +153,46 @@ impl Heap for InEpochBytes {
     fn end_of_request(&mut self) {
         self.requests += 1;
         if self.requests % BATCH == 0 {
-            let (_, report) = self.bytes.advance_and_close();
+            let (next, report) = self.bytes.advance_and_close();
+            self.epoch = next;
+            assert_eq!(report.pinned, 0);
+        }
+    }
+}
+
+/// As [`InEpochBytes`], but nothing is freed one by one: the epoch of some requests is cleared.
+pub(crate) struct Cleared(InEpochBytes);
+
+/// Requests of an epoch that is cleared: so few that their objects stay in the caches.
+const TOGETHER: usize = 16;
+
+impl Heap for Cleared {
+    const NAME: &'static str = CLEARED;
+    type Handle = EpochKey;
+
+    fn new() -> Self {
+        Cleared(InEpochBytes::new())
+    }
+
+    #[inline(always)]
+    fn copy(&mut self, bytes: &[u8]) -> EpochKey {
+        self.0.copy(bytes)
+    }
+
+    #[inline(always)]
+    fn read(&self, key: &EpochKey) -> u64 {
+        self.0.read(key)
+    }
+
+    #[inline(always)]
+    fn free(&mut self, _: EpochKey) {}
+
+    fn end_of_request(&mut self) {
+        self.0.requests += 1;
+        if self.0.requests % TOGETHER == 0 {
+            assert!(self.0.bytes.clear_epoch(self.0.epoch) > 0);
+            let (next, report) = self.0.bytes.advance_and_close();
+            self.0.epoch = next;
             assert_eq!(report.pinned, 0);
         }
     }

@@ -13,6 +13,8 @@ pub const QUICK: usize = 640;
 pub const SLAB: &str = "EpochSlab";
 /// Ours, of buffers.
 pub const BYTES: &str = "EpochBytes";
+/// The same, where epochs are cleared and nothing is freed one by one.
+pub const CLEARED: &str = "EpochBytes, cleared";
 /// What every program has.
 pub const MALLOC: &str = "malloc";
 /// See [`MALLOC`].
@@ -202,7 +204,9 @@ fn facts(record: &Record) -> Option<String> {
 /// Nanoseconds: a line for each subject of each case.
 fn times(record: &Record, rows: &[&str], metrics: &[Metric]) -> Option<String> {
     let ticks_per_ns = record.bench(BENCH)?.ticks_per_ns;
-    let subjects = [GROWS, RESERVED, BYTES, MALLOC, MIMALLOC, JEMALLOC, FLOOR];
+    let subjects = [
+        GROWS, RESERVED, BYTES, CLEARED, MALLOC, MIMALLOC, JEMALLOC, FLOOR,
+    ];
     let mut lines = Vec::new();
     for case in cases(record, rows) {
         for subject in subjects {
@@ -233,9 +237,9 @@ fn times(record: &Record, rows: &[&str], metrics: &[Metric]) -> Option<String> {
 fn growths(record: &Record) -> Option<String> {
     let case = cases(record, &[REQUESTS]).into_iter().next()?;
     let ticks_per_ns = record.bench(BENCH)?.ticks_per_ns;
-    let mean = |subject| record.value(case, subject, Metric::Ticks);
+    let time = |subject| record.value(case, subject, Metric::P50);
     let row = |subject| {
-        let above = mean(subject)? - mean(FLOOR)?;
+        let above = time(subject)? - time(FLOOR)?;
         Some(vec![
             table::prose(subject),
             figure(Some(above / ticks_per_ns), 0),
@@ -243,9 +247,14 @@ fn growths(record: &Record) -> Option<String> {
             figure(record.value(case, subject, Metric::Memory), 0),
         ])
     };
-    let subjects = [BYTES, MALLOC, MIMALLOC, JEMALLOC];
+    let subjects = [BYTES, CLEARED, MALLOC, MIMALLOC, JEMALLOC];
     let rows: Vec<Vec<String>> = subjects.into_iter().filter_map(row).collect();
-    let head = ["a request", "ns above the floor", "RSS growth %", "RSS KiB"];
+    let head = [
+        "a request",
+        "p50, ns above the floor",
+        "RSS growth %",
+        "RSS KiB",
+    ];
     (!rows.is_empty()).then(|| table::markdown(&head.map(str::to_owned), &rows))
 }
 

@@ -333,6 +333,7 @@ impl EpochBytes {
     /// assert_eq!(&*bytes.get(key).unwrap(), b"hello");
     /// # Ok::<(), flatslab::epoch::BufError>(())
     /// ```
+    #[inline]
     #[cfg_attr(feature = "track", track_caller)]
     pub fn try_copy_in(&self, epoch: Epoch, bytes: &[u8]) -> Result<EpochKey, BufError> {
         // SAFETY: the cell has so many bytes, and is the caller's.
@@ -356,6 +357,7 @@ impl EpochBytes {
     /// let key = bytes.alloc(3).key();
     /// assert_eq!(bytes.get(key).as_deref(), Some(&[0, 0, 0][..]));
     /// ```
+    #[inline]
     #[track_caller]
     pub fn get(&self, key: EpochKey) -> Option<Ref<'_, [u8]>> {
         absent_or_refused(self.try_get(key), "get", key)
@@ -376,6 +378,7 @@ impl EpochBytes {
     /// let buf = bytes.alloc(3);
     /// assert_eq!(bytes.try_get(buf.key()).unwrap_err(), AccessError::Borrowed);
     /// ```
+    #[inline]
     pub fn try_get(&self, key: EpochKey) -> Result<Ref<'_, [u8]>, AccessError> {
         let (chunk, slot) = self.home.begin_read(key)?;
         // SAFETY: the reader was admitted, so there is a buffer (W2), of this word.
@@ -434,6 +437,7 @@ impl EpochBytes {
     /// let key = bytes.alloc(3).key();
     /// assert!(bytes.free(key) && !bytes.free(key));
     /// ```
+    #[inline]
     #[track_caller]
     pub fn free(&self, key: EpochKey) -> bool {
         absent_or_refused(self.try_free(key), "free", key).is_some()
@@ -451,6 +455,7 @@ impl EpochBytes {
     /// let key = bytes.alloc(3).key();
     /// assert_eq!(bytes.try_free(key), Ok(()));
     /// ```
+    #[inline]
     pub fn try_free(&self, key: EpochKey) -> Result<(), AccessError> {
         let (chunk, slot) = self.home.idle(key)?;
         self.home.push(chunk, slot, key.word());

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use flatslab_benches::epoch;
 use flatslab_benches::record::{Case, Metric, Record};
 use flatslab_benches::table::thousands;
 use plotters::coord::types::RangedCoordf64;
@@ -38,6 +39,8 @@ struct Axes<'a> {
     /// What stands below `0`, `1`, … where these are not numbers.
     names: &'a [&'a str],
     marks: bool,
+    /// How a value is written.
+    unit: fn(f64) -> String,
 }
 
 fn chart(path: &Path, axes: &Axes<'_>, lines: &[Line]) -> Drawn {
@@ -81,7 +84,7 @@ fn chart(path: &Path, axes: &Axes<'_>, lines: &[Line]) -> Drawn {
             axes.names.len()
         })
         .x_label_formatter(&label)
-        .y_label_formatter(&|y| duration(*y))
+        .y_label_formatter(&|y| (axes.unit)(*y))
         .x_desc(axes.x)
         .y_desc(axes.y)
         .label_style(text.clone())
@@ -122,6 +125,11 @@ fn duration(ns: f64) -> String {
     }
 }
 
+/// Bytes, in MiB.
+fn mebibytes(bytes: f64) -> String {
+    format!("{:.1} MiB", bytes / f64::from(1 << 20))
+}
+
 /// Draws what was measured; leaves the pictures alone of what was not.
 pub(crate) fn draw(record: &Record, book: Option<&serde_json::Value>, directory: &Path) -> Drawn {
     std::fs::create_dir_all(directory)?;
@@ -132,6 +140,12 @@ pub(crate) fn draw(record: &Record, book: Option<&serde_json::Value>, directory:
     }
     if record.bench("cycles").is_some() {
         sizes(&directory.join("sizes.svg"), record)?;
+    }
+    let busiest = epoch::BUSY.iter().rev();
+    let drains = record.cases(epoch::BENCH);
+    let mut drains = busiest.filter_map(|row| drains.iter().find(|case| case.row == *row));
+    if let Some(case) = drains.next() {
+        drainability(&directory.join("epoch_drainability.svg"), record, *case)?;
     }
     if let Some(book) = book {
         order_book(&directory.join("order_book.svg"), book)?;
@@ -174,6 +188,30 @@ fn growth(path: &Path, record: &Record, case: Case<'_>) -> Drawn {
         y: "time of the slowest",
         names: &[],
         marks: false,
+        unit: duration,
+    };
+    chart(path, &axes, &lines)
+}
+
+/// Memory over time, by where sessions are kept.
+fn drainability(path: &Path, record: &Record, case: Case<'_>) -> Drawn {
+    let line = |subject: &str| {
+        let memory = &record.rows_of(case, subject).last()?.stretches;
+        let point = |(at, bytes): (usize, &u64)| ((at + 1) as f64, *bytes as f64);
+        Some(Line {
+            name: subject.to_owned(),
+            points: memory.iter().enumerate().map(point).collect(),
+        })
+    };
+    let subjects = [epoch::MIXED, epoch::APART, epoch::BOX];
+    let lines: Vec<Line> = subjects.into_iter().filter_map(line).collect();
+    let axes = Axes {
+        title: "Memory of 4,000 sessions, of which each request replaces two",
+        x: "thousands of requests: an epoch each, closed four later",
+        y: "committed",
+        names: &[],
+        marks: false,
+        unit: mebibytes,
     };
     chart(path, &axes, &lines)
 }
@@ -211,6 +249,7 @@ fn percentiles(path: &Path, record: &Record, case: Case<'_>) -> Drawn {
         y: "time of one insertion",
         names: &metrics.map(Metric::name),
         marks: true,
+        unit: duration,
     };
     chart(path, &axes, &subjects.map(line))
 }
@@ -251,6 +290,7 @@ fn sizes(path: &Path, record: &Record) -> Drawn {
         y: "time of both",
         names: &["1,024", "8,192", "1,048,576"],
         marks: true,
+        unit: duration,
     };
     chart(path, &axes, &subjects.map(line))
 }
@@ -285,6 +325,7 @@ fn order_book(path: &Path, result: &serde_json::Value) -> Drawn {
         y: "time of one message",
         names: &["p50", "p99", "p99.9", "p99.99", "worst"],
         marks: true,
+        unit: duration,
     };
     chart(path, &axes, &lines)
 }

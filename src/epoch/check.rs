@@ -64,7 +64,7 @@ impl Home {
                 let listed = self.is_on_stack(era, chunk);
                 if state == EpochState::Open {
                     assert_eq!(chunk.listed.get(), listed == 1, "E2: the stack");
-                    assert!(listed == 1 || !chunk.has_room(), "E2: has room");
+                    assert_eq!(listed == 1, chunk.has_room(), "E2: has room");
                 }
             }
             assert_eq!(era.chunks.get(), chunks, "E2: all");

@@ -73,7 +73,7 @@ pub(super) struct Chunk {
     /// On the list of all chunks of the epoch, or on a list of unused or doomed ones.
     pub(super) next: Cell<Option<ChunkPtr>>,
     pub(super) previous: Cell<Option<ChunkPtr>>,
-    /// On the stack of chunks of the epoch that may have a vacant slot.
+    /// On the stack of chunks of the epoch that have a vacant slot.
     pub(super) next_open: Cell<Option<ChunkPtr>>,
     /// Whether it is on that stack, or may not be put there.
     pub(super) listed: Cell<bool>,
@@ -250,17 +250,18 @@ impl ChunkPtr {
         }
     }
 
-    /// Takes a vacant slot, if there is one; its word is still that of a vacant slot.
+    /// Takes a vacant slot; its word is still that of a vacant slot.
+    ///
+    /// # Safety
+    ///
+    /// There is one.
     #[inline(always)]
-    pub(super) fn pop(self) -> Option<(u32, Word)> {
+    pub(super) unsafe fn pop(self) -> (u32, Word) {
         let slot = self.free.get();
-        if slot == END {
-            return None;
-        }
         let word = self.word(slot).get();
         self.free.set(word.next_free());
         self.count.set(self.count.get() + 1);
-        Some((slot, word))
+        (slot, word)
     }
 
     /// The value of that slot, whose word this is, has left. Returns what is left to be done.

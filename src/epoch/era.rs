@@ -6,8 +6,10 @@
 //!
 //! * E1: `open` is the era of an epoch that takes insertions, else 0. An epoch that is open or
 //!   closing has no pinned chunk; of a pinned one all chunks are, and there is one at least.
-//! * E2: the list of a class has each chunk of the epoch once. While the epoch is open, each
-//!   of them with a vacant slot is on the stack of open ones too, once.
+//! * E2: the list of a class has each chunk of the epoch once. While the epoch is open, exactly
+//!   those with a vacant slot are on the stack of open ones too, once. A full chunk leaves it
+//!   with its last slot and comes back on top with the next removal: under random removals and
+//!   insertions both branches go the same way nearly always.
 
 use core::alloc::Layout;
 use core::cell::Cell;
@@ -17,6 +19,7 @@ use core::ptr::NonNull;
 
 use super::chunk::ChunkPtr;
 use super::label::Label;
+use super::word::{END, Word};
 use crate::error::AllocError;
 use crate::raw::memory::Block;
 use crate::raw::source::Source;
@@ -68,7 +71,7 @@ pub(super) struct Era {
 /// The chunks of an epoch in a size class.
 pub(super) struct List {
     pub(super) first: Cell<Option<ChunkPtr>>,
-    /// Those that may have a vacant slot; the next insertion looks at the first.
+    /// Those with a vacant slot; the next insertion takes one of the first.
     pub(super) open: Cell<Option<ChunkPtr>>,
 }
 
@@ -209,17 +212,18 @@ impl List {
         chunk.next_open.set(self.open.replace(Some(chunk)));
     }
 
-    /// Takes chunks that are full off the stack of open ones. Returns whether the first has
-    /// room then.
-    pub(super) fn skip_full(&self) -> bool {
-        while let Some(chunk) = self.open.get() {
-            if chunk.has_room() {
-                return true;
-            }
+    /// Takes a vacant slot of the chunk on top of the stack, if there is one. With its last one
+    /// the chunk leaves the stack.
+    #[inline(always)]
+    pub(super) fn pop(&self) -> Option<(ChunkPtr, u32, Word)> {
+        let chunk = self.open.get()?;
+        // SAFETY: on the stack, so it has a vacant slot (E2).
+        let (slot, word) = unsafe { chunk.pop() };
+        if word.next_free() == END {
             self.open.set(chunk.next_open.get());
             chunk.listed.set(false);
         }
-        false
+        Some((chunk, slot, word))
     }
 
     /// Takes a chunk off the list. It is not on the stack of open ones, or that is given up.

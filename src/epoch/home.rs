@@ -114,9 +114,7 @@ impl Home {
     fn pop(&self, era: EraPtr, class: usize) -> Option<(ChunkPtr, u32, Word)> {
         debug_assert!(class < self.store.classes());
         // SAFETY: the class is one of the slab's.
-        let chunk = unsafe { era.list(class) }.open.get()?;
-        let (slot, word) = chunk.pop()?;
-        Some((chunk, slot, word))
+        unsafe { era.list(class) }.pop()
     }
 
     /// Makes room in an epoch that is open, or a step of it: the caller finds the epoch again,
@@ -130,7 +128,7 @@ impl Home {
     fn make_room(&self, era: EraPtr, class: usize) -> Result<(), AllocError> {
         // SAFETY: the class is one of the slab's.
         let list = unsafe { era.list(class) };
-        if list.skip_full() || !self.eras.replace(era)? {
+        if list.open.get().is_some() || !self.eras.replace(era)? {
             return Ok(());
         }
         match self.store.take(class) {

@@ -43,7 +43,7 @@ lenders() {
     pool) echo model:: recycled:: storage:: trees:: reentrancy:: forgotten:: panics:: ;;
     bump) echo model:: boxes:: vectors:: scopes:: checkpoints:: nested:: panics:: ;;
     bytes) echo buffers:: chains:: cycles:: mutable:: outliving:: positions:: readers:: rings:: ;;
-    epoch) echo model:: guards:: domains:: reentrancy:: panics:: pinning:: ;;
+    epoch) echo attacks:: guards:: domains:: model:: reentrancy:: panics:: ;;
     lib) echo raw:: bytes:: epoch:: model:: holders:: closed:: ;;
     allocator | memory) return 1 ;;
     esac

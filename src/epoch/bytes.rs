@@ -87,6 +87,18 @@ impl EpochBuf<'_> {
         self.key
     }
 
+    /// Ends the borrow, and gives the key.
+    ///
+    /// ```
+    /// let bytes = flatslab::epoch::EpochBytes::new();
+    /// let key = bytes.alloc(10).into_key();
+    /// assert!(bytes.free(key));
+    /// ```
+    #[must_use]
+    pub fn into_key(self) -> EpochKey {
+        self.key
+    }
+
     /// The epoch it is in.
     ///
     /// ```
@@ -315,8 +327,7 @@ impl EpochBytes {
     pub fn alloc(&self, len: usize) -> EpochBuf<'_> {
         match self.try_zeroed(None, len) {
             Ok(buf) => buf,
-            Err(BufError::Full(error)) => no_room(InsertError::Full((), error)),
-            Err(error) => panic!("alloc was refused: {error}"),
+            Err(error) => no_buffer("alloc", error),
         }
     }
 
@@ -336,12 +347,28 @@ impl EpochBytes {
     #[inline]
     #[cfg_attr(feature = "track", track_caller)]
     pub fn try_copy_in(&self, epoch: Epoch, bytes: &[u8]) -> Result<EpochKey, BufError> {
-        // SAFETY: the cell has so many bytes, and is the caller's.
-        let fill = |cell: NonNull<u8>| unsafe {
-            cell.copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len());
-        };
-        let (chunk, slot) = self.try_fill(Some(epoch), bytes.len(), fill)?;
+        let (chunk, slot) = self.try_copied(Some(epoch), bytes)?;
         Ok(chunk.key(slot))
+    }
+
+    /// A buffer in the current epoch with a copy of these bytes; O(length). As
+    /// [`try_copy_in`](Self::try_copy_in).
+    ///
+    /// # Panics
+    ///
+    /// Where [`alloc`](Self::alloc) does.
+    ///
+    /// ```
+    /// let bytes = flatslab::epoch::EpochBytes::new();
+    /// let key = bytes.copy(b"hello");
+    /// assert_eq!(&*bytes.get(key).unwrap(), b"hello");
+    /// ```
+    #[track_caller]
+    pub fn copy(&self, bytes: &[u8]) -> EpochKey {
+        match self.try_copied(None, bytes) {
+            Ok((chunk, slot)) => chunk.key(slot),
+            Err(error) => no_buffer("copy", error),
+        }
     }
 
     /// Borrows the buffer of a key; O(1), no allocation. `None` where it has none: it was
@@ -462,6 +489,35 @@ impl EpochBytes {
         Ok(())
     }
 
+    /// A slot with a copy of these bytes.
+    #[inline]
+    #[cfg_attr(feature = "track", track_caller)]
+    fn try_copied(&self, epoch: Option<Epoch>, bytes: &[u8]) -> Result<(ChunkPtr, u32), BufError> {
+        // SAFETY: the cell has so many bytes, and is the caller's.
+        let fill = |cell: NonNull<u8>| unsafe {
+            cell.copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len());
+        };
+        self.try_fill(epoch, bytes.len(), fill)
+    }
+
+    /// A copy of these bytes in the epoch of a scope, which has it for itself until it ends.
+    #[cfg_attr(feature = "track", track_caller)]
+    pub(super) fn try_copy_owned(
+        &self,
+        epoch: Epoch,
+        bytes: &[u8],
+    ) -> Result<NonNull<[u8]>, BufError> {
+        let slot = self.try_copied(Some(epoch), bytes)?;
+        Ok(self.owned(slot))
+    }
+
+    /// The buffer in a slot, which a scope has for itself from now on.
+    fn owned(&self, (chunk, slot): (ChunkPtr, u32)) -> NonNull<[u8]> {
+        let word = chunk.word(slot);
+        word.set(word.get().owned());
+        self.buffer(chunk, slot)
+    }
+
     /// A zeroed buffer in the epoch of a scope, which has it for itself until it ends.
     #[cfg_attr(feature = "track", track_caller)]
     pub(super) fn try_alloc_owned(
@@ -471,15 +527,24 @@ impl EpochBytes {
     ) -> Result<NonNull<[u8]>, BufError> {
         // SAFETY: the cell has so many bytes, and is the caller's.
         let fill = |cell: NonNull<u8>| unsafe { cell.write_bytes(0, size) };
-        let (chunk, slot) = self.try_fill(Some(epoch), size, fill)?;
-        let word = chunk.word(slot);
-        word.set(word.get().owned());
-        Ok(self.buffer(chunk, slot))
+        let slot = self.try_fill(Some(epoch), size, fill)?;
+        Ok(self.owned(slot))
     }
 }
 
 impl Default for EpochBytes {
     fn default() -> Self {
         EpochBytes::new()
+    }
+}
+
+/// Ends the program where the allocator has refused, else panics.
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn no_buffer(operation: &str, error: BufError) -> ! {
+    match error {
+        BufError::Full(error) => no_room(InsertError::Full((), error)),
+        error => panic!("{operation} was refused: {error}"),
     }
 }

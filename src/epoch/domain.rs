@@ -1,26 +1,24 @@
-//! Domains: epochs outside the ring, that end with a block of the program.
+//! Domains, and other epochs outside the ring.
 //!
-//! A `Domain` closes its epoch when it is dropped; it borrows the slab shared, keys leave it,
-//! and values stay. A `Scope` has the slab for itself, and ends with all its values.
+//! A `Domain` closes its epoch when it is dropped. It borrows the slab shared, keys leave it,
+//! and values stay; `scope.rs` has the other kind.
 
 use core::fmt;
 
 use super::bytes::{BufError, Bytes, EpochBuf};
-use super::clear;
 use super::error::InsertError;
-use super::guard::{Ref, RefMut};
 use super::key::{Epoch, EpochKey};
 use super::values::{Values, no_room};
 use super::{Contents, Epochs};
-use crate::error::{AccessError, AllocError};
+use crate::error::AllocError;
 use crate::raw::memory;
 
 /// An epoch of its own for a part of the program, which is closed when this is dropped.
 ///
 /// It is outside the ring, so that domains nest to any depth and evict nothing. Its values can
 /// leave it by their keys; those that are there at its end stay, and pin their chunks.
-/// [`Epochs::domain`] ends in bulk instead. A domain that is forgotten leaves its epoch open;
-/// [`Epochs::clear_epoch`] drops its values.
+/// [`Epochs::domain`] ends in bulk instead. A domain that is forgotten leaves its epoch open,
+/// until it is [stopped](Epochs::stop) by its name.
 ///
 /// # Examples
 ///
@@ -46,15 +44,69 @@ pub struct Domain<'s, C: Contents> {
     auto_close: bool,
 }
 
-/// A part of the program whose values end with it: what [`Epochs::domain`] gives.
-///
-/// It does not give the slab: no epoch is advanced, closed or cleared while it lives.
-pub struct Scope<'s, C: Contents> {
-    slab: &'s Epochs<C>,
-    epoch: Epoch,
-}
-
 impl<C: Contents> Epochs<C> {
+    /// Begins an epoch outside the ring, for what lasts as long as nothing of the program's
+    /// text does: a session, a level of a game. It takes insertions until it is
+    /// [stopped](Self::stop), and is [closed](Self::close) then. O(1); allocates a record where
+    /// none is unused.
+    ///
+    /// # Panics
+    ///
+    /// Where the allocator refuses the program ends, as with `Vec`.
+    ///
+    /// ```
+    /// let slab = flatslab::epoch::EpochSlab::new();
+    /// let session = slab.begin();
+    /// for _request in 0..100 {
+    ///     slab.advance();                                   // leaves the session alone
+    /// }
+    /// let key = slab.try_insert_in(session, "state")?;
+    /// slab.remove(key);
+    /// assert!(slab.stop(session));
+    /// assert_eq!(slab.close(session).unwrap().recycled, 1);
+    /// # Ok::<(), flatslab::epoch::InsertError<&str>>(())
+    /// ```
+    #[track_caller]
+    #[must_use = "an epoch that has no name stays open"]
+    pub fn begin(&self) -> Epoch {
+        match self.try_begin() {
+            Ok(epoch) => epoch,
+            Err(error) => memory::fail(error),
+        }
+    }
+
+    /// Begins an epoch outside the ring, as [`begin`](Self::begin) does.
+    ///
+    /// # Errors
+    ///
+    /// Where the allocator refuses.
+    ///
+    /// ```
+    /// let slab = flatslab::epoch::EpochSlab::<u64>::new();
+    /// let session = slab.try_begin()?;
+    /// assert!(slab.stop(session));
+    /// # Ok::<(), flatslab::AllocError>(())
+    /// ```
+    pub fn try_begin(&self) -> Result<Epoch, AllocError> {
+        self.home.begin_domain()
+    }
+
+    /// An epoch outside the ring takes no more insertions: one that was [begun](Self::begin),
+    /// or is a [`Domain`]'s. `false` if it is none of these, or took none before. O(1).
+    ///
+    /// ```
+    /// use flatslab::epoch::{EpochSlab, InsertError};
+    ///
+    /// let slab = EpochSlab::new();
+    /// let session = slab.begin();
+    /// assert!(slab.stop(session) && !slab.stop(session));
+    /// assert!(matches!(slab.try_insert_in(session, 7), Err(InsertError::Closing(7))));
+    /// assert!(!slab.stop(slab.current()));
+    /// ```
+    pub fn stop(&self, epoch: Epoch) -> bool {
+        self.home.stop_domain(epoch)
+    }
+
     /// Begins a [`Domain`]. O(1); allocates a record where none is unused.
     ///
     /// # Panics
@@ -88,88 +140,10 @@ impl<C: Contents> Epochs<C> {
     pub fn try_enter(&self) -> Result<Domain<'_, C>, AllocError> {
         Ok(Domain {
             slab: self,
-            epoch: self.home.begin_domain()?,
+            epoch: self.try_begin()?,
             auto_close: true,
         })
     }
-
-    /// Runs a part of the program with an epoch of its own, outside the ring, and drops all
-    /// values of that epoch at its end, also when it panics. No reference to them can leave,
-    /// which the compiler checks, so no chunk stays pinned. O(slots of the epoch) at the end.
-    ///
-    /// A destructor that panics does not keep the others from running. If the part has
-    /// panicked before, the program ends.
-    ///
-    /// # Panics
-    ///
-    /// Where the allocator refuses the program ends, as with `Vec`.
-    ///
-    /// ```
-    /// let mut slab = flatslab::epoch::EpochSlab::new();
-    /// let length = slab.domain(|scope| {
-    ///     let name = scope.insert("a session".to_string());
-    ///     name.push('!');
-    ///     let other = scope.insert("another".to_string());
-    ///     name.len() + other.len()
-    /// });
-    /// assert_eq!((length, slab.stats().live), (17, 0));
-    /// ```
-    #[track_caller]
-    pub fn domain<R>(&mut self, f: impl FnOnce(&mut Scope<'_, C>) -> R) -> R {
-        match self.try_domain(f) {
-            Ok(result) => result,
-            Err(error) => memory::fail(error),
-        }
-    }
-
-    /// Runs a part of the program as [`domain`](Self::domain) does.
-    ///
-    /// # Errors
-    ///
-    /// Where the allocator refuses; it has not run then.
-    ///
-    /// ```
-    /// let mut slab = flatslab::epoch::EpochSlab::new();
-    /// assert_eq!(slab.try_domain(|scope| *scope.insert(7)), Ok(7));
-    /// ```
-    pub fn try_domain<R>(
-        &mut self,
-        f: impl FnOnce(&mut Scope<'_, C>) -> R,
-    ) -> Result<R, AllocError> {
-        // SAFETY: nothing else borrows the slab, so all guards are gone.
-        unsafe { in_scope(self, f) }
-    }
-}
-
-/// Runs `f` with a scope of its own, and ends that.
-///
-/// # Safety
-///
-/// No guard of a value of this slab exists that `f` could be given by another way than its
-/// scope.
-unsafe fn in_scope<C: Contents, R>(
-    slab: &Epochs<C>,
-    f: impl FnOnce(&mut Scope<'_, C>) -> R,
-) -> Result<R, AllocError> {
-    /// Ends the epoch on the way out, whichever that is.
-    struct End<'s, C: Contents> {
-        slab: &'s Epochs<C>,
-        epoch: Epoch,
-    }
-
-    impl<C: Contents> Drop for End<'_, C> {
-        fn drop(&mut self) {
-            // SAFETY: all guards and references of its values came from its scope, or from one
-            // inside it, and borrow it: by a lifetime that `f` cannot name, so none is left.
-            unsafe { clear::end::<C>(&self.slab.home, self.epoch) };
-        }
-    }
-
-    let epoch = slab.home.begin_domain()?;
-    let end = End { slab, epoch };
-    let result = f(&mut Scope { slab, epoch });
-    drop(end);
-    Ok(result)
 }
 
 impl<'s, C: Contents> Domain<'s, C> {
@@ -285,13 +259,31 @@ impl Domain<'_, Bytes> {
     pub fn try_alloc(&self, len: usize) -> Result<EpochBuf<'_>, BufError> {
         self.slab.try_alloc_in(self.epoch, len)
     }
+
+    /// A buffer in its epoch with a copy of these bytes; O(length).
+    ///
+    /// # Errors
+    ///
+    /// Where [`try_alloc_in`](Epochs::try_alloc_in) has one.
+    ///
+    /// ```
+    /// let bytes = flatslab::epoch::EpochBytes::new();
+    /// let domain = bytes.enter();
+    /// let key = domain.try_copy(b"hello")?;
+    /// assert_eq!(bytes.epoch_of(key), Some(domain.epoch()));
+    /// # Ok::<(), flatslab::epoch::BufError>(())
+    /// ```
+    #[cfg_attr(feature = "track", track_caller)]
+    pub fn try_copy(&self, bytes: &[u8]) -> Result<EpochKey, BufError> {
+        self.slab.try_copy_in(self.epoch, bytes)
+    }
 }
 
 impl<C: Contents> Drop for Domain<'_, C> {
     fn drop(&mut self) {
-        self.slab.home.stop_domain(self.epoch);
+        self.slab.stop(self.epoch);
         if self.auto_close {
-            // It was open until now, so nothing else has closed it.
+            // If it was stopped and closed by its name, nothing is left to do.
             let _ = self.slab.close(self.epoch);
         }
     }
@@ -302,273 +294,6 @@ impl<C: Contents> fmt::Debug for Domain<'_, C> {
         f.debug_struct("Domain")
             .field("epoch", &self.epoch)
             .field("auto_close", &self.auto_close)
-            .finish_non_exhaustive()
-    }
-}
-
-impl<C: Contents> Scope<'_, C> {
-    /// Its epoch.
-    ///
-    /// ```
-    /// let mut slab = flatslab::epoch::EpochSlab::<u64>::new();
-    /// let epoch = slab.domain(|scope| scope.epoch());
-    /// assert!(slab.epoch_stats(epoch).is_none());           // it is over
-    /// ```
-    #[must_use]
-    pub fn epoch(&self) -> Epoch {
-        self.epoch
-    }
-
-    /// Runs a part of the program with an epoch inside this one, as [`Epochs::domain`] does.
-    /// Values of this scope are reached there by their keys.
-    ///
-    /// # Panics
-    ///
-    /// Where the allocator refuses the program ends, as with `Vec`.
-    ///
-    /// ```
-    /// let mut slab = flatslab::epoch::EpochSlab::new();
-    /// slab.domain(|outer| {
-    ///     let key = outer.insert_key(7);
-    ///     let sum = outer.domain(|inner| *inner.insert(1) + *inner.get(key).unwrap());
-    ///     assert_eq!(sum, 8);
-    /// });
-    /// ```
-    #[track_caller]
-    pub fn domain<R>(&mut self, f: impl FnOnce(&mut Scope<'_, C>) -> R) -> R {
-        // SAFETY: nothing else borrows the scope, so all guards that came from it are gone;
-        // this scope, or the slab, cannot be reached from `f`.
-        match unsafe { in_scope(self.slab, f) } {
-            Ok(result) => result,
-            Err(error) => memory::fail(error),
-        }
-    }
-}
-
-impl<T> Scope<'_, Values<T>> {
-    /// Puts a value into its epoch, where it stays until the scope ends; O(1). As
-    /// [`insert`](Epochs::insert) otherwise.
-    ///
-    /// No key leads to the value: the reference is the only one.
-    ///
-    /// # Panics
-    ///
-    /// Where [`insert`](Epochs::insert) does.
-    ///
-    /// ```
-    /// let mut slab = flatslab::epoch::EpochSlab::new();
-    /// let sum = slab.domain(|scope| {
-    ///     let (one, two) = (scope.insert(1), scope.insert(2));
-    ///     *one += 10;
-    ///     *one + *two
-    /// });
-    /// assert_eq!(sum, 13);
-    /// ```
-    #[inline]
-    #[track_caller]
-    pub fn insert(&self, value: T) -> &mut T {
-        match self.try_insert(value) {
-            Ok(value) => value,
-            Err(error) => no_room(error),
-        }
-    }
-
-    /// Puts a value into its epoch, as [`insert`](Self::insert) does.
-    ///
-    /// # Errors
-    ///
-    /// Gives the value back where [`insert`](Self::insert) panics or the program would end.
-    ///
-    /// ```
-    /// let mut slab = flatslab::epoch::EpochSlab::new();
-    /// slab.domain(|scope| assert!(scope.try_insert(7).is_ok()));
-    /// ```
-    #[inline]
-    #[cfg_attr(feature = "track", track_caller)]
-    #[expect(clippy::mut_from_ref, reason = "each call gives another value")]
-    pub fn try_insert(&self, value: T) -> Result<&mut T, InsertError<T>> {
-        let mut value = self.slab.try_insert_owned(self.epoch, value)?;
-        // SAFETY: the word says that the value is borrowed, so this is all that leads to it
-        // until the scope ends, which this reference does not outlive.
-        Ok(unsafe { value.as_mut() })
-    }
-
-    /// Puts a value into its epoch, and returns the key, which leads nowhere when the scope has
-    /// ended; O(1).
-    ///
-    /// # Panics
-    ///
-    /// Where [`insert`](Epochs::insert) does.
-    ///
-    /// ```
-    /// let mut slab = flatslab::epoch::EpochSlab::new();
-    /// let key = slab.domain(|scope| scope.insert_key(7));
-    /// assert!(slab.get(key).is_none());
-    /// ```
-    #[inline]
-    #[track_caller]
-    pub fn insert_key(&self, value: T) -> EpochKey {
-        match self.slab.try_insert_in(self.epoch, value) {
-            Ok(key) => key,
-            Err(error) => no_room(error),
-        }
-    }
-
-    /// Puts a value into another epoch, which outlives the scope; O(1). As
-    /// [`try_insert_in`](Epochs::try_insert_in).
-    ///
-    /// # Errors
-    ///
-    /// Gives the value back where that does.
-    ///
-    /// ```
-    /// let mut slab = flatslab::epoch::EpochSlab::new();
-    /// let permanent = slab.permanent();
-    /// let key = slab.domain(|scope| scope.try_insert_in(permanent, 7))?;
-    /// assert_eq!(slab.remove(key), Some(7));
-    /// # Ok::<(), flatslab::epoch::InsertError<i32>>(())
-    /// ```
-    #[inline]
-    #[cfg_attr(feature = "track", track_caller)]
-    pub fn try_insert_in(&self, epoch: Epoch, value: T) -> Result<EpochKey, InsertError<T>> {
-        self.slab.try_insert_in(epoch, value)
-    }
-
-    /// Borrows the value of a key, of whatever epoch. As [`Epochs::get`].
-    ///
-    /// # Panics
-    ///
-    /// If the value is mutably borrowed.
-    ///
-    /// ```
-    /// let mut slab = flatslab::epoch::EpochSlab::new();
-    /// let key = slab.insert(7);
-    /// assert_eq!(slab.domain(|scope| *scope.get(key).unwrap()), 7);
-    /// ```
-    #[inline]
-    #[track_caller]
-    pub fn get(&self, key: EpochKey) -> Option<Ref<'_, T>> {
-        self.slab.get(key)
-    }
-
-    /// Borrows the value of a key, of whatever epoch. As [`Epochs::try_get`].
-    ///
-    /// # Errors
-    ///
-    /// Where that has one.
-    ///
-    /// ```
-    /// let mut slab = flatslab::epoch::EpochSlab::new();
-    /// let key = slab.insert(7);
-    /// assert!(slab.domain(|scope| scope.try_get(key).is_ok()));
-    /// ```
-    #[inline]
-    pub fn try_get(&self, key: EpochKey) -> Result<Ref<'_, T>, AccessError> {
-        self.slab.try_get(key)
-    }
-
-    /// Borrows the value of a key mutably, of whatever epoch. As [`Epochs::get_mut`].
-    ///
-    /// # Panics
-    ///
-    /// If the value is borrowed.
-    ///
-    /// ```
-    /// let mut slab = flatslab::epoch::EpochSlab::new();
-    /// let key = slab.insert(7);
-    /// slab.domain(|scope| *scope.get_mut(key).unwrap() += 1);
-    /// assert_eq!(slab.remove(key), Some(8));
-    /// ```
-    #[inline]
-    #[track_caller]
-    pub fn get_mut(&self, key: EpochKey) -> Option<RefMut<'_, T>> {
-        self.slab.get_mut(key)
-    }
-
-    /// Borrows the value of a key mutably, of whatever epoch. As [`Epochs::try_get_mut`].
-    ///
-    /// # Errors
-    ///
-    /// Where that has one.
-    ///
-    /// ```
-    /// let mut slab = flatslab::epoch::EpochSlab::new();
-    /// let key = slab.insert(7);
-    /// assert!(slab.domain(|scope| scope.try_get_mut(key).is_ok()));
-    /// ```
-    #[inline]
-    pub fn try_get_mut(&self, key: EpochKey) -> Result<RefMut<'_, T>, AccessError> {
-        self.slab.try_get_mut(key)
-    }
-
-    /// Moves the value of a key out, of whatever epoch. As [`Epochs::remove`].
-    ///
-    /// # Panics
-    ///
-    /// If the value is borrowed.
-    ///
-    /// ```
-    /// let mut slab = flatslab::epoch::EpochSlab::new();
-    /// let name = slab.domain(|scope| {
-    ///     let key = scope.insert_key("stays".to_string());
-    ///     scope.remove(key)
-    /// });
-    /// assert_eq!(name.as_deref(), Some("stays"));
-    /// ```
-    #[inline]
-    #[track_caller]
-    pub fn remove(&self, key: EpochKey) -> Option<T> {
-        self.slab.remove(key)
-    }
-
-    /// Moves the value of a key out, of whatever epoch. As [`Epochs::try_remove`].
-    ///
-    /// # Errors
-    ///
-    /// Where that has one.
-    ///
-    /// ```
-    /// let mut slab = flatslab::epoch::EpochSlab::new();
-    /// let key = slab.insert(7);
-    /// assert_eq!(slab.domain(|scope| scope.try_remove(key)), Ok(7));
-    /// ```
-    #[inline]
-    pub fn try_remove(&self, key: EpochKey) -> Result<T, AccessError> {
-        self.slab.try_remove(key)
-    }
-}
-
-impl Scope<'_, Bytes> {
-    /// A zeroed buffer of that length in its epoch, where it stays until the scope ends;
-    /// O(length).
-    ///
-    /// # Errors
-    ///
-    /// Where [`try_alloc_in`](Epochs::try_alloc_in) has one.
-    ///
-    /// ```
-    /// let mut bytes = flatslab::epoch::EpochBytes::new();
-    /// bytes.domain(|scope| {
-    ///     let (one, two) = (scope.try_alloc(10)?, scope.try_alloc(20)?);
-    ///     one.copy_from_slice(&two[..10]);
-    ///     Ok::<(), flatslab::epoch::BufError>(())
-    /// })?;
-    /// # Ok::<(), flatslab::epoch::BufError>(())
-    /// ```
-    #[cfg_attr(feature = "track", track_caller)]
-    #[expect(clippy::mut_from_ref, reason = "each call gives another buffer")]
-    pub fn try_alloc(&self, len: usize) -> Result<&mut [u8], BufError> {
-        let mut buffer = self.slab.try_alloc_owned(self.epoch, len)?;
-        // SAFETY: the word says that the buffer is borrowed, so this is all that leads to it
-        // until the scope ends, which this reference does not outlive.
-        Ok(unsafe { buffer.as_mut() })
-    }
-}
-
-impl<C: Contents> fmt::Debug for Scope<'_, C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Scope")
-            .field("epoch", &self.epoch)
             .finish_non_exhaustive()
     }
 }

@@ -135,7 +135,8 @@ pub enum CloseError {
     Current,
     /// It is the permanent epoch, which is never closed.
     Permanent,
-    /// It is that of a domain that has not ended.
+    /// It is that of a domain that has not ended, or was [begun](super::Epochs::begin) and not
+    /// [stopped](super::Epochs::stop).
     Domain,
     /// It was closed before.
     StaleEra,
@@ -148,7 +149,9 @@ impl fmt::Display for CloseError {
         f.write_str(match self {
             CloseError::Current => "the current epoch was to be closed: advance first",
             CloseError::Permanent => "the permanent epoch is never closed",
-            CloseError::Domain => "the epoch of a domain is closed when the domain has ended",
+            CloseError::Domain => {
+                "the epoch still takes insertions: end its domain, or stop it first"
+            }
             CloseError::StaleEra => "the epoch was closed before",
             CloseError::Foreign => "the epoch is another slab's",
         })

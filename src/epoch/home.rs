@@ -367,12 +367,12 @@ impl Home {
         Ok(era.epoch().expect("it has begun"))
     }
 
-    /// An epoch outside the ring takes no more insertions.
-    pub(super) fn stop_domain(&self, epoch: Epoch) {
-        if let Some(era) = self.eras.find_open(epoch) {
-            debug_assert!(era.kind.get() == Kind::Domain);
-            era.stop();
-        }
+    /// An epoch outside the ring takes no more insertions; `false` if it took none, or is not
+    /// such.
+    pub(super) fn stop_domain(&self, epoch: Epoch) -> bool {
+        let era = self.eras.find_open(epoch);
+        let era = era.filter(|era| era.kind.get() == Kind::Domain);
+        era.map(EraPtr::stop).is_some()
     }
 
     /// Closes an epoch that takes no more insertions.

@@ -38,13 +38,15 @@
 //! | [`advance`](Epochs::advance) | stay; the epoch takes no more | stay |
 //! | [`close`](Epochs::close) | stay | those without a value are unused; each other one when its last value leaves |
 //! | [`clear_epoch`](Epochs::clear_epoch) | are dropped | are unused |
+//! | [`stop`](Epochs::stop) one that was [begun](Epochs::begin) outside the ring | stay; the epoch takes no more | stay |
 //! | end of a [`Domain`] | stay | as of `close` |
 //! | end of a [`Scope`] | are dropped | are unused |
 //!
 //! The ring has the current epoch and those before it that are not closed. An advance onto the
 //! place of one of these closes it, so a program that never closes runs on and on. It drops no
 //! value, so memory stays bounded only where values are removed, or epochs cleared. Closed
-//! epochs, that of a domain and the permanent one are outside the ring. Unused chunks are kept
+//! epochs, those of domains, those that were [begun](Epochs::begin) and the permanent one are
+//! outside the ring. Unused chunks are kept
 //! for the next epoch, up to a bound, or given back: [`Release`]. An epoch that takes insertions
 //! keeps its empty chunks, the permanent one until it is cleared.
 //!
@@ -101,6 +103,7 @@ mod key;
 mod label;
 #[cfg(feature = "track")]
 mod pins;
+mod scope;
 mod sizes;
 mod stats;
 mod store;
@@ -115,7 +118,7 @@ use core::ptr::NonNull;
 
 pub use builder::EpochsBuilder;
 pub use bytes::{BufError, Bytes, EpochBuf, EpochBytes};
-pub use domain::{Domain, Scope};
+pub use domain::Domain;
 pub use era::EpochState;
 pub use error::{ClearError, CloseError, InsertError};
 pub use guard::{Ref, RefMut};
@@ -124,6 +127,7 @@ pub use label::{Label, LabelError};
 #[cfg(feature = "track")]
 #[cfg_attr(docsrs, doc(cfg(feature = "track")))]
 pub use pins::{Pin, PinnedBy};
+pub use scope::Scope;
 pub use stats::{EpochStats, Stats};
 pub use values::{EpochSlab, Values};
 

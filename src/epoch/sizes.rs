@@ -36,7 +36,8 @@ mod tests {
 
     #[test]
     fn a_request_gets_the_smallest_class_that_fits() {
-        for bytes in (0..100_000).chain([1 << 20, (1 << 30) - 1, 1 << 30]) {
+        let most = if cfg!(miri) { 1_000 } else { 100_000 };
+        for bytes in (0..most).chain([1 << 20, (1 << 30) - 1, 1 << 30]) {
             let class = class_of(bytes);
             assert!(class < CLASSES && bytes <= size_of_class(class));
             assert!(class == 0 || bytes > size_of_class(class - 1), "{bytes}");

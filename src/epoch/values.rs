@@ -60,7 +60,8 @@ impl<T> EpochSlab<T> {
     ///
     /// # Panics
     ///
-    /// Where the allocator refuses the program ends, as with `Vec`.
+    /// If 64 values pass `isize::MAX` bytes. Where the allocator refuses the program ends, as
+    /// with `Vec`.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::<u64>::new();
@@ -95,8 +96,8 @@ impl<T> EpochSlab<T> {
     ///
     /// # Panics
     ///
-    /// At a [limit](super::EpochsBuilder::max_bytes), or with 2³⁰ chunks. Where the allocator
-    /// refuses the program ends, as with `Vec`.
+    /// At a [limit](super::EpochsBuilder::max_bytes). Where the allocator refuses, or there are
+    /// 2³⁰ chunks, the program ends, as with `Vec`.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();

@@ -1,6 +1,6 @@
 //! Epochs that end with a block of the program.
 
-use flatslab::epoch::{CloseError, EpochBytes, EpochSlab, EpochState, InsertError};
+use flatslab::epoch::{BufError, CloseError, EpochBytes, EpochSlab, EpochState, InsertError};
 
 use crate::common::{Drops, amount};
 
@@ -171,4 +171,70 @@ fn buffers_of_scopes_and_domains() {
     });
     assert!(bytes.free(key));
     assert_eq!((bytes.stats().live, bytes.stats().epochs), (0, 2));
+}
+
+#[test]
+fn an_epoch_may_be_begun_and_stopped_without_a_domain() {
+    let slab = EpochSlab::<u64>::builder().epochs(2).build();
+    let session = slab.begin();
+    let keys: Vec<_> = (0..3)
+        .map(|value| {
+            slab.advance();
+            slab.try_insert_in(session, value).unwrap()
+        })
+        .collect();
+    assert!(slab.keys_in(session).eq(keys.iter().copied()));
+    assert_eq!(slab.close(session).unwrap_err(), CloseError::Domain);
+    assert!(slab.stop(session) && !slab.stop(session));
+    assert!(slab.try_insert_in(session, 7).is_err());
+    let report = slab.close(session).unwrap();
+    assert_eq!((report.pinned, report.live), (1, 3));
+    assert_eq!(slab.clear_epoch(session), 3);
+    assert!(slab.epoch_stats(session).is_none() && !slab.stop(session));
+    for other in [
+        slab.current(),
+        slab.permanent(),
+        EpochSlab::<u64>::new().begin(),
+    ] {
+        assert!(!slab.stop(other));
+    }
+    assert!(slab.try_insert(7).is_ok());
+}
+
+#[test]
+fn a_domain_that_is_stopped_by_its_name_takes_no_values_and_ends() {
+    let slab = EpochSlab::<u64>::new();
+    let domain = slab.enter();
+    let (epoch, key) = (domain.epoch(), domain.insert(7));
+    assert!(slab.stop(epoch));
+    assert_eq!(domain.try_insert(8).unwrap_err().into_inner(), 8);
+    assert_eq!(slab.close(epoch).unwrap().live, 1);
+    drop(domain);
+    assert_eq!(slab.remove(key), Some(7));
+    assert!(slab.epoch_stats(epoch).is_none());
+}
+
+#[test]
+fn buffers_are_copied_and_named() {
+    let mut bytes = EpochBytes::new();
+    let one = bytes.copy(b"one");
+    let two = bytes.enter().try_copy(b"two").unwrap();
+    let three = bytes.alloc(3).into_key();
+    assert_eq!(&*bytes.get(one).unwrap(), b"one");
+    assert_eq!(&*bytes.get(two).unwrap(), b"two");
+    assert_eq!(*bytes.get(three).unwrap(), [0; 3]);
+    let four = bytes.domain(|scope| {
+        let copy = scope.try_copy(&scope.get(one).unwrap()).unwrap();
+        copy[0] = b'O';
+        assert_eq!(copy, b"One");
+        assert_eq!(scope.try_copy(&[0; 1 << 20]).unwrap_err(), too_big());
+        scope.epoch()
+    });
+    assert!(bytes.epoch_stats(four).is_none());
+    assert_eq!(&*bytes.get(one).unwrap(), b"one");
+}
+
+fn too_big() -> BufError {
+    let bytes = EpochBytes::new();
+    bytes.try_alloc_in(bytes.current(), 1 << 20).unwrap_err()
 }

@@ -8,6 +8,7 @@ mod common;
 #[path = "../memory/source.rs"]
 mod source;
 
+mod attacks;
 #[cfg(all(feature = "os-memory", target_os = "linux", not(miri)))]
 #[allow(dead_code, reason = "a part of it is for slabs")]
 #[path = "../memory/system/child.rs"]

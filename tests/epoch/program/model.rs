@@ -472,7 +472,7 @@ impl Model {
         assert_eq!(stats.pinned_chunks, sum(|it| it.pinned_chunks));
         let pinned = |it: &EpochNumbers| usize::from(it.state == EpochState::Pinned);
         assert_eq!(stats.pinned_epochs, sum(pinned));
-        assert_eq!(stats.cached_chunks, self.cached.iter().sum());
+        assert_eq!(stats.cached_chunks, self.cached.iter().sum::<usize>());
         assert_eq!(stats.committed_bytes, self.committed());
         assert_eq!(slab.memory().bytes(), self.committed());
         assert_eq!(stats.advances, self.advances);

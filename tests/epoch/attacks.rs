@@ -2,26 +2,19 @@
 //! guards, iterators over a slab that changes, rings without memory, and limits that one size
 //! class fills.
 
-#![cfg(feature = "alloc")]
-
-mod common;
-#[allow(dead_code, reason = "a part of it is for slabs")]
-#[path = "memory/source.rs"]
-mod source;
-
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::mem::ManuallyDrop;
 use std::rc::Rc;
 
-use common::random::{one_in, random, seed};
-use common::{Drops, Hooked, amount};
+use crate::common::random::{one_in, random, seed};
+use crate::common::{self, Drops, Hooked, amount};
+use crate::source::{Counted, Fault, with_fault, with_hook};
 use flatslab::AllocError;
 use flatslab::epoch::{
     BufError, ClearError, Domain, Epoch, EpochBytes, EpochKey, EpochSlab, EpochState, Ref, RefMut,
     Release, Values,
 };
-use source::{Counted, Fault, with_fault, with_hook};
 
 // Values that hold what borrows their slab.
 

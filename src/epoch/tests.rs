@@ -26,7 +26,7 @@ impl program::Check for Walk {
 fn epochs_keep_their_invariants_at_every_step() {
     let length = 4..amount(300, 200, 40);
     let config = ProptestConfig {
-        cases: amount(150, 10, 2),
+        cases: amount(150, 10, 1),
         failure_persistence: None,
         ..ProptestConfig::default()
     };

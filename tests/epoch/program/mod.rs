@@ -20,8 +20,15 @@ use source::{BYTES, REFUSED};
 use steps::World;
 use subject::{Aligned, Config, Subject, Text, Unit};
 
-/// How often the ring goes round in a program at least. A fuzzer has better things to do.
-const WRAPS: usize = if cfg!(fuzzing) { 1 } else { 20 };
+/// How often the ring goes round in a program at least. A fuzzer has better things to do, and
+/// an interpreter takes long.
+const WRAPS: usize = if cfg!(fuzzing) {
+    1
+} else if cfg!(miri) {
+    2
+} else {
+    20
+};
 
 /// What is checked of a slab after every step, besides what the model says.
 pub(crate) trait Check {

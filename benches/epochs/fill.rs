@@ -39,12 +39,12 @@ fn threads<S, H: Copy>(
         handles.clear();
         handles.push(first);
         all_here.wait();
-        for at in 1..live {
+        for (at, ticks) in ticks.iter_mut().enumerate().skip(1) {
             let begun = clock::start();
             let handle = insert(&mut subject, at as u64);
             let passed = clock::stop() - begun;
             handles.push(handle);
-            ticks[at] = passed.saturating_sub(overhead) as f64;
+            *ticks = passed.saturating_sub(overhead) as f64;
         }
         for (at, &handle) in handles.iter().enumerate() {
             assert_eq!(number(&subject, handle), at as u64);

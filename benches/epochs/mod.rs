@@ -19,7 +19,7 @@ impl Random {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
-        ((self.0 >> 32) * end as u64 >> 32) as usize
+        (((self.0 >> 32) * end as u64) >> 32) as usize
     }
 
     /// With that probability.

@@ -94,6 +94,33 @@ fn stale_keys_lead_to_nothing_after_twenty_rounds() {
 }
 
 #[test]
+fn a_key_leads_to_no_later_value_of_its_slot() {
+    let slab = EpochSlab::builder().chunk_capacity(1).epochs(2).build();
+    // All but the generation.
+    let slot = |key: EpochKey| key.into_raw() & !(u128::MAX << 80);
+    let mut stale: Vec<EpochKey> = Vec::new();
+    for round in 0..amount(60, 60, 12) {
+        let key = slab.insert(round);
+        for old in &stale {
+            assert_eq!(slot(*old), slot(key), "the same slot");
+            expect_missing(&slab, *old);
+        }
+        assert_eq!(slab.get(key).as_deref(), Some(&round));
+        // It leaves by a removal, a clearing, or as the last one of a pinned chunk.
+        match round % 3 {
+            0 => assert_eq!(slab.remove(key), Some(round)),
+            1 => assert_eq!(slab.clear_epoch(slab.current()), 1),
+            _ => {
+                assert_eq!(slab.advance_and_close().1.pinned, 1);
+                assert_eq!(slab.remove(key), Some(round));
+            }
+        }
+        expect_missing(&slab, key);
+        stale.push(key);
+    }
+}
+
+#[test]
 fn keys_of_another_slab_lead_to_nothing() {
     let (one, other) = (aged(1), aged(1));
     for key in other.stale.iter().chain(other.live.keys()) {

@@ -198,7 +198,7 @@ fn a_source_may_use_the_slab_at_every_call() {
     let mut calls = 0;
     let limits = [usize::MAX, 6 * 2 * size_of::<Value>()];
     // Some of the calls under an interpreter.
-    let (limits, every) = (&limits[..amount(2, 2, 1)], amount(1, 2, 5));
+    let (limits, every) = (&limits[..amount(2, 2, 1)], amount(1, 2, 40));
     for &limit in limits {
         for uses in USES {
             for step in STEPS {

@@ -332,11 +332,11 @@ fn options_have_ranges() {
         );
     }
     // More bytes than there are addresses.
-    let huge = EpochSlab::<[u8; 1 << 50]>::builder()
+    let huge = EpochSlab::<[u8; isize::MAX as usize / 4]>::builder()
         .chunk_capacity(32_766)
         .try_build();
     assert!(matches!(huge, Err(BuildError::Memory(_))));
-    for slots in [1, 32_766] {
+    for slots in [1, amount(32_766, 32_766, 1_000)] {
         let slab = EpochSlab::<u8>::builder().chunk_capacity(slots).build();
         let count = amount(slots, slots.min(3000), slots.min(300)) + 1;
         let keys: Vec<_> = (0..count).map(|number| slab.insert(number as u8)).collect();

@@ -28,7 +28,8 @@ use crate::raw::source::Source;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EpochState {
-    /// It takes insertions: the current one, the permanent one, that of a domain.
+    /// It takes insertions: the current one, the permanent one, that of a domain, one that was
+    /// begun outside the ring.
     Open,
     /// It takes no more insertions, and is not closed.
     Closing,

@@ -39,7 +39,8 @@ fn aged(number: u64) -> Aged {
         epochs: Vec::new(),
     };
     let mut next = 0;
-    for round in 0..amount(20, 20, 4) * RING {
+    let rounds = amount(20, 20, 6) * RING;
+    for round in 0..rounds {
         let epoch = aged.slab.current();
         aged.epochs.push(epoch);
         let mut keys = Vec::new();
@@ -68,7 +69,7 @@ fn aged(number: u64) -> Aged {
         }
         aged.slab.advance();
     }
-    assert!(aged.stale.len() > 100 && aged.live.len() > 5);
+    assert!(aged.stale.len() > 2 * rounds && aged.live.len() > rounds / 8);
     aged
 }
 

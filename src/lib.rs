@@ -142,6 +142,8 @@ pub mod pool;
 mod raw;
 #[cfg(feature = "alloc")]
 mod slab;
+#[cfg(feature = "alloc")]
+pub mod sync;
 
 pub use error::{AccessError, AllocError, BuildError, CapacityError, Full, SizeClassError};
 pub use key::{Key, KeyError};

@@ -11,13 +11,21 @@ pub(crate) use core::sync::atomic::AtomicBool as Flag;
 
 #[cfg(all(not(loom), any(feature = "alloc", target_has_atomic = "8")))]
 pub(crate) use core::sync::atomic::Ordering;
+#[cfg(all(feature = "alloc", not(loom), target_has_atomic = "64"))]
+#[allow(unused_imports, reason = "shared containers need them")]
+pub(crate) use core::sync::atomic::AtomicU64;
 #[cfg(all(feature = "std", not(loom)))]
-pub(crate) use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize};
+pub(crate) use core::sync::atomic::AtomicBool;
+#[cfg(all(feature = "alloc", not(loom)))]
+#[allow(unused_imports, reason = "without std there is no mailbox")]
+pub(crate) use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize};
 #[cfg(all(feature = "std", not(loom)))]
 pub(crate) use std::thread;
 
 #[cfg(loom)]
-pub(crate) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+pub(crate) use loom::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering,
+};
 #[cfg(loom)]
 pub(crate) mod thread {
     pub(crate) use loom::thread::{Builder, JoinHandle, park, spawn, yield_now};

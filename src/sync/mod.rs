@@ -1,0 +1,3 @@
+//! Across threads.
+
+// The helper threads' modules are added here.

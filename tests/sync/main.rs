@@ -1,0 +1,6 @@
+//! Across threads: values that are sent, shared slabs, buffers and rings between threads.
+
+#![cfg(feature = "alloc")]
+
+#[path = "../common/mod.rs"]
+mod common;

@@ -1,3 +1,5 @@
 //! Across threads.
 
-// The helper threads' modules are added here.
+mod send_slot;
+
+pub use send_slot::SendSlot;

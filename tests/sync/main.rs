@@ -4,3 +4,6 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+
+mod counted;
+mod send_slot;

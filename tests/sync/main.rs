@@ -6,4 +6,5 @@
 mod common;
 
 mod counted;
+mod races;
 mod send_slot;

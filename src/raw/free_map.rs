@@ -207,6 +207,7 @@ impl FreeMap {
     }
 
     /// The number of cells.
+    #[inline(always)]
     pub(crate) fn capacity(&self) -> usize {
         self.capacity
     }
@@ -272,11 +273,15 @@ impl FreeMap {
     /// The caller took the cell from this map, and has it no more.
     #[inline(always)]
     pub(crate) unsafe fn give(&self, index: usize) {
-        self.give_at(self.home(), index);
+        // SAFETY: says the caller.
+        unsafe { self.give_at(self.home(), index) };
     }
 
+    /// # Safety
+    ///
+    /// As for [`give`](Self::give).
     #[inline(always)]
-    fn give_at(&self, home: usize, index: usize) {
+    unsafe fn give_at(&self, home: usize, index: usize) {
         debug_assert!(index < self.capacity);
         let word = index >> BITS;
         // Release: pairs with the acquire of who takes the cell. Acquire: pairs with the

@@ -4,3 +4,8 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+
+#[cfg(target_has_atomic = "64")]
+mod shared_slab;
+#[cfg(target_has_atomic = "64")]
+mod shared_slab_threads;

@@ -264,7 +264,11 @@ impl<T> SharedSlab<T> {
             let cell = self.cell(index);
             let generation = cell.word().vacant_generation();
             let key = SharedKey::new(generation, index);
-            let taken = Taken { slab: self, index };
+            let taken = Taken {
+                slab: self,
+                index,
+                generation,
+            };
             cell.value().write(f(key));
             core::mem::forget(taken);
             cell.word().publish(generation);
@@ -407,9 +411,8 @@ impl<T> SharedSlab<T> {
             Removal::Missing => false,
             Removal::Deferred => true,
             Removal::Claimed => {
-                let index = self.index(key);
                 // SAFETY: its end was claimed.
-                unsafe { self.end(Taken { slab: self, index }) };
+                unsafe { self.end(self.index(key), generation) };
                 true
             }
         }
@@ -656,13 +659,22 @@ impl<T> SharedSlab<T> {
     ///
     /// # Safety
     ///
-    /// The caller has claimed the end of the value in that cell.
+    /// The caller has claimed the end of the value in that cell, which has this generation.
     #[inline(always)]
-    unsafe fn end(&self, taken: Taken<'_, T>) {
-        // SAFETY: claimed, so the value is there and no one else's (S1, S2), and in no one's
-        // reach while its destructor runs (H4).
-        unsafe { self.cell(taken.index).value().drop_in_place() };
-        drop(taken);
+    unsafe fn end(&self, index: usize, generation: u64) {
+        if core::mem::needs_drop::<T>() {
+            let taken = Taken {
+                slab: self,
+                index,
+                generation,
+            };
+            // SAFETY: claimed, so the value is there and no one else's (S1, S2), and in no
+            // one's reach while its destructor runs (H4).
+            unsafe { self.cell(index).value().drop_in_place() };
+            core::mem::forget(taken);
+        }
+        // SAFETY: says the caller; the value is gone.
+        unsafe { self.free(index, generation) };
     }
 
     /// Ends a reader; drops the value if it was removed and this was the last one.
@@ -686,9 +698,11 @@ impl<T> SharedSlab<T> {
     #[cold]
     #[inline(never)]
     unsafe fn end_removed(&self, cell: CellPtr<T>) {
-        let index = self.index_of(cell);
         // SAFETY: says the caller.
-        unsafe { self.end(Taken { slab: self, index }) };
+        unsafe {
+            let generation = cell.word().generation(self.mask);
+            self.end(self.index_of(cell), generation);
+        }
     }
 
     /// Tests let the next value of a free slot be the last one.
@@ -703,21 +717,18 @@ impl<T> SharedSlab<T> {
     }
 }
 
-/// A cell that the caller has; it is freed when this is dropped.
+/// A cell that the caller has; it is freed when user code unwinds.
 struct Taken<'a, T> {
     slab: &'a SharedSlab<T>,
     index: usize,
+    generation: u64,
 }
 
 impl<T> Drop for Taken<'_, T> {
-    #[inline(always)]
+    #[cold]
     fn drop(&mut self) {
-        // SAFETY: made by who has the cell; the value is gone, or was never made. The bits
-        // below the generation are flags.
-        unsafe {
-            let generation = self.slab.cell(self.index).word().generation(self.slab.mask);
-            self.slab.free(self.index, generation);
-        }
+        // SAFETY: made by who has the cell; the value is gone, or was never made.
+        unsafe { self.slab.free(self.index, self.generation) };
     }
 }
 
@@ -735,9 +746,9 @@ impl<T> Clearing<'_, T> {
             // SAFETY: below the capacity; exclusively borrowed, so that a value that is there
             // has no readers but forgotten ones, and no one else ends it.
             unsafe {
-                if self.slab.cell(index).word().has_any() {
-                    let slab = &*self.slab;
-                    slab.end(Taken { slab, index });
+                let word = self.slab.cell(index).word();
+                if word.has_any() {
+                    self.slab.end(index, word.generation(self.slab.mask));
                 }
             }
         }

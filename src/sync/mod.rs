@@ -65,5 +65,9 @@
 //! for a compare-exchange that another thread was faster at.
 
 mod send_slot;
+#[cfg(target_has_atomic = "64")]
+mod shared_slab;
 
 pub use send_slot::SendSlot;
+#[cfg(target_has_atomic = "64")]
+pub use shared_slab::{Iter, OwnedRef, SharedKey, SharedRef, SharedSlab, SharedSlabBuilder};

@@ -8,3 +8,7 @@ mod common;
 mod counted;
 mod races;
 mod send_slot;
+#[cfg(target_has_atomic = "64")]
+mod shared_slab;
+#[cfg(target_has_atomic = "64")]
+mod shared_slab_threads;

@@ -77,6 +77,7 @@ mod builder;
 mod chain;
 mod class;
 mod directory;
+mod filling;
 mod header;
 mod home;
 #[cfg(feature = "bytes")]
@@ -98,9 +99,11 @@ use core::fmt;
 use core::ptr::NonNull;
 
 pub use buf::Buf;
-pub use buf_mut::{BufMut, NoRoom};
+pub use buf_mut::BufMut;
 pub use builder::ByteArenaBuilder;
 pub use chain::{NotLinked, Parts, Shared};
+pub(crate) use filling::Filling;
+pub use filling::NoRoom;
 pub use loc::{Loc, LocError};
 pub use ring::{Evicted, Ring};
 pub use ring_builder::RingBuilder;

@@ -9,13 +9,13 @@ pub(crate) use core::sync::atomic::{AtomicUsize as Count, fence};
 /// A flag of a static. Not loom's: those cannot be made in a constant.
 pub(crate) use core::sync::atomic::AtomicBool as Flag;
 
-#[cfg(all(not(loom), any(feature = "alloc", target_has_atomic = "8")))]
-pub(crate) use core::sync::atomic::Ordering;
+#[cfg(all(feature = "std", not(loom)))]
+pub(crate) use core::sync::atomic::AtomicBool;
 #[cfg(all(feature = "alloc", not(loom), target_has_atomic = "64"))]
 #[allow(unused_imports, reason = "shared containers need them")]
 pub(crate) use core::sync::atomic::AtomicU64;
-#[cfg(all(feature = "std", not(loom)))]
-pub(crate) use core::sync::atomic::AtomicBool;
+#[cfg(all(not(loom), any(feature = "alloc", target_has_atomic = "8")))]
+pub(crate) use core::sync::atomic::Ordering;
 #[cfg(all(feature = "alloc", not(loom)))]
 #[allow(unused_imports, reason = "without std there is no mailbox")]
 pub(crate) use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize};

@@ -1,3 +1,4 @@
 //! Across threads.
 
 // The helper threads' modules are added here.
+pub mod bytes;

@@ -4,3 +4,8 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+#[allow(dead_code, reason = "a part of it is for slabs")]
+#[path = "../memory/source.rs"]
+mod source;
+
+mod split_ring;

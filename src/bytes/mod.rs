@@ -83,6 +83,7 @@ mod home;
 #[cfg(feature = "bytes")]
 mod interop;
 mod loc;
+mod remote;
 mod ring;
 mod ring_builder;
 mod serials;
@@ -99,12 +100,14 @@ use core::fmt;
 use core::ptr::NonNull;
 
 pub use buf::Buf;
+pub(crate) use buf::bounds;
 pub use buf_mut::BufMut;
 pub use builder::ByteArenaBuilder;
 pub use chain::{NotLinked, Parts, Shared};
 pub(crate) use filling::Filling;
 pub use filling::NoRoom;
 pub use loc::{Loc, LocError};
+pub(crate) use remote::Chunk;
 pub use ring::{Evicted, Ring};
 pub use ring_builder::RingBuilder;
 pub use slab_ring::SlabRing;

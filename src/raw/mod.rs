@@ -60,6 +60,8 @@ mod regions;
 #[cfg(feature = "alloc")]
 pub(crate) mod report;
 #[cfg(feature = "alloc")]
+pub(crate) mod returns;
+#[cfg(feature = "alloc")]
 pub(crate) mod row;
 #[cfg_attr(
     not(feature = "alloc"),

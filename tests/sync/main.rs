@@ -8,4 +8,5 @@ mod common;
 #[path = "../memory/source.rs"]
 mod source;
 
+mod arena;
 mod split_ring;

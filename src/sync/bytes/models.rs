@@ -3,13 +3,18 @@
 //! Bytes are not loom's, so it does not see who reads and writes them. Beside each place that
 //! bytes can have stands a witness, which is touched wherever the bytes are.
 
-use std::vec::Vec;
+use core::alloc::Layout;
+use core::ptr::NonNull;
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 
 use super::*;
+use crate::error::AllocError;
+use crate::memory::{MemorySource, Pages};
 use crate::raw::atomic::thread;
+use crate::raw::memory::Block;
+use crate::raw::source::Source;
 
 /// The witnesses of `count` places, each `stride` bytes after the one before.
 struct Witnesses {
@@ -44,6 +49,58 @@ impl Witnesses {
     fn read(&self, bytes: *const u8) -> u8 {
         // SAFETY: loom checks it.
         self.of(bytes).with(|cell| unsafe { *cell })
+    }
+}
+
+/// Memory, with a witness that is written to when a block is freed: whoever
+/// [touches](Self::touch) it beforehand used the memory.
+#[derive(Clone)]
+struct Memory(std::sync::Arc<Blocks>);
+
+struct Blocks {
+    witness: UnsafeCell<()>,
+    /// How many there are.
+    count: core::cell::Cell<usize>,
+}
+
+// SAFETY: loom runs one thread at a time, and checks the witness.
+unsafe impl Send for Blocks {}
+// SAFETY: as above.
+unsafe impl Sync for Blocks {}
+
+// SAFETY: the memory is that of the global source.
+unsafe impl MemorySource for Blocks {
+    fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
+        self.count.set(self.count.get() + 1);
+        Ok(Block::allocate(layout, &Source::GLOBAL)?.leak_start())
+    }
+
+    unsafe fn release(&self, start: NonNull<u8>, layout: Layout) {
+        self.witness.with_mut(|_| ());
+        self.count.set(self.count.get() - 1);
+        // SAFETY: from `allocate`, with this layout.
+        drop(unsafe { Block::from_start(start, layout, &Source::GLOBAL) });
+    }
+}
+
+impl Memory {
+    fn new() -> Self {
+        Memory(std::sync::Arc::new(Blocks {
+            witness: UnsafeCell::new(()),
+            count: core::cell::Cell::new(0),
+        }))
+    }
+
+    fn pages(&self) -> Pages {
+        Pages::from_source(self.0.clone())
+    }
+
+    fn touch(&self) {
+        self.0.witness.with(|_| ());
+    }
+
+    fn expect_freed(self) {
+        assert_eq!(self.0.count.get(), 0, "memory is lost");
     }
 }
 
@@ -150,27 +207,149 @@ mod split_ring {
         });
     }
 
-    /// A source whose last release is a write to a witness.
-    #[derive(Clone)]
-    struct Freed(Arc<UnsafeCell<u8>>);
-
     #[test]
     fn loom_what_both_ends_did_happens_before_the_memory_is_freed() {
         loom::model(|| {
-            let (producer, consumer, _) = make(1);
-            let freed = Freed(Arc::new(UnsafeCell::new(0)));
-            let theirs = freed.clone();
-            let touch = |freed: &Freed| freed.0.with(|_| ());
+            let memory = Memory::new();
+            let builder = Ring::builder().max_len(16).pages(memory.pages());
+            let (producer, consumer) = builder.build().split();
+            let theirs = memory.clone();
             let writer = thread::spawn(move || {
-                touch(&theirs);
-                producer.end_and_say()
+                theirs.touch();
+                drop(producer);
             });
-            touch(&freed);
-            let last = consumer.end_and_say();
-            if last {
-                freed.0.with_mut(|_| ());
+            memory.touch();
+            drop(consumer);
+            writer.join().unwrap();
+            memory.expect_freed();
+        });
+    }
+}
+
+mod arena {
+    use super::*;
+    use crate::sync::bytes::record::PREFIX;
+
+    /// An arena of slabs of one chunk: a chunk that came back is used again, and one that did
+    /// not is no neighbour of the next.
+    fn make(memory: &Memory) -> ByteArena {
+        let builder = ByteArena::builder().start(16).largest(16);
+        let builder = builder.slab_size(16 + PREFIX);
+        builder.pages(memory.pages()).build()
+    }
+
+    /// Writes to the witness if that is the chunk.
+    fn write(witnesses: &Witnesses, bytes: &[u8]) -> bool {
+        let is_same = bytes.as_ptr().addr() == witnesses.first;
+        if is_same {
+            witnesses.write(bytes.as_ptr(), 2);
+        }
+        is_same
+    }
+
+    #[test]
+    fn loom_the_last_drop_happens_before_the_chunk_is_used_again() {
+        loom::model(|| {
+            let memory = Memory::new();
+            let arena = make(&memory);
+            let buf = arena.copy(b"read").unwrap();
+            let witnesses = Witnesses::new(buf.as_ptr(), 16, 1);
+            let theirs = witnesses.clone();
+            let reader = thread::spawn(move || {
+                theirs.read(buf.as_ptr());
+                drop(buf);
+            });
+            let second = arena.copy(b"next").unwrap();
+            let reused = write(&witnesses, &second);
+            reader.join().unwrap();
+            assert_eq!(arena.reclaim(), usize::from(!reused));
+            drop((second, arena));
+            memory.expect_freed();
+        });
+    }
+
+    #[test]
+    fn loom_of_two_clones_that_are_dropped_at_once_one_is_the_last() {
+        loom::model(|| {
+            let memory = Memory::new();
+            let arena = make(&memory);
+            let buf = arena.copy(b"read").unwrap();
+            let witnesses = Witnesses::new(buf.as_ptr(), 16, 1);
+            let (second, theirs) = (buf.clone(), witnesses.clone());
+            let reader = thread::spawn(move || {
+                theirs.read(second.as_ptr());
+                second.release()
+            });
+            witnesses.read(buf.as_ptr());
+            let last = buf.release();
+            let next = arena.copy(b"next").unwrap();
+            let reused = write(&witnesses, &next);
+            assert!(reader.join().unwrap() != last, "one of them is the last");
+            assert_eq!(arena.reclaim(), usize::from(!reused));
+            drop((next, arena));
+            memory.expect_freed();
+        });
+    }
+
+    #[test]
+    fn loom_a_clone_that_is_dropped_was_read_before_the_other_becomes_mutable() {
+        loom::model(|| {
+            let memory = Memory::new();
+            let arena = make(&memory);
+            let buf = arena.copy(b"read").unwrap();
+            let witnesses = Witnesses::new(buf.as_ptr(), 16, 1);
+            let (second, theirs) = (buf.clone(), witnesses.clone());
+            let reader = thread::spawn(move || {
+                theirs.read(second.as_ptr());
+                drop(second);
+            });
+            match buf.try_into_mut() {
+                Ok(buf) => assert!(write(&witnesses, &buf)),
+                Err(buf) => assert!(witnesses.read(buf.as_ptr()) == 0),
             }
-            assert!(writer.join().unwrap() != last, "one of them frees");
+            reader.join().unwrap();
+            drop(arena);
+            memory.expect_freed();
+        });
+    }
+
+    #[test]
+    fn loom_two_drops_lose_nothing_to_an_owner_that_takes() {
+        loom::model(|| {
+            let memory = Memory::new();
+            let arena = make(&memory);
+            let (one, two) = (arena.alloc(16).unwrap(), arena.copy(b"two").unwrap());
+            let readers = [
+                thread::spawn(move || drop(one)),
+                thread::spawn(move || drop(two)),
+            ];
+            let mut taken = arena.reclaim();
+            for reader in readers {
+                reader.join().unwrap();
+            }
+            taken += arena.reclaim();
+            assert_eq!(taken, 2);
+            drop(arena);
+            memory.expect_freed();
+        });
+    }
+
+    #[test]
+    fn loom_what_a_buffer_was_read_for_happens_before_the_memory_of_a_closed_arena_is_freed() {
+        loom::model(|| {
+            let memory = Memory::new();
+            let arena = make(&memory);
+            let (buf, second) = (arena.copy(b"read").unwrap(), arena.alloc(1).unwrap());
+            let theirs = memory.clone();
+            let reader = thread::spawn(move || {
+                theirs.touch();
+                drop(buf);
+            });
+            memory.touch();
+            drop(arena);
+            drop(second);
+            reader.join().unwrap();
+            memory.expect_freed();
         });
     }
 }

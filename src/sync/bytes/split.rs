@@ -139,47 +139,20 @@ impl End {
         self.shared().ended.load(Ordering::Acquire) != 0
     }
 
-    /// What the drop does, which says so.
-    #[cfg(all(test, loom))]
-    fn end_and_say(self) -> bool {
-        let this = core::mem::ManuallyDrop::new(self);
-        let is_last = this.is_last();
-        if is_last {
-            // SAFETY: as in the drop.
-            unsafe { this.free() };
-        }
-        is_last
-    }
-
     fn memory(&self) -> Report {
         let block = &self.shared().block;
         Report::new(block.layout().size(), block.source())
     }
 }
 
-impl End {
-    /// Marks that this end is gone, and says whether the other one is too.
-    fn is_last(&self) -> bool {
-        // Release: what this end did happens before the block is freed; pairs with the acquire
-        // of the other end here, and in `is_closed`.
-        self.shared().ended.swap(1, Ordering::AcqRel) != 0
-    }
-
-    /// # Safety
-    ///
-    /// Both ends are gone.
-    #[cold]
-    unsafe fn free(&self) {
-        // SAFETY: no one uses it (J3). The block is moved out of itself, and then freed.
-        drop(unsafe { self.shared.read() });
-    }
-}
-
 impl Drop for End {
     fn drop(&mut self) {
-        if self.is_last() {
-            // SAFETY: the other end is gone, and so is this (J3).
-            unsafe { self.free() };
+        // Release: what this end did happens before the block is freed; pairs with the acquire
+        // of the other end here, and in `is_closed`.
+        if self.shared().ended.swap(1, Ordering::AcqRel) != 0 {
+            // SAFETY: both ends are gone, so no one uses it (J3). The block is moved out of
+            // itself, and then freed.
+            drop(unsafe { self.shared.read() });
         }
     }
 }
@@ -800,19 +773,3 @@ impl core::panic::UnwindSafe for Entry<'_> {}
 impl core::panic::RefUnwindSafe for Entry<'_> {}
 impl core::panic::UnwindSafe for Frame<'_> {}
 impl core::panic::RefUnwindSafe for Frame<'_> {}
-
-#[cfg(all(test, loom))]
-impl Producer {
-    /// Drops it, and says whether it was the last end.
-    pub(super) fn end_and_say(self) -> bool {
-        self.end.end_and_say()
-    }
-}
-
-#[cfg(all(test, loom))]
-impl Consumer {
-    /// As for `Producer`.
-    pub(super) fn end_and_say(self) -> bool {
-        self.end.end_and_say()
-    }
-}

@@ -550,5 +550,6 @@ mod key_slab;
 mod mapped;
 mod pool;
 mod pool_values;
+mod sync;
 #[cfg(feature = "zerocopy")]
 mod views;

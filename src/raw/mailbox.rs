@@ -314,18 +314,18 @@ mod models {
         }
 
         fn build(&self, number: usize) -> NonNull<u8> {
-            let block = std::boxed::Box::new(Built {
+            let block = Box::new(Built {
                 number: UnsafeCell::new(usize::MAX),
                 _counted: self.built.clone(),
             });
             // SAFETY: not shared yet; loom checks it.
             block.number.with_mut(|place| unsafe { *place = number });
-            NonNull::new(std::boxed::Box::into_raw(block).cast()).unwrap()
+            NonNull::new(Box::into_raw(block).cast()).unwrap()
         }
 
         fn free(start: NonNull<u8>) -> usize {
             // SAFETY: from `build`, and freed once.
-            let block = unsafe { std::boxed::Box::from_raw(start.cast::<Built>().as_ptr()) };
+            let block = unsafe { Box::from_raw(start.cast::<Built>().as_ptr()) };
             // SAFETY: no longer shared; loom checks it.
             block.number.with(|place| unsafe { *place })
         }

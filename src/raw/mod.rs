@@ -17,6 +17,7 @@
 //! | `prefetch.rs` | a hint to the processor | every family |
 //! | `chunk.rs` | chunks of equal cells by [`Layout`](core::alloc::Layout), touched; [`LooseChunks`](chunk::LooseChunks): chunks without an owner | slabs; pools, byte arenas and epochs, whose chunks have a header, which is a larger `Layout` |
 //! | `ahead.rs` | [`Ahead`](ahead::Ahead): a helper thread that keeps blocks of one layout built, what they contain is the owner's function, and the next of each growing array | whatever grows by chunks |
+//! | `returns.rs` | [`Returns`](returns::Returns): a stack that any thread pushes to and its owner takes whole, and the count of what is out when the owner goes | slabs; byte arenas of threads |
 //! | `mailbox.rs` | the hand-over between an owner and its helper, with the loom models | `ahead.rs` |
 //! | `atomic.rs` | atomics and threads, or loom's | whatever shares memory between threads |
 //!
@@ -24,7 +25,7 @@
 //!
 //! Each file names its own: M in `memory.rs`, O in `source.rs`, Y in `system.rs`, Z in
 //! `mapping.rs`, G in
-//! `regions.rs`, F in `stack.rs`, T in `row.rs`, K in `links.rs`, N in `segment.rs`, R in `mailbox.rs` and `ahead.rs`.
+//! `regions.rs`, F in `stack.rs`, T in `row.rs`, K in `links.rs`, N in `segment.rs`, Q in `returns.rs`, R in `mailbox.rs` and `ahead.rs`.
 
 #[cfg(feature = "std")]
 pub(crate) mod ahead;

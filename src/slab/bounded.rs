@@ -15,7 +15,8 @@ use crate::slab::cell::home;
 use crate::slab::cell::home::Home;
 use crate::slab::cell::layout::{self, CellPtr};
 use crate::slab::cell::place::Place;
-use crate::slab::cell::walk::Lookup;
+use crate::slab::cell::sent;
+use crate::slab::cell::walk::{Cells, Lookup};
 use crate::slab::slot::Slot;
 use crate::slab::vacant_slot::VacantSlot;
 use crate::slab::{Kind, Memory, TrackedSlab, claim};
@@ -155,6 +156,10 @@ impl Bounded {
     #[cold]
     #[inline(never)]
     unsafe fn claim_fresh<T>(&self) -> Result<Place<T>, Option<AllocError>> {
+        // SAFETY: says the caller.
+        if sent::reclaim::<T, _>(unsafe { Cells::new(self) }) > 0 {
+            return claim(self).ok_or(None);
+        }
         let count = CellPtr::<T>::REFILL.min(self.body().home.fresh());
         if count == 0 {
             return Err(None);
@@ -396,6 +401,7 @@ impl<T> TrackedSlab<T, Bounded> {
     /// # Ok::<(), flatslab::BuildError>(())
     /// ```
     pub fn prepare(&self, slots: usize) -> Result<(), AllocError> {
+        self.reclaim();
         // SAFETY: the memory was made for cells of `T`.
         unsafe { self.memory.prepare::<T>(slots) }
     }
@@ -420,6 +426,7 @@ impl<T> TrackedSlab<T, Bounded> {
     /// # Ok::<(), flatslab::BuildError>(())
     /// ```
     pub fn release(&mut self) {
+        self.reclaim();
         // SAFETY: the memory was made for cells of `T`; an exclusive borrow, so
         // no iterator is there.
         unsafe { self.memory.release_tail::<T>() };

@@ -26,11 +26,13 @@ pub(crate) mod vacant_slot;
 
 use core::fmt;
 use core::marker::PhantomData;
+use core::ptr::NonNull;
 
 use crate::error::{AllocError, CapacityError, Full};
 use crate::key::Key;
 use crate::raw::report::Report;
 use crate::slab::cell::place::Place;
+use crate::slab::cell::sent;
 use crate::slab::cell::walk::{self, Cells, Lookup};
 use crate::slab::slot::Slot;
 use crate::slab::vacant_slot::VacantSlot;
@@ -131,6 +133,11 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     fn cells(&self) -> Cells<'_, T, M> {
         // SAFETY: `new_in` was told so.
         unsafe { Cells::new(&self.memory) }
+    }
+
+    /// What every place of this slab leads back to.
+    pub(crate) fn home_address(&self) -> NonNull<cell::home::Home> {
+        self.memory.home()
     }
 
     /// A free cell, off the stack, if there is one without growing.
@@ -275,7 +282,28 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         slot.into_inner()
     }
 
-    /// How many values and reservations there are; O(1).
+    /// Frees the slots of values that were handed to other threads and dropped there
+    /// ([`SendSlot`](crate::sync::SendSlot)), and says how many those are; O(that many), and
+    /// O(1) where none was handed over. Never panics, and allocates nothing.
+    ///
+    /// An insertion that finds no free slot does so itself, and so do `len`, `free_slots`,
+    /// `is_full`, and what removes many values. Until then such a value counts as borrowed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::BoundedSlab::with_capacity(8);
+    /// let sent = slab.insert(7).unwrap().into_send();
+    /// std::thread::spawn(move || drop(sent)).join().unwrap();
+    /// assert_eq!(slab.reclaim(), 1);
+    /// ```
+    #[inline]
+    pub fn reclaim(&self) -> usize {
+        sent::reclaim(self.cells())
+    }
+
+    /// How many values and reservations there are; O(1), and O(slots that came back) where
+    /// values were handed to [other threads](Self::reclaim).
     ///
     /// A value counts until its destructor has returned. What a stale [`Slot`]
     /// keeps out of use does not count.
@@ -292,6 +320,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
+        self.reclaim();
         self.cells().home().len()
     }
 
@@ -359,6 +388,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     #[inline]
     #[must_use]
     pub fn free_slots(&self) -> usize {
+        self.reclaim();
         self.cells().home().free()
     }
 

@@ -184,6 +184,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// assert_eq!(slab.try_clear(), Ok(()));
     /// ```
     pub fn try_clear(&self) -> Result<(), AccessError> {
+        self.reclaim();
         if walk::first_in_use(self.cells()).is_some() {
             return Err(AccessError::Borrowed);
         }
@@ -199,6 +200,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
 
     #[track_caller]
     fn refuse_if_in_use(&self, operation: &str) {
+        self.reclaim();
         if let Some(cell) = walk::first_in_use(self.cells()) {
             refuse(operation, cell);
         }

@@ -1,4 +1,6 @@
 //! Across threads.
 
-// The helper threads' modules are added here.
 pub mod bytes;
+mod send_slot;
+
+pub use send_slot::SendSlot;

@@ -9,4 +9,7 @@ mod common;
 mod source;
 
 mod arena;
+mod counted;
+mod races;
+mod send_slot;
 mod split_ring;

@@ -20,7 +20,7 @@ pub(crate) fn free_key<T, M: Lookup>(cells: Cells<'_, T, M>, count: usize) -> Op
 pub(crate) fn check<T, M: Lookup>(cells: Cells<'_, T, M>) {
     let home = cells.home();
     let mut free = BTreeSet::new();
-    let (mut held, mut others) = (0, 0);
+    let (mut held, mut others, mut exclusive) = (0, 0, 0);
     for index in 0..cells.bound() {
         let Some(cell) = cells.at(index) else {
             continue;
@@ -38,6 +38,7 @@ pub(crate) fn check<T, M: Lookup>(cells: Cells<'_, T, M>) {
             held += 1;
         } else {
             others += 1;
+            exclusive += usize::from(state.is_exclusive());
         }
     }
 
@@ -46,6 +47,7 @@ pub(crate) fn check<T, M: Lookup>(cells: Cells<'_, T, M>) {
     assert_eq!(home.slots(), all, "H1: slots");
     assert_eq!(free.len() + unstamped, home.free(), "H1: free cells");
     assert!(home.stale() <= held, "H2: a stale handle holds a cell");
+    assert!(home.sent() <= exclusive, "X2: what was sent is borrowed");
     home.stack
         .check(|cell| cell.is_some_and(|cell| free.remove(&cell)));
     let fresh = free.len() + unstamped;
@@ -95,6 +97,7 @@ mod tests {
         home.count_stale();
         home.count_stale();
     });
+    finds!(a_sent_cell_too_many, "X2", |home, _| home.count_sent());
     finds!(a_cell_twice_on_the_stack, "F2: distinct", |home, _| {
         home.stack.pop();
         let top = home.stack.pop().unwrap();

@@ -16,13 +16,18 @@
 //! * H1: `slots` = cells on the stack + `fresh` + cells that are not free.
 //! * H2: `stale` counts the held cells whose holder is a `Slot` that lost its
 //!   value, so `slots - free - stale` counts values and reservations.
-//! * H3: after closing, only `remaining` and `release` are still used.
+//! * H3: after closing, only `remaining`, `sent`, `release` and the return stack are
+//!   still used.
 //! * H4: every free cell is on the stack, or fresh: never handed out and still
 //!   to be pushed.
+//! * H5: a home of [`new`](Home::new) has a return stack. Other threads use only that,
+//!   and only while `sent` is not 0.
 
 use core::cell::Cell;
+use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
+use crate::raw::returns::Returns;
 use crate::raw::source::Source;
 use crate::raw::stack::FreeStack;
 
@@ -38,7 +43,11 @@ pub struct Home {
     fresh: Cell<usize>,
     stale: Cell<usize>,
     remaining: Cell<usize>,
+    /// Cells that were sent to other threads and are not back.
+    sent: Cell<usize>,
     release: Release,
+    /// Last, and on a line of its own: what stands before it is the slab's thread's alone.
+    returns: MaybeUninit<Returns>,
 }
 
 /// Returns all memory: cells, stack, and the block of the home itself. Takes
@@ -47,14 +56,23 @@ pub(crate) type Release = unsafe fn(NonNull<Home>);
 
 impl Home {
     /// A home over an empty stack, whose `slots` cells are all fresh.
-    pub(crate) const fn new(stack: FreeStack, slots: usize, release: Release) -> Self {
+    pub(crate) fn new(stack: FreeStack, slots: usize, release: Release) -> Self {
+        Home {
+            returns: MaybeUninit::new(Returns::new()),
+            ..Self::without_returns(stack, slots, release)
+        }
+    }
+
+    const fn without_returns(stack: FreeStack, slots: usize, release: Release) -> Self {
         Home {
             stack,
             slots: Cell::new(slots),
             fresh: Cell::new(slots),
             stale: Cell::new(0),
             remaining: Cell::new(0),
+            sent: Cell::new(0),
             release,
+            returns: MaybeUninit::uninit(),
         }
     }
 
@@ -87,6 +105,27 @@ impl Home {
         self.stale.set(self.stale.get() - 1);
     }
 
+    pub(crate) fn sent(&self) -> usize {
+        self.sent.get()
+    }
+
+    /// A cell was sent to another thread.
+    pub(crate) fn count_sent(&self) {
+        self.sent.set(self.sent.get() + 1);
+    }
+
+    /// So many cells that were sent are back.
+    pub(crate) fn uncount_sent(&self, cells: usize) {
+        self.sent.set(self.sent.get() - cells);
+    }
+
+    /// The return stack, if there is anything to come back.
+    #[inline]
+    pub(crate) fn returns(&self) -> Option<&Returns> {
+        // SAFETY: something was sent, so the home has had cells, and was made by `new` (H5).
+        (self.sent.get() > 0).then(|| unsafe { self.returns.assume_init_ref() })
+    }
+
     /// Chunks were added, with so many cells.
     pub(crate) fn add_slots(&self, slots: usize) {
         self.slots.set(self.slots.get() + slots);
@@ -116,20 +155,65 @@ impl Home {
 }
 
 /// Starts the countdown of L2: the slab is gone, `remaining` cells are not
-/// free. With 0 the memory goes now.
+/// free, and besides them `sent` cells are out. With none the memory goes now.
 ///
 /// # Safety
 ///
-/// The home is allocated. Its slab is being dropped and no longer uses it.
-pub(crate) unsafe fn close(home: NonNull<Home>, remaining: usize) {
+/// The home is allocated. Its slab is being dropped and no longer uses it. Its return
+/// stack is closed, unless nothing was sent.
+pub(crate) unsafe fn close(home: NonNull<Home>, remaining: usize, sent: usize) {
     // SAFETY: allocated, says the caller; with nothing remaining no cell is
-    // reachable, so by L2 this is the last use.
+    // reachable, so by L2 this is the last use. With cells that are out the return stack
+    // says so, and unless this is the last nothing is used after it was asked.
     unsafe {
-        if remaining == 0 {
-            let release = home.as_ref().release;
-            release(home);
-        } else {
+        if remaining > 0 {
             home.as_ref().remaining.set(remaining);
+        }
+        let out = sent + usize::from(remaining > 0);
+        let last = match sent {
+            0 => remaining == 0,
+            _ => Returns::settle(returns(home), out),
+        };
+        if last {
+            release(home);
+        }
+    }
+}
+
+/// Frees all memory.
+///
+/// # Safety
+///
+/// This is its last use.
+unsafe fn release(home: NonNull<Home>) {
+    // SAFETY: says the caller.
+    unsafe {
+        let release = home.as_ref().release;
+        release(home);
+    }
+}
+
+/// The return stack, for any thread: by pointer, because others use what stands beside it.
+///
+/// # Safety
+///
+/// The home is allocated, and was made by [`Home::new`].
+pub(crate) unsafe fn returns(home: NonNull<Home>) -> NonNull<Returns> {
+    // SAFETY: within the home, which is allocated.
+    unsafe { NonNull::new_unchecked(&raw mut (*home.as_ptr()).returns).cast() }
+}
+
+/// A cell of a closed home that was sent is gone, on whichever thread that is.
+///
+/// # Safety
+///
+/// The home is closed; the cell was out, and is not used again.
+pub(crate) unsafe fn leave(home: NonNull<Home>) {
+    // SAFETY: the cell was out, so by L2 the home is allocated until here, and if it was the
+    // last this is the last use.
+    unsafe {
+        if Returns::leave(returns(home)) {
+            release(home);
         }
     }
 }
@@ -142,10 +226,17 @@ pub(crate) unsafe fn close(home: NonNull<Home>, remaining: usize) {
 #[cold]
 #[inline(never)]
 pub(crate) unsafe fn count_down(home: NonNull<Home>) {
-    // SAFETY: the cell was counted, so by L2 the home is allocated until here.
+    // SAFETY: the cell was counted, so by L2 the home is allocated until here. The last of
+    // those that are not sent is one of those that are out, if there are any.
     unsafe {
-        let remaining = home.as_ref().remaining.get() - 1;
-        close(home, remaining);
+        let (remaining, sent) = (home.as_ref().remaining.get() - 1, home.as_ref().sent.get());
+        home.as_ref().remaining.set(remaining);
+        if remaining == 0 {
+            match sent {
+                0 => release(home),
+                _ => leave(home),
+            }
+        }
     }
 }
 
@@ -161,7 +252,7 @@ struct Shared(Home);
 // or counted, and `close` with nothing remaining writes nothing.
 unsafe impl Sync for Shared {}
 
-static UNALLOCATED: Shared = Shared(Home::new(
+static UNALLOCATED: Shared = Shared(Home::without_returns(
     FreeStack::empty(Source::GLOBAL),
     0,
     release_nothing,

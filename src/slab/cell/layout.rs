@@ -52,8 +52,14 @@ impl<T> CellPtr<T> {
     } else {
         align_of::<Stamp>()
     };
+    /// What a cell has room for in the place of a value, be it smaller or of no size: a link.
+    const ROOM: usize = if size_of::<T>() > size_of::<u32>() {
+        size_of::<T>()
+    } else {
+        size_of::<u32>()
+    };
     const STAMP_OFFSET: usize = if Self::VALUE_FIRST {
-        size_of::<T>().next_multiple_of(align_of::<Stamp>())
+        Self::ROOM.next_multiple_of(align_of::<Stamp>())
     } else {
         0
     };
@@ -67,7 +73,7 @@ impl<T> CellPtr<T> {
     pub(crate) const SIZE: usize = if Self::VALUE_FIRST {
         Self::STAMP_OFFSET + size_of::<Stamp>()
     } else {
-        Self::VALUE_OFFSET + size_of::<T>()
+        Self::VALUE_OFFSET + Self::ROOM
     }
     .next_multiple_of(Self::ALIGN);
 
@@ -151,6 +157,30 @@ impl<T> CellPtr<T> {
         unsafe { self.stamp().as_ref().key }
     }
 
+    /// The key in the stamp, without a reference to it: for a thread that may read nothing
+    /// else of it.
+    ///
+    /// # Safety
+    ///
+    /// As for [`key`](Self::key).
+    #[inline(always)]
+    pub(crate) unsafe fn shared_key(self) -> Key {
+        // SAFETY: stamped, says the caller.
+        unsafe { (&raw const (*self.stamp().as_ptr()).key).read() }
+    }
+
+    /// Where the link of a cell stands that came back from another thread: in the place of
+    /// the value.
+    ///
+    /// # Safety
+    ///
+    /// The cell is allocated.
+    #[inline(always)]
+    pub(crate) unsafe fn link(self) -> NonNull<u32> {
+        // SAFETY: within the cell.
+        unsafe { self.0.add(Self::VALUE_OFFSET).cast() }
+    }
+
     /// Whether the cell is free.
     ///
     /// # Safety
@@ -185,10 +215,13 @@ pub(crate) unsafe fn stamp_all<T>(start: NonNull<u8>, slots: usize, key: impl Fn
 const fn assert_layout<T>() {
     assert!(CellPtr::<T>::STAMP_OFFSET % align_of::<Stamp>() == 0);
     assert!(CellPtr::<T>::VALUE_OFFSET % align_of::<T>() == 0);
+    assert!(CellPtr::<T>::VALUE_OFFSET % align_of::<u32>() == 0);
+    assert!(CellPtr::<T>::ALIGN >= align_of::<u32>());
     assert!(
         CellPtr::<T>::VALUE_OFFSET >= CellPtr::<T>::STAMP_OFFSET + size_of::<Stamp>()
-            || CellPtr::<T>::STAMP_OFFSET >= CellPtr::<T>::VALUE_OFFSET + size_of::<T>()
+            || CellPtr::<T>::STAMP_OFFSET >= CellPtr::<T>::VALUE_OFFSET + CellPtr::<T>::ROOM
     );
+    assert!(CellPtr::<T>::SIZE >= CellPtr::<T>::VALUE_OFFSET + CellPtr::<T>::ROOM);
     assert!(CellPtr::<T>::SIZE >= size_of::<Stamp>() + size_of::<T>());
 }
 
@@ -216,7 +249,7 @@ mod tests {
     #[test]
     fn every_size_and_alignment_is_laid_out() {
         // Up to 16 bytes the value goes first, a larger one after its stamp.
-        assert_eq!(sizes::<()>(), (0, 0, 8));
+        assert_eq!(sizes::<()>(), (0, 4, 12));
         assert_eq!(sizes::<u8>(), (0, 4, 12));
         assert_eq!(sizes::<[u8; 3]>(), (0, 4, 12));
         assert_eq!(sizes::<u64>(), (0, 8, 16));
@@ -225,7 +258,7 @@ mod tests {
         assert_eq!(sizes::<[u128; 2]>().0, align_of::<u128>().max(8));
         // Aligned to 16 bytes, but on some machines to eight.
         assert_eq!(sizes::<u128>(), (0, 16, 16 + align_of::<u128>().max(8)));
-        assert_eq!(sizes::<Line>(), (0, 0, 64));
+        assert_eq!(sizes::<Line>(), (0, 4, 64));
         assert_eq!(sizes::<Page>(), (4096, 0, 4096 + 8192));
         assert_eq!(sizes::<[u8; 65536]>(), (8, 0, 8 + 65536));
         assert_eq!(Page([0; 8192]).0.len(), 8192);

@@ -9,13 +9,14 @@
 //!   cell.
 //! * L2: a closed home's `remaining` is the number of its cells that are not
 //!   free; the holder that takes it to zero releases the block, and was the
-//!   last.
+//!   last. Cells that were sent to other threads are counted by the return stack,
+//!   and all others together are one of those.
 //! * L3: user code (closures, destructors, and the allocator, which may use the
 //!   slab it serves) runs only before or after a whole step, never within one.
 //!   What it may have changed is read again after it.
 //!
 //! Each file adds its own: S in `state.rs`, V in `layout.rs`, H in `home.rs`, P
-//! in `place.rs`; T and G in `growth/`. `check.rs` walks those that can be
+//! in `place.rs`, X in `sent.rs`; T and G in `growth/`. `check.rs` walks those that can be
 //! walked, and tests call it after every step.
 
 #[cfg(any(test, fuzzing))]
@@ -24,5 +25,6 @@ pub(crate) mod home;
 pub(crate) mod layout;
 mod owner;
 pub(crate) mod place;
+pub(crate) mod sent;
 pub(crate) mod state;
 pub(crate) mod walk;

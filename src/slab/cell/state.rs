@@ -267,6 +267,10 @@ impl State {
         State(bits)
     }
 
+    pub(crate) const fn is_exclusive(self) -> bool {
+        self.0 & EXCLUSIVE != 0
+    }
+
     /// S1, S2, and that the slab is not gone.
     pub(crate) fn check(self) {
         let (readers, exclusive) = (self.0 & READERS != 0, self.0 & EXCLUSIVE != 0);

@@ -14,6 +14,7 @@ use core::ptr::{self, NonNull};
 use super::home::{self, Home};
 use super::layout::CellPtr;
 use super::place::{Live, Place};
+use super::sent;
 use super::state::State;
 use crate::key::Key;
 
@@ -88,6 +89,10 @@ impl<'a, T, M: Lookup> Cells<'a, T, M> {
     pub(crate) fn home(self) -> &'a Home {
         // SAFETY: allocated while the memory lives.
         unsafe { self.memory.home().as_ref() }
+    }
+
+    pub(crate) fn memory(self) -> &'a M {
+        self.memory
     }
 
     #[inline(always)]
@@ -341,16 +346,17 @@ pub(crate) unsafe fn close<T, M: Lookup>(cells: Cells<'_, T, M>) {
 
         /// Hands the memory to those who still hold cells. No user code runs.
         fn seal(&mut self) {
-            let mut remaining = 0;
+            let sent = sent::close(self.cells);
+            let mut occupied = 0;
             for cell in (0..self.cells.bound()).filter_map(|index| self.cells.at(index)) {
                 if cell.state() != State::FREE {
                     cell.close();
-                    remaining += 1;
+                    occupied += 1;
                 }
             }
             // SAFETY: the slab's use ends, and exactly the cells that are not
-            // free were counted (L2).
-            unsafe { home::close(self.cells.memory.home(), remaining) };
+            // free were counted, those that are out among them (L2, X2).
+            unsafe { home::close(self.cells.memory.home(), occupied - sent, sent) };
         }
     }
 

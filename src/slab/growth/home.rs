@@ -490,7 +490,7 @@ mod tests {
             drop(left_over);
             assert!(body.chunks_wanted(usize::MAX).is_err());
             body.table.borrow_mut().pretend_to_have(0);
-            home::close(home.cast(), 0);
+            home::close(home.cast(), 0, 0);
         }
     }
 }

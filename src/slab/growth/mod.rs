@@ -20,6 +20,8 @@ use crate::slab::cell::layout::CellPtr;
 #[cfg(feature = "std")]
 use crate::slab::cell::layout::stamp_all;
 use crate::slab::cell::place::Place;
+use crate::slab::cell::sent;
+use crate::slab::cell::walk::Cells;
 use crate::slab::growable::Growable;
 use crate::slab::growth::home::GrowableHome;
 use crate::slab::{TrackedSlab, claim};
@@ -143,6 +145,7 @@ impl<T> TrackedSlab<T, Growable> {
     /// assert_eq!((slab.chunks(), slab.capacity()), (1, 2048));
     /// ```
     pub fn shrink(&self) {
+        self.reclaim();
         // SAFETY: the memory was made for cells of `T`.
         unsafe { self.memory.shrink::<T>() };
     }
@@ -191,10 +194,17 @@ impl Growable {
     #[cold]
     #[inline(never)]
     pub(super) unsafe fn try_claim_by_growing<T>(&self) -> Result<Place<T>, AllocError> {
-        match self.claim_fresh() {
-            Some(place) => Ok(place),
-            // SAFETY: says the caller.
-            None => unsafe { self.try_claim_of_new_chunk() },
+        // SAFETY: says the caller.
+        unsafe {
+            let returned = sent::reclaim::<T, _>(Cells::new(self)) > 0;
+            match if returned {
+                claim(self)
+            } else {
+                self.claim_fresh()
+            } {
+                Some(place) => Ok(place),
+                None => self.try_claim_of_new_chunk(),
+            }
         }
     }
 
@@ -295,7 +305,7 @@ impl Growable {
             } else if let Ok(made) = made {
                 // The allocator has used this slab.
                 // SAFETY: made above, not shared, and without a cell.
-                unsafe { close(made.cast(), 0) };
+                unsafe { close(made.cast(), 0, 0) };
             }
         }
         Ok(self.home.get().cast())

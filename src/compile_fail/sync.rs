@@ -1,0 +1,129 @@
+//! What must not compile of what goes across threads, each next to its twin that does.
+//!
+//! # A value is sent only if its type may be
+//!
+//! ```
+//! let slab = flatslab::Slab::new();
+//! let sent = slab.insert(std::cell::Cell::new(7)).into_send();
+//! std::thread::spawn(move || sent.set(8)).join().unwrap();
+//! ```
+//!
+//! ```compile_fail,E0599
+//! let slab = flatslab::Slab::new();
+//! let sent = slab.insert(std::rc::Rc::new(7)).into_send();
+//! ```
+//!
+//! ```
+//! fn send<T: Send>() {}
+//! fn both<T: Send + Sync>() {}
+//! send::<flatslab::sync::SendSlot<std::cell::Cell<u64>>>();
+//! both::<flatslab::sync::SendSlot<u64>>();
+//! ```
+//!
+//! ```compile_fail,E0277
+//! fn send<T: Send>() {}
+//! send::<flatslab::sync::SendSlot<std::rc::Rc<u64>>>();
+//! ```
+//!
+//! ```compile_fail,E0277
+//! fn send<T: Send>() {}
+//! send::<flatslab::sync::SendSlot<*const u64>>();
+//! ```
+//!
+//! ```compile_fail,E0277
+//! fn sync<T: Sync>() {}
+//! sync::<flatslab::sync::SendSlot<std::cell::Cell<u64>>>();
+//! ```
+//!
+//! # The slab stays on its thread
+//!
+//! ```
+//! let slab = flatslab::Slab::new();
+//! let sent = slab.insert(7).into_send();
+//! std::thread::spawn(move || drop(sent)).join().unwrap();
+//! slab.reclaim();
+//! ```
+//!
+//! ```compile_fail,E0277
+//! let slab = flatslab::Slab::new();
+//! let sent = slab.insert(7).into_send();
+//! std::thread::spawn(move || slab.receive(sent)).join().unwrap();
+//! ```
+//!
+//! # What a value borrows outlives its handle
+//!
+//! ```
+//! let text = String::from("text");
+//! let slab = flatslab::Slab::new();
+//! let sent = slab.insert(text.as_str()).into_send();
+//! drop(slab);
+//! assert_eq!(*sent, "text");
+//! ```
+//!
+//! ```compile_fail,E0505
+//! let text = String::from("text");
+//! let slab = flatslab::Slab::new();
+//! let sent = slab.insert(text.as_str()).into_send();
+//! drop(text);
+//! assert_eq!(*sent, "text");
+//! ```
+//!
+//! # A handle is invariant in its value's type, as the slot it came from
+//!
+//! ```
+//! fn same<'a>(sent: flatslab::sync::SendSlot<&'a str>) -> flatslab::sync::SendSlot<&'a str> {
+//!     sent
+//! }
+//! ```
+//!
+//! ```compile_fail
+//! fn shorter<'a>(sent: flatslab::sync::SendSlot<&'static str>) -> flatslab::sync::SendSlot<&'a str> {
+//!     sent
+//! }
+//! ```
+//!
+//! # An arena may go to another thread, and is not shared
+//!
+//! ```
+//! fn send<T: Send>() {}
+//! send::<flatslab::sync::bytes::ByteArena>();
+//! fn both<T: Send + Sync>() {}
+//! both::<flatslab::sync::bytes::Buf>();
+//! both::<flatslab::sync::bytes::BufMut>();
+//! both::<flatslab::sync::bytes::Ring>();
+//! both::<flatslab::sync::bytes::Producer>();
+//! both::<flatslab::sync::bytes::Consumer>();
+//! both::<flatslab::sync::bytes::Entry<'static>>();
+//! both::<flatslab::sync::bytes::Frame<'static>>();
+//! ```
+//!
+//! ```compile_fail,E0277
+//! fn sync<T: Sync>() {}
+//! sync::<flatslab::sync::bytes::ByteArena>();
+//! ```
+//!
+//! # A frame borrows its end, and an entry too
+//!
+//! ```
+//! let (mut producer, mut consumer) = flatslab::sync::bytes::Ring::with_capacity(2, 8).split();
+//! producer.push(b"1").unwrap();
+//! let frame = consumer.pop().unwrap();
+//! assert_eq!(*frame, *b"1");
+//! drop(frame);
+//! consumer.pop();
+//! ```
+//!
+//! ```compile_fail,E0499
+//! let (mut producer, mut consumer) = flatslab::sync::bytes::Ring::with_capacity(2, 8).split();
+//! producer.push(b"1").unwrap();
+//! let frame = consumer.pop().unwrap();
+//! consumer.pop();
+//! assert_eq!(*frame, *b"1");
+//! ```
+//!
+//! ```compile_fail,E0499
+//! let (mut producer, _consumer) = flatslab::sync::bytes::Ring::with_capacity(2, 8).split();
+//! let entry = producer.reserve().unwrap();
+//! producer.push(b"1").unwrap();
+//! entry.commit();
+//! ```

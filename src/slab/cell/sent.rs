@@ -1,0 +1,144 @@
+//! Cells whose value was handed to another thread, and their way back.
+//!
+//! The value goes with a handle of its own, and its cell is exclusively borrowed for the
+//! slab's thread, like that of a `SlotBox`. Where the handle ends, the cell's number is pushed
+//! on the home's [return stack](Returns), from which the slab frees it later.
+//!
+//! # Invariants
+//!
+//! * X1: of a cell that was sent and has not come back, the handle's thread uses the value, the
+//!   key in the stamp, which is never written, and the home's return stack; it forms no
+//!   reference to the stamp or the home, and never reads the state.
+//! * X2: the home's `sent` counts the cells that were sent and are not taken back: those on the
+//!   return stack, and those whose handle is there. All of them are in a state with `X`.
+//! * X3: the link of a cell on the return stack stands where its value was.
+
+use core::ptr::NonNull;
+
+use super::home::{self, Home};
+use super::layout::CellPtr;
+use super::place::{Live, Place};
+use super::walk::{Cells, Lookup};
+use crate::key::{Key, MAX_SLOTS};
+use crate::raw::returns::{Returns, Taken};
+
+const _: () = assert!(MAX_SLOTS <= Returns::LIMIT as usize);
+
+impl<T> Live<'_, T> {
+    /// The caller's slot becomes the handle of a value that was sent; `false` if it is
+    /// refused.
+    pub(crate) fn begin_send(self) -> bool {
+        let begun = self.begin_box();
+        if begun {
+            self.home().count_sent();
+        }
+        begun
+    }
+}
+
+impl<T> Place<T> {
+    /// Whether this is a place of that home.
+    pub(crate) fn is_of(self, home: NonNull<Home>) -> bool {
+        self.into_parts().1 == home
+    }
+
+    /// The handle of a value that was sent ends on the slab's thread, and its caller becomes
+    /// the slot.
+    ///
+    /// # Safety
+    ///
+    /// The caller is that handle, on the thread of the slab, which is not gone.
+    pub(crate) unsafe fn receive(self) {
+        // SAFETY: the handle keeps the place until here, and is the one exclusive borrow.
+        unsafe {
+            self.live().home().uncount_sent(1);
+            self.unbox();
+        }
+    }
+
+    /// The value of a cell that was sent.
+    ///
+    /// # Safety
+    ///
+    /// Its handle is there.
+    #[inline(always)]
+    pub(crate) unsafe fn sent_value(self) -> NonNull<T> {
+        let (cell, _) = self.into_parts();
+        // SAFETY: the handle keeps the cell allocated.
+        unsafe { CellPtr::<T>::new(cell).value() }
+    }
+
+    /// The key of a cell that was sent.
+    ///
+    /// # Safety
+    ///
+    /// Its handle is there.
+    #[inline(always)]
+    pub(crate) unsafe fn sent_key(self) -> Key {
+        let (cell, _) = self.into_parts();
+        // SAFETY: allocated as long as the handle is there; the key is not written (X1).
+        unsafe { CellPtr::<T>::new(cell).shared_key() }
+    }
+
+    /// The handle of a value that was sent ends, on whichever thread that is. May free cell
+    /// and home.
+    ///
+    /// # Safety
+    ///
+    /// The caller is that handle, and its value was moved out or dropped.
+    #[inline]
+    pub(crate) unsafe fn end_sent(self) {
+        let (cell, home) = self.into_parts();
+        let cell = CellPtr::<T>::new(cell);
+        // SAFETY: the handle keeps cell and home until it has pushed or left; the bytes of the
+        // value are its own until then (X1, X3). The key is below the limit.
+        unsafe {
+            let key = cell.shared_key();
+            let link = cell.link();
+            if !Returns::push(home::returns(home), key.into_raw(), |below| {
+                link.write(below)
+            }) {
+                home::leave(home);
+            }
+        }
+    }
+}
+
+/// Frees the cells that came back, and says how many.
+pub(crate) fn reclaim<T, M: Lookup>(cells: Cells<'_, T, M>) -> usize {
+    let home = cells.home();
+    match home.returns() {
+        Some(returns) => free_all(cells, returns.take()),
+        None => 0,
+    }
+}
+
+/// The slab goes: frees what came back, and has all others count themselves out. Returns how
+/// many that are, at most: they may do so at once. No user code runs.
+pub(super) fn close<T, M: Lookup>(cells: Cells<'_, T, M>) -> usize {
+    let home = cells.home();
+    if let Some(returns) = home.returns() {
+        free_all(cells, returns.close());
+    }
+    home.sent()
+}
+
+fn free_all<T, M: Lookup>(cells: Cells<'_, T, M>, mut taken: Taken) -> usize {
+    let mut freed = 0;
+    loop {
+        // SAFETY: it was sent, so it is a cell of this slab, which has not been freed; its
+        // link was written before it was pushed (X3).
+        let cell = |number| unsafe { cells.memory().cell::<T>(Key::from_raw(number)) };
+        let link = |number| unsafe { cell(number).link().read() };
+        let Some((number, rest)) = taken.next(link) else {
+            break;
+        };
+        // SAFETY: the handle is gone, and the value; the slab's thread is this one. The slab
+        // is not closed: that comes after this.
+        unsafe { cells.place(cell(number)).live().free() };
+        taken = rest;
+        freed += 1;
+    }
+    cells.home().uncount_sent(freed);
+    freed
+}

@@ -1,0 +1,501 @@
+//! `SendSlot`: the owning handle of a value that may go to another thread.
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::ops::{Deref, DerefMut};
+use core::pin::Pin;
+
+use crate::key::Key;
+use crate::slab::cell::place::Place;
+use crate::slab::slot::Slot;
+use crate::slab::{Memory, TrackedSlab};
+#[cfg(doc)]
+use crate::{AccessError, SlotBox};
+
+/// An owning handle that may go to any thread, 16 bytes: made of a [`Slot`] by
+/// [`into_send`](Slot::into_send).
+///
+/// It owns its value exclusively, like a [`SlotBox`]: access is a bare pointer's. Where it is
+/// dropped or [consumed](Self::into_inner), the value is dropped or moved out there, and its
+/// slot is left on the slab's return stack: no lock, no wait, no call of an allocator. The
+/// slab's thread frees the slots that came back when it finds no other free one, or in
+/// [`reclaim`](TrackedSlab::reclaim). So a thread that must not call the allocator makes
+/// values, and other threads end them.
+///
+/// For the slab the value counts until its slot is freed, and access by key sees it as
+/// mutably borrowed. Slab and handles may go in any order: the memory goes with the last of
+/// them, on whichever thread that is.
+///
+/// # Cost
+///
+/// [`into_send`](Slot::into_send) and what the slab does otherwise have no atomic operation;
+/// the end of the handle has one compare-exchange, which meets only others that end at the
+/// same time. Freeing takes one swap for all slots that came back, and a few loads and stores
+/// for each.
+///
+/// # Examples
+///
+/// ```
+/// use std::sync::mpsc;
+/// use std::thread;
+///
+/// use flatslab::BoundedSlab;
+/// use flatslab::sync::SendSlot;
+///
+/// struct Report { order: u64, quantity: u32 }
+///
+/// let (sender, receiver) = mpsc::channel::<SendSlot<Report>>();
+/// let logger = thread::spawn(move || {
+///     receiver.iter().map(|report| report.order * u64::from(report.quantity)).sum::<u64>()
+///     // Each report was dropped here, and its slot is on its way back.
+/// });
+/// let slab = BoundedSlab::with_capacity(1000);
+/// for order in 0..100 {
+///     let slot = slab.insert(Report { order, quantity: 2 }).unwrap();
+///     sender.send(slot.into_send()).unwrap();
+/// }
+/// drop(sender);
+/// assert_eq!(logger.join().unwrap(), 9900);
+/// assert!(slab.is_empty());
+/// ```
+#[must_use = "dropping it drops its value"]
+pub struct SendSlot<T> {
+    place: Place<T>,
+    /// Invariant in `T`, like the slot it came from.
+    value: PhantomData<*mut T>,
+}
+
+const _: () = assert!(size_of::<SendSlot<u64>>() == 2 * size_of::<usize>());
+
+// SAFETY: the value is owned, and may go to another thread; of what it shares with its slab
+// the handle uses only what others may use at once (X1).
+unsafe impl<T: Send> Send for SendSlot<T> {}
+// SAFETY: by reference the value is read, and the key, which is not written.
+unsafe impl<T: Sync> Sync for SendSlot<T> {}
+
+impl<T> SendSlot<T> {
+    fn into_place(sent: Self) -> Place<T> {
+        let place = sent.place;
+        core::mem::forget(sent);
+        place
+    }
+
+    /// Moves the value out, and leaves its slot to the slab; O(1), no allocation, one copy.
+    ///
+    /// An associated function, as are the others, so as not to hide the value's methods.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::sync::SendSlot;
+    ///
+    /// let slab = flatslab::Slab::new();
+    /// let sent = slab.insert(7).into_send();
+    /// assert_eq!(SendSlot::into_inner(sent), 7);
+    /// ```
+    #[inline]
+    pub fn into_inner(sent: Self) -> T {
+        let place = Self::into_place(sent);
+        // SAFETY: the handle has ended without a drop; the value is moved out once, and
+        // before its place is used for the link.
+        unsafe {
+            let value = place.sent_value().read();
+            place.end_sent();
+            value
+        }
+    }
+
+    /// The key of the value, under which its slab refuses access while it is out.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::AccessError;
+    /// use flatslab::sync::SendSlot;
+    ///
+    /// let slab = flatslab::Slab::new();
+    /// let sent = slab.insert(7).into_send();
+    /// assert_eq!(slab.try_get(SendSlot::key(&sent)).unwrap_err(), AccessError::Borrowed);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn key(sent: &Self) -> Key {
+        // SAFETY: the handle is there.
+        unsafe { sent.place.sent_key() }
+    }
+
+    /// Pins the value where it stands: it is dropped there, and its memory is not used again
+    /// before its destructor has returned. O(1), nothing moves.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::sync::SendSlot;
+    ///
+    /// let slab = flatslab::Slab::new();
+    /// let mut task = SendSlot::into_pin(slab.insert(async { 7 }).into_send());
+    /// std::thread::spawn(move || {
+    ///     let _future = task.as_mut();
+    /// });
+    /// ```
+    #[inline]
+    pub fn into_pin(sent: Self) -> Pin<Self> {
+        // SAFETY: nothing moves the value of a pinned handle, and its slot is not free before
+        // its destructor has returned. A handle that is forgotten keeps its slot for ever,
+        // and the memory of its slab.
+        unsafe { Pin::new_unchecked(sent) }
+    }
+}
+
+impl<T: Send> Slot<T> {
+    /// Turns the slot into a handle that may go to another thread; O(1), nothing is moved or
+    /// allocated.
+    ///
+    /// # Panics
+    ///
+    /// If the value is borrowed or the slot is not [valid](Self::is_valid). The slot is
+    /// dropped then: a borrowed value goes with its last borrow.
+    /// [`try_into_send`](Self::try_into_send) gives the slot back.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::BoundedSlab::with_capacity(1);
+    /// let mut sent = slab.insert(vec![1]).unwrap().into_send();
+    /// let sum = std::thread::spawn(move || {
+    ///     sent.push(2);
+    ///     sent.iter().sum::<i32>()
+    /// });
+    /// assert_eq!(sum.join().unwrap(), 3);
+    /// assert!(slab.insert(vec![]).is_ok());   // the slot has come back
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn into_send(self) -> SendSlot<T> {
+        match self.try_into_send() {
+            Ok(sent) => sent,
+            Err(slot) => slot.refuse("into_send"),
+        }
+    }
+
+    /// Turns the slot into a handle that may go to another thread; O(1), nothing is moved or
+    /// allocated.
+    ///
+    /// # Errors
+    ///
+    /// Gives the slot back where [`into_send`](Self::into_send) panics.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::BoundedSlab::with_capacity(1);
+    /// let slot = slab.insert(7).unwrap();
+    /// let reader = slab.get(slot.key()).unwrap();
+    /// let slot = slot.try_into_send().unwrap_err();
+    /// drop(reader);
+    /// assert!(slot.try_into_send().is_ok());
+    /// ```
+    #[inline]
+    pub fn try_into_send(self) -> Result<SendSlot<T>, Self> {
+        if self.live().begin_send() {
+            // The slot becomes the handle of its place.
+            Ok(SendSlot {
+                place: self.into_place(),
+                value: PhantomData,
+            })
+        } else {
+            Err(self)
+        }
+    }
+}
+
+impl<T, M: Memory> TrackedSlab<T, M> {
+    /// Takes back a value that another thread has done with, as the slot that it was; O(1),
+    /// nothing is moved or allocated.
+    ///
+    /// # Errors
+    ///
+    /// Gives the handle back if it is one of another slab.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::Slab::new();
+    /// let mut sent = slab.insert(7).into_send();
+    /// let worker = std::thread::spawn(move || {
+    ///     *sent += 1;
+    ///     sent
+    /// });
+    /// let slot = slab.receive(worker.join().unwrap()).unwrap();
+    /// assert_eq!(*slot.get(), 8);
+    /// ```
+    #[inline]
+    pub fn receive(&self, sent: SendSlot<T>) -> Result<Slot<T>, SendSlot<T>> {
+        if !sent.place.is_of(self.home_address()) {
+            return Err(sent);
+        }
+        let place = SendSlot::into_place(sent);
+        // SAFETY: the handle ends and becomes the slot. Its slab is this one, which is there,
+        // and does not leave its thread.
+        unsafe {
+            place.receive();
+            Ok(Slot::new(place))
+        }
+    }
+}
+
+impl<T> Deref for SendSlot<T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: the handle is there, and with it the value, which is its own.
+        unsafe { self.place.sent_value().as_ref() }
+    }
+}
+
+impl<T> DerefMut for SendSlot<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as in `deref`.
+        unsafe { self.place.sent_value().as_mut() }
+    }
+}
+
+/// Drops the value, on this thread, and leaves its slot to the slab.
+impl<T> Drop for SendSlot<T> {
+    #[inline]
+    fn drop(&mut self) {
+        struct End<T>(Place<T>);
+
+        impl<T> Drop for End<T> {
+            #[inline]
+            fn drop(&mut self) {
+                // SAFETY: the handle ends, and its value is gone, even if its destructor
+                // unwinds.
+                unsafe { self.0.end_sent() };
+            }
+        }
+
+        let end = End(self.place);
+        // SAFETY: the handle's own, dropped once.
+        unsafe { end.0.sent_value().drop_in_place() };
+    }
+}
+
+/// Prints the value.
+impl<T: fmt::Debug> fmt::Debug for SendSlot<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+/// Prints the value.
+impl<T: fmt::Display> fmt::Display for SendSlot<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+/// `ci/loom.sh`: every way in which a slab's thread and those it has sent values to can meet.
+#[cfg(all(test, loom))]
+mod models {
+    use std::alloc::Layout;
+    use std::ptr::NonNull;
+    use std::vec::Vec;
+
+    use loom::cell::UnsafeCell;
+    use loom::sync::Arc;
+    use loom::thread;
+
+    use super::*;
+    use crate::memory::{MemorySource, Pages};
+    use crate::{AllocError, BoundedSlab};
+
+    /// What stands beside the slots, so that loom sees each use of one: a value writes to the
+    /// witness of its slot where it is made, where it is read, and where it is dropped.
+    #[derive(Clone)]
+    struct Witnesses {
+        slots: Arc<Vec<UnsafeCell<u64>>>,
+        /// One for each value that is there.
+        values: Arc<()>,
+    }
+
+    // SAFETY: loom checks each use.
+    unsafe impl Send for Witnesses {}
+    // SAFETY: as above.
+    unsafe impl Sync for Witnesses {}
+
+    // SAFETY: the memory is the global allocator's.
+    unsafe impl MemorySource for Witnesses {
+        fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
+            // SAFETY: the layout has a size.
+            Ok(NonNull::new(unsafe { std::alloc::alloc(layout) }).unwrap())
+        }
+
+        unsafe fn release(&self, start: NonNull<u8>, layout: Layout) {
+            for index in 0..self.slots.len() {
+                self.write(index, 0);
+            }
+            // SAFETY: from `allocate`, says the caller.
+            unsafe { std::alloc::dealloc(start.as_ptr(), layout) };
+        }
+    }
+
+    struct Value {
+        witnesses: Witnesses,
+        index: usize,
+        number: u64,
+    }
+
+    impl Witnesses {
+        fn new(slots: usize) -> Self {
+            Witnesses {
+                slots: Arc::new((0..slots).map(|_| UnsafeCell::new(0)).collect()),
+                values: Arc::new(()),
+            }
+        }
+
+        fn write(&self, index: usize, number: u64) {
+            // SAFETY: loom checks it.
+            self.slots[index].with_mut(|slot| unsafe { *slot = number });
+        }
+
+        fn send(&self, slab: &BoundedSlab<Value>, number: u64) -> Option<SendSlot<Value>> {
+            self.insert(slab, number).map(Slot::into_send)
+        }
+
+        fn insert(&self, slab: &BoundedSlab<Value>, number: u64) -> Option<Slot<Value>> {
+            let slot = slab.try_insert_with(|vacant| {
+                self.write(vacant.key().index(), number);
+                Value {
+                    witnesses: self.clone(),
+                    index: vacant.key().index(),
+                    number,
+                }
+            });
+            slot.ok()
+        }
+
+        /// A slab whose memory, when it goes, is written to at every slot.
+        fn slab(&self) -> BoundedSlab<Value> {
+            let pages = Pages::from_source(std::sync::Arc::new(self.clone()));
+            let slots = self.slots.len();
+            let builder = BoundedSlab::builder().capacity(slots).pages(pages);
+            builder.try_build().unwrap()
+        }
+
+        fn expect_values(&self, values: usize) {
+            assert_eq!(Arc::strong_count(&self.values), values + 1);
+        }
+    }
+
+    impl Value {
+        fn check(&self) {
+            // SAFETY: loom checks it.
+            self.witnesses.slots[self.index].with(|slot| assert_eq!(unsafe { *slot }, self.number));
+        }
+    }
+
+    impl Drop for Value {
+        fn drop(&mut self) {
+            self.check();
+            self.witnesses.write(self.index, 0);
+        }
+    }
+
+    #[test]
+    fn loom_a_remote_drop_happens_before_its_slot_is_used_again() {
+        loom::model(|| {
+            let witnesses = Witnesses::new(1);
+            let slab = BoundedSlab::with_capacity(1);
+            let sent = witnesses.send(&slab, 1).unwrap();
+            let remote = thread::spawn(move || drop(sent));
+            let mut number = 2;
+            while number < 4 {
+                match witnesses.send(&slab, number) {
+                    Some(sent) => {
+                        sent.check();
+                        drop(sent);
+                        number += 1;
+                    }
+                    None => thread::yield_now(),
+                }
+            }
+            remote.join().unwrap();
+            assert!(slab.is_empty());
+            witnesses.expect_values(0);
+        });
+    }
+
+    #[test]
+    fn loom_two_remote_drops_lose_no_slot() {
+        loom::model(|| {
+            let witnesses = Witnesses::new(2);
+            let slab = BoundedSlab::with_capacity(2);
+            let [one, two] = [1, 2].map(|number| witnesses.send(&slab, number).unwrap());
+            let remotes = [one, two].map(|sent| thread::spawn(move || drop(sent)));
+            let early = slab.reclaim();
+            for remote in remotes {
+                remote.join().unwrap();
+            }
+            assert_eq!(early + slab.reclaim(), 2);
+            slab.check();
+            assert_eq!(slab.free_slots(), 2);
+            witnesses.expect_values(0);
+        });
+    }
+
+    #[test]
+    fn loom_a_remote_drop_happens_before_the_memory_goes_with_the_slab() {
+        loom::model(|| {
+            let witnesses = Witnesses::new(2);
+            let slab = witnesses.slab();
+            let [one, two] = [1, 2].map(|number| witnesses.send(&slab, number).unwrap());
+            let remotes = [one, two].map(|sent| thread::spawn(move || drop(sent)));
+            drop(slab);
+            for remote in remotes {
+                remote.join().unwrap();
+            }
+            witnesses.expect_values(0);
+        });
+    }
+
+    #[test]
+    fn loom_the_end_of_a_local_handle_happens_before_the_memory_goes() {
+        loom::model(|| {
+            let witnesses = Witnesses::new(2);
+            let slab = witnesses.slab();
+            let local = witnesses.insert(&slab, 1).unwrap().into_box();
+            let sent = witnesses.send(&slab, 2).unwrap();
+            let remote = thread::spawn(move || drop(sent));
+            drop(slab);
+            local.check();
+            drop(local);
+            remote.join().unwrap();
+            witnesses.expect_values(0);
+        });
+    }
+
+    #[test]
+    fn loom_a_value_that_comes_back_is_used_after_the_other_thread_has() {
+        loom::model(|| {
+            let witnesses = Witnesses::new(2);
+            let slab = BoundedSlab::with_capacity(2);
+            let [one, two] = [1, 2].map(|number| witnesses.send(&slab, number).unwrap());
+            let dropped = thread::spawn(move || drop(two));
+            let changed = thread::spawn(move || {
+                one.witnesses.write(one.index, 3);
+                let mut one = one;
+                one.number = 3;
+                one
+            });
+            let slot = slab.receive(changed.join().unwrap()).ok().unwrap();
+            slot.get().check();
+            drop(slot);
+            dropped.join().unwrap();
+            assert!(slab.is_empty());
+            slab.check();
+        });
+    }
+}

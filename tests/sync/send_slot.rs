@@ -1,0 +1,506 @@
+//! Values that are handed to other threads, and their slots' way back.
+
+use std::collections::HashMap;
+use std::mem;
+use std::sync::mpsc;
+use std::thread;
+
+use flatslab::memory::Pages;
+use flatslab::sync::SendSlot;
+use flatslab::{AccessError, BoundedSlab, Key, Memory, Slab, Slot, TrackedSlab};
+
+use crate::common::random::{random, seed};
+use crate::common::{Audit, amount, panics};
+use crate::counted::{Alive, Value, without_leak};
+
+fn bounded<T>(slots: usize, pages: &Pages) -> BoundedSlab<T> {
+    let builder = BoundedSlab::builder().capacity(slots);
+    builder.pages(pages.clone()).try_build().unwrap()
+}
+
+fn growable<T>(pages: &Pages) -> Slab<T> {
+    let builder = Slab::builder().chunk_capacity(1);
+    builder.pages(pages.clone()).try_build().unwrap()
+}
+
+/// Ends a handle on another thread.
+fn drop_there<T: Send>(sent: SendSlot<T>) {
+    thread::scope(|scope| {
+        scope.spawn(move || drop(sent));
+    });
+}
+
+#[test]
+fn a_slot_comes_back_from_another_thread() {
+    let alive = Alive::default();
+    let slab = BoundedSlab::with_capacity(2);
+    let sent = slab.insert(alive.value(1)).unwrap().into_send();
+    let key = SendSlot::key(&sent);
+    let moved = slab.insert(alive.value(2)).unwrap().into_send();
+    let moved = thread::spawn(move || {
+        sent.expect(1);
+        SendSlot::into_inner(moved)
+    });
+    let moved = moved.join().unwrap();
+    moved.expect(2);
+    assert_eq!(alive.count(), 1);
+    assert_eq!(slab.try_get(key).unwrap_err(), AccessError::Borrowed);
+    assert_eq!(slab.reclaim(), 2);
+    assert_eq!(slab.reclaim(), 0);
+    assert_eq!(slab.try_get(key).unwrap_err(), AccessError::Missing);
+    assert!(slab.is_empty());
+    slab.audit();
+}
+
+#[test]
+fn an_insertion_finds_what_came_back() {
+    without_leak(|pages| {
+        let (bounded, growable) = (bounded(1, &pages), growable::<[u64; 512]>(&pages));
+        for number in 0..5 {
+            drop_there(bounded.insert(number).unwrap().into_send());
+            drop_there(growable.insert([number; 512]).into_send());
+            let vacant = bounded.vacant_slot().unwrap();
+            assert!(bounded.is_full());
+            drop(vacant);
+        }
+        assert_eq!((bounded.capacity(), growable.capacity()), (1, 1));
+        bounded.audit();
+        growable.audit();
+    });
+}
+
+#[test]
+fn full_is_said_only_while_a_value_is_out() {
+    let slab = BoundedSlab::with_capacity(1);
+    let sent = slab.insert(7).unwrap().into_send();
+    assert!(slab.is_full() && slab.try_insert(8).is_err());
+    assert_eq!((slab.len(), slab.free_slots()), (1, 0));
+    drop_there(sent);
+    assert_eq!((slab.len(), slab.free_slots()), (0, 1));
+    assert!(!slab.is_full() && slab.try_insert(8).is_ok());
+}
+
+#[test]
+fn a_value_that_is_out_is_borrowed_for_its_slab() {
+    fn expect_conflict<M: Memory>(slab: &TrackedSlab<Value, M>, key: Key) {
+        assert!(panics(|| slab.get(key)) && panics(|| slab.get_mut(key)));
+        assert!(panics(|| slab.remove_by_key(key)));
+        assert!(panics(|| slab.clear()) && panics(|| slab.drain()));
+        assert!(panics(|| slab.retain(|_, _| true)));
+        assert!(panics(|| slab.iter().count()));
+        assert_eq!(slab.try_clear(), Err(AccessError::Borrowed));
+        assert_eq!(slab.try_retain(|_, _| false), 1);
+        assert_eq!(slab.len(), 1);
+    }
+
+    let alive = Alive::default();
+    let (bounded, growable) = (BoundedSlab::with_capacity(1), Slab::new());
+    let one = bounded.insert(alive.value(1)).unwrap().into_send();
+    let two = growable.insert(alive.value(2)).into_send();
+    expect_conflict(&bounded, SendSlot::key(&one));
+    expect_conflict(&growable, SendSlot::key(&two));
+    one.expect(1);
+    two.expect(2);
+    drop_there(one);
+    drop_there(two);
+    // It is gone, and no method that removes values says that it is borrowed.
+    bounded.clear();
+    growable.retain(|_, _| panic!("there is none"));
+    assert_eq!(growable.drain().count(), 0);
+    assert_eq!(alive.count(), 0);
+}
+
+#[test]
+fn chunks_are_given_back_whose_values_went_elsewhere() {
+    let slab = Slab::<[u64; 64]>::builder().chunk_capacity(2).build();
+    let sent: Vec<_> = (0..8).map(|it| slab.insert([it; 64]).into_send()).collect();
+    assert_eq!(slab.chunks(), 4);
+    slab.shrink();
+    assert_eq!(slab.chunks(), 4);
+    sent.into_iter().for_each(drop_there);
+    slab.shrink();
+    assert_eq!(slab.chunks(), 0);
+}
+
+#[test]
+fn a_value_may_come_back_as_the_slot_it_was() {
+    without_leak(|pages| {
+        let alive = Alive::default();
+        let (slab, other) = (bounded(1, &pages), bounded(1, &pages));
+        let mut sent = slab.insert(alive.value(1)).unwrap().into_send();
+        for _ in 0..3 {
+            let there = thread::spawn(move || {
+                sent.expect(1);
+                sent
+            });
+            let back = there.join().unwrap();
+            let back = other.receive(back).unwrap_err();
+            let slot: Slot<Value> = slab.receive(back).unwrap();
+            slot.get().expect(1);
+            assert!(slot.is_valid() && slab.len() == 1);
+            sent = slot.into_send();
+        }
+        drop(slab);
+        // Its slab is gone, and this is another one.
+        let slab = bounded(1, &pages);
+        let sent = slab.receive(sent).unwrap_err();
+        sent.expect(1);
+        drop(sent);
+        assert_eq!(alive.count(), 0);
+    });
+}
+
+#[test]
+fn what_is_not_the_slots_own_is_not_sent() {
+    let slab = BoundedSlab::with_capacity(3);
+    let slot = slab.insert(7).unwrap();
+    let key = slot.key();
+    let guard = slab.get(key).unwrap();
+    let slot = slot.try_into_send().unwrap_err();
+    drop(guard);
+    slab.remove_by_key(key);
+    let stale = slot.try_into_send().unwrap_err();
+    assert!(!stale.is_valid() && panics(|| stale.into_send()));
+    // A value that was put into a slot of a slab that is gone.
+    let vacant = slab.vacant_slot().unwrap();
+    drop(slab);
+    let late = vacant.insert(8).try_into_send().unwrap_err();
+    assert_eq!(late.into_inner(), 8);
+}
+
+#[test]
+fn a_destructor_that_panics_gives_the_slot_back() {
+    struct Panics;
+
+    impl Drop for Panics {
+        fn drop(&mut self) {
+            panic!("on purpose");
+        }
+    }
+
+    let slab = BoundedSlab::with_capacity(1);
+    let sent = slab.insert(Panics).unwrap().into_send();
+    thread::scope(|scope| {
+        scope.spawn(move || assert!(panics(|| drop(sent))));
+    });
+    assert_eq!(slab.reclaim(), 1);
+    let sent = slab.insert(Panics).unwrap().into_send();
+    drop(slab);
+    thread::scope(|scope| {
+        scope.spawn(move || assert!(panics(|| drop(sent))));
+    });
+}
+
+/// What is dropped, and in which order.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum End {
+    Slab,
+    Local,
+    Sent,
+}
+
+#[test]
+fn slab_and_handles_end_in_every_order_without_a_leak() {
+    use End::{Local, Sent, Slab};
+
+    fn run<M: Memory>(slab: TrackedSlab<Value, M>, order: [End; 3], alive: &Alive) {
+        let insert = |number| slab.try_insert(alive.value(number)).unwrap();
+        let (slot, boxed, vacant) = (insert(1), insert(2).into_box(), slab.try_vacant_slot());
+        let (one, two) = (insert(3).into_send(), insert(4).into_send());
+        let mut local = Some((slot, boxed, vacant.unwrap()));
+        let (sender, receiver) = mpsc::channel::<SendSlot<Value>>();
+        let there = thread::spawn(move || receiver.into_iter().for_each(drop));
+        let mut sent = Some((sender, one, two));
+        let mut slab = Some(slab);
+        for end in order {
+            match end {
+                Slab => drop(slab.take()),
+                Local => drop(local.take()),
+                Sent => {
+                    let (sender, one, two) = sent.take().unwrap();
+                    sender.send(two).unwrap();
+                    one.expect(3);
+                    SendSlot::into_inner(one).expect(3);
+                }
+            }
+        }
+        there.join().unwrap();
+        assert_eq!(alive.count(), 0, "{order:?}");
+    }
+
+    let alive = Alive::default();
+    for order in [
+        [Slab, Local, Sent],
+        [Slab, Sent, Local],
+        [Local, Slab, Sent],
+        [Local, Sent, Slab],
+        [Sent, Slab, Local],
+        [Sent, Local, Slab],
+    ] {
+        without_leak(|pages| run(bounded(6, &pages), order, &alive));
+        without_leak(|pages| run(growable(&pages), order, &alive));
+    }
+}
+
+#[test]
+fn the_thread_that_receives_may_end_first_and_the_slabs_thread_too() {
+    without_leak(|pages| {
+        let alive = Alive::default();
+        let (sender, receiver) = mpsc::channel();
+        // The slab's thread ends, and its slab, while its values are on their way.
+        let count = amount(100, 20, 5);
+        let owner = thread::spawn({
+            let (alive, pages) = (alive.clone(), pages.clone());
+            move || {
+                let slab = growable(&pages);
+                for number in 0..count {
+                    sender
+                        .send(slab.insert(alive.value(number)).into_send())
+                        .unwrap();
+                }
+            }
+        });
+        owner.join().unwrap();
+        assert_eq!(alive.count(), count as usize);
+        let (back, home) = mpsc::channel();
+        let middle = thread::spawn(move || receiver.iter().for_each(|it| back.send(it).unwrap()));
+        middle.join().unwrap();
+        for (number, sent) in home.iter().enumerate() {
+            sent.expect(number as u64);
+        }
+        assert_eq!(alive.count(), 0);
+    });
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "leaks on purpose")]
+fn forgotten_handles_keep_their_slots_and_no_others() {
+    let alive = Alive::default();
+    let slab = BoundedSlab::with_capacity(2);
+    mem::forget(slab.insert(alive.value(1)).unwrap().into_send());
+    for number in 0..3 {
+        drop_there(slab.insert(alive.value(number)).unwrap().into_send());
+    }
+    assert_eq!((slab.len(), slab.free_slots()), (1, 1));
+    let out = slab.insert(alive.value(2)).unwrap().into_send();
+    drop(slab);
+    out.expect(2);
+    drop_there(out);
+    assert_eq!(alive.count(), 1);
+}
+
+#[test]
+fn values_of_every_size_and_alignment_are_sent() {
+    #[repr(align(64))]
+    #[derive(Clone, Copy, PartialEq, Debug)]
+    struct Line(u8);
+    #[repr(align(4096))]
+    #[derive(Clone, Copy, PartialEq, Debug)]
+    struct Page(u8);
+    #[repr(align(64))]
+    #[derive(Clone, Copy, PartialEq, Debug)]
+    struct Nothing;
+
+    fn run<T: Copy + PartialEq + std::fmt::Debug + Send>(value: T) {
+        let slab = BoundedSlab::with_capacity(3);
+        for _ in 0..2 {
+            let sent: Vec<_> = (0..3)
+                .map(|_| slab.insert(value).unwrap().into_send())
+                .collect();
+            thread::scope(|scope| {
+                scope.spawn(move || {
+                    for sent in sent {
+                        assert_eq!((&raw const *sent).addr() % align_of::<T>(), 0);
+                        assert_eq!(SendSlot::into_inner(sent), value);
+                    }
+                });
+            });
+        }
+        slab.audit();
+    }
+
+    run(());
+    run(7_u8);
+    run([7_u8; 3]);
+    run(7_u32);
+    run([7_u8; 5]);
+    run(7_u64);
+    run([7_u8; 17]);
+    run(7_u128);
+    run([7_u64; 8]);
+    run(Nothing);
+    run(Line(7));
+    run(Page(7));
+    run([7_u8; 65536]);
+}
+
+#[test]
+fn handles_print_their_values() {
+    let slab = Slab::new();
+    let sent = slab.insert(7).into_send();
+    assert_eq!(
+        (format!("{sent:?}"), format!("{sent}")),
+        ("7".into(), "7".into())
+    );
+}
+
+/// Slots, values that are out, and where those are, as random steps leave them.
+struct World<M: Memory> {
+    slab: TrackedSlab<Value, M>,
+    alive: Alive,
+    slots: HashMap<u64, Slot<Value>>,
+    out: HashMap<u64, SendSlot<Value>>,
+    keys: HashMap<u64, Key>,
+    next: u64,
+}
+
+impl<M: Memory> World<M> {
+    fn new(slab: TrackedSlab<Value, M>) -> Self {
+        World {
+            slab,
+            alive: Alive::default(),
+            slots: HashMap::new(),
+            out: HashMap::new(),
+            keys: HashMap::new(),
+            next: 0,
+        }
+    }
+
+    fn any<H>(of: &HashMap<u64, H>) -> Option<u64> {
+        let mut numbers: Vec<_> = of.keys().copied().collect();
+        numbers.sort_unstable();
+        let index = random(numbers.len().max(1) as u64) as usize;
+        numbers.get(index).copied()
+    }
+
+    fn step(&mut self) {
+        match random(8) {
+            0..=2 => {
+                let number = self.next;
+                self.next += 1;
+                if let Ok(slot) = self.slab.try_insert(self.alive.value(number)) {
+                    self.keys.insert(number, slot.key());
+                    self.slots.insert(number, slot);
+                }
+            }
+            3 | 4 => {
+                if let Some(number) = Self::any(&self.slots) {
+                    let slot = self.slots.remove(&number).unwrap();
+                    self.out.insert(number, slot.into_send());
+                }
+            }
+            5 | 6 => {
+                if let Some(number) = Self::any(&self.out) {
+                    let sent = self.out.remove(&number).unwrap();
+                    sent.expect(number);
+                    match random(3) {
+                        0 => drop_there(sent),
+                        1 => SendSlot::into_inner(sent).expect(number),
+                        _ => {
+                            let slot = self.slab.receive(sent).unwrap();
+                            self.slots.insert(number, slot);
+                            return;
+                        }
+                    }
+                    self.keys.remove(&number);
+                }
+            }
+            _ => {
+                let number = Self::any(&self.slots);
+                drop(number.and_then(|number| {
+                    self.keys.remove(&number);
+                    self.slots.remove(&number)
+                }));
+            }
+        }
+    }
+
+    fn check(&self) {
+        assert_eq!(self.alive.count(), self.slots.len() + self.out.len());
+        assert_eq!(self.slab.len(), self.keys.len());
+        for (number, slot) in &self.slots {
+            slot.get().expect(*number);
+        }
+        for (number, sent) in &self.out {
+            sent.expect(*number);
+            let found = self.slab.try_get(self.keys[number]).err();
+            assert_eq!(found, Some(AccessError::Borrowed));
+        }
+        assert_eq!(self.slab.keys().count(), self.keys.len());
+    }
+}
+
+#[test]
+fn random_steps_do_as_the_model() {
+    fn run<M: Memory>(slab: TrackedSlab<Value, M>, number: u64) {
+        seed(number);
+        let mut world = World::new(slab);
+        for _ in 0..amount(400, 200, 40) {
+            world.step();
+            world.check();
+        }
+        world.slab.audit();
+        let World {
+            slab,
+            slots,
+            out,
+            alive,
+            ..
+        } = world;
+        if number % 2 == 0 {
+            drop((slab, slots));
+            out.into_values().for_each(drop_there);
+        } else {
+            drop((out, slots, slab));
+        }
+        assert_eq!(alive.count(), 0);
+    }
+
+    for number in 0..amount(40, 10, 2) {
+        without_leak(|pages| run(bounded(6, &pages), number));
+        without_leak(|pages| run(growable(&pages), number));
+    }
+}
+
+/// Each of two threads hands its values to the other one.
+#[test]
+fn a_million_values_each_way_arrive_once_and_whole() {
+    let count: u64 = amount(1_000_000, 2_000, 100);
+    without_leak(|pages| {
+        let alive = Alive::default();
+        let (to_left, left) = mpsc::sync_channel::<SendSlot<Value>>(64);
+        let (to_right, right) = mpsc::sync_channel::<SendSlot<Value>>(64);
+        let run = |from: mpsc::Receiver<SendSlot<Value>>, to: mpsc::SyncSender<_>| {
+            let slab: BoundedSlab<Value> = bounded(100, &pages);
+            let (mut sent, mut received, mut sum) = (0, 0, 0_u64);
+            while sent < count || received < count {
+                if sent < count {
+                    if let Ok(slot) = slab.try_insert_with(|_| alive.value(sent)) {
+                        match to.try_send(slot.into_send()) {
+                            Ok(()) => sent += 1,
+                            // Taken back: the other thread is not so far.
+                            Err(refused) => drop(refused),
+                        }
+                    }
+                }
+                // Several at a time, so that slots are out and come back in turns.
+                for value in from.try_iter().take(random(8) as usize) {
+                    value.expect(received);
+                    received += 1;
+                    sum = sum.wrapping_add(value.number);
+                }
+                if sent == count && received < count {
+                    thread::yield_now();
+                }
+            }
+            assert_eq!(sum, (0..count).sum::<u64>());
+            // Some of its values are still on their way.
+            drop(slab);
+        };
+        thread::scope(|scope| {
+            scope.spawn(|| run(left, to_right));
+            run(right, to_left);
+        });
+        assert_eq!(alive.count(), 0);
+    });
+}

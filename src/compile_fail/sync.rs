@@ -95,6 +95,8 @@
 //! both::<flatslab::sync::bytes::Consumer>();
 //! both::<flatslab::sync::bytes::Entry<'static>>();
 //! both::<flatslab::sync::bytes::Frame<'static>>();
+//! both::<flatslab::sync::bytes::SharedRing>();
+//! both::<flatslab::sync::bytes::SharedFrame<'static>>();
 //! ```
 //!
 //! ```compile_fail,E0277
@@ -126,4 +128,9 @@
 //! let entry = producer.reserve().unwrap();
 //! producer.push(b"1").unwrap();
 //! entry.commit();
+//! ```
+//!
+//! ```compile_fail,E0716
+//! let frame = flatslab::sync::bytes::SharedRing::with_capacity(2, 8).pop();
+//! assert!(frame.is_none());
 //! ```

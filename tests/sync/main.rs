@@ -12,4 +12,6 @@ mod arena;
 mod counted;
 mod races;
 mod send_slot;
+#[cfg(target_has_atomic = "64")]
+mod shared_ring;
 mod split_ring;

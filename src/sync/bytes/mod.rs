@@ -7,6 +7,8 @@
 //! | [`Ring`] | entries of bytes, one producer and one consumer; to be split | yes | yes |
 //! | [`Producer`], [`Consumer`] | its ends; wait-free | yes | yes |
 //! | [`Entry`], [`Frame`] | an entry that is filled in place; one that is read in place | yes | yes |
+//! | `SharedRing` | entries of bytes, any number of writers and readers; overwrites the oldest | yes | yes |
+//! | `SharedFrame` | an entry that was popped from it | yes | yes |
 //!
 //! # Which ring
 //!
@@ -15,6 +17,10 @@
 //! evicted would be a second consumer. Its entries are places in one block, not buffers with
 //! counts, which are plain there and would have to be atomic here. So it is a type of its own,
 //! and `split` is not a method of the other one.
+//!
+//! `SharedRing` is the one that overwrites the oldest; a push and a pop take two atomic
+//! exchanges each, and there may be any number of either end. It is there where the platform has
+//! 64-bit atomics.
 
 mod arena;
 mod arena_builder;
@@ -27,6 +33,12 @@ mod models;
 mod places;
 mod record;
 mod ring;
+#[cfg(target_has_atomic = "64")]
+mod shared_ring;
+#[cfg(target_has_atomic = "64")]
+mod shared_ring_builder;
+#[cfg(target_has_atomic = "64")]
+mod shared_word;
 mod split;
 #[cfg(all(test, not(loom)))]
 mod tests;
@@ -36,4 +48,8 @@ pub use arena_builder::ByteArenaBuilder;
 pub use buf::Buf;
 pub use buf_mut::BufMut;
 pub use ring::{Ring, RingBuilder};
+#[cfg(target_has_atomic = "64")]
+pub use shared_ring::{SharedFrame, SharedRing};
+#[cfg(target_has_atomic = "64")]
+pub use shared_ring_builder::SharedRingBuilder;
 pub use split::{Consumer, Entry, Frame, Producer, PushError};

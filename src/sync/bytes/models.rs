@@ -353,3 +353,142 @@ mod arena {
         });
     }
 }
+
+#[cfg(target_has_atomic = "64")]
+mod shared_ring {
+    use super::*;
+
+    /// A ring with so many chunks, and their witnesses.
+    struct Model {
+        ring: SharedRing,
+        witnesses: Arc<Witnesses>,
+    }
+
+    impl Model {
+        fn new(capacity: usize, chunks: usize) -> Arc<Self> {
+            let ring = SharedRing::try_new(capacity, chunks, 16, &Source::GLOBAL).unwrap();
+            let first = ring.first_chunk();
+            let witnesses = Witnesses::new(first, 32, chunks);
+            Arc::new(Model { ring, witnesses })
+        }
+
+        /// Pushes a value, and returns how many it has evicted.
+        fn push(&self, value: u8) -> usize {
+            let pushed = self.ring.push_with(1, |place| {
+                self.witnesses.write(place.bytes().as_ptr(), value);
+                // SAFETY: the place is this call's.
+                unsafe { place.fill(&[value]) };
+            });
+            pushed.unwrap().map_or(0, |evicted| evicted.count)
+        }
+
+        fn pop(&self) -> Option<u8> {
+            let frame = self.ring.pop()?;
+            let value = self.witnesses.read(frame.as_ptr());
+            assert_eq!(*frame, [value]);
+            Some(value)
+        }
+
+        /// What is left, when one thread is.
+        fn rest(&self) -> Vec<u8> {
+            core::iter::from_fn(|| self.pop()).collect()
+        }
+    }
+
+    #[test]
+    fn loom_the_write_of_a_shared_entry_happens_before_its_read() {
+        loom::model(|| {
+            let model = Model::new(2, 3);
+            let theirs = model.clone();
+            let writer = thread::spawn(move || theirs.push(1) + theirs.push(2));
+            let mut all: Vec<u8> = (0..2).filter_map(|_| model.pop()).collect();
+            assert_eq!(writer.join().unwrap(), 0);
+            all.extend(model.rest());
+            assert_eq!(all, [1, 2]);
+        });
+    }
+
+    #[test]
+    fn loom_two_writers_lose_and_double_nothing() {
+        loom::model(|| {
+            let model = Model::new(2, 4);
+            let theirs = model.clone();
+            let writer = thread::spawn(move || theirs.push(1));
+            let evicted = model.push(2);
+            assert_eq!(writer.join().unwrap() + evicted, 0);
+            let mut all = model.rest();
+            all.sort_unstable();
+            assert_eq!(all, [1, 2]);
+            assert_eq!(model.ring.free_chunks(), 4);
+        });
+    }
+
+    #[test]
+    fn loom_two_writers_to_one_place_evict_each_other_once() {
+        loom::model(|| {
+            let model = Model::new(1, 4);
+            let theirs = model.clone();
+            let writer = thread::spawn(move || theirs.push(1));
+            let evicted = model.push(2);
+            assert_eq!(writer.join().unwrap() + evicted, 1);
+            assert_eq!(model.rest().len(), 1);
+            assert_eq!(model.ring.free_chunks(), 4);
+        });
+    }
+
+    #[test]
+    fn loom_an_entry_is_evicted_or_read_and_not_both() {
+        loom::model(|| {
+            let model = Model::new(1, 2);
+            model.push(1);
+            let theirs = model.clone();
+            let writer = thread::spawn(move || theirs.push(2));
+            let mut all: Vec<u8> = model.pop().into_iter().collect();
+            let evicted = writer.join().unwrap();
+            all.extend(model.rest());
+            assert_eq!(all.len() + evicted, 2);
+            assert!(all.ends_with(&[2]) && all.is_sorted());
+            assert_eq!(model.ring.free_chunks(), 2);
+        });
+    }
+
+    #[test]
+    fn loom_the_read_of_a_frame_happens_before_its_chunk_is_written_again() {
+        loom::model(|| {
+            // One chunk: the writer has it once the frame is dropped, or fails.
+            let model = Model::new(1, 1);
+            model.push(1);
+            let theirs = model.clone();
+            let reader = thread::spawn(move || theirs.pop());
+            let witnesses = model.witnesses.clone();
+            let pushed = model.ring.push_with(1, |place| {
+                witnesses.write(place.bytes().as_ptr(), 2);
+                // SAFETY: the place is this call's.
+                unsafe { place.fill(&[2]) };
+            });
+            let read = reader.join().unwrap();
+            let left = model.pop();
+            match pushed {
+                Ok(Some(_)) => assert!(read.is_none_or(|it| it == 2)),
+                Ok(None) => assert!((read, left) == (Some(1), Some(2))),
+                Err(_) => assert!((read, left) == (Some(1), None)),
+            }
+            assert_eq!(model.ring.free_chunks(), 1);
+        });
+    }
+
+    #[test]
+    fn loom_two_readers_read_different_entries() {
+        loom::model(|| {
+            let model = Model::new(2, 2);
+            model.push(1);
+            model.push(2);
+            let theirs = model.clone();
+            let reader = thread::spawn(move || theirs.pop());
+            let mine = model.pop();
+            let mut all = [mine.unwrap(), reader.join().unwrap().unwrap()];
+            all.sort_unstable();
+            assert_eq!(all, [1, 2]);
+        });
+    }
+}

@@ -26,7 +26,8 @@
 //! [`reserve`](ByteArena::reserve), the allocator is called no more.
 //!
 //! For objects of one type take a slab or a [`Pool`](crate::pool::Pool); for what is needed
-//! during one message a [`bump::Arena`](crate::bump::Arena). All of it stays on one thread.
+//! during one message a [`bump::Arena`](crate::bump::Arena). All of it stays on one thread; for
+//! buffers and rings that do not there is [`sync::bytes`](crate::sync::bytes).
 //!
 //! # What is what
 //!

@@ -99,7 +99,7 @@ fn references_share_a_chunk_until_the_last_one() {
 fn buffers_compare_and_hash_as_their_bytes() {
     let arena = ByteArena::new();
     let [one, two] = [b"one", b"two"].map(|bytes| arena.copy(bytes).unwrap());
-    assert!(one < two && one == arena.copy(b"one").unwrap() && one == &b"one"[..]);
+    assert!(one < two && one == arena.copy(b"one").unwrap() && one == b"one"[..]);
     let set: HashSet<Buf> = [one.clone(), two.clone()].into();
     assert!(set.contains(&b"two"[..]) && !set.contains(&b"three"[..]));
     let ordered: BTreeSet<Buf> = [two, one].into();

@@ -102,7 +102,8 @@ impl Buf {
         self.record().count()
     }
 
-    /// Whether this is the chunk's one reference. Then no other thread makes one.
+    /// Whether this is the chunk's one reference. No other thread makes another then, unless it
+    /// clones this same one.
     ///
     /// ```
     /// # let arena = flatslab::sync::bytes::ByteArena::new();

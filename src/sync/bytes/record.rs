@@ -156,7 +156,8 @@ impl Record {
         (count < MOST).then_some(count as usize)
     }
 
-    /// Whether the caller's reference is the only one. Then no other thread can make one.
+    /// Whether the caller's reference is the only one. If no other thread borrows that, none can
+    /// make another.
     #[inline(always)]
     pub(super) fn is_unique(&self) -> bool {
         // Acquire: pairs with the release in `drop_ref`; what others read happens before the
@@ -190,8 +191,8 @@ impl Record {
     pub(super) unsafe fn drop_ref(record: NonNull<Record>) -> bool {
         // SAFETY: the caller's reference keeps it there, until the count is written.
         let it = unsafe { record.as_ref() };
-        // The usual case costs no operation that writes: where the reference is the only one no
-        // other thread counts.
+        // The usual case costs no operation that writes: where the reference is the only one, and
+        // is being dropped, no other thread counts.
         if !it.is_unique() {
             // Release: what was read through this reference happens before the chunk is used
             // again; pairs with the acquire in `is_unique`, here and of the last one.

@@ -97,6 +97,7 @@
 //! both::<flatslab::sync::bytes::Frame<'static>>();
 //! both::<flatslab::sync::bytes::SharedRing>();
 //! both::<flatslab::sync::bytes::SharedFrame<'static>>();
+//! both::<flatslab::sync::bytes::OwnedFrame>();
 //! ```
 //!
 //! ```compile_fail,E0277

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::mem::forget;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use flatslab::bytes::RequestError;
@@ -286,4 +286,26 @@ fn numbers_and_bytes_are_printed() {
     let text = format!("{ring:?} {:?}", SharedRing::builder().writers(7));
     assert!(text.contains("len: 1, capacity: 2, pushed: 1") && text.contains("writers: 7"));
     assert_eq!(format!("{:?}", ring.pop().unwrap()), "[1, 2]");
+}
+
+#[test]
+fn a_frame_that_owns_its_ring_keeps_it() {
+    let source = Counted::new();
+    let builder = SharedRing::builder().entries(2).max_len(8);
+    let ring = Arc::new(builder.pages(source.pages()).build());
+    let chunks = ring.free_chunks();
+    assert!(SharedRing::pop_owned(&ring).is_none());
+    ring.push(b"first").unwrap();
+    ring.push(b"second").unwrap();
+    let [first, second] = [(); 2].map(|()| SharedRing::pop_owned(&ring).unwrap());
+    assert_eq!(ring.free_chunks(), chunks - 2);
+    drop(first);
+    assert_eq!(ring.free_chunks(), chunks - 1);
+    drop(ring);
+    let reader = thread::spawn(move || {
+        assert_eq!((&*second, second.sequence()), (&b"second"[..], 1));
+        assert_eq!(format!("{second:?}"), format!("{:?}", b"second"));
+    });
+    reader.join().unwrap();
+    source.expect_all_back();
 }

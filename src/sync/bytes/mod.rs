@@ -8,7 +8,7 @@
 //! | [`Producer`], [`Consumer`] | its ends; wait-free | yes | yes |
 //! | [`Entry`], [`Frame`] | an entry that is filled in place; one that is read in place | yes | yes |
 //! | `SharedRing` | entries of bytes, any number of writers and readers; overwrites the oldest | yes | yes |
-//! | `SharedFrame` | an entry that was popped from it | yes | yes |
+//! | `SharedFrame`, `OwnedFrame` | an entry that was popped from it; one that keeps it | yes | yes |
 //!
 //! # Which ring
 //!
@@ -26,13 +26,17 @@ mod arena;
 mod arena_builder;
 mod buf;
 mod buf_mut;
+mod consumer;
 #[cfg(feature = "bytes")]
 mod interop;
 #[cfg(all(test, loom))]
 mod models;
 mod places;
+mod producer;
 mod record;
 mod ring;
+#[cfg(target_has_atomic = "64")]
+mod shared_frame;
 #[cfg(target_has_atomic = "64")]
 mod shared_ring;
 #[cfg(target_has_atomic = "64")]
@@ -47,9 +51,12 @@ pub use arena::ByteArena;
 pub use arena_builder::ByteArenaBuilder;
 pub use buf::Buf;
 pub use buf_mut::BufMut;
+pub use consumer::{Consumer, Frame};
+pub use producer::{Entry, Producer, PushError};
 pub use ring::{Ring, RingBuilder};
 #[cfg(target_has_atomic = "64")]
-pub use shared_ring::{SharedFrame, SharedRing};
+pub use shared_frame::{OwnedFrame, SharedFrame};
+#[cfg(target_has_atomic = "64")]
+pub use shared_ring::SharedRing;
 #[cfg(target_has_atomic = "64")]
 pub use shared_ring_builder::SharedRingBuilder;
-pub use split::{Consumer, Entry, Frame, Producer, PushError};

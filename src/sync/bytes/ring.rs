@@ -2,7 +2,9 @@
 
 use core::fmt;
 
-use super::split::{Consumer, Producer, make};
+use super::consumer::Consumer;
+use super::producer::Producer;
+use super::split::make;
 use crate::error::{BuildError, SizeClassError};
 use crate::memory::Pages;
 use crate::raw::memory;

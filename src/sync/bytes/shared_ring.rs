@@ -18,10 +18,10 @@
 
 use core::alloc::Layout;
 use core::fmt;
-use core::ops::Deref;
 use core::ptr::NonNull;
 
 use super::places::{Place, Places};
+use super::shared_frame::{OwnedFrame, SharedFrame};
 use super::shared_ring_builder::SharedRingBuilder;
 use super::shared_word::{MOST_CHUNKS, Slot, Word};
 use crate::bytes::{Evicted, RequestError};
@@ -88,8 +88,8 @@ unsafe impl Send for SharedRing {}
 unsafe impl Sync for SharedRing {}
 
 /// An entry that was taken out; its chunk is the caller's.
-struct Taken {
-    position: u64,
+pub(super) struct Taken {
+    pub(super) position: u64,
     chunk: usize,
 }
 
@@ -233,7 +233,7 @@ impl SharedRing {
             None => match self.free.take() {
                 Some(chunk) => chunk,
                 None => {
-                    let taken = self.take_up_to(u64::MAX).ok_or_else(|| exhausted(len))?;
+                    let taken = self.take().ok_or_else(|| exhausted(len))?;
                     self.evict(&mut evicted, taken)
                 }
             },
@@ -373,15 +373,60 @@ impl SharedRing {
     /// ```
     #[inline]
     pub fn pop(&self) -> Option<SharedFrame<'_>> {
-        let Taken { position, chunk } = self.take_up_to(u64::MAX)?;
-        // SAFETY: an entry's chunk, and this thread's alone (E3).
-        let len = unsafe { self.place(chunk).len() };
-        Some(SharedFrame {
-            ring: self,
-            position,
-            chunk: chunk as u32,
-            len: len as u32,
-        })
+        let taken = self.take()?;
+        // SAFETY: taken just now.
+        Some(unsafe { SharedFrame::new(self, taken) })
+    }
+
+    /// As [`pop`](Self::pop); the frame keeps the ring, and may go wherever it likes. One more
+    /// exchange than that, for the count of the `Arc`, and one when it is dropped.
+    ///
+    /// ```
+    /// # use flatslab::sync::bytes::SharedRing;
+    /// use std::sync::Arc;
+    ///
+    /// let ring = Arc::new(SharedRing::with_capacity(2, 1500));
+    /// ring.push(b"hello")?;
+    /// let frame = SharedRing::pop_owned(&ring).unwrap();
+    /// drop(ring);
+    /// std::thread::spawn(move || assert_eq!(*frame, *b"hello")).join().unwrap();
+    /// # Ok::<(), flatslab::bytes::RequestError>(())
+    /// ```
+    #[expect(clippy::disallowed_types, reason = "the `Arc` is the user's")]
+    pub fn pop_owned(ring: &alloc::sync::Arc<Self>) -> Option<OwnedFrame> {
+        let taken = ring.take()?;
+        // SAFETY: taken just now.
+        Some(unsafe { OwnedFrame::new(ring.clone(), taken) })
+    }
+
+    /// The oldest entry.
+    #[inline]
+    fn take(&self) -> Option<Taken> {
+        self.take_up_to(u64::MAX)
+    }
+
+    /// The bytes of an entry.
+    ///
+    /// # Safety
+    ///
+    /// It was taken from this ring, and not given back.
+    #[inline]
+    pub(super) unsafe fn bytes_of(&self, taken: &Taken) -> &[u8] {
+        let place = self.place(taken.chunk);
+        // SAFETY: an entry's chunk, and of the one who has it alone (E3): so many bytes are
+        // written.
+        unsafe { core::slice::from_raw_parts(place.bytes().as_ptr(), place.len()) }
+    }
+
+    /// Takes an entry's chunk back.
+    ///
+    /// # Safety
+    ///
+    /// It was taken from this ring, is given back once, and not used any more.
+    #[inline]
+    pub(super) unsafe fn give_back(&self, taken: &Taken) {
+        // SAFETY: its chunk is no one's from now on (E3).
+        unsafe { self.free.give(taken.chunk) };
     }
 
     /// How many entries there are; other threads may have changed that since.
@@ -488,61 +533,6 @@ impl fmt::Debug for SharedRing {
             .field("capacity", &self.capacity())
             .field("pushed", &self.pushed())
             .finish_non_exhaustive()
-    }
-}
-
-/// An entry that was popped, from [`SharedRing::pop`]: its bytes. `Send` and `Sync`.
-///
-/// Its chunk is the ring's again once it is dropped.
-pub struct SharedFrame<'a> {
-    ring: &'a SharedRing,
-    position: u64,
-    /// This frame's alone (E3), with so many bytes.
-    chunk: u32,
-    len: u32,
-}
-
-impl SharedFrame<'_> {
-    /// Which entry it is: so many were pushed before it.
-    ///
-    /// ```
-    /// # use flatslab::sync::bytes::SharedRing;
-    /// let ring = SharedRing::with_capacity(1, 1500);
-    /// ring.push(b"overwritten")?;
-    /// ring.push(b"hello")?;
-    /// assert_eq!(ring.pop().unwrap().sequence(), 1);
-    /// # Ok::<(), flatslab::bytes::RequestError>(())
-    /// ```
-    #[inline]
-    #[must_use]
-    pub fn sequence(&self) -> u64 {
-        self.position
-    }
-}
-
-impl Deref for SharedFrame<'_> {
-    type Target = [u8];
-
-    #[inline]
-    fn deref(&self) -> &[u8] {
-        let bytes = self.ring.place(self.chunk as usize).bytes();
-        // SAFETY: an entry's bytes, in a chunk that is this frame's alone (E3).
-        unsafe { core::slice::from_raw_parts(bytes.as_ptr(), self.len as usize) }
-    }
-}
-
-impl Drop for SharedFrame<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        // SAFETY: it was taken from there, and is this frame's alone (E3).
-        unsafe { self.ring.free.give(self.chunk as usize) };
-    }
-}
-
-/// As a slice of bytes.
-impl fmt::Debug for SharedFrame<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
     }
 }
 

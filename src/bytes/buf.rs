@@ -441,7 +441,7 @@ impl Buf {
 }
 
 /// The start and the end of a range of so many bytes. An end past `usize::MAX` is that.
-fn bounds(range: impl RangeBounds<usize>, len: usize) -> (usize, usize) {
+pub(crate) fn bounds(range: impl RangeBounds<usize>, len: usize) -> (usize, usize) {
     let start = match range.start_bound() {
         Bound::Included(&start) => start,
         Bound::Excluded(&start) => start.saturating_add(1),

@@ -7,6 +7,7 @@ use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 
 use super::buf::Buf;
+use super::filling::{Filling, NoRoom};
 use super::header::Header;
 
 /// A buffer of a [`ByteArena`](super::ByteArena) with one owner, who fills it.
@@ -31,60 +32,9 @@ use super::header::Header;
 pub struct BufMut {
     /// Mutable (H1), and this buffer's.
     header: NonNull<Header>,
-    /// Within the chunk; so many bytes from there on are filled, and so many are its.
-    start: NonNull<u8>,
-    len: u32,
-    capacity: u32,
+    /// Within the chunk.
+    bytes: Filling,
 }
-
-/// More bytes were given to a [`BufMut`] than it has room for; it has not changed.
-///
-/// # Examples
-///
-/// ```
-/// # let arena = flatslab::bytes::ByteArena::new();
-/// let mut buf = arena.alloc(3).unwrap();
-/// let error = buf.extend_from_slice(b"hello").unwrap_err();
-/// assert_eq!(error.to_string(), "5 bytes were given, and there is room for 3");
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoRoom {
-    given: usize,
-    room: usize,
-}
-
-impl NoRoom {
-    /// The bytes that were given.
-    ///
-    /// ```
-    /// # let mut buf = flatslab::bytes::ByteArena::new().alloc(3).unwrap();
-    /// assert_eq!(buf.extend_from_slice(b"hello").unwrap_err().given(), 5);
-    /// ```
-    #[must_use]
-    pub const fn given(&self) -> usize {
-        self.given
-    }
-
-    /// The bytes there was room for.
-    ///
-    /// ```
-    /// # let mut buf = flatslab::bytes::ByteArena::new().alloc(3).unwrap();
-    /// assert_eq!(buf.extend_from_slice(b"hello").unwrap_err().room(), 3);
-    /// ```
-    #[must_use]
-    pub const fn room(&self) -> usize {
-        self.room
-    }
-}
-
-impl fmt::Display for NoRoom {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let NoRoom { given, room } = self;
-        write!(f, "{given} bytes were given, and there is room for {room}")
-    }
-}
-
-impl core::error::Error for NoRoom {}
 
 impl BufMut {
     /// # Safety
@@ -98,14 +48,9 @@ impl BufMut {
         len: usize,
         capacity: usize,
     ) -> Self {
-        debug_assert!(len <= capacity);
-        // Chunks are shorter than 2^32 bytes (S1).
-        BufMut {
-            header,
-            start,
-            len: len as u32,
-            capacity: capacity as u32,
-        }
+        // SAFETY: says the caller; chunks are shorter than 2^32 bytes (S1).
+        let bytes = unsafe { Filling::new(start, len, capacity) };
+        BufMut { header, bytes }
     }
 
     /// An empty buffer.
@@ -134,7 +79,7 @@ impl BufMut {
     #[inline(always)]
     #[must_use]
     pub fn len(&self) -> usize {
-        self.len as usize
+        self.bytes.len()
     }
 
     /// Whether no byte is filled.
@@ -146,7 +91,7 @@ impl BufMut {
     #[inline(always)]
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.bytes.len() == 0
     }
 
     /// How many bytes there is room for in all.
@@ -158,7 +103,7 @@ impl BufMut {
     #[inline(always)]
     #[must_use]
     pub fn capacity(&self) -> usize {
-        self.capacity as usize
+        self.bytes.capacity()
     }
 
     /// How many bytes there is room for besides those that are filled.
@@ -170,24 +115,7 @@ impl BufMut {
     #[inline(always)]
     #[must_use]
     pub fn remaining(&self) -> usize {
-        (self.capacity - self.len) as usize
-    }
-
-    /// Where the bytes begin that are not filled.
-    #[inline(always)]
-    fn end(&self) -> NonNull<u8> {
-        // SAFETY: within the chunk, or one past it.
-        unsafe { self.start.add(self.len as usize) }
-    }
-
-    /// Makes room of the unfilled bytes for so many, or says that there is none.
-    #[inline(always)]
-    fn check_room(&self, given: usize) -> Result<(), NoRoom> {
-        let room = self.remaining();
-        if given > room {
-            return Err(NoRoom { given, room });
-        }
-        Ok(())
+        self.bytes.remaining()
     }
 
     /// Fills the next bytes with these; O(bytes).
@@ -206,12 +134,7 @@ impl BufMut {
     /// ```
     #[inline]
     pub fn extend_from_slice(&mut self, bytes: &[u8]) -> Result<(), NoRoom> {
-        self.check_room(bytes.len())?;
-        let source = NonNull::from(bytes).cast();
-        // SAFETY: there is room. No one else has the chunk, so they do not overlap.
-        unsafe { self.end().copy_from_nonoverlapping(source, bytes.len()) };
-        self.len += bytes.len() as u32;
-        Ok(())
+        self.bytes.extend_from_slice(bytes)
     }
 
     /// Changes the length; fills with `byte` what is added. O(bytes added).
@@ -229,13 +152,7 @@ impl BufMut {
     /// # Ok::<(), flatslab::bytes::NoRoom>(())
     /// ```
     pub fn resize(&mut self, len: usize, byte: u8) -> Result<(), NoRoom> {
-        if let Some(more) = len.checked_sub(self.len()) {
-            self.check_room(more)?;
-            // SAFETY: there is room, and no one else has the chunk.
-            unsafe { self.end().write_bytes(byte, more) };
-        }
-        self.len = len as u32;
-        Ok(())
+        self.bytes.resize(len, byte)
     }
 
     /// Shortens it to so many bytes; no effect on one that is not longer.
@@ -247,7 +164,7 @@ impl BufMut {
     /// assert_eq!(buf.len(), 3);
     /// ```
     pub fn truncate(&mut self, len: usize) {
-        self.len = len.min(self.len()) as u32;
+        self.bytes.truncate(len);
     }
 
     /// Makes it empty.
@@ -259,7 +176,7 @@ impl BufMut {
     /// assert!(buf.is_empty() && buf.capacity() == 8);
     /// ```
     pub fn clear(&mut self) {
-        self.len = 0;
+        self.bytes.truncate(0);
     }
 
     /// The bytes that are not filled, to be written by code that says afterwards how many it
@@ -274,9 +191,7 @@ impl BufMut {
     /// assert_eq!(*buf, [7]);
     /// ```
     pub fn spare_capacity_mut(&mut self) -> &mut [MaybeUninit<u8>] {
-        let spare = NonNull::slice_from_raw_parts(self.end().cast(), self.remaining());
-        // SAFETY: the chunk's bytes, which no one else has; they may be uninitialised.
-        unsafe { { spare }.as_mut() }
+        self.bytes.spare_capacity_mut()
     }
 
     /// Says how many bytes are filled.
@@ -295,8 +210,8 @@ impl BufMut {
     /// ```
     #[inline]
     pub unsafe fn set_len(&mut self, len: usize) {
-        debug_assert!(len <= self.capacity());
-        self.len = len as u32;
+        // SAFETY: says the caller.
+        unsafe { self.bytes.set_len(len) };
     }
 
     /// Makes it a buffer that can be shared; O(1), copies nothing. It keeps the bytes that are
@@ -313,12 +228,13 @@ impl BufMut {
     pub fn freeze(self) -> Buf {
         let this = ManuallyDrop::new(self);
         let header = this.header();
-        let before = this.start.addr().get() - header.start().addr().get();
+        let start = this.bytes.start();
+        let before = start.addr().get() - header.start().addr().get();
         // What lies before `start` is initialised, says `new`; the sum is not above the
         // chunk's size.
-        header.share(before as u32 + this.len);
+        header.share((before + this.len()) as u32);
         // SAFETY: shared now, with this reference (H1), and so many bytes are filled (H4).
-        unsafe { Buf::new(this.header, this.start, this.len()) }
+        unsafe { Buf::new(this.header, start, this.len()) }
     }
 }
 
@@ -335,16 +251,14 @@ impl Deref for BufMut {
 
     #[inline(always)]
     fn deref(&self) -> &[u8] {
-        // SAFETY: so many bytes are filled, and no one else has them.
-        unsafe { core::slice::from_raw_parts(self.start.as_ptr(), self.len()) }
+        self.bytes.as_slice()
     }
 }
 
 impl DerefMut for BufMut {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: so many bytes are filled, and no one else has them.
-        unsafe { core::slice::from_raw_parts_mut(self.start.as_ptr(), self.len()) }
+        self.bytes.as_mut_slice()
     }
 }
 

@@ -527,7 +527,7 @@ impl Home {
     ///
     /// The arena is dropped, and no chunk is in use; called once.
     #[cold]
-    unsafe fn free(home: NonNull<Home>) {
+    pub(super) unsafe fn free(home: NonNull<Home>) {
         // SAFETY: no one else uses any of it (A1). The blocks are freed with their layouts;
         // the slabs first, then the classes, which hold blocks of their own.
         unsafe {

@@ -1,7 +1,7 @@
 //! The traits of the crate `bytes`.
 //!
 //! A [`Buf`] does not become a `bytes::Bytes`: that is `Send` and `Sync`, and its counts are
-//! plain.
+//! plain. One of [`sync::bytes`](crate::sync::bytes::Buf) does.
 
 use bytes::buf::UninitSlice;
 

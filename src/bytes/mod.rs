@@ -26,7 +26,8 @@
 //! [`reserve`](ByteArena::reserve), the allocator is called no more.
 //!
 //! For objects of one type take a slab or a [`Pool`](crate::pool::Pool); for what is needed
-//! during one message a [`bump::Arena`](crate::bump::Arena). All of it stays on one thread.
+//! during one message a [`bump::Arena`](crate::bump::Arena). All of it stays on one thread; for
+//! buffers and rings that do not there is [`sync::bytes`](crate::sync::bytes).
 //!
 //! # What is what
 //!
@@ -77,11 +78,13 @@ mod builder;
 mod chain;
 mod class;
 mod directory;
+mod filling;
 mod header;
 mod home;
 #[cfg(feature = "bytes")]
 mod interop;
 mod loc;
+mod remote;
 mod ring;
 mod ring_builder;
 mod serials;
@@ -98,10 +101,14 @@ use core::fmt;
 use core::ptr::NonNull;
 
 pub use buf::Buf;
-pub use buf_mut::{BufMut, NoRoom};
+pub(crate) use buf::bounds;
+pub use buf_mut::BufMut;
 pub use builder::ByteArenaBuilder;
 pub use chain::{NotLinked, Parts, Shared};
+pub(crate) use filling::Filling;
+pub use filling::NoRoom;
 pub use loc::{Loc, LocError};
+pub(crate) use remote::Chunk;
 pub use ring::{Evicted, Ring};
 pub use ring_builder::RingBuilder;
 pub use slab_ring::SlabRing;

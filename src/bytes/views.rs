@@ -5,7 +5,8 @@ use core::fmt;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::buf::Buf;
-use super::buf_mut::{BufMut, NoRoom};
+use super::buf_mut::BufMut;
+use super::filling::NoRoom;
 
 /// The bytes do not make a view: there are too few or too many, or they begin at an address that
 /// the type cannot have.

@@ -81,3 +81,57 @@
 //!     sent
 //! }
 //! ```
+//!
+//! # An arena may go to another thread, and is not shared
+//!
+//! ```
+//! fn send<T: Send>() {}
+//! send::<flatslab::sync::bytes::ByteArena>();
+//! fn both<T: Send + Sync>() {}
+//! both::<flatslab::sync::bytes::Buf>();
+//! both::<flatslab::sync::bytes::BufMut>();
+//! both::<flatslab::sync::bytes::Ring>();
+//! both::<flatslab::sync::bytes::Producer>();
+//! both::<flatslab::sync::bytes::Consumer>();
+//! both::<flatslab::sync::bytes::Entry<'static>>();
+//! both::<flatslab::sync::bytes::Frame<'static>>();
+//! both::<flatslab::sync::bytes::SharedRing>();
+//! both::<flatslab::sync::bytes::SharedFrame<'static>>();
+//! both::<flatslab::sync::bytes::OwnedFrame>();
+//! ```
+//!
+//! ```compile_fail,E0277
+//! fn sync<T: Sync>() {}
+//! sync::<flatslab::sync::bytes::ByteArena>();
+//! ```
+//!
+//! # A frame borrows its end, and an entry too
+//!
+//! ```
+//! let (mut producer, mut consumer) = flatslab::sync::bytes::Ring::with_capacity(2, 8).split();
+//! producer.push(b"1").unwrap();
+//! let frame = consumer.pop().unwrap();
+//! assert_eq!(*frame, *b"1");
+//! drop(frame);
+//! consumer.pop();
+//! ```
+//!
+//! ```compile_fail,E0499
+//! let (mut producer, mut consumer) = flatslab::sync::bytes::Ring::with_capacity(2, 8).split();
+//! producer.push(b"1").unwrap();
+//! let frame = consumer.pop().unwrap();
+//! consumer.pop();
+//! assert_eq!(*frame, *b"1");
+//! ```
+//!
+//! ```compile_fail,E0499
+//! let (mut producer, _consumer) = flatslab::sync::bytes::Ring::with_capacity(2, 8).split();
+//! let entry = producer.reserve().unwrap();
+//! producer.push(b"1").unwrap();
+//! entry.commit();
+//! ```
+//!
+//! ```compile_fail,E0716
+//! let frame = flatslab::sync::bytes::SharedRing::with_capacity(2, 8).pop();
+//! assert!(frame.is_none());
+//! ```

@@ -64,6 +64,7 @@
 //! through all orders of what the threads do. An atomic operation is never one that waits, but
 //! for a compare-exchange that another thread was faster at.
 
+pub mod bytes;
 mod send_slot;
 #[cfg(target_has_atomic = "64")]
 mod shared_slab;

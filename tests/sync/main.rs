@@ -4,11 +4,17 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+#[allow(dead_code, reason = "a part of it is for slabs")]
+#[path = "../memory/source.rs"]
+mod source;
 
+mod arena;
 mod counted;
 mod races;
 mod send_slot;
+mod shared_ring;
 #[cfg(target_has_atomic = "64")]
 mod shared_slab;
 #[cfg(target_has_atomic = "64")]
 mod shared_slab_threads;
+mod split_ring;

@@ -1,0 +1,176 @@
+//! Bytes that are being filled: the start, how many are filled, and how many there are. What
+//! every buffer with one owner has, on one thread or several.
+
+use core::fmt;
+use core::mem::MaybeUninit;
+use core::ptr::NonNull;
+
+/// Bytes of one owner, the first of them filled.
+pub(crate) struct Filling {
+    /// `capacity` bytes from here on are this value's alone; the first `len` are initialised.
+    start: NonNull<u8>,
+    len: u32,
+    capacity: u32,
+}
+
+/// More bytes were given to a [`BufMut`](super::BufMut) than it has room for; it has not changed.
+///
+/// # Examples
+///
+/// ```
+/// # let arena = flatslab::bytes::ByteArena::new();
+/// let mut buf = arena.alloc(3).unwrap();
+/// let error = buf.extend_from_slice(b"hello").unwrap_err();
+/// assert_eq!(error.to_string(), "5 bytes were given, and there is room for 3");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoRoom {
+    given: usize,
+    room: usize,
+}
+
+impl NoRoom {
+    /// The bytes that were given.
+    ///
+    /// ```
+    /// # let mut buf = flatslab::bytes::ByteArena::new().alloc(3).unwrap();
+    /// assert_eq!(buf.extend_from_slice(b"hello").unwrap_err().given(), 5);
+    /// ```
+    #[must_use]
+    pub const fn given(&self) -> usize {
+        self.given
+    }
+
+    /// The bytes there was room for.
+    ///
+    /// ```
+    /// # let mut buf = flatslab::bytes::ByteArena::new().alloc(3).unwrap();
+    /// assert_eq!(buf.extend_from_slice(b"hello").unwrap_err().room(), 3);
+    /// ```
+    #[must_use]
+    pub const fn room(&self) -> usize {
+        self.room
+    }
+}
+
+impl fmt::Display for NoRoom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let NoRoom { given, room } = self;
+        write!(f, "{given} bytes were given, and there is room for {room}")
+    }
+}
+
+impl core::error::Error for NoRoom {}
+
+impl Filling {
+    /// # Safety
+    ///
+    /// `capacity` bytes from `start` on are this value's alone while it is used; the first
+    /// `len` are initialised. Both numbers fit in 32 bits.
+    #[inline(always)]
+    pub(crate) unsafe fn new(start: NonNull<u8>, len: usize, capacity: usize) -> Self {
+        debug_assert!(len <= capacity && u32::try_from(capacity).is_ok());
+        Filling {
+            start,
+            len: len as u32,
+            capacity: capacity as u32,
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+
+    #[inline(always)]
+    pub(crate) fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    #[inline(always)]
+    pub(crate) fn capacity(&self) -> usize {
+        self.capacity as usize
+    }
+
+    /// How many bytes are not filled.
+    #[inline(always)]
+    pub(crate) fn remaining(&self) -> usize {
+        (self.capacity - self.len) as usize
+    }
+
+    /// Where the bytes begin that are not filled.
+    #[inline(always)]
+    fn end(&self) -> NonNull<u8> {
+        // SAFETY: within the bytes, or one past them.
+        unsafe { self.start.add(self.len as usize) }
+    }
+
+    /// Makes sure that there is room for so many bytes more.
+    #[inline(always)]
+    fn check_room(&self, given: usize) -> Result<(), NoRoom> {
+        let room = self.remaining();
+        if given > room {
+            return Err(NoRoom { given, room });
+        }
+        Ok(())
+    }
+
+    /// Fills the next bytes with these, or none of them.
+    #[inline]
+    pub(crate) fn extend_from_slice(&mut self, bytes: &[u8]) -> Result<(), NoRoom> {
+        self.check_room(bytes.len())?;
+        let source = NonNull::from(bytes).cast();
+        // SAFETY: there is room. No one else has these bytes, so they do not overlap.
+        unsafe { self.end().copy_from_nonoverlapping(source, bytes.len()) };
+        self.len += bytes.len() as u32;
+        Ok(())
+    }
+
+    /// Changes the length; fills with `byte` what is added.
+    pub(crate) fn resize(&mut self, len: usize, byte: u8) -> Result<(), NoRoom> {
+        if let Some(more) = len.checked_sub(self.len()) {
+            self.check_room(more)?;
+            // SAFETY: there is room, and no one else has these bytes.
+            unsafe { self.end().write_bytes(byte, more) };
+        }
+        self.len = len as u32;
+        Ok(())
+    }
+
+    /// Shortens it to so many bytes, if it is longer.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        self.len = len.min(self.len()) as u32;
+    }
+
+    /// The bytes that are not filled.
+    pub(crate) fn spare_capacity_mut(&mut self) -> &mut [MaybeUninit<u8>] {
+        let spare = NonNull::slice_from_raw_parts(self.end().cast(), self.remaining());
+        // SAFETY: this value's alone; they may be uninitialised.
+        unsafe { { spare }.as_mut() }
+    }
+
+    /// Says how many bytes are filled.
+    ///
+    /// # Safety
+    ///
+    /// They are at most the capacity, and all of them are initialised.
+    #[inline]
+    pub(crate) unsafe fn set_len(&mut self, len: usize) {
+        debug_assert!(len <= self.capacity());
+        self.len = len as u32;
+    }
+
+    /// The bytes that are filled.
+    #[inline(always)]
+    pub(crate) fn as_slice(&self) -> &[u8] {
+        // SAFETY: so many bytes are initialised, and this value's alone.
+        unsafe { core::slice::from_raw_parts(self.start.as_ptr(), self.len()) }
+    }
+
+    /// The bytes that are filled, to be changed.
+    #[inline(always)]
+    pub(crate) fn as_mut_slice(&mut self) -> &mut [u8] {
+        // SAFETY: as above.
+        unsafe { core::slice::from_raw_parts_mut(self.start.as_ptr(), self.len()) }
+    }
+}

@@ -1,0 +1,208 @@
+//! The end of a ring that reads. The invariants J1 to J4 stand in `split.rs`.
+
+use core::fmt;
+use core::ops::Deref;
+use core::ptr::NonNull;
+
+use super::split::End;
+use crate::raw::atomic::Ordering;
+
+/// The end of a [`Ring`](super::Ring) that entries are popped from. `Send` and `Sync`.
+pub struct Consumer {
+    end: End,
+    /// Its own position (J4).
+    head: usize,
+    /// Where the ring is empty, as far as is known (J4).
+    tail: usize,
+}
+
+// SAFETY: as for `Producer`.
+unsafe impl Send for Consumer {}
+// SAFETY: as for `Producer`.
+unsafe impl Sync for Consumer {}
+
+impl Consumer {
+    /// The end of a ring that is empty.
+    pub(super) fn new(end: End) -> Self {
+        Consumer {
+            end,
+            head: 0,
+            tail: 0,
+        }
+    }
+
+    /// Takes the oldest entry; O(1), wait-free. Its place is the producer's again once the frame
+    /// is dropped; where that is forgotten, once the next frame is, or a pop finds none.
+    ///
+    /// ```
+    /// # use flatslab::sync::bytes::Ring;
+    /// let (mut producer, mut consumer) = Ring::with_capacity(2, 1500).split();
+    /// producer.push(b"hello").unwrap();
+    /// let frame = consumer.pop().unwrap();
+    /// assert_eq!(*frame, *b"hello");
+    /// drop(frame);
+    /// assert!(consumer.pop().is_none());
+    /// ```
+    #[inline]
+    pub fn pop(&mut self) -> Option<Frame<'_>> {
+        if self.head == self.tail && !self.look() {
+            return None;
+        }
+        let place = self.end.place(self.head);
+        self.head = self.end.after(self.head);
+        // SAFETY: it has an entry, and is the consumer's (J2).
+        let len = unsafe { place.len() };
+        Some(Frame {
+            start: place.bytes(),
+            len,
+            consumer: self,
+        })
+    }
+
+    /// Looks how far the producer is, and whether there is an entry.
+    #[inline]
+    fn look(&mut self) -> bool {
+        // Relaxed: only this end writes it.
+        let head = self.end.shared().head.0.load(Ordering::Relaxed);
+        if head != self.head {
+            // A frame was forgotten. It is no more, for this borrows the consumer too.
+            self.give_back();
+        }
+        // Acquire: pairs with the release in `Producer::advance`; the entries before it are
+        // written.
+        self.tail = self.end.shared().tail.0.load(Ordering::Acquire);
+        self.head != self.tail
+    }
+
+    /// Gives the places before its own position to the producer.
+    #[inline(always)]
+    fn give_back(&mut self) {
+        let head = &self.end.shared().head.0;
+        // Release: pairs with the acquire in `Producer::look`; they were read.
+        head.store(self.head, Ordering::Release);
+    }
+
+    /// How many entries there are to pop; the producer may have pushed more since.
+    ///
+    /// ```
+    /// # use flatslab::sync::bytes::Ring;
+    /// let (mut producer, consumer) = Ring::with_capacity(2, 1500).split();
+    /// producer.push(b"hello").unwrap();
+    /// assert_eq!(consumer.len(), 1);
+    /// ```
+    #[must_use]
+    pub fn len(&self) -> usize {
+        // Relaxed: nothing is read by it.
+        let tail = self.end.shared().tail.0.load(Ordering::Relaxed);
+        self.end.between(self.head, tail)
+    }
+
+    /// Whether there is none.
+    ///
+    /// ```
+    /// # use flatslab::sync::bytes::Ring;
+    /// let (_producer, consumer) = Ring::with_capacity(2, 1500).split();
+    /// assert!(consumer.is_empty());
+    /// ```
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many entries there are at most.
+    ///
+    /// ```
+    /// # use flatslab::sync::bytes::Ring;
+    /// let (_producer, consumer) = Ring::with_capacity(2, 1500).split();
+    /// assert_eq!(consumer.capacity(), 2);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.end.capacity
+    }
+
+    /// The most bytes of an entry.
+    ///
+    /// ```
+    /// # use flatslab::sync::bytes::Ring;
+    /// let (_producer, consumer) = Ring::with_capacity(2, 1500).split();
+    /// assert_eq!(consumer.max_len(), 1500);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn max_len(&self) -> usize {
+        self.end.places.max_len()
+    }
+
+    /// Whether the producer is gone. All that it pushed is there to be popped: who asks this
+    /// first and then finds no entry has read all.
+    ///
+    /// ```
+    /// # use flatslab::sync::bytes::Ring;
+    /// let (mut producer, mut consumer) = Ring::with_capacity(2, 1500).split();
+    /// producer.push(b"hello").unwrap();
+    /// drop(producer);
+    /// assert!(consumer.is_closed());
+    /// assert_eq!(*consumer.pop().unwrap(), *b"hello");
+    /// ```
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.end.is_closed()
+    }
+}
+
+/// Its numbers.
+impl fmt::Debug for Consumer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Consumer")
+            .field("len", &self.len())
+            .field("capacity", &self.capacity())
+            .field("max_len", &self.max_len())
+            .field("closed", &self.is_closed())
+            .finish()
+    }
+}
+
+/// An entry that was popped, from [`Consumer::pop`]: its bytes. `Send` and `Sync`.
+///
+/// Its place is the producer's again once it is dropped.
+pub struct Frame<'a> {
+    consumer: &'a mut Consumer,
+    start: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: bytes that no one writes to, and the consumer.
+unsafe impl Send for Frame<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Frame<'_> {}
+
+impl Deref for Frame<'_> {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        // SAFETY: an entry's bytes, in a place that is the consumer's until this is dropped (J2).
+        unsafe { core::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl Drop for Frame<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.consumer.give_back();
+    }
+}
+
+/// As a slice of bytes.
+impl fmt::Debug for Frame<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl core::panic::UnwindSafe for Consumer {}
+impl core::panic::RefUnwindSafe for Consumer {}
+impl core::panic::UnwindSafe for Frame<'_> {}
+impl core::panic::RefUnwindSafe for Frame<'_> {}

@@ -1,0 +1,124 @@
+//! Places for entries, of one stride, after something else in a block: their lengths and bytes.
+
+use core::alloc::Layout;
+use core::ptr::NonNull;
+
+use crate::error::{AllocError, BuildError, SizeClassError};
+use crate::raw::copy::copy;
+
+/// Bytes begin at a multiple of this, and lengths stand so many bytes before them.
+pub(super) const ALIGN: usize = 16;
+
+/// Lengths have 32 bits, and so have their sums with what a place has besides.
+const MOST_BYTES: usize = u32::MAX as usize - (ALIGN - 1);
+
+/// How large places are.
+#[derive(Clone, Copy)]
+pub(super) struct Places {
+    max_len: usize,
+    stride: usize,
+}
+
+/// One place: `max_len` bytes, and their length before them.
+#[derive(Clone, Copy)]
+pub(super) struct Place(NonNull<u8>);
+
+impl Places {
+    /// # Errors
+    ///
+    /// If so many bytes pass the limit of an entry.
+    pub(super) fn new(max_len: usize) -> Result<Self, BuildError> {
+        if max_len > MOST_BYTES {
+            let (size, limit) = (max_len, MOST_BYTES);
+            return Err(SizeClassError::TooLarge { size, limit }.into());
+        }
+        let too_large = AllocError::TooManyBytes {
+            slots: 1,
+            slot_bytes: max_len,
+        };
+        let stride = (max_len.checked_next_multiple_of(ALIGN))
+            .and_then(|bytes| bytes.checked_add(ALIGN))
+            .ok_or(too_large)?;
+        Ok(Places { max_len, stride })
+    }
+
+    /// The layout of `before`, and so many places after it; and where those begin.
+    ///
+    /// # Errors
+    ///
+    /// If their bytes pass the limit of a block.
+    pub(super) fn layout(
+        self,
+        before: Layout,
+        count: usize,
+    ) -> Result<(Layout, usize), AllocError> {
+        let bytes = self.stride.checked_mul(count);
+        let places = bytes.and_then(|bytes| Layout::from_size_align(bytes, ALIGN).ok());
+        (places.and_then(|places| before.extend(places).ok())).ok_or(AllocError::TooManyBytes {
+            slots: count,
+            slot_bytes: self.stride,
+        })
+    }
+
+    /// The most bytes of an entry.
+    #[inline(always)]
+    pub(super) fn max_len(self) -> usize {
+        self.max_len
+    }
+
+    /// The place with that number, of those that begin at `first`.
+    ///
+    /// # Safety
+    ///
+    /// There are more than so many.
+    #[inline(always)]
+    pub(super) unsafe fn place(self, first: NonNull<u8>, number: usize) -> Place {
+        // SAFETY: says the caller.
+        Place(unsafe { first.add(number * self.stride) })
+    }
+}
+
+impl Place {
+    /// Where the bytes begin.
+    #[inline(always)]
+    pub(super) fn bytes(self) -> NonNull<u8> {
+        // SAFETY: a place has more bytes than that.
+        unsafe { self.0.add(ALIGN) }
+    }
+
+    /// How many bytes were written.
+    ///
+    /// # Safety
+    ///
+    /// A length was, and no thread writes to it.
+    #[inline(always)]
+    pub(super) unsafe fn len(self) -> usize {
+        // SAFETY: says the caller; a place is aligned to more than that.
+        unsafe { self.0.cast::<u32>().read() as usize }
+    }
+
+    /// Writes how many bytes are written.
+    ///
+    /// # Safety
+    ///
+    /// The place is the caller's alone, and has so many.
+    #[inline(always)]
+    pub(super) unsafe fn set_len(self, len: usize) {
+        // SAFETY: says the caller.
+        unsafe { self.0.cast::<u32>().write(len as u32) };
+    }
+
+    /// Writes these bytes and their length.
+    ///
+    /// # Safety
+    ///
+    /// The place is the caller's alone, and has so many.
+    #[inline(always)]
+    pub(super) unsafe fn fill(self, bytes: &[u8]) {
+        // SAFETY: says the caller. No one else has the place, so they do not overlap.
+        unsafe {
+            copy(bytes.as_ptr(), self.bytes().as_ptr(), bytes.len());
+            self.set_len(bytes.len());
+        }
+    }
+}

@@ -1,0 +1,447 @@
+//! The end of a ring that writes. The invariants J1 to J4 stand in `split.rs`.
+
+use core::fmt;
+use core::mem::MaybeUninit;
+use core::ops::{Deref, DerefMut};
+
+use super::places::Place;
+use super::split::End;
+use crate::bytes::{Filling, NoRoom};
+use crate::raw::atomic::Ordering;
+use crate::raw::report::Report;
+
+/// Why an entry was not pushed.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::sync::bytes::{PushError, Ring};
+///
+/// let (mut producer, _consumer) = Ring::with_capacity(1, 5).split();
+/// let error = PushError::TooBig { size: 6, max_len: 5 };
+/// assert_eq!(producer.push(b"hello!"), Err(error));
+/// assert_eq!(producer.push(b"hello"), Ok(()));
+/// assert_eq!(producer.push(b"hello"), Err(PushError::Full));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PushError {
+    /// All places have entries.
+    Full,
+    /// An entry has no room for so many bytes.
+    TooBig {
+        /// The bytes that were given.
+        size: usize,
+        /// The most bytes of an entry.
+        max_len: usize,
+    },
+}
+
+impl fmt::Display for PushError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            PushError::Full => f.write_str("the ring is full"),
+            PushError::TooBig { size, max_len } => {
+                write!(
+                    f,
+                    "{size} bytes were given, and an entry has {max_len} at most"
+                )
+            }
+        }
+    }
+}
+
+impl core::error::Error for PushError {}
+
+/// The end of a [`Ring`](super::Ring) that entries are pushed to. `Send` and `Sync`.
+///
+/// Dropped, it leaves the consumer what was pushed.
+pub struct Producer {
+    end: End,
+    /// Its own position (J2).
+    tail: usize,
+    /// Where the ring is full, as far as is known (J4).
+    limit: usize,
+}
+
+// SAFETY: what is shared with the other end is atomic, or one end's by J2; all that an end does
+// needs it exclusively, but to read its numbers.
+unsafe impl Send for Producer {}
+// SAFETY: as above.
+unsafe impl Sync for Producer {}
+
+impl Producer {
+    /// The end of a ring that is empty.
+    pub(super) fn new(end: End) -> Self {
+        Producer {
+            tail: 0,
+            limit: end.capacity,
+            end,
+        }
+    }
+
+    /// Copies these bytes into a new entry; O(bytes), wait-free, allocates nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`](PushError::Full), or [`TooBig`](PushError::TooBig).
+    ///
+    /// ```
+    /// # use flatslab::sync::bytes::Ring;
+    /// let (mut producer, mut consumer) = Ring::with_capacity(2, 1500).split();
+    /// producer.push(b"hello")?;
+    /// assert_eq!(*consumer.pop().unwrap(), *b"hello");
+    /// # Ok::<(), flatslab::sync::bytes::PushError>(())
+    /// ```
+    #[inline]
+    pub fn push(&mut self, bytes: &[u8]) -> Result<(), PushError> {
+        let max_len = self.max_len();
+        if bytes.len() > max_len {
+            let size = bytes.len();
+            return Err(PushError::TooBig { size, max_len });
+        }
+        let place = self.vacant().ok_or(PushError::Full)?;
+        // SAFETY: the producer's (J2), and it has room for `max_len` bytes.
+        unsafe { place.fill(bytes) };
+        self.advance();
+        Ok(())
+    }
+
+    /// An entry to be filled in place and [committed](Entry::commit); O(1), wait-free. None if
+    /// the ring is full.
+    ///
+    /// ```
+    /// # use flatslab::sync::bytes::Ring;
+    /// # use std::io::Read;
+    /// # let mut socket = &b"received"[..];
+    /// let (mut producer, mut consumer) = Ring::with_capacity(2, 1500).split();
+    /// let mut entry = producer.reserve().unwrap();
+    /// entry.resize(1500, 0).unwrap();
+    /// let count = socket.read(&mut entry).unwrap();
+    /// entry.truncate(count);
+    /// entry.commit();
+    /// assert_eq!(*consumer.pop().unwrap(), *b"received");
+    /// ```
+    #[inline]
+    pub fn reserve(&mut self) -> Option<Entry<'_>> {
+        let place = self.vacant()?;
+        // SAFETY: the producer's (J2), which the entry borrows, with room for so many bytes.
+        let bytes = unsafe { Filling::new(place.bytes(), 0, self.max_len()) };
+        Some(Entry {
+            producer: self,
+            place,
+            bytes,
+        })
+    }
+
+    /// The next place, if there is one.
+    #[inline(always)]
+    fn vacant(&mut self) -> Option<Place> {
+        if self.tail == self.limit && !self.look() {
+            return None;
+        }
+        Some(self.end.place(self.tail))
+    }
+
+    /// Looks how far the consumer is, and whether there is a place.
+    #[inline]
+    fn look(&mut self) -> bool {
+        // Acquire: pairs with the release in `Consumer::give_back`; the places before it are
+        // read no more.
+        let head = self.end.shared().head.0.load(Ordering::Acquire);
+        let capacity = self.end.capacity;
+        self.limit = if head < capacity {
+            head + capacity
+        } else {
+            head - capacity
+        };
+        self.tail != self.limit
+    }
+
+    /// Gives the place at the tail, which has an entry, to the consumer.
+    #[inline(always)]
+    fn advance(&mut self) {
+        self.tail = self.end.after(self.tail);
+        // Release: pairs with the acquire in `Consumer::look`; the entry is written.
+        let tail = &self.end.shared().tail.0;
+        tail.store(self.tail, Ordering::Release);
+    }
+
+    /// How many places are taken: by entries, and by a frame that the consumer reads. The
+    /// consumer may have given some of them back since.
+    ///
+    /// ```
+    /// # use flatslab::sync::bytes::Ring;
+    /// let (mut producer, _consumer) = Ring::with_capacity(2, 1500).split();
+    /// producer.push(b"hello").unwrap();
+    /// assert_eq!(producer.len(), 1);
+    /// ```
+    #[must_use]
+    pub fn len(&self) -> usize {
+        // Relaxed: nothing is read by it.
+        let head = self.end.shared().head.0.load(Ordering::Relaxed);
+        self.end.between(head, self.tail)
+    }
+
+    /// Whether no place is taken.
+    ///
+    /// ```
+    /// # use flatslab::sync::bytes::Ring;
+    /// let (producer, _consumer) = Ring::with_capacity(2, 1500).split();
+    /// assert!(producer.is_empty());
+    /// ```
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether a push would be refused now.
+    ///
+    /// ```
+    /// # use flatslab::sync::bytes::Ring;
+    /// let (mut producer, _consumer) = Ring::with_capacity(1, 1500).split();
+    /// producer.push(b"hello").unwrap();
+    /// assert!(producer.is_full());
+    /// ```
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.len() == self.capacity()
+    }
+
+    /// How many entries there are at most.
+    ///
+    /// ```
+    /// # use flatslab::sync::bytes::Ring;
+    /// let (producer, _consumer) = Ring::with_capacity(2, 1500).split();
+    /// assert_eq!(producer.capacity(), 2);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.end.capacity
+    }
+
+    /// The most bytes of an entry.
+    ///
+    /// ```
+    /// # use flatslab::sync::bytes::Ring;
+    /// let (producer, _consumer) = Ring::with_capacity(2, 1500).split();
+    /// assert_eq!(producer.max_len(), 1500);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn max_len(&self) -> usize {
+        self.end.places.max_len()
+    }
+
+    /// Whether the consumer is gone. What is pushed then is read by no one.
+    ///
+    /// ```
+    /// # use flatslab::sync::bytes::Ring;
+    /// let (producer, consumer) = Ring::with_capacity(2, 1500).split();
+    /// drop(consumer);
+    /// assert!(producer.is_closed());
+    /// ```
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.end.is_closed()
+    }
+
+    pub(super) fn memory(&self) -> Report {
+        self.end.memory()
+    }
+}
+
+/// Its numbers.
+impl fmt::Debug for Producer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Producer")
+            .field("len", &self.len())
+            .field("capacity", &self.capacity())
+            .field("max_len", &self.max_len())
+            .field("closed", &self.is_closed())
+            .finish()
+    }
+}
+
+/// An entry that is being filled, from [`Producer::reserve`].
+///
+/// It has a length, of what is filled, and a capacity, the most bytes of an entry. The consumer
+/// gets it once it is [committed](Self::commit); dropped or forgotten, it commits nothing, and
+/// its place is the next one's. `Send` and `Sync`.
+///
+/// # Examples
+///
+/// ```
+/// # use flatslab::sync::bytes::Ring;
+/// let (mut producer, mut consumer) = Ring::with_capacity(2, 1500).split();
+/// producer.reserve().unwrap().extend_from_slice(b"dropped").unwrap();
+/// let mut entry = producer.reserve().unwrap();
+/// entry.extend_from_slice(b"hello")?;
+/// entry[0] = b'H';
+/// entry.commit();
+/// assert_eq!(*consumer.pop().unwrap(), *b"Hello");
+/// assert!(consumer.pop().is_none());
+/// # Ok::<(), flatslab::bytes::NoRoom>(())
+/// ```
+#[must_use = "an entry that is dropped is not pushed"]
+pub struct Entry<'a> {
+    producer: &'a mut Producer,
+    /// The one at the producer's tail.
+    place: Place,
+    bytes: Filling,
+}
+
+// SAFETY: bytes that are its alone.
+unsafe impl Send for Entry<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Entry<'_> {}
+
+impl Entry<'_> {
+    /// Pushes it, with the bytes that are filled; O(1).
+    ///
+    /// ```
+    /// # use flatslab::sync::bytes::Ring;
+    /// let (mut producer, mut consumer) = Ring::with_capacity(2, 1500).split();
+    /// producer.reserve().unwrap().commit();
+    /// assert!(consumer.pop().unwrap().is_empty());
+    /// ```
+    #[inline]
+    pub fn commit(self) {
+        // SAFETY: the producer's (J2); it has no more bytes than that.
+        unsafe { self.place.set_len(self.bytes.len()) };
+        self.producer.advance();
+    }
+
+    /// How many bytes there is room for in all.
+    ///
+    /// ```
+    /// # use flatslab::sync::bytes::Ring;
+    /// let (mut producer, _consumer) = Ring::with_capacity(2, 1500).split();
+    /// assert_eq!(producer.reserve().unwrap().capacity(), 1500);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.bytes.capacity()
+    }
+
+    /// Fills the next bytes with these; O(bytes).
+    ///
+    /// # Errors
+    ///
+    /// If there is no room for all of them; none is written then.
+    ///
+    /// ```
+    /// # use flatslab::sync::bytes::Ring;
+    /// let (mut producer, _consumer) = Ring::with_capacity(2, 8).split();
+    /// let mut entry = producer.reserve().unwrap();
+    /// entry.extend_from_slice(b"hello")?;
+    /// assert!(entry.extend_from_slice(b" world").is_err());
+    /// assert_eq!(*entry, *b"hello");
+    /// # Ok::<(), flatslab::bytes::NoRoom>(())
+    /// ```
+    #[inline]
+    pub fn extend_from_slice(&mut self, bytes: &[u8]) -> Result<(), NoRoom> {
+        self.bytes.extend_from_slice(bytes)
+    }
+
+    /// Changes the length; fills with `byte` what is added. O(bytes added).
+    ///
+    /// # Errors
+    ///
+    /// If the length passes the capacity.
+    ///
+    /// ```
+    /// # use flatslab::sync::bytes::Ring;
+    /// let (mut producer, _consumer) = Ring::with_capacity(2, 8).split();
+    /// let mut entry = producer.reserve().unwrap();
+    /// entry.resize(3, b'-')?;
+    /// assert_eq!(*entry, *b"---");
+    /// assert!(entry.resize(9, 0).is_err());
+    /// # Ok::<(), flatslab::bytes::NoRoom>(())
+    /// ```
+    pub fn resize(&mut self, len: usize, byte: u8) -> Result<(), NoRoom> {
+        self.bytes.resize(len, byte)
+    }
+
+    /// Shortens it to so many bytes; no effect on one that is not longer.
+    ///
+    /// ```
+    /// # use flatslab::sync::bytes::Ring;
+    /// let (mut producer, _consumer) = Ring::with_capacity(2, 8).split();
+    /// let mut entry = producer.reserve().unwrap();
+    /// entry.extend_from_slice(b"hello").unwrap();
+    /// entry.truncate(2);
+    /// assert_eq!(*entry, *b"he");
+    /// ```
+    pub fn truncate(&mut self, len: usize) {
+        self.bytes.truncate(len);
+    }
+
+    /// The bytes that are not filled, to be written by code that says afterwards how many it
+    /// wrote, by [`set_len`](Self::set_len).
+    ///
+    /// ```
+    /// # use flatslab::sync::bytes::Ring;
+    /// let (mut producer, _consumer) = Ring::with_capacity(2, 8).split();
+    /// let mut entry = producer.reserve().unwrap();
+    /// entry.spare_capacity_mut()[0].write(7);
+    /// // SAFETY: the first byte is written.
+    /// unsafe { entry.set_len(1) };
+    /// assert_eq!(*entry, [7]);
+    /// ```
+    pub fn spare_capacity_mut(&mut self) -> &mut [MaybeUninit<u8>] {
+        self.bytes.spare_capacity_mut()
+    }
+
+    /// Says how many bytes are filled.
+    ///
+    /// # Safety
+    ///
+    /// They are at most the capacity, and all of them are initialised.
+    ///
+    /// ```
+    /// # use flatslab::sync::bytes::Ring;
+    /// let (mut producer, _consumer) = Ring::with_capacity(2, 8).split();
+    /// let mut entry = producer.reserve().unwrap();
+    /// entry.resize(8, 1).unwrap();
+    /// entry.truncate(0);
+    /// // SAFETY: all were filled.
+    /// unsafe { entry.set_len(8) };
+    /// assert_eq!(*entry, [1; 8]);
+    /// ```
+    #[inline]
+    pub unsafe fn set_len(&mut self, len: usize) {
+        // SAFETY: says the caller.
+        unsafe { self.bytes.set_len(len) };
+    }
+}
+
+impl Deref for Entry<'_> {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        self.bytes.as_slice()
+    }
+}
+
+impl DerefMut for Entry<'_> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [u8] {
+        self.bytes.as_mut_slice()
+    }
+}
+
+/// As a slice of bytes.
+impl fmt::Debug for Entry<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl core::panic::UnwindSafe for Producer {}
+impl core::panic::RefUnwindSafe for Producer {}
+impl core::panic::UnwindSafe for Entry<'_> {}
+impl core::panic::RefUnwindSafe for Entry<'_> {}

@@ -1,0 +1,45 @@
+//! Counts near their end, which no test comes to by counting.
+
+use core::ptr::NonNull;
+
+use super::ByteArena;
+use super::record::{MOST, Record};
+
+#[test]
+fn a_count_that_comes_to_its_end_stays_there_and_the_chunk_is_never_free() {
+    let arena = ByteArena::new();
+    let buf = arena.copy(b"kept").unwrap();
+    buf.record().set_count(MOST - 1);
+    let second = buf.clone();
+    assert_eq!(buf.references(), None);
+    // From here on nothing is counted.
+    for _ in 0..3 {
+        drop(buf.clone());
+    }
+    let third = buf.clone();
+    assert!(!second.release() && !third.release() && !buf.is_unique());
+    let buf = buf.try_into_mut().unwrap_err();
+    assert_eq!(buf, *b"kept");
+    let record = NonNull::from(buf.record());
+    assert!(!buf.release());
+    assert_eq!((arena.reclaim(), arena.stats().in_use()), (0, 1));
+    arena.check();
+    // SAFETY: the chunk is still in use, and this is the only thread.
+    unsafe {
+        record.as_ref().set_count(1);
+        assert!(Record::drop_ref(record));
+    }
+    assert_eq!(arena.reclaim(), 1);
+}
+
+#[test]
+fn dropping_from_the_end_of_a_count_saturates_it() {
+    let arena = ByteArena::new();
+    let buf = arena.copy(b"kept").unwrap();
+    buf.record().set_count(MOST);
+    drop(buf.clone());
+    assert_eq!(buf.references(), None);
+    buf.record().set_count(1);
+    assert!(buf.release());
+    assert_eq!(arena.reclaim(), 1);
+}

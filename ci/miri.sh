@@ -10,7 +10,8 @@
 # programs and the table of states cell by cell, which ci/miri_targets.sh has. With Tree
 # Borrows it has of each family what lends and takes back references: the list is below.
 # Where memory comes from, how much of it there is, sizes and figures are not what borrows.
-# The weekly run (FLATSLAB_WEEKLY) has everything with both.
+# The weekly run (FLATSLAB_WEEKLY) has everything with both. The races of threads are run
+# in many orders besides.
 # Parts of test names may be given: ci/miri.sh panics handles
 . "$(dirname "$0")/common.sh"
 needs_miri
@@ -92,3 +93,12 @@ for model in stacked tree; do
     done
 done
 [ $failed -eq 0 ]
+
+# Two threads that meet, in many orders: each seed has another one.
+if [ -n "$short" ] || [ -n "${FLATSLAB_WEEKLY:-}" ]; then
+    seeds=16
+    [ -z "${FLATSLAB_WEEKLY:-}" ] || seeds=64
+    echo "== $seeds orders of what threads do"
+    MIRIFLAGS+=" -Zmiri-many-seeds=0..$seeds"
+    cargo "+$nightly" miri test --package flatslab --test sync -- races:: | tail -n 20
+fi

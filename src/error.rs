@@ -354,7 +354,8 @@ pub enum AccessError {
     /// The value is borrowed, by a guard, an iterator's item or a
     /// [`SlotBox`](crate::SlotBox), in a way that excludes this access.
     Borrowed,
-    /// The value has as many readers as can be counted: 2^27 - 1, in an epoch slab 32,765.
+    /// The value has as many readers as can be counted: 2^27 - 1, in a shared slab 4,194,303, in
+    /// an epoch slab 32,765.
     TooManyReaders,
     /// The value has a handle already, and there are never two.
     Owned,

@@ -8,13 +8,15 @@
 //! No sequence of safe calls is undefined behaviour, for any type of value, any
 //! panic in user code, anything forgotten, and any order of drops.
 //!
-//! There are six families. A [`KeySlab`] is a container: `&mut self`, plain
+//! There are seven families. A [`KeySlab`] is a container: `&mut self`, plain
 //! references, `Send`. A tracked slab, [`Slab`] or [`BoundedSlab`], is shared:
 //! `&self`, owning handles, borrows tracked at run time. A [`Pool`](pool::Pool) has
 //! nothing but cells: its boxes borrow it, and the compiler does the checks. An
 //! [`Arena`](bump::Arena) is scratch memory of mixed types, given back all at once. A
 //! [`ByteArena`](bytes::ByteArena) has buffers of any size, which are counted and shared. An
-//! [`EpochSlab`](epoch::EpochSlab) has values by epoch, which end together.
+//! [`EpochSlab`](epoch::EpochSlab) has values by epoch, which end together. What crosses threads
+//! is in [`sync`]: a [`SendSlot`](sync::SendSlot) takes a value of a tracked slab elsewhere, and
+//! a [`SharedSlab`](sync::SharedSlab) is used by many threads at once.
 //!
 //! ```
 //! use flatslab::{BoundedSlab, KeySlab};
@@ -48,6 +50,9 @@
 //! | scratch of mixed types: a message, a frame, a request | [`bump::Arena`], and its scopes |
 //! | bytes of different lengths: frames, messages, values of a cache | [`bytes::ByteArena`]: reference counts, slices, chains; a [`Loc`](bytes::Loc) of 16 bytes for tables |
 //! | the newest of what arrives, in bounded memory | [`bytes::Ring`]; of one type [`bytes::SlabRing`] |
+//! | values made by one thread and ended by others | a tracked slab, and [`Slot::into_send`](Slot::into_send): the memory comes back, and no thread calls the allocator |
+//! | values that many threads make, read and end at once | [`sync::SharedSlab`]: lock-free, keys with generations, guards |
+//! | bytes and frames between threads | [`sync::bytes`]: buffers counted atomically, a ring for two threads, a ring for many |
 //! | objects that die together: those of a request, a session, a day | [`epoch::EpochSlab`]; of bytes [`epoch::EpochBytes`] |
 //! | a value that must know its own place | [`vacant_entry`](key_slab::PlainSlab::try_vacant_entry); `insert_with`, or [`VacantSlot`] |
 //! | a loop over keys that you know to be right | [`untracked`](TrackedSlab::untracked): unsafe, no borrow tracking |
@@ -56,8 +61,8 @@
 //! | a large working set, memory that never faults, or memory of your own | any of them, built with [`memory::Pages`] |
 //! | code for both kinds of memory | [`PlainSlab`]`<T, K, S>`, [`TrackedSlab`]`<T, M>` |
 //!
-//! Values shared by threads at once want other containers: the tracked slabs are
-//! `!Send` and `!Sync`.
+//! Which types may go to other threads, or be used by several: a table in [`sync`]. The tracked
+//! slabs are `!Send` and `!Sync`.
 //!
 //! # Coming from `slab`
 //!

@@ -4,7 +4,7 @@
 /// A count of owners. Not loom's: sources are made and shared outside of models
 /// too, where loom's atomics may not be used.
 #[cfg(feature = "alloc")]
-pub(crate) use core::sync::atomic::{AtomicUsize as Count, fence};
+pub(crate) use core::sync::atomic::AtomicUsize as Count;
 
 /// A flag of a static. Not loom's: those cannot be made in a constant.
 pub(crate) use core::sync::atomic::AtomicBool as Flag;

@@ -9,9 +9,10 @@
 //! from different lines. A thread begins at its own shard and goes through all of them before
 //! it says that there is none.
 //!
-//! Each shard has a *hint*, the cell that was freed last by a thread that begins there: the
-//! next one is taken from its word, itself if it is still free. It is on a line of its own,
-//! read and written without any order: a wrong one costs a look at an empty word.
+//! Each shard has a *hint*, the word in which a thread that begins there freed or found a cell
+//! last: the next one is taken from it, the lowest first, so that cells are used again while
+//! they are warm. It is on a line of its own, read and written without any order: a wrong one
+//! costs a look at an empty word.
 //!
 //! # Summaries
 //!
@@ -81,6 +82,8 @@ pub(crate) struct FreeMap {
     stride: usize,
     capacity: usize,
     shards: usize,
+    /// Where the record of the shard is at which each thread begins, by the thread's number.
+    homes: [u32; MOST_SHARDS],
     /// The words of a shard, by logarithm.
     shard_shift: u32,
     levels: u32,
@@ -101,6 +104,7 @@ impl core::panic::RefUnwindSafe for FreeMap {}
 #[repr(C, align(128))]
 struct Record {
     hint: AtomicU32,
+    shard: u32,
     /// How many closings were begun, and how many ended. They may wrap: only whether they are
     /// equal counts.
     begun: AtomicU32,
@@ -162,6 +166,7 @@ impl FreeMap {
             stride,
             capacity,
             shards,
+            homes: core::array::from_fn(|number| (number * shards / MOST_SHARDS * stride) as u32),
             shard_shift: shard_words.ilog2(),
             levels,
             offsets,
@@ -186,7 +191,8 @@ impl FreeMap {
             unsafe {
                 let record = self.records.add(shard * self.stride).cast::<Record>();
                 record.write(Record {
-                    hint: AtomicU32::new((first << BITS) as u32),
+                    hint: AtomicU32::new(first as u32),
+                    shard: shard as u32,
                     begun: AtomicU32::new(0),
                     ended: AtomicU32::new(0),
                 });
@@ -207,6 +213,7 @@ impl FreeMap {
     }
 
     /// The number of cells.
+    #[inline(always)]
     pub(crate) fn capacity(&self) -> usize {
         self.capacity
     }
@@ -234,30 +241,26 @@ impl FreeMap {
     }
 
     #[inline(always)]
-    fn take_from(&self, home: usize) -> Option<usize> {
+    fn take_from(&self, home: &Record) -> Option<usize> {
         // Relaxed: a guess.
-        let hint = self.record(home).hint.load(Ordering::Relaxed);
-        let word = (hint >> BITS) as usize;
+        let word = home.hint.load(Ordering::Relaxed) as usize;
         // Relaxed: a guess, checked by the exchange.
         let bits = self.word(word).load(Ordering::Relaxed);
-        if bits != 0 {
-            let bit = first_from(bits, hint);
-            if self.claim(word, bits, bit) {
-                return Some(word << BITS | bit as usize);
-            }
+        if bits != 0 && self.claim(word, bits) {
+            return Some(word << BITS | bits.trailing_zeros() as usize);
         }
         self.search(home)
     }
 
-    /// Clears the bit in a word that has these bits.
+    /// Clears the lowest bit of a word that has these bits, and not none.
     #[inline(always)]
-    fn claim(&self, word: usize, bits: u64, bit: u32) -> bool {
+    fn claim(&self, word: usize, bits: u64) -> bool {
         // Acquire: pairs with the release of who gave the cell; all changes of a word are
         // read-modify-writes, so later ones of other cells do not stand in between.
         // Relaxed where it fails: nothing was learnt.
         let claimed = self.word(word).compare_exchange(
             bits,
-            bits & !(1 << bit),
+            bits & (bits - 1),
             Ordering::Acquire,
             Ordering::Relaxed,
         );
@@ -272,11 +275,15 @@ impl FreeMap {
     /// The caller took the cell from this map, and has it no more.
     #[inline(always)]
     pub(crate) unsafe fn give(&self, index: usize) {
-        self.give_at(self.home(), index);
+        // SAFETY: says the caller.
+        unsafe { self.give_at(self.home(), index) };
     }
 
+    /// # Safety
+    ///
+    /// As for [`give`](Self::give).
     #[inline(always)]
-    fn give_at(&self, home: usize, index: usize) {
+    unsafe fn give_at(&self, home: &Record, index: usize) {
         debug_assert!(index < self.capacity);
         let word = index >> BITS;
         // Release: pairs with the acquire of who takes the cell. Acquire: pairs with the
@@ -284,14 +291,12 @@ impl FreeMap {
         let before = (self.word(word)).fetch_or(1 << (index & 63), Ordering::AcqRel);
         debug_assert!(before & 1 << (index & 63) == 0, "given twice");
         self.list(word);
-        let hint = &self.record(home).hint;
         // Relaxed: a guess, from who cares; what it leads to is checked.
-        let left = hint.load(Ordering::Relaxed);
-        if left != index as u32 {
-            hint.store(index as u32, Ordering::Relaxed);
-            let left = (left >> BITS) as usize;
+        let left = home.hint.load(Ordering::Relaxed) as usize;
+        if left != word {
+            home.hint.store(word as u32, Ordering::Relaxed);
             // Relaxed: closing looks again.
-            if left != word && self.word(left).load(Ordering::Relaxed) == 0 {
+            if self.word(left).load(Ordering::Relaxed) == 0 {
                 self.close(left);
             }
         }
@@ -301,7 +306,16 @@ impl FreeMap {
     #[inline(always)]
     fn list(&self, word: usize) {
         let shard = word >> self.shard_shift;
-        self.list_from(0, shard, word & ((1 << self.shard_shift) - 1));
+        let below = word & ((1 << self.shard_shift) - 1);
+        // As below, without a loop: most maps have one level.
+        let lowest = self.summary(shard, 0, below >> BITS);
+        // Acquire: as below.
+        if lowest.load(Ordering::Acquire) & 1 << (below & 63) == 0 {
+            set(lowest, below as u32 & 63);
+        }
+        if self.levels > 1 {
+            self.list_from(1, shard, below >> BITS);
+        }
     }
 
     /// Lists what is at `below`, under that level of the shard, on it and on those above.
@@ -330,20 +344,18 @@ impl FreeMap {
     /// home shard, then from the others.
     #[cold]
     #[inline(never)]
-    fn search(&self, home: usize) -> Option<usize> {
-        let hint = &self.record(home).hint;
-        let place = hint.load(Ordering::Relaxed);
-        let word = (place >> BITS) as usize;
-        if let Some(index) = self.take_in(word, place) {
+    fn search(&self, home: &Record) -> Option<usize> {
+        let word = home.hint.load(Ordering::Relaxed) as usize;
+        if let Some(index) = self.take_in(word) {
             return Some(index);
         }
         if self.is_listed(word) {
             self.close(word);
         }
-        for step in 0..self.shards {
-            let shard = (home + step) % self.shards;
+        let first = home.shard as usize;
+        for shard in (first..self.shards).chain(0..first) {
             if let Some(index) = self.search_shard(shard) {
-                hint.store(index as u32, Ordering::Relaxed);
+                home.hint.store((index >> BITS) as u32, Ordering::Relaxed);
                 return Some(index);
             }
         }
@@ -351,15 +363,14 @@ impl FreeMap {
     }
 
     /// Takes a free cell of that word.
-    fn take_in(&self, word: usize, hint: u32) -> Option<usize> {
+    fn take_in(&self, word: usize) -> Option<usize> {
         loop {
             let bits = self.word(word).load(Ordering::Relaxed);
             if bits == 0 {
                 return None;
             }
-            let bit = first_from(bits, hint);
-            if self.claim(word, bits, bit) {
-                return Some(word << BITS | bit as usize);
+            if self.claim(word, bits) {
+                return Some(word << BITS | bits.trailing_zeros() as usize);
             }
         }
     }
@@ -374,7 +385,7 @@ impl FreeMap {
             let ended = record.ended.load(Ordering::Acquire);
             match self.descend(shard) {
                 Some(word) => {
-                    if let Some(index) = self.take_in(word, 0) {
+                    if let Some(index) = self.take_in(word) {
                         return Some(index);
                     }
                     self.close(word);
@@ -418,7 +429,7 @@ impl FreeMap {
         let end = listing(self.capacity)
             .max(1)
             .min(first + (1 << self.shard_shift));
-        (first..end).find_map(|word| self.take_in(word, 0))
+        (first..end).find_map(|word| self.take_in(word))
     }
 
     /// Clears the bits that list a word if it is empty, and those that list empty summaries.
@@ -478,15 +489,22 @@ impl FreeMap {
         unsafe {
             let record = self.records.add(shard * self.stride).cast::<Record>();
             let start = record.add(1).cast::<AtomicU64>();
-            let offset = *self.offsets.get_unchecked(level as usize) as usize;
+            let offset = match level {
+                0 => 0,
+                level => *self.offsets.get_unchecked(level as usize) as usize,
+            };
             start.add(offset + place).as_ref()
         }
     }
 
     /// The shard at which this thread begins.
     #[inline(always)]
-    fn home(&self) -> usize {
-        thread_number() * self.shards / MOST_SHARDS
+    fn home(&self) -> &Record {
+        // SAFETY: each entry leads to a record (B3); there is one for each number.
+        unsafe {
+            let offset = *self.homes.get_unchecked(thread_number());
+            self.records.add(offset as usize).cast().as_ref()
+        }
     }
 }
 
@@ -495,12 +513,6 @@ fn set(summary: &AtomicU64, bit: u32) {
     // Release: pairs with the acquire of who sees the bit. Acquire: pairs with the second look
     // of who closes this summary (B2).
     summary.fetch_or(1 << bit, Ordering::AcqRel);
-}
-
-/// The first set bit of a word that has one, from that of the hint on, and round.
-#[inline(always)]
-fn first_from(bits: u64, hint: u32) -> u32 {
-    (bits.rotate_right(hint & 63).trailing_zeros() + hint) & 63
 }
 
 /// So many bits, which are at most 64.
@@ -565,10 +577,10 @@ impl FreeMap {
         self.word(word).fetch_and(0, Ordering::AcqRel);
     }
 
-    /// Has the next search of the shard's threads begin at a cell.
-    fn set_hint(&self, shard: usize, index: usize) {
+    /// Has the next search of the shard's threads begin at a word.
+    fn set_hint(&self, shard: usize, word: usize) {
         let hint = &self.record(shard).hint;
-        hint.store(index as u32, Ordering::Relaxed);
+        hint.store(word as u32, Ordering::Relaxed);
     }
 }
 
@@ -599,25 +611,26 @@ mod tests {
                 let map = map(capacity, MOST_SHARDS);
                 assert_eq!((map.capacity(), map.count()), (capacity, capacity));
                 let home = home.min(map.shards - 1);
-                let taken: BTreeSet<_> = core::iter::from_fn(|| map.take_from(home)).collect();
+                let taken: BTreeSet<_> =
+                    core::iter::from_fn(|| map.take_from(map.record(home))).collect();
                 assert_eq!(taken.len(), capacity);
                 assert!(taken.last().is_none_or(|&last| last < capacity));
-                assert_eq!((map.take_from(home), map.count()), (None, 0));
+                assert_eq!((map.take_from(map.record(home)), map.count()), (None, 0));
             }
         }
     }
 
     #[test]
-    fn the_cell_that_was_given_last_is_taken_next() {
+    fn the_word_that_was_given_to_last_is_taken_from_next() {
         let map = map(600, MOST_SHARDS);
         let taken: Vec<_> = take_all(&map).into_iter().collect();
         for index in [3, 599, 64, 65, 511, 512] {
             // SAFETY: taken.
-            unsafe { map.give_at(0, taken[index]) };
+            unsafe { map.give_at(map.record(0), taken[index]) };
         }
-        assert_eq!(map.take_from(0), Some(512));
+        assert_eq!(map.take_from(map.record(0)), Some(512));
         // SAFETY: taken.
-        unsafe { map.give_at(1, 512) };
+        unsafe { map.give_at(map.record(1), 512) };
         // A thread that begins elsewhere finds them all the same.
         assert_eq!(take_all(&map).len(), 6);
     }
@@ -630,11 +643,11 @@ mod tests {
         (0..5_000).for_each(|word| map.take_word(word));
         for index in [0, 319_999, 4095 * 64, 4096 * 64 + 63, 64, 8000] {
             // SAFETY: taken.
-            unsafe { map.give_at(0, index) };
-            map.set_hint(0, 200_000);
-            assert_eq!(map.take_from(0), Some(index));
-            map.set_hint(0, 100_000);
-            assert_eq!(map.take_from(0), None);
+            unsafe { map.give_at(map.record(0), index) };
+            map.set_hint(0, 3_000);
+            assert_eq!(map.take_from(map.record(0)), Some(index));
+            map.set_hint(0, 1_500);
+            assert_eq!(map.take_from(map.record(0)), None);
         }
         // All summaries are closed by now, or the search would not have ended.
         assert_eq!(map.descend(0), None);
@@ -645,12 +658,12 @@ mod tests {
         let map = map(512, 1);
         let taken = take_all(&map);
         // SAFETY: taken.
-        unsafe { map.give_at(0, *taken.first().unwrap()) };
+        unsafe { map.give_at(map.record(0), *taken.first().unwrap()) };
         let closings = map.record(0).begun.load(Ordering::Relaxed);
         for _ in 0..10 {
-            let index = map.take_from(0).unwrap();
+            let index = map.take_from(map.record(0)).unwrap();
             // SAFETY: taken.
-            unsafe { map.give_at(0, index) };
+            unsafe { map.give_at(map.record(0), index) };
         }
         assert_eq!(map.record(0).begun.load(Ordering::Relaxed), closings);
     }

@@ -26,8 +26,8 @@
 //!
 //! Each file names its own: M in `memory.rs`, O in `source.rs`, Y in `system.rs`, Z in
 //! `mapping.rs`, G in
-//! `regions.rs`, F in `stack.rs`, T in `row.rs`, K in `links.rs`, N in `segment.rs`, Q in
-//! `returns.rs`, R in `mailbox.rs` and `ahead.rs`, B in `free_map.rs`.
+//! `regions.rs`, F in `stack.rs`, T in `row.rs`, K in `links.rs`, N in `segment.rs`, Q in `returns.rs`,
+//! R in `mailbox.rs` and `ahead.rs`, B in `free_map.rs`.
 
 #[cfg(feature = "std")]
 pub(crate) mod ahead;

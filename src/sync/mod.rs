@@ -1,6 +1,74 @@
-//! Across threads.
+//! Across threads: values that are handed over, and slabs and buffers that are shared.
+//!
+//! The other families have no atomic operation in them, and pay nothing for this one. What
+//! crosses threads is a type of its own, and says by `Send` and `Sync` what it may do.
+//!
+//! ```
+//! use std::thread;
+//!
+//! use flatslab::BoundedSlab;
+//! use flatslab::sync::SharedSlab;
+//!
+//! // One thread makes values, another one ends them; memory comes back to the first.
+//! let slab = BoundedSlab::with_capacity(1000);
+//! let report = slab.insert([7_u64; 8]).unwrap().into_send();
+//! thread::spawn(move || assert_eq!(report[0], 7)).join().unwrap();
+//! assert_eq!(slab.reclaim(), 1);
+//!
+//! // Any thread puts values in, reads them, and takes them out, by key.
+//! let sessions = SharedSlab::with_capacity(1000);
+//! let key = sessions.insert("session").unwrap();
+//! thread::scope(|scope| {
+//!     scope.spawn(|| assert_eq!(*sessions.get(key).unwrap(), "session"));
+//!     scope.spawn(|| sessions.contains_key(key));
+//! });
+//! assert!(sessions.remove(key) && sessions.get(key).is_none());
+//! ```
+//!
+//! # Which one
+//!
+//! | you have | take |
+//! |---|---|
+//! | a whole container that moves to another thread | [`KeySlab`](crate::KeySlab), a [`Pool`](crate::pool), an [`EpochSlab`](crate::epoch): they are `Send` |
+//! | values made by one thread and ended by others: reports, events, orders on their way | a [`SendSlot`] each, of a [`BoundedSlab`](crate::BoundedSlab) or [`Slab`](crate::Slab) |
+//! | values that any thread makes, reads and ends: sessions, connections, shared state | [`SharedSlab`] |
+//! | bytes made by one thread and read by others | [`bytes::ByteArena`] |
+//! | frames from one thread to one other, all of them | [`bytes::Ring`], split |
+//! | the newest frames of many threads, for many | [`bytes::SharedRing`] |
+//!
+//! A tracked slab itself stays on its thread. It may be built on the thread that uses it.
+//!
+//! # Which types may go where
+//!
+//! Of all types of the crate; the families' pages say more.
+//!
+//! | type | `Send` | `Sync` |
+//! |---|---|---|
+//! | [`KeySlab`](crate::KeySlab), [`BoundedKeySlab`](crate::BoundedKeySlab), with any keys | if `T` is | if `T` is |
+//! | [`Slab`](crate::Slab), [`BoundedSlab`](crate::BoundedSlab), their handles, guards and iterators | no | no |
+//! | [`SendSlot`] | if `T` is | if `T` is |
+//! | [`SharedSlab`] | if `T` is | if `T` is `Send` and `Sync` |
+//! | [`SharedRef`], [`OwnedRef`] | if `T` is `Send` and `Sync` | the same |
+//! | [`Pool`](crate::pool::Pool) | if `T` is | no |
+//! | [`PoolBox`](crate::pool::PoolBox) | no | if `T` is |
+//! | [`Arena`](crate::bump::Arena), [`BoundedArena`](crate::bump::BoundedArena) | yes | no |
+//! | [`bytes::ByteArena`](crate::bytes::ByteArena), its buffers, its rings | no | no |
+//! | [`sync::bytes`](bytes): the table there | | |
+//! | [`EpochSlab`](crate::epoch::EpochSlab), [`EpochBytes`](crate::epoch::EpochBytes) | if `T` is | no |
+//! | keys, positions, errors, reports, figures; [`Pages`](crate::memory::Pages) | yes | yes |
+//!
+//! # What holds of all of them
+//!
+//! What one thread does with a value before it gives it up happens before another has it, or
+//! its memory: each ordering in the code says what it pairs with, and a model checker goes
+//! through all orders of what the threads do. An atomic operation is never one that waits, but
+//! for a compare-exchange that another thread was faster at.
 
 pub mod bytes;
 mod send_slot;
+#[cfg(target_has_atomic = "64")]
+mod shared_slab;
 
 pub use send_slot::SendSlot;
+#[cfg(target_has_atomic = "64")]
+pub use shared_slab::{Iter, OwnedRef, SharedKey, SharedRef, SharedSlab, SharedSlabBuilder};

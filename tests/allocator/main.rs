@@ -21,6 +21,8 @@ mod meddling;
 mod pools;
 mod programs;
 mod remembering;
+#[cfg(target_has_atomic = "64")]
+mod sync;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

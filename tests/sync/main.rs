@@ -14,4 +14,8 @@ mod races;
 mod send_slot;
 #[cfg(target_has_atomic = "64")]
 mod shared_ring;
+#[cfg(target_has_atomic = "64")]
+mod shared_slab;
+#[cfg(target_has_atomic = "64")]
+mod shared_slab_threads;
 mod split_ring;

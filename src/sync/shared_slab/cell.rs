@@ -1,0 +1,368 @@
+//! One slot: an atomic word and a value, addressed by a bare pointer.
+//!
+//! The word has, from the top: the generation of the value, or of the next one; two flags; the
+//! number of readers. All of it changes at once, so that who enters by a compare-exchange
+//! knows that the value is there, is the one meant, and stays.
+//!
+//! ```text
+//! 63                      24   23       22      21         0
+//! [ generation              | VACANT | REMOVED | readers    ]
+//! ```
+//!
+//! In a slab of more than 2^24 slots the generation begins at bit 30: it stands where it
+//! stands in a key.
+//!
+//! # Invariants
+//!
+//! * S1: the value's bytes hold a live `T` exactly while the word has no `VACANT`, but for the
+//!   one thread that has the cell: who took it from the map until it publishes the value, and
+//!   who claimed the end of the value until it frees the cell.
+//! * S2: the value is not written to, moved or dropped while readers are counted. Readers come
+//!   only to a value without `REMOVED`, or along with another reader. The end of a value
+//!   is claimed by the one change of the word to `REMOVED` without readers.
+//! * S3: the generation of a cell begins at 1 and grows by 1 whenever the cell is freed. After
+//!   the last generation the cell is never given back to the map.
+//! * S4: the word is reached through `&AtomicU64`, the value through pointers to the value:
+//!   neither covers the other's bytes.
+
+use core::alloc::Layout;
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+
+use crate::error::AccessError;
+use crate::raw::atomic::{AtomicU64, Ordering};
+
+/// Values up to this size go before their word, so that the address of the value is that of
+/// the cell: as in the other slabs.
+const VALUE_FIRST_UP_TO: usize = 16;
+
+/// No value: free, or being made.
+const VACANT: u64 = 1 << 23;
+/// Removed: no new reader comes, the last one drops the value.
+const REMOVED: u64 = 1 << 22;
+const READERS: u64 = REMOVED - 1;
+/// The most readers of one value.
+pub(super) const MOST_READERS: u64 = READERS;
+
+/// The bits below the generation in a slab of up to 2^24 slots: the index in a key, flags and
+/// readers in a word.
+pub(super) const LOW_BITS: u32 = 24;
+/// The same in a larger slab.
+pub(super) const LOW_BITS_OF_LARGE: u32 = 30;
+
+/// What became of a request to remove a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Removal {
+    /// There is no such value, or it was removed before.
+    Missing,
+    /// It is removed; its last reader drops it.
+    Deferred,
+    /// It is removed, and the caller has claimed its end.
+    Claimed,
+}
+
+/// The state of a cell, with its transitions.
+#[repr(transparent)]
+pub(super) struct Word(AtomicU64);
+
+impl Word {
+    /// A cell without a value, whose first one is to have this generation.
+    pub(super) fn vacant(generation: u64) -> Self {
+        Word(AtomicU64::new(generation | VACANT))
+    }
+
+    /// The generation of the value that is made; the caller has the cell.
+    #[inline(always)]
+    pub(super) fn vacant_generation(&self) -> u64 {
+        // Relaxed: the cell came from the map, which acquired what was done to it.
+        let bits = self.0.load(Ordering::Relaxed);
+        debug_assert!(bits & VACANT != 0, "a cell in use was taken");
+        bits & !VACANT
+    }
+
+    /// Lets the value be found; the caller has the cell, and has written the value.
+    #[inline(always)]
+    pub(super) fn publish(&self, generation: u64) {
+        // Release: pairs with the acquire of each reader, and of who claims the end.
+        self.0.store(generation, Ordering::Release);
+    }
+
+    /// Makes the cell one without a value, of which the next has this generation; the caller
+    /// has the cell. It may be taken as soon as it is given to the map.
+    #[inline(always)]
+    pub(super) fn vacate(&self, generation: u64) {
+        // Relaxed: giving it to the map releases it; who comes by the key of an earlier value
+        // only learns that there is none.
+        self.0.store(generation | VACANT, Ordering::Relaxed);
+    }
+
+    /// Counts a reader of the value of this generation.
+    ///
+    /// # Errors
+    ///
+    /// [`Missing`](AccessError::Missing), [`TooManyReaders`](AccessError::TooManyReaders).
+    #[inline(always)]
+    pub(super) fn begin_read(&self, generation: u64) -> Result<(), AccessError> {
+        // Relaxed: checked by the exchange.
+        let mut bits = self.0.load(Ordering::Relaxed);
+        loop {
+            // Another generation differs above the flags, and each flag is above the readers:
+            // one comparison tells them all.
+            if bits.wrapping_sub(generation) >= MOST_READERS {
+                return Err(why_no_reader(bits, generation));
+            }
+            // Acquire: pairs with the release in `publish`; other changes of a word with a
+            // value are read-modify-writes, which do not stand in between. Relaxed where it
+            // fails: it is looked at again.
+            match self
+                .0
+                .compare_exchange_weak(bits, bits + 1, Ordering::Acquire, Ordering::Relaxed)
+            {
+                Ok(_) => return Ok(()),
+                Err(other) => bits = other,
+            }
+        }
+    }
+
+    /// Counts a reader of whatever value is there: its generation, and whether the reader was
+    /// admitted. `None` where there is no value, or a removed one.
+    pub(super) fn begin_any_read(&self, mask: u64) -> Option<(u64, Result<(), AccessError>)> {
+        loop {
+            // Relaxed: checked by the exchange in `begin_read`.
+            let bits = self.0.load(Ordering::Relaxed);
+            if bits & (VACANT | REMOVED) != 0 {
+                return None;
+            }
+            let generation = bits & !mask;
+            match self.begin_read(generation) {
+                // Replaced since.
+                Err(AccessError::Missing) => {}
+                result => return Some((generation, result)),
+            }
+        }
+    }
+
+    /// Counts another reader; the caller is one. `false` if there are too many.
+    #[inline]
+    pub(super) fn begin_read_along(&self) -> bool {
+        // Relaxed: checked by the exchange.
+        let mut bits = self.0.load(Ordering::Relaxed);
+        while bits & READERS < MOST_READERS {
+            // Relaxed: the caller has acquired the value, and its own end releases.
+            match self
+                .0
+                .compare_exchange_weak(bits, bits + 1, Ordering::Relaxed, Ordering::Relaxed)
+            {
+                Ok(_) => return true,
+                Err(other) => bits = other,
+            }
+        }
+        false
+    }
+
+    /// Ends a reader that was counted. Whether it was the last one of a removed value: the
+    /// caller has claimed its end then.
+    #[inline(always)]
+    pub(super) fn end_read(&self) -> bool {
+        // Release: pairs with the acquire of who claims the end.
+        let before = self.0.fetch_sub(1, Ordering::Release);
+        debug_assert!(before & READERS != 0, "a reader ends twice");
+        before & (REMOVED | READERS) == REMOVED | 1 && self.claim_as_last_reader()
+    }
+
+    #[cold]
+    fn claim_as_last_reader(&self) -> bool {
+        // Acquire: pairs with the release of every other reader's end, and of `publish`.
+        // Nothing changes the word any more but its end (S2).
+        let _ = self.0.load(Ordering::Acquire);
+        true
+    }
+
+    /// Removes the value of this generation.
+    #[inline(always)]
+    pub(super) fn remove(&self, generation: u64) -> Removal {
+        // Relaxed: checked by the exchange.
+        let mut bits = self.0.load(Ordering::Relaxed);
+        loop {
+            if bits.wrapping_sub(generation) > MOST_READERS {
+                return Removal::Missing;
+            }
+            // Acquire: pairs with the release of `publish`, and of each reader's end.
+            match self.0.compare_exchange_weak(
+                bits,
+                bits | REMOVED,
+                Ordering::Acquire,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) if bits == generation => return Removal::Claimed,
+                Ok(_) => return Removal::Deferred,
+                Err(other) => bits = other,
+            }
+        }
+    }
+
+    /// Claims the end of the value of this generation, if no one reads it.
+    ///
+    /// # Errors
+    ///
+    /// [`Missing`](AccessError::Missing), [`Borrowed`](AccessError::Borrowed).
+    #[inline(always)]
+    pub(super) fn take(&self, generation: u64) -> Result<(), AccessError> {
+        // Acquire: pairs with the release of `publish`, and of each reader's end.
+        match self.0.compare_exchange(
+            generation,
+            generation | REMOVED,
+            Ordering::Acquire,
+            Ordering::Relaxed,
+        ) {
+            Ok(_) => Ok(()),
+            Err(bits) => Err(why_not_taken(bits, generation)),
+        }
+    }
+
+    /// Removes the value that the caller reads. Whether it was not removed before.
+    pub(super) fn remove_by_reader(&self) -> bool {
+        // Relaxed: the caller's end as a reader follows, and releases.
+        self.0.fetch_or(REMOVED, Ordering::Relaxed) & REMOVED == 0
+    }
+
+    /// Whether there is a value of this generation, and not removed.
+    #[inline(always)]
+    pub(super) fn has(&self, generation: u64) -> bool {
+        // Relaxed: a figure of the past, by the time it is returned.
+        self.0.load(Ordering::Relaxed).wrapping_sub(generation) <= MOST_READERS
+    }
+
+    /// The generation of a value that the caller reads, or whose end it has claimed.
+    #[inline(always)]
+    pub(super) fn generation(&self, mask: u64) -> u64 {
+        // Relaxed: it does not change before the value's end.
+        self.0.load(Ordering::Relaxed) & !mask
+    }
+
+    /// Whether the cell's bytes hold a value, removed or not; the caller has the slab alone.
+    pub(super) fn has_any(&self) -> bool {
+        // Relaxed: an exclusive borrow comes after all that others did.
+        self.0.load(Ordering::Relaxed) & VACANT == 0
+    }
+}
+
+#[cold]
+fn why_no_reader(bits: u64, generation: u64) -> AccessError {
+    if bits == generation | MOST_READERS {
+        AccessError::TooManyReaders
+    } else {
+        AccessError::Missing
+    }
+}
+
+#[cold]
+fn why_not_taken(bits: u64, generation: u64) -> AccessError {
+    if bits.wrapping_sub(generation) <= MOST_READERS {
+        AccessError::Borrowed
+    } else {
+        AccessError::Missing
+    }
+}
+
+/// A pointer to a cell, without ownership.
+pub(super) struct CellPtr<T>(NonNull<u8>, PhantomData<*const T>);
+
+impl<T> Clone for CellPtr<T> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for CellPtr<T> {}
+
+impl<T> CellPtr<T> {
+    const VALUE_FIRST: bool = size_of::<T>() <= VALUE_FIRST_UP_TO;
+    const ALIGN: usize = if align_of::<T>() > align_of::<Word>() {
+        align_of::<T>()
+    } else {
+        align_of::<Word>()
+    };
+    const WORD_OFFSET: usize = if Self::VALUE_FIRST {
+        size_of::<T>().next_multiple_of(align_of::<Word>())
+    } else {
+        0
+    };
+    const VALUE_OFFSET: usize = if Self::VALUE_FIRST {
+        0
+    } else {
+        size_of::<Word>().next_multiple_of(align_of::<T>())
+    };
+
+    /// Bytes from one cell to the next.
+    pub(super) const SIZE: usize = if Self::VALUE_FIRST {
+        Self::WORD_OFFSET + size_of::<Word>()
+    } else {
+        Self::VALUE_OFFSET + size_of::<T>()
+    }
+    .next_multiple_of(Self::ALIGN);
+
+    /// Size and alignment of one cell.
+    pub(super) const LAYOUT: Layout = {
+        assert!(Self::WORD_OFFSET % align_of::<Word>() == 0);
+        assert!(Self::VALUE_OFFSET % align_of::<T>() == 0);
+        assert!(
+            Self::VALUE_OFFSET >= Self::WORD_OFFSET + size_of::<Word>()
+                || Self::WORD_OFFSET >= Self::VALUE_OFFSET + size_of::<T>()
+        );
+        match Layout::from_size_align(Self::SIZE, Self::ALIGN) {
+            Ok(layout) => layout,
+            Err(_) => panic!("a value of this size cannot be laid out"),
+        }
+    };
+
+    /// The cell that starts at `start`.
+    #[inline(always)]
+    pub(super) const fn new(start: NonNull<u8>) -> Self {
+        CellPtr(start, PhantomData)
+    }
+
+    #[inline(always)]
+    pub(super) fn start(self) -> NonNull<u8> {
+        self.0
+    }
+
+    /// The address of the value, whether or not there is one.
+    ///
+    /// # Safety
+    ///
+    /// The cell is allocated.
+    #[inline(always)]
+    pub(super) unsafe fn value(self) -> NonNull<T> {
+        // SAFETY: the offset lies within the cell, or at its end for a value of no size.
+        unsafe { self.0.add(Self::VALUE_OFFSET).cast() }
+    }
+
+    /// The address of the word.
+    ///
+    /// # Safety
+    ///
+    /// The cell is allocated.
+    #[inline(always)]
+    pub(super) unsafe fn word_place(self) -> NonNull<Word> {
+        // SAFETY: the offset lies within the cell.
+        unsafe { self.0.add(Self::WORD_OFFSET).cast() }
+    }
+
+    /// The word.
+    ///
+    /// # Safety
+    ///
+    /// The cell is allocated, its word written, and both last as long as `'a`.
+    #[inline(always)]
+    pub(super) unsafe fn word<'a>(self) -> &'a Word {
+        // SAFETY: says the caller; by S4 the borrow meets no other kind of access.
+        unsafe { self.word_place().as_ref() }
+    }
+}
+
+#[cfg(not(loom))]
+const _: () = assert!(CellPtr::<u64>::SIZE == 16);
+#[cfg(not(loom))]
+const _: () = assert!(CellPtr::<[u64; 8]>::SIZE == 72);

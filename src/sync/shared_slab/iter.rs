@@ -1,0 +1,79 @@
+//! Iteration over what is there.
+
+use core::fmt;
+use core::iter::FusedIterator;
+
+use super::guard::SharedRef;
+use super::{SharedKey, SharedSlab, refused};
+
+/// The values of a [`SharedSlab`], from [`SharedSlab::iter`].
+///
+/// `Send` and `Sync` where `T` is both.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::sync::SharedSlab;
+///
+/// let slab = SharedSlab::with_capacity(2);
+/// let key = slab.insert(7).unwrap();
+/// let (first, value) = slab.iter().next().unwrap();
+/// assert_eq!((first, *value), (key, 7));
+/// ```
+#[must_use = "an iterator does nothing before it is asked"]
+pub struct Iter<'a, T> {
+    slab: &'a SharedSlab<T>,
+    next: usize,
+}
+
+impl<'a, T> Iter<'a, T> {
+    pub(super) fn new(slab: &'a SharedSlab<T>) -> Self {
+        Iter { slab, next: 0 }
+    }
+}
+
+impl<'a, T> Iterator for Iter<'a, T> {
+    type Item = (SharedKey, SharedRef<'a, T>);
+
+    #[track_caller]
+    fn next(&mut self) -> Option<Self::Item> {
+        while self.next < self.slab.capacity() {
+            let index = self.next;
+            self.next += 1;
+            // SAFETY: below the capacity.
+            let cell = unsafe { self.slab.cell(index) };
+            // SAFETY: allocated as long as the slab is (H1).
+            match unsafe { cell.word().begin_any_read(self.slab.mask) } {
+                None => {}
+                Some((generation, Ok(()))) => {
+                    let key = SharedKey::new(generation, index);
+                    // SAFETY: the reader that was counted.
+                    return Some((key, unsafe { SharedRef::new(self.slab, cell) }));
+                }
+                Some((generation, Err(error))) => refused(SharedKey::new(generation, index), error),
+            }
+        }
+        None
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (0, Some(self.slab.capacity() - self.next))
+    }
+}
+
+impl<T> FusedIterator for Iter<'_, T> {}
+
+impl<T> Clone for Iter<'_, T> {
+    fn clone(&self) -> Self {
+        Iter { ..*self }
+    }
+}
+
+/// Prints how many slots are still to be looked at.
+impl<T> fmt::Debug for Iter<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Iter")
+            .field("slots_left", &(self.slab.capacity() - self.next))
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,796 @@
+//! `SharedSlab`: a bounded slab that threads share.
+//!
+//! A bitmap of free cells ([`FreeMap`]), and one atomic word beside each value (`cell.rs`).
+//! An insertion and a removal together are three locked operations: clear the cell's bit,
+//! claim the end of its value, set the bit. What is in between is written by the one thread
+//! that has the cell. A reader is two: enter by a compare-exchange that has the generation in
+//! it, and leave.
+//!
+//! # Invariants
+//!
+//! Those of `cell.rs` (S), and:
+//!
+//! * H1: `block` holds `capacity()` cells of `T` from `cells` on, each with its word written, as
+//!   long as the slab lives. They are reached through pointers from there alone.
+//! * H2: `free` has as many cells. A cell that is in it has no value (`VACANT`); so has the
+//!   cell of a value that is being made.
+//! * H3: whoever reads a value through a guard is counted by its word until the guard ends.
+//! * H4: user code (a destructor, a closure) runs only while each cell is in a state that all
+//!   methods know: the cell it runs for is in no one's reach, and is freed when it returns
+//!   or unwinds.
+
+#![allow(
+    clippy::disallowed_types,
+    reason = "the `Arc` is the user's, who has allocated it"
+)]
+
+mod builder;
+mod cell;
+mod guard;
+mod iter;
+mod key;
+#[cfg(all(test, loom))]
+mod models;
+#[cfg(all(test, not(loom)))]
+mod tests;
+
+use alloc::sync::Arc;
+use core::cell::UnsafeCell;
+use core::fmt;
+use core::marker::PhantomData;
+use core::panic::RefUnwindSafe;
+use core::ptr::NonNull;
+
+use crate::error::{AccessError, AllocError, CapacityError, Full};
+use crate::raw::atomic::{AtomicUsize, Ordering};
+use crate::raw::chunk;
+use crate::raw::free_map::FreeMap;
+use crate::raw::memory::{self, Block};
+use crate::raw::report::Report;
+use crate::raw::source::Source;
+use cell::{CellPtr, LOW_BITS, LOW_BITS_OF_LARGE, Removal, Word};
+
+pub use builder::SharedSlabBuilder;
+pub use guard::{OwnedRef, SharedRef};
+pub use iter::Iter;
+pub use key::SharedKey;
+
+/// A slab of fixed capacity that threads share: any of them inserts, reads and removes values
+/// at any time, without locks.
+///
+/// It is for values that are found by key from many threads: sessions, connections, orders in
+/// flight. All its memory is allocated and touched when it is made, and no operation
+/// allocates, calls the system or waits for another thread. Where one thread owns the slab and
+/// others only get single values, a [`BoundedSlab`](crate::BoundedSlab) is faster.
+///
+/// Values are shared by reference: [`get`](Self::get) returns a guard that keeps the value
+/// alive. A value that is [removed](Self::remove) while guards are there is gone for everyone
+/// else at once, and is dropped by the last guard, on its thread. What is to be changed in
+/// place has to be a `Mutex`, an atomic or the like.
+///
+/// A slot costs the size of a value, 8 bytes of state and about one bit. Each thread takes
+/// slots from a region of its own as long as there are some, and from the others' before an
+/// insertion is refused. An insertion and a removal take three locked instructions together, a
+/// guard two, as long as threads do not meet at the same value. Every operation is lock-free:
+/// one that has to start over was overtaken by another that was done.
+///
+/// `SharedSlab<T>` is `Send` where `T` is, and `Sync` where `T` is `Send` and `Sync`.
+///
+/// # Examples
+///
+/// ```
+/// use std::sync::atomic::{AtomicU64, Ordering};
+/// use std::thread;
+///
+/// use flatslab::sync::SharedSlab;
+///
+/// let slab = SharedSlab::with_capacity(1000);
+/// let counter = slab.insert(AtomicU64::new(0)).unwrap();
+/// thread::scope(|scope| {
+///     for _ in 0..2 {
+///         scope.spawn(|| {
+///             let mine = slab.insert(AtomicU64::new(1)).unwrap();
+///             let count = slab.get(counter).unwrap();
+///             count.fetch_add(slab.get(mine).unwrap().load(Ordering::Relaxed), Ordering::Relaxed);
+///             assert!(slab.remove(mine));
+///         });
+///     }
+/// });
+/// assert_eq!(slab.try_take(counter).unwrap().into_inner(), 2);
+/// assert!(slab.is_empty());
+/// ```
+pub struct SharedSlab<T> {
+    cells: NonNull<u8>,
+    /// The bits of a key that are the index.
+    mask: u64,
+    free: FreeMap,
+    /// Cells that are never freed again (S3).
+    retired: AtomicUsize,
+    block: Block,
+    /// Owns values, and is invariant: they are put in through a shared reference.
+    values: PhantomData<UnsafeCell<T>>,
+}
+
+// SAFETY: it owns its values, and what else it points to is its own (H1).
+unsafe impl<T: Send> Send for SharedSlab<T> {}
+// SAFETY: a shared reference gives references to values on any thread (`Sync`), and moves values
+// in on one and out on another, or drops them there (`Send`). All else is atomic; a value is
+// written and moved only by the one thread that has its cell (S1, S2).
+unsafe impl<T: Send + Sync> Sync for SharedSlab<T> {}
+
+// A panic in user code leaves no cell half changed (H4).
+impl<T: RefUnwindSafe> RefUnwindSafe for SharedSlab<T> {}
+
+impl<T> SharedSlab<T> {
+    /// A slab of `capacity` slots; O(capacity). Allocates everything it will ever use, and
+    /// touches every page of it. A slab of no slots is always full.
+    ///
+    /// # Panics
+    ///
+    /// If `capacity` is 2^30 or more, or its bytes pass `isize::MAX`. Where the allocator
+    /// refuses the program ends, as with `Vec`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::sync::SharedSlab::<u64>::with_capacity(8);
+    /// assert_eq!(slab.capacity(), 8);
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn with_capacity(capacity: usize) -> Self {
+        match Self::try_with_capacity(capacity) {
+            Ok(slab) => slab,
+            Err(error) => memory::fail(error),
+        }
+    }
+
+    /// A slab of `capacity` slots, like [`with_capacity`](Self::with_capacity); never panics
+    /// or aborts.
+    ///
+    /// # Errors
+    ///
+    /// If `capacity` is 2^30 or more, its bytes pass `isize::MAX`, or the allocator refuses;
+    /// nothing is leaked then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::sync::SharedSlab;
+    ///
+    /// assert!(SharedSlab::<u64>::try_with_capacity(8).is_ok());
+    /// assert!(SharedSlab::<u64>::try_with_capacity(1 << 30).is_err());
+    /// ```
+    pub fn try_with_capacity(capacity: usize) -> Result<Self, AllocError> {
+        Self::try_new_in(capacity, &Source::GLOBAL)
+    }
+
+    /// A slab with memory from `source`.
+    fn try_new_in(capacity: usize, source: &Source) -> Result<Self, AllocError> {
+        let layout = chunk::layout(CellPtr::<T>::LAYOUT, capacity)?;
+        let block = chunk::allocate(layout, source)?;
+        let free = FreeMap::try_new(capacity, source)?;
+        let is_large = capacity > 1 << LOW_BITS;
+        let low_bits = if is_large {
+            LOW_BITS_OF_LARGE
+        } else {
+            LOW_BITS
+        };
+        let slab = SharedSlab {
+            cells: block.start(),
+            mask: (1 << low_bits) - 1,
+            free,
+            retired: AtomicUsize::new(0),
+            block,
+            values: PhantomData,
+        };
+        for index in 0..capacity {
+            // SAFETY: below the capacity; no one else has the slab yet.
+            unsafe {
+                let word = slab.cell(index).word_place();
+                word.write(Word::vacant(slab.generation_step()));
+            }
+        }
+        Ok(slab)
+    }
+
+    /// Puts a value into a free slot; O(1), no allocation.
+    ///
+    /// While other threads insert and remove, it is refused if each slot was found taken at
+    /// some moment of the call. A slot is taken while it has a value, also a removed one that
+    /// guards keep alive, and while [`insert_with`](Self::insert_with) makes one.
+    ///
+    /// # Errors
+    ///
+    /// Gives the value back when no slot is free.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::Full;
+    /// use flatslab::sync::SharedSlab;
+    ///
+    /// let slab = SharedSlab::with_capacity(1);
+    /// let key = slab.insert(7).unwrap();
+    /// assert_eq!(slab.insert(8), Err(Full(8)));
+    /// assert_eq!(*slab.get(key).unwrap(), 7);
+    /// ```
+    #[inline]
+    pub fn insert(&self, value: T) -> Result<SharedKey, Full<T>> {
+        let Some(index) = self.free.take() else {
+            return Err(Full(value));
+        };
+        // SAFETY: taken from the map, so below the capacity (H1), without a value, and ours
+        // until it is published (S1).
+        unsafe {
+            let cell = self.cell(index);
+            let generation = cell.word().vacant_generation();
+            cell.value().write(value);
+            cell.word().publish(generation);
+            Ok(SharedKey::new(generation, index))
+        }
+    }
+
+    /// Builds a value that knows its key; O(1) besides `f`, no allocation.
+    ///
+    /// The slot is reserved while `f` runs, and there is no value at the key. `f` may use the
+    /// slab. If it panics the slot is given back, and nothing comes to that key any more.
+    /// When no slot is free, `f` is not called.
+    ///
+    /// # Errors
+    ///
+    /// When no slot is free.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::sync::SharedSlab;
+    ///
+    /// let slab = SharedSlab::with_capacity(1);
+    /// let key = slab.insert_with(|key| key).unwrap();
+    /// assert_eq!(*slab.get(key).unwrap(), key);
+    /// assert!(slab.insert_with(|key| key).is_err());
+    /// ```
+    #[inline]
+    pub fn insert_with<F>(&self, f: F) -> Result<SharedKey, CapacityError>
+    where
+        F: FnOnce(SharedKey) -> T,
+    {
+        let Some(index) = self.free.take() else {
+            return Err(CapacityError::new(self.capacity(), None));
+        };
+        // SAFETY: as in `insert`; if `f` unwinds, it is still without a value.
+        unsafe {
+            let cell = self.cell(index);
+            let generation = cell.word().vacant_generation();
+            let key = SharedKey::new(generation, index);
+            let taken = Taken {
+                slab: self,
+                index,
+                generation,
+            };
+            cell.value().write(f(key));
+            core::mem::forget(taken);
+            cell.word().publish(generation);
+            Ok(key)
+        }
+    }
+
+    /// The value of a key; O(1), no allocation. It stays as long as the guard, whoever removes
+    /// it.
+    ///
+    /// `None` where there is none: it was removed, or never was.
+    ///
+    /// # Panics
+    ///
+    /// With 4,194,303 guards of the value. [`try_get`](Self::try_get) returns the error.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::sync::SharedSlab;
+    ///
+    /// let slab = SharedSlab::with_capacity(1);
+    /// let key = slab.insert(7).unwrap();
+    /// let guard = slab.get(key).unwrap();
+    /// assert!(slab.remove(key) && slab.get(key).is_none());
+    /// assert_eq!(*guard, 7);
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn get(&self, key: SharedKey) -> Option<SharedRef<'_, T>> {
+        match self.try_get(key) {
+            Ok(guard) => Some(guard),
+            Err(AccessError::Missing) => None,
+            Err(error) => refused(key, error),
+        }
+    }
+
+    /// The value of a key, like [`get`](Self::get); never panics.
+    ///
+    /// # Errors
+    ///
+    /// [`Missing`](AccessError::Missing), and
+    /// [`TooManyReaders`](AccessError::TooManyReaders) with 4,194,303 of them.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::AccessError;
+    /// use flatslab::sync::SharedSlab;
+    ///
+    /// let slab = SharedSlab::with_capacity(1);
+    /// let key = slab.insert(7).unwrap();
+    /// assert_eq!(*slab.try_get(key).unwrap(), 7);
+    /// slab.remove(key);
+    /// assert_eq!(slab.try_get(key).unwrap_err(), AccessError::Missing);
+    /// ```
+    #[inline]
+    pub fn try_get(&self, key: SharedKey) -> Result<SharedRef<'_, T>, AccessError> {
+        let (cell, generation) = self.locate(key).ok_or(AccessError::Missing)?;
+        // SAFETY: allocated as long as the slab is (H1).
+        unsafe { cell.word().begin_read(generation)? };
+        // SAFETY: the reader that was counted.
+        Ok(unsafe { SharedRef::new(self, cell) })
+    }
+
+    /// The value of a key, with a guard that holds the slab: for threads and tasks that have
+    /// no scope. O(1), no allocation; counts in the `Arc` too.
+    ///
+    /// A value that holds a guard of its own slab keeps itself and the slab alive for ever, as
+    /// with any cycle of `Arc`s.
+    ///
+    /// # Panics
+    ///
+    /// As [`get`](Self::get).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::thread;
+    ///
+    /// use flatslab::sync::SharedSlab;
+    ///
+    /// let slab = Arc::new(SharedSlab::with_capacity(1));
+    /// let key = slab.insert(7).unwrap();
+    /// let guard = slab.get_owned(key).unwrap();
+    /// drop(slab);
+    /// assert_eq!(thread::spawn(move || *guard).join().unwrap(), 7);
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn get_owned(self: &Arc<Self>, key: SharedKey) -> Option<OwnedRef<T>> {
+        let guard = self.get(key)?;
+        let cell = guard.into_cell();
+        // SAFETY: the reader that was counted, whose guard is given up.
+        Some(unsafe { OwnedRef::new(self.clone(), cell) })
+    }
+
+    /// Whether there is a value at the key; O(1). Another thread may remove it the moment
+    /// after.
+    ///
+    /// ```
+    /// use flatslab::sync::SharedSlab;
+    ///
+    /// let slab = SharedSlab::with_capacity(1);
+    /// let key = slab.insert(7).unwrap();
+    /// assert!(slab.contains_key(key));
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn contains_key(&self, key: SharedKey) -> bool {
+        // SAFETY: allocated as long as the slab is (H1).
+        self.locate(key)
+            .is_some_and(|(cell, generation)| unsafe { cell.word().has(generation) })
+    }
+
+    /// Removes a value; O(1) besides its destructor. Whether this call removed it: of many at
+    /// once one does.
+    ///
+    /// From now on its key leads to nothing. The value is dropped here, or where guards are
+    /// there, by the last one of them.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::sync::SharedSlab;
+    ///
+    /// let slab = SharedSlab::with_capacity(1);
+    /// let key = slab.insert(7).unwrap();
+    /// assert!(slab.remove(key));
+    /// assert!(!slab.remove(key));
+    /// ```
+    #[inline]
+    pub fn remove(&self, key: SharedKey) -> bool {
+        let Some((cell, generation)) = self.locate(key) else {
+            return false;
+        };
+        // SAFETY: allocated as long as the slab is (H1).
+        match unsafe { cell.word().remove(generation) } {
+            Removal::Missing => false,
+            Removal::Deferred => true,
+            Removal::Claimed => {
+                // SAFETY: its end was claimed.
+                unsafe { self.end(self.index(key), generation) };
+                true
+            }
+        }
+    }
+
+    /// Moves a value out; O(1), no allocation.
+    ///
+    /// # Errors
+    ///
+    /// [`Missing`](AccessError::Missing), and [`Borrowed`](AccessError::Borrowed) while there
+    /// are guards.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::AccessError;
+    /// use flatslab::sync::SharedSlab;
+    ///
+    /// let slab = SharedSlab::with_capacity(1);
+    /// let key = slab.insert(7).unwrap();
+    /// let guard = slab.get(key);
+    /// assert_eq!(slab.try_take(key), Err(AccessError::Borrowed));
+    /// drop(guard);
+    /// assert_eq!(slab.try_take(key), Ok(7));
+    /// assert_eq!(slab.try_take(key), Err(AccessError::Missing));
+    /// ```
+    #[inline]
+    pub fn try_take(&self, key: SharedKey) -> Result<T, AccessError> {
+        let (cell, generation) = self.locate(key).ok_or(AccessError::Missing)?;
+        // SAFETY: allocated as long as the slab is (H1); if its end is claimed, the value is
+        // there and no one else's (S1, S2), and is moved out before the cell is freed.
+        unsafe {
+            cell.word().take(generation)?;
+            let value = cell.value().read();
+            self.free(self.index(key), generation);
+            Ok(value)
+        }
+    }
+
+    /// The value of a key, to be changed; O(1). The exclusive borrow excludes guards, but for
+    /// those that were forgotten.
+    ///
+    /// ```
+    /// use flatslab::sync::SharedSlab;
+    ///
+    /// let mut slab = SharedSlab::with_capacity(1);
+    /// let key = slab.insert(7).unwrap();
+    /// *slab.get_mut(key).unwrap() += 1;
+    /// assert_eq!(*slab.get(key).unwrap(), 8);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn get_mut(&mut self, key: SharedKey) -> Option<&mut T> {
+        let (cell, generation) = self.locate(key)?;
+        // SAFETY: the value is there, and with the slab it is borrowed exclusively: guards that
+        // are still counted were forgotten, and cannot be used.
+        unsafe { (cell.word().has(generation)).then(|| cell.value().as_mut()) }
+    }
+
+    /// Removes and drops all values; O(capacity). Slots of which a guard was forgotten are free
+    /// again too.
+    ///
+    /// If a destructor panics, the others run first.
+    ///
+    /// ```
+    /// use flatslab::sync::SharedSlab;
+    ///
+    /// let mut slab = SharedSlab::with_capacity(8);
+    /// let key = slab.insert(7).unwrap();
+    /// slab.clear();
+    /// assert!(slab.is_empty() && slab.get(key).is_none());
+    /// ```
+    pub fn clear(&mut self) {
+        Clearing {
+            slab: self,
+            next: 0,
+        }
+        .run();
+    }
+
+    /// The values there are, each with its key and a guard, in the order of slots; O(capacity)
+    /// for all. Each slot is looked at once: what other threads insert or remove meanwhile may
+    /// or may not be among them.
+    ///
+    /// # Panics
+    ///
+    /// Its `next` panics as [`get`](Self::get) does.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::sync::SharedSlab;
+    ///
+    /// let slab = SharedSlab::with_capacity(8);
+    /// let keys = [1, 2, 3].map(|number| slab.insert(number).unwrap());
+    /// for (key, value) in &slab {
+    ///     if *value == 2 {
+    ///         assert!(slab.remove(key));
+    ///     }
+    /// }
+    /// assert_eq!(slab.iter().map(|(_, value)| *value).sum::<i32>(), 4);
+    /// # let _ = keys;
+    /// ```
+    pub fn iter(&self) -> Iter<'_, T> {
+        Iter::new(self)
+    }
+
+    /// The number of slots in use: with a value, also a removed one that guards keep alive, or
+    /// with one being made. O(capacity / 64); exact while no other thread changes it.
+    ///
+    /// ```
+    /// let slab = flatslab::sync::SharedSlab::with_capacity(8);
+    /// slab.insert(7).unwrap();
+    /// assert_eq!(slab.len(), 1);
+    /// ```
+    #[must_use]
+    pub fn len(&self) -> usize {
+        // Both may have changed in between.
+        (self.capacity() - self.free.count()).saturating_sub(self.retired())
+    }
+
+    /// Whether no slot is in use; O(capacity / 64), as [`len`](Self::len).
+    ///
+    /// ```
+    /// assert!(flatslab::sync::SharedSlab::<u64>::with_capacity(8).is_empty());
+    /// ```
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether no slot is free; O(capacity / 64), exact while no other thread changes it.
+    ///
+    /// ```
+    /// assert!(flatslab::sync::SharedSlab::<u64>::with_capacity(0).is_full());
+    /// ```
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.free.count() == 0
+    }
+
+    /// The number of slots, those in use, the free and the retired ones; O(1).
+    ///
+    /// ```
+    /// assert_eq!(flatslab::sync::SharedSlab::<u64>::with_capacity(8).capacity(), 8);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.free.capacity()
+    }
+
+    /// Slots that get no value any more, because they have come to the last generation: after
+    /// 2^40 values in the same slot, or 2^34 in a slab of more than 2^24 slots. O(1).
+    ///
+    /// ```
+    /// assert_eq!(flatslab::sync::SharedSlab::<u64>::with_capacity(8).retired(), 0);
+    /// ```
+    #[must_use]
+    pub fn retired(&self) -> usize {
+        // Relaxed: a figure for people.
+        self.retired.load(Ordering::Relaxed)
+    }
+
+    /// What memory the slab has, and what was obtained of what was asked for. Asks the system
+    /// about [its pages](crate::memory::Pages): for the start and for diagnostics.
+    ///
+    /// ```
+    /// let slab = flatslab::sync::SharedSlab::<u64>::with_capacity(1000);
+    /// assert!(slab.memory().bytes() >= 1000 * (8 + 8));
+    /// ```
+    #[must_use]
+    pub fn memory(&self) -> Report {
+        let bytes = self.block.layout().size() + self.free.bytes();
+        Report::new(bytes, self.block.source())
+    }
+}
+
+impl<T> SharedSlab<T> {
+    /// The cell of that index.
+    ///
+    /// # Safety
+    ///
+    /// It is below the capacity.
+    #[inline(always)]
+    unsafe fn cell(&self, index: usize) -> CellPtr<T> {
+        // SAFETY: within the block (H1).
+        CellPtr::new(unsafe { self.cells.add(index * CellPtr::<T>::SIZE) })
+    }
+
+    #[inline(always)]
+    fn index(&self, key: SharedKey) -> usize {
+        (key.into_raw() & self.mask) as usize
+    }
+
+    /// The index of a cell of this slab.
+    fn index_of(&self, cell: CellPtr<T>) -> usize {
+        (cell.start().addr().get() - self.cells.addr().get()) / CellPtr::<T>::SIZE
+    }
+
+    /// Where a key leads to, and the generation that it means; `None` past the end.
+    #[inline(always)]
+    fn locate(&self, key: SharedKey) -> Option<(CellPtr<T>, u64)> {
+        let index = self.index(key);
+        // SAFETY: below the capacity.
+        (index < self.capacity())
+            .then(|| (unsafe { self.cell(index) }, key.into_raw() & !self.mask))
+    }
+
+    /// From one generation to the next.
+    #[inline(always)]
+    fn generation_step(&self) -> u64 {
+        self.mask + 1
+    }
+
+    /// Frees a cell, or retires it.
+    ///
+    /// # Safety
+    ///
+    /// The caller has the cell: it took it or claimed the end of its value, which has this
+    /// generation. The value is gone.
+    #[inline(always)]
+    unsafe fn free(&self, index: usize, generation: u64) {
+        // SAFETY: the caller's cell, so below the capacity.
+        let word = unsafe { self.cell(index).word() };
+        match generation.checked_add(self.generation_step()) {
+            Some(next) => {
+                word.vacate(next);
+                // SAFETY: the caller's cell, which came from the map.
+                unsafe { self.free.give(index) };
+            }
+            None => self.retire(word, generation),
+        }
+    }
+
+    #[cold]
+    fn retire(&self, word: &Word, generation: u64) {
+        word.vacate(generation);
+        // Relaxed: a figure for people.
+        self.retired.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Drops a value, and frees its cell on unwinding too.
+    ///
+    /// # Safety
+    ///
+    /// The caller has claimed the end of the value in that cell, which has this generation.
+    #[inline(always)]
+    unsafe fn end(&self, index: usize, generation: u64) {
+        if core::mem::needs_drop::<T>() {
+            let taken = Taken {
+                slab: self,
+                index,
+                generation,
+            };
+            // SAFETY: claimed, so the value is there and no one else's (S1, S2), and in no
+            // one's reach while its destructor runs (H4).
+            unsafe { self.cell(index).value().drop_in_place() };
+            core::mem::forget(taken);
+        }
+        // SAFETY: says the caller; the value is gone.
+        unsafe { self.free(index, generation) };
+    }
+
+    /// Ends a reader; drops the value if it was removed and this was the last one.
+    ///
+    /// # Safety
+    ///
+    /// A reader of the value in this cell, which is of this slab, was counted, and is ended
+    /// once.
+    #[inline(always)]
+    unsafe fn end_read(&self, cell: CellPtr<T>) {
+        // SAFETY: allocated as long as the slab is (H1).
+        if unsafe { cell.word().end_read() } {
+            // SAFETY: its end was claimed.
+            unsafe { self.end_removed(cell) };
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As for [`end`](Self::end).
+    #[cold]
+    #[inline(never)]
+    unsafe fn end_removed(&self, cell: CellPtr<T>) {
+        // SAFETY: says the caller.
+        unsafe {
+            let generation = cell.word().generation(self.mask);
+            self.end(self.index_of(cell), generation);
+        }
+    }
+
+    /// Tests let the next value of a free slot be the last one.
+    #[cfg(any(test, fuzzing))]
+    #[doc(hidden)]
+    pub fn age(&mut self, index: usize) {
+        assert!(index < self.capacity());
+        // SAFETY: below the capacity; exclusively borrowed.
+        let word = unsafe { self.cell(index).word() };
+        assert!(!word.has_any(), "the slot is in use");
+        word.vacate(!self.mask);
+    }
+}
+
+/// A cell that the caller has; it is freed when user code unwinds.
+struct Taken<'a, T> {
+    slab: &'a SharedSlab<T>,
+    index: usize,
+    generation: u64,
+}
+
+impl<T> Drop for Taken<'_, T> {
+    #[cold]
+    fn drop(&mut self) {
+        // SAFETY: made by who has the cell; the value is gone, or was never made.
+        unsafe { self.slab.free(self.index, self.generation) };
+    }
+}
+
+/// Drops all values of a slab, those after one whose destructor panics too.
+struct Clearing<'a, T> {
+    slab: &'a mut SharedSlab<T>,
+    next: usize,
+}
+
+impl<T> Clearing<'_, T> {
+    fn run(&mut self) {
+        while self.next < self.slab.capacity() {
+            let index = self.next;
+            self.next += 1;
+            // SAFETY: below the capacity; exclusively borrowed, so that a value that is there
+            // has no readers but forgotten ones, and no one else ends it.
+            unsafe {
+                let word = self.slab.cell(index).word();
+                if word.has_any() {
+                    self.slab.end(index, word.generation(self.slab.mask));
+                }
+            }
+        }
+    }
+}
+
+impl<T> Drop for Clearing<'_, T> {
+    fn drop(&mut self) {
+        self.run();
+    }
+}
+
+impl<T> Drop for SharedSlab<T> {
+    fn drop(&mut self) {
+        if core::mem::needs_drop::<T>() {
+            self.clear();
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn refused(key: SharedKey, error: AccessError) -> ! {
+    panic!("access was refused for {key:?}: {error}")
+}
+
+/// Prints the number of slots in use, and of all.
+impl<T> fmt::Debug for SharedSlab<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedSlab")
+            .field("len", &self.len())
+            .field("capacity", &self.capacity())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a, T> IntoIterator for &'a SharedSlab<T> {
+    type Item = (SharedKey, SharedRef<'a, T>);
+    type IntoIter = Iter<'a, T>;
+
+    fn into_iter(self) -> Iter<'a, T> {
+        self.iter()
+    }
+}

@@ -1,0 +1,114 @@
+//! What needs more than the public methods.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::vec::Vec;
+
+use super::cell::MOST_READERS;
+use super::*;
+use crate::common::panics;
+
+#[test]
+fn a_slot_that_had_its_last_value_is_retired() {
+    let mut slab = SharedSlab::with_capacity(2);
+    slab.age(0);
+    slab.age(1);
+    let one = slab.insert_with(|key| key).unwrap();
+    assert_eq!(one.into_raw() >> LOW_BITS, (1 << 40) - 1);
+    let two = slab.insert(one).unwrap();
+    assert_eq!(*slab.get(one).unwrap(), one);
+    assert!(slab.remove(one));
+    assert!(slab.get(one).is_none() && !slab.remove(one));
+    assert_eq!((slab.len(), slab.retired()), (1, 1));
+    assert!(slab.is_full() && slab.insert(two).is_err());
+    let guard = slab.get(two).unwrap();
+    assert!(slab.remove(two) && slab.len() == 1);
+    drop(guard);
+    assert_eq!((slab.len(), slab.retired(), slab.capacity()), (0, 2, 2));
+    slab.clear();
+    assert!(slab.is_empty() && slab.is_full() && slab.iter().next().is_none());
+    assert_eq!(slab.try_take(two), Err(AccessError::Missing));
+}
+
+#[test]
+fn a_slot_whose_last_key_was_given_to_a_closure_that_panics_is_retired() {
+    let mut slab = SharedSlab::<u64>::with_capacity(1);
+    slab.age(0);
+    assert!(panics(|| slab.insert_with(|_| panic!("in the closure"))));
+    assert_eq!((slab.len(), slab.retired()), (0, 1));
+    assert!(slab.insert(7).is_err());
+}
+
+#[test]
+fn readers_past_the_most_are_refused() {
+    let slab = SharedSlab::with_capacity(1);
+    let key = slab.insert(7).unwrap();
+    let guard = slab.get(key).unwrap();
+    // As if so many guards had been forgotten.
+    let word = {
+        // SAFETY: the slot there is.
+        let place = unsafe { slab.cell(0).word_place() };
+        // SAFETY: a `Word` is one atomic.
+        unsafe { place.cast::<crate::raw::atomic::AtomicU64>().as_ref() }
+    };
+    word.fetch_add(MOST_READERS - 1, Relaxed);
+    assert_eq!(slab.try_get(key).unwrap_err(), AccessError::TooManyReaders);
+    assert!(panics(|| slab.get(key)));
+    assert!(panics(|| SharedRef::clone(&guard)));
+    assert!(panics(|| slab.iter().next()));
+    assert_eq!(slab.try_take(key), Err(AccessError::Borrowed));
+    assert!(slab.contains_key(key) && *guard == 7);
+    assert!(slab.remove(key) && !slab.contains_key(key));
+    assert_eq!(slab.try_get(key).unwrap_err(), AccessError::Missing);
+    word.fetch_sub(MOST_READERS - 1, Relaxed);
+    drop(guard);
+    assert!(slab.is_empty());
+}
+
+#[test]
+fn a_large_slab_has_wider_indices() {
+    // Of no bytes, so that only the words are there: 2^24 + 1 take 128 MiB.
+    if cfg!(miri) || usize::BITS < 64 {
+        return;
+    }
+    let mut slab = SharedSlab::<()>::with_capacity((1 << LOW_BITS) + 1);
+    assert_eq!(slab.mask, (1 << LOW_BITS_OF_LARGE) - 1);
+    let keys: Vec<_> = (0..1000).map(|_| slab.insert(()).unwrap()).collect();
+    slab.age(1 << LOW_BITS);
+    let last = SharedKey::new(!slab.mask, 1 << LOW_BITS);
+    assert!(slab.get(last).is_none());
+    for key in keys {
+        assert_eq!(key.into_raw() >> LOW_BITS_OF_LARGE, 1);
+        assert!(slab.get(key).is_some() && slab.remove(key) && !slab.contains_key(key));
+    }
+    assert!(slab.is_empty());
+}
+
+#[test]
+fn cells_of_every_size_and_alignment_are_laid_out() {
+    #[repr(align(64))]
+    struct Line;
+    #[repr(align(4096))]
+    struct Page([u8; 8192]);
+
+    fn sizes<T>() -> (usize, usize, usize) {
+        let slab = SharedSlab::<T>::with_capacity(1);
+        // SAFETY: the slot there is.
+        unsafe {
+            let cell = slab.cell(0);
+            let start = cell.start().addr().get();
+            let value = cell.value().addr().get() - start;
+            let word = cell.word_place().addr().get() - start;
+            (value, word, CellPtr::<T>::SIZE)
+        }
+    }
+    assert_eq!(sizes::<()>(), (0, 0, 8));
+    assert_eq!(sizes::<u8>(), (0, 8, 16));
+    assert_eq!(sizes::<u64>(), (0, 8, 16));
+    assert_eq!(sizes::<[u8; 16]>(), (0, 16, 24));
+    assert_eq!(sizes::<[u8; 17]>(), (8, 0, 32));
+    assert_eq!(sizes::<[u64; 8]>(), (8, 0, 72));
+    assert_eq!(sizes::<Line>(), (0, 0, 64));
+    assert_eq!(sizes::<Page>(), (4096, 0, 4096 + 8192));
+    assert_eq!(sizes::<[u8; 65536]>(), (8, 0, 8 + 65536));
+    assert_eq!(Page([0; 8192]).0.len(), 8192);
+}

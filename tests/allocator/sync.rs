@@ -1,0 +1,39 @@
+//! Shared slabs where the n-th request fails.
+
+use flatslab::sync::SharedSlab;
+
+use crate::failing::each_failure;
+use crate::{allocations, without_leak, without_memory};
+
+#[test]
+fn construction_that_fails_leaks_nothing() {
+    // The cells, and the map of the free ones.
+    let failures = each_failure(|| SharedSlab::<u64>::try_with_capacity(1000));
+    assert_eq!(failures, 2);
+    let failures = each_failure(|| SharedSlab::<u64>::builder().capacity(1).try_build());
+    assert_eq!(failures, 2);
+}
+
+#[test]
+fn a_slab_that_is_made_allocates_nothing() {
+    without_leak(|| {
+        let slab = SharedSlab::with_capacity(100);
+        let mut keys = [None; 100];
+        let uses = || {
+            without_memory(|| {
+                for round in 0..3 {
+                    for key in &mut keys {
+                        *key = slab.insert(round).ok();
+                    }
+                    assert!(slab.insert(round).is_err());
+                    for key in keys.into_iter().flatten() {
+                        assert_eq!(*slab.get(key).unwrap(), round);
+                        assert!(slab.remove(key));
+                    }
+                }
+            });
+        };
+        assert_eq!(allocations(uses), 0);
+        assert!(slab.is_empty());
+    });
+}

@@ -217,6 +217,7 @@ fn the_arena_and_its_buffers_go_in_any_order_on_any_thread() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "leaks on purpose")]
 fn a_forgotten_buffer_keeps_the_memory_and_its_clones() {
     let source = Counted::new();
     let arena = small(&source);

@@ -435,7 +435,7 @@ fn random_steps_do_as_the_model() {
     fn run<M: Memory>(slab: TrackedSlab<Value, M>, number: u64) {
         seed(number);
         let mut world = World::new(slab);
-        for _ in 0..amount(400, 200, 40) {
+        for _ in 0..amount(400, 200, 25) {
             world.step();
             world.check();
         }
@@ -456,7 +456,7 @@ fn random_steps_do_as_the_model() {
         assert_eq!(alive.count(), 0);
     }
 
-    for number in 0..amount(40, 10, 2) {
+    for number in 0..amount(40, 10, 1) {
         without_leak(|pages| run(bounded(6, &pages), number));
         without_leak(|pages| run(growable(&pages), number));
     }
@@ -465,7 +465,7 @@ fn random_steps_do_as_the_model() {
 /// Each of two threads hands its values to the other one.
 #[test]
 fn a_million_values_each_way_arrive_once_and_whole() {
-    let count: u64 = amount(1_000_000, 2_000, 100);
+    let count: u64 = amount(1_000_000, 2_000, 40);
     without_leak(|pages| {
         let alive = Alive::default();
         let (to_left, left) = mpsc::sync_channel::<SendSlot<Value>>(64);

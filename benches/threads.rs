@@ -1,5 +1,5 @@
-//! Across threads: values handed over, next to boxes on malloc and mimalloc, and what the
-//! hand-over of others leaves of the owner's own operations.
+//! Across threads: values handed over, next to boxes on malloc and mimalloc; what the owner's
+//! own operations take after that; and slabs that threads share.
 //!
 //! A figure is of one value: the median over batches, since two threads on a machine that
 //! others use too are interrupted often, and a batch that was tells of nothing else.
@@ -11,7 +11,10 @@ use std::process::ExitCode;
 use crossings::Store;
 use crossings::alone::{self, sides};
 use crossings::hand_over::{self, Pace};
-use crossings::stores::{Malloc, Mimalloc, Plurality, Sends, Word};
+use crossings::shared::{get, get_one, oldest, pair, single};
+use crossings::stores::{
+    Indices, Locked, Malloc, Mimalloc, Plurality, Sends, Sharded, Shared, Unshared, Word,
+};
 use flatslab_benches::machine;
 use flatslab_benches::operation::Setting;
 use flatslab_benches::payload::Payload;
@@ -25,7 +28,9 @@ const PLAN: Plan = Plan {
     grid: &[(1024, &[8, 64])],
     quick_live: 128,
     runs: 3,
-    references: &[MALLOC, MIMALLOC, WORD, NEVER_SENT],
+    references: &[
+        MALLOC, MIMALLOC, WORD, NEVER_SENT, SHARDED, PLURALITY, UNSHARED,
+    ],
     in_processes: false,
     stretches: None,
     notes: |_| vec![machine::threads()],
@@ -41,6 +46,14 @@ const COLUMNS: &[Column] = &[
     Column::Value(Metric::Ticks),
     Column::Value(Metric::P50),
     Column::Value(Metric::P90),
+];
+
+/// The percentiles of single operations.
+const SINGLE: &[Column] = &[
+    Column::Value(Metric::P50),
+    Column::Value(Metric::P99),
+    Column::Value(Metric::P999),
+    Column::Value(Metric::Worst),
 ];
 
 fn entry(subject: &'static str, turn: fn(Setting) -> Turn) -> Entry {
@@ -68,7 +81,7 @@ fn cases(_: &flatslab_benches::arguments::Arguments, _: usize, bytes: usize) -> 
     }
 }
 
-fn of_value<V: Payload + Send>() -> Vec<Case> {
+fn of_value<V: Payload + Send + Sync>() -> Vec<Case> {
     macro_rules! entries {
         ($turn:ident; $($store:ty)*) => {
             vec![$(
@@ -84,16 +97,16 @@ fn of_value<V: Payload + Send>() -> Vec<Case> {
     fn in_turns<V: Payload + Send, S: Store<V, Handle: Send>>(setting: &Setting) -> Turn {
         hand_over::turn::<V, S>(setting, Pace::InTurns)
     }
-    vec![
+    let mut cases = vec![
         case(
             &[IN_TURNS],
             41,
-            entries![in_turns; Sends Malloc Mimalloc Plurality Word<V>],
+            entries![in_turns; Sends Malloc Mimalloc Plurality Shared Sharded Indices Locked Word<V>],
         ),
         case(
             &[STREAMING],
             41,
-            entries![streaming; Sends Malloc Mimalloc Plurality Word<V>],
+            entries![streaming; Sends Malloc Mimalloc Plurality Shared Sharded Indices Locked Word<V>],
         ),
         case(
             &[MAKE, END, RECLAIM],
@@ -108,5 +121,57 @@ fn of_value<V: Payload + Send>() -> Vec<Case> {
                 entry(HAS_SENT, |setting| alone::owner::<V>(&setting, true)),
             ],
         ),
-    ]
+    ];
+    macro_rules! shared {
+        ($($at:literal)*) => {
+            $(if THREADS[$at] <= machine::processors() {
+                cases.extend(of_threads::<V, $at>());
+            })*
+        };
+    }
+    shared!(0 1 2 3);
+    cases
+}
+
+/// Stores that threads share, on one number of threads.
+fn of_threads<V: Payload + Send + Sync, const AT: usize>() -> Vec<Case> {
+    macro_rules! entries {
+        ($turn:ident; $($store:ident)*) => {
+            vec![$(entry(<$store as Store<V>>::NAME, |setting| {
+                $turn::<V, $store>(&setting, THREADS[AT])
+            })),*]
+        };
+    }
+    const TURNS: usize = 31;
+    let mut cases = vec![
+        case(
+            &[PAIRS[AT]],
+            TURNS,
+            entries![pair; Shared Sharded Plurality Indices Locked Unshared],
+        ),
+        case(
+            &[OLDEST[AT]],
+            TURNS,
+            entries![oldest; Shared Sharded Plurality Indices Locked Unshared],
+        ),
+        case(
+            &[GETS[AT]],
+            TURNS,
+            entries![get; Shared Sharded Locked Unshared],
+        ),
+        case(
+            &[GETS_OF_ONE[AT]],
+            TURNS,
+            entries![get_one; Shared Sharded Locked],
+        ),
+    ];
+    cases.push(Case {
+        columns: SINGLE,
+        ..case(
+            &[SINGLES[AT]],
+            TURNS,
+            entries![single; Shared Sharded Plurality Indices Locked Unshared],
+        )
+    });
+    cases
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod alone;
 pub(crate) mod hand_over;
+pub(crate) mod shared;
 pub(crate) mod stores;
 
 use std::hint;

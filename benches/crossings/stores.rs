@@ -1,13 +1,18 @@
 //! What is compared.
 
 use std::alloc::{GlobalAlloc, Layout};
+use std::cell::UnsafeCell;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
+use std::sync::Mutex;
 
-use flatslab::BoundedSlab;
-use flatslab::sync::SendSlot;
+use crossbeam_queue::ArrayQueue;
+use flatslab::sync::{SendSlot, SharedKey, SharedSlab};
+use flatslab::{BoundedSlab, Slot};
 use flatslab_benches::payload::{Payload, whole};
-use flatslab_benches::threads::{MALLOC, MIMALLOC, PLURALITY, SLAB, WORD};
+use flatslab_benches::threads::{
+    INDICES, LOCKED, MALLOC, MIMALLOC, PLURALITY, SHARDED, SHARED, SLAB, UNSHARED, WORD,
+};
 
 use super::Store;
 
@@ -199,5 +204,189 @@ impl<V: Payload> Store<V> for Word<V> {
     #[inline(always)]
     fn end((): &(), word: usize) -> u64 {
         word as u64
+    }
+}
+
+/// Ours, shared.
+pub(crate) struct Shared;
+
+impl<V: Payload + Send + Sync> Store<V> for Shared {
+    const NAME: &'static str = SHARED;
+    type Common = SharedSlab<V>;
+    type Own = ();
+    type Handle = SharedKey;
+
+    fn common(capacity: usize) -> SharedSlab<V> {
+        SharedSlab::with_capacity(capacity)
+    }
+
+    fn own(_: usize) {}
+
+    #[inline(always)]
+    fn make(slab: &SharedSlab<V>, (): &(), value: V) -> Option<SharedKey> {
+        slab.insert(value).ok()
+    }
+
+    #[inline(always)]
+    fn number(slab: &SharedSlab<V>, key: &SharedKey) -> u64 {
+        slab.get(*key).expect("it is there").number()
+    }
+
+    #[inline(always)]
+    fn end(slab: &SharedSlab<V>, key: SharedKey) -> u64 {
+        let value = slab.try_take(key).expect("it is there");
+        whole(&value);
+        value.number()
+    }
+}
+
+/// `sharded-slab`: each thread inserts into a shard of its own.
+pub(crate) struct Sharded;
+
+impl<V: Payload + Send + Sync> Store<V> for Sharded {
+    const NAME: &'static str = SHARDED;
+    type Common = sharded_slab::Slab<V>;
+    type Own = ();
+    type Handle = usize;
+
+    fn common(_: usize) -> sharded_slab::Slab<V> {
+        sharded_slab::Slab::new()
+    }
+
+    fn own(_: usize) {}
+
+    #[inline(always)]
+    fn make(slab: &sharded_slab::Slab<V>, (): &(), value: V) -> Option<usize> {
+        slab.insert(value)
+    }
+
+    #[inline(always)]
+    fn number(slab: &sharded_slab::Slab<V>, key: &usize) -> u64 {
+        slab.get(*key).expect("it is there").number()
+    }
+
+    #[inline(always)]
+    fn end(slab: &sharded_slab::Slab<V>, key: usize) -> u64 {
+        let value = slab.take(key).expect("it is there");
+        whole(&value);
+        value.number()
+    }
+}
+
+/// The `slab` crate in a lock.
+pub(crate) struct Locked;
+
+impl<V: Payload + Send> Store<V> for Locked {
+    const NAME: &'static str = LOCKED;
+    type Common = Mutex<slab::Slab<V>>;
+    type Own = ();
+    type Handle = usize;
+
+    fn common(capacity: usize) -> Mutex<slab::Slab<V>> {
+        Mutex::new(slab::Slab::with_capacity(capacity))
+    }
+
+    fn own(_: usize) {}
+
+    #[inline(always)]
+    fn make(slab: &Mutex<slab::Slab<V>>, (): &(), value: V) -> Option<usize> {
+        let mut slab = slab.lock().expect("nothing panics");
+        (slab.len() < slab.capacity()).then(|| slab.insert(value))
+    }
+
+    #[inline(always)]
+    fn number(slab: &Mutex<slab::Slab<V>>, key: &usize) -> u64 {
+        slab.lock().expect("nothing panics")[*key].number()
+    }
+
+    #[inline(always)]
+    fn end(slab: &Mutex<slab::Slab<V>>, key: usize) -> u64 {
+        let value = slab.lock().expect("nothing panics").remove(key);
+        whole(&value);
+        value.number()
+    }
+}
+
+/// What is usual where no crate is wanted: the places of values in a queue, and no check.
+pub(crate) struct Indices;
+
+/// The values and the free places.
+pub(crate) struct Places<V> {
+    values: Box<[UnsafeCell<V>]>,
+    free: ArrayQueue<u32>,
+}
+
+// SAFETY: a place is used by the thread alone that took it from the queue, or was sent it.
+unsafe impl<V: Send> Sync for Places<V> {}
+
+impl<V: Payload + Send> Store<V> for Indices {
+    const NAME: &'static str = INDICES;
+    type Common = Places<V>;
+    type Own = ();
+    type Handle = u32;
+
+    fn common(capacity: usize) -> Places<V> {
+        let free = ArrayQueue::new(capacity);
+        for place in 0..capacity as u32 {
+            free.push(place).expect("it has room for all");
+        }
+        let values = (0..capacity).map(|_| UnsafeCell::new(V::of(0))).collect();
+        Places { values, free }
+    }
+
+    fn own(_: usize) {}
+
+    #[inline(always)]
+    fn make(places: &Places<V>, (): &(), value: V) -> Option<u32> {
+        let place = places.free.pop()?;
+        // SAFETY: the place is this thread's now.
+        unsafe { *places.values[place as usize].get() = value };
+        Some(place)
+    }
+
+    #[inline(always)]
+    fn number(places: &Places<V>, place: &u32) -> u64 {
+        // SAFETY: the place is this thread's.
+        unsafe { (*places.values[*place as usize].get()).number() }
+    }
+
+    #[inline(always)]
+    fn end(places: &Places<V>, place: u32) -> u64 {
+        // SAFETY: the place is this thread's until it is pushed.
+        let value = unsafe { *places.values[place as usize].get() };
+        whole(&value);
+        places.free.push(place).expect("it has room for all");
+        value.number()
+    }
+}
+
+/// A slab of each thread's own: what threads cost each other where they share nothing.
+pub(crate) struct Unshared;
+
+impl<V: Payload> Store<V> for Unshared {
+    const NAME: &'static str = UNSHARED;
+    type Common = ();
+    type Own = BoundedSlab<V>;
+    type Handle = Slot<V>;
+
+    fn common(_: usize) {}
+
+    fn own(capacity: usize) -> BoundedSlab<V> {
+        BoundedSlab::with_capacity(capacity)
+    }
+
+    #[inline(always)]
+    fn make((): &(), slab: &BoundedSlab<V>, value: V) -> Option<Slot<V>> {
+        slab.insert(value).ok()
+    }
+
+    #[inline(always)]
+    fn number((): &(), slot: &Slot<V>) -> u64 {
+        slot.get().number()
+    }
+
+    #[inline(always)]
+    fn end((): &(), slot: Slot<V>) -> u64 {
+        slot.get().number()
     }
 }

@@ -316,6 +316,12 @@ const fn less_a_word(factor: f64, of: &'static [&'static str]) -> Bound {
     }
 }
 
+/// Twice as fast as the one that is usual.
+const SHARED: &[Bound] = &[
+    bound(0.50, &[threads::SHARDED], P50),
+    bound(1.00, &[threads::PLURALITY], P50),
+];
+
 /// All goals.
 pub const GOALS: &[Goal] = &[
     CYCLES.of("BoundedSlab, Slot", ALL, BY_SLOT),
@@ -515,6 +521,8 @@ pub const GOALS: &[Goal] = &[
         &[threads::OWNER],
         &[bound(1.03, &[threads::NEVER_SENT], P50)],
     ),
+    THREADS.of(threads::SHARED, threads::PAIRS, SHARED),
+    THREADS.of(threads::SHARED, threads::OLDEST, SHARED),
 ];
 
 /// The summary leaves out rows of larger values: they exceed the second level of

@@ -36,10 +36,68 @@ pub const NEVER_SENT: &str = "BoundedSlab, has sent none";
 /// Of a slab that has sent 1,000.
 pub const HAS_SENT: &str = "BoundedSlab, has sent 1,000";
 
+/// Ours, which threads share.
+pub const SHARED: &str = "SharedSlab";
+/// The one that is usual.
+pub const SHARDED: &str = "sharded-slab";
+/// A lock around the `slab` crate.
+pub const LOCKED: &str = "Mutex<Slab>";
+/// The free places of an array in a lock-free queue: no check of any kind.
+pub const INDICES: &str = "ArrayQueue of places";
+/// Nothing is shared.
+pub const UNSHARED: &str = "BoundedSlab each";
+
+/// So many threads, as far as each has a processor of its own.
+pub const THREADS: [usize; 4] = [1, 2, 4, 8];
+/// A value that is taken at once.
+pub const PAIRS: &[&str] = &[
+    "insert, take: 1 thread",
+    "insert, take: 2 threads",
+    "insert, take: 4 threads",
+    "insert, take: 8 threads",
+];
+/// The oldest of a thread's 64 values is taken.
+pub const OLDEST: &[&str] = &[
+    "insert, take the oldest: 1 thread",
+    "insert, take the oldest: 2 threads",
+    "insert, take the oldest: 4 threads",
+    "insert, take the oldest: 8 threads",
+];
+/// Each thread reads values of its own.
+pub const GETS: &[&str] = &[
+    "get: 1 thread",
+    "get: 2 threads",
+    "get: 4 threads",
+    "get: 8 threads",
+];
+/// All threads read one value.
+pub const GETS_OF_ONE: &[&str] = &[
+    "get, the same value: 1 thread",
+    "get, the same value: 2 threads",
+    "get, the same value: 4 threads",
+    "get, the same value: 8 threads",
+];
+/// As [`OLDEST`], every single operation timed.
+pub const SINGLES: &[&str] = &[
+    "single insert, take: 1 thread",
+    "single insert, take: 2 threads",
+    "single insert, take: 4 threads",
+    "single insert, take: 8 threads",
+];
+
+/// Of what the loop over unshared slabs gains by a second thread, ours gains at least this.
+pub const SCALING: f64 = 0.9;
+
 /// All of it, for a terminal or a document.
 #[must_use]
 pub fn tables(record: &Record) -> String {
-    let tables = [hand_over(record), owner(record)];
+    let tables = [
+        hand_over(record),
+        owner(record),
+        shared(record),
+        scaling(record),
+        singles(record),
+    ];
     let tables: Vec<String> = tables.into_iter().flatten().collect();
     tables.join("\n\n")
 }
@@ -87,12 +145,80 @@ fn hand_over(record: &Record) -> Option<String> {
         record,
         "ns a value (less `usize`)",
         &[IN_TURNS, STREAMING, MAKE, END, RECLAIM],
-        &[SLAB, MALLOC, MIMALLOC, PLURALITY, WORD],
+        &[
+            SLAB, MALLOC, MIMALLOC, PLURALITY, SHARED, SHARDED, INDICES, LOCKED, WORD,
+        ],
     )
 }
 
 fn owner(record: &Record) -> Option<String> {
     table(record, "ns", &[OWNER], &[NEVER_SENT, HAS_SENT])
+}
+
+/// The stores that threads share, and what stands next to them.
+const STORES: [&str; 6] = [SHARED, SHARDED, PLURALITY, INDICES, LOCKED, UNSHARED];
+
+fn shared(record: &Record) -> Option<String> {
+    let rows = [PAIRS, OLDEST, GETS, GETS_OF_ONE].concat();
+    table(record, "ns an operation", &rows, &STORES)
+}
+
+/// Millions of operations a second of all threads, how many times those of one thread, and
+/// what that is of the same figure of unshared slabs.
+fn scaling(record: &Record) -> Option<String> {
+    let mut lines = Vec::new();
+    for rows in [PAIRS, OLDEST] {
+        for (threads, row) in THREADS.iter().zip(rows).skip(1) {
+            for case in cases(record, &[row]) {
+                let alone = Case {
+                    row: rows[0],
+                    ..case
+                };
+                let rate = |case, threads: usize, subject: &str| {
+                    Some(threads as f64 * 1e3 / median(record, case, subject)?)
+                };
+                let gain =
+                    |subject: &str| Some(rate(case, *threads, subject)? / rate(alone, 1, subject)?);
+                let cell = |subject: &&str| {
+                    let figures = (rate(case, *threads, subject), gain(subject));
+                    let (Some(rate), Some(own)) = figures else {
+                        return NOTHING.to_owned();
+                    };
+                    let share = own / gain(UNSHARED).unwrap_or(f64::NAN);
+                    let share = match *subject == SHARED && share < SCALING {
+                        true => format!("**{share:.2}**"),
+                        false => format!("{share:.2}"),
+                    };
+                    format!("{rate:.0}, × {own:.2} ({share})")
+                };
+                let label = format!("{row}, {} B", case.bytes);
+                lines.push([label].into_iter().chain(STORES.iter().map(cell)).collect());
+            }
+        }
+    }
+    let mut head = vec!["million operations a second, × one thread (of unshared)".to_owned()];
+    head.extend(STORES.map(table::prose));
+    (!lines.is_empty()).then(|| table::markdown(&head, &lines))
+}
+
+/// The percentiles of single operations, less an empty stretch.
+fn singles(record: &Record) -> Option<String> {
+    let ticks_per_ns = record.bench(BENCH)?.ticks_per_ns;
+    let line = |case: &Case<'_>| {
+        let cell = |subject: &&str| {
+            let percentiles = [Metric::P50, Metric::P99, Metric::P999];
+            let values = percentiles.map(|metric| record.value(*case, subject, metric));
+            let shown = values.map(|it| it.map(|ticks| format!("{:.0}", ticks / ticks_per_ns)));
+            let shown: Option<Vec<String>> = shown.into_iter().collect();
+            shown.map_or(NOTHING.to_owned(), |shown| shown.join(" / "))
+        };
+        let label = format!("{}, {} B", case.row, case.bytes);
+        [label].into_iter().chain(STORES.iter().map(cell)).collect()
+    };
+    let lines: Vec<Vec<String>> = cases(record, SINGLES).iter().map(line).collect();
+    let mut head = vec!["p50 / p99 / p99.9, ns".to_owned()];
+    head.extend(STORES.map(table::prose));
+    (!lines.is_empty()).then(|| table::markdown(&head, &lines))
 }
 
 /// Nanoseconds, as precise as the clock is.

@@ -1,5 +1,5 @@
 //! Across threads: values handed over, next to boxes on malloc and mimalloc; what the owner's
-//! own operations take after that; and slabs that threads share.
+//! own operations take after that; slabs and rings that threads share.
 //!
 //! A figure is of one value: the median over batches, since two threads on a machine that
 //! others use too are interrupted often, and a batch that was tells of nothing else.
@@ -11,10 +11,12 @@ use std::process::ExitCode;
 use crossings::Store;
 use crossings::alone::{self, sides};
 use crossings::hand_over::{self, Pace};
-use crossings::shared::{get, get_one, oldest, pair, single};
+use crossings::rings::{Deque, full, half_full};
+use crossings::shared::{get, get_one, oldest, remove, single, take};
 use crossings::stores::{
     Indices, Locked, Malloc, Mimalloc, Plurality, Sends, Sharded, Shared, Unshared, Word,
 };
+use flatslab::sync::bytes::SharedRing;
 use flatslab_benches::machine;
 use flatslab_benches::operation::Setting;
 use flatslab_benches::payload::Payload;
@@ -126,11 +128,30 @@ fn of_value<V: Payload + Send + Sync>() -> Vec<Case> {
         ($($at:literal)*) => {
             $(if THREADS[$at] <= machine::processors() {
                 cases.extend(of_threads::<V, $at>());
+                if V::BYTES == ENTRY {
+                    cases.extend(of_rings::<$at>());
+                }
             })*
         };
     }
     shared!(0 1 2 3);
     cases
+}
+
+/// Rings of buffers, on one number of threads.
+fn of_rings<const AT: usize>() -> [Case; 2] {
+    macro_rules! entries {
+        ($turn:ident) => {
+            vec![
+                entry(RING, |setting| $turn::<SharedRing>(&setting, THREADS[AT])),
+                entry(DEQUE, |setting| $turn::<Deque>(&setting, THREADS[AT])),
+            ]
+        };
+    }
+    [
+        case(&[HALF_FULL[AT]], 31, entries![half_full]),
+        case(&[FULL[AT]], 31, entries![full]),
+    ]
 }
 
 /// Stores that threads share, on one number of threads.
@@ -145,9 +166,14 @@ fn of_threads<V: Payload + Send + Sync, const AT: usize>() -> Vec<Case> {
     const TURNS: usize = 31;
     let mut cases = vec![
         case(
-            &[PAIRS[AT]],
+            &[REMOVES[AT]],
             TURNS,
-            entries![pair; Shared Sharded Plurality Indices Locked Unshared],
+            entries![remove; Shared Sharded Plurality Indices Locked Unshared],
+        ),
+        case(
+            &[TAKES[AT]],
+            TURNS,
+            entries![take; Shared Sharded Plurality Indices Locked Unshared],
         ),
         case(
             &[OLDEST[AT]],

@@ -2,6 +2,7 @@
 
 pub(crate) mod alone;
 pub(crate) mod hand_over;
+pub(crate) mod rings;
 pub(crate) mod shared;
 pub(crate) mod stores;
 
@@ -29,8 +30,19 @@ pub(crate) trait Store<V: Payload> {
     /// The value's number.
     fn number(common: &Self::Common, handle: &Self::Handle) -> u64;
 
+    /// Moves a value out.
+    fn take(common: &Self::Common, handle: Self::Handle) -> V;
+
+    /// Drops a value where it stands.
+    fn remove(common: &Self::Common, handle: Self::Handle);
+
     /// Reads the number of a value, which ends on this thread, whichever that is.
-    fn end(common: &Self::Common, handle: Self::Handle) -> u64;
+    #[inline(always)]
+    fn end(common: &Self::Common, handle: Self::Handle) -> u64 {
+        let number = Self::number(common, &handle);
+        Self::remove(common, handle);
+        number
+    }
 
     /// Whether the memory of what has ended comes back in a step of its own.
     const RECLAIMS: bool = false;

@@ -8,14 +8,14 @@ use std::sync::{Barrier, OnceLock};
 use std::time::{Duration, Instant};
 
 use flatslab_benches::operation::Setting;
-use flatslab_benches::payload::{Payload, barrier, opaque};
+use flatslab_benches::payload::{Payload, barrier, opaque, whole};
 use flatslab_benches::run::Turn;
 use flatslab_benches::{clock, machine};
 
 use super::Store;
 
 /// Operations of a batch.
-const BATCH: usize = 256;
+pub(crate) const BATCH: usize = 256;
 /// Values that a thread has at once.
 const VALUES: usize = 64;
 
@@ -37,7 +37,7 @@ struct Seen(AtomicU64);
 ///
 /// Only those batches count during which no thread was without its processor: the others were
 /// alone with the container.
-fn at_once<F: FnMut(u64)>(
+pub(crate) fn at_once<F: FnMut(u64)>(
     setting: &Setting,
     threads: usize,
     in_one: usize,
@@ -111,21 +111,37 @@ fn ticks_per_ns() -> f64 {
     *TICKS.get_or_init(clock::ticks_per_ns)
 }
 
-/// A value that is taken at once.
+/// A value that is moved out at once.
 #[inline(never)]
-pub(crate) fn pair<V: Payload, S: Store<V>>(setting: &Setting, threads: usize) -> Turn {
+pub(crate) fn take<V: Payload, S: Store<V>>(setting: &Setting, threads: usize) -> Turn {
     let common = S::common(capacity(setting, threads));
     at_once(setting, threads, BATCH, || {
         let (own, common) = (S::own(capacity(setting, threads)), &common);
         move |number| {
             barrier(common);
             let made = S::make(common, &own, V::of(number)).expect("it has room");
-            assert_eq!(S::end(common, opaque(made)), number, "{}", S::NAME);
+            let value = S::take(common, opaque(made));
+            whole(&value);
+            assert_eq!(value.number(), number, "{}", S::NAME);
         }
     })
 }
 
-/// A value, and the oldest of the thread's is taken.
+/// A value that is dropped at once.
+#[inline(never)]
+pub(crate) fn remove<V: Payload, S: Store<V>>(setting: &Setting, threads: usize) -> Turn {
+    let common = S::common(capacity(setting, threads));
+    at_once(setting, threads, BATCH, || {
+        let (own, common) = (S::own(capacity(setting, threads)), &common);
+        move |number| {
+            barrier(common);
+            let made = S::make(common, &own, V::of(number)).expect("it has room");
+            S::remove(common, opaque(made));
+        }
+    })
+}
+
+/// A value, and the oldest of the thread's is moved out.
 #[inline(always)]
 fn window<V: Payload, S: Store<V>>(setting: &Setting, threads: usize, in_one: usize) -> Turn {
     let common = S::common(capacity(setting, threads));
@@ -138,7 +154,9 @@ fn window<V: Payload, S: Store<V>>(setting: &Setting, threads: usize, in_one: us
             barrier(common);
             let made = make(&own, number + VALUES as u64);
             let oldest = std::mem::replace(&mut values[number as usize % VALUES], made);
-            assert_eq!(S::end(common, oldest), number, "{}", S::NAME);
+            let value = S::take(common, oldest);
+            whole(&value);
+            assert_eq!(value.number(), number, "{}", S::NAME);
         }
     })
 }

@@ -42,8 +42,13 @@ impl<V: Payload + Send> Store<V> for Sends {
     }
 
     #[inline(always)]
-    fn end((): &(), sent: SendSlot<V>) -> u64 {
-        sent.number()
+    fn take((): &(), sent: SendSlot<V>) -> V {
+        SendSlot::into_inner(sent)
+    }
+
+    #[inline(always)]
+    fn remove((): &(), sent: SendSlot<V>) {
+        drop(sent);
     }
 
     const RECLAIMS: bool = true;
@@ -78,8 +83,13 @@ impl<V: Payload> Store<V> for Malloc {
     }
 
     #[inline(always)]
-    fn end((): &(), boxed: Box<V>) -> u64 {
-        Payload::number(&*boxed)
+    fn take((): &(), boxed: Box<V>) -> V {
+        *boxed
+    }
+
+    #[inline(always)]
+    fn remove((): &(), boxed: Box<V>) {
+        drop(boxed);
     }
 }
 
@@ -134,8 +144,13 @@ impl<V: Payload> Store<V> for Mimalloc {
     }
 
     #[inline(always)]
-    fn end((): &(), boxed: MiBox<V>) -> u64 {
-        boxed.value().number()
+    fn take((): &(), boxed: MiBox<V>) -> V {
+        *boxed.value()
+    }
+
+    #[inline(always)]
+    fn remove((): &(), boxed: MiBox<V>) {
+        drop(boxed);
     }
 }
 
@@ -171,8 +186,13 @@ impl<V: Payload + Send> Store<V> for Plurality {
     }
 
     #[inline(always)]
-    fn end((): &(), boxed: plurality::Box<V>) -> u64 {
-        boxed.number()
+    fn take((): &(), boxed: plurality::Box<V>) -> V {
+        *boxed
+    }
+
+    #[inline(always)]
+    fn remove((): &(), boxed: plurality::Box<V>) {
+        drop(boxed);
     }
 }
 
@@ -202,9 +222,12 @@ impl<V: Payload> Store<V> for Word<V> {
     }
 
     #[inline(always)]
-    fn end((): &(), word: usize) -> u64 {
-        word as u64
+    fn take((): &(), word: usize) -> V {
+        V::of(word as u64)
     }
+
+    #[inline(always)]
+    fn remove((): &(), _: usize) {}
 }
 
 /// Ours, shared.
@@ -233,10 +256,13 @@ impl<V: Payload + Send + Sync> Store<V> for Shared {
     }
 
     #[inline(always)]
-    fn end(slab: &SharedSlab<V>, key: SharedKey) -> u64 {
-        let value = slab.try_take(key).expect("it is there");
-        whole(&value);
-        value.number()
+    fn take(slab: &SharedSlab<V>, key: SharedKey) -> V {
+        slab.try_take(key).expect("it is there")
+    }
+
+    #[inline(always)]
+    fn remove(slab: &SharedSlab<V>, key: SharedKey) {
+        assert!(slab.remove(key), "it is there");
     }
 }
 
@@ -266,10 +292,13 @@ impl<V: Payload + Send + Sync> Store<V> for Sharded {
     }
 
     #[inline(always)]
-    fn end(slab: &sharded_slab::Slab<V>, key: usize) -> u64 {
-        let value = slab.take(key).expect("it is there");
-        whole(&value);
-        value.number()
+    fn take(slab: &sharded_slab::Slab<V>, key: usize) -> V {
+        slab.take(key).expect("it is there")
+    }
+
+    #[inline(always)]
+    fn remove(slab: &sharded_slab::Slab<V>, key: usize) {
+        assert!(slab.remove(key), "it is there");
     }
 }
 
@@ -300,10 +329,13 @@ impl<V: Payload + Send> Store<V> for Locked {
     }
 
     #[inline(always)]
-    fn end(slab: &Mutex<slab::Slab<V>>, key: usize) -> u64 {
-        let value = slab.lock().expect("nothing panics").remove(key);
-        whole(&value);
-        value.number()
+    fn take(slab: &Mutex<slab::Slab<V>>, key: usize) -> V {
+        slab.lock().expect("nothing panics").remove(key)
+    }
+
+    #[inline(always)]
+    fn remove(slab: &Mutex<slab::Slab<V>>, key: usize) {
+        slab.lock().expect("nothing panics").remove(key);
     }
 }
 
@@ -351,12 +383,16 @@ impl<V: Payload + Send> Store<V> for Indices {
     }
 
     #[inline(always)]
-    fn end(places: &Places<V>, place: u32) -> u64 {
+    fn take(places: &Places<V>, place: u32) -> V {
         // SAFETY: the place is this thread's until it is pushed.
         let value = unsafe { *places.values[place as usize].get() };
-        whole(&value);
+        Self::remove(places, place);
+        value
+    }
+
+    #[inline(always)]
+    fn remove(places: &Places<V>, place: u32) {
         places.free.push(place).expect("it has room for all");
-        value.number()
     }
 }
 
@@ -386,7 +422,12 @@ impl<V: Payload> Store<V> for Unshared {
     }
 
     #[inline(always)]
-    fn end((): &(), slot: Slot<V>) -> u64 {
-        slot.get().number()
+    fn take((): &(), slot: Slot<V>) -> V {
+        *slot.get()
+    }
+
+    #[inline(always)]
+    fn remove((): &(), slot: Slot<V>) {
+        drop(slot);
     }
 }

@@ -521,7 +521,8 @@ pub const GOALS: &[Goal] = &[
         &[threads::OWNER],
         &[bound(1.03, &[threads::NEVER_SENT], P50)],
     ),
-    THREADS.of(threads::SHARED, threads::PAIRS, SHARED),
+    THREADS.of(threads::SHARED, threads::REMOVES, SHARED),
+    THREADS.of(threads::SHARED, threads::TAKES, SHARED),
     THREADS.of(threads::SHARED, threads::OLDEST, SHARED),
 ];
 

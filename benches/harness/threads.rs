@@ -49,14 +49,21 @@ pub const UNSHARED: &str = "BoundedSlab each";
 
 /// So many threads, as far as each has a processor of its own.
 pub const THREADS: [usize; 4] = [1, 2, 4, 8];
-/// A value that is taken at once.
-pub const PAIRS: &[&str] = &[
+/// A value that is dropped at once.
+pub const REMOVES: &[&str] = &[
+    "insert, remove: 1 thread",
+    "insert, remove: 2 threads",
+    "insert, remove: 4 threads",
+    "insert, remove: 8 threads",
+];
+/// A value that is moved out at once.
+pub const TAKES: &[&str] = &[
     "insert, take: 1 thread",
     "insert, take: 2 threads",
     "insert, take: 4 threads",
     "insert, take: 8 threads",
 ];
-/// The oldest of a thread's 64 values is taken.
+/// The oldest of a thread's 64 values is moved out.
 pub const OLDEST: &[&str] = &[
     "insert, take the oldest: 1 thread",
     "insert, take the oldest: 2 threads",
@@ -85,6 +92,27 @@ pub const SINGLES: &[&str] = &[
     "single insert, take: 8 threads",
 ];
 
+/// Ours, of entries of bytes.
+pub const RING: &str = "SharedRing";
+/// What is usual in its place.
+pub const DEQUE: &str = "Mutex<VecDeque<Vec<u8>>>";
+/// Bytes of an entry.
+pub const ENTRY: usize = 64;
+/// A ring of 64 entries.
+pub const HALF_FULL: &[&str] = &[
+    "ring half full, write, read: 1 thread",
+    "ring half full, write, read: 2 threads",
+    "ring half full, write, read: 4 threads",
+    "ring half full, write, read: 8 threads",
+];
+/// See [`HALF_FULL`].
+pub const FULL: &[&str] = &[
+    "ring full, overwrite: 1 thread",
+    "ring full, overwrite: 2 threads",
+    "ring full, overwrite: 4 threads",
+    "ring full, overwrite: 8 threads",
+];
+
 /// Of what the loop over unshared slabs gains by a second thread, ours gains at least this.
 pub const SCALING: f64 = 0.9;
 
@@ -97,6 +125,7 @@ pub fn tables(record: &Record) -> String {
         shared(record),
         scaling(record),
         singles(record),
+        rings(record),
     ];
     let tables: Vec<String> = tables.into_iter().flatten().collect();
     tables.join("\n\n")
@@ -159,15 +188,20 @@ fn owner(record: &Record) -> Option<String> {
 const STORES: [&str; 6] = [SHARED, SHARDED, PLURALITY, INDICES, LOCKED, UNSHARED];
 
 fn shared(record: &Record) -> Option<String> {
-    let rows = [PAIRS, OLDEST, GETS, GETS_OF_ONE].concat();
+    let rows = [REMOVES, TAKES, OLDEST, GETS, GETS_OF_ONE].concat();
     table(record, "ns an operation", &rows, &STORES)
+}
+
+fn rings(record: &Record) -> Option<String> {
+    let rows = [HALF_FULL, FULL].concat();
+    table(record, "ns an operation", &rows, &[RING, DEQUE])
 }
 
 /// Millions of operations a second of all threads, how many times those of one thread, and
 /// what that is of the same figure of unshared slabs.
 fn scaling(record: &Record) -> Option<String> {
     let mut lines = Vec::new();
-    for rows in [PAIRS, OLDEST] {
+    for rows in [REMOVES, TAKES, OLDEST] {
         for (threads, row) in THREADS.iter().zip(rows).skip(1) {
             for case in cases(record, &[row]) {
                 let alone = Case {

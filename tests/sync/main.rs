@@ -12,6 +12,7 @@ mod arena;
 mod counted;
 mod races;
 mod send_slot;
+#[cfg(target_has_atomic = "64")]
 mod shared_ring;
 #[cfg(target_has_atomic = "64")]
 mod shared_slab;

@@ -5,6 +5,9 @@ use std::sync::Barrier;
 use std::thread;
 
 use flatslab::sync::SendSlot;
+use flatslab::sync::bytes::{ByteArena, Ring};
+#[cfg(target_has_atomic = "64")]
+use flatslab::sync::{SharedSlab, bytes::SharedRing};
 use flatslab::{BoundedSlab, Slab};
 
 use crate::counted::{Alive, without_leak};
@@ -86,4 +89,148 @@ fn a_local_handle_ends_last_or_another_one_does() {
         );
         assert_eq!((there, here), (2, 1));
     });
+}
+
+#[cfg(target_has_atomic = "64")]
+#[test]
+fn a_shared_value_is_read_while_it_is_removed_and_another_comes() {
+    let alive = Alive::default();
+    let slab = SharedSlab::with_capacity(1);
+    let key = slab.insert(alive.value(1)).unwrap();
+    meet(
+        || {
+            if let Some(guard) = slab.get(key) {
+                guard.expect(1);
+            }
+            assert!(slab.get(key).is_none_or(|guard| guard.number == 1));
+        },
+        || {
+            assert!(slab.remove(key) && !slab.contains_key(key));
+            // Its slot is free once the reader has gone.
+            while slab.insert_with(|_| alive.value(2)).is_err() {
+                thread::yield_now();
+            }
+        },
+    );
+    assert!(slab.get(key).is_none());
+    assert_eq!((slab.len(), alive.count()), (1, 1));
+}
+
+#[cfg(target_has_atomic = "64")]
+#[test]
+fn two_threads_remove_one_shared_value() {
+    let alive = Alive::default();
+    let slab = SharedSlab::with_capacity(2);
+    let key = slab.insert(alive.value(1)).unwrap();
+    let reader = slab.get(key);
+    let (there, here) = meet(
+        || {
+            let removed = slab.remove(key);
+            drop(reader);
+            removed
+        },
+        || slab.try_take(key).is_ok() || slab.remove(key),
+    );
+    assert!(there != here, "by one of them");
+    assert_eq!((slab.len(), alive.count()), (0, 0));
+}
+
+#[cfg(target_has_atomic = "64")]
+#[test]
+fn threads_take_the_last_shared_slots() {
+    let slab = SharedSlab::with_capacity(2);
+    let churn = || {
+        for number in 0..3 {
+            let key = slab.insert(number).expect("each of the two has one");
+            assert_eq!(slab.try_take(key), Ok(number));
+        }
+    };
+    meet(churn, churn);
+    assert!(slab.is_empty() && !slab.is_full());
+}
+
+#[test]
+fn the_last_references_to_a_buffer_end_while_its_arena_does() {
+    let arena = ByteArena::builder().start(16).slab_size(256).build();
+    let one = arena.copy(b"one").unwrap();
+    let (two, three) = (one.clone(), one.slice(1..));
+    meet(
+        || {
+            assert_eq!(*two, *b"one");
+            drop(two);
+        },
+        || meet(|| drop(one), || drop(arena)),
+    );
+    assert_eq!(*three, *b"ne");
+}
+
+#[test]
+fn a_buffer_comes_back_while_one_is_wanted() {
+    let arena = ByteArena::builder().start(16).slab_size(64).build();
+    let sent = arena.copy(b"sent").unwrap();
+    meet(
+        || drop(sent),
+        || {
+            for _ in 0..3 {
+                assert_eq!(*arena.copy(b"here").unwrap(), *b"here");
+            }
+        },
+    );
+}
+
+#[test]
+fn entries_of_a_ring_arrive_in_their_order() {
+    let (mut producer, mut consumer) = Ring::with_capacity(1, 8).split();
+    meet(
+        move || {
+            for number in 0..4_u64 {
+                while producer.push(&number.to_le_bytes()).is_err() {
+                    thread::yield_now();
+                }
+            }
+        },
+        move || {
+            for number in 0..4_u64 {
+                loop {
+                    if let Some(frame) = consumer.pop() {
+                        assert_eq!(*frame, number.to_le_bytes());
+                        break;
+                    }
+                    thread::yield_now();
+                }
+            }
+        },
+    );
+}
+
+#[cfg(target_has_atomic = "64")]
+#[test]
+fn a_shared_ring_is_written_by_one_thread_and_read_by_another() {
+    let ring = SharedRing::with_capacity(2, 8);
+    let (sum, evicted) = meet(
+        || {
+            let mut evicted = 0;
+            for number in 1..6_u64 {
+                let pushed = ring.push(&number.to_le_bytes()).unwrap();
+                evicted += pushed.map_or(0, |it| it.count);
+            }
+            evicted
+        },
+        || {
+            let (mut popped, mut last) = (0, 0);
+            while last < 5 {
+                match ring.pop() {
+                    Some(frame) => {
+                        let number = u64::from_le_bytes((*frame).try_into().unwrap());
+                        assert!(number > last, "in their order");
+                        last = number;
+                        popped += 1;
+                    }
+                    None => thread::yield_now(),
+                }
+            }
+            popped
+        },
+    );
+    assert_eq!(sum + evicted, 5);
 }

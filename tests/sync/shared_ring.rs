@@ -46,7 +46,7 @@ fn a_ring_does_as_a_queue() {
         let mut queue: VecDeque<(u64, Vec<u8>)> = VecDeque::new();
         let mut kept: Vec<(SharedFrame<'_>, Vec<u8>)> = Vec::new();
         let mut pushed = 0;
-        for step in 0..amount(20_000, 2_000, 60) {
+        for step in 0..amount(20_000, 2_000, 40) {
             if random(5) < 3 {
                 let bytes = vec![step as u8; random(31) as usize];
                 let oldest = (queue.len() == capacity).then(|| queue.pop_front().unwrap());
@@ -184,7 +184,7 @@ fn a_ring_allocates_when_it_is_made_and_never_again() {
     let ring = builder.pages(source.pages()).build();
     let bytes = source.bytes();
     assert_eq!(ring.memory().bytes(), bytes);
-    for number in 0..amount(1000, 300, 40_u32) {
+    for number in 0..amount(1000, 300, 24_u32) {
         ring.push(&[number as u8; 40]).unwrap();
         if number % 3 == 0 {
             assert_eq!(ring.pop().unwrap().as_ptr().addr() % 16, 0);
@@ -216,7 +216,7 @@ fn run(capacity: usize, writers: u64, readers: usize) {
     let builder = SharedRing::builder().entries(capacity).max_len(40);
     let ring = builder.writers(writers as usize).in_flight(readers).build();
     let chunks = ring.free_chunks();
-    let count = amount(20_000, 150, 12_u64);
+    let count = amount(20_000, 150, 6_u64);
     let (evicted, writing) = (AtomicU64::new(0), AtomicUsize::new(writers as usize));
     let popped = Mutex::new(BTreeMap::new());
     thread::scope(|scope| {

@@ -226,6 +226,22 @@ mod split_ring {
     }
 }
 
+/// Each order in which threads can meet, twice: with `late` the threads that were spawned run
+/// first. Loom derives what to try from the last access to each atomic alone, so where a thread
+/// loads it before it writes to it, the other order is not tried by itself.
+fn model(f: impl Fn(bool) + Copy + Send + Sync + 'static) {
+    for late in [false, true] {
+        loom::model(move || f(late));
+    }
+}
+
+/// Stands after the threads were spawned.
+fn start(late: bool) {
+    if late {
+        thread::yield_now();
+    }
+}
+
 mod arena {
     use super::*;
     use crate::sync::bytes::record::PREFIX;
@@ -249,7 +265,7 @@ mod arena {
 
     #[test]
     fn loom_the_last_drop_happens_before_the_chunk_is_used_again() {
-        loom::model(|| {
+        model(|late| {
             let memory = Memory::new();
             let arena = make(&memory);
             let buf = arena.copy(b"read").unwrap();
@@ -259,6 +275,7 @@ mod arena {
                 theirs.read(buf.as_ptr());
                 drop(buf);
             });
+            start(late);
             let second = arena.copy(b"next").unwrap();
             let reused = write(&witnesses, &second);
             reader.join().unwrap();
@@ -270,7 +287,7 @@ mod arena {
 
     #[test]
     fn loom_of_two_clones_that_are_dropped_at_once_one_is_the_last() {
-        loom::model(|| {
+        model(|late| {
             let memory = Memory::new();
             let arena = make(&memory);
             let buf = arena.copy(b"read").unwrap();
@@ -280,6 +297,7 @@ mod arena {
                 theirs.read(second.as_ptr());
                 second.release()
             });
+            start(late);
             witnesses.read(buf.as_ptr());
             let last = buf.release();
             let next = arena.copy(b"next").unwrap();
@@ -293,7 +311,7 @@ mod arena {
 
     #[test]
     fn loom_a_clone_that_is_dropped_was_read_before_the_other_becomes_mutable() {
-        loom::model(|| {
+        model(|late| {
             let memory = Memory::new();
             let arena = make(&memory);
             let buf = arena.copy(b"read").unwrap();
@@ -303,6 +321,7 @@ mod arena {
                 theirs.read(second.as_ptr());
                 drop(second);
             });
+            start(late);
             match buf.try_into_mut() {
                 Ok(buf) => assert!(write(&witnesses, &buf)),
                 Err(buf) => assert!(witnesses.read(buf.as_ptr()) == 0),
@@ -315,7 +334,7 @@ mod arena {
 
     #[test]
     fn loom_two_drops_lose_nothing_to_an_owner_that_takes() {
-        loom::model(|| {
+        model(|late| {
             let memory = Memory::new();
             let arena = make(&memory);
             let (one, two) = (arena.alloc(16).unwrap(), arena.copy(b"two").unwrap());
@@ -323,6 +342,7 @@ mod arena {
                 thread::spawn(move || drop(one)),
                 thread::spawn(move || drop(two)),
             ];
+            start(late);
             let mut taken = arena.reclaim();
             for reader in readers {
                 reader.join().unwrap();
@@ -336,7 +356,7 @@ mod arena {
 
     #[test]
     fn loom_what_a_buffer_was_read_for_happens_before_the_memory_of_a_closed_arena_is_freed() {
-        loom::model(|| {
+        model(|late| {
             let memory = Memory::new();
             let arena = make(&memory);
             let (buf, second) = (arena.copy(b"read").unwrap(), arena.alloc(1).unwrap());
@@ -345,6 +365,7 @@ mod arena {
                 theirs.touch();
                 drop(buf);
             });
+            start(late);
             memory.touch();
             drop(arena);
             drop(second);
@@ -397,10 +418,11 @@ mod shared_ring {
 
     #[test]
     fn loom_the_write_of_a_shared_entry_happens_before_its_read() {
-        loom::model(|| {
+        model(|late| {
             let model = Model::new(2, 3);
             let theirs = model.clone();
             let writer = thread::spawn(move || theirs.push(1) + theirs.push(2));
+            start(late);
             let mut all: Vec<u8> = (0..2).filter_map(|_| model.pop()).collect();
             assert_eq!(writer.join().unwrap(), 0);
             all.extend(model.rest());
@@ -410,10 +432,11 @@ mod shared_ring {
 
     #[test]
     fn loom_two_writers_lose_and_double_nothing() {
-        loom::model(|| {
+        model(|late| {
             let model = Model::new(2, 4);
             let theirs = model.clone();
             let writer = thread::spawn(move || theirs.push(1));
+            start(late);
             let evicted = model.push(2);
             assert_eq!(writer.join().unwrap() + evicted, 0);
             let mut all = model.rest();
@@ -425,10 +448,11 @@ mod shared_ring {
 
     #[test]
     fn loom_two_writers_to_one_place_evict_each_other_once() {
-        loom::model(|| {
+        model(|late| {
             let model = Model::new(1, 4);
             let theirs = model.clone();
             let writer = thread::spawn(move || theirs.push(1));
+            start(late);
             let evicted = model.push(2);
             assert_eq!(writer.join().unwrap() + evicted, 1);
             assert_eq!(model.rest().len(), 1);
@@ -438,11 +462,12 @@ mod shared_ring {
 
     #[test]
     fn loom_an_entry_is_evicted_or_read_and_not_both() {
-        loom::model(|| {
+        model(|late| {
             let model = Model::new(1, 2);
             model.push(1);
             let theirs = model.clone();
             let writer = thread::spawn(move || theirs.push(2));
+            start(late);
             let mut all: Vec<u8> = model.pop().into_iter().collect();
             let evicted = writer.join().unwrap();
             all.extend(model.rest());
@@ -454,12 +479,13 @@ mod shared_ring {
 
     #[test]
     fn loom_the_read_of_a_frame_happens_before_its_chunk_is_written_again() {
-        loom::model(|| {
+        model(|late| {
             // One chunk: the writer has it once the frame is dropped, or fails.
             let model = Model::new(1, 1);
             model.push(1);
             let theirs = model.clone();
             let reader = thread::spawn(move || theirs.pop());
+            start(late);
             let witnesses = model.witnesses.clone();
             let pushed = model.ring.push_with(1, |place| {
                 witnesses.write(place.bytes().as_ptr(), 2);
@@ -479,12 +505,13 @@ mod shared_ring {
 
     #[test]
     fn loom_two_readers_read_different_entries() {
-        loom::model(|| {
+        model(|late| {
             let model = Model::new(2, 2);
             model.push(1);
             model.push(2);
             let theirs = model.clone();
             let reader = thread::spawn(move || theirs.pop());
+            start(late);
             let mine = model.pop();
             let mut all = [mine.unwrap(), reader.join().unwrap().unwrap()];
             all.sort_unstable();

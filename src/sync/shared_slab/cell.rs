@@ -181,24 +181,38 @@ impl Word {
     /// Removes the value of this generation.
     #[inline(always)]
     pub(super) fn remove(&self, generation: u64) -> Removal {
-        // Relaxed: checked by the exchange.
-        let mut bits = self.0.load(Ordering::Relaxed);
+        // Without a look beforehand: as a rule no one reads it.
+        match self.mark_removed(generation, generation) {
+            Ok(()) => Removal::Claimed,
+            Err(bits) => self.remove_from(generation, bits),
+        }
+    }
+
+    /// Removes the value of this generation from a cell that was found to have these bits.
+    #[cold]
+    #[inline(never)]
+    fn remove_from(&self, generation: u64, mut bits: u64) -> Removal {
         loop {
             if bits.wrapping_sub(generation) > MOST_READERS {
                 return Removal::Missing;
             }
-            // Acquire: pairs with the release of `publish`, and of each reader's end.
-            match self.0.compare_exchange_weak(
-                bits,
-                bits | REMOVED,
-                Ordering::Acquire,
-                Ordering::Relaxed,
-            ) {
-                Ok(_) if bits == generation => return Removal::Claimed,
-                Ok(_) => return Removal::Deferred,
+            match self.mark_removed(generation, bits) {
+                Ok(()) if bits == generation => return Removal::Claimed,
+                Ok(()) => return Removal::Deferred,
                 Err(other) => bits = other,
             }
         }
+    }
+
+    /// Marks the value of this generation as removed, if the cell has these bits.
+    #[inline(always)]
+    fn mark_removed(&self, generation: u64, bits: u64) -> Result<(), u64> {
+        debug_assert!(bits.wrapping_sub(generation) <= MOST_READERS);
+        // Acquire: pairs with the release of `publish`, and of each reader's end. Relaxed
+        // where it fails: it is looked at again.
+        self.0
+            .compare_exchange(bits, bits | REMOVED, Ordering::Acquire, Ordering::Relaxed)
+            .map(drop)
     }
 
     /// Claims the end of the value of this generation, if no one reads it.
@@ -208,16 +222,8 @@ impl Word {
     /// [`Missing`](AccessError::Missing), [`Borrowed`](AccessError::Borrowed).
     #[inline(always)]
     pub(super) fn take(&self, generation: u64) -> Result<(), AccessError> {
-        // Acquire: pairs with the release of `publish`, and of each reader's end.
-        match self.0.compare_exchange(
-            generation,
-            generation | REMOVED,
-            Ordering::Acquire,
-            Ordering::Relaxed,
-        ) {
-            Ok(_) => Ok(()),
-            Err(bits) => Err(why_not_taken(bits, generation)),
-        }
+        self.mark_removed(generation, generation)
+            .map_err(|bits| why_not_taken(bits, generation))
     }
 
     /// Removes the value that the caller reads. Whether it was not removed before.

@@ -15,6 +15,7 @@ mod traced {
     use flatslab::bytes::{Buf, BufMut, ByteArena, Evicted, Loc, LocError, RequestError, Ring};
     use flatslab::epoch::{Epoch, EpochKey, EpochSlab, InsertError};
     use flatslab::pool::{Heap, InStorage, Intrusive, Pool, PoolBox, PoolStorage};
+    use flatslab::sync::{SendSlot, SharedKey, SharedSlab};
     use flatslab::{BoundedKeySlab, BoundedSlab, Full, GenKey, Key, KeySlab, Slab, Slot, SlotBox};
     use flatslab_benches::arguments::Arguments;
     use flatslab_benches::table;
@@ -310,6 +311,39 @@ mod traced {
         ]
     }
 
+    /// What goes across threads, where one thread alone is at work.
+    fn by_thread() -> Vec<Operation<'static>> {
+        let slab: &Slab<u64> = Box::leak(Box::new(Slab::with_capacity(8)));
+        let slot = move || slab.insert(7);
+        let shared: &SharedSlab<u64> = Box::leak(Box::new(SharedSlab::with_capacity(64)));
+        let key = move || shared.insert(7).unwrap();
+        // The first operation of a thread gets a number for it.
+        key();
+        vec![
+            operation!("Slot::into_send", (slot: Slot<u64> = slot()) -> SendSlot<u64> {
+                slot.into_send()
+            }),
+            operation!("SendSlot, drop", (sent: SendSlot<u64> = slot().into_send()) {
+                drop(sent)
+            }),
+            operation!("SharedSlab::insert",
+            (slab: &'static SharedSlab<u64> = shared, value: u64 = 7)
+                -> Result<SharedKey, Full<u64>> { slab.insert(value) }),
+            operation!("SharedSlab::get, drop",
+            (slab: &'static SharedSlab<u64> = shared, key: SharedKey = key()) -> u64 {
+                *slab.get(key).unwrap()
+            }),
+            operation!("SharedSlab::try_take",
+            (slab: &'static SharedSlab<u64> = shared, key: SharedKey = key()) -> u64 {
+                slab.try_take(key).unwrap()
+            }),
+            operation!("SharedSlab::remove",
+            (slab: &'static SharedSlab<u64> = shared, key: SharedKey = key()) -> bool {
+                slab.remove(key)
+            }),
+        ]
+    }
+
     pub(super) fn main() -> ExitCode {
         let command = CommandLine::parse();
         let arguments = &command.arguments;
@@ -341,6 +375,7 @@ mod traced {
         operations.extend(by_arena());
         operations.extend(by_bytes());
         operations.extend(by_epoch());
+        operations.extend(by_thread());
 
         // Values of 8 bytes; how many are live changes nothing.
         if let Err(message) = arguments.pairs(&[(64, &[8])], 64) {

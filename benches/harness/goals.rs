@@ -13,7 +13,7 @@ use crate::record::Metric::{
     Chunks, Drift, Faults, Growth, Memory, P50, P999, P9999, Pinned, Recycled, Resident, Sigmas,
     Ticks, Worst,
 };
-use crate::{bytes, epoch};
+use crate::{bytes, epoch, threads};
 
 /// One subject in some rows of a bench.
 pub struct Goal {
@@ -43,6 +43,8 @@ pub struct Bound {
     pub metric: Metric,
     /// Core cycles that are added to it.
     pub plus_cycles: f64,
+    /// What is taken off both sides: that subject's figure.
+    pub less: Option<&'static str>,
 }
 
 const fn bound(factor: f64, of: &'static [&'static str], metric: Metric) -> Bound {
@@ -51,6 +53,7 @@ const fn bound(factor: f64, of: &'static [&'static str], metric: Metric) -> Boun
         of,
         metric,
         plus_cycles: 0.0,
+        less: None,
     }
 }
 
@@ -184,6 +187,7 @@ const QUICK: &[Bound] = &[Bound {
     of: SLAB,
     metric: P50,
     plus_cycles: 64.0,
+    less: None,
 }];
 
 /// Orders of 64 bytes; the bytes are those written.
@@ -295,6 +299,28 @@ const fn within_a_step(of: &'static [&'static str]) -> Bound {
         ..bound(1.0, of, P50)
     }
 }
+
+/// The medians of batches.
+const THREADS: Goal = Goal {
+    bench: threads::BENCH,
+    live: &[1024],
+    metric: P50,
+    ..CYCLES
+};
+
+/// Both less what the channel takes for a bare word.
+const fn less_a_word(factor: f64, of: &'static [&'static str]) -> Bound {
+    Bound {
+        less: Some(threads::WORD),
+        ..bound(factor, of, P50)
+    }
+}
+
+/// Twice as fast as the one that is usual.
+const SHARED: &[Bound] = &[
+    bound(0.50, &[threads::SHARDED], P50),
+    bound(1.00, &[threads::PLURALITY], P50),
+];
 
 /// All goals.
 pub const GOALS: &[Goal] = &[
@@ -481,6 +507,23 @@ pub const GOALS: &[Goal] = &[
         &[epoch::REQUESTS],
         &[at_most(1.0, Growth)],
     ),
+    THREADS.of(
+        threads::SLAB,
+        &[threads::IN_TURNS, threads::STREAMING],
+        &[
+            less_a_word(0.33, &[threads::MALLOC]),
+            less_a_word(1.0, &[threads::MIMALLOC]),
+        ],
+    ),
+    // Within what one run differs from the next.
+    THREADS.of(
+        threads::HAS_SENT,
+        &[threads::OWNER],
+        &[bound(1.03, &[threads::NEVER_SENT], P50)],
+    ),
+    THREADS.of(threads::SHARED, threads::REMOVES, SHARED),
+    THREADS.of(threads::SHARED, threads::TAKES, SHARED),
+    THREADS.of(threads::SHARED, threads::OLDEST, SHARED),
 ];
 
 /// The summary leaves out rows of larger values: they exceed the second level of

@@ -27,6 +27,7 @@ pub mod record;
 pub mod run;
 pub mod subject;
 pub mod table;
+pub mod threads;
 pub mod verdict;
 
 pub use payload::Payload;

@@ -2,7 +2,9 @@
 //! the core that the measuring thread is kept on.
 
 use std::process::Command;
+use std::sync::OnceLock;
 
+use core_affinity::CoreId;
 use serde::{Deserialize, Serialize};
 
 /// Where and of what a measurement was taken.
@@ -216,17 +218,58 @@ pub fn advise_huge(start: usize, end: usize) {
     let _ = (start, end);
 }
 
-/// Pins this thread to the last core the process may use that is the first of
-/// its SMT siblings: the first cores of a machine get most of its interrupts.
-/// Returns what to print about it.
+/// The cores that the process may use, those first that are the first of their SMT siblings,
+/// and of these the last first: the first cores of a machine get most of its interrupts.
+///
+/// Asked for once, before any thread is pinned: a thread begins with the cores of the one that
+/// starts it.
+fn cores() -> &'static [CoreId] {
+    static CORES: OnceLock<Vec<CoreId>> = OnceLock::new();
+    CORES.get_or_init(|| {
+        let mut cores = core_affinity::get_core_ids().unwrap_or_default();
+        cores.reverse();
+        cores.sort_by_key(|core| !is_first_sibling(core.id));
+        cores
+    })
+}
+
+/// Pins this thread to the [first](cores) of the cores. Returns what to print about it.
 pub fn pin() -> String {
-    let cores = core_affinity::get_core_ids().unwrap_or_default();
-    let first = cores.iter().rev().find(|core| is_first_sibling(core.id));
-    match first.or(cores.last()) {
+    match cores().first() {
         Some(core) if core_affinity::set_for_current(*core) => {
             format!("pinned to core {}", core.id)
         }
         _ => "NOT pinned: figures will wander".to_owned(),
+    }
+}
+
+/// Pins this thread to a core that no thread with a smaller number is pinned to, if there are
+/// so many.
+pub fn pin_to(thread: usize) {
+    if let Some(core) = cores().get(thread % cores().len().max(1)) {
+        core_affinity::set_for_current(*core);
+    }
+}
+
+/// How many threads have a core of their own.
+#[must_use]
+pub fn processors() -> usize {
+    cores().len()
+}
+
+/// On which cores [`pin_to`] keeps threads.
+#[must_use]
+pub fn threads() -> String {
+    match cores() {
+        [] => "the threads are NOT pinned".to_owned(),
+        [core] => format!(
+            "all threads on core {}: figures of two say nothing",
+            core.id
+        ),
+        cores => {
+            let numbers: Vec<String> = cores.iter().map(|core| core.id.to_string()).collect();
+            format!("the threads on cores {}", numbers.join(", "))
+        }
     }
 }
 

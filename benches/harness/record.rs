@@ -325,6 +325,26 @@ impl Record {
         }))
     }
 
+    /// As [`ratio`](Self::ratio), of what both take more than a third subject by the second's
+    /// metric.
+    #[must_use]
+    pub fn ratio_less(
+        &self,
+        case: Case<'_>,
+        (subject, metric): (&str, Metric),
+        (reference, of): (&str, Metric),
+        less: &str,
+    ) -> Option<f64> {
+        median(self.rows_of(case, subject).filter_map(|row| {
+            let value = |subject: &str| {
+                let mut others = self.rows_of(case, subject);
+                others.find(|other| other.run == row.run)?.values.get(&of)
+            };
+            let less = value(less)?;
+            Some((row.values.get(&metric)? - less) / (value(reference)? - less))
+        }))
+    }
+
     /// The ratio of the ticks of one subject to another's.
     #[must_use]
     pub fn ticks_ratio(&self, case: Case<'_>, subject: &str, reference: &str) -> Option<f64> {
@@ -477,6 +497,8 @@ mod tests {
         assert_eq!(record.cycles(case, "ours"), Some(2.0));
         let (ours, limit) = (("ours", Metric::Ticks), ("slab", Metric::Ticks, 4.0));
         assert_eq!(record.ratio(case, ours, limit), Some(0.25));
+        let slab = ("slab", Metric::Ticks);
+        assert_eq!(record.ratio_less(case, slab, ours, "Box"), None);
     }
 
     #[test]

@@ -141,7 +141,15 @@ pub fn prose(subject: &str) -> String {
     let words = subject.split(' ').map(|word| {
         let name = word.trim_end_matches(',');
         let is_code = name.starts_with(char::is_uppercase)
-            || ["slab", "slotmap", "nexus-slab", "plurality"].contains(&name);
+            || [
+                "slab",
+                "slotmap",
+                "nexus-slab",
+                "plurality",
+                "sharded-slab",
+                "usize",
+            ]
+            .contains(&name);
         match is_code {
             true => format!("`{name}`{}", &word[name.len()..]),
             false => word.to_owned(),

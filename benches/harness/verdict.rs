@@ -1,11 +1,11 @@
 //! What the figures say: the summary for a stranger, and which goals are missed.
 
-use crate::epoch;
 use crate::goals::{
     Bound, Comparison, GOALS, Goal, SUMMARY, SUMMARY_BYTES, TOLD, TOLD_OF, TOLD_TO, Told,
 };
 use crate::record::{Case, Metric, Record};
 use crate::table::{self, NOTHING};
+use crate::{epoch, threads};
 
 /// A difference this small comes and goes from one build to the next.
 const LEVEL: f64 = 0.03;
@@ -107,8 +107,8 @@ pub fn told(record: &Record, bench: &str) -> Option<String> {
 /// All goals of a bench, as [`goals_of`] has them.
 #[must_use]
 pub fn goals(record: &Record, bench: &str) -> Option<String> {
-    // Its goals have hardly a row in common.
-    if bench == epoch::BENCH {
+    // Their goals have hardly a row in common.
+    if [epoch::BENCH, threads::BENCH].contains(&bench) {
         return listed(record, bench);
     }
     goals_of(record, bench, |_| true)
@@ -122,7 +122,12 @@ fn listed(record: &Record, bench: &str) -> Option<String> {
             for (bound, ratio) in goal.ratios(record, case) {
                 let is_met = bound.is_met(ratio);
                 met += usize::from(is_met);
-                let what = format!("{}: {}, {}", case.row, goal.subject, goal.metric.name());
+                let bytes = match goal.bytes.len() {
+                    _ if bench == epoch::BENCH => String::new(),
+                    _ => format!(", {} B", case.bytes),
+                };
+                let (subject, metric) = (table::prose(goal.subject), goal.metric.name());
+                let what = format!("{}{bytes}: {subject}, {metric}", case.row);
                 let figure = match is_met {
                     true => format!("{ratio:.2}"),
                     false => format!("**{ratio:.2}**"),
@@ -220,8 +225,14 @@ impl Goal {
                 return record.value(case, self.subject, self.metric);
             }
             bound.of.iter().find_map(|of| {
-                let limit = (*of, bound.metric, bound.plus_cycles);
-                record.ratio(case, (self.subject, self.metric), limit)
+                let (subject, limit) = (
+                    (self.subject, self.metric),
+                    (*of, bound.metric, bound.plus_cycles),
+                );
+                match bound.less {
+                    None => record.ratio(case, subject, limit),
+                    Some(less) => record.ratio_less(case, subject, (*of, bound.metric), less),
+                }
             })
         };
         let bounds = self.bounds.iter();
@@ -241,9 +252,13 @@ impl Bound {
             true => String::new(),
             false => format!(" {}", self.metric.name()),
         };
-        match self.plus_cycles {
-            0.0 => format!("{:.2} × {of}{metric}", self.factor),
-            cycles => format!("{:.2} × ({of}{metric} + {cycles:.0} cycles)", self.factor),
+        match (self.plus_cycles, self.less) {
+            (_, Some(less)) => {
+                let less = table::prose(less);
+                format!("{:.2} × {of}{metric}, both less {less}", self.factor)
+            }
+            (0.0, None) => format!("{:.2} × {of}{metric}", self.factor),
+            (cycles, None) => format!("{:.2} × ({of}{metric} + {cycles:.0} cycles)", self.factor),
         }
     }
 

@@ -14,7 +14,7 @@ use flatslab_benches::goals::Goal;
 use flatslab_benches::record::{Case, Metric, Record};
 use flatslab_benches::table::{self, Column, NOTHING};
 use flatslab_benches::verdict;
-use flatslab_benches::{arena, bytes, epoch};
+use flatslab_benches::{arena, bytes, epoch, threads};
 
 /// Writes the tables of a record into BENCHMARKS.md and README.md, and draws the
 /// pictures
@@ -185,6 +185,12 @@ fn sections(record: &Record) -> Vec<(&'static str, String)> {
         sections.extend([
             ("epochs, in short", goals(epoch::BENCH)),
             ("epochs", epoch::tables(record)),
+        ]);
+    }
+    if record.bench(threads::BENCH).is_some() {
+        sections.extend([
+            ("threads, in short", goals(threads::BENCH)),
+            ("threads", threads::tables(record)),
         ]);
     }
     if record.bench("pages").is_some() {

@@ -1,0 +1,106 @@
+//! The two sides of a hand-over on one thread, which is repeatable; and what a slab's own
+//! operations take before and after values of it were sent.
+
+use std::hint::black_box;
+
+use flatslab::BoundedSlab;
+use flatslab_benches::clock;
+use flatslab_benches::operation::{BATCH, Setting};
+use flatslab_benches::payload::{Payload, barrier};
+use flatslab_benches::run::{Measured, Turn};
+
+use super::Store;
+
+/// Values that were sent before, where some were.
+const SENT: u64 = 1_000;
+
+fn rounds(setting: &Setting) -> usize {
+    if setting.live < 1024 { 8 } else { 64 }
+}
+
+/// Moves what is allocated after it to other addresses each turn.
+fn spacer(setting: &Setting) -> Vec<u8> {
+    black_box(vec![0; setting.turn * 208 % 4096 + 1])
+}
+
+/// Fills, ends all, and takes the memory back: a row each, by value. What is made includes
+/// that the memory comes back.
+pub(crate) fn sides<V: Payload, S: Store<V>>(setting: &Setting) -> Turn {
+    let _spacer = spacer(setting);
+    let (live, rounds) = (setting.live, rounds(setting));
+    let (common, own) = (S::common(live), S::own(live));
+    let mut handles = Vec::with_capacity(live);
+    let mut rows = [const { Vec::new() }; 3];
+    for round in 0..rounds / 4 + rounds {
+        // Every other round takes back apart from what is then made.
+        let is_apart = round % 2 == 1;
+        let begun = clock::start();
+        S::reclaim(&own);
+        let reclaimed = clock::stop();
+        let making = if is_apart { clock::start() } else { begun };
+        for number in 0..live {
+            barrier(&own);
+            let made = S::make(&common, &own, V::of((round + number) as u64));
+            handles.push(made.expect("all have come back"));
+        }
+        let made = clock::stop();
+        assert_eq!(S::number(&common, &handles[0]), round as u64, "{}", S::NAME);
+        let mut sum = 0;
+        let ending = clock::start();
+        for handle in handles.drain(..) {
+            sum += S::end(&common, handle);
+        }
+        let ended = clock::stop();
+        let (live, round) = (live as u64, round as u64);
+        assert_eq!(sum, live * round + live * (live - 1) / 2, "{}", S::NAME);
+        if round as usize >= rounds / 4 {
+            let by_value = |ticks: u64| ticks.saturating_sub(setting.overhead) as f64 / live as f64;
+            rows[1].push(by_value(ended - ending));
+            match is_apart {
+                true if S::RECLAIMS => rows[2].push(by_value(reclaimed - begun)),
+                true => {}
+                false => rows[0].push(by_value(made - making)),
+            }
+        }
+    }
+    Turn(rows.map(Measured::from).into())
+}
+
+/// A value that is inserted and whose slot is dropped: of a slab that has sent none, or many.
+pub(crate) fn owner<V: Payload + Send>(setting: &Setting, has_sent: bool) -> Turn {
+    let _spacer = spacer(setting);
+    let slab = BoundedSlab::<V>::with_capacity(setting.live);
+    if has_sent {
+        for number in 0..SENT {
+            drop(slab.insert(V::of(number)).ok().map(|slot| slot.into_send()));
+        }
+    }
+    assert_eq!(slab.reclaim() > 0, has_sent);
+    // In the middle of the free slots, which lie in the same order in both.
+    let mut slots: Vec<_> = (0..setting.live as u64)
+        .map(|number| slab.insert(V::of(number)).expect("it is empty"))
+        .collect();
+    slots.sort_by_key(|slot| slot.key().index());
+    slots.truncate(setting.live / 2);
+    let mut ticks = Vec::new();
+    for round in 0..4 * rounds(setting) {
+        let begun = clock::start();
+        for number in 0..BATCH {
+            barrier(&slab);
+            let slot = slab.insert(V::of((round + number) as u64));
+            let slot = slot.expect("half of it is free");
+            barrier(&slot);
+            drop(slot);
+        }
+        let passed = (clock::stop() - begun).saturating_sub(setting.overhead);
+        ticks.push(passed as f64 / BATCH as f64);
+    }
+    assert_eq!(slab.len(), slots.len());
+    assert!(
+        slots
+            .iter()
+            .enumerate()
+            .all(|(at, slot)| slot.key().index() == at)
+    );
+    ticks.into()
+}

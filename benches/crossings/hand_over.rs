@@ -1,0 +1,118 @@
+//! One thread makes values and sends them, another takes, reads and ends them, each pinned to
+//! a core of its own; the memory comes back to the first.
+//!
+//! The channel is `crossbeam`'s `ArrayQueue`, the same for all: bounded, without a lock, and
+//! neither side ever waits in the system or wakes the other, so that what a value itself costs
+//! is not lost in it. It takes two compare-exchanges a value; what is left of that in a figure
+//! is taken off by the row of a bare word.
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crossbeam_queue::ArrayQueue;
+use flatslab_benches::operation::Setting;
+use flatslab_benches::payload::Payload;
+use flatslab_benches::run::Turn;
+use flatslab_benches::{clock, machine};
+
+use super::{Store, wait_until};
+
+/// How the two threads go on.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Pace {
+    /// Both at once: what the slower side takes, and what they take from each other.
+    Streaming,
+    /// All values of a batch are sent before the first is taken: what both sides take.
+    InTurns,
+}
+
+/// A line of its own for what the two tell each other.
+#[repr(align(128))]
+struct Line(AtomicUsize);
+
+/// One figure a batch: the time from its first value to the end of its last one, by value.
+pub(crate) fn turn<V: Payload + Send, S: Store<V>>(setting: &Setting, pace: Pace) -> Turn
+where
+    S::Handle: Send,
+{
+    let batches = match (setting.live < 1024, pace) {
+        (true, _) => 8,
+        (false, Pace::Streaming) => 32,
+        (false, Pace::InTurns) => 128,
+    };
+    // Half of the slots may wait; what has ended and has not come back has the other half.
+    let waiting = setting.live / 2;
+    let batch = match pace {
+        Pace::Streaming => 8 * waiting,
+        Pace::InTurns => waiting,
+    };
+    let warm_up = batches / 8;
+    let queue = ArrayQueue::<S::Handle>::new(waiting);
+    let common = S::common(setting.live);
+    let (sent, ended) = (Line(AtomicUsize::new(0)), Line(AtomicUsize::new(0)));
+    let both_here = Barrier::new(2);
+
+    let make = || {
+        machine::pin_to(0);
+        let own = S::own(setting.live);
+        let overhead = clock::overhead();
+        let mut ticks = Vec::with_capacity(batches);
+        both_here.wait();
+        for at in 0..warm_up + batches {
+            let numbers = at * batch..(at + 1) * batch;
+            let begun = clock::start();
+            for number in numbers.clone() {
+                let mut made = None;
+                wait_until(|| {
+                    made = S::make(&common, &own, V::of(number as u64));
+                    made.is_some()
+                });
+                wait_until(|| match queue.push(made.take().expect("it was made")) {
+                    Ok(()) => true,
+                    Err(back) => {
+                        made = Some(back);
+                        false
+                    }
+                });
+            }
+            sent.0.store(numbers.end, Ordering::Release);
+            wait_until(|| ended.0.load(Ordering::Acquire) == numbers.end);
+            let passed = (clock::stop() - begun).saturating_sub(overhead);
+            if at >= warm_up {
+                ticks.push(passed as f64 / batch as f64);
+            }
+        }
+        ticks
+    };
+    let end = || {
+        machine::pin_to(1);
+        both_here.wait();
+        let mut sum = 0;
+        for at in 1..=warm_up + batches {
+            if pace == Pace::InTurns {
+                wait_until(|| sent.0.load(Ordering::Acquire) == at * batch);
+            }
+            for _ in 0..batch {
+                let mut taken = None;
+                wait_until(|| {
+                    taken = queue.pop();
+                    taken.is_some()
+                });
+                sum += S::end(&common, taken.expect("it was taken"));
+            }
+            ended.0.store(at * batch, Ordering::Release);
+        }
+        sum
+    };
+    let (ticks, sum) = std::thread::scope(|scope| {
+        let making = scope.spawn(make);
+        let ending = scope.spawn(end);
+        (
+            making.join().expect("it makes all"),
+            ending.join().expect("it ends all"),
+        )
+    });
+    let all = ((warm_up + batches) * batch) as u64;
+    assert_eq!(sum, all * (all - 1) / 2, "{}", S::NAME);
+    ticks.into()
+}

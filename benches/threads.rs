@@ -1,0 +1,203 @@
+//! Across threads: values handed over, next to boxes on malloc and mimalloc; what the owner's
+//! own operations take after that; slabs and rings that threads share.
+//!
+//! A figure is of one value: the median over batches, since two threads on a machine that
+//! others use too are interrupted often, and a batch that was tells of nothing else.
+
+mod crossings;
+
+use std::process::ExitCode;
+
+use crossings::Store;
+use crossings::alone::{self, sides};
+use crossings::hand_over::{self, Pace};
+use crossings::rings::{Deque, full, half_full};
+use crossings::shared::{get, get_one, oldest, remove, single, take};
+use crossings::stores::{
+    Indices, Locked, Malloc, Mimalloc, Plurality, Sends, Sharded, Shared, Unshared, Word,
+};
+use flatslab::sync::bytes::SharedRing;
+use flatslab_benches::machine;
+use flatslab_benches::operation::Setting;
+use flatslab_benches::payload::Payload;
+use flatslab_benches::record::Metric;
+use flatslab_benches::run::{self, Case, Entry, Plan, Turn};
+use flatslab_benches::table::Column;
+use flatslab_benches::threads::*;
+
+const PLAN: Plan = Plan {
+    bench: BENCH,
+    grid: &[(1024, &[8, 64])],
+    quick_live: 128,
+    runs: 3,
+    references: &[
+        MALLOC, MIMALLOC, WORD, NEVER_SENT, SHARDED, PLURALITY, UNSHARED,
+    ],
+    in_processes: false,
+    stretches: None,
+    notes: |_| vec![machine::threads()],
+    cases,
+    tables: Some(tables),
+};
+
+fn main() -> ExitCode {
+    run::main(&PLAN)
+}
+
+const COLUMNS: &[Column] = &[
+    Column::Value(Metric::Ticks),
+    Column::Value(Metric::P50),
+    Column::Value(Metric::P90),
+];
+
+/// The percentiles of single operations.
+const SINGLE: &[Column] = &[
+    Column::Value(Metric::P50),
+    Column::Value(Metric::P99),
+    Column::Value(Metric::P999),
+    Column::Value(Metric::Worst),
+];
+
+fn entry(subject: &'static str, turn: fn(Setting) -> Turn) -> Entry {
+    Entry {
+        subject,
+        // Each turn checks its answers.
+        check: || Ok(()),
+        turn,
+    }
+}
+
+fn case(rows: &[&'static str], turns: usize, entries: Vec<Entry>) -> Case {
+    Case {
+        rows: rows.to_vec(),
+        turns,
+        columns: COLUMNS,
+        entries,
+    }
+}
+
+fn cases(_: &flatslab_benches::arguments::Arguments, _: usize, bytes: usize) -> Vec<Case> {
+    match bytes {
+        8 => of_value::<u64>(),
+        _ => of_value::<[u64; 8]>(),
+    }
+}
+
+fn of_value<V: Payload + Send + Sync>() -> Vec<Case> {
+    macro_rules! entries {
+        ($turn:ident; $($store:ty)*) => {
+            vec![$(
+                entry(<$store as Store<V>>::NAME, |setting| {
+                    $turn::<V, $store>(&setting)
+                })
+            ),*]
+        };
+    }
+    fn streaming<V: Payload + Send, S: Store<V, Handle: Send>>(setting: &Setting) -> Turn {
+        hand_over::turn::<V, S>(setting, Pace::Streaming)
+    }
+    fn in_turns<V: Payload + Send, S: Store<V, Handle: Send>>(setting: &Setting) -> Turn {
+        hand_over::turn::<V, S>(setting, Pace::InTurns)
+    }
+    let mut cases = vec![
+        case(
+            &[IN_TURNS],
+            41,
+            entries![in_turns; Sends Malloc Mimalloc Plurality Shared Sharded Indices Locked Word<V>],
+        ),
+        case(
+            &[STREAMING],
+            41,
+            entries![streaming; Sends Malloc Mimalloc Plurality Shared Sharded Indices Locked Word<V>],
+        ),
+        case(
+            &[MAKE, END, RECLAIM],
+            21,
+            entries![sides; Sends Malloc Mimalloc Plurality],
+        ),
+        case(
+            &[OWNER],
+            31,
+            vec![
+                entry(NEVER_SENT, |setting| alone::owner::<V>(&setting, false)),
+                entry(HAS_SENT, |setting| alone::owner::<V>(&setting, true)),
+            ],
+        ),
+    ];
+    macro_rules! shared {
+        ($($at:literal)*) => {
+            $(if THREADS[$at] <= machine::processors() {
+                cases.extend(of_threads::<V, $at>());
+                if V::BYTES == ENTRY {
+                    cases.extend(of_rings::<$at>());
+                }
+            })*
+        };
+    }
+    shared!(0 1 2 3);
+    cases
+}
+
+/// Rings of buffers, on one number of threads.
+fn of_rings<const AT: usize>() -> [Case; 2] {
+    macro_rules! entries {
+        ($turn:ident) => {
+            vec![
+                entry(RING, |setting| $turn::<SharedRing>(&setting, THREADS[AT])),
+                entry(DEQUE, |setting| $turn::<Deque>(&setting, THREADS[AT])),
+            ]
+        };
+    }
+    [
+        case(&[HALF_FULL[AT]], 31, entries![half_full]),
+        case(&[FULL[AT]], 31, entries![full]),
+    ]
+}
+
+/// Stores that threads share, on one number of threads.
+fn of_threads<V: Payload + Send + Sync, const AT: usize>() -> Vec<Case> {
+    macro_rules! entries {
+        ($turn:ident; $($store:ident)*) => {
+            vec![$(entry(<$store as Store<V>>::NAME, |setting| {
+                $turn::<V, $store>(&setting, THREADS[AT])
+            })),*]
+        };
+    }
+    const TURNS: usize = 31;
+    let mut cases = vec![
+        case(
+            &[REMOVES[AT]],
+            TURNS,
+            entries![remove; Shared Sharded Plurality Indices Locked Unshared],
+        ),
+        case(
+            &[TAKES[AT]],
+            TURNS,
+            entries![take; Shared Sharded Plurality Indices Locked Unshared],
+        ),
+        case(
+            &[OLDEST[AT]],
+            TURNS,
+            entries![oldest; Shared Sharded Plurality Indices Locked Unshared],
+        ),
+        case(
+            &[GETS[AT]],
+            TURNS,
+            entries![get; Shared Sharded Locked Unshared],
+        ),
+        case(
+            &[GETS_OF_ONE[AT]],
+            TURNS,
+            entries![get_one; Shared Sharded Locked],
+        ),
+    ];
+    cases.push(Case {
+        columns: SINGLE,
+        ..case(
+            &[SINGLES[AT]],
+            TURNS,
+            entries![single; Shared Sharded Plurality Indices Locked Unshared],
+        )
+    });
+    cases
+}

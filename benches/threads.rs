@@ -102,12 +102,12 @@ fn of_value<V: Payload + Send + Sync>() -> Vec<Case> {
     let mut cases = vec![
         case(
             &[IN_TURNS],
-            41,
+            31,
             entries![in_turns; Sends Malloc Mimalloc Plurality Shared Sharded Indices Locked Word<V>],
         ),
         case(
             &[STREAMING],
-            41,
+            31,
             entries![streaming; Sends Malloc Mimalloc Plurality Shared Sharded Indices Locked Word<V>],
         ),
         case(
@@ -149,8 +149,8 @@ fn of_rings<const AT: usize>() -> [Case; 2] {
         };
     }
     [
-        case(&[HALF_FULL[AT]], 31, entries![half_full]),
-        case(&[FULL[AT]], 31, entries![full]),
+        case(&[HALF_FULL[AT]], 21, entries![half_full]),
+        case(&[FULL[AT]], 21, entries![full]),
     ]
 }
 
@@ -163,7 +163,7 @@ fn of_threads<V: Payload + Send + Sync, const AT: usize>() -> Vec<Case> {
             })),*]
         };
     }
-    const TURNS: usize = 31;
+    const TURNS: usize = 21;
     let mut cases = vec![
         case(
             &[REMOVES[AT]],

@@ -10,6 +10,7 @@ mod source;
 
 mod arena;
 mod counted;
+mod hostile;
 mod races;
 mod send_slot;
 #[cfg(target_has_atomic = "64")]

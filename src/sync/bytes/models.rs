@@ -333,6 +333,71 @@ mod arena {
     }
 
     #[test]
+    fn loom_a_drop_from_the_end_of_a_count_happens_before_the_chunk_is_used_again() {
+        loom::model(|| {
+            let memory = Memory::new();
+            let arena = make(&memory);
+            // As many as are counted, and one of them is not forgotten but dropped.
+            let buf = arena.copy(b"read").unwrap();
+            let (second, third) = (buf.clone(), buf.clone());
+            assert_eq!(buf.references(), None);
+            let other = thread::spawn(move || drop(buf));
+            drop(second);
+            drop(third);
+            let next = arena.copy(b"next").unwrap();
+            assert_eq!(next.references(), Some(1));
+            other.join().unwrap();
+            assert_eq!(next.references(), Some(1));
+            assert!(next.release());
+        });
+    }
+
+    // Loom begins with this thread, and may leave out an order where a thread looks at a count and
+    // then changes it: so in these two the first order is the one that is asked about.
+
+    #[test]
+    fn loom_reading_through_a_clone_happens_before_another_thread_becomes_its_writer() {
+        loom::model(|| {
+            let memory = Memory::new();
+            let arena = make(&memory);
+            let buf = arena.copy(b"read").unwrap();
+            let witnesses = Witnesses::new(buf.as_ptr(), 16, 1);
+            let (second, theirs) = (buf.clone(), witnesses.clone());
+            let writer = thread::spawn(move || match second.try_into_mut() {
+                Ok(buf) => assert!(write(&theirs, &buf)),
+                Err(buf) => assert!(theirs.read(buf.as_ptr()) == 0),
+            });
+            witnesses.read(buf.as_ptr());
+            drop(buf);
+            writer.join().unwrap();
+            drop(arena);
+            memory.expect_freed();
+        });
+    }
+
+    #[test]
+    fn loom_reading_through_a_clone_happens_before_another_one_gives_the_chunk_to_a_third_thread() {
+        loom::model(|| {
+            let memory = Memory::new();
+            let arena = make(&memory);
+            let buf = arena.copy(b"read").unwrap();
+            let witnesses = Witnesses::new(buf.as_ptr(), 16, 1);
+            let (second, theirs) = (buf.clone(), witnesses.clone());
+            let last = thread::spawn(move || drop(second));
+            let owner = thread::spawn(move || {
+                let next = arena.copy(b"next").unwrap();
+                write(&theirs, &next);
+                drop((next, arena));
+            });
+            witnesses.read(buf.as_ptr());
+            drop(buf);
+            last.join().unwrap();
+            owner.join().unwrap();
+            memory.expect_freed();
+        });
+    }
+
+    #[test]
     fn loom_two_drops_lose_nothing_to_an_owner_that_takes() {
         model(|late| {
             let memory = Memory::new();
@@ -500,6 +565,24 @@ mod shared_ring {
                 Err(_) => assert!((read, left) == (Some(1), None)),
             }
             assert_eq!(model.ring.free_chunks(), 1);
+        });
+    }
+
+    #[test]
+    fn loom_a_push_overwrites_nothing_once_a_reader_has_made_room() {
+        loom::model(|| {
+            let model = Model::new(2, 4);
+            model.push(1);
+            model.push(2);
+            let theirs = model.clone();
+            let reader = thread::spawn(move || theirs.pop());
+            let evicted = model.push(3);
+            let read = reader.join().unwrap().unwrap();
+            let rest = model.rest();
+            match evicted {
+                0 => assert!(read == 1 && rest == [2, 3]),
+                _ => assert!(read == 2 && rest == [3]),
+            }
         });
     }
 

@@ -6,8 +6,9 @@
 //! * U1: a chunk that was taken from the arena is in use until it is given back, and begins with
 //!   a record, which the arena's thread wrote. Its count is that of the buffers that have it; a
 //!   `BufMut` is the one. The buffer that is the last gives it back: no other has it then.
-//! * U2: a count of [`MOST`] or more is saturated: it stays above [`MOST`] for ever, whatever
-//!   number of threads count at once, and the chunk is never given back.
+//! * U2: a count is at least the number of references. One of [`MOST`] or more is saturated: drops
+//!   that see it do not lower it, and clones set it to a number that those which saw it before
+//!   cannot bring below [`MOST`]. Then the chunk is never given back.
 //! * U3: the local arena is touched by the thread that has the `ByteArena`, and once that was
 //!   dropped by the one that frees everything.
 //! * U4: what is shared is there until the arena is dropped and no chunk is in use; the last one
@@ -52,7 +53,7 @@ pub(super) struct Shared {
 }
 
 /// From here on references are not counted.
-pub(super) const MOST: u32 = 1 << 31;
+pub(super) const MOST: u32 = if cfg!(loom) { 3 } else { 1 << 31 };
 
 /// Far from both ends of what is saturated, so that no number of threads that count at once
 /// comes to an end before one of them sets it back to this.
@@ -193,14 +194,18 @@ impl Record {
         let it = unsafe { record.as_ref() };
         // The usual case costs no operation that writes: where the reference is the only one, and
         // is being dropped, no other thread counts.
-        if !it.is_unique() {
+        // Acquire: as in `is_unique`.
+        let count = it.count.load(Ordering::Acquire);
+        if count != 1 {
+            // Told from this and not from what is counted below: from there on others may have
+            // given the chunk back, and to set the count again would be to write to what comes
+            // next. Those that looked before it came to `MOST` still count: fewer than threads.
+            if count >= MOST {
+                return false;
+            }
             // Release: what was read through this reference happens before the chunk is used
             // again; pairs with the acquire in `is_unique`, here and of the last one.
-            let before = it.count.fetch_sub(1, Ordering::Release);
-            if before != 1 {
-                if before >= MOST {
-                    it.saturate();
-                }
+            if it.count.fetch_sub(1, Ordering::Release) != 1 {
                 return false;
             }
             // Acquire: pairs with the release of all others. They are gone, so the count is 0.

@@ -13,6 +13,9 @@
 //!   exchange that expects it to be empty for `p`. `head` goes from `p` to `p + 1` once the
 //!   entry of `p` was taken, by an exchange that expects it to be there, where `head` was `p`. So
 //!   each of them is at most one behind what it says, and entries are taken in their order.
+//!   While `tail` is `p` though place `p` was filled, the entry may be taken; while `head` is `p`
+//!   though its entry was taken, the place may be filled. No more: that takes a later `tail` or
+//!   `head`. Who finds a place so moves the one that is behind.
 //! * E3: each chunk is on the free map, or in one place that is full, or one thread's: a writer's,
 //!   or a frame's. It is written by a writer that has it alone.
 
@@ -299,8 +302,10 @@ impl SharedRing {
                 Err(found) => {
                     let found = Word::from_atomic(found);
                     let oldest = tail.wrapping_sub(self.capacity);
-                    if found.is_full_at(tail) {
-                        // Another writer's, who has not moved the tail yet.
+                    let taken = Word::empty(tail + self.capacity);
+                    if found.is_full_at(tail) || found == taken {
+                        // Another writer's, who has not moved the tail yet; it may have been
+                        // taken since.
                         Self::pass(&self.tail, tail);
                     } else if found.is_full_at(oldest) {
                         // All from there to the tail were added, and that was not taken.
@@ -325,7 +330,8 @@ impl SharedRing {
             // Acquire: pairs with the release of who emptied it.
             let word = slot.load(Ordering::Acquire);
             let found = Word::from_atomic(word);
-            let next = Word::empty(position + self.capacity);
+            let later = position + self.capacity;
+            let next = Word::empty(later);
             if found.is_full_at(position) {
                 // Acquire: pairs with the release in `add`; the chunk is written. Release: pairs
                 // with the acquire in `add`. Nothing of it was read before, so that a failure
@@ -341,8 +347,9 @@ impl SharedRing {
                     let chunk = found.chunk();
                     return Some(Taken { position, chunk });
                 }
-            } else if found == next {
-                // Another thread's, who has not moved the head yet.
+            } else if found == next || found.is_full_at(later) {
+                // Another thread's, who has not moved the head yet; the place may have been
+                // filled since.
                 Self::pass(&self.head, position);
             } else if found == Word::empty(position) {
                 return None;
@@ -505,6 +512,29 @@ impl SharedRing {
     pub fn memory(&self) -> Report {
         let bytes = self.block.layout().size() + self.free.bytes();
         Report::new(bytes, self.block.source())
+    }
+
+    /// Pushes no bytes and stops before the tail is moved.
+    #[cfg(all(test, not(loom)))]
+    pub(super) fn push_and_stop(&self) {
+        let (tail, chunk) = (self.tail(), self.free.take().unwrap());
+        // SAFETY: taken just now (E3).
+        unsafe { self.place(chunk).fill(&[]) };
+        let word = Word::full(tail, chunk).into_atomic();
+        let before = self.slot(tail).swap(word, Ordering::AcqRel);
+        assert!(Word::from_atomic(before) == Word::empty(tail));
+    }
+
+    /// Takes the oldest entry and stops before the head is moved.
+    #[cfg(all(test, not(loom)))]
+    pub(super) fn pop_and_stop(&self) -> SharedFrame<'_> {
+        let position = self.head.0.load(Ordering::Acquire);
+        let next = Word::empty(position + self.capacity).into_atomic();
+        let found = Word::from_atomic(self.slot(position).swap(next, Ordering::AcqRel));
+        assert!(found.is_full_at(position));
+        let chunk = found.chunk();
+        // SAFETY: taken just now.
+        unsafe { SharedFrame::new(self, Taken { position, chunk }) }
     }
 
     /// Where the bytes of the first chunk begin.

@@ -1,8 +1,11 @@
-//! Counts near their end, which no test comes to by counting.
+//! Counts near their end, which no test comes to by counting; threads that stop where no test
+//! stops them.
 
 use core::ptr::NonNull;
 
 use super::ByteArena;
+#[cfg(target_has_atomic = "64")]
+use super::SharedRing;
 use super::record::{MOST, Record};
 
 #[test]
@@ -42,4 +45,42 @@ fn dropping_from_the_end_of_a_count_saturates_it() {
     buf.record().set_count(1);
     assert!(buf.release());
     assert_eq!(arena.reclaim(), 1);
+}
+
+#[cfg(target_has_atomic = "64")]
+#[test]
+fn a_reader_that_stops_before_it_moves_the_head_stops_no_other_thread() {
+    for capacity in [1, 2, 3] {
+        let ring = SharedRing::with_capacity(capacity, 16);
+        for _ in 0..capacity {
+            ring.push(b"old").unwrap();
+        }
+        let stopped = ring.pop_and_stop();
+        // The place of its entry is filled again.
+        assert_eq!(ring.push(b"new").unwrap(), None);
+        let evicted = ring.push(b"newest").unwrap().unwrap();
+        assert_eq!((evicted.sequence, evicted.count), (1, 1));
+        assert_eq!(ring.len(), capacity);
+        let sequences = core::iter::from_fn(|| Some(ring.pop()?.sequence()));
+        assert!(sequences.eq(2..2 + capacity as u64));
+        assert_eq!((&*stopped, stopped.sequence()), (&b"old"[..], 0));
+        drop(stopped);
+        assert_eq!(ring.free_chunks(), capacity + 1 + 2 * 2);
+    }
+}
+
+#[cfg(target_has_atomic = "64")]
+#[test]
+fn a_writer_that_stops_before_it_moves_the_tail_stops_no_other_thread() {
+    for capacity in [1, 2, 3] {
+        let ring = SharedRing::with_capacity(capacity, 16);
+        ring.push_and_stop();
+        // Its entry is gone before the tail says that it was there.
+        assert_eq!(ring.pop().unwrap().sequence(), 0);
+        assert!(ring.pop().is_none() && ring.is_empty());
+        assert_eq!(ring.push(b"new").unwrap(), None);
+        assert_eq!(ring.pop().unwrap().sequence(), 1);
+        assert!(ring.pop().is_none());
+        assert_eq!(ring.free_chunks(), capacity + 1 + 2 * 2);
+    }
 }

@@ -126,9 +126,9 @@ pub(super) fn close<T, M: Lookup>(cells: Cells<'_, T, M>) -> usize {
 fn free_all<T, M: Lookup>(cells: Cells<'_, T, M>, mut taken: Taken) -> usize {
     let mut freed = 0;
     loop {
-        // SAFETY: it was sent, so it is a cell of this slab, which has not been freed; its
-        // link was written before it was pushed (X3).
+        // SAFETY: it was sent, so it is a cell of this slab, which has not been freed.
         let cell = |number| unsafe { cells.memory().cell::<T>(Key::from_raw(number)) };
+        // SAFETY: the link of such a cell was written before it was pushed (X3).
         let link = |number| unsafe { cell(number).link().read() };
         let Some((number, rest)) = taken.next(link) else {
             break;

@@ -70,7 +70,8 @@ pub use key::SharedKey;
 ///
 /// A slot costs the size of a value, 8 bytes of state and about one bit. Each thread takes
 /// slots from a region of its own as long as there are some, and from the others' before an
-/// insertion is refused. An insertion and a removal take three locked instructions together, a
+/// insertion is refused. A region has 512 slots or more, so threads that insert all the time
+/// meet less in a slab of 512 slots for each of them than in a smaller one. An insertion and a removal take three locked instructions together, a
 /// guard two, as long as threads do not meet at the same value. Every operation is lock-free:
 /// one that has to start over was overtaken by another that was done.
 ///

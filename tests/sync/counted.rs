@@ -1,12 +1,11 @@
 //! Values that any thread may drop and that are counted, and memory that is.
 
-use std::alloc::{Layout, alloc, dealloc};
-use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
-use flatslab::AllocError;
-use flatslab::memory::{MemorySource, Pages};
+use flatslab::memory::Pages;
+
+use crate::source::Counted;
 
 /// How many of its [`Value`]s there are.
 #[derive(Clone, Default)]
@@ -56,32 +55,10 @@ impl std::fmt::Debug for Value {
     }
 }
 
-/// The global allocator's memory, counted.
-#[derive(Default)]
-struct Counted(AtomicUsize);
-
-// SAFETY: the memory is that of the global allocator.
-unsafe impl MemorySource for Counted {
-    fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
-        // SAFETY: the layout has a size.
-        let start = NonNull::new(unsafe { alloc(layout) });
-        self.0.fetch_add(layout.size(), SeqCst);
-        start.ok_or(AllocError::OutOfMemory {
-            bytes: layout.size(),
-        })
-    }
-
-    unsafe fn release(&self, start: NonNull<u8>, layout: Layout) {
-        self.0.fetch_sub(layout.size(), SeqCst);
-        // SAFETY: from `allocate`, with this layout.
-        unsafe { dealloc(start.as_ptr(), layout) };
-    }
-}
-
 /// Runs `f` with memory that is counted, which has come back when `f` returns.
 pub(crate) fn without_leak<R>(f: impl FnOnce(Pages) -> R) -> R {
-    let counted = Arc::new(Counted::default());
-    let result = f(Pages::from_source(counted.clone()));
-    assert_eq!(counted.0.load(SeqCst), 0, "memory was leaked");
+    let source = Counted::new();
+    let result = f(source.pages());
+    source.expect_all_back();
     result
 }

@@ -233,7 +233,7 @@ fn cores() -> &'static [CoreId] {
     })
 }
 
-/// Pins this thread to the [first](cores) of the cores. Returns what to print about it.
+/// Pins this thread to the first of the cores. Returns what to print about it.
 pub fn pin() -> String {
     match cores().first() {
         Some(core) if core_affinity::set_for_current(*core) => {

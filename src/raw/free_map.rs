@@ -438,8 +438,8 @@ impl FreeMap {
     fn close(&self, word: usize) {
         let shard = word >> self.shard_shift;
         let record = self.record(shard);
-        // Release: a search that sees a bit cleared below sees this too. Acquire: so that the
-        // below stays below.
+        // Release and acquire: the clearing below stays below, and its own release lets a search
+        // that sees the bit cleared see this too.
         record.begun.fetch_add(1, Ordering::AcqRel);
         let mut below = word & ((1 << self.shard_shift) - 1);
         for level in 0..self.levels {
@@ -531,10 +531,13 @@ fn thread_number() -> usize {
     std::thread_local! {
         static NUMBER: Cell<u8> = const { Cell::new(NO_NUMBER) };
     }
-    NUMBER.with(|number| match number.get() {
+    // It is gone in destructors of other such values, where they are not the platform's own:
+    // any number will do.
+    let number = NUMBER.try_with(|number| match number.get() {
         NO_NUMBER => next_thread_number(number),
         number => usize::from(number),
-    })
+    });
+    number.unwrap_or(0)
 }
 
 #[cfg(all(feature = "std", not(loom)))]

@@ -44,7 +44,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// ```
     #[inline]
     pub fn iter(&self) -> Iter<'_, T, M> {
-        Iter(Walk::new(self.cells()))
+        Iter(self.walk())
     }
 
     /// The values with their keys, to be changed, in key order; O(slots), no
@@ -70,7 +70,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// ```
     #[inline]
     pub fn iter_mut(&self) -> IterMut<'_, T, M> {
-        IterMut(Walk::new(self.cells()))
+        IterMut(self.walk())
     }
 
     /// The values with their keys, in key order, and an error in the place of
@@ -95,7 +95,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// ```
     #[inline]
     pub fn try_iter(&self) -> TryIter<'_, T, M> {
-        TryIter(Walk::new(self.cells()))
+        TryIter(self.walk())
     }
 
     /// The values with their keys, to be changed, in key order, and an error in
@@ -121,7 +121,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// ```
     #[inline]
     pub fn try_iter_mut(&self) -> TryIterMut<'_, T, M> {
-        TryIterMut(Walk::new(self.cells()))
+        TryIterMut(self.walk())
     }
 
     /// The keys of the values, borrowed or not, ascending; O(slots), no
@@ -139,7 +139,15 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// ```
     #[inline]
     pub fn keys(&self) -> Keys<'_, T, M> {
-        Keys(Walk::new(self.cells()))
+        Keys(self.walk())
+    }
+
+    /// All slots. Those of sent values that are over are freed first: an iterator would find
+    /// them borrowed.
+    #[inline]
+    fn walk(&self) -> Walk<'_, T, M> {
+        self.reclaim();
+        Walk::new(self.cells())
     }
 }
 
@@ -384,7 +392,7 @@ iterator!(Drain, (Key, T), |this, cell| {
 
 impl<'a, T, M: Memory> Drain<'a, T, M> {
     pub(super) fn new(slab: &'a TrackedSlab<T, M>) -> Self {
-        Drain(Walk::new(slab.cells()), 0)
+        Drain(slab.walk(), 0)
     }
 
     /// How many values the iterator has left in the slab, because they were

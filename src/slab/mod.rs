@@ -287,7 +287,8 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// O(1) where none was handed over. Never panics, and allocates nothing.
     ///
     /// An insertion that finds no free slot does so itself, and so do `len`, `free_slots`,
-    /// `is_full`, and what removes many values. Until then such a value counts as borrowed.
+    /// `is_full`, iterators when they are made, and what removes many values. Until then such a
+    /// value counts as borrowed.
     ///
     /// # Examples
     ///

@@ -11,6 +11,8 @@ mod source;
 mod arena;
 mod counted;
 mod hostile;
+mod model;
+mod program;
 mod races;
 mod send_slot;
 #[cfg(target_has_atomic = "64")]

@@ -504,3 +504,26 @@ fn a_million_values_each_way_arrive_once_and_whole() {
         assert_eq!(alive.count(), 0);
     });
 }
+
+#[test]
+fn a_value_that_ended_elsewhere_is_in_no_walk() {
+    let slab = BoundedSlab::with_capacity(2);
+    let key = slab.insert(1).unwrap().leak();
+    let end_one = || drop_there(slab.insert(2).unwrap().into_send());
+    end_one();
+    assert!(slab.iter().map(|(key, _)| key).eq([key]));
+    end_one();
+    assert!(slab.iter_mut().map(|(key, _)| key).eq([key]));
+    end_one();
+    assert!(slab.try_iter().all(|(_, value)| value.is_ok()));
+    end_one();
+    assert!(slab.try_iter_mut().all(|(_, value)| value.is_ok()));
+    end_one();
+    assert!(slab.keys().eq([key]));
+    end_one();
+    assert_eq!(slab.try_retain(|_, _| true), 0);
+    end_one();
+    let mut drain = slab.try_drain();
+    assert_eq!((drain.next(), drain.next()), (Some((key, 1)), None));
+    assert_eq!(drain.left(), 0);
+}

@@ -32,7 +32,8 @@ impl Consumer {
     }
 
     /// Takes the oldest entry; O(1), wait-free. Its place is the producer's again once the frame
-    /// is dropped; where that is forgotten, once the next frame is, or a pop finds none.
+    /// is dropped; where that is forgotten, once a later frame is, or at the latest by a pop that
+    /// finds none.
     ///
     /// ```
     /// # use flatslab::sync::bytes::Ring;
@@ -185,6 +186,13 @@ impl Deref for Frame<'_> {
     fn deref(&self) -> &[u8] {
         // SAFETY: an entry's bytes, in a place that is the consumer's until this is dropped (J2).
         unsafe { core::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl AsRef<[u8]> for Frame<'_> {
+    #[inline]
+    fn as_ref(&self) -> &[u8] {
+        self
     }
 }
 

@@ -326,6 +326,21 @@ impl Entry<'_> {
         self.bytes.capacity()
     }
 
+    /// How many bytes there is room for besides those that are filled.
+    ///
+    /// ```
+    /// # use flatslab::sync::bytes::Ring;
+    /// let (mut producer, _consumer) = Ring::with_capacity(2, 1500).split();
+    /// let mut entry = producer.reserve().unwrap();
+    /// entry.extend_from_slice(b"hello").unwrap();
+    /// assert_eq!(entry.remaining(), entry.capacity() - 5);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn remaining(&self) -> usize {
+        self.capacity() - self.len()
+    }
+
     /// Fills the next bytes with these; O(bytes).
     ///
     /// # Errors
@@ -438,6 +453,54 @@ impl DerefMut for Entry<'_> {
 impl fmt::Debug for Entry<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
+    }
+}
+
+impl AsRef<[u8]> for Entry<'_> {
+    #[inline]
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl AsMut<[u8]> for Entry<'_> {
+    #[inline]
+    fn as_mut(&mut self) -> &mut [u8] {
+        self
+    }
+}
+
+/// Fills the next bytes; an error beyond the capacity, with nothing of that piece written.
+///
+/// ```
+/// use std::fmt::Write;
+///
+/// # use flatslab::sync::bytes::Ring;
+/// let (mut producer, mut consumer) = Ring::with_capacity(2, 1500).split();
+/// let mut entry = producer.reserve().unwrap();
+/// write!(entry, "order {}", 7)?;
+/// entry.commit();
+/// assert_eq!(*consumer.pop().unwrap(), *b"order 7");
+/// # Ok::<(), std::fmt::Error>(())
+/// ```
+impl fmt::Write for Entry<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.extend_from_slice(text.as_bytes())
+            .map_err(|_| fmt::Error)
+    }
+}
+
+/// Fills the next bytes, as many as there is room for; none is written to a full entry.
+#[cfg(feature = "std")]
+impl std::io::Write for Entry<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let given = bytes.len().min(self.remaining());
+        let _ = self.extend_from_slice(&bytes[..given]);
+        Ok(given)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }
 

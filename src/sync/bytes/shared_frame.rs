@@ -50,6 +50,13 @@ impl Deref for SharedFrame<'_> {
     }
 }
 
+impl AsRef<[u8]> for SharedFrame<'_> {
+    #[inline]
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
 impl Drop for SharedFrame<'_> {
     #[inline]
     fn drop(&mut self) {
@@ -91,7 +98,7 @@ impl OwnedFrame {
     /// # use flatslab::sync::bytes::SharedRing;
     /// let ring = std::sync::Arc::new(SharedRing::with_capacity(1, 1500));
     /// ring.push(b"hello")?;
-    /// assert_eq!(SharedRing::pop_owned(&ring).unwrap().sequence(), 0);
+    /// assert_eq!(ring.pop_owned().unwrap().sequence(), 0);
     /// # Ok::<(), flatslab::bytes::RequestError>(())
     /// ```
     #[inline]
@@ -108,6 +115,13 @@ impl Deref for OwnedFrame {
     fn deref(&self) -> &[u8] {
         // SAFETY: this frame's, until it is dropped.
         unsafe { self.ring.bytes_of(&self.taken) }
+    }
+}
+
+impl AsRef<[u8]> for OwnedFrame {
+    #[inline]
+    fn as_ref(&self) -> &[u8] {
+        self
     }
 }
 

@@ -394,16 +394,16 @@ impl SharedRing {
     ///
     /// let ring = Arc::new(SharedRing::with_capacity(2, 1500));
     /// ring.push(b"hello")?;
-    /// let frame = SharedRing::pop_owned(&ring).unwrap();
+    /// let frame = ring.pop_owned().unwrap();
     /// drop(ring);
     /// std::thread::spawn(move || assert_eq!(*frame, *b"hello")).join().unwrap();
     /// # Ok::<(), flatslab::bytes::RequestError>(())
     /// ```
     #[expect(clippy::disallowed_types, reason = "the `Arc` is the user's")]
-    pub fn pop_owned(ring: &alloc::sync::Arc<Self>) -> Option<OwnedFrame> {
-        let taken = ring.take()?;
+    pub fn pop_owned(self: &alloc::sync::Arc<Self>) -> Option<OwnedFrame> {
+        let taken = self.take()?;
         // SAFETY: taken just now.
-        Some(unsafe { OwnedFrame::new(ring.clone(), taken) })
+        Some(unsafe { OwnedFrame::new(self.clone(), taken) })
     }
 
     /// The oldest entry.

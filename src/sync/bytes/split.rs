@@ -14,8 +14,9 @@
 //!   are the producer's. Only the producer writes `tail`, only the consumer writes `head`, and
 //!   each has the position it will write next, or wrote last.
 //! * J3: the block is there until both ends are gone: the second to set `ended` frees it.
-//! * J4: the consumer's own position is after `head` by the frame that is there, and by those that
-//!   were forgotten since one was dropped. `limit` is a capacity after what was `head`, `end` is what was `tail`.
+//! * J4: the consumer's own position is after `head` by a frame that is there, and by those that
+//!   were forgotten since it was last written; it does not pass `tail`. `limit` is a capacity after
+//!   what was `head`, `end` is what was `tail`.
 
 use core::alloc::Layout;
 use core::ptr::NonNull;

@@ -1,0 +1,384 @@
+//! The steps of a program on two slabs of a kind, and on values that are sent from them.
+
+use flatslab::TrackedSlab;
+use flatslab::sync::SendSlot;
+use flatslab::{AccessError, Bounded, BoundedSlab, Full, Growable, Key, Memory, Slab, Slot};
+
+use super::values::{Sample, alive};
+use super::{Input, REFUSED, pages};
+
+/// How slabs of a kind are made.
+pub(super) trait Kind: Memory + Sized {
+    const GROWS: bool;
+
+    fn build<T>(slots: usize) -> TrackedSlab<T, Self>;
+
+    fn shrink<T>(slab: &TrackedSlab<T, Self>);
+}
+
+impl Kind for Bounded {
+    const GROWS: bool = false;
+
+    fn build<T>(slots: usize) -> BoundedSlab<T> {
+        BoundedSlab::builder()
+            .capacity(slots)
+            .pages(pages())
+            .build()
+    }
+
+    fn shrink<T>(slab: &BoundedSlab<T>) {
+        slab.reclaim();
+    }
+}
+
+impl Kind for Growable {
+    const GROWS: bool = true;
+
+    fn build<T>(slots: usize) -> Slab<T> {
+        Slab::builder()
+            .chunk_capacity(slots.max(1))
+            .pages(pages())
+            .build()
+    }
+
+    fn shrink<T>(slab: &Slab<T>) {
+        slab.shrink();
+    }
+}
+
+/// A value's slab and number, and what leads to it.
+struct Held<H> {
+    slab: usize,
+    number: u64,
+    by: H,
+}
+
+/// A slab, and what the model knows of it besides the values.
+struct Side<T, M: Memory> {
+    slab: Option<TrackedSlab<T, M>>,
+    /// Values that were sent and are over, whose slots were not reclaimed.
+    returning: Vec<Key>,
+}
+
+struct World<'i, 'p, T, M: Memory> {
+    input: &'i mut Input<'p>,
+    sides: [Side<T, M>; 2],
+    slots: Vec<Held<Slot<T>>>,
+    keys: Vec<Held<Key>>,
+    sent: Vec<Held<SendSlot<T>>>,
+    /// Slots whose value is gone.
+    stale: Vec<(usize, Slot<T>)>,
+    last_number: u64,
+}
+
+impl<T: Sample, M: Kind> World<'_, '_, T, M> {
+    /// Values of a slab.
+    fn live(&self, index: usize) -> usize {
+        let slots = self.slots.iter().map(|it| it.slab);
+        let keys = self.keys.iter().map(|it| it.slab);
+        let sent = self.sent.iter().map(|it| it.slab);
+        slots
+            .chain(keys)
+            .chain(sent)
+            .filter(|it| *it == index)
+            .count()
+    }
+
+    /// Slots of it that no reclaiming frees.
+    fn used(&self, index: usize) -> usize {
+        let stale = self.stale.iter().filter(|(slab, _)| *slab == index);
+        self.live(index) + stale.count()
+    }
+
+    fn side(&mut self) -> usize {
+        usize::from(self.input.one_in(4))
+    }
+
+    fn insert(&mut self) {
+        let index = self.side();
+        let used = self.used(index);
+        let side = &mut self.sides[index];
+        let Some(slab) = &side.slab else { return };
+        self.last_number += 1;
+        let number = self.last_number;
+        let has_room = used < slab.capacity();
+        let has_free = used + side.returning.len() < slab.capacity();
+        let is_borrowed = |key: &Key| slab.try_get(*key).err() == Some(AccessError::Borrowed);
+        match slab.try_insert(T::new(number)) {
+            Ok(slot) => {
+                assert!(has_room || M::GROWS);
+                // One that grows reclaims before it uses slots for the first time, of which the
+                // model knows nothing; all at once.
+                if !has_free || M::GROWS && !side.returning.iter().all(is_borrowed) {
+                    side.returning.clear();
+                }
+                let held = Held {
+                    slab: index,
+                    number,
+                    by: slot,
+                };
+                self.slots.push(held);
+            }
+            Err(Full(value)) => {
+                assert!(!has_room && value.is(number));
+                side.returning.clear();
+            }
+        }
+    }
+
+    fn send(&mut self) {
+        if let Some(place) = self.input.pick(&self.stale) {
+            if self.input.one_in(4) {
+                let (index, slot) = self.stale.swap_remove(place);
+                let slot = slot.try_into_send().err().expect("it has no value");
+                self.stale.push((index, slot));
+                return;
+            }
+        }
+        let is_read = self.input.one_in(8);
+        let Some(held) = self.input.take(&mut self.slots) else {
+            return;
+        };
+        let Held { slab, number, by } = held;
+        let owner = self.sides[slab].slab.as_ref().expect("its slots are stale");
+        if is_read {
+            let reader = owner.get(by.key()).expect("it is there");
+            let by = by.try_into_send().err().expect("it is borrowed");
+            assert!(reader.is(number));
+            drop(reader);
+            self.slots.push(Held { slab, number, by });
+            return;
+        }
+        let key = by.key();
+        let by = by.into_send();
+        assert_eq!(SendSlot::key(&by), key);
+        self.sent.push(Held { slab, number, by });
+    }
+
+    /// Ends a sent value in one of the ways there are.
+    fn end_sent(&mut self) {
+        let Some(Held { slab, number, by }) = self.input.take(&mut self.sent) else {
+            return;
+        };
+        let key = SendSlot::key(&by);
+        assert!(by.is(number));
+        match self.input.below(4) {
+            0 => assert!(SendSlot::into_inner(by).is(number)),
+            1 => drop(SendSlot::into_pin(by)),
+            _ => drop(by),
+        }
+        self.sides[slab].returning.push(key);
+    }
+
+    fn change(&mut self) {
+        let Some(place) = self.input.pick(&self.sent) else {
+            return;
+        };
+        self.last_number += 1;
+        let held = &mut self.sent[place];
+        held.number = self.last_number;
+        *held.by = T::new(held.number);
+    }
+
+    fn receive(&mut self) {
+        let index = self.side();
+        let Some(slab) = &self.sides[index].slab else {
+            return;
+        };
+        let Some(held) = self.input.take(&mut self.sent) else {
+            return;
+        };
+        let key = SendSlot::key(&held.by);
+        let Held {
+            slab: owner,
+            number,
+            by,
+        } = held;
+        match slab.receive(by) {
+            Ok(by) => {
+                assert!(owner == index && by.key() == key && by.get().is(number));
+                self.slots.push(Held {
+                    slab: owner,
+                    number,
+                    by,
+                });
+            }
+            Err(by) => {
+                assert!(owner != index && by.is(number));
+                self.sent.push(Held {
+                    slab: owner,
+                    number,
+                    by,
+                });
+            }
+        }
+    }
+
+    /// What is not sent: slots that end, values left to their keys, keys that become slots.
+    fn end_local(&mut self) {
+        match self.input.below(5) {
+            0 => drop(self.input.take(&mut self.stale)),
+            1 => drop(self.input.take(&mut self.slots)),
+            2 => {
+                let held = self.input.take(&mut self.slots);
+                self.keys.extend(held.map(|held| Held {
+                    slab: held.slab,
+                    number: held.number,
+                    by: held.by.leak(),
+                }));
+            }
+            kind => {
+                let Some(Held { slab, number, by }) = self.input.take(&mut self.keys) else {
+                    return;
+                };
+                let owner = self.sides[slab].slab.as_ref().expect("its keys are gone");
+                if kind == 3 {
+                    assert!(owner.remove_by_key(by).is(number));
+                } else {
+                    let by = owner.slot(by).expect("it is there");
+                    self.slots.push(Held { slab, number, by });
+                }
+            }
+        }
+    }
+
+    /// A method that reclaims, whatever else it does.
+    fn reclaim(&mut self) {
+        let index = self.side();
+        let (live, used) = (self.live(index), self.used(index));
+        let sent = self.sent.iter().filter(|it| it.slab == index).count();
+        let side = &mut self.sides[index];
+        let Some(slab) = &side.slab else { return };
+        let kind = self.input.below(9);
+        let mut keeps = |_: Key, _: &mut T| true;
+        match kind {
+            0 | 1 => assert_eq!(slab.reclaim(), side.returning.len()),
+            2 => assert_eq!(slab.len(), live),
+            3 => assert_eq!(slab.free_slots(), slab.capacity() - used),
+            4 => assert_eq!(slab.is_full(), slab.capacity() == used),
+            5 => M::shrink(slab),
+            6 => assert_eq!(slab.try_retain(&mut keeps), sent, "what is sent is left"),
+            7 => {
+                let result = slab.try_clear();
+                assert_eq!(result.is_err(), sent > 0);
+                if result.is_ok() {
+                    self.emptied(index);
+                }
+            }
+            _ => {
+                let left = slab.try_retain(|_, _| false);
+                assert_eq!(left, sent, "what is sent is left");
+                self.emptied(index);
+            }
+        }
+        self.sides[index].returning.clear();
+        if let Some(slab) = &self.sides[index].slab {
+            assert_eq!(slab.reclaim(), 0);
+        }
+    }
+
+    /// All values of a slab that were not sent are gone.
+    fn emptied(&mut self, index: usize) {
+        for held in std::mem::take(&mut self.slots) {
+            if held.slab == index {
+                self.stale.push((index, held.by));
+            } else {
+                self.slots.push(held);
+            }
+        }
+        assert!(self.stale.iter().all(|(_, slot)| !slot.is_valid()));
+        self.keys.retain(|it| it.slab != index);
+    }
+
+    fn drop_slab(&mut self, index: usize) {
+        if self.sides[index].slab.take().is_some() {
+            self.sides[index].returning.clear();
+            self.emptied(index);
+        }
+    }
+
+    fn step(&mut self, step: u8) {
+        match step % 16 {
+            0..4 => self.insert(),
+            4..7 => self.send(),
+            7..10 => self.end_sent(),
+            10 => self.change(),
+            11 | 12 => self.receive(),
+            13 => self.end_local(),
+            14 => self.reclaim(),
+            _ if step > 230 => {
+                let index = self.side();
+                self.drop_slab(index);
+            }
+            _ => REFUSED.set(self.input.below(3) as u8),
+        }
+    }
+
+    /// Compares everything there is with the model; reclaims nothing.
+    fn compare(&self) {
+        for held in &self.slots {
+            assert!(held.by.get().is(held.number));
+        }
+        for held in &self.sent {
+            assert!(held.by.is(held.number));
+            self.expect_borrowed(held.slab, SendSlot::key(&held.by));
+        }
+        for held in &self.keys {
+            let slab = self.sides[held.slab].slab.as_ref();
+            assert!(
+                slab.expect("it is there")
+                    .get(held.by)
+                    .unwrap()
+                    .is(held.number)
+            );
+        }
+        for (index, side) in self.sides.iter().enumerate() {
+            for key in &side.returning {
+                self.expect_borrowed(index, *key);
+            }
+            #[cfg(fuzzing)]
+            side.slab.iter().for_each(TrackedSlab::check);
+        }
+        assert_eq!(alive(), self.live(0) + self.live(1));
+    }
+
+    fn expect_borrowed(&self, index: usize, key: Key) {
+        let Some(slab) = &self.sides[index].slab else {
+            return;
+        };
+        let borrowed = Some(AccessError::Borrowed);
+        assert_eq!(slab.try_get(key).err(), borrowed);
+        assert_eq!(slab.try_get_mut(key).err(), borrowed);
+        assert_eq!(slab.try_remove_by_key(key).err(), borrowed);
+        assert_eq!(slab.try_slot(key).err(), Some(AccessError::Owned));
+    }
+}
+
+pub(super) fn run<T: Sample, M: Kind>(input: &mut Input<'_>) {
+    let sides = [0, 1].map(|_| Side {
+        slab: Some(M::build(input.below(10))),
+        returning: Vec::new(),
+    });
+    let mut world = World::<T, M> {
+        input,
+        sides,
+        slots: Vec::new(),
+        keys: Vec::new(),
+        sent: Vec::new(),
+        stale: Vec::new(),
+        last_number: 0,
+    };
+    while let Some(step) = world.input.next() {
+        world.step(step);
+        world.compare();
+    }
+    // Sent values before the slabs, or after.
+    if world.sent.len() % 2 == 0 {
+        world.drop_slab(0);
+        world.drop_slab(1);
+    }
+    while !world.sent.is_empty() {
+        world.end_sent();
+        world.compare();
+    }
+}

@@ -135,3 +135,91 @@
 //! let frame = flatslab::sync::bytes::SharedRing::with_capacity(2, 8).pop();
 //! assert!(frame.is_none());
 //! ```
+//!
+//! # A shared slab goes where its values may
+//!
+//! ```
+//! use flatslab::sync::{OwnedRef, SharedKey, SharedRef, SharedSlab};
+//!
+//! fn local<T>() {}
+//! local::<SharedSlab<std::rc::Rc<u64>>>();
+//! fn send<T: Send>() {}
+//! send::<SharedSlab<std::cell::Cell<u64>>>();
+//! fn both<T: Send + Sync>() {}
+//! both::<SharedSlab<u64>>();
+//! both::<SharedRef<'static, u64>>();
+//! both::<OwnedRef<u64>>();
+//! both::<SharedKey>();
+//! ```
+//!
+//! ```compile_fail,E0277
+//! fn send<T: Send>() {}
+//! send::<flatslab::sync::SharedSlab<std::rc::Rc<u64>>>();
+//! ```
+//!
+//! ```compile_fail,E0277
+//! fn sync<T: Sync>() {}
+//! sync::<flatslab::sync::SharedSlab<std::cell::Cell<u64>>>();
+//! ```
+//!
+//! A guard may be the one that drops the value, so its value has to be `Send`; and another
+//! thread may read it at once, so it has to be `Sync`.
+//!
+//! ```compile_fail,E0277
+//! fn send<T: Send>() {}
+//! send::<flatslab::sync::SharedRef<'static, std::cell::Cell<u64>>>();
+//! ```
+//!
+//! ```compile_fail,E0277
+//! fn send<T: Send>() {}
+//! send::<flatslab::sync::OwnedRef<std::cell::Cell<u64>>>();
+//! ```
+//!
+//! ```compile_fail,E0277
+//! fn send<T: Send>() {}
+//! send::<flatslab::sync::SharedRef<'static, std::sync::MutexGuard<'static, u64>>>();
+//! ```
+//!
+//! # What is exclusive waits for the guards
+//!
+//! ```
+//! let mut slab = flatslab::sync::SharedSlab::with_capacity(1);
+//! let key = slab.insert(7).unwrap();
+//! let guard = slab.get(key).unwrap();
+//! assert_eq!(*guard, 7);
+//! drop(guard);
+//! *slab.get_mut(key).unwrap() = 8;
+//! slab.clear();
+//! ```
+//!
+//! ```compile_fail,E0502
+//! let mut slab = flatslab::sync::SharedSlab::with_capacity(1);
+//! let key = slab.insert(7).unwrap();
+//! let guard = slab.get(key).unwrap();
+//! *slab.get_mut(key).unwrap() = 8;
+//! assert_eq!(*guard, 7);
+//! ```
+//!
+//! ```compile_fail,E0502
+//! let mut slab = flatslab::sync::SharedSlab::with_capacity(1);
+//! let key = slab.insert(7).unwrap();
+//! let guard = slab.get(key).unwrap();
+//! slab.clear();
+//! assert_eq!(*guard, 7);
+//! ```
+//!
+//! ```compile_fail,E0505
+//! let slab = flatslab::sync::SharedSlab::with_capacity(1);
+//! let key = slab.insert(7).unwrap();
+//! let guard = slab.get(key).unwrap();
+//! drop(slab);
+//! assert_eq!(*guard, 7);
+//! ```
+//!
+//! # A guard is read through, not written
+//!
+//! ```compile_fail,E0594
+//! let slab = flatslab::sync::SharedSlab::with_capacity(1);
+//! let key = slab.insert(7).unwrap();
+//! *slab.get(key).unwrap() = 8;
+//! ```

@@ -50,7 +50,7 @@ const _: () = assert!(size_of::<Loc>() == 16);
 
 impl Loc {
     /// The position of a range; none if that does not fit.
-    pub(super) fn new(serial: u64, number: u32, start: usize, len: usize) -> Option<Self> {
+    pub(crate) fn new(serial: u64, number: u32, start: usize, len: usize) -> Option<Self> {
         let limit = 1 << RANGE_BITS;
         let fits = start < limit && len < limit;
         fits.then(|| Loc {
@@ -62,18 +62,18 @@ impl Loc {
     }
 
     #[inline(always)]
-    pub(super) fn serial(self) -> u64 {
+    pub(crate) fn serial(self) -> u64 {
         self.serial
     }
 
     #[inline(always)]
-    pub(super) fn number(self) -> u32 {
+    pub(crate) fn number(self) -> u32 {
         (self.place >> (2 * RANGE_BITS)) as u32
     }
 
     /// Where the bytes begin in their chunk.
     #[inline(always)]
-    pub(super) fn start(self) -> usize {
+    pub(crate) fn start(self) -> usize {
         (self.place >> RANGE_BITS) as usize % (1 << RANGE_BITS)
     }
 

@@ -1,7 +1,6 @@
 //! Byte arenas whose buffers go to other threads.
 
 use core::fmt;
-use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 
 use super::arena_builder::ByteArenaBuilder;
@@ -72,11 +71,7 @@ impl ByteArena {
         let layout = core::alloc::Layout::new::<Shared>();
         let block = Block::allocate(layout, local.source())?;
         let shared = block.start().cast::<Shared>();
-        let value = Shared {
-            returns: Returns::new(),
-            local: ManuallyDrop::new(local),
-            block,
-        };
+        let value = Shared::new(local, block);
         // SAFETY: the block has its layout, and is no one else's.
         unsafe { shared.write(value) };
         Ok(ByteArena { shared })
@@ -124,7 +119,7 @@ impl ByteArena {
     }
 
     #[inline(always)]
-    fn shared(&self) -> &Shared {
+    pub(super) fn shared(&self) -> &Shared {
         // SAFETY: there until this is dropped (U4).
         unsafe { self.shared.as_ref() }
     }
@@ -335,6 +330,8 @@ impl Drop for ByteArena {
         // that, but by the last one (U3, U4).
         unsafe {
             let it = self.shared.as_ref();
+            #[cfg(target_has_atomic = "64")]
+            it.close_positions();
             it.take_back(it.returns.close());
             let out = it.local.chunks_in_use();
             if Returns::settle(NonNull::from(&it.returns), out) {

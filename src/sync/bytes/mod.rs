@@ -32,9 +32,13 @@ mod interop;
 #[cfg(all(test, loom))]
 mod models;
 mod places;
+#[cfg(target_has_atomic = "64")]
+mod positions;
 mod producer;
 mod record;
 mod ring;
+#[cfg(target_has_atomic = "64")]
+mod serials;
 #[cfg(target_has_atomic = "64")]
 mod shared_frame;
 #[cfg(target_has_atomic = "64")]

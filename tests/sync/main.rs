@@ -10,6 +10,8 @@ mod source;
 
 mod arena;
 mod counted;
+#[cfg(target_has_atomic = "64")]
+mod positions;
 mod races;
 mod send_slot;
 #[cfg(target_has_atomic = "64")]

@@ -31,6 +31,8 @@ mod consumer;
 mod interop;
 #[cfg(all(test, loom))]
 mod models;
+#[cfg(all(test, loom))]
+mod models_of_positions;
 mod places;
 #[cfg(target_has_atomic = "64")]
 mod positions;

@@ -282,7 +282,12 @@ impl Record {
             let (shared, number) = (record.as_ref().shared, record.as_ref().number());
             let returns = NonNull::from(&(*shared.as_ptr()).returns);
             // Relaxed: the release of the push orders it.
-            let link = |below| record.as_ref().filled_or_link.store(below, Ordering::Relaxed);
+            let link = |below| {
+                record
+                    .as_ref()
+                    .filled_or_link
+                    .store(below, Ordering::Relaxed)
+            };
             if !Returns::push(returns, number, link) {
                 Self::leave(shared);
             }

@@ -137,7 +137,9 @@ mod tests {
         let serials = Serials::new();
         let mut seen = BTreeSet::new();
         for index in 0..9_u64 {
-            serials.given.store(index << 32 | 0xffff_ffff, Ordering::Relaxed);
+            serials
+                .given
+                .store(index << 32 | 0xffff_ffff, Ordering::Relaxed);
             for _ in 0..2 {
                 let serial = serials.next().unwrap();
                 assert!(serials.knows(serial));

@@ -9,7 +9,8 @@ const RANGE_BITS: u32 = 20;
 
 const _: () = assert!(NUMBER_BITS + 2 * RANGE_BITS == 64);
 
-/// Where bytes of a [`ByteArena`](super::ByteArena) are: 16 bytes, `Copy`, without a lifetime.
+/// Where bytes of a [`ByteArena`](super::ByteArena) are, or of one of
+/// [`sync::bytes`](crate::sync::bytes): 16 bytes, `Copy`, without a lifetime.
 ///
 /// A position is checked whenever it is used. It leads to the bytes that it was made of, or
 /// is an error: once the buffer is gone, or became mutable, it is

@@ -11,6 +11,7 @@ use super::class::Class;
 use super::directory::NUMBER_BITS;
 use super::header::Header;
 use super::home::Home;
+#[cfg(target_has_atomic = "64")]
 use super::slab::Slab;
 use super::{ByteArena, RequestError};
 use crate::raw::source::Source;
@@ -70,6 +71,7 @@ impl ByteArena {
     }
 
     /// Where the chunk with that number begins, if it is in use.
+    #[cfg(target_has_atomic = "64")]
     #[inline]
     pub(crate) fn find_chunk(&self, number: u32) -> Option<NonNull<u8>> {
         let header = self.home().directory().find(number)?;
@@ -79,6 +81,7 @@ impl ByteArena {
     }
 
     /// Where the chunks begin that are in use; O(chunks).
+    #[cfg(target_has_atomic = "64")]
     pub(crate) fn chunks(&self) -> impl Iterator<Item = NonNull<u8>> {
         let headers = self.home().slabs().flat_map(Slab::headers);
         // SAFETY: these headers are there (L2).

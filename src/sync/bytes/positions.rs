@@ -8,13 +8,14 @@
 //! # Invariants
 //!
 //! * P1: `serial` is 0, or one that no other chunk has or had. It is made by a thread that has a
-//!   reference, and is 0 again once the last one is gone, or is a `BufMut`'s: before the chunk
-//!   is given back, or written to. Until then the count is first brought to 0, and a count of 0
-//!   is not raised.
+//!   reference. Where it is not 0 the last drop brings the count to 0, which is not raised: what
+//!   was given back with a serial has no count. A `BufMut` brings it to 0, too, and then the
+//!   serial, before it sets the count to 1 and writes to the chunk.
 //! * P2: `held` of the references are those of positions, or it is [`HELD_MOST`] and the count is
 //!   saturated; or it is [`CLOSED`], and then no position holds one, and none will.
-//! * P3: so many bytes from the first on are filled, as `filled` says, or it is 0. It is so of
-//!   each buffer when a position is made of it, before the serial is, and again 0 with that.
+//! * P3: while there are references, so many bytes from the first on are filled as `filled` says.
+//!   It is no less than the end of a buffer before a position is made of that, and 0 again with
+//!   the serial.
 //! * P4: a count that was raised from above 0 is that of a reference. If the serial is still the
 //!   position's then, the chunk has not changed in between, and cannot while there is that
 //!   reference. If not, the reference is dropped as any other. The chunk may have been given
@@ -153,15 +154,19 @@ impl Record {
 
     /// Makes the caller's reference one that a position holds, unless the arena was dropped.
     fn hold(&self) -> bool {
-        let more = |held| match held {
-            CLOSED => None,
-            HELD_MOST => Some(HELD_MOST),
-            held => Some(held + 1),
-        };
-        // Release: what was read through the reference happens before it is dropped; pairs with the
-        // acquire in `unhold` and `drop_held`.
-        let held = (self.held).fetch_update(Ordering::Release, Ordering::Relaxed, more);
-        held.is_ok()
+        // Not loaded first: of most buffers none is held.
+        let mut held = 0;
+        while held != CLOSED {
+            let more = if held == HELD_MOST { held } else { held + 1 };
+            // Release: what was read through the reference happens before it is dropped; pairs with
+            // the acquire in `unhold` and `drop_held`.
+            let order = (Ordering::Release, Ordering::Relaxed);
+            match (self.held).compare_exchange_weak(held, more, order.0, order.1) {
+                Ok(_) => return true,
+                Err(found) => held = found,
+            }
+        }
+        false
     }
 
     /// Makes a reference that a position holds the caller's, if there is one.

@@ -51,7 +51,7 @@ const _: () = assert!(NUMBERS as u64 * MOST_CLASSES as u64 <= 1 << 32);
 /// Bytes of a record: the user's follow, at a multiple of 16.
 pub(super) const PREFIX: usize = size_of::<Record>();
 
-#[cfg(not(loom))]
+#[cfg(all(not(loom), target_has_atomic = "64"))]
 const _: () = assert!(PREFIX == 32);
 
 /// What an arena and its buffers share, in a block of its own.
@@ -261,8 +261,6 @@ impl Record {
             }
             // Acquire: pairs with the release of all others. They are gone, so the count is 0.
             it.count.load(Ordering::Acquire);
-            // Before it can be used again; where the count is 0 no position is resolved.
-            it.make_stale();
         }
         // SAFETY: the caller had the last reference (U1).
         unsafe { Self::give_back(record) };
@@ -321,15 +319,6 @@ impl Record {
         return false;
     }
 
-    /// Makes all positions stale: the caller alone has it, and the count is 0.
-    #[inline(always)]
-    fn make_stale(&self) {
-        // Relaxed: who still takes a position for one of this finds the count 0, or acquires it
-        // after it was set to 1 again, in `try_own`.
-        #[cfg(target_has_atomic = "64")]
-        self.serial.store(0, Ordering::Relaxed);
-    }
-
     /// Whether the caller's reference is the only one, and becomes that of a `BufMut`. Positions
     /// are stale then.
     #[inline]
@@ -350,8 +339,9 @@ impl Record {
         let order = (Ordering::Acquire, Ordering::Relaxed);
         let owned = self.count.compare_exchange(1, 0, order.0, order.1).is_ok();
         if owned {
-            self.make_stale();
-            // Relaxed: the caller's alone.
+            // Relaxed: the caller's alone. Who still takes a position for one of this finds the
+            // count 0, or acquires it below.
+            self.serial.store(0, Ordering::Relaxed);
             self.filled_or_link.store(0, Ordering::Relaxed);
             // Release: a position that was looked at before, and raises this count, finds it stale
             // then; pairs with the acquire in `try_add_ref`.

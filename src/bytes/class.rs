@@ -33,6 +33,8 @@ pub(super) struct Class {
     allocs: Cell<u64>,
     size: u32,
     closed: Cell<bool>,
+    /// Among the home's classes.
+    index: u8,
     home: NonNull<Home>,
     made: Cell<usize>,
     chunks: Cell<usize>,
@@ -47,12 +49,13 @@ pub(super) struct Class {
 }
 
 impl Class {
-    pub(super) fn new(size: u32, home: NonNull<Home>, source: Source) -> Self {
+    pub(super) fn new(size: u32, index: u8, home: NonNull<Home>, source: Source) -> Self {
         Class {
             free: FreeStack::empty(source),
             allocs: Cell::new(0),
             size,
             closed: Cell::new(false),
+            index,
             home,
             made: Cell::new(0),
             chunks: Cell::new(0),
@@ -70,6 +73,11 @@ impl Class {
     #[inline(always)]
     pub(super) fn size(&self) -> usize {
         self.size as usize
+    }
+
+    #[inline(always)]
+    pub(super) fn index(&self) -> u8 {
+        self.index
     }
 
     #[inline(always)]

@@ -95,7 +95,7 @@ impl Home {
         unsafe {
             let classes = start.add(offset).cast::<Class>();
             for (index, &size) in sizes.iter().enumerate() {
-                let class = Class::new(size, home, source.clone());
+                let class = Class::new(size, index as u8, home, source.clone());
                 classes.add(index).write(class);
             }
             home.write(Home {
@@ -344,7 +344,7 @@ impl Home {
         class.add(slab);
     }
 
-    fn slabs(&self) -> impl Iterator<Item = NonNull<Slab>> {
+    pub(super) fn slabs(&self) -> impl Iterator<Item = NonNull<Slab>> {
         // SAFETY: by A2 each is there.
         core::iter::successors(self.slabs.get(), |slab| unsafe { slab.as_ref() }.next())
     }

@@ -9,7 +9,8 @@ const RANGE_BITS: u32 = 20;
 
 const _: () = assert!(NUMBER_BITS + 2 * RANGE_BITS == 64);
 
-/// Where bytes of a [`ByteArena`](super::ByteArena) are: 16 bytes, `Copy`, without a lifetime.
+/// Where bytes of a [`ByteArena`](super::ByteArena) are, or of one of
+/// [`sync::bytes`](crate::sync::bytes): 16 bytes, `Copy`, without a lifetime.
 ///
 /// A position is checked whenever it is used. It leads to the bytes that it was made of, or
 /// is an error: once the buffer is gone, or became mutable, it is
@@ -50,7 +51,7 @@ const _: () = assert!(size_of::<Loc>() == 16);
 
 impl Loc {
     /// The position of a range; none if that does not fit.
-    pub(super) fn new(serial: u64, number: u32, start: usize, len: usize) -> Option<Self> {
+    pub(crate) fn new(serial: u64, number: u32, start: usize, len: usize) -> Option<Self> {
         let limit = 1 << RANGE_BITS;
         let fits = start < limit && len < limit;
         fits.then(|| Loc {
@@ -62,18 +63,18 @@ impl Loc {
     }
 
     #[inline(always)]
-    pub(super) fn serial(self) -> u64 {
+    pub(crate) fn serial(self) -> u64 {
         self.serial
     }
 
     #[inline(always)]
-    pub(super) fn number(self) -> u32 {
+    pub(crate) fn number(self) -> u32 {
         (self.place >> (2 * RANGE_BITS)) as u32
     }
 
     /// Where the bytes begin in their chunk.
     #[inline(always)]
-    pub(super) fn start(self) -> usize {
+    pub(crate) fn start(self) -> usize {
         (self.place >> RANGE_BITS) as usize % (1 << RANGE_BITS)
     }
 

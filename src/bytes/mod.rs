@@ -108,9 +108,12 @@ pub use chain::{NotLinked, Parts, Shared};
 pub(crate) use filling::Filling;
 pub use filling::NoRoom;
 pub use loc::{Loc, LocError};
-pub(crate) use remote::Chunk;
+pub(crate) use remote::{Chunk, NUMBERS};
 pub use ring::{Evicted, Ring};
 pub use ring_builder::RingBuilder;
+#[cfg(target_has_atomic = "64")]
+pub(crate) use serials::take_words;
+pub(crate) use sizes::MOST_CLASSES;
 pub use slab_ring::SlabRing;
 pub use stats::{ClassStats, Stats};
 #[cfg(feature = "zerocopy")]

@@ -7,17 +7,25 @@
 use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 
+use super::class::Class;
+use super::directory::NUMBER_BITS;
 use super::header::Header;
 use super::home::Home;
+#[cfg(target_has_atomic = "64")]
+use super::slab::Slab;
 use super::{ByteArena, RequestError};
 use crate::raw::source::Source;
+
+/// Numbers are below this.
+pub(crate) const NUMBERS: u32 = 1 << NUMBER_BITS;
 
 /// A chunk without a buffer.
 pub(crate) struct Chunk {
     pub(crate) start: NonNull<u8>,
+    /// Below [`NUMBERS`].
     pub(crate) number: u32,
-    /// Its bytes.
-    pub(crate) size: usize,
+    /// Of its size, in the order of [`ByteArena::chunk_sizes`].
+    pub(crate) class: u8,
 }
 
 impl Chunk {
@@ -28,7 +36,7 @@ impl Chunk {
         Chunk {
             start: at.start(),
             number: at.number(),
-            size: at.class().size(),
+            class: at.class().index(),
         }
     }
 }
@@ -62,6 +70,31 @@ impl ByteArena {
         unsafe { header.unwrap_unchecked().as_ref().start() }
     }
 
+    /// Where the chunk with that number begins, if it is in use.
+    #[cfg(target_has_atomic = "64")]
+    #[inline]
+    pub(crate) fn find_chunk(&self, number: u32) -> Option<NonNull<u8>> {
+        let header = self.home().directory().find(number)?;
+        // SAFETY: the directory leads to headers that are there (D1).
+        let at = unsafe { header.as_ref() };
+        (!at.is_free()).then(|| at.start())
+    }
+
+    /// Where the chunks begin that are in use; O(chunks).
+    #[cfg(target_has_atomic = "64")]
+    pub(crate) fn chunks(&self) -> impl Iterator<Item = NonNull<u8>> {
+        let headers = self.home().slabs().flat_map(Slab::headers);
+        // SAFETY: these headers are there (L2).
+        let headers = headers.map(|header| unsafe { header.as_ref() });
+        let in_use = headers.filter(|header| !header.is_free());
+        in_use.map(Header::start)
+    }
+
+    /// Bytes of a chunk of each class.
+    pub(crate) fn chunk_sizes(&self) -> impl Iterator<Item = usize> {
+        self.home().classes().iter().map(Class::size)
+    }
+
     /// Gives the chunk with that number back.
     ///
     /// # Safety
@@ -77,7 +110,7 @@ impl ByteArena {
     /// How many chunks are in use.
     pub(crate) fn chunks_in_use(&self) -> usize {
         let classes = self.home().classes().iter();
-        classes.map(super::class::Class::in_use).sum()
+        classes.map(Class::in_use).sum()
     }
 
     /// Where its memory comes from.

@@ -4,6 +4,7 @@
 //!
 //! * N1: a serial's high word was taken from the process's counter by one arena, which gives
 //!   out each serial with that word once. No word is taken twice, and none is 0 or the last.
+//!   Arenas of `sync::bytes` take words of the same counter.
 //! * N2: `words` are those that this arena has taken; there is room for the next.
 
 use core::cell::Cell;
@@ -23,10 +24,18 @@ pub(super) struct Serials {
     words: Row<u32>,
 }
 
-/// Takes a high word from those of the process; none once all are taken.
-fn take_word(words: &Count) -> Option<u32> {
+/// Takes so many high words in a row from those of the process, and returns the first; none
+/// once too few are left.
+pub(crate) fn take_words(count: u32) -> Option<u32> {
+    take_words_of(&WORDS, count)
+}
+
+fn take_words_of(words: &Count, count: u32) -> Option<u32> {
     // Relaxed: each word is taken once, and nothing else is to be seen with it.
-    let next = |word: usize| word.checked_add(1).filter(|&it| it < u32::MAX as usize);
+    let next = |last: usize| {
+        let last = last.checked_add(count as usize);
+        last.filter(|&it| it < u32::MAX as usize)
+    };
     let before = words.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
     before.ok().map(|before| before as u32 + 1)
 }
@@ -62,7 +71,7 @@ impl Serials {
         while self.words.len() == self.words.capacity() {
             self.words.try_reserve(self.words.len() + 1).ok()?;
         }
-        let word = take_word(&WORDS)?;
+        let word = take_words(1)?;
         self.words.push(word);
         self.last.set(u64::from(word) << 32);
         Some(())
@@ -108,9 +117,12 @@ mod tests {
 
     #[test]
     fn high_words_end_and_do_not_begin_again() {
-        let words = Count::new(u32::MAX as usize - 2);
-        assert_eq!(take_word(&words), Some(u32::MAX - 1));
-        assert_eq!(take_word(&words), None);
-        assert_eq!(take_word(&words), None);
+        let words = Count::new(u32::MAX as usize - 3);
+        assert_eq!(take_words_of(&words, 3), None);
+        assert_eq!(take_words_of(&words, 1), Some(u32::MAX - 2));
+        assert_eq!(take_words_of(&words, u32::MAX), None);
+        assert_eq!(take_words_of(&words, 1), Some(u32::MAX - 1));
+        assert_eq!(take_words_of(&words, 1), None);
+        assert_eq!(take_words_of(&words, 1), None);
     }
 }

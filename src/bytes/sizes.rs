@@ -12,7 +12,7 @@ use crate::error::SizeClassError;
 pub(super) const STEP: usize = 16;
 
 /// The most classes.
-pub(super) const MOST_CLASSES: usize = 64;
+pub(crate) const MOST_CLASSES: usize = 64;
 
 /// The largest chunk: lengths of buffers take 32 bits.
 pub(super) const LARGEST_CHUNK: usize = {

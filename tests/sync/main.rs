@@ -12,6 +12,8 @@ mod arena;
 mod counted;
 mod hostile;
 mod model;
+#[cfg(target_has_atomic = "64")]
+mod positions;
 mod program;
 mod races;
 mod send_slot;

@@ -1,7 +1,6 @@
 //! Byte arenas whose buffers go to other threads.
 
 use core::fmt;
-use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 
 use super::arena_builder::ByteArenaBuilder;
@@ -23,17 +22,20 @@ use crate::raw::returns::Returns;
 /// chunk of a class is free, or in [`reclaim`](Self::reclaim).
 ///
 /// Dropped while buffers are there, it leaves them its memory, which goes with the last one, on
-/// whichever thread that is.
+/// whichever thread that is. References that positions hold are given back then, in O(chunks) if
+/// there ever was a position.
 ///
 /// # What it costs
 ///
-/// A chunk has 32 bytes of record before the user's, which begin at a multiple of 16. Counting is
-/// atomic, but a drop that finds the only reference writes no count. To give a chunk back is one
-/// compare-exchange, also on the arena's own thread. Chunks come back in the order of the
-/// stack, and those that are free are used first; so more memory is in use than by a local
-/// arena, whose last chunk is the next.
+/// A chunk has 32 bytes of record before the user's, which begin at a multiple of 16 (16 bytes
+/// where the platform has no 64-bit atomics, and there are no positions). Counting is
+/// atomic, but a drop that finds the only reference, of a buffer without positions, writes no
+/// count. To give a chunk back is one compare-exchange, also on the arena's own thread. Chunks
+/// come back in the order of the stack, and those that are free are used first; so more memory
+/// is in use than by a local arena, whose last chunk is the next.
 ///
-/// There are no positions, chains and views here.
+/// Buffers have [positions](crate::bytes::Loc), made on any thread, resolved and released here.
+/// There are no chains and views.
 ///
 /// # Examples
 ///
@@ -72,11 +74,7 @@ impl ByteArena {
         let layout = core::alloc::Layout::new::<Shared>();
         let block = Block::allocate(layout, local.source())?;
         let shared = block.start().cast::<Shared>();
-        let value = Shared {
-            returns: Returns::new(),
-            local: ManuallyDrop::new(local),
-            block,
-        };
+        let value = Shared::new(local, block);
         // SAFETY: the block has its layout, and is no one else's.
         unsafe { shared.write(value) };
         Ok(ByteArena { shared })
@@ -124,7 +122,7 @@ impl ByteArena {
     }
 
     #[inline(always)]
-    fn shared(&self) -> &Shared {
+    pub(super) fn shared(&self) -> &Shared {
         // SAFETY: there until this is dropped (U4).
         unsafe { self.shared.as_ref() }
     }
@@ -281,8 +279,8 @@ impl ByteArena {
     }
 
     /// What the arena has, and what was done with it, after it has [reclaimed](Self::reclaim).
-    /// Sizes of chunks are those with their records. References are not counted, nor is what
-    /// there is none of here: positions and links.
+    /// Sizes of chunks are those with their records. References are not counted, those that
+    /// positions hold neither, nor are links, of which there are none here.
     ///
     /// ```
     /// # let arena = flatslab::sync::bytes::ByteArena::new();
@@ -335,6 +333,8 @@ impl Drop for ByteArena {
         // that, but by the last one (U3, U4).
         unsafe {
             let it = self.shared.as_ref();
+            #[cfg(target_has_atomic = "64")]
+            it.close_positions();
             it.take_back(it.returns.close());
             let out = it.local.chunks_in_use();
             if Returns::settle(NonNull::from(&it.returns), out) {

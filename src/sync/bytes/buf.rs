@@ -35,7 +35,7 @@ use crate::bytes::bounds;
 /// ```
 pub struct Buf {
     /// Within the filled part of the chunk, which has so many bytes from there on.
-    start: NonNull<u8>,
+    pub(super) start: NonNull<u8>,
     len: usize,
     /// One of its references is this one (U1).
     record: NonNull<Record>,
@@ -103,7 +103,7 @@ impl Buf {
     }
 
     /// Whether this is the chunk's one reference. No other thread makes another then, unless it
-    /// clones this same one.
+    /// clones this same one, or has the arena and resolves a position.
     ///
     /// ```
     /// # let arena = flatslab::sync::bytes::ByteArena::new();
@@ -223,11 +223,12 @@ impl Buf {
     }
 
     /// Makes it a buffer to be filled, if it is the chunk's one reference; O(1). It begins
-    /// where this reference does, has its bytes, and room up to the chunk's end.
+    /// where this reference does, has its bytes, and room up to the chunk's end. Positions are
+    /// stale from then on.
     ///
     /// # Errors
     ///
-    /// If there are other references; the buffer comes back.
+    /// If there are other references, those of positions among them; the buffer comes back.
     ///
     /// ```
     /// # let arena = flatslab::sync::bytes::ByteArena::new();
@@ -240,7 +241,7 @@ impl Buf {
     /// assert_eq!(*buf, *b"Hello");
     /// ```
     pub fn try_into_mut(self) -> Result<BufMut, Buf> {
-        if !self.is_unique() {
+        if !self.record().try_own() {
             return Err(self);
         }
         let this = ManuallyDrop::new(self);

@@ -10,6 +10,14 @@
 //! | `SharedRing` | entries of bytes, any number of writers and readers; overwrites the oldest | yes | yes |
 //! | `SharedFrame`, `OwnedFrame` | an entry that was popped from it; one that keeps it | yes | yes |
 //!
+//! # Positions
+//!
+//! A buffer has [positions](crate::bytes::Loc), as a local one has: 16 bytes, `Copy`, checked
+//! whenever they are used. Any thread makes them, with `Buf::loc` and `Buf::into_loc`; the
+//! arena's thread uses them, with `ByteArena::resolve` and `ByteArena::release`. They are
+//! there where the platform has 64-bit atomics. A thread that resolves one has a reference from
+//! then on: at that moment the buffer is not unique, and its drop elsewhere is not the last.
+//!
 //! # Which ring
 //!
 //! [`bytes::Ring`](crate::bytes::Ring) is for one thread: its entries are counted buffers, and
@@ -31,10 +39,16 @@ mod consumer;
 mod interop;
 #[cfg(all(test, loom))]
 mod models;
+#[cfg(all(test, loom))]
+mod models_of_positions;
 mod places;
+#[cfg(target_has_atomic = "64")]
+mod positions;
 mod producer;
 mod record;
 mod ring;
+#[cfg(target_has_atomic = "64")]
+mod serials;
 #[cfg(target_has_atomic = "64")]
 mod shared_frame;
 #[cfg(target_has_atomic = "64")]

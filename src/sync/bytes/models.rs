@@ -17,7 +17,7 @@ use crate::raw::memory::Block;
 use crate::raw::source::Source;
 
 /// The witnesses of `count` places, each `stride` bytes after the one before.
-struct Witnesses {
+pub(super) struct Witnesses {
     first: usize,
     stride: usize,
     cells: Vec<UnsafeCell<u8>>,
@@ -29,7 +29,7 @@ unsafe impl Send for Witnesses {}
 unsafe impl Sync for Witnesses {}
 
 impl Witnesses {
-    fn new(first: *const u8, stride: usize, count: usize) -> Arc<Self> {
+    pub(super) fn new(first: *const u8, stride: usize, count: usize) -> Arc<Self> {
         Arc::new(Witnesses {
             first: first.addr(),
             stride,
@@ -41,12 +41,12 @@ impl Witnesses {
         &self.cells[(bytes.addr() - self.first) / self.stride]
     }
 
-    fn write(&self, bytes: *const u8, value: u8) {
+    pub(super) fn write(&self, bytes: *const u8, value: u8) {
         // SAFETY: loom checks it.
         self.of(bytes).with_mut(|cell| unsafe { *cell = value });
     }
 
-    fn read(&self, bytes: *const u8) -> u8 {
+    pub(super) fn read(&self, bytes: *const u8) -> u8 {
         // SAFETY: loom checks it.
         self.of(bytes).with(|cell| unsafe { *cell })
     }
@@ -55,7 +55,7 @@ impl Witnesses {
 /// Memory, with a witness that is written to when a block is freed: whoever
 /// [touches](Self::touch) it beforehand used the memory.
 #[derive(Clone)]
-struct Memory(std::sync::Arc<Blocks>);
+pub(super) struct Memory(std::sync::Arc<Blocks>);
 
 struct Blocks {
     witness: UnsafeCell<()>,
@@ -84,7 +84,7 @@ unsafe impl MemorySource for Blocks {
 }
 
 impl Memory {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Memory(std::sync::Arc::new(Blocks {
             witness: UnsafeCell::new(()),
             count: core::cell::Cell::new(0),
@@ -95,11 +95,11 @@ impl Memory {
         Pages::from_source(self.0.clone())
     }
 
-    fn touch(&self) {
+    pub(super) fn touch(&self) {
         self.0.witness.with(|_| ());
     }
 
-    fn expect_freed(self) {
+    pub(super) fn expect_freed(self) {
         assert_eq!(self.0.count.get(), 0, "memory is lost");
     }
 }
@@ -229,33 +229,33 @@ mod split_ring {
 /// Each order in which threads can meet, twice: with `late` the threads that were spawned run
 /// first. Loom derives what to try from the last access to each atomic alone, so where a thread
 /// loads it before it writes to it, the other order is not tried by itself.
-fn model(f: impl Fn(bool) + Copy + Send + Sync + 'static) {
+pub(super) fn model(f: impl Fn(bool) + Copy + Send + Sync + 'static) {
     for late in [false, true] {
         loom::model(move || f(late));
     }
 }
 
 /// Stands after the threads were spawned.
-fn start(late: bool) {
+pub(super) fn start(late: bool) {
     if late {
         thread::yield_now();
     }
 }
 
-mod arena {
+pub(super) mod arena {
     use super::*;
     use crate::sync::bytes::record::PREFIX;
 
     /// An arena of slabs of one chunk: a chunk that came back is used again, and one that did
     /// not is no neighbour of the next.
-    fn make(memory: &Memory) -> ByteArena {
+    pub(in crate::sync::bytes) fn make(memory: &Memory) -> ByteArena {
         let builder = ByteArena::builder().start(16).largest(16);
         let builder = builder.slab_size(16 + PREFIX);
         builder.pages(memory.pages()).build()
     }
 
     /// Writes to the witness if that is the chunk.
-    fn write(witnesses: &Witnesses, bytes: &[u8]) -> bool {
+    pub(in crate::sync::bytes) fn write(witnesses: &Witnesses, bytes: &[u8]) -> bool {
         let is_same = bytes.as_ptr().addr() == witnesses.first;
         if is_same {
             witnesses.write(bytes.as_ptr(), 2);

@@ -6,6 +6,8 @@ use core::ptr::NonNull;
 use super::ByteArena;
 #[cfg(target_has_atomic = "64")]
 use super::SharedRing;
+#[cfg(target_has_atomic = "64")]
+use super::positions::HELD_MOST;
 use super::record::{MOST, Record};
 
 #[test]
@@ -71,6 +73,35 @@ fn a_reader_that_stops_before_it_moves_the_head_stops_no_other_thread() {
 
 #[cfg(target_has_atomic = "64")]
 #[test]
+fn references_of_positions_saturate_with_the_count() {
+    let arena = ByteArena::new();
+    let buf = arena.copy(b"kept").unwrap();
+    let record = NonNull::from(buf.record());
+    let loc = buf.loc();
+    buf.record().set_count(MOST - 1);
+    // This one comes to the end of the count.
+    let resolved = arena.resolve(loc).unwrap();
+    assert_eq!(resolved.references(), None);
+    buf.record().set_held(HELD_MOST - 1);
+    assert_eq!((buf.into_loc(), resolved.into_loc()), (loc, loc));
+    for _ in 0..3 {
+        assert_eq!(arena.release(loc), Ok(false));
+        assert_eq!(arena.resolve(loc).unwrap(), *b"kept");
+    }
+    let buf = arena.resolve(loc).unwrap();
+    let buf = buf.try_into_mut().unwrap_err();
+    assert!(!buf.release());
+    // SAFETY: the chunk is still in use, and this is the only thread.
+    unsafe {
+        record.as_ref().set_count(1);
+        record.as_ref().set_held(1);
+    }
+    assert_eq!(arena.release(loc), Ok(true));
+    assert_eq!(arena.reclaim(), 1);
+}
+
+#[cfg(target_has_atomic = "64")]
+#[test]
 fn a_writer_that_stops_before_it_moves_the_tail_stops_no_other_thread() {
     for capacity in [1, 2, 3] {
         let ring = SharedRing::with_capacity(capacity, 16);
@@ -83,4 +114,20 @@ fn a_writer_that_stops_before_it_moves_the_tail_stops_no_other_thread() {
         assert!(ring.pop().is_none());
         assert_eq!(ring.free_chunks(), capacity + 1 + 2 * 2);
     }
+}
+
+#[cfg(target_has_atomic = "64")]
+#[test]
+fn an_arena_goes_whose_positions_hold_more_references_than_were_counted() {
+    let arena = ByteArena::new();
+    let buf = arena.copy(b"kept").unwrap();
+    let second = buf.clone();
+    let _ = buf.clone().into_loc();
+    buf.record().set_count(MOST);
+    buf.record().set_held(HELD_MOST);
+    drop(arena);
+    assert_eq!(buf.references(), None);
+    assert!(!buf.release());
+    second.record().set_count(1);
+    assert!(second.release());
 }

@@ -154,7 +154,7 @@ impl Record {
         let value = Record {
             count: AtomicU32::new(1),
             filled_or_link: AtomicU32::new(0),
-            place: chunk.number | u32::from(chunk.class) * NUMBERS,
+            place: chunk.number | (u32::from(chunk.class) * NUMBERS),
             #[cfg(target_has_atomic = "64")]
             held: AtomicU32::new(0),
             shared,

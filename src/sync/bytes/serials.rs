@@ -71,7 +71,7 @@ impl Serials {
         let row = (u32::BITS - index.leading_zeros()) as usize;
         let first = self.row(row).ok_or(LocError::Exhausted)?;
         let word = first + (index - before(row));
-        Ok(u64::from(word) << 32 | count % (1 << 32))
+        Ok((u64::from(word) << 32) | (count % (1 << 32)))
     }
 
     /// The first word of a row, which is taken if it was not.

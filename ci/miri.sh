@@ -45,7 +45,7 @@ lenders() {
     bump) echo model:: boxes:: vectors:: scopes:: checkpoints:: nested:: panics:: ;;
     bytes) echo buffers:: chains:: cycles:: mutable:: outliving:: positions:: readers:: rings:: ;;
     epoch) echo attacks:: guards:: domains:: model:: reentrancy:: panics:: ;;
-    sync) echo races:: arena:: split_ring:: shared_slab:: a_value_ slab_and_handles every_size ;;
+    sync) echo races:: arena:: positions:: split_ring:: shared_slab:: a_value_ slab_and_handles every_size ;;
     lib) echo raw:: bytes:: epoch:: model:: holders:: closed:: ;;
     allocator | memory) return 1 ;;
     esac

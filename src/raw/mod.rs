@@ -19,7 +19,7 @@
 //! | `ahead.rs` | [`Ahead`](ahead::Ahead): a helper thread that keeps blocks of one layout built, what they contain is the owner's function, and the next of each growing array | whatever grows by chunks |
 //! | `returns.rs` | [`Returns`](returns::Returns): a stack that any thread pushes to and its owner takes whole, and the count of what is out when the owner goes | slabs; byte arenas of threads |
 //! | `mailbox.rs` | the hand-over between an owner and its helper, with the loom models | `ahead.rs` |
-//! | `free_map.rs` | [`FreeMap`](free_map::FreeMap): the free cells of a container that threads share | `sync/` |
+//! | `free_map/` | [`FreeMap`](free_map::FreeMap): the free cells of a container that threads share | `sync/` |
 //! | `atomic.rs` | atomics and threads, or loom's | whatever shares memory between threads |
 //!
 //! # Invariants
@@ -27,7 +27,7 @@
 //! Each file names its own: M in `memory.rs`, O in `source.rs`, Y in `system.rs`, Z in
 //! `mapping.rs`, G in
 //! `regions.rs`, F in `stack.rs`, T in `row.rs`, K in `links.rs`, N in `segment.rs`, Q in
-//! `returns.rs`, R in `mailbox.rs` and `ahead.rs`, B in `free_map.rs`.
+//! `returns.rs`, R in `mailbox.rs` and `ahead.rs`, B in `free_map/`.
 
 #[cfg(feature = "std")]
 pub(crate) mod ahead;

@@ -20,7 +20,7 @@
 //!
 //! * Q1: until it is closed, the stack contains each number once that was pushed and not taken.
 //! * Q2: once it is closed, `remaining` is `BIAS` less those that left, and when it is settled
-//!   those that are out less those that left. Whoever brings it to 0 is the last; before that
+//!   those that are out less those that left. Who brings it to 0 is the last; before that
 //!   the memory of this is there.
 //! * Q3: functions that may be followed by the end of this take a pointer, not a reference,
 //!   and do not touch it after their last step: another thread may free it from there on.

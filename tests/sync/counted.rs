@@ -43,7 +43,7 @@ impl Value {
 impl Drop for Value {
     fn drop(&mut self) {
         self.expect(self.number);
-        // Found by whoever drops it twice, or reads it afterwards.
+        // Found by who drops it twice, or reads it afterwards.
         self.check = self.number;
         assert!(self.alive.0.fetch_sub(1, SeqCst) > 0);
     }

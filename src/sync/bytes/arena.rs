@@ -14,7 +14,7 @@ use crate::raw::report::Report;
 use crate::raw::returns::Returns;
 
 /// Buffers of any size, in size classes, that may go to other threads: the twin of the local
-/// [`bytes::ByteArena`](crate::bytes::ByteArena).
+/// [`bytes::ByteArena`].
 ///
 /// One thread allocates, that which has the arena: `Send`, not `Sync`. Its buffers are `Send` and
 /// `Sync`, and are cloned and dropped on any thread. The last drop of a buffer, on whichever

@@ -52,7 +52,7 @@ impl Witnesses {
     }
 }
 
-/// Memory, with a witness that is written to when a block is freed: whoever
+/// Memory, with a witness that is written to when a block is freed: who
 /// [touches](Self::touch) it beforehand used the memory.
 #[derive(Clone)]
 pub(super) struct Memory(std::sync::Arc<Blocks>);

@@ -224,7 +224,7 @@ impl Record {
     /// Counts one more reference.
     #[inline(always)]
     pub(super) fn add_ref(&self) {
-        // Relaxed: the caller's own reference keeps the count from its end; whoever gets the new
+        // Relaxed: the caller's own reference keeps the count from its end; who gets the new
         // one gets it from the caller.
         if self.count.fetch_add(1, Ordering::Relaxed) >= MOST {
             self.saturate();

@@ -14,7 +14,7 @@
 //!   long as the slab lives. They are reached through pointers from there alone.
 //! * H2: `free` has as many cells. A cell that is in it has no value (`VACANT`); so has the
 //!   cell of a value that is being made.
-//! * H3: whoever reads a value through a guard is counted by its word until the guard ends.
+//! * H3: who reads a value through a guard is counted by its word until the guard ends.
 //! * H4: user code (a destructor, a closure) runs only while each cell is in a state that all
 //!   methods know: the cell it runs for is in no one's reach, and is freed when it returns
 //!   or unwinds.
@@ -26,6 +26,7 @@
 
 mod builder;
 mod cell;
+mod ends;
 mod guard;
 mod iter;
 mod key;
@@ -49,6 +50,7 @@ use crate::raw::memory::{self, Block};
 use crate::raw::report::Report;
 use crate::raw::source::Source;
 use cell::{CellPtr, LOW_BITS, LOW_BITS_OF_LARGE, Removal, Word};
+use ends::{Clearing, Taken};
 
 pub use builder::SharedSlabBuilder;
 pub use guard::{OwnedRef, SharedRef};
@@ -277,7 +279,7 @@ impl<T> SharedSlab<T> {
         }
     }
 
-    /// The value of a key; O(1), no allocation. It stays as long as the guard, whoever removes
+    /// The value of a key; O(1), no allocation. It stays as long as the guard, no matter who removes
     /// it.
     ///
     /// `None` where there is none: it was removed, or never was.
@@ -495,7 +497,7 @@ impl<T> SharedSlab<T> {
     }
 
     /// The values there are, each with its key and a guard, in the order of slots; O(capacity)
-    /// for all. Each slot is looked at once: what other threads insert or remove meanwhile may
+    /// for all. Each slot is looked at once: what other threads insert or remove at the same time may
     /// or may not be among them.
     ///
     /// # Panics
@@ -589,176 +591,6 @@ impl<T> SharedSlab<T> {
     pub fn memory(&self) -> Report {
         let bytes = self.block.layout().size() + self.free.bytes();
         Report::new(bytes, self.block.source())
-    }
-}
-
-impl<T> SharedSlab<T> {
-    /// The cell of that index.
-    ///
-    /// # Safety
-    ///
-    /// It is below the capacity.
-    #[inline(always)]
-    unsafe fn cell(&self, index: usize) -> CellPtr<T> {
-        // SAFETY: within the block (H1).
-        CellPtr::new(unsafe { self.cells.add(index * CellPtr::<T>::SIZE) })
-    }
-
-    #[inline(always)]
-    fn index(&self, key: SharedKey) -> usize {
-        (key.into_raw() & self.mask) as usize
-    }
-
-    /// The index of a cell of this slab.
-    fn index_of(&self, cell: CellPtr<T>) -> usize {
-        (cell.start().addr().get() - self.cells.addr().get()) / CellPtr::<T>::SIZE
-    }
-
-    /// Where a key leads to, and the generation that it means; `None` past the end.
-    #[inline(always)]
-    fn locate(&self, key: SharedKey) -> Option<(CellPtr<T>, u64)> {
-        let index = self.index(key);
-        // SAFETY: below the capacity.
-        (index < self.capacity())
-            .then(|| (unsafe { self.cell(index) }, key.into_raw() & !self.mask))
-    }
-
-    /// From one generation to the next.
-    #[inline(always)]
-    fn generation_step(&self) -> u64 {
-        self.mask + 1
-    }
-
-    /// Frees a cell, or retires it.
-    ///
-    /// # Safety
-    ///
-    /// The caller has the cell: it took it or claimed the end of its value, which has this
-    /// generation. The value is gone.
-    #[inline(always)]
-    unsafe fn free(&self, index: usize, generation: u64) {
-        // SAFETY: the caller's cell, so below the capacity.
-        let word = unsafe { self.cell(index).word() };
-        match generation.checked_add(self.generation_step()) {
-            Some(next) => {
-                word.vacate(next);
-                // SAFETY: the caller's cell, which came from the map.
-                unsafe { self.free.give(index) };
-            }
-            None => self.retire(word, generation),
-        }
-    }
-
-    #[cold]
-    fn retire(&self, word: &Word, generation: u64) {
-        word.vacate(generation);
-        // Relaxed: a figure for people.
-        self.retired.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Drops a value, and frees its cell on unwinding too.
-    ///
-    /// # Safety
-    ///
-    /// The caller has claimed the end of the value in that cell, which has this generation.
-    #[inline(always)]
-    unsafe fn end(&self, index: usize, generation: u64) {
-        if core::mem::needs_drop::<T>() {
-            let taken = Taken {
-                slab: self,
-                index,
-                generation,
-            };
-            // SAFETY: claimed, so the value is there and no one else's (S1, S2), and in no
-            // one's reach while its destructor runs (H4).
-            unsafe { self.cell(index).value().drop_in_place() };
-            core::mem::forget(taken);
-        }
-        // SAFETY: says the caller; the value is gone.
-        unsafe { self.free(index, generation) };
-    }
-
-    /// Ends a reader; drops the value if it was removed and this was the last one.
-    ///
-    /// # Safety
-    ///
-    /// A reader of the value in this cell, which is of this slab, was counted, and is ended
-    /// once.
-    #[inline(always)]
-    unsafe fn end_read(&self, cell: CellPtr<T>) {
-        // SAFETY: allocated as long as the slab is (H1).
-        if unsafe { cell.word().end_read() } {
-            // SAFETY: its end was claimed.
-            unsafe { self.end_removed(cell) };
-        }
-    }
-
-    /// # Safety
-    ///
-    /// As for [`end`](Self::end).
-    #[cold]
-    #[inline(never)]
-    unsafe fn end_removed(&self, cell: CellPtr<T>) {
-        // SAFETY: says the caller.
-        unsafe {
-            let generation = cell.word().generation(self.mask);
-            self.end(self.index_of(cell), generation);
-        }
-    }
-
-    /// Tests let the next value of a free slot be the last one.
-    #[cfg(any(test, fuzzing))]
-    #[doc(hidden)]
-    pub fn age(&mut self, index: usize) {
-        assert!(index < self.capacity());
-        // SAFETY: below the capacity; exclusively borrowed.
-        let word = unsafe { self.cell(index).word() };
-        assert!(!word.has_any(), "the slot is in use");
-        word.vacate(!self.mask);
-    }
-}
-
-/// A cell that the caller has; it is freed when user code unwinds.
-struct Taken<'a, T> {
-    slab: &'a SharedSlab<T>,
-    index: usize,
-    generation: u64,
-}
-
-impl<T> Drop for Taken<'_, T> {
-    #[cold]
-    fn drop(&mut self) {
-        // SAFETY: made by who has the cell; the value is gone, or was never made.
-        unsafe { self.slab.free(self.index, self.generation) };
-    }
-}
-
-/// Drops all values of a slab, those after one whose destructor panics too.
-struct Clearing<'a, T> {
-    slab: &'a mut SharedSlab<T>,
-    next: usize,
-}
-
-impl<T> Clearing<'_, T> {
-    fn run(&mut self) {
-        while self.next < self.slab.capacity() {
-            let index = self.next;
-            self.next += 1;
-            // SAFETY: below the capacity; exclusively borrowed, so that a value that is there
-            // has no readers but forgotten ones, and no one else ends it.
-            unsafe {
-                let word = self.slab.cell(index).word();
-                if word.has_any() {
-                    self.slab.end(index, word.generation(self.slab.mask));
-                }
-            }
-        }
-    }
-}
-
-impl<T> Drop for Clearing<'_, T> {
-    fn drop(&mut self) {
-        self.run();
     }
 }
 

@@ -45,18 +45,23 @@
 //! * B3: `words`, and the records of the shards with their summaries, lie in `block`, are
 //!   atomics, and are reached through shared references alone.
 
+#[cfg(all(test, loom))]
+mod models;
+#[cfg(all(test, not(loom)))]
+mod tests;
+
 use core::alloc::Layout;
 #[cfg(all(feature = "std", not(loom)))]
 use core::cell::Cell;
 use core::ptr::NonNull;
 
-#[cfg(all(feature = "std", not(loom)))]
-use super::atomic::Count;
-use super::atomic::{AtomicU32, AtomicU64, Ordering};
-use super::memory::Block;
-use super::source::Source;
 use crate::error::AllocError;
 use crate::key::MAX_SLOTS;
+#[cfg(all(feature = "std", not(loom)))]
+use crate::raw::atomic::Count;
+use crate::raw::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::raw::memory::Block;
+use crate::raw::source::Source;
 
 /// The most shards. More threads than that share some; more shards make the search of a full
 /// map longer.
@@ -584,229 +589,5 @@ impl FreeMap {
     fn set_hint(&self, shard: usize, word: usize) {
         let hint = &self.record(shard).hint;
         hint.store(word as u32, Ordering::Relaxed);
-    }
-}
-
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-    use crate::common::amount;
-    use std::collections::BTreeSet;
-    use std::vec::Vec;
-
-    fn map(capacity: usize, shards: usize) -> FreeMap {
-        FreeMap::try_with_shards(capacity, shards, &Source::GLOBAL).unwrap()
-    }
-
-    fn take_all(map: &FreeMap) -> BTreeSet<usize> {
-        let all: Vec<_> = core::iter::from_fn(|| map.take()).collect();
-        let set: BTreeSet<_> = all.iter().copied().collect();
-        assert_eq!(set.len(), all.len(), "a cell twice");
-        assert_eq!(map.count(), 0);
-        set
-    }
-
-    #[test]
-    fn every_cell_is_taken_once_from_every_shard() {
-        let most = amount(20_000, 5_000, 1_100);
-        for capacity in [0, 1, 2, 63, 64, 65, 511, 512, 513, 1024, 1025, most] {
-            for home in [0, 1, usize::MAX] {
-                let map = map(capacity, MOST_SHARDS);
-                assert_eq!((map.capacity(), map.count()), (capacity, capacity));
-                let home = home.min(map.shards - 1);
-                let taken: BTreeSet<_> =
-                    core::iter::from_fn(|| map.take_from(map.record(home))).collect();
-                assert_eq!(taken.len(), capacity);
-                assert!(taken.last().is_none_or(|&last| last < capacity));
-                assert_eq!((map.take_from(map.record(home)), map.count()), (None, 0));
-            }
-        }
-    }
-
-    #[test]
-    fn the_word_that_was_given_to_last_is_taken_from_next() {
-        let map = map(600, MOST_SHARDS);
-        let taken: Vec<_> = take_all(&map).into_iter().collect();
-        for index in [3, 599, 64, 65, 511, 512] {
-            // SAFETY: taken.
-            unsafe { map.give_at(map.record(0), taken[index]) };
-        }
-        assert_eq!(map.take_from(map.record(0)), Some(512));
-        // SAFETY: taken.
-        unsafe { map.give_at(map.record(1), 512) };
-        // A thread that begins elsewhere finds them all the same.
-        assert_eq!(take_all(&map).len(), 6);
-    }
-
-    #[test]
-    fn a_single_cell_is_found_through_every_level() {
-        // 5,000 words: three levels of summaries.
-        let map = map(5_000 * 64, 1);
-        assert_eq!(map.levels, 3);
-        (0..5_000).for_each(|word| map.take_word(word));
-        for index in [0, 319_999, 4095 * 64, 4096 * 64 + 63, 64, 8000] {
-            // SAFETY: taken.
-            unsafe { map.give_at(map.record(0), index) };
-            map.set_hint(0, 3_000);
-            assert_eq!(map.take_from(map.record(0)), Some(index));
-            map.set_hint(0, 1_500);
-            assert_eq!(map.take_from(map.record(0)), None);
-        }
-        // All summaries are closed by now, or the search would not have ended.
-        assert_eq!(map.descend(0), None);
-    }
-
-    #[test]
-    fn a_map_that_is_full_changes_no_summary_for_one_cell() {
-        let map = map(512, 1);
-        let taken = take_all(&map);
-        // SAFETY: taken.
-        unsafe { map.give_at(map.record(0), *taken.first().unwrap()) };
-        let closings = map.record(0).begun.load(Ordering::Relaxed);
-        for _ in 0..10 {
-            let index = map.take_from(map.record(0)).unwrap();
-            // SAFETY: taken.
-            unsafe { map.give_at(map.record(0), index) };
-        }
-        assert_eq!(map.record(0).begun.load(Ordering::Relaxed), closings);
-    }
-
-    #[test]
-    fn capacities_past_the_limit_are_refused() {
-        for capacity in [MAX_SLOTS + 1, usize::MAX] {
-            let result = FreeMap::try_new(capacity, &Source::GLOBAL);
-            assert!(matches!(
-                result.err(),
-                Some(AllocError::TooManySlots { requested, .. }) if requested == capacity
-            ));
-        }
-    }
-
-    #[test]
-    fn threads_lose_and_double_no_cell() {
-        let map = map(130, MOST_SHARDS);
-        let rounds = amount(20_000, 400, 60);
-        std::thread::scope(|scope| {
-            for seed in 1..=4_usize {
-                let map = &map;
-                scope.spawn(move || {
-                    let mut mine = Vec::new();
-                    for round in 0..rounds {
-                        if (round / 40 + seed) % 3 == 0 {
-                            if let Some(index) = mine.pop() {
-                                // SAFETY: taken.
-                                unsafe { map.give(index) };
-                            }
-                        } else {
-                            mine.extend(map.take());
-                        }
-                    }
-                    // SAFETY: taken.
-                    mine.into_iter()
-                        .for_each(|index| unsafe { map.give(index) });
-                });
-            }
-        });
-        assert_eq!(map.count(), 130);
-        assert_eq!(take_all(&map).len(), 130);
-    }
-}
-
-/// `ci/loom.sh`: every way two threads can meet in a map.
-#[cfg(all(test, loom))]
-mod models {
-    use loom::cell::UnsafeCell;
-    use loom::sync::Arc;
-
-    use super::super::atomic::thread;
-    use super::*;
-
-    /// Two words of which the second has one cell, 64; all are taken, and both are listed.
-    fn taken() -> Arc<FreeMap> {
-        let map = FreeMap::try_new(65, &Source::GLOBAL).unwrap();
-        map.take_word(0);
-        map.take_word(1);
-        Arc::new(map)
-    }
-
-    #[test]
-    fn loom_what_a_thread_does_with_a_cell_happens_before_another_takes_it() {
-        loom::model(|| {
-            let map = Arc::new(FreeMap::try_new(1, &Source::GLOBAL).unwrap());
-            let witness = Arc::new(UnsafeCell::new(0));
-            let uses = {
-                let (map, witness) = (map.clone(), witness.clone());
-                move || {
-                    let Some(index) = map.take() else { return };
-                    // SAFETY: the cell is this thread's; loom checks it.
-                    witness.with_mut(|it| unsafe { *it += 1 });
-                    // SAFETY: taken.
-                    unsafe { map.give(index) };
-                }
-            };
-            let other = thread::spawn(uses.clone());
-            uses();
-            other.join().unwrap();
-            assert_eq!(map.take(), Some(0), "the cell is lost");
-        });
-    }
-
-    #[test]
-    fn loom_closing_a_word_and_giving_into_it_leave_it_listed() {
-        loom::model(|| {
-            let map = taken();
-            let other = map.clone();
-            // SAFETY: taken.
-            let giver = thread::spawn(move || unsafe { other.give(64) });
-            map.close(1);
-            giver.join().unwrap();
-            map.set_hint(0, 0);
-            assert_eq!(map.take(), Some(64), "the cell is lost");
-        });
-    }
-
-    #[test]
-    fn loom_a_thread_finds_what_it_gave_while_another_closes_its_word() {
-        loom::model(|| {
-            let map = taken();
-            let other = map.clone();
-            let closer = thread::spawn(move || other.close(1));
-            // SAFETY: taken.
-            unsafe { map.give(64) };
-            map.set_hint(0, 0);
-            assert_eq!(map.take(), Some(64), "no cell, but there is one");
-            closer.join().unwrap();
-        });
-    }
-
-    #[test]
-    fn loom_a_thread_finds_what_it_gave_while_another_lists_its_word() {
-        loom::model(|| {
-            let map = Arc::new(FreeMap::try_new(66, &Source::GLOBAL).unwrap());
-            map.take_word(0);
-            map.take_word(1);
-            map.close(1);
-            let other = map.clone();
-            // SAFETY: taken.
-            let giver = thread::spawn(move || unsafe { other.give(65) });
-            // SAFETY: taken.
-            unsafe { map.give(64) };
-            map.set_hint(0, 0);
-            assert!(map.take().is_some(), "no cell, but there are two");
-            giver.join().unwrap();
-        });
-    }
-
-    #[test]
-    fn loom_two_threads_take_different_cells() {
-        loom::model(|| {
-            let map = Arc::new(FreeMap::try_new(2, &Source::GLOBAL).unwrap());
-            let other = map.clone();
-            let taker = thread::spawn(move || other.take());
-            let mine = map.take();
-            let theirs = taker.join().unwrap();
-            assert!(mine.is_some() && theirs.is_some() && mine != theirs);
-            assert_eq!(map.take(), None);
-        });
     }
 }

@@ -23,7 +23,7 @@ use crate::{AccessError, SlotBox};
 /// values, and other threads end them.
 ///
 /// For the slab the value counts until its slot is freed, and access by key sees it as
-/// mutably borrowed. Slab and handles may go in any order: the memory goes with the last of
+/// mutably borrowed ([`try_slot`](TrackedSlab::try_slot) as owned). Slab and handles may go in any order: the memory goes with the last of
 /// them, on whichever thread that is.
 ///
 /// # Cost

@@ -54,6 +54,6 @@ if [ -z "${FLATSLAB_WEEKLY:-}" ]; then
 fi
 cargo test "${without_std[@]}" "${tests[@]}" -- --skip exploration --skip programs
 # And what a feature adds.
-cargo test --package flatslab --all-features --test key_slab --test memory --test bytes --test epoch
-cargo test --package flatslab --all-features --lib -- raw memory bytes epoch
-cargo test --package flatslab --all-features --doc -- key_slab bytes views epoch
+cargo test --package flatslab --all-features --test key_slab --test memory --test bytes --test epoch --test sync
+cargo test --package flatslab --all-features --lib -- raw memory bytes epoch sync
+cargo test --package flatslab --all-features --doc -- key_slab bytes views epoch sync

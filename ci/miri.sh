@@ -46,7 +46,7 @@ lenders() {
     bytes) echo buffers:: chains:: cycles:: mutable:: outliving:: positions:: readers:: rings:: ;;
     epoch) echo attacks:: guards:: domains:: model:: reentrancy:: panics:: ;;
     sync) echo races:: arena:: positions:: split_ring:: shared_slab:: a_value_ slab_and_handles every_size ;;
-    lib) echo raw:: bytes:: epoch:: model:: holders:: closed:: ;;
+    lib) echo raw:: bytes:: epoch:: model:: holders:: closed:: --skip free_map ;;
     allocator | memory) return 1 ;;
     esac
 }

@@ -9,16 +9,14 @@ pub(crate) use core::sync::atomic::AtomicUsize as Count;
 /// A flag of a static. Not loom's: those cannot be made in a constant.
 pub(crate) use core::sync::atomic::AtomicBool as Flag;
 
-#[cfg(all(feature = "std", not(loom)))]
-pub(crate) use core::sync::atomic::AtomicBool;
 #[cfg(all(feature = "alloc", not(loom), target_has_atomic = "64"))]
-#[allow(unused_imports, reason = "shared containers need them")]
 pub(crate) use core::sync::atomic::AtomicU64;
 #[cfg(all(not(loom), any(feature = "alloc", target_has_atomic = "8")))]
 pub(crate) use core::sync::atomic::Ordering;
+#[cfg(all(feature = "std", not(loom)))]
+pub(crate) use core::sync::atomic::{AtomicBool, AtomicPtr};
 #[cfg(all(feature = "alloc", not(loom)))]
-#[allow(unused_imports, reason = "without std there is no mailbox")]
-pub(crate) use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize};
+pub(crate) use core::sync::atomic::{AtomicU32, AtomicUsize};
 #[cfg(all(feature = "std", not(loom)))]
 pub(crate) use std::thread;
 

@@ -3,7 +3,10 @@
 . "$(dirname "$0")/common.sh"
 cargo clippy --version >/dev/null 2>&1 || missing clippy "rustup component add clippy"
 needs_bare_metal
-cargo clippy --workspace --all-targets --all-features -- -D warnings
+cargo clippy --package flatslab --package order_book --all-targets --all-features -- -D warnings
+# What the peers' build scripts compile, which takes longer than all else, is built in this
+# profile by ci/bench.sh, too.
+cargo clippy --package flatslab-benches --all-targets --release -- -D warnings
 cargo clippy --package flatslab --examples --profile test -- -D warnings
 cargo clippy --package flatslab --lib --no-default-features --features alloc -- -D warnings
 cargo clippy --package flatslab --all-targets --no-default-features -- -D warnings

@@ -22,6 +22,12 @@ msrv() {
     sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml | head -n 1
 }
 
+# The checks of each run, unless this is the weekly one: what is marked for the weekly run
+# is left out (README.md).
+for_each_run() {
+    [ -n "${FLATSLAB_WEEKLY:-}" ] || export RUSTFLAGS="${RUSTFLAGS:-} --cfg each_run"
+}
+
 # sanitized NAME CARGO-ARGUMENTS…: cargo with that sanitizer, in the standard
 # library too: what it was not built into, it does not see into. Linux on x86-64.
 sanitized() {

@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
-# Each fuzz target for FLATSLAB_FUZZ_SECONDS (60, the weekly run's; on each run .ci/run
-# sets 10), two side by side: bytes as
-# operations, against the model that the tests use. New inputs stay in target/, the
+# Each fuzz target for FLATSLAB_FUZZ_SECONDS (5, or 60 in the weekly run), two side by
+# side: bytes as operations, against the model that the tests use. New inputs stay in target/, the
 # corpus that is kept is only read. What a target fails on is written to
 # fuzz/artifacts/, and `cargo fuzz run TARGET FILE` does it again.
 . "$(dirname "$0")/common.sh"
 needs_nightly
+
+seconds=5
+[ -z "${FLATSLAB_WEEKLY:-}" ] || seconds=60
+seconds=${FLATSLAB_FUZZ_SECONDS:-$seconds}
 
 # What cargo-fuzz 0.13 builds with, without it: on a fresh machine its own build takes
 # as long as that of all targets.
@@ -34,7 +37,7 @@ fuzz() {
     [ ! -d "fuzz/corpus/$target" ] || inputs+=("fuzz/corpus/$target")
     mkdir -p "${inputs[0]}" "fuzz/artifacts/$target"
     "$programs/$target" -artifact_prefix="fuzz/artifacts/$target/" \
-        -max_total_time="${FLATSLAB_FUZZ_SECONDS:-60}" -max_len=400 -print_final_stats=1 \
+        -max_total_time="$seconds" -max_len=400 -print_final_stats=1 \
         "${inputs[@]}" >"$logs/$target" 2>&1
 }
 

@@ -1,105 +1,68 @@
 #!/usr/bin/env bash
-# Every test under Miri, with both models of borrowing, strict provenance,
-# symbolic alignment and leak checking. A test that leaks on purpose, or that
-# takes an interpreter too long, says so itself: `cfg_attr(miri, ignore = "…")`,
-# a smaller number under `cfg(miri)`, or one for each run and a larger one for the
-# weekly run, by tests/common/amount.rs. The order book is no test of the library
-# and stays out.
+# The tests under Miri, with strict provenance, symbolic alignment and leak checking: on
+# this machine's target with both models of borrowing, where pointers have 32 bits (i686),
+# and where the most significant byte comes first (s390x). No layout, key or state word may
+# rely on this machine's.
 #
-# Each run has with Stacked Borrows every test but the exploration, the long random
-# programs and the table of states cell by cell, which ci/miri_targets.sh has. With Tree
-# Borrows it has of each family what lends and takes back references: the list is below.
-# Where memory comes from, how much of it there is, sizes and figures are not what borrows.
-# The weekly run (FLATSLAB_WEEKLY) has everything with both. The races of threads are run
-# in many orders besides.
+# Each run has of each family the tests that an interpreter is for: what lends and takes
+# back references, drops, frees and re-enters, and random programs in small numbers. What
+# is left to the weekly run (FLATSLAB_WEEKLY) says so where it stands: `cfg(not(each_run))`
+# on a module, `cfg_attr(each_run, ignore)` on a test, `tests/common/amount.rs` for numbers.
+# What no interpreter can run is marked `cfg_attr(miri, ignore)`. A test without a mark runs.
 # Parts of test names may be given: ci/miri.sh panics handles
 . "$(dirname "$0")/common.sh"
 needs_miri
+for_each_run
 
-names=("$@")
-short=""
-if [ ${#names[@]} -eq 0 ] && [ -z "${FLATSLAB_WEEKLY:-}" ]; then
-    names=(--skip exploration --skip programs --skip every_cell_of_the_table)
-    short=1
-fi
+host=x86_64-unknown-linux-gnu
+# One model of borrowing is enough on the other two: it is the same on every target.
+configurations=("$host stacked" "$host tree" "i686-unknown-linux-gnu tree"
+    "s390x-unknown-linux-gnu stacked")
 
-export MIRIFLAGS="$miri_flags"
-cargo "+$nightly" miri setup
-cargo "+$nightly" miri test --package flatslab --lib --test '*' --no-run
-
-# Those that take longest first.
-binaries=(bytes slab allocator memory bump pool)
-for source in tests/*/main.rs tests/*.rs; do
-    binary=$(basename "${source%/main.rs}" .rs)
-    [[ " ${binaries[*]} " == *" $binary "* ]] || binaries+=("$binary")
-done
-binaries+=(lib)
-
-# lenders BINARY: the parts of it that each run has with Tree Borrows. Fails where all of it
-# is about memory; without a line here it has everything with both models.
-lenders() {
-    case $1 in
-    slab) echo handles:: conflicts:: mapped:: forgotten:: iteration:: walks:: panics:: ;;
-    key_slab) echo model:: iteration:: slab_promises:: panics:: ;;
-    pool) echo model:: recycled:: storage:: trees:: reentrancy:: forgotten:: panics:: ;;
-    bump) echo model:: boxes:: vectors:: scopes:: checkpoints:: nested:: panics:: ;;
-    bytes) echo buffers:: chains:: cycles:: mutable:: outliving:: positions:: readers:: rings:: ;;
-    epoch) echo attacks:: guards:: domains:: model:: reentrancy:: panics:: ;;
-    sync) echo races:: arena:: positions:: split_ring:: shared_slab:: a_value_ slab_and_handles every_size ;;
-    lib) echo raw:: bytes:: epoch:: model:: holders:: closed:: --skip free_map ;;
-    allocator | memory) return 1 ;;
-    esac
+# miri_test TARGET MODEL …: the tests of the library, with those arguments.
+miri_test() {
+    local flags=$miri_flags
+    [ "$2" = stacked ] || flags+=" -Zmiri-tree-borrows"
+    MIRIFLAGS="$flags" cargo "+$nightly" miri test --target "$1" --package flatslab \
+        --lib --test '*' "${@:3}"
 }
 
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 
-# miri_test MODEL BINARY NAME…: those tests of that binary, or of the library itself.
-miri_test() {
-    local model=$1 binary=$2 target=(--test "$2")
-    [ "$binary" != lib ] || target=(--lib)
-    [ "$model" = stacked ] || MIRIFLAGS+=" -Zmiri-tree-borrows"
-    cargo "+$nightly" miri test --package flatslab "${target[@]}" -- "${@:3}" \
-        >"$logs/$model.$binary" 2>&1
-}
+# First what all share, one after the other: cargo locks what it builds in.
+for target in "$host" i686-unknown-linux-gnu s390x-unknown-linux-gnu; do
+    cargo "+$nightly" miri setup --target "$target"
+    miri_test "$target" stacked --no-run
+done
 
 # Side by side, one for each processor: an interpreter is a single thread.
 failed=0
 running=0
-for model in stacked tree; do
-    for binary in "${binaries[@]}"; do
-        these=("${names[@]}")
-        if [ -n "$short" ] && [ "$model" = tree ]; then
-            parts=$(lenders "$binary") || continue
-            read -ra lent <<<"$parts"
-            these+=("${lent[@]}")
-        fi
-        if [ "$running" -ge "$(nproc)" ]; then
-            wait -n || failed=1
-            running=$((running - 1))
-        fi
-        miri_test "$model" "$binary" "${these[@]}" &
-        running=$((running + 1))
-    done
+for configuration in "${configurations[@]}"; do
+    if [ "$running" -ge "$(nproc)" ]; then
+        wait -n || failed=1
+        running=$((running - 1))
+    fi
+    read -r target model <<<"$configuration"
+    miri_test "$target" "$model" -- "$@" >"$logs/$target.$model" 2>&1 &
+    running=$((running + 1))
 done
 while [ "$running" -gt 0 ]; do
     wait -n || failed=1
     running=$((running - 1))
 done
-for model in stacked tree; do
-    for binary in "${binaries[@]}"; do
-        [ -f "$logs/$model.$binary" ] || continue
-        echo "== $model borrows: $binary"
-        cat "$logs/$model.$binary"
-    done
+for log in "$logs"/*; do
+    echo "== ${log##*/}"
+    cat "$log"
 done
 [ $failed -eq 0 ]
 
 # Two threads that meet, in many orders: each seed has another one.
-if [ -n "$short" ] || [ -n "${FLATSLAB_WEEKLY:-}" ]; then
+if [ $# -eq 0 ]; then
     seeds=16
     [ -z "${FLATSLAB_WEEKLY:-}" ] || seeds=64
     echo "== $seeds orders of what threads do"
-    MIRIFLAGS+=" -Zmiri-many-seeds=0..$seeds"
-    cargo "+$nightly" miri test --package flatslab --test sync -- races:: | tail -n 20
+    MIRIFLAGS="$miri_flags -Zmiri-many-seeds=0..$seeds" \
+        cargo "+$nightly" miri test --target "$host" --package flatslab --test races | tail -n 20
 fi

@@ -187,6 +187,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(each_run, ignore = "weekly")]
     fn every_request_takes_the_first_class_that_fits() {
         let every = amount(true, true, false);
         for (start, growth, largest) in [

@@ -23,6 +23,7 @@ impl program::Check for Walk {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn epochs_keep_their_invariants_at_every_step() {
     let length = 4..amount(300, 200, 40);
     let config = ProptestConfig {
@@ -88,6 +89,7 @@ fn a_chunk_whose_slots_are_all_worn_out_is_put_away() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn invariants_hold_in_a_program_with_pinned_epochs() {
     let slab = EpochSlab::<u64>::builder()
         .chunk_capacity(3)

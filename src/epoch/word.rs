@@ -239,6 +239,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(each_run, ignore = "weekly")]
     fn readers_are_counted_and_have_a_limit() {
         let key = Word(7 * GENERATION).filled();
         let mut word = key;

@@ -13,15 +13,22 @@ mod common;
 #[path = "../program/mod.rs"]
 mod program;
 
+#[cfg(not(each_run))]
 mod arenas;
+#[cfg(not(each_run))]
 mod bytes;
+#[cfg(not(each_run))]
 mod epoch;
+#[cfg(not(each_run))]
 mod failing;
 mod meddling;
+#[cfg(not(each_run))]
 mod pools;
+#[cfg(not(each_run))]
 mod programs;
 mod remembering;
 #[cfg(target_has_atomic = "64")]
+#[cfg(not(each_run))]
 mod sync;
 
 use std::alloc::{GlobalAlloc, Layout, System};

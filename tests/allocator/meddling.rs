@@ -34,6 +34,7 @@ fn at_each_call<R>(
 /// Each call of the allocator in an operation that adds or removes chunks,
 /// interrupted by each use of the same slab.
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn an_allocator_may_use_the_slab_that_grows_or_shrinks() {
     let hooks: [fn(); 8] = [
         || {
@@ -220,6 +221,7 @@ fn chunks_for_which_the_stack_has_no_room_are_not_added() {
 
 /// An allocator that keeps a record of each call in the slab it serves.
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn growth_ends_when_each_call_of_the_allocator_fills_a_slot() {
     fn record() {
         // The calls of this insertion are not recorded.
@@ -319,6 +321,7 @@ fn an_allocator_may_insert_after_it_has_freed() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn an_allocator_may_insert_at_every_call() {
     grow_under(|_| meddle(true));
 }

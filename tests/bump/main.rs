@@ -10,11 +10,14 @@ mod common;
 mod source;
 
 #[cfg(feature = "allocator-api2")]
+#[cfg(not(each_run))]
 mod allocators;
 mod boxes;
+#[cfg(not(each_run))]
 mod capacity;
 mod checkpoints;
 mod failed_tries;
+#[cfg(not(each_run))]
 mod frames;
 mod layouts;
 mod model;
@@ -23,8 +26,11 @@ mod panics;
 mod program;
 mod reentrancy;
 mod scopes;
+#[cfg(not(each_run))]
 mod sources;
+#[cfg(not(each_run))]
 mod text;
+#[cfg(not(each_run))]
 mod threads;
 mod values;
 mod vectors;

@@ -434,6 +434,7 @@ fn everything_within_everything() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn everything_within_everything_in_scopes() {
     fn level<'s>(mut scope: Scope<'s, '_>, depth: u32) {
         let live: Live<'s> = Live::default();

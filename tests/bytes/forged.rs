@@ -33,6 +33,7 @@ fn random_words_lead_nowhere() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn small_serials_lead_to_a_buffer_only_with_its_own() {
     seed(2);
     let arena = small(4096);
@@ -123,6 +124,7 @@ fn a_range_outside_of_the_filled_bytes_is_refused() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn a_number_of_no_chunk_leads_nowhere() {
     let arena = small(512);
     let buf = owned_by(&arena, 7, 30);

@@ -9,23 +9,30 @@ mod common;
 #[path = "../memory/source.rs"]
 mod source;
 
+#[cfg(not(each_run))]
 mod buffers;
 mod chains;
 mod cycles;
 mod forged;
+#[cfg(not(each_run))]
 mod limits;
+#[cfg(not(each_run))]
 mod memory;
 mod model;
 mod mutable;
 mod outliving;
 mod positions;
 mod program;
+#[cfg(not(each_run))]
 mod readers;
+#[cfg(not(each_run))]
 mod regressions;
 mod rings;
 mod sizes;
 mod slab_rings;
+#[cfg(not(each_run))]
 mod sources;
+#[cfg(not(each_run))]
 mod stats;
 
 use flatslab::bytes::{Buf, ByteArena};

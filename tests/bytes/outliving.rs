@@ -7,6 +7,7 @@ use flatslab::bytes::{Buf, BufMut, ByteArena, LocError};
 use crate::source::Counted;
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn the_last_buffer_gives_the_memory_back() {
     type Last = fn(&ByteArena) -> Box<dyn FnOnce()>;
     fn text(arena: &ByteArena) -> Buf {

@@ -51,6 +51,7 @@ fn raw_words_come_back_as_the_position() {
 type Way = fn(&ByteArena, Buf);
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn a_position_stays_stale_whatever_happens_to_the_chunk() {
     let ways: [(&str, Way); 6] = [
         ("dropped", |_, buf| drop(buf)),
@@ -137,6 +138,7 @@ fn a_position_of_another_arena_is_foreign() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn a_position_is_foreign_to_an_arena_that_was_made_in_the_same_memory() {
     for number in 0..amount(100, 20, 2) {
         let arena = small(512);

@@ -214,6 +214,7 @@ fn entries_that_were_popped_outlive_the_ring() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn a_ring_allocates_when_it_is_made_and_never_again() {
     let source = Counted::new();
     let builder = Ring::builder().entries(10).max_len(40).in_flight(3);
@@ -236,6 +237,7 @@ fn a_ring_allocates_when_it_is_made_and_never_again() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn a_ring_does_as_a_queue() {
     for (number, capacity) in [1, 2, 3, 7].into_iter().enumerate() {
         seed(number as u64);

@@ -55,6 +55,7 @@ fn odd_builders() -> [ByteArenaBuilder; 6] {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn every_request_takes_the_first_class_that_fits() {
     for builder in odd_builders().into_iter().step_by(amount(1, 1, 4)) {
         let arena = builder.build();
@@ -175,6 +176,7 @@ fn sizes_of_4_gib_and_more_are_refused() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn there_are_64_classes_at_most() {
     let builder = || ByteArena::builder().start(16).growth(1.0000001);
     let arena = builder().largest(64 * 16).build();

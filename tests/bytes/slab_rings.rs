@@ -237,6 +237,7 @@ fn a_ring_that_is_forgotten_drops_nothing() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn a_ring_does_as_a_queue() {
     for capacity in [1, 2, 5, 8] {
         seed(capacity as u64);

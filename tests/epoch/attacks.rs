@@ -223,6 +223,7 @@ fn change(slab: &EpochSlab<String>, kept: &RefCell<Vec<EpochKey>>) {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn iterators_end_and_name_only_what_there_is() {
     for round in 0..amount(300, 20, 4) {
         seed(round);
@@ -358,6 +359,7 @@ fn run_without_memory(ring: usize) {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn an_advance_needs_no_memory_whatever_came_before() {
     for round in 0..amount(10_000, 30, 4) {
         seed(round);
@@ -369,6 +371,7 @@ fn an_advance_needs_no_memory_whatever_came_before() {
 type Busy = Rc<EpochSlab<Hooked>>;
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn an_advance_within_each_call_of_a_source_needs_no_memory() {
     for ring in [1, 2, 3] {
         for calls in (0..).step_by(amount(1, 5, 17)) {
@@ -421,6 +424,7 @@ fn an_advance_within_each_call_of_a_source_needs_no_memory() {
 // Limits.
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn unused_chunks_of_other_classes_make_way_at_the_limit() {
     let bytes = EpochBytes::builder()
         .chunk_bytes(1024)

@@ -193,6 +193,7 @@ fn a_value_may_be_removed_in_the_call_that_ends_its_guard() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn the_end_of_a_new_buffer_frees_nothing() {
     let bytes = EpochBytes::new();
     let mut buf = bytes.alloc(100);
@@ -221,6 +222,7 @@ fn end_and_free(buf: flatslab::epoch::EpochBuf<'_>, bytes: &EpochBytes) -> usize
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn a_buffer_may_be_freed_in_the_call_that_ends_it() {
     let bytes = EpochBytes::new();
     assert_eq!(end_and_free(bytes.alloc(64), &bytes), 64);

@@ -20,12 +20,18 @@ mod keys;
 mod memory;
 mod model;
 mod panics;
+#[cfg(not(each_run))]
 mod pinning;
 mod program;
 mod reentrancy;
+#[cfg(not(each_run))]
 mod send;
+#[cfg(not(each_run))]
 mod sources;
+#[cfg(not(each_run))]
 mod states;
+#[cfg(not(each_run))]
 mod stats;
 #[cfg(feature = "track")]
+#[cfg(not(each_run))]
 mod track;

@@ -13,8 +13,11 @@ mod panics;
 mod program;
 mod restore;
 #[cfg(feature = "serde")]
+#[cfg(not(each_run))]
 mod serde;
+#[cfg(not(each_run))]
 mod slab_promises;
+#[cfg(not(each_run))]
 mod threads;
 
 /// The message with which `what` panics, as it has to.

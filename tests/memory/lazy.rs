@@ -203,6 +203,7 @@ fn random_steps_do_as_a_map() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn prepared_slots_are_handed_out_after_those_that_were_freed() {
     for pages in kinds() {
         let slab = lazy::<u64>(100, &pages);

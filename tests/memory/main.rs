@@ -14,15 +14,21 @@ mod common;
 mod program;
 
 #[cfg(feature = "allocator-api2")]
+#[cfg(not(each_run))]
 mod allocators;
+#[cfg(not(each_run))]
 mod failing;
 mod lazy;
+#[cfg(not(each_run))]
 mod meddling;
 mod pools;
+#[cfg(not(each_run))]
 mod programs;
+#[cfg(not(each_run))]
 mod reports;
 mod source;
 #[cfg(feature = "std")]
+#[cfg(not(each_run))]
 mod spares;
 #[cfg(all(feature = "os-memory", target_os = "linux", not(miri)))]
 mod system;

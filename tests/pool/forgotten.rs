@@ -35,6 +35,7 @@ fn what_was_forgotten_is_not_dropped_and_its_cells_are_free_after_a_reset() {
 
 /// The same with values that own no memory, for the interpreter.
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn forgotten_cells_are_free_after_a_reset_in_their_first_order() {
     with_each_pool!(20, |pool: [u64; 8]| {
         let place = |boxed: &[u64; 8]| (&raw const *boxed).addr();

@@ -13,9 +13,11 @@ mod model;
 mod panics;
 mod program;
 mod recycled;
+#[cfg(not(each_run))]
 mod recycling;
 mod reentrancy;
 mod samples;
 mod storage;
+#[cfg(not(each_run))]
 mod threads;
 mod trees;

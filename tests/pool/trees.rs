@@ -140,6 +140,7 @@ macro_rules! with_own_pools {
 /// The pool is covariant in its values: nodes that borrow it shorter than it lives do not
 /// keep it from being reset.
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn trees_own_their_children_and_their_pool_is_reset_when_they_are_gone() {
     let drops = Cell::new(0);
     with_own_pools!(NODES, Node<'_, '_>, |pool| {

@@ -210,6 +210,7 @@ over_both_slabs!(
     a_stale_slot_never_reaches_the_next_value,
     a_cleared_slab_may_be_full_of_stale_slots,
     a_foreign_slot_is_taken_out_of_its_own_slab,
+    #[cfg_attr(each_run, ignore = "weekly")]
     any_key_is_answered,
     a_key_removed_twice_frees_one_slot,
     slots_are_reused_last_in_first_out,
@@ -217,6 +218,7 @@ over_both_slabs!(
 
 /// The chunk that stands in for the holes is released with the last handle too.
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn a_slab_with_holes_goes_before_its_handles() {
     type Ending = fn(&Slab<Counted>, &Drops);
     // The last thing done to the slab, and how many values it adds and drops.
@@ -345,6 +347,7 @@ impl Drop for Resizing {
 
 /// The last value of a chunk that is otherwise empty, by each way a value dies.
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn a_destructor_may_give_back_the_chunks_around_its_value() {
     type Way = fn(&Slab<Resizing>, Slot<Resizing>);
     let ways: [(&str, Way); 11] = [

@@ -135,6 +135,7 @@ fn a_bounded_slab_of_no_slots_is_always_full() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn bounded_capacities_past_the_limit_are_errors_that_name_it() {
     for capacity in [1 << 30, usize::MAX, isize::MAX as usize] {
         let error = BoundedSlab::<u64>::try_with_capacity(capacity).unwrap_err();
@@ -213,6 +214,7 @@ fn a_value_larger_than_a_usual_chunk_gets_chunks_of_one() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn the_builders_order_of_calls_does_not_matter() {
     let one = Slab::<Wide>::builder()
         .chunk_capacity(8)
@@ -240,6 +242,7 @@ fn the_builders_order_of_calls_does_not_matter() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn nothing_moves_when_a_slab_grows() {
     let (first, all) = amount((100, 500), (100, 500), (20, 80));
     let slab = Slab::builder().chunk_capacity(4).build();
@@ -271,6 +274,7 @@ fn slabs_start_out_in_statics() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn each_thread_may_have_a_slab_of_its_own() {
     let threads: Vec<_> = (0..4)
         .map(|seed| {

@@ -13,16 +13,22 @@ mod common;
 #[path = "../program/mod.rs"]
 mod program;
 
+#[cfg(not(each_run))]
 mod conflicts;
+#[cfg(not(each_run))]
 mod contracts;
 mod forgotten;
+#[cfg(not(each_run))]
 mod growth;
 mod handles;
+#[cfg(not(each_run))]
 mod iteration;
+#[cfg(not(each_run))]
 mod keys;
 mod layouts;
 mod mapped;
 mod panics;
+#[cfg(not(each_run))]
 mod programs;
 mod reentrancy;
 mod walks;

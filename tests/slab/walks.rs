@@ -126,6 +126,7 @@ fn a_hole_that_is_filled_during_a_walk_is_visited() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn a_slab_may_grow_at_every_step() {
     for folds in [false, true] {
         let slab = chunks(2);
@@ -252,5 +253,6 @@ fn every_walk_visits_what_is_there<M: Room>() {
 
 over_both_slabs!(
     a_panic_in_a_fold_loses_nothing,
+    #[cfg_attr(each_run, ignore = "weekly")]
     every_walk_visits_what_is_there,
 );

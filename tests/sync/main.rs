@@ -15,12 +15,13 @@ mod model;
 #[cfg(target_has_atomic = "64")]
 mod positions;
 mod program;
-mod races;
 mod send_slot;
 #[cfg(target_has_atomic = "64")]
+#[cfg(not(each_run))]
 mod shared_ring;
 #[cfg(target_has_atomic = "64")]
 mod shared_slab;
 #[cfg(target_has_atomic = "64")]
+#[cfg(not(each_run))]
 mod shared_slab_threads;
 mod split_ring;

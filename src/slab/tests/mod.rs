@@ -5,6 +5,7 @@
 #![allow(unreachable_pub, reason = "the fuzz target includes some of this")]
 
 mod closed;
+#[cfg(not(each_run))]
 mod exploration;
 mod forgotten;
 mod holders;

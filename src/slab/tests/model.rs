@@ -40,6 +40,7 @@ proptest! {
     #![proptest_config(cases(1000, 12, 1))]
 
     #[test]
+    #[cfg_attr(each_run, ignore = "weekly")]
     fn a_slab_that_builds_ahead_does_as_the_model(program in any_program(), spares in 1..4_usize) {
         let builder = Slab::builder().chunk_capacity(CHUNK).spare_chunks(spares);
         run::<Growable>(builder.build(), program);

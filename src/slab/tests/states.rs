@@ -237,6 +237,7 @@ fn too_many_readers_are_a_conflict_of_their_own<M: Room>() {
 
 /// A chunk is given back when each of its cells is free, and in no other state.
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn a_chunk_stays_while_a_cell_of_it_is_not_free() {
     for (row, stays) in [
         (Owned, true),
@@ -291,6 +292,7 @@ fn a_key_past_the_last_slot_has_no_cell<M: Room>() {
 }
 
 over_both_slabs!(
+    #[cfg_attr(each_run, ignore = "weekly")]
     every_cell_of_the_table,
     a_copy_needs_a_value_without_a_writer,
     too_many_readers_are_a_conflict_of_their_own,

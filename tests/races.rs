@@ -1,6 +1,14 @@
 //! Where two threads meet, each meeting by itself: small enough for an interpreter to try many
 //! orders of what they do (`ci/miri.sh`).
 
+#![cfg(feature = "alloc")]
+
+#[path = "sync/counted.rs"]
+mod counted;
+#[path = "memory/source.rs"]
+#[allow(dead_code, reason = "a part of it is for slabs")]
+mod source;
+
 use std::sync::Barrier;
 use std::thread;
 
@@ -10,7 +18,7 @@ use flatslab::sync::bytes::{ByteArena, Ring};
 use flatslab::sync::{SharedSlab, bytes::SharedRing};
 use flatslab::{BoundedSlab, Slab};
 
-use crate::counted::{Alive, without_leak};
+use counted::{Alive, without_leak};
 
 /// Runs both at once, or nearly so.
 fn meet<A: Send, B>(there: impl FnOnce() -> A + Send, here: impl FnOnce() -> B) -> (A, B) {

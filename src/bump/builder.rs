@@ -48,7 +48,7 @@ impl Arena {
 }
 
 impl ArenaBuilder {
-    /// Bytes that are allocated at once; none if not said.
+    /// Bytes that are allocated at once, as by [`Arena::reserve`]; none if not said.
     ///
     /// ```
     /// let arena = flatslab::bump::Arena::builder().reserve(10_000).build();
@@ -60,7 +60,7 @@ impl ArenaBuilder {
     }
 
     /// Bytes of the first chunk with its header, 4 KiB if not said, at most 64 MiB; each
-    /// further chunk has twice as many.
+    /// further chunk has twice as many as the one before it, or more.
     ///
     /// ```
     /// let arena = flatslab::bump::Arena::builder().chunk_bytes(1 << 16).build();
@@ -72,8 +72,9 @@ impl ArenaBuilder {
         self
     }
 
-    /// The most bytes that all chunks may have together, with their headers: what would
-    /// need more panics, or is refused with [`AllocError::Limit`](crate::AllocError::Limit).
+    /// The most bytes that all chunks may have together, with their headers of 64 bytes. A
+    /// chunk that would pass it is made smaller, down to what is needed. What needs more
+    /// panics, or is refused with [`AllocError::Limit`](crate::AllocError::Limit).
     ///
     /// ```
     /// let arena = flatslab::bump::Arena::builder().max_bytes(1 << 20).build();
@@ -131,7 +132,7 @@ impl ArenaBuilder {
         let chunks = Chunks::new(self.pages.into_source()?);
         chunks.set_max_bytes(self.max_bytes);
         if let Some(bytes) = self.chunk_bytes {
-            chunks.set_next_bytes(bytes);
+            chunks.set_first_bytes(bytes);
         }
         if self.reserve > 0 {
             chunks.reserve(self.reserve)?;

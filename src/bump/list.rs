@@ -12,6 +12,12 @@ use crate::error::AllocError;
 /// What the low end is a multiple of.
 pub(super) const STEP: usize = 8;
 
+/// Most chunks that one request looks at. Each chunk is at least twice as large as the one
+/// before it unless the source has refused that, so no more than these fit into an address
+/// space of 48 bits: 64 bytes doubled 42 times. With the requests of a source that refuses
+/// ([`Chunks::allocate_most`](super::chunks::Chunks)) there are 64 steps in all.
+pub(super) const LOOKS: usize = 42;
+
 /// What a chunk begins with. A cache line, so that values of 64 bytes fill one each: 32
 /// bytes further on, where each lies in two, they take 1.5 times as long in warm frames.
 #[repr(C, align(64))]
@@ -39,11 +45,11 @@ impl Chunk {
         }
     }
 
-    /// The layout of a chunk with room for `room` bytes, and for that layout. A chunk has
-    /// that room wherever it lies, whatever its own alignment is, if it is as long: each
-    /// is aligned to its header.
-    pub(super) fn layout_for(room: usize, layout: Layout) -> Result<Layout, AllocError> {
-        let align = layout.align().max(align_of::<Chunk>());
+    /// The layout of a chunk with room for `room` bytes of that alignment. A chunk of as many
+    /// bytes has that room wherever it lies, whatever its own alignment is: each is aligned to
+    /// its header.
+    pub(super) fn layout_for(room: usize, align: usize) -> Result<Layout, AllocError> {
+        let align = align.max(align_of::<Chunk>());
         // What the header does not fill of the first multiple of the alignment.
         let skipped = align - HEADER.min(align);
         HEADER
@@ -53,7 +59,7 @@ impl Chunk {
             .and_then(|bytes| Layout::from_size_align(bytes, align).ok())
             .ok_or(AllocError::TooManyBytes {
                 slots: 1,
-                slot_bytes: layout.size(),
+                slot_bytes: room,
             })
     }
 }
@@ -63,6 +69,16 @@ pub(super) struct List {
     pub(super) first: Cell<Link>,
     /// The last one in use.
     pub(super) last: Cell<Link>,
+}
+
+/// Where a chunk is added that was not found.
+#[derive(Clone, Copy)]
+pub(super) struct Gap<'l> {
+    link: &'l Cell<Link>,
+    /// The last chunk in use when the gap was found.
+    last: Link,
+    /// Bytes of the largest chunk that was looked at, and of that one.
+    pub(super) largest: usize,
 }
 
 impl List {
@@ -82,9 +98,47 @@ impl List {
         }
     }
 
-    /// Puts a chunk after those in use.
-    pub(super) fn insert(&self, chunk: NonNull<Chunk>) {
-        let link = self.unused();
+    /// The first chunk that is not in use and has so many bytes, or else the end of the list;
+    /// if that is more than [`LOOKS`] chunks away, the place after those in use. O(1): it
+    /// looks at that many chunks at most.
+    pub(super) fn find_unused(&self, bytes: usize) -> Result<NonNull<Chunk>, Gap<'_>> {
+        let last = self.last.get();
+        // SAFETY: by B3 it is there.
+        let mut largest = last.map_or(0, |chunk| unsafe { chunk.as_ref() }.layout.size());
+        let mut link = self.unused();
+        for _ in 0..LOOKS {
+            let Some(chunk) = link.get() else {
+                let gap = Gap {
+                    link,
+                    last,
+                    largest,
+                };
+                return Err(gap);
+            };
+            #[cfg(test)]
+            super::tests::step();
+            // SAFETY: by B3 it is there as long as the list.
+            let it = unsafe { &*chunk.as_ptr() };
+            if it.layout.size() >= bytes {
+                return Ok(chunk);
+            }
+            largest = largest.max(it.layout.size());
+            link = &it.next;
+        }
+        Err(Gap {
+            link: self.unused(),
+            last,
+            largest,
+        })
+    }
+
+    /// Adds a chunk after those in use: at the gap, unless others are in use since it was
+    /// found.
+    pub(super) fn insert(&self, gap: Gap<'_>, chunk: NonNull<Chunk>) {
+        let link = match self.last.get() == gap.last {
+            true => gap.link,
+            false => self.unused(),
+        };
         // SAFETY: the chunk is there, says B3.
         unsafe { chunk.as_ref() }.next.set(link.get());
         link.set(Some(chunk));
@@ -109,11 +163,4 @@ pub(super) const fn stepped(size: usize) -> usize {
 /// Bytes to be skipped from `start` on.
 pub(super) fn skipped(start: NonNull<u8>, layout: Layout) -> usize {
     start.addr().get().wrapping_neg() & (layout.align() - 1)
-}
-
-/// Whether such a request fits between the two.
-pub(super) fn fits(start: NonNull<u8>, end: NonNull<u8>, layout: Layout) -> bool {
-    let room = end.addr().get() - start.addr().get();
-    let skipped = skipped(start, layout);
-    skipped <= room && stepped(layout.size()) <= room - skipped
 }

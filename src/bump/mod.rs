@@ -51,9 +51,27 @@
 //!
 //! An allocation is a handful of instructions and one branch. Values and copies of up to 128
 //! bytes take the bytes that they have, aligned; what is longer, what is built where it
-//! stands, and what may grow there, a multiple of 8. The first chunk takes 4 KiB, each
-//! further one twice as much, up to 64 MiB; a request for which the next chunk is too small
-//! gets one of its own. Arenas are `Send`, and neither they nor scopes `Sync`.
+//! stands, and what may grow there, a multiple of 8. Arenas are `Send`, and neither they nor
+//! scopes `Sync`.
+//!
+//! The first chunk takes 4 KiB, and each further one at least twice as much as the one before
+//! it, or as much as a request needs that is larger still. Requests of any size share chunks:
+//! one that does not fit the current chunk moves on to the first later one that is large
+//! enough. The rest of the current chunk, and the chunks in between, are used again after the
+//! next reset or rewind.
+//!
+//! - *Steps.* An allocation that leaves its chunk looks at the later ones, 42 at most and
+//!   commonly fewer than 16, and may ask for memory. What earlier frames left does not slow
+//!   it down.
+//! - *Memory.* All chunks together have less than four times the bytes that the largest frame
+//!   took, with what it reserved, headers, and what alignments skip; or else the bytes of a
+//!   first chunk.
+//! - *Calls of the allocator.* A frame that repeats makes none. All frames together make one
+//!   per chunk, unless chunks are freed by [`shrink`](Arena::shrink).
+//!
+//! A limit makes chunks smaller. A source that refuses a chunk of the usual size is asked for a
+//! quarter, and so on, 21 times at most, down to what is needed. The chunks may be more than 42
+//! then, and of those that are further away an allocation makes no use.
 //!
 //! # Coming from `bumpalo`
 //!
@@ -75,6 +93,8 @@ mod list;
 mod methods;
 mod place;
 mod refusal;
+#[cfg(test)]
+mod tests;
 mod vec;
 
 #[expect(clippy::disallowed_types, reason = "the vectors are the user's")]

@@ -94,12 +94,20 @@ fn each_request_may_be_refused_or_panic() {
 #[test]
 fn a_source_that_refuses_a_doubled_chunk_may_give_a_small_one() {
     let source = Counted::new();
-    let arena = Arena::builder().pages(source.pages()).build();
-    let is_reached = with_fault(0, Fault::Refuse, false, || {
-        assert_eq!(*arena.alloc(7_u64), 7);
-    });
-    assert!(is_reached);
-    assert_eq!(arena.allocated_bytes(), 8);
+    for reserves in [false, true] {
+        let arena = Arena::builder().pages(source.pages()).build();
+        let is_reached = with_fault(0, Fault::Refuse, false, || match reserves {
+            true => arena.reserve(8),
+            false => assert_eq!(*arena.alloc(7_u64), 7),
+        });
+        assert!(is_reached);
+        // A quarter.
+        assert_eq!(arena.allocated_bytes_including_metadata(), (4096 - 64) / 4);
+    }
+    let arena = Arena::builder().pages(source.pages()).chunk_bytes(72);
+    let arena = arena.build();
+    assert_eq!(*arena.alloc(7_u64), 7);
+    assert_eq!(arena.remaining(), 0);
     let error = |left| {
         let mut error = None;
         with_fault(left, Fault::Refuse, true, || {

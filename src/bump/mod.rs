@@ -297,16 +297,19 @@ impl Arena {
         Ok(arena)
     }
 
-    /// Makes sure that so many bytes, each allocation rounded up to a multiple of 8, can be
-    /// allocated without a call of the allocator.
+    /// Makes sure that allocations of so many bytes in all need no call of the allocator: from
+    /// now on, until the next reset or rewind, in whatever sizes and whatever order.
     ///
-    /// It belongs before the first frame, or at the beginning of one. In a frame that reserves
-    /// in its midst, what was allocated before takes other chunks once the reserved one is
-    /// there: such a frame may need a few repetitions until it calls the allocator no more.
+    /// Each of them counts as its size, rounded up to a multiple of 8, and, if its alignment is
+    /// above 8, that alignment less 8. A vector that grows counts with each of its sizes. It is
+    /// room in one piece: a single allocation may have it all.
+    ///
+    /// O(1): looks at 42 chunks at most, and adds one if none of them has that room.
     ///
     /// # Panics
     ///
-    /// As [`alloc`](Self::alloc).
+    /// If the bytes pass `isize::MAX`, or the limit is reached. Where the allocator refuses the
+    /// program ends, as with `Vec`.
     ///
     /// ```
     /// let arena = flatslab::bump::Arena::new();
@@ -324,7 +327,9 @@ impl Arena {
     ///
     /// # Errors
     ///
-    /// When there is no memory, or the limit is reached.
+    /// If the bytes pass `isize::MAX`; if they and the header of a chunk, 64 bytes, do not fit
+    /// the limit besides the chunks that there are; if the allocator refuses them. A chunk
+    /// larger than that is asked for first, and no reason to fail.
     ///
     /// ```
     /// assert!(flatslab::bump::Arena::new().try_reserve(usize::MAX).is_err());

@@ -6,7 +6,8 @@ use std::alloc::Layout;
 use flatslab::AllocError;
 use flatslab::bump::{Arena, ArenaVec, BoundedArena};
 
-use crate::common::panics;
+use crate::common::random::{one_in, random, seed};
+use crate::common::{amount, panics};
 use crate::source::{Counted, Fault, with_fault};
 use crate::values::{bytes, ignore};
 
@@ -321,4 +322,133 @@ fn what_is_reserved_stays_when_the_first_chunk_is_given_back() {
     drop(vec);
     arena.alloc_layout(bytes(10_000));
     assert_eq!(arena.allocated_bytes(), before);
+}
+
+/// What an allocation counts of what was reserved.
+fn counted(layout: Layout) -> usize {
+    layout.size().next_multiple_of(8) + layout.align().saturating_sub(8)
+}
+
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Line(#[expect(dead_code, reason = "takes room")] [u8; 64]);
+
+/// Takes memory from either end until as much as that is counted.
+fn use_up(arena: &Arena, bytes: usize) {
+    let mut left = bytes;
+    // Each counts 8 at least.
+    while left >= 8 {
+        let size = 1 + random(1 + random(left as u64)) as usize;
+        let align = 1 << random(if one_in(3) { 10 } else { 4 });
+        let any = Layout::from_size_align(size, align).unwrap();
+        let operation = random(8);
+        let layout = match operation {
+            0 => Layout::new::<[u16; 3]>(),
+            1 => Layout::new::<u128>(),
+            // Aligned by its address, which the symbolic check of Miri does not see.
+            2 if !cfg!(miri) => Layout::new::<Line>(),
+            3 | 4 => Layout::array::<u8>(size.min(300)).unwrap(),
+            _ => any,
+        };
+        let counts = counted(layout);
+        let is_met = match operation {
+            _ if counts > left => arena.try_alloc(7_u8).is_ok(),
+            0 => arena.try_alloc([7_u16; 3]).is_ok(),
+            1 => arena.try_alloc(7_u128).is_ok(),
+            2 if !cfg!(miri) => arena.try_alloc(Line([7; 64])).is_ok(),
+            3 | 4 => arena
+                .try_alloc_slice_copy(&[7_u8; 300][..layout.size()])
+                .is_ok(),
+            _ => arena.try_alloc_layout(layout).is_ok(),
+        };
+        assert!(is_met, "{layout:?} of {left}");
+        left -= if counts > left { 8 } else { counts };
+    }
+}
+
+/// A chunk of the usual size was asked for and nothing smaller; what alignments skip was not
+/// counted.
+#[test]
+fn a_reserve_holds_what_it_promises_or_does_not_fit() {
+    let (mut kept, mut refused) = (0, 0);
+    for number in 0..amount(4000, 300, 40) {
+        seed(number);
+        let source = Counted::new();
+        let limit = match random(4) {
+            0 => usize::MAX,
+            1 => random(2000) as usize,
+            _ => random(100_000) as usize,
+        };
+        let mut builder = Arena::builder().max_bytes(limit).pages(source.pages());
+        if one_in(2) {
+            builder = builder.chunk_bytes(random(10_000) as usize);
+        }
+        let mut arena = builder.build();
+        for _ in 0..random(4) {
+            for _ in 0..random(20) {
+                let most = 1 + random(if one_in(5) { 20_000 } else { 500 });
+                let _ = arena.try_alloc_layout(bytes(random(most) as usize));
+                let _ = arena.try_alloc_slice_copy(&[7_u8; 100][..random(100) as usize]);
+            }
+            if one_in(2) {
+                arena.reset();
+            }
+            if one_in(4) {
+                arena.shrink();
+            }
+            let most = if one_in(3) { 100_000 } else { 2000 };
+            let reserved = random(most) as usize;
+            let before = source.bytes();
+            // Now and then the source has not as much as a doubled chunk takes.
+            let faults = if one_in(3) { 0 } else { usize::MAX };
+            let mut result = Ok(());
+            let has_refused = with_fault(faults, Fault::Refuse, false, || {
+                result = arena.try_reserve(reserved);
+            });
+            match result {
+                Ok(()) => {
+                    kept += 1;
+                    let asked = with_fault(0, Fault::Panic, true, || use_up(&arena, reserved));
+                    assert!(!asked, "{number}: {reserved}");
+                }
+                Err(AllocError::Limit { bytes }) => {
+                    refused += 1;
+                    let needed = reserved.next_multiple_of(8) + 64;
+                    assert_eq!(bytes, needed);
+                    assert!(before + needed > limit, "{reserved} at {before} of {limit}");
+                    assert_eq!(source.bytes(), before);
+                }
+                // Nothing smaller does.
+                Err(AllocError::OutOfMemory { bytes }) if has_refused => {
+                    assert_eq!(bytes, reserved.next_multiple_of(8) + 64);
+                }
+                Err(error) => panic!("{number}: {error}"),
+            }
+            assert!(source.bytes() <= limit);
+        }
+    }
+    assert!(kept > 10 && refused > 3, "{kept} kept, {refused} refused");
+}
+
+/// The next doubled chunk was asked for, and no second try made.
+#[test]
+fn what_fits_the_limit_is_not_refused() {
+    let builder = || Arena::builder().max_bytes(2000);
+    let arena = builder().build();
+    assert_eq!(arena.try_reserve(100), Ok(()));
+    assert_eq!(arena.allocated_bytes_including_metadata(), 2000);
+    assert_eq!(builder().reserve(2000 - 64).build().remaining(), 2000 - 64);
+    let error = builder().reserve(2000 - 63).try_build().map(drop);
+    assert_eq!(error, Err(AllocError::Limit { bytes: 2008 }.into()));
+    // As with an allocation.
+    let arena = builder().build();
+    arena.alloc_layout(bytes(2000 - 64));
+    let error = arena.try_alloc_slice_copy(&[1]).map(drop);
+    assert!(matches!(error, Err(AllocError::Limit { .. })));
+    assert!(
+        builder()
+            .build()
+            .try_alloc_layout(bytes(2000 - 63))
+            .is_err()
+    );
 }

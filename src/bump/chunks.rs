@@ -71,12 +71,23 @@ pub(super) enum End {
 }
 
 /// Where an arena stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     low: NonNull<u8>,
     high: NonNull<u8>,
     current: Link,
+    /// The call of user code that has taken it.
+    #[cfg(debug_assertions)]
+    call: u64,
 }
+
+impl PartialEq for Mark {
+    fn eq(&self, other: &Self) -> bool {
+        (self.low, self.high, self.current) == (other.low, other.high, other.current)
+    }
+}
+
+impl Eq for Mark {}
 
 /// The memory of an arena.
 #[expect(
@@ -95,6 +106,11 @@ pub struct Chunks {
     bytes: Cell<usize>,
     max_bytes: Cell<usize>,
     source: Source,
+    /// Which call of user code is under way, 0 if none; and the last one that began.
+    #[cfg(debug_assertions)]
+    call: Cell<u64>,
+    #[cfg(debug_assertions)]
+    last_call: Cell<u64>,
 }
 
 /// Where both ends are without a chunk: a multiple of 8 (B1), and high enough (B2).
@@ -114,6 +130,44 @@ impl Chunks {
             bytes: Cell::new(0),
             max_bytes: Cell::new(usize::MAX),
             source,
+            #[cfg(debug_assertions)]
+            call: Cell::new(0),
+            #[cfg(debug_assertions)]
+            last_call: Cell::new(0),
+        }
+    }
+
+    /// Runs user code for a method that is under way: what that has taken is not handed out
+    /// yet, so the code rewinds to none but its own marks. Debug builds note which call it is,
+    /// for [`check_mark`](Self::check_mark).
+    #[inline(always)]
+    pub(super) fn run<R>(&self, code: impl FnOnce() -> R) -> R {
+        #[cfg(debug_assertions)]
+        let _ends = {
+            /// Then the call that this one is within is under way again.
+            struct Ends<'c>(&'c Chunks, u64);
+
+            impl Drop for Ends<'_> {
+                fn drop(&mut self) {
+                    self.0.call.set(self.1);
+                }
+            }
+
+            let ends = Ends(self, self.call.get());
+            self.goes_on();
+            ends
+        };
+        code()
+    }
+
+    /// The method has done something while user code runs: to go back to before is no more
+    /// possible than from another call.
+    #[inline(always)]
+    pub(super) fn goes_on(&self) {
+        #[cfg(debug_assertions)]
+        {
+            self.last_call.set(self.last_call.get() + 1);
+            self.call.set(self.last_call.get());
         }
     }
 
@@ -284,7 +338,7 @@ impl Chunks {
             return Err(AllocError::Limit { bytes });
         }
         // A source may run code that uses this arena: from here on all is read again.
-        let block = Block::allocate(layout, &self.source)?;
+        let block = self.run(|| Block::allocate(layout, &self.source))?;
         if passes() {
             return Err(AllocError::Limit { bytes });
         }
@@ -363,12 +417,19 @@ impl Chunks {
             low: self.low.get(),
             high: self.high.get(),
             current: self.chunks.last.get(),
+            #[cfg(debug_assertions)]
+            call: self.call.get(),
         }
     }
 
-    /// Panics where it can be seen that a mark is not one to rewind to.
+    /// Panics where it can be seen that a mark is not one to rewind to, or that this is not
+    /// the time for it.
     #[cfg(debug_assertions)]
     pub(super) fn check_mark(&self, mark: Mark) {
+        assert!(
+            mark.call == self.call.get(),
+            "a rewind while a method of the arena runs that began, or went on, since the checkpoint"
+        );
         let last = self.chunks.last.get();
         let mut in_use = self.chunks.iter().scan(false, |ended, chunk| {
             let was = *ended;
@@ -392,7 +453,8 @@ impl Chunks {
     /// # Safety
     ///
     /// The mark is this arena's; it was neither reset nor shrunk since then, nor rewound
-    /// to an earlier mark. What was taken since then is not used any more.
+    /// to an earlier mark. What was taken since then is not used any more. It was
+    /// taken in the same [call](Self::run) of user code, if that is in one.
     pub(super) unsafe fn rewind(&self, mark: Mark) {
         self.enter(mark.current.or(self.chunks.first.get()));
         if mark.current.is_some() {

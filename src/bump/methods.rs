@@ -56,8 +56,9 @@ macro_rules! methods {
         }
 
         /// Builds a value in the arena: a large one in its place, as far as the compiler
-        /// sees through `f`. O(1) besides `f`, which may use the arena. It is never
-        /// dropped.
+        /// sees through `f`. O(1) besides `f`, which may use the arena, and may
+        /// [rewind](Arena::rewind) it no further than to a checkpoint of its own. The value is
+        /// never dropped.
         ///
         /// # Panics
         ///

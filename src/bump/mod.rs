@@ -473,11 +473,24 @@ macro_rules! arena {
             ///
             /// # Safety
             ///
-            /// The checkpoint is this arena's. Since it was taken the arena was neither
-            /// reset, nor shrunk, nor rewound to an earlier one. Nothing that was allocated
-            /// since is used any more, and to drop a box or a vector is a use of it. Nothing
-            /// that was allocated before has grown, shrunk or been freed since: vectors and
-            /// other collections keep the memory that they had, and are not dropped.
+            /// - The checkpoint is this arena's. Since it was taken the arena was neither
+            ///   reset, nor shrunk, nor rewound to an earlier one.
+            /// - Nothing that was allocated since is used any more, and to drop a box or a
+            ///   vector is a use of it.
+            /// - Nothing that was allocated before has grown, shrunk or been freed since: vectors
+            ///   and other collections keep the memory that they had, and are not dropped.
+            /// - No method of this arena that was called since is still running. One that was
+            ///   called before may be, where it runs the code that rewinds (a closure, an
+            ///   iterator, a clone, a formatter, a destructor, a source of memory), if it has
+            ///   done nothing since: the checkpoint was taken in the same call of that code, and
+            ///   a formatter has written nothing in between.
+            ///
+            /// So the closure of [`alloc_with`](Self::alloc_with) may rewind to a checkpoint that
+            /// it has taken itself, and to none that was taken before the call: its value may
+            /// have its place already, which the rewind would make free.
+            ///
+            /// Debug builds panic where they see the first or the last of these broken, which is not
+            /// always.
             ///
             /// ```
             /// let mut arena = flatslab::bump::Arena::new();

@@ -5,6 +5,8 @@
 //! * A1: no user code runs between the look at an end of a chunk and its change: a closure
 //!   runs before memory is taken, or after. A small value is built first, so that it
 //!   stays in registers; a large one after, in its place.
+//!   It may take more, and rewind to what it has marked itself, not further: so it is
+//!   [run](Chunks::run).
 //! * A2: what a closure has built before it panics, or says no, is dropped, and its
 //!   memory is given back only if nothing was taken since.
 
@@ -174,10 +176,10 @@ pub(super) fn with<T, F: Refusal>(
     // SAFETY: room for a `T`, just taken, in use by no one else (A1).
     unsafe {
         if size_of::<T>() <= IN_REGISTERS {
-            put::<T, F>(chunks, f()).map_err(F::error)
+            put::<T, F>(chunks, chunks.run(f)).map_err(F::error)
         } else {
             let place = room::<T, F>(chunks)?;
-            place.write(f());
+            place.write(chunks.run(f));
             Ok(place)
         }
     }
@@ -196,14 +198,14 @@ pub(super) fn try_with<T, E, F: Refusal>(
     // SAFETY: as in `with`; given back where no value came to be (A2).
     unsafe {
         if size_of::<T>() <= IN_REGISTERS {
-            let value = match f() {
+            let value = match chunks.run(f) {
                 Ok(value) => value,
                 Err(error) => return Ok(Err(error)),
             };
             put::<T, F>(chunks, value).map(Ok).map_err(F::error)
         } else {
             let place = room::<T, F>(chunks)?;
-            match f() {
+            match chunks.run(f) {
                 Ok(value) => {
                     place.write(value);
                     Ok(Ok(place))
@@ -233,7 +235,7 @@ impl<T> Drop for Row<'_, T> {
         // nothing was taken since; a destructor that uses the arena would overwrite what
         // is not dropped yet, so it is given back afterwards.
         unsafe {
-            row.drop_in_place();
+            self.chunks.run(|| row.drop_in_place());
             if size_of::<T>() != 0 && self.room != 0 {
                 self.chunks
                     .take_back(self.start.cast(), size_of::<T>() * self.room);
@@ -261,7 +263,7 @@ pub(super) fn try_fill<T, E, F: Refusal>(
         room: len,
     };
     for index in 0..len {
-        match f(index) {
+        match chunks.run(|| f(index)) {
             // SAFETY: room for `len` values, and this is the one after those built.
             Ok(value) => unsafe { start.add(index).write(value) },
             Err(error) => return Ok(Err(error)),
@@ -364,13 +366,15 @@ pub(super) fn collect<T, F: Refusal>(
     chunks: &Chunks,
     values: impl IntoIterator<Item = T>,
 ) -> Result<NonNull<[T]>, F::Error> {
-    let values = values.into_iter();
+    let mut values = chunks.run(|| values.into_iter());
     let mut vec = ArenaVec::in_chunks(chunks);
-    vec.try_reserve(values.size_hint().0).map_err(F::refuse)?;
-    for value in values {
+    let least = chunks.run(|| values.size_hint().0);
+    vec.try_reserve(least).map_err(F::refuse)?;
+    while let Some(value) = chunks.run(|| values.next()) {
         vec.try_reserve(1).map_err(F::refuse)?;
         vec.push(value);
     }
+    chunks.run(|| drop(values));
     Ok(vec.into_row())
 }
 
@@ -388,6 +392,7 @@ pub(super) fn format(
 
     impl fmt::Write for Sink<'_, '_> {
         fn write_str(&mut self, text: &str) -> fmt::Result {
+            self.0.chunks().goes_on();
             let added = self.0.try_extend_from_slice(text.as_bytes());
             added.map_err(|error| {
                 self.1 = Some(error);
@@ -396,8 +401,9 @@ pub(super) fn format(
         }
     }
 
+    let chunks = vec.chunks();
     let mut sink = Sink(vec, None);
-    let written = fmt::Write::write_fmt(&mut sink, text);
+    let written = chunks.run(|| fmt::Write::write_fmt(&mut sink, text));
     sink.1.map_or(Ok(written), Err)
 }
 

@@ -78,6 +78,10 @@ impl<'a, T> ArenaVec<'a, T> {
         }
     }
 
+    pub(super) fn chunks(&self) -> &'a Chunks {
+        self.chunks
+    }
+
     /// An empty vector with room for so many values.
     ///
     /// # Panics

@@ -1,13 +1,17 @@
 //! Checkpoints: what obeys the contract of `rewind` works, and what does not panics in a
 //! debug build where it can be seen.
 
-use flatslab::bump::{Arena, ArenaVec, BoundedArena};
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::rc::Rc;
+
+use flatslab::bump::{Arena, ArenaVec, BoundedArena, Checkpoint};
 
 #[cfg(debug_assertions)]
 use crate::common::panics;
-use crate::values::bytes;
 #[cfg(debug_assertions)]
-use crate::values::ignore;
+use crate::source::{Counted, with_hook};
+use crate::values::{bytes, ignore};
 
 #[test]
 fn rewinding_gives_back_what_was_allocated_since() {
@@ -126,7 +130,7 @@ fn foreign_and_stale_checkpoints_panic_in_debug_builds() {
     let large = arena.checkpoint();
     // SAFETY: nothing is used.
     unsafe { arena.rewind(early) };
-    assert!(rewind(&arena, large), "no large chunk is in use");
+    assert!(rewind(&arena, large), "no later chunk is in use");
 
     (0..100).for_each(|number| ignore(arena.alloc(number)));
     let in_later_chunk = arena.checkpoint();
@@ -139,4 +143,217 @@ fn foreign_and_stale_checkpoints_panic_in_debug_builds() {
     arena.shrink();
     assert!(rewind(&arena, in_later_chunk) && rewind(&arena, large));
     assert_eq!(*arena.alloc(7), 7);
+}
+
+thread_local! {
+    /// The user's code, for values that cannot carry it.
+    static USER_CODE: RefCell<Option<Rc<dyn Fn()>>> = const { RefCell::new(None) };
+}
+
+fn user_code() {
+    let code = USER_CODE.with_borrow(Clone::clone);
+    if let Some(code) = code {
+        code();
+    }
+}
+
+/// Runs the user's code wherever a value may.
+#[derive(Debug)]
+struct Runs([u64; 4]);
+
+impl Clone for Runs {
+    fn clone(&self) -> Self {
+        user_code();
+        Runs(self.0)
+    }
+}
+
+impl Default for Runs {
+    fn default() -> Self {
+        user_code();
+        Runs([7; 4])
+    }
+}
+
+impl fmt::Display for Runs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("before, ")?;
+        user_code();
+        f.write_str("and after")
+    }
+}
+
+struct RunsAtDrop(#[expect(dead_code, reason = "takes room")] [u64; 4]);
+
+impl Drop for RunsAtDrop {
+    fn drop(&mut self) {
+        user_code();
+    }
+}
+
+fn build<T>(value: T) -> T {
+    user_code();
+    value
+}
+
+const LARGE: [u64; 9] = [7; 9];
+
+/// Its name, and a call of it.
+type Method = (&'static str, fn(&Arena));
+
+/// Each method that runs user code.
+const METHODS: [Method; 19] = [
+    ("alloc_with, small", |arena| {
+        ignore(arena.alloc_with(|| build(7_u8)))
+    }),
+    ("alloc_with", |arena| {
+        ignore(arena.alloc_with(|| build(LARGE)))
+    }),
+    ("try_alloc_with", |arena| {
+        ignore(arena.try_alloc_with(|| build(LARGE)))
+    }),
+    ("alloc_try_with", |arena| {
+        ignore(arena.alloc_try_with(|| build(Ok::<_, ()>(LARGE))));
+    }),
+    ("alloc_try_with, failed", |arena| {
+        ignore(arena.alloc_try_with(|| build(Err::<[u64; 9], _>(()))));
+    }),
+    ("alloc_fmt", |arena| {
+        ignore(arena.alloc_fmt(format_args!("{}", Runs([7; 4]))))
+    }),
+    ("try_alloc_fmt", |arena| {
+        ignore(arena.try_alloc_fmt(format_args!("{}", Runs([7; 4]))));
+    }),
+    ("alloc_boxed_slice", |arena| {
+        ignore(arena.alloc_boxed_slice(3, build))
+    }),
+    ("alloc_slice_clone", |arena| {
+        ignore(arena.alloc_slice_clone(&[Runs([7; 4]), Runs([8; 4])]));
+    }),
+    ("alloc_slice_fill", |arena| {
+        ignore(arena.alloc_slice_fill(3, Runs([7; 4])))
+    }),
+    ("alloc_slice_fill_default", |arena| {
+        ignore(arena.alloc_slice_fill_default::<Runs>(3));
+    }),
+    ("alloc_slice_fill_with", |arena| {
+        ignore(arena.alloc_slice_fill_with(3, build))
+    }),
+    ("alloc_slice_try_fill_with", |arena| {
+        ignore(arena.alloc_slice_try_fill_with(3, |index| build(Ok::<_, ()>(index))));
+    }),
+    ("alloc_slice_try_fill_with, failed", |arena| {
+        let fill = |index| {
+            if index < 1 {
+                Ok(RunsAtDrop([7; 4]))
+            } else {
+                Err(())
+            }
+        };
+        ignore(arena.alloc_slice_try_fill_with(3, fill));
+    }),
+    ("alloc_slice_iter", |arena| {
+        ignore(arena.alloc_slice_iter((0..20_u64).map(build)))
+    }),
+    ("try_alloc_slice_iter", |arena| {
+        ignore(arena.try_alloc_slice_iter((0..20_u64).map(build)));
+    }),
+    ("alloc_array_clone", |arena| {
+        ignore(arena.alloc_array_clone(&[Runs([7; 4]), Runs([8; 4])]));
+    }),
+    ("alloc_array_fill_default", |arena| {
+        ignore(arena.alloc_array_fill_default::<Runs, 3>());
+    }),
+    ("alloc_array_fill_with", |arena| {
+        ignore(arena.alloc_array_fill_with::<_, 3>(build));
+    }),
+];
+
+/// Runs each method with that code in its midst. It is given a checkpoint from before the
+/// method was called, and the one that its last call has returned.
+fn run_each(code: fn(&Arena, Checkpoint, Option<Checkpoint>) -> Checkpoint) {
+    for chunk_bytes in [4096, 72] {
+        for (name, method) in METHODS {
+            let arena = Rc::new(Arena::builder().chunk_bytes(chunk_bytes).build());
+            let kept = arena.alloc([1_u64; 5]);
+            let before = arena.checkpoint();
+            let earlier = Rc::new(Cell::new(None));
+            let (within, returned) = (arena.clone(), earlier.clone());
+            let run = Rc::new(move || returned.set(Some(code(&within, before, returned.get()))));
+            for _ in 0..2 {
+                earlier.set(None);
+                USER_CODE.set(Some(run.clone()));
+                method(&arena);
+                USER_CODE.set(None);
+                assert!(earlier.get().is_some(), "{name} runs the code");
+                arena.alloc([2_u64; 30]);
+                // SAFETY: no method is running, and nothing allocated since is used.
+                unsafe { arena.rewind(before) };
+                arena.alloc([3_u64; 30]);
+                assert_eq!(*kept, [1; 5], "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn code_that_a_method_runs_may_rewind_to_its_own_checkpoint() {
+    run_each(|arena, _, _| {
+        let row = arena.alloc([4_u64; 9]);
+        let mark = arena.checkpoint();
+        for number in 5..8 {
+            let other = arena.alloc_slice_fill_with(40, |_| number);
+            assert_eq!((&row[..], &*other), (&[4; 9][..], &[number; 40][..]));
+            // SAFETY: the other row is not used any more; what runs this has done nothing since.
+            unsafe { arena.rewind(mark) };
+        }
+        mark
+    });
+}
+
+/// `alloc_with` and `alloc_slice_iter` gave two references to one place.
+#[test]
+#[cfg(debug_assertions)]
+fn a_rewind_to_before_a_method_that_runs_panics_in_debug_builds() {
+    run_each(|arena, before, earlier| {
+        for mark in earlier.into_iter().chain([before]) {
+            // SAFETY: not at all; it panics first.
+            assert!(panics(|| unsafe { arena.rewind(mark) }));
+        }
+        arena.checkpoint()
+    });
+}
+
+#[test]
+#[cfg(debug_assertions)]
+fn a_rewind_past_what_a_formatter_wrote_panics_in_debug_builds() {
+    struct Writes<'a>(&'a Arena);
+
+    impl fmt::Display for Writes<'_> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            let mark = self.0.checkpoint();
+            f.write_str("a text that takes memory")?;
+            // SAFETY: not at all; it panics first.
+            assert!(panics(|| unsafe { self.0.rewind(mark) }));
+            Ok(())
+        }
+    }
+
+    let arena = Arena::new();
+    let text = arena.alloc_fmt(format_args!("{}", Writes(&arena)));
+    assert_eq!(text, "a text that takes memory");
+}
+
+#[test]
+#[cfg(debug_assertions)]
+fn a_rewind_by_a_source_panics_in_debug_builds() {
+    let source = Counted::new();
+    let arena = Rc::new(Arena::builder().pages(source.pages()).build());
+    let (within, mark) = (arena.clone(), arena.checkpoint());
+    let hook = move || {
+        // SAFETY: not at all; it panics first.
+        assert!(panics(|| unsafe { within.rewind(mark) }));
+    };
+    let value = with_hook(0, Rc::new(hook), || *arena.alloc(7));
+    assert_eq!(value, Some(7));
 }

@@ -198,6 +198,8 @@ fn build<T>(value: T) -> T {
 
 const LARGE: [u64; 9] = [7; 9];
 
+const ITEMS: u64 = if cfg!(miri) { 6 } else { 20 };
+
 /// Its name, and a call of it.
 type Method = (&'static str, fn(&Arena));
 
@@ -253,10 +255,10 @@ const METHODS: [Method; 19] = [
         ignore(arena.alloc_slice_try_fill_with(3, fill));
     }),
     ("alloc_slice_iter", |arena| {
-        ignore(arena.alloc_slice_iter((0..20_u64).map(build)))
+        ignore(arena.alloc_slice_iter((0..ITEMS).map(build)))
     }),
     ("try_alloc_slice_iter", |arena| {
-        ignore(arena.try_alloc_slice_iter((0..20_u64).map(build)));
+        ignore(arena.try_alloc_slice_iter((0..ITEMS).map(build)));
     }),
     ("alloc_array_clone", |arena| {
         ignore(arena.alloc_array_clone(&[Runs([7; 4]), Runs([8; 4])]));
@@ -301,9 +303,11 @@ fn code_that_a_method_runs_may_rewind_to_its_own_checkpoint() {
     run_each(|arena, _, _| {
         let row = arena.alloc([4_u64; 9]);
         let mark = arena.checkpoint();
-        for number in 5..8 {
-            let other = arena.alloc_slice_fill_with(40, |_| number);
-            assert_eq!((&row[..], &*other), (&[4; 9][..], &[number; 40][..]));
+        let len = if cfg!(miri) { 12 } else { 40 };
+        for number in 5..7 {
+            let other = arena.alloc_slice_fill(len, number);
+            assert_eq!(*row, [4; 9]);
+            assert!(other.iter().all(|it| *it == number));
             // SAFETY: the other row is not used any more; what runs this has done nothing since.
             unsafe { arena.rewind(mark) };
         }

@@ -545,8 +545,16 @@ impl Chunks {
         &self.source
     }
 
-    /// Frees the chunks that are not in use.
+    /// Frees the chunks that are not in use. The first one is not if nothing is taken of it; it
+    /// stays unless it is larger than first chunks usually are.
     pub(super) fn shrink(&self) {
+        let first = self.chunks.first.get();
+        // SAFETY: by B3 it is there.
+        let is_large =
+            first.is_some_and(|it| unsafe { it.as_ref() }.layout.size() > self.first_bytes.get());
+        if is_large && first == self.chunks.last.get() && self.is_untouched() {
+            self.enter(None);
+        }
         let mut next = self.chunks.unused().take();
         while let Some(chunk) = next {
             // SAFETY: by B3 it is there, and now on no list.

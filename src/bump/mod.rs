@@ -338,8 +338,9 @@ impl Arena {
         self.chunks.reserve(bytes)
     }
 
-    /// Frees the chunks that are not in use: after a [`reset`](Self::reset), all but the
-    /// first.
+    /// Frees the chunks that are not in use: after a [`reset`](Self::reset) all but the
+    /// first, and that too if it is larger than a first chunk is without a request of its size.
+    /// O(chunks).
     ///
     /// ```
     /// let mut arena = flatslab::bump::Arena::new();

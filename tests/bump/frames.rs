@@ -294,3 +294,22 @@ fn a_large_request_gets_no_more_than_it_needs() {
         assert_eq!(source.bytes(), 3 * first);
     }
 }
+
+/// The first chunk stayed, which a large request had made large.
+#[test]
+fn a_large_first_chunk_is_freed_by_a_shrink() {
+    let source = Counted::new();
+    let mut arena = Arena::builder().pages(source.pages()).build();
+    let kept = arena.alloc_layout(bytes(1 << 20));
+    arena.shrink();
+    // SAFETY: it is in use, so it is there.
+    unsafe { kept.write(7) };
+    assert_eq!(source.bytes(), (1 << 20) + 64);
+    arena.reset();
+    arena.shrink();
+    assert_eq!((source.bytes(), arena.remaining()), (0, 0));
+    assert_eq!(*arena.alloc(7), 7);
+    arena.reset();
+    arena.shrink();
+    assert_eq!(arena.chunks_allocated(), 1);
+}

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Every way in which two threads can meet, within the bound: the models of what
-# is handed from one to the other. Models that take minutes are for the weekly run
-# (FLATSLAB_WEEKLY), and marked so.
+# The ways in which two threads, in a few models three, can meet with so many
+# preemptions: the models of what is handed from one to the other. What takes longer has
+# one preemption less in each run than in the weekly one (FLATSLAB_WEEKLY).
 . "$(dirname "$0")/common.sh"
 export RUSTFLAGS="--cfg loom"
 for_each_run

@@ -21,6 +21,7 @@
 //! | `mailbox.rs` | the hand-over between an owner and its helper, with the loom models | `ahead.rs` |
 //! | `free_map/` | [`FreeMap`](free_map::FreeMap): the free cells of a container that threads share | `sync/` |
 //! | `atomic.rs` | atomics and threads, or loom's | whatever shares memory between threads |
+//! | `counted.rs` | atomics that count their changes | tests |
 //!
 //! # Invariants
 //!
@@ -36,6 +37,8 @@ pub(crate) mod atomic;
 pub(crate) mod chunk;
 #[cfg(feature = "alloc")]
 pub(crate) mod copy;
+#[cfg(all(test, not(loom), feature = "alloc", target_has_atomic = "64"))]
+pub(crate) mod counted;
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 pub(crate) mod free_map;
 pub(crate) mod links;

@@ -5,23 +5,27 @@
 //! operation that makes the claim exact. Taking and giving are one locked operation each; a
 //! LIFO of tagged indices needs one for each too, and one more for the claim.
 //!
-//! The bits are divided into *shards* of neighbouring words, so that threads take their cells
-//! from different lines. A thread begins at its own shard and goes through all of them before
-//! it says that there is none.
+//! # Homes
 //!
-//! Each shard has a *hint*, the word in which a thread that begins there freed or found a cell
-//! last: the next one is taken from it, the lowest first, so that cells are used again while
-//! they are warm. It is on a line of its own, read and written without any order: a wrong one
-//! costs a look at an empty word.
+//! Each thread has a *home*, which is on a line of its own. It says from which word on the
+//! thread searches, so that threads take their cells from different lines. It has a *hint*, the
+//! word in which a thread of that home gave or found a cell last: the next one is taken from
+//! it, the lowest first, so that cells are used again while they are warm. A wrong hint costs a
+//! look at an empty word.
+//!
+//! And it has a *spare*: room for one cell whose bit is not set. A cell is given there if the
+//! spare is empty, and a thread takes from the spare of its home first. In a map that is nearly
+//! full, each bit that is set lists its word and each bit that is cleared unlists it; a thread
+//! that gives one cell and takes one changes neither, wherever the cells lie. Without spares
+//! that took five locked operations more.
 //!
 //! # Summaries
 //!
-//! When the word of the hint is empty, one with a bit has to be found. Above the words of a
-//! shard there are levels of summaries with a bit for each word below, up to a level of one
-//! word. Bits are set by who gives, and cleared ("closed") by who looks for a free cell and
-//! finds an empty word, and by who moves the hint away from one. The word of the hint stays
-//! listed while it is empty: so a full container that gives and takes one cell changes its
-//! summaries no more than an empty one.
+//! When the spare and the word of the hint are empty, a word with a bit has to be found. Above
+//! the words there is a tree of summaries, with a bit for each word (or summary) below, up to
+//! one word at the top. Bits are set by who gives, and cleared ("closed") by who takes the last
+//! bit of a word. What is listed and empty was left so by a thread in the midst of an operation.
+//! A search closes it too, and does not wait for that thread.
 //!
 //! Who closes clears the bit and looks at the word *again*, by a read-modify-write, and sets
 //! the bit back if the word is not empty. Who gives changes the word by a read-modify-write
@@ -32,18 +36,45 @@
 //! empty *before*: another giver may have been first, and be stopped before it lists the word.
 //!
 //! Between the two steps of a closer a word with a bit may not be listed, however long that
-//! thread is stopped. So who finds nothing in a shard says so only if no closing was under way
-//! while it looked; otherwise it looks at all its words.
+//! thread is stopped. So a closer notes its word in the record of a home before the first step,
+//! and strikes it out after the second. What it hides lies on the path from that word to the
+//! top. A search that finds nothing looks at the paths that are noted; it says that there is no
+//! free cell only if the notes did not change while it looked.
+//!
+//! # How long it takes
+//!
+//! With L levels of summaries (one for up to 2^12 cells, two to 2^18, three to 2^24, four) and
+//! H homes (one for 64 cells, up to 16):
+//!
+//! * to give: the spare; or a word, then L loads and at most L changes of summaries.
+//! * to take: the spare, the hint, then L loads. Who takes the last bit of a word closes it: at
+//!   most 2 L + 1 changes.
+//! * to find that there is none: 1 load of the top, 3 H of the homes. For each closing under
+//!   way, L + 1 more.
+//!
+//! What makes it longer is another thread that was faster: it took the cell that was found, or
+//! closed something in the meantime. Each of those has done an operation of its own.
+//! There are as many notes as homes. If all are in use, so more threads than homes are in the
+//! midst of a closing, a word may stay listed that is empty, and a search that meets one goes
+//! through all words.
+//!
+//! # Tried
+//!
+//! * A tree for each of 16 shards, in which a search that found nothing while a closing was
+//!   under way went through all words of the shard, capacity / 1024 of them.
+//! * To close only in searches: the words of a map that is full stay listed one after the other,
+//!   and one search pays for all of them.
 //!
 //! # Invariants
 //!
-//! * B1: `capacity` bits stand for the cells, the first ones of `words`. The bit of a cell is
-//!   set exactly while no one has the cell; who clears it has it until it is given back.
-//! * B2: a word in which a bit is set, by someone who is done with giving, is listed on each
-//!   level of its shard, or someone who closes it or what lists it is under way
-//!   (`begun`, `ended`) and will list it.
-//! * B3: `words`, and the records of the shards with their summaries, lie in `block`, are
-//!   atomics, and are reached through shared references alone.
+//! * B1: `capacity` bits stand for the cells, the first ones of `words`. Each cell is at one
+//!   place: its bit is set, or it is in one spare, or someone has it. Who clears the bit or
+//!   empties the spare has it until it is given back.
+//! * B2: a word in which a bit is set, by someone who is done with giving, is listed, and so is
+//!   each summary above it, unless a closing is noted whose word is below the same unlisted word
+//!   or summary, or is it; that one will list it.
+//! * B3: homes, summaries and words lie in `block` from `homes`, `summaries` and `words` on, are
+//!   atomics but for what is written once, and are reached through shared references alone.
 
 #[cfg(all(test, loom))]
 mod models;
@@ -59,40 +90,39 @@ use crate::error::AllocError;
 use crate::key::MAX_SLOTS;
 #[cfg(all(feature = "std", not(loom)))]
 use crate::raw::atomic::Count;
-use crate::raw::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::raw::atomic::Ordering;
+#[cfg(not(all(test, not(loom))))]
+use crate::raw::atomic::{AtomicU32, AtomicU64};
+#[cfg(all(test, not(loom)))]
+use crate::raw::counted::{AtomicU32, AtomicU64};
 use crate::raw::memory::Block;
 use crate::raw::source::Source;
 
-/// The most shards. More threads than that share some; more shards make the search of a full
-/// map longer.
-const MOST_SHARDS: usize = 16;
+/// The most homes. More threads than that share some; more homes make it longer to find that
+/// no cell is free.
+const MOST_HOMES: usize = 16;
 
-/// The words of the smallest shard, by logarithm: a cache line full.
-const LEAST_SHARD: u32 = 3;
-
-/// The most levels of summaries: 2^30 cells are 2^24 words, or 2^20 a shard.
-const MOST_LEVELS: usize = 4;
+/// The most levels of summaries: 2^30 cells are 2^24 words.
+const MOST_LEVELS: usize = if cfg!(loom) { 24 } else { 4 };
 
 /// The cells of a word, by logarithm.
 const BITS: u32 = u64::BITS.ilog2();
+
+/// What a summary lists, by logarithm. Models have more levels of less.
+const FAN: u32 = if cfg!(loom) { 1 } else { BITS };
 
 /// Two cache lines: processors load the second one with the first.
 const APART: usize = 128;
 
 /// The free cells of a container that threads share.
 pub(crate) struct FreeMap {
+    homes: NonNull<Home>,
+    summaries: NonNull<AtomicU64>,
     words: NonNull<AtomicU64>,
-    records: NonNull<u8>,
-    /// From one record to the next, in bytes.
-    stride: usize,
     capacity: usize,
-    shards: usize,
-    /// Where the record of the shard is at which each thread begins, by the thread's number.
-    homes: [u32; MOST_SHARDS],
-    /// The words of a shard, by logarithm.
-    shard_shift: u32,
+    home_count: usize,
     levels: u32,
-    /// Where each level begins among the summaries of a shard, from the lowest on.
+    /// Where each level begins among the summaries, from the lowest on.
     offsets: [u32; MOST_LEVELS],
     block: Block,
 }
@@ -105,22 +135,99 @@ unsafe impl Sync for FreeMap {}
 impl core::panic::UnwindSafe for FreeMap {}
 impl core::panic::RefUnwindSafe for FreeMap {}
 
-/// What a shard has besides its words. Its summaries follow.
+/// What a home has.
 #[repr(C, align(128))]
-struct Record {
+struct Home {
+    spare: Spare,
     hint: AtomicU32,
-    shard: u32,
-    /// How many closings were begun, and how many ended. They may wrap: only whether they are
-    /// equal counts.
-    begun: AtomicU32,
-    ended: AtomicU32,
+    /// The word from which on its threads search.
+    first: u32,
+    note: Note,
 }
 
-const _: () = assert!(align_of::<Record>() == APART);
+const _: () = assert!(align_of::<Home>() == APART);
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<Home>() == APART);
 
-/// The number of words that list `words` words.
+/// Room for one cell: its index and 1, or 0.
+struct Spare(AtomicU32);
+
+// An index and 1 fit.
+const _: () = assert!(MAX_SLOTS < u32::MAX as usize);
+
+impl Spare {
+    #[inline(always)]
+    fn is_empty(&self) -> bool {
+        // Relaxed: a figure, or checked by a change.
+        self.0.load(Ordering::Relaxed) == 0
+    }
+
+    /// Puts a cell there, if there is none.
+    #[inline(always)]
+    fn put(&self, index: usize) -> bool {
+        // Release: pairs with the acquire in `take`. Relaxed where it fails: nothing was learnt.
+        let order = (Ordering::Release, Ordering::Relaxed);
+        self.is_empty()
+            && (self.0)
+                .compare_exchange(0, index as u32 + 1, order.0, order.1)
+                .is_ok()
+    }
+
+    /// Takes the cell that is there.
+    #[inline(always)]
+    fn take(&self) -> Option<usize> {
+        if self.is_empty() {
+            return None;
+        }
+        // Acquire: pairs with the release in `put`.
+        let spare = self.0.swap(0, Ordering::Acquire);
+        spare.checked_sub(1).map(|index| index as usize)
+    }
+}
+
+/// A closing under way: the word and 1, or 0; above that, how many were noted here. That may
+/// wrap: only whether it is the same counts, and it has 39 bits.
+struct Note(AtomicU64);
+
+const NOTED_WORD: u64 = (1 << 25) - 1;
+
+const _: () = assert!((MAX_SLOTS >> BITS) as u64 + 1 < NOTED_WORD);
+
+impl Note {
+    /// Notes a word, unless there is one. To be struck out by the caller.
+    fn begin(&self, word: usize) -> bool {
+        // Relaxed: checked by the exchange.
+        let free = self.0.load(Ordering::Relaxed);
+        if free & NOTED_WORD != 0 {
+            return false;
+        }
+        let noted = (free | NOTED_WORD).wrapping_add(word as u64 + 2);
+        // Acquire: pairs with the release in `end`: who acquires the end of this closing sees
+        // what those before it did, too. (No model notices: it takes four threads.) Who sees
+        // the bit that is cleared next sees this: that change releases it.
+        let order = (Ordering::Acquire, Ordering::Relaxed);
+        (self.0)
+            .compare_exchange(free, noted, order.0, order.1)
+            .is_ok()
+    }
+
+    /// Strikes out the word that the caller has noted.
+    fn end(&self) {
+        // Relaxed: no one else changes it while there is a word.
+        let noted = self.0.load(Ordering::Relaxed);
+        // Release: pairs with the acquire of a search: what was listed is seen.
+        self.0.store(noted & !NOTED_WORD, Ordering::Release);
+    }
+
+    /// The word that the bits of a note say.
+    fn word(bits: u64) -> Option<usize> {
+        (bits & NOTED_WORD).checked_sub(1).map(|word| word as usize)
+    }
+}
+
+/// The number of summaries that list `words` words.
 const fn listing(words: usize) -> usize {
-    words.div_ceil(u64::BITS as usize)
+    words.div_ceil(1 << FAN)
 }
 
 impl FreeMap {
@@ -130,33 +237,37 @@ impl FreeMap {
     ///
     /// With more cells than keys can name; when the source refuses.
     pub(crate) fn try_new(capacity: usize, source: &Source) -> Result<Self, AllocError> {
-        Self::try_with_shards(capacity, MOST_SHARDS, source)
+        Self::try_with(capacity, MOST_HOMES, source, |_| u64::MAX)
     }
 
-    fn try_with_shards(capacity: usize, most: usize, source: &Source) -> Result<Self, AllocError> {
+    /// A map of at most so many homes, of which these bits of each word are set.
+    fn try_with(
+        capacity: usize,
+        most_homes: usize,
+        source: &Source,
+        bits: impl Fn(usize) -> u64,
+    ) -> Result<Self, AllocError> {
         if capacity > MAX_SLOTS {
             return Err(AllocError::TooManySlots {
                 requested: capacity,
                 limit: MAX_SLOTS,
             });
         }
-        let words = listing(capacity).max(1);
-        let shard_words = (words.div_ceil(most).next_power_of_two()).max(1 << LEAST_SHARD);
-        let shards = words.div_ceil(shard_words);
+        let words = word_count(capacity);
+        let home_count = words.min(most_homes);
 
         let mut offsets = [0; MOST_LEVELS];
-        let (mut levels, mut summaries, mut listed) = (0, 0, shard_words);
+        let (mut levels, mut summary_count, mut listed) = (0, 0, words);
         while levels == 0 || listed > 1 {
-            offsets[levels as usize] = summaries as u32;
+            offsets[levels as usize] = summary_count as u32;
             listed = listing(listed);
-            summaries += listed;
+            summary_count += listed;
             levels += 1;
         }
         // Nothing here wraps: by the limit there are at most 2^24 words.
-        let stride =
-            (size_of::<Record>() + summaries * size_of::<AtomicU64>()).next_multiple_of(APART);
-        let records = stride * shards;
-        let bytes = records + words * size_of::<AtomicU64>();
+        let summaries = home_count * size_of::<Home>();
+        let words_at = (summaries + summary_count * size_of::<AtomicU64>()).next_multiple_of(APART);
+        let bytes = words_at + words * size_of::<AtomicU64>();
         let too_many = AllocError::TooManyBytes {
             slots: words,
             slot_bytes: size_of::<AtomicU64>(),
@@ -165,55 +276,64 @@ impl FreeMap {
         let block = Block::allocate(layout, source)?;
 
         let map = FreeMap {
+            homes: block.start().cast(),
             // SAFETY: within the block.
-            words: unsafe { block.start().add(records).cast() },
-            records: block.start(),
-            stride,
+            summaries: unsafe { block.start().add(summaries).cast() },
+            // SAFETY: as above.
+            words: unsafe { block.start().add(words_at).cast() },
             capacity,
-            shards,
-            homes: core::array::from_fn(|number| (number * shards / MOST_SHARDS * stride) as u32),
-            shard_shift: shard_words.ilog2(),
+            home_count,
             levels,
             offsets,
             block,
         };
-        map.fill(words, summaries);
+        map.fill(bits);
         Ok(map)
     }
 
-    /// Writes everything for the first time: all cells are free, and all words are listed.
-    fn fill(&self, words: usize, summaries: usize) {
+    /// Writes everything for the first time. Words that are not empty are listed.
+    fn fill(&self, bits: impl Fn(usize) -> u64) {
+        let words = word_count(self.capacity);
+        for home in 0..self.home_count {
+            // From the start of a line, where there are as many.
+            let first = home * words / self.home_count;
+            let first = if words < MOST_HOMES * WORDS_OF_LINE {
+                first
+            } else {
+                first & !(WORDS_OF_LINE - 1)
+            };
+            // SAFETY: within the block, which no one else has yet.
+            unsafe {
+                self.homes.add(home).write(Home {
+                    spare: Spare(AtomicU32::new(0)),
+                    hint: AtomicU32::new(first as u32),
+                    first: first as u32,
+                    note: Note(AtomicU64::new(0)),
+                });
+            }
+        }
         for word in 0..words {
             let cells = (self.capacity - (word << BITS)).min(u64::BITS as usize);
-            let bits = first_bits(cells);
-            // SAFETY: within the block, which no one else has yet.
+            let bits = bits(word) & first_bits(cells);
+            // SAFETY: within the block, as above.
             unsafe { self.words.add(word).write(AtomicU64::new(bits)) };
         }
-        for shard in 0..self.shards {
-            let first = shard << self.shard_shift;
-            let mut listed = (words - first).min(1 << self.shard_shift);
-            // SAFETY: within the block, as above.
-            unsafe {
-                let record = self.records.add(shard * self.stride).cast::<Record>();
-                record.write(Record {
-                    hint: AtomicU32::new(first as u32),
-                    shard: shard as u32,
-                    begun: AtomicU32::new(0),
-                    ended: AtomicU32::new(0),
-                });
-                let start = record.add(1).cast::<AtomicU64>();
-                for place in 0..summaries {
-                    start.add(place).write(AtomicU64::new(0));
-                }
-                for offset in &self.offsets[..self.levels as usize] {
-                    for place in 0..listing(listed) {
-                        let bits = first_bits((listed - (place << BITS)).min(64));
-                        let place = start.add(*offset as usize + place);
-                        place.write(AtomicU64::new(bits));
+        let mut listed = words;
+        for level in 0..self.levels {
+            for place in 0..listing(listed) {
+                let mut bits = 0;
+                for bit in 0..1 << FAN {
+                    let below = place << FAN | bit;
+                    // Relaxed: written above.
+                    if below < listed && self.listed(level, below).load(Ordering::Relaxed) != 0 {
+                        bits |= 1 << bit;
                     }
-                    listed = listing(listed);
                 }
+                let place = self.offsets[level as usize] as usize + place;
+                // SAFETY: within the block, as above.
+                unsafe { self.summaries.add(place).write(AtomicU64::new(bits)) };
             }
+            listed = listing(listed);
         }
     }
 
@@ -230,23 +350,28 @@ impl FreeMap {
 
     /// How many cells are free, exact while no thread takes or gives; O(capacity / 64).
     pub(crate) fn count(&self) -> usize {
-        let words = listing(self.capacity).max(1);
         // Relaxed: a figure, and the cells are not reached by it.
         let free = |word| self.word(word).load(Ordering::Relaxed).count_ones() as usize;
-        (0..words).map(free).sum()
+        let spares = self.homes().filter(|home| !home.spare.is_empty()).count();
+        // Cells may have moved from there to here.
+        let bits: usize = (0..word_count(self.capacity)).map(free).sum();
+        self.capacity.min(spares + bits)
     }
 
-    /// Takes a free cell; one locked operation where the hint is right. What was done by who
-    /// [gave](Self::give) it happened before.
+    /// Takes a free cell; one locked operation if there is a spare, or the hint is right. What
+    /// was done by who [gave](Self::give) it happened before.
     ///
-    /// `None` says that each cell was found taken at some moment of the call.
+    /// `None` says that each cell was taken at some moment of the call.
     #[inline(always)]
     pub(crate) fn take(&self) -> Option<usize> {
         self.take_from(self.home())
     }
 
     #[inline(always)]
-    fn take_from(&self, home: &Record) -> Option<usize> {
+    fn take_from(&self, home: &Home) -> Option<usize> {
+        if let Some(index) = home.spare.take() {
+            return Some(index);
+        }
         // Relaxed: a guess.
         let word = home.hint.load(Ordering::Relaxed) as usize;
         // Relaxed: a guess, checked by the exchange.
@@ -257,30 +382,33 @@ impl FreeMap {
         self.search(home)
     }
 
-    /// Clears the lowest bit of a word that has these bits, and not none.
+    /// Clears the lowest bit of a word that has these bits, and not none. Closes the word if
+    /// that was the last one.
     #[inline(always)]
     fn claim(&self, word: usize, bits: u64) -> bool {
+        let left = bits & (bits - 1);
         // Acquire: pairs with the release of who gave the cell; all changes of a word are
         // read-modify-writes, so later ones of other cells do not stand in between.
         // Relaxed where it fails: nothing was learnt.
-        let claimed = self.word(word).compare_exchange(
-            bits,
-            bits & (bits - 1),
-            Ordering::Acquire,
-            Ordering::Relaxed,
-        );
-        claimed.is_ok()
+        let order = (Ordering::Acquire, Ordering::Relaxed);
+        let claimed = (self.word(word))
+            .compare_exchange(bits, left, order.0, order.1)
+            .is_ok();
+        if claimed && left == 0 {
+            self.close(word);
+        }
+        claimed
     }
 
     /// Gives a cell back, and makes the caller's next one likely to be it; one locked
-    /// operation where the word is listed.
+    /// operation if the spare is empty, or the word is listed.
     ///
     /// # Safety
     ///
     /// The caller took the cell from this map, and has it no more.
     #[inline(always)]
     pub(crate) unsafe fn give(&self, index: usize) {
-        // SAFETY: says the caller.
+        // SAFETY: the caller's cell.
         unsafe { self.give_at(self.home(), index) };
     }
 
@@ -288,88 +416,106 @@ impl FreeMap {
     ///
     /// As for [`give`](Self::give).
     #[inline(always)]
-    unsafe fn give_at(&self, home: &Record, index: usize) {
+    unsafe fn give_at(&self, home: &Home, index: usize) {
         debug_assert!(index < self.capacity);
+        if !home.spare.put(index) {
+            // SAFETY: the caller's cell, which was not put anywhere.
+            unsafe { self.give_to_word(home, index) };
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As for [`give`](Self::give).
+    #[inline(always)]
+    unsafe fn give_to_word(&self, home: &Home, index: usize) {
         let word = index >> BITS;
         // Release: pairs with the acquire of who takes the cell. Acquire: pairs with the
         // second look of who closes this word (B2).
         let before = (self.word(word)).fetch_or(1 << (index & 63), Ordering::AcqRel);
         debug_assert!(before & 1 << (index & 63) == 0, "given twice");
         self.list(word);
-        // Relaxed: a guess, from who cares; what it leads to is checked.
-        let left = home.hint.load(Ordering::Relaxed) as usize;
-        if left != word {
-            home.hint.store(word as u32, Ordering::Relaxed);
-            // Relaxed: closing looks again.
-            if self.word(left).load(Ordering::Relaxed) == 0 {
-                self.close(left);
-            }
-        }
+        // Relaxed: a guess.
+        home.hint.store(word as u32, Ordering::Relaxed);
     }
 
     /// Lists a word on every level, where it is not.
     #[inline(always)]
     fn list(&self, word: usize) {
-        let shard = word >> self.shard_shift;
-        let below = word & ((1 << self.shard_shift) - 1);
-        // As below, without a loop: most maps have one level.
-        let lowest = self.summary(shard, 0, below >> BITS);
-        // Acquire: as below.
-        if lowest.load(Ordering::Acquire) & 1 << (below & 63) == 0 {
-            set(lowest, below as u32 & 63);
-        }
-        if self.levels > 1 {
-            self.list_from(1, shard, below >> BITS);
-        }
-    }
-
-    /// Lists what is at `below`, under that level of the shard, on it and on those above.
-    #[inline(always)]
-    fn list_from(&self, level: u32, shard: usize, mut below: usize) {
-        for level in level..self.levels {
-            let summary = self.summary(shard, level, below >> BITS);
-            // Acquire: pairs with the release of who set the bit: what that saw closed above,
-            // this sees too.
-            if summary.load(Ordering::Acquire) & 1 << (below & 63) == 0 {
-                set(summary, below as u32 & 63);
+        // As in `list_from`; as a rule all of it is listed. The levels above are looked at too:
+        // who listed the word may be stopped before it lists those.
+        let mut below = word;
+        for level in 0..self.levels {
+            let summary = self.summary(level, below >> FAN);
+            // Acquire: as there.
+            if summary.load(Ordering::Acquire) & bit_of(below) == 0 {
+                return self.list_given(word, level, below);
             }
-            below >>= BITS;
+            below >>= FAN;
         }
     }
 
-    /// Whether the lowest level lists a word.
-    fn is_listed(&self, word: usize) -> bool {
-        let below = word & ((1 << self.shard_shift) - 1);
-        let summary = self.summary(word >> self.shard_shift, 0, below >> BITS);
-        // Relaxed: whether closing it would be in vain.
-        summary.load(Ordering::Relaxed) & 1 << (below & 63) != 0
-    }
-
-    /// Takes a free cell where the hint led to none at first: from its word, then from the
-    /// home shard, then from the others.
+    /// Lists a word to which a cell was given, from a level on, where it is not.
     #[cold]
     #[inline(never)]
-    fn search(&self, home: &Record) -> Option<usize> {
-        let word = home.hint.load(Ordering::Relaxed) as usize;
-        if let Some(index) = self.take_in(word) {
-            return Some(index);
-        }
-        if self.is_listed(word) {
+    fn list_given(&self, word: usize, level: u32, below: usize) {
+        self.list_from(level, below);
+        // The cell may be gone again, and who took it may have closed the word before it was
+        // listed. Relaxed: a search closes what is listed in vain.
+        if self.word(word).load(Ordering::Relaxed) == 0 {
             self.close(word);
         }
-        let first = home.shard as usize;
-        for shard in (first..self.shards).chain(0..first) {
-            if let Some(index) = self.search_shard(shard) {
-                home.hint.store((index >> BITS) as u32, Ordering::Relaxed);
+    }
+
+    /// Lists what is at `below`, under that level, on it and on those above.
+    fn list_from(&self, level: u32, mut below: usize) {
+        for level in level..self.levels {
+            let summary = self.summary(level, below >> FAN);
+            // Acquire: pairs with the release of who closed the summary's own bits above before
+            // this one was set, by its second look: that it is closed there is seen.
+            if summary.load(Ordering::Acquire) & bit_of(below) == 0 {
+                // Acquire: pairs with the second look of who closes this summary (B2). Release:
+                // a search that sees the bit sees the cell, and does not close in vain.
+                summary.fetch_or(bit_of(below), Ordering::AcqRel);
+            }
+            below >>= FAN;
+        }
+    }
+
+    /// Takes a free cell where spare and hint had none at first.
+    #[cold]
+    #[inline(never)]
+    fn search(&self, home: &Home) -> Option<usize> {
+        loop {
+            // Acquire: pairs with the release of each closing that has ended: what it listed is
+            // seen below.
+            let notes = self.notes(Ordering::Acquire);
+            if let Some(word) = self.find(&notes, home.first as usize) {
+                if let Some(index) = self.take_in(word) {
+                    // Relaxed: a guess.
+                    home.hint.store(word as u32, Ordering::Relaxed);
+                    return Some(index);
+                }
+                // Taken in the meantime, or listed in vain.
+                if !self.close(word) {
+                    return self.scan();
+                }
+            } else if let Some(index) = self.homes().find_map(|home| home.spare.take()) {
                 return Some(index);
+            } else if self.notes(Ordering::Relaxed) == notes {
+                // Relaxed: the summaries were read by acquiring loads, so this comes after
+                // them, and each closing whose cleared bit was seen is noted here. So it was
+                // noted before: either it had ended, and what it listed was seen, or `find`
+                // went along its path.
+                return None;
             }
         }
-        None
     }
 
     /// Takes a free cell of that word.
     fn take_in(&self, word: usize) -> Option<usize> {
         loop {
+            // Relaxed: checked by the exchange.
             let bits = self.word(word).load(Ordering::Relaxed);
             if bits == 0 {
                 return None;
@@ -380,144 +526,160 @@ impl FreeMap {
         }
     }
 
-    /// Takes a free cell of that shard. Each turn of the loop takes one, or closes what is
-    /// empty, or another thread was faster.
-    fn search_shard(&self, shard: usize) -> Option<usize> {
-        let record = self.record(shard);
-        loop {
-            // Acquire: pairs with the release of each closing that has ended: what it listed
-            // is seen below, and that it was begun.
-            let ended = record.ended.load(Ordering::Acquire);
-            match self.descend(shard) {
-                Some(word) => {
-                    if let Some(index) = self.take_in(word) {
-                        return Some(index);
-                    }
-                    self.close(word);
-                }
-                None => {
-                    // Relaxed: the summaries were read by acquiring loads, so this comes after
-                    // them, and each closing whose cleared bit was seen is counted. If as many
-                    // have ended before, it is among those, and has listed what it found.
-                    let begun = record.begun.load(Ordering::Relaxed);
-                    return if begun == ended {
-                        None
-                    } else {
-                        self.scan(shard)
-                    };
-                }
-            }
-        }
+    /// A word that is listed, or hidden by one of these closings; rather one that follows
+    /// `first`. It may be empty.
+    fn find(&self, notes: &Notes, first: usize) -> Option<usize> {
+        let top = self.descend(self.levels - 1, 0, first);
+        top.or_else(|| {
+            let mut noted = notes.iter().copied().filter_map(Note::word);
+            noted.find_map(|word| self.find_on_path(word))
+        })
     }
 
-    /// A listed word of the shard. Where a summary is listed and empty, the first word below
-    /// it: closing that closes the summary too.
-    fn descend(&self, shard: usize) -> Option<usize> {
-        let mut place = 0;
-        for level in (0..self.levels).rev() {
+    /// A word that is listed by one of the summaries above that one, or is it.
+    #[cold]
+    fn find_on_path(&self, word: usize) -> Option<usize> {
+        // Relaxed: checked by the exchange.
+        if self.word(word).load(Ordering::Relaxed) != 0 {
+            return Some(word);
+        }
+        (0..self.levels).find_map(|level| self.descend(level, word >> FAN * (level + 1), word))
+    }
+
+    /// A word that is listed by that summary; rather one that follows `first`. Where a summary
+    /// below it is listed and empty, the first word of that: closing it closes the summary too.
+    fn descend(&self, level: u32, mut place: usize, first: usize) -> Option<usize> {
+        for below in (0..=level).rev() {
             // Acquire: pairs with the release of who cleared or set a bit.
-            let bits = self.summary(shard, level, place).load(Ordering::Acquire);
-            if bits == 0 && level + 1 == self.levels {
+            let bits = self.summary(below, place).load(Ordering::Acquire);
+            if bits == 0 && below == level {
                 return None;
             }
+            let first = first >> (FAN * below);
+            let start = if first >> FAN == place {
+                first as u32 & ((1 << FAN) - 1)
+            } else {
+                0
+            };
             // What there is has a first word.
-            let bit = if bits == 0 { 0 } else { bits.trailing_zeros() };
-            place = place << BITS | bit as usize;
+            let bit = match bits {
+                0 => 0,
+                bits => (bits.rotate_right(start).trailing_zeros() + start) & 63,
+            };
+            place = place << FAN | bit as usize;
         }
-        Some(shard << self.shard_shift | place)
+        Some(place)
     }
 
-    /// Takes a free cell of that shard, without its summaries.
+    /// Takes a free cell, without the summaries; O(capacity / 64). For more threads that are in
+    /// the midst of closing than there are notes.
     #[cold]
-    fn scan(&self, shard: usize) -> Option<usize> {
-        let first = shard << self.shard_shift;
-        let end = listing(self.capacity)
-            .max(1)
-            .min(first + (1 << self.shard_shift));
-        (first..end).find_map(|word| self.take_in(word))
+    fn scan(&self) -> Option<usize> {
+        let word = (0..word_count(self.capacity)).find_map(|word| self.take_in(word));
+        word.or_else(|| self.homes().find_map(|home| home.spare.take()))
     }
 
     /// Clears the bits that list a word if it is empty, and those that list empty summaries.
+    /// `false` if that cannot be noted.
     #[cold]
     #[inline(never)]
-    fn close(&self, word: usize) {
-        let shard = word >> self.shard_shift;
-        let record = self.record(shard);
-        // Release and acquire: the clearing below stays below, and its own release lets a search
-        // that sees the bit cleared see this too.
-        record.begun.fetch_add(1, Ordering::AcqRel);
-        let mut below = word & ((1 << self.shard_shift) - 1);
+    fn close(&self, word: usize) -> bool {
+        let own = core::iter::once(self.home());
+        let Some(home) = own.chain(self.homes()).find(|home| home.note.begin(word)) else {
+            return false;
+        };
+        // It may be filled and emptied again by threads that close it before it is listed here.
+        // Relaxed: as in `list_given`.
+        while !self.close_noted(word) && self.word(word).load(Ordering::Relaxed) == 0 {}
+        home.note.end();
+        true
+    }
+
+    /// Closes a word that is noted; whether it was empty.
+    fn close_noted(&self, word: usize) -> bool {
+        let mut below = word;
         for level in 0..self.levels {
-            let summary = self.summary(shard, level, below >> BITS);
-            let bit = 1 << (below & 63);
+            let summary = self.summary(level, below >> FAN);
             // Release: pairs with the acquire of a giver whose change comes after the one
-            // below. Acquire: pairs with the release of who set the bit.
-            let bits = summary.fetch_and(!bit, Ordering::AcqRel);
-            let closed = match level {
-                0 => self.word(word),
-                _ => self.summary(shard, level - 1, below),
-            };
+            // below, and of a search, which sees the note then. Nothing is acquired: what is
+            // read besides is read by changes, which see the last value.
+            let bits = summary.fetch_and(!bit_of(below), Ordering::Release);
             // The second look: a change that changes nothing, so that it has a place among
-            // the others. Acquire: pairs with the release of givers. Release: as above.
-            if closed.fetch_or(0, Ordering::AcqRel) != 0 {
-                self.list_from(level, shard, below);
+            // the others. Release: as above.
+            if self.listed(level, below).fetch_or(0, Ordering::Release) != 0 {
+                self.list_from(level, below);
+                return level != 0;
+            }
+            if bits & !bit_of(below) != 0 {
                 break;
             }
-            if bits & !bit != 0 {
-                break;
-            }
-            below >>= BITS;
+            below >>= FAN;
         }
-        // Release: pairs with the acquire of a search.
-        record.ended.fetch_add(1, Ordering::AcqRel);
+        true
     }
 
     #[inline(always)]
     fn word(&self, word: usize) -> &AtomicU64 {
-        debug_assert!(word < listing(self.capacity).max(1));
-        // SAFETY: hints, indices and summaries lead to words that there are (B1, B3).
+        debug_assert!(word < word_count(self.capacity));
+        // SAFETY: hints, indices, notes and summaries lead to words that there are (B1, B3).
         unsafe { self.words.add(word).as_ref() }
     }
 
+    /// The word at `place` on that level of the summaries.
     #[inline(always)]
-    fn record(&self, shard: usize) -> &Record {
-        debug_assert!(shard < self.shards);
+    fn summary(&self, level: u32, place: usize) -> &AtomicU64 {
+        debug_assert!(level < self.levels);
+        // SAFETY: there are so many levels, and each begins at its offset (B3).
+        unsafe {
+            let offset = *self.offsets.get_unchecked(level as usize) as usize;
+            self.summaries.add(offset + place).as_ref()
+        }
+    }
+
+    /// What that level lists at `below`: a word, or a summary of the level under it.
+    fn listed(&self, level: u32, below: usize) -> &AtomicU64 {
+        match level {
+            0 => self.word(below),
+            _ => self.summary(level - 1, below),
+        }
+    }
+
+    fn homes(&self) -> impl Iterator<Item = &Home> {
         // SAFETY: there are so many (B3).
-        unsafe { self.records.add(shard * self.stride).cast().as_ref() }
+        (0..self.home_count).map(|home| unsafe { self.homes.add(home).as_ref() })
     }
 
-    /// The word at `place` on that level of the shard's summaries.
-    #[inline(always)]
-    fn summary(&self, shard: usize, level: u32, place: usize) -> &AtomicU64 {
-        debug_assert!(level < self.levels && shard < self.shards);
-        // SAFETY: the summaries follow the record, each level from its offset on (B3).
-        unsafe {
-            let record = self.records.add(shard * self.stride).cast::<Record>();
-            let start = record.add(1).cast::<AtomicU64>();
-            let offset = match level {
-                0 => 0,
-                level => *self.offsets.get_unchecked(level as usize) as usize,
-            };
-            start.add(offset + place).as_ref()
+    /// The notes of all homes.
+    fn notes(&self, order: Ordering) -> Notes {
+        let mut notes = [0; MOST_HOMES];
+        for (note, home) in notes.iter_mut().zip(self.homes()) {
+            *note = home.note.0.load(order);
         }
+        notes
     }
 
-    /// The shard at which this thread begins.
+    /// The home of this thread.
     #[inline(always)]
-    fn home(&self) -> &Record {
-        // SAFETY: each entry leads to a record (B3); there is one for each number.
-        unsafe {
-            let offset = *self.homes.get_unchecked(thread_number());
-            self.records.add(offset as usize).cast().as_ref()
-        }
+    fn home(&self) -> &Home {
+        let home = thread_number() * self.home_count / MOST_HOMES;
+        // SAFETY: numbers are below `MOST_HOMES`, so this is below the number of homes (B3).
+        unsafe { self.homes.add(home).as_ref() }
     }
 }
 
-#[cold]
-fn set(summary: &AtomicU64, bit: u32) {
-    // Release: pairs with the acquire of who sees the bit. Acquire: pairs with the second look
-    // of who closes this summary (B2).
-    summary.fetch_or(1 << bit, Ordering::AcqRel);
+type Notes = [u64; MOST_HOMES];
+
+const WORDS_OF_LINE: usize = 64 / size_of::<u64>();
+
+/// The number of words; a map of no cells has one, too.
+fn word_count(capacity: usize) -> usize {
+    capacity.div_ceil(u64::BITS as usize).max(1)
+}
+
+/// The bit that lists what is at `below`.
+#[inline(always)]
+const fn bit_of(below: usize) -> u64 {
+    1 << (below & ((1 << FAN) - 1))
 }
 
 /// So many bits, which are at most 64.
@@ -528,8 +690,8 @@ fn first_bits(count: usize) -> u64 {
     }
 }
 
-/// A number below [`MOST_SHARDS`] that this thread keeps. Threads get them in turn, those that
-/// follow each other far apart: where there are fewer shards, the first threads get one each.
+/// A number below [`MOST_HOMES`] that this thread keeps. Threads get them in turn, those that
+/// follow each other far apart: where there are fewer homes, the first threads get one each.
 #[cfg(all(feature = "std", not(loom)))]
 #[inline(always)]
 fn thread_number() -> usize {
@@ -554,13 +716,13 @@ const NO_NUMBER: u8 = u8::MAX;
 fn next_thread_number(place: &Cell<u8>) -> usize {
     static NEXT: Count = Count::new(0);
     // Relaxed: a number of no meaning.
-    let next = NEXT.fetch_add(1, Ordering::Relaxed) % MOST_SHARDS;
-    let number = (next as u8).reverse_bits() >> (u8::BITS - MOST_SHARDS.ilog2());
+    let next = NEXT.fetch_add(1, Ordering::Relaxed) % MOST_HOMES;
+    let number = (next as u8).reverse_bits() >> (u8::BITS - MOST_HOMES.ilog2());
     place.set(number);
     usize::from(number)
 }
 
-/// A number below [`MOST_SHARDS`] that differs between threads as a rule: their stacks lie
+/// A number below [`MOST_HOMES`] that differs between threads as a rule: their stacks lie
 /// apart.
 #[cfg(not(any(feature = "std", loom)))]
 #[inline(always)]
@@ -568,26 +730,11 @@ fn thread_number() -> usize {
     let local = 0_u8;
     let stack = (core::ptr::from_ref(&local).addr() >> 14) as u32;
     // Fibonacci hashing: the upper bits depend on all.
-    (stack.wrapping_mul(0x9e37_79b9) >> (u32::BITS - MOST_SHARDS.ilog2())) as usize
+    (stack.wrapping_mul(0x9e37_79b9) >> (u32::BITS - MOST_HOMES.ilog2())) as usize
 }
 
-/// The models say which shard a thread begins at.
+/// The models say which home a thread has.
 #[cfg(loom)]
 fn thread_number() -> usize {
     0
-}
-
-/// What tests do besides.
-#[cfg(test)]
-impl FreeMap {
-    /// Takes all cells of a word, and leaves it listed.
-    fn take_word(&self, word: usize) {
-        self.word(word).fetch_and(0, Ordering::AcqRel);
-    }
-
-    /// Has the next search of the shard's threads begin at a word.
-    fn set_hint(&self, shard: usize, word: usize) {
-        let hint = &self.record(shard).hint;
-        hint.store(word as u32, Ordering::Relaxed);
-    }
 }

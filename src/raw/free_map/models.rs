@@ -1,96 +1,321 @@
-//! `ci/loom.sh`: every way two threads can meet in a map.
+//! `ci/loom.sh`: how threads can meet in a map. Here a summary lists two words, or two summaries
+//! of the level below: up to two words have one level, up to four two, up to eight three.
+//!
+//! The states at the start are written, not come to by operations. Where a model is not about
+//! spares, cells are given to their words.
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
+use std::vec;
 
 use super::*;
 use crate::raw::atomic::thread;
 
-/// Two words of which the second has one cell, 64; all are taken, and both are listed.
-fn taken() -> Arc<FreeMap> {
-    let map = FreeMap::try_new(65, &Source::GLOBAL).unwrap();
-    map.take_word(0);
-    map.take_word(1);
-    Arc::new(map)
+/// A map of as many words, with these bits, and so many homes.
+fn map(homes: usize, words: &[u64]) -> Arc<FreeMap> {
+    let capacity = words.len() << BITS;
+    let map = FreeMap::try_with(capacity, homes, &Source::GLOBAL, |word| words[word]);
+    Arc::new(map.unwrap())
+}
+
+/// So many words without a cell, of which one is listed in vain.
+fn listed_in_vain(words: usize, word: usize) -> Arc<FreeMap> {
+    let map = map(2, &vec![0; words]);
+    map.list_from(0, word);
+    map
+}
+
+impl FreeMap {
+    fn home_at(&self, number: usize) -> &Home {
+        self.homes().nth(number).unwrap()
+    }
+
+    fn give_in(&self, index: usize) {
+        // SAFETY: no bit was set for it, so by the state at the start it is the caller's.
+        unsafe { self.give_to_word(self.home_at(0), index) };
+    }
+
+    /// Takes one without the hint.
+    fn take_by_search(&self, home: usize) -> Option<usize> {
+        self.search(self.home_at(home))
+    }
+}
+
+/// Each twice: with `late` the other thread runs first. Loom tries another order only of the last
+/// access to an atomic, and begins with the thread that spawns.
+fn model(f: impl Fn(bool) + Copy + Send + Sync + 'static) {
+    for late in [false, true] {
+        loom::model(move || f(late));
+    }
+}
+
+/// With fewer preemptions than the other models: so many in each run, one more in the weekly one.
+fn bounded(preemptions: usize, f: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    let more = usize::from(!cfg!(each_run));
+    builder.preemption_bound = Some(preemptions + more);
+    builder.check(f);
+}
+
+/// Stands after the threads were spawned.
+fn start(late: bool) {
+    if late {
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn loom_what_was_done_with_a_cell_happens_before_its_bit_is_cleared() {
+    model(|late| {
+        let map = map(1, &[0]);
+        let witness = Arc::new(UnsafeCell::new(0));
+        let (other, theirs) = (map.clone(), witness.clone());
+        let giver = thread::spawn(move || {
+            // SAFETY: no bit says that the cell is free; loom checks it.
+            theirs.with_mut(|it| unsafe { *it += 1 });
+            other.give_in(0);
+        });
+        start(late);
+        if map.take_in(0).is_some() {
+            // SAFETY: taken; loom checks it.
+            witness.with_mut(|it| unsafe { *it += 1 });
+        }
+        giver.join().unwrap();
+    });
+}
+
+/// Two threads that take one cell, use it and give it back.
+fn use_in_turns(words: &'static [u64], homes: [usize; 2], give: fn(&FreeMap, &Home, usize)) {
+    bounded(2, move || {
+        let map = map(2, words);
+        let witness = Arc::new(UnsafeCell::new(0));
+        let uses = |home: usize| {
+            let (map, witness) = (map.clone(), witness.clone());
+            move || {
+                let home = map.home_at(home);
+                let Some(index) = map.take_from(home) else {
+                    return;
+                };
+                // SAFETY: the cell is this thread's; loom checks it.
+                witness.with_mut(|it| unsafe { *it += 1 });
+                give(&map, home, index);
+            }
+        };
+        let other = thread::spawn(uses(homes[1]));
+        uses(homes[0])();
+        other.join().unwrap();
+        assert_eq!(map.take(), Some(0), "the cell is lost");
+        assert_eq!(map.take(), None);
+    });
 }
 
 #[test]
 fn loom_what_a_thread_does_with_a_cell_happens_before_another_takes_it() {
-    loom::model(|| {
-        let map = Arc::new(FreeMap::try_new(1, &Source::GLOBAL).unwrap());
-        let witness = Arc::new(UnsafeCell::new(0));
-        let uses = {
-            let (map, witness) = (map.clone(), witness.clone());
-            move || {
-                let Some(index) = map.take() else { return };
-                // SAFETY: the cell is this thread's; loom checks it.
-                witness.with_mut(|it| unsafe { *it += 1 });
-                // SAFETY: taken.
-                unsafe { map.give(index) };
-            }
-        };
-        let other = thread::spawn(uses.clone());
-        uses();
-        other.join().unwrap();
-        assert_eq!(map.take(), Some(0), "the cell is lost");
+    // SAFETY: taken.
+    use_in_turns(&[1], [0, 0], |map, home, index| unsafe {
+        map.give_to_word(home, index)
+    });
+}
+
+#[test]
+fn loom_what_a_thread_does_with_a_cell_happens_before_another_takes_the_spare() {
+    // SAFETY: taken.
+    use_in_turns(&[1, 0], [0, 0], |map, home, index| unsafe {
+        map.give_at(home, index)
+    });
+}
+
+#[test]
+fn loom_what_a_thread_does_with_a_cell_happens_before_another_takes_the_spare_of_its_home() {
+    // SAFETY: taken.
+    use_in_turns(&[1, 0], [0, 1], |map, home, index| unsafe {
+        map.give_at(home, index)
+    });
+}
+
+fn close_and_give(words: usize, closed: usize, given: usize) {
+    model(move |late| {
+        let map = listed_in_vain(words, closed);
+        let other = map.clone();
+        let giver = thread::spawn(move || other.give_in(given << BITS));
+        start(late);
+        assert!(map.close(closed));
+        giver.join().unwrap();
+        // By the summaries alone.
+        assert_eq!(
+            map.descend(map.levels - 1, 0, 0),
+            Some(given),
+            "the cell is lost"
+        );
+        assert_eq!(map.take_by_search(0), Some(given << BITS));
     });
 }
 
 #[test]
 fn loom_closing_a_word_and_giving_into_it_leave_it_listed() {
-    loom::model(|| {
-        let map = taken();
+    close_and_give(2, 1, 1);
+}
+
+#[test]
+fn loom_closing_a_word_and_giving_into_it_leave_it_listed_on_two_levels() {
+    close_and_give(3, 2, 2);
+}
+
+#[test]
+fn loom_closing_a_word_and_giving_beside_it_leave_that_listed_on_two_levels() {
+    close_and_give(4, 2, 3);
+}
+
+#[test]
+fn loom_closing_a_word_and_giving_beside_it_leave_that_listed_on_three_levels() {
+    close_and_give(6, 4, 5);
+}
+
+/// A thread gives and finds that, while another one closes.
+fn close_and_find(words: usize, closed: usize, given: usize) {
+    model(move |late| {
+        let map = listed_in_vain(words, closed);
         let other = map.clone();
-        // SAFETY: taken.
-        let giver = thread::spawn(move || unsafe { other.give(64) });
-        map.close(1);
-        giver.join().unwrap();
-        map.set_hint(0, 0);
-        assert_eq!(map.take(), Some(64), "the cell is lost");
+        let closer = thread::spawn(move || other.close(closed));
+        start(late);
+        map.give_in(given << BITS);
+        let found = map.take_by_search(0);
+        assert_eq!(found, Some(given << BITS), "no cell, but there is one");
+        assert!(closer.join().unwrap(), "there is a note for each thread");
     });
 }
 
 #[test]
 fn loom_a_thread_finds_what_it_gave_while_another_closes_its_word() {
-    loom::model(|| {
-        let map = taken();
+    close_and_find(2, 1, 1);
+}
+
+#[test]
+fn loom_a_thread_finds_what_it_gave_while_another_closes_its_word_on_two_levels() {
+    close_and_find(3, 2, 2);
+}
+
+#[test]
+fn loom_a_thread_finds_what_it_gave_while_another_closes_beside_it_on_two_levels() {
+    close_and_find(4, 2, 3);
+}
+
+/// A thread gives and finds that, while another one gives beside it.
+fn list_and_find(words: usize, theirs: usize, mine: usize) {
+    model(move |late| {
+        let map = map(1, &vec![0; words]);
         let other = map.clone();
-        let closer = thread::spawn(move || other.close(1));
-        // SAFETY: taken.
-        unsafe { map.give(64) };
-        map.set_hint(0, 0);
-        assert_eq!(map.take(), Some(64), "no cell, but there is one");
-        closer.join().unwrap();
+        let giver = thread::spawn(move || other.give_in(theirs));
+        start(late);
+        map.give_in(mine);
+        assert!(
+            map.take_by_search(0).is_some(),
+            "no cell, but there are two"
+        );
+        giver.join().unwrap();
+        assert!(map.take_by_search(0).is_some(), "a cell is lost");
+        assert_eq!(map.take_by_search(0), None);
     });
 }
 
 #[test]
 fn loom_a_thread_finds_what_it_gave_while_another_lists_its_word() {
-    loom::model(|| {
-        let map = Arc::new(FreeMap::try_new(66, &Source::GLOBAL).unwrap());
-        map.take_word(0);
-        map.take_word(1);
-        map.close(1);
+    list_and_find(2, 65, 64);
+}
+
+#[test]
+fn loom_a_thread_finds_what_it_gave_while_another_lists_its_word_on_two_levels() {
+    list_and_find(3, 129, 128);
+}
+
+#[test]
+fn loom_a_thread_finds_what_it_gave_while_another_closes_its_word_and_lists_it() {
+    model(|late| {
+        let map = listed_in_vain(3, 2);
         let other = map.clone();
-        // SAFETY: taken.
-        let giver = thread::spawn(move || unsafe { other.give(65) });
-        // SAFETY: taken.
-        unsafe { map.give(64) };
-        map.set_hint(0, 0);
-        assert!(map.take().is_some(), "no cell, but there are two");
-        giver.join().unwrap();
+        let closer = thread::spawn(move || {
+            assert!(other.close(2));
+            other.give_in(129);
+        });
+        start(late);
+        map.give_in(128);
+        assert!(map.take_by_search(0).is_some(), "no cell, but there is one");
+        closer.join().unwrap();
+        assert!(map.take_by_search(0).is_some(), "a cell is lost");
     });
+}
+
+/// A thread takes the last cell of a word, and the other one gives one there and finds it.
+fn take_the_last_and_find(words: usize, homes: [usize; 2]) {
+    model(move |late| {
+        let mut bits = vec![0; words];
+        bits[words - 1] = 1;
+        let map = map(2, &bits);
+        let other = map.clone();
+        let taker = thread::spawn(move || other.take_by_search(homes[1]));
+        start(late);
+        let given = ((words - 1) << BITS) + 1;
+        map.give_in(given);
+        let mine = map.take_by_search(homes[0]);
+        assert!(mine.is_some(), "no cell, but there are as many as threads");
+        let theirs = taker.join().unwrap();
+        assert!(theirs.is_some() && theirs != mine);
+        assert_eq!(map.take_by_search(0), None);
+    });
+}
+
+#[test]
+fn loom_there_is_a_cell_for_each_thread_that_gives_one() {
+    take_the_last_and_find(2, [0, 0]);
+}
+
+#[test]
+fn loom_there_is_a_cell_for_each_thread_that_gives_one_on_two_levels() {
+    take_the_last_and_find(3, [0, 1]);
 }
 
 #[test]
 fn loom_two_threads_take_different_cells() {
     loom::model(|| {
-        let map = Arc::new(FreeMap::try_new(2, &Source::GLOBAL).unwrap());
+        let map = map(1, &[3]);
         let other = map.clone();
         let taker = thread::spawn(move || other.take());
         let mine = map.take();
         let theirs = taker.join().unwrap();
         assert!(mine.is_some() && theirs.is_some() && mine != theirs);
         assert_eq!(map.take(), None);
+    });
+}
+
+#[test]
+fn loom_two_homes_take_each_others_spares() {
+    loom::model(|| {
+        let map = map(2, &[0, 0]);
+        assert!(map.home_at(0).spare.put(0) && map.home_at(1).spare.put(64));
+        let other = map.clone();
+        let taker = thread::spawn(move || other.take_from(other.home_at(0)));
+        let mine = map.take_from(map.home_at(0));
+        let theirs = taker.join().unwrap();
+        assert!(mine.is_some() && theirs.is_some() && mine != theirs);
+        assert_eq!(map.take(), None);
+    });
+}
+
+/// Two closings, of two words below one summary, while a third thread finds what it gave.
+#[test]
+fn loom_a_thread_finds_what_it_gave_while_two_others_close() {
+    bounded(1, || {
+        let map = map(2, &[0, 0]);
+        map.list_from(0, 0);
+        map.list_from(0, 1);
+        let closers = [0, 1].map(|word| {
+            let other = map.clone();
+            thread::spawn(move || other.close(word))
+        });
+        map.give_in(64);
+        assert_eq!(map.take_by_search(0), Some(64), "no cell, but there is one");
+        for closer in closers {
+            closer.join().unwrap();
+        }
     });
 }

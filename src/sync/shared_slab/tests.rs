@@ -5,7 +5,8 @@ use std::vec::Vec;
 
 use super::cell::MOST_READERS;
 use super::*;
-use crate::common::panics;
+use crate::common::{amount, panics};
+use crate::raw::counted;
 
 #[test]
 fn a_slot_that_had_its_last_value_is_retired() {
@@ -111,4 +112,18 @@ fn cells_of_every_size_and_alignment_are_laid_out() {
     assert_eq!(sizes::<Page>(), (4096, 0, 4096 + 8192));
     assert_eq!(sizes::<[u8; 65536]>(), (8, 0, 8 + 65536));
     assert_eq!(Page([0; 8192]).0.len(), 8192);
+}
+
+#[test]
+fn a_removal_and_an_insertion_at_random_places_are_three_locked_operations() {
+    let capacity = amount(5_000, 700, 200);
+    let slab = SharedSlab::with_capacity(capacity);
+    let mut keys: Vec<_> = (0..capacity).map(|it| slab.insert(it).unwrap()).collect();
+    for place in (0..capacity).map(|round| round * 379 % capacity) {
+        let changes = counted::changes(|| {
+            assert!(slab.remove(keys[place]));
+            keys[place] = slab.insert(place).unwrap();
+        });
+        assert!(changes <= 3, "{changes}");
+    }
 }

@@ -2,6 +2,7 @@
 
 use super::models::arena::{make, write};
 use super::models::{Memory, Witnesses, model, start};
+use super::record::MOST;
 use super::*;
 use crate::bytes::{Loc, LocError};
 use crate::raw::atomic::thread;
@@ -88,6 +89,36 @@ fn loom_a_position_is_stale_after_its_buffer_has_another() {
     resolve_against_mutable(|buf| {
         let buf = buf.freeze();
         let _ = buf.loc();
+    });
+}
+
+#[test]
+fn loom_a_position_is_stale_after_its_buffer_was_written_to_and_has_too_many_references() {
+    model(|late| {
+        let memory = Memory::new();
+        let arena = make(&memory);
+        let buf = arena.copy(b"read").unwrap();
+        let witnesses = Witnesses::new(buf.as_ptr(), 16, 1);
+        let (loc, theirs) = (buf.loc(), witnesses.clone());
+        let writer = thread::spawn(move || match buf.try_into_mut() {
+            Ok(buf) => {
+                theirs.write(buf.as_ptr(), 2);
+                let buf = buf.freeze();
+                // The last one sets the count, where the others add to it. None ends, so that
+                // the chunk is lost with the arena.
+                for _ in 0..MOST {
+                    core::mem::forget(buf.clone());
+                }
+                assert_eq!(buf.references(), None);
+                core::mem::forget(buf);
+            }
+            Err(buf) => drop(buf),
+        });
+        start(late);
+        drop(read(&arena, &witnesses, loc, 0));
+        writer.join().unwrap();
+        assert!(read(&arena, &witnesses, loc, 0).is_none());
+        drop(arena);
     });
 }
 

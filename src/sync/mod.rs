@@ -60,9 +60,13 @@
 //! # What holds of all of them
 //!
 //! What one thread does with a value before it gives it up happens before another has it, or
-//! its memory: each ordering in the code says what it pairs with, and a model checker goes
-//! through all orders of what the threads do. An atomic operation is never one that waits, but
-//! for a compare-exchange that another thread was faster at.
+//! its memory: each ordering in the code says what it pairs with. A model checker (loom) runs
+//! the shipped code in small cases: two threads, in a few three, with one to three slots or
+//! buffers and one to three operations each. It tries the orders with at most three
+//! preemptions, and not every one of those; more threads and longer programs are run by Miri,
+//! ThreadSanitizer and stress tests, in some orders. DESIGN.md says which orderings no model
+//! notices. An atomic operation is never one that waits, but for a compare-exchange that
+//! another thread was faster at.
 
 pub mod bytes;
 mod send_slot;

@@ -17,10 +17,12 @@ use crate::{AccessError, SlotBox};
 ///
 /// It owns its value exclusively, like a [`SlotBox`]: access is a bare pointer's. Where it is
 /// dropped or [consumed](Self::into_inner), the value is dropped or moved out there, and its
-/// slot is left on the slab's return stack: no lock, no wait, no call of an allocator. The
-/// slab's thread frees the slots that came back when it finds no other free one, or in
+/// slot is left on the slab's return stack: no lock, no wait, no call of an allocator, as long
+/// as the slab is there. The last handle of a slab that was dropped frees all its memory, on
+/// its own thread: O(chunks), and a call of the allocator for each. The slab's thread frees the
+/// slots that came back when it finds no other free one, or in
 /// [`reclaim`](TrackedSlab::reclaim). So a thread that must not call the allocator makes
-/// values, and other threads end them.
+/// values, and other threads end them; if it ends some itself, the slab has to outlive them.
 ///
 /// For the slab the value counts until its slot is freed, and access by key sees it as
 /// mutably borrowed ([`try_slot`](TrackedSlab::try_slot) as owned). Slab and handles may go in any order: the memory goes with the last of

@@ -543,7 +543,7 @@ impl FreeMap {
         if self.word(word).load(Ordering::Relaxed) != 0 {
             return Some(word);
         }
-        (0..self.levels).find_map(|level| self.descend(level, word >> FAN * (level + 1), word))
+        (0..self.levels).find_map(|level| self.descend(level, word >> (FAN * (level + 1)), word))
     }
 
     /// A word that is listed by that summary; rather one that follows `first`. Where a summary

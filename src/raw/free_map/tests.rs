@@ -53,8 +53,11 @@ fn scatter(state: &mut u64) -> usize {
 
 #[test]
 fn every_cell_is_taken_once_from_every_home() {
-    let most = amount(20_000, 5_000, 1_100);
+    let most = amount(20_000, 5_000, 130);
     for capacity in [0, 1, 2, 63, 64, 65, 511, 512, 513, 1024, 1025, most] {
+        if capacity > most {
+            continue;
+        }
         for number in [0, 1, usize::MAX] {
             let map = map(capacity, MOST_HOMES);
             assert_eq!((map.capacity(), map.count()), (capacity, capacity));
@@ -119,7 +122,7 @@ fn a_single_cell_is_found_through_every_level() {
 
 #[test]
 fn to_give_and_to_take_at_random_places_are_two_locked_operations() {
-    let capacity = amount(100_000, 5_000, 700);
+    let capacity = amount(100_000, 5_000, 200);
     for free in [0, 1, 10, capacity / 10] {
         let map = map(capacity, MOST_HOMES);
         let mut state = 1;
@@ -150,7 +153,7 @@ fn to_give_and_to_take_at_random_places_are_two_locked_operations() {
 
 #[test]
 fn what_one_operation_changes_is_bounded() {
-    let capacity = amount(300_000, 70_000, 5_000);
+    let capacity = amount(300_000, 70_000, 200);
     let map = map(capacity, MOST_HOMES);
     let levels = map.levels as usize;
     let (mut mine, mut state) = (Vec::new(), 1);
@@ -209,12 +212,11 @@ fn a_closing_that_is_stopped_hides_nothing() {
 
 #[test]
 fn more_closings_than_notes_lose_no_cell() {
-    let map = map(1024, MOST_HOMES);
-    assert_eq!(map.home_count, MOST_HOMES);
+    let map = map(130, MOST_HOMES);
     for home in map.homes() {
         assert!(home.note.begin(0));
     }
-    assert_eq!(take_all(&map).len(), 1024);
+    assert_eq!(take_all(&map).len(), 130);
     assert_eq!(map.take(), None);
     map.homes().for_each(|home| home.note.end());
     assert_eq!(map.take(), None);
@@ -267,5 +269,5 @@ fn take_and_give(capacity: usize, threads: usize, most: usize) {
 #[test]
 fn threads_lose_and_double_no_cell() {
     take_and_give(130, 4, usize::MAX);
-    take_and_give(5_000, 3, 40);
+    take_and_give(amount(5_000, 700, 65), 3, 40);
 }

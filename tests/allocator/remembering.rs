@@ -33,6 +33,7 @@ fn remember(call: Call) -> bool {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn memory_is_freed_with_the_layout_it_was_allocated_with() {
     #[repr(align(64))]
     struct Line;
@@ -192,6 +193,7 @@ fn a_slab_allocates_nothing_before_its_first_value() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn growth_allocates_a_chunk_and_rarely_more() {
     let slab = Slab::builder().chunk_capacity(4).build();
     let of_growth = allocations(|| {

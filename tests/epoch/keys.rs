@@ -122,6 +122,7 @@ fn a_key_leads_to_no_later_value_of_its_slot() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn keys_of_another_slab_lead_to_nothing() {
     let (one, other) = (aged(1), aged(1));
     for key in other.stale.iter().chain(other.live.keys()) {
@@ -131,6 +132,7 @@ fn keys_of_another_slab_lead_to_nothing() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn a_key_with_one_other_bit_never_leads_to_that_value() {
     let aged = aged(2);
     let every = amount(1, 3, 20);
@@ -147,6 +149,7 @@ fn a_key_with_one_other_bit_never_leads_to_that_value() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn random_bits_lead_to_nothing() {
     let aged = aged(3);
     let mut keys = 0;
@@ -207,6 +210,7 @@ fn epochs_that_are_over_stay_so_when_their_index_is_used_again() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn buffers_have_keys_of_their_own() {
     let (bytes, other) = (EpochBytes::new(), EpochBytes::new());
     let most = if cfg!(miri) { 10 } else { 200_u8 };

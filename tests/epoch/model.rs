@@ -52,6 +52,7 @@ fn aligned_values_do_as_the_model() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn buffers_do_as_the_model() {
     programs_on(4);
     programs_on(5);

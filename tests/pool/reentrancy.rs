@@ -166,6 +166,7 @@ fn destructors_use_a_heap_pool() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn destructors_use_an_intrusive_pool() {
     destructors_use_the_pool::<Intrusive>(forever(Pool::intrusive(CELLS)));
 }

@@ -162,6 +162,7 @@ fn a_limit_counts_what_came_back() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn the_arena_and_its_buffers_go_in_any_order_on_any_thread() {
     for order in 0..6 {
         let source = Counted::new();
@@ -234,6 +235,7 @@ fn a_forgotten_buffer_keeps_the_memory_and_its_clones() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn a_refusal_of_memory_loses_nothing() {
     for left in 0..amount(12, 12, 5) {
         let source = Counted::new();

@@ -97,6 +97,7 @@ fn a_slot_becomes_sent_while_its_slab_ends() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn arenas_of_the_smallest_sizes_answer() {
     for (start, slab, largest) in [(1, 1, 1), (1, 16, 16), (1, 48, 16), (1, 33, 1), (7, 100, 9)] {
         let builder = ByteArena::builder().start(start).slab_size(slab);

@@ -178,6 +178,7 @@ fn becoming_mutable_makes_positions_stale() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn positions_are_stale_after_their_memory_was_given_back() {
     let source = Counted::new();
     let arena = small(&source);
@@ -413,6 +414,7 @@ fn elsewhere_sometimes<R: Send>(f: impl FnOnce() -> R + Send) -> R {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn random_programs_with_positions_do_as_a_map_does() {
     for round in 0..amount(40, 6, 1) {
         seed(round);

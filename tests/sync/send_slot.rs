@@ -464,6 +464,7 @@ fn random_steps_do_as_the_model() {
 
 /// Each of two threads hands its values to the other one.
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn a_million_values_each_way_arrive_once_and_whole() {
     let count: u64 = amount(1_000_000, 2_000, 40);
     without_leak(|pages| {

@@ -451,6 +451,7 @@ fn everything_is_printed_in_every_state() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn memory_is_reported_and_a_key_is_small() {
     assert_eq!(size_of::<Option<SharedKey>>(), 8);
     let slab = SharedSlab::<u64>::builder().capacity(10_000).build();

@@ -25,6 +25,7 @@ pub mod operation;
 pub mod payload;
 pub mod record;
 pub mod run;
+pub mod slowest;
 pub mod subject;
 pub mod table;
 pub mod threads;

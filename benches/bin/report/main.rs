@@ -14,7 +14,7 @@ use flatslab_benches::goals::Goal;
 use flatslab_benches::record::{Case, Metric, Record};
 use flatslab_benches::table::{self, Column, NOTHING};
 use flatslab_benches::verdict;
-use flatslab_benches::{arena, bytes, epoch, threads};
+use flatslab_benches::{arena, bytes, epoch, slowest, threads};
 
 /// Writes the tables of a record into BENCHMARKS.md and README.md, and draws the
 /// pictures
@@ -192,6 +192,14 @@ fn sections(record: &Record) -> Vec<(&'static str, String)> {
             ("threads, in short", goals(threads::BENCH)),
             ("threads", threads::tables(record)),
         ]);
+    }
+    if let Some(bench) = record.bench(slowest::BENCH) {
+        let where_it_ran = format!(
+            "{}; commit {}, {}.",
+            record.machine, bench.commit, record.machine.date
+        );
+        let table = slowest::tables(record);
+        sections.push(("the slowest", format!("{where_it_ran}\n\n{table}")));
     }
     if record.bench("pages").is_some() {
         sections.push(("goals of pages", goals("pages")));

@@ -1,0 +1,126 @@
+//! The slowest single operation: programs whose operations are timed one by one, and the
+//! table that tells the longest of each beside the median.
+//!
+//! A program does the same each time that it runs. It runs several times, and the least
+//! that an operation took counts at each place: an interrupt hits another place each time, and
+//! work that an operation has to do is there each time.
+
+use std::hint::black_box;
+
+use crate::clock;
+use crate::operation::Setting;
+use crate::record::{Metric, Record};
+use crate::run::Measured;
+use crate::table;
+
+/// The bench.
+pub const BENCH: &str = "slowest";
+
+/// What one operation may take, in steps.
+const STEPS: f64 = 64.0;
+
+/// A step: a load that has to wait for the one before it, of a line among as many as there are
+/// values, at random. Whatever an operation has to do for others, it finds by such loads.
+pub const STEP: &str = "one step: a load at random";
+
+/// What is measured besides: no container.
+pub const FLOOR: &str = "floor";
+
+/// How often a program runs.
+const PASSES: usize = 9;
+
+/// The operations of a program, each timed by itself.
+pub struct Watch {
+    least: Vec<u64>,
+    at: usize,
+}
+
+impl Watch {
+    /// Times one operation.
+    #[inline(always)]
+    pub fn time<R>(&mut self, operation: impl FnOnce() -> R) -> R {
+        let begun = clock::start();
+        let result = black_box(operation());
+        let ticks = clock::stop() - begun;
+        match self.least.get_mut(self.at) {
+            Some(least) => *least = ticks.min(*least),
+            None => self.least.push(ticks),
+        }
+        self.at += 1;
+        result
+    }
+}
+
+/// Runs a program several times, with a watch for each kind of operation: the least ticks of
+/// each of them.
+pub fn passes<const KINDS: usize>(
+    setting: &Setting,
+    mut program: impl FnMut(&mut [Watch; KINDS]),
+) -> [Measured; KINDS] {
+    let mut watches = [const {
+        Watch {
+            least: Vec::new(),
+            at: 0,
+        }
+    }; KINDS];
+    for _ in 0..PASSES {
+        for watch in &mut watches {
+            watch.at = 0;
+        }
+        program(&mut watches);
+    }
+    watches.map(|watch| {
+        let ticks = watch.least.into_iter();
+        let ticks = ticks.map(|ticks| ticks.saturating_sub(setting.overhead) as f64);
+        Measured::from(ticks.collect::<Vec<_>>())
+    })
+}
+
+/// All of it, for a terminal or a document: nanoseconds, the median and the slowest of each
+/// operation, and how many [steps](STEP) that is. What takes more than 64 is marked.
+#[must_use]
+pub fn tables(record: &Record) -> String {
+    let Some(bench) = record.bench(BENCH) else {
+        return String::new();
+    };
+    let mut rows = Vec::new();
+    let cases = record.cases(BENCH);
+    let steps = cases.iter().find(|case| case.row == STEP);
+    let Some(step) = steps.and_then(|case| record.value(*case, FLOOR, Metric::P50)) else {
+        return String::new();
+    };
+    for case in cases {
+        let mut subjects: Vec<&str> = Vec::new();
+        for row in record.rows.iter().filter(|row| row.case() == case) {
+            if !subjects.contains(&&*row.subject) {
+                subjects.push(&row.subject);
+            }
+        }
+        for subject in subjects {
+            let value = |metric| record.value(case, subject, metric);
+            let (Some(median), Some(worst)) = (value(Metric::P50), value(Metric::Worst)) else {
+                continue;
+            };
+            let steps = worst / step;
+            let steps = match steps > STEPS {
+                true => format!("**{steps:.0}**"),
+                false => format!("{steps:.0}"),
+            };
+            rows.push(vec![
+                table::prose(subject),
+                case.row.to_owned(),
+                format!("{:.0}", median / bench.ticks_per_ns),
+                format!("{:.0}", worst / bench.ticks_per_ns),
+                steps,
+            ]);
+        }
+    }
+    let head = [
+        "container",
+        "operation",
+        "median, ns",
+        "slowest, ns",
+        "steps",
+    ];
+    table::markdown(&head.map(str::to_owned), &rows)
+}

@@ -1,0 +1,335 @@
+//! The slowest single insertion, allocation, push and removal of each family, beside its
+//! median: while other threads give back, frames repeat and limits are near.
+//!
+//! What others have done is over when an operation is timed: what it has to do for them counts,
+//! and not that the two threads meet.
+
+use std::process::ExitCode;
+use std::thread;
+
+use flatslab::bump::Arena;
+use flatslab::bytes;
+use flatslab::epoch::EpochSlab;
+use flatslab::pool::Pool;
+use flatslab::sync::{self, SharedSlab};
+use flatslab::{BoundedSlab, KeySlab, Memory, Slab, TrackedSlab};
+use flatslab_benches::operation::Setting;
+use flatslab_benches::record::Metric;
+use flatslab_benches::run::{self, Case, Entry, Plan, Turn};
+use flatslab_benches::slowest::{BENCH, FLOOR, STEP, passes, tables};
+use flatslab_benches::table::Column;
+use rand::seq::SliceRandom;
+
+const PLAN: Plan = Plan {
+    bench: BENCH,
+    // What others leave behind.
+    grid: &[(102_400, &[8])],
+    quick_live: 1_024,
+    runs: 3,
+    references: &[FLOOR],
+    in_processes: false,
+    stretches: None,
+    notes: |_| Vec::new(),
+    cases,
+    tables: Some(tables),
+};
+
+fn main() -> ExitCode {
+    run::main(&PLAN)
+}
+
+fn cases(_: &flatslab_benches::arguments::Arguments, _: usize, _: usize) -> Vec<Case> {
+    let case = |rows: &[&'static str], entries: &[(&'static str, fn(Setting) -> Turn)]| Case {
+        rows: rows.to_vec(),
+        // A turn is many passes of its own.
+        turns: 1,
+        columns: const { &[Column::Value(Metric::P50), Column::Value(Metric::Worst)] },
+        entries: entries
+            .iter()
+            .map(|&(subject, turn)| Entry {
+                subject,
+                // Each turn checks its answers.
+                check: || Ok(()),
+                turn,
+            })
+            .collect(),
+    };
+    vec![
+        case(&[STEP], &[(FLOOR, step)]),
+        case(
+            &["insertion, values ended on another thread"],
+            &[
+                ("BoundedSlab", |it| {
+                    returned(&it, BoundedSlab::with_capacity(it.live))
+                }),
+                ("Slab", |it| returned(&it, Slab::new())),
+            ],
+        ),
+        // The allocator's work is in there.
+        case(
+            &["insertion, growing", "removal at random"],
+            &[
+                ("Slab", |it| slab(&it, Slab::new)),
+                ("KeySlab", |it| key_slab(&it, KeySlab::new)),
+            ],
+        ),
+        case(
+            &["insertion, reserved", "removal at random, reserved"],
+            &[
+                ("BoundedSlab", |it| {
+                    slab(&it, || BoundedSlab::with_capacity(it.live))
+                }),
+                ("Slab", |it| slab(&it, || Slab::with_capacity(it.live))),
+                ("KeySlab", |it| {
+                    key_slab(&it, || KeySlab::with_capacity(it.live))
+                }),
+            ],
+        ),
+        case(
+            &["allocation", "removal at random", "refusal, full"],
+            &[("Pool", pool)],
+        ),
+        case(
+            &[
+                "insertion, others removed",
+                "removal at random",
+                "refusal, full",
+            ],
+            &[("SharedSlab", shared_slab)],
+        ),
+        case(
+            &["allocation of 5,000 bytes, frames repeat"],
+            &[("Arena", frames)],
+        ),
+        case(
+            &["allocation, a limit is near", "refusal, at the limit"],
+            &[
+                ("Arena", limited_arena),
+                ("bytes::ByteArena", limited_bytes),
+            ],
+        ),
+        case(&["insertion, epochs repeat"], &[("EpochSlab", epochs)]),
+        case(
+            &["allocation, buffers ended on another thread"],
+            &[("sync::bytes::ByteArena", returned_buffers)],
+        ),
+        case(&["push, overwriting"], &[("bytes::Ring", ring)]),
+    ]
+}
+
+fn step(setting: Setting) -> Turn {
+    /// A line, and the number of the next.
+    #[repr(align(64))]
+    #[derive(Clone)]
+    struct Line(usize);
+
+    let mut order: Vec<usize> = (0..setting.live).collect();
+    order.shuffle(&mut setting.random.clone());
+    let mut lines = vec![Line(0); setting.live];
+    for (at, line) in order.iter().enumerate() {
+        lines[*line].0 = order[(at + 1) % order.len()];
+    }
+    passes(&setting, |[step]| {
+        let mut at = order[0];
+        for _ in 0..setting.live {
+            at = step.time(|| lines[at].0);
+        }
+        assert_eq!(at, order[0]);
+    })
+    .into()
+}
+
+/// As many values as there are left are handed to another thread, which ends them all.
+fn returned<M: Memory>(setting: &Setting, slab: TrackedSlab<u64, M>) -> Turn {
+    let insert = |number| slab.try_insert(number).expect("there is room");
+    let [insertions] = passes(setting, |[insertion]| {
+        let sent: Vec<_> = (0..setting.live as u64)
+            .map(|number| insert(number).into_send())
+            .collect();
+        thread::scope(|scope| {
+            scope.spawn(|| drop(sent));
+        });
+        for number in 0..setting.live as u64 {
+            insertion.time(|| insert(number).leak());
+        }
+        assert_eq!(slab.len(), setting.live);
+        slab.clear();
+    });
+    Turn(vec![insertions])
+}
+
+fn slab<M: Memory>(setting: &Setting, make: impl Fn() -> TrackedSlab<u64, M>) -> Turn {
+    let mut random = setting.random.clone();
+    passes(setting, |[insertion, removal]| {
+        let slab = make();
+        let insert = |number| slab.try_insert_key(number).expect("there is room");
+        let mut keys: Vec<_> = (0..setting.live as u64)
+            .map(|number| insertion.time(|| insert(number)))
+            .collect();
+        keys.shuffle(&mut random);
+        for key in keys {
+            removal.time(|| slab.remove_by_key(key));
+        }
+        assert!(slab.is_empty());
+    })
+    .into()
+}
+
+fn key_slab(setting: &Setting, make: impl Fn() -> KeySlab<u64>) -> Turn {
+    let mut random = setting.random.clone();
+    passes(setting, |[insertion, removal]| {
+        let mut slab = make();
+        let mut keys: Vec<_> = (0..setting.live as u64)
+            .map(|number| insertion.time(|| slab.insert(number)))
+            .collect();
+        keys.shuffle(&mut random);
+        for key in keys {
+            removal.time(|| slab.remove(key));
+        }
+        assert!(slab.is_empty());
+    })
+    .into()
+}
+
+fn pool(setting: Setting) -> Turn {
+    let mut random = setting.random.clone();
+    let pool = Pool::with_capacity(setting.live);
+    passes(&setting, |[allocation, removal, refusal]| {
+        let mut boxes: Vec<_> = (0..setting.live as u64)
+            .map(|number| allocation.time(|| pool.alloc(number).expect("there is room")))
+            .collect();
+        refusal.time(|| pool.alloc(7).is_err());
+        boxes.shuffle(&mut random);
+        for boxed in boxes {
+            removal.time(|| drop(boxed));
+        }
+        assert!(pool.is_empty());
+    })
+    .into()
+}
+
+/// Another thread removes half of all, at random; this one fills the slab again, and more.
+fn shared_slab(setting: Setting) -> Turn {
+    let mut random = setting.random.clone();
+    let slab = SharedSlab::with_capacity(setting.live);
+    passes(&setting, |[insertion, removal, refusal]| {
+        let mut keys: Vec<_> = (0..setting.live as u64)
+            .map(|number| slab.insert(number).expect("there is room"))
+            .collect();
+        keys.shuffle(&mut random);
+        let half = keys.split_off(setting.live / 2);
+        thread::scope(|scope| {
+            scope.spawn(|| assert!(half.iter().all(|key| slab.remove(*key))));
+        });
+        for number in 0..half.len() as u64 {
+            keys.push(insertion.time(|| slab.insert(number).expect("there is room")));
+        }
+        for _ in 0..64 {
+            refusal.time(|| slab.insert(7).is_err());
+        }
+        for key in keys {
+            removal.time(|| slab.remove(key));
+        }
+        assert!(slab.is_empty());
+    })
+    .into()
+}
+
+/// Of a frame that was there before.
+fn frames(setting: Setting) -> Turn {
+    let mut arena = Arena::new();
+    passes(&setting, |[allocation]| {
+        for _ in 0..setting.live / 8 {
+            allocation.time(|| arena.alloc_slice_copy(&[7_u8; 5_000]).as_ptr());
+        }
+        arena.reset();
+    })
+    .into()
+}
+
+fn limited_arena(setting: Setting) -> Turn {
+    let mut arena = Arena::builder().max_bytes(setting.live * 64).build();
+    passes(&setting, |[allocation, refusal]| {
+        while allocation.time(|| arena.try_alloc([7_u64; 7]).is_ok()) {}
+        for _ in 0..64 {
+            refusal.time(|| arena.try_alloc([7_u64; 7]).is_err());
+        }
+        arena.reset();
+    })
+    .into()
+}
+
+fn limited_bytes(setting: Setting) -> Turn {
+    let arena = bytes::ByteArena::builder()
+        .max_bytes(setting.live * 64)
+        .build();
+    passes(&setting, |[allocation, refusal]| {
+        let mut buffers = Vec::with_capacity(setting.live);
+        while let Ok(buf) = allocation.time(|| arena.alloc(48)) {
+            buffers.push(buf);
+        }
+        for _ in 0..64 {
+            refusal.time(|| arena.alloc(48).is_err());
+        }
+    })
+    .into()
+}
+
+/// A class gave all of its buffers back at the limit, and another one needs its memory.
+fn other_class(setting: Setting) -> Turn {
+    let arena = bytes::ByteArena::builder()
+        .max_bytes(setting.live * 64)
+        .build();
+    passes(&setting, |[allocation]| {
+        let small: Vec<_> = std::iter::from_fn(|| arena.alloc(48).ok()).collect();
+        drop(small);
+        let mut large = Vec::with_capacity(setting.live / 16);
+        while let Ok(buf) = allocation.time(|| arena.alloc(1_000)) {
+            large.push(buf);
+        }
+        assert!(!large.is_empty());
+    })
+    .into()
+}
+
+fn epochs(setting: Setting) -> Turn {
+    let slab = EpochSlab::new();
+    passes(&setting, |[insertion]| {
+        for _ in 0..8 {
+            for number in 0..setting.live as u64 / 8 {
+                insertion.time(|| slab.insert(number));
+            }
+            let epoch = slab.current();
+            slab.advance();
+            slab.clear_epoch(epoch);
+        }
+    })
+    .into()
+}
+
+fn returned_buffers(setting: Setting) -> Turn {
+    let arena = sync::bytes::ByteArena::new();
+    passes(&setting, |[allocation]| {
+        let buffers: Vec<_> = (0..setting.live)
+            .map(|_| arena.alloc(48).expect("there is memory"))
+            .collect();
+        thread::scope(|scope| {
+            scope.spawn(|| drop(buffers));
+        });
+        let mut buffers = Vec::with_capacity(setting.live);
+        for _ in 0..setting.live {
+            buffers.push(allocation.time(|| arena.alloc(48).expect("there is memory")));
+        }
+    })
+    .into()
+}
+
+fn ring(setting: Setting) -> Turn {
+    let mut ring = bytes::Ring::with_capacity(1_024, 64);
+    passes(&setting, |[push]| {
+        for _ in 0..setting.live {
+            push.time(|| ring.push(&[7; 48]).expect("there is room"));
+        }
+    })
+    .into()
+}

@@ -6,6 +6,7 @@ use core::marker::PhantomData;
 
 use super::chunk::Plan;
 use super::home::Home;
+use super::key::INDEX_BITS;
 use super::sizes;
 use super::store::Limits;
 use super::word::MAX_SLOTS;
@@ -19,6 +20,8 @@ use crate::raw::{chunk, memory};
 const MAX_EPOCHS: usize = 1 << 20;
 /// The most bytes of a buffer, and of a chunk of buffers.
 const MAX_BYTES: usize = 1 << 30;
+/// The most chunks of a slab: a key names one by so many bits.
+const MAX_CHUNKS: usize = 1 << INDEX_BITS;
 
 /// How an [`EpochSlab`] or an [`EpochBytes`] is made. The order of the calls does not matter.
 ///
@@ -154,6 +157,9 @@ impl<C> EpochsBuilder<C> {
         in_range("epochs", self.epochs, 1, MAX_EPOCHS)?;
         let source = self.pages.into_source()?;
         let plans = plans(&source)?;
+        if let Some(plan) = plans.iter().next() {
+            check_reserve(self.reserve, &plan, self.max_bytes)?;
+        }
         let limits = Limits {
             max_bytes: self.max_bytes,
             bound: self.cached_chunks.max(self.reserve),
@@ -168,6 +174,33 @@ impl<C> EpochsBuilder<C> {
             contents: PhantomData,
         })
     }
+}
+
+/// Whether there can be so many chunks of this plan: else all memory there is would be taken,
+/// and touched, before the last of them is refused.
+///
+/// # Errors
+///
+/// When the keys do not reach so far, or the bytes of all of them pass `isize::MAX` or
+/// `max_bytes`.
+fn check_reserve(chunks: usize, plan: &Plan, max_bytes: usize) -> Result<(), BuildError> {
+    in_range("reserve", chunks, 0, MAX_CHUNKS)?;
+    let slots = plan.slots as usize;
+    let chunk_bytes = plan.data.size().saturating_add(plan.record_bytes());
+    let all = chunk_bytes.checked_mul(chunks);
+    if all.is_none_or(|all| isize::try_from(all).is_err()) {
+        let too_many = AllocError::TooManyBytes {
+            slots: slots.saturating_mul(chunks),
+            slot_bytes: chunk_bytes / slots,
+        };
+        return Err(too_many.into());
+    }
+    // Not more than what was multiplied above.
+    let bytes = plan.data.size() * chunks;
+    if bytes > max_bytes {
+        return Err(AllocError::Limit { bytes }.into());
+    }
+    Ok(())
 }
 
 /// The plans of all size classes.
@@ -237,9 +270,10 @@ impl<T> EpochsBuilder<Values<T>> {
         self
     }
 
-    /// How many chunks are there from the start, and touched; none if not said. As many are
-    /// kept when they are unused, too; with [`Release::Return`] none are, and these go with the
-    /// first advance.
+    /// How many chunks are there from the start, and touched; none if not said, 2³⁰ at most.
+    /// As many are kept when they are unused, too; with [`Release::Return`] none are, and these
+    /// go with the first advance. Where their bytes pass [`max_bytes`](Self::max_bytes) nothing
+    /// is allocated, and the slab is not made.
     ///
     /// ```
     /// use flatslab::epoch::EpochSlab;

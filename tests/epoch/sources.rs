@@ -416,6 +416,48 @@ fn values_without_a_size_need_no_memory() {
 }
 
 #[test]
+fn a_reserve_past_the_limits_is_refused_before_anything_is_asked_for() {
+    let source = Counted::new();
+    let refused = |build: &dyn Fn() -> Option<BuildError>| {
+        let mut error = None;
+        // The first request would be refused, so that no memory is at stake.
+        let reached = with_fault(0, Fault::Refuse, true, || error = build());
+        assert!(!reached, "nothing was asked for");
+        error.expect("it is past a limit")
+    };
+    for chunks in [usize::MAX, isize::MAX as usize, (1 << 30) + 1] {
+        let error = refused(&|| small::<u64>(&source).reserve(chunks).try_build().err());
+        let (option, given, min, max) = ("reserve", chunks, 0, 1 << 30);
+        let expected = BuildError::OutOfRange {
+            option,
+            given,
+            min,
+            max,
+        };
+        assert_eq!(error, expected);
+    }
+    // Within the range of the number, but not of the addresses.
+    type Large = [u8; isize::MAX as usize >> 16];
+    let error = refused(&|| {
+        let builder = EpochSlab::<Large>::builder().pages(source.pages());
+        builder.chunk_capacity(1).reserve(1 << 17).try_build().err()
+    });
+    assert!(matches!(
+        error,
+        BuildError::Memory(AllocError::TooManyBytes { slots, .. }) if slots == 1 << 17
+    ));
+    // Three chunks of 16 bytes.
+    let builder = || small::<u64>(&source).max_bytes(48);
+    let limit = AllocError::Limit { bytes: 64 };
+    assert_eq!(
+        refused(&|| builder().reserve(4).try_build().err()),
+        limit.into()
+    );
+    assert_eq!(builder().reserve(3).build().stats().committed_bytes, 48);
+    source.expect_all_back();
+}
+
+#[test]
 fn a_reserve_needs_no_memory_later() {
     let source = Counted::new();
     let slab = small::<u64>(&source).reserve(5).build();

@@ -75,6 +75,35 @@
 //! drop(other);
 //! ```
 //!
+//! ```
+//! let slab = flatslab::Slab::new();
+//! let slot = slab.insert(7);
+//! let part = flatslab::Ref::map(slot.get(), |value| value);
+//! let other = flatslab::MappedRef::clone(&part);
+//! drop(part);
+//! drop(other);
+//! drop(slot);
+//! ```
+//!
+//! ```compile_fail,E0505
+//! let slab = flatslab::Slab::new();
+//! let slot = slab.insert(7);
+//! let part = flatslab::Ref::map(slot.get(), |value| value);
+//! let other = flatslab::MappedRef::clone(&part);
+//! drop(part);
+//! drop(slot);
+//! drop(other);
+//! ```
+//!
+//! # There is one mutable guard of a part
+//!
+//! ```compile_fail,E0599
+//! let slab = flatslab::Slab::new();
+//! let slot = slab.insert(7);
+//! let part = flatslab::RefMut::map(slot.get_mut(), |value| value);
+//! let other = flatslab::MappedRefMut::clone(&part);
+//! ```
+//!
 //! # What a mapped guard shows may not outlive it
 //!
 //! ```

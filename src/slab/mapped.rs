@@ -2,8 +2,10 @@
 //!
 //! A collection keeps nodes in a slab and shows only what is in them, so a
 //! mapped guard names the part's type and not the node's. It holds a pointer to
-//! the part and an [`End`], which knows cell and home but no `T` any more: a
+//! the part and an [`End`], which knows stamp and home but no `T` any more: a
 //! function made for `T` ends the borrow, and drops the value if it is doomed.
+//! Where the stamp is in the cell depends on `T`; so the stamp is what is kept, and
+//! another reader can be counted without that function.
 //!
 //! # Why that function may run
 //!
@@ -17,17 +19,20 @@ use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 
+use crate::key::Key;
 use crate::slab::cell::home::Home;
 use crate::slab::cell::layout::CellPtr;
 use crate::slab::cell::place::Place;
+use crate::slab::cell::state::Stamp;
 use crate::slab::guard::{Ref, RefMut};
 
 /// A borrow of a value whose type is forgotten; ends it when it is dropped.
 struct End<'a> {
-    cell: NonNull<u8>,
+    /// With the provenance of the whole cell.
+    stamp: NonNull<Stamp>,
     home: NonNull<Home>,
     /// Made for the type of the value in that cell.
-    end: unsafe fn(NonNull<u8>, NonNull<Home>),
+    end: unsafe fn(NonNull<Stamp>, NonNull<Home>),
     /// The value's type outlives it.
     alive: PhantomData<&'a ()>,
 }
@@ -35,13 +40,14 @@ struct End<'a> {
 impl<'a> End<'a> {
     #[inline]
     fn of_reader<T>(guard: Ref<'a, T>) -> Self {
-        unsafe fn end<T>(cell: NonNull<u8>, home: NonNull<Home>) {
-            // SAFETY: the reader that was admitted, says `of_reader`.
-            unsafe { Place::<T>::new(CellPtr::new(cell), home).end_read() };
+        unsafe fn end<T>(stamp: NonNull<Stamp>, home: NonNull<Home>) {
+            // SAFETY: the reader that was admitted, says `of_reader`; the stamp of a
+            // cell of `T`.
+            unsafe { Place::<T>::new(CellPtr::of_stamp(stamp), home).end_read() };
         }
-        let (cell, home) = guard.into_place().into_parts();
+        let (stamp, home) = Self::parts_of(guard.into_place());
         End {
-            cell,
+            stamp,
             home,
             end: end::<T>,
             alive: PhantomData,
@@ -50,16 +56,45 @@ impl<'a> End<'a> {
 
     #[inline]
     fn of_writer<T>(guard: RefMut<'a, T>) -> Self {
-        unsafe fn end<T>(cell: NonNull<u8>, home: NonNull<Home>) {
-            // SAFETY: the writer that was admitted, says `of_writer`.
-            unsafe { Place::<T>::new(CellPtr::new(cell), home).end_write() };
+        unsafe fn end<T>(stamp: NonNull<Stamp>, home: NonNull<Home>) {
+            // SAFETY: the writer that was admitted, says `of_writer`; the stamp of a
+            // cell of `T`.
+            unsafe { Place::<T>::new(CellPtr::of_stamp(stamp), home).end_write() };
         }
-        let (cell, home) = guard.into_place().into_parts();
+        let (stamp, home) = Self::parts_of(guard.into_place());
         End {
-            cell,
+            stamp,
             home,
             end: end::<T>,
             alive: PhantomData,
+        }
+    }
+
+    #[inline(always)]
+    fn parts_of<T>(place: Place<T>) -> (NonNull<Stamp>, NonNull<Home>) {
+        let (cell, home) = place.into_parts();
+        // SAFETY: by P1 the cell of a guard is allocated.
+        (unsafe { CellPtr::<T>::new(cell).stamp() }, home)
+    }
+
+    /// Of one more reader of the same value.
+    ///
+    /// # Errors
+    ///
+    /// The key of the value, where it has too many readers.
+    ///
+    /// # Safety
+    ///
+    /// This is of a reader.
+    #[inline]
+    unsafe fn try_clone(&self) -> Result<Self, Key> {
+        // SAFETY: by P1 the cell is allocated and stamped; by V2 the borrow meets no
+        // other.
+        let stamp = unsafe { self.stamp.as_ref() };
+        if stamp.begin_read_along() {
+            Ok(End { ..*self })
+        } else {
+            Err(stamp.key())
         }
     }
 }
@@ -70,7 +105,7 @@ impl Drop for End<'_> {
         // SAFETY: the borrow of a guard that was given up without being ended,
         // whose place and type these are. If the value is doomed it is dropped
         // here, where `'a` is not over, and its type outlives `'a`.
-        unsafe { (self.end)(self.cell, self.home) };
+        unsafe { (self.end)(self.stamp, self.home) };
     }
 }
 
@@ -173,6 +208,48 @@ impl<'a, T> Ref<'a, T> {
 }
 
 impl<'a, U: ?Sized> MappedRef<'a, U> {
+    /// Another guard of the same part; O(1), no allocation. Also of a part of a value
+    /// that its owner has dropped since, which then lives as long as this one too.
+    ///
+    /// An associated function, so that `guard.clone()` clones the part.
+    ///
+    /// # Panics
+    ///
+    /// With 2^27 - 1 readers.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::{MappedRef, Ref};
+    ///
+    /// let slab = flatslab::Slab::new();
+    /// let slot = slab.insert((7, "seven"));
+    /// let one = Ref::map(slot.get(), |pair| pair.1);
+    /// let two = MappedRef::clone(&one);
+    /// drop(one);
+    /// assert_eq!(&*two, "seven");
+    /// assert!(slot.try_get_mut().is_none());
+    /// ```
+    #[inline]
+    #[track_caller]
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "a method would hide the part's own"
+    )]
+    pub fn clone(guard: &Self) -> Self {
+        // SAFETY: only a `Ref` becomes such a guard.
+        match unsafe { guard.end.try_clone() } {
+            Ok(end) => MappedRef {
+                part: guard.part,
+                end,
+                value: PhantomData,
+            },
+            Err(key) => {
+                panic!("MappedRef::clone was refused for {key:?}: it has too many readers")
+            }
+        }
+    }
+
     /// A guard of a part of the part; O(1) besides `f`, no allocation. A panic of
     /// `f` ends the borrow.
     ///

@@ -235,6 +235,44 @@ fn a_guard_is_cloned_and_its_value_is_not<M: Room>() {
     assert!(slot.try_get_mut().is_some());
 }
 
+fn a_guard_of_a_part_is_cloned_and_the_part_is_not<M: Room>() {
+    let drops = Drops::new();
+    let slab = M::with_room(2);
+    let slot = slab.try_insert(pair(&drops)).unwrap();
+    let one = Ref::map(slot.get(), |pair| &*pair.name);
+    let two = MappedRef::clone(&one);
+    assert!(std::ptr::eq(&*one, &*two));
+    drop(one);
+    assert!(slot.try_get_mut().is_none(), "one reader is left");
+    let three = MappedRef::map(MappedRef::clone(&two), |name| &name[1..]);
+    drop(two);
+    assert_eq!(&*three, "air");
+    assert!(slot.try_get_mut().is_none(), "one reader is left");
+    drop(three);
+    assert!(slot.try_get_mut().is_some(), "every borrow has ended");
+
+    // Of a doomed value, whose slab goes too.
+    let key = slot.leak();
+    let one = Ref::map(slab.get(key).unwrap(), |pair| &pair.numbers);
+    drop(slab.slot(key).unwrap());
+    assert!(!slab.contains_key(key));
+    let two = MappedRef::clone(&one);
+    drop(one);
+    assert_eq!((two.len(), drops.count(), slab.len()), (3, 0, 1));
+    drop(two);
+    assert_eq!((drops.count(), slab.len()), (1, 0));
+    slab.audit();
+
+    let slot = slab.try_insert(pair(&drops)).unwrap();
+    let one = Ref::map(slot.get(), |pair| &pair.numbers);
+    drop(slab);
+    let two = MappedRef::clone(&one);
+    drop(one);
+    assert_eq!((two.len(), drops.count()), (3, 1));
+    drop(two);
+    assert!(!slot.is_valid() && drops.count() == 2);
+}
+
 over_both_slabs!(
     a_part_is_read_while_the_whole_is_borrowed,
     a_part_is_written_while_the_whole_is_borrowed,
@@ -243,6 +281,7 @@ over_both_slabs!(
     a_closure_that_panics_ends_the_borrow_and_loses_nothing,
     a_closure_may_end_everything_but_its_own_borrow,
     a_guard_is_cloned_and_its_value_is_not,
+    a_guard_of_a_part_is_cloned_and_the_part_is_not,
 );
 
 /// Wide pointers, parts of no size, values on either side of their stamp.
@@ -261,7 +300,8 @@ fn any_part_of_any_value_can_be_borrowed() {
     let empty = Slab::new();
     let slot = empty.insert(());
     let whole = Ref::map(slot.get(), |unit| unit);
-    assert_eq!(*MappedRef::map(whole, |unit| unit), ());
+    let again = MappedRef::clone(&whole);
+    assert!(std::ptr::eq(&*MappedRef::map(whole, |unit| unit), &*again));
 
     // What the value borrows outlives the guard of the slab.
     let text = String::from("text");

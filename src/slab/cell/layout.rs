@@ -118,6 +118,17 @@ impl<T> CellPtr<T> {
         CellPtr::new(unsafe { value.cast::<u8>().sub(Self::VALUE_OFFSET) })
     }
 
+    /// The cell of `stamp`.
+    ///
+    /// # Safety
+    ///
+    /// `stamp` is [`stamp`](Self::stamp) of a cell, with its provenance.
+    #[inline(always)]
+    pub(crate) unsafe fn of_stamp(stamp: NonNull<Stamp>) -> Self {
+        // SAFETY: the cell starts that many bytes before its stamp.
+        CellPtr::new(unsafe { stamp.cast::<u8>().sub(Self::STAMP_OFFSET) })
+    }
+
     #[inline(always)]
     pub(crate) fn start(self) -> NonNull<u8> {
         self.0

@@ -193,7 +193,7 @@ impl<'a, T> Live<'a, T> {
     /// end is [`end_read`](Place::end_read).
     #[must_use]
     pub(crate) fn begin_read_along(self) -> bool {
-        self.step(State::read_along)
+        self.stamp().begin_read_along()
     }
 
     /// A writer comes, by handle or by key; `false` if it is refused. Its end

@@ -43,6 +43,22 @@ pub(crate) struct Stamp {
     pub(super) state: Cell<State>,
 }
 
+impl Stamp {
+    pub(crate) fn key(&self) -> Key {
+        self.key
+    }
+
+    /// A reader comes by a guard that reads already; `false` with too many.
+    #[must_use]
+    pub(crate) fn begin_read_along(&self) -> bool {
+        let step = self.state.get().read_along();
+        if let Some(state) = step {
+            self.state.set(state);
+        }
+        step.is_some()
+    }
+}
+
 const _: () = assert!(size_of::<Stamp>() == 8 && align_of::<Stamp>() == 4);
 
 /// The state half of a stamp.

@@ -2,8 +2,8 @@
 //!
 //! Everything goes in key order. The slab may be used, and grow or shrink, during
 //! an iteration: what an iterator knows of the cells to come holds until user
-//! code has changed it ([`Walk`]). Slots past the starting bound are not visited,
-//! so inserting loops terminate.
+//! code has changed it ([`Walk`]). Slots that are added later are not visited, so
+//! inserting loops terminate.
 //!
 //! A value that is borrowed is never passed over in silence: the iterators panic
 //! at it, or yield an error. Whether a cell without an answer has a value is

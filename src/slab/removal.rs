@@ -193,9 +193,9 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     }
 
     fn destroy_all(&self) {
-        // The bound of now: chunks that destructors add are not visited, so that
+        // The slots of now: chunks that destructors add are not visited, so that
         // clearing ends.
-        walk::destroy_all(self.cells(), 0..self.cells().bound());
+        walk::destroy_all(self.cells(), 0..self.cells().keys_end());
     }
 
     #[track_caller]

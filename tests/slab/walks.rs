@@ -3,8 +3,9 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::rc::{Rc, Weak};
 
-use flatslab::{Key, Slab, TrackedSlab};
+use flatslab::{BoundedSlab, Key, Memory, Slab, TrackedSlab};
 
 use crate::common::random::{random, seed};
 use crate::common::{Audit, Drops, Room, Wide, amount, over_both_slabs, panics, wide};
@@ -143,6 +144,125 @@ fn a_slab_may_grow_at_every_step() {
         assert!(slab.iter().take(8).map(|(_, value)| value.0).eq(1..9));
         slab.audit();
     }
+}
+
+/// Of which four are stamped at once.
+type Line = [u64; 8];
+
+/// Two values are inserted at each step: one may take the slot that the step has left. All
+/// slots that there were when the walk began are visited, and no more.
+fn walks_end_at_the_last_slot_there_was<M: Memory>(make: impl Fn() -> TrackedSlab<Line, M>) {
+    /// A walk that calls what it is given at each value.
+    type Walk<'a, M> = &'a dyn Fn(&TrackedSlab<Line, M>, &dyn Fn());
+
+    let loops: [Walk<'_, M>; 8] = [
+        &|slab, step| slab.iter().for_each(|_| step()),
+        &|slab, step| slab.iter_mut().for_each(|_| step()),
+        &|slab, step| slab.try_iter().for_each(|_| step()),
+        &|slab, step| slab.try_iter_mut().for_each(|_| step()),
+        &|slab, step| slab.keys().for_each(|_| step()),
+        &|slab, step| slab.drain().for_each(|_| step()),
+        &|slab, step| {
+            slab.retain(|_, _| {
+                step();
+                true
+            });
+        },
+        &|slab, step| {
+            for _ in slab {
+                step();
+            }
+        },
+    ];
+    for (number, walk) in loops.iter().enumerate() {
+        let slab = make();
+        slab.try_insert_key([0; 8]).unwrap();
+        let (slots, steps) = (slab.capacity(), Cell::new(0));
+        assert!(slots >= 8, "more than are stamped at once");
+        walk(&slab, &|| {
+            steps.set(steps.get() + 1);
+            for _ in 0..2 {
+                let _ = slab.try_insert_key([1; 8]);
+            }
+        });
+        assert_eq!(steps.get(), slots, "walk {number}");
+        slab.audit();
+    }
+}
+
+/// A value whose destructor inserts two more, while there is the slab.
+struct Heirs<M: Memory> {
+    slab: Weak<TrackedSlab<Heirs<M>, M>>,
+    drops: Rc<Cell<usize>>,
+    /// Four of these are stamped at once, too.
+    _wide: [u64; 6],
+}
+
+impl<M: Memory> Drop for Heirs<M> {
+    fn drop(&mut self) {
+        self.drops.set(self.drops.get() + 1);
+        let Some(slab) = self.slab.upgrade() else {
+            return;
+        };
+        for _ in 0..2 {
+            if let Ok(vacant) = slab.try_vacant_slot() {
+                let heirs = Heirs {
+                    slab: self.slab.clone(),
+                    drops: self.drops.clone(),
+                    _wide: [0; 6],
+                };
+                vacant.insert(heirs).leak();
+            }
+        }
+    }
+}
+
+fn clearing_ends_at_the_last_slot_there_was<M: Memory>(
+    make: impl Fn() -> TrackedSlab<Heirs<M>, M>,
+) {
+    /// A way to remove all values.
+    type Clear<M> = fn(&TrackedSlab<Heirs<M>, M>);
+
+    let clear: [Clear<M>; 4] = [
+        |slab| slab.clear(),
+        |slab| slab.try_clear().unwrap(),
+        |slab| drop(slab.drain()),
+        |slab| {
+            let mut drain = slab.drain();
+            drop(drain.next());
+        },
+    ];
+    for (number, clear) in clear.iter().enumerate() {
+        let (slab, drops) = (Rc::new(make()), Rc::new(Cell::new(0)));
+        let first = Heirs {
+            slab: Rc::downgrade(&slab),
+            drops: drops.clone(),
+            _wide: [0; 6],
+        };
+        slab.try_insert_key(first).ok().unwrap();
+        let slots = slab.capacity();
+        clear(&slab);
+        assert_eq!(drops.get(), slots, "way {number}");
+        slab.audit();
+        let left = slab.len();
+        drop(slab);
+        assert_eq!(drops.get(), slots + left);
+    }
+}
+
+#[test]
+fn what_is_inserted_ahead_into_slots_never_used_is_visited() {
+    walks_end_at_the_last_slot_there_was(|| Slab::builder().chunk_capacity(8).build());
+    clearing_ends_at_the_last_slot_there_was(|| Slab::builder().chunk_capacity(8).build());
+}
+
+#[test]
+#[cfg_attr(each_run, ignore = "weekly")]
+fn what_is_inserted_ahead_in_a_bounded_slab_is_visited() {
+    walks_end_at_the_last_slot_there_was(|| BoundedSlab::with_capacity(8));
+    walks_end_at_the_last_slot_there_was(|| BoundedSlab::builder().capacity(8).lazy().build());
+    clearing_ends_at_the_last_slot_there_was(|| BoundedSlab::with_capacity(8));
+    clearing_ends_at_the_last_slot_there_was(|| BoundedSlab::builder().capacity(8).lazy().build());
 }
 
 fn a_panic_in_a_fold_loses_nothing<M: Room>() {

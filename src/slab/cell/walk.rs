@@ -100,9 +100,14 @@ impl<'a, T, M: Lookup> Cells<'a, T, M> {
         self.memory.bound()
     }
 
-    #[cfg(any(test, fuzzing))]
     pub(crate) fn unstamped(self) -> usize {
         self.memory.unstamped()
+    }
+
+    /// Keys from here on belong to no slot that there is now. Those between the bound
+    /// and here get a cell when the bound is raised.
+    pub(crate) fn keys_end(self) -> usize {
+        self.bound() + self.unstamped()
     }
 
     /// The cell of a key, if it has one; usable until user code runs (P4).
@@ -170,8 +175,8 @@ impl<T, M> Clone for Walk<'_, T, M> {
 }
 
 impl<'a, T, M: Lookup> Walk<'a, T, M> {
-    /// All keys there are now: chunks that are added later are not visited, so
-    /// that loops that insert end.
+    /// All slots there are now, stamped or not: chunks that are added later are not
+    /// visited, so that loops that insert end.
     #[inline]
     pub(crate) fn new(cells: Cells<'a, T, M>) -> Self {
         Walk {
@@ -179,7 +184,7 @@ impl<'a, T, M: Lookup> Walk<'a, T, M> {
             at: ptr::null_mut(),
             row_last: ptr::null_mut(),
             row_keys_end: 0,
-            keys_end: cells.bound(),
+            keys_end: cells.keys_end(),
             changes: cells.memory.changes(),
         }
     }
@@ -232,8 +237,8 @@ impl<'a, T, M: Lookup> Walk<'a, T, M> {
         }
     }
 
-    /// Goes to the row of the next key. `false` if there is none: the walk is
-    /// over, even if the slab grows again.
+    /// Goes to the row of the next key below the bound of now, which insertions may have
+    /// raised. `false` if there is none: the walk is over, even if the slab grows again.
     #[inline(always)]
     pub(crate) fn find_row(&mut self) -> bool {
         let first = self.row_keys_end;
@@ -271,7 +276,7 @@ pub(crate) fn first_in_use<T, M: Lookup>(cells: Cells<'_, T, M>) -> Option<Live<
 }
 
 /// Drops the values at these keys, except those that are borrowed when the
-/// walk comes to them.
+/// walk comes to them. Ends at the bound: the keys from there on have no cell.
 pub(crate) fn destroy_all<T, M: Lookup>(cells: Cells<'_, T, M>, keys: Range<usize>) {
     struct Rest<'a, T, M: Lookup> {
         cells: Cells<'a, T, M>,
@@ -280,7 +285,10 @@ pub(crate) fn destroy_all<T, M: Lookup>(cells: Cells<'_, T, M>, keys: Range<usiz
 
     impl<T, M: Lookup> Rest<'_, T, M> {
         fn run(&mut self) {
-            for index in self.keys.by_ref() {
+            // Destructors may raise the bound, and lower it.
+            while self.keys.start < self.keys.end.min(self.cells.bound()) {
+                let index = self.keys.start;
+                self.keys.start += 1;
                 if let Some(cell) = self.cells.at(index) {
                     cell.try_destroy();
                 }

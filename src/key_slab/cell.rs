@@ -24,8 +24,15 @@ pub unsafe trait Cell<T>: Sized {
     /// Whether cells have versions.
     const VERSIONED: bool;
 
-    /// A vacant cell of that even version.
-    fn vacant(version: u32) -> Self;
+    /// Makes a vacant cell of that even version.
+    ///
+    /// In place, so that a cell with a version is not made elsewhere and copied: what is
+    /// in the place of the value need not be written.
+    ///
+    /// # Safety
+    ///
+    /// `cell` is allocated, and not used as a cell yet.
+    unsafe fn write_vacant(cell: NonNull<Self>, version: u32);
 
     /// The version; 0 where cells have none.
     fn version(&self) -> u32;
@@ -89,8 +96,9 @@ unsafe impl<T> Cell<T> for Bare<T> {
     const VERSIONED: bool = false;
 
     #[inline(always)]
-    fn vacant(_: u32) -> Self {
-        Bare(None)
+    unsafe fn write_vacant(cell: NonNull<Self>, _: u32) {
+        // SAFETY: allocated (precondition).
+        unsafe { cell.write(Bare(None)) };
     }
 
     #[inline(always)]
@@ -156,12 +164,10 @@ unsafe impl<T> Cell<T> for Versioned<T> {
     const VERSIONED: bool = true;
 
     #[inline(always)]
-    fn vacant(version: u32) -> Self {
+    unsafe fn write_vacant(cell: NonNull<Self>, version: u32) {
         debug_assert!(version % 2 == 0);
-        Versioned {
-            version,
-            value: MaybeUninit::uninit(),
-        }
+        // SAFETY: allocated (precondition). The value may be uninitialised.
+        unsafe { (&raw mut (*cell.as_ptr()).version).write(version) };
     }
 
     #[inline(always)]

@@ -85,7 +85,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         unsafe {
             let cell = self.place(fresh);
             if K::Cell::<T>::VERSIONED {
-                cell.write(K::Cell::vacant(0));
+                K::Cell::<T>::write_vacant(cell, 0);
             }
             K::Cell::fill(cell, 1, value);
         }
@@ -178,7 +178,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     pub(super) fn create_up_to(&mut self, end: usize, version: u32) {
         for index in self.used..end {
             // SAFETY: below the capacity.
-            unsafe { self.place(index).write(K::Cell::vacant(version)) };
+            unsafe { K::Cell::write_vacant(self.place(index), version) };
         }
         self.used = self.used.max(end);
     }

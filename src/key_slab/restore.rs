@@ -220,7 +220,7 @@ impl<'a, T, K: SlabKey, S: Storage> Filling<'a, T, K, S> {
             if version < cell.as_ref().version() {
                 return Err(InsertAtReason::Outdated);
             }
-            cell.write(K::Cell::vacant(version));
+            K::Cell::<T>::write_vacant(cell, version);
         }
         Ok(())
     }

@@ -54,7 +54,7 @@ impl<T: Clone, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
                     let value = from.value().clone();
                     K::Cell::fill(to, from.version() | 1, value);
                 } else {
-                    to.write(K::Cell::vacant(from.version()));
+                    K::Cell::<T>::write_vacant(to, from.version());
                 }
             }
             clone.used = index + 1;

@@ -3,7 +3,6 @@
 use core::fmt;
 
 use super::PlainSlab;
-use super::cell::Cell;
 use super::key::SlabKey;
 use super::storage::{Chunks, Storage};
 use crate::key::Key;
@@ -29,6 +28,8 @@ use crate::key::Key;
 /// ```
 #[must_use = "an entry does nothing before `insert`"]
 pub struct VacantEntry<'a, T, K: SlabKey = Key, S: Storage = Chunks> {
+    /// It has a [next place](PlainSlab::next_place), and keeps it: nothing else
+    /// uses the slab while it is borrowed.
     slab: &'a mut PlainSlab<T, K, S>,
     /// The numbers, and not the key: what that says of itself may change.
     index: usize,
@@ -70,12 +71,9 @@ impl<'a, T, K: SlabKey, S: Storage> VacantEntry<'a, T, K, S> {
     /// ```
     #[inline]
     pub fn insert(self, value: T) -> &'a mut T {
-        let VacantEntry { slab, index, .. } = self;
-        let inserted = slab.insert_or_grow(value);
-        debug_assert!(inserted.is_ok());
-        // SAFETY: the slot was free, and the next one to be taken, when the entry
-        // was made, and the slab is borrowed since; occupied now.
-        unsafe { slab.place(index).as_mut().value_mut() }
+        // SAFETY: there was a next place when the entry was made, and the slab is
+        // borrowed since.
+        unsafe { self.slab.fill_next(value) }
     }
 }
 

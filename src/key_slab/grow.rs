@@ -79,7 +79,44 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
                 return Ok(unsafe { self.fill(index, value) });
             }
         }
+        // SAFETY: there was room, or a chunk was added.
+        Ok(unsafe { self.fill_fresh(value) })
+    }
+
+    /// Puts a value into the slot that [`next_place`](Self::next_place) gives: no allocation,
+    /// nothing that can fail.
+    ///
+    /// # Safety
+    ///
+    /// There is such a slot.
+    #[inline(always)]
+    pub(super) unsafe fn fill_next(&mut self, value: T) -> &mut T {
+        let index = match self.free.pop() {
+            Some(index) => {
+                // SAFETY: by K2 a vacant cell, and not on the stack any more.
+                unsafe { self.fill(index, value) };
+                index
+            }
+            None => {
+                let fresh = self.used;
+                // SAFETY: none is on the stack, so there is a fresh one (precondition).
+                unsafe { self.fill_fresh(value) };
+                fresh
+            }
+        };
+        // SAFETY: filled just now.
+        unsafe { self.place(index).as_mut().value_mut() }
+    }
+
+    /// Puts a value into the first slot that was never used.
+    ///
+    /// # Safety
+    ///
+    /// `used` is below the capacity.
+    #[inline(always)]
+    unsafe fn fill_fresh(&mut self, value: T) -> K {
         let fresh = self.used;
+        debug_assert!(fresh < self.capacity());
         self.used += 1;
         // SAFETY: below the capacity; from here on the cell exists (K1).
         unsafe {
@@ -89,7 +126,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
             }
             K::Cell::fill(cell, 1, value);
         }
-        Ok(K::new(fresh, 1))
+        K::new(fresh, 1)
     }
 
     /// Grows unless a slot is free.

@@ -228,6 +228,53 @@ fn every_request_of_a_key_slab_may_fail() {
     thread.unwrap().join().unwrap();
 }
 
+/// Of a slot that was used, of one that was not, and of one in a chunk that was given back
+/// and came again, whose cells have generations; after a refusal each.
+#[test]
+#[cfg_attr(miri, ignore = "chunks of thousands of slots")]
+fn an_entry_that_was_had_needs_no_memory_to_be_filled() {
+    fn entries<K: flatslab::key_slab::SlabKey + std::fmt::Debug>() {
+        let source = Counted::new();
+        let builder = KeySlab::<u64, K>::builder_with_key().pages(source.pages());
+        let mut slab = builder.try_build().unwrap();
+        let fill = |slab: &mut KeySlab<u64, K>, value| {
+            let full = slab.free_slots() == 0;
+            let (before, capacity) = (slab.len(), slab.capacity());
+            with_fault(0, Fault::Refuse, true, || {
+                assert_eq!(slab.try_vacant_entry().is_err(), full);
+            });
+            assert_eq!((slab.len(), slab.capacity()), (before, capacity));
+            let entry = slab.try_vacant_entry().unwrap();
+            let key = entry.key();
+            let asked = with_fault(0, Fault::Refuse, true, || *entry.insert(value) += 1);
+            assert!(!asked, "no memory is asked for");
+            assert_eq!((slab[key], slab.len()), (value + 1, before + 1));
+            key
+        };
+        let first = fill(&mut slab, 0);
+        let chunk = slab.capacity() as u64;
+        let rest: Vec<K> = (1..2 * chunk)
+            .map(|number| fill(&mut slab, number))
+            .collect();
+        for key in &rest {
+            let _ = slab.remove(*key);
+        }
+        let again = fill(&mut slab, 7);
+        let _ = slab.remove(again);
+        slab.shrink_to_fit();
+        assert_eq!(slab.capacity() as u64, chunk);
+        for number in 1..=chunk {
+            fill(&mut slab, number);
+        }
+        assert_eq!((slab[first], slab.len() as u64), (1, chunk + 1));
+        assert_eq!(slab.capacity() as u64, 2 * chunk);
+        drop(slab);
+        source.expect_all_back();
+    }
+    entries::<flatslab::Key>();
+    entries::<GenKey>();
+}
+
 /// The slots of the chunks that were added before the panic were created, because
 /// they had generations, and were on no stack: lost.
 #[test]

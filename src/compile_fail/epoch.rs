@@ -475,3 +475,20 @@
 //!     unsafe fn drop_in_place(_: core::ptr::NonNull<u8>) {}
 //! }
 //! ```
+//!
+//! # A slab that a panic may leave with a value half changed is not shared across it
+//!
+//! ```
+//! fn shared<T: std::panic::RefUnwindSafe>() {}
+//! shared::<flatslab::epoch::EpochBytes>();
+//! ```
+//!
+//! ```compile_fail,E0277
+//! fn shared<T: std::panic::RefUnwindSafe>() {}
+//! shared::<flatslab::epoch::EpochSlab<u64>>();
+//! ```
+//!
+//! ```compile_fail,E0277
+//! fn moved<T: std::panic::UnwindSafe>() {}
+//! moved::<flatslab::epoch::EpochSlab<&std::cell::Cell<u64>>>();
+//! ```

@@ -508,6 +508,13 @@ impl<C: Contents> Epochs<C> {
     }
 }
 
+// No code of the user's runs while anything is half changed (H2, U3), so a panic leaves the
+// slab whole. As with `RefCell`, a value may be half changed: others see it by reference.
+impl<T: core::panic::UnwindSafe> core::panic::UnwindSafe for Epochs<Values<T>> {}
+// Bytes have no invariant that a panic could leave broken.
+impl core::panic::UnwindSafe for Epochs<Bytes> {}
+impl core::panic::RefUnwindSafe for Epochs<Bytes> {}
+
 impl<C: Contents> Drop for Epochs<C> {
     fn drop(&mut self) {
         // SAFETY: nothing that borrows it is left, and it is not used again.

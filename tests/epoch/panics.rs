@@ -212,3 +212,15 @@ fn what_is_refused_with_a_panic_changes_nothing() {
     assert!(panics(|| slab.remove(key)));
     assert_eq!(slab.stats().live, 1);
 }
+
+/// A slab may go into `catch_unwind`, as a `RefCell` may; buffers by reference too.
+#[test]
+fn slabs_are_unwind_safe() {
+    use std::panic::{RefUnwindSafe, UnwindSafe};
+
+    fn moved<T: UnwindSafe>() {}
+    fn shared<T: RefUnwindSafe>() {}
+    moved::<EpochSlab<u64>>();
+    moved::<flatslab::epoch::EpochBytes>();
+    shared::<flatslab::epoch::EpochBytes>();
+}

@@ -7,16 +7,16 @@
 //! | `source.rs` | [`Source`](source::Source): the global allocator, the system's pages or a user's memory; the one door to them | every family |
 //! | `pages.rs` | what can be asked of pages, and what may be missing | `memory/`, `system.rs` |
 //! | `system.rs`, `mapping.rs`, `regions.rs`, `sizes.rs`, `policy.rs` | pages of Linux: mapped, cut into blocks, reported on | `source.rs` |
-//! | `stack.rs` | [`FreeStack`](stack::FreeStack): LIFO of pointers to free cells; pop, push, refill, replace the array | slabs; pools |
+//! | `stack.rs` | [`FreeStack`](stack::FreeStack): LIFO of pointers to free cells; pop, push, refill, replace the array | slabs; pools; byte arenas |
 //! | `copy.rs` | copies of few bytes, in line | arenas |
 //! | `row.rs` | [`Row`](row::Row): a growable array of plain records | byte arenas; epochs |
 //! | `links.rs` | [`Links`](links::Links): a LIFO through the free cells, without memory of its own | pools |
 //! | `segment.rs` | [`Geometry`](segment::Geometry): cells in aligned segments, whose address leads to a header | pools |
-//! | `touch.rs` | writing to every page | every family |
+//! | `touch.rs` | writing to every page | `memory.rs`; slabs; pools; arenas |
 //! | `report.rs` | [`Report`](report::Report): what memory was obtained | every family |
-//! | `prefetch.rs` | a hint to the processor | every family |
-//! | `chunk.rs` | chunks of equal cells by [`Layout`](core::alloc::Layout), touched; [`LooseChunks`](chunk::LooseChunks): chunks without an owner | slabs; pools, byte arenas and epochs, whose chunks have a header, which is a larger `Layout` |
-//! | `ahead.rs` | [`Ahead`](ahead::Ahead): a helper thread that keeps blocks of one layout built, what they contain is the owner's function, and the next of each growing array | whatever grows by chunks |
+//! | `prefetch.rs` | a hint to the processor | slabs; pools |
+//! | `chunk.rs` | chunks of equal cells by [`Layout`](core::alloc::Layout), touched; [`LooseChunks`](chunk::LooseChunks): chunks without an owner | slabs, those of `sync/` and `epoch/` among them |
+//! | `ahead.rs` | [`Ahead`](ahead::Ahead): a helper thread that keeps blocks of one layout built, what they contain is the owner's function, and the next of each growing array | the tracked slab that grows |
 //! | `returns.rs` | [`Returns`](returns::Returns): a stack that any thread pushes to and its owner takes whole, and the count of what is out when the owner goes | slabs; byte arenas of threads |
 //! | `mailbox.rs` | the hand-over between an owner and its helper, with the loom models | `ahead.rs` |
 //! | `free_map/` | [`FreeMap`](free_map::FreeMap): the free cells of a container that threads share | `sync/` |

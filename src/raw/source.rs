@@ -42,7 +42,9 @@ use crate::error::AllocError;
 /// # Safety
 ///
 /// The memory that `allocate` returns has the size and alignment that was asked
-/// for, is used by no one else, and stays valid until it is released.
+/// for, is used by no one else, and stays valid until it is released. It does not
+/// reach to the last address of the address space: the address after its last byte is
+/// computed, and compared to others, so it may not wrap round to 0.
 /// `release` does not unwind.
 ///
 /// # Examples

@@ -90,6 +90,8 @@ pub unsafe trait Cell<T>: Sized {
 pub struct Bare<T>(Option<T>);
 
 const _: () = assert!(size_of::<Bare<&u8>>() == size_of::<usize>());
+const _: () = assert!(size_of::<Versioned<u8>>() == 8 && size_of::<Versioned<u32>>() == 8);
+const _: () = assert!(size_of::<Versioned<[u64; 3]>>() <= 24 + 8);
 
 // SAFETY: `Some` is occupied, and has the value.
 unsafe impl<T> Cell<T> for Bare<T> {

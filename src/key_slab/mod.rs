@@ -18,8 +18,9 @@
 //!
 //! # What it costs
 //!
-//! A slot costs an `Option<T>`, nothing more than a `T` where that has a niche,
-//! and 4 bytes for the stack of free slots; with [`GenKey`] a `T` and 8 bytes.
+//! A slot costs an `Option<T>`, nothing more than a `T` where that has a niche; with
+//! [`GenKey`] a `T` and 4 bytes, rounded up to the alignment of `T`, or to 4. The stack
+//! of free slots has 4 bytes more for each.
 //! Every operation is O(1) and without allocation unless it says otherwise.
 //! Memory is not touched before it is used: a generous bound costs address
 //! space, and the first insertion into a page may fault.

@@ -26,7 +26,8 @@ use crate::slab::{Kind, Memory, TrackedSlab};
 /// what concerns growth. Everything else is that of [`TrackedSlab`], and on
 /// this page too.
 ///
-/// A slot costs the size of a value, 8 bytes of stamp and 8 to 16 of free stack.
+/// A slot costs the size of a value, 4 bytes at least, and 8 bytes of stamp, rounded up
+/// to the value's alignment, or to 4; and 8 to 16 bytes of free stack.
 /// Slots are reused last in, first out, across chunks too.
 ///
 /// # Examples

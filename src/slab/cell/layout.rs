@@ -275,6 +275,33 @@ mod tests {
         assert_eq!(Page([0; 8192]).0.len(), 8192);
     }
 
+    /// As the pages of `Slab` and `BoundedSlab` say.
+    #[test]
+    fn a_cell_is_a_value_of_four_bytes_at_least_and_a_stamp() {
+        fn expect<T>() {
+            let bytes = size_of::<T>().max(4) + 8;
+            let cell = bytes.next_multiple_of(align_of::<T>().max(4));
+            assert_eq!(CellPtr::<T>::SIZE, cell, "{}", core::any::type_name::<T>());
+        }
+        expect::<()>();
+        expect::<u8>();
+        expect::<[u8; 3]>();
+        expect::<u32>();
+        expect::<[u8; 5]>();
+        expect::<[u16; 3]>();
+        expect::<u64>();
+        expect::<[u8; 13]>();
+        expect::<[u8; 16]>();
+        expect::<u128>();
+        expect::<[u8; 17]>();
+        expect::<[u32; 5]>();
+        expect::<[u128; 2]>();
+        expect::<[u64; 8]>();
+        expect::<Line>();
+        expect::<[(Line, u8); 1]>();
+        expect::<Page>();
+    }
+
     #[test]
     fn every_cell_of_a_chunk_is_stamped() {
         type Value = [u8; 3];

@@ -71,8 +71,8 @@ pub use key::SharedKey;
 /// else at once, and is dropped by the last guard, on its thread. What is to be changed in
 /// place has to be a `Mutex`, an atomic or the like.
 ///
-/// A slot costs the size of a value, 8 bytes of state and about one bit; the slab up to 2 KiB.
-/// Each thread takes the slot that it freed last, then slots from a region of its own as long as
+/// A slot costs the size of a value and 8 bytes of state, rounded up to the value's alignment,
+/// or to that of the state, and about one bit; the slab up to 2 KiB. Each thread takes the slot that it freed last, then slots from a region of its own as long as
 /// there are some, and the others' before an insertion is refused. There are up to 16 regions;
 /// threads that insert all the time meet less in a slab of 512 slots for each of them than in a
 /// smaller one. An insertion and a removal take three locked instructions together, wherever the

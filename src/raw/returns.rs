@@ -51,6 +51,10 @@ pub(crate) struct Taken(u32);
 impl Taken {
     pub(crate) const EMPTY: Taken = Taken(NONE);
 
+    pub(crate) fn is_empty(self) -> bool {
+        self.0 == NONE
+    }
+
     /// The next number, and the rest below it, which `link` reads.
     pub(crate) fn next(self, link: impl FnOnce(u32) -> u32) -> Option<(u32, Taken)> {
         (self.0 != NONE).then(|| (self.0, Taken(link(self.0))))

@@ -158,7 +158,7 @@ impl Bounded {
     #[inline(never)]
     unsafe fn claim_fresh<T>(&self) -> Result<Place<T>, Option<AllocError>> {
         // SAFETY: says the caller.
-        if sent::reclaim::<T, _>(unsafe { Cells::new(self) }) > 0 {
+        if sent::refill::<T, _>(unsafe { Cells::new(self) }) {
             return claim(self).ok_or(None);
         }
         let count = CellPtr::<T>::REFILL.min(self.body().home.fresh());

@@ -317,4 +317,16 @@ mod tests {
         let home = slab.cells().home();
         assert_eq!((home.fresh(), home.stack.depth()), (0, 56));
     }
+
+    /// No insertion pays for those after it.
+    #[test]
+    fn an_insertion_stamps_its_own_cell_alone() {
+        let slab = Slab::<u64>::builder().chunk_capacity(64).build();
+        for inserted in 1..=200 {
+            slab.insert_key(7);
+            let stamped = slab.cells().bound();
+            assert_eq!((stamped, slab.cells().home().stack.depth()), (inserted, 0));
+        }
+        slab.check();
+    }
 }

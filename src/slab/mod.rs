@@ -286,9 +286,10 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// ([`SendSlot`](crate::sync::SendSlot)), and says how many those are; O(that many), and
     /// O(1) where none was handed over. Never panics, and allocates nothing.
     ///
-    /// An insertion that finds no free slot does so itself, and so do `len`, `free_slots`,
-    /// `is_full`, iterators when they are made, and what removes many values. Until then such a
-    /// value counts as borrowed.
+    /// `len`, `free_slots`, iterators when they are made, and what removes many values do so,
+    /// too. An insertion that finds no free slot frees a few, as does `is_full`: no insertion
+    /// pays for all that other threads dropped. [`reclaim_some`](Self::reclaim_some) frees as
+    /// many as there is time for. Until then such a value counts as borrowed.
     ///
     /// # Examples
     ///
@@ -300,7 +301,24 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// ```
     #[inline]
     pub fn reclaim(&self) -> usize {
-        sent::reclaim(self.cells())
+        sent::reclaim(self.cells(), usize::MAX)
+    }
+
+    /// As [`reclaim`](Self::reclaim), but frees `most` slots at most: for a loop that has only
+    /// so much time in each round; O(`most`).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::BoundedSlab::with_capacity(8);
+    /// let sent = [1, 2, 3].map(|value| slab.insert(value).unwrap().into_send());
+    /// std::thread::spawn(move || drop(sent)).join().unwrap();
+    /// assert_eq!(slab.reclaim_some(2), 2);
+    /// assert_eq!(slab.reclaim_some(2), 1);
+    /// ```
+    #[inline]
+    pub fn reclaim_some(&self, most: usize) -> usize {
+        sent::reclaim(self.cells(), most)
     }
 
     /// How many values and reservations there are; O(1), and O(slots that came back) where
@@ -325,7 +343,8 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         self.cells().home().len()
     }
 
-    /// Whether [`len`](Self::len) is 0; O(1).
+    /// Whether [`len`](Self::len) is 0; O(1), and as `len` where values were handed to other
+    /// threads.
     ///
     /// # Examples
     ///
@@ -370,7 +389,8 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         self.memory.memory()
     }
 
-    /// How many insertions find a slot without growing; O(1).
+    /// How many insertions find a slot without growing; O(1), and O(slots that came back)
+    /// where values were handed to [other threads](Self::reclaim).
     ///
     /// `capacity() - len()` says too much where a stale [`Slot`] keeps a slot out
     /// of use: that is neither a value nor free.
@@ -395,7 +415,8 @@ impl<T, M: Memory> TrackedSlab<T, M> {
 
     /// Whether the next insertion fails ([`BoundedSlab`]) or has to grow
     /// ([`Slab`]); O(1). Stale slots keep cells out of use, so this can be so
-    /// with fewer values than [`capacity`](Self::capacity).
+    /// with fewer values than [`capacity`](Self::capacity). Where no slot is free it first
+    /// frees a few of those that came back from [other threads](Self::reclaim).
     ///
     /// # Examples
     ///
@@ -410,7 +431,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     #[inline]
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.free_slots() == 0
+        self.cells().home().free() == 0 && !sent::refill(self.cells())
     }
 }
 

@@ -69,6 +69,73 @@ fn an_insertion_finds_what_came_back() {
     });
 }
 
+/// What other threads gave back is freed a few slots at a time.
+#[test]
+fn an_insertion_pays_for_few_of_the_slots_that_came_back() {
+    fn run<M: Memory>(slab: &TrackedSlab<Value, M>) {
+        let count: usize = amount(10_000, 1_000, 100);
+        let alive = Alive::default();
+        let sent: Vec<_> = (0..count as u64)
+            .map(|number| slab.try_insert(alive.value(number)).unwrap().into_send())
+            .collect();
+        let capacity = slab.capacity();
+        thread::scope(|scope| {
+            scope.spawn(|| drop(sent));
+        });
+        let first = slab.try_insert(alive.value(1)).unwrap();
+        let pending = slab.reclaim_some(usize::MAX);
+        assert!(count - pending <= 64, "{pending}");
+        assert_eq!((slab.len(), slab.capacity()), (1, capacity));
+        first.get().expect(1);
+        slab.audit();
+    }
+    without_leak(|pages| run(&bounded(amount(10_000, 1_000, 100), &pages)));
+    without_leak(|pages| run(&growable(&pages)));
+}
+
+/// Whatever is done next, with a part of what came back freed and the rest not.
+#[test]
+fn slots_that_are_yet_to_be_freed_are_found_by_all_that_needs_them() {
+    let after: [fn(BoundedSlab<Value>, &Alive); 7] = [
+        |slab, _| drop(slab),
+        |slab, _| assert_eq!(slab.len(), 0),
+        |slab, _| assert_eq!(slab.free_slots(), 8),
+        |slab, _| assert!(slab.iter().next().is_none() && slab.free_slots() == 8),
+        |slab, _| assert_eq!((slab.clear(), slab.reclaim()), ((), 0)),
+        |slab, alive| {
+            // More come back while some are yet to be freed.
+            let slot = slab.insert(alive.value(1)).unwrap();
+            drop_there(slot.into_send());
+            assert_eq!((slab.reclaim(), slab.reclaim()), (6, 0));
+        },
+        |slab, alive| {
+            let slots: Vec<_> = (0..8)
+                .map(|it| slab.insert(alive.value(it)).unwrap())
+                .collect();
+            assert!(slab.is_full() && slab.len() == 8);
+            drop(slab);
+            drop(slots);
+        },
+    ];
+    for after in after {
+        without_leak(|pages| {
+            let alive = Alive::default();
+            let slab = bounded(8, &pages);
+            let sent: Vec<_> = (0..8)
+                .map(|number| slab.insert(alive.value(number)).unwrap().into_send())
+                .collect();
+            sent.into_iter().for_each(drop_there);
+            assert_eq!((slab.reclaim_some(0), slab.reclaim_some(3)), (0, 3));
+            assert_eq!(
+                slab.try_get(Key::from_raw(0)).err(),
+                Some(AccessError::Borrowed)
+            );
+            after(slab, &alive);
+            assert_eq!(alive.count(), 0);
+        });
+    }
+}
+
 #[test]
 fn full_is_said_only_while_a_value_is_out() {
     let slab = BoundedSlab::with_capacity(1);
@@ -374,7 +441,7 @@ impl<M: Memory> World<M> {
     }
 
     fn step(&mut self) {
-        match random(8) {
+        match random(9) {
             0..=2 => {
                 let number = self.next;
                 self.next += 1;
@@ -405,6 +472,9 @@ impl<M: Memory> World<M> {
                     self.keys.remove(&number);
                 }
             }
+            7 => {
+                self.slab.reclaim_some(random(3) as usize);
+            }
             _ => {
                 let number = Self::any(&self.slots);
                 drop(number.and_then(|number| {
@@ -417,6 +487,10 @@ impl<M: Memory> World<M> {
 
     fn check(&self) {
         assert_eq!(self.alive.count(), self.slots.len() + self.out.len());
+        // Frees all that came back, so not after each step.
+        if random(4) > 0 {
+            return;
+        }
         assert_eq!(self.slab.len(), self.keys.len());
         for (number, slot) in &self.slots {
             slot.get().expect(*number);

@@ -48,6 +48,8 @@ pub(crate) fn check<T, M: Lookup>(cells: Cells<'_, T, M>) {
     assert_eq!(free.len() + unstamped, home.free(), "H1: free cells");
     assert!(home.stale() <= held, "H2: a stale handle holds a cell");
     assert!(home.sent() <= exclusive, "X2: what was sent is borrowed");
+    let taken = super::sent::taken(cells);
+    assert!(taken <= home.sent(), "X2: what was taken was sent");
     home.stack
         .check(|cell| cell.is_some_and(|cell| free.remove(&cell)));
     let fresh = free.len() + unstamped;

@@ -27,7 +27,7 @@ use core::cell::Cell;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
-use crate::raw::returns::Returns;
+use crate::raw::returns::{Returns, Taken};
 use crate::raw::source::Source;
 use crate::raw::stack::FreeStack;
 
@@ -43,8 +43,10 @@ pub struct Home {
     fresh: Cell<usize>,
     stale: Cell<usize>,
     remaining: Cell<usize>,
-    /// Cells that were sent to other threads and are not back.
+    /// Cells that were sent to other threads and are not free again.
     sent: Cell<usize>,
+    /// Of these, the cells that were taken off the return stack and are still to be freed.
+    taken: Cell<Taken>,
     release: Release,
     /// Last, and on a line of its own: what stands before it is the slab's thread's alone.
     returns: MaybeUninit<Returns>,
@@ -71,6 +73,7 @@ impl Home {
             stale: Cell::new(0),
             remaining: Cell::new(0),
             sent: Cell::new(0),
+            taken: Cell::new(Taken::EMPTY),
             release,
             returns: MaybeUninit::uninit(),
         }
@@ -117,6 +120,15 @@ impl Home {
     /// So many cells that were sent are back.
     pub(crate) fn uncount_sent(&self, cells: usize) {
         self.sent.set(self.sent.get() - cells);
+    }
+
+    /// The cells that were taken off the return stack and are still to be freed.
+    pub(crate) fn taken(&self) -> Taken {
+        self.taken.get()
+    }
+
+    pub(crate) fn keep_taken(&self, rest: Taken) {
+        self.taken.set(rest);
     }
 
     /// The return stack, if there is anything to come back.

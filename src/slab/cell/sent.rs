@@ -2,16 +2,19 @@
 //!
 //! The value goes with a handle of its own, and its cell is exclusively borrowed for the
 //! slab's thread, like that of a `SlotBox`. Where the handle ends, the cell's number is pushed
-//! on the home's [return stack](Returns), from which the slab frees it later.
+//! on the home's [return stack](Returns). The slab takes that whole, into a list of its own,
+//! and frees from there: a bounded number where an insertion needs one, so that none pays for
+//! all that other threads gave back, and everything where all cells are walked over anyway.
 //!
 //! # Invariants
 //!
 //! * X1: of a cell that was sent and has not come back, the handle's thread uses the value, the
 //!   key in the stamp, which is never written, and the home's return stack; it forms no
 //!   reference to the stamp or the home, and never reads the state.
-//! * X2: the home's `sent` counts the cells that were sent and are not taken back: those on the
-//!   return stack, and those whose handle is there. All of them are in a state with `X`.
-//! * X3: the link of a cell on the return stack stands where its value was.
+//! * X2: the home's `sent` counts the cells that were sent and are not free again: those whose
+//!   handle is there, those on the return stack, and those on the home's list of what it took
+//!   from there. All of them are in a state with `X`.
+//! * X3: the link of a cell on the return stack or that list stands where its value was.
 
 use core::ptr::NonNull;
 
@@ -20,7 +23,7 @@ use super::layout::CellPtr;
 use super::place::{Live, Place};
 use super::walk::{Cells, Lookup};
 use crate::key::{Key, MAX_SLOTS};
-use crate::raw::returns::{Returns, Taken};
+use crate::raw::returns::Returns;
 
 const _: () = assert!(MAX_SLOTS <= Returns::LIMIT as usize);
 
@@ -104,13 +107,41 @@ impl<T> Place<T> {
     }
 }
 
-/// Frees the cells that came back, and says how many.
-pub(crate) fn reclaim<T, M: Lookup>(cells: Cells<'_, T, M>) -> usize {
-    let home = cells.home();
-    match home.returns() {
-        Some(returns) => free_all(cells, returns.take()),
+/// How many cells that came back an insertion frees when it finds no other: each is a line
+/// of memory that another thread wrote last. Fewer would not make the insertions after it
+/// any faster; more would make this one slower than the growth it may stand in for.
+const BATCH: usize = 16;
+
+/// An insertion found no free cell: frees some that came back. Whether there were any.
+pub(crate) fn refill<T, M: Lookup>(cells: Cells<'_, T, M>) -> bool {
+    reclaim(cells, BATCH) > 0
+}
+
+/// Frees cells that came back, `most` of them or all there are, and says how many.
+#[inline]
+pub(crate) fn reclaim<T, M: Lookup>(cells: Cells<'_, T, M>, most: usize) -> usize {
+    match cells.home().returns() {
+        Some(returns) => free_taken(cells, returns, most),
         None => 0,
     }
+}
+
+#[cold]
+#[inline(never)]
+fn free_taken<T, M: Lookup>(cells: Cells<'_, T, M>, returns: &Returns, most: usize) -> usize {
+    let home = cells.home();
+    let mut freed = 0;
+    while freed < most {
+        if home.taken().is_empty() {
+            let taken = returns.take();
+            if taken.is_empty() {
+                break;
+            }
+            home.keep_taken(taken);
+        }
+        freed += free_up_to(cells, most - freed);
+    }
+    freed
 }
 
 /// The slab goes: frees what came back, and has all others count themselves out. Returns how
@@ -118,14 +149,20 @@ pub(crate) fn reclaim<T, M: Lookup>(cells: Cells<'_, T, M>) -> usize {
 pub(super) fn close<T, M: Lookup>(cells: Cells<'_, T, M>) -> usize {
     let home = cells.home();
     if let Some(returns) = home.returns() {
-        free_all(cells, returns.close());
+        free_up_to(cells, usize::MAX);
+        home.keep_taken(returns.close());
+        free_up_to(cells, usize::MAX);
     }
     home.sent()
 }
 
-fn free_all<T, M: Lookup>(cells: Cells<'_, T, M>, mut taken: Taken) -> usize {
+/// Frees cells of the home's list of those that were taken, `most` of them or all, and says
+/// how many.
+fn free_up_to<T, M: Lookup>(cells: Cells<'_, T, M>, most: usize) -> usize {
+    let home = cells.home();
+    let mut taken = home.taken();
     let mut freed = 0;
-    loop {
+    while freed < most {
         // SAFETY: it was sent, so it is a cell of this slab, which has not been freed.
         let cell = |number| unsafe { cells.memory().cell::<T>(Key::from_raw(number)) };
         // SAFETY: the link of such a cell was written before it was pushed (X3).
@@ -139,6 +176,27 @@ fn free_all<T, M: Lookup>(cells: Cells<'_, T, M>, mut taken: Taken) -> usize {
         taken = rest;
         freed += 1;
     }
-    cells.home().uncount_sent(freed);
+    home.keep_taken(taken);
+    home.uncount_sent(freed);
     freed
+}
+
+/// How many cells are on the home's list of those that were taken; each was sent.
+#[cfg(any(test, fuzzing))]
+pub(super) fn taken<T, M: Lookup>(cells: Cells<'_, T, M>) -> usize {
+    let mut taken = cells.home().taken();
+    let mut count = 0;
+    loop {
+        // SAFETY: it was sent, so it is a cell of this slab, which has not been freed.
+        let cell = |number| unsafe { cells.memory().cell::<T>(Key::from_raw(number)) };
+        // SAFETY: the link of such a cell was written before it was pushed (X3).
+        let Some((number, rest)) = taken.next(|number| unsafe { cell(number).link().read() })
+        else {
+            return count;
+        };
+        let state = cells.get(Key::from_raw(number)).unwrap().state();
+        assert!(state.is_exclusive(), "X2: what was sent is borrowed");
+        taken = rest;
+        count += 1;
+    }
 }

@@ -196,7 +196,7 @@ impl Growable {
     pub(super) unsafe fn try_claim_by_growing<T>(&self) -> Result<Place<T>, AllocError> {
         // SAFETY: says the caller.
         unsafe {
-            let returned = sent::reclaim::<T, _>(Cells::new(self)) > 0;
+            let returned = sent::refill::<T, _>(Cells::new(self));
             match if returned {
                 claim(self)
             } else {
@@ -216,10 +216,16 @@ impl Growable {
         }
         // SAFETY: made by `growable_home`, and allocated while the slab lives.
         let body = unsafe { self.home.get().cast::<GrowableHome>().as_ref() };
-        body.refill::<T>(CellPtr::<T>::REFILL);
-        // More keys have a cell, and none has another.
-        self.chunks.set(body.chunks());
-        claim(self)
+        let (cell, stamped) = body.take_fresh::<T>()?;
+        if stamped {
+            // More keys have a cell, and none has another. Field by field: a copy of all three
+            // would wait for what was written last.
+            let mut chunks = self.chunks.get();
+            chunks.bound += 1;
+            chunks.unstamped -= 1;
+            self.chunks.set(chunks);
+        }
+        Some(Place::new(CellPtr::new(cell), self.home.get()))
     }
 
     /// A free cell when there are neither free nor fresh ones.

@@ -286,23 +286,29 @@ impl ChunkTable {
         number
     }
 
-    /// The place of so many cells in a row, from the one with this key on, which are
-    /// free; made so, if they are the next that are not stamped.
-    pub(super) fn stamp_next<T>(&mut self, key: usize, cells: usize) -> NonNull<u8> {
-        let start = self.place::<T>(key);
-        if self.unstamped > 0 {
-            assert!(key == self.chunks().bound && cells <= self.unstamped);
-            // SAFETY: by T1 those cells of the last chunk are not in use.
-            unsafe { stamp_all::<T>(start, cells, |local| Key::from_raw(key as u32 + local)) };
-            self.unstamped -= cells;
+    /// The cell with this key, which is free, and whether it is stamped by this: if it is the
+    /// next one that was not.
+    #[inline(always)]
+    pub(super) fn stamp_next<T>(&mut self, key: usize) -> (NonNull<u8>, bool) {
+        let cell = self.place::<T>(key);
+        let stamped = self.unstamped > 0;
+        if stamped {
+            debug_assert!(key == self.chunks().bound);
+            // SAFETY: by T1 that cell of the last chunk is not in use.
+            unsafe { stamp_all::<T>(cell, 1, |_| Key::from_raw(key as u32)) };
+            self.unstamped -= 1;
         }
-        start
+        (cell, stamped)
     }
 
     /// Makes all cells that are not stamped free ones.
     pub(super) fn stamp_rest<T>(&mut self) {
         if self.unstamped > 0 {
-            self.stamp_next::<T>(self.chunks().bound, self.unstamped);
+            let first = self.chunks().bound;
+            let key = |local| Key::from_raw(first as u32 + local);
+            // SAFETY: by T1 those cells of the last chunk are not in use.
+            unsafe { stamp_all::<T>(self.place::<T>(first), self.unstamped, key) };
+            self.unstamped = 0;
         }
     }
 

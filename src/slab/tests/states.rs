@@ -283,8 +283,11 @@ fn a_borrow_ends_in_just_the_rows_that_have_a_guard() {
 /// The key after the last one leads to no cell.
 fn a_key_past_the_last_slot_has_no_cell<M: Room>() {
     let slab = M::with_room::<u64>(3);
-    let _slots: Vec<_> = (0..3).map(|n| slab.try_insert(n).unwrap()).collect();
+    let _first = slab.try_insert(0).unwrap();
     let past = slab.capacity() as u32;
+    let _others: Vec<_> = (1..past)
+        .map(|n| slab.try_insert(n.into()).unwrap())
+        .collect();
     assert!(slab.state_bits(Key::from_raw(past - 1)).is_some());
     assert_eq!(slab.keys().size_hint(), (0, Some(slab.capacity())));
     assert_eq!(slab.state_bits(Key::from_raw(past)), None);

@@ -107,11 +107,12 @@ impl<T: Sample, M: Kind> World<'_, '_, T, M> {
         match slab.try_insert(T::new(number)) {
             Ok(slot) => {
                 assert!(has_room || M::GROWS);
-                // One that grows reclaims before it uses slots for the first time, of which the
-                // model knows nothing; all at once.
-                if !has_free || M::GROWS && !side.returning.iter().all(is_borrowed) {
-                    side.returning.clear();
-                }
+                let before = side.returning.len();
+                side.returning.retain(is_borrowed);
+                let freed = before - side.returning.len();
+                // One that grows frees some before it uses slots for the first time, of which
+                // the model knows nothing.
+                assert!(freed <= 16 && (freed == 0 || !has_free || M::GROWS));
                 let held = Held {
                     slab: index,
                     number,
@@ -249,13 +250,27 @@ impl<T: Sample, M: Kind> World<'_, '_, T, M> {
         let sent = self.sent.iter().filter(|it| it.slab == index).count();
         let side = &mut self.sides[index];
         let Some(slab) = &side.slab else { return };
-        let kind = self.input.below(9);
+        let is_borrowed = |key: &Key| slab.try_get(*key).err() == Some(AccessError::Borrowed);
+        let kind = self.input.below(10);
         let mut keeps = |_: Key, _: &mut T| true;
         match kind {
             0 | 1 => assert_eq!(slab.reclaim(), side.returning.len()),
             2 => assert_eq!(slab.len(), live),
             3 => assert_eq!(slab.free_slots(), slab.capacity() - used),
-            4 => assert_eq!(slab.is_full(), slab.capacity() == used),
+            4 => {
+                assert_eq!(slab.is_full(), slab.capacity() == used);
+                side.returning.retain(is_borrowed);
+                return;
+            }
+            9 => {
+                let most = usize::from(self.input.below(8));
+                let before = side.returning.len();
+                let freed = slab.reclaim_some(most);
+                side.returning.retain(is_borrowed);
+                assert_eq!(freed, most.min(before));
+                assert_eq!(freed, before - side.returning.len());
+                return;
+            }
             5 => M::shrink(slab),
             6 => assert_eq!(slab.try_retain(&mut keeps), sent, "what is sent is left"),
             7 => {

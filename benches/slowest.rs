@@ -108,6 +108,10 @@ fn cases(_: &flatslab_benches::arguments::Arguments, _: usize, _: usize) -> Vec<
                 ("bytes::ByteArena", limited_bytes),
             ],
         ),
+        case(
+            &["allocation, another class has the memory"],
+            &[("bytes::ByteArena", other_class)],
+        ),
         case(&["insertion, epochs repeat"], &[("EpochSlab", epochs)]),
         case(
             &["allocation, buffers ended on another thread"],

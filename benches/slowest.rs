@@ -202,7 +202,9 @@ fn pool(setting: Setting) -> Turn {
         let mut boxes: Vec<_> = (0..setting.live as u64)
             .map(|number| allocation.time(|| pool.alloc(number).expect("there is room")))
             .collect();
-        refusal.time(|| pool.alloc(7).is_err());
+        for _ in 0..64 {
+            refusal.time(|| pool.alloc(7).is_err());
+        }
         boxes.shuffle(&mut random);
         for boxed in boxes {
             removal.time(|| drop(boxed));

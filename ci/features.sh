@@ -2,9 +2,9 @@
 # Every feature builds without a warning, alone and with all others, and the crate builds
 # where there is no `std` at all: on bare metal with 32-bit pointers. Without the feature
 # `alloc` a program links that has no allocator; with it the same program does not. The
-# tests pass without an allocator, and compile without `std`. The weekly run
-# (FLATSLAB_WEEKLY) has every two features together, and runs the tests without `std`.
-# What a feature adds, ci/release.sh tests.
+# tests pass with all features, and without an allocator, and compile without `std`. The
+# weekly run (FLATSLAB_WEEKLY) has every two features together, and runs the tests without
+# `std`.
 . "$(dirname "$0")/common.sh"
 needs_bare_metal
 
@@ -52,3 +52,7 @@ if [ -z "${FLATSLAB_WEEKLY:-}" ]; then
 else
     cargo test "${without_std[@]}" --lib --test '*' -- --skip exploration --skip programs
 fi
+
+# And what features add. What takes longest has nothing to do with them.
+cargo test --package flatslab --all-features --lib --test '*' -- --skip exploration --skip programs
+cargo test --package flatslab --all-features --doc

@@ -38,8 +38,10 @@ fn main() -> ExitCode {
     run::main(&PLAN)
 }
 
+type Program = fn(Setting) -> Turn;
+
 fn cases(_: &flatslab_benches::arguments::Arguments, _: usize, _: usize) -> Vec<Case> {
-    let case = |rows: &[&'static str], entries: &[(&'static str, fn(Setting) -> Turn)]| Case {
+    let case = |rows: &[&'static str], entries: &[(&'static str, Program)]| Case {
         rows: rows.to_vec(),
         // A turn is many passes of its own.
         turns: 1,

@@ -298,7 +298,8 @@ impl Arena {
     }
 
     /// Makes sure that allocations of so many bytes in all need no call of the allocator: from
-    /// now on, until the next reset or rewind, in whatever sizes and whatever order.
+    /// now on, until the next reset, rewind or [`shrink`](Self::shrink), in any sizes and any
+    /// order.
     ///
     /// Each of them counts as its size, rounded up to a multiple of 8, and, if its alignment is
     /// above 8, that alignment less 8. A vector that grows counts with each of its sizes. It is

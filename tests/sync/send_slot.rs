@@ -93,6 +93,27 @@ fn an_insertion_pays_for_few_of_the_slots_that_came_back() {
     without_leak(|pages| run(&growable(&pages)));
 }
 
+/// A slab that made room before each burst grew each time: it did not count what came back.
+#[test]
+fn room_is_made_of_the_slots_that_came_back() {
+    let ways: [fn(&Slab<u64>); 2] = [|slab| slab.prepare().unwrap(), |slab| slab.reserve(8)];
+    for make_room in ways {
+        let slab = Slab::builder().chunk_capacity(8).build();
+        for _ in 0..4 {
+            make_room(&slab);
+            let sent: Vec<_> = (0..8)
+                .map(|number| slab.insert(number).into_send())
+                .collect();
+            thread::scope(|scope| {
+                scope.spawn(|| drop(sent));
+            });
+        }
+        make_room(&slab);
+        // Small chunks are rounded up.
+        assert_eq!((slab.chunks(), slab.len()), (1, 0));
+    }
+}
+
 /// Whatever is done next, with a part of what came back freed and the rest not.
 #[test]
 fn slots_that_are_yet_to_be_freed_are_found_by_all_that_needs_them() {

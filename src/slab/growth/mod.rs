@@ -36,7 +36,8 @@ impl<T> TrackedSlab<T, Growable> {
     /// # Panics
     ///
     /// If that comes to 2^30 slots or more, rounded up to whole chunks, or the
-    /// bytes of all chunks pass `isize::MAX`. Where the allocator refuses the program ends, as with `Vec`.
+    /// bytes of all chunks pass `isize::MAX`. Where the allocator refuses the program ends, as
+    /// with `Vec`.
     ///
     /// # Examples
     ///
@@ -69,13 +70,16 @@ impl<T> TrackedSlab<T, Growable> {
     /// assert!(slab.try_reserve(usize::MAX).is_err());
     /// ```
     pub fn try_reserve(&self, additional: usize) -> Result<(), AllocError> {
+        // What came back is free. Or a program that reserves before each burst grows for ever.
+        self.reclaim_some(additional.saturating_sub(self.cells().home().free()));
         // SAFETY: the memory was made for cells of `T`.
         unsafe { self.memory.try_reserve::<T>(additional) }
     }
 
     /// Adds the next chunk now if fewer slots are free than a chunk has, a
     /// [spare](SlabBuilder::spare_chunks) one or one built on this thread;
-    /// O(slots of a chunk), and O(1) otherwise.
+    /// O(slots of a chunk), and O(1) otherwise. Slots that came back from other threads are
+    /// [freed](Self::reclaim_some) first, as many as are missing.
     ///
     /// For programs that have idle moments: the next insertions, as many as a
     /// chunk has slots, do not pay for growth.
@@ -99,8 +103,9 @@ impl<T> TrackedSlab<T, Growable> {
     /// # Ok::<(), flatslab::AllocError>(())
     /// ```
     pub fn prepare(&self) -> Result<(), AllocError> {
-        let slots = 1 << self.memory.shift;
-        if self.cells().home().free() >= slots {
+        let slots = 1_usize << self.memory.shift;
+        let free = self.cells().home().free();
+        if free + self.reclaim_some(slots.saturating_sub(free)) >= slots {
             return Ok(());
         }
         self.try_reserve(slots)

@@ -263,7 +263,7 @@ impl<T: Sample, M: Kind> World<'_, '_, T, M> {
                 return;
             }
             9 => {
-                let most = usize::from(self.input.below(8));
+                let most = self.input.below(8);
                 let before = side.returning.len();
                 let freed = slab.reclaim_some(most);
                 side.returning.retain(is_borrowed);

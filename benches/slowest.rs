@@ -286,7 +286,8 @@ fn limited_bytes(setting: Setting) -> Turn {
 /// A class gave all of its buffers back at the limit, and another one needs its memory.
 fn other_class(setting: Setting) -> Turn {
     let arena = bytes::ByteArena::builder()
-        .max_bytes(setting.live * 64)
+        // Slabs of both classes fit, however few values there are.
+        .max_bytes((setting.live * 64).max(4 << 20))
         .build();
     passes(&setting, |[allocation]| {
         let small: Vec<_> = std::iter::from_fn(|| arena.alloc(48).ok()).collect();

@@ -29,6 +29,7 @@ fn bytes(size: usize) -> Layout {
 
 /// Each request had a chunk of its own, and in the second frame walked over all of them.
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn a_request_takes_few_steps_whatever_earlier_frames_left() {
     let mut arena = Arena::new();
     let requests = amount(16_000, 16_000, 300);
@@ -45,6 +46,7 @@ fn a_request_takes_few_steps_whatever_earlier_frames_left() {
 
 /// The frames that would leave most: each begins with a request that no chunk has room for.
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn memory_is_bounded_by_the_largest_frame() {
     let mut arena = Arena::new();
     let mut largest = 4096;
@@ -66,6 +68,7 @@ fn memory_is_bounded_by_the_largest_frame() {
 
 /// A chunk of twice the size was refused, and so was all that is less than needed.
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 #[cfg(feature = "std")]
 fn a_source_that_refuses_is_asked_few_times() {
     use core::ptr::NonNull;

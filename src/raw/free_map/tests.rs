@@ -52,6 +52,7 @@ fn scatter(state: &mut u64) -> usize {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn every_cell_is_taken_once_from_every_home() {
     let most = amount(20_000, 5_000, 130);
     for capacity in [0, 1, 2, 63, 64, 65, 511, 512, 513, 1024, 1025, most] {
@@ -96,6 +97,7 @@ fn the_spare_is_taken_next_then_the_word_that_was_given_to_last() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn a_single_cell_is_found_through_every_level() {
     // 5,000 words: three levels of summaries.
     let map = taken(5_000 * 64);

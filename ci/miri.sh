@@ -1,52 +1,71 @@
 #!/usr/bin/env bash
-# The tests under Miri, with strict provenance, symbolic alignment and leak checking: on
-# this machine's target with both models of borrowing, where pointers have 32 bits (i686),
-# and where the most significant byte comes first (s390x). No layout, key or state word may
-# rely on this machine's.
+# The tests under Miri, with strict provenance, symbolic alignment and leak checking: with
+# one model of borrowing on this machine's target, with the other where pointers have 32 bits
+# (i686), and where the most significant byte comes first (s390x). No layout, key or state
+# word may rely on this machine's. The weekly run (FLATSLAB_WEEKLY) has both models here, and
+# larger numbers; the other two targets have those of each run, for what they add is layouts.
 #
 # Each run has of each family the tests that an interpreter is for: what lends and takes
 # back references, drops, frees and re-enters, and random programs in small numbers. What
-# is left to the weekly run (FLATSLAB_WEEKLY) says so where it stands: `cfg(not(each_run))`
-# on a module, `cfg_attr(each_run, ignore)` on a test, `tests/common/amount.rs` for numbers.
-# What no interpreter can run is marked `cfg_attr(miri, ignore)`. A test without a mark runs.
+# is left to the weekly run says so where it stands: `cfg(not(each_run))` on a module,
+# `cfg_attr(each_run, ignore)` on a test, `tests/common/amount.rs` for numbers. What no
+# interpreter can run is marked `cfg_attr(miri, ignore)`. A test without a mark runs.
 # Parts of test names may be given: ci/miri.sh panics handles
 . "$(dirname "$0")/common.sh"
 needs_miri
-for_each_run
 
 host=x86_64-unknown-linux-gnu
-# One model of borrowing is enough on the other two: it is the same on every target.
-configurations=("$host stacked" "$host tree" "i686-unknown-linux-gnu tree"
-    "s390x-unknown-linux-gnu stacked")
+# A target, a model of borrowing, and whose numbers.
+configurations=("$host stacked each_run" "i686-unknown-linux-gnu tree each_run"
+    "s390x-unknown-linux-gnu stacked each_run")
+seeds=16
+if [ -n "${FLATSLAB_WEEKLY:-}" ]; then
+    configurations=("$host stacked weekly" "$host tree weekly" "${configurations[@]:1}")
+    seeds=64
+fi
 
-# miri_test TARGET MODEL …: the tests of the library, with those arguments.
+# Interpreted on a thread for each test, a program takes a tenth longer.
+names=("$@")
+set -- --test-threads=1 "${names[@]}"
+
+# miri_test TARGET MODEL NUMBERS ARGUMENT…: cargo's test command, with those arguments.
 miri_test() {
-    local flags=$miri_flags
+    local flags=$miri_flags rustflags=${RUSTFLAGS:-}
     [ "$2" = stacked ] || flags+=" -Zmiri-tree-borrows"
-    MIRIFLAGS="$flags" cargo "+$nightly" miri test --target "$1" --package flatslab \
-        --lib --test '*' "${@:3}"
+    [ "$3" = weekly ] || rustflags+=" --cfg each_run"
+    MIRIFLAGS="$flags" RUSTFLAGS="$rustflags" \
+        cargo "+$nightly" miri test --target "$1" --package flatslab "${@:4}"
 }
 
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 
 # First what all share, one after the other: cargo locks what it builds in.
-for target in "$host" i686-unknown-linux-gnu s390x-unknown-linux-gnu; do
+for configuration in "${configurations[@]}"; do
+    read -r target model numbers <<<"$configuration"
     cargo "+$nightly" miri setup --target "$target"
-    miri_test "$target" stacked --no-run
+    miri_test "$target" "$model" "$numbers" --lib --test '*' --no-run
 done
 
-# Side by side, one for each processor: an interpreter is a single thread.
+# Each binary by itself, one for each processor: an interpreter is a single thread.
+binaries=(--lib)
+for binary in tests/*/main.rs tests/*.rs; do
+    binary=${binary%/main.rs}
+    binaries+=("--test=$(basename "$binary" .rs)")
+done
 failed=0
 running=0
 for configuration in "${configurations[@]}"; do
-    if [ "$running" -ge "$(nproc)" ]; then
-        wait -n || failed=1
-        running=$((running - 1))
-    fi
-    read -r target model <<<"$configuration"
-    miri_test "$target" "$model" -- "$@" >"$logs/$target.$model" 2>&1 &
-    running=$((running + 1))
+    read -r target model numbers <<<"$configuration"
+    for binary in "${binaries[@]}"; do
+        if [ "$running" -ge "$(nproc)" ]; then
+            wait -n || failed=1
+            running=$((running - 1))
+        fi
+        miri_test "$target" "$model" "$numbers" "$binary" -- "$@" \
+            >"$logs/$target $model $binary" 2>&1 &
+        running=$((running + 1))
+    done
 done
 while [ "$running" -gt 0 ]; do
     wait -n || failed=1
@@ -59,10 +78,9 @@ done
 [ $failed -eq 0 ]
 
 # Two threads that meet, in many orders: each seed has another one.
-if [ $# -eq 0 ]; then
-    seeds=16
-    [ -z "${FLATSLAB_WEEKLY:-}" ] || seeds=64
+if [ ${#names[@]} -eq 0 ]; then
     echo "== $seeds orders of what threads do"
-    MIRIFLAGS="$miri_flags -Zmiri-many-seeds=0..$seeds" \
-        cargo "+$nightly" miri test --target "$host" --package flatslab --test races | tail -n 20
+    read -r target model numbers <<<"${configurations[0]}"
+    miri_flags+=" -Zmiri-many-seeds=0..$seeds"
+    miri_test "$target" "$model" "$numbers" --test races | tail -n 20
 fi

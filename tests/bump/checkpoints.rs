@@ -318,6 +318,7 @@ fn code_that_a_method_runs_may_rewind_to_its_own_checkpoint() {
 /// `alloc_with` and `alloc_slice_iter` gave two references to one place.
 #[test]
 #[cfg(debug_assertions)]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn a_rewind_to_before_a_method_that_runs_panics_in_debug_builds() {
     run_each(|arena, before, earlier| {
         for mark in earlier.into_iter().chain([before]) {

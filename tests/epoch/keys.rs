@@ -187,6 +187,7 @@ fn bits_are_a_key_or_none() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn epochs_that_are_over_stay_so_when_their_index_is_used_again() {
     let aged = aged(4);
     let there: Vec<_> = aged.slab.epochs().map(|stats| stats.epoch).collect();

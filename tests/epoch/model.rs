@@ -32,6 +32,7 @@ fn programs_on(kind: u8) {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn numbers_do_as_the_model() {
     programs_on(0);
 }
@@ -42,6 +43,7 @@ fn text_does_as_the_model() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn values_without_a_size_do_as_the_model() {
     programs_on(2);
 }

@@ -25,6 +25,7 @@ fn sparse(slots: u32, keep: impl Fn(u32) -> bool) -> KeySlab<Padded> {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn every_value_is_visited_once_from_either_end() {
     for (name, keep) in [
         ("all", (|_| true) as fn(u32) -> bool),

@@ -22,16 +22,19 @@ proptest! {
     #![proptest_config(cases(300))]
 
     #[test]
+    #[cfg_attr(each_run, ignore = "weekly")]
     fn chunks_and_plain_keys_do_as_the_model(program in any_program()) {
         Plain::chunks::<0>(&program);
     }
 
     #[test]
+    #[cfg_attr(each_run, ignore = "weekly")]
     fn an_array_and_plain_keys_do_as_the_model(program in any_program()) {
         Plain::array::<0>(&program);
     }
 
     #[test]
+    #[cfg_attr(each_run, ignore = "weekly")]
     fn chunks_and_generations_do_as_the_model(program in any_program()) {
         Generations::chunks::<0>(&program);
     }

@@ -12,6 +12,7 @@ fn key(index: u32) -> Key {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn a_value_comes_back_under_its_key_and_slots_below_are_free() {
     let mut slab = KeySlab::new();
     slab.insert_at(key(5000), "high").unwrap();
@@ -90,6 +91,7 @@ fn a_bounded_slab_is_made_from_its_values() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn touching_memory_changes_no_value() {
     const SLOTS: usize = if cfg!(miri) { 1100 } else { 5000 };
     let mut slab = BoundedKeySlab::try_from_iter(SLOTS, [(key(1000), 7_u64)]).unwrap();

@@ -150,6 +150,7 @@ fn what_holds_a_slot_keeps_it_from_being_released() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn insertions_in_a_loop_over_a_growing_slab_end() {
     for pages in kinds() {
         let slab = lazy::<Wide>(60, &pages);
@@ -168,6 +169,7 @@ fn insertions_in_a_loop_over_a_growing_slab_end() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn random_steps_do_as_a_map() {
     const CAPACITY: usize = if cfg!(miri) { 30 } else { 400 };
     for (number, pages) in kinds().iter().enumerate() {

@@ -40,6 +40,7 @@ macro_rules! use_pool {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn everything_comes_back_to_the_source() {
     fn run<V: Sample>() {
         let source = Counted::new();
@@ -64,6 +65,7 @@ fn everything_comes_back_to_the_source() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn the_bytes_that_a_pool_reports_are_those_that_the_source_gave() {
     type Order = [u64; 8];
     let source = Counted::new();

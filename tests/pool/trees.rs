@@ -155,6 +155,7 @@ fn trees_own_their_children_and_their_pool_is_reset_when_they_are_gone() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn a_list_through_the_whole_pool_is_dropped_with_its_head() {
     with_own_pools!(40, Link<'_>, |pool| {
         chains(&pool);

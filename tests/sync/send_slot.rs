@@ -71,6 +71,7 @@ fn an_insertion_finds_what_came_back() {
 
 /// What other threads gave back is freed a few slots at a time.
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn an_insertion_pays_for_few_of_the_slots_that_came_back() {
     fn run<M: Memory>(slab: &TrackedSlab<Value, M>) {
         let count: usize = amount(10_000, 1_000, 100);

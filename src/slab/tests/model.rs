@@ -24,6 +24,7 @@ proptest! {
     #![proptest_config(cases(5000, 48, 3))]
 
     #[test]
+    #[cfg_attr(each_run, ignore = "weekly")]
     fn a_bounded_slab_does_as_the_model(program in any_program()) {
         run::<Bounded>(BoundedSlab::with_capacity(ROOM), program);
     }

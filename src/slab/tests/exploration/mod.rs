@@ -172,9 +172,12 @@ fn missing(reached: &Reached) -> Vec<(Row, Event)> {
 
 const ALL: usize = usize::MAX;
 
-/// Under Miri less, for its time, and nothing forgotten, for its leak check.
+/// Under Miri less, for its time, and nothing forgotten, for its leak check. Three cells reach
+/// no cell of the table that two do not, and take as long: in the optimised run of each week.
 const SCOPES: &[Scope] = if cfg!(miri) {
     &[scope(1, false, false, ALL), scope(1, true, false, 2)]
+} else if cfg!(debug_assertions) {
+    &[scope(1, true, true, ALL), scope(2, true, true, ALL)]
 } else {
     &[
         scope(1, true, true, ALL),

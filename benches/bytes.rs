@@ -18,7 +18,7 @@ use buffers::{
     Allocate, BytesMuts, Chain, EachBuf, Indices, Keys, Link, Linked, Lookup, OneBuf, Positions,
     Share, Vecs, touch,
 };
-use flatslab::bytes::{Buf, ByteArena, Ring, SlabRing};
+use flatslab::bytes::{Buf, ByteArena, Ring};
 use flatslab_benches::arguments::Arguments;
 use flatslab_benches::bytes::*;
 use flatslab_benches::clock;
@@ -457,7 +457,6 @@ fn full<const BYTES: usize, S: Fifo<BYTES>, const ENTRIES: usize>(setting: Setti
 fn notes(_: &Arguments) -> Vec<String> {
     vec![
         note_of_ten::<Ring>(),
-        note_of_ten::<SlabRing<Frame<40>>>(),
         note_of_ten::<Deque>(),
         note_of_ten::<ReusedDeque>(),
     ]
@@ -515,7 +514,6 @@ fn cases(arguments: &Arguments, _live: usize, bytes: usize) -> Vec<Case> {
         ($bytes:literal: $turn:ident, $entries:literal) => {
             entries!(
                 RING => $turn::<$bytes, Ring, $entries>,
-                SLAB_RING => $turn::<$bytes, SlabRing<Frame<$bytes>>, $entries>,
                 DEQUE => $turn::<$bytes, Deque, $entries>,
                 <ReusedDeque as Fifo<$bytes>>::NAME => $turn::<$bytes, ReusedDeque, $entries>,
             )
@@ -573,7 +571,6 @@ fn cases(arguments: &Arguments, _live: usize, bytes: usize) -> Vec<Case> {
                 RING_OF_10,
                 entries!(
                     RING => ring_of_ten::<Ring>,
-                    SLAB_RING => ring_of_ten::<SlabRing<Frame<40>>>,
                     DEQUE => ring_of_ten::<Deque>,
                     <ReusedDeque as Fifo<40>>::NAME => ring_of_ten::<ReusedDeque>,
                 ),

@@ -242,8 +242,8 @@ mod traced {
     fn by_bytes() -> Vec<Operation<'static>> {
         let arena: &ByteArena = Box::leak(Box::new(ByteArena::new()));
         // Of each class that is used chunks are on the free stack.
-        arena.reserve(128, 16).unwrap();
-        let buf = || arena.copy(&[7; 128]).unwrap();
+        arena.prepare(128, 16).unwrap();
+        let buf = || arena.try_copy(&[7; 128]).unwrap();
         let ring = |entries| {
             let mut ring = Ring::with_capacity(4, 64);
             for _ in 0..entries {
@@ -252,15 +252,15 @@ mod traced {
             Box::leak(Box::new(ring))
         };
         vec![
-            operation!("ByteArena::alloc, 128 bytes",
+            operation!("ByteArena::try_alloc, 128 bytes",
             (arena: &'static ByteArena = arena) -> Result<BufMut, RequestError> {
-                arena.alloc(128)
+                arena.try_alloc(128)
             }),
-            operation!("ByteArena::alloc, any size",
+            operation!("ByteArena::try_alloc, any size",
             (arena: &'static ByteArena = arena, size: usize = 128)
-                -> Result<BufMut, RequestError> { arena.alloc(size) }),
-            operation!("BufMut, drop", (buf: BufMut = arena.alloc(128).unwrap()) { drop(buf) }),
-            operation!("BufMut::freeze", (buf: BufMut = arena.alloc(128).unwrap()) -> Buf {
+                -> Result<BufMut, RequestError> { arena.try_alloc(size) }),
+            operation!("BufMut, drop", (buf: BufMut = arena.try_alloc(128).unwrap()) { drop(buf) }),
+            operation!("BufMut::freeze", (buf: BufMut = arena.try_alloc(128).unwrap()) -> Buf {
                 buf.freeze()
             }),
             operation!("Buf, clone", (buf: &'static Buf = Box::leak(Box::new(buf()))) -> Buf {

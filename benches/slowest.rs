@@ -117,7 +117,7 @@ fn cases(_: &flatslab_benches::arguments::Arguments, _: usize, _: usize) -> Vec<
         case(&["insertion, epochs repeat"], &[("EpochSlab", epochs)]),
         case(
             &["allocation, buffers ended on another thread"],
-            &[("sync::bytes::ByteArena", returned_buffers)],
+            &[("ByteArena<Atomic>", returned_buffers)],
         ),
         case(&["push, overwriting"], &[("bytes::Ring", ring)]),
     ]
@@ -273,11 +273,11 @@ fn limited_bytes(setting: Setting) -> Turn {
         .build();
     passes(&setting, |[allocation, refusal]| {
         let mut buffers = Vec::with_capacity(setting.live);
-        while let Ok(buf) = allocation.time(|| arena.alloc(48)) {
+        while let Ok(buf) = allocation.time(|| arena.try_alloc(48)) {
             buffers.push(buf);
         }
         for _ in 0..64 {
-            refusal.time(|| arena.alloc(48).is_err());
+            refusal.time(|| arena.try_alloc(48).is_err());
         }
     })
     .into()
@@ -290,10 +290,10 @@ fn other_class(setting: Setting) -> Turn {
         .max_bytes((setting.live * 64).max(4 << 20))
         .build();
     passes(&setting, |[allocation]| {
-        let small: Vec<_> = std::iter::from_fn(|| arena.alloc(48).ok()).collect();
+        let small: Vec<_> = std::iter::from_fn(|| arena.try_alloc(48).ok()).collect();
         drop(small);
         let mut large = Vec::with_capacity(setting.live / 16);
-        while let Ok(buf) = allocation.time(|| arena.alloc(1_000)) {
+        while let Ok(buf) = allocation.time(|| arena.try_alloc(1_000)) {
             large.push(buf);
         }
         assert!(!large.is_empty());
@@ -317,17 +317,17 @@ fn epochs(setting: Setting) -> Turn {
 }
 
 fn returned_buffers(setting: Setting) -> Turn {
-    let arena = sync::bytes::ByteArena::new();
+    let arena = bytes::ByteArena::atomic();
     passes(&setting, |[allocation]| {
         let buffers: Vec<_> = (0..setting.live)
-            .map(|_| arena.alloc(48).expect("there is memory"))
+            .map(|_| arena.try_alloc(48).expect("there is memory"))
             .collect();
         thread::scope(|scope| {
             scope.spawn(|| drop(buffers));
         });
         let mut buffers = Vec::with_capacity(setting.live);
         for _ in 0..setting.live {
-            buffers.push(allocation.time(|| arena.alloc(48).expect("there is memory")));
+            buffers.push(allocation.time(|| arena.try_alloc(48).expect("there is memory")));
         }
     })
     .into()

@@ -16,7 +16,7 @@ use crossings::shared::{get, get_one, oldest, remove, single, take};
 use crossings::stores::{
     Indices, Locked, Malloc, Mimalloc, Plurality, Sends, Sharded, Shared, Unshared, Word,
 };
-use flatslab::sync::bytes::SharedRing;
+use flatslab::sync::SharedRing;
 use flatslab_benches::machine;
 use flatslab_benches::operation::Setting;
 use flatslab_benches::payload::Payload;

@@ -41,7 +41,7 @@ struct Totals {
 fn packet(arena: &ByteArena, sequence: u64) -> Result<Buf, Box<dyn Error>> {
     let count = sequence as u32 % 4 + 1;
     let size = size_of::<Header>() + count as usize * size_of::<Update>();
-    let mut buf = arena.alloc(size)?;
+    let mut buf = arena.try_alloc(size)?;
     buf.extend_from_value(&Header {
         sequence: sequence.into(),
         updates: count.into(),
@@ -58,7 +58,7 @@ fn packet(arena: &ByteArena, sequence: u64) -> Result<Buf, Box<dyn Error>> {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arena = ByteArena::new();
-    let mut totals = arena.alloc_zeroed(size_of::<Totals>())?;
+    let mut totals = arena.try_alloc_zeroed(size_of::<Totals>())?;
     // The last update of each instrument: where it is, not what it says.
     let mut last: BTreeMap<u32, Loc> = BTreeMap::new();
 

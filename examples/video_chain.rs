@@ -25,7 +25,7 @@ fn clip() -> Vec<u8> {
 fn chain_of(arena: &ByteArena, bytes: &[u8]) -> Result<Buf, Box<dyn Error>> {
     let mut chain: Option<Buf> = None;
     for chunk in bytes.chunks(CHUNK).rev() {
-        let mut buf = arena.copy(chunk)?;
+        let mut buf = arena.try_copy(chunk)?;
         if let Some(next) = chain {
             buf.set_next(next)?;
         }
@@ -82,7 +82,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let before: Vec<*const u8> = chain.parts().map(<[u8]>::as_ptr).collect();
     let middle = chunks / 2;
-    let old = replace(&mut chain, middle, arena.copy(&[0; CHUNK])?)?;
+    let old = replace(&mut chain, middle, arena.try_copy(&[0; CHUNK])?)?;
     assert_eq!(*old, bytes[middle * CHUNK..][..CHUNK]);
     // It kept none of those that followed it.
     assert!(old.next_ref().is_none());

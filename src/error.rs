@@ -275,6 +275,42 @@ impl From<SizeClassError> for BuildError {
     }
 }
 
+/// More bytes than there is room for: in a buffer, an entry of a ring, a size class.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::bytes::ByteArena;
+///
+/// let mut buf = ByteArena::new().alloc(3);
+/// let error = buf.extend_from_slice(b"hello").unwrap_err();
+/// assert_eq!((error.size, error.limit), (5, 3));
+/// assert_eq!(error.to_string(), "5 bytes were asked for, the limit is 3");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SizeError {
+    /// The bytes asked for.
+    pub size: usize,
+    /// The most bytes there is room for.
+    pub limit: usize,
+}
+
+impl SizeError {
+    #[cfg(feature = "alloc")]
+    pub(crate) const fn new(size: usize, limit: usize) -> Self {
+        SizeError { size, limit }
+    }
+}
+
+impl fmt::Display for SizeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let SizeError { size, limit } = self;
+        write!(f, "{size} bytes were asked for, the limit is {limit}")
+    }
+}
+
+impl Error for SizeError {}
+
 /// Why an arena cannot have the size classes that its builder was told.
 ///
 /// # Examples
@@ -294,12 +330,7 @@ pub enum SizeClassError {
     /// A size or a number is 0.
     Zero,
     /// A size passes the limit.
-    TooLarge {
-        /// The bytes asked for.
-        size: usize,
-        /// The most bytes there can be.
-        limit: usize,
-    },
+    TooLarge(SizeError),
     /// It takes more than 64 classes to come to the largest request.
     TooManyClasses {
         /// The bytes of the largest request.
@@ -312,9 +343,7 @@ impl fmt::Display for SizeClassError {
         match *self {
             SizeClassError::Growth => f.write_str("size classes grow by a finite factor above 1"),
             SizeClassError::Zero => f.write_str("sizes and numbers are at least 1"),
-            SizeClassError::TooLarge { size, limit } => {
-                write!(f, "{size} bytes were asked for, the limit is {limit}")
-            }
+            SizeClassError::TooLarge(error) => error.fmt(f),
             SizeClassError::TooManyClasses { largest } => write!(
                 f,
                 "it takes more than 64 size classes to come to {largest} bytes"

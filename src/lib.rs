@@ -49,10 +49,10 @@
 //! | the same without an allocator, in a static or on the stack | [`pool::PoolStorage`] |
 //! | scratch of mixed types: a message, a frame, a request | [`bump::Arena`], and its scopes |
 //! | bytes of different lengths: frames, messages, values of a cache | [`bytes::ByteArena`]: reference counts, slices, chains; a [`Loc`](bytes::Loc) of 16 bytes for tables |
-//! | the newest of what arrives, in bounded memory | [`bytes::Ring`]; of one type [`bytes::SlabRing`] |
+//! | the newest of what arrives, in bounded memory | [`bytes::Ring`] |
 //! | values made by one thread and ended by others | a tracked slab, and [`Slot::into_send`](Slot::into_send): the memory comes back, and no thread calls the allocator |
 //! | values that many threads make, read and end at once | [`sync::SharedSlab`]: lock-free, keys with generations, guards |
-//! | bytes and frames between threads | [`sync::bytes`]: buffers counted atomically, a ring for two threads, a ring for many |
+//! | bytes and frames between threads | buffers with [atomic counts](bytes::Atomic); [`sync::SpscRing`] for two threads, [`sync::SharedRing`] for many |
 //! | objects that die together: those of a request, a session, a day | [`epoch::EpochSlab`]; of bytes [`epoch::EpochBytes`] |
 //! | a value that must know its own place | [`vacant_entry`](key_slab::PlainSlab::try_vacant_entry); `insert_with`, or [`VacantSlot`] |
 //! | a loop over keys that you know to be right | [`untracked`](TrackedSlab::untracked): unsafe, no borrow tracking |
@@ -127,6 +127,8 @@ extern crate std;
 extern crate self as flatslab;
 
 #[cfg(feature = "alloc")]
+mod builder;
+#[cfg(feature = "alloc")]
 pub mod bump;
 #[cfg(feature = "alloc")]
 pub mod bytes;
@@ -150,7 +152,11 @@ mod slab;
 #[cfg(feature = "alloc")]
 pub mod sync;
 
-pub use error::{AccessError, AllocError, BuildError, CapacityError, Full, SizeClassError};
+#[cfg(feature = "alloc")]
+pub use builder::Builder;
+pub use error::{
+    AccessError, AllocError, BuildError, CapacityError, Full, SizeClassError, SizeError,
+};
 pub use key::{Key, KeyError};
 #[cfg(feature = "alloc")]
 pub use key_slab::{BoundedKeySlab, GenKey, KeySlab, PlainSlab};

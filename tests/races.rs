@@ -12,10 +12,12 @@ mod source;
 use std::sync::Barrier;
 use std::thread;
 
-use flatslab::sync::SendSlot;
-use flatslab::sync::bytes::{ByteArena, Ring};
+use flatslab::bytes::ByteArena;
+#[cfg(feature = "std")]
+use flatslab::sync::SharedRing;
 #[cfg(target_has_atomic = "64")]
-use flatslab::sync::{SharedSlab, bytes::SharedRing};
+use flatslab::sync::SharedSlab;
+use flatslab::sync::{SendSlot, SpscRing};
 use flatslab::{BoundedSlab, Slab};
 
 use counted::{Alive, without_leak};
@@ -159,8 +161,12 @@ fn threads_take_the_last_shared_slots() {
 
 #[test]
 fn the_last_references_to_a_buffer_end_while_its_arena_does() {
-    let arena = ByteArena::builder().start(16).slab_size(256).build();
-    let one = arena.copy(b"one").unwrap();
+    let arena = ByteArena::builder()
+        .atomic()
+        .smallest(16)
+        .chunk_bytes(256)
+        .build();
+    let one = arena.try_copy(b"one").unwrap();
     let (two, three) = (one.clone(), one.slice(1..));
     meet(
         || {
@@ -174,13 +180,17 @@ fn the_last_references_to_a_buffer_end_while_its_arena_does() {
 
 #[test]
 fn a_buffer_comes_back_while_one_is_wanted() {
-    let arena = ByteArena::builder().start(16).slab_size(64).build();
-    let sent = arena.copy(b"sent").unwrap();
+    let arena = ByteArena::builder()
+        .atomic()
+        .smallest(16)
+        .chunk_bytes(64)
+        .build();
+    let sent = arena.try_copy(b"sent").unwrap();
     meet(
         || drop(sent),
         || {
             for _ in 0..3 {
-                assert_eq!(*arena.copy(b"here").unwrap(), *b"here");
+                assert_eq!(*arena.try_copy(b"here").unwrap(), *b"here");
             }
         },
     );
@@ -188,7 +198,7 @@ fn a_buffer_comes_back_while_one_is_wanted() {
 
 #[test]
 fn entries_of_a_ring_arrive_in_their_order() {
-    let (mut producer, mut consumer) = Ring::with_capacity(1, 8).split();
+    let (mut producer, mut consumer) = SpscRing::with_capacity(1, 8).split();
     meet(
         move || {
             for number in 0..4_u64 {
@@ -211,7 +221,7 @@ fn entries_of_a_ring_arrive_in_their_order() {
     );
 }
 
-#[cfg(target_has_atomic = "64")]
+#[cfg(feature = "std")]
 #[test]
 fn a_shared_ring_is_written_by_one_thread_and_read_by_another() {
     let ring = SharedRing::with_capacity(2, 8);
@@ -227,15 +237,11 @@ fn a_shared_ring_is_written_by_one_thread_and_read_by_another() {
         || {
             let (mut popped, mut last) = (0, 0);
             while last < 5 {
-                match ring.pop() {
-                    Some(frame) => {
-                        let number = u64::from_le_bytes((*frame).try_into().unwrap());
-                        assert!(number > last, "in their order");
-                        last = number;
-                        popped += 1;
-                    }
-                    None => thread::yield_now(),
-                }
+                let frame = ring.pop_wait().unwrap();
+                let number = u64::from_le_bytes((*frame).try_into().unwrap());
+                assert!(number > last, "in their order");
+                last = number;
+                popped += 1;
             }
             popped
         },

@@ -49,7 +49,7 @@ impl Allocate for ByteArena {
 
     #[inline(always)]
     fn alloc(&self, size: usize) -> BufMut {
-        ByteArena::alloc(self, size).expect("memory")
+        ByteArena::try_alloc(self, size).expect("memory")
     }
 
     #[inline(always)]
@@ -132,7 +132,7 @@ impl Share for Buf {
 
     #[inline(always)]
     fn copied(arena: &ByteArena, bytes: &[u8]) -> Self {
-        let mut buf = arena.alloc(bytes.len()).expect("memory");
+        let mut buf = arena.try_alloc(bytes.len()).expect("memory");
         buf.extend_from_slice(bytes).expect("room");
         buf.freeze()
     }
@@ -214,7 +214,7 @@ impl Lookup for Positions {
 
 /// Buffers of these contents, in this order.
 fn bufs(arena: &ByteArena, contents: &[[u8; 40]], order: &[usize]) -> Vec<Buf> {
-    let bufs = contents.iter().map(|bytes| arena.copy(bytes));
+    let bufs = contents.iter().map(|bytes| arena.try_copy(bytes));
     let bufs: Vec<Buf> = bufs.map(|buf| buf.expect("memory")).collect();
     order.iter().map(|&at| bufs[at].clone()).collect()
 }
@@ -347,7 +347,7 @@ impl Chain for Linked {
         let arena = ByteArena::new();
         let mut bufs: Vec<Option<Buf>> = vec![None; LINKS];
         for &at in order {
-            bufs[at] = Some(arena.copy(&contents[at]).expect("memory"));
+            bufs[at] = Some(arena.try_copy(&contents[at]).expect("memory"));
         }
         let links = bufs.into_iter().flatten().rev();
         let link = |next: Buf, mut buf: Buf| {

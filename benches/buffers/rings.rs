@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use flatslab::bytes::{Ring, SlabRing};
-use flatslab_benches::bytes::{DEQUE, RING, SLAB_RING};
+use flatslab::bytes::Ring;
+use flatslab_benches::bytes::{DEQUE, RING};
 
 /// A frame as it was received: its bytes, and how many there are.
 #[derive(Clone, Copy)]
@@ -69,29 +69,6 @@ impl<const BYTES: usize> Fifo<BYTES> for Ring {
     #[inline(always)]
     fn look(&self) -> Option<u64> {
         self.get(0).map(|buf| read(buf))
-    }
-}
-
-impl<const BYTES: usize> Fifo<BYTES> for SlabRing<Frame<BYTES>> {
-    const NAME: &'static str = SLAB_RING;
-
-    fn new(entries: usize) -> Self {
-        SlabRing::with_capacity(entries)
-    }
-
-    #[inline(always)]
-    fn push(&mut self, frame: &Frame<BYTES>) -> bool {
-        SlabRing::push(self, *frame).is_some()
-    }
-
-    #[inline(always)]
-    fn pop(&mut self) -> Option<u64> {
-        SlabRing::pop(self).map(|frame| frame.read())
-    }
-
-    #[inline(always)]
-    fn look(&self) -> Option<u64> {
-        self.get(0).map(Frame::read)
     }
 }
 

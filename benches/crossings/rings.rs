@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
-use flatslab::sync::bytes::SharedRing;
+use flatslab::sync::SharedRing;
 use flatslab_benches::operation::Setting;
 use flatslab_benches::run::Turn;
 use flatslab_benches::threads::{DEQUE, ENTRY, RING};

@@ -13,7 +13,6 @@ pub const OURS: &str = "ByteArena";
 /// Ours, as a ring.
 pub const RING: &str = "Ring";
 /// Ours, of values of one type.
-pub const SLAB_RING: &str = "SlabRing<Frame>";
 
 /// What each row is compared with.
 pub const VEC: &str = "Vec<u8>";
@@ -160,7 +159,7 @@ fn subjects<'r>(record: &'r Record, cases: &[Case<'_>]) -> Vec<&'r str> {
     let rows = record.rows.iter().filter(|row| cases.contains(&row.case()));
     let mut subjects: Vec<&str> = rows.map(|row| &*row.subject).collect();
     subjects.sort_by_key(|subject| {
-        let ours = [OURS, RING, SLAB_RING];
+        let ours = [OURS, RING];
         (!ours.iter().any(|it| subject.starts_with(it)), *subject)
     });
     subjects.dedup();

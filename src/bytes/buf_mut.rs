@@ -6,15 +6,20 @@ use core::mem::{ManuallyDrop, MaybeUninit};
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 
+use super::References;
 use super::buf::Buf;
-use super::filling::{Filling, NoRoom};
+use super::counts::{Atomic, Counts, Local};
+use super::filling::Filling;
 use super::header::Header;
+use super::home::Home;
+use crate::error::SizeError;
 
 /// A buffer of a [`ByteArena`](super::ByteArena) with one owner, who fills it.
 ///
 /// It has a length, the bytes that were filled, and a capacity, which it was allocated with
 /// and does not grow. [`freeze`](Self::freeze) makes it a [`Buf`], which is shared; dropped, it
-/// gives its chunk back. Neither `Send` nor `Sync`: counts are plain.
+/// gives its memory back. With [`Local`] counts, the default, neither `Send` nor `Sync`; with
+/// [`Atomic`] ones both.
 ///
 /// # Examples
 ///
@@ -22,33 +27,38 @@ use super::header::Header;
 /// use flatslab::bytes::ByteArena;
 ///
 /// let arena = ByteArena::new();
-/// let mut buf = arena.alloc(900)?;
+/// let mut buf = arena.alloc(900);
 /// assert_eq!((buf.len(), buf.capacity()), (0, 900));
 /// buf.extend_from_slice(b"hello")?;
 /// buf[0] = b'H';
 /// assert_eq!(*buf.freeze(), *b"Hello");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # Ok::<(), flatslab::SizeError>(())
 /// ```
-pub struct BufMut {
+pub struct BufMut<R: References = Local> {
     /// Mutable (H1), and this buffer's.
-    header: NonNull<Header>,
-    /// Within the chunk.
+    header: NonNull<Header<R>>,
+    /// Of the header.
     bytes: Filling,
 }
 
-impl BufMut {
+// SAFETY: the bytes are its alone, and it gives them back from any thread.
+unsafe impl Send for BufMut<Atomic> {}
+// SAFETY: as above.
+unsafe impl Sync for BufMut<Atomic> {}
+
+impl<R: References> BufMut<R> {
     /// # Safety
     ///
-    /// The header is mutable, and no one else's. The chunk has `capacity` bytes from `start`
+    /// The header is mutable, and no one else's. Its buffer has `capacity` bytes from `start`
     /// on; the first `len`, and all before, are initialised.
     #[inline(always)]
     pub(super) unsafe fn new(
-        header: NonNull<Header>,
+        header: NonNull<Header<R>>,
         start: NonNull<u8>,
         len: usize,
         capacity: usize,
     ) -> Self {
-        // SAFETY: says the caller; chunks are shorter than 2^32 bytes (S1).
+        // SAFETY: the bytes are its alone (precondition), and fewer than 2^32 (S1).
         let bytes = unsafe { Filling::new(start, len, capacity) };
         BufMut { header, bytes }
     }
@@ -57,15 +67,15 @@ impl BufMut {
     ///
     /// # Safety
     ///
-    /// The header is mutable, and no one else's; its chunk has `capacity` bytes.
+    /// The header is mutable, and no one else's; its buffer has `capacity` bytes.
     #[inline(always)]
-    pub(super) unsafe fn from_header(header: NonNull<Header>, capacity: usize) -> Self {
-        // SAFETY: says the caller.
+    pub(super) unsafe fn from_header(header: NonNull<Header<R>>, capacity: usize) -> Self {
+        // SAFETY: the header is mutable, with so many bytes (precondition).
         unsafe { Self::new(header, header.as_ref().start(), 0, capacity) }
     }
 
     #[inline(always)]
-    fn header(&self) -> &Header {
+    fn header(&self) -> &Header<R> {
         // SAFETY: a mutable header keeps its home.
         unsafe { self.header.as_ref() }
     }
@@ -74,7 +84,7 @@ impl BufMut {
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
-    /// assert_eq!(arena.alloc(900).unwrap().len(), 0);
+    /// assert_eq!(arena.alloc(900).len(), 0);
     /// ```
     #[inline(always)]
     #[must_use]
@@ -86,7 +96,7 @@ impl BufMut {
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
-    /// assert!(arena.alloc(900).unwrap().is_empty());
+    /// assert!(arena.alloc(900).is_empty());
     /// ```
     #[inline(always)]
     #[must_use]
@@ -98,7 +108,7 @@ impl BufMut {
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
-    /// assert_eq!(arena.alloc(900).unwrap().capacity(), 900);
+    /// assert_eq!(arena.alloc(900).capacity(), 900);
     /// ```
     #[inline(always)]
     #[must_use]
@@ -110,7 +120,7 @@ impl BufMut {
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
-    /// assert_eq!(arena.alloc_zeroed(900).unwrap().remaining(), 0);
+    /// assert_eq!(arena.alloc_zeroed(900).remaining(), 0);
     /// ```
     #[inline(always)]
     #[must_use]
@@ -126,14 +136,14 @@ impl BufMut {
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
-    /// let mut buf = arena.alloc(8).unwrap();
+    /// let mut buf = arena.alloc(8);
     /// buf.extend_from_slice(b"hello")?;
     /// assert!(buf.extend_from_slice(b" world").is_err());
     /// assert_eq!(*buf, *b"hello");
-    /// # Ok::<(), flatslab::bytes::NoRoom>(())
+    /// # Ok::<(), flatslab::SizeError>(())
     /// ```
     #[inline]
-    pub fn extend_from_slice(&mut self, bytes: &[u8]) -> Result<(), NoRoom> {
+    pub fn extend_from_slice(&mut self, bytes: &[u8]) -> Result<(), SizeError> {
         self.bytes.extend_from_slice(bytes)
     }
 
@@ -145,13 +155,13 @@ impl BufMut {
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
-    /// let mut buf = arena.alloc(8).unwrap();
+    /// let mut buf = arena.alloc(8);
     /// buf.resize(3, b'-')?;
     /// assert_eq!(*buf, *b"---");
     /// assert!(buf.resize(9, 0).is_err());
-    /// # Ok::<(), flatslab::bytes::NoRoom>(())
+    /// # Ok::<(), flatslab::SizeError>(())
     /// ```
-    pub fn resize(&mut self, len: usize, byte: u8) -> Result<(), NoRoom> {
+    pub fn resize(&mut self, len: usize, byte: u8) -> Result<(), SizeError> {
         self.bytes.resize(len, byte)
     }
 
@@ -159,7 +169,7 @@ impl BufMut {
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
-    /// let mut buf = arena.alloc_zeroed(8).unwrap();
+    /// let mut buf = arena.alloc_zeroed(8);
     /// buf.truncate(3);
     /// assert_eq!(buf.len(), 3);
     /// ```
@@ -171,7 +181,7 @@ impl BufMut {
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
-    /// let mut buf = arena.alloc_zeroed(8).unwrap();
+    /// let mut buf = arena.alloc_zeroed(8);
     /// buf.clear();
     /// assert!(buf.is_empty() && buf.capacity() == 8);
     /// ```
@@ -184,7 +194,7 @@ impl BufMut {
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
-    /// let mut buf = arena.alloc(8).unwrap();
+    /// let mut buf = arena.alloc(8);
     /// buf.spare_capacity_mut()[0].write(7);
     /// // SAFETY: the first byte is written.
     /// unsafe { buf.set_len(1) };
@@ -202,7 +212,7 @@ impl BufMut {
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
-    /// let mut buf = arena.alloc_zeroed(8).unwrap();
+    /// let mut buf = arena.alloc_zeroed(8);
     /// buf.clear();
     /// // SAFETY: all were zeroed.
     /// unsafe { buf.set_len(8) };
@@ -210,7 +220,7 @@ impl BufMut {
     /// ```
     #[inline]
     pub unsafe fn set_len(&mut self, len: usize) {
-        // SAFETY: says the caller.
+        // SAFETY: so many are initialised (precondition).
         unsafe { self.bytes.set_len(len) };
     }
 
@@ -219,34 +229,70 @@ impl BufMut {
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
-    /// let mut buf = arena.alloc(900).unwrap();
+    /// let mut buf = arena.alloc(900);
     /// buf.extend_from_slice(b"hello").unwrap();
     /// assert_eq!(*buf.freeze(), *b"hello");
     /// ```
     #[inline]
     #[must_use]
-    pub fn freeze(self) -> Buf {
+    pub fn freeze(self) -> Buf<R> {
         let this = ManuallyDrop::new(self);
         let header = this.header();
         let start = this.bytes.start();
         let before = start.addr().get() - header.start().addr().get();
         // What lies before `start` is initialised, says `new`; the sum is not above the
-        // chunk's size.
+        // buffer's size.
         header.share((before + this.len()) as u32);
-        // SAFETY: shared now, with this reference (H1), and so many bytes are filled (H4).
+        // SAFETY: shared now, with this reference (H1), and so many bytes are filled (H2).
         unsafe { Buf::new(this.header, start, this.len()) }
     }
 }
 
-impl Drop for BufMut {
-    #[inline(always)]
-    fn drop(&mut self) {
-        // SAFETY: it is this buffer's, which is gone.
-        unsafe { Header::free(self.header) };
+impl<R: References> Buf<R> {
+    /// Makes it a buffer to be filled, if it is its buffer's one reference; O(1). It begins
+    /// where this reference does, has its bytes, and room up to the buffer's end. A chain that
+    /// follows stays linked.
+    ///
+    /// All positions of the buffer are stale from then on.
+    ///
+    /// # Errors
+    ///
+    /// If there are other references; the buffer comes back.
+    ///
+    /// ```
+    /// # let arena = flatslab::bytes::ByteArena::new();
+    /// let buf = arena.copy(b"hello");
+    /// let second = buf.clone();
+    /// let buf = buf.try_into_mut().unwrap_err();
+    /// drop(second);
+    /// let mut buf = buf.try_into_mut().unwrap();
+    /// buf[0] = b'H';
+    /// assert_eq!(*buf, *b"Hello");
+    /// ```
+    pub fn try_into_mut(self) -> Result<BufMut<R>, Self> {
+        if !self.header().counts().is_unique() {
+            return Err(self);
+        }
+        self.header().unshare();
+        let capacity = self.header().class().size() - self.offset();
+        let part = self.into_part();
+        // SAFETY: mutable now, and this was its reference (H1); `start` is within its bytes.
+        Ok(unsafe {
+            let start = NonNull::new_unchecked(part.start);
+            BufMut::new(part.header, start, part.len, capacity)
+        })
     }
 }
 
-impl Deref for BufMut {
+impl<R: References> Drop for BufMut<R> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // SAFETY: it is this buffer's, which is gone.
+        unsafe { Home::free(self.header) };
+    }
+}
+
+impl<R: References> Deref for BufMut<R> {
     type Target = [u8];
 
     #[inline(always)]
@@ -255,52 +301,52 @@ impl Deref for BufMut {
     }
 }
 
-impl DerefMut for BufMut {
+impl<R: References> DerefMut for BufMut<R> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [u8] {
         self.bytes.as_mut_slice()
     }
 }
 
-impl AsRef<[u8]> for BufMut {
+impl<R: References> AsRef<[u8]> for BufMut<R> {
     fn as_ref(&self) -> &[u8] {
         self
     }
 }
 
-impl AsMut<[u8]> for BufMut {
+impl<R: References> AsMut<[u8]> for BufMut<R> {
     fn as_mut(&mut self) -> &mut [u8] {
         self
     }
 }
 
-impl Borrow<[u8]> for BufMut {
+impl<R: References> Borrow<[u8]> for BufMut<R> {
     fn borrow(&self) -> &[u8] {
         self
     }
 }
 
-impl BorrowMut<[u8]> for BufMut {
+impl<R: References> BorrowMut<[u8]> for BufMut<R> {
     fn borrow_mut(&mut self) -> &mut [u8] {
         self
     }
 }
 
-impl From<BufMut> for Buf {
-    fn from(buf: BufMut) -> Buf {
+impl<R: References> From<BufMut<R>> for Buf<R> {
+    fn from(buf: BufMut<R>) -> Self {
         buf.freeze()
     }
 }
 
 /// As a slice of bytes.
-impl fmt::Debug for BufMut {
+impl<R: References> fmt::Debug for BufMut<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
     }
 }
 
 /// Fills the next bytes; an error beyond the capacity, with nothing of that piece written.
-impl fmt::Write for BufMut {
+impl<R: References> fmt::Write for BufMut<R> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.extend_from_slice(text.as_bytes())
             .map_err(|_| fmt::Error)
@@ -309,7 +355,7 @@ impl fmt::Write for BufMut {
 
 /// Fills the next bytes, as many as there is room for; none is written to a full buffer.
 #[cfg(feature = "std")]
-impl std::io::Write for BufMut {
+impl<R: References> std::io::Write for BufMut<R> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let given = bytes.len().min(self.remaining());
         let _ = self.extend_from_slice(&bytes[..given]);
@@ -321,5 +367,5 @@ impl std::io::Write for BufMut {
     }
 }
 
-impl core::panic::UnwindSafe for BufMut {}
-impl core::panic::RefUnwindSafe for BufMut {}
+impl<R: References> core::panic::UnwindSafe for BufMut<R> {}
+impl<R: References> core::panic::RefUnwindSafe for BufMut<R> {}

@@ -2,28 +2,30 @@
 
 use core::fmt;
 
+use super::References;
 use super::buf::Buf;
+use super::counts::{Counts, Local};
 
-/// The buffer has other references, so its link may not be changed: a chain may contain it.
+/// The buffer has other references, so its link does not change: a chain may contain it.
 ///
 /// # Examples
 ///
 /// ```
 /// # let arena = flatslab::bytes::ByteArena::new();
-/// let mut head = arena.copy(b"hello").unwrap();
+/// let mut head = arena.copy(b"hello");
 /// let other = head.clone();
 /// assert!(head.take_next().is_err());
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shared;
+pub struct SharedError;
 
-impl fmt::Display for Shared {
+impl fmt::Display for SharedError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the buffer has other references")
     }
 }
 
-impl core::error::Error for Shared {}
+impl core::error::Error for SharedError {}
 
 /// The buffer has other references, so it was not linked; the one that was to be next comes
 /// back.
@@ -32,64 +34,63 @@ impl core::error::Error for Shared {}
 ///
 /// ```
 /// # let arena = flatslab::bytes::ByteArena::new();
-/// let mut head = arena.copy(b"hello").unwrap();
+/// let mut head = arena.copy(b"hello");
 /// let other = head.clone();
 /// let error = head.set_next(other).unwrap_err();
 /// assert_eq!(error.into_inner(), head);
 /// ```
-pub struct NotLinked(Buf);
+pub struct LinkError<R: References = Local>(Buf<R>);
 
-impl NotLinked {
+impl<R: References> LinkError<R> {
     /// The buffer that was to be next.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
-    /// # let mut head = arena.copy(b"hello").unwrap();
+    /// # let mut head = arena.copy(b"hello");
     /// # let other = head.clone();
     /// let other = head.set_next(other).unwrap_err().into_inner();
     /// # drop(other);
     /// ```
     #[must_use]
-    pub fn into_inner(self) -> Buf {
+    pub fn into_inner(self) -> Buf<R> {
         self.0
     }
 }
 
-impl fmt::Debug for NotLinked {
+impl<R: References> fmt::Debug for LinkError<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("NotLinked(..)")
+        f.write_str("LinkError(..)")
     }
 }
 
-impl fmt::Display for NotLinked {
+impl<R: References> fmt::Display for LinkError<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Shared.fmt(f)
+        SharedError.fmt(f)
     }
 }
 
-impl core::error::Error for NotLinked {}
+impl<R: References> core::error::Error for LinkError<R> {}
 
-/// A buffer may be linked to a next one, and so on: a chain. The link is the chunk's, so all
+/// A buffer may be linked to a next one, and so on: a chain. The link is the buffer's, so all
 /// references to it have the same; it holds one reference on the next.
 ///
 /// It changes only where the buffer has one reference. Then no chain contains it, but the one
 /// through which it was reached, and so no cycle can be made. What it is linked to may have
 /// others: several chains may end in one.
-impl Buf {
+impl<R: References> Buf<R> {
     /// The next buffer of the chain; one more reference to it. O(1).
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
-    /// let mut head = arena.copy(b"hello").unwrap();
+    /// let mut head = arena.copy(b"hello");
     /// assert!(head.next().is_none());
-    /// head.set_next(arena.copy(b" world").unwrap())?;
+    /// head.set_next(arena.copy(b" world"))?;
     /// assert_eq!(head.next().unwrap(), *b" world");
-    /// # Ok::<(), flatslab::bytes::NotLinked>(())
+    /// # Ok::<(), flatslab::bytes::LinkError>(())
     /// ```
     #[inline]
     #[must_use]
-    pub fn next(&self) -> Option<Buf> {
-        self.home().counters().get_nexts.add();
+    pub fn next(&self) -> Option<Self> {
         self.next_ref().cloned()
     }
 
@@ -97,17 +98,17 @@ impl Buf {
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
-    /// let mut head = arena.copy(b"hello").unwrap();
-    /// head.set_next(arena.copy(b" world").unwrap())?;
+    /// let mut head = arena.copy(b"hello");
+    /// head.set_next(arena.copy(b" world"))?;
     /// assert_eq!(head.next_ref().unwrap(), b" world");
-    /// # Ok::<(), flatslab::bytes::NotLinked>(())
+    /// # Ok::<(), flatslab::bytes::LinkError>(())
     /// ```
     #[inline]
     #[must_use]
-    pub fn next_ref(&self) -> Option<&Buf> {
-        // SAFETY: to change the link takes the chunk's one reference, borrowed exclusively;
+    pub fn next_ref(&self) -> Option<&Self> {
+        // SAFETY: to change the link takes the buffer's one reference, borrowed exclusively;
         // this one is borrowed as long as the result.
-        unsafe { self.at().next() }.as_ref()
+        Self::of_link(unsafe { self.header().next() }).as_ref()
     }
 
     /// The next buffer of the chain, to be replaced or linked to others; O(1). All positions of
@@ -119,18 +120,18 @@ impl Buf {
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
-    /// let mut head = arena.copy(b"hello").unwrap();
-    /// head.set_next(arena.copy(b" world").unwrap()).unwrap();
-    /// *head.next_mut()?.unwrap() = arena.copy(b" there").unwrap();
+    /// let mut head = arena.copy(b"hello");
+    /// head.set_next(arena.copy(b" world")).unwrap();
+    /// *head.next_mut()?.unwrap() = arena.copy(b" there");
     /// assert_eq!(head.parts().collect::<Vec<_>>(), [b"hello", &b" there"[..]]);
-    /// # Ok::<(), flatslab::bytes::Shared>(())
+    /// # Ok::<(), flatslab::bytes::SharedError>(())
     /// ```
     #[inline]
-    pub fn next_mut(&mut self) -> Result<Option<&mut Buf>, Shared> {
-        let at = self.at();
+    pub fn next_mut(&mut self) -> Result<Option<&mut Self>, SharedError> {
+        let counts = self.header().counts();
         // Else a position would lead to another reference, which reads the link.
-        if at.is_unique() {
-            at.make_stale();
+        if counts.is_unique() {
+            counts.make_stale();
         }
         Ok(self.link()?.as_mut())
     }
@@ -144,18 +145,17 @@ impl Buf {
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
-    /// let mut head = arena.copy(b"hello").unwrap();
-    /// assert!(head.set_next(arena.copy(b" world").unwrap())?.is_none());
-    /// let replaced = head.set_next(arena.copy(b" there").unwrap())?;
+    /// let mut head = arena.copy(b"hello");
+    /// assert!(head.set_next(arena.copy(b" world"))?.is_none());
+    /// let replaced = head.set_next(arena.copy(b" there"))?;
     /// assert_eq!(replaced.unwrap(), *b" world");
-    /// # Ok::<(), flatslab::bytes::NotLinked>(())
+    /// # Ok::<(), flatslab::bytes::LinkError>(())
     /// ```
     #[inline]
-    pub fn set_next(&mut self, next: Buf) -> Result<Option<Buf>, NotLinked> {
-        self.home().counters().set_nexts.add();
+    pub fn set_next(&mut self, next: Self) -> Result<Option<Self>, LinkError<R>> {
         match self.link() {
             Ok(link) => Ok(link.replace(next)),
-            Err(Shared) => Err(NotLinked(next)),
+            Err(SharedError) => Err(LinkError(next)),
         }
     }
 
@@ -167,27 +167,27 @@ impl Buf {
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
-    /// let mut head = arena.copy(b"hello").unwrap();
-    /// head.set_next(arena.copy(b" world").unwrap()).unwrap();
+    /// let mut head = arena.copy(b"hello");
+    /// head.set_next(arena.copy(b" world")).unwrap();
     /// assert_eq!(head.take_next()?.unwrap(), *b" world");
     /// assert!(head.next().is_none());
-    /// # Ok::<(), flatslab::bytes::Shared>(())
+    /// # Ok::<(), flatslab::bytes::SharedError>(())
     /// ```
     #[inline]
-    pub fn take_next(&mut self) -> Result<Option<Buf>, Shared> {
+    pub fn take_next(&mut self) -> Result<Option<Self>, SharedError> {
         Ok(self.link()?.take())
     }
 
     /// The link, if it may be changed. A caller that keeps it makes positions stale first.
     #[inline]
-    fn link(&mut self) -> Result<&mut Option<Buf>, Shared> {
-        let at = self.at();
-        if !at.is_unique() {
-            return Err(Shared);
+    fn link(&mut self) -> Result<&mut Option<Self>, SharedError> {
+        let header = self.header();
+        if !header.counts().is_unique() {
+            return Err(SharedError);
         }
         // SAFETY: this is the one reference, borrowed as long as the result; no position leads
         // to another.
-        Ok(unsafe { at.next_mut() })
+        Ok(Self::of_link_mut(unsafe { header.next_mut() }))
     }
 
     /// The bytes of this buffer, and of those that follow in the chain, for vectored output:
@@ -195,13 +195,13 @@ impl Buf {
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
-    /// let mut head = arena.copy(b"hello").unwrap();
-    /// head.set_next(arena.copy(b" world").unwrap()).unwrap();
+    /// let mut head = arena.copy(b"hello");
+    /// head.set_next(arena.copy(b" world")).unwrap();
     /// assert_eq!(head.parts().collect::<Vec<_>>().concat(), b"hello world");
     /// ```
     #[inline]
     #[must_use]
-    pub fn parts(&self) -> Parts<'_> {
+    pub fn parts(&self) -> Parts<'_, R> {
         Parts { next: Some(self) }
     }
 
@@ -209,8 +209,8 @@ impl Buf {
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
-    /// let mut head = arena.copy(b"hello").unwrap();
-    /// head.set_next(arena.copy(b" world").unwrap()).unwrap();
+    /// let mut head = arena.copy(b"hello");
+    /// head.set_next(arena.copy(b" world")).unwrap();
     /// assert_eq!((head.len(), head.chain_len()), (5, 11));
     /// ```
     #[must_use]
@@ -220,12 +220,17 @@ impl Buf {
 }
 
 /// The bytes of a chain, buffer by buffer; see [`Buf::parts`].
-#[derive(Clone)]
-pub struct Parts<'a> {
-    next: Option<&'a Buf>,
+pub struct Parts<'a, R: References = Local> {
+    next: Option<&'a Buf<R>>,
 }
 
-impl<'a> Iterator for Parts<'a> {
+impl<R: References> Clone for Parts<'_, R> {
+    fn clone(&self) -> Self {
+        Parts { ..*self }
+    }
+}
+
+impl<'a, R: References> Iterator for Parts<'a, R> {
     type Item = &'a [u8];
 
     #[inline]
@@ -236,10 +241,10 @@ impl<'a> Iterator for Parts<'a> {
     }
 }
 
-impl core::iter::FusedIterator for Parts<'_> {}
+impl<R: References> core::iter::FusedIterator for Parts<'_, R> {}
 
 /// How many bytes are left.
-impl fmt::Debug for Parts<'_> {
+impl<R: References> fmt::Debug for Parts<'_, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes: usize = self.clone().map(<[u8]>::len).sum();
         f.debug_struct("Parts").field("bytes", &bytes).finish()

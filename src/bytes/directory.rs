@@ -1,6 +1,6 @@
 //! Which header a number leads to.
 //!
-//! Numbers take 24 bits. They are given out by pages, so that a slab of any number of chunks
+//! Numbers take 24 bits. They are given out by pages, so that a chunk of any number of buffers
 //! takes a whole number of entries, and a number leads to its header by two loads.
 //!
 //! # Invariants
@@ -12,8 +12,8 @@
 use core::cell::Cell;
 use core::ptr::NonNull;
 
+use super::counts::Counting;
 use super::header::Header;
-use super::slab::Slab;
 use crate::error::AllocError;
 use crate::raw::row::Row;
 use crate::raw::source::Source;
@@ -21,8 +21,8 @@ use crate::raw::source::Source;
 /// Bits of a number.
 pub(super) const NUMBER_BITS: u32 = 24;
 
-/// Bits of the place within a page. A slab of one chunk takes a page too, so with more of them
-/// there could be fewer such slabs; with fewer a slab of many chunks takes more entries.
+/// Bits of the place within a page. A chunk of one buffer takes a page too, so with more of them
+/// there could be fewer such chunks; with fewer a chunk of many buffers takes more entries.
 const PLACE_BITS: u32 = 6;
 
 /// Headers that a page leads to.
@@ -34,32 +34,37 @@ const PAGES: usize = 1 << (NUMBER_BITS - PLACE_BITS);
 const NONE: u32 = u32::MAX;
 
 /// What a look-up needs of a page: 16 bytes, so that its place is found by a shift.
-#[derive(Clone, Copy)]
-struct Page {
-    headers: NonNull<Header>,
+struct Page<R: Counting> {
+    headers: NonNull<Header<R>>,
     len: u32,
     next_free: u32,
 }
 
+impl<R: Counting> Clone for Page<R> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R: Counting> Copy for Page<R> {}
+
 /// Which header a number leads to.
-pub(super) struct Directory {
-    pages: Row<Page>,
-    /// The slab of each page that is in use.
-    slabs: Row<NonNull<Slab>>,
+pub(super) struct Directory<R: Counting> {
+    pages: Row<Page<R>>,
     free: Cell<u32>,
     promised: Cell<usize>,
 }
 
-/// Pages that so many headers take.
+/// Pages that as many headers take.
 fn pages(headers: u32) -> usize {
     headers.div_ceil(PAGE_HEADERS) as usize
 }
 
-impl Directory {
+impl<R: Counting> Directory<R> {
     pub(super) fn new(source: Source) -> Self {
         Directory {
-            pages: Row::new(source.clone()),
-            slabs: Row::new(source),
+            pages: Row::new(source),
             free: Cell::new(NONE),
             promised: Cell::new(0),
         }
@@ -67,26 +72,25 @@ impl Directory {
 
     /// The header with that number.
     #[inline(always)]
-    pub(super) fn find(&self, number: u32) -> Option<NonNull<Header>> {
+    pub(super) fn find(&self, number: u32) -> Option<NonNull<Header<R>>> {
         let page = self.pages.get((number >> PLACE_BITS) as usize)?;
         let place = number % PAGE_HEADERS;
-        // SAFETY: the page leads to so many headers in a row (D1).
+        // SAFETY: the page leads to as many headers in a row (D1).
         (place < page.len).then(|| unsafe { page.headers.add(place as usize) })
     }
 
-    /// Whether a slab of so many chunks can be promised its numbers without an allocation.
+    /// Whether a chunk of as many buffers can be promised its numbers without an allocation.
     pub(super) fn has_room(&self, headers: u32) -> bool {
-        let room = self.pages.capacity().min(self.slabs.capacity());
-        self.promised.get() + pages(headers) <= room.min(PAGES)
+        self.promised.get() + pages(headers) <= self.pages.capacity().min(PAGES)
     }
 
-    /// Whether `slabs` slabs of so many chunks could have numbers, if no others did.
+    /// Whether `chunks` chunks of as many buffers could have numbers, if no others did.
     ///
     /// # Errors
     ///
     /// When they could not.
-    pub(super) fn check_numbers(slabs: usize, headers: u32) -> Result<(), AllocError> {
-        Self::check_pages(slabs.saturating_mul(pages(headers)))
+    pub(super) fn check_numbers(chunks: usize, headers: u32) -> Result<(), AllocError> {
+        Self::check_pages(chunks.saturating_mul(pages(headers)))
     }
 
     fn check_pages(wanted: usize) -> Result<(), AllocError> {
@@ -99,7 +103,7 @@ impl Directory {
         Ok(())
     }
 
-    /// Makes room for a slab of so many chunks.
+    /// Makes room for a chunk of as many buffers.
     ///
     /// # Errors
     ///
@@ -107,30 +111,23 @@ impl Directory {
     pub(super) fn make_room(&self, headers: u32) -> Result<(), AllocError> {
         let wanted = self.promised.get() + pages(headers);
         Self::check_pages(wanted)?;
-        self.pages.try_reserve(wanted)?;
-        self.slabs.try_reserve(wanted)
+        self.pages.try_reserve(wanted)
     }
 
-    /// Promises a slab of so many chunks its numbers: [there is room](Self::has_room).
+    /// Promises a chunk of as many buffers its numbers: [there is room](Self::has_room).
     pub(super) fn promise(&self, headers: u32) {
         assert!(self.has_room(headers), "D2");
         self.promised.set(self.promised.get() + pages(headers));
     }
 
-    /// Takes back what was promised a slab, whose numbers were given back.
+    /// Takes back what was promised a chunk, whose numbers were given back.
     pub(super) fn release(&self, headers: u32) {
         self.promised.set(self.promised.get() - pages(headers));
     }
 
-    /// The slab of the header with that number, which there is.
-    pub(super) fn slab(&self, number: u32) -> NonNull<Slab> {
-        let slab = self.slabs.get((number >> PLACE_BITS) as usize);
-        slab.expect("D1")
-    }
-
-    /// Takes a page that was promised, for a slab's header that is its first. Returns its
+    /// Takes a page that was promised, for a chunk's header that is its first. Returns its
     /// number.
-    pub(super) fn take(&self, headers: NonNull<Header>, slab: NonNull<Slab>) -> u32 {
+    pub(super) fn take(&self, headers: NonNull<Header<R>>) -> u32 {
         let page = Page {
             headers,
             len: 1,
@@ -141,12 +138,10 @@ impl Directory {
             Some(unused) => {
                 self.free.set(unused.next_free);
                 self.pages.set(free as usize, page);
-                self.slabs.set(free as usize, slab);
                 free
             }
             None => {
                 self.pages.push(page);
-                self.slabs.push(slab);
                 self.pages.len() as u32 - 1
             }
         };
@@ -175,6 +170,6 @@ impl Directory {
 
     /// Bytes of the table.
     pub(super) fn bytes(&self) -> usize {
-        self.pages.bytes() + self.slabs.bytes()
+        self.pages.bytes()
     }
 }

@@ -1,9 +1,10 @@
 //! Bytes that are being filled: the start, how many are filled, and how many there are. What
 //! every buffer with one owner has, on one thread or several.
 
-use core::fmt;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
+
+use crate::error::SizeError;
 
 /// Bytes of one owner, the first of them filled.
 pub(crate) struct Filling {
@@ -12,55 +13,6 @@ pub(crate) struct Filling {
     len: u32,
     capacity: u32,
 }
-
-/// More bytes were given to a [`BufMut`](super::BufMut) than it has room for; it has not changed.
-///
-/// # Examples
-///
-/// ```
-/// # let arena = flatslab::bytes::ByteArena::new();
-/// let mut buf = arena.alloc(3).unwrap();
-/// let error = buf.extend_from_slice(b"hello").unwrap_err();
-/// assert_eq!(error.to_string(), "5 bytes were given, and there is room for 3");
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoRoom {
-    given: usize,
-    room: usize,
-}
-
-impl NoRoom {
-    /// The bytes that were given.
-    ///
-    /// ```
-    /// # let mut buf = flatslab::bytes::ByteArena::new().alloc(3).unwrap();
-    /// assert_eq!(buf.extend_from_slice(b"hello").unwrap_err().given(), 5);
-    /// ```
-    #[must_use]
-    pub const fn given(&self) -> usize {
-        self.given
-    }
-
-    /// The bytes there was room for.
-    ///
-    /// ```
-    /// # let mut buf = flatslab::bytes::ByteArena::new().alloc(3).unwrap();
-    /// assert_eq!(buf.extend_from_slice(b"hello").unwrap_err().room(), 3);
-    /// ```
-    #[must_use]
-    pub const fn room(&self) -> usize {
-        self.room
-    }
-}
-
-impl fmt::Display for NoRoom {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let NoRoom { given, room } = self;
-        write!(f, "{given} bytes were given, and there is room for {room}")
-    }
-}
-
-impl core::error::Error for NoRoom {}
 
 impl Filling {
     /// # Safety
@@ -107,17 +59,17 @@ impl Filling {
 
     /// Makes sure that there is room for so many bytes more.
     #[inline(always)]
-    fn check_room(&self, given: usize) -> Result<(), NoRoom> {
+    fn check_room(&self, given: usize) -> Result<(), SizeError> {
         let room = self.remaining();
         if given > room {
-            return Err(NoRoom { given, room });
+            return Err(SizeError::new(given, room));
         }
         Ok(())
     }
 
     /// Fills the next bytes with these, or none of them.
     #[inline]
-    pub(crate) fn extend_from_slice(&mut self, bytes: &[u8]) -> Result<(), NoRoom> {
+    pub(crate) fn extend_from_slice(&mut self, bytes: &[u8]) -> Result<(), SizeError> {
         self.check_room(bytes.len())?;
         let source = NonNull::from(bytes).cast();
         // SAFETY: there is room. No one else has these bytes, so they do not overlap.
@@ -127,7 +79,7 @@ impl Filling {
     }
 
     /// Changes the length; fills with `byte` what is added.
-    pub(crate) fn resize(&mut self, len: usize, byte: u8) -> Result<(), NoRoom> {
+    pub(crate) fn resize(&mut self, len: usize, byte: u8) -> Result<(), SizeError> {
         if let Some(more) = len.checked_sub(self.len()) {
             self.check_room(more)?;
             // SAFETY: there is room, and no one else has these bytes.

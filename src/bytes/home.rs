@@ -1,47 +1,79 @@
-//! What an arena and its buffers share.
+//! What an arena and its buffers share: the classes, their chunks, and the directory.
 //!
 //! # Invariants
 //!
 //! * A1: the home stands at the start of a block, with its classes after it. It is there until
-//!   the arena is dropped and no chunk is in use; then whatever comes last frees it.
-//! * A2: slabs are linked from `slabs` on; each is a class's. `bytes` is the sum of theirs, at
+//!   the arena is dropped and no buffer is in use; then whatever comes last frees it.
+//! * A2: chunks are linked from `chunks` on; each is a class's. `bytes` is the sum of theirs, at
 //!   most `max_bytes`.
-//! * A3: once the arena is dropped, every class is closed, no position holds a reference, and
-//!   `remaining` chunks are in use.
+//! * A3: once the arena is dropped, every class is closed, and no position holds a reference.
+//!   `remaining` is the number of buffers in use, or, where other threads count, of classes that
+//!   have some, and 1 more while the arena's drop runs.
 //! * A4: no user code runs in this family but that of an allocator or a source of memory, and
 //!   after each call of those, what it may have changed is read again.
+//! * A5: all but the counts of a header, and `remaining`, is the thread's alone that has the
+//!   arena, and after that of the one that frees everything.
 
 use core::alloc::Layout;
 use core::cell::Cell;
 use core::ptr::NonNull;
 
+use super::RequestError;
+use super::chunk::{self, Blocks, Chunk, ChunkLink};
 use super::class::Class;
+use super::counts::Counting;
 use super::directory::Directory;
 use super::header::Header;
 use super::serials::Serials;
 use super::sizes::{Classes, Sizes};
-use super::slab::{self, Blocks, Slab, SlabLink};
 use super::stats::Counters;
-use super::{RequestError, Trimmed};
-use crate::error::AllocError;
+use crate::error::{AllocError, SizeError};
+use crate::raw::atomic::AtomicUsize;
 use crate::raw::memory::Block;
 use crate::raw::source::Source;
 
+/// How buffers end, and the arena: what one thread does otherwise than many.
+pub trait Ends: Counting {
+    /// Makes a header free that is stale and has no link, or gives it back to who does.
+    ///
+    /// # Safety
+    ///
+    /// The caller has the header: it is not free, and has no reference. It is not used any more.
+    #[expect(private_interfaces, reason = "only public for a sealed trait")]
+    unsafe fn give_back(header: NonNull<Header<Self>>);
+
+    /// Makes headers of a class free that other threads gave back, `most` at most. Returns how
+    /// many.
+    #[expect(private_interfaces, reason = "only public for a sealed trait")]
+    fn reclaim(home: &Home<Self>, class: &Class, most: usize) -> usize;
+
+    /// The arena is dropped: gives the references back that positions hold, and frees
+    /// everything once no buffer is in use.
+    ///
+    /// # Safety
+    ///
+    /// Called once; the caller does not use the home any more.
+    #[expect(private_interfaces, reason = "only public for a sealed trait")]
+    unsafe fn close(home: NonNull<Home<Self>>);
+}
+
 /// What an arena and its buffers share.
 #[repr(C)]
-pub(super) struct Home {
+pub(super) struct Home<R: Counting> {
     sizes: Sizes,
     classes: NonNull<Class>,
     class_count: usize,
-    directory: Directory,
-    serials: Serials,
+    directory: Directory<R>,
+    pub(super) serials: Serials,
     /// References that positions hold.
-    held: Cell<u64>,
-    slabs: Cell<SlabLink>,
-    slab_size: usize,
+    pub(super) held: Cell<u64>,
+    chunks: Cell<ChunkLink<R>>,
+    chunk_bytes: usize,
     bytes: Cell<usize>,
     max_bytes: Cell<usize>,
-    remaining: Cell<usize>,
+    /// Whether the chunks there are stay, and are all there will be.
+    fixed: Cell<bool>,
+    pub(super) remaining: AtomicUsize,
     counters: Counters,
     source: Source,
 }
@@ -49,53 +81,51 @@ pub(super) struct Home {
 /// How an arena is made.
 pub(super) struct Plan {
     pub(super) classes: Classes,
-    pub(super) slab_size: usize,
+    pub(super) chunk_bytes: usize,
     pub(super) max_bytes: usize,
     pub(super) source: Source,
 }
 
-/// The most chunks of a slab: numbers for 16 such slabs are there.
-const MOST_CHUNKS: usize = 1 << 20;
+/// The most buffers of a chunk: numbers for 16 such chunks are there.
+const MOST_BUFFERS: usize = 1 << 20;
 
-/// What became of a slab that was to be moved from one class to another.
-enum Moved {
-    Yes,
-    /// There was none.
-    No,
-    /// Its memory was given back.
-    GivenUp,
-}
+/// How many headers are made, or reclaimed, at once when no buffer is free: an allocation that
+/// finds none pays for so many at most. A page has 64 of them.
+const REFILL: usize = 16;
 
-/// The layout of a home and so many classes, and where those begin.
-fn layout(classes: usize) -> (Layout, usize) {
+/// The layout of a home and its classes, and where those begin.
+fn layout<R: Counting>(classes: usize) -> (Layout, usize) {
     let array = Layout::array::<Class>(classes).expect("64 classes at most");
-    let home = Layout::new::<Home>();
+    let home = Layout::new::<Home<R>>();
     home.extend(array).expect("64 classes at most")
 }
 
-impl Home {
-    /// A home without slabs.
+impl<R: Ends> Home<R> {
+    /// A home without chunks.
     ///
     /// # Errors
     ///
     /// When the source refuses.
-    pub(super) fn try_new(plan: Plan) -> Result<NonNull<Home>, AllocError> {
+    pub(super) fn try_new(plan: Plan) -> Result<NonNull<Self>, AllocError> {
         let Plan {
             classes: chosen,
-            slab_size,
+            chunk_bytes,
             max_bytes,
             source,
         } = plan;
         let sizes = chosen.as_slice();
-        let (layout, offset) = layout(sizes.len());
-        let serials = Serials::try_new(&source)?;
+        let (layout, offset) = layout::<R>(sizes.len());
+        let serials = Serials::new(source.clone());
+        if !R::ATOMIC {
+            serials.prepare()?;
+        }
         let start = Block::allocate(layout, &source)?.leak_start();
-        let home = start.cast::<Home>();
+        let home = start.cast::<Self>();
         // SAFETY: the block has room for the home, and for the classes at that offset (A1).
         unsafe {
             let classes = start.add(offset).cast::<Class>();
             for (index, &size) in sizes.iter().enumerate() {
-                let class = Class::new(size, index as u8, home, source.clone());
+                let class = Class::new(size, start, source.clone());
                 classes.add(index).write(class);
             }
             home.write(Home {
@@ -105,11 +135,12 @@ impl Home {
                 directory: Directory::new(source.clone()),
                 serials,
                 held: Cell::new(0),
-                slabs: Cell::new(None),
-                slab_size,
+                chunks: Cell::new(None),
+                chunk_bytes,
                 bytes: Cell::new(0),
                 max_bytes: Cell::new(max_bytes),
-                remaining: Cell::new(0),
+                fixed: Cell::new(false),
+                remaining: AtomicUsize::new(0),
                 counters: Counters::default(),
                 source,
             });
@@ -117,13 +148,15 @@ impl Home {
         Ok(home)
     }
 
+    /// The home of a class's buffers.
     #[inline(always)]
-    pub(super) fn directory(&self) -> &Directory {
-        &self.directory
+    pub(super) fn of(class: &Class) -> NonNull<Self> {
+        class.home().cast()
     }
 
-    pub(super) fn serials(&self) -> &Serials {
-        &self.serials
+    #[inline(always)]
+    pub(super) fn directory(&self) -> &Directory<R> {
+        &self.directory
     }
 
     pub(super) fn counters(&self) -> &Counters {
@@ -158,384 +191,307 @@ impl Home {
         }
     }
 
-    /// The class of the largest chunks.
+    /// The class of the largest buffers.
     #[inline(always)]
     pub(super) fn last_class(&self) -> &Class {
         // SAFETY: there is at least one (A1).
         unsafe { self.classes.add(self.class_count - 1).as_ref() }
     }
 
-    /// A chunk of a class, whose header is mutable from now on.
+    /// A buffer of a class, whose header is mutable from now on.
     #[inline(always)]
-    pub(super) fn take(&self, class: &Class) -> Result<NonNull<Header>, RequestError> {
-        match class.pop() {
+    pub(super) fn take(&self, class: &Class) -> Result<NonNull<Header<R>>, RequestError> {
+        match Self::pop(class) {
             Some(header) => Ok(header),
             None => self.take_fresh(class),
         }
     }
 
+    /// The free header that is next, mutable from now on.
+    #[inline(always)]
+    fn pop(class: &Class) -> Option<NonNull<Header<R>>> {
+        let header = class.pop()?.cast::<Header<R>>();
+        // SAFETY: a free header is there (C1).
+        unsafe { header.as_ref() }.take();
+        Some(header)
+    }
+
     #[cold]
     #[inline(never)]
-    pub(super) fn too_big(&self, size: usize) -> RequestError {
-        self.counters.too_big_errs.add();
-        RequestError::TooBig {
-            size,
-            largest: self.sizes.largest(),
-        }
+    pub(super) fn too_large(&self, size: usize) -> RequestError {
+        self.counters.too_large_errs.add();
+        RequestError::TooLarge(SizeError::new(size, self.sizes.largest()))
     }
 
     /// As [`take`](Self::take), of a class of which none is on the free stack.
     #[cold]
     #[inline(never)]
-    fn take_fresh(&self, class: &Class) -> Result<NonNull<Header>, RequestError> {
+    fn take_fresh(&self, class: &Class) -> Result<NonNull<Header<R>>, RequestError> {
         loop {
-            class.refill(None, false);
             // Several rounds only where the allocator uses the arena.
-            if let Some(header) = class.pop() {
+            if let Some(header) = self.take_made(class) {
                 return Ok(header);
             }
-            if let Err(error) = self.add_slab(class) {
+            if let Err(error) = self.add_chunk(class) {
                 // Of this class only if the allocator has freed one.
                 return self.take_larger(class).ok_or_else(|| {
-                    self.counters.pop_free_chunk_errs.add();
-                    RequestError::Exhausted(error)
+                    self.counters.pop_free_errs.add();
+                    RequestError::Memory(error)
                 });
             }
         }
     }
 
-    /// A chunk of this class or a larger one, of the first that has any.
-    fn take_larger(&self, class: &Class) -> Option<NonNull<Header>> {
-        let classes = self.classes().iter();
-        let mut fit = classes.filter(|larger| larger.size() >= class.size());
-        fit.find_map(|class| {
-            class.pop().or_else(|| {
-                class.refill(None, false);
-                class.pop()
-            })
+    /// A buffer of the chunks that the class has.
+    fn take_made(&self, class: &Class) -> Option<NonNull<Header<R>>> {
+        Self::pop(class).or_else(|| {
+            if R::reclaim(self, class, REFILL) == 0 {
+                self.refill(class, REFILL, false);
+            }
+            Self::pop(class)
         })
     }
 
-    /// Makes sure that `count` chunks of a class are free, and touched.
+    /// A buffer of this class or a larger one, of the first that has any.
+    fn take_larger(&self, class: &Class) -> Option<NonNull<Header<R>>> {
+        let classes = self.classes().iter();
+        let mut fit = classes.filter(|larger| larger.size() >= class.size());
+        fit.find_map(|class| self.take_made(class))
+    }
+
+    /// Makes the next headers of a class, and pushes them, if any are left to be made: `most` at
+    /// most. Touches their bytes if `touched`.
+    fn refill(&self, class: &Class, most: usize, touched: bool) -> bool {
+        let Some(chunk) = class.fresh.get() else {
+            return false;
+        };
+        let chunk = chunk.cast::<Chunk<R>>();
+        let most = u32::try_from(most).unwrap_or(u32::MAX);
+        // SAFETY: the home's chunks are there (C3).
+        let it = unsafe { chunk.as_ref() };
+        let made = it.made()..it.buffers().min(it.made().saturating_add(most));
+        for index in made.clone() {
+            // SAFETY: the next one of them, whose bytes no one uses.
+            unsafe { it.make(chunk, index, &self.directory, touched) };
+        }
+        class.count_made(made.len());
+        for index in made.rev() {
+            // SAFETY: just made, so free, and not on the stack.
+            unsafe { class.push(Chunk::header(chunk, index).cast()) };
+        }
+        if it.made() == it.buffers() {
+            class.fresh.set(it.next_fresh().map(NonNull::cast));
+        }
+        true
+    }
+
+    /// Makes sure that `count` buffers of a class are free, and touched.
     ///
     /// # Errors
     ///
     /// When there is no memory for so many; those that were made stay. When there are not so
     /// many numbers; none is made then.
     pub(super) fn reserve(&self, class: &Class, count: usize) -> Result<(), AllocError> {
-        let missing = count.saturating_sub(class.chunks() - class.in_use());
-        let (_, chunks) = self.new_slab_size(class);
-        let slabs = missing.div_ceil(chunks as usize);
+        R::reclaim(self, class, usize::MAX);
+        let missing = count.saturating_sub(class.buffers() - class.in_use());
+        let chunk = self.new_chunk(class)?;
+        let chunks = missing.div_ceil(chunk.buffers as usize);
         // Else all memory there is would be taken, and touched, before a request fails.
-        Directory::check_numbers(slabs, chunks)?;
-        let touch = !self.source.populates();
-        if touch {
-            class.touch_free(count);
+        Directory::<R>::check_numbers(chunks, chunk.buffers)?;
+        let touched = !self.source.populates();
+        if touched {
+            for header in class.free().take(count) {
+                // SAFETY: a free header is there, and no one uses its bytes (C1).
+                unsafe {
+                    let start = header.cast::<Header<R>>().as_ref().start();
+                    crate::raw::touch::touch(start, 0, class.size());
+                }
+            }
         }
         loop {
             let missing = count.saturating_sub(class.depth());
             if missing == 0 {
                 return Ok(());
             }
-            if !class.refill(Some(missing), touch) {
-                self.add_slab(class)?;
+            if !self.refill(class, missing, touched) {
+                self.add_chunk(class)?;
             }
         }
     }
 
-    /// Adds a slab to a class: of new memory, or, when that is refused, one that another class
-    /// does not use.
-    fn add_slab(&self, class: &Class) -> Result<(), AllocError> {
-        loop {
-            let Err(error) = self.add_new_slab(class) else {
-                return Ok(());
-            };
-            match self.move_slab(class) {
-                Moved::Yes => return Ok(()),
-                // What it had may be enough for a new one. Each round has one slab less.
-                Moved::GivenUp => {}
-                // No slab is as large as the chunk, but several may be.
-                Moved::No if self.makes_way(class) => {}
-                Moved::No => {
-                    self.counters.add_slab_errs.add();
-                    return Err(error);
-                }
-            }
-        }
-    }
-
-    /// Bytes and chunks of a new slab of a class.
-    fn new_slab_size(&self, class: &Class) -> (usize, u32) {
+    /// A new chunk of a class, as it would be.
+    fn new_chunk(&self, class: &Class) -> Result<chunk::Plan, AllocError> {
         let size = class.size();
-        let chunks = (self.slab_size / size).clamp(1, MOST_CHUNKS);
-        // The whole of a usual slab, so that another class may take it.
-        let bytes = if chunks == MOST_CHUNKS {
-            chunks * size
-        } else {
-            self.slab_size.max(size)
-        };
-        (bytes, chunks as u32)
+        let buffers = (self.chunk_bytes / size).clamp(1, MOST_BUFFERS);
+        chunk::Plan::new::<R>(buffers * size, buffers as u32)
     }
 
-    fn add_new_slab(&self, class: &Class) -> Result<(), AllocError> {
-        let (bytes, chunks) = self.new_slab_size(class);
-        let (data, headers) = (slab::data_layout(bytes)?, slab::headers_layout(chunks)?);
-        let more = data.size() + headers.size();
-        self.check_limit(more)?;
-        self.counters.mallocs.add();
-        let blocks = Blocks::allocate(data, headers, &self.source);
-        let blocks = blocks.inspect_err(|_| self.counters.malloc_errs.add())?;
-        self.make_room(class, chunks)?;
-        // Again: the allocator may have used the arena.
-        self.check_limit(more)?;
-        self.link(class, blocks, chunks);
-        Ok(())
+    /// Adds a chunk to a class.
+    fn add_chunk(&self, class: &Class) -> Result<(), AllocError> {
+        let added = self.new_chunk(class).and_then(|plan| {
+            self.check_limit(&plan)?;
+            self.counters.mallocs.add();
+            let blocks = Blocks::allocate(&plan, &self.source);
+            let blocks = blocks.inspect_err(|_| self.counters.malloc_errs.add())?;
+            self.make_room(class, plan.buffers)?;
+            // Again: the allocator may have used the arena.
+            self.check_limit(&plan)?;
+            self.link(class, blocks, &plan);
+            Ok(())
+        });
+        added.inspect_err(|_| self.counters.add_chunk_errs.add())
     }
 
-    fn check_limit(&self, more: usize) -> Result<(), AllocError> {
+    fn check_limit(&self, plan: &chunk::Plan) -> Result<(), AllocError> {
+        let bytes = plan.bytes();
         let room = self.max_bytes.get() - self.bytes.get();
-        if more > room {
-            return Err(AllocError::Limit { bytes: more });
+        if bytes > room || self.fixed.get() {
+            return Err(AllocError::Limit { bytes });
         }
         Ok(())
     }
 
-    /// Gives slabs back of which no chunk is in use, if a chunk of the class is larger than
-    /// usual slabs, and there is room for it then.
-    fn makes_way(&self, class: &Class) -> bool {
-        if class.size() <= self.slab_size {
-            return false;
-        }
-        // Not its own: a reserve would go round in them.
-        let others = |slab: &Slab| !core::ptr::eq(slab.class(), class);
-        let unused: usize = self.unused(others).map(Slab::bytes).sum();
-        let (bytes, chunks) = self.new_slab_size(class);
-        let Ok(headers) = slab::headers_layout(chunks) else {
-            return false;
-        };
-        let room = self.max_bytes.get() - self.bytes.get() + unused;
-        unused > 0 && bytes + headers.size() <= room && self.give_back(others).slabs > 0
+    /// From now on no chunk is added, and none is given back.
+    pub(super) fn fix(&self) {
+        self.fixed.set(true);
     }
 
-    /// Lowers the limit to what there is.
-    pub(super) fn forbid_growth(&self) {
-        self.max_bytes.set(self.bytes.get());
-    }
-
-    /// Has a class and the directory make room for so many chunks, both at once.
-    fn make_room(&self, class: &Class, chunks: u32) -> Result<(), AllocError> {
+    /// Has a class and the directory make room for the buffers of a chunk, both at once.
+    fn make_room(&self, class: &Class, buffers: u32) -> Result<(), AllocError> {
         loop {
-            self.directory.make_room(chunks)?;
+            self.directory.make_room(buffers)?;
             // Allocates, so the arena may be used, and take the room that was made.
-            class.make_room(chunks as usize)?;
-            if self.directory.has_room(chunks) {
+            class.make_room(buffers as usize)?;
+            if self.directory.has_room(buffers) {
                 return Ok(());
             }
         }
     }
 
-    /// Adds a slab for which [room was made](Self::make_room).
-    fn link(&self, class: &Class, blocks: Blocks, chunks: u32) {
-        self.directory.promise(chunks);
-        self.bytes.set(self.bytes.get() + blocks.bytes());
-        let slab = blocks.into_slab(NonNull::from(class), chunks);
+    /// Adds a chunk for which [room was made](Self::make_room).
+    fn link(&self, class: &Class, blocks: Blocks, plan: &chunk::Plan) {
+        self.directory.promise(plan.buffers);
+        self.bytes.set(self.bytes.get() + plan.bytes());
+        let chunk = blocks.into_chunk::<R>(NonNull::from(class), plan);
         // SAFETY: just made.
-        unsafe { slab.as_ref() }.set_next(self.slabs.replace(Some(slab)));
-        class.add(slab);
+        let it = unsafe { chunk.as_ref() };
+        it.set_next(self.chunks.replace(Some(chunk)));
+        class.add(it.buffers());
+        it.set_next_fresh(class.fresh.replace(Some(chunk.cast())).map(NonNull::cast));
     }
 
-    pub(super) fn slabs(&self) -> impl Iterator<Item = NonNull<Slab>> {
+    pub(super) fn chunks(&self) -> impl Iterator<Item = NonNull<Chunk<R>>> {
         // SAFETY: by A2 each is there.
-        core::iter::successors(self.slabs.get(), |slab| unsafe { slab.as_ref() }.next())
+        core::iter::successors(self.chunks.get(), |chunk| unsafe { chunk.as_ref() }.next())
     }
 
-    /// Moves a slab of which no chunk is in use from another class to this one. It is given
-    /// up where it cannot have the headers of so many chunks.
-    fn move_slab(&self, class: &Class) -> Moved {
-        let fits = |slab: &NonNull<Slab>| {
-            // SAFETY: by A2 it is there.
-            let it = unsafe { slab.as_ref() };
-            !core::ptr::eq(it.class(), class)
-                && it.data_bytes() >= class.size()
-                && Slab::is_empty(*slab)
-        };
-        let Some(slab) = self.slabs().find(fits) else {
-            return Moved::No;
-        };
-        // SAFETY: by A2 it is there.
-        unsafe { slab.as_ref() }.set_leaves();
-        // SAFETY: it is the only one that leaves, and is empty.
-        let Some(blocks) = (unsafe { self.unlink_leaving() }) else {
-            return Moved::No;
-        };
-        // SAFETY: unlinked just now, and there is one.
-        let blocks = unsafe { Slab::into_blocks(blocks, &self.source) };
-        let chunks = (blocks.data_bytes() / class.size()).min(MOST_CHUNKS) as u32;
-        let Ok(blocks) = blocks.with_room(chunks, &self.source) else {
-            return Moved::GivenUp;
-        };
-        let room = self.make_room(class, chunks);
-        let more = blocks.bytes();
-        if room.is_err() || self.check_limit(more).is_err() {
-            return Moved::GivenUp;
+    /// Gives the memory of chunks back of which no buffer is in use.
+    pub(super) fn shrink_to_fit(&self) {
+        self.reclaim_all();
+        if self.fixed.get() {
+            return;
         }
-        self.counters.moved_slabs.add();
-        self.link(class, blocks, chunks);
-        Moved::Yes
+        for chunk in self.chunks().filter(|&chunk| Chunk::is_empty(chunk)) {
+            // SAFETY: by A2 it is there, and so are its headers (L2).
+            unsafe {
+                chunk.as_ref().set_leaves();
+                Chunk::headers(chunk).for_each(|header| header.as_ref().set_leaving());
+            }
+        }
+        // SAFETY: only empty ones were marked.
+        let mut leaving = unsafe { self.unlink_leaving() };
+        // Freed last: the allocator may use the arena.
+        while let Some(chunk) = leaving {
+            self.counters.freed_chunks.add();
+            // SAFETY: unlinked, so no one else uses it.
+            unsafe {
+                leaving = chunk.as_ref().next();
+                drop(Chunk::into_blocks(chunk, &self.source));
+            }
+        }
+        for class in self.classes() {
+            drop(class.shrink());
+        }
     }
 
-    /// Unlinks the slabs that are marked to leave from everything, and returns the first of
+    /// Unlinks the chunks that are marked to leave from everything, and returns the first of
     /// them; they are linked to each other.
     ///
     /// # Safety
     ///
-    /// None of their chunks is in use.
-    unsafe fn unlink_leaving(&self) -> SlabLink {
+    /// None of their buffers is in use.
+    unsafe fn unlink_leaving(&self) -> ChunkLink<R> {
         for class in self.classes() {
-            class.forget_leaving();
+            // SAFETY: a free header is there (C1).
+            class.retain(|header| !unsafe { header.cast::<Header<R>>().as_ref() }.is_leaving());
+            let mut kept: ChunkLink<R> = None;
+            let mut chunk = class.fresh.take().map(NonNull::cast::<Chunk<R>>);
+            while let Some(it) = chunk {
+                // SAFETY: the home's chunks are there (C3).
+                let fresh = unsafe { it.as_ref() };
+                chunk = fresh.next_fresh();
+                if !fresh.leaves() {
+                    fresh.set_next_fresh(kept);
+                    kept = Some(it);
+                }
+            }
+            class.fresh.set(kept.map(NonNull::cast));
         }
-        let (mut kept, mut leaving): (SlabLink, SlabLink) = (None, None);
-        let mut next = self.slabs.take();
-        while let Some(slab) = next {
+        let (mut kept, mut leaving): (ChunkLink<R>, ChunkLink<R>) = (None, None);
+        let mut next = self.chunks.take();
+        while let Some(chunk) = next {
             // SAFETY: by A2 it is there.
-            let it = unsafe { slab.as_ref() };
+            let it = unsafe { chunk.as_ref() };
             next = it.next();
             let list = if it.leaves() { &mut leaving } else { &mut kept };
-            it.set_next(list.replace(slab));
+            it.set_next(list.replace(chunk));
             if it.leaves() {
-                Slab::give_numbers_back(slab, self);
-                self.directory.release(it.chunks());
-                it.class().subtract(it);
+                Chunk::give_numbers_back(chunk, &self.directory);
+                self.directory.release(it.buffers());
+                it.class().subtract(it.buffers(), it.made());
                 self.bytes.set(self.bytes.get() - it.bytes());
             }
         }
-        self.slabs.set(kept);
+        self.chunks.set(kept);
         leaving
     }
 
-    /// The slabs of which no chunk is in use, of those that are asked for.
-    fn unused(&self, of: impl Fn(&Slab) -> bool) -> impl Iterator<Item = &Slab> {
-        // SAFETY: by A2 each is there.
-        let slabs = self.slabs().map(|slab| (slab, unsafe { slab.as_ref() }));
-        let unused = slabs.filter(move |(slab, it)| of(it) && Slab::is_empty(*slab));
-        unused.map(|(_, it)| it)
+    /// Makes all buffers free that other threads gave back. Returns how many.
+    pub(super) fn reclaim_all(&self) -> usize {
+        let classes = self.classes().iter();
+        classes
+            .map(|class| R::reclaim(self, class, usize::MAX))
+            .sum()
     }
 
-    /// Gives the memory of slabs back of which no chunk is in use.
-    pub(super) fn trim(&self) -> Trimmed {
-        self.give_back(|_| true)
-    }
-
-    /// Gives the memory of slabs back of which no chunk is in use, of those that are asked for.
-    fn give_back(&self, of: impl Fn(&Slab) -> bool) -> Trimmed {
-        for slab in self.unused(of) {
-            slab.set_leaves();
-        }
-        // SAFETY: only empty ones were marked.
-        let mut leaving = unsafe { self.unlink_leaving() };
-        let mut trimmed = Trimmed::default();
-        // Freed last: the allocator may use the arena.
-        while let Some(slab) = leaving {
-            // SAFETY: unlinked, so no one else uses it.
-            let blocks = unsafe {
-                leaving = slab.as_ref().next();
-                Slab::into_blocks(slab, &self.source)
-            };
-            trimmed.slabs += 1;
-            trimmed.bytes += blocks.bytes();
-            drop(blocks);
-        }
-        for class in self.classes() {
-            if let Some(stack) = class.shrink() {
-                trimmed.bytes += stack.array_bytes();
-            }
-        }
-        self.counters.trimmed_slabs.add_many(trimmed.slabs as u64);
-        trimmed
-    }
-
-    /// Notes that a position holds one reference more.
-    pub(super) fn count_held(&self) {
-        self.held.set(self.held.get() + 1);
-    }
-
-    /// Notes that a position holds one reference less.
-    pub(super) fn count_unheld(&self) {
-        self.held.set(self.held.get().saturating_sub(1));
-    }
-
-    /// References that positions hold.
-    pub(super) fn held(&self) -> u64 {
-        self.held.get()
-    }
-
-    /// Bytes of the slabs with their headers, and of all tables.
+    /// Bytes of the chunks with their headers, and of all tables.
     pub(super) fn all_bytes(&self) -> usize {
         let stacks: usize = self.classes().iter().map(Class::stack_bytes).sum();
         let tables = self.directory.bytes() + self.serials.bytes();
-        self.bytes.get() + stacks + tables + layout(self.class_count).0.size()
+        self.bytes.get() + stacks + tables + layout::<R>(self.class_count).0.size()
     }
 
-    /// Bytes of the slabs with their headers.
-    pub(super) fn slab_bytes(&self) -> usize {
+    /// Bytes of the chunks with their headers.
+    pub(super) fn chunk_bytes(&self) -> usize {
         self.bytes.get()
     }
 
-    /// The arena is dropped: gives the references back that positions hold, and frees
-    /// everything once no chunk is in use.
+    /// Frees everything.
     ///
     /// # Safety
     ///
-    /// Called once; the caller does not use the home any more.
-    pub(super) unsafe fn close(home: NonNull<Home>) {
-        // SAFETY: it is there until it is closed (A1).
-        let it = unsafe { home.as_ref() };
-        if it.held.get() > 0 {
-            for header in it.slabs().flat_map(Slab::headers) {
-                // SAFETY: it is there, and no class is closed yet, so the home stays.
-                unsafe { Header::drop_held(header) };
-            }
-        }
-        let in_use = it.classes().iter().map(Class::in_use).sum();
-        it.remaining.set(in_use);
-        for class in it.classes() {
-            class.close();
-        }
-        if in_use == 0 {
-            // SAFETY: no buffer is left, and the arena is gone (A1).
-            unsafe { Self::free(home) };
-        }
-    }
-
-    /// Counts out a chunk of a home that is closed.
-    ///
-    /// # Safety
-    ///
-    /// It was in use, and is not; the caller does not use the home or the chunk any more.
+    /// The arena is dropped, and no buffer is in use; called once, and all that other threads
+    /// did happens before.
     #[cold]
-    pub(super) unsafe fn ended(home: NonNull<Home>) {
-        // SAFETY: it is there while chunks remain (A1).
-        let remaining = unsafe { &home.as_ref().remaining };
-        remaining.set(remaining.get() - 1);
-        if remaining.get() == 0 {
-            // SAFETY: it was the last one (A3).
-            unsafe { Self::free(home) };
-        }
-    }
-
-    /// # Safety
-    ///
-    /// The arena is dropped, and no chunk is in use; called once.
-    #[cold]
-    pub(super) unsafe fn free(home: NonNull<Home>) {
+    pub(super) unsafe fn free_all(home: NonNull<Self>) {
         // SAFETY: no one else uses any of it (A1). The blocks are freed with their layouts;
-        // the slabs first, then the classes, which hold blocks of their own.
+        // the chunks first, then the classes, which hold blocks of their own.
         unsafe {
-            let (layout, _) = layout(home.as_ref().class_count);
-            let mut slab = home.as_ref().slabs.take();
-            while let Some(it) = slab {
-                slab = it.as_ref().next();
-                drop(Slab::into_blocks(it, &home.as_ref().source));
+            let (layout, _) = layout::<R>(home.as_ref().class_count);
+            let mut chunk = home.as_ref().chunks.take();
+            while let Some(it) = chunk {
+                chunk = it.as_ref().next();
+                drop(Chunk::into_blocks(it, &home.as_ref().source));
             }
             for index in 0..home.as_ref().class_count {
                 home.as_ref().classes.add(index).drop_in_place();
@@ -549,16 +505,25 @@ impl Home {
     /// Panics where an invariant of the family does not hold.
     #[cfg(any(test, fuzzing))]
     pub(super) fn check(&self) {
+        use super::counts::Counts;
+
         let mut bytes = 0;
-        let mut held = 0;
         for class in self.classes() {
-            class.check();
-            let of_class = |slab: &NonNull<Slab>| {
+            class.check(|header| {
+                // SAFETY: a free header is there (C1).
+                let it = unsafe { header.cast::<Header<R>>().as_ref() };
+                assert!(it.is_free() && !it.is_leaving(), "C1");
+                it.counts().check_free();
+                // SAFETY: no one borrows a free header's link.
+                assert!(unsafe { it.next() }.is_none(), "a free header has no link");
+                assert!(core::ptr::eq(it.class(), class), "C1: its class");
+            });
+            let of_class = |chunk: &NonNull<Chunk<R>>| {
                 // SAFETY: by A2 it is there.
-                core::ptr::eq(unsafe { slab.as_ref() }.class(), class)
+                core::ptr::eq(unsafe { chunk.as_ref() }.class(), class)
             };
-            assert_eq!(self.slabs().filter(of_class).count(), class.slabs(), "A2");
-            let headers = self.slabs().filter(of_class).flat_map(Slab::headers);
+            assert_eq!(self.chunks().filter(of_class).count(), class.chunks(), "A2");
+            let headers = self.chunks().filter(of_class).flat_map(Chunk::headers);
             // SAFETY: these headers are there (L2).
             let free = headers.filter(|header| unsafe { header.as_ref() }.is_free());
             assert_eq!(
@@ -567,26 +532,18 @@ impl Home {
                 "C1: all free headers are on the stack"
             );
         }
-        for slab in self.slabs() {
+        for chunk in self.chunks() {
             // SAFETY: by A2 it is there.
-            let it = unsafe { slab.as_ref() };
-            assert!(!it.leaves() && it.made() <= it.chunks());
+            let it = unsafe { chunk.as_ref() };
+            assert!(!it.leaves() && it.made() <= it.buffers());
             bytes += it.bytes();
-            for header in Slab::headers(slab) {
+            for header in Chunk::headers(chunk) {
                 // SAFETY: it is there (L2).
                 let at = unsafe { header.as_ref() };
-                held += u64::from(at.held());
                 assert_eq!(self.directory.find(at.number()), Some(header), "D1");
-                assert!(at.serial() == 0 || !at.is_free(), "H3");
-                assert!(
-                    at.count().is_none_or(|count| at.held() as usize <= count),
-                    "H2"
-                );
-                assert_eq!(self.directory.slab(at.number()), slab, "D1");
             }
         }
         assert_eq!(bytes, self.bytes.get(), "A2: the bytes");
         assert!(bytes <= self.max_bytes.get(), "A2: the limit");
-        assert_eq!(held, self.held.get(), "the references of positions");
     }
 }

@@ -1,15 +1,16 @@
-//! The traits of the crate `bytes`.
+//! The traits of the crate `bytes`, and its `Bytes`.
 //!
-//! A [`Buf`] does not become a `bytes::Bytes`: that is `Send` and `Sync`, and its counts are
-//! plain. One of [`sync::bytes`](crate::sync::bytes::Buf) does.
+//! A [`Buf`] with local counts does not become a `bytes::Bytes`: that is `Send` and `Sync`.
 
 use bytes::buf::UninitSlice;
 
+use super::References;
 use super::buf::Buf;
 use super::buf_mut::BufMut;
+use super::counts::Atomic;
 
 /// Reads from the front, as [`advance`](Buf::advance) does.
-impl bytes::Buf for Buf {
+impl<R: References> bytes::Buf for Buf<R> {
     #[inline]
     fn remaining(&self) -> usize {
         self.len()
@@ -28,7 +29,7 @@ impl bytes::Buf for Buf {
 
 // SAFETY: what `chunk_mut` returns are the unfilled bytes from the end of the filled ones on, so
 // those that were written there are the next ones that `advance_mut` says are filled.
-unsafe impl bytes::BufMut for BufMut {
+unsafe impl<R: References> bytes::BufMut for BufMut<R> {
     #[inline]
     fn remaining_mut(&self) -> usize {
         self.remaining()
@@ -41,12 +42,20 @@ unsafe impl bytes::BufMut for BufMut {
             count <= room,
             "cannot advance by {count} where there is room for {room}"
         );
-        // SAFETY: the caller has written so many, of which there was room.
+        // SAFETY: so many are written (precondition), of which there was room.
         unsafe { self.set_len(self.len() + count) };
     }
 
     #[inline]
     fn chunk_mut(&mut self) -> &mut UninitSlice {
         UninitSlice::uninit(self.spare_capacity_mut())
+    }
+}
+
+/// A `Bytes` that owns the buffer, and drops it with its last clone. It copies no bytes, and
+/// allocates a box for its own count, by the global allocator.
+impl From<Buf<Atomic>> for bytes::Bytes {
+    fn from(buf: Buf<Atomic>) -> Self {
+        bytes::Bytes::from_owner(buf)
     }
 }

@@ -9,12 +9,11 @@ const RANGE_BITS: u32 = 20;
 
 const _: () = assert!(NUMBER_BITS + 2 * RANGE_BITS == 64);
 
-/// Where bytes of a [`ByteArena`](super::ByteArena) are, or of one of
-/// [`sync::bytes`](crate::sync::bytes): 16 bytes, `Copy`, without a lifetime.
+/// Where bytes of a [`ByteArena`](super::ByteArena) are: 16 bytes, `Copy`, without a lifetime.
 ///
 /// A position is checked whenever it is used. It leads to the bytes that it was made of, or
 /// is an error: once the buffer is gone, or became mutable, it is
-/// [`Stale`](LocError::Stale) for ever, also after its chunk was used again, and after its
+/// [`Stale`](LocError::Stale) for ever, also after its memory was used again, and after its
 /// memory was given back; the serial in it is no other buffer's in this process.
 ///
 /// [`Buf::into_loc`](super::Buf::into_loc) moves a reference into a position, which keeps the
@@ -23,9 +22,9 @@ const _: () = assert!(NUMBER_BITS + 2 * RANGE_BITS == 64);
 ///
 /// # Limits
 ///
-/// It has room for a serial of 64 bits, the number of a chunk in 24 bits, and a start and a
-/// length in 20 bits each. So an arena has 2²⁴ chunks at most (slabs of one to 64 chunks take
-/// 64 of the numbers), and a buffer that begins more than 1,048,575 bytes into its chunk, or
+/// It has room for a serial of 64 bits, the number of a buffer in 24 bits, and a start and a
+/// length in 20 bits each. So an arena has 2²⁴ buffers at most (chunks of one to 64 buffers take
+/// 64 of the numbers), and a part that begins more than 1,048,575 bytes into its buffer, or
 /// is longer than that, has no position.
 ///
 /// # Examples
@@ -34,11 +33,11 @@ const _: () = assert!(NUMBER_BITS + 2 * RANGE_BITS == 64);
 /// use flatslab::bytes::{ByteArena, LocError};
 ///
 /// let arena = ByteArena::new();
-/// let loc = arena.copy(b"hello")?.into_loc();
+/// let loc = arena.copy(b"hello").into_loc();
 /// assert_eq!(*arena.resolve(loc)?, *b"hello");
 /// assert!(arena.release(loc)?);                   // the last reference
 /// assert_eq!(arena.resolve(loc).unwrap_err(), LocError::Stale);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # Ok::<(), LocError>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Loc {
@@ -51,7 +50,7 @@ const _: () = assert!(size_of::<Loc>() == 16);
 
 impl Loc {
     /// The position of a range; none if that does not fit.
-    pub(crate) fn new(serial: u64, number: u32, start: usize, len: usize) -> Option<Self> {
+    pub(super) fn new(serial: u64, number: u32, start: usize, len: usize) -> Option<Self> {
         let limit = 1 << RANGE_BITS;
         let fits = start < limit && len < limit;
         fits.then(|| Loc {
@@ -63,18 +62,18 @@ impl Loc {
     }
 
     #[inline(always)]
-    pub(crate) fn serial(self) -> u64 {
+    pub(super) fn serial(self) -> u64 {
         self.serial
     }
 
     #[inline(always)]
-    pub(crate) fn number(self) -> u32 {
+    pub(super) fn number(self) -> u32 {
         (self.place >> (2 * RANGE_BITS)) as u32
     }
 
-    /// Where the bytes begin in their chunk.
+    /// Where the bytes begin in their buffer.
     #[inline(always)]
-    pub(crate) fn start(self) -> usize {
+    pub(super) fn start(self) -> usize {
         (self.place >> RANGE_BITS) as usize % (1 << RANGE_BITS)
     }
 
@@ -82,7 +81,7 @@ impl Loc {
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
-    /// let buf = arena.copy(b"hello").unwrap();
+    /// let buf = arena.copy(b"hello");
     /// assert_eq!(buf.loc().len(), 5);
     /// ```
     #[inline(always)]
@@ -95,7 +94,7 @@ impl Loc {
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
-    /// assert!(arena.copy(b"").unwrap().loc().is_empty());
+    /// assert!(arena.copy(b"").loc().is_empty());
     /// ```
     #[inline(always)]
     #[must_use]
@@ -108,7 +107,7 @@ impl Loc {
     /// ```
     /// # use flatslab::bytes::{ByteArena, Loc};
     /// # let arena = ByteArena::new();
-    /// let loc = arena.copy(b"hello").unwrap().into_loc();
+    /// let loc = arena.copy(b"hello").into_loc();
     /// assert_eq!(Loc::from_raw(loc.into_raw()), loc);
     /// ```
     #[inline]
@@ -138,7 +137,7 @@ impl fmt::Debug for Loc {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Loc")
             .field("serial", &self.serial)
-            .field("chunk", &self.number())
+            .field("buffer", &self.number())
             .field("start", &self.start())
             .field("len", &self.len())
             .finish()
@@ -153,7 +152,7 @@ impl fmt::Debug for Loc {
 /// use flatslab::bytes::{ByteArena, LocError};
 ///
 /// let (arena, other) = (ByteArena::new(), ByteArena::new());
-/// let loc = arena.copy(b"hello").unwrap().into_loc();
+/// let loc = arena.copy(b"hello").into_loc();
 /// assert_eq!(other.resolve(loc).unwrap_err(), LocError::Foreign);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,12 +3,17 @@
 use core::fmt;
 use core::ptr::NonNull;
 
+use super::arena::ByteArena;
 use super::buf::Buf;
 use super::buf_mut::BufMut;
 use super::class::Class;
-use super::slab_ring::SlabRing;
-use super::{ByteArena, RequestError, Stats};
-use crate::error::BuildError;
+use super::counts::{Atomic, Counts, Local};
+use super::entries::Entries;
+use super::stats::Stats;
+use super::{References, RequestError};
+use crate::builder::{Build, Builder};
+use crate::error::{BuildError, SizeClassError, SizeError};
+use crate::memory::Pages;
 
 /// A fixed number of buffers, first in, first out; the newest overwrites the oldest.
 ///
@@ -32,16 +37,19 @@ use crate::error::BuildError;
 /// assert_eq!(ring.pop().unwrap(), *b"second");    // true lengths
 /// # Ok::<(), flatslab::bytes::RequestError>(())
 /// ```
-pub struct Ring {
-    entries: SlabRing<Buf>,
-    arena: ByteArena,
-    /// The arena's one class, whose chunks have room for `max_len` bytes.
+pub struct Ring<R: References = Local> {
+    entries: Entries<Buf<R>>,
+    arena: ByteArena<R>,
+    /// The arena's one class, whose buffers have room for `max_len` bytes.
     class: NonNull<Class>,
     max_len: usize,
     /// Entries that were taken out, and that were overwritten: each operation counts one at most.
     taken: u64,
     evicted: u64,
 }
+
+// SAFETY: the class is the arena's, which goes along; arena and entries are `Send`.
+unsafe impl Send for Ring<Atomic> {}
 
 /// What a push overwrote: the oldest entry. Where readers have all buffers that are spare, and
 /// the oldest entries too, those leave the ring, up to one that no reader has.
@@ -57,24 +65,12 @@ pub struct Evicted {
 }
 
 impl Ring {
-    /// An empty ring; the arena has one class, with room for `max_len` bytes.
-    pub(super) fn new(entries: SlabRing<Buf>, arena: ByteArena, max_len: usize) -> Self {
-        Ring {
-            class: NonNull::from(arena.home().last_class()),
-            entries,
-            arena,
-            max_len,
-            taken: 0,
-            evicted: 0,
-        }
-    }
-
-    /// A ring of so many entries of `max_len` bytes at most; one popped buffer besides may be
+    /// A ring of `entries` entries of `max_len` bytes at most; one popped buffer besides may be
     /// kept. O(entries).
     ///
     /// # Panics
     ///
-    /// As [`RingBuilder::build`](super::RingBuilder::build).
+    /// As [`Builder::build`].
     ///
     /// ```
     /// let ring = flatslab::bytes::Ring::with_capacity(10, 1500);
@@ -86,22 +82,18 @@ impl Ring {
         Self::builder().entries(entries).max_len(max_len).build()
     }
 
-    /// As [`with_capacity`](Self::with_capacity); never panics or aborts.
-    ///
-    /// # Errors
-    ///
-    /// As for [`RingBuilder::try_build`](super::RingBuilder::try_build).
+    /// A ring with other numbers, or of other memory.
     ///
     /// ```
-    /// assert!(flatslab::bytes::Ring::try_with_capacity(0, 1500).is_err());
+    /// let ring = flatslab::bytes::Ring::builder().entries(10).build();
+    /// assert_eq!(ring.capacity(), 10);
     /// ```
-    pub fn try_with_capacity(entries: usize, max_len: usize) -> Result<Self, BuildError> {
-        Self::builder()
-            .entries(entries)
-            .max_len(max_len)
-            .try_build()
+    pub const fn builder() -> Builder<Ring> {
+        Builder::new(RingOptions::new())
     }
+}
 
+impl<R: References> Ring<R> {
     /// Copies these bytes into a new entry, the newest. Of a full ring it overwrites the
     /// oldest, and says which that was; so too of one that is not full, where readers have all
     /// spare buffers. O(bytes); allocates nothing.
@@ -122,7 +114,7 @@ impl Ring {
     #[inline(always)]
     pub fn push(&mut self, bytes: &[u8]) -> Result<Option<Evicted>, RequestError> {
         if bytes.len() > self.max_len {
-            return Err(self.too_big(bytes.len()));
+            return Err(self.too_large(bytes.len()));
         }
         if !self.entries.is_full() {
             if let Ok(buf) = self.copy(bytes) {
@@ -137,22 +129,22 @@ impl Ring {
 
     /// A buffer of the arena's one class.
     #[inline(always)]
-    fn copy(&self, bytes: &[u8]) -> Result<Buf, RequestError> {
+    fn copy(&self, bytes: &[u8]) -> Result<Buf<R>, RequestError> {
         // SAFETY: the arena is there, and so are its classes.
         let header = self.arena.home().take(unsafe { self.class.as_ref() })?;
-        // SAFETY: it is mutable, and its chunk has room for `max_len` bytes.
+        // SAFETY: it is mutable, and its buffer has room for `max_len` bytes.
         Ok(unsafe { Buf::filled(header, bytes) })
     }
 
-    /// Overwrites the oldest entry, in its chunk if no one else reads that. Returns the length
+    /// Overwrites the oldest entry, in its buffer if no one else reads that. Returns the length
     /// that it had, and how many left: a result of more words would be put together in memory,
     /// and copied.
     #[inline(always)]
     fn overwrite(&mut self, bytes: &[u8]) -> Result<Option<(usize, usize)>, RequestError> {
-        let reusable = |buf: &Buf| buf.is_of(self.class) && buf.may_be_overwritten();
+        let reusable = |buf: &Buf<R>| buf.is_of(self.class) && buf.may_be_overwritten();
         if self.entries.front().is_some_and(reusable) {
             self.evicted += 1;
-            // SAFETY: there is one, and its chunk is of the class, whose chunks have room for
+            // SAFETY: there is one, and its buffer is of the class, whose buffers have room for
             // `max_len` bytes.
             let len = unsafe {
                 let entry = self.entries.rotate();
@@ -181,11 +173,24 @@ impl Ring {
         }
     }
 
-    /// Drops the oldest entries up to one that leaves a chunk free, if there is one. Returns the
-    /// length of the oldest, and how many there were.
+    /// Drops the oldest entries until one leaves a buffer free, if there is such one; O(entries
+    /// dropped), or, if there is none, O(entries). Returns the length of the oldest, and how many
+    /// were dropped.
+    ///
+    /// Entries may share a buffer, which is free after the last of them.
     fn evict_unread(&mut self) -> Option<(usize, usize)> {
-        let is_unread = |buf: &Buf| buf.is_of(self.class) && buf.is_unique();
-        let count = self.entries.iter().position(is_unread)? + 1;
+        let class = self.class;
+        let is_ours = move |buf: &&Buf<R>| buf.is_of(class);
+        let mut count = 0;
+        let is_free = self.entries.iter().any(|buf| {
+            count += 1;
+            is_ours(&buf) && buf.header().counts().set_aside()
+        });
+        let seen = self.entries.iter().take(count).filter(is_ours);
+        seen.for_each(|buf| buf.header().counts().restore());
+        if !is_free {
+            return None;
+        }
         let len = self.entries.front()?.len();
         for _ in 0..count {
             drop(self.entries.pop());
@@ -194,7 +199,7 @@ impl Ring {
         Some((len, count))
     }
 
-    /// The entries that were overwritten last, so many, the first of so many bytes.
+    /// The last `count` entries that were overwritten, the first of which had `len` bytes.
     #[inline(always)]
     fn evicted_last(&self, len: usize, count: usize) -> Evicted {
         Evicted {
@@ -205,12 +210,10 @@ impl Ring {
     }
 
     #[cold]
-    fn too_big(&self, size: usize) -> RequestError {
-        let _ = self.arena.home().too_big(size);
-        RequestError::TooBig {
-            size,
-            largest: self.max_len,
-        }
+    #[inline(never)]
+    fn too_large(&self, size: usize) -> RequestError {
+        let _ = self.arena.home().too_large(size);
+        RequestError::TooLarge(SizeError::new(size, self.max_len))
     }
 
     /// A buffer of the ring's, to be filled in place and [pushed](Self::push_buf); until then it
@@ -226,7 +229,7 @@ impl Ring {
     /// # use std::io::Read;
     /// # let mut socket = &b"received"[..];
     /// let mut ring = Ring::with_capacity(2, 1500);
-    /// let mut buf = ring.alloc()?;
+    /// let mut buf = ring.try_alloc()?;
     /// buf.resize(1500, 0).unwrap();
     /// let count = socket.read(&mut buf).unwrap();
     /// buf.truncate(count);
@@ -234,29 +237,29 @@ impl Ring {
     /// assert_eq!(ring.pop().unwrap(), *b"received");
     /// # Ok::<(), RequestError>(())
     /// ```
-    pub fn alloc(&mut self) -> Result<BufMut, RequestError> {
-        match self.arena.alloc(self.max_len) {
+    pub fn try_alloc(&mut self) -> Result<BufMut<R>, RequestError> {
+        match self.arena.try_alloc(self.max_len) {
             Ok(buf) => Ok(buf),
             Err(error) => {
                 self.evict_unread().ok_or(error)?;
-                self.arena.alloc(self.max_len)
+                self.arena.try_alloc(self.max_len)
             }
         }
     }
 
-    /// Adds a buffer as the newest entry, without a copy: one of [`alloc`](Self::alloc), or any
+    /// Adds a buffer as the newest entry, without a copy: one of [`try_alloc`](Self::try_alloc), or any
     /// other. O(1).
     ///
     /// ```
     /// # use flatslab::bytes::{Ring, RequestError};
     /// let mut ring = Ring::with_capacity(2, 1500);
-    /// let mut buf = ring.alloc()?;
+    /// let mut buf = ring.try_alloc()?;
     /// buf.extend_from_slice(b"made in place").unwrap();
     /// assert!(ring.push_buf(buf).is_none());
     /// assert_eq!(ring.pop().unwrap(), *b"made in place");
     /// # Ok::<(), RequestError>(())
     /// ```
-    pub fn push_buf(&mut self, buf: impl Into<Buf>) -> Option<Evicted> {
+    pub fn push_buf(&mut self, buf: impl Into<Buf<R>>) -> Option<Evicted> {
         let buf = buf.into();
         let oldest = self.entries.push(buf)?;
         self.evicted += 1;
@@ -274,13 +277,13 @@ impl Ring {
     /// # Ok::<(), RequestError>(())
     /// ```
     #[inline(always)]
-    pub fn pop(&mut self) -> Option<Buf> {
+    pub fn pop(&mut self) -> Option<Buf<R>> {
         let entry = self.entries.pop()?;
         self.taken += 1;
         Some(entry)
     }
 
-    /// The entry that is so many after the oldest; O(1). A clone of it is a buffer in flight
+    /// The entry `index` after the oldest; O(1). A clone of it is a buffer in flight
     /// once the entry is overwritten.
     ///
     /// ```
@@ -292,7 +295,7 @@ impl Ring {
     /// ```
     #[inline]
     #[must_use]
-    pub fn get(&self, index: usize) -> Option<&Buf> {
+    pub fn get(&self, index: usize) -> Option<&Buf<R>> {
         self.entries.get(index)
     }
 
@@ -305,7 +308,7 @@ impl Ring {
     /// assert_eq!(ring.iter().map(|entry| entry.len()).sum::<usize>(), 5);
     /// # Ok::<(), RequestError>(())
     /// ```
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Buf> + ExactSizeIterator {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Buf<R>> + ExactSizeIterator {
         self.entries.iter()
     }
 
@@ -408,7 +411,7 @@ impl Ring {
     }
 
     /// The arena that the entries are of: to [resolve](ByteArena::resolve) positions. It has
-    /// one class, and does not grow.
+    /// one class, and neither grows nor shrinks.
     ///
     /// ```
     /// # use flatslab::bytes::{Ring, RequestError};
@@ -422,7 +425,7 @@ impl Ring {
     /// ```
     #[inline]
     #[must_use]
-    pub fn arena(&self) -> &ByteArena {
+    pub fn arena(&self) -> &ByteArena<R> {
         &self.arena
     }
 
@@ -431,7 +434,7 @@ impl Ring {
     ///
     /// ```
     /// let ring = flatslab::bytes::Ring::with_capacity(2, 1500);
-    /// assert_eq!(ring.stats().classes()[0].chunks, 3);
+    /// assert_eq!(ring.stats().classes()[0].buffers, 3);
     /// ```
     #[must_use]
     pub fn stats(&self) -> Stats {
@@ -440,7 +443,7 @@ impl Ring {
 }
 
 /// Entries, and how many were overwritten.
-impl fmt::Debug for Ring {
+impl<R: References> fmt::Debug for Ring<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Ring")
             .field("len", &self.len())
@@ -448,5 +451,127 @@ impl fmt::Debug for Ring {
             .field("pushed", &self.pushed())
             .field("evicted", &self.evicted)
             .finish_non_exhaustive()
+    }
+}
+
+/// What a builder of rings has set.
+#[derive(Clone, Debug)]
+pub struct RingOptions {
+    pub(crate) entries: usize,
+    pub(crate) max_len: usize,
+    pub(crate) in_flight: usize,
+}
+
+impl RingOptions {
+    pub(crate) const fn new() -> Self {
+        RingOptions {
+            entries: 1,
+            max_len: 1500,
+            in_flight: 1,
+        }
+    }
+}
+
+/// Chunks of a large ring have so many bytes.
+const LARGEST_CHUNK: usize = 1 << 26;
+
+impl<R: References> Build for Ring<R> {
+    type Options = RingOptions;
+
+    fn try_build(options: RingOptions, pages: Pages) -> Result<Self, BuildError> {
+        let RingOptions {
+            entries,
+            max_len,
+            in_flight,
+        } = options;
+        if entries == 0 || max_len == 0 {
+            return Err(SizeClassError::Zero.into());
+        }
+        let buffers = entries.saturating_add(in_flight);
+        let size = max_len.saturating_add(15) / 16 * 16;
+        // One chunk where that is not more than a chunk may have.
+        let chunk_bytes = size.saturating_mul(buffers).min(size.max(LARGEST_CHUNK));
+        let arena: ByteArena<R> = ByteArena::builder()
+            .smallest(max_len)
+            .largest(max_len)
+            .chunk_bytes(chunk_bytes)
+            .prepare(max_len, buffers)
+            .pages(pages)
+            .of()
+            .try_build()?;
+        arena.home().fix();
+        Ok(Ring {
+            class: NonNull::from(arena.home().last_class()),
+            entries: Entries::try_new(entries, arena.home().source())?,
+            arena,
+            max_len,
+            taken: 0,
+            evicted: 0,
+        })
+    }
+}
+
+/// Options of [rings](Ring) of one thread.
+///
+/// ```
+/// use flatslab::bytes::Ring;
+///
+/// let ring = Ring::builder().entries(1024).max_len(1500).in_flight(8).try_build()?;
+/// assert_eq!((ring.capacity(), ring.max_len()), (1024, 1500));
+/// # Ok::<(), flatslab::BuildError>(())
+/// ```
+impl<R: References> Builder<Ring<R>> {
+    /// The most entries; 1 by default. With those in flight they are 2²⁴ at most.
+    ///
+    /// ```
+    /// let ring = flatslab::bytes::Ring::builder().entries(10).build();
+    /// assert_eq!(ring.capacity(), 10);
+    /// ```
+    pub const fn entries(mut self, entries: usize) -> Self {
+        self.options.entries = entries;
+        self
+    }
+
+    /// The most bytes of an entry; 1,500 by default.
+    ///
+    /// ```
+    /// let mut ring = flatslab::bytes::Ring::builder().max_len(4).build();
+    /// assert!(ring.push(b"hello").is_err());
+    /// ```
+    pub const fn max_len(mut self, bytes: usize) -> Self {
+        self.options.max_len = bytes;
+        self
+    }
+
+    /// How many popped buffers readers may keep without taking room from entries; 1 by default.
+    ///
+    /// ```
+    /// let mut ring = flatslab::bytes::Ring::builder().entries(1).in_flight(2).build();
+    /// let kept = [b"a", b"b"].map(|bytes| {
+    ///     ring.push(bytes).unwrap();
+    ///     ring.pop().unwrap()
+    /// });
+    /// ring.push(b"c").unwrap();
+    /// # drop(kept);
+    /// ```
+    pub const fn in_flight(mut self, buffers: usize) -> Self {
+        self.options.in_flight = buffers;
+        self
+    }
+}
+
+impl Builder<Ring> {
+    /// A ring whose entries go to other threads, with the same options.
+    ///
+    /// ```
+    /// use flatslab::bytes::Ring;
+    ///
+    /// let mut ring = Ring::builder().atomic().build();
+    /// ring.push(b"hello").unwrap();
+    /// let entry = ring.pop().unwrap();
+    /// std::thread::spawn(move || assert_eq!(entry, *b"hello")).join().unwrap();
+    /// ```
+    pub fn atomic(self) -> Builder<Ring<Atomic>> {
+        self.of()
     }
 }

@@ -4,7 +4,6 @@
 //!
 //! * N1: a serial's high word was taken from the process's counter by one arena, which gives
 //!   out each serial with that word once. No word is taken twice, and none is 0 or the last.
-//!   Arenas of `sync::bytes` take words of the same counter.
 //! * N2: `words` are those that this arena has taken; there is room for the next.
 
 use core::cell::Cell;
@@ -24,33 +23,30 @@ pub(super) struct Serials {
     words: Row<u32>,
 }
 
-/// Takes so many high words in a row from those of the process, and returns the first; none
-/// once too few are left.
-pub(crate) fn take_words(count: u32) -> Option<u32> {
-    take_words_of(&WORDS, count)
-}
-
-fn take_words_of(words: &Count, count: u32) -> Option<u32> {
+/// Takes the next high word of the process; `None` once there is none.
+fn next_word(words: &Count) -> Option<u32> {
     // Relaxed: each word is taken once, and nothing else is to be seen with it.
-    let next = |last: usize| {
-        let last = last.checked_add(count as usize);
-        last.filter(|&it| it < u32::MAX as usize)
-    };
+    let next = |last: usize| Some(last + 1).filter(|&it| it < u32::MAX as usize);
     let before = words.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
     before.ok().map(|before| before as u32 + 1)
 }
 
 impl Serials {
+    /// Allocates nothing.
+    pub(super) fn new(source: Source) -> Self {
+        Serials {
+            last: Cell::new(u32::MAX.into()),
+            words: Row::new(source),
+        }
+    }
+
+    /// Allocates what the first 2^32 serials need.
+    ///
     /// # Errors
     ///
     /// When the source refuses.
-    pub(super) fn try_new(source: &Source) -> Result<Self, AllocError> {
-        let words = Row::new(source.clone());
-        words.try_reserve(1)?;
-        Ok(Serials {
-            last: Cell::new(u32::MAX.into()),
-            words,
-        })
+    pub(super) fn prepare(&self) -> Result<(), AllocError> {
+        self.words.try_reserve(1)
     }
 
     /// The next serial; none if there is none.
@@ -71,7 +67,7 @@ impl Serials {
         while self.words.len() == self.words.capacity() {
             self.words.try_reserve(self.words.len() + 1).ok()?;
         }
-        let word = take_words(1)?;
+        let word = next_word(&WORDS)?;
         self.words.push(word);
         self.last.set(u64::from(word) << 32);
         Some(())
@@ -96,7 +92,7 @@ mod tests {
 
     #[test]
     fn no_serial_is_given_out_twice() {
-        let [one, other] = [(); 2].map(|()| Serials::try_new(&Source::GLOBAL).unwrap());
+        let [one, other] = [(); 2].map(|()| Serials::new(Source::GLOBAL));
         let mut seen = std::collections::BTreeSet::new();
         for _ in 0..10 {
             let (serial, foreign) = (one.next().unwrap(), other.next().unwrap());
@@ -107,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_full_low_word_takes_another_high_word() {
-        let serials = Serials::try_new(&Source::GLOBAL).unwrap();
+        let serials = Serials::new(Source::GLOBAL);
         let first = serials.next().unwrap();
         serials.last.set(first | u64::from(u32::MAX));
         let second = serials.next().unwrap();
@@ -118,11 +114,9 @@ mod tests {
     #[test]
     fn high_words_end_and_do_not_begin_again() {
         let words = Count::new(u32::MAX as usize - 3);
-        assert_eq!(take_words_of(&words, 3), None);
-        assert_eq!(take_words_of(&words, 1), Some(u32::MAX - 2));
-        assert_eq!(take_words_of(&words, u32::MAX), None);
-        assert_eq!(take_words_of(&words, 1), Some(u32::MAX - 1));
-        assert_eq!(take_words_of(&words, 1), None);
-        assert_eq!(take_words_of(&words, 1), None);
+        assert_eq!(next_word(&words), Some(u32::MAX - 2));
+        assert_eq!(next_word(&words), Some(u32::MAX - 1));
+        assert_eq!(next_word(&words), None);
+        assert_eq!(next_word(&words), None);
     }
 }

@@ -6,16 +6,16 @@
 //!   less than `largest`, the largest request.
 //! * S2: the class that a table names for a size is there, and no class before it fits.
 
-use crate::error::SizeClassError;
+use crate::error::{SizeClassError, SizeError};
 
-/// Chunk sizes are multiples of this, so that a chunk suits any type of that alignment.
+/// Sizes are multiples of this, so that a buffer suits any type of that alignment.
 pub(super) const STEP: usize = 16;
 
 /// The most classes.
-pub(crate) const MOST_CLASSES: usize = 64;
+pub(super) const MOST_CLASSES: usize = 64;
 
-/// The largest chunk: lengths of buffers take 32 bits.
-pub(super) const LARGEST_CHUNK: usize = {
+/// The largest buffer: lengths of buffers take 32 bits.
+pub(super) const LARGEST: usize = {
     let words = if isize::MAX as usize > u32::MAX as usize {
         u32::MAX as usize
     } else {
@@ -75,13 +75,9 @@ impl Classes {
         if start == 0 || largest == 0 {
             return Err(SizeClassError::Zero);
         }
-        let too_large = |size| SizeClassError::TooLarge {
-            size,
-            limit: LARGEST_CHUNK,
-        };
         let most = start.max(largest);
-        if most > LARGEST_CHUNK {
-            return Err(too_large(most));
+        if most > LARGEST {
+            return Err(SizeClassError::TooLarge(SizeError::new(most, LARGEST)));
         }
         let mut classes = Classes {
             sizes: [0; MOST_CLASSES],
@@ -99,8 +95,8 @@ impl Classes {
                 break;
             }
             // At most 2^32 times the factor: a conversion saturates.
-            let grown = ceil(size as f64 * growth).min(LARGEST_CHUNK);
-            size = grown.next_multiple_of(STEP).min(LARGEST_CHUNK);
+            let grown = ceil(size as f64 * growth).min(LARGEST);
+            size = grown.next_multiple_of(STEP).min(LARGEST);
         }
         classes.largest = size;
         Ok(classes)
@@ -233,12 +229,12 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_chunk_is_the_last_class() {
-        let classes = Classes::new(64, 3.7, LARGEST_CHUNK).unwrap();
-        assert_eq!(classes.largest(), LARGEST_CHUNK);
+    fn the_largest_buffer_is_the_last_class() {
+        let classes = Classes::new(64, 3.7, LARGEST).unwrap();
+        assert_eq!(classes.largest(), LARGEST);
         let table = Sizes::new(&classes);
         let last = classes.as_slice().len() - 1;
-        assert_eq!(found(&classes, &table, LARGEST_CHUNK), last);
+        assert_eq!(found(&classes, &table, LARGEST), last);
     }
 
     #[test]
@@ -254,8 +250,8 @@ mod tests {
         let many = SizeClassError::TooManyClasses { largest: 1 << 20 };
         assert_eq!(Classes::new(16, 1.001, 1 << 20).unwrap_err(), many);
         assert!(matches!(
-            Classes::new(LARGEST_CHUNK + 1, 2.0, 1),
-            Err(SizeClassError::TooLarge { .. })
+            Classes::new(LARGEST + 1, 2.0, 1),
+            Err(SizeClassError::TooLarge(_))
         ));
     }
 }

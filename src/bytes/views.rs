@@ -4,9 +4,10 @@ use core::fmt;
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
+use super::References;
 use super::buf::Buf;
 use super::buf_mut::BufMut;
-use super::filling::NoRoom;
+use crate::error::SizeError;
 
 /// The bytes do not make a view: there are too few or too many, or they begin at an address that
 /// the type cannot have.
@@ -15,7 +16,7 @@ use super::filling::NoRoom;
 ///
 /// ```
 /// # let arena = flatslab::bytes::ByteArena::new();
-/// let buf = arena.copy(&[0; 9]).unwrap();
+/// let buf = arena.copy(&[0; 9]);
 /// let error = buf.view::<u64>().unwrap_err();
 /// assert_eq!(error.to_string(), "9 bytes at an offset of 0 from 8 are no value of 8 bytes");
 /// ```
@@ -61,16 +62,16 @@ impl core::error::Error for ViewError {}
 /// Headers of networks are best of its `byteorder` numbers: they stand anywhere, in a fixed order
 /// of bytes.
 ///
-/// Chunks begin at multiples of 16, so a buffer that is not sliced suits any type of that
+/// Buffers begin at multiples of 16, so a buffer that is not sliced suits any type of that
 /// alignment.
 ///
 /// A type with a `bool`, a reference or a pointer does not derive `FromBytes`, for bytes from a
 /// network are any bytes; one with padding does not derive `IntoBytes`, for its bytes are not all
 /// initialised: such a view does not compile. References have no place in a buffer for another
-/// reason too: nothing drops what is in a chunk, and nothing keeps alive what it would refer to.
+/// reason too: nothing drops what is in a buffer, and nothing keeps alive what it would refer to.
 /// A [`Loc`](super::Loc) does that job: two words, which can be written to a buffer, and are
 /// checked when they are used.
-impl Buf {
+impl<R: References> Buf<R> {
     /// All bytes as a value; O(1), copies nothing.
     ///
     /// # Errors
@@ -79,7 +80,7 @@ impl Buf {
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
-    /// let buf = arena.copy(&7_u32.to_ne_bytes()).unwrap();
+    /// let buf = arena.copy(&7_u32.to_ne_bytes());
     /// assert_eq!(buf.view::<u32>()?, &7);
     /// assert!(buf.view::<u64>().is_err());
     /// # Ok::<(), flatslab::bytes::ViewError>(())
@@ -98,7 +99,7 @@ impl Buf {
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
-    /// let buf = arena.copy(&[1, 0, 7, 8, 9]).unwrap();
+    /// let buf = arena.copy(&[1, 0, 7, 8, 9]);
     /// let (number, rest) = buf.view_prefix::<u16>()?;
     /// assert_eq!((u16::from_le(*number), rest), (1, &[7, 8, 9][..]));
     /// # Ok::<(), flatslab::bytes::ViewError>(())
@@ -118,7 +119,7 @@ impl Buf {
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
-    /// let buf = arena.copy(&[0; 24]).unwrap();
+    /// let buf = arena.copy(&[0; 24]);
     /// assert_eq!(buf.view_slice::<u64>()?, [0; 3]);
     /// # Ok::<(), flatslab::bytes::ViewError>(())
     /// ```
@@ -129,7 +130,7 @@ impl Buf {
 }
 
 /// Typed views, with the feature `zerocopy`; see those of [`Buf`].
-impl BufMut {
+impl<R: References> BufMut<R> {
     /// All bytes as a value, to be changed; O(1).
     ///
     /// # Errors
@@ -138,7 +139,7 @@ impl BufMut {
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
-    /// let mut buf = arena.alloc_zeroed(8).unwrap();
+    /// let mut buf = arena.alloc_zeroed(8);
     /// *buf.view_mut::<u64>()? += 7;
     /// assert_eq!(buf.freeze().view::<u64>()?, &7);
     /// # Ok::<(), flatslab::bytes::ViewError>(())
@@ -159,7 +160,7 @@ impl BufMut {
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
-    /// let mut buf = arena.alloc_zeroed(24).unwrap();
+    /// let mut buf = arena.alloc_zeroed(24);
     /// buf.view_slice_mut::<u64>()?[1] = 7;
     /// assert_eq!(buf.freeze().view_slice::<u64>()?, [0, 7, 0]);
     /// # Ok::<(), flatslab::bytes::ViewError>(())
@@ -178,14 +179,17 @@ impl BufMut {
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
-    /// let mut buf = arena.alloc(8).unwrap();
+    /// let mut buf = arena.alloc(8);
     /// buf.extend_from_value(&7_u32)?;
     /// buf.extend_from_value(&8_u32)?;
     /// assert_eq!(buf.freeze().view_slice::<u32>().unwrap(), [7, 8]);
-    /// # Ok::<(), flatslab::bytes::NoRoom>(())
+    /// # Ok::<(), flatslab::SizeError>(())
     /// ```
     #[inline]
-    pub fn extend_from_value<T: IntoBytes + Immutable>(&mut self, value: &T) -> Result<(), NoRoom> {
+    pub fn extend_from_value<T: IntoBytes + Immutable>(
+        &mut self,
+        value: &T,
+    ) -> Result<(), SizeError> {
         self.extend_from_slice(value.as_bytes())
     }
 }

@@ -1,6 +1,6 @@
 //! What must not compile of byte arenas, each next to its twin that does.
 //!
-//! # Nothing that counts references goes to another thread
+//! # Nothing that counts references goes to another thread, unless they are atomic
 //!
 //! ```
 //! fn local<T>() {}
@@ -9,23 +9,26 @@
 //! local::<flatslab::bytes::BufMut>();
 //! local::<flatslab::bytes::Ring>();
 //! local::<flatslab::bytes::Parts<'static>>();
-//! local::<flatslab::bytes::NotLinked>();
-//! local::<flatslab::bytes::SlabRing<std::rc::Rc<u8>>>();
+//! local::<flatslab::bytes::LinkError>();
 //! fn both<T: Send + Sync>() {}
 //! both::<flatslab::bytes::Loc>();
 //! both::<flatslab::bytes::Stats>();
 //! both::<flatslab::bytes::ClassStats>();
-//! both::<flatslab::bytes::Trimmed>();
 //! both::<flatslab::bytes::Evicted>();
 //! both::<flatslab::bytes::RequestError>();
 //! both::<flatslab::bytes::LocError>();
-//! both::<flatslab::bytes::NoRoom>();
-//! both::<flatslab::bytes::Shared>();
-//! both::<flatslab::bytes::SlabRing<u8>>();
-//! both::<flatslab::bytes::ByteArenaBuilder>();
-//! both::<flatslab::bytes::RingBuilder>();
+//! both::<flatslab::SizeError>();
+//! both::<flatslab::bytes::SharedError>();
+//! both::<flatslab::Builder<flatslab::bytes::ByteArena>>();
+//! both::<flatslab::Builder<flatslab::bytes::Ring>>();
+//! use flatslab::bytes::Atomic;
+//! both::<flatslab::bytes::Buf<Atomic>>();
+//! both::<flatslab::bytes::BufMut<Atomic>>();
+//! both::<flatslab::bytes::Parts<'static, Atomic>>();
+//! both::<flatslab::bytes::LinkError<Atomic>>();
 //! fn send<T: Send>() {}
-//! send::<flatslab::bytes::SlabRing<std::cell::Cell<u8>>>();
+//! send::<flatslab::bytes::ByteArena<Atomic>>();
+//! send::<flatslab::bytes::Ring<Atomic>>();
 //! ```
 //!
 //! ```compile_fail,E0277
@@ -75,24 +78,48 @@
 //!
 //! ```compile_fail,E0277
 //! fn send<T: Send>() {}
-//! send::<flatslab::bytes::NotLinked>();
-//! ```
-//!
-//! ```compile_fail,E0277
-//! fn send<T: Send>() {}
-//! send::<flatslab::bytes::SlabRing<std::rc::Rc<u8>>>();
+//! send::<flatslab::bytes::LinkError>();
 //! ```
 //!
 //! ```compile_fail,E0277
 //! fn sync<T: Sync>() {}
-//! sync::<flatslab::bytes::SlabRing<std::cell::Cell<u8>>>();
+//! sync::<flatslab::bytes::ByteArena<flatslab::bytes::Atomic>>();
+//! ```
+//!
+//! ```compile_fail,E0277
+//! fn sync<T: Sync>() {}
+//! sync::<flatslab::bytes::Ring<flatslab::bytes::Atomic>>();
+//! ```
+//!
+//! # A buffer stays with its kind of counts
+//!
+//! ```
+//! let arena = flatslab::bytes::ByteArena::new();
+//! let mut head = arena.copy(b"head");
+//! head.set_next(arena.copy(b"tail")).unwrap();
+//! ```
+//!
+//! ```compile_fail,E0308
+//! let arena = flatslab::bytes::ByteArena::new();
+//! let mut head = arena.copy(b"head");
+//! head.set_next(flatslab::bytes::ByteArena::atomic().copy(b"tail")).unwrap();
+//! ```
+//!
+//! There are no positions of buffers that other threads count.
+//!
+//! ```
+//! let loc = flatslab::bytes::ByteArena::new().copy(b"hello").try_loc();
+//! ```
+//!
+//! ```compile_fail,E0599
+//! let loc = flatslab::bytes::ByteArena::atomic().copy(b"hello").try_loc();
 //! ```
 //!
 //! # A link does not change while the chain is read
 //!
 //! ```
 //! let arena = flatslab::bytes::ByteArena::new();
-//! let [mut head, next, other] = [b"1", b"2", b"3"].map(|it| arena.copy(it).unwrap());
+//! let [mut head, next, other] = [b"1", b"2", b"3"].map(|it| arena.copy(it));
 //! head.set_next(next).unwrap();
 //! let parts = head.parts();
 //! assert_eq!(parts.count(), 2);
@@ -101,7 +128,7 @@
 //!
 //! ```compile_fail,E0502
 //! let arena = flatslab::bytes::ByteArena::new();
-//! let [mut head, next, other] = [b"1", b"2", b"3"].map(|it| arena.copy(it).unwrap());
+//! let [mut head, next, other] = [b"1", b"2", b"3"].map(|it| arena.copy(it));
 //! head.set_next(next).unwrap();
 //! let parts = head.parts();
 //! head.set_next(other).unwrap();
@@ -110,7 +137,7 @@
 //!
 //! ```compile_fail,E0502
 //! let arena = flatslab::bytes::ByteArena::new();
-//! let [mut head, next] = [b"1", b"2"].map(|it| arena.copy(it).unwrap());
+//! let [mut head, next] = [b"1", b"2"].map(|it| arena.copy(it));
 //! head.set_next(next).unwrap();
 //! let part = head.parts().nth(1).unwrap();
 //! drop(head.take_next());
@@ -119,7 +146,7 @@
 //!
 //! ```compile_fail,E0502
 //! let arena = flatslab::bytes::ByteArena::new();
-//! let [mut head, next] = [b"1", b"2"].map(|it| arena.copy(it).unwrap());
+//! let [mut head, next] = [b"1", b"2"].map(|it| arena.copy(it));
 //! head.set_next(next).unwrap();
 //! let next = head.next_ref();
 //! drop(head.next_mut());
@@ -128,7 +155,7 @@
 //!
 //! ```compile_fail,E0505
 //! let arena = flatslab::bytes::ByteArena::new();
-//! let [mut head, next] = [b"1", b"2"].map(|it| arena.copy(it).unwrap());
+//! let [mut head, next] = [b"1", b"2"].map(|it| arena.copy(it));
 //! head.set_next(next).unwrap();
 //! let next = head.next_ref();
 //! drop(head);
@@ -137,7 +164,7 @@
 //!
 //! ```compile_fail,E0505
 //! let arena = flatslab::bytes::ByteArena::new();
-//! let [mut head, next] = [b"1", b"2"].map(|it| arena.copy(it).unwrap());
+//! let [mut head, next] = [b"1", b"2"].map(|it| arena.copy(it));
 //! head.set_next(next).unwrap();
 //! let parts = head.parts();
 //! drop(head);
@@ -148,7 +175,7 @@
 //!
 //! ```
 //! let arena = flatslab::bytes::ByteArena::new();
-//! let [mut head, next, other] = [b"1", b"2", b"3"].map(|it| arena.copy(it).unwrap());
+//! let [mut head, next, other] = [b"1", b"2", b"3"].map(|it| arena.copy(it));
 //! head.set_next(next).unwrap();
 //! *head.next_mut().unwrap().unwrap() = other;
 //! let shared = head.clone();
@@ -157,7 +184,7 @@
 //!
 //! ```compile_fail,E0502
 //! let arena = flatslab::bytes::ByteArena::new();
-//! let [mut head, next, other] = [b"1", b"2", b"3"].map(|it| arena.copy(it).unwrap());
+//! let [mut head, next, other] = [b"1", b"2", b"3"].map(|it| arena.copy(it));
 //! head.set_next(next).unwrap();
 //! let link = head.next_mut().unwrap().unwrap();
 //! let shared = head.clone();
@@ -167,7 +194,7 @@
 //!
 //! ```compile_fail,E0505
 //! let arena = flatslab::bytes::ByteArena::new();
-//! let [mut head, next] = [b"1", b"2"].map(|it| arena.copy(it).unwrap());
+//! let [mut head, next] = [b"1", b"2"].map(|it| arena.copy(it));
 //! head.set_next(next).unwrap();
 //! let link = head.next_mut().unwrap().unwrap();
 //! *link = head;
@@ -175,7 +202,7 @@
 //!
 //! ```compile_fail,E0505
 //! let arena = flatslab::bytes::ByteArena::new();
-//! let [mut head, next] = [b"1", b"2"].map(|it| arena.copy(it).unwrap());
+//! let [mut head, next] = [b"1", b"2"].map(|it| arena.copy(it));
 //! head.set_next(next).unwrap();
 //! let link = head.next_mut().unwrap().unwrap();
 //! let loc = head.into_loc();
@@ -186,7 +213,7 @@
 //!
 //! ```
 //! let arena = flatslab::bytes::ByteArena::new();
-//! let buf = arena.copy(b"hello").unwrap();
+//! let buf = arena.copy(b"hello");
 //! let bytes = &buf[1..];
 //! assert_eq!(bytes, b"ello");
 //! drop(buf.try_into_mut());
@@ -194,7 +221,7 @@
 //!
 //! ```compile_fail,E0505
 //! let arena = flatslab::bytes::ByteArena::new();
-//! let buf = arena.copy(b"hello").unwrap();
+//! let buf = arena.copy(b"hello");
 //! let bytes = &buf[1..];
 //! drop(buf.try_into_mut());
 //! assert_eq!(bytes, b"ello");
@@ -202,7 +229,7 @@
 //!
 //! ```compile_fail,E0505
 //! let arena = flatslab::bytes::ByteArena::new();
-//! let buf = arena.copy(b"hello").unwrap();
+//! let buf = arena.copy(b"hello");
 //! let bytes = &buf[1..];
 //! buf.release();
 //! assert_eq!(bytes, b"ello");
@@ -210,7 +237,7 @@
 //!
 //! ```compile_fail,E0502
 //! let arena = flatslab::bytes::ByteArena::new();
-//! let mut buf = arena.alloc_zeroed(5).unwrap();
+//! let mut buf = arena.alloc_zeroed(5);
 //! let bytes = &buf[1..];
 //! buf.extend_from_slice(b"more").unwrap();
 //! assert_eq!(bytes, [0; 4]);
@@ -218,7 +245,7 @@
 //!
 //! ```compile_fail,E0594
 //! let arena = flatslab::bytes::ByteArena::new();
-//! let mut buf = arena.copy(b"hello").unwrap();
+//! let mut buf = arena.copy(b"hello");
 //! buf[0] = b'H';
 //! ```
 //!
@@ -244,21 +271,5 @@
 //! let mut ring = flatslab::bytes::Ring::with_capacity(1, 8);
 //! let arena = ring.arena();
 //! ring.push(b"again").unwrap();
-//! drop(arena.trim());
-//! ```
-//!
-//! # Values of a ring may not outlive what they borrow
-//!
-//! ```
-//! let text = String::from("text");
-//! let mut ring = flatslab::bytes::SlabRing::with_capacity(1);
-//! ring.push(text.as_str());
-//! // It only owns, so it may be shortened.
-//! fn shorter<'a>(ring: flatslab::bytes::SlabRing<&'static str>) -> flatslab::bytes::SlabRing<&'a str> { ring }
-//! ```
-//!
-//! ```compile_fail,E0597
-//! let mut ring = flatslab::bytes::SlabRing::with_capacity(1);
-//! let text = String::from("text");
-//! ring.push(text.as_str());
+//! arena.shrink_to_fit();
 //! ```

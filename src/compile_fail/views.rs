@@ -10,7 +10,7 @@
 //! struct Level { price: u32, quantity: u32 }
 //!
 //! let arena = flatslab::bytes::ByteArena::new();
-//! let mut buf = arena.alloc(size_of::<Level>()).unwrap();
+//! let mut buf = arena.alloc(size_of::<Level>());
 //! buf.extend_from_value(&Level { price: 7, quantity: 8 }).unwrap();
 //! buf.view_mut::<Level>().unwrap().quantity += 1;
 //! let buf = buf.freeze();
@@ -39,7 +39,7 @@
 //! struct Level { price: u32, quantity: u64 }
 //!
 //! let arena = flatslab::bytes::ByteArena::new();
-//! let buf = arena.alloc_zeroed(size_of::<Level>()).unwrap();
+//! let buf = arena.alloc_zeroed(size_of::<Level>());
 //! assert_eq!(buf.freeze().view::<Level>().unwrap().price, 0);
 //! ```
 //!
@@ -49,7 +49,7 @@
 //! # #[repr(C)]
 //! # struct Level { price: u32, quantity: u64 }
 //! let arena = flatslab::bytes::ByteArena::new();
-//! let mut buf = arena.alloc_zeroed(size_of::<Level>()).unwrap();
+//! let mut buf = arena.alloc_zeroed(size_of::<Level>());
 //! buf.view_mut::<Level>().unwrap().price = 1;
 //! ```
 //!
@@ -59,7 +59,7 @@
 //! # #[repr(C)]
 //! # struct Level { price: u32, quantity: u64 }
 //! let arena = flatslab::bytes::ByteArena::new();
-//! let mut buf = arena.alloc(size_of::<Level>()).unwrap();
+//! let mut buf = arena.alloc(size_of::<Level>());
 //! buf.extend_from_value(&Level { price: 7, quantity: 8 }).unwrap();
 //! ```
 //!

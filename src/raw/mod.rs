@@ -85,3 +85,5 @@ pub(crate) mod stack;
 #[cfg(all(feature = "os-memory", target_os = "linux"))]
 pub(crate) mod system;
 pub(crate) mod touch;
+#[cfg(all(test, loom))]
+pub(crate) mod witness;

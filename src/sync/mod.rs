@@ -32,9 +32,9 @@
 //! | a whole container that moves to another thread | [`KeySlab`](crate::KeySlab), a [`Pool`](crate::pool), an [`EpochSlab`](crate::epoch): they are `Send` |
 //! | values made by one thread and ended by others: reports, events, orders on their way | a [`SendSlot`] each, of a [`BoundedSlab`](crate::BoundedSlab) or [`Slab`](crate::Slab) |
 //! | values that any thread makes, reads and ends: sessions, connections, shared state | [`SharedSlab`] |
-//! | bytes made by one thread and read by others | [`bytes::ByteArena`] |
-//! | frames from one thread to one other, all of them | [`bytes::Ring`], split |
-//! | the newest frames of many threads, for many | [`bytes::SharedRing`] |
+//! | bytes made by one thread and read by others | an [atomic `ByteArena`](crate::bytes::ByteArena::atomic) |
+//! | frames from one thread to one other, all of them | a [`SpscRing`], split; it refuses when it is full |
+//! | the newest frames of many threads, for many, each for one reader | a [`SharedRing`]; it overwrites the oldest, and readers may sleep |
 //!
 //! A tracked slab itself stays on its thread. It may be built on the thread that uses it.
 //!
@@ -52,8 +52,10 @@
 //! | [`Pool`](crate::pool::Pool) | if `T` is | no |
 //! | [`PoolBox`](crate::pool::PoolBox) | no | if `T` is |
 //! | [`Arena`](crate::bump::Arena), [`BoundedArena`](crate::bump::BoundedArena) | yes | no |
-//! | [`bytes::ByteArena`](crate::bytes::ByteArena), its buffers, its rings | no | no |
-//! | [`sync::bytes`](bytes): the table there | | |
+//! | [`ByteArena`](crate::bytes::ByteArena), its buffers and rings, with local counts | no | no |
+//! | with atomic counts: the arena, a [`Ring`](crate::bytes::Ring) | yes | no |
+//! | with atomic counts: [`BufMut`](crate::bytes::BufMut), [`Buf`](crate::bytes::Buf) | yes | yes |
+//! | [`SpscRing`], its [`Producer`], [`Consumer`], [`Entry`], [`Frame`]; [`SharedRing`], [`SharedFrame`] | yes | yes |
 //! | [`EpochSlab`](crate::epoch::EpochSlab), [`EpochBytes`](crate::epoch::EpochBytes) | if `T` is | no |
 //! | keys, positions, errors, reports, figures; [`Pages`](crate::memory::Pages) | yes | yes |
 //!
@@ -68,11 +70,62 @@
 //! notices. An atomic operation is never one that waits, but for a compare-exchange that
 //! another thread was faster at.
 
-pub mod bytes;
 mod send_slot;
+#[cfg(feature = "std")]
+mod shared_ring;
 #[cfg(target_has_atomic = "64")]
 mod shared_slab;
+mod spsc;
+
+use core::fmt;
 
 pub use send_slot::SendSlot;
+#[cfg(feature = "std")]
+pub use shared_ring::{SharedFrame, SharedRing};
 #[cfg(target_has_atomic = "64")]
 pub use shared_slab::{Iter, OwnedRef, SharedKey, SharedRef, SharedSlab, SharedSlabBuilder};
+pub use spsc::{Consumer, Entry, Frame, Producer, SpscRing};
+
+use crate::error::SizeError;
+
+/// Why an entry was not pushed to a ring.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::sync::{PushError, SpscRing};
+///
+/// let (mut producer, _consumer) = SpscRing::with_capacity(1, 5).split();
+/// assert!(matches!(producer.push(b"hello!"), Err(PushError::TooLarge(error)) if error.limit == 5));
+/// assert_eq!(producer.push(b"hello"), Ok(()));
+/// assert_eq!(producer.push(b"hello"), Err(PushError::Full));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PushError {
+    /// Of a [`SpscRing`]: all places have entries. Of a `SharedRing`: readers keep all buffers.
+    Full,
+    /// More bytes were given than an entry has room for.
+    TooLarge(SizeError),
+    /// The `SharedRing` was closed.
+    Closed,
+}
+
+impl fmt::Display for PushError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PushError::Full => f.write_str("the ring is full"),
+            PushError::TooLarge(error) => error.fmt(f),
+            PushError::Closed => f.write_str("the ring is closed"),
+        }
+    }
+}
+
+impl core::error::Error for PushError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            PushError::TooLarge(error) => Some(error),
+            PushError::Full | PushError::Closed => None,
+        }
+    }
+}

@@ -3,7 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use flatslab::bytes::{Buf, ByteArena, RequestError, Ring, SlabRing};
+use flatslab::bytes::{Buf, ByteArena, RequestError, Ring};
 use flatslab::{AllocError, BuildError};
 
 use crate::common::amount;
@@ -13,8 +13,8 @@ use crate::{Call, allocations, with_conduct, with_fuse, without_leak, without_me
 
 fn small() -> ByteArena {
     ByteArena::builder()
-        .start(64)
-        .slab_size(256)
+        .smallest(64)
+        .chunk_bytes(256)
         .largest(1024)
         .build()
 }
@@ -35,25 +35,28 @@ fn expect_whole(buf: &Buf, len: usize) {
 fn out_of_memory<T>(result: Result<T, RequestError>) -> Option<T> {
     match result {
         Ok(value) => Some(value),
-        Err(RequestError::Exhausted(AllocError::OutOfMemory { bytes: 1.. })) => None,
+        Err(RequestError::Memory(AllocError::OutOfMemory { bytes: 1.. })) => None,
         Err(error) => panic!("{error}"),
     }
 }
 
 /// A program that makes an arena and uses it in every way. Whether something was refused.
 fn use_all(numbers: u8) -> bool {
-    let builder = ByteArena::builder().start(64).slab_size(256).largest(1024);
-    let arena = match builder.reserve(64, 5).try_build() {
+    let builder = ByteArena::builder()
+        .smallest(64)
+        .chunk_bytes(256)
+        .largest(1024);
+    let arena = match builder.prepare(64, 5).try_build() {
         Ok(arena) => arena,
         Err(BuildError::Memory(AllocError::OutOfMemory { bytes: 1.. })) => return true,
         Err(error) => panic!("{error}"),
     };
-    let mut is_refused = out_of_memory(arena.reserve(200, 2)).is_none();
+    let mut is_refused = out_of_memory(arena.prepare(200, 2)).is_none();
     let mut chain: Option<Buf> = None;
     let mut loc = None;
     for number in 0..numbers {
         let len = [60, 200, 1000][usize::from(number) % 3];
-        let Some(mut buf) = out_of_memory(arena.alloc(len)) else {
+        let Some(mut buf) = out_of_memory(arena.try_alloc(len)) else {
             is_refused = true;
             continue;
         };
@@ -79,9 +82,9 @@ fn use_all(numbers: u8) -> bool {
     }
     drop(chain);
     assert_eq!(arena.stats().in_use(), 0);
-    arena.trim();
-    assert_eq!(arena.stats().slab_bytes, 0);
-    is_refused |= out_of_memory(arena.copy(&[7; 60])).is_none();
+    arena.shrink_to_fit();
+    assert_eq!(arena.stats().chunk_bytes, 0);
+    is_refused |= out_of_memory(arena.try_copy(&[7; 60])).is_none();
 
     let mut ring = match Ring::builder().entries(4).max_len(100).try_build() {
         Ok(ring) => ring,
@@ -110,13 +113,15 @@ fn each_request_of_a_program_may_find_no_memory() {
 #[test]
 fn construction_that_fails_leaks_nothing() {
     // The serials and the home.
-    assert_eq!(each_failure(ByteArena::try_new), 2);
-    // And bytes, headers, the two tables of the directory, a stack.
-    let failures = each_failure(|| ByteArena::builder().reserve(100, 9).try_build());
-    assert_eq!(failures, 7);
-    let failures = each_failure(|| Ring::try_with_capacity(10, 100));
-    assert_eq!(failures, 8);
-    assert_eq!(each_failure(|| SlabRing::<u64>::try_with_capacity(10)), 1);
+    assert_eq!(each_failure(|| ByteArena::builder().try_build()), 2);
+    // With atomic counts there are no positions.
+    let failures = each_failure(|| ByteArena::builder().atomic().try_build());
+    assert_eq!(failures, 1);
+    // And bytes, headers, the directory, a stack.
+    let failures = each_failure(|| ByteArena::builder().prepare(100, 9).try_build());
+    assert_eq!(failures, 6);
+    let ring = || Ring::builder().entries(10).max_len(100).try_build();
+    assert_eq!(each_failure(ring), 7);
 }
 
 #[test]
@@ -127,7 +132,7 @@ fn a_refused_request_keeps_what_there_is() {
         let mut failures = 0;
         for number in 0..amount(100, 40, 12) {
             for fuse in 0.. {
-                match with_fuse(fuse, || arena.copy(&[number; 250])) {
+                match with_fuse(fuse, || arena.try_copy(&[number; 250])) {
                     Ok(buf) => {
                         bufs.push(buf);
                         break;
@@ -148,12 +153,12 @@ fn a_refused_request_keeps_what_there_is() {
 fn an_arena_allocates_nothing_after_a_reserve() {
     let arena = small();
     for (size, count) in [(60, 100), (1000, 10), (0, 200)] {
-        arena.reserve(size, count).unwrap();
+        arena.prepare(size, count).unwrap();
         let mut bufs: Vec<Buf> = Vec::with_capacity(count);
         let uses = || {
             without_memory(|| {
                 for number in 0..count {
-                    let mut buf = arena.copy(&[number as u8; 1000][..size]).unwrap();
+                    let mut buf = arena.try_copy(&[number as u8; 1000][..size]).unwrap();
                     if let Some(next) = bufs.pop() {
                         buf.set_next(next).unwrap();
                     }
@@ -173,18 +178,15 @@ fn an_arena_allocates_nothing_after_a_reserve() {
 #[test]
 fn a_ring_allocates_nothing_after_its_construction() {
     let mut ring = Ring::builder().entries(10).max_len(40).in_flight(2).build();
-    let mut values = SlabRing::with_capacity(10);
     let mut kept: [Option<Buf>; 2] = [None, None];
     let uses = || {
         without_memory(|| {
             for number in 0..amount(10_000, 1_000, 100) {
                 ring.push(&[number as u8; 40]).unwrap();
-                values.push(number);
                 if number % 3 == 0 {
                     let place = number / 3 % 2;
                     kept[place] = None;
                     kept[place] = ring.pop();
-                    values.pop();
                 }
                 let loc = ring.get(0).map(|entry| entry.clone().into_loc());
                 if let Some(loc) = loc {
@@ -199,24 +201,27 @@ fn a_ring_allocates_nothing_after_its_construction() {
 }
 
 #[test]
-fn trim_gives_back_what_it_says() {
+fn a_shrink_gives_back_what_it_says() {
     without_leak(|| {
         let arena = small();
-        let bufs: Vec<Buf> = (0..20).map(|it| arena.copy(&[it; 60]).unwrap()).collect();
+        let bufs: Vec<Buf> = (0..20)
+            .map(|it| arena.try_copy(&[it; 60]).unwrap())
+            .collect();
         let kept = bufs[7].clone();
         drop(bufs);
-        let before = crate::LIVE_BYTES.get();
-        let trimmed = without_memory(|| arena.trim());
-        assert_eq!(before - crate::LIVE_BYTES.get(), trimmed.bytes as isize);
-        assert!(trimmed.slabs >= 3);
+        let shrink = || {
+            let before = (crate::LIVE_BYTES.get(), arena.memory().bytes());
+            without_memory(|| arena.shrink_to_fit());
+            let given = before.0 - crate::LIVE_BYTES.get();
+            assert_eq!(given, (before.1 - arena.memory().bytes()) as isize);
+            given
+        };
+        assert!(shrink() > 3 * (256 + 4 * 64));
         expect_whole(&kept, 60);
-        let before = crate::LIVE_BYTES.get();
         drop(kept);
-        let trimmed = without_memory(|| arena.trim());
-        assert_eq!(before - crate::LIVE_BYTES.get(), trimmed.bytes as isize);
-        // The slab, and the stack of a class without chunks.
-        assert_eq!(trimmed.slabs, 1);
-        assert!(trimmed.bytes > 256 + 4 * 64);
+        // The chunk, and the stack of a class without chunks.
+        assert!(shrink() > 256 + 4 * 64);
+        assert_eq!(shrink(), 0);
     });
 }
 
@@ -224,7 +229,7 @@ fn trim_gives_back_what_it_says() {
 fn the_last_buffer_gives_the_memory_back() {
     let before = crate::LIVE_BYTES.get();
     let arena = small();
-    let bufs = [1, 2].map(|number| arena.copy(&[number; 60]).unwrap());
+    let bufs = [1, 2].map(|number| arena.try_copy(&[number; 60]).unwrap());
     let _loc = bufs[0].clone().into_loc();
     drop(arena);
     let [one, other] = bufs;
@@ -257,7 +262,7 @@ fn use_shared(arena: &ByteArena) {
         0..6 => {
             let len = [0, 60, 120, 250, 500, 1000][random(6) as usize];
             let number = random(256) as u8;
-            if let Ok(mut buf) = arena.alloc(len) {
+            if let Ok(mut buf) = arena.try_alloc(len) {
                 buf.resize(len, number).unwrap();
                 put(Some(buf.freeze()));
             }
@@ -278,10 +283,10 @@ fn use_shared(arena: &ByteArena) {
         }
         8 | 9 => put(None),
         10 => {
-            let _ = arena.reserve(random(1000) as usize, random(6) as usize);
+            let _ = arena.prepare(random(1000) as usize, random(6) as usize);
         }
         _ => {
-            arena.trim();
+            arena.shrink_to_fit();
         }
     }
 }
@@ -315,7 +320,10 @@ fn an_allocator_may_use_the_arena_at_every_call() {
         seed(number);
         let limit = if number % 2 == 0 { usize::MAX } else { 6000 };
         without_leak(|| {
-            let builder = ByteArena::builder().start(64).slab_size(256).largest(1024);
+            let builder = ByteArena::builder()
+                .smallest(64)
+                .chunk_bytes(256)
+                .largest(1024);
             let arena = builder.max_bytes(limit).build();
             ARENA.set(&raw const arena);
             for _ in 0..steps {
@@ -326,16 +334,16 @@ fn an_allocator_may_use_the_arena_at_every_call() {
                     }
                 });
                 let stats = arena.stats();
-                assert!(stats.slab_bytes as usize <= limit);
+                assert!(stats.chunk_bytes as usize <= limit);
                 for class in stats.classes() {
-                    assert_eq!(class.free + class.in_use, class.chunks);
+                    assert_eq!(class.free + class.in_use, class.buffers);
                 }
             }
             ARENA.set(std::ptr::null());
             KEPT.with_borrow_mut(|kept| kept.iter_mut().for_each(|buf| *buf = None));
             assert_eq!(arena.stats().in_use(), 0, "program {number}");
-            arena.trim();
-            assert_eq!(arena.stats().slab_bytes, 0);
+            arena.shrink_to_fit();
+            assert_eq!(arena.stats().chunk_bytes, 0);
         });
     }
     assert!(MEDDLED.get() > 0 && REFUSED.get() > 0);

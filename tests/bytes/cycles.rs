@@ -12,7 +12,7 @@ fn without_loss(f: impl FnOnce(&ByteArena, &ByteArena)) {
     let source = Counted::new();
     let make = || {
         ByteArena::builder()
-            .slab_size(512)
+            .chunk_bytes(512)
             .pages(source.pages())
             .build()
     };

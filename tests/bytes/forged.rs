@@ -71,7 +71,7 @@ fn a_serial_of_none_leads_nowhere() {
     let buf = owned_by(&arena, 7, 30);
     let free = owned_by(&arena, 8, 30);
     drop(free);
-    let filled = arena.alloc(30).unwrap();
+    let filled = arena.try_alloc(30).unwrap();
     for number in 0..20 {
         for serial in [0, 1 << 32, u64::MAX, u64::MAX << 32, u64::from(u32::MAX)] {
             let loc = forged(serial, number, 0, 1);
@@ -90,7 +90,7 @@ fn a_serial_of_none_leads_nowhere() {
 #[test]
 fn a_range_outside_of_the_filled_bytes_is_refused() {
     let arena = small(512);
-    let mut buf = arena.alloc(60).unwrap();
+    let mut buf = arena.try_alloc(60).unwrap();
     buf.resize(60, 7).unwrap();
     buf.truncate(40);
     let buf = buf.freeze();

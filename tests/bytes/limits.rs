@@ -6,13 +6,13 @@ const LIMIT: usize = 1 << 20;
 
 /// Three times the limit, of which a few bytes are filled under an interpreter too.
 fn large(arena: &ByteArena) -> flatslab::bytes::Buf {
-    arena.alloc_zeroed(3 * LIMIT).unwrap().freeze()
+    arena.try_alloc_zeroed(3 * LIMIT).unwrap().freeze()
 }
 
 fn arena() -> ByteArena {
     ByteArena::builder()
-        .start(3 * LIMIT)
-        .slab_size(3 * LIMIT)
+        .smallest(3 * LIMIT)
+        .chunk_bytes(3 * LIMIT)
         .build()
 }
 

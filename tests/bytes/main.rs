@@ -29,7 +29,6 @@ mod readers;
 mod regressions;
 mod rings;
 mod sizes;
-mod slab_rings;
 #[cfg(not(each_run))]
 mod sources;
 #[cfg(not(each_run))]
@@ -39,12 +38,15 @@ use flatslab::bytes::{Buf, ByteArena};
 
 /// A small arena: classes of 16, 32, … bytes up to one slab of `slab_size`.
 fn small(slab_size: usize) -> ByteArena {
-    ByteArena::builder().start(16).slab_size(slab_size).build()
+    ByteArena::builder()
+        .smallest(16)
+        .chunk_bytes(slab_size)
+        .build()
 }
 
 /// A buffer of `len` bytes that all have the number of their owner.
 fn owned_by(arena: &ByteArena, number: u8, len: usize) -> Buf {
-    let mut buf = arena.alloc(len).unwrap();
+    let mut buf = arena.try_alloc(len).unwrap();
     buf.resize(len, number).unwrap();
     buf.freeze()
 }
@@ -54,4 +56,11 @@ fn owned_by(arena: &ByteArena, number: u8, len: usize) -> Buf {
 fn expect_owner(buf: &[u8], number: u8) {
     // One comparison of memory, which takes an interpreter no longer than a few bytes.
     assert!(*buf == vec![number; buf.len()], "{number}: {buf:?}");
+}
+
+/// Shrinks an arena, and says how many chunks that gave back.
+fn shrunk(arena: &ByteArena) -> u64 {
+    let before = arena.stats().freed_chunks;
+    arena.shrink_to_fit();
+    arena.stats().freed_chunks - before
 }

@@ -7,7 +7,7 @@ use crate::{expect_owner, owned_by, small};
 #[test]
 fn the_one_reference_becomes_mutable_with_room_to_the_end_of_the_chunk() {
     let arena = small(512);
-    let buf = arena.copy(b"hello").unwrap();
+    let buf = arena.try_copy(b"hello").unwrap();
     let mut buf = buf.try_into_mut().unwrap();
     // Of the class of 16 bytes.
     assert_eq!((buf.len(), buf.capacity()), (5, 16));
@@ -20,7 +20,7 @@ fn the_one_reference_becomes_mutable_with_room_to_the_end_of_the_chunk() {
 #[test]
 fn a_shared_buffer_comes_back_whole() {
     let arena = small(512);
-    let buf = arena.copy(b"hello").unwrap();
+    let buf = arena.try_copy(b"hello").unwrap();
     let slice = buf.slice(1..3);
     let slice = slice.try_into_mut().unwrap_err();
     assert_eq!((&*slice, buf.references()), (&b"el"[..], Some(2)));
@@ -31,7 +31,7 @@ fn a_shared_buffer_comes_back_whole() {
 #[test]
 fn a_reference_that_a_position_holds_counts() {
     let arena = small(512);
-    let buf = arena.copy(b"hello").unwrap();
+    let buf = arena.try_copy(b"hello").unwrap();
     let loc = buf.clone().into_loc();
     let buf = buf.try_into_mut().unwrap_err();
     arena.release(loc).unwrap();
@@ -41,8 +41,8 @@ fn a_reference_that_a_position_holds_counts() {
 #[test]
 fn a_reference_that_a_chain_holds_counts() {
     let arena = small(512);
-    let tail = arena.copy(b"tail").unwrap();
-    let mut head = arena.copy(b"head").unwrap();
+    let tail = arena.try_copy(b"tail").unwrap();
+    let mut head = arena.try_copy(b"head").unwrap();
     head.set_next(tail.clone()).unwrap();
     let tail = tail.try_into_mut().unwrap_err();
     drop(head);
@@ -52,7 +52,7 @@ fn a_reference_that_a_chain_holds_counts() {
 #[test]
 fn a_slice_in_the_middle_has_the_room_after_it() {
     let arena = small(512);
-    let slice = arena.copy(b"0123456789abcdef0123").unwrap().slice(4..6);
+    let slice = arena.try_copy(b"0123456789abcdef0123").unwrap().slice(4..6);
     let mut buf = slice.try_into_mut().unwrap();
     // Of the class of 32 bytes.
     assert_eq!((&*buf, buf.capacity()), (&b"45"[..], 28));
@@ -80,7 +80,11 @@ fn a_slice_in_the_middle_has_the_room_after_it() {
 #[test]
 fn bytes_that_were_cut_off_are_no_longer_of_the_buffer() {
     let arena = small(512);
-    let mut buf = arena.copy(b"0123456789").unwrap().try_into_mut().unwrap();
+    let mut buf = arena
+        .try_copy(b"0123456789")
+        .unwrap()
+        .try_into_mut()
+        .unwrap();
     buf.truncate(4);
     let buf = buf.freeze();
     assert_eq!(buf, *b"0123");
@@ -112,14 +116,14 @@ fn neighbours_keep_their_bytes_while_one_is_filled_to_the_end() {
 #[test]
 fn a_mutable_buffer_that_is_dropped_gives_its_chunk_back() {
     let arena = small(512);
-    drop(arena.alloc(40).unwrap());
-    drop(arena.copy(b"bytes").unwrap().try_into_mut().unwrap());
+    drop(arena.try_alloc(40).unwrap());
+    drop(arena.try_copy(b"bytes").unwrap().try_into_mut().unwrap());
     assert_eq!(arena.stats().in_use(), 0);
-    let buf = arena.copy(b"bytes").unwrap();
+    let buf = arena.try_copy(b"bytes").unwrap();
     let place = buf.as_ptr();
     drop(buf.try_into_mut().unwrap());
     assert_eq!(
-        arena.copy(b"again").unwrap().as_ptr(),
+        arena.try_copy(b"again").unwrap().as_ptr(),
         place,
         "last in, first out"
     );

@@ -11,7 +11,7 @@ use crate::source::Counted;
 fn the_last_buffer_gives_the_memory_back() {
     type Last = fn(&ByteArena) -> Box<dyn FnOnce()>;
     fn text(arena: &ByteArena) -> Buf {
-        arena.copy(b"some bytes of it").unwrap()
+        arena.try_copy(b"some bytes of it").unwrap()
     }
     fn check(buf: &[u8]) {
         assert_eq!(buf, b"some bytes of it");
@@ -38,11 +38,11 @@ fn the_last_buffer_gives_the_memory_back() {
             })
         }),
         ("mutable", |arena| {
-            let buf = arena.alloc(10).unwrap();
+            let buf = arena.try_alloc(10).unwrap();
             Box::new(move || drop(buf))
         }),
         ("mutable, frozen", |arena| {
-            let mut buf = arena.alloc(10).unwrap();
+            let mut buf = arena.try_alloc(10).unwrap();
             Box::new(move || {
                 buf.extend_from_slice(b"later").unwrap();
                 assert_eq!(buf.freeze(), *b"later");
@@ -66,7 +66,7 @@ fn the_last_buffer_gives_the_memory_back() {
     ];
     for (name, holder) in holders {
         let source = Counted::new();
-        let arena = ByteArena::builder().slab_size(4096).pages(source.pages());
+        let arena = ByteArena::builder().chunk_bytes(4096).pages(source.pages());
         let arena = arena.build();
         let last = holder(&arena);
         drop(arena);
@@ -87,7 +87,7 @@ fn buffers_are_dropped_after_their_arena_in_any_order() {
         [2, 1, 0],
     ] {
         let source = Counted::new();
-        let arena = ByteArena::builder().slab_size(256).pages(source.pages());
+        let arena = ByteArena::builder().chunk_bytes(256).pages(source.pages());
         let arena = arena.build();
         let mut kept: Vec<Option<Buf>> = (0..3)
             .map(|number| Some(crate::owned_by(&arena, number, 100)))
@@ -105,13 +105,13 @@ fn buffers_are_dropped_after_their_arena_in_any_order() {
 #[test]
 fn references_of_positions_are_given_back_with_the_arena() {
     let source = Counted::new();
-    let arena = ByteArena::builder().slab_size(256).pages(source.pages());
+    let arena = ByteArena::builder().chunk_bytes(256).pages(source.pages());
     let arena = arena.build();
-    let buf = arena.copy(b"kept").unwrap();
+    let buf = arena.try_copy(b"kept").unwrap();
     let _locs = [(); 3].map(|()| buf.clone().into_loc());
-    let _alone = arena.copy(b"only by its position").unwrap().into_loc();
-    let mut head = arena.copy(b"head").unwrap();
-    head.set_next(arena.copy(b"tail").unwrap()).unwrap();
+    let _alone = arena.try_copy(b"only by its position").unwrap().into_loc();
+    let mut head = arena.try_copy(b"head").unwrap();
+    head.set_next(arena.try_copy(b"tail").unwrap()).unwrap();
     let _chain = head.into_loc();
     assert_eq!((buf.references(), arena.stats().held_by_locs), (Some(4), 5));
     drop(arena);
@@ -124,7 +124,7 @@ fn references_of_positions_are_given_back_with_the_arena() {
 #[test]
 fn no_position_is_made_once_the_arena_is_dropped() {
     let arena = ByteArena::new();
-    let buf = arena.copy(b"kept").unwrap();
+    let buf = arena.try_copy(b"kept").unwrap();
     let loc = buf.loc();
     drop(arena);
     assert_eq!(buf.try_loc(), Err(LocError::Closed));
@@ -138,14 +138,14 @@ fn no_position_is_made_once_the_arena_is_dropped() {
 #[cfg_attr(miri, ignore = "leaks on purpose")]
 fn what_is_forgotten_is_lost_and_nothing_else() {
     let source = Counted::new();
-    let arena = ByteArena::builder().slab_size(256).pages(source.pages());
+    let arena = ByteArena::builder().chunk_bytes(256).pages(source.pages());
     let arena = arena.build();
-    let buf: Buf = arena.copy(b"kept").unwrap();
-    let buf_mut: BufMut = arena.alloc(9).unwrap();
+    let buf: Buf = arena.try_copy(b"kept").unwrap();
+    let buf_mut: BufMut = arena.try_alloc(9).unwrap();
     let slice = buf.slice(1..);
     let loc = buf.clone().into_loc();
-    let mut head = arena.copy(b"head").unwrap();
-    head.set_next(arena.copy(b"tail").unwrap()).unwrap();
+    let mut head = arena.try_copy(b"head").unwrap();
+    head.set_next(arena.try_copy(b"tail").unwrap()).unwrap();
     forget(slice);
     forget(buf_mut);
     forget(head);
@@ -154,7 +154,7 @@ fn what_is_forgotten_is_lost_and_nothing_else() {
     drop(buf);
     // The chunks of the four buffers are never used again.
     assert_eq!(arena.stats().in_use(), 4);
-    assert_eq!(arena.trim().slabs, 0);
+    assert_eq!(crate::shrunk(&arena), 0);
     for number in 0..20 {
         let others = [(); 3].map(|()| crate::owned_by(&arena, number, 64));
         others
@@ -165,7 +165,7 @@ fn what_is_forgotten_is_lost_and_nothing_else() {
     assert!(source.bytes() > 0, "the memory stays");
 
     let arena = ByteArena::new();
-    let buf = arena.copy(b"kept").unwrap();
+    let buf = arena.try_copy(b"kept").unwrap();
     forget(arena);
     assert_eq!(buf, *b"kept");
 }

@@ -72,7 +72,7 @@ fn a_push_fails_when_readers_have_all_and_evicts_nothing() {
     let mut kept = pop_many(&mut ring, 3);
     for _ in 0..3 {
         let error = ring.push(b"more").unwrap_err();
-        assert!(matches!(error, RequestError::Exhausted(_)));
+        assert!(matches!(error, RequestError::Memory(_)));
     }
     assert_eq!((ring.len(), ring.evicted(), ring.pushed()), (0, 0, 3));
     expect_kept(&kept);
@@ -89,10 +89,7 @@ fn a_push_fails_when_readers_have_clones_of_all_and_evicts_nothing() {
     ring.push(&[102; 16]).unwrap();
     kept.extend(ring.iter().cloned());
     let before = (ring.pushed(), ring.evicted());
-    assert!(matches!(
-        ring.push(b"more"),
-        Err(RequestError::Exhausted(_))
-    ));
+    assert!(matches!(ring.push(b"more"), Err(RequestError::Memory(_))));
     assert_eq!((ring.len(), (ring.pushed(), ring.evicted())), (2, before));
     expect_kept(&kept);
 }
@@ -136,8 +133,8 @@ fn a_clone_of_the_oldest_entry_stalls_no_ring_with_entries_that_no_one_reads() {
 fn the_chain_of_an_entry_stalls_no_ring() {
     let other = flatslab::bytes::ByteArena::new();
     let mut ring = ring(1, 0);
-    let mut head = ring.arena().copy(b"head").unwrap();
-    head.set_next(other.copy(b"tail").unwrap()).unwrap();
+    let mut head = ring.arena().try_copy(b"head").unwrap();
+    head.set_next(other.try_copy(b"tail").unwrap()).unwrap();
     ring.push_buf(head);
     // There is no chunk but that of the head.
     assert_eq!(ring.push(b"next").unwrap().unwrap().len, 4);
@@ -149,8 +146,8 @@ fn the_chain_of_an_entry_stalls_no_ring() {
 fn a_foreign_entry_without_a_free_buffer_is_not_overwritten() {
     let other = flatslab::bytes::ByteArena::new();
     let mut ring = ring(1, 0);
-    let kept = ring.arena().copy(b"kept").unwrap();
-    ring.push_buf(other.copy(b"foreign").unwrap());
+    let kept = ring.arena().try_copy(b"kept").unwrap();
+    ring.push_buf(other.try_copy(b"foreign").unwrap());
     assert!(ring.push(b"more").is_err());
     assert_eq!(*ring.get(0).unwrap(), *b"foreign");
     drop(kept);
@@ -160,14 +157,17 @@ fn a_foreign_entry_without_a_free_buffer_is_not_overwritten() {
 #[test]
 fn buffers_of_the_ring_s_arena_are_in_flight() {
     let mut ring = ring(2, 1);
-    let mut filled = ring.arena().alloc(16).unwrap();
+    let mut filled = ring.arena().try_alloc(16).unwrap();
     ring.push(b"1").unwrap();
     ring.push(b"2").unwrap();
-    assert!(ring.arena().alloc(16).is_err(), "the arena does not grow");
+    assert!(
+        ring.arena().try_alloc(16).is_err(),
+        "the arena does not grow"
+    );
     assert_eq!(ring.push(b"3").unwrap().unwrap().sequence, 0);
     filled.extend_from_slice(b"4").unwrap();
     assert_eq!(ring.push_buf(filled).unwrap().sequence, 1);
-    assert!(ring.arena().alloc(16).is_ok());
+    assert!(ring.arena().try_alloc(16).is_ok());
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn a_buffer_to_be_filled_makes_the_oldest_entries_leave() {
         ring.push(&[number]).unwrap();
     }
     let reader = ring.get(0).unwrap().clone();
-    let mut buf = ring.alloc().unwrap();
+    let mut buf = ring.try_alloc().unwrap();
     assert_eq!((ring.len(), ring.evicted()), (1, 2));
     buf.extend_from_slice(b"in place").unwrap();
     assert!(ring.push_buf(buf).is_none());
@@ -196,10 +196,10 @@ fn a_buffer_to_be_filled_is_refused_where_readers_have_all() {
     let one = ring.pop().unwrap();
     ring.push(b"two").unwrap();
     let two = ring.get(0).unwrap().clone();
-    assert!(ring.alloc().is_err());
+    assert!(ring.try_alloc().is_err());
     assert_eq!((ring.len(), ring.evicted()), (1, 0));
     drop(one);
-    assert_eq!(ring.alloc().unwrap().capacity(), 16);
+    assert_eq!(ring.try_alloc().unwrap().capacity(), 16);
     assert_eq!(two, *b"two");
 }
 

@@ -36,14 +36,14 @@ unsafe impl MemorySource for Asked {
     }
 }
 
-/// It took slab after slab, and touched them, until the system had no more memory.
+/// It took chunk after chunk, and touched them, until the system had no more memory.
 #[test]
 fn more_buffers_than_there_are_numbers_are_refused_at_once() {
     let asked = Arc::new(Asked::default());
     let pages = || Pages::from_source(asked.clone());
     for count in [usize::MAX, (1 << 24) + 1] {
         let arena = ByteArena::builder().pages(pages()).build();
-        assert!(arena.reserve(1500, count).is_err());
+        assert!(arena.prepare(1500, count).is_err());
         let ring = Ring::builder().pages(pages());
         assert!(ring.clone().entries(count).try_build().is_err());
         assert!(ring.in_flight(count).try_build().is_err());
@@ -51,39 +51,7 @@ fn more_buffers_than_there_are_numbers_are_refused_at_once() {
     assert!(asked.0.load(Relaxed) <= 1 << 16);
 }
 
-/// A slab with few headers that came to a class of small chunks was freed, for its new headers
-/// passed the limit; and the request was refused, which a second one was not.
-#[test]
-fn an_unused_slab_makes_way_where_its_headers_do_not_fit() {
-    let arena = ByteArena::builder()
-        .slab_size(4096)
-        .max_bytes(3 * 4096)
-        .build();
-    let both = [(); 2].map(|()| arena.alloc(4096).unwrap());
-    drop(both);
-    let small = arena.alloc(64).unwrap();
-    assert_eq!(arena.stats().in_use(), 1);
-    drop(small);
-}
-
-/// No slab was as large as the chunk, so all of the memory was free, and none to be had.
-#[test]
-fn unused_slabs_make_way_for_a_chunk_that_is_larger() {
-    let builder = ByteArena::builder().slab_size(4096).largest(1 << 16);
-    let arena = builder.max_bytes(90_000).build();
-    let small: Vec<_> = std::iter::from_fn(|| arena.alloc(4096).ok()).collect();
-    assert!(small.len() > 16);
-    let kept = arena.copy(b"kept");
-    assert!(kept.is_err() && arena.alloc(1 << 16).is_err());
-    assert_eq!(arena.stats().trimmed_slabs, 0);
-    drop(small);
-    let kept = arena.copy(b"kept").unwrap();
-    let large = arena.alloc_zeroed(1 << 16).unwrap();
-    assert_eq!((&*kept, large.len()), (&b"kept"[..], 1 << 16));
-    assert!(arena.stats().slab_bytes <= 90_000);
-}
-
-/// A ring whose oldest entry was read, with no chunk left, refused what came.
+/// A ring whose oldest entry was read, with no buffer left, refused what came.
 #[test]
 fn a_ring_does_not_stall_while_readers_have_the_oldest_entries() {
     let mut ring = Ring::with_capacity(4, 16);
@@ -105,13 +73,13 @@ fn a_ring_does_not_stall_while_readers_have_the_oldest_entries() {
     assert_eq!((ring.len(), ring.pushed()), (4, 7));
 }
 
-/// The head of a chain is not overwritten, so it took another chunk, of which there was none.
+/// The head of a chain is not overwritten, so it took another buffer, of which there was none.
 #[test]
 fn a_ring_does_not_stall_at_a_chain_of_all_its_buffers() {
     let mut ring = Ring::with_capacity(2, 16);
-    let mut head = ring.arena().copy(b"a").unwrap();
+    let mut head = ring.arena().try_copy(b"a").unwrap();
     for part in [b"b", b"c"] {
-        let mut part = ring.arena().copy(part).unwrap();
+        let mut part = ring.arena().try_copy(part).unwrap();
         let rest = head.take_next().unwrap();
         rest.map(|rest| part.set_next(rest));
         head.set_next(part).unwrap();
@@ -121,7 +89,7 @@ fn a_ring_does_not_stall_at_a_chain_of_all_its_buffers() {
     assert_eq!(ring.pop().unwrap(), *b"d");
 }
 
-/// Only chunks that it made were touched, not those that were made by an allocation, and
+/// Only buffers that it made were touched, not those that were made by an allocation, and
 /// never used.
 #[test]
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -137,15 +105,63 @@ fn what_is_reserved_does_not_fault() {
     }
     // So large that the allocator asks the system for it.
     let arena = ByteArena::builder()
-        .slab_size(1 << 26)
+        .chunk_bytes(1 << 26)
         .largest(1 << 22)
         .build();
-    drop(arena.alloc(1 << 22).unwrap());
-    arena.reserve(1 << 22, 16).unwrap();
-    let mut bufs: Vec<_> = (0..16).map(|_| arena.alloc(1 << 22).unwrap()).collect();
+    drop(arena.try_alloc(1 << 22).unwrap());
+    arena.prepare(1 << 22, 16).unwrap();
+    let mut bufs: Vec<_> = (0..16).map(|_| arena.try_alloc(1 << 22).unwrap()).collect();
     let before = faults();
     for buf in &mut bufs {
         buf.resize(1 << 22, 7).unwrap();
     }
     assert!(faults() - before < 64, "{}", faults() - before);
+}
+
+/// Entries that share a buffer with each other count as read, so a ring that was full of such
+/// ones refused for ever.
+#[test]
+fn a_ring_does_not_stall_at_entries_that_share_their_buffers() {
+    let mut ring = Ring::builder().entries(4).max_len(16).in_flight(0).build();
+    let push_halves = |ring: &mut Ring, text: &[u8]| {
+        let mut buf = ring.try_alloc().unwrap();
+        buf.extend_from_slice(text).unwrap();
+        let mut rest = buf.freeze();
+        let first = rest.split_to(1);
+        (ring.push_buf(first), ring.push_buf(rest))
+    };
+    push_halves(&mut ring, b"12");
+    push_halves(&mut ring, b"34");
+    // Two buffers are left; then the halves make room, both of them.
+    assert!(ring.push(b"5").unwrap().is_some() && ring.push(b"6").unwrap().is_some());
+    for number in 0..20 {
+        push_halves(&mut ring, b"ab");
+        let evicted = ring.push(&[number]).unwrap().unwrap();
+        assert!(evicted.count >= 1);
+        assert_eq!(*ring.get(ring.len() - 1).unwrap(), [number]);
+    }
+    // A reader of one half keeps the buffer, and those after it make room.
+    ring.clear();
+    push_halves(&mut ring, b"ab");
+    push_halves(&mut ring, b"cd");
+    let reader = ring.get(0).unwrap().clone();
+    let buffers = [(); 2].map(|()| ring.try_alloc().unwrap());
+    assert_eq!(ring.len(), 4);
+    let evicted = ring.push(b"more").unwrap().unwrap();
+    assert_eq!((evicted.count, ring.len()), (4, 1));
+    assert_eq!(reader, *b"a");
+    drop(buffers);
+    let counts = ring.get(0).unwrap().references();
+    assert_eq!(counts, Some(1), "what was set aside is counted again");
+}
+
+/// The arena of a ring that was trimmed allocated at the next push.
+#[test]
+fn a_ring_keeps_its_memory_when_its_arena_is_shrunk() {
+    let mut ring = Ring::with_capacity(4, 16);
+    let before = ring.stats();
+    ring.arena().shrink_to_fit();
+    ring.push(b"hello").unwrap();
+    assert_eq!(ring.stats().mallocs, before.mallocs);
+    assert_eq!(ring.stats().chunk_bytes, before.chunk_bytes);
 }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use flatslab::SizeError;
 use flatslab::bytes::{ByteArena, LocError, RequestError, Ring};
 
 use crate::common::random::{random, seed};
@@ -63,11 +64,11 @@ fn too_many_bytes_evict_nothing() {
     let mut ring = Ring::with_capacity(1, 5);
     ring.push(b"hello").unwrap();
     for size in [6, 16, 17, 100] {
-        let error = RequestError::TooBig { size, largest: 5 };
+        let error = RequestError::TooLarge(SizeError { size, limit: 5 });
         assert_eq!(ring.push(&vec![0; size]), Err(error));
     }
     assert_eq!((ring.pushed(), ring.evicted()), (1, 0));
-    assert_eq!(ring.stats().too_big_errs, 4);
+    assert_eq!(ring.stats().too_large_errs, 4);
     assert_eq!(*ring.get(0).unwrap(), *b"hello");
 }
 
@@ -76,7 +77,7 @@ fn rings_without_entries_or_bytes_are_refused() {
     let builder = Ring::builder;
     assert!(builder().entries(0).try_build().is_err());
     assert!(builder().max_len(0).try_build().is_err());
-    assert!(Ring::try_with_capacity(3, 0).is_err());
+    assert!(builder().entries(3).max_len(0).try_build().is_err());
     assert!(builder().max_len(usize::MAX).try_build().is_err());
     assert!(
         builder()
@@ -129,7 +130,7 @@ fn an_entry_that_a_position_holds_is_not_overwritten_in_place() {
 #[test]
 fn buffers_that_were_filled_in_place_become_entries() {
     let mut ring = Ring::with_capacity(2, 8);
-    let mut buf = ring.arena().alloc(8).unwrap();
+    let mut buf = ring.arena().try_alloc(8).unwrap();
     buf.extend_from_slice(b"mine").unwrap();
     let place = buf.as_ptr();
     assert!(ring.push_buf(buf).is_none());
@@ -149,14 +150,14 @@ fn foreign_buffers_become_entries_and_are_not_overwritten_in_place() {
     let other = ByteArena::new();
     let mut ring = Ring::with_capacity(2, 8);
     // Longer than the ring's own may be.
-    let foreign = other.copy(&[9; 100]).unwrap();
+    let foreign = other.try_copy(&[9; 100]).unwrap();
     let loc = foreign.loc();
     assert!(ring.push_buf(foreign).is_none());
     ring.push(b"own").unwrap();
     assert_eq!(ring.push(b"next").unwrap().unwrap().len, 100);
     assert!(other.resolve(loc).is_err());
     assert_eq!(other.stats().in_use(), 0);
-    ring.push_buf(other.copy(b"kept").unwrap());
+    ring.push_buf(other.try_copy(b"kept").unwrap());
     drop(other);
     assert_eq!(ring.pop().unwrap(), *b"next");
     assert_eq!(ring.pop().unwrap(), *b"kept");
@@ -166,8 +167,8 @@ fn foreign_buffers_become_entries_and_are_not_overwritten_in_place() {
 fn an_entry_with_a_chain_gives_it_up_when_it_is_overwritten() {
     let other = ByteArena::new();
     let mut ring = Ring::builder().entries(1).max_len(8).in_flight(2).build();
-    let mut head = ring.arena().copy(b"head").unwrap();
-    head.set_next(other.copy(b"tail").unwrap()).unwrap();
+    let mut head = ring.arena().try_copy(b"head").unwrap();
+    head.set_next(other.try_copy(b"tail").unwrap()).unwrap();
     ring.push_buf(head);
     assert_eq!(ring.get(0).unwrap().chain_len(), 8);
     assert_eq!(ring.push(b"next").unwrap().unwrap().len, 4);
@@ -178,7 +179,7 @@ fn an_entry_with_a_chain_gives_it_up_when_it_is_overwritten() {
 #[test]
 fn a_slice_as_an_entry_leaves_the_whole_chunk_to_the_next() {
     let mut ring = Ring::with_capacity(1, 8);
-    let buf = ring.arena().copy(b"12345678").unwrap();
+    let buf = ring.arena().try_copy(b"12345678").unwrap();
     ring.push_buf(buf.slice(6..));
     drop(buf);
     assert_eq!(ring.push(b"87654321").unwrap().unwrap().len, 2);

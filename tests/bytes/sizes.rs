@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use flatslab::bytes::{ByteArena, ByteArenaBuilder, RequestError};
-use flatslab::{BuildError, SizeClassError};
+use flatslab::bytes::{ByteArena, RequestError};
+use flatslab::{BuildError, Builder, SizeClassError, SizeError};
 
 use crate::common::{amount, panics};
 use crate::{expect_owner, owned_by};
@@ -11,45 +11,45 @@ use crate::{expect_owner, owned_by};
 /// The chunk sizes of an arena.
 fn sizes(arena: &ByteArena) -> Vec<usize> {
     let stats = arena.stats();
-    stats
-        .classes()
-        .iter()
-        .map(|class| class.chunk_size)
-        .collect()
+    stats.classes().iter().map(|class| class.size).collect()
 }
 
 /// The size of the class that has a chunk in use.
 fn class_in_use(arena: &ByteArena) -> usize {
     let stats = arena.stats();
     let mut used = stats.classes().iter().filter(|class| class.in_use > 0);
-    let size = used.next().expect("a chunk is in use").chunk_size;
+    let size = used.next().expect("a chunk is in use").size;
     assert!(used.next().is_none());
     size
 }
 
-fn refused(builder: ByteArenaBuilder) -> SizeClassError {
+fn refused(builder: Builder<ByteArena>) -> SizeClassError {
     match builder.try_build().unwrap_err() {
         BuildError::SizeClasses(error) => error,
         error => panic!("{error}"),
     }
 }
 
-fn odd_builders() -> [ByteArenaBuilder; 6] {
+fn odd_builders() -> [Builder<ByteArena>; 6] {
     let builder = ByteArena::builder;
     [
-        builder().start(1).slab_size(300),
+        builder().smallest(1).chunk_bytes(300),
         builder()
-            .start(64)
+            .smallest(64)
             .growth(1.05)
-            .slab_size(1000)
+            .chunk_bytes(1000)
             .largest(900),
-        builder().start(100).growth(1.5).slab_size(1000),
-        builder().start(48).growth(40.0).slab_size(64).largest(3000),
-        builder().start(2000).slab_size(1).largest(5),
+        builder().smallest(100).growth(1.5).chunk_bytes(1000),
         builder()
-            .start(16)
+            .smallest(48)
+            .growth(40.0)
+            .chunk_bytes(64)
+            .largest(3000),
+        builder().smallest(2000).chunk_bytes(1).largest(5),
+        builder()
+            .smallest(16)
             .growth(1.0000001)
-            .slab_size(512)
+            .chunk_bytes(512)
             .largest(64 * 16),
     ]
 }
@@ -74,41 +74,39 @@ fn every_request_takes_the_first_class_that_fits() {
             (0..=largest).collect()
         };
         for size in requests {
-            let buf = arena.alloc(size).unwrap();
+            let buf = arena.try_alloc(size).unwrap();
             assert_eq!(buf.capacity(), size);
             let expected = sizes.iter().find(|&&class| class >= size);
             assert_eq!(Some(&class_in_use(&arena)), expected, "{size}");
         }
-        let error = arena.alloc(largest + 1).unwrap_err();
+        let error = arena.try_alloc(largest + 1).unwrap_err();
         let size = largest + 1;
-        assert_eq!(error, RequestError::TooBig { size, largest });
+        let limit = largest;
+        assert_eq!(error, RequestError::TooLarge(SizeError { size, limit }));
     }
 }
 
 #[test]
 fn requests_above_the_largest_chunk_are_refused_and_counted() {
-    let arena = ByteArena::builder().slab_size(1024).build();
+    let arena = ByteArena::builder().chunk_bytes(1024).build();
     // 2^32 and a little more, where there is such a size.
     let [wide, wider] = [1 << 32, (1 << 32) + 4].map(|it: u64| it.try_into().unwrap_or(1026));
     for size in [1025, wide, wider, isize::MAX as usize, usize::MAX] {
-        let error = RequestError::TooBig {
-            size,
-            largest: 1024,
-        };
-        assert_eq!(arena.alloc(size).unwrap_err(), error);
-        assert_eq!(arena.alloc_zeroed(size).unwrap_err(), error);
-        assert_eq!(arena.reserve(size, 1), Err(error));
+        let error = RequestError::TooLarge(SizeError { size, limit: 1024 });
+        assert_eq!(arena.try_alloc(size).unwrap_err(), error);
+        assert_eq!(arena.try_alloc_zeroed(size).unwrap_err(), error);
+        assert_eq!(arena.prepare(size, 1), Err(error));
         assert!(error.to_string().contains(&size.to_string()));
     }
     let stats = arena.stats();
-    assert_eq!((stats.too_big_errs, stats.mallocs), (15, 0));
-    assert_eq!(arena.alloc(1024).unwrap().capacity(), 1024);
+    assert_eq!((stats.too_large_errs, stats.mallocs), (15, 0));
+    assert_eq!(arena.try_alloc(1024).unwrap().capacity(), 1024);
 }
 
 #[test]
 fn a_request_of_no_bytes_takes_the_first_class() {
-    let arena = ByteArena::builder().start(100).build();
-    let buf = arena.alloc(0).unwrap();
+    let arena = ByteArena::builder().smallest(100).build();
+    let buf = arena.try_alloc(0).unwrap();
     assert_eq!((buf.capacity(), class_in_use(&arena)), (0, 112));
     let buf = buf.freeze();
     assert!(buf.is_empty() && buf.slice(..).is_empty());
@@ -136,7 +134,7 @@ fn factors_that_do_not_grow_are_refused() {
         let error = refused(ByteArena::builder().growth(growth));
         assert_eq!(error, SizeClassError::Growth, "{growth}");
     }
-    let arena = ByteArena::builder().growth(f64::MAX).slab_size(1 << 12);
+    let arena = ByteArena::builder().growth(f64::MAX).chunk_bytes(1 << 12);
     let arena = arena.largest(1 << 10).build();
     assert_eq!(sizes(&arena).len(), 2, "the second is as large as there is");
     assert!(panics(|| ByteArena::builder().growth(1.0).build()));
@@ -146,8 +144,8 @@ fn factors_that_do_not_grow_are_refused() {
 fn sizes_of_0_are_refused() {
     let builder = ByteArena::builder;
     for odd in [
-        builder().start(0),
-        builder().slab_size(0),
+        builder().smallest(0),
+        builder().chunk_bytes(0),
         builder().largest(0),
     ] {
         assert_eq!(refused(odd), SizeClassError::Zero);
@@ -160,28 +158,28 @@ fn sizes_of_4_gib_and_more_are_refused() {
     let builder = ByteArena::builder;
     for size in [1 << 32, (1 << 32) + 16, isize::MAX as usize, usize::MAX] {
         for odd in [
-            builder().start(size),
-            builder().slab_size(size),
+            builder().smallest(size),
+            builder().chunk_bytes(size),
             builder().largest(size),
         ] {
             let error = refused(odd);
-            assert!(matches!(error, SizeClassError::TooLarge { .. }), "{error}");
+            assert!(matches!(error, SizeClassError::TooLarge(_)), "{error}");
         }
     }
     // The largest there is, of which nothing is allocated.
     let largest = (u32::MAX as usize) / 16 * 16;
-    let arena = builder().start(largest).largest(largest).build();
+    let arena = builder().smallest(largest).largest(largest).build();
     assert_eq!(sizes(&arena), [largest]);
-    assert!(arena.alloc(largest + 1).is_err());
+    assert!(arena.try_alloc(largest + 1).is_err());
 }
 
 #[test]
 #[cfg_attr(each_run, ignore = "weekly")]
 fn there_are_64_classes_at_most() {
-    let builder = || ByteArena::builder().start(16).growth(1.0000001);
+    let builder = || ByteArena::builder().smallest(16).growth(1.0000001);
     let arena = builder().largest(64 * 16).build();
     assert_eq!(sizes(&arena).len(), 64);
-    assert_eq!(arena.stats().slab_classes, 64);
+    assert_eq!(arena.stats().size_classes, 64);
     let error = refused(builder().largest(64 * 16 + 1));
     let largest = 64 * 16 + 1;
     assert_eq!(error, SizeClassError::TooManyClasses { largest });
@@ -189,22 +187,16 @@ fn there_are_64_classes_at_most() {
 
 #[test]
 fn a_start_above_the_largest_is_the_one_class() {
-    let arena = ByteArena::builder().start(5000).largest(10).slab_size(1);
+    let arena = ByteArena::builder()
+        .smallest(5000)
+        .largest(10)
+        .chunk_bytes(1);
     let arena = arena.build();
     assert_eq!(sizes(&arena), [5008]);
-    let bufs = [arena.alloc(5008).unwrap(), arena.alloc(0).unwrap()];
-    // A chunk that is larger than a slab has one of its own.
-    assert_eq!(arena.stats().classes()[0].slabs, 2);
+    let bufs = [arena.try_alloc(5008).unwrap(), arena.try_alloc(0).unwrap()];
+    // A buffer that is larger than a chunk has one of its own.
+    assert_eq!(arena.stats().classes()[0].chunks, 2);
     drop(bufs);
-}
-
-#[test]
-fn what_remains_of_a_slab_is_said() {
-    let arena = ByteArena::builder().start(96).largest(96).slab_size(1000);
-    let arena = arena.build();
-    let _buf = arena.alloc(1).unwrap();
-    let class = arena.stats().classes()[0];
-    assert_eq!((class.chunks, class.unused_bytes), (10, 40));
 }
 
 #[test]
@@ -238,14 +230,17 @@ fn chunks_are_aligned_and_do_not_overlap() {
 }
 
 #[test]
-fn a_slab_smaller_than_a_chunk_has_one_of_them() {
-    let arena = ByteArena::builder().start(64).slab_size(100).largest(4096);
+fn a_chunk_smaller_than_a_buffer_has_one_of_them() {
+    let arena = ByteArena::builder()
+        .smallest(64)
+        .chunk_bytes(100)
+        .largest(4096);
     let arena = arena.build();
     let bufs = [4096, 4096, 64].map(|size| owned_by(&arena, size as u8, size));
     let stats = arena.stats();
     let last = stats.classes().last().unwrap();
-    assert_eq!((last.slabs, last.chunks, last.unused_bytes), (2, 2, 0));
+    assert_eq!((last.chunks, last.buffers), (2, 2));
     let first = stats.classes()[0];
-    assert_eq!((first.slabs, first.chunks, first.unused_bytes), (1, 1, 36));
+    assert_eq!((first.chunks, first.buffers), (1, 1));
     drop(bufs);
 }

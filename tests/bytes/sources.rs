@@ -4,14 +4,15 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use flatslab::bytes::{Buf, ByteArena, ByteArenaBuilder, RequestError, Ring};
+use flatslab::Builder;
+use flatslab::bytes::{Buf, ByteArena, RequestError, Ring};
 
 use crate::common::amount;
 use crate::source::{Counted, Fault, unless_it_panics, with_fault, with_hook};
 use crate::{expect_owner, owned_by};
 
-fn builder(source: &std::sync::Arc<Counted>) -> ByteArenaBuilder {
-    let builder = ByteArena::builder().start(64).slab_size(256);
+fn builder(source: &std::sync::Arc<Counted>) -> Builder<ByteArena> {
+    let builder = ByteArena::builder().smallest(64).chunk_bytes(256);
     builder.largest(1024).pages(source.pages())
 }
 
@@ -22,13 +23,13 @@ fn use_all(arena: &ByteArena) {
     for round in 0..2 {
         for number in 0..amount(12, 12, 6) {
             let size = [60, 200, 1000, 10][usize::from(number) % 4];
-            match unless_it_panics(|| arena.copy(&vec![number; size])) {
+            match unless_it_panics(|| arena.try_copy(&vec![number; size])) {
                 Some(Ok(buf)) => bufs.push(buf),
-                Some(Err(RequestError::Exhausted(_))) | None => {}
+                Some(Err(RequestError::Memory(_))) | None => {}
                 Some(Err(error)) => panic!("{error}"),
             }
         }
-        unless_it_panics(|| arena.reserve(100, 5).is_ok());
+        unless_it_panics(|| arena.prepare(100, 5).is_ok());
         if let Some(buf) = bufs.pop() {
             let mut head = buf;
             if let Some(next) = bufs.pop() {
@@ -49,7 +50,7 @@ fn use_all(arena: &ByteArena) {
         }
         if round == 0 {
             bufs.truncate(2);
-            unless_it_panics(|| arena.trim());
+            unless_it_panics(|| arena.shrink_to_fit());
         }
     }
     for (_, _, loc) in locs.drain(..1.min(locs.len())) {
@@ -93,14 +94,14 @@ fn a_refused_request_loses_nothing_and_succeeds_later() {
             let mut result = None;
             let before = arena.stats().in_use();
             with_fault(left, Fault::Refuse, true, || {
-                result = Some(arena.copy(&vec![number; size]));
+                result = Some(arena.try_copy(&vec![number; size]));
             });
             match result.unwrap() {
                 Ok(buf) => {
                     bufs.push(buf);
                     break;
                 }
-                Err(error) => assert!(matches!(error, RequestError::Exhausted(_))),
+                Err(error) => assert!(matches!(error, RequestError::Memory(_))),
             }
             assert_eq!(arena.stats().in_use(), before);
             assert_eq!(arena.memory().bytes(), source.bytes());
@@ -120,16 +121,15 @@ fn an_arena_has_only_memory_of_its_source() {
     assert_eq!(arena.memory().bytes(), source.bytes());
     let bufs: Vec<Buf> = (0..50).map(|number| owned_by(&arena, number, 64)).collect();
     assert_eq!(arena.memory().bytes(), source.bytes());
-    assert!(arena.stats().slab_bytes as usize <= source.bytes());
+    assert!(arena.stats().chunk_bytes as usize <= source.bytes());
     drop((bufs, arena));
     source.expect_all_back();
 }
 
 #[test]
 fn a_ring_whose_memory_is_refused_leaks_nothing() {
-    // Serials, the home, bytes and headers, a stack, the two tables of the directory, the
-    // entries.
-    const REQUESTS: usize = 8;
+    // Serials, the home, bytes and headers, a stack, the directory, the entries.
+    const REQUESTS: usize = 7;
 
     let faults = amount(2, 2, 1);
     for fault in [Fault::Panic, Fault::Refuse].into_iter().take(faults) {
@@ -177,22 +177,22 @@ fn a_source_may_use_the_arena_that_asks() {
         |arena, kept| {
             // More than a slab: the request that waits finds other memory than it asked for.
             for number in 100..109 {
-                kept.borrow_mut().extend(arena.copy(&[number; 60]));
+                kept.borrow_mut().extend(arena.try_copy(&[number; 60]));
             }
         },
         |arena, kept| {
-            kept.borrow_mut().extend(arena.copy(&[110; 1000]));
+            kept.borrow_mut().extend(arena.try_copy(&[110; 1000]));
         },
         |arena, _| {
-            arena.trim();
+            arena.shrink_to_fit();
         },
         |arena, kept| {
             drop(kept.take());
-            let _ = arena.reserve(60, 9);
-            arena.trim();
+            let _ = arena.prepare(60, 9);
+            arena.shrink_to_fit();
         },
         |arena, kept| {
-            let loc = arena.copy(&[111; 60]).map(Buf::into_loc);
+            let loc = arena.try_copy(&[111; 60]).map(Buf::into_loc);
             if let Ok(loc) = loc {
                 kept.borrow_mut().extend(arena.resolve(loc));
                 arena.release(loc).unwrap();
@@ -206,12 +206,12 @@ fn a_source_may_use_the_arena_that_asks() {
             (0..9).map(buf).collect()
         },
         |arena| {
-            arena.reserve(200, 3).unwrap();
+            arena.prepare(200, 3).unwrap();
             vec![owned_by(arena, 2, 200)]
         },
         |arena| {
             drop([(); 5].map(|()| owned_by(arena, 3, 60)));
-            arena.trim();
+            arena.shrink_to_fit();
             Vec::new()
         },
         |arena| vec![owned_by(arena, 4, 1000), owned_by(arena, 5, 60)],

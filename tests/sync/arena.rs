@@ -5,25 +5,35 @@ use std::mem::forget;
 use std::sync::mpsc;
 use std::thread;
 
-use flatslab::AllocError;
-use flatslab::bytes::RequestError;
-use flatslab::sync::bytes::{Buf, BufMut, ByteArena};
+use flatslab::bytes::{self, Atomic, RequestError};
+use flatslab::{AllocError, SizeError};
 
 use crate::common::random::{random, seed};
 use crate::common::{amount, panics};
 use crate::source::{Counted, Fault, with_fault};
 
+type ByteArena = bytes::ByteArena<Atomic>;
+type Buf = bytes::Buf<Atomic>;
+type BufMut = bytes::BufMut<Atomic>;
+
 /// A small arena.
 fn small(source: &std::sync::Arc<Counted>) -> ByteArena {
-    let builder = ByteArena::builder().start(16).slab_size(1024);
+    let builder = bytes::ByteArena::builder()
+        .atomic()
+        .smallest(16)
+        .chunk_bytes(1024);
     builder.pages(source.pages()).build()
 }
 
 #[test]
 fn a_buffer_has_what_was_written_and_begins_at_a_multiple_of_16() {
-    let arena = ByteArena::builder().start(16).growth(1.3).build();
+    let arena = bytes::ByteArena::builder()
+        .atomic()
+        .smallest(16)
+        .growth(1.3)
+        .build();
     for size in [0, 1, 15, 16, 17, 100, 1000, 4096] {
-        let mut buf = arena.alloc(size).unwrap();
+        let mut buf = arena.try_alloc(size).unwrap();
         assert_eq!(
             (buf.len(), buf.capacity(), buf.remaining()),
             (0, size, size)
@@ -33,45 +43,67 @@ fn a_buffer_has_what_was_written_and_begins_at_a_multiple_of_16() {
         assert!(buf.extend_from_slice(b"!").is_err());
         let buf = buf.freeze();
         assert!(*buf == vec![7; size] && arena.owns(&buf));
-        assert_eq!(*arena.alloc_zeroed(size).unwrap(), vec![0; size][..]);
-        assert_eq!(*arena.copy(&buf).unwrap(), *buf);
+        assert_eq!(*arena.try_alloc_zeroed(size).unwrap(), vec![0; size][..]);
+        assert_eq!(*arena.try_copy(&buf).unwrap(), *buf);
     }
     assert_eq!(arena.stats().in_use(), 0);
 }
 
 #[test]
 fn what_is_too_large_is_refused_with_the_users_numbers() {
-    let arena = ByteArena::builder().start(16).largest(1000).build();
-    let largest = match arena.alloc(usize::MAX).unwrap_err() {
-        RequestError::TooBig { size, largest } => {
-            assert_eq!(size, usize::MAX);
-            largest
+    let arena = bytes::ByteArena::builder()
+        .atomic()
+        .smallest(16)
+        .largest(1000)
+        .build();
+    let largest = match arena.try_alloc(usize::MAX).unwrap_err() {
+        RequestError::TooLarge(error) => {
+            assert_eq!(error.size, usize::MAX);
+            error.limit
         }
         error => panic!("{error:?}"),
     };
     assert!(largest >= 1000);
-    assert!(arena.alloc(largest).is_ok());
+    assert!(arena.try_alloc(largest).is_ok());
     for size in [largest + 1, usize::MAX - 31, usize::MAX - 32] {
-        let error = RequestError::TooBig { size, largest };
-        assert_eq!(arena.alloc(size).unwrap_err(), error);
-        assert_eq!(arena.reserve(size, 1).unwrap_err(), error);
+        let limit = largest;
+        let error = RequestError::TooLarge(SizeError { size, limit });
+        assert_eq!(arena.try_alloc(size).unwrap_err(), error);
+        assert_eq!(arena.prepare(size, 1).unwrap_err(), error);
     }
-    assert!(ByteArena::builder().start(0).try_build().is_err());
-    assert!(ByteArena::builder().largest(0).try_build().is_err());
     assert!(
-        ByteArena::builder()
+        bytes::ByteArena::builder()
+            .atomic()
+            .smallest(0)
+            .try_build()
+            .is_err()
+    );
+    assert!(
+        bytes::ByteArena::builder()
+            .atomic()
+            .largest(0)
+            .try_build()
+            .is_err()
+    );
+    assert!(
+        bytes::ByteArena::builder()
+            .atomic()
             .largest(usize::MAX)
             .try_build()
             .is_err()
     );
-    let smallest = ByteArena::builder().slab_size(1).start(1).build();
-    assert_eq!(*smallest.copy(b"1").unwrap(), *b"1");
+    let smallest = bytes::ByteArena::builder()
+        .atomic()
+        .chunk_bytes(1)
+        .smallest(1)
+        .build();
+    assert_eq!(*smallest.copy(b"1"), *b"1");
 }
 
 #[test]
 fn references_share_a_chunk_until_the_last_one() {
-    let arena = ByteArena::new();
-    let mut buf = arena.copy(b"hello world").unwrap();
+    let arena = bytes::ByteArena::atomic();
+    let mut buf = arena.try_copy(b"hello world").unwrap();
     let head = buf.split_to(6);
     assert_eq!((&*head, &*buf), (&b"hello "[..], &b"world"[..]));
     assert_eq!(buf.references(), Some(2));
@@ -97,17 +129,20 @@ fn references_share_a_chunk_until_the_last_one() {
 
 #[test]
 fn buffers_compare_and_hash_as_their_bytes() {
-    let arena = ByteArena::new();
-    let [one, two] = [b"one", b"two"].map(|bytes| arena.copy(bytes).unwrap());
-    assert!(one < two && one == arena.copy(b"one").unwrap() && one == b"one"[..]);
+    let arena = bytes::ByteArena::atomic();
+    let [one, two] = [b"one", b"two"].map(|bytes| arena.try_copy(bytes).unwrap());
+    assert!(one < two && one == arena.try_copy(b"one").unwrap() && one == b"one"[..]);
     let set: HashSet<Buf> = [one.clone(), two.clone()].into();
     assert!(set.contains(&b"two"[..]) && !set.contains(&b"three"[..]));
     let ordered: BTreeSet<Buf> = [two, one].into();
     assert!(ordered.iter().map(|buf| buf[0]).eq(*b"ot"));
-    assert_eq!(format!("{:?}", arena.copy(&[1, 2]).unwrap()), "[1, 2]");
-    assert_eq!(format!("{:?}", arena.alloc_zeroed(2).unwrap()), "[0, 0]");
+    assert_eq!(format!("{:?}", arena.try_copy(&[1, 2]).unwrap()), "[1, 2]");
+    assert_eq!(
+        format!("{:?}", arena.try_alloc_zeroed(2).unwrap()),
+        "[0, 0]"
+    );
     assert!(format!("{arena:?}").contains("in_use"));
-    assert!(format!("{:?}", ByteArena::builder()).contains("growth"));
+    assert!(format!("{:?}", bytes::ByteArena::builder().atomic()).contains("growth"));
 }
 
 #[test]
@@ -115,7 +150,7 @@ fn chunks_that_were_dropped_elsewhere_are_used_before_new_ones() {
     let source = Counted::new();
     let arena = small(&source);
     let round = || -> BTreeSet<usize> {
-        let bufs: Vec<Buf> = (0..20).map(|_| arena.copy(b"bytes").unwrap()).collect();
+        let bufs: Vec<Buf> = (0..20).map(|_| arena.try_copy(b"bytes").unwrap()).collect();
         let places = bufs.iter().map(|buf| buf.as_ptr().addr()).collect();
         thread::spawn(move || drop(bufs)).join().unwrap();
         places
@@ -130,35 +165,36 @@ fn chunks_that_were_dropped_elsewhere_are_used_before_new_ones() {
     }
     assert_eq!(arena.reclaim(), arena.reclaim() + 20);
     assert_eq!(arena.stats().in_use(), 0);
-    assert!(arena.trim().bytes > 0);
-    assert_eq!(arena.stats().slab_bytes, 0);
+    arena.shrink_to_fit();
+    assert_eq!(arena.stats().chunk_bytes, 0);
     drop(arena);
     source.expect_all_back();
 }
 
 #[test]
 fn a_limit_counts_what_came_back() {
-    let builder = ByteArena::builder()
-        .start(100)
+    let builder = bytes::ByteArena::builder()
+        .atomic()
+        .smallest(100)
         .largest(100)
-        .slab_size(1 << 10);
+        .chunk_bytes(1 << 10);
     let arena = builder.max_bytes(4 << 10).build();
     let mut bufs: Vec<Buf> = Vec::new();
     let error = loop {
-        match arena.copy(&[1; 100]) {
+        match arena.try_copy(&[1; 100]) {
             Ok(buf) => bufs.push(buf),
             Err(error) => break error,
         }
     };
     assert!(matches!(
         error,
-        RequestError::Exhausted(AllocError::Limit { .. })
+        RequestError::Memory(AllocError::Limit { .. })
     ));
     assert!(bufs.len() > 5);
     let last = bufs.pop();
     thread::spawn(move || drop(last)).join().unwrap();
-    bufs.push(arena.copy(&[2; 100]).unwrap());
-    assert!(arena.alloc(1).is_err());
+    bufs.push(arena.try_copy(&[2; 100]).unwrap());
+    assert!(arena.try_alloc(1).is_err());
 }
 
 #[test]
@@ -167,9 +203,9 @@ fn the_arena_and_its_buffers_go_in_any_order_on_any_thread() {
     for order in 0..6 {
         let source = Counted::new();
         let arena = small(&source);
-        let bufs: Vec<Buf> = (0..5).map(|_| arena.copy(b"bytes").unwrap()).collect();
+        let bufs: Vec<Buf> = (0..5).map(|_| arena.try_copy(b"bytes").unwrap()).collect();
         let clones = bufs.clone();
-        let mutable = arena.alloc(3).unwrap();
+        let mutable = arena.try_alloc(3).unwrap();
         match order {
             0 => {
                 drop(arena);
@@ -205,7 +241,7 @@ fn the_arena_and_its_buffers_go_in_any_order_on_any_thread() {
                 // The arena works on another thread.
                 let arena = thread::spawn(move || {
                     drop(bufs);
-                    assert_eq!(*arena.copy(b"there").unwrap(), *b"there");
+                    assert_eq!(*arena.try_copy(b"there").unwrap(), *b"there");
                     arena
                 });
                 let arena = arena.join().unwrap();
@@ -222,7 +258,10 @@ fn the_arena_and_its_buffers_go_in_any_order_on_any_thread() {
 fn a_forgotten_buffer_keeps_the_memory_and_its_clones() {
     let source = Counted::new();
     let arena = small(&source);
-    let (kept, lost) = (arena.copy(b"kept").unwrap(), arena.copy(b"lost").unwrap());
+    let (kept, lost) = (
+        arena.try_copy(b"kept").unwrap(),
+        arena.try_copy(b"lost").unwrap(),
+    );
     let clone = lost.clone();
     forget(lost);
     assert_eq!(clone.references(), Some(2));
@@ -241,15 +280,18 @@ fn a_refusal_of_memory_loses_nothing() {
         let source = Counted::new();
         let mut made = 0;
         with_fault(left, Fault::Refuse, false, || {
-            let builder = ByteArena::builder().start(16).slab_size(256);
+            let builder = bytes::ByteArena::builder()
+                .atomic()
+                .smallest(16)
+                .chunk_bytes(256);
             let Ok(arena) = builder.pages(source.pages()).try_build() else {
                 return;
             };
             let mut bufs = Vec::new();
             for number in 0..12_u8 {
-                match arena.copy(&[number; 40]) {
+                match arena.try_copy(&[number; 40]) {
                     Ok(buf) => bufs.push((number, buf)),
-                    Err(error) => assert!(matches!(error, RequestError::Exhausted(_))),
+                    Err(error) => assert!(matches!(error, RequestError::Memory(_))),
                 }
             }
             assert!(bufs.iter().all(|(number, buf)| *buf == [*number; 40]));
@@ -293,7 +335,7 @@ fn a_buffer_that_is_sent_around_has_its_bytes() {
         });
         for number in 0..count {
             let len = (number % 70) as usize;
-            let mut buf = arena.alloc(len + 4).unwrap();
+            let mut buf = arena.try_alloc(len + 4).unwrap();
             buf.resize(len, len as u8).unwrap();
             to_one.send(buf).unwrap();
         }
@@ -310,7 +352,7 @@ fn random_clones_and_drops_on_several_threads_lose_nothing() {
     let rounds = amount(300, 12, 1);
     for round in 0..rounds {
         let bufs: Vec<Buf> = (0..8_u8)
-            .map(|number| arena.copy(&[number; 33]).unwrap())
+            .map(|number| arena.try_copy(&[number; 33]).unwrap())
             .collect();
         thread::scope(|scope| {
             for thread in 0..3 {
@@ -334,7 +376,7 @@ fn random_clones_and_drops_on_several_threads_lose_nothing() {
                 });
             }
             drop(bufs);
-            drop(arena.copy(b"meantime").unwrap());
+            drop(arena.try_copy(b"meantime").unwrap());
         });
         assert_eq!(arena.stats().in_use(), 0);
     }
@@ -347,10 +389,10 @@ fn random_clones_and_drops_on_several_threads_lose_nothing() {
 fn a_buffer_becomes_bytes_of_the_crate_bytes() {
     let source = Counted::new();
     let arena = small(&source);
-    let mut buf = arena.alloc(11).unwrap();
-    bytes::BufMut::put_slice(&mut buf, b"hello world");
+    let mut buf = arena.try_alloc(11).unwrap();
+    ::bytes::BufMut::put_slice(&mut buf, b"hello world");
     let buf = buf.freeze();
-    let bytes: bytes::Bytes = buf.clone().into();
+    let bytes: ::bytes::Bytes = buf.clone().into();
     assert_eq!(buf.references(), Some(2));
     let tail = thread::spawn(move || bytes.slice(6..)).join().unwrap();
     drop((buf, arena));

@@ -6,9 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread;
 
-use flatslab::bytes::RequestError;
+use flatslab::bytes::{self, RequestError};
 use flatslab::sync::SendSlot;
-use flatslab::sync::bytes::ByteArena;
 use flatslab::{BoundedSlab, Slot};
 
 #[test]
@@ -100,24 +99,24 @@ fn a_slot_becomes_sent_while_its_slab_ends() {
 #[cfg_attr(each_run, ignore = "weekly")]
 fn arenas_of_the_smallest_sizes_answer() {
     for (start, slab, largest) in [(1, 1, 1), (1, 16, 16), (1, 48, 16), (1, 33, 1), (7, 100, 9)] {
-        let builder = ByteArena::builder().start(start).slab_size(slab);
+        let builder = bytes::ByteArena::builder()
+            .atomic()
+            .smallest(start)
+            .chunk_bytes(slab);
         for builder in [builder.clone(), builder.clone().largest(largest)] {
             let Ok(arena) = builder.try_build() else {
                 continue;
             };
             for size in [0, 1, 15, 16, 17, 1000] {
-                match arena.alloc(size) {
+                match arena.try_alloc(size) {
                     Ok(buf) => assert!(buf.capacity() >= size),
-                    Err(RequestError::TooBig {
-                        size: said,
-                        largest,
-                    }) => {
-                        assert!(said == size && largest < size);
+                    Err(RequestError::TooLarge(error)) => {
+                        assert!(error.size == size && error.limit < size);
                     }
                     Err(error) => panic!("{error}"),
                 }
             }
-            assert!(arena.alloc(usize::MAX).is_err() && arena.copy(b"").is_ok());
+            assert!(arena.try_alloc(usize::MAX).is_err() && arena.try_copy(b"").is_ok());
         }
     }
 }

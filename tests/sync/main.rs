@@ -12,11 +12,9 @@ mod arena;
 mod counted;
 mod hostile;
 mod model;
-#[cfg(target_has_atomic = "64")]
-mod positions;
 mod program;
 mod send_slot;
-#[cfg(target_has_atomic = "64")]
+#[cfg(feature = "std")]
 #[cfg(not(each_run))]
 mod shared_ring;
 #[cfg(target_has_atomic = "64")]
@@ -24,4 +22,4 @@ mod shared_slab;
 #[cfg(target_has_atomic = "64")]
 #[cfg(not(each_run))]
 mod shared_slab_threads;
-mod split_ring;
+mod spsc_ring;

@@ -1,15 +1,15 @@
 //! A ring of many writers and many readers: order, overwriting, frames that are kept, dropped or
-//! forgotten.
+//! forgotten, readers that sleep.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::mem::forget;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::thread;
+use std::time::{Duration, Instant};
 
-use flatslab::bytes::RequestError;
-use flatslab::sync::bytes::{SharedFrame, SharedRing};
-use flatslab::{AllocError, BuildError};
+use flatslab::sync::{PushError, SharedFrame, SharedRing};
+use flatslab::{AllocError, BuildError, SizeError};
 
 use crate::common::random::{random, seed};
 use crate::common::{amount, panics};
@@ -26,7 +26,7 @@ fn entries_come_out_in_order_with_their_true_lengths() {
         for (index, len) in [100, 0, 1, 37].into_iter().enumerate() {
             let frame = ring.pop().unwrap();
             assert_eq!(*frame, vec![round; len][..]);
-            assert_eq!(frame.sequence(), u64::from(round) * 4 + index as u64);
+            assert_eq!(frame.sequence, u64::from(round) * 4 + index as u64);
         }
         assert!(ring.pop().is_none() && ring.is_empty());
     }
@@ -42,9 +42,8 @@ fn a_ring_does_as_a_queue() {
             .max_len(30)
             .in_flight(2)
             .build();
-        let chunks = ring.free_chunks();
         let mut queue: VecDeque<(u64, Vec<u8>)> = VecDeque::new();
-        let mut kept: Vec<(SharedFrame<'_>, Vec<u8>)> = Vec::new();
+        let mut kept: Vec<(SharedFrame, Vec<u8>)> = Vec::new();
         let mut pushed = 0;
         for step in 0..amount(20_000, 2_000, 40) {
             if random(5) < 3 {
@@ -61,7 +60,7 @@ fn a_ring_does_as_a_queue() {
             } else {
                 match (ring.pop(), queue.pop_front()) {
                     (Some(frame), Some((number, bytes))) => {
-                        assert!(frame.sequence() == number && *frame == bytes);
+                        assert!(frame.sequence == number && *frame == bytes);
                         kept.push((frame, bytes));
                     }
                     (frame, expected) => assert!(frame.is_none() && expected.is_none()),
@@ -72,7 +71,6 @@ fn a_ring_does_as_a_queue() {
             }
             assert!(kept.iter().all(|(frame, bytes)| **frame == *bytes));
             assert_eq!((ring.len(), ring.pushed()), (queue.len(), pushed));
-            assert_eq!(ring.free_chunks(), chunks - queue.len() - kept.len());
         }
     }
 }
@@ -82,7 +80,7 @@ fn too_many_bytes_evict_nothing() {
     let ring = SharedRing::with_capacity(1, 5);
     ring.push(b"hello").unwrap();
     for size in [6, 16, 17, 100] {
-        let error = RequestError::TooBig { size, largest: 5 };
+        let error = PushError::TooLarge(SizeError { size, limit: 5 });
         assert_eq!(ring.push(&vec![0; size]), Err(error));
     }
     assert_eq!(*ring.pop().unwrap(), *b"hello");
@@ -90,22 +88,22 @@ fn too_many_bytes_evict_nothing() {
 }
 
 #[test]
-fn where_readers_have_the_spare_chunks_the_ring_has_fewer_entries() {
-    let builder = SharedRing::builder().entries(2).max_len(8).in_flight(0);
-    let ring = builder.writers(1).build();
-    assert_eq!(ring.free_chunks(), 4);
+fn where_readers_have_the_spare_buffers_the_ring_has_fewer_entries() {
+    let builder = SharedRing::builder().entries(2).max_len(8).in_flight(2);
+    let ring = builder.build();
     let push = |number: u8| ring.push(&[number]).map(|it| it.map(|it| it.sequence));
     let mut kept = Vec::new();
     for number in 0..3 {
         assert_eq!(push(number), Ok(None));
         kept.push(ring.pop().unwrap());
     }
-    assert_eq!((push(3), ring.free_chunks()), (Ok(None), 0));
-    // One chunk is left, which is in the ring, so the entry in it makes room.
-    assert_eq!((push(4), push(5)), (Ok(Some(3)), Ok(Some(4))));
+    // One buffer is left, and then it is in the ring, so the entry in it makes room.
+    assert_eq!(
+        (push(3), push(4), push(5)),
+        (Ok(None), Ok(Some(3)), Ok(Some(4)))
+    );
     kept.push(ring.pop().unwrap());
-    let error = RequestError::Exhausted(AllocError::Limit { bytes: 1 });
-    assert_eq!(push(6), Err(error));
+    assert_eq!(push(6), Err(PushError::Full));
     for (frame, number) in kept.iter().zip([0, 1, 2, 5]) {
         assert_eq!(**frame, [number]);
     }
@@ -114,60 +112,55 @@ fn where_readers_have_the_spare_chunks_the_ring_has_fewer_entries() {
         (push(7), push(8), push(9)),
         (Ok(None), Ok(None), Ok(Some(6)))
     );
-    assert_eq!((ring.len(), ring.free_chunks()), (2, 2));
+    assert_eq!((ring.len(), ring.pushed(), ring.evicted()), (2, 9, 3));
 }
 
 #[test]
-fn a_forgotten_frame_takes_its_chunk_along_and_nothing_else() {
-    let source = Counted::new();
-    let builder = SharedRing::builder().entries(2).max_len(8);
-    let ring = builder.pages(source.pages()).build();
-    let chunks = ring.free_chunks();
+#[cfg_attr(miri, ignore = "leaks on purpose")]
+fn a_forgotten_frame_takes_its_buffer_along_and_nothing_else() {
+    let ring = SharedRing::builder()
+        .entries(2)
+        .max_len(8)
+        .in_flight(3)
+        .build();
     for number in 0..3 {
         ring.push(&[number]).unwrap();
         forget(ring.pop());
     }
-    assert_eq!(ring.free_chunks(), chunks - 3);
     for number in 0..9 {
         ring.push(&[number]).unwrap();
     }
+    assert_eq!(ring.len(), 2);
     assert_eq!(*ring.pop().unwrap(), [7]);
-    drop(ring);
-    source.expect_all_back();
 }
 
 #[test]
-fn a_panic_while_a_frame_is_read_gives_its_chunk_back() {
-    let ring = SharedRing::with_capacity(1, 8);
-    let chunks = ring.free_chunks();
-    ring.push(b"bytes").unwrap();
-    assert!(panics(|| {
-        let frame = ring.pop().unwrap();
-        assert_ne!(*frame, *b"bytes", "on purpose");
-    }));
-    assert_eq!(ring.free_chunks(), chunks);
+fn a_panic_while_a_frame_is_read_gives_its_buffer_back() {
+    let ring = SharedRing::builder().max_len(8).in_flight(0).build();
+    for _ in 0..3 {
+        assert!(ring.push(b"bytes").unwrap().is_none());
+        assert!(panics(|| {
+            let frame = ring.pop().unwrap();
+            assert_ne!(*frame, *b"bytes", "on purpose");
+        }));
+    }
 }
 
 #[test]
 fn rings_that_cannot_be_are_refused() {
     let builder = SharedRing::builder;
-    assert!(SharedRing::try_with_capacity(0, 1).is_err());
-    assert!(SharedRing::try_with_capacity(1, 0).is_err());
-    assert!(SharedRing::try_with_capacity(1, usize::MAX).is_err());
+    assert!(builder().entries(0).try_build().is_err());
+    assert!(builder().max_len(0).try_build().is_err());
+    assert!(builder().max_len(usize::MAX).try_build().is_err());
     assert!(panics(|| SharedRing::with_capacity(0, 1)));
     for many in [usize::MAX, usize::MAX / 2, 1 << 24] {
-        let too_many = [
-            builder().entries(many),
-            builder().in_flight(many),
-            builder().writers(many),
-        ];
-        for builder in too_many {
+        for builder in [builder().entries(many), builder().in_flight(many)] {
             let error = builder.max_len(1).try_build().unwrap_err();
             let expected = matches!(error, BuildError::Memory(AllocError::TooManySlots { .. }));
             assert!(expected, "{error:?}");
         }
     }
-    for left in 0..2 {
+    for left in 0..4 {
         let source = Counted::new();
         let reached = with_fault(left, Fault::Refuse, false, || {
             assert!(builder().pages(source.pages()).try_build().is_err());
@@ -183,7 +176,6 @@ fn a_ring_allocates_when_it_is_made_and_never_again() {
     let builder = SharedRing::builder().entries(10).max_len(40).in_flight(3);
     let ring = builder.pages(source.pages()).build();
     let bytes = source.bytes();
-    assert_eq!(ring.memory().bytes(), bytes);
     for number in 0..amount(1000, 300, 24_u32) {
         ring.push(&[number as u8; 40]).unwrap();
         if number % 3 == 0 {
@@ -191,8 +183,63 @@ fn a_ring_allocates_when_it_is_made_and_never_again() {
         }
     }
     assert_eq!(source.bytes(), bytes);
+    let frame = ring.pop().unwrap();
     drop(ring);
+    // Its memory goes with the last frame, on whichever thread that is.
+    assert_eq!(frame.len(), 40);
+    thread::spawn(move || drop(frame)).join().unwrap();
     source.expect_all_back();
+}
+
+#[test]
+fn a_reader_sleeps_until_there_is_an_entry_or_the_ring_is_closed() {
+    let ring = SharedRing::with_capacity(4, 8);
+    thread::scope(|scope| {
+        let readers = [(); 3].map(|()| {
+            scope.spawn(|| {
+                let popped = std::iter::from_fn(|| ring.pop_wait());
+                popped.map(|frame| usize::from(frame[0])).sum::<usize>()
+            })
+        });
+        for number in 0..amount(2000, 100, 10_u32) {
+            // No entry is overwritten, so each is read.
+            while ring.len() == ring.capacity() {
+                thread::yield_now();
+            }
+            assert_eq!(ring.push(&[(number % 7) as u8]), Ok(None));
+        }
+        ring.close();
+        let sum: usize = readers.map(|reader| reader.join().unwrap()).iter().sum();
+        let expected: u32 = (0..amount(2000, 100, 10_u32))
+            .map(|number| number % 7)
+            .sum();
+        assert_eq!(sum, expected as usize);
+    });
+    assert_eq!(ring.push(b"late"), Err(PushError::Closed));
+    assert!(ring.is_closed() && ring.pop_wait().is_none());
+}
+
+#[test]
+fn a_closed_ring_gives_what_it_has_and_then_ends() {
+    let ring = SharedRing::with_capacity(2, 8);
+    ring.push(b"1").unwrap();
+    ring.push(b"2").unwrap();
+    ring.close();
+    ring.close();
+    assert_eq!(*ring.pop_wait().unwrap(), *b"1");
+    assert_eq!(*ring.pop_wait_for(Duration::MAX).unwrap(), *b"2");
+    assert!(ring.pop_wait().is_none() && ring.pop_wait_for(Duration::MAX).is_none());
+}
+
+#[test]
+fn a_limit_of_time_ends_a_sleep() {
+    let ring = SharedRing::with_capacity(2, 8);
+    let begun = Instant::now();
+    let limit = Duration::from_millis(5);
+    assert!(ring.pop_wait_for(limit).is_none() && begun.elapsed() >= limit);
+    assert!(ring.pop_wait_for(Duration::ZERO).is_none());
+    ring.push(b"1").unwrap();
+    assert_eq!(*ring.pop_wait_for(Duration::ZERO).unwrap(), *b"1");
 }
 
 /// The bytes of an entry: who wrote it, its number, and what follows from both.
@@ -214,50 +261,44 @@ fn writer_and_number(bytes: &[u8]) -> (u64, u64) {
 /// come out in their order.
 fn run(capacity: usize, writers: u64, readers: usize) {
     let builder = SharedRing::builder().entries(capacity).max_len(40);
-    let ring = builder.writers(writers as usize).in_flight(readers).build();
-    let chunks = ring.free_chunks();
+    let ring = builder.in_flight(readers).build();
     let count = amount(20_000, 150, 6_u64);
-    let (evicted, writing) = (AtomicU64::new(0), AtomicUsize::new(writers as usize));
+    let evicted = AtomicU64::new(0);
     let popped = Mutex::new(BTreeMap::new());
     thread::scope(|scope| {
-        for writer in 0..writers {
-            let (ring, evicted, writing) = (&ring, &evicted, &writing);
-            scope.spawn(move || {
-                for number in 0..count {
-                    if let Some(it) = ring.push(&entry(writer, number)).unwrap() {
-                        evicted.fetch_add(it.count as u64, SeqCst);
-                    }
-                }
-                writing.fetch_sub(1, SeqCst);
-            });
-        }
         for _ in 0..readers {
-            let (ring, writing, popped) = (&ring, &writing, &popped);
-            scope.spawn(move || {
+            scope.spawn(|| {
                 let (mut mine, mut last) = (Vec::new(), None);
-                loop {
-                    let ended = writing.load(SeqCst) == 0;
-                    while let Some(frame) = ring.pop() {
-                        assert!(last.replace(frame.sequence()) < Some(frame.sequence()));
-                        mine.push((frame.sequence(), writer_and_number(&frame)));
-                    }
-                    if ended {
-                        break;
-                    }
-                    thread::yield_now();
+                while let Some(frame) = ring.pop_wait() {
+                    assert!(last.replace(frame.sequence) < Some(frame.sequence));
+                    mine.push((frame.sequence, writer_and_number(&frame)));
                 }
                 popped.lock().unwrap().extend(mine);
             });
         }
+        let writers: Vec<_> = (0..writers)
+            .map(|writer| {
+                let (ring, evicted) = (&ring, &evicted);
+                scope.spawn(move || {
+                    for number in 0..count {
+                        if let Some(it) = ring.push(&entry(writer, number)).unwrap() {
+                            evicted.fetch_add(it.count as u64, SeqCst);
+                        }
+                    }
+                })
+            })
+            .collect();
+        writers.into_iter().for_each(|it| it.join().unwrap());
+        ring.close();
     });
     while let Some(frame) = ring.pop() {
-        let entry = (frame.sequence(), writer_and_number(&frame));
+        let entry = (frame.sequence, writer_and_number(&frame));
         popped.lock().unwrap().extend([entry]);
     }
     let popped = popped.into_inner().unwrap();
-    let all = popped.len() as u64 + evicted.into_inner();
-    assert_eq!((all, ring.pushed()), (writers * count, writers * count));
-    assert_eq!(ring.free_chunks(), chunks);
+    let evicted = evicted.into_inner();
+    assert_eq!(popped.len() as u64 + evicted, writers * count);
+    assert_eq!((ring.pushed(), ring.evicted()), (writers * count, evicted));
     let mut last = BTreeMap::new();
     for &(writer, number) in popped.values() {
         let before = last.insert(writer, number);
@@ -283,29 +324,8 @@ fn writers_and_readers_lose_and_double_nothing() {
 fn numbers_and_bytes_are_printed() {
     let ring = SharedRing::with_capacity(2, 8);
     ring.push(&[1, 2]).unwrap();
-    let text = format!("{ring:?} {:?}", SharedRing::builder().writers(7));
-    assert!(text.contains("len: 1, capacity: 2, pushed: 1") && text.contains("writers: 7"));
-    assert_eq!(format!("{:?}", ring.pop().unwrap()), "[1, 2]");
-}
-
-#[test]
-fn a_frame_that_owns_its_ring_keeps_it() {
-    let source = Counted::new();
-    let builder = SharedRing::builder().entries(2).max_len(8);
-    let ring = Arc::new(builder.pages(source.pages()).build());
-    let chunks = ring.free_chunks();
-    assert!(SharedRing::pop_owned(&ring).is_none());
-    ring.push(b"first").unwrap();
-    ring.push(b"second").unwrap();
-    let [first, second] = [(); 2].map(|()| SharedRing::pop_owned(&ring).unwrap());
-    assert_eq!(ring.free_chunks(), chunks - 2);
-    drop(first);
-    assert_eq!(ring.free_chunks(), chunks - 1);
-    drop(ring);
-    let reader = thread::spawn(move || {
-        assert_eq!((&*second, second.sequence()), (&b"second"[..], 1));
-        assert_eq!(format!("{second:?}"), format!("{:?}", b"second"));
-    });
-    reader.join().unwrap();
-    source.expect_all_back();
+    let text = format!("{ring:?} {:?}", SharedRing::builder().in_flight(7));
+    assert!(text.contains("len: 1, capacity: 2, pushed: 1") && text.contains("in_flight: 7"));
+    let text = format!("{:?}", ring.pop().unwrap());
+    assert!(text.contains("sequence: 0") && text.contains("[1, 2]"));
 }

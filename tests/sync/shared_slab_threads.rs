@@ -124,7 +124,7 @@ fn one_thread_inserts_and_another_removes() {
         });
         receive.iter().map(|key| slab.try_take(key).unwrap()).sum()
     });
-    assert_eq!(sum, (0..values).sum());
+    assert_eq!(sum, (0..values).sum::<u64>());
     assert!(slab.is_empty());
 }
 

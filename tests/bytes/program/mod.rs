@@ -122,11 +122,11 @@ impl World<'_> {
         let is_zeroed = self.input.below(4) == 0;
         let may_fail = self.is_limited[index] || REFUSED.get() > 0;
         let arena = self.arenas[index].as_ref().unwrap();
-        let largest = arena.stats().classes().last().unwrap().chunk_size;
+        let largest = arena.stats().classes().last().unwrap().size;
         let result = if is_zeroed {
-            arena.alloc_zeroed(size)
+            arena.try_alloc_zeroed(size)
         } else {
-            arena.alloc(size)
+            arena.try_alloc(size)
         };
         match result {
             Ok(buf) => {
@@ -144,7 +144,7 @@ impl World<'_> {
                 self.chunks.insert(self.last, chunk);
                 self.filled.push((self.last, 0, buf));
             }
-            Err(RequestError::TooBig { .. }) => assert!(size > largest),
+            Err(RequestError::TooLarge(_)) => assert!(size > largest),
             Err(error) => assert!(may_fail && size <= largest, "{error}"),
         }
     }
@@ -153,23 +153,22 @@ impl World<'_> {
         let (size, count) = (self.input.number() * 4, self.input.below(20));
         let may_fail = self.is_limited[index] || REFUSED.get() > 0;
         let arena = self.arenas[index].as_ref().unwrap();
-        let result = arena.reserve(size, count);
+        let result = arena.prepare(size, count);
         let stats = arena.stats();
-        let class = stats.classes().iter().find(|it| it.chunk_size >= size);
+        let class = stats.classes().iter().find(|it| it.size >= size);
         match result {
             Ok(()) => assert!(class.unwrap().free >= count),
-            Err(RequestError::TooBig { .. }) => assert!(class.is_none()),
+            Err(RequestError::TooLarge(_)) => assert!(class.is_none()),
             Err(error) => assert!(may_fail, "{error}"),
         }
     }
 
-    fn trim(&mut self) {
+    fn shrink(&mut self) {
         let Some(index) = self.arena() else { return };
         let arena = self.arenas[index].as_ref().unwrap();
         let (before, given) = (arena.memory().bytes(), BYTES.get());
-        let trimmed = arena.trim();
-        assert_eq!(before - arena.memory().bytes(), trimmed.bytes);
-        assert_eq!(given - BYTES.get(), trimmed.bytes);
+        arena.shrink_to_fit();
+        assert_eq!(before - arena.memory().bytes(), given - BYTES.get());
     }
     fn drop_arena(&mut self, index: usize) {
         if self.arenas[index].take().is_none() {
@@ -204,7 +203,7 @@ impl World<'_> {
             18 => self.release(),
             19 => self.forge(),
             20 => self.reserve(),
-            21 => self.trim(),
+            21 => self.shrink(),
             22 => {
                 if let Some(place) = self.input.pick(&self.filled) {
                     let (name, _, buf) = self.filled.swap_remove(place);
@@ -289,9 +288,9 @@ pub(crate) fn run(bytes: &[u8], check: fn(&ByteArena)) {
             usize::MAX
         };
         let builder = ByteArena::builder()
-            .start(1 + kind)
+            .smallest(1 + kind)
             .growth(1.2 + growth as f64 / 64.0)
-            .slab_size([100, 600, 2048, 4096][kind % 4])
+            .chunk_bytes([100, 600, 2048, 4096][kind % 4])
             .largest(2048)
             .max_bytes(limit)
             .pages(Pages::from_source(Arc::new(Refusing)));

@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use flatslab::bytes::RequestError;
-use flatslab::sync::bytes::{Buf, BufMut, ByteArena};
+use flatslab::bytes::{self, Atomic, RequestError};
+
+type ByteArena = bytes::ByteArena<Atomic>;
+type Buf = bytes::Buf<Atomic>;
+type BufMut = bytes::BufMut<Atomic>;
 
 use super::{BYTES, Input, REFUSED, pages};
 
@@ -87,7 +90,7 @@ impl World<'_, '_> {
         let failed = match kind {
             0 => {
                 let bytes = vec![byte; size];
-                match arena.copy(&bytes) {
+                match arena.try_copy(&bytes) {
                     Ok(buf) => {
                         assert!(buf == bytes[..] && buf.is_unique() && arena.owns(&buf));
                         let name = self.add(index, bytes, 1);
@@ -100,8 +103,8 @@ impl World<'_, '_> {
             }
             kind => {
                 let (result, len) = match kind {
-                    1 => (arena.alloc_zeroed(size), size),
-                    _ => (arena.alloc(size), 0),
+                    1 => (arena.try_alloc_zeroed(size), size),
+                    _ => (arena.try_alloc(size), 0),
                 };
                 match result {
                     Ok(buf) => {
@@ -115,11 +118,8 @@ impl World<'_, '_> {
             }
         };
         match failed {
-            Some(RequestError::TooBig {
-                size: asked,
-                largest,
-            }) => {
-                assert!(asked == size && size > largest);
+            Some(RequestError::TooLarge(error)) => {
+                assert!(error.size == size && size > error.limit);
             }
             Some(error) => assert!(may_fail, "{error}"),
             None => {}
@@ -283,15 +283,14 @@ impl World<'_, '_> {
             }
             1 => {
                 let (before, given) = (arena.memory().bytes(), BYTES.get());
-                let trimmed = arena.trim();
-                assert_eq!(before - arena.memory().bytes(), trimmed.bytes);
-                assert_eq!(given - BYTES.get(), trimmed.bytes);
+                arena.shrink_to_fit();
+                assert_eq!(before - arena.memory().bytes(), given - BYTES.get());
             }
             _ => {
                 let may_fail = self.is_limited[index] || REFUSED.get() > 0;
-                match arena.reserve(number * 8, number % 5) {
+                match arena.prepare(number * 8, number % 5) {
                     Ok(()) => {}
-                    Err(RequestError::TooBig { size, largest }) => assert!(size > largest),
+                    Err(RequestError::TooLarge(error)) => assert!(error.size > error.limit),
                     Err(error) => assert!(may_fail, "{error}"),
                 }
                 assert_eq!(arena.stats().in_use(), in_use());
@@ -348,10 +347,11 @@ pub(super) fn run(input: &mut Input<'_>) {
         } else {
             usize::MAX
         };
-        let builder = ByteArena::builder()
-            .start(1 + kind)
+        let builder = bytes::ByteArena::builder()
+            .atomic()
+            .smallest(1 + kind)
             .growth(1.2 + growth as f64 / 64.0)
-            .slab_size([100, 600, 2048, 4096][kind % 4])
+            .chunk_bytes([100, 600, 2048, 4096][kind % 4])
             .largest(2048)
             .max_bytes(limit)
             .pages(pages());

@@ -3,8 +3,6 @@
 
 mod buffers;
 #[cfg(target_has_atomic = "64")]
-mod shared_ring;
-#[cfg(target_has_atomic = "64")]
 mod shared_slab;
 mod slots;
 #[allow(
@@ -13,7 +11,7 @@ mod slots;
 )]
 #[path = "../../bytes/program/source.rs"]
 mod source;
-mod split_ring;
+mod spsc_ring;
 mod values;
 
 use std::sync::Arc;
@@ -63,7 +61,7 @@ fn pages() -> Pages {
 }
 
 /// Kinds of programs: the first byte says which one it is.
-pub(crate) const KINDS: u8 = 12;
+pub(crate) const KINDS: u8 = 11;
 
 /// Runs a program: the first byte says on what, the next ones how that is made, the others are
 /// steps.
@@ -77,15 +75,13 @@ pub(crate) fn run(program: &[u8]) {
         2 => slots::run::<Unit, Bounded>(input),
         3 => slots::run::<Aligned, Growable>(input),
         4 | 5 => buffers::run(input),
-        6 => split_ring::run(input),
+        6 => spsc_ring::run(input),
         #[cfg(target_has_atomic = "64")]
         7 | 8 => shared_slab::run::<Text>(input),
         #[cfg(target_has_atomic = "64")]
         9 => shared_slab::run::<Unit>(input),
         #[cfg(target_has_atomic = "64")]
         10 => shared_slab::run::<Aligned>(input),
-        #[cfg(target_has_atomic = "64")]
-        11 => shared_ring::run(input),
         _ => {}
     }
     REFUSED.set(0);

@@ -1,13 +1,13 @@
-//! The end of a ring that reads. The invariants J1 to J4 stand in `split.rs`.
+//! The end of a ring that reads. The invariants J1 to J4 stand in `ends.rs`.
 
 use core::fmt;
 use core::ops::Deref;
 use core::ptr::NonNull;
 
-use super::split::End;
+use super::ends::End;
 use crate::raw::atomic::Ordering;
 
-/// The end of a [`Ring`](super::Ring) that entries are popped from. `Send` and `Sync`.
+/// The end of a [`SpscRing`](super::SpscRing) that entries are popped from. `Send` and `Sync`.
 pub struct Consumer {
     end: End,
     /// Its own position (J4).
@@ -36,8 +36,8 @@ impl Consumer {
     /// finds none.
     ///
     /// ```
-    /// # use flatslab::sync::bytes::Ring;
-    /// let (mut producer, mut consumer) = Ring::with_capacity(2, 1500).split();
+    /// # use flatslab::sync::SpscRing;
+    /// let (mut producer, mut consumer) = SpscRing::with_capacity(2, 1500).split();
     /// producer.push(b"hello").unwrap();
     /// let frame = consumer.pop().unwrap();
     /// assert_eq!(*frame, *b"hello");
@@ -86,8 +86,8 @@ impl Consumer {
     /// How many entries there are to pop; the producer may have pushed more since.
     ///
     /// ```
-    /// # use flatslab::sync::bytes::Ring;
-    /// let (mut producer, consumer) = Ring::with_capacity(2, 1500).split();
+    /// # use flatslab::sync::SpscRing;
+    /// let (mut producer, consumer) = SpscRing::with_capacity(2, 1500).split();
     /// producer.push(b"hello").unwrap();
     /// assert_eq!(consumer.len(), 1);
     /// ```
@@ -101,8 +101,8 @@ impl Consumer {
     /// Whether there is none.
     ///
     /// ```
-    /// # use flatslab::sync::bytes::Ring;
-    /// let (_producer, consumer) = Ring::with_capacity(2, 1500).split();
+    /// # use flatslab::sync::SpscRing;
+    /// let (_producer, consumer) = SpscRing::with_capacity(2, 1500).split();
     /// assert!(consumer.is_empty());
     /// ```
     #[must_use]
@@ -113,8 +113,8 @@ impl Consumer {
     /// How many entries there are at most.
     ///
     /// ```
-    /// # use flatslab::sync::bytes::Ring;
-    /// let (_producer, consumer) = Ring::with_capacity(2, 1500).split();
+    /// # use flatslab::sync::SpscRing;
+    /// let (_producer, consumer) = SpscRing::with_capacity(2, 1500).split();
     /// assert_eq!(consumer.capacity(), 2);
     /// ```
     #[inline]
@@ -126,8 +126,8 @@ impl Consumer {
     /// The most bytes of an entry.
     ///
     /// ```
-    /// # use flatslab::sync::bytes::Ring;
-    /// let (_producer, consumer) = Ring::with_capacity(2, 1500).split();
+    /// # use flatslab::sync::SpscRing;
+    /// let (_producer, consumer) = SpscRing::with_capacity(2, 1500).split();
     /// assert_eq!(consumer.max_len(), 1500);
     /// ```
     #[inline]
@@ -140,8 +140,8 @@ impl Consumer {
     /// first and then finds no entry has read all.
     ///
     /// ```
-    /// # use flatslab::sync::bytes::Ring;
-    /// let (mut producer, mut consumer) = Ring::with_capacity(2, 1500).split();
+    /// # use flatslab::sync::SpscRing;
+    /// let (mut producer, mut consumer) = SpscRing::with_capacity(2, 1500).split();
     /// producer.push(b"hello").unwrap();
     /// drop(producer);
     /// assert!(consumer.is_closed());

@@ -1,59 +1,18 @@
-//! The end of a ring that writes. The invariants J1 to J4 stand in `split.rs`.
+//! The end of a ring that writes. The invariants J1 to J4 stand in `ends.rs`.
 
 use core::fmt;
 use core::mem::MaybeUninit;
 use core::ops::{Deref, DerefMut};
 
+use super::ends::End;
 use super::places::Place;
-use super::split::End;
-use crate::bytes::{Filling, NoRoom};
+use crate::bytes::Filling;
+use crate::error::SizeError;
 use crate::raw::atomic::Ordering;
 use crate::raw::report::Report;
+use crate::sync::PushError;
 
-/// Why an entry was not pushed.
-///
-/// # Examples
-///
-/// ```
-/// use flatslab::sync::bytes::{PushError, Ring};
-///
-/// let (mut producer, _consumer) = Ring::with_capacity(1, 5).split();
-/// let error = PushError::TooBig { size: 6, max_len: 5 };
-/// assert_eq!(producer.push(b"hello!"), Err(error));
-/// assert_eq!(producer.push(b"hello"), Ok(()));
-/// assert_eq!(producer.push(b"hello"), Err(PushError::Full));
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum PushError {
-    /// All places have entries.
-    Full,
-    /// An entry has no room for so many bytes.
-    TooBig {
-        /// The bytes that were given.
-        size: usize,
-        /// The most bytes of an entry.
-        max_len: usize,
-    },
-}
-
-impl fmt::Display for PushError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            PushError::Full => f.write_str("the ring is full"),
-            PushError::TooBig { size, max_len } => {
-                write!(
-                    f,
-                    "{size} bytes were given, and an entry has {max_len} at most"
-                )
-            }
-        }
-    }
-}
-
-impl core::error::Error for PushError {}
-
-/// The end of a [`Ring`](super::Ring) that entries are pushed to. `Send` and `Sync`.
+/// The end of a [`SpscRing`](super::SpscRing) that entries are pushed to. `Send` and `Sync`.
 ///
 /// Dropped, it leaves the consumer what was pushed.
 pub struct Producer {
@@ -84,21 +43,20 @@ impl Producer {
     ///
     /// # Errors
     ///
-    /// [`Full`](PushError::Full), or [`TooBig`](PushError::TooBig).
+    /// [`Full`](PushError::Full), or [`TooLarge`](PushError::TooLarge).
     ///
     /// ```
-    /// # use flatslab::sync::bytes::Ring;
-    /// let (mut producer, mut consumer) = Ring::with_capacity(2, 1500).split();
+    /// # use flatslab::sync::SpscRing;
+    /// let (mut producer, mut consumer) = SpscRing::with_capacity(2, 1500).split();
     /// producer.push(b"hello")?;
     /// assert_eq!(*consumer.pop().unwrap(), *b"hello");
-    /// # Ok::<(), flatslab::sync::bytes::PushError>(())
+    /// # Ok::<(), flatslab::sync::PushError>(())
     /// ```
     #[inline]
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), PushError> {
-        let max_len = self.max_len();
-        if bytes.len() > max_len {
-            let size = bytes.len();
-            return Err(PushError::TooBig { size, max_len });
+        if bytes.len() > self.max_len() {
+            let error = SizeError::new(bytes.len(), self.max_len());
+            return Err(PushError::TooLarge(error));
         }
         let place = self.vacant().ok_or(PushError::Full)?;
         // SAFETY: the producer's (J2), and it has room for `max_len` bytes.
@@ -111,10 +69,10 @@ impl Producer {
     /// the ring is full.
     ///
     /// ```
-    /// # use flatslab::sync::bytes::Ring;
+    /// # use flatslab::sync::SpscRing;
     /// # use std::io::Read;
     /// # let mut socket = &b"received"[..];
-    /// let (mut producer, mut consumer) = Ring::with_capacity(2, 1500).split();
+    /// let (mut producer, mut consumer) = SpscRing::with_capacity(2, 1500).split();
     /// let mut entry = producer.reserve().unwrap();
     /// entry.resize(1500, 0).unwrap();
     /// let count = socket.read(&mut entry).unwrap();
@@ -171,8 +129,8 @@ impl Producer {
     /// consumer may have given some of them back since.
     ///
     /// ```
-    /// # use flatslab::sync::bytes::Ring;
-    /// let (mut producer, _consumer) = Ring::with_capacity(2, 1500).split();
+    /// # use flatslab::sync::SpscRing;
+    /// let (mut producer, _consumer) = SpscRing::with_capacity(2, 1500).split();
     /// producer.push(b"hello").unwrap();
     /// assert_eq!(producer.len(), 1);
     /// ```
@@ -186,8 +144,8 @@ impl Producer {
     /// Whether no place is taken.
     ///
     /// ```
-    /// # use flatslab::sync::bytes::Ring;
-    /// let (producer, _consumer) = Ring::with_capacity(2, 1500).split();
+    /// # use flatslab::sync::SpscRing;
+    /// let (producer, _consumer) = SpscRing::with_capacity(2, 1500).split();
     /// assert!(producer.is_empty());
     /// ```
     #[must_use]
@@ -198,8 +156,8 @@ impl Producer {
     /// Whether a push would be refused now.
     ///
     /// ```
-    /// # use flatslab::sync::bytes::Ring;
-    /// let (mut producer, _consumer) = Ring::with_capacity(1, 1500).split();
+    /// # use flatslab::sync::SpscRing;
+    /// let (mut producer, _consumer) = SpscRing::with_capacity(1, 1500).split();
     /// producer.push(b"hello").unwrap();
     /// assert!(producer.is_full());
     /// ```
@@ -211,8 +169,8 @@ impl Producer {
     /// How many entries there are at most.
     ///
     /// ```
-    /// # use flatslab::sync::bytes::Ring;
-    /// let (producer, _consumer) = Ring::with_capacity(2, 1500).split();
+    /// # use flatslab::sync::SpscRing;
+    /// let (producer, _consumer) = SpscRing::with_capacity(2, 1500).split();
     /// assert_eq!(producer.capacity(), 2);
     /// ```
     #[inline]
@@ -224,8 +182,8 @@ impl Producer {
     /// The most bytes of an entry.
     ///
     /// ```
-    /// # use flatslab::sync::bytes::Ring;
-    /// let (producer, _consumer) = Ring::with_capacity(2, 1500).split();
+    /// # use flatslab::sync::SpscRing;
+    /// let (producer, _consumer) = SpscRing::with_capacity(2, 1500).split();
     /// assert_eq!(producer.max_len(), 1500);
     /// ```
     #[inline]
@@ -237,8 +195,8 @@ impl Producer {
     /// Whether the consumer is gone. What is pushed then is read by no one.
     ///
     /// ```
-    /// # use flatslab::sync::bytes::Ring;
-    /// let (producer, consumer) = Ring::with_capacity(2, 1500).split();
+    /// # use flatslab::sync::SpscRing;
+    /// let (producer, consumer) = SpscRing::with_capacity(2, 1500).split();
     /// drop(consumer);
     /// assert!(producer.is_closed());
     /// ```
@@ -273,8 +231,8 @@ impl fmt::Debug for Producer {
 /// # Examples
 ///
 /// ```
-/// # use flatslab::sync::bytes::Ring;
-/// let (mut producer, mut consumer) = Ring::with_capacity(2, 1500).split();
+/// # use flatslab::sync::SpscRing;
+/// let (mut producer, mut consumer) = SpscRing::with_capacity(2, 1500).split();
 /// producer.reserve().unwrap().extend_from_slice(b"dropped").unwrap();
 /// let mut entry = producer.reserve().unwrap();
 /// entry.extend_from_slice(b"hello")?;
@@ -282,7 +240,7 @@ impl fmt::Debug for Producer {
 /// entry.commit();
 /// assert_eq!(*consumer.pop().unwrap(), *b"Hello");
 /// assert!(consumer.pop().is_none());
-/// # Ok::<(), flatslab::bytes::NoRoom>(())
+/// # Ok::<(), flatslab::SizeError>(())
 /// ```
 #[must_use = "an entry that is dropped is not pushed"]
 pub struct Entry<'a> {
@@ -301,8 +259,8 @@ impl Entry<'_> {
     /// Pushes it, with the bytes that are filled; O(1).
     ///
     /// ```
-    /// # use flatslab::sync::bytes::Ring;
-    /// let (mut producer, mut consumer) = Ring::with_capacity(2, 1500).split();
+    /// # use flatslab::sync::SpscRing;
+    /// let (mut producer, mut consumer) = SpscRing::with_capacity(2, 1500).split();
     /// producer.reserve().unwrap().commit();
     /// assert!(consumer.pop().unwrap().is_empty());
     /// ```
@@ -316,8 +274,8 @@ impl Entry<'_> {
     /// How many bytes there is room for in all.
     ///
     /// ```
-    /// # use flatslab::sync::bytes::Ring;
-    /// let (mut producer, _consumer) = Ring::with_capacity(2, 1500).split();
+    /// # use flatslab::sync::SpscRing;
+    /// let (mut producer, _consumer) = SpscRing::with_capacity(2, 1500).split();
     /// assert_eq!(producer.reserve().unwrap().capacity(), 1500);
     /// ```
     #[inline]
@@ -329,8 +287,8 @@ impl Entry<'_> {
     /// How many bytes there is room for besides those that are filled.
     ///
     /// ```
-    /// # use flatslab::sync::bytes::Ring;
-    /// let (mut producer, _consumer) = Ring::with_capacity(2, 1500).split();
+    /// # use flatslab::sync::SpscRing;
+    /// let (mut producer, _consumer) = SpscRing::with_capacity(2, 1500).split();
     /// let mut entry = producer.reserve().unwrap();
     /// entry.extend_from_slice(b"hello").unwrap();
     /// assert_eq!(entry.remaining(), entry.capacity() - 5);
@@ -348,16 +306,16 @@ impl Entry<'_> {
     /// If there is no room for all of them; none is written then.
     ///
     /// ```
-    /// # use flatslab::sync::bytes::Ring;
-    /// let (mut producer, _consumer) = Ring::with_capacity(2, 8).split();
+    /// # use flatslab::sync::SpscRing;
+    /// let (mut producer, _consumer) = SpscRing::with_capacity(2, 8).split();
     /// let mut entry = producer.reserve().unwrap();
     /// entry.extend_from_slice(b"hello")?;
     /// assert!(entry.extend_from_slice(b" world").is_err());
     /// assert_eq!(*entry, *b"hello");
-    /// # Ok::<(), flatslab::bytes::NoRoom>(())
+    /// # Ok::<(), flatslab::SizeError>(())
     /// ```
     #[inline]
-    pub fn extend_from_slice(&mut self, bytes: &[u8]) -> Result<(), NoRoom> {
+    pub fn extend_from_slice(&mut self, bytes: &[u8]) -> Result<(), SizeError> {
         self.bytes.extend_from_slice(bytes)
     }
 
@@ -368,23 +326,23 @@ impl Entry<'_> {
     /// If the length passes the capacity.
     ///
     /// ```
-    /// # use flatslab::sync::bytes::Ring;
-    /// let (mut producer, _consumer) = Ring::with_capacity(2, 8).split();
+    /// # use flatslab::sync::SpscRing;
+    /// let (mut producer, _consumer) = SpscRing::with_capacity(2, 8).split();
     /// let mut entry = producer.reserve().unwrap();
     /// entry.resize(3, b'-')?;
     /// assert_eq!(*entry, *b"---");
     /// assert!(entry.resize(9, 0).is_err());
-    /// # Ok::<(), flatslab::bytes::NoRoom>(())
+    /// # Ok::<(), flatslab::SizeError>(())
     /// ```
-    pub fn resize(&mut self, len: usize, byte: u8) -> Result<(), NoRoom> {
+    pub fn resize(&mut self, len: usize, byte: u8) -> Result<(), SizeError> {
         self.bytes.resize(len, byte)
     }
 
     /// Shortens it to so many bytes; no effect on one that is not longer.
     ///
     /// ```
-    /// # use flatslab::sync::bytes::Ring;
-    /// let (mut producer, _consumer) = Ring::with_capacity(2, 8).split();
+    /// # use flatslab::sync::SpscRing;
+    /// let (mut producer, _consumer) = SpscRing::with_capacity(2, 8).split();
     /// let mut entry = producer.reserve().unwrap();
     /// entry.extend_from_slice(b"hello").unwrap();
     /// entry.truncate(2);
@@ -398,8 +356,8 @@ impl Entry<'_> {
     /// wrote, by [`set_len`](Self::set_len).
     ///
     /// ```
-    /// # use flatslab::sync::bytes::Ring;
-    /// let (mut producer, _consumer) = Ring::with_capacity(2, 8).split();
+    /// # use flatslab::sync::SpscRing;
+    /// let (mut producer, _consumer) = SpscRing::with_capacity(2, 8).split();
     /// let mut entry = producer.reserve().unwrap();
     /// entry.spare_capacity_mut()[0].write(7);
     /// // SAFETY: the first byte is written.
@@ -417,8 +375,8 @@ impl Entry<'_> {
     /// They are at most the capacity, and all of them are initialised.
     ///
     /// ```
-    /// # use flatslab::sync::bytes::Ring;
-    /// let (mut producer, _consumer) = Ring::with_capacity(2, 8).split();
+    /// # use flatslab::sync::SpscRing;
+    /// let (mut producer, _consumer) = SpscRing::with_capacity(2, 8).split();
     /// let mut entry = producer.reserve().unwrap();
     /// entry.resize(8, 1).unwrap();
     /// entry.truncate(0);
@@ -475,8 +433,8 @@ impl AsMut<[u8]> for Entry<'_> {
 /// ```
 /// use std::fmt::Write;
 ///
-/// # use flatslab::sync::bytes::Ring;
-/// let (mut producer, mut consumer) = Ring::with_capacity(2, 1500).split();
+/// # use flatslab::sync::SpscRing;
+/// let (mut producer, mut consumer) = SpscRing::with_capacity(2, 1500).split();
 /// let mut entry = producer.reserve().unwrap();
 /// write!(entry, "order {}", 7)?;
 /// entry.commit();

@@ -5,15 +5,15 @@ use std::collections::VecDeque;
 use std::mem::forget;
 use std::thread;
 
-use flatslab::sync::bytes::{Consumer, Entry, Frame, Producer, PushError, Ring};
-use flatslab::{AllocError, BuildError};
+use flatslab::sync::{Consumer, Entry, Frame, Producer, PushError, SpscRing};
+use flatslab::{AllocError, BuildError, SizeError};
 
 use crate::common::random::{random, seed};
 use crate::common::{amount, panics};
 use crate::source::{Counted, Fault, with_fault};
 
 fn ring(entries: usize, max_len: usize) -> (Producer, Consumer) {
-    Ring::with_capacity(entries, max_len).split()
+    SpscRing::with_capacity(entries, max_len).split()
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn a_ring_does_as_a_queue() {
 fn what_has_no_room_is_refused_and_nothing_is_pushed() {
     let (mut producer, mut consumer) = ring(1, 5);
     for size in [6, 15, 16, 17, 100] {
-        let error = PushError::TooBig { size, max_len: 5 };
+        let error = PushError::TooLarge(SizeError { size, limit: 5 });
         assert_eq!(producer.push(&vec![0; size]), Err(error));
     }
     let mut entry = producer.reserve().unwrap();
@@ -173,7 +173,10 @@ fn a_panic_while_an_entry_is_filled_commits_nothing() {
 fn memory_goes_with_the_last_end_in_any_order() {
     for order in 0..4 {
         let source = Counted::new();
-        let builder = Ring::builder().entries(3).max_len(8).pages(source.pages());
+        let builder = SpscRing::builder()
+            .entries(3)
+            .max_len(8)
+            .pages(source.pages());
         let (mut producer, mut consumer) = builder.build().split();
         producer.push(b"left").unwrap();
         assert!(!producer.is_closed() && !consumer.is_closed());
@@ -203,31 +206,35 @@ fn memory_goes_with_the_last_end_in_any_order() {
         source.expect_all_back();
     }
     let source = Counted::new();
-    drop(Ring::builder().pages(source.pages()).build());
+    drop(SpscRing::builder().pages(source.pages()).build());
     source.expect_all_back();
 }
 
 #[test]
 fn rings_that_cannot_be_are_refused() {
-    assert!(Ring::try_with_capacity(0, 1).is_err() && Ring::try_with_capacity(1, 0).is_err());
+    let try_new = |entries, max_len| {
+        let builder = SpscRing::builder().entries(entries).max_len(max_len);
+        builder.try_build()
+    };
+    assert!(try_new(0, 1).is_err() && try_new(1, 0).is_err());
     for entries in [
         usize::MAX,
         usize::MAX / 2 + 1,
         usize::MAX / 32,
         usize::MAX / 64,
     ] {
-        let error = Ring::try_with_capacity(entries, 1).unwrap_err();
+        let error = try_new(entries, 1).unwrap_err();
         assert!(
             matches!(error, BuildError::Memory(AllocError::TooManyBytes { .. })),
             "{error:?}"
         );
     }
-    assert!(Ring::try_with_capacity(1, usize::MAX).is_err());
-    assert!(Ring::try_with_capacity(1, u32::MAX as usize).is_err());
-    assert!(panics(|| Ring::with_capacity(0, 1)));
+    assert!(try_new(1, usize::MAX).is_err());
+    assert!(try_new(1, u32::MAX as usize).is_err());
+    assert!(panics(|| SpscRing::with_capacity(0, 1)));
     let source = Counted::new();
     let refused = with_fault(0, Fault::Refuse, false, || {
-        let builder = Ring::builder().pages(source.pages());
+        let builder = SpscRing::builder().pages(source.pages());
         assert!(builder.try_build().is_err());
     });
     assert!(refused);
@@ -237,7 +244,10 @@ fn rings_that_cannot_be_are_refused() {
 #[test]
 fn all_memory_is_there_from_the_start() {
     let source = Counted::new();
-    let builder = Ring::builder().entries(4).max_len(40).pages(source.pages());
+    let builder = SpscRing::builder()
+        .entries(4)
+        .max_len(40)
+        .pages(source.pages());
     let ring = builder.build();
     let bytes = source.bytes();
     assert_eq!(ring.memory().bytes(), bytes);
@@ -313,14 +323,11 @@ fn numbers_and_bytes_are_printed() {
     let text = format!("{producer:?} {consumer:?}");
     assert!(text.contains("len: 1, capacity: 2, max_len: 8, closed: false"));
     assert_eq!(format!("{:?}", consumer.pop().unwrap()), "[1, 2]");
-    let text = format!("{:?}", Ring::builder().entries(7).build());
+    let text = format!("{:?}", SpscRing::builder().entries(7).build());
     assert!(text.contains("capacity: 7"), "{text}");
     let errors = [
         PushError::Full,
-        PushError::TooBig {
-            size: 9,
-            max_len: 8,
-        },
+        PushError::TooLarge(SizeError { size: 9, limit: 8 }),
     ];
     assert!(errors.iter().all(|error| !error.to_string().is_empty()));
 }
@@ -331,7 +338,7 @@ fn ends_entries_and_frames_are_send_and_sync() {
         size_of::<T>()
     }
     let sizes = [
-        both::<Ring>(),
+        both::<SpscRing>(),
         both::<Producer>(),
         both::<Consumer>(),
         both::<Entry<'_>>(),

@@ -21,9 +21,7 @@
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
-use super::consumer::Consumer;
 use super::places::{Place, Places};
-use super::producer::Producer;
 use crate::error::BuildError;
 use crate::raw::atomic::{AtomicU32, AtomicUsize, Ordering};
 use crate::raw::memory::Block;
@@ -61,7 +59,7 @@ pub(super) fn make(
     capacity: usize,
     max_len: usize,
     source: &Source,
-) -> Result<(Producer, Consumer), BuildError> {
+) -> Result<[End; 2], BuildError> {
     let places = Places::new(max_len)?;
     // A place has two bytes at least, so twice the capacity is a number.
     let (layout, offset) = places.layout(Layout::new::<Shared>(), capacity)?;
@@ -85,7 +83,7 @@ pub(super) fn make(
         capacity,
         places,
     };
-    Ok((Producer::new(end()), Consumer::new(end())))
+    Ok([end(), end()])
 }
 
 impl End {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::mem::forget;
 
-use flatslab::sync::bytes::{Consumer, Producer, PushError, Ring};
+use flatslab::sync::{Consumer, Producer, PushError, SpscRing};
 
 use super::{Input, pages};
 
@@ -34,9 +34,9 @@ fn push(
             entries.push_back(bytes);
         }
         Err(PushError::Full) => assert!(is_full),
-        Err(PushError::TooBig { size, max_len }) => {
-            assert_eq!((size, max_len), (len, producer.max_len()));
-            assert!(len > max_len);
+        Err(PushError::TooLarge(error)) => {
+            assert_eq!((error.size, error.limit), (len, producer.max_len()));
+            assert!(len > producer.max_len());
         }
         Err(error) => panic!("{error}"),
     }
@@ -139,7 +139,7 @@ impl World<'_, '_> {
 
 pub(super) fn run(input: &mut Input<'_>) {
     let (capacity, max_len) = (1 + input.below(6), 1 + input.below(70));
-    let builder = Ring::builder().entries(capacity).max_len(max_len);
+    let builder = SpscRing::builder().entries(capacity).max_len(max_len);
     let (producer, consumer) = builder.pages(pages()).build().split();
     let mut world = World {
         input,

@@ -3,7 +3,7 @@
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
-use crate::error::{AllocError, BuildError, SizeClassError};
+use crate::error::{AllocError, BuildError, SizeClassError, SizeError};
 use crate::raw::copy::copy;
 
 /// Bytes begin at a multiple of this, and lengths stand so many bytes before them.
@@ -29,8 +29,8 @@ impl Places {
     /// If so many bytes pass the limit of an entry.
     pub(super) fn new(max_len: usize) -> Result<Self, BuildError> {
         if max_len > MOST_BYTES {
-            let (size, limit) = (max_len, MOST_BYTES);
-            return Err(SizeClassError::TooLarge { size, limit }.into());
+            let error = SizeError::new(max_len, MOST_BYTES);
+            return Err(SizeClassError::TooLarge(error).into());
         }
         let too_large = AllocError::TooManyBytes {
             slots: 1,

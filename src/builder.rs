@@ -1,0 +1,125 @@
+//! One builder for every container that has more to say than a capacity.
+
+use core::fmt;
+
+use crate::error::BuildError;
+use crate::memory::Pages;
+use crate::raw::memory;
+
+/// A container that is to be made, with its options. The order of the calls does not matter.
+///
+/// Each container's options are methods of `Builder<Container>`.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::bytes::ByteArena;
+/// use flatslab::memory::{HugePages, Pages};
+///
+/// let pages = Pages::new().huge(HugePages::Try);
+/// let arena = ByteArena::builder().smallest(256).pages(pages).try_build()?;
+/// # drop(arena);
+/// # Ok::<(), flatslab::BuildError>(())
+/// ```
+#[must_use = "a builder does nothing before `build`"]
+pub struct Builder<C: Build> {
+    pub(crate) options: C::Options,
+    pages: Pages,
+}
+
+mod sealed {
+    use super::{BuildError, Pages};
+
+    /// How a [`Builder`](super::Builder) makes a container.
+    pub trait Build: Sized {
+        /// What its methods have set.
+        type Options: Clone + core::fmt::Debug;
+
+        fn try_build(options: Self::Options, pages: Pages) -> Result<Self, BuildError>;
+    }
+}
+
+pub(crate) use sealed::Build;
+
+impl<C: Build> Builder<C> {
+    pub(crate) const fn new(options: C::Options) -> Self {
+        Builder {
+            options,
+            pages: Pages::new(),
+        }
+    }
+
+    /// The same options, of another container.
+    pub(crate) fn of<D: Build<Options = C::Options>>(self) -> Builder<D> {
+        let Builder { options, pages } = self;
+        Builder { options, pages }
+    }
+
+    /// Where the memory comes from.
+    ///
+    /// ```
+    /// use flatslab::bytes::ByteArena;
+    /// use flatslab::memory::{HugePages, Pages};
+    ///
+    /// let pages = Pages::new().huge(HugePages::Try);
+    /// let arena = ByteArena::builder().pages(pages).build();
+    /// # drop(arena);
+    /// ```
+    pub fn pages(mut self, pages: Pages) -> Self {
+        self.pages = pages;
+        self
+    }
+
+    /// Makes the container.
+    ///
+    /// # Panics
+    ///
+    /// If an option is out of its range, or a required page option is unavailable. Where the
+    /// allocator refuses the program ends, as with `Vec`.
+    ///
+    /// ```
+    /// let arena = flatslab::bytes::ByteArena::builder().build();
+    /// # drop(arena);
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn build(self) -> C {
+        match self.try_build() {
+            Ok(container) => container,
+            Err(error) => memory::fail(error),
+        }
+    }
+
+    /// Makes the container; never panics or aborts.
+    ///
+    /// # Errors
+    ///
+    /// Where [`build`](Self::build) panics, or the allocator refuses.
+    ///
+    /// ```
+    /// use flatslab::bytes::ByteArena;
+    ///
+    /// assert!(ByteArena::builder().growth(f64::NAN).try_build().is_err());
+    /// ```
+    pub fn try_build(self) -> Result<C, BuildError> {
+        C::try_build(self.options, self.pages)
+    }
+}
+
+impl<C: Build> Clone for Builder<C> {
+    fn clone(&self) -> Self {
+        Builder {
+            options: self.options.clone(),
+            pages: self.pages.clone(),
+        }
+    }
+}
+
+impl<C: Build> fmt::Debug for Builder<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("options", &self.options)
+            .field("pages", &self.pages)
+            .finish()
+    }
+}

@@ -1,0 +1,373 @@
+//! The arena.
+
+use core::fmt;
+use core::ptr::NonNull;
+
+use super::buf::Buf;
+use super::buf_mut::BufMut;
+use super::counts::{Atomic, Local};
+use super::header::Header;
+use super::home::{Home, Plan};
+use super::options::Options;
+use super::sizes::Classes;
+use super::stats::Stats;
+use super::{References, RequestError};
+use crate::builder::{Build, Builder};
+use crate::error::{BuildError, SizeClassError};
+use crate::memory::Pages;
+use crate::raw::memory;
+use crate::raw::report::Report;
+
+/// Buffers of any size, in size classes; see the [module](super).
+///
+/// One thread allocates, the one that has the arena. `R` says how references to its buffers are
+/// counted: by that thread alone ([`Local`], the default), or by any thread ([`Atomic`]).
+///
+/// Dropped while buffers are there, it leaves them its memory, which goes with the last one.
+/// References that positions hold are given back then.
+pub struct ByteArena<R: References = Local> {
+    /// There until this is dropped and no buffer is in use (A1).
+    home: NonNull<Home<R>>,
+}
+
+// SAFETY: by A5 what is not atomic is the thread's that has the arena, and after its drop the
+// last one's, after all others.
+unsafe impl Send for ByteArena<Atomic> {}
+
+impl Default for ByteArena {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ByteArena {
+    /// An arena whose classes double from 64 bytes to 1 MiB, with chunks of 1 MiB; allocates
+    /// none of them yet.
+    ///
+    /// Where the allocator refuses the program ends, as with `Vec`.
+    ///
+    /// ```
+    /// let arena = flatslab::bytes::ByteArena::new();
+    /// assert_eq!(arena.stats().chunk_bytes, 0);
+    /// ```
+    #[must_use]
+    pub fn new() -> Self {
+        Self::builder().build()
+    }
+
+    /// An arena as [`new`](Self::new) makes it, whose buffers go to other threads.
+    ///
+    /// ```
+    /// let arena = flatslab::bytes::ByteArena::atomic();
+    /// let buf = arena.copy(b"hello");
+    /// std::thread::spawn(move || assert_eq!(buf, *b"hello")).join().unwrap();
+    /// assert_eq!(arena.reclaim(), 1);
+    /// ```
+    #[must_use]
+    pub fn atomic() -> ByteArena<Atomic> {
+        Self::builder().atomic().build()
+    }
+
+    /// An arena with other classes, of other memory, or with a limit.
+    ///
+    /// ```
+    /// let arena = flatslab::bytes::ByteArena::builder().smallest(1500).build();
+    /// assert_eq!(arena.stats().classes()[0].size, 1504);
+    /// ```
+    pub const fn builder() -> Builder<ByteArena> {
+        Builder::new(Options::new())
+    }
+}
+
+impl ByteArena<Atomic> {
+    /// Makes the buffers free that came back from other threads, and returns how many; O(their
+    /// number).
+    ///
+    /// There is seldom need for it: an allocation that finds no free buffer of its class makes
+    /// up to 16 of those free that came back.
+    ///
+    /// ```
+    /// # let arena = flatslab::bytes::ByteArena::atomic();
+    /// let buf = arena.copy(b"hello");
+    /// std::thread::spawn(move || drop(buf)).join().unwrap();
+    /// assert_eq!(arena.reclaim(), 1);
+    /// ```
+    pub fn reclaim(&self) -> usize {
+        self.home().reclaim_all()
+    }
+}
+
+/// The buffer, or the family's rule where there is none.
+#[inline(always)]
+#[track_caller]
+fn or_fail<B>(result: Result<B, RequestError>) -> B {
+    match result {
+        Ok(buf) => buf,
+        Err(error) => refused(error),
+    }
+}
+
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn refused(error: RequestError) -> ! {
+    match error {
+        RequestError::TooLarge(error) => panic!("{error}"),
+        RequestError::Memory(error) => memory::fail(error),
+    }
+}
+
+impl<R: References> ByteArena<R> {
+    #[inline(always)]
+    pub(super) fn home(&self) -> &Home<R> {
+        // SAFETY: it is there until this is dropped (A1).
+        unsafe { self.home.as_ref() }
+    }
+
+    /// An empty buffer with room for `size` bytes; O(1).
+    ///
+    /// Allocates nothing where a buffer of the class is free or was made before.
+    ///
+    /// # Panics
+    ///
+    /// If the size is above that of the largest class, or a limit is reached. Where the allocator
+    /// refuses the program ends, as with `Vec`. [`try_alloc`](Self::try_alloc) returns an error.
+    ///
+    /// ```
+    /// # let arena = flatslab::bytes::ByteArena::new();
+    /// let buf = arena.alloc(900);
+    /// assert_eq!((buf.len(), buf.capacity()), (0, 900));
+    /// ```
+    #[inline(always)]
+    #[track_caller]
+    #[must_use]
+    pub fn alloc(&self, size: usize) -> BufMut<R> {
+        or_fail(self.try_alloc(size))
+    }
+
+    /// As [`alloc`](Self::alloc); never panics or aborts.
+    ///
+    /// # Errors
+    ///
+    /// If the size is above that of the largest class; if there is no memory for another chunk,
+    /// and no larger buffer free.
+    ///
+    /// ```
+    /// # let arena = flatslab::bytes::ByteArena::new();
+    /// assert!(arena.try_alloc(900).is_ok() && arena.try_alloc(usize::MAX).is_err());
+    /// ```
+    #[inline(always)]
+    pub fn try_alloc(&self, size: usize) -> Result<BufMut<R>, RequestError> {
+        let header = self.take(size)?;
+        // SAFETY: it is mutable, and its buffer has so many bytes.
+        Ok(unsafe { BufMut::from_header(header, size) })
+    }
+
+    /// A header of a buffer with room for `size` bytes, mutable from now on.
+    #[inline(always)]
+    fn take(&self, size: usize) -> Result<NonNull<Header<R>>, RequestError> {
+        let home = self.home();
+        let Some(class) = home.class_for(size) else {
+            return Err(home.too_large(size));
+        };
+        home.take(class)
+    }
+
+    /// A buffer of `size` bytes, all of them 0; O(size).
+    ///
+    /// # Panics
+    ///
+    /// As [`alloc`](Self::alloc).
+    ///
+    /// ```
+    /// # let arena = flatslab::bytes::ByteArena::new();
+    /// assert_eq!(*arena.alloc_zeroed(900), [0; 900]);
+    /// ```
+    #[inline]
+    #[track_caller]
+    #[must_use]
+    pub fn alloc_zeroed(&self, size: usize) -> BufMut<R> {
+        or_fail(self.try_alloc_zeroed(size))
+    }
+
+    /// As [`alloc_zeroed`](Self::alloc_zeroed); never panics or aborts.
+    ///
+    /// # Errors
+    ///
+    /// As for [`try_alloc`](Self::try_alloc).
+    ///
+    /// ```
+    /// # let arena = flatslab::bytes::ByteArena::new();
+    /// assert!(arena.try_alloc_zeroed(usize::MAX).is_err());
+    /// ```
+    #[inline]
+    pub fn try_alloc_zeroed(&self, size: usize) -> Result<BufMut<R>, RequestError> {
+        let mut buf = self.try_alloc(size)?;
+        buf.resize(size, 0).expect("its capacity");
+        Ok(buf)
+    }
+
+    /// A buffer with a copy of these bytes; O(bytes).
+    ///
+    /// # Panics
+    ///
+    /// As [`alloc`](Self::alloc).
+    ///
+    /// ```
+    /// # let arena = flatslab::bytes::ByteArena::new();
+    /// assert_eq!(arena.copy(b"hello"), *b"hello");
+    /// ```
+    #[inline(always)]
+    #[track_caller]
+    #[must_use]
+    pub fn copy(&self, bytes: &[u8]) -> Buf<R> {
+        or_fail(self.try_copy(bytes))
+    }
+
+    /// As [`copy`](Self::copy); never panics or aborts.
+    ///
+    /// # Errors
+    ///
+    /// As for [`try_alloc`](Self::try_alloc).
+    ///
+    /// ```
+    /// # let arena = flatslab::bytes::ByteArena::new();
+    /// assert!(arena.try_copy(&[0; 2_000_000]).is_err());
+    /// ```
+    #[inline(always)]
+    pub fn try_copy(&self, bytes: &[u8]) -> Result<Buf<R>, RequestError> {
+        let header = self.take(bytes.len())?;
+        // SAFETY: it is mutable, and its buffer has so many bytes.
+        Ok(unsafe { Buf::filled(header, bytes) })
+    }
+
+    /// Makes and touches memory, so that the next `count` buffers of `size` bytes call no
+    /// allocator and meet no page fault; O(count).
+    ///
+    /// # Errors
+    ///
+    /// As for [`try_alloc`](Self::try_alloc); what was made stays.
+    ///
+    /// ```
+    /// # let arena = flatslab::bytes::ByteArena::new();
+    /// arena.prepare(1500, 100)?;
+    /// let mallocs = arena.stats().mallocs;
+    /// let bufs: Vec<_> = (0..100).map(|_| arena.alloc(1500)).collect();
+    /// assert_eq!(arena.stats().mallocs, mallocs);
+    /// # drop(bufs);
+    /// # Ok::<(), flatslab::bytes::RequestError>(())
+    /// ```
+    pub fn prepare(&self, size: usize, count: usize) -> Result<(), RequestError> {
+        let home = self.home();
+        let class = home.class_for(size).ok_or_else(|| home.too_large(size))?;
+        let prepared = home.reserve(class, count);
+        prepared.map_err(RequestError::Memory)
+    }
+
+    /// Whether a buffer is of this arena.
+    ///
+    /// ```
+    /// # use flatslab::bytes::ByteArena;
+    /// let (arena, other) = (ByteArena::new(), ByteArena::new());
+    /// let buf = arena.copy(b"hello");
+    /// assert!(arena.owns(&buf) && !other.owns(&buf));
+    /// ```
+    #[must_use]
+    pub fn owns(&self, buf: &Buf<R>) -> bool {
+        buf.home() == self.home
+    }
+
+    /// Gives the memory of chunks back of which no buffer is in use; O(buffers).
+    ///
+    /// A chunk stays its class's: an arena at its [limit](Builder::max_bytes) that refuses a
+    /// request may grant it after this.
+    ///
+    /// ```
+    /// # let arena = flatslab::bytes::ByteArena::new();
+    /// let buf = arena.copy(b"hello");
+    /// arena.shrink_to_fit();
+    /// assert!(arena.stats().chunk_bytes > 0);
+    /// drop(buf);
+    /// arena.shrink_to_fit();
+    /// assert_eq!(arena.stats().chunk_bytes, 0);
+    /// ```
+    pub fn shrink_to_fit(&self) {
+        self.home().shrink_to_fit();
+    }
+
+    /// What the arena has, and what was done with it; allocates nothing. O(classes), and, where
+    /// other threads count, O(buffers that came back), which are reclaimed first.
+    ///
+    /// ```
+    /// # let arena = flatslab::bytes::ByteArena::new();
+    /// let _buf = arena.copy(b"hello");
+    /// println!("{}", arena.stats());
+    /// ```
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.home().reclaim_all();
+        Stats::of(self.home())
+    }
+
+    /// What memory was obtained: chunks, headers and all tables.
+    ///
+    /// ```
+    /// # let arena = flatslab::bytes::ByteArena::new();
+    /// let before = arena.memory().bytes();
+    /// let _buf = arena.copy(b"hello");
+    /// assert!(arena.memory().bytes() >= before + (1 << 20));
+    /// ```
+    #[must_use]
+    pub fn memory(&self) -> Report {
+        Report::new(self.home().all_bytes(), self.home().source())
+    }
+
+    /// Panics where an invariant does not hold.
+    #[cfg(any(test, fuzzing))]
+    #[doc(hidden)]
+    pub fn check(&self) {
+        self.home().check();
+    }
+}
+
+impl<R: References> Build for ByteArena<R> {
+    type Options = Options;
+
+    fn try_build(options: Options, pages: Pages) -> Result<Self, BuildError> {
+        options.check()?;
+        let home = Home::try_new(Plan {
+            classes: Classes::new(options.smallest, options.growth, options.largest())?,
+            chunk_bytes: options.chunk_bytes,
+            max_bytes: options.max_bytes,
+            source: pages.into_source()?,
+        })?;
+        let arena = ByteArena { home };
+        if let Some((size, count)) = options.prepare {
+            arena.prepare(size, count).map_err(|error| match error {
+                RequestError::Memory(error) => BuildError::Memory(error),
+                RequestError::TooLarge(error) => SizeClassError::TooLarge(error).into(),
+            })?;
+        }
+        Ok(arena)
+    }
+}
+
+impl<R: References> Drop for ByteArena<R> {
+    fn drop(&mut self) {
+        // SAFETY: the arena is gone.
+        unsafe { R::close(self.home) };
+    }
+}
+
+/// Bytes and buffers in use.
+impl<R: References> fmt::Debug for ByteArena<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ByteArena")
+            .field("chunk_bytes", &self.home().chunk_bytes())
+            .field("in_use", &self.stats().in_use())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<R: References> core::panic::UnwindSafe for ByteArena<R> {}
+impl<R: References> core::panic::RefUnwindSafe for ByteArena<R> {}

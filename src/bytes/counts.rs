@@ -1,0 +1,391 @@
+//! How the references to a buffer are counted: on one thread, or on many.
+//!
+//! # Invariants
+//!
+//! * N1 (local): `others` is the count less one, so that the end and the saturation of the count
+//!   are one test, of the sign. It is 0 unless the header is shared. Below 0 the count is
+//!   saturated: it stays so, and the buffer is never free again.
+//! * N2 (local): `held` references are those of positions, at most the count.
+//! * N3 (local): `serial` is 0, or one that no other header has or had; 0 unless the header is
+//!   shared. So a position whose serial is a header's leads to the bytes it was made of.
+//! * N4 (atomic): `count` is at least the number of references. One of [`MOST`] or more is
+//!   saturated: drops that see it do not lower it, and clones set it to a number that those
+//!   which saw it before cannot bring below [`MOST`]. The buffer is never given back then.
+
+use core::cell::Cell;
+use core::fmt;
+
+use crate::raw::atomic::{AtomicU32, Ordering};
+
+/// Counts of one thread, the default: `Buf` is neither `Send` nor `Sync`.
+///
+/// ```
+/// use flatslab::bytes::{Buf, ByteArena, Local};
+///
+/// let buf: Buf<Local> = ByteArena::new().copy(b"hello");
+/// let same: Buf = buf;
+/// # drop(same);
+/// ```
+pub enum Local {}
+
+/// Atomic counts: buffers are cloned and dropped on any thread.
+///
+/// ```
+/// use flatslab::bytes::{Atomic, Buf, ByteArena};
+///
+/// let buf: Buf<Atomic> = ByteArena::atomic().copy(b"hello");
+/// std::thread::spawn(move || drop(buf)).join().unwrap();
+/// ```
+pub enum Atomic {}
+
+/// What a header counts.
+pub trait Counting: Sized + 'static {
+    /// Whether other threads count, too.
+    const ATOMIC: bool;
+    type Counts: Counts;
+}
+
+impl Counting for Local {
+    const ATOMIC: bool = false;
+    type Counts = LocalCounts;
+}
+
+impl Counting for Atomic {
+    const ATOMIC: bool = true;
+    type Counts = AtomicCounts;
+}
+
+/// The counts of one header.
+pub trait Counts {
+    /// Those of a free header.
+    fn new() -> Self;
+
+    /// The header was free, and has one reference.
+    fn start(&self);
+
+    /// Whether the caller's reference is the only one. If no other thread borrows that, none can
+    /// make another.
+    fn is_unique(&self) -> bool;
+
+    /// The number of references; `None` if they are no longer counted.
+    fn count(&self) -> Option<usize>;
+
+    /// Counts one more.
+    fn add(&self);
+
+    /// Counts one less. If it is `true` the count came to its end, or is saturated, which
+    /// [`is_over`](Self::is_over) tells apart.
+    fn subtract(&self) -> bool;
+
+    /// Whether the count came to its end, after [`subtract`](Self::subtract); the header is the
+    /// caller's then.
+    fn is_over(&self) -> bool;
+
+    /// Makes all positions stale.
+    fn make_stale(&self);
+
+    /// Takes one reference off while the owner of several asks whether they are all there are;
+    /// `true` if so. [`restore`](Self::restore) puts it back before anything else counts.
+    fn set_aside(&self) -> bool;
+
+    fn restore(&self);
+
+    /// Panics unless these are the counts of a free header.
+    #[cfg(any(test, fuzzing))]
+    fn check_free(&self);
+
+    /// Sets the count.
+    #[cfg(all(test, not(loom)))]
+    fn set_count(&self, count: u32);
+}
+
+/// See [`Local`].
+#[expect(
+    missing_debug_implementations,
+    reason = "only public for a sealed trait"
+)]
+#[repr(C)]
+pub struct LocalCounts {
+    others: Cell<i32>,
+    held: Cell<u32>,
+    serial: Cell<u64>,
+}
+
+/// Far from both ends, so that no number of references that are added or dropped from here on
+/// comes to an end before the count is set back to this.
+const SATURATED: i32 = i32::MIN / 2;
+
+impl Counts for LocalCounts {
+    fn new() -> Self {
+        LocalCounts {
+            others: Cell::new(0),
+            held: Cell::new(0),
+            serial: Cell::new(0),
+        }
+    }
+
+    #[inline(always)]
+    fn start(&self) {
+        debug_assert!(self.is_unique());
+    }
+
+    #[inline(always)]
+    fn is_unique(&self) -> bool {
+        self.others.get() == 0
+    }
+
+    fn count(&self) -> Option<usize> {
+        let others = usize::try_from(self.others.get()).ok()?;
+        // 2^31 references are still counted, and said to be none: so it is with atomic counts.
+        Some(others + 1).filter(|&count| count < 1 << 31)
+    }
+
+    #[inline(always)]
+    fn add(&self) {
+        let others = self.others.get().wrapping_add(1);
+        // Stored before it is tested, so that both are one instruction.
+        self.others.set(others);
+        if others < 0 {
+            self.saturate();
+        }
+    }
+
+    #[inline(always)]
+    fn subtract(&self) -> bool {
+        let others = self.others.get().wrapping_sub(1);
+        // Stored before it is tested, so that both are one instruction.
+        self.others.set(others);
+        others < 0
+    }
+
+    #[inline(always)]
+    fn is_over(&self) -> bool {
+        if self.others.get() != -1 {
+            self.saturate();
+            return false;
+        }
+        self.others.set(0);
+        true
+    }
+
+    #[inline(always)]
+    fn make_stale(&self) {
+        self.serial.set(0);
+    }
+
+    fn set_aside(&self) -> bool {
+        let others = self.others.get();
+        // A saturated count is as far from its end as before.
+        self.others.set(others.wrapping_sub(1));
+        others == 0
+    }
+
+    fn restore(&self) {
+        self.others.set(self.others.get().wrapping_add(1));
+    }
+
+    #[cfg(any(test, fuzzing))]
+    fn check_free(&self) {
+        assert!(self.is_unique() && self.held.get() == 0 && self.serial.get() == 0);
+    }
+
+    #[cfg(all(test, not(loom)))]
+    fn set_count(&self, count: u32) {
+        self.others.set((count - 1) as i32);
+    }
+}
+
+impl LocalCounts {
+    // Not inlined, so that what calls it needs the count's place alone.
+    #[cold]
+    #[inline(never)]
+    fn saturate(&self) {
+        self.others.set(SATURATED);
+    }
+
+    #[inline(always)]
+    pub(super) fn serial(&self) -> u64 {
+        self.serial.get()
+    }
+
+    /// Makes the header one that positions lead to (N3).
+    pub(super) fn set_serial(&self, serial: u64) {
+        self.serial.set(serial);
+    }
+
+    /// References that positions hold.
+    pub(super) fn held(&self) -> u32 {
+        self.held.get()
+    }
+
+    /// A reference is a position's from now on.
+    pub(super) fn hold(&self) {
+        self.held.set(self.held.get().saturating_add(1));
+    }
+
+    /// A position's reference is so no longer; `false` if positions have none.
+    pub(super) fn unhold(&self) -> bool {
+        match self.held.get() {
+            0 => return false,
+            // Saturated, and so is the count.
+            u32::MAX => {}
+            held => self.held.set(held - 1),
+        }
+        true
+    }
+
+    /// Whether the count is saturated.
+    pub(super) fn is_saturated(&self) -> bool {
+        self.others.get() < 0
+    }
+
+    #[cfg(all(test, not(loom)))]
+    pub(super) fn set_held(&self, held: u32) {
+        self.held.set(held);
+    }
+}
+
+/// See [`Atomic`].
+#[expect(
+    missing_debug_implementations,
+    reason = "only public for a sealed trait"
+)]
+#[repr(C)]
+pub struct AtomicCounts {
+    count: AtomicU32,
+    /// Of a buffer that was given back: the one below it on the return stack. Of one in a ring:
+    /// references that are [set aside](Counts::set_aside).
+    link: AtomicU32,
+}
+
+/// From here on references are not counted.
+pub(super) const MOST: u32 = if cfg!(loom) { 3 } else { 1 << 31 };
+
+/// Far from both ends of what is saturated, so that no number of threads that count at once
+/// comes to an end before one of them sets it back to this.
+const ATOMIC_SATURATED: u32 = MOST + (MOST >> 1);
+
+impl Counts for AtomicCounts {
+    fn new() -> Self {
+        AtomicCounts {
+            count: AtomicU32::new(0),
+            link: AtomicU32::new(0),
+        }
+    }
+
+    #[inline(always)]
+    fn start(&self) {
+        // Relaxed: the caller alone has it, and who gets it from the caller finds this.
+        self.count.store(1, Ordering::Relaxed);
+        self.link.store(0, Ordering::Relaxed);
+    }
+
+    #[inline(always)]
+    fn is_unique(&self) -> bool {
+        // Acquire: pairs with the release in `subtract`; what others read happens before the
+        // caller writes.
+        self.count.load(Ordering::Acquire) == 1
+    }
+
+    fn count(&self) -> Option<usize> {
+        // Relaxed: a figure. The caller's own reference keeps it from its end.
+        let count = self.count.load(Ordering::Relaxed);
+        (count < MOST).then_some(count as usize)
+    }
+
+    #[inline(always)]
+    fn add(&self) {
+        // Relaxed: the caller's own reference keeps the count from its end; who gets the new
+        // one gets it from the caller.
+        if self.count.fetch_add(1, Ordering::Relaxed) >= MOST {
+            self.saturate();
+        }
+    }
+
+    #[inline]
+    fn subtract(&self) -> bool {
+        // The usual case costs no operation that writes: where the reference is the only one, and
+        // is being dropped, no other thread counts.
+        if self.is_unique() {
+            return true;
+        }
+        // Told from this and not from what is counted below: from there on others may have
+        // given the buffer back, and to set the count again would be to write to what comes
+        // next. Those that looked before it came to `MOST` still count: fewer than threads.
+        // Relaxed: nothing is read by it.
+        if self.count.load(Ordering::Relaxed) >= MOST {
+            return false;
+        }
+        // Release: what was read through this reference happens before the buffer is used
+        // again; pairs with the acquire in `is_unique`, here and of the last one.
+        if self.count.fetch_sub(1, Ordering::Release) != 1 {
+            return false;
+        }
+        // Acquire: pairs with the release of all others. They are gone, so the count is 0.
+        self.count.load(Ordering::Acquire);
+        true
+    }
+
+    #[inline(always)]
+    fn is_over(&self) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn make_stale(&self) {}
+
+    fn set_aside(&self) -> bool {
+        // Relaxed: the ring's owner alone writes it while the buffer is in use, and who takes the
+        // buffer off the return stack finds what was written last, by the release of the push.
+        let aside = self.link.load(Ordering::Relaxed) + 1;
+        self.link.store(aside, Ordering::Relaxed);
+        // Acquire: as in `is_unique`.
+        self.count.load(Ordering::Acquire) == aside
+    }
+
+    fn restore(&self) {
+        // Relaxed: as above.
+        let aside = self.link.load(Ordering::Relaxed);
+        self.link.store(aside - 1, Ordering::Relaxed);
+    }
+
+    #[cfg(any(test, fuzzing))]
+    fn check_free(&self) {}
+
+    #[cfg(all(test, not(loom)))]
+    fn set_count(&self, count: u32) {
+        self.count.store(count, Ordering::Relaxed);
+    }
+}
+
+impl AtomicCounts {
+    #[cold]
+    #[inline(never)]
+    fn saturate(&self) {
+        // Relaxed: nothing is read by it, and the buffer is never given back (N4).
+        self.count.store(ATOMIC_SATURATED, Ordering::Relaxed);
+    }
+
+    /// What lies below on the return stack.
+    pub(super) fn link(&self) -> u32 {
+        // Relaxed: the acquire of the stack orders it.
+        self.link.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_link(&self, below: u32) {
+        // Relaxed: the release of the push orders it.
+        self.link.store(below, Ordering::Relaxed);
+    }
+}
+
+impl fmt::Debug for Local {
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {}
+    }
+}
+
+impl fmt::Debug for Atomic {
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {}
+    }
+}

@@ -1,0 +1,303 @@
+//! How references, buffers and arenas end.
+//!
+//! On one thread the last reference pushes its header on the class's free stack. Where other
+//! threads count it pushes the header's number on the class's return stack, from any thread, and
+//! the arena's thread makes it free later, a bounded number at a time.
+
+use core::ptr::NonNull;
+
+use super::chunk::Chunk;
+use super::class::Class;
+use super::counts::{Atomic, Counting, Counts, Local};
+use super::header::Header;
+use super::home::{Ends, Home};
+use crate::raw::atomic::Ordering;
+use crate::raw::returns::{Returns, Taken};
+
+impl<R: Ends> Home<R> {
+    /// Gives one reference back, and says whether it was the last one.
+    ///
+    /// # Safety
+    ///
+    /// The header is shared, and the caller has one of its references, which is none from now
+    /// on. If it was the last the header is not used any more.
+    #[inline(always)]
+    pub(super) unsafe fn drop_ref(header: NonNull<Header<R>>) -> bool {
+        // SAFETY: the caller's reference keeps it there, until the count is written.
+        let it = unsafe { header.as_ref() };
+        count_dropped(it);
+        // SAFETY: the reference is counted out (precondition).
+        it.counts().subtract() && unsafe { Self::end(header) }
+    }
+
+    /// Makes a header free that was shared, unless its count is saturated, and says so.
+    ///
+    /// # Safety
+    ///
+    /// Its count [came to its end](Counts::subtract), or is saturated. In the first case the
+    /// caller has it, and does not use it any more.
+    #[inline(never)]
+    unsafe fn end(header: NonNull<Header<R>>) -> bool {
+        // SAFETY: a header that is not free keeps its home.
+        let it = unsafe { header.as_ref() };
+        let is_over = it.counts().is_over();
+        if is_over {
+            it.counts().make_stale();
+            // SAFETY: the caller has it, without a reference.
+            unsafe { Self::free(header) };
+        }
+        is_over
+    }
+
+    /// Makes a header free that was mutable, or is stale; so too what it is linked to, if the
+    /// link holds the last reference.
+    ///
+    /// # Safety
+    ///
+    /// The caller has the header: it is not free, and has no reference. It is not used any
+    /// more.
+    #[inline(always)]
+    pub(super) unsafe fn free(header: NonNull<Header<R>>) {
+        // SAFETY: a header that is not free keeps its home; no one else has it (precondition),
+        // so no one borrows its link.
+        unsafe {
+            if header.as_ref().next().is_some() {
+                return Self::free_chain(header);
+            }
+            R::give_back(header);
+        }
+    }
+
+    /// As [`free`](Self::free), of a header with a link; along the chain, without recursion.
+    ///
+    /// # Safety
+    ///
+    /// As for [`free`](Self::free).
+    #[cold]
+    #[inline(never)]
+    unsafe fn free_chain(header: NonNull<Header<R>>) {
+        let mut header = header;
+        loop {
+            // SAFETY: a header that is not free keeps its home, and this one's link is borrowed
+            // by no one, for it has no reference.
+            let next = unsafe { header.as_ref().next_mut() }.take();
+            // SAFETY: no one else has it, and it has no link.
+            unsafe { R::give_back(header) };
+            let Some(next) = next else {
+                return;
+            };
+            header = next.header;
+            // SAFETY: the link's reference keeps it there, and is none from now on.
+            let it = unsafe { header.as_ref() };
+            count_dropped(it);
+            if !(it.counts().subtract() && it.counts().is_over()) {
+                return;
+            }
+            it.counts().make_stale();
+        }
+    }
+}
+
+/// Notes for the statistics that a reference is dropped.
+#[inline(always)]
+fn count_dropped<R: Counting>(_header: &Header<R>) {
+    #[cfg(feature = "stats")]
+    if !R::ATOMIC {
+        _header.class().dec_refs.add();
+    }
+}
+
+impl Ends for Local {
+    #[expect(private_interfaces, reason = "only public for a sealed trait")]
+    #[inline(always)]
+    unsafe fn give_back(header: NonNull<Header<Self>>) {
+        // SAFETY: a header that is not free keeps its home.
+        let it = unsafe { header.as_ref() };
+        let class = it.class();
+        it.set_free();
+        // SAFETY: it is the class's, and was not free.
+        unsafe { class.push(header.cast()) };
+        if class.is_closed() {
+            // SAFETY: it was one of those that remained, and nothing of the home is used below.
+            unsafe { ended(Home::of(class)) };
+        }
+    }
+
+    #[expect(private_interfaces, reason = "only public for a sealed trait")]
+    #[inline(always)]
+    fn reclaim(_: &Home<Self>, _: &Class, _: usize) -> usize {
+        0
+    }
+
+    #[expect(private_interfaces, reason = "only public for a sealed trait")]
+    unsafe fn close(home: NonNull<Home<Self>>) {
+        // SAFETY: it is there until it is closed (A1).
+        let it = unsafe { home.as_ref() };
+        if it.held.get() > 0 {
+            for header in it.chunks().flat_map(Chunk::headers) {
+                // SAFETY: it is there (L2), and no class is closed yet, so the home stays.
+                unsafe { drop_held(header) };
+            }
+        }
+        let in_use = it.classes().iter().map(Class::in_use).sum();
+        // Relaxed, here and below: of one thread.
+        it.remaining.store(in_use, Ordering::Relaxed);
+        for class in it.classes() {
+            class.close();
+        }
+        if in_use == 0 {
+            // SAFETY: no buffer is left, and the arena is gone (A1).
+            unsafe { Home::free_all(home) };
+        }
+    }
+}
+
+/// Counts out a buffer of a home that is closed.
+///
+/// # Safety
+///
+/// It was in use, and is not; the caller does not use the home or the buffer any more.
+#[cold]
+#[inline(never)]
+unsafe fn ended(home: NonNull<Home<Local>>) {
+    // SAFETY: it is there while buffers remain (A1).
+    let remaining = unsafe { &home.as_ref().remaining };
+    let left = remaining.load(Ordering::Relaxed) - 1;
+    remaining.store(left, Ordering::Relaxed);
+    if left == 0 {
+        // SAFETY: it was the last one (A3).
+        unsafe { Home::free_all(home) };
+    }
+}
+
+/// Gives back all references that positions hold.
+///
+/// # Safety
+///
+/// The home is there until this returns. If no reference is left the header is not used any
+/// more.
+unsafe fn drop_held(header: NonNull<Header<Local>>) {
+    loop {
+        // SAFETY: the home is there (precondition).
+        let counts = unsafe { header.as_ref().counts() };
+        if counts.held() == 0 || counts.is_saturated() {
+            return;
+        }
+        counts.unhold();
+        // SAFETY: a position had it (N2), and has it no more.
+        unsafe { Home::drop_ref(header) };
+    }
+}
+
+impl Ends for Atomic {
+    #[expect(private_interfaces, reason = "only public for a sealed trait")]
+    #[inline]
+    unsafe fn give_back(header: NonNull<Header<Self>>) {
+        // SAFETY: it is there until it is pushed, its class until this has left (Q2 of
+        // `raw/returns.rs`). No reference to either is held over the push.
+        unsafe {
+            let (number, class) = (header.as_ref().number(), header.as_ref().class_pointer());
+            let returns = NonNull::from(&(*class.as_ptr()).returns);
+            let link = |below| header.as_ref().counts().set_link(below);
+            if !Returns::push(returns, number, link) {
+                leave(class);
+            }
+        }
+    }
+
+    #[expect(private_interfaces, reason = "only public for a sealed trait")]
+    fn reclaim(home: &Home<Self>, class: &Class, most: usize) -> usize {
+        let mut count = 0;
+        while count < most {
+            let mut taken = class.arrived.get();
+            if taken.is_empty() {
+                taken = class.returns.take();
+            }
+            let Some(rest) = make_free(home, class, taken) else {
+                break;
+            };
+            class.arrived.set(rest);
+            count += 1;
+        }
+        count
+    }
+
+    #[expect(private_interfaces, reason = "only public for a sealed trait")]
+    unsafe fn close(home: NonNull<Home<Self>>) {
+        // SAFETY: it is there until it is closed (A1).
+        let it = unsafe { home.as_ref() };
+        let classes = it.classes();
+        // Relaxed: no class is settled yet.
+        it.remaining.store(classes.len() + 1, Ordering::Relaxed);
+        for class in classes {
+            class.close();
+            for mut taken in [class.arrived.replace(Taken::EMPTY), class.returns.close()] {
+                while let Some(rest) = make_free(it, class, taken) {
+                    taken = rest;
+                }
+            }
+            // SAFETY: closed just now, and settled once.
+            if unsafe { Returns::settle(NonNull::from(&class.returns), class.in_use()) } {
+                // SAFETY: this call is counted, too, so the home stays.
+                unsafe { settled(home) };
+            }
+        }
+        // SAFETY: this call, which uses the home no more.
+        unsafe { settled(home) };
+    }
+}
+
+/// Makes the header free that was given back last, and returns the rest.
+fn make_free(home: &Home<Atomic>, class: &Class, taken: Taken) -> Option<Taken> {
+    let find = |number| {
+        let header = home.directory().find(number);
+        // SAFETY: the number of a header that was given back, so it is there (D1).
+        unsafe { header.unwrap_unchecked() }
+    };
+    // SAFETY: as above.
+    let link = |number| unsafe { find(number).as_ref().counts().link() };
+    let (number, rest) = taken.next(link)?;
+    let header = find(number);
+    // SAFETY: it is there, the class's, and in use until now; who pushed it does not use it any
+    // more.
+    unsafe {
+        header.as_ref().set_free();
+        class.push(header.cast());
+    }
+    Some(rest)
+}
+
+/// A buffer of a class that is closed is gone.
+///
+/// # Safety
+///
+/// The caller had it, does not use it any more, and calls this once.
+#[cold]
+#[inline(never)]
+unsafe fn leave(class: NonNull<Class>) {
+    // SAFETY: the class is there until the caller has left; after the last one until it is
+    // settled, which is here.
+    unsafe {
+        let returns = NonNull::from(&(*class.as_ptr()).returns);
+        let home = (*class.as_ptr()).home();
+        if Returns::leave(returns) {
+            settled(home.cast());
+        }
+    }
+}
+
+/// All buffers of a class are gone, or the arena's drop has done its work.
+///
+/// # Safety
+///
+/// Called once for each class, and by the drop; the caller does not use the home any more.
+unsafe fn settled(home: NonNull<Home<Atomic>>) {
+    // SAFETY: the home is there until the last one was here.
+    let remaining = unsafe { &(*home.as_ptr()).remaining };
+    // Release: what the caller did happens before the last one frees the memory; acquire: for
+    // the last one.
+    if remaining.fetch_sub(1, Ordering::AcqRel) == 1 {
+        // SAFETY: the last one (A3).
+        unsafe { Home::free_all(home) };
+    }
+}

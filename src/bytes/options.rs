@@ -1,0 +1,159 @@
+//! The options of byte arenas.
+
+use super::References;
+use super::arena::ByteArena;
+use super::counts::{Atomic, Local};
+use super::sizes::LARGEST;
+use crate::builder::Builder;
+use crate::error::{SizeClassError, SizeError};
+
+/// What a builder of byte arenas has set.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub(super) smallest: usize,
+    pub(super) growth: f64,
+    pub(super) chunk_bytes: usize,
+    largest: Option<usize>,
+    pub(super) max_bytes: usize,
+    pub(super) prepare: Option<(usize, usize)>,
+}
+
+impl Options {
+    pub(super) const fn new() -> Self {
+        Options {
+            smallest: 64,
+            growth: 2.0,
+            chunk_bytes: 1 << 20,
+            largest: None,
+            max_bytes: usize::MAX,
+            prepare: None,
+        }
+    }
+
+    pub(super) fn largest(&self) -> usize {
+        self.largest.unwrap_or(self.chunk_bytes.max(self.smallest))
+    }
+
+    /// # Errors
+    ///
+    /// If the bytes of a chunk are out of their range; the classes are checked when they are
+    /// made.
+    pub(super) fn check(&self) -> Result<(), SizeClassError> {
+        if self.chunk_bytes > LARGEST {
+            let error = SizeError::new(self.chunk_bytes, LARGEST);
+            return Err(SizeClassError::TooLarge(error));
+        }
+        if self.chunk_bytes == 0 {
+            return Err(SizeClassError::Zero);
+        }
+        Ok(())
+    }
+}
+
+/// Options of [byte arenas](ByteArena).
+///
+/// Of the classes [`try_build`](Self::try_build) refuses a growth factor that is not finite and
+/// above 1, a size of 0, one above 2³² − 16, and more than 64 classes.
+///
+/// ```
+/// use flatslab::bytes::ByteArena;
+///
+/// let arena = ByteArena::builder().smallest(256).growth(1.5).largest(9000).try_build()?;
+/// let sizes: Vec<_> = arena.stats().classes().iter().map(|class| class.size).collect();
+/// assert_eq!(sizes, [256, 384, 576, 864, 1296, 1952, 2928, 4400, 6608, 9920]);
+/// # Ok::<(), flatslab::BuildError>(())
+/// ```
+impl<R: References> Builder<ByteArena<R>> {
+    /// Bytes of the smallest buffers, 64 by default; rounded up to a multiple of 16.
+    ///
+    /// ```
+    /// let arena = flatslab::bytes::ByteArena::builder().smallest(10).build();
+    /// assert_eq!(arena.stats().classes()[0].size, 16);
+    /// ```
+    pub const fn smallest(mut self, bytes: usize) -> Self {
+        self.options.smallest = bytes;
+        self
+    }
+
+    /// The factor between the sizes of a class and of the next one, 2.0 by default; sizes are
+    /// rounded up to multiples of 16.
+    ///
+    /// ```
+    /// let arena = flatslab::bytes::ByteArena::builder().growth(1.25).build();
+    /// assert_eq!(arena.stats().classes()[1].size, 80);
+    /// ```
+    pub const fn growth(mut self, factor: f64) -> Self {
+        self.options.growth = factor;
+        self
+    }
+
+    /// Bytes of a chunk, from which buffers of one class are cut, 1 MiB by default. A larger
+    /// buffer has a chunk of its own, and a chunk has 2²⁰ buffers at most.
+    ///
+    /// ```
+    /// let arena = flatslab::bytes::ByteArena::builder().chunk_bytes(4096).build();
+    /// let _buf = arena.alloc(500);
+    /// assert_eq!(arena.stats().chunk_bytes / 4096, 1);
+    /// ```
+    pub const fn chunk_bytes(mut self, bytes: usize) -> Self {
+        self.options.chunk_bytes = bytes;
+        self
+    }
+
+    /// Bytes of the largest request, those of a chunk by default; rounded up to the size of a
+    /// class. At most 2³² − 16.
+    ///
+    /// ```
+    /// let arena = flatslab::bytes::ByteArena::builder().largest(1 << 24).build();
+    /// assert_eq!(arena.alloc(1 << 24).capacity(), 1 << 24);
+    /// ```
+    pub const fn largest(mut self, bytes: usize) -> Self {
+        self.options.largest = Some(bytes);
+        self
+    }
+
+    /// The most bytes of all chunks together, with their headers; no limit by default.
+    ///
+    /// At the limit a request takes a buffer of a larger class, if one is free; else it is
+    /// refused. A chunk stays its class's until
+    /// [`shrink_to_fit`](ByteArena::shrink_to_fit) gives it back, so the limit should be many
+    /// times the bytes of a [chunk](Self::chunk_bytes) for each class: for 16 MiB, chunks of
+    /// 256 KiB.
+    ///
+    /// ```
+    /// let arena = flatslab::bytes::ByteArena::builder().max_bytes(1 << 20).build();
+    /// assert!(arena.try_alloc(1000).is_err());        // a chunk of 1 MiB and its headers
+    /// ```
+    pub const fn max_bytes(mut self, bytes: usize) -> Self {
+        self.options.max_bytes = bytes;
+        self
+    }
+
+    /// [Prepares](ByteArena::prepare) `count` buffers of `size` bytes when the arena is made.
+    ///
+    /// ```
+    /// let arena = flatslab::bytes::ByteArena::builder().prepare(1500, 100).build();
+    /// let mallocs = arena.stats().mallocs;
+    /// let bufs: Vec<_> = (0..100).map(|_| arena.alloc(1500)).collect();
+    /// assert_eq!(arena.stats().mallocs, mallocs);
+    /// # drop(bufs);
+    /// ```
+    pub const fn prepare(mut self, size: usize, count: usize) -> Self {
+        self.options.prepare = Some((size, count));
+        self
+    }
+}
+
+impl Builder<ByteArena<Local>> {
+    /// An arena whose buffers go to other threads, with the same options.
+    ///
+    /// ```
+    /// use flatslab::bytes::{Atomic, ByteArena};
+    ///
+    /// let arena: ByteArena<Atomic> = ByteArena::builder().smallest(1500).atomic().build();
+    /// # drop(arena);
+    /// ```
+    pub fn atomic(self) -> Builder<ByteArena<Atomic>> {
+        self.of()
+    }
+}

@@ -1,0 +1,417 @@
+//! A ring of entries of bytes for many threads: a ring of one thread, behind a lock.
+//!
+//! Lock-free it took ten times the code, was no faster at two threads, and a search for the
+//! oldest entry that was overtaken could lose one (BENCHMARKS.md, "Across threads").
+
+use core::fmt;
+use core::ops::Deref;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::PushError;
+use crate::builder::{Build, Builder};
+use crate::bytes::{Atomic, Buf, Evicted, RequestError, Ring, RingOptions};
+use crate::error::BuildError;
+use crate::memory::Pages;
+
+/// A fixed number of entries for any number of writers and readers, first in, first out; the
+/// newest overwrites the oldest, and each entry goes to one reader.
+///
+/// All memory is there from the start. Entries are buffers, which readers keep as long as they
+/// like; what readers keep beyond [`in_flight`](Builder::in_flight) takes room from entries. A
+/// reader may sleep until there is an entry, and learns when the ring is [closed](Self::close).
+///
+/// A lock is held for a copy of the bytes. For two threads take a [`SpscRing`](super::SpscRing),
+/// which is wait-free; on one thread a [`Ring`].
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::sync::SharedRing;
+///
+/// let ring = SharedRing::with_capacity(2, 1500);  // entries, the most bytes of each
+/// std::thread::scope(|scope| {
+///     for _ in 0..4 {
+///         scope.spawn(|| ring.push(b"hello").unwrap());
+///     }
+/// });
+/// let (first, second) = (ring.pop().unwrap(), ring.pop().unwrap());
+/// assert_eq!((first.sequence, second.sequence), (2, 3));
+/// assert_eq!(*first, *b"hello");
+/// assert!(ring.pop().is_none());
+/// assert_eq!(ring.evicted(), 2);
+/// ```
+pub struct SharedRing {
+    state: Mutex<State>,
+    /// Notified where a reader waits, once for each entry, and when the ring is closed.
+    pushed: Condvar,
+    capacity: usize,
+    max_len: usize,
+}
+
+struct State {
+    ring: Ring<Atomic>,
+    waiting: usize,
+    closed: bool,
+}
+
+/// An entry that was popped from a [`SharedRing`].
+///
+/// Dereferences to its bytes.
+///
+/// # Examples
+///
+/// ```
+/// let ring = flatslab::sync::SharedRing::with_capacity(2, 1500);
+/// ring.push(b"hello").unwrap();
+/// let frame = ring.pop().unwrap();
+/// assert_eq!((frame.sequence, &*frame), (0, &b"hello"[..]));
+/// ```
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct SharedFrame {
+    /// How many entries were pushed before it. A reader that reads alone finds a gap where
+    /// entries were overwritten.
+    pub sequence: u64,
+    /// Its bytes.
+    pub buf: Buf<Atomic>,
+}
+
+impl SharedRing {
+    /// A ring of `entries` entries of `max_len` bytes at most; one popped entry besides may be
+    /// kept. O(entries).
+    ///
+    /// # Panics
+    ///
+    /// As [`Builder::build`].
+    ///
+    /// ```
+    /// let ring = flatslab::sync::SharedRing::with_capacity(10, 1500);
+    /// assert_eq!(ring.capacity(), 10);
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn with_capacity(entries: usize, max_len: usize) -> Self {
+        Self::builder().entries(entries).max_len(max_len).build()
+    }
+
+    /// A ring with other numbers, or of other memory.
+    ///
+    /// ```
+    /// let ring = flatslab::sync::SharedRing::builder().entries(10).build();
+    /// assert_eq!(ring.capacity(), 10);
+    /// ```
+    pub const fn builder() -> Builder<SharedRing> {
+        Builder::new(RingOptions::new())
+    }
+
+    /// No user code runs while it is held, so a panic leaves nothing half done.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Copies these bytes into a new entry, the newest. Of a full ring it overwrites the oldest,
+    /// and says which that was; so too of one that is not full, where readers have all spare
+    /// buffers. O(bytes); allocates nothing.
+    ///
+    /// # Errors
+    ///
+    /// If they are more than [`max_len`](Self::max_len), or readers keep all buffers, or the ring
+    /// is closed. Nothing is overwritten then.
+    ///
+    /// ```
+    /// # use flatslab::sync::{PushError, SharedRing};
+    /// let ring = SharedRing::with_capacity(1, 5);
+    /// assert!(ring.push(b"hello")?.is_none());
+    /// assert!(ring.push(b"too long").is_err());
+    /// assert_eq!(ring.push(b"again")?.unwrap().len, 5);
+    /// # Ok::<(), PushError>(())
+    /// ```
+    pub fn push(&self, bytes: &[u8]) -> Result<Option<Evicted>, PushError> {
+        let mut state = self.lock();
+        if state.closed {
+            return Err(PushError::Closed);
+        }
+        let pushed = state.ring.push(bytes).map_err(|error| match error {
+            RequestError::TooLarge(error) => PushError::TooLarge(error),
+            RequestError::Memory(_) => PushError::Full,
+        })?;
+        let is_awaited = state.waiting > 0;
+        drop(state);
+        if is_awaited {
+            self.pushed.notify_one();
+        }
+        Ok(pushed)
+    }
+
+    /// Takes the oldest entry, if there is one; O(1).
+    ///
+    /// ```
+    /// # let ring = flatslab::sync::SharedRing::with_capacity(2, 1500);
+    /// ring.push(b"hello").unwrap();
+    /// assert_eq!(*ring.pop().unwrap(), *b"hello");
+    /// assert!(ring.pop().is_none());
+    /// ```
+    #[must_use]
+    pub fn pop(&self) -> Option<SharedFrame> {
+        self.lock().pop()
+    }
+
+    /// Takes the oldest entry; sleeps until there is one. `None` once the ring is
+    /// [closed](Self::close) and empty.
+    ///
+    /// ```
+    /// # let ring = flatslab::sync::SharedRing::with_capacity(2, 1500);
+    /// std::thread::scope(|scope| {
+    ///     let reader = scope.spawn(|| std::iter::from_fn(|| ring.pop_wait()).count());
+    ///     ring.push(b"hello").unwrap();
+    ///     ring.close();
+    ///     assert_eq!(reader.join().unwrap(), 1);
+    /// });
+    /// ```
+    #[must_use]
+    pub fn pop_wait(&self) -> Option<SharedFrame> {
+        self.wait_until(None)
+    }
+
+    /// As [`pop_wait`](Self::pop_wait), for `limit` at most. `None` also when that is over.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # let ring = flatslab::sync::SharedRing::with_capacity(2, 1500);
+    /// assert!(ring.pop_wait_for(Duration::from_millis(1)).is_none());
+    /// ```
+    #[must_use]
+    pub fn pop_wait_for(&self, limit: Duration) -> Option<SharedFrame> {
+        // A limit that no clock shows is none.
+        self.wait_until(Instant::now().checked_add(limit))
+    }
+
+    fn wait_until(&self, end: Option<Instant>) -> Option<SharedFrame> {
+        let mut state = self.lock();
+        loop {
+            let frame = state.pop();
+            if frame.is_some() || state.closed {
+                return frame;
+            }
+            let left = end.map(|end| end.saturating_duration_since(Instant::now()));
+            if left == Some(Duration::ZERO) {
+                return None;
+            }
+            state.waiting += 1;
+            state = match left {
+                None => (self.pushed.wait(state)).unwrap_or_else(PoisonError::into_inner),
+                Some(left) => {
+                    let woken = self.pushed.wait_timeout(state, left);
+                    woken.unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+            state.waiting -= 1;
+        }
+    }
+
+    /// Refuses entries from now on, and wakes all readers that sleep. Entries that are there stay
+    /// to be popped.
+    ///
+    /// ```
+    /// # use flatslab::sync::{PushError, SharedRing};
+    /// # let ring = SharedRing::with_capacity(2, 1500);
+    /// ring.push(b"last").unwrap();
+    /// ring.close();
+    /// assert_eq!(ring.push(b"late"), Err(PushError::Closed));
+    /// assert_eq!(*ring.pop_wait().unwrap(), *b"last");
+    /// assert!(ring.pop_wait().is_none());
+    /// ```
+    pub fn close(&self) {
+        self.lock().closed = true;
+        self.pushed.notify_all();
+    }
+
+    /// Whether the ring is [closed](Self::close).
+    ///
+    /// ```
+    /// assert!(!flatslab::sync::SharedRing::with_capacity(2, 1500).is_closed());
+    /// ```
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.lock().closed
+    }
+
+    /// Number of entries; other threads may have changed it since.
+    ///
+    /// ```
+    /// assert_eq!(flatslab::sync::SharedRing::with_capacity(2, 1500).len(), 0);
+    /// ```
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.lock().ring.len()
+    }
+
+    /// Whether there is no entry; other threads may have changed it since.
+    ///
+    /// ```
+    /// assert!(flatslab::sync::SharedRing::with_capacity(2, 1500).is_empty());
+    /// ```
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The most entries.
+    ///
+    /// ```
+    /// assert_eq!(flatslab::sync::SharedRing::with_capacity(2, 1500).capacity(), 2);
+    /// ```
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// The most bytes of an entry.
+    ///
+    /// ```
+    /// assert_eq!(flatslab::sync::SharedRing::with_capacity(2, 1500).max_len(), 1500);
+    /// ```
+    #[must_use]
+    pub fn max_len(&self) -> usize {
+        self.max_len
+    }
+
+    /// Number of entries pushed since the ring was made.
+    ///
+    /// ```
+    /// let ring = flatslab::sync::SharedRing::with_capacity(2, 1500);
+    /// ring.push(b"hello").unwrap();
+    /// assert_eq!(ring.pushed(), 1);
+    /// ```
+    #[must_use]
+    pub fn pushed(&self) -> u64 {
+        self.lock().ring.pushed()
+    }
+
+    /// Number of entries overwritten since the ring was made.
+    ///
+    /// ```
+    /// let ring = flatslab::sync::SharedRing::with_capacity(1, 1500);
+    /// ring.push(b"one").unwrap();
+    /// ring.push(b"two").unwrap();
+    /// assert_eq!(ring.evicted(), 1);
+    /// ```
+    #[must_use]
+    pub fn evicted(&self) -> u64 {
+        self.lock().ring.evicted()
+    }
+
+    /// What memory was obtained.
+    ///
+    /// ```
+    /// let ring = flatslab::sync::SharedRing::with_capacity(2, 1500);
+    /// assert!(ring.memory().bytes() >= 2 * 1500);
+    /// ```
+    #[must_use]
+    pub fn memory(&self) -> crate::memory::Report {
+        self.lock().ring.arena().memory()
+    }
+}
+
+impl State {
+    fn pop(&mut self) -> Option<SharedFrame> {
+        let sequence = self.ring.pushed() - self.ring.len() as u64;
+        let buf = self.ring.pop()?;
+        Some(SharedFrame { sequence, buf })
+    }
+}
+
+impl Build for SharedRing {
+    type Options = RingOptions;
+
+    fn try_build(options: RingOptions, pages: Pages) -> Result<Self, BuildError> {
+        let ring = <Ring<Atomic> as Build>::try_build(options, pages)?;
+        Ok(SharedRing {
+            capacity: ring.capacity(),
+            max_len: ring.max_len(),
+            state: Mutex::new(State {
+                ring,
+                waiting: 0,
+                closed: false,
+            }),
+            pushed: Condvar::new(),
+        })
+    }
+}
+
+/// Options of [rings](SharedRing) of many threads: those of a [`Ring`].
+impl Builder<SharedRing> {
+    /// The most entries; 1 by default.
+    ///
+    /// ```
+    /// let ring = flatslab::sync::SharedRing::builder().entries(10).build();
+    /// assert_eq!(ring.capacity(), 10);
+    /// ```
+    pub const fn entries(mut self, entries: usize) -> Self {
+        self.options.entries = entries;
+        self
+    }
+
+    /// The most bytes of an entry; 1,500 by default.
+    ///
+    /// ```
+    /// let ring = flatslab::sync::SharedRing::builder().max_len(4).build();
+    /// assert!(ring.push(b"hello").is_err());
+    /// ```
+    pub const fn max_len(mut self, bytes: usize) -> Self {
+        self.options.max_len = bytes;
+        self
+    }
+
+    /// How many popped entries readers may keep without taking room from entries; 1 by default.
+    ///
+    /// ```
+    /// let ring = flatslab::sync::SharedRing::builder().in_flight(8).build();
+    /// assert_eq!(ring.capacity(), 1);
+    /// ```
+    pub const fn in_flight(mut self, entries: usize) -> Self {
+        self.options.in_flight = entries;
+        self
+    }
+}
+
+impl Deref for SharedFrame {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        &self.buf
+    }
+}
+
+impl AsRef<[u8]> for SharedFrame {
+    #[inline]
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+/// Its number and bytes.
+impl fmt::Debug for SharedFrame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedFrame")
+            .field("sequence", &self.sequence)
+            .field("buf", &self.buf)
+            .finish()
+    }
+}
+
+/// Entries, and how many were overwritten.
+impl fmt::Debug for SharedRing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.lock();
+        f.debug_struct("SharedRing")
+            .field("len", &state.ring.len())
+            .field("capacity", &self.capacity)
+            .field("pushed", &state.ring.pushed())
+            .field("evicted", &state.ring.evicted())
+            .field("closed", &state.closed)
+            .finish()
+    }
+}

@@ -1,0 +1,197 @@
+//! A ring of entries of bytes for two threads.
+
+mod consumer;
+mod ends;
+#[cfg(all(test, loom))]
+mod models;
+mod places;
+mod producer;
+
+pub use consumer::{Consumer, Frame};
+pub use producer::{Entry, Producer};
+
+use core::fmt;
+
+use crate::builder::{Build, Builder};
+use crate::error::{BuildError, SizeClassError};
+use crate::memory::Pages;
+use crate::raw::report::Report;
+
+/// A ring of entries of bytes, to be [split](Self::split) into its two ends.
+///
+/// First in, first out, for one producer and one consumer, each on a thread of its own; both
+/// are wait-free. A full ring refuses. All memory, a block, is allocated and touched when it is
+/// made, and goes with the last of the two ends. `Send` and `Sync`.
+///
+/// Each entry has room for `max_len` bytes, rounded up to a multiple of 16, and 16 bytes for
+/// its length; bytes begin at a multiple of 16.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::sync::SpscRing;
+///
+/// let (mut producer, mut consumer) = SpscRing::with_capacity(64, 1500).split();
+/// let reader = std::thread::spawn(move || {
+///     let mut sum = 0;
+///     // Closed is asked first: what was pushed before that is found.
+///     loop {
+///         let closed = consumer.is_closed();
+///         while let Some(frame) = consumer.pop() {
+///             sum += frame.len();
+///         }
+///         if closed {
+///             return sum;
+///         }
+///         std::thread::yield_now();
+///     }
+/// });
+/// producer.push(b"hello")?;
+/// producer.push(b"world!")?;
+/// drop(producer);
+/// assert_eq!(reader.join().unwrap(), 11);
+/// # Ok::<(), flatslab::sync::PushError>(())
+/// ```
+pub struct SpscRing {
+    producer: Producer,
+    consumer: Consumer,
+}
+
+impl SpscRing {
+    /// A ring of `entries` entries of `max_len` bytes at most; O(entries).
+    ///
+    /// # Panics
+    ///
+    /// As [`Builder::build`].
+    ///
+    /// ```
+    /// let ring = flatslab::sync::SpscRing::with_capacity(10, 1500);
+    /// assert_eq!(ring.capacity(), 10);
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn with_capacity(entries: usize, max_len: usize) -> Self {
+        Self::builder().entries(entries).max_len(max_len).build()
+    }
+
+    /// A ring with other numbers, or of other memory.
+    ///
+    /// ```
+    /// let ring = flatslab::sync::SpscRing::builder().entries(10).build();
+    /// assert_eq!(ring.capacity(), 10);
+    /// ```
+    pub const fn builder() -> Builder<SpscRing> {
+        Builder::new(SpscOptions {
+            entries: 1,
+            max_len: 1500,
+        })
+    }
+
+    /// The two ends, each of which may go to a thread of its own.
+    ///
+    /// ```
+    /// # use flatslab::sync::SpscRing;
+    /// let (mut producer, mut consumer) = SpscRing::with_capacity(2, 1500).split();
+    /// producer.push(b"hello").unwrap();
+    /// assert_eq!(*consumer.pop().unwrap(), *b"hello");
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn split(self) -> (Producer, Consumer) {
+        (self.producer, self.consumer)
+    }
+
+    /// How many entries there are at most.
+    ///
+    /// ```
+    /// assert_eq!(flatslab::sync::SpscRing::with_capacity(2, 1500).capacity(), 2);
+    /// ```
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.producer.capacity()
+    }
+
+    /// The most bytes of an entry.
+    ///
+    /// ```
+    /// assert_eq!(flatslab::sync::SpscRing::with_capacity(2, 1500).max_len(), 1500);
+    /// ```
+    #[must_use]
+    pub fn max_len(&self) -> usize {
+        self.producer.max_len()
+    }
+
+    /// What memory was obtained.
+    ///
+    /// ```
+    /// let ring = flatslab::sync::SpscRing::with_capacity(2, 1500);
+    /// assert!(ring.memory().bytes() >= 2 * 1500);
+    /// ```
+    #[must_use]
+    pub fn memory(&self) -> Report {
+        self.producer.memory()
+    }
+}
+
+/// Its numbers.
+impl fmt::Debug for SpscRing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SpscRing")
+            .field("capacity", &self.capacity())
+            .field("max_len", &self.max_len())
+            .finish()
+    }
+}
+
+/// What a builder of rings has set.
+#[derive(Clone, Debug)]
+pub struct SpscOptions {
+    entries: usize,
+    max_len: usize,
+}
+
+impl Build for SpscRing {
+    type Options = SpscOptions;
+
+    fn try_build(options: SpscOptions, pages: Pages) -> Result<Self, BuildError> {
+        if options.entries == 0 || options.max_len == 0 {
+            return Err(SizeClassError::Zero.into());
+        }
+        let source = pages.into_source()?;
+        let [first, second] = ends::make(options.entries, options.max_len, &source)?;
+        let (producer, consumer) = (Producer::new(first), Consumer::new(second));
+        Ok(SpscRing { producer, consumer })
+    }
+}
+
+/// Options of [rings](SpscRing) of two threads.
+///
+/// ```
+/// use flatslab::sync::SpscRing;
+///
+/// let (producer, _consumer) = SpscRing::builder().entries(100).max_len(9000).build().split();
+/// assert_eq!((producer.capacity(), producer.max_len()), (100, 9000));
+/// ```
+impl Builder<SpscRing> {
+    /// The most entries; 1 by default.
+    ///
+    /// ```
+    /// let ring = flatslab::sync::SpscRing::builder().entries(7).build();
+    /// assert_eq!(ring.capacity(), 7);
+    /// ```
+    pub const fn entries(mut self, entries: usize) -> Self {
+        self.options.entries = entries;
+        self
+    }
+
+    /// The most bytes of an entry; 1,500 by default, at most 2³² − 16.
+    ///
+    /// ```
+    /// let ring = flatslab::sync::SpscRing::builder().max_len(40).build();
+    /// assert_eq!(ring.max_len(), 40);
+    /// ```
+    pub const fn max_len(mut self, bytes: usize) -> Self {
+        self.options.max_len = bytes;
+        self
+    }
+}

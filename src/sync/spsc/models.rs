@@ -1,0 +1,125 @@
+//! `ci/loom.sh`: every way in which the two ends of a ring can meet.
+
+use loom::sync::Arc;
+
+use super::{Consumer, Producer, SpscRing};
+use crate::raw::atomic::thread;
+use crate::raw::witness::{Memory, Witnesses};
+
+fn make(capacity: usize) -> (Producer, Consumer, Arc<Witnesses>) {
+    let (mut producer, consumer) = SpscRing::with_capacity(capacity, 16).split();
+    let first = producer.reserve().unwrap().as_ptr();
+    let witnesses = Witnesses::new(first, 32, capacity);
+    (producer, consumer, witnesses)
+}
+
+fn push(producer: &mut Producer, witnesses: &Witnesses, value: u8) -> bool {
+    let Some(mut entry) = producer.reserve() else {
+        return false;
+    };
+    witnesses.write(entry.as_ptr(), value);
+    entry.extend_from_slice(&[value]).unwrap();
+    entry.commit();
+    true
+}
+
+fn pop(consumer: &mut Consumer, witnesses: &Witnesses) -> Option<u8> {
+    let frame = consumer.pop()?;
+    let value = witnesses.read(frame.as_ptr());
+    assert_eq!(*frame, [value]);
+    Some(value)
+}
+
+#[test]
+fn loom_the_write_of_an_entry_happens_before_its_read() {
+    loom::model(|| {
+        let (mut producer, mut consumer, witnesses) = make(2);
+        let theirs = witnesses.clone();
+        let writer = thread::spawn(move || {
+            assert!(push(&mut producer, &theirs, 1));
+            assert!(push(&mut producer, &theirs, 2));
+        });
+        let mut expected = 1;
+        for _ in 0..3 {
+            if let Some(value) = pop(&mut consumer, &witnesses) {
+                assert_eq!(value, expected);
+                expected += 1;
+            }
+        }
+        writer.join().unwrap();
+    });
+}
+
+#[test]
+fn loom_the_read_of_an_entry_happens_before_its_place_is_written_again() {
+    loom::model(|| {
+        let (mut producer, mut consumer, witnesses) = make(1);
+        assert!(push(&mut producer, &witnesses, 1));
+        let theirs = witnesses.clone();
+        let writer = thread::spawn(move || {
+            let mut value = 2;
+            for _ in 0..3 {
+                if push(&mut producer, &theirs, value) {
+                    value += 1;
+                }
+            }
+        });
+        let mut expected = 1;
+        for _ in 0..3 {
+            if let Some(value) = pop(&mut consumer, &witnesses) {
+                assert_eq!(value, expected);
+                expected += 1;
+            }
+        }
+        writer.join().unwrap();
+    });
+}
+
+#[test]
+fn loom_a_forgotten_frame_is_read_before_its_place_is_written_again() {
+    loom::model(|| {
+        let (mut producer, mut consumer, witnesses) = make(1);
+        assert!(push(&mut producer, &witnesses, 1));
+        let theirs = witnesses.clone();
+        let writer = thread::spawn(move || push(&mut producer, &theirs, 2));
+        let frame = consumer.pop().unwrap();
+        assert_eq!(witnesses.read(frame.as_ptr()), 1);
+        core::mem::forget(frame);
+        let second = pop(&mut consumer, &witnesses);
+        let pushed = writer.join().unwrap();
+        assert!(second.is_none() || (pushed && second == Some(2)));
+    });
+}
+
+#[test]
+fn loom_what_was_pushed_before_an_end_is_found_after_it() {
+    loom::model(|| {
+        let (mut producer, mut consumer, witnesses) = make(1);
+        let theirs = witnesses.clone();
+        let writer = thread::spawn(move || {
+            assert!(push(&mut producer, &theirs, 1));
+        });
+        let closed = consumer.is_closed();
+        let value = pop(&mut consumer, &witnesses);
+        assert!(!closed || value == Some(1));
+        writer.join().unwrap();
+    });
+}
+
+#[test]
+fn loom_what_both_ends_did_happens_before_the_memory_is_freed() {
+    loom::model(|| {
+        let memory = Memory::new();
+        let builder = SpscRing::builder().max_len(16).pages(memory.pages());
+        let (producer, consumer) = builder.build().split();
+        let theirs = memory.clone();
+        let writer = thread::spawn(move || {
+            theirs.touch();
+            drop(producer);
+        });
+        memory.touch();
+        drop(consumer);
+        writer.join().unwrap();
+        memory.expect_freed();
+    });
+}

@@ -11,7 +11,7 @@ mod traced {
     use std::process::ExitCode;
 
     use clap::Parser;
-    use flatslab::bump::{Arena, ArenaVec, BoundedArena, Scope};
+    use flatslab::bump::{Arena, ArenaVec, Scope};
     use flatslab::bytes::{Buf, BufMut, ByteArena, Evicted, Loc, LocError, RequestError, Ring};
     use flatslab::epoch::{Epoch, EpochKey, EpochSlab, InsertError};
     use flatslab::pool::{Heap, InStorage, Intrusive, Pool, PoolBox, PoolStorage};
@@ -209,7 +209,7 @@ mod traced {
             arena.alloc(7_u64);
             arena
         };
-        let bounded: &BoundedArena = Box::leak(Box::new(BoundedArena::with_capacity(1 << 12)));
+        let bounded: &Arena = Box::leak(Box::new(Arena::bounded(1 << 12)));
         let scope: &Scope<'_, '_> = Box::leak(Box::new(arena().as_scope()));
         let vec = move || {
             let vec = ArenaVec::with_capacity_in(8, &*arena());
@@ -228,8 +228,8 @@ mod traced {
             (scope: &'static Scope<'static, 'static> = scope, value: u64 = 7) -> &'static mut u64 {
                 scope.alloc(value)
             }),
-            operation!("BoundedArena::try_alloc",
-                (arena: &'static BoundedArena = bounded, value: u64 = 7)
+            operation!("Arena::try_alloc, bounded",
+                (arena: &'static Arena = bounded, value: u64 = 7)
                 -> Result<&'static mut u64, Full<u64>> { arena.try_alloc(value) }),
             operation!("ArenaVec::push",
             (vec: &'static mut ArenaVec<'static, u64> = vec(), value: u64 = 7) {

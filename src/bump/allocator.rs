@@ -9,7 +9,7 @@ use allocator_api2::alloc::{AllocError, Allocator};
 
 use super::chunks::Chunks;
 use super::refusal::Refuses;
-use super::{Arena, BoundedArena, Scope, place};
+use super::{Arena, Scope, place};
 
 fn allocate(chunks: &Chunks, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
     let place = place::room_for::<Refuses>(chunks, layout).map_err(|()| AllocError)?;
@@ -105,5 +105,4 @@ macro_rules! allocator {
 }
 
 allocator!(Arena);
-allocator!(BoundedArena);
 allocator!(Scope<'_, '_>);

@@ -392,6 +392,8 @@ impl Chunks {
             let chunk = self.allocate(layout.size(), layout.align())?;
             self.chunks.first.set(Some(chunk));
             self.enter(Some(chunk));
+            // So that `shrink` keeps it.
+            self.first_bytes.set(layout.size());
             // SAFETY: between these nothing is in use (B1).
             unsafe { touch(self.low.get(), 0, self.remaining()) };
         }

@@ -42,7 +42,7 @@ macro_rules! methods {
         /// # Examples
         ///
         /// ```
-        /// let arena = flatslab::bump::BoundedArena::with_capacity(0);
+        /// let arena = flatslab::bump::Arena::bounded(0);
         /// assert_eq!(arena.try_alloc(42).unwrap_err().into_inner(), 42);
         /// ```
         #[inline]
@@ -89,7 +89,7 @@ macro_rules! methods {
         /// # Examples
         ///
         /// ```
-        /// let arena = flatslab::bump::BoundedArena::with_capacity(8);
+        /// let arena = flatslab::bump::Arena::bounded(8);
         /// assert!(arena.try_alloc_with(|| 42_u64).is_ok());
         /// assert!(arena.try_alloc_with(|| 42_u64).is_err());
         /// ```
@@ -193,7 +193,7 @@ macro_rules! methods {
         /// ```
         /// use std::alloc::Layout;
         ///
-        /// let arena = flatslab::bump::BoundedArena::with_capacity(0);
+        /// let arena = flatslab::bump::Arena::bounded(0);
         /// assert!(arena.try_alloc_layout(Layout::new::<u64>()).is_err());
         /// ```
         #[inline]
@@ -231,7 +231,7 @@ macro_rules! methods {
         /// # Examples
         ///
         /// ```
-        /// let arena = flatslab::bump::BoundedArena::with_capacity(0);
+        /// let arena = flatslab::bump::Arena::bounded(0);
         /// assert!(arena.try_alloc_str("flat").is_err());
         /// ```
         #[inline]
@@ -281,7 +281,7 @@ macro_rules! methods {
         /// # Examples
         ///
         /// ```
-        /// let arena = flatslab::bump::BoundedArena::with_capacity(8);
+        /// let arena = flatslab::bump::Arena::bounded(8);
         /// assert!(arena.try_alloc_fmt(format_args!("{}", 1_000_000_000)).is_err());
         /// ```
         #[allow(clippy::mut_from_ref, reason = "memory that is handed out once")]
@@ -329,7 +329,7 @@ macro_rules! methods {
         /// # Examples
         ///
         /// ```
-        /// let arena = flatslab::bump::BoundedArena::with_capacity(0);
+        /// let arena = flatslab::bump::Arena::bounded(0);
         /// assert_eq!(arena.try_boxed("kept".to_string()).unwrap_err().into_inner(), "kept");
         /// ```
         #[inline]
@@ -378,7 +378,7 @@ macro_rules! methods {
         /// # Examples
         ///
         /// ```
-        /// let arena = flatslab::bump::BoundedArena::with_capacity(0);
+        /// let arena = flatslab::bump::Arena::bounded(0);
         /// assert!(arena.try_alloc_boxed_slice(3, |index| index).is_err());
         /// ```
         #[inline]
@@ -414,7 +414,7 @@ macro_rules! methods {
             /// # Examples
             ///
             /// ```
-            /// let arena = flatslab::bump::BoundedArena::with_capacity(0);
+            /// let arena = flatslab::bump::Arena::bounded(0);
             /// assert!(arena.try_alloc_slice_copy(&[1, 2]).is_err());
             /// ```
             try_alloc_slice_copy [T: Copy] (values: &[T]) -> [T] = copy(values)
@@ -443,7 +443,7 @@ macro_rules! methods {
             /// # Examples
             ///
             /// ```
-            /// let arena = flatslab::bump::BoundedArena::with_capacity(0);
+            /// let arena = flatslab::bump::Arena::bounded(0);
             /// assert!(arena.try_alloc_slice_clone(&["flat"]).is_err());
             /// ```
             try_alloc_slice_clone [T: Clone] (values: &[T]) -> [T] = fill(values.len(), |index| values[index].clone())
@@ -472,7 +472,7 @@ macro_rules! methods {
             /// # Examples
             ///
             /// ```
-            /// let arena = flatslab::bump::BoundedArena::with_capacity(0);
+            /// let arena = flatslab::bump::Arena::bounded(0);
             /// assert!(arena.try_alloc_slice_fill(2, 7).is_err());
             /// ```
             try_alloc_slice_fill [T: Clone] (len: usize, value: T) -> [T] = fill(len, |_| value.clone())
@@ -502,7 +502,7 @@ macro_rules! methods {
             /// # Examples
             ///
             /// ```
-            /// let arena = flatslab::bump::BoundedArena::with_capacity(0);
+            /// let arena = flatslab::bump::Arena::bounded(0);
             /// assert!(arena.try_alloc_slice_fill_default::<u64>(2).is_err());
             /// ```
             try_alloc_slice_fill_default [T: Default] (len: usize) -> [T] = fill(len, |_| T::default())
@@ -533,7 +533,7 @@ macro_rules! methods {
             /// # Examples
             ///
             /// ```
-            /// let arena = flatslab::bump::BoundedArena::with_capacity(0);
+            /// let arena = flatslab::bump::Arena::bounded(0);
             /// assert!(arena.try_alloc_slice_fill_with(2, |index| index).is_err());
             /// ```
             try_alloc_slice_fill_with [T] (len: usize, f: impl FnMut(usize) -> T) -> [T] = fill(len, f)
@@ -584,7 +584,7 @@ macro_rules! methods {
         /// # Examples
         ///
         /// ```
-        /// let arena = flatslab::bump::BoundedArena::with_capacity(16);
+        /// let arena = flatslab::bump::Arena::bounded(16);
         /// let parse = |_| "x".parse::<u64>();
         /// assert!(arena.try_alloc_slice_try_fill_with(2, parse).unwrap().is_err());
         /// assert!(arena.try_alloc_slice_try_fill_with(3, parse).is_err());
@@ -625,7 +625,7 @@ macro_rules! methods {
             /// # Examples
             ///
             /// ```
-            /// let arena = flatslab::bump::BoundedArena::with_capacity(0);
+            /// let arena = flatslab::bump::Arena::bounded(0);
             /// assert!(arena.try_alloc_slice_iter(0..3).is_err());
             /// ```
             try_alloc_slice_iter [T] (values: impl IntoIterator<Item = T>) -> [T] = collect(values)
@@ -654,7 +654,7 @@ macro_rules! methods {
             /// # Examples
             ///
             /// ```
-            /// let arena = flatslab::bump::BoundedArena::with_capacity(0);
+            /// let arena = flatslab::bump::Arena::bounded(0);
             /// assert!(arena.try_alloc_array_copy(&[1, 2]).is_err());
             /// ```
             try_alloc_array_copy [T: Copy, const N: usize] (values: &[T; N]) -> [T; N] = copy_array[, N](values)
@@ -683,7 +683,7 @@ macro_rules! methods {
             /// # Examples
             ///
             /// ```
-            /// let arena = flatslab::bump::BoundedArena::with_capacity(0);
+            /// let arena = flatslab::bump::Arena::bounded(0);
             /// assert!(arena.try_alloc_array_clone(&["flat"]).is_err());
             /// ```
             try_alloc_array_clone [T: Clone, const N: usize] (values: &[T; N]) -> [T; N] = fill(N, |index| values[index].clone()).map(NonNull::cast)
@@ -713,7 +713,7 @@ macro_rules! methods {
             /// # Examples
             ///
             /// ```
-            /// let arena = flatslab::bump::BoundedArena::with_capacity(0);
+            /// let arena = flatslab::bump::Arena::bounded(0);
             /// assert!(arena.try_alloc_array_fill_default::<u64, 2>().is_err());
             /// ```
             try_alloc_array_fill_default [T: Default, const N: usize] () -> [T; N] = fill(N, |_| T::default()).map(NonNull::cast)
@@ -744,7 +744,7 @@ macro_rules! methods {
             /// # Examples
             ///
             /// ```
-            /// let arena = flatslab::bump::BoundedArena::with_capacity(0);
+            /// let arena = flatslab::bump::Arena::bounded(0);
             /// assert!(arena.try_alloc_array_fill_with::<usize, 3>(|index| index).is_err());
             /// ```
             try_alloc_array_fill_with [T, const N: usize] (f: impl FnMut(usize) -> T) -> [T; N] = fill(N, f).map(NonNull::cast)
@@ -783,7 +783,7 @@ macro_rules! methods {
         /// # Examples
         ///
         /// ```
-        /// let arena = flatslab::bump::BoundedArena::with_capacity(0);
+        /// let arena = flatslab::bump::Arena::bounded(0);
         /// let full = arena.try_alloc_slice_from_vec(vec![1, 2]).unwrap_err();
         /// assert_eq!(full.into_inner(), [1, 2]);
         /// ```

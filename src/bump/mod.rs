@@ -42,7 +42,7 @@
 //! | you want | take |
 //! |---|---|
 //! | scratch memory that grows by chunks | [`Arena`] |
-//! | memory allocated and touched at the start, and an error when it is used up | [`BoundedArena`] |
+//! | one chunk, allocated and touched at the start; no call of the allocator afterwards | [`Arena::bounded`] |
 //! | temporaries within temporaries | [`Arena::scope`], [`Scope`] |
 //! | to go back to a place by hand | [`Arena::checkpoint`], unsafe |
 //! | collections in an arena | [`ArenaVec`]; with the feature `allocator-api2`, `&Arena` is an allocator |
@@ -106,7 +106,7 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 
 pub use boxed::ArenaBox;
-pub use builder::{ArenaBuilder, BoundedArenaBuilder};
+pub use builder::ArenaBuilder;
 pub use vec::{ArenaVec, InArena};
 
 use crate::error::{AllocError, Full};
@@ -148,26 +148,6 @@ fn done<T>(result: Result<T, Infallible>) -> T {
 /// What is allocated lives until the arena is [reset](Self::reset) or dropped, and is
 /// **not dropped**.
 pub struct Arena {
-    chunks: Chunks,
-}
-
-/// An [`Arena`] of one chunk, allocated and touched when it is made. It never allocates
-/// afterwards: when it is full its methods panic, and their `try_` forms return an error or
-/// the value.
-///
-/// # Examples
-///
-/// ```
-/// use flatslab::bump::BoundedArena;
-///
-/// let mut arena = BoundedArena::with_capacity(64);
-/// let row = arena.alloc_array_fill_with::<u64, 8>(|index| index as u64);
-/// assert_eq!(row[7], 7);
-/// assert_eq!(arena.try_alloc(7).unwrap_err().into_inner(), 7);
-/// arena.reset();
-/// assert_eq!(*arena.alloc(7), 7);
-/// ```
-pub struct BoundedArena {
     chunks: Chunks,
 }
 
@@ -235,13 +215,9 @@ pub struct Checkpoint(Mark);
 // SAFETY: it owns its chunks; what was allocated borrows the arena, so none of it is there
 // when it moves to another thread.
 unsafe impl Send for Arena {}
-// SAFETY: as above.
-unsafe impl Send for BoundedArena {}
 
 impl core::panic::UnwindSafe for Arena {}
 impl core::panic::RefUnwindSafe for Arena {}
-impl core::panic::UnwindSafe for BoundedArena {}
-impl core::panic::RefUnwindSafe for BoundedArena {}
 
 impl Default for Arena {
     fn default() -> Self {
@@ -297,6 +273,49 @@ impl Arena {
         Ok(arena)
     }
 
+    /// An arena of one chunk of `bytes` bytes, rounded up to a multiple of 8; O(bytes). The
+    /// chunk is allocated and touched here, and the arena never calls the allocator
+    /// afterwards: when the chunk is full the methods panic, and their `try_` forms return an
+    /// error.
+    ///
+    /// # Panics
+    ///
+    /// If `bytes` passes `isize::MAX`. Where the allocator refuses the program ends, as with
+    /// `Vec`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::bump::Arena;
+    ///
+    /// let mut arena = Arena::bounded(64);
+    /// let row = arena.alloc_slice_fill_with(8, |index| index as u64);
+    /// assert_eq!(row[7], 7);
+    /// assert_eq!(arena.try_alloc(7).unwrap_err().into_inner(), 7);
+    /// arena.reset();
+    /// assert_eq!(*arena.alloc(7), 7);
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn bounded(bytes: usize) -> Self {
+        or_fail(Self::try_bounded(bytes))
+    }
+
+    /// As [`bounded`](Self::bounded); never panics or aborts.
+    ///
+    /// # Errors
+    ///
+    /// If `bytes` passes `isize::MAX`, or the allocator refuses.
+    ///
+    /// ```
+    /// assert!(flatslab::bump::Arena::try_bounded(usize::MAX).is_err());
+    /// ```
+    pub fn try_bounded(bytes: usize) -> Result<Self, AllocError> {
+        let arena = Self::new();
+        arena.chunks.bound(bytes)?;
+        Ok(arena)
+    }
+
     /// Makes sure that allocations of so many bytes in all need no call of the allocator: from
     /// now on, until the next reset, rewind or [`shrink`](Self::shrink), in any sizes and any
     /// order.
@@ -341,7 +360,7 @@ impl Arena {
 
     /// Frees the chunks that are not in use: after a [`reset`](Self::reset) all but the
     /// first, and that too if it is larger than a first chunk is without a request of its size.
-    /// O(chunks).
+    /// The chunk of a [bounded](Self::bounded) arena stays. O(chunks).
     ///
     /// ```
     /// let mut arena = flatslab::bump::Arena::new();
@@ -355,245 +374,197 @@ impl Arena {
     }
 }
 
-impl BoundedArena {
-    methods!(self: &'a Self => 'a, 'a);
+impl Arena {
+    #[inline(always)]
+    fn chunks(&self) -> &Chunks {
+        &self.chunks
+    }
 
-    /// An arena of so many bytes, rounded up to a multiple of 8, all of them touched.
-    ///
-    /// # Panics
-    ///
-    /// If they pass `isize::MAX`. Where the allocator refuses the program ends, as with
-    /// `Vec`.
+    /// Makes all memory free; O(1). Chunks are kept, values are not dropped. What
+    /// was allocated borrows the arena, so none of it is there any more.
     ///
     /// ```
-    /// let arena = flatslab::bump::BoundedArena::with_capacity(1024);
-    /// assert_eq!(arena.remaining(), 1024);
+    /// let mut arena = flatslab::bump::Arena::bounded(8);
+    /// arena.alloc(42_u64);
+    /// arena.reset();
+    /// assert_eq!(arena.remaining(), 8);
     /// ```
-    #[track_caller]
+    pub fn reset(&mut self) {
+        // SAFETY: the borrow is exclusive, so no reference is there.
+        unsafe { self.chunks.reset() };
+    }
+
+    /// The same as [`reset`](Self::reset).
+    ///
+    /// ```
+    /// let mut arena = flatslab::bump::Arena::bounded(8);
+    /// arena.alloc(42_u64);
+    /// arena.clear();
+    /// assert_eq!(arena.remaining(), 8);
+    /// ```
+    pub fn clear(&mut self) {
+        self.reset();
+    }
+
+    /// The arena as the outermost scope, for inner ones.
+    ///
+    /// ```
+    /// let mut arena = flatslab::bump::Arena::new();
+    /// let mut root = arena.as_scope();
+    /// let kept = root.alloc(1);
+    /// root.scope(|scope| *kept += *scope.alloc(2));
+    /// assert_eq!(*kept, 3);
+    /// ```
+    pub fn as_scope(&mut self) -> Scope<'_, '_> {
+        Scope {
+            chunks: &self.chunks,
+            scope: PhantomData,
+            env: PhantomData,
+        }
+    }
+
+    /// Calls `f` with a scope; what it allocates is free again when this returns,
+    /// or panics. Short for `as_scope().scope(f)`.
+    ///
+    /// ```
+    /// let mut arena = flatslab::bump::Arena::new();
+    /// let sum = arena.scope(|scope| scope.alloc_slice_copy(&[1, 2]).iter().sum::<u64>());
+    /// assert_eq!(sum, 3);
+    /// ```
+    pub fn scope<'env, R>(&mut self, f: impl FnOnce(Scope<'_, 'env>) -> R) -> R {
+        self.as_scope().scope(f)
+    }
+
+    /// Where the arena stands, to [`rewind`](Self::rewind) to.
+    ///
+    /// ```
+    /// let arena = flatslab::bump::Arena::new();
+    /// assert_eq!(arena.checkpoint(), arena.checkpoint());
+    /// ```
     #[must_use]
-    pub fn with_capacity(bytes: usize) -> Self {
-        or_fail(Self::try_with_capacity(bytes))
+    pub fn checkpoint(&self) -> Checkpoint {
+        Checkpoint(self.chunks.mark())
     }
 
-    /// An arena of so many bytes; never panics or aborts.
+    /// Makes all memory free that was allocated since that checkpoint; O(1).
+    /// [`scope`](Self::scope) does so safely.
     ///
-    /// # Errors
+    /// # Safety
     ///
-    /// If they pass `isize::MAX`, or the allocator refuses.
+    /// - The checkpoint is this arena's. Since it was taken the arena was neither
+    ///   reset, nor shrunk, nor rewound to an earlier one.
+    /// - Nothing that was allocated since is used any more, and to drop a box or a
+    ///   vector is a use of it.
+    /// - Nothing that was allocated before has grown, shrunk or been freed since: vectors
+    ///   and other collections keep the memory that they had, and are not dropped.
+    /// - No method of this arena that was called since is still running. One that was
+    ///   called before may be, where it runs the code that rewinds (a closure, an
+    ///   iterator, a clone, a formatter, a destructor, a source of memory), if it has
+    ///   done nothing since: the checkpoint was taken in the same call of that code, and
+    ///   a formatter has written nothing in between.
+    ///
+    /// So the closure of [`alloc_with`](Self::alloc_with) may rewind to a checkpoint that
+    /// it has taken itself, and to none that was taken before the call: its value may
+    /// have its place already, which the rewind would make free.
+    ///
+    /// Debug builds panic where they see the first or the last of these broken, which is not
+    /// always.
     ///
     /// ```
-    /// assert!(flatslab::bump::BoundedArena::try_with_capacity(usize::MAX).is_err());
+    /// let mut arena = flatslab::bump::Arena::new();
+    /// let kept: *mut u64 = arena.alloc(1);
+    /// let mark = arena.checkpoint();
+    /// arena.alloc([0_u8; 1000]);
+    /// // SAFETY: the reference to the zeroes is not used any more.
+    /// unsafe { arena.rewind(mark) };
+    /// assert_eq!(arena.checkpoint(), mark);
     /// ```
-    pub fn try_with_capacity(bytes: usize) -> Result<Self, AllocError> {
-        Self::try_new_in(bytes, Source::GLOBAL)
+    pub unsafe fn rewind(&self, checkpoint: Checkpoint) {
+        #[cfg(debug_assertions)]
+        self.chunks.check_mark(checkpoint.0);
+        // SAFETY: says the caller.
+        unsafe { self.chunks.rewind(checkpoint.0) };
     }
 
-    fn try_new_in(bytes: usize, source: Source) -> Result<Self, AllocError> {
-        let chunks = Chunks::new(source);
-        chunks.bound(bytes)?;
-        Ok(BoundedArena { chunks })
+    /// Bytes of all chunks but their headers; O(chunks).
+    ///
+    /// ```
+    /// let arena = flatslab::bump::Arena::bounded(1024);
+    /// assert_eq!(arena.allocated_bytes(), 1024);
+    /// ```
+    #[must_use]
+    pub fn allocated_bytes(&self) -> usize {
+        self.chunks.bytes() - self.chunks.count().1
+    }
+
+    /// Bytes of all chunks with their headers; O(1).
+    ///
+    /// ```
+    /// let arena = flatslab::bump::Arena::bounded(1024);
+    /// assert!(arena.allocated_bytes_including_metadata() > 1024);
+    /// ```
+    #[must_use]
+    pub fn allocated_bytes_including_metadata(&self) -> usize {
+        self.chunks.bytes()
+    }
+
+    /// Bytes left in the current chunk; O(1).
+    ///
+    /// ```
+    /// let arena = flatslab::bump::Arena::bounded(1024);
+    /// arena.alloc(7_u8);
+    /// assert_eq!(arena.remaining(), 1024 - 1);
+    /// ```
+    #[must_use]
+    pub fn remaining(&self) -> usize {
+        self.chunks.remaining()
+    }
+
+    /// How many chunks there are; O(chunks).
+    ///
+    /// ```
+    /// assert_eq!(flatslab::bump::Arena::new().chunks_allocated(), 0);
+    /// ```
+    #[must_use]
+    pub fn chunks_allocated(&self) -> usize {
+        self.chunks.count().0
+    }
+
+    /// What memory the arena has, and what was obtained of what was asked for.
+    ///
+    /// ```
+    /// let arena = flatslab::bump::Arena::bounded(1024);
+    /// assert!(arena.memory().bytes() >= 1024);
+    /// ```
+    #[must_use]
+    pub fn memory(&self) -> Report {
+        Report::new(self.chunks.bytes(), self.chunks.source())
+    }
+
+    /// Panics where an invariant does not hold.
+    #[cfg(any(test, fuzzing))]
+    pub fn check(&self) {
+        self.chunks.check();
     }
 }
 
-/// What both arenas have.
-macro_rules! arena {
-    ($arena:ident) => {
-        impl $arena {
-            #[inline(always)]
-            fn chunks(&self) -> &Chunks {
-                &self.chunks
-            }
-
-            /// Makes all memory free; O(1). Chunks are kept, values are not dropped. What
-            /// was allocated borrows the arena, so none of it is there any more.
-            ///
-            /// ```
-            /// let mut arena = flatslab::bump::BoundedArena::with_capacity(8);
-            /// arena.alloc(42_u64);
-            /// arena.reset();
-            /// assert_eq!(arena.remaining(), 8);
-            /// ```
-            pub fn reset(&mut self) {
-                // SAFETY: the borrow is exclusive, so no reference is there.
-                unsafe { self.chunks.reset() };
-            }
-
-            /// The same as [`reset`](Self::reset).
-            ///
-            /// ```
-            /// let mut arena = flatslab::bump::BoundedArena::with_capacity(8);
-            /// arena.alloc(42_u64);
-            /// arena.clear();
-            /// assert_eq!(arena.remaining(), 8);
-            /// ```
-            pub fn clear(&mut self) {
-                self.reset();
-            }
-
-            /// The arena as the outermost scope, for inner ones.
-            ///
-            /// ```
-            /// let mut arena = flatslab::bump::Arena::new();
-            /// let mut root = arena.as_scope();
-            /// let kept = root.alloc(1);
-            /// root.scope(|scope| *kept += *scope.alloc(2));
-            /// assert_eq!(*kept, 3);
-            /// ```
-            pub fn as_scope(&mut self) -> Scope<'_, '_> {
-                Scope {
-                    chunks: &self.chunks,
-                    scope: PhantomData,
-                    env: PhantomData,
-                }
-            }
-
-            /// Calls `f` with a scope; what it allocates is free again when this returns,
-            /// or panics. Short for `as_scope().scope(f)`.
-            ///
-            /// ```
-            /// let mut arena = flatslab::bump::Arena::new();
-            /// let sum = arena.scope(|scope| scope.alloc_slice_copy(&[1, 2]).iter().sum::<u64>());
-            /// assert_eq!(sum, 3);
-            /// ```
-            pub fn scope<'env, R>(&mut self, f: impl FnOnce(Scope<'_, 'env>) -> R) -> R {
-                self.as_scope().scope(f)
-            }
-
-            /// Where the arena stands, to [`rewind`](Self::rewind) to.
-            ///
-            /// ```
-            /// let arena = flatslab::bump::Arena::new();
-            /// assert_eq!(arena.checkpoint(), arena.checkpoint());
-            /// ```
-            #[must_use]
-            pub fn checkpoint(&self) -> Checkpoint {
-                Checkpoint(self.chunks.mark())
-            }
-
-            /// Makes all memory free that was allocated since that checkpoint; O(1).
-            /// [`scope`](Self::scope) does so safely.
-            ///
-            /// # Safety
-            ///
-            /// - The checkpoint is this arena's. Since it was taken the arena was neither
-            ///   reset, nor shrunk, nor rewound to an earlier one.
-            /// - Nothing that was allocated since is used any more, and to drop a box or a
-            ///   vector is a use of it.
-            /// - Nothing that was allocated before has grown, shrunk or been freed since: vectors
-            ///   and other collections keep the memory that they had, and are not dropped.
-            /// - No method of this arena that was called since is still running. One that was
-            ///   called before may be, where it runs the code that rewinds (a closure, an
-            ///   iterator, a clone, a formatter, a destructor, a source of memory), if it has
-            ///   done nothing since: the checkpoint was taken in the same call of that code, and
-            ///   a formatter has written nothing in between.
-            ///
-            /// So the closure of [`alloc_with`](Self::alloc_with) may rewind to a checkpoint that
-            /// it has taken itself, and to none that was taken before the call: its value may
-            /// have its place already, which the rewind would make free.
-            ///
-            /// Debug builds panic where they see the first or the last of these broken, which is not
-            /// always.
-            ///
-            /// ```
-            /// let mut arena = flatslab::bump::Arena::new();
-            /// let kept: *mut u64 = arena.alloc(1);
-            /// let mark = arena.checkpoint();
-            /// arena.alloc([0_u8; 1000]);
-            /// // SAFETY: the reference to the zeroes is not used any more.
-            /// unsafe { arena.rewind(mark) };
-            /// assert_eq!(arena.checkpoint(), mark);
-            /// ```
-            pub unsafe fn rewind(&self, checkpoint: Checkpoint) {
-                #[cfg(debug_assertions)]
-                self.chunks.check_mark(checkpoint.0);
-                // SAFETY: says the caller.
-                unsafe { self.chunks.rewind(checkpoint.0) };
-            }
-
-            /// Bytes of all chunks but their headers; O(chunks).
-            ///
-            /// ```
-            /// let arena = flatslab::bump::BoundedArena::with_capacity(1024);
-            /// assert_eq!(arena.allocated_bytes(), 1024);
-            /// ```
-            #[must_use]
-            pub fn allocated_bytes(&self) -> usize {
-                self.chunks.bytes() - self.chunks.count().1
-            }
-
-            /// Bytes of all chunks with their headers; O(1).
-            ///
-            /// ```
-            /// let arena = flatslab::bump::BoundedArena::with_capacity(1024);
-            /// assert!(arena.allocated_bytes_including_metadata() > 1024);
-            /// ```
-            #[must_use]
-            pub fn allocated_bytes_including_metadata(&self) -> usize {
-                self.chunks.bytes()
-            }
-
-            /// Bytes left in the current chunk; O(1).
-            ///
-            /// ```
-            /// let arena = flatslab::bump::BoundedArena::with_capacity(1024);
-            /// arena.alloc(7_u8);
-            /// assert_eq!(arena.remaining(), 1024 - 1);
-            /// ```
-            #[must_use]
-            pub fn remaining(&self) -> usize {
-                self.chunks.remaining()
-            }
-
-            /// How many chunks there are; O(chunks).
-            ///
-            /// ```
-            /// assert_eq!(flatslab::bump::Arena::new().chunks_allocated(), 0);
-            /// ```
-            #[must_use]
-            pub fn chunks_allocated(&self) -> usize {
-                self.chunks.count().0
-            }
-
-            /// What memory the arena has, and what was obtained of what was asked for.
-            ///
-            /// ```
-            /// let arena = flatslab::bump::BoundedArena::with_capacity(1024);
-            /// assert!(arena.memory().bytes() >= 1024);
-            /// ```
-            #[must_use]
-            pub fn memory(&self) -> Report {
-                Report::new(self.chunks.bytes(), self.chunks.source())
-            }
-
-            /// Panics where an invariant does not hold.
-            #[cfg(any(test, fuzzing))]
-            pub fn check(&self) {
-                self.chunks.check();
-            }
-        }
-
-        /// Prints how much memory there is, not what is in it.
-        impl fmt::Debug for $arena {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.debug_struct(stringify!($arena))
-                    .field("bytes", &self.chunks.bytes())
-                    .field("remaining", &self.remaining())
-                    .finish_non_exhaustive()
-            }
-        }
-
-        impl<'a> sealed::Chunks<'a> for &'a $arena {
-            fn chunks(self) -> &'a Chunks {
-                &self.chunks
-            }
-        }
-
-        impl<'a> InArena<'a> for &'a $arena {}
-    };
+/// Prints how much memory there is, not what is in it.
+impl fmt::Debug for Arena {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Arena")
+            .field("bytes", &self.chunks.bytes())
+            .field("remaining", &self.remaining())
+            .finish_non_exhaustive()
+    }
 }
 
-arena!(Arena);
-arena!(BoundedArena);
+impl<'a> sealed::Chunks<'a> for &'a Arena {
+    fn chunks(self) -> &'a Chunks {
+        &self.chunks
+    }
+}
+
+impl<'a> InArena<'a> for &'a Arena {}
 
 impl<'s> Scope<'s, '_> {
     methods!(self: &Self => 's);
@@ -642,7 +613,7 @@ impl<'s> Scope<'s, '_> {
     /// Bytes left in the current chunk; O(1).
     ///
     /// ```
-    /// let mut arena = flatslab::bump::BoundedArena::with_capacity(1024);
+    /// let mut arena = flatslab::bump::Arena::bounded(1024);
     /// assert_eq!(arena.as_scope().remaining(), 1024);
     /// ```
     #[must_use]

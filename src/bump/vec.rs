@@ -51,7 +51,7 @@ pub struct ArenaVec<'a, T> {
     values: PhantomData<T>,
 }
 
-/// Where an [`ArenaVec`] can be made: `&Arena`, `&BoundedArena`, `&Scope`. Sealed.
+/// Where an [`ArenaVec`] can be made: `&Arena`, `&Scope`. Sealed.
 pub trait InArena<'a>: super::sealed::Chunks<'a> {}
 
 impl<'a, T> ArenaVec<'a, T> {
@@ -230,9 +230,9 @@ impl<'a, T> ArenaVec<'a, T> {
     /// Gives the value back where there is no room.
     ///
     /// ```
-    /// use flatslab::bump::{ArenaVec, BoundedArena};
+    /// use flatslab::bump::{Arena, ArenaVec};
     ///
-    /// let arena = BoundedArena::with_capacity(0);
+    /// let arena = Arena::bounded(0);
     /// assert_eq!(ArenaVec::new_in(&arena).try_push(7).unwrap_err().into_inner(), 7);
     /// ```
     #[inline]
@@ -340,9 +340,9 @@ impl<'a, T> ArenaVec<'a, T> {
     /// Where there is no room; none is added then.
     ///
     /// ```
-    /// use flatslab::bump::{ArenaVec, BoundedArena};
+    /// use flatslab::bump::{Arena, ArenaVec};
     ///
-    /// let arena = BoundedArena::with_capacity(0);
+    /// let arena = Arena::bounded(0);
     /// assert!(ArenaVec::new_in(&arena).try_extend_from_slice(b"flat").is_err());
     /// ```
     pub fn try_extend_from_slice(&mut self, values: &[T]) -> Result<(), AllocError>

@@ -51,7 +51,7 @@
 //! | [`SharedRef`], [`OwnedRef`] | if `T` is `Send` and `Sync` | the same |
 //! | [`Pool`](crate::pool::Pool) | if `T` is | no |
 //! | [`PoolBox`](crate::pool::PoolBox) | no | if `T` is |
-//! | [`Arena`](crate::bump::Arena), [`BoundedArena`](crate::bump::BoundedArena) | yes | no |
+//! | [`Arena`](crate::bump::Arena) | yes | no |
 //! | [`bytes::ByteArena`](crate::bytes::ByteArena), its buffers, its rings | no | no |
 //! | [`sync::bytes`](bytes): the table there | | |
 //! | [`EpochSlab`](crate::epoch::EpochSlab), [`EpochBytes`](crate::epoch::EpochBytes) | if `T` is | no |

@@ -4,7 +4,7 @@
 use std::alloc::Layout;
 use std::rc::Rc;
 
-use flatslab::bump::{Arena, ArenaVec, BoundedArena};
+use flatslab::bump::{Arena, ArenaVec};
 use flatslab::{AllocError, BuildError, Full};
 
 use crate::common::amount;
@@ -150,9 +150,9 @@ fn construction_of_an_arena_that_fails_leaks_nothing() {
     type Construction = fn() -> Result<(), BuildError>;
     let constructions: [Construction; 4] = [
         || Ok(Arena::try_with_capacity(100).map(drop)?),
-        || Ok(BoundedArena::try_with_capacity(100).map(drop)?),
+        || Ok(Arena::try_bounded(100).map(drop)?),
         || Arena::builder().reserve(100).try_build().map(drop),
-        || BoundedArena::builder().capacity(9).try_build().map(drop),
+        || Arena::builder().bounded(9).try_build().map(drop),
     ];
     for construction in constructions {
         without_leak(|| {
@@ -170,7 +170,7 @@ fn construction_of_an_arena_that_fails_leaks_nothing() {
 #[test]
 fn nothing_else_allocates() {
     let mut arena = Arena::with_capacity(10_000);
-    let mut bounded = BoundedArena::with_capacity(10_000);
+    let mut bounded = Arena::bounded(10_000);
     let shared = Rc::new(());
     let uses = || {
         without_memory(|| {

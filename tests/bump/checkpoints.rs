@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::Rc;
 
-use flatslab::bump::{Arena, ArenaVec, BoundedArena, Checkpoint};
+use flatslab::bump::{Arena, ArenaVec, Checkpoint};
 
 #[cfg(debug_assertions)]
 use crate::common::panics;
@@ -15,7 +15,7 @@ use crate::values::{bytes, ignore};
 
 #[test]
 fn rewinding_gives_back_what_was_allocated_since() {
-    let arena = BoundedArena::with_capacity(1000);
+    let arena = Arena::bounded(1000);
     let kept = arena.alloc(1_u64);
     let mark = arena.checkpoint();
     for number in 0..50_u64 {

@@ -3,13 +3,13 @@
 
 use std::alloc::Layout;
 
-use flatslab::bump::{Arena, BoundedArena};
+use flatslab::bump::Arena;
 
 use crate::values::Count;
 
 #[test]
 fn a_failed_try_gives_its_memory_back() {
-    let arena = BoundedArena::with_capacity(256);
+    let arena = Arena::bounded(256);
     for _ in 0..100 {
         assert_eq!(arena.alloc_try_with(|| Err::<[u64; 20], _>(7)), Err(7));
         assert_eq!(
@@ -22,7 +22,7 @@ fn a_failed_try_gives_its_memory_back() {
 
 #[test]
 fn a_failed_try_keeps_what_was_allocated_since() {
-    let arena = BoundedArena::with_capacity(256);
+    let arena = Arena::bounded(256);
     let mut kept = None;
     let failed = arena.alloc_try_with(|| {
         kept = Some(arena.alloc(1_u64));
@@ -86,7 +86,7 @@ fn a_try_of_no_bytes_gives_nothing_back() {
 }
 
 /// Five values, of which the one at `fails` is an error. In both forms of the method.
-fn fill_five(arena: &BoundedArena, count: &Count, fails: usize) -> [Result<usize, usize>; 2] {
+fn fill_five(arena: &Arena, count: &Count, fails: usize) -> [Result<usize, usize>; 2] {
     let fill = |next: &mut usize, index| {
         assert_eq!(index, *next, "in order, and not after an error");
         *next += 1;
@@ -107,7 +107,7 @@ fn fill_five(arena: &BoundedArena, count: &Count, fails: usize) -> [Result<usize
 #[test]
 fn a_row_that_fails_at_any_value_drops_those_before_and_gives_its_memory_back() {
     let count = Count::default();
-    let mut arena = BoundedArena::with_capacity(1000);
+    let mut arena = Arena::bounded(1000);
     arena.alloc(1_u64);
     let before = arena.checkpoint();
     for fails in 0..5 {
@@ -155,7 +155,7 @@ fn a_row_that_fails_keeps_what_was_allocated_since() {
 #[test]
 fn values_of_an_iterator_that_find_no_room_give_theirs_back() {
     let count = Count::default();
-    let arena = BoundedArena::with_capacity(1000);
+    let arena = Arena::bounded(1000);
     for _ in 0..3 {
         let values = (0..100).map(|number| count.make(number));
         assert!(arena.try_alloc_slice_iter(values.filter(|_| true)).is_err());

@@ -2,7 +2,7 @@
 
 use std::alloc::Layout;
 
-use flatslab::bump::{Arena, ArenaBox, ArenaVec, BoundedArena};
+use flatslab::bump::{Arena, ArenaBox, ArenaVec};
 
 use crate::values::Count;
 
@@ -109,7 +109,7 @@ fn layouts_of_every_size_and_alignment() {
 
 #[test]
 fn values_of_no_size_take_no_space() {
-    let arena = BoundedArena::with_capacity(8);
+    let arena = Arena::bounded(8);
     assert!(std::ptr::from_ref(arena.alloc(Nothing)).is_aligned());
     assert!(arena.alloc_slice_fill(1000, Nothing).as_ptr().is_aligned());
     assert_eq!(arena.alloc_slice_copy(&[[0_u64; 0]; 5]).len(), 5);
@@ -154,7 +154,7 @@ fn values_of_no_size_are_dropped() {
     thread_local! {
         static DROPS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
     }
-    let arena = BoundedArena::with_capacity(0);
+    let arena = Arena::bounded(0);
     drop(arena.boxed(Counts::new()));
     drop(arena.alloc_boxed_slice(3, |_| Counts::new()));
     let mut vec = ArenaVec::new_in(&arena);

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::fmt;
 use std::rc::Rc;
 
-use flatslab::bump::{Arena, ArenaBox, ArenaVec, BoundedArena};
+use flatslab::bump::{Arena, ArenaBox, ArenaVec};
 
 use crate::common::panics;
 use crate::values::{Count, Counted, ignore};
@@ -109,7 +109,7 @@ fn a_panic_of_a_clone_drops_the_clones_before_it() {
 
 #[test]
 fn memory_of_a_row_that_panicked_is_given_back_if_it_was_last() {
-    let arena = BoundedArena::with_capacity(1000);
+    let arena = Arena::bounded(1000);
     at_each_value(|| ignore(arena.alloc_slice_fill_with(5, touchy)));
     assert_eq!(arena.remaining(), 1000);
     at_each_value(|| ArenaVec::new_in(&arena).extend((0..5).map(touchy)));
@@ -179,7 +179,7 @@ fn a_closure_that_panics_leaves_the_arena_whole() {
 #[test]
 fn a_value_that_finds_no_room_is_dropped_once() {
     let count = Count::default();
-    let arena = BoundedArena::with_capacity(16);
+    let arena = Arena::bounded(16);
     assert!(panics(|| arena.alloc(count.make(0))));
     assert!(panics(|| arena.boxed(count.make(0))));
     assert!(panics(|| arena.alloc_with(|| count.make(0))));

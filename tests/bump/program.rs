@@ -11,7 +11,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use flatslab::AllocError;
-use flatslab::bump::{Arena, ArenaBox, ArenaVec, BoundedArena, Scope};
+use flatslab::bump::{Arena, ArenaBox, ArenaVec, Scope};
 use flatslab::memory::{MemorySource, Pages};
 
 thread_local! {
@@ -518,7 +518,7 @@ pub(crate) fn run(bytes: &[u8]) {
     let pages = Pages::from_source(Arc::new(Refusing));
     let (kind, size) = (program.number(), program.number());
     if kind % 4 == 0 {
-        let builder = BoundedArena::builder().capacity(size * 64).pages(pages);
+        let builder = Arena::builder().bounded(size * 64).pages(pages);
         let mut arena = builder.build();
         while let Some(step) = program.next() {
             match step % 8 {

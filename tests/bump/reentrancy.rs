@@ -5,7 +5,7 @@
 use std::cell::Cell;
 use std::fmt;
 
-use flatslab::bump::{Arena, ArenaVec, BoundedArena};
+use flatslab::bump::{Arena, ArenaVec};
 
 use crate::values::expect_apart;
 
@@ -219,7 +219,7 @@ fn formatters_may_allocate() {
 
 #[test]
 fn a_bounded_arena_that_a_closure_fills_refuses() {
-    let arena = BoundedArena::with_capacity(64);
+    let arena = Arena::bounded(64);
     let mut inner = None;
     let refused = arena.try_alloc_with(|| {
         inner = Some(arena.alloc([1_u64; 8]));

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use flatslab::AllocError;
-use flatslab::bump::{Arena, ArenaVec, BoundedArena};
+use flatslab::bump::{Arena, ArenaVec};
 
 use crate::common::panics;
 use crate::source::{Counted, Fault, unless_it_panics, with_fault, with_hook};
@@ -133,8 +133,8 @@ fn a_source_that_refuses_a_doubled_chunk_may_give_a_small_one() {
 fn a_bounded_arena_asks_once() {
     let source = Counted::new();
     let build = || {
-        BoundedArena::builder()
-            .capacity(100)
+        Arena::builder()
+            .bounded(100)
             .pages(source.pages())
             .try_build()
     };
@@ -243,7 +243,8 @@ fn what_the_builder_cannot_have_is_an_error() {
     let source = Counted::new();
     let pages = source.pages().huge(HugePages::Require);
     assert!(Arena::builder().pages(pages.clone()).try_build().is_err());
-    assert!(BoundedArena::builder().pages(pages).try_build().is_err());
+    let bounded = Arena::builder().bounded(8).pages(pages);
+    assert!(bounded.try_build().is_err());
     assert!(panics(|| Arena::builder()
         .max_bytes(10)
         .reserve(100)
@@ -273,7 +274,7 @@ fn arenas_in_pages_of_the_system() {
         }
         assert!(arena.memory().resident_bytes() >= Some(1 << 20));
         arena.shrink();
-        let bounded = BoundedArena::builder().capacity(1 << 20).pages(pages);
+        let bounded = Arena::builder().bounded(1 << 20).pages(pages);
         assert_eq!(bounded.build().remaining(), 1 << 20);
     }
 }

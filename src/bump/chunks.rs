@@ -70,25 +70,6 @@ pub(super) enum End {
     High,
 }
 
-/// Where an arena stands.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Mark {
-    low: NonNull<u8>,
-    high: NonNull<u8>,
-    current: Link,
-    /// The call of user code that has taken it.
-    #[cfg(debug_assertions)]
-    call: u64,
-}
-
-impl PartialEq for Mark {
-    fn eq(&self, other: &Self) -> bool {
-        (self.low, self.high, self.current) == (other.low, other.high, other.current)
-    }
-}
-
-impl Eq for Mark {}
-
 /// The memory of an arena.
 #[expect(
     missing_debug_implementations,
@@ -96,10 +77,10 @@ impl Eq for Mark {}
 )]
 #[repr(C)]
 pub struct Chunks {
-    low: Cell<NonNull<u8>>,
-    high: Cell<NonNull<u8>>,
+    pub(super) low: Cell<NonNull<u8>>,
+    pub(super) high: Cell<NonNull<u8>>,
     /// The current chunk is the last one in use.
-    chunks: List,
+    pub(super) chunks: List,
     /// Bytes of a first chunk with its header.
     first_bytes: Cell<usize>,
     /// Bytes of all chunks with their headers, and the most there may be.
@@ -108,7 +89,7 @@ pub struct Chunks {
     source: Source,
     /// Which call of user code is under way, 0 if none; and the last one that began.
     #[cfg(debug_assertions)]
-    call: Cell<u64>,
+    pub(super) call: Cell<u64>,
     #[cfg(debug_assertions)]
     last_call: Cell<u64>,
 }
@@ -139,7 +120,7 @@ impl Chunks {
 
     /// Runs user code for a method that is under way: what that has taken is not handed out
     /// yet, so the code rewinds to none but its own marks. Debug builds note which call it is,
-    /// for [`check_mark`](Self::check_mark).
+    /// for [`assert_valid`](Self::assert_valid).
     #[inline(always)]
     pub(super) fn run<R>(&self, code: impl FnOnce() -> R) -> R {
         #[cfg(debug_assertions)]
@@ -287,7 +268,7 @@ impl Chunks {
     }
 
     /// Makes a chunk, a later one or the last one in use, the current one.
-    fn enter(&self, chunk: Link) {
+    pub(super) fn enter(&self, chunk: Link) {
         self.chunks.last.set(chunk);
         // SAFETY: by B3 it is there.
         let (start, end) =
@@ -411,67 +392,6 @@ impl Chunks {
     pub(super) fn set_first_bytes(&self, bytes: usize) {
         let bytes = bytes.clamp(HEADER + STEP, LARGEST_FIRST_CHUNK);
         self.first_bytes.set(bytes.next_multiple_of(STEP));
-    }
-
-    /// Where the arena stands.
-    pub(super) fn mark(&self) -> Mark {
-        Mark {
-            low: self.low.get(),
-            high: self.high.get(),
-            current: self.chunks.last.get(),
-            #[cfg(debug_assertions)]
-            call: self.call.get(),
-        }
-    }
-
-    /// Panics where it can be seen that a mark is not one to rewind to, or that this is not
-    /// the time for it.
-    #[cfg(debug_assertions)]
-    pub(super) fn check_mark(&self, mark: Mark) {
-        assert!(
-            mark.call == self.call.get(),
-            "a rewind while a method of the arena runs that began, or went on, since the checkpoint"
-        );
-        let last = self.chunks.last.get();
-        let mut in_use = self.chunks.iter().scan(false, |ended, chunk| {
-            let was = *ended;
-            *ended |= Some(chunk) == last;
-            (!was && last.is_some()).then_some(chunk)
-        });
-        assert!(
-            mark.current
-                .is_none_or(|mark| in_use.any(|chunk| chunk == mark)),
-            "a checkpoint of another arena, or of memory that was made free since"
-        );
-        assert!(
-            mark.current != last || mark.low <= self.low.get() && mark.high >= self.high.get(),
-            "a checkpoint of memory that was made free since"
-        );
-    }
-
-    /// Makes all memory free that was taken since that mark; O(1). Chunks that were
-    /// allocated since then stay, to be used again.
-    ///
-    /// # Safety
-    ///
-    /// The mark is this arena's; it was neither reset nor shrunk since then, nor rewound
-    /// to an earlier mark. What was taken since then is not used any more. It was
-    /// taken in the same [call](Self::run) of user code, if that is in one.
-    pub(super) unsafe fn rewind(&self, mark: Mark) {
-        self.enter(mark.current.or(self.chunks.first.get()));
-        if mark.current.is_some() {
-            self.low.set(mark.low);
-            self.high.set(mark.high);
-        }
-    }
-
-    /// Makes all memory free; O(1).
-    ///
-    /// # Safety
-    ///
-    /// What was taken is not used any more.
-    pub(super) unsafe fn reset(&self) {
-        self.enter(self.chunks.first.get());
     }
 
     /// Takes back what was taken from the low end if nothing else was taken there since, in a

@@ -15,6 +15,7 @@ use super::boxed::ArenaBox;
 use super::chunks::Chunks;
 use super::place;
 use super::refusal::Explains;
+use super::{Arena, Scope};
 use crate::error::{AllocError, Full};
 use crate::raw::memory;
 
@@ -52,7 +53,30 @@ pub struct ArenaVec<'a, T> {
 }
 
 /// Where an [`ArenaVec`] can be made: `&Arena`, `&Scope`. Sealed.
-pub trait InArena<'a>: super::sealed::Chunks<'a> {}
+pub trait InArena<'a>: sealed::InArena<'a> {}
+
+mod sealed {
+    use super::{Arena, Chunks, Scope};
+
+    pub trait InArena<'a> {
+        fn chunks(self) -> &'a Chunks;
+    }
+
+    impl<'a> InArena<'a> for &'a Arena {
+        fn chunks(self) -> &'a Chunks {
+            &self.chunks
+        }
+    }
+
+    impl<'a> InArena<'a> for &'a Scope<'_, '_> {
+        fn chunks(self) -> &'a Chunks {
+            &self.arena.chunks
+        }
+    }
+}
+
+impl<'a> InArena<'a> for &'a Arena {}
+impl<'a> InArena<'a> for &'a Scope<'_, '_> {}
 
 impl<'a, T> ArenaVec<'a, T> {
     /// An empty vector; allocates nothing.

@@ -42,7 +42,7 @@
 //! ```compile_fail,E0502
 //! let mut arena = flatslab::bump::Arena::bounded(64);
 //! let value = arena.alloc(7);
-//! arena.clear();
+//! arena.reset();
 //! assert_eq!(*value, 7);
 //! ```
 //!

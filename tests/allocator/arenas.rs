@@ -33,7 +33,7 @@ fn returned<T>(result: Result<(), Full<T>>, is_whole: impl Fn(&T) -> bool) -> bo
     }
 }
 
-const OPERATIONS: [Operation; 20] = [
+const OPERATIONS: [Operation; 17] = [
     |arena, _| {
         returned(arena.try_alloc([7; 9]).map(|_| ()), |it: &Large| {
             *it == [7; 9]
@@ -47,18 +47,6 @@ const OPERATIONS: [Operation; 20] = [
     },
     |arena, _| refused(arena.try_alloc_with(|| [7_u64; 9])),
     |arena, _| refused(arena.try_alloc_with(|| 7_u64)),
-    |arena, _| refused(arena.try_alloc_try_with(|| Err::<Large, _>(()))),
-    |arena, _| refused(arena.try_alloc_slice_try_fill_with(100, Ok::<_, ()>)),
-    |arena, shared| {
-        let fill = |index| {
-            if index < 50 {
-                Ok(shared.clone())
-            } else {
-                Err(())
-            }
-        };
-        refused(arena.try_alloc_slice_try_fill_with(100, fill))
-    },
     |arena, _| refused(arena.try_alloc_layout(Layout::new::<[u64; 9000]>())),
     |arena, _| refused(arena.try_alloc_layout(Layout::from_size_align(8, 4096).unwrap())),
     |arena, _| refused(arena.try_alloc_str("a text that has some length")),
@@ -72,7 +60,7 @@ const OPERATIONS: [Operation; 20] = [
     |arena, _| refused(arena.try_alloc_slice_iter(0..100)),
     |arena, _| refused(arena.try_alloc_slice_fill(100, 7)),
     |arena, _| refused(arena.try_alloc_slice_fill_default::<u64>(100)),
-    |arena, _| refused(arena.try_alloc_array_fill_with::<u64, 100>(|index| index as u64)),
+    |arena, _| refused(arena.try_alloc_slice_fill_with(100, |index| index as u64)),
     |arena, _| refused(arena.try_reserve(10_000)),
     |arena, _| {
         let mut vec = ArenaVec::new_in(arena);

@@ -133,7 +133,7 @@ fn a_full_bounded_arena_refuses_and_goes_on_after_a_reset() {
         assert_eq!(full.into_inner(), ["kept"]);
         assert_eq!(*row, [7; 7]);
         assert_eq!(arena.chunks_allocated(), 1);
-        arena.clear();
+        arena.reset();
     }
 }
 

@@ -204,7 +204,7 @@ const ITEMS: u64 = if cfg!(miri) { 6 } else { 20 };
 type Method = (&'static str, fn(&Arena));
 
 /// Each method that runs user code.
-const METHODS: [Method; 19] = [
+const METHODS: [Method; 16] = [
     ("alloc_with, small", |arena| {
         ignore(arena.alloc_with(|| build(7_u8)))
     }),
@@ -259,15 +259,6 @@ const METHODS: [Method; 19] = [
     }),
     ("try_alloc_slice_iter", |arena| {
         ignore(arena.try_alloc_slice_iter((0..ITEMS).map(build)));
-    }),
-    ("alloc_array_clone", |arena| {
-        ignore(arena.alloc_array_clone(&[Runs([7; 4]), Runs([8; 4])]));
-    }),
-    ("alloc_array_fill_default", |arena| {
-        ignore(arena.alloc_array_fill_default::<Runs, 3>());
-    }),
-    ("alloc_array_fill_with", |arena| {
-        ignore(arena.alloc_array_fill_with::<_, 3>(build));
     }),
 ];
 

@@ -35,7 +35,7 @@ fn every_alignment_works_in_every_method() {
                 let one = arena.alloc($type(1));
                 let row = arena.alloc_slice_copy(&[$type(2), $type(3)]);
                 let boxed = arena.boxed($type(4));
-                let array = arena.alloc_array_fill_default::<$type, 3>();
+                let array = arena.alloc_slice_fill_default::<$type>(3);
                 let mut vec = ArenaVec::new_in(&arena);
                 vec.extend([$type(5); 5]);
                 arena.alloc(8_u8);
@@ -113,7 +113,7 @@ fn values_of_no_size_take_no_space() {
     assert!(std::ptr::from_ref(arena.alloc(Nothing)).is_aligned());
     assert!(arena.alloc_slice_fill(1000, Nothing).as_ptr().is_aligned());
     assert_eq!(arena.alloc_slice_copy(&[[0_u64; 0]; 5]).len(), 5);
-    assert_eq!(arena.alloc_array_fill_with::<_, 3>(drop).len(), 3);
+    assert_eq!(arena.alloc_slice_fill_with(3, drop).len(), 3);
     assert_eq!(arena.alloc_slice_iter((0..9).map(drop)).len(), 9);
     assert_eq!(arena.alloc_slice_from_vec(vec![Nothing; 4]).len(), 4);
     let boxed = arena.boxed(Nothing);

@@ -62,16 +62,12 @@ fn a_panic_while_a_row_is_filled_drops_what_was_initialised() {
     let arena = Arena::builder().chunk_bytes(512).build();
     at_each_value(|| ignore(arena.alloc_slice_fill_with(5, touchy)));
     at_each_value(|| ignore(arena.alloc_slice_fill_default::<Touchy>(5)));
-    at_each_value(|| ignore(arena.alloc_array_fill_with::<_, 5>(touchy)));
-    at_each_value(|| ignore(arena.alloc_array_fill_default::<Touchy, 5>()));
     at_each_value(|| drop(arena.alloc_boxed_slice(5, touchy)));
     at_each_value(|| ignore(arena.alloc_slice_iter((0..5).map(touchy))));
     at_each_value(|| ignore(arena.try_alloc_slice_fill_with(5, touchy).is_ok()));
     let tried = |number| Ok::<_, ()>(touchy(number));
     at_each_value(|| ignore(arena.alloc_slice_try_fill_with(5, tried)));
-    at_each_value(|| ignore(arena.try_alloc_slice_try_fill_with(5, tried).is_ok()));
     at_each_value(|| ignore(arena.try_alloc_slice_fill_default::<Touchy>(5).is_ok()));
-    at_each_value(|| ignore(arena.try_alloc_array_fill_with::<_, 5>(touchy).is_ok()));
     at_each_value(|| drop(arena.try_alloc_boxed_slice(5, touchy)));
     at_each_value(|| ignore(arena.try_alloc_slice_iter((0..5).map(touchy)).is_ok()));
     at_each_value(|| ArenaVec::new_in(&arena).extend((0..5).map(touchy)));
@@ -85,11 +81,9 @@ fn a_panic_of_a_clone_drops_the_clones_before_it() {
     let row: [Touchy; 5] = std::array::from_fn(touchy);
     for at in 0..5 {
         type Operation = fn(&Arena, &[Touchy; 5]);
-        let operations: [Operation; 5] = [
+        let operations: [Operation; 3] = [
             |arena, row| ignore(arena.alloc_slice_clone(row)),
-            |arena, row| ignore(arena.alloc_array_clone(row)),
             |arena, row| ignore(arena.try_alloc_slice_clone(row).is_ok()),
-            |arena, row| ignore(arena.try_alloc_array_clone(row).is_ok()),
             |arena, row| ignore(arena.alloc_slice_fill_with(5, |index| row[index].clone())),
         ];
         for operation in operations {

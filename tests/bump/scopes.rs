@@ -238,7 +238,7 @@ fn a_scope_has_every_allocation() {
             let g = scope.alloc_slice_copy(&[7_u64; 3]);
             let h = scope.alloc_slice_iter(0..8_u64);
             let i = scope.alloc_slice_from_vec(vec![9_u64; 9]);
-            let j = scope.alloc_array_fill_default::<u64, 4>();
+            let j = scope.alloc_slice_fill_default::<u64>(4);
             let mut k = ArenaVec::with_capacity_in(2, &scope);
             k.extend(10..20_u64);
             let rows: [&[u64]; 6] = [&*b, &*g, &*h, &*i, &*j, &*k];

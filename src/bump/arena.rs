@@ -130,7 +130,7 @@ impl Arena {
     }
 
     /// Allocates memory for `bytes` further bytes, unless there is room for them. Until the
-    /// next reset, rewind or [`shrink`](Self::shrink), allocations of `bytes` bytes in all do
+    /// next reset, rewind or [`shrink_to_fit`](Self::shrink_to_fit), allocations of `bytes` bytes in all do
     /// not call the allocator, in any sizes and any order.
     ///
     /// An allocation counts as its size, rounded up to a multiple of 8, and, if its alignment
@@ -179,11 +179,11 @@ impl Arena {
     /// let mut arena = flatslab::bump::Arena::new();
     /// arena.alloc([0_u8; 100_000]);
     /// arena.reset();
-    /// arena.shrink();
+    /// arena.shrink_to_fit();
     /// assert!(arena.allocated_bytes() < 100_000);
     /// ```
-    pub fn shrink(&mut self) {
-        self.chunks.shrink();
+    pub fn shrink_to_fit(&mut self) {
+        self.chunks.shrink_to_fit();
     }
 
     /// Makes all memory free; O(1). The chunks are kept, and values are not dropped.

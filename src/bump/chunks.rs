@@ -373,7 +373,7 @@ impl Chunks {
             let chunk = self.allocate(layout.size(), layout.align())?;
             self.chunks.first.set(Some(chunk));
             self.enter(Some(chunk));
-            // So that `shrink` keeps it.
+            // So that `shrink_to_fit` keeps it.
             self.first_bytes.set(layout.size());
             // SAFETY: between these nothing is in use (B1).
             unsafe { touch(self.low.get(), 0, self.remaining()) };
@@ -469,7 +469,7 @@ impl Chunks {
 
     /// Frees the chunks that are not in use. The first one is not if nothing is taken of it; it
     /// stays unless it is larger than first chunks usually are.
-    pub(super) fn shrink(&self) {
+    pub(super) fn shrink_to_fit(&self) {
         let first = self.chunks.first.get();
         // SAFETY: by B3 it is there.
         let is_large =
@@ -529,7 +529,7 @@ impl Chunks {
 impl Drop for Chunks {
     fn drop(&mut self) {
         self.chunks.last.set(None);
-        self.shrink();
+        self.shrink_to_fit();
     }
 }
 

@@ -69,7 +69,7 @@
 //!   including what it reserved, headers, and what alignment skips; or the bytes of a first
 //!   chunk, if that is more.
 //! - *Allocator calls.* A frame that repeats makes none. All frames together make one per
-//!   chunk, unless chunks are freed by [`shrink`](Arena::shrink).
+//!   chunk, unless chunks are freed by [`shrink_to_fit`](Arena::shrink_to_fit).
 //!
 //! A limit makes chunks smaller. If the allocator refuses a chunk of the usual size, the arena
 //! asks for a quarter of it, and so on, 21 times at most, down to what is needed. There may be
@@ -80,7 +80,7 @@
 //! | there | here |
 //! |---|---|
 //! | `Bump`, `alloc`, `alloc_with`, `alloc_str`, `alloc_slice_copy` … | [`Arena`] and the same names |
-//! | `reset`, which keeps the last chunk | [`reset`](Arena::reset) keeps all; [`shrink`](Arena::shrink) frees those that are not in use |
+//! | `reset`, which keeps the last chunk | [`reset`](Arena::reset) keeps all; [`shrink_to_fit`](Arena::shrink_to_fit) frees those that are not in use |
 //! | `boxed::Box`, `collections::Vec` | [`ArenaBox`], [`ArenaVec`] |
 //! | `alloc_try_with` | the same |
 //! | `set_allocation_limit` | [`ArenaBuilder::max_bytes`] |

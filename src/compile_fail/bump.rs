@@ -49,7 +49,7 @@
 //! ```compile_fail,E0502
 //! let mut arena = flatslab::bump::Arena::new();
 //! let value = arena.alloc(7);
-//! arena.shrink();
+//! arena.shrink_to_fit();
 //! assert_eq!(*value, 7);
 //! ```
 //!

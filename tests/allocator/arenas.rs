@@ -174,7 +174,7 @@ fn nothing_else_allocates() {
             // SAFETY: nothing was allocated since.
             unsafe { arena.rewind(mark) };
             arena.reset();
-            arena.shrink();
+            arena.shrink_to_fit();
             bounded.reset();
             drop(arena);
         });

@@ -25,7 +25,7 @@ fn an_empty_arena_has_no_chunk() {
     with_fault(0, Fault::Panic, true, || {
         let mut arena = Arena::builder().pages(source.pages()).build();
         arena.reset();
-        arena.shrink();
+        arena.shrink_to_fit();
         arena.alloc(());
         arena.alloc_slice_copy::<u64>(&[]);
         arena.alloc_str("");
@@ -160,13 +160,13 @@ fn a_bounded_arena_keeps_its_chunk_and_gets_no_other() {
         let builder = Arena::builder().bounded(size).pages(source.pages());
         let mut arena = builder.build();
         for _ in 0..2 {
-            arena.shrink();
+            arena.shrink_to_fit();
             assert_eq!((arena.remaining(), arena.chunks_allocated()), (size, 1));
             arena.try_reserve(size).unwrap();
             let error = arena.try_reserve(size + 1).unwrap_err();
             assert!(matches!(error, AllocError::Limit { .. }), "{error}");
             assert_eq!(*arena.alloc(7_u8), 7);
-            arena.shrink();
+            arena.shrink_to_fit();
             arena.reset();
         }
         drop(arena);
@@ -304,14 +304,14 @@ fn what_an_arena_says_of_its_memory_is_so() {
         assert!(format!("{arena:?}").contains(&all.to_string()));
     }
     let all = arena.allocated_bytes();
-    arena.shrink();
+    arena.shrink_to_fit();
     assert_eq!(arena.allocated_bytes(), all, "all of it is in use");
     arena.reset();
     assert_eq!(arena.allocated_bytes(), all);
-    arena.shrink();
+    arena.shrink_to_fit();
     assert_eq!(arena.chunks_allocated(), 1);
     assert_eq!(arena.memory().bytes(), source.bytes());
-    arena.shrink();
+    arena.shrink_to_fit();
     assert_eq!(*arena.alloc(7), 7);
     drop(arena);
     source.expect_all_back();
@@ -420,7 +420,7 @@ fn a_reserve_holds_what_it_promises_or_does_not_fit() {
                 arena.reset();
             }
             if one_in(4) {
-                arena.shrink();
+                arena.shrink_to_fit();
             }
             let most = if one_in(3) { 100_000 } else { 2000 };
             let reserved = random(most) as usize;

@@ -140,7 +140,7 @@ fn foreign_and_stale_checkpoints_panic_in_debug_builds() {
     let large = arena.checkpoint();
     arena.reset();
     assert!(rewind(&arena, large));
-    arena.shrink();
+    arena.shrink_to_fit();
     assert!(rewind(&arena, in_later_chunk) && rewind(&arena, large));
     assert_eq!(*arena.alloc(7), 7);
 }

@@ -425,7 +425,7 @@ fn everything_within_everything() {
             drop(live);
             arena.reset();
             if one_in(4) {
-                arena.shrink();
+                arena.shrink_to_fit();
             }
         }
         drop(arena);

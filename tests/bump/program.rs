@@ -560,7 +560,7 @@ pub(crate) fn run(bytes: &[u8]) {
         program.grows.set(limit == usize::MAX);
         while let Some(step) = program.next() {
             match step % 8 {
-                0 => arena.shrink(),
+                0 => arena.shrink_to_fit(),
                 1 => drop(arena.try_reserve(program.number() * 40)),
                 2 => scope(arena.as_scope(), &program, 0),
                 3 | 4 => arena.scope(|inner| scope(inner, &program, 0)),

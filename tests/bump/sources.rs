@@ -58,7 +58,7 @@ fn use_all(arena: &mut Arena, count: &Count) {
         unless_it_panics(|| arena.scope(|scope| scope.try_alloc([7_u64; 99]).is_ok()));
         arena.reset();
         if round == 0 {
-            arena.shrink();
+            arena.shrink_to_fit();
         }
     }
 }
@@ -224,7 +224,7 @@ fn a_source_may_use_the_arena_that_asks() {
             assert!(ranges.is_sorted_by(|one, next| one.end <= next.start));
             let mut arena = Rc::into_inner(arena).unwrap();
             arena.reset();
-            arena.shrink();
+            arena.shrink_to_fit();
             drop(arena);
             source.expect_all_back();
             result.is_some()
@@ -273,7 +273,7 @@ fn arenas_in_pages_of_the_system() {
             arena.reset();
         }
         assert!(arena.memory().resident_bytes() >= Some(1 << 20));
-        arena.shrink();
+        arena.shrink_to_fit();
         let bounded = Arena::builder().bounded(1 << 20).pages(pages);
         assert_eq!(bounded.build().remaining(), 1 << 20);
     }

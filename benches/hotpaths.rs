@@ -14,7 +14,7 @@ mod traced {
     use flatslab::bump::{Arena, ArenaVec, Scope};
     use flatslab::bytes::{Buf, BufMut, ByteArena, Evicted, Loc, LocError, RequestError, Ring};
     use flatslab::epoch::{Epoch, EpochKey, EpochSlab, InsertError};
-    use flatslab::pool::{Heap, InStorage, Intrusive, Pool, PoolBox, PoolStorage};
+    use flatslab::pool::{Heap, InStorage, Pool, PoolBox, PoolStorage};
     use flatslab::sync::{SendSlot, SharedKey, SharedSlab};
     use flatslab::{BoundedKeySlab, BoundedSlab, Full, GenKey, Key, KeySlab, Slab, Slot, SlotBox};
     use flatslab_benches::arguments::Arguments;
@@ -359,12 +359,6 @@ mod traced {
 
         operations.extend(by_pool!("Pool", "PoolBox", Heap, Pool::leak(8)));
         operations.extend(by_box());
-        operations.extend(by_pool!(
-            "Pool, intrusive",
-            "PoolBox, intrusive",
-            Intrusive,
-            { Box::leak(Box::new(Pool::intrusive(8))) }
-        ));
         operations.extend(by_pool!("Pool, storage", "StorageBox", InStorage, {
             static STORAGE: PoolStorage<u64, 8> = PoolStorage::new();
             let pool = STORAGE.claim().expect("not claimed yet");

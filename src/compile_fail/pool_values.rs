@@ -102,13 +102,8 @@
 //! # Pools and boxes are covariant, unless a pool keeps values
 //!
 //! ```
-//! use flatslab::pool::{Heap, InStorage, Intrusive, Pool, PoolBox, StorageBox};
+//! use flatslab::pool::{InStorage, Pool, PoolBox, StorageBox};
 //! fn pool<'a>(pool: Pool<'static, &'static str>) -> Pool<'a, &'a str> { pool }
-//! fn intrusive<'a>(
-//!     pool: &'a Pool<'static, &'static str, Intrusive>,
-//! ) -> &'a Pool<'a, &'a str, Intrusive> {
-//!     pool
-//! }
 //! fn stored<'a, 's>(
 //!     pool: &'a Pool<'s, &'static str, InStorage>,
 //! ) -> &'a Pool<'a, &'a str, InStorage> {
@@ -244,13 +239,12 @@
 //! stays; references to its value go elsewhere.
 //!
 //! ```
-//! use flatslab::pool::{InStorage, Intrusive, Pool, PoolBox, PoolStorage};
+//! use flatslab::pool::{InStorage, Pool, PoolBox, PoolStorage};
 //! use flatslab::pool::{RecycledBox, RecyclingPool, StorageBox};
 //! fn local<T>() {}
 //! fn send<T: Send>() {}
 //! fn sync<T: Sync>() {}
 //! send::<Pool<'static, u64>>();
-//! send::<Pool<'static, u64, Intrusive>>();
 //! send::<Pool<'static, u64, InStorage>>();
 //! send::<RecyclingPool<u64>>();
 //! send::<Pool<'static, std::cell::Cell<u64>>>();
@@ -282,11 +276,6 @@
 //! ```compile_fail,E0277
 //! fn sync<T: Sync>() {}
 //! sync::<flatslab::pool::Pool<'static, u64>>();
-//! ```
-//!
-//! ```compile_fail,E0277
-//! fn sync<T: Sync>() {}
-//! sync::<flatslab::pool::Pool<'static, u64, flatslab::pool::Intrusive>>();
 //! ```
 //!
 //! ```compile_fail,E0277

@@ -4,8 +4,7 @@ use core::fmt;
 use core::marker::PhantomData;
 
 use super::Pool;
-use super::heap::Made;
-use super::kinds::{Heap, Intrusive, Kind, OwnMemory, PoolMemory};
+use super::heap::Segments;
 use super::memory::Cells;
 use crate::error::{AllocError, BuildError};
 use crate::memory::{PageOption, Pages, Report};
@@ -27,11 +26,11 @@ use crate::raw::source::Source;
 /// # Ok::<(), flatslab::BuildError>(())
 /// ```
 #[must_use = "a builder does nothing before `build`"]
-pub struct PoolBuilder<T, M: PoolMemory = Heap> {
+pub struct PoolBuilder<T> {
     capacity: usize,
     lazy: bool,
     pages: Pages,
-    marker: PhantomData<(fn() -> T, M)>,
+    marker: PhantomData<fn() -> T>,
 }
 
 impl<T> Pool<'static, T> {
@@ -150,61 +149,16 @@ impl<T> Pool<'static, T> {
     }
 }
 
-impl<T> Pool<'static, T, Intrusive> {
-    /// A pool of `capacity` cells whose free list goes through the vacant cells: it
-    /// takes no memory, and an allocation waits for the load of a cell.
-    ///
-    /// A cell is as large as a pointer at least.
-    ///
-    /// # Panics
-    ///
-    /// As [`Pool::with_capacity`].
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use flatslab::pool::{Intrusive, Pool};
-    ///
-    /// let pool: Pool<'_, u64, Intrusive> = Pool::intrusive(8);
-    /// assert_eq!(*pool.alloc(7).unwrap(), 7);
-    /// ```
-    #[track_caller]
-    #[must_use]
-    pub fn intrusive(capacity: usize) -> Self {
-        match Self::try_intrusive(capacity) {
-            Ok(pool) => pool,
-            Err(error) => memory::fail(error),
-        }
-    }
-
-    /// As [`intrusive`](Self::intrusive); never panics or aborts.
-    ///
-    /// # Errors
-    ///
-    /// As [`Pool::try_with_capacity`].
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use flatslab::pool::Pool;
-    ///
-    /// assert!(Pool::<u64, _>::try_intrusive(usize::MAX).is_err());
-    /// ```
-    pub fn try_intrusive(capacity: usize) -> Result<Self, AllocError> {
-        Self::try_new_in(capacity, false, &Source::GLOBAL)
-    }
-}
-
-impl<T, M: OwnMemory> Pool<'static, T, M> {
+impl<T> Pool<'static, T> {
     /// A pool with memory from `source`, only reserved if `lazy`.
     pub(super) fn try_new_in(
         capacity: usize,
         lazy: bool,
         source: &Source,
     ) -> Result<Self, AllocError> {
-        let geometry = Cells::<T, <M as Kind>::Memory>::GEOMETRY;
+        let geometry = Cells::<T, Segments>::GEOMETRY;
         Ok(Pool {
-            memory: Made::try_new(geometry, capacity, lazy, source)?,
+            memory: Segments::try_new(geometry, capacity, lazy, source)?,
             storage: PhantomData,
             values: PhantomData,
         })
@@ -225,7 +179,7 @@ impl<T, M: OwnMemory> Pool<'static, T, M> {
     }
 }
 
-impl<T, M: PoolMemory> PoolBuilder<T, M> {
+impl<T> PoolBuilder<T> {
     /// Cells of the pool; none if not said.
     ///
     /// ```
@@ -269,25 +223,6 @@ impl<T, M: PoolMemory> PoolBuilder<T, M> {
         self
     }
 
-    /// With the free list through the vacant cells: see [`Pool::intrusive`].
-    ///
-    /// ```
-    /// use flatslab::pool::{Intrusive, Pool};
-    ///
-    /// let pool: Pool<'_, u64, Intrusive> = Pool::builder().capacity(8).intrusive().build();
-    /// assert_eq!(pool.capacity(), 8);
-    /// ```
-    pub fn intrusive(self) -> PoolBuilder<T, Intrusive> {
-        PoolBuilder {
-            capacity: self.capacity,
-            lazy: self.lazy,
-            pages: self.pages,
-            marker: PhantomData,
-        }
-    }
-}
-
-impl<T, M: OwnMemory> PoolBuilder<T, M> {
     /// Makes the pool; O(capacity), and O(1) if it is [lazy](Self::lazy).
     ///
     /// # Panics
@@ -303,7 +238,7 @@ impl<T, M: OwnMemory> PoolBuilder<T, M> {
     /// ```
     #[track_caller]
     #[must_use]
-    pub fn build(self) -> Pool<'static, T, M> {
+    pub fn build(self) -> Pool<'static, T> {
         match self.try_build() {
             Ok(pool) => pool,
             Err(error) => memory::fail(error),
@@ -324,7 +259,7 @@ impl<T, M: OwnMemory> PoolBuilder<T, M> {
     ///
     /// assert!(Pool::<u64>::builder().capacity(usize::MAX).try_build().is_err());
     /// ```
-    pub fn try_build(self) -> Result<Pool<'static, T, M>, BuildError> {
+    pub fn try_build(self) -> Result<Pool<'static, T>, BuildError> {
         let (capacity, lazy, source) = self.into_parts()?;
         Ok(Pool::try_new_in(capacity, lazy, &source)?)
     }
@@ -338,7 +273,7 @@ impl<T, M: OwnMemory> PoolBuilder<T, M> {
     }
 }
 
-impl<T, M: PoolMemory> Clone for PoolBuilder<T, M> {
+impl<T> Clone for PoolBuilder<T> {
     fn clone(&self) -> Self {
         PoolBuilder {
             pages: self.pages.clone(),
@@ -347,7 +282,7 @@ impl<T, M: PoolMemory> Clone for PoolBuilder<T, M> {
     }
 }
 
-impl<T, M: PoolMemory> fmt::Debug for PoolBuilder<T, M> {
+impl<T> fmt::Debug for PoolBuilder<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PoolBuilder")
             .field("capacity", &self.capacity)

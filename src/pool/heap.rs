@@ -5,10 +5,9 @@ use core::cell::Cell;
 use core::mem::offset_of;
 use core::ptr::NonNull;
 
-use super::home::{FreeCells, Home};
+use super::home::Home;
 use super::memory::Memory;
 use crate::error::AllocError;
-use crate::raw::links::Links;
 use crate::raw::memory::Block;
 use crate::raw::report::Report;
 use crate::raw::segment::Geometry;
@@ -18,15 +17,15 @@ use crate::raw::stack::FreeStack;
 /// What a segment begins with: a pointer to the body, and in the first one the body
 /// itself, on the same cache line, so that a free in a small pool touches one.
 #[repr(C)]
-struct Header<F> {
+struct Header {
     word: NonNull<u8>,
-    body: Body<F>,
+    body: Body,
 }
 
 /// The home is first, so that a pointer to it is one to the whole.
 #[repr(C)]
-struct Body<F> {
-    home: Home<F>,
+struct Body {
+    home: Home<FreeStack>,
     /// The cells, and this.
     cells: Block,
     /// Bytes of them that are committed.
@@ -38,71 +37,38 @@ struct Body<F> {
 /// store.
 const COMMIT: usize = 1 << 20;
 
-/// A free list with memory of its own, if it has any.
-pub trait List: FreeCells + Sized {
-    const LEAST_CELL: Layout;
-
-    fn try_new(capacity: usize, lazy: bool, source: &Source) -> Result<Self, AllocError>;
-
-    /// Makes room for so many cells of a list that was made lazily.
-    fn commit(&self, capacity: usize, most: usize) -> Result<(), AllocError>;
-
-    /// Populates the room that is left.
-    fn prefault(&self) -> Result<(), AllocError>;
-
-    fn bytes(&self) -> usize;
-}
-
-impl List for FreeStack {
-    const LEAST_CELL: Layout = Layout::new::<u8>();
-
-    fn try_new(capacity: usize, lazy: bool, source: &Source) -> Result<Self, AllocError> {
-        if lazy {
-            FreeStack::try_reserve(capacity, source)
-        } else {
-            FreeStack::try_new(capacity, source)
-        }
-    }
-
-    fn commit(&self, capacity: usize, most: usize) -> Result<(), AllocError> {
-        if capacity > self.capacity() {
-            let ahead = capacity.max(self.capacity() + COMMIT / size_of::<Option<NonNull<u8>>>());
-            self.try_commit(ahead.min(most), false)?;
-        }
-        Ok(())
-    }
-
-    fn prefault(&self) -> Result<(), AllocError> {
-        self.touch();
-        self.populate(0, self.capacity())
-    }
-
-    fn bytes(&self) -> usize {
-        self.array_bytes()
+/// A free list for `capacity` cells, with its memory only reserved if `lazy`.
+///
+/// # Errors
+///
+/// When the source refuses.
+pub(super) fn free_list(
+    capacity: usize,
+    lazy: bool,
+    source: &Source,
+) -> Result<FreeStack, AllocError> {
+    if lazy {
+        FreeStack::try_reserve(capacity, source)
+    } else {
+        FreeStack::try_new(capacity, source)
     }
 }
 
-impl List for Links {
-    const LEAST_CELL: Layout = Links::LEAST_CELL;
-
-    fn try_new(_: usize, _: bool, _: &Source) -> Result<Self, AllocError> {
-        Ok(Links::new())
+/// Commits the memory of a reserved free list for `capacity` cells, and for some more of
+/// `most`.
+///
+/// # Errors
+///
+/// When the source refuses.
+pub(super) fn commit(list: &FreeStack, capacity: usize, most: usize) -> Result<(), AllocError> {
+    if capacity > list.capacity() {
+        let ahead = capacity.max(list.capacity() + COMMIT / size_of::<Option<NonNull<u8>>>());
+        list.try_commit(ahead.min(most), false)?;
     }
-
-    fn commit(&self, _: usize, _: usize) -> Result<(), AllocError> {
-        Ok(())
-    }
-
-    fn prefault(&self) -> Result<(), AllocError> {
-        Ok(())
-    }
-
-    fn bytes(&self) -> usize {
-        0
-    }
+    Ok(())
 }
 
-impl<F: List> Body<F> {
+impl Body {
     /// Memory for so many cells of that geometry: touched and pushed, or only
     /// reserved if `lazy`.
     ///
@@ -118,14 +84,14 @@ impl<F: List> Body<F> {
         let layout = geometry.layout(capacity)?;
         let (cells, committed) = if lazy {
             let cells = Block::reserve(layout, source)?;
-            let committed = cells.commit(0, size_of::<Header<F>>())?;
+            let committed = cells.commit(0, size_of::<Header>())?;
             (cells, committed)
         } else {
             let cells = Block::allocate(layout, source)?;
             cells.touch();
             (cells, layout.size())
         };
-        let free = F::try_new(capacity, lazy, source)?;
+        let free = free_list(capacity, lazy, source)?;
         let start = cells.start();
         // SAFETY: laid out for that many cells, and kept with the home.
         let home = unsafe { Home::new(free, capacity, geometry, start) };
@@ -139,7 +105,7 @@ impl<F: List> Body<F> {
         // aligned with the segment. Only cells and first words are written otherwise.
         // Unless it is lazy, cells and list were allocated whole.
         unsafe {
-            let place = start.add(offset_of!(Header<F>, body)).cast::<Self>();
+            let place = start.add(offset_of!(Header, body)).cast::<Self>();
             place.write(body);
             if !lazy {
                 Self::fill(place);
@@ -177,7 +143,7 @@ impl<F: List> Body<F> {
             let ahead = bytes.max(committed + COMMIT);
             self.committed.set(self.cells.commit(committed, ahead)?);
         }
-        self.home.free.commit(end, self.home.capacity())
+        commit(&self.home.free, end, self.home.capacity())
     }
 
     /// Pushes the next fresh cells.
@@ -216,47 +182,28 @@ impl<F: List> Body<F> {
         let first = self.home.geometry().offset(fresh.start);
         self.cells.populate(first, self.cells.layout().size())?;
         self.cells.touch_from(first);
-        self.home.free.prefault()
+        self.home.free.touch();
+        self.home.free.populate(0, self.home.free.capacity())
     }
 }
 
-/// The memory of a heap or an intrusive pool. Untyped, so that its drop asks nothing of
-/// the values' type: they may own boxes of their own pool.
+/// The memory of a pool on the heap. Untyped, so that its drop asks nothing of the values'
+/// type: they may own boxes of their own pool.
 #[expect(
     missing_debug_implementations,
     reason = "users cannot have a value of it"
 )]
-pub struct Segments<F: List> {
-    home: NonNull<Body<F>>,
+pub struct Segments {
+    home: NonNull<Body>,
 }
 
-impl<F: List> Segments<F> {
-    fn body(&self) -> &Body<F> {
-        // SAFETY: written in `try_new`, and there until the drop.
-        unsafe { self.home.as_ref() }
-    }
-}
-
-/// Memory that a pool allocates.
-pub trait Made: Memory + Sized {
-    /// Memory for so many cells, touched, or only reserved if `lazy`.
+impl Segments {
+    /// Memory for `capacity` cells, touched, or only reserved if `lazy`.
     ///
     /// # Errors
     ///
     /// Past the limits, or when the source refuses; nothing is leaked then.
-    fn try_new(
-        geometry: Geometry,
-        capacity: usize,
-        lazy: bool,
-        source: &Source,
-    ) -> Result<Self, AllocError>;
-
-    /// What there is of it, and so many bytes more.
-    fn report(&self, more: usize) -> Report;
-}
-
-impl<F: List> Made for Segments<F> {
-    fn try_new(
+    pub(super) fn try_new(
         geometry: Geometry,
         capacity: usize,
         lazy: bool,
@@ -266,7 +213,13 @@ impl<F: List> Made for Segments<F> {
         Ok(Segments { home })
     }
 
-    fn report(&self, more: usize) -> Report {
+    fn body(&self) -> &Body {
+        // SAFETY: written in `try_new`, and valid until the drop.
+        unsafe { self.home.as_ref() }
+    }
+
+    /// A report on this memory and `more` bytes.
+    pub(super) fn report(&self, more: usize) -> Report {
         let it = self.body();
         let source = it.cells.source();
         let cells = if source.reserves() {
@@ -274,21 +227,21 @@ impl<F: List> Made for Segments<F> {
         } else {
             it.cells.layout().size()
         };
-        Report::new(cells + it.home.free.bytes() + more, source)
+        Report::new(cells + it.home.free.array_bytes() + more, source)
     }
 }
 
 // SAFETY: every cell that is pushed lies in memory of the home's, in a segment whose
 // header was written before (H3): with the address of the home, which the mask leads to.
-unsafe impl<F: List> Memory for Segments<F> {
-    type Free = F;
+unsafe impl Memory for Segments {
+    type Free = FreeStack;
     type Way = ();
 
-    const LEAST_CELL: Layout = F::LEAST_CELL;
-    const HEADER: Option<Layout> = Some(Layout::new::<Header<F>>());
+    const LEAST_CELL: Layout = Layout::new::<u8>();
+    const HEADER: Option<Layout> = Some(Layout::new::<Header>());
 
     #[inline(always)]
-    fn home(&self) -> NonNull<Home<F>> {
+    fn home(&self) -> NonNull<Home<FreeStack>> {
         self.home.cast()
     }
 
@@ -296,7 +249,11 @@ unsafe impl<F: List> Memory for Segments<F> {
     fn way(&self) {}
 
     #[inline(always)]
-    unsafe fn home_of(geometry: &Geometry, cell: NonNull<u8>, (): Self::Way) -> NonNull<Home<F>> {
+    unsafe fn home_of(
+        geometry: &Geometry,
+        cell: NonNull<u8>,
+        (): Self::Way,
+    ) -> NonNull<Home<FreeStack>> {
         // SAFETY: a taken cell of such a memory, says the caller, so its header was
         // written (H3). The home is the first field of what it leads to.
         unsafe { geometry.header_of(cell).cast() }
@@ -324,7 +281,7 @@ unsafe impl<F: List> Memory for Segments<F> {
 }
 
 /// Releases the memory; values that were forgotten in it are not dropped.
-impl<F: List> Drop for Segments<F> {
+impl Drop for Segments {
     fn drop(&mut self) {
         // SAFETY: written in `try_new`, and not used again: boxes borrow the pool, so
         // none is there. The body's drop releases the memory that it lay in.

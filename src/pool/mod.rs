@@ -30,13 +30,12 @@
 //! | pool | memory | free list | box |
 //! |---|---|---|---|
 //! | [`Pool::with_capacity`] | its own | 8 bytes a cell, outside of the cells | 8 bytes |
-//! | [`Pool::intrusive`] | its own | through the vacant cells | 8 bytes |
 //! | [`PoolStorage::claim`], [`Pool::in_storage`] | yours: a static, the stack | through the vacant cells | 16 bytes |
 //! | [`RecyclingPool`] | its own | 16 bytes a cell, outside | 16 bytes |
 //!
-//! A free list through the vacant cells takes no memory, and an allocation waits for the
-//! load of a cell, which is cold when cells were freed in random order; nor is a cell
-//! smaller than a pointer then. The last pool keeps the values of freed cells, to be used
+//! A free list through the vacant cells takes no memory, but an allocation waits for the
+//! load of a cell, which is cold if cells were freed in random order; and no cell is
+//! smaller than a pointer. The last pool keeps the values of freed cells, to be used
 //! again.
 //!
 //! An engine that keeps boxes beside their pool has the pool for ever, [leaked](Pool::leak)
@@ -137,9 +136,7 @@ pub use aligned::CacheAligned;
 pub use boxed::PoolBox;
 #[cfg(feature = "alloc")]
 pub use builder::PoolBuilder;
-#[cfg(feature = "alloc")]
-pub use kinds::OwnMemory;
-pub use kinds::{Heap, InStorage, Intrusive, PoolMemory};
+pub use kinds::{Heap, InStorage, PoolMemory};
 #[cfg(feature = "alloc")]
 pub use recycling::{RecycledBox, RecyclingPool, RecyclingPoolBuilder};
 pub use storage::{PoolStorage, StorageBox};

@@ -12,7 +12,7 @@ use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 
 use super::builder::PoolBuilder;
-use super::heap::{List, Made};
+use super::heap;
 use super::{Pool, PoolBox};
 use crate::error::{AllocError, BuildError, CapacityError};
 use crate::memory::{Pages, Report};
@@ -103,7 +103,7 @@ impl<T> RecyclingPool<T> {
     fn try_new_in(capacity: usize, lazy: bool, source: &Source) -> Result<Self, AllocError> {
         // First what may be too large at all.
         let pool = Pool::try_new_in(capacity, lazy, source)?;
-        let idle = <FreeStack as List>::try_new(capacity, lazy, source)?;
+        let idle = heap::free_list(capacity, lazy, source)?;
         if !lazy {
             idle.touch();
         }
@@ -157,7 +157,7 @@ impl<T> RecyclingPool<T> {
     fn alloc_new(&self, init: impl FnOnce() -> T) -> Result<RecycledBox<'_, T>, CapacityError> {
         let vacant = self.pool.alloc_with(MaybeUninit::uninit)?;
         // Room for the box's return (Q1).
-        (self.idle.commit(self.pool.home().used(), self.capacity()))
+        heap::commit(&self.idle, self.pool.home().used(), self.capacity())
             .map_err(|error| CapacityError::new(self.capacity(), Some(error)))?;
         Ok(RecycledBox::new(self, PoolBox::write(vacant, init())))
     }

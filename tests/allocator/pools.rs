@@ -21,10 +21,8 @@ fn builders() -> [PoolBuilder<Value>; 2] {
 fn construction_of_a_pool_that_fails_leaks_nothing() {
     // The cells with the home before them, and the stack.
     assert_eq!(each_failure(|| Pool::<Value>::try_with_capacity(100)), 2);
-    assert_eq!(each_failure(|| Pool::<Value, _>::try_intrusive(100)), 1);
     for builder in builders() {
         assert_eq!(each_failure(|| builder.clone().try_build()), 2);
-        assert_eq!(each_failure(|| builder.clone().intrusive().try_build()), 1);
         // And the stack of the values that are kept.
         assert_eq!(each_failure(|| builder.clone().recycle().try_build()), 3);
     }
@@ -76,8 +74,6 @@ fn no_operation_of_a_pool_allocates() {
     let builder = || Pool::<u64>::builder().capacity(8);
     run(builder().build());
     run(builder().lazy().build());
-    run(builder().intrusive().build());
-    run(builder().lazy().intrusive().build());
     let mut storage = flatslab::pool::PoolStorage::<u64, 8>::new();
     run(Pool::in_storage(&mut storage));
 

@@ -47,8 +47,6 @@ fn everything_comes_back_to_the_source() {
         for builder in builders::<V>(&source.pages()) {
             use_pool!(builder.clone().build(), V);
             assert_eq!(source.bytes(), 0);
-            use_pool!(builder.clone().intrusive().build(), V);
-            assert_eq!(source.bytes(), 0);
             let pool = builder.recycle().build();
             for _ in 0..2 {
                 let make = |n| pool.alloc_or_reuse(|| V::new(n as u64), |_| {}).unwrap();
@@ -77,9 +75,6 @@ fn the_bytes_that_a_pool_reports_are_those_that_the_source_gave() {
             pool.prefault().unwrap();
             assert_eq!(pool.memory().bytes(), source.bytes());
             assert!(pool.memory().to_string().ends_with("of a memory source"));
-            drop(pool);
-            let pool = builder.clone().intrusive().build();
-            assert_eq!(pool.memory().bytes(), source.bytes());
             drop(pool);
             let pool = builder.recycle().build();
             assert_eq!(pool.memory().bytes(), source.bytes());
@@ -116,13 +111,8 @@ fn a_pool_whose_construction_fails_gives_back_what_it_got() {
         usize,
     );
     // Cells with the home, free list; the list of values that are kept.
-    let cases: [Case; 3] = [
+    let cases: [Case; 2] = [
         ("heap", |builder| builder.try_build().map(drop), 2),
-        (
-            "intrusive",
-            |builder| builder.intrusive().try_build().map(drop),
-            1,
-        ),
         (
             "recycling",
             |builder| builder.recycle().try_build().map(drop),
@@ -167,8 +157,6 @@ fn options_of_pages_are_refused_or_reported_where_there_are_none() {
         for builder in builders::<u64>(&pages) {
             let refused = BuildError::Unsupported(option);
             assert_eq!(builder.clone().try_build().err(), Some(refused));
-            let refused = BuildError::Unsupported(option);
-            assert_eq!(builder.clone().intrusive().try_build().err(), Some(refused));
             assert!(builder.recycle().try_build().is_err());
         }
     }

@@ -16,16 +16,6 @@ macro_rules! with_each_pool {
             $body
         }
         {
-            #[allow(unused_mut, reason = "not every block resets it")]
-            let mut $pool = builder().intrusive().build();
-            $body
-        }
-        {
-            #[allow(unused_mut, reason = "not every block resets it")]
-            let mut $pool = builder().intrusive().lazy().build();
-            $body
-        }
-        {
             let mut storage = PoolStorage::<$value, { $capacity }>::new();
             #[allow(unused_mut, reason = "not every block resets it")]
             let mut $pool = Pool::in_storage(&mut storage);

@@ -23,14 +23,9 @@ pub(crate) fn heap<V: Sample>(program: &[Step]) {
     run(&mut Pool::<V>::with_capacity(CAPACITY), program);
 }
 
-pub(crate) fn intrusive<V: Sample>(program: &[Step]) {
-    run(&mut Pool::<V, _>::intrusive(CAPACITY), program);
-}
-
 pub(crate) fn lazy<V: Sample>(program: &[Step]) {
     let builder = Pool::<V>::builder().capacity(CAPACITY).lazy();
-    run(&mut builder.clone().build(), program);
-    run(&mut builder.intrusive().build(), program);
+    run(&mut builder.build(), program);
 }
 
 pub(crate) fn storage<V: Sample>(program: &[Step]) {

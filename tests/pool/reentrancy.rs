@@ -3,9 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use flatslab::pool::{
-    Intrusive, Pool, PoolBox, PoolMemory, PoolStorage, RecycledBox, RecyclingPool,
-};
+use flatslab::pool::{Pool, PoolBox, PoolMemory, PoolStorage, RecycledBox, RecyclingPool};
 
 use crate::common::{Drops, Hooked, panics};
 use crate::kinds::{assert_all_usable_but, forever};
@@ -163,12 +161,6 @@ fn destructors_use_the_pool<M: PoolMemory>(pool: &'static Pool<'static, Hooked, 
 #[test]
 fn destructors_use_a_heap_pool() {
     destructors_use_the_pool(forever(Pool::with_capacity(CELLS)));
-}
-
-#[test]
-#[cfg_attr(each_run, ignore = "weekly")]
-fn destructors_use_an_intrusive_pool() {
-    destructors_use_the_pool::<Intrusive>(forever(Pool::intrusive(CELLS)));
 }
 
 /// Values that may be made on any thread, so that a static is theirs.

@@ -3,9 +3,7 @@
 use std::cell::Cell;
 use std::mem::forget;
 
-use flatslab::pool::{
-    Heap, InStorage, Intrusive, Pool, PoolBox, PoolMemory, PoolStorage, StorageBox,
-};
+use flatslab::pool::{Heap, InStorage, Pool, PoolBox, PoolMemory, PoolStorage, StorageBox};
 
 use crate::kinds::assert_all_usable_but;
 
@@ -122,10 +120,6 @@ macro_rules! with_own_pools {
         {
             let builder = Pool::<$value<$($lifetime,)* Heap>>::builder().capacity($capacity);
             let mut $pool = builder.lazy().build();
-            $body
-        }
-        {
-            let mut $pool = Pool::<$value<$($lifetime,)* Intrusive>, _>::intrusive($capacity);
             $body
         }
         {

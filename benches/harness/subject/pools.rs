@@ -8,7 +8,7 @@
 
 use std::ptr::NonNull;
 
-use flatslab::pool::{InStorage, Intrusive, Pool, PoolBox, PoolStorage, StorageBox};
+use flatslab::pool::{InStorage, Pool, PoolBox, PoolStorage, StorageBox};
 
 use super::subject;
 use crate::payload::Payload;
@@ -51,14 +51,6 @@ pool! {
     /// With its free list outside of the cells.
     PoolByBox(Pool<'static, V>) named "Pool, PoolBox" by PoolBox<'static, V>;
     new(capacity) Pool::with_capacity(capacity);
-    pool(it) lasting(it);
-}
-
-pool! {
-    /// With its free list through the vacant cells.
-    PoolIntrusive(Pool<'static, V, Intrusive>) named "Pool, intrusive"
-        by PoolBox<'static, V, Intrusive>;
-    new(capacity) Pool::intrusive(capacity);
     pool(it) lasting(it);
 }
 

@@ -33,9 +33,7 @@ fn faults_of_a_life<M: PoolMemory>(pool: &Pool<'_, Order, M>) -> i64 {
 
 #[test]
 fn a_pool_does_not_fault_from_its_first_allocation_on() {
-    let (heap, intrusive) = (builder().build(), builder().intrusive().build());
-    assert_eq!(faults_of_a_life(&heap), 0);
-    assert_eq!(faults_of_a_life(&intrusive), 0);
+    assert_eq!(faults_of_a_life(&builder().build()), 0);
     let pool = builder().recycle().build();
     let mut boxes = Vec::with_capacity(LIVE);
     boxes.resize_with(LIVE, || None);
@@ -53,21 +51,21 @@ fn a_pool_does_not_fault_from_its_first_allocation_on() {
 
 #[test]
 fn a_lazy_pool_does_not_fault_after_prefault() {
-    let heap = builder().lazy().build();
+    let pool = builder().lazy().build();
     let resident = |bytes: Option<usize>| bytes.unwrap();
-    assert!(resident(heap.memory().resident_bytes()) < BYTES / 10);
-    heap.prefault().unwrap();
-    assert!(resident(heap.memory().resident_bytes()) >= BYTES + LIVE * 8);
-    assert_eq!(faults_of_a_life(&heap), 0);
+    assert!(resident(pool.memory().resident_bytes()) < BYTES / 10);
+    pool.prefault().unwrap();
+    assert!(resident(pool.memory().resident_bytes()) >= BYTES + LIVE * 8);
+    assert_eq!(faults_of_a_life(&pool), 0);
 
-    let mut intrusive = builder().lazy().intrusive().build();
+    let mut pool = builder().lazy().build();
     // Part of it is in use; then part was, and all is free.
-    std::mem::forget(intrusive.alloc([7; 8]));
-    intrusive.prefault().unwrap();
-    assert!(resident(intrusive.memory().resident_bytes()) >= BYTES);
-    intrusive.reset();
-    assert_eq!(faults_of_a_life(&intrusive), 0);
-    assert!(intrusive.memory().bytes() >= BYTES);
+    std::mem::forget(pool.alloc([7; 8]));
+    pool.prefault().unwrap();
+    assert!(resident(pool.memory().resident_bytes()) >= BYTES);
+    pool.reset();
+    assert_eq!(faults_of_a_life(&pool), 0);
+    assert!(pool.memory().bytes() >= BYTES);
 }
 
 #[test]

@@ -159,11 +159,14 @@ mod traced {
     macro_rules! by_pool {
         ($pool:literal, $boxed:literal, $memory:ident, $of:expr) => {{
             let pool: &'static Pool<'static, u64, $memory> = $of;
-            let boxed = move || pool.alloc(7).unwrap();
+            let boxed = move || pool.try_alloc(7).unwrap();
             vec![
                 operation!(concat!($pool, "::alloc"),
                     (pool: &'static Pool<'static, u64, $memory> = pool, value: u64 = 7)
-                        -> Result<PoolBox<'static, u64, $memory>, Full<u64>> { pool.alloc(value) }),
+                        -> PoolBox<'static, u64, $memory> { pool.alloc(value) }),
+                operation!(concat!($pool, "::try_alloc"),
+                    (pool: &'static Pool<'static, u64, $memory> = pool, value: u64 = 7)
+                        -> Result<PoolBox<'static, u64, $memory>, Full<u64>> { pool.try_alloc(value) }),
                 operation!(concat!($boxed, "::into_inner"),
                     (boxed: PoolBox<'static, u64, $memory> = boxed()) -> u64 {
                         PoolBox::into_inner(boxed)
@@ -181,12 +184,12 @@ mod traced {
     fn by_box() -> Vec<Operation<'static>> {
         let pool: &'static Pool<'static, u64> = Pool::leak(8);
         let large: &'static Pool<'static, Large> = Pool::leak(8);
-        let boxed = move || pool.alloc(7).unwrap();
+        let boxed = move || pool.try_alloc(7).unwrap();
         vec![
-            operation!("Pool::alloc_with, 256 bytes",
+            operation!("Pool::try_alloc_with, 256 bytes",
             (pool: &'static Pool<'static, Large> = large, value: u64 = 7)
                 -> Option<PoolBox<'static, Large>> {
-                pool.alloc_with(|| [value; 32]).ok()
+                pool.try_alloc_with(|| [value; 32]).ok()
             }),
             operation!("PoolBox, deref", (boxed: &PoolBox<'static, u64> = &boxed()) -> u64 { **boxed }),
             operation!("PoolBox, deref_mut", (boxed: &mut PoolBox<'static, u64> = &mut boxed()) {
@@ -363,7 +366,7 @@ mod traced {
             static STORAGE: PoolStorage<u64, 8> = PoolStorage::new();
             let pool = STORAGE.claim().expect("not claimed yet");
             // Its first cells are put on the free list.
-            drop(pool.alloc(7));
+            drop(pool.try_alloc(7));
             pool
         }));
         operations.extend(by_arena());

@@ -79,6 +79,12 @@ impl CapacityError {
         CapacityError { capacity, cause }
     }
 
+    /// Why the slab or pool did not grow; `None` if it never grows.
+    #[cfg(feature = "alloc")]
+    pub(crate) const fn cause(&self) -> Option<AllocError> {
+        self.cause
+    }
+
     /// How many slots the slab has, all of them taken.
     ///
     /// # Examples

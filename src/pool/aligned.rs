@@ -17,7 +17,7 @@ use core::ops::{Deref, DerefMut};
 /// struct Quote { bid: u64, ask: u64 }
 ///
 /// let pool = Pool::with_capacity(8);
-/// let quote = pool.alloc(CacheAligned(Quote { bid: 99, ask: 101 })).unwrap();
+/// let quote = pool.alloc(CacheAligned(Quote { bid: 99, ask: 101 }));
 /// assert_eq!((&raw const *quote).addr() % 64, 0);
 /// assert_eq!(quote.ask - quote.bid, 2);
 /// ```
@@ -27,18 +27,6 @@ pub struct CacheAligned<T>(
     /// The value.
     pub T,
 );
-
-impl<T> CacheAligned<T> {
-    /// The value.
-    ///
-    /// ```
-    /// assert_eq!(flatslab::pool::CacheAligned(7).into_inner(), 7);
-    /// ```
-    #[inline]
-    pub fn into_inner(self) -> T {
-        self.0
-    }
-}
 
 impl<T> From<T> for CacheAligned<T> {
     #[inline]

@@ -34,7 +34,7 @@ type Way<M> = <<M as Kind>::Memory as Memory>::Way;
 /// use flatslab::pool::{Pool, PoolBox};
 ///
 /// let pool = Pool::with_capacity(8);
-/// let mut boxed: PoolBox<'_, Vec<u64>> = pool.alloc(vec![1]).unwrap();
+/// let mut boxed: PoolBox<'_, Vec<u64>> = pool.alloc(vec![1]);
 /// boxed.push(2);
 /// assert_eq!(PoolBox::into_inner(boxed), [1, 2]);
 /// assert!(pool.is_empty());
@@ -89,7 +89,7 @@ impl<'p, T, M: PoolMemory> PoolBox<'p, T, M> {
     /// use flatslab::pool::{Pool, PoolBox};
     ///
     /// let pool = Pool::with_capacity(1);
-    /// let boxed = pool.alloc(7).unwrap();
+    /// let boxed = pool.alloc(7);
     /// assert_eq!(PoolBox::into_inner(boxed), 7);
     /// ```
     #[inline]
@@ -113,7 +113,7 @@ impl<'p, T, M: PoolMemory> PoolBox<'p, T, M> {
     /// use flatslab::pool::{Pool, PoolBox};
     ///
     /// let pool = Pool::with_capacity(1);
-    /// let (old, vacant) = PoolBox::take(pool.alloc(7).unwrap());
+    /// let (old, vacant) = PoolBox::take(pool.alloc(7));
     /// let boxed = PoolBox::write(vacant, old + 1);
     /// assert_eq!(*boxed, 8);
     /// ```
@@ -132,7 +132,7 @@ impl<'p, T, M: PoolMemory> PoolBox<'p, T, M> {
     /// use flatslab::pool::{Pool, PoolBox};
     ///
     /// let pool = Pool::with_capacity(1);
-    /// let boxed = pool.alloc(7).unwrap();
+    /// let boxed = pool.alloc(7);
     /// PoolBox::prefetch(&boxed);
     /// ```
     #[inline(always)]
@@ -149,7 +149,7 @@ impl<'p, T, M: PoolMemory> PoolBox<'p, T, M> {
     /// use flatslab::pool::{Pool, PoolBox};
     ///
     /// let pool = Pool::with_capacity(1);
-    /// let value: &mut u64 = PoolBox::leak(pool.alloc(7).unwrap());
+    /// let value: &mut u64 = PoolBox::leak(pool.alloc(7));
     /// *value += 1;
     /// assert_eq!((*value, pool.len()), (8, 1));
     /// ```
@@ -179,7 +179,7 @@ impl<'p, T, M: PoolMemory> PoolBox<'p, T, M> {
     /// use flatslab::pool::{Pool, PoolBox};
     ///
     /// let pool = Pool::with_capacity(1);
-    /// let pointer = PoolBox::into_raw(pool.alloc(7).unwrap());
+    /// let pointer = PoolBox::into_raw(pool.alloc(7));
     /// // SAFETY: from `into_raw` of a box of this pool, and taken back once.
     /// let boxed = unsafe { pool.box_from_raw(pointer) };
     /// assert_eq!(*boxed, 7);
@@ -205,7 +205,7 @@ impl<T, M: PoolMemory> PoolBox<'static, T, M> {
     /// use flatslab::pool::{Pool, PoolBox};
     ///
     /// let pool: &'static Pool<_> = Pool::leak(8);
-    /// let mut pinned = PoolBox::into_pin(pool.alloc(async { 7 }).unwrap());
+    /// let mut pinned = PoolBox::into_pin(pool.alloc(async { 7 }));
     /// let _future = pinned.as_mut();
     /// ```
     #[inline]
@@ -227,7 +227,7 @@ impl<'p, T, M: PoolMemory> PoolBox<'p, MaybeUninit<T>, M> {
     /// use flatslab::pool::{Pool, PoolBox};
     ///
     /// let pool = Pool::with_capacity(1);
-    /// let vacant = pool.alloc_uninit().unwrap();
+    /// let vacant = pool.alloc_uninit();
     /// let boxed = PoolBox::write(vacant, 7);
     /// assert_eq!(*boxed, 7);
     /// ```
@@ -251,7 +251,7 @@ impl<'p, T, M: PoolMemory> PoolBox<'p, MaybeUninit<T>, M> {
     /// use flatslab::pool::{Pool, PoolBox};
     ///
     /// let pool = Pool::<[u64; 512]>::with_capacity(1);
-    /// let mut vacant = pool.alloc_uninit().unwrap();
+    /// let mut vacant = pool.alloc_uninit();
     /// // SAFETY: zeroes are such an array.
     /// let boxed = unsafe {
     ///     vacant.as_mut_ptr().write_bytes(0, 1);

@@ -89,7 +89,7 @@ impl<T> Pool<'static, T> {
     /// use flatslab::pool::{Pool, PoolBox};
     ///
     /// let pool: &'static Pool<u64> = Pool::leak(8);
-    /// let boxed: PoolBox<'static, u64> = pool.alloc(7).unwrap();
+    /// let boxed: PoolBox<'static, u64> = pool.alloc(7);
     /// assert_eq!(*boxed, 7);
     /// ```
     #[track_caller]
@@ -216,7 +216,7 @@ impl<T> PoolBuilder<T> {
     ///
     /// ```
     /// let pool = flatslab::pool::Pool::builder().capacity(1 << 20).lazy().build();
-    /// assert_eq!(*pool.alloc(7).unwrap(), 7);
+    /// assert_eq!(*pool.alloc(7), 7);
     /// ```
     pub const fn lazy(mut self) -> Self {
         self.lazy = true;

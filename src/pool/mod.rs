@@ -7,7 +7,7 @@
 //! struct Order { price: u64, quantity: u64 }
 //!
 //! let pool = Pool::with_capacity(10_000);       // all memory allocated and touched now
-//! let mut order: PoolBox<'_, Order> = pool.alloc(Order { price: 100, quantity: 20 }).unwrap();
+//! let mut order: PoolBox<'_, Order> = pool.alloc(Order { price: 100, quantity: 20 });
 //! order.quantity -= 10;                         // access as through a pointer
 //! drop(order);                                  // drops the value, frees the cell
 //! assert!(pool.is_empty());
@@ -50,7 +50,7 @@
 //! }
 //!
 //! let mut engine = Engine { pool: Pool::leak(1024), live: Vec::new() };
-//! engine.live.push(engine.pool.alloc(7).unwrap());
+//! engine.live.push(engine.pool.alloc(7));
 //! ```
 //!
 //! A pool of a builder, and a [`RecyclingPool`], is leaked with
@@ -76,7 +76,7 @@
 //! for _round in 0..3 {
 //!     let mut list = None;
 //!     for value in 0..100 {
-//!         list = Some(pool.alloc(Node { value, next: list }).unwrap());
+//!         list = Some(pool.alloc(Node { value, next: list }));
 //!     }
 //!     assert_eq!(list.as_ref().unwrap().value, 99);
 //!     core::mem::forget(list); // no destructor runs, no node is visited
@@ -146,6 +146,18 @@ use home::FreeCells;
 use kinds::Kind;
 use memory::{Memory, Vacated};
 
+/// Panics because no cell is free, or ends the program if the allocator has refused memory.
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn fail(error: CapacityError) -> ! {
+    #[cfg(feature = "alloc")]
+    if let Some(error) = error.cause() {
+        crate::raw::memory::fail(error);
+    }
+    panic!("the pool is full: all {} cells are taken", error.capacity())
+}
+
 /// A pool of equal cells for values of `T`, without metadata; see the
 /// [module](self).
 ///
@@ -169,8 +181,8 @@ use memory::{Memory, Vacated};
 /// }
 ///
 /// let pool = Pool::with_capacity(3);
-/// let leaf = |value| Some(pool.alloc(Node { value, children: [None, None] }).unwrap());
-/// let root = pool.alloc(Node { value: 2, children: [leaf(1), leaf(3)] }).unwrap();
+/// let leaf = |value| Some(pool.alloc(Node { value, children: [None, None] }));
+/// let root = pool.alloc(Node { value: 2, children: [leaf(1), leaf(3)] });
 /// assert_eq!(root.children.iter().flatten().map(|node| node.value).sum::<u64>(), 4);
 /// drop(root);
 /// assert!(pool.is_empty());
@@ -198,48 +210,93 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
         unsafe { self.memory.home().as_ref() }
     }
 
-    /// A free cell, now the caller's (H2); `None` when all are taken, or when the source
-    /// of a lazy pool refuses.
+    /// A free cell, now the caller's (H2), or the error of having none.
     #[inline(always)]
-    fn claim(&self) -> Option<NonNull<T>> {
+    fn claim(&self) -> Result<NonNull<T>, CapacityError> {
         match self.home().free.pop() {
-            Some(cell) => Some(cell.cast()),
+            Some(cell) => Ok(cell.cast()),
             None => self.claim_fresh(),
         }
     }
 
-    /// [`claim`](Self::claim) when only cells that were never used can be free. Without
-    /// the error, which would be returned in memory: room on the stack in every
-    /// allocation.
+    /// [`claim`](Self::claim) if only cells that were never used can be free.
     #[cold]
     #[inline(never)]
-    fn claim_fresh(&self) -> Option<NonNull<T>> {
-        self.reserve_fresh().ok()
-    }
-
-    /// A free cell, or the error of having none.
-    #[inline(always)]
-    fn reserve(&self) -> Result<NonNull<T>, CapacityError> {
-        match self.home().free.pop() {
-            Some(cell) => Ok(cell.cast()),
-            None => self.reserve_fresh(),
-        }
-    }
-
-    /// [`reserve`](Self::reserve) when only cells that were never used can be free.
-    #[cold]
-    #[inline(never)]
-    fn reserve_fresh(&self) -> Result<NonNull<T>, CapacityError> {
+    fn claim_fresh(&self) -> Result<NonNull<T>, CapacityError> {
         let cell = (self.memory.refill()).and_then(|()| self.home().free.pop().ok_or(None));
         cell.map(NonNull::cast)
             .map_err(|cause| CapacityError::new(self.capacity(), cause))
     }
 
+    /// As [`claim`](Self::claim), without the error: that is returned in memory, so every
+    /// allocation would need room on the stack for it.
+    #[inline(always)]
+    fn claim_if_any(&self) -> Option<NonNull<T>> {
+        match self.home().free.pop() {
+            Some(cell) => Some(cell.cast()),
+            None => self.claim_fresh_if_any(),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn claim_fresh_if_any(&self) -> Option<NonNull<T>> {
+        self.claim_fresh().ok()
+    }
+
+    /// As [`claim`](Self::claim), or panics.
+    #[inline(always)]
+    #[track_caller]
+    fn claim_or_fail(&self) -> NonNull<T> {
+        match self.home().free.pop() {
+            Some(cell) => cell.cast(),
+            None => self.claim_fresh_or_fail(),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn claim_fresh_or_fail(&self) -> NonNull<T> {
+        match self.claim_fresh() {
+            Ok(cell) => cell,
+            Err(error) => fail(error),
+        }
+    }
+
     /// Puts a value into a free cell; O(1), no allocation.
+    ///
+    /// # Panics
+    ///
+    /// If all cells are taken. If the allocator refuses memory to a
+    /// [lazy](PoolBuilder::lazy) pool, the program ends, as with `Box`. This holds for every
+    /// method that has a `try_` form.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = flatslab::pool::Pool::with_capacity(1);
+    /// let boxed = pool.alloc(7);
+    /// assert_eq!(*boxed, 7);
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn alloc(&self, value: T) -> PoolBox<'_, T, M> {
+        let way = self.memory.way();
+        let cell = self.claim_or_fail();
+        // SAFETY: a cell of this pool with room for a `T`, which was claimed, so the box is
+        // its only owner (H2).
+        unsafe {
+            cell.write(value);
+            PoolBox::new(cell, way)
+        }
+    }
+
+    /// As [`alloc`](Self::alloc); never panics or aborts.
     ///
     /// # Errors
     ///
-    /// Gives the value back when no cell is free.
+    /// Gives the value back if no cell is free.
     ///
     /// # Examples
     ///
@@ -248,63 +305,98 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     /// use flatslab::pool::Pool;
     ///
     /// let pool = Pool::with_capacity(1);
-    /// let boxed = pool.alloc(7).unwrap();
-    /// assert_eq!(pool.alloc(8).unwrap_err(), Full(8));
+    /// let boxed = pool.try_alloc(7).unwrap();
+    /// assert_eq!(pool.try_alloc(8).unwrap_err(), Full(8));
     /// assert_eq!(*boxed, 7);
     /// ```
     #[inline]
-    pub fn alloc(&self, value: T) -> Result<PoolBox<'_, T, M>, Full<T>> {
+    pub fn try_alloc(&self, value: T) -> Result<PoolBox<'_, T, M>, Full<T>> {
         let way = self.memory.way();
-        let Some(cell) = self.claim() else {
+        let Some(cell) = self.claim_if_any() else {
             return Err(Full(value));
         };
-        // SAFETY: a cell of ours that has room for a `T`, and no other owner.
+        // SAFETY: as in `alloc`.
         unsafe {
             cell.write(value);
             Ok(PoolBox::new(cell, way))
         }
     }
 
-    /// Builds a value in its cell; O(1) besides `f`, no allocation.
+    /// Puts the value that `f` returns into a free cell; O(1) besides `f`, no allocation. A
+    /// large value is built in the cell, if the compiler inlines `f`.
     ///
-    /// What `f` returns is written straight into the cell as far as the compiler sees
-    /// through it, so a large value is not copied. `f` may use the pool. If it panics the
-    /// cell is free again; when no cell is free, it is not called.
+    /// `f` may use the pool. If it panics, the cell is free again. It is not called if no cell
+    /// is free.
     ///
-    /// # Errors
+    /// # Panics
     ///
-    /// When no cell is free.
+    /// As [`alloc`](Self::alloc).
     ///
     /// # Examples
     ///
     /// ```
-    /// use flatslab::pool::Pool;
-    ///
-    /// let pool = Pool::with_capacity(1);
-    /// let message = pool.alloc_with(|| [0_u8; 1500]).unwrap();
+    /// let pool = flatslab::pool::Pool::with_capacity(1);
+    /// let message = pool.alloc_with(|| [0_u8; 1500]);
     /// assert_eq!(message.len(), 1500);
-    /// assert!(pool.alloc_with(|| unreachable!()).is_err());
     /// ```
     #[inline]
-    pub fn alloc_with(&self, f: impl FnOnce() -> T) -> Result<PoolBox<'_, T, M>, CapacityError> {
+    #[track_caller]
+    pub fn alloc_with(&self, f: impl FnOnce() -> T) -> PoolBox<'_, T, M> {
         let way = self.memory.way();
-        let cell = self.reserve()?;
-        // SAFETY: a cell of ours that has room for a `T`, and no other owner: first the
-        // guard, then the box.
+        // SAFETY: just claimed, with this way.
+        unsafe { Self::build(self.claim_or_fail(), way, f) }
+    }
+
+    /// As [`alloc_with`](Self::alloc_with); panics only if `f` does, and never aborts.
+    ///
+    /// # Errors
+    ///
+    /// If no cell is free; `f` is not called then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = flatslab::pool::Pool::<u64>::with_capacity(0);
+    /// assert!(pool.try_alloc_with(|| unreachable!()).is_err());
+    /// ```
+    #[inline]
+    pub fn try_alloc_with(
+        &self,
+        f: impl FnOnce() -> T,
+    ) -> Result<PoolBox<'_, T, M>, CapacityError> {
+        let way = self.memory.way();
+        // SAFETY: just claimed, with this way.
+        Ok(unsafe { Self::build(self.claim()?, way, f) })
+    }
+
+    /// Builds a value in a cell; the cell is free again if `f` panics.
+    ///
+    /// # Safety
+    ///
+    /// The cell was claimed from a pool of this type that is borrowed for `'p`, whose way this
+    /// is. The caller gives it up.
+    #[inline(always)]
+    unsafe fn build<'p>(
+        cell: NonNull<T>,
+        way: <M::Memory as Memory>::Way,
+        f: impl FnOnce() -> T,
+    ) -> PoolBox<'p, T, M> {
+        // SAFETY: the cell was claimed and has room for a `T` (precondition). Its only owner
+        // is first the guard, then the box (H2).
         unsafe {
             let vacated = Vacated::<T, M::Memory>::new(cell, way);
             cell.write(f());
             core::mem::forget(vacated);
-            Ok(PoolBox::new(cell, way))
+            PoolBox::new(cell, way)
         }
     }
 
-    /// Takes a free cell without a value, to be [written](PoolBox::write) later; O(1), no
+    /// Claims a free cell without a value, to be [written](PoolBox::write) later; O(1), no
     /// allocation.
     ///
-    /// # Errors
+    /// # Panics
     ///
-    /// When no cell is free.
+    /// As [`alloc`](Self::alloc).
     ///
     /// # Examples
     ///
@@ -312,15 +404,36 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     /// use flatslab::pool::{Pool, PoolBox};
     ///
     /// let pool = Pool::with_capacity(1);
-    /// let vacant = pool.alloc_uninit().unwrap();
+    /// let vacant = pool.alloc_uninit();
     /// let boxed = PoolBox::write(vacant, 7);
     /// assert_eq!(*boxed, 7);
     /// ```
     #[inline]
-    pub fn alloc_uninit(&self) -> Result<PoolBox<'_, MaybeUninit<T>, M>, CapacityError> {
+    #[track_caller]
+    pub fn alloc_uninit(&self) -> PoolBox<'_, MaybeUninit<T>, M> {
         let way = self.memory.way();
-        let cell = self.reserve()?.cast();
-        // SAFETY: a cell of ours, with no other owner, whose value may be uninitialised.
+        // SAFETY: just claimed, so the box is its only owner (H2); its value may be
+        // uninitialised.
+        unsafe { PoolBox::new(self.claim_or_fail().cast(), way) }
+    }
+
+    /// As [`alloc_uninit`](Self::alloc_uninit); never panics or aborts.
+    ///
+    /// # Errors
+    ///
+    /// If no cell is free.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = flatslab::pool::Pool::<u64>::with_capacity(0);
+    /// assert!(pool.try_alloc_uninit().is_err());
+    /// ```
+    #[inline]
+    pub fn try_alloc_uninit(&self) -> Result<PoolBox<'_, MaybeUninit<T>, M>, CapacityError> {
+        let way = self.memory.way();
+        let cell = self.claim()?.cast();
+        // SAFETY: as in `alloc_uninit`.
         Ok(unsafe { PoolBox::new(cell, way) })
     }
 
@@ -342,7 +455,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     /// use flatslab::pool::{Pool, PoolBox};
     ///
     /// let pool = Pool::with_capacity(1);
-    /// let pointer = PoolBox::into_raw(pool.alloc(7).unwrap());
+    /// let pointer = PoolBox::into_raw(pool.alloc(7));
     /// // SAFETY: straight from `into_raw`, and used once.
     /// let boxed = unsafe { pool.box_from_raw(pointer) };
     /// assert_eq!(PoolBox::into_inner(boxed), 7);
@@ -364,7 +477,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     ///
     /// ```
     /// let pool = flatslab::pool::Pool::with_capacity(8);
-    /// let boxed = pool.alloc(7).unwrap();
+    /// let boxed = pool.alloc(7);
     /// assert_eq!(pool.len(), 1);
     /// # drop(boxed);
     /// ```
@@ -400,7 +513,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     ///
     /// ```
     /// let pool = flatslab::pool::Pool::with_capacity(1);
-    /// let boxed = pool.alloc(7).unwrap();
+    /// let boxed = pool.alloc(7);
     /// assert!(pool.is_full());
     /// # drop(boxed);
     /// ```
@@ -445,7 +558,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     /// use flatslab::pool::{Pool, PoolBox};
     ///
     /// let mut pool = Pool::with_capacity(2);
-    /// let sum = *PoolBox::leak(pool.alloc(3).unwrap()) + *PoolBox::leak(pool.alloc(4).unwrap());
+    /// let sum = *PoolBox::leak(pool.alloc(3)) + *PoolBox::leak(pool.alloc(4));
     /// assert!(sum == 7 && pool.is_full());
     /// pool.reset();
     /// assert!(pool.is_empty());

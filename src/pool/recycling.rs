@@ -13,7 +13,7 @@ use core::ptr::NonNull;
 
 use super::builder::PoolBuilder;
 use super::heap;
-use super::{Pool, PoolBox};
+use super::{Pool, PoolBox, fail};
 use crate::error::{AllocError, BuildError, CapacityError};
 use crate::memory::{Pages, Report};
 use crate::raw::memory;
@@ -39,11 +39,11 @@ use crate::raw::stack::FreeStack;
 /// use flatslab::pool::{Pool, RecyclingPool};
 ///
 /// let pool: RecyclingPool<Vec<u8>> = Pool::builder().capacity(8).recycle().build();
-/// let mut buffer = pool.alloc_or_reuse(|| Vec::with_capacity(1500), Vec::clear).unwrap();
+/// let mut buffer = pool.alloc_or_reuse(|| Vec::with_capacity(1500), Vec::clear);
 /// buffer.extend(b"a frame");
 /// let memory = buffer.as_ptr();
 /// drop(buffer);
-/// let buffer = pool.alloc_or_reuse(|| Vec::with_capacity(1500), Vec::clear).unwrap();
+/// let buffer = pool.alloc_or_reuse(|| Vec::with_capacity(1500), Vec::clear);
 /// assert!(buffer.is_empty() && buffer.as_ptr() == memory);
 /// ```
 pub struct RecyclingPool<T> {
@@ -114,15 +114,15 @@ impl<T> RecyclingPool<T> {
         })
     }
 
-    /// A value that was used before, after a call of `reset`, or a new one, that `init`
-    /// makes; O(1) besides these, no allocation of the pool's.
+    /// A box of a value that was used before, after a call of `reset`, or of a new one that
+    /// `init` makes; O(1) besides these. The pool does not allocate.
     ///
-    /// Both may use the pool. If `init` panics the cell is free again; if `reset` does,
-    /// the value is dropped first. When no cell is free, neither is called.
+    /// Both may use the pool. If `init` panics, the cell is free again. If `reset` panics, the
+    /// value is dropped first. Neither is called if no cell is free.
     ///
-    /// # Errors
+    /// # Panics
     ///
-    /// When no cell is free.
+    /// As [`Pool::alloc`].
     ///
     /// # Examples
     ///
@@ -130,32 +130,78 @@ impl<T> RecyclingPool<T> {
     /// use flatslab::pool::Pool;
     ///
     /// let pool = Pool::builder().capacity(1).recycle().build();
-    /// drop(pool.alloc_or_reuse(|| 7, |_| {}).unwrap());
-    /// let boxed = pool.alloc_or_reuse(|| 0, |value| *value += 1).unwrap();
+    /// drop(pool.alloc_or_reuse(|| 7, |_| {}));
+    /// let boxed = pool.alloc_or_reuse(|| 0, |value| *value += 1);
     /// assert_eq!(*boxed, 8);
     /// ```
     #[inline]
+    #[track_caller]
     pub fn alloc_or_reuse(
+        &self,
+        init: impl FnOnce() -> T,
+        reset: impl FnOnce(&mut T),
+    ) -> RecycledBox<'_, T> {
+        match self.idle.pop() {
+            // SAFETY: an idle cell, which was popped.
+            Some(cell) => unsafe { self.reuse(cell.cast(), reset) },
+            None => self.alloc_new_or_fail(init),
+        }
+    }
+
+    /// As [`alloc_or_reuse`](Self::alloc_or_reuse); panics only if `init` or `reset` does, and
+    /// never aborts.
+    ///
+    /// # Errors
+    ///
+    /// If no cell is free.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::pool::Pool;
+    ///
+    /// let pool = Pool::<u64>::builder().capacity(0).recycle().build();
+    /// assert!(pool.try_alloc_or_reuse(|| 7, |_| {}).is_err());
+    /// ```
+    #[inline]
+    pub fn try_alloc_or_reuse(
         &self,
         init: impl FnOnce() -> T,
         reset: impl FnOnce(&mut T),
     ) -> Result<RecycledBox<'_, T>, CapacityError> {
         match self.idle.pop() {
-            Some(cell) => {
-                // SAFETY: with a value and no other owner (Q1), and popped; not to be
-                // kept if `reset` panics.
-                let mut value = unsafe { self.take_back(cell.cast()) };
-                reset(&mut value);
-                Ok(RecycledBox::new(self, value))
-            }
+            // SAFETY: an idle cell, which was popped.
+            Some(cell) => Ok(unsafe { self.reuse(cell.cast(), reset) }),
             None => self.alloc_new(init),
+        }
+    }
+
+    /// # Safety
+    ///
+    /// The cell was popped from `idle`.
+    #[inline(always)]
+    unsafe fn reuse(&self, cell: NonNull<T>, reset: impl FnOnce(&mut T)) -> RecycledBox<'_, T> {
+        // SAFETY: it was idle, so it has a value and no other owner (Q1). The value is dropped
+        // if `reset` panics.
+        let mut value = unsafe { self.take_back(cell) };
+        reset(&mut value);
+        RecycledBox::new(self, value)
+    }
+
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn alloc_new_or_fail(&self, init: impl FnOnce() -> T) -> RecycledBox<'_, T> {
+        match self.alloc_new(init) {
+            Ok(boxed) => boxed,
+            Err(error) => fail(error),
         }
     }
 
     #[cold]
     #[inline(never)]
     fn alloc_new(&self, init: impl FnOnce() -> T) -> Result<RecycledBox<'_, T>, CapacityError> {
-        let vacant = self.pool.alloc_with(MaybeUninit::uninit)?;
+        let vacant = self.pool.try_alloc_with(MaybeUninit::uninit)?;
         // Room for the box's return (Q1).
         heap::commit(&self.idle, self.pool.home().used(), self.capacity())
             .map_err(|error| CapacityError::new(self.capacity(), Some(error)))?;
@@ -178,7 +224,7 @@ impl<T> RecyclingPool<T> {
     ///
     /// ```
     /// let pool = flatslab::pool::Pool::builder().capacity(8).recycle().build();
-    /// let boxed = pool.alloc_or_reuse(|| 7, |_| {}).unwrap();
+    /// let boxed = pool.alloc_or_reuse(|| 7, |_| {});
     /// assert_eq!((pool.len(), pool.idle()), (1, 0));
     /// drop(boxed);
     /// assert_eq!((pool.len(), pool.idle()), (0, 1));
@@ -228,7 +274,7 @@ impl<T> RecyclingPool<T> {
     ///
     /// ```
     /// let pool = flatslab::pool::RecyclingPool::with_capacity(1);
-    /// let boxed = pool.alloc_or_reuse(|| 7, |_| {}).unwrap();
+    /// let boxed = pool.alloc_or_reuse(|| 7, |_| {});
     /// assert!(pool.is_full());
     /// drop(boxed);
     /// assert!(!pool.is_full());
@@ -244,7 +290,7 @@ impl<T> RecyclingPool<T> {
     ///
     /// ```
     /// let mut pool = flatslab::pool::Pool::builder().capacity(8).recycle().build();
-    /// drop(pool.alloc_or_reuse(|| vec![7], Vec::clear).unwrap());
+    /// drop(pool.alloc_or_reuse(|| vec![7], Vec::clear));
     /// pool.clear();
     /// assert_eq!(pool.idle(), 0);
     /// ```
@@ -318,7 +364,7 @@ impl<T> fmt::Debug for RecyclingPool<T> {
 /// use flatslab::pool::{Pool, RecycledBox};
 ///
 /// let pool = Pool::builder().capacity(1).recycle().build();
-/// let boxed: RecycledBox<'_, u64> = pool.alloc_or_reuse(|| 7, |_| {}).unwrap();
+/// let boxed: RecycledBox<'_, u64> = pool.alloc_or_reuse(|| 7, |_| {});
 /// assert_eq!(RecycledBox::into_inner(boxed), 7);
 /// assert_eq!(pool.idle(), 0);
 /// ```
@@ -348,7 +394,7 @@ impl<'p, T> RecycledBox<'p, T> {
     /// use flatslab::pool::{Pool, RecycledBox};
     ///
     /// let pool = Pool::builder().capacity(1).recycle().build();
-    /// let boxed = pool.alloc_or_reuse(|| 7, |_| {}).unwrap();
+    /// let boxed = pool.alloc_or_reuse(|| 7, |_| {});
     /// assert_eq!(RecycledBox::into_inner(boxed), 7);
     /// ```
     #[inline]
@@ -421,7 +467,7 @@ impl<T> PoolBuilder<T> {
     /// use flatslab::pool::{Pool, RecyclingPool};
     ///
     /// let pool: RecyclingPool<Vec<u8>> = Pool::builder().capacity(8).recycle().build();
-    /// let buffer = pool.alloc_or_reuse(Vec::new, Vec::clear).unwrap();
+    /// let buffer = pool.alloc_or_reuse(Vec::new, Vec::clear);
     /// # drop(buffer);
     /// ```
     pub fn recycle(self) -> RecyclingPoolBuilder<T> {

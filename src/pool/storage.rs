@@ -35,7 +35,7 @@ const _: () = assert!(size_of::<StorageBox<'_, u64>>() == 2 * size_of::<usize>()
 ///
 /// let pool: &Pool<'static, Order, InStorage> = STORAGE.claim().expect("not claimed yet");
 /// assert!(STORAGE.claim().is_none());
-/// let mut order = pool.alloc(Order { quantity: 100 }).unwrap();
+/// let mut order = pool.alloc(Order { quantity: 100 });
 /// order.quantity -= 10;
 /// ```
 pub struct PoolStorage<T, const N: usize> {
@@ -151,7 +151,7 @@ impl<'s, T> Pool<'s, T, InStorage> {
     ///
     /// let mut storage = PoolStorage::<u64, 16>::new();
     /// let pool = Pool::in_storage(&mut storage);
-    /// let boxed = pool.alloc(7).unwrap();
+    /// let boxed = pool.alloc(7);
     /// assert_eq!((*boxed, pool.len()), (7, 1));
     /// ```
     pub fn in_storage<const N: usize>(storage: &'s mut PoolStorage<T, N>) -> Self {

@@ -22,7 +22,7 @@ macro_rules! use_pool {
     ($pool:expr, $value:ty) => {{
         let mut pool = $pool;
         for round in 0..2 {
-            let make = |number: usize| pool.alloc(<$value>::new(number as u64)).ok();
+            let make = |number: usize| pool.try_alloc(<$value>::new(number as u64)).ok();
             let mut boxes: Vec<_> = (0..CAPACITY).map(|n| (make(n).unwrap(), n)).collect();
             assert!(pool.is_full() && make(0).is_none());
             boxes.retain(|(_, number)| number % 2 == 1);
@@ -33,7 +33,7 @@ macro_rules! use_pool {
             assert!(boxes.iter().all(|(boxed, number)| boxed.is(*number as u64)));
             drop(boxes);
             assert_eq!((pool.len(), alive()), (0, 0), "round {round}");
-            std::mem::forget(pool.alloc_uninit());
+            std::mem::forget(pool.try_alloc_uninit());
             pool.reset();
         }
     }};
@@ -49,7 +49,7 @@ fn everything_comes_back_to_the_source() {
             assert_eq!(source.bytes(), 0);
             let pool = builder.recycle().build();
             for _ in 0..2 {
-                let make = |n| pool.alloc_or_reuse(|| V::new(n as u64), |_| {}).unwrap();
+                let make = |n| pool.alloc_or_reuse(|| V::new(n as u64), |_| {});
                 let boxes: Vec<_> = (0..CAPACITY).map(make).collect();
                 assert_eq!((pool.len(), boxes.len()), (CAPACITY, CAPACITY));
             }
@@ -78,7 +78,7 @@ fn the_bytes_that_a_pool_reports_are_those_that_the_source_gave() {
             drop(pool);
             let pool = builder.recycle().build();
             assert_eq!(pool.memory().bytes(), source.bytes());
-            drop(pool.alloc_or_reuse(|| [7; 8], |_| {}));
+            drop(pool.try_alloc_or_reuse(|| [7; 8], |_| {}));
             assert_eq!(pool.memory().bytes(), source.bytes());
         }
     }
@@ -92,11 +92,11 @@ fn no_operation_of_a_pool_asks_the_source() {
     for builder in builders::<u64>(&source.pages()) {
         let pool = builder.build();
         let was_asked = with_fault(0, Fault::Panic, true, || {
-            let boxes: Vec<_> = (0..).map_while(|n| pool.alloc(n).ok()).collect();
+            let boxes: Vec<_> = (0..).map_while(|n| pool.try_alloc(n).ok()).collect();
             assert_eq!(boxes.len(), CAPACITY);
             drop(boxes);
             pool.prefault().unwrap();
-            assert_eq!(pool.alloc_with(|| 7).map(PoolBox::into_inner), Ok(7));
+            assert_eq!(pool.try_alloc_with(|| 7).map(PoolBox::into_inner), Ok(7));
         });
         assert!(!was_asked);
     }
@@ -166,6 +166,6 @@ fn options_of_pages_are_refused_or_reported_where_there_are_none() {
         assert_eq!(pool.memory().shortfalls().count(), 2);
         let pool = builder.build();
         assert_eq!(pool.memory().shortfalls().count(), 2);
-        assert_eq!(*pool.alloc(7).unwrap(), 7);
+        assert_eq!(*pool.alloc(7), 7);
     }
 }

@@ -19,7 +19,7 @@ fn more_than_a_segment(bytes: usize) -> usize {
 /// How many cells the first segment has, which are more than one, and how far the first
 /// cell of the next one lies from its last.
 fn first_segment<T, M: PoolMemory>(pool: &Pool<'_, T, M>) -> (usize, usize) {
-    let boxes: Vec<_> = std::iter::from_fn(|| pool.alloc_uninit().ok()).collect();
+    let boxes: Vec<_> = std::iter::from_fn(|| pool.try_alloc_uninit().ok()).collect();
     let at = |index: usize| boxes[index].as_ptr().addr();
     let apart = at(1) - at(0);
     let cells = (1..boxes.len()).take_while(|&index| at(index) - at(index - 1) == apart);
@@ -82,10 +82,8 @@ fn every_cell_is_aligned<T: Value, M: PoolMemory>(pool: &Pool<'_, T, M>) {
         (T::ALIGN, true)
     );
     for _ in 0..2 {
-        let mut cells: Vec<_> = (0..pool.capacity())
-            .map(|_| pool.alloc_uninit().unwrap())
-            .collect();
-        assert!(pool.alloc_uninit().is_err());
+        let mut cells: Vec<_> = (0..pool.capacity()).map(|_| pool.alloc_uninit()).collect();
+        assert!(pool.try_alloc_uninit().is_err());
         for (number, cell) in cells.iter_mut().enumerate() {
             assert_eq!(cell.as_ptr().addr() % T::ALIGN, 0, "cell {number}");
             mark(cell, number);
@@ -151,7 +149,7 @@ sizes! {
 fn a_value_of_a_line_takes_one_line_and_nothing_more() {
     with_each_pool!(30, |pool: CacheAligned<[u64; 8]>| {
         let boxes: Vec<_> = (0..30)
-            .map(|number| pool.alloc(CacheAligned([number; 8])).unwrap())
+            .map(|number| pool.alloc(CacheAligned([number; 8])))
             .collect();
         let lines: Vec<_> = boxes
             .iter()
@@ -189,8 +187,8 @@ fn boxes_are_as_large_as_documented() {
 #[cfg_attr(each_run, ignore = "weekly")]
 fn values_without_a_size_are_counted_and_have_distinct_addresses() {
     with_each_pool!(40, |pool: ()| {
-        let boxes: Vec<_> = (0..40).map(|_| pool.alloc(()).unwrap()).collect();
-        assert!(pool.is_full() && pool.alloc(()).is_err());
+        let boxes: Vec<_> = (0..40).map(|_| pool.alloc(())).collect();
+        assert!(pool.is_full() && pool.try_alloc(()).is_err());
         let mut addresses: Vec<_> = boxes.iter().map(|b| (&raw const **b).addr()).collect();
         addresses.sort_unstable();
         addresses.dedup();
@@ -256,7 +254,7 @@ fn the_last_segment_is_as_long_as_needed() {
 #[test]
 fn a_cell_of_a_line_lies_on_one_line() {
     let pool = Pool::<[u64; 8]>::with_capacity(more_than_a_segment(64));
-    let boxes: Vec<_> = std::iter::from_fn(|| pool.alloc_uninit().ok()).collect();
+    let boxes: Vec<_> = std::iter::from_fn(|| pool.try_alloc_uninit().ok()).collect();
     assert!(boxes.iter().all(|boxed| boxed.as_ptr().addr() % 64 == 0));
 }
 
@@ -313,7 +311,7 @@ fn a_capacity_past_32_bits_is_not_cut_off() {
     match builder.try_build() {
         Ok(pool) => {
             assert_eq!(pool.capacity(), CAPACITY);
-            assert_eq!(*pool.alloc(7).unwrap(), 7);
+            assert_eq!(*pool.alloc(7), 7);
         }
         Err(error) => assert!(out_of_memory(error)),
     }

@@ -32,7 +32,7 @@ macro_rules! pool {
             $(#[$documentation])*
             $subject($container) named $name by $handle;
             new($capacity) $new;
-            insert($it, value) $pool.alloc(value).unwrap();
+            insert($it, value) $pool.try_alloc(value).unwrap();
             get(_it, boxed) boxed.number();
             add(_it, boxed, number) *boxed.number_mut() += number;
             replace(_it, boxed, value) core::mem::replace(&mut **boxed, value);
@@ -81,7 +81,7 @@ impl<V: Payload> Stored<V> {
             8193..=0x10_0000 => Self::of::<0x10_0000>(),
             _ => Self::of::<0x80_0000>(),
         };
-        let cells = (0..capacity).map(|_| stored.pool().alloc_uninit().expect("a cell"));
+        let cells = (0..capacity).map(|_| stored.pool().try_alloc_uninit().expect("a cell"));
         let cells: Vec<_> = cells.collect();
         cells.into_iter().rev().for_each(drop);
         stored

@@ -20,11 +20,11 @@ fn builder() -> PoolBuilder<Order> {
 fn faults_of_a_life<M: PoolMemory>(pool: &Pool<'_, Order, M>) -> i64 {
     let mut boxes: Vec<Option<PoolBox<'_, Order, M>>> = Vec::new();
     boxes.resize_with(LIVE, || None);
-    boxes[0] = pool.alloc([7; 8]).ok();
+    boxes[0] = pool.try_alloc([7; 8]).ok();
     boxes[0] = None;
     faults(|| {
         for (number, place) in boxes.iter_mut().enumerate() {
-            *place = pool.alloc([number as u64; 8]).ok();
+            *place = pool.try_alloc([number as u64; 8]).ok();
         }
         black_box(&mut boxes);
         boxes.iter_mut().for_each(|place| *place = None);
@@ -40,7 +40,7 @@ fn a_pool_does_not_fault_from_its_first_allocation_on() {
     let found = faults(|| {
         for _ in 0..2 {
             for place in &mut boxes {
-                *place = pool.alloc_or_reuse(|| [7; 8], |_| {}).ok();
+                *place = pool.try_alloc_or_reuse(|| [7; 8], |_| {}).ok();
             }
             boxes.iter_mut().for_each(|place| *place = None);
         }
@@ -60,7 +60,7 @@ fn a_lazy_pool_does_not_fault_after_prefault() {
 
     let mut pool = builder().lazy().build();
     // Part of it is in use; then part was, and all is free.
-    std::mem::forget(pool.alloc([7; 8]));
+    std::mem::forget(pool.try_alloc([7; 8]));
     pool.prefault().unwrap();
     assert!(resident(pool.memory().resident_bytes()) >= BYTES);
     pool.reset();
@@ -76,7 +76,7 @@ fn a_lazy_pool_is_resident_as_far_as_it_is_used() {
         .pages(Pages::system());
     for used in [0, 1000, 50_000] {
         let pool = pool.clone().build();
-        let boxes: Vec<_> = (0..used).map(|n| pool.alloc([n; 8]).unwrap()).collect();
+        let boxes: Vec<_> = (0..used).map(|n| pool.alloc([n; 8])).collect();
         let report = pool.memory();
         // The free list is as deep as cells were free at once.
         let (resident, least) = (report.resident_bytes().unwrap(), used as usize * 64);

@@ -186,7 +186,7 @@ mod traced {
         let large: &'static Pool<'static, Large> = Pool::leak(8);
         let boxed = move || pool.try_alloc(7).unwrap();
         vec![
-            operation!("Pool::try_alloc_with, 256 bytes",
+            operation!("Pool::try_alloc_with, 256 B",
             (pool: &'static Pool<'static, Large> = large, value: u64 = 7)
                 -> Option<PoolBox<'static, Large>> {
                 pool.try_alloc_with(|| [value; 32]).ok()

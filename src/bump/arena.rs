@@ -129,9 +129,9 @@ impl Arena {
         Ok(arena)
     }
 
-    /// Allocates memory for `bytes` further bytes, unless there is room for them. Until the
-    /// next reset, rewind or [`shrink_to_fit`](Self::shrink_to_fit), allocations of `bytes` bytes in all do
-    /// not call the allocator, in any sizes and any order.
+    /// Allocates memory for `bytes` further bytes, unless there is room for them. Allocations of
+    /// `bytes` bytes in all, in any sizes and any order, do not call the allocator then, until
+    /// the next reset, rewind or [`shrink_to_fit`](Self::shrink_to_fit).
     ///
     /// An allocation counts as its size, rounded up to a multiple of 8, and, if its alignment
     /// is above 8, that alignment less 8. A vector that grows counts with each of its sizes.

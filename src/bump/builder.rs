@@ -1,4 +1,4 @@
-//! How arenas are made of other memory than usual.
+//! `ArenaBuilder`: arenas with options.
 
 use super::Arena;
 use super::chunks::Chunks;
@@ -6,7 +6,7 @@ use crate::error::BuildError;
 use crate::memory::Pages;
 use crate::raw::memory;
 
-/// How an [`Arena`] is made. The order of the calls does not matter.
+/// Options of an [`Arena`]. The order of the calls does not matter.
 ///
 /// # Examples
 ///
@@ -30,7 +30,7 @@ pub struct ArenaBuilder {
 }
 
 impl Arena {
-    /// An arena of other memory than usual, or with a limit.
+    /// A builder of an arena: where its memory comes from, and how much it may be.
     ///
     /// ```
     /// let arena = flatslab::bump::Arena::builder().max_bytes(1 << 20).build();
@@ -61,7 +61,7 @@ impl ArenaBuilder {
         self
     }
 
-    /// Bytes that are allocated at once, as by [`Arena::reserve`]; none if not said.
+    /// Bytes that [`build`](Self::build) allocates, as [`Arena::reserve`]; 0 by default.
     ///
     /// ```
     /// let arena = flatslab::bump::Arena::builder().reserve(10_000).build();
@@ -72,8 +72,8 @@ impl ArenaBuilder {
         self
     }
 
-    /// Bytes of the first chunk with its header, 4 KiB if not said, at most 64 MiB; each
-    /// further chunk has twice as many as the one before it, or more.
+    /// Bytes of the first chunk with its header, at most 64 MiB; 4 KiB by default. Each further
+    /// chunk has at least twice as many as the one before it.
     ///
     /// ```
     /// let arena = flatslab::bump::Arena::builder().chunk_bytes(1 << 16).build();
@@ -86,8 +86,8 @@ impl ArenaBuilder {
     }
 
     /// The most bytes that all chunks may have together, with their headers of 64 bytes. A
-    /// chunk that would pass it is made smaller, down to what is needed. What needs more
-    /// panics, or is refused with [`AllocError::Limit`](crate::AllocError::Limit).
+    /// chunk that would pass the limit is made smaller, down to what is needed. An allocation
+    /// that needs more panics, or returns [`AllocError::Limit`](crate::AllocError::Limit).
     ///
     /// ```
     /// let arena = flatslab::bump::Arena::builder().max_bytes(1 << 20).build();
@@ -98,7 +98,7 @@ impl ArenaBuilder {
         self
     }
 
-    /// What memory it is to have.
+    /// Where the memory comes from.
     ///
     /// ```
     /// use flatslab::memory::Pages;
@@ -115,9 +115,8 @@ impl ArenaBuilder {
     ///
     /// # Panics
     ///
-    /// If what is reserved passes the limit or `isize::MAX` bytes; if what is required of
-    /// the pages is not to be had. Where the allocator refuses the program ends, as with
-    /// `Vec`.
+    /// If what is reserved passes the limit or `isize::MAX` bytes; if a required page option is
+    /// unavailable. If the allocator refuses, the program ends, as with `Vec`.
     ///
     /// ```
     /// let arena = flatslab::bump::Arena::builder().build();
@@ -132,11 +131,11 @@ impl ArenaBuilder {
         }
     }
 
-    /// Makes the arena; never panics or aborts.
+    /// As [`build`](Self::build); never panics or aborts.
     ///
     /// # Errors
     ///
-    /// Where [`build`](Self::build) panics, or the allocator refuses.
+    /// If [`build`](Self::build) would panic, or the allocator refuses.
     ///
     /// ```
     /// assert!(flatslab::bump::Arena::builder().reserve(usize::MAX).try_build().is_err());

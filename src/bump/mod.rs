@@ -42,7 +42,7 @@
 //! | you want | use |
 //! |---|---|
 //! | memory that grows by chunks | [`Arena::new`] |
-//! | the same, with a first chunk for so many bytes | [`Arena::with_capacity`], or later [`reserve`](Arena::reserve) |
+//! | the same, with room for a number of bytes at the start | [`Arena::with_capacity`], or later [`reserve`](Arena::reserve) |
 //! | the same, with a limit on all chunks | [`ArenaBuilder::max_bytes`] |
 //! | one chunk, allocated and touched at the start; the allocator is never called afterwards | [`Arena::bounded`] |
 //! | temporaries within temporaries | [`Arena::scope`], [`Scope`] |

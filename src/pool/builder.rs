@@ -1,4 +1,4 @@
-//! How pools with memory of their own are made.
+//! `PoolBuilder`, and how pools on the heap are made.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -11,8 +11,7 @@ use crate::memory::{PageOption, Pages, Report};
 use crate::raw::memory::{self, Block};
 use crate::raw::source::Source;
 
-/// How a [`Pool`] with memory of its own is made. The order of the calls does not
-/// matter.
+/// Options of a [`Pool`] on the heap. The order of the calls does not matter.
 ///
 /// # Examples
 ///
@@ -34,13 +33,13 @@ pub struct PoolBuilder<T> {
 }
 
 impl<T> Pool<'static, T> {
-    /// A pool of `capacity` cells; O(capacity). Allocates everything it will ever use,
-    /// and touches every page of it. A pool of no cells is always full.
+    /// A pool of `capacity` cells; O(capacity). Allocates all the memory of the pool and touches
+    /// every page of it. A pool of no cells is always full.
     ///
     /// # Panics
     ///
-    /// If its bytes pass `isize::MAX`. Where the allocator refuses the program ends, as
-    /// with `Vec`. [`try_with_capacity`](Self::try_with_capacity) returns the error.
+    /// If its bytes pass `isize::MAX`. If the allocator refuses, the program ends, as with
+    /// `Vec`.
     ///
     /// # Examples
     ///
@@ -59,7 +58,7 @@ impl<T> Pool<'static, T> {
         }
     }
 
-    /// A pool of `capacity` cells; never panics or aborts.
+    /// As [`with_capacity`](Self::with_capacity); never panics or aborts.
     ///
     /// # Errors
     ///
@@ -77,7 +76,7 @@ impl<T> Pool<'static, T> {
         Self::try_new_in(capacity, false, &Source::GLOBAL)
     }
 
-    /// A pool that lives for ever, for boxes without a lifetime in a struct or a static.
+    /// A pool that is never dropped, so that its boxes have a `'static` lifetime.
     ///
     /// # Panics
     ///
@@ -104,7 +103,7 @@ impl<T> Pool<'static, T> {
         }
     }
 
-    /// A pool that lives for ever; never panics or aborts.
+    /// As [`leak`](Self::leak); never panics or aborts.
     ///
     /// # Errors
     ///
@@ -125,11 +124,11 @@ impl<T> Pool<'static, T> {
     {
         let pool = Self::try_with_capacity(capacity)?;
         let pool = Block::leak(pool, &Source::GLOBAL).map_err(|(error, _pool)| error)?;
-        // SAFETY: leaked, so valid for ever, and never reached mutably.
+        // SAFETY: leaked, so it is never freed, and never borrowed mutably.
         Ok(unsafe { pool.as_ref() })
     }
 
-    /// A pool of other memory than usual, or of memory that is only reserved.
+    /// A builder of a pool: where its memory comes from, and whether it is only reserved.
     ///
     /// # Examples
     ///
@@ -164,8 +163,8 @@ impl<T> Pool<'static, T> {
         })
     }
 
-    /// What memory the pool has, and what was obtained of what was asked for. Asks the
-    /// system about [its pages](Pages): for the start and for diagnostics.
+    /// The pool's memory, and which of the requested page options were obtained. Asks the system
+    /// about [its pages](Pages): for the start and for diagnostics.
     ///
     /// # Examples
     ///
@@ -180,7 +179,7 @@ impl<T> Pool<'static, T> {
 }
 
 impl<T> PoolBuilder<T> {
-    /// Cells of the pool; none if not said.
+    /// Number of cells of the pool; 0 by default.
     ///
     /// ```
     /// let pool = flatslab::pool::Pool::<u64>::builder().capacity(8).build();
@@ -191,7 +190,7 @@ impl<T> PoolBuilder<T> {
         self
     }
 
-    /// What memory it is to have: cells, free list and all.
+    /// Where the memory comes from: that of the cells and of the free list.
     ///
     /// ```
     /// use flatslab::memory::{HugePages, Pages};
@@ -206,9 +205,9 @@ impl<T> PoolBuilder<T> {
         self
     }
 
-    /// Only reserves the memory, and builds the free list as cells are first used: O(1)
-    /// at construction. An allocation may take a page fault, and now and then a system
-    /// call; [`prefault`](Pool::prefault) takes them all beforehand.
+    /// Only reserves the memory, and fills the free list as cells are first used: construction
+    /// is O(1). An allocation may take a page fault, and now and then makes a system call;
+    /// [`prefault`](Pool::prefault) makes and takes all of them at once.
     ///
     /// As with a lazy [`BoundedSlab`](crate::BoundedSlabBuilder::lazy), a capacity of
     /// the [system's pages](Pages) costs address space alone, and explicit huge pages
@@ -227,8 +226,8 @@ impl<T> PoolBuilder<T> {
     ///
     /// # Panics
     ///
-    /// If its bytes pass `isize::MAX`; if what is required of the pages is not to be had.
-    /// Where the allocator refuses the program ends, as with `Vec`.
+    /// If its bytes pass `isize::MAX`; if a required page option is unavailable. If the
+    /// allocator refuses, the program ends, as with `Vec`.
     ///
     /// # Examples
     ///
@@ -245,12 +244,11 @@ impl<T> PoolBuilder<T> {
         }
     }
 
-    /// Makes the pool; never panics or aborts.
+    /// As [`build`](Self::build); never panics or aborts.
     ///
     /// # Errors
     ///
-    /// Where [`build`](Self::build) panics, or the allocator refuses; nothing is leaked
-    /// then.
+    /// If [`build`](Self::build) would panic, or the allocator refuses; nothing is leaked then.
     ///
     /// # Examples
     ///
@@ -264,7 +262,7 @@ impl<T> PoolBuilder<T> {
         Ok(Pool::try_new_in(capacity, lazy, &source)?)
     }
 
-    /// Capacity, laziness, and where the memory is to come from.
+    /// Capacity, laziness, and where the memory comes from.
     pub(super) fn into_parts(self) -> Result<(usize, bool, Source), BuildError> {
         if self.lazy && self.pages.requires_explicit() {
             return Err(BuildError::Unsupported(PageOption::HugePages));

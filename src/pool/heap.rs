@@ -1,4 +1,4 @@
-//! Memory of a pool's own: cells in segments, whose headers lead to the home.
+//! The memory of a pool on the heap: cells in segments, whose headers lead to the home.
 
 use core::alloc::Layout;
 use core::cell::Cell;
@@ -14,34 +14,33 @@ use crate::raw::segment::Geometry;
 use crate::raw::source::Source;
 use crate::raw::stack::FreeStack;
 
-/// What a segment begins with: a pointer to the body, and in the first one the body
-/// itself, on the same cache line, so that a free in a small pool touches one.
+/// The start of a segment: a pointer to the body. The first segment has the body itself after
+/// it, on the same cache line, so that a free in a small pool touches one line.
 #[repr(C)]
 struct Header {
     word: NonNull<u8>,
     body: Body,
 }
 
-/// The home is first, so that a pointer to it is one to the whole.
+/// The home is first, so that a pointer to it is a pointer to the body.
 #[repr(C)]
 struct Body {
     home: Home<FreeStack>,
     /// The cells, and this.
     cells: Block,
-    /// Bytes of them that are committed.
+    /// Number of bytes of them that are committed.
     committed: Cell<usize>,
     lazy: bool,
 }
 
-/// Bytes that a lazy pool commits at a time: few system calls, and little memory in
-/// store.
+/// Bytes that a lazy pool commits at a time: few system calls, and little unused memory.
 const COMMIT: usize = 1 << 20;
 
 /// A free list for `capacity` cells, with its memory only reserved if `lazy`.
 ///
 /// # Errors
 ///
-/// When the source refuses.
+/// If the source refuses.
 pub(super) fn free_list(
     capacity: usize,
     lazy: bool,
@@ -59,7 +58,7 @@ pub(super) fn free_list(
 ///
 /// # Errors
 ///
-/// When the source refuses.
+/// If the source refuses.
 pub(super) fn commit(list: &FreeStack, capacity: usize, most: usize) -> Result<(), AllocError> {
     if capacity > list.capacity() {
         let ahead = capacity.max(list.capacity() + COMMIT / size_of::<Option<NonNull<u8>>>());
@@ -69,12 +68,12 @@ pub(super) fn commit(list: &FreeStack, capacity: usize, most: usize) -> Result<(
 }
 
 impl Body {
-    /// Memory for so many cells of that geometry: touched and pushed, or only
-    /// reserved if `lazy`.
+    /// Memory for `capacity` cells of that geometry: touched and pushed, or only reserved if
+    /// `lazy`.
     ///
     /// # Errors
     ///
-    /// Past the limits, or when the source refuses; nothing is leaked then.
+    /// Past the limits, or if the source refuses; nothing is leaked then.
     fn try_new(
         geometry: Geometry,
         capacity: usize,
@@ -93,7 +92,7 @@ impl Body {
         };
         let free = free_list(capacity, lazy, source)?;
         let start = cells.start();
-        // SAFETY: laid out for that many cells, and kept with the home.
+        // SAFETY: the block is laid out for `capacity` cells, and is kept with the home.
         let home = unsafe { Home::new(free, capacity, geometry, start) };
         let body = Body {
             home,
@@ -101,9 +100,9 @@ impl Body {
             committed: Cell::new(committed),
             lazy,
         };
-        // SAFETY: there is room for a header before the first cell, committed, and
-        // aligned with the segment. Only cells and first words are written otherwise.
-        // Unless it is lazy, cells and list were allocated whole.
+        // SAFETY: there is room for a header before the first cell; it is committed, and aligned
+        // like the segment. Only cells and the first words of segments are written otherwise.
+        // Unless the pool is lazy, all cells and the whole list were allocated.
         unsafe {
             let place = start.add(offset_of!(Header, body)).cast::<Self>();
             place.write(body);
@@ -118,10 +117,10 @@ impl Body {
     ///
     /// # Safety
     ///
-    /// The body is there, with the memory of all its cells and room for them in the
-    /// free list.
+    /// The body is valid, with the memory of all its cells, and room for them in the free list.
     unsafe fn fill(body: NonNull<Self>) {
-        // SAFETY: says the caller.
+        // SAFETY: the body is valid, with memory for all cells and room in the list
+        // (preconditions).
         unsafe {
             let home = &body.as_ref().home;
             let fresh = home.fresh();
@@ -131,11 +130,11 @@ impl Body {
         }
     }
 
-    /// Gets the memory of the fresh cells up to `end`.
+    /// Commits the memory of the fresh cells up to `end`.
     ///
     /// # Errors
     ///
-    /// When the source refuses; nothing is lost then.
+    /// If the source refuses; nothing is lost then.
     fn commit(&self, end: usize) -> Result<(), AllocError> {
         let bytes = self.home.geometry().offset(end - 1) + self.home.geometry().cell();
         let committed = self.committed.get();
@@ -150,20 +149,20 @@ impl Body {
     ///
     /// # Errors
     ///
-    /// `None` when there are none; when the source refuses.
+    /// `None` if there are none; the source's error if it refuses.
     ///
     /// # Safety
     ///
-    /// The body is there.
+    /// The body is valid.
     unsafe fn refill(body: NonNull<Self>) -> Result<(), Option<AllocError>> {
-        // SAFETY: says the caller.
+        // SAFETY: the body is valid (precondition).
         let it = unsafe { body.as_ref() };
         let next = it.home.next_fresh();
         if next.is_empty() {
             return Err(None);
         }
         it.commit(next.end)?;
-        // SAFETY: their memory is there now, and room in the free list.
+        // SAFETY: their memory, and room for them in the free list, were just committed.
         unsafe {
             it.home
                 .geometry()
@@ -202,7 +201,7 @@ impl Segments {
     ///
     /// # Errors
     ///
-    /// Past the limits, or when the source refuses; nothing is leaked then.
+    /// Past the limits, or if the source refuses; nothing is leaked then.
     pub(super) fn try_new(
         geometry: Geometry,
         capacity: usize,
@@ -231,8 +230,8 @@ impl Segments {
     }
 }
 
-// SAFETY: every cell that is pushed lies in memory of the home's, in a segment whose
-// header was written before (H3): with the address of the home, which the mask leads to.
+// SAFETY: every cell that is pushed lies in the home's memory, in a segment whose header was
+// written before (H3) with the address of the home. The mask leads from the cell to the header.
 unsafe impl Memory for Segments {
     type Free = FreeStack;
     type Way = ();
@@ -254,13 +253,13 @@ unsafe impl Memory for Segments {
         cell: NonNull<u8>,
         (): Self::Way,
     ) -> NonNull<Home<FreeStack>> {
-        // SAFETY: a taken cell of such a memory, says the caller, so its header was
-        // written (H3). The home is the first field of what it leads to.
+        // SAFETY: `cell` is a taken cell of such a memory (precondition), so the header of its
+        // segment was written (H3). It leads to a body, whose first field is the home.
         unsafe { geometry.header_of(cell).cast() }
     }
 
     fn refill(&self) -> Result<(), Option<AllocError>> {
-        // SAFETY: the body is there while the memory is.
+        // SAFETY: the body is valid as long as this memory.
         unsafe { Body::refill(self.home) }
     }
 
@@ -269,8 +268,8 @@ unsafe impl Memory for Segments {
     }
 
     unsafe fn reset(&mut self) {
-        // SAFETY: says the caller; the memory of all cells is there, and room for them,
-        // unless it is lazy.
+        // SAFETY: taken cells are not used any more (precondition). Unless the pool is lazy, the
+        // memory of all cells is committed, and there is room for them in the list.
         unsafe {
             self.body().home.forget_all();
             if !self.body().lazy {
@@ -280,11 +279,11 @@ unsafe impl Memory for Segments {
     }
 }
 
-/// Releases the memory; values that were forgotten in it are not dropped.
+/// Frees the memory; values that were forgotten in it are not dropped.
 impl Drop for Segments {
     fn drop(&mut self) {
-        // SAFETY: written in `try_new`, and not used again: boxes borrow the pool, so
-        // none is there. The body's drop releases the memory that it lay in.
+        // SAFETY: written in `try_new`, and not used again: boxes borrow the pool, so there is
+        // none. The body is moved out, and its drop frees the memory that it lay in.
         drop(unsafe { self.home.read() });
     }
 }

@@ -1,5 +1,5 @@
-//! A pool of equal cells without a byte of metadata in them, for the hottest objects of
-//! one size: an order of 64 bytes takes one cache line, and its owner is a pointer.
+//! Pools of equal cells without metadata, for the hottest objects of one size: an order of 64
+//! bytes takes one cache line, and its owner is a pointer.
 //!
 //! ```
 //! use flatslab::pool::{Pool, PoolBox};
@@ -13,33 +13,33 @@
 //! assert!(pool.is_empty());
 //! ```
 //!
-//! # When to take it, and when not
+//! # When to use it
 //!
-//! Take a pool for objects that are made and dropped all the time, have one owner, and
-//! are reached by that owner: orders, messages, nodes, connections. What must not go
-//! wrong is checked by the compiler: a box borrows its pool, so a double free, a free in
-//! another pool, a use after the pool is gone or [reset](Pool::reset) cannot be written.
+//! Use a pool for objects that are made and dropped all the time, have one owner, and are
+//! reached through that owner: orders, messages, nodes, connections. A box borrows its pool, so
+//! a double free, a free in another pool, and a use after the pool was dropped or
+//! [reset](Pool::reset) do not compile.
 //!
-//! A pool has no keys, does not iterate over its values, and does not grow; its boxes
-//! stay on one thread, and a struct cannot hold a pool and its boxes. For keys take a
-//! [`KeySlab`](crate::KeySlab), for handles that outlive their slab, or access while a
-//! value is shared, a [`BoundedSlab`](crate::BoundedSlab).
+//! A pool has no keys, does not iterate over its values, and does not grow. Its boxes stay on
+//! one thread, and a struct cannot hold a pool and its boxes. For keys use a
+//! [`KeySlab`](crate::KeySlab). For handles that outlive their slab, or access to a shared
+//! value, use a [`BoundedSlab`](crate::BoundedSlab).
 //!
 //! # Which pool
 //!
 //! | pool | memory | free list | box |
 //! |---|---|---|---|
-//! | [`Pool::with_capacity`] | its own | 8 bytes a cell, outside of the cells | 8 bytes |
-//! | [`PoolStorage::claim`], [`Pool::in_storage`] | yours: a static, the stack | through the vacant cells | 16 bytes |
-//! | [`RecyclingPool`] | its own | 16 bytes a cell, outside | 16 bytes |
+//! | [`Pool::with_capacity`] | the heap | 8 bytes a cell, outside of the cells | 8 bytes |
+//! | [`PoolStorage::claim`], [`Pool::in_storage`] | the caller's: a static, the stack | through the vacant cells | 16 bytes |
+//! | [`RecyclingPool`] | the heap | 16 bytes a cell, outside of the cells | 16 bytes |
 //!
 //! A free list through the vacant cells takes no memory, but an allocation waits for the
 //! load of a cell, which is cold if cells were freed in random order; and no cell is
-//! smaller than a pointer. The last pool keeps the values of freed cells, to be used
+//! smaller than a pointer. A [`RecyclingPool`] keeps the values of freed cells and uses them
 //! again.
 //!
-//! An engine that keeps boxes beside their pool has the pool for ever, [leaked](Pool::leak)
-//! or in a static:
+//! A struct that holds a pool and its boxes needs a pool with a `'static` lifetime:
+//! [leaked](Pool::leak), or in a static.
 //!
 //! ```
 //! use flatslab::pool::{Pool, PoolBox};
@@ -56,13 +56,14 @@
 //! A pool of a builder, and a [`RecyclingPool`], is leaked with
 //! `Box::leak(Box::new(pool))`.
 //!
-//! In signatures a pool has the lifetime of its memory, and a box that of the borrow:
+//! In a signature the lifetime of a pool is that of its memory, and the lifetime of a box is
+//! that of the borrow:
 //! `fn f<'p>(pool: &'p Pool<'_, Order>) -> PoolBox<'p, Order>`.
 //!
 //! # Rounds
 //!
-//! Where a structure is built and thrown away in each round, its boxes live in a scope of
-//! the round. Forgotten and not dropped, they are all freed by one [`reset`](Pool::reset):
+//! If a structure is built and thrown away in each round, its boxes can be forgotten at the end
+//! of the round. One [`reset`](Pool::reset) then frees all of them:
 //!
 //! ```
 //! use flatslab::pool::{Pool, PoolBox};
@@ -86,32 +87,32 @@
 //!
 //! # What it costs
 //!
-//! Allocation and free are O(1) and a handful of instructions, the last cell freed is the
-//! first to be used again, and a free does not touch the cell. A cell takes the size of
-//! its value; of a value without a size, one byte. [`CacheAligned`] begins a value on a
-//! cache line; so does every value of 64 bytes in a pool with memory of its own.
+//! Allocation and free are O(1) and a handful of instructions. The last cell freed is the first
+//! to be used again, and a free does not touch the cell. A cell takes the size of its value, or
+//! one byte if the size is 0. [`CacheAligned`] aligns a value to a cache line; every value of 64
+//! bytes in a pool on the heap is aligned to one anyway.
 //!
-//! Such a pool's cells lie in segments of 2 MiB, or larger ones if eight cells need more
-//! (64 KiB where pointers have 32 bits), each after a header of 128 or 192 bytes. Aligned to
-//! their size, they lead from the address of a value to its pool. The last segment is only
-//! as long as needed; so a small pool takes little memory, but an address that is aligned
-//! to 2 MiB, which costs the global allocator 10 µs or so and address space. For very many
-//! small pools take a [`BoundedSlab`](crate::BoundedSlab) each, or one pool for all.
+//! The cells of a pool on the heap lie in segments of 2 MiB, or larger ones if eight cells need
+//! more (64 KiB where pointers have 32 bits), each after a header of 128 or 192 bytes. Segments
+//! are aligned to their size, so that the address of a value leads to its pool. The last
+//! segment is only as long as needed. So a small pool takes little memory, but its address is
+//! aligned to 2 MiB, which costs the global allocator about 10 µs, and address space. For very
+//! many small pools use a [`BoundedSlab`](crate::BoundedSlab) each, or one pool for all.
 //!
 //! # Threads
 //!
-//! A pool is `Send` if its values are, and not `Sync`. A box is not `Send`; it is `Sync`
-//! if its value is, so references to values may go to other threads.
+//! A pool is `Send` if its values are, and not `Sync`. A box is not `Send`. It is `Sync` if its
+//! value is, so references to values may go to other threads.
 //!
-//! So an engine that keeps boxes is built on the thread that runs it, with
-//! [`Pool::leak`] there. A pool that was [claimed](PoolStorage::claim) elsewhere can be
-//! moved to that thread before its first box. An interrupt handler counts as another
-//! thread: it can own a pool, but not share one with the main loop.
+//! So a struct with a [leaked](Pool::leak) pool and boxes is built on the thread that uses it.
+//! A pool that was [claimed](PoolStorage::claim) elsewhere can be moved to that thread before
+//! its first box. An interrupt handler counts as another thread: it can own a pool, but not
+//! share one with the main loop.
 //!
 //! # Without an allocator
 //!
-//! Without the feature `alloc` (`default-features = false`) only pools in a
-//! [`PoolStorage`] are there, and the crate needs no allocator.
+//! Without the feature `alloc` (`default-features = false`) the crate needs no allocator, and
+//! has only pools in a [`PoolStorage`].
 
 mod aligned;
 mod boxed;
@@ -161,12 +162,11 @@ fn fail(error: CapacityError) -> ! {
 /// A pool of equal cells for values of `T`, without metadata; see the
 /// [module](self).
 ///
-/// `'s` is how long its memory is there: `'static`, unless it is a
-/// [storage](PoolStorage) of yours.
+/// `'s` is the lifetime of its memory: `'static`, unless that is a [storage](PoolStorage) which
+/// the pool borrows.
 ///
-/// Dropping it releases the memory. Its values are those of its boxes, which are gone by
-/// then; what was [leaked](PoolBox::leak) or forgotten is not dropped. So values may
-/// own boxes of their own pool.
+/// Dropping a pool frees its memory. By then its boxes are dropped; values that were
+/// [leaked](PoolBox::leak) or forgotten are not. So values may own boxes of their own pool.
 ///
 /// # Examples
 ///
@@ -190,14 +190,14 @@ fn fail(error: CapacityError) -> ! {
 pub struct Pool<'s, T, M: PoolMemory = Heap> {
     memory: <M as Kind>::Memory,
     storage: PhantomData<&'s ()>,
-    /// Covariant in `T`, for it never gives out a value that was put in; owns none, and
-    /// so drops none.
+    /// Covariant in `T`: a pool never returns a value that was put in. It owns no value, and so
+    /// drops none.
     values: PhantomData<fn() -> T>,
 }
 
-// SAFETY: boxes borrow the pool, so none is there when it moves to another thread, and no
-// one else uses its memory. What goes along are values that were forgotten or given up as
-// raw pointers: they may go there.
+// SAFETY: boxes borrow the pool, so there is none when it moves to another thread, and nothing
+// else uses its memory. Values that were forgotten or given up as raw pointers move with it,
+// and are `Send`.
 unsafe impl<T: Send, M: PoolMemory> Send for Pool<'_, T, M> {}
 
 impl<T, M: PoolMemory> core::panic::RefUnwindSafe for Pool<'_, T, M> {}
@@ -206,7 +206,7 @@ impl<T, M: PoolMemory> core::panic::UnwindSafe for Pool<'_, T, M> {}
 impl<T, M: PoolMemory> Pool<'_, T, M> {
     #[inline(always)]
     fn home(&self) -> &home::Home<<M::Memory as Memory>::Free> {
-        // SAFETY: it is there as long as the memory.
+        // SAFETY: the home is valid as long as the memory.
         unsafe { self.memory.home().as_ref() }
     }
 
@@ -437,17 +437,16 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
         Ok(unsafe { PoolBox::new(cell, way) })
     }
 
-    /// Takes back a box that was given up with [`PoolBox::into_raw`] or
-    /// [`PoolBox::leak`]; O(1).
+    /// Makes a box of a pointer that [`PoolBox::into_raw`] or [`PoolBox::leak`] returned; O(1).
     ///
     /// # Safety
     ///
-    /// * `pointer` came from one of these functions, of a box of this pool. Since then no
-    ///   box was made of it, and the pool was not reset.
-    /// * The cell holds a value of this very `T`, lifetimes included, which was neither
+    /// * `pointer` came from one of these functions, of a box of this pool. Since then no box
+    ///   was made of it, and the pool was not reset.
+    /// * The cell holds a value of this very `T`, including its lifetimes, which was neither
     ///   dropped nor moved out.
-    /// * While there is the box, the value is used through it alone. When the box has
-    ///   dropped or moved it, no pointer or reference from before is used any more.
+    /// * While the box exists, the value is used through it alone. When the box has dropped or
+    ///   moved the value, no earlier pointer or reference to it is used any more.
     ///
     /// # Examples
     ///
@@ -462,9 +461,9 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     /// ```
     #[inline]
     pub unsafe fn box_from_raw(&self, pointer: *mut T) -> PoolBox<'_, T, M> {
-        // SAFETY: the address is that of a cell of ours, says the caller, with a value of
-        // `T`. The caller was its owner (H2) and gives it up. The cell's pointer is made
-        // with the provenance of our memory: that of `pointer` may cover the value alone.
+        // SAFETY: `pointer` is the address of a cell of this pool with a value of `T`, and the
+        // caller is its owner (H2) and gives it up (preconditions). The cell's pointer gets the
+        // provenance of the pool's memory; that of `pointer` may cover the value alone.
         unsafe {
             let address = NonNull::new_unchecked(pointer).addr();
             let cell = self.home().cell_at(address);
@@ -472,8 +471,8 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
         }
     }
 
-    /// How many cells have an owner; O(1). A value counts until its destructor has
-    /// returned, and one that was leaked or forgotten counts until the pool is reset.
+    /// Number of cells that are taken; O(1). A value counts until its destructor has returned. A
+    /// value that was leaked or forgotten counts until the pool is reset.
     ///
     /// ```
     /// let pool = flatslab::pool::Pool::with_capacity(8);
@@ -498,7 +497,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
         self.len() == 0
     }
 
-    /// How many cells there are; O(1).
+    /// Number of cells; O(1).
     ///
     /// ```
     /// assert_eq!(flatslab::pool::Pool::<u64>::with_capacity(8).capacity(), 8);
@@ -509,7 +508,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
         self.home().capacity()
     }
 
-    /// Whether the next allocation fails; O(1).
+    /// Whether all cells are taken, so that the next allocation fails; O(1).
     ///
     /// ```
     /// let pool = flatslab::pool::Pool::with_capacity(1);
@@ -523,14 +522,13 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
         self.len() == self.capacity()
     }
 
-    /// Touches the memory of all cells that were never used, so that no allocation
-    /// waits for the system to provide a page; O(bytes). For pools in a storage and
-    /// [lazy](PoolBuilder::lazy) ones; of any other all is there from the start.
+    /// Touches the memory of all cells that were never used, so that no allocation waits for the
+    /// system to provide a page; O(bytes). For pools in a storage and
+    /// [lazy](PoolBuilder::lazy) pools; the memory of all others is touched from the start.
     ///
     /// # Errors
     ///
-    /// When the system refuses the memory; the pool is as it was then. Never in a
-    /// storage.
+    /// If the system refuses the memory; the pool is unchanged then. Never in a storage.
     ///
     /// # Examples
     ///
@@ -546,11 +544,10 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
         self.memory.prefault()
     }
 
-    /// Makes all cells free, in the order of a new pool; O(capacity), and O(1) where the
-    /// free list goes through the cells of a storage or the pool is lazy.
+    /// Makes all cells free, in the order of a new pool; O(capacity), or O(1) in a storage or if
+    /// the pool is [lazy](PoolBuilder::lazy).
     ///
-    /// No box is there any more. What was leaked or forgotten loses its cell and is not
-    /// dropped.
+    /// There are no boxes at this point. Values that were leaked or forgotten are not dropped.
     ///
     /// # Examples
     ///
@@ -564,8 +561,8 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     /// assert!(pool.is_empty());
     /// ```
     pub fn reset(&mut self) {
-        // SAFETY: boxes, claims and leaked references borrow the pool, so none of them is
-        // used again; whoever has a raw pointer makes no box of it after a reset.
+        // SAFETY: boxes, claims and leaked references borrow the pool, so none of them is used
+        // again. No box is made of a raw pointer after a reset (`box_from_raw`).
         unsafe { self.memory.reset() };
     }
 }
@@ -580,10 +577,10 @@ impl<T, M: PoolMemory> fmt::Debug for Pool<'_, T, M> {
     }
 }
 
-/// What tests look through.
+/// For tests.
 #[cfg(any(test, fuzzing))]
 impl<T, M: PoolMemory> Pool<'_, T, M> {
-    /// Panics where an invariant does not hold; O(cells), allocates.
+    /// Panics if an invariant does not hold; O(cells), allocates.
     pub fn check(&self) {
         self.home().check();
     }

@@ -1,9 +1,9 @@
-//! A pool that keeps the values of freed cells, to be used again.
+//! `RecyclingPool`: a pool that keeps the values of freed cells and uses them again.
 //!
 //! # Invariants
 //!
-//! * Q1: the cells in `idle` are taken cells of the pool's, distinct, each with a value,
-//!   and have no other owner; there is room for every cell that ever had a box.
+//! * Q1: the cells in `idle` are distinct, taken cells of the pool, each with a value and no
+//!   other owner; there is room for every cell that ever had a box.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -20,18 +20,17 @@ use crate::raw::memory;
 use crate::raw::source::Source;
 use crate::raw::stack::FreeStack;
 
-/// A pool that keeps the values of freed cells: the next box gets one of them, made fit
-/// for use, in place of a new one. For objects that are dear to make, buffers that have
-/// grown among them.
+/// A pool that keeps the values of freed cells. The next box gets one of them, after a reset,
+/// instead of a new one. For objects that are expensive to make, such as buffers that have
+/// grown.
 ///
-/// Dropping a box keeps its value as it is: what must not stay, such as a secret or an
-/// open socket, is to be removed before. To make all values in advance, allocate until
-/// the pool is full, then drop the boxes.
+/// Dropping a box keeps its value as it is: remove what must not stay, such as a secret or an
+/// open socket, before that. To make all values in advance, allocate until the pool is full,
+/// then drop the boxes.
 ///
-/// A cell takes the size of its value, and 16 bytes for two free lists. The values that
-/// are kept are dropped with the pool, or when it is [cleared](Self::clear). A value
-/// cannot borrow from its own pool. Of other memory than usual it is made by
-/// [`PoolBuilder::recycle`].
+/// A cell takes the size of its value, and 16 bytes for two free lists. The kept values are
+/// dropped with the pool, or when it is [cleared](Self::clear). A value cannot borrow from its
+/// own pool. [`PoolBuilder::recycle`] makes a pool with options.
 ///
 /// # Examples
 ///
@@ -49,17 +48,17 @@ use crate::raw::stack::FreeStack;
 pub struct RecyclingPool<T> {
     pool: Pool<'static, MaybeUninit<T>>,
     idle: FreeStack,
-    /// Owns values, and gives out some that were put in: invariant.
+    /// Invariant in `T`: it owns values, and returns some that were put in.
     values: PhantomData<*mut T>,
 }
 
-// SAFETY: boxes borrow the pool, so none is there when it moves to another thread; its
-// values may go there.
+// SAFETY: boxes borrow the pool, so there is none when it moves to another thread. Its values
+// move with it, and are `Send`.
 unsafe impl<T: Send> Send for RecyclingPool<T> {}
 
 impl<T> RecyclingPool<T> {
-    /// A pool of `capacity` cells; O(capacity). Allocates everything it will ever use, but
-    /// for what its values allocate.
+    /// A pool of `capacity` cells; O(capacity). Allocates all the memory of the pool, except what
+    /// its values allocate.
     ///
     /// # Panics
     ///
@@ -82,7 +81,7 @@ impl<T> RecyclingPool<T> {
         }
     }
 
-    /// A pool of `capacity` cells; never panics or aborts.
+    /// As [`with_capacity`](Self::with_capacity); never panics or aborts.
     ///
     /// # Errors
     ///
@@ -101,7 +100,7 @@ impl<T> RecyclingPool<T> {
 
     /// A pool with memory from `source`, only reserved if `lazy`.
     fn try_new_in(capacity: usize, lazy: bool, source: &Source) -> Result<Self, AllocError> {
-        // First what may be too large at all.
+        // First the larger one: it may pass the limits.
         let pool = Pool::try_new_in(capacity, lazy, source)?;
         let idle = heap::free_list(capacity, lazy, source)?;
         if !lazy {
@@ -202,7 +201,7 @@ impl<T> RecyclingPool<T> {
     #[inline(never)]
     fn alloc_new(&self, init: impl FnOnce() -> T) -> Result<RecycledBox<'_, T>, CapacityError> {
         let vacant = self.pool.try_alloc_with(MaybeUninit::uninit)?;
-        // Room for the box's return (Q1).
+        // Room for the cell when its box is dropped (Q1).
         heap::commit(&self.idle, self.pool.home().used(), self.capacity())
             .map_err(|error| CapacityError::new(self.capacity(), Some(error)))?;
         Ok(RecycledBox::new(self, PoolBox::write(vacant, init())))
@@ -210,17 +209,17 @@ impl<T> RecyclingPool<T> {
 
     /// # Safety
     ///
-    /// The cell is a taken one of this pool's, of a box that [was given
-    /// up](RecycledBox::new), with a value of `T`. The caller owns it, and gives it up.
+    /// The cell is a taken one of this pool, from a [`RecycledBox`], with a value of `T`. The
+    /// caller owns it, and gives it up.
     #[inline(always)]
     unsafe fn take_back(&self, value: NonNull<T>) -> PoolBox<'_, T> {
-        // SAFETY: given up by `into_raw` for a `RecycledBox`, says the caller, with a
-        // value of `T` that nothing else owns; the pool is never reset, and gives out
-        // boxes of `MaybeUninit<T>`, which may hold it.
+        // SAFETY: the pointer came from `into_raw` in `RecycledBox::new`, and the caller gives up
+        // the cell (precondition). The pool is never reset. Its boxes are of `MaybeUninit<T>`, of
+        // which this one holds a value (precondition).
         unsafe { PoolBox::assume_init(self.pool.box_from_raw(value.as_ptr().cast())) }
     }
 
-    /// How many boxes there are, and values that were forgotten; O(1).
+    /// Number of boxes, including forgotten ones; O(1).
     ///
     /// ```
     /// let pool = flatslab::pool::Pool::builder().capacity(8).recycle().build();
@@ -246,7 +245,7 @@ impl<T> RecyclingPool<T> {
         self.len() == 0
     }
 
-    /// How many values are kept to be used again; O(1).
+    /// Number of kept values, to be used again; O(1).
     ///
     /// ```
     /// let pool = flatslab::pool::Pool::<u64>::builder().capacity(8).recycle().build();
@@ -258,7 +257,7 @@ impl<T> RecyclingPool<T> {
         self.idle.depth()
     }
 
-    /// How many cells there are; O(1).
+    /// Number of cells; O(1).
     ///
     /// ```
     /// let pool = flatslab::pool::Pool::<u64>::builder().capacity(8).recycle().build();
@@ -270,7 +269,8 @@ impl<T> RecyclingPool<T> {
         self.pool.capacity()
     }
 
-    /// Whether the next allocation fails; O(1). Values that are kept can be had.
+    /// Whether all cells have a box, so that the next allocation fails; O(1). Cells of kept
+    /// values count as free.
     ///
     /// ```
     /// let pool = flatslab::pool::RecyclingPool::with_capacity(1);
@@ -285,8 +285,7 @@ impl<T> RecyclingPool<T> {
         self.len() == self.capacity()
     }
 
-    /// Drops the values that are kept, also if the destructor of one panics; O(idle
-    /// values).
+    /// Drops the kept values, even if a destructor panics; O(kept values).
     ///
     /// ```
     /// let mut pool = flatslab::pool::Pool::builder().capacity(8).recycle().build();
@@ -295,13 +294,13 @@ impl<T> RecyclingPool<T> {
     /// assert_eq!(pool.idle(), 0);
     /// ```
     pub fn clear(&mut self) {
-        /// Goes on where the destructor of a value panics.
+        /// Continues if the destructor of a value panics.
         struct Rest<'p, T>(&'p RecyclingPool<T>);
 
         impl<T> Rest<'_, T> {
             fn drop_all(&self) {
                 while let Some(cell) = self.0.idle.pop() {
-                    // SAFETY: with a value and no other owner (Q1), and popped.
+                    // SAFETY: it was idle, so it has a value and no other owner (Q1).
                     drop(unsafe { self.0.take_back(cell.cast()) });
                 }
             }
@@ -316,7 +315,7 @@ impl<T> RecyclingPool<T> {
         Rest(self).drop_all();
     }
 
-    /// What memory the pool has, and what was obtained of what was asked for.
+    /// The pool's memory, and which of the requested page options were obtained.
     ///
     /// ```
     /// let pool = flatslab::pool::Pool::<u64>::builder().capacity(1000).recycle().build();
@@ -327,7 +326,7 @@ impl<T> RecyclingPool<T> {
         self.pool.memory.report(self.idle.array_bytes())
     }
 
-    /// Panics where Q1 does not hold.
+    /// Panics if Q1 does not hold.
     #[cfg(any(test, fuzzing))]
     pub fn check(&self) {
         self.pool.check();
@@ -337,7 +336,7 @@ impl<T> RecyclingPool<T> {
     }
 }
 
-/// Drops the values that are kept, and releases the memory.
+/// Drops the kept values, and frees the memory.
 impl<T> Drop for RecyclingPool<T> {
     fn drop(&mut self) {
         self.clear();
@@ -355,8 +354,8 @@ impl<T> fmt::Debug for RecyclingPool<T> {
     }
 }
 
-/// The owner of a value in a [`RecyclingPool`]: dropping it keeps the value for the next
-/// one; O(1), no allocation.
+/// The owner of a value in a [`RecyclingPool`]: dropping it keeps the value for the next box;
+/// O(1), no allocation.
 ///
 /// # Examples
 ///
@@ -371,7 +370,7 @@ impl<T> fmt::Debug for RecyclingPool<T> {
 #[must_use = "dropping a box gives its value back to the pool"]
 pub struct RecycledBox<'p, T> {
     value: NonNull<T>,
-    /// Makes it invariant in `T`: the value goes back to the pool.
+    /// Invariant in `T`: the value returns to the pool.
     pool: &'p RecyclingPool<T>,
 }
 
@@ -381,12 +380,12 @@ unsafe impl<T: Sync> Sync for RecycledBox<'_, T> {}
 impl<'p, T> RecycledBox<'p, T> {
     #[inline(always)]
     fn new(pool: &'p RecyclingPool<T>, value: PoolBox<'p, T>) -> Self {
-        // SAFETY: never null.
+        // SAFETY: the pointer of a box is never null.
         let value = unsafe { NonNull::new_unchecked(PoolBox::into_raw(value)) };
         RecycledBox { value, pool }
     }
 
-    /// Moves the value out of the pool, which does not keep it; O(1), no allocation.
+    /// Moves the value out of the pool, which does not keep it, and frees the cell; O(1).
     ///
     /// # Examples
     ///
@@ -401,7 +400,7 @@ impl<'p, T> RecycledBox<'p, T> {
     pub fn into_inner(boxed: Self) -> T {
         let (value, pool) = (boxed.value, boxed.pool);
         core::mem::forget(boxed);
-        // SAFETY: the box has ended without a drop, and was the owner.
+        // SAFETY: the box owned the cell, and is forgotten.
         PoolBox::into_inner(unsafe { pool.take_back(value) })
     }
 }
@@ -428,8 +427,8 @@ impl<T> DerefMut for RecycledBox<'_, T> {
 impl<T> Drop for RecycledBox<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: a taken cell with a value, whose owner ends; it had a box, so there is
-        // room (Q1).
+        // SAFETY: a taken cell with a value, whose owner this was; it had a box, so there is room
+        // for it (Q1).
         unsafe { self.pool.idle.push(self.value.cast()) };
     }
 }
@@ -448,7 +447,7 @@ impl<T: fmt::Display> fmt::Display for RecycledBox<'_, T> {
     }
 }
 
-/// How a [`RecyclingPool`] is made.
+/// Options of a [`RecyclingPool`].
 ///
 /// # Examples
 ///
@@ -460,8 +459,7 @@ impl<T: fmt::Display> fmt::Display for RecycledBox<'_, T> {
 pub struct RecyclingPoolBuilder<T>(PoolBuilder<T>);
 
 impl<T> PoolBuilder<T> {
-    /// Keeps the values of freed cells, to be used again: see
-    /// [`RecyclingPool`].
+    /// Keeps the values of freed cells and uses them again: see [`RecyclingPool`].
     ///
     /// ```
     /// use flatslab::pool::{Pool, RecyclingPool};
@@ -476,7 +474,7 @@ impl<T> PoolBuilder<T> {
 }
 
 impl<T> RecyclingPoolBuilder<T> {
-    /// Cells of the pool: as [`PoolBuilder::capacity`].
+    /// As [`PoolBuilder::capacity`].
     ///
     /// ```
     /// let pool = flatslab::pool::Pool::<u64>::builder().recycle().capacity(8).build();
@@ -486,7 +484,7 @@ impl<T> RecyclingPoolBuilder<T> {
         RecyclingPoolBuilder(self.0.capacity(cells))
     }
 
-    /// What memory it is to have: as [`PoolBuilder::pages`].
+    /// As [`PoolBuilder::pages`]: where the memory comes from.
     ///
     /// ```
     /// use flatslab::memory::Pages;
@@ -499,7 +497,7 @@ impl<T> RecyclingPoolBuilder<T> {
         RecyclingPoolBuilder(self.0.pages(pages))
     }
 
-    /// Only reserves the memory: as [`PoolBuilder::lazy`].
+    /// As [`PoolBuilder::lazy`]: only reserves the memory.
     ///
     /// ```
     /// let pool = flatslab::pool::Pool::<u64>::builder().recycle().capacity(8).lazy().build();
@@ -509,7 +507,7 @@ impl<T> RecyclingPoolBuilder<T> {
         RecyclingPoolBuilder(self.0.lazy())
     }
 
-    /// Makes the pool: as [`PoolBuilder::build`].
+    /// Makes the pool; O(capacity), and O(1) if it is [lazy](Self::lazy).
     ///
     /// # Panics
     ///
@@ -530,7 +528,7 @@ impl<T> RecyclingPoolBuilder<T> {
         }
     }
 
-    /// Makes the pool; never panics or aborts.
+    /// As [`build`](Self::build); never panics or aborts.
     ///
     /// # Errors
     ///

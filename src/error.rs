@@ -150,8 +150,8 @@ pub enum AllocError {
         /// The bytes asked for in the request it refused.
         bytes: usize,
     },
-    /// An arena may not grow any more: it is bounded, or has reached its
-    /// [limit](crate::bump::ArenaBuilder::max_bytes).
+    /// An arena may not grow any more: it is [bounded](crate::bump::Arena::bounded), or has
+    /// reached its [limit](crate::bump::ArenaBuilder::max_bytes).
     Limit {
         /// The bytes of the request it refused.
         bytes: usize,

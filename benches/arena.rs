@@ -153,7 +153,7 @@ impl Library for Arena {
 
     #[inline(always)]
     fn sized<T: Copy, const N: usize>(&self, values: &[T; N]) -> &mut [T] {
-        self.alloc_array_copy(values)
+        self.alloc_slice_copy(values)
     }
 
     #[inline(always)]

@@ -96,7 +96,7 @@ fn operations<V: Payload>(turns: usize) -> Vec<Case> {
             entries!(V, $operation: SlabCrate
                 BoundedBySlot BoundedByKey GrowableBySlot GrowableByKey
                 PlainBounded Plain GenerationsBounded Generations
-                PoolByBox PoolIntrusive PoolInStorage
+                PoolByBox PoolInStorage
                 BareFloor Floor StampedFloor
                 NexusBounded NexusUnbounded SlotMap Plurality BoxOnMalloc BoxOnMimalloc)
         };
@@ -107,7 +107,7 @@ fn operations<V: Payload>(turns: usize) -> Vec<Case> {
                 BoundedBySlot BoundedUnchecked BoundedBox BoundedByKey BoundedUntracked
                 GrowableBySlot GrowableUnchecked GrowableBox GrowableByKey GrowableUntracked
                 PlainBounded Plain GenerationsBounded Generations
-                PoolByBox PoolIntrusive PoolInStorage
+                PoolByBox PoolInStorage
                 BareFloor Floor
                 NexusBounded NexusUnbounded SlotMap Plurality BoxOnMalloc BoxOnMimalloc)
         };

@@ -11,10 +11,10 @@ mod traced {
     use std::process::ExitCode;
 
     use clap::Parser;
-    use flatslab::bump::{Arena, ArenaVec, BoundedArena, Scope};
+    use flatslab::bump::{Arena, ArenaVec, Scope};
     use flatslab::bytes::{Buf, BufMut, ByteArena, Evicted, Loc, LocError, RequestError, Ring};
     use flatslab::epoch::{Epoch, EpochKey, EpochSlab, InsertError};
-    use flatslab::pool::{Heap, InStorage, Intrusive, Pool, PoolBox, PoolStorage};
+    use flatslab::pool::{Heap, InStorage, Pool, PoolBox, PoolStorage};
     use flatslab::sync::{SendSlot, SharedKey, SharedSlab};
     use flatslab::{BoundedKeySlab, BoundedSlab, Full, GenKey, Key, KeySlab, Slab, Slot, SlotBox};
     use flatslab_benches::arguments::Arguments;
@@ -159,11 +159,14 @@ mod traced {
     macro_rules! by_pool {
         ($pool:literal, $boxed:literal, $memory:ident, $of:expr) => {{
             let pool: &'static Pool<'static, u64, $memory> = $of;
-            let boxed = move || pool.alloc(7).unwrap();
+            let boxed = move || pool.try_alloc(7).unwrap();
             vec![
                 operation!(concat!($pool, "::alloc"),
                     (pool: &'static Pool<'static, u64, $memory> = pool, value: u64 = 7)
-                        -> Result<PoolBox<'static, u64, $memory>, Full<u64>> { pool.alloc(value) }),
+                        -> PoolBox<'static, u64, $memory> { pool.alloc(value) }),
+                operation!(concat!($pool, "::try_alloc"),
+                    (pool: &'static Pool<'static, u64, $memory> = pool, value: u64 = 7)
+                        -> Result<PoolBox<'static, u64, $memory>, Full<u64>> { pool.try_alloc(value) }),
                 operation!(concat!($boxed, "::into_inner"),
                     (boxed: PoolBox<'static, u64, $memory> = boxed()) -> u64 {
                         PoolBox::into_inner(boxed)
@@ -181,12 +184,12 @@ mod traced {
     fn by_box() -> Vec<Operation<'static>> {
         let pool: &'static Pool<'static, u64> = Pool::leak(8);
         let large: &'static Pool<'static, Large> = Pool::leak(8);
-        let boxed = move || pool.alloc(7).unwrap();
+        let boxed = move || pool.try_alloc(7).unwrap();
         vec![
-            operation!("Pool::alloc_with, 256 bytes",
+            operation!("Pool::try_alloc_with, 256 B",
             (pool: &'static Pool<'static, Large> = large, value: u64 = 7)
                 -> Option<PoolBox<'static, Large>> {
-                pool.alloc_with(|| [value; 32]).ok()
+                pool.try_alloc_with(|| [value; 32]).ok()
             }),
             operation!("PoolBox, deref", (boxed: &PoolBox<'static, u64> = &boxed()) -> u64 { **boxed }),
             operation!("PoolBox, deref_mut", (boxed: &mut PoolBox<'static, u64> = &mut boxed()) {
@@ -209,7 +212,7 @@ mod traced {
             arena.alloc(7_u64);
             arena
         };
-        let bounded: &BoundedArena = Box::leak(Box::new(BoundedArena::with_capacity(1 << 12)));
+        let bounded: &Arena = Box::leak(Box::new(Arena::bounded(1 << 12)));
         let scope: &Scope<'_, '_> = Box::leak(Box::new(arena().as_scope()));
         let vec = move || {
             let vec = ArenaVec::with_capacity_in(8, &*arena());
@@ -228,8 +231,8 @@ mod traced {
             (scope: &'static Scope<'static, 'static> = scope, value: u64 = 7) -> &'static mut u64 {
                 scope.alloc(value)
             }),
-            operation!("BoundedArena::try_alloc",
-                (arena: &'static BoundedArena = bounded, value: u64 = 7)
+            operation!("Arena::try_alloc, bounded",
+                (arena: &'static Arena = bounded, value: u64 = 7)
                 -> Result<&'static mut u64, Full<u64>> { arena.try_alloc(value) }),
             operation!("ArenaVec::push",
             (vec: &'static mut ArenaVec<'static, u64> = vec(), value: u64 = 7) {
@@ -359,17 +362,11 @@ mod traced {
 
         operations.extend(by_pool!("Pool", "PoolBox", Heap, Pool::leak(8)));
         operations.extend(by_box());
-        operations.extend(by_pool!(
-            "Pool, intrusive",
-            "PoolBox, intrusive",
-            Intrusive,
-            { Box::leak(Box::new(Pool::intrusive(8))) }
-        ));
         operations.extend(by_pool!("Pool, storage", "StorageBox", InStorage, {
             static STORAGE: PoolStorage<u64, 8> = PoolStorage::new();
             let pool = STORAGE.claim().expect("not claimed yet");
             // Its first cells are put on the free list.
-            drop(pool.alloc(7));
+            drop(pool.try_alloc(7));
             pool
         }));
         operations.extend(by_arena());

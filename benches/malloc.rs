@@ -14,7 +14,7 @@ use flatslab_benches::record::Metric;
 use flatslab_benches::run::{self, Case, Measured, Plan};
 use flatslab_benches::subject::floors::{BareFloor, Floor, StampedFloor};
 use flatslab_benches::subject::ours::{BoundedByKey, BoundedBySlot, GrowableBySlot};
-use flatslab_benches::subject::pools::{PoolByBox, PoolInStorage, PoolIntrusive};
+use flatslab_benches::subject::pools::{PoolByBox, PoolInStorage};
 use flatslab_benches::table::Column;
 use flatslab_benches::{Payload, Subject, clock, entries, machine};
 use peers::{BoxOnMalloc, BoxOnMimalloc, NexusBounded, Plurality, RustBox};
@@ -47,7 +47,7 @@ fn cases(_: &Arguments, _live: usize, bytes: usize) -> Vec<Case> {
     macro_rules! subjects {
         ($value:ty) => {
             entries!($value, workloads: BoxOnMalloc RustBox BoxOnMimalloc
-                BareFloor Floor StampedFloor PoolByBox PoolIntrusive PoolInStorage
+                BareFloor Floor StampedFloor PoolByBox PoolInStorage
                 BoundedBySlot BoundedByKey GrowableBySlot NexusBounded Plurality)
         };
     }

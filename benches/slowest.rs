@@ -202,10 +202,10 @@ fn pool(setting: Setting) -> Turn {
     let pool = Pool::with_capacity(setting.live);
     passes(&setting, |[allocation, removal, refusal]| {
         let mut boxes: Vec<_> = (0..setting.live as u64)
-            .map(|number| allocation.time(|| pool.alloc(number).expect("there is room")))
+            .map(|number| allocation.time(|| pool.try_alloc(number).expect("there is room")))
             .collect();
         for _ in 0..64 {
-            refusal.time(|| pool.alloc(7).is_err());
+            refusal.time(|| pool.try_alloc(7).is_err());
         }
         boxes.shuffle(&mut random);
         for boxed in boxes {

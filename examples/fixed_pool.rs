@@ -97,7 +97,7 @@ struct Counts {
 /// Reads a frame from the controller straight into a cell. Called by the main loop: a
 /// pool is not `Sync`, so an interrupt may not share it.
 fn receive(pool: &'static FramePool, bus: &mut Bus, inbox: &mut Inbox, counts: &mut Counts) {
-    match pool.alloc_with(|| bus.read()) {
+    match pool.try_alloc_with(|| bus.read()) {
         Ok(frame) => {
             counts.received += 1;
             inbox.push(frame);
@@ -125,7 +125,7 @@ fn handle(
         times,
         next: None,
     };
-    match pool.alloc(timer) {
+    match pool.try_alloc(timer) {
         Ok(timer) => {
             counts.timers += 1;
             schedule.insert(timer);

@@ -77,7 +77,7 @@ struct Level<'p> {
 impl<'p> Level<'p> {
     /// Appends an order, or gives it back when the pool is full.
     fn add(&mut self, order: Order) -> Result<(), Full<Order>> {
-        self.orders.push_back(self.pool.alloc(order)?);
+        self.orders.push_back(self.pool.try_alloc(order)?);
         Ok(())
     }
 
@@ -127,8 +127,8 @@ fn main() {
     let mut next = 0..;
     let mut order = || Order::new(next.next().expect("endless"), 100);
 
-    let mut orders: Vec<_> = (0..ORDERS).map(|_| pool.alloc(order()).unwrap()).collect();
-    assert!(pool.is_full() && pool.alloc(order()).is_err());
+    let mut orders: Vec<_> = (0..ORDERS).map(|_| pool.alloc(order())).collect();
+    assert!(pool.is_full() && pool.try_alloc(order()).is_err());
     let all = lines(&orders);
     println!("{} orders, each alone on a line of {LINE} bytes", all.len());
 
@@ -137,7 +137,7 @@ fn main() {
         for _ in 0..ORDERS / 2 {
             drop(orders.swap_remove(random(&mut state, orders.len())));
         }
-        while let Ok(boxed) = pool.alloc(order()) {
+        while let Ok(boxed) = pool.try_alloc(order()) {
             orders.push(boxed);
             reused += 1;
         }

@@ -79,6 +79,12 @@ impl CapacityError {
         CapacityError { capacity, cause }
     }
 
+    /// Why the slab or pool did not grow; `None` if it never grows.
+    #[cfg(feature = "alloc")]
+    pub(crate) const fn cause(&self) -> Option<AllocError> {
+        self.cause
+    }
+
     /// How many slots the slab has, all of them taken.
     ///
     /// # Examples
@@ -144,8 +150,8 @@ pub enum AllocError {
         /// The bytes asked for in the request it refused.
         bytes: usize,
     },
-    /// An arena may not grow any more: it is bounded, or has reached its
-    /// [limit](crate::bump::ArenaBuilder::max_bytes).
+    /// An arena may not grow any more: it is [bounded](crate::bump::Arena::bounded), or has
+    /// reached its [limit](crate::bump::ArenaBuilder::max_bytes).
     Limit {
         /// The bytes of the request it refused.
         bytes: usize,

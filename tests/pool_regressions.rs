@@ -25,12 +25,12 @@ fn values_of_half_the_address_space_are_refused() {
 fn a_storage_goes_to_another_thread_before_it_is_claimed() {
     let mut storage = PoolStorage::<std::rc::Rc<u64>, 2>::new();
     let pool = Pool::in_storage(&mut storage);
-    drop(pool.alloc(7.into()));
+    drop(pool.try_alloc(7.into()));
     let sum = std::thread::spawn(move || {
         let mut storage = storage;
         let pool = Pool::in_storage(&mut storage);
-        let one = pool.alloc(3.into()).unwrap();
-        let two = pool.alloc(4.into()).unwrap();
+        let one = pool.alloc(3.into());
+        let two = pool.alloc(4.into());
         **one + **two
     });
     assert_eq!(sum.join().unwrap(), 7);
@@ -41,7 +41,7 @@ fn a_storage_goes_to_another_thread_before_it_is_claimed() {
 #[test]
 fn a_box_without_a_value_comes_back_with_one() {
     fn round<'p>(pool: &'p Pool<'_, String, InStorage>) -> PoolBox<'p, String, InStorage> {
-        let mut vacant = pool.alloc_uninit().unwrap();
+        let mut vacant = pool.alloc_uninit();
         vacant.write(String::from("text"));
         let pointer = PoolBox::into_raw(vacant).cast::<String>();
         // SAFETY: from `into_raw` of a box of this pool, with a value that nothing else

@@ -28,7 +28,7 @@ extern "C" fn _start() -> ! {
     // Its values borrow.
     let mut storage = PoolStorage::<&u32, 4>::new();
     let pool = Pool::in_storage(&mut storage);
-    let boxed = pool.alloc_with(|| &paid).expect("a free cell");
+    let boxed = pool.try_alloc_with(|| &paid).expect("a free cell");
     assert!(**boxed == (100..116).sum());
     halt()
 }
@@ -37,7 +37,7 @@ extern "C" fn _start() -> ! {
 fn trade(pool: &Pool<'_, Order, InStorage>) -> u32 {
     let mut live: [Option<StorageBox<'_, Order>>; 16] = [const { None }; 16];
     for (price, place) in (100..).zip(&mut live) {
-        *place = pool.alloc(Order { price, quantity: 1 }).ok();
+        *place = pool.try_alloc(Order { price, quantity: 1 }).ok();
     }
     assert!(pool.is_full());
     live.into_iter()

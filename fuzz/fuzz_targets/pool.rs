@@ -11,16 +11,15 @@ mod recycled;
 mod samples;
 
 use libfuzzer_sys::{Corpus, fuzz_target};
-use program::{Step, heap, intrusive, lazy, storage};
+use program::{Step, heap, lazy, storage};
 use recycled::recycling;
 use samples::{Boxed, Byte, Large, Line, Nothing, Number, Sample};
 
 fn of_values<V: Sample>(kind: u8, program: &[Step]) {
     match kind {
         0 => heap::<V>(program),
-        1 => intrusive::<V>(program),
-        2 => lazy::<V>(program),
-        3 => storage::<V>(program),
+        1 => lazy::<V>(program),
+        2 => storage::<V>(program),
         _ => recycling::<V>(program),
     }
 }
@@ -31,8 +30,8 @@ fuzz_target!(|bytes: &[u8]| -> Corpus {
     };
     let (steps, _) = rest.as_chunks::<2>();
     let program: Vec<Step> = steps.iter().map(|&[step, number]| (step, number)).collect();
-    let kind = first % 5;
-    match first / 5 % 6 {
+    let kind = first % 4;
+    match first / 4 % 6 {
         0 => of_values::<Nothing>(kind, &program),
         1 => of_values::<Byte>(kind, &program),
         2 => of_values::<Number>(kind, &program),

@@ -1,6 +1,7 @@
 //! Arenas as allocators of other crates' collections.
 //!
-//! For references alone: an arena by value could be reset, safely, under a collection.
+//! Only references are allocators: an arena by value could be reset, in safe code, while a
+//! collection uses it.
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
@@ -9,16 +10,11 @@ use allocator_api2::alloc::{AllocError, Allocator};
 
 use super::chunks::Chunks;
 use super::refusal::Refuses;
-use super::{Arena, BoundedArena, Scope, place};
-
-fn allocate(chunks: &Chunks, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
-    let place = place::room_for::<Refuses>(chunks, layout).map_err(|()| AllocError)?;
-    Ok(NonNull::slice_from_raw_parts(place, layout.size()))
-}
+use super::{Arena, Scope, place};
 
 /// # Safety
 ///
-/// As for [`Allocator::grow`] and [`Allocator::shrink`], in one.
+/// As for [`Allocator::grow`] and [`Allocator::shrink`], whichever the sizes ask for.
 unsafe fn resize(
     chunks: &Chunks,
     place: NonNull<u8>,
@@ -27,7 +23,7 @@ unsafe fn resize(
 ) -> Result<NonNull<[u8]>, AllocError> {
     let aligned = place.addr().get() & (new.align() - 1) == 0;
     if aligned && old.size() != 0 {
-        // SAFETY: says the caller: the place came from here with the old size.
+        // SAFETY: `place` was allocated here with the layout `old` (precondition).
         if let Some(place) = unsafe { chunks.resize(place, old.size(), new.size()) } {
             return Ok(NonNull::slice_from_raw_parts(place, new.size()));
         }
@@ -37,73 +33,121 @@ unsafe fn resize(
     }
     let moved = allocate(chunks, new)?;
     let bytes = old.size().min(new.size());
-    // SAFETY: both have that many bytes, and the new memory was just taken.
+    // SAFETY: both blocks have that many bytes, and the new one was just taken, so they are
+    // apart.
     unsafe { moved.cast().copy_from_nonoverlapping(place, bytes) };
     Ok(moved)
 }
 
-macro_rules! allocator {
-    ($arena:ty) => {
-        /// Memory that was allocated last is given back, and grows where it stands; other
-        /// memory is given back with the arena's.
-        // SAFETY: memory stays until the arena is reset, rewound or dropped, or the scope
-        // ends, for each of which this borrow must be over. A copy of the reference is the
-        // same arena.
-        unsafe impl Allocator for &$arena {
-            #[inline]
-            fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
-                allocate(self.chunks(), layout)
-            }
-
-            #[inline]
-            unsafe fn deallocate(&self, place: NonNull<u8>, layout: Layout) {
-                if layout.size() != 0 {
-                    // SAFETY: says the caller.
-                    unsafe { self.chunks().take_back(place, layout.size()) };
-                }
-            }
-
-            #[inline]
-            unsafe fn grow(
-                &self,
-                place: NonNull<u8>,
-                old: Layout,
-                new: Layout,
-            ) -> Result<NonNull<[u8]>, AllocError> {
-                // SAFETY: says the caller.
-                unsafe { resize(self.chunks(), place, old, new) }
-            }
-
-            #[inline]
-            unsafe fn grow_zeroed(
-                &self,
-                place: NonNull<u8>,
-                old: Layout,
-                new: Layout,
-            ) -> Result<NonNull<[u8]>, AllocError> {
-                // SAFETY: says the caller; the new memory has that many bytes.
-                unsafe {
-                    let grown = resize(self.chunks(), place, old, new)?;
-                    let rest = grown.cast::<u8>().add(old.size());
-                    rest.write_bytes(0, new.size() - old.size());
-                    Ok(grown)
-                }
-            }
-
-            #[inline]
-            unsafe fn shrink(
-                &self,
-                place: NonNull<u8>,
-                old: Layout,
-                new: Layout,
-            ) -> Result<NonNull<[u8]>, AllocError> {
-                // SAFETY: says the caller.
-                unsafe { resize(self.chunks(), place, old, new) }
-            }
-        }
-    };
+fn allocate(chunks: &Chunks, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
+    let place = place::room_for::<Refuses>(chunks, layout).map_err(|()| AllocError)?;
+    Ok(NonNull::slice_from_raw_parts(place, layout.size()))
 }
 
-allocator!(Arena);
-allocator!(BoundedArena);
-allocator!(Scope<'_, '_>);
+/// The memory that was allocated last grows in its place and is given back; other memory
+/// stays in use until the arena is reset.
+// SAFETY: memory stays until the arena is reset, rewound or dropped. For a reset and the drop
+// this borrow must be over, and `rewind` is unsafe. A copy of the reference is the same arena.
+unsafe impl Allocator for &Arena {
+    #[inline]
+    fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
+        allocate(&self.chunks, layout)
+    }
+
+    #[inline]
+    unsafe fn deallocate(&self, place: NonNull<u8>, layout: Layout) {
+        if layout.size() != 0 {
+            // SAFETY: `place` was allocated here with that layout and is not used any more
+            // (precondition).
+            unsafe { self.chunks.take_back(place, layout.size()) };
+        }
+    }
+
+    #[inline]
+    unsafe fn grow(
+        &self,
+        place: NonNull<u8>,
+        old: Layout,
+        new: Layout,
+    ) -> Result<NonNull<[u8]>, AllocError> {
+        // SAFETY: the preconditions are the same.
+        unsafe { resize(&self.chunks, place, old, new) }
+    }
+
+    #[inline]
+    unsafe fn grow_zeroed(
+        &self,
+        place: NonNull<u8>,
+        old: Layout,
+        new: Layout,
+    ) -> Result<NonNull<[u8]>, AllocError> {
+        // SAFETY: the preconditions are the same. The new block has `new.size()` bytes, which
+        // is `old.size()` at least.
+        unsafe {
+            let grown = resize(&self.chunks, place, old, new)?;
+            let rest = grown.cast::<u8>().add(old.size());
+            rest.write_bytes(0, new.size() - old.size());
+            Ok(grown)
+        }
+    }
+
+    #[inline]
+    unsafe fn shrink(
+        &self,
+        place: NonNull<u8>,
+        old: Layout,
+        new: Layout,
+    ) -> Result<NonNull<[u8]>, AllocError> {
+        // SAFETY: the preconditions are the same.
+        unsafe { resize(&self.chunks, place, old, new) }
+    }
+}
+
+/// As `&Arena`; other memory stays in use until the scope ends.
+// SAFETY: the scope is borrowed, so it has not ended and no inner scope is open: the arena is
+// neither reset nor rewound.
+unsafe impl Allocator for &Scope<'_, '_> {
+    #[inline]
+    fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
+        self.arena.allocate(layout)
+    }
+
+    #[inline]
+    unsafe fn deallocate(&self, place: NonNull<u8>, layout: Layout) {
+        // SAFETY: the preconditions are the same.
+        unsafe { self.arena.deallocate(place, layout) };
+    }
+
+    #[inline]
+    unsafe fn grow(
+        &self,
+        place: NonNull<u8>,
+        old: Layout,
+        new: Layout,
+    ) -> Result<NonNull<[u8]>, AllocError> {
+        // SAFETY: the preconditions are the same.
+        unsafe { self.arena.grow(place, old, new) }
+    }
+
+    #[inline]
+    unsafe fn grow_zeroed(
+        &self,
+        place: NonNull<u8>,
+        old: Layout,
+        new: Layout,
+    ) -> Result<NonNull<[u8]>, AllocError> {
+        // SAFETY: the preconditions are the same.
+        unsafe { self.arena.grow_zeroed(place, old, new) }
+    }
+
+    #[inline]
+    unsafe fn shrink(
+        &self,
+        place: NonNull<u8>,
+        old: Layout,
+        new: Layout,
+    ) -> Result<NonNull<[u8]>, AllocError> {
+        // SAFETY: the preconditions are the same.
+        unsafe { self.arena.shrink(place, old, new) }
+    }
+}

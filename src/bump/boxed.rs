@@ -8,16 +8,16 @@ use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 
-/// The owner of a value in an [`Arena`](super::Arena): dropping it drops the value. Its
-/// memory is the arena's, which has it back with the next reset, or with the end of the
-/// scope.
+/// The owner of a value in an [`Arena`](super::Arena): dropping the box drops the value. The
+/// memory is free again when the arena is reset or the scope ends.
 ///
-/// One pointer, two for slices and trait objects ([`arena_box_as!`](crate::arena_box_as)).
-/// Its functions are associated ones, like those of `Box`, so as not to hide the value's
-/// methods. `Send` and `Sync` as a `Box` is: its drop does not touch the arena.
+/// A box is one pointer, or two for slices and trait objects
+/// ([`arena_box_as!`](crate::arena_box_as)). Its functions are associated ones, like those of
+/// `Box`, so that they hide no method of the value. It is `Send` and `Sync` if a `Box` of the
+/// value is: its drop does not touch the arena.
 ///
-/// It has no `into_pin`: a pinned box that is forgotten would have its memory used again
-/// without a drop of its value.
+/// There is no `into_pin`: the memory of a pinned box that is forgotten would be used again
+/// without a drop of the value.
 ///
 /// # Examples
 ///
@@ -49,7 +49,7 @@ impl<T: ?Sized> Unpin for ArenaBox<'_, T> {}
 impl<'a, T: ?Sized> ArenaBox<'a, T> {
     /// # Safety
     ///
-    /// The value is there for `'a`, and is no one else's.
+    /// The value is valid for `'a`, and has no other owner.
     #[inline(always)]
     pub(super) unsafe fn new(value: NonNull<T>) -> Self {
         ArenaBox {
@@ -58,7 +58,7 @@ impl<'a, T: ?Sized> ArenaBox<'a, T> {
         }
     }
 
-    /// Gives the value up to the arena, which does not drop it; O(1).
+    /// Gives up the ownership of the value, which is never dropped then; O(1).
     ///
     /// ```
     /// use flatslab::bump::{Arena, ArenaBox};
@@ -76,7 +76,7 @@ impl<'a, T: ?Sized> ArenaBox<'a, T> {
     {
         let mut value = boxed.value;
         core::mem::forget(boxed);
-        // SAFETY: the box's, which has ended without a drop.
+        // SAFETY: valid for `'a`; the box was its only owner, and is forgotten.
         unsafe { value.as_mut() }
     }
 
@@ -93,14 +93,14 @@ impl<'a, T: ?Sized> ArenaBox<'a, T> {
     ) -> ArenaBox<'a, U> {
         let value = boxed.value;
         core::mem::forget(boxed);
-        // SAFETY: the same pointer, says the caller, and so not null; the box has ended
-        // without a drop.
+        // SAFETY: `cast` returns the same pointer, unsized (precondition), so it is not null.
+        // The box was the only owner, and is forgotten.
         unsafe { ArenaBox::new(NonNull::new_unchecked(cast(value.as_ptr()))) }
     }
 }
 
 impl<T> ArenaBox<'_, T> {
-    /// Moves the value out; O(1), one copy. Its memory stays the arena's.
+    /// Moves the value out; O(1), one copy.
     ///
     /// ```
     /// use flatslab::bump::{Arena, ArenaBox};
@@ -113,7 +113,7 @@ impl<T> ArenaBox<'_, T> {
     pub fn into_inner(boxed: Self) -> T {
         let value = boxed.value;
         core::mem::forget(boxed);
-        // SAFETY: the box has ended without a drop; read once.
+        // SAFETY: the box owned the value, and is forgotten: it is read once.
         unsafe { value.read() }
     }
 }
@@ -139,7 +139,7 @@ impl<T> ArenaBox<'_, T> {
 macro_rules! arena_box_as {
     ($boxed:expr => $type:ty) => {{
         let boxed: $crate::bump::ArenaBox<'_, _> = $boxed;
-        // SAFETY: the compiler unsizes the pointer, and nothing else is done to it.
+        // SAFETY: the closure only unsizes the pointer.
         unsafe { $crate::bump::ArenaBox::cast(boxed, |value| -> *mut $type { value }) }
     }};
 }
@@ -166,7 +166,7 @@ impl<T: ?Sized> DerefMut for ArenaBox<'_, T> {
 impl<T: ?Sized> Drop for ArenaBox<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: the box owned the value, and ends.
+        // SAFETY: the box owned the value, and is not used any more.
         unsafe { self.value.drop_in_place() };
     }
 }

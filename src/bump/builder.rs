@@ -1,14 +1,12 @@
-//! How arenas are made of other memory than usual.
+//! `ArenaBuilder`: arenas with options.
 
-use core::fmt;
-
+use super::Arena;
 use super::chunks::Chunks;
-use super::{Arena, BoundedArena};
 use crate::error::BuildError;
 use crate::memory::Pages;
 use crate::raw::memory;
 
-/// How an [`Arena`] is made. The order of the calls does not matter.
+/// Options of an [`Arena`]. The order of the calls does not matter.
 ///
 /// # Examples
 ///
@@ -24,6 +22,7 @@ use crate::raw::memory;
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing before `build`"]
 pub struct ArenaBuilder {
+    bounded: Option<usize>,
     reserve: usize,
     chunk_bytes: Option<usize>,
     max_bytes: usize,
@@ -31,7 +30,7 @@ pub struct ArenaBuilder {
 }
 
 impl Arena {
-    /// An arena of other memory than usual, or with a limit.
+    /// A builder of an arena: where its memory comes from, and how much it may be.
     ///
     /// ```
     /// let arena = flatslab::bump::Arena::builder().max_bytes(1 << 20).build();
@@ -39,6 +38,7 @@ impl Arena {
     /// ```
     pub const fn builder() -> ArenaBuilder {
         ArenaBuilder {
+            bounded: None,
             reserve: 0,
             chunk_bytes: None,
             max_bytes: usize::MAX,
@@ -48,7 +48,20 @@ impl Arena {
 }
 
 impl ArenaBuilder {
-    /// Bytes that are allocated at once, as by [`Arena::reserve`]; none if not said.
+    /// One chunk of `bytes` bytes, as of [`Arena::bounded`]: [`build`](Self::build) allocates
+    /// and touches it, and the arena never calls the allocator afterwards.
+    ///
+    /// ```
+    /// let arena = flatslab::bump::Arena::builder().bounded(1024).build();
+    /// assert_eq!(arena.remaining(), 1024);
+    /// assert!(arena.try_alloc_slice_fill(1025, 7_u8).is_err());
+    /// ```
+    pub const fn bounded(mut self, bytes: usize) -> Self {
+        self.bounded = Some(bytes);
+        self
+    }
+
+    /// Bytes that [`build`](Self::build) allocates, as [`Arena::reserve`]; 0 by default.
     ///
     /// ```
     /// let arena = flatslab::bump::Arena::builder().reserve(10_000).build();
@@ -59,8 +72,8 @@ impl ArenaBuilder {
         self
     }
 
-    /// Bytes of the first chunk with its header, 4 KiB if not said, at most 64 MiB; each
-    /// further chunk has twice as many as the one before it, or more.
+    /// Bytes of the first chunk with its header, at most 64 MiB; 4 KiB by default. Each further
+    /// chunk has at least twice as many as the one before it.
     ///
     /// ```
     /// let arena = flatslab::bump::Arena::builder().chunk_bytes(1 << 16).build();
@@ -73,8 +86,8 @@ impl ArenaBuilder {
     }
 
     /// The most bytes that all chunks may have together, with their headers of 64 bytes. A
-    /// chunk that would pass it is made smaller, down to what is needed. What needs more
-    /// panics, or is refused with [`AllocError::Limit`](crate::AllocError::Limit).
+    /// chunk that would pass the limit is made smaller, down to what is needed. An allocation
+    /// that needs more panics, or returns [`AllocError::Limit`](crate::AllocError::Limit).
     ///
     /// ```
     /// let arena = flatslab::bump::Arena::builder().max_bytes(1 << 20).build();
@@ -85,7 +98,7 @@ impl ArenaBuilder {
         self
     }
 
-    /// What memory it is to have.
+    /// Where the memory comes from.
     ///
     /// ```
     /// use flatslab::memory::Pages;
@@ -102,9 +115,8 @@ impl ArenaBuilder {
     ///
     /// # Panics
     ///
-    /// If what is reserved passes the limit or `isize::MAX` bytes; if what is required of
-    /// the pages is not to be had. Where the allocator refuses the program ends, as with
-    /// `Vec`.
+    /// If what is reserved passes the limit or `isize::MAX` bytes; if a required page option is
+    /// unavailable. If the allocator refuses, the program ends, as with `Vec`.
     ///
     /// ```
     /// let arena = flatslab::bump::Arena::builder().build();
@@ -119,11 +131,11 @@ impl ArenaBuilder {
         }
     }
 
-    /// Makes the arena; never panics or aborts.
+    /// As [`build`](Self::build); never panics or aborts.
     ///
     /// # Errors
     ///
-    /// Where [`build`](Self::build) panics, or the allocator refuses.
+    /// If [`build`](Self::build) would panic, or the allocator refuses.
     ///
     /// ```
     /// assert!(flatslab::bump::Arena::builder().reserve(usize::MAX).try_build().is_err());
@@ -134,115 +146,12 @@ impl ArenaBuilder {
         if let Some(bytes) = self.chunk_bytes {
             chunks.set_first_bytes(bytes);
         }
+        if let Some(bytes) = self.bounded {
+            chunks.bound(bytes)?;
+        }
         if self.reserve > 0 {
             chunks.reserve(self.reserve)?;
         }
         Ok(Arena { chunks })
-    }
-}
-
-/// How a [`BoundedArena`] is made. The order of the calls does not matter.
-///
-/// # Examples
-///
-/// ```
-/// use flatslab::bump::BoundedArena;
-/// use flatslab::memory::{HugePages, Pages};
-///
-/// let pages = Pages::new().huge(HugePages::Try);
-/// let arena = BoundedArena::builder().capacity(1 << 20).pages(pages).try_build()?;
-/// assert_eq!(arena.remaining(), 1 << 20);
-/// # Ok::<(), flatslab::BuildError>(())
-/// ```
-#[derive(Clone)]
-#[must_use = "a builder does nothing before `build`"]
-pub struct BoundedArenaBuilder {
-    capacity: usize,
-    pages: Pages,
-}
-
-impl BoundedArena {
-    /// An arena of other memory than usual.
-    ///
-    /// ```
-    /// let arena = flatslab::bump::BoundedArena::builder().capacity(1024).build();
-    /// assert_eq!(arena.remaining(), 1024);
-    /// ```
-    pub const fn builder() -> BoundedArenaBuilder {
-        BoundedArenaBuilder {
-            capacity: 0,
-            pages: Pages::new(),
-        }
-    }
-}
-
-impl BoundedArenaBuilder {
-    /// Bytes of the arena, rounded up to a multiple of 8; none if not said.
-    ///
-    /// ```
-    /// let arena = flatslab::bump::BoundedArena::builder().capacity(1024).build();
-    /// assert_eq!(arena.remaining(), 1024);
-    /// ```
-    pub const fn capacity(mut self, bytes: usize) -> Self {
-        self.capacity = bytes;
-        self
-    }
-
-    /// What memory it is to have.
-    ///
-    /// ```
-    /// use flatslab::memory::Pages;
-    ///
-    /// let arena = flatslab::bump::BoundedArena::builder().pages(Pages::new()).build();
-    /// # drop(arena);
-    /// ```
-    pub fn pages(mut self, pages: Pages) -> Self {
-        self.pages = pages;
-        self
-    }
-
-    /// Makes the arena.
-    ///
-    /// # Panics
-    ///
-    /// If its bytes pass `isize::MAX`; if what is required of the pages is not to be had.
-    /// Where the allocator refuses the program ends, as with `Vec`.
-    ///
-    /// ```
-    /// let arena = flatslab::bump::BoundedArena::builder().capacity(1024).build();
-    /// # drop(arena);
-    /// ```
-    #[track_caller]
-    #[must_use]
-    pub fn build(self) -> BoundedArena {
-        match self.try_build() {
-            Ok(arena) => arena,
-            Err(error) => memory::fail(error),
-        }
-    }
-
-    /// Makes the arena; never panics or aborts.
-    ///
-    /// # Errors
-    ///
-    /// Where [`build`](Self::build) panics, or the allocator refuses.
-    ///
-    /// ```
-    /// use flatslab::bump::BoundedArena;
-    ///
-    /// assert!(BoundedArena::builder().capacity(usize::MAX).try_build().is_err());
-    /// ```
-    pub fn try_build(self) -> Result<BoundedArena, BuildError> {
-        let source = self.pages.into_source()?;
-        Ok(BoundedArena::try_new_in(self.capacity, source)?)
-    }
-}
-
-impl fmt::Debug for BoundedArenaBuilder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BoundedArenaBuilder")
-            .field("capacity", &self.capacity)
-            .field("pages", &self.pages)
-            .finish()
     }
 }

@@ -1,27 +1,27 @@
 //! The memory of an arena: chunks, each taken from both ends.
 //!
-//! Short values and copies are taken from the high end, which moves down. What is long, what
-//! may grow where it stands, and what is filled step by step is taken from the low end,
-//! which moves up and is kept a multiple of 8. To move down takes one instruction less, for
-//! an end is aligned by rounding down; and it wastes nothing: a `u8` takes a byte. Long
-//! copies run upwards, and are faster where they follow each other upwards.
+//! Short values and copies are taken from the high end, which moves down. Long ones, those
+//! that may grow in their place, and those that are filled step by step are taken from the low
+//! end, which moves up and stays a multiple of 8. Moving down takes one instruction less,
+//! because an end is aligned by rounding down, and wastes nothing: a `u8` takes a byte. Long
+//! copies run upwards, and are faster if each begins where the last one has ended.
 //!
 //! Chunks are kept when the arena is reset, in the order in which they were added. Each is
 //! at least twice as large as the one before it, and as large as the request it was added
-//! for. A request that the current chunk has no room for takes the first later one that is
-//! large enough; those in between are free again after the next reset. It becomes the
-//! current chunk: requests of any size share chunks.
+//! for. A request that the current chunk has no room for goes to the first later chunk that is
+//! large enough, which becomes the current one. Those in between are free again after the next
+//! reset. So requests of any size share chunks.
 //!
 //! So there are few chunks (35 from 4 KiB to the end of the address space), and a look at all
-//! of them is short. And memory is bounded: a chunk is added where what is left of the last
-//! one does not do, or where the request is larger than it. Either way the frame has taken
-//! more than half of the new chunk, and the others together are not larger than it: all
-//! chunks have less than four times the bytes of the largest frame.
+//! of them is short. Memory is bounded too: a chunk is added if the rest of the last one is too
+//! small for a request, or if the whole of it is. Either way the frame has taken more than half
+//! of the new chunk, and the others together are not larger than it. So all chunks have less
+//! than four times the bytes of the largest frame.
 //!
-//! Chunks of their own for large requests, in a list apart of which the smallest with room was
-//! taken, needed fewer bytes and a walk over all of them for each request: 16,000 requests of
-//! 5,000 bytes took 50 ms, and in the next frame 4.9 s. Doubling that ends at 64 MiB bounds
-//! what is allocated at once, and not the number of chunks.
+//! Large requests once had chunks of their own, in a second list, of which the smallest with
+//! room was taken. That needed fewer bytes, and a walk over all of them for each request:
+//! 16,000 requests of 5,000 bytes took 50 ms, and in the next frame 4.9 s. Doubling that ends
+//! at 64 MiB bounds what is allocated at once, but not the number of chunks.
 //!
 //! # Invariants
 //!
@@ -52,42 +52,23 @@ use crate::raw::memory::Block;
 use crate::raw::source::Source;
 use crate::raw::touch::touch;
 
-/// Requests of at most so many bytes, alignment included, need no test for overflow.
+/// Requests of up to this many bytes, including their alignment, need no test for overflow.
 const SMALL: usize = 1 << 16;
 
-/// Bytes of the first chunk with its header, unless more is asked for: a page, less what
-/// common allocators note with a block.
+/// Bytes of the first chunk with its header, unless a request is larger: a page, less the
+/// bytes that common allocators keep with a block.
 const FIRST_CHUNK: usize = 4096 - 64;
 
-/// The first chunk has at most so many bytes, unless more is asked for.
+/// The most bytes of a first chunk, unless a request is larger.
 const LARGEST_FIRST_CHUNK: usize = 1 << 26;
 
 /// An end of what is free of a chunk.
 #[derive(Clone, Copy)]
 pub(super) enum End {
     Low,
-    /// For what is [`SMALL`].
+    /// For [`SMALL`] requests.
     High,
 }
-
-/// Where an arena stands.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Mark {
-    low: NonNull<u8>,
-    high: NonNull<u8>,
-    current: Link,
-    /// The call of user code that has taken it.
-    #[cfg(debug_assertions)]
-    call: u64,
-}
-
-impl PartialEq for Mark {
-    fn eq(&self, other: &Self) -> bool {
-        (self.low, self.high, self.current) == (other.low, other.high, other.current)
-    }
-}
-
-impl Eq for Mark {}
 
 /// The memory of an arena.
 #[expect(
@@ -96,24 +77,25 @@ impl Eq for Mark {}
 )]
 #[repr(C)]
 pub struct Chunks {
-    low: Cell<NonNull<u8>>,
-    high: Cell<NonNull<u8>>,
+    pub(super) low: Cell<NonNull<u8>>,
+    pub(super) high: Cell<NonNull<u8>>,
     /// The current chunk is the last one in use.
-    chunks: List,
+    pub(super) chunks: List,
     /// Bytes of a first chunk with its header.
     first_bytes: Cell<usize>,
-    /// Bytes of all chunks with their headers, and the most there may be.
+    /// Bytes of all chunks with their headers, and the limit of them.
     bytes: Cell<usize>,
     max_bytes: Cell<usize>,
     source: Source,
-    /// Which call of user code is under way, 0 if none; and the last one that began.
+    /// The number of the call of user code that is running, 0 if none; and of the last one that
+    /// began.
     #[cfg(debug_assertions)]
-    call: Cell<u64>,
+    pub(super) call: Cell<u64>,
     #[cfg(debug_assertions)]
     last_call: Cell<u64>,
 }
 
-/// Where both ends are without a chunk: a multiple of 8 (B1), and high enough (B2).
+/// Both ends if there is no chunk: a multiple of 8 (B1), and high enough (B2).
 const NOWHERE: NonNull<u8> = match NonNull::new(core::ptr::without_provenance_mut(SMALL)) {
     Some(nowhere) => nowhere,
     None => unreachable!(),
@@ -137,14 +119,14 @@ impl Chunks {
         }
     }
 
-    /// Runs user code for a method that is under way: what that has taken is not handed out
-    /// yet, so the code rewinds to none but its own marks. Debug builds note which call it is,
-    /// for [`check_mark`](Self::check_mark).
+    /// Runs user code for a method that is running: the memory that the method has taken is not
+    /// handed out yet, so the code rewinds to its own checkpoints alone. Debug builds note which
+    /// call it is, for [`assert_valid`](Self::assert_valid).
     #[inline(always)]
     pub(super) fn run<R>(&self, code: impl FnOnce() -> R) -> R {
         #[cfg(debug_assertions)]
         let _ends = {
-            /// Then the call that this one is within is under way again.
+            /// At the end, the outer call is running again.
             struct Ends<'c>(&'c Chunks, u64);
 
             impl Drop for Ends<'_> {
@@ -160,8 +142,8 @@ impl Chunks {
         code()
     }
 
-    /// The method has done something while user code runs: to go back to before is no more
-    /// possible than from another call.
+    /// The method has taken memory while user code runs: from here on the code must not rewind
+    /// to its earlier checkpoints.
     #[inline(always)]
     pub(super) fn goes_on(&self) {
         #[cfg(debug_assertions)]
@@ -175,7 +157,7 @@ impl Chunks {
     ///
     /// # Errors
     ///
-    /// When the source refuses, or the limit is reached: what `F` makes of it.
+    /// If the source refuses or the limit is reached: what `F` makes of that.
     #[inline(always)]
     #[track_caller]
     pub(super) fn take_low<F: Refusal>(&self, layout: Layout) -> Result<NonNull<u8>, F::Error> {
@@ -207,9 +189,9 @@ impl Chunks {
         }
     }
 
-    /// Memory of that layout, which is [`SMALL`], at the high end. That does not move before
-    /// [`commit`](Self::commit): to move it after a short value is written is what
-    /// processors want, see [`WRITTEN_FIRST`](super::place::WRITTEN_FIRST).
+    /// Memory of that [`SMALL`] layout at the high end, which does not move before
+    /// [`commit`](Self::commit): it is faster to move it after a short value was written, see
+    /// [`WRITTEN_FIRST`](super::place::WRITTEN_FIRST).
     #[inline(always)]
     pub(super) fn find(&self, layout: Layout) -> Option<NonNull<u8>> {
         debug_assert!(layout.size() + layout.align() <= SMALL);
@@ -224,7 +206,7 @@ impl Chunks {
         Some(unsafe { high.sub(high.addr().get() - place) })
     }
 
-    /// Moves the high end down to memory that was found. No request, and no user code, was
+    /// Moves the high end down to memory that was found. There was no request and no user code
     /// in between (A1).
     #[inline(always)]
     pub(super) fn commit(&self, place: NonNull<u8>) {
@@ -254,7 +236,7 @@ impl Chunks {
     ///
     /// # Errors
     ///
-    /// When the source refuses, or the limit is reached.
+    /// If the source refuses or the limit is reached.
     fn take_next(&self, from: End, layout: Layout) -> Result<NonNull<u8>, AllocError> {
         let needed = Chunk::layout_for(layout.size(), layout.align())?;
         let chunk = self.chunk_for(needed)?;
@@ -269,8 +251,8 @@ impl Chunks {
         })
     }
 
-    /// A chunk after the current one that is as large as one of this layout: the first there
-    /// is, or else a new one. Looks at [`LOOKS`](super::list::LOOKS) chunks at most.
+    /// A chunk after the current one that is as large as this layout: the first one, or else a
+    /// new one. Looks at [`LOOKS`](super::list::LOOKS) chunks at most.
     ///
     /// # Errors
     ///
@@ -286,10 +268,10 @@ impl Chunks {
         Ok(chunk)
     }
 
-    /// Makes a chunk, a later one or the last one in use, the current one.
-    fn enter(&self, chunk: Link) {
+    /// Makes `chunk` the current chunk and the last one in use.
+    pub(super) fn enter(&self, chunk: Link) {
         self.chunks.last.set(chunk);
-        // SAFETY: by B3 it is there.
+        // SAFETY: by B3 it is not freed.
         let (start, end) =
             chunk.map_or((NOWHERE, NOWHERE), |chunk| unsafe { Chunk::bounds(chunk) });
         self.low.set(start);
@@ -302,15 +284,14 @@ impl Chunks {
         self.chunks
             .last
             .get()
-            // SAFETY: by B3 it is there.
+            // SAFETY: by B3 it is not freed.
             .is_none_or(|it| unsafe { Chunk::bounds(it) } == unused)
     }
 
-    /// A chunk of so many bytes or what the limit leaves of them; where the source refuses
-    /// that, of a quarter, and so on; of the size of `needed` at least. On no list.
+    /// A chunk of `bytes` bytes, or as many as the limit leaves. If the source refuses it, of a
+    /// quarter, and so on, down to the size of `needed`. On no list.
     ///
-    /// There are 21 requests at most: quarters of what an address space of 48 bits has, down
-    /// to 64 bytes.
+    /// Makes 21 requests at most: from an address space of 48 bits, in quarters, to 64 bytes.
     fn allocate_most(&self, bytes: usize, needed: Layout) -> Result<NonNull<Chunk>, AllocError> {
         let mut bytes = bytes;
         loop {
@@ -325,7 +306,7 @@ impl Chunks {
         }
     }
 
-    /// A chunk of so many bytes, a multiple of 8; on no list.
+    /// A chunk of `bytes` bytes, a multiple of 8; on no list.
     fn allocate(&self, bytes: usize, align: usize) -> Result<NonNull<Chunk>, AllocError> {
         let Ok(layout) = Layout::from_size_align(bytes, align) else {
             return Err(AllocError::TooManyBytes {
@@ -337,7 +318,7 @@ impl Chunks {
         if passes() {
             return Err(AllocError::Limit { bytes });
         }
-        // A source may run code that uses this arena: from here on all is read again.
+        // A source may run code that uses this arena: recheck.
         let block = self.run(|| Block::allocate(layout, &self.source))?;
         if passes() {
             return Err(AllocError::Limit { bytes });
@@ -351,19 +332,18 @@ impl Chunks {
             next: Cell::new(None),
             layout,
         };
-        // SAFETY: the block begins with room for a header, and is aligned for it.
+        // SAFETY: every chunk is longer than a header, and is aligned for it.
         unsafe { chunk.write(header) };
         Ok(chunk)
     }
 
-    /// Makes sure that so many bytes can be taken without an allocation: of each request its
-    /// size counts, rounded up to a multiple of 8, and what its alignment is above 8. From a
-    /// chunk's low end no request takes more than that. From the high end, rounded down to a
-    /// multiple of 8, none does either: what one leaves unused for its alignment is less than
-    /// that multiple, or than the alignment.
+    /// Makes sure that `bytes` bytes can be taken without an allocation. A request counts as its
+    /// size, rounded up to a multiple of 8, and as much as its alignment is above 8. From a
+    /// chunk's low end no request takes more than that. Nor does one from the high end, rounded
+    /// down to a multiple of 8: it leaves less than that multiple, or than its alignment, unused.
     ///
-    /// Requests that the current chunk has no room for find the chunk that has it all, on the
-    /// way from one to the next.
+    /// Requests that do not fit the current chunk find the one that has all the room, on the way
+    /// from one chunk to the next.
     ///
     /// # Errors
     ///
@@ -381,7 +361,7 @@ impl Chunks {
         Ok(())
     }
 
-    /// Makes the chunk that is to be the only one, of so many bytes, touched.
+    /// Allocates and touches a chunk of `bytes` bytes, which stays the only one.
     ///
     /// # Errors
     ///
@@ -392,88 +372,28 @@ impl Chunks {
             let chunk = self.allocate(layout.size(), layout.align())?;
             self.chunks.first.set(Some(chunk));
             self.enter(Some(chunk));
-            // SAFETY: between these nothing is in use (B1).
+            // So that `shrink_to_fit` keeps it.
+            self.first_bytes.set(layout.size());
+            // SAFETY: by B1 the bytes between the ends are the chunk's and not handed out.
             unsafe { touch(self.low.get(), 0, self.remaining()) };
         }
         self.max_bytes.set(0);
         Ok(())
     }
 
-    /// The most bytes that all chunks may have together, with their headers; those that
-    /// there are stay.
+    /// Sets the limit of the bytes of all chunks with their headers. Chunks past it stay.
     pub(super) fn set_max_bytes(&self, bytes: usize) {
         self.max_bytes.set(bytes);
     }
 
-    /// Bytes of the first chunk that is to be allocated.
+    /// Sets the bytes of the first chunk with its header.
     pub(super) fn set_first_bytes(&self, bytes: usize) {
         let bytes = bytes.clamp(HEADER + STEP, LARGEST_FIRST_CHUNK);
         self.first_bytes.set(bytes.next_multiple_of(STEP));
     }
 
-    /// Where the arena stands.
-    pub(super) fn mark(&self) -> Mark {
-        Mark {
-            low: self.low.get(),
-            high: self.high.get(),
-            current: self.chunks.last.get(),
-            #[cfg(debug_assertions)]
-            call: self.call.get(),
-        }
-    }
-
-    /// Panics where it can be seen that a mark is not one to rewind to, or that this is not
-    /// the time for it.
-    #[cfg(debug_assertions)]
-    pub(super) fn check_mark(&self, mark: Mark) {
-        assert!(
-            mark.call == self.call.get(),
-            "a rewind while a method of the arena runs that began, or went on, since the checkpoint"
-        );
-        let last = self.chunks.last.get();
-        let mut in_use = self.chunks.iter().scan(false, |ended, chunk| {
-            let was = *ended;
-            *ended |= Some(chunk) == last;
-            (!was && last.is_some()).then_some(chunk)
-        });
-        assert!(
-            mark.current
-                .is_none_or(|mark| in_use.any(|chunk| chunk == mark)),
-            "a checkpoint of another arena, or of memory that was made free since"
-        );
-        assert!(
-            mark.current != last || mark.low <= self.low.get() && mark.high >= self.high.get(),
-            "a checkpoint of memory that was made free since"
-        );
-    }
-
-    /// Makes all memory free that was taken since that mark; O(1). Chunks that were
-    /// allocated since then stay, to be used again.
-    ///
-    /// # Safety
-    ///
-    /// The mark is this arena's; it was neither reset nor shrunk since then, nor rewound
-    /// to an earlier mark. What was taken since then is not used any more. It was
-    /// taken in the same [call](Self::run) of user code, if that is in one.
-    pub(super) unsafe fn rewind(&self, mark: Mark) {
-        self.enter(mark.current.or(self.chunks.first.get()));
-        if mark.current.is_some() {
-            self.low.set(mark.low);
-            self.high.set(mark.high);
-        }
-    }
-
-    /// Makes all memory free; O(1).
-    ///
-    /// # Safety
-    ///
-    /// What was taken is not used any more.
-    pub(super) unsafe fn reset(&self) {
-        self.enter(self.chunks.first.get());
-    }
-
-    /// Takes back what was taken from the low end if nothing else was taken there since, in a
-    /// chunk that is the current one still.
+    /// Takes back memory of the low end if nothing else was taken there since, and its chunk is
+    /// still the current one.
     ///
     /// # Safety
     ///
@@ -481,7 +401,7 @@ impl Chunks {
     pub(super) unsafe fn take_back(&self, place: NonNull<u8>, size: usize) {
         if self.is_last(place, size) {
             // From the end, and not from the caller's pointer (B1).
-            // SAFETY: `place` is so many bytes below, in the current chunk.
+            // SAFETY: `place` is that many bytes below the low end, in the current chunk.
             self.low.set(unsafe { self.low.get().sub(stepped(size)) });
         }
     }
@@ -495,9 +415,9 @@ impl Chunks {
         end == self.low.get().addr().get() && place.addr() > chunk.addr()
     }
 
-    /// Changes the size of what was taken from the low end where it stands, if that is
-    /// possible: nothing was taken there since, and there is room. Returns the same place, valid
-    /// for the new size: the caller's pointer may be valid for the old size alone.
+    /// Changes the size of memory of the low end in its place, if nothing was taken there since
+    /// and there is room. Returns the same place, with provenance of the new size: the caller's
+    /// pointer may be valid for the old size alone.
     ///
     /// # Safety
     ///
@@ -515,7 +435,8 @@ impl Chunks {
             return None;
         }
         // From the end, and not from the caller's pointer (B1).
-        // SAFETY: both lie in the current chunk.
+        // SAFETY: the old memory ends at the low end (`is_last`), and there is room for the new
+        // size up to the high end: both ends of it lie in the current chunk.
         unsafe {
             let start = self.low.get().sub(stepped(old));
             self.low.set(start.add(stepped(new)));
@@ -523,19 +444,19 @@ impl Chunks {
         }
     }
 
-    /// Bytes left in the current chunk.
+    /// Number of bytes left in the current chunk.
     #[inline(always)]
     pub(super) fn remaining(&self) -> usize {
         // By B1 this does not wrap.
         self.high.get().addr().get() - self.low.get().addr().get()
     }
 
-    /// Bytes of all chunks with their headers.
+    /// Number of bytes of all chunks with their headers.
     pub(super) fn bytes(&self) -> usize {
         self.bytes.get()
     }
 
-    /// How many chunks there are, and the bytes of their headers.
+    /// Number of chunks, and of the bytes of their headers.
     pub(super) fn count(&self) -> (usize, usize) {
         let count = self.chunks.iter().count();
         (count, count * HEADER)
@@ -545,11 +466,11 @@ impl Chunks {
         &self.source
     }
 
-    /// Frees the chunks that are not in use. The first one is not if nothing is taken of it; it
-    /// stays unless it is larger than first chunks usually are.
-    pub(super) fn shrink(&self) {
+    /// Frees the chunks that are not in use. The first chunk is in use if anything is taken of
+    /// it; if not, it is freed only if it is larger than a first chunk usually is.
+    pub(super) fn shrink_to_fit(&self) {
         let first = self.chunks.first.get();
-        // SAFETY: by B3 it is there.
+        // SAFETY: by B3 it is not freed.
         let is_large =
             first.is_some_and(|it| unsafe { it.as_ref() }.layout.size() > self.first_bytes.get());
         if is_large && first == self.chunks.last.get() && self.is_untouched() {
@@ -557,7 +478,7 @@ impl Chunks {
         }
         let mut next = self.chunks.unused().take();
         while let Some(chunk) = next {
-            // SAFETY: by B3 it is there, and now on no list.
+            // SAFETY: by B3 it is not freed; it was taken off the list.
             next = unsafe { self.free(chunk) };
         }
     }
@@ -566,9 +487,11 @@ impl Chunks {
     ///
     /// # Safety
     ///
-    /// It is there, and not used any more.
+    /// `chunk` came from [`allocate`](Self::allocate) of this arena; it is freed once and not used
+    /// any more.
     unsafe fn free(&self, chunk: NonNull<Chunk>) -> Link {
-        // SAFETY: leaked in `allocate`, with that layout, from that source.
+        // SAFETY: the chunk was leaked by `allocate`, with the layout in its header and from this
+        // source (precondition).
         unsafe {
             let Chunk { next, layout } = chunk.read();
             self.bytes.set(self.bytes.get() - layout.size());
@@ -577,7 +500,7 @@ impl Chunks {
         }
     }
 
-    /// Panics where B1 to B3 do not hold.
+    /// Panics if one of B1 to B3 does not hold.
     #[cfg(any(test, fuzzing))]
     pub(super) fn check(&self) {
         let (low, high) = (self.low.get(), self.high.get());
@@ -587,7 +510,7 @@ impl Chunks {
         match self.chunks.last.get() {
             None => assert!(low == high && high == NOWHERE, "B1: nowhere"),
             Some(current) => {
-                // SAFETY: by B3 it is there.
+                // SAFETY: by B3 it is not freed.
                 let (first, last) = unsafe { Chunk::bounds(current) };
                 assert!(first <= low && high <= last, "B1: the current chunk");
                 assert!(
@@ -596,7 +519,7 @@ impl Chunks {
                 );
             }
         }
-        // SAFETY: by B3 each is there.
+        // SAFETY: by B3 none of them is freed.
         let bytes: usize = (self.chunks.iter())
             .map(|chunk| unsafe { chunk.as_ref() }.layout.size())
             .sum();
@@ -607,13 +530,13 @@ impl Chunks {
 impl Drop for Chunks {
     fn drop(&mut self) {
         self.chunks.last.set(None);
-        self.shrink();
+        self.shrink_to_fit();
     }
 }
 
-/// Has the compiler lay the branch that calls this behind the others. That a branch ends in
-/// a call of a cold function is not enough: the hot one is jumped to then, in a loop of
-/// allocations, which takes up to 1.9 times as long.
+/// Makes the compiler place the branch that calls this after the others. A branch that ends in
+/// a call of a cold function is not enough: in a loop of allocations the hot branch was jumped
+/// to then, which took up to 1.9 times as long.
 #[cold]
 #[inline(always)]
 fn rarely() {}

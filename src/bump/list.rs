@@ -9,7 +9,7 @@ use core::ptr::NonNull;
 
 use crate::error::AllocError;
 
-/// What the low end is a multiple of.
+/// The low end is a multiple of this.
 pub(super) const STEP: usize = 8;
 
 /// Most chunks that one request looks at. Each chunk is at least twice as large as the one
@@ -36,9 +36,9 @@ impl Chunk {
     ///
     /// # Safety
     ///
-    /// The chunk is there.
+    /// `chunk` is the header of a chunk that is not freed.
     pub(super) unsafe fn bounds(chunk: NonNull<Chunk>) -> (NonNull<u8>, NonNull<u8>) {
-        // SAFETY: says the caller; the block is longer than its header.
+        // SAFETY: the header is valid (precondition), and the block is longer than it.
         unsafe {
             let bytes = chunk.as_ref().layout.size();
             (chunk.cast().add(HEADER), chunk.cast().add(bytes))
@@ -71,7 +71,7 @@ pub(super) struct List {
     pub(super) last: Cell<Link>,
 }
 
-/// Where a chunk is added that was not found.
+/// Where to add a chunk, if none was found.
 #[derive(Clone, Copy)]
 pub(super) struct Gap<'l> {
     link: &'l Cell<Link>,
@@ -93,17 +93,17 @@ impl List {
     pub(super) fn unused(&self) -> &Cell<Link> {
         match self.last.get() {
             None => &self.first,
-            // SAFETY: by B3 the chunk is there as long as the list.
+            // SAFETY: by B3 no chunk of the list is freed.
             Some(chunk) => unsafe { &(*chunk.as_ptr()).next },
         }
     }
 
-    /// The first chunk that is not in use and has so many bytes, or else the end of the list;
-    /// if that is more than [`LOOKS`] chunks away, the place after those in use. O(1): it
-    /// looks at that many chunks at most.
+    /// The first chunk that is not in use and has at least `bytes` bytes. If there is none, the
+    /// end of the list, or the place after the chunks in use if the end is more than [`LOOKS`]
+    /// chunks away. O(1): looks at that many chunks at most.
     pub(super) fn find_unused(&self, bytes: usize) -> Result<NonNull<Chunk>, Gap<'_>> {
         let last = self.last.get();
-        // SAFETY: by B3 it is there.
+        // SAFETY: by B3 no chunk of the list is freed.
         let mut largest = last.map_or(0, |chunk| unsafe { chunk.as_ref() }.layout.size());
         let mut link = self.unused();
         for _ in 0..LOOKS {
@@ -117,7 +117,7 @@ impl List {
             };
             #[cfg(test)]
             super::tests::step();
-            // SAFETY: by B3 it is there as long as the list.
+            // SAFETY: by B3 no chunk of the list is freed.
             let it = unsafe { &*chunk.as_ptr() };
             if it.layout.size() >= bytes {
                 return Ok(chunk);
@@ -139,13 +139,13 @@ impl List {
             true => gap.link,
             false => self.unused(),
         };
-        // SAFETY: the chunk is there, says B3.
+        // SAFETY: by B3 the chunk is not freed while it is on the list.
         unsafe { chunk.as_ref() }.next.set(link.get());
         link.set(Some(chunk));
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = NonNull<Chunk>> {
-        // SAFETY: by B3 each chunk that is met is there.
+        // SAFETY: by B3 no chunk of the list is freed.
         core::iter::successors(self.first.get(), |chunk| unsafe {
             chunk.as_ref().next.get()
         })

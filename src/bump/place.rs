@@ -3,12 +3,15 @@
 //! # Invariants
 //!
 //! * A1: no user code runs between the look at an end of a chunk and its change: a closure
-//!   runs before memory is taken, or after. A small value is built first, so that it
-//!   stays in registers; a large one after, in its place.
-//!   It may take more, and rewind to what it has marked itself, not further: so it is
-//!   [run](Chunks::run).
-//! * A2: what a closure has built before it panics, or says no, is dropped, and its
-//!   memory is given back only if nothing was taken since.
+//!   runs before memory is taken, or after. A small value is built first, so that it stays in
+//!   registers; a large one after, in its place. A closure may allocate, and may rewind to a
+//!   checkpoint of its own: so it is [run](Chunks::run).
+//! * A2: the values that a closure has built before it panics or returns an error are dropped.
+//!   Their memory is given back only if nothing was taken after it.
+//! * A3: what a function here returns points to initialised values, in memory that is handed
+//!   out once. The memory stays until the arena is reset, shrunk or dropped, for which a
+//!   borrow of it must be over, or rewound, which is unsafe. So it is valid as a reference for
+//!   as long as the arena is borrowed, or an [`Arena::scope`](super::Arena::scope) is open.
 
 use core::alloc::Layout;
 use core::convert::Infallible;
@@ -16,22 +19,22 @@ use core::fmt;
 use core::ptr::NonNull;
 
 use super::chunks::{Chunks, End};
-use super::refusal::Refusal;
+use super::refusal::{Fails, Refusal, done};
 use super::vec::ArenaVec;
 use crate::error::AllocError;
 use crate::raw::copy::{self, copy_long, copy_short};
 
-/// Values up to this size are built before their memory is taken: two registers.
+/// Values of up to this size are built before their memory is taken: two registers.
 const IN_REGISTERS: usize = 16;
 
-/// Values and slices up to this size are written before the end of the chunk moves, larger
-/// ones afterwards. The next request loads that end: with a store or two of a value between
-/// the end's store and that load it waits for them; with many stores before the end's it
-/// waits for those. In warm frames on Sapphire Rapids: `u64` 0.84 ns and 1.6,
+/// Values and slices of up to this size are written before the end of the chunk moves, larger
+/// ones afterwards. The next request loads that end. It waits for one or two stores of a value
+/// between the store of the end and that load; and for many stores before the store of the
+/// end. In warm frames on Sapphire Rapids: `u64` 0.84 ns and 1.6,
 /// 13 bytes 1.6 and 2.9, `[u64; 8]` 4.8 and 3.5.
 pub(super) const WRITTEN_FIRST: usize = copy::SHORT;
 
-/// What is longer is taken from the low end of a chunk, and copied by a call: in fresh arenas
+/// Longer values are taken from the low end of a chunk, and copied by a call. In fresh arenas
 /// values of 1 KiB took 1.27 times as long from the high end, those of 128 bytes as long.
 const SHORT: usize = 128;
 
@@ -39,8 +42,9 @@ const SHORT: usize = 128;
 ///
 /// # Errors
 ///
-/// When there is none.
+/// If there is none.
 #[inline(always)]
+#[track_caller]
 pub(super) fn room<T, F: Refusal>(chunks: &Chunks) -> Result<NonNull<T>, F::Error> {
     if size_of::<T>() == 0 {
         return Ok(NonNull::dangling());
@@ -51,14 +55,13 @@ pub(super) fn room<T, F: Refusal>(chunks: &Chunks) -> Result<NonNull<T>, F::Erro
 
 /// Moves a value into the arena.
 ///
-/// It is written on either path. Were it written once, after both, one that was behind a
-/// reference would first be copied to the stack, for the call's sake; were it given to the
-/// call, one that is built of parts would be put together on the stack, and copying it from
-/// there would wait for the parts.
+/// Each path writes it. With one write after both paths, a value behind a reference would be
+/// copied to the stack first, because of the call. Passed to the call, a value of several
+/// parts would be built on the stack, and the copy from there would wait for the parts.
 ///
 /// # Errors
 ///
-/// When there is no room: what `F` makes of that and of the value.
+/// If there is no room: what `F` makes of that and of the value.
 #[inline(always)]
 #[track_caller]
 pub(super) fn put<T, F: Refusal>(chunks: &Chunks, value: T) -> Result<NonNull<T>, F::Refused<T>> {
@@ -71,15 +74,24 @@ pub(super) fn put<T, F: Refusal>(chunks: &Chunks, value: T) -> Result<NonNull<T>
         chunks.take_low::<F>(layout)
     } else if let Some(place) = chunks.find(layout) {
         let place = place.cast();
-        // SAFETY: room for a `T`, in use by no one else; to move it runs no user code (A1).
-        unsafe { written_and_taken(chunks, place, |place| place.write(value)) };
+        // SAFETY: room for a `T`, which is not handed out yet; to move a value runs no user
+        // code (A1).
+        unsafe {
+            if size_of::<T>() <= WRITTEN_FIRST {
+                place.write(value);
+                chunks.commit(place.cast());
+            } else {
+                chunks.commit(place.cast());
+                place.write(value);
+            }
+        }
         return Ok(place);
     } else {
         chunks.take_elsewhere::<F>(End::High, layout)
     };
     match elsewhere {
         Ok(place) => {
-            // SAFETY: room for a `T`, in use by no one else.
+            // SAFETY: room for a `T`, just taken and not handed out yet.
             unsafe { place.cast().write(value) };
             Ok(place.cast())
         }
@@ -87,64 +99,13 @@ pub(super) fn put<T, F: Refusal>(chunks: &Chunks, value: T) -> Result<NonNull<T>
     }
 }
 
-/// Has a value written, and its memory taken: in the order that is faster.
-///
-/// # Safety
-///
-/// The place was found, and nothing was taken since. `write` runs no user code (A1).
-#[inline(always)]
-unsafe fn written_and_taken<T>(chunks: &Chunks, place: NonNull<T>, write: impl FnOnce(NonNull<T>)) {
-    if size_of::<T>() <= WRITTEN_FIRST {
-        write(place);
-        chunks.commit(place.cast());
-    } else {
-        chunks.commit(place.cast());
-        write(place);
-    }
-}
-
-/// A copy of an array.
+/// Room for `len` values in a row.
 ///
 /// # Errors
 ///
-/// When there is no room.
+/// If there is none.
 #[inline(always)]
 #[track_caller]
-pub(super) fn copy_array<T: Copy, F: Refusal, const N: usize>(
-    chunks: &Chunks,
-    values: &[T; N],
-) -> Result<NonNull<[T; N]>, F::Error> {
-    if size_of::<[T; N]>() == 0 {
-        return Ok(NonNull::dangling());
-    }
-    // Not `put`: as a value it would be copied to the stack first.
-    let (layout, values) = (const { Layout::new::<[T; N]>() }, NonNull::from(values));
-    let place = if layout.size() > SHORT {
-        chunks.take_low::<F>(layout)?
-    } else if let Some(place) = chunks.find(layout) {
-        let place = place.cast();
-        // SAFETY: room for the array, in use by no one else; to copy it runs no user code.
-        unsafe {
-            written_and_taken(chunks, place, |place| {
-                place.copy_from_nonoverlapping(values, 1);
-            });
-        }
-        return Ok(place);
-    } else {
-        chunks.take_elsewhere::<F>(End::High, layout)?
-    };
-    let place = place.cast();
-    // SAFETY: room for the array, in use by no one else.
-    unsafe { place.copy_from_nonoverlapping(values, 1) };
-    Ok(place)
-}
-
-/// Room for so many values in a row.
-///
-/// # Errors
-///
-/// When there is none.
-#[inline(always)]
 pub(super) fn rooms<T, F: Refusal>(chunks: &Chunks, len: usize) -> Result<NonNull<T>, F::Error> {
     let Ok(layout) = Layout::array::<T>(len) else {
         return Err(F::refuse(too_many::<T>(len)));
@@ -167,59 +128,56 @@ fn too_many<T>(len: usize) -> AllocError {
 ///
 /// # Errors
 ///
-/// When there is no room; of a large value `f` is not called then.
+/// If there is no room; for a large value `f` is not called then.
 #[inline(always)]
+#[track_caller]
 pub(super) fn with<T, F: Refusal>(
     chunks: &Chunks,
     f: impl FnOnce() -> T,
 ) -> Result<NonNull<T>, F::Error> {
-    // SAFETY: room for a `T`, just taken, in use by no one else (A1).
-    unsafe {
-        if size_of::<T>() <= IN_REGISTERS {
-            put::<T, F>(chunks, chunks.run(f)).map_err(F::error)
-        } else {
-            let place = room::<T, F>(chunks)?;
-            place.write(chunks.run(f));
-            Ok(place)
-        }
+    if size_of::<T>() <= IN_REGISTERS {
+        return put::<T, F>(chunks, chunks.run(f)).map_err(F::error);
     }
+    let place = room::<T, F>(chunks)?;
+    // SAFETY: room for a `T`, taken and not handed out yet; `f` rewinds no further than to a
+    // checkpoint of its own (A1).
+    unsafe { place.write(chunks.run(f)) };
+    Ok(place)
 }
 
-/// The value that `f` builds, if it does.
+/// The value that `f` builds, if it builds one.
 ///
 /// # Errors
 ///
-/// When there is no room; of a large value `f` is not called then.
+/// The error of `f`.
 #[inline(always)]
-pub(super) fn try_with<T, E, F: Refusal>(
+#[track_caller]
+pub(super) fn try_with<T, E>(
     chunks: &Chunks,
     f: impl FnOnce() -> Result<T, E>,
-) -> Result<Result<NonNull<T>, E>, F::Error> {
-    // SAFETY: as in `with`; given back where no value came to be (A2).
+) -> Result<NonNull<T>, E> {
+    if size_of::<T>() <= IN_REGISTERS {
+        let value = chunks.run(f)?;
+        return Ok(done(put::<T, Fails>(chunks, value)));
+    }
+    let place = done(room::<T, Fails>(chunks));
+    // SAFETY: room for a `T`, just taken and not handed out yet (A1). It is given back if
+    // there is no value (A2).
     unsafe {
-        if size_of::<T>() <= IN_REGISTERS {
-            let value = match chunks.run(f) {
-                Ok(value) => value,
-                Err(error) => return Ok(Err(error)),
-            };
-            put::<T, F>(chunks, value).map(Ok).map_err(F::error)
-        } else {
-            let place = room::<T, F>(chunks)?;
-            match chunks.run(f) {
-                Ok(value) => {
-                    place.write(value);
-                    Ok(Ok(place))
-                }
-                Err(error) => {
-                    chunks.take_back(place.cast(), size_of::<T>());
-                    Ok(Err(error))
-                }
+        match chunks.run(f) {
+            Ok(value) => {
+                place.write(value);
+                Ok(place)
+            }
+            Err(error) => {
+                chunks.take_back(place.cast(), size_of::<T>());
+                Err(error)
             }
         }
     }
 }
 
-/// Values being built in a row: dropped unless all of them came to be.
+/// Values that are being built in a row; dropped unless all of them are built.
 struct Row<'c, T> {
     chunks: &'c Chunks,
     start: NonNull<T>,
@@ -231,9 +189,9 @@ impl<T> Drop for Row<'_, T> {
     #[cold]
     fn drop(&mut self) {
         let row = NonNull::slice_from_raw_parts(self.start, self.built);
-        // SAFETY: so many were written. The memory is given back first, by A2 only if
-        // nothing was taken since; a destructor that uses the arena would overwrite what
-        // is not dropped yet, so it is given back afterwards.
+        // SAFETY: the first `built` values were written, and are dropped once. The room was
+        // taken with that size. It is given back afterwards, for a destructor may use the
+        // arena, and would overwrite values that are not dropped yet.
         unsafe {
             self.chunks.run(|| row.drop_in_place());
             if size_of::<T>() != 0 && self.room != 0 {
@@ -244,12 +202,13 @@ impl<T> Drop for Row<'_, T> {
     }
 }
 
-/// So many values, which `f` builds.
+/// The `len` values that `f` builds.
 ///
 /// # Errors
 ///
-/// When there is no room, or the error of `f`.
+/// If there is no room; inside, the error of `f`.
 #[inline(always)]
+#[track_caller]
 pub(super) fn try_fill<T, E, F: Refusal>(
     chunks: &Chunks,
     len: usize,
@@ -264,7 +223,7 @@ pub(super) fn try_fill<T, E, F: Refusal>(
     };
     for index in 0..len {
         match chunks.run(|| f(index)) {
-            // SAFETY: room for `len` values, and this is the one after those built.
+            // SAFETY: there is room for `len` values, and `index` is less than that.
             Ok(value) => unsafe { start.add(index).write(value) },
             Err(error) => return Ok(Err(error)),
         }
@@ -274,12 +233,13 @@ pub(super) fn try_fill<T, E, F: Refusal>(
     Ok(Ok(NonNull::slice_from_raw_parts(start, len)))
 }
 
-/// So many values, which `f` builds.
+/// The `len` values that `f` builds.
 ///
 /// # Errors
 ///
-/// When there is no room.
+/// If there is no room.
 #[inline(always)]
+#[track_caller]
 pub(super) fn fill<T, F: Refusal>(
     chunks: &Chunks,
     len: usize,
@@ -296,8 +256,9 @@ pub(super) fn fill<T, F: Refusal>(
 ///
 /// # Errors
 ///
-/// When there is no room.
+/// If there is no room.
 #[inline(always)]
+#[track_caller]
 pub(super) fn copy<T: Copy, F: Refusal>(
     chunks: &Chunks,
     values: &[T],
@@ -311,8 +272,8 @@ pub(super) fn copy<T: Copy, F: Refusal>(
     }
     let layout = Layout::for_value(values);
     let (from, len) = (NonNull::from(values).cast::<u8>(), values.len());
-    // SAFETY: room for as many values, in use by no one else, so apart from those; to copy
-    // them runs no user code (A1).
+    // SAFETY: room for as many values, which is not handed out yet, and so apart from them; to
+    // copy them runs no user code (A1).
     let start = unsafe {
         if bytes > SHORT {
             let start = chunks.take_low::<F>(layout)?;
@@ -336,21 +297,22 @@ pub(super) fn copy<T: Copy, F: Refusal>(
     Ok(NonNull::slice_from_raw_parts(start.cast(), len))
 }
 
-/// Moves these values: the caller must not use them as values any more.
+/// Moves these values into the arena.
 ///
 /// # Errors
 ///
-/// When there is no room; the values stay the caller's then.
+/// If there is no room; the values are not moved then.
 ///
 /// # Safety
 ///
-/// Says the first sentence.
+/// If it succeeds, the caller neither uses nor drops `values` any more.
+#[track_caller]
 pub(super) unsafe fn take<T, F: Refusal>(
     chunks: &Chunks,
     values: &[T],
 ) -> Result<NonNull<[T]>, F::Error> {
     let start = rooms::<T, F>(chunks, values.len())?;
-    // SAFETY: room for as many, just taken, so apart from those.
+    // SAFETY: room for as many values, just taken, and so apart from them.
     unsafe {
         (start.as_ptr()).copy_from_nonoverlapping(values.as_ptr(), values.len());
     }
@@ -361,7 +323,8 @@ pub(super) unsafe fn take<T, F: Refusal>(
 ///
 /// # Errors
 ///
-/// When there is no room; what was collected is dropped then.
+/// If there is no room; the values collected so far are dropped then.
+#[track_caller]
 pub(super) fn collect<T, F: Refusal>(
     chunks: &Chunks,
     values: impl IntoIterator<Item = T>,
@@ -369,20 +332,30 @@ pub(super) fn collect<T, F: Refusal>(
     let mut values = chunks.run(|| values.into_iter());
     let mut vec = ArenaVec::in_chunks(chunks);
     let least = chunks.run(|| values.size_hint().0);
-    vec.try_reserve(least).map_err(F::refuse)?;
+    or_refuse::<F>(vec.try_reserve(least))?;
     while let Some(value) = chunks.run(|| values.next()) {
-        vec.try_reserve(1).map_err(F::refuse)?;
+        or_refuse::<F>(vec.try_reserve(1))?;
         vec.push(value);
     }
     chunks.run(|| drop(values));
     Ok(vec.into_row())
 }
 
-/// Adds a text; inside, the error of a formatter.
+/// A function and not `map_err`, which would lose the caller's location.
+#[inline(always)]
+#[track_caller]
+fn or_refuse<F: Refusal>(result: Result<(), AllocError>) -> Result<(), F::Error> {
+    match result {
+        Ok(()) => Ok(()),
+        Err(error) => Err(F::refuse(error)),
+    }
+}
+
+/// Appends a formatted text; inside, the error of a formatter.
 ///
 /// # Errors
 ///
-/// When there is no room.
+/// If there is no room.
 pub(super) fn format(
     vec: &mut ArenaVec<'_, u8>,
     text: fmt::Arguments<'_>,
@@ -407,12 +380,13 @@ pub(super) fn format(
     sink.1.map_or(Ok(written), Err)
 }
 
-/// Memory of that layout; dangling if it has no size.
+/// Memory of that layout; a dangling pointer if its size is 0.
 ///
 /// # Errors
 ///
-/// When there is none.
+/// If there is none.
 #[inline(always)]
+#[track_caller]
 pub(super) fn room_for<F: Refusal>(
     chunks: &Chunks,
     layout: Layout,
@@ -425,6 +399,6 @@ pub(super) fn room_for<F: Refusal>(
 
 fn dangling(layout: Layout) -> NonNull<u8> {
     let place = core::ptr::without_provenance_mut(layout.align());
-    // SAFETY: an alignment is not 0.
+    // SAFETY: an alignment is never 0.
     unsafe { NonNull::new_unchecked(place) }
 }

@@ -1,29 +1,29 @@
-//! What becomes of a request that is refused.
+//! What a method does when a request is refused.
 
 use core::convert::Infallible;
 
 use crate::error::AllocError;
 use crate::raw::memory;
 
-/// What becomes of a request that is refused. A type, so that the call that may refuse
-/// returns in a register what its caller needs, and the rest of the function needs no
+/// What a method does when a request is refused. It is a type parameter so that the cold
+/// call returns what its caller needs in a register, and the rest of the function needs no
 /// stack.
 pub(super) trait Refusal {
     type Error;
 
-    /// The error of a call that was given a value.
+    /// The error of a function that was given a value.
     type Refused<T>;
 
     fn refused<T>(error: Self::Error, value: T) -> Self::Refused<T>;
 
-    /// The error alone; a value is dropped.
+    /// The error without the value, which is dropped.
     fn error<T>(refused: Self::Refused<T>) -> Self::Error;
 
     #[track_caller]
     fn refuse(error: AllocError) -> Self::Error;
 }
 
-/// The program ends, or panics.
+/// Panics, or ends the program.
 pub(super) struct Fails;
 
 impl Refusal for Fails {
@@ -44,7 +44,7 @@ impl Refusal for Fails {
     }
 }
 
-/// The caller learns that, and not why; a value comes back.
+/// Returns the value, without a reason.
 pub(super) struct Refuses;
 
 impl Refusal for Refuses {
@@ -63,7 +63,7 @@ impl Refusal for Refuses {
     fn refuse(_: AllocError) {}
 }
 
-/// The caller learns why; a value is dropped.
+/// Returns the reason, and drops the value.
 pub(super) struct Explains;
 
 impl Refusal for Explains {
@@ -81,5 +81,14 @@ impl Refusal for Explains {
     #[cold]
     fn refuse(error: AllocError) -> AllocError {
         error
+    }
+}
+
+/// The value of a function that [`Fails`].
+#[inline(always)]
+pub(super) fn done<T>(result: Result<T, Infallible>) -> T {
+    match result {
+        Ok(value) => value,
+        Err(never) => match never {},
     }
 }

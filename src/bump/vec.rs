@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //!
-//! * E1: `start` has room for `capacity` values, taken from the arena unless the room has
-//!   no size; the first `len` are initialised.
+//! * E1: `start` has room for `capacity` values, which was taken from the arena unless its
+//!   size is 0; the first `len` are initialised.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -15,20 +15,19 @@ use super::boxed::ArenaBox;
 use super::chunks::Chunks;
 use super::place;
 use super::refusal::Explains;
+use super::{Arena, Scope};
 use crate::error::{AllocError, Full};
 use crate::raw::memory;
 
-/// A vector in an arena: it grows where it stands while nothing else was allocated after
-/// it, and else moves. When it is dropped its room is given back if nothing was allocated
-/// after it. Other room that it leaves is the arena's, which has it back with the next
-/// reset, or with the end of the scope.
+/// A vector in an arena. It grows in its place if nothing was allocated after it, and moves
+/// otherwise. Dropping it gives its memory back if nothing was allocated after it. Other
+/// memory that it has left is free again when the arena is reset or the scope ends.
 ///
-/// It borrows the arena or scope that it was made of, for it allocates when it grows. Its
-/// values are dropped with it, or stay, [as a slice](Self::into_slice).
+/// It borrows the arena or scope in which it was made, because it allocates when it grows. Its
+/// values are dropped with it, or stay [as a slice](Self::into_slice).
 ///
-/// It is for what is collected or formatted. What it lacks of `Vec`, as `insert`, `retain` and
-/// iteration by value, the `Vec` of `allocator_api2` has, with the feature of that name and
-/// `&Arena` as its allocator.
+/// It is meant for collecting and formatting. For `insert`, `retain` or iteration by value use
+/// the `Vec` of `allocator_api2`, with the feature of that name and `&Arena` as its allocator.
 ///
 /// # Examples
 ///
@@ -51,8 +50,31 @@ pub struct ArenaVec<'a, T> {
     values: PhantomData<T>,
 }
 
-/// Where an [`ArenaVec`] can be made: `&Arena`, `&BoundedArena`, `&Scope`. Sealed.
-pub trait InArena<'a>: super::sealed::Chunks<'a> {}
+/// A reference in which an [`ArenaVec`] can be made: `&Arena`, `&Scope`. Sealed.
+pub trait InArena<'a>: sealed::InArena<'a> {}
+
+mod sealed {
+    use super::{Arena, Chunks, Scope};
+
+    pub trait InArena<'a> {
+        fn chunks(self) -> &'a Chunks;
+    }
+
+    impl<'a> InArena<'a> for &'a Arena {
+        fn chunks(self) -> &'a Chunks {
+            &self.chunks
+        }
+    }
+
+    impl<'a> InArena<'a> for &'a Scope<'_, '_> {
+        fn chunks(self) -> &'a Chunks {
+            &self.arena.chunks
+        }
+    }
+}
+
+impl<'a> InArena<'a> for &'a Arena {}
+impl<'a> InArena<'a> for &'a Scope<'_, '_> {}
 
 impl<'a, T> ArenaVec<'a, T> {
     /// An empty vector; allocates nothing.
@@ -82,7 +104,7 @@ impl<'a, T> ArenaVec<'a, T> {
         self.chunks
     }
 
-    /// An empty vector with room for so many values.
+    /// An empty vector with room for at least `capacity` values.
     ///
     /// # Panics
     ///
@@ -102,7 +124,7 @@ impl<'a, T> ArenaVec<'a, T> {
         vec
     }
 
-    /// How many values there is room for without growth.
+    /// Number of values that there is room for without growth.
     ///
     /// ```
     /// use flatslab::bump::{Arena, ArenaVec};
@@ -120,12 +142,12 @@ impl<'a, T> ArenaVec<'a, T> {
         }
     }
 
-    /// Makes room for so many values more; amortized as of `Vec`.
+    /// Makes room for at least `additional` more values; amortized as of `Vec`.
     ///
     /// # Panics
     ///
-    /// If the bytes pass `isize::MAX`, or a bounded arena is full. Where the allocator
-    /// refuses the program ends, as with `Vec`.
+    /// If the bytes pass `isize::MAX`, a bounded arena is full, or a limit is reached. If the
+    /// allocator refuses, the program ends, as with `Vec`.
     ///
     /// ```
     /// use flatslab::bump::{Arena, ArenaVec};
@@ -143,12 +165,12 @@ impl<'a, T> ArenaVec<'a, T> {
         }
     }
 
-    /// Makes room for so many values more; never panics or aborts.
+    /// As [`reserve`](Self::reserve); never panics or aborts.
     ///
     /// # Errors
     ///
-    /// Where [`reserve`](Self::reserve) panics, or the allocator refuses; the vector is
-    /// as it was then.
+    /// If [`reserve`](Self::reserve) would panic, or the allocator refuses; the vector is
+    /// unchanged then.
     ///
     /// ```
     /// use flatslab::bump::{Arena, ArenaVec};
@@ -175,33 +197,34 @@ impl<'a, T> ArenaVec<'a, T> {
         // Four at first, but not of large values.
         let first = (256 / size_of::<T>().max(1)).clamp(1, 4);
         let usual = needed.max(self.capacity.saturating_mul(2)).max(first);
-        // In a bounded arena the last bit may be just enough.
+        // In a bounded arena what is left may be just enough.
         self.grow_to(usual).or_else(|error| match usual > needed {
             true => self.grow_to(needed),
             false => Err(error),
         })
     }
 
-    /// Room for so many values, which is more than there is.
+    /// Makes room for `capacity` values, which is more than there is.
     fn grow_to(&mut self, capacity: usize) -> Result<(), AllocError> {
         let bytes = capacity.checked_mul(size_of::<T>());
         if let Some(bytes) = bytes {
             let old = self.capacity * size_of::<T>();
-            // SAFETY: taken with that size, by E1.
+            // SAFETY: by E1 the room was taken with the size `old`; none of it is given up.
             if old > 0 && unsafe { self.chunks.resize(self.start.cast(), old, bytes) }.is_some() {
                 self.capacity = capacity;
                 return Ok(());
             }
         }
         let start = place::rooms::<T, Explains>(self.chunks, capacity)?;
-        // SAFETY: by E1 the values are initialised; they move to fresh room.
+        // SAFETY: by E1 there are `len` values. They move to room that was just taken, and so
+        // apart from the old one, and that is larger.
         unsafe { start.copy_from_nonoverlapping(self.start, self.len) };
         self.start = start;
         self.capacity = capacity;
         Ok(())
     }
 
-    /// Adds a value at the end; O(1) amortized.
+    /// Appends a value; O(1) amortized.
     ///
     /// # Panics
     ///
@@ -219,20 +242,20 @@ impl<'a, T> ArenaVec<'a, T> {
     #[track_caller]
     pub fn push(&mut self, value: T) {
         self.reserve(1);
-        // SAFETY: there is room for one more.
+        // SAFETY: room for one more value was just reserved.
         unsafe { self.push_within(value) };
     }
 
-    /// Adds a value at the end; never panics or aborts.
+    /// As [`push`](Self::push); never panics or aborts.
     ///
     /// # Errors
     ///
-    /// Gives the value back where there is no room.
+    /// Gives the value back if there is no room.
     ///
     /// ```
-    /// use flatslab::bump::{ArenaVec, BoundedArena};
+    /// use flatslab::bump::{Arena, ArenaVec};
     ///
-    /// let arena = BoundedArena::with_capacity(0);
+    /// let arena = Arena::bounded(0);
     /// assert_eq!(ArenaVec::new_in(&arena).try_push(7).unwrap_err().into_inner(), 7);
     /// ```
     #[inline]
@@ -240,17 +263,18 @@ impl<'a, T> ArenaVec<'a, T> {
         if self.try_reserve(1).is_err() {
             return Err(Full(value));
         }
-        // SAFETY: there is room for one more.
+        // SAFETY: room for one more value was just reserved.
         unsafe { self.push_within(value) };
         Ok(())
     }
 
     /// # Safety
     ///
-    /// There is room.
+    /// `len < capacity`.
     #[inline(always)]
     unsafe fn push_within(&mut self, value: T) {
-        // SAFETY: says the caller; by E1 the place is not initialised.
+        // SAFETY: `len < capacity` (precondition), so by E1 the place is within the room, and
+        // holds no value.
         unsafe { self.start.add(self.len).write(value) };
         self.len += 1;
     }
@@ -268,11 +292,12 @@ impl<'a, T> ArenaVec<'a, T> {
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
         self.len = self.len.checked_sub(1)?;
-        // SAFETY: by E1 it was initialised, and is no longer counted.
+        // SAFETY: by E1 the value is initialised; it is not counted any more, so it is read
+        // once.
         Some(unsafe { self.start.add(self.len).read() })
     }
 
-    /// Drops all values but the first `len`; also if the destructor of one panics.
+    /// Drops all values but the first `len`, even if a destructor panics.
     ///
     /// ```
     /// use flatslab::bump::{Arena, ArenaVec};
@@ -288,13 +313,14 @@ impl<'a, T> ArenaVec<'a, T> {
             return;
         };
         self.len = len;
-        // SAFETY: by E1 initialised, and no longer counted.
+        // SAFETY: by E1 the values are initialised; they are not counted any more, so they are
+        // dropped once.
         unsafe {
             NonNull::slice_from_raw_parts(self.start.add(len), count).drop_in_place();
         }
     }
 
-    /// Drops all values; the room stays.
+    /// Drops all values; the capacity stays.
     ///
     /// ```
     /// use flatslab::bump::{Arena, ArenaVec};
@@ -309,7 +335,7 @@ impl<'a, T> ArenaVec<'a, T> {
         self.truncate(0);
     }
 
-    /// Adds a copy of each value; O(values).
+    /// Appends a copy of each value; O(values).
     ///
     /// # Panics
     ///
@@ -333,16 +359,16 @@ impl<'a, T> ArenaVec<'a, T> {
         }
     }
 
-    /// Adds a copy of each value; never panics or aborts.
+    /// As [`extend_from_slice`](Self::extend_from_slice); never panics or aborts.
     ///
     /// # Errors
     ///
-    /// Where there is no room; none is added then.
+    /// If there is no room; no value is appended then.
     ///
     /// ```
-    /// use flatslab::bump::{ArenaVec, BoundedArena};
+    /// use flatslab::bump::{Arena, ArenaVec};
     ///
-    /// let arena = BoundedArena::with_capacity(0);
+    /// let arena = Arena::bounded(0);
     /// assert!(ArenaVec::new_in(&arena).try_extend_from_slice(b"flat").is_err());
     /// ```
     pub fn try_extend_from_slice(&mut self, values: &[T]) -> Result<(), AllocError>
@@ -350,8 +376,8 @@ impl<'a, T> ArenaVec<'a, T> {
         T: Copy,
     {
         self.try_reserve(values.len())?;
-        // SAFETY: there is room for as many, and `values` is not in it, for it is
-        // borrowed while the vector is mutably.
+        // SAFETY: room for that many values was just reserved. `values` is borrowed while the
+        // vector is borrowed mutably, so the two are apart.
         unsafe {
             let end = self.start.add(self.len).as_ptr();
             end.copy_from_nonoverlapping(values.as_ptr(), values.len());
@@ -360,9 +386,8 @@ impl<'a, T> ArenaVec<'a, T> {
         Ok(())
     }
 
-    /// The values, for as long as the vector would have borrowed the arena; they are not
-    /// dropped. O(1); what was room for more is given back if nothing was allocated
-    /// since.
+    /// The values as a slice that borrows the arena; they are never dropped. O(1). Unused
+    /// capacity is given back if nothing was allocated after it.
     ///
     /// ```
     /// use flatslab::bump::{Arena, ArenaVec};
@@ -373,12 +398,12 @@ impl<'a, T> ArenaVec<'a, T> {
     /// assert_eq!(vec.into_slice(), [7]);
     /// ```
     pub fn into_slice(self) -> &'a mut [T] {
-        // SAFETY: the vector's, which has ended without a drop.
+        // SAFETY: by E1 the values are initialised, in memory that the vector alone owned; the
+        // vector has ended without a drop.
         unsafe { self.into_row().as_mut() }
     }
 
-    /// The values in a box, which drops them; O(1), else as
-    /// [`into_slice`](Self::into_slice).
+    /// As [`into_slice`](Self::into_slice), in a box that drops the values; O(1).
     ///
     /// ```
     /// use flatslab::bump::{Arena, ArenaBox, ArenaVec};
@@ -390,7 +415,7 @@ impl<'a, T> ArenaVec<'a, T> {
     /// assert_eq!(*boxed, ["flat"]);
     /// ```
     pub fn into_boxed_slice(self) -> ArenaBox<'a, [T]> {
-        // SAFETY: the vector's, which has ended without a drop.
+        // SAFETY: as in `into_slice`; the box is the only owner.
         unsafe { ArenaBox::new(self.into_row()) }
     }
 
@@ -398,7 +423,7 @@ impl<'a, T> ArenaVec<'a, T> {
         let vec = ManuallyDrop::new(self);
         let (used, room) = (vec.len * size_of::<T>(), vec.capacity * size_of::<T>());
         if room > 0 {
-            // SAFETY: taken with that size (E1); the rest is not used.
+            // SAFETY: by E1 taken with that size; past `used` there are no values.
             unsafe { vec.chunks.resize(vec.start.cast(), room, used) };
         }
         NonNull::slice_from_raw_parts(vec.start, vec.len)
@@ -410,7 +435,7 @@ impl<T> Deref for ArenaVec<'_, T> {
 
     #[inline]
     fn deref(&self) -> &[T] {
-        // SAFETY: by E1.
+        // SAFETY: by E1 the first `len` values are initialised, and the vector is borrowed.
         unsafe { NonNull::slice_from_raw_parts(self.start, self.len).as_ref() }
     }
 }
@@ -418,12 +443,12 @@ impl<T> Deref for ArenaVec<'_, T> {
 impl<T> DerefMut for ArenaVec<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: by E1.
+        // SAFETY: as in `deref`; the vector is borrowed mutably.
         unsafe { NonNull::slice_from_raw_parts(self.start, self.len).as_mut() }
     }
 }
 
-/// Drops the values, and gives the room back if nothing was allocated after it; not if a
+/// Drops the values, and gives the memory back if nothing was allocated after it and no
 /// destructor panics.
 impl<T> Drop for ArenaVec<'_, T> {
     fn drop(&mut self) {
@@ -431,13 +456,15 @@ impl<T> Drop for ArenaVec<'_, T> {
         self.clear();
         let bytes = self.capacity * size_of::<T>();
         if bytes > 0 {
-            // SAFETY: taken with that size (E1); the vector ends, and has no values.
+            // SAFETY: by E1 taken with that size; the vector has no values and is not used
+            // any more.
             unsafe { self.chunks.take_back(self.start.cast(), bytes) };
         }
     }
 }
 
-// SAFETY: the values are its own; it is not `Send`, so only its own thread makes it grow.
+// SAFETY: a shared vector gives shared access to its values alone. It is not `Send`, so only
+// its own thread makes it grow.
 unsafe impl<T: Sync> Sync for ArenaVec<'_, T> {}
 
 impl<T> Extend<T> for ArenaVec<'_, T> {
@@ -469,7 +496,7 @@ impl<'v, T> IntoIterator for &'v mut ArenaVec<'_, T> {
     }
 }
 
-/// Adds the bytes of the text, which is how `write!` formats into it; an error where there
+/// Appends the bytes of the text, so that `write!` formats into the vector; an error if there
 /// is no room.
 impl fmt::Write for ArenaVec<'_, u8> {
     fn write_str(&mut self, text: &str) -> fmt::Result {

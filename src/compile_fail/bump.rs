@@ -40,16 +40,16 @@
 //! ```
 //!
 //! ```compile_fail,E0502
-//! let mut arena = flatslab::bump::BoundedArena::with_capacity(64);
+//! let mut arena = flatslab::bump::Arena::bounded(64);
 //! let value = arena.alloc(7);
-//! arena.clear();
+//! arena.reset();
 //! assert_eq!(*value, 7);
 //! ```
 //!
 //! ```compile_fail,E0502
 //! let mut arena = flatslab::bump::Arena::new();
 //! let value = arena.alloc(7);
-//! arena.shrink();
+//! arena.shrink_to_fit();
 //! assert_eq!(*value, 7);
 //! ```
 //!
@@ -236,12 +236,12 @@
 //! # Threads
 //!
 //! ```
-//! use flatslab::bump::{Arena, ArenaBox, ArenaVec, BoundedArena, Checkpoint, Scope};
+//! use flatslab::bump::{Arena, ArenaBox, ArenaVec, Checkpoint, Scope};
 //!
 //! fn send<T: Send>() {}
 //! fn sync<T: Sync>() {}
 //! fn local<T>() {}
-//! send::<(Arena, BoundedArena, ArenaBox<'static, u64>)>();
+//! send::<(Arena, ArenaBox<'static, u64>)>();
 //! sync::<(ArenaBox<'static, u64>, ArenaVec<'static, u64>)>();
 //! local::<(Scope<'static, 'static>, Checkpoint, ArenaBox<'static, std::rc::Rc<u64>>)>();
 //! ```
@@ -249,11 +249,6 @@
 //! ```compile_fail,E0277
 //! fn sync<T: Sync>() {}
 //! sync::<flatslab::bump::Arena>();
-//! ```
-//!
-//! ```compile_fail,E0277
-//! fn sync<T: Sync>() {}
-//! sync::<flatslab::bump::BoundedArena>();
 //! ```
 //!
 //! ```compile_fail,E0277

@@ -5,16 +5,16 @@
 //! ```
 //! use flatslab::pool::{Pool, PoolBox};
 //! let pool = Pool::with_capacity(1);
-//! let boxed = pool.alloc(7).unwrap();
+//! let boxed = pool.alloc(7);
 //! drop(boxed);
-//! let boxed = pool.alloc(8).unwrap();
+//! let boxed = pool.alloc(8);
 //! PoolBox::into_inner(boxed);
 //! ```
 //!
 //! ```compile_fail,E0382
 //! use flatslab::pool::{Pool, PoolBox};
 //! let pool = Pool::with_capacity(1);
-//! let boxed = pool.alloc(7).unwrap();
+//! let boxed = pool.alloc(7);
 //! drop(boxed);
 //! drop(boxed);
 //! ```
@@ -22,7 +22,7 @@
 //! ```compile_fail,E0382
 //! use flatslab::pool::{Pool, PoolBox};
 //! let pool = Pool::with_capacity(1);
-//! let boxed = pool.alloc(7).unwrap();
+//! let boxed = pool.alloc(7);
 //! PoolBox::into_inner(boxed);
 //! drop(boxed);
 //! ```
@@ -30,7 +30,7 @@
 //! ```compile_fail,E0382
 //! use flatslab::pool::{Pool, PoolBox};
 //! let pool = Pool::with_capacity(1);
-//! let boxed = pool.alloc(7).unwrap();
+//! let boxed = pool.alloc(7);
 //! let value = PoolBox::leak(boxed);
 //! drop(boxed);
 //! ```
@@ -47,14 +47,14 @@
 //! ```
 //! use flatslab::pool::{Pool, PoolBox};
 //! let pool = Pool::with_capacity(1);
-//! let (seven, vacant) = PoolBox::take(pool.alloc(7).unwrap());
+//! let (seven, vacant) = PoolBox::take(pool.alloc(7));
 //! assert_eq!(*PoolBox::write(vacant, seven + 1), 8);
 //! ```
 //!
 //! ```compile_fail,E0382
 //! use flatslab::pool::{Pool, PoolBox};
 //! let pool = Pool::with_capacity(1);
-//! let vacant = pool.alloc_uninit().unwrap();
+//! let vacant = pool.alloc_uninit();
 //! let first = PoolBox::write(vacant, 7);
 //! let second = PoolBox::write(vacant, 8);
 //! ```
@@ -62,7 +62,7 @@
 //! ```compile_fail,E0369
 //! use flatslab::pool::{Pool, PoolBox};
 //! let pool = Pool::<u64>::with_capacity(1);
-//! let vacant = pool.alloc_uninit().unwrap();
+//! let vacant = pool.alloc_uninit();
 //! let value = *vacant + 1;
 //! ```
 //!
@@ -74,7 +74,7 @@
 //! ```
 //! use flatslab::pool::Pool;
 //! let (one, two) = (Pool::with_capacity(1), Pool::with_capacity(1));
-//! let (mut a, mut b) = (one.alloc(1).unwrap(), two.alloc(2).unwrap());
+//! let (mut a, mut b) = (one.alloc(1), two.alloc(2));
 //! std::mem::swap(&mut a, &mut b);
 //! drop(a);
 //! assert!(two.is_empty() && one.is_full());
@@ -87,13 +87,13 @@
 //! ```compile_fail,E0599
 //! use flatslab::pool::Pool;
 //! let (one, two) = (Pool::with_capacity(1), Pool::<u64>::with_capacity(1));
-//! two.free(one.alloc(1).unwrap());
+//! two.free(one.alloc(1));
 //! ```
 //!
 //! ```
 //! use flatslab::pool::{Pool, PoolBox};
 //! let pool = Pool::with_capacity(1);
-//! let pointer = PoolBox::into_raw(pool.alloc(1).unwrap());
+//! let pointer = PoolBox::into_raw(pool.alloc(1));
 //! // SAFETY: straight from `into_raw` of a box of this pool.
 //! drop(unsafe { pool.box_from_raw(pointer) });
 //! ```
@@ -101,7 +101,7 @@
 //! ```compile_fail,E0133
 //! use flatslab::pool::{Pool, PoolBox};
 //! let (one, two) = (Pool::with_capacity(1), Pool::with_capacity(1));
-//! let pointer = PoolBox::into_raw(one.alloc(1).unwrap());
+//! let pointer = PoolBox::into_raw(one.alloc(1));
 //! drop(two.box_from_raw(pointer));
 //! ```
 //!
@@ -110,22 +110,22 @@
 //! ```compile_fail,E0451
 //! use flatslab::pool::{Pool, PoolBox};
 //! let (one, two) = (Pool::with_capacity(1), Pool::with_capacity(1));
-//! let boxed = one.alloc(1).unwrap();
-//! let moved = PoolBox { value: std::ptr::NonNull::<i32>::dangling(), ..two.alloc(2).unwrap() };
+//! let boxed = one.alloc(1);
+//! let moved = PoolBox { value: std::ptr::NonNull::<i32>::dangling(), ..two.alloc(2) };
 //! ```
 //!
 //! ```
 //! use flatslab::pool::{Pool, PoolBox, PoolStorage, StorageBox};
 //! let mut storage = PoolStorage::<u64, 1>::new();
 //! let pool = Pool::in_storage(&mut storage);
-//! let boxed: StorageBox<'_, u64> = pool.alloc(7).unwrap();
+//! let boxed: StorageBox<'_, u64> = pool.alloc(7);
 //! ```
 //!
 //! ```compile_fail,E0308
 //! use flatslab::pool::{Pool, PoolBox, PoolStorage};
 //! let mut storage = PoolStorage::<u64, 1>::new();
 //! let pool = Pool::in_storage(&mut storage);
-//! let boxed: PoolBox<'_, u64> = pool.alloc(7).unwrap();
+//! let boxed: PoolBox<'_, u64> = pool.alloc(7);
 //! ```
 //!
 //! Nor is there a kind of memory that is not the crate's.
@@ -141,17 +141,17 @@
 //! ```
 //! use flatslab::pool::Pool;
 //! let (one, two) = (Pool::with_capacity(1), Pool::with_capacity(1));
-//! let mut live = vec![one.alloc(1).unwrap()];
-//! live.push(two.alloc(2).unwrap());
+//! let mut live = vec![one.alloc(1)];
+//! live.push(two.alloc(2));
 //! ```
 //!
 //! ```compile_fail,E0597
 //! use flatslab::pool::Pool;
 //! let one = Pool::with_capacity(1);
-//! let mut live = vec![one.alloc(1).unwrap()];
+//! let mut live = vec![one.alloc(1)];
 //! {
 //!     let two = Pool::with_capacity(1);
-//!     live.push(two.alloc(2).unwrap());
+//!     live.push(two.alloc(2));
 //! }
 //! ```
 //!
@@ -160,7 +160,7 @@
 //! ```
 //! use flatslab::pool::Pool;
 //! let pool = Pool::with_capacity(1);
-//! let boxed = pool.alloc(7).unwrap();
+//! let boxed = pool.alloc(7);
 //! assert_eq!(*boxed, 7);
 //! drop(boxed);
 //! drop(pool);
@@ -169,7 +169,7 @@
 //! ```compile_fail,E0505
 //! use flatslab::pool::Pool;
 //! let pool = Pool::with_capacity(1);
-//! let boxed = pool.alloc(7).unwrap();
+//! let boxed = pool.alloc(7);
 //! drop(pool);
 //! assert_eq!(*boxed, 7);
 //! ```
@@ -180,14 +180,14 @@
 //! use flatslab::pool::Pool;
 //! let boxed;
 //! let pool = Pool::with_capacity(1);
-//! boxed = pool.alloc(7).unwrap();
+//! boxed = pool.alloc(7);
 //! ```
 //!
 //! ```compile_fail,E0505
 //! use flatslab::pool::{Pool, PoolStorage};
 //! let mut storage = PoolStorage::<u64, 1>::new();
 //! let pool = Pool::in_storage(&mut storage);
-//! let boxed = pool.alloc(7).unwrap();
+//! let boxed = pool.alloc(7);
 //! let moved = pool;
 //! drop(boxed);
 //! ```
@@ -196,7 +196,7 @@
 //! use flatslab::pool::{Pool, PoolBox};
 //! fn made<'p>() -> PoolBox<'p, u64> {
 //!     let pool = Pool::with_capacity(1);
-//!     pool.alloc(7).unwrap()
+//!     pool.alloc(7)
 //! }
 //! ```
 //!
@@ -205,7 +205,7 @@
 //! ```
 //! use flatslab::pool::Pool;
 //! let pool = Pool::builder().capacity(1).recycle().build();
-//! let boxed = pool.alloc_or_reuse(|| 7, |_| {}).unwrap();
+//! let boxed = pool.alloc_or_reuse(|| 7, |_| {});
 //! drop(boxed);
 //! drop(pool);
 //! ```
@@ -213,7 +213,7 @@
 //! ```compile_fail,E0505
 //! use flatslab::pool::Pool;
 //! let pool = Pool::builder().capacity(1).recycle().build();
-//! let boxed = pool.alloc_or_reuse(|| 7, |_| {}).unwrap();
+//! let boxed = pool.alloc_or_reuse(|| 7, |_| {});
 //! drop(pool);
 //! drop(boxed);
 //! ```
@@ -270,7 +270,7 @@
 //! use flatslab::pool::{Pool, PoolStorage};
 //! let storage: &'static mut PoolStorage<u64, 1> = Box::leak(Box::new(PoolStorage::new()));
 //! let pool = Pool::in_storage(storage);
-//! assert!(pool.alloc(7).is_ok());
+//! assert!(pool.try_alloc(7).is_ok());
 //! ```
 //!
 //! ```compile_fail,E0502
@@ -285,8 +285,8 @@
 //! ```
 //! use flatslab::pool::{Pool, PoolBox};
 //! let mut pool = Pool::with_capacity(2);
-//! let boxed = pool.alloc(7).unwrap();
-//! let leaked = PoolBox::leak(pool.alloc(8).unwrap());
+//! let boxed = pool.alloc(7);
+//! let leaked = PoolBox::leak(pool.alloc(8));
 //! assert_eq!(*boxed + *leaked, 15);
 //! drop(boxed);
 //! pool.reset();
@@ -295,7 +295,7 @@
 //! ```compile_fail,E0502
 //! use flatslab::pool::Pool;
 //! let mut pool = Pool::with_capacity(1);
-//! let boxed = pool.alloc(7).unwrap();
+//! let boxed = pool.alloc(7);
 //! pool.reset();
 //! assert_eq!(*boxed, 7);
 //! ```
@@ -303,7 +303,7 @@
 //! ```compile_fail,E0502
 //! use flatslab::pool::Pool;
 //! let mut pool = Pool::with_capacity(1);
-//! let boxed = pool.alloc(7).unwrap();
+//! let boxed = pool.alloc(7);
 //! pool.reset();
 //! drop(boxed);
 //! ```
@@ -311,7 +311,7 @@
 //! ```compile_fail,E0502
 //! use flatslab::pool::{Pool, PoolBox};
 //! let mut pool = Pool::with_capacity(1);
-//! let leaked = PoolBox::leak(pool.alloc(7).unwrap());
+//! let leaked = PoolBox::leak(pool.alloc(7));
 //! pool.reset();
 //! assert_eq!(*leaked, 7);
 //! ```
@@ -319,7 +319,7 @@
 //! ```compile_fail,E0502
 //! use flatslab::pool::Pool;
 //! let mut pool = Pool::<u64>::with_capacity(1);
-//! let vacant = pool.alloc_uninit().unwrap();
+//! let vacant = pool.alloc_uninit();
 //! pool.reset();
 //! drop(vacant);
 //! ```
@@ -336,14 +336,14 @@
 //! ```
 //! use flatslab::pool::Pool;
 //! let mut pool = Pool::builder().capacity(1).recycle().build();
-//! drop(pool.alloc_or_reuse(|| 7, |_| {}).unwrap());
+//! drop(pool.alloc_or_reuse(|| 7, |_| {}));
 //! pool.clear();
 //! ```
 //!
 //! ```compile_fail,E0502
 //! use flatslab::pool::Pool;
 //! let mut pool = Pool::builder().capacity(1).recycle().build();
-//! let boxed = pool.alloc_or_reuse(|| 7, |_| {}).unwrap();
+//! let boxed = pool.alloc_or_reuse(|| 7, |_| {});
 //! pool.clear();
 //! drop(boxed);
 //! ```
@@ -353,7 +353,7 @@
 //! ```
 //! use flatslab::pool::{Pool, PoolBox};
 //! let pool = Pool::with_capacity(1);
-//! let boxed = pool.alloc(String::from("text")).unwrap();
+//! let boxed = pool.alloc(String::from("text"));
 //! let text: &str = &boxed;
 //! assert_eq!(text, "text");
 //! let leaked: &mut String = PoolBox::leak(boxed);
@@ -364,7 +364,7 @@
 //! ```compile_fail,E0505
 //! use flatslab::pool::{Pool, PoolBox};
 //! let pool = Pool::with_capacity(1);
-//! let boxed = pool.alloc(String::from("text")).unwrap();
+//! let boxed = pool.alloc(String::from("text"));
 //! let text: &str = &boxed;
 //! drop(boxed);
 //! assert_eq!(text, "text");
@@ -373,7 +373,7 @@
 //! ```compile_fail,E0505
 //! use flatslab::pool::{Pool, PoolBox};
 //! let pool = Pool::with_capacity(1);
-//! let boxed = pool.alloc(String::from("text")).unwrap();
+//! let boxed = pool.alloc(String::from("text"));
 //! let text: &str = &boxed;
 //! let (string, vacant) = PoolBox::take(boxed);
 //! assert_eq!(text, "text");
@@ -382,7 +382,7 @@
 //! ```compile_fail,E0505
 //! use flatslab::pool::{Pool, PoolBox};
 //! let pool = Pool::with_capacity(1);
-//! let leaked = PoolBox::leak(pool.alloc(7).unwrap());
+//! let leaked = PoolBox::leak(pool.alloc(7));
 //! drop(pool);
 //! *leaked = 8;
 //! ```
@@ -393,8 +393,8 @@
 //! use flatslab::pool::Pool;
 //! let pool = Pool::builder().capacity(1).recycle().build();
 //! let mut length = 0;
-//! drop(pool.alloc_or_reuse(String::new, |_| {}).unwrap());
-//! drop(pool.alloc_or_reuse(String::new, |text| length = text.len()).unwrap());
+//! drop(pool.alloc_or_reuse(String::new, |_| {}));
+//! drop(pool.alloc_or_reuse(String::new, |text| length = text.len()));
 //! assert_eq!(length, 0);
 //! ```
 //!
@@ -402,7 +402,7 @@
 //! use flatslab::pool::Pool;
 //! let pool = Pool::builder().capacity(1).recycle().build();
 //! let mut kept = None;
-//! drop(pool.alloc_or_reuse(String::new, |_| {}).unwrap());
-//! drop(pool.alloc_or_reuse(String::new, |text| kept = Some(text)).unwrap());
+//! drop(pool.alloc_or_reuse(String::new, |_| {}));
+//! drop(pool.alloc_or_reuse(String::new, |text| kept = Some(text)));
 //! kept.unwrap().clear();
 //! ```

@@ -9,7 +9,7 @@
 //! use flatslab::pool::Pool;
 //! let pool = Pool::with_capacity(1);
 //! let text = String::from("text");
-//! let boxed = pool.alloc(&text).unwrap();
+//! let boxed = pool.alloc(&text);
 //! assert_eq!(*boxed, "text");
 //! ```
 //!
@@ -19,7 +19,7 @@
 //! let boxed;
 //! {
 //!     let text = String::from("text");
-//!     boxed = pool.alloc(&text).unwrap();
+//!     boxed = pool.alloc(&text);
 //! }
 //! assert_eq!(*boxed, "text");
 //! ```
@@ -31,7 +31,7 @@
 //! let pool = Pool::with_capacity(1);
 //! let boxed;
 //! let text = String::from("text");
-//! boxed = pool.alloc(&text).unwrap();
+//! boxed = pool.alloc(&text);
 //! ```
 //!
 //! A pool that keeps values drops them, so what they borrow outlives it too.
@@ -39,13 +39,13 @@
 //! ```
 //! let text = String::from("text");
 //! let pool = flatslab::pool::Pool::builder().capacity(1).recycle().build();
-//! drop(pool.alloc_or_reuse(|| &text, |_| {}).unwrap());
+//! drop(pool.alloc_or_reuse(|| &text, |_| {}));
 //! ```
 //!
 //! ```compile_fail,E0597
 //! let pool = flatslab::pool::Pool::builder().capacity(1).recycle().build();
 //! let text = String::from("text");
-//! drop(pool.alloc_or_reuse(|| &text, |_| {}).unwrap());
+//! drop(pool.alloc_or_reuse(|| &text, |_| {}));
 //! ```
 //!
 //! # Values may own boxes of their own pool, unless it keeps values
@@ -54,8 +54,8 @@
 //! use flatslab::pool::{Pool, PoolBox};
 //! struct Node<'p>(Option<PoolBox<'p, Node<'p>>>);
 //! let pool = Pool::with_capacity(2);
-//! let leaf = pool.alloc(Node(None)).ok();
-//! let root = pool.alloc(Node(leaf)).ok();
+//! let leaf = pool.try_alloc(Node(None)).ok();
+//! let root = pool.try_alloc(Node(leaf)).ok();
 //! drop(root);
 //! ```
 //!
@@ -64,8 +64,8 @@
 //! struct Node<'p>(Option<StorageBox<'p, Node<'p>>>);
 //! let mut storage = PoolStorage::<Node<'_>, 2>::new();
 //! let pool = Pool::in_storage(&mut storage);
-//! let leaf = pool.alloc(Node(None)).ok();
-//! let root = pool.alloc(Node(leaf)).ok();
+//! let leaf = pool.try_alloc(Node(None)).ok();
+//! let root = pool.try_alloc(Node(leaf)).ok();
 //! drop(root);
 //! ```
 //!
@@ -79,8 +79,8 @@
 //! use flatslab::pool::{Pool, RecycledBox};
 //! struct Node<'p>(Option<RecycledBox<'p, Node<'p>>>);
 //! let pool = Pool::builder().capacity(2).recycle().build();
-//! let leaf = pool.alloc_or_reuse(|| Node(None), |_| {}).ok();
-//! let root = pool.alloc_or_reuse(|| Node(leaf), |_| {}).ok();
+//! let leaf = pool.try_alloc_or_reuse(|| Node(None), |_| {}).ok();
+//! let root = pool.try_alloc_or_reuse(|| Node(leaf), |_| {}).ok();
 //! ```
 //!
 //! Nor may those that it keeps refer to it.
@@ -88,27 +88,22 @@
 //! ```
 //! struct Value<'p>(&'p flatslab::pool::Pool<'p, Value<'p>>);
 //! let pool = flatslab::pool::Pool::with_capacity(1);
-//! let boxed = pool.alloc(Value(&pool)).ok();
+//! let boxed = pool.try_alloc(Value(&pool)).ok();
 //! drop(boxed);
 //! ```
 //!
 //! ```compile_fail,E0597
 //! struct Value<'p>(&'p flatslab::pool::RecyclingPool<Value<'p>>);
 //! let pool = flatslab::pool::Pool::builder().capacity(1).recycle().build();
-//! let boxed = pool.alloc_or_reuse(|| Value(&pool), |_| {}).ok();
+//! let boxed = pool.try_alloc_or_reuse(|| Value(&pool), |_| {}).ok();
 //! drop(boxed);
 //! ```
 //!
 //! # Pools and boxes are covariant, unless a pool keeps values
 //!
 //! ```
-//! use flatslab::pool::{Heap, InStorage, Intrusive, Pool, PoolBox, StorageBox};
+//! use flatslab::pool::{InStorage, Pool, PoolBox, StorageBox};
 //! fn pool<'a>(pool: Pool<'static, &'static str>) -> Pool<'a, &'a str> { pool }
-//! fn intrusive<'a>(
-//!     pool: &'a Pool<'static, &'static str, Intrusive>,
-//! ) -> &'a Pool<'a, &'a str, Intrusive> {
-//!     pool
-//! }
 //! fn stored<'a, 's>(
 //!     pool: &'a Pool<'s, &'static str, InStorage>,
 //! ) -> &'a Pool<'a, &'a str, InStorage> {
@@ -123,13 +118,13 @@
 //! ```
 //! use flatslab::pool::Pool;
 //! fn use_up<'a>(pool: &Pool<'_, &'a str>, text: &'a str) {
-//!     std::mem::forget(pool.alloc(text));
+//!     std::mem::forget(pool.try_alloc(text));
 //! }
 //! let mut pool: Pool<'_, &'static str> = Pool::with_capacity(1);
 //! use_up(&pool, &String::from("text"));
 //! assert!(pool.is_full());
 //! pool.reset();
-//! assert_eq!(*pool.alloc("text").unwrap(), "text");
+//! assert_eq!(*pool.alloc("text"), "text");
 //! ```
 //!
 //! ```compile_fail
@@ -193,15 +188,15 @@
 //! use flatslab::pool::{Pool, PoolBox, PoolStorage};
 //! static STORAGE: PoolStorage<u64, 1> = PoolStorage::new();
 //! let pool: &'static Pool<'_, _, _> = STORAGE.claim().unwrap();
-//! let pinned = PoolBox::into_pin(pool.alloc(7).unwrap());
+//! let pinned = PoolBox::into_pin(pool.alloc(7));
 //! let pool = Pool::leak(1);
-//! let pinned = PoolBox::into_pin(pool.alloc(7).unwrap());
+//! let pinned = PoolBox::into_pin(pool.alloc(7));
 //! ```
 //!
 //! ```compile_fail,E0597
 //! use flatslab::pool::{Pool, PoolBox};
 //! let pool = Pool::with_capacity(1);
-//! let pinned = PoolBox::into_pin(pool.alloc(7).unwrap());
+//! let pinned = PoolBox::into_pin(pool.alloc(7));
 //! ```
 //!
 //! ```compile_fail
@@ -217,7 +212,7 @@
 //! use flatslab::pool::{Pool, PoolBox, PoolStorage};
 //! let storage: &'static mut PoolStorage<u64, 1> = Box::leak(Box::new(PoolStorage::new()));
 //! let pool = Pool::in_storage(storage);
-//! let pinned = PoolBox::into_pin(pool.alloc(7).unwrap());
+//! let pinned = PoolBox::into_pin(pool.alloc(7));
 //! ```
 //!
 //! A claimed pool is not reset, replaced or claimed back once a box was pinned.
@@ -226,7 +221,7 @@
 //! use flatslab::pool::{PoolBox, PoolStorage};
 //! static STORAGE: PoolStorage<u64, 1> = PoolStorage::new();
 //! let pool = STORAGE.claim().unwrap();
-//! drop(pool.alloc(7).unwrap());
+//! drop(pool.alloc(7));
 //! pool.reset();
 //! ```
 //!
@@ -234,7 +229,7 @@
 //! use flatslab::pool::{PoolBox, PoolStorage};
 //! static STORAGE: PoolStorage<u64, 1> = PoolStorage::new();
 //! let pool = STORAGE.claim().unwrap();
-//! drop(PoolBox::into_pin(pool.alloc(7).unwrap()));
+//! drop(PoolBox::into_pin(pool.alloc(7)));
 //! pool.reset();
 //! ```
 //!
@@ -244,13 +239,12 @@
 //! stays; references to its value go elsewhere.
 //!
 //! ```
-//! use flatslab::pool::{InStorage, Intrusive, Pool, PoolBox, PoolStorage};
+//! use flatslab::pool::{InStorage, Pool, PoolBox, PoolStorage};
 //! use flatslab::pool::{RecycledBox, RecyclingPool, StorageBox};
 //! fn local<T>() {}
 //! fn send<T: Send>() {}
 //! fn sync<T: Sync>() {}
 //! send::<Pool<'static, u64>>();
-//! send::<Pool<'static, u64, Intrusive>>();
 //! send::<Pool<'static, u64, InStorage>>();
 //! send::<RecyclingPool<u64>>();
 //! send::<Pool<'static, std::cell::Cell<u64>>>();
@@ -282,11 +276,6 @@
 //! ```compile_fail,E0277
 //! fn sync<T: Sync>() {}
 //! sync::<flatslab::pool::Pool<'static, u64>>();
-//! ```
-//!
-//! ```compile_fail,E0277
-//! fn sync<T: Sync>() {}
-//! sync::<flatslab::pool::Pool<'static, u64, flatslab::pool::Intrusive>>();
 //! ```
 //!
 //! ```compile_fail,E0277
@@ -335,7 +324,7 @@
 //! static STORAGE: PoolStorage<Rc<u64>, 1> = PoolStorage::new();
 //! std::thread::spawn(|| {
 //!     let pool = STORAGE.claim().unwrap();
-//!     drop(pool.alloc(Rc::new(7)));
+//!     drop(pool.try_alloc(Rc::new(7)));
 //! });
 //! ```
 //!
@@ -344,5 +333,5 @@
 //! use flatslab::pool::PoolStorage;
 //! static STORAGE: PoolStorage<Rc<u64>, 1> = PoolStorage::new();
 //! let pool = STORAGE.claim().unwrap();
-//! std::thread::spawn(move || drop(pool.alloc(Rc::new(7))));
+//! std::thread::spawn(move || drop(pool.try_alloc(Rc::new(7))));
 //! ```

@@ -5,9 +5,9 @@ use core::ops::{Deref, DerefMut};
 
 /// A value that begins on a cache line of 64 bytes and shares none of its lines.
 ///
-/// For types that have no alignment of their own: a `#[repr(align(64))]` type lies so
-/// anyway. The size is rounded up to a multiple of 64 bytes, so that fewer small values
-/// fit a cache: where values are used in random order, smaller cells can be faster.
+/// For types without an alignment of their own; a `#[repr(align(64))]` type needs no wrapper.
+/// The size is rounded up to a multiple of 64 bytes, so fewer small values fit a cache: smaller
+/// cells can be faster if values are used in random order.
 ///
 /// # Examples
 ///
@@ -17,7 +17,7 @@ use core::ops::{Deref, DerefMut};
 /// struct Quote { bid: u64, ask: u64 }
 ///
 /// let pool = Pool::with_capacity(8);
-/// let quote = pool.alloc(CacheAligned(Quote { bid: 99, ask: 101 })).unwrap();
+/// let quote = pool.alloc(CacheAligned(Quote { bid: 99, ask: 101 }));
 /// assert_eq!((&raw const *quote).addr() % 64, 0);
 /// assert_eq!(quote.ask - quote.bid, 2);
 /// ```
@@ -27,18 +27,6 @@ pub struct CacheAligned<T>(
     /// The value.
     pub T,
 );
-
-impl<T> CacheAligned<T> {
-    /// The value.
-    ///
-    /// ```
-    /// assert_eq!(flatslab::pool::CacheAligned(7).into_inner(), 7);
-    /// ```
-    #[inline]
-    pub fn into_inner(self) -> T {
-        self.0
-    }
-}
 
 impl<T> From<T> for CacheAligned<T> {
     #[inline]

@@ -16,17 +16,15 @@ use crate::raw::prefetch::prefetch;
 
 type Way<M> = <<M as Kind>::Memory as Memory>::Way;
 
-/// The owner of a value in a [`Pool`](super::Pool): a bare pointer of 8 bytes, and in a
-/// [`PoolStorage`](super::PoolStorage) two of them. Dropping it drops the value and
-/// frees its cell; O(1), no allocation.
+/// The owner of a value in a [`Pool`](super::Pool): a pointer of 8 bytes, or two pointers in a
+/// [`PoolStorage`](super::PoolStorage). Dropping it drops the value and frees its cell; O(1).
 ///
-/// It borrows the pool, so no box outlives it, none is freed twice, and none in another
-/// pool. Its functions are associated ones, like those of `Box`, so as not to hide the
-/// value's methods. It stays on the thread of its pool; references to the value may go
-/// elsewhere.
+/// It borrows the pool, so it does not outlive it, and is freed once, in its own pool. Its
+/// functions are associated ones, like those of `Box`, so that they hide no method of the
+/// value. It stays on the thread of its pool; references to the value may go to other threads.
 ///
-/// Forgotten, it keeps its cell until the pool is [reset](super::Pool::reset) or
-/// dropped; the value is not dropped then.
+/// The cell of a box that is forgotten is taken until the pool is
+/// [reset](super::Pool::reset) or dropped; the value is not dropped then.
 ///
 /// # Examples
 ///
@@ -34,14 +32,14 @@ type Way<M> = <<M as Kind>::Memory as Memory>::Way;
 /// use flatslab::pool::{Pool, PoolBox};
 ///
 /// let pool = Pool::with_capacity(8);
-/// let mut boxed: PoolBox<'_, Vec<u64>> = pool.alloc(vec![1]).unwrap();
+/// let mut boxed: PoolBox<'_, Vec<u64>> = pool.alloc(vec![1]);
 /// boxed.push(2);
 /// assert_eq!(PoolBox::into_inner(boxed), [1, 2]);
 /// assert!(pool.is_empty());
 /// ```
 #[must_use = "dropping a box drops its value"]
 pub struct PoolBox<'p, T, M: PoolMemory = Heap> {
-    /// With the provenance of the pool's memory.
+    /// Has the provenance of the pool's memory.
     value: NonNull<T>,
     way: Way<M>,
     /// Owns a `T`, and borrows the pool.
@@ -89,14 +87,14 @@ impl<'p, T, M: PoolMemory> PoolBox<'p, T, M> {
     /// use flatslab::pool::{Pool, PoolBox};
     ///
     /// let pool = Pool::with_capacity(1);
-    /// let boxed = pool.alloc(7).unwrap();
+    /// let boxed = pool.alloc(7);
     /// assert_eq!(PoolBox::into_inner(boxed), 7);
     /// ```
     #[inline]
     pub fn into_inner(boxed: Self) -> T {
         let (value, way) = Self::into_parts(boxed);
-        // SAFETY: the box has ended without a drop; its value is read once, and its cell
-        // freed once.
+        // SAFETY: the box owned the cell, and is forgotten: the value is read once, and the
+        // cell is freed once.
         unsafe {
             let read = value.read();
             drop(Vacated::<T, M::Memory>::new(value, way));
@@ -113,26 +111,25 @@ impl<'p, T, M: PoolMemory> PoolBox<'p, T, M> {
     /// use flatslab::pool::{Pool, PoolBox};
     ///
     /// let pool = Pool::with_capacity(1);
-    /// let (old, vacant) = PoolBox::take(pool.alloc(7).unwrap());
+    /// let (old, vacant) = PoolBox::take(pool.alloc(7));
     /// let boxed = PoolBox::write(vacant, old + 1);
     /// assert_eq!(*boxed, 8);
     /// ```
     #[inline]
     pub fn take(boxed: Self) -> (T, PoolBox<'p, MaybeUninit<T>, M>) {
         let (value, way) = Self::into_parts(boxed);
-        // SAFETY: the value is read once; the cell's owner is the other box, in whose
-        // type it may be uninitialised.
+        // SAFETY: the box owned the cell, and is forgotten: the value is read once. The new box
+        // is the cell's only owner; its value may be uninitialised.
         unsafe { (value.read(), PoolBox::new(value.cast(), way)) }
     }
 
-    /// Has the processor load the value into its caches, to be used soon; O(1), waits for
-    /// nothing.
+    /// Prefetches the value; a hint. O(1).
     ///
     /// ```
     /// use flatslab::pool::{Pool, PoolBox};
     ///
     /// let pool = Pool::with_capacity(1);
-    /// let boxed = pool.alloc(7).unwrap();
+    /// let boxed = pool.alloc(7);
     /// PoolBox::prefetch(&boxed);
     /// ```
     #[inline(always)]
@@ -140,8 +137,8 @@ impl<'p, T, M: PoolMemory> PoolBox<'p, T, M> {
         prefetch(boxed.value.cast(), size_of::<T>());
     }
 
-    /// Gives the value up to the pool: it stays in its cell, undropped, until the pool
-    /// is [reset](super::Pool::reset) or dropped, and is not dropped then. O(1).
+    /// Gives up the ownership of the value: it stays in its cell until the pool is
+    /// [reset](super::Pool::reset) or dropped, and is never dropped. O(1).
     ///
     /// # Examples
     ///
@@ -149,7 +146,7 @@ impl<'p, T, M: PoolMemory> PoolBox<'p, T, M> {
     /// use flatslab::pool::{Pool, PoolBox};
     ///
     /// let pool = Pool::with_capacity(1);
-    /// let value: &mut u64 = PoolBox::leak(pool.alloc(7).unwrap());
+    /// let value: &mut u64 = PoolBox::leak(pool.alloc(7));
     /// *value += 1;
     /// assert_eq!((*value, pool.len()), (8, 1));
     /// ```
@@ -165,13 +162,12 @@ impl<'p, T, M: PoolMemory> PoolBox<'p, T, M> {
         unsafe { value.as_mut() }
     }
 
-    /// Gives the box up for a pointer to its value, the one word that an intrusive
-    /// collection wants; [`box_from_raw`](super::Pool::box_from_raw) of its pool takes it
-    /// back. O(1).
+    /// Turns the box into a pointer to its value, for an intrusive collection;
+    /// [`box_from_raw`](super::Pool::box_from_raw) of its pool makes a box of it again. O(1).
     ///
-    /// The pointer is valid for reads and writes until then, or until the pool is reset
-    /// or dropped. It does not borrow the pool, which may move: a struct can have a pool
-    /// and such pointers.
+    /// The pointer is valid for reads and writes until then, or until the pool is reset or
+    /// dropped. It does not borrow the pool, which may move: a struct can hold a pool and such
+    /// pointers.
     ///
     /// # Examples
     ///
@@ -179,7 +175,7 @@ impl<'p, T, M: PoolMemory> PoolBox<'p, T, M> {
     /// use flatslab::pool::{Pool, PoolBox};
     ///
     /// let pool = Pool::with_capacity(1);
-    /// let pointer = PoolBox::into_raw(pool.alloc(7).unwrap());
+    /// let pointer = PoolBox::into_raw(pool.alloc(7));
     /// // SAFETY: from `into_raw` of a box of this pool, and taken back once.
     /// let boxed = unsafe { pool.box_from_raw(pointer) };
     /// assert_eq!(*boxed, 7);
@@ -192,12 +188,11 @@ impl<'p, T, M: PoolMemory> PoolBox<'p, T, M> {
 }
 
 impl<T, M: PoolMemory> PoolBox<'static, T, M> {
-    /// Pins the value where it stands; O(1), nothing moves.
+    /// Pins the value in its cell; O(1), does not move it.
     ///
-    /// Only in a pool that lives for ever, [leaked](super::Pool::leak) or
-    /// [static](super::PoolStorage::claim): a pinned box that is forgotten before its
-    /// pool is reset or dropped would have its memory used again without a drop of its
-    /// value.
+    /// Only for a pool with a `'static` borrow, [leaked](super::Pool::leak) or
+    /// [claimed](super::PoolStorage::claim): in any other pool the memory of a pinned box that
+    /// is forgotten would be used again without a drop of the value.
     ///
     /// # Examples
     ///
@@ -205,21 +200,20 @@ impl<T, M: PoolMemory> PoolBox<'static, T, M> {
     /// use flatslab::pool::{Pool, PoolBox};
     ///
     /// let pool: &'static Pool<_> = Pool::leak(8);
-    /// let mut pinned = PoolBox::into_pin(pool.alloc(async { 7 }).unwrap());
+    /// let mut pinned = PoolBox::into_pin(pool.alloc(async { 7 }));
     /// let _future = pinned.as_mut();
     /// ```
     #[inline]
     pub fn into_pin(boxed: Self) -> Pin<Self> {
-        // SAFETY: the value is not moved: it is reached through the box alone, whose
-        // `Deref` moves nothing, and whose drop drops it in place before the cell is
-        // freed. The pool is borrowed for ever, so a box that is forgotten keeps its
-        // cell for ever.
+        // SAFETY: the value is not moved: it is reached through the box alone, whose `Deref`
+        // moves nothing, and whose drop drops it in place before the cell is freed. The pool
+        // is borrowed for `'static`, so the cell of a box that is forgotten stays taken.
         unsafe { Pin::new_unchecked(boxed) }
     }
 }
 
 impl<'p, T, M: PoolMemory> PoolBox<'p, MaybeUninit<T>, M> {
-    /// Puts a value in; O(1), no allocation.
+    /// Writes a value to the cell; O(1).
     ///
     /// # Examples
     ///
@@ -227,23 +221,23 @@ impl<'p, T, M: PoolMemory> PoolBox<'p, MaybeUninit<T>, M> {
     /// use flatslab::pool::{Pool, PoolBox};
     ///
     /// let pool = Pool::with_capacity(1);
-    /// let vacant = pool.alloc_uninit().unwrap();
+    /// let vacant = pool.alloc_uninit();
     /// let boxed = PoolBox::write(vacant, 7);
     /// assert_eq!(*boxed, 7);
     /// ```
     #[inline]
     pub fn write(mut boxed: Self, value: T) -> PoolBox<'p, T, M> {
         boxed.deref_mut().write(value);
-        // SAFETY: just written, and owned by nothing else.
+        // SAFETY: the value was just written, and has no other owner.
         unsafe { Self::assume_init(boxed) }
     }
 
-    /// Says that there is a value; O(1).
+    /// Asserts that the cell holds a value; O(1).
     ///
     /// # Safety
     ///
-    /// The cell holds a valid value of `T` that nothing else owns: one that was
-    /// [taken](PoolBox::take) or dropped is none, though its bytes are still there.
+    /// The cell holds a valid value of `T` that has no other owner. A value that was
+    /// [taken](PoolBox::take) or dropped is not one, although its bytes are still there.
     ///
     /// # Examples
     ///
@@ -251,7 +245,7 @@ impl<'p, T, M: PoolMemory> PoolBox<'p, MaybeUninit<T>, M> {
     /// use flatslab::pool::{Pool, PoolBox};
     ///
     /// let pool = Pool::<[u64; 512]>::with_capacity(1);
-    /// let mut vacant = pool.alloc_uninit().unwrap();
+    /// let mut vacant = pool.alloc_uninit();
     /// // SAFETY: zeroes are such an array.
     /// let boxed = unsafe {
     ///     vacant.as_mut_ptr().write_bytes(0, 1);
@@ -262,7 +256,8 @@ impl<'p, T, M: PoolMemory> PoolBox<'p, MaybeUninit<T>, M> {
     #[inline]
     pub unsafe fn assume_init(boxed: Self) -> PoolBox<'p, T, M> {
         let (value, way) = Self::into_parts(boxed);
-        // SAFETY: the owner becomes the other box; there is a value, says the caller.
+        // SAFETY: the cell holds a value (precondition). This box is forgotten, so the new one
+        // is its only owner.
         unsafe { PoolBox::new(value.cast(), way) }
     }
 }
@@ -289,8 +284,8 @@ impl<T, M: PoolMemory> DerefMut for PoolBox<'_, T, M> {
 impl<T, M: PoolMemory> Drop for PoolBox<'_, T, M> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: the box ends. While the destructor runs the cell has an owner still,
-        // so no allocation gets it; it is freed when this is dropped.
+        // SAFETY: the box owned the cell, and is not used any more. While the destructor runs
+        // the cell is taken, so no allocation gets it; it is freed when `_vacated` is dropped.
         unsafe {
             let _vacated = Vacated::<T, M::Memory>::new(self.value, self.way);
             self.value.drop_in_place();

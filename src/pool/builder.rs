@@ -1,19 +1,17 @@
-//! How pools with memory of their own are made.
+//! `PoolBuilder`, and how pools on the heap are made.
 
 use core::fmt;
 use core::marker::PhantomData;
 
 use super::Pool;
-use super::heap::Made;
-use super::kinds::{Heap, Intrusive, Kind, OwnMemory, PoolMemory};
+use super::heap::Segments;
 use super::memory::Cells;
 use crate::error::{AllocError, BuildError};
 use crate::memory::{PageOption, Pages, Report};
 use crate::raw::memory::{self, Block};
 use crate::raw::source::Source;
 
-/// How a [`Pool`] with memory of its own is made. The order of the calls does not
-/// matter.
+/// Options of a [`Pool`] on the heap. The order of the calls does not matter.
 ///
 /// # Examples
 ///
@@ -27,21 +25,21 @@ use crate::raw::source::Source;
 /// # Ok::<(), flatslab::BuildError>(())
 /// ```
 #[must_use = "a builder does nothing before `build`"]
-pub struct PoolBuilder<T, M: PoolMemory = Heap> {
+pub struct PoolBuilder<T> {
     capacity: usize,
     lazy: bool,
     pages: Pages,
-    marker: PhantomData<(fn() -> T, M)>,
+    marker: PhantomData<fn() -> T>,
 }
 
 impl<T> Pool<'static, T> {
-    /// A pool of `capacity` cells; O(capacity). Allocates everything it will ever use,
-    /// and touches every page of it. A pool of no cells is always full.
+    /// A pool of `capacity` cells; O(capacity). Allocates all the memory of the pool and touches
+    /// every page of it. A pool of no cells is always full.
     ///
     /// # Panics
     ///
-    /// If its bytes pass `isize::MAX`. Where the allocator refuses the program ends, as
-    /// with `Vec`. [`try_with_capacity`](Self::try_with_capacity) returns the error.
+    /// If its bytes pass `isize::MAX`. If the allocator refuses, the program ends, as with
+    /// `Vec`.
     ///
     /// # Examples
     ///
@@ -60,7 +58,7 @@ impl<T> Pool<'static, T> {
         }
     }
 
-    /// A pool of `capacity` cells; never panics or aborts.
+    /// As [`with_capacity`](Self::with_capacity); never panics or aborts.
     ///
     /// # Errors
     ///
@@ -78,7 +76,7 @@ impl<T> Pool<'static, T> {
         Self::try_new_in(capacity, false, &Source::GLOBAL)
     }
 
-    /// A pool that lives for ever, for boxes without a lifetime in a struct or a static.
+    /// A pool that is never dropped, so that its boxes have a `'static` lifetime.
     ///
     /// # Panics
     ///
@@ -90,7 +88,7 @@ impl<T> Pool<'static, T> {
     /// use flatslab::pool::{Pool, PoolBox};
     ///
     /// let pool: &'static Pool<u64> = Pool::leak(8);
-    /// let boxed: PoolBox<'static, u64> = pool.alloc(7).unwrap();
+    /// let boxed: PoolBox<'static, u64> = pool.alloc(7);
     /// assert_eq!(*boxed, 7);
     /// ```
     #[track_caller]
@@ -105,7 +103,7 @@ impl<T> Pool<'static, T> {
         }
     }
 
-    /// A pool that lives for ever; never panics or aborts.
+    /// As [`leak`](Self::leak); never panics or aborts.
     ///
     /// # Errors
     ///
@@ -126,11 +124,11 @@ impl<T> Pool<'static, T> {
     {
         let pool = Self::try_with_capacity(capacity)?;
         let pool = Block::leak(pool, &Source::GLOBAL).map_err(|(error, _pool)| error)?;
-        // SAFETY: leaked, so valid for ever, and never reached mutably.
+        // SAFETY: leaked, so it is never freed, and never borrowed mutably.
         Ok(unsafe { pool.as_ref() })
     }
 
-    /// A pool of other memory than usual, or of memory that is only reserved.
+    /// A builder of a pool: where its memory comes from, and whether it is only reserved.
     ///
     /// # Examples
     ///
@@ -150,68 +148,23 @@ impl<T> Pool<'static, T> {
     }
 }
 
-impl<T> Pool<'static, T, Intrusive> {
-    /// A pool of `capacity` cells whose free list goes through the vacant cells: it
-    /// takes no memory, and an allocation waits for the load of a cell.
-    ///
-    /// A cell is as large as a pointer at least.
-    ///
-    /// # Panics
-    ///
-    /// As [`Pool::with_capacity`].
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use flatslab::pool::{Intrusive, Pool};
-    ///
-    /// let pool: Pool<'_, u64, Intrusive> = Pool::intrusive(8);
-    /// assert_eq!(*pool.alloc(7).unwrap(), 7);
-    /// ```
-    #[track_caller]
-    #[must_use]
-    pub fn intrusive(capacity: usize) -> Self {
-        match Self::try_intrusive(capacity) {
-            Ok(pool) => pool,
-            Err(error) => memory::fail(error),
-        }
-    }
-
-    /// As [`intrusive`](Self::intrusive); never panics or aborts.
-    ///
-    /// # Errors
-    ///
-    /// As [`Pool::try_with_capacity`].
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use flatslab::pool::Pool;
-    ///
-    /// assert!(Pool::<u64, _>::try_intrusive(usize::MAX).is_err());
-    /// ```
-    pub fn try_intrusive(capacity: usize) -> Result<Self, AllocError> {
-        Self::try_new_in(capacity, false, &Source::GLOBAL)
-    }
-}
-
-impl<T, M: OwnMemory> Pool<'static, T, M> {
+impl<T> Pool<'static, T> {
     /// A pool with memory from `source`, only reserved if `lazy`.
     pub(super) fn try_new_in(
         capacity: usize,
         lazy: bool,
         source: &Source,
     ) -> Result<Self, AllocError> {
-        let geometry = Cells::<T, <M as Kind>::Memory>::GEOMETRY;
+        let geometry = Cells::<T, Segments>::GEOMETRY;
         Ok(Pool {
-            memory: Made::try_new(geometry, capacity, lazy, source)?,
+            memory: Segments::try_new(geometry, capacity, lazy, source)?,
             storage: PhantomData,
             values: PhantomData,
         })
     }
 
-    /// What memory the pool has, and what was obtained of what was asked for. Asks the
-    /// system about [its pages](Pages): for the start and for diagnostics.
+    /// The pool's memory, and which of the requested page options were obtained. Asks the system
+    /// about [its pages](Pages): for the start and for diagnostics.
     ///
     /// # Examples
     ///
@@ -225,8 +178,8 @@ impl<T, M: OwnMemory> Pool<'static, T, M> {
     }
 }
 
-impl<T, M: PoolMemory> PoolBuilder<T, M> {
-    /// Cells of the pool; none if not said.
+impl<T> PoolBuilder<T> {
+    /// Number of cells of the pool; 0 by default.
     ///
     /// ```
     /// let pool = flatslab::pool::Pool::<u64>::builder().capacity(8).build();
@@ -237,7 +190,7 @@ impl<T, M: PoolMemory> PoolBuilder<T, M> {
         self
     }
 
-    /// What memory it is to have: cells, free list and all.
+    /// Where the memory comes from: that of the cells and of the free list.
     ///
     /// ```
     /// use flatslab::memory::{HugePages, Pages};
@@ -252,9 +205,9 @@ impl<T, M: PoolMemory> PoolBuilder<T, M> {
         self
     }
 
-    /// Only reserves the memory, and builds the free list as cells are first used: O(1)
-    /// at construction. An allocation may take a page fault, and now and then a system
-    /// call; [`prefault`](Pool::prefault) takes them all beforehand.
+    /// Only reserves the memory, and fills the free list as cells are first used: construction
+    /// is O(1). An allocation may take a page fault, and now and then makes a system call;
+    /// [`prefault`](Pool::prefault) makes and takes all of them at once.
     ///
     /// As with a lazy [`BoundedSlab`](crate::BoundedSlabBuilder::lazy), a capacity of
     /// the [system's pages](Pages) costs address space alone, and explicit huge pages
@@ -262,38 +215,19 @@ impl<T, M: PoolMemory> PoolBuilder<T, M> {
     ///
     /// ```
     /// let pool = flatslab::pool::Pool::builder().capacity(1 << 20).lazy().build();
-    /// assert_eq!(*pool.alloc(7).unwrap(), 7);
+    /// assert_eq!(*pool.alloc(7), 7);
     /// ```
     pub const fn lazy(mut self) -> Self {
         self.lazy = true;
         self
     }
 
-    /// With the free list through the vacant cells: see [`Pool::intrusive`].
-    ///
-    /// ```
-    /// use flatslab::pool::{Intrusive, Pool};
-    ///
-    /// let pool: Pool<'_, u64, Intrusive> = Pool::builder().capacity(8).intrusive().build();
-    /// assert_eq!(pool.capacity(), 8);
-    /// ```
-    pub fn intrusive(self) -> PoolBuilder<T, Intrusive> {
-        PoolBuilder {
-            capacity: self.capacity,
-            lazy: self.lazy,
-            pages: self.pages,
-            marker: PhantomData,
-        }
-    }
-}
-
-impl<T, M: OwnMemory> PoolBuilder<T, M> {
     /// Makes the pool; O(capacity), and O(1) if it is [lazy](Self::lazy).
     ///
     /// # Panics
     ///
-    /// If its bytes pass `isize::MAX`; if what is required of the pages is not to be had.
-    /// Where the allocator refuses the program ends, as with `Vec`.
+    /// If its bytes pass `isize::MAX`; if a required page option is unavailable. If the
+    /// allocator refuses, the program ends, as with `Vec`.
     ///
     /// # Examples
     ///
@@ -303,19 +237,18 @@ impl<T, M: OwnMemory> PoolBuilder<T, M> {
     /// ```
     #[track_caller]
     #[must_use]
-    pub fn build(self) -> Pool<'static, T, M> {
+    pub fn build(self) -> Pool<'static, T> {
         match self.try_build() {
             Ok(pool) => pool,
             Err(error) => memory::fail(error),
         }
     }
 
-    /// Makes the pool; never panics or aborts.
+    /// As [`build`](Self::build); never panics or aborts.
     ///
     /// # Errors
     ///
-    /// Where [`build`](Self::build) panics, or the allocator refuses; nothing is leaked
-    /// then.
+    /// If [`build`](Self::build) would panic, or the allocator refuses; nothing is leaked then.
     ///
     /// # Examples
     ///
@@ -324,12 +257,12 @@ impl<T, M: OwnMemory> PoolBuilder<T, M> {
     ///
     /// assert!(Pool::<u64>::builder().capacity(usize::MAX).try_build().is_err());
     /// ```
-    pub fn try_build(self) -> Result<Pool<'static, T, M>, BuildError> {
+    pub fn try_build(self) -> Result<Pool<'static, T>, BuildError> {
         let (capacity, lazy, source) = self.into_parts()?;
         Ok(Pool::try_new_in(capacity, lazy, &source)?)
     }
 
-    /// Capacity, laziness, and where the memory is to come from.
+    /// Capacity, laziness, and where the memory comes from.
     pub(super) fn into_parts(self) -> Result<(usize, bool, Source), BuildError> {
         if self.lazy && self.pages.requires_explicit() {
             return Err(BuildError::Unsupported(PageOption::HugePages));
@@ -338,7 +271,7 @@ impl<T, M: OwnMemory> PoolBuilder<T, M> {
     }
 }
 
-impl<T, M: PoolMemory> Clone for PoolBuilder<T, M> {
+impl<T> Clone for PoolBuilder<T> {
     fn clone(&self) -> Self {
         PoolBuilder {
             pages: self.pages.clone(),
@@ -347,7 +280,7 @@ impl<T, M: PoolMemory> Clone for PoolBuilder<T, M> {
     }
 }
 
-impl<T, M: PoolMemory> fmt::Debug for PoolBuilder<T, M> {
+impl<T> fmt::Debug for PoolBuilder<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PoolBuilder")
             .field("capacity", &self.capacity)

@@ -1,114 +1,79 @@
-//! Memory of a pool's own: cells in segments, whose headers lead to the home.
+//! The memory of a pool on the heap: cells in segments, whose headers lead to the home.
 
 use core::alloc::Layout;
 use core::cell::Cell;
 use core::mem::offset_of;
 use core::ptr::NonNull;
 
-use super::home::{FreeCells, Home};
+use super::home::Home;
 use super::memory::Memory;
 use crate::error::AllocError;
-use crate::raw::links::Links;
 use crate::raw::memory::Block;
 use crate::raw::report::Report;
 use crate::raw::segment::Geometry;
 use crate::raw::source::Source;
 use crate::raw::stack::FreeStack;
 
-/// What a segment begins with: a pointer to the body, and in the first one the body
-/// itself, on the same cache line, so that a free in a small pool touches one.
+/// The start of a segment: a pointer to the body. The first segment has the body itself after
+/// it, on the same cache line, so that a free in a small pool touches one line.
 #[repr(C)]
-struct Header<F> {
+struct Header {
     word: NonNull<u8>,
-    body: Body<F>,
+    body: Body,
 }
 
-/// The home is first, so that a pointer to it is one to the whole.
+/// The home is first, so that a pointer to it is a pointer to the body.
 #[repr(C)]
-struct Body<F> {
-    home: Home<F>,
+struct Body {
+    home: Home<FreeStack>,
     /// The cells, and this.
     cells: Block,
-    /// Bytes of them that are committed.
+    /// Number of bytes of them that are committed.
     committed: Cell<usize>,
     lazy: bool,
 }
 
-/// Bytes that a lazy pool commits at a time: few system calls, and little memory in
-/// store.
+/// Bytes that a lazy pool commits at a time: few system calls, and little unused memory.
 const COMMIT: usize = 1 << 20;
 
-/// A free list with memory of its own, if it has any.
-pub trait List: FreeCells + Sized {
-    const LEAST_CELL: Layout;
-
-    fn try_new(capacity: usize, lazy: bool, source: &Source) -> Result<Self, AllocError>;
-
-    /// Makes room for so many cells of a list that was made lazily.
-    fn commit(&self, capacity: usize, most: usize) -> Result<(), AllocError>;
-
-    /// Populates the room that is left.
-    fn prefault(&self) -> Result<(), AllocError>;
-
-    fn bytes(&self) -> usize;
-}
-
-impl List for FreeStack {
-    const LEAST_CELL: Layout = Layout::new::<u8>();
-
-    fn try_new(capacity: usize, lazy: bool, source: &Source) -> Result<Self, AllocError> {
-        if lazy {
-            FreeStack::try_reserve(capacity, source)
-        } else {
-            FreeStack::try_new(capacity, source)
-        }
-    }
-
-    fn commit(&self, capacity: usize, most: usize) -> Result<(), AllocError> {
-        if capacity > self.capacity() {
-            let ahead = capacity.max(self.capacity() + COMMIT / size_of::<Option<NonNull<u8>>>());
-            self.try_commit(ahead.min(most), false)?;
-        }
-        Ok(())
-    }
-
-    fn prefault(&self) -> Result<(), AllocError> {
-        self.touch();
-        self.populate(0, self.capacity())
-    }
-
-    fn bytes(&self) -> usize {
-        self.array_bytes()
+/// A free list for `capacity` cells, with its memory only reserved if `lazy`.
+///
+/// # Errors
+///
+/// If the source refuses.
+pub(super) fn free_list(
+    capacity: usize,
+    lazy: bool,
+    source: &Source,
+) -> Result<FreeStack, AllocError> {
+    if lazy {
+        FreeStack::try_reserve(capacity, source)
+    } else {
+        FreeStack::try_new(capacity, source)
     }
 }
 
-impl List for Links {
-    const LEAST_CELL: Layout = Links::LEAST_CELL;
-
-    fn try_new(_: usize, _: bool, _: &Source) -> Result<Self, AllocError> {
-        Ok(Links::new())
+/// Commits the memory of a reserved free list for `capacity` cells, and for some more of
+/// `most`.
+///
+/// # Errors
+///
+/// If the source refuses.
+pub(super) fn commit(list: &FreeStack, capacity: usize, most: usize) -> Result<(), AllocError> {
+    if capacity > list.capacity() {
+        let ahead = capacity.max(list.capacity() + COMMIT / size_of::<Option<NonNull<u8>>>());
+        list.try_commit(ahead.min(most), false)?;
     }
-
-    fn commit(&self, _: usize, _: usize) -> Result<(), AllocError> {
-        Ok(())
-    }
-
-    fn prefault(&self) -> Result<(), AllocError> {
-        Ok(())
-    }
-
-    fn bytes(&self) -> usize {
-        0
-    }
+    Ok(())
 }
 
-impl<F: List> Body<F> {
-    /// Memory for so many cells of that geometry: touched and pushed, or only
-    /// reserved if `lazy`.
+impl Body {
+    /// Memory for `capacity` cells of that geometry: touched and pushed, or only reserved if
+    /// `lazy`.
     ///
     /// # Errors
     ///
-    /// Past the limits, or when the source refuses; nothing is leaked then.
+    /// Past the limits, or if the source refuses; nothing is leaked then.
     fn try_new(
         geometry: Geometry,
         capacity: usize,
@@ -118,16 +83,16 @@ impl<F: List> Body<F> {
         let layout = geometry.layout(capacity)?;
         let (cells, committed) = if lazy {
             let cells = Block::reserve(layout, source)?;
-            let committed = cells.commit(0, size_of::<Header<F>>())?;
+            let committed = cells.commit(0, size_of::<Header>())?;
             (cells, committed)
         } else {
             let cells = Block::allocate(layout, source)?;
             cells.touch();
             (cells, layout.size())
         };
-        let free = F::try_new(capacity, lazy, source)?;
+        let free = free_list(capacity, lazy, source)?;
         let start = cells.start();
-        // SAFETY: laid out for that many cells, and kept with the home.
+        // SAFETY: the block is laid out for `capacity` cells, and is kept with the home.
         let home = unsafe { Home::new(free, capacity, geometry, start) };
         let body = Body {
             home,
@@ -135,11 +100,11 @@ impl<F: List> Body<F> {
             committed: Cell::new(committed),
             lazy,
         };
-        // SAFETY: there is room for a header before the first cell, committed, and
-        // aligned with the segment. Only cells and first words are written otherwise.
-        // Unless it is lazy, cells and list were allocated whole.
+        // SAFETY: there is room for a header before the first cell; it is committed, and aligned
+        // like the segment. Only cells and the first words of segments are written otherwise.
+        // Unless the pool is lazy, all cells and the whole list were allocated.
         unsafe {
-            let place = start.add(offset_of!(Header<F>, body)).cast::<Self>();
+            let place = start.add(offset_of!(Header, body)).cast::<Self>();
             place.write(body);
             if !lazy {
                 Self::fill(place);
@@ -152,10 +117,10 @@ impl<F: List> Body<F> {
     ///
     /// # Safety
     ///
-    /// The body is there, with the memory of all its cells and room for them in the
-    /// free list.
+    /// The body is valid, with the memory of all its cells, and room for them in the free list.
     unsafe fn fill(body: NonNull<Self>) {
-        // SAFETY: says the caller.
+        // SAFETY: the body is valid, with memory for all cells and room in the list
+        // (preconditions).
         unsafe {
             let home = &body.as_ref().home;
             let fresh = home.fresh();
@@ -165,11 +130,11 @@ impl<F: List> Body<F> {
         }
     }
 
-    /// Gets the memory of the fresh cells up to `end`.
+    /// Commits the memory of the fresh cells up to `end`.
     ///
     /// # Errors
     ///
-    /// When the source refuses; nothing is lost then.
+    /// If the source refuses; nothing is lost then.
     fn commit(&self, end: usize) -> Result<(), AllocError> {
         let bytes = self.home.geometry().offset(end - 1) + self.home.geometry().cell();
         let committed = self.committed.get();
@@ -177,27 +142,27 @@ impl<F: List> Body<F> {
             let ahead = bytes.max(committed + COMMIT);
             self.committed.set(self.cells.commit(committed, ahead)?);
         }
-        self.home.free.commit(end, self.home.capacity())
+        commit(&self.home.free, end, self.home.capacity())
     }
 
     /// Pushes the next fresh cells.
     ///
     /// # Errors
     ///
-    /// `None` when there are none; when the source refuses.
+    /// `None` if there are none; the source's error if it refuses.
     ///
     /// # Safety
     ///
-    /// The body is there.
+    /// The body is valid.
     unsafe fn refill(body: NonNull<Self>) -> Result<(), Option<AllocError>> {
-        // SAFETY: says the caller.
+        // SAFETY: the body is valid (precondition).
         let it = unsafe { body.as_ref() };
         let next = it.home.next_fresh();
         if next.is_empty() {
             return Err(None);
         }
         it.commit(next.end)?;
-        // SAFETY: their memory is there now, and room in the free list.
+        // SAFETY: their memory, and room for them in the free list, were just committed.
         unsafe {
             it.home
                 .geometry()
@@ -216,47 +181,28 @@ impl<F: List> Body<F> {
         let first = self.home.geometry().offset(fresh.start);
         self.cells.populate(first, self.cells.layout().size())?;
         self.cells.touch_from(first);
-        self.home.free.prefault()
+        self.home.free.touch();
+        self.home.free.populate(0, self.home.free.capacity())
     }
 }
 
-/// The memory of a heap or an intrusive pool. Untyped, so that its drop asks nothing of
-/// the values' type: they may own boxes of their own pool.
+/// The memory of a pool on the heap. Untyped, so that its drop asks nothing of the values'
+/// type: they may own boxes of their own pool.
 #[expect(
     missing_debug_implementations,
     reason = "users cannot have a value of it"
 )]
-pub struct Segments<F: List> {
-    home: NonNull<Body<F>>,
+pub struct Segments {
+    home: NonNull<Body>,
 }
 
-impl<F: List> Segments<F> {
-    fn body(&self) -> &Body<F> {
-        // SAFETY: written in `try_new`, and there until the drop.
-        unsafe { self.home.as_ref() }
-    }
-}
-
-/// Memory that a pool allocates.
-pub trait Made: Memory + Sized {
-    /// Memory for so many cells, touched, or only reserved if `lazy`.
+impl Segments {
+    /// Memory for `capacity` cells, touched, or only reserved if `lazy`.
     ///
     /// # Errors
     ///
-    /// Past the limits, or when the source refuses; nothing is leaked then.
-    fn try_new(
-        geometry: Geometry,
-        capacity: usize,
-        lazy: bool,
-        source: &Source,
-    ) -> Result<Self, AllocError>;
-
-    /// What there is of it, and so many bytes more.
-    fn report(&self, more: usize) -> Report;
-}
-
-impl<F: List> Made for Segments<F> {
-    fn try_new(
+    /// Past the limits, or if the source refuses; nothing is leaked then.
+    pub(super) fn try_new(
         geometry: Geometry,
         capacity: usize,
         lazy: bool,
@@ -266,7 +212,13 @@ impl<F: List> Made for Segments<F> {
         Ok(Segments { home })
     }
 
-    fn report(&self, more: usize) -> Report {
+    fn body(&self) -> &Body {
+        // SAFETY: written in `try_new`, and valid until the drop.
+        unsafe { self.home.as_ref() }
+    }
+
+    /// A report on this memory and `more` bytes.
+    pub(super) fn report(&self, more: usize) -> Report {
         let it = self.body();
         let source = it.cells.source();
         let cells = if source.reserves() {
@@ -274,21 +226,21 @@ impl<F: List> Made for Segments<F> {
         } else {
             it.cells.layout().size()
         };
-        Report::new(cells + it.home.free.bytes() + more, source)
+        Report::new(cells + it.home.free.array_bytes() + more, source)
     }
 }
 
-// SAFETY: every cell that is pushed lies in memory of the home's, in a segment whose
-// header was written before (H3): with the address of the home, which the mask leads to.
-unsafe impl<F: List> Memory for Segments<F> {
-    type Free = F;
+// SAFETY: every cell that is pushed lies in the home's memory, in a segment whose header was
+// written before (H3) with the address of the home. The mask leads from the cell to the header.
+unsafe impl Memory for Segments {
+    type Free = FreeStack;
     type Way = ();
 
-    const LEAST_CELL: Layout = F::LEAST_CELL;
-    const HEADER: Option<Layout> = Some(Layout::new::<Header<F>>());
+    const LEAST_CELL: Layout = Layout::new::<u8>();
+    const HEADER: Option<Layout> = Some(Layout::new::<Header>());
 
     #[inline(always)]
-    fn home(&self) -> NonNull<Home<F>> {
+    fn home(&self) -> NonNull<Home<FreeStack>> {
         self.home.cast()
     }
 
@@ -296,14 +248,18 @@ unsafe impl<F: List> Memory for Segments<F> {
     fn way(&self) {}
 
     #[inline(always)]
-    unsafe fn home_of(geometry: &Geometry, cell: NonNull<u8>, (): Self::Way) -> NonNull<Home<F>> {
-        // SAFETY: a taken cell of such a memory, says the caller, so its header was
-        // written (H3). The home is the first field of what it leads to.
+    unsafe fn home_of(
+        geometry: &Geometry,
+        cell: NonNull<u8>,
+        (): Self::Way,
+    ) -> NonNull<Home<FreeStack>> {
+        // SAFETY: `cell` is a taken cell of such a memory (precondition), so the header of its
+        // segment was written (H3). It leads to a body, whose first field is the home.
         unsafe { geometry.header_of(cell).cast() }
     }
 
     fn refill(&self) -> Result<(), Option<AllocError>> {
-        // SAFETY: the body is there while the memory is.
+        // SAFETY: the body is valid as long as this memory.
         unsafe { Body::refill(self.home) }
     }
 
@@ -312,8 +268,8 @@ unsafe impl<F: List> Memory for Segments<F> {
     }
 
     unsafe fn reset(&mut self) {
-        // SAFETY: says the caller; the memory of all cells is there, and room for them,
-        // unless it is lazy.
+        // SAFETY: taken cells are not used any more (precondition). Unless the pool is lazy, the
+        // memory of all cells is committed, and there is room for them in the list.
         unsafe {
             self.body().home.forget_all();
             if !self.body().lazy {
@@ -323,11 +279,11 @@ unsafe impl<F: List> Memory for Segments<F> {
     }
 }
 
-/// Releases the memory; values that were forgotten in it are not dropped.
-impl<F: List> Drop for Segments<F> {
+/// Frees the memory; values that were forgotten in it are not dropped.
+impl Drop for Segments {
     fn drop(&mut self) {
-        // SAFETY: written in `try_new`, and not used again: boxes borrow the pool, so
-        // none is there. The body's drop releases the memory that it lay in.
+        // SAFETY: written in `try_new`, and not used again: boxes borrow the pool, so there is
+        // none. The body is moved out, and its drop frees the memory that it lay in.
         drop(unsafe { self.home.read() });
     }
 }

@@ -1,14 +1,13 @@
-//! What a pool and its boxes share: the free cells, and where all cells are.
+//! `Home`: the state that a pool and its boxes share, the free cells and the place of all cells.
 //!
 //! # Invariants
 //!
-//! * H1: `fresh <= capacity`. Of the cells below `fresh` each is on the free list, once,
-//!   or taken. The others are neither, and no one uses them: their content is lost.
-//! * H2: a taken cell has one owner: a box, the claim that becomes one, or whoever
-//!   was given a pointer or a reference for a box. Only the owner pushes it, and then
-//!   is none.
-//! * H3: the memory of a cell is there from before it is first pushed until the home
-//!   ends, and its segment's header, if there is one, leads to the home.
+//! * H1: `fresh <= capacity`. Each cell below `fresh` is on the free list, once, or taken. The
+//!   others are neither, and are not used: their content is lost.
+//! * H2: a taken cell has one owner: a box, the claim that becomes one, or the code that got a
+//!   pointer or a reference for a box. Only the owner pushes the cell, and then owns it no more.
+//! * H3: the memory of a cell is valid from before it is first pushed until the home ends, and
+//!   the header of its segment, if there is one, leads to the home.
 
 use core::cell::Cell;
 use core::ptr::NonNull;
@@ -28,12 +27,12 @@ pub trait FreeCells: 'static {
     ///
     /// # Safety
     ///
-    /// The cell is the owner's, free before any other code runs, and not among them;
-    /// it is one of those that there is room for. Until it is popped or the list
-    /// cleared, its memory stays, and no one else uses it.
+    /// The caller owns the cell, which is not on the list, and for which there is room; it gives
+    /// the cell up before any other code runs. Until the cell is popped or the list is cleared,
+    /// its memory stays, and is not used.
     unsafe fn push(&self, cell: NonNull<u8>);
 
-    /// How many there are.
+    /// Number of cells on the list.
     fn depth(&self) -> usize;
 
     /// Removes all.
@@ -52,7 +51,8 @@ impl FreeCells for Links {
 
     #[inline(always)]
     unsafe fn push(&self, cell: NonNull<u8>) {
-        // SAFETY: says the caller; a pool's cells have room for a link.
+        // SAFETY: the preconditions are the same; a pool's cells have room for a link
+        // (`Memory::LEAST_CELL`).
         unsafe { self.push(cell) };
     }
 
@@ -80,7 +80,7 @@ impl FreeCells for FreeStack {
 
     #[inline(always)]
     unsafe fn push(&self, cell: NonNull<u8>) {
-        // SAFETY: says the caller.
+        // SAFETY: the preconditions are the same.
         unsafe { self.push(cell) };
     }
 
@@ -114,9 +114,9 @@ pub struct Home<F> {
     start: NonNull<u8>,
 }
 
-/// How many fresh cells are pushed at once when none is free: a page at most, so
-/// that an allocation pays for one page fault, and no more cells than it takes to
-/// make the call of a cold function cheap.
+/// The number of fresh cells that are pushed at once if none is free: a page at most, so that
+/// an allocation pays for one page fault, and as many cells as make the call of a cold function
+/// cheap.
 const REFILL_CELLS: usize = 16;
 const REFILL_BYTES: usize = 4096;
 
@@ -125,8 +125,8 @@ impl<F: FreeCells> Home<F> {
     ///
     /// # Safety
     ///
-    /// `start` is that of memory for so many cells of that geometry (N1), which the
-    /// home's owner keeps, and no one else uses (H3).
+    /// `start` is the start of memory for `capacity` cells of that geometry (N1). The owner of
+    /// the home keeps it, and nothing else uses it (H3).
     pub(super) unsafe fn new(
         free: F,
         capacity: usize,
@@ -161,13 +161,13 @@ impl<F: FreeCells> Home<F> {
         self.fresh.get()..self.capacity
     }
 
-    /// How many cells were ever used.
+    /// Number of cells that were ever used.
     #[cfg(feature = "alloc")]
     pub(super) fn used(&self) -> usize {
         self.fresh.get()
     }
 
-    /// Cells that have an owner.
+    /// Number of cells that are taken.
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.fresh.get() - self.free.depth()
@@ -190,13 +190,13 @@ impl<F: FreeCells> Home<F> {
     ///
     /// # Safety
     ///
-    /// `end` is within [`fresh`](Self::fresh). The memory of these cells is there, with
-    /// the headers of their segments (H3), and the free list has room for them.
+    /// `end` is within [`fresh`](Self::fresh). The memory of these cells is valid, with the
+    /// headers of their segments (H3), and the free list has room for them.
     pub(super) unsafe fn push_fresh(&self, end: usize) {
         let first = self.fresh.replace(end);
         for index in (first..end).rev() {
-            // SAFETY: within the memory (N1), and there is room, says the caller; fresh
-            // so far, so neither among the free cells nor taken (H1).
+            // SAFETY: the cell lies within the memory (N1), and there is room for it in the list
+            // (precondition). It was fresh, so it is neither on the list nor taken (H1).
             unsafe {
                 let cell = self.start.add(self.geometry.offset(index));
                 self.free.push(cell);
@@ -208,7 +208,7 @@ impl<F: FreeCells> Home<F> {
     ///
     /// # Safety
     ///
-    /// No one uses a taken cell from now on, nor pushes it.
+    /// The taken cells are not used or pushed any more.
     pub(super) unsafe fn forget_all(&self) {
         self.free.clear();
         self.fresh.set(0);
@@ -222,12 +222,12 @@ impl<F: FreeCells> Home<F> {
                 self.geometry.offset(fresh.start),
                 self.geometry.offset(fresh.end),
             );
-            // SAFETY: their memory is the home's, and not in use (H1, H3).
+            // SAFETY: their memory is valid and not in use (H1, H3).
             unsafe { touch(self.start, from, to) };
         }
     }
 
-    /// Panics where H1 does not hold.
+    /// Panics if H1 does not hold.
     #[cfg(any(test, fuzzing))]
     pub(super) fn check(&self) {
         let fresh = self.fresh.get();

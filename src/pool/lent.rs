@@ -9,7 +9,7 @@ use crate::error::AllocError;
 use crate::raw::links::Links;
 use crate::raw::segment::Geometry;
 
-/// The memory of a pool in a storage. The home is the pool itself: boxes borrow it, so
+/// The memory of a pool in a storage. The home lies in the pool itself: boxes borrow the pool, so
 /// it does not move while they point to it.
 #[expect(
     missing_debug_implementations,
@@ -22,17 +22,17 @@ pub struct Lent {
 impl Lent {
     /// # Safety
     ///
-    /// So many cells of that geometry lie there, which no one else uses as long as this
-    /// is used.
+    /// `cells` is the start of `capacity` cells of that geometry, which nothing else uses as long
+    /// as this is used.
     pub(super) unsafe fn new(geometry: Geometry, capacity: usize, cells: NonNull<u8>) -> Self {
-        // SAFETY: says the caller.
+        // SAFETY: the preconditions are the same, and this keeps the home.
         let home = unsafe { Home::new(Links::new(), capacity, geometry, cells) };
         Lent { home }
     }
 }
 
-// SAFETY: the cells are the pool's as long as it lives, says the caller of `new`,
-// and they are laid out in a row; there are no headers.
+// SAFETY: nothing else uses the cells as long as this is used (precondition of `new`). They lie
+// in a row; there are no headers.
 unsafe impl Memory for Lent {
     type Free = Links;
     type Way = NonNull<Home<Links>>;
@@ -60,7 +60,7 @@ unsafe impl Memory for Lent {
         if next.is_empty() {
             return Err(None);
         }
-        // SAFETY: their memory is there; links need no room of their own.
+        // SAFETY: the memory of all cells is valid, and links need no room of their own.
         unsafe { self.home.push_fresh(next.end) };
         Ok(())
     }
@@ -71,7 +71,7 @@ unsafe impl Memory for Lent {
     }
 
     unsafe fn reset(&mut self) {
-        // SAFETY: says the caller.
+        // SAFETY: the preconditions are the same.
         unsafe { self.home.forget_all() };
     }
 }

@@ -1,4 +1,4 @@
-//! What a pool needs of its memory, of whichever kind that is.
+//! The interface of a pool to its memory, of either kind.
 
 use core::alloc::Layout;
 use core::marker::PhantomData;
@@ -8,24 +8,24 @@ use super::home::{FreeCells, Home};
 use crate::error::AllocError;
 use crate::raw::segment::Geometry;
 
-/// What a pool needs of its memory.
+/// The memory of a pool.
 ///
 /// # Safety
 ///
-/// * H1 to H3 hold of the home, which is there as long as the memory, and of the
-///   geometry that its maker was given.
+/// * H1 to H3 hold for the home, which is valid as long as the memory, with the geometry that
+///   the memory was made with.
 /// * [`way`](Self::way) and [`home_of`](Self::home_of) lead to [`home`](Self::home).
 pub unsafe trait Memory: 'static {
-    /// How free cells are kept.
+    /// The list of free cells.
     type Free: FreeCells;
 
-    /// What a box has to know, besides the address of its cell, to find the home.
+    /// The value in a box that leads to the home, together with the address of its cell.
     type Way: Copy + 'static;
 
-    /// Size and alignment of a cell at least.
+    /// The least size and alignment of a cell.
     const LEAST_CELL: Layout;
 
-    /// The header of the segments that cells lie in, if they do.
+    /// The header of a segment, if cells lie in segments.
     const HEADER: Option<Layout>;
 
     fn home(&self) -> NonNull<Home<Self::Free>>;
@@ -36,9 +36,9 @@ pub unsafe trait Memory: 'static {
     ///
     /// # Safety
     ///
-    /// The cell is a taken one of such a memory's, laid out by this geometry, with the
-    /// provenance it had when it was popped; the way is that memory's. The memory is
-    /// there, and has not moved since it gave the way.
+    /// `cell` is a taken cell of a memory of this type, laid out with this geometry, and has the
+    /// provenance it was popped with. `way` is of the same memory, which is alive, and has not
+    /// moved since it returned the way.
     unsafe fn home_of(
         geometry: &Geometry,
         cell: NonNull<u8>,
@@ -49,14 +49,14 @@ pub unsafe trait Memory: 'static {
     ///
     /// # Errors
     ///
-    /// `None` if there are none; when the source refuses.
+    /// `None` if there are none; the source's error if it refuses.
     fn refill(&self) -> Result<(), Option<AllocError>>;
 
     /// Touches the memory of all fresh cells.
     ///
     /// # Errors
     ///
-    /// When the source refuses.
+    /// If the source refuses.
     fn prefault(&self) -> Result<(), AllocError>;
 
     /// Makes all cells free, the taken ones too.
@@ -93,7 +93,7 @@ const fn max(a: usize, b: usize) -> usize {
     if a > b { a } else { b }
 }
 
-/// A cell that is taken, and has no value or is about to lose it: its drop frees it.
+/// A taken cell that has no value, or is about to lose it; dropping this frees the cell.
 pub(super) struct Vacated<T, R: Memory> {
     cell: NonNull<T>,
     way: R::Way,
@@ -102,9 +102,8 @@ pub(super) struct Vacated<T, R: Memory> {
 impl<T, R: Memory> Vacated<T, R> {
     /// # Safety
     ///
-    /// The caller owns the cell (H2) and gives it up. Cell and way are as for
-    /// [`Memory::home_of`] with the geometry for a `T`, up to the drop of this. No one
-    /// uses the cell after it.
+    /// The caller owns the cell (H2) and gives it up. Until this is dropped, cell and way are as
+    /// for [`Memory::home_of`] with the geometry for a `T`. The cell is not used after the drop.
     #[inline(always)]
     pub(super) unsafe fn new(cell: NonNull<T>, way: R::Way) -> Self {
         Vacated { cell, way }
@@ -115,8 +114,9 @@ impl<T, R: Memory> Drop for Vacated<T, R> {
     #[inline(always)]
     fn drop(&mut self) {
         let cell = self.cell.cast();
-        // SAFETY: says the caller of `new`; the owner pushes it and then is none (H2). It
-        // was popped from this list, so there is room.
+        // SAFETY: cell and way are as `home_of` needs them, and this owns the cell
+        // (preconditions of `new`), which is not used any more (H2). It was popped from this
+        // list, so there is room for it.
         unsafe {
             let home = R::home_of(&Cells::<T, R>::GEOMETRY, cell, self.way);
             home.as_ref().free.push(cell);

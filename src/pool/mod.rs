@@ -1,5 +1,5 @@
-//! A pool of equal cells without a byte of metadata in them, for the hottest objects of
-//! one size: an order of 64 bytes takes one cache line, and its owner is a pointer.
+//! Pools of equal cells without metadata, for the hottest objects of one size: an order of 64
+//! bytes takes one cache line, and its owner is a pointer.
 //!
 //! ```
 //! use flatslab::pool::{Pool, PoolBox};
@@ -7,40 +7,39 @@
 //! struct Order { price: u64, quantity: u64 }
 //!
 //! let pool = Pool::with_capacity(10_000);       // all memory allocated and touched now
-//! let mut order: PoolBox<'_, Order> = pool.alloc(Order { price: 100, quantity: 20 }).unwrap();
+//! let mut order: PoolBox<'_, Order> = pool.alloc(Order { price: 100, quantity: 20 });
 //! order.quantity -= 10;                         // access as through a pointer
 //! drop(order);                                  // drops the value, frees the cell
 //! assert!(pool.is_empty());
 //! ```
 //!
-//! # When to take it, and when not
+//! # When to use it
 //!
-//! Take a pool for objects that are made and dropped all the time, have one owner, and
-//! are reached by that owner: orders, messages, nodes, connections. What must not go
-//! wrong is checked by the compiler: a box borrows its pool, so a double free, a free in
-//! another pool, a use after the pool is gone or [reset](Pool::reset) cannot be written.
+//! Use a pool for objects that are made and dropped all the time, have one owner, and are
+//! reached through that owner: orders, messages, nodes, connections. A box borrows its pool, so
+//! a double free, a free in another pool, and a use after the pool was dropped or
+//! [reset](Pool::reset) do not compile.
 //!
-//! A pool has no keys, does not iterate over its values, and does not grow; its boxes
-//! stay on one thread, and a struct cannot hold a pool and its boxes. For keys take a
-//! [`KeySlab`](crate::KeySlab), for handles that outlive their slab, or access while a
-//! value is shared, a [`BoundedSlab`](crate::BoundedSlab).
+//! A pool has no keys, does not iterate over its values, and does not grow. Its boxes stay on
+//! one thread, and a struct cannot hold a pool and its boxes. For keys use a
+//! [`KeySlab`](crate::KeySlab). For handles that outlive their slab, or access to a shared
+//! value, use a [`BoundedSlab`](crate::BoundedSlab).
 //!
 //! # Which pool
 //!
 //! | pool | memory | free list | box |
 //! |---|---|---|---|
-//! | [`Pool::with_capacity`] | its own | 8 bytes a cell, outside of the cells | 8 bytes |
-//! | [`Pool::intrusive`] | its own | through the vacant cells | 8 bytes |
-//! | [`PoolStorage::claim`], [`Pool::in_storage`] | yours: a static, the stack | through the vacant cells | 16 bytes |
-//! | [`RecyclingPool`] | its own | 16 bytes a cell, outside | 16 bytes |
+//! | [`Pool::with_capacity`] | the heap | 8 bytes a cell, outside of the cells | 8 bytes |
+//! | [`PoolStorage::claim`], [`Pool::in_storage`] | the caller's: a static, the stack | through the vacant cells | 16 bytes |
+//! | [`RecyclingPool`] | the heap | 16 bytes a cell, outside of the cells | 16 bytes |
 //!
-//! A free list through the vacant cells takes no memory, and an allocation waits for the
-//! load of a cell, which is cold when cells were freed in random order; nor is a cell
-//! smaller than a pointer then. The last pool keeps the values of freed cells, to be used
+//! A free list through the vacant cells takes no memory, but an allocation waits for the
+//! load of a cell, which is cold if cells were freed in random order; and no cell is
+//! smaller than a pointer. A [`RecyclingPool`] keeps the values of freed cells and uses them
 //! again.
 //!
-//! An engine that keeps boxes beside their pool has the pool for ever, [leaked](Pool::leak)
-//! or in a static:
+//! A struct that holds a pool and its boxes needs a pool with a `'static` lifetime:
+//! [leaked](Pool::leak), or in a static.
 //!
 //! ```
 //! use flatslab::pool::{Pool, PoolBox};
@@ -51,19 +50,20 @@
 //! }
 //!
 //! let mut engine = Engine { pool: Pool::leak(1024), live: Vec::new() };
-//! engine.live.push(engine.pool.alloc(7).unwrap());
+//! engine.live.push(engine.pool.alloc(7));
 //! ```
 //!
 //! A pool of a builder, and a [`RecyclingPool`], is leaked with
 //! `Box::leak(Box::new(pool))`.
 //!
-//! In signatures a pool has the lifetime of its memory, and a box that of the borrow:
+//! In a signature the lifetime of a pool is that of its memory, and the lifetime of a box is
+//! that of the borrow:
 //! `fn f<'p>(pool: &'p Pool<'_, Order>) -> PoolBox<'p, Order>`.
 //!
 //! # Rounds
 //!
-//! Where a structure is built and thrown away in each round, its boxes live in a scope of
-//! the round. Forgotten and not dropped, they are all freed by one [`reset`](Pool::reset):
+//! If a structure is built and thrown away in each round, its boxes can be forgotten at the end
+//! of the round. One [`reset`](Pool::reset) then frees all of them:
 //!
 //! ```
 //! use flatslab::pool::{Pool, PoolBox};
@@ -77,7 +77,7 @@
 //! for _round in 0..3 {
 //!     let mut list = None;
 //!     for value in 0..100 {
-//!         list = Some(pool.alloc(Node { value, next: list }).unwrap());
+//!         list = Some(pool.alloc(Node { value, next: list }));
 //!     }
 //!     assert_eq!(list.as_ref().unwrap().value, 99);
 //!     core::mem::forget(list); // no destructor runs, no node is visited
@@ -87,32 +87,32 @@
 //!
 //! # What it costs
 //!
-//! Allocation and free are O(1) and a handful of instructions, the last cell freed is the
-//! first to be used again, and a free does not touch the cell. A cell takes the size of
-//! its value; of a value without a size, one byte. [`CacheAligned`] begins a value on a
-//! cache line; so does every value of 64 bytes in a pool with memory of its own.
+//! Allocation and free are O(1) and a handful of instructions. The last cell freed is the first
+//! to be used again, and a free does not touch the cell. A cell takes the size of its value, or
+//! one byte if the size is 0. [`CacheAligned`] aligns a value to a cache line; every value of 64
+//! bytes in a pool on the heap is aligned to one anyway.
 //!
-//! Such a pool's cells lie in segments of 2 MiB, or larger ones if eight cells need more
-//! (64 KiB where pointers have 32 bits), each after a header of 128 or 192 bytes. Aligned to
-//! their size, they lead from the address of a value to its pool. The last segment is only
-//! as long as needed; so a small pool takes little memory, but an address that is aligned
-//! to 2 MiB, which costs the global allocator 10 µs or so and address space. For very many
-//! small pools take a [`BoundedSlab`](crate::BoundedSlab) each, or one pool for all.
+//! The cells of a pool on the heap lie in segments of 2 MiB, or larger ones if eight cells need
+//! more (64 KiB where pointers have 32 bits), each after a header of 128 or 192 bytes. Segments
+//! are aligned to their size, so that the address of a value leads to its pool. The last
+//! segment is only as long as needed. So a small pool takes little memory, but its address is
+//! aligned to 2 MiB, which costs the global allocator about 10 µs, and address space. For very
+//! many small pools use a [`BoundedSlab`](crate::BoundedSlab) each, or one pool for all.
 //!
 //! # Threads
 //!
-//! A pool is `Send` if its values are, and not `Sync`. A box is not `Send`; it is `Sync`
-//! if its value is, so references to values may go to other threads.
+//! A pool is `Send` if its values are, and not `Sync`. A box is not `Send`. It is `Sync` if its
+//! value is, so references to values may go to other threads.
 //!
-//! So an engine that keeps boxes is built on the thread that runs it, with
-//! [`Pool::leak`] there. A pool that was [claimed](PoolStorage::claim) elsewhere can be
-//! moved to that thread before its first box. An interrupt handler counts as another
-//! thread: it can own a pool, but not share one with the main loop.
+//! So a struct with a [leaked](Pool::leak) pool and boxes is built on the thread that uses it.
+//! A pool that was [claimed](PoolStorage::claim) elsewhere can be moved to that thread before
+//! its first box. An interrupt handler counts as another thread: it can own a pool, but not
+//! share one with the main loop.
 //!
 //! # Without an allocator
 //!
-//! Without the feature `alloc` (`default-features = false`) only pools in a
-//! [`PoolStorage`] are there, and the crate needs no allocator.
+//! Without the feature `alloc` (`default-features = false`) the crate needs no allocator, and
+//! has only pools in a [`PoolStorage`].
 
 mod aligned;
 mod boxed;
@@ -137,9 +137,7 @@ pub use aligned::CacheAligned;
 pub use boxed::PoolBox;
 #[cfg(feature = "alloc")]
 pub use builder::PoolBuilder;
-#[cfg(feature = "alloc")]
-pub use kinds::OwnMemory;
-pub use kinds::{Heap, InStorage, Intrusive, PoolMemory};
+pub use kinds::{Heap, InStorage, PoolMemory};
 #[cfg(feature = "alloc")]
 pub use recycling::{RecycledBox, RecyclingPool, RecyclingPoolBuilder};
 pub use storage::{PoolStorage, StorageBox};
@@ -149,15 +147,26 @@ use home::FreeCells;
 use kinds::Kind;
 use memory::{Memory, Vacated};
 
+/// Panics because no cell is free, or ends the program if the allocator has refused memory.
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn fail(error: CapacityError) -> ! {
+    #[cfg(feature = "alloc")]
+    if let Some(error) = error.cause() {
+        crate::raw::memory::fail(error);
+    }
+    panic!("the pool is full: all {} cells are taken", error.capacity())
+}
+
 /// A pool of equal cells for values of `T`, without metadata; see the
 /// [module](self).
 ///
-/// `'s` is how long its memory is there: `'static`, unless it is a
-/// [storage](PoolStorage) of yours.
+/// `'s` is the lifetime of its memory: `'static`, unless that is a [storage](PoolStorage) which
+/// the pool borrows.
 ///
-/// Dropping it releases the memory. Its values are those of its boxes, which are gone by
-/// then; what was [leaked](PoolBox::leak) or forgotten is not dropped. So values may
-/// own boxes of their own pool.
+/// Dropping a pool frees its memory. By then its boxes are dropped; values that were
+/// [leaked](PoolBox::leak) or forgotten are not. So values may own boxes of their own pool.
 ///
 /// # Examples
 ///
@@ -172,8 +181,8 @@ use memory::{Memory, Vacated};
 /// }
 ///
 /// let pool = Pool::with_capacity(3);
-/// let leaf = |value| Some(pool.alloc(Node { value, children: [None, None] }).unwrap());
-/// let root = pool.alloc(Node { value: 2, children: [leaf(1), leaf(3)] }).unwrap();
+/// let leaf = |value| Some(pool.alloc(Node { value, children: [None, None] }));
+/// let root = pool.alloc(Node { value: 2, children: [leaf(1), leaf(3)] });
 /// assert_eq!(root.children.iter().flatten().map(|node| node.value).sum::<u64>(), 4);
 /// drop(root);
 /// assert!(pool.is_empty());
@@ -181,14 +190,14 @@ use memory::{Memory, Vacated};
 pub struct Pool<'s, T, M: PoolMemory = Heap> {
     memory: <M as Kind>::Memory,
     storage: PhantomData<&'s ()>,
-    /// Covariant in `T`, for it never gives out a value that was put in; owns none, and
-    /// so drops none.
+    /// Covariant in `T`: a pool never returns a value that was put in. It owns no value, and so
+    /// drops none.
     values: PhantomData<fn() -> T>,
 }
 
-// SAFETY: boxes borrow the pool, so none is there when it moves to another thread, and no
-// one else uses its memory. What goes along are values that were forgotten or given up as
-// raw pointers: they may go there.
+// SAFETY: boxes borrow the pool, so there is none when it moves to another thread, and nothing
+// else uses its memory. Values that were forgotten or given up as raw pointers move with it,
+// and are `Send`.
 unsafe impl<T: Send, M: PoolMemory> Send for Pool<'_, T, M> {}
 
 impl<T, M: PoolMemory> core::panic::RefUnwindSafe for Pool<'_, T, M> {}
@@ -197,52 +206,97 @@ impl<T, M: PoolMemory> core::panic::UnwindSafe for Pool<'_, T, M> {}
 impl<T, M: PoolMemory> Pool<'_, T, M> {
     #[inline(always)]
     fn home(&self) -> &home::Home<<M::Memory as Memory>::Free> {
-        // SAFETY: it is there as long as the memory.
+        // SAFETY: the home is valid as long as the memory.
         unsafe { self.memory.home().as_ref() }
     }
 
-    /// A free cell, now the caller's (H2); `None` when all are taken, or when the source
-    /// of a lazy pool refuses.
+    /// A free cell, now the caller's (H2), or the error of having none.
     #[inline(always)]
-    fn claim(&self) -> Option<NonNull<T>> {
+    fn claim(&self) -> Result<NonNull<T>, CapacityError> {
         match self.home().free.pop() {
-            Some(cell) => Some(cell.cast()),
+            Some(cell) => Ok(cell.cast()),
             None => self.claim_fresh(),
         }
     }
 
-    /// [`claim`](Self::claim) when only cells that were never used can be free. Without
-    /// the error, which would be returned in memory: room on the stack in every
-    /// allocation.
+    /// [`claim`](Self::claim) if only cells that were never used can be free.
     #[cold]
     #[inline(never)]
-    fn claim_fresh(&self) -> Option<NonNull<T>> {
-        self.reserve_fresh().ok()
-    }
-
-    /// A free cell, or the error of having none.
-    #[inline(always)]
-    fn reserve(&self) -> Result<NonNull<T>, CapacityError> {
-        match self.home().free.pop() {
-            Some(cell) => Ok(cell.cast()),
-            None => self.reserve_fresh(),
-        }
-    }
-
-    /// [`reserve`](Self::reserve) when only cells that were never used can be free.
-    #[cold]
-    #[inline(never)]
-    fn reserve_fresh(&self) -> Result<NonNull<T>, CapacityError> {
+    fn claim_fresh(&self) -> Result<NonNull<T>, CapacityError> {
         let cell = (self.memory.refill()).and_then(|()| self.home().free.pop().ok_or(None));
         cell.map(NonNull::cast)
             .map_err(|cause| CapacityError::new(self.capacity(), cause))
     }
 
+    /// As [`claim`](Self::claim), without the error: that is returned in memory, so every
+    /// allocation would need room on the stack for it.
+    #[inline(always)]
+    fn claim_if_any(&self) -> Option<NonNull<T>> {
+        match self.home().free.pop() {
+            Some(cell) => Some(cell.cast()),
+            None => self.claim_fresh_if_any(),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn claim_fresh_if_any(&self) -> Option<NonNull<T>> {
+        self.claim_fresh().ok()
+    }
+
+    /// As [`claim`](Self::claim), or panics.
+    #[inline(always)]
+    #[track_caller]
+    fn claim_or_fail(&self) -> NonNull<T> {
+        match self.home().free.pop() {
+            Some(cell) => cell.cast(),
+            None => self.claim_fresh_or_fail(),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn claim_fresh_or_fail(&self) -> NonNull<T> {
+        match self.claim_fresh() {
+            Ok(cell) => cell,
+            Err(error) => fail(error),
+        }
+    }
+
     /// Puts a value into a free cell; O(1), no allocation.
+    ///
+    /// # Panics
+    ///
+    /// If all cells are taken. If the allocator refuses memory to a
+    /// [lazy](PoolBuilder::lazy) pool, the program ends, as with `Box`. This holds for every
+    /// method that has a `try_` form.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = flatslab::pool::Pool::with_capacity(1);
+    /// let boxed = pool.alloc(7);
+    /// assert_eq!(*boxed, 7);
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn alloc(&self, value: T) -> PoolBox<'_, T, M> {
+        let way = self.memory.way();
+        let cell = self.claim_or_fail();
+        // SAFETY: a cell of this pool with room for a `T`, which was claimed, so the box is
+        // its only owner (H2).
+        unsafe {
+            cell.write(value);
+            PoolBox::new(cell, way)
+        }
+    }
+
+    /// As [`alloc`](Self::alloc); never panics or aborts.
     ///
     /// # Errors
     ///
-    /// Gives the value back when no cell is free.
+    /// Gives the value back if no cell is free.
     ///
     /// # Examples
     ///
@@ -251,63 +305,98 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     /// use flatslab::pool::Pool;
     ///
     /// let pool = Pool::with_capacity(1);
-    /// let boxed = pool.alloc(7).unwrap();
-    /// assert_eq!(pool.alloc(8).unwrap_err(), Full(8));
+    /// let boxed = pool.try_alloc(7).unwrap();
+    /// assert_eq!(pool.try_alloc(8).unwrap_err(), Full(8));
     /// assert_eq!(*boxed, 7);
     /// ```
     #[inline]
-    pub fn alloc(&self, value: T) -> Result<PoolBox<'_, T, M>, Full<T>> {
+    pub fn try_alloc(&self, value: T) -> Result<PoolBox<'_, T, M>, Full<T>> {
         let way = self.memory.way();
-        let Some(cell) = self.claim() else {
+        let Some(cell) = self.claim_if_any() else {
             return Err(Full(value));
         };
-        // SAFETY: a cell of ours that has room for a `T`, and no other owner.
+        // SAFETY: as in `alloc`.
         unsafe {
             cell.write(value);
             Ok(PoolBox::new(cell, way))
         }
     }
 
-    /// Builds a value in its cell; O(1) besides `f`, no allocation.
+    /// Puts the value that `f` returns into a free cell; O(1) besides `f`, no allocation. A
+    /// large value is built in the cell, if the compiler inlines `f`.
     ///
-    /// What `f` returns is written straight into the cell as far as the compiler sees
-    /// through it, so a large value is not copied. `f` may use the pool. If it panics the
-    /// cell is free again; when no cell is free, it is not called.
+    /// `f` may use the pool. If it panics, the cell is free again. It is not called if no cell
+    /// is free.
     ///
-    /// # Errors
+    /// # Panics
     ///
-    /// When no cell is free.
+    /// As [`alloc`](Self::alloc).
     ///
     /// # Examples
     ///
     /// ```
-    /// use flatslab::pool::Pool;
-    ///
-    /// let pool = Pool::with_capacity(1);
-    /// let message = pool.alloc_with(|| [0_u8; 1500]).unwrap();
+    /// let pool = flatslab::pool::Pool::with_capacity(1);
+    /// let message = pool.alloc_with(|| [0_u8; 1500]);
     /// assert_eq!(message.len(), 1500);
-    /// assert!(pool.alloc_with(|| unreachable!()).is_err());
     /// ```
     #[inline]
-    pub fn alloc_with(&self, f: impl FnOnce() -> T) -> Result<PoolBox<'_, T, M>, CapacityError> {
+    #[track_caller]
+    pub fn alloc_with(&self, f: impl FnOnce() -> T) -> PoolBox<'_, T, M> {
         let way = self.memory.way();
-        let cell = self.reserve()?;
-        // SAFETY: a cell of ours that has room for a `T`, and no other owner: first the
-        // guard, then the box.
+        // SAFETY: just claimed, with this way.
+        unsafe { Self::build(self.claim_or_fail(), way, f) }
+    }
+
+    /// As [`alloc_with`](Self::alloc_with); panics only if `f` does, and never aborts.
+    ///
+    /// # Errors
+    ///
+    /// If no cell is free; `f` is not called then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = flatslab::pool::Pool::<u64>::with_capacity(0);
+    /// assert!(pool.try_alloc_with(|| unreachable!()).is_err());
+    /// ```
+    #[inline]
+    pub fn try_alloc_with(
+        &self,
+        f: impl FnOnce() -> T,
+    ) -> Result<PoolBox<'_, T, M>, CapacityError> {
+        let way = self.memory.way();
+        // SAFETY: just claimed, with this way.
+        Ok(unsafe { Self::build(self.claim()?, way, f) })
+    }
+
+    /// Builds a value in a cell; the cell is free again if `f` panics.
+    ///
+    /// # Safety
+    ///
+    /// The cell was claimed from a pool of this type that is borrowed for `'p`, whose way this
+    /// is. The caller gives it up.
+    #[inline(always)]
+    unsafe fn build<'p>(
+        cell: NonNull<T>,
+        way: <M::Memory as Memory>::Way,
+        f: impl FnOnce() -> T,
+    ) -> PoolBox<'p, T, M> {
+        // SAFETY: the cell was claimed and has room for a `T` (precondition). Its only owner
+        // is first the guard, then the box (H2).
         unsafe {
             let vacated = Vacated::<T, M::Memory>::new(cell, way);
             cell.write(f());
             core::mem::forget(vacated);
-            Ok(PoolBox::new(cell, way))
+            PoolBox::new(cell, way)
         }
     }
 
-    /// Takes a free cell without a value, to be [written](PoolBox::write) later; O(1), no
+    /// Claims a free cell without a value, to be [written](PoolBox::write) later; O(1), no
     /// allocation.
     ///
-    /// # Errors
+    /// # Panics
     ///
-    /// When no cell is free.
+    /// As [`alloc`](Self::alloc).
     ///
     /// # Examples
     ///
@@ -315,29 +404,49 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     /// use flatslab::pool::{Pool, PoolBox};
     ///
     /// let pool = Pool::with_capacity(1);
-    /// let vacant = pool.alloc_uninit().unwrap();
+    /// let vacant = pool.alloc_uninit();
     /// let boxed = PoolBox::write(vacant, 7);
     /// assert_eq!(*boxed, 7);
     /// ```
     #[inline]
-    pub fn alloc_uninit(&self) -> Result<PoolBox<'_, MaybeUninit<T>, M>, CapacityError> {
+    #[track_caller]
+    pub fn alloc_uninit(&self) -> PoolBox<'_, MaybeUninit<T>, M> {
         let way = self.memory.way();
-        let cell = self.reserve()?.cast();
-        // SAFETY: a cell of ours, with no other owner, whose value may be uninitialised.
+        // SAFETY: just claimed, so the box is its only owner (H2); its value may be
+        // uninitialised.
+        unsafe { PoolBox::new(self.claim_or_fail().cast(), way) }
+    }
+
+    /// As [`alloc_uninit`](Self::alloc_uninit); never panics or aborts.
+    ///
+    /// # Errors
+    ///
+    /// If no cell is free.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = flatslab::pool::Pool::<u64>::with_capacity(0);
+    /// assert!(pool.try_alloc_uninit().is_err());
+    /// ```
+    #[inline]
+    pub fn try_alloc_uninit(&self) -> Result<PoolBox<'_, MaybeUninit<T>, M>, CapacityError> {
+        let way = self.memory.way();
+        let cell = self.claim()?.cast();
+        // SAFETY: as in `alloc_uninit`.
         Ok(unsafe { PoolBox::new(cell, way) })
     }
 
-    /// Takes back a box that was given up with [`PoolBox::into_raw`] or
-    /// [`PoolBox::leak`]; O(1).
+    /// Makes a box of a pointer that [`PoolBox::into_raw`] or [`PoolBox::leak`] returned; O(1).
     ///
     /// # Safety
     ///
-    /// * `pointer` came from one of these functions, of a box of this pool. Since then no
-    ///   box was made of it, and the pool was not reset.
-    /// * The cell holds a value of this very `T`, lifetimes included, which was neither
+    /// * `pointer` came from one of these functions, of a box of this pool. Since then no box
+    ///   was made of it, and the pool was not reset.
+    /// * The cell holds a value of this very `T`, including its lifetimes, which was neither
     ///   dropped nor moved out.
-    /// * While there is the box, the value is used through it alone. When the box has
-    ///   dropped or moved it, no pointer or reference from before is used any more.
+    /// * While the box exists, the value is used through it alone. When the box has dropped or
+    ///   moved the value, no earlier pointer or reference to it is used any more.
     ///
     /// # Examples
     ///
@@ -345,16 +454,16 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     /// use flatslab::pool::{Pool, PoolBox};
     ///
     /// let pool = Pool::with_capacity(1);
-    /// let pointer = PoolBox::into_raw(pool.alloc(7).unwrap());
+    /// let pointer = PoolBox::into_raw(pool.alloc(7));
     /// // SAFETY: straight from `into_raw`, and used once.
     /// let boxed = unsafe { pool.box_from_raw(pointer) };
     /// assert_eq!(PoolBox::into_inner(boxed), 7);
     /// ```
     #[inline]
     pub unsafe fn box_from_raw(&self, pointer: *mut T) -> PoolBox<'_, T, M> {
-        // SAFETY: the address is that of a cell of ours, says the caller, with a value of
-        // `T`. The caller was its owner (H2) and gives it up. The cell's pointer is made
-        // with the provenance of our memory: that of `pointer` may cover the value alone.
+        // SAFETY: `pointer` is the address of a cell of this pool with a value of `T`, and the
+        // caller is its owner (H2) and gives it up (preconditions). The cell's pointer gets the
+        // provenance of the pool's memory; that of `pointer` may cover the value alone.
         unsafe {
             let address = NonNull::new_unchecked(pointer).addr();
             let cell = self.home().cell_at(address);
@@ -362,12 +471,12 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
         }
     }
 
-    /// How many cells have an owner; O(1). A value counts until its destructor has
-    /// returned, and one that was leaked or forgotten counts until the pool is reset.
+    /// Number of cells that are taken; O(1). A value counts until its destructor has returned. A
+    /// value that was leaked or forgotten counts until the pool is reset.
     ///
     /// ```
     /// let pool = flatslab::pool::Pool::with_capacity(8);
-    /// let boxed = pool.alloc(7).unwrap();
+    /// let boxed = pool.alloc(7);
     /// assert_eq!(pool.len(), 1);
     /// # drop(boxed);
     /// ```
@@ -388,7 +497,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
         self.len() == 0
     }
 
-    /// How many cells there are; O(1).
+    /// Number of cells; O(1).
     ///
     /// ```
     /// assert_eq!(flatslab::pool::Pool::<u64>::with_capacity(8).capacity(), 8);
@@ -399,11 +508,11 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
         self.home().capacity()
     }
 
-    /// Whether the next allocation fails; O(1).
+    /// Whether all cells are taken, so that the next allocation fails; O(1).
     ///
     /// ```
     /// let pool = flatslab::pool::Pool::with_capacity(1);
-    /// let boxed = pool.alloc(7).unwrap();
+    /// let boxed = pool.alloc(7);
     /// assert!(pool.is_full());
     /// # drop(boxed);
     /// ```
@@ -413,14 +522,13 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
         self.len() == self.capacity()
     }
 
-    /// Touches the memory of all cells that were never used, so that no allocation
-    /// waits for the system to provide a page; O(bytes). For pools in a storage and
-    /// [lazy](PoolBuilder::lazy) ones; of any other all is there from the start.
+    /// Touches the memory of all cells that were never used, so that no allocation waits for the
+    /// system to provide a page; O(bytes). For pools in a storage and
+    /// [lazy](PoolBuilder::lazy) pools; the memory of all others is touched from the start.
     ///
     /// # Errors
     ///
-    /// When the system refuses the memory; the pool is as it was then. Never in a
-    /// storage.
+    /// If the system refuses the memory; the pool is unchanged then. Never in a storage.
     ///
     /// # Examples
     ///
@@ -436,11 +544,10 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
         self.memory.prefault()
     }
 
-    /// Makes all cells free, in the order of a new pool; O(capacity), and O(1) where the
-    /// free list goes through the cells of a storage or the pool is lazy.
+    /// Makes all cells free, in the order of a new pool; O(capacity), or O(1) in a storage or if
+    /// the pool is [lazy](PoolBuilder::lazy).
     ///
-    /// No box is there any more. What was leaked or forgotten loses its cell and is not
-    /// dropped.
+    /// There are no boxes at this point. Values that were leaked or forgotten are not dropped.
     ///
     /// # Examples
     ///
@@ -448,14 +555,14 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     /// use flatslab::pool::{Pool, PoolBox};
     ///
     /// let mut pool = Pool::with_capacity(2);
-    /// let sum = *PoolBox::leak(pool.alloc(3).unwrap()) + *PoolBox::leak(pool.alloc(4).unwrap());
+    /// let sum = *PoolBox::leak(pool.alloc(3)) + *PoolBox::leak(pool.alloc(4));
     /// assert!(sum == 7 && pool.is_full());
     /// pool.reset();
     /// assert!(pool.is_empty());
     /// ```
     pub fn reset(&mut self) {
-        // SAFETY: boxes, claims and leaked references borrow the pool, so none of them is
-        // used again; whoever has a raw pointer makes no box of it after a reset.
+        // SAFETY: boxes, claims and leaked references borrow the pool, so none of them is used
+        // again. No box is made of a raw pointer after a reset (`box_from_raw`).
         unsafe { self.memory.reset() };
     }
 }
@@ -470,10 +577,10 @@ impl<T, M: PoolMemory> fmt::Debug for Pool<'_, T, M> {
     }
 }
 
-/// What tests look through.
+/// For tests.
 #[cfg(any(test, fuzzing))]
 impl<T, M: PoolMemory> Pool<'_, T, M> {
-    /// Panics where an invariant does not hold; O(cells), allocates.
+    /// Panics if an invariant does not hold; O(cells), allocates.
     pub fn check(&self) {
         self.home().check();
     }

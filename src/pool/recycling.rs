@@ -1,9 +1,9 @@
-//! A pool that keeps the values of freed cells, to be used again.
+//! `RecyclingPool`: a pool that keeps the values of freed cells and uses them again.
 //!
 //! # Invariants
 //!
-//! * Q1: the cells in `idle` are taken cells of the pool's, distinct, each with a value,
-//!   and have no other owner; there is room for every cell that ever had a box.
+//! * Q1: the cells in `idle` are distinct, taken cells of the pool, each with a value and no
+//!   other owner; there is room for every cell that ever had a box.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -12,26 +12,25 @@ use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 
 use super::builder::PoolBuilder;
-use super::heap::{List, Made};
-use super::{Pool, PoolBox};
+use super::heap;
+use super::{Pool, PoolBox, fail};
 use crate::error::{AllocError, BuildError, CapacityError};
 use crate::memory::{Pages, Report};
 use crate::raw::memory;
 use crate::raw::source::Source;
 use crate::raw::stack::FreeStack;
 
-/// A pool that keeps the values of freed cells: the next box gets one of them, made fit
-/// for use, in place of a new one. For objects that are dear to make, buffers that have
-/// grown among them.
+/// A pool that keeps the values of freed cells. The next box gets one of them, after a reset,
+/// instead of a new one. For objects that are expensive to make, such as buffers that have
+/// grown.
 ///
-/// Dropping a box keeps its value as it is: what must not stay, such as a secret or an
-/// open socket, is to be removed before. To make all values in advance, allocate until
-/// the pool is full, then drop the boxes.
+/// Dropping a box keeps its value as it is: remove what must not stay, such as a secret or an
+/// open socket, before that. To make all values in advance, allocate until the pool is full,
+/// then drop the boxes.
 ///
-/// A cell takes the size of its value, and 16 bytes for two free lists. The values that
-/// are kept are dropped with the pool, or when it is [cleared](Self::clear). A value
-/// cannot borrow from its own pool. Of other memory than usual it is made by
-/// [`PoolBuilder::recycle`].
+/// A cell takes the size of its value, and 16 bytes for two free lists. The kept values are
+/// dropped with the pool, or when it is [cleared](Self::clear). A value cannot borrow from its
+/// own pool. [`PoolBuilder::recycle`] makes a pool with options.
 ///
 /// # Examples
 ///
@@ -39,27 +38,27 @@ use crate::raw::stack::FreeStack;
 /// use flatslab::pool::{Pool, RecyclingPool};
 ///
 /// let pool: RecyclingPool<Vec<u8>> = Pool::builder().capacity(8).recycle().build();
-/// let mut buffer = pool.alloc_or_reuse(|| Vec::with_capacity(1500), Vec::clear).unwrap();
+/// let mut buffer = pool.alloc_or_reuse(|| Vec::with_capacity(1500), Vec::clear);
 /// buffer.extend(b"a frame");
 /// let memory = buffer.as_ptr();
 /// drop(buffer);
-/// let buffer = pool.alloc_or_reuse(|| Vec::with_capacity(1500), Vec::clear).unwrap();
+/// let buffer = pool.alloc_or_reuse(|| Vec::with_capacity(1500), Vec::clear);
 /// assert!(buffer.is_empty() && buffer.as_ptr() == memory);
 /// ```
 pub struct RecyclingPool<T> {
     pool: Pool<'static, MaybeUninit<T>>,
     idle: FreeStack,
-    /// Owns values, and gives out some that were put in: invariant.
+    /// Invariant in `T`: it owns values, and returns some that were put in.
     values: PhantomData<*mut T>,
 }
 
-// SAFETY: boxes borrow the pool, so none is there when it moves to another thread; its
-// values may go there.
+// SAFETY: boxes borrow the pool, so there is none when it moves to another thread. Its values
+// move with it, and are `Send`.
 unsafe impl<T: Send> Send for RecyclingPool<T> {}
 
 impl<T> RecyclingPool<T> {
-    /// A pool of `capacity` cells; O(capacity). Allocates everything it will ever use, but
-    /// for what its values allocate.
+    /// A pool of `capacity` cells; O(capacity). Allocates all the memory of the pool, except what
+    /// its values allocate.
     ///
     /// # Panics
     ///
@@ -82,7 +81,7 @@ impl<T> RecyclingPool<T> {
         }
     }
 
-    /// A pool of `capacity` cells; never panics or aborts.
+    /// As [`with_capacity`](Self::with_capacity); never panics or aborts.
     ///
     /// # Errors
     ///
@@ -101,9 +100,9 @@ impl<T> RecyclingPool<T> {
 
     /// A pool with memory from `source`, only reserved if `lazy`.
     fn try_new_in(capacity: usize, lazy: bool, source: &Source) -> Result<Self, AllocError> {
-        // First what may be too large at all.
+        // First the larger one: it may pass the limits.
         let pool = Pool::try_new_in(capacity, lazy, source)?;
-        let idle = <FreeStack as List>::try_new(capacity, lazy, source)?;
+        let idle = heap::free_list(capacity, lazy, source)?;
         if !lazy {
             idle.touch();
         }
@@ -114,15 +113,15 @@ impl<T> RecyclingPool<T> {
         })
     }
 
-    /// A value that was used before, after a call of `reset`, or a new one, that `init`
-    /// makes; O(1) besides these, no allocation of the pool's.
+    /// A box of a value that was used before, after a call of `reset`, or of a new one that
+    /// `init` makes; O(1) besides these. The pool does not allocate.
     ///
-    /// Both may use the pool. If `init` panics the cell is free again; if `reset` does,
-    /// the value is dropped first. When no cell is free, neither is called.
+    /// Both may use the pool. If `init` panics, the cell is free again. If `reset` panics, the
+    /// value is dropped first. Neither is called if no cell is free.
     ///
-    /// # Errors
+    /// # Panics
     ///
-    /// When no cell is free.
+    /// As [`Pool::alloc`].
     ///
     /// # Examples
     ///
@@ -130,55 +129,101 @@ impl<T> RecyclingPool<T> {
     /// use flatslab::pool::Pool;
     ///
     /// let pool = Pool::builder().capacity(1).recycle().build();
-    /// drop(pool.alloc_or_reuse(|| 7, |_| {}).unwrap());
-    /// let boxed = pool.alloc_or_reuse(|| 0, |value| *value += 1).unwrap();
+    /// drop(pool.alloc_or_reuse(|| 7, |_| {}));
+    /// let boxed = pool.alloc_or_reuse(|| 0, |value| *value += 1);
     /// assert_eq!(*boxed, 8);
     /// ```
     #[inline]
+    #[track_caller]
     pub fn alloc_or_reuse(
+        &self,
+        init: impl FnOnce() -> T,
+        reset: impl FnOnce(&mut T),
+    ) -> RecycledBox<'_, T> {
+        match self.idle.pop() {
+            // SAFETY: an idle cell, which was popped.
+            Some(cell) => unsafe { self.reuse(cell.cast(), reset) },
+            None => self.alloc_new_or_fail(init),
+        }
+    }
+
+    /// As [`alloc_or_reuse`](Self::alloc_or_reuse); panics only if `init` or `reset` does, and
+    /// never aborts.
+    ///
+    /// # Errors
+    ///
+    /// If no cell is free.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::pool::Pool;
+    ///
+    /// let pool = Pool::<u64>::builder().capacity(0).recycle().build();
+    /// assert!(pool.try_alloc_or_reuse(|| 7, |_| {}).is_err());
+    /// ```
+    #[inline]
+    pub fn try_alloc_or_reuse(
         &self,
         init: impl FnOnce() -> T,
         reset: impl FnOnce(&mut T),
     ) -> Result<RecycledBox<'_, T>, CapacityError> {
         match self.idle.pop() {
-            Some(cell) => {
-                // SAFETY: with a value and no other owner (Q1), and popped; not to be
-                // kept if `reset` panics.
-                let mut value = unsafe { self.take_back(cell.cast()) };
-                reset(&mut value);
-                Ok(RecycledBox::new(self, value))
-            }
+            // SAFETY: an idle cell, which was popped.
+            Some(cell) => Ok(unsafe { self.reuse(cell.cast(), reset) }),
             None => self.alloc_new(init),
+        }
+    }
+
+    /// # Safety
+    ///
+    /// The cell was popped from `idle`.
+    #[inline(always)]
+    unsafe fn reuse(&self, cell: NonNull<T>, reset: impl FnOnce(&mut T)) -> RecycledBox<'_, T> {
+        // SAFETY: it was idle, so it has a value and no other owner (Q1). The value is dropped
+        // if `reset` panics.
+        let mut value = unsafe { self.take_back(cell) };
+        reset(&mut value);
+        RecycledBox::new(self, value)
+    }
+
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn alloc_new_or_fail(&self, init: impl FnOnce() -> T) -> RecycledBox<'_, T> {
+        match self.alloc_new(init) {
+            Ok(boxed) => boxed,
+            Err(error) => fail(error),
         }
     }
 
     #[cold]
     #[inline(never)]
     fn alloc_new(&self, init: impl FnOnce() -> T) -> Result<RecycledBox<'_, T>, CapacityError> {
-        let vacant = self.pool.alloc_with(MaybeUninit::uninit)?;
-        // Room for the box's return (Q1).
-        (self.idle.commit(self.pool.home().used(), self.capacity()))
+        let vacant = self.pool.try_alloc_with(MaybeUninit::uninit)?;
+        // Room for the cell when its box is dropped (Q1).
+        heap::commit(&self.idle, self.pool.home().used(), self.capacity())
             .map_err(|error| CapacityError::new(self.capacity(), Some(error)))?;
         Ok(RecycledBox::new(self, PoolBox::write(vacant, init())))
     }
 
     /// # Safety
     ///
-    /// The cell is a taken one of this pool's, of a box that [was given
-    /// up](RecycledBox::new), with a value of `T`. The caller owns it, and gives it up.
+    /// The cell is a taken one of this pool, from a [`RecycledBox`], with a value of `T`. The
+    /// caller owns it, and gives it up.
     #[inline(always)]
     unsafe fn take_back(&self, value: NonNull<T>) -> PoolBox<'_, T> {
-        // SAFETY: given up by `into_raw` for a `RecycledBox`, says the caller, with a
-        // value of `T` that nothing else owns; the pool is never reset, and gives out
-        // boxes of `MaybeUninit<T>`, which may hold it.
+        // SAFETY: the pointer came from `into_raw` in `RecycledBox::new`, and the caller gives up
+        // the cell (precondition). The pool is never reset. Its boxes are of `MaybeUninit<T>`, of
+        // which this one holds a value (precondition).
         unsafe { PoolBox::assume_init(self.pool.box_from_raw(value.as_ptr().cast())) }
     }
 
-    /// How many boxes there are, and values that were forgotten; O(1).
+    /// Number of boxes, including forgotten ones; O(1).
     ///
     /// ```
     /// let pool = flatslab::pool::Pool::builder().capacity(8).recycle().build();
-    /// let boxed = pool.alloc_or_reuse(|| 7, |_| {}).unwrap();
+    /// let boxed = pool.alloc_or_reuse(|| 7, |_| {});
     /// assert_eq!((pool.len(), pool.idle()), (1, 0));
     /// drop(boxed);
     /// assert_eq!((pool.len(), pool.idle()), (0, 1));
@@ -200,7 +245,7 @@ impl<T> RecyclingPool<T> {
         self.len() == 0
     }
 
-    /// How many values are kept to be used again; O(1).
+    /// Number of kept values, to be used again; O(1).
     ///
     /// ```
     /// let pool = flatslab::pool::Pool::<u64>::builder().capacity(8).recycle().build();
@@ -212,7 +257,7 @@ impl<T> RecyclingPool<T> {
         self.idle.depth()
     }
 
-    /// How many cells there are; O(1).
+    /// Number of cells; O(1).
     ///
     /// ```
     /// let pool = flatslab::pool::Pool::<u64>::builder().capacity(8).recycle().build();
@@ -224,11 +269,12 @@ impl<T> RecyclingPool<T> {
         self.pool.capacity()
     }
 
-    /// Whether the next allocation fails; O(1). Values that are kept can be had.
+    /// Whether all cells have a box, so that the next allocation fails; O(1). Cells of kept
+    /// values count as free.
     ///
     /// ```
     /// let pool = flatslab::pool::RecyclingPool::with_capacity(1);
-    /// let boxed = pool.alloc_or_reuse(|| 7, |_| {}).unwrap();
+    /// let boxed = pool.alloc_or_reuse(|| 7, |_| {});
     /// assert!(pool.is_full());
     /// drop(boxed);
     /// assert!(!pool.is_full());
@@ -239,23 +285,22 @@ impl<T> RecyclingPool<T> {
         self.len() == self.capacity()
     }
 
-    /// Drops the values that are kept, also if the destructor of one panics; O(idle
-    /// values).
+    /// Drops the kept values, even if a destructor panics; O(kept values).
     ///
     /// ```
     /// let mut pool = flatslab::pool::Pool::builder().capacity(8).recycle().build();
-    /// drop(pool.alloc_or_reuse(|| vec![7], Vec::clear).unwrap());
+    /// drop(pool.alloc_or_reuse(|| vec![7], Vec::clear));
     /// pool.clear();
     /// assert_eq!(pool.idle(), 0);
     /// ```
     pub fn clear(&mut self) {
-        /// Goes on where the destructor of a value panics.
+        /// Continues if the destructor of a value panics.
         struct Rest<'p, T>(&'p RecyclingPool<T>);
 
         impl<T> Rest<'_, T> {
             fn drop_all(&self) {
                 while let Some(cell) = self.0.idle.pop() {
-                    // SAFETY: with a value and no other owner (Q1), and popped.
+                    // SAFETY: it was idle, so it has a value and no other owner (Q1).
                     drop(unsafe { self.0.take_back(cell.cast()) });
                 }
             }
@@ -270,7 +315,7 @@ impl<T> RecyclingPool<T> {
         Rest(self).drop_all();
     }
 
-    /// What memory the pool has, and what was obtained of what was asked for.
+    /// The pool's memory, and which of the requested page options were obtained.
     ///
     /// ```
     /// let pool = flatslab::pool::Pool::<u64>::builder().capacity(1000).recycle().build();
@@ -281,7 +326,7 @@ impl<T> RecyclingPool<T> {
         self.pool.memory.report(self.idle.array_bytes())
     }
 
-    /// Panics where Q1 does not hold.
+    /// Panics if Q1 does not hold.
     #[cfg(any(test, fuzzing))]
     pub fn check(&self) {
         self.pool.check();
@@ -291,7 +336,7 @@ impl<T> RecyclingPool<T> {
     }
 }
 
-/// Drops the values that are kept, and releases the memory.
+/// Drops the kept values, and frees the memory.
 impl<T> Drop for RecyclingPool<T> {
     fn drop(&mut self) {
         self.clear();
@@ -309,8 +354,8 @@ impl<T> fmt::Debug for RecyclingPool<T> {
     }
 }
 
-/// The owner of a value in a [`RecyclingPool`]: dropping it keeps the value for the next
-/// one; O(1), no allocation.
+/// The owner of a value in a [`RecyclingPool`]: dropping it keeps the value for the next box;
+/// O(1), no allocation.
 ///
 /// # Examples
 ///
@@ -318,14 +363,14 @@ impl<T> fmt::Debug for RecyclingPool<T> {
 /// use flatslab::pool::{Pool, RecycledBox};
 ///
 /// let pool = Pool::builder().capacity(1).recycle().build();
-/// let boxed: RecycledBox<'_, u64> = pool.alloc_or_reuse(|| 7, |_| {}).unwrap();
+/// let boxed: RecycledBox<'_, u64> = pool.alloc_or_reuse(|| 7, |_| {});
 /// assert_eq!(RecycledBox::into_inner(boxed), 7);
 /// assert_eq!(pool.idle(), 0);
 /// ```
 #[must_use = "dropping a box gives its value back to the pool"]
 pub struct RecycledBox<'p, T> {
     value: NonNull<T>,
-    /// Makes it invariant in `T`: the value goes back to the pool.
+    /// Invariant in `T`: the value returns to the pool.
     pool: &'p RecyclingPool<T>,
 }
 
@@ -335,12 +380,12 @@ unsafe impl<T: Sync> Sync for RecycledBox<'_, T> {}
 impl<'p, T> RecycledBox<'p, T> {
     #[inline(always)]
     fn new(pool: &'p RecyclingPool<T>, value: PoolBox<'p, T>) -> Self {
-        // SAFETY: never null.
+        // SAFETY: the pointer of a box is never null.
         let value = unsafe { NonNull::new_unchecked(PoolBox::into_raw(value)) };
         RecycledBox { value, pool }
     }
 
-    /// Moves the value out of the pool, which does not keep it; O(1), no allocation.
+    /// Moves the value out of the pool, which does not keep it, and frees the cell; O(1).
     ///
     /// # Examples
     ///
@@ -348,14 +393,14 @@ impl<'p, T> RecycledBox<'p, T> {
     /// use flatslab::pool::{Pool, RecycledBox};
     ///
     /// let pool = Pool::builder().capacity(1).recycle().build();
-    /// let boxed = pool.alloc_or_reuse(|| 7, |_| {}).unwrap();
+    /// let boxed = pool.alloc_or_reuse(|| 7, |_| {});
     /// assert_eq!(RecycledBox::into_inner(boxed), 7);
     /// ```
     #[inline]
     pub fn into_inner(boxed: Self) -> T {
         let (value, pool) = (boxed.value, boxed.pool);
         core::mem::forget(boxed);
-        // SAFETY: the box has ended without a drop, and was the owner.
+        // SAFETY: the box owned the cell, and is forgotten.
         PoolBox::into_inner(unsafe { pool.take_back(value) })
     }
 }
@@ -382,8 +427,8 @@ impl<T> DerefMut for RecycledBox<'_, T> {
 impl<T> Drop for RecycledBox<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: a taken cell with a value, whose owner ends; it had a box, so there is
-        // room (Q1).
+        // SAFETY: a taken cell with a value, whose owner this was; it had a box, so there is room
+        // for it (Q1).
         unsafe { self.pool.idle.push(self.value.cast()) };
     }
 }
@@ -402,7 +447,7 @@ impl<T: fmt::Display> fmt::Display for RecycledBox<'_, T> {
     }
 }
 
-/// How a [`RecyclingPool`] is made.
+/// Options of a [`RecyclingPool`].
 ///
 /// # Examples
 ///
@@ -414,14 +459,13 @@ impl<T: fmt::Display> fmt::Display for RecycledBox<'_, T> {
 pub struct RecyclingPoolBuilder<T>(PoolBuilder<T>);
 
 impl<T> PoolBuilder<T> {
-    /// Keeps the values of freed cells, to be used again: see
-    /// [`RecyclingPool`].
+    /// Keeps the values of freed cells and uses them again: see [`RecyclingPool`].
     ///
     /// ```
     /// use flatslab::pool::{Pool, RecyclingPool};
     ///
     /// let pool: RecyclingPool<Vec<u8>> = Pool::builder().capacity(8).recycle().build();
-    /// let buffer = pool.alloc_or_reuse(Vec::new, Vec::clear).unwrap();
+    /// let buffer = pool.alloc_or_reuse(Vec::new, Vec::clear);
     /// # drop(buffer);
     /// ```
     pub fn recycle(self) -> RecyclingPoolBuilder<T> {
@@ -430,7 +474,7 @@ impl<T> PoolBuilder<T> {
 }
 
 impl<T> RecyclingPoolBuilder<T> {
-    /// Cells of the pool: as [`PoolBuilder::capacity`].
+    /// As [`PoolBuilder::capacity`].
     ///
     /// ```
     /// let pool = flatslab::pool::Pool::<u64>::builder().recycle().capacity(8).build();
@@ -440,7 +484,7 @@ impl<T> RecyclingPoolBuilder<T> {
         RecyclingPoolBuilder(self.0.capacity(cells))
     }
 
-    /// What memory it is to have: as [`PoolBuilder::pages`].
+    /// As [`PoolBuilder::pages`]: where the memory comes from.
     ///
     /// ```
     /// use flatslab::memory::Pages;
@@ -453,7 +497,7 @@ impl<T> RecyclingPoolBuilder<T> {
         RecyclingPoolBuilder(self.0.pages(pages))
     }
 
-    /// Only reserves the memory: as [`PoolBuilder::lazy`].
+    /// As [`PoolBuilder::lazy`]: only reserves the memory.
     ///
     /// ```
     /// let pool = flatslab::pool::Pool::<u64>::builder().recycle().capacity(8).lazy().build();
@@ -463,7 +507,7 @@ impl<T> RecyclingPoolBuilder<T> {
         RecyclingPoolBuilder(self.0.lazy())
     }
 
-    /// Makes the pool: as [`PoolBuilder::build`].
+    /// Makes the pool; O(capacity), and O(1) if it is [lazy](Self::lazy).
     ///
     /// # Panics
     ///
@@ -484,7 +528,7 @@ impl<T> RecyclingPoolBuilder<T> {
         }
     }
 
-    /// Makes the pool; never panics or aborts.
+    /// As [`build`](Self::build); never panics or aborts.
     ///
     /// # Errors
     ///

@@ -12,17 +12,16 @@ use super::memory::Cells;
 use super::{Pool, PoolBox};
 use crate::raw::atomic::Flag;
 
-/// The box of a pool in a [`PoolStorage`]: as [`PoolBox`], and of 16 bytes, for such
-/// memory is not so aligned that the address of a cell leads to its pool.
+/// The box of a pool in a [`PoolStorage`]: a [`PoolBox`] of 16 bytes. Such memory is not aligned
+/// so that the address of a cell leads to its pool.
 pub type StorageBox<'p, T> = PoolBox<'p, T, InStorage>;
 
 const _: () = assert!(size_of::<StorageBox<'_, u64>>() == 2 * size_of::<usize>());
 
-/// Memory for a pool of `N` values, without an allocator: in a static, on the stack, or
-/// wherever you have room.
+/// Memory for a pool of `N` values without an allocator: in a static, on the stack, in a struct.
 ///
-/// A cell takes the size of a value, and at least that of a pointer. Nothing is written
-/// to the memory before it is used.
+/// A cell takes the size of a value, and at least that of a pointer. A cell is not written to
+/// before it is used.
 ///
 /// # Examples
 ///
@@ -35,7 +34,7 @@ const _: () = assert!(size_of::<StorageBox<'_, u64>>() == 2 * size_of::<usize>()
 ///
 /// let pool: &Pool<'static, Order, InStorage> = STORAGE.claim().expect("not claimed yet");
 /// assert!(STORAGE.claim().is_none());
-/// let mut order = pool.alloc(Order { quantity: 100 }).unwrap();
+/// let mut order = pool.alloc(Order { quantity: 100 });
 /// order.quantity -= 10;
 /// ```
 pub struct PoolStorage<T, const N: usize> {
@@ -55,11 +54,11 @@ union StorageCell<T> {
     _link: Option<NonNull<u8>>,
 }
 
-// SAFETY: it has no values: those of a pool that had it are lost with the pool, and a
-// claimed one is borrowed for ever and does not move.
+// SAFETY: it has no values: those of an earlier pool in it are lost, and a claimed storage is
+// borrowed for `'static` and does not move.
 unsafe impl<T, const N: usize> Send for PoolStorage<T, N> {}
-// SAFETY: a shared storage gives out nothing but, once, its pool, which has no values
-// yet, and goes to another thread only if its values may.
+// SAFETY: all that a shared storage returns is its pool, once. That has no values yet, and moves
+// to another thread only if its values may.
 unsafe impl<T, const N: usize> Sync for PoolStorage<T, N> {}
 
 impl<T, const N: usize> PoolStorage<T, N> {
@@ -89,8 +88,8 @@ impl<T, const N: usize> PoolStorage<T, N> {
         }
     }
 
-    /// The pool of a static: the first call gets it, and every later one `None`. O(1);
-    /// any thread may call it. Not there on targets whose atomics have no swap; see
+    /// The pool of a static: the first call returns it, and every later call `None`. O(1); any
+    /// thread may call it. Targets without an atomic swap lack this method; see
     /// [`Pool::in_storage`].
     ///
     /// # Examples
@@ -107,8 +106,8 @@ impl<T, const N: usize> PoolStorage<T, N> {
     #[expect(clippy::mut_from_ref, reason = "given out once")]
     #[cfg(target_has_atomic = "8")]
     pub fn claim(&'static self) -> Option<&'static mut Pool<'static, T, InStorage>> {
-        // Relaxed: the first swap of all is one thread's, and nothing was written to
-        // the memory that another would have to see.
+        // Relaxed: one thread makes the first swap, and nothing was written to the memory that
+        // another thread would have to see.
         if self
             .claimed
             .swap(true, crate::raw::atomic::Ordering::Relaxed)
@@ -116,8 +115,8 @@ impl<T, const N: usize> PoolStorage<T, N> {
             return None;
         }
         let cells = NonNull::from(&self.cells).cast();
-        // SAFETY: the one claim of a storage that is shared for ever, so no one else uses
-        // cells or pool: a pool that had the storage before is gone.
+        // SAFETY: the only claim of a storage that is borrowed for `'static`, so nothing else uses
+        // the cells or the pool: an earlier pool in it has ended.
         unsafe {
             let pool = Pool::in_cells(cells, N);
             Some((*self.pool.get()).write(pool))
@@ -141,8 +140,7 @@ impl<T, const N: usize> fmt::Debug for PoolStorage<T, N> {
 }
 
 impl<'s, T> Pool<'s, T, InStorage> {
-    /// A pool in memory of yours, which it borrows; O(1), nothing is written to the
-    /// cells.
+    /// A pool in a storage that it borrows; O(1), does not write to the cells.
     ///
     /// # Examples
     ///
@@ -151,19 +149,19 @@ impl<'s, T> Pool<'s, T, InStorage> {
     ///
     /// let mut storage = PoolStorage::<u64, 16>::new();
     /// let pool = Pool::in_storage(&mut storage);
-    /// let boxed = pool.alloc(7).unwrap();
+    /// let boxed = pool.alloc(7);
     /// assert_eq!((*boxed, pool.len()), (7, 1));
     /// ```
     pub fn in_storage<const N: usize>(storage: &'s mut PoolStorage<T, N>) -> Self {
-        // SAFETY: borrowed mutably for the lifetime of the pool.
+        // SAFETY: the storage has `N` cells for a `T`, and is borrowed mutably for `'s`.
         unsafe { Self::in_cells(NonNull::from(storage.cells.get_mut()).cast(), N) }
     }
 
     /// # Safety
     ///
-    /// So many cells for a `T` lie there in a row, which no one else uses for `'s`.
+    /// `cells` is the start of `capacity` cells for a `T`, which nothing else uses for `'s`.
     unsafe fn in_cells(cells: NonNull<u8>, capacity: usize) -> Self {
-        // SAFETY: says the caller.
+        // SAFETY: the preconditions are the same; the pool lives no longer than `'s`.
         let memory = unsafe { Lent::new(Cells::<T, Lent>::GEOMETRY, capacity, cells) };
         Pool {
             memory,

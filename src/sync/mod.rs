@@ -51,7 +51,7 @@
 //! | [`SharedRef`], [`OwnedRef`] | if `T` is `Send` and `Sync` | the same |
 //! | [`Pool`](crate::pool::Pool) | if `T` is | no |
 //! | [`PoolBox`](crate::pool::PoolBox) | no | if `T` is |
-//! | [`Arena`](crate::bump::Arena), [`BoundedArena`](crate::bump::BoundedArena) | yes | no |
+//! | [`Arena`](crate::bump::Arena) | yes | no |
 //! | [`ByteArena`](crate::bytes::ByteArena), its buffers and rings, with local counts | no | no |
 //! | with atomic counts: the arena, a [`Ring`](crate::bytes::Ring) | yes | no |
 //! | with atomic counts: [`BufMut`](crate::bytes::BufMut), [`Buf`](crate::bytes::Buf) | yes | yes |

@@ -4,7 +4,7 @@
 use std::alloc::Layout;
 use std::rc::Rc;
 
-use flatslab::bump::{Arena, ArenaVec, BoundedArena};
+use flatslab::bump::{Arena, ArenaVec};
 use flatslab::{AllocError, BuildError, Full};
 
 use crate::common::amount;
@@ -33,7 +33,7 @@ fn returned<T>(result: Result<(), Full<T>>, is_whole: impl Fn(&T) -> bool) -> bo
     }
 }
 
-const OPERATIONS: [Operation; 20] = [
+const OPERATIONS: [Operation; 17] = [
     |arena, _| {
         returned(arena.try_alloc([7; 9]).map(|_| ()), |it: &Large| {
             *it == [7; 9]
@@ -47,18 +47,6 @@ const OPERATIONS: [Operation; 20] = [
     },
     |arena, _| refused(arena.try_alloc_with(|| [7_u64; 9])),
     |arena, _| refused(arena.try_alloc_with(|| 7_u64)),
-    |arena, _| refused(arena.try_alloc_try_with(|| Err::<Large, _>(()))),
-    |arena, _| refused(arena.try_alloc_slice_try_fill_with(100, Ok::<_, ()>)),
-    |arena, shared| {
-        let fill = |index| {
-            if index < 50 {
-                Ok(shared.clone())
-            } else {
-                Err(())
-            }
-        };
-        refused(arena.try_alloc_slice_try_fill_with(100, fill))
-    },
     |arena, _| refused(arena.try_alloc_layout(Layout::new::<[u64; 9000]>())),
     |arena, _| refused(arena.try_alloc_layout(Layout::from_size_align(8, 4096).unwrap())),
     |arena, _| refused(arena.try_alloc_str("a text that has some length")),
@@ -72,7 +60,7 @@ const OPERATIONS: [Operation; 20] = [
     |arena, _| refused(arena.try_alloc_slice_iter(0..100)),
     |arena, _| refused(arena.try_alloc_slice_fill(100, 7)),
     |arena, _| refused(arena.try_alloc_slice_fill_default::<u64>(100)),
-    |arena, _| refused(arena.try_alloc_array_fill_with::<u64, 100>(|index| index as u64)),
+    |arena, _| refused(arena.try_alloc_slice_fill_with(100, |index| index as u64)),
     |arena, _| refused(arena.try_reserve(10_000)),
     |arena, _| {
         let mut vec = ArenaVec::new_in(arena);
@@ -150,9 +138,9 @@ fn construction_of_an_arena_that_fails_leaks_nothing() {
     type Construction = fn() -> Result<(), BuildError>;
     let constructions: [Construction; 4] = [
         || Ok(Arena::try_with_capacity(100).map(drop)?),
-        || Ok(BoundedArena::try_with_capacity(100).map(drop)?),
+        || Ok(Arena::try_bounded(100).map(drop)?),
         || Arena::builder().reserve(100).try_build().map(drop),
-        || BoundedArena::builder().capacity(9).try_build().map(drop),
+        || Arena::builder().bounded(9).try_build().map(drop),
     ];
     for construction in constructions {
         without_leak(|| {
@@ -170,7 +158,7 @@ fn construction_of_an_arena_that_fails_leaks_nothing() {
 #[test]
 fn nothing_else_allocates() {
     let mut arena = Arena::with_capacity(10_000);
-    let mut bounded = BoundedArena::with_capacity(10_000);
+    let mut bounded = Arena::bounded(10_000);
     let shared = Rc::new(());
     let uses = || {
         without_memory(|| {
@@ -186,7 +174,7 @@ fn nothing_else_allocates() {
             // SAFETY: nothing was allocated since.
             unsafe { arena.rewind(mark) };
             arena.reset();
-            arena.shrink();
+            arena.shrink_to_fit();
             bounded.reset();
             drop(arena);
         });

@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 use allocator_api2::alloc::Allocator;
 use allocator_api2::boxed::Box;
 use allocator_api2::vec::Vec;
-use flatslab::bump::{Arena, BoundedArena};
+use flatslab::bump::Arena;
 use hashbrown::{DefaultHashBuilder, HashMap};
 
 use crate::common::random::{one_in, random, seed};
@@ -55,7 +55,7 @@ fn use_collections<A: Allocator + Copy>(arena: A, count: &Count) {
 fn maps_and_vectors_live_in_arenas_and_scopes() {
     let count = Count::default();
     let mut arena = Arena::builder().chunk_bytes(512).build();
-    let mut bounded = BoundedArena::with_capacity(MANY * 2000);
+    let mut bounded = Arena::bounded(MANY * 2000);
     for _ in 0..2 {
         use_collections(&arena, &count);
         use_collections(&bounded, &count);
@@ -74,7 +74,7 @@ fn maps_and_vectors_live_in_arenas_and_scopes() {
 
 #[test]
 fn a_full_arena_is_an_error_of_the_collection() {
-    let arena = BoundedArena::with_capacity(96);
+    let arena = Arena::bounded(96);
     let mut vec = Vec::new_in(&arena);
     assert!(vec.try_reserve(13).is_err());
     vec.try_reserve_exact(12).unwrap();
@@ -160,7 +160,7 @@ fn growth_in_place_meets_the_new_alignment() {
 
 #[test]
 fn memory_of_no_size_is_never_the_last() {
-    let arena = BoundedArena::with_capacity(64);
+    let arena = Arena::bounded(64);
     let kept = arena.alloc(1_u64);
     let empty = layout(0, 8);
     let place = (&arena).allocate(empty).unwrap().cast();

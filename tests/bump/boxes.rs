@@ -5,7 +5,7 @@ use std::fmt::{Debug, Display};
 use std::rc::Rc;
 
 use flatslab::arena_box_as;
-use flatslab::bump::{Arena, ArenaBox, ArenaVec, BoundedArena};
+use flatslab::bump::{Arena, ArenaBox, ArenaVec};
 
 use crate::values::Count;
 
@@ -83,7 +83,7 @@ fn boxes_of_trait_objects_and_slices() {
 
 #[test]
 fn control_flow_within_the_macro_loses_nothing() {
-    fn run(count: &Count, arena: &BoundedArena, way: u32) -> Result<usize, ()> {
+    fn run(count: &Count, arena: &Arena, way: u32) -> Result<usize, ()> {
         let mut boxes = Vec::new();
         for number in 0..3 {
             boxes.push(arena_box_as!({
@@ -101,7 +101,7 @@ fn control_flow_within_the_macro_loses_nothing() {
     }
 
     let count = Count::default();
-    let arena = BoundedArena::with_capacity(1000);
+    let arena = Arena::bounded(1000);
     let results = [0, 1, 2, 3, 4].map(|way| run(&count, &arena, way));
     assert_eq!(results, [Err(()), Ok(1), Ok(2), Err(()), Ok(3)]);
     count.expect(0);

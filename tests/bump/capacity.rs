@@ -4,7 +4,7 @@
 use std::alloc::Layout;
 
 use flatslab::AllocError;
-use flatslab::bump::{Arena, ArenaVec, BoundedArena};
+use flatslab::bump::{Arena, ArenaVec};
 
 use crate::common::random::{one_in, random, seed};
 use crate::common::{amount, panics};
@@ -25,7 +25,7 @@ fn an_empty_arena_has_no_chunk() {
     with_fault(0, Fault::Panic, true, || {
         let mut arena = Arena::builder().pages(source.pages()).build();
         arena.reset();
-        arena.shrink();
+        arena.shrink_to_fit();
         arena.alloc(());
         arena.alloc_slice_copy::<u64>(&[]);
         arena.alloc_str("");
@@ -58,9 +58,9 @@ fn impossible_sizes_are_errors() {
     let arena = Arena::new();
     for size in HUGE {
         assert!(Arena::try_with_capacity(size).is_err());
-        assert!(BoundedArena::try_with_capacity(size).is_err());
+        assert!(Arena::try_bounded(size).is_err());
         assert!(Arena::builder().reserve(size).try_build().is_err());
-        assert!(BoundedArena::builder().capacity(size).try_build().is_err());
+        assert!(Arena::builder().bounded(size).try_build().is_err());
         assert!(arena.try_reserve(size).is_err());
         assert!(arena.try_alloc_slice_fill(size, 7_u8).is_err());
         assert!(arena.try_alloc_slice_fill(size, 7_u64).is_err());
@@ -87,7 +87,7 @@ fn impossible_sizes_are_errors() {
 
 #[test]
 fn lengths_whose_bytes_wrap_are_errors() {
-    let arena = BoundedArena::with_capacity(64);
+    let arena = Arena::bounded(64);
     let len = usize::MAX / 8 + 2;
     assert!(arena.try_alloc_slice_fill_default::<u64>(len).is_err());
     assert!(ArenaVec::<u64>::new_in(&arena).try_reserve(len).is_err());
@@ -96,7 +96,7 @@ fn lengths_whose_bytes_wrap_are_errors() {
 
 #[test]
 fn a_bounded_arena_of_no_bytes_has_room_for_values_of_no_size() {
-    let mut arena = BoundedArena::with_capacity(0);
+    let mut arena = Arena::bounded(0);
     for _ in 0..2 {
         arena.alloc(());
         assert_eq!(arena.alloc_slice_fill_with(9, drop).len(), 9);
@@ -111,7 +111,7 @@ fn a_bounded_arena_of_no_bytes_has_room_for_values_of_no_size() {
 
 #[test]
 fn a_full_bounded_arena_refuses_and_goes_on_after_a_reset() {
-    let mut arena = BoundedArena::with_capacity(60);
+    let mut arena = Arena::bounded(60);
     assert_eq!(arena.allocated_bytes(), 64);
     for _ in 0..3 {
         assert_eq!(arena.remaining(), 64);
@@ -133,14 +133,14 @@ fn a_full_bounded_arena_refuses_and_goes_on_after_a_reset() {
         assert_eq!(full.into_inner(), ["kept"]);
         assert_eq!(*row, [7; 7]);
         assert_eq!(arena.chunks_allocated(), 1);
-        arena.clear();
+        arena.reset();
     }
 }
 
 #[test]
 fn a_bounded_arena_never_calls_the_allocator() {
     let source = Counted::new();
-    let builder = BoundedArena::builder().capacity(1000);
+    let builder = Arena::builder().bounded(1000);
     let mut arena = builder.pages(source.pages()).build();
     let uses = || {
         for _ in 0..if cfg!(miri) { 2 } else { 20 } {
@@ -151,6 +151,32 @@ fn a_bounded_arena_never_calls_the_allocator() {
         }
     };
     assert!(!with_fault(0, Fault::Panic, true, uses));
+}
+
+#[test]
+fn a_bounded_arena_keeps_its_chunk_and_gets_no_other() {
+    for size in [8, 64, 1 << 14] {
+        let source = Counted::new();
+        let builder = Arena::builder().bounded(size).pages(source.pages());
+        let mut arena = builder.build();
+        for _ in 0..2 {
+            arena.shrink_to_fit();
+            assert_eq!((arena.remaining(), arena.chunks_allocated()), (size, 1));
+            arena.try_reserve(size).unwrap();
+            let error = arena.try_reserve(size + 1).unwrap_err();
+            assert!(matches!(error, AllocError::Limit { .. }), "{error}");
+            assert_eq!(*arena.alloc(7_u8), 7);
+            arena.shrink_to_fit();
+            arena.reset();
+        }
+        drop(arena);
+        source.expect_all_back();
+    }
+    // Neither past a limit, nor with more in reserve.
+    let builder = Arena::builder().bounded(100);
+    assert!(builder.clone().max_bytes(100).try_build().is_err());
+    assert!(builder.clone().reserve(200).try_build().is_err());
+    assert_eq!(builder.reserve(100).build().remaining(), 104);
 }
 
 #[test]
@@ -278,14 +304,14 @@ fn what_an_arena_says_of_its_memory_is_so() {
         assert!(format!("{arena:?}").contains(&all.to_string()));
     }
     let all = arena.allocated_bytes();
-    arena.shrink();
+    arena.shrink_to_fit();
     assert_eq!(arena.allocated_bytes(), all, "all of it is in use");
     arena.reset();
     assert_eq!(arena.allocated_bytes(), all);
-    arena.shrink();
+    arena.shrink_to_fit();
     assert_eq!(arena.chunks_allocated(), 1);
     assert_eq!(arena.memory().bytes(), source.bytes());
-    arena.shrink();
+    arena.shrink_to_fit();
     assert_eq!(*arena.alloc(7), 7);
     drop(arena);
     source.expect_all_back();
@@ -394,7 +420,7 @@ fn a_reserve_holds_what_it_promises_or_does_not_fit() {
                 arena.reset();
             }
             if one_in(4) {
-                arena.shrink();
+                arena.shrink_to_fit();
             }
             let most = if one_in(3) { 100_000 } else { 2000 };
             let reserved = random(most) as usize;

@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::Rc;
 
-use flatslab::bump::{Arena, ArenaVec, BoundedArena, Checkpoint};
+use flatslab::bump::{Arena, ArenaVec, Checkpoint};
 
 #[cfg(debug_assertions)]
 use crate::common::panics;
@@ -15,7 +15,7 @@ use crate::values::{bytes, ignore};
 
 #[test]
 fn rewinding_gives_back_what_was_allocated_since() {
-    let arena = BoundedArena::with_capacity(1000);
+    let arena = Arena::bounded(1000);
     let kept = arena.alloc(1_u64);
     let mark = arena.checkpoint();
     for number in 0..50_u64 {
@@ -140,7 +140,7 @@ fn foreign_and_stale_checkpoints_panic_in_debug_builds() {
     let large = arena.checkpoint();
     arena.reset();
     assert!(rewind(&arena, large));
-    arena.shrink();
+    arena.shrink_to_fit();
     assert!(rewind(&arena, in_later_chunk) && rewind(&arena, large));
     assert_eq!(*arena.alloc(7), 7);
 }
@@ -204,7 +204,7 @@ const ITEMS: u64 = if cfg!(miri) { 6 } else { 20 };
 type Method = (&'static str, fn(&Arena));
 
 /// Each method that runs user code.
-const METHODS: [Method; 19] = [
+const METHODS: [Method; 16] = [
     ("alloc_with, small", |arena| {
         ignore(arena.alloc_with(|| build(7_u8)))
     }),
@@ -259,15 +259,6 @@ const METHODS: [Method; 19] = [
     }),
     ("try_alloc_slice_iter", |arena| {
         ignore(arena.try_alloc_slice_iter((0..ITEMS).map(build)));
-    }),
-    ("alloc_array_clone", |arena| {
-        ignore(arena.alloc_array_clone(&[Runs([7; 4]), Runs([8; 4])]));
-    }),
-    ("alloc_array_fill_default", |arena| {
-        ignore(arena.alloc_array_fill_default::<Runs, 3>());
-    }),
-    ("alloc_array_fill_with", |arena| {
-        ignore(arena.alloc_array_fill_with::<_, 3>(build));
     }),
 ];
 

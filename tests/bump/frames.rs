@@ -286,7 +286,7 @@ fn a_large_request_gets_no_more_than_it_needs() {
     // From the beginning once chunks are freed: with each of these rounds they doubled.
     for _ in 0..5 {
         arena.reset();
-        arena.shrink();
+        arena.shrink_to_fit();
         assert_eq!(source.bytes(), first);
         for _ in 0..2 {
             arena.alloc([1_u64; 400]);
@@ -301,15 +301,15 @@ fn a_large_first_chunk_is_freed_by_a_shrink() {
     let source = Counted::new();
     let mut arena = Arena::builder().pages(source.pages()).build();
     let kept = arena.alloc_layout(bytes(1 << 20));
-    arena.shrink();
+    arena.shrink_to_fit();
     // SAFETY: it is in use, so it is there.
     unsafe { kept.write(7) };
     assert_eq!(source.bytes(), (1 << 20) + 64);
     arena.reset();
-    arena.shrink();
+    arena.shrink_to_fit();
     assert_eq!((source.bytes(), arena.remaining()), (0, 0));
     assert_eq!(*arena.alloc(7), 7);
     arena.reset();
-    arena.shrink();
+    arena.shrink_to_fit();
     assert_eq!(arena.chunks_allocated(), 1);
 }

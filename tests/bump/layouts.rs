@@ -2,7 +2,7 @@
 
 use std::alloc::Layout;
 
-use flatslab::bump::{Arena, ArenaBox, ArenaVec, BoundedArena};
+use flatslab::bump::{Arena, ArenaBox, ArenaVec};
 
 use crate::values::Count;
 
@@ -35,7 +35,7 @@ fn every_alignment_works_in_every_method() {
                 let one = arena.alloc($type(1));
                 let row = arena.alloc_slice_copy(&[$type(2), $type(3)]);
                 let boxed = arena.boxed($type(4));
-                let array = arena.alloc_array_fill_default::<$type, 3>();
+                let array = arena.alloc_slice_fill_default::<$type>(3);
                 let mut vec = ArenaVec::new_in(&arena);
                 vec.extend([$type(5); 5]);
                 arena.alloc(8_u8);
@@ -109,11 +109,11 @@ fn layouts_of_every_size_and_alignment() {
 
 #[test]
 fn values_of_no_size_take_no_space() {
-    let arena = BoundedArena::with_capacity(8);
+    let arena = Arena::bounded(8);
     assert!(std::ptr::from_ref(arena.alloc(Nothing)).is_aligned());
     assert!(arena.alloc_slice_fill(1000, Nothing).as_ptr().is_aligned());
     assert_eq!(arena.alloc_slice_copy(&[[0_u64; 0]; 5]).len(), 5);
-    assert_eq!(arena.alloc_array_fill_with::<_, 3>(drop).len(), 3);
+    assert_eq!(arena.alloc_slice_fill_with(3, drop).len(), 3);
     assert_eq!(arena.alloc_slice_iter((0..9).map(drop)).len(), 9);
     assert_eq!(arena.alloc_slice_from_vec(vec![Nothing; 4]).len(), 4);
     let boxed = arena.boxed(Nothing);
@@ -154,7 +154,7 @@ fn values_of_no_size_are_dropped() {
     thread_local! {
         static DROPS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
     }
-    let arena = BoundedArena::with_capacity(0);
+    let arena = Arena::bounded(0);
     drop(arena.boxed(Counts::new()));
     drop(arena.alloc_boxed_slice(3, |_| Counts::new()));
     let mut vec = ArenaVec::new_in(&arena);

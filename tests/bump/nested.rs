@@ -175,7 +175,7 @@ macro_rules! act {
                     let packed = Packed(number, text, number, one);
                     let n = 1 + random(3) as usize;
                     let row = $arena.alloc_slice_copy(&[packed; 3][..n]);
-                    let array = $arena.alloc_array_copy(&[packed; 2]);
+                    let array = $arena.alloc([packed; 2]);
                     for it in row.iter().chain(&*array) {
                         let (row, one) = (it.1, it.3);
                         assert_eq!((row, *one), (&[number; 5][..], number));
@@ -364,7 +364,7 @@ macro_rules! act {
         for it in $arena.alloc_slice_clone(&[clones.clone(), clones.clone()]) {
             assert_eq!(it.1, [$number; 20]);
         }
-        for it in $arena.alloc_array_clone(&[clones.clone(), clones]) {
+        for it in $arena.alloc([clones.clone(), clones]) {
             assert_eq!(it.1, [$number; 20]);
         }
     }};
@@ -425,7 +425,7 @@ fn everything_within_everything() {
             drop(live);
             arena.reset();
             if one_in(4) {
-                arena.shrink();
+                arena.shrink_to_fit();
             }
         }
         drop(arena);

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::fmt;
 use std::rc::Rc;
 
-use flatslab::bump::{Arena, ArenaBox, ArenaVec, BoundedArena};
+use flatslab::bump::{Arena, ArenaBox, ArenaVec};
 
 use crate::common::panics;
 use crate::values::{Count, Counted, ignore};
@@ -62,16 +62,12 @@ fn a_panic_while_a_row_is_filled_drops_what_was_initialised() {
     let arena = Arena::builder().chunk_bytes(512).build();
     at_each_value(|| ignore(arena.alloc_slice_fill_with(5, touchy)));
     at_each_value(|| ignore(arena.alloc_slice_fill_default::<Touchy>(5)));
-    at_each_value(|| ignore(arena.alloc_array_fill_with::<_, 5>(touchy)));
-    at_each_value(|| ignore(arena.alloc_array_fill_default::<Touchy, 5>()));
     at_each_value(|| drop(arena.alloc_boxed_slice(5, touchy)));
     at_each_value(|| ignore(arena.alloc_slice_iter((0..5).map(touchy))));
     at_each_value(|| ignore(arena.try_alloc_slice_fill_with(5, touchy).is_ok()));
     let tried = |number| Ok::<_, ()>(touchy(number));
     at_each_value(|| ignore(arena.alloc_slice_try_fill_with(5, tried)));
-    at_each_value(|| ignore(arena.try_alloc_slice_try_fill_with(5, tried).is_ok()));
     at_each_value(|| ignore(arena.try_alloc_slice_fill_default::<Touchy>(5).is_ok()));
-    at_each_value(|| ignore(arena.try_alloc_array_fill_with::<_, 5>(touchy).is_ok()));
     at_each_value(|| drop(arena.try_alloc_boxed_slice(5, touchy)));
     at_each_value(|| ignore(arena.try_alloc_slice_iter((0..5).map(touchy)).is_ok()));
     at_each_value(|| ArenaVec::new_in(&arena).extend((0..5).map(touchy)));
@@ -85,11 +81,9 @@ fn a_panic_of_a_clone_drops_the_clones_before_it() {
     let row: [Touchy; 5] = std::array::from_fn(touchy);
     for at in 0..5 {
         type Operation = fn(&Arena, &[Touchy; 5]);
-        let operations: [Operation; 5] = [
+        let operations: [Operation; 3] = [
             |arena, row| ignore(arena.alloc_slice_clone(row)),
-            |arena, row| ignore(arena.alloc_array_clone(row)),
             |arena, row| ignore(arena.try_alloc_slice_clone(row).is_ok()),
-            |arena, row| ignore(arena.try_alloc_array_clone(row).is_ok()),
             |arena, row| ignore(arena.alloc_slice_fill_with(5, |index| row[index].clone())),
         ];
         for operation in operations {
@@ -109,7 +103,7 @@ fn a_panic_of_a_clone_drops_the_clones_before_it() {
 
 #[test]
 fn memory_of_a_row_that_panicked_is_given_back_if_it_was_last() {
-    let arena = BoundedArena::with_capacity(1000);
+    let arena = Arena::bounded(1000);
     at_each_value(|| ignore(arena.alloc_slice_fill_with(5, touchy)));
     assert_eq!(arena.remaining(), 1000);
     at_each_value(|| ArenaVec::new_in(&arena).extend((0..5).map(touchy)));
@@ -179,7 +173,7 @@ fn a_closure_that_panics_leaves_the_arena_whole() {
 #[test]
 fn a_value_that_finds_no_room_is_dropped_once() {
     let count = Count::default();
-    let arena = BoundedArena::with_capacity(16);
+    let arena = Arena::bounded(16);
     assert!(panics(|| arena.alloc(count.make(0))));
     assert!(panics(|| arena.boxed(count.make(0))));
     assert!(panics(|| arena.alloc_with(|| count.make(0))));

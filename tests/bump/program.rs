@@ -11,7 +11,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use flatslab::AllocError;
-use flatslab::bump::{Arena, ArenaBox, ArenaVec, BoundedArena, Scope};
+use flatslab::bump::{Arena, ArenaBox, ArenaVec, Scope};
 use flatslab::memory::{MemorySource, Pages};
 
 thread_local! {
@@ -72,6 +72,19 @@ struct Program<'p> {
     in_use: RefCell<Vec<(u64, Range<usize>)>>,
     /// Values with a destructor that are alive.
     values: Rc<Cell<usize>>,
+    /// Whether the arena may always grow.
+    grows: Cell<bool>,
+}
+
+impl Program<'_> {
+    /// Whether a method without a `try_` form finds room: where the arena may grow, the source
+    /// refuses nothing from now on.
+    fn has_room(&self, remaining: usize, bytes: usize) -> bool {
+        if self.grows.get() {
+            REFUSED.set(0);
+        }
+        self.grows.get() || remaining >= bytes
+    }
 }
 
 /// A value with a destructor.
@@ -303,10 +316,14 @@ macro_rules! allocate {
                 } else {
                     usize::MAX
                 };
-                let row = place.try_alloc_slice_try_fill_with(number / 4, |index| {
-                    if index == fails_at { Err(()) } else { Ok(name) }
-                });
-                row.ok().and_then(Result::ok).map(Content::Words)
+                program
+                    .has_room(place.remaining(), number * 2)
+                    .then_some(())
+                    .and_then(|()| {
+                        let fill = |index| if index == fails_at { Err(()) } else { Ok(name) };
+                        place.alloc_slice_try_fill_with(number / 4, fill).ok()
+                    })
+                    .map(Content::Words)
             }
             3 => {
                 let large = place.try_alloc_with(|| [u128::from(name); 9]);
@@ -367,11 +384,11 @@ macro_rules! allocate {
                     Err(payload) => resume_unwind(payload),
                 }
             }
-            10 => {
+            10 if program.has_room(place.remaining(), 160) => {
                 // A closure that fails, and allocates in between or not.
                 let between = name + (1 << 32);
                 let mut inner = None;
-                let failed = place.try_alloc_try_with(|| {
+                let failed = place.alloc_try_with(|| {
                     if number % 2 == 0 {
                         inner = place.try_alloc_slice_fill(number / 8, between as u8).ok();
                     }
@@ -384,7 +401,7 @@ macro_rules! allocate {
                 if let Some(inner) = inner {
                     level.add(between, Content::Bytes(inner));
                 }
-                failed.ok().and_then(Result::ok).map(Content::Large)
+                failed.ok().map(Content::Large)
             }
             11 => {
                 let row = place.try_alloc_slice_iter((0..number / 4).map(|_| name));
@@ -513,12 +530,13 @@ pub(crate) fn run(bytes: &[u8]) {
         last: Cell::new(0),
         in_use: RefCell::default(),
         values: Rc::default(),
+        grows: Cell::new(false),
     };
     REFUSED.set(0);
     let pages = Pages::from_source(Arc::new(Refusing));
     let (kind, size) = (program.number(), program.number());
     if kind % 4 == 0 {
-        let builder = BoundedArena::builder().capacity(size * 64).pages(pages);
+        let builder = Arena::builder().bounded(size * 64).pages(pages);
         let mut arena = builder.build();
         while let Some(step) = program.next() {
             match step % 8 {
@@ -539,9 +557,10 @@ pub(crate) fn run(bytes: &[u8]) {
         }
         let limit = if kind % 4 > 2 { kind * 200 } else { usize::MAX };
         let mut arena = builder.max_bytes(limit).build();
+        program.grows.set(limit == usize::MAX);
         while let Some(step) = program.next() {
             match step % 8 {
-                0 => arena.shrink(),
+                0 => arena.shrink_to_fit(),
                 1 => drop(arena.try_reserve(program.number() * 40)),
                 2 => scope(arena.as_scope(), &program, 0),
                 3 | 4 => arena.scope(|inner| scope(inner, &program, 0)),

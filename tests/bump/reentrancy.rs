@@ -5,7 +5,7 @@
 use std::cell::Cell;
 use std::fmt;
 
-use flatslab::bump::{Arena, ArenaVec, BoundedArena};
+use flatslab::bump::{Arena, ArenaVec};
 
 use crate::values::expect_apart;
 
@@ -83,9 +83,11 @@ fn closures_that_fill_slices_may_allocate() {
             inner.push(arena.alloc_slice_fill(3, index as u64));
             index as u64 + 100
         });
-        let array = arena.alloc_array_fill_with::<u64, 6>(|index| {
-            inner.push(arena.alloc_slice_fill(3, index as u64 + 6));
-            index as u64 + 200
+        let array = arena.alloc_with(|| {
+            std::array::from_fn::<u64, 6, _>(|index| {
+                inner.push(arena.alloc_slice_fill(3, index as u64 + 6));
+                index as u64 + 200
+            })
         });
         let boxed = arena.alloc_boxed_slice(6, |index| {
             inner.push(arena.alloc_slice_fill(3, index as u64 + 12));
@@ -182,7 +184,7 @@ fn clones_and_defaults_may_allocate() {
     let cloned = arena.alloc_slice_clone(&row);
     let filled = arena.alloc_slice_fill(4, Allocates::new(10));
     let defaults = arena.alloc_slice_fill_default::<Allocates>(4);
-    let array = arena.alloc_array_clone(&[Allocates::new(20), Allocates::new(21)]);
+    let array = arena.alloc_slice_clone(&[Allocates::new(20), Allocates::new(21)]);
     let all = cloned
         .iter()
         .chain(&*filled)
@@ -219,7 +221,7 @@ fn formatters_may_allocate() {
 
 #[test]
 fn a_bounded_arena_that_a_closure_fills_refuses() {
-    let arena = BoundedArena::with_capacity(64);
+    let arena = Arena::bounded(64);
     let mut inner = None;
     let refused = arena.try_alloc_with(|| {
         inner = Some(arena.alloc([1_u64; 8]));

@@ -3,14 +3,14 @@
 
 use std::cell::RefCell;
 
-use flatslab::bump::{Arena, ArenaVec, BoundedArena, Scope};
+use flatslab::bump::{Arena, ArenaVec, Scope};
 
 use crate::common::panics;
 use crate::values::{Count, bytes, ignore};
 
 #[test]
 fn a_scope_gives_back_on_return_and_on_unwinding() {
-    let mut arena = BoundedArena::with_capacity(256);
+    let mut arena = Arena::bounded(256);
     arena.alloc(1_u64);
     let before = arena.checkpoint();
     let sum = arena.scope(|scope| *scope.alloc(2_u64) + *scope.alloc(3_u64));
@@ -206,7 +206,7 @@ fn large_chunks_of_a_scope_are_used_again() {
 
 #[test]
 fn the_root_scopes_of_two_arenas_may_be_swapped() {
-    let (mut one, mut other) = (Arena::new(), BoundedArena::with_capacity(1000));
+    let (mut one, mut other) = (Arena::new(), Arena::bounded(1000));
     {
         let (mut a, mut b) = (one.as_scope(), other.as_scope());
         let (x, y) = (a.alloc(1), b.alloc(2));
@@ -238,7 +238,7 @@ fn a_scope_has_every_allocation() {
             let g = scope.alloc_slice_copy(&[7_u64; 3]);
             let h = scope.alloc_slice_iter(0..8_u64);
             let i = scope.alloc_slice_from_vec(vec![9_u64; 9]);
-            let j = scope.alloc_array_fill_default::<u64, 4>();
+            let j = scope.alloc_slice_fill_default::<u64>(4);
             let mut k = ArenaVec::with_capacity_in(2, &scope);
             k.extend(10..20_u64);
             let rows: [&[u64]; 6] = [&*b, &*g, &*h, &*i, &*j, &*k];

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use flatslab::AllocError;
-use flatslab::bump::{Arena, ArenaVec, BoundedArena};
+use flatslab::bump::{Arena, ArenaVec};
 
 use crate::common::panics;
 use crate::source::{Counted, Fault, unless_it_panics, with_fault, with_hook};
@@ -58,7 +58,7 @@ fn use_all(arena: &mut Arena, count: &Count) {
         unless_it_panics(|| arena.scope(|scope| scope.try_alloc([7_u64; 99]).is_ok()));
         arena.reset();
         if round == 0 {
-            arena.shrink();
+            arena.shrink_to_fit();
         }
     }
 }
@@ -133,8 +133,8 @@ fn a_source_that_refuses_a_doubled_chunk_may_give_a_small_one() {
 fn a_bounded_arena_asks_once() {
     let source = Counted::new();
     let build = || {
-        BoundedArena::builder()
-            .capacity(100)
+        Arena::builder()
+            .bounded(100)
             .pages(source.pages())
             .try_build()
     };
@@ -224,7 +224,7 @@ fn a_source_may_use_the_arena_that_asks() {
             assert!(ranges.is_sorted_by(|one, next| one.end <= next.start));
             let mut arena = Rc::into_inner(arena).unwrap();
             arena.reset();
-            arena.shrink();
+            arena.shrink_to_fit();
             drop(arena);
             source.expect_all_back();
             result.is_some()
@@ -243,7 +243,8 @@ fn what_the_builder_cannot_have_is_an_error() {
     let source = Counted::new();
     let pages = source.pages().huge(HugePages::Require);
     assert!(Arena::builder().pages(pages.clone()).try_build().is_err());
-    assert!(BoundedArena::builder().pages(pages).try_build().is_err());
+    let bounded = Arena::builder().bounded(8).pages(pages);
+    assert!(bounded.try_build().is_err());
     assert!(panics(|| Arena::builder()
         .max_bytes(10)
         .reserve(100)
@@ -272,8 +273,8 @@ fn arenas_in_pages_of_the_system() {
             arena.reset();
         }
         assert!(arena.memory().resident_bytes() >= Some(1 << 20));
-        arena.shrink();
-        let bounded = BoundedArena::builder().capacity(1 << 20).pages(pages);
+        arena.shrink_to_fit();
+        let bounded = Arena::builder().bounded(1 << 20).pages(pages);
         assert_eq!(bounded.build().remaining(), 1 << 20);
     }
 }

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::fmt::{self, Write};
 
-use flatslab::bump::{Arena, ArenaVec, BoundedArena};
+use flatslab::bump::{Arena, ArenaVec};
 
 use crate::common::panics;
 
@@ -56,7 +56,7 @@ fn a_formatter_that_fails_is_an_error_or_a_panic() {
 
 #[test]
 fn a_refusal_that_a_formatter_hides_is_an_error() {
-    let mut arena = BoundedArena::with_capacity(16);
+    let mut arena = Arena::bounded(16);
     assert!(arena.try_alloc_fmt(format_args!("{Stubborn}")).is_err());
     assert!(panics(|| arena.alloc_fmt(format_args!("{Stubborn}"))));
     arena.reset();
@@ -65,7 +65,7 @@ fn a_refusal_that_a_formatter_hides_is_an_error() {
 
 #[test]
 fn a_text_that_fails_gives_its_memory_back() {
-    let arena = BoundedArena::with_capacity(200);
+    let arena = Arena::bounded(200);
     let kept = arena.alloc(1_u64);
     for parts in (0..40).step_by(if cfg!(miri) { 13 } else { 1 }) {
         let fails = Fails(parts);
@@ -104,7 +104,7 @@ fn texts_of_every_length_are_exact() {
 
 #[test]
 fn a_vector_of_bytes_can_be_written() {
-    let arena = BoundedArena::with_capacity(24);
+    let arena = Arena::bounded(24);
     let mut vec = ArenaVec::new_in(&arena);
     let name = "flat";
     write!(vec, "{name}-{}", 7).unwrap();
@@ -121,7 +121,6 @@ fn what_an_arena_is_prints() {
     let mark = arena.checkpoint();
     assert!(format!("{mark:?}").starts_with("Checkpoint"));
     assert!(format!("{:?}", arena.as_scope()).starts_with("Scope"));
-    assert!(format!("{:?}", BoundedArena::with_capacity(9)).starts_with("BoundedArena"));
     assert!(format!("{:?}", ArenaVec::<u8>::new_in(&arena)).starts_with("[]"));
     assert!(format!("{:?}", Arena::builder()).starts_with("ArenaBuilder"));
 }

@@ -2,13 +2,13 @@
 
 use std::thread;
 
-use flatslab::bump::{Arena, ArenaBox, ArenaVec, BoundedArena};
+use flatslab::bump::{Arena, ArenaBox, ArenaVec};
 
 #[test]
 fn arenas_move_between_threads() {
     let mut arena = Arena::new();
     arena.alloc([1_u64; 100]);
-    let mut bounded = BoundedArena::with_capacity(100);
+    let mut bounded = Arena::bounded(100);
     let (arena, bounded) = thread::spawn(move || {
         arena.alloc(2_u64);
         arena.reset();

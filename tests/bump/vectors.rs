@@ -1,6 +1,6 @@
 //! `ArenaVec` against `Vec`, and where its room is.
 
-use flatslab::bump::{Arena, ArenaVec, BoundedArena};
+use flatslab::bump::{Arena, ArenaVec};
 
 use crate::common::panics;
 use crate::common::random::{random, seed};
@@ -72,7 +72,7 @@ fn a_vector_does_as_vec() {
 
 #[test]
 fn a_vector_that_is_last_grows_where_it_stands() {
-    let arena = BoundedArena::with_capacity(1024);
+    let arena = Arena::bounded(1024);
     let mut vec = ArenaVec::new_in(&arena);
     vec.push(0_u64);
     let start = vec.as_ptr();
@@ -130,7 +130,7 @@ fn a_vector_of_another_chunk_is_never_the_last() {
 #[test]
 fn a_refused_growth_changes_nothing() {
     let count = Count::default();
-    let arena = BoundedArena::with_capacity(size_of::<crate::values::Counted>() * 5);
+    let arena = Arena::bounded(size_of::<crate::values::Counted>() * 5);
     let mut vec = ArenaVec::new_in(&arena);
     for number in 0..5 {
         assert!(vec.try_push(count.make(number)).is_ok());
@@ -166,7 +166,7 @@ fn a_vector_of_texts_and_of_borrows() {
 #[test]
 fn a_vector_that_ends_gives_its_room_back_if_it_was_last() {
     let count = Count::default();
-    let mut arena = BoundedArena::with_capacity(1024);
+    let mut arena = Arena::bounded(1024);
     arena.alloc(1_u64);
     let before = arena.checkpoint();
     for len in 0..10 {
@@ -255,7 +255,7 @@ fn destructors_of_a_vector_may_use_the_arena_while_it_ends() {
 
 #[test]
 fn a_vector_that_ends_while_a_value_is_built_gives_its_room_back() {
-    let arena = BoundedArena::with_capacity(256);
+    let arena = Arena::bounded(256);
     let scratch = |number| {
         let mut vec = ArenaVec::new_in(&arena);
         vec.extend([number; 6]);

@@ -22,7 +22,7 @@ macro_rules! use_pool {
     ($pool:expr, $value:ty) => {{
         let mut pool = $pool;
         for round in 0..2 {
-            let make = |number: usize| pool.alloc(<$value>::new(number as u64)).ok();
+            let make = |number: usize| pool.try_alloc(<$value>::new(number as u64)).ok();
             let mut boxes: Vec<_> = (0..CAPACITY).map(|n| (make(n).unwrap(), n)).collect();
             assert!(pool.is_full() && make(0).is_none());
             boxes.retain(|(_, number)| number % 2 == 1);
@@ -33,7 +33,7 @@ macro_rules! use_pool {
             assert!(boxes.iter().all(|(boxed, number)| boxed.is(*number as u64)));
             drop(boxes);
             assert_eq!((pool.len(), alive()), (0, 0), "round {round}");
-            std::mem::forget(pool.alloc_uninit());
+            std::mem::forget(pool.try_alloc_uninit());
             pool.reset();
         }
     }};
@@ -47,11 +47,9 @@ fn everything_comes_back_to_the_source() {
         for builder in builders::<V>(&source.pages()) {
             use_pool!(builder.clone().build(), V);
             assert_eq!(source.bytes(), 0);
-            use_pool!(builder.clone().intrusive().build(), V);
-            assert_eq!(source.bytes(), 0);
             let pool = builder.recycle().build();
             for _ in 0..2 {
-                let make = |n| pool.alloc_or_reuse(|| V::new(n as u64), |_| {}).unwrap();
+                let make = |n| pool.alloc_or_reuse(|| V::new(n as u64), |_| {});
                 let boxes: Vec<_> = (0..CAPACITY).map(make).collect();
                 assert_eq!((pool.len(), boxes.len()), (CAPACITY, CAPACITY));
             }
@@ -78,12 +76,9 @@ fn the_bytes_that_a_pool_reports_are_those_that_the_source_gave() {
             assert_eq!(pool.memory().bytes(), source.bytes());
             assert!(pool.memory().to_string().ends_with("of a memory source"));
             drop(pool);
-            let pool = builder.clone().intrusive().build();
-            assert_eq!(pool.memory().bytes(), source.bytes());
-            drop(pool);
             let pool = builder.recycle().build();
             assert_eq!(pool.memory().bytes(), source.bytes());
-            drop(pool.alloc_or_reuse(|| [7; 8], |_| {}));
+            drop(pool.try_alloc_or_reuse(|| [7; 8], |_| {}));
             assert_eq!(pool.memory().bytes(), source.bytes());
         }
     }
@@ -97,11 +92,11 @@ fn no_operation_of_a_pool_asks_the_source() {
     for builder in builders::<u64>(&source.pages()) {
         let pool = builder.build();
         let was_asked = with_fault(0, Fault::Panic, true, || {
-            let boxes: Vec<_> = (0..).map_while(|n| pool.alloc(n).ok()).collect();
+            let boxes: Vec<_> = (0..).map_while(|n| pool.try_alloc(n).ok()).collect();
             assert_eq!(boxes.len(), CAPACITY);
             drop(boxes);
             pool.prefault().unwrap();
-            assert_eq!(pool.alloc_with(|| 7).map(PoolBox::into_inner), Ok(7));
+            assert_eq!(pool.try_alloc_with(|| 7).map(PoolBox::into_inner), Ok(7));
         });
         assert!(!was_asked);
     }
@@ -116,13 +111,8 @@ fn a_pool_whose_construction_fails_gives_back_what_it_got() {
         usize,
     );
     // Cells with the home, free list; the list of values that are kept.
-    let cases: [Case; 3] = [
+    let cases: [Case; 2] = [
         ("heap", |builder| builder.try_build().map(drop), 2),
-        (
-            "intrusive",
-            |builder| builder.intrusive().try_build().map(drop),
-            1,
-        ),
         (
             "recycling",
             |builder| builder.recycle().try_build().map(drop),
@@ -167,8 +157,6 @@ fn options_of_pages_are_refused_or_reported_where_there_are_none() {
         for builder in builders::<u64>(&pages) {
             let refused = BuildError::Unsupported(option);
             assert_eq!(builder.clone().try_build().err(), Some(refused));
-            let refused = BuildError::Unsupported(option);
-            assert_eq!(builder.clone().intrusive().try_build().err(), Some(refused));
             assert!(builder.recycle().try_build().is_err());
         }
     }
@@ -178,6 +166,6 @@ fn options_of_pages_are_refused_or_reported_where_there_are_none() {
         assert_eq!(pool.memory().shortfalls().count(), 2);
         let pool = builder.build();
         assert_eq!(pool.memory().shortfalls().count(), 2);
-        assert_eq!(*pool.alloc(7).unwrap(), 7);
+        assert_eq!(*pool.alloc(7), 7);
     }
 }

@@ -14,14 +14,14 @@ fn what_was_forgotten_is_not_dropped_and_its_cells_are_free_after_a_reset() {
     with_each_pool!(6, |pool: Counted| {
         for _ in 0..2 {
             let drops = Drops::new();
-            forget(pool.alloc(drops.value(1)));
-            forget(pool.alloc_uninit());
-            PoolBox::leak(pool.alloc(drops.value(2)).unwrap()).number = 3;
-            let _ = PoolBox::into_raw(pool.alloc(drops.value(4)).unwrap());
-            let (value, vacant) = PoolBox::take(pool.alloc(drops.value(5)).unwrap());
+            forget(pool.try_alloc(drops.value(1)));
+            forget(pool.try_alloc_uninit());
+            PoolBox::leak(pool.alloc(drops.value(2))).number = 3;
+            let _ = PoolBox::into_raw(pool.alloc(drops.value(4)));
+            let (value, vacant) = PoolBox::take(pool.alloc(drops.value(5)));
             forget(vacant);
-            let last = pool.alloc(drops.value(6)).unwrap();
-            assert!(pool.is_full() && pool.alloc_uninit().is_err());
+            let last = pool.alloc(drops.value(6));
+            assert!(pool.is_full() && pool.try_alloc_uninit().is_err());
             drop((value, last));
             assert_eq!(drops.count(), 2);
             assert_all_usable_but(&pool, 5);
@@ -29,7 +29,7 @@ fn what_was_forgotten_is_not_dropped_and_its_cells_are_free_after_a_reset() {
             assert_all_usable_but(&pool, 0);
             assert_eq!(drops.count(), 2);
         }
-        forget(pool.alloc(Drops::new().value(7)));
+        forget(pool.try_alloc(Drops::new().value(7)));
     });
 }
 
@@ -42,7 +42,7 @@ fn forgotten_cells_are_free_after_a_reset_in_their_first_order() {
         let mut first = Vec::new();
         for round in 0..4 {
             let mut places = Vec::new();
-            let mut boxes: Vec<_> = (0..20).map(|n| pool.alloc([n; 8]).unwrap()).collect();
+            let mut boxes: Vec<_> = (0..20).map(|n| pool.alloc([n; 8])).collect();
             places.extend(boxes.iter().map(|boxed| place(boxed)));
             if round == 0 {
                 first.clone_from(&places);
@@ -66,13 +66,13 @@ fn forgotten_cells_are_free_after_a_reset_in_their_first_order() {
 fn boxes_of_a_forgotten_pool_leave_nothing_but_its_memory() {
     let drops = Drops::new();
     let pool = Pool::with_capacity(2);
-    drop(pool.alloc(drops.value(1)));
+    drop(pool.try_alloc(drops.value(1)));
     forget(pool);
     let mut storage = PoolStorage::<Counted, 2>::new();
     for _ in 0..3 {
         let pool = Pool::in_storage(&mut storage);
-        drop(pool.alloc(drops.value(1)));
-        forget(pool.alloc(drops.value(2)));
+        drop(pool.try_alloc(drops.value(1)));
+        forget(pool.try_alloc(drops.value(2)));
         let _ = ManuallyDrop::new(pool);
         assert_all_usable_but(&Pool::in_storage(&mut storage), 0);
     }
@@ -85,19 +85,19 @@ fn a_forgotten_box_of_a_recycling_pool_keeps_its_cell() {
     let drops = Drops::new();
     let mut pool = Pool::builder().capacity(3).recycle().build();
     let make = || drops.value(1);
-    forget(pool.alloc_or_reuse(make, |_| {}));
-    drop(pool.alloc_or_reuse(make, |_| {}));
+    forget(pool.try_alloc_or_reuse(make, |_| {}));
+    drop(pool.try_alloc_or_reuse(make, |_| {}));
     assert_eq!((pool.len(), pool.idle()), (1, 1));
     for _ in 0..2 {
         let boxes: Vec<RecycledBox<'_, Counted>> =
-            std::iter::from_fn(|| pool.alloc_or_reuse(make, |_| {}).ok()).collect();
+            std::iter::from_fn(|| pool.try_alloc_or_reuse(make, |_| {}).ok()).collect();
         assert_eq!((boxes.len(), pool.len()), (2, 3));
         drop(boxes);
         pool.clear();
         assert_eq!((pool.len(), pool.idle()), (1, 0));
     }
     assert_eq!(drops.count(), 4);
-    forget(pool.alloc_or_reuse(make, |_| {}));
+    forget(pool.try_alloc_or_reuse(make, |_| {}));
     drop(pool);
     assert_eq!(drops.count(), 4, "none of the forgotten");
 }

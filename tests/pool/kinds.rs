@@ -16,16 +16,6 @@ macro_rules! with_each_pool {
             $body
         }
         {
-            #[allow(unused_mut, reason = "not every block resets it")]
-            let mut $pool = builder().intrusive().build();
-            $body
-        }
-        {
-            #[allow(unused_mut, reason = "not every block resets it")]
-            let mut $pool = builder().intrusive().lazy().build();
-            $body
-        }
-        {
             let mut storage = PoolStorage::<$value, { $capacity }>::new();
             #[allow(unused_mut, reason = "not every block resets it")]
             let mut $pool = Pool::in_storage(&mut storage);
@@ -44,7 +34,7 @@ use flatslab::pool::{Pool, PoolMemory};
 #[track_caller]
 pub(crate) fn assert_all_usable_but<T, M: PoolMemory>(pool: &Pool<'_, T, M>, taken: usize) {
     assert_eq!(pool.len(), taken);
-    let cells: Vec<_> = std::iter::from_fn(|| pool.alloc_uninit().ok()).collect();
+    let cells: Vec<_> = std::iter::from_fn(|| pool.try_alloc_uninit().ok()).collect();
     assert_eq!(cells.len(), pool.capacity() - taken);
     assert!(pool.is_full());
     let mut addresses: Vec<_> = cells.iter().map(|cell| cell.as_ptr().addr()).collect();

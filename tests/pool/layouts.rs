@@ -3,7 +3,7 @@
 use std::mem::MaybeUninit;
 
 use flatslab::pool::{
-    CacheAligned, Intrusive, Pool, PoolBox, PoolMemory, PoolStorage, RecycledBox, StorageBox,
+    CacheAligned, Pool, PoolBox, PoolMemory, PoolStorage, RecycledBox, StorageBox,
 };
 use flatslab::{AllocError, BuildError};
 
@@ -19,7 +19,7 @@ fn more_than_a_segment(bytes: usize) -> usize {
 /// How many cells the first segment has, which are more than one, and how far the first
 /// cell of the next one lies from its last.
 fn first_segment<T, M: PoolMemory>(pool: &Pool<'_, T, M>) -> (usize, usize) {
-    let boxes: Vec<_> = std::iter::from_fn(|| pool.alloc_uninit().ok()).collect();
+    let boxes: Vec<_> = std::iter::from_fn(|| pool.try_alloc_uninit().ok()).collect();
     let at = |index: usize| boxes[index].as_ptr().addr();
     let apart = at(1) - at(0);
     let cells = (1..boxes.len()).take_while(|&index| at(index) - at(index - 1) == apart);
@@ -82,10 +82,8 @@ fn every_cell_is_aligned<T: Value, M: PoolMemory>(pool: &Pool<'_, T, M>) {
         (T::ALIGN, true)
     );
     for _ in 0..2 {
-        let mut cells: Vec<_> = (0..pool.capacity())
-            .map(|_| pool.alloc_uninit().unwrap())
-            .collect();
-        assert!(pool.alloc_uninit().is_err());
+        let mut cells: Vec<_> = (0..pool.capacity()).map(|_| pool.alloc_uninit()).collect();
+        assert!(pool.try_alloc_uninit().is_err());
         for (number, cell) in cells.iter_mut().enumerate() {
             assert_eq!(cell.as_ptr().addr() % T::ALIGN, 0, "cell {number}");
             mark(cell, number);
@@ -109,7 +107,6 @@ fn in_each_pool<T: Value>() {
     let capacity = 2 * more_than_a_segment(bytes);
     every_cell_is_aligned(&Pool::<T>::with_capacity(capacity));
     every_cell_is_aligned(&Pool::<T>::builder().capacity(capacity).lazy().build());
-    every_cell_is_aligned(&Pool::<T, Intrusive>::intrusive(capacity));
     let mut storage = PoolStorage::<T, 5>::new();
     every_cell_is_aligned(&Pool::in_storage(&mut storage));
 }
@@ -152,7 +149,7 @@ sizes! {
 fn a_value_of_a_line_takes_one_line_and_nothing_more() {
     with_each_pool!(30, |pool: CacheAligned<[u64; 8]>| {
         let boxes: Vec<_> = (0..30)
-            .map(|number| pool.alloc(CacheAligned([number; 8])).unwrap())
+            .map(|number| pool.alloc(CacheAligned([number; 8])))
             .collect();
         let lines: Vec<_> = boxes
             .iter()
@@ -170,8 +167,7 @@ fn boxes_are_as_large_as_documented() {
     const WORD: usize = size_of::<usize>();
     fn sizes<T>() {
         assert_eq!(size_of::<PoolBox<'_, T>>(), WORD);
-        assert_eq!(size_of::<PoolBox<'_, T, Intrusive>>(), WORD);
-        assert_eq!(size_of::<Option<PoolBox<'_, T, Intrusive>>>(), WORD);
+        assert_eq!(size_of::<Option<PoolBox<'_, T>>>(), WORD);
         assert_eq!(size_of::<StorageBox<'_, T>>(), 2 * WORD);
         assert_eq!(size_of::<Option<StorageBox<'_, T>>>(), 2 * WORD);
         assert_eq!(size_of::<RecycledBox<'_, T>>(), 2 * WORD);
@@ -191,8 +187,8 @@ fn boxes_are_as_large_as_documented() {
 #[cfg_attr(each_run, ignore = "weekly")]
 fn values_without_a_size_are_counted_and_have_distinct_addresses() {
     with_each_pool!(40, |pool: ()| {
-        let boxes: Vec<_> = (0..40).map(|_| pool.alloc(()).unwrap()).collect();
-        assert!(pool.is_full() && pool.alloc(()).is_err());
+        let boxes: Vec<_> = (0..40).map(|_| pool.alloc(())).collect();
+        assert!(pool.is_full() && pool.try_alloc(()).is_err());
         let mut addresses: Vec<_> = boxes.iter().map(|b| (&raw const **b).addr()).collect();
         addresses.sort_unstable();
         addresses.dedup();
@@ -229,16 +225,6 @@ fn a_pool_has_just_the_cells_that_were_asked_for() {
                 capacity_is_exact(pool, capacity);
             }
         }
-        let (per_segment, _) = first_segment(&Pool::<T, _>::intrusive(enough));
-        for capacity in [0, 1, per_segment - 1, per_segment, per_segment + 1] {
-            let builder = Pool::<T>::builder().capacity(capacity).intrusive();
-            let mut pools = [builder.clone().build(), builder.lazy().build()];
-            for pool in &mut pools {
-                capacity_is_exact(pool, capacity);
-                pool.reset();
-                capacity_is_exact(pool, capacity);
-            }
-        }
     }
     run::<[u64; 8]>();
     if !cfg!(miri) {
@@ -262,22 +248,14 @@ fn the_last_segment_is_as_long_as_needed() {
         (per_segment - 1) * (64 + entry)
     );
     assert_eq!(bytes(per_segment + 1) - bytes(per_segment), apart + entry);
-    let (per_segment, apart) = first_segment(&Pool::<Order, _>::intrusive(enough));
-    let bytes = |capacity| Pool::<Order, _>::intrusive(capacity).memory().bytes();
-    assert_eq!(bytes(per_segment) - bytes(1), (per_segment - 1) * 64);
-    assert_eq!(bytes(per_segment + 1) - bytes(per_segment), apart);
 }
 
 /// Also of a type that has no alignment of its own.
 #[test]
 fn a_cell_of_a_line_lies_on_one_line() {
-    fn check<M: PoolMemory>(pool: &Pool<'_, [u64; 8], M>) {
-        let boxes: Vec<_> = std::iter::from_fn(|| pool.alloc_uninit().ok()).collect();
-        assert!(boxes.iter().all(|boxed| boxed.as_ptr().addr() % 64 == 0));
-    }
-    let enough = more_than_a_segment(64);
-    check(&Pool::with_capacity(enough));
-    check(&Pool::intrusive(enough));
+    let pool = Pool::<[u64; 8]>::with_capacity(more_than_a_segment(64));
+    let boxes: Vec<_> = std::iter::from_fn(|| pool.try_alloc_uninit().ok()).collect();
+    assert!(boxes.iter().all(|boxed| boxed.as_ptr().addr() % 64 == 0));
 }
 
 #[test]
@@ -288,12 +266,10 @@ fn a_capacity_past_the_limits_is_an_error() {
             slot_bytes,
         };
         assert_eq!(Pool::<T>::try_with_capacity(capacity).err(), Some(error));
-        assert!(Pool::<T, _>::try_intrusive(capacity).is_err());
         for builder in [Pool::<T>::builder(), Pool::<T>::builder().lazy()] {
             let builder = builder.capacity(capacity);
             let refused = Some(BuildError::Memory(error));
             assert_eq!(builder.clone().try_build().err(), refused);
-            assert!(builder.clone().intrusive().try_build().is_err());
             assert_eq!(builder.recycle().try_build().err(), refused);
         }
     }
@@ -335,7 +311,7 @@ fn a_capacity_past_32_bits_is_not_cut_off() {
     match builder.try_build() {
         Ok(pool) => {
             assert_eq!(pool.capacity(), CAPACITY);
-            assert_eq!(*pool.alloc(7).unwrap(), 7);
+            assert_eq!(*pool.alloc(7), 7);
         }
         Err(error) => assert!(out_of_memory(error)),
     }

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 
 use crate::common::amount;
-use crate::program::{Step, heap, intrusive, lazy, storage};
+use crate::program::{Step, heap, lazy, storage};
 use crate::recycled::recycling;
 use crate::samples::{self, Boxed, Byte, Large, Line, Nothing, Number};
 
@@ -40,7 +40,6 @@ macro_rules! programs {
 
 programs! {
     a_heap_pool_does_as_the_model heap: Nothing Byte Number Line Boxed Large;
-    an_intrusive_pool_does_as_the_model intrusive: Nothing Byte Number Line Boxed Large;
     a_lazy_pool_does_as_the_model lazy: Nothing Number Line Large;
     a_pool_in_a_storage_does_as_the_model storage: Nothing Byte Number Line Boxed Large;
     a_recycling_pool_does_as_the_model recycling: Nothing Number Line Boxed Large;

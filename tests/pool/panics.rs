@@ -1,6 +1,7 @@
 //! User code that panics: nothing is lost, nothing dropped twice, and the cell is free.
 
 use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
 use flatslab::pool::{Pool, PoolBox, PoolMemory, RecycledBox, RecyclingPool};
@@ -14,21 +15,21 @@ const CELLS: usize = 3;
 fn a_closure_that_panics_frees_its_cell() {
     with_each_pool!(CELLS, |pool: Counted| {
         let drops = Drops::new();
-        let first = pool.alloc(drops.value(1)).unwrap();
-        let free = pool.alloc_uninit().unwrap();
+        let first = pool.alloc(drops.value(1));
+        let free = pool.alloc_uninit();
         let place = free.as_ptr().addr();
         drop(free);
         for _ in 0..5 {
-            assert!(panics(|| pool.alloc_with(|| panic!("on purpose"))));
+            assert!(panics(|| pool.try_alloc_with(|| panic!("on purpose"))));
             assert_eq!((pool.len(), drops.count()), (1, 0));
         }
         // It has made its value before it panics.
-        assert!(panics(|| pool.alloc_with(|| {
+        assert!(panics(|| pool.try_alloc_with(|| {
             let _value = drops.value(2);
             panic!("on purpose");
         })));
         assert_eq!((pool.len(), drops.count()), (1, 1));
-        let second = pool.alloc(drops.value(3)).unwrap();
+        let second = pool.alloc(drops.value(3));
         assert_eq!((&raw const *second).addr(), place, "last in, first out");
         drop((first, second));
         assert_eq!(drops.count(), 3);
@@ -37,15 +38,48 @@ fn a_closure_that_panics_frees_its_cell() {
     });
 }
 
+/// What a panic of `f` says.
+fn message<R>(f: impl FnOnce() -> R) -> String {
+    let payload = catch_unwind(AssertUnwindSafe(|| drop(f()))).unwrap_err();
+    *payload.downcast::<String>().expect("a formatted message")
+}
+
+#[test]
+fn a_full_pool_panics_and_says_how_many_cells_it_has() {
+    const FULL: &str = "the pool is full: all 3 cells are taken";
+    with_each_pool!(CELLS, |pool: Counted| {
+        let drops = Drops::new();
+        let boxes: Vec<_> = (0..3)
+            .map(|number| pool.alloc(drops.value(number)))
+            .collect();
+        assert_eq!(message(|| pool.alloc(drops.value(4))), FULL);
+        assert_eq!(drops.count(), 1, "the value that found no cell is dropped");
+        assert_eq!(message(|| pool.alloc_with(|| unreachable!())), FULL);
+        assert_eq!(message(|| pool.alloc_uninit()), FULL);
+        assert_eq!(pool.len(), 3);
+        drop(boxes);
+        assert_all_usable_but(&pool, 0);
+        pool.reset();
+    });
+    for builder in [Pool::builder(), Pool::builder().lazy()] {
+        let pool = builder.capacity(CELLS).recycle().build();
+        let boxes: Vec<_> = (0..3).map(|n| pool.alloc_or_reuse(|| n, |_| {})).collect();
+        let full = || pool.alloc_or_reuse(|| unreachable!(), |_| unreachable!());
+        assert_eq!(message(full), FULL);
+        drop(boxes);
+        assert_eq!(*pool.alloc_or_reuse(|| unreachable!(), |_| {}), 2);
+    }
+}
+
 /// The closure takes and keeps cells, then panics.
 #[test]
 fn a_closure_that_used_the_pool_and_panics_frees_its_own_cell_alone() {
     with_each_pool!(CELLS, |pool: Counted| {
         let drops = Drops::new();
         let mut kept = Vec::new();
-        assert!(panics(|| pool.alloc_with(|| {
-            kept.push(pool.alloc(drops.value(1)).unwrap());
-            kept.push(pool.alloc(drops.value(2)).unwrap());
+        assert!(panics(|| pool.try_alloc_with(|| {
+            kept.push(pool.alloc(drops.value(1)));
+            kept.push(pool.alloc(drops.value(2)));
             assert!(pool.is_full());
             drop(kept.swap_remove(0));
             panic!("on purpose");
@@ -78,13 +112,11 @@ fn a_destructor_that_panics_frees_its_cell() {
         for end in ends::<M>() {
             let ran = Rc::new(Cell::new(0));
             let seen = ran.clone();
-            let boxed = pool
-                .alloc(Hooked::new(move || {
-                    seen.set(seen.get() + 1);
-                    panic!("on purpose");
-                }))
-                .unwrap();
-            let other = pool.alloc(Hooked::plain()).unwrap();
+            let boxed = pool.alloc(Hooked::new(move || {
+                seen.set(seen.get() + 1);
+                panic!("on purpose");
+            }));
+            let other = pool.alloc(Hooked::plain());
             assert!(panics(|| end(boxed)));
             assert_eq!(ran.get(), 1);
             assert_all_usable_but(pool, 1);
@@ -104,9 +136,9 @@ fn boxes_that_are_unwound_free_their_cells() {
     with_each_pool!(CELLS, |pool: Counted| {
         let drops = Drops::new();
         assert!(panics(|| {
-            let _first = pool.alloc(drops.value(1)).unwrap();
-            let _vacant = pool.alloc_uninit().unwrap();
-            let _second = pool.alloc(drops.value(2)).unwrap();
+            let _first = pool.alloc(drops.value(1));
+            let _vacant = pool.alloc_uninit();
+            let _second = pool.alloc(drops.value(2));
             panic!("on purpose");
         }));
         assert_eq!(drops.count(), 2);
@@ -123,7 +155,7 @@ fn recycling(capacity: usize) -> [RecyclingPool<Hooked>; 2] {
 /// That many boxes can be had, of new values; they are taken out of the pool then.
 #[track_caller]
 fn assert_new(pool: &RecyclingPool<Hooked>, count: usize) {
-    let make = || pool.alloc_or_reuse(Hooked::plain, |_| panic!("a value is left"));
+    let make = || pool.try_alloc_or_reuse(Hooked::plain, |_| panic!("a value is left"));
     let boxes: Vec<_> = (0..count).map(|_| make().unwrap()).collect();
     assert!(make().is_err());
     boxes
@@ -136,22 +168,22 @@ fn a_closure_of_a_recycling_pool_that_panics_loses_no_cell() {
     for pool in recycling(2) {
         let drops = Drops::new();
         assert!(panics(
-            || pool.alloc_or_reuse(|| panic!("init"), |_| unreachable!())
+            || pool.try_alloc_or_reuse(|| panic!("init"), |_| unreachable!())
         ));
         assert_eq!((pool.len(), pool.idle()), (0, 0));
         assert_new(&pool, 2);
 
         // Of two values that are kept, the one that `reset` panics over is dropped.
         let other = Drops::new();
-        let one = pool.alloc_or_reuse(|| other.hooked(), |_| unreachable!());
-        let two = pool.alloc_or_reuse(|| drops.hooked(), |_| unreachable!());
+        let one = pool.try_alloc_or_reuse(|| other.hooked(), |_| unreachable!());
+        let two = pool.try_alloc_or_reuse(|| drops.hooked(), |_| unreachable!());
         drop((one, two));
         assert_eq!(pool.idle(), 2);
-        let two = pool.alloc_or_reuse(|| unreachable!(), |_| {}).unwrap();
-        let one = pool.alloc_or_reuse(|| unreachable!(), |_| {}).unwrap();
+        let two = pool.alloc_or_reuse(|| unreachable!(), |_| {});
+        let one = pool.alloc_or_reuse(|| unreachable!(), |_| {});
         drop(one);
         drop(two);
-        assert!(panics(|| pool.alloc_or_reuse(
+        assert!(panics(|| pool.try_alloc_or_reuse(
             || unreachable!(),
             |value| {
                 assert!(value.is_armed());
@@ -161,7 +193,7 @@ fn a_closure_of_a_recycling_pool_that_panics_loses_no_cell() {
         assert_eq!((pool.len(), pool.idle()), (0, 1));
         assert_eq!(drops.count() + other.count(), 1);
         drop(RecycledBox::into_inner(
-            pool.alloc_or_reuse(|| unreachable!(), |_| {}).unwrap(),
+            pool.alloc_or_reuse(|| unreachable!(), |_| {}),
         ));
         assert_eq!((drops.count(), other.count()), (1, 1));
         assert_new(&pool, 2);
@@ -178,7 +210,7 @@ fn values_that_are_kept_are_all_dropped_where_one_panics() {
                 let mut boxes = Vec::new();
                 for number in 0..3 {
                     let value = drops.clone();
-                    boxes.push(pool.alloc_or_reuse(
+                    boxes.push(pool.try_alloc_or_reuse(
                         || {
                             Hooked::new(move || {
                                 drop(value.hooked());

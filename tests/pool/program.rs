@@ -23,14 +23,9 @@ pub(crate) fn heap<V: Sample>(program: &[Step]) {
     run(&mut Pool::<V>::with_capacity(CAPACITY), program);
 }
 
-pub(crate) fn intrusive<V: Sample>(program: &[Step]) {
-    run(&mut Pool::<V, _>::intrusive(CAPACITY), program);
-}
-
 pub(crate) fn lazy<V: Sample>(program: &[Step]) {
     let builder = Pool::<V>::builder().capacity(CAPACITY).lazy();
-    run(&mut builder.clone().build(), program);
-    run(&mut builder.intrusive().build(), program);
+    run(&mut builder.build(), program);
 }
 
 pub(crate) fn storage<V: Sample>(program: &[Step]) {
@@ -272,7 +267,7 @@ impl<'p, 's, 'c, V: Sample, M: PoolMemory> Round<'p, 's, 'c, V, M> {
             0..=4 => self.alloc(step),
             5..=6 => self.alloc_with(number, step),
             7 => {
-                let vacant = self.pool.alloc_uninit();
+                let vacant = self.pool.try_alloc_uninit();
                 assert_eq!(vacant.is_err(), self.is_full());
                 if let Ok(vacant) = vacant {
                     self.add(Owner::Vacant(vacant));
@@ -345,7 +340,7 @@ impl<'p, 's, 'c, V: Sample, M: PoolMemory> Round<'p, 's, 'c, V, M> {
     }
 
     fn alloc(&mut self, number: u64) {
-        match self.pool.alloc(V::new(number)) {
+        match self.pool.try_alloc(V::new(number)) {
             Ok(boxed) => self.add_value(boxed, number),
             Err(Full(value)) => assert!(value.is(number) && self.is_full()),
         }
@@ -356,7 +351,7 @@ impl<'p, 's, 'c, V: Sample, M: PoolMemory> Round<'p, 's, 'c, V, M> {
         let pool = self.pool;
         let was_full = self.is_full();
         match number % 4 {
-            0 => match pool.alloc_with(|| V::new(step)) {
+            0 => match pool.try_alloc_with(|| V::new(step)) {
                 Ok(boxed) => self.add_value(boxed, step),
                 Err(error) => assert_eq!((error.capacity(), was_full), (CAPACITY, true)),
             },
@@ -364,22 +359,22 @@ impl<'p, 's, 'c, V: Sample, M: PoolMemory> Round<'p, 's, 'c, V, M> {
                 struct OnPurpose;
                 let panic = catch_unwind(AssertUnwindSafe(|| {
                     let value = V::new(step);
-                    let boxed = pool.alloc_with(|| resume_unwind(Box::new(OnPurpose)));
+                    let boxed = pool.try_alloc_with(|| resume_unwind(Box::new(OnPurpose)));
                     assert!(boxed.is_err() && was_full);
                     drop(value);
                 }));
                 if let Err(panic) = panic {
                     assert!(panic.is::<OnPurpose>() && !was_full);
                     // The cell that it had is free.
-                    let boxed = pool.alloc_uninit().unwrap();
+                    let boxed = pool.alloc_uninit();
                     self.cells.take(boxed.as_ptr().addr(), size_of::<V>());
                     self.end(Owner::Vacant(boxed));
                 }
             }
             2 => {
                 let inner = RefCell::new(None);
-                let outer = pool.alloc_with(|| {
-                    *inner.borrow_mut() = Some(pool.alloc(V::new(step + 1)));
+                let outer = pool.try_alloc_with(|| {
+                    *inner.borrow_mut() = Some(pool.try_alloc(V::new(step + 1)));
                     V::new(step)
                 });
                 assert_eq!(outer.is_err(), was_full);
@@ -398,7 +393,7 @@ impl<'p, 's, 'c, V: Sample, M: PoolMemory> Round<'p, 's, 'c, V, M> {
                 };
                 let address = (&raw const *boxed).addr();
                 let freed = RefCell::new(Some(boxed));
-                let outer = pool.alloc_with(|| {
+                let outer = pool.try_alloc_with(|| {
                     drop(freed.take());
                     V::new(step)
                 });

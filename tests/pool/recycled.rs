@@ -148,7 +148,7 @@ impl<V: Sample> Round<'_, '_, V> {
         let has_cell = self.has_cell();
         let expected = self.idle.pop();
         let (made, reset) = (Cell::new(0), Cell::new(0));
-        let result = self.pool.alloc_or_reuse(
+        let result = self.pool.try_alloc_or_reuse(
             || {
                 made.set(made.get() + 1);
                 V::new(step)
@@ -185,7 +185,7 @@ impl<V: Sample> Round<'_, '_, V> {
         let has_cell = self.has_cell();
         let result = catch_unwind(AssertUnwindSafe(|| {
             self.pool
-                .alloc_or_reuse(
+                .try_alloc_or_reuse(
                     || resume_unwind(Box::new(OnPurpose)),
                     |value| {
                         value.renumber(step);
@@ -202,7 +202,7 @@ impl<V: Sample> Round<'_, '_, V> {
                     Some((kept, _)) => self.cells.freed.push(kept),
                     // A new cell was taken and freed: take and free it once more.
                     None => {
-                        let boxed = self.pool.alloc_or_reuse(|| V::new(step), |_| {}).unwrap();
+                        let boxed = self.pool.alloc_or_reuse(|| V::new(step), |_| {});
                         let place = address(&boxed);
                         self.cells.take(place, size_of::<V>());
                         assert!(RecycledBox::into_inner(boxed).is(step));
@@ -219,10 +219,11 @@ impl<V: Sample> Round<'_, '_, V> {
         let (pool, kept) = (self.pool, self.idle.pop());
         let inner = RefCell::new(None);
         let alloc_inner = || {
-            *inner.borrow_mut() =
-                Some(pool.alloc_or_reuse(|| V::new(step + 1), |value| value.renumber(step + 1)));
+            *inner.borrow_mut() = Some(
+                pool.try_alloc_or_reuse(|| V::new(step + 1), |value| value.renumber(step + 1)),
+            );
         };
-        let outer = pool.alloc_or_reuse(
+        let outer = pool.try_alloc_or_reuse(
             || {
                 alloc_inner();
                 V::new(step)

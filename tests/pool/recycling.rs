@@ -20,12 +20,10 @@ fn values_are_handed_out_again_last_in_first_out() {
             made.set(made.get() + 1);
             drops.value(made.get())
         };
-        let mut boxes: Vec<_> = (0..40)
-            .map(|_| pool.alloc_or_reuse(make, |_| {}).unwrap())
-            .collect();
+        let mut boxes: Vec<_> = (0..40).map(|_| pool.alloc_or_reuse(make, |_| {})).collect();
         assert!(boxes.iter().map(|boxed| boxed.number).eq(1..=40));
         assert!(
-            pool.alloc_or_reuse(|| unreachable!(), |_| unreachable!())
+            pool.try_alloc_or_reuse(|| unreachable!(), |_| unreachable!())
                 .is_err()
         );
         boxes.swap(3, 30);
@@ -39,7 +37,7 @@ fn values_are_handed_out_again_last_in_first_out() {
         let again: Vec<_> = (0..40)
             .map(|_| {
                 let reset = |value: &mut Counted| value.number += 100;
-                pool.alloc_or_reuse(|| unreachable!(), reset).unwrap()
+                pool.alloc_or_reuse(|| unreachable!(), reset)
             })
             .collect();
         let found = again
@@ -57,14 +55,10 @@ fn values_are_handed_out_again_last_in_first_out() {
 fn a_value_that_is_moved_out_is_not_kept() {
     for pool in pools(2) {
         let drops = Drops::new();
-        let boxed = pool
-            .alloc_or_reuse(|| drops.value(1), |_| unreachable!())
-            .unwrap();
+        let boxed = pool.alloc_or_reuse(|| drops.value(1), |_| unreachable!());
         let value = RecycledBox::into_inner(boxed);
         assert_eq!((pool.len(), pool.idle(), drops.count()), (0, 0, 0));
-        let boxed = pool
-            .alloc_or_reuse(|| drops.value(2), |_| unreachable!())
-            .unwrap();
+        let boxed = pool.alloc_or_reuse(|| drops.value(2), |_| unreachable!());
         assert_eq!((boxed.number, value.number), (2, 1));
         drop((boxed, value));
         assert_eq!((pool.idle(), drops.count()), (1, 1));
@@ -76,7 +70,7 @@ fn cleared_values_are_dropped_and_boxes_get_new_ones() {
     for mut pool in pools(3) {
         let drops = Drops::new();
         for round in 1..4 {
-            let make = || pool.alloc_or_reuse(|| drops.value(7), |_| unreachable!());
+            let make = || pool.try_alloc_or_reuse(|| drops.value(7), |_| unreachable!());
             let all: Vec<_> = (0..3).map(|_| make().unwrap()).collect();
             assert!(make().is_err());
             drop(all);
@@ -91,7 +85,7 @@ fn cleared_values_are_dropped_and_boxes_get_new_ones() {
 #[test]
 fn a_recycling_pool_of_no_cells_is_full() {
     for mut pool in pools::<u64>(0) {
-        let error = pool.alloc_or_reuse(|| unreachable!(), |_| unreachable!());
+        let error = pool.try_alloc_or_reuse(|| unreachable!(), |_| unreachable!());
         assert_eq!(error.unwrap_err().capacity(), 0);
         assert_eq!((pool.len(), pool.idle(), pool.is_empty()), (0, 0, true));
         pool.clear();
@@ -105,7 +99,7 @@ fn values_without_a_size_are_kept_and_counted() {
         for _ in 0..2 {
             let make = || made.set(made.get() + 1);
             let all: Vec<_> = (0..70)
-                .map(|_| pool.alloc_or_reuse(make, |()| {}))
+                .map(|_| pool.try_alloc_or_reuse(make, |()| {}))
                 .collect();
             assert!(all.iter().all(Result::is_ok) && pool.len() == 70);
         }

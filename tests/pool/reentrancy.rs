@@ -3,9 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use flatslab::pool::{
-    Intrusive, Pool, PoolBox, PoolMemory, PoolStorage, RecycledBox, RecyclingPool,
-};
+use flatslab::pool::{Pool, PoolBox, PoolMemory, PoolStorage, RecycledBox, RecyclingPool};
 
 use crate::common::{Drops, Hooked, panics};
 use crate::kinds::{assert_all_usable_but, forever};
@@ -27,7 +25,7 @@ struct Scene<M: PoolMemory> {
 
 impl<M: PoolMemory> Scene<M> {
     fn plain(&self) -> Option<Boxed<M>> {
-        let boxed = self.pool.alloc(Hooked::plain()).ok()?;
+        let boxed = self.pool.try_alloc(Hooked::plain()).ok()?;
         let is_own = address(&boxed) == self.own.get();
         self.met.set(self.met.get() + usize::from(is_own));
         Some(boxed)
@@ -54,7 +52,7 @@ fn actions<M: PoolMemory>() -> [Action<M>; 8] {
             *scene.other.borrow_mut() = scene.plain();
         }),
         ("free another while building a value", |scene| {
-            let boxed = scene.pool.alloc_with(|| {
+            let boxed = scene.pool.try_alloc_with(|| {
                 drop(scene.other.take());
                 drop(scene.plain());
                 Hooked::plain()
@@ -69,7 +67,7 @@ fn actions<M: PoolMemory>() -> [Action<M>; 8] {
             }
         }),
         ("hold a vacant cell", |scene| {
-            let vacant = scene.pool.alloc_uninit();
+            let vacant = scene.pool.try_alloc_uninit();
             drop(scene.plain());
             drop(vacant);
         }),
@@ -92,7 +90,7 @@ fn deaths<M: PoolMemory>() -> [Death<M>; 5] {
         ("overwritten", |_, mut boxed| *boxed = Hooked::plain()),
         ("taken", |_, boxed| drop(PoolBox::take(boxed))),
         ("dropped in a closure", |scene, boxed| {
-            let built = scene.pool.alloc_with(|| {
+            let built = scene.pool.try_alloc_with(|| {
                 drop(boxed);
                 Hooked::plain()
             });
@@ -114,7 +112,7 @@ fn destructors_use_the_pool<M: PoolMemory>(pool: &'static Pool<'static, Hooked, 
     let hooked = |action: fn(&Scene<M>), notes_own: bool| {
         let place = Rc::new(Cell::new(0));
         let (inner, own) = (scene.clone(), place.clone());
-        let boxed = pool.alloc(Hooked::new(move || {
+        let boxed = pool.try_alloc(Hooked::new(move || {
             inner.ran.set(inner.ran.get() + 1);
             let before = inner.own.replace(own.get());
             action(&inner);
@@ -165,12 +163,6 @@ fn destructors_use_a_heap_pool() {
     destructors_use_the_pool(forever(Pool::with_capacity(CELLS)));
 }
 
-#[test]
-#[cfg_attr(each_run, ignore = "weekly")]
-fn destructors_use_an_intrusive_pool() {
-    destructors_use_the_pool::<Intrusive>(forever(Pool::intrusive(CELLS)));
-}
-
 /// Values that may be made on any thread, so that a static is theirs.
 #[test]
 fn destructors_use_a_pool_in_a_static() {
@@ -183,7 +175,7 @@ fn destructors_use_a_pool_in_a_static() {
 #[test]
 fn closures_nest_as_deep_as_there_are_cells() {
     fn nest<M: PoolMemory>(pool: &Pool<'_, usize, M>, depth: usize) -> usize {
-        match pool.alloc_with(|| nest(pool, depth + 1)) {
+        match pool.try_alloc_with(|| nest(pool, depth + 1)) {
             Ok(boxed) => {
                 assert_eq!(pool.len(), depth + 1);
                 *boxed
@@ -208,9 +200,9 @@ fn closures_and_destructors_use_a_recycling_pool() {
         let pool: &'static RecyclingPool<Hooked> = crate::kinds::keep(pool);
         let drops = Drops::new();
         // `init` fills the rest of the pool and gives it back.
-        let first = pool.alloc_or_reuse(
+        let first = pool.try_alloc_or_reuse(
             || {
-                let make = || pool.alloc_or_reuse(Hooked::plain, |_| {}).ok();
+                let make = || pool.try_alloc_or_reuse(Hooked::plain, |_| {}).ok();
                 let rest: Vec<_> = std::iter::from_fn(make).collect();
                 assert_eq!((rest.len(), pool.len()), (2, 3));
                 drop(rest);
@@ -222,13 +214,13 @@ fn closures_and_destructors_use_a_recycling_pool() {
         assert_eq!((pool.len(), pool.idle()), (1, 2));
         // `reset` returns the other box, and gets it again.
         let (mut first, mut inner) = (Some(first), None);
-        let second = pool.alloc_or_reuse(
+        let second = pool.try_alloc_or_reuse(
             || unreachable!("two are kept"),
             |value| {
                 assert!(!value.is_armed());
                 drop(first.take());
                 inner = pool
-                    .alloc_or_reuse(|| unreachable!(), |value| assert!(value.is_armed()))
+                    .try_alloc_or_reuse(|| unreachable!(), |value| assert!(value.is_armed()))
                     .ok();
             },
         );
@@ -238,7 +230,7 @@ fn closures_and_destructors_use_a_recycling_pool() {
         // A destructor that takes the cells of the pool and gives one back.
         let mut second = second.unwrap();
         *second = Hooked::new(|| {
-            let make = || pool.alloc_or_reuse(Hooked::plain, |_| {}).ok();
+            let make = || pool.try_alloc_or_reuse(Hooked::plain, |_| {}).ok();
             let all: Vec<_> = std::iter::from_fn(make).collect();
             // Its own cell is free: the value has moved out of it.
             assert_eq!(all.len(), 3);
@@ -246,7 +238,7 @@ fn closures_and_destructors_use_a_recycling_pool() {
         drop(RecycledBox::into_inner(second));
         assert_eq!(pool.len(), 0);
         while pool.idle() > 0 {
-            let kept = pool.alloc_or_reuse(Hooked::plain, |_| {}).unwrap();
+            let kept = pool.alloc_or_reuse(Hooked::plain, |_| {});
             drop(RecycledBox::into_inner(kept));
         }
     }

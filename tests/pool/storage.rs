@@ -22,12 +22,12 @@ fn a_static_is_claimed_once() {
     let pool: &'static mut Pool<'static, [u64; 8], InStorage> = STORAGE.claim().unwrap();
     assert!(STORAGE.claim().is_none());
     // It is given out mutably, and so may be reset.
-    std::mem::forget(pool.alloc([1; 8]));
+    std::mem::forget(pool.try_alloc([1; 8]));
     assert_all_usable_but(pool, 1);
     pool.reset();
     assert_all_usable_but(pool, 0);
     let pool: &'static Pool<'_, _, _> = pool;
-    let boxed: StorageBox<'static, [u64; 8]> = pool.alloc([7; 8]).unwrap();
+    let boxed: StorageBox<'static, [u64; 8]> = pool.alloc([7; 8]);
     assert!(is_within(&STORAGE, (&raw const *boxed).addr()));
     assert!(STORAGE.claim().is_none());
     assert_eq!(*boxed, [7; 8]);
@@ -45,7 +45,7 @@ fn of_several_threads_one_claims_a_static() {
             for (round, storage) in STORAGES.iter().take(rounds).enumerate() {
                 barrier.wait();
                 if let Some(pool) = storage.claim() {
-                    let boxed = pool.alloc(round as u64).unwrap();
+                    let boxed = pool.alloc(round as u64);
                     assert_eq!((*boxed, pool.len()), (round as u64, 1));
                     won += 1;
                 }
@@ -67,7 +67,7 @@ fn a_static_of_values_that_are_not_send_is_claimed_by_any_thread() {
     static STORAGE: PoolStorage<Counted, 2> = PoolStorage::new();
     let drops = thread::spawn(|| {
         let (drops, pool) = (Drops::new(), STORAGE.claim().unwrap());
-        drop(pool.alloc(drops.value(1)));
+        drop(pool.try_alloc(drops.value(1)));
         drops.count()
     });
     assert_eq!(drops.join().unwrap(), 1);
@@ -80,9 +80,7 @@ fn a_storage_serves_one_pool_after_the_other() {
     let mut storage = PoolStorage::<Counted, 3>::default();
     for round in 0..3 {
         let pool = Pool::in_storage(&mut storage);
-        let boxes: Vec<_> = (0..3)
-            .map(|n| pool.alloc(drops.value(n)).unwrap())
-            .collect();
+        let boxes: Vec<_> = (0..3).map(|n| pool.alloc(drops.value(n))).collect();
         assert!(pool.is_full() && boxes.iter().map(|b| b.number).eq(0..3));
         drop(boxes);
         assert_eq!(drops.count(), 3 * (round + 1));
@@ -94,16 +92,16 @@ fn a_storage_serves_one_pool_after_the_other() {
 fn a_pool_moves_while_it_has_no_boxes() {
     let mut storage = PoolStorage::<u64, 3>::new();
     let pool = Pool::in_storage(&mut storage);
-    let leaked = PoolBox::into_raw(pool.alloc(7).unwrap());
+    let leaked = PoolBox::into_raw(pool.alloc(7));
     let moved = Box::new(pool);
-    let boxed = moved.alloc(8).unwrap();
+    let boxed = moved.alloc(8);
     // SAFETY: from `into_raw` of a box of this pool, which has moved since.
     let first = unsafe { moved.box_from_raw(leaked) };
     assert_eq!((*first, *boxed), (7, 8));
     drop((first, boxed));
     assert_all_usable_but(&moved, 0);
     let heap = Pool::with_capacity(3);
-    let leaked = PoolBox::into_raw(heap.alloc(7).unwrap());
+    let leaked = PoolBox::into_raw(heap.alloc(7));
     let moved = Box::new(heap);
     // SAFETY: as above.
     assert_eq!(*unsafe { moved.box_from_raw(leaked) }, 7);
@@ -124,7 +122,7 @@ fn a_storage_is_part_of_a_struct_or_on_the_heap() {
     };
     let range = std::ptr::from_ref(&engine).addr();
     let pool = Pool::in_storage(&mut engine.storage);
-    let boxed = pool.alloc(7).unwrap();
+    let boxed = pool.alloc(7);
     let place = (&raw const *boxed).addr();
     assert!((range..range + size_of::<Engine>()).contains(&place));
     assert_eq!((*boxed, engine.name.as_str()), (7, "engine"));
@@ -133,7 +131,7 @@ fn a_storage_is_part_of_a_struct_or_on_the_heap() {
 
     let mut storage = Box::new(PoolStorage::<[u8; 3], 5>::new());
     let pool = Pool::in_storage(&mut *storage);
-    let boxes: Vec<_> = (0..5).map(|n| pool.alloc([n; 3]).unwrap()).collect();
+    let boxes: Vec<_> = (0..5).map(|n| pool.alloc([n; 3])).collect();
     assert!(pool.is_full() && boxes.iter().zip(0..).all(|(b, n)| **b == [n; 3]));
     drop(boxes);
     assert_all_usable_but(&pool, 0);
@@ -145,14 +143,14 @@ fn a_pinned_value_stays_until_it_is_dropped() {
     let pool: &'static Pool<'_, _, _> = STORAGE.claim().unwrap();
     let drops = Drops::new();
     let boxed = pool
-        .alloc((Some(drops.hooked()), PhantomPinned))
+        .try_alloc((Some(drops.hooked()), PhantomPinned))
         .ok()
         .unwrap();
     let place = (&raw const *boxed).addr();
     let pinned: Pin<StorageBox<'static, _>> = PoolBox::into_pin(boxed);
     let moved = Box::new(pinned);
     assert_eq!((&raw const **moved).addr(), place);
-    let other = pool.alloc_uninit().unwrap();
+    let other = pool.alloc_uninit();
     assert!(pool.is_full() && other.as_ptr().addr() != place);
     drop(moved);
     assert_eq!((drops.count(), pool.len()), (1, 1));

@@ -3,9 +3,7 @@
 use std::cell::Cell;
 use std::mem::forget;
 
-use flatslab::pool::{
-    Heap, InStorage, Intrusive, Pool, PoolBox, PoolMemory, PoolStorage, StorageBox,
-};
+use flatslab::pool::{Heap, InStorage, Pool, PoolBox, PoolMemory, PoolStorage, StorageBox};
 
 use crate::kinds::assert_all_usable_but;
 
@@ -33,7 +31,7 @@ fn tree<'p, 'c, M: PoolMemory>(
     if levels == 0 {
         return None;
     }
-    let boxed = pool.alloc_with(|| Node {
+    let boxed = pool.try_alloc_with(|| Node {
         number: levels.into(),
         children: [tree(pool, levels - 1, drops), tree(pool, levels - 1, drops)],
         drops,
@@ -83,7 +81,7 @@ type Tail<'p, M> = Option<PoolBox<'p, Link<'p, M>, M>>;
 fn chain<'p, M: PoolMemory>(pool: &'p Pool<'_, Link<'p, M>, M>) -> Tail<'p, M> {
     let mut head: Tail<'p, M> = None;
     while !pool.is_full() {
-        head = Some(pool.alloc(Link(pool.len() as u64, head)).ok().unwrap());
+        head = Some(pool.try_alloc(Link(pool.len() as u64, head)).ok().unwrap());
     }
     head
 }
@@ -122,10 +120,6 @@ macro_rules! with_own_pools {
         {
             let builder = Pool::<$value<$($lifetime,)* Heap>>::builder().capacity($capacity);
             let mut $pool = builder.lazy().build();
-            $body
-        }
-        {
-            let mut $pool = Pool::<$value<$($lifetime,)* Intrusive>, _>::intrusive($capacity);
             $body
         }
         {
@@ -186,8 +180,8 @@ fn boxes_of_two_pools_free_their_own_cells() {
     let (one, two) = (Pool::in_storage(&mut one), Pool::in_storage(&mut two));
     let mut boxes: Vec<StorageBox<'_, u64>> = Vec::new();
     for number in 0..3 {
-        boxes.push(one.alloc(number).unwrap());
-        boxes.push(two.alloc(number + 10).unwrap());
+        boxes.push(one.alloc(number));
+        boxes.push(two.alloc(number + 10));
     }
     boxes.rotate_left(1);
     boxes.truncate(3);
@@ -195,7 +189,7 @@ fn boxes_of_two_pools_free_their_own_cells() {
     assert_eq!((one.len(), two.len()), (1, 2));
     assert!(boxes.iter().map(|boxed| **boxed).eq([10, 1, 11]));
     let (heap, other) = (Pool::with_capacity(4), Pool::with_capacity(4));
-    let (mut a, mut b) = (heap.alloc(1).unwrap(), other.alloc(2).unwrap());
+    let (mut a, mut b) = (heap.alloc(1), other.alloc(2));
     std::mem::swap(&mut a, &mut b);
     drop(a);
     assert_eq!((heap.len(), other.len(), *b), (1, 0, 1));

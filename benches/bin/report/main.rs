@@ -358,7 +358,6 @@ fn pool(record: &Record) -> String {
     const POOL: &str = "Pool, PoolBox";
     let subjects = [
         POOL,
-        "Pool, intrusive",
         "Pool, storage",
         "floor",
         "nexus-slab bounded",

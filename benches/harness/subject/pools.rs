@@ -8,7 +8,7 @@
 
 use std::ptr::NonNull;
 
-use flatslab::pool::{InStorage, Intrusive, Pool, PoolBox, PoolStorage, StorageBox};
+use flatslab::pool::{InStorage, Pool, PoolBox, PoolStorage, StorageBox};
 
 use super::subject;
 use crate::payload::Payload;
@@ -32,7 +32,7 @@ macro_rules! pool {
             $(#[$documentation])*
             $subject($container) named $name by $handle;
             new($capacity) $new;
-            insert($it, value) $pool.alloc(value).unwrap();
+            insert($it, value) $pool.try_alloc(value).unwrap();
             get(_it, boxed) boxed.number();
             add(_it, boxed, number) *boxed.number_mut() += number;
             replace(_it, boxed, value) core::mem::replace(&mut **boxed, value);
@@ -51,14 +51,6 @@ pool! {
     /// With its free list outside of the cells.
     PoolByBox(Pool<'static, V>) named "Pool, PoolBox" by PoolBox<'static, V>;
     new(capacity) Pool::with_capacity(capacity);
-    pool(it) lasting(it);
-}
-
-pool! {
-    /// With its free list through the vacant cells.
-    PoolIntrusive(Pool<'static, V, Intrusive>) named "Pool, intrusive"
-        by PoolBox<'static, V, Intrusive>;
-    new(capacity) Pool::intrusive(capacity);
     pool(it) lasting(it);
 }
 
@@ -89,7 +81,7 @@ impl<V: Payload> Stored<V> {
             8193..=0x10_0000 => Self::of::<0x10_0000>(),
             _ => Self::of::<0x80_0000>(),
         };
-        let cells = (0..capacity).map(|_| stored.pool().alloc_uninit().expect("a cell"));
+        let cells = (0..capacity).map(|_| stored.pool().try_alloc_uninit().expect("a cell"));
         let cells: Vec<_> = cells.collect();
         cells.into_iter().rev().for_each(drop);
         stored

@@ -71,7 +71,7 @@ impl Store for PoolStore {
     type Key = PoolKey;
 
     fn insert(&mut self, order: Order<PoolKey>) -> Result<PoolKey, StoreFull> {
-        match self.orders.alloc(CacheAligned(order)) {
+        match self.orders.try_alloc(CacheAligned(order)) {
             Ok(boxed) => Ok(PoolKey(NonNull::new(PoolBox::into_raw(boxed)))),
             Err(_) => Err(StoreFull { len: self.len() }),
         }
@@ -81,7 +81,7 @@ impl Store for PoolStore {
         // SAFETY: by P1 and P2 the pointer came from `into_raw` of a box of this pool,
         // which was not taken back. By P2 the key is not used again.
         let boxed = unsafe { self.orders.box_from_raw(key.address().as_ptr()) };
-        PoolBox::into_inner(boxed).into_inner()
+        PoolBox::into_inner(boxed).0
     }
 
     fn with<R>(&self, key: PoolKey, f: impl FnOnce(&Order<PoolKey>) -> R) -> R {

@@ -1,0 +1,325 @@
+//! `Arena`: how it is made, reset and asked about its memory.
+
+use core::fmt;
+
+use super::checkpoint::Checkpoint;
+use super::chunks::Chunks;
+use crate::error::AllocError;
+use crate::memory::Report;
+use crate::raw::memory;
+use crate::raw::source::Source;
+
+/// Scratch memory of mixed types that grows by chunks; see the [module](super).
+///
+/// What is allocated lives until the arena is [reset](Self::reset) or dropped, and is
+/// **not dropped**.
+pub struct Arena {
+    pub(super) chunks: Chunks,
+}
+
+// SAFETY: the arena owns its chunks. What was allocated borrows it, so none of that is alive
+// when it moves to another thread.
+unsafe impl Send for Arena {}
+
+impl core::panic::UnwindSafe for Arena {}
+impl core::panic::RefUnwindSafe for Arena {}
+
+impl Default for Arena {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Panics or ends the program on an error.
+#[inline(always)]
+#[track_caller]
+fn or_fail<T>(result: Result<T, AllocError>) -> T {
+    match result {
+        Ok(value) => value,
+        Err(error) => memory::fail(error),
+    }
+}
+
+impl Arena {
+    /// An arena without memory; O(1), allocates nothing.
+    ///
+    /// ```
+    /// let arena = flatslab::bump::Arena::new();
+    /// assert_eq!(arena.allocated_bytes(), 0);
+    /// ```
+    #[must_use]
+    pub const fn new() -> Self {
+        Arena {
+            chunks: Chunks::new(Source::GLOBAL),
+        }
+    }
+
+    /// An arena with room for at least `bytes` bytes, which grows when it is full.
+    ///
+    /// # Panics
+    ///
+    /// If `bytes` passes `isize::MAX`. If the allocator refuses, the program ends, as with
+    /// `Vec`.
+    ///
+    /// ```
+    /// let arena = flatslab::bump::Arena::with_capacity(10_000);
+    /// assert!(arena.remaining() >= 10_000);
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn with_capacity(bytes: usize) -> Self {
+        or_fail(Self::try_with_capacity(bytes))
+    }
+
+    /// As [`with_capacity`](Self::with_capacity); never panics or aborts.
+    ///
+    /// # Errors
+    ///
+    /// If `bytes` passes `isize::MAX`, or the allocator refuses.
+    ///
+    /// ```
+    /// assert!(flatslab::bump::Arena::try_with_capacity(usize::MAX).is_err());
+    /// ```
+    pub fn try_with_capacity(bytes: usize) -> Result<Self, AllocError> {
+        let arena = Self::new();
+        arena.try_reserve(bytes)?;
+        Ok(arena)
+    }
+
+    /// An arena of one chunk of `bytes` bytes, rounded up to a multiple of 8; O(bytes). The
+    /// chunk is allocated and touched here, and the arena never calls the allocator
+    /// afterwards. When the chunk is full, methods panic, and their `try_` forms return an
+    /// error.
+    ///
+    /// # Panics
+    ///
+    /// If `bytes` passes `isize::MAX`. If the allocator refuses, the program ends, as with
+    /// `Vec`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::bump::Arena;
+    ///
+    /// let mut arena = Arena::bounded(64);
+    /// let row = arena.alloc_slice_fill_with(8, |index| index as u64);
+    /// assert_eq!(row[7], 7);
+    /// assert_eq!(arena.try_alloc(7).unwrap_err().into_inner(), 7);
+    /// arena.reset();
+    /// assert_eq!(*arena.alloc(7), 7);
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn bounded(bytes: usize) -> Self {
+        or_fail(Self::try_bounded(bytes))
+    }
+
+    /// As [`bounded`](Self::bounded); never panics or aborts.
+    ///
+    /// # Errors
+    ///
+    /// If `bytes` passes `isize::MAX`, or the allocator refuses.
+    ///
+    /// ```
+    /// assert!(flatslab::bump::Arena::try_bounded(usize::MAX).is_err());
+    /// ```
+    pub fn try_bounded(bytes: usize) -> Result<Self, AllocError> {
+        let arena = Self::new();
+        arena.chunks.bound(bytes)?;
+        Ok(arena)
+    }
+
+    /// Allocates memory for `bytes` further bytes, unless there is room for them. Allocations of
+    /// `bytes` bytes in all, in any sizes and any order, do not call the allocator then, until
+    /// the next reset, rewind or [`shrink_to_fit`](Self::shrink_to_fit).
+    ///
+    /// An allocation counts as its size, rounded up to a multiple of 8, and, if its alignment
+    /// is above 8, that alignment less 8. A vector that grows counts with each of its sizes.
+    /// The room is in one piece: a single allocation may take all of it.
+    ///
+    /// O(1): looks at 42 chunks at most, and adds one if none of them has the room.
+    ///
+    /// # Panics
+    ///
+    /// If `bytes` passes `isize::MAX`, or the limit is reached. If the allocator refuses, the
+    /// program ends, as with `Vec`.
+    ///
+    /// ```
+    /// let arena = flatslab::bump::Arena::new();
+    /// arena.reserve(10_000);
+    /// let before = arena.allocated_bytes();
+    /// arena.alloc([0_u8; 10_000]);
+    /// assert_eq!(arena.allocated_bytes(), before);
+    /// ```
+    #[track_caller]
+    pub fn reserve(&self, bytes: usize) {
+        or_fail(self.try_reserve(bytes));
+    }
+
+    /// As [`reserve`](Self::reserve); never panics or aborts.
+    ///
+    /// # Errors
+    ///
+    /// If `bytes` passes `isize::MAX`; if a chunk of `bytes` and a header of 64 bytes would
+    /// pass the limit; if the allocator refuses that chunk. A larger one is asked for first,
+    /// and its refusal is no error.
+    ///
+    /// ```
+    /// assert!(flatslab::bump::Arena::new().try_reserve(usize::MAX).is_err());
+    /// ```
+    pub fn try_reserve(&self, bytes: usize) -> Result<(), AllocError> {
+        self.chunks.reserve(bytes)
+    }
+
+    /// Frees the chunks that are not in use; O(chunks). After a [`reset`](Self::reset) these
+    /// are all but the first, and the first too if it is larger than a first chunk usually
+    /// is. The chunk of a [bounded](Self::bounded) arena stays.
+    ///
+    /// ```
+    /// let mut arena = flatslab::bump::Arena::new();
+    /// arena.alloc([0_u8; 100_000]);
+    /// arena.reset();
+    /// arena.shrink_to_fit();
+    /// assert!(arena.allocated_bytes() < 100_000);
+    /// ```
+    pub fn shrink_to_fit(&mut self) {
+        self.chunks.shrink_to_fit();
+    }
+
+    /// Makes all memory free; O(1). The chunks are kept, and values are not dropped.
+    ///
+    /// ```
+    /// let mut arena = flatslab::bump::Arena::bounded(8);
+    /// arena.alloc(42_u64);
+    /// arena.reset();
+    /// assert_eq!(arena.remaining(), 8);
+    /// ```
+    pub fn reset(&mut self) {
+        // SAFETY: what was allocated borrows the arena, which is borrowed mutably here, so
+        // none of it is used any more.
+        unsafe { self.chunks.reset() };
+    }
+
+    /// The current position of the arena, to [`rewind`](Self::rewind) to; O(1).
+    ///
+    /// ```
+    /// let arena = flatslab::bump::Arena::new();
+    /// assert_eq!(arena.checkpoint(), arena.checkpoint());
+    /// ```
+    #[must_use]
+    pub fn checkpoint(&self) -> Checkpoint {
+        self.chunks.checkpoint()
+    }
+
+    /// Makes all memory free that was allocated since that checkpoint; O(1).
+    /// [`scope`](Self::scope) is the safe form.
+    ///
+    /// # Safety
+    ///
+    /// - The checkpoint is one of this arena. Since it was taken, the arena was not reset,
+    ///   shrunk, or rewound to an earlier one.
+    /// - Nothing that was allocated since then is used any more. To drop a box or a vector is
+    ///   to use it.
+    /// - Nothing that was allocated before has grown, shrunk or been freed since then: vectors
+    ///   and other collections have the memory that they had, and were not dropped.
+    /// - No method of this arena that was called since then is still running. A method that
+    ///   was called before may be running, if it has called the code that rewinds (a closure,
+    ///   an iterator, a clone, a formatter, a destructor, a source of memory) and has done
+    ///   nothing since the checkpoint: it was taken in the same call of that code, and a
+    ///   formatter has written nothing in between.
+    ///
+    /// So the closure of [`alloc_with`](Self::alloc_with) may rewind to a checkpoint that it
+    /// has taken itself. It must not rewind to one that was taken before the call: the place
+    /// of its value may be taken already, and the rewind would make that free.
+    ///
+    /// Debug builds panic where they see the first or the last condition broken, which is not
+    /// always.
+    ///
+    /// ```
+    /// let mut arena = flatslab::bump::Arena::new();
+    /// let kept: *mut u64 = arena.alloc(1);
+    /// let checkpoint = arena.checkpoint();
+    /// arena.alloc([0_u8; 1000]);
+    /// // SAFETY: the reference to the zeroes is not used any more.
+    /// unsafe { arena.rewind(checkpoint) };
+    /// assert_eq!(arena.checkpoint(), checkpoint);
+    /// ```
+    pub unsafe fn rewind(&self, checkpoint: Checkpoint) {
+        #[cfg(debug_assertions)]
+        self.chunks.assert_valid(checkpoint);
+        // SAFETY: the conditions of this function include those of that one.
+        unsafe { self.chunks.rewind(checkpoint) };
+    }
+
+    /// Number of bytes of all chunks without their headers; O(chunks).
+    ///
+    /// ```
+    /// let arena = flatslab::bump::Arena::bounded(1024);
+    /// assert_eq!(arena.allocated_bytes(), 1024);
+    /// ```
+    #[must_use]
+    pub fn allocated_bytes(&self) -> usize {
+        self.chunks.bytes() - self.chunks.count().1
+    }
+
+    /// Number of bytes of all chunks with their headers; O(1).
+    ///
+    /// ```
+    /// let arena = flatslab::bump::Arena::bounded(1024);
+    /// assert!(arena.allocated_bytes_including_metadata() > 1024);
+    /// ```
+    #[must_use]
+    pub fn allocated_bytes_including_metadata(&self) -> usize {
+        self.chunks.bytes()
+    }
+
+    /// Number of bytes left in the current chunk; O(1).
+    ///
+    /// ```
+    /// let arena = flatslab::bump::Arena::bounded(1024);
+    /// arena.alloc(7_u8);
+    /// assert_eq!(arena.remaining(), 1024 - 1);
+    /// ```
+    #[must_use]
+    pub fn remaining(&self) -> usize {
+        self.chunks.remaining()
+    }
+
+    /// Number of chunks; O(chunks).
+    ///
+    /// ```
+    /// assert_eq!(flatslab::bump::Arena::new().chunks_allocated(), 0);
+    /// ```
+    #[must_use]
+    pub fn chunks_allocated(&self) -> usize {
+        self.chunks.count().0
+    }
+
+    /// The arena's memory, and which of the requested page options were obtained. Asks the
+    /// system about [its pages](crate::memory::Pages): for the start and for diagnostics.
+    ///
+    /// ```
+    /// let arena = flatslab::bump::Arena::bounded(1024);
+    /// assert!(arena.memory().bytes() >= 1024);
+    /// ```
+    #[must_use]
+    pub fn memory(&self) -> Report {
+        Report::new(self.chunks.bytes(), self.chunks.source())
+    }
+
+    /// Panics if an invariant does not hold.
+    #[cfg(any(test, fuzzing))]
+    pub fn check(&self) {
+        self.chunks.check();
+    }
+}
+
+/// Prints the number of bytes, not the values.
+impl fmt::Debug for Arena {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Arena")
+            .field("bytes", &self.chunks.bytes())
+            .field("remaining", &self.remaining())
+            .finish_non_exhaustive()
+    }
+}

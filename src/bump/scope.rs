@@ -1,0 +1,362 @@
+//! `Scope`: a part of an arena's memory that is freed when a call returns.
+
+#[expect(clippy::disallowed_types, reason = "the vectors are the user's")]
+use alloc::vec::Vec;
+use core::alloc::Layout;
+use core::fmt;
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+
+use super::Arena;
+use super::boxed::ArenaBox;
+use super::checkpoint::Checkpoint;
+use crate::error::{AllocError, Full};
+
+/// A part of an arena's memory. What is allocated through it lives for `'s`. Its memory is
+/// free again when the call of [`scope`](Self::scope) that made it returns.
+///
+/// [`Arena::as_scope`] returns the outermost scope: what that one allocates stays until the
+/// arena is reset. A scope allocates by `&self`, and an inner scope borrows it mutably. So
+/// nothing that may allocate later, such as a vector, can be alive across an inner scope
+/// that would take back its memory.
+///
+/// `'env` is what lies outside of the call, and outlives it. Values that refer to that, or
+/// to what the scope itself has allocated, can be allocated. Values that refer to variables
+/// of the closure cannot, because `'s` is longer than these live;
+/// [`boxed`](Self::boxed) takes them. [`std::thread::scope`] works in the same way.
+///
+/// A function that allocates takes a `&Scope<'s, '_>` and returns what it allocates for
+/// `'s`. A function that opens inner scopes takes a `Scope<'s, '_>` or a `&mut` of it. The
+/// result of an inner scope is returned as a value that owns what it has, or is allocated in
+/// the outer scope.
+///
+/// A scope is not `Send`: it borrows the arena.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::bump::{Arena, Scope};
+///
+/// struct Field<'t> { name: &'t str }
+///
+/// fn decode<'s>(scope: &Scope<'s, '_>, text: &'s str) -> &'s [Field<'s>] {
+///     scope.alloc_slice_iter(text.split(' ').map(|name| Field { name }))
+/// }
+///
+/// let mut arena = Arena::new();
+/// let text = String::from("price quantity");
+/// let longest = arena.scope(|scope| {
+///     decode(&scope, &text).iter().map(|field| field.name.len()).max()
+/// });
+/// assert_eq!(longest, Some(8));
+/// ```
+pub struct Scope<'s, 'env: 's> {
+    pub(super) arena: &'s Arena,
+    /// Invariant: references of an inner scope are not references of an outer one.
+    scope: PhantomData<&'s mut &'s ()>,
+    env: PhantomData<&'env mut &'env ()>,
+}
+
+impl Arena {
+    /// The arena as the outermost scope, for inner ones.
+    ///
+    /// ```
+    /// let mut arena = flatslab::bump::Arena::new();
+    /// let mut root = arena.as_scope();
+    /// let kept = root.alloc(1);
+    /// root.scope(|scope| *kept += *scope.alloc(2));
+    /// assert_eq!(*kept, 3);
+    /// ```
+    pub fn as_scope(&mut self) -> Scope<'_, '_> {
+        Scope::new(self)
+    }
+
+    /// Calls `f` with a scope. What the scope allocates is free again when this returns or
+    /// panics. Short for `as_scope().scope(f)`.
+    ///
+    /// ```
+    /// let mut arena = flatslab::bump::Arena::new();
+    /// let sum = arena.scope(|scope| scope.alloc_slice_copy(&[1, 2]).iter().sum::<u64>());
+    /// assert_eq!(sum, 3);
+    /// ```
+    pub fn scope<'env, R>(&mut self, f: impl FnOnce(Scope<'_, 'env>) -> R) -> R {
+        self.as_scope().scope(f)
+    }
+}
+
+impl<'s> Scope<'s, '_> {
+    fn new(arena: &'s Arena) -> Self {
+        Scope {
+            arena,
+            scope: PhantomData,
+            env: PhantomData,
+        }
+    }
+
+    /// Calls `f` with an inner scope. What that allocates is free again when this returns or
+    /// panics.
+    ///
+    /// ```
+    /// let mut arena = flatslab::bump::Arena::new();
+    /// let mut scope = arena.as_scope();
+    /// let before = scope.remaining();
+    /// scope.scope(|mut inner| {
+    ///     inner.alloc(1);
+    ///     inner.scope(|innermost| *innermost.alloc(2))
+    /// });
+    /// ```
+    pub fn scope<'inner, R>(&mut self, f: impl FnOnce(Scope<'_, 'inner>) -> R) -> R {
+        /// A type of its own, and not the `Drop` of `Scope`: `f` owns the scope, and could
+        /// drop it while references of it are alive.
+        struct Rewind<'s>(&'s Arena, Checkpoint);
+
+        impl Drop for Rewind<'_> {
+            #[inline]
+            fn drop(&mut self) {
+                // SAFETY: the checkpoint was taken below, of this arena. What was allocated
+                // since then lived for the inner scope's `'s`, which is over. That scope
+                // borrowed this one mutably, so nothing else used the arena, and scopes
+                // neither reset nor shrink it.
+                unsafe { self.0.chunks.rewind(self.1) };
+            }
+        }
+
+        let _rewind = Rewind(self.arena, self.arena.checkpoint());
+        f(Scope::new(self.arena))
+    }
+
+    /// As [`Arena::remaining`].
+    ///
+    /// ```
+    /// let mut arena = flatslab::bump::Arena::bounded(1024);
+    /// assert_eq!(arena.as_scope().remaining(), 1024);
+    /// ```
+    #[must_use]
+    pub fn remaining(&self) -> usize {
+        self.arena.remaining()
+    }
+
+    /// As [`Arena::alloc`].
+    #[inline]
+    #[track_caller]
+    pub fn alloc<T>(&self, value: T) -> &'s mut T {
+        self.arena.alloc(value)
+    }
+
+    /// As [`Arena::try_alloc`].
+    #[inline]
+    pub fn try_alloc<T>(&self, value: T) -> Result<&'s mut T, Full<T>> {
+        self.arena.try_alloc(value)
+    }
+
+    /// As [`Arena::alloc_with`].
+    #[inline]
+    #[track_caller]
+    pub fn alloc_with<T>(&self, f: impl FnOnce() -> T) -> &'s mut T {
+        self.arena.alloc_with(f)
+    }
+
+    /// As [`Arena::try_alloc_with`].
+    #[inline]
+    pub fn try_alloc_with<T>(&self, f: impl FnOnce() -> T) -> Result<&'s mut T, AllocError> {
+        self.arena.try_alloc_with(f)
+    }
+
+    /// As [`Arena::alloc_try_with`].
+    #[inline]
+    #[track_caller]
+    pub fn alloc_try_with<T, E>(&self, f: impl FnOnce() -> Result<T, E>) -> Result<&'s mut T, E> {
+        self.arena.alloc_try_with(f)
+    }
+
+    /// As [`Arena::alloc_layout`].
+    #[inline]
+    #[track_caller]
+    pub fn alloc_layout(&self, layout: Layout) -> NonNull<u8> {
+        self.arena.alloc_layout(layout)
+    }
+
+    /// As [`Arena::try_alloc_layout`].
+    #[inline]
+    pub fn try_alloc_layout(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
+        self.arena.try_alloc_layout(layout)
+    }
+
+    /// As [`Arena::alloc_str`].
+    #[inline]
+    #[track_caller]
+    pub fn alloc_str(&self, text: &str) -> &'s mut str {
+        self.arena.alloc_str(text)
+    }
+
+    /// As [`Arena::try_alloc_str`].
+    #[inline]
+    pub fn try_alloc_str(&self, text: &str) -> Result<&'s mut str, AllocError> {
+        self.arena.try_alloc_str(text)
+    }
+
+    /// As [`Arena::alloc_fmt`].
+    #[track_caller]
+    pub fn alloc_fmt(&self, text: fmt::Arguments<'_>) -> &'s mut str {
+        self.arena.alloc_fmt(text)
+    }
+
+    /// As [`Arena::try_alloc_fmt`].
+    pub fn try_alloc_fmt(&self, text: fmt::Arguments<'_>) -> Result<&'s mut str, fmt::Error> {
+        self.arena.try_alloc_fmt(text)
+    }
+
+    /// As [`Arena::boxed`].
+    #[inline]
+    #[track_caller]
+    pub fn boxed<T>(&self, value: T) -> ArenaBox<'s, T> {
+        self.arena.boxed(value)
+    }
+
+    /// As [`Arena::try_boxed`].
+    #[inline]
+    pub fn try_boxed<T>(&self, value: T) -> Result<ArenaBox<'s, T>, Full<T>> {
+        self.arena.try_boxed(value)
+    }
+
+    /// As [`Arena::alloc_boxed_slice`].
+    #[inline]
+    #[track_caller]
+    pub fn alloc_boxed_slice<T>(&self, len: usize, f: impl FnMut(usize) -> T) -> ArenaBox<'s, [T]> {
+        self.arena.alloc_boxed_slice(len, f)
+    }
+
+    /// As [`Arena::try_alloc_boxed_slice`].
+    #[inline]
+    pub fn try_alloc_boxed_slice<T>(
+        &self,
+        len: usize,
+        f: impl FnMut(usize) -> T,
+    ) -> Result<ArenaBox<'s, [T]>, AllocError> {
+        self.arena.try_alloc_boxed_slice(len, f)
+    }
+
+    /// As [`Arena::alloc_slice_copy`].
+    #[inline]
+    #[track_caller]
+    pub fn alloc_slice_copy<T: Copy>(&self, values: &[T]) -> &'s mut [T] {
+        self.arena.alloc_slice_copy(values)
+    }
+
+    /// As [`Arena::try_alloc_slice_copy`].
+    #[inline]
+    pub fn try_alloc_slice_copy<T: Copy>(&self, values: &[T]) -> Result<&'s mut [T], AllocError> {
+        self.arena.try_alloc_slice_copy(values)
+    }
+
+    /// As [`Arena::alloc_slice_clone`].
+    #[inline]
+    #[track_caller]
+    pub fn alloc_slice_clone<T: Clone>(&self, values: &[T]) -> &'s mut [T] {
+        self.arena.alloc_slice_clone(values)
+    }
+
+    /// As [`Arena::try_alloc_slice_clone`].
+    #[inline]
+    pub fn try_alloc_slice_clone<T: Clone>(&self, values: &[T]) -> Result<&'s mut [T], AllocError> {
+        self.arena.try_alloc_slice_clone(values)
+    }
+
+    /// As [`Arena::alloc_slice_fill`].
+    #[inline]
+    #[track_caller]
+    pub fn alloc_slice_fill<T: Clone>(&self, len: usize, value: T) -> &'s mut [T] {
+        self.arena.alloc_slice_fill(len, value)
+    }
+
+    /// As [`Arena::try_alloc_slice_fill`].
+    #[inline]
+    pub fn try_alloc_slice_fill<T: Clone>(
+        &self,
+        len: usize,
+        value: T,
+    ) -> Result<&'s mut [T], AllocError> {
+        self.arena.try_alloc_slice_fill(len, value)
+    }
+
+    /// As [`Arena::alloc_slice_fill_default`].
+    #[inline]
+    #[track_caller]
+    pub fn alloc_slice_fill_default<T: Default>(&self, len: usize) -> &'s mut [T] {
+        self.arena.alloc_slice_fill_default(len)
+    }
+
+    /// As [`Arena::try_alloc_slice_fill_default`].
+    #[inline]
+    pub fn try_alloc_slice_fill_default<T: Default>(
+        &self,
+        len: usize,
+    ) -> Result<&'s mut [T], AllocError> {
+        self.arena.try_alloc_slice_fill_default(len)
+    }
+
+    /// As [`Arena::alloc_slice_fill_with`].
+    #[inline]
+    #[track_caller]
+    pub fn alloc_slice_fill_with<T>(&self, len: usize, f: impl FnMut(usize) -> T) -> &'s mut [T] {
+        self.arena.alloc_slice_fill_with(len, f)
+    }
+
+    /// As [`Arena::try_alloc_slice_fill_with`].
+    #[inline]
+    pub fn try_alloc_slice_fill_with<T>(
+        &self,
+        len: usize,
+        f: impl FnMut(usize) -> T,
+    ) -> Result<&'s mut [T], AllocError> {
+        self.arena.try_alloc_slice_fill_with(len, f)
+    }
+
+    /// As [`Arena::alloc_slice_try_fill_with`].
+    #[inline]
+    #[track_caller]
+    pub fn alloc_slice_try_fill_with<T, E>(
+        &self,
+        len: usize,
+        f: impl FnMut(usize) -> Result<T, E>,
+    ) -> Result<&'s mut [T], E> {
+        self.arena.alloc_slice_try_fill_with(len, f)
+    }
+
+    /// As [`Arena::alloc_slice_iter`].
+    #[inline]
+    #[track_caller]
+    pub fn alloc_slice_iter<T>(&self, values: impl IntoIterator<Item = T>) -> &'s mut [T] {
+        self.arena.alloc_slice_iter(values)
+    }
+
+    /// As [`Arena::try_alloc_slice_iter`].
+    #[inline]
+    pub fn try_alloc_slice_iter<T>(
+        &self,
+        values: impl IntoIterator<Item = T>,
+    ) -> Result<&'s mut [T], AllocError> {
+        self.arena.try_alloc_slice_iter(values)
+    }
+
+    /// As [`Arena::alloc_slice_from_vec`].
+    #[track_caller]
+    #[expect(clippy::disallowed_types, reason = "the vector is the user's")]
+    pub fn alloc_slice_from_vec<T>(&self, values: Vec<T>) -> &'s mut [T] {
+        self.arena.alloc_slice_from_vec(values)
+    }
+
+    /// As [`Arena::try_alloc_slice_from_vec`].
+    #[expect(clippy::disallowed_types, reason = "the vector is the user's")]
+    pub fn try_alloc_slice_from_vec<T>(&self, values: Vec<T>) -> Result<&'s mut [T], Full<Vec<T>>> {
+        self.arena.try_alloc_slice_from_vec(values)
+    }
+}
+
+impl fmt::Debug for Scope<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scope")
+            .field("remaining", &self.remaining())
+            .finish_non_exhaustive()
+    }
+}

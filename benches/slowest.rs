@@ -11,7 +11,7 @@ use flatslab::bump::Arena;
 use flatslab::bytes;
 use flatslab::epoch::EpochSlab;
 use flatslab::pool::Pool;
-use flatslab::sync::{self, SharedSlab};
+use flatslab::sync::SharedSlab;
 use flatslab::{BoundedSlab, KeySlab, Memory, Slab, TrackedSlab};
 use flatslab_benches::operation::Setting;
 use flatslab_benches::record::Metric;

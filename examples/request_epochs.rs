@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use flatslab::epoch::{Epoch, EpochKey, EpochSlab, InsertError, Label};
+use flatslab::epoch::{Epoch, EpochKey, EpochSlab, InsertError};
 
 /// What the server keeps: parts of a request, and sessions.
 struct Object {
@@ -59,8 +59,7 @@ impl Server {
     fn serve(&mut self, number: usize) -> Result<(), InsertError<Object>> {
         let request = self.slab.current();
         if number % LOGINS == 0 {
-            let label = Label::new(&format!("login {number}")).expect("it is short");
-            assert!(self.slab.set_label(request, label));
+            assert!(self.slab.set_tag(request, number as u64));
             let session = self.begin_session(request, number)?;
             self.sessions.push_back(session);
             if self.sessions.len() > SESSIONS {
@@ -140,11 +139,11 @@ fn main() -> Result<(), InsertError<Object>> {
 
     println!("\nwho pins what, the first three of {SESSIONS}:");
     let pinned = || mixed.slab.epochs().filter(|it| it.pinned_chunks > 0);
-    assert!(pinned().all(|it| it.live == 1 && it.label.starts_with("login ")));
+    assert!(pinned().all(|it| it.live == 1 && it.tag % LOGINS as u64 == 0));
     for epoch in pinned().take(3) {
         println!(
-            "'{}', {} requests ago: {} value, {} bytes of {} in use",
-            epoch.label, epoch.age, epoch.live, epoch.live_bytes, epoch.committed_bytes
+            "the login of request {}, {} requests ago: {} value, {} bytes of {} in use",
+            epoch.tag, epoch.age, epoch.live, epoch.live_bytes, epoch.committed_bytes
         );
     }
     #[cfg(feature = "track")]

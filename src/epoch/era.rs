@@ -18,7 +18,6 @@ use core::ops::Deref;
 use core::ptr::NonNull;
 
 use super::chunk::ChunkPtr;
-use super::label::Label;
 use super::word::{END, Word};
 use crate::error::AllocError;
 use crate::raw::memory::Block;
@@ -62,7 +61,8 @@ pub(super) struct Era {
     pub(super) replaced: Cell<bool>,
     /// How often the slab had advanced when it began.
     pub(super) begun: Cell<u64>,
-    pub(super) label: Cell<Label>,
+    /// Of the user's.
+    pub(super) tag: Cell<u64>,
     pub(super) chunks: Cell<usize>,
     pub(super) close_calls: Cell<u64>,
     pub(super) scanned: Cell<u64>,
@@ -127,7 +127,7 @@ impl EraPtr {
             next_free: Cell::new(None),
             replaced: Cell::new(false),
             begun: Cell::new(0),
-            label: Cell::new(Label::EMPTY),
+            tag: Cell::new(0),
             chunks: Cell::new(0),
             close_calls: Cell::new(0),
             scanned: Cell::new(0),
@@ -182,7 +182,7 @@ impl EraPtr {
         self.kind.set(kind);
         self.replaced.set(false);
         self.begun.set(begun);
-        self.label.set(Label::EMPTY);
+        self.tag.set(0);
         self.close_calls.set(0);
         self.scanned.set(0);
         self.recycled.set(0);

@@ -100,7 +100,6 @@ mod error;
 mod guard;
 mod home;
 mod key;
-mod label;
 #[cfg(feature = "track")]
 mod pins;
 mod scope;
@@ -123,7 +122,6 @@ pub use era::EpochState;
 pub use error::{ClearError, CloseError, InsertError};
 pub use guard::{Ref, RefMut};
 pub use key::{Epoch, EpochKey};
-pub use label::{Label, LabelError};
 #[cfg(feature = "track")]
 #[cfg_attr(docsrs, doc(cfg(feature = "track")))]
 pub use pins::{Pin, PinnedBy};
@@ -390,18 +388,20 @@ impl<C: Contents> Epochs<C> {
         self.home.release(release)
     }
 
-    /// Names an epoch, for reports; `false` if it is over, or another slab's.
+    /// Sets the tag of an epoch, a number for your own use that its
+    /// [statistics](EpochStats::tag) report: the number of a request, an index of a table of
+    /// names. Returns `false` if the epoch is over, or belongs to another slab.
     ///
     /// ```
-    /// use flatslab::epoch::{EpochSlab, Label};
-    ///
-    /// let slab = EpochSlab::<u64>::new();
-    /// assert!(slab.set_label(slab.current(), Label::new("login")?));
-    /// # Ok::<(), flatslab::epoch::LabelError>(())
+    /// let slab = flatslab::epoch::EpochSlab::<u64>::new();
+    /// let request = slab.current();
+    /// assert!(slab.set_tag(request, 4711));
+    /// slab.advance();
+    /// assert_eq!(slab.epoch_stats(request).unwrap().tag, 4711);
     /// ```
-    pub fn set_label(&self, epoch: Epoch, label: Label) -> bool {
+    pub fn set_tag(&self, epoch: Epoch, tag: u64) -> bool {
         let era = self.home.eras.find(epoch);
-        era.map(|era| era.label.set(label)).is_ok()
+        era.map(|era| era.tag.set(tag)).is_ok()
     }
 
     /// Whether a key leads to a value, borrowed or not; O(1).

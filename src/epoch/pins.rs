@@ -5,7 +5,6 @@ use core::panic::Location;
 use super::chunk::ChunkPtr;
 use super::home::Home;
 use super::key::{Epoch, EpochKey};
-use super::label::Label;
 use super::{Contents, Epochs};
 
 /// A value that keeps a chunk of a closed epoch, and where it was inserted.
@@ -26,8 +25,8 @@ pub struct Pin {
     pub key: EpochKey,
     /// Its epoch, which is closed.
     pub epoch: Epoch,
-    /// The label of the epoch.
-    pub label: Label,
+    /// The [tag](Epochs::set_tag) of the epoch.
+    pub tag: u64,
     /// Where the value was inserted.
     pub site: &'static Location<'static>,
 }
@@ -102,7 +101,7 @@ impl Home {
         Some(Pin {
             key: chunk.key(slot),
             epoch: era.epoch()?,
-            label: era.label.get(),
+            tag: era.tag.get(),
             site: chunk.origin(plan, slot).get()?,
         })
     }

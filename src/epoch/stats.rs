@@ -4,7 +4,6 @@ use super::CloseReport;
 use super::era::{EpochState, EraPtr};
 use super::home::Home;
 use super::key::Epoch;
-use super::label::Label;
 
 /// What an epoch has, and what its closing found.
 ///
@@ -31,8 +30,8 @@ pub struct EpochStats {
     pub state: EpochState,
     /// How often the slab has advanced since it began.
     pub age: u64,
-    /// Its label; empty where none was set.
-    pub label: Label,
+    /// Its [tag](super::Epochs::set_tag); 0 unless set.
+    pub tag: u64,
     /// Values.
     pub live: usize,
     /// Chunks, those that are pinned among them.
@@ -138,7 +137,7 @@ impl Home {
             epoch: era.epoch()?,
             state: era.state.get(),
             age: self.advances.get() - era.begun.get(),
-            label: era.label.get(),
+            tag: era.tag.get(),
             live: 0,
             chunks: era.chunks.get(),
             pinned_chunks: 0,

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::thread;
 
 use flatslab::epoch::{
-    CloseReport, Epoch, EpochBytes, EpochKey, EpochSlab, EpochStats, Label, Release, Stats,
+    CloseReport, Epoch, EpochBytes, EpochKey, EpochSlab, EpochStats, Release, Stats,
 };
 
 use crate::common::amount;
@@ -19,7 +19,6 @@ fn what_may_be_sent_is_send() {
     send::<EpochBytes>();
     both::<EpochKey>();
     both::<Epoch>();
-    both::<Label>();
     both::<Release>();
     both::<CloseReport>();
     both::<EpochStats>();

@@ -19,8 +19,7 @@
 use std::rc::Rc;
 
 use flatslab::epoch::{
-    ClearError, CloseError, Domain, Epoch, EpochKey, EpochSlab, EpochState, InsertError, Label,
-    Values,
+    ClearError, CloseError, Domain, Epoch, EpochKey, EpochSlab, EpochState, InsertError, Values,
 };
 
 use crate::common::Drops;
@@ -59,7 +58,7 @@ const TABLE: [Row; 20] = [
     ("domain ends",               ["-", "-", "-", "done > pinned", "-", "-", "-", "-"]),
     ("remove both, domain ends",  ["-", "-", "-", "done > over", "-", "-", "-", "-"]),
     ("domain ends, no auto_close",["-", "-", "-", "done > ended", "-", "-", "-", "-"]),
-    ("set_label",                 ["true", "true", "true", "true", "true", "true", "false", "false"]),
+    ("set_tag",                   ["true", "true", "true", "true", "true", "true", "false", "false"]),
     ("epoch_stats",               ["Open 2", "Open 2", "Closing 2", "Open 2", "Closing 2", "Pinned 2", "none", "none"]),
     ("keys_in",                   ["2", "2", "2", "2", "2", "2", "0", "0"]),
     ("slab drops",                ["drops 2", "drops 2", "drops 2", "drops 2", "drops 2", "drops 2", "drops 0", "drops 0"]),
@@ -277,11 +276,10 @@ impl<'s> World<'s> {
                 self.end_domain(event != "domain ends, no auto_close");
                 "done".into()
             }
-            "set_label" => {
-                let label = Label::new("label").unwrap();
-                let is_set = slab.set_label(self.epoch, label);
-                let found = slab.epoch_stats(self.epoch).map(|stats| stats.label);
-                assert_eq!(found, Some(label).filter(|_| is_set));
+            "set_tag" => {
+                let is_set = slab.set_tag(self.epoch, 7);
+                let found = slab.epoch_stats(self.epoch).map(|stats| stats.tag);
+                assert_eq!(found, Some(7).filter(|_| is_set));
                 is_set.to_string()
             }
             "epoch_stats" => match slab.epoch_stats(self.epoch) {

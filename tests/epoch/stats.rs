@@ -1,46 +1,29 @@
-//! Figures and labels.
+//! Statistics and tags.
 
 use flatslab::epoch::{
-    BufError, ClearError, CloseError, EpochBytes, EpochSlab, EpochState, InsertError, Label,
-    Release, Stats,
+    BufError, ClearError, CloseError, EpochBytes, EpochSlab, EpochState, InsertError, Release,
+    Stats,
 };
 use flatslab::{AllocError, BuildError};
 
 #[test]
-fn labels_have_at_most_31_bytes() {
-    let longest = "x".repeat(Label::MAX);
-    assert_eq!(Label::new(&longest).unwrap().as_str(), longest);
-    let error = Label::new(&"x".repeat(32)).unwrap_err();
-    assert!(error.to_string().contains("32"), "{error}");
-    // Bytes, not characters; and never a part of one.
-    assert_eq!(&*Label::new(&"ä".repeat(15)).unwrap(), "ä".repeat(15));
-    assert!("ä".repeat(16).parse::<Label>().is_err());
-    let empty = Label::new("").unwrap();
-    assert_eq!(
-        (format!("{empty}"), format!("{empty:?}")),
-        (String::new(), "\"\"".into())
-    );
-}
-
-#[test]
-fn a_label_is_that_of_its_epoch_until_it_is_over() {
+fn a_tag_is_that_of_its_epoch_until_it_is_over() {
     let slab = EpochSlab::builder().epochs(1).build();
-    let labels = ["one", "two", "three"].map(|text| Label::new(text).unwrap());
-    let epochs = labels.map(|label| {
+    let epochs = [1, 2, 3].map(|tag| {
         let epoch = slab.current();
-        assert_eq!(&*slab.epoch_stats(epoch).unwrap().label, "");
-        assert!(slab.set_label(epoch, label));
-        if &*label != "two" {
+        assert_eq!(slab.epoch_stats(epoch).unwrap().tag, 0);
+        assert!(slab.set_tag(epoch, tag));
+        if tag != 2 {
             slab.insert(7);
         }
         slab.advance();
         epoch
     });
-    let found = epochs.map(|epoch| slab.epoch_stats(epoch).map(|stats| stats.label));
-    assert_eq!(found, [Some(labels[0]), None, Some(labels[2])]);
-    assert!(!slab.set_label(epochs[1], labels[0]));
-    assert!(slab.set_label(epochs[0], labels[1]));
-    assert_eq!(slab.epoch_stats(epochs[0]).unwrap().label, labels[1]);
+    let found = epochs.map(|epoch| slab.epoch_stats(epoch).map(|stats| stats.tag));
+    assert_eq!(found, [Some(1), None, Some(3)]);
+    assert!(!slab.set_tag(epochs[1], 1));
+    assert!(slab.set_tag(epochs[0], u64::MAX));
+    assert_eq!(slab.epoch_stats(epochs[0]).unwrap().tag, u64::MAX);
 }
 
 #[test]

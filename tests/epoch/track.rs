@@ -2,7 +2,7 @@
 
 use std::panic::Location;
 
-use flatslab::epoch::{EpochBytes, EpochKey, EpochSlab, Label};
+use flatslab::epoch::{EpochBytes, EpochKey, EpochSlab};
 
 /// The line that calls it.
 #[track_caller]
@@ -27,8 +27,7 @@ fn expect_site<C: flatslab::epoch::Contents>(
 #[test]
 fn values_have_the_line_that_inserted_them() {
     let slab = EpochSlab::builder().chunk_capacity(2).build();
-    let label = Label::new("leaking").unwrap();
-    slab.set_label(slab.current(), label);
+    slab.set_tag(slab.current(), 7);
     assert_eq!(slab.pinned_by().count(), 0);
     let inserted = [
         (slab.insert(1), here()),
@@ -40,7 +39,7 @@ fn values_have_the_line_that_inserted_them() {
     for it in inserted {
         expect_site(&slab, it);
     }
-    assert!(slab.pinned_by().all(|pin| pin.label == label));
+    assert!(slab.pinned_by().all(|pin| pin.tag == 7));
     let domain = slab.enter();
     let inserted = [
         (domain.insert(4), here()),

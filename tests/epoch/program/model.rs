@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use flatslab::epoch::{
-    ClearError, CloseError, Contents, Epoch, EpochKey, EpochState, EpochStats, Epochs, Label,
-    Release,
+    ClearError, CloseError, Contents, Epoch, EpochKey, EpochState, EpochStats, Epochs, Release,
 };
 
 use super::subject::{Config, Plan, Refused};
@@ -30,7 +29,7 @@ pub(super) struct Era {
     pub(super) state: EpochState,
     kind: Kind,
     begun: u64,
-    pub(super) label: Label,
+    pub(super) tag: u64,
     chunks: BTreeMap<u64, Chunk>,
     close_calls: u64,
     scanned: u64,
@@ -132,7 +131,7 @@ impl Model {
             state: EpochState::Open,
             kind,
             begun: self.advances,
-            label: Label::new("").unwrap(),
+            tag: 0,
             chunks: BTreeMap::new(),
             close_calls: 0,
             scanned: 0,
@@ -483,12 +482,12 @@ impl Model {
         self.record_bytes = stats.record_bytes;
         assert_eq!(slab.current(), self.current);
         for (epoch, era) in &self.eras {
-            assert_eq!(slab.epoch_stats(*epoch).unwrap().label, era.label);
+            assert_eq!(slab.epoch_stats(*epoch).unwrap().tag, era.tag);
         }
     }
 }
 
-/// What is reported of an epoch, but for its label.
+/// What is reported of an epoch, but for its tag.
 #[derive(Debug, PartialEq)]
 struct EpochNumbers {
     state: EpochState,

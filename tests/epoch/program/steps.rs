@@ -1,7 +1,7 @@
 //! The steps of a program that share the slab.
 
 use flatslab::AccessError;
-use flatslab::epoch::{ClearError, Domain, Epoch, EpochKey, Epochs, Label, Ref, RefMut, Release};
+use flatslab::epoch::{ClearError, Domain, Epoch, EpochKey, Epochs, Ref, RefMut, Release};
 
 use super::model::{Entry, Report};
 use super::source::REFUSED;
@@ -117,7 +117,7 @@ impl<'w, 's, S: Subject> World<'w, 's, S> {
                 }
             }
             24 => self.release(),
-            25 => self.set_label(),
+            25 => self.set_tag(),
             26 => self.forge(),
             27 => self.list_keys(),
             28 => {
@@ -366,15 +366,14 @@ impl<'w, 's, S: Subject> World<'w, 's, S> {
         assert_eq!(released, self.state.model.release(release));
     }
 
-    fn set_label(&mut self) {
+    fn set_tag(&mut self) {
         let (epoch, is_foreign) = self.state.any_epoch(self.input);
-        let label = Label::new(&"a label of thirty-one bytes ... "[..self.input.below(32)]);
-        let label = label.unwrap();
-        let is_set = self.slab.set_label(epoch, label);
+        let tag = self.input.below(32) as u64;
+        let is_set = self.slab.set_tag(epoch, tag);
         let era = (self.state.model.eras.get_mut(&epoch)).filter(|_| !is_foreign);
         assert_eq!(is_set, era.is_some());
         if let Some(era) = era {
-            era.label = label;
+            era.tag = tag;
         }
     }
 

@@ -95,7 +95,7 @@ impl Server {
 
 /// Serves all requests. Returns the bytes of chunks after a quarter of them, and at the end.
 fn run(server: &mut Server) -> Result<(usize, usize), InsertError<Object>> {
-    println!("requests  drain rate  pinned epochs  committed bytes");
+    println!("requests    recycled  pinned epochs  committed bytes");
     let mut after_a_quarter = 0;
     for number in 0..REQUESTS {
         server.serve(number)?;
@@ -104,7 +104,7 @@ fn run(server: &mut Server) -> Result<(usize, usize), InsertError<Object>> {
             println!(
                 "{:>8}  {:>9.1} %  {:>13}  {:>15}",
                 number + 1,
-                100.0 * stats.drain_rate().expect("epochs were closed"),
+                100.0 * stats.recycled_fraction().expect("epochs were closed"),
                 stats.pinned_epochs,
                 stats.committed_bytes,
             );
@@ -121,7 +121,7 @@ fn main() -> Result<(), InsertError<Object>> {
     let mut apart = Server::new(Keep::Apart);
     let (early, late) = run(&mut apart)?;
     let stats = apart.slab.stats();
-    assert_eq!(stats.drain_rate(), Some(1.0));
+    assert_eq!(stats.recycled_fraction(), Some(1.0));
     assert_eq!((early, stats.pinned_chunks), (late, 0));
     assert_eq!(stats.live, SESSIONS);
 
@@ -129,7 +129,7 @@ fn main() -> Result<(), InsertError<Object>> {
     let mut mixed = Server::new(Keep::WithTheRequest);
     let (_, mixed_bytes) = run(&mut mixed)?;
     let stats = mixed.slab.stats();
-    assert!(stats.drain_rate() < Some(1.0));
+    assert!(stats.recycled_fraction() < Some(1.0));
     // Each session keeps a chunk for itself.
     assert_eq!(
         (stats.pinned_epochs, stats.pinned_chunks),

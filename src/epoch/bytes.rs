@@ -47,7 +47,7 @@ impl Contents for Bytes {
     unsafe fn drop_in_place(_: NonNull<u8>) {}
 }
 
-// SAFETY: all it has is its own memory. Its keys and epochs are numbers; guards and domains
+// SAFETY: all it has is its own memory. Its keys and epochs are numbers; guards and scopes
 // borrow it, and cannot be sent along.
 unsafe impl Send for EpochBytes {}
 
@@ -152,7 +152,7 @@ impl fmt::Debug for EpochBuf<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BufError {
-    /// The epoch takes no more buffers: the slab has advanced, or its domain has ended.
+    /// The epoch takes no more buffers: the slab has advanced.
     Closing,
     /// The epoch is closed.
     StaleEra,

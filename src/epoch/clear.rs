@@ -89,8 +89,8 @@ pub(super) fn try_clear<C: Contents>(home: &Home, epoch: Epoch) -> Result<usize,
 ///
 /// No guard or reference of its values is used from now on.
 pub(super) unsafe fn end<C: Contents>(home: &Home, epoch: Epoch) {
-    home.stop_domain(epoch);
     if let Ok(era) = home.eras.find(epoch) {
+        era.stop();
         let mut doomed = None;
         home.doom(era, &mut doomed);
         // No chunks are left: this frees the record.

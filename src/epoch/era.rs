@@ -27,8 +27,8 @@ use crate::raw::source::Source;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EpochState {
-    /// It takes insertions: the current one, the permanent one, that of a domain, one that was
-    /// begun outside the ring.
+    /// It takes insertions: the current one, the permanent one, and one outside the ring that
+    /// is not closed yet.
     Open,
     /// It takes no more insertions, and is not closed.
     Closing,
@@ -42,7 +42,8 @@ pub(super) enum Kind {
     Permanent,
     /// The place in the ring that has it until it is closed.
     Ring(u32),
-    Domain,
+    /// None: opened by name, by a guard or a scope; or closed.
+    Outside,
 }
 
 /// The record's header; the lists of its classes follow.
@@ -123,7 +124,7 @@ impl EraPtr {
             era: Cell::new(0),
             place,
             state: Cell::new(EpochState::Closing),
-            kind: Cell::new(Kind::Domain),
+            kind: Cell::new(Kind::Outside),
             next_free: Cell::new(None),
             replaced: Cell::new(false),
             begun: Cell::new(0),

@@ -180,7 +180,7 @@ impl Eras {
         if !record.replaced.replace(false) {
             self.owed.set(self.owed.get() + 1);
         }
-        record.kind.set(Kind::Domain);
+        record.kind.set(Kind::Outside);
     }
 
     /// The epoch is over: it is closed and has no chunks.

@@ -22,7 +22,7 @@ use crate::error::AllocError;
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InsertError<T> {
-    /// The epoch takes no more insertions: the slab has advanced, or its domain has ended.
+    /// The epoch takes no more insertions: the slab has advanced.
     Closing(T),
     /// The epoch is closed.
     StaleEra(T),
@@ -135,9 +135,6 @@ pub enum CloseError {
     Current,
     /// It is the permanent epoch, which is never closed.
     Permanent,
-    /// It is that of a domain that has not ended, or was [begun](super::Epochs::begin) and not
-    /// [stopped](super::Epochs::stop).
-    Domain,
     /// It was closed before.
     StaleEra,
     /// It is another slab's.
@@ -149,9 +146,6 @@ impl fmt::Display for CloseError {
         f.write_str(match self {
             CloseError::Current => "the current epoch was to be closed: advance first",
             CloseError::Permanent => "the permanent epoch is never closed",
-            CloseError::Domain => {
-                "the epoch still takes insertions: end its domain, or stop it first"
-            }
             CloseError::StaleEra => "the epoch was closed before",
             CloseError::Foreign => "the epoch is another slab's",
         })

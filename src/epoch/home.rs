@@ -5,7 +5,7 @@
 //! * H1: the place `position` of the ring has the current epoch; every epoch of kind
 //!   `Ring(i)` is at place `i`, and the others of the ring are closing.
 //! * H2: no code of the user's runs while any of this is half changed: allocators run in
-//!   [`make_room`](Home::make_room), [`begin_domain`](Home::begin_domain) and
+//!   [`make_room`](Home::make_room), [`open`](Home::open) and
 //!   [`Store::trim`], destructors in `clear.rs`.
 
 use core::cell::Cell;
@@ -357,29 +357,21 @@ impl Home {
         self.current()
     }
 
-    /// Begins an epoch outside the ring.
+    /// Opens an epoch outside the ring.
     ///
     /// # Errors
     ///
     /// When the source refuses.
-    pub(super) fn begin_domain(&self) -> Result<Epoch, AllocError> {
-        let era = self.eras.try_begin(Kind::Domain, self.advances.get())?;
+    pub(super) fn open(&self) -> Result<Epoch, AllocError> {
+        let era = self.eras.try_begin(Kind::Outside, self.advances.get())?;
         Ok(era.epoch().expect("it has begun"))
     }
 
-    /// An epoch outside the ring takes no more insertions; `false` if it took none, or is not
-    /// such.
-    pub(super) fn stop_domain(&self, epoch: Epoch) -> bool {
-        let era = self.eras.find_open(epoch);
-        let era = era.filter(|era| era.kind.get() == Kind::Domain);
-        era.map(EraPtr::stop).is_some()
-    }
-
-    /// Closes an epoch that takes no more insertions.
+    /// Closes an epoch: an open one only if it is outside the ring, and not the permanent one.
     ///
     /// # Errors
     ///
-    /// If there is no such one.
+    /// If it may not be closed, or was closed before.
     pub(super) fn close(&self, epoch: Epoch) -> Result<CloseReport, CloseError> {
         Totals::add(&self.totals.close_calls, 1);
         let era = self.eras.find(epoch).map_err(|reason| match reason {
@@ -390,9 +382,11 @@ impl Home {
         match (era.state.get(), era.kind.get()) {
             (EpochState::Open, Kind::Permanent) => Err(CloseError::Permanent),
             (EpochState::Open, Kind::Ring(_)) => Err(CloseError::Current),
-            (EpochState::Open, Kind::Domain) => Err(CloseError::Domain),
             (EpochState::Pinned, _) => Err(CloseError::StaleEra),
-            (EpochState::Closing, _) => Ok(self.close_closing(era)),
+            (EpochState::Open, Kind::Outside) | (EpochState::Closing, _) => {
+                era.stop();
+                Ok(self.close_closing(era))
+            }
         }
     }
 

@@ -24,8 +24,8 @@
 //!
 //! Take it where objects come and go in generations: those of a request, a session, a frame, a
 //! trading day. In a slab of mixed lifetimes one object that stays keeps the memory around it;
-//! here it keeps a chunk of its own epoch, and the report of each closing says how many are
-//! not kept: the [*drain rate*](CloseReport::drain_rate). Put what outlives its epoch into
+//! here it keeps a chunk of its own epoch, and the report of each closing says what fraction of
+//! the chunks was [recycled](CloseReport::recycled_fraction). Put what outlives its epoch into
 //! another one, or into the [permanent](Epochs::permanent) one.
 //!
 //! Where all of it goes at once, a [`bump::Arena`](crate::bump::Arena) is faster; where nothing
@@ -38,16 +38,25 @@
 //! | [`advance`](Epochs::advance) | stay; the epoch takes no more | stay |
 //! | [`close`](Epochs::close) | stay | those without a value are unused; each other one when its last value leaves |
 //! | [`clear_epoch`](Epochs::clear_epoch) | are dropped | are unused |
-//! | [`stop`](Epochs::stop) one that was [begun](Epochs::begin) outside the ring | stay; the epoch takes no more | stay |
-//! | end of a [`Domain`] | stay | as of `close` |
+//! | end of an [`EpochGuard`] | stay | as of `close` |
 //! | end of a [`Scope`] | are dropped | are unused |
+//!
+//! # Which epoch to take
+//!
+//! | objects that end | take |
+//! |---|---|
+//! | with a step of the program, each after the one before: requests, frames, batches | the ring: [`current`](Epochs::current), [`advance`](Epochs::advance), [`close`](Epochs::close) |
+//! | with a block, all of them | [`scope`](Epochs::scope) |
+//! | with a block, but for some that outlive it | [`enter`](Epochs::enter), which returns a guard |
+//! | with no block and no step: a session, a level of a game | [`open`](Epochs::open) and [`close`](Epochs::close), by name |
+//! | never | [`permanent`](Epochs::permanent) |
 //!
 //! The ring has the current epoch and those before it that are not closed. An advance onto the
 //! place of one of these closes it, so a program that never closes runs on and on. It drops no
 //! value, so memory stays bounded only where values are removed, or epochs cleared. Closed
-//! epochs, those of domains, those that were [begun](Epochs::begin) and the permanent one are
-//! outside the ring. Unused chunks are kept
-//! for the next epoch, up to a bound, or given back: [`Release`]. An epoch that takes insertions
+//! epochs, those of guards and scopes, those opened by name and the permanent one are outside
+//! the ring. Unused chunks are kept for the next epoch, up to a bound, or given back:
+//! [`Release`]. An epoch that takes insertions
 //! keeps its empty chunks, the permanent one until it is cleared.
 //!
 //! # What is what
@@ -59,7 +68,7 @@
 //! | [`Epochs`] | what both of them are: the methods about epochs | | |
 //! | [`Epoch`], [`EpochKey`] | names: 16 bytes, `Copy` | yes | yes |
 //! | [`Ref`], [`RefMut`], [`EpochBuf`] | borrows, tracked at run time | no | no |
-//! | [`Domain`], [`Scope`] | epochs that end with a block of the program | no | no |
+//! | [`EpochGuard`], [`Scope`] | epochs that end with a block of the program | no | no |
 //! | [`CloseReport`], [`EpochStats`], [`Stats`], the errors | figures | yes | yes |
 //!
 //! One slab for each thread: none is shared. Values leave by [`remove`](Epochs::remove), and a
@@ -83,7 +92,7 @@
 //! # Where it comes from
 //!
 //! The idea and its words are those of `temporal-slab`, in C: epochs, chunks that never mix
-//! them, closing, the drain rate. There a pinned epoch blocks the ring, and an old handle can
+//! them, closing, the fraction of chunks that is recycled (there, the drain rate). There a pinned epoch blocks the ring, and an old handle can
 //! free the slot's next owner; here a closed epoch leaves the ring at once, and every slot
 //! counts generations that are never set back.
 
@@ -93,7 +102,7 @@ mod bytes;
 mod check;
 mod chunk;
 mod clear;
-mod domain;
+mod epoch_guard;
 mod era;
 mod eras;
 mod error;
@@ -117,7 +126,7 @@ use core::ptr::NonNull;
 
 pub use builder::EpochsBuilder;
 pub use bytes::{BufError, Bytes, EpochBuf, EpochBytes};
-pub use domain::Domain;
+pub use epoch_guard::EpochGuard;
 pub use era::EpochState;
 pub use error::{ClearError, CloseError, InsertError};
 pub use guard::{Ref, RefMut};
@@ -129,6 +138,8 @@ pub use scope::Scope;
 pub use stats::{EpochStats, Stats};
 pub use values::{EpochSlab, Values};
 
+use crate::error::AllocError;
+use crate::raw::memory;
 use crate::raw::report::Report;
 use home::Home;
 
@@ -289,15 +300,58 @@ impl<C: Contents> Epochs<C> {
         self.home.advance()
     }
 
-    /// Closes an epoch that takes no more insertions. Drops no value: chunks without one are
+    /// Opens an epoch outside the ring, for objects whose end is neither the end of a block nor
+    /// a step of the ring: those of a session, of a level of a game. It takes insertions until
+    /// it is [closed](Self::close). O(1); allocates a record if none is unused.
+    ///
+    /// # Panics
+    ///
+    /// Aborts if the allocator refuses, like `Vec`.
+    ///
+    /// ```
+    /// let slab = flatslab::epoch::EpochSlab::new();
+    /// let session = slab.open();
+    /// for _request in 0..100 {
+    ///     slab.advance();                                   // leaves the session alone
+    /// }
+    /// let key = slab.try_insert_in(session, "state")?;
+    /// slab.remove(key);
+    /// assert_eq!(slab.close(session).unwrap().recycled, 1);
+    /// # Ok::<(), flatslab::epoch::InsertError<&str>>(())
+    /// ```
+    #[track_caller]
+    #[must_use = "an epoch without a name stays open"]
+    pub fn open(&self) -> Epoch {
+        match self.try_open() {
+            Ok(epoch) => epoch,
+            Err(error) => memory::fail(error),
+        }
+    }
+
+    /// Opens an epoch outside the ring, like [`open`](Self::open).
+    ///
+    /// # Errors
+    ///
+    /// If the allocator refuses.
+    ///
+    /// ```
+    /// let slab = flatslab::epoch::EpochSlab::<u64>::new();
+    /// let session = slab.try_open()?;
+    /// assert!(slab.close(session).is_ok());
+    /// # Ok::<(), flatslab::AllocError>(())
+    /// ```
+    pub fn try_open(&self) -> Result<Epoch, AllocError> {
+        self.home.open()
+    }
+
+    /// Closes an epoch: it takes no more insertions. Drops no value: chunks without one are
     /// unused from now on, see [`Release`]; the others are *pinned* until their last value
     /// leaves. The place in the ring is free at once. O(chunks of the epoch); allocates
     /// nothing.
     ///
     /// # Errors
     ///
-    /// If the epoch takes insertions: it is current, permanent, or a domain's; if it was closed
-    /// before, or is another slab's.
+    /// If the epoch is current or permanent, was closed before, or belongs to another slab.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();

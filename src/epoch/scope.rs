@@ -15,7 +15,7 @@ use super::{Contents, Epochs};
 use crate::error::{AccessError, AllocError};
 use crate::raw::memory;
 
-/// A part of the program whose values end with it: what [`Epochs::domain`] gives.
+/// A part of the program whose values end with it: what [`Epochs::scope`] gives.
 ///
 /// It does not give the slab: no epoch is advanced, closed or cleared while it lives.
 pub struct Scope<'s, C: Contents> {
@@ -37,7 +37,7 @@ impl<C: Contents> Epochs<C> {
     ///
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::new();
-    /// let length = slab.domain(|scope| {
+    /// let length = slab.scope(|scope| {
     ///     let name = scope.insert("a session".to_string());
     ///     name.push('!');
     ///     let other = scope.insert("another".to_string());
@@ -46,14 +46,14 @@ impl<C: Contents> Epochs<C> {
     /// assert_eq!((length, slab.stats().live), (17, 0));
     /// ```
     #[track_caller]
-    pub fn domain<R>(&mut self, f: impl FnOnce(&mut Scope<'_, C>) -> R) -> R {
-        match self.try_domain(f) {
+    pub fn scope<R>(&mut self, f: impl FnOnce(&mut Scope<'_, C>) -> R) -> R {
+        match self.try_scope(f) {
             Ok(result) => result,
             Err(error) => memory::fail(error),
         }
     }
 
-    /// Runs a part of the program as [`domain`](Self::domain) does.
+    /// Runs a part of the program as [`scope`](Self::scope) does.
     ///
     /// # Errors
     ///
@@ -61,9 +61,9 @@ impl<C: Contents> Epochs<C> {
     ///
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::new();
-    /// assert_eq!(slab.try_domain(|scope| *scope.insert(7)), Ok(7));
+    /// assert_eq!(slab.try_scope(|scope| *scope.insert(7)), Ok(7));
     /// ```
-    pub fn try_domain<R>(
+    pub fn try_scope<R>(
         &mut self,
         f: impl FnOnce(&mut Scope<'_, C>) -> R,
     ) -> Result<R, AllocError> {
@@ -96,7 +96,7 @@ unsafe fn in_scope<C: Contents, R>(
         }
     }
 
-    let epoch = slab.home.begin_domain()?;
+    let epoch = slab.home.open()?;
     let end = End { slab, epoch };
     let result = f(&mut Scope { slab, epoch });
     drop(end);
@@ -108,7 +108,7 @@ impl<C: Contents> Scope<'_, C> {
     ///
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::<u64>::new();
-    /// let epoch = slab.domain(|scope| scope.epoch());
+    /// let epoch = slab.scope(|scope| scope.epoch());
     /// assert!(slab.epoch_stats(epoch).is_none());           // it is over
     /// ```
     #[must_use]
@@ -116,7 +116,7 @@ impl<C: Contents> Scope<'_, C> {
         self.epoch
     }
 
-    /// Runs a part of the program with an epoch inside this one, as [`Epochs::domain`] does.
+    /// Runs a part of the program with an epoch inside this one, as [`Epochs::scope`] does.
     /// Values of this scope are reached there by their keys.
     ///
     /// # Panics
@@ -125,14 +125,14 @@ impl<C: Contents> Scope<'_, C> {
     ///
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::new();
-    /// slab.domain(|outer| {
+    /// slab.scope(|outer| {
     ///     let key = outer.insert_key(7);
-    ///     let sum = outer.domain(|inner| *inner.insert(1) + *inner.get(key).unwrap());
+    ///     let sum = outer.scope(|inner| *inner.insert(1) + *inner.get(key).unwrap());
     ///     assert_eq!(sum, 8);
     /// });
     /// ```
     #[track_caller]
-    pub fn domain<R>(&mut self, f: impl FnOnce(&mut Scope<'_, C>) -> R) -> R {
+    pub fn scope<R>(&mut self, f: impl FnOnce(&mut Scope<'_, C>) -> R) -> R {
         // SAFETY: nothing else borrows the scope, so all guards that came from it are gone;
         // this scope, or the slab, cannot be reached from `f`.
         match unsafe { in_scope(self.slab, f) } {
@@ -154,7 +154,7 @@ impl<T> Scope<'_, Values<T>> {
     ///
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::new();
-    /// let sum = slab.domain(|scope| {
+    /// let sum = slab.scope(|scope| {
     ///     let (one, two) = (scope.insert(1), scope.insert(2));
     ///     *one += 10;
     ///     *one + *two
@@ -178,7 +178,7 @@ impl<T> Scope<'_, Values<T>> {
     ///
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::new();
-    /// slab.domain(|scope| assert!(scope.try_insert(7).is_ok()));
+    /// slab.scope(|scope| assert!(scope.try_insert(7).is_ok()));
     /// ```
     #[inline]
     #[cfg_attr(feature = "track", track_caller)]
@@ -199,7 +199,7 @@ impl<T> Scope<'_, Values<T>> {
     ///
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::new();
-    /// let key = slab.domain(|scope| scope.insert_key(7));
+    /// let key = slab.scope(|scope| scope.insert_key(7));
     /// assert!(slab.get(key).is_none());
     /// ```
     #[inline]
@@ -221,7 +221,7 @@ impl<T> Scope<'_, Values<T>> {
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::new();
     /// let permanent = slab.permanent();
-    /// let key = slab.domain(|scope| scope.try_insert_in(permanent, 7))?;
+    /// let key = slab.scope(|scope| scope.try_insert_in(permanent, 7))?;
     /// assert_eq!(slab.remove(key), Some(7));
     /// # Ok::<(), flatslab::epoch::InsertError<i32>>(())
     /// ```
@@ -240,7 +240,7 @@ impl<T> Scope<'_, Values<T>> {
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::new();
     /// let key = slab.insert(7);
-    /// assert_eq!(slab.domain(|scope| *scope.get(key).unwrap()), 7);
+    /// assert_eq!(slab.scope(|scope| *scope.get(key).unwrap()), 7);
     /// ```
     #[inline]
     #[track_caller]
@@ -257,7 +257,7 @@ impl<T> Scope<'_, Values<T>> {
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::new();
     /// let key = slab.insert(7);
-    /// assert!(slab.domain(|scope| scope.try_get(key).is_ok()));
+    /// assert!(slab.scope(|scope| scope.try_get(key).is_ok()));
     /// ```
     #[inline]
     pub fn try_get(&self, key: EpochKey) -> Result<Ref<'_, T>, AccessError> {
@@ -273,7 +273,7 @@ impl<T> Scope<'_, Values<T>> {
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::new();
     /// let key = slab.insert(7);
-    /// slab.domain(|scope| *scope.get_mut(key).unwrap() += 1);
+    /// slab.scope(|scope| *scope.get_mut(key).unwrap() += 1);
     /// assert_eq!(slab.remove(key), Some(8));
     /// ```
     #[inline]
@@ -291,7 +291,7 @@ impl<T> Scope<'_, Values<T>> {
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::new();
     /// let key = slab.insert(7);
-    /// assert!(slab.domain(|scope| scope.try_get_mut(key).is_ok()));
+    /// assert!(slab.scope(|scope| scope.try_get_mut(key).is_ok()));
     /// ```
     #[inline]
     pub fn try_get_mut(&self, key: EpochKey) -> Result<RefMut<'_, T>, AccessError> {
@@ -306,7 +306,7 @@ impl<T> Scope<'_, Values<T>> {
     ///
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::new();
-    /// let name = slab.domain(|scope| {
+    /// let name = slab.scope(|scope| {
     ///     let key = scope.insert_key("stays".to_string());
     ///     scope.remove(key)
     /// });
@@ -327,7 +327,7 @@ impl<T> Scope<'_, Values<T>> {
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::new();
     /// let key = slab.insert(7);
-    /// assert_eq!(slab.domain(|scope| scope.try_remove(key)), Ok(7));
+    /// assert_eq!(slab.scope(|scope| scope.try_remove(key)), Ok(7));
     /// ```
     #[inline]
     pub fn try_remove(&self, key: EpochKey) -> Result<T, AccessError> {
@@ -345,7 +345,7 @@ impl Scope<'_, Bytes> {
     ///
     /// ```
     /// let mut bytes = flatslab::epoch::EpochBytes::new();
-    /// bytes.domain(|scope| {
+    /// bytes.scope(|scope| {
     ///     let (one, two) = (scope.try_alloc(10)?, scope.try_alloc(20)?);
     ///     one.copy_from_slice(&two[..10]);
     ///     Ok::<(), flatslab::epoch::BufError>(())
@@ -370,7 +370,7 @@ impl Scope<'_, Bytes> {
     ///
     /// ```
     /// let mut bytes = flatslab::epoch::EpochBytes::new();
-    /// bytes.domain(|scope| assert_eq!(scope.try_copy(b"hello").unwrap(), b"hello"));
+    /// bytes.scope(|scope| assert_eq!(scope.try_copy(b"hello").unwrap(), b"hello"));
     /// ```
     #[cfg_attr(feature = "track", track_caller)]
     #[expect(clippy::mut_from_ref, reason = "each call gives another buffer")]
@@ -389,7 +389,7 @@ impl Scope<'_, Bytes> {
     /// ```
     /// let mut bytes = flatslab::epoch::EpochBytes::new();
     /// let key = bytes.copy(b"hello");
-    /// assert_eq!(bytes.domain(|scope| scope.get(key).unwrap().len()), 5);
+    /// assert_eq!(bytes.scope(|scope| scope.get(key).unwrap().len()), 5);
     /// ```
     #[track_caller]
     pub fn get(&self, key: EpochKey) -> Option<Ref<'_, [u8]>> {

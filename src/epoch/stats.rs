@@ -19,7 +19,7 @@ use super::key::Epoch;
 /// slab.close(epoch).unwrap();
 /// let stats = slab.epoch_stats(epoch).unwrap();
 /// assert_eq!((stats.state, stats.live, stats.pinned_chunks), (EpochState::Pinned, 1, 1));
-/// assert_eq!(stats.drain_rate(), Some(0.0));
+/// assert_eq!(stats.recycled_fraction(), Some(0.0));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
@@ -51,11 +51,12 @@ pub struct EpochStats {
 }
 
 impl EpochStats {
-    /// The share of its chunks that were empty when it was closed; `None` before, and where it
-    /// had none. It does not change afterwards.
+    /// Returns [`recycled`](Self::recycled) / [`scanned`](Self::scanned): the fraction of its
+    /// chunks that had no value when it was closed. `None` before, and if it had no chunk. Does
+    /// not change afterwards.
     #[must_use]
-    pub fn drain_rate(&self) -> Option<f64> {
-        rate(self.recycled, self.scanned)
+    pub fn recycled_fraction(&self) -> Option<f64> {
+        fraction(self.recycled, self.scanned)
     }
 }
 
@@ -104,30 +105,31 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// The share of all chunks that were empty when their epoch was closed: 1 where lifetimes
-    /// and epochs agree. `None` where there were none.
+    /// Returns [`recycled`](Self::recycled) / [`scanned`](Self::scanned): the fraction of all
+    /// chunks that had no value when their epoch was closed. 1 if lifetimes and epochs agree;
+    /// `None` if there were no chunks.
     #[must_use]
-    pub fn drain_rate(&self) -> Option<f64> {
-        rate(self.recycled, self.scanned)
+    pub fn recycled_fraction(&self) -> Option<f64> {
+        fraction(self.recycled, self.scanned)
     }
 }
 
 impl CloseReport {
-    /// The share of its chunks that had no value: 1 where lifetimes and the epoch agree. `None`
-    /// where it had none.
+    /// Returns [`recycled`](Self::recycled) / [`scanned`](Self::scanned): the fraction of its
+    /// chunks that had no value. 1 if lifetimes and the epoch agree; `None` if it had no chunk.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();
     /// slab.remove(slab.insert(7));
-    /// assert_eq!(slab.advance_and_close().1.drain_rate(), Some(1.0));
+    /// assert_eq!(slab.advance_and_close().1.recycled_fraction(), Some(1.0));
     /// ```
     #[must_use]
-    pub fn drain_rate(&self) -> Option<f64> {
-        rate(self.recycled as u64, self.scanned as u64)
+    pub fn recycled_fraction(&self) -> Option<f64> {
+        fraction(self.recycled as u64, self.scanned as u64)
     }
 }
 
-fn rate(recycled: u64, scanned: u64) -> Option<f64> {
+fn fraction(recycled: u64, scanned: u64) -> Option<f64> {
     (scanned > 0).then(|| recycled as f64 / scanned as f64)
 }
 

@@ -49,7 +49,7 @@ impl<T> fmt::Debug for Values<T> {
 }
 
 // SAFETY: all it has is its own: the values, which may be sent, and memory. Its keys and
-// epochs are numbers; guards and domains borrow it, and cannot be sent along.
+// epochs are numbers; guards and scopes borrow it, and cannot be sent along.
 unsafe impl<T: Send> Send for EpochSlab<T> {}
 
 impl<T> EpochSlab<T> {

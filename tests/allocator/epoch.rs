@@ -55,8 +55,8 @@ fn use_all(rounds: u64) -> bool {
         }
         is_refused |= keys.contains(&None);
         match slab.try_enter() {
-            Ok(domain) => {
-                let key = inserted(domain.try_insert(whole(number)), whole(number));
+            Ok(guard) => {
+                let key = inserted(guard.try_insert(whole(number)), whole(number));
                 is_refused |= key.is_none();
                 let place = number as usize % 4;
                 if let Some(key) = std::mem::replace(&mut kept[place], key) {
@@ -150,9 +150,9 @@ fn cycle(slab: &EpochSlab<Value>, keys: &mut Vec<EpochKey>) {
     for number in 0..8 {
         keys.push(slab.try_insert(whole(number)).unwrap());
     }
-    let domain = slab.try_enter().unwrap();
-    keys.push(domain.try_insert(whole(8)).unwrap());
-    drop(domain);
+    let guard = slab.try_enter().unwrap();
+    keys.push(guard.try_insert(whole(8)).unwrap());
+    drop(guard);
     let epoch = slab.current();
     slab.advance();
     let report = slab.close(epoch).unwrap();
@@ -263,8 +263,8 @@ fn use_shared(slab: &EpochSlab<Value>) {
             LIVE.set(LIVE.get() - dropped);
         }
         13 => {
-            if let Ok(domain) = slab.try_enter() {
-                note(domain.try_insert(whole(number)), number);
+            if let Ok(guard) = slab.try_enter() {
+                note(guard.try_insert(whole(number)), number);
             }
         }
         14 => {

@@ -1,5 +1,5 @@
-//! Epoch slabs under programs that are allowed and unlikely: values that hold domains and
-//! guards, iterators over a slab that changes, rings without memory, and limits that one size
+//! Epoch slabs under programs that are allowed and unlikely: values that hold guards of
+//! epochs and values, iterators over a slab that changes, rings without memory, and limits that one size
 //! class fills.
 
 use std::cell::RefCell;
@@ -12,17 +12,17 @@ use crate::common::{self, Drops, Hooked, amount};
 use crate::source::{Counted, Fault, with_fault, with_hook};
 use flatslab::AllocError;
 use flatslab::epoch::{
-    BufError, ClearError, Domain, Epoch, EpochBytes, EpochKey, EpochSlab, EpochState, Ref, RefMut,
-    Release, Values,
+    BufError, ClearError, Epoch, EpochBytes, EpochGuard, EpochKey, EpochSlab, EpochState, Ref,
+    RefMut, Release, Values,
 };
 
 // Values that hold what borrows their slab.
 
-/// A value that may hold a domain of its slab, or guards of other values.
+/// A value that may hold the guard of an epoch of its slab, or guards of other values.
 #[derive(Default)]
 #[expect(dead_code, reason = "held, and no more")]
 struct Node<'s> {
-    domain: Option<Domain<'s, Values<Node<'s>>>>,
+    entered: Option<EpochGuard<'s, Values<Node<'s>>>>,
     read: RefCell<Option<Ref<'s, Node<'s>>>>,
     write: Option<RefMut<'s, Node<'s>>>,
     _counted: Option<common::Counted>,
@@ -40,46 +40,48 @@ fn with_leaked(f: impl FnOnce(&'static EpochSlab<Node<'static>>)) {
 }
 
 #[test]
-fn a_value_may_hold_the_domain_it_is_in() {
+fn a_value_may_hold_the_guard_of_its_epoch() {
     with_leaked(|slab| {
         let drops = Drops::new();
-        let held = |auto_close| {
-            let domain = slab.enter().auto_close(auto_close);
-            let epoch = domain.epoch();
+        let held = || {
+            let entered = slab.enter();
+            let epoch = entered.epoch();
             let node = Node {
                 _counted: Some(drops.value(0)),
-                domain: Some(domain),
+                entered: Some(entered),
                 ..Node::default()
             };
             (epoch, slab.try_insert_in(epoch, node).ok().unwrap())
         };
         // The epoch is closed while it is being cleared.
-        let (epoch, _) = held(true);
+        let (epoch, _) = held();
         assert_eq!(slab.clear_epoch(epoch), 1);
         assert!(slab.epoch_stats(epoch).is_none());
-        let (epoch, _) = held(false);
+        // It was closed by name, and the guard finds that.
+        let (epoch, _) = held();
+        assert_eq!(slab.close(epoch).unwrap().pinned, 1);
         assert_eq!(slab.clear_epoch(epoch), 1);
-        assert_eq!(slab.close(epoch).unwrap().scanned, 0);
+        assert!(slab.epoch_stats(epoch).is_none());
         // It is closed when its last value has left.
-        let (epoch, key) = held(true);
+        let (epoch, key) = held();
         drop(slab.remove(key));
         assert!(slab.epoch_stats(epoch).is_none());
-        // A row of domains, each held by a value of the one before.
+        // A row of guards, each held by a value of the one before.
         let outermost = slab.enter();
         let (first, mut last) = (outermost.epoch(), outermost.epoch());
         for _ in 0..10 {
-            let domain = slab.enter();
-            let next = domain.epoch();
+            let entered = slab.enter();
+            let next = entered.epoch();
             let node = Node {
                 _counted: Some(drops.value(0)),
-                domain: Some(domain),
+                entered: Some(entered),
                 ..Node::default()
             };
             assert!(slab.try_insert_in(last, node).is_ok());
             last = next;
         }
         drop(outermost);
-        // Each of the others is empty, or is pinned by a value whose domain is still held.
+        // Each of the others is empty, or is pinned by a value whose guard is still held.
         assert_eq!(slab.clear_epoch(first), 1);
         let mut left = 9;
         while left > 0 {
@@ -151,7 +153,7 @@ fn a_scope_ends_with_values_whose_guards_were_forgotten() {
     let drops = Drops::new();
     let mut slab = EpochSlab::builder().chunk_capacity(2).build();
     let outer = slab.insert(drops.value(0));
-    slab.domain(|scope| {
+    slab.scope(|scope| {
         for number in 1..=3 {
             let keys = [(); 3].map(|()| scope.insert_key(drops.value(number)));
             std::mem::forget(scope.get(keys[0]));
@@ -162,7 +164,7 @@ fn a_scope_ends_with_values_whose_guards_were_forgotten() {
             scope.insert(drops.value(*part)).number += 1;
         }
         std::mem::forget(scope.get(outer));
-        scope.domain(|inner| {
+        scope.scope(|inner| {
             std::mem::forget(inner.get_mut(inner.insert_key(drops.value(9))));
         });
         assert_eq!(drops.count(), 1);
@@ -178,7 +180,7 @@ fn a_scope_ends_with_values_whose_guards_were_forgotten() {
 #[test]
 fn a_key_made_up_for_the_value_of_a_scope_reaches_it_never() {
     let mut slab = EpochSlab::builder().chunk_capacity(1).build();
-    slab.domain(|scope| {
+    slab.scope(|scope| {
         let key = scope.insert_key(1);
         assert_eq!(scope.remove(key), Some(1));
         let value = scope.insert(2);
@@ -216,8 +218,8 @@ fn change(slab: &EpochSlab<String>, kept: &RefCell<Vec<EpochKey>>) {
             slab.release(release);
         }
         _ => {
-            let domain = slab.enter();
-            kept.borrow_mut().push(domain.insert("in".to_string()));
+            let entered = slab.enter();
+            kept.borrow_mut().push(entered.insert("in".to_string()));
         }
     }
 }
@@ -283,7 +285,7 @@ fn run_without_memory(ring: usize) {
         .build();
     let mut keys: BTreeMap<EpochKey, u64> = BTreeMap::new();
     let mut epochs = vec![slab.current()];
-    let mut domains = Vec::new();
+    let mut entered = Vec::new();
     for number in 0..amount(120, 40, 15) {
         let any = epochs[random(epochs.len() as u64) as usize];
         let fails_after = random(4) as usize;
@@ -325,16 +327,18 @@ fn run_without_memory(ring: usize) {
             }
             9 => {
                 with_fault(fails_after, Fault::Refuse, true, || {
-                    if let Ok(domain) = slab.try_enter() {
-                        epochs.push(domain.epoch());
-                        domains.push(domain.auto_close(one_in(2)));
+                    if one_in(4) {
+                        epochs.extend(slab.try_open());
+                    } else if let Ok(guard) = slab.try_enter() {
+                        epochs.push(guard.epoch());
+                        entered.push(guard);
                     }
                 });
             }
             10 => {
-                let domain = domains.pop();
+                let guard = entered.pop();
                 if one_in(8) {
-                    std::mem::forget(domain);
+                    std::mem::forget(guard);
                 }
             }
             _ => {
@@ -353,7 +357,7 @@ fn run_without_memory(ring: usize) {
         keys.iter()
             .all(|(key, number)| slab.get(*key).unwrap().number == *number)
     );
-    drop(domains);
+    drop(entered);
     drop(slab);
     source.expect_all_back();
 }

@@ -137,7 +137,7 @@ fn a_forgotten_guard_holds_its_value_until_the_slab_is_gone() {
     assert!(slab.try_get(keys[2]).is_err() && slab.try_remove(keys[0]).is_err());
     drop((slab.remove(keys[1]), slab.remove(keys[3])));
     // Those in a scope do not.
-    slab.domain(|scope| {
+    slab.scope(|scope| {
         let key = scope.insert_key(drops.value(5));
         std::mem::forget(scope.get(key));
         let written = scope.insert_key(drops.value(6));
@@ -149,13 +149,13 @@ fn a_forgotten_guard_holds_its_value_until_the_slab_is_gone() {
 }
 
 #[test]
-fn guards_may_outlive_domains() {
+fn guards_of_values_may_outlive_those_of_epochs() {
     let slab = EpochSlab::new();
-    let domain = slab.enter();
-    let key = domain.insert("a value".to_string());
+    let entered = slab.enter();
+    let key = entered.insert("a value".to_string());
     let guard = slab.get(key).unwrap();
-    let epoch = domain.epoch();
-    drop(domain);
+    let epoch = entered.epoch();
+    drop(entered);
     assert_eq!(*guard, "a value");
     assert_eq!(slab.try_clear_epoch(epoch), Err(ClearError::Borrowed(key)));
     drop(guard);

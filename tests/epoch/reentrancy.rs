@@ -137,12 +137,12 @@ fn a_destructor_may_give_memory_back_and_take_it() {
 }
 
 #[test]
-fn a_destructor_may_enter_a_domain() {
+fn a_destructor_may_enter_an_epoch() {
     each_state(|slab, epoch, _| {
-        let domain = slab.enter();
-        assert_ne!(domain.epoch(), epoch);
-        let key = domain.insert(Hooked::plain());
-        drop(domain);
+        let guard = slab.enter();
+        assert_ne!(guard.epoch(), epoch);
+        let key = guard.insert(Hooked::plain());
+        drop(guard);
         assert!(slab.remove(key).is_some_and(|value| !value.is_armed()));
     });
 }

@@ -51,8 +51,8 @@ fn use_all(slab: &EpochSlab<Value>, value: &Value) {
             drop(result);
             expect_whole(slab, value);
         }
-        if let Some(Ok(domain)) = unless_it_panics(|| slab.try_enter()) {
-            let _ = unless_it_panics(|| domain.try_insert(value.clone()).is_ok());
+        if let Some(Ok(guard)) = unless_it_panics(|| slab.try_enter()) {
+            let _ = unless_it_panics(|| guard.try_insert(value.clone()).is_ok());
         }
         let before = slab.current();
         slab.advance();
@@ -151,8 +151,8 @@ const USES: [Uses; 7] = [
         slab.release(Release::Return);
     },
     |slab, value| {
-        if let Ok(domain) = slab.try_enter() {
-            drop(domain.try_insert(value.clone()));
+        if let Ok(guard) = slab.try_enter() {
+            drop(guard.try_insert(value.clone()));
         }
     },
 ];
@@ -174,8 +174,8 @@ const STEPS: [Uses; 7] = [
         slab.release(Release::Return);
     },
     |slab, value| {
-        if let Ok(domain) = slab.try_enter() {
-            drop(domain.try_insert(value.clone()));
+        if let Ok(guard) = slab.try_enter() {
+            drop(guard.try_insert(value.clone()));
         }
     },
 ];

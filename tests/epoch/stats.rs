@@ -36,7 +36,7 @@ fn figures_of_an_epoch_are_frozen_when_it_is_closed() {
     }
     let before = slab.epoch_stats(epoch).unwrap();
     assert_eq!(
-        (before.chunks, before.live, before.drain_rate()),
+        (before.chunks, before.live, before.recycled_fraction()),
         (4, 4, None)
     );
     assert_eq!((before.committed_bytes, before.live_bytes), (64, 32));
@@ -47,11 +47,11 @@ fn figures_of_an_epoch_are_frozen_when_it_is_closed() {
     assert_eq!((after.scanned, after.recycled, after.age), (4, 2, 1));
     assert_eq!((after.chunks, after.pinned_chunks, after.live), (1, 1, 2));
     assert_eq!(
-        (after.drain_rate(), slab.stats().drain_rate()),
+        (after.recycled_fraction(), slab.stats().recycled_fraction()),
         (Some(0.5), Some(0.5))
     );
     assert_eq!((slab.stats().closed, slab.stats().recycled), (1, 2));
-    assert_eq!(Stats::default().drain_rate(), None);
+    assert_eq!(Stats::default().recycled_fraction(), None);
 }
 
 #[test]
@@ -121,11 +121,11 @@ fn every_state_and_error_says_what_it_is() {
     let slab = EpochSlab::<u64>::new();
     let key = slab.insert(7);
     let text = format!("{slab:?} {:?} {key:?} {:?}", slab.current(), slab.enter());
-    for part in ["Epochs", "ring: 16", "Epoch {", "EpochKey", "Domain"] {
+    for part in ["Epochs", "ring: 16", "Epoch {", "EpochKey", "EpochGuard"] {
         assert!(text.contains(part), "{text}");
     }
     let mut other = EpochSlab::<u64>::new();
-    other.domain(|scope| assert!(format!("{scope:?}").contains("Scope")));
+    other.scope(|scope| assert!(format!("{scope:?}").contains("Scope")));
     assert!(format!("{:?}", EpochSlab::<u64>::builder().clone()).contains("chunk_capacity: 64"));
     assert_eq!(format!("{:?}", EpochState::Pinned), "Pinned");
 
@@ -137,7 +137,6 @@ fn every_state_and_error_says_what_it_is() {
         Box::new(InsertError::Full((), full)),
         Box::new(CloseError::Current),
         Box::new(CloseError::Permanent),
-        Box::new(CloseError::Domain),
         Box::new(CloseError::StaleEra),
         Box::new(CloseError::Foreign),
         Box::new(ClearError::Foreign),

@@ -40,12 +40,12 @@ fn values_have_the_line_that_inserted_them() {
         expect_site(&slab, it);
     }
     assert!(slab.pinned_by().all(|pin| pin.tag == 7));
-    let domain = slab.enter();
+    let guard = slab.enter();
     let inserted = [
-        (domain.insert(4), here()),
-        (domain.try_insert(5).unwrap(), here()),
+        (guard.insert(4), here()),
+        (guard.try_insert(5).unwrap(), here()),
     ];
-    drop(domain);
+    drop(guard);
     for it in inserted {
         expect_site(&slab, it);
     }
@@ -67,7 +67,7 @@ fn values_have_the_line_that_inserted_them() {
 fn values_that_a_scope_leaves_have_its_line() {
     let mut slab = EpochSlab::new();
     let current = slab.current();
-    let inserted = slab.domain(|scope| {
+    let inserted = slab.scope(|scope| {
         // Its own values go with it.
         scope.insert_key(0);
         (scope.try_insert_in(current, 1).unwrap(), here())
@@ -90,9 +90,9 @@ fn buffers_have_the_line_that_made_them() {
     for it in inserted {
         expect_site(&bytes, it);
     }
-    let domain = bytes.enter();
-    let inserted = (domain.try_alloc(10).unwrap().key(), here());
-    drop(domain);
+    let guard = bytes.enter();
+    let inserted = (guard.try_alloc(10).unwrap().key(), here());
+    drop(guard);
     expect_site(&bytes, inserted);
     assert_eq!(bytes.pinned_by().count(), 4);
 }

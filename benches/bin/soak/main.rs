@@ -85,9 +85,9 @@ impl Program {
             }
         }
         {
-            let domain = slab.enter();
-            let keys: Vec<EpochKey> = (0..100).map(|it| domain.insert([it; 16])).collect();
-            assert_eq!(slab.clear_epoch(domain.epoch()), keys.len());
+            let guard = slab.enter();
+            let keys: Vec<EpochKey> = (0..100).map(|it| guard.insert([it; 16])).collect();
+            assert_eq!(slab.clear_epoch(guard.epoch()), keys.len());
         }
         let stay = |_| (slab.insert([1; 16]), bytes.alloc(200).key());
         self.staying.push_back((0..STAYING).map(stay).collect());

@@ -15,7 +15,7 @@ const INDEX_BITS: u32 = 30;
 pub(super) enum Kind {
     Permanent,
     Ring(usize),
-    Domain,
+    Outside,
 }
 
 /// A chunk of an epoch.
@@ -402,8 +402,8 @@ impl Model {
         match (era.state, era.kind) {
             (EpochState::Open, Kind::Permanent) => Err(CloseError::Permanent),
             (EpochState::Open, Kind::Ring(_)) => Err(CloseError::Current),
-            (EpochState::Open, Kind::Domain) => Err(CloseError::Domain),
-            (EpochState::Closing, _) => {
+            (EpochState::Open, Kind::Outside) | (EpochState::Closing, _) => {
+                self.stop(epoch);
                 let mut report = self.close_era(epoch);
                 report.released_bytes = self.trim();
                 Ok(report)
@@ -412,15 +412,15 @@ impl Model {
         }
     }
 
-    pub(super) fn begin_domain(&mut self, epoch: Epoch) {
-        self.begin_next(epoch, Kind::Domain);
+    pub(super) fn open(&mut self, epoch: Epoch) {
+        self.begin_next(epoch, Kind::Outside);
     }
 
-    pub(super) fn end_domain(&mut self, epoch: Epoch, auto_close: bool) {
-        self.stop(epoch);
-        if auto_close {
-            self.close(epoch, false).unwrap();
-        }
+    /// How many epochs outside the ring are open.
+    pub(super) fn opened(&self) -> usize {
+        let eras = self.eras.values();
+        eras.filter(|era| era.state == EpochState::Open && era.kind == Kind::Outside)
+            .count()
     }
 
     pub(super) fn end_scope(&mut self, epoch: Epoch) {

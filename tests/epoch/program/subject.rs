@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use flatslab::AccessError;
 use flatslab::epoch::{
-    BufError, Bytes, Contents, Domain, Epoch, EpochBytes, EpochKey, EpochSlab, Epochs, InsertError,
-    Ref, RefMut, Release, Scope, Values,
+    BufError, Bytes, Contents, Epoch, EpochBytes, EpochGuard, EpochKey, EpochSlab, Epochs,
+    InsertError, Ref, RefMut, Release, Scope, Values,
 };
 use flatslab::memory::Pages;
 
@@ -79,8 +79,8 @@ pub(super) trait Subject: Contents + Sized + 'static {
         size: usize,
     ) -> Result<EpochKey, Refused>;
 
-    fn insert_in_domain(
-        domain: &Domain<'_, Self>,
+    fn insert_by_guard(
+        guard: &EpochGuard<'_, Self>,
         number: u64,
         size: usize,
     ) -> Result<EpochKey, Refused>;
@@ -279,12 +279,12 @@ impl<T: Sample> Subject for Values<T> {
         result.map_err(|error| refused(error, number))
     }
 
-    fn insert_in_domain(
-        domain: &Domain<'_, Self>,
+    fn insert_by_guard(
+        guard: &EpochGuard<'_, Self>,
         number: u64,
         _: usize,
     ) -> Result<EpochKey, Refused> {
-        (domain.try_insert(T::new(number))).map_err(|error| refused(error, number))
+        (guard.try_insert(T::new(number))).map_err(|error| refused(error, number))
     }
 
     fn insert_in_scope<'a>(
@@ -402,12 +402,12 @@ impl Subject for Bytes {
         Ok(buf.key())
     }
 
-    fn insert_in_domain(
-        domain: &Domain<'_, Self>,
+    fn insert_by_guard(
+        guard: &EpochGuard<'_, Self>,
         number: u64,
         size: usize,
     ) -> Result<EpochKey, Refused> {
-        let mut buf = domain.try_alloc(size)?;
+        let mut buf = guard.try_alloc(size)?;
         buf.fill(filling(number));
         Ok(buf.key())
     }

@@ -75,4 +75,6 @@ mod shared_slab;
 
 pub use send_slot::SendSlot;
 #[cfg(target_has_atomic = "64")]
-pub use shared_slab::{Iter, OwnedRef, SharedKey, SharedRef, SharedSlab, SharedSlabBuilder};
+pub use shared_slab::{
+    Iter, OwnedRef, SharedGuard, SharedKey, SharedRef, SharedSlab, SharedSlabBuilder,
+};

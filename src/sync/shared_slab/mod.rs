@@ -53,7 +53,7 @@ use cell::{CellPtr, LOW_BITS, LOW_BITS_OF_LARGE, Removal, Word};
 use ends::{Clearing, Taken};
 
 pub use builder::SharedSlabBuilder;
-pub use guard::{OwnedRef, SharedRef};
+pub use guard::{OwnedRef, SharedGuard, SharedRef};
 pub use iter::Iter;
 pub use key::SharedKey;
 

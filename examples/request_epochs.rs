@@ -64,14 +64,14 @@ impl Server {
             self.sessions.push_back(session);
             if self.sessions.len() > SESSIONS {
                 let oldest = self.sessions.pop_front().expect("there are some");
-                assert!(self.slab.remove(oldest).is_some());
+                assert!(self.slab.take(oldest).is_some());
             }
         }
         let parts: Vec<EpochKey> = (0..50)
             .map(|_| self.slab.try_insert_in(request, Object::of(number)))
             .collect::<Result<_, _>>()?;
         for &part in &parts {
-            let part = self.slab.remove(part).expect("it was inserted");
+            let part = self.slab.take(part).expect("it was inserted");
             assert_eq!(part.request, number);
         }
         // The answer is sent: the request's chunks serve the next one.
@@ -158,7 +158,7 @@ fn main() -> Result<(), InsertError<Object>> {
 
     // The mistake is mended without a restart: when the sessions end, their chunks are unused.
     for session in mixed.sessions.drain(..) {
-        assert!(mixed.slab.remove(session).is_some());
+        assert!(mixed.slab.take(session).is_some());
     }
     assert_eq!(mixed.slab.stats().pinned_chunks, 0);
     println!("\nthe sessions have ended: no chunk is pinned");

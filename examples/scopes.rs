@@ -40,7 +40,7 @@ fn main() -> Result<(), InsertError<Node>> {
             let parser = slab.enter();
             assert_ne!(parser.epoch(), request.epoch());
             let token = parser.insert(node("token"));
-            assert!(slab.remove(token).is_some());
+            assert!(slab.take(token).is_some());
         }
         // The parser left nothing, so its chunk serves the next epoch.
         assert_eq!(slab.stats().pinned_chunks, 0);
@@ -52,7 +52,7 @@ fn main() -> Result<(), InsertError<Node>> {
         stats.live, stats.pinned_chunks, stats.cached_chunks
     );
     assert_eq!((stats.live, stats.pinned_chunks), (1, 1));
-    let answer = slab.remove(answer).expect("it outlived its epoch");
+    let answer = slab.take(answer).expect("it outlived its epoch");
     assert_eq!(answer.text, "answer");
     assert_eq!(slab.stats().pinned_chunks, 0);
     drop(answer);
@@ -92,7 +92,7 @@ fn main() -> Result<(), InsertError<Node>> {
             assert_eq!(length, Some("of the request".len()));
             // What is to outlive the scope goes into another epoch.
             let best = search.insert_key(node("the best candidate"));
-            let best = search.remove(best).expect("inserted just now");
+            let best = search.take(best).expect("inserted just now");
             search.try_insert_in(permanent, best)
         })?;
         // The inner scope has ended with its values, and the outer one still has its own.

@@ -25,7 +25,7 @@ pub(crate) fn churn(setting: Setting) -> Turn {
     let mut replace = || {
         for _ in 0..live / 10 {
             let key = &mut keys[random.below(live)];
-            let value = slab.remove(*key).expect("it is there");
+            let value = slab.take(*key).expect("it is there");
             *key = slab.insert(value);
         }
     };
@@ -60,7 +60,7 @@ pub(crate) fn give_back(setting: Setting) -> Turn {
         .build();
     let keys: Vec<_> = (0..live as u64).map(|it| slab.insert([it; 16])).collect();
     for (number, key) in keys.into_iter().enumerate() {
-        assert_eq!(slab.remove(key).map(|it| it[15]), Some(number as u64));
+        assert_eq!(slab.take(key).map(|it| it[15]), Some(number as u64));
     }
     let (_, report) = slab.advance_and_close();
     assert_eq!((report.pinned, report.released_bytes), (0, 0));

@@ -387,7 +387,7 @@
 //! slab.scope(|scope| {
 //!     let value = scope.insert(8);
 //!     *value += 1;
-//!     scope.scope(|inner| drop((inner.insert(9), inner.remove(key))));
+//!     scope.scope(|inner| drop((inner.insert(9), inner.take(key))));
 //!     scope.insert(10);
 //! });
 //! ```
@@ -395,14 +395,14 @@
 //! ```compile_fail,E0502
 //! let mut slab = flatslab::epoch::EpochSlab::new();
 //! let key = slab.insert(7);
-//! slab.scope(|scope| drop(slab.remove(key)));
+//! slab.scope(|scope| drop(slab.take(key)));
 //! ```
 //!
 //! ```compile_fail,E0502
 //! let mut slab = flatslab::epoch::EpochSlab::new();
 //! let key = slab.insert(7);
 //! let guard = slab.get(key);
-//! slab.scope(|scope| drop(scope.remove(key)));
+//! slab.scope(|scope| drop(scope.take(key)));
 //! drop(guard);
 //! ```
 //!

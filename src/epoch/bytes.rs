@@ -18,7 +18,7 @@ use crate::error::{AccessError, AllocError};
 ///
 /// Its epochs are managed by the methods of [`Epochs`]. A buffer takes a slot of the smallest
 /// size class that fits: 64, 96, 128, 192, 256, 384, 512, 768 bytes and so on; each class has
-/// chunks of its own in each epoch. It lives until it is [freed](EpochBytes::free), or its epoch
+/// chunks of its own in each epoch. It lives until it is [removed](EpochBytes::remove), or its epoch
 /// [cleared](Epochs::clear_epoch): one whose key is lost outlives the closing of its epoch.
 ///
 /// # Examples
@@ -32,7 +32,7 @@ use crate::error::{AccessError, AllocError};
 /// let key = buf.key();
 /// drop(buf);                                            // ends the borrow, and frees nothing
 /// assert_eq!(&bytes.get(key).unwrap()[..6], b"hello\0");
-/// assert!(bytes.free(key) && !bytes.free(key));
+/// assert!(bytes.remove(key) && !bytes.remove(key));
 /// # Ok::<(), flatslab::epoch::BufError>(())
 /// ```
 pub type EpochBytes = Epochs<Bytes>;
@@ -53,7 +53,7 @@ unsafe impl Send for EpochBytes {}
 
 /// A buffer just made, mutably borrowed.
 ///
-/// Its end ends the borrow, and frees nothing: [`EpochBytes::free`] does, or
+/// Its end ends the borrow, and frees nothing: [`EpochBytes::remove`] does, or
 /// [`clear_epoch`](Epochs::clear_epoch).
 ///
 /// # Examples
@@ -65,7 +65,7 @@ unsafe impl Send for EpochBytes {}
 /// let bytes = EpochBytes::new();
 /// let buf = bytes.alloc(100);
 /// assert_eq!((buf.len(), buf.epoch()), (100, bytes.current()));
-/// assert_eq!(bytes.try_free(buf.key()), Err(AccessError::Borrowed));
+/// assert_eq!(bytes.try_remove(buf.key()), Err(AccessError::Borrowed));
 /// ```
 #[must_use = "a buffer whose key is not kept lives until its epoch is cleared"]
 pub struct EpochBuf<'a> {
@@ -92,7 +92,7 @@ impl EpochBuf<'_> {
     /// ```
     /// let bytes = flatslab::epoch::EpochBytes::new();
     /// let key = bytes.alloc(10).into_key();
-    /// assert!(bytes.free(key));
+    /// assert!(bytes.remove(key));
     /// ```
     #[must_use]
     pub fn into_key(self) -> EpochKey {
@@ -372,7 +372,7 @@ impl EpochBytes {
     }
 
     /// Borrows the buffer of a key; O(1), no allocation. `None` where it has none: it was
-    /// freed, or dropped with its epoch, or the key is another slab's or made up.
+    /// removed, or dropped with its epoch, or the key is another slab's or made up.
     ///
     /// # Panics
     ///
@@ -452,25 +452,25 @@ impl EpochBytes {
         Ok(unsafe { RefMut::new(chunk.word(slot), self.buffer(chunk, slot)) })
     }
 
-    /// Frees the buffer of a key; O(1). `false` where there is none: it was freed before, or
+    /// Removes the buffer of a key; O(1). `false` where there is none: it was removed before, or
     /// dropped with its epoch, or the key is another slab's or made up.
     ///
     /// # Panics
     ///
-    /// If the buffer is borrowed; [`try_free`](Self::try_free) says so.
+    /// If the buffer is borrowed; [`try_remove`](Self::try_remove) says so.
     ///
     /// ```
     /// let bytes = flatslab::epoch::EpochBytes::new();
     /// let key = bytes.alloc(3).key();
-    /// assert!(bytes.free(key) && !bytes.free(key));
+    /// assert!(bytes.remove(key) && !bytes.remove(key));
     /// ```
     #[inline]
     #[track_caller]
-    pub fn free(&self, key: EpochKey) -> bool {
-        absent_or_refused(self.try_free(key), "free", key).is_some()
+    pub fn remove(&self, key: EpochKey) -> bool {
+        absent_or_refused(self.try_remove(key), "remove", key).is_some()
     }
 
-    /// Frees the buffer of a key; O(1).
+    /// Removes the buffer of a key; O(1).
     ///
     /// # Errors
     ///
@@ -480,10 +480,10 @@ impl EpochBytes {
     /// ```
     /// let bytes = flatslab::epoch::EpochBytes::new();
     /// let key = bytes.alloc(3).key();
-    /// assert_eq!(bytes.try_free(key), Ok(()));
+    /// assert_eq!(bytes.try_remove(key), Ok(()));
     /// ```
     #[inline]
-    pub fn try_free(&self, key: EpochKey) -> Result<(), AccessError> {
+    pub fn try_remove(&self, key: EpochKey) -> Result<(), AccessError> {
         let (chunk, slot) = self.home.idle(key)?;
         self.home.push(chunk, slot, key.word());
         Ok(())

@@ -34,7 +34,7 @@ use crate::raw::memory;
 /// let epoch = parser.epoch();
 /// drop(parser);                                         // closed: one chunk stays, pinned
 /// assert_eq!(slab.clear_epoch(epoch), 1);
-/// assert_eq!(slab.remove(key), Some("parsed"));
+/// assert_eq!(slab.take(key), Some("parsed"));
 /// drop(request);                                        // closed: no chunk is left
 /// assert_eq!(slab.stats().chunks, 0);
 /// ```
@@ -104,7 +104,7 @@ impl<'s, C: Contents> EpochGuard<'s, C> {
     /// let slab = flatslab::epoch::EpochSlab::new();
     /// let request = slab.enter();
     /// let key = request.insert(7);
-    /// assert_eq!(request.slab().remove(key), Some(7));
+    /// assert_eq!(request.slab().take(key), Some(7));
     /// ```
     #[must_use]
     pub fn slab(&self) -> &'s Epochs<C> {
@@ -122,7 +122,7 @@ impl<T> EpochGuard<'_, Values<T>> {
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();
     /// let key = slab.enter().insert(7);
-    /// assert_eq!(slab.remove(key), Some(7));                // it outlived its epoch
+    /// assert_eq!(slab.take(key), Some(7));                // it outlived its epoch
     /// ```
     #[inline]
     #[track_caller]

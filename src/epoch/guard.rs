@@ -27,9 +27,9 @@ use super::word::Word;
 /// let key = slab.insert(7);
 /// let guard = slab.get(key).unwrap();
 /// assert_eq!(*guard + *slab.get(key).unwrap(), 14);
-/// assert_eq!(slab.try_remove(key), Err(AccessError::Borrowed));
+/// assert_eq!(slab.try_take(key), Err(AccessError::Borrowed));
 /// drop(guard);
-/// assert_eq!(slab.try_remove(key), Ok(7));
+/// assert_eq!(slab.try_take(key), Ok(7));
 /// ```
 #[must_use = "the borrow ends at once"]
 pub struct Ref<'a, T: ?Sized> {
@@ -180,7 +180,7 @@ impl<'a, T: ?Sized> RefMut<'a, T> {
     /// let slab = EpochSlab::new();
     /// let key = slab.insert((7, "seven"));
     /// *RefMut::map(slab.get_mut(key).unwrap(), |pair| &mut pair.0) = 8;
-    /// assert_eq!(slab.remove(key), Some((8, "seven")));
+    /// assert_eq!(slab.take(key), Some((8, "seven")));
     /// ```
     #[inline]
     pub fn map<U: ?Sized, F>(mut guard: Self, part: F) -> RefMut<'a, U>

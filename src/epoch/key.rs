@@ -23,7 +23,7 @@ pub(super) const INDEX_BITS: u32 = 30;
 ///
 /// let slab = EpochSlab::new();
 /// let key = slab.insert(7);
-/// assert_eq!(slab.remove(key), Some(7));
+/// assert_eq!(slab.take(key), Some(7));
 /// let next = slab.insert(8);                        // takes the same slot
 /// assert!(slab.get(key).is_none() && slab.get(next).is_some());
 /// assert_eq!(size_of_val(&Some(key)), 16);

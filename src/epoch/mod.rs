@@ -71,14 +71,14 @@
 //! | [`EpochGuard`], [`Scope`] | epochs that end with a block of the program | no | no |
 //! | [`CloseReport`], [`EpochStats`], [`Stats`], the errors | figures | yes | yes |
 //!
-//! One slab for each thread: none is shared. Values leave by [`remove`](Epochs::remove), and a
+//! One slab for each thread: none is shared. Values leave by [`take`](Epochs::take), and a
 //! whole slab can be sent.
 //!
 //! # What it costs
 //!
 //! A value takes 8 bytes of record besides its own, outside the pages that are given back; the
 //! records stay at their largest number until the slab is gone. Chunks are an epoch's own, so
-//! each epoch has one at least that is not full. `insert`, `get` and `remove` are O(1);
+//! each epoch has one at least that is not full. `insert`, `get` and `take` are O(1);
 //! an insertion that finds no vacant slot in its epoch takes an unused chunk, and where there
 //! is none asks for memory; [`reserve`](EpochsBuilder::reserve) does that beforehand.
 //! `close` is O(chunks of the epoch), and `advance` O(1) unless it closes.
@@ -315,7 +315,7 @@ impl<C: Contents> Epochs<C> {
     ///     slab.advance();                                   // leaves the session alone
     /// }
     /// let key = slab.try_insert_in(session, "state")?;
-    /// slab.remove(key);
+    /// slab.take(key);
     /// assert_eq!(slab.close(session).unwrap().recycled, 1);
     /// # Ok::<(), flatslab::epoch::InsertError<&str>>(())
     /// ```
@@ -358,10 +358,10 @@ impl<C: Contents> Epochs<C> {
     /// let epoch = slab.current();
     /// let (stays, goes) = (slab.insert(1), slab.insert(2));
     /// slab.advance();
-    /// slab.remove(goes);
+    /// slab.take(goes);
     /// let report = slab.close(epoch).unwrap();
     /// assert_eq!((report.pinned, report.live), (1, 1));
-    /// slab.remove(stays);                                // and with it the chunk is unused
+    /// slab.take(stays);                                // and with it the chunk is unused
     /// assert_eq!(slab.stats().pinned_chunks, 0);
     /// ```
     pub fn close(&self, epoch: Epoch) -> Result<CloseReport, CloseError> {
@@ -463,7 +463,7 @@ impl<C: Contents> Epochs<C> {
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();
     /// let key = slab.insert(7);
-    /// slab.remove(key);
+    /// slab.take(key);
     /// assert!(!slab.contains_key(key));
     /// ```
     #[inline]

@@ -222,7 +222,7 @@ impl<T> Scope<'_, Values<T>> {
     /// let mut slab = flatslab::epoch::EpochSlab::new();
     /// let permanent = slab.permanent();
     /// let key = slab.scope(|scope| scope.try_insert_in(permanent, 7))?;
-    /// assert_eq!(slab.remove(key), Some(7));
+    /// assert_eq!(slab.take(key), Some(7));
     /// # Ok::<(), flatslab::epoch::InsertError<i32>>(())
     /// ```
     #[inline]
@@ -274,7 +274,7 @@ impl<T> Scope<'_, Values<T>> {
     /// let mut slab = flatslab::epoch::EpochSlab::new();
     /// let key = slab.insert(7);
     /// slab.scope(|scope| *scope.get_mut(key).unwrap() += 1);
-    /// assert_eq!(slab.remove(key), Some(8));
+    /// assert_eq!(slab.take(key), Some(8));
     /// ```
     #[inline]
     #[track_caller]
@@ -298,7 +298,7 @@ impl<T> Scope<'_, Values<T>> {
         self.slab.try_get_mut(key)
     }
 
-    /// Moves the value of a key out, of whatever epoch. As [`Epochs::remove`].
+    /// Moves the value of a key out, of whatever epoch. As [`Epochs::take`].
     ///
     /// # Panics
     ///
@@ -308,17 +308,17 @@ impl<T> Scope<'_, Values<T>> {
     /// let mut slab = flatslab::epoch::EpochSlab::new();
     /// let name = slab.scope(|scope| {
     ///     let key = scope.insert_key("stays".to_string());
-    ///     scope.remove(key)
+    ///     scope.take(key)
     /// });
     /// assert_eq!(name.as_deref(), Some("stays"));
     /// ```
     #[inline]
     #[track_caller]
-    pub fn remove(&self, key: EpochKey) -> Option<T> {
-        self.slab.remove(key)
+    pub fn take(&self, key: EpochKey) -> Option<T> {
+        self.slab.take(key)
     }
 
-    /// Moves the value of a key out, of whatever epoch. As [`Epochs::try_remove`].
+    /// Moves the value of a key out, of whatever epoch. As [`Epochs::try_take`].
     ///
     /// # Errors
     ///
@@ -327,11 +327,11 @@ impl<T> Scope<'_, Values<T>> {
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::new();
     /// let key = slab.insert(7);
-    /// assert_eq!(slab.scope(|scope| scope.try_remove(key)), Ok(7));
+    /// assert_eq!(slab.scope(|scope| scope.try_take(key)), Ok(7));
     /// ```
     #[inline]
-    pub fn try_remove(&self, key: EpochKey) -> Result<T, AccessError> {
-        self.slab.try_remove(key)
+    pub fn try_take(&self, key: EpochKey) -> Result<T, AccessError> {
+        self.slab.try_take(key)
     }
 }
 

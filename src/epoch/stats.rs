@@ -120,7 +120,7 @@ impl CloseReport {
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();
-    /// slab.remove(slab.insert(7));
+    /// slab.take(slab.insert(7));
     /// assert_eq!(slab.advance_and_close().1.recycled_fraction(), Some(1.0));
     /// ```
     #[must_use]

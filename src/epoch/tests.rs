@@ -48,7 +48,7 @@ fn a_worn_out_slot_is_never_used_again() {
     chunk.word(slot).set(chunk.word(slot).get().aged());
     let last = chunk.key(slot);
     assert!(slab.get(first).is_none());
-    assert_eq!(slab.remove(last), Some(1));
+    assert_eq!(slab.take(last), Some(1));
     assert!(slab.get(last).is_none() && chunk.word(slot).get().is_worn_out());
     slab.check();
     let keys: Vec<_> = (0..4).map(|value| slab.insert(value)).collect();
@@ -104,12 +104,12 @@ fn invariants_hold_in_a_program_with_pinned_epochs() {
             if round % 3 == 0 && index == 4 {
                 kept.push(key);
             } else {
-                assert!(slab.remove(key).is_some());
+                assert!(slab.take(key).is_some());
                 slab.check();
             }
         }
         if round % 4 == 3 {
-            assert_eq!(slab.remove(kept.remove(0)), Some(4));
+            assert_eq!(slab.take(kept.remove(0)), Some(4));
             slab.check();
         }
         slab.advance();
@@ -123,7 +123,7 @@ fn invariants_hold_in_a_program_with_pinned_epochs() {
     slab.release(Release::Return);
     slab.check();
     for key in kept {
-        assert_eq!(slab.remove(key), Some(4));
+        assert_eq!(slab.take(key), Some(4));
         slab.check();
     }
     assert_eq!(slab.stats().live, 0);

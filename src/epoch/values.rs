@@ -25,8 +25,8 @@ use crate::raw::memory;
 /// let slab = EpochSlab::new();
 /// let key = slab.insert("a session".to_string());
 /// slab.get_mut(key).unwrap().push('!');
-/// assert_eq!(slab.remove(key).as_deref(), Some("a session!"));
-/// assert_eq!(slab.remove(key), None);
+/// assert_eq!(slab.take(key).as_deref(), Some("a session!"));
+/// assert_eq!(slab.take(key), None);
 /// ```
 pub type EpochSlab<T> = Epochs<Values<T>>;
 
@@ -211,7 +211,7 @@ impl<T> EpochSlab<T> {
     /// let slab = flatslab::epoch::EpochSlab::new();
     /// let key = slab.insert(7);
     /// *slab.get_mut(key).unwrap() += 1;
-    /// assert_eq!(slab.remove(key), Some(8));
+    /// assert_eq!(slab.take(key), Some(8));
     /// ```
     #[inline]
     #[track_caller]
@@ -248,20 +248,20 @@ impl<T> EpochSlab<T> {
     ///
     /// # Panics
     ///
-    /// If the value is borrowed; [`try_remove`](Self::try_remove) says so.
+    /// If the value is borrowed; [`try_take`](Self::try_take) says so.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();
     /// let key = slab.insert(7);
-    /// assert_eq!((slab.remove(key), slab.remove(key)), (Some(7), None));
+    /// assert_eq!((slab.take(key), slab.take(key)), (Some(7), None));
     /// ```
     #[inline]
     #[track_caller]
-    pub fn remove(&self, key: EpochKey) -> Option<T> {
-        absent_or_refused(self.try_remove(key), "remove", key)
+    pub fn take(&self, key: EpochKey) -> Option<T> {
+        absent_or_refused(self.try_take(key), "take", key)
     }
 
-    /// Moves the value of a key out, as [`remove`](Self::remove) does.
+    /// Moves the value of a key out, as [`take`](Self::take) does.
     ///
     /// # Errors
     ///
@@ -274,13 +274,13 @@ impl<T> EpochSlab<T> {
     /// let slab = flatslab::epoch::EpochSlab::new();
     /// let key = slab.insert(7);
     /// let guard = slab.get(key);
-    /// assert_eq!(slab.try_remove(key), Err(AccessError::Borrowed));
+    /// assert_eq!(slab.try_take(key), Err(AccessError::Borrowed));
     /// drop(guard);
-    /// assert_eq!(slab.try_remove(key), Ok(7));
-    /// assert_eq!(slab.try_remove(key), Err(AccessError::Missing));
+    /// assert_eq!(slab.try_take(key), Ok(7));
+    /// assert_eq!(slab.try_take(key), Err(AccessError::Missing));
     /// ```
     #[inline]
-    pub fn try_remove(&self, key: EpochKey) -> Result<T, AccessError> {
+    pub fn try_take(&self, key: EpochKey) -> Result<T, AccessError> {
         let (chunk, slot) = self.home.idle(key)?;
         // SAFETY: idle, so there is a value (W2), which leaves: its cell is vacant from here
         // on, and may be gone with its chunk.

@@ -260,28 +260,6 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         Ok(self.try_insert(value)?.leak())
     }
 
-    /// Moves the value out by its handle and frees its slot: the same as
-    /// [`Slot::into_inner`], which works for a slot of any slab; O(1), no
-    /// allocation, one copy.
-    ///
-    /// # Panics
-    ///
-    /// If the value is borrowed, or there is none. The slot is dropped then: a
-    /// borrowed value goes with its last borrow.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let slab = flatslab::Slab::new();
-    /// let slot = slab.insert(7);
-    /// assert_eq!(slab.into_inner(slot), 7);
-    /// ```
-    #[inline]
-    #[track_caller]
-    pub fn into_inner(&self, slot: Slot<T>) -> T {
-        slot.into_inner()
-    }
-
     /// Frees the slots of values that were handed to other threads and dropped there
     /// ([`SendSlot`](crate::sync::SendSlot)), and says how many those are; O(that many), and
     /// O(1) where none was handed over. Never panics, and allocates nothing.

@@ -60,7 +60,7 @@ fn use_all(rounds: u64) -> bool {
                 is_refused |= key.is_none();
                 let place = number as usize % 4;
                 if let Some(key) = std::mem::replace(&mut kept[place], key) {
-                    assert_eq!(slab.remove(key), Some(whole(number - 4)));
+                    assert_eq!(slab.take(key), Some(whole(number - 4)));
                 }
             }
             Err(AllocError::OutOfMemory { bytes: 1.. }) => is_refused = true,
@@ -70,7 +70,7 @@ fn use_all(rounds: u64) -> bool {
         slab.advance();
         let live = keys.iter().flatten().count();
         for key in keys.into_iter().flatten().take(2) {
-            assert_eq!(slab.remove(key), Some(whole(number)));
+            assert_eq!(slab.take(key), Some(whole(number)));
         }
         let report = slab.close(epoch).unwrap();
         assert_eq!(report.live, live - live.min(2));
@@ -140,7 +140,7 @@ fn an_insertion_that_is_refused_loses_nothing() {
         // Each second one has a chunk: a record and memory.
         assert!(failures >= keys.len());
         for (number, key) in keys.iter().enumerate() {
-            assert_eq!(slab.remove(*key), Some(whole(number as u64)));
+            assert_eq!(slab.take(*key), Some(whole(number as u64)));
         }
     });
 }
@@ -157,9 +157,9 @@ fn cycle(slab: &EpochSlab<Value>, keys: &mut Vec<EpochKey>) {
     slab.advance();
     let report = slab.close(epoch).unwrap();
     assert_eq!((report.pinned, report.live), (4, 8));
-    assert_eq!(slab.remove(keys[3]), Some(whole(3)));
+    assert_eq!(slab.take(keys[3]), Some(whole(3)));
     assert_eq!(slab.clear_epoch(epoch), 7);
-    assert_eq!(slab.remove(keys[8]), Some(whole(8)));
+    assert_eq!(slab.take(keys[8]), Some(whole(8)));
     keys.clear();
 }
 
@@ -245,7 +245,7 @@ fn use_shared(slab: &EpochSlab<Value>) {
         7..9 => {
             if let Some((key, number)) = KEPT.with_borrow_mut(|kept| kept[place].take()) {
                 // It may have been dropped with its epoch.
-                if let Some(value) = slab.remove(key) {
+                if let Some(value) = slab.take(key) {
                     assert_eq!(value, whole(number));
                     LIVE.set(LIVE.get() - 1);
                 }

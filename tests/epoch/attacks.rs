@@ -64,7 +64,7 @@ fn a_value_may_hold_the_guard_of_its_epoch() {
         assert!(slab.epoch_stats(epoch).is_none());
         // It is closed when its last value has left.
         let (epoch, key) = held();
-        drop(slab.remove(key));
+        drop(slab.take(key));
         assert!(slab.epoch_stats(epoch).is_none());
         // A row of guards, each held by a value of the one before.
         let outermost = slab.enter();
@@ -109,7 +109,7 @@ fn a_value_may_hold_guards_of_others() {
             *holder.read.borrow_mut() = slab.get(stays);
             slab.insert(holder);
         }
-        assert!(slab.try_remove(stays).is_err());
+        assert!(slab.try_take(stays).is_err());
         let refused = slab.try_clear_epoch(slab.permanent());
         assert_eq!(refused, Err(ClearError::Borrowed(stays)));
         assert_eq!(slab.clear_epoch(slab.current()), 5);
@@ -129,7 +129,7 @@ fn a_value_may_hold_guards_of_others() {
             Err(ClearError::Borrowed(written))
         );
         assert_eq!(slab.close(epoch).unwrap().live, 2);
-        drop(slab.remove(holder));
+        drop(slab.take(holder));
         assert_eq!(slab.clear_epoch(epoch), 1);
 
         // Each of the other: no guard is left, so neither goes, until one lets go.
@@ -139,7 +139,7 @@ fn a_value_may_hold_guards_of_others() {
         assert!(slab.try_clear_epoch(slab.current()).is_err());
         let guard = slab.get(one).unwrap().read.take();
         drop(guard);
-        drop(slab.remove(two));
+        drop(slab.take(two));
         assert_eq!(slab.clear_epoch(slab.current()), 1);
         assert_eq!(slab.clear_epoch(slab.permanent()), 1);
         assert_eq!(drops.count(), 10);
@@ -172,7 +172,7 @@ fn a_scope_ends_with_values_whose_guards_were_forgotten() {
     // The outer value is borrowed for ever.
     assert_eq!(drops.count(), 1 + 12);
     assert_eq!(slab.stats().live, 1);
-    assert!(slab.try_remove(outer).is_err());
+    assert!(slab.try_take(outer).is_err());
     drop(slab);
     assert_eq!(drops.count(), 14);
 }
@@ -182,12 +182,12 @@ fn a_key_made_up_for_the_value_of_a_scope_reaches_it_never() {
     let mut slab = EpochSlab::builder().chunk_capacity(1).build();
     slab.scope(|scope| {
         let key = scope.insert_key(1);
-        assert_eq!(scope.remove(key), Some(1));
+        assert_eq!(scope.take(key), Some(1));
         let value = scope.insert(2);
         // The next generation of the same slot is that value's.
         let guessed = EpochKey::from_raw(key.into_raw() + (1 << 80)).unwrap();
         let refused = Err(flatslab::AccessError::Borrowed);
-        assert_eq!(scope.try_remove(guessed), refused);
+        assert_eq!(scope.try_take(guessed), refused);
         assert!(scope.try_get(guessed).is_err() && scope.try_get_mut(guessed).is_err());
         *value += 1;
         assert_eq!(*value, 3);
@@ -208,7 +208,7 @@ fn change(slab: &EpochSlab<String>, kept: &RefCell<Vec<EpochKey>>) {
             let key = slab.insert("more".to_string());
             kept.borrow_mut().push(key);
         }
-        4 | 5 => drop(any(kept).and_then(|key| slab.remove(key))),
+        4 | 5 => drop(any(kept).and_then(|key| slab.take(key))),
         6 => drop(slab.advance()),
         7 => drop(slab.advance_and_close()),
         8 => {
@@ -344,7 +344,7 @@ fn run_without_memory(ring: usize) {
             _ => {
                 let key = keys.first_key_value().map(|(key, number)| (*key, *number));
                 if let Some((key, number)) = key {
-                    assert_eq!(slab.remove(key).map(|it| it.number), Some(number));
+                    assert_eq!(slab.take(key).map(|it| it.number), Some(number));
                     keys.remove(&key);
                 }
             }
@@ -395,7 +395,7 @@ fn an_advance_within_each_call_of_a_source_needs_no_memory() {
                     busy.advance();
                     let (_, report) = busy.advance_and_close();
                     assert_eq!(report.pinned, 0);
-                    drop(busy.remove(key));
+                    drop(busy.take(key));
                 }
                 drop(busy.enter());
             };
@@ -404,7 +404,7 @@ fn an_advance_within_each_call_of_a_source_needs_no_memory() {
                     let keys = [(); 2].map(|()| slab.insert(Hooked::plain()));
                     drop(slab.enter());
                     slab.advance();
-                    drop(slab.remove(keys[0]));
+                    drop(slab.take(keys[0]));
                     let epoch = slab.epoch_of(keys[1]).unwrap();
                     assert_eq!(slab.clear_epoch(epoch), 1);
                 }
@@ -471,7 +471,7 @@ fn a_builder_may_be_sent_whatever_the_values_are() {
         std::thread::spawn(move || {
             let slab = builder.build();
             let key = slab.insert(Rc::new(7));
-            slab.remove(key).map(|value| *value)
+            slab.take(key).map(|value| *value)
         })
     });
     assert_eq!(threads.map(|it| it.join().unwrap()), [Some(7); 2]);
@@ -505,7 +505,7 @@ mod pages {
                     if place == 9 && round % 3 == 0 {
                         kept.insert(key, round);
                     } else {
-                        assert_eq!(slab.remove(key), Some([round; 300]));
+                        assert_eq!(slab.take(key), Some([round; 300]));
                     }
                 }
                 slab.advance_and_close();
@@ -516,7 +516,7 @@ mod pages {
                 }
                 if kept.len() > 30 {
                     let (key, number) = kept.pop_first().unwrap();
-                    assert_eq!(slab.remove(key), Some([number; 300]));
+                    assert_eq!(slab.take(key), Some([number; 300]));
                 }
             }
             for (key, number) in kept {

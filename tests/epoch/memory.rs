@@ -32,7 +32,7 @@ fn memory_that_is_returned_is_not_resident() {
         keys.extend((0..COUNT).map(|number| slab.insert([number as u8; 128])));
         let before = resident_bytes(page());
         for (number, key) in keys.iter().enumerate() {
-            assert_eq!(slab.remove(*key), Some([number as u8; 128]));
+            assert_eq!(slab.take(*key), Some([number as u8; 128]));
         }
         let (_, report) = slab.advance_and_close();
         assert_eq!((report.pinned, report.recycled), (0, COUNT.div_ceil(64)));
@@ -91,7 +91,7 @@ fn a_chunk_whose_pages_went_back_serves_again() {
             (5, 10, 0)
         );
         for (number, key) in keys.iter().enumerate() {
-            assert_eq!(slab.remove(*key), Some([number as u64 + round; 512]));
+            assert_eq!(slab.take(*key), Some([number as u64 + round; 512]));
         }
         let stats = slab.stats();
         assert_eq!((stats.committed_bytes, stats.chunks), (0, 0));
@@ -114,7 +114,7 @@ fn buffers_are_zeroed_in_pages_that_were_used() {
                 buf.key()
             })
             .collect();
-        assert!(keys.iter().all(|key| bytes.free(*key)));
+        assert!(keys.iter().all(|key| bytes.remove(*key)));
         bytes.advance_and_close();
         bytes.release(release);
     }
@@ -129,7 +129,7 @@ fn values_without_a_size_have_no_pages() {
     for release in [Release::Return, Release::Retain] {
         let keys = [(); 5].map(|()| slab.insert(()));
         assert_eq!(slab.stats().committed_bytes, 0);
-        assert!(keys.iter().all(|key| slab.remove(*key).is_some()));
+        assert!(keys.iter().all(|key| slab.take(*key).is_some()));
         slab.advance_and_close();
         assert_eq!(slab.release(release), 0);
     }

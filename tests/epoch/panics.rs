@@ -141,7 +141,7 @@ fn a_closure_that_panics_ends_its_scope() {
             .iter()
             .all(|epoch| slab.epoch_stats(*epoch).is_none())
     );
-    assert!(slab.remove(outer).is_some());
+    assert!(slab.take(outer).is_some());
     assert_eq!((slab.stats().live, slab.stats().epochs), (0, 2));
 }
 
@@ -178,7 +178,7 @@ fn the_guard_of_an_epoch_ends_while_a_panic_unwinds() {
     }));
     // Nothing was dropped: its values stay until they are removed.
     assert_eq!((drops.count(), slab.stats().pinned_chunks), (0, 1));
-    assert!(slab.remove(key.get().unwrap()).is_some());
+    assert!(slab.take(key.get().unwrap()).is_some());
     assert_eq!(slab.stats().epochs, 2);
 }
 
@@ -204,12 +204,12 @@ fn what_is_refused_with_a_panic_changes_nothing() {
     let guard = slab.get(key).unwrap();
     let other = small::<Rc<u64>>();
     assert!(panics(|| slab.get_mut(key)));
-    assert!(panics(|| slab.remove(key)));
+    assert!(panics(|| slab.take(key)));
     assert!(panics(|| slab.clear_epoch(slab.current())));
     assert!(panics(|| slab.clear_epoch(other.current())));
     let _second = slab.get(key).unwrap();
     drop(guard);
-    assert!(panics(|| slab.remove(key)));
+    assert!(panics(|| slab.take(key)));
     assert_eq!(slab.stats().live, 1);
 }
 

@@ -13,7 +13,7 @@ fn a_guard_closes_its_epoch_and_drops_nothing() {
     let (stays, goes) = (guard.insert(drops.value(1)), guard.insert(drops.value(2)));
     assert!(std::ptr::eq(guard.slab(), &raw const slab));
     assert!(epoch != slab.current() && slab.epoch_of(stays) == Some(epoch));
-    drop(slab.remove(goes));
+    drop(slab.take(goes));
     drop(guard);
     let stats = slab.epoch_stats(epoch).unwrap();
     assert_eq!((stats.state, stats.close_calls), (EpochState::Pinned, 1));
@@ -22,7 +22,7 @@ fn a_guard_closes_its_epoch_and_drops_nothing() {
     let error = slab.try_insert_in(epoch, drops.value(3)).unwrap_err();
     assert!(matches!(error, InsertError::StaleEra(_)));
     drop(error);
-    drop(slab.remove(stays));
+    drop(slab.take(stays));
     assert!(slab.epoch_stats(epoch).is_none());
     assert_eq!(drops.count(), 3);
 }
@@ -43,7 +43,7 @@ fn an_epoch_whose_guard_was_forgotten_stays_open_until_it_is_closed() {
     let report = slab.close(epoch).unwrap();
     assert_eq!((report.scanned, report.live), (1, 1));
     assert_eq!(slab.try_insert_in(epoch, 8), Err(InsertError::StaleEra(8)));
-    assert_eq!(slab.remove(key), Some(7));
+    assert_eq!(slab.take(key), Some(7));
     assert_eq!(slab.close(epoch).unwrap_err(), CloseError::StaleEra);
 }
 
@@ -70,7 +70,7 @@ fn guards_nest_beyond_the_ring_and_end_in_any_order() {
     let stats = slab.stats();
     assert_eq!((stats.pinned_epochs, stats.live), (21, 21));
     for key in keys {
-        slab.remove(key).unwrap();
+        slab.take(key).unwrap();
     }
     assert_eq!(slab.stats().epochs, 2);
 }
@@ -90,7 +90,7 @@ fn a_scope_drops_all_its_values() {
         assert_eq!(scope.try_get(key).unwrap().number, 4);
         assert!(scope.try_get_mut(key).is_ok());
         let gone = scope.insert_key(drops.value(5));
-        assert!(scope.remove(gone).is_some() && scope.try_remove(gone).is_err());
+        assert!(scope.take(gone).is_some() && scope.try_take(gone).is_err());
         assert_eq!(drops.count(), 1);
         let epoch = scope.epoch();
         let foreign = EpochSlab::<u64>::new().current();
@@ -107,7 +107,7 @@ fn a_scope_drops_all_its_values() {
         scope.try_insert_in(permanent, drops.value(9)).ok().unwrap()
     });
     assert_eq!((drops.count(), slab.stats().live), (7, 1));
-    assert_eq!(slab.remove(kept).unwrap().number, 9);
+    assert_eq!(slab.take(kept).unwrap().number, 9);
     assert_eq!((slab.stats().epochs, slab.stats().chunks), (2, 1));
 }
 
@@ -155,7 +155,7 @@ fn buffers_of_scopes_and_guards() {
         }
         assert!(scope.try_alloc(1 << 20).is_err());
     });
-    assert!(bytes.free(key));
+    assert!(bytes.remove(key));
     assert_eq!((bytes.stats().live, bytes.stats().epochs), (0, 2));
 }
 
@@ -191,7 +191,7 @@ fn the_guard_of_an_epoch_that_is_closed_by_name_takes_no_values_and_ends() {
     assert_eq!(guard.try_insert(8).unwrap_err().into_inner(), 8);
     assert!(panics(|| guard.insert(9)));
     drop(guard);
-    assert_eq!(slab.remove(key), Some(7));
+    assert_eq!(slab.take(key), Some(7));
     assert!(slab.epoch_stats(epoch).is_none());
 }
 

@@ -118,7 +118,7 @@ fn a_refused_request_loses_nothing_and_succeeds_later() {
     }
     assert!(failures >= keys.len() / 2);
     for (number, key) in keys.iter().enumerate() {
-        assert_eq!(slab.remove(*key), Some(number as u64));
+        assert_eq!(slab.take(*key), Some(number as u64));
     }
     drop(slab);
     source.expect_all_back();
@@ -185,7 +185,7 @@ fn prepared(source: &Arc<Counted>, value: &Value, limit: usize) -> EpochSlab<Val
     let slab = small(source).epochs(3).max_bytes(limit).build();
     for _ in 0..2 {
         let keys = [(); 3].map(|()| slab.try_insert(value.clone()).unwrap());
-        slab.remove(keys[0]).unwrap();
+        slab.take(keys[0]).unwrap();
         slab.advance();
     }
     slab.try_insert(value.clone()).unwrap();
@@ -278,7 +278,7 @@ fn max_bytes_is_not_passed() {
         slab.advance_and_close();
         assert!(slab.try_insert(8).is_err());
         for key in keys.iter().take(2) {
-            slab.remove(*key).unwrap();
+            slab.take(*key).unwrap();
         }
         assert_eq!(slab.try_insert(8).is_ok(), limit > 0);
     }
@@ -342,7 +342,7 @@ fn options_have_ranges() {
         let keys: Vec<_> = (0..count).map(|number| slab.insert(number as u8)).collect();
         assert_eq!(slab.stats().chunks, count.div_ceil(slots));
         for (number, key) in keys.iter().enumerate() {
-            assert_eq!(slab.remove(*key), Some(number as u8));
+            assert_eq!(slab.take(*key), Some(number as u8));
         }
     }
 }
@@ -369,7 +369,7 @@ fn use_values<T: Clone + PartialEq>(value: T, slots: usize) {
     assert!(places.windows(2).all(far), "no two overlap");
     let committed = (7 + slab.stats().cached_chunks) * slots * size_of::<T>();
     assert_eq!(slab.stats().committed_bytes, committed);
-    assert!(slab.remove(keys[0]).is_some_and(|it| it == value));
+    assert!(slab.take(keys[0]).is_some_and(|it| it == value));
     assert_eq!(slab.stats().live, 6);
     drop(slab);
     source.expect_all_back();
@@ -410,7 +410,7 @@ fn values_without_a_size_need_no_memory() {
     assert_eq!((stats.live, stats.chunks, stats.committed_bytes), (5, 3, 0));
     slab.advance_and_close();
     assert_eq!(slab.release(Release::Return), 0);
-    assert!(keys.iter().all(|key| slab.remove(*key).is_some()));
+    assert!(keys.iter().all(|key| slab.take(*key).is_some()));
     assert_eq!(slab.stats().chunks, 0);
     assert!((0..5).all(|_| slab.try_insert(()).is_ok()));
 }
@@ -472,7 +472,7 @@ fn a_reserve_needs_no_memory_later() {
     });
     assert!(!reached, "nothing was asked for");
     for key in keys.borrow().iter() {
-        slab.remove(*key).unwrap();
+        slab.take(*key).unwrap();
     }
     slab.clear_epoch(epoch);
     assert_eq!(slab.stats().cached_chunks, 5, "as many are kept");

@@ -139,7 +139,7 @@ impl<'s> World<'s> {
     fn remove(&self, which: &[usize]) -> String {
         let mut answer = "";
         for which in which {
-            answer = match self.slab.try_remove(self.keys[*which]) {
+            answer = match self.slab.try_take(self.keys[*which]) {
                 Ok(value) => {
                     assert_eq!(value.number, *which as u64 + 1);
                     "gone"
@@ -195,7 +195,7 @@ impl<'s> World<'s> {
         match self.slab.try_insert_in(self.epoch, value) {
             Ok(key) => {
                 assert_eq!(self.slab.epoch_of(key), Some(self.epoch));
-                self.slab.remove(key).unwrap();
+                self.slab.take(key).unwrap();
                 "there".into()
             }
             Err(error) => {

@@ -32,7 +32,7 @@ fn figures_of_an_epoch_are_frozen_when_it_is_closed() {
     let epoch = slab.current();
     let keys: Vec<_> = (0..8).map(|value| slab.insert(value)).collect();
     for key in &keys[..4] {
-        slab.remove(*key).unwrap();
+        slab.take(*key).unwrap();
     }
     let before = slab.epoch_stats(epoch).unwrap();
     assert_eq!(
@@ -41,8 +41,8 @@ fn figures_of_an_epoch_are_frozen_when_it_is_closed() {
     );
     assert_eq!((before.committed_bytes, before.live_bytes), (64, 32));
     slab.advance_and_close();
-    slab.remove(keys[4]).unwrap();
-    slab.remove(keys[5]).unwrap();
+    slab.take(keys[4]).unwrap();
+    slab.take(keys[5]).unwrap();
     let after = slab.epoch_stats(epoch).unwrap();
     assert_eq!((after.scanned, after.recycled, after.age), (4, 2, 1));
     assert_eq!((after.chunks, after.pinned_chunks, after.live), (1, 1, 2));
@@ -82,7 +82,7 @@ fn lengths_of_buffers_at_the_ends_of_their_classes() {
         buf.fill(0xff);
         let key = buf.key();
         drop(buf);
-        assert!(bytes.free(key));
+        assert!(bytes.remove(key));
         let copied = bytes.try_copy_in(bytes.permanent(), &vec![7; len]).unwrap();
         assert_eq!(*bytes.get(copied).unwrap(), vec![7; len]);
     }
@@ -104,7 +104,7 @@ fn memory_goes_back_as_it_says() {
         .build();
     let keys: Vec<_> = (0..50).map(|_| slab.insert([0; 100])).collect();
     for key in keys {
-        slab.remove(key).unwrap();
+        slab.take(key).unwrap();
     }
     let (_, report) = slab.advance_and_close();
     assert_eq!((report.recycled, report.released_bytes), (5, 3000));

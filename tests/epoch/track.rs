@@ -51,11 +51,11 @@ fn values_have_the_line_that_inserted_them() {
     }
     assert_eq!(slab.pinned_by().count(), 5);
     // A slot that has another value has its line.
-    slab.remove(inserted[0].0).unwrap();
+    slab.take(inserted[0].0).unwrap();
     assert_eq!(slab.pinned_by().count(), 4);
     let keys: Vec<_> = slab.pinned_by().map(|pin| pin.key).collect();
     for key in keys {
-        slab.remove(key).unwrap();
+        slab.take(key).unwrap();
     }
     assert_eq!(slab.pinned_by().count(), 0);
     let again = (slab.insert(6), here());

@@ -93,15 +93,6 @@ fn a_cleared_slab_may_be_full_of_stale_slots<M: Room>() {
     slab.audit();
 }
 
-fn a_foreign_slot_is_taken_out_of_its_own_slab<M: Room>() {
-    let (mine, other) = (M::with_room::<u64>(2), M::with_room::<u64>(2));
-    let slot = other.try_insert(7).unwrap();
-    assert_eq!(mine.into_inner(slot), 7);
-    assert!(mine.is_empty() && other.is_empty());
-    mine.audit();
-    other.audit();
-}
-
 fn any_key_is_answered<M: Room>() {
     let slab = M::with_room::<u64>(2);
     let owned = slab.try_insert(7).unwrap();
@@ -209,7 +200,6 @@ over_both_slabs!(
     handles_guards_and_slab_go_in_every_order,
     a_stale_slot_never_reaches_the_next_value,
     a_cleared_slab_may_be_full_of_stale_slots,
-    a_foreign_slot_is_taken_out_of_its_own_slab,
     #[cfg_attr(each_run, ignore = "weekly")]
     any_key_is_answered,
     a_key_removed_twice_frees_one_slot,

@@ -447,7 +447,33 @@ impl<T> SharedSlab<T> {
         }
     }
 
-    /// Moves a value out; O(1), no allocation.
+    /// Moves the value of a key out; O(1), no allocation. `None` if there is none. Does not wait
+    /// for guards.
+    ///
+    /// # Panics
+    ///
+    /// If there are guards of the value. [`try_take`](Self::try_take) returns the error.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::sync::SharedSlab;
+    ///
+    /// let slab = SharedSlab::with_capacity(1);
+    /// let key = slab.insert(7).unwrap();
+    /// assert_eq!((slab.take(key), slab.take(key)), (Some(7), None));
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn take(&self, key: SharedKey) -> Option<T> {
+        match self.try_take(key) {
+            Ok(value) => Some(value),
+            Err(AccessError::Missing) => None,
+            Err(error) => refused(key, error),
+        }
+    }
+
+    /// Moves the value of a key out, like [`take`](Self::take); never panics.
     ///
     /// # Errors
     ///

@@ -304,7 +304,7 @@ impl<T: Sample> Subject for Values<T> {
         if !removes {
             return true;
         }
-        assert!(scope.try_remove(key).unwrap().is(number));
+        assert!(scope.try_take(key).unwrap().is(number));
         assert_eq!(scope.try_get(key).err(), Some(AccessError::Missing));
         // Its slot is taken by another one, which is left.
         scope
@@ -322,7 +322,7 @@ impl<T: Sample> Subject for Values<T> {
     }
 
     fn remove(slab: &EpochSlab<T>, key: EpochKey, number: u64) -> Result<(), AccessError> {
-        let value = slab.try_remove(key)?;
+        let value = slab.try_take(key)?;
         assert!(value.is(number));
         Ok(())
     }
@@ -397,7 +397,7 @@ impl Subject for Bytes {
         let mut buf = slab.try_alloc_in(epoch, size)?;
         assert!(*buf == vec![0; size], "zeroed");
         assert_eq!(buf.epoch(), epoch);
-        assert_eq!(slab.try_free(buf.key()), Err(AccessError::Borrowed));
+        assert_eq!(slab.try_remove(buf.key()), Err(AccessError::Borrowed));
         buf.fill(filling(number));
         Ok(buf.key())
     }
@@ -438,7 +438,7 @@ impl Subject for Bytes {
         if let Ok(bytes) = slab.try_get(key) {
             assert!(bytes.iter().all(|byte| *byte == filling(number)));
         }
-        slab.try_free(key)
+        slab.try_remove(key)
     }
 
     fn is(item: &[u8], number: u64, size: usize) -> bool {

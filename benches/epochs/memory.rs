@@ -1,6 +1,6 @@
 //! The resident set: flat while values are replaced, and given back when all are gone.
 
-use flatslab::epoch::{EpochSlab, Release};
+use flatslab::epoch::EpochSlab;
 use flatslab::memory::Pages;
 use flatslab_benches::operation::Setting;
 use flatslab_benches::record::Metric;
@@ -66,7 +66,7 @@ pub(crate) fn give_back(setting: Setting) -> Turn {
     assert_eq!((report.pinned, report.released_bytes), (0, 0));
     resident();
     let before = resident();
-    let released = slab.release(Release::Return) as u64;
+    let released = slab.shrink_to_fit() as u64;
     let gone = before.saturating_sub(resident());
     assert!(released >= (live * size_of::<Value>()) as u64);
     let still = (1.0 - gone as f64 / released as f64) * 100.0;

@@ -371,7 +371,7 @@
 //!
 //! ```compile_fail,E0599
 //! let mut slab = flatslab::epoch::EpochSlab::<u64>::new();
-//! slab.scope(|scope| drop(scope.release(Default::default())));
+//! slab.scope(|scope| drop(scope.shrink_to_fit()));
 //! ```
 //!
 //! ```compile_fail,E0599

@@ -10,7 +10,7 @@ use super::key::INDEX_BITS;
 use super::sizes;
 use super::store::Limits;
 use super::word::MAX_SLOTS;
-use super::{Bytes, Contents, EpochBytes, EpochSlab, Epochs, Release, Values};
+use super::{Bytes, Contents, EpochBytes, EpochSlab, Epochs, Values};
 use crate::error::{AllocError, BuildError};
 use crate::memory::Pages;
 use crate::raw::source::Source;
@@ -44,7 +44,6 @@ pub struct EpochsBuilder<C> {
     cached_chunks: usize,
     reserve: usize,
     max_bytes: usize,
-    release: Release,
     pages: Pages,
     contents: PhantomData<fn() -> C>,
 }
@@ -59,7 +58,6 @@ impl<C> EpochsBuilder<C> {
             cached_chunks: 32,
             reserve: 0,
             max_bytes: usize::MAX,
-            release: Release::Retain,
             pages: Pages::new(),
             contents: PhantomData,
         }
@@ -82,8 +80,9 @@ impl<C> EpochsBuilder<C> {
         self
     }
 
-    /// The most unused chunks of a size class whose memory is kept for the next epoch, 32 if
-    /// not said; see [`Release`].
+    /// Sets how many unused chunks of a size class keep their memory for the next epoch, which
+    /// takes them without a call of the allocator or a page fault; 32 by default. With 0 all
+    /// memory is given back at once. [`Epochs::set_cached_chunks`] changes it later.
     ///
     /// ```
     /// use flatslab::epoch::EpochSlab;
@@ -112,21 +111,6 @@ impl<C> EpochsBuilder<C> {
     /// ```
     pub const fn max_bytes(mut self, bytes: usize) -> Self {
         self.max_bytes = bytes;
-        self
-    }
-
-    /// What becomes of chunks that no epoch has; [`Release::Retain`] if not said.
-    ///
-    /// ```
-    /// use flatslab::epoch::{EpochSlab, Release};
-    ///
-    /// let slab = EpochSlab::<u64>::builder().release(Release::Return).build();
-    /// slab.insert(7);
-    /// slab.clear_epoch(slab.current());
-    /// assert_eq!(slab.stats().committed_bytes, 0);
-    /// ```
-    pub const fn release(mut self, release: Release) -> Self {
-        self.release = release;
         self
     }
 
@@ -163,7 +147,6 @@ impl<C> EpochsBuilder<C> {
         let limits = Limits {
             max_bytes: self.max_bytes,
             bound: self.cached_chunks.max(self.reserve),
-            release: self.release,
         };
         let home = Home::try_new(plans.iter(), self.epochs, limits, &source)?;
         for _ in 0..self.reserve {
@@ -271,8 +254,8 @@ impl<T> EpochsBuilder<Values<T>> {
     }
 
     /// How many chunks are there from the start, and touched; none if not said, 2³⁰ at most.
-    /// As many are kept when they are unused, too; with [`Release::Return`] none are, and these
-    /// go with the first advance. Where their bytes pass [`max_bytes`](Self::max_bytes) nothing
+    /// As many keep their memory when they are unused, too, also if
+    /// [`cached_chunks`](Self::cached_chunks) is lower. Where their bytes pass [`max_bytes`](Self::max_bytes) nothing
     /// is allocated, and the slab is not made.
     ///
     /// ```
@@ -449,7 +432,6 @@ impl<C> fmt::Debug for EpochsBuilder<C> {
             .field("cached_chunks", &self.cached_chunks)
             .field("reserve", &self.reserve)
             .field("max_bytes", &self.max_bytes)
-            .field("release", &self.release)
             .field("pages", &self.pages)
             .finish()
     }

@@ -10,6 +10,7 @@
 
 use core::cell::Cell;
 
+use super::CloseReport;
 use super::chunk::{ChunkPtr, Plan, Vacated};
 use super::era::{EpochState, EraPtr, Kind};
 use super::eras::{Eras, NoEpoch};
@@ -17,7 +18,6 @@ use super::error::{CloseError, Refusal};
 use super::key::{Epoch, EpochKey, INDEX_BITS};
 use super::store::{Limits, Store};
 use super::word::Word;
-use super::{CloseReport, Release};
 use crate::error::{AccessError, AllocError, BuildError};
 use crate::raw::atomic::{Count, Ordering};
 use crate::raw::row::Row;
@@ -476,12 +476,6 @@ impl Home {
             self.eras.end(era);
         }
         live
-    }
-
-    /// What becomes of unused chunks from now on; gives back what is too many now.
-    pub(super) fn release(&self, release: Release) -> usize {
-        self.store.set_release(release);
-        self.store.trim()
     }
 }
 

@@ -55,8 +55,8 @@
 //! place of one of these closes it, so a program that never closes runs on and on. It drops no
 //! value, so memory stays bounded only where values are removed, or epochs cleared. Closed
 //! epochs, those of guards and scopes, those opened by name and the permanent one are outside
-//! the ring. Unused chunks are kept for the next epoch, up to a bound, or given back:
-//! [`Release`]. An epoch that takes insertions
+//! the ring. Unused chunks keep their memory for the next epoch, up to a
+//! [bound](EpochsBuilder::cached_chunks); that of the others is given back. An epoch that takes insertions
 //! keeps its empty chunks, the permanent one until it is cleared.
 //!
 //! # What is what
@@ -187,33 +187,6 @@ pub struct Epochs<C: Contents> {
     contents: PhantomData<C>,
 }
 
-/// What becomes of the memory of chunks that no epoch has.
-///
-/// # Examples
-///
-/// ```
-/// use flatslab::epoch::{EpochSlab, Release};
-///
-/// let slab = EpochSlab::new();
-/// slab.insert([0_u8; 128]);
-/// slab.clear_epoch(slab.current());
-/// assert_eq!(slab.stats().cached_chunks, 1);
-/// assert_eq!(slab.release(Release::Return), 64 * 128);
-/// assert_eq!(slab.stats().committed_bytes, 0);
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Release {
-    /// [Some](EpochsBuilder::cached_chunks) are kept for the next epoch, which takes them
-    /// without a call of the allocator or a page fault. The memory of the others is given
-    /// back.
-    #[default]
-    Retain,
-    /// All of it is given back: pages of the system's to the system, other memory to where it
-    /// came from. Pages that are locked stay, and explicit huge pages that a chunk has to
-    /// itself in part only.
-    Return,
-}
-
 /// What closing an epoch found and did.
 ///
 /// # Examples
@@ -237,7 +210,8 @@ pub struct CloseReport {
     pub pinned: usize,
     /// The values in those.
     pub live: usize,
-    /// Bytes of unused chunks that were given back, see [`Release`].
+    /// Bytes of unused chunks that were given back, see
+    /// [`cached_chunks`](EpochsBuilder::cached_chunks).
     pub released_bytes: usize,
     /// How long it took.
     #[cfg(feature = "std")]
@@ -345,7 +319,7 @@ impl<C: Contents> Epochs<C> {
     }
 
     /// Closes an epoch: it takes no more insertions. Drops no value: chunks without one are
-    /// unused from now on, see [`Release`]; the others are *pinned* until their last value
+    /// unused from now on; the others are *pinned* until their last value
     /// leaves. The place in the ring is free at once. O(chunks of the epoch); allocates
     /// nothing.
     ///
@@ -426,20 +400,40 @@ impl<C: Contents> Epochs<C> {
         clear::try_clear::<C>(&self.home, epoch)
     }
 
-    /// Says what becomes of unused chunks from now on, and gives back the memory of those that
-    /// are too many for it. Returns how many bytes.
+    /// Sets how many unused chunks of a size class keep their memory, as
+    /// [`cached_chunks`](EpochsBuilder::cached_chunks) does, and gives back the memory of those
+    /// above that number. Returns how many bytes.
     ///
     /// ```
-    /// use flatslab::epoch::{EpochSlab, Release};
-    ///
-    /// let slab = EpochSlab::new();
+    /// let slab = flatslab::epoch::EpochSlab::new();
     /// slab.insert(7_u64);
     /// slab.clear_epoch(slab.current());
-    /// assert_eq!(slab.release(Release::Return), 64 * 8);    // nothing more to do for a while
-    /// assert_eq!(slab.release(Release::Retain), 0);
+    /// assert_eq!(slab.set_cached_chunks(0), 64 * 8);
+    /// slab.insert(8);
+    /// slab.clear_epoch(slab.current());
+    /// assert_eq!(slab.stats().committed_bytes, 0);          // given back at once
     /// ```
-    pub fn release(&self, release: Release) -> usize {
-        self.home.release(release)
+    pub fn set_cached_chunks(&self, chunks: usize) -> usize {
+        self.home.store.set_bound(chunks);
+        self.home.store.trim()
+    }
+
+    /// Gives back the memory of all unused chunks: pages to the system, other memory to where
+    /// it came from. Returns how many bytes. O(unused chunks).
+    ///
+    /// Locked pages stay, and explicit huge pages that a chunk has to itself in part only. The
+    /// next chunks get memory again.
+    ///
+    /// ```
+    /// let slab = flatslab::epoch::EpochSlab::new();
+    /// slab.insert([0_u8; 128]);
+    /// slab.clear_epoch(slab.current());
+    /// assert_eq!(slab.stats().cached_chunks, 1);
+    /// assert_eq!(slab.shrink_to_fit(), 64 * 128);
+    /// assert_eq!(slab.stats().committed_bytes, 0);
+    /// ```
+    pub fn shrink_to_fit(&self) -> usize {
+        self.home.store.give_back_all()
     }
 
     /// Sets the tag of an epoch, a number for your own use that its

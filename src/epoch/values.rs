@@ -244,7 +244,8 @@ impl<T> EpochSlab<T> {
 
     /// Moves the value of a key out; O(1). `None` where it has none, as for
     /// [`get`](Self::get). With the last value of a closed epoch's chunk the chunk is unused,
-    /// and its memory kept or given back, see [`Release`](super::Release).
+    /// and its memory kept or given back, see
+    /// [`cached_chunks`](super::EpochsBuilder::cached_chunks).
     ///
     /// # Panics
     ///

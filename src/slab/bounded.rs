@@ -422,11 +422,11 @@ impl<T> TrackedSlab<T, Bounded> {
     /// let mut slab = BoundedSlab::<u64>::builder().capacity(1 << 20).lazy().try_build()?;
     /// let slots: Vec<_> = (0..10_000).map(|number| slab.insert(number).unwrap()).collect();
     /// drop(slots);
-    /// slab.release();
+    /// slab.shrink_to_fit();
     /// assert_eq!(slab.insert_key(7).unwrap().index(), 0);
     /// # Ok::<(), flatslab::BuildError>(())
     /// ```
-    pub fn release(&mut self) {
+    pub fn shrink_to_fit(&mut self) {
         self.reclaim();
         // SAFETY: the memory was made for cells of `T`; an exclusive borrow, so
         // no iterator is there.

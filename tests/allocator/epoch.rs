@@ -3,7 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use flatslab::epoch::{BufError, Epoch, EpochBytes, EpochKey, EpochSlab, InsertError, Release};
+use flatslab::epoch::{BufError, Epoch, EpochBytes, EpochKey, EpochSlab, InsertError};
 use flatslab::{AllocError, BuildError};
 
 use crate::common::amount;
@@ -77,7 +77,7 @@ fn use_all(rounds: u64) -> bool {
         assert_eq!(slab.clear_epoch(epoch), report.live);
     }
     assert_eq!(slab.stats().live, kept.iter().flatten().count());
-    slab.release(Release::Return);
+    slab.shrink_to_fit();
 
     let bytes = match EpochBytes::builder().epochs(2).largest(200).try_build() {
         Ok(bytes) => bytes,
@@ -205,7 +205,7 @@ fn what_is_returned_comes_back_to_the_allocator() {
         let keys: Vec<_> = (0..40).map(|it| slab.insert(whole(it))).collect();
         assert_eq!(slab.clear_epoch(slab.current()), keys.len());
         let before = crate::LIVE_BYTES.get();
-        let released = without_memory(|| slab.release(Release::Return));
+        let released = without_memory(|| slab.shrink_to_fit());
         assert_eq!(released, 40 * size_of::<Value>());
         assert_eq!(before - crate::LIVE_BYTES.get(), released as isize);
     });
@@ -268,10 +268,10 @@ fn use_shared(slab: &EpochSlab<Value>) {
             }
         }
         14 => {
-            slab.release(Release::Return);
+            slab.shrink_to_fit();
         }
         _ => {
-            slab.release(Release::Retain);
+            slab.set_cached_chunks(random(3) as usize);
         }
     }
 }

@@ -51,11 +51,11 @@ fn memory_is_freed_with_the_layout_it_was_allocated_with() {
         for slot in &mut slots[2..18] {
             *slot = None;
         }
-        slab.shrink();
+        slab.shrink_to_fit();
         slab.reserve(9);
         slots[19] = None;
         slots[18] = None;
-        slab.shrink();
+        slab.shrink_to_fit();
         drop(slab);
         drop(slots);
     }
@@ -85,7 +85,7 @@ fn no_key_leads_into_a_chunk_that_is_freed() {
         }
         true
     };
-    with_conduct(look, || slab.shrink());
+    with_conduct(look, || slab.shrink_to_fit());
     SHARED.set(std::ptr::null());
     assert_eq!((WRONG.get(), slab.capacity()), (0, 4));
 }

@@ -13,7 +13,7 @@ use crate::source::{Counted, Fault, with_fault, with_hook};
 use flatslab::AllocError;
 use flatslab::epoch::{
     BufError, ClearError, Epoch, EpochBytes, EpochGuard, EpochKey, EpochSlab, EpochState, Ref,
-    RefMut, Release, Values,
+    RefMut, Values,
 };
 
 // Values that hold what borrows their slab.
@@ -213,9 +213,8 @@ fn change(slab: &EpochSlab<String>, kept: &RefCell<Vec<EpochKey>>) {
         7 => drop(slab.advance_and_close()),
         8 => {
             let epoch = any(kept).and_then(|key| slab.epoch_of(key));
-            let release = [Release::Retain, Release::Return][random(2) as usize];
             epoch.map(|epoch| slab.clear_epoch(epoch));
-            slab.release(release);
+            slab.set_cached_chunks(random(3) as usize);
         }
         _ => {
             let entered = slab.enter();
@@ -509,11 +508,7 @@ mod pages {
                     }
                 }
                 slab.advance_and_close();
-                if round % 2 == 0 {
-                    slab.release(Release::Return);
-                } else {
-                    slab.release(Release::Retain);
-                }
+                slab.set_cached_chunks(if round % 2 == 0 { 0 } else { 32 });
                 if kept.len() > 30 {
                     let (key, number) = kept.pop_first().unwrap();
                     assert_eq!(slab.take(key), Some([number; 300]));
@@ -539,11 +534,7 @@ mod pages {
                 assert_eq!(std::ptr::from_ref(&*guard).addr() % 16_384, 0);
             }
             slab.clear_epoch(slab.current());
-            slab.release(if round % 2 == 0 {
-                Release::Return
-            } else {
-                Release::Retain
-            });
+            slab.set_cached_chunks(if round % 2 == 0 { 0 } else { 32 });
         }
         assert_eq!(slab.stats().live, 0);
     }

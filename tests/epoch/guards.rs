@@ -110,7 +110,7 @@ fn values_stay_where_they_are_under_a_guard() {
     for number in 0..10 {
         slab.insert([number; 4]);
         slab.advance_and_close();
-        slab.release(flatslab::epoch::Release::Return);
+        slab.shrink_to_fit();
         assert_eq!((*guard, std::ptr::from_ref(&*guard)), ([7; 4], before));
     }
     guard[0] = 8;
@@ -177,7 +177,7 @@ fn end_and_clear(mut guard: RefMut<'_, Box<u64>>, slab: &EpochSlab<Box<u64>>) ->
     **guard += 1;
     drop(guard);
     let cleared = slab.clear_epoch(slab.current());
-    slab.release(flatslab::epoch::Release::Return);
+    slab.shrink_to_fit();
     cleared
 }
 

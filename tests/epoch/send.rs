@@ -3,9 +3,7 @@
 use std::rc::Rc;
 use std::thread;
 
-use flatslab::epoch::{
-    CloseReport, Epoch, EpochBytes, EpochKey, EpochSlab, EpochStats, Release, Stats,
-};
+use flatslab::epoch::{CloseReport, Epoch, EpochBytes, EpochKey, EpochSlab, EpochStats, Stats};
 
 use crate::common::amount;
 
@@ -19,7 +17,6 @@ fn what_may_be_sent_is_send() {
     send::<EpochBytes>();
     both::<EpochKey>();
     both::<Epoch>();
-    both::<Release>();
     both::<CloseReport>();
     both::<EpochStats>();
     both::<Stats>();

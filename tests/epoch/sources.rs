@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use flatslab::epoch::{BufError, Epoch, EpochBytes, EpochKey, EpochSlab, InsertError, Release};
+use flatslab::epoch::{BufError, Epoch, EpochBytes, EpochKey, EpochSlab, InsertError};
 use flatslab::{AllocError, BuildError};
 
 use crate::common::amount;
@@ -62,7 +62,7 @@ fn use_all(slab: &EpochSlab<Value>, value: &Value) {
         }
         expect_whole(slab, value);
     }
-    slab.release(Release::Return);
+    slab.shrink_to_fit();
     expect_whole(slab, value);
 }
 
@@ -148,7 +148,7 @@ const USES: [Uses; 7] = [
         }
     },
     |slab, _| {
-        slab.release(Release::Return);
+        slab.shrink_to_fit();
     },
     |slab, value| {
         if let Ok(guard) = slab.try_enter() {
@@ -171,7 +171,7 @@ const STEPS: [Uses; 7] = [
         slab.clear_epoch(slab.current());
     },
     |slab, _| {
-        slab.release(Release::Return);
+        slab.shrink_to_fit();
     },
     |slab, value| {
         if let Ok(guard) = slab.try_enter() {
@@ -249,7 +249,7 @@ fn a_slab_has_only_memory_of_its_source() {
     }
     slab.clear_epoch(slab.current());
     let (before, committed) = (source.bytes(), slab.stats().committed_bytes);
-    assert_eq!(slab.release(Release::Return), committed);
+    assert_eq!(slab.shrink_to_fit(), committed);
     assert_eq!(source.bytes(), before - committed);
     drop(slab);
     source.expect_all_back();
@@ -409,7 +409,7 @@ fn values_without_a_size_need_no_memory() {
     let stats = slab.stats();
     assert_eq!((stats.live, stats.chunks, stats.committed_bytes), (5, 3, 0));
     slab.advance_and_close();
-    assert_eq!(slab.release(Release::Return), 0);
+    assert_eq!(slab.shrink_to_fit(), 0);
     assert!(keys.iter().all(|key| slab.take(*key).is_some()));
     assert_eq!(slab.stats().chunks, 0);
     assert!((0..5).all(|_| slab.try_insert(()).is_ok()));

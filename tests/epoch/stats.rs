@@ -1,8 +1,7 @@
 //! Statistics and tags.
 
 use flatslab::epoch::{
-    BufError, ClearError, CloseError, EpochBytes, EpochSlab, EpochState, InsertError, Release,
-    Stats,
+    BufError, ClearError, CloseError, EpochBytes, EpochSlab, EpochState, InsertError, Stats,
 };
 use flatslab::{AllocError, BuildError};
 
@@ -110,10 +109,18 @@ fn memory_goes_back_as_it_says() {
     assert_eq!((report.recycled, report.released_bytes), (5, 3000));
     let stats = slab.stats();
     assert_eq!((stats.cached_chunks, stats.committed_bytes), (2, 2000));
-    assert_eq!(slab.release(Release::Return), 2000);
+    assert_eq!(slab.shrink_to_fit(), 2000);
     slab.insert([1; 100]);
     let (_, report) = slab.advance_and_close();
     assert_eq!((report.pinned, report.released_bytes), (1, 0));
+    // The bound is as it was, until it is set.
+    slab.insert([2; 100]);
+    slab.clear_epoch(slab.current());
+    assert_eq!(slab.stats().cached_chunks, 1);
+    assert_eq!((slab.set_cached_chunks(0), slab.shrink_to_fit()), (1000, 0));
+    slab.insert([3; 100]);
+    slab.clear_epoch(slab.current());
+    assert_eq!(slab.stats().cached_chunks, 0);
 }
 
 #[test]

@@ -226,9 +226,9 @@ fn a_slab_with_holes_goes_before_its_handles() {
         (
             |slab, drops| {
                 slab.reserve(3);
-                slab.shrink();
+                slab.shrink_to_fit();
                 slab.insert(drops.value(13)).leak();
-                slab.shrink();
+                slab.shrink_to_fit();
             },
             1,
             0,
@@ -246,7 +246,7 @@ fn a_slab_with_holes_goes_before_its_handles() {
             for at in [2, 3, 4, 5, 8, 9] {
                 drop(slots[at].take());
             }
-            slab.shrink();
+            slab.shrink_to_fit();
             slab.audit();
             assert_eq!((slab.len(), slab.capacity()), (6, 6));
 
@@ -315,7 +315,7 @@ impl Drop for Resizing {
         };
         let len = slab.len();
         let each = amount(true, true, false);
-        slab.shrink();
+        slab.shrink_to_fit();
         if each {
             slab.audit_but_stale();
         }
@@ -323,7 +323,7 @@ impl Drop for Resizing {
         if each {
             slab.audit_but_stale();
         }
-        slab.shrink();
+        slab.shrink_to_fit();
         slab.audit_but_stale();
         assert_eq!((slab.len(), self.canary), (len, 7));
         if self.refills {
@@ -331,7 +331,7 @@ impl Drop for Resizing {
                 slab.insert(Self::inert()).leak();
             }
         }
-        slab.shrink();
+        slab.shrink_to_fit();
     }
 }
 
@@ -370,14 +370,14 @@ fn a_destructor_may_give_back_the_chunks_around_its_value() {
         ("doomed", |slab, slot| {
             let guard = slab.get(slot.key()).unwrap();
             drop(slot);
-            slab.shrink();
+            slab.shrink_to_fit();
             drop(guard);
         }),
         ("doomed while it is judged", |slab, slot| {
             let mut slot = Some(slot);
             slab.retain(|_, _| {
                 drop(slot.take());
-                slab.shrink();
+                slab.shrink_to_fit();
                 true
             });
         }),
@@ -403,7 +403,7 @@ fn a_destructor_may_give_back_the_chunks_around_its_value() {
                 way(&slab, slot);
                 slab.audit();
                 slab.clear();
-                slab.shrink();
+                slab.shrink_to_fit();
                 assert_eq!(slab.capacity(), 0, "{name}, {refills}, {at}");
                 assert_eq!(Rc::weak_count(&slab), 0, "{name}, {refills}, {at}");
             }

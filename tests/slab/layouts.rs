@@ -303,7 +303,7 @@ fn empty_slabs_of_two_threads_do_not_race() {
             slab.clear();
             slab.retain(|_, _| true);
             drop(slab.drain());
-            slab.shrink();
+            slab.shrink_to_fit();
             slab.audit();
         })
     });

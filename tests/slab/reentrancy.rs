@@ -637,7 +637,7 @@ fn a_destructor_may_shrink_its_own_slab() {
     let seen = Rc::new(Cell::new(0));
     let (inner, count) = (slab.clone(), seen.clone());
     let hook = Hooked::new(move || {
-        inner.shrink();
+        inner.shrink_to_fit();
         count.set(inner.chunks());
         inner.audit();
     });
@@ -646,7 +646,7 @@ fn a_destructor_may_shrink_its_own_slab() {
     drop(others);
     drop(slot);
     assert_eq!((seen.get(), slab.chunks()), (1, 1));
-    slab.shrink();
+    slab.shrink_to_fit();
     assert_eq!(slab.chunks(), 0);
     assert_eq!(slab.insert(Hooked::plain()).key().index(), 0);
 }

@@ -76,14 +76,13 @@ impl<T> TrackedSlab<T, Growable> {
         unsafe { self.memory.try_reserve::<T>(additional) }
     }
 
-    /// Adds the next chunk now if fewer slots are free than a chunk has, a
-    /// [spare](SlabBuilder::spare_chunks) one or one built on this thread;
-    /// O(slots of a chunk), and O(1) otherwise. Slots that came back from other threads are
-    /// [freed](Self::reclaim_some) first, as many as are missing.
+    /// Makes sure that `slots` slots are free and their memory is touched: the next insertions,
+    /// as many, neither allocate nor fault. O(slots added, and free ones), and O(1) if there are
+    /// as many.
     ///
-    /// For programs that have idle moments: the next insertions, as many as a
-    /// chunk has slots, do not pay for growth.
-    /// [`spare_chunks`](SlabBuilder::spare_chunks) has a thread do it.
+    /// For programs that have idle moments. Slots that came back from other threads are
+    /// [freed](Self::reclaim_some) first, then chunks are added: a
+    /// [spare](SlabBuilder::spare_chunks) one, and others built on this thread.
     ///
     /// # Errors
     ///
@@ -93,7 +92,7 @@ impl<T> TrackedSlab<T, Growable> {
     ///
     /// ```
     /// let slab = flatslab::Slab::builder().chunk_capacity(2048).build();
-    /// slab.prepare()?;
+    /// slab.prepare(2048)?;
     /// for number in 0..2048 {
     ///     slab.insert(number).leak();
     /// }
@@ -102,12 +101,7 @@ impl<T> TrackedSlab<T, Growable> {
     /// assert_eq!(slab.growth_stalls(), 1);
     /// # Ok::<(), flatslab::AllocError>(())
     /// ```
-    pub fn prepare(&self) -> Result<(), AllocError> {
-        let slots = 1_usize << self.memory.shift;
-        let free = self.cells().home().free();
-        if free + self.reclaim_some(slots.saturating_sub(free)) >= slots {
-            return Ok(());
-        }
+    pub fn prepare(&self, slots: usize) -> Result<(), AllocError> {
         self.try_reserve(slots)
     }
 
@@ -146,10 +140,10 @@ impl<T> TrackedSlab<T, Growable> {
     /// let slab = flatslab::Slab::builder().chunk_capacity(2048).build();
     /// let mut slots: Vec<_> = (0..5000).map(|number| slab.insert(number)).collect();
     /// slots.drain(1000..);
-    /// slab.shrink();
+    /// slab.shrink_to_fit();
     /// assert_eq!((slab.chunks(), slab.capacity()), (1, 2048));
     /// ```
-    pub fn shrink(&self) {
+    pub fn shrink_to_fit(&self) {
         self.reclaim();
         // SAFETY: the memory was made for cells of `T`.
         unsafe { self.memory.shrink::<T>() };

@@ -13,7 +13,7 @@ mod steps;
 mod subject;
 
 use flatslab::AccessError;
-use flatslab::epoch::{Bytes, Contents, Epoch, EpochKey, Epochs, Release, Values};
+use flatslab::epoch::{Bytes, Contents, Epoch, EpochKey, Epochs, Values};
 
 use model::{Entry, Model};
 use source::{BYTES, REFUSED};
@@ -247,7 +247,6 @@ pub(crate) fn run<K: Check>(program: &[u8]) {
         chunk: input.below(4),
         cached: [0, 1, 2, 32][input.below(4)],
         limit: Some(input.below(40) + 16).filter(|_| kind % 4 == 3),
-        release: [Release::Retain, Release::Retain, Release::Return][input.below(3)],
     };
     match kind % 6 {
         0 => run_on::<Values<u64>, K>(&mut input, config),

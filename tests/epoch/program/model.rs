@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use flatslab::epoch::{
-    ClearError, CloseError, Contents, Epoch, EpochKey, EpochState, EpochStats, Epochs, Release,
+    ClearError, CloseError, Contents, Epoch, EpochKey, EpochState, EpochStats, Epochs,
 };
 
 use super::subject::{Config, Plan, Refused};
@@ -87,7 +87,6 @@ pub(super) struct Model {
     last_era: u64,
     cached: Vec<usize>,
     bound: usize,
-    release: Release,
     max_bytes: usize,
     totals: [u64; 3],
     close_calls: u64,
@@ -112,7 +111,6 @@ impl Model {
             last_era: slab.current().era(),
             cached: vec![0; plans.len()],
             bound: config.cached,
-            release: config.release,
             max_bytes: (config.limit).map_or(usize::MAX, |chunks| chunks * plans[0].bytes),
             plans,
             totals: [0; 3],
@@ -310,10 +308,10 @@ impl Model {
     }
 
     fn trim(&mut self) -> usize {
-        let kept = match self.release {
-            Release::Retain => self.bound,
-            Release::Return => 0,
-        };
+        self.trim_to(self.bound)
+    }
+
+    fn trim_to(&mut self, kept: usize) -> usize {
         let mut released = 0;
         for (cached, plan) in self.cached.iter_mut().zip(&self.plans) {
             let goes = cached.saturating_sub(kept);
@@ -323,9 +321,13 @@ impl Model {
         released
     }
 
-    pub(super) fn release(&mut self, release: Release) -> usize {
-        self.release = release;
+    pub(super) fn set_cached_chunks(&mut self, chunks: usize) -> usize {
+        self.bound = chunks;
         self.trim()
+    }
+
+    pub(super) fn shrink_to_fit(&mut self) -> usize {
+        self.trim_to(0)
     }
 
     // Epochs.

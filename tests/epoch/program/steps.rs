@@ -1,7 +1,7 @@
 //! The steps of a program that share the slab.
 
 use flatslab::AccessError;
-use flatslab::epoch::{ClearError, Epoch, EpochGuard, EpochKey, Epochs, Ref, RefMut, Release};
+use flatslab::epoch::{ClearError, Epoch, EpochGuard, EpochKey, Epochs, Ref, RefMut};
 
 use super::model::{Entry, Report};
 use super::source::REFUSED;
@@ -116,7 +116,7 @@ impl<'w, 's, S: Subject> World<'w, 's, S> {
                     self.leave(place);
                 }
             }
-            24 => self.release(),
+            24 => self.give_back(),
             25 => self.set_tag(),
             26 => self.forge(),
             27 => self.list_keys(),
@@ -357,13 +357,15 @@ impl<'w, 's, S: Subject> World<'w, 's, S> {
         }
     }
 
-    fn release(&mut self) {
-        let release = match self.input.number() % 2 {
-            0 => Release::Retain,
-            _ => Release::Return,
-        };
-        let released = self.slab.release(release);
-        assert_eq!(released, self.state.model.release(release));
+    fn give_back(&mut self) {
+        let model = &mut self.state.model;
+        if self.input.number() % 2 == 0 {
+            assert_eq!(self.slab.shrink_to_fit(), model.shrink_to_fit());
+        } else {
+            let chunks = [0, 1, 2, 32][self.input.below(4)];
+            let bytes = self.slab.set_cached_chunks(chunks);
+            assert_eq!(bytes, model.set_cached_chunks(chunks));
+        }
     }
 
     fn set_tag(&mut self) {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use flatslab::AccessError;
 use flatslab::epoch::{
     BufError, Bytes, Contents, Epoch, EpochBytes, EpochGuard, EpochKey, EpochSlab, Epochs,
-    InsertError, Ref, RefMut, Release, Scope, Values,
+    InsertError, Ref, RefMut, Scope, Values,
 };
 use flatslab::memory::Pages;
 
@@ -22,7 +22,6 @@ pub(super) struct Config {
     pub(super) cached: usize,
     /// In chunks of the smallest class.
     pub(super) limit: Option<usize>,
-    pub(super) release: Release,
 }
 
 /// The chunks of a class: bytes of a cell, how many of them, bytes of all.
@@ -255,8 +254,7 @@ impl<T: Sample> Subject for Values<T> {
             .epochs(config.ring)
             .chunk_capacity(plan.slots)
             .cached_chunks(config.cached)
-            .max_bytes(limit(config, plan))
-            .release(config.release);
+            .max_bytes(limit(config, plan));
         builder
             .pages(Pages::from_source(Arc::new(Refusing)))
             .build()
@@ -370,8 +368,7 @@ impl Subject for Bytes {
             .chunk_bytes([1, 128, 300, 4096][config.chunk])
             .largest(LARGEST - 10)
             .cached_chunks(config.cached)
-            .max_bytes(limit(config, Self::plans(config)[0]))
-            .release(config.release);
+            .max_bytes(limit(config, Self::plans(config)[0]));
         let bytes = builder
             .pages(Pages::from_source(Arc::new(Refusing)))
             .build();

@@ -5,8 +5,8 @@ use core::fmt;
 use core::marker::PhantomData;
 
 use super::chunk::Plan;
-use super::home::Home;
 use super::key::INDEX_BITS;
+use super::raw_epochs::RawEpochs;
 use super::sizes;
 use super::store::Limits;
 use super::word::MAX_SLOTS;
@@ -148,12 +148,12 @@ impl<C> EpochsBuilder<C> {
             max_bytes: self.max_bytes,
             bound: self.cached_chunks.max(self.reserve),
         };
-        let home = Home::try_new(plans.iter(), self.epochs, limits, &source)?;
+        let raw = RawEpochs::try_new(plans.iter(), self.epochs, limits, &source)?;
         for _ in 0..self.reserve {
-            home.store.grow(0)?;
+            raw.store.grow(0)?;
         }
         Ok(Epochs {
-            home,
+            raw,
             contents: PhantomData,
         })
     }

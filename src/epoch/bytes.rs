@@ -155,7 +155,7 @@ pub enum BufError {
     /// The epoch takes no more buffers: the slab has advanced.
     Closing,
     /// The epoch is closed.
-    StaleEra,
+    Closed,
     /// The epoch is another slab's.
     Foreign,
     /// More bytes were asked for than the [largest](super::EpochsBuilder::largest) class has.
@@ -173,7 +173,7 @@ impl From<Refusal> for BufError {
     fn from(refusal: Refusal) -> Self {
         match refusal {
             Refusal::Closing => BufError::Closing,
-            Refusal::StaleEra => BufError::StaleEra,
+            Refusal::Closed => BufError::Closed,
             Refusal::Foreign => BufError::Foreign,
             Refusal::Full(error) => BufError::Full(error),
         }
@@ -187,7 +187,7 @@ impl fmt::Display for BufError {
                 return write!(f, "{size} bytes were asked for, the limit is {largest}");
             }
             BufError::Closing => Refusal::Closing,
-            BufError::StaleEra => Refusal::StaleEra,
+            BufError::Closed => Refusal::Closed,
             BufError::Foreign => Refusal::Foreign,
             BufError::Full(error) => Refusal::Full(error),
         };
@@ -242,7 +242,7 @@ impl EpochBytes {
     #[must_use]
     #[inline]
     pub fn largest(&self) -> usize {
-        sizes::size_of_class(self.home.store.classes() - 1)
+        sizes::size_of_class(self.raw.store.classes() - 1)
     }
 
     /// The buffer in a slot with a value.
@@ -263,14 +263,14 @@ impl EpochBytes {
     ) -> Result<(ChunkPtr, u32), BufError> {
         let class = self.class(size)?;
         let (chunk, slot, word) = match epoch {
-            Some(epoch) => self.home.claim(epoch, class),
-            None => self.home.claim_current(class),
+            Some(epoch) => self.raw.claim(epoch, class),
+            None => self.raw.claim_current(class),
         }?;
         fill(chunk.cell(slot, sizes::size_of_class(class)));
         chunk.length(slot).set(size as u32);
         chunk.word(slot).set(word.filled());
         #[cfg(feature = "track")]
-        self.home.note_origin(chunk, slot);
+        self.raw.note_origin(chunk, slot);
         Ok((chunk, slot))
     }
 
@@ -407,7 +407,7 @@ impl EpochBytes {
     /// ```
     #[inline]
     pub fn try_get(&self, key: EpochKey) -> Result<Ref<'_, [u8]>, AccessError> {
-        let (chunk, slot) = self.home.begin_read(key)?;
+        let (chunk, slot) = self.raw.begin_read(key)?;
         // SAFETY: the reader was admitted, so there is a buffer (W2), of this word.
         Ok(unsafe { Ref::new(chunk.word(slot), self.buffer(chunk, slot)) })
     }
@@ -446,7 +446,7 @@ impl EpochBytes {
     /// assert_eq!(bytes.try_get_mut(key).unwrap_err(), AccessError::Borrowed);
     /// ```
     pub fn try_get_mut(&self, key: EpochKey) -> Result<RefMut<'_, [u8]>, AccessError> {
-        let (chunk, slot) = self.home.idle(key)?;
+        let (chunk, slot) = self.raw.idle(key)?;
         chunk.word(slot).set(key.word().owned());
         // SAFETY: idle, so there is a buffer (W2), and the word has this writer now.
         Ok(unsafe { RefMut::new(chunk.word(slot), self.buffer(chunk, slot)) })
@@ -484,8 +484,8 @@ impl EpochBytes {
     /// ```
     #[inline]
     pub fn try_remove(&self, key: EpochKey) -> Result<(), AccessError> {
-        let (chunk, slot) = self.home.idle(key)?;
-        self.home.push(chunk, slot, key.word());
+        let (chunk, slot) = self.raw.idle(key)?;
+        self.raw.push(chunk, slot, key.word());
         Ok(())
     }
 

@@ -24,7 +24,7 @@ use core::ops::Deref;
 use core::panic::Location;
 use core::ptr::NonNull;
 
-use super::era::EraPtr;
+use super::epoch_record::EpochPtr;
 use super::key::EpochKey;
 use super::word::{END, Word};
 use crate::error::AllocError;
@@ -69,7 +69,7 @@ pub(super) struct Chunk {
     /// That of the keys of its values.
     pub(super) place: u64,
     /// Whose it is; none of an unused chunk.
-    pub(super) era: Cell<Option<EraPtr>>,
+    pub(super) epoch: Cell<Option<EpochPtr>>,
     /// On the list of all chunks of the epoch, or on a list of unused or doomed ones.
     pub(super) next: Cell<Option<ChunkPtr>>,
     pub(super) previous: Cell<Option<ChunkPtr>>,
@@ -96,14 +96,14 @@ impl Deref for ChunkPtr {
 }
 
 /// The layout of a record.
-struct Record {
+struct RecordLayout {
     layout: Layout,
     #[cfg(feature = "track")]
     origins: usize,
 }
 
 impl Plan {
-    fn record(&self) -> Record {
+    fn record(&self) -> RecordLayout {
         // All sizes are small: slots are at most 2^15.
         let slots = self.slots as usize;
         let lengths = size_of::<Chunk>() + slots * size_of::<Word>();
@@ -112,7 +112,7 @@ impl Plan {
         #[cfg(feature = "track")]
         let (origins, end) = (end, end + slots * size_of::<&Location<'static>>());
         let layout = Layout::from_size_align(end, align_of::<Chunk>().max(align_of::<u64>()));
-        Record {
+        RecordLayout {
             layout: layout.expect("a record is small"),
             #[cfg(feature = "track")]
             origins,
@@ -145,7 +145,7 @@ impl ChunkPtr {
             class: class as u32,
             data: Cell::new(NonNull::dangling()),
             place,
-            era: Cell::new(None),
+            epoch: Cell::new(None),
             next: Cell::new(None),
             previous: Cell::new(None),
             next_open: Cell::new(None),
@@ -272,8 +272,8 @@ impl ChunkPtr {
         self.word(slot).set(vacated);
         let count = self.count.get() - 1;
         self.count.set(count);
-        if vacated.is_worn_out() {
-            self.wear_out(slot);
+        if vacated.is_retired() {
+            self.retire(slot);
             return Vacated::of(count, false);
         }
         self.free.set(slot);
@@ -283,24 +283,24 @@ impl ChunkPtr {
     /// The slot has no next generation.
     #[cold]
     #[inline(never)]
-    fn wear_out(self, slot: u32) {
+    fn retire(self, slot: u32) {
         self.word(slot).set(self.word(slot).get().freed(END));
     }
 
-    /// Has all slots vacant that are not worn out, in their order.
+    /// Has all slots vacant that are not retired, in their order.
     pub(super) fn reset(self) {
         let mut free = END;
         for slot in (0..self.slots).rev() {
             let word = self.word(slot).get().freed(free);
             self.word(slot).set(word);
-            if !word.is_worn_out() {
+            if !word.is_retired() {
                 free = slot;
             }
         }
         self.free.set(free);
     }
 
-    /// It has no value, and is not pinned any more; `false` if all its slots are worn out.
+    /// It has no value, and is not pinned any more; `false` if all its slots are retired.
     ///
     /// The list of vacant slots is as the removals left it: to put it in order would make the
     /// last of them O(slots).

@@ -25,7 +25,7 @@ pub enum InsertError<T> {
     /// The epoch takes no more insertions: the slab has advanced.
     Closing(T),
     /// The epoch is closed.
-    StaleEra(T),
+    Closed(T),
     /// The epoch is another slab's.
     Foreign(T),
     /// There is no memory for another chunk, or a limit does not allow it.
@@ -36,7 +36,7 @@ pub enum InsertError<T> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Refusal {
     Closing,
-    StaleEra,
+    Closed,
     Foreign,
     Full(AllocError),
 }
@@ -51,7 +51,7 @@ impl Refusal {
     pub(super) fn with<T>(self, value: T) -> InsertError<T> {
         match self {
             Refusal::Closing => InsertError::Closing(value),
-            Refusal::StaleEra => InsertError::StaleEra(value),
+            Refusal::Closed => InsertError::Closed(value),
             Refusal::Foreign => InsertError::Foreign(value),
             Refusal::Full(error) => InsertError::Full(value, error),
         }
@@ -70,7 +70,7 @@ impl<T> InsertError<T> {
     pub fn into_inner(self) -> T {
         match self {
             InsertError::Closing(value)
-            | InsertError::StaleEra(value)
+            | InsertError::Closed(value)
             | InsertError::Foreign(value)
             | InsertError::Full(value, _) => value,
         }
@@ -79,7 +79,7 @@ impl<T> InsertError<T> {
     fn reason(&self) -> &'static str {
         match self {
             InsertError::Closing(_) => "the epoch takes no more insertions",
-            InsertError::StaleEra(_) => "the epoch is closed",
+            InsertError::Closed(_) => "the epoch is closed",
             InsertError::Foreign(_) => "the epoch is another slab's",
             InsertError::Full(..) => "there is no room for another chunk",
         }
@@ -91,7 +91,7 @@ impl<T> fmt::Debug for InsertError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             InsertError::Closing(_) => f.write_str("Closing(..)"),
-            InsertError::StaleEra(_) => f.write_str("StaleEra(..)"),
+            InsertError::Closed(_) => f.write_str("Closed(..)"),
             InsertError::Foreign(_) => f.write_str("Foreign(..)"),
             InsertError::Full(_, error) => write!(f, "Full(.., {error:?})"),
         }
@@ -125,7 +125,7 @@ impl<T> Error for InsertError<T> {
 /// assert_eq!(slab.close(epoch).unwrap_err(), CloseError::Current);
 /// slab.advance();
 /// assert!(slab.close(epoch).is_ok());
-/// assert_eq!(slab.close(epoch).unwrap_err(), CloseError::StaleEra);
+/// assert_eq!(slab.close(epoch).unwrap_err(), CloseError::Closed);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -136,7 +136,7 @@ pub enum CloseError {
     /// It is the permanent epoch, which is never closed.
     Permanent,
     /// It was closed before.
-    StaleEra,
+    Closed,
     /// It is another slab's.
     Foreign,
 }
@@ -146,7 +146,7 @@ impl fmt::Display for CloseError {
         f.write_str(match self {
             CloseError::Current => "the current epoch was to be closed: advance first",
             CloseError::Permanent => "the permanent epoch is never closed",
-            CloseError::StaleEra => "the epoch was closed before",
+            CloseError::Closed => "the epoch was closed before",
             CloseError::Foreign => "the epoch is another slab's",
         })
     }

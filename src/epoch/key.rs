@@ -44,7 +44,7 @@ impl EpochKey {
     pub(super) fn new(place: u64, slot: u32, word: Word) -> Self {
         let bits = word.key_bits(slot);
         debug_assert!(Word::are_of_key(bits));
-        // SAFETY: a slot that has a value is not worn out, so its generation is not 0.
+        // SAFETY: a slot that has a value is not retired, so its generation is not 0.
         let bits = unsafe { NonZero::new_unchecked(bits) };
         EpochKey { place, bits }
     }
@@ -114,7 +114,7 @@ impl fmt::Debug for EpochKey {
 /// One of the epochs of a slab, which insertions name.
 ///
 /// 16 bytes, `Copy`. The index is that of the slab's record of it, which another epoch has
-/// once this one is over; the era tells them apart and is never used again.
+/// once this one is over; the generation tells them apart and is never used again.
 ///
 /// # Examples
 ///
@@ -124,12 +124,12 @@ impl fmt::Debug for EpochKey {
 /// let slab = EpochSlab::<u64>::new();
 /// let first = slab.current();
 /// let next = slab.advance();
-/// assert!(next != first && next.era() > first.era());
+/// assert!(next != first && next.generation() > first.generation());
 /// assert_eq!(slab.current(), next);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Epoch {
-    era: NonZero<u64>,
+    generation: NonZero<u64>,
     place: u64,
 }
 
@@ -137,8 +137,8 @@ const _: () = assert!(size_of::<Option<Epoch>>() == 16);
 
 impl Epoch {
     #[inline(always)]
-    pub(super) fn new(place: u64, era: NonZero<u64>) -> Self {
-        Epoch { era, place }
+    pub(super) fn new(place: u64, generation: NonZero<u64>) -> Self {
+        Epoch { generation, place }
     }
 
     #[inline(always)]
@@ -150,13 +150,13 @@ impl Epoch {
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::<u64>::new();
-    /// let era = slab.current().era();
-    /// assert_eq!(slab.advance().era(), era + 1);
+    /// let first = slab.current().generation();
+    /// assert_eq!(slab.advance().generation(), first + 1);
     /// ```
     #[inline]
     #[must_use]
-    pub fn era(self) -> u64 {
-        self.era.get()
+    pub fn generation(self) -> u64 {
+        self.generation.get()
     }
 
     /// A small number: no two epochs that there are at the same time have the same.
@@ -172,12 +172,12 @@ impl Epoch {
     }
 }
 
-/// Prints index and era.
+/// Prints index and generation.
 impl fmt::Debug for Epoch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Epoch")
             .field("index", &self.index())
-            .field("era", &self.era)
+            .field("generation", &self.generation)
             .finish()
     }
 }

@@ -103,14 +103,14 @@ mod check;
 mod chunk;
 mod clear;
 mod epoch_guard;
-mod era;
-mod eras;
+mod epoch_record;
+mod epoch_records;
 mod error;
 mod guard;
-mod home;
 mod key;
 #[cfg(feature = "track")]
 mod pins;
+mod raw_epochs;
 mod scope;
 mod sizes;
 mod stats;
@@ -127,7 +127,7 @@ use core::ptr::NonNull;
 pub use builder::EpochsBuilder;
 pub use bytes::{BufError, Bytes, EpochBuf, EpochBytes};
 pub use epoch_guard::EpochGuard;
-pub use era::EpochState;
+pub use epoch_record::EpochState;
 pub use error::{ClearError, CloseError, InsertError};
 pub use guard::{Ref, RefMut};
 pub use key::{Epoch, EpochKey};
@@ -141,7 +141,7 @@ pub use values::{EpochSlab, Values};
 use crate::error::AllocError;
 use crate::raw::memory;
 use crate::raw::report::Report;
-use home::Home;
+use raw_epochs::RawEpochs;
 
 /// What an epoch slab has: [`Values`] of one type, or [`Bytes`].
 ///
@@ -183,7 +183,7 @@ mod contents {
 /// assert_eq!((report.pinned, report.live), (0, 0));
 /// ```
 pub struct Epochs<C: Contents> {
-    home: Home,
+    raw: RawEpochs,
     contents: PhantomData<C>,
 }
 
@@ -228,7 +228,7 @@ impl<C: Contents> Epochs<C> {
     /// ```
     #[must_use]
     pub fn current(&self) -> Epoch {
-        self.home.current()
+        self.raw.current()
     }
 
     /// The epoch for what lives as long as the slab: it is outside the ring, and is never
@@ -242,7 +242,7 @@ impl<C: Contents> Epochs<C> {
     /// ```
     #[must_use]
     pub fn permanent(&self) -> Epoch {
-        self.home.permanent()
+        self.raw.permanent()
     }
 
     /// How many epochs the ring has.
@@ -252,7 +252,7 @@ impl<C: Contents> Epochs<C> {
     /// ```
     #[must_use]
     pub fn ring(&self) -> usize {
-        self.home.ring()
+        self.raw.ring()
     }
 
     /// Begins another epoch, which is the current one from now on; the one before takes no more
@@ -271,7 +271,7 @@ impl<C: Contents> Epochs<C> {
     /// assert!(matches!(slab.try_insert_in(first, 7), Err(InsertError::Closing(7))));
     /// ```
     pub fn advance(&self) -> Epoch {
-        self.home.advance()
+        self.raw.advance()
     }
 
     /// Opens an epoch outside the ring, for objects whose end is neither the end of a block nor
@@ -315,7 +315,7 @@ impl<C: Contents> Epochs<C> {
     /// # Ok::<(), flatslab::AllocError>(())
     /// ```
     pub fn try_open(&self) -> Result<Epoch, AllocError> {
-        self.home.open()
+        self.raw.open()
     }
 
     /// Closes an epoch: it takes no more insertions. Drops no value: chunks without one are
@@ -339,7 +339,7 @@ impl<C: Contents> Epochs<C> {
     /// assert_eq!(slab.stats().pinned_chunks, 0);
     /// ```
     pub fn close(&self, epoch: Epoch) -> Result<CloseReport, CloseError> {
-        self.home.close(epoch)
+        self.raw.close(epoch)
     }
 
     /// Begins another epoch, and closes the one that was current. Returns the new one.
@@ -351,7 +351,7 @@ impl<C: Contents> Epochs<C> {
     /// assert_eq!((slab.current(), report.epoch), (now, before));
     /// ```
     pub fn advance_and_close(&self) -> (Epoch, CloseReport) {
-        self.home.advance_and_close()
+        self.raw.advance_and_close()
     }
 
     /// Drops all values of an epoch, and returns how many: also of one that is closed, whose
@@ -397,7 +397,7 @@ impl<C: Contents> Epochs<C> {
     /// assert_eq!(*guard, 7);
     /// ```
     pub fn try_clear_epoch(&self, epoch: Epoch) -> Result<usize, ClearError> {
-        clear::try_clear::<C>(&self.home, epoch)
+        clear::try_clear::<C>(&self.raw, epoch)
     }
 
     /// Sets how many unused chunks of a size class keep their memory, as
@@ -414,8 +414,8 @@ impl<C: Contents> Epochs<C> {
     /// assert_eq!(slab.stats().committed_bytes, 0);          // given back at once
     /// ```
     pub fn set_cached_chunks(&self, chunks: usize) -> usize {
-        self.home.store.set_bound(chunks);
-        self.home.store.trim()
+        self.raw.store.set_bound(chunks);
+        self.raw.store.trim()
     }
 
     /// Gives back the memory of all unused chunks: pages to the system, other memory to where
@@ -433,7 +433,7 @@ impl<C: Contents> Epochs<C> {
     /// assert_eq!(slab.stats().committed_bytes, 0);
     /// ```
     pub fn shrink_to_fit(&self) -> usize {
-        self.home.store.give_back_all()
+        self.raw.store.give_back_all()
     }
 
     /// Sets the tag of an epoch, a number for your own use that its
@@ -448,8 +448,8 @@ impl<C: Contents> Epochs<C> {
     /// assert_eq!(slab.epoch_stats(request).unwrap().tag, 4711);
     /// ```
     pub fn set_tag(&self, epoch: Epoch, tag: u64) -> bool {
-        let era = self.home.eras.find(epoch);
-        era.map(|era| era.tag.set(tag)).is_ok()
+        let record = self.raw.records.find(epoch);
+        record.map(|record| record.tag.set(tag)).is_ok()
     }
 
     /// Whether a key leads to a value, borrowed or not; O(1).
@@ -463,7 +463,7 @@ impl<C: Contents> Epochs<C> {
     #[inline]
     #[must_use]
     pub fn contains_key(&self, key: EpochKey) -> bool {
-        self.home.slot(key).is_some()
+        self.raw.slot(key).is_some()
     }
 
     /// The epoch of a key's value, borrowed or not; `None` where it has none. O(1).
@@ -477,8 +477,8 @@ impl<C: Contents> Epochs<C> {
     /// ```
     #[must_use]
     pub fn epoch_of(&self, key: EpochKey) -> Option<Epoch> {
-        let (chunk, _) = self.home.slot(key)?;
-        chunk.era.get()?.epoch()
+        let (chunk, _) = self.raw.slot(key)?;
+        chunk.epoch.get()?.epoch()
     }
 
     /// The keys of an epoch's values, borrowed or not; of one that is over there are none.
@@ -496,7 +496,7 @@ impl<C: Contents> Epochs<C> {
     /// assert!(slab.keys_in(first).eq([key]));
     /// ```
     pub fn keys_in(&self, epoch: Epoch) -> impl Iterator<Item = EpochKey> + '_ {
-        self.home.keys_in(epoch)
+        self.raw.keys_in(epoch)
     }
 
     /// What there is, and what was counted; O(chunks), of buffers O(slots).
@@ -508,7 +508,7 @@ impl<C: Contents> Epochs<C> {
     /// ```
     #[must_use]
     pub fn stats(&self) -> Stats {
-        self.home.stats()
+        self.raw.stats()
     }
 
     /// What an epoch has, and what its closing found; `None` if it is over, or another slab's.
@@ -521,7 +521,7 @@ impl<C: Contents> Epochs<C> {
     /// ```
     #[must_use]
     pub fn epoch_stats(&self, epoch: Epoch) -> Option<EpochStats> {
-        self.home.stats_of(self.home.eras.find(epoch).ok()?)
+        self.raw.stats_of(self.raw.records.find(epoch).ok()?)
     }
 
     /// What each epoch has that is not over: open, closing, or pinned.
@@ -534,7 +534,7 @@ impl<C: Contents> Epochs<C> {
     /// assert_eq!(slab.epochs().count(), 3);             // the permanent one, and two of the ring
     /// ```
     pub fn epochs(&self) -> impl Iterator<Item = EpochStats> + '_ {
-        self.home.all_stats()
+        self.raw.all_stats()
     }
 
     /// What memory was obtained, and what was asked for and is missing.
@@ -545,14 +545,14 @@ impl<C: Contents> Epochs<C> {
     /// ```
     #[must_use]
     pub fn memory(&self) -> Report {
-        Report::new(self.home.store.committed(), &self.home.store.source)
+        Report::new(self.raw.store.committed(), &self.raw.store.source)
     }
 
     /// Panics where an invariant does not hold.
     #[cfg(any(test, fuzzing))]
     #[doc(hidden)]
     pub fn check(&self) {
-        self.home.check();
+        self.raw.check();
     }
 }
 
@@ -566,7 +566,7 @@ impl core::panic::RefUnwindSafe for Epochs<Bytes> {}
 impl<C: Contents> Drop for Epochs<C> {
     fn drop(&mut self) {
         // SAFETY: nothing that borrows it is left, and it is not used again.
-        unsafe { clear::drop_all::<C>(&self.home) };
+        unsafe { clear::drop_all::<C>(&self.raw) };
     }
 }
 
@@ -575,7 +575,7 @@ impl<C: Contents> fmt::Debug for Epochs<C> {
         f.debug_struct("Epochs")
             .field("current", &self.current())
             .field("ring", &self.ring())
-            .field("committed_bytes", &self.home.store.committed())
+            .field("committed_bytes", &self.raw.store.committed())
             .finish_non_exhaustive()
     }
 }

@@ -3,8 +3,8 @@
 use core::panic::Location;
 
 use super::chunk::ChunkPtr;
-use super::home::Home;
 use super::key::{Epoch, EpochKey};
+use super::raw_epochs::RawEpochs;
 use super::{Contents, Epochs};
 
 /// A value that keeps a chunk of a closed epoch, and where it was inserted.
@@ -66,9 +66,9 @@ impl<C: Contents> Iterator for PinnedBy<'_, C> {
     type Item = Pin;
 
     fn next(&mut self) -> Option<Pin> {
-        let home = &self.slab.home;
+        let raw = &self.slab.raw;
         loop {
-            let chunk = home.store.get(self.chunk)?;
+            let chunk = raw.store.get(self.chunk)?;
             if self.slot == chunk.slots || !chunk.is_pinned() {
                 self.chunk += 1;
                 self.slot = 0;
@@ -76,14 +76,14 @@ impl<C: Contents> Iterator for PinnedBy<'_, C> {
             }
             let slot = self.slot;
             self.slot += 1;
-            if let Some(pin) = home.pin(chunk, slot) {
+            if let Some(pin) = raw.pin(chunk, slot) {
                 return Some(pin);
             }
         }
     }
 }
 
-impl Home {
+impl RawEpochs {
     /// Notes where a value was inserted.
     #[inline]
     #[track_caller]
@@ -93,15 +93,15 @@ impl Home {
     }
 
     fn pin(&self, chunk: ChunkPtr, slot: u32) -> Option<Pin> {
-        let era = chunk.era.get()?;
+        let record = chunk.epoch.get()?;
         if !chunk.word(slot).get().has_value() {
             return None;
         }
         let plan = self.store.plan(chunk.class as usize);
         Some(Pin {
             key: chunk.key(slot),
-            epoch: era.epoch()?,
-            tag: era.tag.get(),
+            epoch: record.epoch()?,
+            tag: record.tag.get(),
             site: chunk.origin(plan, slot).get()?,
         })
     }

@@ -92,11 +92,11 @@ unsafe fn in_scope<C: Contents, R>(
         fn drop(&mut self) {
             // SAFETY: all guards and references of its values came from its scope, or from one
             // inside it, and borrow it: by a lifetime that `f` cannot name, so none is left.
-            unsafe { clear::end::<C>(&self.slab.home, self.epoch) };
+            unsafe { clear::end::<C>(&self.slab.raw, self.epoch) };
         }
     }
 
-    let epoch = slab.home.open()?;
+    let epoch = slab.raw.open()?;
     let end = End { slab, epoch };
     let result = f(&mut Scope { slab, epoch });
     drop(end);

@@ -1,9 +1,9 @@
 //! What a slab and its epochs report.
 
 use super::CloseReport;
-use super::era::{EpochState, EraPtr};
-use super::home::Home;
+use super::epoch_record::{EpochPtr, EpochState};
 use super::key::Epoch;
+use super::raw_epochs::RawEpochs;
 
 /// What an epoch has, and what its closing found.
 ///
@@ -133,23 +133,23 @@ fn fraction(recycled: u64, scanned: u64) -> Option<f64> {
     (scanned > 0).then(|| recycled as f64 / scanned as f64)
 }
 
-impl Home {
-    pub(super) fn stats_of(&self, era: EraPtr) -> Option<EpochStats> {
+impl RawEpochs {
+    pub(super) fn stats_of(&self, record: EpochPtr) -> Option<EpochStats> {
         let mut stats = EpochStats {
-            epoch: era.epoch()?,
-            state: era.state.get(),
-            age: self.advances.get() - era.begun.get(),
-            tag: era.tag.get(),
+            epoch: record.epoch()?,
+            state: record.state.get(),
+            age: self.advances.get() - record.opened_at.get(),
+            tag: record.tag.get(),
             live: 0,
-            chunks: era.chunks.get(),
+            chunks: record.chunks.get(),
             pinned_chunks: 0,
             committed_bytes: 0,
             live_bytes: 0,
-            close_calls: era.close_calls.get(),
-            scanned: era.scanned.get(),
-            recycled: era.recycled.get(),
+            close_calls: record.close_calls.get(),
+            scanned: record.scanned.get(),
+            recycled: record.recycled.get(),
         };
-        for chunk in self.chunks_of(era) {
+        for chunk in self.chunks_of(record) {
             let plan = self.store.plan(chunk.class as usize);
             stats.live += chunk.live() as usize;
             stats.pinned_chunks += usize::from(chunk.is_pinned());
@@ -169,7 +169,7 @@ impl Home {
         let mut stats = Stats {
             cached_chunks: self.store.cached(),
             committed_bytes: self.store.committed(),
-            record_bytes: self.store.record_bytes() + self.eras.bytes(),
+            record_bytes: self.store.record_bytes() + self.records.bytes(),
             advances: self.advances.get(),
             close_calls: self.totals.close_calls.get(),
             closed: self.totals.closed.get(),
@@ -193,9 +193,9 @@ impl Home {
         let mut index = 0;
         core::iter::from_fn(move || {
             loop {
-                let era = self.eras.get(index)?;
+                let record = self.records.get(index)?;
                 index += 1;
-                if let Some(stats) = self.stats_of(era) {
+                if let Some(stats) = self.stats_of(record) {
                     return Some(stats);
                 }
             }

@@ -7,7 +7,7 @@
 //! # Invariants
 //!
 //! * U1: every chunk of the table is an epoch's, is being cleared, is on one of the lists of
-//!   unused ones of its class, or is worn out.
+//!   unused ones of its class, or is retired.
 //! * U2: `committed` is the bytes of the memory of all chunks that have some.
 //! * U3: code of the user's, which an allocator or a source is, runs only while this is whole.
 
@@ -165,8 +165,8 @@ impl Store {
 
     /// Caches a chunk that is no epoch's and has no value; see [`trim`](Self::trim).
     pub(super) fn put(&self, chunk: ChunkPtr) {
-        debug_assert!(chunk.era.get().is_none() && chunk.memory.get() == Memory::Committed);
-        // One that is worn out stays where it is: on no list, with its memory.
+        debug_assert!(chunk.epoch.get().is_none() && chunk.memory.get() == Memory::Committed);
+        // One that is retired stays where it is: on no list, with its memory.
         if chunk.reopen() {
             let class = self.class(chunk.class as usize);
             chunk.next.set(class.cached.replace(Some(chunk)));

@@ -87,7 +87,7 @@ impl<T> EpochSlab<T> {
         let word = word.filled();
         chunk.word(slot).set(word);
         #[cfg(feature = "track")]
-        self.home.note_origin(chunk, slot);
+        self.raw.note_origin(chunk, slot);
         EpochKey::new(chunk.place, slot, word)
     }
 
@@ -128,7 +128,7 @@ impl<T> EpochSlab<T> {
     #[inline(always)]
     #[cfg_attr(feature = "track", track_caller)]
     pub fn try_insert(&self, value: T) -> Result<EpochKey, InsertError<T>> {
-        match self.home.claim_current(0) {
+        match self.raw.claim_current(0) {
             Ok(claimed) => Ok(self.fill(claimed, value)),
             Err(refusal) => Err(refusal.with(value)),
         }
@@ -152,7 +152,7 @@ impl<T> EpochSlab<T> {
     #[inline(always)]
     #[cfg_attr(feature = "track", track_caller)]
     pub fn try_insert_in(&self, epoch: Epoch, value: T) -> Result<EpochKey, InsertError<T>> {
-        match self.home.claim(epoch, 0) {
+        match self.raw.claim(epoch, 0) {
             Ok(claimed) => Ok(self.fill(claimed, value)),
             Err(refusal) => Err(refusal.with(value)),
         }
@@ -195,7 +195,7 @@ impl<T> EpochSlab<T> {
     /// ```
     #[inline]
     pub fn try_get(&self, key: EpochKey) -> Result<Ref<'_, T>, AccessError> {
-        let (chunk, slot) = self.home.begin_read(key)?;
+        let (chunk, slot) = self.raw.begin_read(key)?;
         // SAFETY: the reader was admitted, so there is a value (W2), of this word.
         Ok(unsafe { Ref::new(chunk.word(slot), Self::value(chunk, slot)) })
     }
@@ -236,7 +236,7 @@ impl<T> EpochSlab<T> {
     /// ```
     #[inline]
     pub fn try_get_mut(&self, key: EpochKey) -> Result<RefMut<'_, T>, AccessError> {
-        let (chunk, slot) = self.home.idle(key)?;
+        let (chunk, slot) = self.raw.idle(key)?;
         chunk.word(slot).set(key.word().owned());
         // SAFETY: idle, so there is a value (W2), and the word has this writer now.
         Ok(unsafe { RefMut::new(chunk.word(slot), Self::value(chunk, slot)) })
@@ -282,11 +282,11 @@ impl<T> EpochSlab<T> {
     /// ```
     #[inline]
     pub fn try_take(&self, key: EpochKey) -> Result<T, AccessError> {
-        let (chunk, slot) = self.home.idle(key)?;
+        let (chunk, slot) = self.raw.idle(key)?;
         // SAFETY: idle, so there is a value (W2), which leaves: its cell is vacant from here
         // on, and may be gone with its chunk.
         let value = unsafe { Self::value(chunk, slot).read() };
-        self.home.push(chunk, slot, key.word());
+        self.raw.push(chunk, slot, key.word());
         Ok(value)
     }
 
@@ -298,7 +298,7 @@ impl<T> EpochSlab<T> {
         epoch: Epoch,
         value: T,
     ) -> Result<NonNull<T>, InsertError<T>> {
-        match self.home.claim(epoch, 0) {
+        match self.raw.claim(epoch, 0) {
             Ok((chunk, slot, word)) => {
                 self.fill((chunk, slot, word), value);
                 chunk.word(slot).set(word.owned());

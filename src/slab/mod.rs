@@ -136,8 +136,8 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     }
 
     /// What every place of this slab leads back to.
-    pub(crate) fn home_address(&self) -> NonNull<cell::home::Home> {
-        self.memory.home()
+    pub(crate) fn header_address(&self) -> NonNull<cell::header::SlabHeader> {
+        self.memory.header()
     }
 
     /// A free cell, off the stack, if there is one without growing.
@@ -318,7 +318,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     #[must_use]
     pub fn len(&self) -> usize {
         self.reclaim();
-        self.cells().home().len()
+        self.cells().header().len()
     }
 
     /// Whether [`len`](Self::len) is 0; O(1), and as `len` where values were handed to other
@@ -349,7 +349,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     #[inline]
     #[must_use]
     pub fn capacity(&self) -> usize {
-        self.cells().home().slots()
+        self.cells().header().slots()
     }
 
     /// What memory the slab has, and what was obtained of what was asked for. Asks
@@ -388,7 +388,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     #[must_use]
     pub fn free_slots(&self) -> usize {
         self.reclaim();
-        self.cells().home().free()
+        self.cells().header().free()
     }
 
     /// Whether the next insertion fails ([`BoundedSlab`]) or has to grow
@@ -409,19 +409,19 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     #[inline]
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.cells().home().free() == 0 && !sent::refill(self.cells())
+        self.cells().header().free() == 0 && !sent::refill(self.cells())
     }
 }
 
 /// A free cell off the stack of this memory, which is of cells of `T`.
 #[inline(always)]
 fn claim<T>(memory: &impl Lookup) -> Option<Place<T>> {
-    // The home is read once, before the value is written: the compiler cannot
+    // The header is read once, before the value is written: the compiler cannot
     // tell that this does not overwrite `memory`.
-    let home = memory.home();
+    let header = memory.header();
     // SAFETY: allocated while the memory lives.
-    let cell = unsafe { home.as_ref() }.stack.pop()?;
-    Some(Place::new(cell::layout::CellPtr::new(cell), home))
+    let cell = unsafe { header.as_ref() }.stack.pop()?;
+    Some(Place::new(cell::layout::CellPtr::new(cell), header))
 }
 
 /// Drops every value that is not borrowed, in key order; a borrowed one goes

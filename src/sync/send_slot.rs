@@ -233,7 +233,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// ```
     #[inline]
     pub fn receive(&self, sent: SendSlot<T>) -> Result<Slot<T>, SendSlot<T>> {
-        if !sent.place.is_of(self.home_address()) {
+        if !sent.place.is_of(self.header_address()) {
             return Err(sent);
         }
         let place = SendSlot::into_place(sent);

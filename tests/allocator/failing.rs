@@ -30,13 +30,13 @@ pub(crate) fn each_failure<R, E: Into<BuildError>>(f: impl Fn() -> Result<R, E>)
 
 #[test]
 fn construction_that_fails_leaks_nothing() {
-    // The cells, the stack, the home.
+    // The cells, the stack, the header.
     let failures = each_failure(|| BoundedSlab::<u64>::try_with_capacity(100));
     assert_eq!(failures, 3);
 
     let builder = Slab::<Wide>::builder().chunk_capacity(8).reserve(100);
     let failures = each_failure(|| builder.clone().try_build());
-    // 13 chunks, their table, the stack, the home.
+    // 13 chunks, their table, the stack, the header.
     assert!(failures > 13, "{failures}");
 
     let failures = each_failure(|| Slab::<Wide>::try_with_capacity(100));

@@ -201,11 +201,11 @@ fn growth_allocates_a_chunk_and_rarely_more() {
             slab.insert(wide(number)).leak();
         }
     });
-    // Apart from the chunks: the home, and a stack and a table that double.
+    // Apart from the chunks: the header, and a stack and a table that double.
     assert!(of_growth - 256 <= 1 + 10 + 7, "{of_growth}");
 
     let builder = Slab::<Wide>::builder().chunk_capacity(4).reserve(4 * 8);
-    // The chunks, the home, the stack, the table.
+    // The chunks, the header, the stack, the table.
     assert_eq!(allocations(|| drop(builder.build())), 8 + 1 + 1 + 1);
 }
 

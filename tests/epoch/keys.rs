@@ -195,7 +195,7 @@ fn epochs_that_are_over_stay_so_when_their_index_is_used_again() {
     let mut count = 0;
     for epoch in over {
         let error = aged.slab.try_insert_in(*epoch, 7).unwrap_err();
-        assert_eq!(error, InsertError::StaleEra(7));
+        assert_eq!(error, InsertError::Closed(7));
         assert!(aged.slab.epoch_stats(*epoch).is_none());
         assert_eq!(aged.slab.try_clear_epoch(*epoch), Ok(0));
         assert_eq!(aged.slab.keys_in(*epoch).count(), 0);

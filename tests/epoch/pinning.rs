@@ -25,7 +25,7 @@ fn a_ring_runs_on_with_pinned_values_and_its_memory_stays_bounded() {
         }
         let epoch = slab.current();
         let next = slab.advance();
-        assert!(next.era() > epoch.era());
+        assert!(next.generation() > epoch.generation());
         let report = slab.close(epoch).unwrap();
         let kept = usize::from(stays);
         assert_eq!(

@@ -77,7 +77,7 @@ fn a_destructor_may_insert_into_the_epoch_that_is_cleared() {
             Err(error) => {
                 let is_expected = match error {
                     InsertError::Closing(_) => slab.epoch_stats(epoch).is_some(),
-                    InsertError::StaleEra(_) => slab.epoch_stats(epoch).is_none(),
+                    InsertError::Closed(_) => slab.epoch_stats(epoch).is_none(),
                     _ => false,
                 };
                 assert!(is_expected);
@@ -117,7 +117,7 @@ fn a_destructor_may_advance_and_close() {
         slab.insert(Hooked::plain());
         match slab.close(epoch) {
             Ok(report) => assert_eq!((report.scanned, report.live), (0, 0)),
-            Err(error) => assert_eq!(error, CloseError::StaleEra),
+            Err(error) => assert_eq!(error, CloseError::Closed),
         }
         slab.advance_and_close();
     });

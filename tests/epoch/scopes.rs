@@ -20,7 +20,7 @@ fn a_guard_closes_its_epoch_and_drops_nothing() {
     assert_eq!((stats.scanned, stats.recycled), (2, 1));
     assert_eq!(slab.get(stays).unwrap().number, 1);
     let error = slab.try_insert_in(epoch, drops.value(3)).unwrap_err();
-    assert!(matches!(error, InsertError::StaleEra(_)));
+    assert!(matches!(error, InsertError::Closed(_)));
     drop(error);
     drop(slab.take(stays));
     assert!(slab.epoch_stats(epoch).is_none());
@@ -42,9 +42,9 @@ fn an_epoch_whose_guard_was_forgotten_stays_open_until_it_is_closed() {
     assert_eq!(slab.get(key).as_deref(), Some(&7));
     let report = slab.close(epoch).unwrap();
     assert_eq!((report.scanned, report.live), (1, 1));
-    assert_eq!(slab.try_insert_in(epoch, 8), Err(InsertError::StaleEra(8)));
+    assert_eq!(slab.try_insert_in(epoch, 8), Err(InsertError::Closed(8)));
     assert_eq!(slab.take(key), Some(7));
-    assert_eq!(slab.close(epoch).unwrap_err(), CloseError::StaleEra);
+    assert_eq!(slab.close(epoch).unwrap_err(), CloseError::Closed);
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn an_epoch_is_opened_and_closed_by_name() {
     assert!(slab.try_insert_in(session, 7).is_err());
     assert_eq!(slab.clear_epoch(session), 3);
     assert!(slab.epoch_stats(session).is_none());
-    assert_eq!(slab.close(session).unwrap_err(), CloseError::StaleEra);
+    assert_eq!(slab.close(session).unwrap_err(), CloseError::Closed);
     let foreign = EpochSlab::<u64>::new().open();
     assert_eq!(slab.close(foreign).unwrap_err(), CloseError::Foreign);
     assert!(slab.try_insert(7).is_ok());

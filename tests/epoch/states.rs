@@ -42,16 +42,16 @@ type Row = (&'static str, [&'static str; 8]);
 /// The columns are [`STATES`].
 #[rustfmt::skip]
 const TABLE: [Row; 20] = [
-    ("try_insert_in",             ["there", "there", "Closing", "there", "there", "StaleEra", "StaleEra", "Foreign"]),
+    ("try_insert_in",             ["there", "there", "Closing", "there", "there", "Closed", "Closed", "Foreign"]),
     ("get one",                   ["there", "there", "there", "there", "there", "there", "Missing", "Missing"]),
     ("get_mut one",               ["there", "there", "there", "there", "there", "there", "Missing", "Missing"]),
     ("remove one",                ["gone", "gone", "gone", "gone", "gone", "gone", "Missing", "Missing"]),
     ("remove one and two",        ["gone", "gone", "gone", "gone", "gone", "gone > over", "Missing", "Missing"]),
     ("advance",                   ["done > closing", "done", "done", "done", "done", "done", "done", "done"]),
     ("advance round the ring",    ["done > pinned", "done", "done > pinned", "done", "done", "done", "done", "done"]),
-    ("close",                     ["Current", "Permanent", "pins 1 > pinned", "pins 1 > pinned", "pins 1 > pinned", "StaleEra", "StaleEra", "Foreign"]),
-    ("remove both, close",        ["Current", "Permanent", "recycles 1 > over", "recycles 1 > over", "recycles 1 > over", "StaleEra > over", "StaleEra", "Foreign"]),
-    ("close twice",               ["Current", "Permanent", "StaleEra > pinned", "StaleEra > pinned", "StaleEra > pinned", "StaleEra", "StaleEra", "Foreign"]),
+    ("close",                     ["Current", "Permanent", "pins 1 > pinned", "pins 1 > pinned", "pins 1 > pinned", "Closed", "Closed", "Foreign"]),
+    ("remove both, close",        ["Current", "Permanent", "recycles 1 > over", "recycles 1 > over", "recycles 1 > over", "Closed > over", "Closed", "Foreign"]),
+    ("close twice",               ["Current", "Permanent", "Closed > pinned", "Closed > pinned", "Closed > pinned", "Closed", "Closed", "Foreign"]),
     ("advance_and_close",         ["pins 1 > pinned", "pins 0", "pins 0", "pins 0", "pins 0", "pins 0", "pins 0", "pins 0"]),
     ("clear_epoch",               ["drops 2", "drops 2", "drops 2", "drops 2", "drops 2", "drops 2 > over", "drops 0", "Foreign"]),
     ("clear_epoch, one borrowed", ["Borrowed", "Borrowed", "Borrowed", "Borrowed", "Borrowed", "Borrowed", "drops 0", "Foreign"]),
@@ -162,7 +162,7 @@ impl<'s> World<'s> {
             }
             Err(CloseError::Current) => "Current".into(),
             Err(CloseError::Permanent) => "Permanent".into(),
-            Err(CloseError::StaleEra) => "StaleEra".into(),
+            Err(CloseError::Closed) => "Closed".into(),
             Err(CloseError::Foreign) => "Foreign".into(),
             Err(error) => panic!("{error}"),
         }
@@ -201,7 +201,7 @@ impl<'s> World<'s> {
             Err(error) => {
                 let reason = match &error {
                     InsertError::Closing(_) => "Closing",
-                    InsertError::StaleEra(_) => "StaleEra",
+                    InsertError::Closed(_) => "Closed",
                     InsertError::Foreign(_) => "Foreign",
                     error => panic!("{error}"),
                 };

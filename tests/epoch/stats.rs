@@ -139,17 +139,17 @@ fn every_state_and_error_says_what_it_is() {
     let full = AllocError::Limit { bytes: 8 };
     let errors: Vec<Box<dyn std::error::Error>> = vec![
         Box::new(InsertError::Closing(())),
-        Box::new(InsertError::StaleEra(())),
+        Box::new(InsertError::Closed(())),
         Box::new(InsertError::Foreign(())),
         Box::new(InsertError::Full((), full)),
         Box::new(CloseError::Current),
         Box::new(CloseError::Permanent),
-        Box::new(CloseError::StaleEra),
+        Box::new(CloseError::Closed),
         Box::new(CloseError::Foreign),
         Box::new(ClearError::Foreign),
         Box::new(ClearError::Borrowed(key)),
         Box::new(BufError::Closing),
-        Box::new(BufError::StaleEra),
+        Box::new(BufError::Closed),
         Box::new(BufError::Foreign),
         Box::new(BufError::Full(full)),
         Box::new(BufError::TooBig {

@@ -55,7 +55,7 @@ fn share<M: Programs>(slab: std::rc::Rc<TrackedSlab<Value<M>, M>>) {
 /// Calls `claim`, which takes a slot.
 fn inserting<M: Programs, R>(slab: &TrackedSlab<Value<M>, M>, claim: impl FnOnce() -> R) -> R {
     note_next_free::<M>();
-    // A slab without a home makes the whole of it, even if the allocator makes
+    // A slab without a header makes the whole of it, even if the allocator makes
     // one too.
     INSERTS.set(M::GROWS && slab.capacity() > 0);
     let result = claim();

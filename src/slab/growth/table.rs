@@ -39,7 +39,7 @@ use crate::raw::touch::touch;
 use crate::slab::cell::layout::{CellPtr, stamp_all};
 
 /// What a slab keeps of its table in itself, to find a key's cell without the
-/// home.
+/// header.
 #[derive(Clone, Copy)]
 pub(crate) struct Chunks {
     /// The origin of each chunk, T1.
@@ -469,7 +469,7 @@ mod tests {
     use alloc::vec::Vec;
 
     use super::*;
-    use crate::slab::cell::home;
+    use crate::slab::cell::header;
     use crate::slab::cell::place::Place;
     use crate::slab::cell::state::State;
 
@@ -498,7 +498,7 @@ mod tests {
     }
 
     fn set_state(table: &ChunkTable, key: u32, state: State) {
-        let place = Place::new(cell(table, key), home::unallocated());
+        let place = Place::new(cell(table, key), header::unallocated());
         // SAFETY: in the table; a `u8` has no destructor to miss.
         unsafe { place.live() }.force_state(state);
     }

@@ -620,8 +620,8 @@ impl<T> SharedSlab<T> {
         self.free.capacity()
     }
 
-    /// Slots that get no value any more, because they have come to the last generation: after
-    /// 2^40 values in the same slot, or 2^34 in a slab of more than 2^24 slots. O(1).
+    /// Returns the number of slots that are retired because their generations have run out:
+    /// after 2^40 values in the same slot, or 2^34 in a slab of more than 2^24 slots. O(1).
     ///
     /// ```
     /// assert_eq!(flatslab::sync::SharedSlab::<u64>::with_capacity(8).retired(), 0);

@@ -179,7 +179,7 @@ impl<S: Subject> State<S> {
         for epoch in self.epochs.iter().chain(&self.others) {
             let keys: Vec<_> = slab.keys_in(*epoch).collect();
             assert_eq!(keys, self.model.keys_in(*epoch), "in their order");
-            let is_there = self.model.eras.contains_key(epoch);
+            let is_there = self.model.records.contains_key(epoch);
             assert_eq!(slab.epoch_stats(*epoch).is_some(), is_there);
         }
     }

@@ -372,10 +372,10 @@ impl<'w, 's, S: Subject> World<'w, 's, S> {
         let (epoch, is_foreign) = self.state.any_epoch(self.input);
         let tag = self.input.below(32) as u64;
         let is_set = self.slab.set_tag(epoch, tag);
-        let era = (self.state.model.eras.get_mut(&epoch)).filter(|_| !is_foreign);
-        assert_eq!(is_set, era.is_some());
-        if let Some(era) = era {
-            era.tag = tag;
+        let record = (self.state.model.records.get_mut(&epoch)).filter(|_| !is_foreign);
+        assert_eq!(is_set, record.is_some());
+        if let Some(record) = record {
+            record.tag = tag;
         }
     }
 

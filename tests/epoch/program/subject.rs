@@ -36,7 +36,7 @@ pub(super) struct Plan {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Refused {
     Closing,
-    StaleEra,
+    Closed,
     Foreign,
     TooBig,
     Full,
@@ -47,7 +47,7 @@ impl From<BufError> for Refused {
     fn from(error: BufError) -> Self {
         match error {
             BufError::Closing => Refused::Closing,
-            BufError::StaleEra => Refused::StaleEra,
+            BufError::Closed => Refused::Closed,
             BufError::Foreign => Refused::Foreign,
             BufError::TooBig { size, largest } => {
                 assert!(size > largest);
@@ -230,7 +230,7 @@ impl Sample for Aligned {
 fn refused<T: Sample>(error: InsertError<T>, number: u64) -> Refused {
     let reason = match &error {
         InsertError::Closing(_) => Refused::Closing,
-        InsertError::StaleEra(_) => Refused::StaleEra,
+        InsertError::Closed(_) => Refused::Closed,
         InsertError::Foreign(_) => Refused::Foreign,
         InsertError::Full(..) => Refused::Full,
         error => panic!("{error}"),

@@ -90,7 +90,7 @@ fn chunks_of_a_growable_slab_share_mappings_and_come_back() {
                 slab.shrink_to_fit();
                 let empty = slab.memory();
                 assert_eq!(slab.chunks(), 0);
-                // Home and table keep the mappings that they share with chunks, of
+                // Header and table keep the mappings that they share with chunks, of
                 // 2 MiB each.
                 let resident = empty.resident_bytes().unwrap();
                 assert!(resident <= 4 << 20, "{empty}");

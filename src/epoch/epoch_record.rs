@@ -4,7 +4,7 @@
 //!
 //! # Invariants
 //!
-//! * E1: `open` is the era of an epoch that takes insertions, else 0. An epoch that is open or
+//! * E1: `open` is the generation of an epoch that takes insertions, else 0. An epoch that is open or
 //!   closing has no pinned chunk; of a pinned one all chunks are, and there is one at least.
 //! * E2: the list of a class has each chunk of the epoch once. While the epoch is open, exactly
 //!   those with a vacant slot are on the stack of open ones too, once. A full chunk leaves it
@@ -48,20 +48,20 @@ pub(super) enum Kind {
 
 /// The record's header; the lists of its classes follow.
 #[repr(C)]
-pub(super) struct Era {
+pub(super) struct EpochRecord {
     pub(super) open: Cell<u64>,
     /// 0 while the record is not used.
-    pub(super) era: Cell<u64>,
+    pub(super) generation: Cell<u64>,
     /// Of an [`Epoch`](super::Epoch) that has this record.
     pub(super) place: u64,
     pub(super) state: Cell<EpochState>,
     pub(super) kind: Cell<Kind>,
     /// Of an unused record.
-    pub(super) next_free: Cell<Option<EraPtr>>,
+    pub(super) next_free: Cell<Option<EpochPtr>>,
     /// Whether there is a spare record for the case that this one stays pinned.
     pub(super) replaced: Cell<bool>,
     /// How often the slab had advanced when it began.
-    pub(super) begun: Cell<u64>,
+    pub(super) opened_at: Cell<u64>,
     /// Of the user's.
     pub(super) tag: Cell<u64>,
     pub(super) chunks: Cell<usize>,
@@ -79,13 +79,13 @@ pub(super) struct List {
 
 /// A record, which is there until the slab is gone.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct EraPtr(NonNull<Era>);
+pub(super) struct EpochPtr(NonNull<EpochRecord>);
 
-impl Deref for EraPtr {
-    type Target = Era;
+impl Deref for EpochPtr {
+    type Target = EpochRecord;
 
     #[inline(always)]
-    fn deref(&self) -> &Era {
+    fn deref(&self) -> &EpochRecord {
         // SAFETY: there until the slab is gone, whose methods alone have such a pointer; all
         // that changes is in cells.
         unsafe { self.0.as_ref() }
@@ -94,13 +94,13 @@ impl Deref for EraPtr {
 
 /// The layout of a record with lists for so many classes.
 fn layout(classes: usize) -> Layout {
-    let bytes = size_of::<Era>() + classes * size_of::<List>();
-    Layout::from_size_align(bytes, align_of::<Era>()).expect("there are few classes")
+    let bytes = size_of::<EpochRecord>() + classes * size_of::<List>();
+    Layout::from_size_align(bytes, align_of::<EpochRecord>()).expect("there are few classes")
 }
 
-const _: () = assert!(align_of::<Era>() >= align_of::<List>());
+const _: () = assert!(align_of::<EpochRecord>() >= align_of::<List>());
 
-impl EraPtr {
+impl EpochPtr {
     /// Bytes of a record.
     pub(super) fn bytes(classes: usize) -> usize {
         layout(classes).size()
@@ -116,18 +116,18 @@ impl EraPtr {
     }
 
     /// Writes an unused record; epochs that have it have that place.
-    pub(super) fn write(record: Block, classes: usize, place: u64) -> EraPtr {
+    pub(super) fn write(record: Block, classes: usize, place: u64) -> EpochPtr {
         debug_assert!(record.layout() == layout(classes));
-        let start = record.leak_start().cast::<Era>();
-        let header = Era {
+        let start = record.leak_start().cast::<EpochRecord>();
+        let header = EpochRecord {
             open: Cell::new(0),
-            era: Cell::new(0),
+            generation: Cell::new(0),
             place,
             state: Cell::new(EpochState::Closing),
             kind: Cell::new(Kind::Outside),
             next_free: Cell::new(None),
             replaced: Cell::new(false),
-            begun: Cell::new(0),
+            opened_at: Cell::new(0),
             tag: Cell::new(0),
             chunks: Cell::new(0),
             close_calls: Cell::new(0),
@@ -144,7 +144,7 @@ impl EraPtr {
                 });
             }
         }
-        EraPtr(start)
+        EpochPtr(start)
     }
 
     /// The record's memory, which the caller frees.
@@ -171,18 +171,21 @@ impl EraPtr {
 
     /// The epoch that has this record.
     pub(super) fn epoch(self) -> Option<super::Epoch> {
-        Some(super::Epoch::new(self.place, NonZero::new(self.era.get())?))
+        Some(super::Epoch::new(
+            self.place,
+            NonZero::new(self.generation.get())?,
+        ))
     }
 
     /// Begins another epoch with this record, which has no chunks.
-    pub(super) fn begin(self, era: u64, kind: Kind, begun: u64) {
-        debug_assert!(self.era.get() == 0 && self.chunks.get() == 0);
-        self.open.set(era);
-        self.era.set(era);
+    pub(super) fn set_open(self, generation: u64, kind: Kind, opened_at: u64) {
+        debug_assert!(self.generation.get() == 0 && self.chunks.get() == 0);
+        self.open.set(generation);
+        self.generation.set(generation);
         self.state.set(EpochState::Open);
         self.kind.set(kind);
         self.replaced.set(false);
-        self.begun.set(begun);
+        self.opened_at.set(opened_at);
         self.tag.set(0);
         self.close_calls.set(0);
         self.scanned.set(0);
@@ -190,7 +193,7 @@ impl EraPtr {
     }
 
     /// It takes no more insertions.
-    pub(super) fn stop(self) {
+    pub(super) fn set_closing(self) {
         self.open.set(0);
         self.state.set(EpochState::Closing);
     }

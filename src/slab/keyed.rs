@@ -374,12 +374,12 @@ fn refuse_if_occupied<T>(operation: &str, cell: Live<'_, T>) {
 
 #[cold]
 #[inline(never)]
-fn why_no_reader(state: State) -> AccessError {
+pub(super) fn why_no_reader(state: State) -> AccessError {
     state.why_no_reader()
 }
 
 #[cold]
 #[inline(never)]
-fn why_no_writer(state: State) -> AccessError {
+pub(super) fn why_no_writer(state: State) -> AccessError {
     state.why_no_writer()
 }

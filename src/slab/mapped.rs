@@ -157,7 +157,7 @@ impl<'a, T> Ref<'a, T> {
     /// let slot = slab.insert((7, "seven"));
     /// let name = Ref::map(slot.get(), |pair| pair.1);
     /// assert_eq!(&*name, "seven");
-    /// assert!(slot.try_get_mut().is_none());
+    /// assert!(slot.try_get_mut().is_err());
     /// ```
     #[inline]
     pub fn map<U: ?Sized, F>(guard: Self, f: F) -> MappedRef<'a, U>
@@ -228,7 +228,7 @@ impl<'a, U: ?Sized> MappedRef<'a, U> {
     /// let two = MappedRef::clone(&one);
     /// drop(one);
     /// assert_eq!(&*two, "seven");
-    /// assert!(slot.try_get_mut().is_none());
+    /// assert!(slot.try_get_mut().is_err());
     /// ```
     #[inline]
     #[track_caller]
@@ -373,7 +373,7 @@ impl<'a, T> RefMut<'a, T> {
     /// let slot = slab.insert((7, "seven"));
     /// let mut number = RefMut::map(slot.get_mut(), |pair| &mut pair.0);
     /// *number += 1;
-    /// assert!(slot.try_get().is_none());
+    /// assert!(slot.try_get().is_err());
     /// drop(number);
     /// assert_eq!(slot.get().0, 8);
     /// ```

@@ -1,4 +1,4 @@
-//! How epoch slabs are made.
+//! `EpochsBuilder`: options of epoch slabs.
 
 use core::alloc::Layout;
 use core::fmt;
@@ -16,14 +16,14 @@ use crate::memory::Pages;
 use crate::raw::source::Source;
 use crate::raw::{chunk, memory};
 
-/// The most places of a ring.
+/// The maximum number of places of a ring.
 const MAX_EPOCHS: usize = 1 << 20;
-/// The most bytes of a buffer, and of a chunk of buffers.
+/// The maximum bytes of a buffer, and of a chunk of buffers.
 const MAX_BYTES: usize = 1 << 30;
-/// The most chunks of a slab: a key names one by so many bits.
+/// The maximum number of chunks of a slab: a key has that many bits for it.
 const MAX_CHUNKS: usize = 1 << INDEX_BITS;
 
-/// How an [`EpochSlab`] or an [`EpochBytes`] is made. The order of the calls does not matter.
+/// Options of an [`EpochSlab`] or an [`EpochBytes`]. The order of the calls does not matter.
 ///
 /// # Examples
 ///
@@ -63,8 +63,9 @@ impl<C> EpochsBuilder<C> {
         }
     }
 
-    /// How many epochs the ring has, 16 if not said: the current one, and those before it that
-    /// were not closed. An advance onto the place of one of these closes it. From 1 to 2²⁰.
+    /// Number of places of the ring, for the current epoch and the previous ones that are not
+    /// closed; 16 by default, from 1 to 2²⁰. An advance onto a place that is still taken closes
+    /// that epoch.
     ///
     /// ```
     /// use flatslab::epoch::EpochSlab;
@@ -80,8 +81,8 @@ impl<C> EpochsBuilder<C> {
         self
     }
 
-    /// Sets how many unused chunks of a size class keep their memory for the next epoch, which
-    /// takes them without a call of the allocator or a page fault; 32 by default. With 0 all
+    /// Maximum number of unused chunks of a size class that keep their memory; 32 by default.
+    /// The next epoch takes them without a call of the allocator or a page fault. With 0 all
     /// memory is given back at once. [`Epochs::set_cached_chunks`] changes it later.
     ///
     /// ```
@@ -97,9 +98,9 @@ impl<C> EpochsBuilder<C> {
         self
     }
 
-    /// The most bytes that the cells of all chunks may have together. An insertion that would
-    /// pass it is refused, and gives the value back. Unused chunks of other size classes make
-    /// way for it first.
+    /// Maximum bytes of the cells of all chunks together; no limit by default. An insertion that
+    /// would exceed it first gives back unused chunks of other size classes, and is refused if
+    /// that is not enough.
     ///
     /// ```
     /// use flatslab::epoch::EpochSlab;
@@ -114,8 +115,8 @@ impl<C> EpochsBuilder<C> {
         self
     }
 
-    /// What memory it is to have. Pages of the system's are given back to the system one chunk
-    /// at a time; what was allocated elsewhere goes back to there.
+    /// Where the memory comes from. The system's pages are given back to the system chunk by
+    /// chunk, other memory to where it came from.
     ///
     /// ```
     /// use flatslab::epoch::EpochSlab;
@@ -159,12 +160,12 @@ impl<C> EpochsBuilder<C> {
     }
 }
 
-/// Whether there can be so many chunks of this plan: else all memory there is would be taken,
-/// and touched, before the last of them is refused.
+/// Checks that there can be that many chunks of this plan. Otherwise all memory would be
+/// allocated and touched before the last of them is refused.
 ///
 /// # Errors
 ///
-/// When the keys do not reach so far, or the bytes of all of them pass `isize::MAX` or
+/// If keys have not enough bits for them, or their bytes exceed `isize::MAX` or
 /// `max_bytes`.
 fn check_reserve(chunks: usize, plan: &Plan, max_bytes: usize) -> Result<(), BuildError> {
     in_range("reserve", chunks, 0, MAX_CHUNKS)?;
@@ -223,7 +224,8 @@ fn in_range(option: &'static str, given: usize, min: usize, max: usize) -> Resul
 }
 
 impl<T> EpochSlab<T> {
-    /// A slab with other chunks than usual, of other memory, or with limits.
+    /// Returns a builder, for other chunks than those of [`new`](Self::new), other memory, or
+    /// limits.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::<u64>::builder().epochs(4).build();
@@ -235,11 +237,11 @@ impl<T> EpochSlab<T> {
 }
 
 impl<T> EpochsBuilder<Values<T>> {
-    /// How many values a chunk has room for, 64 if not said; from 1 to 32,766.
+    /// Number of values in a chunk; 64 by default, from 1 to 32,766.
     ///
-    /// An epoch has whole chunks, and a value that stays keeps its whole chunk: small chunks
-    /// waste less, large ones are fetched less often. In pages of the system's a chunk takes
-    /// whole pages.
+    /// An epoch takes whole chunks, and a value that stays keeps its whole chunk: small chunks
+    /// waste less, large ones are taken less often. In the system's pages a chunk takes whole
+    /// pages.
     ///
     /// ```
     /// use flatslab::epoch::EpochSlab;
@@ -253,10 +255,10 @@ impl<T> EpochsBuilder<Values<T>> {
         self
     }
 
-    /// How many chunks are there from the start, and touched; none if not said, 2³⁰ at most.
-    /// As many keep their memory when they are unused, too, also if
-    /// [`cached_chunks`](Self::cached_chunks) is lower. Where their bytes pass [`max_bytes`](Self::max_bytes) nothing
-    /// is allocated, and the slab is not made.
+    /// Number of chunks that are allocated and touched in advance; none by default, at most 2³⁰.
+    /// As many unused chunks keep their memory, also if [`cached_chunks`](Self::cached_chunks) is
+    /// lower. If they exceed [`max_bytes`](Self::max_bytes), nothing is allocated, and the slab
+    /// is not created.
     ///
     /// ```
     /// use flatslab::epoch::EpochSlab;
@@ -269,12 +271,12 @@ impl<T> EpochsBuilder<Values<T>> {
         self
     }
 
-    /// Makes the slab.
+    /// Creates the slab.
     ///
     /// # Panics
     ///
-    /// If a number is out of its range, or what is required of the pages is not to be had.
-    /// Where the allocator refuses the program ends, as with `Vec`.
+    /// If an option is out of range, or a required option of the pages is unavailable. Aborts if
+    /// the allocator refuses, like `Vec`.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::<u64>::builder().build();
@@ -289,11 +291,11 @@ impl<T> EpochsBuilder<Values<T>> {
         }
     }
 
-    /// Makes the slab; never panics or aborts.
+    /// Creates the slab; never panics or aborts.
     ///
     /// # Errors
     ///
-    /// Where [`build`](Self::build) panics, or the allocator refuses.
+    /// If [`build`](Self::build) would panic or abort.
     ///
     /// ```
     /// use flatslab::epoch::EpochSlab;
@@ -319,7 +321,8 @@ impl<T> EpochsBuilder<Values<T>> {
 }
 
 impl EpochBytes {
-    /// Buffers in other chunks than usual, of other memory, or with limits.
+    /// Returns a builder, for other chunks than those of [`new`](Self::new), other memory, or
+    /// limits.
     ///
     /// ```
     /// let bytes = flatslab::epoch::EpochBytes::builder().epochs(4).build();
@@ -331,7 +334,7 @@ impl EpochBytes {
 }
 
 impl EpochsBuilder<Bytes> {
-    /// Bytes of a chunk, 16 KiB if not said; it has one buffer at least, and 32,766 at most.
+    /// Bytes of a chunk; 16 KiB by default. A chunk has at least one buffer, and at most 32,766.
     ///
     /// ```
     /// use flatslab::epoch::EpochBytes;
@@ -345,8 +348,7 @@ impl EpochsBuilder<Bytes> {
         self
     }
 
-    /// The most bytes of a buffer, 64 KiB if not said; rounded up to a size class. From 1 to
-    /// 2³⁰.
+    /// Maximum bytes of a buffer, rounded up to a size class; 64 KiB by default, from 1 to 2³⁰.
     ///
     /// ```
     /// use flatslab::epoch::EpochBytes;
@@ -359,12 +361,12 @@ impl EpochsBuilder<Bytes> {
         self
     }
 
-    /// Makes it.
+    /// Creates the slab.
     ///
     /// # Panics
     ///
-    /// If a number is out of its range, or what is required of the pages is not to be had.
-    /// Where the allocator refuses the program ends, as with `Vec`.
+    /// If an option is out of range, or a required option of the pages is unavailable. Aborts if
+    /// the allocator refuses, like `Vec`.
     ///
     /// ```
     /// let bytes = flatslab::epoch::EpochBytes::builder().build();
@@ -379,11 +381,11 @@ impl EpochsBuilder<Bytes> {
         }
     }
 
-    /// Makes it; never panics or aborts.
+    /// Creates the slab; never panics or aborts.
     ///
     /// # Errors
     ///
-    /// Where [`build`](Self::build) panics, or the allocator refuses.
+    /// If [`build`](Self::build) would panic or abort.
     ///
     /// ```
     /// use flatslab::epoch::EpochBytes;

@@ -76,7 +76,7 @@ impl RawEpochs {
     }
 
     fn is_on_stack(&self, record: super::epoch_record::EpochPtr, chunk: ChunkPtr) -> usize {
-        // SAFETY: the class is one of the slab's.
+        // SAFETY: the class of a chunk of the slab's.
         let mut next = unsafe { record.list(chunk.class as usize) }.open.get();
         let mut times = 0;
         while let Some(open) = next {

@@ -152,22 +152,22 @@ impl ChunkPtr {
             listed: Cell::new(false),
             memory: Cell::new(Memory::None),
         };
-        // SAFETY: the record has room for the header.
+        // SAFETY: the record is a new block, laid out for the header and what follows.
         unsafe { start.write(header) };
         let chunk = ChunkPtr(start);
         for slot in 0..plan.slots {
-            // SAFETY: and for the words.
+            // SAFETY: within the record, which has a word for each slot.
             unsafe { chunk.word_place(slot).write(Cell::new(Word::FIRST)) };
         }
         if plan.lengths {
             for slot in 0..plan.slots {
-                // SAFETY: and for the lengths.
+                // SAFETY: within the record, which has a length for each slot of such a class.
                 unsafe { chunk.length_place(slot).write(Cell::new(0)) };
             }
         }
         #[cfg(feature = "track")]
         for slot in 0..plan.slots {
-            // SAFETY: and for the origins.
+            // SAFETY: within the record, which has an origin for each slot.
             unsafe { chunk.origin_place(plan, slot).write(Cell::new(None)) };
         }
         chunk.reset();
@@ -180,18 +180,19 @@ impl ChunkPtr {
     ///
     /// It is not used afterwards, and was of this plan and source.
     pub(super) unsafe fn into_record(self, plan: &Plan, source: &Source) -> Block {
-        // SAFETY: `write` leaked it; says the caller.
+        // SAFETY: `write` leaked a block of this layout and source, and it is not used any more
+        // (precondition).
         unsafe { Block::from_start(self.0.cast(), plan.record().layout, source) }
     }
 
     #[inline(always)]
     fn word_place(self, slot: u32) -> NonNull<Cell<Word>> {
-        // SAFETY: the words follow the header.
+        // SAFETY: the words follow the header, one for each slot; `slot` is one of them.
         unsafe { self.0.add(1).cast::<Cell<Word>>().add(slot as usize) }
     }
 
     fn length_place(self, slot: u32) -> NonNull<Cell<u32>> {
-        // SAFETY: the lengths follow the words.
+        // SAFETY: the lengths follow the words, one for each slot of such a class.
         unsafe {
             let words = self.word_place(0).add(self.slots as usize);
             words.cast::<Cell<u32>>().add(slot as usize)
@@ -204,7 +205,7 @@ impl ChunkPtr {
         plan: &Plan,
         slot: u32,
     ) -> NonNull<Cell<Option<&'static Location<'static>>>> {
-        // SAFETY: within the record.
+        // SAFETY: the origins are that far into a record of this plan, one for each slot.
         unsafe {
             let origins = self.0.cast::<u8>().add(plan.record().origins);
             origins.cast::<Cell<_>>().add(slot as usize)
@@ -222,7 +223,7 @@ impl ChunkPtr {
     /// The length of the buffer in a slot.
     pub(super) fn length<'a>(self, slot: u32) -> &'a Cell<u32> {
         debug_assert!(slot < self.slots);
-        // SAFETY: as for words; the class has lengths.
+        // SAFETY: as in `word`; the class has lengths, which `write` initialised.
         unsafe { self.length_place(slot).as_ref() }
     }
 
@@ -234,7 +235,7 @@ impl ChunkPtr {
         slot: u32,
     ) -> &'a Cell<Option<&'static Location<'static>>> {
         debug_assert!(slot < self.slots);
-        // SAFETY: as for words.
+        // SAFETY: as in `word`; `write` initialised the origins.
         unsafe { self.origin_place(plan, slot).as_ref() }
     }
 

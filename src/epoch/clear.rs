@@ -65,7 +65,7 @@ fn drop_values<C: Contents>(raw: &RawEpochs, first: Option<ChunkPtr>) {
 ///
 /// # Errors
 ///
-/// If one is borrowed, or it is another slab's epoch; nothing has changed then.
+/// If one is borrowed, or the epoch belongs to another slab; nothing has changed then.
 pub(super) fn try_clear<C: Contents>(raw: &RawEpochs, epoch: Epoch) -> Result<usize, ClearError> {
     let record = match raw.records.find(epoch) {
         Ok(record) => record,

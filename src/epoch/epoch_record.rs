@@ -23,16 +23,16 @@ use crate::error::AllocError;
 use crate::raw::memory::Block;
 use crate::raw::source::Source;
 
-/// Where an epoch stands.
+/// The state of an epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EpochState {
-    /// It takes insertions: the current one, the permanent one, and one outside the ring that
-    /// is not closed yet.
+    /// It takes insertions: the current one, the permanent one, and those outside the ring that
+    /// are not closed yet.
     Open,
-    /// It takes no more insertions, and is not closed.
+    /// It takes no more insertions, but is not closed: a previous one of the ring.
     Closing,
-    /// It is closed, and still has values, whose chunks stay.
+    /// It is closed, and still has values. Their chunks stay.
     Pinned,
 }
 
@@ -92,7 +92,7 @@ impl Deref for EpochPtr {
     }
 }
 
-/// The layout of a record with lists for so many classes.
+/// The layout of a record with a list for each of `classes` classes.
 fn layout(classes: usize) -> Layout {
     let bytes = size_of::<EpochRecord>() + classes * size_of::<List>();
     Layout::from_size_align(bytes, align_of::<EpochRecord>()).expect("there are few classes")
@@ -134,7 +134,7 @@ impl EpochPtr {
             scanned: Cell::new(0),
             recycled: Cell::new(0),
         };
-        // SAFETY: the record has room for the header and the lists.
+        // SAFETY: the record is a new block, laid out for the header and a list for each class.
         unsafe {
             start.write(header);
             for class in 0..classes {
@@ -151,9 +151,10 @@ impl EpochPtr {
     ///
     /// # Safety
     ///
-    /// It is not used afterwards, and was for so many classes, of this source.
+    /// It is not used afterwards; it was written for that many classes, and is from this source.
     pub(super) unsafe fn into_record(self, classes: usize, source: &Source) -> Block {
-        // SAFETY: `write` leaked it; says the caller.
+        // SAFETY: `write` leaked a block of this layout and source, and it is not used any more
+        // (precondition).
         unsafe { Block::from_start(self.0.cast(), layout(classes), source) }
     }
 
@@ -164,8 +165,8 @@ impl EpochPtr {
     /// The slab has that class.
     #[inline(always)]
     pub(super) unsafe fn list<'a>(self, class: usize) -> &'a List {
-        // SAFETY: the lists follow the header, and stay until the slab is gone; says the
-        // caller.
+        // SAFETY: the slab has the class (precondition); the lists of its classes follow the
+        // header, and stay until the slab is gone.
         unsafe { self.0.add(1).cast::<List>().add(class).as_ref() }
     }
 

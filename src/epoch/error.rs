@@ -1,11 +1,11 @@
-//! Why an epoch did not do what was asked.
+//! Errors of epoch slabs.
 
 use core::error::Error;
 use core::fmt;
 
 use crate::error::AllocError;
 
-/// The value was not inserted, and comes back.
+/// Why a value was not inserted, with the value.
 ///
 /// # Examples
 ///
@@ -26,13 +26,13 @@ pub enum InsertError<T> {
     Closing(T),
     /// The epoch is closed.
     Closed(T),
-    /// The epoch is another slab's.
+    /// The epoch belongs to another slab.
     Foreign(T),
-    /// There is no memory for another chunk, or a limit does not allow it.
+    /// No chunk could be allocated: the allocator refused, or a limit was reached.
     Full(T, AllocError),
 }
 
-/// Why nothing is inserted, without the value.
+/// Why an insertion is refused, without the value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Refusal {
     Closing,
@@ -59,7 +59,7 @@ impl Refusal {
 }
 
 impl<T> InsertError<T> {
-    /// The value.
+    /// Returns the value.
     ///
     /// ```
     /// use flatslab::epoch::InsertError;
@@ -80,7 +80,7 @@ impl<T> InsertError<T> {
         match self {
             InsertError::Closing(_) => "the epoch takes no more insertions",
             InsertError::Closed(_) => "the epoch is closed",
-            InsertError::Foreign(_) => "the epoch is another slab's",
+            InsertError::Foreign(_) => "the epoch belongs to another slab",
             InsertError::Full(..) => "there is no room for another chunk",
         }
     }
@@ -130,24 +130,24 @@ impl<T> Error for InsertError<T> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CloseError {
-    /// It is the current epoch: [`advance_and_close`](super::Epochs::advance_and_close) is for
-    /// that.
+    /// It is the current epoch: use
+    /// [`advance_and_close`](super::Epochs::advance_and_close).
     Current,
     /// It is the permanent epoch, which is never closed.
     Permanent,
     /// It was closed before.
     Closed,
-    /// It is another slab's.
+    /// It belongs to another slab.
     Foreign,
 }
 
 impl fmt::Display for CloseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            CloseError::Current => "the current epoch was to be closed: advance first",
+            CloseError::Current => "the epoch is the current one: advance first",
             CloseError::Permanent => "the permanent epoch is never closed",
             CloseError::Closed => "the epoch was closed before",
-            CloseError::Foreign => "the epoch is another slab's",
+            CloseError::Foreign => "the epoch belongs to another slab",
         })
     }
 }
@@ -171,9 +171,9 @@ impl Error for CloseError {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ClearError {
-    /// A value is borrowed, the first that was found; none was dropped.
+    /// The value at this key is borrowed; no value was dropped.
     Borrowed(super::EpochKey),
-    /// The epoch is another slab's.
+    /// The epoch belongs to another slab.
     Foreign,
 }
 
@@ -181,7 +181,7 @@ impl fmt::Display for ClearError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ClearError::Borrowed(key) => write!(f, "the value of {key:?} is borrowed"),
-            ClearError::Foreign => f.write_str("the epoch is another slab's"),
+            ClearError::Foreign => f.write_str("the epoch belongs to another slab"),
         }
     }
 }

@@ -14,8 +14,8 @@ use super::word::Word;
 
 /// A shared borrow of a value, like [`core::cell::Ref`].
 ///
-/// While it lives the value cannot be mutably borrowed, removed or dropped. Its end frees
-/// nothing. Its functions are associated ones, so as not to hide the value's methods.
+/// While it lives, the value cannot be mutably borrowed, taken out or dropped. Its functions are
+/// associated ones, so as not to hide the value's methods.
 ///
 /// # Examples
 ///
@@ -40,7 +40,7 @@ pub struct Ref<'a, T: ?Sized> {
 
 /// A mutable borrow of a value, like [`core::cell::RefMut`].
 ///
-/// While it lives the value cannot be reached any other way. Its end frees nothing.
+/// While it lives, the value cannot be reached in any other way.
 ///
 /// # Examples
 ///
@@ -94,11 +94,11 @@ impl<'a, T: ?Sized> Ref<'a, T> {
         }
     }
 
-    /// Another guard of the same value; O(1), no allocation.
+    /// Returns another guard of the same value; O(1), no allocation.
     ///
     /// # Panics
     ///
-    /// With 32,765 readers.
+    /// If the value has 32,765 readers.
     ///
     /// # Examples
     ///
@@ -131,7 +131,7 @@ impl<'a, T: ?Sized> Ref<'a, T> {
         }
     }
 
-    /// A guard of a part of the value; O(1), no allocation. The whole value stays borrowed.
+    /// Makes a guard of a part of the value; O(1), no allocation. The whole value stays borrowed.
     ///
     /// # Examples
     ///
@@ -170,7 +170,7 @@ impl<'a, T: ?Sized> RefMut<'a, T> {
         }
     }
 
-    /// A guard of a part of the value; O(1), no allocation. The whole value stays borrowed.
+    /// Makes a guard of a part of the value; O(1), no allocation. The whole value stays borrowed.
     ///
     /// # Examples
     ///

@@ -1,4 +1,4 @@
-//! Who inserted the values that pin chunks: feature `track`.
+//! Where the values that pin chunks were inserted: feature `track`.
 
 use core::panic::Location;
 
@@ -7,7 +7,7 @@ use super::key::{Epoch, EpochKey};
 use super::raw_epochs::RawEpochs;
 use super::{Contents, Epochs};
 
-/// A value that keeps a chunk of a closed epoch, and where it was inserted.
+/// A value that pins a chunk, and where it was inserted.
 ///
 /// # Examples
 ///
@@ -21,7 +21,7 @@ use super::{Contents, Epochs};
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Pin {
-    /// The value's key.
+    /// The key of the value.
     pub key: EpochKey,
     /// Its epoch, which is closed.
     pub epoch: Epoch,
@@ -31,7 +31,7 @@ pub struct Pin {
     pub site: &'static Location<'static>,
 }
 
-/// The values that keep chunks: what [`Epochs::pinned_by`] gives.
+/// An iterator over the values that pin chunks; returned by [`Epochs::pinned_by`].
 #[derive(Debug)]
 pub struct PinnedBy<'s, C: Contents> {
     slab: &'s Epochs<C>,
@@ -40,12 +40,12 @@ pub struct PinnedBy<'s, C: Contents> {
 }
 
 impl<C: Contents> Epochs<C> {
-    /// The values that keep chunks of closed epochs, with the places of the program where they
-    /// were inserted: those that should have gone elsewhere, or are forgotten. O(slots of the
-    /// slab) for all of them. With the feature `track`, which notes the place of every
-    /// insertion: 8 bytes a slot.
+    /// Returns an iterator over the values that pin chunks of closed epochs, with the source
+    /// locations where they were inserted: values that belong into another epoch, or are
+    /// forgotten. O(slots of the slab) for all of them. Needs the feature `track`, which stores
+    /// the location of every insertion, 8 bytes a slot.
     ///
-    /// The slab may be used while it goes on.
+    /// The slab may be used during the iteration.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();

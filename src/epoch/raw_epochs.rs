@@ -113,7 +113,7 @@ impl RawEpochs {
     #[inline(always)]
     fn pop(&self, record: EpochPtr, class: usize) -> Option<(ChunkPtr, u32, Word)> {
         debug_assert!(class < self.store.classes());
-        // SAFETY: the class is one of the slab's.
+        // SAFETY: callers pass a class of the slab's: 0, or that of a size up to the largest.
         unsafe { record.list(class) }.pop()
     }
 
@@ -126,7 +126,7 @@ impl RawEpochs {
     #[cold]
     #[inline(never)]
     fn make_room(&self, record: EpochPtr, class: usize) -> Result<(), AllocError> {
-        // SAFETY: the class is one of the slab's.
+        // SAFETY: `class` is below the number of the slab's classes.
         let list = unsafe { record.list(class) };
         if list.open.get().is_some() || !self.records.replace(record)? {
             return Ok(());
@@ -272,7 +272,7 @@ impl RawEpochs {
     fn reopen(&self, chunk: ChunkPtr) {
         let record = chunk.epoch.get().filter(|_| !chunk.listed.get());
         if let Some(record) = record {
-            // SAFETY: the class is one of the slab's.
+            // SAFETY: the class of a chunk of the slab's.
             unsafe { record.list(chunk.class as usize) }.push_open(chunk);
         }
     }
@@ -292,7 +292,7 @@ impl RawEpochs {
     }
 
     fn detach(&self, record: EpochPtr, chunk: ChunkPtr) {
-        // SAFETY: the class is one of the slab's.
+        // SAFETY: the class of a chunk of the slab's.
         unsafe { record.list(chunk.class as usize) }.remove(chunk);
         chunk.epoch.set(None);
         record.chunks.set(record.chunks.get() - 1);
@@ -304,7 +304,7 @@ impl RawEpochs {
     /// returned.
     pub(super) fn chunks_of(&self, record: EpochPtr) -> impl Iterator<Item = ChunkPtr> {
         (0..self.store.classes()).flat_map(move |class| {
-            // SAFETY: the class is one of the slab's.
+            // SAFETY: `class` is below the number of the slab's classes.
             unsafe { record.list(class) }.chunks()
         })
     }
@@ -423,7 +423,7 @@ impl RawEpochs {
         }
         let (mut scanned, mut pinned, mut live) = (0, 0, 0);
         for class in 0..self.store.classes() {
-            // SAFETY: the class is one of the slab's.
+            // SAFETY: `class` is below the number of the slab's classes.
             let list = unsafe { record.list(class) };
             list.open.set(None);
             for chunk in list.chunks() {
@@ -465,7 +465,7 @@ impl RawEpochs {
     pub(super) fn doom(&self, record: EpochPtr, doomed: &mut Option<ChunkPtr>) -> usize {
         let mut live = 0;
         for class in 0..self.store.classes() {
-            // SAFETY: the class is one of the slab's.
+            // SAFETY: `class` is below the number of the slab's classes.
             let list = unsafe { record.list(class) };
             list.open.set(None);
             for chunk in list.chunks() {

@@ -1,7 +1,6 @@
-//! Scopes: epochs outside the ring, that end with all their values.
+//! `Scope`: an epoch outside the ring that ends with all its values.
 //!
-//! A scope has the slab for itself, which the compiler checks: so nothing leads to its values
-//! when it ends.
+//! A scope borrows the slab exclusively. So when it ends, nothing leads to its values.
 
 use core::fmt;
 
@@ -15,25 +14,27 @@ use super::{Contents, Epochs};
 use crate::error::{AccessError, AllocError};
 use crate::raw::memory;
 
-/// A part of the program whose values end with it: what [`Epochs::scope`] gives.
+/// An epoch whose values are dropped at the end of a block; passed to the closure of
+/// [`Epochs::scope`].
 ///
-/// It does not give the slab: no epoch is advanced, closed or cleared while it lives.
+/// The slab itself is not reachable from the block, so no epoch is advanced, closed or cleared
+/// in it.
 pub struct Scope<'s, C: Contents> {
     slab: &'s Epochs<C>,
     epoch: Epoch,
 }
 
 impl<C: Contents> Epochs<C> {
-    /// Runs a part of the program with an epoch of its own, outside the ring, and drops all
-    /// values of that epoch at its end, also when it panics. No reference to them can leave,
-    /// which the compiler checks, so no chunk stays pinned. O(slots of the epoch) at the end.
+    /// Runs a closure with an epoch of its own, outside the ring, and drops all values of the
+    /// epoch when it returns or panics. The compiler checks that no reference to the values
+    /// leaves the closure, so no chunk stays pinned. O(slots of the epoch) at the end.
     ///
-    /// A destructor that panics does not keep the others from running. If the part has
-    /// panicked before, the program ends.
+    /// If a destructor panics, the others run before the panic goes on. If the closure has
+    /// panicked before, the program aborts.
     ///
     /// # Panics
     ///
-    /// Where the allocator refuses the program ends, as with `Vec`.
+    /// Aborts if the allocator refuses, like `Vec`.
     ///
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::new();
@@ -53,11 +54,11 @@ impl<C: Contents> Epochs<C> {
         }
     }
 
-    /// Runs a part of the program as [`scope`](Self::scope) does.
+    /// Runs a closure with an epoch of its own, like [`scope`](Self::scope).
     ///
     /// # Errors
     ///
-    /// Where the allocator refuses; it has not run then.
+    /// If the allocator refuses; the closure is not called then.
     ///
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::new();
@@ -67,7 +68,7 @@ impl<C: Contents> Epochs<C> {
         &mut self,
         f: impl FnOnce(&mut Scope<'_, C>) -> R,
     ) -> Result<R, AllocError> {
-        // SAFETY: nothing else borrows the slab, so all guards are gone.
+        // SAFETY: the slab is exclusively borrowed, so `f` can be given no guard of it.
         unsafe { in_scope(self, f) }
     }
 }
@@ -104,7 +105,7 @@ unsafe fn in_scope<C: Contents, R>(
 }
 
 impl<C: Contents> Scope<'_, C> {
-    /// Its epoch.
+    /// Returns its epoch.
     ///
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::<u64>::new();
@@ -116,12 +117,12 @@ impl<C: Contents> Scope<'_, C> {
         self.epoch
     }
 
-    /// Runs a part of the program with an epoch inside this one, as [`Epochs::scope`] does.
-    /// Values of this scope are reached there by their keys.
+    /// Runs a closure with an epoch of its own that ends before this one, like
+    /// [`Epochs::scope`]. In it, the values of this scope are reached by their keys.
     ///
     /// # Panics
     ///
-    /// Where the allocator refuses the program ends, as with `Vec`.
+    /// Aborts if the allocator refuses, like `Vec`.
     ///
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::new();
@@ -143,14 +144,14 @@ impl<C: Contents> Scope<'_, C> {
 }
 
 impl<T> Scope<'_, Values<T>> {
-    /// Puts a value into its epoch, where it stays until the scope ends; O(1). As
-    /// [`insert`](Epochs::insert) otherwise.
+    /// Inserts a value into its epoch, and returns a reference to it, valid until the scope
+    /// ends; O(1). Like [`Epochs::insert`] otherwise.
     ///
-    /// No key leads to the value: the reference is the only one.
+    /// The value has no key: nothing else leads to it.
     ///
     /// # Panics
     ///
-    /// Where [`insert`](Epochs::insert) does.
+    /// As [`Epochs::insert`].
     ///
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::new();
@@ -170,11 +171,11 @@ impl<T> Scope<'_, Values<T>> {
         }
     }
 
-    /// Puts a value into its epoch, as [`insert`](Self::insert) does.
+    /// Inserts a value into its epoch, like [`insert`](Self::insert).
     ///
     /// # Errors
     ///
-    /// Gives the value back where [`insert`](Self::insert) panics or the program would end.
+    /// If [`insert`](Self::insert) would panic or abort; the error has the value.
     ///
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::new();
@@ -190,12 +191,12 @@ impl<T> Scope<'_, Values<T>> {
         Ok(unsafe { value.as_mut() })
     }
 
-    /// Puts a value into its epoch, and returns the key, which leads nowhere when the scope has
-    /// ended; O(1).
+    /// Inserts a value into its epoch, and returns the key, which leads to nothing once the scope
+    /// has ended; O(1).
     ///
     /// # Panics
     ///
-    /// Where [`insert`](Epochs::insert) does.
+    /// As [`Epochs::insert`].
     ///
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::new();
@@ -211,12 +212,12 @@ impl<T> Scope<'_, Values<T>> {
         }
     }
 
-    /// Puts a value into another epoch, which outlives the scope; O(1). As
-    /// [`try_insert_in`](Epochs::try_insert_in).
+    /// Inserts a value into another epoch, for values that outlive the scope; O(1). See
+    /// [`Epochs::try_insert_in`].
     ///
     /// # Errors
     ///
-    /// Gives the value back where that does.
+    /// As [`Epochs::try_insert_in`].
     ///
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::new();
@@ -231,7 +232,7 @@ impl<T> Scope<'_, Values<T>> {
         self.slab.try_insert_in(epoch, value)
     }
 
-    /// Borrows the value of a key, of whatever epoch. As [`Epochs::get`].
+    /// Borrows the value at the key, of any epoch. See [`Epochs::get`].
     ///
     /// # Panics
     ///
@@ -248,11 +249,11 @@ impl<T> Scope<'_, Values<T>> {
         self.slab.get(key)
     }
 
-    /// Borrows the value of a key, of whatever epoch. As [`Epochs::try_get`].
+    /// Borrows the value at the key, of any epoch. See [`Epochs::try_get`].
     ///
     /// # Errors
     ///
-    /// Where that has one.
+    /// As [`Epochs::try_get`].
     ///
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::new();
@@ -264,7 +265,7 @@ impl<T> Scope<'_, Values<T>> {
         self.slab.try_get(key)
     }
 
-    /// Borrows the value of a key mutably, of whatever epoch. As [`Epochs::get_mut`].
+    /// Borrows the value at the key mutably, of any epoch. See [`Epochs::get_mut`].
     ///
     /// # Panics
     ///
@@ -282,11 +283,11 @@ impl<T> Scope<'_, Values<T>> {
         self.slab.get_mut(key)
     }
 
-    /// Borrows the value of a key mutably, of whatever epoch. As [`Epochs::try_get_mut`].
+    /// Borrows the value at the key mutably, of any epoch. See [`Epochs::try_get_mut`].
     ///
     /// # Errors
     ///
-    /// Where that has one.
+    /// As [`Epochs::try_get_mut`].
     ///
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::new();
@@ -298,7 +299,7 @@ impl<T> Scope<'_, Values<T>> {
         self.slab.try_get_mut(key)
     }
 
-    /// Moves the value of a key out, of whatever epoch. As [`Epochs::take`].
+    /// Moves the value at the key out, of any epoch. See [`Epochs::take`].
     ///
     /// # Panics
     ///
@@ -318,11 +319,11 @@ impl<T> Scope<'_, Values<T>> {
         self.slab.take(key)
     }
 
-    /// Moves the value of a key out, of whatever epoch. As [`Epochs::try_take`].
+    /// Moves the value at the key out, of any epoch. See [`Epochs::try_take`].
     ///
     /// # Errors
     ///
-    /// Where that has one.
+    /// As [`Epochs::try_take`].
     ///
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::new();
@@ -336,12 +337,12 @@ impl<T> Scope<'_, Values<T>> {
 }
 
 impl Scope<'_, Bytes> {
-    /// A zeroed buffer of that length in its epoch, where it stays until the scope ends;
-    /// O(length).
+    /// Allocates a zeroed buffer of `len` bytes in its epoch, valid until the scope ends;
+    /// O(`len`).
     ///
     /// # Errors
     ///
-    /// Where [`try_alloc_in`](Epochs::try_alloc_in) has one.
+    /// As [`Epochs::try_alloc_in`].
     ///
     /// ```
     /// let mut bytes = flatslab::epoch::EpochBytes::new();
@@ -361,12 +362,11 @@ impl Scope<'_, Bytes> {
         Ok(unsafe { buffer.as_mut() })
     }
 
-    /// A copy of these bytes in the epoch of the scope, where it stays until that ends;
-    /// O(length).
+    /// Copies bytes into a buffer in its epoch, valid until the scope ends; O(length).
     ///
     /// # Errors
     ///
-    /// Where [`try_alloc_in`](Epochs::try_alloc_in) has one.
+    /// As [`Epochs::try_alloc_in`].
     ///
     /// ```
     /// let mut bytes = flatslab::epoch::EpochBytes::new();
@@ -380,7 +380,7 @@ impl Scope<'_, Bytes> {
         Ok(unsafe { buffer.as_mut() })
     }
 
-    /// Borrows the buffer of a key, of whatever epoch. As [`Epochs::get`].
+    /// Borrows the buffer at the key, of any epoch. See [`Epochs::get`].
     ///
     /// # Panics
     ///

@@ -1,11 +1,11 @@
-//! What a slab and its epochs report.
+//! Statistics of a slab and its epochs.
 
 use super::CloseReport;
 use super::epoch_record::{EpochPtr, EpochState};
 use super::key::Epoch;
 use super::raw_epochs::RawEpochs;
 
-/// What an epoch has, and what its closing found.
+/// The statistics of an epoch.
 ///
 /// # Examples
 ///
@@ -24,29 +24,29 @@ use super::raw_epochs::RawEpochs;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct EpochStats {
-    /// Which it is.
+    /// The epoch.
     pub epoch: Epoch,
-    /// Where it stands.
+    /// Its state.
     pub state: EpochState,
-    /// How often the slab has advanced since it began.
+    /// Number of advances of the slab since it was opened.
     pub age: u64,
     /// Its [tag](super::Epochs::set_tag); 0 unless set.
     pub tag: u64,
-    /// Values.
+    /// Number of values.
     pub live: usize,
-    /// Chunks, those that are pinned among them.
+    /// Number of chunks, including pinned ones.
     pub chunks: usize,
-    /// Chunks that stay because they have values, though it is closed.
+    /// Number of chunks that have values although the epoch is closed.
     pub pinned_chunks: usize,
     /// Bytes of the cells of its chunks.
     pub committed_bytes: usize,
-    /// Bytes of its values, or of its buffers as they were asked for.
+    /// Bytes of its values, or the requested bytes of its buffers.
     pub live_bytes: usize,
-    /// How often it was asked to be closed, refusals among them.
+    /// Number of calls of [`close`](super::Epochs::close) for it, including refused ones.
     pub close_calls: u64,
-    /// Chunks it had when it was closed.
+    /// Number of chunks when it was closed.
     pub scanned: u64,
-    /// Those of them that had no value, and became unused.
+    /// Number of those chunks that had no value, and became unused.
     pub recycled: u64,
 }
 
@@ -60,7 +60,7 @@ impl EpochStats {
     }
 }
 
-/// What a slab has, and what was counted since it was made.
+/// The statistics of a slab; counts are since it was created.
 ///
 /// # Examples
 ///
@@ -74,33 +74,33 @@ impl EpochStats {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Values.
+    /// Number of values.
     pub live: usize,
-    /// Bytes of the values, or of the buffers as they were asked for.
+    /// Bytes of the values, or the requested bytes of the buffers.
     pub live_bytes: usize,
-    /// Epochs that are not over: open, closing, or pinned.
+    /// Number of epochs that are not over: open, closing or pinned ones.
     pub epochs: usize,
-    /// Epochs that are closed and still have values.
+    /// Number of closed epochs that still have values.
     pub pinned_epochs: usize,
-    /// Chunks of epochs.
+    /// Number of chunks that belong to an epoch.
     pub chunks: usize,
-    /// Chunks of closed epochs that stay because they have values.
+    /// Number of chunks of closed epochs that have values.
     pub pinned_chunks: usize,
-    /// Chunks of no epoch that have memory.
+    /// Number of unused chunks that have memory.
     pub cached_chunks: usize,
     /// Bytes of the cells of all chunks that have memory.
     pub committed_bytes: usize,
-    /// Bytes of the records of chunks and epochs: they stay until the slab is gone.
+    /// Bytes of the records of chunks and epochs, which are freed with the slab.
     pub record_bytes: usize,
-    /// How often the slab has advanced.
+    /// Number of advances.
     pub advances: u64,
-    /// How often [`close`](super::Epochs::close) was called, refusals among them.
+    /// Number of calls of [`close`](super::Epochs::close), including refused ones.
     pub close_calls: u64,
-    /// Epochs that were closed, by whatever means.
+    /// Number of epochs that were closed, by any means.
     pub closed: u64,
-    /// Chunks that they had then.
+    /// Number of chunks of those epochs when they were closed.
     pub scanned: u64,
-    /// Those of them that had no value.
+    /// Number of those chunks that had no value, and became unused.
     pub recycled: u64,
 }
 

@@ -76,7 +76,7 @@ impl Store {
                 cached_count: Cell::new(0),
                 bare: Cell::new(None),
             };
-            // SAFETY: room for all of them.
+            // SAFETY: the block is laid out for `class_count` of them, and `index` is below that.
             unsafe { start.add(index).write(class) };
         }
         Ok(Store {
@@ -110,7 +110,7 @@ impl Store {
 
     fn class(&self, index: usize) -> &Class {
         assert!(index < self.class_count);
-        // SAFETY: written, and there as long as this is.
+        // SAFETY: in bounds; `try_new` wrote all of them, and they stay as long as the store.
         unsafe { self.classes.add(index).as_ref() }
     }
 

@@ -13,9 +13,9 @@ use super::{Contents, Epochs};
 use crate::error::AccessError;
 use crate::raw::memory;
 
-/// Values of one type, by epoch; see the [module](super).
+/// A slab of values of one type that belong to epochs; see the [module](super).
 ///
-/// Its epochs are managed by the methods of [`Epochs`]. Dropped, it drops all its values.
+/// [`Epochs`] has the methods about epochs. Dropping the slab drops all its values.
 ///
 /// # Examples
 ///
@@ -30,14 +30,14 @@ use crate::raw::memory;
 /// ```
 pub type EpochSlab<T> = Epochs<Values<T>>;
 
-/// What an [`EpochSlab`] has: values of one type.
+/// The contents of an [`EpochSlab`]: values of one type.
 pub struct Values<T>(PhantomData<*mut T>);
 
 impl<T> Contents for Values<T> {
     const NEEDS_DROP: bool = core::mem::needs_drop::<T>();
 
     unsafe fn drop_in_place(cell: NonNull<u8>) {
-        // SAFETY: says the caller.
+        // SAFETY: the cell has a `T` that is dropped once (precondition).
         unsafe { cell.cast::<T>().drop_in_place() };
     }
 }
@@ -48,20 +48,17 @@ impl<T> fmt::Debug for Values<T> {
     }
 }
 
-// SAFETY: all it has is its own: the values, which may be sent, and memory. Its keys and
+// SAFETY: it owns its values, which are `Send`, and its memory. Its keys and
 // epochs are numbers; guards and scopes borrow it, and cannot be sent along.
 unsafe impl<T: Send> Send for EpochSlab<T> {}
 
 impl<T> EpochSlab<T> {
-    /// A slab with 64 values a chunk and 16 epochs, of memory from the global allocator, which
-    /// holds no values yet; see [`builder`](Self::builder).
-    ///
-    /// Allocates records of its epochs.
+    /// Creates an empty slab with chunks of 64 values and a ring of 16 epochs, in memory of the
+    /// global allocator; see [`builder`](Self::builder). Allocates the records of the epochs.
     ///
     /// # Panics
     ///
-    /// If 64 values pass `isize::MAX` bytes. Where the allocator refuses the program ends, as
-    /// with `Vec`.
+    /// If 64 values exceed `isize::MAX` bytes. Aborts if the allocator refuses, like `Vec`.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::<u64>::new();
@@ -91,13 +88,13 @@ impl<T> EpochSlab<T> {
         EpochKey::new(chunk.place, slot, word)
     }
 
-    /// Puts a value into the current epoch; O(1). A chunk is fetched when the epoch has no
-    /// vacant slot: an unused one, or memory for another.
+    /// Inserts a value into the current epoch, and returns its key; O(1). If the epoch has no
+    /// vacant slot, it takes an unused chunk, or allocates one.
     ///
     /// # Panics
     ///
-    /// At a [limit](super::EpochsBuilder::max_bytes). Where the allocator refuses, or there are
-    /// 2³⁰ chunks, the program ends, as with `Vec`.
+    /// At a [limit](super::EpochsBuilder::max_bytes). Aborts if the allocator refuses, like
+    /// `Vec`, or if there are 2³⁰ chunks.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();
@@ -113,11 +110,11 @@ impl<T> EpochSlab<T> {
         }
     }
 
-    /// Puts a value into the current epoch, as [`insert`](Self::insert) does.
+    /// Inserts a value into the current epoch, like [`insert`](Self::insert).
     ///
     /// # Errors
     ///
-    /// Gives the value back where [`insert`](Self::insert) panics or the program would end.
+    /// If [`insert`](Self::insert) would panic or abort; the error has the value.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();
@@ -134,13 +131,14 @@ impl<T> EpochSlab<T> {
         }
     }
 
-    /// Puts a value into an epoch; O(1). A chunk is fetched when the epoch has no vacant slot:
-    /// an unused one, or memory for another.
+    /// Inserts a value into an epoch, and returns its key; O(1). If the epoch has no vacant slot,
+    /// it takes an unused chunk, or allocates one.
     ///
     /// # Errors
     ///
-    /// Gives the value back if the epoch takes no more insertions, is closed, or is another
-    /// slab's; at a [limit](super::EpochsBuilder::max_bytes), or where the allocator refuses.
+    /// If the epoch takes no more insertions, is closed, or belongs to another slab; at a
+    /// [limit](super::EpochsBuilder::max_bytes), or if the allocator refuses. The error has the
+    /// value.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();
@@ -158,13 +156,13 @@ impl<T> EpochSlab<T> {
         }
     }
 
-    /// Borrows the value of a key; O(1), no allocation. `None` where it has none: it was
-    /// removed, or dropped with its epoch, or the key is another slab's or made up.
+    /// Borrows the value at the key; O(1), no allocation. Returns `None` if there is none: it was
+    /// taken out, or dropped with its epoch, or the key belongs to another slab.
     ///
     /// # Panics
     ///
-    /// If the value is mutably borrowed, or has 32,765 readers; [`try_get`](Self::try_get) says
-    /// so.
+    /// If the value is mutably borrowed, or has 32,765 readers; [`try_get`](Self::try_get)
+    /// returns the error.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();
@@ -177,13 +175,13 @@ impl<T> EpochSlab<T> {
         absent_or_refused(self.try_get(key), "get", key)
     }
 
-    /// Borrows the value of a key; O(1), no allocation.
+    /// Borrows the value at the key, like [`get`](Self::get).
     ///
     /// # Errors
     ///
-    /// [`Missing`](AccessError::Missing) where there is no value,
-    /// [`Borrowed`](AccessError::Borrowed) where it is mutably borrowed,
-    /// [`TooManyReaders`](AccessError::TooManyReaders) with 32,765 of them.
+    /// [`Missing`](AccessError::Missing) if there is no value,
+    /// [`Borrowed`](AccessError::Borrowed) if it is mutably borrowed,
+    /// [`TooManyReaders`](AccessError::TooManyReaders) if it has 32,765 readers.
     ///
     /// ```
     /// use flatslab::AccessError;
@@ -200,12 +198,12 @@ impl<T> EpochSlab<T> {
         Ok(unsafe { Ref::new(chunk.word(slot), Self::value(chunk, slot)) })
     }
 
-    /// Borrows the value of a key mutably; O(1), no allocation. `None` where it has none, as
-    /// for [`get`](Self::get).
+    /// Borrows the value at the key mutably; O(1), no allocation. Returns `None` if there is
+    /// none.
     ///
     /// # Panics
     ///
-    /// If the value is borrowed; [`try_get_mut`](Self::try_get_mut) says so.
+    /// If the value is borrowed; [`try_get_mut`](Self::try_get_mut) returns the error.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();
@@ -219,12 +217,12 @@ impl<T> EpochSlab<T> {
         absent_or_refused(self.try_get_mut(key), "get_mut", key)
     }
 
-    /// Borrows the value of a key mutably; O(1), no allocation.
+    /// Borrows the value at the key mutably, like [`get_mut`](Self::get_mut).
     ///
     /// # Errors
     ///
-    /// [`Missing`](AccessError::Missing) where there is no value,
-    /// [`Borrowed`](AccessError::Borrowed) where it is borrowed.
+    /// [`Missing`](AccessError::Missing) if there is no value,
+    /// [`Borrowed`](AccessError::Borrowed) if it is borrowed.
     ///
     /// ```
     /// use flatslab::AccessError;
@@ -242,14 +240,13 @@ impl<T> EpochSlab<T> {
         Ok(unsafe { RefMut::new(chunk.word(slot), Self::value(chunk, slot)) })
     }
 
-    /// Moves the value of a key out; O(1). `None` where it has none, as for
-    /// [`get`](Self::get). With the last value of a closed epoch's chunk the chunk is unused,
-    /// and its memory kept or given back, see
+    /// Moves the value at the key out; O(1). Returns `None` if there is none. If it was the last
+    /// value of a pinned chunk, the chunk is unused, and its memory may be given back, see
     /// [`cached_chunks`](super::EpochsBuilder::cached_chunks).
     ///
     /// # Panics
     ///
-    /// If the value is borrowed; [`try_take`](Self::try_take) says so.
+    /// If the value is borrowed; [`try_take`](Self::try_take) returns the error.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();
@@ -262,12 +259,12 @@ impl<T> EpochSlab<T> {
         absent_or_refused(self.try_take(key), "take", key)
     }
 
-    /// Moves the value of a key out, as [`take`](Self::take) does.
+    /// Moves the value at the key out, like [`take`](Self::take).
     ///
     /// # Errors
     ///
-    /// [`Missing`](AccessError::Missing) where there is no value,
-    /// [`Borrowed`](AccessError::Borrowed) where it is borrowed.
+    /// [`Missing`](AccessError::Missing) if there is no value,
+    /// [`Borrowed`](AccessError::Borrowed) if it is borrowed.
     ///
     /// ```
     /// use flatslab::AccessError;
@@ -337,7 +334,7 @@ fn refuse(operation: &str, key: EpochKey, error: AccessError) -> ! {
     panic!("{operation} was refused for {key:?}: {error}")
 }
 
-/// Ends the program where the allocator has refused, else panics.
+/// Aborts if the allocator has refused, else panics.
 #[cold]
 #[inline(never)]
 #[track_caller]

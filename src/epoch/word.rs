@@ -14,8 +14,8 @@
 //!
 //! # Invariants
 //!
-//! * W1: a slot's generation never falls, whatever becomes of its chunk, until it is worn
-//!   out: then it is 0, which no key has, for good. So no two values of a slot have the same
+//! * W1: a slot's generation never falls, also when its chunk changes hands, until the slot is
+//!   retired: then it is 0 for good, which no key has. So no two values of a slot have the same
 //!   key.
 //! * W2: a cell is initialised exactly while its word [has a value](Word::has_value) or is
 //!   doomed.

@@ -157,7 +157,7 @@ impl Bounded {
     #[cold]
     #[inline(never)]
     unsafe fn claim_fresh<T>(&self) -> Result<Place<T>, Option<AllocError>> {
-        // SAFETY: says the caller.
+        // SAFETY: the memory was made for cells of `T` (precondition).
         if sent::refill::<T, _>(unsafe { Cells::new(self) }) {
             return claim(self).ok_or(None);
         }
@@ -281,8 +281,8 @@ unsafe impl Lookup for Bounded {
 
     #[inline(always)]
     unsafe fn cell<T>(&self, key: Key) -> CellPtr<T> {
-        // SAFETY: the chunk has that many cells of `T`, says the caller, and
-        // its layout fits `isize`.
+        // SAFETY: the key is below the bound (precondition), so the cell lies within the
+        // chunk, whose layout fits `isize`.
         CellPtr::new(unsafe { self.cells.add(key.index() * CellPtr::<T>::SIZE) })
     }
 
@@ -302,7 +302,7 @@ impl Kind for Bounded {
 
     #[inline(always)]
     unsafe fn claim_when_empty<T>(&self) -> Result<Place<T>, Option<AllocError>> {
-        // SAFETY: says the caller.
+        // SAFETY: the memory was made for cells of `T` (precondition).
         unsafe { self.claim_fresh() }
     }
 

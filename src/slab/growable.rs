@@ -98,8 +98,8 @@ unsafe impl Lookup for Growable {
 
     #[inline(always)]
     unsafe fn cell<T>(&self, key: Key) -> CellPtr<T> {
-        // SAFETY: below the bound, says the caller; the chunks are those of the
-        // header now.
+        // SAFETY: the key is below the bound (precondition), which is that of the chunks
+        // that the header has now.
         unsafe { self.chunks.get().cell(key) }
     }
 
@@ -119,7 +119,7 @@ impl Kind for Growable {
 
     #[inline(always)]
     unsafe fn claim_when_empty<T>(&self) -> Result<Place<T>, Option<AllocError>> {
-        // SAFETY: says the caller.
+        // SAFETY: the memory was made for cells of `T` (precondition).
         unsafe { self.try_claim_by_growing() }.map_err(Some)
     }
 
@@ -188,7 +188,7 @@ impl<T> TrackedSlab<T, Growable> {
     #[inline]
     #[track_caller]
     pub fn insert(&self, value: T) -> Slot<T> {
-        // SAFETY: just popped.
+        // SAFETY: the cell was just popped: free, and no one else has it (F2).
         unsafe { Slot::fill(self.claim_or_grow(), value) }
     }
 
@@ -262,7 +262,7 @@ impl<T> TrackedSlab<T, Growable> {
     #[inline]
     #[track_caller]
     pub fn vacant_slot(&self) -> VacantSlot<T> {
-        // SAFETY: just popped.
+        // SAFETY: the cell was just popped: free, and no one else has it (F2).
         unsafe { VacantSlot::hold(self.claim_or_grow()) }
     }
 

@@ -238,7 +238,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
                 if !cell.vacate_by_key() {
                     self.refuse("remove_by_key", key);
                 }
-                // SAFETY: vacated just now.
+                // SAFETY: the cell was just vacated for this call: the value is moved out once.
                 unsafe { cell.place().read() }
             }
             None => self.refuse("remove_by_key", key),
@@ -277,7 +277,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     pub fn try_remove_by_key(&self, key: Key) -> Result<T, AccessError> {
         let cell = self.cells().get(key).ok_or(AccessError::Missing)?;
         if cell.vacate_by_key() {
-            // SAFETY: vacated just now.
+            // SAFETY: the cell was just vacated for this call: the value is moved out once.
             Ok(unsafe { cell.place().read() })
         } else {
             Err(why_no_writer(cell.state()))

@@ -131,7 +131,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
 
     #[inline(always)]
     fn cells(&self) -> Cells<'_, T, M> {
-        // SAFETY: `new_in` was told so.
+        // SAFETY: the memory was made for cells of `T` (`new_in`).
         unsafe { Cells::new(&self.memory) }
     }
 
@@ -151,7 +151,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     fn try_claim(&self) -> Result<Place<T>, Option<AllocError>> {
         match self.claim() {
             Some(place) => Ok(place),
-            // SAFETY: `new_in` was told so.
+            // SAFETY: the memory was made for cells of `T` (`new_in`).
             None => unsafe { self.memory.claim_when_empty() },
         }
     }
@@ -176,7 +176,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     #[inline]
     pub fn try_insert(&self, value: T) -> Result<Slot<T>, Full<T>> {
         match self.try_claim() {
-            // SAFETY: just popped.
+            // SAFETY: the cell was just popped: free, and no one else has it (F2).
             Ok(place) => Ok(unsafe { Slot::fill(place, value) }),
             Err(_) => Err(Full(value)),
         }
@@ -228,7 +228,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     #[inline]
     pub fn try_vacant_slot(&self) -> Result<VacantSlot<T>, CapacityError> {
         match self.try_claim() {
-            // SAFETY: just popped.
+            // SAFETY: the cell was just popped: free, and no one else has it (F2).
             Ok(place) => Ok(unsafe { VacantSlot::hold(place) }),
             Err(cause) => Err(CapacityError::new(self.capacity(), cause)),
         }

@@ -82,7 +82,7 @@ impl<T> Slot<T> {
 
     #[inline(always)]
     pub(crate) fn live(&self) -> Live<'_, T> {
-        // SAFETY: P1.
+        // SAFETY: the handle keeps its cell allocated and stamped (P1).
         unsafe { self.place.live() }
     }
 
@@ -211,7 +211,8 @@ impl<T> Slot<T> {
     /// ```
     #[inline]
     pub unsafe fn get_unchecked(&self) -> &T {
-        // SAFETY: there is a value and no conflicting use, says the caller.
+        // SAFETY: the slot is valid, so there is a value, and nothing writes to it while the
+        // reference lives (precondition).
         unsafe { self.live().value().as_ref() }
     }
 
@@ -238,7 +239,8 @@ impl<T> Slot<T> {
     /// ```
     #[inline]
     pub unsafe fn get_unchecked_mut(&mut self) -> &mut T {
-        // SAFETY: there is a value and no other use, says the caller.
+        // SAFETY: the slot is valid, so there is a value, and nothing else uses it while the
+        // reference lives (precondition).
         unsafe { self.live().value().as_mut() }
     }
 

@@ -339,7 +339,7 @@ mod models {
             for index in 0..self.slots.len() {
                 self.write(index, 0);
             }
-            // SAFETY: from `allocate`, says the caller.
+            // SAFETY: from `allocate`, with this layout (precondition).
             unsafe { std::alloc::dealloc(start.as_ptr(), layout) };
         }
     }

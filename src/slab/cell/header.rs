@@ -174,7 +174,7 @@ impl SlabHeader {
 /// The header is allocated. Its slab is being dropped and no longer uses it. Its return
 /// stack is closed, unless nothing was sent.
 pub(crate) unsafe fn close(header: NonNull<SlabHeader>, remaining: usize, sent: usize) {
-    // SAFETY: allocated, says the caller; with nothing remaining no cell is
+    // SAFETY: the header is allocated (precondition); with nothing remaining no cell is
     // reachable, so by L2 this is the last use. With cells that are out the return stack
     // says so, and unless this is the last nothing is used after it was asked.
     unsafe {
@@ -198,7 +198,8 @@ pub(crate) unsafe fn close(header: NonNull<SlabHeader>, remaining: usize, sent: 
 ///
 /// This is its last use.
 unsafe fn release(header: NonNull<SlabHeader>) {
-    // SAFETY: says the caller.
+    // SAFETY: this is the last use of the header (precondition), which is what `release`
+    // asks for; the function was read before.
     unsafe {
         let release = header.as_ref().release;
         release(header);

@@ -128,8 +128,8 @@ impl<'a, T, M: Lookup> Cells<'a, T, M> {
     /// The key is below the bound.
     #[inline(always)]
     pub(crate) unsafe fn get_unchecked(self, key: Key) -> Live<'a, T> {
-        // SAFETY: below the bound, says the caller, so allocated and stamped
-        // until user code runs (P4).
+        // SAFETY: the key is below the bound (precondition), so its cell is allocated and
+        // stamped until user code runs (P4).
         unsafe { self.place(self.memory.cell(key)).live() }
     }
 

@@ -193,7 +193,7 @@ impl Growable {
     #[cold]
     #[inline(never)]
     pub(super) unsafe fn try_claim_by_growing<T>(&self) -> Result<Place<T>, AllocError> {
-        // SAFETY: says the caller.
+        // SAFETY: the memory was made for cells of `T` (precondition).
         unsafe {
             let returned = sent::refill::<T, _>(Cells::new(self));
             match if returned {

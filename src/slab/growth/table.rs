@@ -448,7 +448,7 @@ impl ChunkTable {
 ///
 /// A chunk of stamped cells of `T` starts there.
 unsafe fn first_key<T>(start: NonNull<u8>) -> Key {
-    // SAFETY: says the caller.
+    // SAFETY: the first cell is stamped (precondition).
     unsafe { CellPtr::<T>::new(start).key() }
 }
 

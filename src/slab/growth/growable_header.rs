@@ -393,7 +393,7 @@ impl GrowableHeader {
         self.header.remove_fresh(count);
     }
 
-    /// The cells with these keys, which are keys of chunks of the table.
+    /// The cells with these keys, all below the bound.
     fn cells<T>(
         &self,
         keys: Range<usize>,
@@ -401,7 +401,8 @@ impl GrowableHeader {
         let chunks = self.chunks();
         keys.map(move |index| {
             debug_assert!(index < chunks.bound);
-            // SAFETY: a key of a chunk of the table, so below the bound (T1).
+            // SAFETY: below the bound, as are all keys that callers pass: those of chunks just
+            // stamped.
             unsafe { chunks.cell::<T>(Key::from_raw(index as u32)).start() }
         })
     }

@@ -241,13 +241,17 @@ pub(crate) fn run<K: Check>(program: &[u8]) {
     REFUSED.set(0);
     let mut input = Input::new(program);
     let kind = input.number();
-    let config = Config {
+    let mut config = Config {
         // A long ring takes long to go round.
         ring: [1, 2, 3, 1, 2, 3, 1, 16][input.below(8)],
         chunk: input.below(4),
         cached: [0, 1, 2, 32][input.below(4)],
         limit: Some(input.below(40) + 16).filter(|_| kind % 4 == 3),
     };
+    // One in three gives all unused memory back at once.
+    if input.below(3) == 2 {
+        config.cached = 0;
+    }
     match kind % 6 {
         0 => run_on::<Values<u64>, K>(&mut input, config),
         1 => run_on::<Values<Text>, K>(&mut input, config),

@@ -346,7 +346,7 @@ impl Model {
 
     // Epochs.
 
-    fn close_era(&mut self, epoch: Epoch) -> Report {
+    fn close_epoch(&mut self, epoch: Epoch) -> Report {
         let record = self.records.get_mut(&epoch).unwrap();
         assert_eq!(record.state, EpochState::Closing);
         if let Kind::Ring(place) = record.kind {
@@ -384,7 +384,7 @@ impl Model {
     fn advance_to(&mut self, next: Epoch) {
         self.position = (self.position + 1) % self.ring.len();
         if let Some(last) = self.ring[self.position] {
-            self.close_era(last);
+            self.close_epoch(last);
         }
         self.advances += 1;
         self.begin_next(next, Kind::Ring(self.position));
@@ -400,7 +400,7 @@ impl Model {
 
     pub(super) fn advance_and_close(&mut self, next: Epoch) -> Report {
         self.stop(self.current);
-        let mut report = self.close_era(self.current);
+        let mut report = self.close_epoch(self.current);
         self.advance_to(next);
         report.released_bytes = self.trim();
         report
@@ -420,7 +420,7 @@ impl Model {
             (EpochState::Open, Kind::Ring(_)) => Err(CloseError::Current),
             (EpochState::Open, Kind::Outside) | (EpochState::Closing, _) => {
                 self.stop(epoch);
-                let mut report = self.close_era(epoch);
+                let mut report = self.close_epoch(epoch);
                 report.released_bytes = self.trim();
                 Ok(report)
             }
@@ -443,7 +443,7 @@ impl Model {
     pub(super) fn end_scope(&mut self, epoch: Epoch) {
         self.stop(epoch);
         self.clear(epoch, false).unwrap();
-        self.close_era(epoch);
+        self.close_epoch(epoch);
     }
 
     // What it reports.

@@ -358,11 +358,11 @@ impl<'w, 's, S: Subject> World<'w, 's, S> {
     }
 
     fn give_back(&mut self) {
-        let model = &mut self.state.model;
-        if self.input.number() % 2 == 0 {
+        let (model, number) = (&mut self.state.model, self.input.number());
+        if number % 2 == 0 {
             assert_eq!(self.slab.shrink_to_fit(), model.shrink_to_fit());
         } else {
-            let chunks = [0, 1, 2, 32][self.input.below(4)];
+            let chunks = [0, 1, 2, 32][number / 2 % 4];
             let bytes = self.slab.set_cached_chunks(chunks);
             assert_eq!(bytes, model.set_cached_chunks(chunks));
         }

@@ -89,8 +89,8 @@ mod traced {
                 operation!(concat!(stringify!($slab), "::remove_by_key"),
                     (slab: &$slab<u64> = $of, key: Key = key()) -> u64 { slab.remove_by_key(key) }),
                 operation!(concat!(stringify!($slab), "::into_inner"),
-                    (slab: &$slab<u64> = $of, slot: Slot<u64> = slot()) -> u64 {
-                        slab.into_inner(slot)
+                    (slot: Slot<u64> = slot()) -> u64 {
+                        slot.into_inner()
                     }),
             ]
         }};
@@ -307,9 +307,9 @@ mod traced {
             (slab: &'static EpochSlab<u64> = slab, key: EpochKey = key()) {
                 *slab.get_mut(key).unwrap() += 1
             }),
-            operation!("EpochSlab::remove",
+            operation!("EpochSlab::take",
             (slab: &'static EpochSlab<u64> = slab, key: EpochKey = key()) -> u64 {
-                slab.remove(key).unwrap()
+                slab.take(key).unwrap()
             }),
         ]
     }

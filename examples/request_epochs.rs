@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use flatslab::epoch::{Epoch, EpochKey, EpochSlab, InsertError, Label};
+use flatslab::epoch::{Epoch, EpochKey, EpochSlab, InsertError};
 
 /// What the server keeps: parts of a request, and sessions.
 struct Object {
@@ -59,20 +59,19 @@ impl Server {
     fn serve(&mut self, number: usize) -> Result<(), InsertError<Object>> {
         let request = self.slab.current();
         if number % LOGINS == 0 {
-            let label = Label::new(&format!("login {number}")).expect("it is short");
-            assert!(self.slab.set_label(request, label));
+            assert!(self.slab.set_tag(request, number as u64));
             let session = self.begin_session(request, number)?;
             self.sessions.push_back(session);
             if self.sessions.len() > SESSIONS {
                 let oldest = self.sessions.pop_front().expect("there are some");
-                assert!(self.slab.remove(oldest).is_some());
+                assert!(self.slab.take(oldest).is_some());
             }
         }
         let parts: Vec<EpochKey> = (0..50)
             .map(|_| self.slab.try_insert_in(request, Object::of(number)))
             .collect::<Result<_, _>>()?;
         for &part in &parts {
-            let part = self.slab.remove(part).expect("it was inserted");
+            let part = self.slab.take(part).expect("it was inserted");
             assert_eq!(part.request, number);
         }
         // The answer is sent: the request's chunks serve the next one.
@@ -96,7 +95,7 @@ impl Server {
 
 /// Serves all requests. Returns the bytes of chunks after a quarter of them, and at the end.
 fn run(server: &mut Server) -> Result<(usize, usize), InsertError<Object>> {
-    println!("requests  drain rate  pinned epochs  committed bytes");
+    println!("requests    recycled  pinned epochs  committed bytes");
     let mut after_a_quarter = 0;
     for number in 0..REQUESTS {
         server.serve(number)?;
@@ -105,7 +104,7 @@ fn run(server: &mut Server) -> Result<(usize, usize), InsertError<Object>> {
             println!(
                 "{:>8}  {:>9.1} %  {:>13}  {:>15}",
                 number + 1,
-                100.0 * stats.drain_rate().expect("epochs were closed"),
+                100.0 * stats.recycled_fraction().expect("epochs were closed"),
                 stats.pinned_epochs,
                 stats.committed_bytes,
             );
@@ -122,7 +121,7 @@ fn main() -> Result<(), InsertError<Object>> {
     let mut apart = Server::new(Keep::Apart);
     let (early, late) = run(&mut apart)?;
     let stats = apart.slab.stats();
-    assert_eq!(stats.drain_rate(), Some(1.0));
+    assert_eq!(stats.recycled_fraction(), Some(1.0));
     assert_eq!((early, stats.pinned_chunks), (late, 0));
     assert_eq!(stats.live, SESSIONS);
 
@@ -130,7 +129,7 @@ fn main() -> Result<(), InsertError<Object>> {
     let mut mixed = Server::new(Keep::WithTheRequest);
     let (_, mixed_bytes) = run(&mut mixed)?;
     let stats = mixed.slab.stats();
-    assert!(stats.drain_rate() < Some(1.0));
+    assert!(stats.recycled_fraction() < Some(1.0));
     // Each session keeps a chunk for itself.
     assert_eq!(
         (stats.pinned_epochs, stats.pinned_chunks),
@@ -140,11 +139,11 @@ fn main() -> Result<(), InsertError<Object>> {
 
     println!("\nwho pins what, the first three of {SESSIONS}:");
     let pinned = || mixed.slab.epochs().filter(|it| it.pinned_chunks > 0);
-    assert!(pinned().all(|it| it.live == 1 && it.label.starts_with("login ")));
+    assert!(pinned().all(|it| it.live == 1 && it.tag % LOGINS as u64 == 0));
     for epoch in pinned().take(3) {
         println!(
-            "'{}', {} requests ago: {} value, {} bytes of {} in use",
-            epoch.label, epoch.age, epoch.live, epoch.live_bytes, epoch.committed_bytes
+            "the login of request {}, {} requests ago: {} value, {} bytes of {} in use",
+            epoch.tag, epoch.age, epoch.live, epoch.live_bytes, epoch.committed_bytes
         );
     }
     #[cfg(feature = "track")]
@@ -159,7 +158,7 @@ fn main() -> Result<(), InsertError<Object>> {
 
     // The mistake is mended without a restart: when the sessions end, their chunks are unused.
     for session in mixed.sessions.drain(..) {
-        assert!(mixed.slab.remove(session).is_some());
+        assert!(mixed.slab.take(session).is_some());
     }
     assert_eq!(mixed.slab.stats().pinned_chunks, 0);
     println!("\nthe sessions have ended: no chunk is pinned");

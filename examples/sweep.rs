@@ -33,7 +33,7 @@ fn main() {
         }
 
         // The window. `retain` drops what has expired, in key order, and its
-        // closure may use the slab; `shrink` gives back the empty chunks.
+        // closure may use the slab; `shrink_to_fit` gives back the empty chunks.
         let (before, chunks) = (sessions.len(), sessions.chunks());
         sessions.retain(|_, session| {
             let stays = session.expires > day;
@@ -47,7 +47,7 @@ fn main() {
             chunks,
             "dropping values gives no memory back"
         );
-        sessions.shrink();
+        sessions.shrink_to_fit();
 
         // And before trade opens: nothing will be allocated for 3000 more.
         let shrunk = sessions.chunks();
@@ -73,6 +73,6 @@ fn main() {
     for (_, session) in sessions.drain() {
         by_user.remove(&session.user);
     }
-    sessions.shrink();
+    sessions.shrink_to_fit();
     assert!(by_user.is_empty() && sessions.capacity() == 0);
 }

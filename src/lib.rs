@@ -57,7 +57,7 @@
 //! | a value that must know its own place | [`vacant_entry`](key_slab::PlainSlab::try_vacant_entry); `insert_with`, or [`VacantSlot`] |
 //! | a loop over keys that you know to be right | [`untracked`](TrackedSlab::untracked): unsafe, no borrow tracking |
 //! | all values | `iter`, `iter_mut`, `keys`; where some are held by guards, [`try_iter`](TrackedSlab::try_iter) |
-//! | a maintenance window | [`retain`](TrackedSlab::retain), `drain`; [`Slab::shrink`], [`Slab::reserve`] |
+//! | a maintenance window | [`retain`](TrackedSlab::retain), `drain`; [`Slab::shrink_to_fit`], [`Slab::reserve`] |
 //! | a large working set, memory that never faults, or memory of your own | any of them, built with [`memory::Pages`] |
 //! | code for both kinds of memory | [`PlainSlab`]`<T, K, S>`, [`TrackedSlab`]`<T, M>` |
 //!

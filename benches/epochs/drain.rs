@@ -156,7 +156,7 @@ impl Store for InEpochs {
     }
 
     fn free(&mut self, handle: EpochKey) {
-        assert!(self.bytes.free(handle), "it was there");
+        assert!(self.bytes.remove(handle), "it was there");
     }
 
     fn end_of_batch(&mut self) {

@@ -147,7 +147,7 @@ impl Heap for InEpochBytes {
 
     #[inline(always)]
     fn free(&mut self, key: EpochKey) {
-        assert!(self.bytes.free(key), "it was not freed before");
+        assert!(self.bytes.remove(key), "it was not freed before");
     }
 
     fn end_of_request(&mut self) {

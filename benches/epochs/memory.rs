@@ -1,6 +1,6 @@
 //! The resident set: flat while values are replaced, and given back when all are gone.
 
-use flatslab::epoch::{EpochSlab, Release};
+use flatslab::epoch::EpochSlab;
 use flatslab::memory::Pages;
 use flatslab_benches::operation::Setting;
 use flatslab_benches::record::Metric;
@@ -25,7 +25,7 @@ pub(crate) fn churn(setting: Setting) -> Turn {
     let mut replace = || {
         for _ in 0..live / 10 {
             let key = &mut keys[random.below(live)];
-            let value = slab.remove(*key).expect("it is there");
+            let value = slab.take(*key).expect("it is there");
             *key = slab.insert(value);
         }
     };
@@ -60,13 +60,13 @@ pub(crate) fn give_back(setting: Setting) -> Turn {
         .build();
     let keys: Vec<_> = (0..live as u64).map(|it| slab.insert([it; 16])).collect();
     for (number, key) in keys.into_iter().enumerate() {
-        assert_eq!(slab.remove(key).map(|it| it[15]), Some(number as u64));
+        assert_eq!(slab.take(key).map(|it| it[15]), Some(number as u64));
     }
     let (_, report) = slab.advance_and_close();
     assert_eq!((report.pinned, report.released_bytes), (0, 0));
     resident();
     let before = resident();
-    let released = slab.release(Release::Return) as u64;
+    let released = slab.shrink_to_fit() as u64;
     let gone = before.saturating_sub(resident());
     assert!(released >= (live * size_of::<Value>()) as u64);
     let still = (1.0 - gone as f64 / released as f64) * 100.0;

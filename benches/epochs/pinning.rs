@@ -32,7 +32,7 @@ pub(crate) fn sweep(setting: &Setting, share: f64) -> Turn {
         let place = random.below(VALUES);
         for (at, key) in keys.drain(..).enumerate() {
             if !(stays && at == place) {
-                assert_eq!(slab.remove(key).map(|it| it[7]), Some(at as u64));
+                assert_eq!(slab.take(key).map(|it| it[7]), Some(at as u64));
             }
         }
         let (_, report) = slab.advance_and_close();
@@ -84,7 +84,7 @@ pub(crate) fn sustained(is_released: bool) -> Turn {
     for _ in 0..CYCLES {
         if is_released && staying.len() == LATER {
             for key in staying.pop_front().into_iter().flatten() {
-                assert!(slab.remove(key).is_some());
+                assert!(slab.take(key).is_some());
             }
         }
         let keys = (0..OF_A_CYCLE as u64).map(|value| slab.insert([value; 8]));
@@ -96,7 +96,7 @@ pub(crate) fn sustained(is_released: bool) -> Turn {
                 if at == stay {
                     stays.push(key);
                 } else {
-                    assert!(slab.remove(key).is_some());
+                    assert!(slab.take(key).is_some());
                 }
             }
         }

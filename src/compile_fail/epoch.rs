@@ -8,7 +8,7 @@
 //! local::<flatslab::epoch::Ref<'static, u64>>();
 //! local::<flatslab::epoch::RefMut<'static, u64>>();
 //! local::<flatslab::epoch::EpochBuf<'static>>();
-//! local::<flatslab::epoch::Domain<'static, flatslab::epoch::Values<u64>>>();
+//! local::<flatslab::epoch::EpochGuard<'static, flatslab::epoch::Values<u64>>>();
 //! local::<flatslab::epoch::Scope<'static, flatslab::epoch::Values<u64>>>();
 //! fn send<T: Send>() {}
 //! send::<flatslab::epoch::EpochSlab<u64>>();
@@ -48,12 +48,12 @@
 //!
 //! ```compile_fail,E0277
 //! fn send<T: Send>() {}
-//! send::<flatslab::epoch::Domain<'static, flatslab::epoch::Values<u64>>>();
+//! send::<flatslab::epoch::EpochGuard<'static, flatslab::epoch::Values<u64>>>();
 //! ```
 //!
 //! ```compile_fail,E0277
 //! fn send<T: Send>() {}
-//! send::<flatslab::epoch::Domain<'static, flatslab::epoch::Bytes>>();
+//! send::<flatslab::epoch::EpochGuard<'static, flatslab::epoch::Bytes>>();
 //! ```
 //!
 //! ```compile_fail,E0277
@@ -93,7 +93,7 @@
 //!
 //! ```compile_fail,E0277
 //! fn sync<T: Sync>() {}
-//! sync::<flatslab::epoch::Domain<'static, flatslab::epoch::Values<u64>>>();
+//! sync::<flatslab::epoch::EpochGuard<'static, flatslab::epoch::Values<u64>>>();
 //! ```
 //!
 //! ```compile_fail,E0277
@@ -104,10 +104,10 @@
 //! # Slabs and what writes are invariant in their value
 //!
 //! ```
-//! use flatslab::epoch::{Domain, EpochSlab, Ref, RefMut, Scope, Values};
+//! use flatslab::epoch::{EpochGuard, EpochSlab, Ref, RefMut, Scope, Values};
 //! type Text = &'static str;
 //! fn slab(slab: EpochSlab<Text>) -> EpochSlab<Text> { slab }
-//! fn domain<'s>(domain: Domain<'s, Values<Text>>) -> Domain<'s, Values<Text>> { domain }
+//! fn epoch<'s>(guard: EpochGuard<'s, Values<Text>>) -> EpochGuard<'s, Values<Text>> { guard }
 //! fn scope<'a, 's>(scope: &'a Scope<'s, Values<Text>>) -> &'a Scope<'s, Values<Text>> { scope }
 //! fn guard<'g>(guard: RefMut<'g, Text>) -> RefMut<'g, Text> { guard }
 //! // A shared guard only reads, and may be shortened.
@@ -127,8 +127,8 @@
 //! ```
 //!
 //! ```compile_fail
-//! use flatslab::epoch::{Domain, Values};
-//! fn domain<'s, 'a>(domain: Domain<'s, Values<&'static str>>) -> Domain<'s, Values<&'a str>> { domain }
+//! use flatslab::epoch::{EpochGuard, Values};
+//! fn epoch<'s, 'a>(guard: EpochGuard<'s, Values<&'static str>>) -> EpochGuard<'s, Values<&'a str>> { guard }
 //! ```
 //!
 //! ```compile_fail
@@ -160,7 +160,7 @@
 //! ```compile_fail,E0597
 //! let mut slab = flatslab::epoch::EpochSlab::new();
 //! let text = String::from("text");
-//! slab.domain(|scope| *scope.insert(text.as_str()) = "other");
+//! slab.scope(|scope| *scope.insert(text.as_str()) = "other");
 //! ```
 //!
 //! # What borrows a slab does not outlive it
@@ -230,22 +230,6 @@
 //! drop(buf);
 //! ```
 //!
-//! ```
-//! let slab = flatslab::epoch::EpochSlab::<u64>::new();
-//! let outer = slab.enter();
-//! let inner = outer.enter();
-//! drop(inner);
-//! drop(outer);
-//! ```
-//!
-//! ```compile_fail,E0505
-//! let slab = flatslab::epoch::EpochSlab::<u64>::new();
-//! let outer = slab.enter();
-//! let inner = outer.enter();
-//! drop(outer);
-//! drop(inner);
-//! ```
-//!
 //! # References to a value end with the guard
 //!
 //! ```
@@ -288,70 +272,70 @@
 //! ```
 //! let mut slab = flatslab::epoch::EpochSlab::new();
 //! let mut kept = None;
-//! let value = slab.domain(|scope| { let value = scope.insert(7); kept = Some(*value); *value });
+//! let value = slab.scope(|scope| { let value = scope.insert(7); kept = Some(*value); *value });
 //! assert_eq!(Some(value), kept);
 //! ```
 //!
 //! ```compile_fail
 //! let mut slab = flatslab::epoch::EpochSlab::<u64>::new();
-//! let escaped = slab.domain(|scope| scope.insert(7));
+//! let escaped = slab.scope(|scope| scope.insert(7));
 //! ```
 //!
 //! ```compile_fail
 //! let mut slab = flatslab::epoch::EpochSlab::<u64>::new();
-//! let escaped = slab.domain(|scope| { let key = scope.insert_key(7); scope.get(key) });
+//! let escaped = slab.scope(|scope| { let key = scope.insert_key(7); scope.get(key) });
 //! ```
 //!
 //! ```compile_fail
 //! let mut slab = flatslab::epoch::EpochSlab::<u64>::new();
-//! let escaped = slab.domain(|scope| { let key = scope.insert_key(7); scope.get_mut(key) });
+//! let escaped = slab.scope(|scope| { let key = scope.insert_key(7); scope.get_mut(key) });
 //! ```
 //!
 //! ```compile_fail
 //! let mut slab = flatslab::epoch::EpochSlab::<u64>::new();
-//! let escaped = slab.domain(|scope| scope);
-//! ```
-//!
-//! ```compile_fail
-//! let mut slab = flatslab::epoch::EpochSlab::<u64>::new();
-//! let mut kept = None;
-//! slab.domain(|scope| kept = Some(scope.insert(7)));
+//! let escaped = slab.scope(|scope| scope);
 //! ```
 //!
 //! ```compile_fail
 //! let mut slab = flatslab::epoch::EpochSlab::<u64>::new();
 //! let mut kept = None;
-//! slab.domain(|scope| { let key = scope.insert_key(7); kept = scope.get(key); });
+//! slab.scope(|scope| kept = Some(scope.insert(7)));
 //! ```
 //!
 //! ```compile_fail
 //! let mut slab = flatslab::epoch::EpochSlab::<u64>::new();
 //! let mut kept = None;
-//! slab.domain(|scope| kept = Some(scope));
+//! slab.scope(|scope| { let key = scope.insert_key(7); kept = scope.get(key); });
 //! ```
 //!
 //! ```compile_fail
 //! let mut slab = flatslab::epoch::EpochSlab::<u64>::new();
-//! let escaped = slab.domain(|scope| scope.domain(|inner| inner.insert(7)));
+//! let mut kept = None;
+//! slab.scope(|scope| kept = Some(scope));
 //! ```
 //!
 //! ```compile_fail
 //! let mut slab = flatslab::epoch::EpochSlab::<u64>::new();
-//! slab.domain(|scope| {
+//! let escaped = slab.scope(|scope| scope.scope(|inner| inner.insert(7)));
+//! ```
+//!
+//! ```compile_fail
+//! let mut slab = flatslab::epoch::EpochSlab::<u64>::new();
+//! slab.scope(|scope| {
 //!     let mut kept = None;
-//!     scope.domain(|inner| kept = Some(inner.insert(7)));
+//!     scope.scope(|inner| kept = Some(inner.insert(7)));
 //! });
 //! ```
 //!
 //! ```
 //! let mut bytes = flatslab::epoch::EpochBytes::new();
-//! let len = bytes.domain(|scope| scope.try_alloc(7).unwrap().len());
+//! let len = bytes.scope(|scope| scope.try_alloc(7).unwrap().len());
 //! assert_eq!(len, 7);
 //! ```
 //!
 //! ```compile_fail
 //! let mut bytes = flatslab::epoch::EpochBytes::new();
-//! let buf = bytes.domain(|scope| scope.try_alloc(7).unwrap());
+//! let buf = bytes.scope(|scope| scope.try_alloc(7).unwrap());
 //! ```
 //!
 //! # No epoch ends within a scope
@@ -360,39 +344,39 @@
 //!
 //! ```
 //! let mut slab = flatslab::epoch::EpochSlab::<u64>::new();
-//! slab.domain(|scope| drop(scope.epoch()));
+//! slab.scope(|scope| drop(scope.epoch()));
 //! slab.advance();
 //! slab.clear_epoch(slab.current());
 //! ```
 //!
 //! ```compile_fail,E0599
 //! let mut slab = flatslab::epoch::EpochSlab::<u64>::new();
-//! slab.domain(|scope| drop(scope.advance()));
+//! slab.scope(|scope| drop(scope.advance()));
 //! ```
 //!
 //! ```compile_fail,E0599
 //! let mut slab = flatslab::epoch::EpochSlab::<u64>::new();
-//! slab.domain(|scope| drop(scope.advance_and_close()));
+//! slab.scope(|scope| drop(scope.advance_and_close()));
 //! ```
 //!
 //! ```compile_fail,E0599
 //! let mut slab = flatslab::epoch::EpochSlab::<u64>::new();
-//! slab.domain(|scope| drop(scope.close(scope.epoch())));
+//! slab.scope(|scope| drop(scope.close(scope.epoch())));
 //! ```
 //!
 //! ```compile_fail,E0599
 //! let mut slab = flatslab::epoch::EpochSlab::<u64>::new();
-//! slab.domain(|scope| drop(scope.clear_epoch(scope.epoch())));
+//! slab.scope(|scope| drop(scope.clear_epoch(scope.epoch())));
 //! ```
 //!
 //! ```compile_fail,E0599
 //! let mut slab = flatslab::epoch::EpochSlab::<u64>::new();
-//! slab.domain(|scope| drop(scope.release(Default::default())));
+//! slab.scope(|scope| drop(scope.shrink_to_fit()));
 //! ```
 //!
 //! ```compile_fail,E0599
 //! let mut slab = flatslab::epoch::EpochSlab::<u64>::new();
-//! slab.domain(|scope| drop(scope.enter()));
+//! slab.scope(|scope| drop(scope.enter()));
 //! ```
 //!
 //! # A slab is not used within its scope, nor a scope within one inside it
@@ -400,10 +384,10 @@
 //! ```
 //! let mut slab = flatslab::epoch::EpochSlab::new();
 //! let key = slab.insert(7);
-//! slab.domain(|scope| {
+//! slab.scope(|scope| {
 //!     let value = scope.insert(8);
 //!     *value += 1;
-//!     scope.domain(|inner| drop((inner.insert(9), inner.remove(key))));
+//!     scope.scope(|inner| drop((inner.insert(9), inner.take(key))));
 //!     scope.insert(10);
 //! });
 //! ```
@@ -411,36 +395,36 @@
 //! ```compile_fail,E0502
 //! let mut slab = flatslab::epoch::EpochSlab::new();
 //! let key = slab.insert(7);
-//! slab.domain(|scope| drop(slab.remove(key)));
+//! slab.scope(|scope| drop(slab.take(key)));
 //! ```
 //!
 //! ```compile_fail,E0502
 //! let mut slab = flatslab::epoch::EpochSlab::new();
 //! let key = slab.insert(7);
 //! let guard = slab.get(key);
-//! slab.domain(|scope| drop(scope.remove(key)));
+//! slab.scope(|scope| drop(scope.take(key)));
 //! drop(guard);
 //! ```
 //!
 //! ```compile_fail,E0502
 //! let mut slab = flatslab::epoch::EpochSlab::<u64>::new();
-//! let domain = slab.enter();
-//! slab.domain(|scope| drop(scope.epoch()));
-//! drop(domain);
+//! let guard = slab.enter();
+//! slab.scope(|scope| drop(scope.epoch()));
+//! drop(guard);
 //! ```
 //!
 //! ```compile_fail
 //! let mut slab = flatslab::epoch::EpochSlab::new();
-//! slab.domain(|scope| {
-//!     scope.domain(|inner| drop((inner.insert(9), scope.insert(10))));
+//! slab.scope(|scope| {
+//!     scope.scope(|inner| drop((inner.insert(9), scope.insert(10))));
 //! });
 //! ```
 //!
 //! ```compile_fail,E0502
 //! let mut slab = flatslab::epoch::EpochSlab::new();
-//! slab.domain(|scope| {
+//! slab.scope(|scope| {
 //!     let value = scope.insert(8);
-//!     scope.domain(|inner| drop(inner.insert(9)));
+//!     scope.scope(|inner| drop(inner.insert(9)));
 //!     *value += 1;
 //! });
 //! ```
@@ -452,13 +436,13 @@
 //! ```
 //! use flatslab::epoch::EpochSlab;
 //! let (mut one, mut two) = (EpochSlab::<u64>::new(), EpochSlab::<u64>::new());
-//! one.domain(|a| two.domain(|b| std::mem::swap(a.insert(1), b.insert(2))));
+//! one.scope(|a| two.scope(|b| std::mem::swap(a.insert(1), b.insert(2))));
 //! ```
 //!
 //! ```compile_fail
 //! use flatslab::epoch::EpochSlab;
 //! let (mut one, mut two) = (EpochSlab::<u64>::new(), EpochSlab::<u64>::new());
-//! one.domain(|a| two.domain(|b| std::mem::swap(a, b)));
+//! one.scope(|a| two.scope(|b| std::mem::swap(a, b)));
 //! ```
 //!
 //! # There are no other contents

@@ -1,29 +1,29 @@
-//! How epoch slabs are made.
+//! `EpochsBuilder`: options of epoch slabs.
 
 use core::alloc::Layout;
 use core::fmt;
 use core::marker::PhantomData;
 
 use super::chunk::Plan;
-use super::home::Home;
 use super::key::INDEX_BITS;
+use super::raw_epochs::RawEpochs;
 use super::sizes;
 use super::store::Limits;
 use super::word::MAX_SLOTS;
-use super::{Bytes, Contents, EpochBytes, EpochSlab, Epochs, Release, Values};
+use super::{Bytes, Contents, EpochBytes, EpochSlab, Epochs, Values};
 use crate::error::{AllocError, BuildError};
 use crate::memory::Pages;
 use crate::raw::source::Source;
 use crate::raw::{chunk, memory};
 
-/// The most places of a ring.
+/// The maximum number of places of a ring.
 const MAX_EPOCHS: usize = 1 << 20;
-/// The most bytes of a buffer, and of a chunk of buffers.
+/// The maximum bytes of a buffer, and of a chunk of buffers.
 const MAX_BYTES: usize = 1 << 30;
-/// The most chunks of a slab: a key names one by so many bits.
+/// The maximum number of chunks of a slab: a key has that many bits for it.
 const MAX_CHUNKS: usize = 1 << INDEX_BITS;
 
-/// How an [`EpochSlab`] or an [`EpochBytes`] is made. The order of the calls does not matter.
+/// Options of an [`EpochSlab`] or an [`EpochBytes`]. The order of the calls does not matter.
 ///
 /// # Examples
 ///
@@ -44,7 +44,6 @@ pub struct EpochsBuilder<C> {
     cached_chunks: usize,
     reserve: usize,
     max_bytes: usize,
-    release: Release,
     pages: Pages,
     contents: PhantomData<fn() -> C>,
 }
@@ -59,14 +58,14 @@ impl<C> EpochsBuilder<C> {
             cached_chunks: 32,
             reserve: 0,
             max_bytes: usize::MAX,
-            release: Release::Retain,
             pages: Pages::new(),
             contents: PhantomData,
         }
     }
 
-    /// How many epochs the ring has, 16 if not said: the current one, and those before it that
-    /// were not closed. An advance onto the place of one of these closes it. From 1 to 2²⁰.
+    /// Number of places of the ring, for the current epoch and the previous ones that are not
+    /// closed; 16 by default, from 1 to 2²⁰. An advance onto a place that is still taken closes
+    /// that epoch.
     ///
     /// ```
     /// use flatslab::epoch::EpochSlab;
@@ -82,8 +81,9 @@ impl<C> EpochsBuilder<C> {
         self
     }
 
-    /// The most unused chunks of a size class whose memory is kept for the next epoch, 32 if
-    /// not said; see [`Release`].
+    /// Maximum number of unused chunks of a size class that keep their memory; 32 by default.
+    /// The next epoch takes them without a call of the allocator or a page fault. With 0 all
+    /// memory is given back at once. [`Epochs::set_cached_chunks`] changes it later.
     ///
     /// ```
     /// use flatslab::epoch::EpochSlab;
@@ -98,9 +98,9 @@ impl<C> EpochsBuilder<C> {
         self
     }
 
-    /// The most bytes that the cells of all chunks may have together. An insertion that would
-    /// pass it is refused, and gives the value back. Unused chunks of other size classes make
-    /// way for it first.
+    /// Maximum bytes of the cells of all chunks together; no limit by default. An insertion that
+    /// would exceed it first gives back unused chunks of other size classes, and is refused if
+    /// that is not enough.
     ///
     /// ```
     /// use flatslab::epoch::EpochSlab;
@@ -115,23 +115,8 @@ impl<C> EpochsBuilder<C> {
         self
     }
 
-    /// What becomes of chunks that no epoch has; [`Release::Retain`] if not said.
-    ///
-    /// ```
-    /// use flatslab::epoch::{EpochSlab, Release};
-    ///
-    /// let slab = EpochSlab::<u64>::builder().release(Release::Return).build();
-    /// slab.insert(7);
-    /// slab.clear_epoch(slab.current());
-    /// assert_eq!(slab.stats().committed_bytes, 0);
-    /// ```
-    pub const fn release(mut self, release: Release) -> Self {
-        self.release = release;
-        self
-    }
-
-    /// What memory it is to have. Pages of the system's are given back to the system one chunk
-    /// at a time; what was allocated elsewhere goes back to there.
+    /// Where the memory comes from. The system's pages are given back to the system chunk by
+    /// chunk, other memory to where it came from.
     ///
     /// ```
     /// use flatslab::epoch::EpochSlab;
@@ -163,25 +148,24 @@ impl<C> EpochsBuilder<C> {
         let limits = Limits {
             max_bytes: self.max_bytes,
             bound: self.cached_chunks.max(self.reserve),
-            release: self.release,
         };
-        let home = Home::try_new(plans.iter(), self.epochs, limits, &source)?;
+        let raw = RawEpochs::try_new(plans.iter(), self.epochs, limits, &source)?;
         for _ in 0..self.reserve {
-            home.store.grow(0)?;
+            raw.store.grow(0)?;
         }
         Ok(Epochs {
-            home,
+            raw,
             contents: PhantomData,
         })
     }
 }
 
-/// Whether there can be so many chunks of this plan: else all memory there is would be taken,
-/// and touched, before the last of them is refused.
+/// Checks that there can be that many chunks of this plan. Otherwise all memory would be
+/// allocated and touched before the last of them is refused.
 ///
 /// # Errors
 ///
-/// When the keys do not reach so far, or the bytes of all of them pass `isize::MAX` or
+/// If keys have not enough bits for them, or their bytes exceed `isize::MAX` or
 /// `max_bytes`.
 fn check_reserve(chunks: usize, plan: &Plan, max_bytes: usize) -> Result<(), BuildError> {
     in_range("reserve", chunks, 0, MAX_CHUNKS)?;
@@ -240,7 +224,8 @@ fn in_range(option: &'static str, given: usize, min: usize, max: usize) -> Resul
 }
 
 impl<T> EpochSlab<T> {
-    /// A slab with other chunks than usual, of other memory, or with limits.
+    /// Returns a builder, for other chunks than those of [`new`](Self::new), other memory, or
+    /// limits.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::<u64>::builder().epochs(4).build();
@@ -252,11 +237,11 @@ impl<T> EpochSlab<T> {
 }
 
 impl<T> EpochsBuilder<Values<T>> {
-    /// How many values a chunk has room for, 64 if not said; from 1 to 32,766.
+    /// Number of values in a chunk; 64 by default, from 1 to 32,766.
     ///
-    /// An epoch has whole chunks, and a value that stays keeps its whole chunk: small chunks
-    /// waste less, large ones are fetched less often. In pages of the system's a chunk takes
-    /// whole pages.
+    /// An epoch takes whole chunks, and a value that stays keeps its whole chunk: small chunks
+    /// waste less, large ones are taken less often. In the system's pages a chunk takes whole
+    /// pages.
     ///
     /// ```
     /// use flatslab::epoch::EpochSlab;
@@ -270,10 +255,10 @@ impl<T> EpochsBuilder<Values<T>> {
         self
     }
 
-    /// How many chunks are there from the start, and touched; none if not said, 2³⁰ at most.
-    /// As many are kept when they are unused, too; with [`Release::Return`] none are, and these
-    /// go with the first advance. Where their bytes pass [`max_bytes`](Self::max_bytes) nothing
-    /// is allocated, and the slab is not made.
+    /// Number of chunks that are allocated and touched in advance; none by default, at most 2³⁰.
+    /// As many unused chunks keep their memory, also if [`cached_chunks`](Self::cached_chunks) is
+    /// lower. If they exceed [`max_bytes`](Self::max_bytes), nothing is allocated, and the slab
+    /// is not created.
     ///
     /// ```
     /// use flatslab::epoch::EpochSlab;
@@ -286,12 +271,12 @@ impl<T> EpochsBuilder<Values<T>> {
         self
     }
 
-    /// Makes the slab.
+    /// Creates the slab.
     ///
     /// # Panics
     ///
-    /// If a number is out of its range, or what is required of the pages is not to be had.
-    /// Where the allocator refuses the program ends, as with `Vec`.
+    /// If an option is out of range, or a required option of the pages is unavailable. Aborts if
+    /// the allocator refuses, like `Vec`.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::<u64>::builder().build();
@@ -306,11 +291,11 @@ impl<T> EpochsBuilder<Values<T>> {
         }
     }
 
-    /// Makes the slab; never panics or aborts.
+    /// Creates the slab; never panics or aborts.
     ///
     /// # Errors
     ///
-    /// Where [`build`](Self::build) panics, or the allocator refuses.
+    /// If [`build`](Self::build) would panic or abort.
     ///
     /// ```
     /// use flatslab::epoch::EpochSlab;
@@ -336,7 +321,8 @@ impl<T> EpochsBuilder<Values<T>> {
 }
 
 impl EpochBytes {
-    /// Buffers in other chunks than usual, of other memory, or with limits.
+    /// Returns a builder, for other chunks than those of [`new`](Self::new), other memory, or
+    /// limits.
     ///
     /// ```
     /// let bytes = flatslab::epoch::EpochBytes::builder().epochs(4).build();
@@ -348,7 +334,7 @@ impl EpochBytes {
 }
 
 impl EpochsBuilder<Bytes> {
-    /// Bytes of a chunk, 16 KiB if not said; it has one buffer at least, and 32,766 at most.
+    /// Bytes of a chunk; 16 KiB by default. A chunk has at least one buffer, and at most 32,766.
     ///
     /// ```
     /// use flatslab::epoch::EpochBytes;
@@ -362,8 +348,7 @@ impl EpochsBuilder<Bytes> {
         self
     }
 
-    /// The most bytes of a buffer, 64 KiB if not said; rounded up to a size class. From 1 to
-    /// 2³⁰.
+    /// Maximum bytes of a buffer, rounded up to a size class; 64 KiB by default, from 1 to 2³⁰.
     ///
     /// ```
     /// use flatslab::epoch::EpochBytes;
@@ -376,12 +361,12 @@ impl EpochsBuilder<Bytes> {
         self
     }
 
-    /// Makes it.
+    /// Creates the slab.
     ///
     /// # Panics
     ///
-    /// If a number is out of its range, or what is required of the pages is not to be had.
-    /// Where the allocator refuses the program ends, as with `Vec`.
+    /// If an option is out of range, or a required option of the pages is unavailable. Aborts if
+    /// the allocator refuses, like `Vec`.
     ///
     /// ```
     /// let bytes = flatslab::epoch::EpochBytes::builder().build();
@@ -396,11 +381,11 @@ impl EpochsBuilder<Bytes> {
         }
     }
 
-    /// Makes it; never panics or aborts.
+    /// Creates the slab; never panics or aborts.
     ///
     /// # Errors
     ///
-    /// Where [`build`](Self::build) panics, or the allocator refuses.
+    /// If [`build`](Self::build) would panic or abort.
     ///
     /// ```
     /// use flatslab::epoch::EpochBytes;
@@ -449,7 +434,6 @@ impl<C> fmt::Debug for EpochsBuilder<C> {
             .field("cached_chunks", &self.cached_chunks)
             .field("reserve", &self.reserve)
             .field("max_bytes", &self.max_bytes)
-            .field("release", &self.release)
             .field("pages", &self.pages)
             .finish()
     }

@@ -14,12 +14,12 @@ use super::values::{absent_or_refused, no_room};
 use super::{Contents, Epochs};
 use crate::error::{AccessError, AllocError};
 
-/// Buffers of any size, by epoch; see the [module](super).
+/// A slab of buffers of any size that belong to epochs; see the [module](super).
 ///
-/// Its epochs are managed by the methods of [`Epochs`]. A buffer takes a slot of the smallest
-/// size class that fits: 64, 96, 128, 192, 256, 384, 512, 768 bytes and so on; each class has
-/// chunks of its own in each epoch. It lives until it is [freed](EpochBytes::free), or its epoch
-/// [cleared](Epochs::clear_epoch): one whose key is lost outlives the closing of its epoch.
+/// [`Epochs`] has the methods about epochs. A buffer takes a slot of the smallest size class that
+/// fits: 64, 96, 128, 192, 256, 384, 512, 768 bytes and so on. Each class has chunks of its own
+/// in each epoch. A buffer lives until it is [removed](EpochBytes::remove), or its epoch
+/// [cleared](Epochs::clear_epoch); one whose key is lost pins its chunk until then.
 ///
 /// # Examples
 ///
@@ -30,14 +30,14 @@ use crate::error::{AccessError, AllocError};
 /// let mut buf = bytes.try_alloc_in(bytes.current(), 384)?;
 /// buf[..5].copy_from_slice(b"hello");
 /// let key = buf.key();
-/// drop(buf);                                            // ends the borrow, and frees nothing
+/// drop(buf);                                            // ends the borrow; the buffer stays
 /// assert_eq!(&bytes.get(key).unwrap()[..6], b"hello\0");
-/// assert!(bytes.free(key) && !bytes.free(key));
+/// assert!(bytes.remove(key) && !bytes.remove(key));
 /// # Ok::<(), flatslab::epoch::BufError>(())
 /// ```
 pub type EpochBytes = Epochs<Bytes>;
 
-/// What [`EpochBytes`] has: buffers of any size.
+/// The contents of [`EpochBytes`]: buffers of any size.
 #[derive(Debug)]
 pub enum Bytes {}
 
@@ -47,13 +47,13 @@ impl Contents for Bytes {
     unsafe fn drop_in_place(_: NonNull<u8>) {}
 }
 
-// SAFETY: all it has is its own memory. Its keys and epochs are numbers; guards and domains
+// SAFETY: it owns nothing but its memory. Its keys and epochs are numbers; guards and scopes
 // borrow it, and cannot be sent along.
 unsafe impl Send for EpochBytes {}
 
-/// A buffer just made, mutably borrowed.
+/// A new buffer, mutably borrowed; returned by [`EpochBytes::alloc`].
 ///
-/// Its end ends the borrow, and frees nothing: [`EpochBytes::free`] does, or
+/// Dropping it ends the borrow. The buffer stays until [`EpochBytes::remove`] or
 /// [`clear_epoch`](Epochs::clear_epoch).
 ///
 /// # Examples
@@ -65,7 +65,7 @@ unsafe impl Send for EpochBytes {}
 /// let bytes = EpochBytes::new();
 /// let buf = bytes.alloc(100);
 /// assert_eq!((buf.len(), buf.epoch()), (100, bytes.current()));
-/// assert_eq!(bytes.try_free(buf.key()), Err(AccessError::Borrowed));
+/// assert_eq!(bytes.try_remove(buf.key()), Err(AccessError::Borrowed));
 /// ```
 #[must_use = "a buffer whose key is not kept lives until its epoch is cleared"]
 pub struct EpochBuf<'a> {
@@ -75,7 +75,7 @@ pub struct EpochBuf<'a> {
 }
 
 impl EpochBuf<'_> {
-    /// The key that leads to it when this is gone.
+    /// Returns the key of the buffer.
     ///
     /// ```
     /// let bytes = flatslab::epoch::EpochBytes::new();
@@ -87,19 +87,19 @@ impl EpochBuf<'_> {
         self.key
     }
 
-    /// Ends the borrow, and gives the key.
+    /// Ends the borrow, and returns the key of the buffer.
     ///
     /// ```
     /// let bytes = flatslab::epoch::EpochBytes::new();
     /// let key = bytes.alloc(10).into_key();
-    /// assert!(bytes.free(key));
+    /// assert!(bytes.remove(key));
     /// ```
     #[must_use]
     pub fn into_key(self) -> EpochKey {
         self.key
     }
 
-    /// The epoch it is in.
+    /// Returns the epoch of the buffer.
     ///
     /// ```
     /// let bytes = flatslab::epoch::EpochBytes::new();
@@ -138,7 +138,7 @@ impl fmt::Debug for EpochBuf<'_> {
     }
 }
 
-/// Why there is no buffer.
+/// Why a buffer was not allocated.
 ///
 /// # Examples
 ///
@@ -152,20 +152,20 @@ impl fmt::Debug for EpochBuf<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BufError {
-    /// The epoch takes no more buffers: the slab has advanced, or its domain has ended.
+    /// The epoch takes no more buffers: the slab has advanced.
     Closing,
     /// The epoch is closed.
-    StaleEra,
-    /// The epoch is another slab's.
+    Closed,
+    /// The epoch belongs to another slab.
     Foreign,
-    /// More bytes were asked for than the [largest](super::EpochsBuilder::largest) class has.
+    /// The request exceeds the [largest](super::EpochsBuilder::largest) size class.
     TooBig {
-        /// The bytes asked for.
+        /// Requested bytes.
         size: usize,
-        /// The most there can be.
+        /// Bytes of the largest size class.
         largest: usize,
     },
-    /// There is no memory for another chunk, or a limit does not allow it.
+    /// No chunk could be allocated: the allocator refused, or a limit was reached.
     Full(AllocError),
 }
 
@@ -173,7 +173,7 @@ impl From<Refusal> for BufError {
     fn from(refusal: Refusal) -> Self {
         match refusal {
             Refusal::Closing => BufError::Closing,
-            Refusal::StaleEra => BufError::StaleEra,
+            Refusal::Closed => BufError::Closed,
             Refusal::Foreign => BufError::Foreign,
             Refusal::Full(error) => BufError::Full(error),
         }
@@ -187,7 +187,7 @@ impl fmt::Display for BufError {
                 return write!(f, "{size} bytes were asked for, the limit is {largest}");
             }
             BufError::Closing => Refusal::Closing,
-            BufError::StaleEra => Refusal::StaleEra,
+            BufError::Closed => Refusal::Closed,
             BufError::Foreign => Refusal::Foreign,
             BufError::Full(error) => Refusal::Full(error),
         };
@@ -205,14 +205,13 @@ impl Error for BufError {
 }
 
 impl EpochBytes {
-    /// Buffers of at most 64 KiB in chunks of 16 KiB, with 16 epochs, of memory from the
-    /// global allocator; see [`builder`](Self::builder).
-    ///
-    /// Allocates records of its epochs.
+    /// Creates an empty slab of buffers of at most 64 KiB in chunks of 16 KiB, with a ring of 16
+    /// epochs, in memory of the global allocator; see [`builder`](Self::builder). Allocates the
+    /// records of the epochs.
     ///
     /// # Panics
     ///
-    /// Where the allocator refuses the program ends, as with `Vec`.
+    /// Aborts if the allocator refuses, like `Vec`.
     ///
     /// ```
     /// let bytes = flatslab::epoch::EpochBytes::new();
@@ -234,7 +233,7 @@ impl EpochBytes {
         Ok(sizes::class_of(size))
     }
 
-    /// The most bytes of a buffer: those of the largest class.
+    /// Returns the maximum number of bytes of a buffer: those of the largest size class.
     ///
     /// ```
     /// assert_eq!(flatslab::epoch::EpochBytes::new().largest(), 64 << 10);
@@ -242,7 +241,7 @@ impl EpochBytes {
     #[must_use]
     #[inline]
     pub fn largest(&self) -> usize {
-        sizes::size_of_class(self.home.store.classes() - 1)
+        sizes::size_of_class(self.raw.store.classes() - 1)
     }
 
     /// The buffer in a slot with a value.
@@ -252,7 +251,7 @@ impl EpochBytes {
         NonNull::slice_from_raw_parts(cell, chunk.length(slot).get() as usize)
     }
 
-    /// A slot for so many bytes, which `fill` initialises.
+    /// Claims a slot for `size` bytes, which `fill` initialises.
     #[inline]
     #[cfg_attr(feature = "track", track_caller)]
     fn try_fill(
@@ -263,14 +262,14 @@ impl EpochBytes {
     ) -> Result<(ChunkPtr, u32), BufError> {
         let class = self.class(size)?;
         let (chunk, slot, word) = match epoch {
-            Some(epoch) => self.home.claim(epoch, class),
-            None => self.home.claim_current(class),
+            Some(epoch) => self.raw.claim(epoch, class),
+            None => self.raw.claim_current(class),
         }?;
         fill(chunk.cell(slot, sizes::size_of_class(class)));
         chunk.length(slot).set(size as u32);
         chunk.word(slot).set(word.filled());
         #[cfg(feature = "track")]
-        self.home.note_origin(chunk, slot);
+        self.raw.note_origin(chunk, slot);
         Ok((chunk, slot))
     }
 
@@ -278,26 +277,27 @@ impl EpochBytes {
     #[inline]
     #[cfg_attr(feature = "track", track_caller)]
     fn try_zeroed(&self, epoch: Option<Epoch>, size: usize) -> Result<EpochBuf<'_>, BufError> {
-        // SAFETY: the cell has so many bytes, and is the caller's.
+        // SAFETY: the cell was claimed, and has at least `size` bytes by its class.
         let fill = |cell: NonNull<u8>| unsafe { cell.write_bytes(0, size) };
         let (chunk, slot) = self.try_fill(epoch, size, fill)?;
         let word = chunk.word(slot).get();
         chunk.word(slot).set(word.owned());
         Ok(EpochBuf {
-            // SAFETY: initialised, and the word has this writer.
+            // SAFETY: `fill` has initialised the buffer, and the word has this writer.
             bytes: unsafe { RefMut::new(chunk.word(slot), self.buffer(chunk, slot)) },
             key: EpochKey::new(chunk.place, slot, word),
             epoch: epoch.unwrap_or_else(|| self.current()),
         })
     }
 
-    /// A zeroed buffer of that length in an epoch; O(length). A chunk is fetched when the epoch
-    /// has no vacant slot of the class: an unused one, or memory for another.
+    /// Allocates a zeroed buffer of `len` bytes in an epoch; O(`len`). If the epoch has no vacant
+    /// slot of the size class, it takes an unused chunk, or allocates one.
     ///
     /// # Errors
     ///
-    /// If the epoch takes no more, is closed, or is another slab's; beyond the largest class,
-    /// at a [limit](super::EpochsBuilder::max_bytes), or where the allocator refuses.
+    /// If the epoch takes no more buffers, is closed, or belongs to another slab; if `len`
+    /// exceeds [`largest`](Self::largest); at a [limit](super::EpochsBuilder::max_bytes), or if
+    /// the allocator refuses.
     ///
     /// ```
     /// let bytes = flatslab::epoch::EpochBytes::new();
@@ -310,13 +310,13 @@ impl EpochBytes {
         self.try_zeroed(Some(epoch), len)
     }
 
-    /// A zeroed buffer of that length in the current epoch; O(length). As
+    /// Allocates a zeroed buffer of `len` bytes in the current epoch; O(`len`). Like
     /// [`try_alloc_in`](Self::try_alloc_in).
     ///
     /// # Panics
     ///
-    /// Beyond the largest class, and at a [limit](super::EpochsBuilder::max_bytes). Where the
-    /// allocator refuses the program ends, as with `Vec`.
+    /// If `len` exceeds [`largest`](Self::largest), and at a
+    /// [limit](super::EpochsBuilder::max_bytes). Aborts if the allocator refuses, like `Vec`.
     ///
     /// ```
     /// let bytes = flatslab::epoch::EpochBytes::new();
@@ -331,12 +331,11 @@ impl EpochBytes {
         }
     }
 
-    /// A buffer in an epoch with a copy of these bytes; O(length). Faster than to fill a zeroed
-    /// one.
+    /// Copies bytes into a buffer in an epoch; O(length). Faster than filling a zeroed one.
     ///
     /// # Errors
     ///
-    /// Where [`try_alloc_in`](Self::try_alloc_in) has one.
+    /// As [`try_alloc_in`](Self::try_alloc_in).
     ///
     /// ```
     /// let bytes = flatslab::epoch::EpochBytes::new();
@@ -351,12 +350,12 @@ impl EpochBytes {
         Ok(chunk.key(slot))
     }
 
-    /// A buffer in the current epoch with a copy of these bytes; O(length). As
+    /// Copies bytes into a buffer in the current epoch; O(length). Like
     /// [`try_copy_in`](Self::try_copy_in).
     ///
     /// # Panics
     ///
-    /// Where [`alloc`](Self::alloc) does.
+    /// As [`alloc`](Self::alloc).
     ///
     /// ```
     /// let bytes = flatslab::epoch::EpochBytes::new();
@@ -371,13 +370,13 @@ impl EpochBytes {
         }
     }
 
-    /// Borrows the buffer of a key; O(1), no allocation. `None` where it has none: it was
-    /// freed, or dropped with its epoch, or the key is another slab's or made up.
+    /// Borrows the buffer at the key; O(1), no allocation. Returns `None` if there is none: it
+    /// was removed, or dropped with its epoch, or the key belongs to another slab.
     ///
     /// # Panics
     ///
     /// If the buffer is mutably borrowed, or has 32,765 readers; [`try_get`](Self::try_get)
-    /// says so.
+    /// returns the error.
     ///
     /// ```
     /// let bytes = flatslab::epoch::EpochBytes::new();
@@ -390,13 +389,13 @@ impl EpochBytes {
         absent_or_refused(self.try_get(key), "get", key)
     }
 
-    /// Borrows the buffer of a key; O(1), no allocation.
+    /// Borrows the buffer at the key, like [`get`](Self::get).
     ///
     /// # Errors
     ///
-    /// [`Missing`](AccessError::Missing) where there is none,
-    /// [`Borrowed`](AccessError::Borrowed) where it is mutably borrowed,
-    /// [`TooManyReaders`](AccessError::TooManyReaders) with 32,765 of them.
+    /// [`Missing`](AccessError::Missing) if there is none,
+    /// [`Borrowed`](AccessError::Borrowed) if it is mutably borrowed,
+    /// [`TooManyReaders`](AccessError::TooManyReaders) if it has 32,765 readers.
     ///
     /// ```
     /// use flatslab::AccessError;
@@ -407,17 +406,17 @@ impl EpochBytes {
     /// ```
     #[inline]
     pub fn try_get(&self, key: EpochKey) -> Result<Ref<'_, [u8]>, AccessError> {
-        let (chunk, slot) = self.home.begin_read(key)?;
+        let (chunk, slot) = self.raw.begin_read(key)?;
         // SAFETY: the reader was admitted, so there is a buffer (W2), of this word.
         Ok(unsafe { Ref::new(chunk.word(slot), self.buffer(chunk, slot)) })
     }
 
-    /// Borrows the buffer of a key mutably; O(1), no allocation. `None` where there is none, as
-    /// for [`get`](Self::get).
+    /// Borrows the buffer at the key mutably; O(1), no allocation. Returns `None` if there is
+    /// none.
     ///
     /// # Panics
     ///
-    /// If the buffer is borrowed; [`try_get_mut`](Self::try_get_mut) says so.
+    /// If the buffer is borrowed; [`try_get_mut`](Self::try_get_mut) returns the error.
     ///
     /// ```
     /// let bytes = flatslab::epoch::EpochBytes::new();
@@ -430,12 +429,12 @@ impl EpochBytes {
         absent_or_refused(self.try_get_mut(key), "get_mut", key)
     }
 
-    /// Borrows the buffer of a key mutably; O(1), no allocation.
+    /// Borrows the buffer at the key mutably, like [`get_mut`](Self::get_mut).
     ///
     /// # Errors
     ///
-    /// [`Missing`](AccessError::Missing) where there is none,
-    /// [`Borrowed`](AccessError::Borrowed) where it is borrowed.
+    /// [`Missing`](AccessError::Missing) if there is none,
+    /// [`Borrowed`](AccessError::Borrowed) if it is borrowed.
     ///
     /// ```
     /// use flatslab::AccessError;
@@ -446,46 +445,45 @@ impl EpochBytes {
     /// assert_eq!(bytes.try_get_mut(key).unwrap_err(), AccessError::Borrowed);
     /// ```
     pub fn try_get_mut(&self, key: EpochKey) -> Result<RefMut<'_, [u8]>, AccessError> {
-        let (chunk, slot) = self.home.idle(key)?;
+        let (chunk, slot) = self.raw.idle(key)?;
         chunk.word(slot).set(key.word().owned());
         // SAFETY: idle, so there is a buffer (W2), and the word has this writer now.
         Ok(unsafe { RefMut::new(chunk.word(slot), self.buffer(chunk, slot)) })
     }
 
-    /// Frees the buffer of a key; O(1). `false` where there is none: it was freed before, or
-    /// dropped with its epoch, or the key is another slab's or made up.
+    /// Removes the buffer at the key, and returns whether there was one; O(1).
     ///
     /// # Panics
     ///
-    /// If the buffer is borrowed; [`try_free`](Self::try_free) says so.
+    /// If the buffer is borrowed; [`try_remove`](Self::try_remove) returns the error.
     ///
     /// ```
     /// let bytes = flatslab::epoch::EpochBytes::new();
     /// let key = bytes.alloc(3).key();
-    /// assert!(bytes.free(key) && !bytes.free(key));
+    /// assert!(bytes.remove(key) && !bytes.remove(key));
     /// ```
     #[inline]
     #[track_caller]
-    pub fn free(&self, key: EpochKey) -> bool {
-        absent_or_refused(self.try_free(key), "free", key).is_some()
+    pub fn remove(&self, key: EpochKey) -> bool {
+        absent_or_refused(self.try_remove(key), "remove", key).is_some()
     }
 
-    /// Frees the buffer of a key; O(1).
+    /// Removes the buffer at the key, like [`remove`](Self::remove).
     ///
     /// # Errors
     ///
-    /// [`Missing`](AccessError::Missing) where there is none,
-    /// [`Borrowed`](AccessError::Borrowed) where it is borrowed.
+    /// [`Missing`](AccessError::Missing) if there is none,
+    /// [`Borrowed`](AccessError::Borrowed) if it is borrowed.
     ///
     /// ```
     /// let bytes = flatslab::epoch::EpochBytes::new();
     /// let key = bytes.alloc(3).key();
-    /// assert_eq!(bytes.try_free(key), Ok(()));
+    /// assert_eq!(bytes.try_remove(key), Ok(()));
     /// ```
     #[inline]
-    pub fn try_free(&self, key: EpochKey) -> Result<(), AccessError> {
-        let (chunk, slot) = self.home.idle(key)?;
-        self.home.push(chunk, slot, key.word());
+    pub fn try_remove(&self, key: EpochKey) -> Result<(), AccessError> {
+        let (chunk, slot) = self.raw.idle(key)?;
+        self.raw.push(chunk, slot, key.word());
         Ok(())
     }
 
@@ -493,7 +491,8 @@ impl EpochBytes {
     #[inline]
     #[cfg_attr(feature = "track", track_caller)]
     fn try_copied(&self, epoch: Option<Epoch>, bytes: &[u8]) -> Result<(ChunkPtr, u32), BufError> {
-        // SAFETY: the cell has so many bytes, and is the caller's.
+        // SAFETY: the cell was claimed, so it is none of `bytes`, and has room for them by its
+        // class.
         let fill = |cell: NonNull<u8>| unsafe {
             cell.copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len());
         };
@@ -525,7 +524,7 @@ impl EpochBytes {
         epoch: Epoch,
         size: usize,
     ) -> Result<NonNull<[u8]>, BufError> {
-        // SAFETY: the cell has so many bytes, and is the caller's.
+        // SAFETY: the cell was claimed, and has at least `size` bytes by its class.
         let fill = |cell: NonNull<u8>| unsafe { cell.write_bytes(0, size) };
         let slot = self.try_fill(Some(epoch), size, fill)?;
         Ok(self.owned(slot))
@@ -538,7 +537,7 @@ impl Default for EpochBytes {
     }
 }
 
-/// Ends the program where the allocator has refused, else panics.
+/// Aborts if the allocator has refused, else panics.
 #[cold]
 #[inline(never)]
 #[track_caller]

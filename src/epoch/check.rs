@@ -3,8 +3,8 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 
 use super::chunk::{ChunkPtr, Memory};
-use super::era::{EpochState, Kind};
-use super::home::Home;
+use super::epoch_record::{EpochState, Kind};
+use super::raw_epochs::RawEpochs;
 use super::store::Store;
 use super::word::END;
 
@@ -33,51 +33,51 @@ impl ChunkPtr {
     }
 }
 
-impl Home {
+impl RawEpochs {
     /// Panics where an invariant does not hold.
     pub(super) fn check(&self) {
-        self.eras.check(self.ring());
+        self.records.check(self.ring());
         let mut seen = BTreeMap::new();
         for index in 0.. {
-            let Some(era) = self.eras.get(index) else {
+            let Some(record) = self.records.get(index) else {
                 break;
             };
-            let state = era.state.get();
-            if era.era.get() == 0 {
-                assert_eq!(era.chunks.get(), 0, "R1: a spare record has no chunks");
+            let state = record.state.get();
+            if record.generation.get() == 0 {
+                assert_eq!(record.chunks.get(), 0, "R1: a spare record has no chunks");
                 continue;
             }
             let open = if state == EpochState::Open {
-                era.era.get()
+                record.generation.get()
             } else {
                 0
             };
-            assert_eq!(era.open.get(), open, "E1: open");
+            assert_eq!(record.open.get(), open, "E1: open");
             let mut chunks = 0;
-            for chunk in self.chunks_of(era) {
+            for chunk in self.chunks_of(record) {
                 chunk.check();
                 chunks += 1;
-                assert_eq!(chunk.era.get(), Some(era), "E2: its own");
+                assert_eq!(chunk.epoch.get(), Some(record), "E2: its own");
                 assert_eq!(seen.insert(chunk.index(), "an epoch"), None, "E2: once");
                 let pinned = state == EpochState::Pinned;
                 assert_eq!(chunk.is_pinned(), pinned, "E1: pinned");
-                let listed = self.is_on_stack(era, chunk);
+                let listed = self.is_on_stack(record, chunk);
                 if state == EpochState::Open {
                     assert_eq!(chunk.listed.get(), listed == 1, "E2: the stack");
                     assert_eq!(listed == 1, chunk.has_room(), "E2: has room");
                 }
             }
-            assert_eq!(era.chunks.get(), chunks, "E2: all");
+            assert_eq!(record.chunks.get(), chunks, "E2: all");
             assert!(chunks > 0 || state != EpochState::Pinned, "E1: over");
-            let replaced = !matches!(era.kind.get(), Kind::Ring(_)) || era.replaced.get();
+            let replaced = !matches!(record.kind.get(), Kind::Ring(_)) || record.replaced.get();
             assert!(chunks == 0 || replaced, "R2: a record for the ring");
         }
         self.store.check(&mut seen);
     }
 
-    fn is_on_stack(&self, era: super::era::EraPtr, chunk: ChunkPtr) -> usize {
-        // SAFETY: the class is one of the slab's.
-        let mut next = unsafe { era.list(chunk.class as usize) }.open.get();
+    fn is_on_stack(&self, record: super::epoch_record::EpochPtr, chunk: ChunkPtr) -> usize {
+        // SAFETY: the class of a chunk of the slab's.
+        let mut next = unsafe { record.list(chunk.class as usize) }.open.get();
         let mut times = 0;
         while let Some(open) = next {
             times += usize::from(open == chunk);
@@ -98,7 +98,7 @@ impl Store {
                 while let Some(chunk) = next {
                     chunk.check();
                     assert_eq!(chunk.live(), 0, "C3: unused");
-                    assert!(chunk.era.get().is_none(), "U1: no epoch's");
+                    assert!(chunk.epoch.get().is_none(), "U1: no epoch's");
                     let cached = chunk.memory.get() == Memory::Committed;
                     assert_eq!(cached, list == "cached", "U1: {list}");
                     assert_eq!(seen.insert(chunk.index(), list), None, "U1: once");
@@ -113,8 +113,8 @@ impl Store {
             if chunk.memory.get() == Memory::Committed {
                 committed += self.plan(chunk.class as usize).data.size();
             }
-            let worn_out = (0..chunk.slots).all(|slot| chunk.word(slot).get().is_worn_out());
-            assert!(seen.contains_key(&chunk.index()) || worn_out, "U1: lost");
+            let retired = (0..chunk.slots).all(|slot| chunk.word(slot).get().is_retired());
+            assert!(seen.contains_key(&chunk.index()) || retired, "U1: lost");
         }
         assert_eq!(committed, self.committed(), "U2");
     }

@@ -24,7 +24,7 @@ use core::ops::Deref;
 use core::panic::Location;
 use core::ptr::NonNull;
 
-use super::era::EraPtr;
+use super::epoch_record::EpochPtr;
 use super::key::EpochKey;
 use super::word::{END, Word};
 use crate::error::AllocError;
@@ -69,7 +69,7 @@ pub(super) struct Chunk {
     /// That of the keys of its values.
     pub(super) place: u64,
     /// Whose it is; none of an unused chunk.
-    pub(super) era: Cell<Option<EraPtr>>,
+    pub(super) epoch: Cell<Option<EpochPtr>>,
     /// On the list of all chunks of the epoch, or on a list of unused or doomed ones.
     pub(super) next: Cell<Option<ChunkPtr>>,
     pub(super) previous: Cell<Option<ChunkPtr>>,
@@ -96,14 +96,14 @@ impl Deref for ChunkPtr {
 }
 
 /// The layout of a record.
-struct Record {
+struct RecordLayout {
     layout: Layout,
     #[cfg(feature = "track")]
     origins: usize,
 }
 
 impl Plan {
-    fn record(&self) -> Record {
+    fn record(&self) -> RecordLayout {
         // All sizes are small: slots are at most 2^15.
         let slots = self.slots as usize;
         let lengths = size_of::<Chunk>() + slots * size_of::<Word>();
@@ -112,7 +112,7 @@ impl Plan {
         #[cfg(feature = "track")]
         let (origins, end) = (end, end + slots * size_of::<&Location<'static>>());
         let layout = Layout::from_size_align(end, align_of::<Chunk>().max(align_of::<u64>()));
-        Record {
+        RecordLayout {
             layout: layout.expect("a record is small"),
             #[cfg(feature = "track")]
             origins,
@@ -145,29 +145,29 @@ impl ChunkPtr {
             class: class as u32,
             data: Cell::new(NonNull::dangling()),
             place,
-            era: Cell::new(None),
+            epoch: Cell::new(None),
             next: Cell::new(None),
             previous: Cell::new(None),
             next_open: Cell::new(None),
             listed: Cell::new(false),
             memory: Cell::new(Memory::None),
         };
-        // SAFETY: the record has room for the header.
+        // SAFETY: the record is a new block, laid out for the header and what follows.
         unsafe { start.write(header) };
         let chunk = ChunkPtr(start);
         for slot in 0..plan.slots {
-            // SAFETY: and for the words.
+            // SAFETY: within the record, which has a word for each slot.
             unsafe { chunk.word_place(slot).write(Cell::new(Word::FIRST)) };
         }
         if plan.lengths {
             for slot in 0..plan.slots {
-                // SAFETY: and for the lengths.
+                // SAFETY: within the record, which has a length for each slot of such a class.
                 unsafe { chunk.length_place(slot).write(Cell::new(0)) };
             }
         }
         #[cfg(feature = "track")]
         for slot in 0..plan.slots {
-            // SAFETY: and for the origins.
+            // SAFETY: within the record, which has an origin for each slot.
             unsafe { chunk.origin_place(plan, slot).write(Cell::new(None)) };
         }
         chunk.reset();
@@ -180,18 +180,19 @@ impl ChunkPtr {
     ///
     /// It is not used afterwards, and was of this plan and source.
     pub(super) unsafe fn into_record(self, plan: &Plan, source: &Source) -> Block {
-        // SAFETY: `write` leaked it; says the caller.
+        // SAFETY: `write` leaked a block of this layout and source, and it is not used any more
+        // (precondition).
         unsafe { Block::from_start(self.0.cast(), plan.record().layout, source) }
     }
 
     #[inline(always)]
     fn word_place(self, slot: u32) -> NonNull<Cell<Word>> {
-        // SAFETY: the words follow the header.
+        // SAFETY: the words follow the header, one for each slot; `slot` is one of them.
         unsafe { self.0.add(1).cast::<Cell<Word>>().add(slot as usize) }
     }
 
     fn length_place(self, slot: u32) -> NonNull<Cell<u32>> {
-        // SAFETY: the lengths follow the words.
+        // SAFETY: the lengths follow the words, one for each slot of such a class.
         unsafe {
             let words = self.word_place(0).add(self.slots as usize);
             words.cast::<Cell<u32>>().add(slot as usize)
@@ -204,7 +205,7 @@ impl ChunkPtr {
         plan: &Plan,
         slot: u32,
     ) -> NonNull<Cell<Option<&'static Location<'static>>>> {
-        // SAFETY: within the record.
+        // SAFETY: the origins are that far into a record of this plan, one for each slot.
         unsafe {
             let origins = self.0.cast::<u8>().add(plan.record().origins);
             origins.cast::<Cell<_>>().add(slot as usize)
@@ -222,7 +223,7 @@ impl ChunkPtr {
     /// The length of the buffer in a slot.
     pub(super) fn length<'a>(self, slot: u32) -> &'a Cell<u32> {
         debug_assert!(slot < self.slots);
-        // SAFETY: as for words; the class has lengths.
+        // SAFETY: as in `word`; the class has lengths, which `write` initialised.
         unsafe { self.length_place(slot).as_ref() }
     }
 
@@ -234,7 +235,7 @@ impl ChunkPtr {
         slot: u32,
     ) -> &'a Cell<Option<&'static Location<'static>>> {
         debug_assert!(slot < self.slots);
-        // SAFETY: as for words.
+        // SAFETY: as in `word`; `write` initialised the origins.
         unsafe { self.origin_place(plan, slot).as_ref() }
     }
 
@@ -272,8 +273,8 @@ impl ChunkPtr {
         self.word(slot).set(vacated);
         let count = self.count.get() - 1;
         self.count.set(count);
-        if vacated.is_worn_out() {
-            self.wear_out(slot);
+        if vacated.is_retired() {
+            self.retire(slot);
             return Vacated::of(count, false);
         }
         self.free.set(slot);
@@ -283,24 +284,24 @@ impl ChunkPtr {
     /// The slot has no next generation.
     #[cold]
     #[inline(never)]
-    fn wear_out(self, slot: u32) {
+    fn retire(self, slot: u32) {
         self.word(slot).set(self.word(slot).get().freed(END));
     }
 
-    /// Has all slots vacant that are not worn out, in their order.
+    /// Has all slots vacant that are not retired, in their order.
     pub(super) fn reset(self) {
         let mut free = END;
         for slot in (0..self.slots).rev() {
             let word = self.word(slot).get().freed(free);
             self.word(slot).set(word);
-            if !word.is_worn_out() {
+            if !word.is_retired() {
                 free = slot;
             }
         }
         self.free.set(free);
     }
 
-    /// It has no value, and is not pinned any more; `false` if all its slots are worn out.
+    /// It has no value, and is not pinned any more; `false` if all its slots are retired.
     ///
     /// The list of vacant slots is as the removals left it: to put it in order would make the
     /// last of them O(slots).

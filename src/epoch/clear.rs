@@ -4,16 +4,16 @@ use core::marker::PhantomData;
 
 use super::Contents;
 use super::chunk::ChunkPtr;
-use super::eras::NoEpoch;
+use super::epoch_records::NoEpoch;
 use super::error::ClearError;
-use super::home::Home;
 use super::key::Epoch;
+use super::raw_epochs::RawEpochs;
 
 /// Chunks of no epoch, whose values no key leads to: to be dropped.
 ///
 /// When a destructor panics the rest is dropped all the same, then the panic goes on.
 struct Doomed<'h, C: Contents> {
-    home: &'h Home,
+    raw: &'h RawEpochs,
     first: Option<ChunkPtr>,
     /// The slot of the first chunk whose turn it is.
     slot: u32,
@@ -24,7 +24,7 @@ impl<C: Contents> Doomed<'_, C> {
     fn drop_all(&mut self) {
         while let Some(chunk) = self.first {
             if C::NEEDS_DROP {
-                let bytes = self.home.store.plan(chunk.class as usize).cell;
+                let bytes = self.raw.store.plan(chunk.class as usize).cell;
                 while self.slot < chunk.slots {
                     let slot = self.slot;
                     self.slot += 1;
@@ -38,7 +38,7 @@ impl<C: Contents> Doomed<'_, C> {
             self.slot = 0;
             self.first = chunk.next.take();
             chunk.reset();
-            self.home.store.put(chunk);
+            self.raw.store.put(chunk);
         }
     }
 }
@@ -46,13 +46,13 @@ impl<C: Contents> Doomed<'_, C> {
 impl<C: Contents> Drop for Doomed<'_, C> {
     fn drop(&mut self) {
         self.drop_all();
-        self.home.store.trim();
+        self.raw.store.trim();
     }
 }
 
-fn drop_values<C: Contents>(home: &Home, first: Option<ChunkPtr>) {
+fn drop_values<C: Contents>(raw: &RawEpochs, first: Option<ChunkPtr>) {
     let mut doomed = Doomed::<C> {
-        home,
+        raw,
         first,
         slot: 0,
         contents: PhantomData,
@@ -65,21 +65,21 @@ fn drop_values<C: Contents>(home: &Home, first: Option<ChunkPtr>) {
 ///
 /// # Errors
 ///
-/// If one is borrowed, or it is another slab's epoch; nothing has changed then.
-pub(super) fn try_clear<C: Contents>(home: &Home, epoch: Epoch) -> Result<usize, ClearError> {
-    let era = match home.eras.find(epoch) {
-        Ok(era) => era,
+/// If one is borrowed, or the epoch belongs to another slab; nothing has changed then.
+pub(super) fn try_clear<C: Contents>(raw: &RawEpochs, epoch: Epoch) -> Result<usize, ClearError> {
+    let record = match raw.records.find(epoch) {
+        Ok(record) => record,
         Err(NoEpoch::Over) => return Ok(0),
         Err(NoEpoch::Foreign) => return Err(ClearError::Foreign),
     };
-    for chunk in home.chunks_of(era) {
+    for chunk in raw.chunks_of(record) {
         if let Some(key) = chunk.first_borrowed() {
             return Err(ClearError::Borrowed(key));
         }
     }
     let mut doomed = None;
-    let live = home.doom(era, &mut doomed);
-    drop_values::<C>(home, doomed);
+    let live = raw.doom(record, &mut doomed);
+    drop_values::<C>(raw, doomed);
     Ok(live)
 }
 
@@ -88,14 +88,14 @@ pub(super) fn try_clear<C: Contents>(home: &Home, epoch: Epoch) -> Result<usize,
 /// # Safety
 ///
 /// No guard or reference of its values is used from now on.
-pub(super) unsafe fn end<C: Contents>(home: &Home, epoch: Epoch) {
-    home.stop_domain(epoch);
-    if let Ok(era) = home.eras.find(epoch) {
+pub(super) unsafe fn end<C: Contents>(raw: &RawEpochs, epoch: Epoch) {
+    if let Ok(record) = raw.records.find(epoch) {
+        record.set_closing();
         let mut doomed = None;
-        home.doom(era, &mut doomed);
+        raw.doom(record, &mut doomed);
         // No chunks are left: this frees the record.
-        home.close_closing(era);
-        drop_values::<C>(home, doomed);
+        raw.close_closing(record);
+        drop_values::<C>(raw, doomed);
     }
 }
 
@@ -104,14 +104,14 @@ pub(super) unsafe fn end<C: Contents>(home: &Home, epoch: Epoch) {
 /// # Safety
 ///
 /// The slab is gone: no key, guard or reference is used from now on.
-pub(super) unsafe fn drop_all<C: Contents>(home: &Home) {
+pub(super) unsafe fn drop_all<C: Contents>(raw: &RawEpochs) {
     let mut doomed = None;
     let mut index = 0;
-    while let Some(era) = home.eras.get(index) {
-        if era.era.get() != 0 {
-            home.doom(era, &mut doomed);
+    while let Some(record) = raw.records.get(index) {
+        if record.generation.get() != 0 {
+            raw.doom(record, &mut doomed);
         }
         index += 1;
     }
-    drop_values::<C>(home, doomed);
+    drop_values::<C>(raw, doomed);
 }

@@ -1,11 +1,11 @@
-//! Why an epoch did not do what was asked.
+//! Errors of epoch slabs.
 
 use core::error::Error;
 use core::fmt;
 
 use crate::error::AllocError;
 
-/// The value was not inserted, and comes back.
+/// Why a value was not inserted, with the value.
 ///
 /// # Examples
 ///
@@ -22,21 +22,21 @@ use crate::error::AllocError;
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InsertError<T> {
-    /// The epoch takes no more insertions: the slab has advanced, or its domain has ended.
+    /// The epoch takes no more insertions: the slab has advanced.
     Closing(T),
     /// The epoch is closed.
-    StaleEra(T),
-    /// The epoch is another slab's.
+    Closed(T),
+    /// The epoch belongs to another slab.
     Foreign(T),
-    /// There is no memory for another chunk, or a limit does not allow it.
+    /// No chunk could be allocated: the allocator refused, or a limit was reached.
     Full(T, AllocError),
 }
 
-/// Why nothing is inserted, without the value.
+/// Why an insertion is refused, without the value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Refusal {
     Closing,
-    StaleEra,
+    Closed,
     Foreign,
     Full(AllocError),
 }
@@ -51,7 +51,7 @@ impl Refusal {
     pub(super) fn with<T>(self, value: T) -> InsertError<T> {
         match self {
             Refusal::Closing => InsertError::Closing(value),
-            Refusal::StaleEra => InsertError::StaleEra(value),
+            Refusal::Closed => InsertError::Closed(value),
             Refusal::Foreign => InsertError::Foreign(value),
             Refusal::Full(error) => InsertError::Full(value, error),
         }
@@ -59,7 +59,7 @@ impl Refusal {
 }
 
 impl<T> InsertError<T> {
-    /// The value.
+    /// Returns the value.
     ///
     /// ```
     /// use flatslab::epoch::InsertError;
@@ -70,7 +70,7 @@ impl<T> InsertError<T> {
     pub fn into_inner(self) -> T {
         match self {
             InsertError::Closing(value)
-            | InsertError::StaleEra(value)
+            | InsertError::Closed(value)
             | InsertError::Foreign(value)
             | InsertError::Full(value, _) => value,
         }
@@ -79,8 +79,8 @@ impl<T> InsertError<T> {
     fn reason(&self) -> &'static str {
         match self {
             InsertError::Closing(_) => "the epoch takes no more insertions",
-            InsertError::StaleEra(_) => "the epoch is closed",
-            InsertError::Foreign(_) => "the epoch is another slab's",
+            InsertError::Closed(_) => "the epoch is closed",
+            InsertError::Foreign(_) => "the epoch belongs to another slab",
             InsertError::Full(..) => "there is no room for another chunk",
         }
     }
@@ -91,7 +91,7 @@ impl<T> fmt::Debug for InsertError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             InsertError::Closing(_) => f.write_str("Closing(..)"),
-            InsertError::StaleEra(_) => f.write_str("StaleEra(..)"),
+            InsertError::Closed(_) => f.write_str("Closed(..)"),
             InsertError::Foreign(_) => f.write_str("Foreign(..)"),
             InsertError::Full(_, error) => write!(f, "Full(.., {error:?})"),
         }
@@ -125,35 +125,29 @@ impl<T> Error for InsertError<T> {
 /// assert_eq!(slab.close(epoch).unwrap_err(), CloseError::Current);
 /// slab.advance();
 /// assert!(slab.close(epoch).is_ok());
-/// assert_eq!(slab.close(epoch).unwrap_err(), CloseError::StaleEra);
+/// assert_eq!(slab.close(epoch).unwrap_err(), CloseError::Closed);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CloseError {
-    /// It is the current epoch: [`advance_and_close`](super::Epochs::advance_and_close) is for
-    /// that.
+    /// It is the current epoch: use
+    /// [`advance_and_close`](super::Epochs::advance_and_close).
     Current,
     /// It is the permanent epoch, which is never closed.
     Permanent,
-    /// It is that of a domain that has not ended, or was [begun](super::Epochs::begin) and not
-    /// [stopped](super::Epochs::stop).
-    Domain,
     /// It was closed before.
-    StaleEra,
-    /// It is another slab's.
+    Closed,
+    /// It belongs to another slab.
     Foreign,
 }
 
 impl fmt::Display for CloseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            CloseError::Current => "the current epoch was to be closed: advance first",
+            CloseError::Current => "the epoch is the current one: advance first",
             CloseError::Permanent => "the permanent epoch is never closed",
-            CloseError::Domain => {
-                "the epoch still takes insertions: end its domain, or stop it first"
-            }
-            CloseError::StaleEra => "the epoch was closed before",
-            CloseError::Foreign => "the epoch is another slab's",
+            CloseError::Closed => "the epoch was closed before",
+            CloseError::Foreign => "the epoch belongs to another slab",
         })
     }
 }
@@ -177,9 +171,9 @@ impl Error for CloseError {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ClearError {
-    /// A value is borrowed, the first that was found; none was dropped.
+    /// The value at this key is borrowed; no value was dropped.
     Borrowed(super::EpochKey),
-    /// The epoch is another slab's.
+    /// The epoch belongs to another slab.
     Foreign,
 }
 
@@ -187,7 +181,7 @@ impl fmt::Display for ClearError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ClearError::Borrowed(key) => write!(f, "the value of {key:?} is borrowed"),
-            ClearError::Foreign => f.write_str("the epoch is another slab's"),
+            ClearError::Foreign => f.write_str("the epoch belongs to another slab"),
         }
     }
 }

@@ -14,8 +14,8 @@ use super::word::Word;
 
 /// A shared borrow of a value, like [`core::cell::Ref`].
 ///
-/// While it lives the value cannot be mutably borrowed, removed or dropped. Its end frees
-/// nothing. Its functions are associated ones, so as not to hide the value's methods.
+/// While it lives, the value cannot be mutably borrowed, taken out or dropped. Its functions are
+/// associated ones, so as not to hide the value's methods.
 ///
 /// # Examples
 ///
@@ -27,9 +27,9 @@ use super::word::Word;
 /// let key = slab.insert(7);
 /// let guard = slab.get(key).unwrap();
 /// assert_eq!(*guard + *slab.get(key).unwrap(), 14);
-/// assert_eq!(slab.try_remove(key), Err(AccessError::Borrowed));
+/// assert_eq!(slab.try_take(key), Err(AccessError::Borrowed));
 /// drop(guard);
-/// assert_eq!(slab.try_remove(key), Ok(7));
+/// assert_eq!(slab.try_take(key), Ok(7));
 /// ```
 #[must_use = "the borrow ends at once"]
 pub struct Ref<'a, T: ?Sized> {
@@ -40,7 +40,7 @@ pub struct Ref<'a, T: ?Sized> {
 
 /// A mutable borrow of a value, like [`core::cell::RefMut`].
 ///
-/// While it lives the value cannot be reached any other way. Its end frees nothing.
+/// While it lives, the value cannot be reached in any other way.
 ///
 /// # Examples
 ///
@@ -94,11 +94,11 @@ impl<'a, T: ?Sized> Ref<'a, T> {
         }
     }
 
-    /// Another guard of the same value; O(1), no allocation.
+    /// Returns another guard of the same value; O(1), no allocation.
     ///
     /// # Panics
     ///
-    /// With 32,765 readers.
+    /// If the value has 32,765 readers.
     ///
     /// # Examples
     ///
@@ -131,7 +131,7 @@ impl<'a, T: ?Sized> Ref<'a, T> {
         }
     }
 
-    /// A guard of a part of the value; O(1), no allocation. The whole value stays borrowed.
+    /// Makes a guard of a part of the value; O(1), no allocation. The whole value stays borrowed.
     ///
     /// # Examples
     ///
@@ -170,7 +170,7 @@ impl<'a, T: ?Sized> RefMut<'a, T> {
         }
     }
 
-    /// A guard of a part of the value; O(1), no allocation. The whole value stays borrowed.
+    /// Makes a guard of a part of the value; O(1), no allocation. The whole value stays borrowed.
     ///
     /// # Examples
     ///
@@ -180,7 +180,7 @@ impl<'a, T: ?Sized> RefMut<'a, T> {
     /// let slab = EpochSlab::new();
     /// let key = slab.insert((7, "seven"));
     /// *RefMut::map(slab.get_mut(key).unwrap(), |pair| &mut pair.0) = 8;
-    /// assert_eq!(slab.remove(key), Some((8, "seven")));
+    /// assert_eq!(slab.take(key), Some((8, "seven")));
     /// ```
     #[inline]
     pub fn map<U: ?Sized, F>(mut guard: Self, part: F) -> RefMut<'a, U>

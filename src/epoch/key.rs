@@ -12,9 +12,10 @@ pub(super) const INDEX_BITS: u32 = 30;
 /// The key of a value in an [`EpochSlab`](super::EpochSlab), or of a buffer in
 /// [`EpochBytes`](super::EpochBytes).
 ///
-/// 16 bytes, `Copy`; so is an `Option` of it. It has the slab (34 bits), the chunk (30), the
-/// slot (16) and its generation (48), which is never set back: a key whose value is gone, that
-/// is of another slab or of none, leads to nothing, always.
+/// 16 bytes, `Copy`; an `Option` of it has 16 bytes too. It has the numbers of the slab (34
+/// bits), the chunk (30) and the slot (16), and the slot's generation (48), which is never set
+/// back. A key whose value is gone, a key of another slab and a forged key never lead to a value
+/// that is not theirs.
 ///
 /// # Examples
 ///
@@ -23,7 +24,7 @@ pub(super) const INDEX_BITS: u32 = 30;
 ///
 /// let slab = EpochSlab::new();
 /// let key = slab.insert(7);
-/// assert_eq!(slab.remove(key), Some(7));
+/// assert_eq!(slab.take(key), Some(7));
 /// let next = slab.insert(8);                        // takes the same slot
 /// assert!(slab.get(key).is_none() && slab.get(next).is_some());
 /// assert_eq!(size_of_val(&Some(key)), 16);
@@ -44,7 +45,7 @@ impl EpochKey {
     pub(super) fn new(place: u64, slot: u32, word: Word) -> Self {
         let bits = word.key_bits(slot);
         debug_assert!(Word::are_of_key(bits));
-        // SAFETY: a slot that has a value is not worn out, so its generation is not 0.
+        // SAFETY: a slot that has a value is not retired, so its generation is not 0.
         let bits = unsafe { NonZero::new_unchecked(bits) };
         EpochKey { place, bits }
     }
@@ -65,8 +66,8 @@ impl EpochKey {
         Word::of_key(self.bits.get())
     }
 
-    /// The key's bits, to store or send within the process: never 0. The slabs of another
-    /// process have the same numbers, so there they may be the key of another value.
+    /// Returns the bits of the key, which are never 0, to store or send within the process. In
+    /// another process they may be the key of another value: its slabs have the same numbers.
     ///
     /// ```
     /// use flatslab::epoch::{EpochKey, EpochSlab};
@@ -81,9 +82,9 @@ impl EpochKey {
         (self.bits.get() as u128) << 64 | self.place as u128
     }
 
-    /// The key of these bits; `None` where no key has them.
+    /// Returns the key with these bits; `None` if no key has them.
     ///
-    /// A key that no slab handed out is answered like one whose value is gone.
+    /// A key that no slab returned leads to nothing, like one whose value is gone.
     ///
     /// ```
     /// assert_eq!(flatslab::epoch::EpochKey::from_raw(0), None);
@@ -111,10 +112,10 @@ impl fmt::Debug for EpochKey {
     }
 }
 
-/// One of the epochs of a slab, which insertions name.
+/// The name of an epoch of a slab.
 ///
-/// 16 bytes, `Copy`. The index is that of the slab's record of it, which another epoch has
-/// once this one is over; the era tells them apart and is never used again.
+/// 16 bytes, `Copy`. It has the index of the epoch's record, which is reused when the epoch is
+/// over, and a generation, which is not.
 ///
 /// # Examples
 ///
@@ -124,12 +125,12 @@ impl fmt::Debug for EpochKey {
 /// let slab = EpochSlab::<u64>::new();
 /// let first = slab.current();
 /// let next = slab.advance();
-/// assert!(next != first && next.era() > first.era());
+/// assert!(next != first && next.generation() > first.generation());
 /// assert_eq!(slab.current(), next);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Epoch {
-    era: NonZero<u64>,
+    generation: NonZero<u64>,
     place: u64,
 }
 
@@ -137,8 +138,8 @@ const _: () = assert!(size_of::<Option<Epoch>>() == 16);
 
 impl Epoch {
     #[inline(always)]
-    pub(super) fn new(place: u64, era: NonZero<u64>) -> Self {
-        Epoch { era, place }
+    pub(super) fn new(place: u64, generation: NonZero<u64>) -> Self {
+        Epoch { generation, place }
     }
 
     #[inline(always)]
@@ -146,20 +147,22 @@ impl Epoch {
         self.place
     }
 
-    /// Which of its slab's epochs it is, counted from 1 on; 64 bits, never used again.
+    /// Returns the generation: the slab's epochs are numbered in the order in which they were
+    /// opened, from 1 on. No two epochs of a slab have the same.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::<u64>::new();
-    /// let era = slab.current().era();
-    /// assert_eq!(slab.advance().era(), era + 1);
+    /// let first = slab.current().generation();
+    /// assert_eq!(slab.advance().generation(), first + 1);
     /// ```
     #[inline]
     #[must_use]
-    pub fn era(self) -> u64 {
-        self.era.get()
+    pub fn generation(self) -> u64 {
+        self.generation.get()
     }
 
-    /// A small number: no two epochs that there are at the same time have the same.
+    /// Returns the index of the epoch's record, a small number. No two epochs that exist at the
+    /// same time have the same.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::<u64>::new();
@@ -172,12 +175,12 @@ impl Epoch {
     }
 }
 
-/// Prints index and era.
+/// Prints index and generation.
 impl fmt::Debug for Epoch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Epoch")
             .field("index", &self.index())
-            .field("era", &self.era)
+            .field("generation", &self.generation)
             .finish()
     }
 }

@@ -1,7 +1,9 @@
-//! Objects that die together live together: each insertion names an epoch, an epoch has
-//! chunks of its own, and closing it gives memory back at a moment that the program chooses. It
-//! is no epoch-based *reclamation*, the subject of `crossbeam-epoch`: nothing here waits for
-//! the readers of other threads.
+//! Slabs whose values belong to epochs: objects that die together live together, and their
+//! memory is given back together.
+//!
+//! Each insertion names an epoch, an epoch has chunks of its own, and closing it frees them at a
+//! moment that the program chooses. This is not epoch-based *reclamation*, the subject of
+//! `crossbeam-epoch`: nothing here waits for the readers of other threads.
 //!
 //! ```
 //! use flatslab::epoch::{Epoch, EpochKey, EpochSlab};
@@ -12,7 +14,7 @@
 //! let config = slab.try_insert_in(slab.permanent(), "config".to_string())?;
 //! slab.get_mut(key).unwrap().push('!');
 //!
-//! slab.advance();                                  // the request's epoch takes no more
+//! slab.advance();                                  // the request's epoch takes no more values
 //! assert_eq!(slab.clear_epoch(request), 1);        // its values are dropped in bulk
 //! let report = slab.close(request)?;               // its chunks serve the next epochs
 //! assert_eq!((report.scanned, report.pinned), (0, 0));
@@ -20,72 +22,83 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # When to take it, and when not
+//! # When to use it
 //!
-//! Take it where objects come and go in generations: those of a request, a session, a frame, a
-//! trading day. In a slab of mixed lifetimes one object that stays keeps the memory around it;
-//! here it keeps a chunk of its own epoch, and the report of each closing says how many are
-//! not kept: the [*drain rate*](CloseReport::drain_rate). Put what outlives its epoch into
-//! another one, or into the [permanent](Epochs::permanent) one.
+//! Use it for objects that come and go together: those of a request, a session, a frame, a
+//! trading day. In a slab of mixed lifetimes one object that stays keeps the memory around it.
+//! Here it keeps only a chunk of its own epoch, and the report of each closing says what
+//! fraction of the chunks was [recycled](CloseReport::recycled_fraction). Put objects that
+//! outlive their epoch into another one, or into the [permanent](Epochs::permanent) one.
 //!
-//! Where all of it goes at once, a [`bump::Arena`](crate::bump::Arena) is faster; where nothing
-//! tells when objects go, take a [`Slab`](crate::Slab) or a [`KeySlab`](crate::KeySlab).
+//! If all objects go at once, a [`bump::Arena`](crate::bump::Arena) is faster. If nothing tells
+//! when objects go, use a [`Slab`](crate::Slab) or a [`KeySlab`](crate::KeySlab).
 //!
 //! # How an epoch ends
 //!
 //! | call | values | chunks |
 //! |---|---|---|
 //! | [`advance`](Epochs::advance) | stay; the epoch takes no more | stay |
-//! | [`close`](Epochs::close) | stay | those without a value are unused; each other one when its last value leaves |
+//! | [`close`](Epochs::close) | stay | a chunk without values is unused; a chunk with values is *pinned*, and unused when its last value leaves |
 //! | [`clear_epoch`](Epochs::clear_epoch) | are dropped | are unused |
-//! | [`stop`](Epochs::stop) one that was [begun](Epochs::begin) outside the ring | stay; the epoch takes no more | stay |
-//! | end of a [`Domain`] | stay | as of `close` |
+//! | end of an [`EpochGuard`] | stay | like `close` |
 //! | end of a [`Scope`] | are dropped | are unused |
 //!
-//! The ring has the current epoch and those before it that are not closed. An advance onto the
-//! place of one of these closes it, so a program that never closes runs on and on. It drops no
-//! value, so memory stays bounded only where values are removed, or epochs cleared. Closed
-//! epochs, those of domains, those that were [begun](Epochs::begin) and the permanent one are
-//! outside the ring. Unused chunks are kept
-//! for the next epoch, up to a bound, or given back: [`Release`]. An epoch that takes insertions
-//! keeps its empty chunks, the permanent one until it is cleared.
+//! # Which epoch to use
 //!
-//! # What is what
+//! | objects that end | use |
+//! |---|---|
+//! | with a step of the program, one step after the other: requests, frames, batches | the ring: [`current`](Epochs::current), [`advance`](Epochs::advance), [`close`](Epochs::close) |
+//! | with a block, all of them | [`scope`](Epochs::scope) |
+//! | with a block, but for some that outlive it | [`enter`](Epochs::enter), which returns a guard |
+//! | with no block and no step: a session, a level of a game | [`open`](Epochs::open) and [`close`](Epochs::close), by name |
+//! | never | [`permanent`](Epochs::permanent) |
 //!
-//! | type | is | `Send` | `Sync` |
+//! The ring holds the current epoch and the previous ones that are not closed. An advance onto
+//! a place that is still taken closes that epoch, so a program that never closes keeps running.
+//! Advancing and closing drop no value: memory stays bounded only if values are taken out or
+//! epochs cleared. Epochs of guards and scopes, epochs opened by name, the permanent one and
+//! closed ones are not in the ring.
+//!
+//! Unused chunks keep their memory for the next epoch, up to a
+//! [bound](EpochsBuilder::cached_chunks); the memory of the others is given back. An open epoch
+//! keeps its empty chunks.
+//!
+//! # The types
+//!
+//! | type | | `Send` | `Sync` |
 //! |---|---|---|---|
-//! | [`EpochSlab`]`<T>` | values of one type, by epoch | if `T` is | no |
-//! | [`EpochBytes`] | buffers of any size, by epoch | yes | no |
-//! | [`Epochs`] | what both of them are: the methods about epochs | | |
-//! | [`Epoch`], [`EpochKey`] | names: 16 bytes, `Copy` | yes | yes |
+//! | [`EpochSlab`]`<T>` | values of one type | if `T` is | no |
+//! | [`EpochBytes`] | buffers of any size | yes | no |
+//! | [`Epochs`] | the generic type of both, with the methods about epochs | | |
+//! | [`Epoch`], [`EpochKey`] | names of 16 bytes, `Copy` | yes | yes |
 //! | [`Ref`], [`RefMut`], [`EpochBuf`] | borrows, tracked at run time | no | no |
-//! | [`Domain`], [`Scope`] | epochs that end with a block of the program | no | no |
-//! | [`CloseReport`], [`EpochStats`], [`Stats`], the errors | figures | yes | yes |
+//! | [`EpochGuard`], [`Scope`] | epochs that end with a block of the program | no | no |
+//! | [`CloseReport`], [`EpochStats`], [`Stats`], the errors | numbers | yes | yes |
 //!
-//! One slab for each thread: none is shared. Values leave by [`remove`](Epochs::remove), and a
-//! whole slab can be sent.
+//! No slab is shared: make one for each thread. Values leave by [`take`](Epochs::take), and a
+//! whole slab can be sent to another thread.
 //!
-//! # What it costs
+//! # Costs
 //!
-//! A value takes 8 bytes of record besides its own, outside the pages that are given back; the
-//! records stay at their largest number until the slab is gone. Chunks are an epoch's own, so
-//! each epoch has one at least that is not full. `insert`, `get` and `remove` are O(1);
-//! an insertion that finds no vacant slot in its epoch takes an unused chunk, and where there
-//! is none asks for memory; [`reserve`](EpochsBuilder::reserve) does that beforehand.
-//! `close` is O(chunks of the epoch), and `advance` O(1) unless it closes.
+//! A value takes 8 bytes of record besides its own. Records lie outside the pages that are given
+//! back, and are freed with the slab. Each epoch has chunks of its own, so each has at least one
+//! chunk that is not full. `insert`, `get` and `take` are O(1). An insertion into an epoch
+//! without a vacant slot takes an unused chunk, and allocates one if there is none;
+//! [`reserve`](EpochsBuilder::reserve) allocates chunks in advance. `close` is O(chunks of the
+//! epoch), and `advance` O(1) unless it closes.
 //!
 //! # Borrows
 //!
-//! Access is tracked as in the [slabs](crate#borrows): `get` says `None` where there is no
-//! value, and panics where it is borrowed; `try_get` tells the two apart. A value that is
-//! borrowed is not removed, and its epoch not cleared; closing leaves it where it is.
+//! Access is tracked as in the [slabs](crate#borrows): `get` returns `None` if there is no
+//! value, and panics if it is borrowed; `try_get` returns an error that tells the two apart. A
+//! borrowed value is not taken out, and its epoch not cleared; closing leaves it where it is.
 //!
-//! # Where it comes from
+//! # Origin
 //!
 //! The idea and its words are those of `temporal-slab`, in C: epochs, chunks that never mix
-//! them, closing, the drain rate. There a pinned epoch blocks the ring, and an old handle can
-//! free the slot's next owner; here a closed epoch leaves the ring at once, and every slot
-//! counts generations that are never set back.
+//! them, closing, the fraction of chunks that is recycled (the drain rate, there). In that
+//! slab a pinned epoch blocks the ring, and a stale handle can free the slot's next owner. Here
+//! a closed epoch leaves the ring at once, and the generation of a slot is never set back.
 
 mod builder;
 mod bytes;
@@ -93,16 +106,15 @@ mod bytes;
 mod check;
 mod chunk;
 mod clear;
-mod domain;
-mod era;
-mod eras;
+mod epoch_guard;
+mod epoch_record;
+mod epoch_records;
 mod error;
 mod guard;
-mod home;
 mod key;
-mod label;
 #[cfg(feature = "track")]
 mod pins;
+mod raw_epochs;
 mod scope;
 mod sizes;
 mod stats;
@@ -118,12 +130,11 @@ use core::ptr::NonNull;
 
 pub use builder::EpochsBuilder;
 pub use bytes::{BufError, Bytes, EpochBuf, EpochBytes};
-pub use domain::Domain;
-pub use era::EpochState;
+pub use epoch_guard::EpochGuard;
+pub use epoch_record::EpochState;
 pub use error::{ClearError, CloseError, InsertError};
 pub use guard::{Ref, RefMut};
 pub use key::{Epoch, EpochKey};
-pub use label::{Label, LabelError};
 #[cfg(feature = "track")]
 #[cfg_attr(docsrs, doc(cfg(feature = "track")))]
 pub use pins::{Pin, PinnedBy};
@@ -131,19 +142,19 @@ pub use scope::Scope;
 pub use stats::{EpochStats, Stats};
 pub use values::{EpochSlab, Values};
 
+use crate::error::AllocError;
+use crate::raw::memory;
 use crate::raw::report::Report;
-use home::Home;
+use raw_epochs::RawEpochs;
 
-/// What an epoch slab has: [`Values`] of one type, or [`Bytes`].
-///
-/// Sealed: there are no others.
+/// The contents of an epoch slab: [`Values`] of one type, or [`Bytes`]. Sealed.
 pub trait Contents: contents::Sealed {
     #[doc(hidden)]
     const NEEDS_DROP: bool;
 
     /// # Safety
     ///
-    /// The cell has such a value, which is dropped once.
+    /// The cell has a value of this type, which is not used afterwards.
     #[doc(hidden)]
     unsafe fn drop_in_place(cell: NonNull<u8>);
 }
@@ -155,9 +166,9 @@ mod contents {
     impl Sealed for super::Bytes {}
 }
 
-/// Epochs, and what they have: an [`EpochSlab`], which has values, or [`EpochBytes`].
+/// A slab whose contents belong to epochs: an [`EpochSlab`] of values, or [`EpochBytes`].
 ///
-/// These are the methods that both have.
+/// The methods listed here without a type of contents are those of both.
 ///
 /// # Examples
 ///
@@ -168,44 +179,17 @@ mod contents {
 /// let request = slab.current();
 /// slab.insert("parsed");
 /// slab.insert("answer");
-/// slab.advance();                                       // what comes now is another request's
+/// slab.advance();                                       // insertions now belong to the next request
 /// assert_eq!(slab.clear_epoch(request), 2);
 /// let report = slab.close(request).unwrap();
 /// assert_eq!((report.pinned, report.live), (0, 0));
 /// ```
 pub struct Epochs<C: Contents> {
-    home: Home,
+    raw: RawEpochs,
     contents: PhantomData<C>,
 }
 
-/// What becomes of the memory of chunks that no epoch has.
-///
-/// # Examples
-///
-/// ```
-/// use flatslab::epoch::{EpochSlab, Release};
-///
-/// let slab = EpochSlab::new();
-/// slab.insert([0_u8; 128]);
-/// slab.clear_epoch(slab.current());
-/// assert_eq!(slab.stats().cached_chunks, 1);
-/// assert_eq!(slab.release(Release::Return), 64 * 128);
-/// assert_eq!(slab.stats().committed_bytes, 0);
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Release {
-    /// [Some](EpochsBuilder::cached_chunks) are kept for the next epoch, which takes them
-    /// without a call of the allocator or a page fault. The memory of the others is given
-    /// back.
-    #[default]
-    Retain,
-    /// All of it is given back: pages of the system's to the system, other memory to where it
-    /// came from. Pages that are locked stay, and explicit huge pages that a chunk has to
-    /// itself in part only.
-    Return,
-}
-
-/// What closing an epoch found and did.
+/// The result of closing an epoch.
 ///
 /// # Examples
 ///
@@ -218,25 +202,26 @@ pub enum Release {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CloseReport {
-    /// Which epoch.
+    /// The epoch.
     pub epoch: Epoch,
-    /// Chunks that it had.
+    /// Number of chunks that it had.
     pub scanned: usize,
-    /// Those of them that had no value, and are unused now.
+    /// Number of those chunks that had no value, and are unused now.
     pub recycled: usize,
-    /// The others: each stays until its last value leaves.
+    /// Number of the other chunks. Each stays until its last value leaves.
     pub pinned: usize,
-    /// The values in those.
+    /// Number of values in the pinned chunks.
     pub live: usize,
-    /// Bytes of unused chunks that were given back, see [`Release`].
+    /// Bytes of unused chunks that were given back, see
+    /// [`cached_chunks`](EpochsBuilder::cached_chunks).
     pub released_bytes: usize,
-    /// How long it took.
+    /// Time that the closing took.
     #[cfg(feature = "std")]
     pub elapsed: core::time::Duration,
 }
 
 impl<C: Contents> Epochs<C> {
-    /// The epoch that insertions go to which name none; O(1).
+    /// Returns the current epoch, into which insertions go that name no epoch; O(1).
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();
@@ -245,11 +230,11 @@ impl<C: Contents> Epochs<C> {
     /// ```
     #[must_use]
     pub fn current(&self) -> Epoch {
-        self.home.current()
+        self.raw.current()
     }
 
-    /// The epoch for what lives as long as the slab: it is outside the ring, and is never
-    /// closed; O(1).
+    /// Returns the epoch of values that live as long as the slab. It is outside the ring, and
+    /// is never closed. O(1).
     ///
     /// ```
     /// use flatslab::epoch::{CloseError, EpochSlab};
@@ -259,24 +244,24 @@ impl<C: Contents> Epochs<C> {
     /// ```
     #[must_use]
     pub fn permanent(&self) -> Epoch {
-        self.home.permanent()
+        self.raw.permanent()
     }
 
-    /// How many epochs the ring has.
+    /// Returns the number of places of the ring.
     ///
     /// ```
     /// assert_eq!(flatslab::epoch::EpochSlab::<u64>::new().ring(), 16);
     /// ```
     #[must_use]
     pub fn ring(&self) -> usize {
-        self.home.ring()
+        self.raw.ring()
     }
 
-    /// Begins another epoch, which is the current one from now on; the one before takes no more
-    /// insertions. Never refuses, and allocates nothing.
+    /// Opens the next epoch of the ring, which becomes the current one, and returns it. The
+    /// previous one takes no more insertions. Never fails, and allocates nothing.
     ///
-    /// O(1), unless the place of the ring has an epoch that was not closed: that is
-    /// [closed](Self::close) first. So a program that never closes runs on and on.
+    /// O(1), unless an epoch that was not closed still has that place of the ring: it is
+    /// [closed](Self::close) first.
     ///
     /// ```
     /// use flatslab::epoch::{EpochSlab, InsertError};
@@ -288,35 +273,81 @@ impl<C: Contents> Epochs<C> {
     /// assert!(matches!(slab.try_insert_in(first, 7), Err(InsertError::Closing(7))));
     /// ```
     pub fn advance(&self) -> Epoch {
-        self.home.advance()
+        self.raw.advance()
     }
 
-    /// Closes an epoch that takes no more insertions. Drops no value: chunks without one are
-    /// unused from now on, see [`Release`]; the others are *pinned* until their last value
-    /// leaves. The place in the ring is free at once. O(chunks of the epoch); allocates
-    /// nothing.
+    /// Opens an epoch outside the ring, for objects whose end is neither the end of a block nor
+    /// a step of the ring: those of a session, of a level of a game. It takes insertions until
+    /// it is [closed](Self::close). O(1); allocates a record if none is unused.
+    ///
+    /// # Panics
+    ///
+    /// Aborts if the allocator refuses, like `Vec`.
+    ///
+    /// ```
+    /// let slab = flatslab::epoch::EpochSlab::new();
+    /// let session = slab.open();
+    /// for _request in 0..100 {
+    ///     slab.advance();                                   // leaves the session alone
+    /// }
+    /// let key = slab.try_insert_in(session, "state")?;
+    /// slab.take(key);
+    /// assert_eq!(slab.close(session).unwrap().recycled, 1);
+    /// # Ok::<(), flatslab::epoch::InsertError<&str>>(())
+    /// ```
+    #[track_caller]
+    #[must_use = "an epoch without a name stays open"]
+    pub fn open(&self) -> Epoch {
+        match self.try_open() {
+            Ok(epoch) => epoch,
+            Err(error) => memory::fail(error),
+        }
+    }
+
+    /// Opens an epoch outside the ring, like [`open`](Self::open).
     ///
     /// # Errors
     ///
-    /// If the epoch takes insertions: it is current, permanent, or a domain's; if it was closed
-    /// before, or is another slab's.
+    /// If the allocator refuses.
+    ///
+    /// ```
+    /// let slab = flatslab::epoch::EpochSlab::<u64>::new();
+    /// let session = slab.try_open()?;
+    /// assert!(slab.close(session).is_ok());
+    /// # Ok::<(), flatslab::AllocError>(())
+    /// ```
+    pub fn try_open(&self) -> Result<Epoch, AllocError> {
+        self.raw.open()
+    }
+
+    /// Closes an epoch: it takes no more insertions, and leaves the ring. Drops no value: chunks
+    /// without values are unused from now on, and the others are *pinned* until their last value
+    /// leaves. O(chunks of the epoch); allocates nothing.
+    ///
+    /// An epoch of the ring is closed after an [`advance`](Self::advance), or with
+    /// [`advance_and_close`](Self::advance_and_close); one outside the ring at any time.
+    ///
+    /// # Errors
+    ///
+    /// If the epoch is current or permanent, was closed before, or belongs to another slab.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();
     /// let epoch = slab.current();
     /// let (stays, goes) = (slab.insert(1), slab.insert(2));
     /// slab.advance();
-    /// slab.remove(goes);
+    /// slab.take(goes);
     /// let report = slab.close(epoch).unwrap();
     /// assert_eq!((report.pinned, report.live), (1, 1));
-    /// slab.remove(stays);                                // and with it the chunk is unused
+    /// slab.take(stays);                                // and with it the chunk is unused
     /// assert_eq!(slab.stats().pinned_chunks, 0);
     /// ```
     pub fn close(&self, epoch: Epoch) -> Result<CloseReport, CloseError> {
-        self.home.close(epoch)
+        self.raw.close(epoch)
     }
 
-    /// Begins another epoch, and closes the one that was current. Returns the new one.
+    /// Opens the next epoch of the ring, and closes the one that was current. Returns the new
+    /// one, and the report of the closing.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::<u64>::new();
@@ -325,21 +356,22 @@ impl<C: Contents> Epochs<C> {
     /// assert_eq!((slab.current(), report.epoch), (now, before));
     /// ```
     pub fn advance_and_close(&self) -> (Epoch, CloseReport) {
-        self.home.advance_and_close()
+        self.raw.advance_and_close()
     }
 
-    /// Drops all values of an epoch, and returns how many: also of one that is closed, whose
-    /// values pinned it. O(slots of the epoch). The epoch stays as it was, open, closing, or
-    /// closed; of one that is over there are no values.
+    /// Drops all values of an epoch, and returns their number. O(slots of the epoch).
     ///
-    /// No key leads to any of the values when the first destructor runs; it may use the slab.
-    /// When a destructor panics the rest is dropped all the same, then the panic goes on; if
-    /// another one panics then, the program ends.
+    /// The epoch stays open, closing or closed as it was; without values a closed one is over.
+    /// An epoch that is over has no values.
+    ///
+    /// When the first destructor runs, no key leads to any of the values; destructors may use
+    /// the slab. If a destructor panics, the other values are dropped before the panic goes on;
+    /// if a second one panics, the program aborts.
     ///
     /// # Panics
     ///
-    /// If one of its values is borrowed, or the epoch is another slab's, before any is dropped;
-    /// [`try_clear_epoch`](Self::try_clear_epoch) says so.
+    /// If one of its values is borrowed, or the epoch belongs to another slab; no value has been
+    /// dropped then. [`try_clear_epoch`](Self::try_clear_epoch) returns the error.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();
@@ -355,11 +387,11 @@ impl<C: Contents> Epochs<C> {
         }
     }
 
-    /// Drops all values of an epoch, as [`clear_epoch`](Self::clear_epoch) does.
+    /// Drops all values of an epoch, like [`clear_epoch`](Self::clear_epoch).
     ///
     /// # Errors
     ///
-    /// Where [`clear_epoch`](Self::clear_epoch) panics.
+    /// If one of its values is borrowed, or the epoch belongs to another slab.
     ///
     /// ```
     /// use flatslab::epoch::{ClearError, EpochSlab};
@@ -371,54 +403,77 @@ impl<C: Contents> Epochs<C> {
     /// assert_eq!(*guard, 7);
     /// ```
     pub fn try_clear_epoch(&self, epoch: Epoch) -> Result<usize, ClearError> {
-        clear::try_clear::<C>(&self.home, epoch)
+        clear::try_clear::<C>(&self.raw, epoch)
     }
 
-    /// Says what becomes of unused chunks from now on, and gives back the memory of those that
-    /// are too many for it. Returns how many bytes.
+    /// Sets how many unused chunks of a size class keep their memory, as
+    /// [`cached_chunks`](EpochsBuilder::cached_chunks) does, and gives back the memory of those
+    /// above that number. Returns how many bytes.
     ///
     /// ```
-    /// use flatslab::epoch::{EpochSlab, Release};
-    ///
-    /// let slab = EpochSlab::new();
+    /// let slab = flatslab::epoch::EpochSlab::new();
     /// slab.insert(7_u64);
     /// slab.clear_epoch(slab.current());
-    /// assert_eq!(slab.release(Release::Return), 64 * 8);    // nothing more to do for a while
-    /// assert_eq!(slab.release(Release::Retain), 0);
+    /// assert_eq!(slab.set_cached_chunks(0), 64 * 8);
+    /// slab.insert(8);
+    /// slab.clear_epoch(slab.current());
+    /// assert_eq!(slab.stats().committed_bytes, 0);          // given back at once
     /// ```
-    pub fn release(&self, release: Release) -> usize {
-        self.home.release(release)
+    pub fn set_cached_chunks(&self, chunks: usize) -> usize {
+        self.raw.store.set_bound(chunks);
+        self.raw.store.trim()
     }
 
-    /// Names an epoch, for reports; `false` if it is over, or another slab's.
+    /// Gives back the memory of all unused chunks: pages to the system, other memory to where
+    /// it came from. Returns how many bytes. O(unused chunks).
+    ///
+    /// Locked pages stay, and explicit huge pages that a chunk has to itself in part only. The
+    /// next chunks get memory again.
     ///
     /// ```
-    /// use flatslab::epoch::{EpochSlab, Label};
-    ///
-    /// let slab = EpochSlab::<u64>::new();
-    /// assert!(slab.set_label(slab.current(), Label::new("login")?));
-    /// # Ok::<(), flatslab::epoch::LabelError>(())
+    /// let slab = flatslab::epoch::EpochSlab::new();
+    /// slab.insert([0_u8; 128]);
+    /// slab.clear_epoch(slab.current());
+    /// assert_eq!(slab.stats().cached_chunks, 1);
+    /// assert_eq!(slab.shrink_to_fit(), 64 * 128);
+    /// assert_eq!(slab.stats().committed_bytes, 0);
     /// ```
-    pub fn set_label(&self, epoch: Epoch, label: Label) -> bool {
-        let era = self.home.eras.find(epoch);
-        era.map(|era| era.label.set(label)).is_ok()
+    pub fn shrink_to_fit(&self) -> usize {
+        self.raw.store.give_back_all()
     }
 
-    /// Whether a key leads to a value, borrowed or not; O(1).
+    /// Sets the tag of an epoch, a number for your own use that its
+    /// [statistics](EpochStats::tag) report: the number of a request, an index of a table of
+    /// names. Returns `false` if the epoch is over, or belongs to another slab.
+    ///
+    /// ```
+    /// let slab = flatslab::epoch::EpochSlab::<u64>::new();
+    /// let request = slab.current();
+    /// assert!(slab.set_tag(request, 4711));
+    /// slab.advance();
+    /// assert_eq!(slab.epoch_stats(request).unwrap().tag, 4711);
+    /// ```
+    pub fn set_tag(&self, epoch: Epoch, tag: u64) -> bool {
+        let record = self.raw.records.find(epoch);
+        record.map(|record| record.tag.set(tag)).is_ok()
+    }
+
+    /// Returns whether there is a value at the key, borrowed or not; O(1).
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();
     /// let key = slab.insert(7);
-    /// slab.remove(key);
+    /// slab.take(key);
     /// assert!(!slab.contains_key(key));
     /// ```
     #[inline]
     #[must_use]
     pub fn contains_key(&self, key: EpochKey) -> bool {
-        self.home.slot(key).is_some()
+        self.raw.slot(key).is_some()
     }
 
-    /// The epoch of a key's value, borrowed or not; `None` where it has none. O(1).
+    /// Returns the epoch of the value at the key, borrowed or not; `None` if there is none.
+    /// O(1).
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();
@@ -429,15 +484,15 @@ impl<C: Contents> Epochs<C> {
     /// ```
     #[must_use]
     pub fn epoch_of(&self, key: EpochKey) -> Option<Epoch> {
-        let (chunk, _) = self.home.slot(key)?;
-        chunk.era.get()?.epoch()
+        let (chunk, _) = self.raw.slot(key)?;
+        chunk.epoch.get()?.epoch()
     }
 
-    /// The keys of an epoch's values, borrowed or not; of one that is over there are none.
+    /// Returns an iterator over the keys of an epoch's values, borrowed or not.
     /// O(slots of the slab) for all of them.
     ///
-    /// The slab may be used while it goes on: what is inserted then may be among the keys or
-    /// not.
+    /// The slab may be used during the iteration; values inserted during it may or may not be
+    /// visited.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();
@@ -448,10 +503,10 @@ impl<C: Contents> Epochs<C> {
     /// assert!(slab.keys_in(first).eq([key]));
     /// ```
     pub fn keys_in(&self, epoch: Epoch) -> impl Iterator<Item = EpochKey> + '_ {
-        self.home.keys_in(epoch)
+        self.raw.keys_in(epoch)
     }
 
-    /// What there is, and what was counted; O(chunks), of buffers O(slots).
+    /// Returns the statistics of the slab; O(chunks), and O(slots) of buffers.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();
@@ -460,11 +515,11 @@ impl<C: Contents> Epochs<C> {
     /// ```
     #[must_use]
     pub fn stats(&self) -> Stats {
-        self.home.stats()
+        self.raw.stats()
     }
 
-    /// What an epoch has, and what its closing found; `None` if it is over, or another slab's.
-    /// O(chunks of the epoch), of buffers O(slots).
+    /// Returns the statistics of an epoch; `None` if it is over, or belongs to another slab.
+    /// O(chunks of the epoch), and O(slots) of buffers.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();
@@ -473,10 +528,11 @@ impl<C: Contents> Epochs<C> {
     /// ```
     #[must_use]
     pub fn epoch_stats(&self, epoch: Epoch) -> Option<EpochStats> {
-        self.home.stats_of(self.home.eras.find(epoch).ok()?)
+        self.raw.stats_of(self.raw.records.find(epoch).ok()?)
     }
 
-    /// What each epoch has that is not over: open, closing, or pinned.
+    /// Returns an iterator over the statistics of all epochs that are not over: open, closing or
+    /// pinned ones.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::<u64>::new();
@@ -486,10 +542,10 @@ impl<C: Contents> Epochs<C> {
     /// assert_eq!(slab.epochs().count(), 3);             // the permanent one, and two of the ring
     /// ```
     pub fn epochs(&self) -> impl Iterator<Item = EpochStats> + '_ {
-        self.home.all_stats()
+        self.raw.all_stats()
     }
 
-    /// What memory was obtained, and what was asked for and is missing.
+    /// Reports which memory was obtained, and which requested options are missing.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::<u64>::new();
@@ -497,19 +553,19 @@ impl<C: Contents> Epochs<C> {
     /// ```
     #[must_use]
     pub fn memory(&self) -> Report {
-        Report::new(self.home.store.committed(), &self.home.store.source)
+        Report::new(self.raw.store.committed(), &self.raw.store.source)
     }
 
     /// Panics where an invariant does not hold.
     #[cfg(any(test, fuzzing))]
     #[doc(hidden)]
     pub fn check(&self) {
-        self.home.check();
+        self.raw.check();
     }
 }
 
-// No code of the user's runs while anything is half changed (H2, U3), so a panic leaves the
-// slab whole. As with `RefCell`, a value may be half changed: others see it by reference.
+// User code runs only while the invariants hold (H2, U3), so a panic leaves the slab
+// consistent. As with `RefCell`, a value may be half changed, and is seen by reference.
 impl<T: core::panic::UnwindSafe> core::panic::UnwindSafe for Epochs<Values<T>> {}
 // Bytes have no invariant that a panic could leave broken.
 impl core::panic::UnwindSafe for Epochs<Bytes> {}
@@ -517,8 +573,8 @@ impl core::panic::RefUnwindSafe for Epochs<Bytes> {}
 
 impl<C: Contents> Drop for Epochs<C> {
     fn drop(&mut self) {
-        // SAFETY: nothing that borrows it is left, and it is not used again.
-        unsafe { clear::drop_all::<C>(&self.home) };
+        // SAFETY: the slab is being dropped: all that borrows it is gone, and it is not used again.
+        unsafe { clear::drop_all::<C>(&self.raw) };
     }
 }
 
@@ -527,7 +583,7 @@ impl<C: Contents> fmt::Debug for Epochs<C> {
         f.debug_struct("Epochs")
             .field("current", &self.current())
             .field("ring", &self.ring())
-            .field("committed_bytes", &self.home.store.committed())
+            .field("committed_bytes", &self.raw.store.committed())
             .finish_non_exhaustive()
     }
 }

@@ -1,14 +1,13 @@
-//! Who inserted the values that pin chunks: feature `track`.
+//! Where the values that pin chunks were inserted: feature `track`.
 
 use core::panic::Location;
 
 use super::chunk::ChunkPtr;
-use super::home::Home;
 use super::key::{Epoch, EpochKey};
-use super::label::Label;
+use super::raw_epochs::RawEpochs;
 use super::{Contents, Epochs};
 
-/// A value that keeps a chunk of a closed epoch, and where it was inserted.
+/// A value that pins a chunk, and where it was inserted.
 ///
 /// # Examples
 ///
@@ -22,17 +21,17 @@ use super::{Contents, Epochs};
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Pin {
-    /// The value's key.
+    /// The key of the value.
     pub key: EpochKey,
     /// Its epoch, which is closed.
     pub epoch: Epoch,
-    /// The label of the epoch.
-    pub label: Label,
+    /// The [tag](Epochs::set_tag) of the epoch.
+    pub tag: u64,
     /// Where the value was inserted.
     pub site: &'static Location<'static>,
 }
 
-/// The values that keep chunks: what [`Epochs::pinned_by`] gives.
+/// An iterator over the values that pin chunks; returned by [`Epochs::pinned_by`].
 #[derive(Debug)]
 pub struct PinnedBy<'s, C: Contents> {
     slab: &'s Epochs<C>,
@@ -41,12 +40,12 @@ pub struct PinnedBy<'s, C: Contents> {
 }
 
 impl<C: Contents> Epochs<C> {
-    /// The values that keep chunks of closed epochs, with the places of the program where they
-    /// were inserted: those that should have gone elsewhere, or are forgotten. O(slots of the
-    /// slab) for all of them. With the feature `track`, which notes the place of every
-    /// insertion: 8 bytes a slot.
+    /// Returns an iterator over the values that pin chunks of closed epochs, with the source
+    /// locations where they were inserted: values that belong into another epoch, or are
+    /// forgotten. O(slots of the slab) for all of them. Needs the feature `track`, which stores
+    /// the location of every insertion, 8 bytes a slot.
     ///
-    /// The slab may be used while it goes on.
+    /// The slab may be used during the iteration.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();
@@ -67,9 +66,9 @@ impl<C: Contents> Iterator for PinnedBy<'_, C> {
     type Item = Pin;
 
     fn next(&mut self) -> Option<Pin> {
-        let home = &self.slab.home;
+        let raw = &self.slab.raw;
         loop {
-            let chunk = home.store.get(self.chunk)?;
+            let chunk = raw.store.get(self.chunk)?;
             if self.slot == chunk.slots || !chunk.is_pinned() {
                 self.chunk += 1;
                 self.slot = 0;
@@ -77,14 +76,14 @@ impl<C: Contents> Iterator for PinnedBy<'_, C> {
             }
             let slot = self.slot;
             self.slot += 1;
-            if let Some(pin) = home.pin(chunk, slot) {
+            if let Some(pin) = raw.pin(chunk, slot) {
                 return Some(pin);
             }
         }
     }
 }
 
-impl Home {
+impl RawEpochs {
     /// Notes where a value was inserted.
     #[inline]
     #[track_caller]
@@ -94,15 +93,15 @@ impl Home {
     }
 
     fn pin(&self, chunk: ChunkPtr, slot: u32) -> Option<Pin> {
-        let era = chunk.era.get()?;
+        let record = chunk.epoch.get()?;
         if !chunk.word(slot).get().has_value() {
             return None;
         }
         let plan = self.store.plan(chunk.class as usize);
         Some(Pin {
             key: chunk.key(slot),
-            epoch: era.epoch()?,
-            label: era.label.get(),
+            epoch: record.epoch()?,
+            tag: record.tag.get(),
             site: chunk.origin(plan, slot).get()?,
         })
     }

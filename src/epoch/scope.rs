@@ -1,7 +1,6 @@
-//! Scopes: epochs outside the ring, that end with all their values.
+//! `Scope`: an epoch outside the ring that ends with all its values.
 //!
-//! A scope has the slab for itself, which the compiler checks: so nothing leads to its values
-//! when it ends.
+//! A scope borrows the slab exclusively. So when it ends, nothing leads to its values.
 
 use core::fmt;
 
@@ -15,29 +14,31 @@ use super::{Contents, Epochs};
 use crate::error::{AccessError, AllocError};
 use crate::raw::memory;
 
-/// A part of the program whose values end with it: what [`Epochs::domain`] gives.
+/// An epoch whose values are dropped at the end of a block; passed to the closure of
+/// [`Epochs::scope`].
 ///
-/// It does not give the slab: no epoch is advanced, closed or cleared while it lives.
+/// The slab itself is not reachable from the block, so no epoch is advanced, closed or cleared
+/// in it.
 pub struct Scope<'s, C: Contents> {
     slab: &'s Epochs<C>,
     epoch: Epoch,
 }
 
 impl<C: Contents> Epochs<C> {
-    /// Runs a part of the program with an epoch of its own, outside the ring, and drops all
-    /// values of that epoch at its end, also when it panics. No reference to them can leave,
-    /// which the compiler checks, so no chunk stays pinned. O(slots of the epoch) at the end.
+    /// Runs a closure with an epoch of its own, outside the ring, and drops all values of the
+    /// epoch when it returns or panics. The compiler checks that no reference to the values
+    /// leaves the closure, so no chunk stays pinned. O(slots of the epoch) at the end.
     ///
-    /// A destructor that panics does not keep the others from running. If the part has
-    /// panicked before, the program ends.
+    /// If a destructor panics, the others run before the panic goes on. If the closure has
+    /// panicked before, the program aborts.
     ///
     /// # Panics
     ///
-    /// Where the allocator refuses the program ends, as with `Vec`.
+    /// Aborts if the allocator refuses, like `Vec`.
     ///
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::new();
-    /// let length = slab.domain(|scope| {
+    /// let length = slab.scope(|scope| {
     ///     let name = scope.insert("a session".to_string());
     ///     name.push('!');
     ///     let other = scope.insert("another".to_string());
@@ -46,28 +47,28 @@ impl<C: Contents> Epochs<C> {
     /// assert_eq!((length, slab.stats().live), (17, 0));
     /// ```
     #[track_caller]
-    pub fn domain<R>(&mut self, f: impl FnOnce(&mut Scope<'_, C>) -> R) -> R {
-        match self.try_domain(f) {
+    pub fn scope<R>(&mut self, f: impl FnOnce(&mut Scope<'_, C>) -> R) -> R {
+        match self.try_scope(f) {
             Ok(result) => result,
             Err(error) => memory::fail(error),
         }
     }
 
-    /// Runs a part of the program as [`domain`](Self::domain) does.
+    /// Runs a closure with an epoch of its own, like [`scope`](Self::scope).
     ///
     /// # Errors
     ///
-    /// Where the allocator refuses; it has not run then.
+    /// If the allocator refuses; the closure is not called then.
     ///
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::new();
-    /// assert_eq!(slab.try_domain(|scope| *scope.insert(7)), Ok(7));
+    /// assert_eq!(slab.try_scope(|scope| *scope.insert(7)), Ok(7));
     /// ```
-    pub fn try_domain<R>(
+    pub fn try_scope<R>(
         &mut self,
         f: impl FnOnce(&mut Scope<'_, C>) -> R,
     ) -> Result<R, AllocError> {
-        // SAFETY: nothing else borrows the slab, so all guards are gone.
+        // SAFETY: the slab is exclusively borrowed, so `f` can be given no guard of it.
         unsafe { in_scope(self, f) }
     }
 }
@@ -92,11 +93,11 @@ unsafe fn in_scope<C: Contents, R>(
         fn drop(&mut self) {
             // SAFETY: all guards and references of its values came from its scope, or from one
             // inside it, and borrow it: by a lifetime that `f` cannot name, so none is left.
-            unsafe { clear::end::<C>(&self.slab.home, self.epoch) };
+            unsafe { clear::end::<C>(&self.slab.raw, self.epoch) };
         }
     }
 
-    let epoch = slab.home.begin_domain()?;
+    let epoch = slab.raw.open()?;
     let end = End { slab, epoch };
     let result = f(&mut Scope { slab, epoch });
     drop(end);
@@ -104,11 +105,11 @@ unsafe fn in_scope<C: Contents, R>(
 }
 
 impl<C: Contents> Scope<'_, C> {
-    /// Its epoch.
+    /// Returns its epoch.
     ///
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::<u64>::new();
-    /// let epoch = slab.domain(|scope| scope.epoch());
+    /// let epoch = slab.scope(|scope| scope.epoch());
     /// assert!(slab.epoch_stats(epoch).is_none());           // it is over
     /// ```
     #[must_use]
@@ -116,23 +117,23 @@ impl<C: Contents> Scope<'_, C> {
         self.epoch
     }
 
-    /// Runs a part of the program with an epoch inside this one, as [`Epochs::domain`] does.
-    /// Values of this scope are reached there by their keys.
+    /// Runs a closure with an epoch of its own that ends before this one, like
+    /// [`Epochs::scope`]. In it, the values of this scope are reached by their keys.
     ///
     /// # Panics
     ///
-    /// Where the allocator refuses the program ends, as with `Vec`.
+    /// Aborts if the allocator refuses, like `Vec`.
     ///
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::new();
-    /// slab.domain(|outer| {
+    /// slab.scope(|outer| {
     ///     let key = outer.insert_key(7);
-    ///     let sum = outer.domain(|inner| *inner.insert(1) + *inner.get(key).unwrap());
+    ///     let sum = outer.scope(|inner| *inner.insert(1) + *inner.get(key).unwrap());
     ///     assert_eq!(sum, 8);
     /// });
     /// ```
     #[track_caller]
-    pub fn domain<R>(&mut self, f: impl FnOnce(&mut Scope<'_, C>) -> R) -> R {
+    pub fn scope<R>(&mut self, f: impl FnOnce(&mut Scope<'_, C>) -> R) -> R {
         // SAFETY: nothing else borrows the scope, so all guards that came from it are gone;
         // this scope, or the slab, cannot be reached from `f`.
         match unsafe { in_scope(self.slab, f) } {
@@ -143,18 +144,18 @@ impl<C: Contents> Scope<'_, C> {
 }
 
 impl<T> Scope<'_, Values<T>> {
-    /// Puts a value into its epoch, where it stays until the scope ends; O(1). As
-    /// [`insert`](Epochs::insert) otherwise.
+    /// Inserts a value into its epoch, and returns a reference to it, valid until the scope
+    /// ends; O(1). Like [`Epochs::insert`] otherwise.
     ///
-    /// No key leads to the value: the reference is the only one.
+    /// The value has no key: nothing else leads to it.
     ///
     /// # Panics
     ///
-    /// Where [`insert`](Epochs::insert) does.
+    /// As [`Epochs::insert`].
     ///
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::new();
-    /// let sum = slab.domain(|scope| {
+    /// let sum = slab.scope(|scope| {
     ///     let (one, two) = (scope.insert(1), scope.insert(2));
     ///     *one += 10;
     ///     *one + *two
@@ -170,15 +171,15 @@ impl<T> Scope<'_, Values<T>> {
         }
     }
 
-    /// Puts a value into its epoch, as [`insert`](Self::insert) does.
+    /// Inserts a value into its epoch, like [`insert`](Self::insert).
     ///
     /// # Errors
     ///
-    /// Gives the value back where [`insert`](Self::insert) panics or the program would end.
+    /// If [`insert`](Self::insert) would panic or abort; the error has the value.
     ///
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::new();
-    /// slab.domain(|scope| assert!(scope.try_insert(7).is_ok()));
+    /// slab.scope(|scope| assert!(scope.try_insert(7).is_ok()));
     /// ```
     #[inline]
     #[cfg_attr(feature = "track", track_caller)]
@@ -190,16 +191,16 @@ impl<T> Scope<'_, Values<T>> {
         Ok(unsafe { value.as_mut() })
     }
 
-    /// Puts a value into its epoch, and returns the key, which leads nowhere when the scope has
-    /// ended; O(1).
+    /// Inserts a value into its epoch, and returns the key, which leads to nothing once the scope
+    /// has ended; O(1).
     ///
     /// # Panics
     ///
-    /// Where [`insert`](Epochs::insert) does.
+    /// As [`Epochs::insert`].
     ///
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::new();
-    /// let key = slab.domain(|scope| scope.insert_key(7));
+    /// let key = slab.scope(|scope| scope.insert_key(7));
     /// assert!(slab.get(key).is_none());
     /// ```
     #[inline]
@@ -211,18 +212,18 @@ impl<T> Scope<'_, Values<T>> {
         }
     }
 
-    /// Puts a value into another epoch, which outlives the scope; O(1). As
-    /// [`try_insert_in`](Epochs::try_insert_in).
+    /// Inserts a value into another epoch, for values that outlive the scope; O(1). See
+    /// [`Epochs::try_insert_in`].
     ///
     /// # Errors
     ///
-    /// Gives the value back where that does.
+    /// As [`Epochs::try_insert_in`].
     ///
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::new();
     /// let permanent = slab.permanent();
-    /// let key = slab.domain(|scope| scope.try_insert_in(permanent, 7))?;
-    /// assert_eq!(slab.remove(key), Some(7));
+    /// let key = slab.scope(|scope| scope.try_insert_in(permanent, 7))?;
+    /// assert_eq!(slab.take(key), Some(7));
     /// # Ok::<(), flatslab::epoch::InsertError<i32>>(())
     /// ```
     #[inline]
@@ -231,7 +232,7 @@ impl<T> Scope<'_, Values<T>> {
         self.slab.try_insert_in(epoch, value)
     }
 
-    /// Borrows the value of a key, of whatever epoch. As [`Epochs::get`].
+    /// Borrows the value at the key, of any epoch. See [`Epochs::get`].
     ///
     /// # Panics
     ///
@@ -240,7 +241,7 @@ impl<T> Scope<'_, Values<T>> {
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::new();
     /// let key = slab.insert(7);
-    /// assert_eq!(slab.domain(|scope| *scope.get(key).unwrap()), 7);
+    /// assert_eq!(slab.scope(|scope| *scope.get(key).unwrap()), 7);
     /// ```
     #[inline]
     #[track_caller]
@@ -248,23 +249,23 @@ impl<T> Scope<'_, Values<T>> {
         self.slab.get(key)
     }
 
-    /// Borrows the value of a key, of whatever epoch. As [`Epochs::try_get`].
+    /// Borrows the value at the key, of any epoch. See [`Epochs::try_get`].
     ///
     /// # Errors
     ///
-    /// Where that has one.
+    /// As [`Epochs::try_get`].
     ///
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::new();
     /// let key = slab.insert(7);
-    /// assert!(slab.domain(|scope| scope.try_get(key).is_ok()));
+    /// assert!(slab.scope(|scope| scope.try_get(key).is_ok()));
     /// ```
     #[inline]
     pub fn try_get(&self, key: EpochKey) -> Result<Ref<'_, T>, AccessError> {
         self.slab.try_get(key)
     }
 
-    /// Borrows the value of a key mutably, of whatever epoch. As [`Epochs::get_mut`].
+    /// Borrows the value at the key mutably, of any epoch. See [`Epochs::get_mut`].
     ///
     /// # Panics
     ///
@@ -273,8 +274,8 @@ impl<T> Scope<'_, Values<T>> {
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::new();
     /// let key = slab.insert(7);
-    /// slab.domain(|scope| *scope.get_mut(key).unwrap() += 1);
-    /// assert_eq!(slab.remove(key), Some(8));
+    /// slab.scope(|scope| *scope.get_mut(key).unwrap() += 1);
+    /// assert_eq!(slab.take(key), Some(8));
     /// ```
     #[inline]
     #[track_caller]
@@ -282,23 +283,23 @@ impl<T> Scope<'_, Values<T>> {
         self.slab.get_mut(key)
     }
 
-    /// Borrows the value of a key mutably, of whatever epoch. As [`Epochs::try_get_mut`].
+    /// Borrows the value at the key mutably, of any epoch. See [`Epochs::try_get_mut`].
     ///
     /// # Errors
     ///
-    /// Where that has one.
+    /// As [`Epochs::try_get_mut`].
     ///
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::new();
     /// let key = slab.insert(7);
-    /// assert!(slab.domain(|scope| scope.try_get_mut(key).is_ok()));
+    /// assert!(slab.scope(|scope| scope.try_get_mut(key).is_ok()));
     /// ```
     #[inline]
     pub fn try_get_mut(&self, key: EpochKey) -> Result<RefMut<'_, T>, AccessError> {
         self.slab.try_get_mut(key)
     }
 
-    /// Moves the value of a key out, of whatever epoch. As [`Epochs::remove`].
+    /// Moves the value at the key out, of any epoch. See [`Epochs::take`].
     ///
     /// # Panics
     ///
@@ -306,46 +307,46 @@ impl<T> Scope<'_, Values<T>> {
     ///
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::new();
-    /// let name = slab.domain(|scope| {
+    /// let name = slab.scope(|scope| {
     ///     let key = scope.insert_key("stays".to_string());
-    ///     scope.remove(key)
+    ///     scope.take(key)
     /// });
     /// assert_eq!(name.as_deref(), Some("stays"));
     /// ```
     #[inline]
     #[track_caller]
-    pub fn remove(&self, key: EpochKey) -> Option<T> {
-        self.slab.remove(key)
+    pub fn take(&self, key: EpochKey) -> Option<T> {
+        self.slab.take(key)
     }
 
-    /// Moves the value of a key out, of whatever epoch. As [`Epochs::try_remove`].
+    /// Moves the value at the key out, of any epoch. See [`Epochs::try_take`].
     ///
     /// # Errors
     ///
-    /// Where that has one.
+    /// As [`Epochs::try_take`].
     ///
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::new();
     /// let key = slab.insert(7);
-    /// assert_eq!(slab.domain(|scope| scope.try_remove(key)), Ok(7));
+    /// assert_eq!(slab.scope(|scope| scope.try_take(key)), Ok(7));
     /// ```
     #[inline]
-    pub fn try_remove(&self, key: EpochKey) -> Result<T, AccessError> {
-        self.slab.try_remove(key)
+    pub fn try_take(&self, key: EpochKey) -> Result<T, AccessError> {
+        self.slab.try_take(key)
     }
 }
 
 impl Scope<'_, Bytes> {
-    /// A zeroed buffer of that length in its epoch, where it stays until the scope ends;
-    /// O(length).
+    /// Allocates a zeroed buffer of `len` bytes in its epoch, valid until the scope ends;
+    /// O(`len`).
     ///
     /// # Errors
     ///
-    /// Where [`try_alloc_in`](Epochs::try_alloc_in) has one.
+    /// As [`Epochs::try_alloc_in`].
     ///
     /// ```
     /// let mut bytes = flatslab::epoch::EpochBytes::new();
-    /// bytes.domain(|scope| {
+    /// bytes.scope(|scope| {
     ///     let (one, two) = (scope.try_alloc(10)?, scope.try_alloc(20)?);
     ///     one.copy_from_slice(&two[..10]);
     ///     Ok::<(), flatslab::epoch::BufError>(())
@@ -361,16 +362,15 @@ impl Scope<'_, Bytes> {
         Ok(unsafe { buffer.as_mut() })
     }
 
-    /// A copy of these bytes in the epoch of the scope, where it stays until that ends;
-    /// O(length).
+    /// Copies bytes into a buffer in its epoch, valid until the scope ends; O(length).
     ///
     /// # Errors
     ///
-    /// Where [`try_alloc_in`](Epochs::try_alloc_in) has one.
+    /// As [`Epochs::try_alloc_in`].
     ///
     /// ```
     /// let mut bytes = flatslab::epoch::EpochBytes::new();
-    /// bytes.domain(|scope| assert_eq!(scope.try_copy(b"hello").unwrap(), b"hello"));
+    /// bytes.scope(|scope| assert_eq!(scope.try_copy(b"hello").unwrap(), b"hello"));
     /// ```
     #[cfg_attr(feature = "track", track_caller)]
     #[expect(clippy::mut_from_ref, reason = "each call gives another buffer")]
@@ -380,7 +380,7 @@ impl Scope<'_, Bytes> {
         Ok(unsafe { buffer.as_mut() })
     }
 
-    /// Borrows the buffer of a key, of whatever epoch. As [`Epochs::get`].
+    /// Borrows the buffer at the key, of any epoch. See [`Epochs::get`].
     ///
     /// # Panics
     ///
@@ -389,7 +389,7 @@ impl Scope<'_, Bytes> {
     /// ```
     /// let mut bytes = flatslab::epoch::EpochBytes::new();
     /// let key = bytes.copy(b"hello");
-    /// assert_eq!(bytes.domain(|scope| scope.get(key).unwrap().len()), 5);
+    /// assert_eq!(bytes.scope(|scope| scope.get(key).unwrap().len()), 5);
     /// ```
     #[track_caller]
     pub fn get(&self, key: EpochKey) -> Option<Ref<'_, [u8]>> {

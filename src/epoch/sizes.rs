@@ -12,7 +12,7 @@ pub(super) const fn size_of_class(class: usize) -> usize {
     (if class % 2 == 0 { 64 } else { 96 }) << (class / 2)
 }
 
-/// The class whose buffers are the smallest with so many bytes, of at most 2³⁰.
+/// The smallest class whose buffers have `bytes` bytes, which are at most 2³⁰.
 #[inline]
 pub(super) const fn class_of(bytes: usize) -> usize {
     if bytes <= 64 {

@@ -1,12 +1,11 @@
-//! What a slab and its epochs report.
+//! Statistics of a slab and its epochs.
 
 use super::CloseReport;
-use super::era::{EpochState, EraPtr};
-use super::home::Home;
+use super::epoch_record::{EpochPtr, EpochState};
 use super::key::Epoch;
-use super::label::Label;
+use super::raw_epochs::RawEpochs;
 
-/// What an epoch has, and what its closing found.
+/// The statistics of an epoch.
 ///
 /// # Examples
 ///
@@ -20,47 +19,48 @@ use super::label::Label;
 /// slab.close(epoch).unwrap();
 /// let stats = slab.epoch_stats(epoch).unwrap();
 /// assert_eq!((stats.state, stats.live, stats.pinned_chunks), (EpochState::Pinned, 1, 1));
-/// assert_eq!(stats.drain_rate(), Some(0.0));
+/// assert_eq!(stats.recycled_fraction(), Some(0.0));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct EpochStats {
-    /// Which it is.
+    /// The epoch.
     pub epoch: Epoch,
-    /// Where it stands.
+    /// Its state.
     pub state: EpochState,
-    /// How often the slab has advanced since it began.
+    /// Number of advances of the slab since it was opened.
     pub age: u64,
-    /// Its label; empty where none was set.
-    pub label: Label,
-    /// Values.
+    /// Its [tag](super::Epochs::set_tag); 0 unless set.
+    pub tag: u64,
+    /// Number of values.
     pub live: usize,
-    /// Chunks, those that are pinned among them.
+    /// Number of chunks, including pinned ones.
     pub chunks: usize,
-    /// Chunks that stay because they have values, though it is closed.
+    /// Number of chunks that have values although the epoch is closed.
     pub pinned_chunks: usize,
     /// Bytes of the cells of its chunks.
     pub committed_bytes: usize,
-    /// Bytes of its values, or of its buffers as they were asked for.
+    /// Bytes of its values, or the requested bytes of its buffers.
     pub live_bytes: usize,
-    /// How often it was asked to be closed, refusals among them.
+    /// Number of calls of [`close`](super::Epochs::close) for it, including refused ones.
     pub close_calls: u64,
-    /// Chunks it had when it was closed.
+    /// Number of chunks when it was closed.
     pub scanned: u64,
-    /// Those of them that had no value, and became unused.
+    /// Number of those chunks that had no value, and became unused.
     pub recycled: u64,
 }
 
 impl EpochStats {
-    /// The share of its chunks that were empty when it was closed; `None` before, and where it
-    /// had none. It does not change afterwards.
+    /// Returns [`recycled`](Self::recycled) / [`scanned`](Self::scanned): the fraction of its
+    /// chunks that had no value when it was closed. `None` before, and if it had no chunk. Does
+    /// not change afterwards.
     #[must_use]
-    pub fn drain_rate(&self) -> Option<f64> {
-        rate(self.recycled, self.scanned)
+    pub fn recycled_fraction(&self) -> Option<f64> {
+        fraction(self.recycled, self.scanned)
     }
 }
 
-/// What a slab has, and what was counted since it was made.
+/// The statistics of a slab; counts are since it was created.
 ///
 /// # Examples
 ///
@@ -74,81 +74,82 @@ impl EpochStats {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Values.
+    /// Number of values.
     pub live: usize,
-    /// Bytes of the values, or of the buffers as they were asked for.
+    /// Bytes of the values, or the requested bytes of the buffers.
     pub live_bytes: usize,
-    /// Epochs that are not over: open, closing, or pinned.
+    /// Number of epochs that are not over: open, closing or pinned ones.
     pub epochs: usize,
-    /// Epochs that are closed and still have values.
+    /// Number of closed epochs that still have values.
     pub pinned_epochs: usize,
-    /// Chunks of epochs.
+    /// Number of chunks that belong to an epoch.
     pub chunks: usize,
-    /// Chunks of closed epochs that stay because they have values.
+    /// Number of chunks of closed epochs that have values.
     pub pinned_chunks: usize,
-    /// Chunks of no epoch that have memory.
+    /// Number of unused chunks that have memory.
     pub cached_chunks: usize,
     /// Bytes of the cells of all chunks that have memory.
     pub committed_bytes: usize,
-    /// Bytes of the records of chunks and epochs: they stay until the slab is gone.
+    /// Bytes of the records of chunks and epochs, which are freed with the slab.
     pub record_bytes: usize,
-    /// How often the slab has advanced.
+    /// Number of advances.
     pub advances: u64,
-    /// How often [`close`](super::Epochs::close) was called, refusals among them.
+    /// Number of calls of [`close`](super::Epochs::close), including refused ones.
     pub close_calls: u64,
-    /// Epochs that were closed, by whatever means.
+    /// Number of epochs that were closed, by any means.
     pub closed: u64,
-    /// Chunks that they had then.
+    /// Number of chunks of those epochs when they were closed.
     pub scanned: u64,
-    /// Those of them that had no value.
+    /// Number of those chunks that had no value, and became unused.
     pub recycled: u64,
 }
 
 impl Stats {
-    /// The share of all chunks that were empty when their epoch was closed: 1 where lifetimes
-    /// and epochs agree. `None` where there were none.
+    /// Returns [`recycled`](Self::recycled) / [`scanned`](Self::scanned): the fraction of all
+    /// chunks that had no value when their epoch was closed. 1 if lifetimes and epochs agree;
+    /// `None` if there were no chunks.
     #[must_use]
-    pub fn drain_rate(&self) -> Option<f64> {
-        rate(self.recycled, self.scanned)
+    pub fn recycled_fraction(&self) -> Option<f64> {
+        fraction(self.recycled, self.scanned)
     }
 }
 
 impl CloseReport {
-    /// The share of its chunks that had no value: 1 where lifetimes and the epoch agree. `None`
-    /// where it had none.
+    /// Returns [`recycled`](Self::recycled) / [`scanned`](Self::scanned): the fraction of its
+    /// chunks that had no value. 1 if lifetimes and the epoch agree; `None` if it had no chunk.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();
-    /// slab.remove(slab.insert(7));
-    /// assert_eq!(slab.advance_and_close().1.drain_rate(), Some(1.0));
+    /// slab.take(slab.insert(7));
+    /// assert_eq!(slab.advance_and_close().1.recycled_fraction(), Some(1.0));
     /// ```
     #[must_use]
-    pub fn drain_rate(&self) -> Option<f64> {
-        rate(self.recycled as u64, self.scanned as u64)
+    pub fn recycled_fraction(&self) -> Option<f64> {
+        fraction(self.recycled as u64, self.scanned as u64)
     }
 }
 
-fn rate(recycled: u64, scanned: u64) -> Option<f64> {
+fn fraction(recycled: u64, scanned: u64) -> Option<f64> {
     (scanned > 0).then(|| recycled as f64 / scanned as f64)
 }
 
-impl Home {
-    pub(super) fn stats_of(&self, era: EraPtr) -> Option<EpochStats> {
+impl RawEpochs {
+    pub(super) fn stats_of(&self, record: EpochPtr) -> Option<EpochStats> {
         let mut stats = EpochStats {
-            epoch: era.epoch()?,
-            state: era.state.get(),
-            age: self.advances.get() - era.begun.get(),
-            label: era.label.get(),
+            epoch: record.epoch()?,
+            state: record.state.get(),
+            age: self.advances.get() - record.opened_at.get(),
+            tag: record.tag.get(),
             live: 0,
-            chunks: era.chunks.get(),
+            chunks: record.chunks.get(),
             pinned_chunks: 0,
             committed_bytes: 0,
             live_bytes: 0,
-            close_calls: era.close_calls.get(),
-            scanned: era.scanned.get(),
-            recycled: era.recycled.get(),
+            close_calls: record.close_calls.get(),
+            scanned: record.scanned.get(),
+            recycled: record.recycled.get(),
         };
-        for chunk in self.chunks_of(era) {
+        for chunk in self.chunks_of(record) {
             let plan = self.store.plan(chunk.class as usize);
             stats.live += chunk.live() as usize;
             stats.pinned_chunks += usize::from(chunk.is_pinned());
@@ -168,7 +169,7 @@ impl Home {
         let mut stats = Stats {
             cached_chunks: self.store.cached(),
             committed_bytes: self.store.committed(),
-            record_bytes: self.store.record_bytes() + self.eras.bytes(),
+            record_bytes: self.store.record_bytes() + self.records.bytes(),
             advances: self.advances.get(),
             close_calls: self.totals.close_calls.get(),
             closed: self.totals.closed.get(),
@@ -192,9 +193,9 @@ impl Home {
         let mut index = 0;
         core::iter::from_fn(move || {
             loop {
-                let era = self.eras.get(index)?;
+                let record = self.records.get(index)?;
                 index += 1;
-                if let Some(stats) = self.stats_of(era) {
+                if let Some(stats) = self.stats_of(record) {
                     return Some(stats);
                 }
             }

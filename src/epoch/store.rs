@@ -7,7 +7,7 @@
 //! # Invariants
 //!
 //! * U1: every chunk of the table is an epoch's, is being cleared, is on one of the lists of
-//!   unused ones of its class, or is worn out.
+//!   unused ones of its class, or is retired.
 //! * U2: `committed` is the bytes of the memory of all chunks that have some.
 //! * U3: code of the user's, which an allocator or a source is, runs only while this is whole.
 
@@ -15,7 +15,6 @@ use core::alloc::Layout;
 use core::cell::Cell;
 use core::ptr::NonNull;
 
-use super::Release;
 use super::chunk::{ChunkPtr, Memory, Plan};
 use super::key::{EpochKey, INDEX_BITS};
 use crate::error::AllocError;
@@ -32,9 +31,8 @@ pub(super) struct Store {
     class_count: usize,
     committed: Cell<usize>,
     max_bytes: usize,
-    /// The most chunks of a class that are cached.
-    bound: usize,
-    release: Cell<Release>,
+    /// The most unused chunks of a class that keep their memory.
+    bound: Cell<usize>,
     pub(super) source: Source,
 }
 
@@ -50,7 +48,6 @@ struct Class {
 pub(super) struct Limits {
     pub(super) max_bytes: usize,
     pub(super) bound: usize,
-    pub(super) release: Release,
 }
 
 fn class_layout(classes: usize) -> Layout {
@@ -79,7 +76,7 @@ impl Store {
                 cached_count: Cell::new(0),
                 bare: Cell::new(None),
             };
-            // SAFETY: room for all of them.
+            // SAFETY: the block is laid out for `class_count` of them, and `index` is below that.
             unsafe { start.add(index).write(class) };
         }
         Ok(Store {
@@ -89,8 +86,7 @@ impl Store {
             class_count,
             committed: Cell::new(0),
             max_bytes: limits.max_bytes,
-            bound: limits.bound,
-            release: Cell::new(limits.release),
+            bound: Cell::new(limits.bound),
             source: source.clone(),
         })
     }
@@ -114,7 +110,7 @@ impl Store {
 
     fn class(&self, index: usize) -> &Class {
         assert!(index < self.class_count);
-        // SAFETY: written, and there as long as this is.
+        // SAFETY: in bounds; `try_new` wrote all of them, and they stay as long as the store.
         unsafe { self.classes.add(index).as_ref() }
     }
 
@@ -169,8 +165,8 @@ impl Store {
 
     /// Caches a chunk that is no epoch's and has no value; see [`trim`](Self::trim).
     pub(super) fn put(&self, chunk: ChunkPtr) {
-        debug_assert!(chunk.era.get().is_none() && chunk.memory.get() == Memory::Committed);
-        // One that is worn out stays where it is: on no list, with its memory.
+        debug_assert!(chunk.epoch.get().is_none() && chunk.memory.get() == Memory::Committed);
+        // One that is retired stays where it is: on no list, with its memory.
         if chunk.reopen() {
             let class = self.class(chunk.class as usize);
             chunk.next.set(class.cached.replace(Some(chunk)));
@@ -241,23 +237,33 @@ impl Store {
         Ok(chunk)
     }
 
-    /// What becomes of unused chunks from now on.
-    pub(super) fn set_release(&self, release: Release) {
-        self.release.set(release);
+    /// How many unused chunks of a class keep their memory from now on.
+    pub(super) fn set_bound(&self, chunks: usize) {
+        self.bound.set(chunks);
     }
 
     /// Gives back the memory of unused chunks that are more than are to be cached. Returns
     /// how many bytes. A source of the user's may run.
     pub(super) fn trim(&self) -> usize {
-        let mut released = 0;
+        self.give_back_above(|| self.bound.get())
+    }
+
+    /// Gives back the memory of all unused chunks. Returns how many bytes. A source of the
+    /// user's may run.
+    pub(super) fn give_back_all(&self) -> usize {
+        self.give_back_above(|| 0)
+    }
+
+    fn give_back_above(&self, kept: impl Fn() -> usize) -> usize {
+        let mut bytes = 0;
         for index in 0..self.class_count {
             let class = self.class(index);
             // The source may use this store, so all is read each time.
-            while class.cached_count.get() > self.kept() && self.give_back(index) {
-                released += class.plan.data.size();
+            while class.cached_count.get() > kept() && self.give_back(index) {
+                bytes += class.plan.data.size();
             }
         }
-        released
+        bytes
     }
 
     /// Gives back the memory of unused chunks of other classes, until there is room for so
@@ -303,14 +309,6 @@ impl Store {
             .set(self.committed.get() - class.plan.data.size());
         drop(block);
         true
-    }
-
-    /// How many unused chunks of a class keep their memory.
-    fn kept(&self) -> usize {
-        match self.release.get() {
-            Release::Retain => self.bound,
-            Release::Return => 0,
-        }
     }
 }
 

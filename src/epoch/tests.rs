@@ -8,7 +8,6 @@ use proptest::prelude::*;
 
 use super::{Contents, EpochKey, EpochSlab, EpochState, Epochs};
 use crate::common::amount;
-use crate::epoch::Release;
 
 #[path = "../../tests/epoch/program/mod.rs"]
 mod program;
@@ -41,15 +40,15 @@ fn epochs_keep_their_invariants_at_every_step() {
 }
 
 #[test]
-fn a_worn_out_slot_is_never_used_again() {
+fn a_retired_slot_is_never_used_again() {
     let slab = EpochSlab::<u64>::builder().chunk_capacity(2).build();
     let first = slab.insert(1);
-    let (chunk, slot) = slab.home.slot(first).unwrap();
+    let (chunk, slot) = slab.raw.slot(first).unwrap();
     chunk.word(slot).set(chunk.word(slot).get().aged());
     let last = chunk.key(slot);
     assert!(slab.get(first).is_none());
-    assert_eq!(slab.remove(last), Some(1));
-    assert!(slab.get(last).is_none() && chunk.word(slot).get().is_worn_out());
+    assert_eq!(slab.take(last), Some(1));
+    assert!(slab.get(last).is_none() && chunk.word(slot).get().is_retired());
     slab.check();
     let keys: Vec<_> = (0..4).map(|value| slab.insert(value)).collect();
     assert!(
@@ -68,12 +67,12 @@ fn a_worn_out_slot_is_never_used_again() {
 }
 
 #[test]
-fn a_chunk_whose_slots_are_all_worn_out_is_put_away() {
+fn a_chunk_whose_slots_are_all_retired_is_put_away() {
     let slab = EpochSlab::<Rc<u64>>::builder().chunk_capacity(2).build();
     let counted = Rc::new(7);
     let keys = [0, 1].map(|_| slab.insert(counted.clone()));
     let last = keys.map(|key| {
-        let (chunk, slot) = slab.home.slot(key).unwrap();
+        let (chunk, slot) = slab.raw.slot(key).unwrap();
         chunk.word(slot).set(chunk.word(slot).get().aged());
         chunk.key(slot)
     });
@@ -104,12 +103,12 @@ fn invariants_hold_in_a_program_with_pinned_epochs() {
             if round % 3 == 0 && index == 4 {
                 kept.push(key);
             } else {
-                assert!(slab.remove(key).is_some());
+                assert!(slab.take(key).is_some());
                 slab.check();
             }
         }
         if round % 4 == 3 {
-            assert_eq!(slab.remove(kept.remove(0)), Some(4));
+            assert_eq!(slab.take(kept.remove(0)), Some(4));
             slab.check();
         }
         slab.advance();
@@ -120,10 +119,10 @@ fn invariants_hold_in_a_program_with_pinned_epochs() {
         .epochs()
         .filter(|epoch| epoch.state == EpochState::Pinned);
     assert!(pinned.count() + 1 >= kept.len() && !kept.is_empty());
-    slab.release(Release::Return);
+    slab.shrink_to_fit();
     slab.check();
     for key in kept {
-        assert_eq!(slab.remove(key), Some(4));
+        assert_eq!(slab.take(key), Some(4));
         slab.check();
     }
     assert_eq!(slab.stats().live, 0);

@@ -13,9 +13,9 @@ use super::{Contents, Epochs};
 use crate::error::AccessError;
 use crate::raw::memory;
 
-/// Values of one type, by epoch; see the [module](super).
+/// A slab of values of one type that belong to epochs; see the [module](super).
 ///
-/// Its epochs are managed by the methods of [`Epochs`]. Dropped, it drops all its values.
+/// [`Epochs`] has the methods about epochs. Dropping the slab drops all its values.
 ///
 /// # Examples
 ///
@@ -25,19 +25,19 @@ use crate::raw::memory;
 /// let slab = EpochSlab::new();
 /// let key = slab.insert("a session".to_string());
 /// slab.get_mut(key).unwrap().push('!');
-/// assert_eq!(slab.remove(key).as_deref(), Some("a session!"));
-/// assert_eq!(slab.remove(key), None);
+/// assert_eq!(slab.take(key).as_deref(), Some("a session!"));
+/// assert_eq!(slab.take(key), None);
 /// ```
 pub type EpochSlab<T> = Epochs<Values<T>>;
 
-/// What an [`EpochSlab`] has: values of one type.
+/// The contents of an [`EpochSlab`]: values of one type.
 pub struct Values<T>(PhantomData<*mut T>);
 
 impl<T> Contents for Values<T> {
     const NEEDS_DROP: bool = core::mem::needs_drop::<T>();
 
     unsafe fn drop_in_place(cell: NonNull<u8>) {
-        // SAFETY: says the caller.
+        // SAFETY: the cell has a `T` that is dropped once (precondition).
         unsafe { cell.cast::<T>().drop_in_place() };
     }
 }
@@ -48,20 +48,17 @@ impl<T> fmt::Debug for Values<T> {
     }
 }
 
-// SAFETY: all it has is its own: the values, which may be sent, and memory. Its keys and
-// epochs are numbers; guards and domains borrow it, and cannot be sent along.
+// SAFETY: it owns its values, which are `Send`, and its memory. Its keys and
+// epochs are numbers; guards and scopes borrow it, and cannot be sent along.
 unsafe impl<T: Send> Send for EpochSlab<T> {}
 
 impl<T> EpochSlab<T> {
-    /// A slab with 64 values a chunk and 16 epochs, of memory from the global allocator, which
-    /// holds no values yet; see [`builder`](Self::builder).
-    ///
-    /// Allocates records of its epochs.
+    /// Creates an empty slab with chunks of 64 values and a ring of 16 epochs, in memory of the
+    /// global allocator; see [`builder`](Self::builder). Allocates the records of the epochs.
     ///
     /// # Panics
     ///
-    /// If 64 values pass `isize::MAX` bytes. Where the allocator refuses the program ends, as
-    /// with `Vec`.
+    /// If 64 values exceed `isize::MAX` bytes. Aborts if the allocator refuses, like `Vec`.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::<u64>::new();
@@ -87,17 +84,17 @@ impl<T> EpochSlab<T> {
         let word = word.filled();
         chunk.word(slot).set(word);
         #[cfg(feature = "track")]
-        self.home.note_origin(chunk, slot);
+        self.raw.note_origin(chunk, slot);
         EpochKey::new(chunk.place, slot, word)
     }
 
-    /// Puts a value into the current epoch; O(1). A chunk is fetched when the epoch has no
-    /// vacant slot: an unused one, or memory for another.
+    /// Inserts a value into the current epoch, and returns its key; O(1). If the epoch has no
+    /// vacant slot, it takes an unused chunk, or allocates one.
     ///
     /// # Panics
     ///
-    /// At a [limit](super::EpochsBuilder::max_bytes). Where the allocator refuses, or there are
-    /// 2³⁰ chunks, the program ends, as with `Vec`.
+    /// At a [limit](super::EpochsBuilder::max_bytes). Aborts if the allocator refuses, like
+    /// `Vec`, or if there are 2³⁰ chunks.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();
@@ -113,11 +110,11 @@ impl<T> EpochSlab<T> {
         }
     }
 
-    /// Puts a value into the current epoch, as [`insert`](Self::insert) does.
+    /// Inserts a value into the current epoch, like [`insert`](Self::insert).
     ///
     /// # Errors
     ///
-    /// Gives the value back where [`insert`](Self::insert) panics or the program would end.
+    /// If [`insert`](Self::insert) would panic or abort; the error has the value.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();
@@ -128,19 +125,20 @@ impl<T> EpochSlab<T> {
     #[inline(always)]
     #[cfg_attr(feature = "track", track_caller)]
     pub fn try_insert(&self, value: T) -> Result<EpochKey, InsertError<T>> {
-        match self.home.claim_current(0) {
+        match self.raw.claim_current(0) {
             Ok(claimed) => Ok(self.fill(claimed, value)),
             Err(refusal) => Err(refusal.with(value)),
         }
     }
 
-    /// Puts a value into an epoch; O(1). A chunk is fetched when the epoch has no vacant slot:
-    /// an unused one, or memory for another.
+    /// Inserts a value into an epoch, and returns its key; O(1). If the epoch has no vacant slot,
+    /// it takes an unused chunk, or allocates one.
     ///
     /// # Errors
     ///
-    /// Gives the value back if the epoch takes no more insertions, is closed, or is another
-    /// slab's; at a [limit](super::EpochsBuilder::max_bytes), or where the allocator refuses.
+    /// If the epoch takes no more insertions, is closed, or belongs to another slab; at a
+    /// [limit](super::EpochsBuilder::max_bytes), or if the allocator refuses. The error has the
+    /// value.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();
@@ -152,19 +150,19 @@ impl<T> EpochSlab<T> {
     #[inline(always)]
     #[cfg_attr(feature = "track", track_caller)]
     pub fn try_insert_in(&self, epoch: Epoch, value: T) -> Result<EpochKey, InsertError<T>> {
-        match self.home.claim(epoch, 0) {
+        match self.raw.claim(epoch, 0) {
             Ok(claimed) => Ok(self.fill(claimed, value)),
             Err(refusal) => Err(refusal.with(value)),
         }
     }
 
-    /// Borrows the value of a key; O(1), no allocation. `None` where it has none: it was
-    /// removed, or dropped with its epoch, or the key is another slab's or made up.
+    /// Borrows the value at the key; O(1), no allocation. Returns `None` if there is none: it was
+    /// taken out, or dropped with its epoch, or the key belongs to another slab.
     ///
     /// # Panics
     ///
-    /// If the value is mutably borrowed, or has 32,765 readers; [`try_get`](Self::try_get) says
-    /// so.
+    /// If the value is mutably borrowed, or has 32,765 readers; [`try_get`](Self::try_get)
+    /// returns the error.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();
@@ -177,13 +175,13 @@ impl<T> EpochSlab<T> {
         absent_or_refused(self.try_get(key), "get", key)
     }
 
-    /// Borrows the value of a key; O(1), no allocation.
+    /// Borrows the value at the key, like [`get`](Self::get).
     ///
     /// # Errors
     ///
-    /// [`Missing`](AccessError::Missing) where there is no value,
-    /// [`Borrowed`](AccessError::Borrowed) where it is mutably borrowed,
-    /// [`TooManyReaders`](AccessError::TooManyReaders) with 32,765 of them.
+    /// [`Missing`](AccessError::Missing) if there is no value,
+    /// [`Borrowed`](AccessError::Borrowed) if it is mutably borrowed,
+    /// [`TooManyReaders`](AccessError::TooManyReaders) if it has 32,765 readers.
     ///
     /// ```
     /// use flatslab::AccessError;
@@ -195,23 +193,23 @@ impl<T> EpochSlab<T> {
     /// ```
     #[inline]
     pub fn try_get(&self, key: EpochKey) -> Result<Ref<'_, T>, AccessError> {
-        let (chunk, slot) = self.home.begin_read(key)?;
+        let (chunk, slot) = self.raw.begin_read(key)?;
         // SAFETY: the reader was admitted, so there is a value (W2), of this word.
         Ok(unsafe { Ref::new(chunk.word(slot), Self::value(chunk, slot)) })
     }
 
-    /// Borrows the value of a key mutably; O(1), no allocation. `None` where it has none, as
-    /// for [`get`](Self::get).
+    /// Borrows the value at the key mutably; O(1), no allocation. Returns `None` if there is
+    /// none.
     ///
     /// # Panics
     ///
-    /// If the value is borrowed; [`try_get_mut`](Self::try_get_mut) says so.
+    /// If the value is borrowed; [`try_get_mut`](Self::try_get_mut) returns the error.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();
     /// let key = slab.insert(7);
     /// *slab.get_mut(key).unwrap() += 1;
-    /// assert_eq!(slab.remove(key), Some(8));
+    /// assert_eq!(slab.take(key), Some(8));
     /// ```
     #[inline]
     #[track_caller]
@@ -219,12 +217,12 @@ impl<T> EpochSlab<T> {
         absent_or_refused(self.try_get_mut(key), "get_mut", key)
     }
 
-    /// Borrows the value of a key mutably; O(1), no allocation.
+    /// Borrows the value at the key mutably, like [`get_mut`](Self::get_mut).
     ///
     /// # Errors
     ///
-    /// [`Missing`](AccessError::Missing) where there is no value,
-    /// [`Borrowed`](AccessError::Borrowed) where it is borrowed.
+    /// [`Missing`](AccessError::Missing) if there is no value,
+    /// [`Borrowed`](AccessError::Borrowed) if it is borrowed.
     ///
     /// ```
     /// use flatslab::AccessError;
@@ -236,37 +234,37 @@ impl<T> EpochSlab<T> {
     /// ```
     #[inline]
     pub fn try_get_mut(&self, key: EpochKey) -> Result<RefMut<'_, T>, AccessError> {
-        let (chunk, slot) = self.home.idle(key)?;
+        let (chunk, slot) = self.raw.idle(key)?;
         chunk.word(slot).set(key.word().owned());
         // SAFETY: idle, so there is a value (W2), and the word has this writer now.
         Ok(unsafe { RefMut::new(chunk.word(slot), Self::value(chunk, slot)) })
     }
 
-    /// Moves the value of a key out; O(1). `None` where it has none, as for
-    /// [`get`](Self::get). With the last value of a closed epoch's chunk the chunk is unused,
-    /// and its memory kept or given back, see [`Release`](super::Release).
+    /// Moves the value at the key out; O(1). Returns `None` if there is none. If it was the last
+    /// value of a pinned chunk, the chunk is unused, and its memory may be given back, see
+    /// [`cached_chunks`](super::EpochsBuilder::cached_chunks).
     ///
     /// # Panics
     ///
-    /// If the value is borrowed; [`try_remove`](Self::try_remove) says so.
+    /// If the value is borrowed; [`try_take`](Self::try_take) returns the error.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();
     /// let key = slab.insert(7);
-    /// assert_eq!((slab.remove(key), slab.remove(key)), (Some(7), None));
+    /// assert_eq!((slab.take(key), slab.take(key)), (Some(7), None));
     /// ```
     #[inline]
     #[track_caller]
-    pub fn remove(&self, key: EpochKey) -> Option<T> {
-        absent_or_refused(self.try_remove(key), "remove", key)
+    pub fn take(&self, key: EpochKey) -> Option<T> {
+        absent_or_refused(self.try_take(key), "take", key)
     }
 
-    /// Moves the value of a key out, as [`remove`](Self::remove) does.
+    /// Moves the value at the key out, like [`take`](Self::take).
     ///
     /// # Errors
     ///
-    /// [`Missing`](AccessError::Missing) where there is no value,
-    /// [`Borrowed`](AccessError::Borrowed) where it is borrowed.
+    /// [`Missing`](AccessError::Missing) if there is no value,
+    /// [`Borrowed`](AccessError::Borrowed) if it is borrowed.
     ///
     /// ```
     /// use flatslab::AccessError;
@@ -274,18 +272,18 @@ impl<T> EpochSlab<T> {
     /// let slab = flatslab::epoch::EpochSlab::new();
     /// let key = slab.insert(7);
     /// let guard = slab.get(key);
-    /// assert_eq!(slab.try_remove(key), Err(AccessError::Borrowed));
+    /// assert_eq!(slab.try_take(key), Err(AccessError::Borrowed));
     /// drop(guard);
-    /// assert_eq!(slab.try_remove(key), Ok(7));
-    /// assert_eq!(slab.try_remove(key), Err(AccessError::Missing));
+    /// assert_eq!(slab.try_take(key), Ok(7));
+    /// assert_eq!(slab.try_take(key), Err(AccessError::Missing));
     /// ```
     #[inline]
-    pub fn try_remove(&self, key: EpochKey) -> Result<T, AccessError> {
-        let (chunk, slot) = self.home.idle(key)?;
+    pub fn try_take(&self, key: EpochKey) -> Result<T, AccessError> {
+        let (chunk, slot) = self.raw.idle(key)?;
         // SAFETY: idle, so there is a value (W2), which leaves: its cell is vacant from here
         // on, and may be gone with its chunk.
         let value = unsafe { Self::value(chunk, slot).read() };
-        self.home.push(chunk, slot, key.word());
+        self.raw.push(chunk, slot, key.word());
         Ok(value)
     }
 
@@ -297,7 +295,7 @@ impl<T> EpochSlab<T> {
         epoch: Epoch,
         value: T,
     ) -> Result<NonNull<T>, InsertError<T>> {
-        match self.home.claim(epoch, 0) {
+        match self.raw.claim(epoch, 0) {
             Ok((chunk, slot, word)) => {
                 self.fill((chunk, slot, word), value);
                 chunk.word(slot).set(word.owned());
@@ -336,7 +334,7 @@ fn refuse(operation: &str, key: EpochKey, error: AccessError) -> ! {
     panic!("{operation} was refused for {key:?}: {error}")
 }
 
-/// Ends the program where the allocator has refused, else panics.
+/// Aborts if the allocator has refused, else panics.
 #[cold]
 #[inline(never)]
 #[track_caller]

@@ -5,7 +5,7 @@
 //!
 //! | bits | are |
 //! |---|---|
-//! | 16 … 63 | the generation: one more with each value that leaves; 0 in a slot that is worn out |
+//! | 16 … 63 | the generation: one more with each value that leaves; 0 in a slot that is retired |
 //! | 0 … 15 | [`NO_VALUE`]; 1 and the number of readers; [`EXCLUSIVE`]; [`DOOMED`]; or [`VACANT`] with the next free slot |
 //!
 //! A key has the generation and, in place of the rest, the slot. Its [expected](Word::of_key)
@@ -14,8 +14,8 @@
 //!
 //! # Invariants
 //!
-//! * W1: a slot's generation never falls, whatever becomes of its chunk, until it is worn
-//!   out: then it is 0, which no key has, for good. So no two values of a slot have the same
+//! * W1: a slot's generation never falls, also when its chunk changes hands, until the slot is
+//!   retired: then it is 0 for good, which no key has. So no two values of a slot have the same
 //!   key.
 //! * W2: a cell is initialised exactly while its word [has a value](Word::has_value) or is
 //!   doomed.
@@ -26,7 +26,7 @@ use crate::error::AccessError;
 
 /// What a generation counts in.
 const GENERATION: u64 = 1 << 16;
-/// Neither a value nor free: worn out.
+/// Neither a value nor free: retired.
 const NO_VALUE: u64 = 0;
 /// A value, not borrowed. Each reader adds one.
 const IDLE: u64 = 1;
@@ -97,16 +97,16 @@ impl Word {
         Word(self.0 - self.low() + EXCLUSIVE)
     }
 
-    /// The value has left, and the slot is free; worn out if there is no next generation.
+    /// The value has left, and the slot is free; retired if there is no next generation.
     #[inline(always)]
     pub(super) const fn vacated(self, next: u32) -> Word {
         let base = (self.0 - self.low()).wrapping_add(GENERATION);
         Word(base + VACANT + next as u64)
     }
 
-    /// With the same generation: free, unless it is worn out.
+    /// With the same generation: free, unless it is retired.
     pub(super) const fn freed(self, next: u32) -> Word {
-        if self.is_worn_out() {
+        if self.is_retired() {
             Word(NO_VALUE)
         } else {
             Word(self.0 - self.low() + VACANT + next as u64)
@@ -120,7 +120,7 @@ impl Word {
 
     /// Whether there is no next generation.
     #[inline(always)]
-    pub(super) const fn is_worn_out(self) -> bool {
+    pub(super) const fn is_retired(self) -> bool {
         self.0 < GENERATION
     }
 
@@ -259,13 +259,13 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_without_a_next_generation_is_worn_out() {
+    fn a_slot_without_a_next_generation_is_retired() {
         let last = Word::FIRST.aged().filled();
-        assert!(last.vacated(3).is_worn_out() && last.doomed().is_worn_out());
+        assert!(last.vacated(3).is_retired() && last.doomed().is_retired());
         assert_eq!(last.doomed().freed(3), Word(NO_VALUE));
         assert!(last.doomed().is_doomed());
         let before = Word(last.0 - GENERATION);
-        assert!(!before.vacated(3).is_worn_out());
+        assert!(!before.vacated(3).is_retired());
         assert_eq!(before.vacated(3).next_free(), 3);
         assert_eq!(before.vacated(3).filled(), last);
         assert_eq!(before.doomed().freed(9).filled(), last);

@@ -11,8 +11,8 @@ use crate::raw::report::Report;
 use crate::raw::source::Source;
 use crate::raw::stack::{CellEntry, FreeStack};
 #[cfg(doc)]
-use crate::slab::cell::home;
-use crate::slab::cell::home::Home;
+use crate::slab::cell::header;
+use crate::slab::cell::header::SlabHeader;
 use crate::slab::cell::layout::{self, CellPtr};
 use crate::slab::cell::place::Place;
 use crate::slab::cell::sent;
@@ -52,17 +52,17 @@ pub type BoundedSlab<T> = TrackedSlab<T, Bounded>;
     reason = "users cannot have a value of it"
 )]
 pub struct Bounded {
-    home: NonNull<Home>,
+    header: NonNull<SlabHeader>,
     cells: NonNull<u8>,
     /// The cells of the keys below it are stamped: all of them, or as many as
     /// were ever used of a [lazy](crate::BoundedSlabBuilder::lazy) slab.
     bound: Cell<usize>,
 }
 
-/// The home is first, so that a pointer to it is one to the whole.
+/// The header is first, so that a pointer to it is one to the whole.
 #[repr(C)]
-struct BoundedHome {
-    home: Home,
+struct BoundedHeader {
+    header: SlabHeader,
     cells: Block,
     /// Bytes of the cells that are committed.
     committed: Cell<usize>,
@@ -70,13 +70,13 @@ struct BoundedHome {
 
 /// # Safety
 ///
-/// As for [`home::Release`]; `home` came from [`Bounded::try_new`].
-unsafe fn release(home: NonNull<Home>) {
-    let home = home.cast::<BoundedHome>();
+/// As for [`header::Release`]; `header` came from [`Bounded::try_new`].
+unsafe fn release(header: NonNull<SlabHeader>) {
+    let header = header.cast::<BoundedHeader>();
     // SAFETY: `try_new` leaked this block, and by L2 this is the last use.
     unsafe {
-        let source = home.as_ref().home.stack.source().clone();
-        drop(Block::reclaim(home, &source));
+        let source = header.as_ref().header.stack.source().clone();
+        drop(Block::reclaim(header, &source));
     }
 }
 
@@ -101,9 +101,9 @@ impl Bounded {
             layout::stamp_all::<T>(block.start(), capacity, Key::from_raw);
             stack.refill(chunk::cells(block.start(), CellPtr::<T>::SIZE, capacity).map(Some));
         }
-        let home = Home::new(stack, capacity, release);
-        home.remove_fresh(capacity);
-        Self::with_home(home, block, layout.size(), capacity)
+        let header = SlabHeader::new(stack, capacity, release);
+        header.remove_fresh(capacity);
+        Self::with_header(header, block, layout.size(), capacity)
     }
 
     /// Memory for cells of `T`, reserved: all are fresh.
@@ -115,34 +115,34 @@ impl Bounded {
         let layout = chunk::layout(CellPtr::<T>::LAYOUT, capacity)?;
         let block = Block::reserve(layout, source)?;
         let stack = FreeStack::try_reserve(capacity, source)?;
-        let home = Home::new(stack, capacity, release);
-        Self::with_home(home, block, 0, 0)
+        let header = SlabHeader::new(stack, capacity, release);
+        Self::with_header(header, block, 0, 0)
     }
 
-    fn with_home(
-        home: Home,
+    fn with_header(
+        header: SlabHeader,
         cells: Block,
         committed: usize,
         bound: usize,
     ) -> Result<Self, AllocError> {
-        let source = home.stack.source().clone();
+        let source = header.stack.source().clone();
         let start = cells.start();
-        let body = BoundedHome {
-            home,
+        let body = BoundedHeader {
+            header,
             cells,
             committed: Cell::new(committed),
         };
-        let home = Block::leak(body, &source).map_err(|(error, _)| error)?;
+        let header = Block::leak(body, &source).map_err(|(error, _)| error)?;
         Ok(Bounded {
-            home: home.cast(),
+            header: header.cast(),
             cells: start,
             bound: Cell::new(bound),
         })
     }
 
-    fn body(&self) -> &BoundedHome {
-        // SAFETY: made by `with_home`, and allocated while the slab lives.
-        unsafe { self.home.cast::<BoundedHome>().as_ref() }
+    fn body(&self) -> &BoundedHeader {
+        // SAFETY: made by `with_header`, and allocated while the slab lives.
+        unsafe { self.header.cast::<BoundedHeader>().as_ref() }
     }
 
     /// A free cell of a lazy slab when the stack is empty.
@@ -157,18 +157,18 @@ impl Bounded {
     #[cold]
     #[inline(never)]
     unsafe fn claim_fresh<T>(&self) -> Result<Place<T>, Option<AllocError>> {
-        // SAFETY: says the caller.
+        // SAFETY: the memory was made for cells of `T` (precondition).
         if sent::refill::<T, _>(unsafe { Cells::new(self) }) {
             return claim(self).ok_or(None);
         }
-        let count = CellPtr::<T>::REFILL.min(self.body().home.fresh());
+        let count = CellPtr::<T>::REFILL.min(self.body().header.fresh());
         if count == 0 {
             return Err(None);
         }
         let cells = self.stamp_fresh::<T>(count, false)?;
         // SAFETY: just stamped, fresh so far, and room for every cell.
-        unsafe { self.body().home.stack.refill(cells.map(Some)) };
-        self.body().home.remove_fresh(count);
+        unsafe { self.body().header.stack.refill(cells.map(Some)) };
+        self.body().header.remove_fresh(count);
         claim(self).ok_or(None)
     }
 
@@ -191,10 +191,10 @@ impl Bounded {
             let ahead = (end * size).max(committed + COMMIT);
             body.committed.set(body.cells.commit(committed, ahead)?);
         }
-        let stack = &body.home.stack;
+        let stack = &body.header.stack;
         if end > stack.capacity() {
             let ahead = end.max(stack.capacity() + COMMIT / size_of::<CellEntry>());
-            stack.try_commit(ahead.min(body.home.slots()), false)?;
+            stack.try_commit(ahead.min(body.header.slots()), false)?;
         }
         // SAFETY: below the capacity, so within the block.
         let start = unsafe { self.cells.add(first * size) };
@@ -221,13 +221,15 @@ impl Bounded {
     ///
     /// The memory was made for cells of `T`.
     unsafe fn prepare<T>(&self, slots: usize) -> Result<(), AllocError> {
-        let home = &self.body().home;
-        let count = slots.saturating_sub(home.stack.depth()).min(home.fresh());
+        let header = &self.body().header;
+        let count = slots
+            .saturating_sub(header.stack.depth())
+            .min(header.fresh());
         if count > 0 {
             let cells = self.stamp_fresh::<T>(count, true)?;
             // SAFETY: just stamped, fresh so far, and room for every cell.
-            unsafe { home.stack.push_below(count, cells.map(Some)) };
-            home.remove_fresh(count);
+            unsafe { header.stack.push_below(count, cells.map(Some)) };
+            header.remove_fresh(count);
         }
         Ok(())
     }
@@ -247,25 +249,25 @@ impl Bounded {
         }
         let body = self.body();
         let first = self.cells.addr().get();
-        (body.home.stack)
+        (body.header.stack)
             .retain(|cell| cell.is_some_and(|cell| cell.addr().get() - first < end * size));
-        body.home.add_fresh(self.bound.get() - end);
+        body.header.add_fresh(self.bound.get() - end);
         self.bound.set(end);
         let committed = body.committed.get();
         if end * size < committed {
             (body.committed).set(body.cells.decommit(end * size, committed));
         }
         // There is room for the cells that are in use: they will come back.
-        body.home.stack.decommit(end);
+        body.header.stack.decommit(end);
     }
 }
 
-// SAFETY: the home is kept by the slab, and its one chunk has as many cells as the
+// SAFETY: the header is kept by the slab, and its one chunk has as many cells as the
 // bound says at least, all of them below it stamped.
 unsafe impl Lookup for Bounded {
     #[inline(always)]
-    fn home(&self) -> NonNull<Home> {
-        self.home
+    fn header(&self) -> NonNull<SlabHeader> {
+        self.header
     }
 
     #[inline(always)]
@@ -274,13 +276,13 @@ unsafe impl Lookup for Bounded {
     }
 
     fn unstamped(&self) -> usize {
-        self.body().home.slots() - self.bound.get()
+        self.body().header.slots() - self.bound.get()
     }
 
     #[inline(always)]
     unsafe fn cell<T>(&self, key: Key) -> CellPtr<T> {
-        // SAFETY: the chunk has that many cells of `T`, says the caller, and
-        // its layout fits `isize`.
+        // SAFETY: the key is below the bound (precondition), so the cell lies within the
+        // chunk, whose layout fits `isize`.
         CellPtr::new(unsafe { self.cells.add(key.index() * CellPtr::<T>::SIZE) })
     }
 
@@ -300,19 +302,19 @@ impl Kind for Bounded {
 
     #[inline(always)]
     unsafe fn claim_when_empty<T>(&self) -> Result<Place<T>, Option<AllocError>> {
-        // SAFETY: says the caller.
+        // SAFETY: the memory was made for cells of `T` (precondition).
         unsafe { self.claim_fresh() }
     }
 
     fn memory(&self) -> Report {
         let body = self.body();
-        let stack = &body.home.stack;
+        let stack = &body.header.stack;
         let cells = if stack.source().reserves() {
             body.committed.get()
         } else {
             body.cells.layout().size()
         };
-        let bytes = cells + stack.array_bytes() + size_of::<BoundedHome>();
+        let bytes = cells + stack.array_bytes() + size_of::<BoundedHeader>();
         Report::new(bytes, stack.source())
     }
 }
@@ -422,11 +424,11 @@ impl<T> TrackedSlab<T, Bounded> {
     /// let mut slab = BoundedSlab::<u64>::builder().capacity(1 << 20).lazy().try_build()?;
     /// let slots: Vec<_> = (0..10_000).map(|number| slab.insert(number).unwrap()).collect();
     /// drop(slots);
-    /// slab.release();
+    /// slab.shrink_to_fit();
     /// assert_eq!(slab.insert_key(7).unwrap().index(), 0);
     /// # Ok::<(), flatslab::BuildError>(())
     /// ```
-    pub fn release(&mut self) {
+    pub fn shrink_to_fit(&mut self) {
         self.reclaim();
         // SAFETY: the memory was made for cells of `T`; an exclusive borrow, so
         // no iterator is there.

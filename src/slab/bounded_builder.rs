@@ -89,7 +89,7 @@ impl<T> BoundedSlabBuilder<T> {
     /// Slots are committed in order, as insertions come to slots that were never
     /// used, so an insertion may take a page fault, and now and then a system
     /// call. [`prepare`](BoundedSlab::prepare) takes them beforehand,
-    /// [`release`](BoundedSlab::release) gives memory back.
+    /// [`shrink_to_fit`](BoundedSlab::shrink_to_fit) gives memory back.
     ///
     /// Of the [system's pages](Pages) a capacity costs address space alone: more
     /// than the machine has memory is fine. Locking then means each page as it

@@ -148,8 +148,8 @@ impl<T> SlabBuilder<T> {
     /// the default size, growth no longer shows in the slowest insertion of ten
     /// thousand (BENCHMARKS.md, "Growth"). A spare that was built for another
     /// place is stamped again, a few cells at an insertion: the next few after
-    /// [`reserve`](Slab::reserve) or [`shrink`](Slab::shrink), and those that
-    /// fill a hole which `shrink` left.
+    /// [`reserve`](Slab::reserve) or [`shrink_to_fit`](Slab::shrink_to_fit), and those that
+    /// fill a hole which `shrink_to_fit` left.
     ///
     /// [`build`](Self::build) itself builds the first chunks. The thread inherits
     /// the cores and the signal mask of the thread that builds: build before you

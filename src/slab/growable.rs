@@ -10,7 +10,7 @@ use crate::raw::ahead::Ahead;
 use crate::raw::memory;
 use crate::raw::report::Report;
 use crate::raw::source::Source;
-use crate::slab::cell::home::{self, Home};
+use crate::slab::cell::header::{self, SlabHeader};
 use crate::slab::cell::layout::CellPtr;
 use crate::slab::cell::place::Place;
 use crate::slab::cell::walk::Lookup;
@@ -48,7 +48,7 @@ pub type Slab<T> = TrackedSlab<T, Growable>;
     reason = "users cannot have a value of it"
 )]
 pub struct Growable {
-    pub(super) home: Cell<NonNull<Home>>,
+    pub(super) header: Cell<NonNull<SlabHeader>>,
     pub(super) chunks: Cell<Chunks>,
     /// How often `chunks` has been set. Of 64 bits everywhere: it never comes
     /// round.
@@ -67,7 +67,7 @@ impl Growable {
     /// No memory yet, and chunks of `1 << shift` slots to come.
     const fn new(shift: u32, source: Source) -> Self {
         Growable {
-            home: Cell::new(home::unallocated()),
+            header: Cell::new(header::unallocated()),
             chunks: Cell::new(Chunks::NONE),
             changes: Cell::new(0),
             shift,
@@ -79,12 +79,12 @@ impl Growable {
     }
 }
 
-// SAFETY: the home is made once and kept by the slab, and a key below the bound
+// SAFETY: the header is made once and kept by the slab, and a key below the bound
 // names a cell of one of its chunks (T1), all built and stamped.
 unsafe impl Lookup for Growable {
     #[inline(always)]
-    fn home(&self) -> NonNull<Home> {
-        self.home.get()
+    fn header(&self) -> NonNull<SlabHeader> {
+        self.header.get()
     }
 
     #[inline(always)]
@@ -98,8 +98,8 @@ unsafe impl Lookup for Growable {
 
     #[inline(always)]
     unsafe fn cell<T>(&self, key: Key) -> CellPtr<T> {
-        // SAFETY: below the bound, says the caller; the chunks are those of the
-        // home now.
+        // SAFETY: the key is below the bound (precondition), which is that of the chunks
+        // that the header has now.
         unsafe { self.chunks.get().cell(key) }
     }
 
@@ -119,7 +119,7 @@ impl Kind for Growable {
 
     #[inline(always)]
     unsafe fn claim_when_empty<T>(&self) -> Result<Place<T>, Option<AllocError>> {
-        // SAFETY: says the caller.
+        // SAFETY: the memory was made for cells of `T` (precondition).
         unsafe { self.try_claim_by_growing() }.map_err(Some)
     }
 
@@ -188,7 +188,7 @@ impl<T> TrackedSlab<T, Growable> {
     #[inline]
     #[track_caller]
     pub fn insert(&self, value: T) -> Slot<T> {
-        // SAFETY: just popped.
+        // SAFETY: the cell was just popped: free, and no one else has it (F2).
         unsafe { Slot::fill(self.claim_or_grow(), value) }
     }
 
@@ -262,7 +262,7 @@ impl<T> TrackedSlab<T, Growable> {
     #[inline]
     #[track_caller]
     pub fn vacant_slot(&self) -> VacantSlot<T> {
-        // SAFETY: just popped.
+        // SAFETY: the cell was just popped: free, and no one else has it (F2).
         unsafe { VacantSlot::hold(self.claim_or_grow()) }
     }
 
@@ -314,8 +314,8 @@ mod tests {
     #[test]
     fn insertions_into_reserved_memory_find_all_of_it_on_the_stack() {
         let slab = Slab::<u64>::builder().chunk_capacity(8).reserve(50).build();
-        let home = slab.cells().home();
-        assert_eq!((home.fresh(), home.stack.depth()), (0, 56));
+        let header = slab.cells().header();
+        assert_eq!((header.fresh(), header.stack.depth()), (0, 56));
     }
 
     /// No insertion pays for those after it.
@@ -326,7 +326,10 @@ mod tests {
         for inserted in 1..=200 {
             slab.insert_key(7);
             let stamped = slab.cells().bound();
-            assert_eq!((stamped, slab.cells().home().stack.depth()), (inserted, 0));
+            assert_eq!(
+                (stamped, slab.cells().header().stack.depth()),
+                (inserted, 0)
+            );
         }
         slab.check();
     }

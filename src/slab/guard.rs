@@ -28,7 +28,7 @@ use crate::slab::cell::place::{Live, Place};
 /// let slot = slab.insert(7).unwrap();
 /// let (one, two) = (slot.get(), slab.get(slot.key()).unwrap());
 /// assert_eq!(*one + *two, 14);
-/// assert!(slot.try_get_mut().is_none());
+/// assert!(slot.try_get_mut().is_err());
 /// ```
 #[must_use = "the borrow ends at once"]
 pub struct Ref<'a, T> {
@@ -67,7 +67,7 @@ impl<'a, T> Ref<'a, T> {
     /// let two = Ref::clone(&one);
     /// drop(one);
     /// assert_eq!(*two, 7);
-    /// assert!(slot.try_get_mut().is_none());
+    /// assert!(slot.try_get_mut().is_err());
     /// ```
     #[inline]
     #[track_caller]

@@ -238,7 +238,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
                 if !cell.vacate_by_key() {
                     self.refuse("remove_by_key", key);
                 }
-                // SAFETY: vacated just now.
+                // SAFETY: the cell was just vacated for this call: the value is moved out once.
                 unsafe { cell.place().read() }
             }
             None => self.refuse("remove_by_key", key),
@@ -277,7 +277,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     pub fn try_remove_by_key(&self, key: Key) -> Result<T, AccessError> {
         let cell = self.cells().get(key).ok_or(AccessError::Missing)?;
         if cell.vacate_by_key() {
-            // SAFETY: vacated just now.
+            // SAFETY: the cell was just vacated for this call: the value is moved out once.
             Ok(unsafe { cell.place().read() })
         } else {
             Err(why_no_writer(cell.state()))
@@ -374,12 +374,12 @@ fn refuse_if_occupied<T>(operation: &str, cell: Live<'_, T>) {
 
 #[cold]
 #[inline(never)]
-fn why_no_reader(state: State) -> AccessError {
+pub(super) fn why_no_reader(state: State) -> AccessError {
     state.why_no_reader()
 }
 
 #[cold]
 #[inline(never)]
-fn why_no_writer(state: State) -> AccessError {
+pub(super) fn why_no_writer(state: State) -> AccessError {
     state.why_no_writer()
 }

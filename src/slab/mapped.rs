@@ -2,7 +2,7 @@
 //!
 //! A collection keeps nodes in a slab and shows only what is in them, so a
 //! mapped guard names the part's type and not the node's. It holds a pointer to
-//! the part and an [`End`], which knows stamp and home but no `T` any more: a
+//! the part and an [`End`], which knows stamp and header but no `T` any more: a
 //! function made for `T` ends the borrow, and drops the value if it is doomed.
 //! Where the stamp is in the cell depends on `T`; so the stamp is what is kept, and
 //! another reader can be counted without that function.
@@ -20,7 +20,7 @@ use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 
 use crate::key::Key;
-use crate::slab::cell::home::Home;
+use crate::slab::cell::header::SlabHeader;
 use crate::slab::cell::layout::CellPtr;
 use crate::slab::cell::place::Place;
 use crate::slab::cell::state::Stamp;
@@ -30,9 +30,9 @@ use crate::slab::guard::{Ref, RefMut};
 struct End<'a> {
     /// With the provenance of the whole cell.
     stamp: NonNull<Stamp>,
-    home: NonNull<Home>,
+    header: NonNull<SlabHeader>,
     /// Made for the type of the value in that cell.
-    end: unsafe fn(NonNull<Stamp>, NonNull<Home>),
+    end: unsafe fn(NonNull<Stamp>, NonNull<SlabHeader>),
     /// The value's type outlives it.
     alive: PhantomData<&'a ()>,
 }
@@ -40,15 +40,15 @@ struct End<'a> {
 impl<'a> End<'a> {
     #[inline]
     fn of_reader<T>(guard: Ref<'a, T>) -> Self {
-        unsafe fn end<T>(stamp: NonNull<Stamp>, home: NonNull<Home>) {
+        unsafe fn end<T>(stamp: NonNull<Stamp>, header: NonNull<SlabHeader>) {
             // SAFETY: the reader that was admitted, says `of_reader`; the stamp of a
             // cell of `T`.
-            unsafe { Place::<T>::new(CellPtr::of_stamp(stamp), home).end_read() };
+            unsafe { Place::<T>::new(CellPtr::of_stamp(stamp), header).end_read() };
         }
-        let (stamp, home) = Self::parts_of(guard.into_place());
+        let (stamp, header) = Self::parts_of(guard.into_place());
         End {
             stamp,
-            home,
+            header,
             end: end::<T>,
             alive: PhantomData,
         }
@@ -56,25 +56,25 @@ impl<'a> End<'a> {
 
     #[inline]
     fn of_writer<T>(guard: RefMut<'a, T>) -> Self {
-        unsafe fn end<T>(stamp: NonNull<Stamp>, home: NonNull<Home>) {
+        unsafe fn end<T>(stamp: NonNull<Stamp>, header: NonNull<SlabHeader>) {
             // SAFETY: the writer that was admitted, says `of_writer`; the stamp of a
             // cell of `T`.
-            unsafe { Place::<T>::new(CellPtr::of_stamp(stamp), home).end_write() };
+            unsafe { Place::<T>::new(CellPtr::of_stamp(stamp), header).end_write() };
         }
-        let (stamp, home) = Self::parts_of(guard.into_place());
+        let (stamp, header) = Self::parts_of(guard.into_place());
         End {
             stamp,
-            home,
+            header,
             end: end::<T>,
             alive: PhantomData,
         }
     }
 
     #[inline(always)]
-    fn parts_of<T>(place: Place<T>) -> (NonNull<Stamp>, NonNull<Home>) {
-        let (cell, home) = place.into_parts();
+    fn parts_of<T>(place: Place<T>) -> (NonNull<Stamp>, NonNull<SlabHeader>) {
+        let (cell, header) = place.into_parts();
         // SAFETY: by P1 the cell of a guard is allocated.
-        (unsafe { CellPtr::<T>::new(cell).stamp() }, home)
+        (unsafe { CellPtr::<T>::new(cell).stamp() }, header)
     }
 
     /// Of one more reader of the same value.
@@ -105,7 +105,7 @@ impl Drop for End<'_> {
         // SAFETY: the borrow of a guard that was given up without being ended,
         // whose place and type these are. If the value is doomed it is dropped
         // here, where `'a` is not over, and its type outlives `'a`.
-        unsafe { (self.end)(self.stamp, self.home) };
+        unsafe { (self.end)(self.stamp, self.header) };
     }
 }
 
@@ -157,7 +157,7 @@ impl<'a, T> Ref<'a, T> {
     /// let slot = slab.insert((7, "seven"));
     /// let name = Ref::map(slot.get(), |pair| pair.1);
     /// assert_eq!(&*name, "seven");
-    /// assert!(slot.try_get_mut().is_none());
+    /// assert!(slot.try_get_mut().is_err());
     /// ```
     #[inline]
     pub fn map<U: ?Sized, F>(guard: Self, f: F) -> MappedRef<'a, U>
@@ -228,7 +228,7 @@ impl<'a, U: ?Sized> MappedRef<'a, U> {
     /// let two = MappedRef::clone(&one);
     /// drop(one);
     /// assert_eq!(&*two, "seven");
-    /// assert!(slot.try_get_mut().is_none());
+    /// assert!(slot.try_get_mut().is_err());
     /// ```
     #[inline]
     #[track_caller]
@@ -373,7 +373,7 @@ impl<'a, T> RefMut<'a, T> {
     /// let slot = slab.insert((7, "seven"));
     /// let mut number = RefMut::map(slot.get_mut(), |pair| &mut pair.0);
     /// *number += 1;
-    /// assert!(slot.try_get().is_none());
+    /// assert!(slot.try_get().is_err());
     /// drop(number);
     /// assert_eq!(slot.get().0, 8);
     /// ```

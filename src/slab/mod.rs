@@ -131,13 +131,13 @@ impl<T, M: Memory> TrackedSlab<T, M> {
 
     #[inline(always)]
     fn cells(&self) -> Cells<'_, T, M> {
-        // SAFETY: `new_in` was told so.
+        // SAFETY: the memory was made for cells of `T` (`new_in`).
         unsafe { Cells::new(&self.memory) }
     }
 
     /// What every place of this slab leads back to.
-    pub(crate) fn home_address(&self) -> NonNull<cell::home::Home> {
-        self.memory.home()
+    pub(crate) fn header_address(&self) -> NonNull<cell::header::SlabHeader> {
+        self.memory.header()
     }
 
     /// A free cell, off the stack, if there is one without growing.
@@ -151,7 +151,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     fn try_claim(&self) -> Result<Place<T>, Option<AllocError>> {
         match self.claim() {
             Some(place) => Ok(place),
-            // SAFETY: `new_in` was told so.
+            // SAFETY: the memory was made for cells of `T` (`new_in`).
             None => unsafe { self.memory.claim_when_empty() },
         }
     }
@@ -176,7 +176,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     #[inline]
     pub fn try_insert(&self, value: T) -> Result<Slot<T>, Full<T>> {
         match self.try_claim() {
-            // SAFETY: just popped.
+            // SAFETY: the cell was just popped: free, and no one else has it (F2).
             Ok(place) => Ok(unsafe { Slot::fill(place, value) }),
             Err(_) => Err(Full(value)),
         }
@@ -228,7 +228,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     #[inline]
     pub fn try_vacant_slot(&self) -> Result<VacantSlot<T>, CapacityError> {
         match self.try_claim() {
-            // SAFETY: just popped.
+            // SAFETY: the cell was just popped: free, and no one else has it (F2).
             Ok(place) => Ok(unsafe { VacantSlot::hold(place) }),
             Err(cause) => Err(CapacityError::new(self.capacity(), cause)),
         }
@@ -258,28 +258,6 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     #[inline]
     pub fn try_insert_key(&self, value: T) -> Result<Key, Full<T>> {
         Ok(self.try_insert(value)?.leak())
-    }
-
-    /// Moves the value out by its handle and frees its slot: the same as
-    /// [`Slot::into_inner`], which works for a slot of any slab; O(1), no
-    /// allocation, one copy.
-    ///
-    /// # Panics
-    ///
-    /// If the value is borrowed, or there is none. The slot is dropped then: a
-    /// borrowed value goes with its last borrow.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let slab = flatslab::Slab::new();
-    /// let slot = slab.insert(7);
-    /// assert_eq!(slab.into_inner(slot), 7);
-    /// ```
-    #[inline]
-    #[track_caller]
-    pub fn into_inner(&self, slot: Slot<T>) -> T {
-        slot.into_inner()
     }
 
     /// Frees the slots of values that were handed to other threads and dropped there
@@ -340,7 +318,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     #[must_use]
     pub fn len(&self) -> usize {
         self.reclaim();
-        self.cells().home().len()
+        self.cells().header().len()
     }
 
     /// Whether [`len`](Self::len) is 0; O(1), and as `len` where values were handed to other
@@ -371,7 +349,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     #[inline]
     #[must_use]
     pub fn capacity(&self) -> usize {
-        self.cells().home().slots()
+        self.cells().header().slots()
     }
 
     /// What memory the slab has, and what was obtained of what was asked for. Asks
@@ -410,7 +388,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     #[must_use]
     pub fn free_slots(&self) -> usize {
         self.reclaim();
-        self.cells().home().free()
+        self.cells().header().free()
     }
 
     /// Whether the next insertion fails ([`BoundedSlab`]) or has to grow
@@ -431,19 +409,19 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     #[inline]
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.cells().home().free() == 0 && !sent::refill(self.cells())
+        self.cells().header().free() == 0 && !sent::refill(self.cells())
     }
 }
 
 /// A free cell off the stack of this memory, which is of cells of `T`.
 #[inline(always)]
 fn claim<T>(memory: &impl Lookup) -> Option<Place<T>> {
-    // The home is read once, before the value is written: the compiler cannot
+    // The header is read once, before the value is written: the compiler cannot
     // tell that this does not overwrite `memory`.
-    let home = memory.home();
+    let header = memory.header();
     // SAFETY: allocated while the memory lives.
-    let cell = unsafe { home.as_ref() }.stack.pop()?;
-    Some(Place::new(cell::layout::CellPtr::new(cell), home))
+    let cell = unsafe { header.as_ref() }.stack.pop()?;
+    Some(Place::new(cell::layout::CellPtr::new(cell), header))
 }
 
 /// Drops every value that is not borrowed, in key order; a borrowed one goes

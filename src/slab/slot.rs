@@ -5,12 +5,14 @@ use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
+use crate::error::AccessError;
 use crate::key::Key;
 use crate::raw::prefetch::prefetch;
 use crate::slab::cell::layout::CellPtr;
 use crate::slab::cell::place::{Live, Place};
 use crate::slab::cell::state::State;
 use crate::slab::guard::{Ref, RefMut};
+use crate::slab::keyed::{why_no_reader, why_no_writer};
 #[cfg(doc)]
 use crate::{SlotBox, VacantSlot};
 
@@ -80,7 +82,7 @@ impl<T> Slot<T> {
 
     #[inline(always)]
     pub(crate) fn live(&self) -> Live<'_, T> {
-        // SAFETY: P1.
+        // SAFETY: the handle keeps its cell allocated and stamped (P1).
         unsafe { self.place.live() }
     }
 
@@ -114,14 +116,19 @@ impl<T> Slot<T> {
     #[inline]
     #[track_caller]
     pub fn get(&self) -> Ref<'_, T> {
-        match self.try_get() {
+        match Ref::try_new(self.live()) {
             Some(guard) => guard,
             None => self.refuse("get"),
         }
     }
 
-    /// Borrows the value, or says `None` where [`get`](Self::get) panics; O(1),
-    /// no allocation.
+    /// Borrows the value, like [`get`](Self::get); O(1), no allocation.
+    ///
+    /// # Errors
+    ///
+    /// [`Borrowed`](AccessError::Borrowed) if the value is mutably borrowed,
+    /// [`TooManyReaders`](AccessError::TooManyReaders) with 2^27 - 1 of them,
+    /// [`Missing`](AccessError::Missing) if the slot is not [valid](Self::is_valid).
     ///
     /// # Examples
     ///
@@ -129,12 +136,13 @@ impl<T> Slot<T> {
     /// # let slab = flatslab::BoundedSlab::with_capacity(1);
     /// let slot = slab.insert(7).unwrap();
     /// let guard = slot.get_mut();
-    /// assert!(slot.try_get().is_none());
+    /// assert_eq!(slot.try_get().unwrap_err(), flatslab::AccessError::Borrowed);
     /// # drop(guard);
     /// ```
     #[inline]
-    pub fn try_get(&self) -> Option<Ref<'_, T>> {
-        Ref::try_new(self.live())
+    pub fn try_get(&self) -> Result<Ref<'_, T>, AccessError> {
+        let live = self.live();
+        Ref::try_new(live).ok_or_else(|| why_no_reader(live.state()))
     }
 
     /// Borrows the value mutably, tracked at run time; O(1), no allocation.
@@ -154,14 +162,19 @@ impl<T> Slot<T> {
     #[inline]
     #[track_caller]
     pub fn get_mut(&self) -> RefMut<'_, T> {
-        match self.try_get_mut() {
+        match RefMut::try_new(self.live()) {
             Some(guard) => guard,
             None => self.refuse("get_mut"),
         }
     }
 
-    /// Borrows the value mutably, or says `None` where
-    /// [`get_mut`](Self::get_mut) panics; O(1), no allocation.
+    /// Borrows the value mutably, like [`get_mut`](Self::get_mut); O(1), no
+    /// allocation.
+    ///
+    /// # Errors
+    ///
+    /// [`Borrowed`](AccessError::Borrowed) if the value is borrowed,
+    /// [`Missing`](AccessError::Missing) if the slot is not [valid](Self::is_valid).
     ///
     /// # Examples
     ///
@@ -169,12 +182,13 @@ impl<T> Slot<T> {
     /// # let slab = flatslab::BoundedSlab::with_capacity(1);
     /// let slot = slab.insert(7).unwrap();
     /// let reader = slot.get();
-    /// assert!(slot.try_get_mut().is_none());
+    /// assert_eq!(slot.try_get_mut().unwrap_err(), flatslab::AccessError::Borrowed);
     /// # drop(reader);
     /// ```
     #[inline]
-    pub fn try_get_mut(&self) -> Option<RefMut<'_, T>> {
-        RefMut::try_new(self.live())
+    pub fn try_get_mut(&self) -> Result<RefMut<'_, T>, AccessError> {
+        let live = self.live();
+        RefMut::try_new(live).ok_or_else(|| why_no_writer(live.state()))
     }
 
     /// The value, without a look at its state: one load.
@@ -197,7 +211,8 @@ impl<T> Slot<T> {
     /// ```
     #[inline]
     pub unsafe fn get_unchecked(&self) -> &T {
-        // SAFETY: there is a value and no conflicting use, says the caller.
+        // SAFETY: the slot is valid, so there is a value, and nothing writes to it while the
+        // reference lives (precondition).
         unsafe { self.live().value().as_ref() }
     }
 
@@ -224,7 +239,8 @@ impl<T> Slot<T> {
     /// ```
     #[inline]
     pub unsafe fn get_unchecked_mut(&mut self) -> &mut T {
-        // SAFETY: there is a value and no other use, says the caller.
+        // SAFETY: the slot is valid, so there is a value, and nothing else uses it while the
+        // reference lives (precondition).
         unsafe { self.live().value().as_mut() }
     }
 
@@ -382,7 +398,7 @@ impl<T> Slot<T> {
     #[inline]
     #[track_caller]
     pub fn and_modify<F: FnOnce(&mut T)>(&self, f: F) -> &Self {
-        match self.try_get_mut() {
+        match RefMut::try_new(self.live()) {
             Some(mut guard) => f(&mut guard),
             None if !self.is_valid() => {}
             None => self.refuse("and_modify"),

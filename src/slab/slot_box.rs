@@ -57,7 +57,7 @@ impl<T> SlotBox<T> {
 
     #[inline(always)]
     fn live(&self) -> Live<'_, T> {
-        // SAFETY: P1.
+        // SAFETY: the handle keeps its cell allocated and stamped (P1).
         unsafe { self.place.live() }
     }
 
@@ -276,8 +276,8 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// ```
     #[inline]
     pub unsafe fn box_from_raw(&self, pointer: *mut T) -> SlotBox<T> {
-        // SAFETY: the pointer is a value's address, says the caller, and came
-        // from a cell pointer, whose provenance it has. Its box was given up
+        // SAFETY: the pointer is from `into_raw` (precondition): the address of a value, made
+        // of a cell pointer, whose provenance it has. Its box was given up
         // and left `X`, which keeps the cell.
         unsafe {
             let value = NonNull::new_unchecked(pointer);

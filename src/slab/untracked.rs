@@ -133,7 +133,7 @@ impl<'a, T, M: Memory> UntrackedAccessor<'a, T, M> {
     #[inline]
     #[must_use]
     pub unsafe fn get_unchecked(&self, key: Key) -> &T {
-        // SAFETY: there is a value at `key`, says the caller.
+        // SAFETY: there is a value at `key`, and no conflicting access (preconditions).
         unsafe { self.cells().get_unchecked(key).value().as_ref() }
     }
 
@@ -156,7 +156,7 @@ impl<'a, T, M: Memory> UntrackedAccessor<'a, T, M> {
     #[inline]
     #[must_use]
     pub unsafe fn get_unchecked_mut(&mut self, key: Key) -> &mut T {
-        // SAFETY: there is a value at `key`, says the caller.
+        // SAFETY: there is a value at `key`, and no conflicting access (preconditions).
         unsafe { self.cells().get_unchecked(key).value().as_mut() }
     }
 }

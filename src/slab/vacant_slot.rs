@@ -64,7 +64,7 @@ impl<T> VacantSlot<T> {
 
     #[inline(always)]
     fn live(&self) -> Live<'_, T> {
-        // SAFETY: P1.
+        // SAFETY: the handle keeps its cell allocated and stamped (P1).
         unsafe { self.place.live() }
     }
 

@@ -233,7 +233,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// ```
     #[inline]
     pub fn receive(&self, sent: SendSlot<T>) -> Result<Slot<T>, SendSlot<T>> {
-        if !sent.place.is_of(self.home_address()) {
+        if !sent.place.is_of(self.header_address()) {
             return Err(sent);
         }
         let place = SendSlot::into_place(sent);
@@ -339,7 +339,7 @@ mod models {
             for index in 0..self.slots.len() {
                 self.write(index, 0);
             }
-            // SAFETY: from `allocate`, says the caller.
+            // SAFETY: from `allocate`, with this layout (precondition).
             unsafe { std::alloc::dealloc(start.as_ptr(), layout) };
         }
     }

@@ -3,7 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use flatslab::epoch::{BufError, Epoch, EpochBytes, EpochKey, EpochSlab, InsertError, Release};
+use flatslab::epoch::{BufError, Epoch, EpochBytes, EpochKey, EpochSlab, InsertError};
 use flatslab::{AllocError, BuildError};
 
 use crate::common::amount;
@@ -55,12 +55,12 @@ fn use_all(rounds: u64) -> bool {
         }
         is_refused |= keys.contains(&None);
         match slab.try_enter() {
-            Ok(domain) => {
-                let key = inserted(domain.try_insert(whole(number)), whole(number));
+            Ok(guard) => {
+                let key = inserted(guard.try_insert(whole(number)), whole(number));
                 is_refused |= key.is_none();
                 let place = number as usize % 4;
                 if let Some(key) = std::mem::replace(&mut kept[place], key) {
-                    assert_eq!(slab.remove(key), Some(whole(number - 4)));
+                    assert_eq!(slab.take(key), Some(whole(number - 4)));
                 }
             }
             Err(AllocError::OutOfMemory { bytes: 1.. }) => is_refused = true,
@@ -70,14 +70,14 @@ fn use_all(rounds: u64) -> bool {
         slab.advance();
         let live = keys.iter().flatten().count();
         for key in keys.into_iter().flatten().take(2) {
-            assert_eq!(slab.remove(key), Some(whole(number)));
+            assert_eq!(slab.take(key), Some(whole(number)));
         }
         let report = slab.close(epoch).unwrap();
         assert_eq!(report.live, live - live.min(2));
         assert_eq!(slab.clear_epoch(epoch), report.live);
     }
     assert_eq!(slab.stats().live, kept.iter().flatten().count());
-    slab.release(Release::Return);
+    slab.shrink_to_fit();
 
     let bytes = match EpochBytes::builder().epochs(2).largest(200).try_build() {
         Ok(bytes) => bytes,
@@ -140,7 +140,7 @@ fn an_insertion_that_is_refused_loses_nothing() {
         // Each second one has a chunk: a record and memory.
         assert!(failures >= keys.len());
         for (number, key) in keys.iter().enumerate() {
-            assert_eq!(slab.remove(*key), Some(whole(number as u64)));
+            assert_eq!(slab.take(*key), Some(whole(number as u64)));
         }
     });
 }
@@ -150,16 +150,16 @@ fn cycle(slab: &EpochSlab<Value>, keys: &mut Vec<EpochKey>) {
     for number in 0..8 {
         keys.push(slab.try_insert(whole(number)).unwrap());
     }
-    let domain = slab.try_enter().unwrap();
-    keys.push(domain.try_insert(whole(8)).unwrap());
-    drop(domain);
+    let guard = slab.try_enter().unwrap();
+    keys.push(guard.try_insert(whole(8)).unwrap());
+    drop(guard);
     let epoch = slab.current();
     slab.advance();
     let report = slab.close(epoch).unwrap();
     assert_eq!((report.pinned, report.live), (4, 8));
-    assert_eq!(slab.remove(keys[3]), Some(whole(3)));
+    assert_eq!(slab.take(keys[3]), Some(whole(3)));
     assert_eq!(slab.clear_epoch(epoch), 7);
-    assert_eq!(slab.remove(keys[8]), Some(whole(8)));
+    assert_eq!(slab.take(keys[8]), Some(whole(8)));
     keys.clear();
 }
 
@@ -205,7 +205,7 @@ fn what_is_returned_comes_back_to_the_allocator() {
         let keys: Vec<_> = (0..40).map(|it| slab.insert(whole(it))).collect();
         assert_eq!(slab.clear_epoch(slab.current()), keys.len());
         let before = crate::LIVE_BYTES.get();
-        let released = without_memory(|| slab.release(Release::Return));
+        let released = without_memory(|| slab.shrink_to_fit());
         assert_eq!(released, 40 * size_of::<Value>());
         assert_eq!(before - crate::LIVE_BYTES.get(), released as isize);
     });
@@ -245,7 +245,7 @@ fn use_shared(slab: &EpochSlab<Value>) {
         7..9 => {
             if let Some((key, number)) = KEPT.with_borrow_mut(|kept| kept[place].take()) {
                 // It may have been dropped with its epoch.
-                if let Some(value) = slab.remove(key) {
+                if let Some(value) = slab.take(key) {
                     assert_eq!(value, whole(number));
                     LIVE.set(LIVE.get() - 1);
                 }
@@ -263,15 +263,15 @@ fn use_shared(slab: &EpochSlab<Value>) {
             LIVE.set(LIVE.get() - dropped);
         }
         13 => {
-            if let Ok(domain) = slab.try_enter() {
-                note(domain.try_insert(whole(number)), number);
+            if let Ok(guard) = slab.try_enter() {
+                note(guard.try_insert(whole(number)), number);
             }
         }
         14 => {
-            slab.release(Release::Return);
+            slab.shrink_to_fit();
         }
         _ => {
-            slab.release(Release::Retain);
+            slab.set_cached_chunks(random(3) as usize);
         }
     }
 }

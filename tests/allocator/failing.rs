@@ -30,13 +30,13 @@ pub(crate) fn each_failure<R, E: Into<BuildError>>(f: impl Fn() -> Result<R, E>)
 
 #[test]
 fn construction_that_fails_leaks_nothing() {
-    // The cells, the stack, the home.
+    // The cells, the stack, the header.
     let failures = each_failure(|| BoundedSlab::<u64>::try_with_capacity(100));
     assert_eq!(failures, 3);
 
     let builder = Slab::<Wide>::builder().chunk_capacity(8).reserve(100);
     let failures = each_failure(|| builder.clone().try_build());
-    // 13 chunks, their table, the stack, the home.
+    // 13 chunks, their table, the stack, the header.
     assert!(failures > 13, "{failures}");
 
     let failures = each_failure(|| Slab::<Wide>::try_with_capacity(100));
@@ -133,19 +133,19 @@ fn shrink_needs_no_memory() {
         slab.reserve(400);
         let (chunks, full) = (slab.chunks(), crate::LIVE_BYTES.get());
         // Without memory for a smaller stack it keeps the large one.
-        without_memory(|| slab.shrink());
+        without_memory(|| slab.shrink_to_fit());
         let given_back = (chunks - slab.chunks()) as isize * chunk_bytes;
         assert!(given_back >= 95 * chunk_bytes);
         let large_stack = crate::LIVE_BYTES.get();
         assert_eq!(full - large_stack, given_back - kept_for_holes);
         slab.audit();
         // With memory it takes the smaller one.
-        slab.shrink();
+        slab.shrink_to_fit();
         assert!(large_stack - crate::LIVE_BYTES.get() > 350 * 8);
         slab.audit();
 
         slab.clear();
-        slab.shrink();
+        slab.shrink_to_fit();
         assert_eq!((slab.chunks(), slab.capacity()), (0, 0));
         slab.audit();
     }

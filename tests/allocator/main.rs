@@ -210,7 +210,7 @@ fn with_values(count: u64) -> Slab<Wide> {
 fn with_holes() -> Slab<Wide> {
     let slab = with_values(16);
     slab.retain(|key, _| !(4..12).contains(&key.index()));
-    slab.shrink();
+    slab.shrink_to_fit();
     assert_eq!((slab.chunks(), slab.capacity(), slab.len()), (2, 8, 8));
     slab
 }

@@ -55,13 +55,13 @@ fn an_allocator_may_use_the_slab_that_grows_or_shrinks() {
                 let _ = shared().get(Key::from_raw(raw));
             }
         },
-        || shared().shrink(),
+        || shared().shrink_to_fit(),
         || shared().reserve(9),
         || {
             // As many chunks as before, but not the same.
             shared().reserve(9);
             shared().retain(|key, _| key.index() % 8 < 4);
-            shared().shrink();
+            shared().shrink_to_fit();
         },
         || {
             let _ = shared().drain().nth(3);
@@ -74,10 +74,10 @@ fn an_allocator_may_use_the_slab_that_grows_or_shrinks() {
             assert_eq!(slot.into_inner(), 7);
         },
         |slab| slab.reserve(11),
-        Slab::shrink,
+        Slab::shrink_to_fit,
         |slab| {
             slab.retain(|key, _| key.index() < 4);
-            slab.shrink();
+            slab.shrink_to_fit();
         },
     ];
     let makings: [fn() -> Slab<Wide>; 5] = [
@@ -111,7 +111,7 @@ fn an_allocator_may_use_the_slab_that_grows_or_shrinks() {
             }
         }
     }
-    // `shrink` of a slab without memory does not call the allocator.
+    // `shrink_to_fit` of a slab without memory does not call the allocator.
     let least = amount((5 * 4 - 2) * 8, 6, 4);
     assert!(interrupted >= least, "{interrupted}");
 }

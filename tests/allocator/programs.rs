@@ -55,7 +55,7 @@ fn run(chunk_capacity: usize, number: u64, steps: u32) {
     slab.clear();
     assert!(slab.is_empty());
     slab.audit();
-    slab.shrink();
+    slab.shrink_to_fit();
     assert_eq!((slab.capacity(), slab.chunks()), (0, 0), "program {number}");
     slab.audit();
     set_slab::<Growable>(None);

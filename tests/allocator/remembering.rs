@@ -51,11 +51,11 @@ fn memory_is_freed_with_the_layout_it_was_allocated_with() {
         for slot in &mut slots[2..18] {
             *slot = None;
         }
-        slab.shrink();
+        slab.shrink_to_fit();
         slab.reserve(9);
         slots[19] = None;
         slots[18] = None;
-        slab.shrink();
+        slab.shrink_to_fit();
         drop(slab);
         drop(slots);
     }
@@ -85,7 +85,7 @@ fn no_key_leads_into_a_chunk_that_is_freed() {
         }
         true
     };
-    with_conduct(look, || slab.shrink());
+    with_conduct(look, || slab.shrink_to_fit());
     SHARED.set(std::ptr::null());
     assert_eq!((WRONG.get(), slab.capacity()), (0, 4));
 }
@@ -201,11 +201,11 @@ fn growth_allocates_a_chunk_and_rarely_more() {
             slab.insert(wide(number)).leak();
         }
     });
-    // Apart from the chunks: the home, and a stack and a table that double.
+    // Apart from the chunks: the header, and a stack and a table that double.
     assert!(of_growth - 256 <= 1 + 10 + 7, "{of_growth}");
 
     let builder = Slab::<Wide>::builder().chunk_capacity(4).reserve(4 * 8);
-    // The chunks, the home, the stack, the table.
+    // The chunks, the header, the stack, the table.
     assert_eq!(allocations(|| drop(builder.build())), 8 + 1 + 1 + 1);
 }
 

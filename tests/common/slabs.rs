@@ -93,7 +93,7 @@ impl Room for Growable {
     }
 
     fn shrink<T>(slab: &Slab<T>) {
-        slab.shrink();
+        slab.shrink_to_fit();
     }
 }
 

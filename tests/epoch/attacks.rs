@@ -1,5 +1,5 @@
-//! Epoch slabs under programs that are allowed and unlikely: values that hold domains and
-//! guards, iterators over a slab that changes, rings without memory, and limits that one size
+//! Epoch slabs under programs that are allowed and unlikely: values that hold guards of
+//! epochs and values, iterators over a slab that changes, rings without memory, and limits that one size
 //! class fills.
 
 use std::cell::RefCell;
@@ -12,17 +12,17 @@ use crate::common::{self, Drops, Hooked, amount};
 use crate::source::{Counted, Fault, with_fault, with_hook};
 use flatslab::AllocError;
 use flatslab::epoch::{
-    BufError, ClearError, Domain, Epoch, EpochBytes, EpochKey, EpochSlab, EpochState, Ref, RefMut,
-    Release, Values,
+    BufError, ClearError, Epoch, EpochBytes, EpochGuard, EpochKey, EpochSlab, EpochState, Ref,
+    RefMut, Values,
 };
 
 // Values that hold what borrows their slab.
 
-/// A value that may hold a domain of its slab, or guards of other values.
+/// A value that may hold the guard of an epoch of its slab, or guards of other values.
 #[derive(Default)]
 #[expect(dead_code, reason = "held, and no more")]
 struct Node<'s> {
-    domain: Option<Domain<'s, Values<Node<'s>>>>,
+    entered: Option<EpochGuard<'s, Values<Node<'s>>>>,
     read: RefCell<Option<Ref<'s, Node<'s>>>>,
     write: Option<RefMut<'s, Node<'s>>>,
     _counted: Option<common::Counted>,
@@ -40,46 +40,48 @@ fn with_leaked(f: impl FnOnce(&'static EpochSlab<Node<'static>>)) {
 }
 
 #[test]
-fn a_value_may_hold_the_domain_it_is_in() {
+fn a_value_may_hold_the_guard_of_its_epoch() {
     with_leaked(|slab| {
         let drops = Drops::new();
-        let held = |auto_close| {
-            let domain = slab.enter().auto_close(auto_close);
-            let epoch = domain.epoch();
+        let held = || {
+            let entered = slab.enter();
+            let epoch = entered.epoch();
             let node = Node {
                 _counted: Some(drops.value(0)),
-                domain: Some(domain),
+                entered: Some(entered),
                 ..Node::default()
             };
             (epoch, slab.try_insert_in(epoch, node).ok().unwrap())
         };
         // The epoch is closed while it is being cleared.
-        let (epoch, _) = held(true);
+        let (epoch, _) = held();
         assert_eq!(slab.clear_epoch(epoch), 1);
         assert!(slab.epoch_stats(epoch).is_none());
-        let (epoch, _) = held(false);
+        // It was closed by name, and the guard finds that.
+        let (epoch, _) = held();
+        assert_eq!(slab.close(epoch).unwrap().pinned, 1);
         assert_eq!(slab.clear_epoch(epoch), 1);
-        assert_eq!(slab.close(epoch).unwrap().scanned, 0);
+        assert!(slab.epoch_stats(epoch).is_none());
         // It is closed when its last value has left.
-        let (epoch, key) = held(true);
-        drop(slab.remove(key));
+        let (epoch, key) = held();
+        drop(slab.take(key));
         assert!(slab.epoch_stats(epoch).is_none());
-        // A row of domains, each held by a value of the one before.
+        // A row of guards, each held by a value of the one before.
         let outermost = slab.enter();
         let (first, mut last) = (outermost.epoch(), outermost.epoch());
         for _ in 0..10 {
-            let domain = slab.enter();
-            let next = domain.epoch();
+            let entered = slab.enter();
+            let next = entered.epoch();
             let node = Node {
                 _counted: Some(drops.value(0)),
-                domain: Some(domain),
+                entered: Some(entered),
                 ..Node::default()
             };
             assert!(slab.try_insert_in(last, node).is_ok());
             last = next;
         }
         drop(outermost);
-        // Each of the others is empty, or is pinned by a value whose domain is still held.
+        // Each of the others is empty, or is pinned by a value whose guard is still held.
         assert_eq!(slab.clear_epoch(first), 1);
         let mut left = 9;
         while left > 0 {
@@ -107,7 +109,7 @@ fn a_value_may_hold_guards_of_others() {
             *holder.read.borrow_mut() = slab.get(stays);
             slab.insert(holder);
         }
-        assert!(slab.try_remove(stays).is_err());
+        assert!(slab.try_take(stays).is_err());
         let refused = slab.try_clear_epoch(slab.permanent());
         assert_eq!(refused, Err(ClearError::Borrowed(stays)));
         assert_eq!(slab.clear_epoch(slab.current()), 5);
@@ -127,7 +129,7 @@ fn a_value_may_hold_guards_of_others() {
             Err(ClearError::Borrowed(written))
         );
         assert_eq!(slab.close(epoch).unwrap().live, 2);
-        drop(slab.remove(holder));
+        drop(slab.take(holder));
         assert_eq!(slab.clear_epoch(epoch), 1);
 
         // Each of the other: no guard is left, so neither goes, until one lets go.
@@ -137,7 +139,7 @@ fn a_value_may_hold_guards_of_others() {
         assert!(slab.try_clear_epoch(slab.current()).is_err());
         let guard = slab.get(one).unwrap().read.take();
         drop(guard);
-        drop(slab.remove(two));
+        drop(slab.take(two));
         assert_eq!(slab.clear_epoch(slab.current()), 1);
         assert_eq!(slab.clear_epoch(slab.permanent()), 1);
         assert_eq!(drops.count(), 10);
@@ -151,7 +153,7 @@ fn a_scope_ends_with_values_whose_guards_were_forgotten() {
     let drops = Drops::new();
     let mut slab = EpochSlab::builder().chunk_capacity(2).build();
     let outer = slab.insert(drops.value(0));
-    slab.domain(|scope| {
+    slab.scope(|scope| {
         for number in 1..=3 {
             let keys = [(); 3].map(|()| scope.insert_key(drops.value(number)));
             std::mem::forget(scope.get(keys[0]));
@@ -162,7 +164,7 @@ fn a_scope_ends_with_values_whose_guards_were_forgotten() {
             scope.insert(drops.value(*part)).number += 1;
         }
         std::mem::forget(scope.get(outer));
-        scope.domain(|inner| {
+        scope.scope(|inner| {
             std::mem::forget(inner.get_mut(inner.insert_key(drops.value(9))));
         });
         assert_eq!(drops.count(), 1);
@@ -170,7 +172,7 @@ fn a_scope_ends_with_values_whose_guards_were_forgotten() {
     // The outer value is borrowed for ever.
     assert_eq!(drops.count(), 1 + 12);
     assert_eq!(slab.stats().live, 1);
-    assert!(slab.try_remove(outer).is_err());
+    assert!(slab.try_take(outer).is_err());
     drop(slab);
     assert_eq!(drops.count(), 14);
 }
@@ -178,14 +180,14 @@ fn a_scope_ends_with_values_whose_guards_were_forgotten() {
 #[test]
 fn a_key_made_up_for_the_value_of_a_scope_reaches_it_never() {
     let mut slab = EpochSlab::builder().chunk_capacity(1).build();
-    slab.domain(|scope| {
+    slab.scope(|scope| {
         let key = scope.insert_key(1);
-        assert_eq!(scope.remove(key), Some(1));
+        assert_eq!(scope.take(key), Some(1));
         let value = scope.insert(2);
         // The next generation of the same slot is that value's.
         let guessed = EpochKey::from_raw(key.into_raw() + (1 << 80)).unwrap();
         let refused = Err(flatslab::AccessError::Borrowed);
-        assert_eq!(scope.try_remove(guessed), refused);
+        assert_eq!(scope.try_take(guessed), refused);
         assert!(scope.try_get(guessed).is_err() && scope.try_get_mut(guessed).is_err());
         *value += 1;
         assert_eq!(*value, 3);
@@ -206,18 +208,17 @@ fn change(slab: &EpochSlab<String>, kept: &RefCell<Vec<EpochKey>>) {
             let key = slab.insert("more".to_string());
             kept.borrow_mut().push(key);
         }
-        4 | 5 => drop(any(kept).and_then(|key| slab.remove(key))),
+        4 | 5 => drop(any(kept).and_then(|key| slab.take(key))),
         6 => drop(slab.advance()),
         7 => drop(slab.advance_and_close()),
         8 => {
             let epoch = any(kept).and_then(|key| slab.epoch_of(key));
-            let release = [Release::Retain, Release::Return][random(2) as usize];
             epoch.map(|epoch| slab.clear_epoch(epoch));
-            slab.release(release);
+            slab.set_cached_chunks(random(3) as usize);
         }
         _ => {
-            let domain = slab.enter();
-            kept.borrow_mut().push(domain.insert("in".to_string()));
+            let entered = slab.enter();
+            kept.borrow_mut().push(entered.insert("in".to_string()));
         }
     }
 }
@@ -283,7 +284,7 @@ fn run_without_memory(ring: usize) {
         .build();
     let mut keys: BTreeMap<EpochKey, u64> = BTreeMap::new();
     let mut epochs = vec![slab.current()];
-    let mut domains = Vec::new();
+    let mut entered = Vec::new();
     for number in 0..amount(120, 40, 15) {
         let any = epochs[random(epochs.len() as u64) as usize];
         let fails_after = random(4) as usize;
@@ -325,22 +326,24 @@ fn run_without_memory(ring: usize) {
             }
             9 => {
                 with_fault(fails_after, Fault::Refuse, true, || {
-                    if let Ok(domain) = slab.try_enter() {
-                        epochs.push(domain.epoch());
-                        domains.push(domain.auto_close(one_in(2)));
+                    if one_in(4) {
+                        epochs.extend(slab.try_open());
+                    } else if let Ok(guard) = slab.try_enter() {
+                        epochs.push(guard.epoch());
+                        entered.push(guard);
                     }
                 });
             }
             10 => {
-                let domain = domains.pop();
+                let guard = entered.pop();
                 if one_in(8) {
-                    std::mem::forget(domain);
+                    std::mem::forget(guard);
                 }
             }
             _ => {
                 let key = keys.first_key_value().map(|(key, number)| (*key, *number));
                 if let Some((key, number)) = key {
-                    assert_eq!(slab.remove(key).map(|it| it.number), Some(number));
+                    assert_eq!(slab.take(key).map(|it| it.number), Some(number));
                     keys.remove(&key);
                 }
             }
@@ -353,7 +356,7 @@ fn run_without_memory(ring: usize) {
         keys.iter()
             .all(|(key, number)| slab.get(*key).unwrap().number == *number)
     );
-    drop(domains);
+    drop(entered);
     drop(slab);
     source.expect_all_back();
 }
@@ -391,7 +394,7 @@ fn an_advance_within_each_call_of_a_source_needs_no_memory() {
                     busy.advance();
                     let (_, report) = busy.advance_and_close();
                     assert_eq!(report.pinned, 0);
-                    drop(busy.remove(key));
+                    drop(busy.take(key));
                 }
                 drop(busy.enter());
             };
@@ -400,7 +403,7 @@ fn an_advance_within_each_call_of_a_source_needs_no_memory() {
                     let keys = [(); 2].map(|()| slab.insert(Hooked::plain()));
                     drop(slab.enter());
                     slab.advance();
-                    drop(slab.remove(keys[0]));
+                    drop(slab.take(keys[0]));
                     let epoch = slab.epoch_of(keys[1]).unwrap();
                     assert_eq!(slab.clear_epoch(epoch), 1);
                 }
@@ -467,7 +470,7 @@ fn a_builder_may_be_sent_whatever_the_values_are() {
         std::thread::spawn(move || {
             let slab = builder.build();
             let key = slab.insert(Rc::new(7));
-            slab.remove(key).map(|value| *value)
+            slab.take(key).map(|value| *value)
         })
     });
     assert_eq!(threads.map(|it| it.join().unwrap()), [Some(7); 2]);
@@ -501,18 +504,14 @@ mod pages {
                     if place == 9 && round % 3 == 0 {
                         kept.insert(key, round);
                     } else {
-                        assert_eq!(slab.remove(key), Some([round; 300]));
+                        assert_eq!(slab.take(key), Some([round; 300]));
                     }
                 }
                 slab.advance_and_close();
-                if round % 2 == 0 {
-                    slab.release(Release::Return);
-                } else {
-                    slab.release(Release::Retain);
-                }
+                slab.set_cached_chunks(if round % 2 == 0 { 0 } else { 32 });
                 if kept.len() > 30 {
                     let (key, number) = kept.pop_first().unwrap();
-                    assert_eq!(slab.remove(key), Some([number; 300]));
+                    assert_eq!(slab.take(key), Some([number; 300]));
                 }
             }
             for (key, number) in kept {
@@ -535,11 +534,7 @@ mod pages {
                 assert_eq!(std::ptr::from_ref(&*guard).addr() % 16_384, 0);
             }
             slab.clear_epoch(slab.current());
-            slab.release(if round % 2 == 0 {
-                Release::Return
-            } else {
-                Release::Retain
-            });
+            slab.set_cached_chunks(if round % 2 == 0 { 0 } else { 32 });
         }
         assert_eq!(slab.stats().live, 0);
     }

@@ -20,13 +20,13 @@ fn readers_have_a_limit() {
     assert!(panics(|| slab.get(key)));
     assert!(panics(|| Ref::clone(&readers[0])));
     assert_eq!(slab.try_get_mut(key).err(), Some(AccessError::Borrowed));
-    assert_eq!(slab.try_remove(key), Err(AccessError::Borrowed));
+    assert_eq!(slab.try_take(key), Err(AccessError::Borrowed));
     assert!(slab.contains_key(key));
     readers.pop();
     readers.push(Ref::clone(&readers[0]));
     assert!(readers.iter().all(|it| **it == 7));
     drop(readers);
-    assert_eq!(slab.remove(key), Some(7));
+    assert_eq!(slab.take(key), Some(7));
 }
 
 #[test]
@@ -42,9 +42,9 @@ fn readers_and_a_writer_exclude_each_other() {
     *writer += 1;
     assert_eq!(slab.try_get(key).err(), Some(AccessError::Borrowed));
     assert_eq!(slab.try_get_mut(key).err(), Some(AccessError::Borrowed));
-    assert_eq!(slab.try_remove(key), Err(AccessError::Borrowed));
+    assert_eq!(slab.try_take(key), Err(AccessError::Borrowed));
     drop(writer);
-    assert_eq!(slab.remove(key), Some(8));
+    assert_eq!(slab.take(key), Some(8));
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn a_borrow_of_a_part_is_one_of_the_whole() {
             panic!("in a map")
         })
     }));
-    assert_eq!(slab.remove(key), Some(("seven".to_string(), [1, 2, 9])));
+    assert_eq!(slab.take(key), Some(("seven".to_string(), [1, 2, 9])));
 }
 
 #[test]
@@ -110,12 +110,12 @@ fn values_stay_where_they_are_under_a_guard() {
     for number in 0..10 {
         slab.insert([number; 4]);
         slab.advance_and_close();
-        slab.release(flatslab::epoch::Release::Return);
+        slab.shrink_to_fit();
         assert_eq!((*guard, std::ptr::from_ref(&*guard)), ([7; 4], before));
     }
     guard[0] = 8;
     drop(guard);
-    assert_eq!(slab.remove(key), Some([8, 7, 7, 7]));
+    assert_eq!(slab.take(key), Some([8, 7, 7, 7]));
 }
 
 #[test]
@@ -134,10 +134,10 @@ fn a_forgotten_guard_holds_its_value_until_the_slab_is_gone() {
     let borrowed = [keys[0], keys[2]].map(ClearError::Borrowed);
     assert!(borrowed.contains(&error));
     assert_eq!(slab.get(keys[0]).unwrap().number, 0);
-    assert!(slab.try_get(keys[2]).is_err() && slab.try_remove(keys[0]).is_err());
-    drop((slab.remove(keys[1]), slab.remove(keys[3])));
+    assert!(slab.try_get(keys[2]).is_err() && slab.try_take(keys[0]).is_err());
+    drop((slab.take(keys[1]), slab.take(keys[3])));
     // Those in a scope do not.
-    slab.domain(|scope| {
+    slab.scope(|scope| {
         let key = scope.insert_key(drops.value(5));
         std::mem::forget(scope.get(key));
         let written = scope.insert_key(drops.value(6));
@@ -149,13 +149,13 @@ fn a_forgotten_guard_holds_its_value_until_the_slab_is_gone() {
 }
 
 #[test]
-fn guards_may_outlive_domains() {
+fn guards_of_values_may_outlive_those_of_epochs() {
     let slab = EpochSlab::new();
-    let domain = slab.enter();
-    let key = domain.insert("a value".to_string());
+    let entered = slab.enter();
+    let key = entered.insert("a value".to_string());
     let guard = slab.get(key).unwrap();
-    let epoch = domain.epoch();
-    drop(domain);
+    let epoch = entered.epoch();
+    drop(entered);
     assert_eq!(*guard, "a value");
     assert_eq!(slab.try_clear_epoch(epoch), Err(ClearError::Borrowed(key)));
     drop(guard);
@@ -168,7 +168,7 @@ fn guards_may_outlive_domains() {
 fn end_and_remove(guard: Ref<'_, Box<u64>>, slab: &EpochSlab<Box<u64>>, key: EpochKey) -> u64 {
     let number = **guard;
     drop(guard);
-    let removed = slab.remove(key).unwrap();
+    let removed = slab.take(key).unwrap();
     slab.insert(Box::new(number + 1));
     *removed
 }
@@ -177,7 +177,7 @@ fn end_and_clear(mut guard: RefMut<'_, Box<u64>>, slab: &EpochSlab<Box<u64>>) ->
     **guard += 1;
     drop(guard);
     let cleared = slab.clear_epoch(slab.current());
-    slab.release(flatslab::epoch::Release::Return);
+    slab.shrink_to_fit();
     cleared
 }
 
@@ -199,7 +199,7 @@ fn the_end_of_a_new_buffer_frees_nothing() {
     let mut buf = bytes.alloc(100);
     let key = buf.key();
     buf.fill(7);
-    assert!(panics(|| bytes.get(key)) && panics(|| bytes.free(key)));
+    assert!(panics(|| bytes.get(key)) && panics(|| bytes.remove(key)));
     assert_eq!(bytes.try_get_mut(key).err(), Some(AccessError::Borrowed));
     assert!(panics(|| bytes.clear_epoch(bytes.current())));
     let text = format!("{buf:?}");
@@ -209,14 +209,14 @@ fn the_end_of_a_new_buffer_frees_nothing() {
     std::mem::forget(bytes.alloc(10));
     let error = bytes.try_clear_epoch(bytes.current());
     assert!(matches!(error, Err(ClearError::Borrowed(_))));
-    assert!(bytes.free(key));
+    assert!(bytes.remove(key));
 }
 
 /// A buffer is an argument, and freed in the call.
 fn end_and_free(buf: flatslab::epoch::EpochBuf<'_>, bytes: &EpochBytes) -> usize {
     let (key, len) = (buf.key(), buf.len());
     drop(buf);
-    assert!(bytes.free(key));
+    assert!(bytes.remove(key));
     bytes.alloc(len).fill(9);
     len
 }

@@ -15,8 +15,8 @@ fn expect_missing(slab: &EpochSlab<u64>, key: EpochKey) {
     assert!(slab.get(key).is_none() && slab.get_mut(key).is_none());
     assert_eq!(slab.try_get(key).err(), Some(AccessError::Missing));
     assert_eq!(slab.try_get_mut(key).err(), Some(AccessError::Missing));
-    assert_eq!(slab.try_remove(key), Err(AccessError::Missing));
-    assert_eq!(slab.remove(key), None);
+    assert_eq!(slab.try_take(key), Err(AccessError::Missing));
+    assert_eq!(slab.take(key), None);
     assert!(!slab.contains_key(key) && slab.epoch_of(key).is_none());
 }
 
@@ -53,7 +53,7 @@ fn aged(number: u64) -> Aged {
                 aged.live.insert(key, value);
             } else {
                 if round % 2 == 0 {
-                    assert_eq!(aged.slab.remove(key), Some(value));
+                    assert_eq!(aged.slab.take(key), Some(value));
                 }
                 aged.stale.push(key);
             }
@@ -109,11 +109,11 @@ fn a_key_leads_to_no_later_value_of_its_slot() {
         assert_eq!(slab.get(key).as_deref(), Some(&round));
         // It leaves by a removal, a clearing, or as the last one of a pinned chunk.
         match round % 3 {
-            0 => assert_eq!(slab.remove(key), Some(round)),
+            0 => assert_eq!(slab.take(key), Some(round)),
             1 => assert_eq!(slab.clear_epoch(slab.current()), 1),
             _ => {
                 assert_eq!(slab.advance_and_close().1.pinned, 1);
-                assert_eq!(slab.remove(key), Some(round));
+                assert_eq!(slab.take(key), Some(round));
             }
         }
         expect_missing(&slab, key);
@@ -195,7 +195,7 @@ fn epochs_that_are_over_stay_so_when_their_index_is_used_again() {
     let mut count = 0;
     for epoch in over {
         let error = aged.slab.try_insert_in(*epoch, 7).unwrap_err();
-        assert_eq!(error, InsertError::StaleEra(7));
+        assert_eq!(error, InsertError::Closed(7));
         assert!(aged.slab.epoch_stats(*epoch).is_none());
         assert_eq!(aged.slab.try_clear_epoch(*epoch), Ok(0));
         assert_eq!(aged.slab.keys_in(*epoch).count(), 0);
@@ -220,7 +220,7 @@ fn buffers_have_keys_of_their_own() {
         .map(Result::unwrap)
         .collect();
     let foreign = other.alloc(10).key();
-    assert!(bytes.get(foreign).is_none() && !bytes.free(foreign));
+    assert!(bytes.get(foreign).is_none() && !bytes.remove(foreign));
     for (number, key) in keys.iter().enumerate() {
         for bit in 0..128 {
             let forged = EpochKey::from_raw(key.into_raw() ^ 1 << bit);
@@ -232,7 +232,7 @@ fn buffers_have_keys_of_their_own() {
         }
     }
     for key in &keys {
-        assert!(bytes.free(*key) && !bytes.free(*key));
+        assert!(bytes.remove(*key) && !bytes.remove(*key));
     }
     let error = bytes.try_copy_in(other.current(), b"foreign").unwrap_err();
     assert_eq!(error, BufError::Foreign);

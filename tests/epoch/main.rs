@@ -13,7 +13,6 @@ mod attacks;
 #[allow(dead_code, reason = "a part of it is for slabs")]
 #[path = "../memory/system/child.rs"]
 mod child;
-mod domains;
 mod guards;
 mod keys;
 #[cfg(all(feature = "os-memory", target_os = "linux", not(miri)))]
@@ -24,6 +23,7 @@ mod panics;
 mod pinning;
 mod program;
 mod reentrancy;
+mod scopes;
 #[cfg(not(each_run))]
 mod send;
 #[cfg(not(each_run))]

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use flatslab::epoch::{EpochBytes, EpochSlab, Release};
+use flatslab::epoch::{EpochBytes, EpochSlab};
 use flatslab::memory::{HugePages, Lock, Pages};
 
 use crate::child::in_child;
@@ -32,11 +32,11 @@ fn memory_that_is_returned_is_not_resident() {
         keys.extend((0..COUNT).map(|number| slab.insert([number as u8; 128])));
         let before = resident_bytes(page());
         for (number, key) in keys.iter().enumerate() {
-            assert_eq!(slab.remove(*key), Some([number as u8; 128]));
+            assert_eq!(slab.take(*key), Some([number as u8; 128]));
         }
         let (_, report) = slab.advance_and_close();
         assert_eq!((report.pinned, report.recycled), (0, COUNT.div_ceil(64)));
-        let released = report.released_bytes + slab.release(Release::Return);
+        let released = report.released_bytes + slab.shrink_to_fit();
         assert!(released >= COUNT * 128);
         let after = resident_bytes(page());
         let fell = before.saturating_sub(after);
@@ -76,10 +76,7 @@ fn a_chunk_whose_pages_went_back_serves_again() {
     let builder = EpochSlab::<[u64; 512]>::builder()
         .chunk_capacity(2)
         .epochs(1);
-    let slab = builder
-        .release(Release::Return)
-        .pages(Pages::system())
-        .build();
+    let slab = builder.cached_chunks(0).pages(Pages::system()).build();
     let mut records = None;
     for round in 0..20 {
         let keys: Vec<_> = (0..10)
@@ -91,7 +88,7 @@ fn a_chunk_whose_pages_went_back_serves_again() {
             (5, 10, 0)
         );
         for (number, key) in keys.iter().enumerate() {
-            assert_eq!(slab.remove(*key), Some([number as u64 + round; 512]));
+            assert_eq!(slab.take(*key), Some([number as u64 + round; 512]));
         }
         let stats = slab.stats();
         assert_eq!((stats.committed_bytes, stats.chunks), (0, 0));
@@ -105,7 +102,7 @@ fn a_chunk_whose_pages_went_back_serves_again() {
 #[test]
 fn buffers_are_zeroed_in_pages_that_were_used() {
     let bytes = EpochBytes::builder().pages(Pages::system()).build();
-    for release in [Release::Retain, Release::Return, Release::Retain] {
+    for cached in [32, 0, 32] {
         let keys: Vec<_> = (0..100)
             .map(|number| {
                 let mut buf = bytes.alloc(number * 5);
@@ -114,9 +111,9 @@ fn buffers_are_zeroed_in_pages_that_were_used() {
                 buf.key()
             })
             .collect();
-        assert!(keys.iter().all(|key| bytes.free(*key)));
+        assert!(keys.iter().all(|key| bytes.remove(*key)));
         bytes.advance_and_close();
-        bytes.release(release);
+        bytes.set_cached_chunks(cached);
     }
 }
 
@@ -126,12 +123,12 @@ fn values_without_a_size_have_no_pages() {
         .chunk_capacity(2)
         .pages(Pages::system())
         .build();
-    for release in [Release::Return, Release::Retain] {
+    for cached in [0, 32] {
         let keys = [(); 5].map(|()| slab.insert(()));
         assert_eq!(slab.stats().committed_bytes, 0);
-        assert!(keys.iter().all(|key| slab.remove(*key).is_some()));
+        assert!(keys.iter().all(|key| slab.take(*key).is_some()));
         slab.advance_and_close();
-        assert_eq!(slab.release(release), 0);
+        assert_eq!(slab.set_cached_chunks(cached), 0);
     }
 }
 
@@ -149,7 +146,7 @@ fn locked_pages_stay() {
     };
     slab.clear_epoch(slab.current());
     let before = slab.stats();
-    assert_eq!(slab.release(Release::Return), 0);
+    assert_eq!(slab.shrink_to_fit(), 0);
     assert_eq!(slab.stats(), before);
     assert!(keys.iter().all(|key| !slab.contains_key(*key)));
     assert_eq!(
@@ -172,7 +169,7 @@ fn transparent_huge_pages_come_and_go() {
                 .all(|key| slab.get(*key).unwrap()[4095] == round)
         );
         assert_eq!(slab.clear_epoch(slab.current()), 1024);
-        assert_eq!(slab.release(Release::Return), 1024 * 4096);
-        assert_eq!(slab.release(Release::Retain), 0);
+        assert_eq!(slab.shrink_to_fit(), 1024 * 4096);
+        assert_eq!(slab.shrink_to_fit(), 0);
     }
 }

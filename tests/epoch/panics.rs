@@ -82,7 +82,7 @@ fn the_end_of_a_scope_drops_the_rest() {
         let mut slab = small();
         let drops = Drops::new();
         let ends = panics(|| {
-            slab.domain(|scope| {
+            slab.scope(|scope| {
                 for number in 0..5 {
                     let value = if number == place {
                         bomb()
@@ -124,10 +124,10 @@ fn a_closure_that_panics_ends_its_scope() {
     let outer = slab.insert(drops.hooked());
     let mut epochs = Vec::new();
     assert!(panics(|| {
-        slab.domain(|scope| {
+        slab.scope(|scope| {
             scope.insert(drops.hooked());
             epochs.push(scope.epoch());
-            scope.domain(|inner| {
+            scope.scope(|inner| {
                 epochs.push(inner.epoch());
                 inner.insert(drops.hooked());
                 inner.insert_key(drops.hooked());
@@ -141,7 +141,7 @@ fn a_closure_that_panics_ends_its_scope() {
             .iter()
             .all(|epoch| slab.epoch_stats(*epoch).is_none())
     );
-    assert!(slab.remove(outer).is_some());
+    assert!(slab.take(outer).is_some());
     assert_eq!((slab.stats().live, slab.stats().epochs), (0, 2));
 }
 
@@ -149,10 +149,10 @@ fn a_closure_that_panics_ends_its_scope() {
 fn a_scope_within_one_that_panics_may_be_caught() {
     let mut slab = small();
     let drops = Drops::new();
-    slab.domain(|scope| {
+    slab.scope(|scope| {
         scope.insert(drops.hooked());
         assert!(panics(|| {
-            scope.domain(|inner| {
+            scope.scope(|inner| {
                 inner.insert(drops.hooked());
                 panic!("the closure panics");
             })
@@ -166,19 +166,19 @@ fn a_scope_within_one_that_panics_may_be_caught() {
 }
 
 #[test]
-fn a_domain_ends_while_a_panic_unwinds() {
+fn the_guard_of_an_epoch_ends_while_a_panic_unwinds() {
     let slab = small();
     let drops = Drops::new();
     let key = Cell::new(None);
     assert!(panics(|| {
-        let domain = slab.enter();
-        key.set(Some(domain.insert(drops.hooked())));
+        let guard = slab.enter();
+        key.set(Some(guard.insert(drops.hooked())));
         let _guard = slab.get(key.get().unwrap());
-        panic!("within a domain");
+        panic!("with a guard");
     }));
     // Nothing was dropped: its values stay until they are removed.
     assert_eq!((drops.count(), slab.stats().pinned_chunks), (0, 1));
-    assert!(slab.remove(key.get().unwrap()).is_some());
+    assert!(slab.take(key.get().unwrap()).is_some());
     assert_eq!(slab.stats().epochs, 2);
 }
 
@@ -204,12 +204,12 @@ fn what_is_refused_with_a_panic_changes_nothing() {
     let guard = slab.get(key).unwrap();
     let other = small::<Rc<u64>>();
     assert!(panics(|| slab.get_mut(key)));
-    assert!(panics(|| slab.remove(key)));
+    assert!(panics(|| slab.take(key)));
     assert!(panics(|| slab.clear_epoch(slab.current())));
     assert!(panics(|| slab.clear_epoch(other.current())));
     let _second = slab.get(key).unwrap();
     drop(guard);
-    assert!(panics(|| slab.remove(key)));
+    assert!(panics(|| slab.take(key)));
     assert_eq!(slab.stats().live, 1);
 }
 

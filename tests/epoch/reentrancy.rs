@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 
 use flatslab::AccessError;
-use flatslab::epoch::{CloseError, Epoch, EpochKey, EpochSlab, InsertError, Release};
+use flatslab::epoch::{CloseError, Epoch, EpochKey, EpochSlab, InsertError};
 
 use crate::common::Hooked;
 
@@ -77,7 +77,7 @@ fn a_destructor_may_insert_into_the_epoch_that_is_cleared() {
             Err(error) => {
                 let is_expected = match error {
                     InsertError::Closing(_) => slab.epoch_stats(epoch).is_some(),
-                    InsertError::StaleEra(_) => slab.epoch_stats(epoch).is_none(),
+                    InsertError::Closed(_) => slab.epoch_stats(epoch).is_none(),
                     _ => false,
                 };
                 assert!(is_expected);
@@ -92,7 +92,7 @@ fn a_destructor_finds_none_of_the_values_that_are_dropped() {
     each_state(|slab, epoch, keys| {
         for key in keys {
             assert!(slab.get(*key).is_none() && slab.get_mut(*key).is_none());
-            assert!(matches!(slab.try_remove(*key), Err(AccessError::Missing)));
+            assert!(matches!(slab.try_take(*key), Err(AccessError::Missing)));
             assert_eq!(slab.epoch_of(*key), None);
         }
         assert_eq!(slab.keys_in(epoch).count(), 0);
@@ -117,7 +117,7 @@ fn a_destructor_may_advance_and_close() {
         slab.insert(Hooked::plain());
         match slab.close(epoch) {
             Ok(report) => assert_eq!((report.scanned, report.live), (0, 0)),
-            Err(error) => assert_eq!(error, CloseError::StaleEra),
+            Err(error) => assert_eq!(error, CloseError::Closed),
         }
         slab.advance_and_close();
     });
@@ -126,24 +126,25 @@ fn a_destructor_may_advance_and_close() {
 #[test]
 fn a_destructor_may_give_memory_back_and_take_it() {
     each_state(|slab, _, _| {
-        slab.release(Release::Return);
+        slab.set_cached_chunks(0);
         let keys = [(); 5].map(|()| slab.insert(Hooked::plain()));
         for key in keys {
-            drop(slab.remove(key));
+            drop(slab.take(key));
         }
         slab.advance_and_close();
-        slab.release(Release::Retain);
+        slab.set_cached_chunks(32);
+        slab.shrink_to_fit();
     });
 }
 
 #[test]
-fn a_destructor_may_enter_a_domain() {
+fn a_destructor_may_enter_an_epoch() {
     each_state(|slab, epoch, _| {
-        let domain = slab.enter();
-        assert_ne!(domain.epoch(), epoch);
-        let key = domain.insert(Hooked::plain());
-        drop(domain);
-        assert!(slab.remove(key).is_some_and(|value| !value.is_armed()));
+        let guard = slab.enter();
+        assert_ne!(guard.epoch(), epoch);
+        let key = guard.insert(Hooked::plain());
+        drop(guard);
+        assert!(slab.take(key).is_some_and(|value| !value.is_armed()));
     });
 }
 
@@ -157,14 +158,14 @@ fn a_destructor_may_remove_a_value_whose_destructor_does_so() {
         last = Some(slab.insert(using(&slab, move |slab| {
             depth.set(depth.get() + 1);
             if let Some(before) = before {
-                drop(slab.remove(before));
+                drop(slab.take(before));
             }
         })));
         if number % 3 == 0 {
             slab.advance_and_close();
         }
     }
-    drop(slab.remove(last.unwrap()));
+    drop(slab.take(last.unwrap()));
     assert_eq!((depth.get(), slab.stats().live), (20, 0));
     assert_eq!(slab.stats().pinned_epochs, 0);
 }
@@ -184,12 +185,12 @@ fn a_value_may_have_the_slab() {
     let node = || Node(RefCell::new(Some(Rc::clone(&slab))), drops.clone());
     let keys = [(); 5].map(|()| slab.insert(node()));
     assert_eq!(Rc::strong_count(&slab), 6);
-    drop(slab.remove(keys[0]));
+    drop(slab.take(keys[0]));
     slab.clear_epoch(slab.current());
     assert_eq!((Rc::strong_count(&slab), drops.get()), (1, 5));
     // A value that has the last reference is moved out before it ends.
     let key = slab.insert(node());
-    let last = slab.remove(key).unwrap();
+    let last = slab.take(key).unwrap();
     drop(slab);
     let slab = last.0.take().unwrap();
     assert_eq!(Rc::strong_count(&slab), 1);

@@ -3,9 +3,7 @@
 use std::rc::Rc;
 use std::thread;
 
-use flatslab::epoch::{
-    CloseReport, Epoch, EpochBytes, EpochKey, EpochSlab, EpochStats, Label, Release, Stats,
-};
+use flatslab::epoch::{CloseReport, Epoch, EpochBytes, EpochKey, EpochSlab, EpochStats, Stats};
 
 use crate::common::amount;
 
@@ -19,8 +17,6 @@ fn what_may_be_sent_is_send() {
     send::<EpochBytes>();
     both::<EpochKey>();
     both::<Epoch>();
-    both::<Label>();
-    both::<Release>();
     both::<CloseReport>();
     both::<EpochStats>();
     both::<Stats>();
@@ -28,7 +24,7 @@ fn what_may_be_sent_is_send() {
     let slab = EpochSlab::new();
     let key = slab.insert(Rc::new(7));
     let key = thread::spawn(move || key).join().unwrap();
-    assert_eq!(slab.remove(key).as_deref(), Some(&7));
+    assert_eq!(slab.take(key).as_deref(), Some(&7));
 }
 
 #[test]
@@ -42,7 +38,7 @@ fn a_slab_goes_to_another_thread_and_comes_back() {
     let slab = thread::spawn(move || {
         assert_eq!(slab.get(keys[7]).as_deref().map(String::as_str), Some("7"));
         slab.get_mut(keys[8]).unwrap().push('!');
-        drop(slab.remove(keys[9]));
+        drop(slab.take(keys[9]));
         slab.insert("here".to_string());
         slab
     });

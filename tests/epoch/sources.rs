@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use flatslab::epoch::{BufError, Epoch, EpochBytes, EpochKey, EpochSlab, InsertError, Release};
+use flatslab::epoch::{BufError, Epoch, EpochBytes, EpochKey, EpochSlab, InsertError};
 use flatslab::{AllocError, BuildError};
 
 use crate::common::amount;
@@ -51,8 +51,8 @@ fn use_all(slab: &EpochSlab<Value>, value: &Value) {
             drop(result);
             expect_whole(slab, value);
         }
-        if let Some(Ok(domain)) = unless_it_panics(|| slab.try_enter()) {
-            let _ = unless_it_panics(|| domain.try_insert(value.clone()).is_ok());
+        if let Some(Ok(guard)) = unless_it_panics(|| slab.try_enter()) {
+            let _ = unless_it_panics(|| guard.try_insert(value.clone()).is_ok());
         }
         let before = slab.current();
         slab.advance();
@@ -62,7 +62,7 @@ fn use_all(slab: &EpochSlab<Value>, value: &Value) {
         }
         expect_whole(slab, value);
     }
-    slab.release(Release::Return);
+    slab.shrink_to_fit();
     expect_whole(slab, value);
 }
 
@@ -118,7 +118,7 @@ fn a_refused_request_loses_nothing_and_succeeds_later() {
     }
     assert!(failures >= keys.len() / 2);
     for (number, key) in keys.iter().enumerate() {
-        assert_eq!(slab.remove(*key), Some(number as u64));
+        assert_eq!(slab.take(*key), Some(number as u64));
     }
     drop(slab);
     source.expect_all_back();
@@ -148,11 +148,11 @@ const USES: [Uses; 7] = [
         }
     },
     |slab, _| {
-        slab.release(Release::Return);
+        slab.shrink_to_fit();
     },
     |slab, value| {
-        if let Ok(domain) = slab.try_enter() {
-            drop(domain.try_insert(value.clone()));
+        if let Ok(guard) = slab.try_enter() {
+            drop(guard.try_insert(value.clone()));
         }
     },
 ];
@@ -171,11 +171,11 @@ const STEPS: [Uses; 7] = [
         slab.clear_epoch(slab.current());
     },
     |slab, _| {
-        slab.release(Release::Return);
+        slab.shrink_to_fit();
     },
     |slab, value| {
-        if let Ok(domain) = slab.try_enter() {
-            drop(domain.try_insert(value.clone()));
+        if let Ok(guard) = slab.try_enter() {
+            drop(guard.try_insert(value.clone()));
         }
     },
 ];
@@ -185,7 +185,7 @@ fn prepared(source: &Arc<Counted>, value: &Value, limit: usize) -> EpochSlab<Val
     let slab = small(source).epochs(3).max_bytes(limit).build();
     for _ in 0..2 {
         let keys = [(); 3].map(|()| slab.try_insert(value.clone()).unwrap());
-        slab.remove(keys[0]).unwrap();
+        slab.take(keys[0]).unwrap();
         slab.advance();
     }
     slab.try_insert(value.clone()).unwrap();
@@ -249,7 +249,7 @@ fn a_slab_has_only_memory_of_its_source() {
     }
     slab.clear_epoch(slab.current());
     let (before, committed) = (source.bytes(), slab.stats().committed_bytes);
-    assert_eq!(slab.release(Release::Return), committed);
+    assert_eq!(slab.shrink_to_fit(), committed);
     assert_eq!(source.bytes(), before - committed);
     drop(slab);
     source.expect_all_back();
@@ -278,7 +278,7 @@ fn max_bytes_is_not_passed() {
         slab.advance_and_close();
         assert!(slab.try_insert(8).is_err());
         for key in keys.iter().take(2) {
-            slab.remove(*key).unwrap();
+            slab.take(*key).unwrap();
         }
         assert_eq!(slab.try_insert(8).is_ok(), limit > 0);
     }
@@ -342,7 +342,7 @@ fn options_have_ranges() {
         let keys: Vec<_> = (0..count).map(|number| slab.insert(number as u8)).collect();
         assert_eq!(slab.stats().chunks, count.div_ceil(slots));
         for (number, key) in keys.iter().enumerate() {
-            assert_eq!(slab.remove(*key), Some(number as u8));
+            assert_eq!(slab.take(*key), Some(number as u8));
         }
     }
 }
@@ -369,7 +369,7 @@ fn use_values<T: Clone + PartialEq>(value: T, slots: usize) {
     assert!(places.windows(2).all(far), "no two overlap");
     let committed = (7 + slab.stats().cached_chunks) * slots * size_of::<T>();
     assert_eq!(slab.stats().committed_bytes, committed);
-    assert!(slab.remove(keys[0]).is_some_and(|it| it == value));
+    assert!(slab.take(keys[0]).is_some_and(|it| it == value));
     assert_eq!(slab.stats().live, 6);
     drop(slab);
     source.expect_all_back();
@@ -409,8 +409,8 @@ fn values_without_a_size_need_no_memory() {
     let stats = slab.stats();
     assert_eq!((stats.live, stats.chunks, stats.committed_bytes), (5, 3, 0));
     slab.advance_and_close();
-    assert_eq!(slab.release(Release::Return), 0);
-    assert!(keys.iter().all(|key| slab.remove(*key).is_some()));
+    assert_eq!(slab.shrink_to_fit(), 0);
+    assert!(keys.iter().all(|key| slab.take(*key).is_some()));
     assert_eq!(slab.stats().chunks, 0);
     assert!((0..5).all(|_| slab.try_insert(()).is_ok()));
 }
@@ -472,7 +472,7 @@ fn a_reserve_needs_no_memory_later() {
     });
     assert!(!reached, "nothing was asked for");
     for key in keys.borrow().iter() {
-        slab.remove(*key).unwrap();
+        slab.take(*key).unwrap();
     }
     slab.clear_epoch(epoch);
     assert_eq!(slab.stats().cached_chunks, 5, "as many are kept");

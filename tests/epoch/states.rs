@@ -7,8 +7,8 @@
 //! | current | that of the ring which takes insertions |
 //! | permanent | outside the ring, never closed |
 //! | closing | of the ring, before the current one |
-//! | domain | that of a `Domain` |
-//! | ended | of a `Domain` without `auto_close` that was dropped |
+//! | guarded | that of an `EpochGuard` |
+//! | opened | outside the ring, by name |
 //! | pinned | closed, with values |
 //! | over | closed, its values were dropped |
 //! | foreign | current in another slab |
@@ -19,8 +19,7 @@
 use std::rc::Rc;
 
 use flatslab::epoch::{
-    ClearError, CloseError, Domain, Epoch, EpochKey, EpochSlab, EpochState, InsertError, Label,
-    Values,
+    ClearError, CloseError, Epoch, EpochGuard, EpochKey, EpochSlab, EpochState, InsertError, Values,
 };
 
 use crate::common::Drops;
@@ -30,8 +29,8 @@ const STATES: [&str; 8] = [
     "current",
     "permanent",
     "closing",
-    "domain",
-    "ended",
+    "guarded",
+    "opened",
     "pinned",
     "over",
     "foreign",
@@ -43,24 +42,24 @@ type Row = (&'static str, [&'static str; 8]);
 /// The columns are [`STATES`].
 #[rustfmt::skip]
 const TABLE: [Row; 20] = [
-    ("try_insert_in",             ["there", "there", "Closing", "there", "Closing", "StaleEra", "StaleEra", "Foreign"]),
+    ("try_insert_in",             ["there", "there", "Closing", "there", "there", "Closed", "Closed", "Foreign"]),
     ("get one",                   ["there", "there", "there", "there", "there", "there", "Missing", "Missing"]),
     ("get_mut one",               ["there", "there", "there", "there", "there", "there", "Missing", "Missing"]),
     ("remove one",                ["gone", "gone", "gone", "gone", "gone", "gone", "Missing", "Missing"]),
     ("remove one and two",        ["gone", "gone", "gone", "gone", "gone", "gone > over", "Missing", "Missing"]),
     ("advance",                   ["done > closing", "done", "done", "done", "done", "done", "done", "done"]),
     ("advance round the ring",    ["done > pinned", "done", "done > pinned", "done", "done", "done", "done", "done"]),
-    ("close",                     ["Current", "Permanent", "pins 1 > pinned", "Domain", "pins 1 > pinned", "StaleEra", "StaleEra", "Foreign"]),
-    ("remove both, close",        ["Current", "Permanent", "recycles 1 > over", "Domain", "recycles 1 > over", "StaleEra > over", "StaleEra", "Foreign"]),
-    ("close twice",               ["Current", "Permanent", "StaleEra > pinned", "Domain", "StaleEra > pinned", "StaleEra", "StaleEra", "Foreign"]),
+    ("close",                     ["Current", "Permanent", "pins 1 > pinned", "pins 1 > pinned", "pins 1 > pinned", "Closed", "Closed", "Foreign"]),
+    ("remove both, close",        ["Current", "Permanent", "recycles 1 > over", "recycles 1 > over", "recycles 1 > over", "Closed > over", "Closed", "Foreign"]),
+    ("close twice",               ["Current", "Permanent", "Closed > pinned", "Closed > pinned", "Closed > pinned", "Closed", "Closed", "Foreign"]),
     ("advance_and_close",         ["pins 1 > pinned", "pins 0", "pins 0", "pins 0", "pins 0", "pins 0", "pins 0", "pins 0"]),
     ("clear_epoch",               ["drops 2", "drops 2", "drops 2", "drops 2", "drops 2", "drops 2 > over", "drops 0", "Foreign"]),
     ("clear_epoch, one borrowed", ["Borrowed", "Borrowed", "Borrowed", "Borrowed", "Borrowed", "Borrowed", "drops 0", "Foreign"]),
-    ("domain ends",               ["-", "-", "-", "done > pinned", "-", "-", "-", "-"]),
-    ("remove both, domain ends",  ["-", "-", "-", "done > over", "-", "-", "-", "-"]),
-    ("domain ends, no auto_close",["-", "-", "-", "done > ended", "-", "-", "-", "-"]),
-    ("set_label",                 ["true", "true", "true", "true", "true", "true", "false", "false"]),
-    ("epoch_stats",               ["Open 2", "Open 2", "Closing 2", "Open 2", "Closing 2", "Pinned 2", "none", "none"]),
+    ("guard ends",                ["-", "-", "-", "done > pinned", "-", "-", "-", "-"]),
+    ("remove both, guard ends",   ["-", "-", "-", "done > over", "-", "-", "-", "-"]),
+    ("close, guard ends",         ["-", "-", "-", "done > pinned", "-", "-", "-", "-"]),
+    ("set_tag",                   ["true", "true", "true", "true", "true", "true", "false", "false"]),
+    ("epoch_stats",               ["Open 2", "Open 2", "Closing 2", "Open 2", "Open 2", "Pinned 2", "none", "none"]),
     ("keys_in",                   ["2", "2", "2", "2", "2", "2", "0", "0"]),
     ("slab drops",                ["drops 2", "drops 2", "drops 2", "drops 2", "drops 2", "drops 2", "drops 0", "drops 0"]),
 ];
@@ -70,9 +69,7 @@ struct World<'s> {
     slab: &'s EpochSlab<Counted>,
     epoch: Epoch,
     keys: [EpochKey; 2],
-    domain: Option<Domain<'s, Values<Counted>>>,
-    /// Whether the epoch is a domain's.
-    of_domain: bool,
+    guard: Option<EpochGuard<'s, Values<Counted>>>,
     is_foreign: bool,
     drops: Drops,
 }
@@ -84,23 +81,22 @@ impl<'s> World<'s> {
         state: &str,
         drops: &Drops,
     ) -> Self {
-        let of_domain = matches!(state, "domain" | "ended");
         let is_foreign = state == "foreign";
-        let domain = of_domain.then(|| slab.enter());
+        let guard = (state == "guarded").then(|| slab.enter());
         let epoch = match state {
             "permanent" => slab.permanent(),
-            "domain" | "ended" => domain.as_ref().unwrap().epoch(),
+            "guarded" => guard.as_ref().unwrap().epoch(),
+            "opened" => slab.open(),
             "foreign" => other.current(),
             _ => slab.current(),
         };
         let home = if is_foreign { other } else { slab };
         let keys = [1, 2].map(|number| home.try_insert_in(epoch, drops.value(number)).unwrap());
-        let mut world = World {
+        let world = World {
             slab,
             epoch,
             keys,
-            domain,
-            of_domain,
+            guard,
             is_foreign,
             drops: drops.clone(),
         };
@@ -108,7 +104,6 @@ impl<'s> World<'s> {
             "closing" => {
                 slab.advance();
             }
-            "ended" => world.end_domain(false),
             "pinned" => {
                 slab.advance_and_close();
             }
@@ -133,22 +128,18 @@ impl<'s> World<'s> {
         match stats.state {
             EpochState::Open if self.epoch == self.slab.current() => "current",
             EpochState::Open if self.epoch == self.slab.permanent() => "permanent",
-            EpochState::Open => "domain",
-            EpochState::Closing if self.of_domain => "ended",
+            EpochState::Open if self.guard.is_some() => "guarded",
+            EpochState::Open => "opened",
             EpochState::Closing => "closing",
             EpochState::Pinned => "pinned",
             state => panic!("{state:?}"),
         }
     }
 
-    fn end_domain(&mut self, auto_close: bool) {
-        drop(self.domain.take().map(|it| it.auto_close(auto_close)));
-    }
-
     fn remove(&self, which: &[usize]) -> String {
         let mut answer = "";
         for which in which {
-            answer = match self.slab.try_remove(self.keys[*which]) {
+            answer = match self.slab.try_take(self.keys[*which]) {
                 Ok(value) => {
                     assert_eq!(value.number, *which as u64 + 1);
                     "gone"
@@ -171,8 +162,7 @@ impl<'s> World<'s> {
             }
             Err(CloseError::Current) => "Current".into(),
             Err(CloseError::Permanent) => "Permanent".into(),
-            Err(CloseError::Domain) => "Domain".into(),
-            Err(CloseError::StaleEra) => "StaleEra".into(),
+            Err(CloseError::Closed) => "Closed".into(),
             Err(CloseError::Foreign) => "Foreign".into(),
             Err(error) => panic!("{error}"),
         }
@@ -205,13 +195,13 @@ impl<'s> World<'s> {
         match self.slab.try_insert_in(self.epoch, value) {
             Ok(key) => {
                 assert_eq!(self.slab.epoch_of(key), Some(self.epoch));
-                self.slab.remove(key).unwrap();
+                self.slab.take(key).unwrap();
                 "there".into()
             }
             Err(error) => {
                 let reason = match &error {
                     InsertError::Closing(_) => "Closing",
-                    InsertError::StaleEra(_) => "StaleEra",
+                    InsertError::Closed(_) => "Closed",
                     InsertError::Foreign(_) => "Foreign",
                     error => panic!("{error}"),
                 };
@@ -267,21 +257,22 @@ impl<'s> World<'s> {
                 let _guard = slab.get(self.keys[0]);
                 self.clear()
             }
-            "domain ends" | "remove both, domain ends" | "domain ends, no auto_close" => {
-                if self.domain.is_none() {
+            "guard ends" | "remove both, guard ends" | "close, guard ends" => {
+                if self.guard.is_none() {
                     return "-".into();
                 }
-                if event == "remove both, domain ends" {
-                    self.remove(&[0, 1]);
+                match event {
+                    "remove both, guard ends" => drop(self.remove(&[0, 1])),
+                    "close, guard ends" => assert_eq!(self.close(), "pins 1"),
+                    _ => {}
                 }
-                self.end_domain(event != "domain ends, no auto_close");
+                drop(self.guard.take());
                 "done".into()
             }
-            "set_label" => {
-                let label = Label::new("label").unwrap();
-                let is_set = slab.set_label(self.epoch, label);
-                let found = slab.epoch_stats(self.epoch).map(|stats| stats.label);
-                assert_eq!(found, Some(label).filter(|_| is_set));
+            "set_tag" => {
+                let is_set = slab.set_tag(self.epoch, 7);
+                let found = slab.epoch_stats(self.epoch).map(|stats| stats.tag);
+                assert_eq!(found, Some(7).filter(|_| is_set));
                 is_set.to_string()
             }
             "epoch_stats" => match slab.epoch_stats(self.epoch) {

@@ -1,46 +1,28 @@
-//! Figures and labels.
+//! Statistics and tags.
 
 use flatslab::epoch::{
-    BufError, ClearError, CloseError, EpochBytes, EpochSlab, EpochState, InsertError, Label,
-    Release, Stats,
+    BufError, ClearError, CloseError, EpochBytes, EpochSlab, EpochState, InsertError, Stats,
 };
 use flatslab::{AllocError, BuildError};
 
 #[test]
-fn labels_have_at_most_31_bytes() {
-    let longest = "x".repeat(Label::MAX);
-    assert_eq!(Label::new(&longest).unwrap().as_str(), longest);
-    let error = Label::new(&"x".repeat(32)).unwrap_err();
-    assert!(error.to_string().contains("32"), "{error}");
-    // Bytes, not characters; and never a part of one.
-    assert_eq!(&*Label::new(&"ä".repeat(15)).unwrap(), "ä".repeat(15));
-    assert!("ä".repeat(16).parse::<Label>().is_err());
-    let empty = Label::new("").unwrap();
-    assert_eq!(
-        (format!("{empty}"), format!("{empty:?}")),
-        (String::new(), "\"\"".into())
-    );
-}
-
-#[test]
-fn a_label_is_that_of_its_epoch_until_it_is_over() {
+fn a_tag_is_that_of_its_epoch_until_it_is_over() {
     let slab = EpochSlab::builder().epochs(1).build();
-    let labels = ["one", "two", "three"].map(|text| Label::new(text).unwrap());
-    let epochs = labels.map(|label| {
+    let epochs = [1, 2, 3].map(|tag| {
         let epoch = slab.current();
-        assert_eq!(&*slab.epoch_stats(epoch).unwrap().label, "");
-        assert!(slab.set_label(epoch, label));
-        if &*label != "two" {
+        assert_eq!(slab.epoch_stats(epoch).unwrap().tag, 0);
+        assert!(slab.set_tag(epoch, tag));
+        if tag != 2 {
             slab.insert(7);
         }
         slab.advance();
         epoch
     });
-    let found = epochs.map(|epoch| slab.epoch_stats(epoch).map(|stats| stats.label));
-    assert_eq!(found, [Some(labels[0]), None, Some(labels[2])]);
-    assert!(!slab.set_label(epochs[1], labels[0]));
-    assert!(slab.set_label(epochs[0], labels[1]));
-    assert_eq!(slab.epoch_stats(epochs[0]).unwrap().label, labels[1]);
+    let found = epochs.map(|epoch| slab.epoch_stats(epoch).map(|stats| stats.tag));
+    assert_eq!(found, [Some(1), None, Some(3)]);
+    assert!(!slab.set_tag(epochs[1], 1));
+    assert!(slab.set_tag(epochs[0], u64::MAX));
+    assert_eq!(slab.epoch_stats(epochs[0]).unwrap().tag, u64::MAX);
 }
 
 #[test]
@@ -49,26 +31,26 @@ fn figures_of_an_epoch_are_frozen_when_it_is_closed() {
     let epoch = slab.current();
     let keys: Vec<_> = (0..8).map(|value| slab.insert(value)).collect();
     for key in &keys[..4] {
-        slab.remove(*key).unwrap();
+        slab.take(*key).unwrap();
     }
     let before = slab.epoch_stats(epoch).unwrap();
     assert_eq!(
-        (before.chunks, before.live, before.drain_rate()),
+        (before.chunks, before.live, before.recycled_fraction()),
         (4, 4, None)
     );
     assert_eq!((before.committed_bytes, before.live_bytes), (64, 32));
     slab.advance_and_close();
-    slab.remove(keys[4]).unwrap();
-    slab.remove(keys[5]).unwrap();
+    slab.take(keys[4]).unwrap();
+    slab.take(keys[5]).unwrap();
     let after = slab.epoch_stats(epoch).unwrap();
     assert_eq!((after.scanned, after.recycled, after.age), (4, 2, 1));
     assert_eq!((after.chunks, after.pinned_chunks, after.live), (1, 1, 2));
     assert_eq!(
-        (after.drain_rate(), slab.stats().drain_rate()),
+        (after.recycled_fraction(), slab.stats().recycled_fraction()),
         (Some(0.5), Some(0.5))
     );
     assert_eq!((slab.stats().closed, slab.stats().recycled), (1, 2));
-    assert_eq!(Stats::default().drain_rate(), None);
+    assert_eq!(Stats::default().recycled_fraction(), None);
 }
 
 #[test]
@@ -99,7 +81,7 @@ fn lengths_of_buffers_at_the_ends_of_their_classes() {
         buf.fill(0xff);
         let key = buf.key();
         drop(buf);
-        assert!(bytes.free(key));
+        assert!(bytes.remove(key));
         let copied = bytes.try_copy_in(bytes.permanent(), &vec![7; len]).unwrap();
         assert_eq!(*bytes.get(copied).unwrap(), vec![7; len]);
     }
@@ -121,16 +103,24 @@ fn memory_goes_back_as_it_says() {
         .build();
     let keys: Vec<_> = (0..50).map(|_| slab.insert([0; 100])).collect();
     for key in keys {
-        slab.remove(key).unwrap();
+        slab.take(key).unwrap();
     }
     let (_, report) = slab.advance_and_close();
     assert_eq!((report.recycled, report.released_bytes), (5, 3000));
     let stats = slab.stats();
     assert_eq!((stats.cached_chunks, stats.committed_bytes), (2, 2000));
-    assert_eq!(slab.release(Release::Return), 2000);
+    assert_eq!(slab.shrink_to_fit(), 2000);
     slab.insert([1; 100]);
     let (_, report) = slab.advance_and_close();
     assert_eq!((report.pinned, report.released_bytes), (1, 0));
+    // The bound is as it was, until it is set.
+    slab.insert([2; 100]);
+    slab.clear_epoch(slab.current());
+    assert_eq!(slab.stats().cached_chunks, 1);
+    assert_eq!((slab.set_cached_chunks(0), slab.shrink_to_fit()), (1000, 0));
+    slab.insert([3; 100]);
+    slab.clear_epoch(slab.current());
+    assert_eq!(slab.stats().cached_chunks, 0);
 }
 
 #[test]
@@ -138,29 +128,28 @@ fn every_state_and_error_says_what_it_is() {
     let slab = EpochSlab::<u64>::new();
     let key = slab.insert(7);
     let text = format!("{slab:?} {:?} {key:?} {:?}", slab.current(), slab.enter());
-    for part in ["Epochs", "ring: 16", "Epoch {", "EpochKey", "Domain"] {
+    for part in ["Epochs", "ring: 16", "Epoch {", "EpochKey", "EpochGuard"] {
         assert!(text.contains(part), "{text}");
     }
     let mut other = EpochSlab::<u64>::new();
-    other.domain(|scope| assert!(format!("{scope:?}").contains("Scope")));
+    other.scope(|scope| assert!(format!("{scope:?}").contains("Scope")));
     assert!(format!("{:?}", EpochSlab::<u64>::builder().clone()).contains("chunk_capacity: 64"));
     assert_eq!(format!("{:?}", EpochState::Pinned), "Pinned");
 
     let full = AllocError::Limit { bytes: 8 };
     let errors: Vec<Box<dyn std::error::Error>> = vec![
         Box::new(InsertError::Closing(())),
-        Box::new(InsertError::StaleEra(())),
+        Box::new(InsertError::Closed(())),
         Box::new(InsertError::Foreign(())),
         Box::new(InsertError::Full((), full)),
         Box::new(CloseError::Current),
         Box::new(CloseError::Permanent),
-        Box::new(CloseError::Domain),
-        Box::new(CloseError::StaleEra),
+        Box::new(CloseError::Closed),
         Box::new(CloseError::Foreign),
         Box::new(ClearError::Foreign),
         Box::new(ClearError::Borrowed(key)),
         Box::new(BufError::Closing),
-        Box::new(BufError::StaleEra),
+        Box::new(BufError::Closed),
         Box::new(BufError::Foreign),
         Box::new(BufError::Full(full)),
         Box::new(BufError::TooBig {

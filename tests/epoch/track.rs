@@ -2,7 +2,7 @@
 
 use std::panic::Location;
 
-use flatslab::epoch::{EpochBytes, EpochKey, EpochSlab, Label};
+use flatslab::epoch::{EpochBytes, EpochKey, EpochSlab};
 
 /// The line that calls it.
 #[track_caller]
@@ -27,8 +27,7 @@ fn expect_site<C: flatslab::epoch::Contents>(
 #[test]
 fn values_have_the_line_that_inserted_them() {
     let slab = EpochSlab::builder().chunk_capacity(2).build();
-    let label = Label::new("leaking").unwrap();
-    slab.set_label(slab.current(), label);
+    slab.set_tag(slab.current(), 7);
     assert_eq!(slab.pinned_by().count(), 0);
     let inserted = [
         (slab.insert(1), here()),
@@ -40,23 +39,23 @@ fn values_have_the_line_that_inserted_them() {
     for it in inserted {
         expect_site(&slab, it);
     }
-    assert!(slab.pinned_by().all(|pin| pin.label == label));
-    let domain = slab.enter();
+    assert!(slab.pinned_by().all(|pin| pin.tag == 7));
+    let guard = slab.enter();
     let inserted = [
-        (domain.insert(4), here()),
-        (domain.try_insert(5).unwrap(), here()),
+        (guard.insert(4), here()),
+        (guard.try_insert(5).unwrap(), here()),
     ];
-    drop(domain);
+    drop(guard);
     for it in inserted {
         expect_site(&slab, it);
     }
     assert_eq!(slab.pinned_by().count(), 5);
     // A slot that has another value has its line.
-    slab.remove(inserted[0].0).unwrap();
+    slab.take(inserted[0].0).unwrap();
     assert_eq!(slab.pinned_by().count(), 4);
     let keys: Vec<_> = slab.pinned_by().map(|pin| pin.key).collect();
     for key in keys {
-        slab.remove(key).unwrap();
+        slab.take(key).unwrap();
     }
     assert_eq!(slab.pinned_by().count(), 0);
     let again = (slab.insert(6), here());
@@ -68,7 +67,7 @@ fn values_have_the_line_that_inserted_them() {
 fn values_that_a_scope_leaves_have_its_line() {
     let mut slab = EpochSlab::new();
     let current = slab.current();
-    let inserted = slab.domain(|scope| {
+    let inserted = slab.scope(|scope| {
         // Its own values go with it.
         scope.insert_key(0);
         (scope.try_insert_in(current, 1).unwrap(), here())
@@ -91,9 +90,9 @@ fn buffers_have_the_line_that_made_them() {
     for it in inserted {
         expect_site(&bytes, it);
     }
-    let domain = bytes.enter();
-    let inserted = (domain.try_alloc(10).unwrap().key(), here());
-    drop(domain);
+    let guard = bytes.enter();
+    let inserted = (guard.try_alloc(10).unwrap().key(), here());
+    drop(guard);
     expect_site(&bytes, inserted);
     assert_eq!(bytes.pinned_by().count(), 4);
 }

@@ -37,7 +37,7 @@ fn a_slab_of_no_slots_is_full() {
                 let builder = BoundedSlab::<V>::builder().pages(pages.clone());
                 let mut slab = if is_lazy { builder.lazy() } else { builder }.build();
                 slab.prepare(7).unwrap();
-                slab.release();
+                slab.shrink_to_fit();
                 assert!(slab.is_full() && slab.insert(V::new(7)).is_err());
                 assert_eq!((slab.capacity(), slab.keys().count()), (0, 0));
                 slab.audit();
@@ -63,9 +63,9 @@ fn keys_ascend_and_every_slot_can_be_had() {
                 let right = |(key, value): (Key, flatslab::Ref<V>)| value.is(key.index() as u64);
                 assert!(slab.iter().all(right));
                 slab.clear();
-                slab.release();
+                slab.shrink_to_fit();
                 slab.audit();
-                slab.release();
+                slab.shrink_to_fit();
             }
         }
     }
@@ -87,7 +87,7 @@ fn first_fresh<T>(slab: &mut BoundedSlab<T>) -> usize {
             first -= 1;
         }
     }
-    slab.release();
+    slab.shrink_to_fit();
     first
 }
 
@@ -105,7 +105,7 @@ fn what_holds_a_slot_keeps_it_from_being_released() {
             drop((slots, more));
             let key = last.key();
             let check = |slab: &mut BoundedSlab<Wide>| {
-                slab.release();
+                slab.shrink_to_fit();
                 // The last slot in use is 2,000; the 500 after it are fresh.
                 assert_eq!(first_fresh(slab), 2_001);
                 let is_stale = holder == 1;
@@ -141,7 +141,7 @@ fn what_holds_a_slot_keeps_it_from_being_released() {
                     continue;
                 }
             }
-            slab.release();
+            slab.shrink_to_fit();
             assert_eq!(first_fresh(&mut slab), 0);
             slab.audit();
             assert_eq!(slab.insert_key(wide(7)).unwrap().index(), 0);
@@ -180,7 +180,7 @@ fn random_steps_do_as_a_map() {
         for step in 0..if cfg!(miri) { 60 } else { 20_000 } {
             match random(100) {
                 0 => {
-                    slab.release();
+                    slab.shrink_to_fit();
                     let used = first_fresh(&mut slab);
                     let last = model.keys().next_back().map_or(0, |last| last + 1);
                     assert_eq!(used, last, "the bound is past the last slot in use");

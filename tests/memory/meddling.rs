@@ -34,11 +34,11 @@ fn a_source_may_use_the_slab_that_asks() {
             let _ = slab.try_remove_by_key(Key::from_raw(2));
         },
         |slab| slab.iter().for_each(|(_, value)| assert!(value.0 < 9_000)),
-        Slab::shrink,
+        Slab::shrink_to_fit,
         |slab| {
             slab.reserve(9);
             slab.retain(|key, _| key.index() % 8 < 4);
-            slab.shrink();
+            slab.shrink_to_fit();
         },
         |slab| assert!(slab.memory().bytes() > 0 || slab.capacity() == 0),
     ];
@@ -48,12 +48,12 @@ fn a_source_may_use_the_slab_that_asks() {
             assert_eq!(*slab.get(slot.key()).unwrap(), 7);
         },
         |slab| slab.reserve(11),
-        |slab| slab.prepare().unwrap(),
-        Slab::shrink,
+        |slab| slab.prepare(4).unwrap(),
+        Slab::shrink_to_fit,
         // Half a chunk, whose other cells are not stamped; then more.
         |slab| {
             let slots: Vec<_> = (0..6).map(|number| slab.insert(wide(number))).collect();
-            slab.shrink();
+            slab.shrink_to_fit();
             drop(slots);
         },
     ];
@@ -66,7 +66,7 @@ fn a_source_may_use_the_slab_that_asks() {
         |slab| {
             insert(slab, 0..16);
             slab.retain(|key, _| !(4..12).contains(&key.index()));
-            slab.shrink();
+            slab.shrink_to_fit();
         },
     ];
     let (mut interrupted, mut combinations) = (0, 0);
@@ -158,7 +158,7 @@ fn a_source_may_drop_what_else_lives_in_its_memory() {
                 slab.insert_key(wide(number));
             }
             slab.retain(|key, _| key.index() == 5);
-            slab.shrink();
+            slab.shrink_to_fit();
             slab.audit();
         });
         drop(things);

@@ -30,7 +30,7 @@ fn the_bytes_reported_are_those_that_the_source_gave() {
         expect(slab.memory());
     }
     slab.retain(|key, _| key.index() % 7 == 0);
-    slab.shrink();
+    slab.shrink_to_fit();
     expect(slab.memory());
     slab.reserve(50);
     expect(slab.memory());

@@ -42,7 +42,7 @@ fn spares_come_back_in_whatever_order_slab_and_handles_go() {
         let slab = builder(&source).build();
         let mut slots: Vec<_> = (0..30).map(|number| slab.insert(wide(number))).collect();
         slots.truncate(9);
-        slab.shrink();
+        slab.shrink_to_fit();
         slots.extend((0..30).map(|number| slab.insert(wide(number))));
         if slab_first {
             drop(slab);
@@ -52,7 +52,7 @@ fn spares_come_back_in_whatever_order_slab_and_handles_go() {
             last.clear();
         } else {
             drop(slots);
-            slab.shrink();
+            slab.shrink_to_fit();
             assert_eq!(slab.capacity(), 0);
             drop(slab);
         }

@@ -70,7 +70,7 @@ thread_local! {
     static ALIVE: [Cell<u32>; IDS] = const { [const { Cell::new(0) }; IDS] };
     /// The first thing that was wrong: a step may run where it must not unwind.
     static WRONG: Cell<Option<&'static str>> = const { Cell::new(None) };
-    /// Whether a slot is asked for, of a slab that has a home already.
+    /// Whether a slot is asked for, of a slab that has a header already.
     static INSERTS: Cell<bool> = const { Cell::new(false) };
     /// The slot to be handed out next, as of the last call of the allocator.
     static NEXT_FREE: Cell<Option<Key>> = const { Cell::new(None) };

@@ -55,7 +55,7 @@ fn share<M: Programs>(slab: std::rc::Rc<TrackedSlab<Value<M>, M>>) {
 /// Calls `claim`, which takes a slot.
 fn inserting<M: Programs, R>(slab: &TrackedSlab<Value<M>, M>, claim: impl FnOnce() -> R) -> R {
     note_next_free::<M>();
-    // A slab without a home makes the whole of it, even if the allocator makes
+    // A slab without a header makes the whole of it, even if the allocator makes
     // one too.
     INSERTS.set(M::GROWS && slab.capacity() > 0);
     let result = claim();
@@ -110,7 +110,7 @@ fn insert_value<M: Programs>(slab: &TrackedSlab<Value<M>, M>, value: Value<M>) {
     }
     if let Ok(slot) = inserting(slab, || slab.try_insert(value)) {
         expect_freed_last(slot.key());
-        let is_own = slot.try_get().is_none_or(|value| value.line == line);
+        let is_own = slot.try_get().ok().is_none_or(|value| value.line == line);
         expect(is_own, "a new handle shows another value");
         if one_in(3) {
             slot.leak();
@@ -274,7 +274,7 @@ fn by_key<M: Programs>(slab: &Which<M>, key: Key) {
                 expect(slab.try_slot(key).is_err(), "two handles own a value");
                 expect(slot.is_valid() && slot.key() == key, "not that handle");
                 // Readers are too few to be refused.
-                let line = slot.try_get().map(|value| value.line);
+                let line = slot.try_get().ok().map(|value| value.line);
                 expect(line.is_some(), "a new handle shows no value");
                 put(Thing::Slot(slot, line.unwrap_or(0)));
             }
@@ -497,7 +497,7 @@ fn with_box<M: Programs>(mut boxed: SlotBox<Value<M>>, id: u32) {
 
 fn with_slot<M: Programs>(slot: Slot<Value<M>>, line: u32) {
     let key = slot.key();
-    if let Some(value) = slot.try_get() {
+    if let Ok(value) = slot.try_get() {
         value.expect_intact();
         expect(value.line == line, "a handle reaches another value");
     }
@@ -545,7 +545,7 @@ fn with_slot<M: Programs>(slot: Slot<Value<M>>, line: u32) {
             }
         }
         6 => {
-            if let Some(value) = slot.try_get() {
+            if let Ok(value) = slot.try_get() {
                 nest::<M>();
                 value.expect_intact();
                 expect(value.line == line, "a value changed under its guard");
@@ -554,7 +554,7 @@ fn with_slot<M: Programs>(slot: Slot<Value<M>>, line: u32) {
             put(Thing::Slot(slot, line));
         }
         7 => {
-            if let Some(value) = slot.try_get_mut() {
+            if let Ok(value) = slot.try_get_mut() {
                 nest::<M>();
                 value.expect_intact();
                 expect(value.line == line, "a value changed under its guard");
@@ -563,11 +563,11 @@ fn with_slot<M: Programs>(slot: Slot<Value<M>>, line: u32) {
         }
         8 if RULES.get().cycles && matches!(slab::<M>(), Some(Which::Shared(_))) && one_in(4) => {
             let slot: &'static Slot<Value<M>> = Box::leak(Box::new(slot));
-            if let Some(value) = slot.try_get() {
+            if let Ok(value) = slot.try_get() {
                 let id = value.id;
                 put(Thing::Ref(value, id));
             }
-            if let Some(value) = slot.try_get_mut() {
+            if let Ok(value) = slot.try_get_mut() {
                 let id = value.id;
                 put(Thing::RefMut(value, id));
             }

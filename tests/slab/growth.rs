@@ -1,4 +1,4 @@
-//! Growth and its opposite: `reserve`, `shrink`, and chunks that are built ahead
+//! Growth and its opposite: `reserve`, `shrink_to_fit`, and chunks that are built ahead
 //! by a helper thread or by `prepare`. `src/slab/tests/model.rs` shows that a
 //! slab that builds ahead does the same as one that does not.
 
@@ -74,7 +74,7 @@ fn shrink_keeps_keys_and_numbers_are_used_again_the_lowest_first() {
     let (slab, mut slots) = chunks_of_four(32);
     let kept = [slots.remove(29), slots.remove(13), slots.remove(1)];
     drop(slots);
-    slab.shrink();
+    slab.shrink_to_fit();
     slab.audit();
     assert_eq!((slab.chunks(), slab.capacity(), slab.len()), (3, 12, 3));
     let values: Vec<_> = kept
@@ -111,7 +111,7 @@ fn shrink_keeps_keys_and_numbers_are_used_again_the_lowest_first() {
 fn shrink_and_reserve_from_holes_keep_the_order() {
     let (slab, mut slots) = chunks_of_four(24);
     slots.drain(4..20);
-    slab.shrink();
+    slab.shrink_to_fit();
     drop(slots.remove(0));
     assert_eq!(slab.chunks(), 2);
     // Four holes: chunks 1 and 2 are made, below the free cell.
@@ -134,18 +134,18 @@ fn a_slab_that_shrinks_to_nothing_starts_again_at_key_0() {
         for _ in 0..rounds {
             let slots: Vec<_> = (0..40).map(|n| slab.insert(wide(n))).collect();
             assert_eq!(keys_of(&slots), (0..40).collect::<Vec<_>>());
-            slab.shrink();
+            slab.shrink_to_fit();
             assert_eq!(slab.chunks(), 10, "all are in use");
             drop(slots);
-            slab.shrink();
+            slab.shrink_to_fit();
             slab.audit();
             assert_eq!((slab.chunks(), slab.capacity()), (0, 0));
             assert!(slab.is_full() && slab.is_empty());
         }
     }
-    Slab::<Wide>::new().shrink();
+    Slab::<Wide>::new().shrink_to_fit();
     let built = Slab::<Wide>::builder().reserve(100).build();
-    built.shrink();
+    built.shrink_to_fit();
     assert_eq!(built.capacity(), 0);
 }
 
@@ -154,16 +154,16 @@ fn a_slab_that_shrinks_to_nothing_starts_again_at_key_0() {
 fn shrink_finds_fresh_cells_free() {
     let slab = Slab::builder().chunk_capacity(16).build();
     let slot = slab.insert(wide(7));
-    slab.shrink();
+    slab.shrink_to_fit();
     assert_eq!(slab.capacity(), 16);
     let next: Vec<_> = (0..15).map(|n| slab.insert(wide(n))).collect();
     assert_eq!(keys_of(&next), (1..16).collect::<Vec<_>>());
     drop((next, slot));
     slab.audit();
-    slab.shrink();
+    slab.shrink_to_fit();
     assert_eq!(slab.capacity(), 0);
     drop(slab.insert(wide(7)));
-    slab.shrink();
+    slab.shrink_to_fit();
     assert_eq!(slab.capacity(), 0, "the other fifteen are fresh");
 }
 
@@ -253,7 +253,7 @@ mod ahead {
         for key in keys.drain(..4) {
             slab.remove_by_key(key);
         }
-        slab.shrink();
+        slab.shrink_to_fit();
         slab.audit();
         assert_eq!(slab.chunks(), 1);
         let more = amount(200, 200, 12);
@@ -323,7 +323,7 @@ mod ahead {
                     for key in keys {
                         slab.remove_by_key(key);
                     }
-                    slab.shrink();
+                    slab.shrink_to_fit();
                     fill(&slab, 5);
                 }
                 _ => {}
@@ -345,7 +345,7 @@ mod ahead {
         for key in keys {
             slab.remove_by_key(key);
         }
-        slab.shrink();
+        slab.shrink_to_fit();
         wait_for(is_all);
         let given_back = full - slab.memory().bytes();
         let arrays = (64 + 128 + 128) * size_of::<usize>();
@@ -392,8 +392,8 @@ mod ahead {
                 return;
             };
             if self.1 % 4 == 1 {
-                slab.shrink();
-                slab.prepare().unwrap();
+                slab.shrink_to_fit();
+                slab.prepare(1).unwrap();
             } else if self.1 % 4 == 2 {
                 slab.reserve(3);
             }
@@ -409,7 +409,7 @@ mod ahead {
             drop(slab.insert(Some(Restless(Rc::downgrade(&slab), round))));
             if round % 7 == 0 {
                 slab.retain(|key, _| key.index() % 3 != 0);
-                slab.shrink();
+                slab.shrink_to_fit();
             }
             slab.audit();
         }
@@ -433,11 +433,11 @@ mod ahead {
     fn prepare_builds_one_chunk_when_one_is_needed() {
         let slab: Slab<Wide> = Slab::builder().chunk_capacity(4).build();
         for _ in 0..3 {
-            slab.prepare().unwrap();
+            slab.prepare(4).unwrap();
             assert_eq!((slab.chunks(), slab.growth_stalls()), (1, 0));
         }
         let keys = fill(&slab, 2);
-        slab.prepare().unwrap();
+        slab.prepare(4).unwrap();
         assert_eq!(slab.chunks(), 2, "two slots are fewer than a chunk has");
         assert_filled(&slab, &keys);
         let mut keys = keys;

@@ -290,7 +290,7 @@ fn each_thread_may_have_a_slab_of_its_own() {
     }
 }
 
-/// Slabs without memory share a static home. It is only read, or Miri sees a race.
+/// Slabs without memory share a static header. It is only read, or Miri sees a race.
 #[test]
 fn empty_slabs_of_two_threads_do_not_race() {
     let threads = [(); 2].map(|()| {
@@ -303,7 +303,7 @@ fn empty_slabs_of_two_threads_do_not_race() {
             slab.clear();
             slab.retain(|_, _| true);
             drop(slab.drain());
-            slab.shrink();
+            slab.shrink_to_fit();
             slab.audit();
         })
     });

@@ -47,7 +47,7 @@ fn the_chunk_that_is_walked_may_be_given_back() {
             if key.index() == 5 {
                 // A hole, whose stand-in is this very chunk; then it is freed.
                 remove(&slab, 4..8);
-                slab.shrink();
+                slab.shrink_to_fit();
                 assert_eq!(slab.chunks(), 2);
             }
         });
@@ -62,7 +62,7 @@ fn the_chunk_that_is_walked_may_be_given_back() {
             drop(value);
             if key.index() == 9 {
                 remove(&slab, 8..12);
-                slab.shrink();
+                slab.shrink_to_fit();
                 assert_eq!(slab.chunks(), 1);
             }
         });
@@ -81,7 +81,7 @@ fn a_chunk_that_comes_back_during_a_walk_is_visited() {
             if key.index() == 1 {
                 // All after it, its own chunk kept by the values 2 and 3.
                 remove(&slab, 4..12);
-                slab.shrink();
+                slab.shrink_to_fit();
                 slab.reserve(8);
                 // Two free cells of the first chunk, which the walk has passed.
                 for number in 100..106 {
@@ -110,7 +110,7 @@ fn a_hole_that_is_filled_during_a_walk_is_visited() {
     for folds in [false, true] {
         let slab = chunks(4);
         remove(&slab, 4..12);
-        slab.shrink();
+        slab.shrink_to_fit();
         let mut seen = Vec::new();
         visit(slab.iter(), folds, |(key, _value)| {
             seen.push(key.into_raw());

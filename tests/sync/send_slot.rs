@@ -97,7 +97,7 @@ fn an_insertion_pays_for_few_of_the_slots_that_came_back() {
 /// A slab that made room before each burst grew each time: it did not count what came back.
 #[test]
 fn room_is_made_of_the_slots_that_came_back() {
-    let ways: [fn(&Slab<u64>); 2] = [|slab| slab.prepare().unwrap(), |slab| slab.reserve(8)];
+    let ways: [fn(&Slab<u64>); 2] = [|slab| slab.prepare(8).unwrap(), |slab| slab.reserve(8)];
     for make_room in ways {
         let slab = Slab::builder().chunk_capacity(8).build();
         for _ in 0..4 {
@@ -204,10 +204,10 @@ fn chunks_are_given_back_whose_values_went_elsewhere() {
     let slab = Slab::<[u64; 64]>::builder().chunk_capacity(2).build();
     let sent: Vec<_> = (0..8).map(|it| slab.insert([it; 64]).into_send()).collect();
     assert_eq!(slab.chunks(), 4);
-    slab.shrink();
+    slab.shrink_to_fit();
     assert_eq!(slab.chunks(), 4);
     sent.into_iter().for_each(drop_there);
-    slab.shrink();
+    slab.shrink_to_fit();
     assert_eq!(slab.chunks(), 0);
 }
 

@@ -326,6 +326,7 @@ fn a_forgotten_guard_keeps_its_slot_until_the_slab_is_cleared() {
     let key = slab.insert(drops.hooked()).unwrap();
     forget(slab.get(key));
     assert_eq!(slab.try_take(key).err(), Some(AccessError::Borrowed));
+    assert!(panics(|| slab.take(key)));
     assert!(slab.get_mut(key).is_some() && slab.remove(key));
     assert!(slab.get_mut(key).is_none() && slab.is_full());
     slab.clear();

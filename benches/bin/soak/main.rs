@@ -73,27 +73,27 @@ impl Program {
                 .map(|_| bytes.alloc(random.random_range(1..2_000)).key())
                 .collect();
             let session = &mut sessions[random.random_range(0..SESSIONS)];
-            let value = slab.remove(*session).expect("a session");
+            let value = slab.take(*session).expect("a session");
             let again = slab.try_insert_in(slab.permanent(), value);
             *session = again.expect("the permanent epoch is open");
             for key in buffers {
                 bytes.get_mut(key).expect("a buffer")[0] = 7;
-                assert!(bytes.free(key) && !bytes.free(key));
+                assert!(bytes.remove(key) && !bytes.remove(key));
             }
             for key in parts {
-                assert_eq!(slab.remove(key), Some([request; 16]));
+                assert_eq!(slab.take(key), Some([request; 16]));
             }
         }
         {
-            let domain = slab.enter();
-            let keys: Vec<EpochKey> = (0..100).map(|it| domain.insert([it; 16])).collect();
-            assert_eq!(slab.clear_epoch(domain.epoch()), keys.len());
+            let guard = slab.enter();
+            let keys: Vec<EpochKey> = (0..100).map(|it| guard.insert([it; 16])).collect();
+            assert_eq!(slab.clear_epoch(guard.epoch()), keys.len());
         }
         let stay = |_| (slab.insert([1; 16]), bytes.alloc(200).key());
         self.staying.push_back((0..STAYING).map(stay).collect());
         if self.staying.len() > STAYS {
             for (value, buffer) in self.staying.pop_front().into_iter().flatten() {
-                assert!(slab.remove(value).is_some() && bytes.free(buffer));
+                assert!(slab.take(value).is_some() && bytes.remove(buffer));
             }
         }
         self.lagging.push_back((slab.current(), bytes.current()));

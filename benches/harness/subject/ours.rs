@@ -22,7 +22,7 @@ macro_rules! roles {
             get(_slab, slot) slot.get().number();
             add(_slab, slot, number) *slot.get_mut().number_mut() += number;
             replace(_slab, slot, value) slot.replace(value);
-            remove(slab, slot) slab.into_inner(slot);
+            remove(_slab, slot) slot.into_inner();
             free(_slab, slot) slot;
             refill(_slab, slot, value) {
                 let (old, vacant) = slot.take();
@@ -115,7 +115,7 @@ subject! {
     get(_slab, slot) slot.get().number();
     add(_slab, slot, number) *slot.get_mut().number_mut() += number;
     replace(_slab, slot, value) slot.replace(value);
-    remove(slab, slot) slab.into_inner(slot);
+    remove(_slab, slot) slot.into_inner();
     free(_slab, slot) slot;
     refill(_slab, slot, value) {
         let (old, vacant) = slot.take();
@@ -166,10 +166,10 @@ subject! {
     get(slab, key) slab.get(*key).unwrap().number();
     add(slab, key, number) *slab.get_mut(*key).unwrap().number_mut() += number;
     replace(slab, key, value) core::mem::replace(&mut *slab.get_mut(*key).unwrap(), value);
-    remove(slab, key) slab.remove(key).unwrap();
-    free(slab, key) slab.remove(key);
+    remove(slab, key) slab.take(key).unwrap();
+    free(slab, key) slab.take(key);
     refill(slab, key, value) {
-        let old = slab.remove(key).unwrap();
+        let old = slab.take(key).unwrap();
         (old, slab.insert(value))
     };
     contains(slab, key) slab.contains_key(*key);

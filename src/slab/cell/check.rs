@@ -10,7 +10,7 @@ use crate::key::Key;
 /// The key of the cell `count` below the top of the stack; `None` below the
 /// bottom.
 pub(crate) fn free_key<T, M: Lookup>(cells: Cells<'_, T, M>, count: usize) -> Option<Key> {
-    let entry = cells.home().stack.peek(count)??;
+    let entry = cells.header().stack.peek(count)??;
     // SAFETY: by F2 a cell of this slab.
     Some(unsafe { CellPtr::<T>::new(entry).key() })
 }
@@ -18,7 +18,7 @@ pub(crate) fn free_key<T, M: Lookup>(cells: Cells<'_, T, M>, count: usize) -> Op
 /// Walks every invariant that can be walked, and panics on the first that does
 /// not hold; O(slots · log slots), allocates.
 pub(crate) fn check<T, M: Lookup>(cells: Cells<'_, T, M>) {
-    let home = cells.home();
+    let header = cells.header();
     let mut free = BTreeSet::new();
     let (mut held, mut others, mut exclusive) = (0, 0, 0);
     for index in 0..cells.bound() {
@@ -44,35 +44,36 @@ pub(crate) fn check<T, M: Lookup>(cells: Cells<'_, T, M>) {
 
     let unstamped = cells.unstamped();
     let all = free.len() + unstamped + held + others;
-    assert_eq!(home.slots(), all, "H1: slots");
-    assert_eq!(free.len() + unstamped, home.free(), "H1: free cells");
-    assert!(home.stale() <= held, "H2: a stale handle holds a cell");
-    assert!(home.sent() <= exclusive, "X2: what was sent is borrowed");
+    assert_eq!(header.slots(), all, "H1: slots");
+    assert_eq!(free.len() + unstamped, header.free(), "H1: free cells");
+    assert!(header.stale() <= held, "H2: a stale handle holds a cell");
+    assert!(header.sent() <= exclusive, "X2: what was sent is borrowed");
     let taken = super::sent::taken(cells);
-    assert!(taken <= home.sent(), "X2: what was taken was sent");
-    home.stack
+    assert!(taken <= header.sent(), "X2: what was taken was sent");
+    header
+        .stack
         .check(|cell| cell.is_some_and(|cell| free.remove(&cell)));
     let fresh = free.len() + unstamped;
-    assert_eq!(fresh, home.fresh(), "H4: on the stack, or fresh");
+    assert_eq!(fresh, header.fresh(), "H4: on the stack, or fresh");
 }
 
 /// `check` finds what it looks for.
 #[cfg(test)]
 mod tests {
-    use super::super::home::Home;
+    use super::super::header::SlabHeader;
     use super::super::place::Live;
     use super::*;
     use crate::slab::bounded::BoundedSlab;
 
     /// Breaks an invariant of a slab with two values, a reservation and two
     /// free cells, and leaks the slab: dropping it would not be sound.
-    fn check_broken(break_it: impl FnOnce(&Home, &dyn Fn(u32) -> Live<'static, u64>)) {
+    fn check_broken(break_it: impl FnOnce(&SlabHeader, &dyn Fn(u32) -> Live<'static, u64>)) {
         let slab = BoundedSlab::leak(5);
         slab.insert(1).unwrap().leak();
         slab.insert(2).unwrap().leak();
         core::mem::forget(slab.vacant_slot().unwrap());
         slab.check();
-        break_it(slab.cells().home(), &|key| {
+        break_it(slab.cells().header(), &|key| {
             slab.cells().get(Key::from_raw(key)).unwrap()
         });
         slab.check();
@@ -89,38 +90,38 @@ mod tests {
         };
     }
 
-    finds!(a_slot_too_many, "H1: ", |home, _| home.add_slots(1));
-    finds!(a_lost_cell, "H1: free cells", |home, _| {
-        home.stack.pop();
+    finds!(a_slot_too_many, "H1: ", |header, _| header.add_slots(1));
+    finds!(a_lost_cell, "H1: free cells", |header, _| {
+        header.stack.pop();
     });
-    finds!(a_fresh_cell_too_many, "H1: free cells", |home, _| home
+    finds!(a_fresh_cell_too_many, "H1: free cells", |header, _| header
         .add_fresh(1));
-    finds!(a_stale_slot_too_many, "H2", |home, _| {
-        home.count_stale();
-        home.count_stale();
+    finds!(a_stale_slot_too_many, "H2", |header, _| {
+        header.count_stale();
+        header.count_stale();
     });
-    finds!(a_sent_cell_too_many, "X2", |home, _| home.count_sent());
-    finds!(a_cell_twice_on_the_stack, "F2: distinct", |home, _| {
-        home.stack.pop();
-        let top = home.stack.pop().unwrap();
+    finds!(a_sent_cell_too_many, "X2", |header, _| header.count_sent());
+    finds!(a_cell_twice_on_the_stack, "F2: distinct", |header, _| {
+        header.stack.pop();
+        let top = header.stack.pop().unwrap();
         // SAFETY: breaks what it must, as is the purpose; the slab is leaked.
         unsafe {
-            home.stack.push(top);
-            home.stack.push(top);
+            header.stack.push(top);
+            header.stack.push(top);
         }
     });
     finds!(
         an_overwritten_bottom,
         "F1: below the bottom",
-        |home, place| {
+        |header, place| {
             // SAFETY: as above.
-            unsafe { home.stack.overwrite_below(Some(place(3).start())) };
+            unsafe { header.stack.overwrite_below(Some(place(3).start())) };
         }
     );
-    finds!(a_freed_value_in_use, "F2: distinct", |home, place| {
-        home.stack.pop();
+    finds!(a_freed_value_in_use, "F2: distinct", |header, place| {
+        header.stack.pop();
         // SAFETY: as above.
-        unsafe { home.stack.push(place(0).start()) };
+        unsafe { header.stack.push(place(0).start()) };
     });
     finds!(a_doomed_value_without_a_borrow, "S2: doomed", |_, place| {
         place(0).force_state(State::UNHELD.doomed());

@@ -160,7 +160,7 @@ impl<T> CellPtr<T> {
     /// The cell is allocated and stamped.
     #[inline(always)]
     pub(crate) unsafe fn key(self) -> Key {
-        // SAFETY: stamped, says the caller; by V2 the borrow meets no other.
+        // SAFETY: the cell is stamped (precondition); by V2 the borrow meets no other.
         unsafe { self.stamp().as_ref().key }
     }
 
@@ -172,7 +172,7 @@ impl<T> CellPtr<T> {
     /// As for [`key`](Self::key).
     #[inline(always)]
     pub(crate) unsafe fn shared_key(self) -> Key {
-        // SAFETY: stamped, says the caller.
+        // SAFETY: the cell is stamped (precondition), and keys are never written again.
         unsafe { (&raw const (*self.stamp().as_ptr()).key).read() }
     }
 
@@ -194,7 +194,7 @@ impl<T> CellPtr<T> {
     ///
     /// The cell is allocated and stamped.
     pub(crate) unsafe fn is_free(self) -> bool {
-        // SAFETY: stamped, says the caller; by V2 the borrow meets no other.
+        // SAFETY: the cell is stamped (precondition); by V2 the borrow meets no other.
         unsafe { self.stamp().as_ref().state.get() == State::FREE }
     }
 }
@@ -207,7 +207,8 @@ impl<T> CellPtr<T> {
 /// The block that starts at `start` has room for `slots` cells of `T`, which
 /// are unused.
 pub(crate) unsafe fn stamp_all<T>(start: NonNull<u8>, slots: usize, key: impl Fn(u32) -> Key) {
-    // SAFETY: within the block, says the caller, aligned by the layout, unused.
+    // SAFETY: the block has room for `slots` unused cells (precondition); the layout
+    // aligns them.
     unsafe {
         for (index, cell) in chunk::cells(start, CellPtr::<T>::SIZE, slots).enumerate() {
             CellPtr::<T>::new(cell).stamp().write(Stamp {

@@ -1,13 +1,13 @@
-//! One cell and what happens to it: its state, its layout, its home, the steps
+//! One cell and what happens to it: its state, its layout, its header, the steps
 //! of those who hold it, and the walk over all cells of a slab.
 //!
 //! # Invariants of the slabs
 //!
-//! * L1: a cell that is not free stays allocated, and its home with it: a
+//! * L1: a cell that is not free stays allocated, and its header with it: a
 //!   handle, a value, a guard, a box or a running destructor is on it. While the
-//!   slab lives its home stays, and every key below its bound leads to a stamped
+//!   slab lives its header stays, and every key below its bound leads to a stamped
 //!   cell.
-//! * L2: a closed home's `remaining` is the number of its cells that are not
+//! * L2: a closed header's `remaining` is the number of its cells that are not
 //!   free; the holder that takes it to zero releases the block, and was the
 //!   last. Cells that were sent to other threads are counted by the return stack,
 //!   and all others together are one of those.
@@ -15,13 +15,13 @@
 //!   slab it serves) runs only before or after a whole step, never within one.
 //!   What it may have changed is read again after it.
 //!
-//! Each file adds its own: S in `state.rs`, V in `layout.rs`, H in `home.rs`, P
+//! Each file adds its own: S in `state.rs`, V in `layout.rs`, H in `header.rs`, P
 //! in `place.rs`, X in `sent.rs`; T and G in `growth/`. `check.rs` walks those that can be
 //! walked, and tests call it after every step.
 
 #[cfg(any(test, fuzzing))]
 pub(crate) mod check;
-pub(crate) mod home;
+pub(crate) mod header;
 pub(crate) mod layout;
 mod owner;
 pub(crate) mod place;

@@ -285,7 +285,7 @@ impl<T> Live<'_, T> {
                 self.set_state(state.unheld());
             } else {
                 if !state.is_closed() {
-                    self.home().uncount_stale();
+                    self.header().uncount_stale();
                 }
                 self.settle(state.unheld());
             }

@@ -1,4 +1,4 @@
-//! A cell together with its home: what every handle, guard and box is made of,
+//! A cell together with its header: what every handle, guard and box is made of,
 //! and where the state machine's steps are taken. The steps that end an owner
 //! of a cell are in `owner.rs`.
 //!
@@ -10,7 +10,7 @@
 //!
 //! * P1: while a `Slot`, `VacantSlot`, `SlotBox`, `Ref` or `RefMut` of a place
 //!   exists, or what a guard was mapped to, its cell is not free, so cell and
-//!   home are allocated (L1).
+//!   header are allocated (L1).
 //! * P2: at most one `Slot`, `VacantSlot` or `SlotBox` of a place exists, and
 //!   only while `O` is clear. (One that was forgotten, or given up as a raw
 //!   pointer, leaves it clear for good.)
@@ -23,7 +23,7 @@
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
-use super::home::{self, Home};
+use super::header::{self, SlabHeader};
 use super::layout::CellPtr;
 use super::state::{Stamp, State};
 use crate::key::Key;
@@ -35,7 +35,7 @@ use crate::key::Key;
 )]
 pub struct Place<T> {
     cell: CellPtr<T>,
-    home: NonNull<Home>,
+    header: NonNull<SlabHeader>,
 }
 
 impl<T> Clone for Place<T> {
@@ -49,22 +49,22 @@ impl<T> Copy for Place<T> {}
 
 impl<T> Place<T> {
     #[inline(always)]
-    pub(crate) fn new(cell: CellPtr<T>, home: NonNull<Home>) -> Self {
-        Place { cell, home }
+    pub(crate) fn new(cell: CellPtr<T>, header: NonNull<SlabHeader>) -> Self {
+        Place { cell, header }
     }
 
-    /// Cell and home, for a holder that forgets `T`; [`new`](Self::new) puts
+    /// Cell and header, for a holder that forgets `T`; [`new`](Self::new) puts
     /// them together again.
     #[inline(always)]
-    pub(crate) fn into_parts(self) -> (NonNull<u8>, NonNull<Home>) {
-        (self.cell.start(), self.home)
+    pub(crate) fn into_parts(self) -> (NonNull<u8>, NonNull<SlabHeader>) {
+        (self.cell.start(), self.header)
     }
 
     /// The place, known to be allocated for `'a`.
     ///
     /// # Safety
     ///
-    /// Something keeps cell and home allocated, and the cell is stamped: a
+    /// Something keeps cell and header allocated, and the cell is stamped: a
     /// holder as in P1, or the slab under the condition of P4.
     #[inline(always)]
     pub(crate) unsafe fn live<'a>(self) -> Live<'a, T> {
@@ -75,7 +75,7 @@ impl<T> Place<T> {
     }
 }
 
-/// A place whose cell and home are allocated for `'a`.
+/// A place whose cell and header are allocated for `'a`.
 ///
 /// The one layer over the stamp's two halves and the value.
 pub(crate) struct Live<'a, T> {
@@ -99,9 +99,9 @@ impl<'a, T> Live<'a, T> {
     }
 
     #[inline(always)]
-    pub(super) fn home(self) -> &'a Home {
+    pub(super) fn header(self) -> &'a SlabHeader {
         // SAFETY: allocated for `'a`.
-        unsafe { self.place.home.as_ref() }
+        unsafe { self.place.header.as_ref() }
     }
 
     #[inline(always)]
@@ -257,7 +257,7 @@ impl<'a, T> Live<'a, T> {
     fn quarantine(self) -> bool {
         let owned = self.exchange(State::OWNED, State::HELD);
         if owned {
-            self.home().count_stale();
+            self.header().count_stale();
         }
         owned
     }
@@ -280,7 +280,7 @@ impl<'a, T> Live<'a, T> {
     /// # Safety
     ///
     /// There is a value, not borrowed except by the caller, who ends, and
-    /// `dying` is its state's [`dying`](State::dying). May free cell and home:
+    /// `dying` is its state's [`dying`](State::dying). May free cell and header:
     /// the caller does not use them afterwards, unless something else keeps
     /// them allocated.
     #[inline(always)]
@@ -291,7 +291,7 @@ impl<'a, T> Live<'a, T> {
             #[inline(always)]
             fn drop(&mut self) {
                 // SAFETY: `X` in a dying state keeps the cell from being freed
-                // and the home from being released (L1), whatever the
+                // and the header from being released (L1), whatever the
                 // destructor did. The state is read again: the destructor may
                 // have dropped the handle, or the slab.
                 unsafe {
@@ -333,7 +333,7 @@ impl<'a, T> Live<'a, T> {
     /// # Safety
     ///
     /// The value is gone; `state` says so, and whether a handle and the slab
-    /// are left. May free cell and home.
+    /// are left. May free cell and header.
     pub(super) unsafe fn settle(self, state: State) {
         debug_assert!(!state.has_value() && !state.is_borrowed());
         self.set_state(state);
@@ -341,8 +341,8 @@ impl<'a, T> Live<'a, T> {
             // SAFETY: without a handle the cell is only the slab's.
             (true, false) => unsafe { self.free() },
             // SAFETY: closed, so the cell was counted (L2).
-            (true, true) => unsafe { home::count_down(self.place.home) },
-            (false, false) => self.home().count_stale(),
+            (true, true) => unsafe { header::count_down(self.place.header) },
+            (false, false) => self.header().count_stale(),
             (false, true) => {}
         }
     }
@@ -361,7 +361,7 @@ impl<'a, T> Live<'a, T> {
     pub(super) unsafe fn free(self) {
         // SAFETY: not on the stack yet, for a cell on the stack is in state
         // `V O` and has no holder that could call this (P1, F2).
-        unsafe { self.home().stack.push(self.place.cell.start()) };
+        unsafe { self.header().stack.push(self.place.cell.start()) };
         self.set_state(State::FREE);
     }
 

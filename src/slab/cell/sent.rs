@@ -2,23 +2,23 @@
 //!
 //! The value goes with a handle of its own, and its cell is exclusively borrowed for the
 //! slab's thread, like that of a `SlotBox`. Where the handle ends, the cell's number is pushed
-//! on the home's [return stack](Returns). The slab takes that whole, into a list of its own,
+//! on the header's [return stack](Returns). The slab takes that whole, into a list of its own,
 //! and frees from there: a bounded number where an insertion needs one, so that none pays for
 //! all that other threads gave back, and everything where all cells are walked over anyway.
 //!
 //! # Invariants
 //!
 //! * X1: of a cell that was sent and has not come back, the handle's thread uses the value, the
-//!   key in the stamp, which is never written, and the home's return stack; it forms no
-//!   reference to the stamp or the home, and never reads the state.
-//! * X2: the home's `sent` counts the cells that were sent and are not free again: those whose
-//!   handle is there, those on the return stack, and those on the home's list of what it took
+//!   key in the stamp, which is never written, and the header's return stack; it forms no
+//!   reference to the stamp or the header, and never reads the state.
+//! * X2: the header's `sent` counts the cells that were sent and are not free again: those whose
+//!   handle is there, those on the return stack, and those on the header's list of what it took
 //!   from there. All of them are in a state with `X`.
 //! * X3: the link of a cell on the return stack or that list stands where its value was.
 
 use core::ptr::NonNull;
 
-use super::home::{self, Home};
+use super::header::{self, SlabHeader};
 use super::layout::CellPtr;
 use super::place::{Live, Place};
 use super::walk::{Cells, Lookup};
@@ -33,16 +33,16 @@ impl<T> Live<'_, T> {
     pub(crate) fn begin_send(self) -> bool {
         let begun = self.begin_box();
         if begun {
-            self.home().count_sent();
+            self.header().count_sent();
         }
         begun
     }
 }
 
 impl<T> Place<T> {
-    /// Whether this is a place of that home.
-    pub(crate) fn is_of(self, home: NonNull<Home>) -> bool {
-        self.into_parts().1 == home
+    /// Whether this is a place of that header.
+    pub(crate) fn is_of(self, header: NonNull<SlabHeader>) -> bool {
+        self.into_parts().1 == header
     }
 
     /// The handle of a value that was sent ends on the slab's thread, and its caller becomes
@@ -54,7 +54,7 @@ impl<T> Place<T> {
     pub(crate) unsafe fn receive(self) {
         // SAFETY: the handle keeps the place until here, and is the one exclusive borrow.
         unsafe {
-            self.live().home().uncount_sent(1);
+            self.live().header().uncount_sent(1);
             self.unbox();
         }
     }
@@ -84,24 +84,24 @@ impl<T> Place<T> {
     }
 
     /// The handle of a value that was sent ends, on whichever thread that is. May free cell
-    /// and home.
+    /// and header.
     ///
     /// # Safety
     ///
     /// The caller is that handle, and its value was moved out or dropped.
     #[inline]
     pub(crate) unsafe fn end_sent(self) {
-        let (cell, home) = self.into_parts();
+        let (cell, header) = self.into_parts();
         let cell = CellPtr::<T>::new(cell);
-        // SAFETY: the handle keeps cell and home until it has pushed or left; the bytes of the
+        // SAFETY: the handle keeps cell and header until it has pushed or left; the bytes of the
         // value are its own until then (X1, X3). The key is below the limit.
         unsafe {
             let key = cell.shared_key();
             let link = cell.link();
-            if !Returns::push(home::returns(home), key.into_raw(), |below| {
+            if !Returns::push(header::returns(header), key.into_raw(), |below| {
                 link.write(below)
             }) {
-                home::leave(home);
+                header::leave(header);
             }
         }
     }
@@ -120,7 +120,7 @@ pub(crate) fn refill<T, M: Lookup>(cells: Cells<'_, T, M>) -> bool {
 /// Frees cells that came back, `most` of them or all there are, and says how many.
 #[inline]
 pub(crate) fn reclaim<T, M: Lookup>(cells: Cells<'_, T, M>, most: usize) -> usize {
-    match cells.home().returns() {
+    match cells.header().returns() {
         Some(returns) => free_taken(cells, returns, most),
         None => 0,
     }
@@ -129,15 +129,15 @@ pub(crate) fn reclaim<T, M: Lookup>(cells: Cells<'_, T, M>, most: usize) -> usiz
 #[cold]
 #[inline(never)]
 fn free_taken<T, M: Lookup>(cells: Cells<'_, T, M>, returns: &Returns, most: usize) -> usize {
-    let home = cells.home();
+    let header = cells.header();
     let mut freed = 0;
     while freed < most {
-        if home.taken().is_empty() {
+        if header.taken().is_empty() {
             let taken = returns.take();
             if taken.is_empty() {
                 break;
             }
-            home.keep_taken(taken);
+            header.keep_taken(taken);
         }
         freed += free_up_to(cells, most - freed);
     }
@@ -147,20 +147,20 @@ fn free_taken<T, M: Lookup>(cells: Cells<'_, T, M>, returns: &Returns, most: usi
 /// The slab goes: frees what came back, and has all others count themselves out. Returns how
 /// many that are, at most: they may do so at once. No user code runs.
 pub(super) fn close<T, M: Lookup>(cells: Cells<'_, T, M>) -> usize {
-    let home = cells.home();
-    if let Some(returns) = home.returns() {
+    let header = cells.header();
+    if let Some(returns) = header.returns() {
         free_up_to(cells, usize::MAX);
-        home.keep_taken(returns.close());
+        header.keep_taken(returns.close());
         free_up_to(cells, usize::MAX);
     }
-    home.sent()
+    header.sent()
 }
 
-/// Frees cells of the home's list of those that were taken, `most` of them or all, and says
+/// Frees cells of the header's list of those that were taken, `most` of them or all, and says
 /// how many.
 fn free_up_to<T, M: Lookup>(cells: Cells<'_, T, M>, most: usize) -> usize {
-    let home = cells.home();
-    let mut taken = home.taken();
+    let header = cells.header();
+    let mut taken = header.taken();
     let mut freed = 0;
     while freed < most {
         // SAFETY: it was sent, so it is a cell of this slab, which has not been freed.
@@ -176,15 +176,15 @@ fn free_up_to<T, M: Lookup>(cells: Cells<'_, T, M>, most: usize) -> usize {
         taken = rest;
         freed += 1;
     }
-    home.keep_taken(taken);
-    home.uncount_sent(freed);
+    header.keep_taken(taken);
+    header.uncount_sent(freed);
     freed
 }
 
-/// How many cells are on the home's list of those that were taken; each was sent.
+/// How many cells are on the header's list of those that were taken; each was sent.
 #[cfg(any(test, fuzzing))]
 pub(super) fn taken<T, M: Lookup>(cells: Cells<'_, T, M>) -> usize {
-    let mut taken = cells.home().taken();
+    let mut taken = cells.header().taken();
     let mut count = 0;
     loop {
         // SAFETY: it was sent, so it is a cell of this slab, which has not been freed.

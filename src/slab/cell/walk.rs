@@ -11,7 +11,7 @@ use core::marker::PhantomData;
 use core::ops::Range;
 use core::ptr::{self, NonNull};
 
-use super::home::{self, Home};
+use super::header::{self, SlabHeader};
 use super::layout::CellPtr;
 use super::place::{Live, Place};
 use super::sent;
@@ -22,15 +22,15 @@ use crate::key::Key;
 ///
 /// # Safety
 ///
-/// While the memory lives, `home` is allocated, and what `cell` returns is an
+/// While the memory lives, `header` is allocated, and what `cell` returns is an
 /// allocated, stamped cell of the type that the memory was made for: one of
-/// that home, or one that is free for ever and has no key.
+/// that header, or one that is free for ever and has no key.
 /// The cells of the keys from `key` to `row_end(key)` that are below the bound follow
 /// each other; they stay allocated, and the cells of those keys, while `changes` is the
 /// same.
 pub unsafe trait Lookup {
     #[doc(hidden)]
-    fn home(&self) -> NonNull<Home>;
+    fn header(&self) -> NonNull<SlabHeader>;
 
     /// Keys from here on have no cell, or one that was never handed out.
     #[doc(hidden)]
@@ -86,9 +86,9 @@ impl<'a, T, M: Lookup> Cells<'a, T, M> {
     }
 
     #[inline(always)]
-    pub(crate) fn home(self) -> &'a Home {
+    pub(crate) fn header(self) -> &'a SlabHeader {
         // SAFETY: allocated while the memory lives.
-        unsafe { self.memory.home().as_ref() }
+        unsafe { self.memory.header().as_ref() }
     }
 
     pub(crate) fn memory(self) -> &'a M {
@@ -128,14 +128,14 @@ impl<'a, T, M: Lookup> Cells<'a, T, M> {
     /// The key is below the bound.
     #[inline(always)]
     pub(crate) unsafe fn get_unchecked(self, key: Key) -> Live<'a, T> {
-        // SAFETY: below the bound, says the caller, so allocated and stamped
-        // until user code runs (P4).
+        // SAFETY: the key is below the bound (precondition), so its cell is allocated and
+        // stamped until user code runs (P4).
         unsafe { self.place(self.memory.cell(key)).live() }
     }
 
     #[inline(always)]
     pub(crate) fn place(self, cell: CellPtr<T>) -> Place<T> {
-        Place::new(cell, self.memory.home())
+        Place::new(cell, self.memory.header())
     }
 
     /// [`get`](Self::get) by number.
@@ -364,7 +364,7 @@ pub(crate) unsafe fn close<T, M: Lookup>(cells: Cells<'_, T, M>) {
             }
             // SAFETY: the slab's use ends, and exactly the cells that are not
             // free were counted, those that are out among them (L2, X2).
-            unsafe { home::close(self.cells.memory.home(), occupied - sent, sent) };
+            unsafe { header::close(self.cells.memory.header(), occupied - sent, sent) };
         }
     }
 

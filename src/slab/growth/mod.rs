@@ -1,7 +1,7 @@
 //! How a `Slab` gets more memory, and gives it back: everything that insertion
 //! leaves to cold functions.
 
-mod home;
+mod growable_header;
 pub(crate) mod table;
 
 use core::alloc::Layout;
@@ -15,7 +15,7 @@ use crate::key::MAX_SLOTS;
 use crate::raw::ahead::Ahead;
 use crate::raw::chunk::{self, Array};
 use crate::raw::memory::{self, Block};
-use crate::slab::cell::home::{close, unallocated};
+use crate::slab::cell::header::{close, unallocated};
 use crate::slab::cell::layout::CellPtr;
 #[cfg(feature = "std")]
 use crate::slab::cell::layout::stamp_all;
@@ -23,7 +23,7 @@ use crate::slab::cell::place::Place;
 use crate::slab::cell::sent;
 use crate::slab::cell::walk::Cells;
 use crate::slab::growable::Growable;
-use crate::slab::growth::home::GrowableHome;
+use crate::slab::growth::growable_header::GrowableHeader;
 use crate::slab::{TrackedSlab, claim};
 #[cfg(doc)]
 use crate::{SlabBuilder, Slot};
@@ -71,19 +71,18 @@ impl<T> TrackedSlab<T, Growable> {
     /// ```
     pub fn try_reserve(&self, additional: usize) -> Result<(), AllocError> {
         // What came back is free. Or a program that reserves before each burst grows for ever.
-        self.reclaim_some(additional.saturating_sub(self.cells().home().free()));
+        self.reclaim_some(additional.saturating_sub(self.cells().header().free()));
         // SAFETY: the memory was made for cells of `T`.
         unsafe { self.memory.try_reserve::<T>(additional) }
     }
 
-    /// Adds the next chunk now if fewer slots are free than a chunk has, a
-    /// [spare](SlabBuilder::spare_chunks) one or one built on this thread;
-    /// O(slots of a chunk), and O(1) otherwise. Slots that came back from other threads are
-    /// [freed](Self::reclaim_some) first, as many as are missing.
+    /// Makes sure that `slots` slots are free and their memory is touched: the next insertions,
+    /// as many, neither allocate nor fault. O(slots added, and free ones), and O(1) if there are
+    /// as many.
     ///
-    /// For programs that have idle moments: the next insertions, as many as a
-    /// chunk has slots, do not pay for growth.
-    /// [`spare_chunks`](SlabBuilder::spare_chunks) has a thread do it.
+    /// For programs that have idle moments. Slots that came back from other threads are
+    /// [freed](Self::reclaim_some) first, then chunks are added: a
+    /// [spare](SlabBuilder::spare_chunks) one, and others built on this thread.
     ///
     /// # Errors
     ///
@@ -93,7 +92,7 @@ impl<T> TrackedSlab<T, Growable> {
     ///
     /// ```
     /// let slab = flatslab::Slab::builder().chunk_capacity(2048).build();
-    /// slab.prepare()?;
+    /// slab.prepare(2048)?;
     /// for number in 0..2048 {
     ///     slab.insert(number).leak();
     /// }
@@ -102,12 +101,7 @@ impl<T> TrackedSlab<T, Growable> {
     /// assert_eq!(slab.growth_stalls(), 1);
     /// # Ok::<(), flatslab::AllocError>(())
     /// ```
-    pub fn prepare(&self) -> Result<(), AllocError> {
-        let slots = 1_usize << self.memory.shift;
-        let free = self.cells().home().free();
-        if free + self.reclaim_some(slots.saturating_sub(free)) >= slots {
-            return Ok(());
-        }
+    pub fn prepare(&self, slots: usize) -> Result<(), AllocError> {
         self.try_reserve(slots)
     }
 
@@ -146,10 +140,10 @@ impl<T> TrackedSlab<T, Growable> {
     /// let slab = flatslab::Slab::builder().chunk_capacity(2048).build();
     /// let mut slots: Vec<_> = (0..5000).map(|number| slab.insert(number)).collect();
     /// slots.drain(1000..);
-    /// slab.shrink();
+    /// slab.shrink_to_fit();
     /// assert_eq!((slab.chunks(), slab.capacity()), (1, 2048));
     /// ```
-    pub fn shrink(&self) {
+    pub fn shrink_to_fit(&self) {
         self.reclaim();
         // SAFETY: the memory was made for cells of `T`.
         unsafe { self.memory.shrink::<T>() };
@@ -166,7 +160,7 @@ impl<T> TrackedSlab<T, Growable> {
         let layout = chunk::layout(CellPtr::<T>::LAYOUT, 1 << shift)?;
         let numbers = MAX_SLOTS >> shift;
         let slots = count.saturating_mul(1 << shift);
-        if home::chunks_for(slots, layout, shift, numbers, 0)? > 0 {
+        if growable_header::chunks_for(slots, layout, shift, numbers, 0)? > 0 {
             let source = self.memory.source.clone();
             let build = move |number: usize| {
                 let block = chunk::allocate(layout, &source)?;
@@ -199,7 +193,7 @@ impl Growable {
     #[cold]
     #[inline(never)]
     pub(super) unsafe fn try_claim_by_growing<T>(&self) -> Result<Place<T>, AllocError> {
-        // SAFETY: says the caller.
+        // SAFETY: the memory was made for cells of `T` (precondition).
         unsafe {
             let returned = sent::refill::<T, _>(Cells::new(self));
             match if returned {
@@ -216,11 +210,11 @@ impl Growable {
     /// A fresh cell, if there is one.
     #[inline(always)]
     fn claim_fresh<T>(&self) -> Option<Place<T>> {
-        if self.home.get() == unallocated() {
+        if self.header.get() == unallocated() {
             return None;
         }
-        // SAFETY: made by `growable_home`, and allocated while the slab lives.
-        let body = unsafe { self.home.get().cast::<GrowableHome>().as_ref() };
+        // SAFETY: made by `growable_header`, and allocated while the slab lives.
+        let body = unsafe { self.header.get().cast::<GrowableHeader>().as_ref() };
         let (cell, stamped) = body.take_fresh::<T>()?;
         if stamped {
             // More keys have a cell, and none has another. Field by field: a copy of all three
@@ -230,7 +224,7 @@ impl Growable {
             chunks.unstamped -= 1;
             self.chunks.set(chunks);
         }
-        Some(Place::new(CellPtr::new(cell), self.home.get()))
+        Some(Place::new(CellPtr::new(cell), self.header.get()))
     }
 
     /// A free cell when there are neither free nor fresh ones.
@@ -245,14 +239,14 @@ impl Growable {
         loop {
             // The allocator may use the slab. So look for a free cell after
             // each call, even after a refusal.
-            let home = self.growable_home::<T>()?;
+            let header = self.growable_header::<T>()?;
             if let Some(place) = claim(self).or_else(|| self.claim_fresh()) {
                 return Ok(place);
             }
             if let Some(error) = refusal {
                 return Err(error);
             }
-            let (built, result) = self.grow::<T>(home, 1, false);
+            let (built, result) = self.grow::<T>(header, 1, false);
             self.stalls.set(self.stalls.get() + usize::from(built));
             refusal = result.err();
         }
@@ -265,18 +259,18 @@ impl Growable {
         if additional == 0 {
             return Ok(());
         }
-        if self.home.get() == unallocated() {
+        if self.header.get() == unallocated() {
             let layout = chunk::layout(CellPtr::<T>::LAYOUT, 1 << self.shift)?;
             let numbers = MAX_SLOTS >> self.shift;
-            home::chunks_for(additional, layout, self.shift, numbers, 0)?;
+            growable_header::chunks_for(additional, layout, self.shift, numbers, 0)?;
         }
-        let home = self.growable_home::<T>()?;
+        let header = self.growable_header::<T>()?;
         // SAFETY: allocated while the slab lives.
-        let body = unsafe { home.as_ref() };
+        let body = unsafe { header.as_ref() };
         let result = loop {
             // The allocator may use the slab: make room although it refuses, or
             // use up the room while it gets back what was outgrown. So recheck.
-            let (_, result) = self.grow::<T>(home, additional, true);
+            let (_, result) = self.grow::<T>(header, additional, true);
             if body.has_room(additional) {
                 break Ok(());
             } else if result.is_err() {
@@ -293,11 +287,11 @@ impl Growable {
     ///
     /// The `impl`'s.
     unsafe fn shrink<T>(&self) {
-        if self.home.get() == unallocated() {
+        if self.header.get() == unallocated() {
             return;
         }
-        // SAFETY: made by `growable_home`, and allocated while the slab lives.
-        let body = unsafe { self.home.get().cast::<GrowableHome>().as_ref() };
+        // SAFETY: made by `growable_header`, and allocated while the slab lives.
+        let body = unsafe { self.header.get().cast::<GrowableHeader>().as_ref() };
         let released = body.shrink::<T>();
         self.note_growth(body);
         drop(released);
@@ -307,31 +301,31 @@ impl Growable {
         self.free_unwanted();
     }
 
-    /// The home, made if there is none yet.
-    fn growable_home<T>(&self) -> Result<NonNull<GrowableHome>, AllocError> {
-        if self.home.get() == unallocated() {
-            let made = home::try_new::<T>(self.shift, &self.source);
-            if self.home.get() == unallocated() {
-                self.home.set(made?.cast());
+    /// The header, made if there is none yet.
+    fn growable_header<T>(&self) -> Result<NonNull<GrowableHeader>, AllocError> {
+        if self.header.get() == unallocated() {
+            let made = growable_header::try_new::<T>(self.shift, &self.source);
+            if self.header.get() == unallocated() {
+                self.header.set(made?.cast());
             } else if let Ok(made) = made {
                 // The allocator has used this slab.
                 // SAFETY: made above, not shared, and without a cell.
                 unsafe { close(made.cast(), 0, 0) };
             }
         }
-        Ok(self.home.get().cast())
+        Ok(self.header.get().cast())
     }
 
     /// Adds chunks until `slots` cells are free, touched if `touch`, and says
     /// whether one of them had to be allocated.
     fn grow<T>(
         &self,
-        home: NonNull<GrowableHome>,
+        header: NonNull<GrowableHeader>,
         slots: usize,
         touch: bool,
     ) -> (bool, Result<(), AllocError>) {
         // SAFETY: allocated while the slab lives.
-        let body = unsafe { home.as_ref() };
+        let body = unsafe { header.as_ref() };
         let (mut left_over, result) = body.grow::<T>(
             slots,
             touch,
@@ -350,7 +344,7 @@ impl Growable {
     }
 
     /// The table has changed.
-    fn note_growth(&self, body: &GrowableHome) {
+    fn note_growth(&self, body: &GrowableHeader) {
         self.chunks.set(body.chunks());
         self.changes.set(self.changes.get() + 1);
         self.expect_growth();
@@ -360,11 +354,11 @@ impl Growable {
     fn expect_growth(&self) {
         #[cfg(feature = "std")]
         if let Some(ahead) = &self.ahead {
-            if self.home.get() == unallocated() {
+            if self.header.get() == unallocated() {
                 return;
             }
-            // SAFETY: made by `growable_home`, and allocated while the slab lives.
-            let body = unsafe { self.home.get().cast::<GrowableHome>().as_ref() };
+            // SAFETY: made by `growable_header`, and allocated while the slab lives.
+            let body = unsafe { self.header.get().cast::<GrowableHeader>().as_ref() };
             ahead.expect(body.next_number());
             for array in [Array::Stack, Array::Table] {
                 ahead.want_array(array, body.successor(array, ahead.count()));
@@ -383,9 +377,9 @@ impl Growable {
     /// Bytes of all blocks.
     pub(super) fn bytes(&self) -> usize {
         let mut bytes = 0;
-        if self.home.get() != unallocated() {
-            // SAFETY: made by `growable_home`, and allocated while the slab lives.
-            bytes += unsafe { self.home.get().cast::<GrowableHome>().as_ref() }.bytes();
+        if self.header.get() != unallocated() {
+            // SAFETY: made by `growable_header`, and allocated while the slab lives.
+            bytes += unsafe { self.header.get().cast::<GrowableHeader>().as_ref() }.bytes();
         }
         #[cfg(feature = "std")]
         if let Some(ahead) = &self.ahead {

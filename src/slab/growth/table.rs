@@ -1,27 +1,23 @@
 //! Where the chunks of a growable slab are, by number.
 //!
-//! The table has each chunk's *origin* — the address that a cell with key 0
-//! would have if the chunk reached down to it — and not its start. The cell of
-//! a key is then the origin plus the key times the size of a cell, without a
-//! mask.
+//! The table has each chunk's *origin*: the address that a cell with key 0 would have if the
+//! chunk reached down to it. The cell of a key is the origin plus the key times the size of a
+//! cell, without a mask.
 //!
-//! Which entry a key has is a shift by a constant, because the shift by the
-//! size of a chunk would be one load more in every access by key. So a chunk has
-//! as many entries, all equal, as it has [grains](grain), and a grain is the
-//! smallest chunk there is.
+//! The entry of a key is found by a shift by a constant: a shift by the size of a chunk would be
+//! one load more in every access by key. So a chunk has as many entries, all equal, as it has
+//! [grains](grain); a grain is the smallest chunk.
 //!
-//! A chunk that is given back leaves its number unused, unless it was the last:
-//! a *hole*, to be filled by the next growth. So that access by key needs no
-//! test for holes, one of the chunks given back is kept to stand in for all of
-//! them: its cells are free for ever, and have no key.
+//! A chunk that is given back leaves its number unused, unless it was the last: a *hole*, which
+//! the next growth fills. One of the chunks given back stands in for all holes, so that access by
+//! key needs no test for them: its cells are free for ever, and have no key.
 //!
 //! # Invariants
 //!
-//! * T1: the entries from `i << repeat` to `(i + 1) << repeat` are equal, and
-//!   lead to chunk `i`: `1 << shift` cells with the keys from `i << shift`, or, in
-//!   a hole, to the stand-in, whose cells are in state `V O` and have
-//!   [`Key::NONE`]. All are stamped but the last `unstamped` of the last chunk,
-//!   which are not in use.
+//! * T1: the entries from `i << repeat` to `(i + 1) << repeat` are equal, and lead to chunk `i`:
+//!   `1 << shift` cells with the keys from `i << shift`, or, in a hole, to the stand-in, whose
+//!   cells are in state `V O` and have [`Key::NONE`]. All are stamped but the last `unstamped` of
+//!   the last chunk, which are not in use.
 //! * T2: `holes` numbers are holes, none of them below `next_hole`; there is a
 //!   stand-in exactly if there is one.
 //! * T3: the last number is no hole.
@@ -38,8 +34,7 @@ use crate::raw::source::Source;
 use crate::raw::touch::touch;
 use crate::slab::cell::layout::{CellPtr, stamp_all};
 
-/// What a slab keeps of its table in itself, to find a key's cell without the
-/// home.
+/// What a slab keeps of its table in itself, to find a key's cell without the header.
 #[derive(Clone, Copy)]
 pub(crate) struct Chunks {
     /// The origin of each chunk, T1.
@@ -448,7 +443,7 @@ impl ChunkTable {
 ///
 /// A chunk of stamped cells of `T` starts there.
 unsafe fn first_key<T>(start: NonNull<u8>) -> Key {
-    // SAFETY: says the caller.
+    // SAFETY: the first cell is stamped (precondition).
     unsafe { CellPtr::<T>::new(start).key() }
 }
 
@@ -469,7 +464,7 @@ mod tests {
     use alloc::vec::Vec;
 
     use super::*;
-    use crate::slab::cell::home;
+    use crate::slab::cell::header;
     use crate::slab::cell::place::Place;
     use crate::slab::cell::state::State;
 
@@ -498,7 +493,7 @@ mod tests {
     }
 
     fn set_state(table: &ChunkTable, key: u32, state: State) {
-        let place = Place::new(cell(table, key), home::unallocated());
+        let place = Place::new(cell(table, key), header::unallocated());
         // SAFETY: in the table; a `u8` has no destructor to miss.
         unsafe { place.live() }.force_state(state);
     }

@@ -22,7 +22,7 @@ fn a_slot_outlives_its_slab_and_is_not_valid<M: Room>() {
     let make = || close::<M, _>(|slab| slab.try_insert(Hooked::plain()).unwrap());
     let slot = make();
     assert_eq!(slot.state_bits(), V | C);
-    assert!(!slot.is_valid() && slot.try_get().is_none() && slot.try_get_mut().is_none());
+    assert!(!slot.is_valid() && slot.try_get().is_err() && slot.try_get_mut().is_err());
     assert!(slot.try_replace(Hooked::plain()).is_err());
     assert_eq!(slot.key(), Key::from_raw(0));
     let slot = slot.try_into_inner().err().unwrap();
@@ -64,7 +64,7 @@ fn a_reservation_filled_after_its_slab_owns_a_value_out_of_reach<M: Room>() {
         let vacant = close::<M, _>(|slab| slab.try_vacant_slot().unwrap());
         let slot = vacant.insert(drops.hooked());
         assert_eq!(slot.state_bits(), C, "{name}");
-        assert!(!slot.is_valid() && slot.try_get().is_none() && slot.try_get_mut().is_none());
+        assert!(!slot.is_valid() && slot.try_get().is_err() && slot.try_get_mut().is_err());
         assert!(slot.try_replace(Hooked::plain()).is_err());
         assert!(panics(|| slot.get()) && panics(|| slot.get_mut()));
         assert!(consume(slot), "{name}");
@@ -85,7 +85,7 @@ fn a_guard_of_a_slot_outlives_the_slab_and_ends_its_value<M: Room>() {
         };
         drop(slab);
         assert_eq!(slot.state_bits(), D | C | if exclusive { X } else { N });
-        assert!(!slot.is_valid() && slot.try_get().is_none());
+        assert!(!slot.is_valid() && slot.try_get().is_err());
         assert!(guard.value().is_armed() && drops.count() == 0);
         drop(guard);
         assert_eq!((drops.count(), slot.state_bits()), (1, V | C));
@@ -143,7 +143,7 @@ fn a_value_that_dies_after_its_slab_is_out_of_reach<M: Room>() {
     let slot = Rc::new(vacant.insert(Hooked::new(move || {
         let slot = inner.take().unwrap();
         met.set(slot.state_bits());
-        assert!(!slot.is_valid() && slot.try_get().is_none() && slot.try_get_mut().is_none());
+        assert!(!slot.is_valid() && slot.try_get().is_err() && slot.try_get_mut().is_err());
     })));
     *shelf.borrow_mut() = Some(slot.clone());
     let guard = slot.get();
@@ -159,7 +159,7 @@ fn a_doomed_value_met_during_slab_drop_is_reached_by_its_guards_alone<M: Room>()
     let (witness, met) = (slot.clone(), seen.clone());
     slab.try_insert(Hooked::new(move || {
         met.set(witness.state_bits());
-        assert!(witness.try_get().is_none() && witness.try_get_mut().is_none());
+        assert!(witness.try_get().is_err() && witness.try_get_mut().is_err());
         assert!(witness.try_replace(Hooked::plain()).is_err());
         assert!(!witness.is_valid());
     }))

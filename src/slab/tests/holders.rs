@@ -274,12 +274,12 @@ fn with_slot<T: Value>(slot: &Slot<T>, event: Event) -> (Answer, Option<u32>) {
     let answer = match event {
         SlotGet => {
             let guard = slot.try_get();
-            let answer = or_panic(guard.is_none() && panics(|| slot.get()));
+            let answer = or_panic(guard.is_err() && panics(|| slot.get()));
             return (answer, Some(slot.state_bits()));
         }
         SlotGetMut => {
             let guard = slot.try_get_mut();
-            let answer = or_panic(guard.is_none() && panics(|| slot.get_mut()));
+            let answer = or_panic(guard.is_err() && panics(|| slot.get_mut()));
             return (answer, Some(slot.state_bits()));
         }
         SlotReplace => or_panic(panics(|| slot.replace(T::plain()))),

@@ -45,7 +45,7 @@ impl<T> SharedSlab<T> {
 }
 
 impl<T> SharedSlabBuilder<T> {
-    /// Slots of the slab; none if not said.
+    /// Number of slots; none by default.
     ///
     /// ```
     /// let slab = flatslab::sync::SharedSlab::<u64>::builder().capacity(8).build();
@@ -56,8 +56,8 @@ impl<T> SharedSlabBuilder<T> {
         self
     }
 
-    /// What memory it is to have: cells and the map of the free ones. The
-    /// [system's pages](Pages) are all there when the slab is made.
+    /// Where the memory comes from, of the cells and of the map of the free ones. The
+    /// [system's pages](Pages) are all touched when the slab is made.
     ///
     /// ```
     /// use flatslab::memory::{HugePages, Pages};
@@ -76,8 +76,8 @@ impl<T> SharedSlabBuilder<T> {
     ///
     /// # Panics
     ///
-    /// As [`with_capacity`](SharedSlab::with_capacity); if what is required of the pages is
-    /// not to be had.
+    /// As [`with_capacity`](SharedSlab::with_capacity); if a required option of the pages
+    /// is unavailable.
     ///
     /// # Examples
     ///

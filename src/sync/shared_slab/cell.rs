@@ -367,7 +367,8 @@ impl<T> CellPtr<T> {
     /// The cell is allocated, its word written, and both last as long as `'a`.
     #[inline(always)]
     pub(super) unsafe fn word<'a>(self) -> &'a Word {
-        // SAFETY: says the caller; by S4 the borrow meets no other kind of access.
+        // SAFETY: allocated and written for `'a` (precondition); by S4 the borrow meets no other
+        // kind of access.
         unsafe { self.word_place().as_ref() }
     }
 }

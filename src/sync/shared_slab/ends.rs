@@ -88,7 +88,7 @@ impl<T> SharedSlab<T> {
             unsafe { self.cell(index).value().drop_in_place() };
             core::mem::forget(taken);
         }
-        // SAFETY: says the caller; the value is gone.
+        // SAFETY: the end of the value was claimed (precondition), and it is dropped.
         unsafe { self.free(index, generation) };
     }
 
@@ -113,7 +113,7 @@ impl<T> SharedSlab<T> {
     #[cold]
     #[inline(never)]
     pub(super) unsafe fn end_removed(&self, cell: CellPtr<T>) {
-        // SAFETY: says the caller.
+        // SAFETY: the end of the value in the cell was claimed (precondition).
         unsafe {
             let generation = cell.word().generation(self.mask);
             self.end(self.index_of(cell), generation);

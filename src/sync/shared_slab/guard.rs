@@ -1,7 +1,9 @@
 //! `SharedRef` and `OwnedRef`: a value that stays while it is read.
 //!
-//! They hold a pointer to the cell, not a reference: the end of a guard may drop the value and
-//! give its cell to another thread, which a reference would have promised not to see.
+//! One generic type: they differ only in how they keep the slab, by reference or by `Arc`.
+//!
+//! A guard holds a pointer to the cell, not a reference: its end may drop the value and give
+//! the cell to another thread, which a reference would have promised not to see.
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -10,14 +12,8 @@ use core::ops::Deref;
 use super::cell::CellPtr;
 use super::{SharedKey, SharedSlab};
 
-/// A value of a [`SharedSlab`], which stays as long as this; from [`SharedSlab::get`].
-///
-/// The last guard of a value that was removed drops it. 16 bytes; making one and ending it are
-/// a locked instruction each. A guard that is forgotten keeps its value, and the slot, until
-/// the slab is [cleared](SharedSlab::clear) or dropped.
-///
-/// `Send` and `Sync` where `T` is both: wherever it ends, the value may be dropped. Its
-/// functions are associated ones, so as not to hide the value's methods.
+/// A value of a [`SharedSlab`], which stays as long as the guard; returned by
+/// [`SharedSlab::get`]. 16 bytes.
 ///
 /// # Examples
 ///
@@ -32,18 +28,13 @@ use super::{SharedKey, SharedSlab};
 /// drop(guard);
 /// assert!(slab.is_empty());
 /// ```
-#[must_use = "the guard ends at once"]
-pub struct SharedRef<'a, T> {
-    cell: CellPtr<T>,
-    slab: &'a SharedSlab<T>,
-}
+pub type SharedRef<'a, T> = SharedGuard<T, &'a SharedSlab<T>>;
 
-/// A value of a [`SharedSlab`], and the `Arc` of the slab; from [`SharedSlab::get_owned`].
+/// A value of a [`SharedSlab`] and the `Arc` of the slab; returned by
+/// [`SharedSlab::get_owned`].
 ///
-/// It is a [`SharedRef`] without a lifetime. Where it ends, the value may be dropped, and the
+/// It is a [`SharedRef`] without a lifetime. If it is the slab's last owner, its end drops the
 /// slab with all its values.
-///
-/// `Send` and `Sync` where `T` is both.
 ///
 /// # Examples
 ///
@@ -59,39 +50,51 @@ pub struct SharedRef<'a, T> {
 /// let session = Session { peer: names.get_owned(key).unwrap() };
 /// assert_eq!(*session.peer, "peer");
 /// ```
+pub type OwnedRef<T> = SharedGuard<T, Arc<SharedSlab<T>>>;
+
+/// A guard of a value of a [`SharedSlab`]: a [`SharedRef`], which borrows the slab, or an
+/// [`OwnedRef`], which owns an `Arc` of it.
+///
+/// The last guard of a value that was removed drops it. Making a guard and ending it are a
+/// locked instruction each. A guard that is forgotten keeps its value, and the slot, until the
+/// slab is [cleared](SharedSlab::clear) or dropped.
+///
+/// `Send` and `Sync` if `T` is both: the value may be dropped where the guard ends. Its
+/// functions are associated ones, so as not to hide the value's methods.
 #[must_use = "the guard ends at once"]
-pub struct OwnedRef<T> {
+pub struct SharedGuard<T, S: Deref<Target = SharedSlab<T>>> {
     cell: CellPtr<T>,
-    slab: Arc<SharedSlab<T>>,
+    slab: S,
 }
 
-// SAFETY: it gives a reference to the value (`Sync`), and may drop it (`Send`).
-unsafe impl<T: Send + Sync> Send for SharedRef<'_, T> {}
-// SAFETY: as above; a clone may drop it on another thread.
-unsafe impl<T: Send + Sync> Sync for SharedRef<'_, T> {}
-// SAFETY: as above, and so does the slab, if this is its last owner.
-unsafe impl<T: Send + Sync> Send for OwnedRef<T> {}
-// SAFETY: as above.
-unsafe impl<T: Send + Sync> Sync for OwnedRef<T> {}
+// SAFETY: it gives a reference to the value (`Sync`), and may drop it (`Send`). What keeps the
+// slab may be sent by itself.
+unsafe impl<T: Send + Sync, S: Deref<Target = SharedSlab<T>> + Send> Send for SharedGuard<T, S> {}
+// SAFETY: as above; a clone may drop the value on another thread.
+unsafe impl<T: Send + Sync, S: Deref<Target = SharedSlab<T>> + Sync> Sync for SharedGuard<T, S> {}
 
-impl<'a, T> SharedRef<'a, T> {
+impl<T, S: Deref<Target = SharedSlab<T>>> SharedGuard<T, S> {
     /// # Safety
     ///
     /// A reader of the value in this cell of this slab was counted, and becomes this guard.
+    /// `S` is `&SharedSlab<T>` or `Arc<SharedSlab<T>>`.
     #[inline(always)]
-    pub(super) unsafe fn new(slab: &'a SharedSlab<T>, cell: CellPtr<T>) -> Self {
-        SharedRef { cell, slab }
+    pub(super) unsafe fn new(slab: S, cell: CellPtr<T>) -> Self {
+        SharedGuard { cell, slab }
     }
 
-    /// The cell, whose reader the caller becomes.
+    /// The cell, whose reader the caller becomes. What keeps the slab is a reference.
     #[inline(always)]
-    pub(super) fn into_cell(self) -> CellPtr<T> {
+    pub(super) fn into_cell(self) -> CellPtr<T>
+    where
+        S: Copy,
+    {
         let cell = self.cell;
         core::mem::forget(self);
         cell
     }
 
-    /// The key of the value, also of a removed one; O(1).
+    /// Returns the key of the value, also of a removed one; O(1).
     ///
     /// ```
     /// use flatslab::sync::{SharedRef, SharedSlab};
@@ -103,11 +106,32 @@ impl<'a, T> SharedRef<'a, T> {
     #[inline]
     #[must_use]
     pub fn key(guard: &Self) -> SharedKey {
-        key(guard.slab, guard.cell)
+        // SAFETY: the guard keeps the slab, and so the cell is allocated (H1).
+        let generation = unsafe { guard.cell.word().generation(guard.slab.mask) };
+        SharedKey::new(generation, guard.slab.index_of(guard.cell))
     }
 
-    /// Removes the value that is being read: its key leads to nothing from now on, and the last
-    /// guard drops it, this one if there is no other. Whether this call removed it.
+    /// Returns the slab of the value: the reference, or the `Arc`; O(1).
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use flatslab::sync::{OwnedRef, SharedSlab};
+    ///
+    /// let slab = Arc::new(SharedSlab::with_capacity(1));
+    /// let key = slab.insert(7).unwrap();
+    /// let guard = slab.get_owned(key).unwrap();
+    /// assert!(Arc::ptr_eq(OwnedRef::slab(&guard), &slab));
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn slab(guard: &Self) -> &S {
+        &guard.slab
+    }
+
+    /// Removes the value and ends the guard: the key leads to nothing from now on, and the last
+    /// guard drops the value, this one if there is no other. Returns whether this call removed
+    /// it.
     ///
     /// ```
     /// use flatslab::sync::{SharedRef, SharedSlab};
@@ -126,11 +150,11 @@ impl<'a, T> SharedRef<'a, T> {
         reason = "the guard ends with the removal"
     )]
     pub fn remove(guard: Self) -> bool {
-        // SAFETY: allocated as long as the slab is (H1).
+        // SAFETY: the guard keeps the slab, and so the cell is allocated (H1).
         unsafe { guard.cell.word().remove_by_reader() }
     }
 
-    /// Another guard of the same value, also of a removed one; O(1), no allocation.
+    /// Returns another guard of the same value, also of a removed one; O(1), no allocation.
     ///
     /// An associated function, so that `guard.clone()` clones the value.
     ///
@@ -157,131 +181,19 @@ impl<'a, T> SharedRef<'a, T> {
         clippy::should_implement_trait,
         reason = "a method would hide the value's own"
     )]
-    pub fn clone(guard: &Self) -> Self {
-        begin_along(guard.slab, guard.cell);
-        SharedRef {
-            cell: guard.cell,
-            slab: guard.slab,
-        }
-    }
-}
-
-impl<T> OwnedRef<T> {
-    /// # Safety
-    ///
-    /// A reader of the value in this cell of this slab was counted, and becomes this guard.
-    #[inline(always)]
-    pub(super) unsafe fn new(slab: Arc<SharedSlab<T>>, cell: CellPtr<T>) -> Self {
-        OwnedRef { cell, slab }
-    }
-
-    /// The key of the value, also of a removed one; O(1).
-    ///
-    /// ```
-    /// use std::sync::Arc;
-    ///
-    /// use flatslab::sync::{OwnedRef, SharedSlab};
-    ///
-    /// let slab = Arc::new(SharedSlab::with_capacity(1));
-    /// let key = slab.insert(7).unwrap();
-    /// assert_eq!(OwnedRef::key(&slab.get_owned(key).unwrap()), key);
-    /// ```
-    #[inline]
-    #[must_use]
-    pub fn key(guard: &Self) -> SharedKey {
-        key(&guard.slab, guard.cell)
-    }
-
-    /// The slab that the value is in; O(1).
-    ///
-    /// ```
-    /// use std::sync::Arc;
-    ///
-    /// use flatslab::sync::{OwnedRef, SharedSlab};
-    ///
-    /// let slab = Arc::new(SharedSlab::with_capacity(1));
-    /// let key = slab.insert(7).unwrap();
-    /// let guard = slab.get_owned(key).unwrap();
-    /// assert!(Arc::ptr_eq(OwnedRef::slab(&guard), &slab));
-    /// ```
-    #[inline]
-    #[must_use]
-    pub fn slab(guard: &Self) -> &Arc<SharedSlab<T>> {
-        &guard.slab
-    }
-
-    /// Removes the value that is being read: its key leads to nothing from now on, and the last
-    /// guard drops it, this one if there is no other. Whether this call removed it.
-    ///
-    /// ```
-    /// use std::sync::Arc;
-    ///
-    /// use flatslab::sync::{OwnedRef, SharedSlab};
-    ///
-    /// let slab = Arc::new(SharedSlab::with_capacity(1));
-    /// let key = slab.insert(7).unwrap();
-    /// assert!(OwnedRef::remove(slab.get_owned(key).unwrap()));
-    /// assert!(slab.is_empty());
-    /// ```
-    #[inline]
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "the guard ends with the removal"
-    )]
-    pub fn remove(guard: Self) -> bool {
-        // SAFETY: allocated as long as the slab is (H1).
-        unsafe { guard.cell.word().remove_by_reader() }
-    }
-
-    /// Another guard of the same value, also of a removed one; O(1), no allocation.
-    ///
-    /// # Panics
-    ///
-    /// With 4,194,303 guards of the value.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::sync::Arc;
-    ///
-    /// use flatslab::sync::{OwnedRef, SharedSlab};
-    ///
-    /// let slab = Arc::new(SharedSlab::with_capacity(1));
-    /// let key = slab.insert(7).unwrap();
-    /// let one = slab.get_owned(key).unwrap();
-    /// let two = OwnedRef::clone(&one);
-    /// drop((one, slab));
-    /// assert_eq!(*two, 7);
-    /// ```
-    #[inline]
-    #[track_caller]
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "a method would hide the value's own"
-    )]
-    pub fn clone(guard: &Self) -> Self {
+    pub fn clone(guard: &Self) -> Self
+    where
+        S: Clone,
+    {
         let slab = guard.slab.clone();
-        begin_along(&slab, guard.cell);
-        OwnedRef {
+        // SAFETY: the guard keeps the slab, and so the cell is allocated (H1).
+        if !unsafe { guard.cell.word().begin_read_along() } {
+            too_many(Self::key(guard));
+        }
+        SharedGuard {
             cell: guard.cell,
             slab,
         }
-    }
-}
-
-#[inline(always)]
-fn key<T>(slab: &SharedSlab<T>, cell: CellPtr<T>) -> SharedKey {
-    // SAFETY: allocated as long as the slab is (H1).
-    let generation = unsafe { cell.word().generation(slab.mask) };
-    SharedKey::new(generation, slab.index_of(cell))
-}
-
-#[inline(always)]
-#[track_caller]
-fn begin_along<T>(slab: &SharedSlab<T>, cell: CellPtr<T>) {
-    // SAFETY: allocated as long as the slab is (H1).
-    if !unsafe { cell.word().begin_read_along() } {
-        too_many(key(slab, cell));
     }
 }
 
@@ -292,66 +204,35 @@ fn too_many(key: SharedKey) -> ! {
     panic!("a clone was refused for {key:?}: it has too many readers")
 }
 
-impl<T> Deref for SharedRef<'_, T> {
+impl<T, S: Deref<Target = SharedSlab<T>>> Deref for SharedGuard<T, S> {
     type Target = T;
 
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: counted, so the value is there, and is not written to (S2, H3).
+        // SAFETY: counted, so the value is there, and is not written to (S2, H3); the slab
+        // lives as long as the guard.
         unsafe { self.cell.value().as_ref() }
     }
 }
 
-impl<T> Deref for OwnedRef<T> {
-    type Target = T;
-
-    #[inline(always)]
-    fn deref(&self) -> &T {
-        // SAFETY: as for `SharedRef`; the slab lives as long as this.
-        unsafe { self.cell.value().as_ref() }
-    }
-}
-
-impl<T> Drop for SharedRef<'_, T> {
+impl<T, S: Deref<Target = SharedSlab<T>>> Drop for SharedGuard<T, S> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: this is the reader that was counted.
-        unsafe { self.slab.end_read(self.cell) };
-    }
-}
-
-impl<T> Drop for OwnedRef<T> {
-    #[inline]
-    fn drop(&mut self) {
-        // The slab is dropped afterwards, on unwinding too.
+        // What keeps the slab is dropped afterwards, on unwinding too.
         // SAFETY: this is the reader that was counted.
         unsafe { self.slab.end_read(self.cell) };
     }
 }
 
 /// Prints the value.
-impl<T: fmt::Debug> fmt::Debug for SharedRef<'_, T> {
+impl<T: fmt::Debug, S: Deref<Target = SharedSlab<T>>> fmt::Debug for SharedGuard<T, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
     }
 }
 
 /// Prints the value.
-impl<T: fmt::Display> fmt::Display for SharedRef<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
-
-/// Prints the value.
-impl<T: fmt::Debug> fmt::Debug for OwnedRef<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
-
-/// Prints the value.
-impl<T: fmt::Display> fmt::Display for OwnedRef<T> {
+impl<T: fmt::Display, S: Deref<Target = SharedSlab<T>>> fmt::Display for SharedGuard<T, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
     }

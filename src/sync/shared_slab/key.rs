@@ -1,4 +1,4 @@
-//! `SharedKey`: a slot and which of its values, in eight bytes.
+//! `SharedKey`: a slot and its generation, in eight bytes.
 
 use core::fmt;
 use core::num::NonZeroU64;
@@ -9,14 +9,14 @@ use super::SharedSlab;
 /// The key of a value in a [`SharedSlab`]: 8 bytes, `Copy`, and `Option<SharedKey>` has 8
 /// bytes too.
 ///
-/// It says *which* value, not only where: when the value is gone its key leads to nothing for
-/// ever, whatever comes into the slot next. The number of the value in its slot has 40 bits,
-/// and 34 in a slab of more than 2^24 slots; a slot that has come to the last one is retired.
+/// It has the slot and its generation: when the value is gone, the key leads to nothing for
+/// ever, also when the slot is reused. The generation has 40 bits, and 34 in a slab of more
+/// than 2^24 slots; a slot whose generations have run out is retired.
 ///
-/// A key does not say of which slab it is: in another one it leads to nothing or to the value
-/// whose key has the same bits, as a key does that was [made](Self::from_raw) of any bits.
+/// A key does not name its slab: in another one it leads to nothing, or to the value whose key
+/// has the same bits; so does a key [made](Self::from_raw) of any bits.
 ///
-/// Keys are ordered by the number of the value first, then by the slot.
+/// Keys are ordered by generation, then by slot.
 ///
 /// # Examples
 ///

@@ -32,6 +32,7 @@ mod iter;
 mod key;
 #[cfg(all(test, loom))]
 mod models;
+mod removal;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
@@ -49,11 +50,11 @@ use crate::raw::free_map::FreeMap;
 use crate::raw::memory::{self, Block};
 use crate::raw::report::Report;
 use crate::raw::source::Source;
-use cell::{CellPtr, LOW_BITS, LOW_BITS_OF_LARGE, Removal, Word};
-use ends::{Clearing, Taken};
+use cell::{CellPtr, LOW_BITS, LOW_BITS_OF_LARGE, Word};
+use ends::Taken;
 
 pub use builder::SharedSlabBuilder;
-pub use guard::{OwnedRef, SharedRef};
+pub use guard::{OwnedRef, SharedGuard, SharedRef};
 pub use iter::Iter;
 pub use key::SharedKey;
 
@@ -414,73 +415,6 @@ impl<T> SharedSlab<T> {
             .is_some_and(|(cell, generation)| unsafe { cell.word().has(generation) })
     }
 
-    /// Removes a value; O(1) besides its destructor. Whether this call removed it: of many at
-    /// once one does.
-    ///
-    /// From now on its key leads to nothing. The value is dropped here, or where guards are
-    /// there, by the last one of them.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use flatslab::sync::SharedSlab;
-    ///
-    /// let slab = SharedSlab::with_capacity(1);
-    /// let key = slab.insert(7).unwrap();
-    /// assert!(slab.remove(key));
-    /// assert!(!slab.remove(key));
-    /// ```
-    #[inline]
-    pub fn remove(&self, key: SharedKey) -> bool {
-        let Some((cell, generation)) = self.locate(key) else {
-            return false;
-        };
-        // SAFETY: allocated as long as the slab is (H1).
-        match unsafe { cell.word().remove(generation) } {
-            Removal::Missing => false,
-            Removal::Deferred => true,
-            Removal::Claimed => {
-                // SAFETY: its end was claimed.
-                unsafe { self.end(self.index(key), generation) };
-                true
-            }
-        }
-    }
-
-    /// Moves a value out; O(1), no allocation.
-    ///
-    /// # Errors
-    ///
-    /// [`Missing`](AccessError::Missing), and [`Borrowed`](AccessError::Borrowed) while there
-    /// are guards.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use flatslab::AccessError;
-    /// use flatslab::sync::SharedSlab;
-    ///
-    /// let slab = SharedSlab::with_capacity(1);
-    /// let key = slab.insert(7).unwrap();
-    /// let guard = slab.get(key);
-    /// assert_eq!(slab.try_take(key), Err(AccessError::Borrowed));
-    /// drop(guard);
-    /// assert_eq!(slab.try_take(key), Ok(7));
-    /// assert_eq!(slab.try_take(key), Err(AccessError::Missing));
-    /// ```
-    #[inline]
-    pub fn try_take(&self, key: SharedKey) -> Result<T, AccessError> {
-        let (cell, generation) = self.locate(key).ok_or(AccessError::Missing)?;
-        // SAFETY: allocated as long as the slab is (H1); if its end is claimed, the value is
-        // there and no one else's (S1, S2), and is moved out before the cell is freed.
-        unsafe {
-            cell.word().take(generation)?;
-            let value = cell.value().read();
-            self.free(self.index(key), generation);
-            Ok(value)
-        }
-    }
-
     /// The value of a key, to be changed; O(1). The exclusive borrow excludes guards, but for
     /// those that were forgotten.
     ///
@@ -499,27 +433,6 @@ impl<T> SharedSlab<T> {
         // SAFETY: the value is there, and with the slab it is borrowed exclusively: guards that
         // are still counted were forgotten, and cannot be used.
         unsafe { (cell.word().has(generation)).then(|| cell.value().as_mut()) }
-    }
-
-    /// Removes and drops all values; O(capacity). Slots of which a guard was forgotten are free
-    /// again too.
-    ///
-    /// If a destructor panics, the others run first.
-    ///
-    /// ```
-    /// use flatslab::sync::SharedSlab;
-    ///
-    /// let mut slab = SharedSlab::with_capacity(8);
-    /// let key = slab.insert(7).unwrap();
-    /// slab.clear();
-    /// assert!(slab.is_empty() && slab.get(key).is_none());
-    /// ```
-    pub fn clear(&mut self) {
-        Clearing {
-            slab: self,
-            next: 0,
-        }
-        .run();
     }
 
     /// The values there are, each with its key and a guard, in the order of slots; O(capacity)
@@ -594,8 +507,8 @@ impl<T> SharedSlab<T> {
         self.free.capacity()
     }
 
-    /// Slots that get no value any more, because they have come to the last generation: after
-    /// 2^40 values in the same slot, or 2^34 in a slab of more than 2^24 slots. O(1).
+    /// Returns the number of slots that are retired because their generations have run out:
+    /// after 2^40 values in the same slot, or 2^34 in a slab of more than 2^24 slots. O(1).
     ///
     /// ```
     /// assert_eq!(flatslab::sync::SharedSlab::<u64>::with_capacity(8).retired(), 0);

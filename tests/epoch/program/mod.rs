@@ -13,7 +13,7 @@ mod steps;
 mod subject;
 
 use flatslab::AccessError;
-use flatslab::epoch::{Bytes, Contents, Epoch, EpochKey, Epochs, Release, Values};
+use flatslab::epoch::{Bytes, Contents, Epoch, EpochKey, Epochs, Values};
 
 use model::{Entry, Model};
 use source::{BYTES, REFUSED};
@@ -179,7 +179,7 @@ impl<S: Subject> State<S> {
         for epoch in self.epochs.iter().chain(&self.others) {
             let keys: Vec<_> = slab.keys_in(*epoch).collect();
             assert_eq!(keys, self.model.keys_in(*epoch), "in their order");
-            let is_there = self.model.eras.contains_key(epoch);
+            let is_there = self.model.records.contains_key(epoch);
             assert_eq!(slab.epoch_stats(*epoch).is_some(), is_there);
         }
     }
@@ -241,14 +241,17 @@ pub(crate) fn run<K: Check>(program: &[u8]) {
     REFUSED.set(0);
     let mut input = Input::new(program);
     let kind = input.number();
-    let config = Config {
+    let mut config = Config {
         // A long ring takes long to go round.
         ring: [1, 2, 3, 1, 2, 3, 1, 16][input.below(8)],
         chunk: input.below(4),
         cached: [0, 1, 2, 32][input.below(4)],
         limit: Some(input.below(40) + 16).filter(|_| kind % 4 == 3),
-        release: [Release::Retain, Release::Retain, Release::Return][input.below(3)],
     };
+    // One in three gives all unused memory back at once.
+    if input.below(3) == 2 {
+        config.cached = 0;
+    }
     match kind % 6 {
         0 => run_on::<Values<u64>, K>(&mut input, config),
         1 => run_on::<Values<Text>, K>(&mut input, config),

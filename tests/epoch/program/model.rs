@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use flatslab::epoch::{
-    ClearError, CloseError, Contents, Epoch, EpochKey, EpochState, EpochStats, Epochs, Label,
-    Release,
+    ClearError, CloseError, Contents, Epoch, EpochKey, EpochState, EpochStats, Epochs,
 };
 
 use super::subject::{Config, Plan, Refused};
@@ -16,7 +15,7 @@ const INDEX_BITS: u32 = 30;
 pub(super) enum Kind {
     Permanent,
     Ring(usize),
-    Domain,
+    Outside,
 }
 
 /// A chunk of an epoch.
@@ -26,11 +25,11 @@ struct Chunk {
 }
 
 /// An epoch that is not over.
-pub(super) struct Era {
+pub(super) struct Record {
     pub(super) state: EpochState,
     kind: Kind,
     begun: u64,
-    pub(super) label: Label,
+    pub(super) tag: u64,
     chunks: BTreeMap<u64, Chunk>,
     close_calls: u64,
     scanned: u64,
@@ -79,16 +78,15 @@ impl From<&flatslab::epoch::CloseReport> for Report {
 pub(super) struct Model {
     plans: Vec<Plan>,
     pub(super) slab: u64,
-    pub(super) eras: BTreeMap<Epoch, Era>,
+    pub(super) records: BTreeMap<Epoch, Record>,
     pub(super) values: BTreeMap<EpochKey, Entry>,
     ring: Vec<Option<Epoch>>,
     position: usize,
     pub(super) current: Epoch,
     pub(super) advances: u64,
-    last_era: u64,
+    last_generation: u64,
     cached: Vec<usize>,
     bound: usize,
-    release: Release,
     max_bytes: usize,
     totals: [u64; 3],
     close_calls: u64,
@@ -104,16 +102,15 @@ impl Model {
     pub(super) fn new<C: Contents>(slab: &Epochs<C>, plans: Vec<Plan>, config: Config) -> Self {
         let mut model = Model {
             slab: 0,
-            eras: BTreeMap::new(),
+            records: BTreeMap::new(),
             values: BTreeMap::new(),
             ring: vec![None; config.ring],
             position: 0,
             current: slab.current(),
             advances: 0,
-            last_era: slab.current().era(),
+            last_generation: slab.current().generation(),
             cached: vec![0; plans.len()],
             bound: config.cached,
-            release: config.release,
             max_bytes: (config.limit).map_or(usize::MAX, |chunks| chunks * plans[0].bytes),
             plans,
             totals: [0; 3],
@@ -128,24 +125,28 @@ impl Model {
     }
 
     fn begin(&mut self, epoch: Epoch, kind: Kind) {
-        let era = Era {
+        let record = Record {
             state: EpochState::Open,
             kind,
             begun: self.advances,
-            label: Label::new("").unwrap(),
+            tag: 0,
             chunks: BTreeMap::new(),
             close_calls: 0,
             scanned: 0,
             recycled: 0,
         };
-        let same_index = self.eras.keys().any(|it| it.index() == epoch.index());
+        let same_index = self.records.keys().any(|it| it.index() == epoch.index());
         assert!(!same_index, "two epochs with one index");
-        self.eras.insert(epoch, era);
+        self.records.insert(epoch, record);
     }
 
     fn begin_next(&mut self, epoch: Epoch, kind: Kind) {
-        self.last_era += 1;
-        assert_eq!(epoch.era(), self.last_era, "eras are counted");
+        self.last_generation += 1;
+        assert_eq!(
+            epoch.generation(),
+            self.last_generation,
+            "records are counted"
+        );
         self.begin(epoch, kind);
     }
 
@@ -157,25 +158,28 @@ impl Model {
 
     /// Why an insertion is refused, were there memory enough.
     pub(super) fn why_refused(&self, epoch: Epoch, is_foreign: bool) -> Option<Refused> {
-        match self.eras.get(&epoch).map(|era| era.state) {
+        match self.records.get(&epoch).map(|record| record.state) {
             _ if is_foreign => Some(Refused::Foreign),
             Some(EpochState::Open) => None,
             Some(EpochState::Closing) => Some(Refused::Closing),
-            _ => Some(Refused::StaleEra),
+            _ => Some(Refused::Closed),
         }
     }
 
     fn has_room(&self, epoch: Epoch, class: usize) -> bool {
         let slots = self.plans[class].slots;
-        let mut chunks = self.eras[&epoch].chunks.values();
+        let mut chunks = self.records[&epoch].chunks.values();
         chunks.any(|chunk| chunk.class == class && chunk.live < slots)
     }
 
     fn committed(&self) -> usize {
-        let of_eras = self.eras.values().flat_map(|era| era.chunks.values());
-        let of_eras: usize = of_eras.map(|chunk| self.plans[chunk.class].bytes).sum();
+        let of_epochs = self
+            .records
+            .values()
+            .flat_map(|record| record.chunks.values());
+        let of_epochs: usize = of_epochs.map(|chunk| self.plans[chunk.class].bytes).sum();
         let cached = self.cached.iter().zip(&self.plans);
-        of_eras
+        of_epochs
             + cached
                 .map(|(count, plan)| count * plan.bytes)
                 .sum::<usize>()
@@ -209,7 +213,10 @@ impl Model {
     fn take_chunk(&mut self, epoch: Epoch, class: usize, name: u64) {
         assert!(!self.has_room(epoch, class), "chunks are filled first");
         assert!(!self.at_limit(class), "past the limit");
-        let mut taken = self.eras.values().flat_map(|era| era.chunks.keys());
+        let mut taken = self
+            .records
+            .values()
+            .flat_map(|record| record.chunks.keys());
         assert!(!taken.any(|it| *it == name), "a chunk of two epochs");
         if self.cached[class] == 0 {
             for other in self.others(class) {
@@ -222,7 +229,7 @@ impl Model {
         }
         self.cached[class] = self.cached[class].saturating_sub(1);
         let chunk = Chunk { class, live: 0 };
-        self.eras
+        self.records
             .get_mut(&epoch)
             .unwrap()
             .chunks
@@ -234,12 +241,12 @@ impl Model {
         let slab = place(key) >> INDEX_BITS;
         assert!(self.slab == 0 || self.slab == slab, "one slab, one number");
         self.slab = slab;
-        if !self.eras[&entry.epoch].chunks.contains_key(&name) {
+        if !self.records[&entry.epoch].chunks.contains_key(&name) {
             self.take_chunk(entry.epoch, entry.class, name);
         }
         let slots = self.plans[entry.class].slots;
-        let era = self.eras.get_mut(&entry.epoch).unwrap();
-        let chunk = era.chunks.get_mut(&name).unwrap();
+        let record = self.records.get_mut(&entry.epoch).unwrap();
+        let chunk = record.chunks.get_mut(&name).unwrap();
         assert_eq!(chunk.class, entry.class, "chunks have one class");
         chunk.live += 1;
         assert!(chunk.live <= slots);
@@ -251,11 +258,15 @@ impl Model {
     pub(super) fn insert_in_scope(&mut self, epoch: Epoch, class: usize) {
         let slots = self.plans[class].slots;
         if !self.has_room(epoch, class) {
-            let name =
-                u64::MAX - self.eras.values().map(|it| it.chunks.len()).sum::<usize>() as u64;
+            let name = u64::MAX
+                - self
+                    .records
+                    .values()
+                    .map(|it| it.chunks.len())
+                    .sum::<usize>() as u64;
             self.take_chunk(epoch, class, name);
         }
-        let mut chunks = self.eras.get_mut(&epoch).unwrap().chunks.values_mut();
+        let mut chunks = self.records.get_mut(&epoch).unwrap().chunks.values_mut();
         let chunk = chunks.find(|it| it.class == class && it.live < slots);
         chunk.unwrap().live += 1;
     }
@@ -265,14 +276,14 @@ impl Model {
     pub(super) fn remove(&mut self, key: EpochKey) {
         let entry = self.values.remove(&key).unwrap();
         let name = place(key) % (1 << INDEX_BITS);
-        let era = self.eras.get_mut(&entry.epoch).unwrap();
-        let chunk = era.chunks.get_mut(&name).unwrap();
+        let record = self.records.get_mut(&entry.epoch).unwrap();
+        let chunk = record.chunks.get_mut(&name).unwrap();
         chunk.live -= 1;
-        if era.state == EpochState::Pinned && chunk.live == 0 {
-            era.chunks.remove(&name);
+        if record.state == EpochState::Pinned && chunk.live == 0 {
+            record.chunks.remove(&name);
             self.cached[entry.class] += 1;
-            if era.chunks.is_empty() {
-                self.eras.remove(&entry.epoch);
+            if record.chunks.is_empty() {
+                self.records.remove(&entry.epoch);
             }
         }
         self.trim();
@@ -298,12 +309,12 @@ impl Model {
         for key in &keys {
             self.values.remove(key);
         }
-        if let Some(era) = self.eras.get_mut(&epoch) {
-            for (_, chunk) in std::mem::take(&mut era.chunks) {
+        if let Some(record) = self.records.get_mut(&epoch) {
+            for (_, chunk) in std::mem::take(&mut record.chunks) {
                 self.cached[chunk.class] += 1;
             }
-            if era.state == EpochState::Pinned {
-                self.eras.remove(&epoch);
+            if record.state == EpochState::Pinned {
+                self.records.remove(&epoch);
             }
         }
         self.trim();
@@ -311,10 +322,10 @@ impl Model {
     }
 
     fn trim(&mut self) -> usize {
-        let kept = match self.release {
-            Release::Retain => self.bound,
-            Release::Return => 0,
-        };
+        self.trim_to(self.bound)
+    }
+
+    fn trim_to(&mut self, kept: usize) -> usize {
         let mut released = 0;
         for (cached, plan) in self.cached.iter_mut().zip(&self.plans) {
             let goes = cached.saturating_sub(kept);
@@ -324,52 +335,56 @@ impl Model {
         released
     }
 
-    pub(super) fn release(&mut self, release: Release) -> usize {
-        self.release = release;
+    pub(super) fn set_cached_chunks(&mut self, chunks: usize) -> usize {
+        self.bound = chunks;
         self.trim()
+    }
+
+    pub(super) fn shrink_to_fit(&mut self) -> usize {
+        self.trim_to(0)
     }
 
     // Epochs.
 
-    fn close_era(&mut self, epoch: Epoch) -> Report {
-        let era = self.eras.get_mut(&epoch).unwrap();
-        assert_eq!(era.state, EpochState::Closing);
-        if let Kind::Ring(place) = era.kind {
+    fn close_epoch(&mut self, epoch: Epoch) -> Report {
+        let record = self.records.get_mut(&epoch).unwrap();
+        assert_eq!(record.state, EpochState::Closing);
+        if let Kind::Ring(place) = record.kind {
             self.ring[place] = None;
         }
-        let scanned = era.chunks.len();
+        let scanned = record.chunks.len();
         let cached = &mut self.cached;
-        era.chunks.retain(|_, chunk| {
+        record.chunks.retain(|_, chunk| {
             cached[chunk.class] += usize::from(chunk.live == 0);
             chunk.live > 0
         });
-        let pinned = era.chunks.len();
+        let pinned = record.chunks.len();
         let report = Report {
             scanned,
             recycled: scanned - pinned,
             pinned,
-            live: era.chunks.values().map(|chunk| chunk.live).sum(),
+            live: record.chunks.values().map(|chunk| chunk.live).sum(),
             released_bytes: 0,
         };
-        era.state = EpochState::Pinned;
-        era.scanned = report.scanned as u64;
-        era.recycled = report.recycled as u64;
-        let more = [1, era.scanned, era.recycled];
+        record.state = EpochState::Pinned;
+        record.scanned = report.scanned as u64;
+        record.recycled = report.recycled as u64;
+        let more = [1, record.scanned, record.recycled];
         self.totals = [0, 1, 2].map(|it| self.totals[it] + more[it]);
         if pinned == 0 {
-            self.eras.remove(&epoch);
+            self.records.remove(&epoch);
         }
         report
     }
 
     fn stop(&mut self, epoch: Epoch) {
-        self.eras.get_mut(&epoch).unwrap().state = EpochState::Closing;
+        self.records.get_mut(&epoch).unwrap().state = EpochState::Closing;
     }
 
     fn advance_to(&mut self, next: Epoch) {
         self.position = (self.position + 1) % self.ring.len();
         if let Some(last) = self.ring[self.position] {
-            self.close_era(last);
+            self.close_epoch(last);
         }
         self.advances += 1;
         self.begin_next(next, Kind::Ring(self.position));
@@ -385,7 +400,7 @@ impl Model {
 
     pub(super) fn advance_and_close(&mut self, next: Epoch) -> Report {
         self.stop(self.current);
-        let mut report = self.close_era(self.current);
+        let mut report = self.close_epoch(self.current);
         self.advance_to(next);
         report.released_bytes = self.trim();
         report
@@ -396,54 +411,55 @@ impl Model {
         if is_foreign {
             return Err(CloseError::Foreign);
         }
-        let Some(era) = self.eras.get_mut(&epoch) else {
-            return Err(CloseError::StaleEra);
+        let Some(record) = self.records.get_mut(&epoch) else {
+            return Err(CloseError::Closed);
         };
-        era.close_calls += 1;
-        match (era.state, era.kind) {
+        record.close_calls += 1;
+        match (record.state, record.kind) {
             (EpochState::Open, Kind::Permanent) => Err(CloseError::Permanent),
             (EpochState::Open, Kind::Ring(_)) => Err(CloseError::Current),
-            (EpochState::Open, Kind::Domain) => Err(CloseError::Domain),
-            (EpochState::Closing, _) => {
-                let mut report = self.close_era(epoch);
+            (EpochState::Open, Kind::Outside) | (EpochState::Closing, _) => {
+                self.stop(epoch);
+                let mut report = self.close_epoch(epoch);
                 report.released_bytes = self.trim();
                 Ok(report)
             }
-            _ => Err(CloseError::StaleEra),
+            _ => Err(CloseError::Closed),
         }
     }
 
-    pub(super) fn begin_domain(&mut self, epoch: Epoch) {
-        self.begin_next(epoch, Kind::Domain);
+    pub(super) fn open(&mut self, epoch: Epoch) {
+        self.begin_next(epoch, Kind::Outside);
     }
 
-    pub(super) fn end_domain(&mut self, epoch: Epoch, auto_close: bool) {
-        self.stop(epoch);
-        if auto_close {
-            self.close(epoch, false).unwrap();
-        }
+    /// How many epochs outside the ring are open.
+    pub(super) fn opened(&self) -> usize {
+        let records = self.records.values();
+        records
+            .filter(|record| record.state == EpochState::Open && record.kind == Kind::Outside)
+            .count()
     }
 
     pub(super) fn end_scope(&mut self, epoch: Epoch) {
         self.stop(epoch);
         self.clear(epoch, false).unwrap();
-        self.close_era(epoch);
+        self.close_epoch(epoch);
     }
 
     // What it reports.
 
-    fn stats_of(&self, era: &Era, sizes: &[usize]) -> EpochNumbers {
-        let is_pinned = era.state == EpochState::Pinned;
-        let bytes = era.chunks.values().map(|it| self.plans[it.class].bytes);
+    fn stats_of(&self, record: &Record, sizes: &[usize]) -> EpochNumbers {
+        let is_pinned = record.state == EpochState::Pinned;
+        let bytes = record.chunks.values().map(|it| self.plans[it.class].bytes);
         EpochNumbers {
-            state: era.state,
-            age: self.advances - era.begun,
+            state: record.state,
+            age: self.advances - record.begun,
             live: sizes.len(),
-            chunks: era.chunks.len(),
-            pinned_chunks: if is_pinned { era.chunks.len() } else { 0 },
+            chunks: record.chunks.len(),
+            pinned_chunks: if is_pinned { record.chunks.len() } else { 0 },
             committed_bytes: bytes.sum(),
             live_bytes: sizes.iter().sum(),
-            counted: [era.close_calls, era.scanned, era.recycled],
+            counted: [record.close_calls, record.scanned, record.recycled],
         }
     }
 
@@ -454,9 +470,9 @@ impl Model {
             sizes.entry(entry.epoch).or_default().push(entry.size);
         }
         let sizes_in = |epoch| sizes.get(epoch).map_or(&[][..], |sizes| sizes);
-        let expected = self.eras.iter();
+        let expected = self.records.iter();
         let expected: BTreeMap<_, _> = expected
-            .map(|(epoch, era)| (*epoch, self.stats_of(era, sizes_in(epoch))))
+            .map(|(epoch, record)| (*epoch, self.stats_of(record, sizes_in(epoch))))
             .collect();
         let found: BTreeMap<_, _> = slab
             .epochs()
@@ -482,13 +498,13 @@ impl Model {
         assert!(stats.record_bytes >= self.record_bytes, "records stay");
         self.record_bytes = stats.record_bytes;
         assert_eq!(slab.current(), self.current);
-        for (epoch, era) in &self.eras {
-            assert_eq!(slab.epoch_stats(*epoch).unwrap().label, era.label);
+        for (epoch, record) in &self.records {
+            assert_eq!(slab.epoch_stats(*epoch).unwrap().tag, record.tag);
         }
     }
 }
 
-/// What is reported of an epoch, but for its label.
+/// What is reported of an epoch, but for its tag.
 #[derive(Debug, PartialEq)]
 struct EpochNumbers {
     state: EpochState,

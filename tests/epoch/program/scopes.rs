@@ -16,7 +16,7 @@ pub(super) fn run<S: Subject>(slab: &mut Epochs<S>, input: &mut Input<'_>, state
     let may_refuse = REFUSED.get() > 0;
     let mut epoch = None;
     let result = catch_unwind(AssertUnwindSafe(|| {
-        slab.try_domain(|scope| {
+        slab.try_scope(|scope| {
             epoch = Some(scope.epoch());
             within(scope, input, state, 0);
         })
@@ -36,7 +36,7 @@ fn within<S: Subject>(
     depth: usize,
 ) {
     let epoch = scope.epoch();
-    state.model.begin_domain(epoch);
+    state.model.open(epoch);
     state.epochs.push(epoch);
     let before = S::alive();
     let mut values = Vec::new();
@@ -71,11 +71,11 @@ fn within<S: Subject>(
     if let Some((before, alive)) = before.zip(S::alive()) {
         assert_eq!(alive, before + live);
     }
-    // `domain` ends the program where it has no memory.
+    // `scope` ends the program where it has no memory.
     if depth < 3 && input.number() % 2 == 0 {
         REFUSED.set(0);
         let mut inner = None;
-        scope.domain(|scope| {
+        scope.scope(|scope| {
             inner = Some(scope.epoch());
             within(scope, input, state, depth + 1);
         });

@@ -1,7 +1,7 @@
 //! The steps of a program that share the slab.
 
 use flatslab::AccessError;
-use flatslab::epoch::{ClearError, Domain, Epoch, EpochKey, Epochs, Label, Ref, RefMut, Release};
+use flatslab::epoch::{ClearError, Epoch, EpochGuard, EpochKey, Epochs, Ref, RefMut};
 
 use super::model::{Entry, Report};
 use super::source::REFUSED;
@@ -20,7 +20,7 @@ pub(super) struct World<'w, 's, S: Subject> {
     slab: &'w Epochs<S>,
     state: &'w mut State<S>,
     guards: Vec<(EpochKey, Guard<'w, S::Item>)>,
-    domains: Vec<(bool, Domain<'w, S>)>,
+    entered: Vec<EpochGuard<'w, S>>,
 }
 
 /// Whether memory may be refused now.
@@ -39,7 +39,7 @@ impl<'w, 's, S: Subject> World<'w, 's, S> {
             slab,
             state,
             guards: Vec::new(),
-            domains: Vec::new(),
+            entered: Vec::new(),
         }
     }
 
@@ -85,8 +85,8 @@ impl<'w, 's, S: Subject> World<'w, 's, S> {
         while !self.guards.is_empty() {
             self.drop_guard(0, false);
         }
-        while !self.domains.is_empty() {
-            self.end_domain(0);
+        while !self.entered.is_empty() {
+            self.leave(0);
         }
         self.state.compare(self.slab);
     }
@@ -110,14 +110,14 @@ impl<'w, 's, S: Subject> World<'w, 's, S> {
             18 => self.advance_and_close(),
             19 => self.clear(),
             20 => self.enter(),
-            21 | 22 => self.insert_in_domain(),
+            21 | 22 => self.insert_by_guard(),
             23 => {
-                if let Some(place) = self.input.pick(&self.domains) {
-                    self.end_domain(place);
+                if let Some(place) = self.input.pick(&self.entered) {
+                    self.leave(place);
                 }
             }
-            24 => self.release(),
-            25 => self.set_label(),
+            24 => self.give_back(),
+            25 => self.set_tag(),
             26 => self.forge(),
             27 => self.list_keys(),
             28 => {
@@ -357,63 +357,74 @@ impl<'w, 's, S: Subject> World<'w, 's, S> {
         }
     }
 
-    fn release(&mut self) {
-        let release = match self.input.number() % 2 {
-            0 => Release::Retain,
-            _ => Release::Return,
-        };
-        let released = self.slab.release(release);
-        assert_eq!(released, self.state.model.release(release));
-    }
-
-    fn set_label(&mut self) {
-        let (epoch, is_foreign) = self.state.any_epoch(self.input);
-        let label = Label::new(&"a label of thirty-one bytes ... "[..self.input.below(32)]);
-        let label = label.unwrap();
-        let is_set = self.slab.set_label(epoch, label);
-        let era = (self.state.model.eras.get_mut(&epoch)).filter(|_| !is_foreign);
-        assert_eq!(is_set, era.is_some());
-        if let Some(era) = era {
-            era.label = label;
+    fn give_back(&mut self) {
+        let (model, number) = (&mut self.state.model, self.input.number());
+        if number % 2 == 0 {
+            assert_eq!(self.slab.shrink_to_fit(), model.shrink_to_fit());
+        } else {
+            let chunks = [0, 1, 2, 32][number / 2 % 4];
+            let bytes = self.slab.set_cached_chunks(chunks);
+            assert_eq!(bytes, model.set_cached_chunks(chunks));
         }
     }
 
-    // Domains.
+    fn set_tag(&mut self) {
+        let (epoch, is_foreign) = self.state.any_epoch(self.input);
+        let tag = self.input.below(32) as u64;
+        let is_set = self.slab.set_tag(epoch, tag);
+        let record = (self.state.model.records.get_mut(&epoch)).filter(|_| !is_foreign);
+        assert_eq!(is_set, record.is_some());
+        if let Some(record) = record {
+            record.tag = tag;
+        }
+    }
+
+    // Epochs outside the ring.
 
     fn enter(&mut self) {
-        let auto_close = self.input.number() % 3 > 0;
-        if self.domains.len() == 4 {
-            return;
-        }
+        let by_name = self.input.number() % 3 == 0;
         let may_refuse = may_refuse();
-        match self.slab.try_enter() {
-            Ok(domain) => {
-                let epoch = domain.epoch();
-                self.state.model.begin_domain(epoch);
+        let epoch = if by_name {
+            if self.state.model.opened() >= 8 {
+                return;
+            }
+            self.slab.try_open()
+        } else {
+            if self.entered.len() == 4 {
+                return;
+            }
+            self.slab.try_enter().map(|guard| {
+                let epoch = guard.epoch();
+                self.entered.push(guard);
+                epoch
+            })
+        };
+        match epoch {
+            Ok(epoch) => {
+                self.state.model.open(epoch);
                 self.state.epochs.push(epoch);
-                self.domains
-                    .push((auto_close, domain.auto_close(auto_close)));
             }
             Err(_) => assert!(may_refuse),
         }
     }
 
-    fn insert_in_domain(&mut self) {
-        let Some(place) = self.input.pick(&self.domains) else {
+    fn insert_by_guard(&mut self) {
+        let Some(place) = self.input.pick(&self.entered) else {
             return;
         };
         let (number, size) = self.sample();
         let may_refuse = may_refuse();
-        let domain = &self.domains[place].1;
-        let epoch = domain.epoch();
-        let result = S::insert_in_domain(domain, number, size);
+        let guard = &self.entered[place];
+        let epoch = guard.epoch();
+        let result = S::insert_by_guard(guard, number, size);
         self.inserted((epoch, false), (number, size), may_refuse, result);
     }
 
-    fn end_domain(&mut self, place: usize) {
-        let (auto_close, domain) = self.domains.swap_remove(place);
-        let epoch = domain.epoch();
-        drop(domain);
-        self.state.model.end_domain(epoch, auto_close);
+    fn leave(&mut self, place: usize) {
+        let guard = self.entered.swap_remove(place);
+        let epoch = guard.epoch();
+        drop(guard);
+        // It may have been closed by name before.
+        let _ = self.state.model.close(epoch, false);
     }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use flatslab::AccessError;
 use flatslab::epoch::{
-    BufError, Bytes, Contents, Domain, Epoch, EpochBytes, EpochKey, EpochSlab, Epochs, InsertError,
-    Ref, RefMut, Release, Scope, Values,
+    BufError, Bytes, Contents, Epoch, EpochBytes, EpochGuard, EpochKey, EpochSlab, Epochs,
+    InsertError, Ref, RefMut, Scope, Values,
 };
 use flatslab::memory::Pages;
 
@@ -22,7 +22,6 @@ pub(super) struct Config {
     pub(super) cached: usize,
     /// In chunks of the smallest class.
     pub(super) limit: Option<usize>,
-    pub(super) release: Release,
 }
 
 /// The chunks of a class: bytes of a cell, how many of them, bytes of all.
@@ -37,7 +36,7 @@ pub(super) struct Plan {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Refused {
     Closing,
-    StaleEra,
+    Closed,
     Foreign,
     TooBig,
     Full,
@@ -48,7 +47,7 @@ impl From<BufError> for Refused {
     fn from(error: BufError) -> Self {
         match error {
             BufError::Closing => Refused::Closing,
-            BufError::StaleEra => Refused::StaleEra,
+            BufError::Closed => Refused::Closed,
             BufError::Foreign => Refused::Foreign,
             BufError::TooBig { size, largest } => {
                 assert!(size > largest);
@@ -79,8 +78,8 @@ pub(super) trait Subject: Contents + Sized + 'static {
         size: usize,
     ) -> Result<EpochKey, Refused>;
 
-    fn insert_in_domain(
-        domain: &Domain<'_, Self>,
+    fn insert_by_guard(
+        guard: &EpochGuard<'_, Self>,
         number: u64,
         size: usize,
     ) -> Result<EpochKey, Refused>;
@@ -231,7 +230,7 @@ impl Sample for Aligned {
 fn refused<T: Sample>(error: InsertError<T>, number: u64) -> Refused {
     let reason = match &error {
         InsertError::Closing(_) => Refused::Closing,
-        InsertError::StaleEra(_) => Refused::StaleEra,
+        InsertError::Closed(_) => Refused::Closed,
         InsertError::Foreign(_) => Refused::Foreign,
         InsertError::Full(..) => Refused::Full,
         error => panic!("{error}"),
@@ -255,8 +254,7 @@ impl<T: Sample> Subject for Values<T> {
             .epochs(config.ring)
             .chunk_capacity(plan.slots)
             .cached_chunks(config.cached)
-            .max_bytes(limit(config, plan))
-            .release(config.release);
+            .max_bytes(limit(config, plan));
         builder
             .pages(Pages::from_source(Arc::new(Refusing)))
             .build()
@@ -279,12 +277,12 @@ impl<T: Sample> Subject for Values<T> {
         result.map_err(|error| refused(error, number))
     }
 
-    fn insert_in_domain(
-        domain: &Domain<'_, Self>,
+    fn insert_by_guard(
+        guard: &EpochGuard<'_, Self>,
         number: u64,
         _: usize,
     ) -> Result<EpochKey, Refused> {
-        (domain.try_insert(T::new(number))).map_err(|error| refused(error, number))
+        (guard.try_insert(T::new(number))).map_err(|error| refused(error, number))
     }
 
     fn insert_in_scope<'a>(
@@ -304,7 +302,7 @@ impl<T: Sample> Subject for Values<T> {
         if !removes {
             return true;
         }
-        assert!(scope.try_remove(key).unwrap().is(number));
+        assert!(scope.try_take(key).unwrap().is(number));
         assert_eq!(scope.try_get(key).err(), Some(AccessError::Missing));
         // Its slot is taken by another one, which is left.
         scope
@@ -322,7 +320,7 @@ impl<T: Sample> Subject for Values<T> {
     }
 
     fn remove(slab: &EpochSlab<T>, key: EpochKey, number: u64) -> Result<(), AccessError> {
-        let value = slab.try_remove(key)?;
+        let value = slab.try_take(key)?;
         assert!(value.is(number));
         Ok(())
     }
@@ -370,8 +368,7 @@ impl Subject for Bytes {
             .chunk_bytes([1, 128, 300, 4096][config.chunk])
             .largest(LARGEST - 10)
             .cached_chunks(config.cached)
-            .max_bytes(limit(config, Self::plans(config)[0]))
-            .release(config.release);
+            .max_bytes(limit(config, Self::plans(config)[0]));
         let bytes = builder
             .pages(Pages::from_source(Arc::new(Refusing)))
             .build();
@@ -397,17 +394,17 @@ impl Subject for Bytes {
         let mut buf = slab.try_alloc_in(epoch, size)?;
         assert!(*buf == vec![0; size], "zeroed");
         assert_eq!(buf.epoch(), epoch);
-        assert_eq!(slab.try_free(buf.key()), Err(AccessError::Borrowed));
+        assert_eq!(slab.try_remove(buf.key()), Err(AccessError::Borrowed));
         buf.fill(filling(number));
         Ok(buf.key())
     }
 
-    fn insert_in_domain(
-        domain: &Domain<'_, Self>,
+    fn insert_by_guard(
+        guard: &EpochGuard<'_, Self>,
         number: u64,
         size: usize,
     ) -> Result<EpochKey, Refused> {
-        let mut buf = domain.try_alloc(size)?;
+        let mut buf = guard.try_alloc(size)?;
         buf.fill(filling(number));
         Ok(buf.key())
     }
@@ -438,7 +435,7 @@ impl Subject for Bytes {
         if let Ok(bytes) = slab.try_get(key) {
             assert!(bytes.iter().all(|byte| *byte == filling(number)));
         }
-        slab.try_free(key)
+        slab.try_remove(key)
     }
 
     fn is(item: &[u8], number: u64, size: usize) -> bool {

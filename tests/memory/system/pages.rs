@@ -26,13 +26,13 @@ fn a_lazy_slab_is_resident_as_far_as_it_is_used() {
     assert!((50_000 * 72..50_000 * 90).contains(&used), "{used}");
     assert!(slab.memory().bytes() >= 50_000 * 80);
     // The last slot in use keeps what lies before it.
-    slab.release();
+    slab.shrink_to_fit();
     assert_eq!(resident(&slab) / (1 << 20), used / (1 << 20));
 
     let first = slots[7].key();
     let mut slots = slots;
     slots.truncate(100);
-    slab.release();
+    slab.shrink_to_fit();
     let after = resident(&slab);
     assert!(after < 1 << 18, "{after}");
     assert_eq!(slab.get(first).unwrap()[3], 7);
@@ -49,7 +49,7 @@ fn a_lazy_slab_is_resident_as_far_as_it_is_used() {
     assert!(resident(&slab) >= used);
     drop(slots);
     slab.clear();
-    slab.release();
+    slab.shrink_to_fit();
     assert!(resident(&slab) < 1 << 18);
     let bytes = slab.memory().bytes();
     assert!(bytes < 1 << 18, "{bytes} are committed");
@@ -87,10 +87,10 @@ fn chunks_of_a_growable_slab_share_mappings_and_come_back() {
                 for (number, key) in keys.into_iter().enumerate() {
                     assert_eq!(slab.remove_by_key(key)[0], number as u64);
                 }
-                slab.shrink();
+                slab.shrink_to_fit();
                 let empty = slab.memory();
                 assert_eq!(slab.chunks(), 0);
-                // Home and table keep the mappings that they share with chunks, of
+                // Header and table keep the mappings that they share with chunks, of
                 // 2 MiB each.
                 let resident = empty.resident_bytes().unwrap();
                 assert!(resident <= 4 << 20, "{empty}");

@@ -100,7 +100,7 @@ fn memory_that_may_not_be_locked() {
         for (number, &key) in keys.iter().enumerate() {
             assert_eq!(slab.remove_by_key(key), number as u64);
         }
-        slab.release();
+        slab.shrink_to_fit();
         assert!(slab.memory().resident_bytes().unwrap() < resident / 10);
     });
 }
@@ -209,7 +209,7 @@ fn memory_that_is_not_there() {
                         .all(|(key, value)| value[3] == key.index() as u64)
                 );
                 slab.clear();
-                slab.shrink();
+                slab.shrink_to_fit();
                 assert_eq!(slab.capacity(), 0);
                 let mut plain = KeySlab::<[u64; 4]>::builder().pages(pages()).build();
                 while plain.try_insert([inserted; 4]).is_ok() {}

@@ -42,7 +42,7 @@ impl Kind for Growable {
     }
 
     fn shrink<T>(slab: &Slab<T>) {
-        slab.shrink();
+        slab.shrink_to_fit();
     }
 }
 

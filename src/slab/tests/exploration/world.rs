@@ -382,9 +382,9 @@ impl<M: Room> World<M> {
                 // not ended while there is a guard via it.
                 let slot = unsafe { &*std::ptr::from_ref(slot) };
                 if exclusive {
-                    slot.try_get_mut().map(Guard::Exclusive)
+                    slot.try_get_mut().ok().map(Guard::Exclusive)
                 } else {
-                    slot.try_get().map(Guard::Shared)
+                    slot.try_get().ok().map(Guard::Shared)
                 }
             })
             .flatten(),

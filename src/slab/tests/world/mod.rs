@@ -260,7 +260,7 @@ impl<M: Room> World<M> {
             let guards: Vec<_> = slots
                 .iter()
                 .step_by(2)
-                .map(|slot| (slot.key(), slot.try_get()))
+                .map(|slot| (slot.key(), slot.try_get().ok()))
                 .collect();
             for (key, guard) in &guards {
                 self.cell(*key).readers += usize::from(guard.is_some());

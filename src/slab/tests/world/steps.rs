@@ -177,7 +177,7 @@ impl<M: Room> World<M> {
         let cell = self.cells[slot.key().index()];
         let admitted = self.slab.get().is_some() && cell.admits_reader();
         assert_eq!(
-            slot.try_get().map(|value| value.number),
+            slot.try_get().ok().map(|value| value.number),
             cell.value.filter(|_| admitted)
         );
         Some(())
@@ -199,7 +199,7 @@ impl<M: Room> World<M> {
         let cell = self.cells[key.index()];
         let admitted = self.slab.get().is_some() && cell.admits_writer();
         if !and_modify || cell.is_borrowed() {
-            let guard = slot.try_get_mut();
+            let guard = slot.try_get_mut().ok();
             assert_eq!(guard.is_some(), admitted);
             if let Some(mut guard) = guard {
                 guard.number = number;

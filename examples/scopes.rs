@@ -1,9 +1,9 @@
-//! Parts of a program with epochs of their own. A domain closes its epoch when it is dropped,
-//! and its values stay; a scope drops them all, and the compiler sees to it that no reference
-//! is left.
+//! Parts of a program with epochs of their own. A guard closes its epoch when it is dropped, and
+//! the values stay; a scope drops them all, and the compiler checks that no reference is left;
+//! an epoch opened by name is closed by name.
 //!
 //! ```text
-//! cargo run --release --example domains
+//! cargo run --release --example scopes
 //! ```
 
 use std::cell::Cell;
@@ -32,15 +32,15 @@ fn main() -> Result<(), InsertError<Node>> {
     };
     let mut slab: EpochSlab<Node> = EpochSlab::new();
 
-    println!("domains: the epoch is closed at the end, and values stay");
+    println!("guards: the epoch is closed at the end, and values stay");
     let answer = {
         let request = slab.enter();
         let answer = request.insert(node("answer"));
         {
-            let parser = request.enter();
+            let parser = slab.enter();
             assert_ne!(parser.epoch(), request.epoch());
             let token = parser.insert(node("token"));
-            assert!(slab.remove(token).is_some());
+            assert!(slab.take(token).is_some());
         }
         // The parser left nothing, so its chunk serves the next epoch.
         assert_eq!(slab.stats().pinned_chunks, 0);
@@ -52,40 +52,38 @@ fn main() -> Result<(), InsertError<Node>> {
         stats.live, stats.pinned_chunks, stats.cached_chunks
     );
     assert_eq!((stats.live, stats.pinned_chunks), (1, 1));
-    let answer = slab.remove(answer).expect("it left its domain by its key");
+    let answer = slab.take(answer).expect("it outlived its epoch");
     assert_eq!(answer.text, "answer");
     assert_eq!(slab.stats().pinned_chunks, 0);
     drop(answer);
 
-    println!("domains that do not close: the program says when");
-    let epoch = {
-        let batch = slab.enter().auto_close(false);
-        for number in 0..100 {
-            batch.insert(node(&format!("row {number}")));
-        }
-        batch.epoch()
-    };
-    assert!(slab.try_insert_in(epoch, node("late")).is_err());
+    println!("by name: the program says when the epoch ends");
+    let batch = slab.open();
+    for number in 0..100 {
+        slab.try_insert_in(batch, node(&format!("row {number}")))?;
+        slab.advance();
+    }
     dropped.set(0);
-    let cleared = slab.clear_epoch(epoch);
-    let report = slab.close(epoch).expect("it was not closed");
+    let cleared = slab.clear_epoch(batch);
+    let report = slab.close(batch).expect("it was open");
     println!(
         "  {cleared} values dropped in bulk, {} chunks pinned",
         report.pinned
     );
     assert_eq!((cleared, dropped.get()), (100, 100));
     assert_eq!((report.pinned, slab.stats().live), (0, 0));
+    assert!(slab.try_insert_in(batch, node("late")).is_err());
 
     println!("scopes: the values end with the block");
     dropped.set(0);
     let permanent = slab.permanent();
-    let kept = slab.domain(|request| {
+    let kept = slab.scope(|request| {
         let (left, right) = (request.insert(node("left")), request.insert(node("right")));
         left.text.push('!');
         std::mem::swap(left, right);
         assert_eq!(right.text, "left!");
         let outer = request.insert_key(node("of the request"));
-        let best = request.domain(|search| {
+        let best = request.scope(|search| {
             for number in 0..1_000 {
                 search.insert(node(&format!("candidate {number}")));
             }
@@ -94,7 +92,7 @@ fn main() -> Result<(), InsertError<Node>> {
             assert_eq!(length, Some("of the request".len()));
             // What is to outlive the scope goes into another epoch.
             let best = search.insert_key(node("the best candidate"));
-            let best = search.remove(best).expect("inserted just now");
+            let best = search.take(best).expect("inserted just now");
             search.try_insert_in(permanent, best)
         })?;
         // The inner scope has ended with its values, and the outer one still has its own.

@@ -1,4 +1,4 @@
-//! The memory of a growable slab: a home, a table of chunks, one stack for all
+//! The memory of a growable slab: a header, a table of chunks, one stack for all
 //! of them.
 //!
 //! A free stack for each chunk and a list of chunks with space, the usual way,
@@ -20,7 +20,7 @@
 //!
 //! # Invariants
 //!
-//! * G1: `slots` of the home are those of the chunks in the table.
+//! * G1: `slots` of the header are those of the chunks in the table.
 //! * G2: the fresh cells are those with the keys from `next_fresh` on, all in
 //!   one chunk of the table. All of them are stamped, or none.
 //! * G3: the stack has room for every cell of every chunk.
@@ -38,14 +38,14 @@ use crate::raw::memory::Block;
 use crate::raw::source::Source;
 use crate::raw::stack::{CellEntry, FreeStack};
 #[cfg(any(doc, test))]
-use crate::slab::cell::home;
-use crate::slab::cell::home::Home;
+use crate::slab::cell::header;
+use crate::slab::cell::header::SlabHeader;
 use crate::slab::cell::layout::CellPtr;
 
-/// The home is first, so that a pointer to it is one to the whole.
+/// The header is first, so that a pointer to it is one to the whole.
 #[repr(C)]
-pub(crate) struct GrowableHome {
-    home: Home,
+pub(crate) struct GrowableHeader {
+    header: SlabHeader,
     next_fresh: Cell<usize>,
     table: RefCell<ChunkTable>,
 }
@@ -65,15 +65,18 @@ pub(crate) struct Supplies {
     origins: Option<Block>,
 }
 
-/// Builds a home with no chunk, for chunks of `1 << shift` cells.
+/// Builds a header with no chunk, for chunks of `1 << shift` cells.
 ///
 /// # Errors
 ///
 /// When such a chunk passes the limits, or the source refuses.
-pub(crate) fn try_new<T>(shift: u32, source: &Source) -> Result<NonNull<GrowableHome>, AllocError> {
+pub(crate) fn try_new<T>(
+    shift: u32,
+    source: &Source,
+) -> Result<NonNull<GrowableHeader>, AllocError> {
     let table = ChunkTable::try_new::<T>(shift, source)?;
-    let body = GrowableHome {
-        home: Home::new(FreeStack::empty(source.clone()), 0, release),
+    let body = GrowableHeader {
+        header: SlabHeader::new(FreeStack::empty(source.clone()), 0, release),
         next_fresh: Cell::new(0),
         table: RefCell::new(table),
     };
@@ -82,17 +85,17 @@ pub(crate) fn try_new<T>(shift: u32, source: &Source) -> Result<NonNull<Growable
 
 /// # Safety
 ///
-/// As for [`home::Release`]; `home` came from [`try_new`].
-unsafe fn release(home: NonNull<Home>) {
-    let home = home.cast::<GrowableHome>();
+/// As for [`header::Release`]; `header` came from [`try_new`].
+unsafe fn release(header: NonNull<SlabHeader>) {
+    let header = header.cast::<GrowableHeader>();
     // SAFETY: `try_new` leaked this block, and by L2 this is the last use.
     unsafe {
-        let source = home.as_ref().home.stack.source().clone();
-        drop(Block::reclaim(home, &source));
+        let source = header.as_ref().header.stack.source().clone();
+        drop(Block::reclaim(header, &source));
     }
 }
 
-impl GrowableHome {
+impl GrowableHeader {
     /// Where the chunks are; valid until the table changes.
     pub(crate) fn chunks(&self) -> Chunks {
         self.table.borrow().chunks()
@@ -105,14 +108,14 @@ impl GrowableHome {
     /// Past the limits.
     fn chunks_wanted(&self, slots: usize) -> Result<usize, AllocError> {
         let table = self.table.borrow();
-        let missing = slots.saturating_sub(self.home.free());
+        let missing = slots.saturating_sub(self.header.free());
         let (layout, shift) = (table.layout(), table.shift());
         chunks_for(
             missing,
             layout,
             shift,
             table.chunks_left(),
-            self.home.slots(),
+            self.header.slots(),
         )
     }
 
@@ -131,8 +134,8 @@ impl GrowableHome {
         let chunks = chunks.min(table.chunks_left());
         match array {
             Array::Stack => {
-                let room = self.home.stack.capacity();
-                let cells = self.home.slots() + (chunks << table.shift());
+                let room = self.header.stack.capacity();
+                let cells = self.header.slots() + (chunks << table.shift());
                 if cells <= room || self.source().reserves() {
                     return None;
                 }
@@ -152,22 +155,22 @@ impl GrowableHome {
     /// The room of the stack that takes the place of this one when it is too
     /// small for so many cells.
     fn larger_stack(&self, cells: usize) -> usize {
-        cells.max(2 * self.home.stack.capacity())
+        cells.max(2 * self.header.stack.capacity())
     }
 
     /// Where the chunks, the table and the stack come from.
     fn source(&self) -> &Source {
-        self.home.stack.source()
+        self.header.stack.source()
     }
 
     /// Bytes of all blocks.
     pub(crate) fn bytes(&self) -> usize {
-        size_of::<Self>() + self.home.stack.array_bytes() + self.table.borrow().bytes()
+        size_of::<Self>() + self.header.stack.array_bytes() + self.table.borrow().bytes()
     }
 
     /// Whether `slots` cells are free.
     pub(crate) fn has_room(&self, slots: usize) -> bool {
-        self.home.free() >= slots
+        self.header.free() >= slots
     }
 
     /// Adds chunks until `slots` cells are free; O(slots added), and O(free
@@ -233,8 +236,8 @@ impl GrowableHome {
                     table.layout(),
                 )
             };
-            let stack_room = self.home.stack.capacity();
-            let cells = self.home.slots() + (chunks << shift);
+            let stack_room = self.header.stack.capacity();
+            let cells = self.header.slots() + (chunks << shift);
             if entries > room.max(supplies.origins_room()) {
                 let layout = ChunkTable::origins_layout(larger_room)?;
                 supplies.origins = Some(match take_array(Array::Table, layout) {
@@ -243,7 +246,7 @@ impl GrowableHome {
                 });
             } else if cells > stack_room.max(supplies.stack.capacity()) {
                 // The first room of a system's stack is all it will need.
-                if !self.home.stack.try_commit(cells, true)? {
+                if !self.header.stack.try_commit(cells, true)? {
                     let room = self.larger_stack(cells);
                     let layout = FreeStack::<CellEntry>::layout(room)?;
                     supplies.stack = match take_array(Array::Stack, layout) {
@@ -280,11 +283,11 @@ impl GrowableHome {
         }
         let table = self.table.borrow();
         let origins_room = table.room().max(supplies.origins_room());
-        let stack_room = (self.home.stack.capacity()).max(supplies.stack.capacity());
+        let stack_room = (self.header.stack.capacity()).max(supplies.stack.capacity());
         wanted
             .min(supplies.blocks())
             .min(table.chunks_within(origins_room))
-            .min((stack_room - self.home.slots()) >> table.shift())
+            .min((stack_room - self.header.slots()) >> table.shift())
     }
 
     /// Adds so many chunks, for which there are supplies. No user code runs.
@@ -293,10 +296,10 @@ impl GrowableHome {
         let shift = table.shift();
         let cells = chunks << shift;
         let stamps_all = chunks > 1;
-        if self.home.slots() + cells > self.home.stack.capacity() {
+        if self.header.slots() + cells > self.header.stack.capacity() {
             let larger =
                 core::mem::replace(&mut supplies.stack, FreeStack::empty(self.source().clone()));
-            supplies.stack = self.home.stack.move_to(larger);
+            supplies.stack = self.header.stack.move_to(larger);
         }
         if table.entries_with(chunks) > table.room() {
             supplies.origins = supplies.origins.take().map(|block| table.move_to(block));
@@ -304,7 +307,7 @@ impl GrowableHome {
         drop(table);
         self.bury_fresh::<T>();
 
-        self.home.add_slots(cells);
+        self.header.add_slots(cells);
         let mut add = |_| {
             let mut table = self.table.borrow_mut();
             let number = table.add_next::<T>(&mut supplies.chunks, supplies.spare.take());
@@ -315,11 +318,11 @@ impl GrowableHome {
         };
         if chunks == 1 {
             self.next_fresh.set(add(0).start);
-            self.home.add_fresh(cells);
+            self.header.add_fresh(cells);
         } else {
             let cells_added = (0..chunks).map(add).flat_map(|keys| self.cells::<T>(keys));
             // SAFETY: just added, so free and on no stack; and G3.
-            unsafe { self.home.stack.push_below(cells, cells_added.map(Some)) };
+            unsafe { self.header.stack.push_below(cells, cells_added.map(Some)) };
         }
     }
 
@@ -331,27 +334,27 @@ impl GrowableHome {
         if stripped == 0 {
             return None;
         }
-        self.home.stack.retain(|cell| {
+        self.header.stack.retain(|cell| {
             // SAFETY: by F2 a cell of this slab, and none is freed yet.
             cell.is_some_and(|cell| unsafe { CellPtr::<T>::new(cell).key().is_some() })
         });
-        self.home.remove_slots(stripped << table.shift());
+        self.header.remove_slots(stripped << table.shift());
         Some(table.release::<T>())
     }
 
     /// Moves the entries to a stack with room for exactly the cells there are,
     /// if that is smaller and the allocator gives it; the old one comes back.
     pub(crate) fn shrink_stack(&self) -> Option<FreeStack> {
-        let slots = self.home.slots();
-        self.home.stack.decommit(slots);
-        if self.home.stack.capacity() <= slots || self.source().reserves() {
+        let slots = self.header.slots();
+        self.header.stack.decommit(slots);
+        if self.header.stack.capacity() <= slots || self.source().reserves() {
             return None;
         }
         let stack = FreeStack::try_new(slots, self.source()).ok()?;
         // The allocator may have made this slab grow, or shrink.
-        let fits = self.home.slots()..self.home.stack.capacity();
+        let fits = self.header.slots()..self.header.stack.capacity();
         if fits.contains(&stack.capacity()) {
-            Some(self.home.stack.move_to(stack))
+            Some(self.header.stack.move_to(stack))
         } else {
             Some(stack)
         }
@@ -361,13 +364,13 @@ impl GrowableHome {
     /// not over the stack, which is empty then: keys are handed out ascending.
     #[inline(always)]
     pub(crate) fn take_fresh<T>(&self) -> Option<(NonNull<u8>, bool)> {
-        if self.home.fresh() == 0 {
+        if self.header.fresh() == 0 {
             return None;
         }
         let key = self.next_fresh.get();
         let (cell, stamped) = self.table.borrow_mut().stamp_next::<T>(key);
         self.next_fresh.set(key + 1);
-        self.home.remove_fresh(1);
+        self.header.remove_fresh(1);
         Some((cell, stamped))
     }
 
@@ -380,14 +383,14 @@ impl GrowableHome {
     /// in which cells are handed out does not change; O(free cells).
     pub(crate) fn bury_fresh<T>(&self) {
         let first = self.next_fresh.get();
-        let count = self.home.fresh();
+        let count = self.header.fresh();
         self.table.borrow_mut().stamp_rest::<T>();
         // SAFETY: by G2 they lie in one chunk, are free and not on the stack, which
         // has room for them (G3).
         unsafe {
-            (self.home.stack).push_below(count, self.cells::<T>(first..first + count).map(Some))
+            (self.header.stack).push_below(count, self.cells::<T>(first..first + count).map(Some))
         };
-        self.home.remove_fresh(count);
+        self.header.remove_fresh(count);
     }
 
     /// The cells with these keys, all below the bound.
@@ -398,7 +401,8 @@ impl GrowableHome {
         let chunks = self.chunks();
         keys.map(move |index| {
             debug_assert!(index < chunks.bound);
-            // SAFETY: below the bound, says the caller.
+            // SAFETY: below the bound, as are all keys that callers pass: those of chunks just
+            // stamped.
             unsafe { chunks.cell::<T>(Key::from_raw(index as u32)).start() }
         })
     }
@@ -468,15 +472,15 @@ mod tests {
 
     #[test]
     fn growth_past_the_last_key_is_an_error() {
-        let home = try_new::<()>(4, &Source::GLOBAL).unwrap();
+        let header = try_new::<()>(4, &Source::GLOBAL).unwrap();
         // SAFETY: just made, and not shared.
         unsafe {
-            let body = home.as_ref();
+            let body = header.as_ref();
             // As if there were as many chunks as keys; none is accessed.
             let chunks = MAX_SLOTS >> 4;
             body.table.borrow_mut().pretend_to_have(chunks);
-            body.home.add_slots(chunks << 4);
-            body.home.add_fresh(chunks << 4);
+            body.header.add_slots(chunks << 4);
+            body.header.add_fresh(chunks << 4);
             let too_many = AllocError::TooManySlots {
                 requested: (chunks << 4) + 1,
                 limit: chunks << 4,
@@ -488,7 +492,7 @@ mod tests {
             drop(left_over);
             assert!(body.chunks_wanted(usize::MAX).is_err());
             body.table.borrow_mut().pretend_to_have(0);
-            home::close(home.cast(), 0, 0);
+            header::close(header.cast(), 0, 0);
         }
     }
 }

@@ -1,15 +1,15 @@
 //! What a handle points back to: the free stack, the counts, and the function
 //! that returns the memory.
 //!
-//! A home is allocated when its slab is built and leaked at once, so that a
+//! A header is allocated when its slab is built and leaked at once, so that a
 //! handle may outlive the slab; the last holder reclaims it (L2). It does not
 //! know `T`, nor how the memory is divided: each kind of memory puts one at
 //! the head of a larger block of its own.
 //!
 //! A function that may end in a release takes the pointer the allocation gave,
-//! never a `&Home`: a reference argument is protected for the whole call, and a
+//! never a `&SlabHeader`: a reference argument is protected for the whole call, and a
 //! pointer derived from it may not free what it points to. A slab keeps its
-//! home, so while a slab is borrowed a reference to the home may last.
+//! header, so while a slab is borrowed a reference to the header may last.
 //!
 //! # Invariants
 //!
@@ -20,7 +20,7 @@
 //!   still used.
 //! * H4: every free cell is on the stack, or fresh: never handed out and still
 //!   to be pushed.
-//! * H5: a home of [`new`](Home::new) has a return stack. Other threads use only that,
+//! * H5: a header of [`new`](SlabHeader::new) has a return stack. Other threads use only that,
 //!   and only while `sent` is not 0.
 
 use core::cell::Cell;
@@ -36,7 +36,7 @@ use crate::raw::stack::FreeStack;
     reason = "only public for a sealed trait"
 )]
 #[repr(C)]
-pub struct Home {
+pub struct SlabHeader {
     /// First, so that a handle reaches the stack's top in one load.
     pub(crate) stack: FreeStack,
     slots: Cell<usize>,
@@ -52,21 +52,21 @@ pub struct Home {
     returns: MaybeUninit<Returns>,
 }
 
-/// Returns all memory: cells, stack, and the block of the home itself. Takes
+/// Returns all memory: cells, stack, and the block of the header itself. Takes
 /// the pointer that the allocation gave.
-pub(crate) type Release = unsafe fn(NonNull<Home>);
+pub(crate) type Release = unsafe fn(NonNull<SlabHeader>);
 
-impl Home {
-    /// A home over an empty stack, whose `slots` cells are all fresh.
+impl SlabHeader {
+    /// A header over an empty stack, whose `slots` cells are all fresh.
     pub(crate) fn new(stack: FreeStack, slots: usize, release: Release) -> Self {
-        Home {
+        SlabHeader {
             returns: MaybeUninit::new(Returns::new()),
             ..Self::without_returns(stack, slots, release)
         }
     }
 
     const fn without_returns(stack: FreeStack, slots: usize, release: Release) -> Self {
-        Home {
+        SlabHeader {
             stack,
             slots: Cell::new(slots),
             fresh: Cell::new(slots),
@@ -134,7 +134,7 @@ impl Home {
     /// The return stack, if there is anything to come back.
     #[inline]
     pub(crate) fn returns(&self) -> Option<&Returns> {
-        // SAFETY: something was sent, so the home has had cells, and was made by `new` (H5).
+        // SAFETY: something was sent, so the header has had cells, and was made by `new` (H5).
         (self.sent.get() > 0).then(|| unsafe { self.returns.assume_init_ref() })
     }
 
@@ -160,7 +160,7 @@ impl Home {
 }
 
 #[cfg(any(test, fuzzing))]
-impl Home {
+impl SlabHeader {
     pub(crate) fn stale(&self) -> usize {
         self.stale.get()
     }
@@ -171,23 +171,23 @@ impl Home {
 ///
 /// # Safety
 ///
-/// The home is allocated. Its slab is being dropped and no longer uses it. Its return
+/// The header is allocated. Its slab is being dropped and no longer uses it. Its return
 /// stack is closed, unless nothing was sent.
-pub(crate) unsafe fn close(home: NonNull<Home>, remaining: usize, sent: usize) {
-    // SAFETY: allocated, says the caller; with nothing remaining no cell is
+pub(crate) unsafe fn close(header: NonNull<SlabHeader>, remaining: usize, sent: usize) {
+    // SAFETY: the header is allocated (precondition); with nothing remaining no cell is
     // reachable, so by L2 this is the last use. With cells that are out the return stack
     // says so, and unless this is the last nothing is used after it was asked.
     unsafe {
         if remaining > 0 {
-            home.as_ref().remaining.set(remaining);
+            header.as_ref().remaining.set(remaining);
         }
         let out = sent + usize::from(remaining > 0);
         let last = match sent {
             0 => remaining == 0,
-            _ => Returns::settle(returns(home), out),
+            _ => Returns::settle(returns(header), out),
         };
         if last {
-            release(home);
+            release(header);
         }
     }
 }
@@ -197,11 +197,12 @@ pub(crate) unsafe fn close(home: NonNull<Home>, remaining: usize, sent: usize) {
 /// # Safety
 ///
 /// This is its last use.
-unsafe fn release(home: NonNull<Home>) {
-    // SAFETY: says the caller.
+unsafe fn release(header: NonNull<SlabHeader>) {
+    // SAFETY: this is the last use of the header (precondition), which is what `release`
+    // asks for; the function was read before.
     unsafe {
-        let release = home.as_ref().release;
-        release(home);
+        let release = header.as_ref().release;
+        release(header);
     }
 }
 
@@ -209,65 +210,68 @@ unsafe fn release(home: NonNull<Home>) {
 ///
 /// # Safety
 ///
-/// The home is allocated, and was made by [`Home::new`].
-pub(crate) unsafe fn returns(home: NonNull<Home>) -> NonNull<Returns> {
-    // SAFETY: within the home, which is allocated.
-    unsafe { NonNull::new_unchecked(&raw mut (*home.as_ptr()).returns).cast() }
+/// The header is allocated, and was made by [`SlabHeader::new`].
+pub(crate) unsafe fn returns(header: NonNull<SlabHeader>) -> NonNull<Returns> {
+    // SAFETY: within the header, which is allocated.
+    unsafe { NonNull::new_unchecked(&raw mut (*header.as_ptr()).returns).cast() }
 }
 
-/// A cell of a closed home that was sent is gone, on whichever thread that is.
+/// A cell of a closed header that was sent is gone, on whichever thread that is.
 ///
 /// # Safety
 ///
-/// The home is closed; the cell was out, and is not used again.
-pub(crate) unsafe fn leave(home: NonNull<Home>) {
-    // SAFETY: the cell was out, so by L2 the home is allocated until here, and if it was the
+/// The header is closed; the cell was out, and is not used again.
+pub(crate) unsafe fn leave(header: NonNull<SlabHeader>) {
+    // SAFETY: the cell was out, so by L2 the header is allocated until here, and if it was the
     // last this is the last use.
     unsafe {
-        if Returns::leave(returns(home)) {
-            release(home);
+        if Returns::leave(returns(header)) {
+            release(header);
         }
     }
 }
 
-/// One cell of a closed home became free.
+/// One cell of a closed header became free.
 ///
 /// # Safety
 ///
-/// The home is closed; the cell was counted, and is not used again.
+/// The header is closed; the cell was counted, and is not used again.
 #[cold]
 #[inline(never)]
-pub(crate) unsafe fn count_down(home: NonNull<Home>) {
-    // SAFETY: the cell was counted, so by L2 the home is allocated until here. The last of
+pub(crate) unsafe fn count_down(header: NonNull<SlabHeader>) {
+    // SAFETY: the cell was counted, so by L2 the header is allocated until here. The last of
     // those that are not sent is one of those that are out, if there are any.
     unsafe {
-        let (remaining, sent) = (home.as_ref().remaining.get() - 1, home.as_ref().sent.get());
-        home.as_ref().remaining.set(remaining);
+        let (remaining, sent) = (
+            header.as_ref().remaining.get() - 1,
+            header.as_ref().sent.get(),
+        );
+        header.as_ref().remaining.set(remaining);
         if remaining == 0 {
             match sent {
-                0 => release(home),
-                _ => leave(home),
+                0 => release(header),
+                _ => leave(header),
             }
         }
     }
 }
 
-/// The home of a slab that has no memory yet: always empty, never written.
-pub(crate) const fn unallocated() -> NonNull<Home> {
+/// The header of a slab that has no memory yet: always empty, never written.
+pub(crate) const fn unallocated() -> NonNull<SlabHeader> {
     // SAFETY: the address of a static is not null.
     unsafe { NonNull::new_unchecked((&raw const UNALLOCATED.0).cast_mut()) }
 }
 
-struct Shared(Home);
+struct Shared(SlabHeader);
 
-// SAFETY: only read. The home has no cell that could be popped, pushed, held
+// SAFETY: only read. The header has no cell that could be popped, pushed, held
 // or counted, and `close` with nothing remaining writes nothing.
 unsafe impl Sync for Shared {}
 
-static UNALLOCATED: Shared = Shared(Home::without_returns(
+static UNALLOCATED: Shared = Shared(SlabHeader::without_returns(
     FreeStack::empty(Source::GLOBAL),
     0,
     release_nothing,
 ));
 
-unsafe fn release_nothing(_: NonNull<Home>) {}
+unsafe fn release_nothing(_: NonNull<SlabHeader>) {}

@@ -1,23 +1,23 @@
-//! What a slab is but for the type of its values: its epochs, the ring, its chunks.
+//! `RawEpochs`: an epoch slab without the type of its values: its epochs, the ring, its chunks.
 //!
 //! # Invariants
 //!
 //! * H1: the place `position` of the ring has the current epoch; every epoch of kind
 //!   `Ring(i)` is at place `i`, and the others of the ring are closing.
 //! * H2: no code of the user's runs while any of this is half changed: allocators run in
-//!   [`make_room`](Home::make_room), [`begin_domain`](Home::begin_domain) and
+//!   [`make_room`](RawEpochs::make_room), [`open`](RawEpochs::open) and
 //!   [`Store::trim`], destructors in `clear.rs`.
 
 use core::cell::Cell;
 
+use super::CloseReport;
 use super::chunk::{ChunkPtr, Plan, Vacated};
-use super::era::{EpochState, EraPtr, Kind};
-use super::eras::{Eras, NoEpoch};
+use super::epoch_record::{EpochPtr, EpochState, Kind};
+use super::epoch_records::{EpochRecords, NoEpoch};
 use super::error::{CloseError, Refusal};
 use super::key::{Epoch, EpochKey, INDEX_BITS};
 use super::store::{Limits, Store};
 use super::word::Word;
-use super::{CloseReport, Release};
 use crate::error::{AccessError, AllocError, BuildError};
 use crate::raw::atomic::{Count, Ordering};
 use crate::raw::row::Row;
@@ -35,19 +35,19 @@ fn take_number(slabs: &Count) -> Option<u64> {
     last.ok().map(|last| last as u64 + 1)
 }
 
-/// See the file.
-pub(super) struct Home {
-    current: Cell<EraPtr>,
-    permanent: EraPtr,
+/// An epoch slab without the type of its values.
+pub(super) struct RawEpochs {
+    current: Cell<EpochPtr>,
+    permanent: EpochPtr,
     pub(super) store: Store,
-    pub(super) eras: Eras,
-    ring: Row<Option<EraPtr>>,
+    pub(super) records: EpochRecords,
+    ring: Row<Option<EpochPtr>>,
     position: Cell<usize>,
     pub(super) advances: Cell<u64>,
     pub(super) totals: Totals,
 }
 
-/// What was counted in all.
+/// Counts since the slab was made.
 #[derive(Default)]
 pub(super) struct Totals {
     pub(super) close_calls: Cell<u64>,
@@ -62,8 +62,8 @@ impl Totals {
     }
 }
 
-impl Home {
-    /// A home with a ring of so many epochs, of which the first is current.
+impl RawEpochs {
+    /// Epochs with a ring of that length, whose first one is current.
     ///
     /// # Errors
     ///
@@ -75,19 +75,19 @@ impl Home {
         source: &Source,
     ) -> Result<Self, BuildError> {
         let place = take_number(&SLABS).ok_or(BuildError::TooManySlabs)? << INDEX_BITS;
-        let eras = Eras::try_new(place, plans.len(), epochs, source)?;
+        let records = EpochRecords::try_new(place, plans.len(), epochs, source)?;
         let ring = Row::new(source.clone());
         ring.try_reserve(epochs)?;
-        let permanent = eras.try_begin(Kind::Permanent, 0)?;
-        let current = eras.begin_owed(Kind::Ring(0), 0);
+        let permanent = records.try_open(Kind::Permanent, 0)?;
+        let current = records.open_owed(Kind::Ring(0), 0);
         for place in 0..epochs {
             ring.push((place == 0).then_some(current));
         }
-        Ok(Home {
+        Ok(RawEpochs {
             current: Cell::new(current),
             permanent,
             store: Store::try_new(place, plans, limits, source)?,
-            eras,
+            records,
             ring,
             position: Cell::new(0),
             advances: Cell::new(0),
@@ -111,10 +111,10 @@ impl Home {
 
     /// Takes a vacant slot of an epoch that is open, if there is one without more ado.
     #[inline(always)]
-    fn pop(&self, era: EraPtr, class: usize) -> Option<(ChunkPtr, u32, Word)> {
+    fn pop(&self, record: EpochPtr, class: usize) -> Option<(ChunkPtr, u32, Word)> {
         debug_assert!(class < self.store.classes());
-        // SAFETY: the class is one of the slab's.
-        unsafe { era.list(class) }.pop()
+        // SAFETY: callers pass a class of the slab's: 0, or that of a size up to the largest.
+        unsafe { record.list(class) }.pop()
     }
 
     /// Makes room in an epoch that is open, or a step of it: the caller finds the epoch again,
@@ -125,16 +125,16 @@ impl Home {
     /// At a limit, or when the source refuses.
     #[cold]
     #[inline(never)]
-    fn make_room(&self, era: EraPtr, class: usize) -> Result<(), AllocError> {
-        // SAFETY: the class is one of the slab's.
-        let list = unsafe { era.list(class) };
-        if list.open.get().is_some() || !self.eras.replace(era)? {
+    fn make_room(&self, record: EpochPtr, class: usize) -> Result<(), AllocError> {
+        // SAFETY: `class` is below the number of the slab's classes.
+        let list = unsafe { record.list(class) };
+        if list.open.get().is_some() || !self.records.replace(record)? {
             return Ok(());
         }
         match self.store.take(class) {
             Some(chunk) => {
-                chunk.era.set(Some(era));
-                era.chunks.set(era.chunks.get() + 1);
+                chunk.epoch.set(Some(record));
+                record.chunks.set(record.chunks.get() + 1);
                 list.add(chunk);
                 Ok(())
             }
@@ -153,8 +153,8 @@ impl Home {
         epoch: Epoch,
         class: usize,
     ) -> Result<(ChunkPtr, u32, Word), Refusal> {
-        let open = self.eras.find_open(epoch);
-        match open.and_then(|era| self.pop(era, class)) {
+        let open = self.records.find_open(epoch);
+        match open.and_then(|record| self.pop(record, class)) {
             Some(claimed) => Ok(claimed),
             None => self.claim_with_room(Some(epoch), class),
         }
@@ -187,13 +187,15 @@ impl Home {
         class: usize,
     ) -> Result<(ChunkPtr, u32, Word), Refusal> {
         loop {
-            let era = match epoch {
-                Some(epoch) => (self.eras.find_open(epoch)).ok_or_else(|| self.why_not_open(epoch)),
+            let record = match epoch {
+                Some(epoch) => {
+                    (self.records.find_open(epoch)).ok_or_else(|| self.why_not_open(epoch))
+                }
                 None => Ok(self.current.get()),
             }?;
-            match self.pop(era, class) {
+            match self.pop(record, class) {
                 Some(claimed) => return Ok(claimed),
-                None => self.make_room(era, class)?,
+                None => self.make_room(record, class)?,
             }
         }
     }
@@ -201,9 +203,9 @@ impl Home {
     /// Why nothing can be inserted into that epoch, which is not open.
     #[cold]
     fn why_not_open(&self, epoch: Epoch) -> Refusal {
-        match self.eras.find(epoch) {
-            Ok(era) if era.state.get() == EpochState::Closing => Refusal::Closing,
-            Ok(_) | Err(NoEpoch::Over) => Refusal::StaleEra,
+        match self.records.find(epoch) {
+            Ok(record) if record.state.get() == EpochState::Closing => Refusal::Closing,
+            Ok(_) | Err(NoEpoch::Over) => Refusal::Closed,
             Err(NoEpoch::Foreign) => Refusal::Foreign,
         }
     }
@@ -268,10 +270,10 @@ impl Home {
     #[cold]
     #[inline(never)]
     fn reopen(&self, chunk: ChunkPtr) {
-        let era = chunk.era.get().filter(|_| !chunk.listed.get());
-        if let Some(era) = era {
-            // SAFETY: the class is one of the slab's.
-            unsafe { era.list(chunk.class as usize) }.push_open(chunk);
+        let record = chunk.epoch.get().filter(|_| !chunk.listed.get());
+        if let Some(record) = record {
+            // SAFETY: the class of a chunk of the slab's.
+            unsafe { record.list(chunk.class as usize) }.push_open(chunk);
         }
     }
 
@@ -279,31 +281,31 @@ impl Home {
     #[cold]
     #[inline(never)]
     fn recycle_pinned(&self, chunk: ChunkPtr) {
-        if let Some(era) = chunk.era.get() {
-            self.detach(era, chunk);
+        if let Some(record) = chunk.epoch.get() {
+            self.detach(record, chunk);
             self.store.put(chunk);
-            if era.chunks.get() == 0 {
-                self.eras.end(era);
+            if record.chunks.get() == 0 {
+                self.records.end(record);
             }
             self.store.trim();
         }
     }
 
-    fn detach(&self, era: EraPtr, chunk: ChunkPtr) {
-        // SAFETY: the class is one of the slab's.
-        unsafe { era.list(chunk.class as usize) }.remove(chunk);
-        chunk.era.set(None);
-        era.chunks.set(era.chunks.get() - 1);
+    fn detach(&self, record: EpochPtr, chunk: ChunkPtr) {
+        // SAFETY: the class of a chunk of the slab's.
+        unsafe { record.list(chunk.class as usize) }.remove(chunk);
+        chunk.epoch.set(None);
+        record.chunks.set(record.chunks.get() - 1);
     }
 
     // Epochs.
 
     /// The chunks of an epoch, as long as no chunk comes or goes but for the one that was
     /// returned.
-    pub(super) fn chunks_of(&self, era: EraPtr) -> impl Iterator<Item = ChunkPtr> {
+    pub(super) fn chunks_of(&self, record: EpochPtr) -> impl Iterator<Item = ChunkPtr> {
         (0..self.store.classes()).flat_map(move |class| {
-            // SAFETY: the class is one of the slab's.
-            unsafe { era.list(class) }.chunks()
+            // SAFETY: `class` is below the number of the slab's classes.
+            unsafe { record.list(class) }.chunks()
         })
     }
 
@@ -311,8 +313,8 @@ impl Home {
     pub(super) fn keys_in(&self, epoch: Epoch) -> impl Iterator<Item = EpochKey> + '_ {
         let chunks = (0..).map_while(|index| self.store.get(index));
         let of_epoch = move |chunk: ChunkPtr| {
-            let era = self.eras.find(epoch);
-            chunk.era.get().filter(|&it| era == Ok(it)).is_some()
+            let record = self.records.find(epoch);
+            chunk.epoch.get().filter(|&it| record == Ok(it)).is_some()
         };
         let slots = chunks.flat_map(|chunk| (0..chunk.slots).map(move |slot| (chunk, slot)));
         slots.filter_map(move |(chunk, slot)| {
@@ -324,8 +326,8 @@ impl Home {
     /// The current epoch takes no more insertions; there is a next one. Closes the epoch that
     /// has its place in the ring.
     pub(super) fn advance(&self) -> Epoch {
-        self.current.get().stop();
-        let next = self.begin_next();
+        self.current.get().set_closing();
+        let next = self.open_next();
         self.store.trim();
         next
     }
@@ -334,71 +336,67 @@ impl Home {
     pub(super) fn advance_and_close(&self) -> (Epoch, CloseReport) {
         let mut next = None;
         let report = self.timed(|| {
-            self.current.get().stop();
-            let report = self.close_era(self.current.get());
-            next = Some(self.begin_next());
+            self.current.get().set_closing();
+            let report = self.close_epoch(self.current.get());
+            next = Some(self.open_next());
             report
         });
         (next.expect("it has begun"), report)
     }
 
     /// Begins the next epoch of the ring: the current one has stopped. No other code runs.
-    fn begin_next(&self) -> Epoch {
+    fn open_next(&self) -> Epoch {
         let position = (self.position.get() + 1) % self.ring.len();
         if let Some(last) = self.ring.get(position).flatten() {
-            self.close_era(last);
+            self.close_epoch(last);
         }
         self.advances.set(self.advances.get() + 1);
         let kind = Kind::Ring(position as u32);
-        let next = self.eras.begin_owed(kind, self.advances.get());
+        let next = self.records.open_owed(kind, self.advances.get());
         self.ring.set(position, Some(next));
         self.position.set(position);
         self.current.set(next);
         self.current()
     }
 
-    /// Begins an epoch outside the ring.
+    /// Opens an epoch outside the ring.
     ///
     /// # Errors
     ///
     /// When the source refuses.
-    pub(super) fn begin_domain(&self) -> Result<Epoch, AllocError> {
-        let era = self.eras.try_begin(Kind::Domain, self.advances.get())?;
-        Ok(era.epoch().expect("it has begun"))
+    pub(super) fn open(&self) -> Result<Epoch, AllocError> {
+        let record = self.records.try_open(Kind::Outside, self.advances.get())?;
+        Ok(record.epoch().expect("it has begun"))
     }
 
-    /// An epoch outside the ring takes no more insertions; `false` if it took none, or is not
-    /// such.
-    pub(super) fn stop_domain(&self, epoch: Epoch) -> bool {
-        let era = self.eras.find_open(epoch);
-        let era = era.filter(|era| era.kind.get() == Kind::Domain);
-        era.map(EraPtr::stop).is_some()
-    }
-
-    /// Closes an epoch that takes no more insertions.
+    /// Closes an epoch: an open one only if it is outside the ring, and not the permanent one.
     ///
     /// # Errors
     ///
-    /// If there is no such one.
+    /// If it may not be closed, or was closed before.
     pub(super) fn close(&self, epoch: Epoch) -> Result<CloseReport, CloseError> {
         Totals::add(&self.totals.close_calls, 1);
-        let era = self.eras.find(epoch).map_err(|reason| match reason {
+        let record = self.records.find(epoch).map_err(|reason| match reason {
             NoEpoch::Foreign => CloseError::Foreign,
-            NoEpoch::Over => CloseError::StaleEra,
+            NoEpoch::Over => CloseError::Closed,
         })?;
-        era.close_calls.set(era.close_calls.get().saturating_add(1));
-        match (era.state.get(), era.kind.get()) {
+        record
+            .close_calls
+            .set(record.close_calls.get().saturating_add(1));
+        match (record.state.get(), record.kind.get()) {
             (EpochState::Open, Kind::Permanent) => Err(CloseError::Permanent),
             (EpochState::Open, Kind::Ring(_)) => Err(CloseError::Current),
-            (EpochState::Open, Kind::Domain) => Err(CloseError::Domain),
-            (EpochState::Pinned, _) => Err(CloseError::StaleEra),
-            (EpochState::Closing, _) => Ok(self.close_closing(era)),
+            (EpochState::Pinned, _) => Err(CloseError::Closed),
+            (EpochState::Open, Kind::Outside) | (EpochState::Closing, _) => {
+                record.set_closing();
+                Ok(self.close_closing(record))
+            }
         }
     }
 
     /// Closes an epoch that is closing, and trims the unused chunks.
-    pub(super) fn close_closing(&self, era: EraPtr) -> CloseReport {
-        self.timed(|| self.close_era(era))
+    pub(super) fn close_closing(&self, record: EpochPtr) -> CloseReport {
+        self.timed(|| self.close_epoch(record))
     }
 
     /// Closes an epoch, trims the unused chunks, and says how long it took.
@@ -416,22 +414,22 @@ impl Home {
 
     /// Closes an epoch that is closing: its place in the ring is free, its empty chunks are
     /// unused, the others pinned.
-    fn close_era(&self, era: EraPtr) -> CloseReport {
-        debug_assert!(era.state.get() == EpochState::Closing);
-        let epoch = era.epoch().expect("it is closing");
-        if let Kind::Ring(place) = era.kind.get() {
+    fn close_epoch(&self, record: EpochPtr) -> CloseReport {
+        debug_assert!(record.state.get() == EpochState::Closing);
+        let epoch = record.epoch().expect("it is closing");
+        if let Kind::Ring(place) = record.kind.get() {
             self.ring.set(place as usize, None);
-            self.eras.leave_ring(era);
+            self.records.leave_ring(record);
         }
         let (mut scanned, mut pinned, mut live) = (0, 0, 0);
         for class in 0..self.store.classes() {
-            // SAFETY: the class is one of the slab's.
-            let list = unsafe { era.list(class) };
+            // SAFETY: `class` is below the number of the slab's classes.
+            let list = unsafe { record.list(class) };
             list.open.set(None);
             for chunk in list.chunks() {
                 scanned += 1;
                 if chunk.live() == 0 {
-                    self.detach(era, chunk);
+                    self.detach(record, chunk);
                     self.store.put(chunk);
                 } else {
                     chunk.pin();
@@ -441,14 +439,14 @@ impl Home {
             }
         }
         let recycled = scanned - pinned;
-        era.state.set(EpochState::Pinned);
-        era.scanned.set(scanned as u64);
-        era.recycled.set(recycled as u64);
+        record.state.set(EpochState::Pinned);
+        record.scanned.set(scanned as u64);
+        record.recycled.set(recycled as u64);
         Totals::add(&self.totals.closed, 1);
         Totals::add(&self.totals.scanned, scanned as u64);
         Totals::add(&self.totals.recycled, recycled as u64);
         if pinned == 0 {
-            self.eras.end(era);
+            self.records.end(record);
         }
         CloseReport {
             epoch,
@@ -464,30 +462,24 @@ impl Home {
 
     /// Takes all chunks from an epoch and puts them before those of the list, which no key
     /// leads to. Returns how many values they have. A pinned epoch is over then.
-    pub(super) fn doom(&self, era: EraPtr, doomed: &mut Option<ChunkPtr>) -> usize {
+    pub(super) fn doom(&self, record: EpochPtr, doomed: &mut Option<ChunkPtr>) -> usize {
         let mut live = 0;
         for class in 0..self.store.classes() {
-            // SAFETY: the class is one of the slab's.
-            let list = unsafe { era.list(class) };
+            // SAFETY: `class` is below the number of the slab's classes.
+            let list = unsafe { record.list(class) };
             list.open.set(None);
             for chunk in list.chunks() {
                 live += chunk.doom() as usize;
-                chunk.era.set(None);
+                chunk.epoch.set(None);
                 chunk.next.set(doomed.replace(chunk));
             }
             list.first.set(None);
         }
-        era.chunks.set(0);
-        if era.state.get() == EpochState::Pinned {
-            self.eras.end(era);
+        record.chunks.set(0);
+        if record.state.get() == EpochState::Pinned {
+            self.records.end(record);
         }
         live
-    }
-
-    /// What becomes of unused chunks from now on; gives back what is too many now.
-    pub(super) fn release(&self, release: Release) -> usize {
-        self.store.set_release(release);
-        self.store.trim()
     }
 }
 

@@ -10,19 +10,19 @@
 
 use core::cell::Cell;
 
-use super::era::{EraPtr, Kind};
+use super::epoch_record::{EpochPtr, Kind};
 use super::key::{Epoch, INDEX_BITS};
 use crate::error::AllocError;
 use crate::raw::row::Row;
 use crate::raw::source::Source;
 
 /// The records of epochs.
-pub(super) struct Eras {
+pub(super) struct EpochRecords {
     /// Of the slab: added to an index it is the place of an epoch.
     place: u64,
     classes: usize,
-    table: Row<EraPtr>,
-    spare: Cell<Option<EraPtr>>,
+    table: Row<EpochPtr>,
+    spare: Cell<Option<EpochPtr>>,
     spares: Cell<usize>,
     owed: Cell<usize>,
     last: Cell<u64>,
@@ -36,7 +36,7 @@ pub(super) enum NoEpoch {
     Over,
 }
 
-impl Eras {
+impl EpochRecords {
     /// Records for the permanent epoch and a ring.
     ///
     /// # Errors
@@ -48,7 +48,7 @@ impl Eras {
         ring: usize,
         source: &Source,
     ) -> Result<Self, AllocError> {
-        let eras = Eras {
+        let records = EpochRecords {
             place,
             classes,
             table: Row::new(source.clone()),
@@ -58,37 +58,37 @@ impl Eras {
             last: Cell::new(0),
             source: source.clone(),
         };
-        while eras.spares.get() < ring + 1 {
-            eras.grow()?;
+        while records.spares.get() < ring + 1 {
+            records.grow()?;
         }
-        eras.owed.set(ring);
-        Ok(eras)
+        records.owed.set(ring);
+        Ok(records)
     }
 
     /// The record of that epoch.
     #[inline(always)]
-    pub(super) fn find(&self, epoch: Epoch) -> Result<EraPtr, NoEpoch> {
+    pub(super) fn find(&self, epoch: Epoch) -> Result<EpochPtr, NoEpoch> {
         let index = epoch.place() ^ self.place;
         if index >> INDEX_BITS != 0 {
             return Err(NoEpoch::Foreign);
         }
         match self.table.get(index as usize) {
-            Some(record) if record.era.get() == epoch.era() => Ok(record),
+            Some(record) if record.generation.get() == epoch.generation() => Ok(record),
             _ => Err(NoEpoch::Over),
         }
     }
 
     /// The record of that epoch, if it takes insertions.
     #[inline(always)]
-    pub(super) fn find_open(&self, epoch: Epoch) -> Option<EraPtr> {
+    pub(super) fn find_open(&self, epoch: Epoch) -> Option<EpochPtr> {
         // Of another slab it is beyond all records.
         let index = usize::try_from(epoch.place() ^ self.place).ok()?;
         let record = self.table.get(index)?;
-        (record.open.get() == epoch.era()).then_some(record)
+        (record.open.get() == epoch.generation()).then_some(record)
     }
 
     /// All epochs that there are, in the order of their indices.
-    pub(super) fn get(&self, index: usize) -> Option<EraPtr> {
+    pub(super) fn get(&self, index: usize) -> Option<EpochPtr> {
         self.table.get(index)
     }
 
@@ -99,7 +99,7 @@ impl Eras {
     /// When the source refuses, or there are 2^30 records.
     #[cold]
     fn grow(&self) -> Result<(), AllocError> {
-        let record = EraPtr::allocate(self.classes, &self.source)?;
+        let record = EpochPtr::allocate(self.classes, &self.source)?;
         // Again where the allocator has used the room.
         while self.table.len() == self.table.capacity() {
             self.table.try_reserve(self.table.len() + 1)?;
@@ -109,22 +109,22 @@ impl Eras {
             let bytes = record.layout().size();
             return Err(AllocError::OutOfMemory { bytes });
         }
-        let record = EraPtr::write(record, self.classes, self.place + index as u64);
+        let record = EpochPtr::write(record, self.classes, self.place + index as u64);
         self.table.push(record);
         self.put_back(record);
         Ok(())
     }
 
     /// Adds a record that has no epoch to the spare ones.
-    fn put_back(&self, record: EraPtr) {
+    fn put_back(&self, record: EpochPtr) {
         record.next_free.set(self.spare.replace(Some(record)));
         self.spares.set(self.spares.get() + 1);
     }
 
     /// Begins an epoch with a record that is owed to the ring (R2).
-    pub(super) fn begin_owed(&self, kind: Kind, begun: u64) -> EraPtr {
+    pub(super) fn open_owed(&self, kind: Kind, opened_at: u64) -> EpochPtr {
         self.owed.set(self.owed.get() - 1);
-        self.begin(kind, begun).expect("R2: one is owed")
+        self.open(kind, opened_at).expect("R2: one is owed")
     }
 
     /// Begins an epoch with a record that is not owed.
@@ -132,10 +132,10 @@ impl Eras {
     /// # Errors
     ///
     /// When the source refuses.
-    pub(super) fn try_begin(&self, kind: Kind, begun: u64) -> Result<EraPtr, AllocError> {
+    pub(super) fn try_open(&self, kind: Kind, opened_at: u64) -> Result<EpochPtr, AllocError> {
         loop {
             if self.spares.get() > self.owed.get() {
-                if let Some(record) = self.begin(kind, begun) {
+                if let Some(record) = self.open(kind, opened_at) {
                     return Ok(record);
                 }
             }
@@ -143,13 +143,13 @@ impl Eras {
         }
     }
 
-    fn begin(&self, kind: Kind, begun: u64) -> Option<EraPtr> {
+    fn open(&self, kind: Kind, opened_at: u64) -> Option<EpochPtr> {
         let record = self.spare.get()?;
         self.spare.set(record.next_free.take());
         self.spares.set(self.spares.get() - 1);
         // 2^64 epochs last for 500 years of one in a nanosecond.
         self.last.set(self.last.get() + 1);
-        record.begin(self.last.get(), kind, begun);
+        record.set_open(self.last.get(), kind, opened_at);
         Some(record)
     }
 
@@ -160,7 +160,7 @@ impl Eras {
     /// # Errors
     ///
     /// When the source refuses.
-    pub(super) fn replace(&self, record: EraPtr) -> Result<bool, AllocError> {
+    pub(super) fn replace(&self, record: EpochPtr) -> Result<bool, AllocError> {
         if record.replaced.get() || !matches!(record.kind.get(), Kind::Ring(_)) {
             return Ok(true);
         }
@@ -175,24 +175,24 @@ impl Eras {
 
     /// The epoch leaves its place in the ring, to which a record is owed from now on: that
     /// which was set aside for it, or its own, which it then gives up.
-    pub(super) fn leave_ring(&self, record: EraPtr) {
+    pub(super) fn leave_ring(&self, record: EpochPtr) {
         debug_assert!(record.replaced.get() || record.chunks.get() == 0);
         if !record.replaced.replace(false) {
             self.owed.set(self.owed.get() + 1);
         }
-        record.kind.set(Kind::Domain);
+        record.kind.set(Kind::Outside);
     }
 
     /// The epoch is over: it is closed and has no chunks.
-    pub(super) fn end(&self, record: EraPtr) {
+    pub(super) fn end(&self, record: EpochPtr) {
         debug_assert!(record.chunks.get() == 0 && record.open.get() == 0);
-        record.era.set(0);
+        record.generation.set(0);
         self.put_back(record);
     }
 
     /// Bytes of the records and their table.
     pub(super) fn bytes(&self) -> usize {
-        self.table.bytes() + self.table.len() * EraPtr::bytes(self.classes)
+        self.table.bytes() + self.table.len() * EpochPtr::bytes(self.classes)
     }
 
     /// Panics where R1 or R2 does not hold.
@@ -201,16 +201,22 @@ impl Eras {
         let mut spares = 0;
         let mut next = self.spare.get();
         while let Some(record) = next {
-            assert_eq!(record.era.get(), 0, "R1: a spare record has no epoch");
+            assert_eq!(
+                record.generation.get(),
+                0,
+                "R1: a spare record has no epoch"
+            );
             spares += 1;
             next = record.next_free.get();
         }
         assert_eq!(spares, self.spares.get(), "R1: the spare records");
         let records = || (0..self.table.len()).filter_map(|index| self.table.get(index));
-        let used = records().filter(|record| record.era.get() != 0).count();
+        let used = records()
+            .filter(|record| record.generation.get() != 0)
+            .count();
         assert_eq!(spares + used, self.table.len(), "R1: used or spare");
         let in_ring = records()
-            .filter(|record| record.era.get() != 0)
+            .filter(|record| record.generation.get() != 0)
             .filter(|record| matches!(record.kind.get(), Kind::Ring(_)));
         let replaced = in_ring.clone().filter(|record| record.replaced.get());
         let owed = ring - in_ring.clone().count() + replaced.count();
@@ -219,7 +225,7 @@ impl Eras {
     }
 }
 
-impl Drop for Eras {
+impl Drop for EpochRecords {
     fn drop(&mut self) {
         for index in 0..self.table.len() {
             if let Some(record) = self.table.get(index) {

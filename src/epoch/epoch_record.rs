@@ -4,7 +4,7 @@
 //!
 //! # Invariants
 //!
-//! * E1: `open` is the era of an epoch that takes insertions, else 0. An epoch that is open or
+//! * E1: `open` is the generation of an epoch that takes insertions, else 0. An epoch that is open or
 //!   closing has no pinned chunk; of a pinned one all chunks are, and there is one at least.
 //! * E2: the list of a class has each chunk of the epoch once. While the epoch is open, exactly
 //!   those with a vacant slot are on the stack of open ones too, once. A full chunk leaves it
@@ -18,22 +18,21 @@ use core::ops::Deref;
 use core::ptr::NonNull;
 
 use super::chunk::ChunkPtr;
-use super::label::Label;
 use super::word::{END, Word};
 use crate::error::AllocError;
 use crate::raw::memory::Block;
 use crate::raw::source::Source;
 
-/// Where an epoch stands.
+/// The state of an epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EpochState {
-    /// It takes insertions: the current one, the permanent one, that of a domain, one that was
-    /// begun outside the ring.
+    /// It takes insertions: the current one, the permanent one, and those outside the ring that
+    /// are not closed yet.
     Open,
-    /// It takes no more insertions, and is not closed.
+    /// It takes no more insertions, but is not closed: a previous one of the ring.
     Closing,
-    /// It is closed, and still has values, whose chunks stay.
+    /// It is closed, and still has values. Their chunks stay.
     Pinned,
 }
 
@@ -43,26 +42,28 @@ pub(super) enum Kind {
     Permanent,
     /// The place in the ring that has it until it is closed.
     Ring(u32),
-    Domain,
+    /// None: opened by name, by a guard or a scope; or closed.
+    Outside,
 }
 
 /// The record's header; the lists of its classes follow.
 #[repr(C)]
-pub(super) struct Era {
+pub(super) struct EpochRecord {
     pub(super) open: Cell<u64>,
     /// 0 while the record is not used.
-    pub(super) era: Cell<u64>,
+    pub(super) generation: Cell<u64>,
     /// Of an [`Epoch`](super::Epoch) that has this record.
     pub(super) place: u64,
     pub(super) state: Cell<EpochState>,
     pub(super) kind: Cell<Kind>,
     /// Of an unused record.
-    pub(super) next_free: Cell<Option<EraPtr>>,
+    pub(super) next_free: Cell<Option<EpochPtr>>,
     /// Whether there is a spare record for the case that this one stays pinned.
     pub(super) replaced: Cell<bool>,
     /// How often the slab had advanced when it began.
-    pub(super) begun: Cell<u64>,
-    pub(super) label: Cell<Label>,
+    pub(super) opened_at: Cell<u64>,
+    /// Of the user's.
+    pub(super) tag: Cell<u64>,
     pub(super) chunks: Cell<usize>,
     pub(super) close_calls: Cell<u64>,
     pub(super) scanned: Cell<u64>,
@@ -78,28 +79,28 @@ pub(super) struct List {
 
 /// A record, which is there until the slab is gone.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct EraPtr(NonNull<Era>);
+pub(super) struct EpochPtr(NonNull<EpochRecord>);
 
-impl Deref for EraPtr {
-    type Target = Era;
+impl Deref for EpochPtr {
+    type Target = EpochRecord;
 
     #[inline(always)]
-    fn deref(&self) -> &Era {
+    fn deref(&self) -> &EpochRecord {
         // SAFETY: there until the slab is gone, whose methods alone have such a pointer; all
         // that changes is in cells.
         unsafe { self.0.as_ref() }
     }
 }
 
-/// The layout of a record with lists for so many classes.
+/// The layout of a record with a list for each of `classes` classes.
 fn layout(classes: usize) -> Layout {
-    let bytes = size_of::<Era>() + classes * size_of::<List>();
-    Layout::from_size_align(bytes, align_of::<Era>()).expect("there are few classes")
+    let bytes = size_of::<EpochRecord>() + classes * size_of::<List>();
+    Layout::from_size_align(bytes, align_of::<EpochRecord>()).expect("there are few classes")
 }
 
-const _: () = assert!(align_of::<Era>() >= align_of::<List>());
+const _: () = assert!(align_of::<EpochRecord>() >= align_of::<List>());
 
-impl EraPtr {
+impl EpochPtr {
     /// Bytes of a record.
     pub(super) fn bytes(classes: usize) -> usize {
         layout(classes).size()
@@ -115,25 +116,25 @@ impl EraPtr {
     }
 
     /// Writes an unused record; epochs that have it have that place.
-    pub(super) fn write(record: Block, classes: usize, place: u64) -> EraPtr {
+    pub(super) fn write(record: Block, classes: usize, place: u64) -> EpochPtr {
         debug_assert!(record.layout() == layout(classes));
-        let start = record.leak_start().cast::<Era>();
-        let header = Era {
+        let start = record.leak_start().cast::<EpochRecord>();
+        let header = EpochRecord {
             open: Cell::new(0),
-            era: Cell::new(0),
+            generation: Cell::new(0),
             place,
             state: Cell::new(EpochState::Closing),
-            kind: Cell::new(Kind::Domain),
+            kind: Cell::new(Kind::Outside),
             next_free: Cell::new(None),
             replaced: Cell::new(false),
-            begun: Cell::new(0),
-            label: Cell::new(Label::EMPTY),
+            opened_at: Cell::new(0),
+            tag: Cell::new(0),
             chunks: Cell::new(0),
             close_calls: Cell::new(0),
             scanned: Cell::new(0),
             recycled: Cell::new(0),
         };
-        // SAFETY: the record has room for the header and the lists.
+        // SAFETY: the record is a new block, laid out for the header and a list for each class.
         unsafe {
             start.write(header);
             for class in 0..classes {
@@ -143,16 +144,17 @@ impl EraPtr {
                 });
             }
         }
-        EraPtr(start)
+        EpochPtr(start)
     }
 
     /// The record's memory, which the caller frees.
     ///
     /// # Safety
     ///
-    /// It is not used afterwards, and was for so many classes, of this source.
+    /// It is not used afterwards; it was written for that many classes, and is from this source.
     pub(super) unsafe fn into_record(self, classes: usize, source: &Source) -> Block {
-        // SAFETY: `write` leaked it; says the caller.
+        // SAFETY: `write` leaked a block of this layout and source, and it is not used any more
+        // (precondition).
         unsafe { Block::from_start(self.0.cast(), layout(classes), source) }
     }
 
@@ -163,33 +165,36 @@ impl EraPtr {
     /// The slab has that class.
     #[inline(always)]
     pub(super) unsafe fn list<'a>(self, class: usize) -> &'a List {
-        // SAFETY: the lists follow the header, and stay until the slab is gone; says the
-        // caller.
+        // SAFETY: the slab has the class (precondition); the lists of its classes follow the
+        // header, and stay until the slab is gone.
         unsafe { self.0.add(1).cast::<List>().add(class).as_ref() }
     }
 
     /// The epoch that has this record.
     pub(super) fn epoch(self) -> Option<super::Epoch> {
-        Some(super::Epoch::new(self.place, NonZero::new(self.era.get())?))
+        Some(super::Epoch::new(
+            self.place,
+            NonZero::new(self.generation.get())?,
+        ))
     }
 
     /// Begins another epoch with this record, which has no chunks.
-    pub(super) fn begin(self, era: u64, kind: Kind, begun: u64) {
-        debug_assert!(self.era.get() == 0 && self.chunks.get() == 0);
-        self.open.set(era);
-        self.era.set(era);
+    pub(super) fn set_open(self, generation: u64, kind: Kind, opened_at: u64) {
+        debug_assert!(self.generation.get() == 0 && self.chunks.get() == 0);
+        self.open.set(generation);
+        self.generation.set(generation);
         self.state.set(EpochState::Open);
         self.kind.set(kind);
         self.replaced.set(false);
-        self.begun.set(begun);
-        self.label.set(Label::EMPTY);
+        self.opened_at.set(opened_at);
+        self.tag.set(0);
         self.close_calls.set(0);
         self.scanned.set(0);
         self.recycled.set(0);
     }
 
     /// It takes no more insertions.
-    pub(super) fn stop(self) {
+    pub(super) fn set_closing(self) {
         self.open.set(0);
         self.state.set(EpochState::Closing);
     }

@@ -1,0 +1,203 @@
+//! `EpochGuard`: an epoch outside the ring that is closed when its guard is dropped.
+//!
+//! It borrows the slab shared, so keys leave it, and its values stay. `scope.rs` has the epoch
+//! that ends with its values.
+
+use core::fmt;
+
+use super::bytes::{BufError, Bytes, EpochBuf};
+use super::error::InsertError;
+use super::key::{Epoch, EpochKey};
+use super::values::{Values, no_room};
+use super::{Contents, Epochs};
+use crate::error::AllocError;
+use crate::raw::memory;
+
+/// An epoch for a part of the program, [closed](Epochs::close) when the guard is dropped;
+/// returned by [`Epochs::enter`].
+///
+/// The epoch is outside the ring: guards nest to any depth, and none closes another epoch.
+/// Values can outlive it: those that are still there when it is closed stay, and pin their
+/// chunks. [`Epochs::scope`] drops them instead. If the guard is forgotten, its epoch stays
+/// open until it is closed by name.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::epoch::EpochSlab;
+///
+/// let slab = EpochSlab::new();
+/// let request = slab.enter();
+/// let key = request.insert("parsed");
+/// let parser = slab.enter();
+/// parser.insert("scratch");
+/// let epoch = parser.epoch();
+/// drop(parser);                                         // closed: one chunk stays, pinned
+/// assert_eq!(slab.clear_epoch(epoch), 1);
+/// assert_eq!(slab.take(key), Some("parsed"));
+/// drop(request);                                        // closed: no chunk is left
+/// assert_eq!(slab.stats().chunks, 0);
+/// ```
+#[must_use = "the epoch is closed when the guard is dropped"]
+pub struct EpochGuard<'s, C: Contents> {
+    slab: &'s Epochs<C>,
+    epoch: Epoch,
+}
+
+impl<C: Contents> Epochs<C> {
+    /// Opens an epoch outside the ring, which its guard closes. O(1); allocates a record if
+    /// none is unused.
+    ///
+    /// # Panics
+    ///
+    /// Aborts if the allocator refuses, like `Vec`.
+    ///
+    /// ```
+    /// let slab = flatslab::epoch::EpochSlab::<u64>::new();
+    /// let request = slab.enter();
+    /// assert_ne!(request.epoch(), slab.current());
+    /// ```
+    #[track_caller]
+    pub fn enter(&self) -> EpochGuard<'_, C> {
+        match self.try_enter() {
+            Ok(guard) => guard,
+            Err(error) => memory::fail(error),
+        }
+    }
+
+    /// Opens an epoch outside the ring, like [`enter`](Self::enter).
+    ///
+    /// # Errors
+    ///
+    /// If the allocator refuses.
+    ///
+    /// ```
+    /// let slab = flatslab::epoch::EpochSlab::new();
+    /// slab.try_enter()?.insert(7);
+    /// # Ok::<(), flatslab::AllocError>(())
+    /// ```
+    pub fn try_enter(&self) -> Result<EpochGuard<'_, C>, AllocError> {
+        Ok(EpochGuard {
+            slab: self,
+            epoch: self.try_open()?,
+        })
+    }
+}
+
+impl<'s, C: Contents> EpochGuard<'s, C> {
+    /// Returns its epoch.
+    ///
+    /// ```
+    /// let slab = flatslab::epoch::EpochSlab::new();
+    /// let request = slab.enter();
+    /// let key = request.insert(7);
+    /// assert_eq!(slab.epoch_of(key), Some(request.epoch()));
+    /// ```
+    #[must_use]
+    pub fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    /// Returns the slab.
+    ///
+    /// ```
+    /// let slab = flatslab::epoch::EpochSlab::new();
+    /// let request = slab.enter();
+    /// let key = request.insert(7);
+    /// assert_eq!(request.slab().take(key), Some(7));
+    /// ```
+    #[must_use]
+    pub fn slab(&self) -> &'s Epochs<C> {
+        self.slab
+    }
+}
+
+impl<T> EpochGuard<'_, Values<T>> {
+    /// Inserts a value into its epoch; O(1). Like [`Epochs::insert`] otherwise.
+    ///
+    /// # Panics
+    ///
+    /// If [`Epochs::insert`] would, or if the epoch was closed by name.
+    ///
+    /// ```
+    /// let slab = flatslab::epoch::EpochSlab::new();
+    /// let key = slab.enter().insert(7);
+    /// assert_eq!(slab.take(key), Some(7));                // it outlived its epoch
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn insert(&self, value: T) -> EpochKey {
+        match self.try_insert(value) {
+            Ok(key) => key,
+            Err(error) => no_room(error),
+        }
+    }
+
+    /// Inserts a value into its epoch, like [`insert`](Self::insert).
+    ///
+    /// # Errors
+    ///
+    /// As [`Epochs::try_insert_in`]; the error has the value.
+    ///
+    /// ```
+    /// let slab = flatslab::epoch::EpochSlab::new();
+    /// assert!(slab.enter().try_insert(7).is_ok());
+    /// ```
+    #[inline]
+    #[cfg_attr(feature = "track", track_caller)]
+    pub fn try_insert(&self, value: T) -> Result<EpochKey, InsertError<T>> {
+        self.slab.try_insert_in(self.epoch, value)
+    }
+}
+
+impl EpochGuard<'_, Bytes> {
+    /// Allocates a zeroed buffer of `len` bytes in its epoch; O(`len`).
+    ///
+    /// # Errors
+    ///
+    /// As [`Epochs::try_alloc_in`].
+    ///
+    /// ```
+    /// let bytes = flatslab::epoch::EpochBytes::new();
+    /// let request = bytes.enter();
+    /// assert_eq!(request.try_alloc(100)?.epoch(), request.epoch());
+    /// # Ok::<(), flatslab::epoch::BufError>(())
+    /// ```
+    #[cfg_attr(feature = "track", track_caller)]
+    pub fn try_alloc(&self, len: usize) -> Result<EpochBuf<'_>, BufError> {
+        self.slab.try_alloc_in(self.epoch, len)
+    }
+
+    /// Copies bytes into a buffer in its epoch; O(length).
+    ///
+    /// # Errors
+    ///
+    /// As [`Epochs::try_alloc_in`].
+    ///
+    /// ```
+    /// let bytes = flatslab::epoch::EpochBytes::new();
+    /// let request = bytes.enter();
+    /// let key = request.try_copy(b"hello")?;
+    /// assert_eq!(bytes.epoch_of(key), Some(request.epoch()));
+    /// # Ok::<(), flatslab::epoch::BufError>(())
+    /// ```
+    #[cfg_attr(feature = "track", track_caller)]
+    pub fn try_copy(&self, bytes: &[u8]) -> Result<EpochKey, BufError> {
+        self.slab.try_copy_in(self.epoch, bytes)
+    }
+}
+
+impl<C: Contents> Drop for EpochGuard<'_, C> {
+    fn drop(&mut self) {
+        // An error says that it was closed by name.
+        let _ = self.slab.close(self.epoch);
+    }
+}
+
+impl<C: Contents> fmt::Debug for EpochGuard<'_, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EpochGuard")
+            .field("epoch", &self.epoch)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,123 @@
+//! Removing values: by key, moved out, or all of them.
+
+use super::cell::Removal;
+use super::ends::Clearing;
+use super::key::SharedKey;
+use super::{SharedSlab, refused};
+use crate::error::AccessError;
+
+impl<T> SharedSlab<T> {
+    /// Removes a value; O(1) besides its destructor. Whether this call removed it: of many at
+    /// once one does.
+    ///
+    /// From now on its key leads to nothing. The value is dropped here, or where guards are
+    /// there, by the last one of them.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::sync::SharedSlab;
+    ///
+    /// let slab = SharedSlab::with_capacity(1);
+    /// let key = slab.insert(7).unwrap();
+    /// assert!(slab.remove(key));
+    /// assert!(!slab.remove(key));
+    /// ```
+    #[inline]
+    pub fn remove(&self, key: SharedKey) -> bool {
+        let Some((cell, generation)) = self.locate(key) else {
+            return false;
+        };
+        // SAFETY: allocated as long as the slab is (H1).
+        match unsafe { cell.word().remove(generation) } {
+            Removal::Missing => false,
+            Removal::Deferred => true,
+            Removal::Claimed => {
+                // SAFETY: its end was claimed.
+                unsafe { self.end(self.index(key), generation) };
+                true
+            }
+        }
+    }
+
+    /// Moves the value of a key out; O(1), no allocation. `None` if there is none. Does not wait
+    /// for guards.
+    ///
+    /// # Panics
+    ///
+    /// If there are guards of the value. [`try_take`](Self::try_take) returns the error.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::sync::SharedSlab;
+    ///
+    /// let slab = SharedSlab::with_capacity(1);
+    /// let key = slab.insert(7).unwrap();
+    /// assert_eq!((slab.take(key), slab.take(key)), (Some(7), None));
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn take(&self, key: SharedKey) -> Option<T> {
+        match self.try_take(key) {
+            Ok(value) => Some(value),
+            Err(AccessError::Missing) => None,
+            Err(error) => refused(key, error),
+        }
+    }
+
+    /// Moves the value of a key out, like [`take`](Self::take); never panics.
+    ///
+    /// # Errors
+    ///
+    /// [`Missing`](AccessError::Missing), and [`Borrowed`](AccessError::Borrowed) while there
+    /// are guards.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::AccessError;
+    /// use flatslab::sync::SharedSlab;
+    ///
+    /// let slab = SharedSlab::with_capacity(1);
+    /// let key = slab.insert(7).unwrap();
+    /// let guard = slab.get(key);
+    /// assert_eq!(slab.try_take(key), Err(AccessError::Borrowed));
+    /// drop(guard);
+    /// assert_eq!(slab.try_take(key), Ok(7));
+    /// assert_eq!(slab.try_take(key), Err(AccessError::Missing));
+    /// ```
+    #[inline]
+    pub fn try_take(&self, key: SharedKey) -> Result<T, AccessError> {
+        let (cell, generation) = self.locate(key).ok_or(AccessError::Missing)?;
+        // SAFETY: allocated as long as the slab is (H1); if its end is claimed, the value is
+        // there and no one else's (S1, S2), and is moved out before the cell is freed.
+        unsafe {
+            cell.word().take(generation)?;
+            let value = cell.value().read();
+            self.free(self.index(key), generation);
+            Ok(value)
+        }
+    }
+
+    /// Removes and drops all values; O(capacity). Slots of which a guard was forgotten are free
+    /// again too.
+    ///
+    /// If a destructor panics, the others run first.
+    ///
+    /// ```
+    /// use flatslab::sync::SharedSlab;
+    ///
+    /// let mut slab = SharedSlab::with_capacity(8);
+    /// let key = slab.insert(7).unwrap();
+    /// slab.clear();
+    /// assert!(slab.is_empty() && slab.get(key).is_none());
+    /// ```
+    pub fn clear(&mut self) {
+        Clearing {
+            slab: self,
+            next: 0,
+        }
+        .run();
+    }
+}

@@ -414,3 +414,63 @@ fn arenas_are_send_and_buffers_both() {
     // Three words of 64 bits, whatever a pointer has.
     assert!(sizes[1] <= 24 && sizes[2] <= 24, "{sizes:?}");
 }
+
+#[test]
+fn a_chain_is_read_and_ends_on_another_thread() {
+    let source = Counted::new();
+    let (arena, other) = (small(&source), small(&source));
+    let length = amount(1000, 100, 20);
+    let mut chain = arena.copy(b"last");
+    for number in 0..length {
+        let arena = if number % 3 == 0 { &other } else { &arena };
+        let mut head = arena.copy(&[number as u8]);
+        head.set_next(chain).unwrap();
+        chain = head;
+    }
+    let tail = chain.next().unwrap();
+    assert!(chain.clone().take_next().is_err(), "two references");
+    drop(other);
+    thread::spawn(move || {
+        assert_eq!(chain.parts().count(), length + 1);
+        assert!(chain.release());
+    })
+    .join()
+    .unwrap();
+    // The head came back, and the rest is one that this thread has.
+    assert_eq!(tail.parts().last(), Some(&b"last"[..]));
+    drop(tail);
+    assert!(arena.reclaim() > 0);
+    assert_eq!(arena.stats().in_use(), 0);
+    drop(arena);
+    source.expect_all_back();
+}
+
+/// Code for a connection is written once for both kinds of counts.
+fn split_lines<R: bytes::References>(
+    arena: &bytes::ByteArena<R>,
+    text: &[u8],
+) -> Vec<bytes::Buf<R>> {
+    let mut rest = arena.copy(text);
+    let mut lines = Vec::new();
+    while let Some(end) = rest.iter().position(|&byte| byte == b'\n') {
+        lines.push(rest.split_to(end));
+        rest.advance(1);
+    }
+    lines
+}
+
+#[test]
+fn code_is_written_once_for_both_kinds_of_counts() {
+    let text = b"one\ntwo\n";
+    let local = split_lines(&bytes::ByteArena::new(), text);
+    let atomic = split_lines(&bytes::ByteArena::atomic(), text);
+    assert!(
+        local
+            .iter()
+            .zip(&atomic)
+            .all(|(one, other)| **one == **other)
+    );
+    thread::spawn(move || assert_eq!(atomic.len(), 2))
+        .join()
+        .unwrap();
+}

@@ -43,3 +43,50 @@ fn dropping_from_the_end_of_a_count_saturates_it() {
     assert!(buf.release());
     assert_eq!(arena.reclaim(), 1);
 }
+
+/// An allocation took all that had come back, 25 ms after a million buffers.
+#[test]
+fn an_allocation_makes_few_of_the_buffers_free_that_came_back() {
+    let arena = ByteArena::builder()
+        .atomic()
+        .smallest(64)
+        .largest(64)
+        .build();
+    let bufs: Vec<_> = (0..200).map(|_| arena.alloc(64)).collect();
+    std::thread::spawn(move || drop(bufs)).join().unwrap();
+    let class = arena.home().last_class();
+    // None is left that was made and not used, so the next one is of those that came back.
+    let made = class.in_use() + class.depth();
+    let rest: Vec<_> = (0..made - 200).map(|_| arena.alloc(64)).collect();
+    assert_eq!((class.in_use(), class.depth()), (made, 0));
+    let mut kept = Vec::new();
+    for round in 1..=200 {
+        kept.push(arena.alloc(64));
+        // 16 at a time, and the one that was taken.
+        assert_eq!(
+            made - class.in_use(),
+            16_usize.min(200 - (round - 1) / 16 * 16) - (round - 1) % 16 - 1
+        );
+    }
+    assert_eq!(arena.reclaim(), 0);
+    drop((kept, rest));
+    assert_eq!(arena.reclaim(), made);
+    arena.check();
+}
+
+/// A class's buffers that came back are not looked for in another class's.
+#[test]
+fn a_request_at_the_limit_finds_what_came_back_to_its_class() {
+    let builder = ByteArena::builder().atomic().smallest(64).chunk_bytes(1024);
+    let arena = builder.max_bytes(6000).build();
+    let fill = |size| std::iter::from_fn(|| arena.try_alloc(size).ok()).collect::<Vec<_>>();
+    let large = fill(512);
+    let small = fill(64);
+    assert!(!large.is_empty() && arena.try_alloc(64).is_err());
+    std::thread::spawn(move || drop((small, large)))
+        .join()
+        .unwrap();
+    let again = arena.try_alloc(512).unwrap();
+    assert_eq!(again.capacity(), 512);
+    assert!(arena.try_alloc(64).is_ok());
+}

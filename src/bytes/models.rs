@@ -249,3 +249,18 @@ fn loom_a_chain_that_is_dropped_elsewhere_gives_each_of_its_buffers_back_once() 
         memory.expect_freed();
     });
 }
+
+#[test]
+fn loom_drops_of_more_references_than_are_counted_free_no_buffer() {
+    loom::model(|| {
+        let memory = Memory::new();
+        let arena = make(&memory);
+        let buf = arena.copy(b"kept");
+        let clones = [(); 6].map(|()| buf.clone());
+        let theirs = thread::spawn(move || drop(clones));
+        drop(buf.clone());
+        theirs.join().unwrap();
+        assert_eq!((buf.references(), arena.reclaim()), (None, 0));
+        assert_eq!(*buf, *b"kept");
+    });
+}

@@ -11,7 +11,7 @@ use flatslab::bytes::ByteArena;
 
 fuzz_target!(|bytes: &[u8]| {
     #[cfg(fuzzing)]
-    program::run(bytes, ByteArena::check);
+    program::run(bytes, ByteArena::check_positions);
     #[cfg(not(fuzzing))]
     program::run(bytes, |_| ());
 });

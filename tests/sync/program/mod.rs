@@ -61,7 +61,7 @@ fn pages() -> Pages {
 }
 
 /// Kinds of programs: the first byte says which one it is.
-pub(crate) const KINDS: u8 = 11;
+pub(crate) const KINDS: u8 = 12;
 
 /// Runs a program: the first byte says on what, the next ones how that is made, the others are
 /// steps.
@@ -74,7 +74,7 @@ pub(crate) fn run(program: &[u8]) {
         1 => slots::run::<Text, Growable>(input),
         2 => slots::run::<Unit, Bounded>(input),
         3 => slots::run::<Aligned, Growable>(input),
-        4 | 5 => buffers::run(input),
+        4 | 5 | 11 => buffers::run(input),
         6 => spsc_ring::run(input),
         #[cfg(target_has_atomic = "64")]
         7 | 8 => shared_slab::run::<Text>(input),

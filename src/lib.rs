@@ -103,6 +103,32 @@
 //! So it is with every method by key, with the iterators, and with `retain`,
 //! `drain` and `clear`, which refuse before they change anything.
 //!
+//! # Words that mean the same everywhere
+//!
+//! | word | meaning | instead of |
+//! |---|---|---|
+//! | `try_…` | returns a `Result`, or `None` where there is one reason only; never panics or aborts | |
+//! | `insert` | puts a value into a slab, under a key or a handle | |
+//! | `remove` | ends a value by its key | |
+//! | `take` | moves a value out, where `remove` only drops it | |
+//! | `alloc` | memory, or a value, of an arena or a pool, which its owner ends | |
+//! | `get` | borrows by key; `None` where there is no value | |
+//! | `reserve` | makes room for more, as in `std` | |
+//! | `prepare` | makes memory, and touches it, so that what follows meets no page fault | `touch` |
+//! | `shrink_to_fit` | gives unused memory back; the walk over all of it | `trim`, `shrink`, `compact` |
+//! | `reclaim` | makes free what other threads gave back | |
+//! | `clear` | drops all values | |
+//! | `reset` | makes all memory free, and drops no value | |
+//! | `capacity` | the number of values there is room for | |
+//! | `max_bytes` | the limit of a container that grows | |
+//! | generation | the number that tells a slot's values from each other | `version`, `era`, `round` |
+//! | retired | a slot whose generations are used up, which takes no value any more | `worn_out` |
+//! | chunk | a block of many slots or buffers; `chunk_bytes`, `chunk_capacity` | `slab_size`, `slab_bytes` |
+//! | scope | what is allocated or inserted in it ends with it | `domain` |
+//! | guard | a value that ends a borrow, or an epoch, when it is dropped | `domain_guard` |
+//! | `…Error` | every error; [`SizeError`] where bytes are too many | `NoRoom`, `Exhausted`, `TooBig` |
+//! | `pages` | where the memory comes from: [`Pages`](memory::Pages), an option of every [`Builder`] | |
+//!
 //! # Features
 //!
 //! `std` (default): chunks built ahead by a thread. `alloc` (in `std`): without it the

@@ -29,7 +29,7 @@ fn bytes(size: usize) -> Layout {
 
 /// Each request had a chunk of its own, and in the second frame walked over all of them.
 #[test]
-#[cfg_attr(each_run, ignore = "weekly")]
+#[cfg_attr(miri, ignore = "counts steps, which an interpreter does not change")]
 fn a_request_takes_few_steps_whatever_earlier_frames_left() {
     let mut arena = Arena::new();
     let requests = amount(16_000, 16_000, 300);
@@ -46,7 +46,7 @@ fn a_request_takes_few_steps_whatever_earlier_frames_left() {
 
 /// The frames that would leave most: each begins with a request that no chunk has room for.
 #[test]
-#[cfg_attr(each_run, ignore = "weekly")]
+#[cfg_attr(miri, ignore = "counts steps, which an interpreter does not change")]
 fn memory_is_bounded_by_the_largest_frame() {
     let mut arena = Arena::new();
     let mut largest = 4096;
@@ -70,6 +70,7 @@ fn memory_is_bounded_by_the_largest_frame() {
 #[test]
 #[cfg_attr(each_run, ignore = "weekly")]
 #[cfg(feature = "std")]
+#[cfg_attr(miri, ignore = "counts steps, which an interpreter does not change")]
 fn a_source_that_refuses_is_asked_few_times() {
     use core::ptr::NonNull;
     use std::alloc::{GlobalAlloc, System};

@@ -167,7 +167,7 @@ pub enum LocError {
     /// The arena was dropped, so no position is to be made.
     Closed,
     /// All 2⁶⁴ serials were given out, or there is no memory to note that.
-    Exhausted,
+    TooMany,
 }
 
 impl fmt::Display for LocError {
@@ -177,7 +177,7 @@ impl fmt::Display for LocError {
             LocError::Stale => "the position leads to a buffer that is gone",
             LocError::Range => "the range is outside of the buffer, or too long for a position",
             LocError::Closed => "the arena of the buffer was dropped",
-            LocError::Exhausted => "there are no more positions",
+            LocError::TooMany => "there are no more positions",
         })
     }
 }

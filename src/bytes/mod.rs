@@ -182,7 +182,8 @@ impl fmt::Display for RequestError {
 impl core::error::Error for RequestError {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match self {
-            RequestError::TooLarge(error) => Some(error),
+            // It is what `Display` writes.
+            RequestError::TooLarge(_) => None,
             RequestError::Memory(error) => Some(error),
         }
     }

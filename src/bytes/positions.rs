@@ -39,7 +39,7 @@ impl Buf {
     /// # Errors
     ///
     /// [`Range`](LocError::Range) if the bytes are more than a [position](Loc) has room for;
-    /// [`Closed`](LocError::Closed) if the arena was dropped; [`Exhausted`](LocError::Exhausted).
+    /// [`Closed`](LocError::Closed) if the arena was dropped; [`TooMany`](LocError::TooMany).
     ///
     /// ```
     /// use flatslab::bytes::{ByteArena, LocError};
@@ -59,7 +59,7 @@ impl Buf {
         if counts.serial() == 0 {
             // SAFETY: a shared header keeps its home.
             let serial = unsafe { self.home().as_ref() }.serials.next();
-            counts.set_serial(serial.ok_or(LocError::Exhausted)?);
+            counts.set_serial(serial.ok_or(LocError::TooMany)?);
         }
         let loc = Loc::new(counts.serial(), header.number(), self.offset(), self.len());
         loc.ok_or(LocError::Range)

@@ -12,7 +12,7 @@ use super::key::{Epoch, EpochKey};
 use super::sizes;
 use super::values::{absent_or_refused, no_room};
 use super::{Contents, Epochs};
-use crate::error::{AccessError, AllocError};
+use crate::error::{AccessError, AllocError, SizeError};
 
 /// A slab of buffers of any size that belong to epochs; see the [module](super).
 ///
@@ -147,7 +147,7 @@ impl fmt::Debug for EpochBuf<'_> {
 ///
 /// let bytes = EpochBytes::new();
 /// let error = bytes.try_alloc_in(bytes.current(), 1 << 20).unwrap_err();
-/// assert_eq!(error, BufError::TooBig { size: 1 << 20, largest: 64 << 10 });
+/// assert!(matches!(error, BufError::TooLarge(error) if error.limit == 64 << 10));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -159,12 +159,7 @@ pub enum BufError {
     /// The epoch belongs to another slab.
     Foreign,
     /// The request exceeds the [largest](super::EpochsBuilder::largest) size class.
-    TooBig {
-        /// Requested bytes.
-        size: usize,
-        /// Bytes of the largest size class.
-        largest: usize,
-    },
+    TooLarge(SizeError),
     /// No chunk could be allocated: the allocator refused, or a limit was reached.
     Full(AllocError),
 }
@@ -183,9 +178,7 @@ impl From<Refusal> for BufError {
 impl fmt::Display for BufError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let refusal = match *self {
-            BufError::TooBig { size, largest } => {
-                return write!(f, "{size} bytes were asked for, the limit is {largest}");
-            }
+            BufError::TooLarge(error) => return error.fmt(f),
             BufError::Closing => Refusal::Closing,
             BufError::Closed => Refusal::Closed,
             BufError::Foreign => Refusal::Foreign,
@@ -228,7 +221,7 @@ impl EpochBytes {
     fn class(&self, size: usize) -> Result<usize, BufError> {
         let largest = self.largest();
         if size > largest {
-            return Err(BufError::TooBig { size, largest });
+            return Err(BufError::TooLarge(SizeError::new(size, largest)));
         }
         Ok(sizes::class_of(size))
     }

@@ -320,7 +320,7 @@ mod tests {
 
     /// No insertion pays for those after it.
     #[test]
-    #[cfg_attr(each_run, ignore = "weekly")]
+    #[cfg_attr(miri, ignore = "counts steps, which an interpreter does not change")]
     fn an_insertion_stamps_its_own_cell_alone() {
         let slab = Slab::<u64>::builder().chunk_capacity(64).build();
         for inserted in 1..=200 {

@@ -123,11 +123,4 @@ impl fmt::Display for PushError {
     }
 }
 
-impl core::error::Error for PushError {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        match self {
-            PushError::TooLarge(error) => Some(error),
-            PushError::Full | PushError::Closed => None,
-        }
-    }
-}
+impl core::error::Error for PushError {}

@@ -245,7 +245,7 @@ fn positions_print_and_hash_as_what_they_are() {
         LocError::Stale,
         LocError::Range,
         LocError::Closed,
-        LocError::Exhausted,
+        LocError::TooMany,
     ] {
         assert!(error.to_string().len() > 10);
     }

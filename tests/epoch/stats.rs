@@ -3,7 +3,7 @@
 use flatslab::epoch::{
     BufError, ClearError, CloseError, EpochBytes, EpochSlab, EpochState, InsertError, Stats,
 };
-use flatslab::{AllocError, BuildError};
+use flatslab::{AllocError, BuildError, SizeError};
 
 #[test]
 fn a_tag_is_that_of_its_epoch_until_it_is_over() {
@@ -86,7 +86,10 @@ fn lengths_of_buffers_at_the_ends_of_their_classes() {
         assert_eq!(*bytes.get(copied).unwrap(), vec![7; len]);
     }
     for len in [largest + 1, 1 << 20, isize::MAX as usize, usize::MAX] {
-        let expected = BufError::TooBig { size: len, largest };
+        let expected = BufError::TooLarge(SizeError {
+            size: len,
+            limit: largest,
+        });
         assert_eq!(
             bytes.try_alloc_in(bytes.current(), len).unwrap_err(),
             expected
@@ -152,10 +155,7 @@ fn every_state_and_error_says_what_it_is() {
         Box::new(BufError::Closed),
         Box::new(BufError::Foreign),
         Box::new(BufError::Full(full)),
-        Box::new(BufError::TooBig {
-            size: 9,
-            largest: 8,
-        }),
+        Box::new(BufError::TooLarge(SizeError { size: 9, limit: 8 })),
     ];
     for error in errors {
         let text = error.to_string();

@@ -53,7 +53,7 @@ fn within<S: Subject>(
             (Err(Refused::Full), Some(class)) => {
                 state.model.expect_full(epoch, class, may_refuse);
             }
-            (result, class) => assert_eq!((result.err(), class), (Some(Refused::TooBig), None)),
+            (result, class) => assert_eq!((result.err(), class), (Some(Refused::TooLarge), None)),
         }
     }
     for (value, number, size) in &mut values {

@@ -148,7 +148,7 @@ impl<'w, 's, S: Subject> World<'w, 's, S> {
     ) {
         let model = &mut self.state.model;
         let Some(class) = model.class_of(size) else {
-            return assert_eq!(result, Err(Refused::TooBig));
+            return assert_eq!(result, Err(Refused::TooLarge));
         };
         if let Some(expected) = model.why_refused(epoch, is_foreign) {
             return assert_eq!(result, Err(expected));

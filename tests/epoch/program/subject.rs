@@ -38,7 +38,7 @@ pub(super) enum Refused {
     Closing,
     Closed,
     Foreign,
-    TooBig,
+    TooLarge,
     Full,
 }
 
@@ -49,9 +49,9 @@ impl From<BufError> for Refused {
             BufError::Closing => Refused::Closing,
             BufError::Closed => Refused::Closed,
             BufError::Foreign => Refused::Foreign,
-            BufError::TooBig { size, largest } => {
-                assert!(size > largest);
-                Refused::TooBig
+            BufError::TooLarge(error) => {
+                assert!(error.size > error.limit);
+                Refused::TooLarge
             }
             BufError::Full(_) => Refused::Full,
             error => panic!("{error}"),

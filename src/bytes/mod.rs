@@ -84,6 +84,18 @@
 //! | `BufToLoc`, `LocToBuf`, `LocAddRef`, `LocDecRef` | [`Buf::loc`], [`Buf::into_loc`]; [`resolve`](ByteArena::resolve), [`release`](ByteArena::release) |
 //! | `Owns`, `Stats` | [`owns`](ByteArena::owns), [`stats`](ByteArena::stats) |
 
+// | file | what |
+// |---|---|
+// | `counts.rs`, `header.rs` | how references are counted, on one thread or on many; what is noted of a buffer |
+// | `chunk.rs`, `class.rs`, `sizes.rs` | a block of buffers and their headers; a size class; which class a request takes |
+// | `serials.rs`, `directory.rs` | numbers that no two buffers have; which header a number leads to |
+// | `home.rs`, `ends.rs` | what an arena and its buffers share; how references, buffers and arenas end |
+// | `arena.rs`, `options.rs`, `stats.rs` | `ByteArena`; its options; its figures |
+// | `filling.rs`, `buf_mut.rs`, `buf.rs`, `chain.rs` | bytes that are being filled; `BufMut`, `Buf`; chains |
+// | `loc.rs`, `positions.rs` | positions; those of one thread's buffers |
+// | `entries.rs`, `ring.rs` | the ring of one thread |
+// | `views.rs`, `interop.rs` | typed views (feature `zerocopy`); the traits of `bytes` (feature of that name) |
+
 mod arena;
 mod buf;
 mod buf_mut;

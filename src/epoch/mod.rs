@@ -100,6 +100,17 @@
 //! slab a pinned epoch blocks the ring, and a stale handle can free the slot's next owner. Here
 //! a closed epoch leaves the ring at once, and the generation of a slot is never set back.
 
+// | file | what |
+// |---|---|
+// | `word.rs`, `chunk.rs` | the word of a slot, and every step of it; a chunk and its record |
+// | `epoch_record.rs`, `epoch_records.rs` | the record of an epoch; that there is always one for the next advance |
+// | `store.rs`, `raw_epochs.rs`, `clear.rs` | all chunks, and those that no epoch has; the ring, closing; values dropped in bulk |
+// | `key.rs`, `guard.rs` | `Epoch` and `EpochKey`; tracked borrows |
+// | `values.rs`, `bytes.rs`, `sizes.rs` | `EpochSlab`; `EpochBytes` and its classes |
+// | `epoch_guard.rs`, `scope.rs` | `EpochGuard`, `Scope` |
+// | `builder.rs`, `error.rs`, `stats.rs` | options; what can go wrong; figures |
+// | `pins.rs`, `check.rs` | who pins what (feature `track`); the invariants, for tests |
+
 mod builder;
 mod bytes;
 #[cfg(any(test, fuzzing))]

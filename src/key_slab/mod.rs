@@ -33,6 +33,15 @@
 //!   retired ones, of which there are `retired`; it has room for `capacity`.
 //! * K3: no user code runs while either does not hold.
 
+// | file | what |
+// |---|---|
+// | `key.rs`, `cell.rs` | plain keys, keys with generations, key types of the user's own; a cell for each |
+// | `storage.rs`, `free.rs` | one array, or chunks; the free indices |
+// | `grow.rs`, `entry.rs` | insertion with growth; entries |
+// | `iter.rs`, `drain.rs`, `disjoint.rs`, `removal.rs` | iteration, by reference and by value; several values at once; removing many |
+// | `restore.rs`, `serde.rs`, `traits.rs` | values under keys they had; snapshots; traits of the standard library |
+// | `bounded.rs`, `growable.rs`, `builder.rs` | what the two kinds of storage have to themselves |
+
 mod bounded;
 mod builder;
 mod cell;

@@ -114,6 +114,14 @@
 //! Without the feature `alloc` (`default-features = false`) the crate needs no allocator, and
 //! has only pools in a [`PoolStorage`].
 
+// | file | what |
+// |---|---|
+// | `home.rs`, `memory.rs` | what a pool and its boxes share; what a pool asks of its memory |
+// | `kinds.rs`, `heap.rs`, `lent.rs`, `storage.rs` | the kinds of memory by name: the heap; the caller's; storage for one pool |
+// | `segment.rs`, `links.rs` | from the address of a cell to the header of its segment; a free list through the free cells |
+// | `boxed.rs`, `recycling.rs`, `aligned.rs` | `PoolBox`; `RecyclingPool`; a value on lines of its own |
+// | `builder.rs` | pools with options |
+
 mod aligned;
 mod boxed;
 #[cfg(feature = "alloc")]
@@ -123,9 +131,15 @@ mod heap;
 mod home;
 mod kinds;
 mod lent;
+mod links;
 mod memory;
 #[cfg(feature = "alloc")]
 mod recycling;
+#[cfg_attr(
+    not(feature = "alloc"),
+    allow(dead_code, reason = "cells in a storage have no headers")
+)]
+mod segment;
 mod storage;
 
 use core::fmt;

@@ -25,9 +25,9 @@ use core::ptr::NonNull;
 
 use super::atomic::{Count, Ordering};
 use super::memory::Block;
-use super::pages::Shortfalls;
+use super::pages::options::Shortfalls;
 #[cfg(all(feature = "os-memory", target_os = "linux"))]
-use super::system::System;
+use super::pages::system::System;
 use super::touch::touch;
 use crate::error::AllocError;
 

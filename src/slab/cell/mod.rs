@@ -1,6 +1,13 @@
 //! One cell and what happens to it: its state, its layout, its header, the steps
 //! of those who hold it, and the walk over all cells of a slab.
 //!
+//! | file | what |
+//! |---|---|
+//! | `state.rs`, `layout.rs` | the state word: questions and steps, a named function each; where stamp and value are in a cell |
+//! | `header.rs` | what a handle points back to: stack, counts, release |
+//! | `place.rs`, `owner.rs` | a cell with its header: every event of the state table |
+//! | `walk.rs`, `sent.rs`, `check.rs` | what is done to every cell; cells whose value another thread has; the invariants, for tests |
+//!
 //! # Invariants of the slabs
 //!
 //! * L1: a cell that is not free stays allocated, and its header with it: a

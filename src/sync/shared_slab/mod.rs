@@ -6,6 +6,15 @@
 //! that has the cell. A reader is two: enter by a compare-exchange that has the generation in
 //! it, and leave.
 //!
+//! | file | what |
+//! |---|---|
+//! | `free_map/` | the free cells |
+//! | `cell.rs`, `key.rs` | a value and its word; keys |
+//! | `ends.rs`, `removal.rs` | from a key to its cell, and the end of a value; removing |
+//! | `guard.rs`, `iter.rs` | guards; iteration |
+//! | `builder.rs` | slabs in other memory |
+//! | `counted.rs`, `models.rs` | atomics that count their changes, for tests; the loom models |
+//!
 //! # Invariants
 //!
 //! Those of `cell.rs` (S), and:
@@ -26,7 +35,10 @@
 
 mod builder;
 mod cell;
+#[cfg(all(test, not(loom)))]
+mod counted;
 mod ends;
+mod free_map;
 mod guard;
 mod iter;
 mod key;
@@ -46,12 +58,12 @@ use core::ptr::NonNull;
 use crate::error::{AccessError, AllocError, CapacityError, Full};
 use crate::raw::atomic::{AtomicUsize, Ordering};
 use crate::raw::chunk;
-use crate::raw::free_map::FreeMap;
 use crate::raw::memory::{self, Block};
 use crate::raw::report::Report;
 use crate::raw::source::Source;
 use cell::{CellPtr, LOW_BITS, LOW_BITS_OF_LARGE, Word};
 use ends::Taken;
+use free_map::FreeMap;
 
 pub use builder::SharedSlabBuilder;
 pub use guard::{OwnedRef, SharedGuard, SharedRef};

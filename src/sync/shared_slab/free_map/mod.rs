@@ -93,10 +93,10 @@ use crate::raw::atomic::Count;
 use crate::raw::atomic::Ordering;
 #[cfg(not(all(test, not(loom))))]
 use crate::raw::atomic::{AtomicU32, AtomicU64};
-#[cfg(all(test, not(loom)))]
-use crate::raw::counted::{AtomicU32, AtomicU64};
 use crate::raw::memory::Block;
 use crate::raw::source::Source;
+#[cfg(all(test, not(loom)))]
+use crate::sync::shared_slab::counted::{AtomicU32, AtomicU64};
 
 /// The most homes. More threads than that share some; more homes make it longer to find that
 /// no cell is free.

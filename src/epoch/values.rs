@@ -4,12 +4,13 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
+use super::Epochs;
 use super::chunk::ChunkPtr;
+use super::contents::{Contents, Sealed};
 use super::error::InsertError;
 use super::guard::{Ref, RefMut};
 use super::key::{Epoch, EpochKey};
 use super::word::Word;
-use super::{Contents, Epochs};
 use crate::error::AccessError;
 use crate::raw::memory;
 
@@ -32,6 +33,8 @@ pub type EpochSlab<T> = Epochs<Values<T>>;
 
 /// The contents of an [`EpochSlab`]: values of one type.
 pub struct Values<T>(PhantomData<*mut T>);
+
+impl<T> Sealed for Values<T> {}
 
 impl<T> Contents for Values<T> {
     const NEEDS_DROP: bool = core::mem::needs_drop::<T>();

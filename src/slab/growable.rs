@@ -8,10 +8,10 @@ use crate::key::Key;
 use crate::raw::memory;
 use crate::raw::report::Report;
 use crate::raw::source::Source;
+use crate::slab::cell::cells::Lookup;
 use crate::slab::cell::header::{self, SlabHeader};
 use crate::slab::cell::layout::CellPtr;
 use crate::slab::cell::place::Place;
-use crate::slab::cell::walk::Lookup;
 #[cfg(feature = "std")]
 use crate::slab::growth::ahead::Ahead;
 use crate::slab::growth::table::Chunks;

@@ -40,9 +40,10 @@ use core::ptr::NonNull;
 use crate::error::{AllocError, CapacityError, Full};
 use crate::key::Key;
 use crate::raw::report::Report;
+use crate::slab::cell::cells::{Cells, Lookup};
 use crate::slab::cell::place::Place;
 use crate::slab::cell::sent;
-use crate::slab::cell::walk::{self, Cells, Lookup};
+use crate::slab::cell::walk;
 use crate::slab::slot::Slot;
 use crate::slab::vacant_slot::VacantSlot;
 #[cfg(doc)]

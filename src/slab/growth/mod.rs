@@ -25,13 +25,13 @@ use crate::key::Key;
 use crate::key::MAX_SLOTS;
 use crate::raw::chunk;
 use crate::raw::memory::{self, Block};
+use crate::slab::cell::cells::Cells;
 use crate::slab::cell::header::{close, unallocated};
 use crate::slab::cell::layout::CellPtr;
 #[cfg(feature = "std")]
 use crate::slab::cell::layout::stamp_all;
 use crate::slab::cell::place::Place;
 use crate::slab::cell::sent;
-use crate::slab::cell::walk::Cells;
 use crate::slab::growable::Growable;
 #[cfg(feature = "std")]
 use crate::slab::growth::ahead::Ahead;

@@ -220,7 +220,7 @@ impl System {
 
     /// # Safety
     ///
-    /// As for [`Source::commit`](super::source::Source).
+    /// As for [`Source::commit`](crate::raw::source::Source).
     pub(in crate::raw) unsafe fn commit(
         &self,
         start: NonNull<u8>,
@@ -243,7 +243,7 @@ impl System {
 
     /// # Safety
     ///
-    /// As for [`Source::populate`](super::source::Source).
+    /// As for [`Source::populate`](crate::raw::source::Source).
     pub(in crate::raw) unsafe fn populate(
         &self,
         start: NonNull<u8>,
@@ -259,7 +259,7 @@ impl System {
 
     /// # Safety
     ///
-    /// As for [`Source::discard`](super::source::Source).
+    /// As for [`Source::discard`](crate::raw::source::Source).
     pub(in crate::raw) unsafe fn discard(&self, start: NonNull<u8>, bytes: usize) -> usize {
         let state = self.lock();
         // SAFETY: records on the list, which the lock guards.
@@ -270,7 +270,7 @@ impl System {
 
     /// # Safety
     ///
-    /// As for [`Source::decommit`](super::source::Source).
+    /// As for [`Source::decommit`](crate::raw::source::Source).
     pub(in crate::raw) unsafe fn decommit(
         &self,
         start: NonNull<u8>,
@@ -286,7 +286,7 @@ impl System {
 
     /// # Safety
     ///
-    /// As for [`Source::release`](super::source::Source).
+    /// As for [`Source::release`](crate::raw::source::Source).
     pub(in crate::raw) unsafe fn release(&self, start: NonNull<u8>, layout: Layout) {
         let mut state = self.lock();
         // SAFETY: records on the list, which the lock guards; the block came from one

@@ -42,11 +42,12 @@ struct Import {
     path: Vec<String>,
     /// Whether others can name the item by way of this file, and under which name.
     name: Option<String>,
-    /// `pub use` of an item of a module below this file: not a dependency.
+    /// `pub use` of an item of a module below this file, which does not use it itself: not a
+    /// dependency.
     reexport: bool,
 }
 
-/// All files below `src/`, but those of tests.
+/// All files below `src/`.
 fn files() -> Vec<File> {
     let mut files = Vec::new();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
@@ -169,6 +170,13 @@ fn imports(file: &File, modules: &BTreeSet<Vec<String>>) -> Vec<Import> {
             let path: Vec<_> = path.split("::").map(String::from).collect();
             add(&path, None, false);
         }
+    }
+    let words: BTreeSet<_> = others
+        .split(|c: char| !(c.is_alphanumeric() || c == '_'))
+        .collect();
+    for import in imports.iter_mut().filter(|import| import.reexport) {
+        let name = import.name.as_deref();
+        import.reexport = !name.is_some_and(|name| words.contains(name));
     }
     imports
 }

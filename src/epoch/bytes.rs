@@ -44,6 +44,10 @@ pub enum Bytes {}
 
 impl Sealed for Bytes {}
 
+// Bytes have no invariant that a panic could leave broken.
+impl core::panic::UnwindSafe for Epochs<Bytes> {}
+impl core::panic::RefUnwindSafe for Epochs<Bytes> {}
+
 impl Contents for Bytes {
     const NEEDS_DROP: bool = false;
 

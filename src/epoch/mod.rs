@@ -528,13 +528,6 @@ impl<C: Contents> Epochs<C> {
     }
 }
 
-// User code runs only while the invariants hold (H2, U3), so a panic leaves the slab
-// consistent. As with `RefCell`, a value may be half changed, and is seen by reference.
-impl<T: core::panic::UnwindSafe> core::panic::UnwindSafe for Epochs<Values<T>> {}
-// Bytes have no invariant that a panic could leave broken.
-impl core::panic::UnwindSafe for Epochs<Bytes> {}
-impl core::panic::RefUnwindSafe for Epochs<Bytes> {}
-
 impl<C: Contents> Drop for Epochs<C> {
     fn drop(&mut self) {
         // SAFETY: the slab is being dropped: all that borrows it is gone, and it is not used again.

@@ -36,6 +36,10 @@ pub struct Values<T>(PhantomData<*mut T>);
 
 impl<T> Sealed for Values<T> {}
 
+// User code runs only while the invariants hold (H2, U3), so a panic leaves the slab
+// consistent. As with `RefCell`, a value may be half changed, and is seen by reference.
+impl<T: core::panic::UnwindSafe> core::panic::UnwindSafe for Epochs<Values<T>> {}
+
 impl<T> Contents for Values<T> {
     const NEEDS_DROP: bool = core::mem::needs_drop::<T>();
 

@@ -6,6 +6,7 @@ use std::vec::Vec;
 use super::cell::MOST_READERS;
 use super::*;
 use crate::common::{amount, panics};
+use crate::error::AccessError;
 use crate::sync::shared_slab::counted;
 
 #[test]

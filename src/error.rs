@@ -3,7 +3,7 @@
 use core::error::Error;
 use core::fmt;
 
-use crate::raw::pages::{PageOption, Reason, Shortfall};
+use crate::raw::pages::options::{PageOption, Reason, Shortfall};
 
 /// No slot was to be had: the value comes back.
 ///

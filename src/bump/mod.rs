@@ -86,6 +86,16 @@
 //! | `set_allocation_limit` | [`ArenaBuilder::max_bytes`] |
 //! | a checkpoint | [`Arena::scope`]; [`Arena::checkpoint`] |
 
+// | file | what |
+// |---|---|
+// | `list.rs`, `chunks.rs` | chunks and lists of them; the memory of an arena |
+// | `refusal.rs` | what a method does when a request is refused |
+// | `place.rs` | placing values |
+// | `checkpoint.rs` | a position, and the way back to it |
+// | `arena.rs`, `values.rs`, `slices.rs` | `Arena`; its allocations of values and of slices |
+// | `scope.rs`, `boxed.rs`, `vec.rs` | `Scope`, `ArenaBox`, `ArenaVec` |
+// | `builder.rs`, `allocator.rs` | arenas with options; arenas as allocators of collections |
+
 #[cfg(feature = "allocator-api2")]
 mod allocator;
 mod arena;

@@ -7,6 +7,7 @@ use super::Arena;
 use super::boxed::ArenaBox;
 use super::place;
 use super::refusal::{Explains, Fails, Refuses, done};
+use super::vec;
 use crate::error::{AllocError, Full};
 
 #[allow(
@@ -264,7 +265,7 @@ impl Arena {
     #[track_caller]
     pub fn alloc_slice_iter<T>(&self, values: impl IntoIterator<Item = T>) -> &mut [T] {
         // SAFETY: A3.
-        unsafe { done(place::collect::<T, Fails>(&self.chunks, values)).as_mut() }
+        unsafe { done(vec::collect::<T, Fails>(&self.chunks, values)).as_mut() }
     }
 
     /// As [`alloc_slice_iter`](Self::alloc_slice_iter); panics only if the iterator does, and
@@ -286,7 +287,7 @@ impl Arena {
         values: impl IntoIterator<Item = T>,
     ) -> Result<&mut [T], AllocError> {
         // SAFETY: A3.
-        place::collect::<T, Explains>(&self.chunks, values).map(|mut row| unsafe { row.as_mut() })
+        vec::collect::<T, Explains>(&self.chunks, values).map(|mut row| unsafe { row.as_mut() })
     }
 
     /// Moves the values of a vector into the arena, in one copy. They are never dropped.

@@ -8,7 +8,7 @@ use super::Arena;
 use super::boxed::ArenaBox;
 use super::place;
 use super::refusal::{Explains, Fails, Refuses, done};
-use super::vec::ArenaVec;
+use super::vec::{self, ArenaVec};
 use crate::error::{AllocError, Full};
 use crate::raw::memory;
 
@@ -231,7 +231,7 @@ impl Arena {
     #[track_caller]
     pub fn alloc_fmt(&self, text: fmt::Arguments<'_>) -> &mut str {
         let mut vec = ArenaVec::new_in(self);
-        match place::format(&mut vec, text) {
+        match vec::format(&mut vec, text) {
             Ok(Ok(())) => {}
             Ok(Err(fmt::Error)) => panic!("a formatter returned an error"),
             Err(error) => memory::fail(error),
@@ -254,7 +254,7 @@ impl Arena {
     /// ```
     pub fn try_alloc_fmt(&self, text: fmt::Arguments<'_>) -> Result<&mut str, fmt::Error> {
         let mut vec = ArenaVec::new_in(self);
-        place::format(&mut vec, text).map_err(|_| fmt::Error)??;
+        vec::format(&mut vec, text).map_err(|_| fmt::Error)??;
         // SAFETY: `format` has pushed whole `str`s and nothing else.
         Ok(unsafe { core::str::from_utf8_unchecked_mut(vec.into_slice()) })
     }

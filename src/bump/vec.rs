@@ -14,7 +14,7 @@ use core::ptr::NonNull;
 use super::boxed::ArenaBox;
 use super::chunks::Chunks;
 use super::place;
-use super::refusal::Explains;
+use super::refusal::{Explains, Refusal};
 use super::{Arena, Scope};
 use crate::error::{AllocError, Full};
 use crate::raw::memory;
@@ -510,4 +510,65 @@ impl<T: fmt::Debug> fmt::Debug for ArenaVec<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
     }
+}
+
+/// The values of an iterator.
+///
+/// # Errors
+///
+/// If there is no room; the values collected so far are dropped then.
+#[track_caller]
+pub(super) fn collect<T, F: Refusal>(
+    chunks: &Chunks,
+    values: impl IntoIterator<Item = T>,
+) -> Result<NonNull<[T]>, F::Error> {
+    let mut values = chunks.run(|| values.into_iter());
+    let mut vec = ArenaVec::in_chunks(chunks);
+    let least = chunks.run(|| values.size_hint().0);
+    or_refuse::<F>(vec.try_reserve(least))?;
+    while let Some(value) = chunks.run(|| values.next()) {
+        or_refuse::<F>(vec.try_reserve(1))?;
+        vec.push(value);
+    }
+    chunks.run(|| drop(values));
+    Ok(vec.into_row())
+}
+
+/// A function and not `map_err`, which would lose the caller's location.
+#[inline(always)]
+#[track_caller]
+fn or_refuse<F: Refusal>(result: Result<(), AllocError>) -> Result<(), F::Error> {
+    match result {
+        Ok(()) => Ok(()),
+        Err(error) => Err(F::refuse(error)),
+    }
+}
+
+/// Appends a formatted text; inside, the error of a formatter.
+///
+/// # Errors
+///
+/// If there is no room.
+pub(super) fn format(
+    vec: &mut ArenaVec<'_, u8>,
+    text: fmt::Arguments<'_>,
+) -> Result<fmt::Result, AllocError> {
+    /// Keeps the error that a formatter cannot return.
+    struct Sink<'v, 'a>(&'v mut ArenaVec<'a, u8>, Option<AllocError>);
+
+    impl fmt::Write for Sink<'_, '_> {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            self.0.chunks().goes_on();
+            let added = self.0.try_extend_from_slice(text.as_bytes());
+            added.map_err(|error| {
+                self.1 = Some(error);
+                fmt::Error
+            })
+        }
+    }
+
+    let chunks = vec.chunks();
+    let mut sink = Sink(vec, None);
+    let written = chunks.run(|| fmt::Write::write_fmt(&mut sink, text));
+    sink.1.map_or(Ok(written), Err)
 }

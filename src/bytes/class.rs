@@ -17,7 +17,7 @@ use core::cell::Cell;
 use core::ptr::NonNull;
 
 #[cfg(feature = "stats")]
-use super::stats::Counter;
+use super::counters::Counter;
 use crate::error::AllocError;
 use crate::raw::returns::{Returns, Taken};
 use crate::raw::source::Source;

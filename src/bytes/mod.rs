@@ -84,16 +84,31 @@
 //! | `BufToLoc`, `LocToBuf`, `LocAddRef`, `LocDecRef` | [`Buf::loc`], [`Buf::into_loc`]; [`resolve`](ByteArena::resolve), [`release`](ByteArena::release) |
 //! | `Owns`, `Stats` | [`owns`](ByteArena::owns), [`stats`](ByteArena::stats) |
 
+// | file | what |
+// |---|---|
+// | `counts.rs`, `header.rs` | how references are counted, on one thread or on many; what is noted of a buffer |
+// | `chunk.rs`, `class.rs`, `sizes.rs` | a block of buffers and their headers; a size class; which class a request takes |
+// | `serials.rs`, `directory.rs` | numbers that no two buffers have; which header a number leads to |
+// | `home.rs`, `ends.rs` | what an arena and its buffers share; how references, buffers and arenas end |
+// | `arena.rs`, `options.rs`, `error.rs` | `ByteArena`; its options; why a request is refused |
+// | `counters.rs`, `stats.rs` | what an arena counts; its figures |
+// | `filling.rs`, `buf_mut.rs`, `buf.rs`, `chain.rs` | bytes that are being filled; `BufMut`, `Buf`; chains |
+// | `loc.rs`, `positions.rs` | positions; those of one thread's buffers |
+// | `entries.rs`, `ring.rs` | the ring of one thread |
+// | `views.rs`, `interop.rs` | typed views (feature `zerocopy`); the traits of `bytes` (feature of that name) |
+
 mod arena;
 mod buf;
 mod buf_mut;
 mod chain;
 mod chunk;
 mod class;
+mod counters;
 mod counts;
 mod directory;
 mod ends;
 mod entries;
+mod error;
 mod filling;
 mod header;
 mod home;
@@ -113,13 +128,12 @@ mod tests;
 #[cfg(feature = "zerocopy")]
 mod views;
 
-use core::fmt;
-
 pub use arena::ByteArena;
 pub use buf::Buf;
 pub use buf_mut::BufMut;
 pub use chain::{LinkError, Parts, SharedError};
 pub use counts::{Atomic, Local};
+pub use error::RequestError;
 pub(crate) use filling::Filling;
 pub use loc::{Loc, LocError};
 #[cfg(feature = "std")]
@@ -128,8 +142,6 @@ pub use ring::{Evicted, Ring};
 pub use stats::{ClassStats, Stats};
 #[cfg(feature = "zerocopy")]
 pub use views::ViewError;
-
-use crate::error::{AllocError, SizeError};
 
 /// How references to a buffer are counted: [`Local`] or [`Atomic`]. Sealed.
 ///
@@ -148,43 +160,3 @@ pub trait References: home::Ends {}
 
 impl References for Local {}
 impl References for Atomic {}
-
-/// Why there is no buffer.
-///
-/// # Examples
-///
-/// ```
-/// use flatslab::bytes::{ByteArena, RequestError};
-///
-/// let error = ByteArena::new().try_alloc(usize::MAX).unwrap_err();
-/// assert!(matches!(error, RequestError::TooLarge(error) if error.limit == 1 << 20));
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum RequestError {
-    /// More bytes were asked for than the largest buffer has.
-    TooLarge(SizeError),
-    /// No buffer of the class is free, nor a larger one, and there is no memory for more.
-    Memory(AllocError),
-}
-
-impl fmt::Display for RequestError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RequestError::TooLarge(error) => error.fmt(f),
-            RequestError::Memory(_) => {
-                f.write_str("no buffer is free, and there is no memory for more")
-            }
-        }
-    }
-}
-
-impl core::error::Error for RequestError {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        match self {
-            // It is what `Display` writes.
-            RequestError::TooLarge(_) => None,
-            RequestError::Memory(error) => Some(error),
-        }
-    }
-}

@@ -2,9 +2,9 @@
 //!
 //! # Invariants
 //!
-//! * N1: a serial's high word was taken from the process's counter by one arena, which gives
+//! * U1: a serial's high word was taken from the process's counter by one arena, which gives
 //!   out each serial with that word once. No word is taken twice, and none is 0 or the last.
-//! * N2: `words` are those that this arena has taken; there is room for the next.
+//! * U2: `words` are those that this arena has taken; there is room for the next.
 
 use core::cell::Cell;
 

@@ -1,37 +1,12 @@
-//! What an arena counts.
+//! What an arena tells of itself.
 
-use core::cell::Cell;
 use core::fmt;
 
 use super::class::Class;
+#[cfg(feature = "stats")]
+use super::counters::Counter;
 use super::home::{Ends, Home};
 use super::sizes::MOST_CLASSES;
-
-/// A number that goes up.
-#[derive(Default)]
-pub(super) struct Counter(Cell<u64>);
-
-impl Counter {
-    #[inline(always)]
-    pub(super) fn add(&self) {
-        self.0.set(self.0.get().wrapping_add(1));
-    }
-
-    pub(super) fn get(&self) -> u64 {
-        self.0.get()
-    }
-}
-
-/// What is counted apart from the classes.
-#[derive(Default)]
-pub(super) struct Counters {
-    pub(super) mallocs: Counter,
-    pub(super) malloc_errs: Counter,
-    pub(super) too_large_errs: Counter,
-    pub(super) add_chunk_errs: Counter,
-    pub(super) pop_free_errs: Counter,
-    pub(super) freed_chunks: Counter,
-}
 
 /// One size class of a [`ByteArena`](super::ByteArena), at the time of a
 /// [`stats`](super::ByteArena::stats).

@@ -5,13 +5,14 @@ use core::fmt;
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 
+use super::Epochs;
 use super::chunk::ChunkPtr;
+use super::contents::{Contents, Sealed};
 use super::error::{InsertError, Refusal};
 use super::guard::{Ref, RefMut};
 use super::key::{Epoch, EpochKey};
 use super::sizes;
 use super::values::{absent_or_refused, no_room};
-use super::{Contents, Epochs};
 use crate::error::{AccessError, AllocError, SizeError};
 
 /// A slab of buffers of any size that belong to epochs; see the [module](super).
@@ -40,6 +41,12 @@ pub type EpochBytes = Epochs<Bytes>;
 /// The contents of [`EpochBytes`]: buffers of any size.
 #[derive(Debug)]
 pub enum Bytes {}
+
+impl Sealed for Bytes {}
+
+// Bytes have no invariant that a panic could leave broken.
+impl core::panic::UnwindSafe for Epochs<Bytes> {}
+impl core::panic::RefUnwindSafe for Epochs<Bytes> {}
 
 impl Contents for Bytes {
     const NEEDS_DROP: bool = false;

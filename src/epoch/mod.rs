@@ -100,12 +100,25 @@
 //! slab a pinned epoch blocks the ring, and a stale handle can free the slot's next owner. Here
 //! a closed epoch leaves the ring at once, and the generation of a slot is never set back.
 
+// | file | what |
+// |---|---|
+// | `word.rs`, `chunk.rs` | the word of a slot, and every step of it; a chunk and its record |
+// | `epoch_record.rs`, `epoch_records.rs` | the record of an epoch; that there is always one for the next advance |
+// | `store.rs`, `raw_epochs.rs`, `clear.rs` | all chunks, and those that no epoch has; the ring, closing; values dropped in bulk |
+// | `key.rs`, `guard.rs` | `Epoch` and `EpochKey`; tracked borrows |
+// | `contents.rs`, `values.rs`, `bytes.rs`, `sizes.rs` | `EpochSlab`; `EpochBytes` and its classes |
+// | `epoch_guard.rs`, `scope.rs` | `EpochGuard`, `Scope` |
+// | `builder.rs`, `error.rs`, `stats.rs`, `close_report.rs` | options; what can go wrong; figures |
+// | `pins.rs`, `check.rs` | who pins what (feature `track`); the invariants, for tests |
+
 mod builder;
 mod bytes;
 #[cfg(any(test, fuzzing))]
 mod check;
 mod chunk;
 mod clear;
+mod close_report;
+mod contents;
 mod epoch_guard;
 mod epoch_record;
 mod epoch_records;
@@ -126,10 +139,11 @@ mod word;
 
 use core::fmt;
 use core::marker::PhantomData;
-use core::ptr::NonNull;
 
 pub use builder::EpochsBuilder;
 pub use bytes::{BufError, Bytes, EpochBuf, EpochBytes};
+pub use close_report::CloseReport;
+pub use contents::Contents;
 pub use epoch_guard::EpochGuard;
 pub use epoch_record::EpochState;
 pub use error::{ClearError, CloseError, InsertError};
@@ -146,25 +160,6 @@ use crate::error::AllocError;
 use crate::raw::memory;
 use crate::raw::report::Report;
 use raw_epochs::RawEpochs;
-
-/// The contents of an epoch slab: [`Values`] of one type, or [`Bytes`]. Sealed.
-pub trait Contents: contents::Sealed {
-    #[doc(hidden)]
-    const NEEDS_DROP: bool;
-
-    /// # Safety
-    ///
-    /// The cell has a value of this type, which is not used afterwards.
-    #[doc(hidden)]
-    unsafe fn drop_in_place(cell: NonNull<u8>);
-}
-
-mod contents {
-    pub trait Sealed {}
-
-    impl<T> Sealed for super::Values<T> {}
-    impl Sealed for super::Bytes {}
-}
 
 /// A slab whose contents belong to epochs: an [`EpochSlab`] of values, or [`EpochBytes`].
 ///
@@ -187,37 +182,6 @@ mod contents {
 pub struct Epochs<C: Contents> {
     raw: RawEpochs,
     contents: PhantomData<C>,
-}
-
-/// The result of closing an epoch.
-///
-/// # Examples
-///
-/// ```
-/// let slab = flatslab::epoch::EpochSlab::new();
-/// slab.insert(7);
-/// let (_, report) = slab.advance_and_close();
-/// assert_eq!((report.scanned, report.recycled, report.pinned, report.live), (1, 0, 1, 1));
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct CloseReport {
-    /// The epoch.
-    pub epoch: Epoch,
-    /// Number of chunks that it had.
-    pub scanned: usize,
-    /// Number of those chunks that had no value, and are unused now.
-    pub recycled: usize,
-    /// Number of the other chunks. Each stays until its last value leaves.
-    pub pinned: usize,
-    /// Number of values in the pinned chunks.
-    pub live: usize,
-    /// Bytes of unused chunks that were given back, see
-    /// [`cached_chunks`](EpochsBuilder::cached_chunks).
-    pub released_bytes: usize,
-    /// Time that the closing took.
-    #[cfg(feature = "std")]
-    pub elapsed: core::time::Duration,
 }
 
 impl<C: Contents> Epochs<C> {
@@ -563,13 +527,6 @@ impl<C: Contents> Epochs<C> {
         self.raw.check();
     }
 }
-
-// User code runs only while the invariants hold (H2, U3), so a panic leaves the slab
-// consistent. As with `RefCell`, a value may be half changed, and is seen by reference.
-impl<T: core::panic::UnwindSafe> core::panic::UnwindSafe for Epochs<Values<T>> {}
-// Bytes have no invariant that a panic could leave broken.
-impl core::panic::UnwindSafe for Epochs<Bytes> {}
-impl core::panic::RefUnwindSafe for Epochs<Bytes> {}
 
 impl<C: Contents> Drop for Epochs<C> {
     fn drop(&mut self) {

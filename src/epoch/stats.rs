@@ -1,6 +1,6 @@
 //! Statistics of a slab and its epochs.
 
-use super::CloseReport;
+use super::close_report::fraction;
 use super::epoch_record::{EpochPtr, EpochState};
 use super::key::Epoch;
 use super::raw_epochs::RawEpochs;
@@ -112,25 +112,6 @@ impl Stats {
     pub fn recycled_fraction(&self) -> Option<f64> {
         fraction(self.recycled, self.scanned)
     }
-}
-
-impl CloseReport {
-    /// Returns [`recycled`](Self::recycled) / [`scanned`](Self::scanned): the fraction of its
-    /// chunks that had no value. 1 if lifetimes and the epoch agree; `None` if it had no chunk.
-    ///
-    /// ```
-    /// let slab = flatslab::epoch::EpochSlab::new();
-    /// slab.take(slab.insert(7));
-    /// assert_eq!(slab.advance_and_close().1.recycled_fraction(), Some(1.0));
-    /// ```
-    #[must_use]
-    pub fn recycled_fraction(&self) -> Option<f64> {
-        fraction(self.recycled as u64, self.scanned as u64)
-    }
-}
-
-fn fraction(recycled: u64, scanned: u64) -> Option<f64> {
-    (scanned > 0).then(|| recycled as f64 / scanned as f64)
 }
 
 impl RawEpochs {

@@ -4,12 +4,13 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
+use super::Epochs;
 use super::chunk::ChunkPtr;
+use super::contents::{Contents, Sealed};
 use super::error::InsertError;
 use super::guard::{Ref, RefMut};
 use super::key::{Epoch, EpochKey};
 use super::word::Word;
-use super::{Contents, Epochs};
 use crate::error::AccessError;
 use crate::raw::memory;
 
@@ -32,6 +33,12 @@ pub type EpochSlab<T> = Epochs<Values<T>>;
 
 /// The contents of an [`EpochSlab`]: values of one type.
 pub struct Values<T>(PhantomData<*mut T>);
+
+impl<T> Sealed for Values<T> {}
+
+// User code runs only while the invariants hold (H2, U3), so a panic leaves the slab
+// consistent. As with `RefCell`, a value may be half changed, and is seen by reference.
+impl<T: core::panic::UnwindSafe> core::panic::UnwindSafe for Epochs<Values<T>> {}
 
 impl<T> Contents for Values<T> {
     const NEEDS_DROP: bool = core::mem::needs_drop::<T>();

@@ -9,7 +9,7 @@ use allocator_api2::alloc::{AllocError as Refusal, Allocator};
 use super::{MemorySource, Pages, Report};
 use crate::error::{AllocError, BuildError};
 use crate::raw::memory::Block;
-use crate::raw::pages::Shortfalls;
+use crate::raw::pages::options::Shortfalls;
 use crate::raw::source::{Kind, Source};
 
 /// Pages for maps and vectors of your own, such as the index beside the values.

@@ -62,6 +62,8 @@
 //! several threads should only `exec`: a lock that another thread held when it was
 //! forked is never released.
 
+// `allocator.rs`: `PageAllocator` and `FromAllocator`. What is here is the interface of `raw/`.
+
 #![allow(
     clippy::disallowed_types,
     reason = "the `Arc` is the user's, who has allocated it"
@@ -84,12 +86,12 @@ pub use allocator::{FromAllocator, PageAllocator};
 pub use allocator_api2;
 
 use crate::error::BuildError;
-use crate::raw::pages::Request;
-use crate::raw::source::{Kind, Source};
+use crate::raw::pages::options::Request;
 #[cfg(all(feature = "os-memory", target_os = "linux"))]
-use crate::raw::system::System;
+use crate::raw::pages::system::System;
+use crate::raw::source::{Kind, Source};
 
-pub use crate::raw::pages::{HugePages, Lock, Node, PageOption, Reason, Shortfall};
+pub use crate::raw::pages::options::{HugePages, Lock, Node, PageOption, Reason, Shortfall};
 pub use crate::raw::report::Report;
 pub use crate::raw::source::MemorySource;
 

@@ -7,10 +7,10 @@ use core::ptr::NonNull;
 
 use super::home::Home;
 use super::memory::Memory;
+use super::segment::Geometry;
 use crate::error::AllocError;
 use crate::raw::memory::Block;
 use crate::raw::report::Report;
-use crate::raw::segment::Geometry;
 use crate::raw::source::Source;
 use crate::raw::stack::FreeStack;
 

@@ -12,8 +12,8 @@
 use core::cell::Cell;
 use core::ptr::NonNull;
 
-use crate::raw::links::Links;
-use crate::raw::segment::Geometry;
+use super::links::Links;
+use super::segment::Geometry;
 #[cfg(feature = "alloc")]
 use crate::raw::stack::FreeStack;
 use crate::raw::touch::touch;

@@ -4,10 +4,10 @@ use core::alloc::Layout;
 use core::ptr::NonNull;
 
 use super::home::Home;
+use super::links::Links;
 use super::memory::Memory;
+use super::segment::Geometry;
 use crate::error::AllocError;
-use crate::raw::links::Links;
-use crate::raw::segment::Geometry;
 
 /// The memory of a pool in a storage. The home lies in the pool itself: boxes borrow the pool, so
 /// it does not move while they point to it.

@@ -5,8 +5,8 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 
 use super::home::{FreeCells, Home};
+use super::segment::Geometry;
 use crate::error::AllocError;
-use crate::raw::segment::Geometry;
 
 /// The memory of a pool.
 ///

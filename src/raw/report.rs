@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-use super::pages::{Shortfall, Shortfalls};
+use super::pages::options::{Shortfall, Shortfalls};
 use super::source::{Kind, Source};
 
 /// The memory of a container or an allocator, and what was obtained of what was
@@ -140,7 +140,7 @@ impl Report {
 
 #[cfg(all(feature = "os-memory", target_os = "linux"))]
 impl Mapped {
-    fn read(system: &super::system::System) -> Option<Self> {
+    fn read(system: &super::pages::system::System) -> Option<Self> {
         let sizes = system.sizes();
         let mut pages = Mapped {
             usual_page: sizes.usual,
@@ -158,7 +158,7 @@ impl Mapped {
         if pages.explicit > 0 {
             pages.huge_page = sizes.explicit;
         }
-        super::sizes::each_area(|area| {
+        super::pages::kernel_files::each_area(|area| {
             let mut ours = false;
             system.each_mapping(|mapping| {
                 let start = mapping.start.addr().get();
@@ -170,7 +170,7 @@ impl Mapped {
                 pages.huge += area.huge;
             }
         })?;
-        pages.node = first.and_then(super::policy::node_of);
+        pages.node = first.and_then(super::pages::node::node_of);
         Some(pages)
     }
 }

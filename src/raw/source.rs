@@ -1,7 +1,7 @@
 //! Where blocks come from: the global allocator, pages of the system, or memory
 //! that the user brings.
 //!
-//! Whoever owns a block has its source: a [`Block`]
+//! Whoever owns a block has its source: a [`Block`](super::memory::Block)
 //! itself, or the stack or table that holds blocks by address. So the source
 //! lives until its last block has been released, in whatever order a slab, its
 //! handles and its helper thread go.
@@ -24,10 +24,9 @@ use core::fmt;
 use core::ptr::NonNull;
 
 use super::atomic::{Count, Ordering};
-use super::memory::Block;
-use super::pages::Shortfalls;
+use super::pages::options::Shortfalls;
 #[cfg(all(feature = "os-memory", target_os = "linux"))]
-use super::system::System;
+use super::pages::system::System;
 use super::touch::touch;
 use crate::error::AllocError;
 
@@ -152,10 +151,10 @@ impl Source {
             bytes: Count::new(0),
             kind,
         };
-        match Block::leak(shared, &Source::GLOBAL) {
-            Ok(shared) => Ok(Source(Some(shared))),
-            Err((error, _)) => Err(error),
-        }
+        let place = allocate_global(Layout::new::<Shared>())?.cast();
+        // SAFETY: memory of the layout of `Shared`, which nothing else uses.
+        unsafe { place.write(shared) };
+        Ok(Source(Some(place)))
     }
 
     /// Whether both are the same place.
@@ -408,9 +407,13 @@ impl Drop for Source {
         // which ThreadSanitizer would not see.
         // SAFETY: by O1 it lives as long as `self`.
         if unsafe { shared.as_ref().owners.fetch_sub(1, Ordering::AcqRel) } == 1 {
-            // SAFETY: leaked in `try_new` from the global allocator, and by O1
-            // this was the last owner.
-            drop(unsafe { Block::reclaim(shared, &Source::GLOBAL) });
+            // SAFETY: `try_new` wrote it into memory of the global allocator of this layout;
+            // by O1 this was the last owner, so nothing uses the memory any more.
+            drop(unsafe {
+                let value = shared.read();
+                release_global(shared.cast(), Layout::new::<Shared>());
+                value
+            });
         }
     }
 }
@@ -429,6 +432,7 @@ impl fmt::Debug for Source {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::raw::memory::Block;
 
     #[test]
     fn forgotten_owners_cannot_wrap_the_count() {

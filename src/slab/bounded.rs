@@ -10,13 +10,13 @@ use crate::raw::memory::{self, Block};
 use crate::raw::report::Report;
 use crate::raw::source::Source;
 use crate::raw::stack::{CellEntry, FreeStack};
+use crate::slab::cell::cells::{Cells, Lookup};
 #[cfg(doc)]
 use crate::slab::cell::header;
 use crate::slab::cell::header::SlabHeader;
 use crate::slab::cell::layout::{self, CellPtr};
 use crate::slab::cell::place::Place;
 use crate::slab::cell::sent;
-use crate::slab::cell::walk::{Cells, Lookup};
 use crate::slab::slot::Slot;
 use crate::slab::vacant_slot::VacantSlot;
 use crate::slab::{Kind, Memory, TrackedSlab, claim};

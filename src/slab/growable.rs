@@ -5,15 +5,15 @@ use core::ptr::NonNull;
 
 use crate::error::AllocError;
 use crate::key::Key;
-#[cfg(feature = "std")]
-use crate::raw::ahead::Ahead;
 use crate::raw::memory;
 use crate::raw::report::Report;
 use crate::raw::source::Source;
+use crate::slab::cell::cells::Lookup;
 use crate::slab::cell::header::{self, SlabHeader};
 use crate::slab::cell::layout::CellPtr;
 use crate::slab::cell::place::Place;
-use crate::slab::cell::walk::Lookup;
+#[cfg(feature = "std")]
+use crate::slab::growth::ahead::Ahead;
 use crate::slab::growth::table::Chunks;
 use crate::slab::slot::Slot;
 use crate::slab::vacant_slot::VacantSlot;

@@ -8,7 +8,9 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 
+use crate::error::AccessError;
 use crate::slab::cell::place::{Live, Place};
+use crate::slab::cell::state::State;
 
 /// A shared borrow of a value in a slab, like [`core::cell::Ref`].
 ///
@@ -223,4 +225,16 @@ impl<T: fmt::Display> fmt::Display for RefMut<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
     }
+}
+
+#[cold]
+#[inline(never)]
+pub(super) fn why_no_reader(state: State) -> AccessError {
+    state.why_no_reader()
+}
+
+#[cold]
+#[inline(never)]
+pub(super) fn why_no_writer(state: State) -> AccessError {
+    state.why_no_writer()
 }

@@ -13,8 +13,7 @@ use crate::key::Key;
 use crate::raw::prefetch::prefetch;
 use crate::slab::cell::layout::CellPtr;
 use crate::slab::cell::place::Live;
-use crate::slab::cell::state::State;
-use crate::slab::guard::{Ref, RefMut};
+use crate::slab::guard::{Ref, RefMut, why_no_reader, why_no_writer};
 use crate::slab::slot::Slot;
 use crate::slab::{Memory, TrackedSlab};
 
@@ -370,16 +369,4 @@ fn refuse_if_occupied<T>(operation: &str, cell: Live<'_, T>) {
     if cell.state().is_occupied() {
         refuse(operation, cell);
     }
-}
-
-#[cold]
-#[inline(never)]
-pub(super) fn why_no_reader(state: State) -> AccessError {
-    state.why_no_reader()
-}
-
-#[cold]
-#[inline(never)]
-pub(super) fn why_no_writer(state: State) -> AccessError {
-    state.why_no_writer()
 }

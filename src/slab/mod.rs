@@ -5,6 +5,15 @@
 //! an insertion does when no slot is free. The rest is written once: here the
 //! insertions and the counts, in `keyed.rs` what goes by one key, in `iter.rs`
 //! and `removal.rs` what concerns all values.
+//!
+//! | file | what |
+//! |---|---|
+//! | `cell/` | one cell: its state, its layout, its header, and every step |
+//! | `guard.rs`, `mapped.rs` | tracked borrows, of values and of their parts |
+//! | `slot.rs`, `slot_box.rs`, `vacant_slot.rs` | the handles |
+//! | `keyed.rs`, `iter.rs`, `removal.rs`, `untracked.rs` | what goes by one key, over all values; removing many; untracked access |
+//! | `bounded.rs`, `bounded_builder.rs` | the slab with a bound |
+//! | `growable.rs`, `growth/`, `builder.rs` | the slab that grows |
 
 pub(crate) mod bounded;
 pub(crate) mod bounded_builder;
@@ -31,9 +40,10 @@ use core::ptr::NonNull;
 use crate::error::{AllocError, CapacityError, Full};
 use crate::key::Key;
 use crate::raw::report::Report;
+use crate::slab::cell::cells::{Cells, Lookup};
 use crate::slab::cell::place::Place;
 use crate::slab::cell::sent;
-use crate::slab::cell::walk::{self, Cells, Lookup};
+use crate::slab::cell::walk;
 use crate::slab::slot::Slot;
 use crate::slab::vacant_slot::VacantSlot;
 #[cfg(doc)]

@@ -11,8 +11,7 @@ use crate::raw::prefetch::prefetch;
 use crate::slab::cell::layout::CellPtr;
 use crate::slab::cell::place::{Live, Place};
 use crate::slab::cell::state::State;
-use crate::slab::guard::{Ref, RefMut};
-use crate::slab::keyed::{why_no_reader, why_no_writer};
+use crate::slab::guard::{Ref, RefMut, why_no_reader, why_no_writer};
 #[cfg(doc)]
 use crate::{SlotBox, VacantSlot};
 

@@ -5,7 +5,7 @@ use core::ops::{Index, IndexMut};
 
 use crate::key::Key;
 use crate::slab::bounded::Bounded;
-use crate::slab::cell::walk::Cells;
+use crate::slab::cell::cells::Cells;
 use crate::slab::growable::Growable;
 use crate::slab::{Memory, TrackedSlab};
 

@@ -70,6 +70,9 @@
 //! notices. An atomic operation is never one that waits, but for a compare-exchange that
 //! another thread was faster at.
 
+// `send_slot.rs`: values that other threads end; `shared_slab/`: the slab that threads share;
+// `spsc/`, `shared_ring.rs`: the rings of two threads, and of many.
+
 mod send_slot;
 #[cfg(feature = "std")]
 mod shared_ring;

@@ -70,7 +70,8 @@ pub struct SendSlot<T> {
 const _: () = assert!(size_of::<SendSlot<u64>>() == 2 * size_of::<usize>());
 
 // SAFETY: the value is owned, and may go to another thread; of what it shares with its slab
-// the handle uses only what others may use at once (X1).
+// the handle uses only what others may use at once (X1
+// of `slab/cell/sent.rs`).
 unsafe impl<T: Send> Send for SendSlot<T> {}
 // SAFETY: by reference the value is read, and the key, which is not written.
 unsafe impl<T: Sync> Sync for SendSlot<T> {}

@@ -2,9 +2,9 @@
 
 use alloc::collections::BTreeSet;
 
+use super::cells::{Cells, Lookup};
 use super::layout::CellPtr;
 use super::state::State;
-use super::walk::{Cells, Lookup};
 use crate::key::Key;
 
 /// The key of the cell `count` below the top of the stack; `None` below the

@@ -1,6 +1,13 @@
 //! One cell and what happens to it: its state, its layout, its header, the steps
 //! of those who hold it, and the walk over all cells of a slab.
 //!
+//! | file | what |
+//! |---|---|
+//! | `state.rs`, `layout.rs` | the state word: questions and steps, a named function each; where stamp and value are in a cell |
+//! | `header.rs` | what a handle points back to: stack, counts, release |
+//! | `place.rs`, `owner.rs` | a cell with its header: every event of the state table |
+//! | `cells.rs`, `walk.rs`, `sent.rs`, `check.rs` | from a key to its cell; what is done to every cell; cells whose value another thread has; the invariants, for tests |
+//!
 //! # Invariants of the slabs
 //!
 //! * L1: a cell that is not free stays allocated, and its header with it: a
@@ -15,10 +22,12 @@
 //!   slab it serves) runs only before or after a whole step, never within one.
 //!   What it may have changed is read again after it.
 //!
-//! Each file adds its own: S in `state.rs`, V in `layout.rs`, H in `header.rs`, P
-//! in `place.rs`, X in `sent.rs`; T and G in `growth/`. `check.rs` walks those that can be
-//! walked, and tests call it after every step.
+//! Each file adds its own: S in `state.rs`, V in `layout.rs`, H in `header.rs`, P in
+//! `place.rs`, W in `walk.rs`, X in `sent.rs`; T, G and R in `growth/`. Those of the free
+//! stack are cited, too: F in `raw/stack.rs`. `check.rs` walks those that can be walked, and
+//! tests call it after every step.
 
+pub(crate) mod cells;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod check;
 pub(crate) mod header;

@@ -18,10 +18,10 @@
 
 use core::ptr::NonNull;
 
+use super::cells::{Cells, Lookup};
 use super::header::{self, SlabHeader};
 use super::layout::CellPtr;
 use super::place::{Live, Place};
-use super::walk::{Cells, Lookup};
 use crate::key::{Key, MAX_SLOTS};
 use crate::raw::returns::Returns;
 

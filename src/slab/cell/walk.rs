@@ -6,143 +6,16 @@
 //! with the rest while the panic unwinds. The iterators' [`Walk`] goes by pointer,
 //! and finds out whether it still may.
 
-use core::cell::Cell;
-use core::marker::PhantomData;
 use core::ops::Range;
 use core::ptr::{self, NonNull};
 
-use super::header::{self, SlabHeader};
+use super::cells::{Cells, Lookup};
+use super::header;
 use super::layout::CellPtr;
-use super::place::{Live, Place};
+use super::place::Live;
 use super::sent;
 use super::state::State;
 use crate::key::Key;
-
-/// Where the kinds of memory differ: how a key leads to a cell.
-///
-/// # Safety
-///
-/// While the memory lives, `header` is allocated, and what `cell` returns is an
-/// allocated, stamped cell of the type that the memory was made for: one of
-/// that header, or one that is free for ever and has no key.
-/// The cells of the keys from `key` to `row_end(key)` that are below the bound follow
-/// each other; they stay allocated, and the cells of those keys, while `changes` is the
-/// same.
-pub unsafe trait Lookup {
-    #[doc(hidden)]
-    fn header(&self) -> NonNull<SlabHeader>;
-
-    /// Keys from here on have no cell, or one that was never handed out.
-    #[doc(hidden)]
-    fn bound(&self) -> usize;
-
-    /// Cells that the keys from the bound on have.
-    #[doc(hidden)]
-    fn unstamped(&self) -> usize;
-
-    /// The cell of a key.
-    ///
-    /// # Safety
-    ///
-    /// The key is below the bound, and the memory is of cells of `T`.
-    #[doc(hidden)]
-    unsafe fn cell<T>(&self, key: Key) -> CellPtr<T>;
-
-    /// The keys from `key` to here have cells that follow each other in memory.
-    #[doc(hidden)]
-    fn row_end(&self, key: Key) -> usize;
-
-    /// Differs from what it was if a key has got another cell since, or none.
-    #[doc(hidden)]
-    fn changes(&self) -> u64;
-}
-
-/// The cells of a slab of `T`, by key.
-pub(crate) struct Cells<'a, T, M> {
-    memory: &'a M,
-    /// Invariant in `T`, like the slab.
-    values: PhantomData<&'a Cell<T>>,
-}
-
-impl<T, M> Clone for Cells<'_, T, M> {
-    #[inline(always)]
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T, M> Copy for Cells<'_, T, M> {}
-
-impl<'a, T, M: Lookup> Cells<'a, T, M> {
-    /// # Safety
-    ///
-    /// The memory is of cells of `T`.
-    #[inline(always)]
-    pub(crate) unsafe fn new(memory: &'a M) -> Self {
-        Cells {
-            memory,
-            values: PhantomData,
-        }
-    }
-
-    #[inline(always)]
-    pub(crate) fn header(self) -> &'a SlabHeader {
-        // SAFETY: allocated while the memory lives.
-        unsafe { self.memory.header().as_ref() }
-    }
-
-    pub(crate) fn memory(self) -> &'a M {
-        self.memory
-    }
-
-    #[inline(always)]
-    pub(crate) fn bound(self) -> usize {
-        self.memory.bound()
-    }
-
-    pub(crate) fn unstamped(self) -> usize {
-        self.memory.unstamped()
-    }
-
-    /// Keys from here on belong to no slot that there is now. Those between the bound
-    /// and here get a cell when the bound is raised.
-    pub(crate) fn keys_end(self) -> usize {
-        self.bound() + self.unstamped()
-    }
-
-    /// The cell of a key, if it has one; usable until user code runs (P4).
-    #[inline(always)]
-    pub(crate) fn get(self, key: Key) -> Option<Live<'a, T>> {
-        if key.index() < self.bound() {
-            // SAFETY: below the bound; cells of `T`, says `new`.
-            Some(unsafe { self.get_unchecked(key) })
-        } else {
-            None
-        }
-    }
-
-    /// The cell of a key that has one.
-    ///
-    /// # Safety
-    ///
-    /// The key is below the bound.
-    #[inline(always)]
-    pub(crate) unsafe fn get_unchecked(self, key: Key) -> Live<'a, T> {
-        // SAFETY: the key is below the bound (precondition), so its cell is allocated and
-        // stamped until user code runs (P4).
-        unsafe { self.place(self.memory.cell(key)).live() }
-    }
-
-    #[inline(always)]
-    pub(crate) fn place(self, cell: CellPtr<T>) -> Place<T> {
-        Place::new(cell, self.memory.header())
-    }
-
-    /// [`get`](Self::get) by number.
-    pub(crate) fn at(self, index: usize) -> Option<Live<'a, T>> {
-        self.get(Key::from_raw(u32::try_from(index).ok()?))
-    }
-}
 
 /// The cells of all keys there are, one after the other, while user code may run
 /// in between and insert, remove, grow or shrink.

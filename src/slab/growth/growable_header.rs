@@ -33,7 +33,6 @@ use core::ptr::NonNull;
 use super::table::{ChunkTable, Chunks};
 use crate::error::AllocError;
 use crate::key::{Key, MAX_SLOTS};
-use crate::raw::chunk::{Array, LooseChunks};
 use crate::raw::memory::Block;
 use crate::raw::source::Source;
 use crate::raw::stack::{CellEntry, FreeStack};
@@ -41,6 +40,8 @@ use crate::raw::stack::{CellEntry, FreeStack};
 use crate::slab::cell::header;
 use crate::slab::cell::header::SlabHeader;
 use crate::slab::cell::layout::CellPtr;
+use crate::slab::growth::array::Array;
+use crate::slab::growth::loose_chunks::LooseChunks;
 
 /// The header is first, so that a pointer to it is one to the whole.
 #[repr(C)]

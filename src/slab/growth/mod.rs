@@ -1,7 +1,19 @@
 //! How a `Slab` gets more memory, and gives it back: everything that insertion
 //! leaves to cold functions.
+//!
+//! | file | what |
+//! |---|---|
+//! | `growable_header.rs`, `table.rs` | the memory of a growable slab; its chunks by number |
+//! | `array.rs`, `loose_chunks.rs` | the arrays that a growth replaces; chunks that no table has |
+//! | `ahead.rs`, `mailbox.rs` | chunks and arrays built ahead by a helper thread; what the two threads share (R), with the loom models |
 
+#[cfg(feature = "std")]
+pub(crate) mod ahead;
+mod array;
 mod growable_header;
+mod loose_chunks;
+#[cfg(feature = "std")]
+mod mailbox;
 pub(crate) mod table;
 
 use core::alloc::Layout;
@@ -11,18 +23,19 @@ use crate::error::AllocError;
 #[cfg(feature = "std")]
 use crate::key::Key;
 use crate::key::MAX_SLOTS;
-#[cfg(feature = "std")]
-use crate::raw::ahead::Ahead;
-use crate::raw::chunk::{self, Array};
+use crate::raw::chunk;
 use crate::raw::memory::{self, Block};
+use crate::slab::cell::cells::Cells;
 use crate::slab::cell::header::{close, unallocated};
 use crate::slab::cell::layout::CellPtr;
 #[cfg(feature = "std")]
 use crate::slab::cell::layout::stamp_all;
 use crate::slab::cell::place::Place;
 use crate::slab::cell::sent;
-use crate::slab::cell::walk::Cells;
 use crate::slab::growable::Growable;
+#[cfg(feature = "std")]
+use crate::slab::growth::ahead::Ahead;
+use crate::slab::growth::array::Array;
 use crate::slab::growth::growable_header::GrowableHeader;
 use crate::slab::{TrackedSlab, claim};
 #[cfg(doc)]

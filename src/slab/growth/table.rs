@@ -28,11 +28,12 @@ use core::ptr::NonNull;
 
 use crate::error::AllocError;
 use crate::key::{Key, MAX_SLOTS};
-use crate::raw::chunk::{self, LooseChunks};
+use crate::raw::chunk;
 use crate::raw::memory::Block;
 use crate::raw::source::Source;
 use crate::raw::touch::touch;
 use crate::slab::cell::layout::{CellPtr, stamp_all};
+use crate::slab::growth::loose_chunks::LooseChunks;
 
 /// What a slab keeps of its table in itself, to find a key's cell without the header.
 #[derive(Clone, Copy)]

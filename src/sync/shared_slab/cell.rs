@@ -34,7 +34,7 @@ use crate::error::AccessError;
 use crate::raw::atomic::AtomicU64;
 use crate::raw::atomic::Ordering;
 #[cfg(all(test, not(loom)))]
-use crate::raw::counted::AtomicU64;
+use crate::sync::shared_slab::counted::AtomicU64;
 
 /// Values up to this size go before their word, so that the address of the value is that of
 /// the cell: as in the other slabs.

@@ -3,8 +3,9 @@
 use core::fmt;
 use core::iter::FusedIterator;
 
+use super::access::refused;
 use super::guard::SharedRef;
-use super::{SharedKey, SharedSlab, refused};
+use super::{SharedKey, SharedSlab};
 
 /// The values of a [`SharedSlab`], from [`SharedSlab::iter`].
 ///
@@ -24,6 +25,44 @@ use super::{SharedKey, SharedSlab, refused};
 pub struct Iter<'a, T> {
     slab: &'a SharedSlab<T>,
     next: usize,
+}
+
+impl<T> SharedSlab<T> {
+    /// The values there are, each with its key and a guard, in the order of slots; O(capacity)
+    /// for all. Each slot is looked at once: what other threads insert or remove at the same time may
+    /// or may not be among them.
+    ///
+    /// # Panics
+    ///
+    /// Its `next` panics as [`get`](Self::get) does.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::sync::SharedSlab;
+    ///
+    /// let slab = SharedSlab::with_capacity(8);
+    /// let keys = [1, 2, 3].map(|number| slab.insert(number).unwrap());
+    /// for (key, value) in &slab {
+    ///     if *value == 2 {
+    ///         assert!(slab.remove(key));
+    ///     }
+    /// }
+    /// assert_eq!(slab.iter().map(|(_, value)| *value).sum::<i32>(), 4);
+    /// # let _ = keys;
+    /// ```
+    pub fn iter(&self) -> Iter<'_, T> {
+        Iter::new(self)
+    }
+}
+
+impl<'a, T> IntoIterator for &'a SharedSlab<T> {
+    type Item = (SharedKey, SharedRef<'a, T>);
+    type IntoIter = Iter<'a, T>;
+
+    fn into_iter(self) -> Iter<'a, T> {
+        self.iter()
+    }
 }
 
 impl<'a, T> Iter<'a, T> {

@@ -6,6 +6,16 @@
 //! that has the cell. A reader is two: enter by a compare-exchange that has the generation in
 //! it, and leave.
 //!
+//! | file | what |
+//! |---|---|
+//! | `free_map/` | the free cells |
+//! | `cell.rs`, `key.rs` | a value and its word; keys |
+//! | `ends.rs` | from a key to its cell, and the end of a value |
+//! | `insertion.rs`, `removal.rs` | inserting, removing |
+//! | `guard.rs`, `access.rs`, `iter.rs` | guards; access by key; iteration |
+//! | `builder.rs` | slabs in other memory |
+//! | `counted.rs`, `models.rs` | atomics that count their changes, for tests; the loom models |
+//!
 //! # Invariants
 //!
 //! Those of `cell.rs` (S), and:
@@ -24,10 +34,15 @@
     reason = "the `Arc` is the user's, who has allocated it"
 )]
 
+mod access;
 mod builder;
 mod cell;
+#[cfg(all(test, not(loom)))]
+mod counted;
 mod ends;
+mod free_map;
 mod guard;
+mod insertion;
 mod iter;
 mod key;
 #[cfg(all(test, loom))]
@@ -36,22 +51,20 @@ mod removal;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
-use alloc::sync::Arc;
 use core::cell::UnsafeCell;
 use core::fmt;
 use core::marker::PhantomData;
 use core::panic::RefUnwindSafe;
 use core::ptr::NonNull;
 
-use crate::error::{AccessError, AllocError, CapacityError, Full};
+use crate::error::AllocError;
 use crate::raw::atomic::{AtomicUsize, Ordering};
 use crate::raw::chunk;
-use crate::raw::free_map::FreeMap;
 use crate::raw::memory::{self, Block};
 use crate::raw::report::Report;
 use crate::raw::source::Source;
 use cell::{CellPtr, LOW_BITS, LOW_BITS_OF_LARGE, Word};
-use ends::Taken;
+use free_map::FreeMap;
 
 pub use builder::SharedSlabBuilder;
 pub use guard::{OwnedRef, SharedGuard, SharedRef};
@@ -221,247 +234,6 @@ impl<T> SharedSlab<T> {
         Ok(slab)
     }
 
-    /// Puts a value into a free slot; O(1), no allocation, no matter how full the slab is or
-    /// where values were removed (see [above](Self#how-long-an-operation-takes)).
-    ///
-    /// While other threads insert and remove, it is refused if each slot was taken at some
-    /// moment of the call. So it is never refused while a slot is free all the time, also if
-    /// another thread was stopped in the midst of anything; and if no other thread does anything,
-    /// it is refused if and only if each slot is taken. A slot is taken while it has a value, also a removed one that
-    /// guards keep alive, and while [`insert_with`](Self::insert_with) makes one.
-    ///
-    /// # Errors
-    ///
-    /// Gives the value back when no slot is free.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use flatslab::Full;
-    /// use flatslab::sync::SharedSlab;
-    ///
-    /// let slab = SharedSlab::with_capacity(1);
-    /// let key = slab.insert(7).unwrap();
-    /// assert_eq!(slab.insert(8), Err(Full(8)));
-    /// assert_eq!(*slab.get(key).unwrap(), 7);
-    /// ```
-    #[inline]
-    pub fn insert(&self, value: T) -> Result<SharedKey, Full<T>> {
-        let Some(index) = self.free.take() else {
-            return Err(Full(value));
-        };
-        // SAFETY: taken from the map, so below the capacity (H1), without a value, and ours
-        // until it is published (S1).
-        unsafe {
-            let cell = self.cell(index);
-            let generation = cell.word().vacant_generation();
-            cell.value().write(value);
-            cell.word().publish(generation);
-            Ok(SharedKey::new(generation, index))
-        }
-    }
-
-    /// Builds a value that knows its key; O(1) besides `f`, no allocation.
-    ///
-    /// The slot is reserved while `f` runs, and there is no value at the key. `f` may use the
-    /// slab. If it panics the slot is given back, and nothing comes to that key any more.
-    /// When no slot is free, `f` is not called.
-    ///
-    /// # Errors
-    ///
-    /// When no slot is free.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use flatslab::sync::SharedSlab;
-    ///
-    /// let slab = SharedSlab::with_capacity(1);
-    /// let key = slab.insert_with(|key| key).unwrap();
-    /// assert_eq!(*slab.get(key).unwrap(), key);
-    /// assert!(slab.insert_with(|key| key).is_err());
-    /// ```
-    #[inline]
-    pub fn insert_with<F>(&self, f: F) -> Result<SharedKey, CapacityError>
-    where
-        F: FnOnce(SharedKey) -> T,
-    {
-        let Some(index) = self.free.take() else {
-            return Err(CapacityError::new(self.capacity(), None));
-        };
-        // SAFETY: as in `insert`; if `f` unwinds, it is still without a value.
-        unsafe {
-            let cell = self.cell(index);
-            let generation = cell.word().vacant_generation();
-            let key = SharedKey::new(generation, index);
-            let taken = Taken {
-                slab: self,
-                index,
-                generation,
-            };
-            cell.value().write(f(key));
-            core::mem::forget(taken);
-            cell.word().publish(generation);
-            Ok(key)
-        }
-    }
-
-    /// The value of a key; O(1), no allocation. It stays as long as the guard, no matter who removes
-    /// it.
-    ///
-    /// `None` where there is none: it was removed, or never was.
-    ///
-    /// # Panics
-    ///
-    /// With 4,194,303 guards of the value. [`try_get`](Self::try_get) returns the error.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use flatslab::sync::SharedSlab;
-    ///
-    /// let slab = SharedSlab::with_capacity(1);
-    /// let key = slab.insert(7).unwrap();
-    /// let guard = slab.get(key).unwrap();
-    /// assert!(slab.remove(key) && slab.get(key).is_none());
-    /// assert_eq!(*guard, 7);
-    /// ```
-    #[inline]
-    #[track_caller]
-    pub fn get(&self, key: SharedKey) -> Option<SharedRef<'_, T>> {
-        match self.try_get(key) {
-            Ok(guard) => Some(guard),
-            Err(AccessError::Missing) => None,
-            Err(error) => refused(key, error),
-        }
-    }
-
-    /// The value of a key, like [`get`](Self::get); never panics.
-    ///
-    /// # Errors
-    ///
-    /// [`Missing`](AccessError::Missing), and
-    /// [`TooManyReaders`](AccessError::TooManyReaders) with 4,194,303 of them.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use flatslab::AccessError;
-    /// use flatslab::sync::SharedSlab;
-    ///
-    /// let slab = SharedSlab::with_capacity(1);
-    /// let key = slab.insert(7).unwrap();
-    /// assert_eq!(*slab.try_get(key).unwrap(), 7);
-    /// slab.remove(key);
-    /// assert_eq!(slab.try_get(key).unwrap_err(), AccessError::Missing);
-    /// ```
-    #[inline]
-    pub fn try_get(&self, key: SharedKey) -> Result<SharedRef<'_, T>, AccessError> {
-        let (cell, generation) = self.locate(key).ok_or(AccessError::Missing)?;
-        // SAFETY: allocated as long as the slab is (H1).
-        unsafe { cell.word().begin_read(generation)? };
-        // SAFETY: the reader that was counted.
-        Ok(unsafe { SharedRef::new(self, cell) })
-    }
-
-    /// The value of a key, with a guard that holds the slab: for threads and tasks that have
-    /// no scope. O(1), no allocation; counts in the `Arc` too.
-    ///
-    /// A value that holds a guard of its own slab keeps itself and the slab alive for ever, as
-    /// with any cycle of `Arc`s.
-    ///
-    /// # Panics
-    ///
-    /// As [`get`](Self::get).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::sync::Arc;
-    /// use std::thread;
-    ///
-    /// use flatslab::sync::SharedSlab;
-    ///
-    /// let slab = Arc::new(SharedSlab::with_capacity(1));
-    /// let key = slab.insert(7).unwrap();
-    /// let guard = slab.get_owned(key).unwrap();
-    /// drop(slab);
-    /// assert_eq!(thread::spawn(move || *guard).join().unwrap(), 7);
-    /// ```
-    #[inline]
-    #[track_caller]
-    pub fn get_owned(self: &Arc<Self>, key: SharedKey) -> Option<OwnedRef<T>> {
-        let guard = self.get(key)?;
-        let cell = guard.into_cell();
-        // SAFETY: the reader that was counted, whose guard is given up.
-        Some(unsafe { OwnedRef::new(self.clone(), cell) })
-    }
-
-    /// Whether there is a value at the key; O(1). Another thread may remove it the moment
-    /// after.
-    ///
-    /// ```
-    /// use flatslab::sync::SharedSlab;
-    ///
-    /// let slab = SharedSlab::with_capacity(1);
-    /// let key = slab.insert(7).unwrap();
-    /// assert!(slab.contains_key(key));
-    /// ```
-    #[inline]
-    #[must_use]
-    pub fn contains_key(&self, key: SharedKey) -> bool {
-        // SAFETY: allocated as long as the slab is (H1).
-        self.locate(key)
-            .is_some_and(|(cell, generation)| unsafe { cell.word().has(generation) })
-    }
-
-    /// The value of a key, to be changed; O(1). The exclusive borrow excludes guards, but for
-    /// those that were forgotten.
-    ///
-    /// ```
-    /// use flatslab::sync::SharedSlab;
-    ///
-    /// let mut slab = SharedSlab::with_capacity(1);
-    /// let key = slab.insert(7).unwrap();
-    /// *slab.get_mut(key).unwrap() += 1;
-    /// assert_eq!(*slab.get(key).unwrap(), 8);
-    /// ```
-    #[inline]
-    #[must_use]
-    pub fn get_mut(&mut self, key: SharedKey) -> Option<&mut T> {
-        let (cell, generation) = self.locate(key)?;
-        // SAFETY: the value is there, and with the slab it is borrowed exclusively: guards that
-        // are still counted were forgotten, and cannot be used.
-        unsafe { (cell.word().has(generation)).then(|| cell.value().as_mut()) }
-    }
-
-    /// The values there are, each with its key and a guard, in the order of slots; O(capacity)
-    /// for all. Each slot is looked at once: what other threads insert or remove at the same time may
-    /// or may not be among them.
-    ///
-    /// # Panics
-    ///
-    /// Its `next` panics as [`get`](Self::get) does.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use flatslab::sync::SharedSlab;
-    ///
-    /// let slab = SharedSlab::with_capacity(8);
-    /// let keys = [1, 2, 3].map(|number| slab.insert(number).unwrap());
-    /// for (key, value) in &slab {
-    ///     if *value == 2 {
-    ///         assert!(slab.remove(key));
-    ///     }
-    /// }
-    /// assert_eq!(slab.iter().map(|(_, value)| *value).sum::<i32>(), 4);
-    /// # let _ = keys;
-    /// ```
-    pub fn iter(&self) -> Iter<'_, T> {
-        Iter::new(self)
-    }
-
     /// The number of slots in use: with a value, also a removed one that guards keep alive, or
     /// with one being made. O(capacity / 64); exact while no other thread changes it.
     ///
@@ -542,13 +314,6 @@ impl<T> Drop for SharedSlab<T> {
     }
 }
 
-#[cold]
-#[inline(never)]
-#[track_caller]
-fn refused(key: SharedKey, error: AccessError) -> ! {
-    panic!("access was refused for {key:?}: {error}")
-}
-
 /// Prints the number of slots in use, and of all.
 impl<T> fmt::Debug for SharedSlab<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -556,14 +321,5 @@ impl<T> fmt::Debug for SharedSlab<T> {
             .field("len", &self.len())
             .field("capacity", &self.capacity())
             .finish_non_exhaustive()
-    }
-}
-
-impl<'a, T> IntoIterator for &'a SharedSlab<T> {
-    type Item = (SharedKey, SharedRef<'a, T>);
-    type IntoIter = Iter<'a, T>;
-
-    fn into_iter(self) -> Iter<'a, T> {
-        self.iter()
     }
 }

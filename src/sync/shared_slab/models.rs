@@ -7,6 +7,7 @@ use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 
 use super::*;
+use crate::error::AccessError;
 use crate::raw::atomic::thread;
 
 /// Counts the values that were made, and those that were dropped.

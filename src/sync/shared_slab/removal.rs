@@ -1,9 +1,10 @@
 //! Removing values: by key, moved out, or all of them.
 
+use super::SharedSlab;
+use super::access::refused;
 use super::cell::Removal;
 use super::ends::Clearing;
 use super::key::SharedKey;
-use super::{SharedSlab, refused};
 use crate::error::AccessError;
 
 impl<T> SharedSlab<T> {

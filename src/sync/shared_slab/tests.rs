@@ -6,7 +6,8 @@ use std::vec::Vec;
 use super::cell::MOST_READERS;
 use super::*;
 use crate::common::{amount, panics};
-use crate::raw::counted;
+use crate::error::AccessError;
+use crate::sync::shared_slab::counted;
 
 #[test]
 fn a_slot_that_had_its_last_value_is_retired() {

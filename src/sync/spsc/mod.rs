@@ -1,4 +1,7 @@
 //! A ring of entries of bytes for two threads.
+//!
+//! `ends.rs`: what the two ends share; `producer.rs`, `consumer.rs`: the ends; `places.rs`: places
+//! for entries in a block.
 
 mod consumer;
 mod ends;

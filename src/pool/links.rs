@@ -3,7 +3,7 @@
 //!
 //! What takes no memory takes time: a pop waits for the load of the cell, which is
 //! cold after removals in random order (BENCHMARKS.md, "The pool"). Where there is
-//! memory for it a [`FreeStack`](super::stack::FreeStack) is the better list.
+//! memory for it a [`FreeStack`](crate::raw::stack::FreeStack) is the better list.
 //!
 //! # Invariants
 //!

@@ -1,6 +1,6 @@
 //! Pages of the operating system, for one container or allocator: Linux.
 //!
-//! Blocks are cut from [regions] of mapped memory, so that a
+//! Blocks are cut from [regions](region) of mapped memory, so that a
 //! growing container asks the system once for many chunks, and huge pages are
 //! filled. A block comes with its pages: they are populated when it is cut, in
 //! one call. A block of a region's size or more has a mapping of its own.
@@ -24,10 +24,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rustix::io::Errno;
 use rustix::mm::{self, MapFlags, ProtFlags};
 
+use super::kernel_files::PageSizes;
 use super::mapping::{Asked, Mapping, out_of_memory, refused, unmap_part};
-use super::pages::{HugePages, PageOption, Reason, Request, Shortfalls};
-use super::regions;
-use super::sizes::PageSizes;
+use super::options::{HugePages, PageOption, Reason, Request, Shortfalls};
+use super::region;
 use crate::error::AllocError;
 
 /// The smallest mapping, in bytes: a huge page of most machines. Larger ones
@@ -110,7 +110,7 @@ impl System {
         self.asked.sizes
     }
 
-    pub(super) fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
+    pub(in crate::raw) fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
         let mut state = self.lock();
         let state = &mut *state;
         let mut next = state.mappings;
@@ -127,7 +127,7 @@ impl System {
                 }
             }
         }
-        let bytes = regions::rounded(layout).ok_or(out_of_memory(layout))?;
+        let bytes = region::rounded(layout).ok_or(out_of_memory(layout))?;
         let usual = if bytes < SMALLEST {
             (state.mapped / EIGHTH).max(SMALLEST)
         } else {
@@ -199,8 +199,8 @@ impl System {
         result
     }
 
-    pub(super) fn reserve(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
-        let bytes = regions::rounded(layout).ok_or(out_of_memory(layout))?;
+    pub(in crate::raw) fn reserve(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
+        let bytes = region::rounded(layout).ok_or(out_of_memory(layout))?;
         let mut state = self.lock();
         match self.asked.request.huge {
             // Those that were set aside are populated at once or refused, so there
@@ -220,8 +220,12 @@ impl System {
 
     /// # Safety
     ///
-    /// As for [`Source::commit`](super::source::Source).
-    pub(super) unsafe fn commit(&self, start: NonNull<u8>, to: usize) -> Result<usize, AllocError> {
+    /// As for [`Source::commit`](crate::raw::source::Source).
+    pub(in crate::raw) unsafe fn commit(
+        &self,
+        start: NonNull<u8>,
+        to: usize,
+    ) -> Result<usize, AllocError> {
         let mut state = self.lock();
         let State {
             mappings,
@@ -239,8 +243,8 @@ impl System {
 
     /// # Safety
     ///
-    /// As for [`Source::populate`](super::source::Source).
-    pub(super) unsafe fn populate(
+    /// As for [`Source::populate`](crate::raw::source::Source).
+    pub(in crate::raw) unsafe fn populate(
         &self,
         start: NonNull<u8>,
         from: usize,
@@ -255,8 +259,8 @@ impl System {
 
     /// # Safety
     ///
-    /// As for [`Source::discard`](super::source::Source).
-    pub(super) unsafe fn discard(&self, start: NonNull<u8>, bytes: usize) -> usize {
+    /// As for [`Source::discard`](crate::raw::source::Source).
+    pub(in crate::raw) unsafe fn discard(&self, start: NonNull<u8>, bytes: usize) -> usize {
         let state = self.lock();
         // SAFETY: records on the list, which the lock guards.
         let mapping = unsafe { find(state.mappings, start) };
@@ -266,8 +270,13 @@ impl System {
 
     /// # Safety
     ///
-    /// As for [`Source::decommit`](super::source::Source).
-    pub(super) unsafe fn decommit(&self, start: NonNull<u8>, from: usize, to: usize) -> usize {
+    /// As for [`Source::decommit`](crate::raw::source::Source).
+    pub(in crate::raw) unsafe fn decommit(
+        &self,
+        start: NonNull<u8>,
+        from: usize,
+        to: usize,
+    ) -> usize {
         let state = self.lock();
         // SAFETY: records on the list, which the lock guards.
         let mapping = unsafe { find(state.mappings, start) };
@@ -277,8 +286,8 @@ impl System {
 
     /// # Safety
     ///
-    /// As for [`Source::release`](super::source::Source).
-    pub(super) unsafe fn release(&self, start: NonNull<u8>, layout: Layout) {
+    /// As for [`Source::release`](crate::raw::source::Source).
+    pub(in crate::raw) unsafe fn release(&self, start: NonNull<u8>, layout: Layout) {
         let mut state = self.lock();
         // SAFETY: records on the list, which the lock guards; the block came from one
         // of the mappings (Y1), and is not used any more.

@@ -20,11 +20,11 @@
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
-use super::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
-use super::chunk::Array;
-use super::memory::Block;
-use super::source::Source;
 use crate::error::AllocError;
+use crate::raw::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use crate::raw::memory::Block;
+use crate::raw::source::Source;
+use crate::slab::growth::array::Array;
 
 /// What both ends share.
 pub(super) struct Mailbox {
@@ -268,8 +268,8 @@ mod models {
     use loom::cell::UnsafeCell;
     use loom::sync::Arc;
 
-    use super::super::atomic::thread;
     use super::*;
+    use crate::raw::atomic::thread;
 
     /// A block of the model: what the helper has written, and a count that
     /// shows whether it was freed.

@@ -35,12 +35,12 @@ use core::cell::Cell;
 use core::ptr::NonNull;
 use core::time::Duration;
 
-use super::atomic::thread;
-use super::chunk::Array;
-use super::mailbox::Mailbox;
-use super::memory::Block;
-use super::source::Source;
 use crate::error::AllocError;
+use crate::raw::atomic::thread;
+use crate::raw::memory::Block;
+use crate::raw::source::Source;
+use crate::slab::growth::array::Array;
+use crate::slab::growth::mailbox::Mailbox;
 
 /// How long the helper naps, and how often in a row before it sleeps: some ten
 /// milliseconds, with what a system adds to each.

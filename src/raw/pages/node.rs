@@ -2,7 +2,7 @@
 
 use core::ffi::{c_int, c_long, c_ulong, c_void};
 
-use super::pages::Reason;
+use super::options::Reason;
 
 /// `MPOL_PREFERRED` and `MPOL_BIND` of the kernel's `mempolicy.h`.
 const PREFERRED: c_int = 1;
@@ -65,7 +65,7 @@ unsafe fn mbind(place: *mut c_void, bytes: usize, mode: c_int, node: u32) -> Res
 }
 
 /// The node on which the page at an address lies.
-pub(super) fn node_of(address: usize) -> Option<u32> {
+pub(in crate::raw) fn node_of(address: usize) -> Option<u32> {
     let mut node: c_int = -1;
     // SAFETY: without a mask the call writes the node and nothing else; it reads no
     // byte at the address.

@@ -3,7 +3,7 @@
 use core::sync::atomic;
 use std::cell::Cell;
 
-use super::atomic::Ordering;
+use crate::raw::atomic::Ordering;
 
 std::thread_local! {
     static CHANGES: Cell<usize> = const { Cell::new(0) };

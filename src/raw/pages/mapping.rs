@@ -13,12 +13,12 @@ use core::ptr::{NonNull, null_mut};
 use rustix::io::Errno;
 use rustix::mm::{self, Advice, MapFlags, MlockFlags, MprotectFlags, ProtFlags};
 
-use super::pages::{HugePages, Lock, Node, PageOption, Reason, Request, Shortfalls};
-use super::policy;
-use super::regions::Region;
-use super::sizes::PageSizes;
-use super::touch::touch;
+use super::kernel_files::PageSizes;
+use super::node;
+use super::options::{HugePages, Lock, Node, PageOption, Reason, Request, Shortfalls};
+use super::region::Region;
 use crate::error::AllocError;
+use crate::raw::touch::touch;
 
 /// What was asked for, and the sizes of the system's pages.
 pub(super) struct Asked {
@@ -30,14 +30,14 @@ pub(super) struct Asked {
 #[derive(Debug)]
 pub(crate) struct Mapping {
     pub(super) region: Region,
-    pub(super) start: NonNull<u8>,
-    pub(super) bytes: usize,
+    pub(in crate::raw) start: NonNull<u8>,
+    pub(in crate::raw) bytes: usize,
     /// Up to where the bytes are accessible and populated, a multiple of `page`.
-    pub(super) ready: usize,
+    pub(in crate::raw) ready: usize,
     /// Its huge page or its page, in bytes.
     page: usize,
     /// Whether it lies in huge pages that were set aside.
-    pub(super) explicit: bool,
+    pub(in crate::raw) explicit: bool,
     /// Whether its bytes become accessible only when they are committed.
     pub(super) reserved: bool,
 }
@@ -181,12 +181,12 @@ impl Asked {
             Node::Any => {}
             Node::Try(node) => {
                 // SAFETY: says the caller.
-                if let Err(reason) = unsafe { policy::prefer(place, bytes, node) } {
+                if let Err(reason) = unsafe { node::prefer(place, bytes, node) } {
                     shortfalls.note(PageOption::Node, reason);
                 }
             }
             // SAFETY: says the caller.
-            Node::Require(node) => unsafe { policy::bind(place, bytes, node) }
+            Node::Require(node) => unsafe { node::bind(place, bytes, node) }
                 .map_err(|reason| refused(PageOption::Node, reason, bytes))?,
         }
         Ok(())

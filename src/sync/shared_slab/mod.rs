@@ -24,7 +24,6 @@
     reason = "the `Arc` is the user's, who has allocated it"
 )]
 
-mod builder;
 mod cell;
 mod ends;
 mod guard;
@@ -32,6 +31,7 @@ mod iter;
 mod key;
 #[cfg(all(test, loom))]
 mod models;
+mod options;
 mod removal;
 #[cfg(all(test, not(loom)))]
 mod tests;
@@ -53,7 +53,6 @@ use crate::raw::source::Source;
 use cell::{CellPtr, LOW_BITS, LOW_BITS_OF_LARGE, Word};
 use ends::Taken;
 
-pub use builder::SharedSlabBuilder;
 pub use guard::{OwnedRef, SharedGuard, SharedRef};
 pub use iter::Iter;
 pub use key::SharedKey;

@@ -158,7 +158,7 @@ pub enum BufError {
     Closed,
     /// The epoch belongs to another slab.
     Foreign,
-    /// The request exceeds the [largest](super::EpochsBuilder::largest) size class.
+    /// The request exceeds the [largest](EpochBytes::builder) size class.
     TooBig {
         /// Requested bytes.
         size: usize,
@@ -296,7 +296,7 @@ impl EpochBytes {
     /// # Errors
     ///
     /// If the epoch takes no more buffers, is closed, or belongs to another slab; if `len`
-    /// exceeds [`largest`](Self::largest); at a [limit](super::EpochsBuilder::max_bytes), or if
+    /// exceeds [`largest`](Self::largest); at a [limit](EpochBytes::builder), or if
     /// the allocator refuses.
     ///
     /// ```
@@ -316,7 +316,7 @@ impl EpochBytes {
     /// # Panics
     ///
     /// If `len` exceeds [`largest`](Self::largest), and at a
-    /// [limit](super::EpochsBuilder::max_bytes). Aborts if the allocator refuses, like `Vec`.
+    /// [limit](EpochBytes::builder). Aborts if the allocator refuses, like `Vec`.
     ///
     /// ```
     /// let bytes = flatslab::epoch::EpochBytes::new();

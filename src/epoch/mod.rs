@@ -60,7 +60,7 @@
 //! closed ones are not in the ring.
 //!
 //! Unused chunks keep their memory for the next epoch, up to a
-//! [bound](EpochsBuilder::cached_chunks); the memory of the others is given back. An open epoch
+//! [bound](crate::Builder::cached_chunks); the memory of the others is given back. An open epoch
 //! keeps its empty chunks.
 //!
 //! # The types
@@ -84,7 +84,7 @@
 //! back, and are freed with the slab. Each epoch has chunks of its own, so each has at least one
 //! chunk that is not full. `insert`, `get` and `take` are O(1). An insertion into an epoch
 //! without a vacant slot takes an unused chunk, and allocates one if there is none;
-//! [`reserve`](EpochsBuilder::reserve) allocates chunks in advance. `close` is O(chunks of the
+//! [`reserve`](EpochSlab::builder) allocates chunks in advance. `close` is O(chunks of the
 //! epoch), and `advance` O(1) unless it closes.
 //!
 //! # Borrows
@@ -100,7 +100,6 @@
 //! slab a pinned epoch blocks the ring, and a stale handle can free the slot's next owner. Here
 //! a closed epoch leaves the ring at once, and the generation of a slot is never set back.
 
-mod builder;
 mod bytes;
 #[cfg(any(test, fuzzing))]
 mod check;
@@ -112,6 +111,7 @@ mod epoch_records;
 mod error;
 mod guard;
 mod key;
+mod options;
 #[cfg(feature = "track")]
 mod pins;
 mod raw_epochs;
@@ -128,7 +128,6 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
-pub use builder::EpochsBuilder;
 pub use bytes::{BufError, Bytes, EpochBuf, EpochBytes};
 pub use epoch_guard::EpochGuard;
 pub use epoch_record::EpochState;
@@ -160,10 +159,13 @@ pub trait Contents: contents::Sealed {
 }
 
 mod contents {
-    pub trait Sealed {}
+    use super::options::{Options, Plans};
+    use crate::error::BuildError;
 
-    impl<T> Sealed for super::Values<T> {}
-    impl Sealed for super::Bytes {}
+    pub trait Sealed {
+        /// The chunks of each size class, before they are rounded to pages.
+        fn size_classes(options: &Options) -> Result<Plans, BuildError>;
+    }
 }
 
 /// A slab whose contents belong to epochs: an [`EpochSlab`] of values, or [`EpochBytes`].
@@ -213,7 +215,7 @@ pub struct CloseReport {
     /// Number of values in the pinned chunks.
     pub live: usize,
     /// Bytes of unused chunks that were given back, see
-    /// [`cached_chunks`](EpochsBuilder::cached_chunks).
+    /// [`cached_chunks`](crate::Builder::cached_chunks).
     pub released_bytes: usize,
     /// Time that the closing took.
     #[cfg(feature = "std")]
@@ -407,7 +409,7 @@ impl<C: Contents> Epochs<C> {
     }
 
     /// Sets how many unused chunks of a size class keep their memory, as
-    /// [`cached_chunks`](EpochsBuilder::cached_chunks) does, and gives back the memory of those
+    /// [`cached_chunks`](crate::Builder::cached_chunks) does, and gives back the memory of those
     /// above that number. Returns how many bytes.
     ///
     /// ```

@@ -93,7 +93,7 @@ impl<T> EpochSlab<T> {
     ///
     /// # Panics
     ///
-    /// At a [limit](super::EpochsBuilder::max_bytes). Aborts if the allocator refuses, like
+    /// At a [limit](Self::builder). Aborts if the allocator refuses, like
     /// `Vec`, or if there are 2³⁰ chunks.
     ///
     /// ```
@@ -137,7 +137,7 @@ impl<T> EpochSlab<T> {
     /// # Errors
     ///
     /// If the epoch takes no more insertions, is closed, or belongs to another slab; at a
-    /// [limit](super::EpochsBuilder::max_bytes), or if the allocator refuses. The error has the
+    /// [limit](Self::builder), or if the allocator refuses. The error has the
     /// value.
     ///
     /// ```
@@ -242,7 +242,7 @@ impl<T> EpochSlab<T> {
 
     /// Moves the value at the key out; O(1). Returns `None` if there is none. If it was the last
     /// value of a pinned chunk, the chunk is unused, and its memory may be given back, see
-    /// [`cached_chunks`](super::EpochsBuilder::cached_chunks).
+    /// [`cached_chunks`](crate::Builder::cached_chunks).
     ///
     /// # Panics
     ///

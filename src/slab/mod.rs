@@ -7,8 +7,6 @@
 //! and `removal.rs` what concerns all values.
 
 pub(crate) mod bounded;
-pub(crate) mod bounded_builder;
-pub(crate) mod builder;
 pub(crate) mod cell;
 pub(crate) mod growable;
 mod growth;
@@ -16,6 +14,7 @@ pub(crate) mod guard;
 pub(crate) mod iter;
 mod keyed;
 pub(crate) mod mapped;
+mod options;
 mod removal;
 pub(crate) mod slot;
 pub(crate) mod slot_box;

@@ -34,7 +34,6 @@
 //! * K3: no user code runs while either does not hold.
 
 mod bounded;
-mod builder;
 mod cell;
 mod disjoint;
 mod drain;
@@ -44,6 +43,7 @@ mod grow;
 mod growable;
 mod iter;
 mod key;
+mod options;
 mod removal;
 mod restore;
 #[cfg(feature = "serde")]
@@ -66,7 +66,6 @@ use crate::error::Full;
 use crate::key::Key;
 
 pub use bounded::BoundedKeySlab;
-pub use builder::{BoundedKeySlabBuilder, KeySlabBuilder};
 pub use disjoint::DisjointError;
 pub use drain::{Drain, IntoIter};
 pub use entry::VacantEntry;

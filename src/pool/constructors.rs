@@ -137,7 +137,7 @@ impl<T> Pool<'static, T> {
     }
 
     /// The pool's memory, and which of the requested page options were obtained. Asks the system
-    /// about [its pages](Pages): for the start and for diagnostics.
+    /// about [its pages](crate::memory::Pages): for the start and for diagnostics.
     ///
     /// # Examples
     ///

@@ -94,7 +94,7 @@ impl<C: Build> Builder<C> {
     ///
     /// # Errors
     ///
-    /// Where [`build`](Self::build) panics, or the allocator refuses.
+    /// Where [`build`](Self::build) panics, or the allocator refuses; nothing is leaked then.
     ///
     /// ```
     /// use flatslab::bytes::ByteArena;

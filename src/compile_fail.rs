@@ -29,7 +29,7 @@
 //! both::<flatslab::Key>();
 //! both::<flatslab::AccessError>();
 //! both::<flatslab::KeyError>();
-//! both::<flatslab::SlabBuilder<std::rc::Rc<u64>>>();
+//! both::<flatslab::Builder<flatslab::Slab<std::rc::Rc<u64>>>>();
 //! ```
 //!
 //! ```compile_fail,E0277

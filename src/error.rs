@@ -151,7 +151,7 @@ pub enum AllocError {
         bytes: usize,
     },
     /// An arena may not grow any more: it is [bounded](crate::bump::Arena::bounded), or has
-    /// reached its [limit](crate::bump::ArenaBuilder::max_bytes).
+    /// reached its [limit](crate::bump::Arena::builder).
     Limit {
         /// The bytes of the request it refused.
         bytes: usize,

@@ -189,10 +189,6 @@ pub use key_slab::{BoundedKeySlab, GenKey, KeySlab, PlainSlab};
 #[cfg(feature = "alloc")]
 pub use slab::bounded::{Bounded, BoundedSlab};
 #[cfg(feature = "alloc")]
-pub use slab::bounded_builder::BoundedSlabBuilder;
-#[cfg(feature = "alloc")]
-pub use slab::builder::SlabBuilder;
-#[cfg(feature = "alloc")]
 pub use slab::growable::{Growable, Slab};
 #[cfg(feature = "alloc")]
 pub use slab::guard::{Ref, RefMut};

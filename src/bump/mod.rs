@@ -43,7 +43,7 @@
 //! |---|---|
 //! | memory that grows by chunks | [`Arena::new`] |
 //! | the same, with room for a number of bytes at the start | [`Arena::with_capacity`], or later [`reserve`](Arena::reserve) |
-//! | the same, with a limit on all chunks | [`ArenaBuilder::max_bytes`] |
+//! | the same, with a limit on all chunks | [`max_bytes`](Arena::builder) |
 //! | one chunk, allocated and touched at the start; the allocator is never called afterwards | [`Arena::bounded`] |
 //! | temporaries within temporaries | [`Arena::scope`], [`Scope`] |
 //! | to return to a position by hand | [`Arena::checkpoint`], unsafe |
@@ -83,7 +83,7 @@
 //! | `reset`, which keeps the last chunk | [`reset`](Arena::reset) keeps all; [`shrink_to_fit`](Arena::shrink_to_fit) frees those that are not in use |
 //! | `boxed::Box`, `collections::Vec` | [`ArenaBox`], [`ArenaVec`] |
 //! | `alloc_try_with` | the same |
-//! | `set_allocation_limit` | [`ArenaBuilder::max_bytes`] |
+//! | `set_allocation_limit` | [`max_bytes`](Arena::builder) |
 //! | a checkpoint | [`Arena::scope`]; [`Arena::checkpoint`] |
 
 // | file | what |
@@ -100,10 +100,10 @@
 mod allocator;
 mod arena;
 mod boxed;
-mod builder;
 mod checkpoint;
 mod chunks;
 mod list;
+mod options;
 mod place;
 mod refusal;
 mod scope;
@@ -115,7 +115,6 @@ mod vec;
 
 pub use arena::Arena;
 pub use boxed::ArenaBox;
-pub use builder::ArenaBuilder;
 pub use checkpoint::Checkpoint;
 pub use scope::Scope;
 pub use vec::{ArenaVec, InArena};

@@ -23,7 +23,7 @@ impl Arena {
     /// # Panics
     ///
     /// If a [bounded](Self::bounded) arena is full, or a
-    /// [limit](super::ArenaBuilder::max_bytes) is reached. If the allocator refuses, the
+    /// [limit](super::Arena::builder) is reached. If the allocator refuses, the
     /// program ends, as with `Box`. This holds for every method that has a `try_` form.
     ///
     /// # Examples

@@ -279,7 +279,7 @@ impl<R: References> ByteArena<R> {
 
     /// Gives the memory of chunks back of which no buffer is in use; O(buffers).
     ///
-    /// A chunk stays its class's: an arena at its [limit](Builder::max_bytes) that refuses a
+    /// A chunk stays its class's: an arena at its [limit](Self::builder) that refuses a
     /// request may grant it after this.
     ///
     /// ```

@@ -117,8 +117,7 @@ impl<R: References> Builder<ByteArena<R>> {
     /// At the limit a request takes a buffer of a larger class, if one is free; else it is
     /// refused. A chunk stays its class's until
     /// [`shrink_to_fit`](ByteArena::shrink_to_fit) gives it back, so the limit should be many
-    /// times the bytes of a [chunk](Self::chunk_bytes) for each class: for 16 MiB, chunks of
-    /// 256 KiB.
+    /// times the bytes of a chunk for each class: for 16 MiB, chunks of 256 KiB.
     ///
     /// ```
     /// let arena = flatslab::bytes::ByteArena::builder().max_bytes(1 << 20).build();

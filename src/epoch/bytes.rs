@@ -7,7 +7,7 @@ use core::ptr::NonNull;
 
 use super::Epochs;
 use super::chunk::ChunkPtr;
-use super::contents::{Contents, Sealed};
+use super::contents::Contents;
 use super::error::{InsertError, Refusal};
 use super::guard::{Ref, RefMut};
 use super::key::{Epoch, EpochKey};
@@ -41,8 +41,6 @@ pub type EpochBytes = Epochs<Bytes>;
 /// The contents of [`EpochBytes`]: buffers of any size.
 #[derive(Debug)]
 pub enum Bytes {}
-
-impl Sealed for Bytes {}
 
 // Bytes have no invariant that a panic could leave broken.
 impl core::panic::UnwindSafe for Epochs<Bytes> {}
@@ -165,7 +163,7 @@ pub enum BufError {
     Closed,
     /// The epoch belongs to another slab.
     Foreign,
-    /// The request exceeds the [largest](super::EpochsBuilder::largest) size class.
+    /// The request exceeds the [largest](EpochBytes::builder) size class.
     TooLarge(SizeError),
     /// No chunk could be allocated: the allocator refused, or a limit was reached.
     Full(AllocError),
@@ -296,7 +294,7 @@ impl EpochBytes {
     /// # Errors
     ///
     /// If the epoch takes no more buffers, is closed, or belongs to another slab; if `len`
-    /// exceeds [`largest`](Self::largest); at a [limit](super::EpochsBuilder::max_bytes), or if
+    /// exceeds [`largest`](Self::largest); at a [limit](EpochBytes::builder), or if
     /// the allocator refuses.
     ///
     /// ```
@@ -316,7 +314,7 @@ impl EpochBytes {
     /// # Panics
     ///
     /// If `len` exceeds [`largest`](Self::largest), and at a
-    /// [limit](super::EpochsBuilder::max_bytes). Aborts if the allocator refuses, like `Vec`.
+    /// [limit](EpochBytes::builder). Aborts if the allocator refuses, like `Vec`.
     ///
     /// ```
     /// let bytes = flatslab::epoch::EpochBytes::new();

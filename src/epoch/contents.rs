@@ -2,6 +2,9 @@
 
 use core::ptr::NonNull;
 
+use super::options::{Options, Plans};
+use crate::error::BuildError;
+
 /// The contents of an epoch slab: [`Values`](super::Values) of one type, or [`Bytes`](super::Bytes). Sealed.
 pub trait Contents: Sealed {
     #[doc(hidden)]
@@ -15,4 +18,7 @@ pub trait Contents: Sealed {
 }
 
 /// Contents are those of this crate.
-pub trait Sealed {}
+pub trait Sealed {
+    /// The chunks of each size class, before they are rounded to pages.
+    fn size_classes(options: &Options) -> Result<Plans, BuildError>;
+}

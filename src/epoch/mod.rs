@@ -60,7 +60,7 @@
 //! closed ones are not in the ring.
 //!
 //! Unused chunks keep their memory for the next epoch, up to a
-//! [bound](EpochsBuilder::cached_chunks); the memory of the others is given back. An open epoch
+//! [bound](crate::Builder::cached_chunks); the memory of the others is given back. An open epoch
 //! keeps its empty chunks.
 //!
 //! # The types
@@ -84,7 +84,7 @@
 //! back, and are freed with the slab. Each epoch has chunks of its own, so each has at least one
 //! chunk that is not full. `insert`, `get` and `take` are O(1). An insertion into an epoch
 //! without a vacant slot takes an unused chunk, and allocates one if there is none;
-//! [`reserve`](EpochsBuilder::reserve) allocates chunks in advance. `close` is O(chunks of the
+//! [`reserve`](EpochSlab::builder) allocates chunks in advance. `close` is O(chunks of the
 //! epoch), and `advance` O(1) unless it closes.
 //!
 //! # Borrows
@@ -108,10 +108,9 @@
 // | `key.rs`, `guard.rs` | `Epoch` and `EpochKey`; tracked borrows |
 // | `contents.rs`, `values.rs`, `bytes.rs`, `sizes.rs` | `EpochSlab`; `EpochBytes` and its classes |
 // | `epoch_guard.rs`, `scope.rs` | `EpochGuard`, `Scope` |
-// | `builder.rs`, `error.rs`, `stats.rs`, `close_report.rs` | options; what can go wrong; figures |
+// | `options.rs`, `error.rs`, `stats.rs`, `close_report.rs` | options; what can go wrong; figures |
 // | `pins.rs`, `check.rs` | who pins what (feature `track`); the invariants, for tests |
 
-mod builder;
 mod bytes;
 #[cfg(any(test, fuzzing))]
 mod check;
@@ -125,6 +124,7 @@ mod epoch_records;
 mod error;
 mod guard;
 mod key;
+mod options;
 #[cfg(feature = "track")]
 mod pins;
 mod raw_epochs;
@@ -140,7 +140,6 @@ mod word;
 use core::fmt;
 use core::marker::PhantomData;
 
-pub use builder::EpochsBuilder;
 pub use bytes::{BufError, Bytes, EpochBuf, EpochBytes};
 pub use close_report::CloseReport;
 pub use contents::Contents;
@@ -371,7 +370,7 @@ impl<C: Contents> Epochs<C> {
     }
 
     /// Sets how many unused chunks of a size class keep their memory, as
-    /// [`cached_chunks`](EpochsBuilder::cached_chunks) does, and gives back the memory of those
+    /// [`cached_chunks`](crate::Builder::cached_chunks) does, and gives back the memory of those
     /// above that number. Returns how many bytes.
     ///
     /// ```

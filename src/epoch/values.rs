@@ -6,7 +6,7 @@ use core::ptr::NonNull;
 
 use super::Epochs;
 use super::chunk::ChunkPtr;
-use super::contents::{Contents, Sealed};
+use super::contents::Contents;
 use super::error::InsertError;
 use super::guard::{Ref, RefMut};
 use super::key::{Epoch, EpochKey};
@@ -33,8 +33,6 @@ pub type EpochSlab<T> = Epochs<Values<T>>;
 
 /// The contents of an [`EpochSlab`]: values of one type.
 pub struct Values<T>(PhantomData<*mut T>);
-
-impl<T> Sealed for Values<T> {}
 
 // User code runs only while the invariants hold (H2, U3), so a panic leaves the slab
 // consistent. As with `RefCell`, a value may be half changed, and is seen by reference.
@@ -100,7 +98,7 @@ impl<T> EpochSlab<T> {
     ///
     /// # Panics
     ///
-    /// At a [limit](super::EpochsBuilder::max_bytes). Aborts if the allocator refuses, like
+    /// At a [limit](Self::builder). Aborts if the allocator refuses, like
     /// `Vec`, or if there are 2³⁰ chunks.
     ///
     /// ```
@@ -144,7 +142,7 @@ impl<T> EpochSlab<T> {
     /// # Errors
     ///
     /// If the epoch takes no more insertions, is closed, or belongs to another slab; at a
-    /// [limit](super::EpochsBuilder::max_bytes), or if the allocator refuses. The error has the
+    /// [limit](Self::builder), or if the allocator refuses. The error has the
     /// value.
     ///
     /// ```
@@ -249,7 +247,7 @@ impl<T> EpochSlab<T> {
 
     /// Moves the value at the key out; O(1). Returns `None` if there is none. If it was the last
     /// value of a pinned chunk, the chunk is unused, and its memory may be given back, see
-    /// [`cached_chunks`](super::EpochsBuilder::cached_chunks).
+    /// [`cached_chunks`](crate::Builder::cached_chunks).
     ///
     /// # Panics
     ///

@@ -1,7 +1,9 @@
 //! `BoundedKeySlab`: one array, a fixed capacity.
 
+use super::free::FreeIndices;
 use super::key::SlabKey;
 use super::storage::Array;
+use super::storage::sealed::Cells;
 use super::{PlainSlab, VacantEntry};
 use crate::error::{AllocError, CapacityError, Full};
 use crate::key::Key;
@@ -110,6 +112,14 @@ impl<T, K: SlabKey> PlainSlab<T, K, Array> {
     /// ```
     pub fn try_with_capacity_and_key(capacity: usize) -> Result<Self, AllocError> {
         Self::try_new_in(capacity, &Source::GLOBAL)
+    }
+
+    /// A slab of `capacity` slots whose memory comes from `source`.
+    pub(super) fn try_new_in(capacity: usize, source: &Source) -> Result<Self, AllocError> {
+        let storage = <Array as Cells>::try_new::<K::Cell<T>>(capacity, source)?;
+        let free = FreeIndices::try_new(capacity, source)?;
+        // SAFETY: made for these cells, with that capacity.
+        Ok(unsafe { Self::from_parts(storage, free) })
     }
 
     /// Puts a value into a free slot; O(1), no allocation.

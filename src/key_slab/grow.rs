@@ -1,11 +1,12 @@
-//! Growth, and what is inserted with it, for both kinds of storage: an array
-//! refuses to grow at compile time.
+//! Growth, what is inserted with it, and the report about memory, for both kinds of
+//! storage: an array refuses to grow at compile time.
 
 use super::cell::Cell;
 use super::key::SlabKey;
 use super::storage::Storage;
 use super::{PlainSlab, VacantEntry};
 use crate::error::{AllocError, CapacityError, Full};
+use crate::raw::report::Report;
 
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// Puts a value into a free slot; O(1), and where none is free and the slab
@@ -48,6 +49,19 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
             Ok(()) => Ok(VacantEntry::try_new(self).expect("a slot is free")),
             Err(error) => Err(CapacityError::new(self.capacity(), error)),
         }
+    }
+
+    /// The slab's memory, and which of the requested page options were obtained. Asks the
+    /// system about [its pages](crate::memory::Pages): for the start and for diagnostics.
+    ///
+    /// ```
+    /// let slab = flatslab::BoundedKeySlab::<u64>::with_capacity(1000);
+    /// assert!(slab.memory().bytes() >= 1000 * (8 + 4));
+    /// ```
+    #[must_use]
+    pub fn memory(&self) -> Report {
+        let bytes = self.storage.bytes() + self.free.bytes();
+        Report::new(bytes, self.storage.source())
     }
 
     /// Puts a value into a free slot, of a new chunk where there is no other.

@@ -1,6 +1,7 @@
 //! The growable `KeySlab`: chunks, added one at a time.
 
 use super::cell::{self, Cell};
+use super::free::FreeIndices;
 use super::key::SlabKey;
 use super::storage::Chunks;
 use super::storage::sealed::Cells;
@@ -103,6 +104,12 @@ impl<T, K: SlabKey> PlainSlab<T, K, Chunks> {
     #[must_use]
     pub const fn with_key() -> Self {
         Self::new_in(Source::GLOBAL, Source::GLOBAL)
+    }
+
+    /// An empty slab whose memory comes from `source`, of which `same` is a clone.
+    pub(super) const fn new_in(source: Source, same: Source) -> Self {
+        // SAFETY: made for these cells; no capacity yet.
+        unsafe { Self::from_parts(Chunks::new::<K::Cell<T>>(source), FreeIndices::empty(same)) }
     }
 
     /// A slab with memory for `capacity` values at least, whose keys are of a

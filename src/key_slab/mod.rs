@@ -40,10 +40,9 @@
 // | `grow.rs`, `entry.rs`, `key_of.rs` | insertion with growth; entries; from a value to its key |
 // | `iter.rs`, `drain.rs`, `disjoint.rs`, `removal.rs` | iteration, by reference and by value; several values at once; removing many |
 // | `restore.rs`, `serde.rs`, `traits.rs` | values under keys they had; snapshots; traits of the standard library |
-// | `bounded.rs`, `growable.rs`, `builder.rs` | what the two kinds of storage have to themselves |
+// | `bounded.rs`, `growable.rs`, `options.rs` | what the two kinds of storage have to themselves |
 
 mod bounded;
-mod builder;
 mod cell;
 mod disjoint;
 mod drain;
@@ -54,6 +53,7 @@ mod growable;
 mod iter;
 mod key;
 mod key_of;
+mod options;
 mod removal;
 mod restore;
 #[cfg(feature = "serde")]
@@ -76,7 +76,6 @@ use crate::error::Full;
 use crate::key::Key;
 
 pub use bounded::BoundedKeySlab;
-pub use builder::{BoundedKeySlabBuilder, KeySlabBuilder};
 pub use disjoint::DisjointError;
 pub use drain::{Drain, IntoIter};
 pub use entry::VacantEntry;

@@ -27,7 +27,7 @@
 //! where a growing container gets a chunk. To clear a huge page of 2 MiB takes
 //! half a millisecond or so, once for all the chunks in it;
 //! [`reserve`](crate::Slab::reserve) moves that to the beginning, and
-//! [`spare_chunks`](crate::SlabBuilder::spare_chunks) to another thread. A
+//! [`spare_chunks`](crate::Builder::spare_chunks) to another thread. A
 //! container has mappings of its own, of 2 MiB at the least where huge pages are
 //! asked for: for many small containers take a [`PageAllocator`] for all of them,
 //! by way of [`FromAllocator`].

@@ -126,7 +126,7 @@
 mod aligned;
 mod boxed;
 #[cfg(feature = "alloc")]
-mod builder;
+mod constructors;
 #[cfg(feature = "alloc")]
 mod heap;
 mod home;
@@ -134,6 +134,8 @@ mod kinds;
 mod lent;
 mod links;
 mod memory;
+#[cfg(feature = "alloc")]
+mod options;
 #[cfg(feature = "alloc")]
 mod recycling;
 #[cfg_attr(
@@ -150,11 +152,9 @@ use core::ptr::NonNull;
 
 pub use aligned::CacheAligned;
 pub use boxed::PoolBox;
-#[cfg(feature = "alloc")]
-pub use builder::PoolBuilder;
 pub use kinds::{Heap, InStorage, PoolMemory};
 #[cfg(feature = "alloc")]
-pub use recycling::{RecycledBox, RecyclingPool, RecyclingPoolBuilder};
+pub use recycling::{RecycledBox, RecyclingPool};
 pub use storage::{PoolStorage, StorageBox};
 
 use crate::error::{AllocError, CapacityError, Full};
@@ -284,7 +284,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     /// # Panics
     ///
     /// If all cells are taken. If the allocator refuses memory to a
-    /// [lazy](PoolBuilder::lazy) pool, the program ends, as with `Box`. This holds for every
+    /// [lazy](Pool::builder) pool, the program ends, as with `Box`. This holds for every
     /// method that has a `try_` form.
     ///
     /// # Examples
@@ -459,7 +459,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
 
     /// Touches the memory of all cells that were never used, so that no allocation waits for the
     /// system to provide a page; O(bytes). For pools in a storage and
-    /// [lazy](PoolBuilder::lazy) pools; the memory of all others is touched from the start.
+    /// [lazy](Pool::builder) pools; the memory of all others is touched from the start.
     ///
     /// # Errors
     ///
@@ -480,7 +480,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     }
 
     /// Makes all cells free, in the order of a new pool; O(capacity), or O(1) in a storage or if
-    /// the pool is [lazy](PoolBuilder::lazy).
+    /// the pool is [lazy](Pool::builder).
     ///
     /// There are no boxes at this point. Values that were leaked or forgotten are not dropped.
     ///

@@ -11,11 +11,10 @@ use core::mem::MaybeUninit;
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 
-use super::builder::PoolBuilder;
 use super::heap;
 use super::{Pool, PoolBox, fail};
-use crate::error::{AllocError, BuildError, CapacityError};
-use crate::memory::{Pages, Report};
+use crate::error::{AllocError, CapacityError};
+use crate::memory::Report;
 use crate::raw::memory;
 use crate::raw::source::Source;
 use crate::raw::stack::FreeStack;
@@ -30,7 +29,7 @@ use crate::raw::stack::FreeStack;
 ///
 /// A cell takes the size of its value, and 16 bytes for two free lists. The kept values are
 /// dropped with the pool, or when it is [cleared](Self::clear). A value cannot borrow from its
-/// own pool. [`PoolBuilder::recycle`] makes a pool with options.
+/// own pool. [`Builder::recycle`](crate::Builder::recycle) makes a pool with options.
 ///
 /// # Examples
 ///
@@ -99,7 +98,11 @@ impl<T> RecyclingPool<T> {
     }
 
     /// A pool with memory from `source`, only reserved if `lazy`.
-    fn try_new_in(capacity: usize, lazy: bool, source: &Source) -> Result<Self, AllocError> {
+    pub(super) fn try_new_in(
+        capacity: usize,
+        lazy: bool,
+        source: &Source,
+    ) -> Result<Self, AllocError> {
         // First the larger one: it may pass the limits.
         let pool = Pool::try_new_in(capacity, lazy, source)?;
         let idle = heap::free_list(capacity, lazy, source)?;
@@ -444,119 +447,5 @@ impl<T: fmt::Debug> fmt::Debug for RecycledBox<'_, T> {
 impl<T: fmt::Display> fmt::Display for RecycledBox<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
-    }
-}
-
-/// Options of a [`RecyclingPool`].
-///
-/// # Examples
-///
-/// ```
-/// let pool = flatslab::pool::Pool::<u64>::builder().capacity(8).recycle().build();
-/// assert!(pool.is_empty());
-/// ```
-#[must_use = "a builder does nothing before `build`"]
-pub struct RecyclingPoolBuilder<T>(PoolBuilder<T>);
-
-impl<T> PoolBuilder<T> {
-    /// Keeps the values of freed cells and uses them again: see [`RecyclingPool`].
-    ///
-    /// ```
-    /// use flatslab::pool::{Pool, RecyclingPool};
-    ///
-    /// let pool: RecyclingPool<Vec<u8>> = Pool::builder().capacity(8).recycle().build();
-    /// let buffer = pool.alloc_or_reuse(Vec::new, Vec::clear);
-    /// # drop(buffer);
-    /// ```
-    pub fn recycle(self) -> RecyclingPoolBuilder<T> {
-        RecyclingPoolBuilder(self)
-    }
-}
-
-impl<T> RecyclingPoolBuilder<T> {
-    /// As [`PoolBuilder::capacity`].
-    ///
-    /// ```
-    /// let pool = flatslab::pool::Pool::<u64>::builder().recycle().capacity(8).build();
-    /// assert_eq!(pool.capacity(), 8);
-    /// ```
-    pub fn capacity(self, cells: usize) -> Self {
-        RecyclingPoolBuilder(self.0.capacity(cells))
-    }
-
-    /// As [`PoolBuilder::pages`]: where the memory comes from.
-    ///
-    /// ```
-    /// use flatslab::memory::Pages;
-    /// use flatslab::pool::Pool;
-    ///
-    /// let pool = Pool::<u64>::builder().recycle().pages(Pages::new()).build();
-    /// # drop(pool);
-    /// ```
-    pub fn pages(self, pages: Pages) -> Self {
-        RecyclingPoolBuilder(self.0.pages(pages))
-    }
-
-    /// As [`PoolBuilder::lazy`]: only reserves the memory.
-    ///
-    /// ```
-    /// let pool = flatslab::pool::Pool::<u64>::builder().recycle().capacity(8).lazy().build();
-    /// assert_eq!(pool.capacity(), 8);
-    /// ```
-    pub fn lazy(self) -> Self {
-        RecyclingPoolBuilder(self.0.lazy())
-    }
-
-    /// Makes the pool; O(capacity), and O(1) if it is [lazy](Self::lazy).
-    ///
-    /// # Panics
-    ///
-    /// As [`PoolBuilder::build`].
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let pool = flatslab::pool::Pool::<u64>::builder().capacity(8).recycle().build();
-    /// assert_eq!(pool.idle(), 0);
-    /// ```
-    #[track_caller]
-    #[must_use]
-    pub fn build(self) -> RecyclingPool<T> {
-        match self.try_build() {
-            Ok(pool) => pool,
-            Err(error) => memory::fail(error),
-        }
-    }
-
-    /// As [`build`](Self::build); never panics or aborts.
-    ///
-    /// # Errors
-    ///
-    /// As [`PoolBuilder::try_build`].
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use flatslab::pool::Pool;
-    ///
-    /// assert!(Pool::<u64>::builder().capacity(usize::MAX).recycle().try_build().is_err());
-    /// ```
-    pub fn try_build(self) -> Result<RecyclingPool<T>, BuildError> {
-        let (capacity, lazy, source) = self.0.into_parts()?;
-        Ok(RecyclingPool::try_new_in(capacity, lazy, &source)?)
-    }
-}
-
-impl<T> Clone for RecyclingPoolBuilder<T> {
-    fn clone(&self) -> Self {
-        RecyclingPoolBuilder(self.0.clone())
-    }
-}
-
-impl<T> fmt::Debug for RecyclingPoolBuilder<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("RecyclingPoolBuilder")
-            .field(&self.0)
-            .finish()
     }
 }

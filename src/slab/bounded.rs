@@ -55,7 +55,7 @@ pub struct Bounded {
     header: NonNull<SlabHeader>,
     cells: NonNull<u8>,
     /// The cells of the keys below it are stamped: all of them, or as many as
-    /// were ever used of a [lazy](crate::BoundedSlabBuilder::lazy) slab.
+    /// were ever used of a lazy slab.
     bound: Cell<usize>,
 }
 
@@ -385,7 +385,7 @@ impl<T> TrackedSlab<T, Bounded> {
         Ok(unsafe { Self::new_in(memory) })
     }
 
-    /// Gets the memory for the next insertions of a [lazy](crate::BoundedSlabBuilder::lazy)
+    /// Gets the memory for the next insertions of a [lazy](Self::builder)
     /// slab now, `slots` of them or as many as there are: they neither call the
     /// system nor fault, and neither do removals. O(slots), O(free slots) where
     /// some are on the free stack, and O(1) in any other slab.
@@ -410,7 +410,7 @@ impl<T> TrackedSlab<T, Bounded> {
     }
 
     /// Gives back the memory behind the last slot in use: whole pages of the
-    /// [system's](crate::memory::Pages) that a [lazy](crate::BoundedSlabBuilder::lazy) slab
+    /// [system's](crate::memory::Pages) that a [lazy](Self::builder) slab
     /// no longer needs. The next insertions get it again. O(slots that were ever
     /// used); of other memory it only makes the slots like new ones.
     ///

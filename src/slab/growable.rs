@@ -131,7 +131,7 @@ impl Kind for Growable {
 impl Memory for Growable {}
 
 impl<T> TrackedSlab<T, Growable> {
-    /// The slots of a chunk unless a builder says otherwise: 4096, or fewer
+    /// The slots of a chunk by default: 4096, or fewer
     /// where those would take more than 256 KiB.
     pub(super) const DEFAULT_SHIFT: u32 = {
         let fitting = (256 << 10) / CellPtr::<T>::SIZE;
@@ -158,6 +158,44 @@ impl<T> TrackedSlab<T, Growable> {
     #[must_use]
     pub const fn new() -> Self {
         Self::with_shift(Self::DEFAULT_SHIFT, Source::GLOBAL)
+    }
+
+    /// A slab with room for `capacity` values, all of it allocated and touched
+    /// now; O(capacity). It may get more: chunks are whole.
+    ///
+    /// # Panics
+    ///
+    /// If that is 2^30 slots or more, or its bytes pass `isize::MAX`. Where the
+    /// allocator refuses the program ends, as with `Vec`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::Slab::<u64>::with_capacity(100);
+    /// assert!(slab.capacity() >= 100);
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn with_capacity(capacity: usize) -> Self {
+        Self::builder().reserve(capacity).build()
+    }
+
+    /// Like [`with_capacity`](Self::with_capacity), but never panics or aborts.
+    ///
+    /// # Errors
+    ///
+    /// Where [`with_capacity`](Self::with_capacity) panics, or the allocator
+    /// refuses.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// assert!(flatslab::Slab::<u64>::try_with_capacity(usize::MAX).is_err());
+    /// ```
+    pub fn try_with_capacity(capacity: usize) -> Result<Self, AllocError> {
+        let slab = Self::new();
+        slab.try_reserve(capacity)?;
+        Ok(slab)
     }
 
     pub(crate) const fn with_shift(shift: u32, source: Source) -> Self {

@@ -16,8 +16,6 @@
 //! | `growable.rs`, `growth/`, `builder.rs` | the slab that grows |
 
 pub(crate) mod bounded;
-pub(crate) mod bounded_builder;
-pub(crate) mod builder;
 pub(crate) mod cell;
 pub(crate) mod growable;
 mod growth;
@@ -25,6 +23,7 @@ pub(crate) mod guard;
 pub(crate) mod iter;
 mod keyed;
 pub(crate) mod mapped;
+mod options;
 mod removal;
 pub(crate) mod slot;
 pub(crate) mod slot_box;

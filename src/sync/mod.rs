@@ -86,9 +86,7 @@ pub use send_slot::SendSlot;
 #[cfg(feature = "std")]
 pub use shared_ring::{SharedFrame, SharedRing};
 #[cfg(target_has_atomic = "64")]
-pub use shared_slab::{
-    Iter, OwnedRef, SharedGuard, SharedKey, SharedRef, SharedSlab, SharedSlabBuilder,
-};
+pub use shared_slab::{Iter, OwnedRef, SharedGuard, SharedKey, SharedRef, SharedSlab};
 pub use spsc::{Consumer, Entry, Frame, Producer, SpscRing};
 
 use crate::error::SizeError;

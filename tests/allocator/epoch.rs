@@ -4,16 +4,14 @@
 use std::cell::{Cell, RefCell};
 
 use flatslab::epoch::{BufError, Epoch, EpochBytes, EpochKey, EpochSlab, InsertError};
-use flatslab::{AllocError, BuildError};
+use flatslab::{AllocError, BuildError, Builder};
 
 use crate::common::amount;
 use crate::common::random::{one_in, random, seed};
 use crate::failing::each_failure;
 use crate::{Call, allocations, with_conduct, with_fuse, without_leak, without_memory};
 
-type Builder<C> = flatslab::epoch::EpochsBuilder<C>;
-
-fn small() -> Builder<flatslab::epoch::Values<Value>> {
+fn small() -> Builder<EpochSlab<Value>> {
     EpochSlab::builder()
         .chunk_capacity(2)
         .epochs(2)

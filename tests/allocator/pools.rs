@@ -3,8 +3,8 @@
 
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
-use flatslab::AllocError;
-use flatslab::pool::{Pool, PoolBox, PoolBuilder, PoolMemory, RecycledBox};
+use flatslab::pool::{Pool, PoolBox, PoolMemory, RecycledBox};
+use flatslab::{AllocError, Builder};
 
 use crate::common::panics;
 use crate::failing::each_failure;
@@ -12,7 +12,7 @@ use crate::{allocations, with_fuse, without_leak, without_memory};
 
 type Value = (String, [u64; 7]);
 
-fn builders() -> [PoolBuilder<Value>; 2] {
+fn builders() -> [Builder<Pool<'static, Value>>; 2] {
     let builder = Pool::builder().capacity(100);
     [builder.clone(), builder.lazy()]
 }

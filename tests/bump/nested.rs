@@ -400,7 +400,7 @@ fn seeds() -> std::ops::Range<u64> {
     0..amount(40, 4, 1)
 }
 
-fn builder(source: &std::sync::Arc<Counted>) -> flatslab::bump::ArenaBuilder {
+fn builder(source: &std::sync::Arc<Counted>) -> flatslab::Builder<Arena> {
     let builder = Arena::builder().pages(source.pages());
     if one_in(2) {
         builder.chunk_bytes(random(9000) as usize)

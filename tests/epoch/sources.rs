@@ -6,12 +6,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use flatslab::epoch::{BufError, Epoch, EpochBytes, EpochKey, EpochSlab, InsertError};
-use flatslab::{AllocError, BuildError};
+use flatslab::{AllocError, BuildError, Builder};
 
 use crate::common::amount;
 use crate::source::{Counted, Fault, unless_it_panics, with_fault, with_hook};
 
-fn small<T>(source: &Arc<Counted>) -> flatslab::epoch::EpochsBuilder<flatslab::epoch::Values<T>> {
+fn small<T>(source: &Arc<Counted>) -> Builder<EpochSlab<T>> {
     let builder = EpochSlab::builder().chunk_capacity(2).epochs(2);
     builder.cached_chunks(1).pages(source.pages())
 }

@@ -2,8 +2,8 @@
 //! back to the source, reports are exact, and each request for memory may fail.
 
 use flatslab::memory::{HugePages, Lock, Node, PageOption, Pages};
-use flatslab::pool::{Pool, PoolBox, PoolBuilder, RecyclingPool};
-use flatslab::{AllocError, BuildError};
+use flatslab::pool::{Pool, PoolBox, RecyclingPool};
+use flatslab::{AllocError, BuildError, Builder};
 
 use crate::source::{Counted, Fault, unless_it_panics, with_fault};
 use crate::values::{Sample, alive, with_each_value};
@@ -11,7 +11,7 @@ use crate::values::{Sample, alive, with_each_value};
 /// Several segments of the larger values.
 const CAPACITY: usize = if cfg!(miri) { 20 } else { 70 };
 
-fn builders<V>(pages: &Pages) -> [PoolBuilder<V>; 2] {
+fn builders<V>(pages: &Pages) -> [Builder<Pool<'static, V>>; 2] {
     let builder = Pool::builder().capacity(CAPACITY).pages(pages.clone());
     [builder.clone(), builder.lazy()]
 }
@@ -107,7 +107,7 @@ fn no_operation_of_a_pool_asks_the_source() {
 fn a_pool_whose_construction_fails_gives_back_what_it_got() {
     type Case = (
         &'static str,
-        fn(PoolBuilder<u64>) -> Result<(), BuildError>,
+        fn(Builder<Pool<'static, u64>>) -> Result<(), BuildError>,
         usize,
     );
     // Cells with the home, free list; the list of values that are kept.

@@ -7,7 +7,7 @@ use flatslab::Slab;
 use crate::common::{Audit, Wide, wide};
 use crate::source::{Counted, Fault};
 
-fn builder(source: &std::sync::Arc<Counted>) -> flatslab::SlabBuilder<Wide> {
+fn builder(source: &std::sync::Arc<Counted>) -> flatslab::Builder<Slab<Wide>> {
     let builder = Slab::builder().chunk_capacity(2).spare_chunks(2);
     builder.pages(source.pages())
 }

@@ -366,9 +366,8 @@ fn everything_prints_in_every_state() {
         format!("{accessor:?}"),
         "UntrackedAccessor { slab: Slab { len: 0, capacity: 0, .. } }"
     );
-    assert!(
-        format!("{:?}", Slab::<u64>::builder()).starts_with("SlabBuilder { chunk_capacity: 4096")
-    );
+    let builder = format!("{:?}", Slab::<u64>::builder());
+    assert!(builder.starts_with("Builder { options: SlabOptions { chunk_capacity: 4096"));
     assert_eq!(
         format!("{:?} {:?}", Key::from_raw(42), Key::NONE),
         "Key(42) Key::NONE"

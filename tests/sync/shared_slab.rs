@@ -6,8 +6,8 @@ use std::mem::{forget, size_of};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use flatslab::sync::{OwnedRef, SharedKey, SharedRef, SharedSlab, SharedSlabBuilder};
-use flatslab::{AccessError, AllocError, Full};
+use flatslab::sync::{OwnedRef, SharedKey, SharedRef, SharedSlab};
+use flatslab::{AccessError, AllocError, Builder, Full};
 
 use crate::common::random::{random, seed};
 use crate::common::{Drops, Hooked, amount, panics};
@@ -447,8 +447,8 @@ fn everything_is_printed_in_every_state() {
     assert_eq!(format!("{:?}", slab.iter()), "Iter { slots_left: 2, .. }");
     let raw = SharedKey::from_raw(0x0100_0001);
     assert_eq!(format!("{raw:?}"), "Some(SharedKey(0x1000001))");
-    let builder: SharedSlabBuilder<u64> = SharedSlab::builder().capacity(3);
-    assert!(format!("{builder:?}").starts_with("SharedSlabBuilder { capacity: 3"));
+    let builder: Builder<SharedSlab<u64>> = SharedSlab::builder().capacity(3);
+    assert!(format!("{builder:?}").starts_with("Builder { options: Options { capacity: 3 }"));
 }
 
 #[test]
@@ -468,7 +468,7 @@ fn shared_types_cross_threads_where_their_values_may() {
     crosses::<OwnedRef<String>>();
     crosses::<flatslab::sync::Iter<'_, String>>();
     crosses::<SharedKey>();
-    crosses::<SharedSlabBuilder<Rc<u8>>>();
+    crosses::<Builder<SharedSlab<Rc<u8>>>>();
     fn moves<T: Send>() {}
     moves::<SharedSlab<Cell<u8>>>();
     fn unwinds<T: std::panic::UnwindSafe + std::panic::RefUnwindSafe>() {}

@@ -39,7 +39,7 @@ use crate::slab::growth::array::Array;
 use crate::slab::growth::growable_header::GrowableHeader;
 use crate::slab::{TrackedSlab, claim};
 #[cfg(doc)]
-use crate::{SlabBuilder, Slot};
+use crate::{Builder, Slot};
 
 impl<T> TrackedSlab<T, Growable> {
     /// Makes room for `additional` values more than the present
@@ -95,7 +95,7 @@ impl<T> TrackedSlab<T, Growable> {
     ///
     /// For programs that have idle moments. Slots that came back from other threads are
     /// [freed](Self::reclaim_some) first, then chunks are added: a
-    /// [spare](SlabBuilder::spare_chunks) one, and others built on this thread.
+    /// [spare](Builder::spare_chunks) one, and others built on this thread.
     ///
     /// # Errors
     ///
@@ -122,7 +122,7 @@ impl<T> TrackedSlab<T, Growable> {
     /// O(1).
     ///
     /// Excludes those that found one [reserved](Self::reserve),
-    /// [prepared](Self::prepare) or [built ahead](SlabBuilder::spare_chunks), and
+    /// [prepared](Self::prepare) or [built ahead](Builder::spare_chunks), and
     /// those that were refused one. The free stack and the table of chunks, which
     /// an insertion may have to allocate at a doubling, are not counted.
     ///

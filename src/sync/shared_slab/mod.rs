@@ -35,7 +35,6 @@
 )]
 
 mod access;
-mod builder;
 mod cell;
 #[cfg(all(test, not(loom)))]
 mod counted;
@@ -47,6 +46,7 @@ mod iter;
 mod key;
 #[cfg(all(test, loom))]
 mod models;
+mod options;
 mod removal;
 #[cfg(all(test, not(loom)))]
 mod tests;
@@ -66,7 +66,6 @@ use crate::raw::source::Source;
 use cell::{CellPtr, LOW_BITS, LOW_BITS_OF_LARGE, Word};
 use free_map::FreeMap;
 
-pub use builder::SharedSlabBuilder;
 pub use guard::{OwnedRef, SharedGuard, SharedRef};
 pub use iter::Iter;
 pub use key::SharedKey;

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use flatslab::memory::{HugePages, Pages};
-use flatslab::pool::{Pool, PoolBox, PoolBuilder, PoolMemory, PoolStorage};
+use flatslab::pool::{Pool, PoolBox, PoolMemory, PoolStorage};
 
 use super::child::faults;
 
@@ -12,7 +12,7 @@ type Order = [u64; 8];
 const LIVE: usize = 20_000;
 const BYTES: usize = LIVE * size_of::<Order>();
 
-fn builder() -> PoolBuilder<Order> {
+fn builder() -> flatslab::Builder<Pool<'static, Order>> {
     Pool::builder().capacity(LIVE).pages(Pages::system())
 }
 

@@ -1,0 +1,360 @@
+//! The options of epoch slabs.
+
+use core::alloc::Layout;
+use core::marker::PhantomData;
+
+use super::chunk::Plan;
+use super::contents::Sealed;
+use super::key::INDEX_BITS;
+use super::raw_epochs::RawEpochs;
+use super::sizes;
+use super::store::Limits;
+use super::word::MAX_SLOTS;
+use super::{Bytes, Contents, EpochBytes, EpochSlab, Epochs, Values};
+use crate::builder::{Build, Builder};
+use crate::error::{AllocError, BuildError};
+use crate::memory::Pages;
+use crate::raw::chunk;
+use crate::raw::source::Source;
+
+/// The maximum number of places of a ring.
+const MAX_EPOCHS: usize = 1 << 20;
+/// The maximum bytes of a buffer, and of a chunk of buffers.
+const MAX_BYTES: usize = 1 << 30;
+/// The maximum number of chunks of a slab: a key has that many bits for it.
+const MAX_CHUNKS: usize = 1 << INDEX_BITS;
+
+/// What a builder of epoch slabs has set.
+#[derive(Clone, Debug)]
+pub struct Options {
+    chunk_capacity: usize,
+    chunk_bytes: usize,
+    largest: usize,
+    epochs: usize,
+    cached_chunks: usize,
+    reserve: usize,
+    max_bytes: usize,
+}
+
+impl Options {
+    const fn new() -> Self {
+        Options {
+            chunk_capacity: 64,
+            chunk_bytes: 16 << 10,
+            largest: 64 << 10,
+            epochs: 16,
+            cached_chunks: 32,
+            reserve: 0,
+            max_bytes: usize::MAX,
+        }
+    }
+}
+
+impl<C: Contents> Build for Epochs<C> {
+    type Options = Options;
+
+    fn try_build(options: Options, pages: Pages) -> Result<Self, BuildError> {
+        let mut plans = C::size_classes(&options)?;
+        in_range("epochs", options.epochs, 1, MAX_EPOCHS)?;
+        let source = pages.into_source()?;
+        plans.round_to_pages(&source)?;
+        if let Some(plan) = plans.iter().next() {
+            check_reserve(options.reserve, &plan, options.max_bytes)?;
+        }
+        let limits = Limits {
+            max_bytes: options.max_bytes,
+            bound: options.cached_chunks.max(options.reserve),
+        };
+        let raw = RawEpochs::try_new(plans.iter(), options.epochs, limits, &source)?;
+        for _ in 0..options.reserve {
+            raw.store.grow(0)?;
+        }
+        Ok(Epochs {
+            raw,
+            contents: PhantomData,
+        })
+    }
+}
+
+impl<T> Sealed for Values<T> {
+    fn size_classes(options: &Options) -> Result<Plans, BuildError> {
+        let slots = options.chunk_capacity;
+        in_range("chunk_capacity", slots, 1, MAX_SLOTS)?;
+        let cell = Layout::new::<T>();
+        let mut of = [None; sizes::CLASSES];
+        of[0] = Some(Plan {
+            cell: cell.size(),
+            slots: slots as u32,
+            data: chunk::layout(cell, slots)?,
+            lengths: false,
+        });
+        Ok(Plans { of, len: 1 })
+    }
+}
+
+impl Sealed for Bytes {
+    fn size_classes(options: &Options) -> Result<Plans, BuildError> {
+        in_range("chunk_bytes", options.chunk_bytes, 1, MAX_BYTES)?;
+        in_range("largest", options.largest, 1, MAX_BYTES)?;
+        let mut of = [None; sizes::CLASSES];
+        let len = sizes::class_of(options.largest) + 1;
+        for (class, plan) in of.iter_mut().enumerate().take(len) {
+            let size = sizes::size_of_class(class);
+            let cell = Layout::from_size_align(size, sizes::ALIGN).expect("within the limit");
+            let slots = (options.chunk_bytes / size).clamp(1, MAX_SLOTS);
+            *plan = Some(Plan {
+                cell: size,
+                slots: slots as u32,
+                data: chunk::layout(cell, slots)?,
+                lengths: true,
+            });
+        }
+        Ok(Plans { of, len })
+    }
+}
+
+/// Checks that there can be that many chunks of this plan. Otherwise all memory would be
+/// allocated and touched before the last of them is refused.
+///
+/// # Errors
+///
+/// If keys have not enough bits for them, or their bytes exceed `isize::MAX` or
+/// `max_bytes`.
+fn check_reserve(chunks: usize, plan: &Plan, max_bytes: usize) -> Result<(), BuildError> {
+    in_range("reserve", chunks, 0, MAX_CHUNKS)?;
+    let slots = plan.slots as usize;
+    let chunk_bytes = plan.data.size().saturating_add(plan.record_bytes());
+    let all = chunk_bytes.checked_mul(chunks);
+    if all.is_none_or(|all| isize::try_from(all).is_err()) {
+        let too_many = AllocError::TooManyBytes {
+            slots: slots.saturating_mul(chunks),
+            slot_bytes: chunk_bytes / slots,
+        };
+        return Err(too_many.into());
+    }
+    // Not more than what was multiplied above.
+    let bytes = plan.data.size() * chunks;
+    if bytes > max_bytes {
+        return Err(AllocError::Limit { bytes }.into());
+    }
+    Ok(())
+}
+
+/// The plans of all size classes.
+#[derive(Debug)]
+pub struct Plans {
+    of: [Option<Plan>; sizes::CLASSES],
+    len: usize,
+}
+
+impl Plans {
+    /// Rounds the cells of each chunk up to whole pages, where pages are given back.
+    fn round_to_pages(&mut self, source: &Source) -> Result<(), AllocError> {
+        let Some(page) = source.page_size() else {
+            return Ok(());
+        };
+        for plan in self.of.iter_mut().flatten() {
+            let (bytes, align) = (plan.data.size(), plan.data.align().max(page));
+            plan.data = (bytes.checked_next_multiple_of(page))
+                .and_then(|bytes| Layout::from_size_align(bytes, align).ok())
+                .ok_or(AllocError::OutOfMemory { bytes })?;
+        }
+        Ok(())
+    }
+
+    fn iter(&self) -> impl ExactSizeIterator<Item = Plan> {
+        (0..self.len).map(|class| self.of[class].expect("within the length"))
+    }
+}
+
+fn in_range(option: &'static str, given: usize, min: usize, max: usize) -> Result<(), BuildError> {
+    if (min..=max).contains(&given) {
+        Ok(())
+    } else {
+        Err(BuildError::OutOfRange {
+            option,
+            given,
+            min,
+            max,
+        })
+    }
+}
+
+impl<T> EpochSlab<T> {
+    /// Returns a builder, for other chunks than those of [`new`](Self::new), other memory, or
+    /// limits.
+    ///
+    /// ```
+    /// let slab = flatslab::epoch::EpochSlab::<u64>::builder().epochs(4).build();
+    /// # drop(slab);
+    /// ```
+    pub const fn builder() -> Builder<Self> {
+        Builder::new(Options::new())
+    }
+}
+
+impl EpochBytes {
+    /// Returns a builder, for other chunks than those of [`new`](Self::new), other memory, or
+    /// limits.
+    ///
+    /// ```
+    /// let bytes = flatslab::epoch::EpochBytes::builder().epochs(4).build();
+    /// # drop(bytes);
+    /// ```
+    pub const fn builder() -> Builder<Self> {
+        Builder::new(Options::new())
+    }
+}
+
+/// Options of an [`EpochSlab`] or [`EpochBytes`].
+///
+/// The system's [pages](Pages) are given back to the system chunk by chunk, other memory to where
+/// it came from.
+///
+/// ```
+/// use flatslab::epoch::EpochSlab;
+/// use flatslab::memory::{HugePages, Pages};
+///
+/// let pages = Pages::new().huge(HugePages::Try);
+/// let slab = EpochSlab::<u64>::builder().epochs(4).pages(pages).try_build()?;
+/// assert!(EpochSlab::<u64>::builder().epochs(0).try_build().is_err());
+/// # drop(slab);
+/// # Ok::<(), flatslab::BuildError>(())
+/// ```
+impl<C: Contents> Builder<Epochs<C>> {
+    /// Number of places of the ring, for the current epoch and the previous ones that are not
+    /// closed; 16 by default, from 1 to 2²⁰. An advance onto a place that is still taken closes
+    /// that epoch.
+    ///
+    /// ```
+    /// use flatslab::epoch::EpochSlab;
+    ///
+    /// let slab = EpochSlab::<u64>::builder().epochs(2).build();
+    /// let first = slab.current();
+    /// slab.advance();
+    /// slab.advance();                                   // closes the first
+    /// assert!(slab.close(first).is_err());
+    /// ```
+    pub const fn epochs(mut self, epochs: usize) -> Self {
+        self.options.epochs = epochs;
+        self
+    }
+
+    /// Maximum number of unused chunks of a size class that keep their memory; 32 by default.
+    /// The next epoch takes them without a call of the allocator or a page fault. With 0 all
+    /// memory is given back at once. [`Epochs::set_cached_chunks`] changes it later.
+    ///
+    /// ```
+    /// use flatslab::epoch::EpochSlab;
+    ///
+    /// let slab = EpochSlab::<u64>::builder().cached_chunks(0).build();
+    /// slab.insert(7);
+    /// slab.clear_epoch(slab.current());
+    /// assert_eq!(slab.stats().committed_bytes, 0);
+    /// ```
+    pub const fn cached_chunks(mut self, chunks: usize) -> Self {
+        self.options.cached_chunks = chunks;
+        self
+    }
+
+    /// Maximum bytes of the cells of all chunks together; no limit by default. An insertion that
+    /// would exceed it first gives back unused chunks of other size classes, and is refused if
+    /// that is not enough.
+    ///
+    /// ```
+    /// use flatslab::epoch::EpochSlab;
+    ///
+    /// let slab = EpochSlab::<u64>::builder().max_bytes(64 * 8).build();
+    /// let keys: Vec<_> = (0..64).map(|value| slab.insert(value)).collect();
+    /// assert_eq!(slab.try_insert(64).unwrap_err().into_inner(), 64);
+    /// # drop(keys);
+    /// ```
+    pub const fn max_bytes(mut self, bytes: usize) -> Self {
+        self.options.max_bytes = bytes;
+        self
+    }
+}
+
+/// Options of an [`EpochSlab`] alone.
+///
+/// ```
+/// use flatslab::epoch::EpochSlab;
+///
+/// let slab = EpochSlab::<[u8; 128]>::builder().chunk_capacity(100).epochs(4).try_build()?;
+/// slab.insert([0; 128]);
+/// assert_eq!(slab.stats().committed_bytes, 100 * 128);
+/// # Ok::<(), flatslab::BuildError>(())
+/// ```
+impl<T> Builder<EpochSlab<T>> {
+    /// Number of values in a chunk; 64 by default, from 1 to 32,766.
+    ///
+    /// An epoch takes whole chunks, and a value that stays keeps its whole chunk: small chunks
+    /// waste less, large ones are taken less often. In the system's pages a chunk takes whole
+    /// pages.
+    ///
+    /// ```
+    /// use flatslab::epoch::EpochSlab;
+    ///
+    /// let slab = EpochSlab::<[u8; 4096]>::builder().chunk_capacity(1).build();
+    /// slab.insert([0; 4096]);
+    /// assert_eq!(slab.stats().committed_bytes, 4096);
+    /// ```
+    pub const fn chunk_capacity(mut self, values: usize) -> Self {
+        self.options.chunk_capacity = values;
+        self
+    }
+
+    /// Number of chunks that are allocated and touched in advance; none by default, at most 2³⁰.
+    /// As many unused chunks keep their memory, also if [`cached_chunks`](Self::cached_chunks) is
+    /// lower. If they exceed `max_bytes`, nothing is allocated, and the slab
+    /// is not created.
+    ///
+    /// ```
+    /// use flatslab::epoch::EpochSlab;
+    ///
+    /// let slab = EpochSlab::<u64>::builder().reserve(10).build();
+    /// assert_eq!(slab.stats().cached_chunks, 10);
+    /// ```
+    pub const fn reserve(mut self, chunks: usize) -> Self {
+        self.options.reserve = chunks;
+        self
+    }
+}
+
+/// Options of [`EpochBytes`] alone.
+///
+/// ```
+/// use flatslab::epoch::EpochBytes;
+///
+/// let bytes = EpochBytes::builder().chunk_bytes(4096).largest(1 << 20).try_build()?;
+/// assert_eq!(bytes.alloc(1 << 20).len(), 1 << 20);
+/// # Ok::<(), flatslab::BuildError>(())
+/// ```
+impl Builder<EpochBytes> {
+    /// Bytes of a chunk; 16 KiB by default. A chunk has at least one buffer, and at most 32,766.
+    ///
+    /// ```
+    /// use flatslab::epoch::EpochBytes;
+    ///
+    /// let bytes = EpochBytes::builder().chunk_bytes(4096).build();
+    /// bytes.alloc(100);
+    /// assert_eq!(bytes.stats().committed_bytes, 4096);
+    /// ```
+    pub const fn chunk_bytes(mut self, bytes: usize) -> Self {
+        self.options.chunk_bytes = bytes;
+        self
+    }
+
+    /// Maximum bytes of a buffer, rounded up to a size class; 64 KiB by default, from 1 to 2³⁰.
+    ///
+    /// ```
+    /// use flatslab::epoch::EpochBytes;
+    ///
+    /// let bytes = EpochBytes::builder().largest(1 << 20).build();
+    /// assert_eq!(bytes.alloc(1 << 20).len(), 1 << 20);
+    /// ```
+    pub const fn largest(mut self, bytes: usize) -> Self {
+        self.options.largest = bytes;
+        self
+    }
+}

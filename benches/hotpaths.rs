@@ -16,7 +16,9 @@ mod traced {
     use flatslab::epoch::{Epoch, EpochKey, EpochSlab, InsertError};
     use flatslab::pool::{Heap, InStorage, Pool, PoolBox, PoolStorage};
     use flatslab::sync::{SendSlot, SharedKey, SharedSlab};
-    use flatslab::{BoundedKeySlab, BoundedSlab, Full, GenKey, Key, KeySlab, Slab, Slot, SlotBox};
+    use flatslab::{
+        BoundedKeySlab, BoundedSlab, FullError, GenKey, Key, KeySlab, Slab, Slot, SlotBox,
+    };
     use flatslab_benches::arguments::Arguments;
     use flatslab_benches::table;
 
@@ -166,7 +168,7 @@ mod traced {
                         -> PoolBox<'static, u64, $memory> { pool.alloc(value) }),
                 operation!(concat!($pool, "::try_alloc"),
                     (pool: &'static Pool<'static, u64, $memory> = pool, value: u64 = 7)
-                        -> Result<PoolBox<'static, u64, $memory>, Full<u64>> { pool.try_alloc(value) }),
+                        -> Result<PoolBox<'static, u64, $memory>, FullError<u64>> { pool.try_alloc(value) }),
                 operation!(concat!($boxed, "::into_inner"),
                     (boxed: PoolBox<'static, u64, $memory> = boxed()) -> u64 {
                         PoolBox::into_inner(boxed)
@@ -233,7 +235,7 @@ mod traced {
             }),
             operation!("Arena::try_alloc, bounded",
                 (arena: &'static Arena = bounded, value: u64 = 7)
-                -> Result<&'static mut u64, Full<u64>> { arena.try_alloc(value) }),
+                -> Result<&'static mut u64, FullError<u64>> { arena.try_alloc(value) }),
             operation!("ArenaVec::push",
             (vec: &'static mut ArenaVec<'static, u64> = vec(), value: u64 = 7) {
                 vec.push(value)
@@ -331,7 +333,7 @@ mod traced {
             }),
             operation!("SharedSlab::insert",
             (slab: &'static SharedSlab<u64> = shared, value: u64 = 7)
-                -> Result<SharedKey, Full<u64>> { slab.insert(value) }),
+                -> Result<SharedKey, FullError<u64>> { slab.insert(value) }),
             operation!("SharedSlab::get, drop",
             (slab: &'static SharedSlab<u64> = shared, key: SharedKey = key()) -> u64 {
                 *slab.get(key).unwrap()
@@ -352,8 +354,12 @@ mod traced {
         let arguments = &command.arguments;
         let (bounded, growable) = (BoundedSlab::with_capacity(8), Slab::with_capacity(8));
         let (bounded, growable, for_handles) = (&bounded, &growable, &Slab::with_capacity(32));
-        let mut operations: Vec<Operation<'_>> =
-            by_slab!(BoundedSlab, bounded, Result<Slot<u64>, Full<u64>>, unwrap);
+        let mut operations: Vec<Operation<'_>> = by_slab!(
+            BoundedSlab,
+            bounded,
+            Result<Slot<u64>, FullError<u64>>,
+            unwrap
+        );
         operations.extend(by_slab!(Slab, growable, Slot<u64>));
         operations.extend(by_handle(for_handles));
         operations.extend(plain!("BoundedKeySlab", BoundedKeySlab<Key>, unwrap));

@@ -2,20 +2,19 @@
 # The tests under Miri, with strict provenance, symbolic alignment and leak checking: with
 # one model of borrowing on this machine's target, with the other where pointers have 32 bits
 # (i686), and where the most significant byte comes first (s390x). No layout, key or state
-# word may rely on this machine's. The weekly run (FLATSLAB_WEEKLY) has both models here, and
-# larger numbers; the other two targets have those of each run, for what they add is layouts.
+# word may rely on this machine's. The weekly run (FLATSLAB_WEEKLY) has both models and all tests
+# here; the other two targets have those of each run, for what they add is layouts.
 #
 # Each run has of each family the tests that an interpreter is for: what lends and takes
 # back references, drops, frees and re-enters, and random programs in small numbers. What
 # is left to the weekly run says so where it stands: `cfg(not(each_run))` on a module,
-# `cfg_attr(each_run, ignore)` on a test, `tests/common/amount.rs` for numbers. What no
-# interpreter can run is marked `cfg_attr(miri, ignore)`. A test without a mark runs.
+# `cfg_attr(each_run, ignore)` on a test. What no interpreter can run is marked `cfg_attr(miri, ignore)`. A test without a mark runs.
 # Parts of test names may be given: ci/miri.sh panics handles
 . "$(dirname "$0")/common.sh"
 needs_miri
 
 host=x86_64-unknown-linux-gnu
-# A target, a model of borrowing, and whose numbers.
+# A target, a model of borrowing, and which tests.
 configurations=("$host stacked each_run" "i686-unknown-linux-gnu tree each_run"
     "s390x-unknown-linux-gnu stacked each_run")
 seeds=16
@@ -28,7 +27,7 @@ fi
 names=("$@")
 set -- --test-threads=1 "${names[@]}"
 
-# miri_test TARGET MODEL NUMBERS ARGUMENT…: cargo's test command, with those arguments.
+# miri_test TARGET MODEL TESTS ARGUMENT…: cargo's test command, with those arguments.
 miri_test() {
     local flags=$miri_flags rustflags=${RUSTFLAGS:-}
     [ "$2" = stacked ] || flags+=" -Zmiri-tree-borrows"
@@ -42,9 +41,9 @@ trap 'rm -rf "$logs"' EXIT
 
 # First what all share, one after the other: cargo locks what it builds in.
 for configuration in "${configurations[@]}"; do
-    read -r target model numbers <<<"$configuration"
+    read -r target model tests <<<"$configuration"
     cargo "+$nightly" miri setup --target "$target"
-    miri_test "$target" "$model" "$numbers" --lib --test '*' --no-run
+    miri_test "$target" "$model" "$tests" --lib --test '*' --no-run
 done
 
 # Each binary by itself, one for each processor: an interpreter is a single thread.
@@ -56,13 +55,13 @@ done
 failed=0
 running=0
 for configuration in "${configurations[@]}"; do
-    read -r target model numbers <<<"$configuration"
+    read -r target model tests <<<"$configuration"
     for binary in "${binaries[@]}"; do
         if [ "$running" -ge "$(nproc)" ]; then
             wait -n || failed=1
             running=$((running - 1))
         fi
-        miri_test "$target" "$model" "$numbers" "$binary" -- "$@" \
+        miri_test "$target" "$model" "$tests" "$binary" -- "$@" \
             >"$logs/$target $model $binary" 2>&1 &
         running=$((running + 1))
     done
@@ -80,7 +79,7 @@ done
 # Two threads that meet, in many orders: each seed has another one.
 if [ ${#names[@]} -eq 0 ]; then
     echo "== $seeds orders of what threads do"
-    read -r target model numbers <<<"${configurations[0]}"
+    read -r target model tests <<<"${configurations[0]}"
     miri_flags+=" -Zmiri-many-seeds=0..$seeds"
-    miri_test "$target" "$model" "$numbers" --test races | tail -n 20
+    miri_test "$target" "$model" "$tests" --test races | tail -n 20
 fi

@@ -11,7 +11,7 @@
 use std::collections::{HashSet, VecDeque};
 use std::mem::offset_of;
 
-use flatslab::Full;
+use flatslab::FullError;
 use flatslab::pool::{Pool, PoolBox};
 
 const LINE: usize = 64;
@@ -76,7 +76,7 @@ struct Level<'p> {
 
 impl<'p> Level<'p> {
     /// Appends an order, or gives it back when the pool is full.
-    fn add(&mut self, order: Order) -> Result<(), Full<Order>> {
+    fn add(&mut self, order: Order) -> Result<(), FullError<Order>> {
         self.orders.push_back(self.pool.try_alloc(order)?);
         Ok(())
     }

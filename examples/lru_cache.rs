@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;
 
-use flatslab::{BoundedKeySlab, Full, Key};
+use flatslab::{BoundedKeySlab, FullError, Key};
 
 struct Node {
     id: u64,
@@ -101,7 +101,7 @@ impl LruCache {
                 evicted
             }
             // Only a cache of capacity 0 is full after an eviction.
-            Err(Full(node)) => Some((node.id, node.value)),
+            Err(FullError(node)) => Some((node.id, node.value)),
         }
     }
 }

@@ -14,23 +14,23 @@ use crate::raw::pages::options::{PageOption, Reason, Shortfall};
 /// # Examples
 ///
 /// ```
-/// use flatslab::{BoundedSlab, Full};
+/// use flatslab::{BoundedSlab, FullError};
 ///
 /// let slab = BoundedSlab::with_capacity(0);
-/// let full: Full<String> = slab.insert("kept".to_string()).unwrap_err();
+/// let full: FullError<String> = slab.insert("kept".to_string()).unwrap_err();
 /// assert_eq!(full.into_inner(), "kept");
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Full<T>(
+pub struct FullError<T>(
     /// The value that found no slot.
     pub T,
 );
 
-impl<T> Full<T> {
+impl<T> FullError<T> {
     /// The value that found no slot.
     ///
     /// ```
-    /// assert_eq!(flatslab::Full(7).into_inner(), 7);
+    /// assert_eq!(flatslab::FullError(7).into_inner(), 7);
     /// ```
     #[inline]
     pub fn into_inner(self) -> T {
@@ -38,20 +38,20 @@ impl<T> Full<T> {
     }
 }
 
-/// Prints `Full(..)` for any `T`, so that `unwrap` works for all of them.
-impl<T> fmt::Debug for Full<T> {
+/// Prints `FullError(..)` for any `T`, so that `unwrap` works for all of them.
+impl<T> fmt::Debug for FullError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Full(..)")
+        f.write_str("FullError(..)")
     }
 }
 
-impl<T> fmt::Display for Full<T> {
+impl<T> fmt::Display for FullError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("there is no room for the value")
     }
 }
 
-impl<T> Error for Full<T> {}
+impl<T> Error for FullError<T> {}
 
 /// No slot was to be had, and there is no value to give back yet.
 ///

@@ -40,7 +40,7 @@
 //! | what you would use `slab` or `slotmap` for | [`KeySlab`]; with a bound, [`BoundedKeySlab`] |
 //! | keys that may be used after their value is gone | `KeySlab<T, `[`GenKey`]`>` |
 //! | several containers, whose keys must not be mixed up | a [`key_type!`] each |
-//! | values shared while some are borrowed; a bound on their number | [`BoundedSlab`]: never allocates after construction; says [`Full`] |
+//! | values shared while some are borrowed; a bound on their number | [`BoundedSlab`]: never allocates after construction; says [`FullError`] |
 //! | the same without a bound | [`Slab`]: an insertion that grows pays for an allocation or a page fault, and nothing is copied |
 //! | one owner of a value | [`Slot`]: drops its value like `Box`, refuses access to a value that is gone |
 //! | one owner, and access as through a pointer | [`SlotBox`]: holds the exclusive borrow as long as it lives |
@@ -181,7 +181,7 @@ pub mod sync;
 #[cfg(feature = "alloc")]
 pub use builder::Builder;
 pub use error::{
-    AccessError, AllocError, BuildError, CapacityError, Full, SizeClassError, SizeError,
+    AccessError, AllocError, BuildError, CapacityError, FullError, SizeClassError, SizeError,
 };
 pub use key::{Key, KeyError};
 #[cfg(feature = "alloc")]

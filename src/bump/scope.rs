@@ -10,7 +10,7 @@ use core::ptr::NonNull;
 use super::Arena;
 use super::boxed::ArenaBox;
 use super::checkpoint::Checkpoint;
-use crate::error::{AllocError, Full};
+use crate::error::{AllocError, FullError};
 
 /// A part of an arena's memory. What is allocated through it lives for `'s`. Its memory is
 /// free again when the call of [`scope`](Self::scope) that made it returns.
@@ -145,7 +145,7 @@ impl<'s> Scope<'s, '_> {
 
     /// As [`Arena::try_alloc`].
     #[inline]
-    pub fn try_alloc<T>(&self, value: T) -> Result<&'s mut T, Full<T>> {
+    pub fn try_alloc<T>(&self, value: T) -> Result<&'s mut T, FullError<T>> {
         self.arena.try_alloc(value)
     }
 
@@ -215,7 +215,7 @@ impl<'s> Scope<'s, '_> {
 
     /// As [`Arena::try_boxed`].
     #[inline]
-    pub fn try_boxed<T>(&self, value: T) -> Result<ArenaBox<'s, T>, Full<T>> {
+    pub fn try_boxed<T>(&self, value: T) -> Result<ArenaBox<'s, T>, FullError<T>> {
         self.arena.try_boxed(value)
     }
 
@@ -348,7 +348,10 @@ impl<'s> Scope<'s, '_> {
 
     /// As [`Arena::try_alloc_slice_from_vec`].
     #[expect(clippy::disallowed_types, reason = "the vector is the user's")]
-    pub fn try_alloc_slice_from_vec<T>(&self, values: Vec<T>) -> Result<&'s mut [T], Full<Vec<T>>> {
+    pub fn try_alloc_slice_from_vec<T>(
+        &self,
+        values: Vec<T>,
+    ) -> Result<&'s mut [T], FullError<Vec<T>>> {
         self.arena.try_alloc_slice_from_vec(values)
     }
 }

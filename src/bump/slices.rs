@@ -8,7 +8,7 @@ use super::boxed::ArenaBox;
 use super::place;
 use super::refusal::{Explains, Fails, Refuses, done};
 use super::vec;
-use crate::error::{AllocError, Full};
+use crate::error::{AllocError, FullError};
 
 #[allow(
     clippy::mut_from_ref,
@@ -330,11 +330,11 @@ impl Arena {
     pub fn try_alloc_slice_from_vec<T>(
         &self,
         mut values: Vec<T>,
-    ) -> Result<&mut [T], Full<Vec<T>>> {
+    ) -> Result<&mut [T], FullError<Vec<T>>> {
         // SAFETY: the vector forgets the values that were moved out; A3.
         unsafe {
             let Ok(mut row) = place::take::<T, Refuses>(&self.chunks, &values) else {
-                return Err(Full(values));
+                return Err(FullError(values));
             };
             values.set_len(0);
             Ok(row.as_mut())

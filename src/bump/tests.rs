@@ -32,7 +32,7 @@ fn bytes(size: usize) -> Layout {
 #[cfg_attr(miri, ignore = "counts steps, which an interpreter does not change")]
 fn a_request_takes_few_steps_whatever_earlier_frames_left() {
     let mut arena = Arena::new();
-    let requests = amount(16_000, 16_000, 300);
+    let requests = amount(16_000, 300);
     for size in [5000, 5000, 6000, 9, 70_000, 5000, 100, 3000] {
         for _ in 0..requests.min((100 << 20) / size) {
             let steps = steps(|| arena.alloc_layout(bytes(size)));
@@ -50,7 +50,7 @@ fn a_request_takes_few_steps_whatever_earlier_frames_left() {
 fn memory_is_bounded_by_the_largest_frame() {
     let mut arena = Arena::new();
     let mut largest = 4096;
-    for round in 0..amount(2000, 2000, 100) {
+    for round in 0..amount(2000, 100) {
         let first = 4000 + round * 97;
         arena.alloc_layout(bytes(first));
         let rest = round * 7919 % (first * 2);
@@ -102,7 +102,7 @@ fn a_source_that_refuses_is_asked_few_times() {
 
     let pages = Pages::from_source(Arc::new(Small));
     let mut arena = Arena::builder().pages(pages).build();
-    let requests = amount(5000, 5000, 100);
+    let requests = amount(5000, 100);
     for size in [3000, 7000, 100, 5000, 8000, 3000] {
         for _ in 0..requests {
             let steps = steps(|| arena.alloc_layout(bytes(size)));

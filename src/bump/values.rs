@@ -9,7 +9,7 @@ use super::boxed::ArenaBox;
 use super::place;
 use super::refusal::{Explains, Fails, Refuses, done};
 use super::vec::{self, ArenaVec};
-use crate::error::{AllocError, Full};
+use crate::error::{AllocError, FullError};
 use crate::raw::memory;
 
 #[allow(
@@ -54,11 +54,11 @@ impl Arena {
     /// assert_eq!(arena.try_alloc(42).unwrap_err().into_inner(), 42);
     /// ```
     #[inline]
-    pub fn try_alloc<T>(&self, value: T) -> Result<&mut T, Full<T>> {
+    pub fn try_alloc<T>(&self, value: T) -> Result<&mut T, FullError<T>> {
         match place::put::<T, Refuses>(&self.chunks, value) {
             // SAFETY: A3.
             Ok(mut value) => Ok(unsafe { value.as_mut() }),
-            Err(value) => Err(Full(value)),
+            Err(value) => Err(FullError(value)),
         }
     }
 
@@ -294,11 +294,11 @@ impl Arena {
     /// assert_eq!(arena.try_boxed("kept".to_string()).unwrap_err().into_inner(), "kept");
     /// ```
     #[inline]
-    pub fn try_boxed<T>(&self, value: T) -> Result<ArenaBox<'_, T>, Full<T>> {
+    pub fn try_boxed<T>(&self, value: T) -> Result<ArenaBox<'_, T>, FullError<T>> {
         match place::put::<T, Refuses>(&self.chunks, value) {
             // SAFETY: A3; the box is the only owner.
             Ok(value) => Ok(unsafe { ArenaBox::new(value) }),
-            Err(value) => Err(Full(value)),
+            Err(value) => Err(FullError(value)),
         }
     }
 }

@@ -16,7 +16,7 @@ use super::chunks::Chunks;
 use super::place;
 use super::refusal::{Explains, Refusal};
 use super::{Arena, Scope};
-use crate::error::{AllocError, Full};
+use crate::error::{AllocError, FullError};
 use crate::raw::memory;
 
 /// A vector in an arena. It grows in its place if nothing was allocated after it, and moves
@@ -259,9 +259,9 @@ impl<'a, T> ArenaVec<'a, T> {
     /// assert_eq!(ArenaVec::new_in(&arena).try_push(7).unwrap_err().into_inner(), 7);
     /// ```
     #[inline]
-    pub fn try_push(&mut self, value: T) -> Result<(), Full<T>> {
+    pub fn try_push(&mut self, value: T) -> Result<(), FullError<T>> {
         if self.try_reserve(1).is_err() {
-            return Err(Full(value));
+            return Err(FullError(value));
         }
         // SAFETY: room for one more value was just reserved.
         unsafe { self.push_within(value) };

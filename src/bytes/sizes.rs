@@ -185,7 +185,7 @@ mod tests {
     #[test]
     #[cfg_attr(each_run, ignore = "weekly")]
     fn every_request_takes_the_first_class_that_fits() {
-        let every = amount(true, true, false);
+        let every = amount(true, false);
         for (start, growth, largest) in [
             (1, 2.0, 5000),
             (64, 1.05, 1000),

@@ -24,9 +24,9 @@ impl program::Check for Walk {
 #[test]
 #[cfg_attr(each_run, ignore = "weekly")]
 fn epochs_keep_their_invariants_at_every_step() {
-    let length = 4..amount(300, 200, 40);
+    let length = 4..amount(300, 40);
     let config = ProptestConfig {
-        cases: amount(150, 10, 1),
+        cases: amount(150, 1),
         failure_persistence: None,
         ..ProptestConfig::default()
     };
@@ -34,7 +34,7 @@ fn epochs_keep_their_invariants_at_every_step() {
     proptest!(config, |(program in programs)| {
         let mut program = program;
         // Under an interpreter the rings are short.
-        program[1] = amount(program[1], program[1], program[1] % 3);
+        program[1] = amount(program[1], program[1] % 3);
         program::run::<Walk>(&program);
     });
 }

@@ -5,7 +5,7 @@ use super::key::SlabKey;
 use super::storage::Array;
 use super::storage::sealed::Cells;
 use super::{PlainSlab, VacantEntry};
-use crate::error::{AllocError, CapacityError, Full};
+use crate::error::{AllocError, CapacityError, FullError};
 use crate::key::Key;
 use crate::raw::memory;
 use crate::raw::source::Source;
@@ -13,7 +13,7 @@ use crate::raw::source::Source;
 /// A [`KeySlab`](super::KeySlab) of fixed capacity: one array, allocated when it is made. It
 /// never allocates afterwards.
 ///
-/// Here are the constructors and the insertions, which fail with [`Full`] or
+/// Here are the constructors and the insertions, which fail with [`FullError`] or
 /// [`CapacityError`] when no slot is free. Everything else is that of
 /// [`KeySlab`](super::KeySlab), and on this page too.
 ///
@@ -24,12 +24,12 @@ use crate::raw::source::Source;
 /// # Examples
 ///
 /// ```
-/// use flatslab::{BoundedKeySlab, Full};
+/// use flatslab::{BoundedKeySlab, FullError};
 ///
 /// let mut slab = BoundedKeySlab::with_capacity(2);
 /// let one = slab.insert(1).unwrap();
 /// let two = slab.insert(2).unwrap();
-/// assert_eq!(slab.insert(3), Err(Full(3)));
+/// assert_eq!(slab.insert(3), Err(FullError(3)));
 /// assert_eq!(slab.remove(one) + slab[two], 3);
 /// ```
 pub type BoundedKeySlab<T, K = Key> = PlainSlab<T, K, Array>;
@@ -137,7 +137,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Array> {
     /// assert_eq!(slab[key], 7);
     /// ```
     #[inline]
-    pub fn insert(&mut self, value: T) -> Result<K, Full<T>> {
+    pub fn insert(&mut self, value: T) -> Result<K, FullError<T>> {
         self.try_insert(value)
     }
 

@@ -5,7 +5,7 @@ use super::cell::Cell;
 use super::key::SlabKey;
 use super::storage::Storage;
 use super::{PlainSlab, VacantEntry};
-use crate::error::{AllocError, CapacityError, Full};
+use crate::error::{AllocError, CapacityError, FullError};
 use crate::raw::report::Report;
 
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
@@ -24,8 +24,9 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// assert_eq!(slab[key], 7);
     /// ```
     #[inline]
-    pub fn try_insert(&mut self, value: T) -> Result<K, Full<T>> {
-        self.insert_or_grow(value).map_err(|(_, value)| Full(value))
+    pub fn try_insert(&mut self, value: T) -> Result<K, FullError<T>> {
+        self.insert_or_grow(value)
+            .map_err(|(_, value)| FullError(value))
     }
 
     /// The slot that the next insertion fills, for a value that knows its key;

@@ -11,7 +11,7 @@
 //! | you have | take |
 //! |---|---|
 //! | no bound on the number of values | [`KeySlab`]: grows by chunks, copies nothing |
-//! | a bound | [`BoundedKeySlab`]: one array, allocated when it is made, says [`Full`] |
+//! | a bound | [`BoundedKeySlab`]: one array, allocated when it is made, says [`FullError`] |
 //! | keys that may be used after their value is gone | `KeySlab<T, `[`GenKey`]`>` |
 //! | several of them, whose keys must not be mixed up | a [`key_type!`](crate::key_type) each |
 //! | owners that drop their value, values shared while they are borrowed | a [tracked slab](crate::TrackedSlab) instead |
@@ -71,7 +71,7 @@ use free::FreeIndices;
 use crate::raw::prefetch::prefetch;
 
 #[cfg(doc)]
-use crate::error::Full;
+use crate::error::FullError;
 #[cfg(doc)]
 use crate::key::Key;
 
@@ -108,12 +108,12 @@ pub use storage::{Array, Chunks, Storage};
 ///
 /// ```
 /// use flatslab::key_slab::{PlainSlab, SlabKey, Storage};
-/// use flatslab::{BoundedKeySlab, Full, KeySlab};
+/// use flatslab::{BoundedKeySlab, FullError, KeySlab};
 ///
 /// fn insert_all<K: SlabKey, S: Storage>(
 ///     slab: &mut PlainSlab<u64, K, S>,
 ///     n: u64,
-/// ) -> Result<Vec<K>, Full<u64>> {
+/// ) -> Result<Vec<K>, FullError<u64>> {
 ///     (0..n).map(|value| slab.try_insert(value)).collect()
 /// }
 ///

@@ -157,7 +157,7 @@ pub use kinds::{Heap, InStorage, PoolMemory};
 pub use recycling::{RecycledBox, RecyclingPool};
 pub use storage::{PoolStorage, StorageBox};
 
-use crate::error::{AllocError, CapacityError, Full};
+use crate::error::{AllocError, CapacityError, FullError};
 use home::FreeCells;
 use kinds::Kind;
 use memory::{Memory, Vacated};
@@ -316,19 +316,19 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     /// # Examples
     ///
     /// ```
-    /// use flatslab::Full;
+    /// use flatslab::FullError;
     /// use flatslab::pool::Pool;
     ///
     /// let pool = Pool::with_capacity(1);
     /// let boxed = pool.try_alloc(7).unwrap();
-    /// assert_eq!(pool.try_alloc(8).unwrap_err(), Full(8));
+    /// assert_eq!(pool.try_alloc(8).unwrap_err(), FullError(8));
     /// assert_eq!(*boxed, 7);
     /// ```
     #[inline]
-    pub fn try_alloc(&self, value: T) -> Result<PoolBox<'_, T, M>, Full<T>> {
+    pub fn try_alloc(&self, value: T) -> Result<PoolBox<'_, T, M>, FullError<T>> {
         let way = self.memory.way();
         let Some(cell) = self.claim_if_any() else {
-            return Err(Full(value));
+            return Err(FullError(value));
         };
         // SAFETY: as in `alloc`.
         unsafe {

@@ -3,7 +3,7 @@
 use core::cell::Cell;
 use core::ptr::NonNull;
 
-use crate::error::{AllocError, CapacityError, Full};
+use crate::error::{AllocError, CapacityError, FullError};
 use crate::key::Key;
 use crate::raw::chunk;
 use crate::raw::memory::{self, Block};
@@ -24,7 +24,7 @@ use crate::slab::{Kind, Memory, TrackedSlab, claim};
 /// A slab of fixed capacity: one contiguous array, allocated and touched when
 /// it is made. It never allocates afterwards.
 ///
-/// Here are the constructors and the insertions, which fail with [`Full`] or
+/// Here are the constructors and the insertions, which fail with [`FullError`] or
 /// [`CapacityError`] when no slot is free. Everything else is that of
 /// [`TrackedSlab`], and on this page too.
 ///
@@ -507,15 +507,15 @@ impl<T> TrackedSlab<T, Bounded> {
     /// # Examples
     ///
     /// ```
-    /// use flatslab::{BoundedSlab, Full};
+    /// use flatslab::{BoundedSlab, FullError};
     ///
     /// let slab = BoundedSlab::with_capacity(1);
     /// let slot = slab.insert(7).unwrap();
-    /// assert_eq!(slab.insert(8).unwrap_err(), Full(8));
+    /// assert_eq!(slab.insert(8).unwrap_err(), FullError(8));
     /// # drop(slot);
     /// ```
     #[inline]
-    pub fn insert(&self, value: T) -> Result<Slot<T>, Full<T>> {
+    pub fn insert(&self, value: T) -> Result<Slot<T>, FullError<T>> {
         self.try_insert(value)
     }
 
@@ -532,15 +532,15 @@ impl<T> TrackedSlab<T, Bounded> {
     /// # Examples
     ///
     /// ```
-    /// use flatslab::{BoundedSlab, Full};
+    /// use flatslab::{BoundedSlab, FullError};
     ///
     /// let slab = BoundedSlab::with_capacity(1);
     /// let key = slab.insert_key(7).unwrap();
-    /// assert_eq!(slab.insert_key(8), Err(Full(8)));
+    /// assert_eq!(slab.insert_key(8), Err(FullError(8)));
     /// assert_eq!(slab.remove_by_key(key), 7);
     /// ```
     #[inline]
-    pub fn insert_key(&self, value: T) -> Result<Key, Full<T>> {
+    pub fn insert_key(&self, value: T) -> Result<Key, FullError<T>> {
         self.try_insert_key(value)
     }
 

@@ -36,7 +36,7 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
-use crate::error::{AllocError, CapacityError, Full};
+use crate::error::{AllocError, CapacityError, FullError};
 use crate::key::Key;
 use crate::raw::report::Report;
 use crate::slab::cell::cells::{Cells, Lookup};
@@ -89,14 +89,14 @@ use crate::{AccessError, Bounded, BoundedSlab, Growable, Slab};
 /// # Examples
 ///
 /// ```
-/// use flatslab::{BoundedSlab, Full, Key, Memory, Slab, TrackedSlab};
+/// use flatslab::{BoundedSlab, FullError, Key, Memory, Slab, TrackedSlab};
 ///
-/// fn insert_all<M: Memory>(slab: &TrackedSlab<u64, M>, n: u64) -> Result<Vec<Key>, Full<u64>> {
+/// fn insert_all<M: Memory>(slab: &TrackedSlab<u64, M>, n: u64) -> Result<Vec<Key>, FullError<u64>> {
 ///     (0..n).map(|value| slab.try_insert_key(value)).collect()
 /// }
 ///
 /// assert_eq!(insert_all(&Slab::new(), 3).unwrap().len(), 3);
-/// assert_eq!(insert_all(&BoundedSlab::with_capacity(2), 3).unwrap_err(), Full(2));
+/// assert_eq!(insert_all(&BoundedSlab::with_capacity(2), 3).unwrap_err(), FullError(2));
 /// ```
 pub struct TrackedSlab<T, M: Memory> {
     memory: M,
@@ -175,19 +175,19 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// # Examples
     ///
     /// ```
-    /// use flatslab::{BoundedSlab, Full};
+    /// use flatslab::{BoundedSlab, FullError};
     ///
     /// let slab = BoundedSlab::with_capacity(1);
     /// let slot = slab.try_insert(7).unwrap();
-    /// assert_eq!(slab.try_insert(8).unwrap_err(), Full(8));
+    /// assert_eq!(slab.try_insert(8).unwrap_err(), FullError(8));
     /// # drop(slot);
     /// ```
     #[inline]
-    pub fn try_insert(&self, value: T) -> Result<Slot<T>, Full<T>> {
+    pub fn try_insert(&self, value: T) -> Result<Slot<T>, FullError<T>> {
         match self.try_claim() {
             // SAFETY: the cell was just popped: free, and no one else has it (F2).
             Ok(place) => Ok(unsafe { Slot::fill(place, value) }),
-            Err(_) => Err(Full(value)),
+            Err(_) => Err(FullError(value)),
         }
     }
 
@@ -257,15 +257,15 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// # Examples
     ///
     /// ```
-    /// use flatslab::{BoundedSlab, Full};
+    /// use flatslab::{BoundedSlab, FullError};
     ///
     /// let slab = BoundedSlab::with_capacity(1);
     /// let key = slab.try_insert_key(7).unwrap();
     /// assert_eq!(*slab.get(key).unwrap(), 7);
-    /// assert_eq!(slab.try_insert_key(8), Err(Full(8)));
+    /// assert_eq!(slab.try_insert_key(8), Err(FullError(8)));
     /// ```
     #[inline]
-    pub fn try_insert_key(&self, value: T) -> Result<Key, Full<T>> {
+    pub fn try_insert_key(&self, value: T) -> Result<Key, FullError<T>> {
         Ok(self.try_insert(value)?.leak())
     }
 

@@ -5,7 +5,7 @@ use std::alloc::Layout;
 use std::rc::Rc;
 
 use flatslab::bump::{Arena, ArenaVec};
-use flatslab::{AllocError, BuildError, Full};
+use flatslab::{AllocError, BuildError, FullError};
 
 use crate::common::amount;
 use crate::{allocations, with_fuse, without_leak, without_memory};
@@ -23,7 +23,7 @@ fn refused<T>(result: Result<T, AllocError>) -> bool {
     }
 }
 
-fn returned<T>(result: Result<(), Full<T>>, is_whole: impl Fn(&T) -> bool) -> bool {
+fn returned<T>(result: Result<(), FullError<T>>, is_whole: impl Fn(&T) -> bool) -> bool {
     match result {
         Ok(()) => false,
         Err(full) => {
@@ -93,7 +93,7 @@ fn each_operation_of_an_arena_may_find_no_memory() {
     let mut failures = 0;
     // All with all take an interpreter minutes: on each run each operation with one
     // making, of each of which there are some.
-    let step = amount(1, 1, MAKINGS.len());
+    let step = amount(1, MAKINGS.len());
     for (offset, making) in MAKINGS.into_iter().enumerate() {
         for operation in OPERATIONS.into_iter().skip(offset % step).step_by(step) {
             for fuse in 0.. {

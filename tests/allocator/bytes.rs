@@ -101,13 +101,13 @@ fn use_all(numbers: u8) -> bool {
 
 #[test]
 fn each_request_of_a_program_may_find_no_memory() {
-    let numbers = amount(12, 12, 6);
+    let numbers = amount(12, 6);
     let refused = |fuse| without_leak(|| with_fuse(fuse, || use_all(numbers)));
     // Some of the requests under an interpreter, whose time goes with the square of them.
-    let step = amount(1, 1, 5);
+    let step = amount(1, 5);
     let fuses = (0..).step_by(step).take_while(|&fuse| refused(fuse));
     let failures = fuses.count() * step;
-    assert!(failures > amount(30, 30, 20), "{failures}");
+    assert!(failures > amount(30, 20), "{failures}");
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn a_refused_request_keeps_what_there_is() {
         let arena = small();
         let mut bufs: Vec<Buf> = Vec::with_capacity(100);
         let mut failures = 0;
-        for number in 0..amount(100, 40, 12) {
+        for number in 0..amount(100, 12) {
             for fuse in 0.. {
                 match with_fuse(fuse, || arena.try_copy(&[number; 250])) {
                     Ok(buf) => {
@@ -181,7 +181,7 @@ fn a_ring_allocates_nothing_after_its_construction() {
     let mut kept: [Option<Buf>; 2] = [None, None];
     let uses = || {
         without_memory(|| {
-            for number in 0..amount(10_000, 1_000, 100) {
+            for number in 0..amount(10_000, 100) {
                 ring.push(&[number as u8; 40]).unwrap();
                 if number % 3 == 0 {
                     let place = number / 3 % 2;
@@ -313,7 +313,7 @@ fn meddle(call: Call) -> bool {
 
 #[test]
 fn an_allocator_may_use_the_arena_at_every_call() {
-    let (programs, steps) = amount((200, 400), (4, 60), (2, 20));
+    let (programs, steps) = amount((200, 400), (2, 20));
     // Makes the thread's state, which lasts longer than a program.
     KEPT.with_borrow_mut(|kept| kept[0] = None);
     for number in 1..=programs {

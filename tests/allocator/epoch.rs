@@ -94,10 +94,10 @@ fn use_all(rounds: u64) -> bool {
 
 #[test]
 fn each_request_of_a_program_may_find_no_memory() {
-    let rounds = amount(6, 6, 3);
+    let rounds = amount(6, 3);
     let refused = |fuse| without_leak(|| with_fuse(fuse, || use_all(rounds)));
     // Some of the requests under an interpreter, whose time goes with the square of them.
-    let step = amount(1, 1, 3);
+    let step = amount(1, 3);
     let fuses = (0..).step_by(step).take_while(|&fuse| refused(fuse));
     let failures = fuses.count() * step;
     assert!(failures > 20, "{failures}");
@@ -121,7 +121,7 @@ fn an_insertion_that_is_refused_loses_nothing() {
         let slab = small().build();
         let mut keys = Vec::with_capacity(100);
         let mut failures = 0;
-        for number in 0..amount(100, 40, 12) {
+        for number in 0..amount(100, 12) {
             for fuse in 0.. {
                 let result = with_fuse(fuse, || slab.try_insert(whole(number)));
                 if let Some(key) = inserted(result, whole(number)) {
@@ -168,7 +168,7 @@ fn epochs_that_are_like_those_before_allocate_nothing() {
     cycle(&slab, &mut keys);
     let uses = || {
         without_memory(|| {
-            for _ in 0..amount(10_000, 1_000, 50) {
+            for _ in 0..amount(10_000, 50) {
                 cycle(&slab, &mut keys);
             }
         });
@@ -181,7 +181,7 @@ fn epochs_that_are_like_those_before_allocate_nothing() {
 fn an_advance_needs_no_memory_whatever_stays_pinned() {
     without_leak(|| {
         let slab = small().build();
-        for number in 0..amount(500, 100, 30) {
+        for number in 0..amount(500, 30) {
             slab.try_insert(whole(number)).unwrap();
             let uses = || {
                 without_memory(|| {
@@ -296,7 +296,7 @@ fn meddle(call: Call) -> bool {
 
 #[test]
 fn an_allocator_may_use_the_slab_at_every_call() {
-    let (programs, steps) = amount((200, 400), (4, 60), (2, 30));
+    let (programs, steps) = amount((200, 400), (2, 30));
     for number in 1..=programs {
         seed(number);
         let limit = if number % 2 == 0 { usize::MAX } else { 600 };

@@ -59,7 +59,7 @@ fn try_leak_that_fails_leaks_nothing() {
 
 #[test]
 fn a_refused_insertion_returns_the_value_and_the_slab_goes_on() {
-    let values = amount(1000, 100, 40);
+    let values = amount(1000, 40);
     without_leak(|| {
         let slab = Slab::builder().chunk_capacity(4).build();
         let mut slots: Vec<Slot<(String, [u64; 64])>> = Vec::with_capacity(values);
@@ -291,7 +291,7 @@ mod spares {
         let slab: Slab<Wide> = Slab::builder().chunk_capacity(1).spare_chunks(3).build();
         slab.insert(wide(0)).leak();
         let mut served = 0;
-        let values = amount(40, 40, 20);
+        let values = amount(40, 20);
         for number in 1..values {
             let begun = Instant::now();
             // The helper may sleep: then only a growth that succeeds wakes it.

@@ -397,7 +397,7 @@ fn use_up(arena: &Arena, bytes: usize) {
 #[test]
 fn a_reserve_holds_what_it_promises_or_does_not_fit() {
     let (mut kept, mut refused) = (0, 0);
-    for number in 0..amount(4000, 300, 16) {
+    for number in 0..amount(4000, 16) {
         seed(number);
         let source = Counted::new();
         let limit = match random(4) {

@@ -397,7 +397,7 @@ act!(act_in_scope, arena: &Scope<'a, '_>, 'a, false);
 
 /// How many programs there are.
 fn seeds() -> std::ops::Range<u64> {
-    0..amount(40, 4, 1)
+    0..amount(40, 1)
 }
 
 fn builder(source: &std::sync::Arc<Counted>) -> flatslab::Builder<Arena> {

@@ -113,7 +113,7 @@ fn a_source_that_refuses_a_doubled_chunk_may_give_a_small_one() {
         with_fault(left, Fault::Refuse, true, || {
             error = arena.try_alloc(8_u64).err()
         });
-        error.map(flatslab::Full::into_inner)
+        error.map(flatslab::FullError::into_inner)
     };
     assert_eq!(error(0), Some(8));
     let explained = |left| {

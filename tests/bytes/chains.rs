@@ -208,7 +208,7 @@ const STACK: usize = 64 << 10;
 #[test]
 #[cfg(feature = "std")]
 fn a_long_chain_is_dropped_on_a_small_stack() {
-    let links = amount(1_000_000, 20_000, 100);
+    let links = amount(1_000_000, 100);
     let run = move || {
         let arena = ByteArena::builder()
             .smallest(16)

@@ -17,7 +17,7 @@ fn random_words_lead_nowhere() {
     let arena = small(4096);
     let bufs: Vec<_> = (0..20).map(|number| owned_by(&arena, number, 30)).collect();
     let _locs: Vec<_> = bufs.iter().map(|buf| buf.clone().into_loc()).collect();
-    for _ in 0..amount(100_000, 10_000, 80) {
+    for _ in 0..amount(100_000, 80) {
         // Serials of this process are in the low part of their high words.
         let serial = random(1 << 40) << 20 | random(1 << 20) | 1 << 62;
         let place = if one_in(2) {
@@ -41,7 +41,7 @@ fn small_serials_lead_to_a_buffer_only_with_its_own() {
         .map(|number| owned_by(&arena, number, 30))
         .collect();
     let raw: Vec<_> = bufs.iter().map(|buf| buf.loc().into_raw()).collect();
-    for _ in 0..amount(100_000, 10_000, 80) {
+    for _ in 0..amount(100_000, 80) {
         let owner = random(20) as usize;
         let [serial, _] = raw[random(20) as usize];
         let number = raw[owner][1] >> 40;

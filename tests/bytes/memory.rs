@@ -12,7 +12,7 @@ fn what_is_reserved_needs_no_memory_afterwards() {
     let source = Counted::new();
     let builder = ByteArena::builder().chunk_bytes(1000).pages(source.pages());
     let arena = builder.build();
-    let many = amount(30, 30, 11);
+    let many = amount(30, 11);
     for (size, count) in [(100, many), (64, 0), (1, 1), (1000, 3), (0, many)] {
         arena.prepare(size, count).unwrap();
         let (mallocs, bytes) = (arena.stats().mallocs, source.bytes());
@@ -81,7 +81,7 @@ fn a_shrink_gives_back_what_is_not_in_use() {
     let source = Counted::new();
     let builder = ByteArena::builder().chunk_bytes(512).pages(source.pages());
     let arena = builder.build();
-    let count = amount(200, 100, 16);
+    let count = amount(200, 16);
     let mut bufs: Vec<Buf> = (0..count)
         .map(|number| owned_by(&arena, number as u8, [20, 100, 500][number % 3]))
         .collect();
@@ -101,7 +101,7 @@ fn a_shrink_gives_back_what_is_not_in_use() {
         // A second one finds nothing.
         assert_eq!(shrunk(&arena), 0);
         // And the arena works.
-        let numbers = 0..amount(60, 60, 12);
+        let numbers = 0..amount(60, 12);
         let more: Vec<Buf> = numbers.map(|number| owned_by(&arena, number, 90)).collect();
         more.iter().for_each(|buf| expect_owner(buf, buf[0]));
     }

@@ -8,9 +8,9 @@ use crate::program::run;
 
 #[test]
 fn arenas_do_as_the_model() {
-    let length = 1..amount(800, 200, 80);
+    let length = 1..amount(800, 80);
     let config = ProptestConfig {
-        cases: amount(1000, 20, 1),
+        cases: amount(1000, 1),
         failure_persistence: None,
         ..ProptestConfig::default()
     };

@@ -140,7 +140,7 @@ fn a_position_of_another_arena_is_foreign() {
 #[test]
 #[cfg_attr(each_run, ignore = "weekly")]
 fn a_position_is_foreign_to_an_arena_that_was_made_in_the_same_memory() {
-    for number in 0..amount(100, 20, 2) {
+    for number in 0..amount(100, 2) {
         let arena = small(512);
         let loc = owned_by(&arena, number, 30).into_loc();
         drop(arena);

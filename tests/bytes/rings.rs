@@ -222,7 +222,7 @@ fn a_ring_allocates_when_it_is_made_and_never_again() {
     let mut ring = builder.pages(source.pages()).build();
     let bytes = source.bytes();
     let mut kept = VecDeque::new();
-    for number in 0..amount(1000, 300, 60) {
+    for number in 0..amount(1000, 60) {
         ring.push(&[number as u8; 40]).unwrap();
         if number % 3 == 0 {
             kept.extend(ring.pop());
@@ -250,7 +250,7 @@ fn a_ring_does_as_a_queue() {
         let mut queue: VecDeque<Vec<u8>> = VecDeque::new();
         let (mut pushed, mut evicted) = (0, 0);
         let mut kept = Vec::new();
-        for step in 0..amount(20_000, 2_000, 40) {
+        for step in 0..amount(20_000, 40) {
             match random(8) {
                 0..5 => {
                     let bytes = vec![step as u8; random(31) as usize];

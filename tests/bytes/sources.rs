@@ -21,7 +21,7 @@ fn use_all(arena: &ByteArena) {
     let mut bufs: Vec<Buf> = Vec::new();
     let mut locs = Vec::new();
     for round in 0..2 {
-        for number in 0..amount(12, 12, 6) {
+        for number in 0..amount(12, 6) {
             let size = [60, 200, 1000, 10][usize::from(number) % 4];
             match unless_it_panics(|| arena.try_copy(&vec![number; size])) {
                 Some(Ok(buf)) => bufs.push(buf),
@@ -74,9 +74,9 @@ fn each_request_may_be_refused_or_panic() {
                     source.expect_all_back();
                     is_reached
                 };
-                let requests = amount(0..usize::MAX, 0..usize::MAX, 3..4);
+                let requests = amount(0..usize::MAX, 3..4);
                 let reached = requests.take_while(|&left| reaches(left)).count();
-                assert!(reached >= amount(8, 8, 1), "{reached}");
+                assert!(reached >= amount(8, 1), "{reached}");
             }
         }
     }
@@ -88,7 +88,7 @@ fn a_refused_request_loses_nothing_and_succeeds_later() {
     let arena = builder(&source).build();
     let mut bufs = Vec::new();
     let mut failures = 0;
-    for number in 0..amount(100, 40, 8) {
+    for number in 0..amount(100, 8) {
         let size = [60, 1000][usize::from(number) % 2];
         for left in 0.. {
             let mut result = None;
@@ -131,7 +131,7 @@ fn a_ring_whose_memory_is_refused_leaks_nothing() {
     // Serials, the home, bytes and headers, a stack, the directory, the entries.
     const REQUESTS: usize = 7;
 
-    let faults = amount(2, 2, 1);
+    let faults = amount(2, 1);
     for fault in [Fault::Panic, Fault::Refuse].into_iter().take(faults) {
         let reaches = |left| {
             let source = Counted::new();
@@ -216,10 +216,10 @@ fn a_source_may_use_the_arena_that_asks() {
         },
         |arena| vec![owned_by(arena, 4, 1000), owned_by(arena, 5, 60)],
     ];
-    let calls = amount(0..usize::MAX, 0..usize::MAX, 2..3);
-    let both = amount(true, true, false);
+    let calls = amount(0..usize::MAX, 2..3);
+    let both = amount(true, false);
     for limit in [usize::MAX, 8000] {
-        for operation in operations.into_iter().step_by(amount(1, 1, 3)) {
+        for operation in operations.into_iter().step_by(amount(1, 3)) {
             for (number, hook) in hooks.into_iter().enumerate() {
                 // On each run under Miri each hook with one of the limits.
                 if !both && (number % 2 == 0) == (limit == usize::MAX) {

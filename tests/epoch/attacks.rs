@@ -226,7 +226,7 @@ fn change(slab: &EpochSlab<String>, kept: &RefCell<Vec<EpochKey>>) {
 #[test]
 #[cfg_attr(each_run, ignore = "weekly")]
 fn iterators_end_and_name_only_what_there_is() {
-    for round in 0..amount(300, 20, 4) {
+    for round in 0..amount(300, 4) {
         seed(round);
         let slab = EpochSlab::builder()
             .chunk_capacity(3)
@@ -234,7 +234,7 @@ fn iterators_end_and_name_only_what_there_is() {
             .cached_chunks(1)
             .build();
         let kept = RefCell::default();
-        for _ in 0..amount(60, 30, 12) {
+        for _ in 0..amount(60, 12) {
             change(&slab, &kept);
         }
         let mut steps = 0;
@@ -285,7 +285,7 @@ fn run_without_memory(ring: usize) {
     let mut keys: BTreeMap<EpochKey, u64> = BTreeMap::new();
     let mut epochs = vec![slab.current()];
     let mut entered = Vec::new();
-    for number in 0..amount(120, 40, 15) {
+    for number in 0..amount(120, 15) {
         let any = epochs[random(epochs.len() as u64) as usize];
         let fails_after = random(4) as usize;
         match random(12) {
@@ -364,7 +364,7 @@ fn run_without_memory(ring: usize) {
 #[test]
 #[cfg_attr(each_run, ignore = "weekly")]
 fn an_advance_needs_no_memory_whatever_came_before() {
-    for round in 0..amount(10_000, 30, 4) {
+    for round in 0..amount(10_000, 4) {
         seed(round);
         run_without_memory(1 + random(4) as usize);
     }
@@ -377,7 +377,7 @@ type Busy = Rc<EpochSlab<Hooked>>;
 #[cfg_attr(each_run, ignore = "weekly")]
 fn an_advance_within_each_call_of_a_source_needs_no_memory() {
     for ring in [1, 2, 3] {
-        for calls in (0..).step_by(amount(1, 5, 17)) {
+        for calls in (0..).step_by(amount(1, 17)) {
             let source = Counted::new();
             let slab: Busy = Rc::new(
                 EpochSlab::builder()

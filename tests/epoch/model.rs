@@ -15,9 +15,9 @@ impl Check for Unchecked {
 
 /// Random programs that begin with that kind of slab.
 fn programs_on(kind: u8) {
-    let length = 4..amount(600, 200, 40);
+    let length = 4..amount(600, 40);
     let config = ProptestConfig {
-        cases: amount(60, 8, 1),
+        cases: amount(60, 1),
         failure_persistence: None,
         ..ProptestConfig::default()
     };
@@ -25,7 +25,7 @@ fn programs_on(kind: u8) {
     proptest!(config, |(program in programs, limited in 0..2_u8)| {
         let mut program = program;
         // Under an interpreter the rings are short.
-        let ring = amount(program[1], program[1], program[1] % 3);
+        let ring = amount(program[1], program[1] % 3);
         (program[0], program[1]) = (kind + 6 * limited, ring);
         run::<Unchecked>(&program);
     });

@@ -115,7 +115,7 @@ fn a_scope_drops_all_its_values() {
 fn scopes_of_many_have_no_memory_of_their_own() {
     let mut slab = EpochSlab::<u64>::builder().chunk_capacity(4).build();
     let mut first = None;
-    let rounds = amount(50, 10, 4);
+    let rounds = amount(50, 4);
     for round in 0..rounds {
         let sum: u64 = slab.scope(|scope| {
             let values: Vec<_> = (0..10).map(|number| scope.insert(number * round)).collect();

@@ -53,7 +53,7 @@ fn slabs_of_many_threads_have_different_keys() {
     let threads: Vec<_> = (0..4)
         .map(|_| {
             thread::spawn(|| {
-                let slabs: Vec<_> = (0..amount(100, 20, 2)).map(|_| EpochBytes::new()).collect();
+                let slabs: Vec<_> = (0..amount(100, 2)).map(|_| EpochBytes::new()).collect();
                 let keys: Vec<_> = slabs.iter().map(|slab| slab.alloc(10).key()).collect();
                 (slabs, keys)
             })

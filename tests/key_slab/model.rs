@@ -7,12 +7,12 @@ use crate::amount::amount;
 use crate::program::{Generations, LARGE, Plain};
 
 fn any_program() -> impl Strategy<Value = Vec<(u8, u8)>> {
-    proptest::collection::vec(any::<(u8, u8)>(), 1..amount(150, 40, 25))
+    proptest::collection::vec(any::<(u8, u8)>(), 1..amount(150, 25))
 }
 
 fn cases(cases: u32) -> ProptestConfig {
     ProptestConfig {
-        cases: amount(cases, 2, 1),
+        cases: amount(cases, 1),
         failure_persistence: None,
         ..ProptestConfig::default()
     }

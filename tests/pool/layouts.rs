@@ -116,7 +116,7 @@ macro_rules! sizes {
         #[test]
         fn $test() {
             in_each_pool::<$name<24>>();
-            if amount(true, true, false) {
+            if amount(true, false) {
                 in_each_pool::<$name<65536>>();
                 in_each_pool::<$name<63>>();
                 in_each_pool::<$name<4096>>();

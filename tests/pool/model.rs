@@ -9,7 +9,7 @@ use crate::recycled::recycling;
 use crate::samples::{self, Boxed, Byte, Large, Line, Nothing, Number};
 
 fn any_program() -> impl Strategy<Value = Vec<Step>> {
-    proptest::collection::vec(any::<Step>(), 1..amount(200, 40, 10))
+    proptest::collection::vec(any::<Step>(), 1..amount(200, 10))
 }
 
 fn cases(cases: u32) -> ProptestConfig {

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::mem::{MaybeUninit, forget, replace};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use flatslab::Full;
+use flatslab::FullError;
 use flatslab::pool::{Pool, PoolBox, PoolMemory, PoolStorage};
 
 use crate::samples::{Sample, alive};
@@ -342,7 +342,7 @@ impl<'p, 's, 'c, V: Sample, M: PoolMemory> Round<'p, 's, 'c, V, M> {
     fn alloc(&mut self, number: u64) {
         match self.pool.try_alloc(V::new(number)) {
             Ok(boxed) => self.add_value(boxed, number),
-            Err(Full(value)) => assert!(value.is(number) && self.is_full()),
+            Err(FullError(value)) => assert!(value.is(number) && self.is_full()),
         }
     }
 
@@ -383,7 +383,7 @@ impl<'p, 's, 'c, V: Sample, M: PoolMemory> Round<'p, 's, 'c, V, M> {
                 }
                 match inner.into_inner() {
                     Some(Ok(boxed)) => self.add_value(boxed, step + 1),
-                    Some(Err(Full(value))) => assert!(value.is(step + 1) && self.is_full()),
+                    Some(Err(FullError(value))) => assert!(value.is(step + 1) && self.is_full()),
                     None => assert!(was_full, "it was not called"),
                 }
             }

@@ -129,7 +129,7 @@ fn shrink_and_reserve_from_holes_keep_the_order() {
 
 #[test]
 fn a_slab_that_shrinks_to_nothing_starts_again_at_key_0() {
-    for rounds in 1..amount(4, 4, 3) {
+    for rounds in 1..amount(4, 3) {
         let slab = Slab::builder().chunk_capacity(4).build();
         for _ in 0..rounds {
             let slots: Vec<_> = (0..40).map(|n| slab.insert(wide(n))).collect();
@@ -220,7 +220,7 @@ mod ahead {
     #[test]
     fn a_chunk_is_whole_whether_the_helper_or_the_caller_built_it() {
         // More than one chunk has, and more than are built ahead.
-        let (more, large) = amount((50_000, 64), (300, 64), (28, 16));
+        let (more, large) = amount((50_000, 64), (28, 16));
         for (chunk, spares) in [(1, 1), (2, 3), (8, 4), (large, 1)] {
             let slab = slab(chunk, spares);
             let keys = fill(&slab, chunk as u64 + more);
@@ -256,7 +256,7 @@ mod ahead {
         slab.shrink_to_fit();
         slab.audit();
         assert_eq!(slab.chunks(), 1);
-        let more = amount(200, 200, 12);
+        let more = amount(200, 12);
         let more: Vec<_> = (0..more)
             .map(|number| slab.insert(wide(number)).leak())
             .collect();
@@ -277,7 +277,7 @@ mod ahead {
 
     #[test]
     fn a_slab_may_be_dropped_while_its_helper_builds() {
-        for values in 0..amount(200, 12, 6) {
+        for values in 0..amount(200, 6) {
             let slab = slab(4, 3);
             fill(&slab, values);
         }
@@ -313,12 +313,12 @@ mod ahead {
 
     #[test]
     fn whenever_a_slab_is_dropped_nothing_that_was_built_ahead_is_lost() {
-        for values in 0..amount(300, 12, 6) {
+        for values in 0..amount(300, 6) {
             let (slab, counted) = counted(1 + values as usize % 4);
             let keys = fill(&slab, values);
             match values % 3 {
                 // What is built ahead is of another size than is wanted then.
-                0 => slab.reserve(amount(50, 50, 9)),
+                0 => slab.reserve(amount(50, 9)),
                 1 => {
                     for key in keys {
                         slab.remove_by_key(key);
@@ -405,7 +405,7 @@ mod ahead {
     #[test]
     fn destructors_may_use_a_slab_that_builds_ahead() {
         let slab = Rc::new(Slab::builder().chunk_capacity(1).spare_chunks(2).build());
-        for round in 0..amount(400, 12, 8) {
+        for round in 0..amount(400, 8) {
             drop(slab.insert(Some(Restless(Rc::downgrade(&slab), round))));
             if round % 7 == 0 {
                 slab.retain(|key, _| key.index() % 3 != 0);

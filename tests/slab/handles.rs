@@ -13,7 +13,7 @@ use crate::common::{Audit, Counted, Drops, Room, amount, over_both_slabs, panics
 
 fn handles_guards_and_slab_go_in_every_order<M: Room>() {
     // 0: slab, 1: slot read by a guard, 2: box, 3: reservation, 4: stale slot.
-    let step = amount(1, 1, 7);
+    let step = amount(1, 7);
     for order in permutations(5).into_iter().step_by(step) {
         let drops = Drops::new();
         let mut slab = Some(M::with_room::<Counted>(4));
@@ -235,7 +235,7 @@ fn a_slab_with_holes_goes_before_its_handles() {
         ),
     ];
     // Under Miri some of the orders, with all endings.
-    let step = amount(1, 29, 59);
+    let step = amount(1, 59);
     for chunk_capacity in [1, 2] {
         for (number, order) in permutations(5).into_iter().enumerate().step_by(step) {
             let (ending, added, dropped) = endings[number % endings.len()];
@@ -314,7 +314,7 @@ impl Drop for Resizing {
             return;
         };
         let len = slab.len();
-        let each = amount(true, true, false);
+        let each = amount(true, false);
         slab.shrink_to_fit();
         if each {
             slab.audit_but_stale();
@@ -383,7 +383,7 @@ fn a_destructor_may_give_back_the_chunks_around_its_value() {
         }),
     ];
     let places = if cfg!(miri) { 1..2 } else { 0..4 };
-    let both = amount(true, true, false);
+    let both = amount(true, false);
     for (number, (name, way)) in ways.into_iter().enumerate() {
         for refills in [false, true] {
             if !both && refills != (number % 2 == 0) {

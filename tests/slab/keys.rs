@@ -1,7 +1,7 @@
 //! Keys as the way in: values that belong to their keys, keys as numbers, and
 //! how many slots are free.
 
-use flatslab::{BoundedSlab, Full, Key, Slab};
+use flatslab::{BoundedSlab, FullError, Key, Slab};
 
 use crate::common::{Audit, Room, over_both_slabs};
 
@@ -54,8 +54,8 @@ over_both_slabs!(
 fn a_full_slab_gives_the_value_back() {
     let slab = BoundedSlab::with_capacity(1);
     let key = slab.insert_key("first").unwrap();
-    assert_eq!(slab.insert_key("second"), Err(Full("second")));
-    assert_eq!(slab.try_insert_key("second"), Err(Full("second")));
+    assert_eq!(slab.insert_key("second"), Err(FullError("second")));
+    assert_eq!(slab.try_insert_key("second"), Err(FullError("second")));
     assert_eq!(slab.get_copied(key), Some("first"));
     let slab = Slab::builder().chunk_capacity(1).build();
     let keys = [slab.insert_key(1), slab.insert_key(2)];

@@ -244,7 +244,7 @@ fn the_builders_order_of_calls_does_not_matter() {
 #[test]
 #[cfg_attr(each_run, ignore = "weekly")]
 fn nothing_moves_when_a_slab_grows() {
-    let (first, all) = amount((100, 500), (100, 500), (20, 80));
+    let (first, all) = amount((100, 500), (20, 80));
     let slab = Slab::builder().chunk_capacity(4).build();
     let slots: Vec<Slot<Wide>> = (0..first).map(|n| slab.insert(wide(n))).collect();
     let addresses: Vec<_> = slots.iter().map(Slot::as_ptr).collect();
@@ -373,8 +373,8 @@ fn everything_prints_in_every_state() {
         "Key(42) Key::NONE"
     );
     assert_eq!(
-        format!("{:?} {}", flatslab::Full(()), flatslab::Full(())),
-        "Full(..) there is no room for the value"
+        format!("{:?} {}", flatslab::FullError(()), flatslab::FullError(())),
+        "FullError(..) there is no room for the value"
     );
 }
 

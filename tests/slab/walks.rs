@@ -298,7 +298,7 @@ fn a_panic_in_a_fold_loses_nothing<M: Room>() {
 /// Whatever is done between two steps: keys ascend; what was there all the time
 /// is visited, unless it was borrowed; what is visited was there.
 fn every_walk_visits_what_is_there<M: Room>() {
-    let programs = amount(600, 6, 4);
+    let programs = amount(600, 4);
     for number in 0..programs {
         seed(number);
         let slab: TrackedSlab<Wide, M> = M::with_room(24);
@@ -326,7 +326,7 @@ fn every_walk_visits_what_is_there<M: Room>() {
                 _ => drop(M::try_reserve(&slab, random(9) as usize)),
             }
         };
-        for _ in 0..amount(40, 40, 12) {
+        for _ in 0..amount(40, 12) {
             act();
         }
         let before = model.borrow().clone();

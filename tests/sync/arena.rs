@@ -276,7 +276,7 @@ fn a_forgotten_buffer_keeps_the_memory_and_its_clones() {
 #[test]
 #[cfg_attr(each_run, ignore = "weekly")]
 fn a_refusal_of_memory_loses_nothing() {
-    for left in 0..amount(12, 12, 5) {
+    for left in 0..amount(12, 5) {
         let source = Counted::new();
         let mut made = 0;
         with_fault(left, Fault::Refuse, false, || {
@@ -307,7 +307,7 @@ fn a_refusal_of_memory_loses_nothing() {
 fn a_buffer_that_is_sent_around_has_its_bytes() {
     let source = Counted::new();
     let arena = small(&source);
-    let count = amount(30_000, 400, 12_u32);
+    let count = amount(30_000, 12_u32);
     thread::scope(|scope| {
         let (to_one, from_arena) = mpsc::sync_channel::<BufMut>(8);
         let (to_two, from_one) = mpsc::sync_channel::<Buf>(8);
@@ -349,7 +349,7 @@ fn a_buffer_that_is_sent_around_has_its_bytes() {
 fn random_clones_and_drops_on_several_threads_lose_nothing() {
     let source = Counted::new();
     let arena = small(&source);
-    let rounds = amount(300, 12, 1);
+    let rounds = amount(300, 1);
     for round in 0..rounds {
         let bufs: Vec<Buf> = (0..8_u8)
             .map(|number| arena.try_copy(&[number; 33]).unwrap())
@@ -359,7 +359,7 @@ fn random_clones_and_drops_on_several_threads_lose_nothing() {
                 let mut mine = bufs.clone();
                 scope.spawn(move || {
                     seed(round * 10 + thread);
-                    for _ in 0..amount(100, 40, 15) {
+                    for _ in 0..amount(100, 15) {
                         let index = random(mine.len() as u64) as usize;
                         if random(2) == 0 {
                             let clone = mine[index].slice(1..);
@@ -419,7 +419,7 @@ fn arenas_are_send_and_buffers_both() {
 fn a_chain_is_read_and_ends_on_another_thread() {
     let source = Counted::new();
     let (arena, other) = (small(&source), small(&source));
-    let length = amount(1000, 100, 20);
+    let length = amount(1000, 20);
     let mut chain = arena.copy(b"last");
     for number in 0..length {
         let arena = if number % 3 == 0 { &other } else { &arena };

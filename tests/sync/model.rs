@@ -7,9 +7,9 @@ use crate::program::{KINDS, run};
 
 #[test]
 fn what_crosses_threads_does_as_the_model() {
-    let length = 4..amount(400, 150, 25);
+    let length = 4..amount(400, 25);
     let config = ProptestConfig {
-        cases: amount(500, 40, 4),
+        cases: amount(500, 4),
         failure_persistence: None,
         ..ProptestConfig::default()
     };

@@ -74,7 +74,7 @@ fn an_insertion_finds_what_came_back() {
 #[cfg_attr(each_run, ignore = "weekly")]
 fn an_insertion_pays_for_few_of_the_slots_that_came_back() {
     fn run<M: Memory>(slab: &TrackedSlab<Value, M>) {
-        let count: usize = amount(10_000, 1_000, 100);
+        let count: usize = amount(10_000, 100);
         let alive = Alive::default();
         let sent: Vec<_> = (0..count as u64)
             .map(|number| slab.try_insert(alive.value(number)).unwrap().into_send())
@@ -90,7 +90,7 @@ fn an_insertion_pays_for_few_of_the_slots_that_came_back() {
         first.get().expect(1);
         slab.audit();
     }
-    without_leak(|pages| run(&bounded(amount(10_000, 1_000, 100), &pages)));
+    without_leak(|pages| run(&bounded(amount(10_000, 100), &pages)));
     without_leak(|pages| run(&growable(&pages)));
 }
 
@@ -337,7 +337,7 @@ fn the_thread_that_receives_may_end_first_and_the_slabs_thread_too() {
         let alive = Alive::default();
         let (sender, receiver) = mpsc::channel();
         // The slab's thread ends, and its slab, while its values are on their way.
-        let count = amount(100, 20, 5);
+        let count = amount(100, 5);
         let owner = thread::spawn({
             let (alive, pages) = (alive.clone(), pages.clone());
             move || {
@@ -531,7 +531,7 @@ fn random_steps_do_as_the_model() {
     fn run<M: Memory>(slab: TrackedSlab<Value, M>, number: u64) {
         seed(number);
         let mut world = World::new(slab);
-        for _ in 0..amount(400, 200, 25) {
+        for _ in 0..amount(400, 25) {
             world.step();
             world.check();
         }
@@ -552,7 +552,7 @@ fn random_steps_do_as_the_model() {
         assert_eq!(alive.count(), 0);
     }
 
-    for number in 0..amount(40, 10, 1) {
+    for number in 0..amount(40, 1) {
         without_leak(|pages| run(bounded(6, &pages), number));
         without_leak(|pages| run(growable(&pages), number));
     }
@@ -562,7 +562,7 @@ fn random_steps_do_as_the_model() {
 #[test]
 #[cfg_attr(each_run, ignore = "weekly")]
 fn a_million_values_each_way_arrive_once_and_whole() {
-    let count: u64 = amount(1_000_000, 2_000, 40);
+    let count: u64 = amount(1_000_000, 40);
     without_leak(|pages| {
         let alive = Alive::default();
         let (to_left, left) = mpsc::sync_channel::<SendSlot<Value>>(64);

@@ -45,7 +45,7 @@ fn a_ring_does_as_a_queue() {
         let mut queue: VecDeque<(u64, Vec<u8>)> = VecDeque::new();
         let mut kept: Vec<(SharedFrame, Vec<u8>)> = Vec::new();
         let mut pushed = 0;
-        for step in 0..amount(20_000, 2_000, 40) {
+        for step in 0..amount(20_000, 40) {
             if random(5) < 3 {
                 let bytes = vec![step as u8; random(31) as usize];
                 let oldest = (queue.len() == capacity).then(|| queue.pop_front().unwrap());
@@ -176,7 +176,7 @@ fn a_ring_allocates_when_it_is_made_and_never_again() {
     let builder = SharedRing::builder().entries(10).max_len(40).in_flight(3);
     let ring = builder.pages(source.pages()).build();
     let bytes = source.bytes();
-    for number in 0..amount(1000, 300, 24_u32) {
+    for number in 0..amount(1000, 24_u32) {
         ring.push(&[number as u8; 40]).unwrap();
         if number % 3 == 0 {
             assert_eq!(ring.pop().unwrap().as_ptr().addr() % 16, 0);
@@ -201,7 +201,7 @@ fn a_reader_sleeps_until_there_is_an_entry_or_the_ring_is_closed() {
                 popped.map(|frame| usize::from(frame[0])).sum::<usize>()
             })
         });
-        for number in 0..amount(2000, 100, 10_u32) {
+        for number in 0..amount(2000, 10_u32) {
             // No entry is overwritten, so each is read.
             while ring.len() == ring.capacity() {
                 thread::yield_now();
@@ -210,9 +210,7 @@ fn a_reader_sleeps_until_there_is_an_entry_or_the_ring_is_closed() {
         }
         ring.close();
         let sum: usize = readers.map(|reader| reader.join().unwrap()).iter().sum();
-        let expected: u32 = (0..amount(2000, 100, 10_u32))
-            .map(|number| number % 7)
-            .sum();
+        let expected: u32 = (0..amount(2000, 10_u32)).map(|number| number % 7).sum();
         assert_eq!(sum, expected as usize);
     });
     assert_eq!(ring.push(b"late"), Err(PushError::Closed));
@@ -262,7 +260,7 @@ fn writer_and_number(bytes: &[u8]) -> (u64, u64) {
 fn run(capacity: usize, writers: u64, readers: usize) {
     let builder = SharedRing::builder().entries(capacity).max_len(40);
     let ring = builder.in_flight(readers).build();
-    let count = amount(20_000, 150, 6_u64);
+    let count = amount(20_000, 6_u64);
     let evicted = AtomicU64::new(0);
     let popped = Mutex::new(BTreeMap::new());
     thread::scope(|scope| {

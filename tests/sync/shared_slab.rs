@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use flatslab::sync::{OwnedRef, SharedKey, SharedRef, SharedSlab};
-use flatslab::{AccessError, AllocError, Builder, Full};
+use flatslab::{AccessError, AllocError, Builder, FullError};
 
 use crate::common::random::{random, seed};
 use crate::common::{Drops, Hooked, amount, panics};
@@ -74,7 +74,7 @@ fn run_model(capacity: usize, number: u64, steps: u32) {
                     Ok(key) => {
                         assert!(model.insert(key, step).is_none() && !stale.contains(&key));
                     }
-                    Err(Full(back)) => {
+                    Err(FullError(back)) => {
                         assert_eq!(back.0, step);
                         assert_eq!(in_use(&guards, &model), capacity);
                     }
@@ -172,12 +172,8 @@ fn run_model(capacity: usize, number: u64, steps: u32) {
 
 #[test]
 fn random_programs_do_as_the_model() {
-    for number in 1..=amount(60, 12, 2) {
-        run_model(
-            [1, 2, 5, 70][number as usize % 4],
-            number,
-            amount(600, 200, 30),
-        );
+    for number in 1..=amount(60, 2) {
+        run_model([1, 2, 5, 70][number as usize % 4], number, amount(600, 30));
     }
 }
 
@@ -185,13 +181,13 @@ fn random_programs_do_as_the_model() {
 fn a_full_slab_returns_the_value() {
     let slab = SharedSlab::with_capacity(2);
     let keys = [slab.insert(1).unwrap(), slab.insert(2).unwrap()];
-    assert_eq!(slab.insert(3), Err(Full(3)));
+    assert_eq!(slab.insert(3), Err(FullError(3)));
     let error = slab.insert_with(|_| unreachable!()).unwrap_err();
     assert_eq!(error.capacity(), 2);
     assert!(slab.remove(keys[0]));
     assert!(slab.insert(4).is_ok());
     let none = SharedSlab::<u8>::with_capacity(0);
-    assert_eq!(none.insert(1), Err(Full(1)));
+    assert_eq!(none.insert(1), Err(FullError(1)));
     assert!(none.is_full() && none.is_empty() && none.iter().next().is_none());
     assert!(none.get(keys[0]).is_none() && !none.remove(keys[1]));
 }
@@ -357,7 +353,7 @@ fn forged_keys_lead_to_nothing_or_to_the_value_with_those_bits() {
     bits.extend((0..64).map(|bit| raw ^ 1 << bit));
     bits.extend((0..64).map(|bit| 1 << bit));
     seed(5);
-    bits.extend((0..amount(2000, 500, 50)).map(|_| random(u64::MAX >> 12) << random(12)));
+    bits.extend((0..amount(2000, 50)).map(|_| random(u64::MAX >> 12) << random(12)));
     for key in bits.into_iter().filter_map(SharedKey::from_raw) {
         let is_live = live.contains(&key);
         assert_eq!(slab.contains_key(key), is_live, "{key:?}");

@@ -47,7 +47,7 @@ impl Drop for Whole<'_> {
 
 #[test]
 fn threads_lose_double_and_confuse_no_value() {
-    let rounds = amount(30_000, 600, 20);
+    let rounds = amount(30_000, 20);
     for capacity in [1, 3, 80, 2000] {
         let alive = AtomicUsize::new(0);
         let slab = SharedSlab::with_capacity(capacity);
@@ -106,7 +106,7 @@ fn threads_lose_double_and_confuse_no_value() {
 
 #[test]
 fn one_thread_inserts_and_another_removes() {
-    let values = amount(100_000, 2_000, 50);
+    let values = amount(100_000, 50);
     let slab = SharedSlab::with_capacity(20);
     let (send, receive) = sync_channel(10);
     let sum: u64 = thread::scope(|scope| {
@@ -131,7 +131,7 @@ fn one_thread_inserts_and_another_removes() {
 #[test]
 fn an_insertion_takes_the_slots_of_other_threads_before_it_is_refused() {
     // Several shards. One thread takes all, another gives them back.
-    let capacity = amount(5_000, 3_000, 600);
+    let capacity = amount(5_000, 600);
     let slab = SharedSlab::with_capacity(capacity);
     let mut keys: Vec<_> = (0..capacity)
         .map(|number| slab.insert(number).unwrap())
@@ -152,7 +152,7 @@ fn an_insertion_takes_the_slots_of_other_threads_before_it_is_refused() {
 #[test]
 fn a_thread_that_removes_can_insert_whatever_the_others_do() {
     // Each thread has a slot of its own, so none is ever refused one.
-    let rounds = amount(50_000, 1_000, 40);
+    let rounds = amount(50_000, 40);
     let slab = SharedSlab::with_capacity(THREADS as usize);
     thread::scope(|scope| {
         for _ in 0..THREADS {
@@ -169,7 +169,7 @@ fn a_thread_that_removes_can_insert_whatever_the_others_do() {
 
 #[test]
 fn of_many_threads_one_removes_a_value_and_the_last_reader_drops_it() {
-    for _ in 0..amount(500, 30, 6) {
+    for _ in 0..amount(500, 6) {
         let alive = AtomicUsize::new(0);
         let slab = SharedSlab::with_capacity(1);
         let key = slab
@@ -213,7 +213,7 @@ fn a_stale_key_never_leads_to_the_next_value() {
         scope.spawn(move || {
             for key in receive {
                 // The value of a key is the key.
-                for _ in 0..amount(50, 10, 3) {
+                for _ in 0..amount(50, 3) {
                     if let Some(value) = slab.get(key) {
                         assert_eq!(*value, key);
                     }
@@ -221,7 +221,7 @@ fn a_stale_key_never_leads_to_the_next_value() {
             }
             stop.store(true, Relaxed);
         });
-        for _ in 0..amount(20_000, 500, 50) {
+        for _ in 0..amount(20_000, 50) {
             if let Ok(key) = slab.insert_with(|key| key) {
                 let _ = send.try_send(key);
                 assert!(slab.remove(key));

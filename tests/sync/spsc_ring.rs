@@ -39,7 +39,7 @@ fn a_ring_does_as_a_queue() {
         seed(number as u64);
         let (mut producer, mut consumer) = ring(capacity, 30);
         let mut queue: VecDeque<Vec<u8>> = VecDeque::new();
-        for step in 0..amount(20_000, 2_000, 40) {
+        for step in 0..amount(20_000, 40) {
             let bytes = vec![step as u8; random(31) as usize];
             match random(6) {
                 0 | 1 => {
@@ -263,7 +263,7 @@ fn all_memory_is_there_from_the_start() {
 fn both_ends_run_on_threads_of_their_own() {
     for (capacity, number) in [(1, 1), (3, 2), (64, 3)] {
         let (mut producer, mut consumer) = ring(capacity, 24);
-        let count = amount(20_000, 500, 20_u64);
+        let count = amount(20_000, 20_u64);
         thread::scope(|scope| {
             scope.spawn(move || {
                 seed(number);

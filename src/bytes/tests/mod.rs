@@ -14,9 +14,9 @@ mod program;
 #[test]
 #[cfg_attr(each_run, ignore = "weekly")]
 fn arenas_keep_their_invariants_at_every_step() {
-    let length = 1..amount(400, 200, 50);
+    let length = 1..amount(400, 50);
     let config = ProptestConfig {
-        cases: amount(1000, 20, 1),
+        cases: amount(1000, 1),
         failure_persistence: None,
         ..ProptestConfig::default()
     };

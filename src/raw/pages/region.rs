@@ -270,7 +270,7 @@ mod tests {
         let (_block, mut region) = region();
         let mut random = 1_u64;
         let mut out: Vec<(NonNull<u8>, Layout, u8)> = Vec::new();
-        for step in 0..amount(20_000, 300, 60) {
+        for step in 0..amount(20_000, 60) {
             random = random.wrapping_mul(6364136223846793005).wrapping_add(1);
             let number = (random >> 33) as usize;
             if number % 5 < 3 {

@@ -12,16 +12,16 @@ fn any_program() -> impl Strategy<Value = Vec<(u8, u8)>> {
 }
 
 /// So many programs.
-fn cases(native: u32, weekly: u32, each_run: u32) -> ProptestConfig {
+fn cases(native: u32, interpreted: u32) -> ProptestConfig {
     ProptestConfig {
-        cases: amount(native, weekly, each_run),
+        cases: amount(native, interpreted),
         failure_persistence: None,
         ..ProptestConfig::default()
     }
 }
 
 proptest! {
-    #![proptest_config(cases(5000, 48, 3))]
+    #![proptest_config(cases(5000, 3))]
 
     #[test]
     #[cfg_attr(each_run, ignore = "weekly")]
@@ -38,7 +38,7 @@ proptest! {
 #[cfg(feature = "std")]
 proptest! {
     // A thread each.
-    #![proptest_config(cases(1000, 12, 1))]
+    #![proptest_config(cases(1000, 1))]
 
     #[test]
     #[cfg_attr(each_run, ignore = "weekly")]

@@ -3,7 +3,7 @@
 use super::SharedSlab;
 use super::ends::Taken;
 use super::key::SharedKey;
-use crate::error::{CapacityError, Full};
+use crate::error::{CapacityError, FullError};
 
 impl<T> SharedSlab<T> {
     /// Puts a value into a free slot; O(1), no allocation, no matter how full the slab is or
@@ -22,18 +22,18 @@ impl<T> SharedSlab<T> {
     /// # Examples
     ///
     /// ```
-    /// use flatslab::Full;
+    /// use flatslab::FullError;
     /// use flatslab::sync::SharedSlab;
     ///
     /// let slab = SharedSlab::with_capacity(1);
     /// let key = slab.insert(7).unwrap();
-    /// assert_eq!(slab.insert(8), Err(Full(8)));
+    /// assert_eq!(slab.insert(8), Err(FullError(8)));
     /// assert_eq!(*slab.get(key).unwrap(), 7);
     /// ```
     #[inline]
-    pub fn insert(&self, value: T) -> Result<SharedKey, Full<T>> {
+    pub fn insert(&self, value: T) -> Result<SharedKey, FullError<T>> {
         let Some(index) = self.free.take() else {
-            return Err(Full(value));
+            return Err(FullError(value));
         };
         // SAFETY: taken from the map, so below the capacity (H1), without a value, and ours
         // until it is published (S1).

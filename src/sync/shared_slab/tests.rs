@@ -118,7 +118,7 @@ fn cells_of_every_size_and_alignment_are_laid_out() {
 #[test]
 #[cfg_attr(miri, ignore = "counts steps, which an interpreter does not change")]
 fn a_removal_and_an_insertion_at_random_places_are_three_locked_operations() {
-    let capacity = amount(5_000, 700, 200);
+    let capacity = amount(5_000, 200);
     let slab = SharedSlab::with_capacity(capacity);
     let mut keys: Vec<_> = (0..capacity).map(|it| slab.insert(it).unwrap()).collect();
     for place in (0..capacity).map(|round| round * 379 % capacity) {

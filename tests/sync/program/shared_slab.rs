@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use flatslab::sync::{OwnedRef, SharedKey, SharedRef, SharedSlab};
-use flatslab::{AccessError, CapacityError, Full};
+use flatslab::{AccessError, CapacityError, FullError};
 
 use super::values::{Sample, alive};
 use super::{Input, pages};
@@ -128,7 +128,7 @@ impl<'s, T: Sample> World<'_, '_, 's, T> {
                 assert!(has_room);
                 self.model.add(key, number);
             }
-            Err(Full(value)) => assert!(!has_room && value.is(number)),
+            Err(FullError(value)) => assert!(!has_room && value.is(number)),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use flatslab::TrackedSlab;
 use flatslab::sync::SendSlot;
-use flatslab::{AccessError, Bounded, BoundedSlab, Full, Growable, Key, Memory, Slab, Slot};
+use flatslab::{AccessError, Bounded, BoundedSlab, FullError, Growable, Key, Memory, Slab, Slot};
 
 use super::values::{Sample, alive};
 use super::{Input, REFUSED, pages};
@@ -120,7 +120,7 @@ impl<T: Sample, M: Kind> World<'_, '_, T, M> {
                 };
                 self.slots.push(held);
             }
-            Err(Full(value)) => {
+            Err(FullError(value)) => {
                 assert!(!has_room && value.is(number));
                 side.returning.clear();
             }

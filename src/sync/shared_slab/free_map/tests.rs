@@ -54,7 +54,7 @@ fn scatter(state: &mut u64) -> usize {
 #[test]
 #[cfg_attr(each_run, ignore = "weekly")]
 fn every_cell_is_taken_once_from_every_home() {
-    let most = amount(20_000, 5_000, 130);
+    let most = amount(20_000, 130);
     for capacity in [0, 1, 2, 63, 64, 65, 511, 512, 513, 1024, 1025, most] {
         if capacity > most {
             continue;
@@ -74,7 +74,7 @@ fn every_cell_is_taken_once_from_every_home() {
 }
 
 #[test]
-#[cfg_attr(each_run, ignore = "weekly")]
+#[cfg_attr(miri, ignore = "counts steps, which an interpreter does not change")]
 fn the_spare_is_taken_next_then_the_word_that_was_given_to_last() {
     let map = map(600, MOST_HOMES);
     take_all(&map);
@@ -124,9 +124,9 @@ fn a_single_cell_is_found_through_every_level() {
 }
 
 #[test]
-#[cfg_attr(each_run, ignore = "weekly")]
+#[cfg_attr(miri, ignore = "counts steps, which an interpreter does not change")]
 fn to_give_and_to_take_at_random_places_are_two_locked_operations() {
-    let capacity = amount(100_000, 5_000, 200);
+    let capacity = amount(100_000, 200);
     for free in [0, 1, 10, capacity / 10] {
         let map = map(capacity, MOST_HOMES);
         let mut state = 1;
@@ -140,7 +140,7 @@ fn to_give_and_to_take_at_random_places_are_two_locked_operations() {
         // What is in the spare comes to be the cell that was given last.
         give(&mut mine);
         mine.push(map.take().unwrap());
-        let rounds = amount(1_000, 200, 50);
+        let rounds = amount(1_000, 50);
         let changes = counted::changes(|| {
             for _ in 0..rounds {
                 give(&mut mine);
@@ -156,15 +156,15 @@ fn to_give_and_to_take_at_random_places_are_two_locked_operations() {
 }
 
 #[test]
-#[cfg_attr(each_run, ignore = "weekly")]
+#[cfg_attr(miri, ignore = "counts steps, which an interpreter does not change")]
 fn what_one_operation_changes_is_bounded() {
-    let capacity = amount(300_000, 70_000, 200);
+    let capacity = amount(300_000, 200);
     let map = map(capacity, MOST_HOMES);
     let levels = map.levels as usize;
     let (mut mine, mut state) = (Vec::new(), 1);
     let (mut given, mut took) = (0, 0);
-    // Full, then each way down and up at random places.
-    for round in 0..amount(10, 6, 4) {
+    // FullError, then each way down and up at random places.
+    for round in 0..amount(10, 4) {
         loop {
             let changes = counted::changes(|| mine.extend(map.take()));
             took = took.max(changes);
@@ -242,7 +242,7 @@ fn capacities_past_the_limit_are_refused() {
 /// Threads that take and give, each of which has at most `most` cells, which are there for it.
 fn take_and_give(capacity: usize, threads: usize, most: usize) {
     let map = map(capacity, MOST_HOMES);
-    let rounds = amount(20_000, 400, 60);
+    let rounds = amount(20_000, 60);
     std::thread::scope(|scope| {
         for seed in 1..=threads {
             let map = &map;
@@ -274,5 +274,5 @@ fn take_and_give(capacity: usize, threads: usize, most: usize) {
 #[test]
 fn threads_lose_and_double_no_cell() {
     take_and_give(130, 4, usize::MAX);
-    take_and_give(amount(5_000, 700, 65), 3, 40);
+    take_and_give(amount(5_000, 65), 3, 40);
 }

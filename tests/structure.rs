@@ -525,19 +525,55 @@ fn invariants_that_comments_cite_are_defined() {
 
 const DOCUMENTS: [&str; 3] = ["DESIGN.md", "BENCHMARKS.md", "README.md"];
 
-#[test]
-fn sections_that_comments_and_documents_cite_exist() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let documents = DOCUMENTS.map(|name| (name, fs::read_to_string(root.join(name)).unwrap()));
-    let mut places: Vec<(String, String)> = Vec::new();
-    for file in files() {
+fn document(name: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap()
+}
+
+/// Every comment and document, and where it stands.
+fn prose(files: &[File]) -> Vec<(String, String)> {
+    let mut prose = Vec::new();
+    for file in files {
         for (line, comment) in comments(&file.text) {
-            places.push((format!("src/{}:{line}", file.path), comment));
+            prose.push((format!("src/{}:{line}", file.path), comment));
         }
     }
-    for (name, text) in &documents {
-        places.push((name.to_string(), text.replace('\n', " ")));
+    for name in DOCUMENTS {
+        prose.push((name.into(), document(name).replace('\n', " ")));
     }
+    prose
+}
+
+#[test]
+fn files_that_comments_and_documents_name_exist() {
+    let files = files();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut found = Vec::new();
+    for (place, text) in prose(&files) {
+        for name in text.split('`').skip(1).step_by(2) {
+            let named = name.strip_suffix(".rs").is_some_and(|stem| {
+                stem.chars()
+                    .all(|c| c.is_alphanumeric() || matches!(c, '_' | '/'))
+            });
+            // The benches are not in the package.
+            if !named || name.starts_with("benches/") || root.join(name).exists() {
+                continue;
+            }
+            let below = format!("/{name}");
+            if !files
+                .iter()
+                .any(|file| file.path == name || file.path.ends_with(&below))
+            {
+                found.push(format!("{place}: {name}"));
+            }
+        }
+    }
+    none("named and not there", &found);
+}
+
+#[test]
+fn sections_that_comments_and_documents_cite_exist() {
+    let documents = DOCUMENTS.map(|name| (name, document(name)));
+    let places = prose(&files());
     let (mut found, mut cited) = (Vec::new(), 0);
     for (document, sections) in &documents {
         for (place, text) in &places {

@@ -26,7 +26,7 @@ pub struct CloseReport {
     /// Number of values in the pinned chunks.
     pub live: usize,
     /// Bytes of unused chunks that were given back, see
-    /// [`cached_chunks`](super::EpochsBuilder::cached_chunks).
+    /// [`cached_chunks`](crate::Builder::cached_chunks).
     pub released_bytes: usize,
     /// Time that the closing took.
     #[cfg(feature = "std")]

@@ -94,7 +94,7 @@
 // | `checkpoint.rs` | a position, and the way back to it |
 // | `arena.rs`, `values.rs`, `slices.rs` | `Arena`; its allocations of values and of slices |
 // | `scope.rs`, `boxed.rs`, `vec.rs` | `Scope`, `ArenaBox`, `ArenaVec` |
-// | `builder.rs`, `allocator.rs` | arenas with options; arenas as allocators of collections |
+// | `options.rs`, `allocator.rs` | arenas with options; arenas as allocators of collections |
 
 #[cfg(feature = "allocator-api2")]
 mod allocator;

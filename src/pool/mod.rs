@@ -121,7 +121,7 @@
 // | `segment.rs`, `links.rs` | from the address of a cell to the header of its segment; a free list through the free cells |
 // | `boxed.rs`, `uninit.rs` | `PoolBox`; boxes without a value, and of raw pointers |
 // | `recycling.rs`, `aligned.rs` | `RecyclingPool`; a value on lines of its own |
-// | `builder.rs` | pools with options |
+// | `constructors.rs`, `options.rs` | pools with a capacity, and with options |
 
 mod aligned;
 mod boxed;

@@ -12,8 +12,9 @@
 //! | `guard.rs`, `mapped.rs` | tracked borrows, of values and of their parts |
 //! | `slot.rs`, `slot_box.rs`, `vacant_slot.rs` | the handles |
 //! | `keyed.rs`, `iter.rs`, `removal.rs`, `untracked.rs` | what goes by one key, over all values; removing many; untracked access |
-//! | `bounded.rs`, `bounded_builder.rs` | the slab with a bound |
-//! | `growable.rs`, `growth/`, `builder.rs` | the slab that grows |
+//! | `bounded.rs` | the slab with a bound |
+//! | `growable.rs`, `growth/` | the slab that grows |
+//! | `options.rs` | the options of both |
 
 pub(crate) mod bounded;
 pub(crate) mod cell;

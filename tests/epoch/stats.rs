@@ -160,7 +160,7 @@ fn every_state_and_error_says_what_it_is() {
     for error in errors {
         let text = error.to_string();
         assert!(text.len() > 10 && !text.ends_with('.'), "{text}");
-        let has_source = format!("{error:?}").starts_with("FullError");
+        let has_source = format!("{error:?}").starts_with("Full");
         assert_eq!(error.source().is_some(), has_source);
     }
     let built = EpochSlab::<u64>::builder().epochs(0).try_build();

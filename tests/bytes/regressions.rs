@@ -93,6 +93,7 @@ fn a_ring_does_not_stall_at_a_chain_of_all_its_buffers() {
 /// never used.
 #[test]
 #[cfg(all(target_os = "linux", not(miri)))]
+#[cfg_attr(sanitized, ignore = "a sanitizer's own memory faults, too")]
 fn what_is_reserved_does_not_fault() {
     fn faults() -> i64 {
         let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();

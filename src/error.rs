@@ -5,7 +5,7 @@ use core::fmt;
 
 use crate::raw::pages::options::{PageOption, Reason, Shortfall};
 
-/// No slot was to be had: the value comes back.
+/// No slot is free; the value comes back.
 ///
 /// Returned by [`BoundedSlab::insert`](crate::BoundedSlab::insert) when every
 /// slot is taken, and by [`Slab::try_insert`](crate::Slab::try_insert) when
@@ -53,7 +53,7 @@ impl<T> fmt::Display for FullError<T> {
 
 impl<T> Error for FullError<T> {}
 
-/// No slot was to be had, and there is no value to give back yet.
+/// No slot is free, and there is no value to give back yet.
 ///
 /// A bounded slab returns it when every slot is taken, a growable one when it
 /// cannot grow; [`Error::source`] then says why.
@@ -118,7 +118,7 @@ impl Error for CapacityError {
     }
 }
 
-/// Memory for a slab was not to be had.
+/// Memory for a container is unavailable.
 ///
 /// # Examples
 ///
@@ -161,7 +161,7 @@ pub enum AllocError {
     Refused {
         /// What was required.
         option: PageOption,
-        /// Why it was not to be had.
+        /// Why it is unavailable.
         reason: Reason,
         /// The bytes it was required for.
         bytes: usize,
@@ -213,7 +213,7 @@ impl Error for AllocError {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// The memory was not to be had.
+    /// The memory is unavailable.
     Memory(AllocError),
     /// What was required of its pages is not there on this platform, in this
     /// build of the crate, or with this source of memory.

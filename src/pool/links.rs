@@ -67,7 +67,7 @@ impl Links {
     /// else uses it: [`pop`](Self::pop) reads it.
     #[inline(always)]
     pub(crate) unsafe fn push(&self, cell: NonNull<u8>) {
-        // SAFETY: says the caller: room for a link, which no one else uses.
+        // SAFETY: the cell has room for a link, and no one else uses it (precondition).
         unsafe { cell.cast::<Link>().write(self.head.get()) };
         self.head.set(Some(cell));
         self.depth.set(self.depth.get() + 1);

@@ -52,7 +52,7 @@ pub(crate) unsafe fn cells(
     size: usize,
     slots: usize,
 ) -> impl DoubleEndedIterator<Item = NonNull<u8>> + ExactSizeIterator {
-    // SAFETY: within the block, says the caller.
+    // SAFETY: the cells lie in one block (precondition).
     (0..slots).map(move |index| unsafe { start.add(index * size) })
 }
 

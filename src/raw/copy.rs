@@ -11,7 +11,7 @@ pub(crate) const SHORT: usize = 32;
 /// As for [`core::ptr::copy_nonoverlapping`].
 #[inline(always)]
 unsafe fn both_ends<const N: usize>(from: *const u8, to: *mut u8, bytes: usize) {
-    // SAFETY: says the caller: both are within those bytes.
+    // SAFETY: both ends are within the bytes, which do not overlap (precondition).
     unsafe {
         to.copy_from_nonoverlapping(from, N);
         to.add(bytes - N)
@@ -27,7 +27,7 @@ unsafe fn both_ends<const N: usize>(from: *const u8, to: *mut u8, bytes: usize) 
 /// As for [`core::ptr::copy_nonoverlapping`].
 #[inline(always)]
 pub(crate) unsafe fn copy_short(from: *const u8, to: *mut u8, bytes: usize) {
-    // SAFETY: says the caller.
+    // SAFETY: each part is within the bytes, which do not overlap (precondition).
     unsafe {
         if bytes > 16 {
             both_ends::<16>(from, to, bytes);
@@ -50,7 +50,7 @@ pub(crate) unsafe fn copy_short(from: *const u8, to: *mut u8, bytes: usize) {
 /// As for [`core::ptr::copy_nonoverlapping`].
 #[inline(always)]
 pub(crate) unsafe fn copy_long(from: *const u8, to: *mut u8, bytes: usize) {
-    // SAFETY: says the caller.
+    // SAFETY: each part is within the bytes, which do not overlap (precondition).
     unsafe {
         if bytes <= 48 {
             // Three stores, where the two halves of 32 bytes would take four that overlap.
@@ -72,7 +72,7 @@ pub(crate) unsafe fn copy_long(from: *const u8, to: *mut u8, bytes: usize) {
 /// As for [`core::ptr::copy_nonoverlapping`].
 #[inline(always)]
 pub(crate) unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
-    // SAFETY: says the caller.
+    // SAFETY: the bytes do not overlap (precondition).
     unsafe {
         if bytes > SHORT {
             copy_long(from, to, bytes);

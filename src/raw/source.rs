@@ -237,7 +237,7 @@ impl Source {
     ) -> Result<usize, AllocError> {
         match self.kind() {
             #[cfg(all(feature = "os-memory", target_os = "linux"))]
-            // SAFETY: says the caller.
+            // SAFETY: a reserved block of this source (precondition).
             Some(Kind::System(system)) => unsafe { system.commit(start, to) },
             _ => {
                 let _ = (start, from);
@@ -255,7 +255,7 @@ impl Source {
     pub(super) unsafe fn decommit(&self, start: NonNull<u8>, from: usize, to: usize) -> usize {
         match self.kind() {
             #[cfg(all(feature = "os-memory", target_os = "linux"))]
-            // SAFETY: says the caller.
+            // SAFETY: a reserved block of this source, not in use from there on (precondition).
             Some(Kind::System(system)) => unsafe { system.decommit(start, from, to) },
             _ => {
                 let _ = (start, from);
@@ -281,9 +281,9 @@ impl Source {
     ) -> Result<(), AllocError> {
         match self.kind() {
             #[cfg(all(feature = "os-memory", target_os = "linux"))]
-            // SAFETY: says the caller.
+            // SAFETY: bytes of a block of this source, not in use (precondition).
             Some(Kind::System(system)) => unsafe { system.populate(start, from, to) },
-            // SAFETY: says the caller.
+            // SAFETY: committed, and not in use (precondition).
             _ => unsafe {
                 touch(start, from, to);
                 Ok(())
@@ -300,7 +300,7 @@ impl Source {
     pub(super) unsafe fn discard(&self, start: NonNull<u8>, bytes: usize) -> usize {
         match self.kind() {
             #[cfg(all(feature = "os-memory", target_os = "linux"))]
-            // SAFETY: says the caller.
+            // SAFETY: a block of this source, not in use (precondition).
             Some(Kind::System(system)) => unsafe { system.discard(start, bytes) },
             _ => {
                 let _ = (start, bytes);
@@ -326,12 +326,12 @@ impl Source {
     /// once, and not used afterwards.
     pub(super) unsafe fn release(&self, start: NonNull<u8>, layout: Layout) {
         let Some(shared) = self.shared() else {
-            // SAFETY: says the caller.
+            // SAFETY: from the global allocator, with this layout (precondition).
             return unsafe { release_global(start, layout) };
         };
         // Relaxed: a figure for people.
         shared.bytes.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: says the caller.
+        // SAFETY: from this source, with this layout, released once (precondition).
         unsafe {
             match &shared.kind {
                 Kind::Without(_) => release_global(start, layout),
@@ -358,7 +358,7 @@ impl Source {
 }
 
 fn allocate_global(layout: Layout) -> Result<NonNull<u8>, AllocError> {
-    // SAFETY: the layout has a size, says the caller.
+    // SAFETY: the layout has a size, as each caller has checked.
     #[expect(clippy::disallowed_methods, reason = "this is the door")]
     let start = unsafe { alloc(layout) };
     NonNull::new(start).ok_or(AllocError::OutOfMemory {
@@ -370,7 +370,7 @@ fn allocate_global(layout: Layout) -> Result<NonNull<u8>, AllocError> {
 ///
 /// As for [`Source::release`].
 unsafe fn release_global(start: NonNull<u8>, layout: Layout) {
-    // SAFETY: says the caller.
+    // SAFETY: from `allocate_global` with this layout, and freed once (precondition).
     #[expect(clippy::disallowed_methods, reason = "this is the door")]
     unsafe {
         dealloc(start.as_ptr(), layout);

@@ -301,7 +301,7 @@ impl<E: Entry> FreeStack<E> {
     #[inline(always)]
     pub(crate) unsafe fn push_entry(&self, cell: E) {
         let top = self.top.get();
-        // SAFETY: there is room above the top, says the caller (F1).
+        // SAFETY: there is room above the top (precondition, F1).
         unsafe {
             top.write(cell);
             self.top.set(top.add(1));
@@ -315,7 +315,7 @@ impl<E: Entry> FreeStack<E> {
     /// Each cell is as for [`push_entry`](Self::push_entry).
     pub(crate) unsafe fn refill(&self, cells: impl DoubleEndedIterator<Item = E>) {
         for cell in cells.rev() {
-            // SAFETY: says the caller.
+            // SAFETY: free, the owner's, and not on the stack (precondition).
             unsafe { self.push_entry(cell) };
         }
     }
@@ -328,7 +328,7 @@ impl<E: Entry> FreeStack<E> {
     /// There are `count` cells, and each is as for [`push_entry`](Self::push_entry).
     pub(crate) unsafe fn push_below(&self, count: usize, cells: impl Iterator<Item = E>) {
         let (bottom, depth) = (self.bottom.get(), self.depth());
-        // SAFETY: there is room, says the caller. The cells fill every place
+        // SAFETY: there is room (precondition). The cells fill every place
         // that the moved entries leave open.
         unsafe {
             bottom.add(count).copy_from(bottom, depth);
@@ -487,7 +487,7 @@ impl FreeStack {
     /// As for [`push_entry`](Self::push_entry).
     #[inline(always)]
     pub(crate) unsafe fn push(&self, cell: NonNull<u8>) {
-        // SAFETY: says the caller.
+        // SAFETY: free, the owner's, and not on the stack (precondition).
         unsafe { self.push_entry(Some(cell)) };
     }
 }

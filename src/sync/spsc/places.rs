@@ -70,10 +70,10 @@ impl Places {
     ///
     /// # Safety
     ///
-    /// There are more than so many.
+    /// `number` is below the number of places.
     #[inline(always)]
     pub(super) unsafe fn place(self, first: NonNull<u8>, number: usize) -> Place {
-        // SAFETY: says the caller.
+        // SAFETY: within the places (precondition).
         Place(unsafe { first.add(number * self.stride) })
     }
 }
@@ -93,7 +93,8 @@ impl Place {
     /// A length was, and no thread writes to it.
     #[inline(always)]
     pub(super) unsafe fn len(self) -> usize {
-        // SAFETY: says the caller; a place is aligned to more than that.
+        // SAFETY: a length was written, and is not written to (precondition); a place is aligned to
+        // more than that.
         unsafe { self.0.cast::<u32>().read() as usize }
     }
 
@@ -101,10 +102,10 @@ impl Place {
     ///
     /// # Safety
     ///
-    /// The place is the caller's alone, and has so many.
+    /// The place is the caller's alone.
     #[inline(always)]
     pub(super) unsafe fn set_len(self, len: usize) {
-        // SAFETY: says the caller.
+        // SAFETY: the place is the caller's alone (precondition), and begins with its length.
         unsafe { self.0.cast::<u32>().write(len as u32) };
     }
 
@@ -112,10 +113,11 @@ impl Place {
     ///
     /// # Safety
     ///
-    /// The place is the caller's alone, and has so many.
+    /// The place is the caller's alone, and has room for them.
     #[inline(always)]
     pub(super) unsafe fn fill(self, bytes: &[u8]) {
-        // SAFETY: says the caller. No one else has the place, so they do not overlap.
+        // SAFETY: there is room, and no one else has the place (preconditions), so they do not
+        // overlap.
         unsafe {
             copy(bytes.as_ptr(), self.bytes().as_ptr(), bytes.len());
             self.set_len(bytes.len());

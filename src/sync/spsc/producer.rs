@@ -386,7 +386,7 @@ impl Entry<'_> {
     /// ```
     #[inline]
     pub unsafe fn set_len(&mut self, len: usize) {
-        // SAFETY: says the caller.
+        // SAFETY: so many bytes are initialised, and not more than the capacity (precondition).
         unsafe { self.bytes.set_len(len) };
     }
 }

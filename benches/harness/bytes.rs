@@ -12,8 +12,6 @@ pub const BENCH: &str = "bytes";
 pub const OURS: &str = "ByteArena";
 /// Ours, as a ring.
 pub const RING: &str = "Ring";
-/// Ours, of values of one type.
-
 /// What each row is compared with.
 pub const VEC: &str = "Vec<u8>";
 /// See [`VEC`].

@@ -1,7 +1,9 @@
 //! A ring of entries of bytes for many threads: a ring of one thread, behind a lock.
 //!
-//! Lock-free it took ten times the code, was no faster at two threads, and a search for the
-//! oldest entry that was overtaken could lose one (BENCHMARKS.md, "Across threads").
+//! Lock-free it took ten times the code, no reader could sleep, and a search for the oldest
+//! entry that was overtaken could lose one. Between two threads a write and a read take longer
+//! than with a lock around a deque of `Vec`s, for the buffer's lines, which the other thread had
+//! last, are waited for while the lock is held.
 
 use core::fmt;
 use core::ops::Deref;

@@ -111,7 +111,7 @@ fn cases(_: &flatslab_benches::arguments::Arguments, _: usize, _: usize) -> Vec<
             ],
         ),
         case(
-            &["allocation, another class has the memory"],
+            &["refusal, another class has the memory"],
             &[("bytes::ByteArena", other_class)],
         ),
         case(&["insertion, epochs repeat"], &[("EpochSlab", epochs)]),
@@ -283,20 +283,22 @@ fn limited_bytes(setting: Setting) -> Turn {
     .into()
 }
 
-/// A class gave all of its buffers back at the limit, and another one needs its memory.
+/// A class gave all of its buffers back at the limit, and another one is refused its memory,
+/// which it has after a shrink.
 fn other_class(setting: Setting) -> Turn {
     let arena = bytes::ByteArena::builder()
-        // Slabs of both classes fit, however few values there are.
+        // Chunks of both classes fit, however few values there are.
         .max_bytes((setting.live * 64).max(4 << 20))
         .build();
-    passes(&setting, |[allocation]| {
+    passes(&setting, |[refusal]| {
         let small: Vec<_> = std::iter::from_fn(|| arena.try_alloc(48).ok()).collect();
         drop(small);
-        let mut large = Vec::with_capacity(setting.live / 16);
-        while let Ok(buf) = allocation.time(|| arena.try_alloc(1_000)) {
-            large.push(buf);
+        for _ in 0..64 {
+            assert!(refusal.time(|| arena.try_alloc(1_000).is_err()));
         }
-        assert!(!large.is_empty());
+        arena.shrink_to_fit();
+        assert!(arena.try_alloc(1_000).is_ok());
+        arena.shrink_to_fit();
     })
     .into()
 }

@@ -14,17 +14,6 @@ const KNOWN_PAIRS: &[(&str, &str, &str)] = &[(
     "a chunk points to the record of its epoch, which points to its chunks",
 )];
 
-/// Whether two files are a builder and what it builds. The methods that set options are those of
-/// `Builder<C>`, so they name the container, whose `builder()` names the options.
-fn is_built(a: &str, b: &str) -> bool {
-    let folder = |path: &str| path.rsplit_once('/').map(|split| split.0.to_string());
-    let sets_options = |path: &str| {
-        let name = path.rsplit('/').next().unwrap();
-        name.ends_with("builder.rs") || name == "options.rs"
-    };
-    folder(a) == folder(b) && (sets_options(a) || sets_options(b))
-}
-
 const MOST_LINES: usize = 600;
 
 /// A source file below `src/`.
@@ -309,9 +298,6 @@ fn no_two_files_import_each_other() {
         let Some(back) = uses.get(&(b, a)) else {
             continue;
         };
-        if is_built(a, b) {
-            continue;
-        }
         if KNOWN_PAIRS.iter().any(|pair| (pair.0, pair.1) == (*a, *b)) {
             known.insert((*a, *b));
         } else {

@@ -8,13 +8,9 @@ use super::buf_mut::BufMut;
 use super::counts::{Atomic, Local};
 use super::header::Header;
 use super::home::{Home, Plan};
-use super::options::Options;
-use super::sizes::Classes;
 use super::stats::Stats;
 use super::{References, RequestError};
-use crate::builder::{Build, Builder};
-use crate::error::{BuildError, SizeClassError};
-use crate::memory::Pages;
+use crate::error::AllocError;
 use crate::raw::memory;
 use crate::raw::report::Report;
 
@@ -67,16 +63,6 @@ impl ByteArena {
     pub fn atomic() -> ByteArena<Atomic> {
         Self::builder().atomic().build()
     }
-
-    /// An arena with other classes, of other memory, or with a limit.
-    ///
-    /// ```
-    /// let arena = flatslab::bytes::ByteArena::builder().smallest(1500).build();
-    /// assert_eq!(arena.stats().classes()[0].size, 1504);
-    /// ```
-    pub const fn builder() -> Builder<ByteArena> {
-        Builder::new(Options::new())
-    }
 }
 
 impl ByteArena<Atomic> {
@@ -118,6 +104,14 @@ fn refused(error: RequestError) -> ! {
 }
 
 impl<R: References> ByteArena<R> {
+    /// # Errors
+    ///
+    /// When the source refuses.
+    pub(super) fn try_new(plan: Plan) -> Result<Self, AllocError> {
+        let home = Home::try_new(plan)?;
+        Ok(ByteArena { home })
+    }
+
     #[inline(always)]
     pub(super) fn home(&self) -> &Home<R> {
         // SAFETY: it is there until this is dropped (A1).
@@ -327,28 +321,6 @@ impl<R: References> ByteArena<R> {
     #[doc(hidden)]
     pub fn check(&self) {
         self.home().check();
-    }
-}
-
-impl<R: References> Build for ByteArena<R> {
-    type Options = Options;
-
-    fn try_build(options: Options, pages: Pages) -> Result<Self, BuildError> {
-        options.check()?;
-        let home = Home::try_new(Plan {
-            classes: Classes::new(options.smallest, options.growth, options.largest())?,
-            chunk_bytes: options.chunk_bytes,
-            max_bytes: options.max_bytes,
-            source: pages.into_source()?,
-        })?;
-        let arena = ByteArena { home };
-        if let Some((size, count)) = options.prepare {
-            arena.prepare(size, count).map_err(|error| match error {
-                RequestError::Memory(error) => BuildError::Memory(error),
-                RequestError::TooLarge(error) => SizeClassError::TooLarge(error).into(),
-            })?;
-        }
-        Ok(arena)
     }
 }
 

@@ -1,11 +1,13 @@
 //! The options of byte arenas.
 
-use super::References;
 use super::arena::ByteArena;
 use super::counts::{Atomic, Local};
-use super::sizes::LARGEST;
-use crate::builder::Builder;
-use crate::error::{SizeClassError, SizeError};
+use super::home::Plan;
+use super::sizes::{Classes, LARGEST};
+use super::{References, RequestError};
+use crate::builder::{Build, Builder};
+use crate::error::{BuildError, SizeClassError, SizeError};
+use crate::memory::Pages;
 
 /// What a builder of byte arenas has set.
 #[derive(Clone, Debug)]
@@ -47,6 +49,39 @@ impl Options {
             return Err(SizeClassError::Zero);
         }
         Ok(())
+    }
+}
+
+impl ByteArena {
+    /// An arena with other classes, of other memory, or with a limit.
+    ///
+    /// ```
+    /// let arena = flatslab::bytes::ByteArena::builder().smallest(1500).build();
+    /// assert_eq!(arena.stats().classes()[0].size, 1504);
+    /// ```
+    pub const fn builder() -> Builder<ByteArena> {
+        Builder::new(Options::new())
+    }
+}
+
+impl<R: References> Build for ByteArena<R> {
+    type Options = Options;
+
+    fn try_build(options: Options, pages: Pages) -> Result<Self, BuildError> {
+        options.check()?;
+        let arena = ByteArena::try_new(Plan {
+            classes: Classes::new(options.smallest, options.growth, options.largest())?,
+            chunk_bytes: options.chunk_bytes,
+            max_bytes: options.max_bytes,
+            source: pages.into_source()?,
+        })?;
+        if let Some((size, count)) = options.prepare {
+            arena.prepare(size, count).map_err(|error| match error {
+                RequestError::Memory(error) => BuildError::Memory(error),
+                RequestError::TooLarge(error) => SizeClassError::TooLarge(error).into(),
+            })?;
+        }
+        Ok(arena)
     }
 }
 

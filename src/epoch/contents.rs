@@ -2,7 +2,7 @@
 
 use core::ptr::NonNull;
 
-use super::options::{Options, Plans};
+use super::plans::{Options, Plans};
 use crate::error::BuildError;
 
 /// The contents of an epoch slab: [`Values`](super::Values) of one type, or [`Bytes`](super::Bytes). Sealed.

@@ -108,7 +108,7 @@
 // | `key.rs`, `guard.rs` | `Epoch` and `EpochKey`; tracked borrows |
 // | `contents.rs`, `values.rs`, `bytes.rs`, `sizes.rs` | `EpochSlab`; `EpochBytes` and its classes |
 // | `epoch_guard.rs`, `scope.rs` | `EpochGuard`, `Scope` |
-// | `options.rs`, `error.rs`, `stats.rs`, `close_report.rs` | options; what can go wrong; figures |
+// | `options.rs`, `plans.rs`, `error.rs`, `stats.rs`, `close_report.rs` | options; what can go wrong; figures |
 // | `pins.rs`, `check.rs` | who pins what (feature `track`); the invariants, for tests |
 
 mod bytes;
@@ -127,6 +127,7 @@ mod key;
 mod options;
 #[cfg(feature = "track")]
 mod pins;
+mod plans;
 mod raw_epochs;
 mod scope;
 mod sizes;

@@ -6,6 +6,7 @@ use core::marker::PhantomData;
 use super::chunk::Plan;
 use super::contents::Sealed;
 use super::key::INDEX_BITS;
+use super::plans::{Options, Plans};
 use super::raw_epochs::RawEpochs;
 use super::sizes;
 use super::store::Limits;
@@ -15,7 +16,6 @@ use crate::builder::{Build, Builder};
 use crate::error::{AllocError, BuildError};
 use crate::memory::Pages;
 use crate::raw::chunk;
-use crate::raw::source::Source;
 
 /// The maximum number of places of a ring.
 const MAX_EPOCHS: usize = 1 << 20;
@@ -23,32 +23,6 @@ const MAX_EPOCHS: usize = 1 << 20;
 const MAX_BYTES: usize = 1 << 30;
 /// The maximum number of chunks of a slab: a key has that many bits for it.
 const MAX_CHUNKS: usize = 1 << INDEX_BITS;
-
-/// What a builder of epoch slabs has set.
-#[derive(Clone, Debug)]
-pub struct Options {
-    chunk_capacity: usize,
-    chunk_bytes: usize,
-    largest: usize,
-    epochs: usize,
-    cached_chunks: usize,
-    reserve: usize,
-    max_bytes: usize,
-}
-
-impl Options {
-    const fn new() -> Self {
-        Options {
-            chunk_capacity: 64,
-            chunk_bytes: 16 << 10,
-            largest: 64 << 10,
-            epochs: 16,
-            cached_chunks: 32,
-            reserve: 0,
-            max_bytes: usize::MAX,
-        }
-    }
-}
 
 impl<C: Contents> Build for Epochs<C> {
     type Options = Options;
@@ -138,33 +112,6 @@ fn check_reserve(chunks: usize, plan: &Plan, max_bytes: usize) -> Result<(), Bui
         return Err(AllocError::Limit { bytes }.into());
     }
     Ok(())
-}
-
-/// The plans of all size classes.
-#[derive(Debug)]
-pub struct Plans {
-    of: [Option<Plan>; sizes::CLASSES],
-    len: usize,
-}
-
-impl Plans {
-    /// Rounds the cells of each chunk up to whole pages, where pages are given back.
-    fn round_to_pages(&mut self, source: &Source) -> Result<(), AllocError> {
-        let Some(page) = source.page_size() else {
-            return Ok(());
-        };
-        for plan in self.of.iter_mut().flatten() {
-            let (bytes, align) = (plan.data.size(), plan.data.align().max(page));
-            plan.data = (bytes.checked_next_multiple_of(page))
-                .and_then(|bytes| Layout::from_size_align(bytes, align).ok())
-                .ok_or(AllocError::OutOfMemory { bytes })?;
-        }
-        Ok(())
-    }
-
-    fn iter(&self) -> impl ExactSizeIterator<Item = Plan> {
-        (0..self.len).map(|class| self.of[class].expect("within the length"))
-    }
 }
 
 fn in_range(option: &'static str, given: usize, min: usize, max: usize) -> Result<(), BuildError> {

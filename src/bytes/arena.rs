@@ -236,7 +236,8 @@ impl<R: References> ByteArena<R> {
     }
 
     /// Makes and touches memory, so that the next `count` buffers of `size` bytes call no
-    /// allocator and meet no page fault; O(count).
+    /// allocator and meet no page fault; O(count), and, where other threads count, O(buffers of
+    /// the class that came back), which are reclaimed first.
     ///
     /// # Errors
     ///

@@ -96,7 +96,8 @@ impl Ring {
 impl<R: References> Ring<R> {
     /// Copies these bytes into a new entry, the newest. Of a full ring it overwrites the
     /// oldest, and says which that was; so too of one that is not full, where readers have all
-    /// spare buffers. O(bytes); allocates nothing.
+    /// spare buffers. O(bytes); where readers have all spare buffers and the oldest entries, also
+    /// O(entries that they have). Allocates nothing.
     ///
     /// # Errors
     ///
@@ -511,7 +512,7 @@ impl<R: References> Build for Ring<R> {
     }
 }
 
-/// Options of [rings](Ring) of one thread.
+/// Options of [rings](Ring) of one thread, and of those of many (`sync::SharedRing`).
 ///
 /// ```
 /// use flatslab::bytes::Ring;
@@ -520,7 +521,7 @@ impl<R: References> Build for Ring<R> {
 /// assert_eq!((ring.capacity(), ring.max_len()), (1024, 1500));
 /// # Ok::<(), flatslab::BuildError>(())
 /// ```
-impl<R: References> Builder<Ring<R>> {
+impl<C: Build<Options = RingOptions>> Builder<C> {
     /// The most entries; 1 by default. With those in flight they are 2²⁴ at most.
     ///
     /// ```

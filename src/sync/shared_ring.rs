@@ -114,7 +114,7 @@ impl SharedRing {
 
     /// Copies these bytes into a new entry, the newest. Of a full ring it overwrites the oldest,
     /// and says which that was; so too of one that is not full, where readers have all spare
-    /// buffers. O(bytes); allocates nothing.
+    /// buffers. O(bytes), and O(entries) where readers keep all buffers; allocates nothing.
     ///
     /// # Errors
     ///
@@ -339,42 +339,6 @@ impl Build for SharedRing {
             }),
             pushed: Condvar::new(),
         })
-    }
-}
-
-/// Options of [rings](SharedRing) of many threads: those of a [`Ring`].
-impl Builder<SharedRing> {
-    /// The most entries; 1 by default.
-    ///
-    /// ```
-    /// let ring = flatslab::sync::SharedRing::builder().entries(10).build();
-    /// assert_eq!(ring.capacity(), 10);
-    /// ```
-    pub const fn entries(mut self, entries: usize) -> Self {
-        self.options.entries = entries;
-        self
-    }
-
-    /// The most bytes of an entry; 1,500 by default.
-    ///
-    /// ```
-    /// let ring = flatslab::sync::SharedRing::builder().max_len(4).build();
-    /// assert!(ring.push(b"hello").is_err());
-    /// ```
-    pub const fn max_len(mut self, bytes: usize) -> Self {
-        self.options.max_len = bytes;
-        self
-    }
-
-    /// How many popped entries readers may keep without taking room from entries; 1 by default.
-    ///
-    /// ```
-    /// let ring = flatslab::sync::SharedRing::builder().in_flight(8).build();
-    /// assert_eq!(ring.capacity(), 1);
-    /// ```
-    pub const fn in_flight(mut self, entries: usize) -> Self {
-        self.options.in_flight = entries;
-        self
     }
 }
 

@@ -474,3 +474,37 @@ fn code_is_written_once_for_both_kinds_of_counts() {
         .join()
         .unwrap();
 }
+
+/// Clones that readers elsewhere keep are told from those that the ring itself has.
+#[test]
+fn a_ring_with_atomic_counts_does_not_stall_at_entries_that_share_their_buffers() {
+    let builder = bytes::Ring::builder().entries(4).max_len(16).in_flight(0);
+    let mut ring = builder.atomic().build();
+    let halves = |ring: &mut bytes::Ring<Atomic>| {
+        let mut buf = ring.try_alloc().unwrap();
+        buf.extend_from_slice(b"ab").unwrap();
+        let mut rest = buf.freeze();
+        (rest.split_to(1), rest)
+    };
+    for round in 0..20_u8 {
+        let (first, second) = halves(&mut ring);
+        ring.push_buf(first);
+        ring.push_buf(second);
+        let pushed = ring.push(&[round]);
+        assert!(pushed.is_ok(), "{round}: {pushed:?}");
+    }
+    // A reader of a half keeps its buffer; the entries after it make room.
+    ring.clear();
+    let (first, second) = halves(&mut ring);
+    let reader = first.clone();
+    ring.push_buf(first);
+    ring.push_buf(second);
+    let filled: Vec<_> = std::iter::from_fn(|| ring.arena().try_alloc(16).ok()).collect();
+    assert!(
+        ring.push(b"more").is_err() && ring.len() == 2,
+        "nothing is overwritten"
+    );
+    thread::spawn(move || drop(reader)).join().unwrap();
+    assert_eq!(ring.push(b"more").unwrap().unwrap().count, 2);
+    drop(filled);
+}

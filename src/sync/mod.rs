@@ -48,7 +48,7 @@
 //! | [`Slab`](crate::Slab), [`BoundedSlab`](crate::BoundedSlab), their handles, guards and iterators | no | no |
 //! | [`SendSlot`] | if `T` is | if `T` is |
 //! | [`SharedSlab`] | if `T` is | if `T` is `Send` and `Sync` |
-//! | [`SharedRef`], [`OwnedRef`] | if `T` is `Send` and `Sync` | the same |
+//! | [`SharedRef`] | if `T` is `Send` and `Sync` | the same |
 //! | [`Pool`](crate::pool::Pool) | if `T` is | no |
 //! | [`PoolBox`](crate::pool::PoolBox) | no | if `T` is |
 //! | [`Arena`](crate::bump::Arena) | yes | no |
@@ -86,7 +86,7 @@ pub use send_slot::SendSlot;
 #[cfg(feature = "std")]
 pub use shared_ring::{SharedFrame, SharedRing};
 #[cfg(target_has_atomic = "64")]
-pub use shared_slab::{Iter, OwnedRef, SharedGuard, SharedKey, SharedRef, SharedSlab};
+pub use shared_slab::{Iter, SharedKey, SharedRef, SharedSlab};
 pub use spsc::{Consumer, Entry, Frame, Producer, SpscRing};
 
 use crate::error::SizeError;

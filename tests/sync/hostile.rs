@@ -124,7 +124,7 @@ fn arenas_of_the_smallest_sizes_answer() {
 #[cfg(target_has_atomic = "64")]
 mod shared {
     use super::*;
-    use flatslab::sync::{OwnedRef, SharedKey, SharedRef, SharedSlab};
+    use flatslab::sync::{SharedKey, SharedRef, SharedSlab};
 
     #[test]
     fn a_thread_that_ends_uses_a_slab_in_its_destructors() {
@@ -169,7 +169,7 @@ mod shared {
     /// A value that uses its slab where it ends, and has a guard of another one.
     struct Value {
         slab: Weak<SharedSlab<Value>>,
-        other: Option<OwnedRef<Value>>,
+        other: Option<SharedRef<Value>>,
         key: Option<SharedKey>,
         ends: Arc<AtomicUsize>,
     }
@@ -185,7 +185,7 @@ mod shared {
                     .is_none_or(|key| !slab.remove(key) && slab.get(key).is_none())
             );
             if let Some(other) = self.other.take() {
-                OwnedRef::remove(other);
+                SharedRef::remove(other);
             }
             // The slot of this value is not free before it has ended.
             let more = Value {

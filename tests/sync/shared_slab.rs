@@ -6,7 +6,7 @@ use std::mem::{forget, size_of};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use flatslab::sync::{OwnedRef, SharedKey, SharedRef, SharedSlab};
+use flatslab::sync::{SharedKey, SharedRef, SharedSlab};
 use flatslab::{AccessError, AllocError, Builder, FullError};
 
 use crate::common::random::{random, seed};
@@ -32,7 +32,7 @@ fn free_slots<T>(slab: &SharedSlab<T>, value: impl Fn() -> T) -> usize {
 /// A removed value that is kept by guards, or one that is there.
 struct Kept<'a> {
     number: u64,
-    guard: SharedRef<'a, Noted>,
+    guard: SharedRef<Noted, &'a SharedSlab<Noted>>,
 }
 
 /// A value that counts those of its kind.
@@ -215,10 +215,10 @@ fn an_owned_guard_keeps_the_slab() {
     let key = slab.insert(drops.value(7)).unwrap_or_else(|_| panic!());
     let other = slab.insert(drops.value(8)).unwrap_or_else(|_| panic!());
     let one = slab.get_owned(key).unwrap();
-    let two = OwnedRef::clone(&one);
-    assert!(OwnedRef::remove(one) && slab.get_owned(key).is_none());
-    assert_eq!((OwnedRef::key(&two), two.number), (key, 7));
-    assert!(OwnedRef::slab(&two).contains_key(other));
+    let two = SharedRef::clone(&one);
+    assert!(SharedRef::remove(one) && slab.get_owned(key).is_none());
+    assert_eq!((SharedRef::key(&two), two.number), (key, 7));
+    assert!(SharedRef::slab(&two).contains_key(other));
     drop(slab);
     assert_eq!(drops.count(), 0);
     drop(two);
@@ -460,8 +460,8 @@ fn memory_is_reported_and_a_key_is_small() {
 fn shared_types_cross_threads_where_their_values_may() {
     fn crosses<T: Send + Sync>() {}
     crosses::<SharedSlab<String>>();
-    crosses::<SharedRef<'_, String>>();
-    crosses::<OwnedRef<String>>();
+    crosses::<SharedRef<String, &SharedSlab<String>>>();
+    crosses::<SharedRef<String>>();
     crosses::<flatslab::sync::Iter<'_, String>>();
     crosses::<SharedKey>();
     crosses::<Builder<SharedSlab<Rc<u8>>>>();

@@ -5,7 +5,7 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Barrier};
 use std::thread;
 
-use flatslab::sync::{OwnedRef, SharedKey, SharedRef, SharedSlab};
+use flatslab::sync::{SharedKey, SharedRef, SharedSlab};
 
 use crate::common::amount;
 use crate::common::random::{random, seed};
@@ -244,8 +244,8 @@ fn owned_guards_end_on_any_thread() {
         .map(|&key| {
             let guard = slab.get_owned(key).unwrap();
             thread::spawn(move || {
-                let more = OwnedRef::clone(&guard);
-                assert!(OwnedRef::remove(guard));
+                let more = SharedRef::clone(&guard);
+                assert!(SharedRef::remove(guard));
                 more.number()
             })
         })

@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 
 use super::SharedSlab;
-use super::guard::{OwnedRef, SharedRef};
+use super::guard::SharedRef;
 use super::key::SharedKey;
 use crate::error::AccessError;
 
@@ -30,7 +30,7 @@ impl<T> SharedSlab<T> {
     /// ```
     #[inline]
     #[track_caller]
-    pub fn get(&self, key: SharedKey) -> Option<SharedRef<'_, T>> {
+    pub fn get(&self, key: SharedKey) -> Option<SharedRef<T, &SharedSlab<T>>> {
         match self.try_get(key) {
             Ok(guard) => Some(guard),
             Err(AccessError::Missing) => None,
@@ -58,7 +58,7 @@ impl<T> SharedSlab<T> {
     /// assert_eq!(slab.try_get(key).unwrap_err(), AccessError::Missing);
     /// ```
     #[inline]
-    pub fn try_get(&self, key: SharedKey) -> Result<SharedRef<'_, T>, AccessError> {
+    pub fn try_get(&self, key: SharedKey) -> Result<SharedRef<T, &SharedSlab<T>>, AccessError> {
         let (cell, generation) = self.locate(key).ok_or(AccessError::Missing)?;
         // SAFETY: allocated as long as the slab is (H1).
         unsafe { cell.word().begin_read(generation)? };
@@ -92,11 +92,11 @@ impl<T> SharedSlab<T> {
     /// ```
     #[inline]
     #[track_caller]
-    pub fn get_owned(self: &Arc<Self>, key: SharedKey) -> Option<OwnedRef<T>> {
+    pub fn get_owned(self: &Arc<Self>, key: SharedKey) -> Option<SharedRef<T>> {
         let guard = self.get(key)?;
         let cell = guard.into_cell();
         // SAFETY: the reader that was counted, whose guard is given up.
-        Some(unsafe { OwnedRef::new(self.clone(), cell) })
+        Some(unsafe { SharedRef::new(self.clone(), cell) })
     }
 
     /// Whether there is a value at the key; O(1). Another thread may remove it the moment

@@ -1,6 +1,4 @@
-//! `SharedRef` and `OwnedRef`: a value that stays while it is read.
-//!
-//! One generic type: they differ only in how they keep the slab, by reference or by `Arc`.
+//! `SharedRef`: a value that stays while it is read, and keeps its slab by reference or by `Arc`.
 //!
 //! A guard holds a pointer to the cell, not a reference: its end may drop the value and give
 //! the cell to another thread, which a reference would have promised not to see.
@@ -12,48 +10,12 @@ use core::ops::Deref;
 use super::cell::CellPtr;
 use super::{SharedKey, SharedSlab};
 
-/// A value of a [`SharedSlab`], which stays as long as the guard; returned by
-/// [`SharedSlab::get`]. 16 bytes.
+/// A value of a [`SharedSlab`], which stays as long as the guard.
 ///
-/// # Examples
-///
-/// ```
-/// use flatslab::sync::SharedSlab;
-///
-/// let slab = SharedSlab::with_capacity(1);
-/// let key = slab.insert(String::from("kept")).unwrap();
-/// let guard = slab.get(key).unwrap();
-/// slab.remove(key);
-/// assert_eq!(guard.len(), 4);
-/// drop(guard);
-/// assert!(slab.is_empty());
-/// ```
-pub type SharedRef<'a, T> = SharedGuard<T, &'a SharedSlab<T>>;
-
-/// A value of a [`SharedSlab`] and the `Arc` of the slab; returned by
-/// [`SharedSlab::get_owned`].
-///
-/// It is a [`SharedRef`] without a lifetime. If it is the slab's last owner, its end drops the
-/// slab with all its values.
-///
-/// # Examples
-///
-/// ```
-/// use std::sync::Arc;
-///
-/// use flatslab::sync::{OwnedRef, SharedSlab};
-///
-/// struct Session { peer: OwnedRef<String> }
-///
-/// let names = Arc::new(SharedSlab::with_capacity(8));
-/// let key = names.insert(String::from("peer")).unwrap();
-/// let session = Session { peer: names.get_owned(key).unwrap() };
-/// assert_eq!(*session.peer, "peer");
-/// ```
-pub type OwnedRef<T> = SharedGuard<T, Arc<SharedSlab<T>>>;
-
-/// A guard of a value of a [`SharedSlab`]: a [`SharedRef`], which borrows the slab, or an
-/// [`OwnedRef`], which owns an `Arc` of it.
+/// `S` is how the guard keeps the slab: [`SharedSlab::get`] borrows it, so the guard is a
+/// `SharedRef<T, &SharedSlab<T>>` of 16 bytes; [`SharedSlab::get_owned`] clones its `Arc`, so
+/// that a struct can hold the guard. The last owner of the slab drops it with all its values,
+/// and that may be a guard.
 ///
 /// The last guard of a value that was removed drops it. Making a guard and ending it are a
 /// locked instruction each. A guard that is forgotten keeps its value, and the slot, until the
@@ -61,26 +23,49 @@ pub type OwnedRef<T> = SharedGuard<T, Arc<SharedSlab<T>>>;
 ///
 /// `Send` and `Sync` if `T` is both: the value may be dropped where the guard ends. Its
 /// functions are associated ones, so as not to hide the value's methods.
+///
+/// # Examples
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use flatslab::sync::{SharedRef, SharedSlab};
+///
+/// struct Session { peer: SharedRef<String> }
+///
+/// let names = Arc::new(SharedSlab::with_capacity(8));
+/// let key = names.insert(String::from("peer")).unwrap();
+/// let guard = names.get(key).unwrap();
+/// names.remove(key);
+/// assert_eq!(*guard, "peer");
+/// drop(guard);
+/// assert!(names.is_empty());
+///
+/// let key = names.insert(String::from("other")).unwrap();
+/// let session = Session { peer: names.get_owned(key).unwrap() };
+/// drop(names);
+/// assert_eq!(*session.peer, "other");
+/// ```
 #[must_use = "the guard ends at once"]
-pub struct SharedGuard<T, S: Deref<Target = SharedSlab<T>>> {
+pub struct SharedRef<T, S: Deref<Target = SharedSlab<T>> = Arc<SharedSlab<T>>> {
     cell: CellPtr<T>,
     slab: S,
 }
 
 // SAFETY: it gives a reference to the value (`Sync`), and may drop it (`Send`). What keeps the
 // slab may be sent by itself.
-unsafe impl<T: Send + Sync, S: Deref<Target = SharedSlab<T>> + Send> Send for SharedGuard<T, S> {}
+unsafe impl<T: Send + Sync, S: Deref<Target = SharedSlab<T>> + Send> Send for SharedRef<T, S> {}
 // SAFETY: as above; a clone may drop the value on another thread.
-unsafe impl<T: Send + Sync, S: Deref<Target = SharedSlab<T>> + Sync> Sync for SharedGuard<T, S> {}
+unsafe impl<T: Send + Sync, S: Deref<Target = SharedSlab<T>> + Sync> Sync for SharedRef<T, S> {}
 
-impl<T, S: Deref<Target = SharedSlab<T>>> SharedGuard<T, S> {
+impl<T, S: Deref<Target = SharedSlab<T>>> SharedRef<T, S> {
     /// # Safety
     ///
     /// A reader of the value in this cell of this slab was counted, and becomes this guard.
     /// `S` is `&SharedSlab<T>` or `Arc<SharedSlab<T>>`.
     #[inline(always)]
     pub(super) unsafe fn new(slab: S, cell: CellPtr<T>) -> Self {
-        SharedGuard { cell, slab }
+        SharedRef { cell, slab }
     }
 
     /// The cell, whose reader the caller becomes. What keeps the slab is a reference.
@@ -116,12 +101,12 @@ impl<T, S: Deref<Target = SharedSlab<T>>> SharedGuard<T, S> {
     /// ```
     /// use std::sync::Arc;
     ///
-    /// use flatslab::sync::{OwnedRef, SharedSlab};
+    /// use flatslab::sync::{SharedRef, SharedSlab};
     ///
     /// let slab = Arc::new(SharedSlab::with_capacity(1));
     /// let key = slab.insert(7).unwrap();
     /// let guard = slab.get_owned(key).unwrap();
-    /// assert!(Arc::ptr_eq(OwnedRef::slab(&guard), &slab));
+    /// assert!(Arc::ptr_eq(SharedRef::slab(&guard), &slab));
     /// ```
     #[inline]
     #[must_use]
@@ -190,7 +175,7 @@ impl<T, S: Deref<Target = SharedSlab<T>>> SharedGuard<T, S> {
         if !unsafe { guard.cell.word().begin_read_along() } {
             too_many(Self::key(guard));
         }
-        SharedGuard {
+        SharedRef {
             cell: guard.cell,
             slab,
         }
@@ -204,7 +189,7 @@ fn too_many(key: SharedKey) -> ! {
     panic!("a clone was refused for {key:?}: it has too many readers")
 }
 
-impl<T, S: Deref<Target = SharedSlab<T>>> Deref for SharedGuard<T, S> {
+impl<T, S: Deref<Target = SharedSlab<T>>> Deref for SharedRef<T, S> {
     type Target = T;
 
     #[inline(always)]
@@ -215,7 +200,7 @@ impl<T, S: Deref<Target = SharedSlab<T>>> Deref for SharedGuard<T, S> {
     }
 }
 
-impl<T, S: Deref<Target = SharedSlab<T>>> Drop for SharedGuard<T, S> {
+impl<T, S: Deref<Target = SharedSlab<T>>> Drop for SharedRef<T, S> {
     #[inline]
     fn drop(&mut self) {
         // What keeps the slab is dropped afterwards, on unwinding too.
@@ -225,14 +210,14 @@ impl<T, S: Deref<Target = SharedSlab<T>>> Drop for SharedGuard<T, S> {
 }
 
 /// Prints the value.
-impl<T: fmt::Debug, S: Deref<Target = SharedSlab<T>>> fmt::Debug for SharedGuard<T, S> {
+impl<T: fmt::Debug, S: Deref<Target = SharedSlab<T>>> fmt::Debug for SharedRef<T, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
     }
 }
 
 /// Prints the value.
-impl<T: fmt::Display, S: Deref<Target = SharedSlab<T>>> fmt::Display for SharedGuard<T, S> {
+impl<T: fmt::Display, S: Deref<Target = SharedSlab<T>>> fmt::Display for SharedRef<T, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
     }

@@ -57,7 +57,7 @@ impl<T> SharedSlab<T> {
 }
 
 impl<'a, T> IntoIterator for &'a SharedSlab<T> {
-    type Item = (SharedKey, SharedRef<'a, T>);
+    type Item = (SharedKey, SharedRef<T, &'a SharedSlab<T>>);
     type IntoIter = Iter<'a, T>;
 
     fn into_iter(self) -> Iter<'a, T> {
@@ -72,7 +72,7 @@ impl<'a, T> Iter<'a, T> {
 }
 
 impl<'a, T> Iterator for Iter<'a, T> {
-    type Item = (SharedKey, SharedRef<'a, T>);
+    type Item = (SharedKey, SharedRef<T, &'a SharedSlab<T>>);
 
     #[track_caller]
     fn next(&mut self) -> Option<Self::Item> {

@@ -66,7 +66,7 @@ use crate::raw::source::Source;
 use cell::{CellPtr, LOW_BITS, LOW_BITS_OF_LARGE, Word};
 use free_map::FreeMap;
 
-pub use guard::{OwnedRef, SharedGuard, SharedRef};
+pub use guard::SharedRef;
 pub use iter::Iter;
 pub use key::SharedKey;
 

@@ -5,7 +5,7 @@ use std::mem::forget;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
-use flatslab::sync::{OwnedRef, SharedKey, SharedRef, SharedSlab};
+use flatslab::sync::{SharedKey, SharedRef, SharedSlab};
 use flatslab::{AccessError, CapacityError, FullError};
 
 use super::values::{Sample, alive};
@@ -86,8 +86,8 @@ struct World<'i, 'p, 's, T> {
     input: &'i mut Input<'p>,
     model: &'i mut Model,
     slab: &'s Arc<SharedSlab<T>>,
-    guards: Vec<SharedRef<'s, T>>,
-    owned: Vec<OwnedRef<T>>,
+    guards: Vec<SharedRef<T, &'s SharedSlab<T>>>,
+    owned: Vec<SharedRef<T>>,
 }
 
 impl<'s, T: Sample> World<'_, '_, 's, T> {
@@ -196,10 +196,10 @@ impl<'s, T: Sample> World<'_, '_, 's, T> {
             let Some(place) = self.input.pick(&self.owned) else {
                 return;
             };
-            let guard = OwnedRef::clone(&self.owned[place]);
-            assert!(Arc::ptr_eq(OwnedRef::slab(&guard), self.slab));
+            let guard = SharedRef::clone(&self.owned[place]);
+            assert!(Arc::ptr_eq(SharedRef::slab(&guard), self.slab));
             self.owned.push(guard);
-            OwnedRef::key(&self.owned[place])
+            SharedRef::key(&self.owned[place])
         } else {
             let Some(place) = self.input.pick(&self.guards) else {
                 return;
@@ -216,9 +216,9 @@ impl<'s, T: Sample> World<'_, '_, 's, T> {
             let Some(guard) = self.input.take(&mut self.owned) else {
                 return;
             };
-            let key = OwnedRef::key(&guard);
+            let key = SharedRef::key(&guard);
             if removes {
-                assert_eq!(OwnedRef::remove(guard), self.model.remove(key));
+                assert_eq!(SharedRef::remove(guard), self.model.remove(key));
             } else {
                 drop(guard);
             }
@@ -323,7 +323,7 @@ impl<'s, T: Sample> World<'_, '_, 's, T> {
             assert!(guard.is(number(SharedRef::key(guard))));
         }
         for guard in &self.owned {
-            assert!(guard.is(number(OwnedRef::key(guard))));
+            assert!(guard.is(number(SharedRef::key(guard))));
         }
         assert_eq!(alive(), len);
     }
@@ -408,9 +408,9 @@ pub(super) fn run<T: Sample>(input: &mut Input<'_>) {
     }
     drop(slab);
     while let Some(guard) = owned.pop() {
-        assert!(guard.is(model.entries[&OwnedRef::key(&guard)].number));
+        assert!(guard.is(model.entries[&SharedRef::key(&guard)].number));
         assert_eq!(alive(), model.entries.len());
-        let key = OwnedRef::key(&guard);
+        let key = SharedRef::key(&guard);
         drop(guard);
         model.leave(key);
     }

@@ -53,72 +53,7 @@ impl<T> fmt::Display for FullError<T> {
 
 impl<T> Error for FullError<T> {}
 
-/// No slot is free, and there is no value to give back yet.
-///
-/// A bounded slab returns it when every slot is taken, a growable one when it
-/// cannot grow; [`Error::source`] then says why.
-///
-/// # Examples
-///
-/// ```
-/// use flatslab::BoundedSlab;
-///
-/// let slab = BoundedSlab::<u64>::with_capacity(2);
-/// let (_a, _b) = (slab.vacant_slot().unwrap(), slab.vacant_slot().unwrap());
-/// let error = slab.vacant_slot().unwrap_err();
-/// assert_eq!(error.to_string(), "no slot is free: all 2 are taken");
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CapacityError {
-    capacity: usize,
-    cause: Option<AllocError>,
-}
-
-impl CapacityError {
-    pub(crate) const fn new(capacity: usize, cause: Option<AllocError>) -> Self {
-        CapacityError { capacity, cause }
-    }
-
-    /// Why the slab or pool did not grow; `None` if it never grows.
-    #[cfg(feature = "alloc")]
-    pub(crate) const fn cause(&self) -> Option<AllocError> {
-        self.cause
-    }
-
-    /// How many slots the slab has, all of them taken.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use flatslab::BoundedSlab;
-    ///
-    /// let slab = BoundedSlab::<u64>::with_capacity(0);
-    /// assert_eq!(slab.vacant_slot().unwrap_err().capacity(), 0);
-    /// ```
-    #[inline]
-    #[must_use]
-    pub const fn capacity(&self) -> usize {
-        self.capacity
-    }
-}
-
-impl fmt::Display for CapacityError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no slot is free: all {} are taken", self.capacity)?;
-        if self.cause.is_some() {
-            f.write_str(" and the slab cannot grow")?;
-        }
-        Ok(())
-    }
-}
-
-impl Error for CapacityError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.cause.as_ref().map(|cause| cause as _)
-    }
-}
-
-/// Memory for a container is unavailable.
+/// A container has no room, or memory for it is unavailable.
 ///
 /// # Examples
 ///
@@ -127,10 +62,21 @@ impl Error for CapacityError {
 ///
 /// let error = BoundedSlab::<u64>::try_with_capacity(usize::MAX).unwrap_err();
 /// assert!(matches!(error, AllocError::TooManySlots { requested: usize::MAX, .. }));
+///
+/// let slab = BoundedSlab::<u64>::with_capacity(2);
+/// let (_a, _b) = (slab.vacant_slot().unwrap(), slab.vacant_slot().unwrap());
+/// let error = slab.vacant_slot().unwrap_err();
+/// assert_eq!(error, AllocError::Full { capacity: 2 });
+/// assert_eq!(error.to_string(), "no slot is free: all 2 are taken");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AllocError {
+    /// All slots are taken, and there are never more.
+    Full {
+        /// How many slots there are.
+        capacity: usize,
+    },
     /// More slots were asked for than a key can name.
     TooManySlots {
         /// The slots asked for.
@@ -171,6 +117,9 @@ pub enum AllocError {
 impl fmt::Display for AllocError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
+            AllocError::Full { capacity } => {
+                write!(f, "no slot is free: all {capacity} are taken")
+            }
             AllocError::TooManySlots { requested, limit } => write!(
                 f,
                 "a slab of {requested} slots was asked for, the limit is {limit}"
@@ -218,8 +167,13 @@ pub enum BuildError {
     /// What was required of its pages is not there on this platform, in this
     /// build of the crate, or with this source of memory.
     Unsupported(PageOption),
-    /// There are no such size classes.
-    SizeClasses(SizeClassError),
+    /// The growth factor of size classes is not above 1, or not finite.
+    Growth,
+    /// It takes more than 64 size classes to come to the largest request.
+    TooManyClasses {
+        /// The bytes of the largest request.
+        largest: usize,
+    },
     /// A number is out of its range.
     OutOfRange {
         /// The builder's method that said it.
@@ -236,6 +190,30 @@ pub enum BuildError {
     TooManySlabs,
 }
 
+impl BuildError {
+    /// # Errors
+    ///
+    /// If the number is out of that range.
+    #[cfg(feature = "alloc")]
+    pub(crate) fn in_range(
+        option: &'static str,
+        given: usize,
+        min: usize,
+        max: usize,
+    ) -> Result<(), Self> {
+        if (min..=max).contains(&given) {
+            Ok(())
+        } else {
+            Err(BuildError::OutOfRange {
+                option,
+                given,
+                min,
+                max,
+            })
+        }
+    }
+}
+
 impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -245,7 +223,11 @@ impl fmt::Display for BuildError {
                 let option = *option;
                 Shortfall { option, reason }.fmt(f)
             }
-            BuildError::SizeClasses(error) => error.fmt(f),
+            BuildError::Growth => f.write_str("size classes grow by a finite factor above 1"),
+            BuildError::TooManyClasses { largest } => write!(
+                f,
+                "it takes more than 64 size classes to come to {largest} bytes"
+            ),
             BuildError::OutOfRange {
                 option,
                 given,
@@ -261,10 +243,7 @@ impl Error for BuildError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             BuildError::Memory(error) => Some(error),
-            BuildError::Unsupported(_)
-            | BuildError::OutOfRange { .. }
-            | BuildError::TooManySlabs => None,
-            BuildError::SizeClasses(error) => Some(error),
+            _ => None,
         }
     }
 }
@@ -272,12 +251,6 @@ impl Error for BuildError {
 impl From<AllocError> for BuildError {
     fn from(error: AllocError) -> Self {
         BuildError::Memory(error)
-    }
-}
-
-impl From<SizeClassError> for BuildError {
-    fn from(error: SizeClassError) -> Self {
-        BuildError::SizeClasses(error)
     }
 }
 
@@ -316,49 +289,6 @@ impl fmt::Display for SizeError {
 }
 
 impl Error for SizeError {}
-
-/// Why an arena cannot have the size classes that its builder was told.
-///
-/// # Examples
-///
-/// ```
-/// use flatslab::bytes::ByteArena;
-/// use flatslab::{BuildError, SizeClassError};
-///
-/// let error = ByteArena::builder().growth(1.0).try_build().unwrap_err();
-/// assert_eq!(error, BuildError::SizeClasses(SizeClassError::Growth));
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum SizeClassError {
-    /// The growth factor is not above 1, or not finite.
-    Growth,
-    /// A size or a number is 0.
-    Zero,
-    /// A size passes the limit.
-    TooLarge(SizeError),
-    /// It takes more than 64 classes to come to the largest request.
-    TooManyClasses {
-        /// The bytes of the largest request.
-        largest: usize,
-    },
-}
-
-impl fmt::Display for SizeClassError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            SizeClassError::Growth => f.write_str("size classes grow by a finite factor above 1"),
-            SizeClassError::Zero => f.write_str("sizes and numbers are at least 1"),
-            SizeClassError::TooLarge(error) => error.fmt(f),
-            SizeClassError::TooManyClasses { largest } => write!(
-                f,
-                "it takes more than 64 size classes to come to {largest} bytes"
-            ),
-        }
-    }
-}
-
-impl Error for SizeClassError {}
 
 /// Why a value cannot be had by its key.
 ///

@@ -180,9 +180,7 @@ pub mod sync;
 
 #[cfg(feature = "alloc")]
 pub use builder::Builder;
-pub use error::{
-    AccessError, AllocError, BuildError, CapacityError, FullError, SizeClassError, SizeError,
-};
+pub use error::{AccessError, AllocError, BuildError, FullError, SizeError};
 pub use key::{Key, KeyError};
 #[cfg(feature = "alloc")]
 pub use key_slab::{BoundedKeySlab, GenKey, KeySlab, PlainSlab};
@@ -193,7 +191,7 @@ pub use slab::growable::{Growable, Slab};
 #[cfg(feature = "alloc")]
 pub use slab::guard::{Ref, RefMut};
 #[cfg(feature = "alloc")]
-pub use slab::iter::{Drain, Iter, IterMut, Keys, TryIter, TryIterMut};
+pub use slab::iter::{Drain, Iter, IterMut, TryIter, TryIterMut};
 #[cfg(feature = "alloc")]
 pub use slab::mapped::{MappedRef, MappedRefMut};
 #[cfg(feature = "alloc")]

@@ -1,12 +1,15 @@
 //! Chains of buffers: each may be linked to a next one.
 
 use core::fmt;
+use core::iter::{self, FusedIterator};
 
 use super::References;
 use super::buf::Buf;
-use super::counts::{Counts, Local};
+use super::counts::Counts;
 
 /// The buffer has other references, so its link does not change: a chain may contain it.
+///
+/// The buffer that was to be linked comes back.
 ///
 /// # Examples
 ///
@@ -15,34 +18,14 @@ use super::counts::{Counts, Local};
 /// let mut head = arena.copy(b"hello");
 /// let other = head.clone();
 /// assert!(head.take_next().is_err());
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SharedError;
-
-impl fmt::Display for SharedError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the buffer has other references")
-    }
-}
-
-impl core::error::Error for SharedError {}
-
-/// The buffer has other references, so it was not linked; the one that was to be next comes
-/// back.
-///
-/// # Examples
-///
-/// ```
-/// # let arena = flatslab::bytes::ByteArena::new();
-/// let mut head = arena.copy(b"hello");
-/// let other = head.clone();
 /// let error = head.set_next(other).unwrap_err();
 /// assert_eq!(error.into_inner(), head);
 /// ```
-pub struct LinkError<R: References = Local>(Buf<R>);
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct SharedError<T = ()>(T);
 
-impl<R: References> LinkError<R> {
-    /// The buffer that was to be next.
+impl<T> SharedError<T> {
+    /// What was to be linked.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -51,25 +34,25 @@ impl<R: References> LinkError<R> {
     /// let other = head.set_next(other).unwrap_err().into_inner();
     /// # drop(other);
     /// ```
-    #[must_use]
-    pub fn into_inner(self) -> Buf<R> {
+    pub fn into_inner(self) -> T {
         self.0
     }
 }
 
-impl<R: References> fmt::Debug for LinkError<R> {
+/// Prints `SharedError(..)` for any `T`, so that `unwrap` works for all of them.
+impl<T> fmt::Debug for SharedError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("LinkError(..)")
+        f.write_str("SharedError(..)")
     }
 }
 
-impl<R: References> fmt::Display for LinkError<R> {
+impl<T> fmt::Display for SharedError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        SharedError.fmt(f)
+        f.write_str("the buffer has other references")
     }
 }
 
-impl<R: References> core::error::Error for LinkError<R> {}
+impl<T> core::error::Error for SharedError<T> {}
 
 /// A buffer may be linked to a next one, and so on: a chain. The link is the buffer's, so all
 /// references to it have the same; it holds one reference on the next.
@@ -86,7 +69,7 @@ impl<R: References> Buf<R> {
     /// assert!(head.next().is_none());
     /// head.set_next(arena.copy(b" world"))?;
     /// assert_eq!(head.next().unwrap(), *b" world");
-    /// # Ok::<(), flatslab::bytes::LinkError>(())
+    /// # Ok::<(), flatslab::bytes::SharedError<_>>(())
     /// ```
     #[inline]
     #[must_use]
@@ -101,7 +84,7 @@ impl<R: References> Buf<R> {
     /// let mut head = arena.copy(b"hello");
     /// head.set_next(arena.copy(b" world"))?;
     /// assert_eq!(head.next_ref().unwrap(), b" world");
-    /// # Ok::<(), flatslab::bytes::LinkError>(())
+    /// # Ok::<(), flatslab::bytes::SharedError<_>>(())
     /// ```
     #[inline]
     #[must_use]
@@ -149,13 +132,13 @@ impl<R: References> Buf<R> {
     /// assert!(head.set_next(arena.copy(b" world"))?.is_none());
     /// let replaced = head.set_next(arena.copy(b" there"))?;
     /// assert_eq!(replaced.unwrap(), *b" world");
-    /// # Ok::<(), flatslab::bytes::LinkError>(())
+    /// # Ok::<(), flatslab::bytes::SharedError<_>>(())
     /// ```
     #[inline]
-    pub fn set_next(&mut self, next: Self) -> Result<Option<Self>, LinkError<R>> {
+    pub fn set_next(&mut self, next: Self) -> Result<Option<Self>, SharedError<Self>> {
         match self.link() {
             Ok(link) => Ok(link.replace(next)),
-            Err(SharedError) => Err(LinkError(next)),
+            Err(SharedError(())) => Err(SharedError(next)),
         }
     }
 
@@ -183,7 +166,7 @@ impl<R: References> Buf<R> {
     fn link(&mut self) -> Result<&mut Option<Self>, SharedError> {
         let header = self.header();
         if !header.counts().is_unique() {
-            return Err(SharedError);
+            return Err(SharedError(()));
         }
         // SAFETY: this is the one reference, borrowed as long as the result; no position leads
         // to another.
@@ -201,8 +184,8 @@ impl<R: References> Buf<R> {
     /// ```
     #[inline]
     #[must_use]
-    pub fn parts(&self) -> Parts<'_, R> {
-        Parts { next: Some(self) }
+    pub fn parts(&self) -> impl FusedIterator<Item = &[u8]> + Clone {
+        iter::successors(Some(self), |buf| buf.next_ref()).map(|buf| &**buf)
     }
 
     /// How many bytes the chain has from this buffer on; O(links).
@@ -216,37 +199,5 @@ impl<R: References> Buf<R> {
     #[must_use]
     pub fn chain_len(&self) -> usize {
         self.parts().map(<[u8]>::len).sum()
-    }
-}
-
-/// The bytes of a chain, buffer by buffer; see [`Buf::parts`].
-pub struct Parts<'a, R: References = Local> {
-    next: Option<&'a Buf<R>>,
-}
-
-impl<R: References> Clone for Parts<'_, R> {
-    fn clone(&self) -> Self {
-        Parts { ..*self }
-    }
-}
-
-impl<'a, R: References> Iterator for Parts<'a, R> {
-    type Item = &'a [u8];
-
-    #[inline]
-    fn next(&mut self) -> Option<&'a [u8]> {
-        let buf = self.next?;
-        self.next = buf.next_ref();
-        Some(buf)
-    }
-}
-
-impl<R: References> core::iter::FusedIterator for Parts<'_, R> {}
-
-/// How many bytes are left.
-impl<R: References> fmt::Debug for Parts<'_, R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bytes: usize = self.clone().map(<[u8]>::len).sum();
-        f.debug_struct("Parts").field("bytes", &bytes).finish()
     }
 }

@@ -131,7 +131,7 @@ mod views;
 pub use arena::ByteArena;
 pub use buf::Buf;
 pub use buf_mut::BufMut;
-pub use chain::{LinkError, Parts, SharedError};
+pub use chain::SharedError;
 pub use counts::{Atomic, Local};
 pub use error::RequestError;
 pub(crate) use filling::Filling;

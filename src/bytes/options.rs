@@ -6,7 +6,7 @@ use super::home::Plan;
 use super::sizes::{Classes, LARGEST};
 use super::{References, RequestError};
 use crate::builder::{Build, Builder};
-use crate::error::{BuildError, SizeClassError, SizeError};
+use crate::error::BuildError;
 use crate::memory::Pages;
 
 /// What a builder of byte arenas has set.
@@ -35,21 +35,6 @@ impl Options {
     pub(super) fn largest(&self) -> usize {
         self.largest.unwrap_or(self.chunk_bytes.max(self.smallest))
     }
-
-    /// # Errors
-    ///
-    /// If the bytes of a chunk are out of their range; the classes are checked when they are
-    /// made.
-    pub(super) fn check(&self) -> Result<(), SizeClassError> {
-        if self.chunk_bytes > LARGEST {
-            let error = SizeError::new(self.chunk_bytes, LARGEST);
-            return Err(SizeClassError::TooLarge(error));
-        }
-        if self.chunk_bytes == 0 {
-            return Err(SizeClassError::Zero);
-        }
-        Ok(())
-    }
 }
 
 impl ByteArena {
@@ -68,7 +53,7 @@ impl<R: References> Build for ByteArena<R> {
     type Options = Options;
 
     fn try_build(options: Options, pages: Pages) -> Result<Self, BuildError> {
-        options.check()?;
+        BuildError::in_range("chunk_bytes", options.chunk_bytes, 1, LARGEST)?;
         let arena = ByteArena::try_new(Plan {
             classes: Classes::new(options.smallest, options.growth, options.largest())?,
             chunk_bytes: options.chunk_bytes,
@@ -78,7 +63,12 @@ impl<R: References> Build for ByteArena<R> {
         if let Some((size, count)) = options.prepare {
             arena.prepare(size, count).map_err(|error| match error {
                 RequestError::Memory(error) => BuildError::Memory(error),
-                RequestError::TooLarge(error) => SizeClassError::TooLarge(error).into(),
+                RequestError::TooLarge(error) => BuildError::OutOfRange {
+                    option: "prepare",
+                    given: error.size,
+                    min: 0,
+                    max: error.limit,
+                },
             })?;
         }
         Ok(arena)

@@ -9,10 +9,11 @@ use super::buf_mut::BufMut;
 use super::class::Class;
 use super::counts::{Atomic, Counts, Local};
 use super::entries::Entries;
+use super::sizes::LARGEST;
 use super::stats::Stats;
 use super::{References, RequestError};
 use crate::builder::{Build, Builder};
-use crate::error::{BuildError, SizeClassError, SizeError};
+use crate::error::{BuildError, SizeError};
 use crate::memory::Pages;
 
 /// A fixed number of buffers, first in, first out; the newest overwrites the oldest.
@@ -485,9 +486,8 @@ impl<R: References> Build for Ring<R> {
             max_len,
             in_flight,
         } = options;
-        if entries == 0 || max_len == 0 {
-            return Err(SizeClassError::Zero.into());
-        }
+        BuildError::in_range("entries", entries, 1, usize::MAX)?;
+        BuildError::in_range("max_len", max_len, 1, LARGEST)?;
         let buffers = entries.saturating_add(in_flight);
         let size = max_len.saturating_add(15) / 16 * 16;
         // One chunk where that is not more than a chunk may have.

@@ -6,7 +6,7 @@
 //!   less than `largest`, the largest request.
 //! * S2: the class that a table names for a size is there, and no class before it fits.
 
-use crate::error::{SizeClassError, SizeError};
+use crate::error::BuildError;
 
 /// Sizes are multiples of this, so that a buffer suits any type of that alignment.
 pub(super) const STEP: usize = 16;
@@ -68,17 +68,12 @@ pub(super) struct Classes {
 
 impl Classes {
     /// Classes from `start` on by `growth` up to one in which `largest` fits.
-    pub(super) fn new(start: usize, growth: f64, largest: usize) -> Result<Self, SizeClassError> {
+    pub(super) fn new(start: usize, growth: f64, largest: usize) -> Result<Self, BuildError> {
         if !growth.is_finite() || growth <= 1.0 {
-            return Err(SizeClassError::Growth);
+            return Err(BuildError::Growth);
         }
-        if start == 0 || largest == 0 {
-            return Err(SizeClassError::Zero);
-        }
-        let most = start.max(largest);
-        if most > LARGEST {
-            return Err(SizeClassError::TooLarge(SizeError::new(most, LARGEST)));
-        }
+        BuildError::in_range("smallest", start, 1, LARGEST)?;
+        BuildError::in_range("largest", largest, 1, LARGEST)?;
         let mut classes = Classes {
             sizes: [0; MOST_CLASSES],
             count: 0,
@@ -87,7 +82,7 @@ impl Classes {
         let mut size = start.next_multiple_of(STEP);
         loop {
             let Some(place) = classes.sizes.get_mut(classes.count) else {
-                return Err(SizeClassError::TooManyClasses { largest });
+                return Err(BuildError::TooManyClasses { largest });
             };
             *place = size as u32;
             classes.count += 1;
@@ -242,16 +237,24 @@ mod tests {
         for growth in [1.0, 0.5, -2.0, f64::NAN, f64::INFINITY] {
             assert_eq!(
                 Classes::new(64, growth, 1024).unwrap_err(),
-                SizeClassError::Growth
+                BuildError::Growth
             );
         }
-        assert_eq!(Classes::new(0, 2.0, 1).unwrap_err(), SizeClassError::Zero);
-        assert_eq!(Classes::new(1, 2.0, 0).unwrap_err(), SizeClassError::Zero);
-        let many = SizeClassError::TooManyClasses { largest: 1 << 20 };
+        let many = BuildError::TooManyClasses { largest: 1 << 20 };
         assert_eq!(Classes::new(16, 1.001, 1 << 20).unwrap_err(), many);
-        assert!(matches!(
-            Classes::new(LARGEST + 1, 2.0, 1),
-            Err(SizeClassError::TooLarge(_))
-        ));
+        for (start, largest, option, given) in [
+            (0, 1, "smallest", 0),
+            (LARGEST + 1, 1, "smallest", LARGEST + 1),
+            (1, 0, "largest", 0),
+            (1, LARGEST + 1, "largest", LARGEST + 1),
+        ] {
+            let refused = BuildError::OutOfRange {
+                option,
+                given,
+                min: 1,
+                max: LARGEST,
+            };
+            assert_eq!(Classes::new(start, 2.0, largest).unwrap_err(), refused);
+        }
     }
 }

@@ -1,6 +1,5 @@
 //! `EpochBytes`: buffers of any size.
 
-use core::error::Error;
 use core::fmt;
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
@@ -8,12 +7,12 @@ use core::ptr::NonNull;
 use super::Epochs;
 use super::chunk::ChunkPtr;
 use super::contents::Contents;
-use super::error::{InsertError, Refusal};
+use super::error::{InsertError, no_room};
 use super::guard::{Ref, RefMut};
 use super::key::{Epoch, EpochKey};
 use super::sizes;
-use super::values::{absent_or_refused, no_room};
-use crate::error::{AccessError, AllocError, SizeError};
+use super::values::absent_or_refused;
+use crate::error::{AccessError, SizeError};
 
 /// A slab of buffers of any size that belong to epochs; see the [module](super).
 ///
@@ -34,7 +33,7 @@ use crate::error::{AccessError, AllocError, SizeError};
 /// drop(buf);                                            // ends the borrow; the buffer stays
 /// assert_eq!(&bytes.get(key).unwrap()[..6], b"hello\0");
 /// assert!(bytes.remove(key) && !bytes.remove(key));
-/// # Ok::<(), flatslab::epoch::BufError>(())
+/// # Ok::<(), flatslab::epoch::InsertError>(())
 /// ```
 pub type EpochBytes = Epochs<Bytes>;
 
@@ -143,65 +142,6 @@ impl fmt::Debug for EpochBuf<'_> {
     }
 }
 
-/// Why a buffer was not allocated.
-///
-/// # Examples
-///
-/// ```
-/// use flatslab::epoch::{BufError, EpochBytes};
-///
-/// let bytes = EpochBytes::new();
-/// let error = bytes.try_alloc_in(bytes.current(), 1 << 20).unwrap_err();
-/// assert!(matches!(error, BufError::TooLarge(error) if error.limit == 64 << 10));
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum BufError {
-    /// The epoch takes no more buffers: the slab has advanced.
-    Closing,
-    /// The epoch is closed.
-    Closed,
-    /// The epoch belongs to another slab.
-    Foreign,
-    /// The request exceeds the [largest](EpochBytes::builder) size class.
-    TooLarge(SizeError),
-    /// No chunk could be allocated: the allocator refused, or a limit was reached.
-    Full(AllocError),
-}
-
-impl From<Refusal> for BufError {
-    fn from(refusal: Refusal) -> Self {
-        match refusal {
-            Refusal::Closing => BufError::Closing,
-            Refusal::Closed => BufError::Closed,
-            Refusal::Foreign => BufError::Foreign,
-            Refusal::Full(error) => BufError::Full(error),
-        }
-    }
-}
-
-impl fmt::Display for BufError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let refusal = match *self {
-            BufError::TooLarge(error) => return error.fmt(f),
-            BufError::Closing => Refusal::Closing,
-            BufError::Closed => Refusal::Closed,
-            BufError::Foreign => Refusal::Foreign,
-            BufError::Full(error) => Refusal::Full(error),
-        };
-        refusal.with(()).fmt(f)
-    }
-}
-
-impl Error for BufError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            BufError::Full(error) => Some(error),
-            _ => None,
-        }
-    }
-}
-
 impl EpochBytes {
     /// Creates an empty slab of buffers of at most 64 KiB in chunks of 16 KiB, with a ring of 16
     /// epochs, in memory of the global allocator; see [`builder`](Self::builder). Allocates the
@@ -223,10 +163,10 @@ impl EpochBytes {
 
     /// The class of a request.
     #[inline]
-    fn class(&self, size: usize) -> Result<usize, BufError> {
+    fn class(&self, size: usize) -> Result<usize, InsertError> {
         let largest = self.largest();
         if size > largest {
-            return Err(BufError::TooLarge(SizeError::new(size, largest)));
+            return Err(InsertError::TooLarge((), SizeError::new(size, largest)));
         }
         Ok(sizes::class_of(size))
     }
@@ -257,7 +197,7 @@ impl EpochBytes {
         epoch: Option<Epoch>,
         size: usize,
         fill: impl FnOnce(NonNull<u8>),
-    ) -> Result<(ChunkPtr, u32), BufError> {
+    ) -> Result<(ChunkPtr, u32), InsertError> {
         let class = self.class(size)?;
         let (chunk, slot, word) = match epoch {
             Some(epoch) => self.raw.claim(epoch, class),
@@ -274,7 +214,7 @@ impl EpochBytes {
     /// A zeroed buffer, which the caller has mutably borrowed.
     #[inline]
     #[cfg_attr(feature = "track", track_caller)]
-    fn try_zeroed(&self, epoch: Option<Epoch>, size: usize) -> Result<EpochBuf<'_>, BufError> {
+    fn try_zeroed(&self, epoch: Option<Epoch>, size: usize) -> Result<EpochBuf<'_>, InsertError> {
         // SAFETY: the cell was claimed, and has at least `size` bytes by its class.
         let fill = |cell: NonNull<u8>| unsafe { cell.write_bytes(0, size) };
         let (chunk, slot) = self.try_fill(epoch, size, fill)?;
@@ -301,10 +241,10 @@ impl EpochBytes {
     /// let bytes = flatslab::epoch::EpochBytes::new();
     /// let buf = bytes.try_alloc_in(bytes.permanent(), 100)?;
     /// assert_eq!(*buf, [0; 100]);
-    /// # Ok::<(), flatslab::epoch::BufError>(())
+    /// # Ok::<(), flatslab::epoch::InsertError>(())
     /// ```
     #[cfg_attr(feature = "track", track_caller)]
-    pub fn try_alloc_in(&self, epoch: Epoch, len: usize) -> Result<EpochBuf<'_>, BufError> {
+    pub fn try_alloc_in(&self, epoch: Epoch, len: usize) -> Result<EpochBuf<'_>, InsertError> {
         self.try_zeroed(Some(epoch), len)
     }
 
@@ -325,7 +265,7 @@ impl EpochBytes {
     pub fn alloc(&self, len: usize) -> EpochBuf<'_> {
         match self.try_zeroed(None, len) {
             Ok(buf) => buf,
-            Err(error) => no_buffer("alloc", error),
+            Err(error) => no_room("alloc", error),
         }
     }
 
@@ -339,11 +279,11 @@ impl EpochBytes {
     /// let bytes = flatslab::epoch::EpochBytes::new();
     /// let key = bytes.try_copy_in(bytes.current(), b"hello")?;
     /// assert_eq!(&*bytes.get(key).unwrap(), b"hello");
-    /// # Ok::<(), flatslab::epoch::BufError>(())
+    /// # Ok::<(), flatslab::epoch::InsertError>(())
     /// ```
     #[inline]
     #[cfg_attr(feature = "track", track_caller)]
-    pub fn try_copy_in(&self, epoch: Epoch, bytes: &[u8]) -> Result<EpochKey, BufError> {
+    pub fn try_copy_in(&self, epoch: Epoch, bytes: &[u8]) -> Result<EpochKey, InsertError> {
         let (chunk, slot) = self.try_copied(Some(epoch), bytes)?;
         Ok(chunk.key(slot))
     }
@@ -364,7 +304,7 @@ impl EpochBytes {
     pub fn copy(&self, bytes: &[u8]) -> EpochKey {
         match self.try_copied(None, bytes) {
             Ok((chunk, slot)) => chunk.key(slot),
-            Err(error) => no_buffer("copy", error),
+            Err(error) => no_room("copy", error),
         }
     }
 
@@ -488,7 +428,11 @@ impl EpochBytes {
     /// A slot with a copy of these bytes.
     #[inline]
     #[cfg_attr(feature = "track", track_caller)]
-    fn try_copied(&self, epoch: Option<Epoch>, bytes: &[u8]) -> Result<(ChunkPtr, u32), BufError> {
+    fn try_copied(
+        &self,
+        epoch: Option<Epoch>,
+        bytes: &[u8],
+    ) -> Result<(ChunkPtr, u32), InsertError> {
         // SAFETY: the cell was claimed, so it is none of `bytes`, and has room for them by its
         // class.
         let fill = |cell: NonNull<u8>| unsafe {
@@ -503,7 +447,7 @@ impl EpochBytes {
         &self,
         epoch: Epoch,
         bytes: &[u8],
-    ) -> Result<NonNull<[u8]>, BufError> {
+    ) -> Result<NonNull<[u8]>, InsertError> {
         let slot = self.try_copied(Some(epoch), bytes)?;
         Ok(self.owned(slot))
     }
@@ -521,7 +465,7 @@ impl EpochBytes {
         &self,
         epoch: Epoch,
         size: usize,
-    ) -> Result<NonNull<[u8]>, BufError> {
+    ) -> Result<NonNull<[u8]>, InsertError> {
         // SAFETY: the cell was claimed, and has at least `size` bytes by its class.
         let fill = |cell: NonNull<u8>| unsafe { cell.write_bytes(0, size) };
         let slot = self.try_fill(Some(epoch), size, fill)?;
@@ -532,16 +476,5 @@ impl EpochBytes {
 impl Default for EpochBytes {
     fn default() -> Self {
         EpochBytes::new()
-    }
-}
-
-/// Aborts if the allocator has refused, else panics.
-#[cold]
-#[inline(never)]
-#[track_caller]
-fn no_buffer(operation: &str, error: BufError) -> ! {
-    match error {
-        BufError::Full(error) => no_room(InsertError::Full((), error)),
-        error => panic!("{operation} was refused: {error}"),
     }
 }

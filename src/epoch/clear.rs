@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 use super::Contents;
 use super::chunk::ChunkPtr;
 use super::epoch_records::NoEpoch;
-use super::error::ClearError;
+use super::error::EpochError;
 use super::key::Epoch;
 use super::raw_epochs::RawEpochs;
 
@@ -66,15 +66,15 @@ fn drop_values<C: Contents>(raw: &RawEpochs, first: Option<ChunkPtr>) {
 /// # Errors
 ///
 /// If one is borrowed, or the epoch belongs to another slab; nothing has changed then.
-pub(super) fn try_clear<C: Contents>(raw: &RawEpochs, epoch: Epoch) -> Result<usize, ClearError> {
+pub(super) fn try_clear<C: Contents>(raw: &RawEpochs, epoch: Epoch) -> Result<usize, EpochError> {
     let record = match raw.records.find(epoch) {
         Ok(record) => record,
         Err(NoEpoch::Over) => return Ok(0),
-        Err(NoEpoch::Foreign) => return Err(ClearError::Foreign),
+        Err(NoEpoch::Foreign) => return Err(EpochError::Foreign),
     };
     for chunk in raw.chunks_of(record) {
         if let Some(key) = chunk.first_borrowed() {
-            return Err(ClearError::Borrowed(key));
+            return Err(EpochError::Borrowed(key));
         }
     }
     let mut doomed = None;

@@ -5,10 +5,10 @@
 
 use core::fmt;
 
-use super::bytes::{BufError, Bytes, EpochBuf};
-use super::error::InsertError;
+use super::bytes::{Bytes, EpochBuf};
+use super::error::{InsertError, no_room};
 use super::key::{Epoch, EpochKey};
-use super::values::{Values, no_room};
+use super::values::Values;
 use super::{Contents, Epochs};
 use crate::error::AllocError;
 use crate::raw::memory;
@@ -129,7 +129,7 @@ impl<T> EpochGuard<'_, Values<T>> {
     pub fn insert(&self, value: T) -> EpochKey {
         match self.try_insert(value) {
             Ok(key) => key,
-            Err(error) => no_room(error),
+            Err(error) => no_room("insertion", error),
         }
     }
 
@@ -161,10 +161,10 @@ impl EpochGuard<'_, Bytes> {
     /// let bytes = flatslab::epoch::EpochBytes::new();
     /// let request = bytes.enter();
     /// assert_eq!(request.try_alloc(100)?.epoch(), request.epoch());
-    /// # Ok::<(), flatslab::epoch::BufError>(())
+    /// # Ok::<(), flatslab::epoch::InsertError>(())
     /// ```
     #[cfg_attr(feature = "track", track_caller)]
-    pub fn try_alloc(&self, len: usize) -> Result<EpochBuf<'_>, BufError> {
+    pub fn try_alloc(&self, len: usize) -> Result<EpochBuf<'_>, InsertError> {
         self.slab.try_alloc_in(self.epoch, len)
     }
 
@@ -179,10 +179,10 @@ impl EpochGuard<'_, Bytes> {
     /// let request = bytes.enter();
     /// let key = request.try_copy(b"hello")?;
     /// assert_eq!(bytes.epoch_of(key), Some(request.epoch()));
-    /// # Ok::<(), flatslab::epoch::BufError>(())
+    /// # Ok::<(), flatslab::epoch::InsertError>(())
     /// ```
     #[cfg_attr(feature = "track", track_caller)]
-    pub fn try_copy(&self, bytes: &[u8]) -> Result<EpochKey, BufError> {
+    pub fn try_copy(&self, bytes: &[u8]) -> Result<EpochKey, InsertError> {
         self.slab.try_copy_in(self.epoch, bytes)
     }
 }

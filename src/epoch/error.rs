@@ -3,14 +3,16 @@
 use core::error::Error;
 use core::fmt;
 
-use crate::error::AllocError;
+use super::EpochKey;
+use crate::error::{AllocError, SizeError};
+use crate::raw::memory;
 
-/// Why a value was not inserted, with the value.
+/// Why a value was not inserted, with the value; of a buffer, why it was not allocated.
 ///
 /// # Examples
 ///
 /// ```
-/// use flatslab::epoch::{EpochSlab, InsertError};
+/// use flatslab::epoch::{EpochBytes, EpochSlab, InsertError};
 ///
 /// let slab = EpochSlab::new();
 /// let first = slab.current();
@@ -18,42 +20,43 @@ use crate::error::AllocError;
 /// let error = slab.try_insert_in(first, "late".to_string()).unwrap_err();
 /// assert!(matches!(error, InsertError::Closing(_)));
 /// assert_eq!(error.into_inner(), "late");
+///
+/// let bytes = EpochBytes::new();
+/// let error = bytes.try_alloc_in(bytes.current(), 1 << 20).unwrap_err();
+/// assert!(matches!(error, InsertError::TooLarge((), error) if error.limit == 64 << 10));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum InsertError<T> {
+pub enum InsertError<T = ()> {
     /// The epoch takes no more insertions: the slab has advanced.
     Closing(T),
     /// The epoch is closed.
     Closed(T),
     /// The epoch belongs to another slab.
     Foreign(T),
+    /// The bytes exceed the [largest](super::EpochBytes::builder) size class; of buffers alone.
+    TooLarge(T, SizeError),
     /// No chunk could be allocated: the allocator refused, or a limit was reached.
     Full(T, AllocError),
 }
 
-/// Why an insertion is refused, without the value.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Refusal {
-    Closing,
-    Closed,
-    Foreign,
-    Full(AllocError),
-}
+/// Why, without the value.
+pub(super) type Refusal = InsertError<()>;
 
 impl From<AllocError> for Refusal {
     fn from(error: AllocError) -> Self {
-        Refusal::Full(error)
+        InsertError::Full((), error)
     }
 }
 
 impl Refusal {
     pub(super) fn with<T>(self, value: T) -> InsertError<T> {
         match self {
-            Refusal::Closing => InsertError::Closing(value),
-            Refusal::Closed => InsertError::Closed(value),
-            Refusal::Foreign => InsertError::Foreign(value),
-            Refusal::Full(error) => InsertError::Full(value, error),
+            InsertError::Closing(()) => InsertError::Closing(value),
+            InsertError::Closed(()) => InsertError::Closed(value),
+            InsertError::Foreign(()) => InsertError::Foreign(value),
+            InsertError::TooLarge((), error) => InsertError::TooLarge(value, error),
+            InsertError::Full((), error) => InsertError::Full(value, error),
         }
     }
 }
@@ -72,16 +75,8 @@ impl<T> InsertError<T> {
             InsertError::Closing(value)
             | InsertError::Closed(value)
             | InsertError::Foreign(value)
+            | InsertError::TooLarge(value, _)
             | InsertError::Full(value, _) => value,
-        }
-    }
-
-    fn reason(&self) -> &'static str {
-        match self {
-            InsertError::Closing(_) => "the epoch takes no more insertions",
-            InsertError::Closed(_) => "the epoch is closed",
-            InsertError::Foreign(_) => "the epoch belongs to another slab",
-            InsertError::Full(..) => "there is no room for another chunk",
         }
     }
 }
@@ -93,6 +88,7 @@ impl<T> fmt::Debug for InsertError<T> {
             InsertError::Closing(_) => f.write_str("Closing(..)"),
             InsertError::Closed(_) => f.write_str("Closed(..)"),
             InsertError::Foreign(_) => f.write_str("Foreign(..)"),
+            InsertError::TooLarge(_, error) => write!(f, "TooLarge(.., {error:?})"),
             InsertError::Full(_, error) => write!(f, "Full(.., {error:?})"),
         }
     }
@@ -100,7 +96,13 @@ impl<T> fmt::Debug for InsertError<T> {
 
 impl<T> fmt::Display for InsertError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.reason())
+        f.write_str(match self {
+            InsertError::Closing(_) => "the epoch takes no more insertions",
+            InsertError::Closed(_) => "the epoch is closed",
+            InsertError::Foreign(_) => "the epoch belongs to another slab",
+            InsertError::TooLarge(_, error) => return error.fmt(f),
+            InsertError::Full(..) => "there is no room for another chunk",
+        })
     }
 }
 
@@ -113,23 +115,37 @@ impl<T> Error for InsertError<T> {
     }
 }
 
-/// Why an epoch was not closed.
+/// Ends the program if the allocator has refused, else panics.
+#[cold]
+#[inline(never)]
+#[track_caller]
+pub(super) fn no_room<T>(operation: &str, error: InsertError<T>) -> ! {
+    match error {
+        InsertError::Full(_, error) => memory::fail(error),
+        error => panic!("{operation} was refused: {error}"),
+    }
+}
+
+/// Why an epoch was not closed, or its values were not dropped.
 ///
 /// # Examples
 ///
 /// ```
-/// use flatslab::epoch::{CloseError, EpochSlab};
+/// use flatslab::epoch::{EpochError, EpochSlab};
 ///
-/// let slab = EpochSlab::<u64>::new();
+/// let slab = EpochSlab::new();
 /// let epoch = slab.current();
-/// assert_eq!(slab.close(epoch).unwrap_err(), CloseError::Current);
-/// slab.advance();
-/// assert!(slab.close(epoch).is_ok());
-/// assert_eq!(slab.close(epoch).unwrap_err(), CloseError::Closed);
+/// assert_eq!(slab.close(epoch).unwrap_err(), EpochError::Current);
+///
+/// let key = slab.insert(7);
+/// let guard = slab.get(key).unwrap();
+/// assert_eq!(slab.try_clear_epoch(epoch), Err(EpochError::Borrowed(key)));
+/// drop(guard);
+/// assert_eq!(slab.try_clear_epoch(epoch), Ok(1));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum CloseError {
+pub enum EpochError {
     /// It is the current epoch: use
     /// [`advance_and_close`](super::Epochs::advance_and_close).
     Current,
@@ -139,51 +155,20 @@ pub enum CloseError {
     Closed,
     /// It belongs to another slab.
     Foreign,
+    /// The value at this key is borrowed; no value was dropped.
+    Borrowed(EpochKey),
 }
 
-impl fmt::Display for CloseError {
+impl fmt::Display for EpochError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            CloseError::Current => "the epoch is the current one: advance first",
-            CloseError::Permanent => "the permanent epoch is never closed",
-            CloseError::Closed => "the epoch was closed before",
-            CloseError::Foreign => "the epoch belongs to another slab",
+            EpochError::Current => "the epoch is the current one: advance first",
+            EpochError::Permanent => "the permanent epoch is never closed",
+            EpochError::Closed => "the epoch was closed before",
+            EpochError::Foreign => "the epoch belongs to another slab",
+            EpochError::Borrowed(key) => return write!(f, "the value of {key:?} is borrowed"),
         })
     }
 }
 
-impl Error for CloseError {}
-
-/// Why the values of an epoch were not dropped.
-///
-/// # Examples
-///
-/// ```
-/// use flatslab::epoch::{ClearError, EpochSlab};
-///
-/// let slab = EpochSlab::new();
-/// let key = slab.insert(7);
-/// let guard = slab.get(key).unwrap();
-/// assert_eq!(slab.try_clear_epoch(slab.current()), Err(ClearError::Borrowed(key)));
-/// drop(guard);
-/// assert_eq!(slab.try_clear_epoch(slab.current()), Ok(1));
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ClearError {
-    /// The value at this key is borrowed; no value was dropped.
-    Borrowed(super::EpochKey),
-    /// The epoch belongs to another slab.
-    Foreign,
-}
-
-impl fmt::Display for ClearError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ClearError::Borrowed(key) => write!(f, "the value of {key:?} is borrowed"),
-            ClearError::Foreign => f.write_str("the epoch belongs to another slab"),
-        }
-    }
-}
-
-impl Error for ClearError {}
+impl Error for EpochError {}

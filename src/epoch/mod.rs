@@ -141,17 +141,17 @@ mod word;
 use core::fmt;
 use core::marker::PhantomData;
 
-pub use bytes::{BufError, Bytes, EpochBuf, EpochBytes};
+pub use bytes::{Bytes, EpochBuf, EpochBytes};
 pub use close_report::CloseReport;
 pub use contents::Contents;
 pub use epoch_guard::EpochGuard;
 pub use epoch_record::EpochState;
-pub use error::{ClearError, CloseError, InsertError};
+pub use error::{EpochError, InsertError};
 pub use guard::{Ref, RefMut};
 pub use key::{Epoch, EpochKey};
 #[cfg(feature = "track")]
 #[cfg_attr(docsrs, doc(cfg(feature = "track")))]
-pub use pins::{Pin, PinnedBy};
+pub use pins::Pin;
 pub use scope::Scope;
 pub use stats::{EpochStats, Stats};
 pub use values::{EpochSlab, Values};
@@ -201,10 +201,10 @@ impl<C: Contents> Epochs<C> {
     /// is never closed. O(1).
     ///
     /// ```
-    /// use flatslab::epoch::{CloseError, EpochSlab};
+    /// use flatslab::epoch::{EpochError, EpochSlab};
     ///
     /// let slab = EpochSlab::<u64>::new();
-    /// assert_eq!(slab.close(slab.permanent()).unwrap_err(), CloseError::Permanent);
+    /// assert_eq!(slab.close(slab.permanent()).unwrap_err(), EpochError::Permanent);
     /// ```
     #[must_use]
     pub fn permanent(&self) -> Epoch {
@@ -306,7 +306,7 @@ impl<C: Contents> Epochs<C> {
     /// slab.take(stays);                                // and with it the chunk is unused
     /// assert_eq!(slab.stats().pinned_chunks, 0);
     /// ```
-    pub fn close(&self, epoch: Epoch) -> Result<CloseReport, CloseError> {
+    pub fn close(&self, epoch: Epoch) -> Result<CloseReport, EpochError> {
         self.raw.close(epoch)
     }
 
@@ -358,15 +358,15 @@ impl<C: Contents> Epochs<C> {
     /// If one of its values is borrowed, or the epoch belongs to another slab.
     ///
     /// ```
-    /// use flatslab::epoch::{ClearError, EpochSlab};
+    /// use flatslab::epoch::{EpochError, EpochSlab};
     ///
     /// let slab = EpochSlab::new();
     /// let key = slab.insert(7);
     /// let guard = slab.get(key).unwrap();
-    /// assert_eq!(slab.try_clear_epoch(slab.current()), Err(ClearError::Borrowed(key)));
+    /// assert_eq!(slab.try_clear_epoch(slab.current()), Err(EpochError::Borrowed(key)));
     /// assert_eq!(*guard, 7);
     /// ```
-    pub fn try_clear_epoch(&self, epoch: Epoch) -> Result<usize, ClearError> {
+    pub fn try_clear_epoch(&self, epoch: Epoch) -> Result<usize, EpochError> {
         clear::try_clear::<C>(&self.raw, epoch)
     }
 

@@ -29,7 +29,7 @@ impl<C: Contents> Build for Epochs<C> {
 
     fn try_build(options: Options, pages: Pages) -> Result<Self, BuildError> {
         let mut plans = C::size_classes(&options)?;
-        in_range("epochs", options.epochs, 1, MAX_EPOCHS)?;
+        BuildError::in_range("epochs", options.epochs, 1, MAX_EPOCHS)?;
         let source = pages.into_source()?;
         plans.round_to_pages(&source)?;
         if let Some(plan) = plans.iter().next() {
@@ -53,7 +53,7 @@ impl<C: Contents> Build for Epochs<C> {
 impl<T> Sealed for Values<T> {
     fn size_classes(options: &Options) -> Result<Plans, BuildError> {
         let slots = options.chunk_capacity;
-        in_range("chunk_capacity", slots, 1, MAX_SLOTS)?;
+        BuildError::in_range("chunk_capacity", slots, 1, MAX_SLOTS)?;
         let cell = Layout::new::<T>();
         let mut of = [None; sizes::CLASSES];
         of[0] = Some(Plan {
@@ -68,8 +68,8 @@ impl<T> Sealed for Values<T> {
 
 impl Sealed for Bytes {
     fn size_classes(options: &Options) -> Result<Plans, BuildError> {
-        in_range("chunk_bytes", options.chunk_bytes, 1, MAX_BYTES)?;
-        in_range("largest", options.largest, 1, MAX_BYTES)?;
+        BuildError::in_range("chunk_bytes", options.chunk_bytes, 1, MAX_BYTES)?;
+        BuildError::in_range("largest", options.largest, 1, MAX_BYTES)?;
         let mut of = [None; sizes::CLASSES];
         let len = sizes::class_of(options.largest) + 1;
         for (class, plan) in of.iter_mut().enumerate().take(len) {
@@ -95,7 +95,7 @@ impl Sealed for Bytes {
 /// If keys have not enough bits for them, or their bytes exceed `isize::MAX` or
 /// `max_bytes`.
 fn check_reserve(chunks: usize, plan: &Plan, max_bytes: usize) -> Result<(), BuildError> {
-    in_range("reserve", chunks, 0, MAX_CHUNKS)?;
+    BuildError::in_range("reserve", chunks, 0, MAX_CHUNKS)?;
     let slots = plan.slots as usize;
     let chunk_bytes = plan.data.size().saturating_add(plan.record_bytes());
     let all = chunk_bytes.checked_mul(chunks);
@@ -112,19 +112,6 @@ fn check_reserve(chunks: usize, plan: &Plan, max_bytes: usize) -> Result<(), Bui
         return Err(AllocError::Limit { bytes }.into());
     }
     Ok(())
-}
-
-fn in_range(option: &'static str, given: usize, min: usize, max: usize) -> Result<(), BuildError> {
-    if (min..=max).contains(&given) {
-        Ok(())
-    } else {
-        Err(BuildError::OutOfRange {
-            option,
-            given,
-            min,
-            max,
-        })
-    }
 }
 
 impl<T> EpochSlab<T> {

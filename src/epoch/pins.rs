@@ -1,5 +1,6 @@
 //! Where the values that pin chunks were inserted: feature `track`.
 
+use core::iter;
 use core::panic::Location;
 
 use super::chunk::ChunkPtr;
@@ -31,14 +32,6 @@ pub struct Pin {
     pub site: &'static Location<'static>,
 }
 
-/// An iterator over the values that pin chunks; returned by [`Epochs::pinned_by`].
-#[derive(Debug)]
-pub struct PinnedBy<'s, C: Contents> {
-    slab: &'s Epochs<C>,
-    chunk: usize,
-    slot: u32,
-}
-
 impl<C: Contents> Epochs<C> {
     /// Returns an iterator over the values that pin chunks of closed epochs, with the source
     /// locations where they were inserted: values that belong into another epoch, or are
@@ -53,33 +46,22 @@ impl<C: Contents> Epochs<C> {
     /// slab.advance_and_close();
     /// assert_eq!(slab.pinned_by().count(), 1);
     /// ```
-    pub fn pinned_by(&self) -> PinnedBy<'_, C> {
-        PinnedBy {
-            slab: self,
-            chunk: 0,
-            slot: 0,
-        }
-    }
-}
-
-impl<C: Contents> Iterator for PinnedBy<'_, C> {
-    type Item = Pin;
-
-    fn next(&mut self) -> Option<Pin> {
-        let raw = &self.slab.raw;
-        loop {
-            let chunk = raw.store.get(self.chunk)?;
-            if self.slot == chunk.slots || !chunk.is_pinned() {
-                self.chunk += 1;
-                self.slot = 0;
-                continue;
+    pub fn pinned_by(&self) -> impl Iterator<Item = Pin> {
+        let raw = &self.raw;
+        let (mut index, mut slot) = (0, 0);
+        iter::from_fn(move || {
+            loop {
+                let chunk = raw.store.get(index)?;
+                if slot == chunk.slots || !chunk.is_pinned() {
+                    (index, slot) = (index + 1, 0);
+                    continue;
+                }
+                slot += 1;
+                if let Some(pin) = raw.pin(chunk, slot - 1) {
+                    return Some(pin);
+                }
             }
-            let slot = self.slot;
-            self.slot += 1;
-            if let Some(pin) = raw.pin(chunk, slot) {
-                return Some(pin);
-            }
-        }
+        })
     }
 }
 

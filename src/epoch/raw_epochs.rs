@@ -14,7 +14,7 @@ use super::CloseReport;
 use super::chunk::{ChunkPtr, Plan, Vacated};
 use super::epoch_record::{EpochPtr, EpochState, Kind};
 use super::epoch_records::{EpochRecords, NoEpoch};
-use super::error::{CloseError, Refusal};
+use super::error::{EpochError, Refusal};
 use super::key::{Epoch, EpochKey, INDEX_BITS};
 use super::store::{Limits, Store};
 use super::word::Word;
@@ -204,9 +204,9 @@ impl RawEpochs {
     #[cold]
     fn why_not_open(&self, epoch: Epoch) -> Refusal {
         match self.records.find(epoch) {
-            Ok(record) if record.state.get() == EpochState::Closing => Refusal::Closing,
-            Ok(_) | Err(NoEpoch::Over) => Refusal::Closed,
-            Err(NoEpoch::Foreign) => Refusal::Foreign,
+            Ok(record) if record.state.get() == EpochState::Closing => Refusal::Closing(()),
+            Ok(_) | Err(NoEpoch::Over) => Refusal::Closed(()),
+            Err(NoEpoch::Foreign) => Refusal::Foreign(()),
         }
     }
 
@@ -374,19 +374,19 @@ impl RawEpochs {
     /// # Errors
     ///
     /// If it may not be closed, or was closed before.
-    pub(super) fn close(&self, epoch: Epoch) -> Result<CloseReport, CloseError> {
+    pub(super) fn close(&self, epoch: Epoch) -> Result<CloseReport, EpochError> {
         Totals::add(&self.totals.close_calls, 1);
         let record = self.records.find(epoch).map_err(|reason| match reason {
-            NoEpoch::Foreign => CloseError::Foreign,
-            NoEpoch::Over => CloseError::Closed,
+            NoEpoch::Foreign => EpochError::Foreign,
+            NoEpoch::Over => EpochError::Closed,
         })?;
         record
             .close_calls
             .set(record.close_calls.get().saturating_add(1));
         match (record.state.get(), record.kind.get()) {
-            (EpochState::Open, Kind::Permanent) => Err(CloseError::Permanent),
-            (EpochState::Open, Kind::Ring(_)) => Err(CloseError::Current),
-            (EpochState::Pinned, _) => Err(CloseError::Closed),
+            (EpochState::Open, Kind::Permanent) => Err(EpochError::Permanent),
+            (EpochState::Open, Kind::Ring(_)) => Err(EpochError::Current),
+            (EpochState::Pinned, _) => Err(EpochError::Closed),
             (EpochState::Open, Kind::Outside) | (EpochState::Closing, _) => {
                 record.set_closing();
                 Ok(self.close_closing(record))

@@ -4,12 +4,12 @@
 
 use core::fmt;
 
-use super::bytes::{BufError, Bytes};
+use super::bytes::Bytes;
 use super::clear;
-use super::error::InsertError;
+use super::error::{InsertError, no_room};
 use super::guard::{Ref, RefMut};
 use super::key::{Epoch, EpochKey};
-use super::values::{Values, no_room};
+use super::values::Values;
 use super::{Contents, Epochs};
 use crate::error::{AccessError, AllocError};
 use crate::raw::memory;
@@ -167,7 +167,7 @@ impl<T> Scope<'_, Values<T>> {
     pub fn insert(&self, value: T) -> &mut T {
         match self.try_insert(value) {
             Ok(value) => value,
-            Err(error) => no_room(error),
+            Err(error) => no_room("insertion", error),
         }
     }
 
@@ -208,7 +208,7 @@ impl<T> Scope<'_, Values<T>> {
     pub fn insert_key(&self, value: T) -> EpochKey {
         match self.slab.try_insert_in(self.epoch, value) {
             Ok(key) => key,
-            Err(error) => no_room(error),
+            Err(error) => no_room("insertion", error),
         }
     }
 
@@ -349,13 +349,13 @@ impl Scope<'_, Bytes> {
     /// bytes.scope(|scope| {
     ///     let (one, two) = (scope.try_alloc(10)?, scope.try_alloc(20)?);
     ///     one.copy_from_slice(&two[..10]);
-    ///     Ok::<(), flatslab::epoch::BufError>(())
+    ///     Ok::<(), flatslab::epoch::InsertError>(())
     /// })?;
-    /// # Ok::<(), flatslab::epoch::BufError>(())
+    /// # Ok::<(), flatslab::epoch::InsertError>(())
     /// ```
     #[cfg_attr(feature = "track", track_caller)]
     #[expect(clippy::mut_from_ref, reason = "each call gives another buffer")]
-    pub fn try_alloc(&self, len: usize) -> Result<&mut [u8], BufError> {
+    pub fn try_alloc(&self, len: usize) -> Result<&mut [u8], InsertError> {
         let mut buffer = self.slab.try_alloc_owned(self.epoch, len)?;
         // SAFETY: the word says that the buffer is borrowed, so this is all that leads to it
         // until the scope ends, which this reference does not outlive.
@@ -374,7 +374,7 @@ impl Scope<'_, Bytes> {
     /// ```
     #[cfg_attr(feature = "track", track_caller)]
     #[expect(clippy::mut_from_ref, reason = "each call gives another buffer")]
-    pub fn try_copy(&self, bytes: &[u8]) -> Result<&mut [u8], BufError> {
+    pub fn try_copy(&self, bytes: &[u8]) -> Result<&mut [u8], InsertError> {
         let mut buffer = self.slab.try_copy_owned(self.epoch, bytes)?;
         // SAFETY: as in `try_alloc`.
         Ok(unsafe { buffer.as_mut() })

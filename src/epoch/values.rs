@@ -7,12 +7,11 @@ use core::ptr::NonNull;
 use super::Epochs;
 use super::chunk::ChunkPtr;
 use super::contents::Contents;
-use super::error::InsertError;
+use super::error::{InsertError, no_room};
 use super::guard::{Ref, RefMut};
 use super::key::{Epoch, EpochKey};
 use super::word::Word;
 use crate::error::AccessError;
-use crate::raw::memory;
 
 /// A slab of values of one type that belong to epochs; see the [module](super).
 ///
@@ -111,7 +110,7 @@ impl<T> EpochSlab<T> {
     pub fn insert(&self, value: T) -> EpochKey {
         match self.try_insert(value) {
             Ok(key) => key,
-            Err(error) => no_room(error),
+            Err(error) => no_room("insertion", error),
         }
     }
 
@@ -337,15 +336,4 @@ pub(super) fn absent_or_refused<R>(
 #[track_caller]
 fn refuse(operation: &str, key: EpochKey, error: AccessError) -> ! {
     panic!("{operation} was refused for {key:?}: {error}")
-}
-
-/// Aborts if the allocator has refused, else panics.
-#[cold]
-#[inline(never)]
-#[track_caller]
-pub(super) fn no_room<T>(error: InsertError<T>) -> ! {
-    match error {
-        InsertError::Full(_, error) => memory::fail(error),
-        error => panic!("insertion was refused: {error}"),
-    }
 }

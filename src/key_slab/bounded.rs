@@ -5,7 +5,7 @@ use super::key::SlabKey;
 use super::storage::Array;
 use super::storage::sealed::Cells;
 use super::{PlainSlab, VacantEntry};
-use crate::error::{AllocError, CapacityError, FullError};
+use crate::error::{AllocError, FullError};
 use crate::key::Key;
 use crate::raw::memory;
 use crate::raw::source::Source;
@@ -14,7 +14,7 @@ use crate::raw::source::Source;
 /// never allocates afterwards.
 ///
 /// Here are the constructors and the insertions, which fail with [`FullError`] or
-/// [`CapacityError`] when no slot is free. Everything else is that of
+/// [`AllocError::Full`] when no slot is free. Everything else is that of
 /// [`KeySlab`](super::KeySlab), and on this page too.
 ///
 /// Memory is not touched before it is used: a generous bound costs address
@@ -159,7 +159,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Array> {
     /// assert!(slab.vacant_entry().is_err());
     /// ```
     #[inline]
-    pub fn vacant_entry(&mut self) -> Result<VacantEntry<'_, T, K, Array>, CapacityError> {
+    pub fn vacant_entry(&mut self) -> Result<VacantEntry<'_, T, K, Array>, AllocError> {
         self.try_vacant_entry()
     }
 

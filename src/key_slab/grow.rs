@@ -5,7 +5,7 @@ use super::cell::Cell;
 use super::key::SlabKey;
 use super::storage::Storage;
 use super::{PlainSlab, VacantEntry};
-use crate::error::{AllocError, CapacityError, FullError};
+use crate::error::{AllocError, FullError};
 use crate::raw::report::Report;
 
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
@@ -45,10 +45,12 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// assert_eq!(*entry.insert(7), 7);
     /// ```
     #[inline]
-    pub fn try_vacant_entry(&mut self) -> Result<VacantEntry<'_, T, K, S>, CapacityError> {
+    pub fn try_vacant_entry(&mut self) -> Result<VacantEntry<'_, T, K, S>, AllocError> {
         match self.ensure_one() {
             Ok(()) => Ok(VacantEntry::try_new(self).expect("a slot is free")),
-            Err(error) => Err(CapacityError::new(self.capacity(), error)),
+            Err(cause) => Err(cause.unwrap_or(AllocError::Full {
+                capacity: self.capacity(),
+            })),
         }
     }
 

@@ -54,8 +54,10 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// assert!(slab.keys().eq([key]));
     /// ```
     #[inline]
-    pub fn keys(&self) -> Keys<'_, T, K, S> {
-        Keys(self.iter())
+    pub fn keys(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = K> + ExactSizeIterator + FusedIterator + Clone {
+        self.iter().map(|(key, _)| key)
     }
 
     /// The values, in the order of the slots; O(slots used).
@@ -66,8 +68,10 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// assert_eq!(slab.values().sum::<u64>(), 7);
     /// ```
     #[inline]
-    pub fn values(&self) -> Values<'_, T, K, S> {
-        Values(self.iter())
+    pub fn values(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = &T> + ExactSizeIterator + FusedIterator + Clone {
+        self.iter().map(|(_, value)| value)
     }
 
     /// The values, to be changed, in the order of the slots; O(slots used).
@@ -79,8 +83,10 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// assert_eq!(slab[key], 8);
     /// ```
     #[inline]
-    pub fn values_mut(&mut self) -> ValuesMut<'_, T, K, S> {
-        ValuesMut(self.iter_mut())
+    pub fn values_mut(
+        &mut self,
+    ) -> impl DoubleEndedIterator<Item = &mut T> + ExactSizeIterator + FusedIterator {
+        self.iter_mut().map(|(_, value)| value)
     }
 }
 
@@ -346,89 +352,7 @@ iterator!(IterMut, (K, &'a mut T), |key, cell| {
     (key, unsafe { (&mut *cell.as_ptr()).value_mut() })
 });
 
-/// The keys of the values in a slab; made by [`keys`](PlainSlab::keys).
-///
-/// ```
-/// let mut slab = flatslab::KeySlab::new();
-/// let key = slab.insert(7);
-/// assert_eq!(slab.keys().collect::<Vec<_>>(), [key]);
-/// ```
-#[must_use = "iterators do nothing unless consumed"]
-pub struct Keys<'a, T, K: SlabKey = Key, S: Storage = Chunks>(Iter<'a, T, K, S>);
-
-/// The values of a slab; made by [`values`](PlainSlab::values).
-///
-/// ```
-/// let mut slab = flatslab::KeySlab::new();
-/// slab.insert(7);
-/// assert_eq!(slab.values().collect::<Vec<_>>(), [&7]);
-/// ```
-#[must_use = "iterators do nothing unless consumed"]
-pub struct Values<'a, T, K: SlabKey = Key, S: Storage = Chunks>(Iter<'a, T, K, S>);
-
-/// The values of a slab, to be changed; made by
-/// [`values_mut`](PlainSlab::values_mut).
-///
-/// ```
-/// let mut slab = flatslab::KeySlab::new();
-/// let key = slab.insert(7);
-/// slab.values_mut().for_each(|value| *value += 1);
-/// assert_eq!(slab[key], 8);
-/// ```
-#[must_use = "iterators do nothing unless consumed"]
-pub struct ValuesMut<'a, T, K: SlabKey = Key, S: Storage = Chunks>(IterMut<'a, T, K, S>);
-
-/// A part of the items of the iterator within.
-macro_rules! part {
-    ($iterator:ident, $item:ty, $part:tt) => {
-        impl<'a, T, K: SlabKey, S: Storage> Iterator for $iterator<'a, T, K, S> {
-            type Item = $item;
-
-            #[inline]
-            fn next(&mut self) -> Option<Self::Item> {
-                self.0.next().map(|item| item.$part)
-            }
-
-            #[inline]
-            fn size_hint(&self) -> (usize, Option<usize>) {
-                self.0.size_hint()
-            }
-
-            #[inline]
-            fn fold<A, F>(self, start: A, mut f: F) -> A
-            where
-                F: FnMut(A, Self::Item) -> A,
-            {
-                self.0.fold(start, |result, item| f(result, item.$part))
-            }
-        }
-
-        impl<T, K: SlabKey, S: Storage> DoubleEndedIterator for $iterator<'_, T, K, S> {
-            #[inline]
-            fn next_back(&mut self) -> Option<Self::Item> {
-                self.0.next_back().map(|item| item.$part)
-            }
-        }
-    };
-}
-
-part!(Keys, K, 0);
-part!(Values, &'a T, 1);
-part!(ValuesMut, &'a mut T, 1);
-
-impl<T, K: SlabKey, S: Storage> Clone for Keys<'_, T, K, S> {
-    fn clone(&self) -> Self {
-        Keys(self.0.clone())
-    }
-}
-
-impl<T, K: SlabKey, S: Storage> Clone for Values<'_, T, K, S> {
-    fn clone(&self) -> Self {
-        Values(self.0.clone())
-    }
-}
-
-exact_size!(Iter IterMut Keys Values ValuesMut);
+exact_size!(Iter IterMut);
 
 /// As `iter`.
 impl<'a, T, K: SlabKey, S: Storage> IntoIterator for &'a PlainSlab<T, K, S> {

@@ -80,11 +80,11 @@ pub use disjoint::DisjointError;
 pub use drain::{Drain, IntoIter};
 pub use entry::VacantEntry;
 pub use growable::KeySlab;
-pub use iter::{Iter, IterMut, Keys, Values, ValuesMut};
+pub use iter::{Iter, IterMut};
 #[doc(hidden)]
 pub use key::NamedKey;
 pub use key::{GenKey, SlabKey};
-pub use restore::{InsertAtError, InsertAtReason, RestoreError};
+pub use restore::{InsertAtError, RestoreError};
 #[cfg(feature = "serde")]
 #[cfg_attr(docsrs, doc(cfg(feature = "serde")))]
 pub use serde::KeyLimit;

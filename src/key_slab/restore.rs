@@ -48,7 +48,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
                 unsafe { K::Cell::fill(self.place(index), version | 1, value) };
                 Ok(())
             }
-            Err(reason) => Err(InsertAtError { value, reason }),
+            Err(refusal) => Err(refusal.with(value)),
         }
     }
 
@@ -84,28 +84,33 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     }
 
     /// Gets memory for the slot.
-    fn reach(&mut self, index: usize) -> Result<(), InsertAtReason> {
+    fn reach(&mut self, index: usize) -> Result<(), Refusal> {
         let limit = self.storage.limit();
+        let out_of_range = Refusal::OutOfRange {
+            value: (),
+            index,
+            limit,
+        };
         if index >= limit {
-            return Err(InsertAtReason::OutOfRange { index, limit });
+            return Err(out_of_range);
         }
         (self.try_grow_to(index + 1)).map_err(|error| match error {
-            Some(error) => InsertAtReason::NoMemory(error),
-            None => InsertAtReason::OutOfRange { index, limit },
+            Some(error) => Refusal::NoMemory((), error),
+            None => out_of_range,
         })
     }
 
     /// Whether the slot, which there is memory for, takes a value of a version.
-    fn admits(&self, index: usize, version: u32) -> Result<(), InsertAtReason> {
+    fn admits(&self, index: usize, version: u32) -> Result<(), Refusal> {
         if index >= self.used {
             return Ok(());
         }
         // SAFETY: by K1 the cell exists.
         let cell = unsafe { self.place(index).as_ref() };
         if cell.is_occupied() {
-            Err(InsertAtReason::Taken)
+            Err(Refusal::Taken(()))
         } else if K::Cell::<T>::VERSIONED && version <= cell.version() {
-            Err(InsertAtReason::Outdated)
+            Err(Refusal::Outdated(()))
         } else {
             Ok(())
         }
@@ -186,8 +191,8 @@ impl<'a, T, K: SlabKey, S: Storage> Filling<'a, T, K, S> {
     /// takes: one of the same or an earlier generation.
     pub(super) fn put(&mut self, key: K, value: T) -> Result<Option<T>, InsertAtError<T>> {
         let (index, version) = (key.index(), key.version());
-        if let Err(reason) = self.reach(index) {
-            return Err(InsertAtError { value, reason });
+        if let Err(refusal) = self.reach(index) {
+            return Err(refusal.with(value));
         }
         let mut old = None;
         // SAFETY: just created, or before. What is filled is vacant.
@@ -197,10 +202,9 @@ impl<'a, T, K: SlabKey, S: Storage> Filling<'a, T, K, S> {
             if cell.as_ref().is_occupied() && version >= present {
                 old = Some(K::Cell::vacate(cell, cell.as_ref().version()));
             } else if cell.as_ref().is_occupied() {
-                let reason = InsertAtReason::Outdated;
-                return Err(InsertAtError { value, reason });
-            } else if let Err(reason) = self.slab.admits(index, version) {
-                return Err(InsertAtError { value, reason });
+                return Err(InsertAtError::Outdated(value));
+            } else if let Err(refusal) = self.slab.admits(index, version) {
+                return Err(refusal.with(value));
             }
             K::Cell::fill(cell, version | 1, value);
         }
@@ -209,16 +213,16 @@ impl<'a, T, K: SlabKey, S: Storage> Filling<'a, T, K, S> {
 
     /// A slot has had values up to this version.
     #[cfg(feature = "serde")]
-    pub(super) fn put_version(&mut self, index: usize, version: u32) -> Result<(), InsertAtReason> {
+    pub(super) fn put_version(&mut self, index: usize, version: u32) -> Result<(), Refusal> {
         self.reach(index)?;
         // SAFETY: just created, or before.
         unsafe {
             let cell = self.slab.place(index);
             if cell.as_ref().is_occupied() {
-                return Err(InsertAtReason::Taken);
+                return Err(Refusal::Taken(()));
             }
             if version < cell.as_ref().version() {
-                return Err(InsertAtReason::Outdated);
+                return Err(Refusal::Outdated(()));
             }
             K::Cell::<T>::write_vacant(cell, version);
         }
@@ -228,16 +232,16 @@ impl<'a, T, K: SlabKey, S: Storage> Filling<'a, T, K, S> {
     /// The slots of a chunk that does not exist have had values up to this
     /// version.
     #[cfg(feature = "serde")]
-    pub(super) fn put_floor(&mut self, number: usize, floor: u32) -> Result<(), InsertAtReason> {
+    pub(super) fn put_floor(&mut self, number: usize, floor: u32) -> Result<(), Refusal> {
         let noted = self.slab.storage.try_set_floor(number, floor);
         noted.map_err(|error| match error {
-            Some(error) => InsertAtReason::NoMemory(error),
-            None => InsertAtReason::Taken,
+            Some(error) => Refusal::NoMemory((), error),
+            None => Refusal::Taken(()),
         })
     }
 
     /// Gets memory for the slot, and creates it and those below it.
-    fn reach(&mut self, index: usize) -> Result<(), InsertAtReason> {
+    fn reach(&mut self, index: usize) -> Result<(), Refusal> {
         let reached = self.slab.reach(index);
         // Growth may have put slots onto it: to move them each time would take
         // longer with each chunk.
@@ -254,23 +258,56 @@ impl<T, K: SlabKey, S: Storage> Drop for Filling<'_, T, K, S> {
     }
 }
 
-/// A value could not be put in under its key: it comes back.
+/// Why a value was not put in under its key, with the value.
 ///
 /// # Examples
 ///
 /// ```
 /// use flatslab::{BoundedKeySlab, Key};
-/// use flatslab::key_slab::InsertAtReason;
+/// use flatslab::key_slab::InsertAtError;
 ///
 /// let mut slab = BoundedKeySlab::with_capacity(1);
 /// let error = slab.insert_at(Key::from_raw(3), 7).unwrap_err();
-/// assert_eq!(error.reason(), InsertAtReason::OutOfRange { index: 3, limit: 1 });
+/// assert_eq!(error, InsertAtError::OutOfRange { value: 7, index: 3, limit: 1 });
 /// assert_eq!(error.into_inner(), 7);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct InsertAtError<T> {
-    value: T,
-    reason: InsertAtReason,
+#[non_exhaustive]
+pub enum InsertAtError<T> {
+    /// There is a value.
+    Taken(T),
+    /// The slot is past this generation: it has had a value of it or of a later
+    /// one, or its memory was given back when another slot of its chunk had.
+    Outdated(T),
+    /// The key is past the last slot that the slab can have.
+    OutOfRange {
+        /// The value.
+        value: T,
+        /// The key's slot.
+        index: usize,
+        /// The most slots the slab can have.
+        limit: usize,
+    },
+    /// The slab could not grow.
+    NoMemory(T, AllocError),
+}
+
+/// Why, without the value.
+pub(super) type Refusal = InsertAtError<()>;
+
+impl Refusal {
+    fn with<T>(self, value: T) -> InsertAtError<T> {
+        match self {
+            InsertAtError::Taken(()) => InsertAtError::Taken(value),
+            InsertAtError::Outdated(()) => InsertAtError::Outdated(value),
+            InsertAtError::OutOfRange { index, limit, .. } => InsertAtError::OutOfRange {
+                value,
+                index,
+                limit,
+            },
+            InsertAtError::NoMemory((), error) => InsertAtError::NoMemory(value, error),
+        }
+    }
 }
 
 impl<T> InsertAtError<T> {
@@ -282,81 +319,49 @@ impl<T> InsertAtError<T> {
     /// assert_eq!(slab.insert_at(Key::from_raw(3), 7).unwrap_err().into_inner(), 7);
     /// ```
     pub fn into_inner(self) -> T {
-        self.value
-    }
-
-    /// Why not.
-    ///
-    /// ```
-    /// # use flatslab::{KeySlab, key_slab::InsertAtReason};
-    /// let mut slab = KeySlab::new();
-    /// let key = slab.insert(7);
-    /// assert_eq!(slab.insert_at(key, 8).unwrap_err().reason(), InsertAtReason::Taken);
-    /// ```
-    pub fn reason(&self) -> InsertAtReason {
-        self.reason
+        match self {
+            InsertAtError::Taken(value)
+            | InsertAtError::Outdated(value)
+            | InsertAtError::OutOfRange { value, .. }
+            | InsertAtError::NoMemory(value, _) => value,
+        }
     }
 }
 
-/// Prints the reason for any `T`, so that `unwrap` works for all of them.
+/// Prints the reason and `..` for any `T`, so that `unwrap` works for all of them.
 impl<T> fmt::Debug for InsertAtError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("InsertAtError")
-            .field("reason", &self.reason)
-            .finish_non_exhaustive()
+        match self {
+            InsertAtError::Taken(_) => f.write_str("Taken(..)"),
+            InsertAtError::Outdated(_) => f.write_str("Outdated(..)"),
+            InsertAtError::OutOfRange { index, limit, .. } => f
+                .debug_struct("OutOfRange")
+                .field("index", index)
+                .field("limit", limit)
+                .finish_non_exhaustive(),
+            InsertAtError::NoMemory(_, error) => write!(f, "NoMemory(.., {error:?})"),
+        }
     }
 }
 
 impl<T> fmt::Display for InsertAtError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.reason.fmt(f)
+        match self {
+            InsertAtError::Taken(_) => f.write_str("there is a value at the key"),
+            InsertAtError::Outdated(_) => f.write_str("the slot is past the key's generation"),
+            InsertAtError::OutOfRange { index, limit, .. } => {
+                write!(f, "the key is of slot {index}, the slab can have {limit}")
+            }
+            InsertAtError::NoMemory(..) => f.write_str("the slab cannot grow up to the key"),
+        }
     }
 }
 
 impl<T> Error for InsertAtError<T> {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match &self.reason {
-            InsertAtReason::NoMemory(error) => Some(error),
-            _ => None,
-        }
-    }
-}
-
-/// Why a value could not be put in under its key.
-///
-/// ```
-/// use flatslab::key_slab::InsertAtReason;
-///
-/// assert_eq!(InsertAtReason::Taken.to_string(), "there is a value at the key");
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum InsertAtReason {
-    /// There is a value.
-    Taken,
-    /// The slot is past this generation: it has had a value of it or of a later
-    /// one, or its memory was given back when another slot of its chunk had.
-    Outdated,
-    /// The key is past the last slot that the slab can have.
-    OutOfRange {
-        /// The key's slot.
-        index: usize,
-        /// The most slots the slab can have.
-        limit: usize,
-    },
-    /// The slab could not grow.
-    NoMemory(AllocError),
-}
-
-impl fmt::Display for InsertAtReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            InsertAtReason::Taken => f.write_str("there is a value at the key"),
-            InsertAtReason::Outdated => f.write_str("the slot is past the key's generation"),
-            InsertAtReason::OutOfRange { index, limit } => {
-                write!(f, "the key is of slot {index}, the slab can have {limit}")
-            }
-            InsertAtReason::NoMemory(_) => f.write_str("the slab cannot grow up to the key"),
+            InsertAtError::NoMemory(_, error) => Some(error),
+            _ => None,
         }
     }
 }

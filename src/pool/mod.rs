@@ -157,7 +157,7 @@ pub use kinds::{Heap, InStorage, PoolMemory};
 pub use recycling::{RecycledBox, RecyclingPool};
 pub use storage::{PoolStorage, StorageBox};
 
-use crate::error::{AllocError, CapacityError, FullError};
+use crate::error::{AllocError, FullError};
 use home::FreeCells;
 use kinds::Kind;
 use memory::{Memory, Vacated};
@@ -166,12 +166,11 @@ use memory::{Memory, Vacated};
 #[cold]
 #[inline(never)]
 #[track_caller]
-fn fail(error: CapacityError) -> ! {
+fn fail(error: AllocError) -> ! {
     #[cfg(feature = "alloc")]
-    if let Some(error) = error.cause() {
-        crate::raw::memory::fail(error);
-    }
-    panic!("the pool is full: all {} cells are taken", error.capacity())
+    crate::raw::memory::fail(error);
+    #[cfg(not(feature = "alloc"))]
+    panic!("{error}");
 }
 
 /// A pool of equal cells for values of `T`, without metadata; see the
@@ -227,7 +226,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
 
     /// A free cell, now the caller's (H2), or the error of having none.
     #[inline(always)]
-    fn claim(&self) -> Result<NonNull<T>, CapacityError> {
+    fn claim(&self) -> Result<NonNull<T>, AllocError> {
         match self.home().free.pop() {
             Some(cell) => Ok(cell.cast()),
             None => self.claim_fresh(),
@@ -237,10 +236,13 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     /// [`claim`](Self::claim) if only cells that were never used can be free.
     #[cold]
     #[inline(never)]
-    fn claim_fresh(&self) -> Result<NonNull<T>, CapacityError> {
+    fn claim_fresh(&self) -> Result<NonNull<T>, AllocError> {
         let cell = (self.memory.refill()).and_then(|()| self.home().free.pop().ok_or(None));
-        cell.map(NonNull::cast)
-            .map_err(|cause| CapacityError::new(self.capacity(), cause))
+        cell.map(NonNull::cast).map_err(|cause| {
+            cause.unwrap_or(AllocError::Full {
+                capacity: self.capacity(),
+            })
+        })
     }
 
     /// As [`claim`](Self::claim), without the error: that is returned in memory, so every
@@ -375,10 +377,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     /// assert!(pool.try_alloc_with(|| unreachable!()).is_err());
     /// ```
     #[inline]
-    pub fn try_alloc_with(
-        &self,
-        f: impl FnOnce() -> T,
-    ) -> Result<PoolBox<'_, T, M>, CapacityError> {
+    pub fn try_alloc_with(&self, f: impl FnOnce() -> T) -> Result<PoolBox<'_, T, M>, AllocError> {
         let way = self.memory.way();
         // SAFETY: just claimed, with this way.
         Ok(unsafe { Self::build(self.claim()?, way, f) })

@@ -13,7 +13,7 @@ use core::ptr::NonNull;
 
 use super::heap;
 use super::{Pool, PoolBox, fail};
-use crate::error::{AllocError, CapacityError};
+use crate::error::AllocError;
 use crate::memory::Report;
 use crate::raw::memory;
 use crate::raw::source::Source;
@@ -170,7 +170,7 @@ impl<T> RecyclingPool<T> {
         &self,
         init: impl FnOnce() -> T,
         reset: impl FnOnce(&mut T),
-    ) -> Result<RecycledBox<'_, T>, CapacityError> {
+    ) -> Result<RecycledBox<'_, T>, AllocError> {
         match self.idle.pop() {
             // SAFETY: an idle cell, which was popped.
             Some(cell) => Ok(unsafe { self.reuse(cell.cast(), reset) }),
@@ -202,11 +202,10 @@ impl<T> RecyclingPool<T> {
 
     #[cold]
     #[inline(never)]
-    fn alloc_new(&self, init: impl FnOnce() -> T) -> Result<RecycledBox<'_, T>, CapacityError> {
+    fn alloc_new(&self, init: impl FnOnce() -> T) -> Result<RecycledBox<'_, T>, AllocError> {
         let vacant = self.pool.try_alloc_with(MaybeUninit::uninit)?;
         // Room for the cell when its box is dropped (Q1).
-        heap::commit(&self.idle, self.pool.home().used(), self.capacity())
-            .map_err(|error| CapacityError::new(self.capacity(), Some(error)))?;
+        heap::commit(&self.idle, self.pool.home().used(), self.capacity())?;
         Ok(RecycledBox::new(self, PoolBox::write(vacant, init())))
     }
 

@@ -5,7 +5,7 @@ use core::ptr::NonNull;
 
 use super::memory::Memory;
 use super::{Pool, PoolBox, PoolMemory};
-use crate::error::CapacityError;
+use crate::error::AllocError;
 
 impl<T, M: PoolMemory> Pool<'_, T, M> {
     /// Claims a free cell without a value, to be [written](PoolBox::write) later; O(1), no
@@ -47,7 +47,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     /// assert!(pool.try_alloc_uninit().is_err());
     /// ```
     #[inline]
-    pub fn try_alloc_uninit(&self) -> Result<PoolBox<'_, MaybeUninit<T>, M>, CapacityError> {
+    pub fn try_alloc_uninit(&self) -> Result<PoolBox<'_, MaybeUninit<T>, M>, AllocError> {
         let way = self.memory.way();
         let cell = self.claim()?.cast();
         // SAFETY: as in `alloc_uninit`.

@@ -3,7 +3,7 @@
 use core::cell::Cell;
 use core::ptr::NonNull;
 
-use crate::error::{AllocError, CapacityError, FullError};
+use crate::error::{AllocError, FullError};
 use crate::key::Key;
 use crate::raw::chunk;
 use crate::raw::memory::{self, Block};
@@ -25,7 +25,7 @@ use crate::slab::{Kind, Memory, TrackedSlab, claim};
 /// it is made. It never allocates afterwards.
 ///
 /// Here are the constructors and the insertions, which fail with [`FullError`] or
-/// [`CapacityError`] when no slot is free. Everything else is that of
+/// [`AllocError::Full`] when no slot is free. Everything else is that of
 /// [`TrackedSlab`], and on this page too.
 ///
 /// A slot costs the size of a value, 4 bytes at least, and 8 bytes of stamp, rounded up
@@ -564,7 +564,7 @@ impl<T> TrackedSlab<T, Bounded> {
     /// assert_eq!(*slot.get(), slot.key());
     /// ```
     #[inline]
-    pub fn insert_with<F>(&self, f: F) -> Result<Slot<T>, CapacityError>
+    pub fn insert_with<F>(&self, f: F) -> Result<Slot<T>, AllocError>
     where
         F: FnOnce(&VacantSlot<T>) -> T,
     {
@@ -589,7 +589,7 @@ impl<T> TrackedSlab<T, Bounded> {
     /// # drop(slot);
     /// ```
     #[inline]
-    pub fn vacant_slot(&self) -> Result<VacantSlot<T>, CapacityError> {
+    pub fn vacant_slot(&self) -> Result<VacantSlot<T>, AllocError> {
         self.try_vacant_slot()
     }
 }

@@ -37,7 +37,7 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
-use crate::error::{AllocError, CapacityError, FullError};
+use crate::error::{AllocError, FullError};
 use crate::key::Key;
 use crate::raw::report::Report;
 use crate::slab::cell::cells::{Cells, Lookup};
@@ -211,7 +211,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// assert_eq!(*slot.get(), slot.key());
     /// ```
     #[inline]
-    pub fn try_insert_with<F>(&self, f: F) -> Result<Slot<T>, CapacityError>
+    pub fn try_insert_with<F>(&self, f: F) -> Result<Slot<T>, AllocError>
     where
         F: FnOnce(&VacantSlot<T>) -> T,
     {
@@ -236,11 +236,13 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// assert_eq!(*vacant.insert(7).get(), 7);
     /// ```
     #[inline]
-    pub fn try_vacant_slot(&self) -> Result<VacantSlot<T>, CapacityError> {
+    pub fn try_vacant_slot(&self) -> Result<VacantSlot<T>, AllocError> {
         match self.try_claim() {
             // SAFETY: the cell was just popped: free, and no one else has it (F2).
             Ok(place) => Ok(unsafe { VacantSlot::hold(place) }),
-            Err(cause) => Err(CapacityError::new(self.capacity(), cause)),
+            Err(cause) => Err(cause.unwrap_or(AllocError::Full {
+                capacity: self.capacity(),
+            })),
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use flatslab::epoch::{BufError, Epoch, EpochBytes, EpochKey, EpochSlab, InsertError};
+use flatslab::epoch::{Epoch, EpochBytes, EpochKey, EpochSlab, InsertError};
 use flatslab::{AllocError, BuildError, Builder};
 
 use crate::common::amount;
@@ -85,7 +85,7 @@ fn use_all(rounds: u64) -> bool {
     for len in [10, 200, 100] {
         match bytes.try_copy_in(bytes.permanent(), &[7; 200][..len]) {
             Ok(key) => assert_eq!(*bytes.get(key).unwrap(), [7; 200][..len]),
-            Err(BufError::Full(AllocError::OutOfMemory { bytes: 1.. })) => is_refused = true,
+            Err(InsertError::Full((), AllocError::OutOfMemory { bytes: 1.. })) => is_refused = true,
             Err(error) => panic!("{error}"),
         }
     }

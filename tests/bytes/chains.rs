@@ -60,7 +60,6 @@ fn a_buffer_alone_is_a_chain_of_one() {
     let mut parts = buf.parts();
     assert!(parts.next().is_some());
     assert!(parts.next().is_none() && parts.next().is_none());
-    assert!(format!("{:?}", buf.parts()).contains("20"));
 }
 
 #[test]
@@ -101,7 +100,7 @@ fn the_link_of_a_shared_buffer_does_not_change() {
         let other = share(&arena, &head);
         let error = head.set_next(owned_by(&arena, 3, 20)).unwrap_err();
         assert!(error.to_string().contains("references"), "{error}");
-        assert_eq!(format!("{error:?}"), "LinkError(..)");
+        assert_eq!(format!("{error:?}"), "SharedError(..)");
         expect_owner(&error.into_inner(), 3);
         assert!(head.take_next().is_err(), "{name}");
         assert!(head.next_mut().is_err(), "{name}");

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use flatslab::bytes::{ByteArena, RequestError};
-use flatslab::{BuildError, Builder, SizeClassError, SizeError};
+use flatslab::{BuildError, Builder, SizeError};
 
 use crate::common::{amount, panics};
 use crate::{expect_owner, owned_by};
@@ -23,11 +23,8 @@ fn class_in_use(arena: &ByteArena) -> usize {
     size
 }
 
-fn refused(builder: Builder<ByteArena>) -> SizeClassError {
-    match builder.try_build().unwrap_err() {
-        BuildError::SizeClasses(error) => error,
-        error => panic!("{error}"),
-    }
+fn refused(builder: Builder<ByteArena>) -> BuildError {
+    builder.try_build().unwrap_err()
 }
 
 fn odd_builders() -> [Builder<ByteArena>; 6] {
@@ -132,7 +129,7 @@ fn factors_that_do_not_grow_are_refused() {
     ];
     for growth in odd {
         let error = refused(ByteArena::builder().growth(growth));
-        assert_eq!(error, SizeClassError::Growth, "{growth}");
+        assert_eq!(error, BuildError::Growth, "{growth}");
     }
     let arena = ByteArena::builder().growth(f64::MAX).chunk_bytes(1 << 12);
     let arena = arena.largest(1 << 10).build();
@@ -143,12 +140,16 @@ fn factors_that_do_not_grow_are_refused() {
 #[test]
 fn sizes_of_0_are_refused() {
     let builder = ByteArena::builder;
-    for odd in [
-        builder().smallest(0),
-        builder().chunk_bytes(0),
-        builder().largest(0),
+    for (named, odd) in [
+        ("smallest", builder().smallest(0)),
+        ("chunk_bytes", builder().chunk_bytes(0)),
+        ("largest", builder().largest(0)),
     ] {
-        assert_eq!(refused(odd), SizeClassError::Zero);
+        let refused = refused(odd);
+        assert!(
+            matches!(refused, BuildError::OutOfRange { option, given: 0, min: 1, .. } if option == named),
+            "{refused}"
+        );
     }
 }
 
@@ -157,13 +158,16 @@ fn sizes_of_0_are_refused() {
 fn sizes_of_4_gib_and_more_are_refused() {
     let builder = ByteArena::builder;
     for size in [1 << 32, (1 << 32) + 16, isize::MAX as usize, usize::MAX] {
-        for odd in [
-            builder().smallest(size),
-            builder().chunk_bytes(size),
-            builder().largest(size),
+        for (named, odd) in [
+            ("smallest", builder().smallest(size)),
+            ("chunk_bytes", builder().chunk_bytes(size)),
+            ("largest", builder().largest(size)),
         ] {
-            let error = refused(odd);
-            assert!(matches!(error, SizeClassError::TooLarge(_)), "{error}");
+            let refused = refused(odd);
+            assert!(
+                matches!(refused, BuildError::OutOfRange { option, given, .. } if option == named && given == size),
+                "{refused}"
+            );
         }
     }
     // The largest there is, of which nothing is allocated.
@@ -182,7 +186,7 @@ fn there_are_64_classes_at_most() {
     assert_eq!(arena.stats().size_classes, 64);
     let error = refused(builder().largest(64 * 16 + 1));
     let largest = 64 * 16 + 1;
-    assert_eq!(error, SizeClassError::TooManyClasses { largest });
+    assert_eq!(error, BuildError::TooManyClasses { largest });
 }
 
 #[test]

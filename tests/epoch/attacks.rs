@@ -12,7 +12,7 @@ use crate::common::{self, Drops, Hooked, amount};
 use crate::source::{Counted, Fault, with_fault, with_hook};
 use flatslab::AllocError;
 use flatslab::epoch::{
-    BufError, ClearError, Epoch, EpochBytes, EpochGuard, EpochKey, EpochSlab, EpochState, Ref,
+    Epoch, EpochBytes, EpochError, EpochGuard, EpochKey, EpochSlab, EpochState, InsertError, Ref,
     RefMut, Values,
 };
 
@@ -111,7 +111,7 @@ fn a_value_may_hold_guards_of_others() {
         }
         assert!(slab.try_take(stays).is_err());
         let refused = slab.try_clear_epoch(slab.permanent());
-        assert_eq!(refused, Err(ClearError::Borrowed(stays)));
+        assert_eq!(refused, Err(EpochError::Borrowed(stays)));
         assert_eq!(slab.clear_epoch(slab.current()), 5);
         assert!(slab.get_mut(stays).is_some());
 
@@ -126,7 +126,7 @@ fn a_value_may_hold_guards_of_others() {
         let epoch = slab.epoch_of(holder).unwrap();
         assert_eq!(
             slab.try_clear_epoch(epoch),
-            Err(ClearError::Borrowed(written))
+            Err(EpochError::Borrowed(written))
         );
         assert_eq!(slab.close(epoch).unwrap().live, 2);
         drop(slab.take(holder));
@@ -439,7 +439,7 @@ fn unused_chunks_of_other_classes_make_way_at_the_limit() {
     while bytes.try_alloc_in(first, 64).is_ok() {}
     assert_eq!(bytes.stats().committed_bytes, 4 * 1024);
     let large = bytes.try_alloc_in(first, 512);
-    let refused = BufError::Full(AllocError::Limit { bytes: 1024 });
+    let refused = InsertError::Full((), AllocError::Limit { bytes: 1024 });
     assert_eq!(large.unwrap_err(), refused);
     // It dies, and another class gets it.
     bytes.advance();
@@ -452,7 +452,7 @@ fn unused_chunks_of_other_classes_make_way_at_the_limit() {
     // Nothing makes way where that is in vain.
     let cached = bytes.stats().cached_chunks;
     let larger = bytes.try_alloc_in(bytes.current(), 4 * 1024);
-    assert!(matches!(larger.unwrap_err(), BufError::Full(_)));
+    assert!(matches!(larger.unwrap_err(), InsertError::Full((), _)));
     assert_eq!(bytes.stats().cached_chunks, cached);
 }
 

@@ -1,7 +1,7 @@
 //! Borrows of values: how many there can be, and what they hold up.
 
 use flatslab::AccessError;
-use flatslab::epoch::{ClearError, EpochBytes, EpochKey, EpochSlab, Ref, RefMut};
+use flatslab::epoch::{EpochBytes, EpochError, EpochKey, EpochSlab, Ref, RefMut};
 
 use crate::common::{Drops, panics};
 
@@ -87,10 +87,10 @@ fn an_epoch_with_a_borrowed_value_is_not_cleared() {
     slab.advance();
     for key in &keys {
         let reader = slab.get(*key);
-        assert_eq!(slab.try_clear_epoch(epoch), Err(ClearError::Borrowed(*key)));
+        assert_eq!(slab.try_clear_epoch(epoch), Err(EpochError::Borrowed(*key)));
         drop(reader);
         let writer = slab.get_mut(*key);
-        assert_eq!(slab.try_clear_epoch(epoch), Err(ClearError::Borrowed(*key)));
+        assert_eq!(slab.try_clear_epoch(epoch), Err(EpochError::Borrowed(*key)));
         drop(writer);
     }
     assert_eq!((drops.count(), slab.stats().live), (0, 5));
@@ -131,7 +131,7 @@ fn a_forgotten_guard_holds_its_value_until_the_slab_is_gone() {
     let (_, report) = slab.advance_and_close();
     assert_eq!(report.pinned, 2);
     let error = slab.try_clear_epoch(epoch).unwrap_err();
-    let borrowed = [keys[0], keys[2]].map(ClearError::Borrowed);
+    let borrowed = [keys[0], keys[2]].map(EpochError::Borrowed);
     assert!(borrowed.contains(&error));
     assert_eq!(slab.get(keys[0]).unwrap().number, 0);
     assert!(slab.try_get(keys[2]).is_err() && slab.try_take(keys[0]).is_err());
@@ -157,7 +157,7 @@ fn guards_of_values_may_outlive_those_of_epochs() {
     let epoch = entered.epoch();
     drop(entered);
     assert_eq!(*guard, "a value");
-    assert_eq!(slab.try_clear_epoch(epoch), Err(ClearError::Borrowed(key)));
+    assert_eq!(slab.try_clear_epoch(epoch), Err(EpochError::Borrowed(key)));
     drop(guard);
     assert_eq!(slab.clear_epoch(epoch), 1);
     assert!(slab.epoch_stats(epoch).is_none());
@@ -208,7 +208,7 @@ fn the_end_of_a_new_buffer_frees_nothing() {
     assert_eq!(*bytes.get(key).unwrap(), [7; 100]);
     std::mem::forget(bytes.alloc(10));
     let error = bytes.try_clear_epoch(bytes.current());
-    assert!(matches!(error, Err(ClearError::Borrowed(_))));
+    assert!(matches!(error, Err(EpochError::Borrowed(_))));
     assert!(bytes.remove(key));
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use flatslab::AccessError;
-use flatslab::epoch::{BufError, Epoch, EpochBytes, EpochKey, EpochSlab, InsertError};
+use flatslab::epoch::{Epoch, EpochBytes, EpochKey, EpochSlab, InsertError};
 
 use crate::common::amount;
 use crate::common::random::{random, seed};
@@ -235,5 +235,5 @@ fn buffers_have_keys_of_their_own() {
         assert!(bytes.remove(*key) && !bytes.remove(*key));
     }
     let error = bytes.try_copy_in(other.current(), b"foreign").unwrap_err();
-    assert_eq!(error, BufError::Foreign);
+    assert_eq!(error, InsertError::Foreign(()));
 }

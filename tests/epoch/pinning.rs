@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use flatslab::epoch::{CloseError, EpochKey, EpochSlab, EpochState};
+use flatslab::epoch::{EpochError, EpochKey, EpochSlab, EpochState};
 
 use crate::common::amount;
 use crate::common::random::{one_in, seed};
@@ -153,8 +153,8 @@ fn the_place_of_a_pinned_epoch_is_free_at_once() {
 fn the_current_and_the_permanent_epoch_are_not_closed() {
     let slab = EpochSlab::<u64>::new();
     let refused = [
-        (slab.current(), CloseError::Current),
-        (slab.permanent(), CloseError::Permanent),
+        (slab.current(), EpochError::Current),
+        (slab.permanent(), EpochError::Permanent),
     ];
     for (epoch, error) in refused {
         let key = slab.try_insert_in(epoch, 7).unwrap();

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 
 use flatslab::AccessError;
-use flatslab::epoch::{CloseError, Epoch, EpochKey, EpochSlab, InsertError};
+use flatslab::epoch::{Epoch, EpochError, EpochKey, EpochSlab, InsertError};
 
 use crate::common::Hooked;
 
@@ -117,7 +117,7 @@ fn a_destructor_may_advance_and_close() {
         slab.insert(Hooked::plain());
         match slab.close(epoch) {
             Ok(report) => assert_eq!((report.scanned, report.live), (0, 0)),
-            Err(error) => assert_eq!(error, CloseError::Closed),
+            Err(error) => assert_eq!(error, EpochError::Closed),
         }
         slab.advance_and_close();
     });

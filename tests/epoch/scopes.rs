@@ -1,6 +1,6 @@
 //! Epochs that end with a block of the program.
 
-use flatslab::epoch::{BufError, CloseError, EpochBytes, EpochSlab, EpochState, InsertError};
+use flatslab::epoch::{EpochBytes, EpochError, EpochSlab, EpochState, InsertError};
 
 use crate::common::{Drops, amount, panics};
 
@@ -44,7 +44,7 @@ fn an_epoch_whose_guard_was_forgotten_stays_open_until_it_is_closed() {
     assert_eq!((report.scanned, report.live), (1, 1));
     assert_eq!(slab.try_insert_in(epoch, 8), Err(InsertError::Closed(8)));
     assert_eq!(slab.take(key), Some(7));
-    assert_eq!(slab.close(epoch).unwrap_err(), CloseError::Closed);
+    assert_eq!(slab.close(epoch).unwrap_err(), EpochError::Closed);
 }
 
 #[test]
@@ -176,9 +176,9 @@ fn an_epoch_is_opened_and_closed_by_name() {
     assert!(slab.try_insert_in(session, 7).is_err());
     assert_eq!(slab.clear_epoch(session), 3);
     assert!(slab.epoch_stats(session).is_none());
-    assert_eq!(slab.close(session).unwrap_err(), CloseError::Closed);
+    assert_eq!(slab.close(session).unwrap_err(), EpochError::Closed);
     let foreign = EpochSlab::<u64>::new().open();
-    assert_eq!(slab.close(foreign).unwrap_err(), CloseError::Foreign);
+    assert_eq!(slab.close(foreign).unwrap_err(), EpochError::Foreign);
     assert!(slab.try_insert(7).is_ok());
 }
 
@@ -216,7 +216,7 @@ fn buffers_are_copied_and_named() {
     assert_eq!(&*bytes.get(one).unwrap(), b"one");
 }
 
-fn too_big() -> BufError {
+fn too_big() -> InsertError {
     let bytes = EpochBytes::new();
     bytes.try_alloc_in(bytes.current(), 1 << 20).unwrap_err()
 }

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use flatslab::epoch::{BufError, Epoch, EpochBytes, EpochKey, EpochSlab, InsertError};
+use flatslab::epoch::{Epoch, EpochBytes, EpochKey, EpochSlab, InsertError};
 use flatslab::{AllocError, BuildError, Builder};
 
 use crate::common::amount;
@@ -288,7 +288,10 @@ fn max_bytes_is_not_passed() {
         .build();
     assert!(bytes.try_copy_in(bytes.current(), &[1; 128]).is_ok());
     let error = bytes.try_copy_in(bytes.current(), &[1; 96]).unwrap_err();
-    assert_eq!(error, BufError::Full(AllocError::Limit { bytes: 96 }));
+    assert_eq!(
+        error,
+        InsertError::Full((), AllocError::Limit { bytes: 96 })
+    );
 }
 
 #[test]

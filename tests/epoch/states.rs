@@ -19,7 +19,7 @@
 use std::rc::Rc;
 
 use flatslab::epoch::{
-    ClearError, CloseError, Epoch, EpochGuard, EpochKey, EpochSlab, EpochState, InsertError, Values,
+    Epoch, EpochError, EpochGuard, EpochKey, EpochSlab, EpochState, InsertError, Values,
 };
 
 use crate::common::Drops;
@@ -160,10 +160,10 @@ impl<'s> World<'s> {
                     pinned => format!("pins {pinned}"),
                 }
             }
-            Err(CloseError::Current) => "Current".into(),
-            Err(CloseError::Permanent) => "Permanent".into(),
-            Err(CloseError::Closed) => "Closed".into(),
-            Err(CloseError::Foreign) => "Foreign".into(),
+            Err(EpochError::Current) => "Current".into(),
+            Err(EpochError::Permanent) => "Permanent".into(),
+            Err(EpochError::Closed) => "Closed".into(),
+            Err(EpochError::Foreign) => "Foreign".into(),
             Err(error) => panic!("{error}"),
         }
     }
@@ -179,11 +179,11 @@ impl<'s> World<'s> {
             Err(error) => {
                 assert_eq!(self.drops.count(), before);
                 match error {
-                    ClearError::Borrowed(key) => {
+                    EpochError::Borrowed(key) => {
                         assert_eq!(key, self.keys[0]);
                         "Borrowed".into()
                     }
-                    ClearError::Foreign => "Foreign".into(),
+                    EpochError::Foreign => "Foreign".into(),
                     error => panic!("{error}"),
                 }
             }

@@ -1,8 +1,6 @@
 //! Statistics and tags.
 
-use flatslab::epoch::{
-    BufError, ClearError, CloseError, EpochBytes, EpochSlab, EpochState, InsertError, Stats,
-};
+use flatslab::epoch::{EpochBytes, EpochError, EpochSlab, EpochState, InsertError, Stats};
 use flatslab::{AllocError, BuildError, SizeError};
 
 #[test]
@@ -86,10 +84,13 @@ fn lengths_of_buffers_at_the_ends_of_their_classes() {
         assert_eq!(*bytes.get(copied).unwrap(), vec![7; len]);
     }
     for len in [largest + 1, 1 << 20, isize::MAX as usize, usize::MAX] {
-        let expected = BufError::TooLarge(SizeError {
-            size: len,
-            limit: largest,
-        });
+        let expected = InsertError::TooLarge(
+            (),
+            SizeError {
+                size: len,
+                limit: largest,
+            },
+        );
         assert_eq!(
             bytes.try_alloc_in(bytes.current(), len).unwrap_err(),
             expected
@@ -145,17 +146,17 @@ fn every_state_and_error_says_what_it_is() {
         Box::new(InsertError::Closed(())),
         Box::new(InsertError::Foreign(())),
         Box::new(InsertError::Full((), full)),
-        Box::new(CloseError::Current),
-        Box::new(CloseError::Permanent),
-        Box::new(CloseError::Closed),
-        Box::new(CloseError::Foreign),
-        Box::new(ClearError::Foreign),
-        Box::new(ClearError::Borrowed(key)),
-        Box::new(BufError::Closing),
-        Box::new(BufError::Closed),
-        Box::new(BufError::Foreign),
-        Box::new(BufError::Full(full)),
-        Box::new(BufError::TooLarge(SizeError { size: 9, limit: 8 })),
+        Box::new(EpochError::Current),
+        Box::new(EpochError::Permanent),
+        Box::new(EpochError::Closed),
+        Box::new(EpochError::Foreign),
+        Box::new(EpochError::Foreign),
+        Box::new(EpochError::Borrowed(key)),
+        Box::new(InsertError::Closing(())),
+        Box::new(InsertError::Closed(())),
+        Box::new(InsertError::Foreign(())),
+        Box::new(InsertError::Full((), full)),
+        Box::new(InsertError::TooLarge((), SizeError { size: 9, limit: 8 })),
     ];
     for error in errors {
         let text = error.to_string();

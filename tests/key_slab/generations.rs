@@ -1,7 +1,7 @@
 //! What keys with generations promise, as `slotmap` does: a key whose value is
 //! gone never opens another one.
 
-use flatslab::key_slab::InsertAtReason;
+use flatslab::key_slab::InsertAtError;
 use flatslab::{BoundedKeySlab, GenKey, KeySlab, key_type};
 
 use crate::message_of;
@@ -100,8 +100,8 @@ fn a_slot_without_a_generation_left_retires() {
     assert_eq!(other.index(), 1);
     assert!(slab.insert("no slot is left").is_err());
     assert_eq!(
-        slab.insert_at(last, "again").unwrap_err().reason(),
-        InsertAtReason::Outdated
+        slab.insert_at(last, "again"),
+        Err(InsertAtError::Outdated("again"))
     );
     let clone = slab.clone();
     assert_eq!((clone.retired(), clone.len()), (1, 1));
@@ -134,11 +134,8 @@ fn an_older_generation_is_refused_and_a_later_one_is_not() {
     let mut slab: KeySlab<&str, GenKey> = KeySlab::with_key();
     let first = slab.insert("first");
     slab.remove(first);
-    let error = slab.insert_at(first, "again").unwrap_err();
-    assert_eq!(
-        (error.reason(), error.into_inner()),
-        (InsertAtReason::Outdated, "again")
-    );
+    let refused = slab.insert_at(first, "again");
+    assert_eq!(refused, Err(InsertAtError::Outdated("again")));
     slab.insert_at(key(0, 9), "later").unwrap();
     assert_eq!(slab[key(0, 9)], "later");
     // `extend` replaces values of the same and of earlier generations.

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use flatslab::key_slab::{Array, Chunks, InsertAtReason, SlabKey, Storage};
+use flatslab::key_slab::{Array, Chunks, InsertAtError, SlabKey, Storage};
 use flatslab::{BoundedKeySlab, GenKey, Key, KeySlab, PlainSlab};
 
 /// A value that is counted from when it is made until it is dropped, with bytes
@@ -190,10 +190,10 @@ fn run<const BYTES: usize, K: Numbers, S: Storage>(
                         gone.retain(|old| K::GENERATIONS || old.slot() != slot);
                     }
                     Err(error) => {
-                        match error.reason() {
-                            InsertAtReason::Taken => assert!(model.contains_key(&slot)),
-                            InsertAtReason::Outdated => assert!(K::GENERATIONS),
-                            InsertAtReason::OutOfRange { .. } => assert!(slot >= slab.capacity()),
+                        match &error {
+                            InsertAtError::Taken(_) => assert!(model.contains_key(&slot)),
+                            InsertAtError::Outdated(_) => assert!(K::GENERATIONS),
+                            InsertAtError::OutOfRange { .. } => assert!(slot >= slab.capacity()),
                             other => panic!("{other}"),
                         }
                         assert_eq!(error.into_inner().number, value);

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use flatslab::key_slab::{InsertAtReason, RestoreError};
+use flatslab::key_slab::{InsertAtError, RestoreError};
 use flatslab::{AllocError, BoundedKeySlab, GenKey, Key, KeySlab};
 
 use crate::program::{Count, Counted, LARGE};
@@ -24,10 +24,7 @@ fn a_value_comes_back_under_its_key_and_slots_below_are_free() {
     let keys: Vec<_> = (0..4).map(|_| slab.insert("new").index()).collect();
     assert_eq!(keys, [0, 1, 2, 4]);
     let error = slab.insert_at(key(5000), "again").unwrap_err();
-    assert_eq!(
-        (error.reason(), error.into_inner()),
-        (InsertAtReason::Taken, "again")
-    );
+    assert_eq!(error, InsertAtError::Taken("again"));
 }
 
 #[test]
@@ -48,8 +45,12 @@ fn keys_out_of_reach_are_errors_with_the_value() {
     let mut bounded = BoundedKeySlab::with_capacity(4);
     let error = bounded.insert_at(key(4), "four").unwrap_err();
     assert_eq!(
-        error.reason(),
-        InsertAtReason::OutOfRange { index: 4, limit: 4 }
+        error,
+        InsertAtError::OutOfRange {
+            value: "four",
+            index: 4,
+            limit: 4
+        }
     );
     assert_eq!(
         error.to_string(),
@@ -60,10 +61,7 @@ fn keys_out_of_reach_are_errors_with_the_value() {
     let mut slab = KeySlab::new();
     for far in [Key::NONE, key(1 << 30), key((1 << 30) - 1)] {
         let error = slab.insert_at(far, "far").unwrap_err();
-        assert!(
-            matches!(error.reason(), InsertAtReason::OutOfRange { .. }),
-            "{error}"
-        );
+        assert!(matches!(error, InsertAtError::OutOfRange { .. }), "{error}");
         assert!(error.source().is_none());
     }
     assert_eq!(slab.capacity(), 0);

@@ -8,8 +8,8 @@ use std::cell::RefCell;
 use std::mem::{MaybeUninit, forget, replace};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use flatslab::FullError;
 use flatslab::pool::{Pool, PoolBox, PoolMemory, PoolStorage};
+use flatslab::{AllocError, FullError};
 
 use crate::samples::{Sample, alive};
 
@@ -353,7 +353,10 @@ impl<'p, 's, 'c, V: Sample, M: PoolMemory> Round<'p, 's, 'c, V, M> {
         match number % 4 {
             0 => match pool.try_alloc_with(|| V::new(step)) {
                 Ok(boxed) => self.add_value(boxed, step),
-                Err(error) => assert_eq!((error.capacity(), was_full), (CAPACITY, true)),
+                Err(error) => assert_eq!(
+                    (error, was_full),
+                    (AllocError::Full { capacity: CAPACITY }, true)
+                ),
             },
             1 => {
                 struct OnPurpose;

@@ -5,6 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::mem::forget;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
+use flatslab::AllocError;
 use flatslab::pool::{Pool, RecycledBox, RecyclingPool};
 
 use crate::program::{CAPACITY, Cells, Step};
@@ -174,7 +175,7 @@ impl<V: Sample> Round<'_, '_, V> {
                 self.boxes.push((boxed, step));
             }
             Err(error) => {
-                assert_eq!(error.capacity(), CAPACITY);
+                assert_eq!(error, AllocError::Full { capacity: CAPACITY });
                 assert_eq!((made.get(), reset.get()), (0, 0));
             }
         }

@@ -3,6 +3,7 @@
 
 use std::cell::Cell;
 
+use flatslab::AllocError;
 use flatslab::pool::{Pool, RecycledBox, RecyclingPool};
 
 use crate::common::{Counted, Drops};
@@ -86,7 +87,7 @@ fn cleared_values_are_dropped_and_boxes_get_new_ones() {
 fn a_recycling_pool_of_no_cells_is_full() {
     for mut pool in pools::<u64>(0) {
         let error = pool.try_alloc_or_reuse(|| unreachable!(), |_| unreachable!());
-        assert_eq!(error.unwrap_err().capacity(), 0);
+        assert_eq!(error.unwrap_err(), AllocError::Full { capacity: 0 });
         assert_eq!((pool.len(), pool.idle(), pool.is_empty()), (0, 0, true));
         pool.clear();
     }

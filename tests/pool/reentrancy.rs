@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use flatslab::AllocError;
 use flatslab::pool::{Pool, PoolBox, PoolMemory, PoolStorage, RecycledBox, RecyclingPool};
 
 use crate::common::{Drops, Hooked, panics};
@@ -181,7 +182,7 @@ fn closures_nest_as_deep_as_there_are_cells() {
                 *boxed
             }
             Err(error) => {
-                assert_eq!(error.capacity(), depth);
+                assert_eq!(error, AllocError::Full { capacity: depth });
                 depth
             }
         }

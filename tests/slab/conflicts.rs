@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
 use flatslab::AccessError::{self, Borrowed, Missing, Owned};
-use flatslab::{BoundedSlab, Key, Memory, Ref, SlotBox, TrackedSlab};
+use flatslab::{AllocError, BoundedSlab, Key, Memory, Ref, SlotBox, TrackedSlab};
 
 use crate::common::values::expect_refusals;
 use crate::common::{Audit, Drops, Hooked, Room, over_both_slabs};
@@ -432,5 +432,9 @@ fn errors_say_what_is_wrong() {
     }
     let slab = BoundedSlab::<u64>::with_capacity(3);
     let all: Vec<_> = (0..3).map(|_| slab.vacant_slot().unwrap()).collect();
-    assert_eq!(slab.vacant_slot().unwrap_err().capacity(), all.len());
+    let capacity = all.len();
+    assert_eq!(
+        slab.vacant_slot().unwrap_err(),
+        AllocError::Full { capacity }
+    );
 }

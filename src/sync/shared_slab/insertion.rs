@@ -3,7 +3,7 @@
 use super::SharedSlab;
 use super::ends::Taken;
 use super::key::SharedKey;
-use crate::error::{CapacityError, FullError};
+use crate::error::{AllocError, FullError};
 
 impl<T> SharedSlab<T> {
     /// Puts a value into a free slot; O(1), no allocation, no matter how full the slab is or
@@ -67,12 +67,14 @@ impl<T> SharedSlab<T> {
     /// assert!(slab.insert_with(|key| key).is_err());
     /// ```
     #[inline]
-    pub fn insert_with<F>(&self, f: F) -> Result<SharedKey, CapacityError>
+    pub fn insert_with<F>(&self, f: F) -> Result<SharedKey, AllocError>
     where
         F: FnOnce(SharedKey) -> T,
     {
         let Some(index) = self.free.take() else {
-            return Err(CapacityError::new(self.capacity(), None));
+            return Err(AllocError::Full {
+                capacity: self.capacity(),
+            });
         };
         // SAFETY: as in `insert`; if `f` unwinds, it is still without a value.
         unsafe {

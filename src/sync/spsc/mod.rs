@@ -16,7 +16,7 @@ pub use producer::{Entry, Producer};
 use core::fmt;
 
 use crate::builder::{Build, Builder};
-use crate::error::{BuildError, SizeClassError};
+use crate::error::BuildError;
 use crate::memory::Pages;
 use crate::raw::report::Report;
 
@@ -157,9 +157,7 @@ impl Build for SpscRing {
     type Options = SpscOptions;
 
     fn try_build(options: SpscOptions, pages: Pages) -> Result<Self, BuildError> {
-        if options.entries == 0 || options.max_len == 0 {
-            return Err(SizeClassError::Zero.into());
-        }
+        BuildError::in_range("entries", options.entries, 1, usize::MAX)?;
         let source = pages.into_source()?;
         let [first, second] = ends::make(options.entries, options.max_len, &source)?;
         let (producer, consumer) = (Producer::new(first), Consumer::new(second));

@@ -3,7 +3,7 @@
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
-use crate::error::{AllocError, BuildError, SizeClassError, SizeError};
+use crate::error::{AllocError, BuildError};
 use crate::raw::copy::copy;
 
 /// Bytes begin at a multiple of this, and lengths stand so many bytes before them.
@@ -28,10 +28,7 @@ impl Places {
     ///
     /// If so many bytes pass the limit of an entry.
     pub(super) fn new(max_len: usize) -> Result<Self, BuildError> {
-        if max_len > MOST_BYTES {
-            let error = SizeError::new(max_len, MOST_BYTES);
-            return Err(SizeClassError::TooLarge(error).into());
-        }
+        BuildError::in_range("max_len", max_len, 1, MOST_BYTES)?;
         let too_large = AllocError::TooManyBytes {
             slots: 1,
             slot_bytes: max_len,

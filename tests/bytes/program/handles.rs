@@ -168,7 +168,7 @@ impl World<'_> {
                 let taken = chunk.next.take().zip(taken);
                 self.bufs.extend(taken);
             }
-            Err(SharedError) => assert!(chunk.references > 1),
+            Err(SharedError { .. }) => assert!(chunk.references > 1),
         }
     }
 
@@ -200,7 +200,7 @@ impl World<'_> {
             let chunk = self.chunks.get_mut(&name).unwrap();
             let link = match buf.next_mut() {
                 Ok(link) => link,
-                Err(SharedError) => {
+                Err(SharedError { .. }) => {
                     assert!(chunk.references > 1);
                     break;
                 }

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use flatslab::epoch::{
-    ClearError, CloseError, Contents, Epoch, EpochKey, EpochState, EpochStats, Epochs,
-};
+use flatslab::epoch::{Contents, Epoch, EpochError, EpochKey, EpochState, EpochStats, Epochs};
 
 use super::subject::{Config, Plan, Refused};
 
@@ -297,14 +295,14 @@ impl Model {
     }
 
     /// Clears an epoch. Returns the answer; where a value is borrowed, of any such one.
-    pub(super) fn clear(&mut self, epoch: Epoch, is_foreign: bool) -> Result<usize, ClearError> {
+    pub(super) fn clear(&mut self, epoch: Epoch, is_foreign: bool) -> Result<usize, EpochError> {
         if is_foreign {
-            return Err(ClearError::Foreign);
+            return Err(EpochError::Foreign);
         }
         let keys = self.keys_in(epoch);
         let borrowed = keys.iter().find(|key| self.values[key].is_borrowed());
         if let Some(key) = borrowed {
-            return Err(ClearError::Borrowed(*key));
+            return Err(EpochError::Borrowed(*key));
         }
         for key in &keys {
             self.values.remove(key);
@@ -406,25 +404,25 @@ impl Model {
         report
     }
 
-    pub(super) fn close(&mut self, epoch: Epoch, is_foreign: bool) -> Result<Report, CloseError> {
+    pub(super) fn close(&mut self, epoch: Epoch, is_foreign: bool) -> Result<Report, EpochError> {
         self.close_calls += 1;
         if is_foreign {
-            return Err(CloseError::Foreign);
+            return Err(EpochError::Foreign);
         }
         let Some(record) = self.records.get_mut(&epoch) else {
-            return Err(CloseError::Closed);
+            return Err(EpochError::Closed);
         };
         record.close_calls += 1;
         match (record.state, record.kind) {
-            (EpochState::Open, Kind::Permanent) => Err(CloseError::Permanent),
-            (EpochState::Open, Kind::Ring(_)) => Err(CloseError::Current),
+            (EpochState::Open, Kind::Permanent) => Err(EpochError::Permanent),
+            (EpochState::Open, Kind::Ring(_)) => Err(EpochError::Current),
             (EpochState::Open, Kind::Outside) | (EpochState::Closing, _) => {
                 self.stop(epoch);
                 let mut report = self.close_epoch(epoch);
                 report.released_bytes = self.trim();
                 Ok(report)
             }
-            _ => Err(CloseError::Closed),
+            _ => Err(EpochError::Closed),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The steps of a program that share the slab.
 
 use flatslab::AccessError;
-use flatslab::epoch::{ClearError, Epoch, EpochGuard, EpochKey, Epochs, Ref, RefMut};
+use flatslab::epoch::{Epoch, EpochError, EpochGuard, EpochKey, Epochs, Ref, RefMut};
 
 use super::model::{Entry, Report};
 use super::source::REFUSED;
@@ -349,7 +349,7 @@ impl<'w, 's, S: Subject> World<'w, 's, S> {
         let (epoch, is_foreign) = self.state.any_epoch(self.input);
         let result = self.slab.try_clear_epoch(epoch);
         match (result, self.state.model.clear(epoch, is_foreign)) {
-            (Err(ClearError::Borrowed(key)), Err(ClearError::Borrowed(_))) => {
+            (Err(EpochError::Borrowed(key)), Err(EpochError::Borrowed(_))) => {
                 let entry = self.state.model.values[&key];
                 assert!(entry.is_borrowed() && entry.epoch == epoch);
             }

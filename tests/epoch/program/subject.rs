@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use flatslab::AccessError;
 use flatslab::epoch::{
-    BufError, Bytes, Contents, Epoch, EpochBytes, EpochGuard, EpochKey, EpochSlab, Epochs,
-    InsertError, Ref, RefMut, Scope, Values,
+    Bytes, Contents, Epoch, EpochBytes, EpochGuard, EpochKey, EpochSlab, Epochs, InsertError, Ref,
+    RefMut, Scope, Values,
 };
 use flatslab::memory::Pages;
 
@@ -42,20 +42,26 @@ pub(super) enum Refused {
     Full,
 }
 
-impl From<BufError> for Refused {
+impl<T> From<&InsertError<T>> for Refused {
     #[allow(unreachable_patterns, reason = "the library itself knows all of them")]
-    fn from(error: BufError) -> Self {
+    fn from(error: &InsertError<T>) -> Self {
         match error {
-            BufError::Closing => Refused::Closing,
-            BufError::Closed => Refused::Closed,
-            BufError::Foreign => Refused::Foreign,
-            BufError::TooLarge(error) => {
+            InsertError::Closing(_) => Refused::Closing,
+            InsertError::Closed(_) => Refused::Closed,
+            InsertError::Foreign(_) => Refused::Foreign,
+            InsertError::TooLarge(_, error) => {
                 assert!(error.size > error.limit);
                 Refused::TooLarge
             }
-            BufError::Full(_) => Refused::Full,
+            InsertError::Full(..) => Refused::Full,
             error => panic!("{error}"),
         }
+    }
+}
+
+impl From<InsertError> for Refused {
+    fn from(error: InsertError) -> Self {
+        Refused::from(&error)
     }
 }
 
@@ -226,15 +232,8 @@ impl Sample for Aligned {
     }
 }
 
-#[allow(unreachable_patterns, reason = "the library itself knows all of them")]
 fn refused<T: Sample>(error: InsertError<T>, number: u64) -> Refused {
-    let reason = match &error {
-        InsertError::Closing(_) => Refused::Closing,
-        InsertError::Closed(_) => Refused::Closed,
-        InsertError::Foreign(_) => Refused::Foreign,
-        InsertError::Full(..) => Refused::Full,
-        error => panic!("{error}"),
-    };
+    let reason = Refused::from(&error);
     assert!(error.into_inner().is(number), "its own value comes back");
     reason
 }

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use flatslab::sync::{SharedKey, SharedRef, SharedSlab};
-use flatslab::{AccessError, CapacityError, FullError};
+use flatslab::{AccessError, AllocError, FullError};
 
 use super::values::{Sample, alive};
 use super::{Input, pages};
@@ -165,7 +165,9 @@ impl<'s, T: Sample> World<'_, '_, 's, T> {
                 assert_eq!(reserved, Some(key));
                 self.model.add(key, number);
             }
-            Ok(Err(CapacityError { .. })) => assert!(!has_room),
+            Ok(Err(error)) => {
+                assert!(matches!(error, AllocError::Full { .. }) && !has_room);
+            }
             Err(_) => {
                 assert!(panics);
                 self.model.gone.extend(reserved);

@@ -12,7 +12,7 @@ for name in "${leaking_tests[@]}"; do
     leak_free+=(--skip "$name")
 done
 
-tests=("${build_std[@]}" --package flatslab --lib --test '*')
+tests=("${build_std[@]}" --package flatslab --no-fail-fast --lib --test '*')
 ASAN_OPTIONS=detect_leaks=1 \
     sanitized address test "${tests[@]}" -- "${leak_free[@]}"
 ASAN_OPTIONS=detect_leaks=1 \

@@ -7,7 +7,7 @@
 needs_build_std
 
 export TSAN_OPTIONS=halt_on_error=1
-sanitized thread test "${build_std[@]}" --package flatslab --lib --tests -- --skip exploration
+sanitized thread test "${build_std[@]}" --package flatslab --no-fail-fast --lib --tests -- --skip exploration
 sanitized thread test "${build_std[@]}" --package order_book
 for example in examples/*.rs; do
     sanitized thread run "${build_std[@]}" --package flatslab --all-features \

@@ -207,8 +207,12 @@ fn main() {
     let timers: &'static TimerPool = TIMER_STORAGE.claim().expect("claimed nowhere else");
     assert!(FRAME_STORAGE.claim().is_none());
     // All memory is touched now: no frame waits for a page.
-    frames.prefault().expect("the memory is the program's");
-    timers.prefault().expect("the memory is the program's");
+    frames
+        .prepare(frames.capacity())
+        .expect("the memory is the program's");
+    timers
+        .prepare(timers.capacity())
+        .expect("the memory is the program's");
 
     let (mut inbox, mut schedule) = (Inbox::default(), Schedule::default());
     let (mut bus, mut counts) = (Bus { state: 1 }, Counts::default());

@@ -163,19 +163,6 @@ impl<T, K: SlabKey> PlainSlab<T, K, Array> {
         self.try_vacant_entry()
     }
 
-    /// Touches the memory of all slots that were not used yet, so that no
-    /// insertion waits for the system to provide a page; O(capacity).
-    ///
-    /// ```
-    /// let mut slab = flatslab::BoundedKeySlab::<u64>::with_capacity(1000);
-    /// slab.prepare();
-    /// assert_eq!(slab.free_slots(), 1000);
-    /// ```
-    pub fn prepare(&mut self) {
-        self.storage.touch_from::<K::Cell<T>>(self.used);
-        self.free.touch();
-    }
-
     /// The key that the next insertion gives, if a slot is free; O(1).
     ///
     /// ```

@@ -54,6 +54,35 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         }
     }
 
+    /// Makes and touches the memory of the next `slots` insertions: they neither call the
+    /// allocator nor fault, and neither do their removals. O(bytes). A bounded slab has it for
+    /// as many as it has slots.
+    ///
+    /// # Errors
+    ///
+    /// As of [`try_reserve`](PlainSlab::try_reserve); of a bounded slab there is none.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut slab = flatslab::KeySlab::<u64>::with_capacity(100_000);
+    /// slab.prepare(100_000)?;
+    /// assert!(slab.free_slots() >= 100_000);
+    /// # Ok::<(), flatslab::AllocError>(())
+    /// ```
+    pub fn prepare(&mut self, slots: usize) -> Result<(), AllocError> {
+        let missing = slots.saturating_sub(self.free_slots());
+        match self.try_grow_to(self.capacity().saturating_add(missing)) {
+            Err(Some(error)) => return Err(error),
+            Ok(()) | Err(None) => {}
+        }
+        let fresh = slots.saturating_sub(self.free.len());
+        let end = self.capacity().min(self.used.saturating_add(fresh));
+        self.storage.touch::<K::Cell<T>>(self.used..end);
+        self.free.touch();
+        Ok(())
+    }
+
     /// The slab's memory, and which of the requested page options were obtained. Asks the
     /// system about [its pages](crate::memory::Pages): for the start and for diagnostics.
     ///
@@ -87,7 +116,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
             if S::BOUNDED {
                 return Err((None, value));
             }
-            if let Err(error) = self.try_add_chunk(false) {
+            if let Err(error) = self.try_add_chunk() {
                 return Err((error, value));
             }
             // A chunk whose number was used before has its slots on the stack.
@@ -152,7 +181,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         match self.next_place() {
             Some(_) => Ok(()),
             None if S::BOUNDED => Err(None),
-            None => self.try_add_chunk(false),
+            None => self.try_add_chunk(),
         }
     }
 
@@ -190,7 +219,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         };
         let mut added = Ok(());
         while added.is_ok() && created.slab.capacity() < capacity {
-            added = created.slab.add_chunk(false);
+            added = created.slab.add_chunk();
         }
         added
     }
@@ -198,10 +227,10 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// Adds a chunk, and room for its slots on the stack.
     #[cold]
     #[inline(never)]
-    pub(super) fn try_add_chunk(&mut self, touch: bool) -> Result<(), Option<AllocError>> {
+    pub(super) fn try_add_chunk(&mut self) -> Result<(), Option<AllocError>> {
         self.ensure_stack_room(self.capacity() + self.storage.step())?;
         let first = self.used;
-        let added = self.add_chunk(touch);
+        let added = self.add_chunk();
         self.push_created(first);
         added
     }
@@ -209,9 +238,9 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// Adds a chunk. Where the chunk's number was used before, its cells begin
     /// with the highest version that they had: those are created, and left for
     /// [`push_created`](Self::push_created).
-    fn add_chunk(&mut self, touch: bool) -> Result<(), Option<AllocError>> {
+    fn add_chunk(&mut self) -> Result<(), Option<AllocError>> {
         let first = self.capacity();
-        let floor = self.storage.try_add(touch)?;
+        let floor = self.storage.try_add()?;
         if floor > 0 {
             self.create_up_to(first, 0);
             self.create_up_to(self.capacity(), floor);

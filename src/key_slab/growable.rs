@@ -262,31 +262,6 @@ impl<T, K: SlabKey> PlainSlab<T, K, Chunks> {
         (self.try_grow_to(self.capacity().saturating_add(missing))).map_err(grows)
     }
 
-    /// Gets and touches the memory of a chunk, unless a chunk's worth of slots
-    /// is free: for an idle moment, so that the next insertions neither
-    /// allocate nor fault; O(chunk). Returns whether it did.
-    ///
-    /// # Errors
-    ///
-    /// Past the limits of [`reserve`](Self::reserve), or when the allocator
-    /// refuses.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let mut slab = flatslab::KeySlab::<u64>::new();
-    /// assert_eq!(slab.prepare(), Ok(true));
-    /// assert_eq!(slab.prepare(), Ok(false));
-    /// assert!(slab.free_slots() > 0);
-    /// ```
-    pub fn prepare(&mut self) -> Result<bool, AllocError> {
-        if self.free_slots() >= self.storage.step() {
-            return Ok(false);
-        }
-        self.try_add_chunk(true).map_err(grows)?;
-        Ok(true)
-    }
-
     /// Frees the chunks at the end that have no value, and what the stack and
     /// the table of chunks do not need; O(slots used). Keys stay as they are.
     ///

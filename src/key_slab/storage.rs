@@ -23,7 +23,10 @@ use crate::raw::source::Source;
 pub trait Storage: Cells {}
 
 pub(crate) mod sealed {
+    use core::ops::Range;
+
     use super::{AllocError, NonNull, Source};
+    use crate::raw::touch::touch;
 
     /// # Safety
     ///
@@ -59,14 +62,13 @@ pub(crate) mod sealed {
         /// Slots that [`try_add`](Self::try_add) adds.
         fn step(&self) -> usize;
 
-        /// Adds a chunk, touched if `touch`, and returns its floor; its cells do
-        /// not exist yet.
+        /// Adds a chunk, and returns its floor; its cells do not exist yet.
         ///
         /// # Errors
         ///
         /// `None` if the storage cannot grow. Past the limits, or when the
         /// allocator refuses: nothing has changed.
-        fn try_add(&mut self, touch: bool) -> Result<u32, Option<AllocError>>;
+        fn try_add(&mut self) -> Result<u32, Option<AllocError>>;
 
         /// The place of a cell.
         ///
@@ -77,6 +79,20 @@ pub(crate) mod sealed {
 
         /// How many cells lie in a row from `index` on, if that many exist.
         fn run<C>(index: usize) -> usize;
+
+        /// Touches the memory of cells that do not exist, below the capacity.
+        fn touch<C>(&mut self, cells: Range<usize>) {
+            if self.source().populates() {
+                return;
+            }
+            let mut index = cells.start;
+            while index < cells.end {
+                let row = Self::run::<C>(index).min(cells.end - index);
+                // SAFETY: memory for so many cells lies in a row there, and none of them exists.
+                unsafe { touch(self.cell::<C>(index).cast(), 0, row * size_of::<C>()) };
+                index += row;
+            }
+        }
 
         /// Chunk numbers up to here may have a floor.
         fn floors_end(&self) -> usize;
@@ -111,13 +127,6 @@ const LINE: usize = 64;
 pub struct Array {
     cells: Block,
     capacity: usize,
-}
-
-impl Array {
-    /// Touches the memory of the cells from this one on, which do not exist.
-    pub(super) fn touch_from<C>(&mut self, index: usize) {
-        self.cells.touch_from(index * size_of::<C>());
-    }
 }
 
 impl Storage for Array {}
@@ -161,7 +170,7 @@ unsafe impl Cells for Array {
     }
 
     #[inline(always)]
-    fn try_add(&mut self, _: bool) -> Result<u32, Option<AllocError>> {
+    fn try_add(&mut self) -> Result<u32, Option<AllocError>> {
         Err(None)
     }
 
@@ -383,7 +392,7 @@ unsafe impl Cells for Chunks {
         1 << self.shift
     }
 
-    fn try_add(&mut self, touch: bool) -> Result<u32, Option<AllocError>> {
+    fn try_add(&mut self) -> Result<u32, Option<AllocError>> {
         let number = self.count();
         let requested = self.capacity + self.step();
         if requested > self.limit() {
@@ -401,11 +410,7 @@ unsafe impl Cells for Chunks {
         if number == self.room() {
             self.try_set_room((2 * number).max(FIRST_ROOM))?;
         }
-        let chunk = if touch {
-            chunk::allocate(self.layout, &self.source)?
-        } else {
-            Block::allocate(self.layout, &self.source)?
-        };
+        let chunk = Block::allocate(self.layout, &self.source)?;
         let floor = self.floor(number);
         let distance = number * self.layout.size();
         let origin = chunk.leak_start().as_ptr().wrapping_sub(distance);

@@ -172,15 +172,17 @@ impl Body {
         Ok(())
     }
 
-    fn prefault(&self) -> Result<(), AllocError> {
-        let fresh = self.home.fresh();
+    fn prepare(&self, cells: usize) -> Result<(), AllocError> {
+        let fresh = self.home.next_of(cells);
         if fresh.is_empty() {
             return Ok(());
         }
         self.commit(fresh.end)?;
-        let first = self.home.geometry().offset(fresh.start);
-        self.cells.populate(first, self.cells.layout().size())?;
-        self.cells.touch_from(first);
+        let geometry = self.home.geometry();
+        let end = geometry.offset(fresh.end - 1) + geometry.cell();
+        let bytes = geometry.offset(fresh.start)..end;
+        self.cells.populate(bytes.start, bytes.end)?;
+        self.cells.touch_range(bytes);
         self.home.free.touch();
         self.home.free.populate(0, self.home.free.capacity())
     }
@@ -263,8 +265,8 @@ unsafe impl Memory for Segments {
         unsafe { Body::refill(self.home) }
     }
 
-    fn prefault(&self) -> Result<(), AllocError> {
-        self.body().prefault()
+    fn prepare(&self, cells: usize) -> Result<(), AllocError> {
+        self.body().prepare(cells)
     }
 
     unsafe fn reset(&mut self) {

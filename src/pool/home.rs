@@ -214,9 +214,17 @@ impl<F: FreeCells> Home<F> {
         self.fresh.set(0);
     }
 
-    /// Writes to every page of the fresh cells, which lie in a row.
-    pub(super) fn touch_fresh(&self) {
+    /// The fresh cells that the next `cells` allocations take: those for which no free one is
+    /// left.
+    pub(super) fn next_of(&self, cells: usize) -> core::ops::Range<usize> {
         let fresh = self.fresh();
+        let missing = cells.saturating_sub(self.free.depth());
+        fresh.start..fresh.end.min(fresh.start.saturating_add(missing))
+    }
+
+    /// Writes to every page of [these](Self::next_of), which lie in a row.
+    pub(super) fn touch_fresh(&self, cells: usize) {
+        let fresh = self.next_of(cells);
         if !fresh.is_empty() {
             let (from, to) = (
                 self.geometry.offset(fresh.start),

@@ -65,8 +65,8 @@ unsafe impl Memory for Lent {
         Ok(())
     }
 
-    fn prefault(&self) -> Result<(), AllocError> {
-        self.home.touch_fresh();
+    fn prepare(&self, cells: usize) -> Result<(), AllocError> {
+        self.home.touch_fresh(cells);
         Ok(())
     }
 

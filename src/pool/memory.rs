@@ -52,12 +52,12 @@ pub unsafe trait Memory: 'static {
     /// `None` if there are none; the source's error if it refuses.
     fn refill(&self) -> Result<(), Option<AllocError>>;
 
-    /// Touches the memory of all fresh cells.
+    /// Touches the memory of the fresh cells that the next `cells` allocations take.
     ///
     /// # Errors
     ///
     /// If the source refuses.
-    fn prefault(&self) -> Result<(), AllocError>;
+    fn prepare(&self, cells: usize) -> Result<(), AllocError>;
 
     /// Makes all cells free, the taken ones too.
     ///

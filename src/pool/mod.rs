@@ -456,9 +456,10 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
         self.len() == self.capacity()
     }
 
-    /// Touches the memory of all cells that were never used, so that no allocation waits for the
-    /// system to provide a page; O(bytes). For pools in a storage and
-    /// [lazy](Pool::builder) pools; the memory of all others is touched from the start.
+    /// Makes and touches the memory of the next `cells` allocations, or of as many as there are
+    /// cells, so that none of them waits for the system to provide a page; O(bytes). For pools
+    /// in a storage and [lazy](Pool::builder) pools; the memory of all others is touched from
+    /// the start.
     ///
     /// # Errors
     ///
@@ -471,11 +472,11 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     ///
     /// let mut storage = PoolStorage::<u64, 16>::new();
     /// let pool = Pool::in_storage(&mut storage);
-    /// pool.prefault()?;
+    /// pool.prepare(16)?;
     /// # Ok::<(), flatslab::AllocError>(())
     /// ```
-    pub fn prefault(&self) -> Result<(), AllocError> {
-        self.memory.prefault()
+    pub fn prepare(&self, cells: usize) -> Result<(), AllocError> {
+        self.memory.prepare(cells)
     }
 
     /// Makes all cells free, in the order of a new pool; O(capacity), or O(1) in a storage or if

@@ -82,7 +82,7 @@ impl<T> Builder<Pool<'static, T>> {
 
     /// Only reserves the memory, and fills the free list as cells are first used: construction
     /// is O(1). An allocation may take a page fault, and now and then makes a system call;
-    /// [`prefault`](Pool::prefault) makes and takes all of them at once.
+    /// [`prepare`](Pool::prepare) makes and takes those of the next allocations at once.
     ///
     /// As with a lazy [`BoundedSlab`](crate::BoundedSlab), a capacity of the
     /// [system's pages](Pages) costs address space alone, and explicit huge pages cannot be

@@ -89,15 +89,16 @@ impl Block {
     /// Writes to every page, so that no later access faults. The content of the
     /// block is lost.
     pub(crate) fn touch(&self) {
-        self.touch_from(0);
+        self.touch_range(0..self.layout.size());
     }
 
-    /// Writes to every page from that many bytes on, unless the source has done
-    /// as much. The content from there on is lost.
-    pub(crate) fn touch_from(&self, from: usize) {
+    /// Writes to every page of these bytes, unless the source has done as much. Their content
+    /// is lost.
+    pub(crate) fn touch_range(&self, bytes: core::ops::Range<usize>) {
+        assert!(bytes.end <= self.layout.size());
         if !self.source.populates() {
             // SAFETY: by M1 the bytes are ours.
-            unsafe { touch(self.start, from, self.layout.size()) };
+            unsafe { touch(self.start, bytes.start, bytes.end) };
         }
     }
 

@@ -344,7 +344,7 @@ fn a_key_slab_that_gets_no_memory_returns_the_value_and_goes_on() {
     assert_eq!(failures, 2);
     let failures = each_failure(|| KeySlab::<Large>::try_with_capacity(80));
     assert_eq!(failures, 7);
-    let failures = each_failure(|| KeySlab::<u64>::new().prepare());
+    let failures = each_failure(|| KeySlab::<u64>::new().prepare(1));
     assert_eq!(failures, 3);
 
     without_leak(|| {

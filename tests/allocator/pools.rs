@@ -49,7 +49,7 @@ fn operations<M: PoolMemory>(pool: &mut Pool<'_, u64, M>) {
     assert!(pool.try_alloc_uninit().is_err() && pool.is_full());
     assert!(boxes.iter().zip(0..).all(|(boxed, n)| **boxed == n));
     drop(boxes);
-    pool.prefault().unwrap();
+    pool.prepare(pool.capacity()).unwrap();
     let boxed = pool.alloc_with(|| 7);
     let (value, vacant) = PoolBox::take(boxed);
     let pointer = PoolBox::into_raw(PoolBox::write(vacant, value));

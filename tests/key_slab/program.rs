@@ -89,7 +89,7 @@ macro_rules! kinds {
                     |slab, step| match step % 3 {
                         0 => slab.shrink_to_fit(),
                         1 => slab.reserve(step % 20),
-                        _ => drop(slab.prepare().unwrap()),
+                        _ => slab.prepare(step % 20).unwrap(),
                     },
                     program,
                 );

@@ -94,15 +94,27 @@ fn touching_memory_changes_no_value() {
     const SLOTS: usize = if cfg!(miri) { 1100 } else { 5000 };
     let mut slab = BoundedKeySlab::try_from_iter(SLOTS, [(key(1000), 7_u64)]).unwrap();
     let next = slab.vacant_key();
-    slab.prepare();
+    slab.prepare(SLOTS).unwrap();
     assert_eq!(
         (slab[key(1000)], slab.len(), slab.vacant_key()),
         (7, 1, next)
     );
     while slab.insert(8).is_ok() {}
-    slab.prepare();
+    slab.prepare(usize::MAX).unwrap();
     assert!(slab.is_full() && slab.values().filter(|value| **value == 8).count() == SLOTS - 1);
-    BoundedKeySlab::<u64>::with_capacity(0).prepare();
+    BoundedKeySlab::<u64>::with_capacity(0).prepare(1).unwrap();
+
+    let mut slab = KeySlab::from_iter([(key(0), 7_u64), (key(2), 8)]);
+    slab.prepare(SLOTS).unwrap();
+    assert!(slab.free_slots() >= SLOTS && slab.values().eq(&[7, 8]));
+    let capacity = slab.capacity();
+    assert_eq!(
+        (0..SLOTS).map(|_| slab.insert(9).index()).max(),
+        Some(SLOTS + 1)
+    );
+    assert_eq!(slab.capacity(), capacity);
+    assert!(slab.prepare(usize::MAX).is_err());
+    assert_eq!((slab.capacity(), slab.len()), (capacity, SLOTS + 2));
 }
 
 #[test]

@@ -204,7 +204,10 @@ fn every_request_of_a_key_slab_may_fail() {
             let builder = KeySlab::builder_with_key().reserve(3).pages(source.pages());
             let resize = |slab: &mut KeySlab<V, GenKey>, slots| match slots {
                 0 => slab.shrink_to_fit(),
-                _ => drop((slab.try_reserve(slots as usize), slab.prepare())),
+                _ => drop((
+                    slab.try_reserve(slots as usize),
+                    slab.prepare(10 + slots as usize),
+                )),
             };
             use_plain(built(|| builder.clone().try_build()), resize, Clone::clone);
         });
@@ -216,7 +219,7 @@ fn every_request_of_a_key_slab_may_fail() {
                 .capacity(8)
                 .pages(source.pages());
             let slab: Option<BoundedKeySlab<V, GenKey>> = built(|| builder.clone().try_build());
-            use_plain(slab, |slab, _| slab.prepare(), Clone::clone);
+            use_plain(slab, |slab, _| slab.prepare(8).unwrap(), Clone::clone);
         });
         assert!(requests >= 2, "{requests}");
     }

@@ -26,7 +26,7 @@ macro_rules! use_pool {
             let mut boxes: Vec<_> = (0..CAPACITY).map(|n| (make(n).unwrap(), n)).collect();
             assert!(pool.is_full() && make(0).is_none());
             boxes.retain(|(_, number)| number % 2 == 1);
-            pool.prefault().unwrap();
+            pool.prepare(pool.capacity()).unwrap();
             assert_eq!(pool.len(), CAPACITY / 2);
             let again = (0..CAPACITY / 2).map(|n| (make(n + 1000).unwrap(), n + 1000));
             boxes.extend(again);
@@ -72,7 +72,7 @@ fn the_bytes_that_a_pool_reports_are_those_that_the_source_gave() {
             let builder = builder.capacity(capacity);
             let pool = builder.clone().build();
             assert_eq!(pool.memory().bytes(), source.bytes());
-            pool.prefault().unwrap();
+            pool.prepare(pool.capacity()).unwrap();
             assert_eq!(pool.memory().bytes(), source.bytes());
             assert!(pool.memory().to_string().ends_with("of a memory source"));
             drop(pool);
@@ -95,7 +95,7 @@ fn no_operation_of_a_pool_asks_the_source() {
             let boxes: Vec<_> = (0..).map_while(|n| pool.try_alloc(n).ok()).collect();
             assert_eq!(boxes.len(), CAPACITY);
             drop(boxes);
-            pool.prefault().unwrap();
+            pool.prepare(pool.capacity()).unwrap();
             assert_eq!(pool.try_alloc_with(|| 7).map(PoolBox::into_inner), Ok(7));
         });
         assert!(!was_asked);

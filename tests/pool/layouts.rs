@@ -202,7 +202,7 @@ fn values_without_a_size_are_counted_and_have_distinct_addresses() {
 fn capacity_is_exact<T, M: PoolMemory>(pool: &Pool<'_, T, M>, capacity: usize) {
     assert_eq!(pool.capacity(), capacity);
     assert_eq!(pool.is_full(), capacity == 0);
-    pool.prefault().unwrap();
+    pool.prepare(pool.capacity()).unwrap();
     for _ in 0..if cfg!(miri) { 1 } else { 2 } {
         assert_all_usable_but(pool, 0);
     }

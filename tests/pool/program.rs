@@ -315,7 +315,7 @@ impl<'p, 's, 'c, V: Sample, M: PoolMemory> Round<'p, 's, 'c, V, M> {
                     self.forget(owner);
                 }
             }
-            18 => self.pool.prefault().unwrap(),
+            18 => self.pool.prepare((step % 40) as usize).unwrap(),
             19..=20 => {
                 if let Some((mut boxed, value)) = self.remove_value(number) {
                     assert!(replace(&mut *boxed, V::new(step)).is(value));

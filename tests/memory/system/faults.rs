@@ -3,8 +3,9 @@
 
 use std::hint::black_box;
 
+use flatslab::key_slab::Storage;
 use flatslab::memory::Pages;
-use flatslab::{BoundedSlab, Key, KeySlab, Memory, Slab, TrackedSlab};
+use flatslab::{BoundedKeySlab, BoundedSlab, Key, KeySlab, Memory, PlainSlab, Slab, TrackedSlab};
 
 use super::child::{faults, fewest_faults};
 
@@ -92,6 +93,29 @@ fn insertions_after_prepare_and_their_removals_do_not_fault() {
     assert_eq!(insertions, 0, "prepared insertions");
     let removals = faults(|| remove_all(&slab, &mut keys));
     assert_eq!(removals, 0, "removals");
+}
+
+/// On the heap and on pages; reserved, prepared without a reserve, and with a bound.
+#[test]
+fn insertions_after_prepare_of_a_key_slab_and_their_removals_do_not_fault() {
+    fn is_flat<S: Storage>(mut slab: PlainSlab<Order, Key, S>, name: &str) {
+        let mut keys = keys();
+        slab.prepare(LIVE).unwrap();
+        let found = faults(|| {
+            for number in 0..LIVE {
+                keys.push(slab.try_insert([number as u64; 8]).unwrap());
+            }
+            for key in keys.drain(..) {
+                black_box(slab.remove(key));
+            }
+        });
+        assert_eq!(found, 0, "{name}");
+    }
+    is_flat(KeySlab::<Order>::new(), "nothing reserved");
+    is_flat(KeySlab::<Order>::with_capacity(LIVE), "reserved");
+    is_flat(BoundedKeySlab::<Order>::with_capacity(LIVE), "bounded");
+    let pages = Pages::system();
+    is_flat(KeySlab::<Order>::builder().pages(pages).build(), "pages");
 }
 
 /// The stack's memory was committed as slots were used, and not touched before they

@@ -50,18 +50,18 @@ fn a_pool_does_not_fault_from_its_first_allocation_on() {
 }
 
 #[test]
-fn a_lazy_pool_does_not_fault_after_prefault() {
+fn a_lazy_pool_does_not_fault_after_prepare() {
     let pool = builder().lazy().build();
     let resident = |bytes: Option<usize>| bytes.unwrap();
     assert!(resident(pool.memory().resident_bytes()) < BYTES / 10);
-    pool.prefault().unwrap();
+    pool.prepare(pool.capacity()).unwrap();
     assert!(resident(pool.memory().resident_bytes()) >= BYTES + LIVE * 8);
     assert_eq!(faults_of_a_life(&pool), 0);
 
     let mut pool = builder().lazy().build();
     // Part of it is in use; then part was, and all is free.
     std::mem::forget(pool.try_alloc([7; 8]));
-    pool.prefault().unwrap();
+    pool.prepare(pool.capacity()).unwrap();
     assert!(resident(pool.memory().resident_bytes()) >= BYTES);
     pool.reset();
     assert_eq!(faults_of_a_life(&pool), 0);
@@ -86,10 +86,10 @@ fn a_lazy_pool_is_resident_as_far_as_it_is_used() {
 }
 
 #[test]
-fn a_storage_does_not_fault_after_prefault() {
+fn a_storage_does_not_fault_after_prepare() {
     static STORAGE: PoolStorage<Order, LIVE> = PoolStorage::new();
     let pool = STORAGE.claim().unwrap();
-    let touched = faults(|| pool.prefault().unwrap());
+    let touched = faults(|| pool.prepare(pool.capacity()).unwrap());
     // Of a static that was never written to; the system may map several at once.
     assert!(touched > 0);
     assert_eq!(faults_of_a_life(pool), 0);
@@ -117,7 +117,7 @@ fn transparent_huge_pages_of_a_pool_are_whole_or_a_shortfall() {
         builder().pages(pages.clone()).build(),
         builder().pages(pages).lazy().build(),
     ] {
-        pool.prefault().unwrap();
+        pool.prepare(pool.capacity()).unwrap();
         let report = pool.memory();
         assert!(report.resident_bytes().unwrap() >= BYTES, "{report}");
         assert_eq!(report.huge_bytes().unwrap_or(0) % (2 << 20), 0);

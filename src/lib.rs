@@ -114,7 +114,8 @@
 //! | `alloc` | memory, or a value, of an arena or a pool, which its owner ends | |
 //! | `get` | borrows by key; `None` where there is no value | |
 //! | `reserve` | makes room for more, as in `std` | |
-//! | `prepare` | makes memory, and touches it, so that what follows meets no page fault | `touch` |
+//! | `vacant_…` | a place that has no value yet, to be filled | |
+//! | `prepare` | makes memory for the next so many, and touches it, so that they meet no page fault | `touch`, `prefault` |
 //! | `shrink_to_fit` | gives unused memory back; the walk over all of it | `trim`, `shrink`, `compact` |
 //! | `reclaim` | makes free what other threads gave back | |
 //! | `clear` | drops all values | |

@@ -25,7 +25,7 @@ fn entries_come_out_in_order_with_their_true_lengths() {
         }
         assert!(producer.is_full() && consumer.len() == 4);
         assert_eq!(producer.push(b"refused"), Err(PushError::Full));
-        assert!(producer.reserve().is_none());
+        assert!(producer.vacant_entry().is_none());
         for len in [100, 0, 1, 37] {
             assert_eq!(*consumer.pop().unwrap(), vec![round; len][..]);
         }
@@ -49,7 +49,7 @@ fn a_ring_does_as_a_queue() {
                         queue.push_back(bytes);
                     }
                 }
-                2 => match producer.reserve() {
+                2 => match producer.vacant_entry() {
                     None => assert_eq!(queue.len(), capacity),
                     Some(mut entry) => {
                         entry.extend_from_slice(&bytes).unwrap();
@@ -102,7 +102,7 @@ fn what_has_no_room_is_refused_and_nothing_is_pushed() {
         let error = PushError::TooLarge(SizeError { size, limit: 5 });
         assert_eq!(producer.push(&vec![0; size]), Err(error));
     }
-    let mut entry = producer.reserve().unwrap();
+    let mut entry = producer.vacant_entry().unwrap();
     assert_eq!(entry.capacity(), 5);
     assert!(entry.extend_from_slice(b"123456").is_err() && entry.resize(6, 0).is_err());
     assert_eq!(entry.spare_capacity_mut().len(), 5);
@@ -118,7 +118,7 @@ fn an_entry_does_not_show_what_its_place_had_before() {
     let (mut producer, mut consumer) = ring(1, 16);
     producer.push(&[7; 16]).unwrap();
     drop(consumer.pop());
-    let mut entry = producer.reserve().unwrap();
+    let mut entry = producer.vacant_entry().unwrap();
     assert!(entry.is_empty());
     entry.extend_from_slice(b"new").unwrap();
     entry.commit();
@@ -157,7 +157,7 @@ fn a_forgotten_frame_holds_its_place_until_the_next_look() {
 fn a_panic_while_an_entry_is_filled_commits_nothing() {
     let (mut producer, mut consumer) = ring(1, 8);
     assert!(panics(|| {
-        let mut entry = producer.reserve().unwrap();
+        let mut entry = producer.vacant_entry().unwrap();
         entry.extend_from_slice(b"half").unwrap();
         panic!("on purpose");
     }));
@@ -272,7 +272,7 @@ fn both_ends_run_on_threads_of_their_own() {
                     let bytes = &bytes[..8 + random(17) as usize];
                     if number % 3 == 0 {
                         loop {
-                            let Some(mut entry) = producer.reserve() else {
+                            let Some(mut entry) = producer.vacant_entry() else {
                                 thread::yield_now();
                                 continue;
                             };
@@ -316,7 +316,7 @@ fn both_ends_run_on_threads_of_their_own() {
 #[test]
 fn numbers_and_bytes_are_printed() {
     let (mut producer, mut consumer) = ring(2, 8);
-    let mut entry = producer.reserve().unwrap();
+    let mut entry = producer.vacant_entry().unwrap();
     entry.extend_from_slice(&[1, 2]).unwrap();
     assert_eq!(format!("{entry:?}"), "[1, 2]");
     entry.commit();

@@ -8,13 +8,13 @@ use crate::raw::witness::{Memory, Witnesses};
 
 fn make(capacity: usize) -> (Producer, Consumer, Arc<Witnesses>) {
     let (mut producer, consumer) = SpscRing::with_capacity(capacity, 16).split();
-    let first = producer.reserve().unwrap().as_ptr();
+    let first = producer.vacant_entry().unwrap().as_ptr();
     let witnesses = Witnesses::new(first, 32, capacity);
     (producer, consumer, witnesses)
 }
 
 fn push(producer: &mut Producer, witnesses: &Witnesses, value: u8) -> bool {
-    let Some(mut entry) = producer.reserve() else {
+    let Some(mut entry) = producer.vacant_entry() else {
         return false;
     };
     witnesses.write(entry.as_ptr(), value);

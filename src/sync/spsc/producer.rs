@@ -73,7 +73,7 @@ impl Producer {
     /// # use std::io::Read;
     /// # let mut socket = &b"received"[..];
     /// let (mut producer, mut consumer) = SpscRing::with_capacity(2, 1500).split();
-    /// let mut entry = producer.reserve().unwrap();
+    /// let mut entry = producer.vacant_entry().unwrap();
     /// entry.resize(1500, 0).unwrap();
     /// let count = socket.read(&mut entry).unwrap();
     /// entry.truncate(count);
@@ -81,7 +81,7 @@ impl Producer {
     /// assert_eq!(*consumer.pop().unwrap(), *b"received");
     /// ```
     #[inline]
-    pub fn reserve(&mut self) -> Option<Entry<'_>> {
+    pub fn vacant_entry(&mut self) -> Option<Entry<'_>> {
         let place = self.vacant()?;
         // SAFETY: the producer's (J2), which the entry borrows, with room for so many bytes.
         let bytes = unsafe { Filling::new(place.bytes(), 0, self.max_len()) };
@@ -233,8 +233,8 @@ impl fmt::Debug for Producer {
 /// ```
 /// # use flatslab::sync::SpscRing;
 /// let (mut producer, mut consumer) = SpscRing::with_capacity(2, 1500).split();
-/// producer.reserve().unwrap().extend_from_slice(b"dropped").unwrap();
-/// let mut entry = producer.reserve().unwrap();
+/// producer.vacant_entry().unwrap().extend_from_slice(b"dropped").unwrap();
+/// let mut entry = producer.vacant_entry().unwrap();
 /// entry.extend_from_slice(b"hello")?;
 /// entry[0] = b'H';
 /// entry.commit();
@@ -261,7 +261,7 @@ impl Entry<'_> {
     /// ```
     /// # use flatslab::sync::SpscRing;
     /// let (mut producer, mut consumer) = SpscRing::with_capacity(2, 1500).split();
-    /// producer.reserve().unwrap().commit();
+    /// producer.vacant_entry().unwrap().commit();
     /// assert!(consumer.pop().unwrap().is_empty());
     /// ```
     #[inline]
@@ -276,7 +276,7 @@ impl Entry<'_> {
     /// ```
     /// # use flatslab::sync::SpscRing;
     /// let (mut producer, _consumer) = SpscRing::with_capacity(2, 1500).split();
-    /// assert_eq!(producer.reserve().unwrap().capacity(), 1500);
+    /// assert_eq!(producer.vacant_entry().unwrap().capacity(), 1500);
     /// ```
     #[inline]
     #[must_use]
@@ -289,7 +289,7 @@ impl Entry<'_> {
     /// ```
     /// # use flatslab::sync::SpscRing;
     /// let (mut producer, _consumer) = SpscRing::with_capacity(2, 1500).split();
-    /// let mut entry = producer.reserve().unwrap();
+    /// let mut entry = producer.vacant_entry().unwrap();
     /// entry.extend_from_slice(b"hello").unwrap();
     /// assert_eq!(entry.remaining(), entry.capacity() - 5);
     /// ```
@@ -308,7 +308,7 @@ impl Entry<'_> {
     /// ```
     /// # use flatslab::sync::SpscRing;
     /// let (mut producer, _consumer) = SpscRing::with_capacity(2, 8).split();
-    /// let mut entry = producer.reserve().unwrap();
+    /// let mut entry = producer.vacant_entry().unwrap();
     /// entry.extend_from_slice(b"hello")?;
     /// assert!(entry.extend_from_slice(b" world").is_err());
     /// assert_eq!(*entry, *b"hello");
@@ -328,7 +328,7 @@ impl Entry<'_> {
     /// ```
     /// # use flatslab::sync::SpscRing;
     /// let (mut producer, _consumer) = SpscRing::with_capacity(2, 8).split();
-    /// let mut entry = producer.reserve().unwrap();
+    /// let mut entry = producer.vacant_entry().unwrap();
     /// entry.resize(3, b'-')?;
     /// assert_eq!(*entry, *b"---");
     /// assert!(entry.resize(9, 0).is_err());
@@ -343,7 +343,7 @@ impl Entry<'_> {
     /// ```
     /// # use flatslab::sync::SpscRing;
     /// let (mut producer, _consumer) = SpscRing::with_capacity(2, 8).split();
-    /// let mut entry = producer.reserve().unwrap();
+    /// let mut entry = producer.vacant_entry().unwrap();
     /// entry.extend_from_slice(b"hello").unwrap();
     /// entry.truncate(2);
     /// assert_eq!(*entry, *b"he");
@@ -358,7 +358,7 @@ impl Entry<'_> {
     /// ```
     /// # use flatslab::sync::SpscRing;
     /// let (mut producer, _consumer) = SpscRing::with_capacity(2, 8).split();
-    /// let mut entry = producer.reserve().unwrap();
+    /// let mut entry = producer.vacant_entry().unwrap();
     /// entry.spare_capacity_mut()[0].write(7);
     /// // SAFETY: the first byte is written.
     /// unsafe { entry.set_len(1) };
@@ -377,7 +377,7 @@ impl Entry<'_> {
     /// ```
     /// # use flatslab::sync::SpscRing;
     /// let (mut producer, _consumer) = SpscRing::with_capacity(2, 8).split();
-    /// let mut entry = producer.reserve().unwrap();
+    /// let mut entry = producer.vacant_entry().unwrap();
     /// entry.resize(8, 1).unwrap();
     /// entry.truncate(0);
     /// // SAFETY: all were filled.
@@ -435,7 +435,7 @@ impl AsMut<[u8]> for Entry<'_> {
 ///
 /// # use flatslab::sync::SpscRing;
 /// let (mut producer, mut consumer) = SpscRing::with_capacity(2, 1500).split();
-/// let mut entry = producer.reserve().unwrap();
+/// let mut entry = producer.vacant_entry().unwrap();
 /// write!(entry, "order {}", 7)?;
 /// entry.commit();
 /// assert_eq!(*consumer.pop().unwrap(), *b"order 7");

@@ -65,7 +65,7 @@ impl World<'_, '_> {
         let Some(producer) = &mut self.producer else {
             return;
         };
-        let Some(mut entry) = producer.reserve() else {
+        let Some(mut entry) = producer.vacant_entry() else {
             assert!(is_full);
             return;
         };

@@ -551,5 +551,3 @@ mod mapped;
 mod pool;
 mod pool_values;
 mod sync;
-#[cfg(feature = "zerocopy")]
-mod views;

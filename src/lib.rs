@@ -162,8 +162,6 @@ pub mod bytes;
 #[cfg(all(test, feature = "alloc"))]
 #[path = "../tests/common/mod.rs"]
 mod common;
-#[cfg(all(doctest, feature = "alloc"))]
-mod compile_fail;
 #[cfg(feature = "alloc")]
 pub mod epoch;
 mod error;

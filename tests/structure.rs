@@ -74,12 +74,8 @@ fn collect(folder: &Path, prefix: &str, files: &mut Vec<File>) {
 
 /// Whether a file has only tests: what they import counts for nothing.
 fn is_test(path: &str) -> bool {
-    path.split('/').any(|part| {
-        matches!(
-            part,
-            "tests" | "tests.rs" | "models.rs" | "witness.rs" | "compile_fail" | "compile_fail.rs"
-        )
-    })
+    path.split('/')
+        .any(|part| matches!(part, "tests" | "tests.rs" | "models.rs" | "witness.rs"))
 }
 
 /// The code of a file, without comments and without its inline modules of tests. A line of

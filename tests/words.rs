@@ -41,13 +41,7 @@ fn sources(folder: &Path, all: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        let is_test = [
-            "tests",
-            "tests.rs",
-            "compile_fail",
-            "compile_fail.rs",
-            "raw",
-        ];
+        let is_test = ["tests", "tests.rs", "raw"];
         if is_test.contains(&&*name) {
             continue;
         }

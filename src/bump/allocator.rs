@@ -151,3 +151,46 @@ unsafe impl Allocator for &Scope<'_, '_> {
         unsafe { self.arena.shrink(place, old, new) }
     }
 }
+
+/// An arena is an allocator by reference, never by value.
+///
+/// ```
+/// use flatslab::bump::{Arena, Scope};
+///
+/// fn allocator<A: flatslab::memory::allocator_api2::alloc::Allocator>() {}
+/// allocator::<&Arena>();
+/// allocator::<&Scope<'_, '_>>();
+/// ```
+///
+/// ```compile_fail,E0277
+/// fn allocator<A: flatslab::memory::allocator_api2::alloc::Allocator>() {}
+/// allocator::<flatslab::bump::Arena>();
+/// ```
+///
+/// ```compile_fail,E0277
+/// fn allocator<A: flatslab::memory::allocator_api2::alloc::Allocator>() {}
+/// allocator::<flatslab::bump::Scope<'_, '_>>();
+/// ```
+///
+/// A collection keeps its arena from being reset, and its scope from an inner one.
+///
+/// ```compile_fail,E0502
+/// use flatslab::memory::allocator_api2::vec::Vec;
+///
+/// let mut arena = flatslab::bump::Arena::new();
+/// let vec = Vec::<u64, _>::new_in(&arena);
+/// arena.reset();
+/// drop(vec);
+/// ```
+///
+/// ```compile_fail,E0502
+/// use flatslab::memory::allocator_api2::vec::Vec;
+///
+/// let mut arena = flatslab::bump::Arena::new();
+/// let mut root = arena.as_scope();
+/// let vec = Vec::<u64, _>::new_in(&root);
+/// root.scope(|_| ());
+/// drop(vec);
+/// ```
+#[cfg(doctest)]
+mod allocators_by_reference {}

@@ -1,0 +1,128 @@
+//! What must not compile of a `KeySlab`.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use flatslab::key_slab::{IterMut, NamedKey};
+use flatslab::{Key, KeySlab};
+
+// A slab of plain references goes to another thread if its values may.
+#[test]
+fn slab_sent() {
+    let slab: KeySlab<std::sync::Arc<u64>> = KeySlab::new();
+    std::thread::spawn(move || drop(slab)).join().unwrap();
+}
+
+#[cfg(compile_fail)]
+fn slab_of_rc_sent() {
+    let slab: KeySlab<Rc<u64>> = KeySlab::new();
+    std::thread::spawn(move || drop(slab)).join().unwrap(); //~ E0277
+}
+
+// Several threads read it, and none writes meanwhile.
+#[test]
+fn read_by_two_threads() {
+    let mut slab = KeySlab::new();
+    let key = slab.insert(7);
+    std::thread::scope(|scope| {
+        scope.spawn(|| slab[key]);
+        assert_eq!(slab[key], 7);
+    });
+}
+
+#[cfg(compile_fail)]
+fn written_while_another_thread_reads() {
+    let mut slab = KeySlab::new();
+    let key = slab.insert(7);
+    std::thread::scope(|scope| {
+        scope.spawn(|| slab[key]);
+        slab[key] = 8; //~ E0502
+    });
+}
+
+#[cfg(compile_fail)]
+fn cells_read_by_two_threads() {
+    let mut slab = KeySlab::new();
+    slab.insert(Cell::new(7));
+    std::thread::scope(|scope| {
+        scope.spawn(|| slab.len()); //~ E0277
+    });
+}
+
+// A reference into it keeps it from being changed.
+#[test]
+fn removal_after_a_reference() {
+    let mut slab = KeySlab::new();
+    let key = slab.insert(7);
+    let value = &slab[key];
+    assert_eq!(*value, 7);
+    slab.remove(key);
+}
+
+#[cfg(compile_fail)]
+fn removal_under_a_reference() {
+    let mut slab = KeySlab::new();
+    let key = slab.insert(7);
+    let value = &slab[key];
+    slab.remove(key); //~ E0502
+    assert_eq!(*value, 7);
+}
+
+#[cfg(compile_fail)]
+fn insert_under_a_vacant_entry() {
+    let mut slab = KeySlab::new();
+    let entry = slab.vacant_entry();
+    slab.insert(7); //~ E0499
+    entry.insert(8);
+}
+
+// What a value borrows outlives the slab.
+#[test]
+fn what_a_value_borrows_ends_last() {
+    let text = String::from("text");
+    let mut slab = KeySlab::new();
+    slab.insert(&text);
+}
+
+#[cfg(compile_fail)]
+fn what_a_value_borrows_ends_first() {
+    let mut slab = KeySlab::new();
+    let text = String::from("text");
+    slab.insert(&text); //~ E0597
+}
+
+// A mutable iterator is invariant.
+#[cfg(compile_fail)]
+fn iterator_shortened<'a>(iter: IterMut<'a, &'static str>) -> IterMut<'a, &'a str> {
+    iter //~ lifetime may not live long enough
+}
+
+// A slab is invariant in its keys: a subtype may have cells of another kind.
+#[cfg(compile_fail)]
+fn keys_of_a_subtype() {
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    struct Of<F>(Key, std::marker::PhantomData<F>);
+    type Sub = Of<for<'a> fn(&'a u8)>;
+    type Super = Of<fn(&'static u8)>;
+    impl NamedKey for Sub {
+        type Inner = Key;
+        fn from_inner(inner: Key) -> Self {
+            Of(inner, std::marker::PhantomData)
+        }
+        fn into_inner(self) -> Key {
+            self.0
+        }
+    }
+    impl NamedKey for Super {
+        type Inner = Key;
+        fn from_inner(inner: Key) -> Self {
+            Of(inner, std::marker::PhantomData)
+        }
+        fn into_inner(self) -> Key {
+            self.0
+        }
+    }
+    fn coerce(slab: KeySlab<u8, Sub>) -> KeySlab<u8, Super> {
+        slab //~ E0308
+    }
+}

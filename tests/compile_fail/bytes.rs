@@ -1,8 +1,8 @@
 //! What must not compile of byte arenas.
 
 use flatslab::bytes::{
-    Atomic, Buf, BufMut, ByteArena, ClassStats, Evicted, LinkError, Loc, LocError, Parts,
-    RequestError, Ring, SharedError, Stats,
+    Atomic, Buf, BufMut, ByteArena, ClassStats, Evicted, Loc, LocError, RequestError, Ring,
+    SharedError, Stats,
 };
 use flatslab::{Builder, SizeError};
 
@@ -19,8 +19,7 @@ fn what_goes_to_other_threads() {
     local::<Buf>();
     local::<BufMut>();
     local::<Ring>();
-    local::<Parts<'static>>();
-    local::<LinkError>();
+    local::<SharedError<Buf>>();
     both::<Loc>();
     both::<Stats>();
     both::<ClassStats>();
@@ -33,8 +32,7 @@ fn what_goes_to_other_threads() {
     both::<Builder<Ring>>();
     both::<Buf<Atomic>>();
     both::<BufMut<Atomic>>();
-    both::<Parts<'static, Atomic>>();
-    both::<LinkError<Atomic>>();
+    both::<SharedError<Buf<Atomic>>>();
     send::<ByteArena<Atomic>>();
     send::<Ring<Atomic>>();
 }
@@ -49,8 +47,7 @@ fn sent_or_shared() {
     sync::<BufMut>(); //~ E0277
     send::<Ring>(); //~ E0277
     sync::<Ring>(); //~ E0277
-    send::<Parts<'static>>(); //~ E0277
-    send::<LinkError>(); //~ E0277
+    send::<SharedError<Buf>>(); //~ E0277
     sync::<ByteArena<Atomic>>(); //~ E0277
     sync::<Ring<Atomic>>(); //~ E0277
 }

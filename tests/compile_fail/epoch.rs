@@ -4,9 +4,8 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use flatslab::epoch::{
-    BufError, Bytes, ClearError, CloseError, CloseReport, Contents, Epoch, EpochBuf, EpochBytes,
-    EpochGuard, EpochKey, EpochSlab, EpochStats, Epochs, InsertError, Ref, RefMut, Scope, Stats,
-    Values,
+    Bytes, CloseReport, Contents, Epoch, EpochBuf, EpochBytes, EpochError, EpochGuard, EpochKey,
+    EpochSlab, EpochStats, Epochs, InsertError, Ref, RefMut, Scope, Stats, Values,
 };
 
 fn local<T>() {}
@@ -32,9 +31,8 @@ fn what_goes_to_other_threads() {
     both::<CloseReport>();
     both::<EpochStats>();
     both::<Stats>();
-    both::<CloseError>();
-    both::<ClearError>();
-    both::<BufError>();
+    both::<EpochError>();
+    both::<InsertError>();
     both::<InsertError<u64>>();
 }
 

@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use flatslab::Slab;
 use flatslab::sync::{
-    Consumer, Entry, Frame, OwnedRef, Producer, SendSlot, SharedFrame, SharedKey, SharedRef,
-    SharedRing, SharedSlab, SpscRing,
+    Consumer, Entry, Frame, Producer, SendSlot, SharedFrame, SharedKey, SharedRef, SharedRing,
+    SharedSlab, SpscRing,
 };
 
 fn local<T>() {}
@@ -132,7 +132,7 @@ fn two_frames_at_a_time() {
 #[cfg(compile_fail)]
 fn push_under_a_reserved_entry() {
     let (mut producer, _consumer) = SpscRing::with_capacity(2, 8).split();
-    let entry = producer.reserve().unwrap();
+    let entry = producer.vacant_entry().unwrap();
     producer.push(b"1").unwrap(); //~ E0499
     entry.commit();
 }
@@ -144,8 +144,8 @@ fn shared_slabs_and_their_guards() {
     local::<SharedSlab<Rc<u64>>>();
     send::<SharedSlab<Cell<u64>>>();
     both::<SharedSlab<u64>>();
-    both::<SharedRef<'static, u64>>();
-    both::<OwnedRef<u64>>();
+    both::<SharedRef<u64, &'static SharedSlab<u64>>>();
+    both::<SharedRef<u64>>();
     both::<SharedKey>();
 }
 
@@ -159,9 +159,9 @@ fn shared_slab_sent_or_shared() {
 // thread may read it at once, so it has to be `Sync`.
 #[cfg(compile_fail)]
 fn guard_sent() {
-    send::<SharedRef<'static, Cell<u64>>>(); //~ E0277
-    send::<OwnedRef<Cell<u64>>>(); //~ E0277
-    send::<SharedRef<'static, std::sync::MutexGuard<'static, u64>>>(); //~ E0277
+    send::<SharedRef<Cell<u64>, &'static SharedSlab<Cell<u64>>>>(); //~ E0277
+    send::<SharedRef<Cell<u64>>>(); //~ E0277
+    send::<SharedRef<std::sync::MutexGuard<'static, u64>>>(); //~ E0277
 }
 
 // # What is exclusive waits for the guards

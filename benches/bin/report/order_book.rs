@@ -77,15 +77,14 @@ pub(crate) fn file(results: &[Value]) -> (&'static str, String) {
     ("order_book", format!("{head}\n\n{}", tables.join("\n")))
 }
 
-/// Of the largest book that all stores were timed on, on default pages and without look-ahead.
+/// Of the book with the most rounds, the largest of these: on default pages and without
+/// look-ahead.
 pub(crate) fn in_short(results: &[Value]) -> String {
     let plain = |result: &&Value| {
-        let stores = variants(result).iter();
-        stores
-            .into_iter()
-            .all(|store| store["store"] == *name(store))
+        let mut stores = variants(result).iter();
+        stores.all(|store| store["store"] == *name(store))
     };
-    let most = |result: &&Value| (variants(result).len(), live(result));
+    let most = |result: &&Value| (result["rounds"].as_u64(), live(result));
     let Some(result) = results.iter().filter(plain).max_by_key(most) else {
         return "No order book was recorded.".to_owned();
     };

@@ -438,3 +438,41 @@ impl Bound {
         (ratio * 100.0).round() <= (self.factor * 100.0).round()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::Machine;
+    use crate::record::Row;
+
+    #[test]
+    fn misses_name_subject_bound_size_and_row() {
+        let row = |subject: &str, bytes, ticks| Row {
+            bench: "cycles".to_owned(),
+            row: "CONTAINS".to_owned(),
+            bytes,
+            live: 8192,
+            subject: subject.to_owned(),
+            run: 1,
+            ticks_per_cycle: 1.0,
+            values: [(Metric::Ticks, ticks)].into(),
+            stretches: Vec::new(),
+        };
+        let mut record = Record::new(Machine::this());
+        record.rows = vec![
+            row("slab", 8, 2.0),
+            row("BoundedSlab, Key", 8, 2.1),
+            row("slab", 64, 2.0),
+            row("BoundedSlab, Key", 64, 3.0),
+        ];
+        let (count, misses) = misses(&record, "cycles", |_| true).expect("two goals");
+        assert_eq!(count, "1 of 2 goals are met.");
+        assert_eq!(
+            misses,
+            "- `BoundedSlab`, `Key` misses 1.05 × `slab` (64 B: CONTAINS **1.50**)."
+        );
+        let cases = record.cases("cycles");
+        let missed = |case| is_missed(&record, case, "BoundedSlab, Key", Metric::Ticks);
+        assert_eq!([missed(cases[0]), missed(cases[1])], [false, true]);
+    }
+}

@@ -67,13 +67,9 @@ fn report(arguments: &Arguments) -> Result<(), String> {
         None => newest_of_each_bench()?,
     };
     let book = order_book::results()?;
-    let hot_paths = read(&Record::directory().join("hotpaths.md"))?;
 
     let mut files = vec![order_book::file(&book)];
-    let mut sections = vec![
-        ("order book", order_book::in_short(&book)),
-        ("hot paths", short::hot_paths(&hot_paths)),
-    ];
+    let mut sections = vec![("order book", order_book::in_short(&book))];
     for source in &sources {
         files.extend(full::files(source));
         sections.extend(short::sections(source));

@@ -487,30 +487,6 @@ fn across_threads(record: &Record) -> String {
     table::markdown(&head, &rows)
 }
 
-/// The operations whose instructions BENCHMARKS.md shows.
-const HOT_PATHS: [&str; 7] = [
-    "BoundedSlab::insert",
-    "Slab::get",
-    "Slot::get",
-    "KeySlab::get",
-    "Pool::alloc",
-    "Arena::alloc",
-    "SharedSlab::insert",
-];
-
-/// Some rows of the recorded hot paths.
-pub(crate) fn hot_paths(recorded: &str) -> String {
-    let cells = |line: &str| {
-        let cells = line.trim_matches('|').split('|');
-        cells.map(|cell| cell.trim().to_owned()).collect::<Vec<_>>()
-    };
-    let rows: Vec<Vec<String>> = recorded.lines().map(cells).collect();
-    let head = rows.first().cloned().unwrap_or_default();
-    let of = |name: &&str| rows.iter().find(|row| row[0] == *name).cloned();
-    let rows: Vec<Vec<String>> = HOT_PATHS.iter().filter_map(of).collect();
-    table::markdown(&head, &rows)
-}
-
 /// The small table of the README: core cycles.
 pub(crate) fn readme(source: &Source) -> Option<Section> {
     let record = &source.record;

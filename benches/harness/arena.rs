@@ -6,6 +6,7 @@ use std::cmp::Reverse;
 use crate::operation::BATCH;
 use crate::record::{Case, Metric, Record};
 use crate::table;
+use crate::verdict::marked as bold;
 
 /// Ours.
 pub const OURS: &str = "Arena";
@@ -161,6 +162,34 @@ fn cold(record: &Record) -> Vec<Case<'_>> {
     cases
 }
 
+/// Some of the rows, without the times: ratios to the fastest library.
+#[must_use]
+pub fn in_short(record: &Record, rows: &[&str]) -> Option<String> {
+    let mut cases = record.cases("arena");
+    cases.retain(|case| rows.contains(&case.row));
+    cases.sort_by_key(|case| rows.iter().position(|row| *row == case.row));
+    let libraries = libraries(record);
+    let row = |judged: Judged<'_>| {
+        let ratio = |library: &&str| {
+            let ratio = judged.ratio(library);
+            ratio.map_or_else(|| table::NOTHING.to_owned(), marked)
+        };
+        let ratios = libraries.iter().map(ratio);
+        let label = [judged.case.row.to_owned()].into_iter();
+        label
+            .chain(ratios)
+            .chain([format!("{:.2}", judged.noise)])
+            .collect()
+    };
+    let cases = cases.into_iter();
+    let judged = cases.filter_map(|case| Judged::of(record, case));
+    let rows: Vec<Vec<String>> = judged.map(row).collect();
+    let mut head = vec!["time / that of the fastest".to_owned()];
+    head.extend(libraries.iter().map(|it| (*it).to_owned()));
+    head.push("noise".to_owned());
+    (!rows.is_empty()).then(|| table::markdown(&head, &rows))
+}
+
 /// A ratio as it is printed.
 fn rounded(ratio: f64) -> f64 {
     (ratio * 100.0).round() / 100.0
@@ -290,25 +319,30 @@ pub fn verdict(record: &Record) -> Option<String> {
     let fastest = apart.iter().filter(|it| it.1.is_fastest()).count();
     let (worst, last) = apart.first()?;
     let mut lines = vec![format!(
-        "{all} rows, {} ties, {} that separate. Of these ours is the fastest, or behind it by no more \
-         than the row's noise, in {fastest}, {:.1} %, and is to be in {:.0} %; within {FASTEST:.2} of \
-         the fastest, whatever the noise, in {strictly}, {:.1} %. The worst ratio is {worst:.2} ({}), \
-         and is to be at most {MOST:.2}.",
+        "{all} rows: {} ties, and {} that separate the libraries. In {fastest} of these, {} %, \
+         ours is the fastest or within the row's noise of it; the goal is {:.0} %. In {strictly}, \
+         {:.1} %, it is within {FASTEST:.2} of the fastest, whatever the noise. The worst ratio is \
+         {} ({}); the goal is at most {MOST:.2}.",
         all - apart.len(),
         apart.len(),
-        share(fastest),
+        bold(
+            format!("{:.1}", share(fastest)),
+            share(fastest) < SHARE * 100.0
+        ),
         SHARE * 100.0,
         share(strictly),
+        bold(format!("{worst:.2}"), *worst > MOST),
         last.case.row
     )];
+    lines.push(String::new());
     for (above, upto) in [(FASTEST, MOST), (MOST, f64::INFINITY)] {
         let within = apart.iter().filter(|it| it.0 > above && it.0 <= upto);
         let names =
             within.map(|(ratio, it)| format!("{} {ratio:.2} (noise {:.2})", it.case.row, it.noise));
         let names: Vec<String> = names.collect();
         if !names.is_empty() {
-            lines.push(format!("above {above:.2}: {}", names.join(", ")));
+            lines.push(format!("- Above {above:.2}: {}.", names.join(", ")));
         }
     }
-    Some(lines.join("\n\n"))
+    Some(lines.join("\n").trim_end().to_owned())
 }

@@ -413,7 +413,7 @@ impl Plan {
         if is_quick {
             println!("\nAll answers are right. The figures are of few turns: they say nothing.");
         }
-        let summary = verdict::summary(record);
+        let summary = verdict::summary(std::iter::once(record));
         if !is_quick && !summary.is_empty() {
             println!("\nIn short (a row is one operation on values of one size):\n");
             println!("- {}", summary.join("\n- "));

@@ -12,6 +12,7 @@ use crate::operation::Setting;
 use crate::record::{Metric, Record};
 use crate::run::Measured;
 use crate::table;
+use crate::verdict::marked;
 
 /// The bench.
 pub const BENCH: &str = "slowest";
@@ -76,18 +77,23 @@ pub fn passes<const KINDS: usize>(
     })
 }
 
-/// All of it, for a terminal or a document: nanoseconds, the median and the slowest of each
-/// operation, and how many [steps](STEP) that is. What takes more than 64 is marked.
-#[must_use]
-pub fn tables(record: &Record) -> String {
-    let Some(bench) = record.bench(BENCH) else {
-        return String::new();
-    };
-    let mut rows = Vec::new();
+/// One operation of a container.
+struct Slowest<'r> {
+    subject: &'r str,
+    operation: &'r str,
+    /// Ticks.
+    median: f64,
+    worst: f64,
+    /// The worst in [steps](STEP).
+    steps: f64,
+}
+
+fn all(record: &Record) -> Vec<Slowest<'_>> {
+    let mut all = Vec::new();
     let cases = record.cases(BENCH);
     let steps = cases.iter().find(|case| case.row == STEP);
     let Some(step) = steps.and_then(|case| record.value(*case, FLOOR, Metric::P50)) else {
-        return String::new();
+        return all;
     };
     for case in cases {
         let mut subjects: Vec<&str> = Vec::new();
@@ -98,23 +104,31 @@ pub fn tables(record: &Record) -> String {
         }
         for subject in subjects {
             let value = |metric| record.value(case, subject, metric);
-            let (Some(median), Some(worst)) = (value(Metric::P50), value(Metric::Worst)) else {
-                continue;
-            };
-            let steps = worst / step;
-            let steps = match steps > STEPS {
-                true => format!("**{steps:.0}**"),
-                false => format!("{steps:.0}"),
-            };
-            rows.push(vec![
-                table::prose(subject),
-                case.row.to_owned(),
-                format!("{:.0}", median / bench.ticks_per_ns),
-                format!("{:.0}", worst / bench.ticks_per_ns),
-                steps,
-            ]);
+            if let (Some(median), Some(worst)) = (value(Metric::P50), value(Metric::Worst)) {
+                all.push(Slowest {
+                    subject,
+                    operation: case.row,
+                    median,
+                    worst,
+                    steps: worst / step,
+                });
+            }
         }
     }
+    all
+}
+
+fn table(record: &Record, all: &[Slowest<'_>]) -> String {
+    let ticks_per_ns = record.bench(BENCH).map_or(1.0, |it| it.ticks_per_ns);
+    let row = |it: &Slowest<'_>| {
+        vec![
+            table::prose(it.subject),
+            it.operation.to_owned(),
+            format!("{:.0}", it.median / ticks_per_ns),
+            format!("{:.0}", it.worst / ticks_per_ns),
+            marked(format!("{:.0}", it.steps), it.steps > STEPS),
+        ]
+    };
     let head = [
         "container",
         "operation",
@@ -122,5 +136,40 @@ pub fn tables(record: &Record) -> String {
         "slowest, ns",
         "steps",
     ];
+    let rows: Vec<Vec<String>> = all.iter().map(row).collect();
     table::markdown(&head.map(str::to_owned), &rows)
+}
+
+/// All of it, for a terminal or a document: nanoseconds, the median and the slowest of each
+/// operation, and how many [steps](STEP) that is. What takes more than 64 is marked.
+#[must_use]
+pub fn tables(record: &Record) -> String {
+    table(record, &all(record))
+}
+
+/// How many lines the short table has.
+const LINES: usize = 6;
+
+/// The operations that take the most steps, one of a container, and how many of all are within
+/// 64.
+#[must_use]
+pub fn in_short(record: &Record) -> String {
+    let mut all = all(record);
+    all.retain(|it| it.subject != FLOOR);
+    let within = all.iter().filter(|it| it.steps <= STEPS).count();
+    let count = format!(
+        "{within} of {} operations are within {STEPS:.0} steps.",
+        all.len()
+    );
+    let mut most: Vec<Slowest<'_>> = Vec::new();
+    for it in all {
+        match most.iter_mut().find(|most| most.subject == it.subject) {
+            Some(most) if it.worst <= most.worst => {}
+            Some(most) => *most = it,
+            None => most.push(it),
+        }
+    }
+    most.sort_by(|a, b| b.worst.total_cmp(&a.worst));
+    most.truncate(LINES);
+    format!("{}\n\n{count}", table(record, &most))
 }

@@ -141,6 +141,7 @@ pub fn prose(subject: &str) -> String {
     let words = subject.split(' ').map(|word| {
         let name = word.trim_end_matches(',');
         let is_code = name.starts_with(char::is_uppercase)
+            || name.contains("::")
             || [
                 "slab",
                 "slotmap",

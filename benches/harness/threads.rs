@@ -137,6 +137,12 @@ fn median(record: &Record, case: Case<'_>, subject: &str) -> Option<f64> {
     Some(record.value(case, subject, Metric::P50)? / ticks_per_ns)
 }
 
+/// Nanoseconds that a subject takes more than a bare word that goes the same way.
+#[must_use]
+pub fn above_a_word(record: &Record, case: Case<'_>, subject: &str) -> Option<f64> {
+    Some(median(record, case, subject)? - median(record, case, WORD)?)
+}
+
 /// The cases of these rows, in their order, values of each size one after the other.
 fn cases<'r>(record: &'r Record, rows: &[&str]) -> Vec<Case<'r>> {
     let mut cases = record.cases(BENCH);

@@ -1,10 +1,12 @@
-//! The tables of the example order book: its own output, from `--json`.
+//! The tables of the example order book: its own output, from `--json`. It names no machine.
 
 use std::path::PathBuf;
 
 use flatslab_benches::record::Record;
 use flatslab_benches::table;
 use serde_json::Value;
+
+use crate::full;
 
 /// The figures of a store, as the order book names them.
 const FIGURES: [(&str, &str); 6] = [
@@ -58,20 +60,49 @@ pub(crate) fn name(store: &Value) -> String {
     name
 }
 
-/// A table of each run: the variants divided by `slab`, each round by itself.
-pub(crate) fn tables(results: &[Value]) -> String {
+/// The generated file: a table of each run.
+pub(crate) fn file(results: &[Value]) -> (&'static str, String) {
+    let head = full::head("order book", "`benches/record/order_book-*.json`");
     let tables = results.iter().map(|result| {
         format!(
-            "{} live orders, {} rounds, clock {} ns; each round divided by that of `slab`: \
-             median (lowest–highest).\n\n{}{}",
+            "## {} live orders, {} rounds\n\n{}\n\n{}{}\n",
             table::thousands(live(result) as usize),
             result["rounds"],
-            result["clock_ns"],
+            caption(result),
             table(result),
             memory(result)
         )
     });
-    tables.collect::<Vec<_>>().join("\n\n")
+    let tables: Vec<String> = tables.collect();
+    ("order_book", format!("{head}\n\n{}", tables.join("\n")))
+}
+
+/// Of the book with the most rounds, the largest of these: on default pages and without
+/// look-ahead.
+pub(crate) fn in_short(results: &[Value]) -> String {
+    let plain = |result: &&Value| {
+        let mut stores = variants(result).iter();
+        stores.all(|store| store["store"] == *name(store))
+    };
+    let most = |result: &&Value| (result["rounds"].as_u64(), live(result));
+    let Some(result) = results.iter().filter(plain).max_by_key(most) else {
+        return "No order book was recorded.".to_owned();
+    };
+    format!(
+        "{} live orders, {} rounds; [all tables](benches/record/tables/order_book.md). {}\n\n{}",
+        table::thousands(live(result) as usize),
+        result["rounds"],
+        caption(result),
+        table(result)
+    )
+}
+
+/// What the cells of a table are.
+fn caption(result: &Value) -> String {
+    format!(
+        "Each round divided by that of `slab`: median (lowest–highest); clock {} ns.",
+        result["clock_ns"]
+    )
 }
 
 /// The variants of a run.

@@ -5,21 +5,30 @@ use flatslab_benches::operation::GET_AHEAD;
 use flatslab_benches::record::{Case, Metric, Record, Row, median};
 use flatslab_benches::table;
 
-use crate::figure;
+use crate::{Section, figure};
 
 const MANY: usize = 1 << 20;
 const MOST: usize = 1 << 23;
 
 /// All sections that the record has figures for.
-pub(crate) fn sections(record: &Record) -> Vec<(&'static str, String)> {
+pub(crate) fn sections(record: &Record) -> Vec<Section> {
     let notes = record.bench("pages").map_or(&[][..], |bench| &bench.notes);
     vec![
-        ("pages, obtained", format!("- {}", notes.join("\n- "))),
-        ("pages, a million at random", at_random(record, MANY)),
-        ("pages, eight million at random", at_random(record, MOST)),
-        ("pages, first touch", first_touch(record)),
-        ("pages, growth of 8 bytes", growth(record, 8)),
-        ("pages, growth of 64 bytes", growth(record, 64)),
+        (
+            "Memory that was obtained",
+            format!("- {}", notes.join("\n- ")),
+        ),
+        (
+            "Access at random, 1,048,576 values",
+            at_random(record, MANY),
+        ),
+        (
+            "Access at random, 8,388,608 values",
+            at_random(record, MOST),
+        ),
+        ("First touch", first_touch(record)),
+        ("Growth, values of 8 bytes", growth(record, 8)),
+        ("Growth, values of 64 bytes", growth(record, 64)),
     ]
 }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 use flatslab_benches::epoch;
 use flatslab_benches::record::{Case, Metric, Record};
 use flatslab_benches::table::thousands;
+use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint};
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
@@ -21,9 +22,36 @@ const COLOURS: [RGBColor; 6] = [
     RGBColor(120, 120, 120),
 ];
 const SIZE: (u32, u32) = (860, 420);
+/// The share of the width that the names of the lines take.
+const NAMES_WIDTH: f64 = 0.26;
 
 type Drawn = Result<(), Box<dyn std::error::Error>>;
-type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, LogCoord<f64>>>;
+type X = Ticked<RangedCoordf64>;
+type Y = Ticked<LogCoord<f64>>;
+type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<X, Y>>;
+
+/// A scale with ticks that are given: those that it would choose are not round.
+struct Ticked<R> {
+    scale: R,
+    ticks: Vec<f64>,
+}
+
+impl<R: Ranged<ValueType = f64>> Ranged for Ticked<R> {
+    type FormatOption = DefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, value: &f64, limit: (i32, i32)) -> i32 {
+        self.scale.map(value, limit)
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, _: Hint) -> Vec<f64> {
+        self.ticks.clone()
+    }
+
+    fn range(&self) -> std::ops::Range<f64> {
+        self.scale.range()
+    }
+}
 
 /// One line: its name, and its points.
 struct Line {
@@ -33,6 +61,7 @@ struct Line {
 
 /// What stands at the axes.
 struct Axes<'a> {
+    /// What the picture says.
     title: &'a str,
     x: &'a str,
     y: &'a str,
@@ -40,7 +69,48 @@ struct Axes<'a> {
     names: &'a [&'a str],
     marks: bool,
     /// How a value is written.
-    unit: fn(f64) -> String,
+    unit: Unit,
+}
+
+/// Of the values, which are on a scale of powers.
+#[derive(Clone, Copy)]
+enum Unit {
+    Nanoseconds,
+    Mebibytes,
+}
+
+impl Unit {
+    fn label(self, value: f64) -> String {
+        match self {
+            Unit::Nanoseconds => duration(value),
+            Unit::Mebibytes => format!("{value} MiB"),
+        }
+    }
+
+    /// Values that a person would choose: powers of ten, with 2 and 5 of each where these are
+    /// few; of memory powers of two.
+    fn ticks(self, from: f64, to: f64) -> Vec<f64> {
+        let powers = |base: f64, steps: &[f64]| {
+            let exponents = -3..=12;
+            let all = exponents.flat_map(|it| steps.iter().map(move |step| step * base.powi(it)));
+            all.filter(|it| (from..=to).contains(it)).collect()
+        };
+        match self {
+            Unit::Mebibytes => powers(2.0, &[1.0]),
+            Unit::Nanoseconds if to / from < 1e3 => powers(10.0, &[1.0, 2.0, 5.0]),
+            Unit::Nanoseconds => powers(10.0, &[1.0]),
+        }
+    }
+}
+
+/// Numbers from 0 on: 1, 2 or 5 times a power of ten apart, at most nine of them.
+fn round_steps(to: f64) -> Vec<f64> {
+    let power = 10_f64.powf(to.max(1.0).log10().floor());
+    let steps = [0.1, 0.2, 0.5, 1.0].map(|it| it * power);
+    let step = steps.into_iter().find(|step| to / step <= 8.5);
+    let step = step.unwrap_or(power);
+    let count = (to / step).round() as u32;
+    (0..=count).map(|it| f64::from(it) * step).collect()
 }
 
 fn chart(path: &Path, axes: &Axes<'_>, lines: &[Line]) -> Drawn {
@@ -50,8 +120,20 @@ fn chart(path: &Path, axes: &Axes<'_>, lines: &[Line]) -> Drawn {
     if !least.is_finite() {
         return Err("there is nothing to draw".into());
     }
-    // Above the highest point there is room for the names.
-    let y = (least / 1.5).max(0.1)..most(|point| point.1) * 12.0;
+    let (least, highest) = ((least / 1.5).max(0.1), most(|point| point.1));
+    let last = most(|point| point.0);
+    // The names of the lines stand in the upper left: above the points there is room for them.
+    let on_the_left = points().filter(|point| point.0 <= last * NAMES_WIDTH);
+    let below = on_the_left.map(|point| point.1).fold(least, f64::max);
+    let share = (lines.len() as f64 * 18.0 + 24.0) / 326.0;
+    let top = below * (below / least).powf(share / (1.0 - share));
+    let top = top.max(highest * 1.5);
+    let y_ticks = axes.unit.ticks(least, top);
+    let x_ticks = match axes.names.len() {
+        0 => round_steps(last),
+        names => (0..names as u32).map(f64::from).collect(),
+    };
+    let last = x_ticks.last().map_or(last, |tick| tick.max(last));
 
     let area = SVGBackend::new(path, SIZE).into_drawing_area();
     let mut chart: Chart<'_, '_> = ChartBuilder::on(&area)
@@ -60,16 +142,19 @@ fn chart(path: &Path, axes: &Axes<'_>, lines: &[Line]) -> Drawn {
         .margin_right(44)
         .x_label_area_size(44)
         .y_label_area_size(72)
-        .build_cartesian_2d(0.0..most(|point| point.0), y.log_scale())?;
+        .build_cartesian_2d(
+            Ticked {
+                scale: RangedCoordf64::from(0.0..last),
+                ticks: x_ticks,
+            },
+            Ticked {
+                scale: LogCoord::from((least..top).log_scale()),
+                ticks: y_ticks,
+            },
+        )?;
     let label = |x: &f64| {
-        let named = axes.names.get(x.round() as usize);
-        match named {
-            Some(name) if (x - x.round()).abs() < 0.01 => (*name).to_owned(),
-            Some(_) => String::new(),
-            None if axes.names.is_empty() && *x >= 1e5 => format!("{:.1} M", x / 1e6),
-            None if axes.names.is_empty() => format!("{x:.0}"),
-            None => String::new(),
-        }
+        let name = axes.names.get(x.round() as usize);
+        name.map_or_else(|| thousands(*x as usize), |name| (*name).to_owned())
     };
     let text = ("sans-serif", 14).into_font().color(&GREY);
     chart
@@ -78,13 +163,8 @@ fn chart(path: &Path, axes: &Axes<'_>, lines: &[Line]) -> Drawn {
         .bold_line_style(GREY.mix(0.25))
         .light_line_style(TRANSPARENT)
         .axis_style(GREY)
-        .x_labels(if axes.names.is_empty() {
-            9
-        } else {
-            axes.names.len()
-        })
         .x_label_formatter(&label)
-        .y_label_formatter(&|y| (axes.unit)(*y))
+        .y_label_formatter(&|y| axes.unit.label(*y))
         .x_desc(axes.x)
         .y_desc(axes.y)
         .label_style(text.clone())
@@ -125,9 +205,20 @@ fn duration(ns: f64) -> String {
     }
 }
 
-/// Bytes, in MiB.
-fn mebibytes(bytes: f64) -> String {
-    format!("{:.1} MiB", bytes / f64::from(1 << 20))
+/// Nanoseconds as prose has them: two digits.
+fn about(ns: f64) -> String {
+    let power = 10_f64.powf(ns.log10().floor() - 1.0);
+    let rounded = (ns / power).round() * power;
+    match rounded {
+        1e6.. => format!("{} ms", trimmed(rounded / 1e6)),
+        1e3.. => format!("{} µs", trimmed(rounded / 1e3)),
+        _ => format!("{} ns", trimmed(rounded)),
+    }
+}
+
+/// With one decimal, if it is not 0.
+fn trimmed(number: f64) -> String {
+    format!("{number:.1}").trim_end_matches(".0").to_owned()
 }
 
 /// Draws what was measured; leaves the pictures alone of what was not.
@@ -179,16 +270,13 @@ fn growth(path: &Path, record: &Record, case: Case<'_>) -> Drawn {
     ];
     let lines: Vec<Line> = subjects.into_iter().filter_map(line).collect();
     let stretch = thousands(case.live / 500);
-    let title = format!(
-        "Growing from empty: the slowest insertion of each {stretch}, lowest of the rounds"
-    );
     let axes = Axes {
-        title: &title,
+        title: "Spare chunks take page faults, and most spikes, out of a slab's growth",
         x: &format!("insertions so far, values of {} bytes", case.bytes),
-        y: "time of the slowest",
+        y: &format!("slowest of each {stretch}"),
         names: &[],
         marks: false,
-        unit: duration,
+        unit: Unit::Nanoseconds,
     };
     chart(path, &axes, &lines)
 }
@@ -197,7 +285,8 @@ fn growth(path: &Path, record: &Record, case: Case<'_>) -> Drawn {
 fn drainability(path: &Path, record: &Record, case: Case<'_>) -> Drawn {
     let line = |subject: &str| {
         let memory = &record.rows_of(case, subject).last()?.stretches;
-        let point = |(at, bytes): (usize, &u64)| ((at + 1) as f64, *bytes as f64);
+        let point =
+            |(at, bytes): (usize, &u64)| ((at + 1) as f64, *bytes as f64 / f64::from(1 << 20));
         Some(Line {
             name: subject.to_owned(),
             points: memory.iter().enumerate().map(point).collect(),
@@ -205,13 +294,19 @@ fn drainability(path: &Path, record: &Record, case: Case<'_>) -> Drawn {
     };
     let subjects = [epoch::MIXED, epoch::APART, epoch::BOX];
     let lines: Vec<Line> = subjects.into_iter().filter_map(line).collect();
+    let memory = Metric::Memory;
+    let share = record.ratio(case, (epoch::APART, memory), (epoch::MIXED, memory, 0.0));
+    let title = format!(
+        "Sessions in an epoch of their own take {:.2} of the memory, and no more with time",
+        share.unwrap_or(1.0)
+    );
     let axes = Axes {
-        title: "Memory of 4,000 sessions, of which each request replaces two",
+        title: &title,
         x: "thousands of requests: an epoch each, closed four later",
-        y: "committed",
+        y: "committed memory",
         names: &[],
         marks: false,
-        unit: mebibytes,
+        unit: Unit::Mebibytes,
     };
     chart(path, &axes, &lines)
 }
@@ -239,8 +334,17 @@ fn percentiles(path: &Path, record: &Record, case: Case<'_>) -> Drawn {
         "Vec, push",
         "Box, malloc",
     ];
+    let late = |subject| {
+        let ticks = record.value(case, subject, P9999);
+        about(ns(ticks.unwrap_or(1.0)))
+    };
+    let title = format!(
+        "Growing: 1 insertion in 10,000 takes {} in slab, {} in Slab with spare chunks",
+        late("slab"),
+        late("Slab, 8 spare chunks")
+    );
     let axes = Axes {
-        title: "Growing from empty: time of one insertion",
+        title: &title,
         x: &format!(
             "percentile of {} insertions, values of {} bytes",
             thousands(case.live),
@@ -249,7 +353,7 @@ fn percentiles(path: &Path, record: &Record, case: Case<'_>) -> Drawn {
         y: "time of one insertion",
         names: &metrics.map(Metric::name),
         marks: true,
-        unit: duration,
+        unit: Unit::Nanoseconds,
     };
     chart(path, &axes, &subjects.map(line))
 }
@@ -285,12 +389,12 @@ fn sizes(path: &Path, record: &Record) -> Drawn {
         "Box, malloc",
     ];
     let axes = Axes {
-        title: "A value removed at random, another inserted",
+        title: "Random removals and insertions take as long as in slab, at every size",
         x: "live values of 64 bytes",
-        y: "time of both",
+        y: "time of a removal and an insertion",
         names: &["1,024", "8,192", "1,048,576"],
         marks: true,
-        unit: duration,
+        unit: Unit::Nanoseconds,
     };
     chart(path, &axes, &subjects.map(line))
 }
@@ -316,7 +420,7 @@ fn order_book(path: &Path, result: &serde_json::Value) -> Drawn {
         .collect();
     let number = |field: &str| thousands(result["flow"][field].as_u64().unwrap_or(0) as usize);
     let axes = Axes {
-        title: "An order book: time of one message, by where the orders live",
+        title: "An order book: the store of the orders shows in the longest message alone",
         x: &format!(
             "percentile of {} messages to {} symbols",
             number("messages_replayed"),
@@ -325,7 +429,7 @@ fn order_book(path: &Path, result: &serde_json::Value) -> Drawn {
         y: "time of one message",
         names: &["p50", "p99", "p99.9", "p99.99", "worst"],
         marks: true,
-        unit: duration,
+        unit: Unit::Nanoseconds,
     };
     chart(path, &axes, &lines)
 }

@@ -24,7 +24,7 @@ use crate::key::Key;
 use crate::raw::chunk;
 
 /// Values up to this size go before their stamp. At 8 bytes that is measurably
-/// better; at 64 processors disagree (BENCHMARKS.md, "Goals").
+/// better; at 64 processors disagree (benches/ATTEMPTS.md, "Where the stamp stands").
 /// Nothing in between was measured.
 const VALUE_FIRST_UP_TO: usize = 16;
 

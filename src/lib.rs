@@ -190,7 +190,7 @@ pub use slab::growable::{Growable, Slab};
 #[cfg(feature = "alloc")]
 pub use slab::guard::{Ref, RefMut};
 #[cfg(feature = "alloc")]
-pub use slab::iter::{Drain, Iter, IterMut, TryIter, TryIterMut};
+pub use slab::iter::{Drain, Iter, IterMut, Keys, TryIter, TryIterMut};
 #[cfg(feature = "alloc")]
 pub use slab::mapped::{MappedRef, MappedRefMut};
 #[cfg(feature = "alloc")]

@@ -84,7 +84,7 @@ pub use iter::{Iter, IterMut};
 #[doc(hidden)]
 pub use key::NamedKey;
 pub use key::{GenKey, SlabKey};
-pub use restore::{InsertAtError, RestoreError};
+pub use restore::InsertAtError;
 #[cfg(feature = "serde")]
 #[cfg_attr(docsrs, doc(cfg(feature = "serde")))]
 pub use serde::KeyLimit;

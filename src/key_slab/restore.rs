@@ -6,7 +6,7 @@ use core::fmt;
 use super::PlainSlab;
 use super::cell::Cell;
 use super::key::SlabKey;
-use super::storage::{Array, Chunks, Storage};
+use super::storage::{Chunks, Storage};
 use crate::error::AllocError;
 
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
@@ -114,35 +114,6 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         } else {
             Ok(())
         }
-    }
-}
-
-impl<T, K: SlabKey> PlainSlab<T, K, Array> {
-    /// A slab of `capacity` slots with these values under these keys; O(values +
-    /// highest key). Of values with the same key the last one stays.
-    ///
-    /// # Errors
-    ///
-    /// Where [`try_with_capacity`](PlainSlab::try_with_capacity) or
-    /// [`try_extend`](Self::try_extend) has one.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use flatslab::{BoundedKeySlab, Key};
-    ///
-    /// let saved = [(Key::from_raw(3), "three"), (Key::from_raw(0), "zero")];
-    /// let slab = BoundedKeySlab::try_from_iter(4, saved).unwrap();
-    /// assert_eq!(slab[Key::from_raw(3)], "three");
-    /// assert!(BoundedKeySlab::try_from_iter(3, saved).is_err());
-    /// ```
-    pub fn try_from_iter<I>(capacity: usize, values: I) -> Result<Self, RestoreError<T>>
-    where
-        I: IntoIterator<Item = (K, T)>,
-    {
-        let mut slab = Self::try_with_capacity_and_key(capacity).map_err(RestoreError::NoMemory)?;
-        slab.try_extend(values).map_err(RestoreError::Value)?;
-        Ok(slab)
     }
 }
 
@@ -362,38 +333,6 @@ impl<T> Error for InsertAtError<T> {
         match self {
             InsertAtError::NoMemory(_, error) => Some(error),
             _ => None,
-        }
-    }
-}
-
-/// A slab could not be made from its values.
-///
-/// ```
-/// use flatslab::{BoundedKeySlab, Key, key_slab::RestoreError};
-///
-/// let error = BoundedKeySlab::try_from_iter(1, [(Key::from_raw(3), 7)]).unwrap_err();
-/// assert!(matches!(error, RestoreError::Value(_)));
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum RestoreError<T> {
-    /// There was no memory for it.
-    NoMemory(AllocError),
-    /// A value could not be put in.
-    Value(InsertAtError<T>),
-}
-
-impl<T> fmt::Display for RestoreError<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the slab could not be made from its values")
-    }
-}
-
-impl<T: fmt::Debug + 'static> Error for RestoreError<T> {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            RestoreError::NoMemory(error) => Some(error),
-            RestoreError::Value(error) => Some(error),
         }
     }
 }

@@ -138,7 +138,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// # drop(guard);
     /// ```
     #[inline]
-    pub fn keys(&self) -> impl FusedIterator<Item = Key> + Clone + fmt::Debug {
+    pub fn keys(&self) -> Keys<'_, T, M> {
         Keys(self.walk())
     }
 
@@ -342,8 +342,18 @@ iterator!(
     }
 );
 
+/// The keys of the values in a slab, borrowed or not; made by
+/// [`keys`](TrackedSlab::keys).
+///
+/// # Examples
+///
+/// ```
+/// let slab = flatslab::Slab::new();
+/// let key = slab.insert_key(7);
+/// assert_eq!(slab.keys().collect::<Vec<_>>(), [key]);
+/// ```
 #[must_use = "iterators do nothing unless consumed"]
-struct Keys<'a, T, M: Memory>(Walk<'a, T, M>);
+pub struct Keys<'a, T, M: Memory>(Walk<'a, T, M>);
 
 iterator!(Keys, Key, |this, cell| {
     cell.state().is_occupied().then(|| cell.key())

@@ -3,9 +3,9 @@
 use std::rc::Rc;
 
 use flatslab::{
-    AccessError, BoundedSlab, Builder, Drain, Growable, Iter, IterMut, Key, KeyError, MappedRef,
-    MappedRefMut, Ref, RefMut, Slab, SlabUntrackedAccessor, Slot, SlotBox, TryIter, TryIterMut,
-    UntrackedAccessor, VacantSlot,
+    AccessError, BoundedSlab, Builder, Drain, Growable, Iter, IterMut, Key, KeyError, Keys,
+    MappedRef, MappedRefMut, Ref, RefMut, Slab, SlabUntrackedAccessor, Slot, SlotBox, TryIter,
+    TryIterMut, UntrackedAccessor, VacantSlot,
 };
 
 fn local<T>() {}
@@ -32,17 +32,12 @@ fn types_of_one_thread() {
     local::<SlabUntrackedAccessor<'static, u64>>();
     local::<Iter<'static, u64, Growable>>();
     local::<IterMut<'static, u64, Growable>>();
+    local::<Keys<'static, u64, Growable>>();
     local::<Drain<'static, u64, Growable>>();
     both::<Key>();
     both::<AccessError>();
     both::<KeyError>();
     both::<Builder<Slab<Rc<u64>>>>();
-}
-
-#[cfg(compile_fail)]
-fn keys_sent(slab: &Slab<u64>) {
-    fn send<T: Send>(_: T) {}
-    send(slab.keys()); //~ E0277
 }
 
 #[cfg(compile_fail)]
@@ -69,6 +64,8 @@ fn sent_or_shared() {
     sync::<Iter<'static, u64, Growable>>(); //~ E0277
     send::<IterMut<'static, u64, Growable>>(); //~ E0277
     sync::<IterMut<'static, u64, Growable>>(); //~ E0277
+    send::<Keys<'static, u64, Growable>>(); //~ E0277
+    sync::<Keys<'static, u64, Growable>>(); //~ E0277
     send::<Drain<'static, u64, Growable>>(); //~ E0277
     sync::<Drain<'static, u64, Growable>>(); //~ E0277
     send::<MappedRef<'static, u64>>(); //~ E0277

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use flatslab::key_slab::{InsertAtError, RestoreError};
+use flatslab::key_slab::InsertAtError;
 use flatslab::{AllocError, BoundedKeySlab, GenKey, Key, KeySlab};
 
 use crate::program::{Count, Counted, LARGE};
@@ -70,29 +70,23 @@ fn keys_out_of_reach_are_errors_with_the_value() {
 #[test]
 fn a_bounded_slab_is_made_from_its_values() {
     let saved = [(key(3), "three"), (key(0), "zero"), (key(3), "later")];
-    let mut slab = BoundedKeySlab::try_from_iter(5, saved).unwrap();
+    let mut slab = BoundedKeySlab::with_capacity(5);
+    slab.try_extend(saved).unwrap();
     assert_eq!((slab.len(), slab[key(3)], slab.capacity()), (2, "later", 5));
     assert_eq!(
         [slab.insert("a"), slab.insert("b")],
         [Ok(key(1)), Ok(key(2))]
     );
-    match BoundedKeySlab::try_from_iter(3, saved).unwrap_err() {
-        RestoreError::Value(error) => assert_eq!(error.into_inner(), "three"),
-        other => panic!("{other}"),
-    }
-    let none = BoundedKeySlab::<&str>::try_from_iter(usize::MAX, saved).unwrap_err();
-    assert!(matches!(
-        none,
-        RestoreError::NoMemory(AllocError::TooManySlots { .. })
-    ));
-    assert!(none.source().is_some());
+    let refused = BoundedKeySlab::with_capacity(3).try_extend(saved);
+    assert_eq!(refused.unwrap_err().into_inner(), "three");
 }
 
 #[test]
 #[cfg_attr(each_run, ignore = "weekly")]
 fn touching_memory_changes_no_value() {
     const SLOTS: usize = if cfg!(miri) { 1100 } else { 5000 };
-    let mut slab = BoundedKeySlab::try_from_iter(SLOTS, [(key(1000), 7_u64)]).unwrap();
+    let mut slab = BoundedKeySlab::with_capacity(SLOTS);
+    slab.insert_at(key(1000), 7_u64).unwrap();
     let next = slab.vacant_key();
     slab.prepare(SLOTS).unwrap();
     assert_eq!(

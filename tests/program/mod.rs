@@ -23,7 +23,7 @@ use std::rc::Rc;
 use std::thread::{LocalKey, panicking};
 
 use flatslab::{
-    Bounded, Drain, Growable, Key, MappedRef, MappedRefMut, Ref, RefMut, Slot, SlotBox,
+    Bounded, Drain, Growable, Key, Keys, MappedRef, MappedRefMut, Ref, RefMut, Slot, SlotBox,
     TrackedSlab, TryIter, TryIterMut, VacantSlot,
 };
 
@@ -236,7 +236,7 @@ enum Thing<M: Programs> {
     MappedMut(MappedRefMut<'static, u32>, u32),
     Iter(Walk<TryIter<'static, Value<M>, M>>),
     IterMut(Walk<TryIterMut<'static, Value<M>, M>>),
-    Keys(Walk<Box<dyn Iterator<Item = Key>>>),
+    Keys(Walk<Keys<'static, Value<M>, M>>),
     Drain(Walk<Drain<'static, Value<M>, M>>),
 }
 

@@ -348,7 +348,7 @@ fn begin_walk<M: Programs>(slab: &'static TrackedSlab<Value<M>, M>) -> Thing<M> 
     match random(4) {
         0 => Thing::Iter(Walk::new(slab.try_iter())),
         1 => Thing::IterMut(Walk::new(slab.try_iter_mut())),
-        2 => Thing::Keys(Walk::new(Box::new(slab.keys()))),
+        2 => Thing::Keys(Walk::new(slab.keys())),
         _ => Thing::Drain(Walk::new(slab.try_drain())),
     }
 }
@@ -448,7 +448,7 @@ fn with_thing<M: Programs>(thing: Thing<M>) {
         }
         Thing::Keys(mut walk) => {
             walk.next(|key| *key);
-            put(Thing::<M>::Keys(walk));
+            put(Thing::Keys(walk));
         }
         Thing::Drain(mut walk) => {
             if let Some((_, value)) = walk.next(|item| item.0) {

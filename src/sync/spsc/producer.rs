@@ -222,7 +222,7 @@ impl fmt::Debug for Producer {
     }
 }
 
-/// An entry that is being filled, from [`Producer::reserve`].
+/// An entry that is being filled, from [`Producer::vacant_entry`].
 ///
 /// It has a length, of what is filled, and a capacity, the most bytes of an entry. The consumer
 /// gets it once it is [committed](Self::commit); dropped or forgotten, it commits nothing, and

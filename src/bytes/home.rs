@@ -253,6 +253,10 @@ impl<R: Ends> Home<R> {
     }
 
     /// A buffer of this class or a larger one, of the first that has any.
+    ///
+    /// Without it, in a cache with a limit, 19 buffers of 3 KB held 16 chunks of 1 MiB, and
+    /// every other request was refused. To look for an unused chunk of another class instead,
+    /// a request walked over the headers of all chunks: 10 ms at 32 MiB.
     fn take_larger(&self, class: &Class) -> Option<NonNull<Header<R>>> {
         let classes = self.classes().iter();
         let mut fit = classes.filter(|larger| larger.size() >= class.size());

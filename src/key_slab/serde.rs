@@ -5,7 +5,8 @@
 //! the map; with generations the vacant slots, each with its version; and of a
 //! growable one with generations the chunks that were given back, each with its
 //! floor. The map comes before the slots: the more entries were read, the higher
-//! keys may be.
+//! keys may be. With a limit of 2^20 slots instead, 561 forged bytes with forty slabs
+//! allocated 802 MiB.
 
 use core::fmt;
 use core::marker::PhantomData;

@@ -24,8 +24,11 @@ use crate::key::Key;
 /// looking up each cell in the table took twice the time. Whether user code has
 /// changed what is where is one comparison.
 ///
-/// The pointer is to the cell before the next one: that was the fastest of the ways
-/// that were tried (DESIGN.md, "Iteration").
+/// The pointer is to the cell before the next one. Tried, in instructions per value of a
+/// mutable `for` loop over the `u64` of a bounded slab (`slab` takes 6): a start and an end
+/// pointer 9, counting down the bytes 11, this 9, and 8 in `fold`. The comparison of a
+/// growable slab adds 4. `next` is always inlined; otherwise the compiler returns the guard
+/// through the stack, and does not see that its end undoes its beginning.
 ///
 /// # Invariants
 ///

@@ -13,7 +13,7 @@
 //! | `ends.rs` | from a key to its cell, and the end of a value |
 //! | `insertion.rs`, `removal.rs` | inserting, removing |
 //! | `guard.rs`, `access.rs`, `iter.rs` | guards; access by key; iteration |
-//! | `builder.rs` | slabs in other memory |
+//! | `options.rs` | the options of the builder |
 //! | `counted.rs`, `models.rs` | atomics that count their changes, for tests; the loom models |
 //!
 //! # Invariants

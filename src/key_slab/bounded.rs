@@ -13,9 +13,8 @@ use crate::raw::source::Source;
 /// A [`KeySlab`](super::KeySlab) of fixed capacity: one array, allocated when it is made. It
 /// never allocates afterwards.
 ///
-/// Here are the constructors and the insertions, which fail with [`FullError`] or
-/// [`CapacityError`] when no slot is free. Everything else is that of
-/// [`KeySlab`](super::KeySlab), and on this page too.
+/// An insertion fails with [`FullError`] or [`CapacityError`] if no slot is free. All other
+/// methods are those of [`KeySlab`](super::KeySlab).
 ///
 /// Memory is not touched before it is used: a generous bound costs address
 /// space, and the system provides a page at the first insertion into it, unless
@@ -122,11 +121,11 @@ impl<T, K: SlabKey> PlainSlab<T, K, Array> {
         Ok(unsafe { Self::from_parts(storage, free) })
     }
 
-    /// Puts a value into a free slot; O(1), no allocation.
+    /// Inserts a value into a free slot; O(1), no allocation.
     ///
     /// # Errors
     ///
-    /// Gives the value back when no slot is free.
+    /// Returns the value if no slot is free.
     ///
     /// # Examples
     ///

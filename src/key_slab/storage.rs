@@ -50,7 +50,7 @@ pub(crate) mod sealed {
         /// Bytes of all blocks.
         fn bytes(&self) -> usize;
 
-        /// Slots that there is memory for.
+        /// Number of slots allocated.
         fn capacity(&self) -> usize;
 
         /// The most slots there can be.
@@ -167,7 +167,7 @@ unsafe impl Cells for Array {
 
     #[inline(always)]
     unsafe fn cell<C>(&self, index: usize) -> NonNull<C> {
-        // SAFETY: below the capacity, says the caller, so within the block.
+        // SAFETY: `index` is below the capacity (precondition), so within the block (A1).
         unsafe { self.cells.start().cast::<C>().add(index) }
     }
 
@@ -252,7 +252,7 @@ impl Chunks {
         }
     }
 
-    /// Chunks there are.
+    /// Number of chunks.
     fn count(&self) -> usize {
         self.capacity >> self.shift
     }
@@ -263,7 +263,7 @@ impl Chunks {
 
     fn entry(&self, number: usize) -> NonNull<Entry> {
         assert!(number < self.room());
-        // SAFETY: within the table.
+        // SAFETY: `number` is below the room of the table (asserted).
         unsafe { self.table.start().cast::<Entry>().add(number) }
     }
 
@@ -278,7 +278,7 @@ impl Chunks {
         let chunk = self.chunk(number);
         self.capacity = number << self.shift;
         let floor = core::ptr::without_provenance_mut(floor as usize);
-        // SAFETY: within the table; C2.
+        // SAFETY: `entry` is within the table; a floor may stand there, by C2.
         unsafe { self.entry(number).write(floor) };
         drop(chunk);
     }
@@ -327,7 +327,7 @@ impl Chunks {
         }
         for number in first.max(self.count())..last {
             let floor = core::ptr::without_provenance_mut(other.floor(number) as usize);
-            // SAFETY: within the table; C2.
+            // SAFETY: `entry` is within the table; a floor may stand there, by C2.
             unsafe { self.entry(number).write(floor) };
         }
         Ok(())
@@ -409,7 +409,7 @@ unsafe impl Cells for Chunks {
         let floor = self.floor(number);
         let distance = number * self.layout.size();
         let origin = chunk.leak_start().as_ptr().wrapping_sub(distance);
-        // SAFETY: within the table.
+        // SAFETY: `entry` is within the table; this is the origin of C1.
         unsafe { self.entry(number).write(origin) };
         self.capacity = requested;
         Ok(floor)
@@ -417,7 +417,8 @@ unsafe impl Cells for Chunks {
 
     #[inline(always)]
     unsafe fn cell<C>(&self, index: usize) -> NonNull<C> {
-        // SAFETY: below the capacity, says the caller; C1.
+        // SAFETY: `index` is below the capacity (precondition), so by C1 its entry is the
+        // origin of its chunk.
         unsafe {
             let origins = self.table.start().cast::<*mut C>();
             let origin = origins.add(index >> shift::<C>()).read();
@@ -437,7 +438,7 @@ unsafe impl Cells for Chunks {
 
     fn floor(&self, number: usize) -> u32 {
         if number >= self.count() && number < self.room() {
-            // SAFETY: every entry is initialised.
+            // SAFETY: `try_set_room` writes every entry of the table.
             unsafe { self.entry(number).read().addr() as u32 }
         } else {
             0
@@ -453,14 +454,14 @@ unsafe impl Cells for Chunks {
             self.try_set_room((number + 1).max(2 * self.room()))?;
         }
         let floor = core::ptr::without_provenance_mut(floor as usize);
-        // SAFETY: within the table; C2.
+        // SAFETY: `entry` is within the table; a floor may stand there, by C2.
         unsafe { self.entry(number).write(floor) };
         Ok(())
     }
 
     fn reset_floors(&mut self) {
         for number in self.count()..self.room() {
-            // SAFETY: within the table; C2.
+            // SAFETY: `entry` is within the table; null is the floor 0 (C2).
             unsafe { self.entry(number).write(null_mut()) };
         }
     }

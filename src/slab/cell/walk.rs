@@ -139,7 +139,7 @@ impl<'a, T, M: Lookup> Walk<'a, T, M> {
 pub(crate) fn first_in_use<T, M: Lookup>(cells: Cells<'_, T, M>) -> Option<Live<'_, T>> {
     let mut walk = Walk::new(cells);
     loop {
-        // SAFETY: no user code runs.
+        // SAFETY: no user code runs in this loop, so the cells of the row stay.
         while let Some(cell) = unsafe { walk.next_in_row() } {
             if cell.state().is_in_use() {
                 return Some(cell);

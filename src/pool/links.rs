@@ -104,7 +104,7 @@ mod tests {
     fn cells_come_back_last_in_first_out() {
         let mut memory = [0_usize; 3];
         let first = NonNull::from(&mut memory).cast::<usize>();
-        // SAFETY: within the array.
+        // SAFETY: the tests use indices below 3, the length of the array.
         let cell = |index| unsafe { first.add(index).cast::<u8>() };
         let links = Links::new();
         assert_eq!((links.pop(), links.depth()), (None, 0));

@@ -51,7 +51,7 @@ const LEAST_SEGMENT: usize = if cfg!(miri) {
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// A segment has room for so many cells at least.
+/// The least number of cells of a segment.
 const LEAST_CELLS: usize = 8;
 
 /// What the first word of a segment is.
@@ -128,7 +128,7 @@ impl Geometry {
         self.cell
     }
 
-    /// The memory of so many cells: whole segments, the last one only as long as
+    /// The memory of `capacity` cells: whole segments, the last one only as long as
     /// needed. The header of the first one is always there.
     ///
     /// # Errors

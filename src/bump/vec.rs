@@ -250,7 +250,7 @@ impl<'a, T> ArenaVec<'a, T> {
     ///
     /// # Errors
     ///
-    /// Gives the value back if there is no room.
+    /// Returns the value if there is no room.
     ///
     /// ```
     /// use flatslab::bump::{Arena, ArenaVec};

@@ -6,7 +6,8 @@ use super::References;
 use super::buf::Buf;
 use super::counts::{Counts, Local};
 
-/// The buffer has other references, so its link does not change: a chain may contain it.
+/// The link of a buffer was not changed, because the buffer has other references: a chain may
+/// contain it.
 ///
 /// # Examples
 ///
@@ -27,8 +28,8 @@ impl fmt::Display for SharedError {
 
 impl core::error::Error for SharedError {}
 
-/// The buffer has other references, so it was not linked; the one that was to be next comes
-/// back.
+/// A buffer was not linked, because it has other references. Contains the buffer that was to
+/// be next.
 ///
 /// # Examples
 ///
@@ -42,7 +43,7 @@ impl core::error::Error for SharedError {}
 pub struct LinkError<R: References = Local>(Buf<R>);
 
 impl<R: References> LinkError<R> {
-    /// The buffer that was to be next.
+    /// Returns the buffer that was to be next.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -78,7 +79,7 @@ impl<R: References> core::error::Error for LinkError<R> {}
 /// through which it was reached, and so no cycle can be made. What it is linked to may have
 /// others: several chains may end in one.
 impl<R: References> Buf<R> {
-    /// The next buffer of the chain; one more reference to it. O(1).
+    /// Another reference to the next buffer of the chain; O(1).
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -94,7 +95,7 @@ impl<R: References> Buf<R> {
         self.next_ref().cloned()
     }
 
-    /// The next buffer of the chain; O(1).
+    /// Borrows the next buffer of the chain; O(1).
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -111,8 +112,8 @@ impl<R: References> Buf<R> {
         Self::of_link(unsafe { self.header().next() }).as_ref()
     }
 
-    /// The next buffer of the chain, to be replaced or linked to others; O(1). All positions of
-    /// this buffer are stale from then on.
+    /// Borrows the next buffer of the chain mutably, to replace it or link it to others; O(1).
+    /// All positions of this buffer become stale.
     ///
     /// # Errors
     ///
@@ -141,7 +142,7 @@ impl<R: References> Buf<R> {
     ///
     /// # Errors
     ///
-    /// If this buffer has other references; the other one comes back.
+    /// Returns `next` if this buffer has other references.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -190,7 +191,7 @@ impl<R: References> Buf<R> {
         Ok(Self::of_link_mut(unsafe { header.next_mut() }))
     }
 
-    /// The bytes of this buffer, and of those that follow in the chain, for vectored output:
+    /// Iterates over the bytes of this buffer and of those that follow it, for vectored output:
     /// `chain.parts().map(IoSlice::new)`.
     ///
     /// ```
@@ -205,7 +206,7 @@ impl<R: References> Buf<R> {
         Parts { next: Some(self) }
     }
 
-    /// How many bytes the chain has from this buffer on; O(links).
+    /// Number of bytes of this buffer and of those that follow it in the chain; O(links).
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();

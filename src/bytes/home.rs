@@ -32,7 +32,7 @@ use crate::raw::atomic::AtomicUsize;
 use crate::raw::memory::Block;
 use crate::raw::source::Source;
 
-/// How buffers end, and the arena: what one thread does otherwise than many.
+/// How buffers and the arena end, which differs between one thread and many.
 pub trait Ends: Counting {
     /// Makes a header free that is stale and has no link, or gives it back to who does.
     ///
@@ -178,7 +178,7 @@ impl<R: Ends> Home<R> {
         if size > self.sizes.largest() {
             return None;
         }
-        // SAFETY: a class (S2).
+        // SAFETY: by S2 the tables name classes that are there.
         let mut class = unsafe { self.classes.add(self.sizes.first(size)) };
         loop {
             // SAFETY: not past the last, in which the largest request fits (S1).
@@ -377,7 +377,7 @@ impl<R: Ends> Home<R> {
         self.directory.promise(plan.buffers);
         self.bytes.set(self.bytes.get() + plan.bytes());
         let chunk = blocks.into_chunk::<R>(NonNull::from(class), plan);
-        // SAFETY: just made.
+        // SAFETY: the chunk was just made, and is linked below.
         let it = unsafe { chunk.as_ref() };
         it.set_next(self.chunks.replace(Some(chunk)));
         class.add(it.buffers());
@@ -542,7 +542,7 @@ impl<R: Ends> Home<R> {
             assert!(!it.leaves() && it.made() <= it.buffers());
             bytes += it.bytes();
             for header in Chunk::headers(chunk) {
-                // SAFETY: it is there (L2).
+                // SAFETY: `headers` gives those that were made (L2).
                 let at = unsafe { header.as_ref() };
                 assert_eq!(self.directory.find(at.number()), Some(header), "D1");
             }

@@ -82,7 +82,7 @@ impl Ring {
         Self::builder().entries(entries).max_len(max_len).build()
     }
 
-    /// A ring with other numbers, or of other memory.
+    /// A builder of a ring: its entries, and where its memory comes from.
     ///
     /// ```
     /// let ring = flatslab::bytes::Ring::builder().entries(10).build();
@@ -248,8 +248,8 @@ impl<R: References> Ring<R> {
         }
     }
 
-    /// Adds a buffer as the newest entry, without a copy: one of [`try_alloc`](Self::try_alloc), or any
-    /// other. O(1).
+    /// Adds a buffer as the newest entry, without a copy: one of
+    /// [`try_alloc`](Self::try_alloc), or any other. O(1).
     ///
     /// ```
     /// # use flatslab::bytes::{Ring, RequestError};
@@ -563,7 +563,7 @@ impl<C: Build<Options = RingOptions>> Builder<C> {
 }
 
 impl Builder<Ring> {
-    /// A ring whose entries go to other threads, with the same options.
+    /// A builder of a ring whose entries go to other threads, with the same options.
     ///
     /// ```
     /// use flatslab::bytes::Ring;

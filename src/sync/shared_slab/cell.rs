@@ -129,7 +129,7 @@ impl Word {
     }
 
     /// Counts a reader of whatever value is there: its generation, and whether the reader was
-    /// admitted. `None` where there is no value, or a removed one.
+    /// admitted. `None` if there is no value, or a removed one.
     pub(super) fn begin_any_read(&self, mask: u64) -> Option<(u64, Result<(), AccessError>)> {
         loop {
             // Relaxed: checked by the exchange in `begin_read`.

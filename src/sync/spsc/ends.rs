@@ -101,7 +101,7 @@ impl End {
         } else {
             position - self.capacity
         };
-        // SAFETY: below the capacity (J1).
+        // SAFETY: by J1 a position is below twice the capacity, so `number` is below it.
         unsafe { self.places.place(self.first, number) }
     }
 

@@ -73,7 +73,7 @@ impl Places {
     /// `number` is below the number of places.
     #[inline(always)]
     pub(super) unsafe fn place(self, first: NonNull<u8>, number: usize) -> Place {
-        // SAFETY: within the places (precondition).
+        // SAFETY: `number` is below the number of places (precondition).
         Place(unsafe { first.add(number * self.stride) })
     }
 }

@@ -128,7 +128,7 @@ pub(crate) struct FreeMap {
 
 // SAFETY: by B3 what it points to is its own, and `Sync`.
 unsafe impl Send for FreeMap {}
-// SAFETY: as above.
+// SAFETY: by B3 all that changes is atomic.
 unsafe impl Sync for FreeMap {}
 
 impl core::panic::UnwindSafe for FreeMap {}
@@ -186,9 +186,9 @@ impl FreeMap {
 
         let map = FreeMap {
             homes: block.start().cast(),
-            // SAFETY: within the block.
+            // SAFETY: `summaries` is below the bytes that the block is laid out for.
             summaries: unsafe { block.start().add(summaries).cast() },
-            // SAFETY: as above.
+            // SAFETY: `words_at` is below the bytes that the block is laid out for.
             words: unsafe { block.start().add(words_at).cast() },
             capacity,
             home_count,
@@ -317,7 +317,7 @@ impl FreeMap {
     /// The caller took the cell from this map, and has it no more.
     #[inline(always)]
     pub(crate) unsafe fn give(&self, index: usize) {
-        // SAFETY: the caller's cell.
+        // SAFETY: the caller took the cell, and has it no more (precondition).
         unsafe { self.give_at(self.home(), index) };
     }
 

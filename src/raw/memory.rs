@@ -31,7 +31,8 @@ pub(crate) struct Block {
 // SAFETY: by M1 it owns its memory; a reference to it gives no more than an
 // address.
 unsafe impl Send for Block {}
-// SAFETY: as above.
+// SAFETY: `&Block` gives no more than an address, and calls to the source, which
+// is `Sync`.
 unsafe impl Sync for Block {}
 
 impl Block {

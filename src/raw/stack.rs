@@ -91,7 +91,7 @@ impl<E: Entry> FreeStack<E> {
     ///
     /// # Errors
     ///
-    /// When its bytes pass `isize::MAX`, or the source refuses.
+    /// When its bytes exceed `isize::MAX`, or the source refuses.
     pub(crate) fn try_new(capacity: usize, source: &Source) -> Result<Self, AllocError> {
         if capacity == 0 {
             return Ok(Self::empty(source.clone()));
@@ -248,7 +248,7 @@ impl<E: Entry> FreeStack<E> {
     ///
     /// # Errors
     ///
-    /// When its bytes pass `isize::MAX`.
+    /// When its bytes exceed `isize::MAX`.
     pub(crate) fn layout(capacity: usize) -> Result<Layout, AllocError> {
         capacity
             .checked_add(1)
@@ -513,7 +513,7 @@ impl<E> BelowNoRoom<E> {
 static NULL: BelowNoRoom<CellEntry> = BelowNoRoom(None);
 static NO_KEY: BelowNoRoom<Key> = BelowNoRoom(Key::NONE);
 
-// SAFETY: only ever read.
+// SAFETY: the two statics of this type are only read.
 unsafe impl<E> Sync for BelowNoRoom<E> {}
 
 #[cfg(test)]

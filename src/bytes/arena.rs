@@ -153,7 +153,7 @@ impl<R: References> ByteArena<R> {
     #[inline(always)]
     pub fn try_alloc(&self, size: usize) -> Result<BufMut<R>, RequestError> {
         let header = self.take(size)?;
-        // SAFETY: it is mutable, and its buffer has so many bytes.
+        // SAFETY: the header is mutable, and its buffer has `size` bytes.
         Ok(unsafe { BufMut::from_header(header, size) })
     }
 
@@ -231,7 +231,7 @@ impl<R: References> ByteArena<R> {
     #[inline(always)]
     pub fn try_copy(&self, bytes: &[u8]) -> Result<Buf<R>, RequestError> {
         let header = self.take(bytes.len())?;
-        // SAFETY: it is mutable, and its buffer has so many bytes.
+        // SAFETY: the header is mutable, and its buffer has room for these bytes.
         Ok(unsafe { Buf::filled(header, bytes) })
     }
 

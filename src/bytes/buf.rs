@@ -360,7 +360,7 @@ impl<R: References> Deref for Buf<R> {
 
     #[inline(always)]
     fn deref(&self) -> &[u8] {
-        // SAFETY: so many bytes are filled, and no one writes to them (H2).
+        // SAFETY: the `len` bytes are filled, and no one writes to them (H2).
         unsafe { core::slice::from_raw_parts(self.0.start, self.0.len) }
     }
 }

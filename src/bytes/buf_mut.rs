@@ -70,7 +70,7 @@ impl<R: References> BufMut<R> {
     /// The header is mutable, and no one else's; its buffer has `capacity` bytes.
     #[inline(always)]
     pub(super) unsafe fn from_header(header: NonNull<Header<R>>, capacity: usize) -> Self {
-        // SAFETY: the header is mutable, with so many bytes (precondition).
+        // SAFETY: the header is mutable, with `capacity` bytes (precondition).
         unsafe { Self::new(header, header.as_ref().start(), 0, capacity) }
     }
 
@@ -220,7 +220,7 @@ impl<R: References> BufMut<R> {
     /// ```
     #[inline]
     pub unsafe fn set_len(&mut self, len: usize) {
-        // SAFETY: so many are initialised (precondition).
+        // SAFETY: the first `len` bytes are initialised (precondition).
         unsafe { self.bytes.set_len(len) };
     }
 
@@ -242,7 +242,7 @@ impl<R: References> BufMut<R> {
         // What lies before `start` is initialised, says `new`; the sum is not above the
         // buffer's size.
         header.share((before + this.len()) as u32);
-        // SAFETY: shared now, with this reference (H1), and so many bytes are filled (H2).
+        // SAFETY: shared now, with this reference (H1), and its bytes are filled (H2).
         unsafe { Buf::new(this.header, start, this.len()) }
     }
 }

@@ -189,7 +189,7 @@ impl Class {
         assert!(self.buffers.get() <= self.free.capacity(), "C2");
     }
 
-    /// Counts a chunk out, of whose buffers so many were made.
+    /// Counts a chunk out, of whose buffers `made` were made.
     pub(super) fn subtract(&self, buffers: u32, made: u32) {
         self.chunks.set(self.chunks.get() - 1);
         self.buffers.set(self.buffers.get() - buffers as usize);

@@ -34,7 +34,7 @@ use crate::raw::source::Source;
 
 /// How buffers and the arena end, which differs between one thread and many.
 pub trait Ends: Counting {
-    /// Makes a header free that is stale and has no link, or gives it back to who does.
+    /// Frees a stale header without a link, or gives it back to the thread that frees it.
     ///
     /// # Safety
     ///
@@ -90,7 +90,7 @@ pub(super) struct Plan {
 const MOST_BUFFERS: usize = 1 << 20;
 
 /// How many headers are made, or reclaimed, at once when no buffer is free: an allocation that
-/// finds none pays for so many at most. A page has 64 of them.
+/// finds none pays for at most that many. A page has 64 of them.
 const REFILL: usize = 16;
 
 /// The layout of a home and its classes, and where those begin.
@@ -293,8 +293,8 @@ impl<R: Ends> Home<R> {
     ///
     /// # Errors
     ///
-    /// When there is no memory for so many; those that were made stay. When there are not so
-    /// many numbers; none is made then.
+    /// If there is no memory for `count` buffers; those that were made stay. If there are not
+    /// enough numbers; none is made then.
     pub(super) fn reserve(&self, class: &Class, count: usize) -> Result<(), AllocError> {
         R::reclaim(self, class, usize::MAX);
         let missing = count.saturating_sub(class.buffers() - class.in_use());

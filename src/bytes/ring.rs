@@ -473,7 +473,7 @@ impl RingOptions {
     }
 }
 
-/// Chunks of a large ring have so many bytes.
+/// Bytes of a chunk of a large ring.
 const LARGEST_CHUNK: usize = 1 << 26;
 
 impl<R: References> Build for Ring<R> {

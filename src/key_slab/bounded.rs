@@ -38,8 +38,8 @@ impl<T> PlainSlab<T, Key, Array> {
     ///
     /// # Panics
     ///
-    /// If `capacity` is 2^30 or more, or its bytes pass `isize::MAX`. Where the
-    /// allocator refuses the program ends, as with `Vec`.
+    /// If `capacity` is 2^30 or more, or its bytes exceed `isize::MAX`. If the
+    /// allocator refuses, the program ends, as with `Vec`.
     ///
     /// # Examples
     ///
@@ -57,7 +57,7 @@ impl<T> PlainSlab<T, Key, Array> {
     ///
     /// # Errors
     ///
-    /// If `capacity` is 2^30 or more, its bytes pass `isize::MAX`, or the
+    /// If `capacity` is 2^30 or more, its bytes exceed `isize::MAX`, or the
     /// allocator refuses.
     ///
     /// # Examples

@@ -26,7 +26,7 @@ impl FreeIndices {
     ///
     /// # Errors
     ///
-    /// When its bytes pass `isize::MAX`, or the allocator refuses.
+    /// When its bytes exceed `isize::MAX`, or the allocator refuses.
     pub(super) fn try_new(capacity: usize, source: &Source) -> Result<Self, AllocError> {
         Ok(FreeIndices(FreeStack::try_new(capacity, source)?))
     }

@@ -14,7 +14,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     ///
     /// # Errors
     ///
-    /// Gives the value back when no slot is free and the slab cannot grow.
+    /// Returns the value if no slot is free and the slab cannot grow.
     ///
     /// # Examples
     ///

@@ -180,8 +180,8 @@ impl<'a, T, K: SlabKey, S: Storage> Filling<'a, T, K, S> {
         Filling { slab }
     }
 
-    /// Puts a value in under its key, and gives the one back whose place it
-    /// takes: one of the same or an earlier generation.
+    /// Inserts a value under its key, and returns the value that it replaces, one of
+    /// the same or an earlier generation.
     pub(super) fn put(&mut self, key: K, value: T) -> Result<Option<T>, InsertAtError<T>> {
         let (index, version) = (key.index(), key.version());
         if let Err(reason) = self.reach(index) {

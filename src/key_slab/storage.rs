@@ -18,7 +18,7 @@ use crate::raw::chunk;
 use crate::raw::memory::Block;
 use crate::raw::source::Source;
 
-/// Where a [`KeySlab`](super::KeySlab) has its cells: [`Array`] or [`Chunks`].
+/// The kind of memory of a [`KeySlab`](super::KeySlab): [`Array`] or [`Chunks`].
 /// Sealed.
 pub trait Storage: Cells {}
 
@@ -75,7 +75,7 @@ pub(crate) mod sealed {
         /// The index is below the capacity; the storage was made for cells `C`.
         unsafe fn cell<C>(&self, index: usize) -> NonNull<C>;
 
-        /// How many cells lie in a row from `index` on, if that many exist.
+        /// Number of cells in a row from `index` on, if that many exist.
         fn run<C>(index: usize) -> usize;
 
         /// Chunk numbers up to here may have a floor.

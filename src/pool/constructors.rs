@@ -18,7 +18,7 @@ impl<T> Pool<'static, T> {
     ///
     /// # Panics
     ///
-    /// If its bytes pass `isize::MAX`. If the allocator refuses, the program ends, as with
+    /// If its bytes exceed `isize::MAX`. If the allocator refuses, the program ends, as with
     /// `Vec`.
     ///
     /// # Examples
@@ -42,7 +42,7 @@ impl<T> Pool<'static, T> {
     ///
     /// # Errors
     ///
-    /// If its bytes pass `isize::MAX`, or the allocator refuses.
+    /// If its bytes exceed `isize::MAX`, or the allocator refuses.
     ///
     /// # Examples
     ///

@@ -133,7 +133,7 @@ impl Geometry {
     ///
     /// # Errors
     ///
-    /// When its bytes pass `isize::MAX`.
+    /// When its bytes exceed `isize::MAX`.
     pub(crate) fn layout(&self, capacity: usize) -> Result<Layout, AllocError> {
         let error = AllocError::TooManyBytes {
             slots: capacity,

@@ -156,7 +156,7 @@ impl Block {
     /// Gives the block up; [`Block::from_start`] takes it back.
     pub(crate) fn leak_start(self) -> NonNull<u8> {
         let mut block = core::mem::ManuallyDrop::new(self);
-        // Whoever keeps the block keeps its source.
+        // The owner of the block keeps its source.
         block.source = Source::GLOBAL;
         block.start
     }

@@ -105,10 +105,10 @@ pub unsafe trait MemorySource: Send + Sync + 'static {
     unsafe fn release(&self, start: NonNull<u8>, layout: Layout);
 }
 
-/// Where blocks come from; the clones of one are the same place.
+/// The source of blocks; its clones are the same source.
 pub struct Source(Option<NonNull<Shared>>);
 
-/// What the clones of a source share.
+/// The state that the clones of a source share.
 struct Shared {
     owners: Count,
     /// Allocated and not released.
@@ -264,7 +264,7 @@ impl Source {
         }
     }
 
-    /// Has the pages of those bytes there, so that no access faults.
+    /// Populates the pages of those bytes, so that no access faults.
     ///
     /// # Errors
     ///
@@ -296,7 +296,7 @@ impl Source {
     ///
     /// # Safety
     ///
-    /// `start` is a block of so many bytes from here, and not in use.
+    /// `start` is a block of that many bytes from here, and not in use.
     pub(super) unsafe fn discard(&self, start: NonNull<u8>, bytes: usize) -> usize {
         match self.kind() {
             #[cfg(all(feature = "os-memory", target_os = "linux"))]

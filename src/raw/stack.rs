@@ -27,9 +27,9 @@ use super::touch::PAGE;
 use crate::error::AllocError;
 use crate::key::{Key, MAX_SLOTS};
 
-/// What names a free cell in the stack, or none.
+/// A name of a free cell in the stack, or of none.
 pub trait Entry: Copy + PartialEq + 'static {
-    /// What stands below the bottom, and names no cell.
+    /// The entry below the bottom, which names no cell.
     const NONE: Self;
 
     /// A `NONE` that is never written to, for every stack without room.
@@ -231,7 +231,7 @@ impl<E: Entry> FreeStack<E> {
         });
     }
 
-    /// Bytes of the array that so many entries take, with what stands below them.
+    /// Bytes of an array of that many entries, with the one below the bottom.
     fn bytes(entries: usize) -> usize {
         (entries + 1) * size_of::<E>()
     }
@@ -395,7 +395,7 @@ impl<E: Entry> FreeStack<E> {
             .step_by(PAGE / size_of::<E>())
             .chain(left.checked_sub(1))
         {
-            // SAFETY: by F1 there is room for so many above the top, and nothing
+            // SAFETY: by F1 there is room for that many above the top, and nothing
             // is read there before it is written.
             unsafe { self.top.get().add(place).write_volatile(E::NONE) };
         }
@@ -410,7 +410,7 @@ impl<E: Entry> FreeStack<E> {
         block
     }
 
-    /// Where its arrays come from.
+    /// The source of its arrays.
     pub(crate) fn source(&self) -> &Source {
         &self.source
     }
@@ -448,7 +448,7 @@ impl<E: Entry> FreeStack<E> {
     }
 }
 
-/// What tests look through, and what they break.
+/// Views for tests, and ways to break invariants.
 #[cfg(any(test, fuzzing))]
 impl<E: Entry> FreeStack<E> {
     /// The entry that `count` pops come to.
@@ -499,7 +499,7 @@ impl<E: Entry> Drop for FreeStack<E> {
     }
 }
 
-/// What stands below the bottom of every stack without room. Never written.
+/// The entry below the bottom of every stack without room. Never written.
 #[repr(transparent)]
 struct BelowNoRoom<E>(E);
 

@@ -453,7 +453,7 @@ impl<T, M: Memory> fmt::Debug for TrackedSlab<T, M> {
     }
 }
 
-/// What tests look through.
+/// Views for tests.
 #[cfg(any(test, fuzzing))]
 impl<T, M: Memory> TrackedSlab<T, M> {
     /// Panics where an invariant does not hold; O(slots · log slots), allocates.

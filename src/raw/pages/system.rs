@@ -161,7 +161,7 @@ impl System {
         }
     }
 
-    /// A block in a mapping of its own, of so many bytes at least.
+    /// A block in a mapping of its own, of at least that many bytes.
     fn allocate_mapping(
         &self,
         state: &mut State,

@@ -386,7 +386,7 @@ impl<T> Live<'_, T> {
     }
 }
 
-/// What tests look through, and what they break.
+/// Views for tests, and ways to break invariants.
 #[cfg(test)]
 impl<T> Live<'_, T> {
     #[cfg(test)]

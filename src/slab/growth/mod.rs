@@ -1,5 +1,4 @@
-//! How a `Slab` gets more memory, and gives it back: everything that insertion
-//! leaves to cold functions.
+//! How a `Slab` adds memory and gives it back: the cold functions of insertion.
 //!
 //! | file | what |
 //! |---|---|
@@ -83,7 +82,8 @@ impl<T> TrackedSlab<T, Growable> {
     /// assert!(slab.try_reserve(usize::MAX).is_err());
     /// ```
     pub fn try_reserve(&self, additional: usize) -> Result<(), AllocError> {
-        // What came back is free. Or a program that reserves before each burst grows for ever.
+        // Count what came back as free; else a program that reserves before each burst grows
+        // for ever.
         self.reclaim_some(additional.saturating_sub(self.cells().header().free()));
         // SAFETY: the memory was made for cells of `T`.
         unsafe { self.memory.try_reserve::<T>(additional) }
@@ -161,7 +161,7 @@ impl<T> TrackedSlab<T, Growable> {
         unsafe { self.memory.shrink::<T>() };
     }
 
-    /// Has `count` chunks built ahead from now on.
+    /// Starts a helper that builds `count` chunks ahead.
     ///
     /// # Errors
     ///
@@ -378,7 +378,7 @@ impl Growable {
         }
     }
 
-    /// Has the helper free at once what it allocated and is no longer wanted.
+    /// Makes the helper free at once what it has allocated and is not wanted.
     fn free_unwanted(&self) {
         #[cfg(feature = "std")]
         if let Some(ahead) = &self.ahead {

@@ -178,7 +178,7 @@ impl ChunkTable {
         }
     }
 
-    /// How many chunks can be added before the keys run out.
+    /// Number of chunks that can be added before the keys run out.
     pub(super) fn chunks_left(&self) -> usize {
         (MAX_SLOTS >> self.shift) - self.numbers + self.holes
     }
@@ -193,7 +193,7 @@ impl ChunkTable {
         (room >> self.repeat) - self.numbers + self.holes
     }
 
-    /// How many entries there is room for.
+    /// Number of entries there is room for.
     pub(super) fn room(&self) -> usize {
         Self::room_of(&self.origins)
     }
@@ -208,7 +208,7 @@ impl ChunkTable {
         entries.max(2 * self.room()).max(Self::FIRST_ROOM)
     }
 
-    /// How many entries there are when this table is outgrown by one chunk.
+    /// Number of entries when this table is outgrown by one chunk.
     #[cfg(feature = "std")]
     pub(super) fn entries_beyond_room(&self) -> usize {
         ((self.room() >> self.repeat) + 1) << self.repeat

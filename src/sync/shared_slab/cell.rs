@@ -70,7 +70,7 @@ pub(super) enum Removal {
 pub(super) struct Word(AtomicU64);
 
 impl Word {
-    /// A cell without a value, whose first one is to have this generation.
+    /// A cell without a value; its first value gets this generation.
     pub(super) fn vacant(generation: u64) -> Self {
         Word(AtomicU64::new(generation | VACANT))
     }

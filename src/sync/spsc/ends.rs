@@ -50,7 +50,7 @@ pub(super) struct End {
     pub(super) places: Places,
 }
 
-/// Makes the two ends of a ring of so many entries, which are not 0.
+/// Makes the two ends of a ring of that many entries, which are not 0.
 ///
 /// # Errors
 ///

@@ -6,7 +6,7 @@ use core::ptr::NonNull;
 use crate::error::{AllocError, BuildError, SizeClassError, SizeError};
 use crate::raw::copy::copy;
 
-/// Bytes begin at a multiple of this, and lengths stand so many bytes before them.
+/// Bytes begin at a multiple of this, and their length stands this many bytes before them.
 pub(super) const ALIGN: usize = 16;
 
 /// Lengths have 32 bits, and so have their sums with what a place has besides.
@@ -26,7 +26,7 @@ pub(super) struct Place(NonNull<u8>);
 impl Places {
     /// # Errors
     ///
-    /// If so many bytes pass the limit of an entry.
+    /// If `max_len` exceeds the limit of an entry.
     pub(super) fn new(max_len: usize) -> Result<Self, BuildError> {
         if max_len > MOST_BYTES {
             let error = SizeError::new(max_len, MOST_BYTES);
@@ -42,7 +42,7 @@ impl Places {
         Ok(Places { max_len, stride })
     }
 
-    /// The layout of `before`, and so many places after it; and where those begin.
+    /// The layout of `before` followed by that many places, and where those begin.
     ///
     /// # Errors
     ///

@@ -83,7 +83,7 @@ impl Producer {
     #[inline]
     pub fn reserve(&mut self) -> Option<Entry<'_>> {
         let place = self.vacant()?;
-        // SAFETY: the producer's (J2), which the entry borrows, with room for so many bytes.
+        // SAFETY: the producer's (J2), which the entry borrows, with room for that many bytes.
         let bytes = unsafe { Filling::new(place.bytes(), 0, self.max_len()) };
         Some(Entry {
             producer: self,
@@ -386,7 +386,7 @@ impl Entry<'_> {
     /// ```
     #[inline]
     pub unsafe fn set_len(&mut self, len: usize) {
-        // SAFETY: so many bytes are initialised, and not more than the capacity (precondition).
+        // SAFETY: the first `len` bytes are initialised, and at most the capacity (precondition).
         unsafe { self.bytes.set_len(len) };
     }
 }

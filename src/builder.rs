@@ -1,4 +1,4 @@
-//! One builder for every container that has more to say than a capacity.
+//! `Builder`: the one builder type of all containers.
 
 use core::fmt;
 
@@ -6,7 +6,7 @@ use crate::error::BuildError;
 use crate::memory::Pages;
 use crate::raw::memory;
 
-/// A container that is to be made, with its options. The order of the calls does not matter.
+/// Builds a container with its options. The order of the calls does not matter.
 ///
 /// Each container's options are methods of `Builder<Container>`.
 ///
@@ -74,8 +74,8 @@ impl<C: Build> Builder<C> {
     ///
     /// # Panics
     ///
-    /// If an option is out of its range, or a required page option is unavailable. Where the
-    /// allocator refuses the program ends, as with `Vec`.
+    /// If an option is out of its range, or a required page option is unavailable. If the
+    /// allocator refuses, the program ends, as with `Vec`.
     ///
     /// ```
     /// let arena = flatslab::bytes::ByteArena::builder().build();

@@ -1,11 +1,11 @@
-//! What can go wrong, as values.
+//! The errors of several families.
 
 use core::error::Error;
 use core::fmt;
 
 use crate::raw::pages::options::{PageOption, Reason, Shortfall};
 
-/// No slot is free; the value comes back.
+/// A value was not inserted, because no slot is free. Contains the value.
 ///
 /// Returned by [`BoundedSlab::insert`](crate::BoundedSlab::insert) when every
 /// slot is taken, and by [`Slab::try_insert`](crate::Slab::try_insert) when
@@ -84,7 +84,7 @@ pub enum AllocError {
         /// The most a slab can have.
         limit: usize,
     },
-    /// The slots asked for, times the bytes of one, pass `isize::MAX`.
+    /// The slots asked for, times the bytes of one, exceed `isize::MAX`.
     TooManyBytes {
         /// The slots asked for.
         slots: usize,
@@ -149,7 +149,7 @@ impl fmt::Display for AllocError {
 
 impl Error for AllocError {}
 
-/// Why a container could not be built as its builder was told.
+/// Why a container could not be built with the options of its builder.
 ///
 /// # Examples
 ///
@@ -290,12 +290,12 @@ impl fmt::Display for SizeError {
 
 impl Error for SizeError {}
 
-/// Why a value cannot be had by its key.
+/// Why a value is not accessible by its key.
 ///
 /// [`Missing`](Self::Missing) says that there is no such value; the others are
-/// conflicts: there is one, and its present use excludes the one asked for. A
-/// method without `try_` panics on a conflict, so that a value which is in use
-/// is never taken for one which is gone.
+/// conflicts: there is a value, and its present use excludes the requested one. A
+/// method without `try_` panics on a conflict, so that a value that is in use is
+/// never taken for one that is gone.
 ///
 /// # Examples
 ///

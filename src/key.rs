@@ -1,4 +1,4 @@
-//! `Key`: where a value stands, in four bytes.
+//! `Key`: the place of a value in a slab, in four bytes.
 
 use core::error::Error;
 use core::fmt;
@@ -12,15 +12,14 @@ use core::fmt;
 /// # No generations
 ///
 /// A key says *where*, not *which*: when its value is gone the same key is
-/// handed out again, and an old copy of it then names the new value. That is
-/// never undefined behaviour, and it is left to the caller on purpose.
-/// Programs of this kind receive identifiers from outside — an exchange's
-/// order ids — and must check those against the value anyway; a generation
-/// would cost every key four more bytes and every access one more comparison
-/// to answer a question that the caller has to ask in any case. Where the
-/// difference matters and no such identifier exists, keep the owning
-/// [`Slot`](crate::Slot), which can never come to name another value, or take a
-/// [`KeySlab`](crate::KeySlab) with [`GenKey`](crate::GenKey)s.
+/// handed out again, and an old copy of it then leads to the new value. That is
+/// never undefined behaviour, and left to the caller on purpose. Programs of this
+/// kind receive identifiers from outside, such as an exchange's order ids, and must
+/// check those against the value anyway. A generation would cost every key four more
+/// bytes, and every access one more comparison. If the difference matters and there is
+/// no such identifier, keep the owning [`Slot`](crate::Slot), which never leads to
+/// another value, or use a [`KeySlab`](crate::KeySlab) with
+/// [`GenKey`](crate::GenKey)s.
 ///
 /// # Examples
 ///
@@ -66,8 +65,8 @@ pub(crate) const MAX_SLOTS: usize = (1 << 30) - 1;
 const _: () = assert!(MAX_SLOTS < u32::MAX as usize);
 
 impl Key {
-    /// The key no slab hands out, for "nothing here" in four bytes: the end of
-    /// an intrusive list, a link not yet set.
+    /// The key that no slab hands out, for the absence of a value in four bytes: the
+    /// end of an intrusive list, a link that is not set.
     ///
     /// ```
     /// use flatslab::Key;
@@ -122,8 +121,8 @@ impl Key {
         self.0
     }
 
-    /// A key from any bits. A key that no slab handed out is answered like one
-    /// whose value is gone: `None`, `false`, or whatever value lives there.
+    /// Makes a key from any bits. A key that no slab handed out behaves like one whose
+    /// value is gone: `None`, `false`, or the value that is there now.
     ///
     /// ```
     /// use flatslab::{BoundedSlab, Key};

@@ -2,21 +2,21 @@
 //! judged by their slowest operation: matching engines, real-time systems,
 //! game servers.
 //!
-//! A slab keeps values of one type in slots of its own and gives access to them
-//! by handle or by key. Insertion and removal are O(1) and straight-line code;
-//! values never move; memory is allocated at construction, or a chunk at a time.
-//! No sequence of safe calls is undefined behaviour, for any type of value, any
-//! panic in user code, anything forgotten, and any order of drops.
+//! A slab stores values of one type in slots, and gives access to them by handle or by
+//! key. Insertion and removal take constant time. Values never move. Memory is allocated at
+//! construction, or one chunk at a time. No sequence of safe calls is undefined behaviour,
+//! for any type of value, any panic in user code, any `mem::forget`, and any order of drops.
 //!
-//! There are seven families. A [`KeySlab`] is a container: `&mut self`, plain
-//! references, `Send`. A tracked slab, [`Slab`] or [`BoundedSlab`], is shared:
-//! `&self`, owning handles, borrows tracked at run time. A [`Pool`](pool::Pool) has
-//! nothing but cells: its boxes borrow it, and the compiler does the checks. An
-//! [`Arena`](bump::Arena) is scratch memory of mixed types, given back all at once. A
-//! [`ByteArena`](bytes::ByteArena) has buffers of any size, which are counted and shared. An
-//! [`EpochSlab`](epoch::EpochSlab) has values by epoch, which end together. What crosses threads
-//! is in [`sync`]: a [`SendSlot`](sync::SendSlot) takes a value of a tracked slab elsewhere, and
-//! a [`SharedSlab`](sync::SharedSlab) is used by many threads at once.
+//! | family | what it is for |
+//! |---|---|
+//! | [`KeySlab`], [`BoundedKeySlab`] | A container like `Vec`, whose indices stay valid: values go in and out by key. |
+//! | [`Slab`], [`BoundedSlab`] | Values shared through `&self`, with handles that own them and borrows checked at run time. |
+//! | [`Pool`](pool::Pool) | Boxes for objects of one size that are made and dropped all the time. |
+//! | [`Arena`](bump::Arena) | Scratch memory of mixed types that is freed all at once. |
+//! | [`ByteArena`](bytes::ByteArena) | Reference-counted byte buffers of any size, for one thread or many. |
+//! | [`EpochSlab`](epoch::EpochSlab) | Objects that end together: those of a request, a session, a day. |
+//! | [`sync`] | Values and bytes between threads: [`SendSlot`](sync::SendSlot), [`SharedSlab`](sync::SharedSlab), rings. |
+//! | [`memory`] | Huge pages, locked pages or your own memory, for any of the others. |
 //!
 //! ```
 //! use flatslab::{BoundedSlab, KeySlab};
@@ -29,29 +29,29 @@
 //! let slab = BoundedSlab::with_capacity(100_000); // all memory allocated and touched now
 //! let slot = slab.insert(42).unwrap();            // an owning handle, 16 bytes
 //! *slot.get_mut() = 100;                          // &self: borrows are tracked at run time
-//! let key = slab.insert_key(7).unwrap();          // a value that its key alone leads to
+//! let key = slab.insert_key(7).unwrap();          // owned by the slab: no handle to keep
 //! assert_eq!(*slot.get() + slab.remove_by_key(key), 107);
 //! ```
 //!
 //! # Which type when
 //!
-//! | you have | take |
+//! | you have | use |
 //! |---|---|
-//! | what you would use `slab` or `slotmap` for | [`KeySlab`]; with a bound, [`BoundedKeySlab`] |
+//! | what you would use `slab` or `slotmap` for | [`KeySlab`]; with a fixed capacity, [`BoundedKeySlab`] |
 //! | keys that may be used after their value is gone | `KeySlab<T, `[`GenKey`]`>` |
 //! | several containers, whose keys must not be mixed up | a [`key_type!`] each |
-//! | values shared while some are borrowed; a bound on their number | [`BoundedSlab`]: never allocates after construction; says [`FullError`] |
-//! | the same without a bound | [`Slab`]: an insertion that grows pays for an allocation or a page fault, and nothing is copied |
+//! | values shared while some are borrowed, of a bounded number | [`BoundedSlab`]: never allocates after construction; a full one returns [`FullError`] |
+//! | the same without a bound | [`Slab`]: an insertion that grows pays for an allocation or a page fault; nothing is copied |
 //! | one owner of a value | [`Slot`]: drops its value like `Box`, refuses access to a value that is gone |
 //! | one owner, and access as through a pointer | [`SlotBox`]: holds the exclusive borrow as long as it lives |
 //! | links, tables, many references to a value | [`Key`]: 4 bytes, checked on every access |
 //! | objects of one size with one owner, made and dropped all the time | [`pool::Pool`]: no metadata, boxes of 8 bytes, misuse does not compile |
 //! | the same without an allocator, in a static or on the stack | [`pool::PoolStorage`] |
-//! | scratch of mixed types: a message, a frame, a request | [`bump::Arena`], and its scopes |
+//! | temporaries of mixed types, of a message, a frame or a request | [`bump::Arena`], and its scopes |
 //! | bytes of different lengths: frames, messages, values of a cache | [`bytes::ByteArena`]: reference counts, slices, chains; a [`Loc`](bytes::Loc) of 16 bytes for tables |
-//! | the newest of what arrives, in bounded memory | [`bytes::Ring`] |
+//! | the newest entries of a stream, in bounded memory | [`bytes::Ring`] |
 //! | values made by one thread and ended by others | a tracked slab, and [`Slot::into_send`](Slot::into_send): the memory comes back, and no thread calls the allocator |
-//! | values that many threads make, read and end at once | [`sync::SharedSlab`]: lock-free, keys with generations, guards |
+//! | values that many threads insert, read and remove at once | [`sync::SharedSlab`]: lock-free, keys with generations, guards |
 //! | bytes and frames between threads | buffers with [atomic counts](bytes::Atomic); [`sync::SpscRing`] for two threads, [`sync::SharedRing`] for many |
 //! | objects that die together: those of a request, a session, a day | [`epoch::EpochSlab`]; of bytes [`epoch::EpochBytes`] |
 //! | a value that must know its own place | [`vacant_entry`](key_slab::PlainSlab::try_vacant_entry); `insert_with`, or [`VacantSlot`] |
@@ -61,8 +61,7 @@
 //! | a large working set, memory that never faults, or memory of your own | any of them, built with [`memory::Pages`] |
 //! | code for both kinds of memory | [`PlainSlab`]`<T, K, S>`, [`TrackedSlab`]`<T, M>` |
 //!
-//! Which types may go to other threads, or be used by several: a table in [`sync`]. The tracked
-//! slabs are `!Send` and `!Sync`.
+//! A table in [`sync`] says which types are `Send` and `Sync`. The tracked slabs are neither.
 //!
 //! # Coming from `slab`
 //!
@@ -88,7 +87,7 @@
 //! | `K::null()`, `Default` | `Option<K>`, which is not larger; [`Key::NONE`] of keys without generations |
 //! | `key.data().as_ffi()` | [`GenKey::into_raw`], [`GenKey::from_raw`] |
 //! | `SecondaryMap<K, U>` | a `Vec<U>` by `key.index()` |
-//! | `DenseSlotMap`, `HopSlotMap` | none: values do not move, and iteration visits all slots that were used |
+//! | `DenseSlotMap`, `HopSlotMap` | none: values do not move, and iteration visits every slot ever used |
 //!
 //! # Borrows
 //!
@@ -96,49 +95,53 @@
 //! [`core::cell::RefCell`], one value at a time. Where a guard is used and
 //! dropped in one expression the tracking compiles to one comparison.
 //!
-//! A *conflict* — the value is there, and borrowed — is a bug in most programs,
-//! and never looks like absence. [`get`](TrackedSlab::get) says `None` where
-//! there is no value and panics, with key and reason, where it is borrowed;
-//! [`try_get`](TrackedSlab::try_get) tells the two apart by an [`AccessError`].
-//! So it is with every method by key, with the iterators, and with `retain`,
-//! `drain` and `clear`, which refuse before they change anything.
+//! A *conflict* means that the value exists and is borrowed. That is a bug in most
+//! programs, and never looks like absence. [`get`](TrackedSlab::get) returns `None` if
+//! there is no value, and panics with key and reason if it is borrowed;
+//! [`try_get`](TrackedSlab::try_get) returns an [`AccessError`] that tells the two apart.
+//! Every method by key and the iterators do the same. `retain`, `drain` and `clear`
+//! panic before they change anything.
 //!
 //! # Words that mean the same everywhere
 //!
 //! | word | meaning | instead of |
 //! |---|---|---|
-//! | `try_…` | returns a `Result`, or `None` where there is one reason only; never panics or aborts | |
+//! | `try_…` | returns a `Result`, or `None` if there is only one reason; never panics or aborts | |
 //! | `insert` | puts a value into a slab, under a key or a handle | |
 //! | `remove` | ends a value by its key | |
 //! | `take` | moves a value out, where `remove` only drops it | |
-//! | `alloc` | memory, or a value, of an arena or a pool, which its owner ends | |
-//! | `get` | borrows by key; `None` where there is no value | |
+//! | `alloc` | takes memory from an arena or a pool; its owner ends it, not a key | |
+//! | `get` | borrows by key; `None` if there is no value | |
 //! | `reserve` | makes room for more, as in `std` | |
 //! | `vacant_…` | a place that has no value yet, to be filled | |
-//! | `prepare` | makes memory for the next so many, and touches it, so that they meet no page fault | `touch`, `prefault` |
-//! | `shrink_to_fit` | gives unused memory back; the walk over all of it | `trim`, `shrink`, `compact` |
-//! | `reclaim` | makes free what other threads gave back | |
+//! | `prepare` | allocates and touches memory for the next `n` insertions, which cause no page fault then | `touch`, `prefault` |
+//! | `shrink_to_fit` | gives unused memory back; walks over all of it | `trim`, `shrink`, `compact` |
+//! | `reclaim` | frees the slots that other threads gave back | |
 //! | `clear` | drops all values | |
 //! | `reset` | makes all memory free, and drops no value | |
 //! | `capacity` | the number of values there is room for | |
 //! | `max_bytes` | the limit of a container that grows | |
-//! | generation | the number that tells a slot's values from each other | `version`, `era`, `round` |
-//! | retired | a slot whose generations are used up, which takes no value any more | `worn_out` |
+//! | generation | the number that distinguishes the values a slot has had | `version`, `era`, `round` |
+//! | retired | a slot that takes no more values, because its generations are used up | `worn_out` |
 //! | chunk | a block of many slots or buffers; `chunk_bytes`, `chunk_capacity` | `slab_size`, `slab_bytes` |
-//! | scope | what is allocated or inserted in it ends with it | `domain` |
+//! | scope | a call at whose end everything allocated or inserted in it is freed | `domain` |
 //! | guard | a value that ends a borrow, or an epoch, when it is dropped | `domain_guard` |
 //! | `…Error` | every error; [`SizeError`] where bytes are too many | `NoRoom`, `Exhausted`, `TooBig` |
 //! | `pages` | where the memory comes from: [`Pages`](memory::Pages), an option of every [`Builder`] | |
 //!
 //! # Features
 //!
-//! `std` (default): chunks built ahead by a thread. `alloc` (in `std`): without it the
-//! crate needs no allocator, and only pools in a [`PoolStorage`](pool::PoolStorage) are
-//! there. `serde`: snapshots of [`KeySlab`] and its keys. `os-memory`: huge pages,
-//! locked memory and memory nodes of Linux. `allocator-api2`: the same pages for your own
-//! collections, and your allocators for the slabs. `zerocopy`: typed views of buffers.
-//! `bytes`: buffers have the traits of that crate. `stats`: arenas count references to buffers
-//! too. `track`: epoch slabs note where each value was inserted.
+//! | feature | adds |
+//! |---|---|
+//! | `std` (default) | chunks built ahead by a thread; [`sync::SharedRing`] |
+//! | `alloc` (part of `std`) | everything but pools in a [`PoolStorage`](pool::PoolStorage), which need no allocator |
+//! | `serde` | snapshots of [`KeySlab`] and its keys |
+//! | `os-memory` | huge pages, locked memory and memory nodes of Linux |
+//! | `allocator-api2` | the same pages for your own collections, and your allocators for the slabs |
+//! | `zerocopy` | typed views of buffers |
+//! | `bytes` | the traits of that crate for buffers |
+//! | `stats` | counts of the references to buffers |
+//! | `track` | where each value of an epoch slab was inserted |
 #![cfg_attr(not(test), no_std)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![warn(rustdoc::all, missing_debug_implementations)]
@@ -181,7 +184,9 @@ pub mod sync;
 pub use builder::Builder;
 pub use error::{AccessError, AllocError, BuildError, FullError, SizeError};
 pub use key::{Key, KeyError};
+// Inline: their pages belong on the front page, like those of the other families.
 #[cfg(feature = "alloc")]
+#[doc(inline)]
 pub use key_slab::{BoundedKeySlab, GenKey, KeySlab, PlainSlab};
 #[cfg(feature = "alloc")]
 pub use slab::bounded::{Bounded, BoundedSlab};

@@ -41,7 +41,7 @@ fn or_fail<T>(result: Result<T, AllocError>) -> T {
 }
 
 impl Arena {
-    /// An arena without memory; O(1), allocates nothing.
+    /// Creates an arena without memory; O(1), allocates nothing.
     ///
     /// ```
     /// let arena = flatslab::bump::Arena::new();
@@ -54,7 +54,7 @@ impl Arena {
         }
     }
 
-    /// An arena with room for at least `bytes` bytes, which grows when it is full.
+    /// Creates an arena with room for at least `bytes` bytes, which grows when it is full.
     ///
     /// # Panics
     ///
@@ -86,7 +86,7 @@ impl Arena {
         Ok(arena)
     }
 
-    /// An arena of one chunk of `bytes` bytes, rounded up to a multiple of 8; O(bytes). The
+    /// Creates an arena of one chunk of `bytes` bytes, rounded up to a multiple of 8; O(bytes). The
     /// chunk is allocated and touched here, and the arena never calls the allocator
     /// afterwards. When the chunk is full, methods panic, and their `try_` forms return an
     /// error.
@@ -186,7 +186,8 @@ impl Arena {
         self.chunks.shrink_to_fit();
     }
 
-    /// Makes all memory free; O(1). The chunks are kept, and values are not dropped.
+    /// Frees everything that was allocated; O(1). The chunks are kept, and values are not
+    /// dropped.
     ///
     /// ```
     /// let mut arena = flatslab::bump::Arena::bounded(8);
@@ -211,7 +212,7 @@ impl Arena {
         self.chunks.checkpoint()
     }
 
-    /// Makes all memory free that was allocated since that checkpoint; O(1).
+    /// Frees everything that was allocated since that checkpoint; O(1).
     /// [`scope`](Self::scope) is the safe form.
     ///
     /// # Safety

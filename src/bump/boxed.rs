@@ -40,7 +40,7 @@ const _: () = assert!(size_of::<Option<ArenaBox<'_, u64>>>() == size_of::<usize>
 
 // SAFETY: it owns its value as a `Box` does, and touches nothing else.
 unsafe impl<T: ?Sized + Send> Send for ArenaBox<'_, T> {}
-// SAFETY: as above.
+// SAFETY: `&ArenaBox` gives access to `&T` only, as `&Box` does.
 unsafe impl<T: ?Sized + Sync> Sync for ArenaBox<'_, T> {}
 
 /// Moving the box does not move the value.
@@ -157,7 +157,7 @@ impl<T: ?Sized> Deref for ArenaBox<'_, T> {
 impl<T: ?Sized> DerefMut for ArenaBox<'_, T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as in `deref`.
+        // SAFETY: the box owns the value, and is borrowed exclusively.
         unsafe { self.value.as_mut() }
     }
 }

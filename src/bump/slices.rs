@@ -30,7 +30,7 @@ impl Arena {
     #[inline]
     #[track_caller]
     pub fn alloc_slice_copy<T: Copy>(&self, values: &[T]) -> &mut [T] {
-        // SAFETY: A3.
+        // SAFETY: by A3 initialised memory that is handed out once.
         unsafe { done(place::copy::<T, Fails>(&self.chunks, values)).as_mut() }
     }
 
@@ -48,7 +48,7 @@ impl Arena {
     /// ```
     #[inline]
     pub fn try_alloc_slice_copy<T: Copy>(&self, values: &[T]) -> Result<&mut [T], AllocError> {
-        // SAFETY: A3.
+        // SAFETY: by A3 initialised memory that is handed out once.
         place::copy::<T, Explains>(&self.chunks, values).map(|mut row| unsafe { row.as_mut() })
     }
 
@@ -187,7 +187,7 @@ impl Arena {
     #[inline]
     #[track_caller]
     pub fn alloc_slice_fill_with<T>(&self, len: usize, f: impl FnMut(usize) -> T) -> &mut [T] {
-        // SAFETY: A3.
+        // SAFETY: by A3 initialised memory that is handed out once.
         unsafe { done(place::fill::<T, Fails>(&self.chunks, len, f)).as_mut() }
     }
 
@@ -210,7 +210,7 @@ impl Arena {
         len: usize,
         f: impl FnMut(usize) -> T,
     ) -> Result<&mut [T], AllocError> {
-        // SAFETY: A3.
+        // SAFETY: by A3 initialised memory that is handed out once.
         place::fill::<T, Explains>(&self.chunks, len, f).map(|mut row| unsafe { row.as_mut() })
     }
 
@@ -244,7 +244,7 @@ impl Arena {
         f: impl FnMut(usize) -> Result<T, E>,
     ) -> Result<&mut [T], E> {
         let row = done(place::try_fill::<T, E, Fails>(&self.chunks, len, f));
-        // SAFETY: A3.
+        // SAFETY: by A3 initialised memory that is handed out once.
         row.map(|mut row| unsafe { row.as_mut() })
     }
 
@@ -264,7 +264,7 @@ impl Arena {
     #[inline]
     #[track_caller]
     pub fn alloc_slice_iter<T>(&self, values: impl IntoIterator<Item = T>) -> &mut [T] {
-        // SAFETY: A3.
+        // SAFETY: by A3 initialised memory that is handed out once.
         unsafe { done(vec::collect::<T, Fails>(&self.chunks, values)).as_mut() }
     }
 
@@ -286,7 +286,7 @@ impl Arena {
         &self,
         values: impl IntoIterator<Item = T>,
     ) -> Result<&mut [T], AllocError> {
-        // SAFETY: A3.
+        // SAFETY: by A3 initialised memory that is handed out once.
         vec::collect::<T, Explains>(&self.chunks, values).map(|mut row| unsafe { row.as_mut() })
     }
 
@@ -317,7 +317,7 @@ impl Arena {
     ///
     /// # Errors
     ///
-    /// Gives the vector back if there is no room.
+    /// Returns the vector if there is no room.
     ///
     /// # Examples
     ///

@@ -37,7 +37,7 @@ impl Arena {
     #[inline]
     #[track_caller]
     pub fn alloc<T>(&self, value: T) -> &mut T {
-        // SAFETY: A3.
+        // SAFETY: by A3 initialised memory that is handed out once.
         unsafe { done(place::put::<T, Fails>(&self.chunks, value)).as_mut() }
     }
 
@@ -45,7 +45,7 @@ impl Arena {
     ///
     /// # Errors
     ///
-    /// Gives the value back if there is no room.
+    /// Returns the value if there is no room.
     ///
     /// # Examples
     ///
@@ -56,7 +56,7 @@ impl Arena {
     #[inline]
     pub fn try_alloc<T>(&self, value: T) -> Result<&mut T, FullError<T>> {
         match place::put::<T, Refuses>(&self.chunks, value) {
-            // SAFETY: A3.
+            // SAFETY: by A3 initialised memory that is handed out once.
             Ok(mut value) => Ok(unsafe { value.as_mut() }),
             Err(value) => Err(FullError(value)),
         }
@@ -82,7 +82,7 @@ impl Arena {
     #[inline]
     #[track_caller]
     pub fn alloc_with<T>(&self, f: impl FnOnce() -> T) -> &mut T {
-        // SAFETY: A3.
+        // SAFETY: by A3 initialised memory that is handed out once.
         unsafe { done(place::with::<T, Fails>(&self.chunks, f)).as_mut() }
     }
 
@@ -102,7 +102,7 @@ impl Arena {
     /// ```
     #[inline]
     pub fn try_alloc_with<T>(&self, f: impl FnOnce() -> T) -> Result<&mut T, AllocError> {
-        // SAFETY: A3.
+        // SAFETY: by A3 initialised memory that is handed out once.
         place::with::<T, Explains>(&self.chunks, f).map(|mut value| unsafe { value.as_mut() })
     }
 
@@ -129,7 +129,7 @@ impl Arena {
     #[inline]
     #[track_caller]
     pub fn alloc_try_with<T, E>(&self, f: impl FnOnce() -> Result<T, E>) -> Result<&mut T, E> {
-        // SAFETY: A3.
+        // SAFETY: by A3 initialised memory that is handed out once.
         place::try_with(&self.chunks, f).map(|mut value| unsafe { value.as_mut() })
     }
 
@@ -285,7 +285,7 @@ impl Arena {
     ///
     /// # Errors
     ///
-    /// Gives the value back if there is no room.
+    /// Returns the value if there is no room.
     ///
     /// # Examples
     ///

@@ -146,7 +146,7 @@ impl<'a, T> ArenaVec<'a, T> {
     ///
     /// # Panics
     ///
-    /// If the bytes pass `isize::MAX`, a bounded arena is full, or a limit is reached. If the
+    /// If the bytes exceed `isize::MAX`, a bounded arena is full, or a limit is reached. If the
     /// allocator refuses, the program ends, as with `Vec`.
     ///
     /// ```
@@ -250,7 +250,7 @@ impl<'a, T> ArenaVec<'a, T> {
     ///
     /// # Errors
     ///
-    /// Gives the value back if there is no room.
+    /// Returns the value if there is no room.
     ///
     /// ```
     /// use flatslab::bump::{Arena, ArenaVec};

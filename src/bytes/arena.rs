@@ -1,4 +1,4 @@
-//! The arena.
+//! `ByteArena`: the owner of the size classes, from which one thread allocates.
 
 use core::fmt;
 use core::ptr::NonNull;
@@ -14,13 +14,13 @@ use crate::error::AllocError;
 use crate::raw::memory;
 use crate::raw::report::Report;
 
-/// Buffers of any size, in size classes; see the [module](super).
+/// An allocator of byte buffers of any size, in size classes; see the [module](super).
 ///
-/// One thread allocates, the one that has the arena. `R` says how references to its buffers are
+/// The thread that has the arena allocates. `R` says how references to its buffers are
 /// counted: by that thread alone ([`Local`], the default), or by any thread ([`Atomic`]).
 ///
-/// Dropped while buffers are there, it leaves them its memory, which goes with the last one.
-/// References that positions hold are given back then.
+/// If it is dropped while buffers exist, the last of them frees its memory. The drop gives back
+/// the references that positions hold.
 pub struct ByteArena<R: References = Local> {
     /// There until this is dropped and no buffer is in use (A1).
     home: NonNull<Home<R>>,
@@ -37,10 +37,10 @@ impl Default for ByteArena {
 }
 
 impl ByteArena {
-    /// An arena whose classes double from 64 bytes to 1 MiB, with chunks of 1 MiB; allocates
-    /// none of them yet.
+    /// Creates an arena whose classes double from 64 bytes to 1 MiB, with chunks of 1 MiB, and
+    /// allocates no chunk yet.
     ///
-    /// Where the allocator refuses the program ends, as with `Vec`.
+    /// If the allocator refuses, the program ends, as with `Vec`.
     ///
     /// ```
     /// let arena = flatslab::bytes::ByteArena::new();
@@ -51,7 +51,7 @@ impl ByteArena {
         Self::builder().build()
     }
 
-    /// An arena as [`new`](Self::new) makes it, whose buffers go to other threads.
+    /// Creates an arena like [`new`](Self::new), whose buffers may go to other threads.
     ///
     /// ```
     /// let arena = flatslab::bytes::ByteArena::atomic();
@@ -66,11 +66,11 @@ impl ByteArena {
 }
 
 impl ByteArena<Atomic> {
-    /// Makes the buffers free that came back from other threads, and returns how many; O(their
+    /// Frees the buffers that came back from other threads, and returns their number; O(that
     /// number).
     ///
-    /// There is seldom need for it: an allocation that finds no free buffer of its class makes
-    /// up to 16 of those free that came back.
+    /// It is seldom needed: an allocation that finds no free buffer of its class frees up to 16
+    /// of those that came back.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::atomic();
@@ -118,14 +118,14 @@ impl<R: References> ByteArena<R> {
         unsafe { self.home.as_ref() }
     }
 
-    /// An empty buffer with room for `size` bytes; O(1).
+    /// Returns an empty buffer with room for `size` bytes; O(1).
     ///
-    /// Allocates nothing where a buffer of the class is free or was made before.
+    /// Does not call the allocator if the class has an unused buffer.
     ///
     /// # Panics
     ///
-    /// If the size is above that of the largest class, or a limit is reached. Where the allocator
-    /// refuses the program ends, as with `Vec`. [`try_alloc`](Self::try_alloc) returns an error.
+    /// If the size is above that of the largest class, or a limit is reached. If the allocator
+    /// refuses, the program ends, as with `Vec`. [`try_alloc`](Self::try_alloc) returns an error.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -153,7 +153,7 @@ impl<R: References> ByteArena<R> {
     #[inline(always)]
     pub fn try_alloc(&self, size: usize) -> Result<BufMut<R>, RequestError> {
         let header = self.take(size)?;
-        // SAFETY: it is mutable, and its buffer has so many bytes.
+        // SAFETY: the header is mutable, and its buffer has `size` bytes.
         Ok(unsafe { BufMut::from_header(header, size) })
     }
 
@@ -167,7 +167,7 @@ impl<R: References> ByteArena<R> {
         home.take(class)
     }
 
-    /// A buffer of `size` bytes, all of them 0; O(size).
+    /// Returns a buffer of `size` bytes, all of them 0; O(size).
     ///
     /// # Panics
     ///
@@ -201,7 +201,7 @@ impl<R: References> ByteArena<R> {
         Ok(buf)
     }
 
-    /// A buffer with a copy of these bytes; O(bytes).
+    /// Returns a buffer with a copy of these bytes; O(bytes).
     ///
     /// # Panics
     ///
@@ -231,17 +231,17 @@ impl<R: References> ByteArena<R> {
     #[inline(always)]
     pub fn try_copy(&self, bytes: &[u8]) -> Result<Buf<R>, RequestError> {
         let header = self.take(bytes.len())?;
-        // SAFETY: it is mutable, and its buffer has so many bytes.
+        // SAFETY: the header is mutable, and its buffer has room for these bytes.
         Ok(unsafe { Buf::filled(header, bytes) })
     }
 
-    /// Makes and touches memory, so that the next `count` buffers of `size` bytes call no
-    /// allocator and meet no page fault; O(count), and, where other threads count, O(buffers of
-    /// the class that came back), which are reclaimed first.
+    /// Allocates and touches memory, so that the next `count` buffers of `size` bytes call no
+    /// allocator and cause no page fault; O(count). With atomic counts, buffers of the class that
+    /// came back are reclaimed first, O(their number).
     ///
     /// # Errors
     ///
-    /// As for [`try_alloc`](Self::try_alloc); what was made stays.
+    /// As for [`try_alloc`](Self::try_alloc); what was allocated before that is kept.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -272,10 +272,10 @@ impl<R: References> ByteArena<R> {
         buf.home() == self.home
     }
 
-    /// Gives the memory of chunks back of which no buffer is in use; O(buffers).
+    /// Gives back the chunks of which no buffer is in use; O(buffers).
     ///
-    /// A chunk stays its class's: an arena at its [limit](Self::builder) that refuses a
-    /// request may grant it after this.
+    /// A chunk belongs to its class until then. So an arena at its [limit](Self::builder) may
+    /// refuse a request, and grant it after this.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -290,8 +290,8 @@ impl<R: References> ByteArena<R> {
         self.home().shrink_to_fit();
     }
 
-    /// What the arena has, and what was done with it; allocates nothing. O(classes), and, where
-    /// other threads count, O(buffers that came back), which are reclaimed first.
+    /// Statistics of the arena and its classes; allocates nothing. O(classes). With atomic counts,
+    /// buffers that came back are reclaimed first, O(their number).
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -304,7 +304,8 @@ impl<R: References> ByteArena<R> {
         Stats::of(self.home())
     }
 
-    /// What memory was obtained: chunks, headers and all tables.
+    /// The memory of chunks, headers and tables, and which of the requested page options were
+    /// obtained.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -327,7 +328,8 @@ impl<R: References> ByteArena<R> {
 
 impl<R: References> Drop for ByteArena<R> {
     fn drop(&mut self) {
-        // SAFETY: the arena is gone.
+        // SAFETY: the home is there until the arena is dropped (A1), which is now; nothing
+        // uses the arena afterwards.
         unsafe { R::close(self.home) };
     }
 }

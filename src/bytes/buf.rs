@@ -1,4 +1,4 @@
-//! A buffer that is shared.
+//! `Buf`: a reference to the bytes of a buffer, which are not written to any more.
 
 use core::borrow::Borrow;
 use core::cmp::Ordering;
@@ -15,12 +15,12 @@ use super::header::{Header, Part};
 use super::home::Home;
 use crate::raw::copy::copy;
 
-/// Bytes of a [`ByteArena`](super::ByteArena), shared and read only: one reference.
+/// A shared, read-only reference to bytes of a [`ByteArena`](super::ByteArena).
 ///
 /// `clone` and `drop` count references, O(1); the last one gives the buffer back. A
-/// [slice](Self::slice) is a reference too. Buffers may outlive their arena, whose memory goes
-/// with the last of them. Counts that come to 2³¹, of references that were forgotten, stay
-/// there, and the buffer is never used again.
+/// [slice](Self::slice) is a reference too. Buffers may outlive their arena; the last one frees
+/// its memory. A count that reaches 2³¹, by references that were forgotten, stays there, and the
+/// buffer is never used again.
 ///
 /// With [`Local`] counts, the default, neither `Send` nor `Sync`; with [`Atomic`] ones both.
 ///
@@ -47,7 +47,7 @@ pub struct Buf<R: References = Local>(
 // last one gives the buffer back from any thread. The link changes only where there is one
 // reference, borrowed exclusively (H3).
 unsafe impl Send for Buf<Atomic> {}
-// SAFETY: as above.
+// SAFETY: by reference the bytes are read, and the count is atomic.
 unsafe impl Sync for Buf<Atomic> {}
 
 const _: () = assert!(size_of::<Option<Buf>>() == 3 * size_of::<usize>());
@@ -91,7 +91,8 @@ impl<R: References> Buf<R> {
     /// As [`of_link`](Self::of_link).
     #[inline(always)]
     pub(super) fn of_link_mut(link: &mut Option<Part<R>>) -> &mut Option<Self> {
-        // SAFETY: as above, borrowed exclusively.
+        // SAFETY: `Buf` is transparent, and the reference that a link holds is borrowed
+        // exclusively as long.
         unsafe { &mut *core::ptr::from_mut(link).cast() }
     }
 
@@ -117,7 +118,7 @@ impl<R: References> Buf<R> {
         Home::of(self.header().class())
     }
 
-    /// How many bytes it has.
+    /// Number of bytes.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -141,8 +142,8 @@ impl<R: References> Buf<R> {
         self.0.len == 0
     }
 
-    /// How many references the buffer has: `Buf`s, links of chains, and those that positions
-    /// hold. `None` once there are 2³¹ or more, which are no longer counted.
+    /// Number of references to the buffer: `Buf`s, links of chains, and those that positions
+    /// hold. `None` if there are 2³¹ or more, which are not counted.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -155,7 +156,7 @@ impl<R: References> Buf<R> {
         self.header().counts().count()
     }
 
-    /// Whether this is its buffer's one reference.
+    /// Whether this is the only reference to its buffer.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -214,14 +215,14 @@ impl<R: References> Buf<R> {
             return None;
         }
         let mut part = self.clone();
-        // SAFETY: within the bytes.
+        // SAFETY: `start` is at most the length, so the result is within the bytes or at their end.
         part.0.start = unsafe { part.0.start.add(start) };
         part.0.len = end - start;
         Some(part)
     }
 
-    /// Shortens this reference to the first bytes; no effect if it has no more. The buffer
-    /// stays whole.
+    /// Shortens this reference to its first `len` bytes; no effect if it is not longer. The
+    /// buffer stays whole.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -233,7 +234,7 @@ impl<R: References> Buf<R> {
         self.0.len = self.0.len.min(len);
     }
 
-    /// Drops the first bytes from this reference, as they are read; O(1).
+    /// Removes the first `count` bytes from this reference, after they were read; O(1).
     ///
     /// # Panics
     ///
@@ -257,7 +258,7 @@ impl<R: References> Buf<R> {
         self.0.len -= count;
     }
 
-    /// Splits the first bytes off, which share the buffer; O(1).
+    /// Splits off the first `count` bytes, which share the buffer; O(1).
     ///
     /// # Panics
     ///
@@ -305,7 +306,7 @@ impl<R: References> Buf<R> {
         self.0 = unsafe { Self::filled(header, bytes) }.into_part();
     }
 
-    /// Drops this reference, and says whether it was the last one.
+    /// Drops this reference, and returns whether it was the last one.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -359,7 +360,7 @@ impl<R: References> Deref for Buf<R> {
 
     #[inline(always)]
     fn deref(&self) -> &[u8] {
-        // SAFETY: so many bytes are filled, and no one writes to them (H2).
+        // SAFETY: the `len` bytes are filled, and no one writes to them (H2).
         unsafe { core::slice::from_raw_parts(self.0.start, self.0.len) }
     }
 }

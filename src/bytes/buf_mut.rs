@@ -1,4 +1,4 @@
-//! A buffer that is being filled.
+//! `BufMut`: a buffer that its one owner fills.
 
 use core::borrow::{Borrow, BorrowMut};
 use core::fmt;
@@ -16,9 +16,9 @@ use crate::error::SizeError;
 
 /// A buffer of a [`ByteArena`](super::ByteArena) with one owner, who fills it.
 ///
-/// It has a length, the bytes that were filled, and a capacity, which it was allocated with
-/// and does not grow. [`freeze`](Self::freeze) makes it a [`Buf`], which is shared; dropped, it
-/// gives its memory back. With [`Local`] counts, the default, neither `Send` nor `Sync`; with
+/// Its length is the number of filled bytes. Its capacity does not grow.
+/// [`freeze`](Self::freeze) makes it a [`Buf`], which can be shared; dropping it gives the buffer
+/// back. With [`Local`] counts, the default, neither `Send` nor `Sync`; with
 /// [`Atomic`] ones both.
 ///
 /// # Examples
@@ -43,7 +43,7 @@ pub struct BufMut<R: References = Local> {
 
 // SAFETY: the bytes are its alone, and it gives them back from any thread.
 unsafe impl Send for BufMut<Atomic> {}
-// SAFETY: as above.
+// SAFETY: by reference the filled bytes are read.
 unsafe impl Sync for BufMut<Atomic> {}
 
 impl<R: References> BufMut<R> {
@@ -70,7 +70,7 @@ impl<R: References> BufMut<R> {
     /// The header is mutable, and no one else's; its buffer has `capacity` bytes.
     #[inline(always)]
     pub(super) unsafe fn from_header(header: NonNull<Header<R>>, capacity: usize) -> Self {
-        // SAFETY: the header is mutable, with so many bytes (precondition).
+        // SAFETY: the header is mutable, with `capacity` bytes (precondition).
         unsafe { Self::new(header, header.as_ref().start(), 0, capacity) }
     }
 
@@ -80,7 +80,7 @@ impl<R: References> BufMut<R> {
         unsafe { self.header.as_ref() }
     }
 
-    /// How many bytes are filled.
+    /// Number of filled bytes.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -104,7 +104,7 @@ impl<R: References> BufMut<R> {
         self.bytes.len() == 0
     }
 
-    /// How many bytes there is room for in all.
+    /// Number of bytes, filled or not.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -116,7 +116,7 @@ impl<R: References> BufMut<R> {
         self.bytes.capacity()
     }
 
-    /// How many bytes there is room for besides those that are filled.
+    /// Number of bytes that are not filled.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -151,7 +151,7 @@ impl<R: References> BufMut<R> {
     ///
     /// # Errors
     ///
-    /// If the length passes the capacity.
+    /// If the length exceeds the capacity.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -165,7 +165,7 @@ impl<R: References> BufMut<R> {
         self.bytes.resize(len, byte)
     }
 
-    /// Shortens it to so many bytes; no effect on one that is not longer.
+    /// Shortens it to its first `len` bytes; no effect if it is not longer.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -177,7 +177,7 @@ impl<R: References> BufMut<R> {
         self.bytes.truncate(len);
     }
 
-    /// Makes it empty.
+    /// Sets the length to 0.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -189,8 +189,8 @@ impl<R: References> BufMut<R> {
         self.bytes.truncate(0);
     }
 
-    /// The bytes that are not filled, to be written by code that says afterwards how many it
-    /// wrote, by [`set_len`](Self::set_len).
+    /// The bytes that are not filled, for code that writes to them and then calls
+    /// [`set_len`](Self::set_len).
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -204,11 +204,11 @@ impl<R: References> BufMut<R> {
         self.bytes.spare_capacity_mut()
     }
 
-    /// Says how many bytes are filled.
+    /// Sets the number of filled bytes.
     ///
     /// # Safety
     ///
-    /// They are at most the capacity, and all of them are initialised.
+    /// `len` is at most the capacity, and the first `len` bytes are initialised.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -220,12 +220,11 @@ impl<R: References> BufMut<R> {
     /// ```
     #[inline]
     pub unsafe fn set_len(&mut self, len: usize) {
-        // SAFETY: so many are initialised (precondition).
+        // SAFETY: the first `len` bytes are initialised (precondition).
         unsafe { self.bytes.set_len(len) };
     }
 
-    /// Makes it a buffer that can be shared; O(1), copies nothing. It keeps the bytes that are
-    /// filled.
+    /// Turns it into a buffer that can be shared, with the filled bytes; O(1), copies nothing.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -243,21 +242,21 @@ impl<R: References> BufMut<R> {
         // What lies before `start` is initialised, says `new`; the sum is not above the
         // buffer's size.
         header.share((before + this.len()) as u32);
-        // SAFETY: shared now, with this reference (H1), and so many bytes are filled (H2).
+        // SAFETY: shared now, with this reference (H1), and its bytes are filled (H2).
         unsafe { Buf::new(this.header, start, this.len()) }
     }
 }
 
 impl<R: References> Buf<R> {
-    /// Makes it a buffer to be filled, if it is its buffer's one reference; O(1). It begins
-    /// where this reference does, has its bytes, and room up to the buffer's end. A chain that
+    /// Turns it into a buffer that can be filled, if it is the only reference; O(1). The result
+    /// has the bytes of this reference, and room up to the end of the buffer. A chain that
     /// follows stays linked.
     ///
-    /// All positions of the buffer are stale from then on.
+    /// All positions of the buffer become stale.
     ///
     /// # Errors
     ///
-    /// If there are other references; the buffer comes back.
+    /// Returns the buffer if there are other references.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();

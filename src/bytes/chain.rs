@@ -7,7 +7,8 @@ use super::References;
 use super::buf::Buf;
 use super::counts::Counts;
 
-/// The buffer has other references, so its link does not change: a chain may contain it.
+/// The link of a buffer was not changed, because the buffer has other references: a chain may
+/// contain it.
 ///
 /// The buffer that was to be linked comes back.
 ///
@@ -25,7 +26,7 @@ use super::counts::Counts;
 pub struct SharedError<T = ()>(T);
 
 impl<T> SharedError<T> {
-    /// What was to be linked.
+    /// Returns what was to be linked.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -61,7 +62,7 @@ impl<T> core::error::Error for SharedError<T> {}
 /// through which it was reached, and so no cycle can be made. What it is linked to may have
 /// others: several chains may end in one.
 impl<R: References> Buf<R> {
-    /// The next buffer of the chain; one more reference to it. O(1).
+    /// Another reference to the next buffer of the chain; O(1).
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -77,7 +78,7 @@ impl<R: References> Buf<R> {
         self.next_ref().cloned()
     }
 
-    /// The next buffer of the chain; O(1).
+    /// Borrows the next buffer of the chain; O(1).
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -94,8 +95,8 @@ impl<R: References> Buf<R> {
         Self::of_link(unsafe { self.header().next() }).as_ref()
     }
 
-    /// The next buffer of the chain, to be replaced or linked to others; O(1). All positions of
-    /// this buffer are stale from then on.
+    /// Borrows the next buffer of the chain mutably, to replace it or link it to others; O(1).
+    /// All positions of this buffer become stale.
     ///
     /// # Errors
     ///
@@ -124,7 +125,7 @@ impl<R: References> Buf<R> {
     ///
     /// # Errors
     ///
-    /// If this buffer has other references; the other one comes back.
+    /// Returns `next` if this buffer has other references.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -173,7 +174,7 @@ impl<R: References> Buf<R> {
         Ok(Self::of_link_mut(unsafe { header.next_mut() }))
     }
 
-    /// The bytes of this buffer, and of those that follow in the chain, for vectored output:
+    /// Iterates over the bytes of this buffer and of those that follow it, for vectored output:
     /// `chain.parts().map(IoSlice::new)`.
     ///
     /// ```
@@ -188,7 +189,7 @@ impl<R: References> Buf<R> {
         iter::successors(Some(self), |buf| buf.next_ref()).map(|buf| &**buf)
     }
 
-    /// How many bytes the chain has from this buffer on; O(links).
+    /// Number of bytes of this buffer and of those that follow it in the chain; O(links).
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();

@@ -56,7 +56,7 @@ pub(super) struct Plan {
 impl Plan {
     /// # Errors
     ///
-    /// If the bytes pass `isize::MAX`.
+    /// If the bytes exceed `isize::MAX`.
     pub(super) fn new<R: Counting>(data_bytes: usize, buffers: u32) -> Result<Self, AllocError> {
         let too_many = |slot_bytes| AllocError::TooManyBytes {
             slots: buffers as usize,
@@ -237,7 +237,7 @@ impl<R: Counting> Chunk<R> {
     /// Gives the numbers of its headers back.
     pub(super) fn give_numbers_back(chunk: NonNull<Self>, directory: &Directory<R>) {
         for header in Self::headers(chunk).step_by(PAGE_HEADERS as usize) {
-            // SAFETY: it is there (L2).
+            // SAFETY: `headers` gives those that were made (L2).
             directory.give_back(unsafe { header.as_ref() }.number());
         }
     }

@@ -38,6 +38,8 @@ pub(super) struct Class {
     chunks: Cell<usize>,
     pub(super) fresh: Cell<Option<NonNull<u8>>>,
     pub(super) arrived: Cell<Taken>,
+    // With these two a clone and its drop take 1.3 to 1.6 times as long. The other counters
+    // are on slow paths, or follow from `allocs`.
     #[cfg(feature = "stats")]
     pub(super) add_refs: Counter,
     #[cfg(feature = "stats")]
@@ -187,7 +189,7 @@ impl Class {
         assert!(self.buffers.get() <= self.free.capacity(), "C2");
     }
 
-    /// Counts a chunk out, of whose buffers so many were made.
+    /// Counts a chunk out, of whose buffers `made` were made.
     pub(super) fn subtract(&self, buffers: u32, made: u32) {
         self.chunks.set(self.chunks.get() - 1);
         self.buffers.set(self.buffers.get() - buffers as usize);

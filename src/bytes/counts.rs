@@ -136,7 +136,7 @@ impl Counts for LocalCounts {
 
     fn count(&self) -> Option<usize> {
         let others = usize::try_from(self.others.get()).ok()?;
-        // 2^31 references are still counted, and said to be none: so it is with atomic counts.
+        // 2^31 references are still counted, but reported as `None`, like atomic counts.
         Some(others + 1).filter(|&count| count < 1 << 31)
     }
 

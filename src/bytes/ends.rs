@@ -254,7 +254,7 @@ fn make_free(home: &Home<Atomic>, class: &Class, taken: Taken) -> Option<Taken> 
         // SAFETY: the number of a header that was given back, so it is there (D1).
         unsafe { header.unwrap_unchecked() }
     };
-    // SAFETY: as above.
+    // SAFETY: the header of a number that was given back is there (D1).
     let link = |number| unsafe { find(number).as_ref().counts().link() };
     let (number, rest) = taken.next(link)?;
     let header = find(number);
@@ -297,7 +297,7 @@ unsafe fn settled(home: NonNull<Home<Atomic>>) {
     // Release: what the caller did happens before the last one frees the memory; acquire: for
     // the last one.
     if remaining.fetch_sub(1, Ordering::AcqRel) == 1 {
-        // SAFETY: the last one (A3).
+        // SAFETY: by A3 no buffer is in use and the arena is dropped, so nothing uses the home.
         unsafe { Home::free_all(home) };
     }
 }

@@ -26,7 +26,7 @@ pub(super) struct Entries<T> {
 
 // SAFETY: it owns its values, as an array of them would.
 unsafe impl<T: Send> Send for Entries<T> {}
-// SAFETY: as above.
+// SAFETY: by reference its values are read.
 unsafe impl<T: Sync> Sync for Entries<T> {}
 
 impl<T> Entries<T> {
@@ -34,7 +34,7 @@ impl<T> Entries<T> {
     ///
     /// # Errors
     ///
-    /// If the bytes pass `isize::MAX`, or the source refuses.
+    /// If the bytes exceed `isize::MAX`, or the source refuses.
     pub(super) fn try_new(capacity: usize, source: &Source) -> Result<Self, AllocError> {
         let layout = Layout::array::<T>(capacity).map_err(|_| AllocError::TooManyBytes {
             slots: capacity,
@@ -56,7 +56,7 @@ impl<T> Entries<T> {
     #[inline(always)]
     fn place(&self, number: usize) -> NonNull<T> {
         debug_assert!(number < self.capacity);
-        // SAFETY: below the capacity.
+        // SAFETY: the callers pass a number below the capacity (I1), so it is within the array.
         unsafe { self.array.start().cast::<T>().add(number) }
     }
 
@@ -83,7 +83,7 @@ impl<T> Entries<T> {
     #[inline(always)]
     pub(super) fn push(&mut self, value: T) -> Option<T> {
         if self.len < self.capacity {
-            // SAFETY: it is not full.
+            // SAFETY: `len` is below the capacity.
             unsafe { self.push_within_capacity(value) };
             return None;
         }

@@ -4,7 +4,7 @@ use core::fmt;
 
 use crate::error::{AllocError, SizeError};
 
-/// Why there is no buffer.
+/// Why a request got no buffer.
 ///
 /// # Examples
 ///

@@ -57,7 +57,7 @@ impl Filling {
         unsafe { self.start.add(self.len as usize) }
     }
 
-    /// Makes sure that there is room for so many bytes more.
+    /// Checks that there is room for `given` more bytes.
     #[inline(always)]
     fn check_room(&self, given: usize) -> Result<(), SizeError> {
         let room = self.remaining();
@@ -89,7 +89,7 @@ impl Filling {
         Ok(())
     }
 
-    /// Shortens it to so many bytes, if it is longer.
+    /// Shortens it to `len` bytes, if it is longer.
     pub(crate) fn truncate(&mut self, len: usize) {
         self.len = len.min(self.len()) as u32;
     }
@@ -101,7 +101,7 @@ impl Filling {
         unsafe { { spare }.as_mut() }
     }
 
-    /// Says how many bytes are filled.
+    /// Sets the number of filled bytes.
     ///
     /// # Safety
     ///
@@ -115,14 +115,15 @@ impl Filling {
     /// The bytes that are filled.
     #[inline(always)]
     pub(crate) fn as_slice(&self) -> &[u8] {
-        // SAFETY: so many bytes are initialised, and this value's alone.
+        // SAFETY: the first `len` bytes are initialised, and this value's alone.
         unsafe { core::slice::from_raw_parts(self.start.as_ptr(), self.len()) }
     }
 
     /// The bytes that are filled, to be changed.
     #[inline(always)]
     pub(crate) fn as_mut_slice(&mut self) -> &mut [u8] {
-        // SAFETY: as above.
+        // SAFETY: the first `len` bytes are initialised, and this value's alone, borrowed
+        // exclusively.
         unsafe { core::slice::from_raw_parts_mut(self.start.as_ptr(), self.len()) }
     }
 }

@@ -42,6 +42,7 @@ const _: () = {
 /// A reference to a part of a buffer, without what counts it.
 // In this order a copy moves the first two at once and the header by itself, which is loaded in
 // any case, and often again just after: a load of half of what was stored at once takes longer.
+// With the header first, clone and drop took 1.3 times as long as those of `Rc<[u8]>`.
 #[repr(C)]
 pub(super) struct Part<R: Counting> {
     /// Not a `NonNull`, so that it is the header that tells a part from none.

@@ -42,7 +42,7 @@ unsafe impl<R: References> bytes::BufMut for BufMut<R> {
             count <= room,
             "cannot advance by {count} where there is room for {room}"
         );
-        // SAFETY: so many are written (precondition), of which there was room.
+        // SAFETY: the caller has written those bytes (precondition), for which there was room.
         unsafe { self.set_len(self.len() + count) };
     }
 

@@ -1,4 +1,4 @@
-//! Positions: what leads to bytes, and fits in a table.
+//! `Loc`: a position of bytes, for tables.
 
 use core::fmt;
 
@@ -9,12 +9,13 @@ const RANGE_BITS: u32 = 20;
 
 const _: () = assert!(NUMBER_BITS + 2 * RANGE_BITS == 64);
 
-/// Where bytes of a [`ByteArena`](super::ByteArena) are: 16 bytes, `Copy`, without a lifetime.
+/// The position of bytes of a [`ByteArena`](super::ByteArena): 16 bytes, `Copy`, without a
+/// lifetime.
 ///
-/// A position is checked whenever it is used. It leads to the bytes that it was made of, or
-/// is an error: once the buffer is gone, or became mutable, it is
-/// [`Stale`](LocError::Stale) for ever, also after its memory was used again, and after its
-/// memory was given back; the serial in it is no other buffer's in this process.
+/// A position is checked at each use. It leads to the bytes that it was made of, or is an error:
+/// once the buffer is gone or was mutable, the position is [`Stale`](LocError::Stale) for ever,
+/// also if the memory is used again or was given back. No other buffer of the process has the
+/// same serial.
 ///
 /// [`Buf::into_loc`](super::Buf::into_loc) moves a reference into a position, which keeps the
 /// bytes until [`release`](super::ByteArena::release). [`Buf::loc`](super::Buf::loc) makes one
@@ -77,7 +78,7 @@ impl Loc {
         (self.place >> RANGE_BITS) as usize % (1 << RANGE_BITS)
     }
 
-    /// How many bytes it leads to.
+    /// Number of bytes it leads to.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -102,7 +103,8 @@ impl Loc {
         self.len() == 0
     }
 
-    /// Two words, for tables of other programs. They mean nothing outside of this process.
+    /// The position as two words, for tables of other libraries. They mean nothing outside of
+    /// this process.
     ///
     /// ```
     /// # use flatslab::bytes::{ByteArena, Loc};
@@ -116,7 +118,7 @@ impl Loc {
         [self.serial, self.place]
     }
 
-    /// The position of two words. Any words make a position, and one that leads nowhere is an
+    /// The position with these two words. Any words are accepted; one that leads nowhere is an
     /// error when it is used.
     ///
     /// ```

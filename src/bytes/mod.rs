@@ -18,37 +18,36 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # When to take it, and when not
+//! # When to use it
 //!
-//! Take it for bytes of different lengths that come and go: frames, messages, values of a
-//! cache; that are read by several parts of a program, and noted in its tables. A request takes
-//! a buffer of the first size class that fits, in O(1); after a warm-up, or a
-//! [`prepare`](ByteArena::prepare), the allocator is called no more.
+//! Use it for bytes of different lengths that come and go, such as frames, messages and values
+//! of a cache, if several parts of a program read them, or tables refer to them. A request takes
+//! a buffer of the first size class that fits, in O(1). After a warm-up, or a
+//! [`prepare`](ByteArena::prepare), it does not call the allocator.
 //!
-//! For objects of one type take a slab or a [`Pool`](crate::pool::Pool); for what is needed
-//! during one message a [`bump::Arena`](crate::bump::Arena).
+//! For objects of one type use a slab or a [`Pool`](crate::pool::Pool). For temporaries of one
+//! message use a [`bump::Arena`](crate::bump::Arena).
 //!
 //! # One thread, or many
 //!
-//! An arena is one thread's. With [`Local`] counts, the default, so are its buffers. With
-//! [`Atomic`] ones, those of [`ByteArena::atomic`], buffers are filled, read, cloned and dropped
-//! on any thread, and the arena itself may be sent. Code for both is generic over
-//! `R: `[`References`].
+//! One thread allocates from an arena. With [`Local`] counts, the default, its buffers stay on
+//! that thread. With [`Atomic`] counts, those of [`ByteArena::atomic`], buffers are filled, read,
+//! cloned and dropped on any thread, and the arena itself may be sent. Code for both is generic
+//! over `R: `[`References`].
 //!
 //! | type | is | `Send` | `Sync` |
 //! |---|---|---|---|
 //! | [`ByteArena`] | the size classes and their chunks | if `Atomic` | no |
-//! | [`BufMut`] | a buffer with one owner, who fills it | if `Atomic` | if `Atomic` |
+//! | [`BufMut`] | a buffer with one owner, which fills it | if `Atomic` | if `Atomic` |
 //! | [`Buf`] | a reference to bytes; `clone`, `slice` and `next` make more | if `Atomic` | if `Atomic` |
 //! | [`Loc`] | a position: 16 bytes, `Copy`; leads to a `Buf`, or is an error; of `Local` ones | yes | yes |
 //! | [`Ring`] | a number of entries; the newest overwrites the oldest | if `Atomic` | no |
-//! | [`Stats`], the errors | figures | yes | yes |
+//! | [`Stats`], the errors | numbers | yes | yes |
 //!
-//! A last drop on whichever thread pushes the buffer on its class's return stack, by one
-//! compare-exchange, also on the arena's own thread. An allocation that finds no free buffer of
-//! its class makes up to 16 of those free that came back. Buffers come back in the order of the
-//! stack, and those that are free are used first; so more memory is in use than with `Local`
-//! counts, where the last one is the next.
+//! The last drop of a buffer with atomic counts, on any thread, pushes it on the return stack of
+//! its class by one compare-exchange. An allocation that finds no free buffer of its class frees
+//! up to 16 of those that came back. Free buffers are used before those, so more memory is in use
+//! than with `Local` counts, where the buffer dropped last is used next.
 //!
 //! Rings for several threads are in [`sync`](crate::sync).
 //!
@@ -56,12 +55,12 @@
 //!
 //! A buffer takes 64 bytes of header besides its own, and 8 on a free stack. Headers lie in
 //! blocks of their own. Classes double from 64 bytes to 1 MiB unless the builder says
-//! otherwise, so up to half of a buffer is not used; a [growth](crate::Builder::growth) of
-//! 1.25 wastes a fifth at most, of more chunks.
+//! otherwise, so up to half of a buffer is unused. With a [growth](crate::Builder::growth) of
+//! 1.25 at most a fifth is unused, but there are more classes, each with its chunks.
 //!
-//! An allocation that finds no free buffer makes 16 more of its chunk, and one that finds no
-//! chunk asks for memory, which is not touched; [`prepare`](ByteArena::prepare) does both
-//! beforehand, and touches it.
+//! An allocation that finds no free buffer makes the next 16 of its chunk. If the chunk has no
+//! more, it allocates a chunk, which is not touched. [`prepare`](ByteArena::prepare) does both
+//! beforehand, and touches the memory.
 //!
 //! # Coming from `bytes`
 //!

@@ -38,7 +38,7 @@ impl Options {
 }
 
 impl ByteArena {
-    /// An arena with other classes, of other memory, or with a limit.
+    /// A builder of an arena: its classes, its limit, and where its memory comes from.
     ///
     /// ```
     /// let arena = flatslab::bytes::ByteArena::builder().smallest(1500).build();
@@ -139,8 +139,8 @@ impl<R: References> Builder<ByteArena<R>> {
 
     /// The most bytes of all chunks together, with their headers; no limit by default.
     ///
-    /// At the limit a request takes a buffer of a larger class, if one is free; else it is
-    /// refused. A chunk stays its class's until
+    /// At the limit a request takes a free buffer of a larger class, or is refused. A chunk
+    /// belongs to its class until
     /// [`shrink_to_fit`](ByteArena::shrink_to_fit) gives it back, so the limit should be many
     /// times the bytes of a chunk for each class: for 16 MiB, chunks of 256 KiB.
     ///
@@ -169,7 +169,7 @@ impl<R: References> Builder<ByteArena<R>> {
 }
 
 impl Builder<ByteArena<Local>> {
-    /// An arena whose buffers go to other threads, with the same options.
+    /// A builder of an arena whose buffers go to other threads, with the same options.
     ///
     /// ```
     /// use flatslab::bytes::{Atomic, ByteArena};

@@ -10,8 +10,8 @@ use super::home::Home;
 use super::loc::{Loc, LocError};
 
 impl Buf {
-    /// The position of these bytes. It keeps nothing: it is stale once the last reference is
-    /// gone. O(1).
+    /// The position of these bytes. It holds no reference: it is stale once the last reference
+    /// is dropped. O(1).
     ///
     /// # Panics
     ///
@@ -66,8 +66,8 @@ impl Buf {
     }
 
     /// Moves this reference into a position, which keeps the bytes until it is
-    /// [released](ByteArena::release), or the arena is dropped. O(1). Where buffers may have
-    /// 1 MiB or more, take [`try_into_loc`](Self::try_into_loc).
+    /// [released](ByteArena::release), or the arena is dropped. O(1). If buffers may have
+    /// 1 MiB or more, use [`try_into_loc`](Self::try_into_loc).
     ///
     /// # Panics
     ///
@@ -92,7 +92,7 @@ impl Buf {
     ///
     /// # Errors
     ///
-    /// Where [`try_loc`](Self::try_loc) returns one; the buffer comes back.
+    /// Returns the buffer where [`try_loc`](Self::try_loc) returns an error.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -119,7 +119,7 @@ impl Buf {
 }
 
 impl ByteArena {
-    /// The buffer that a position leads to: one more reference; O(1).
+    /// Another reference to the bytes that a position leads to; O(1).
     ///
     /// # Errors
     ///
@@ -149,8 +149,8 @@ impl ByteArena {
         Ok(unsafe { Buf::new(header, at.start().add(loc.start()), loc.len()) })
     }
 
-    /// Gives back the reference that a position holds, and says whether it was the last one:
-    /// if not, the buffer stays in use while others read it. O(1).
+    /// Gives back the reference that a position holds, and returns whether it was the last one.
+    /// O(1).
     ///
     /// References of positions are counted for each buffer, not noted in each position: of two
     /// positions of a buffer of which one holds a reference, either gives it back.
@@ -221,7 +221,7 @@ impl ByteArena {
         self.check();
         let mut held = 0;
         for header in self.home().chunks().flat_map(Chunk::headers) {
-            // SAFETY: it is there (L2).
+            // SAFETY: `headers` gives those that were made (L2).
             let at = unsafe { header.as_ref() };
             let (counts, count) = (at.counts(), at.counts().count());
             held += u64::from(counts.held());

@@ -1,4 +1,4 @@
-//! A ring of buffers.
+//! `Ring`: a bounded queue of buffers, whose newest entry overwrites the oldest.
 
 use core::fmt;
 use core::ptr::NonNull;
@@ -18,12 +18,12 @@ use crate::memory::Pages;
 
 /// A fixed number of buffers, first in, first out; the newest overwrites the oldest.
 ///
-/// It is for what arrives faster than it is read, of which the newest counts: frames, ticks,
-/// log lines. All memory is there from the start: so many entries, and so many more for buffers
-/// that were [popped](Self::pop) and are still read. Nothing is allocated afterwards.
+/// Use it for data that arrives faster than it is read, of which the newest counts: frames,
+/// ticks, log lines. All memory is allocated at the start: buffers for the entries, and further
+/// ones for entries that were [popped](Self::pop) and are still read.
 ///
-/// Where readers keep more buffers than that, the ring keeps fewer entries until they are
-/// dropped; it does not stall. Only when readers have all of them a `push` fails.
+/// If readers keep more buffers than that, the ring keeps fewer entries until they are dropped,
+/// and does not stall. A `push` fails only if readers keep all buffers.
 ///
 /// # Examples
 ///
@@ -52,22 +52,22 @@ pub struct Ring<R: References = Local> {
 // SAFETY: the class is the arena's, which goes along; arena and entries are `Send`.
 unsafe impl Send for Ring<Atomic> {}
 
-/// What a push overwrote: the oldest entry. Where readers have all buffers that are spare, and
-/// the oldest entries too, those leave the ring, up to one that no reader has.
+/// The entry that a push overwrote, which is the oldest. If readers keep all spare buffers and
+/// the oldest entries too, those leave the ring as well, up to one that no reader has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Evicted {
-    /// Which entry it was: so many were pushed before it.
+    /// Its sequence number: how many entries were pushed earlier.
     pub sequence: u64,
-    /// How many bytes it had.
+    /// Its number of bytes.
     pub len: usize,
-    /// How many entries left the ring: that one, and those that followed it.
+    /// Number of entries that left the ring: that one, and those that followed it.
     pub count: usize,
 }
 
 impl Ring {
-    /// A ring of `entries` entries of `max_len` bytes at most; one popped buffer besides may be
-    /// kept. O(entries).
+    /// Creates a ring of `entries` entries of at most `max_len` bytes. Readers may keep one more
+    /// buffer. O(entries).
     ///
     /// # Panics
     ///
@@ -83,7 +83,7 @@ impl Ring {
         Self::builder().entries(entries).max_len(max_len).build()
     }
 
-    /// A ring with other numbers, or of other memory.
+    /// A builder of a ring: its entries, and where its memory comes from.
     ///
     /// ```
     /// let ring = flatslab::bytes::Ring::builder().entries(10).build();
@@ -95,15 +95,15 @@ impl Ring {
 }
 
 impl<R: References> Ring<R> {
-    /// Copies these bytes into a new entry, the newest. Of a full ring it overwrites the
-    /// oldest, and says which that was; so too of one that is not full, where readers have all
-    /// spare buffers. O(bytes); where readers have all spare buffers and the oldest entries, also
-    /// O(entries that they have). Allocates nothing.
+    /// Copies bytes into a new entry, the newest. If the ring is full, or readers keep all spare
+    /// buffers, it overwrites the oldest entry and returns which one that was. O(bytes); if
+    /// readers keep all spare buffers and the oldest entries, also O(entries that they keep).
+    /// Allocates nothing.
     ///
     /// # Errors
     ///
-    /// If they are more than [`max_len`](Self::max_len), or readers keep all buffers. Nothing
-    /// is overwritten then.
+    /// If there are more bytes than [`max_len`](Self::max_len), or readers keep all buffers.
+    /// Nothing is overwritten then.
     ///
     /// ```
     /// # use flatslab::bytes::{Ring, RequestError};
@@ -120,7 +120,7 @@ impl<R: References> Ring<R> {
         }
         if !self.entries.is_full() {
             if let Ok(buf) = self.copy(bytes) {
-                // SAFETY: just asked.
+                // SAFETY: `is_full` was false, and `copy` adds no entry.
                 unsafe { self.entries.push_within_capacity(buf) };
                 return Ok(None);
             }
@@ -218,9 +218,9 @@ impl<R: References> Ring<R> {
         RequestError::TooLarge(SizeError::new(size, self.max_len))
     }
 
-    /// A buffer of the ring's, to be filled in place and [pushed](Self::push_buf); until then it
-    /// is in flight. Where none is spare the oldest entries make room, as for a push, and
-    /// [`evicted`](Self::evicted) counts them. O(1); allocates nothing.
+    /// Returns a buffer of the ring, to be filled in place and [pushed](Self::push_buf). If none is
+    /// spare the oldest entries leave, as for a push, and [`evicted`](Self::evicted) counts them.
+    /// O(1); allocates nothing.
     ///
     /// # Errors
     ///
@@ -249,8 +249,8 @@ impl<R: References> Ring<R> {
         }
     }
 
-    /// Adds a buffer as the newest entry, without a copy: one of [`try_alloc`](Self::try_alloc), or any
-    /// other. O(1).
+    /// Adds a buffer as the newest entry, without a copy: one of
+    /// [`try_alloc`](Self::try_alloc), or any other. O(1).
     ///
     /// ```
     /// # use flatslab::bytes::{Ring, RequestError};
@@ -301,7 +301,7 @@ impl<R: References> Ring<R> {
         self.entries.get(index)
     }
 
-    /// The entries, the oldest first.
+    /// Iterates over the entries, the oldest first.
     ///
     /// ```
     /// # use flatslab::bytes::{Ring, RequestError};
@@ -329,7 +329,7 @@ impl<R: References> Ring<R> {
         self.entries.clear();
     }
 
-    /// How many entries there are.
+    /// Number of entries.
     ///
     /// ```
     /// assert_eq!(flatslab::bytes::Ring::with_capacity(2, 1500).len(), 0);
@@ -362,7 +362,7 @@ impl<R: References> Ring<R> {
         self.entries.is_full()
     }
 
-    /// How many entries there are at most.
+    /// Most entries that the ring can have.
     ///
     /// ```
     /// assert_eq!(flatslab::bytes::Ring::with_capacity(2, 1500).capacity(), 2);
@@ -384,7 +384,7 @@ impl<R: References> Ring<R> {
         self.max_len
     }
 
-    /// How many entries were pushed since the ring was made.
+    /// Number of entries pushed since the ring was made.
     ///
     /// ```
     /// assert_eq!(flatslab::bytes::Ring::with_capacity(2, 1500).pushed(), 0);
@@ -395,7 +395,7 @@ impl<R: References> Ring<R> {
         self.taken + self.evicted + self.len() as u64
     }
 
-    /// How many of them were overwritten.
+    /// Number of entries that were overwritten.
     ///
     /// ```
     /// # use flatslab::bytes::{Ring, RequestError};
@@ -412,8 +412,8 @@ impl<R: References> Ring<R> {
         self.evicted
     }
 
-    /// The arena that the entries are of: to [resolve](ByteArena::resolve) positions. It has
-    /// one class, and neither grows nor shrinks.
+    /// The arena of the entries, to [resolve](ByteArena::resolve) positions. It has one class,
+    /// and neither grows nor shrinks.
     ///
     /// ```
     /// # use flatslab::bytes::{Ring, RequestError};
@@ -431,7 +431,7 @@ impl<R: References> Ring<R> {
         &self.arena
     }
 
-    /// What the arena has, and what was done with it. Entries that were overwritten in place
+    /// Statistics of the arena. Entries that were overwritten in place
     /// are not counted as allocations.
     ///
     /// ```
@@ -474,7 +474,7 @@ impl RingOptions {
     }
 }
 
-/// Chunks of a large ring have so many bytes.
+/// Bytes of a chunk of a large ring.
 const LARGEST_CHUNK: usize = 1 << 26;
 
 impl<R: References> Build for Ring<R> {
@@ -544,7 +544,8 @@ impl<C: Build<Options = RingOptions>> Builder<C> {
         self
     }
 
-    /// How many popped buffers readers may keep without taking room from entries; 1 by default.
+    /// Number of popped buffers that readers may keep without taking room from entries; 1 by
+    /// default.
     ///
     /// ```
     /// let mut ring = flatslab::bytes::Ring::builder().entries(1).in_flight(2).build();
@@ -562,7 +563,7 @@ impl<C: Build<Options = RingOptions>> Builder<C> {
 }
 
 impl Builder<Ring> {
-    /// A ring whose entries go to other threads, with the same options.
+    /// A builder of a ring whose entries go to other threads, with the same options.
     ///
     /// ```
     /// use flatslab::bytes::Ring;

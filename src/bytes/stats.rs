@@ -1,4 +1,4 @@
-//! What an arena tells of itself.
+//! Statistics of arenas.
 
 use core::fmt;
 
@@ -26,23 +26,24 @@ use super::sizes::MOST_CLASSES;
 pub struct ClassStats {
     /// Bytes of a buffer.
     pub size: usize,
-    /// Chunks that are cut into such buffers.
+    /// Number of chunks of the class.
     pub chunks: usize,
-    /// Buffers of these chunks.
+    /// Number of buffers of these chunks.
     pub buffers: usize,
-    /// Buffers that are not in use.
+    /// Number of buffers that are not in use.
     pub free: usize,
-    /// Buffers that references, links or positions use.
+    /// Number of buffers that are in use by references, links or positions.
     pub in_use: usize,
-    /// Buffers that were handed out since the arena was made.
+    /// Number of buffers handed out since the arena was made.
     pub allocs: u64,
 }
 
-/// What a [`ByteArena`](super::ByteArena) has, and what was done with it: a snapshot.
+/// Statistics of a [`ByteArena`](super::ByteArena): a snapshot.
 ///
 /// Prints as indented text. [`iter`](Self::iter) is for exporters of metrics, and
-/// [`ClassStats::iter`] for each class. `size_classes`, `held_by_locs` and `chunk_bytes` are of now
-/// (gauges), and of a class all but `allocs`; the others count from when the arena was made.
+/// [`ClassStats::iter`] for each class. `size_classes`, `held_by_locs` and `chunk_bytes` are
+/// current values (gauges), and so are all of a class but `allocs`. The others count from when
+/// the arena was made.
 ///
 /// # Examples
 ///
@@ -59,36 +60,36 @@ pub struct ClassStats {
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Size classes.
+    /// Number of size classes.
     pub size_classes: u64,
-    /// Buffers that were handed out.
+    /// Number of buffers that were handed out.
     pub allocs: u64,
-    /// Buffers that came back: their last reference was dropped, or the buffer that was to be
-    /// filled.
+    /// Number of buffers that came back, because their last reference or their `BufMut` was
+    /// dropped.
     pub frees: u64,
-    /// References that were added, by `clone`, `slice`, `next` or `resolve`; with [`Local`](super::Local)
-    /// counts. Counting them makes each of those a third slower, so only with the feature
+    /// Number of references that were added, by `clone`, `slice`, `next` or `resolve`; with
+    /// [`Local`](super::Local) counts. Counting them makes each of those a third slower, so only with the feature
     /// `stats`.
     #[cfg(feature = "stats")]
     pub add_refs: u64,
-    /// References that were given back.
+    /// Number of references that were given back.
     #[cfg(feature = "stats")]
     pub dec_refs: u64,
-    /// Requests of memory for a chunk.
+    /// Number of requests of memory for a chunk.
     pub mallocs: u64,
-    /// Of them, those that were refused.
+    /// Number of requests of memory that were refused.
     pub malloc_errs: u64,
-    /// Requests of buffers above the largest class.
+    /// Number of requests of buffers larger than the largest class.
     pub too_large_errs: u64,
-    /// Chunks that could not be added.
+    /// Number of chunks that could not be added.
     pub add_chunk_errs: u64,
-    /// Requests of buffers for which there was none.
+    /// Number of requests for which there was no buffer.
     pub pop_free_errs: u64,
     /// Chunks that were given back by [`shrink_to_fit`](super::ByteArena::shrink_to_fit).
     pub freed_chunks: u64,
-    /// References that positions hold now.
+    /// Number of references that positions hold.
     pub held_by_locs: u64,
-    /// Bytes of all chunks with their headers now.
+    /// Bytes of all chunks with their headers.
     pub chunk_bytes: u64,
     classes: [ClassStats; MOST_CLASSES],
 }
@@ -172,7 +173,7 @@ impl Stats {
         &self.classes[..self.size_classes as usize]
     }
 
-    /// Buffers in use, of all classes.
+    /// Number of buffers in use, of all classes.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();

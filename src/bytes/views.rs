@@ -72,11 +72,11 @@ impl core::error::Error for ViewError {}
 /// A [`Loc`](super::Loc) does that job: two words, which can be written to a buffer, and are
 /// checked when they are used.
 impl<R: References> Buf<R> {
-    /// All bytes as a value; O(1), copies nothing.
+    /// Borrows all bytes as a value; O(1), copies nothing.
     ///
     /// # Errors
     ///
-    /// If they are not as many as the value has, or not aligned.
+    /// If the number of bytes is not the size of the value, or they are not aligned.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -90,7 +90,7 @@ impl<R: References> Buf<R> {
         T::ref_from_bytes(self).map_err(|_| ViewError::new::<T>(self))
     }
 
-    /// The first bytes as a value, and the rest; O(1), copies nothing. The rest as a buffer is
+    /// Borrows the first bytes as a value, and the rest; O(1). The rest as a buffer is
     /// [`slice`](Self::slice)`(size_of::<T>()..)`.
     ///
     /// # Errors
@@ -111,11 +111,11 @@ impl<R: References> Buf<R> {
         T::ref_from_prefix(self).map_err(|_| ViewError::new::<T>(self))
     }
 
-    /// All bytes as values in a row; O(1), copies nothing.
+    /// Borrows all bytes as a slice of values; O(1), copies nothing.
     ///
     /// # Errors
     ///
-    /// If they are no multiple of what one value has, or not aligned.
+    /// If the number of bytes is no multiple of the size of a value, or they are not aligned.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -131,7 +131,7 @@ impl<R: References> Buf<R> {
 
 /// Typed views, with the feature `zerocopy`; see those of [`Buf`].
 impl<R: References> BufMut<R> {
-    /// All bytes as a value, to be changed; O(1).
+    /// Borrows all bytes as a value, mutably; O(1).
     ///
     /// # Errors
     ///
@@ -152,7 +152,7 @@ impl<R: References> BufMut<R> {
         T::mut_from_bytes(self).map_err(|_| error)
     }
 
-    /// All bytes as values in a row, to be changed; O(1).
+    /// Borrows all bytes as a slice of values, mutably; O(1).
     ///
     /// # Errors
     ///
@@ -171,7 +171,7 @@ impl<R: References> BufMut<R> {
         <[T]>::mut_from_bytes(self).map_err(|_| error)
     }
 
-    /// Fills the next bytes with those of a value; O(bytes).
+    /// Appends the bytes of a value; O(bytes).
     ///
     /// # Errors
     ///

@@ -1,9 +1,8 @@
-//! A chunk: cells that one epoch has for itself, and the record of them, which lies
-//! elsewhere.
+//! A chunk: cells that belong to one epoch, and their record, which lies elsewhere.
 //!
-//! The record is the header and, behind it, the words of the slots; of buffers their lengths
-//! too, and, with the feature `track`, where each value was inserted. It stays until the slab
-//! is gone: it has the generations. The memory of the cells comes and goes.
+//! The record is a header followed by the words of the slots, the lengths of buffers, and, with
+//! the feature `track`, where each value was inserted. It stays until the slab is dropped,
+//! because it has the generations. The memory of the cells may be given back.
 //!
 //! # Invariants
 //!
@@ -288,7 +287,7 @@ impl ChunkPtr {
         self.word(slot).set(self.word(slot).get().freed(END));
     }
 
-    /// Has all slots vacant that are not retired, in their order.
+    /// Makes all slots vacant that are not retired, in their order.
     pub(super) fn reset(self) {
         let mut free = END;
         for slot in (0..self.slots).rev() {
@@ -310,7 +309,7 @@ impl ChunkPtr {
         self.has_room()
     }
 
-    /// How many values it has.
+    /// Number of values.
     pub(super) fn live(self) -> u32 {
         self.count.get() % OPEN
     }
@@ -400,7 +399,7 @@ impl ChunkPtr {
         given
     }
 
-    /// Has the pages of its memory back, so that no access faults.
+    /// Populates the pages of its memory, so that no access faults.
     ///
     /// # Errors
     ///
@@ -418,7 +417,7 @@ impl ChunkPtr {
     }
 }
 
-/// What is left to be done when a value has left.
+/// What remains to be done after a value has left.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Vacated {
     Nothing,

@@ -11,7 +11,7 @@ use super::raw_epochs::RawEpochs;
 
 /// Chunks of no epoch, whose values no key leads to: to be dropped.
 ///
-/// When a destructor panics the rest is dropped all the same, then the panic goes on.
+/// If a destructor panics, the rest is dropped before the panic continues.
 struct Doomed<'h, C: Contents> {
     raw: &'h RawEpochs,
     first: Option<ChunkPtr>,

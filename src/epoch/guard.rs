@@ -218,7 +218,7 @@ impl<T: ?Sized> Deref for RefMut<'_, T> {
 impl<T: ?Sized> DerefMut for RefMut<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as in `deref`.
+        // SAFETY: there, and reached through this alone, while there is this writer (W2, W3).
         unsafe { self.value.as_mut() }
     }
 }

@@ -376,7 +376,8 @@ impl Scope<'_, Bytes> {
     #[expect(clippy::mut_from_ref, reason = "each call gives another buffer")]
     pub fn try_copy(&self, bytes: &[u8]) -> Result<&mut [u8], InsertError> {
         let mut buffer = self.slab.try_copy_owned(self.epoch, bytes)?;
-        // SAFETY: as in `try_alloc`.
+        // SAFETY: the word says that the buffer is borrowed, so this is all that leads to it
+        // until the scope ends, which this reference does not outlive.
         Ok(unsafe { buffer.as_mut() })
     }
 

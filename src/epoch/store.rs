@@ -124,7 +124,7 @@ impl Store {
         self.committed.get()
     }
 
-    /// How many chunks are cached.
+    /// Number of cached chunks.
     pub(super) fn cached(&self) -> usize {
         (0..self.class_count)
             .map(|class| self.class(class).cached_count.get())

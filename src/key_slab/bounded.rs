@@ -13,9 +13,8 @@ use crate::raw::source::Source;
 /// A [`KeySlab`](super::KeySlab) of fixed capacity: one array, allocated when it is made. It
 /// never allocates afterwards.
 ///
-/// Here are the constructors and the insertions, which fail with [`FullError`] or
-/// [`AllocError::Full`] when no slot is free. Everything else is that of
-/// [`KeySlab`](super::KeySlab), and on this page too.
+/// An insertion fails with [`FullError`] or [`AllocError::Full`] if no slot is free. All other
+/// methods are those of [`KeySlab`](super::KeySlab).
 ///
 /// Memory is not touched before it is used: a generous bound costs address
 /// space, and the system provides a page at the first insertion into it, unless
@@ -39,8 +38,8 @@ impl<T> PlainSlab<T, Key, Array> {
     ///
     /// # Panics
     ///
-    /// If `capacity` is 2^30 or more, or its bytes pass `isize::MAX`. Where the
-    /// allocator refuses the program ends, as with `Vec`.
+    /// If `capacity` is 2^30 or more, or its bytes exceed `isize::MAX`. If the
+    /// allocator refuses, the program ends, as with `Vec`.
     ///
     /// # Examples
     ///
@@ -58,7 +57,7 @@ impl<T> PlainSlab<T, Key, Array> {
     ///
     /// # Errors
     ///
-    /// If `capacity` is 2^30 or more, its bytes pass `isize::MAX`, or the
+    /// If `capacity` is 2^30 or more, its bytes exceed `isize::MAX`, or the
     /// allocator refuses.
     ///
     /// # Examples
@@ -122,11 +121,11 @@ impl<T, K: SlabKey> PlainSlab<T, K, Array> {
         Ok(unsafe { Self::from_parts(storage, free) })
     }
 
-    /// Puts a value into a free slot; O(1), no allocation.
+    /// Inserts a value into a free slot; O(1), no allocation.
     ///
     /// # Errors
     ///
-    /// Gives the value back when no slot is free.
+    /// Returns the value if no slot is free.
     ///
     /// # Examples
     ///

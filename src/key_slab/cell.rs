@@ -14,7 +14,7 @@ use core::ptr::NonNull;
 /// The version of a vacant cell whose next value would have no version.
 pub(super) const RETIRED: u32 = u32::MAX - 1;
 
-/// A cell of a slab of `T`.
+/// A cell of a slab of `T`: vacant, or with a value.
 ///
 /// # Safety
 ///
@@ -82,7 +82,7 @@ pub unsafe trait Cell<T>: Sized {
     unsafe fn destroy(cell: NonNull<Self>);
 }
 
-/// A value or none: what the cell has no room for, it does not cost.
+/// A value or none, without a version; of a type with a niche no larger than the value.
 #[expect(
     missing_debug_implementations,
     reason = "only public for a sealed trait"
@@ -99,7 +99,7 @@ unsafe impl<T> Cell<T> for Bare<T> {
 
     #[inline(always)]
     unsafe fn write_vacant(cell: NonNull<Self>, _: u32) {
-        // SAFETY: allocated (precondition).
+        // SAFETY: `cell` is allocated, and not used as a cell yet (precondition).
         unsafe { cell.write(Bare(None)) };
     }
 
@@ -120,32 +120,31 @@ unsafe impl<T> Cell<T> for Bare<T> {
 
     #[inline(always)]
     unsafe fn value(&self) -> &T {
-        // SAFETY: occupied, says the caller.
+        // SAFETY: the cell is occupied (precondition), so this is `Some`.
         unsafe { self.0.as_ref().unwrap_unchecked() }
     }
 
     #[inline(always)]
     unsafe fn value_mut(&mut self) -> &mut T {
-        // SAFETY: occupied, says the caller.
+        // SAFETY: the cell is occupied (precondition), so this is `Some`.
         unsafe { self.0.as_mut().unwrap_unchecked() }
     }
 
     #[inline(always)]
     unsafe fn fill(cell: NonNull<Self>, _: u32, value: T) {
-        // SAFETY: allocated, and vacant: nothing is overwritten that has to be
-        // dropped.
+        // SAFETY: `cell` is a vacant cell (precondition): no value is overwritten.
         unsafe { cell.write(Bare(Some(value))) };
     }
 
     #[inline(always)]
     unsafe fn vacate(cell: NonNull<Self>, _: u32) -> T {
-        // SAFETY: an occupied cell, says the caller; the value is moved out.
+        // SAFETY: `cell` is occupied (precondition); `None` replaces the moved value.
         unsafe { cell.replace(Bare(None)).0.unwrap_unchecked() }
     }
 
     #[inline(always)]
     unsafe fn destroy(cell: NonNull<Self>) {
-        // SAFETY: an occupied cell, not used afterwards, says the caller.
+        // SAFETY: `cell` is occupied, and not used as a cell afterwards (precondition).
         unsafe { cell.drop_in_place() };
     }
 }
@@ -189,21 +188,21 @@ unsafe impl<T> Cell<T> for Versioned<T> {
 
     #[inline(always)]
     unsafe fn value(&self) -> &T {
-        // SAFETY: occupied, says the caller, so there is a value (V1).
+        // SAFETY: the cell is occupied (precondition), so it has a value (V1).
         unsafe { self.value.assume_init_ref() }
     }
 
     #[inline(always)]
     unsafe fn value_mut(&mut self) -> &mut T {
-        // SAFETY: occupied, says the caller, so there is a value (V1).
+        // SAFETY: the cell is occupied (precondition), so it has a value (V1).
         unsafe { self.value.assume_init_mut() }
     }
 
     #[inline(always)]
     unsafe fn fill(cell: NonNull<Self>, version: u32, value: T) {
         debug_assert!(version % 2 == 1);
-        // SAFETY: allocated, says the caller. Two stores: as one, a large value
-        // is built beside the cell and copied.
+        // SAFETY: `cell` is a vacant cell (precondition). Two stores: with one, a large
+        // value is first built on the stack and then copied.
         unsafe {
             (&raw mut (*cell.as_ptr()).value).write(MaybeUninit::new(value));
             (&raw mut (*cell.as_ptr()).version).write(version);
@@ -212,8 +211,8 @@ unsafe impl<T> Cell<T> for Versioned<T> {
 
     #[inline(always)]
     unsafe fn vacate(cell: NonNull<Self>, version: u32) -> T {
-        // SAFETY: an occupied cell, says the caller; by V1 the value is there,
-        // and it is moved out, once.
+        // SAFETY: `cell` is occupied (precondition), so it has a value (V1), which is
+        // moved out once: the version says vacant from here on.
         unsafe {
             debug_assert!(cell.as_ref().version == version);
             (&raw mut (*cell.as_ptr()).version).write(version + 1);
@@ -223,8 +222,8 @@ unsafe impl<T> Cell<T> for Versioned<T> {
 
     #[inline(always)]
     unsafe fn destroy(cell: NonNull<Self>) {
-        // SAFETY: an occupied cell, says the caller; by V1 the value is there,
-        // and it is dropped once: the cell is vacant by then.
+        // SAFETY: `cell` is occupied (precondition), so it has a value (V1), which is
+        // dropped once: the cell is vacant by then.
         unsafe {
             let version = &raw mut (*cell.as_ptr()).version;
             version.write(version.read() + 1);

@@ -9,11 +9,11 @@ use super::key::SlabKey;
 use super::storage::Storage;
 
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
-    /// Several values at once, mutably; O(`N`²), without allocation.
+    /// Borrows several values at once, mutably; O(`N`²), without allocation.
     ///
     /// # Errors
     ///
-    /// Where a key opens no value, or two open the same.
+    /// If a key opens no value, or two open the same one.
     ///
     /// # Examples
     ///
@@ -42,13 +42,13 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
             }
             indices[at] = index;
         }
-        // SAFETY: occupied; distinct, for the indices are, and borrowed as long
-        // as the slab is.
+        // SAFETY: the cells are occupied, distinct because their indices are, and borrowed
+        // as long as the slab is.
         Ok(cells.map(|mut cell| unsafe { cell.as_mut().value_mut() }))
     }
 }
 
-/// Why several values could not be had at once.
+/// Why several values could not be borrowed at once.
 ///
 /// # Examples
 ///

@@ -13,9 +13,8 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// Moves the values out with their keys, in the order of the slots;
     /// O(slots used).
     ///
-    /// Dropping the iterator drops the values it has not come to, and
-    /// [clears](Self::clear) the slab. Forgetting it loses nothing: those stay
-    /// in the slab.
+    /// Dropping the iterator drops the remaining values, and [clears](Self::clear) the
+    /// slab. If it is forgotten, the remaining values stay in the slab.
     ///
     /// ```
     /// let mut slab = flatslab::KeySlab::new();

@@ -31,7 +31,7 @@ pub struct VacantEntry<'a, T, K: SlabKey = Key, S: Storage = Chunks> {
     /// It has a [next place](PlainSlab::next_place), and keeps it: nothing else
     /// uses the slab while it is borrowed.
     slab: &'a mut PlainSlab<T, K, S>,
-    /// The numbers, and not the key: what that says of itself may change.
+    /// The numbers and not the key, whose methods may return others later.
     index: usize,
     version: u32,
 }

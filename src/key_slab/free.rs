@@ -13,7 +13,7 @@ pub(super) struct FreeIndices(FreeStack<Key>);
 // SAFETY: it owns its array, and the cells of `FreeStack` are only written by
 // functions that take `&mut self` here.
 unsafe impl Send for FreeIndices {}
-// SAFETY: as above.
+// SAFETY: no function that takes `&self` writes to the `FreeStack`.
 unsafe impl Sync for FreeIndices {}
 impl RefUnwindSafe for FreeIndices {}
 
@@ -26,7 +26,7 @@ impl FreeIndices {
     ///
     /// # Errors
     ///
-    /// When its bytes pass `isize::MAX`, or the allocator refuses.
+    /// When its bytes exceed `isize::MAX`, or the allocator refuses.
     pub(super) fn try_new(capacity: usize, source: &Source) -> Result<Self, AllocError> {
         Ok(FreeIndices(FreeStack::try_new(capacity, source)?))
     }
@@ -65,7 +65,8 @@ impl FreeIndices {
     /// room for all of those.
     #[inline(always)]
     pub(super) unsafe fn push(&mut self, index: usize) {
-        // SAFETY: says the caller.
+        // SAFETY: the index is of a free cell that is not here, and there is room
+        // (preconditions).
         unsafe { self.0.push_entry(Key::from_raw(index as u32)) };
     }
 
@@ -77,7 +78,8 @@ impl FreeIndices {
     pub(super) unsafe fn push_below(&mut self, indices: core::ops::Range<usize>) {
         let count = indices.len();
         let keys = indices.map(|index| Key::from_raw(index as u32));
-        // SAFETY: says the caller.
+        // SAFETY: each index is of a free cell that is not here, and there is room
+        // (preconditions).
         unsafe { self.0.push_below(count, keys) };
     }
 
@@ -127,7 +129,7 @@ impl FreeIndices {
         unsafe { self.0.refill(other.0.entries()) };
     }
 
-    /// Touches the memory of the entries there are not.
+    /// Touches the memory above the top.
     pub(super) fn touch(&mut self) {
         self.0.touch();
     }

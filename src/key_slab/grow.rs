@@ -9,12 +9,12 @@ use crate::error::{AllocError, FullError};
 use crate::raw::report::Report;
 
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
-    /// Puts a value into a free slot; O(1), and where none is free and the slab
-    /// can grow the allocation of a chunk. Never panics or aborts.
+    /// Inserts a value into a free slot; O(1). If none is free and the slab can
+    /// grow, it allocates a chunk. Never panics or aborts.
     ///
     /// # Errors
     ///
-    /// Gives the value back when no slot is free and the slab cannot grow.
+    /// Returns the value if no slot is free and the slab cannot grow.
     ///
     /// # Examples
     ///
@@ -30,8 +30,8 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     }
 
     /// The slot that the next insertion fills, for a value that knows its key;
-    /// O(1), and where none is free and the slab can grow the allocation of a
-    /// chunk. Never panics or aborts.
+    /// O(1). If none is free and the slab can grow, it allocates a chunk. Never
+    /// panics or aborts.
     ///
     /// # Errors
     ///
@@ -96,12 +96,12 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         Report::new(bytes, self.storage.source())
     }
 
-    /// Puts a value into a free slot, of a new chunk where there is no other.
+    /// Inserts a value into a free slot; if there is none, into a new chunk.
     ///
-    /// The ways to a reused and to a fresh slot do not come together before the
-    /// end: what one knows of its cell is folded into it. The value stays where
-    /// the caller has it until it is put in: as part of a result that a function
-    /// returns, 64 bytes are copied twice (CHURN LIFO: 2.6 times the time).
+    /// The paths to a reused and to a fresh slot are separate until the end, so
+    /// that the compiler uses what each knows of its cell. The value stays where
+    /// the caller has it until it is inserted: as part of a function's result, 64
+    /// bytes are copied twice (CHURN LIFO: 2.6 times the time).
     ///
     /// # Errors
     ///
@@ -121,7 +121,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
             }
             // A chunk whose number was used before has its slots on the stack.
             if let Some(index) = self.free.pop() {
-                // SAFETY: as above.
+                // SAFETY: by K2 a vacant cell, and not on the stack any more.
                 return Ok(unsafe { self.fill(index, value) });
             }
         }
@@ -129,8 +129,8 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         Ok(unsafe { self.fill_fresh(value) })
     }
 
-    /// Puts a value into the slot that [`next_place`](Self::next_place) gives: no allocation,
-    /// nothing that can fail.
+    /// Inserts a value into the slot that [`next_place`](Self::next_place) gives; allocates
+    /// nothing and cannot fail.
     ///
     /// # Safety
     ///
@@ -150,7 +150,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
                 fresh
             }
         };
-        // SAFETY: filled just now.
+        // SAFETY: the cell of `index` was filled just now, so it is occupied.
         unsafe { self.place(index).as_mut().value_mut() }
     }
 
@@ -260,7 +260,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// the capacity. They are not on the stack yet.
     pub(super) fn create_up_to(&mut self, end: usize, version: u32) {
         for index in self.used..end {
-            // SAFETY: below the capacity.
+            // SAFETY: `index` is below the capacity, and its cell does not exist yet (K1).
             unsafe { K::Cell::write_vacant(self.place(index), version) };
         }
         self.used = self.used.max(end);

@@ -11,14 +11,11 @@ use crate::key::Key;
 use crate::raw::memory;
 use crate::raw::source::Source;
 
-/// A container with stable keys and plain references, that grows by chunks and
-/// copies nothing.
+/// A container with stable keys and plain references. It grows by chunks and copies
+/// nothing.
 ///
-/// Here are the constructors, the insertions and what concerns memory.
-/// Everything else is that of [`PlainSlab`], and on this page too. The second
-/// parameter is the type of its keys: [`Key`] if it is not named,
-/// [`GenKey`](super::GenKey), or one that [`key_type!`](crate::key_type)
-/// declares.
+/// The second parameter is the type of its keys: [`Key`] by default,
+/// [`GenKey`](super::GenKey), or one that [`key_type!`](crate::key_type) declares.
 ///
 /// # Examples
 ///
@@ -41,8 +38,8 @@ use crate::raw::source::Source;
 pub type KeySlab<T, K = Key> = PlainSlab<T, K, Chunks>;
 
 impl<T> PlainSlab<T, Key, Chunks> {
-    /// An empty slab that allocates nothing before the first insertion. Its keys
-    /// are [`Key`]s; for others there is [`with_key`](PlainSlab::with_key).
+    /// Creates an empty slab; allocates nothing before the first insertion. Its keys
+    /// are [`Key`]s; [`with_key`](PlainSlab::with_key) is for others.
     ///
     /// ```
     /// let mut slab = flatslab::KeySlab::new();
@@ -54,7 +51,7 @@ impl<T> PlainSlab<T, Key, Chunks> {
         Self::with_key()
     }
 
-    /// A slab with memory for `capacity` values at least; O(chunks).
+    /// Creates a slab with memory for at least `capacity` values; O(chunks).
     ///
     /// # Panics
     ///
@@ -72,7 +69,7 @@ impl<T> PlainSlab<T, Key, Chunks> {
         Self::with_capacity_and_key(capacity)
     }
 
-    /// A slab with memory for `capacity` values at least; never panics or
+    /// Creates a slab with memory for at least `capacity` values; never panics or
     /// aborts.
     ///
     /// # Errors
@@ -91,8 +88,8 @@ impl<T> PlainSlab<T, Key, Chunks> {
 }
 
 impl<T, K: SlabKey> PlainSlab<T, K, Chunks> {
-    /// An empty slab, whose keys are of a type of your choice; allocates nothing
-    /// before the first insertion.
+    /// Creates an empty slab whose keys are of a type of your choice; allocates
+    /// nothing before the first insertion.
     ///
     /// ```
     /// use flatslab::{GenKey, KeySlab};
@@ -108,11 +105,11 @@ impl<T, K: SlabKey> PlainSlab<T, K, Chunks> {
 
     /// An empty slab whose memory comes from `source`, of which `same` is a clone.
     pub(super) const fn new_in(source: Source, same: Source) -> Self {
-        // SAFETY: made for these cells; no capacity yet.
+        // SAFETY: the storage is made for these cells, and has no capacity yet.
         unsafe { Self::from_parts(Chunks::new::<K::Cell<T>>(source), FreeIndices::empty(same)) }
     }
 
-    /// A slab with memory for `capacity` values at least, whose keys are of a
+    /// Creates a slab with memory for at least `capacity` values, whose keys are of a
     /// type of your choice.
     ///
     /// # Panics
@@ -136,7 +133,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Chunks> {
         }
     }
 
-    /// A slab with memory for `capacity` values at least, whose keys are of a
+    /// Creates a slab with memory for at least `capacity` values, whose keys are of a
     /// type of your choice; never panics or aborts.
     ///
     /// # Errors
@@ -157,14 +154,14 @@ impl<T, K: SlabKey> PlainSlab<T, K, Chunks> {
         Ok(slab)
     }
 
-    /// Puts a value into a free slot; O(1), and where none is free the
-    /// allocation of a chunk.
+    /// Inserts a value into a free slot; O(1). If none is free, it allocates a
+    /// chunk.
     ///
     /// # Panics
     ///
-    /// If the slab would have more slots than keys can name, which is a chunk less
-    /// than 2^30, or their bytes pass `isize::MAX`. Where the allocator refuses the program ends, as with
-    /// `Vec`; [`try_insert`](Self::try_insert) gives the value back.
+    /// If the slab would have more slots than keys can name (a chunk less than 2^30), or
+    /// their bytes exceed `isize::MAX`. If the allocator refuses, the program ends, as with
+    /// `Vec`; [`try_insert`](Self::try_insert) returns the value instead.
     ///
     /// # Examples
     ///
@@ -183,7 +180,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Chunks> {
     }
 
     /// The slot that the next insertion fills, for a value that knows its key;
-    /// O(1), and where none is free the allocation of a chunk.
+    /// O(1). If none is free, it allocates a chunk.
     ///
     /// # Panics
     ///
@@ -222,13 +219,14 @@ impl<T, K: SlabKey> PlainSlab<T, K, Chunks> {
         K::new(index, version)
     }
 
-    /// Gets memory for `additional` more values at least; O(chunks added), and
-    /// O(free slots) more where some are free.
+    /// Reserves memory for at least `additional` more values; O(chunks added), and
+    /// O(free slots) more if some are free.
     ///
     /// # Panics
     ///
-    /// If the slab would have more slots than keys can name, which is a chunk less
-    /// than 2^30, or their bytes pass `isize::MAX`. Where the allocator refuses the program ends, as with `Vec`.
+    /// If the slab would have more slots than keys can name (a chunk less than 2^30), or
+    /// their bytes exceed `isize::MAX`. If the allocator refuses, the program ends, as with
+    /// `Vec`.
     ///
     /// # Examples
     ///
@@ -244,7 +242,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Chunks> {
         }
     }
 
-    /// Gets memory for `additional` more values at least, like
+    /// Reserves memory for at least `additional` more values, like
     /// [`reserve`](Self::reserve); never panics or aborts.
     ///
     /// # Errors
@@ -262,12 +260,12 @@ impl<T, K: SlabKey> PlainSlab<T, K, Chunks> {
         (self.try_grow_to(self.capacity().saturating_add(missing))).map_err(grows)
     }
 
-    /// Frees the chunks at the end that have no value, and what the stack and
-    /// the table of chunks do not need; O(slots used). Keys stay as they are.
+    /// Frees the last chunks that have no value, and the unused memory of the stack and
+    /// of the table of chunks; O(slots used). Keys do not change.
     ///
-    /// With [`GenKey`](super::GenKey) the highest generation of the slots of a
-    /// chunk that goes is remembered for all of them. A chunk stays if one of its
-    /// slots has had half of its generations, for the others would lose as many.
+    /// With [`GenKey`](super::GenKey) the slab remembers one generation for each freed
+    /// chunk, the highest of its slots. A chunk stays if one of its slots has used half
+    /// of its generations, because all others would lose as many.
     ///
     /// ```
     /// let mut slab = flatslab::KeySlab::<u64>::with_capacity(100_000);
@@ -307,7 +305,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Chunks> {
     }
 }
 
-/// Chunks always say why they do not grow.
+/// The reason why chunks do not grow; there always is one.
 fn grows(error: Option<AllocError>) -> AllocError {
     error.expect("chunks grow")
 }

@@ -92,8 +92,8 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
 
 /// The cells with a value that are still to be visited, by address within a row.
 ///
-/// The end of a row is told by its address alone, and `front` is set there anew,
-/// not counted up to: where keys are not used, the counting goes.
+/// The end of a row is found by its address alone, and `front` is set there, so
+/// that the compiler removes the counting if keys are not used.
 ///
 /// # Invariants
 ///
@@ -141,7 +141,8 @@ impl<T, K: SlabKey, S: Storage> Walk<T, K, S> {
     /// The slot exists.
     #[inline(always)]
     unsafe fn place(&self, index: usize) -> NonNull<K::Cell<T>> {
-        // SAFETY: borrowed as long as the walk lives.
+        // SAFETY: the storage is borrowed as long as the walk lives; the slot exists
+        // (precondition).
         unsafe { self.storage.as_ref().cell(index) }
     }
 
@@ -152,7 +153,7 @@ impl<T, K: SlabKey, S: Storage> Walk<T, K, S> {
     /// It is the cell of this slot.
     #[inline(always)]
     unsafe fn key(index: usize, cell: NonNull<K::Cell<T>>) -> K {
-        // SAFETY: says the caller.
+        // SAFETY: it is the cell of this slot (precondition); the version is odd.
         unsafe { K::new(index, cell.as_ref().version() | 1) }
     }
 
@@ -163,7 +164,7 @@ impl<T, K: SlabKey, S: Storage> Walk<T, K, S> {
             return None;
         }
         let index = self.front;
-        // SAFETY: by W2 a cell.
+        // SAFETY: `cell` is not `row_end`, so by W2 it is the cell of slot `front`.
         let cell = unsafe { NonNull::new_unchecked(self.cell.cast_mut()) }.cast();
         self.cell = self.cell.wrapping_add(size_of::<K::Cell<T>>());
         self.front += 1;
@@ -189,7 +190,7 @@ impl<T, K: SlabKey, S: Storage> Walk<T, K, S> {
     fn next(&mut self) -> Option<(K, NonNull<K::Cell<T>>)> {
         loop {
             while let Some((index, cell)) = self.next_in_row() {
-                // SAFETY: the slot's cell.
+                // SAFETY: by W2 `cell` is the cell of slot `index`.
                 unsafe {
                     if cell.as_ref().is_occupied() {
                         self.left -= 1;
@@ -229,7 +230,7 @@ impl<T, K: SlabKey, S: Storage> Walk<T, K, S> {
         let mut result = start;
         loop {
             while let Some((index, cell)) = self.next_in_row() {
-                // SAFETY: the slot's cell.
+                // SAFETY: by W2 `cell` is the cell of slot `index`.
                 unsafe {
                     if cell.as_ref().is_occupied() {
                         result = f(result, Self::key(index, cell), cell);
@@ -277,7 +278,7 @@ macro_rules! iterator {
     };
 }
 
-/// What all iterators have besides; prints how many values are left.
+/// What all iterators have in common; `Debug` prints how many values are left.
 macro_rules! exact_size {
     ($($iterator:ident)*) => {$(
         impl<T, K: SlabKey, S: Storage> ExactSizeIterator for $iterator<'_, T, K, S> {}
@@ -310,7 +311,7 @@ pub struct Iter<'a, T, K: SlabKey = Key, S: Storage = Chunks> {
 
 // SAFETY: it is a shared borrow of the slab, and cells are only read.
 unsafe impl<T: Sync, K: SlabKey, S: Storage + Sync> Send for Iter<'_, T, K, S> {}
-// SAFETY: as above.
+// SAFETY: `&Iter` gives only what the shared borrow of the slab gives.
 unsafe impl<T: Sync, K: SlabKey, S: Storage + Sync> Sync for Iter<'_, T, K, S> {}
 
 iterator!(Iter, (K, &'a T), |key, cell| {
@@ -344,7 +345,7 @@ pub struct IterMut<'a, T, K: SlabKey = Key, S: Storage = Chunks> {
 
 // SAFETY: it is the one borrow of the slab, and hands each value out once.
 unsafe impl<T: Send, K: SlabKey, S: Storage + Send> Send for IterMut<'_, T, K, S> {}
-// SAFETY: as above.
+// SAFETY: `&IterMut` gives access to no value.
 unsafe impl<T: Sync, K: SlabKey, S: Storage + Sync> Sync for IterMut<'_, T, K, S> {}
 
 iterator!(IterMut, (K, &'a mut T), |key, cell| {

@@ -8,13 +8,11 @@ use core::num::NonZeroU32;
 use super::cell::{Bare, Cell, RETIRED, Versioned};
 use crate::key::{Key, MAX_SLOTS};
 
-/// What a [`KeySlab`](super::KeySlab) can have as keys: [`Key`], [`GenKey`], and
-/// the types that [`key_type!`](crate::key_type) declares. It cannot be
-/// implemented otherwise.
+/// The key types of a [`KeySlab`](super::KeySlab): [`Key`], [`GenKey`], and those
+/// that [`key_type!`](crate::key_type) declares. Sealed.
 ///
-/// The slabs take a key's numbers out once an operation and look at those alone:
-/// whatever a type says of equality or order, two different values are never
-/// one for the slab.
+/// Each operation reads the numbers of a key once, and uses only those: the slab does
+/// not call the key's `Eq` or `Ord`.
 pub trait SlabKey: Parts {}
 
 impl<K: Parts> SlabKey for K {}
@@ -60,12 +58,12 @@ impl Parts for Key {
 
 /// A key with a generation: 8 bytes, `Copy`, and `Option<GenKey>` has 8 too.
 ///
-/// A key whose value is gone is answered like one that never was: `None`, not
-/// the next value in the same slot. That costs 4 bytes a slot, 4 a key and a
-/// comparison an access; see [`Key`] for when it is not needed.
+/// A key whose value is gone leads to no value, not to the next value in the same
+/// slot. That costs 4 bytes for each slot and key, and a comparison in each access; see
+/// [`Key`] for when it is not needed.
 ///
-/// A generation has 31 bits. A slot that has come to the last one is *retired*:
-/// it gets no value any more, so that no generation comes twice
+/// A generation has 31 bits. A slot that has used the last one is *retired*: it takes
+/// no more values, so that no generation occurs twice
 /// ([`retired`](super::KeySlab::retired) counts them).
 ///
 /// # Examples
@@ -106,9 +104,8 @@ impl GenKey {
         self.index as usize
     }
 
-    /// The number of this value among those that the slot can have: below 2^31,
-    /// above that of every value before it. Where memory was given back in
-    /// between, numbers are left out.
+    /// The generation: below 2^31, and above that of every earlier value of the slot.
+    /// Numbers are skipped if memory was given back in between.
     ///
     /// ```
     /// use flatslab::{GenKey, KeySlab};
@@ -140,9 +137,9 @@ impl GenKey {
         (self.version.get() as u64) << 32 | self.index as u64
     }
 
-    /// The key of these bits; `None` where no key has them.
+    /// The key with these bits; `None` if no key has them.
     ///
-    /// A key that no slab handed out is answered like one whose value is gone.
+    /// A key that no slab handed out behaves like one whose value is gone.
     ///
     /// ```
     /// assert_eq!(flatslab::GenKey::from_raw(0), None);
@@ -208,8 +205,8 @@ impl Parts for GenKey {
 }
 
 /// A key type of the caller's own, around [`Key`] or [`GenKey`]: what
-/// [`key_type!`](crate::key_type) implements. It is safe: an implementation that
-/// says something else each time confuses only its author, except where
+/// [`key_type!`](crate::key_type) implements. It is safe: an implementation that returns
+/// something else each time confuses only its author; only
 /// [`get_unchecked`](crate::PlainSlab::get_unchecked) relies on it.
 #[doc(hidden)]
 pub trait NamedKey: Copy + Eq + Hash + fmt::Debug {
@@ -241,13 +238,13 @@ impl<N: NamedKey> Parts for N {
 /// Declares a key type of your own, so that the keys of two slabs are not mixed
 /// up.
 ///
-/// It is as large as the key in it, [`Key`] unless `(GenKey)` is given, `Copy`,
-/// ordered and hashed like it, converts from and into it, and has its constants
-/// and functions: `index`, `into_raw`, `from_raw`; `NONE`, `is_none`, `is_some` of
-/// a [`Key`]; `generation` of a [`GenKey`], of which an `Option` costs nothing. A
-/// container has it as its second parameter, and begins with
-/// [`with_key`](crate::KeySlab::with_key). Two containers with keys of the same
-/// type are not told apart. Attributes may be given, such as
+/// The type wraps a [`Key`], or a [`GenKey`] if `(GenKey)` is given. It has the same
+/// size, order and hash, is `Copy`, converts from and into the wrapped key, and has its
+/// functions: `index`, `into_raw`, `from_raw`; `NONE`, `is_none`, `is_some` of a
+/// [`Key`]; `generation` of a [`GenKey`], of which an `Option` costs nothing. A
+/// container has it as its second parameter, and is made by
+/// [`with_key`](crate::KeySlab::with_key). Two containers with keys of the same type
+/// still accept each other's. Attributes may be given, such as
 /// `#[derive(serde::Serialize, serde::Deserialize)]` with the feature `serde`.
 ///
 /// # Examples
@@ -290,7 +287,7 @@ macro_rules! key_type {
 
         #[allow(dead_code, reason = "not every key type uses all")]
         impl $name {
-            /// The key no slab hands out, for "nothing here" in four bytes.
+            /// The key that no slab hands out: no value, in four bytes.
             $visibility const NONE: Self = $name($crate::Key::NONE);
 
             /// Whether this is [`NONE`](Self::NONE).
@@ -335,7 +332,7 @@ macro_rules! key_type {
                 self.0.index()
             }
 
-            /// The number of this value among those that the slot can have.
+            /// The generation, above that of every earlier value of the slot.
             #[inline]
             $visibility const fn generation(self) -> u32 {
                 self.0.generation()
@@ -347,7 +344,7 @@ macro_rules! key_type {
                 self.0.into_raw()
             }
 
-            /// The key of these bits; `None` where no key has them.
+            /// The key with these bits; `None` if no key has them.
             #[inline]
             $visibility const fn from_raw(raw: u64) -> ::core::option::Option<Self> {
                 match $crate::GenKey::from_raw(raw) {

@@ -4,8 +4,8 @@ use super::cell::Cell;
 use super::{PlainSlab, SlabKey, Storage};
 
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
-    /// The key of a value of this slab, by its address alone; O(1) in a bounded
-    /// slab, O(chunks) in a growable one.
+    /// Returns the key of a value of this slab, by its address alone; O(1) in a
+    /// bounded slab, O(chunks) in a growable one.
     ///
     /// # Panics
     ///
@@ -34,7 +34,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         let mut first = 0;
         while first < self.used {
             let cells = S::run::<K::Cell<T>>(first).min(self.used - first);
-            // SAFETY: below the capacity.
+            // SAFETY: `first` is below `used`, so below the capacity (K1).
             let start = unsafe { self.place(first).addr().get() };
             let distance = (&raw const *value).addr().wrapping_sub(start);
             // A value of no size may stand at the end of its cell.

@@ -1,27 +1,26 @@
 //! `KeySlab`: a container with stable keys and plain references.
 //!
-//! For who wants a `Vec` whose indices stay: `&mut self`, `&T`, `slab[key]`, a
-//! value that is `Send` if what it contains is. The names are those of the
-//! `slab` crate wherever they mean the same, so moving a program is changing a
-//! type and its `usize`s. What it has and the `slab` crate has not: growth
-//! copies nothing, an insertion does not wait for a cold cell, keys of your own
-//! type ([`key_type!`](crate::key_type)) or with generations ([`GenKey`]), and
-//! snapshots that come back under their own keys.
+//! Use it like a `Vec` whose indices stay valid: `&mut self`, `&T`, `slab[key]`, and
+//! `Send` if its values are. Its methods have the names of the `slab` crate wherever
+//! they mean the same, so moving a program changes a type and its `usize`s. Unlike
+//! there, growth copies nothing, an insertion does not wait for a cold cell, keys may
+//! have a type of your own ([`key_type!`](crate::key_type)) or generations
+//! ([`GenKey`]), and a snapshot restores values under their own keys.
 //!
-//! | you have | take |
+//! | you have | use |
 //! |---|---|
 //! | no bound on the number of values | [`KeySlab`]: grows by chunks, copies nothing |
-//! | a bound | [`BoundedKeySlab`]: one array, allocated when it is made, says [`FullError`] |
+//! | a bound | [`BoundedKeySlab`]: one array, allocated when it is made; a full one returns [`FullError`] |
 //! | keys that may be used after their value is gone | `KeySlab<T, `[`GenKey`]`>` |
 //! | several of them, whose keys must not be mixed up | a [`key_type!`](crate::key_type) each |
 //! | owners that drop their value, values shared while they are borrowed | a [tracked slab](crate::TrackedSlab) instead |
 //!
 //! # What it costs
 //!
-//! A slot costs an `Option<T>`, nothing more than a `T` where that has a niche; with
-//! [`GenKey`] a `T` and 4 bytes, rounded up to the alignment of `T`, or to 4. The stack
-//! of free slots has 4 bytes more for each.
-//! Every operation is O(1) and without allocation unless it says otherwise.
+//! A slot takes an `Option<T>`, which is no larger than a `T` that has a niche. With
+//! [`GenKey`] it takes a `T` and 4 bytes, rounded up to the alignment of `T`, or to 4.
+//! The stack of free slots takes 4 bytes more for each.
+//! Every operation is O(1) and allocates nothing unless it says otherwise.
 //! Memory is not touched before it is used: a generous bound costs address
 //! space, and the first insertion into a page may fault.
 //!
@@ -90,8 +89,8 @@ pub use restore::InsertAtError;
 pub use serde::KeyLimit;
 pub use storage::{Array, Chunks, Storage};
 
-/// Values of one type under keys that do not change, reached by plain
-/// references: what [`KeySlab`] and [`BoundedKeySlab`] are names for. Two kinds of storage make two types:
+/// Values of one type under keys that do not change, accessed by plain references: the
+/// generic type of [`KeySlab`] and [`BoundedKeySlab`].
 ///
 /// - [`KeySlab`]`<T>`, in [`Chunks`]: grows by chunks, copies nothing.
 /// - [`BoundedKeySlab`]`<T>`, in an [`Array`]: a fixed capacity.
@@ -158,12 +157,13 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// The index is below the capacity.
     #[inline(always)]
     unsafe fn place(&self, index: usize) -> NonNull<K::Cell<T>> {
-        // SAFETY: says the caller, and `from_parts`.
+        // SAFETY: the index is below the capacity (precondition), and the storage was made
+        // for these cells (precondition of `from_parts`).
         unsafe { self.storage.cell(index) }
     }
 
-    /// The occupied cell that a key opens. The numbers are taken out of the key
-    /// by the caller, once: what a key says may differ from call to call.
+    /// The occupied cell that a key opens. The caller reads the numbers of the key
+    /// once: a key type of the user's may return others at the next call.
     #[inline(always)]
     fn find(&self, index: usize, version: u32) -> Option<NonNull<K::Cell<T>>> {
         if index < self.used {
@@ -177,7 +177,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         }
     }
 
-    /// Values there are; O(1).
+    /// Number of values; O(1).
     ///
     /// ```
     /// let mut slab = flatslab::KeySlab::new();
@@ -201,7 +201,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         self.len() == 0
     }
 
-    /// Slots that there is memory for.
+    /// Number of slots allocated.
     ///
     /// ```
     /// let slab = flatslab::BoundedKeySlab::<u64>::with_capacity(8);
@@ -213,10 +213,9 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         self.storage.capacity()
     }
 
-    /// Has the processor load the value at `key` into its caches, if it likes to:
-    /// a hint, for a key that will be used soon. O(1); accesses no value, checks
-    /// nothing but the range of keys, and cannot fault. Nothing happens on
-    /// processors other than x86_64 and aarch64.
+    /// Prefetches the value at `key`: a hint to the processor, for a key that will be
+    /// used soon. O(1); accesses no value, checks only the range of keys, and cannot
+    /// fault. Does nothing on processors other than x86_64 and aarch64.
     ///
     /// ```
     /// let mut slab = flatslab::KeySlab::new();
@@ -234,8 +233,8 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         }
     }
 
-    /// Insertions that need no more memory: those slots that are neither taken
-    /// nor [retired](Self::retired).
+    /// Number of slots that are neither taken nor [retired](Self::retired): an insertion
+    /// into them allocates nothing.
     ///
     /// ```
     /// let mut slab = flatslab::BoundedKeySlab::with_capacity(8);
@@ -248,8 +247,8 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         self.capacity() - self.used + self.free.len()
     }
 
-    /// Whether an insertion needs more memory, which a bounded slab does not
-    /// get; O(1).
+    /// Whether no slot is free, so that an insertion needs more memory, or fails in a
+    /// bounded slab; O(1).
     ///
     /// ```
     /// let mut slab = flatslab::BoundedKeySlab::with_capacity(1);
@@ -275,7 +274,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         self.find(key.index(), key.version()).is_some()
     }
 
-    /// The value at `key`; O(1). `None` where there is none.
+    /// Borrows the value at `key`; O(1). `None` if there is none.
     ///
     /// A plain [`Key`] whose value is gone opens the slot's next value,
     /// [`GenKey`] does not. A key of another slab opens whatever value has the
@@ -296,7 +295,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         Some(unsafe { cell.as_ref().value() })
     }
 
-    /// The value at `key`, mutably; O(1). `None` as in [`get`](Self::get).
+    /// Borrows the value at `key` mutably; O(1). `None` as in [`get`](Self::get).
     ///
     /// ```
     /// let mut slab = flatslab::KeySlab::new();
@@ -314,11 +313,11 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         Some(unsafe { cell.as_mut().value_mut() })
     }
 
-    /// The value at `key`, without a check.
+    /// Borrows the value at `key`, without a check.
     ///
     /// # Safety
     ///
-    /// The key opens a value: [`contains`](Self::contains) would say `true`, and a
+    /// The key opens a value: [`contains`](Self::contains) would return `true`, and a
     /// key type that is not of this crate has the same numbers each time.
     ///
     /// # Examples
@@ -332,15 +331,15 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     #[inline]
     #[must_use]
     pub unsafe fn get_unchecked(&self, key: K) -> &T {
-        // SAFETY: an occupied cell, says the caller.
+        // SAFETY: the key opens a value (precondition), so its cell is occupied.
         unsafe { self.place(key.index()).as_ref().value() }
     }
 
-    /// The value at `key`, mutably, without a check.
+    /// Borrows the value at `key` mutably, without a check.
     ///
     /// # Safety
     ///
-    /// The key opens a value: [`contains`](Self::contains) would say `true`, and a
+    /// The key opens a value: [`contains`](Self::contains) would return `true`, and a
     /// key type that is not of this crate has the same numbers each time.
     ///
     /// # Examples
@@ -355,7 +354,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     #[inline]
     #[must_use]
     pub unsafe fn get_unchecked_mut(&mut self, key: K) -> &mut T {
-        // SAFETY: an occupied cell, says the caller.
+        // SAFETY: the key opens a value (precondition), so its cell is occupied.
         unsafe { self.place(key.index()).as_mut().value_mut() }
     }
 
@@ -363,7 +362,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     ///
     /// # Panics
     ///
-    /// If there is none; [`try_remove`](Self::try_remove) says so instead.
+    /// If there is none; [`try_remove`](Self::try_remove) returns `None` then.
     ///
     /// # Examples
     ///
@@ -377,14 +376,14 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     pub fn remove(&mut self, key: K) -> T {
         let (index, version) = (key.index(), key.version());
         match self.find(index, version) {
-            // SAFETY: occupied, by this version.
+            // SAFETY: `find` says that the cell is occupied, and has this version.
             Some(_) => unsafe { self.vacate(index, version) },
             None => missing(key),
         }
     }
 
-    /// Moves the value at `key` out and frees its slot; O(1). `None` where there
-    /// is none.
+    /// Moves the value at `key` out and frees its slot; O(1). `None` if there is
+    /// none.
     ///
     /// ```
     /// let mut slab = flatslab::KeySlab::new();
@@ -396,16 +395,16 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     pub fn try_remove(&mut self, key: K) -> Option<T> {
         let (index, version) = (key.index(), key.version());
         self.find(index, version)?;
-        // SAFETY: occupied, by this version.
+        // SAFETY: `find` says that the cell is occupied, and has this version.
         Some(unsafe { self.vacate(index, version) })
     }
 
     /// Moves a value out and frees its slot.
     ///
-    /// The push comes first, for the next insertion waits for it, and the value
-    /// is read last, into the place where the caller wants it. The version is the
-    /// caller's, who has it in a register: that in the cell was stored a moment ago
-    /// where insertions and removals alternate, and the next insertion waits for it.
+    /// The push comes first, because the next insertion waits for it. The value is
+    /// read last, into the place where the caller wants it. The version is the
+    /// caller's, in a register: if insertions and removals alternate, that of the cell
+    /// was stored a moment ago, and the next insertion would wait for it.
     ///
     /// # Safety
     ///
@@ -444,8 +443,8 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// stack.
     #[inline(always)]
     unsafe fn fill(&mut self, index: usize, value: T) -> K {
-        // SAFETY: it exists and is vacant, says the caller; its version is even,
-        // so the next one is odd.
+        // SAFETY: the cell exists and is vacant (precondition), so its version is even
+        // and the next one is odd.
         unsafe {
             let cell = self.place(index);
             let version = cell.as_ref().version() + 1;
@@ -465,9 +464,9 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         (self.used < self.capacity()).then_some((self.used, 1))
     }
 
-    /// Slots that get no value any more, for their generations have run out:
-    /// after 2^31 insertions into the same slot, or [`insert_at`](Self::insert_at)
-    /// with as late a generation. They are neither free nor counted as values.
+    /// Number of slots that take no more values, because their generations are used up:
+    /// after 2^31 insertions into the same slot, or [`insert_at`](Self::insert_at) with as
+    /// late a generation. They are neither free nor counted as values.
     ///
     /// ```
     /// assert_eq!(flatslab::KeySlab::<u64>::new().retired(), 0);
@@ -478,9 +477,9 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         self.retired
     }
 
-    /// Begins the generations of all slots anew: keys handed out before may open
-    /// values again, and [retired](Self::retired) slots are free. Without
-    /// generations it only makes the next keys those of a fresh slab.
+    /// Restarts the generations of all slots: keys handed out before may open values
+    /// again, and [retired](Self::retired) slots are free. Without generations, the next
+    /// keys are those of a fresh slab, and nothing else changes.
     ///
     /// # Panics
     ///
@@ -541,7 +540,7 @@ impl<T, K: SlabKey, S: Storage> Drop for PlainSlab<T, K, S> {
     }
 }
 
-/// Access to a key that opens no value.
+/// Panics: the key opens no value.
 #[cold]
 #[inline(never)]
 #[track_caller]

@@ -11,11 +11,10 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// Drops every value and keeps all memory; O(slots used), O(1) where values
     /// have no destructor and keys no generation.
     ///
-    /// The next keys are those of a fresh slab, but for [retired](Self::retired)
-    /// slots, and with [`GenKey`] of later generations. When a destructor panics
-    /// the rest is dropped all the same, then the panic goes on. *Used* are the
-    /// slots up to the highest one that had a value since the slab was made or
-    /// shrunk.
+    /// The next keys are those of a fresh slab, except for [retired](Self::retired)
+    /// slots; with [`GenKey`] they have later generations. If a destructor panics,
+    /// the rest is dropped before the panic continues. Slots are *used* up to the
+    /// highest one that has had a value since the slab was made or shrunk.
     ///
     /// ```
     /// let mut slab = flatslab::KeySlab::new();

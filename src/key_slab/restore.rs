@@ -10,19 +10,18 @@ use super::storage::{Chunks, Storage};
 use crate::error::AllocError;
 
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
-    /// Puts a value in under a key of your choice; O(free slots). A growable
-    /// slab gets the memory of all slots up to the key.
+    /// Inserts a value under a key of your choice; O(free slots). A growable slab
+    /// allocates all slots up to the key.
     ///
-    /// Slots below the key that there are not yet are free afterwards. It goes
-    /// through all free slots: many values are put in by
-    /// [`try_extend`](Self::try_extend) or `collect`, which put the free slots in
-    /// order once. A key that comes from outside costs the memory of all slots
-    /// below it: look at its index first.
+    /// New slots below the key are free afterwards. It walks over all free slots; to
+    /// insert many values use [`try_extend`](Self::try_extend) or `collect`, which
+    /// order the free slots once. A key from outside the program costs the memory of
+    /// all slots below it: check its index first.
     ///
     /// # Errors
     ///
-    /// Gives the value back where there is a value, where the key is not of a
-    /// later generation than the slot has had, or past the limits.
+    /// Returns the value if there is a value at the key, if the slot has had a value
+    /// of the key's generation or a later one, or past the limits.
     ///
     /// # Examples
     ///
@@ -52,12 +51,12 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         }
     }
 
-    /// Puts values in under keys of your choice, like `extend`, but with an
+    /// Inserts values under keys of your choice, like `extend`, but returns an
     /// error where that panics; O(values + slots used).
     ///
     /// # Errors
     ///
-    /// Gives the first value back that cannot be put in; those before it are in.
+    /// Returns the first value that cannot be inserted; those before it are inserted.
     ///
     /// # Examples
     ///
@@ -117,14 +116,13 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     }
 }
 
-/// Puts the values in under their keys; O(values + slots used). A value with
-/// the key of one that is there takes its place, and so does one of a later
-/// generation.
+/// Inserts the values under their keys; O(values + slots used). A value replaces
+/// one with the same key, or one of an earlier generation.
 ///
 /// # Panics
 ///
-/// Where [`try_extend`](PlainSlab::try_extend) has an error; the values before
-/// are in.
+/// Where [`try_extend`](PlainSlab::try_extend) returns an error; the values before
+/// are inserted.
 impl<T, K: SlabKey, S: Storage> Extend<(K, T)> for PlainSlab<T, K, S> {
     #[track_caller]
     fn extend<I: IntoIterator<Item = (K, T)>>(&mut self, values: I) {
@@ -144,10 +142,10 @@ impl<T, K: SlabKey> FromIterator<(K, T)> for PlainSlab<T, K, Chunks> {
     }
 }
 
-/// Many values are put in, and the stack is written once, in the end.
+/// Inserts many values, and writes the stack once, at the end.
 ///
-/// Until then it does not have the vacant slots (K2): nothing is inserted or
-/// removed otherwise, and user code does not reach the slab.
+/// Until then the stack lacks the vacant slots (K2): nothing is inserted or removed in
+/// another way, and user code does not reach the slab.
 pub(super) struct Filling<'a, T, K: SlabKey, S: Storage> {
     slab: &'a mut PlainSlab<T, K, S>,
 }
@@ -158,15 +156,16 @@ impl<'a, T, K: SlabKey, S: Storage> Filling<'a, T, K, S> {
         Filling { slab }
     }
 
-    /// Puts a value in under its key, and gives the one back whose place it
-    /// takes: one of the same or an earlier generation.
+    /// Inserts a value under its key, and returns the value that it replaces, one of
+    /// the same or an earlier generation.
     pub(super) fn put(&mut self, key: K, value: T) -> Result<Option<T>, InsertAtError<T>> {
         let (index, version) = (key.index(), key.version());
         if let Err(refusal) = self.reach(index) {
             return Err(refusal.with(value));
         }
         let mut old = None;
-        // SAFETY: just created, or before. What is filled is vacant.
+        // SAFETY: `reach` has created the cell, or it existed before. It is vacant when it
+        // is filled.
         unsafe {
             let cell = self.slab.place(index);
             let present = cell.as_ref().version();
@@ -186,7 +185,7 @@ impl<'a, T, K: SlabKey, S: Storage> Filling<'a, T, K, S> {
     #[cfg(feature = "serde")]
     pub(super) fn put_version(&mut self, index: usize, version: u32) -> Result<(), Refusal> {
         self.reach(index)?;
-        // SAFETY: just created, or before.
+        // SAFETY: `reach` has created the cell, or it existed before.
         unsafe {
             let cell = self.slab.place(index);
             if cell.as_ref().is_occupied() {

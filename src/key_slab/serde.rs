@@ -5,7 +5,8 @@
 //! the map; with generations the vacant slots, each with its version; and of a
 //! growable one with generations the chunks that were given back, each with its
 //! floor. The map comes before the slots: the more entries were read, the higher
-//! keys may be.
+//! keys may be. With a limit of 2^20 slots instead, 561 forged bytes with forty slabs
+//! allocated 802 MiB.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -44,7 +45,7 @@ impl Serialize for GenKey {
     }
 }
 
-/// A number; an error where no key has it.
+/// A number; an error if no key has it.
 impl<'de> Deserialize<'de> for GenKey {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = u64::deserialize(deserializer)?;
@@ -130,10 +131,10 @@ impl<F: Fn() -> I, I: Iterator<Item = (usize, u32)>> Serialize for Versions<F> {
 /// A slab from its [`Serialize`] form. Its free slots are in order: the next keys
 /// are those of the lowest ones.
 ///
-/// Keys have to be of slots below 4096, or as many as 64 KiB have room for if
-/// that is fewer, or below 16 times the entries read so far: a forged key would
-/// cost the memory of all slots below it. [`KeyLimit`] sets another limit. A
-/// bounded slab's capacity is allocated as it stands, and not touched.
+/// A key must be of a slot below the greater of two limits: the slots that fit into
+/// 64 KiB, 4096 at most, and 16 times the entries read so far. Otherwise a forged key
+/// would cost the memory of all slots below it. [`KeyLimit`] sets another limit. The
+/// capacity of a bounded slab is allocated as given, and not touched.
 impl<'de, T, K, S> Deserialize<'de> for PlainSlab<T, K, S>
 where
     T: Deserialize<'de>,

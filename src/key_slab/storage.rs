@@ -18,7 +18,7 @@ use crate::raw::chunk;
 use crate::raw::memory::Block;
 use crate::raw::source::Source;
 
-/// Where a [`KeySlab`](super::KeySlab) has its cells: [`Array`] or [`Chunks`].
+/// The kind of memory of a [`KeySlab`](super::KeySlab): [`Array`] or [`Chunks`].
 /// Sealed.
 pub trait Storage: Cells {}
 
@@ -53,7 +53,7 @@ pub(crate) mod sealed {
         /// Bytes of all blocks.
         fn bytes(&self) -> usize;
 
-        /// Slots that there is memory for.
+        /// Number of slots allocated.
         fn capacity(&self) -> usize;
 
         /// The most slots there can be.
@@ -77,7 +77,7 @@ pub(crate) mod sealed {
         /// The index is below the capacity; the storage was made for cells `C`.
         unsafe fn cell<C>(&self, index: usize) -> NonNull<C>;
 
-        /// How many cells lie in a row from `index` on, if that many exist.
+        /// Number of cells in a row from `index` on, if that many exist.
         fn run<C>(index: usize) -> usize;
 
         /// Touches the memory of cells that do not exist, below the capacity.
@@ -176,7 +176,7 @@ unsafe impl Cells for Array {
 
     #[inline(always)]
     unsafe fn cell<C>(&self, index: usize) -> NonNull<C> {
-        // SAFETY: below the capacity, says the caller, so within the block.
+        // SAFETY: `index` is below the capacity (precondition), so within the block (A1).
         unsafe { self.cells.start().cast::<C>().add(index) }
     }
 
@@ -261,7 +261,7 @@ impl Chunks {
         }
     }
 
-    /// Chunks there are.
+    /// Number of chunks.
     fn count(&self) -> usize {
         self.capacity >> self.shift
     }
@@ -272,7 +272,7 @@ impl Chunks {
 
     fn entry(&self, number: usize) -> NonNull<Entry> {
         assert!(number < self.room());
-        // SAFETY: within the table.
+        // SAFETY: `number` is below the room of the table (asserted).
         unsafe { self.table.start().cast::<Entry>().add(number) }
     }
 
@@ -287,7 +287,7 @@ impl Chunks {
         let chunk = self.chunk(number);
         self.capacity = number << self.shift;
         let floor = core::ptr::without_provenance_mut(floor as usize);
-        // SAFETY: within the table; C2.
+        // SAFETY: `entry` is within the table; a floor may stand there, by C2.
         unsafe { self.entry(number).write(floor) };
         drop(chunk);
     }
@@ -336,7 +336,7 @@ impl Chunks {
         }
         for number in first.max(self.count())..last {
             let floor = core::ptr::without_provenance_mut(other.floor(number) as usize);
-            // SAFETY: within the table; C2.
+            // SAFETY: `entry` is within the table; a floor may stand there, by C2.
             unsafe { self.entry(number).write(floor) };
         }
         Ok(())
@@ -414,7 +414,7 @@ unsafe impl Cells for Chunks {
         let floor = self.floor(number);
         let distance = number * self.layout.size();
         let origin = chunk.leak_start().as_ptr().wrapping_sub(distance);
-        // SAFETY: within the table.
+        // SAFETY: `entry` is within the table; this is the origin of C1.
         unsafe { self.entry(number).write(origin) };
         self.capacity = requested;
         Ok(floor)
@@ -422,7 +422,8 @@ unsafe impl Cells for Chunks {
 
     #[inline(always)]
     unsafe fn cell<C>(&self, index: usize) -> NonNull<C> {
-        // SAFETY: below the capacity, says the caller; C1.
+        // SAFETY: `index` is below the capacity (precondition), so by C1 its entry is the
+        // origin of its chunk.
         unsafe {
             let origins = self.table.start().cast::<*mut C>();
             let origin = origins.add(index >> shift::<C>()).read();
@@ -442,7 +443,7 @@ unsafe impl Cells for Chunks {
 
     fn floor(&self, number: usize) -> u32 {
         if number >= self.count() && number < self.room() {
-            // SAFETY: every entry is initialised.
+            // SAFETY: `try_set_room` writes every entry of the table.
             unsafe { self.entry(number).read().addr() as u32 }
         } else {
             0
@@ -458,14 +459,14 @@ unsafe impl Cells for Chunks {
             self.try_set_room((number + 1).max(2 * self.room()))?;
         }
         let floor = core::ptr::without_provenance_mut(floor as usize);
-        // SAFETY: within the table; C2.
+        // SAFETY: `entry` is within the table; a floor may stand there, by C2.
         unsafe { self.entry(number).write(floor) };
         Ok(())
     }
 
     fn reset_floors(&mut self) {
         for number in self.count()..self.room() {
-            // SAFETY: within the table; C2.
+            // SAFETY: `entry` is within the table; null is the floor 0 (C2).
             unsafe { self.entry(number).write(null_mut()) };
         }
     }

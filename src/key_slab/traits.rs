@@ -72,7 +72,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Chunks> {
 }
 
 /// The same values under the same keys, and the same next keys; O(slots used).
-/// Memory for what is used, not for the whole capacity, and from the same
+/// Allocates memory for the used slots only, from the same
 /// [pages](crate::memory::Pages).
 impl<T: Clone, K: SlabKey> Clone for PlainSlab<T, K, Chunks> {
     #[track_caller]

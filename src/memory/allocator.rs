@@ -12,12 +12,12 @@ use crate::raw::memory::Block;
 use crate::raw::pages::options::Shortfalls;
 use crate::raw::source::{Kind, Source};
 
-/// Pages for maps and vectors of your own, such as the index beside the values.
+/// An allocator of system pages for your own collections, such as an index of the
+/// values.
 ///
-/// Its clones share the same pages. Every allocation is one of whole cache
-/// lines, populated when it is made, and goes through a lock: for few and large
-/// ones. An allocation of 2 MiB or more has a mapping of its own, which goes
-/// back to the system when it is freed.
+/// Its clones share the same pages. Every allocation takes whole cache lines, is
+/// populated, and takes a lock, so it is meant for few and large ones. An allocation of
+/// 2 MiB or more has a mapping of its own, which is unmapped when it is freed.
 ///
 /// # Examples
 ///
@@ -41,14 +41,13 @@ pub struct PageAllocator {
 }
 
 impl PageAllocator {
-    /// An allocator of such pages, which has none yet.
+    /// Creates an allocator of such pages, without memory yet.
     ///
     /// # Errors
     ///
-    /// What is required and not supported; when the global allocator refuses
-    /// some bytes. What the system refuses it refuses when memory is needed: as
-    /// the collection says that its allocator failed, so reserve with its `try_`
-    /// methods first.
+    /// If a required option is not supported, or the global allocator refuses a few
+    /// bytes. If the system refuses memory later, the collection reports that its
+    /// allocator failed, so reserve with its `try_` methods first.
     ///
     /// # Examples
     ///
@@ -65,7 +64,8 @@ impl PageAllocator {
         Ok(PageAllocator { source })
     }
 
-    /// What is allocated, by all clones together, and what was obtained.
+    /// The memory of all clones together, and which of the requested page options were
+    /// obtained.
     ///
     /// ```
     /// use flatslab::memory::{PageAllocator, Pages, allocator_api2};
@@ -117,7 +117,7 @@ unsafe impl Allocator for PageAllocator {
     }
 }
 
-/// An allocator of yours as a [`MemorySource`].
+/// Your own allocator as a [`MemorySource`].
 ///
 /// # Examples
 ///
@@ -170,7 +170,8 @@ unsafe impl<A: Allocator + Send + Sync + 'static> MemorySource for FromAllocator
         }
 
         let unwound = Unwound;
-        // SAFETY: from `allocate` with this layout, says the caller.
+        // SAFETY: `allocate` returned the memory with this layout (precondition), and called the
+        // allocator for it.
         unsafe { self.0.deallocate(start, layout) };
         core::mem::forget(unwound);
     }

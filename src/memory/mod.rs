@@ -3,8 +3,8 @@
 //!
 //! A program with a large working set waits for the processor's address cache
 //! and for page faults, not for the instructions of an insertion. [`Pages`] says
-//! what memory a container is to have; every builder takes one, and
-//! [`memory`](crate::TrackedSlab::memory) tells what was obtained.
+//! where the memory comes from. It is an option of every builder, and
+//! [`memory`](crate::TrackedSlab::memory) reports what was obtained.
 //!
 //! ```
 //! use flatslab::BoundedSlab;
@@ -16,44 +16,43 @@
 //! # Ok::<(), flatslab::BuildError>(())
 //! ```
 //!
-//! What is asked for with `Try` and not obtained stands in the report; with
-//! `Require` it is an error. The options need Linux and the feature `os-memory`.
-//! Elsewhere `Try` is the global allocator, and `Require` is
-//! [`BuildError::Unsupported`].
+//! If an option is unavailable, `Try` lists it in the report, and `Require` is an
+//! error. The options need Linux and the feature `os-memory`. Elsewhere `Try` uses
+//! the global allocator, and `Require` is [`BuildError::Unsupported`].
 //!
 //! # What it costs
 //!
-//! Memory of the system comes with its pages: all faults are at construction, or
-//! where a growing container gets a chunk. To clear a huge page of 2 MiB takes
-//! half a millisecond or so, once for all the chunks in it;
-//! [`reserve`](crate::Slab::reserve) moves that to the beginning, and
-//! [`spare_chunks`](crate::Builder::spare_chunks) to another thread. A
-//! container has mappings of its own, of 2 MiB at the least where huge pages are
-//! asked for: for many small containers take a [`PageAllocator`] for all of them,
-//! by way of [`FromAllocator`].
+//! Memory of the system is populated when it is allocated: all page faults are at
+//! construction, or when a growing container adds a chunk. Clearing a huge page of
+//! 2 MiB takes about half a millisecond, once for all the chunks in it;
+//! [`reserve`](crate::Slab::reserve) moves that to the start, and
+//! [`spare_chunks`](crate::Builder::spare_chunks) to another thread. A container has
+//! mappings of its own, of at least 2 MiB with huge pages. For many small containers
+//! use one [`PageAllocator`] for all of them, through [`FromAllocator`].
 //!
 //! # Setting up a machine
 //!
-//! With what each step was worth on the machine of `BENCHMARKS.md`:
+//! With the gain of each step on the machine of `BENCHMARKS.md`:
 //!
 //! 1. `cat /sys/kernel/mm/transparent_hugepage/enabled`: with `[madvise]` or
 //!    `[always]`, [`HugePages::Transparent`] and [`HugePages::Try`] work without
-//!    further steps. An access that is waited for takes an eighth less in a slab of
-//!    80 MiB, two fifths less in one of 640 MiB; p99.9 of growth a sixth and less.
-//! 2. `sysctl vm.nr_hugepages=512` sets 1 GiB of explicit huge pages aside, at best
-//!    at boot, before memory is fragmented; [`HugePages::Require`] takes them. No
-//!    faster than transparent ones, but certain.
+//!    further steps. An access that the program waits for takes an eighth less in a
+//!    slab of 80 MiB, two fifths less in one of 640 MiB; p99.9 of growth falls to a
+//!    sixth or less.
+//! 2. `sysctl vm.nr_hugepages=512` sets 1 GiB of explicit huge pages aside, best at
+//!    boot, before memory is fragmented; [`HugePages::Require`] takes them. They are no
+//!    faster than transparent ones, but reliable.
 //! 3. `ulimit -l`, or `LimitMEMLOCK=` of systemd, is the most that [`Lock`] may
-//!    lock, unless the program has `CAP_IPC_LOCK`. Worth nothing until the machine
+//!    lock, unless the program has `CAP_IPC_LOCK`. Without effect until the machine
 //!    swaps.
-//! 4. `numactl --hardware` names the [`Node`]s; choose that of the core you pin to.
+//! 4. `numactl --hardware` lists the [`Node`]s; choose that of the core you pin to.
 //!    Not measured: that machine has one.
-//! 5. Build what is large before you pin and start: populating memory takes a third
-//!    to half a second per gigabyte, and each page that is not populated two
-//!    microseconds later, or half a millisecond if it is huge.
-//! 6. Look ahead: with [`prefetch`](crate::TrackedSlab::prefetch) four accesses
-//!    ahead, one that is waited for takes a third or a quarter of its time.
-//! 7. Print [`Report`]s at the start: they say what of all this took effect.
+//! 5. Build large containers before you pin and start: populating memory takes a third
+//!    to half a second per gigabyte. A page that is not populated costs two
+//!    microseconds at its first use, or half a millisecond if it is huge.
+//! 6. Prefetch: with [`prefetch`](crate::TrackedSlab::prefetch) four accesses ahead, an
+//!    access that the program waits for takes a third or a quarter of the time.
+//! 7. Print [`Report`]s at the start: they say which options were obtained.
 //!
 //! # After `fork`
 //!
@@ -95,11 +94,11 @@ pub use crate::raw::pages::options::{HugePages, Lock, Node, PageOption, Reason, 
 pub use crate::raw::report::Report;
 pub use crate::raw::source::MemorySource;
 
-/// What memory a container is to have. Every builder takes one.
+/// Where the memory of a container comes from: an option of every builder.
 ///
 /// [`Pages::new`] is the global allocator, and [`from_source`](Self::from_source)
-/// memory of your own. As soon as an option is set, the memory is mapped from the
-/// system, and populated.
+/// memory of your own. If an option is set, the memory is mapped from the system and
+/// populated.
 ///
 /// # Examples
 ///
@@ -145,7 +144,7 @@ impl Pages {
     /// Memory that the system maps and populates for this container alone, in
     /// pages of the usual size unless an option says otherwise.
     ///
-    /// A builder refuses it where the crate has no access to the system's pages:
+    /// A builder refuses it if the crate has no access to the system's pages:
     /// [`BuildError::Unsupported`].
     ///
     /// ```
@@ -162,8 +161,8 @@ impl Pages {
 
     /// Memory of your own.
     ///
-    /// The options concern the system's pages: with them a builder answers
-    /// [`BuildError::Unsupported`] to `Require`, and reports a shortfall of `Try`.
+    /// The options concern the system's pages: with them a builder returns
+    /// [`BuildError::Unsupported`] for `Require`, and reports a shortfall for `Try`.
     ///
     /// See [`MemorySource`] for an example.
     pub fn from_source(source: Arc<dyn MemorySource>) -> Self {
@@ -172,7 +171,7 @@ impl Pages {
         pages
     }
 
-    /// Whether it lies in huge pages.
+    /// Whether the memory is in huge pages.
     ///
     /// ```
     /// use flatslab::memory::{HugePages, Pages};
@@ -185,7 +184,7 @@ impl Pages {
         self
     }
 
-    /// Whether it is locked.
+    /// Whether the memory is locked.
     ///
     /// ```
     /// use flatslab::memory::{Lock, Pages};
@@ -198,7 +197,7 @@ impl Pages {
         self
     }
 
-    /// On which memory node it lies.
+    /// The memory node of the memory.
     ///
     /// ```
     /// use flatslab::memory::{Node, Pages};

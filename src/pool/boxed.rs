@@ -275,7 +275,7 @@ impl<T, M: PoolMemory> Deref for PoolBox<'_, T, M> {
 impl<T, M: PoolMemory> DerefMut for PoolBox<'_, T, M> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as in `deref`.
+        // SAFETY: the box owns the value, and is borrowed exclusively.
         unsafe { self.value.as_mut() }
     }
 }

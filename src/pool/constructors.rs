@@ -13,12 +13,12 @@ use crate::raw::memory::{self, Block};
 use crate::raw::source::Source;
 
 impl<T> Pool<'static, T> {
-    /// A pool of `capacity` cells; O(capacity). Allocates all the memory of the pool and touches
-    /// every page of it. A pool of no cells is always full.
+    /// Creates a pool of `capacity` cells; O(capacity). Allocates all the memory of the pool and
+    /// touches every page of it. A pool of no cells is always full.
     ///
     /// # Panics
     ///
-    /// If its bytes pass `isize::MAX`. If the allocator refuses, the program ends, as with
+    /// If its bytes exceed `isize::MAX`. If the allocator refuses, the program ends, as with
     /// `Vec`.
     ///
     /// # Examples
@@ -42,7 +42,7 @@ impl<T> Pool<'static, T> {
     ///
     /// # Errors
     ///
-    /// If its bytes pass `isize::MAX`, or the allocator refuses.
+    /// If its bytes exceed `isize::MAX`, or the allocator refuses.
     ///
     /// # Examples
     ///
@@ -56,7 +56,7 @@ impl<T> Pool<'static, T> {
         Self::try_new_in(capacity, false, &Source::GLOBAL)
     }
 
-    /// A pool that is never dropped, so that its boxes have a `'static` lifetime.
+    /// Creates a pool that is never dropped, so that its boxes have a `'static` lifetime.
     ///
     /// # Panics
     ///

@@ -3,7 +3,14 @@
 //!
 //! What takes no memory takes time: a pop waits for the load of the cell, which is
 //! cold after removals in random order (BENCHMARKS.md, "The pool"). Where there is
-//! memory for it a [`FreeStack`](crate::raw::stack::FreeStack) is the better list.
+//! memory for it a [`FreeStack`](crate::raw::stack::FreeStack) is the better list. A
+//! prototype, in multiples of that stack's time (Intel Xeon, medians of three runs):
+//!
+//! | values of | INSERT, cells freed at random | FREE random | CHURN random | CHURN LIFO |
+//! |---|---|---|---|---|
+//! | 64 bytes, 8,192 live | 1.66 | 3.1 | 1.04 | .99 |
+//! | 64 bytes, 1,048,576 live | 6.0 | 23 | 1.06 | 1.00 |
+//! | 8 bytes, 8,192 live | 1.64 | 1.9 | 1.01 | .90 |
 //!
 //! # Invariants
 //!
@@ -97,7 +104,7 @@ mod tests {
     fn cells_come_back_last_in_first_out() {
         let mut memory = [0_usize; 3];
         let first = NonNull::from(&mut memory).cast::<usize>();
-        // SAFETY: within the array.
+        // SAFETY: the tests use indices below 3, the length of the array.
         let cell = |index| unsafe { first.add(index).cast::<u8>() };
         let links = Links::new();
         assert_eq!((links.pop(), links.depth()), (None, 0));

@@ -173,7 +173,7 @@ fn fail(error: AllocError) -> ! {
     panic!("{error}");
 }
 
-/// A pool of equal cells for values of `T`, without metadata; see the
+/// Boxes for values of one type, allocated from equal cells without metadata; see the
 /// [module](self).
 ///
 /// `'s` is the lifetime of its memory: `'static`, unless that is a [storage](PoolStorage) which
@@ -281,7 +281,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
         }
     }
 
-    /// Puts a value into a free cell; O(1), no allocation.
+    /// Moves a value into a free cell, owned by a box; O(1), no allocation.
     ///
     /// # Panics
     ///
@@ -313,7 +313,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     ///
     /// # Errors
     ///
-    /// Gives the value back if no cell is free.
+    /// Returns the value if no cell is free.
     ///
     /// # Examples
     ///
@@ -332,14 +332,14 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
         let Some(cell) = self.claim_if_any() else {
             return Err(FullError(value));
         };
-        // SAFETY: as in `alloc`.
+        // SAFETY: just claimed, so the box is its only owner (H2), and big enough for a `T` (H3).
         unsafe {
             cell.write(value);
             Ok(PoolBox::new(cell, way))
         }
     }
 
-    /// Puts the value that `f` returns into a free cell; O(1) besides `f`, no allocation. A
+    /// Moves the value that `f` returns into a free cell; O(1) besides `f`, no allocation. A
     /// large value is built in the cell, if the compiler inlines `f`.
     ///
     /// `f` may use the pool. If it panics, the cell is free again. It is not called if no cell

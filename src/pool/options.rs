@@ -56,7 +56,7 @@ impl<T> Build for RecyclingPool<T> {
 /// Options of a [`Pool`] on the heap.
 ///
 /// [`build`](Self::build) is O(capacity), or O(1) if the pool is lazy. It panics if the bytes of
-/// the pool pass `isize::MAX`. The [pages](Pages) are those of the cells and of the free list.
+/// the pool exceed `isize::MAX`. The [pages](Pages) are those of the cells and of the free list.
 ///
 /// ```
 /// use flatslab::memory::{HugePages, Pages};

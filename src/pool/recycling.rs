@@ -56,8 +56,8 @@ pub struct RecyclingPool<T> {
 unsafe impl<T: Send> Send for RecyclingPool<T> {}
 
 impl<T> RecyclingPool<T> {
-    /// A pool of `capacity` cells; O(capacity). Allocates all the memory of the pool, except what
-    /// its values allocate.
+    /// Creates a pool of `capacity` cells; O(capacity). Allocates all the memory of the pool,
+    /// except what its values allocate.
     ///
     /// # Panics
     ///
@@ -116,8 +116,8 @@ impl<T> RecyclingPool<T> {
         })
     }
 
-    /// A box of a value that was used before, after a call of `reset`, or of a new one that
-    /// `init` makes; O(1) besides these. The pool does not allocate.
+    /// Returns a box of a value that was used before, after a call of `reset`, or of a new one
+    /// that `init` makes; O(1) besides these. The pool does not allocate.
     ///
     /// Both may use the pool. If `init` panics, the cell is free again. If `reset` panics, the
     /// value is dropped first. Neither is called if no cell is free.
@@ -420,7 +420,7 @@ impl<T> Deref for RecycledBox<'_, T> {
 impl<T> DerefMut for RecycledBox<'_, T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as in `deref`.
+        // SAFETY: the box owns the value, and is borrowed exclusively.
         unsafe { self.value.as_mut() }
     }
 }

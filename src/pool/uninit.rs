@@ -50,7 +50,8 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     pub fn try_alloc_uninit(&self) -> Result<PoolBox<'_, MaybeUninit<T>, M>, AllocError> {
         let way = self.memory.way();
         let cell = self.claim()?.cast();
-        // SAFETY: as in `alloc_uninit`.
+        // SAFETY: just claimed, so the box is its only owner (H2); its value may be
+        // uninitialised.
         Ok(unsafe { PoolBox::new(cell, way) })
     }
 

@@ -31,7 +31,8 @@ pub(crate) struct Block {
 // SAFETY: by M1 it owns its memory; a reference to it gives no more than an
 // address.
 unsafe impl Send for Block {}
-// SAFETY: as above.
+// SAFETY: `&Block` gives no more than an address, and calls to the source, which
+// is `Sync`.
 unsafe impl Sync for Block {}
 
 impl Block {
@@ -156,7 +157,7 @@ impl Block {
     /// Gives the block up; [`Block::from_start`] takes it back.
     pub(crate) fn leak_start(self) -> NonNull<u8> {
         let mut block = core::mem::ManuallyDrop::new(self);
-        // Whoever keeps the block keeps its source.
+        // The owner of the block keeps its source.
         block.source = Source::GLOBAL;
         block.start
     }

@@ -5,10 +5,9 @@ use core::ptr::NonNull;
 /// Bytes of a cache line of the processors that the hint is for.
 const LINE: usize = 64;
 
-/// Has the processor load the first bytes of a value of `size` bytes into its
-/// caches: the line in which they begin, and the next if the value may reach it.
-/// A cell of 72 bytes lies in two lines as a rule, and loading one of them is worth
-/// half as much (benches/ATTEMPTS.md, "Pages").
+/// Prefetches the first bytes of a value of `size` bytes: the line in which they begin,
+/// and the next if the value may reach it. A cell of 72 bytes usually lies in two
+/// lines, and loading only one of them gains half as much (benches/ATTEMPTS.md, "Pages").
 #[inline(always)]
 pub(crate) fn prefetch(place: NonNull<u8>, size: usize) {
     let place = place.as_ptr();

@@ -1,18 +1,17 @@
-//! What memory was obtained: as asked for by a container, and as the system
-//! says.
+//! Reports on memory: what a container asked for, and what the system says.
 
 use core::fmt;
 
 use super::pages::options::{Shortfall, Shortfalls};
 use super::source::{Kind, Source};
 
-/// The memory of a container or an allocator, and what was obtained of what was
-/// asked for.
+/// A report on the memory of a container or an allocator, and on which of the
+/// requested page options were obtained.
 ///
 /// The figures of pages come from the system, at the time of the call, and are
-/// `None` where it was not asked for pages: memory of the global allocator or of
-/// a [`MemorySource`](crate::memory::MemorySource). They count whole pages, and
-/// with clones that share the pages theirs too.
+/// `None` for memory of the global allocator or of a
+/// [`MemorySource`](crate::memory::MemorySource). They count whole pages, including
+/// those of clones that share them.
 ///
 /// # Examples
 ///
@@ -82,21 +81,20 @@ impl Report {
     }
 
     /// Bytes that the container has allocated: values, stamps, free stack, table. Of
-    /// the system's pages that are only reserved, those that are committed.
+    /// reserved memory, only the committed bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Bytes of the pages that the system has made accessible: whole pages, and what
-    /// a growing container has in store. Address space that is only reserved does
-    /// not count.
+    /// Bytes of the accessible pages of the system, including unused ones that a
+    /// growing container holds. Address space that is only reserved does not count.
     #[must_use]
     pub fn mapped_bytes(&self) -> Option<usize> {
         Some(self.pages?.bytes)
     }
 
-    /// Bytes that are in memory now: they are written without a page fault.
+    /// Bytes that are in memory now, and are accessed without a page fault.
     #[must_use]
     pub fn resident_bytes(&self) -> Option<usize> {
         Some(self.pages?.resident)
@@ -126,7 +124,7 @@ impl Report {
         }
     }
 
-    /// The memory node of the first page, where the machine has nodes.
+    /// The memory node of the first page, if the machine has nodes.
     #[must_use]
     pub fn node(&self) -> Option<u32> {
         self.pages?.node

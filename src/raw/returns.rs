@@ -1,5 +1,5 @@
-//! Where other threads leave what they give back: a stack of numbers that anyone pushes to
-//! and its owner takes whole.
+//! The return stack: a stack of numbers that any thread pushes to, and that its owner takes
+//! as a whole.
 //!
 //! Pushing is a compare-exchange: to swap first and link afterwards would publish a number
 //! before what lies below it is known, and an owner that takes the stack in between would
@@ -11,10 +11,10 @@
 //!
 //! # Closing
 //!
-//! An owner that goes leaves a mark in place of the stack, then counts what is still out and
-//! [settles](Returns::settle) that. Who finds the mark does not push, and [leaves](Returns::leave)
-//! instead. What was counted may have left before the owner has counted: the count starts
-//! far above any number of things, and the owner takes the difference off with its own.
+//! An owner that ends puts a mark in place of the stack, then counts what is still out and
+//! [settles](Returns::settle) that number. A thread that finds the mark does not push, and
+//! [leaves](Returns::leave) instead. It may leave before the owner has counted: the count
+//! starts far above any number of things, and settling subtracts the difference.
 //!
 //! # Invariants
 //!

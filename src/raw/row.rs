@@ -75,7 +75,7 @@ impl<T: Copy> Row<T> {
     ///
     /// # Errors
     ///
-    /// When their bytes pass `isize::MAX`, or the source refuses; nothing has changed then.
+    /// When their bytes exceed `isize::MAX`, or the source refuses; nothing has changed then.
     pub(crate) fn try_reserve(&self, capacity: usize) -> Result<(), AllocError> {
         while capacity > self.capacity.get() {
             let wanted = capacity.max(self.capacity.get() * 2).max(FIRST);

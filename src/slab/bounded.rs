@@ -24,12 +24,11 @@ use crate::slab::{Kind, Memory, TrackedSlab, claim};
 /// A slab of fixed capacity: one contiguous array, allocated and touched when
 /// it is made. It never allocates afterwards.
 ///
-/// Here are the constructors and the insertions, which fail with [`FullError`] or
-/// [`AllocError::Full`] when no slot is free. Everything else is that of
-/// [`TrackedSlab`], and on this page too.
+/// An insertion fails with [`FullError`] or [`AllocError::Full`] if no slot is free. All
+/// other methods are those of [`TrackedSlab`].
 ///
-/// A slot costs the size of a value, 4 bytes at least, and 8 bytes of stamp, rounded up
-/// to the value's alignment, or to 4; and 8 bytes of free stack.
+/// A slot takes the size of a value (4 bytes at least) and a stamp of 8 bytes, rounded up
+/// to the value's alignment, or to 4, and 8 bytes of the free stack.
 ///
 /// # Examples
 ///
@@ -322,14 +321,14 @@ impl Kind for Bounded {
 impl Memory for Bounded {}
 
 impl<T> TrackedSlab<T, Bounded> {
-    /// A slab of `capacity` slots; O(capacity). Allocates everything it will
+    /// Creates a slab of `capacity` slots; O(capacity). Allocates everything it will
     /// ever use, and touches every page of it. A slab of no slots is always
     /// full.
     ///
     /// # Panics
     ///
-    /// If `capacity` is 2^30 or more, or its bytes pass `isize::MAX`. Where the
-    /// allocator refuses the program ends, as with `Vec`.
+    /// If `capacity` is 2^30 or more, or its bytes exceed `isize::MAX`. If the
+    /// allocator refuses, the program ends, as with `Vec`.
     /// [`try_with_capacity`](Self::try_with_capacity) returns the error.
     ///
     /// # Examples
@@ -349,12 +348,12 @@ impl<T> TrackedSlab<T, Bounded> {
         }
     }
 
-    /// A slab of `capacity` slots, like [`with_capacity`](Self::with_capacity);
+    /// Creates a slab of `capacity` slots, like [`with_capacity`](Self::with_capacity);
     /// never panics or aborts.
     ///
     /// # Errors
     ///
-    /// If `capacity` is 2^30 or more, its bytes pass `isize::MAX`, or the
+    /// If `capacity` is 2^30 or more, its bytes exceed `isize::MAX`, or the
     /// allocator refuses.
     ///
     /// # Examples
@@ -385,14 +384,14 @@ impl<T> TrackedSlab<T, Bounded> {
         Ok(unsafe { Self::new_in(memory) })
     }
 
-    /// Gets the memory for the next insertions of a [lazy](Self::builder)
-    /// slab now, `slots` of them or as many as there are: they neither call the
-    /// system nor fault, and neither do removals. O(slots), O(free slots) where
-    /// some are on the free stack, and O(1) in any other slab.
+    /// Commits the memory for the next `slots` insertions of a [lazy](Self::builder)
+    /// slab, or for all slots if there are fewer. Those insertions and their removals
+    /// then neither call the system nor fault. O(slots), O(free slots) if some are on
+    /// the free stack, and O(1) in any other slab.
     ///
     /// # Errors
     ///
-    /// When the system refuses the memory; what was there stays.
+    /// If the system refuses the memory; nothing is given back.
     ///
     /// # Examples
     ///
@@ -409,10 +408,10 @@ impl<T> TrackedSlab<T, Bounded> {
         unsafe { self.memory.prepare::<T>(slots) }
     }
 
-    /// Gives back the memory behind the last slot in use: whole pages of the
-    /// [system's](crate::memory::Pages) that a [lazy](Self::builder) slab
-    /// no longer needs. The next insertions get it again. O(slots that were ever
-    /// used); of other memory it only makes the slots like new ones.
+    /// Gives back the memory after the last slot in use: whole [system
+    /// pages](crate::memory::Pages) that a [lazy](Self::builder) slab no longer needs.
+    /// The next insertions commit them again. O(slots ever used). With other memory it
+    /// only resets the slots.
     ///
     /// A slot is in use while it has a value, a [`Slot`], a reservation or a guard.
     ///
@@ -435,8 +434,7 @@ impl<T> TrackedSlab<T, Bounded> {
         unsafe { self.memory.release_tail::<T>() };
     }
 
-    /// A slab that lives for ever, for handles without a lifetime in a static
-    /// or across a whole program.
+    /// Creates a slab that is never dropped, for a static or a whole program.
     ///
     /// # Panics
     ///
@@ -468,7 +466,7 @@ impl<T> TrackedSlab<T, Bounded> {
         }
     }
 
-    /// A slab that lives for ever, like [`leak`](Self::leak); never panics or
+    /// Creates a slab that is never dropped, like [`leak`](Self::leak); never panics or
     /// aborts.
     ///
     /// # Errors
@@ -494,15 +492,15 @@ impl<T> TrackedSlab<T, Bounded> {
         Ok(unsafe { slab.as_ref() })
     }
 
-    /// Puts a value into a free slot; O(1), no allocation.
+    /// Inserts a value into a free slot; O(1), no allocation.
     ///
     /// The slot owns the value: `slab.insert(7).unwrap().key()` drops both at the
-    /// semicolon, and leaves the key of nothing.
+    /// semicolon, and returns a key without a value.
     /// [`insert_key`](Self::insert_key) keeps the value.
     ///
     /// # Errors
     ///
-    /// Gives the value back when no slot is free.
+    /// Returns the value if no slot is free.
     ///
     /// # Examples
     ///
@@ -519,7 +517,7 @@ impl<T> TrackedSlab<T, Bounded> {
         self.try_insert(value)
     }
 
-    /// Puts a value into a free slot and gives it to its key: it stays until it
+    /// Inserts a value into a free slot and gives it to its key: it stays until it
     /// is removed by key, taken back into a [`slot`](Self::slot), or dropped
     /// with the slab. O(1), no allocation.
     ///
@@ -527,7 +525,7 @@ impl<T> TrackedSlab<T, Bounded> {
     ///
     /// # Errors
     ///
-    /// Gives the value back when no slot is free.
+    /// Returns the value if no slot is free.
     ///
     /// # Examples
     ///

@@ -19,15 +19,14 @@ use crate::slab::slot::Slot;
 use crate::slab::vacant_slot::VacantSlot;
 use crate::slab::{Kind, Memory, TrackedSlab};
 
-/// A slab that grows: by independent chunks, so that nothing is ever copied or
-/// moved, and an insertion that grows pays for an allocation or a page fault.
+/// A slab that grows by chunks: nothing is ever copied or moved, and an insertion that
+/// grows pays for an allocation or a page fault.
 ///
-/// Here are the constructors, the insertions, which cannot fail but grow, and
-/// what concerns growth. Everything else is that of [`TrackedSlab`], and on
-/// this page too.
+/// If no slot is free, an insertion adds a chunk. All other methods are those of
+/// [`TrackedSlab`].
 ///
-/// A slot costs the size of a value, 4 bytes at least, and 8 bytes of stamp, rounded up
-/// to the value's alignment, or to 4; and 8 to 16 bytes of free stack.
+/// A slot takes the size of a value (4 bytes at least) and a stamp of 8 bytes, rounded up
+/// to the value's alignment, or to 4, and 8 to 16 bytes of the free stack.
 /// Slots are reused last in, first out, across chunks too.
 ///
 /// # Examples
@@ -144,7 +143,7 @@ impl<T> TrackedSlab<T, Growable> {
         }
     };
 
-    /// An empty slab that allocates nothing before the first insertion.
+    /// Creates an empty slab; allocates nothing before the first insertion.
     ///
     /// # Examples
     ///
@@ -160,13 +159,13 @@ impl<T> TrackedSlab<T, Growable> {
         Self::with_shift(Self::DEFAULT_SHIFT, Source::GLOBAL)
     }
 
-    /// A slab with room for `capacity` values, all of it allocated and touched
-    /// now; O(capacity). It may get more: chunks are whole.
+    /// Creates a slab with room for at least `capacity` values, allocated and touched
+    /// now, in whole chunks; O(capacity).
     ///
     /// # Panics
     ///
-    /// If that is 2^30 slots or more, or its bytes pass `isize::MAX`. Where the
-    /// allocator refuses the program ends, as with `Vec`.
+    /// If that is 2^30 slots or more, or its bytes exceed `isize::MAX`. If the
+    /// allocator refuses, the program ends, as with `Vec`.
     ///
     /// # Examples
     ///
@@ -203,18 +202,18 @@ impl<T> TrackedSlab<T, Growable> {
         unsafe { Self::new_in(Growable::new(shift, source)) }
     }
 
-    /// Puts a value into a free slot; O(1), and where none is free the building
-    /// of a chunk.
+    /// Inserts a value into a free slot; O(1). If none is free, it allocates a
+    /// chunk.
     ///
     /// The slot owns the value: `slab.insert(7).key()` drops both at the
-    /// semicolon, and leaves the key of nothing.
+    /// semicolon, and returns a key without a value.
     /// [`insert_key`](Self::insert_key) keeps the value.
     ///
     /// # Panics
     ///
-    /// At the limit of keys, 2^30 slots. Where the allocator refuses the
-    /// program ends, as with `Vec`. [`try_insert`](Self::try_insert) gives the
-    /// value back.
+    /// At the limit of keys, 2^30 slots. If the allocator refuses, the
+    /// program ends, as with `Vec`. [`try_insert`](Self::try_insert) returns the
+    /// value.
     ///
     /// # Examples
     ///
@@ -230,16 +229,16 @@ impl<T> TrackedSlab<T, Growable> {
         unsafe { Slot::fill(self.claim_or_grow(), value) }
     }
 
-    /// Puts a value into a free slot and gives it to its key: it stays until it
+    /// Inserts a value into a free slot and gives it to its key: it stays until it
     /// is removed by key, taken back into a [`slot`](Self::slot), or dropped
-    /// with the slab. O(1), and where no slot is free the allocation of a chunk.
+    /// with the slab. O(1). If no slot is free, it allocates a chunk.
     ///
     /// The same as [`insert`](Self::insert) and [`Slot::leak`].
     ///
     /// # Panics
     ///
     /// As [`insert`](Self::insert). [`try_insert_key`](Self::try_insert_key)
-    /// gives the value back.
+    /// returns the value.
     ///
     /// # Examples
     ///
@@ -255,8 +254,8 @@ impl<T> TrackedSlab<T, Growable> {
         self.insert(value).leak()
     }
 
-    /// Builds a value that knows its key and address; O(1) besides `f`, and
-    /// where no slot is free the allocation of a chunk.
+    /// Builds a value that knows its key and address; O(1) besides `f`. If no
+    /// slot is free, it allocates a chunk.
     ///
     /// The slot is reserved while `f` runs, and `f` may use the slab. If `f`
     /// panics the slot is given back.
@@ -283,8 +282,8 @@ impl<T> TrackedSlab<T, Growable> {
         vacant.insert(value)
     }
 
-    /// Reserves a slot, to be filled later; O(1), and where none is free the
-    /// allocation of a chunk.
+    /// Reserves a slot, to be filled later; O(1). If none is free, it allocates a
+    /// chunk.
     ///
     /// # Panics
     ///
@@ -304,7 +303,7 @@ impl<T> TrackedSlab<T, Growable> {
         unsafe { VacantSlot::hold(self.claim_or_grow()) }
     }
 
-    /// How many chunks there are; O(1).
+    /// Number of chunks; O(1).
     ///
     /// # Examples
     ///

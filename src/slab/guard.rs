@@ -49,7 +49,7 @@ impl<'a, T> Ref<'a, T> {
     }
 
     /// Another guard of the same value; O(1), no allocation. Also of a value
-    /// that its owner has dropped meanwhile, which then lives as long as this
+    /// that its owner has dropped since, which then lives as long as this
     /// one too.
     ///
     /// An associated function, so that `guard.clone()` clones the value.
@@ -186,7 +186,8 @@ impl<T> Deref for RefMut<'_, T> {
 impl<T> DerefMut for RefMut<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as in `deref`.
+        // SAFETY: by P1 the cell is allocated; by S1 and S2 the value stays and
+        // is only reached through this guard while it holds `X`.
         unsafe { self.place.live().value().as_mut() }
     }
 }

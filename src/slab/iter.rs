@@ -5,9 +5,9 @@
 //! code has changed it ([`Walk`]). Slots that are added later are not visited, so
 //! inserting loops terminate.
 //!
-//! A value that is borrowed is never passed over in silence: the iterators panic
-//! at it, or yield an error. Whether a cell without an answer has a value is
-//! asked in line here, unlike in `keyed.rs`: in a walk vacant cells are usual.
+//! A borrowed value is never skipped silently: the iterators panic at it, or yield an
+//! error. Whether a cell that refuses access has a value is asked in line here, unlike
+//! in `keyed.rs`, because vacant cells are usual in a walk.
 
 use core::fmt;
 use core::iter::FusedIterator;
@@ -22,11 +22,11 @@ use crate::slab::keyed::refuse;
 use crate::slab::{Memory, TrackedSlab};
 
 impl<T, M: Memory> TrackedSlab<T, M> {
-    /// The values with their keys, in key order; O(slots), no allocation.
+    /// Iterates over the values with their keys, in key order; O(slots), no allocation.
     ///
-    /// Each value is borrowed when the iterator comes to it. The slab may be used
+    /// Each value is borrowed when the iterator reaches it. The slab may be used
     /// at the same time: a value inserted ahead of the iterator is visited, up to
-    /// the last slot there was when it was made.
+    /// the last slot that existed when the iterator was made.
     ///
     /// # Panics
     ///
@@ -47,7 +47,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         Iter(self.walk())
     }
 
-    /// The values with their keys, to be changed, in key order; O(slots), no
+    /// Iterates over the values, mutably, with their keys, in key order; O(slots), no
     /// allocation.
     ///
     /// As [`iter`](Self::iter) otherwise.
@@ -73,9 +73,9 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         IterMut(self.walk())
     }
 
-    /// The values with their keys, in key order, and an error in the place of
-    /// each that cannot be borrowed: for slabs some of whose values are held by
-    /// guards or [`SlotBox`]es. O(slots), no allocation.
+    /// Iterates over the values with their keys, in key order, and yields an error
+    /// for each that cannot be borrowed, because a guard or a [`SlotBox`] holds it.
+    /// O(slots), no allocation.
     ///
     /// As [`iter`](Self::iter) otherwise. The error is that of
     /// [`try_get`](Self::try_get), and never [`AccessError::Missing`].
@@ -98,8 +98,8 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         TryIter(self.walk())
     }
 
-    /// The values with their keys, to be changed, in key order, and an error in
-    /// the place of each that cannot be borrowed. O(slots), no allocation.
+    /// Iterates over the values, mutably, with their keys, in key order, and yields an
+    /// error for each that cannot be borrowed. O(slots), no allocation.
     ///
     /// As [`iter`](Self::iter) otherwise. The error is that of
     /// [`try_get_mut`](Self::try_get_mut), and never [`AccessError::Missing`].
@@ -124,7 +124,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         TryIterMut(self.walk())
     }
 
-    /// The keys of the values, borrowed or not, ascending; O(slots), no
+    /// Iterates over the keys of the values, borrowed or not, ascending; O(slots), no
     /// allocation. The slab may be used at the same time, as with
     /// [`iter`](Self::iter).
     ///
@@ -395,8 +395,8 @@ impl<'a, T, M: Memory> Drain<'a, T, M> {
         Drain(slab.walk(), 0)
     }
 
-    /// How many values the iterator has left in the slab, because they were
-    /// borrowed when it came to them; O(1).
+    /// Number of values that the iterator has left in the slab, because they were
+    /// borrowed when it reached them; O(1).
     ///
     /// # Examples
     ///
@@ -415,8 +415,8 @@ impl<'a, T, M: Memory> Drain<'a, T, M> {
     }
 }
 
-/// Drops the values that were not moved out. When a destructor panics the rest
-/// is dropped all the same, then the panic goes on.
+/// Drops the values that were not moved out. If a destructor panics, the rest is
+/// dropped before the panic continues.
 impl<T, M: Memory> Drop for Drain<'_, T, M> {
     fn drop(&mut self) {
         walk::destroy_all(self.0.cells(), self.0.keys());

@@ -1,10 +1,10 @@
 //! What goes by key: access, removal, taking a value back into a slot.
 //!
-//! A key that leads to no value is answered; one whose value is borrowed in a
-//! way that excludes the call is a *conflict*. A method without `try_` panics on
-//! it with key and reason, its `try_` form returns an [`AccessError`]: a node
-//! that is being read must not be taken for the end of its list. Which of the
-//! two it was is asked out of line, when access has been refused already.
+//! A key may lead to no value: that is an answer. It may lead to a value that is
+//! borrowed in a way that excludes the call: that is a *conflict*. A method without
+//! `try_` panics with key and reason, its `try_` form returns an [`AccessError`],
+//! because a node that is being read must not be taken for the end of its list. A cold
+//! function asks which of the two it was, after access has been refused.
 
 #[cfg(doc)]
 use crate::SlotBox;
@@ -20,7 +20,7 @@ use crate::slab::{Memory, TrackedSlab};
 impl<T, M: Memory> TrackedSlab<T, M> {
     /// Borrows the value at `key`; O(1), no allocation.
     ///
-    /// `None` where there is no value. Any key may be asked for.
+    /// `None` if there is no value. Any key is accepted.
     ///
     /// # Panics
     ///
@@ -80,7 +80,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// Borrows the value at `key` mutably, tracked at run time; O(1), no
     /// allocation.
     ///
-    /// `None` where there is no value. Any key may be asked for.
+    /// `None` if there is no value. Any key is accepted.
     ///
     /// # Panics
     ///
@@ -134,10 +134,10 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         RefMut::try_new(cell).ok_or_else(|| why_no_writer(cell.state()))
     }
 
-    /// A copy of the value at `key`, without a guard and without a write; O(1),
+    /// Copies the value at `key`, without a guard and without a write; O(1),
     /// no allocation.
     ///
-    /// `None` where there is no value. Any key may be asked for.
+    /// `None` if there is no value. Any key is accepted.
     ///
     /// # Panics
     ///
@@ -170,10 +170,9 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         }
     }
 
-    /// Has the processor load the value at `key` into its caches, if it likes to:
-    /// a hint, for a key that will be used soon. O(1); accesses no value, checks
-    /// nothing but the range of keys, and cannot fault. Nothing happens on
-    /// processors other than x86_64 and aarch64.
+    /// Prefetches the value at `key`: a hint to the processor, for a key that will be
+    /// used soon. O(1); accesses no value, checks only the range of keys, and cannot
+    /// fault. Does nothing on processors other than x86_64 and aarch64.
     ///
     /// # Examples
     ///
@@ -285,8 +284,8 @@ impl<T, M: Memory> TrackedSlab<T, M> {
 
     /// Takes a leaked value back into a slot, also while it is read; O(1).
     ///
-    /// `None` for a value that has a handle (there are never two owners), or is
-    /// not there. Any key may be asked for.
+    /// `None` if the value has a handle (there are never two owners), or if there is
+    /// no value. Any key is accepted.
     ///
     /// # Panics
     ///

@@ -111,9 +111,9 @@ impl Drop for End<'_> {
 
 /// A shared borrow of a part of a value in a slab; made by [`Ref::map`].
 ///
-/// It names the part's type and not the value's, so that a collection need not
-/// show its nodes. It is a reader of the whole value as long as it lives, like
-/// the [`Ref`] it was made of. 32 bytes, and its end is a call.
+/// Its type names the part and not the value, so that a collection can hide its
+/// nodes. It borrows the whole value as long as it lives, like the [`Ref`] it was
+/// made of. It has 32 bytes, and its drop is a function call.
 ///
 /// # Examples
 ///
@@ -145,7 +145,7 @@ pub struct MappedRef<'a, U: ?Sized> {
 }
 
 impl<'a, T> Ref<'a, T> {
-    /// A guard of a part of the value, for the whole of it; O(1) besides `f`, no
+    /// Turns the guard into one of a part of the value; O(1) besides `f`, no
     /// allocation. A panic of `f` ends the borrow.
     ///
     /// # Examples
@@ -172,12 +172,12 @@ impl<'a, T> Ref<'a, T> {
         }
     }
 
-    /// A guard of a part of the value, if there is that part; O(1) besides `f`,
+    /// Turns the guard into one of a part of the value, if it has it; O(1) besides `f`,
     /// no allocation. A panic of `f` ends the borrow.
     ///
     /// # Errors
     ///
-    /// Gives the guard back where `f` says `None`.
+    /// Returns the guard if `f` returns `None`.
     ///
     /// # Examples
     ///
@@ -250,7 +250,7 @@ impl<'a, U: ?Sized> MappedRef<'a, U> {
         }
     }
 
-    /// A guard of a part of the part; O(1) besides `f`, no allocation. A panic of
+    /// Turns the guard into one of a part of its part; O(1) besides `f`, no allocation. A panic of
     /// `f` ends the borrow.
     ///
     /// # Examples
@@ -276,12 +276,12 @@ impl<'a, U: ?Sized> MappedRef<'a, U> {
         }
     }
 
-    /// A guard of a part of the part, if there is that one; O(1) besides `f`, no
+    /// Turns the guard into one of a part of its part, if it has it; O(1) besides `f`, no
     /// allocation. A panic of `f` ends the borrow.
     ///
     /// # Errors
     ///
-    /// Gives the guard back where `f` says `None`.
+    /// Returns the guard if `f` returns `None`.
     ///
     /// # Examples
     ///
@@ -325,9 +325,9 @@ impl<U: ?Sized> Deref for MappedRef<'_, U> {
 
 /// A mutable borrow of a part of a value in a slab; made by [`RefMut::map`].
 ///
-/// It names the part's type and not the value's, and is the one borrow of the
-/// whole value as long as it lives, like the [`RefMut`] it was made of. 32 bytes,
-/// and its end is a call.
+/// Its type names the part and not the value. It borrows the whole value exclusively
+/// as long as it lives, like the [`RefMut`] it was made of. It has 32 bytes, and its
+/// drop is a function call.
 ///
 /// # Examples
 ///
@@ -361,7 +361,7 @@ pub struct MappedRefMut<'a, U: ?Sized> {
 }
 
 impl<'a, T> RefMut<'a, T> {
-    /// A guard of a part of the value, for the whole of it; O(1) besides `f`, no
+    /// Turns the guard into one of a part of the value; O(1) besides `f`, no
     /// allocation. A panic of `f` ends the borrow.
     ///
     /// # Examples
@@ -390,12 +390,12 @@ impl<'a, T> RefMut<'a, T> {
         }
     }
 
-    /// A guard of a part of the value, if there is that part; O(1) besides `f`,
+    /// Turns the guard into one of a part of the value, if it has it; O(1) besides `f`,
     /// no allocation. A panic of `f` ends the borrow.
     ///
     /// # Errors
     ///
-    /// Gives the guard back where `f` says `None`.
+    /// Returns the guard if `f` returns `None`.
     ///
     /// # Examples
     ///
@@ -427,7 +427,7 @@ impl<'a, T> RefMut<'a, T> {
 }
 
 impl<'a, U: ?Sized> MappedRefMut<'a, U> {
-    /// A guard of a part of the part; O(1) besides `f`, no allocation. A panic of
+    /// Turns the guard into one of a part of its part; O(1) besides `f`, no allocation. A panic of
     /// `f` ends the borrow.
     ///
     /// # Examples
@@ -455,12 +455,12 @@ impl<'a, U: ?Sized> MappedRefMut<'a, U> {
         }
     }
 
-    /// A guard of a part of the part, if there is that one; O(1) besides `f`, no
+    /// Turns the guard into one of a part of its part, if it has it; O(1) besides `f`, no
     /// allocation. A panic of `f` ends the borrow.
     ///
     /// # Errors
     ///
-    /// Gives the guard back where `f` says `None`.
+    /// Returns the guard if `f` returns `None`.
     ///
     /// # Examples
     ///
@@ -506,7 +506,8 @@ impl<U: ?Sized> Deref for MappedRefMut<'_, U> {
 impl<U: ?Sized> DerefMut for MappedRefMut<'_, U> {
     #[inline]
     fn deref_mut(&mut self) -> &mut U {
-        // SAFETY: as in `deref`.
+        // SAFETY: the part of a live value, only reached through this guard while
+        // `end` holds `X` (S1, S2).
         unsafe { self.part.as_mut() }
     }
 }

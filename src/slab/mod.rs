@@ -49,25 +49,24 @@ use crate::slab::vacant_slot::VacantSlot;
 #[cfg(doc)]
 use crate::{AccessError, Bounded, BoundedSlab, Growable, Slab};
 
-/// Values of one type in slots of their own, reached by handle or by key, with
-/// borrows tracked at run time. Two kinds of memory make two types:
+/// Values of one type, accessed by handle or by key, with borrows tracked at run
+/// time: the generic type of [`Slab`] and [`BoundedSlab`].
 ///
 /// - [`BoundedSlab`]`<T>`, in [`Bounded`] memory: all allocated when it is made.
 /// - [`Slab`]`<T>`, in [`Growable`] memory: grows by chunks, copies nothing.
 ///
-/// Their pages have the constructors and the insertions that tell them apart.
-/// Code for both is generic over [`Memory`]: everything here is the same for
-/// either, with [`try_insert`](Self::try_insert),
+/// Their pages have the constructors and insertions in which they differ. Code for
+/// both is generic over [`Memory`], and inserts by
+/// [`try_insert`](Self::try_insert),
 /// [`try_insert_key`](Self::try_insert_key),
 /// [`try_insert_with`](Self::try_insert_with) and
-/// [`try_vacant_slot`](Self::try_vacant_slot) to insert.
+/// [`try_vacant_slot`](Self::try_vacant_slot).
 ///
 /// # Absence and conflict
 ///
-/// Where there is no value, methods by key say `None`. Where there is one and it
-/// is borrowed, they panic with key and reason before anything has changed;
-/// their `try_` forms return an [`AccessError`]. So a value that is being read is
-/// never taken for one that is gone.
+/// If there is no value, methods by key return `None`. If the value is borrowed, they
+/// panic with key and reason before anything has changed; their `try_` forms return an
+/// [`AccessError`]. So a value that is being read is never taken for one that is gone.
 ///
 /// | method | no value | borrowed |
 /// |---|---|---|
@@ -80,8 +79,8 @@ use crate::{AccessError, Bounded, BoundedSlab, Growable, Slab};
 /// | [`try_retain`](Self::try_retain), [`try_drain`](Self::try_drain) | skip it | leave it, and count it |
 /// | [`try_clear`](Self::try_clear) | skips it | an error at once |
 ///
-/// A value that its [`Slot`] gave up while it was borrowed is *doomed*: it is no
-/// value any more, and lives until that borrow ends.
+/// A value whose [`Slot`] was dropped while it was borrowed is *doomed*: it counts as
+/// no value, and is dropped when that borrow ends.
 ///
 /// Values never move. Slots are reused last in, first out; a fresh slab hands
 /// out ascending keys from 0. Every operation is O(1), straight-line code and
@@ -166,12 +165,12 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         }
     }
 
-    /// Puts a value into a free slot; O(1), and for a [`Slab`] in which none is
+    /// Inserts a value into a free slot; O(1), and for a [`Slab`] in which none is
     /// free the allocation of a chunk. Never panics or aborts.
     ///
     /// # Errors
     ///
-    /// Gives the value back when no slot is free and the slab cannot grow.
+    /// Returns the value if no slot is free and the slab cannot grow.
     ///
     /// # Examples
     ///
@@ -246,7 +245,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         }
     }
 
-    /// Puts a value into a free slot and gives it to its key: it stays until it
+    /// Inserts a value into a free slot and gives it to its key: it stays until it
     /// is removed by key, taken back into a [`slot`](Self::slot), or dropped
     /// with the slab. O(1), and for a [`Slab`] in which none is free the
     /// allocation of a chunk. Never panics or aborts.
@@ -255,7 +254,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     ///
     /// # Errors
     ///
-    /// Gives the value back when no slot is free and the slab cannot grow.
+    /// Returns the value if no slot is free and the slab cannot grow.
     ///
     /// # Examples
     ///
@@ -273,13 +272,13 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     }
 
     /// Frees the slots of values that were handed to other threads and dropped there
-    /// ([`SendSlot`](crate::sync::SendSlot)), and says how many those are; O(that many), and
-    /// O(1) where none was handed over. Never panics, and allocates nothing.
+    /// ([`SendSlot`](crate::sync::SendSlot)), and returns their number; O(that number), and
+    /// O(1) if none was handed over. Never panics, and allocates nothing.
     ///
-    /// `len`, `free_slots`, iterators when they are made, and what removes many values do so,
-    /// too. An insertion that finds no free slot frees a few, as does `is_full`: no insertion
-    /// pays for all that other threads dropped. [`reclaim_some`](Self::reclaim_some) frees as
-    /// many as there is time for. Until then such a value counts as borrowed.
+    /// `len`, `free_slots`, new iterators and the removals of many values do so too. An
+    /// insertion that finds no free slot frees a few, as does `is_full`: no insertion pays for
+    /// all values that other threads dropped. [`reclaim_some`](Self::reclaim_some) frees as
+    /// many as you ask for. Until then such a value counts as borrowed.
     ///
     /// # Examples
     ///
@@ -294,8 +293,8 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         sent::reclaim(self.cells(), usize::MAX)
     }
 
-    /// As [`reclaim`](Self::reclaim), but frees `most` slots at most: for a loop that has only
-    /// so much time in each round; O(`most`).
+    /// Like [`reclaim`](Self::reclaim), but frees at most `most` slots, for a loop with little
+    /// time in each round; O(`most`).
     ///
     /// # Examples
     ///
@@ -311,11 +310,11 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         sent::reclaim(self.cells(), most)
     }
 
-    /// How many values and reservations there are; O(1), and O(slots that came back) where
-    /// values were handed to [other threads](Self::reclaim).
+    /// Number of values and reservations; O(1), and O(slots that came back) if values were
+    /// handed to [other threads](Self::reclaim).
     ///
-    /// A value counts until its destructor has returned. What a stale [`Slot`]
-    /// keeps out of use does not count.
+    /// A value counts until its destructor has returned. The cell of a stale [`Slot`]
+    /// does not count.
     ///
     /// # Examples
     ///
@@ -333,7 +332,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         self.cells().header().len()
     }
 
-    /// Whether [`len`](Self::len) is 0; O(1), and as `len` where values were handed to other
+    /// Whether [`len`](Self::len) is 0; O(1), and like `len` if values were handed to other
     /// threads.
     ///
     /// # Examples
@@ -350,7 +349,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         self.len() == 0
     }
 
-    /// How many slots there are, in all chunks; O(1).
+    /// Number of slots, in all chunks; O(1).
     ///
     /// # Examples
     ///
@@ -364,7 +363,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         self.cells().header().slots()
     }
 
-    /// What memory the slab has, and what was obtained of what was asked for. Asks
+    /// The slab's memory, and which of the requested page options were obtained. Asks
     /// the system about [its pages](crate::memory::Pages): for the start and for
     /// diagnostics.
     ///
@@ -379,11 +378,11 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         self.memory.memory()
     }
 
-    /// How many insertions find a slot without growing; O(1), and O(slots that came back)
-    /// where values were handed to [other threads](Self::reclaim).
+    /// Number of free slots, which insertions fill without growing; O(1), and O(slots that
+    /// came back) if values were handed to [other threads](Self::reclaim).
     ///
-    /// `capacity() - len()` says too much where a stale [`Slot`] keeps a slot out
-    /// of use: that is neither a value nor free.
+    /// `capacity() - len()` is more if a stale [`Slot`] keeps a slot out of use: that
+    /// slot is neither a value nor free.
     ///
     /// # Examples
     ///
@@ -405,7 +404,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
 
     /// Whether the next insertion fails ([`BoundedSlab`]) or has to grow
     /// ([`Slab`]); O(1). Stale slots keep cells out of use, so this can be so
-    /// with fewer values than [`capacity`](Self::capacity). Where no slot is free it first
+    /// with fewer values than [`capacity`](Self::capacity). If no slot is free it first
     /// frees a few of those that came back from [other threads](Self::reclaim).
     ///
     /// # Examples
@@ -456,7 +455,7 @@ impl<T, M: Memory> fmt::Debug for TrackedSlab<T, M> {
     }
 }
 
-/// What tests look through.
+/// Views for tests.
 #[cfg(any(test, fuzzing))]
 impl<T, M: Memory> TrackedSlab<T, M> {
     /// Panics where an invariant does not hold; O(slots · log slots), allocates.

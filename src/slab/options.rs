@@ -52,7 +52,7 @@ impl<T> Build for BoundedSlab<T> {
 /// Options of a [`BoundedSlab`].
 ///
 /// [`build`](Self::build) is O(capacity), or O(1) if the slab is lazy. It panics if the capacity
-/// is 2^30 or more, or its bytes pass `isize::MAX`. The [pages](Pages) are those of the cells and
+/// is 2^30 or more, or its bytes exceed `isize::MAX`. The [pages](Pages) are those of the cells and
 /// of the free stack.
 ///
 /// ```
@@ -85,7 +85,7 @@ impl<T> Builder<BoundedSlab<T>> {
     /// [`prepare`](BoundedSlab::prepare) makes and takes them in advance,
     /// [`shrink_to_fit`](BoundedSlab::shrink_to_fit) gives memory back.
     ///
-    /// Of the [system's pages](Pages) a capacity costs address space alone: it may exceed the
+    /// With [system pages](Pages) a capacity costs only address space: it may exceed the
     /// memory of the machine. Locking then locks each page as it is committed. Explicit huge
     /// pages cannot be reserved in this way:
     /// [`HugePages::Require`](crate::memory::HugePages::Require) is refused, and `Try` takes
@@ -175,7 +175,7 @@ impl<T> Build for Slab<T> {
 ///
 /// [`build`](Self::build) allocates only what was reserved and the spare chunks; O(slots of
 /// those). It panics if a chunk, the reserve, rounded up to whole chunks, or the spare chunks come
-/// to 2^30 slots or more, or their bytes pass `isize::MAX`. The [pages](Pages) are those of the
+/// to 2^30 slots or more, or their bytes exceed `isize::MAX`. The [pages](Pages) are those of the
 /// chunks, of their table and of the free stack; of the system's, many chunks are mapped at once.
 ///
 /// ```

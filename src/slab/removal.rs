@@ -1,10 +1,10 @@
 //! What removes many values at once: `retain`, `drain`, `clear`.
 //!
 //! A value that is borrowed cannot be removed, and half a removal is worse than
-//! none: without `try_`, these look at all stamps before they remove the first
-//! value, and refuse with key and reason. That pass reads one word of each slot;
-//! DESIGN.md, "Absence and conflict", says what it costs. What user code borrows *during* the walk cannot be foreseen: it is
-//! left, and counted.
+//! none. So without `try_` these read all stamps before they remove the first value,
+//! and panic with key and reason. That pass reads one word of each slot; DESIGN.md,
+//! "Absence and conflict", says what it costs. A value that user code borrows *during*
+//! the walk is left, and counted.
 
 use crate::error::AccessError;
 use crate::key::Key;
@@ -19,17 +19,15 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// Drops the values for which `keep` is false, in key order; O(slots), no
     /// allocation. Returns how many values it left without asking.
     ///
-    /// `keep` runs with the value mutably borrowed, and may use the slab; what it
-    /// or a destructor borrows ahead of the walk is left, and counted. A
-    /// [`Slot`] whose value goes is stale, and its cell out of use until the slot
-    /// is gone. When `keep` or a destructor panics, the values not yet visited
-    /// stay.
+    /// `keep` runs with the value mutably borrowed, and may use the slab. A value that
+    /// it or a destructor borrows ahead of the walk is left, and counted. A [`Slot`]
+    /// whose value is removed is stale, and its cell out of use until the slot is
+    /// dropped. If `keep` or a destructor panics, the values not yet visited stay.
     ///
     /// # Panics
     ///
     /// If a value is borrowed (a [`SlotBox`] counts), before `keep` is called:
-    /// all stamps are looked at first, which takes about 1 ns a slot, a third of the
-    /// call.
+    /// all stamps are read first, which takes about 1 ns a slot, a third of the call.
     /// [`try_retain`](Self::try_retain) leaves what is borrowed, and saves that
     /// pass.
     ///
@@ -89,15 +87,15 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// Moves the values out with their keys, in key order; O(slots), no
     /// allocation.
     ///
-    /// What is borrowed while the iterator lives is left, and counted by
-    /// [`left`](Drain::left). A [`Slot`] whose value goes is stale, and its cell
-    /// out of use until the slot is gone. Dropping the iterator drops the values
-    /// it has not come to.
+    /// A value that is borrowed while the iterator lives is left, and counted by
+    /// [`left`](Drain::left). A [`Slot`] whose value is moved out is stale, and its
+    /// cell out of use until the slot is dropped. Dropping the iterator drops the
+    /// remaining values.
     ///
     /// # Panics
     ///
     /// If a value is borrowed (a [`SlotBox`] counts), before any is moved: all
-    /// stamps are looked at first, as by [`retain`](Self::retain).
+    /// stamps are read first, as by [`retain`](Self::retain).
     /// [`try_drain`](Self::try_drain) leaves what is borrowed, and saves that
     /// pass.
     ///
@@ -141,14 +139,14 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     ///
     /// A value that a [`Slot`] owns is dropped too; the slot is stale then and
     /// its cell out of use until the slot is gone, so a slab can be full right
-    /// after `clear`. Reservations stay. When a destructor panics the rest is
-    /// dropped all the same, then the panic goes on. A value that a destructor
-    /// inserts or borrows during the walk may stay.
+    /// after `clear`. Reservations stay. If a destructor panics, the rest is
+    /// dropped before the panic continues. A value that a destructor inserts or
+    /// borrows during the walk may stay.
     ///
     /// # Panics
     ///
     /// If a value is borrowed (a [`SlotBox`] counts), before any is dropped: all
-    /// stamps are looked at first, as by [`retain`](Self::retain).
+    /// stamps are read first, as by [`retain`](Self::retain).
     /// [`try_clear`](Self::try_clear) says so.
     ///
     /// # Examples

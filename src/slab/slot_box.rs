@@ -14,12 +14,12 @@ use crate::slab::cell::state::State;
 use crate::slab::slot::Slot;
 use crate::slab::{Memory, TrackedSlab};
 
-/// An owning handle that holds the exclusive borrow for as long as it lives,
-/// so that access is a bare pointer's, safely.
+/// An owning handle that derefs to its value: it holds the exclusive borrow as
+/// long as it lives, so access is through a plain pointer.
 ///
-/// Access by key sees the value as mutably borrowed. The box may outlive its
-/// slab, and keeps its value then. Its functions are associated ones, like
-/// those of `Box`, so as not to hide the value's methods.
+/// Access by key finds the value mutably borrowed. The box may outlive its slab,
+/// and then keeps its value. Its functions are associated ones, like those of
+/// `Box`, so that they do not hide the value's methods.
 ///
 /// # Examples
 ///
@@ -170,9 +170,9 @@ impl<T> SlotBox<T> {
         unsafe { Pin::new_unchecked(boxed) }
     }
 
-    /// Gives the box up for a pointer to its value, the one word that an
-    /// intrusive collection wants. The value stays, exclusively borrowed, until
-    /// `box_from_raw` of its slab takes it back.
+    /// Turns the box into a pointer to its value, for an intrusive collection. The
+    /// value stays, exclusively borrowed, until `box_from_raw` of its slab takes it
+    /// back.
     ///
     /// # Examples
     ///
@@ -200,15 +200,14 @@ impl<T> SlotBox<T> {
 }
 
 impl<T> Slot<T> {
-    /// Turns the slot into a box, which holds the exclusive borrow for as long
-    /// as it lives and so reaches the value by a bare pointer; O(1), nothing
-    /// is moved or allocated.
+    /// Turns the slot into a box, which derefs to the value and borrows it
+    /// exclusively as long as it lives; O(1), nothing is moved or allocated.
     ///
     /// # Panics
     ///
     /// If the value is borrowed or the slot is not [valid](Self::is_valid). The
     /// slot is dropped then: a borrowed value goes with its last borrow.
-    /// [`try_into_box`](Self::try_into_box) gives the slot back.
+    /// [`try_into_box`](Self::try_into_box) returns the slot.
     ///
     /// # Examples
     ///
@@ -231,7 +230,7 @@ impl<T> Slot<T> {
     ///
     /// # Errors
     ///
-    /// Gives the slot back where [`into_box`](Self::into_box) panics.
+    /// Returns the slot where [`into_box`](Self::into_box) panics.
     ///
     /// # Examples
     ///
@@ -255,7 +254,7 @@ impl<T> Slot<T> {
 }
 
 impl<T, M: Memory> TrackedSlab<T, M> {
-    /// Takes back a box that was given up with [`SlotBox::into_raw`]; O(1).
+    /// Takes back a box from a pointer of [`SlotBox::into_raw`]; O(1).
     ///
     /// # Safety
     ///
@@ -300,7 +299,8 @@ impl<T> Deref for SlotBox<T> {
 impl<T> DerefMut for SlotBox<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as in `deref`.
+        // SAFETY: the exclusive borrow is ours, so the value is there and only
+        // reached through this box (S1, S2).
         unsafe { self.live().value().as_mut() }
     }
 }
@@ -309,7 +309,7 @@ impl<T> DerefMut for SlotBox<T> {
 impl<T> Drop for SlotBox<T> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: the box ends.
+        // SAFETY: the box exists (P1), and ends with this call.
         unsafe { self.place.drop_box() };
     }
 }

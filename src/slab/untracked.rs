@@ -11,10 +11,9 @@ use crate::slab::{Memory, TrackedSlab};
 
 /// Access to the values of a slab by key, without borrow tracking.
 ///
-/// Made by [`TrackedSlab::untracked`], whose contract it carries: the caller
-/// makes sure that no two references conflict. Still checked is whether there
-/// is a value at a key that nothing holds exclusively: a doomed value, and one
-/// that a `RefMut` or a `SlotBox` holds, is refused.
+/// Made by [`TrackedSlab::untracked`], whose contract holds: the caller makes sure
+/// that no two references conflict. Each access still checks that there is a value,
+/// and that it is neither doomed nor held by a `RefMut` or a `SlotBox`.
 ///
 /// # Examples
 ///
@@ -71,7 +70,7 @@ impl<'a, T, M: Memory> UntrackedAccessor<'a, T, M> {
         self.slab.cells()
     }
 
-    /// The value at `key`; O(1). `None` where there is none, or it is mutably
+    /// Borrows the value at `key`; O(1). `None` if there is none, or it is mutably
     /// borrowed.
     ///
     /// # Examples
@@ -93,7 +92,7 @@ impl<'a, T, M: Memory> UntrackedAccessor<'a, T, M> {
         (cell.state().is_plain()).then(|| unsafe { cell.value().as_ref() })
     }
 
-    /// The value at `key`, mutably; O(1). `None` where there is none, or it is
+    /// Borrows the value at `key` mutably; O(1). `None` if there is none, or it is
     /// mutably borrowed.
     ///
     /// # Examples
@@ -115,7 +114,7 @@ impl<'a, T, M: Memory> UntrackedAccessor<'a, T, M> {
         (cell.state().is_plain()).then(|| unsafe { cell.value().as_mut() })
     }
 
-    /// The value at `key`, without any check: an address and a load.
+    /// Borrows the value at `key`, without any check: an address and a load.
     ///
     /// # Safety
     ///
@@ -137,7 +136,7 @@ impl<'a, T, M: Memory> UntrackedAccessor<'a, T, M> {
         unsafe { self.cells().get_unchecked(key).value().as_ref() }
     }
 
-    /// The value at `key`, mutably, without any check: an address and a load.
+    /// Borrows the value at `key` mutably, without any check: an address and a load.
     ///
     /// # Safety
     ///

@@ -7,12 +7,11 @@ use crate::key::Key;
 use crate::slab::cell::place::{Live, Place};
 use crate::slab::slot::Slot;
 
-/// A reserved slot, to be filled later: it cannot fail to be.
+/// A reserved slot, to be filled later, which cannot fail.
 ///
-/// Its key and address are those the value will have, so a value can be built
-/// that knows them. Dropping it gives the slot back. It may outlive its slab; a
-/// value put into it then is owned, but not reachable (see
-/// [`insert`](Self::insert)).
+/// Its key and address are those that the value will have, so the value can be built
+/// with them. Dropping it frees the slot. It may outlive its slab; a value that is
+/// then inserted is owned, but not accessible (see [`insert`](Self::insert)).
 ///
 /// # Examples
 ///
@@ -68,10 +67,10 @@ impl<T> VacantSlot<T> {
         unsafe { self.place.live() }
     }
 
-    /// Puts the value in its place; O(1), no allocation, cannot fail.
+    /// Inserts the value; O(1), no allocation, cannot fail.
     ///
-    /// Once the slab is gone the slot it returns owns the value but is not
-    /// [valid](Slot::is_valid): [`Slot::into_inner`] gives the value, dropping
+    /// If the slab is gone, the returned slot owns the value but is not
+    /// [valid](Slot::is_valid): [`Slot::into_inner`] returns the value, dropping
     /// the slot drops it.
     ///
     /// # Examples
@@ -109,8 +108,8 @@ impl<T> VacantSlot<T> {
         self.live().key()
     }
 
-    /// Where the value will stand. There is none yet: nothing may be read
-    /// there, and what is written there is overwritten.
+    /// A pointer to where the value will be. Nothing may be read there yet, and
+    /// what is written there is overwritten.
     ///
     /// # Examples
     ///
@@ -141,7 +140,7 @@ impl<T> Slot<T> {
     ///
     /// If the value is borrowed or the slot is not [valid](Self::is_valid). The
     /// slot is dropped then: a borrowed value goes with its last borrow.
-    /// [`try_take`](Self::try_take) gives the slot back.
+    /// [`try_take`](Self::try_take) returns the slot.
     ///
     /// # Examples
     ///
@@ -166,7 +165,7 @@ impl<T> Slot<T> {
     ///
     /// # Errors
     ///
-    /// Gives the slot back where [`take`](Self::take) panics.
+    /// Returns the slot where [`take`](Self::take) panics.
     ///
     /// # Examples
     ///
@@ -191,11 +190,11 @@ impl<T> Slot<T> {
     }
 }
 
-/// Gives the slot back.
+/// Frees the slot.
 impl<T> Drop for VacantSlot<T> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: the reservation ends.
+        // SAFETY: the reservation exists (P1), and ends with this call.
         unsafe { self.place.drop_reservation() };
     }
 }

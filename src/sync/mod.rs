@@ -1,7 +1,7 @@
-//! Across threads: values that are handed over, and slabs and buffers that are shared.
+//! Values, slabs and rings for several threads.
 //!
-//! The other families have no atomic operation in them, and pay nothing for this one. What
-//! crosses threads is a type of its own, and says by `Send` and `Sync` what it may do.
+//! The other families have no atomic operations, and pay nothing for this one. Values that cross
+//! threads have types of their own, whose `Send` and `Sync` say what they may do.
 //!
 //! ```
 //! use std::thread;
@@ -27,13 +27,13 @@
 //!
 //! # Which one
 //!
-//! | you have | take |
+//! | you have | use |
 //! |---|---|
 //! | a whole container that moves to another thread | [`KeySlab`](crate::KeySlab), a [`Pool`](crate::pool), an [`EpochSlab`](crate::epoch): they are `Send` |
 //! | values made by one thread and ended by others: reports, events, orders on their way | a [`SendSlot`] each, of a [`BoundedSlab`](crate::BoundedSlab) or [`Slab`](crate::Slab) |
 //! | values that any thread makes, reads and ends: sessions, connections, shared state | [`SharedSlab`] |
 //! | bytes made by one thread and read by others | an [atomic `ByteArena`](crate::bytes::ByteArena::atomic) |
-//! | frames from one thread to one other, all of them | a [`SpscRing`], split; it refuses when it is full |
+//! | all frames of one thread, for one other thread | a [`SpscRing`], split; it refuses entries when it is full |
 //! | the newest frames of many threads, for many, each for one reader | a [`SharedRing`]; it overwrites the oldest, and readers may sleep |
 //!
 //! A tracked slab itself stays on its thread. It may be built on the thread that uses it.
@@ -59,16 +59,16 @@
 //! | [`EpochSlab`](crate::epoch::EpochSlab), [`EpochBytes`](crate::epoch::EpochBytes) | if `T` is | no |
 //! | keys, positions, errors, reports, figures; [`Pages`](crate::memory::Pages) | yes | yes |
 //!
-//! # What holds of all of them
+//! # Guarantees
 //!
-//! What one thread does with a value before it gives it up happens before another has it, or
-//! its memory: each ordering in the code says what it pairs with. A model checker (loom) runs
-//! the shipped code in small cases: two threads, in a few three, with one to three slots or
-//! buffers and one to three operations each. It tries the orders with at most three
-//! preemptions, and not every one of those; more threads and longer programs are run by Miri,
-//! ThreadSanitizer and stress tests, in some orders. DESIGN.md says which orderings no model
-//! notices. An atomic operation is never one that waits, but for a compare-exchange that
-//! another thread was faster at.
+//! What one thread does with a value before it gives it up happens before another thread gets
+//! the value or its memory: each ordering in the code says what it pairs with. A model checker
+//! (loom) runs the shipped code in small cases: two threads, sometimes three, with one to three
+//! slots or buffers and one to three operations each. It tries orders with at most three
+//! preemptions, and not every one of those. Miri, ThreadSanitizer and stress tests run more
+//! threads and longer programs, in some orders. DESIGN.md, "Across threads", says which orderings
+//! no model notices. No atomic operation waits; a compare-exchange is repeated if another thread
+//! was faster.
 
 // `send_slot.rs`: values that other threads end; `shared_slab/`: the slab that threads share;
 // `spsc/`, `shared_ring.rs`: the rings of two threads, and of many.

@@ -12,28 +12,27 @@ use crate::slab::{Memory, TrackedSlab};
 #[cfg(doc)]
 use crate::{AccessError, SlotBox};
 
-/// An owning handle that may go to any thread, 16 bytes: made of a [`Slot`] by
+/// An owning handle of a value, 16 bytes, that may go to another thread: made of a [`Slot`] by
 /// [`into_send`](Slot::into_send).
 ///
-/// It owns its value exclusively, like a [`SlotBox`]: access is a bare pointer's. Where it is
-/// dropped or [consumed](Self::into_inner), the value is dropped or moved out there, and its
-/// slot is left on the slab's return stack: no lock, no wait, no call of an allocator, as long
-/// as the slab is there. The last handle of a slab that was dropped frees all its memory, on
-/// its own thread: O(chunks), and a call of the allocator for each. The slab's thread frees the
-/// slots that came back when it finds no other free one, or in
-/// [`reclaim`](TrackedSlab::reclaim). So a thread that must not call the allocator makes
-/// values, and other threads end them; if it ends some itself, the slab has to outlive them.
+/// It owns its value exclusively, like a [`SlotBox`], and derefs to it. Its drop, or
+/// [`into_inner`](Self::into_inner), ends the value on the thread where it is, and pushes the
+/// slot on the slab's return stack, without a lock, a wait or a call of the allocator while the
+/// slab lives. The slab's thread frees such slots when it finds no other free one, or in
+/// [`reclaim`](TrackedSlab::reclaim). So a thread that must not call the allocator can make
+/// values, and other threads end them. The last handle of a dropped slab frees all its memory,
+/// on its own thread: O(chunks), with a call of the allocator for each.
 ///
-/// For the slab the value counts until its slot is freed, and access by key sees it as
-/// mutably borrowed ([`try_slot`](TrackedSlab::try_slot) as owned). Slab and handles may go in any order: the memory goes with the last of
-/// them, on whichever thread that is.
+/// For the slab the value counts until its slot is freed, and access by key finds it
+/// mutably borrowed ([`try_slot`](TrackedSlab::try_slot) finds it owned). Slab and handles may
+/// be dropped in any order.
 ///
 /// # Cost
 ///
-/// [`into_send`](Slot::into_send) and what the slab does otherwise have no atomic operation;
-/// the end of the handle has one compare-exchange, which meets only others that end at the
-/// same time. Freeing takes one swap for all slots that came back, and a few loads and stores
-/// for each.
+/// [`into_send`](Slot::into_send) and the other operations of the slab have no atomic
+/// operation. The end of the handle has one compare-exchange, which competes only with other
+/// ends at the same time. Freeing takes one swap for all slots that came back, and a few loads
+/// and stores for each.
 ///
 /// # Examples
 ///
@@ -83,7 +82,7 @@ impl<T> SendSlot<T> {
         place
     }
 
-    /// Moves the value out, and leaves its slot to the slab; O(1), no allocation, one copy.
+    /// Moves the value out, and gives its slot back to the slab; O(1), no allocation, one copy.
     ///
     /// An associated function, as are the others, so as not to hide the value's methods.
     ///
@@ -123,7 +122,8 @@ impl<T> SendSlot<T> {
     #[inline]
     #[must_use]
     pub fn key(sent: &Self) -> Key {
-        // SAFETY: the handle is there.
+        // SAFETY: the handle exists, and may read the key, which is never written (X1 of
+        // `slab/cell/sent.rs`).
         unsafe { sent.place.sent_key() }
     }
 
@@ -158,7 +158,7 @@ impl<T: Send> Slot<T> {
     ///
     /// If the value is borrowed or the slot is not [valid](Self::is_valid). The slot is
     /// dropped then: a borrowed value goes with its last borrow.
-    /// [`try_into_send`](Self::try_into_send) gives the slot back.
+    /// [`try_into_send`](Self::try_into_send) returns the slot.
     ///
     /// # Examples
     ///
@@ -186,7 +186,7 @@ impl<T: Send> Slot<T> {
     ///
     /// # Errors
     ///
-    /// Gives the slot back where [`into_send`](Self::into_send) panics.
+    /// Returns the slot where [`into_send`](Self::into_send) panics.
     ///
     /// # Examples
     ///
@@ -213,12 +213,12 @@ impl<T: Send> Slot<T> {
 }
 
 impl<T, M: Memory> TrackedSlab<T, M> {
-    /// Takes back a value that another thread has done with, as the slot that it was; O(1),
-    /// nothing is moved or allocated.
+    /// Takes back a value from another thread, as the slot that it was; O(1), nothing is moved
+    /// or allocated.
     ///
     /// # Errors
     ///
-    /// Gives the handle back if it is one of another slab.
+    /// Returns the handle if it is one of another slab.
     ///
     /// # Examples
     ///
@@ -260,7 +260,8 @@ impl<T> Deref for SendSlot<T> {
 impl<T> DerefMut for SendSlot<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as in `deref`.
+        // SAFETY: the handle is there, and with it the value, which is its own; it is borrowed
+        // exclusively.
         unsafe { self.place.sent_value().as_mut() }
     }
 }
@@ -324,9 +325,9 @@ mod models {
         values: Arc<()>,
     }
 
-    // SAFETY: loom checks each use.
+    // SAFETY: loom reports each unordered access to the cells.
     unsafe impl Send for Witnesses {}
-    // SAFETY: as above.
+    // SAFETY: loom reports each unordered access to the cells.
     unsafe impl Sync for Witnesses {}
 
     // SAFETY: the memory is the global allocator's.
@@ -360,7 +361,7 @@ mod models {
         }
 
         fn write(&self, index: usize, number: u64) {
-            // SAFETY: loom checks it.
+            // SAFETY: loom reports an access that has no order to this one.
             self.slots[index].with_mut(|slot| unsafe { *slot = number });
         }
 
@@ -395,7 +396,7 @@ mod models {
 
     impl Value {
         fn check(&self) {
-            // SAFETY: loom checks it.
+            // SAFETY: loom reports an access that has no order to this one.
             self.witnesses.slots[self.index].with(|slot| assert_eq!(unsafe { *slot }, self.number));
         }
     }

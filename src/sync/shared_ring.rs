@@ -1,9 +1,9 @@
 //! A ring of entries of bytes for many threads: a ring of one thread, behind a lock.
 //!
-//! Lock-free it took ten times the code, no reader could sleep, and a search for the oldest
-//! entry that was overtaken could lose one. Between two threads a write and a read take longer
-//! than with a lock around a deque of `Vec`s, for the buffer's lines, which the other thread had
-//! last, are waited for while the lock is held.
+//! A lock-free ring took ten times the code, no reader could sleep, and it could lose an entry if
+//! a search for the oldest one was overtaken. Between two threads a write and a read take longer
+//! than with a lock around a deque of `Vec`s, because the lock is held while the buffer's lines
+//! arrive, which the other thread had last.
 
 use core::fmt;
 use core::ops::Deref;
@@ -19,12 +19,12 @@ use crate::memory::Pages;
 /// A fixed number of entries for any number of writers and readers, first in, first out; the
 /// newest overwrites the oldest, and each entry goes to one reader.
 ///
-/// All memory is there from the start. Entries are buffers, which readers keep as long as they
-/// like; what readers keep beyond [`in_flight`](Builder::in_flight) takes room from entries. A
-/// reader may sleep until there is an entry, and learns when the ring is [closed](Self::close).
+/// All memory is allocated at the start. Entries are buffers, which readers may keep; those
+/// kept beyond [`in_flight`](Builder::in_flight) take room from entries. A reader may sleep until
+/// there is an entry, and learns when the ring is [closed](Self::close).
 ///
-/// A lock is held for a copy of the bytes. For two threads take a [`SpscRing`](super::SpscRing),
-/// which is wait-free; on one thread a [`Ring`].
+/// A lock is held while the bytes are copied. For two threads use a
+/// [`SpscRing`](super::SpscRing), which is wait-free; on one thread a [`Ring`].
 ///
 /// # Examples
 ///
@@ -72,16 +72,16 @@ struct State {
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct SharedFrame {
-    /// How many entries were pushed before it. A reader that reads alone finds a gap where
-    /// entries were overwritten.
+    /// Its sequence number: how many entries were pushed earlier. A gap tells a reader that
+    /// reads alone how many entries were overwritten.
     pub sequence: u64,
     /// Its bytes.
     pub buf: Buf<Atomic>,
 }
 
 impl SharedRing {
-    /// A ring of `entries` entries of `max_len` bytes at most; one popped entry besides may be
-    /// kept. O(entries).
+    /// Creates a ring of `entries` entries of at most `max_len` bytes. Readers may keep one more
+    /// entry. O(entries).
     ///
     /// # Panics
     ///
@@ -97,7 +97,7 @@ impl SharedRing {
         Self::builder().entries(entries).max_len(max_len).build()
     }
 
-    /// A ring with other numbers, or of other memory.
+    /// A builder of a ring: its entries, and where its memory comes from.
     ///
     /// ```
     /// let ring = flatslab::sync::SharedRing::builder().entries(10).build();
@@ -112,14 +112,14 @@ impl SharedRing {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Copies these bytes into a new entry, the newest. Of a full ring it overwrites the oldest,
-    /// and says which that was; so too of one that is not full, where readers have all spare
-    /// buffers. O(bytes), and O(entries) where readers keep all buffers; allocates nothing.
+    /// Copies bytes into a new entry, the newest. If the ring is full, or readers keep all spare
+    /// buffers, it overwrites the oldest entry and returns which one that was. O(bytes), and
+    /// O(entries) if readers keep all buffers; allocates nothing.
     ///
     /// # Errors
     ///
-    /// If they are more than [`max_len`](Self::max_len), or readers keep all buffers, or the ring
-    /// is closed. Nothing is overwritten then.
+    /// If there are more bytes than [`max_len`](Self::max_len), if readers keep all buffers, or
+    /// if the ring is closed. Nothing is overwritten then.
     ///
     /// ```
     /// # use flatslab::sync::{PushError, SharedRing};
@@ -212,8 +212,8 @@ impl SharedRing {
         }
     }
 
-    /// Refuses entries from now on, and wakes all readers that sleep. Entries that are there stay
-    /// to be popped.
+    /// Closes the ring: further pushes are refused, and all sleeping readers wake. The present
+    /// entries can still be popped.
     ///
     /// ```
     /// # use flatslab::sync::{PushError, SharedRing};
@@ -259,7 +259,7 @@ impl SharedRing {
         self.len() == 0
     }
 
-    /// The most entries.
+    /// Most entries that the ring can have.
     ///
     /// ```
     /// assert_eq!(flatslab::sync::SharedRing::with_capacity(2, 1500).capacity(), 2);
@@ -304,7 +304,7 @@ impl SharedRing {
         self.lock().ring.evicted()
     }
 
-    /// What memory was obtained.
+    /// The ring's memory, and which of the requested page options were obtained.
     ///
     /// ```
     /// let ring = flatslab::sync::SharedRing::with_capacity(2, 1500);

@@ -129,7 +129,7 @@ impl Asked {
             return Ok(());
         }
         let bytes = to - mapping.ready;
-        // SAFETY: within the mapping.
+        // SAFETY: `ready` is below the bytes of the mapping (tested above).
         let place = unsafe { mapping.start.add(mapping.ready) }.as_ptr().cast();
         // SAFETY: whole pages of the mapping, which are not in use yet.
         let result = unsafe {
@@ -140,8 +140,8 @@ impl Asked {
         if result.is_ok() {
             mapping.ready = to;
         } else {
-            // Nothing is left of the attempt.
-            // SAFETY: as above.
+            // Undo the attempt.
+            // SAFETY: whole pages of the mapping, which are not in use yet.
             unsafe {
                 let _ = mm::munlock(place, bytes);
                 let _ = mm::madvise(place, bytes, Advice::LinuxDontNeed);
@@ -167,11 +167,11 @@ impl Asked {
     ) -> Result<(), AllocError> {
         if !mapping.explicit {
             let access = MprotectFlags::READ | MprotectFlags::WRITE;
-            // SAFETY: says the caller.
+            // SAFETY: whole pages of the mapping, not in use (precondition).
             unsafe { mm::mprotect(place, bytes, access) }
                 .map_err(|_| AllocError::OutOfMemory { bytes })?;
             if mapping.page > self.sizes.usual {
-                // SAFETY: says the caller.
+                // SAFETY: whole pages of the mapping, not in use (precondition).
                 if let Err(error) = unsafe { mm::madvise(place, bytes, Advice::LinuxHugepage) } {
                     shortfalls.note(PageOption::TransparentHugePages, reason(error));
                 }
@@ -180,12 +180,12 @@ impl Asked {
         match self.request.node {
             Node::Any => {}
             Node::Try(node) => {
-                // SAFETY: says the caller.
+                // SAFETY: whole pages of the mapping, not in use (precondition).
                 if let Err(reason) = unsafe { node::prefer(place, bytes, node) } {
                     shortfalls.note(PageOption::Node, reason);
                 }
             }
-            // SAFETY: says the caller.
+            // SAFETY: whole pages of the mapping, not in use (precondition).
             Node::Require(node) => unsafe { node::bind(place, bytes, node) }
                 .map_err(|reason| refused(PageOption::Node, reason, bytes))?,
         }
@@ -205,16 +205,16 @@ impl Asked {
         if !populate {
             return Ok(());
         }
-        // SAFETY: says the caller.
+        // SAFETY: whole pages of the mapping, accessible and not in use (precondition).
         match unsafe { mm::madvise(place, bytes, Advice::LinuxPopulateWrite) } {
             Ok(()) => Ok(()),
-            // To touch one that cannot be had is a signal.
+            // Touching an unavailable one is a signal.
             Err(error) if mapping.explicit => {
                 Err(refused(PageOption::HugePages, reason(error), bytes))
             }
             // Before Linux 5.14.
             Err(Errno::INVAL) => {
-                // SAFETY: a mapping is not at 0; says the caller.
+                // SAFETY: accessible and not in use (precondition); a mapping is not at 0.
                 unsafe { touch(NonNull::new_unchecked(place.cast()), 0, bytes) };
                 Ok(())
             }
@@ -235,7 +235,7 @@ impl Asked {
         if self.request.lock == Lock::No {
             return Ok(());
         }
-        // SAFETY: says the caller.
+        // SAFETY: whole, accessible pages of the mapping (precondition).
         let locked = unsafe {
             if populated {
                 mm::mlock(place, bytes)
@@ -292,7 +292,8 @@ impl Mapping {
     /// The bytes are mapped there, whole pages of that size, and used through this
     /// alone.
     unsafe fn new(start: *mut c_void, bytes: usize, page: usize) -> Self {
-        // SAFETY: a mapping is not at 0; says the caller.
+        // SAFETY: the bytes are mapped there, and used through this alone (precondition);
+        // a mapping is not at 0.
         unsafe {
             let start = NonNull::new_unchecked(start.cast::<u8>());
             Mapping {
@@ -336,7 +337,7 @@ impl Mapping {
         match result {
             Ok(()) => Ok(()),
             // Before Linux 5.14.
-            // SAFETY: not in use, says the caller.
+            // SAFETY: the bytes are accessible and not in use (precondition).
             Err(Errno::INVAL) => unsafe {
                 touch(self.start, from, to);
                 Ok(())
@@ -382,7 +383,8 @@ impl Mapping {
     /// Nothing of it is in use.
     pub(super) unsafe fn unmap(self) {
         let start = self.start.as_ptr().cast::<c_void>();
-        // SAFETY: says the caller; the guards are the mapping's own.
+        // SAFETY: nothing of the mapping is in use (precondition), and the guard pages are
+        // its own.
         unsafe {
             if self.explicit {
                 unmap_part(start, self.bytes);
@@ -401,7 +403,7 @@ pub(super) unsafe fn unmap_part(start: *mut c_void, bytes: usize) {
     if bytes > 0 {
         // It fails only where the system cannot split a mapping: then the address
         // space is lost, and nothing else.
-        // SAFETY: says the caller.
+        // SAFETY: whole pages of a mapping of ours, not in use (precondition).
         let _ = unsafe { mm::munmap(start, bytes) };
     }
 }

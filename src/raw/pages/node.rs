@@ -1,4 +1,4 @@
-//! On which memory node pages lie: the two system calls that `rustix` has not.
+//! The memory node of pages: the two system calls that `rustix` lacks.
 
 use core::ffi::{c_int, c_long, c_ulong, c_void};
 
@@ -20,7 +20,7 @@ const WORD: usize = c_ulong::BITS as usize;
 ///
 /// Whole pages of a mapping of the caller's.
 pub(super) unsafe fn prefer(place: *mut c_void, bytes: usize, node: u32) -> Result<(), Reason> {
-    // SAFETY: says the caller.
+    // SAFETY: whole pages of a mapping of the caller's (precondition).
     unsafe { mbind(place, bytes, PREFERRED, node) }
 }
 
@@ -30,7 +30,7 @@ pub(super) unsafe fn prefer(place: *mut c_void, bytes: usize, node: u32) -> Resu
 ///
 /// Whole pages of a mapping of the caller's.
 pub(super) unsafe fn bind(place: *mut c_void, bytes: usize, node: u32) -> Result<(), Reason> {
-    // SAFETY: says the caller.
+    // SAFETY: whole pages of a mapping of the caller's (precondition).
     unsafe { mbind(place, bytes, BIND, node) }
 }
 

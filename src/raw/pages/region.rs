@@ -94,7 +94,7 @@ impl Region {
         let before = core::mem::replace(&mut self.cut, place.end);
         self.out += bytes;
         self.insert(before..place.start);
-        // SAFETY: within the region.
+        // SAFETY: `uncut` gives a place that ends within the region.
         Some(unsafe { self.start.add(place.start) })
     }
 
@@ -117,7 +117,7 @@ impl Region {
         self.out += bytes;
         self.insert(begun..start);
         self.insert(start + bytes..begun + room);
-        // SAFETY: within the region.
+        // SAFETY: `find_range` gives a range of the region in which the block fits.
         Some(unsafe { self.start.add(start) })
     }
 
@@ -308,7 +308,7 @@ mod tests {
         assert!(region.take(layout(ROOM + 1, 1)).is_none());
         let all = region.take(layout(ROOM, 1)).unwrap();
         assert!(region.take(layout(1, 1)).is_none());
-        // SAFETY: just taken.
+        // SAFETY: the block was just taken, with this layout.
         unsafe { region.give(all, layout(ROOM, 1)) };
         assert!(region.is_unused());
         assert_eq!(region.take(layout(1, 4096)), Some(all));
@@ -320,7 +320,7 @@ mod tests {
         let starts: Vec<_> = (0..4)
             .map(|_| region.take(layout(64, 1)).unwrap())
             .collect();
-        // SAFETY: taken above.
+        // SAFETY: the blocks were taken above, with these layouts.
         unsafe {
             region.give(starts[1], layout(64, 1));
             region.give(starts[2], layout(64, 1));
@@ -344,7 +344,7 @@ mod tests {
         assert_eq!(region.cut_with(layout(100, 1)), Some(1024 + 64));
         assert_eq!(region.cut_with(layout(ROOM, 1)), None);
         assert_eq!(region.cut_with(layout(isize::MAX as usize, 1)), None);
-        // SAFETY: taken above.
+        // SAFETY: the blocks were taken above, with these layouts.
         unsafe {
             region.give(first, layout(65, 1));
             region.give(second, layout(1, 1024));

@@ -161,7 +161,7 @@ impl System {
         }
     }
 
-    /// A block in a mapping of its own, of so many bytes at least.
+    /// A block in a mapping of its own, of at least that many bytes.
     fn allocate_mapping(
         &self,
         state: &mut State,
@@ -253,7 +253,8 @@ impl System {
         let state = self.lock();
         // SAFETY: records on the list, which the lock guards.
         let mapping = unsafe { find(state.mappings, start) };
-        // SAFETY: says the caller.
+        // SAFETY: the block lies in this mapping; its bytes are accessible and not in use
+        // (precondition).
         unsafe { mapping.populate(start, from, to) }
     }
 
@@ -264,7 +265,7 @@ impl System {
         let state = self.lock();
         // SAFETY: records on the list, which the lock guards.
         let mapping = unsafe { find(state.mappings, start) };
-        // SAFETY: says the caller.
+        // SAFETY: the block lies in this mapping, and is not in use (precondition).
         unsafe { mapping.discard(start, bytes) }
     }
 
@@ -280,7 +281,7 @@ impl System {
         let state = self.lock();
         // SAFETY: records on the list, which the lock guards.
         let mapping = unsafe { find(state.mappings, start) };
-        // SAFETY: says the caller.
+        // SAFETY: the bytes from `from` on are not in use (precondition).
         unsafe { self.asked.close(mapping, from) }.unwrap_or(to)
     }
 
@@ -420,7 +421,8 @@ impl State {
 ///
 /// The records of the list are reached through this alone while it lives.
 unsafe fn find<'a>(mut record: *mut Record, block: NonNull<u8>) -> &'a mut Mapping {
-    // SAFETY: by Y3 a record, or the end of the list; says the caller.
+    // SAFETY: by Y3 a record, or the end of the list; it is reached through this alone
+    // (precondition).
     while let Some(found) = unsafe { record.as_mut() } {
         match &mut found.mapping {
             Some(mapping) if mapping.region.contains(block) => return mapping,

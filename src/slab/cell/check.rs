@@ -114,13 +114,13 @@ mod tests {
         an_overwritten_bottom,
         "F1: below the bottom",
         |header, place| {
-            // SAFETY: as above.
+            // SAFETY: breaks what it must, as is the purpose; the slab is leaked.
             unsafe { header.stack.overwrite_below(Some(place(3).start())) };
         }
     );
     finds!(a_freed_value_in_use, "F2: distinct", |header, place| {
         header.stack.pop();
-        // SAFETY: as above.
+        // SAFETY: breaks what it must, as is the purpose; the slab is leaked.
         unsafe { header.stack.push(place(0).start()) };
     });
     finds!(a_doomed_value_without_a_borrow, "S2: doomed", |_, place| {

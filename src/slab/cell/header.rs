@@ -138,7 +138,7 @@ impl SlabHeader {
         (self.sent.get() > 0).then(|| unsafe { self.returns.assume_init_ref() })
     }
 
-    /// Chunks were added, with so many cells.
+    /// Chunks with that many cells were added.
     pub(crate) fn add_slots(&self, slots: usize) {
         self.slots.set(self.slots.get() + slots);
     }

@@ -184,7 +184,7 @@ impl<T> CellPtr<T> {
     /// The cell is allocated.
     #[inline(always)]
     pub(crate) unsafe fn link(self) -> NonNull<u32> {
-        // SAFETY: within the cell.
+        // SAFETY: the cell is allocated (precondition), and has `ROOM` bytes from this offset.
         unsafe { self.0.add(Self::VALUE_OFFSET).cast() }
     }
 
@@ -304,7 +304,7 @@ mod tests {
         type Value = [u8; 3];
         let layout = chunk::layout(CellPtr::<Value>::LAYOUT, 5).unwrap();
         let block = chunk::allocate(layout, &crate::raw::source::Source::GLOBAL).unwrap();
-        // SAFETY: five unused cells.
+        // SAFETY: the block is laid out for five cells, which are unused.
         unsafe {
             stamp_all::<Value>(block.start(), 5, |index| Key::from_raw(8 + index));
             let cells = chunk::cells(block.start(), CellPtr::<Value>::SIZE, 5);

@@ -1,6 +1,6 @@
 //! The steps that end a holder of a cell: a `Slot`, a reservation, a `SlotBox`,
-//! a guard. Each of them may be the last that keeps the memory of a slab that
-//! is gone.
+//! a guard. Each of them may be the last holder of a dropped slab, and then frees
+//! its memory.
 //!
 //! Every function here has this contract: the caller is the holder that its
 //! name says, which exists (P1) and ends with the call. Where a function
@@ -299,7 +299,7 @@ impl<T> Live<'_, T> {
         if state.has_value() && state.is_borrowed() {
             self.set_state(state.unheld());
         } else {
-            // SAFETY: as in the caller.
+            // SAFETY: the holder exists, and ends with this call (contract of this file).
             unsafe { self.drop_uncommon_handle() };
         }
     }

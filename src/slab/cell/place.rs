@@ -100,7 +100,7 @@ impl<'a, T> Live<'a, T> {
 
     #[inline(always)]
     pub(super) fn header(self) -> &'a SlabHeader {
-        // SAFETY: allocated for `'a`.
+        // SAFETY: a `Live` is a cell that is allocated for `'a`, and its header with it (L1).
         unsafe { self.place.header.as_ref() }
     }
 
@@ -129,7 +129,7 @@ impl<'a, T> Live<'a, T> {
     /// The address of the value, whether or not there is one.
     #[inline(always)]
     pub(crate) fn value(self) -> NonNull<T> {
-        // SAFETY: allocated.
+        // SAFETY: a `Live` is a cell that is allocated.
         unsafe { self.place.cell.value() }
     }
 
@@ -221,7 +221,7 @@ impl<'a, T> Live<'a, T> {
     ///
     /// # Errors
     ///
-    /// Gives `value` back where there is no such one.
+    /// Returns `value` where there is no such one.
     #[inline(always)]
     pub(crate) fn replace(self, value: T) -> Result<T, T> {
         if self.state() == State::OWNED {
@@ -323,7 +323,8 @@ impl<'a, T> Live<'a, T> {
     #[cold]
     #[inline(never)]
     unsafe fn settle_the_dead(self) {
-        // SAFETY: as in `destroy`.
+        // SAFETY: the destructor that `destroy` ran has returned or unwound, so the value is
+        // gone, and nothing uses the cell after it settles (P3).
         unsafe { self.settle(self.state().without_exclusive()) };
     }
 
@@ -385,7 +386,7 @@ impl<T> Live<'_, T> {
     }
 }
 
-/// What tests look through, and what they break.
+/// Views for tests, and ways to break invariants.
 #[cfg(test)]
 impl<T> Live<'_, T> {
     #[cfg(test)]

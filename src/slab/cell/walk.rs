@@ -24,8 +24,11 @@ use crate::key::Key;
 /// looking up each cell in the table took twice the time. Whether user code has
 /// changed what is where is one comparison.
 ///
-/// The pointer is to the cell before the next one: that was the fastest of the ways
-/// that were tried (DESIGN.md, "Iteration").
+/// The pointer is to the cell before the next one. Tried, in instructions per value of a
+/// mutable `for` loop over the `u64` of a bounded slab (`slab` takes 6): a start and an end
+/// pointer 9, counting down the bytes 11, this 9, and 8 in `fold`. The comparison of a
+/// growable slab adds 4. `next` is always inlined; otherwise the compiler returns the guard
+/// through the stack, and does not see that its end undoes its beginning.
 ///
 /// # Invariants
 ///
@@ -136,7 +139,7 @@ impl<'a, T, M: Lookup> Walk<'a, T, M> {
 pub(crate) fn first_in_use<T, M: Lookup>(cells: Cells<'_, T, M>) -> Option<Live<'_, T>> {
     let mut walk = Walk::new(cells);
     loop {
-        // SAFETY: no user code runs.
+        // SAFETY: no user code runs in this loop, so the cells of the row stay.
         while let Some(cell) = unsafe { walk.next_in_row() } {
             if cell.state().is_in_use() {
                 return Some(cell);

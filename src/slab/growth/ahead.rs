@@ -152,7 +152,7 @@ impl Ahead {
     /// nothing, and leaves one of another layout to the helper.
     pub(crate) fn take_array(&self, array: Array, layout: Layout) -> Option<Block> {
         let start = self.mailbox().array(array).take()?;
-        // SAFETY: just taken.
+        // SAFETY: by R4 and R6 an array that begins with its layout, and ours.
         let block = unsafe { with_layout(start, &self.source) };
         if block.layout() == layout {
             return Some(block);
@@ -246,7 +246,7 @@ impl Ahead {
         }
         for array in ARRAYS {
             if let Some(start) = self.mailbox().array(array).take() {
-                // SAFETY: just taken.
+                // SAFETY: by R4 and R6 an array that begins with its layout, and ours.
                 drop(unsafe { with_layout(start, &self.source) });
             }
         }
@@ -319,7 +319,7 @@ mod tests {
     fn next(ahead: &Ahead) -> usize {
         loop {
             match ahead.take() {
-                // SAFETY: from `build`.
+                // SAFETY: `build` has written a number at the start of the block.
                 Some(block) => return unsafe { block.start().cast::<usize>().read() },
                 None => thread::yield_now(),
             }

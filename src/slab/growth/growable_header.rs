@@ -102,7 +102,7 @@ impl GrowableHeader {
         self.table.borrow().chunks()
     }
 
-    /// How many chunks have to be added for `slots` free cells.
+    /// Number of chunks to add for `slots` free cells.
     ///
     /// # Errors
     ///
@@ -291,7 +291,7 @@ impl GrowableHeader {
             .min((stack_room - self.header.slots()) >> table.shift())
     }
 
-    /// Adds so many chunks, for which there are supplies. No user code runs.
+    /// Adds that many chunks, for which there are supplies. No user code runs.
     fn add_chunks<T>(&self, chunks: usize, supplies: &mut Supplies) {
         let mut table = self.table.borrow_mut();
         let shift = table.shift();

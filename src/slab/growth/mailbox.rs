@@ -26,7 +26,7 @@ use crate::raw::memory::Block;
 use crate::raw::source::Source;
 use crate::slab::growth::array::Array;
 
-/// What both ends share.
+/// The state that both ends share.
 pub(super) struct Mailbox {
     /// Blocks that are ready, each at its position modulo the capacity; null
     /// where there is none (R1).
@@ -41,7 +41,7 @@ pub(super) struct Mailbox {
 
 /// The successor of an array, and the array itself when it is outgrown.
 pub(super) struct Handover {
-    /// Bytes that the successor is to have; 0 where none is wanted.
+    /// Bytes of the successor that is wanted; 0 if none is.
     wanted: AtomicUsize,
     /// A successor that is ready (R6), or null.
     ready: AtomicPtr<u8>,

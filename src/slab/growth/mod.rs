@@ -1,5 +1,4 @@
-//! How a `Slab` gets more memory, and gives it back: everything that insertion
-//! leaves to cold functions.
+//! How a `Slab` adds memory and gives it back: the cold functions of insertion.
 //!
 //! | file | what |
 //! |---|---|
@@ -42,14 +41,14 @@ use crate::slab::{TrackedSlab, claim};
 use crate::{Builder, Slot};
 
 impl<T> TrackedSlab<T, Growable> {
-    /// Makes room for `additional` values more than the present
-    /// [`len`](Self::len), like `Vec`: allocated, touched, and with nothing left
-    /// to do for the insertions that fill it. O(slots added, and free ones).
+    /// Reserves room for `additional` values more than the present
+    /// [`len`](Self::len), like `Vec`. The memory is allocated and touched, so that the
+    /// insertions that fill it do neither. O(slots added, and free ones).
     ///
     /// # Panics
     ///
     /// If that comes to 2^30 slots or more, rounded up to whole chunks, or the
-    /// bytes of all chunks pass `isize::MAX`. Where the allocator refuses the program ends, as
+    /// bytes of all chunks exceed `isize::MAX`. If the allocator refuses, the program ends, as
     /// with `Vec`.
     ///
     /// # Examples
@@ -83,15 +82,16 @@ impl<T> TrackedSlab<T, Growable> {
     /// assert!(slab.try_reserve(usize::MAX).is_err());
     /// ```
     pub fn try_reserve(&self, additional: usize) -> Result<(), AllocError> {
-        // What came back is free. Or a program that reserves before each burst grows for ever.
+        // Count what came back as free; else a program that reserves before each burst grows
+        // for ever.
         self.reclaim_some(additional.saturating_sub(self.cells().header().free()));
         // SAFETY: the memory was made for cells of `T`.
         unsafe { self.memory.try_reserve::<T>(additional) }
     }
 
-    /// Makes sure that `slots` slots are free and their memory is touched: the next insertions,
-    /// as many, neither allocate nor fault. O(slots added, and free ones), and O(1) if there are
-    /// as many.
+    /// Makes sure that `slots` slots are free and their memory is touched, so that the next
+    /// `slots` insertions neither allocate nor fault. O(slots added, and free ones), and O(1) if
+    /// that many are free.
     ///
     /// For programs that have idle moments. Slots that came back from other threads are
     /// [freed](Self::reclaim_some) first, then chunks are added: a
@@ -118,7 +118,7 @@ impl<T> TrackedSlab<T, Growable> {
         self.try_reserve(slots)
     }
 
-    /// How many insertions have had to take a chunk from the allocator themselves;
+    /// Number of insertions that took a chunk from the allocator themselves;
     /// O(1).
     ///
     /// Excludes those that found one [reserved](Self::reserve),
@@ -142,10 +142,9 @@ impl<T> TrackedSlab<T, Growable> {
     /// Gives back the chunks in which no value, reservation, guard or stale
     /// [`Slot`] is left, and what the free stack no longer needs; O(slots).
     ///
-    /// Keys of values do not change. The numbers of chunks that are given back
-    /// are used again by the chunks to come, the lowest first. While one of
-    /// them lies below a living chunk, the memory of one empty chunk is kept
-    /// to stand in for it and for all like it.
+    /// Keys of values do not change. New chunks use the numbers of those given back,
+    /// the lowest first. While such a number is below that of a chunk in use, the
+    /// memory of one empty chunk is kept.
     ///
     /// # Examples
     ///
@@ -162,7 +161,7 @@ impl<T> TrackedSlab<T, Growable> {
         unsafe { self.memory.shrink::<T>() };
     }
 
-    /// Has `count` chunks built ahead from now on.
+    /// Starts a helper that builds `count` chunks ahead.
     ///
     /// # Errors
     ///
@@ -379,7 +378,7 @@ impl Growable {
         }
     }
 
-    /// Has the helper free at once what it allocated and is no longer wanted.
+    /// Makes the helper free at once what it has allocated and is not wanted.
     fn free_unwanted(&self) {
         #[cfg(feature = "std")]
         if let Some(ahead) = &self.ahead {

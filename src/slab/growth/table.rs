@@ -178,22 +178,22 @@ impl ChunkTable {
         }
     }
 
-    /// How many chunks can be added before the keys run out.
+    /// Number of chunks that can be added before the keys run out.
     pub(super) fn chunks_left(&self) -> usize {
         (MAX_SLOTS >> self.shift) - self.numbers + self.holes
     }
 
-    /// How many entries there are after so many chunks more.
+    /// Number of entries after that many more chunks.
     pub(super) fn entries_with(&self, chunks: usize) -> usize {
         (self.numbers + chunks.saturating_sub(self.holes)) << self.repeat
     }
 
-    /// How many chunks can be added to a table with room for so many entries.
+    /// Number of chunks that can be added to a table with that room.
     pub(super) fn chunks_within(&self, room: usize) -> usize {
         (room >> self.repeat) - self.numbers + self.holes
     }
 
-    /// How many entries there is room for.
+    /// Number of entries there is room for.
     pub(super) fn room(&self) -> usize {
         Self::room_of(&self.origins)
     }
@@ -208,17 +208,17 @@ impl ChunkTable {
         entries.max(2 * self.room()).max(Self::FIRST_ROOM)
     }
 
-    /// How many entries there are when this table is outgrown by one chunk.
+    /// Number of entries when this table is outgrown by one chunk.
     #[cfg(feature = "std")]
     pub(super) fn entries_beyond_room(&self) -> usize {
         ((self.room() >> self.repeat) + 1) << self.repeat
     }
 
-    /// Of a block for so many entries.
+    /// The layout of a block for that many entries.
     ///
     /// # Errors
     ///
-    /// When its bytes pass `isize::MAX`.
+    /// When its bytes exceed `isize::MAX`.
     pub(super) fn origins_layout(room: usize) -> Result<Layout, AllocError> {
         Layout::array::<*mut u8>(room).map_err(|_| AllocError::TooManyBytes {
             slots: room,
@@ -323,7 +323,7 @@ impl ChunkTable {
     fn place<T>(&self, key: usize) -> NonNull<u8> {
         let number = key >> self.shift;
         let local = key - (number << self.shift);
-        // SAFETY: within the chunk.
+        // SAFETY: a chunk of that number has 2^`shift` cells (T1), and `local` is at most that.
         unsafe { self.start(number).add(local * CellPtr::<T>::SIZE) }
     }
 
@@ -489,7 +489,7 @@ mod tests {
 
     fn cell(table: &ChunkTable, key: u32) -> CellPtr<u8> {
         assert!((key as usize) < table.chunks().bound);
-        // SAFETY: below the bound.
+        // SAFETY: the key is below the bound (asserted).
         unsafe { table.chunks().cell(Key::from_raw(key)) }
     }
 

@@ -8,10 +8,10 @@ use super::key::SharedKey;
 use crate::error::AccessError;
 
 impl<T> SharedSlab<T> {
-    /// The value of a key; O(1), no allocation. It stays as long as the guard, no matter who removes
-    /// it.
+    /// Borrows the value at a key; O(1), no allocation. The value stays as long as the guard, even
+    /// if another thread removes it.
     ///
-    /// `None` where there is none: it was removed, or never was.
+    /// `None` if there is none: it was removed, or never existed.
     ///
     /// # Panics
     ///
@@ -38,7 +38,7 @@ impl<T> SharedSlab<T> {
         }
     }
 
-    /// The value of a key, like [`get`](Self::get); never panics.
+    /// Borrows the value at a key, like [`get`](Self::get); never panics.
     ///
     /// # Errors
     ///
@@ -66,8 +66,8 @@ impl<T> SharedSlab<T> {
         Ok(unsafe { SharedRef::new(self, cell) })
     }
 
-    /// The value of a key, with a guard that holds the slab: for threads and tasks that have
-    /// no scope. O(1), no allocation; counts in the `Arc` too.
+    /// Borrows the value at a key by a guard that owns an `Arc` of the slab, for threads and
+    /// tasks without a scope. O(1), no allocation; counts in the `Arc` too.
     ///
     /// A value that holds a guard of its own slab keeps itself and the slab alive for ever, as
     /// with any cycle of `Arc`s.
@@ -99,8 +99,8 @@ impl<T> SharedSlab<T> {
         Some(unsafe { SharedRef::new(self.clone(), cell) })
     }
 
-    /// Whether there is a value at the key; O(1). Another thread may remove it the moment
-    /// after.
+    /// Whether there is a value at the key; O(1). Another thread may remove it at any
+    /// time.
     ///
     /// ```
     /// use flatslab::sync::SharedSlab;
@@ -117,8 +117,8 @@ impl<T> SharedSlab<T> {
             .is_some_and(|(cell, generation)| unsafe { cell.word().has(generation) })
     }
 
-    /// The value of a key, to be changed; O(1). The exclusive borrow excludes guards, but for
-    /// those that were forgotten.
+    /// Borrows the value at a key mutably; O(1). The exclusive borrow excludes all guards but
+    /// forgotten ones.
     ///
     /// ```
     /// use flatslab::sync::SharedSlab;

@@ -70,7 +70,7 @@ pub(super) enum Removal {
 pub(super) struct Word(AtomicU64);
 
 impl Word {
-    /// A cell without a value, whose first one is to have this generation.
+    /// A cell without a value; its first value gets this generation.
     pub(super) fn vacant(generation: u64) -> Self {
         Word(AtomicU64::new(generation | VACANT))
     }
@@ -129,7 +129,7 @@ impl Word {
     }
 
     /// Counts a reader of whatever value is there: its generation, and whether the reader was
-    /// admitted. `None` where there is no value, or a removed one.
+    /// admitted. `None` if there is no value, or a removed one.
     pub(super) fn begin_any_read(&self, mask: u64) -> Option<(u64, Result<(), AccessError>)> {
         loop {
             // Relaxed: checked by the exchange in `begin_read`.

@@ -14,7 +14,7 @@ impl<T> SharedSlab<T> {
     /// It is below the capacity.
     #[inline(always)]
     pub(super) unsafe fn cell(&self, index: usize) -> CellPtr<T> {
-        // SAFETY: within the block (H1).
+        // SAFETY: the index is below the capacity (precondition), so within the block (H1).
         CellPtr::new(unsafe { self.cells.add(index * CellPtr::<T>::SIZE) })
     }
 
@@ -32,7 +32,7 @@ impl<T> SharedSlab<T> {
     #[inline(always)]
     pub(super) fn locate(&self, key: SharedKey) -> Option<(CellPtr<T>, u64)> {
         let index = self.index(key);
-        // SAFETY: below the capacity.
+        // SAFETY: `index` is below the capacity where this runs.
         (index < self.capacity())
             .then(|| (unsafe { self.cell(index) }, key.into_raw() & !self.mask))
     }
@@ -102,7 +102,8 @@ impl<T> SharedSlab<T> {
     pub(super) unsafe fn end_read(&self, cell: CellPtr<T>) {
         // SAFETY: allocated as long as the slab is (H1).
         if unsafe { cell.word().end_read() } {
-            // SAFETY: its end was claimed.
+            // SAFETY: `end_read` said that this was the last reader of a removed value, whose end
+            // it has claimed (S2).
             unsafe { self.end_removed(cell) };
         }
     }

@@ -6,18 +6,18 @@ use super::key::SharedKey;
 use crate::error::{AllocError, FullError};
 
 impl<T> SharedSlab<T> {
-    /// Puts a value into a free slot; O(1), no allocation, no matter how full the slab is or
+    /// Inserts a value into a free slot; O(1), no allocation, no matter how full the slab is or
     /// where values were removed (see [above](Self#how-long-an-operation-takes)).
     ///
     /// While other threads insert and remove, it is refused if each slot was taken at some
-    /// moment of the call. So it is never refused while a slot is free all the time, also if
-    /// another thread was stopped in the midst of anything; and if no other thread does anything,
-    /// it is refused if and only if each slot is taken. A slot is taken while it has a value, also a removed one that
-    /// guards keep alive, and while [`insert_with`](Self::insert_with) makes one.
+    /// moment of the call. So it is never refused while a slot is free all the time, even if
+    /// another thread was stopped within an operation. If no other thread does anything, it is
+    /// refused if and only if each slot is taken. A slot is taken while it has a value, also a
+    /// removed one that guards keep alive, and while [`insert_with`](Self::insert_with) makes one.
     ///
     /// # Errors
     ///
-    /// Gives the value back when no slot is free.
+    /// Returns the value if no slot is free.
     ///
     /// # Examples
     ///
@@ -49,8 +49,8 @@ impl<T> SharedSlab<T> {
     /// Builds a value that knows its key; O(1) besides `f`, no allocation.
     ///
     /// The slot is reserved while `f` runs, and there is no value at the key. `f` may use the
-    /// slab. If it panics the slot is given back, and nothing comes to that key any more.
-    /// When no slot is free, `f` is not called.
+    /// slab. If it panics the slot is given back, and that key never leads to a value.
+    /// If no slot is free, `f` is not called.
     ///
     /// # Errors
     ///

@@ -9,7 +9,7 @@ use super::{SharedKey, SharedSlab};
 
 /// The values of a [`SharedSlab`], from [`SharedSlab::iter`].
 ///
-/// `Send` and `Sync` where `T` is both.
+/// `Send` and `Sync` if `T` is both.
 ///
 /// # Examples
 ///
@@ -28,9 +28,9 @@ pub struct Iter<'a, T> {
 }
 
 impl<T> SharedSlab<T> {
-    /// The values there are, each with its key and a guard, in the order of slots; O(capacity)
-    /// for all. Each slot is looked at once: what other threads insert or remove at the same time may
-    /// or may not be among them.
+    /// Iterates over the values, each with its key and a guard, in the order of slots; O(capacity)
+    /// for all. Each slot is read once: values that other threads insert or remove at the same
+    /// time may or may not be among them.
     ///
     /// # Panics
     ///
@@ -79,7 +79,7 @@ impl<'a, T> Iterator for Iter<'a, T> {
         while self.next < self.slab.capacity() {
             let index = self.next;
             self.next += 1;
-            // SAFETY: below the capacity.
+            // SAFETY: `index` is below the capacity (the condition of the loop).
             let cell = unsafe { self.slab.cell(index) };
             // SAFETY: allocated as long as the slab is (H1).
             match unsafe { cell.word().begin_any_read(self.slab.mask) } {

@@ -9,9 +9,9 @@ use super::SharedSlab;
 /// The key of a value in a [`SharedSlab`]: 8 bytes, `Copy`, and `Option<SharedKey>` has 8
 /// bytes too.
 ///
-/// It has the slot and its generation: when the value is gone, the key leads to nothing for
-/// ever, also when the slot is reused. The generation has 40 bits, and 34 in a slab of more
-/// than 2^24 slots; a slot whose generations have run out is retired.
+/// It has the slot and its generation: after the value is gone, the key never leads to a value
+/// again, even if the slot is reused. The generation has 40 bits, and 34 in a slab of more
+/// than 2^24 slots; a slot whose generations are used up is retired.
 ///
 /// A key does not name its slab: in another one it leads to nothing, or to the value whose key
 /// has the same bits; so does a key [made](Self::from_raw) of any bits.
@@ -61,9 +61,9 @@ impl SharedKey {
         self.0.get()
     }
 
-    /// The key of these bits; `None` of 0.
+    /// The key with these bits; `None` if they are 0.
     ///
-    /// A key that no slab handed out is answered like one whose value is gone.
+    /// A key that no slab handed out behaves like one whose value is gone.
     ///
     /// ```
     /// use flatslab::sync::{SharedKey, SharedSlab};

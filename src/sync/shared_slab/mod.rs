@@ -2,9 +2,9 @@
 //!
 //! A bitmap of free cells ([`FreeMap`]), and one atomic word beside each value (`cell.rs`).
 //! An insertion and a removal together are three locked operations: take the cell from the
-//! map, claim the end of its value, give the cell back. What is in between is written by the one thread
-//! that has the cell. A reader is two: enter by a compare-exchange that has the generation in
-//! it, and leave.
+//! map, claim the end of its value, give the cell back. Between them only the thread that has the
+//! cell writes to it. A reader takes two: enter by a compare-exchange that includes the
+//! generation, and leave.
 //!
 //! | file | what |
 //! |---|---|
@@ -13,7 +13,7 @@
 //! | `ends.rs` | from a key to its cell, and the end of a value |
 //! | `insertion.rs`, `removal.rs` | inserting, removing |
 //! | `guard.rs`, `access.rs`, `iter.rs` | guards; access by key; iteration |
-//! | `builder.rs` | slabs in other memory |
+//! | `options.rs` | the options of the builder |
 //! | `counted.rs`, `models.rs` | atomics that count their changes, for tests; the loom models |
 //!
 //! # Invariants
@@ -70,27 +70,28 @@ pub use guard::SharedRef;
 pub use iter::Iter;
 pub use key::SharedKey;
 
-/// A slab of fixed capacity that threads share: any of them inserts, reads and removes values
+/// A slab of fixed capacity that threads share: each of them inserts, reads and removes values
 /// at any time, without locks.
 ///
-/// It is for values that are found by key from many threads: sessions, connections, orders in
-/// flight. All its memory is allocated and touched when it is made, and no operation
-/// allocates or waits for another thread; none but [`memory`](Self::memory) calls the system.
-/// Where one thread owns the slab and others only get single values, a
-/// [`BoundedSlab`](crate::BoundedSlab) is faster.
+/// Use it for values that many threads find by key: sessions, connections, orders in flight.
+/// All its memory is allocated and touched when it is made. No operation allocates or waits for
+/// another thread; only [`memory`](Self::memory) calls the system. If one thread owns the slab
+/// and others only get single values, a [`BoundedSlab`](crate::BoundedSlab) is faster.
 ///
 /// Values are shared by reference: [`get`](Self::get) returns a guard that keeps the value
-/// alive. A value that is [removed](Self::remove) while guards are there is gone for everyone
-/// else at once, and is dropped by the last guard, on its thread. What is to be changed in
-/// place has to be a `Mutex`, an atomic or the like.
+/// alive. If a value is [removed](Self::remove) while it has guards, its key leads to no value at
+/// once, and the last guard drops the value, on its thread. To change a value in place, use a
+/// `Mutex`, an atomic or the like.
 ///
-/// A slot costs the size of a value and 8 bytes of state, rounded up to the value's alignment,
-/// or to that of the state, and about one bit; the slab up to 2 KiB. Each thread takes the slot that it freed last, then slots from a region of its own as long as
-/// there are some, and the others' before an insertion is refused. There are up to 16 regions;
-/// threads that insert all the time meet less in a slab of 512 slots for each of them than in a
-/// smaller one. An insertion and a removal take three locked instructions together, wherever the
-/// values are, a guard two, as long as threads do not meet at the same value. Every operation is
-/// lock-free: one that has to start over was overtaken by another that was done.
+/// A slot takes the size of a value and 8 bytes of state, rounded up to the value's alignment,
+/// or to that of the state, and about one bit; the slab takes up to 2 KiB. Each thread takes the
+/// slot that it freed last, then slots from a region of its own, and then those of other regions.
+/// There are up to 16 regions; threads that insert all the time compete less in a slab of 512
+/// slots for each of them than in a smaller one.
+///
+/// An insertion and a removal together take three locked instructions, wherever the values are,
+/// and a guard two, as long as threads do not use the same value. Every operation is lock-free:
+/// it starts over only if another one has completed.
 ///
 /// # How long an operation takes
 ///
@@ -99,10 +100,10 @@ pub use key::SharedKey;
 /// slot reads at most one word of each level; it writes to them only if it takes the last free
 /// slot of 64 neighbours, at most twice to each. A removal writes at most once to each. An
 /// insertion that is refused reads the top and 3 words for each of the 16 regions, in a slab of
-/// any size. More is read only because of other threads: for each that is in the midst of an
-/// insertion which takes the last of 64, one word for each level; and a thread begins again when
-/// another has taken the slot it found. If more than 16 threads (as many as there are regions)
-/// are in the midst of such insertions, one that comes then may look at every 64 slots.
+/// any size. Other threads add to that: one word for each level, for each thread that is taking
+/// the last of 64 slots; and a thread starts over if another one took the slot it has found. If
+/// more than 16 threads (the number of regions) are taking the last of 64 slots at once, a
+/// further insertion may read a word for every 64 slots.
 ///
 /// # How long a slab lasts
 ///
@@ -161,13 +162,13 @@ unsafe impl<T: Send + Sync> Sync for SharedSlab<T> {}
 impl<T: RefUnwindSafe> RefUnwindSafe for SharedSlab<T> {}
 
 impl<T> SharedSlab<T> {
-    /// A slab of `capacity` slots; O(capacity). Allocates everything it will ever use, and
-    /// touches every page of it. A slab of no slots is always full.
+    /// Creates a slab of `capacity` slots; O(capacity). Allocates everything it will ever use,
+    /// and touches every page of it. A slab of no slots is always full.
     ///
     /// # Panics
     ///
-    /// If `capacity` is 2^30 or more, or its bytes pass `isize::MAX`. Where the allocator
-    /// refuses the program ends, as with `Vec`.
+    /// If `capacity` is 2^30 or more, or its bytes exceed `isize::MAX`. If the allocator
+    /// refuses, the program ends, as with `Vec`.
     ///
     /// # Examples
     ///
@@ -184,12 +185,12 @@ impl<T> SharedSlab<T> {
         }
     }
 
-    /// A slab of `capacity` slots, like [`with_capacity`](Self::with_capacity); never panics
-    /// or aborts.
+    /// Creates a slab of `capacity` slots, like [`with_capacity`](Self::with_capacity); never
+    /// panics or aborts.
     ///
     /// # Errors
     ///
-    /// If `capacity` is 2^30 or more, its bytes pass `isize::MAX`, or the allocator refuses;
+    /// If `capacity` is 2^30 or more, its bytes exceed `isize::MAX`, or the allocator refuses;
     /// nothing is leaked then.
     ///
     /// # Examples
@@ -233,7 +234,7 @@ impl<T> SharedSlab<T> {
         Ok(slab)
     }
 
-    /// The number of slots in use: with a value, also a removed one that guards keep alive, or
+    /// Number of slots in use: with a value, also a removed one that guards keep alive, or
     /// with one being made. O(capacity / 64); exact while no other thread changes it.
     ///
     /// ```
@@ -267,7 +268,7 @@ impl<T> SharedSlab<T> {
         self.free.count() == 0
     }
 
-    /// The number of slots, those in use, the free and the retired ones; O(1).
+    /// Number of slots, including retired ones; O(1).
     ///
     /// ```
     /// assert_eq!(flatslab::sync::SharedSlab::<u64>::with_capacity(8).capacity(), 8);
@@ -290,7 +291,7 @@ impl<T> SharedSlab<T> {
         self.retired.load(Ordering::Relaxed)
     }
 
-    /// What memory the slab has, and what was obtained of what was asked for. The only method
+    /// The slab's memory, and which of the requested page options were obtained. The only method
     /// that calls the system: it asks about [its pages](crate::memory::Pages), which takes
     /// microseconds or more. For the start and for diagnostics.
     ///

@@ -16,7 +16,7 @@ struct Witness(Arc<UnsafeCell<(usize, usize)>>);
 
 // SAFETY: shared on purpose; loom checks each access.
 unsafe impl Send for Witness {}
-// SAFETY: as above.
+// SAFETY: shared on purpose; loom checks each access.
 unsafe impl Sync for Witness {}
 
 struct Value(Witness);
@@ -30,7 +30,7 @@ impl Witness {
 
     /// Values made, and dropped.
     fn counts(&self) -> (usize, usize) {
-        // SAFETY: loom checks it.
+        // SAFETY: loom reports an access that has no order to this one.
         self.0.with(|it| unsafe { *it })
     }
 }

@@ -8,11 +8,11 @@ use super::key::SharedKey;
 use crate::error::AccessError;
 
 impl<T> SharedSlab<T> {
-    /// Removes a value; O(1) besides its destructor. Whether this call removed it: of many at
-    /// once one does.
+    /// Removes a value, and returns whether this call removed it: of several calls at once one
+    /// does. O(1) besides its destructor.
     ///
-    /// From now on its key leads to nothing. The value is dropped here, or where guards are
-    /// there, by the last one of them.
+    /// From now on its key leads to no value. The value is dropped here, or by the last guard if
+    /// there are guards.
     ///
     /// # Examples
     ///
@@ -34,14 +34,14 @@ impl<T> SharedSlab<T> {
             Removal::Missing => false,
             Removal::Deferred => true,
             Removal::Claimed => {
-                // SAFETY: its end was claimed.
+                // SAFETY: `remove` has claimed the end of the value (S2).
                 unsafe { self.end(self.index(key), generation) };
                 true
             }
         }
     }
 
-    /// Moves the value of a key out; O(1), no allocation. `None` if there is none. Does not wait
+    /// Moves the value at a key out; O(1), no allocation. `None` if there is none. Does not wait
     /// for guards.
     ///
     /// # Panics
@@ -67,7 +67,7 @@ impl<T> SharedSlab<T> {
         }
     }
 
-    /// Moves the value of a key out, like [`take`](Self::take); never panics.
+    /// Moves the value at a key out, like [`take`](Self::take); never panics.
     ///
     /// # Errors
     ///

@@ -47,7 +47,7 @@ fn readers_past_the_most_are_refused() {
     let guard = slab.get(key).unwrap();
     // As if so many guards had been forgotten.
     let word = {
-        // SAFETY: the slot there is.
+        // SAFETY: the slab has one slot, of index 0.
         let place = unsafe { slab.cell(0).word_place() };
         // SAFETY: a `Word` is one atomic.
         unsafe { place.cast::<crate::raw::atomic::AtomicU64>().as_ref() }
@@ -94,7 +94,7 @@ fn cells_of_every_size_and_alignment_are_laid_out() {
 
     fn sizes<T>() -> (usize, usize, usize) {
         let slab = SharedSlab::<T>::with_capacity(1);
-        // SAFETY: the slot there is.
+        // SAFETY: the slab has one slot, of index 0.
         unsafe {
             let cell = slab.cell(0);
             let start = cell.start().addr().get();

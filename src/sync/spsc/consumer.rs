@@ -7,7 +7,7 @@ use core::ptr::NonNull;
 use super::ends::End;
 use crate::raw::atomic::Ordering;
 
-/// The end of a [`SpscRing`](super::SpscRing) that entries are popped from. `Send` and `Sync`.
+/// The reading end of a [`SpscRing`](super::SpscRing). `Send` and `Sync`.
 pub struct Consumer {
     end: End,
     /// Its own position (J4).
@@ -16,9 +16,9 @@ pub struct Consumer {
     tail: usize,
 }
 
-// SAFETY: as for `Producer`.
+// SAFETY: what is shared with the other end is atomic, or one end's by J2.
 unsafe impl Send for Consumer {}
-// SAFETY: as for `Producer`.
+// SAFETY: by reference only its numbers are read.
 unsafe impl Sync for Consumer {}
 
 impl Consumer {
@@ -31,9 +31,9 @@ impl Consumer {
         }
     }
 
-    /// Takes the oldest entry; O(1), wait-free. Its place is the producer's again once the frame
-    /// is dropped; where that is forgotten, once a later frame is, or at the latest by a pop that
-    /// finds none.
+    /// Takes the oldest entry; O(1), wait-free. Its place is free again when the frame is dropped.
+    /// If the frame is forgotten, its place is free when a later frame is dropped, or when a pop
+    /// finds no entry.
     ///
     /// ```
     /// # use flatslab::sync::SpscRing;
@@ -83,7 +83,7 @@ impl Consumer {
         head.store(self.head, Ordering::Release);
     }
 
-    /// How many entries there are to pop; the producer may have pushed more since.
+    /// Number of entries to pop; the producer may have pushed more since.
     ///
     /// ```
     /// # use flatslab::sync::SpscRing;
@@ -98,7 +98,7 @@ impl Consumer {
         self.end.between(self.head, tail)
     }
 
-    /// Whether there is none.
+    /// Whether there is no entry.
     ///
     /// ```
     /// # use flatslab::sync::SpscRing;
@@ -110,7 +110,7 @@ impl Consumer {
         self.len() == 0
     }
 
-    /// How many entries there are at most.
+    /// Most entries that the ring can have.
     ///
     /// ```
     /// # use flatslab::sync::SpscRing;
@@ -136,8 +136,8 @@ impl Consumer {
         self.end.places.max_len()
     }
 
-    /// Whether the producer is gone. All that it pushed is there to be popped: who asks this
-    /// first and then finds no entry has read all.
+    /// Whether the producer was dropped. All its entries can still be popped: if this is `true`
+    /// and then a pop finds no entry, all were read.
     ///
     /// ```
     /// # use flatslab::sync::SpscRing;
@@ -167,7 +167,7 @@ impl fmt::Debug for Consumer {
 
 /// An entry that was popped, from [`Consumer::pop`]: its bytes. `Send` and `Sync`.
 ///
-/// Its place is the producer's again once it is dropped.
+/// Dropping it frees its place.
 pub struct Frame<'a> {
     consumer: &'a mut Consumer,
     start: NonNull<u8>,
@@ -176,7 +176,7 @@ pub struct Frame<'a> {
 
 // SAFETY: bytes that no one writes to, and the consumer.
 unsafe impl Send for Frame<'_> {}
-// SAFETY: as above.
+// SAFETY: by reference its bytes are read, and no one writes to them (J2).
 unsafe impl Sync for Frame<'_> {}
 
 impl Deref for Frame<'_> {

@@ -50,7 +50,7 @@ pub(super) struct End {
     pub(super) places: Places,
 }
 
-/// Makes the two ends of a ring of so many entries, which are not 0.
+/// Makes the two ends of a ring of that many entries, which are not 0.
 ///
 /// # Errors
 ///
@@ -101,7 +101,7 @@ impl End {
         } else {
             position - self.capacity
         };
-        // SAFETY: below the capacity (J1).
+        // SAFETY: by J1 a position is below twice the capacity, so `number` is below it.
         unsafe { self.places.place(self.first, number) }
     }
 

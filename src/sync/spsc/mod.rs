@@ -20,11 +20,12 @@ use crate::error::BuildError;
 use crate::memory::Pages;
 use crate::raw::report::Report;
 
-/// A ring of entries of bytes, to be [split](Self::split) into its two ends.
+/// A bounded queue of byte entries for one producer and one consumer, each on its own thread:
+/// [`split`](Self::split) it into its two ends.
 ///
-/// First in, first out, for one producer and one consumer, each on a thread of its own; both
-/// are wait-free. A full ring refuses. All memory, a block, is allocated and touched when it is
-/// made, and goes with the last of the two ends. `Send` and `Sync`.
+/// First in, first out; both ends are wait-free. A full ring refuses entries. All memory, one
+/// block, is allocated and touched when the ring is made, and freed with the last of the two
+/// ends. `Send` and `Sync`.
 ///
 /// Each entry has room for `max_len` bytes, rounded up to a multiple of 16, and 16 bytes for
 /// its length; bytes begin at a multiple of 16.
@@ -61,7 +62,7 @@ pub struct SpscRing {
 }
 
 impl SpscRing {
-    /// A ring of `entries` entries of `max_len` bytes at most; O(entries).
+    /// Creates a ring of `entries` entries of at most `max_len` bytes; O(entries).
     ///
     /// # Panics
     ///
@@ -77,7 +78,7 @@ impl SpscRing {
         Self::builder().entries(entries).max_len(max_len).build()
     }
 
-    /// A ring with other numbers, or of other memory.
+    /// A builder of a ring: its entries, and where its memory comes from.
     ///
     /// ```
     /// let ring = flatslab::sync::SpscRing::builder().entries(10).build();
@@ -90,7 +91,7 @@ impl SpscRing {
         })
     }
 
-    /// The two ends, each of which may go to a thread of its own.
+    /// Splits the ring into its two ends, each of which may go to its own thread.
     ///
     /// ```
     /// # use flatslab::sync::SpscRing;
@@ -104,7 +105,7 @@ impl SpscRing {
         (self.producer, self.consumer)
     }
 
-    /// How many entries there are at most.
+    /// Most entries that the ring can have.
     ///
     /// ```
     /// assert_eq!(flatslab::sync::SpscRing::with_capacity(2, 1500).capacity(), 2);
@@ -124,7 +125,7 @@ impl SpscRing {
         self.producer.max_len()
     }
 
-    /// What memory was obtained.
+    /// The ring's memory, and which of the requested page options were obtained.
     ///
     /// ```
     /// let ring = flatslab::sync::SpscRing::with_capacity(2, 1500);

@@ -6,7 +6,7 @@ use core::ptr::NonNull;
 use crate::error::{AllocError, BuildError};
 use crate::raw::copy::copy;
 
-/// Bytes begin at a multiple of this, and lengths stand so many bytes before them.
+/// Bytes begin at a multiple of this, and their length stands this many bytes before them.
 pub(super) const ALIGN: usize = 16;
 
 /// Lengths have 32 bits, and so have their sums with what a place has besides.
@@ -26,7 +26,7 @@ pub(super) struct Place(NonNull<u8>);
 impl Places {
     /// # Errors
     ///
-    /// If so many bytes pass the limit of an entry.
+    /// If `max_len` exceeds the limit of an entry.
     pub(super) fn new(max_len: usize) -> Result<Self, BuildError> {
         BuildError::in_range("max_len", max_len, 1, MOST_BYTES)?;
         let too_large = AllocError::TooManyBytes {
@@ -39,7 +39,7 @@ impl Places {
         Ok(Places { max_len, stride })
     }
 
-    /// The layout of `before`, and so many places after it; and where those begin.
+    /// The layout of `before` followed by that many places, and where those begin.
     ///
     /// # Errors
     ///
@@ -70,7 +70,7 @@ impl Places {
     /// `number` is below the number of places.
     #[inline(always)]
     pub(super) unsafe fn place(self, first: NonNull<u8>, number: usize) -> Place {
-        // SAFETY: within the places (precondition).
+        // SAFETY: `number` is below the number of places (precondition).
         Place(unsafe { first.add(number * self.stride) })
     }
 }

@@ -12,9 +12,9 @@ use crate::raw::atomic::Ordering;
 use crate::raw::report::Report;
 use crate::sync::PushError;
 
-/// The end of a [`SpscRing`](super::SpscRing) that entries are pushed to. `Send` and `Sync`.
+/// The writing end of a [`SpscRing`](super::SpscRing). `Send` and `Sync`.
 ///
-/// Dropped, it leaves the consumer what was pushed.
+/// After it is dropped the consumer can still pop all entries.
 pub struct Producer {
     end: End,
     /// Its own position (J2).
@@ -26,7 +26,7 @@ pub struct Producer {
 // SAFETY: what is shared with the other end is atomic, or one end's by J2; all that an end does
 // needs it exclusively, but to read its numbers.
 unsafe impl Send for Producer {}
-// SAFETY: as above.
+// SAFETY: by reference only its numbers are read.
 unsafe impl Sync for Producer {}
 
 impl Producer {
@@ -39,7 +39,7 @@ impl Producer {
         }
     }
 
-    /// Copies these bytes into a new entry; O(bytes), wait-free, allocates nothing.
+    /// Copies bytes into a new entry; O(bytes), wait-free, allocates nothing.
     ///
     /// # Errors
     ///
@@ -65,8 +65,8 @@ impl Producer {
         Ok(())
     }
 
-    /// An entry to be filled in place and [committed](Entry::commit); O(1), wait-free. None if
-    /// the ring is full.
+    /// Returns an entry to be filled in place and [committed](Entry::commit); O(1), wait-free.
+    /// `None` if the ring is full.
     ///
     /// ```
     /// # use flatslab::sync::SpscRing;
@@ -83,7 +83,7 @@ impl Producer {
     #[inline]
     pub fn vacant_entry(&mut self) -> Option<Entry<'_>> {
         let place = self.vacant()?;
-        // SAFETY: the producer's (J2), which the entry borrows, with room for so many bytes.
+        // SAFETY: the producer's (J2), which the entry borrows, with room for that many bytes.
         let bytes = unsafe { Filling::new(place.bytes(), 0, self.max_len()) };
         Some(Entry {
             producer: self,
@@ -125,8 +125,8 @@ impl Producer {
         tail.store(self.tail, Ordering::Release);
     }
 
-    /// How many places are taken: by entries, and by a frame that the consumer reads. The
-    /// consumer may have given some of them back since.
+    /// Number of places that are taken, by entries and by a frame that the consumer reads. The
+    /// consumer may have freed some of them since.
     ///
     /// ```
     /// # use flatslab::sync::SpscRing;
@@ -166,7 +166,7 @@ impl Producer {
         self.len() == self.capacity()
     }
 
-    /// How many entries there are at most.
+    /// Most entries that the ring can have.
     ///
     /// ```
     /// # use flatslab::sync::SpscRing;
@@ -192,7 +192,7 @@ impl Producer {
         self.end.places.max_len()
     }
 
-    /// Whether the consumer is gone. What is pushed then is read by no one.
+    /// Whether the consumer was dropped. Entries pushed after that are never read.
     ///
     /// ```
     /// # use flatslab::sync::SpscRing;
@@ -224,9 +224,9 @@ impl fmt::Debug for Producer {
 
 /// An entry that is being filled, from [`Producer::vacant_entry`].
 ///
-/// It has a length, of what is filled, and a capacity, the most bytes of an entry. The consumer
-/// gets it once it is [committed](Self::commit); dropped or forgotten, it commits nothing, and
-/// its place is the next one's. `Send` and `Sync`.
+/// Its length is the number of filled bytes, its capacity the most bytes of an entry. The
+/// consumer gets it when it is [committed](Self::commit). If it is dropped or forgotten, nothing
+/// is committed, and the next entry takes its place. `Send` and `Sync`.
 ///
 /// # Examples
 ///
@@ -252,11 +252,11 @@ pub struct Entry<'a> {
 
 // SAFETY: bytes that are its alone.
 unsafe impl Send for Entry<'_> {}
-// SAFETY: as above.
+// SAFETY: by reference only its bytes are read.
 unsafe impl Sync for Entry<'_> {}
 
 impl Entry<'_> {
-    /// Pushes it, with the bytes that are filled; O(1).
+    /// Pushes the entry with its filled bytes; O(1).
     ///
     /// ```
     /// # use flatslab::sync::SpscRing;
@@ -271,7 +271,7 @@ impl Entry<'_> {
         self.producer.advance();
     }
 
-    /// How many bytes there is room for in all.
+    /// Number of bytes, filled or not.
     ///
     /// ```
     /// # use flatslab::sync::SpscRing;
@@ -284,7 +284,7 @@ impl Entry<'_> {
         self.bytes.capacity()
     }
 
-    /// How many bytes there is room for besides those that are filled.
+    /// Number of bytes that are not filled.
     ///
     /// ```
     /// # use flatslab::sync::SpscRing;
@@ -323,7 +323,7 @@ impl Entry<'_> {
     ///
     /// # Errors
     ///
-    /// If the length passes the capacity.
+    /// If the length exceeds the capacity.
     ///
     /// ```
     /// # use flatslab::sync::SpscRing;
@@ -338,7 +338,7 @@ impl Entry<'_> {
         self.bytes.resize(len, byte)
     }
 
-    /// Shortens it to so many bytes; no effect on one that is not longer.
+    /// Shortens it to its first `len` bytes; no effect if it is not longer.
     ///
     /// ```
     /// # use flatslab::sync::SpscRing;
@@ -352,8 +352,8 @@ impl Entry<'_> {
         self.bytes.truncate(len);
     }
 
-    /// The bytes that are not filled, to be written by code that says afterwards how many it
-    /// wrote, by [`set_len`](Self::set_len).
+    /// The bytes that are not filled, for code that writes to them and then calls
+    /// [`set_len`](Self::set_len).
     ///
     /// ```
     /// # use flatslab::sync::SpscRing;
@@ -368,11 +368,11 @@ impl Entry<'_> {
         self.bytes.spare_capacity_mut()
     }
 
-    /// Says how many bytes are filled.
+    /// Sets the number of filled bytes.
     ///
     /// # Safety
     ///
-    /// They are at most the capacity, and all of them are initialised.
+    /// `len` is at most the capacity, and the first `len` bytes are initialised.
     ///
     /// ```
     /// # use flatslab::sync::SpscRing;
@@ -386,7 +386,7 @@ impl Entry<'_> {
     /// ```
     #[inline]
     pub unsafe fn set_len(&mut self, len: usize) {
-        // SAFETY: so many bytes are initialised, and not more than the capacity (precondition).
+        // SAFETY: the first `len` bytes are initialised, and at most the capacity (precondition).
         unsafe { self.bytes.set_len(len) };
     }
 }

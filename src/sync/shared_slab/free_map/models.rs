@@ -77,7 +77,7 @@ fn loom_what_was_done_with_a_cell_happens_before_its_bit_is_cleared() {
         });
         start(late);
         if map.take_in(0).is_some() {
-            // SAFETY: taken; loom checks it.
+            // SAFETY: the cell is taken; loom reports an access without an order.
             witness.with_mut(|it| unsafe { *it += 1 });
         }
         giver.join().unwrap();
@@ -111,7 +111,7 @@ fn use_in_turns(words: &'static [u64], homes: [usize; 2], give: fn(&FreeMap, &Ho
 
 #[test]
 fn loom_what_a_thread_does_with_a_cell_happens_before_another_takes_it() {
-    // SAFETY: taken.
+    // SAFETY: the cell was taken from this map, and is given back once.
     use_in_turns(&[1], [0, 0], |map, home, index| unsafe {
         map.give_to_word(home, index)
     });
@@ -119,7 +119,7 @@ fn loom_what_a_thread_does_with_a_cell_happens_before_another_takes_it() {
 
 #[test]
 fn loom_what_a_thread_does_with_a_cell_happens_before_another_takes_the_spare() {
-    // SAFETY: taken.
+    // SAFETY: the cell was taken from this map, and is given back once.
     use_in_turns(&[1, 0], [0, 0], |map, home, index| unsafe {
         map.give_at(home, index)
     });
@@ -127,7 +127,7 @@ fn loom_what_a_thread_does_with_a_cell_happens_before_another_takes_the_spare() 
 
 #[test]
 fn loom_what_a_thread_does_with_a_cell_happens_before_another_takes_the_spare_of_its_home() {
-    // SAFETY: taken.
+    // SAFETY: the cell was taken from this map, and is given back once.
     use_in_turns(&[1, 0], [0, 1], |map, home, index| unsafe {
         map.give_at(home, index)
     });

@@ -80,7 +80,7 @@ fn the_spare_is_taken_next_then_the_word_that_was_given_to_last() {
     take_all(&map);
     let mine = home(&map, 0);
     for index in [3, 599, 64, 65, 511, 512] {
-        // SAFETY: taken.
+        // SAFETY: the cell was taken from this map, and is given back once.
         unsafe { map.give_at(mine, index) };
     }
     assert_eq!(map.count(), 6);
@@ -89,7 +89,7 @@ fn the_spare_is_taken_next_then_the_word_that_was_given_to_last() {
         (Some(3), Some(512))
     );
     for index in [512, 3] {
-        // SAFETY: taken.
+        // SAFETY: the cell was taken from this map, and is given back once.
         unsafe { map.give_at(home(&map, 1), index) };
     }
     // A thread of another home finds them all the same.
@@ -106,7 +106,7 @@ fn a_single_cell_is_found_through_every_level() {
     let spare = 7;
     for index in [0, 319_999, 4095 * 64, 4096 * 64 + 63, 64, 8000] {
         for given in [spare, index] {
-            // SAFETY: taken.
+            // SAFETY: the cell was taken from this map, and is given back once.
             unsafe { map.give_at(home(&map, 0), given) };
         }
         for number in [3, 0] {
@@ -133,7 +133,7 @@ fn to_give_and_to_take_at_random_places_are_two_locked_operations() {
         let mut mine: Vec<_> = take_all(&map).into_iter().collect();
         let mut give = |mine: &mut Vec<usize>| {
             let index = mine.swap_remove(scatter(&mut state) % mine.len());
-            // SAFETY: taken.
+            // SAFETY: the cell was taken from this map, and is given back once.
             unsafe { map.give(index) };
         };
         (0..free).for_each(|_| give(&mut mine));
@@ -174,7 +174,7 @@ fn what_one_operation_changes_is_bounded() {
         }
         while !mine.is_empty() && (round == 0 || scatter(&mut state) % 1000 != 0) {
             let index = mine.swap_remove(scatter(&mut state) % mine.len());
-            // SAFETY: taken.
+            // SAFETY: the cell was taken from this map, and is given back once.
             let changes = counted::changes(|| unsafe { map.give(index) });
             given = given.max(changes);
         }
@@ -253,14 +253,14 @@ fn take_and_give(capacity: usize, threads: usize, most: usize) {
                     if (round / 40 + seed) % 3 == 0 || mine.len() == most {
                         if !mine.is_empty() {
                             let index = mine.swap_remove(scatter(&mut state) % mine.len());
-                            // SAFETY: taken.
+                            // SAFETY: the cell was taken from this map, and is given back once.
                             unsafe { map.give(index) };
                         }
                     } else {
                         mine.extend(map.take());
                     }
                 }
-                // SAFETY: taken.
+                // SAFETY: the cell was taken from this map, and is given back once.
                 mine.into_iter()
                     .for_each(|index| unsafe { map.give(index) });
             });

@@ -17,7 +17,7 @@
     reason = "the `Arc` is the user's, who has allocated it"
 )]
 
-use alloc::alloc::{alloc, dealloc};
+use alloc::alloc::{alloc, dealloc, realloc};
 use alloc::sync::Arc;
 use core::alloc::Layout;
 use core::fmt;
@@ -106,7 +106,7 @@ pub unsafe trait MemorySource: Send + Sync + 'static {
 }
 
 /// The source of blocks; its clones are the same source.
-pub struct Source(Option<NonNull<Shared>>);
+pub(crate) struct Source(Option<NonNull<Shared>>);
 
 /// The state that the clones of a source share.
 struct Shared {
@@ -184,7 +184,7 @@ impl Source {
     /// # Errors
     ///
     /// When there is none.
-    pub(super) fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
+    pub(crate) fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
         let Some(shared) = self.shared() else {
             return allocate_global(layout);
         };
@@ -318,13 +318,46 @@ impl Source {
         }
     }
 
+    /// Whether [`reallocate`](Self::reallocate) is there: with blocks of the global allocator.
+    pub(crate) fn can_reallocate(&self) -> bool {
+        matches!(self.kind(), None | Some(Kind::Without(_)))
+    }
+
+    /// Changes the size of a block, which may move.
+    ///
+    /// # Errors
+    ///
+    /// When the allocator refuses: the block is as it was.
+    ///
+    /// # Safety
+    ///
+    /// The source [can](Self::can_reallocate); the block came from it, with this layout. The new
+    /// size is neither 0 nor above `isize::MAX`, rounded up to the alignment.
+    pub(crate) unsafe fn reallocate(
+        &self,
+        start: NonNull<u8>,
+        layout: Layout,
+        size: usize,
+    ) -> Result<NonNull<u8>, AllocError> {
+        // SAFETY: from the global allocator, with this layout, to a valid size (preconditions).
+        #[expect(clippy::disallowed_methods, reason = "this is the door")]
+        let moved = unsafe { realloc(start.as_ptr(), layout, size) };
+        let moved = NonNull::new(moved).ok_or(AllocError::OutOfMemory { bytes: size })?;
+        if let Some(shared) = self.shared() {
+            // Relaxed: a figure for people. The sum wraps back to the difference.
+            let change = size.wrapping_sub(layout.size());
+            shared.bytes.fetch_add(change, Ordering::Relaxed);
+        }
+        Ok(moved)
+    }
+
     /// Takes memory back.
     ///
     /// # Safety
     ///
     /// `start` came from here with this layout, which has a size, is released
     /// once, and not used afterwards.
-    pub(super) unsafe fn release(&self, start: NonNull<u8>, layout: Layout) {
+    pub(crate) unsafe fn release(&self, start: NonNull<u8>, layout: Layout) {
         let Some(shared) = self.shared() else {
             // SAFETY: from the global allocator, with this layout (precondition).
             return unsafe { release_global(start, layout) };

@@ -16,11 +16,11 @@ fuzz_target!(|bytes: &[u8]| -> Corpus {
     let (steps, _) = rest.as_chunks::<2>();
     let program: Vec<(u8, u8)> = steps.iter().map(|&[step, number]| (step, number)).collect();
     match kind % 5 {
-        0 => Plain::chunks::<LARGE>(&program),
-        1 => Plain::array::<0>(&program),
-        2 => Generations::chunks::<LARGE>(&program),
-        3 => Generations::array::<0>(&program),
-        _ => Generations::chunks::<0>(&program),
+        0 => Plain::growable::<LARGE>(&program),
+        1 => Plain::bounded::<0>(&program),
+        2 => Generations::growable::<LARGE>(&program),
+        3 => Generations::bounded::<0>(&program),
+        _ => Generations::growable::<0>(&program),
     }
     Corpus::Keep
 });

@@ -1,17 +1,14 @@
 //! `BoundedKeySlab`: one array, a fixed capacity.
 
-use super::free::FreeIndices;
 use super::key::SlabKey;
-use super::storage::Array;
-use super::storage::sealed::Cells;
-use super::{PlainSlab, VacantEntry};
+use super::{Bounded, PlainSlab, VacantEntry};
 use crate::error::{AllocError, FullError};
 use crate::key::Key;
 use crate::raw::memory;
 use crate::raw::source::Source;
 
-/// A [`KeySlab`](super::KeySlab) of fixed capacity: one array, allocated when it is made. It
-/// never allocates afterwards.
+/// A [`KeySlab`](super::KeySlab) of fixed capacity, allocated when it is made. It never allocates
+/// afterwards, and no value moves.
 ///
 /// An insertion fails with [`FullError`] or [`AllocError::Full`] if no slot is free. All other
 /// methods are those of [`KeySlab`](super::KeySlab).
@@ -31,9 +28,9 @@ use crate::raw::source::Source;
 /// assert_eq!(slab.insert(3), Err(FullError(3)));
 /// assert_eq!(slab.remove(one) + slab[two], 3);
 /// ```
-pub type BoundedKeySlab<T, K = Key> = PlainSlab<T, K, Array>;
+pub type BoundedKeySlab<T, K = Key> = PlainSlab<T, K, Bounded>;
 
-impl<T> PlainSlab<T, Key, Array> {
+impl<T> PlainSlab<T, Key, Bounded> {
     /// A slab of `capacity` slots; O(1) besides the allocator.
     ///
     /// # Panics
@@ -70,7 +67,7 @@ impl<T> PlainSlab<T, Key, Array> {
     }
 }
 
-impl<T, K: SlabKey> PlainSlab<T, K, Array> {
+impl<T, K: SlabKey> PlainSlab<T, K, Bounded> {
     /// A slab of `capacity` slots, whose keys are of a type of your choice.
     ///
     /// # Panics
@@ -110,15 +107,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Array> {
     /// assert!(BoundedKeySlab::<u64, GenKey>::try_with_capacity_and_key(8).is_ok());
     /// ```
     pub fn try_with_capacity_and_key(capacity: usize) -> Result<Self, AllocError> {
-        Self::try_new_in(capacity, &Source::GLOBAL)
-    }
-
-    /// A slab of `capacity` slots whose memory comes from `source`.
-    pub(super) fn try_new_in(capacity: usize, source: &Source) -> Result<Self, AllocError> {
-        let storage = <Array as Cells>::try_new::<K::Cell<T>>(capacity, source)?;
-        let free = FreeIndices::try_new(capacity, source)?;
-        // SAFETY: made for these cells, with that capacity.
-        Ok(unsafe { Self::from_parts(storage, free) })
+        Self::try_with_exact_capacity(capacity, &Source::GLOBAL)
     }
 
     /// Inserts a value into a free slot; O(1), no allocation.
@@ -158,7 +147,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Array> {
     /// assert!(slab.vacant_entry().is_err());
     /// ```
     #[inline]
-    pub fn vacant_entry(&mut self) -> Result<VacantEntry<'_, T, K, Array>, AllocError> {
+    pub fn vacant_entry(&mut self) -> Result<VacantEntry<'_, T, K, Bounded>, AllocError> {
         self.try_vacant_entry()
     }
 

@@ -14,6 +14,12 @@ use core::ptr::NonNull;
 /// The version of a vacant cell whose next value would have no version.
 pub(super) const RETIRED: u32 = u32::MAX - 1;
 
+/// A cell is cut off up to this version, that of 2^16 generations. One slot can be given so many
+/// in a moment, and all that there may be in two minutes: the slots after it would have none left.
+pub(super) const MOST_CUT: u32 = 2 << 16;
+
+const _: () = assert!(MOST_CUT < RETIRED && MOST_CUT % 2 == 0);
+
 /// A cell of a slab of `T`: vacant, or with a value.
 ///
 /// # Safety

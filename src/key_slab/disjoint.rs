@@ -3,10 +3,9 @@
 use core::fmt;
 use core::ptr::NonNull;
 
-use super::PlainSlab;
 use super::cell::Cell;
 use super::key::SlabKey;
-use super::storage::Storage;
+use super::{PlainSlab, Storage};
 
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// Borrows several values at once, mutably; O(`N`²), without allocation.

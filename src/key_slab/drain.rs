@@ -3,10 +3,9 @@
 use core::fmt;
 use core::iter::FusedIterator;
 
-use super::PlainSlab;
 use super::cell::Cell;
 use super::key::SlabKey;
-use super::storage::{Chunks, Storage};
+use super::{Growable, PlainSlab, Storage};
 use crate::key::Key;
 
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
@@ -98,7 +97,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
 /// assert!(slab.is_empty());
 /// ```
 #[must_use = "dropping it drops every value; `clear` says so"]
-pub struct Drain<'a, T, K: SlabKey = Key, S: Storage = Chunks> {
+pub struct Drain<'a, T, K: SlabKey = Key, S: Storage = Growable> {
     slab: &'a mut PlainSlab<T, K, S>,
     slots: Slots,
 }
@@ -152,7 +151,7 @@ impl<T, K: SlabKey, S: Storage> fmt::Debug for Drain<'_, T, K, S> {
 /// assert_eq!(values.next(), Some((key, String::from("value"))));
 /// ```
 #[must_use = "iterators do nothing unless consumed"]
-pub struct IntoIter<T, K: SlabKey = Key, S: Storage = Chunks> {
+pub struct IntoIter<T, K: SlabKey = Key, S: Storage = Growable> {
     slab: PlainSlab<T, K, S>,
     slots: Slots,
 }

@@ -2,9 +2,8 @@
 
 use core::fmt;
 
-use super::PlainSlab;
 use super::key::SlabKey;
-use super::storage::{Chunks, Storage};
+use super::{Growable, PlainSlab, Storage};
 use crate::key::Key;
 
 /// The slot that the next insertion fills; made by
@@ -27,7 +26,7 @@ use crate::key::Key;
 /// assert_eq!(node.me, me);
 /// ```
 #[must_use = "an entry does nothing before `insert`"]
-pub struct VacantEntry<'a, T, K: SlabKey = Key, S: Storage = Chunks> {
+pub struct VacantEntry<'a, T, K: SlabKey = Key, S: Storage = Growable> {
     /// It has a [next place](PlainSlab::next_place), and keeps it: nothing else
     /// uses the slab while it is borrowed.
     slab: &'a mut PlainSlab<T, K, S>,

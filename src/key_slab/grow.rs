@@ -1,16 +1,16 @@
-//! Growth, what is inserted with it, and the report about memory, for both kinds of
-//! storage: an array refuses to grow at compile time.
+//! Growth, what is inserted with it, and the report about memory, for both kinds of slabs: a
+//! bounded one refuses to grow at compile time.
 
 use super::cell::Cell;
 use super::key::SlabKey;
-use super::storage::Storage;
-use super::{PlainSlab, VacantEntry};
+use super::{PlainSlab, Storage, VacantEntry};
 use crate::error::{AllocError, FullError};
+use crate::key::MAX_SLOTS;
 use crate::raw::report::Report;
 
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
-    /// Inserts a value into a free slot; O(1). If none is free and the slab can
-    /// grow, it allocates a chunk. Never panics or aborts.
+    /// Inserts a value into a free slot; O(1). If none is free and the slab can grow, it doubles
+    /// its memory, and may move all values. Never panics or aborts.
     ///
     /// # Errors
     ///
@@ -30,8 +30,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     }
 
     /// The slot that the next insertion fills, for a value that knows its key;
-    /// O(1). If none is free and the slab can grow, it allocates a chunk. Never
-    /// panics or aborts.
+    /// O(1). If none is free and the slab can grow, it does so. Never panics or aborts.
     ///
     /// # Errors
     ///
@@ -71,15 +70,12 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// # Ok::<(), flatslab::AllocError>(())
     /// ```
     pub fn prepare(&mut self, slots: usize) -> Result<(), AllocError> {
-        let missing = slots.saturating_sub(self.free_slots());
-        match self.try_grow_to(self.capacity().saturating_add(missing)) {
-            Err(Some(error)) => return Err(error),
-            Ok(()) | Err(None) => {}
+        if !S::BOUNDED {
+            self.try_make_room(slots)?;
         }
-        let fresh = slots.saturating_sub(self.free.len());
+        let fresh = slots.saturating_sub(self.cells.len());
         let end = self.capacity().min(self.used.saturating_add(fresh));
-        self.storage.touch::<K::Cell<T>>(self.used..end);
-        self.free.touch();
+        self.cells.touch::<K::Cell<T>>(self.used..end);
         Ok(())
     }
 
@@ -92,11 +88,10 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// ```
     #[must_use]
     pub fn memory(&self) -> Report {
-        let bytes = self.storage.bytes() + self.free.bytes();
-        Report::new(bytes, self.storage.source())
+        Report::new(self.cells.bytes::<K::Cell<T>>(), self.cells.source())
     }
 
-    /// Inserts a value into a free slot; if there is none, into a new chunk.
+    /// Inserts a value into a free slot; if there is none, into one of new memory.
     ///
     /// The paths to a reused and to a fresh slot are separate until the end, so
     /// that the compiler uses what each knows of its cell. The value stays where
@@ -108,7 +103,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// Why the slab does not grow, and the value.
     #[inline(always)]
     pub(super) fn insert_or_grow(&mut self, value: T) -> Result<K, (Option<AllocError>, T)> {
-        if let Some(index) = self.free.pop() {
+        if let Some(index) = self.cells.pop() {
             // SAFETY: by K2 a vacant cell, and not on the stack any more.
             return Ok(unsafe { self.fill(index, value) });
         }
@@ -116,16 +111,11 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
             if S::BOUNDED {
                 return Err((None, value));
             }
-            if let Err(error) = self.try_add_chunk() {
-                return Err((error, value));
-            }
-            // A chunk whose number was used before has its slots on the stack.
-            if let Some(index) = self.free.pop() {
-                // SAFETY: by K2 a vacant cell, and not on the stack any more.
-                return Ok(unsafe { self.fill(index, value) });
+            if let Err(error) = self.try_double() {
+                return Err((Some(error), value));
             }
         }
-        // SAFETY: there was room, or a chunk was added.
+        // SAFETY: there was room, or the slab has grown.
         Ok(unsafe { self.fill_fresh(value) })
     }
 
@@ -137,7 +127,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// There is such a slot.
     #[inline(always)]
     pub(super) unsafe fn fill_next(&mut self, value: T) -> &mut T {
-        let index = match self.free.pop() {
+        let index = match self.cells.pop() {
             Some(index) => {
                 // SAFETY: by K2 a vacant cell, and not on the stack any more.
                 unsafe { self.fill(index, value) };
@@ -161,18 +151,18 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// `used` is below the capacity.
     #[inline(always)]
     unsafe fn fill_fresh(&mut self, value: T) -> K {
-        let fresh = self.used;
+        let (fresh, version) = (self.used, self.floor + 1);
         debug_assert!(fresh < self.capacity());
         self.used += 1;
         // SAFETY: below the capacity; from here on the cell exists (K1).
         unsafe {
             let cell = self.place(fresh);
             if K::Cell::<T>::VERSIONED {
-                K::Cell::<T>::write_vacant(cell, 0);
+                K::Cell::<T>::write_vacant(cell, self.floor);
             }
-            K::Cell::fill(cell, 1, value);
+            K::Cell::fill(cell, version, value);
         }
-        K::new(fresh, 1)
+        K::new(fresh, version)
     }
 
     /// Grows unless a slot is free.
@@ -181,110 +171,55 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         match self.next_place() {
             Some(_) => Ok(()),
             None if S::BOUNDED => Err(None),
-            None => self.try_add_chunk(),
+            None => self.try_double().map_err(Some),
         }
     }
 
-    /// Adds chunks until the capacity is this at least.
+    /// Grows to twice the capacity.
+    #[cold]
+    #[inline(never)]
+    fn try_double(&mut self) -> Result<(), AllocError> {
+        self.try_grow_for(self.capacity())
+    }
+
+    /// Grows, if need be, so that there is a slot of this index. Where the source refuses twice
+    /// the capacity it grows by an eighth at least: if it grew by a slot, each of many
+    /// insertions would copy everything.
+    pub(super) fn try_grow_for(&mut self, index: usize) -> Result<(), AllocError> {
+        if index < self.capacity() {
+            return Ok(());
+        }
+        let eighth = (self.capacity() + self.capacity() / 8).min(MAX_SLOTS);
+        self.try_grow_to(eighth.max(index + 1))
+    }
+
+    /// Grows, if need be, so that `additional` more values fit.
+    pub(super) fn try_make_room(&mut self, additional: usize) -> Result<(), AllocError> {
+        let missing = additional.saturating_sub(self.free_slots());
+        self.try_grow_to(self.capacity().saturating_add(missing))
+    }
+
+    /// Grows until the capacity is this at least, and twice what it was if there is memory.
     ///
     /// # Errors
     ///
-    /// `None` if the storage cannot grow. Past the limits, and nothing has
-    /// changed; or when the allocator refuses.
-    pub(super) fn try_grow_to(&mut self, capacity: usize) -> Result<(), Option<AllocError>> {
+    /// Past the limits, or when the allocator refuses: nothing has changed.
+    pub(super) fn try_grow_to(&mut self, capacity: usize) -> Result<(), AllocError> {
+        debug_assert!(!S::BOUNDED);
         if capacity <= self.capacity() {
             return Ok(());
         }
-        if S::BOUNDED {
-            return Err(None);
-        }
-        let limit = self.storage.limit();
-        if capacity > limit {
-            return Err(Some(AllocError::TooManySlots {
-                requested: capacity,
-                limit,
-            }));
-        }
-        let whole = capacity.next_multiple_of(self.storage.step());
-        if size_of::<K::Cell<T>>() > isize::MAX as usize / whole {
-            return Err(Some(AllocError::TooManyBytes {
-                slots: capacity,
-                slot_bytes: size_of::<K::Cell<T>>(),
-            }));
-        }
-        self.ensure_stack_room(whole)?;
-        let created = Created {
-            first: self.used,
-            slab: self,
-        };
-        let mut added = Ok(());
-        while added.is_ok() && created.slab.capacity() < capacity {
-            added = created.slab.add_chunk();
-        }
-        added
+        // SAFETY: by K1 the cells below `used` are initialised, and no others.
+        unsafe { self.cells.try_grow::<K::Cell<T>>(self.used, capacity) }
     }
 
-    /// Adds a chunk, and room for its slots on the stack.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn try_add_chunk(&mut self) -> Result<(), Option<AllocError>> {
-        self.ensure_stack_room(self.capacity() + self.storage.step())?;
-        let first = self.used;
-        let added = self.add_chunk();
-        self.push_created(first);
-        added
-    }
-
-    /// Adds a chunk. Where the chunk's number was used before, its cells begin
-    /// with the highest version that they had: those are created, and left for
-    /// [`push_created`](Self::push_created).
-    fn add_chunk(&mut self) -> Result<(), Option<AllocError>> {
-        let first = self.capacity();
-        let floor = self.storage.try_add()?;
-        if floor > 0 {
-            self.create_up_to(first, 0);
-            self.create_up_to(self.capacity(), floor);
-        }
-        Ok(())
-    }
-
-    /// Where no slot is free, as in an insertion, nothing is copied.
-    fn ensure_stack_room(&mut self, slots: usize) -> Result<(), AllocError> {
-        if self.free.capacity() < slots {
-            self.free.try_grow(slots)?;
-        }
-        Ok(())
-    }
-
-    /// Creates the cells below `end`, vacant, of this version. `end` is at most
-    /// the capacity. They are not on the stack yet.
-    pub(super) fn create_up_to(&mut self, end: usize, version: u32) {
+    /// Creates the cells below `end`, vacant. `end` is at most the capacity. They are not on
+    /// the stack yet.
+    pub(super) fn create_up_to(&mut self, end: usize) {
         for index in self.used..end {
             // SAFETY: `index` is below the capacity, and its cell does not exist yet (K1).
-            unsafe { K::Cell::write_vacant(self.place(index), version) };
+            unsafe { K::Cell::write_vacant(self.place(index), self.floor) };
         }
         self.used = self.used.max(end);
-    }
-
-    /// Puts the cells that were created from `first` on onto the stack, to be
-    /// taken after all others; O(those + free slots).
-    pub(super) fn push_created(&mut self, first: usize) {
-        if first < self.used {
-            // SAFETY: new cells, and room for all (K2).
-            unsafe { self.free.push_below(first..self.used) };
-        }
-    }
-}
-
-/// Puts the cells that were created from `first` on onto the stack when it is
-/// dropped: also if the source of memory unwinds.
-struct Created<'a, T, K: SlabKey, S: Storage> {
-    slab: &'a mut PlainSlab<T, K, S>,
-    first: usize,
-}
-
-impl<T, K: SlabKey, S: Storage> Drop for Created<'_, T, K, S> {
-    fn drop(&mut self) {
-        self.slab.push_created(self.first);
     }
 }

@@ -1,18 +1,19 @@
-//! The growable `KeySlab`: chunks, added one at a time.
+//! The growable `KeySlab`.
 
 use super::cell::{self, Cell};
-use super::free::FreeIndices;
 use super::key::SlabKey;
-use super::storage::Chunks;
-use super::storage::sealed::Cells;
-use super::{PlainSlab, VacantEntry};
+use super::{Growable, PlainSlab, VacantEntry};
 use crate::error::AllocError;
 use crate::key::Key;
 use crate::raw::memory;
 use crate::raw::source::Source;
 
-/// A container with stable keys and plain references. It grows by chunks and copies
-/// nothing.
+/// A container with stable keys and plain references.
+///
+/// It grows as a `Vec` does: an insertion into a full slab, [`reserve`](PlainSlab::reserve) and
+/// [`insert_at`](PlainSlab::insert_at) may move all values, and keys stay as they are. Nothing
+/// else moves a value. Where none may move, and no insertion may take long, there are
+/// [`reserve`](PlainSlab::reserve) beforehand, and [`BoundedKeySlab`](super::BoundedKeySlab).
 ///
 /// The second parameter is the type of its keys: [`Key`] by default,
 /// [`GenKey`](super::GenKey), or one that [`key_type!`](crate::key_type) declares.
@@ -35,9 +36,9 @@ use crate::raw::source::Source;
 /// });
 /// assert!(book.join().unwrap().is_empty());
 /// ```
-pub type KeySlab<T, K = Key> = PlainSlab<T, K, Chunks>;
+pub type KeySlab<T, K = Key> = PlainSlab<T, K, Growable>;
 
-impl<T> PlainSlab<T, Key, Chunks> {
+impl<T> PlainSlab<T, Key, Growable> {
     /// Creates an empty slab; allocates nothing before the first insertion. Its keys
     /// are [`Key`]s; [`with_key`](PlainSlab::with_key) is for others.
     ///
@@ -51,7 +52,7 @@ impl<T> PlainSlab<T, Key, Chunks> {
         Self::with_key()
     }
 
-    /// Creates a slab with memory for at least `capacity` values; O(chunks).
+    /// Creates a slab with memory for exactly `capacity` values.
     ///
     /// # Panics
     ///
@@ -61,7 +62,7 @@ impl<T> PlainSlab<T, Key, Chunks> {
     ///
     /// ```
     /// let slab = flatslab::KeySlab::<u64>::with_capacity(100);
-    /// assert!(slab.capacity() >= 100);
+    /// assert_eq!(slab.capacity(), 100);
     /// ```
     #[track_caller]
     #[must_use]
@@ -69,7 +70,7 @@ impl<T> PlainSlab<T, Key, Chunks> {
         Self::with_capacity_and_key(capacity)
     }
 
-    /// Creates a slab with memory for at least `capacity` values; never panics or
+    /// Creates a slab with memory for exactly `capacity` values; never panics or
     /// aborts.
     ///
     /// # Errors
@@ -87,7 +88,7 @@ impl<T> PlainSlab<T, Key, Chunks> {
     }
 }
 
-impl<T, K: SlabKey> PlainSlab<T, K, Chunks> {
+impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
     /// Creates an empty slab whose keys are of a type of your choice; allocates
     /// nothing before the first insertion.
     ///
@@ -100,16 +101,10 @@ impl<T, K: SlabKey> PlainSlab<T, K, Chunks> {
     /// ```
     #[must_use]
     pub const fn with_key() -> Self {
-        Self::new_in(Source::GLOBAL, Source::GLOBAL)
+        Self::new_in(Source::GLOBAL)
     }
 
-    /// An empty slab whose memory comes from `source`, of which `same` is a clone.
-    pub(super) const fn new_in(source: Source, same: Source) -> Self {
-        // SAFETY: the storage is made for these cells, and has no capacity yet.
-        unsafe { Self::from_parts(Chunks::new::<K::Cell<T>>(source), FreeIndices::empty(same)) }
-    }
-
-    /// Creates a slab with memory for at least `capacity` values, whose keys are of a
+    /// Creates a slab with memory for exactly `capacity` values, whose keys are of a
     /// type of your choice.
     ///
     /// # Panics
@@ -122,7 +117,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Chunks> {
     /// use flatslab::{GenKey, KeySlab};
     ///
     /// let slab = KeySlab::<u64, GenKey>::with_capacity_and_key(100);
-    /// assert!(slab.capacity() >= 100);
+    /// assert_eq!(slab.capacity(), 100);
     /// ```
     #[track_caller]
     #[must_use]
@@ -133,7 +128,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Chunks> {
         }
     }
 
-    /// Creates a slab with memory for at least `capacity` values, whose keys are of a
+    /// Creates a slab with memory for exactly `capacity` values, whose keys are of a
     /// type of your choice; never panics or aborts.
     ///
     /// # Errors
@@ -149,17 +144,15 @@ impl<T, K: SlabKey> PlainSlab<T, K, Chunks> {
     /// assert!(KeySlab::<u64, GenKey>::try_with_capacity_and_key(100).is_ok());
     /// ```
     pub fn try_with_capacity_and_key(capacity: usize) -> Result<Self, AllocError> {
-        let mut slab = Self::with_key();
-        slab.try_reserve(capacity)?;
-        Ok(slab)
+        Self::try_with_exact_capacity(capacity, &Source::GLOBAL)
     }
 
-    /// Inserts a value into a free slot; O(1). If none is free, it allocates a
-    /// chunk.
+    /// Inserts a value into a free slot; O(1). If none is free, it grows: O(values) then, and
+    /// amortised O(1).
     ///
     /// # Panics
     ///
-    /// If the slab would have more slots than keys can name (a chunk less than 2^30), or
+    /// If the slab would have more slots than keys can name (2^30 or more), or
     /// their bytes exceed `isize::MAX`. If the allocator refuses, the program ends, as with
     /// `Vec`; [`try_insert`](Self::try_insert) returns the value instead.
     ///
@@ -180,7 +173,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Chunks> {
     }
 
     /// The slot that the next insertion fills, for a value that knows its key;
-    /// O(1). If none is free, it allocates a chunk.
+    /// O(1). If none is free, the slab grows, as in [`insert`](Self::insert).
     ///
     /// # Panics
     ///
@@ -197,7 +190,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Chunks> {
     /// ```
     #[inline]
     #[track_caller]
-    pub fn vacant_entry(&mut self) -> VacantEntry<'_, T, K, Chunks> {
+    pub fn vacant_entry(&mut self) -> VacantEntry<'_, T, K, Growable> {
         match self.ensure_one() {
             Ok(()) => VacantEntry::try_new(self).expect("a slot is free"),
             Err(error) => fail(error),
@@ -214,17 +207,16 @@ impl<T, K: SlabKey> PlainSlab<T, K, Chunks> {
     #[inline]
     #[must_use]
     pub fn vacant_key(&self) -> K {
-        let (index, version) =
-            (self.next_place()).unwrap_or_else(|| (self.capacity(), self.storage.next_floor() + 1));
+        let (index, version) = (self.next_place()).unwrap_or((self.used, self.floor + 1));
         K::new(index, version)
     }
 
-    /// Reserves memory for at least `additional` more values; O(chunks added), and
-    /// O(free slots) more if some are free.
+    /// Reserves memory for at least `additional` more values, and for twice as many as before if
+    /// it grows; O(slots used) then.
     ///
     /// # Panics
     ///
-    /// If the slab would have more slots than keys can name (a chunk less than 2^30), or
+    /// If the slab would have more slots than keys can name (2^30 or more), or
     /// their bytes exceed `isize::MAX`. If the allocator refuses, the program ends, as with
     /// `Vec`.
     ///
@@ -247,8 +239,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Chunks> {
     ///
     /// # Errors
     ///
-    /// Where [`reserve`](Self::reserve) panics, and nothing was allocated then,
-    /// or the allocator refuses; what it gave before that is kept.
+    /// Where [`reserve`](Self::reserve) panics, or the allocator refuses; nothing has changed.
     ///
     /// # Examples
     ///
@@ -256,68 +247,75 @@ impl<T, K: SlabKey> PlainSlab<T, K, Chunks> {
     /// assert!(flatslab::KeySlab::<u64>::new().try_reserve(usize::MAX).is_err());
     /// ```
     pub fn try_reserve(&mut self, additional: usize) -> Result<(), AllocError> {
-        let missing = additional.saturating_sub(self.free_slots());
-        (self.try_grow_to(self.capacity().saturating_add(missing))).map_err(grows)
+        self.try_make_room(additional)
     }
 
-    /// Frees the last chunks that have no value, and the unused memory of the stack and
-    /// of the table of chunks; O(slots used). Keys do not change.
+    /// Reserves memory for exactly `additional` more values, unless there is memory for more;
+    /// O(slots used) if it grows.
     ///
-    /// With [`GenKey`](super::GenKey) the slab remembers one generation for each freed
-    /// chunk, the highest of its slots. A chunk stays if one of its slots has used half
-    /// of its generations, because all others would lose as many.
+    /// # Panics
+    ///
+    /// As [`reserve`](Self::reserve).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut slab = flatslab::KeySlab::<u64>::new();
+    /// slab.reserve_exact(10);
+    /// assert_eq!(slab.capacity(), 10);
+    /// ```
+    #[track_caller]
+    pub fn reserve_exact(&mut self, additional: usize) {
+        let missing = additional.saturating_sub(self.free_slots());
+        let capacity = self.capacity().saturating_add(missing);
+        // SAFETY: by K1 the cells below `used` are initialised, and no others.
+        let grown = unsafe { self.cells.try_resize::<K::Cell<T>>(self.used, capacity) };
+        if let Err(error) = grown {
+            memory::fail(error);
+        }
+    }
+
+    /// Frees the memory after the last value; O(slots used). Keys do not change. If the allocator
+    /// refuses a smaller block, the slab keeps the one it has.
+    ///
+    /// With [`GenKey`](super::GenKey) the slab remembers the highest generation of the slots that
+    /// it frees, and begins with the next one in each slot after. So a slot that has had more
+    /// than 65,536 generations is kept, with those before it, for all others would lose as many.
     ///
     /// ```
     /// let mut slab = flatslab::KeySlab::<u64>::with_capacity(100_000);
     /// slab.insert(7);
     /// slab.shrink_to_fit();
-    /// assert!(slab.capacity() < 100_000);
+    /// assert_eq!(slab.capacity(), 1);
     /// ```
     pub fn shrink_to_fit(&mut self) {
         let last = (0..self.used).rev().find(|&index| {
             // SAFETY: by K1 the cell exists.
             let cell = unsafe { self.place(index).as_ref() };
-            cell.is_occupied() || cell.version() > cell::RETIRED / 2
+            cell.is_occupied() || cell.version() > cell::MOST_CUT
         });
-        let needed = last.map_or(0, |last| last + 1);
-        let chunk = self.storage.step();
-        let kept = needed.next_multiple_of(chunk);
-        // Slots with a version go only with their chunk, which has its floor.
-        let used = if K::Cell::<T>::VERSIONED {
-            self.used.min(kept)
-        } else {
-            needed
-        };
-        self.free.retain(|index| index < used);
-        while self.capacity() > kept {
-            let first = self.capacity() - chunk;
-            let versions = (first..self.used).map(|index| {
-                // SAFETY: by K1 the cell exists.
-                unsafe { self.place(index).as_ref().version() }
-            });
-            let floor = versions.max().unwrap_or(0);
-            self.used = self.used.min(first);
-            self.storage.remove_last(floor);
+        let kept = last.map_or(0, |last| last + 1);
+        for index in kept..self.used {
+            // SAFETY: by K1 the cell exists.
+            self.floor = (self.floor).max(unsafe { self.place(index).as_ref().version() });
         }
-        self.used = self.used.min(used);
-        self.storage.shrink_table();
-        self.free.shrink(self.capacity());
+        self.cells.retain(|index| index < kept);
+        self.used = kept;
+        // What is refused stays.
+        // SAFETY: by K1 the cells below `used` are initialised, and no others; only they are on
+        // the stack.
+        let _ = unsafe { self.cells.try_resize::<K::Cell<T>>(kept, kept) };
     }
-}
-
-/// The reason why chunks do not grow; there always is one.
-fn grows(error: Option<AllocError>) -> AllocError {
-    error.expect("chunks grow")
 }
 
 #[cold]
 #[inline(never)]
 #[track_caller]
 fn fail(error: Option<AllocError>) -> ! {
-    memory::fail(grows(error))
+    memory::fail(error.expect("it grows"))
 }
 
-impl<T, K: SlabKey> Default for PlainSlab<T, K, Chunks> {
+impl<T, K: SlabKey> Default for PlainSlab<T, K, Growable> {
     /// An empty slab, as [`with_key`](Self::with_key) makes it.
     fn default() -> Self {
         Self::with_key()

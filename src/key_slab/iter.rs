@@ -1,4 +1,4 @@
-//! Iterators: over all values, over a row of cells at a time.
+//! Iterators over all values.
 
 use core::fmt;
 use core::iter::FusedIterator;
@@ -7,8 +7,7 @@ use core::ptr::NonNull;
 
 use super::cell::Cell;
 use super::key::SlabKey;
-use super::storage::{Chunks, Storage};
-use super::{InKeys, PlainSlab};
+use super::{InKeys, PlainSlab, Storage};
 use crate::key::Key;
 
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
@@ -20,7 +19,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// assert!(slab.iter().eq([(key, &7)]));
     /// ```
     #[inline]
-    pub fn iter(&self) -> Iter<'_, T, K, S> {
+    pub fn iter(&self) -> Iter<'_, T, K> {
         Iter {
             walk: Walk::new(self),
             values: PhantomData,
@@ -39,7 +38,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// assert_eq!(slab[key], 8);
     /// ```
     #[inline]
-    pub fn iter_mut(&mut self) -> IterMut<'_, T, K, S> {
+    pub fn iter_mut(&mut self) -> IterMut<'_, T, K> {
         IterMut {
             walk: Walk::new(self),
             values: PhantomData,
@@ -90,60 +89,48 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     }
 }
 
-/// The cells with a value that are still to be visited, by address within a row.
+/// The cells with a value that are still to be visited, by address.
 ///
-/// The end of a row is found by its address alone, and `front` is set there, so
-/// that the compiler removes the counting if keys are not used.
+/// The end is told by the address alone: where keys are not used, the counting of slots goes.
 ///
 /// # Invariants
 ///
-/// * W1: the slots `front..back` exist, and `left` of them are occupied.
-/// * W2: `cell` is the cell of slot `front`, and the cells from there to
-///   `row_end` are those up to slot `row_back`, which is at most `back`.
-struct Walk<T, K: SlabKey, S> {
-    /// Of a slab that is borrowed as long as the walk lives.
-    storage: NonNull<S>,
+/// * W1: the cells from `cell` to `end` exist, from slot `front` on, and `left` of them are
+///   occupied. Their slab is borrowed as long as the walk lives.
+struct Walk<T, K: SlabKey> {
     /// Without its type, which would make the iterators invariant.
     cell: *const u8,
-    row_end: *const u8,
+    end: *const u8,
     front: usize,
-    row_back: usize,
-    back: usize,
     left: usize,
     values: PhantomData<*const T>,
     keys: InKeys<K>,
 }
 
-impl<T, K: SlabKey, S> Clone for Walk<T, K, S> {
+impl<T, K: SlabKey> Clone for Walk<T, K> {
     fn clone(&self) -> Self {
         Walk { ..*self }
     }
 }
 
-impl<T, K: SlabKey, S: Storage> Walk<T, K, S> {
+impl<T, K: SlabKey> Walk<T, K> {
+    const SIZE: usize = size_of::<K::Cell<T>>();
+
     #[inline]
-    fn new(slab: &PlainSlab<T, K, S>) -> Self {
+    fn new<S: Storage>(slab: &PlainSlab<T, K, S>) -> Self {
+        // SAFETY: `used` is at most the capacity (K1).
+        let (cell, end) = unsafe {
+            let place = |index| slab.cells.cell::<K::Cell<T>>(index).as_ptr().cast_const();
+            (place(0), place(slab.used))
+        };
         Walk {
-            storage: NonNull::from(&slab.storage),
-            cell: core::ptr::null(),
-            row_end: core::ptr::null(),
+            cell: cell.cast(),
+            end: end.cast(),
             front: 0,
-            row_back: 0,
-            back: slab.used,
             left: slab.len(),
             values: PhantomData,
             keys: PhantomData,
         }
-    }
-
-    /// # Safety
-    ///
-    /// The slot exists.
-    #[inline(always)]
-    unsafe fn place(&self, index: usize) -> NonNull<K::Cell<T>> {
-        // SAFETY: the storage is borrowed as long as the walk lives; the slot exists
-        // (precondition).
-        unsafe { self.storage.as_ref().cell(index) }
     }
 
     /// The key of an occupied cell.
@@ -153,101 +140,76 @@ impl<T, K: SlabKey, S: Storage> Walk<T, K, S> {
     /// It is the cell of this slot.
     #[inline(always)]
     unsafe fn key(index: usize, cell: NonNull<K::Cell<T>>) -> K {
-        // SAFETY: it is the cell of this slot (precondition); the version is odd.
+        // SAFETY: the cell exists (precondition).
         unsafe { K::new(index, cell.as_ref().version() | 1) }
     }
 
-    /// The next cell of the row and its slot.
+    /// The next cell and its slot.
     #[inline(always)]
-    fn next_in_row(&mut self) -> Option<(usize, NonNull<K::Cell<T>>)> {
-        if self.cell == self.row_end {
+    fn next_cell(&mut self) -> Option<(usize, NonNull<K::Cell<T>>)> {
+        if self.cell == self.end {
             return None;
         }
         let index = self.front;
-        // SAFETY: `cell` is not `row_end`, so by W2 it is the cell of slot `front`.
+        // SAFETY: by W1 a cell.
         let cell = unsafe { NonNull::new_unchecked(self.cell.cast_mut()) }.cast();
-        self.cell = self.cell.wrapping_add(size_of::<K::Cell<T>>());
+        self.cell = self.cell.wrapping_add(Self::SIZE);
         self.front += 1;
         Some((index, cell))
     }
 
-    /// Goes to the next row; `false` if there is none.
-    #[inline(always)]
-    fn find_row(&mut self) -> bool {
-        self.front = self.row_back;
-        if self.front == self.back {
-            return false;
-        }
-        let cells = S::run::<K::Cell<T>>(self.front).min(self.back - self.front);
-        self.row_back = self.front + cells;
-        // SAFETY: by W1 the slot exists.
-        self.cell = unsafe { self.place(self.front) }.as_ptr().cast();
-        self.row_end = (self.cell).wrapping_add(cells * size_of::<K::Cell<T>>());
-        true
-    }
-
     #[inline(always)]
     fn next(&mut self) -> Option<(K, NonNull<K::Cell<T>>)> {
-        loop {
-            while let Some((index, cell)) = self.next_in_row() {
-                // SAFETY: by W2 `cell` is the cell of slot `index`.
-                unsafe {
-                    if cell.as_ref().is_occupied() {
-                        self.left -= 1;
-                        return Some((Self::key(index, cell), cell));
-                    }
-                }
-            }
-            if !self.find_row() {
-                return None;
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn next_back(&mut self) -> Option<(K, NonNull<K::Cell<T>>)> {
-        while self.back > self.front {
-            self.back -= 1;
-            if self.row_back > self.back {
-                self.row_back = self.back;
-                self.row_end = self.row_end.wrapping_sub(size_of::<K::Cell<T>>());
-            }
-            // SAFETY: by W1 the slot exists.
+        while let Some((index, cell)) = self.next_cell() {
+            // SAFETY: by W1 the slot's cell.
             unsafe {
-                let cell = self.place(self.back);
                 if cell.as_ref().is_occupied() {
                     self.left -= 1;
-                    return Some((Self::key(self.back, cell), cell));
+                    return Some((Self::key(index, cell), cell));
                 }
             }
         }
         None
     }
 
-    /// Visits all that are left: a loop over each row.
+    #[inline(always)]
+    fn next_back(&mut self) -> Option<(K, NonNull<K::Cell<T>>)> {
+        while self.cell != self.end {
+            self.end = self.end.wrapping_sub(Self::SIZE);
+            // Cells are there, so they have a size.
+            let index = self.front + (self.end.addr() - self.cell.addr()) / Self::SIZE.max(1);
+            // SAFETY: by W1 the slot's cell.
+            unsafe {
+                let cell = NonNull::new_unchecked(self.end.cast_mut()).cast::<K::Cell<T>>();
+                if cell.as_ref().is_occupied() {
+                    self.left -= 1;
+                    return Some((Self::key(index, cell), cell));
+                }
+            }
+        }
+        None
+    }
+
+    /// Visits all that are left.
     #[inline(always)]
     fn fold<A>(mut self, start: A, mut f: impl FnMut(A, K, NonNull<K::Cell<T>>) -> A) -> A {
         let mut result = start;
-        loop {
-            while let Some((index, cell)) = self.next_in_row() {
-                // SAFETY: by W2 `cell` is the cell of slot `index`.
-                unsafe {
-                    if cell.as_ref().is_occupied() {
-                        result = f(result, Self::key(index, cell), cell);
-                    }
+        while let Some((index, cell)) = self.next_cell() {
+            // SAFETY: by W1 the slot's cell.
+            unsafe {
+                if cell.as_ref().is_occupied() {
+                    result = f(result, Self::key(index, cell), cell);
                 }
             }
-            if !self.find_row() {
-                return result;
-            }
         }
+        result
     }
 }
 
 /// Both directions, from `$self.$walk`: `$item` from a key and its cell.
 macro_rules! iterator {
     ($iterator:ident, $item:ty, |$key:ident, $cell:ident| $of:expr) => {
-        impl<'a, T, K: SlabKey, S: Storage> Iterator for $iterator<'a, T, K, S> {
+        impl<'a, T, K: SlabKey> Iterator for $iterator<'a, T, K> {
             type Item = $item;
 
             #[inline]
@@ -269,7 +231,7 @@ macro_rules! iterator {
             }
         }
 
-        impl<T, K: SlabKey, S: Storage> DoubleEndedIterator for $iterator<'_, T, K, S> {
+        impl<T, K: SlabKey> DoubleEndedIterator for $iterator<'_, T, K> {
             #[inline]
             fn next_back(&mut self) -> Option<Self::Item> {
                 self.walk.next_back().map(|($key, $cell)| $of)
@@ -281,11 +243,11 @@ macro_rules! iterator {
 /// What all iterators have in common; `Debug` prints how many values are left.
 macro_rules! exact_size {
     ($($iterator:ident)*) => {$(
-        impl<T, K: SlabKey, S: Storage> ExactSizeIterator for $iterator<'_, T, K, S> {}
-        impl<T, K: SlabKey, S: Storage> FusedIterator for $iterator<'_, T, K, S> {}
+        impl<T, K: SlabKey> ExactSizeIterator for $iterator<'_, T, K> {}
+        impl<T, K: SlabKey> FusedIterator for $iterator<'_, T, K> {}
 
         /// Prints how many are left.
-        impl<T, K: SlabKey, S: Storage> fmt::Debug for $iterator<'_, T, K, S> {
+        impl<T, K: SlabKey> fmt::Debug for $iterator<'_, T, K> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.debug_struct(stringify!($iterator))
                     .field("left", &self.len())
@@ -304,22 +266,22 @@ macro_rules! exact_size {
 /// assert_eq!(slab.iter().map(|(_key, value)| value).sum::<u64>(), 7);
 /// ```
 #[must_use = "iterators do nothing unless consumed"]
-pub struct Iter<'a, T, K: SlabKey = Key, S: Storage = Chunks> {
-    walk: Walk<T, K, S>,
-    values: PhantomData<&'a PlainSlab<T, K, S>>,
+pub struct Iter<'a, T, K: SlabKey = Key> {
+    walk: Walk<T, K>,
+    values: PhantomData<(&'a T, &'a InKeys<K>)>,
 }
 
 // SAFETY: it is a shared borrow of the slab, and cells are only read.
-unsafe impl<T: Sync, K: SlabKey, S: Storage + Sync> Send for Iter<'_, T, K, S> {}
+unsafe impl<T: Sync, K: SlabKey> Send for Iter<'_, T, K> {}
 // SAFETY: `&Iter` gives only what the shared borrow of the slab gives.
-unsafe impl<T: Sync, K: SlabKey, S: Storage + Sync> Sync for Iter<'_, T, K, S> {}
+unsafe impl<T: Sync, K: SlabKey> Sync for Iter<'_, T, K> {}
 
 iterator!(Iter, (K, &'a T), |key, cell| {
     // SAFETY: occupied, and borrowed as long as the slab is.
     (key, unsafe { cell.as_ref().value() })
 });
 
-impl<T, K: SlabKey, S: Storage> Clone for Iter<'_, T, K, S> {
+impl<T, K: SlabKey> Clone for Iter<'_, T, K> {
     fn clone(&self) -> Self {
         Iter {
             walk: self.walk.clone(),
@@ -338,15 +300,15 @@ impl<T, K: SlabKey, S: Storage> Clone for Iter<'_, T, K, S> {
 /// assert_eq!(slab[key], 4);
 /// ```
 #[must_use = "iterators do nothing unless consumed"]
-pub struct IterMut<'a, T, K: SlabKey = Key, S: Storage = Chunks> {
-    walk: Walk<T, K, S>,
-    values: PhantomData<&'a mut PlainSlab<T, K, S>>,
+pub struct IterMut<'a, T, K: SlabKey = Key> {
+    walk: Walk<T, K>,
+    values: PhantomData<(&'a mut T, &'a InKeys<K>)>,
 }
 
 // SAFETY: it is the one borrow of the slab, and hands each value out once.
-unsafe impl<T: Send, K: SlabKey, S: Storage + Send> Send for IterMut<'_, T, K, S> {}
+unsafe impl<T: Send, K: SlabKey> Send for IterMut<'_, T, K> {}
 // SAFETY: `&IterMut` gives access to no value.
-unsafe impl<T: Sync, K: SlabKey, S: Storage + Sync> Sync for IterMut<'_, T, K, S> {}
+unsafe impl<T: Sync, K: SlabKey> Sync for IterMut<'_, T, K> {}
 
 iterator!(IterMut, (K, &'a mut T), |key, cell| {
     // SAFETY: occupied, visited once, and borrowed as long as the slab is.
@@ -358,7 +320,7 @@ exact_size!(Iter IterMut);
 /// As `iter`.
 impl<'a, T, K: SlabKey, S: Storage> IntoIterator for &'a PlainSlab<T, K, S> {
     type Item = (K, &'a T);
-    type IntoIter = Iter<'a, T, K, S>;
+    type IntoIter = Iter<'a, T, K>;
 
     #[inline]
     fn into_iter(self) -> Self::IntoIter {
@@ -369,7 +331,7 @@ impl<'a, T, K: SlabKey, S: Storage> IntoIterator for &'a PlainSlab<T, K, S> {
 /// As `iter_mut`.
 impl<'a, T, K: SlabKey, S: Storage> IntoIterator for &'a mut PlainSlab<T, K, S> {
     type Item = (K, &'a mut T);
-    type IntoIter = IterMut<'a, T, K, S>;
+    type IntoIter = IterMut<'a, T, K>;
 
     #[inline]
     fn into_iter(self) -> Self::IntoIter {

@@ -4,8 +4,7 @@ use super::cell::Cell;
 use super::{PlainSlab, SlabKey, Storage};
 
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
-    /// Returns the key of a value of this slab, by its address alone; O(1) in a
-    /// bounded slab, O(chunks) in a growable one.
+    /// Returns the key of a value of this slab, by its address alone; O(1).
     ///
     /// # Panics
     ///
@@ -31,25 +30,15 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
 
     fn index_of(&self, value: &T) -> Option<usize> {
         let size = size_of::<K::Cell<T>>().max(1);
-        let mut first = 0;
-        while first < self.used {
-            let cells = S::run::<K::Cell<T>>(first).min(self.used - first);
-            // SAFETY: `first` is below `used`, so below the capacity (K1).
-            let start = unsafe { self.place(first).addr().get() };
-            let distance = (&raw const *value).addr().wrapping_sub(start);
-            // A value of no size may stand at the end of its cell.
-            for at in [distance / size, (distance / size).wrapping_sub(1)] {
-                if at < cells
-                    && self
-                        .value_at(first + at)
-                        .is_some_and(|v| core::ptr::eq(v, value))
-                {
-                    return Some(first + at);
-                }
-            }
-            first += cells;
-        }
-        None
+        // SAFETY: the place of the first cell, if there is one.
+        let start = unsafe { self.cells.cell::<K::Cell<T>>(0).addr().get() };
+        let index = (&raw const *value).addr().wrapping_sub(start) / size;
+        // A value of no size may stand at the end of its cell.
+        let found = [index, index.wrapping_sub(1)].into_iter().find(|&index| {
+            let there = (index < self.used).then(|| self.value_at(index)).flatten();
+            there.is_some_and(|there| core::ptr::eq(there, value))
+        });
+        found
     }
 
     /// The value of a slot that exists.

@@ -3,14 +3,15 @@
 //! Use it like a `Vec` whose indices stay valid: `&mut self`, `&T`, `slab[key]`, and
 //! `Send` if its values are. Its methods have the names of the `slab` crate wherever
 //! they mean the same, so moving a program changes a type and its `usize`s. Unlike
-//! there, growth copies nothing, an insertion does not wait for a cold cell, keys may
-//! have a type of your own ([`key_type!`](crate::key_type)) or generations
-//! ([`GenKey`]), and a snapshot restores values under their own keys.
+//! there, an insertion does not wait for a cold cell, keys may have a type of your own
+//! ([`key_type!`](crate::key_type)) or generations ([`GenKey`]), and a snapshot restores
+//! values under their own keys.
 //!
 //! | you have | use |
 //! |---|---|
-//! | no bound on the number of values | [`KeySlab`]: grows by chunks, copies nothing |
-//! | a bound | [`BoundedKeySlab`]: one array, allocated when it is made; a full one returns [`FullError`] |
+//! | no bound on the number of values | [`KeySlab`]: grows as a `Vec` does; then values may move, and keys stay |
+//! | a bound, or references to values that must not move | [`BoundedKeySlab`]: allocated when it is made; a full one returns [`FullError`] |
+//! | no bound, and growth that copies nothing | a [tracked slab](crate::Slab) |
 //! | keys that may be used after their value is gone | `KeySlab<T, `[`GenKey`]`>` |
 //! | several of them, whose keys must not be mixed up | a [`key_type!`](crate::key_type) each |
 //! | owners that drop their value, values shared while they are borrowed | a [tracked slab](crate::TrackedSlab) instead |
@@ -20,7 +21,9 @@
 //! A slot takes an `Option<T>`, which is no larger than a `T` that has a niche. With
 //! [`GenKey`] it takes a `T` and 4 bytes, rounded up to the alignment of `T`, or to 4.
 //! The stack of free slots takes 4 bytes more for each.
-//! Every operation is O(1) and allocates nothing unless it says otherwise.
+//! An empty slab has 64 bytes and no memory, the first value gets it four slots. Every operation
+//! is O(1) and allocates nothing unless it says otherwise; an insertion that grows a [`KeySlab`]
+//! takes memory for twice as many values, and copies those there are.
 //! Memory is not touched before it is used: a generous bound costs address
 //! space, and the first insertion into a page may fault.
 //!
@@ -35,29 +38,29 @@
 // | file | what |
 // |---|---|
 // | `key.rs`, `cell.rs` | plain keys, keys with generations, key types of the user's own; a cell for each |
-// | `storage.rs`, `free.rs` | one array, or chunks; the free indices |
+// | `cells.rs` | the block: cells, and the free indices |
 // | `grow.rs`, `entry.rs`, `key_of.rs` | insertion with growth; entries; from a value to its key |
 // | `iter.rs`, `drain.rs`, `disjoint.rs`, `removal.rs` | iteration, by reference and by value; several values at once; removing many |
 // | `restore.rs`, `serde.rs`, `traits.rs` | values under keys they had; snapshots; traits of the standard library |
-// | `bounded.rs`, `growable.rs`, `options.rs` | what the two kinds of storage have to themselves |
+// | `kind.rs`, `bounded.rs`, `growable.rs`, `options.rs` | the two kinds of slabs, and what each has to itself |
 
 mod bounded;
 mod cell;
+mod cells;
 mod disjoint;
 mod drain;
 mod entry;
-mod free;
 mod grow;
 mod growable;
 mod iter;
 mod key;
 mod key_of;
+mod kind;
 mod options;
 mod removal;
 mod restore;
 #[cfg(feature = "serde")]
 mod serde;
-mod storage;
 mod traits;
 
 use core::fmt;
@@ -65,9 +68,11 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 
 use cell::Cell;
-use free::FreeIndices;
+use cells::Cells;
 
+use crate::error::AllocError;
 use crate::raw::prefetch::prefetch;
+use crate::raw::source::Source;
 
 #[cfg(doc)]
 use crate::error::FullError;
@@ -83,25 +88,25 @@ pub use iter::{Iter, IterMut};
 #[doc(hidden)]
 pub use key::NamedKey;
 pub use key::{GenKey, SlabKey};
+pub use kind::{Bounded, Growable, Storage};
 pub use restore::InsertAtError;
 #[cfg(feature = "serde")]
 #[cfg_attr(docsrs, doc(cfg(feature = "serde")))]
 pub use serde::KeyLimit;
-pub use storage::{Array, Chunks, Storage};
 
 /// Values of one type under keys that do not change, accessed by plain references: the
 /// generic type of [`KeySlab`] and [`BoundedKeySlab`].
 ///
-/// - [`KeySlab`]`<T>`, in [`Chunks`]: grows by chunks, copies nothing.
-/// - [`BoundedKeySlab`]`<T>`, in an [`Array`]: a fixed capacity.
+/// - [`KeySlab`]`<T>`, [`Growable`]: grows as a `Vec` does.
+/// - [`BoundedKeySlab`]`<T>`, [`Bounded`]: a fixed capacity, from which no value moves.
 ///
 /// Their pages have the constructors and the insertions that tell them apart.
 /// `K` is the type of the keys: [`Key`] if it is not named, [`GenKey`], or one
 /// that [`key_type!`](crate::key_type) declares. See the [module](self) for when
 /// to use it and what it costs.
 ///
-/// Values never move. Slots are reused last in, first out; a fresh slab hands
-/// out ascending keys from 0.
+/// Slots are reused last in, first out; a fresh slab hands out ascending keys from 0. Which key
+/// an insertion gives follows from the calls before it alone: not from the memory there is.
 ///
 /// # Examples
 ///
@@ -120,14 +125,16 @@ pub use storage::{Array, Chunks, Storage};
 /// assert!(insert_all(&mut BoundedKeySlab::with_capacity(2), 3).is_err());
 /// ```
 pub struct PlainSlab<T, K: SlabKey, S: Storage> {
-    /// Made for cells `K::Cell<T>`.
-    storage: S,
+    /// Of `K::Cell<T>`.
+    cells: Cells,
     used: usize,
-    free: FreeIndices,
-    retired: usize,
+    retired: u32,
+    /// The highest version of the cells that were cut off, with which those after `used` begin.
+    floor: u32,
     /// Covariant in `T`.
     values: PhantomData<T>,
     keys: InKeys<K>,
+    storage: PhantomData<fn() -> S>,
 }
 
 /// Invariant in `K`: a subtype of a key type is another type, whose cells may be
@@ -135,19 +142,27 @@ pub struct PlainSlab<T, K: SlabKey, S: Storage> {
 type InKeys<K> = PhantomData<fn(K) -> K>;
 
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
-    /// # Safety
-    ///
-    /// The storage was made for cells `K::Cell<T>`, and the stack has room for
-    /// its capacity.
-    const unsafe fn from_parts(storage: S, free: FreeIndices) -> Self {
+    const fn new_in(source: Source) -> Self {
         PlainSlab {
-            storage,
+            cells: Cells::empty::<K::Cell<T>>(source),
             used: 0,
-            free,
             retired: 0,
+            floor: 0,
             values: PhantomData,
             keys: PhantomData,
+            storage: PhantomData,
         }
+    }
+
+    /// An empty slab with memory for exactly so many values.
+    ///
+    /// # Errors
+    ///
+    /// Past the limits, or when the source refuses.
+    fn try_with_exact_capacity(capacity: usize, source: &Source) -> Result<Self, AllocError> {
+        let mut slab = Self::new_in(Source::GLOBAL);
+        slab.cells = Cells::try_new::<K::Cell<T>>(capacity, source)?;
+        Ok(slab)
     }
 
     /// The place of a cell.
@@ -157,9 +172,8 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// The index is below the capacity.
     #[inline(always)]
     unsafe fn place(&self, index: usize) -> NonNull<K::Cell<T>> {
-        // SAFETY: the index is below the capacity (precondition), and the storage was made
-        // for these cells (precondition of `from_parts`).
-        unsafe { self.storage.cell(index) }
+        // SAFETY: the index is below the capacity (precondition); the cells are of this type.
+        unsafe { self.cells.cell(index) }
     }
 
     /// The occupied cell that a key opens. The caller reads the numbers of the key
@@ -187,7 +201,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
-        self.used - self.free.len() - self.retired
+        self.used - self.cells.len() - self.retired as usize
     }
 
     /// Whether there is no value.
@@ -210,7 +224,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     #[inline]
     #[must_use]
     pub fn capacity(&self) -> usize {
-        self.storage.capacity()
+        self.cells.capacity()
     }
 
     /// Prefetches the value at `key`: a hint to the processor, for a key that will be
@@ -244,7 +258,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     #[inline]
     #[must_use]
     pub fn free_slots(&self) -> usize {
-        self.capacity() - self.used + self.free.len()
+        self.capacity() - self.used + self.cells.len()
     }
 
     /// Whether no slot is free, so that an insertion needs more memory, or fails in a
@@ -431,7 +445,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
             self.retired += 1;
         } else {
             // SAFETY: not on the stack, and room for it (K2).
-            unsafe { self.free.push(index) };
+            unsafe { self.cells.push(index) };
         }
     }
 
@@ -456,12 +470,12 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// Where the next value goes, if there is memory for it, and its version.
     #[inline(always)]
     fn next_place(&self) -> Option<(usize, u32)> {
-        if let Some(index) = self.free.top() {
+        if let Some(index) = self.cells.top() {
             // SAFETY: by K2 a vacant cell.
             let version = unsafe { self.place(index).as_ref().version() };
             return Some((index, version + 1));
         }
-        (self.used < self.capacity()).then_some((self.used, 1))
+        (self.used < self.capacity()).then_some((self.used, self.floor + 1))
     }
 
     /// Number of slots that take no more values, because their generations are used up:
@@ -474,7 +488,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     #[inline]
     #[must_use]
     pub fn retired(&self) -> usize {
-        self.retired
+        self.retired as usize
     }
 
     /// Restarts the generations of all slots: keys handed out before may open values
@@ -503,10 +517,10 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
             "reset_generations was refused: there are {} values",
             self.len()
         );
-        self.free.clear();
+        self.cells.clear();
         self.used = 0;
         self.retired = 0;
-        self.storage.reset_floors();
+        self.floor = 0;
     }
 
     /// Panics where an invariant does not hold.
@@ -514,7 +528,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     pub fn check(&self) {
         extern crate std;
         assert!(self.used <= self.capacity(), "K1: used");
-        assert!(self.free.capacity() >= self.capacity(), "K2: room");
+        assert!(self.cells.len() <= self.capacity(), "K2: room");
         let mut vacant = std::collections::BTreeSet::new();
         let mut retired = 0;
         for index in 0..self.used {
@@ -528,7 +542,12 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
                 }
             }
         }
-        self.free.check(|index| vacant.remove(&index));
+        for &index in self.cells.free() {
+            assert!(
+                vacant.remove(&(index as usize)),
+                "K2: {index} is not vacant, or twice"
+            );
+        }
         assert!(vacant.is_empty(), "K2: lost slots");
         assert_eq!(self.retired, retired, "K2: retired");
     }
@@ -536,7 +555,16 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
 
 impl<T, K: SlabKey, S: Storage> Drop for PlainSlab<T, K, S> {
     fn drop(&mut self) {
-        self.destroy_all(false);
+        /// Freed when it is dropped: also if a destructor panics.
+        struct Block<'a, T, K: SlabKey, S: Storage>(&'a mut PlainSlab<T, K, S>);
+
+        impl<T, K: SlabKey, S: Storage> Drop for Block<'_, T, K, S> {
+            fn drop(&mut self) {
+                self.0.cells.free_block::<K::Cell<T>>();
+            }
+        }
+
+        Block(self).0.destroy_all(false);
     }
 }
 

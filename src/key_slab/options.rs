@@ -46,17 +46,15 @@ impl<T, K: SlabKey> Build for KeySlab<T, K> {
 
     fn try_build(options: KeySlabOptions, pages: Pages) -> Result<Self, BuildError> {
         let source = pages.into_source()?;
-        let mut slab = Self::new_in(source.clone(), source);
-        slab.try_reserve(options.reserve)?;
-        Ok(slab)
+        Ok(Self::try_with_exact_capacity(options.reserve, &source)?)
     }
 }
 
 /// Options of a [`KeySlab`].
 ///
-/// [`build`](Self::build) allocates what was reserved, O(chunks), and panics as
-/// [`KeySlab::reserve`]. The [pages](Pages) are those of the chunks, of their table and of the
-/// free stack; of the system's, many chunks are mapped at once.
+/// [`build`](Self::build) allocates what was reserved, and panics as [`KeySlab::reserve`]. Growth
+/// takes a larger block from the same [pages](Pages), and gives the old one back; the system's
+/// are all touched then.
 ///
 /// ```
 /// use flatslab::KeySlab;
@@ -121,7 +119,7 @@ impl<T, K: SlabKey> Build for BoundedKeySlab<T, K> {
 
     fn try_build(options: BoundedKeySlabOptions, pages: Pages) -> Result<Self, BuildError> {
         let source = pages.into_source()?;
-        Ok(Self::try_new_in(options.capacity, &source)?)
+        Ok(Self::try_with_exact_capacity(options.capacity, &source)?)
     }
 }
 

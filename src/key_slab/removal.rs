@@ -2,10 +2,9 @@
 
 #[cfg(doc)]
 use super::GenKey;
-use super::PlainSlab;
 use super::cell::{self, Cell};
 use super::key::SlabKey;
-use super::storage::Storage;
+use super::{PlainSlab, Storage};
 
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// Drops every value and keeps all memory; O(slots used), O(1) where values
@@ -66,7 +65,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         }
 
         debug_assert!(K::Cell::<T>::VERSIONED || !keep_slots);
-        self.free.clear();
+        self.cells.clear();
         let end = core::mem::take(&mut self.used);
         if keep_slots || core::mem::needs_drop::<T>() {
             let mut rest = Rest {
@@ -82,7 +81,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// Puts every vacant cell onto the stack, the lowest index on top, and
     /// counts the retired ones; O(slots used).
     pub(super) fn rebuild_stack(&mut self) {
-        self.free.clear();
+        self.cells.clear();
         self.retired = 0;
         for index in (0..self.used).rev() {
             // SAFETY: by K1 the cell exists; it is pushed once, and there is
@@ -95,7 +94,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
                 if K::Cell::<T>::VERSIONED && cell.as_ref().version() == cell::RETIRED {
                     self.retired += 1;
                 } else {
-                    self.free.push(index);
+                    self.cells.push(index);
                 }
             }
         }

@@ -3,11 +3,11 @@
 use core::error::Error;
 use core::fmt;
 
-use super::PlainSlab;
 use super::cell::Cell;
 use super::key::SlabKey;
-use super::storage::{Chunks, Storage};
+use super::{Growable, PlainSlab, Storage};
 use crate::error::AllocError;
+use crate::key::MAX_SLOTS;
 
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// Inserts a value under a key of your choice; O(free slots). A growable slab
@@ -40,9 +40,10 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         match self.reach(index).and_then(|()| self.admits(index, version)) {
             Ok(()) => {
                 let first = self.used;
-                self.create_up_to(index + 1, 0);
-                self.push_created(first);
-                self.free.retain(|free| free != index);
+                self.create_up_to(index + 1);
+                // SAFETY: by K2 there is room; they are vacant, and new.
+                unsafe { self.cells.push_below(first..self.used) };
+                self.cells.retain(|free| free != index);
                 // SAFETY: vacant, not on the stack, and of an earlier version.
                 unsafe { K::Cell::fill(self.place(index), version | 1, value) };
                 Ok(())
@@ -84,7 +85,11 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
 
     /// Gets memory for the slot.
     fn reach(&mut self, index: usize) -> Result<(), Refusal> {
-        let limit = self.storage.limit();
+        let limit = if S::BOUNDED {
+            self.capacity()
+        } else {
+            MAX_SLOTS
+        };
         let out_of_range = Refusal::OutOfRange {
             value: (),
             index,
@@ -93,22 +98,25 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         if index >= limit {
             return Err(out_of_range);
         }
-        (self.try_grow_to(index + 1)).map_err(|error| match error {
-            Some(error) => Refusal::NoMemory((), error),
-            None => out_of_range,
-        })
+        if S::BOUNDED {
+            return Ok(());
+        }
+        self.try_grow_for(index)
+            .map_err(|error| Refusal::NoMemory((), error))
     }
 
     /// Whether the slot, which there is memory for, takes a value of a version.
     fn admits(&self, index: usize, version: u32) -> Result<(), Refusal> {
-        if index >= self.used {
-            return Ok(());
+        let mut past = self.floor;
+        if index < self.used {
+            // SAFETY: by K1 the cell exists.
+            let cell = unsafe { self.place(index).as_ref() };
+            if cell.is_occupied() {
+                return Err(Refusal::Taken(()));
+            }
+            past = cell.version();
         }
-        // SAFETY: by K1 the cell exists.
-        let cell = unsafe { self.place(index).as_ref() };
-        if cell.is_occupied() {
-            Err(Refusal::Taken(()))
-        } else if K::Cell::<T>::VERSIONED && version <= cell.version() {
+        if K::Cell::<T>::VERSIONED && version <= past {
             Err(Refusal::Outdated(()))
         } else {
             Ok(())
@@ -133,7 +141,7 @@ impl<T, K: SlabKey, S: Storage> Extend<(K, T)> for PlainSlab<T, K, S> {
 }
 
 /// A slab with these values under these keys, as [`Extend`] puts them in.
-impl<T, K: SlabKey> FromIterator<(K, T)> for PlainSlab<T, K, Chunks> {
+impl<T, K: SlabKey> FromIterator<(K, T)> for PlainSlab<T, K, Growable> {
     #[track_caller]
     fn from_iter<I: IntoIterator<Item = (K, T)>>(values: I) -> Self {
         let mut slab = Self::with_key();
@@ -152,7 +160,7 @@ pub(super) struct Filling<'a, T, K: SlabKey, S: Storage> {
 
 impl<'a, T, K: SlabKey, S: Storage> Filling<'a, T, K, S> {
     pub(super) fn new(slab: &'a mut PlainSlab<T, K, S>) -> Self {
-        slab.free.clear();
+        slab.cells.clear();
         Filling { slab }
     }
 
@@ -199,25 +207,16 @@ impl<'a, T, K: SlabKey, S: Storage> Filling<'a, T, K, S> {
         Ok(())
     }
 
-    /// The slots of a chunk that does not exist have had values up to this
-    /// version.
+    /// The slots that do not exist have had values up to this version.
     #[cfg(feature = "serde")]
-    pub(super) fn put_floor(&mut self, number: usize, floor: u32) -> Result<(), Refusal> {
-        let noted = self.slab.storage.try_set_floor(number, floor);
-        noted.map_err(|error| match error {
-            Some(error) => Refusal::NoMemory((), error),
-            None => Refusal::Taken(()),
-        })
+    pub(super) fn put_floor(&mut self, floor: u32) {
+        self.slab.floor = floor;
     }
 
     /// Gets memory for the slot, and creates it and those below it.
     fn reach(&mut self, index: usize) -> Result<(), Refusal> {
-        let reached = self.slab.reach(index);
-        // Growth may have put slots onto it: to move them each time would take
-        // longer with each chunk.
-        self.slab.free.clear();
-        reached?;
-        self.slab.create_up_to(index + 1, 0);
+        self.slab.reach(index)?;
+        self.slab.create_up_to(index + 1);
         Ok(())
     }
 }
@@ -246,8 +245,8 @@ impl<T, K: SlabKey, S: Storage> Drop for Filling<'_, T, K, S> {
 pub enum InsertAtError<T> {
     /// There is a value.
     Taken(T),
-    /// The slot is past this generation: it has had a value of it or of a later
-    /// one, or its memory was given back when another slot of its chunk had.
+    /// The slot is past this generation: it has had a value of it or of a later one, or its
+    /// memory was given back when a slot after it had.
     Outdated(T),
     /// The key is past the last slot that the slab can have.
     OutOfRange {

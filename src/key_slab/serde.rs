@@ -3,8 +3,7 @@
 //! A growable slab with plain keys is a map, as the `slab` crate writes it.
 //! Otherwise a tuple, of what there is of these: the capacity of a bounded one;
 //! the map; with generations the vacant slots, each with its version; and of a
-//! growable one with generations the chunks that were given back, each with its
-//! floor. The map comes before the slots: the more entries were read, the higher
+//! growable one with generations the version that slots begin with which do not exist. The map comes before the slots: the more entries were read, the higher
 //! keys may be. With a limit of 2^20 slots instead, 561 forged bytes with forty slabs
 //! allocated 802 MiB.
 
@@ -15,12 +14,10 @@ use ::serde::de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
 use ::serde::ser::{SerializeSeq, SerializeTuple};
 use ::serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::PlainSlab;
-use super::cell::{Cell, RETIRED};
-use super::free::FreeIndices;
+use super::cell::{Cell, MOST_CUT, RETIRED};
 use super::key::{GenKey, SlabKey};
 use super::restore::Filling;
-use super::storage::Storage;
+use super::{PlainSlab, Storage};
 use crate::key::Key;
 use crate::raw::source::Source;
 
@@ -79,9 +76,9 @@ where
         }
         tuple.serialize_element(&Values(self))?;
         if K::Cell::<T>::VERSIONED {
-            tuple.serialize_element(&Versions(|| vacant(self)))?;
+            tuple.serialize_element(&Vacant(self))?;
             if !S::BOUNDED {
-                tuple.serialize_element(&Versions(|| floors(self)))?;
+                tuple.serialize_element(&self.floor)?;
             }
         }
         tuple.end()
@@ -96,35 +93,22 @@ impl<T: Serialize, K: SlabKey + Serialize, S: Storage> Serialize for Values<'_, 
     }
 }
 
-/// The vacant slots that had a value, each with its version.
-fn vacant<T, K: SlabKey, S: Storage>(
-    slab: &PlainSlab<T, K, S>,
-) -> impl Iterator<Item = (usize, u32)> {
-    (0..slab.used).filter_map(|index| {
-        // SAFETY: by K1 the cell exists.
-        let cell = unsafe { slab.place(index).as_ref() };
-        (!cell.is_occupied() && cell.version() > 0).then(|| (index, cell.version()))
-    })
-}
+/// The vacant slots, each with its version.
+struct Vacant<'a, T, K: SlabKey, S: Storage>(&'a PlainSlab<T, K, S>);
 
-/// The chunks that were given back, each with its floor.
-fn floors<T, K: SlabKey, S: Storage>(
-    slab: &PlainSlab<T, K, S>,
-) -> impl Iterator<Item = (usize, u32)> {
-    let chunks = (0..slab.storage.floors_end()).map(|number| (number, slab.storage.floor(number)));
-    chunks.filter(|(_, floor)| *floor > 0)
-}
-
-/// A sequence of numbers and versions.
-struct Versions<F>(F);
-
-impl<F: Fn() -> I, I: Iterator<Item = (usize, u32)>> Serialize for Versions<F> {
+impl<T, K: SlabKey, S: Storage> Serialize for Vacant<'_, T, K, S> {
     fn serialize<R: Serializer>(&self, serializer: R) -> Result<R::Ok, R::Error> {
-        let mut versions = serializer.serialize_seq(Some((self.0)().count()))?;
-        for version in (self.0)() {
-            versions.serialize_element(&version)?;
+        let slab = self.0;
+        let vacant = (0..slab.used).filter_map(|index| {
+            // SAFETY: by K1 the cell exists.
+            let cell = unsafe { slab.place(index).as_ref() };
+            (!cell.is_occupied() && cell.version() > 0).then(|| (index, cell.version()))
+        });
+        let mut slots = serializer.serialize_seq(Some(vacant.clone().count()))?;
+        for slot in vacant {
+            slots.serialize_element(&slot)?;
         }
-        versions.end()
+        slots.end()
     }
 }
 
@@ -238,16 +222,16 @@ where
             let vacant = FillVersions {
                 entries: slab.len(),
                 fill: Fill::new(&mut slab, self.limit),
-                of_chunks: false,
             };
             parts.next_element_seed(vacant)?.ok_or_else(missing)?;
             if !S::BOUNDED {
-                let floors = FillVersions {
-                    entries: slab.used,
-                    fill: Fill::new(&mut slab, self.limit),
-                    of_chunks: true,
-                };
-                parts.next_element_seed(floors)?.ok_or_else(missing)?;
+                let floor = parts.next_element()?.ok_or_else(missing)?;
+                if floor % 2 == 1 || floor > MOST_CUT {
+                    return Err(A::Error::custom(format_args!(
+                        "{floor} is not a version that slots begin with"
+                    )));
+                }
+                Filling::new(&mut slab).put_floor(floor);
             }
         }
         Ok(slab)
@@ -263,10 +247,7 @@ fn with_capacity<T, K: SlabKey, S: Storage, E: ::serde::de::Error>(
             "the capacity, {capacity} slots, is past the limit"
         )));
     }
-    let storage = S::try_new::<K::Cell<T>>(capacity, &Source::GLOBAL).map_err(E::custom)?;
-    let free = FreeIndices::try_new(capacity, &Source::GLOBAL).map_err(E::custom)?;
-    // SAFETY: made for these cells, with that capacity.
-    Ok(unsafe { PlainSlab::from_parts(storage, free) })
+    PlainSlab::try_with_exact_capacity(capacity, &Source::GLOBAL).map_err(E::custom)
 }
 
 /// Fills a slab from a map.
@@ -340,12 +321,11 @@ where
     }
 }
 
-/// Notes the versions of vacant slots, or of chunks.
+/// Notes the versions of vacant slots.
 struct FillVersions<'a, T, K: SlabKey, S: Storage> {
     /// Read before.
     entries: usize,
     fill: Fill<'a, T, K, S>,
-    of_chunks: bool,
 }
 
 impl<'de, T, K: SlabKey, S: Storage> DeserializeSeed<'de> for FillVersions<'_, T, K, S> {
@@ -361,7 +341,7 @@ impl<'de, T, K: SlabKey, S: Storage> Visitor<'de> for FillVersions<'_, T, K, S> 
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("vacant slots or chunks, each with its version")
+        f.write_str("vacant slots, each with its version")
     }
 
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut versions: A) -> Result<(), A::Error> {
@@ -373,11 +353,7 @@ impl<'de, T, K: SlabKey, S: Storage> Visitor<'de> for FillVersions<'_, T, K, S> 
                 )));
             }
             let filling = &mut self.fill.filling;
-            if self.of_chunks {
-                (filling.put_floor(number, version)).map_err(A::Error::custom)?;
-            } else {
-                (filling.put_version(number, version)).map_err(A::Error::custom)?;
-            }
+            (filling.put_version(number, version)).map_err(A::Error::custom)?;
         }
         Ok(())
     }

@@ -5,10 +5,7 @@ use core::ops::{Index, IndexMut};
 
 use super::cell::Cell;
 use super::key::SlabKey;
-use super::storage::sealed::Cells;
-use super::storage::{Array, Chunks, Storage};
-use super::{PlainSlab, missing};
-use crate::error::AllocError;
+use super::{PlainSlab, Storage, missing};
 use crate::raw::memory;
 
 /// # Panics
@@ -59,45 +56,30 @@ impl<T: Clone, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
             }
             clone.used = index + 1;
         }
-        clone.free.copy_from(&self.free);
+        clone.cells.copy_stack(&self.cells);
         clone.retired = self.retired;
+        clone.floor = self.floor;
     }
 }
 
-impl<T, K: SlabKey> PlainSlab<T, K, Chunks> {
-    fn try_make_room_for_clone_of(&mut self, other: &Self) -> Result<(), AllocError> {
-        (self.try_grow_to(other.used)).map_err(|error| error.expect("chunks grow"))?;
-        self.storage.try_copy_floors(&other.storage)
-    }
-}
-
-/// The same values under the same keys, and the same next keys; O(slots used).
-/// Allocates memory for the used slots only, from the same
+/// The same values under the same keys, and the same next keys; O(slots used). Of a growable slab
+/// it allocates memory for the used slots alone, of a bounded one for its capacity, from the same
 /// [pages](crate::memory::Pages).
-impl<T: Clone, K: SlabKey> Clone for PlainSlab<T, K, Chunks> {
+impl<T: Clone, K: SlabKey, S: Storage> Clone for PlainSlab<T, K, S> {
     #[track_caller]
     fn clone(&self) -> Self {
-        let source = self.storage.source();
-        let mut clone = Self::new_in(source.clone(), source.clone());
-        if let Err(error) = clone.try_make_room_for_clone_of(self) {
-            memory::fail(error);
-        }
-        self.clone_to(&mut clone);
-        clone
-    }
-}
-
-/// The same values under the same keys, the same next keys, and the same
-/// capacity, from the same [pages](crate::memory::Pages); O(slots used).
-impl<T: Clone, K: SlabKey> Clone for PlainSlab<T, K, Array> {
-    #[track_caller]
-    fn clone(&self) -> Self {
-        let mut clone = match Self::try_new_in(self.capacity(), self.storage.source()) {
-            Ok(clone) => clone,
-            Err(error) => memory::fail(error),
+        let capacity = if S::BOUNDED {
+            self.capacity()
+        } else {
+            self.used
         };
-        self.clone_to(&mut clone);
-        clone
+        match Self::try_with_exact_capacity(capacity, self.cells.source()) {
+            Ok(mut clone) => {
+                self.clone_to(&mut clone);
+                clone
+            }
+            Err(error) => memory::fail(error),
+        }
     }
 }
 

@@ -10,7 +10,7 @@
 //! # Invariants
 //!
 //! * F1: `bottom <= top <= bottom + capacity`; `bottom[-1]` is
-//!   [`Entry::NONE`]. The array is committed up to `capacity`, which is at most
+//!   `None`. The array is committed up to `capacity`, which is at most
 //!   `entries`, for which it is laid out.
 //! * F3: the array, if there is one, came from `source`.
 //! * F2: the entries in `bottom..top` are pairwise distinct free cells of the
@@ -25,32 +25,12 @@ use super::memory::Block;
 use super::source::Source;
 use super::touch::PAGE;
 use crate::error::AllocError;
-use crate::key::{Key, MAX_SLOTS};
-
-/// A name of a free cell in the stack, or of none.
-pub trait Entry: Copy + PartialEq + 'static {
-    /// The entry below the bottom, which names no cell.
-    const NONE: Self;
-
-    /// A `NONE` that is never written to, for every stack without room.
-    const BELOW_NO_ROOM: NonNull<Self>;
-}
+use crate::key::MAX_SLOTS;
 
 /// A pointer to a free cell.
 pub(crate) type CellEntry = Option<NonNull<u8>>;
 
 const _: () = assert!(size_of::<CellEntry>() == size_of::<usize>());
-
-impl Entry for CellEntry {
-    const NONE: Self = None;
-    const BELOW_NO_ROOM: NonNull<Self> = NULL.place();
-}
-
-/// The index of a free cell.
-impl Entry for Key {
-    const NONE: Self = Key::NONE;
-    const BELOW_NO_ROOM: NonNull<Self> = NO_KEY.place();
-}
 
 /// A stack of free cells with room for a fixed number of them.
 #[expect(
@@ -58,25 +38,26 @@ impl Entry for Key {
     reason = "only public for a sealed trait"
 )]
 #[repr(C)]
-pub struct FreeStack<E: Entry = CellEntry> {
+pub struct FreeStack {
     /// First, so that a pointer to the stack is one to its top.
-    top: Cell<NonNull<E>>,
-    bottom: Cell<NonNull<E>>,
+    top: Cell<NonNull<CellEntry>>,
+    bottom: Cell<NonNull<CellEntry>>,
     /// Entries there is room for.
     capacity: Cell<usize>,
     /// Entries that the array is laid out for: more than there is room for where
     /// it is only reserved. With 0 the bottom is the end of
-    /// [`Entry::BELOW_NO_ROOM`] and no array is owned.
+    /// [`BELOW_NO_ROOM`] and no array is owned.
     entries: Cell<usize>,
     source: Source,
 }
 
-impl<E: Entry> FreeStack<E> {
+impl FreeStack {
     /// A stack without room, whose array may come from `source` later. Allocates
     /// nothing.
     pub(crate) const fn empty(source: Source) -> Self {
-        // SAFETY: one past the only element of a static.
-        let bottom = unsafe { E::BELOW_NO_ROOM.add(1) };
+        let below = (&raw const BELOW_NO_ROOM.0).cast_mut();
+        // SAFETY: not null; one past the only element of a static.
+        let bottom = unsafe { NonNull::new_unchecked(below).add(1) };
         FreeStack {
             top: Cell::new(bottom),
             bottom: Cell::new(bottom),
@@ -105,7 +86,7 @@ impl<E: Entry> FreeStack<E> {
     /// An empty stack in an array that is all there, of the [layout](Self::layout)
     /// for 1 entry or more. Writes only what stands below the bottom.
     pub(crate) fn new_in(array: Block) -> Self {
-        let capacity = array.layout().size() / size_of::<E>() - 1;
+        let capacity = array.layout().size() / size_of::<CellEntry>() - 1;
         assert!(capacity > 0 && Self::layout(capacity) == Ok(array.layout()));
         // SAFETY: the array is all there.
         let stack = unsafe { Self::in_array(array, capacity) };
@@ -124,7 +105,7 @@ impl<E: Entry> FreeStack<E> {
             return Ok(Self::empty(source.clone()));
         }
         let array = Block::reserve(Self::layout(entries)?, source)?;
-        array.commit(0, size_of::<E>())?;
+        array.commit(0, size_of::<CellEntry>())?;
         // SAFETY: the first entry is committed.
         Ok(unsafe { Self::in_array(array, entries) })
     }
@@ -154,10 +135,10 @@ impl<E: Entry> FreeStack<E> {
     /// The first entry is committed.
     unsafe fn in_array(array: Block, entries: usize) -> Self {
         let stack = Self::empty(array.source().clone());
-        let below = array.leak_start().cast::<E>();
+        let below = array.leak_start().cast::<CellEntry>();
         // SAFETY: the array has room for that and at least one entry.
         let bottom = unsafe {
-            below.write(E::NONE);
+            below.write(None);
             below.add(1)
         };
         stack.top.set(bottom);
@@ -187,7 +168,7 @@ impl<E: Entry> FreeStack<E> {
                 array.populate(from, to)?;
             }
             // What was committed beyond, to whole pages, is room too.
-            let entries = committed / size_of::<E>() - 1;
+            let entries = committed / size_of::<CellEntry>() - 1;
             self.capacity
                 .set(entries.clamp(capacity, self.entries.get()));
             Ok(true)
@@ -213,7 +194,7 @@ impl<E: Entry> FreeStack<E> {
         assert!((self.depth()..self.capacity()).contains(&index));
         // SAFETY: by F1 there is room for that entry, and nothing is read there
         // before it is written.
-        unsafe { self.bottom.get().add(index).write_volatile(E::NONE) };
+        unsafe { self.bottom.get().add(index).write_volatile(None) };
     }
 
     /// Gives back the memory of a reserved array that is not needed for `capacity`
@@ -226,14 +207,14 @@ impl<E: Entry> FreeStack<E> {
         let (from, to) = (Self::bytes(capacity), Self::bytes(room));
         self.with_array(|array| {
             let committed = array.decommit(from, to);
-            let entries = committed / size_of::<E>() - 1;
+            let entries = committed / size_of::<CellEntry>() - 1;
             self.capacity.set(entries.clamp(capacity, room));
         });
     }
 
     /// Bytes of an array of that many entries, with the one below the bottom.
     fn bytes(entries: usize) -> usize {
-        (entries + 1) * size_of::<E>()
+        (entries + 1) * size_of::<CellEntry>()
     }
 
     /// Calls `f` with the array, which stays this stack's.
@@ -252,10 +233,10 @@ impl<E: Entry> FreeStack<E> {
     pub(crate) fn layout(capacity: usize) -> Result<Layout, AllocError> {
         capacity
             .checked_add(1)
-            .and_then(|entries| Layout::array::<E>(entries).ok())
+            .and_then(|entries| Layout::array::<CellEntry>(entries).ok())
             .ok_or(AllocError::TooManyBytes {
                 slots: capacity,
-                slot_bytes: size_of::<E>(),
+                slot_bytes: size_of::<CellEntry>(),
             })
     }
 
@@ -273,19 +254,19 @@ impl<E: Entry> FreeStack<E> {
     }
 
     /// The entry that the next [`pop`](Self::pop) takes;
-    /// [`NONE`](Entry::NONE) when the stack is empty.
+    /// `None` when the stack is empty.
     #[inline(always)]
-    pub(crate) fn top(&self) -> E {
+    pub(crate) fn top(&self) -> CellEntry {
         // SAFETY: by F1 an entry or `NONE` stands below the top.
         unsafe { self.top.get().sub(1).read() }
     }
 
-    /// Takes the cell that was pushed last; [`NONE`](Entry::NONE) when the
+    /// Takes the cell that was pushed last; `None` when the
     /// stack is empty.
     #[inline(always)]
-    pub(crate) fn pop(&self) -> E {
+    pub(crate) fn pop(&self) -> CellEntry {
         let cell = self.top();
-        if cell != E::NONE {
+        if cell != None {
             // SAFETY: lowered only past an entry, so not below the bottom (F1).
             self.top.set(unsafe { self.top.get().sub(1) });
         }
@@ -300,7 +281,7 @@ impl<E: Entry> FreeStack<E> {
     /// the stack. There is room: the stack has room for every cell of its
     /// owner, and this one is not among the entries (F2).
     #[inline(always)]
-    pub(crate) unsafe fn push_entry(&self, cell: E) {
+    pub(crate) unsafe fn push_entry(&self, cell: CellEntry) {
         let top = self.top.get();
         // SAFETY: there is room above the top (precondition, F1).
         unsafe {
@@ -314,7 +295,7 @@ impl<E: Entry> FreeStack<E> {
     /// # Safety
     ///
     /// Each cell is as for [`push_entry`](Self::push_entry).
-    pub(crate) unsafe fn refill(&self, cells: impl DoubleEndedIterator<Item = E>) {
+    pub(crate) unsafe fn refill(&self, cells: impl DoubleEndedIterator<Item = CellEntry>) {
         for cell in cells.rev() {
             // SAFETY: free, the owner's, and not on the stack (precondition).
             unsafe { self.push_entry(cell) };
@@ -327,7 +308,7 @@ impl<E: Entry> FreeStack<E> {
     /// # Safety
     ///
     /// There are `count` cells, and each is as for [`push_entry`](Self::push_entry).
-    pub(crate) unsafe fn push_below(&self, count: usize, cells: impl Iterator<Item = E>) {
+    pub(crate) unsafe fn push_below(&self, count: usize, cells: impl Iterator<Item = CellEntry>) {
         let (bottom, depth) = (self.bottom.get(), self.depth());
         // SAFETY: there is room (precondition). The cells fill every place
         // that the moved entries leave open.
@@ -349,7 +330,7 @@ impl<E: Entry> FreeStack<E> {
     }
 
     /// Removes the entries for which `keep` is false; O(entries).
-    pub(crate) fn retain(&self, mut keep: impl FnMut(E) -> bool) {
+    pub(crate) fn retain(&self, mut keep: impl FnMut(CellEntry) -> bool) {
         let mut kept = self.bottom.get();
         for index in 0..self.depth() {
             let entry = self.entry(index);
@@ -367,7 +348,7 @@ impl<E: Entry> FreeStack<E> {
     /// Moves the entries into `other`'s array and gives the old array back,
     /// empty; O(entries). `other` is empty, has room for them, and is of the same
     /// source.
-    pub(crate) fn move_to(&self, other: FreeStack<E>) -> FreeStack<E> {
+    pub(crate) fn move_to(&self, other: FreeStack) -> FreeStack {
         let depth = self.depth();
         assert!(other.depth() == 0 && other.capacity() >= depth);
         assert!(self.source.is(&other.source), "F3: one source");
@@ -392,12 +373,12 @@ impl<E: Entry> FreeStack<E> {
         }
         let left = self.capacity() - self.depth();
         for place in (0..left)
-            .step_by(PAGE / size_of::<E>())
+            .step_by(PAGE / size_of::<CellEntry>())
             .chain(left.checked_sub(1))
         {
             // SAFETY: by F1 there is room for that many above the top, and nothing
             // is read there before it is written.
-            unsafe { self.top.get().add(place).write_volatile(E::NONE) };
+            unsafe { self.top.get().add(place).write_volatile(None) };
         }
     }
 
@@ -436,12 +417,12 @@ impl<E: Entry> FreeStack<E> {
     }
 
     /// The entries, in the order in which they would be popped.
-    pub(crate) fn entries(&self) -> impl DoubleEndedIterator<Item = E> {
+    pub(crate) fn entries(&self) -> impl DoubleEndedIterator<Item = CellEntry> {
         (0..self.depth()).rev().map(|index| self.entry(index))
     }
 
     /// The entry at `index`, counted from the bottom.
-    fn entry(&self, index: usize) -> E {
+    fn entry(&self, index: usize) -> CellEntry {
         assert!(index < self.depth());
         // SAFETY: below the depth, so by F1 within the array and written.
         unsafe { self.bottom.get().add(index).read() }
@@ -450,22 +431,22 @@ impl<E: Entry> FreeStack<E> {
 
 /// Views for tests, and ways to break invariants.
 #[cfg(any(test, fuzzing))]
-impl<E: Entry> FreeStack<E> {
+impl FreeStack {
     /// The entry that `count` pops come to.
-    pub(crate) fn peek(&self, count: usize) -> Option<E> {
+    pub(crate) fn peek(&self, count: usize) -> Option<CellEntry> {
         Some(self.entry(self.depth().checked_sub(count + 1)?))
     }
 
     /// Panics where F1 or the distinctness of F2 does not hold; hands each
     /// entry to `is_free`, which says whether it is a free cell met first.
-    pub(crate) fn check(&self, mut is_free: impl FnMut(E) -> bool) {
+    pub(crate) fn check(&self, mut is_free: impl FnMut(CellEntry) -> bool) {
         assert!(self.depth() <= self.capacity(), "F1: the top");
-        // SAFETY: by F1 `NONE` was written there.
+        // SAFETY: by F1 `None` was written there.
         let below = unsafe { self.bottom.get().sub(1).read() };
-        assert!(below == E::NONE, "F1: below the bottom");
+        assert!(below == None, "F1: below the bottom");
         for index in 0..self.depth() {
             let entry = self.entry(index);
-            assert!(entry != E::NONE, "F2: an entry names a cell");
+            assert!(entry != None, "F2: an entry names a cell");
             assert!(is_free(entry), "F2: distinct free cells of this slab");
         }
     }
@@ -474,7 +455,7 @@ impl<E: Entry> FreeStack<E> {
     ///
     /// The stack is not used again except by a check.
     #[cfg(test)]
-    pub(crate) unsafe fn overwrite_below(&self, cell: E) {
+    pub(crate) unsafe fn overwrite_below(&self, cell: CellEntry) {
         // SAFETY: by F1 the array begins there.
         unsafe { self.bottom.get().sub(1).write(cell) };
     }
@@ -493,28 +474,19 @@ impl FreeStack {
     }
 }
 
-impl<E: Entry> Drop for FreeStack<E> {
+impl Drop for FreeStack {
     fn drop(&mut self) {
         drop(self.array());
     }
 }
 
-/// The entry below the bottom of every stack without room. Never written.
-#[repr(transparent)]
-struct BelowNoRoom<E>(E);
+/// The entry below the bottom of every stack without room.
+struct BelowNoRoom(CellEntry);
 
-impl<E> BelowNoRoom<E> {
-    const fn place(&'static self) -> NonNull<E> {
-        // SAFETY: a reference is not null.
-        unsafe { NonNull::new_unchecked((&raw const self.0).cast_mut()) }
-    }
-}
+static BELOW_NO_ROOM: BelowNoRoom = BelowNoRoom(None);
 
-static NULL: BelowNoRoom<CellEntry> = BelowNoRoom(None);
-static NO_KEY: BelowNoRoom<Key> = BelowNoRoom(Key::NONE);
-
-// SAFETY: the two statics of this type are only read.
-unsafe impl<E> Sync for BelowNoRoom<E> {}
+// SAFETY: the one static of this type is only read.
+unsafe impl Sync for BelowNoRoom {}
 
 #[cfg(test)]
 mod tests {
@@ -525,7 +497,7 @@ mod tests {
         let entry = size_of::<CellEntry>();
         for capacity in [usize::MAX, usize::MAX / entry, isize::MAX as usize / entry] {
             assert!(matches!(
-                FreeStack::<CellEntry>::try_new(capacity, &Source::GLOBAL),
+                FreeStack::try_new(capacity, &Source::GLOBAL),
                 Err(AllocError::TooManyBytes { slots, .. }) if slots == capacity
             ));
         }
@@ -535,7 +507,7 @@ mod tests {
     fn entries_keep_their_order_when_the_array_changes() {
         let places = [0u8; 6];
         let cell = |index: usize| Some(NonNull::from(&places[index]));
-        let stack = FreeStack::<CellEntry>::empty(Source::GLOBAL);
+        let stack = FreeStack::empty(Source::GLOBAL);
         assert_eq!((stack.pop(), stack.depth(), stack.capacity()), (None, 0, 0));
         drop(stack.move_to(FreeStack::try_new(6, &Source::GLOBAL).unwrap()));
         // SAFETY: distinct cells, and room for six.
@@ -554,7 +526,7 @@ mod tests {
 
     #[test]
     fn a_reserved_stack_has_room_as_far_as_it_is_committed() {
-        let stack = FreeStack::<CellEntry>::try_reserve(5000, &Source::GLOBAL).unwrap();
+        let stack = FreeStack::try_reserve(5000, &Source::GLOBAL).unwrap();
         assert_eq!((stack.pop(), stack.capacity(), stack.depth()), (None, 0, 0));
         assert_eq!(stack.try_commit(10, true), Ok(true));
         let room = stack.capacity();
@@ -572,7 +544,7 @@ mod tests {
         assert_eq!(stack.pop(), Some(NonNull::from(&place)));
         assert_eq!(stack.pop(), None);
 
-        let none = FreeStack::<CellEntry>::try_reserve(0, &Source::GLOBAL).unwrap();
+        let none = FreeStack::try_reserve(0, &Source::GLOBAL).unwrap();
         none.decommit(0);
         assert_eq!(
             (none.try_commit(0, true), none.try_commit(1, true)),

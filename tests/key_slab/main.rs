@@ -7,6 +7,7 @@
 #[path = "../common/amount.rs"]
 mod amount;
 mod generations;
+mod golden;
 mod iteration;
 mod model;
 mod panics;

@@ -1,5 +1,5 @@
 //! Random programs against a map, over both kinds of storage and both kinds of
-//! keys, with small values and with large ones, eight a chunk.
+//! keys, with small values and with large ones.
 
 use proptest::prelude::*;
 
@@ -23,25 +23,25 @@ proptest! {
 
     #[test]
     #[cfg_attr(each_run, ignore = "weekly")]
-    fn chunks_and_plain_keys_do_as_the_model(program in any_program()) {
-        Plain::chunks::<0>(&program);
+    fn growable_ones_and_plain_keys_do_as_the_model(program in any_program()) {
+        Plain::growable::<0>(&program);
     }
 
     #[test]
     #[cfg_attr(each_run, ignore = "weekly")]
-    fn an_array_and_plain_keys_do_as_the_model(program in any_program()) {
-        Plain::array::<0>(&program);
+    fn bounded_ones_and_plain_keys_do_as_the_model(program in any_program()) {
+        Plain::bounded::<0>(&program);
     }
 
     #[test]
     #[cfg_attr(each_run, ignore = "weekly")]
-    fn chunks_and_generations_do_as_the_model(program in any_program()) {
-        Generations::chunks::<0>(&program);
+    fn growable_ones_and_generations_do_as_the_model(program in any_program()) {
+        Generations::growable::<0>(&program);
     }
 
     #[test]
-    fn an_array_and_generations_do_as_the_model(program in any_program()) {
-        Generations::array::<0>(&program);
+    fn bounded_ones_and_generations_do_as_the_model(program in any_program()) {
+        Generations::bounded::<0>(&program);
     }
 }
 
@@ -50,12 +50,12 @@ proptest! {
     #![proptest_config(cases(50))]
 
     #[test]
-    fn small_chunks_and_plain_keys_do_as_the_model(program in any_program()) {
-        Plain::chunks::<LARGE>(&program);
+    fn large_values_and_plain_keys_do_as_the_model(program in any_program()) {
+        Plain::growable::<LARGE>(&program);
     }
 
     #[test]
-    fn small_chunks_and_generations_do_as_the_model(program in any_program()) {
-        Generations::chunks::<LARGE>(&program);
+    fn large_values_and_generations_do_as_the_model(program in any_program()) {
+        Generations::growable::<LARGE>(&program);
     }
 }

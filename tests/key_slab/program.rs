@@ -5,11 +5,11 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use flatslab::key_slab::{Array, Chunks, InsertAtError, SlabKey, Storage};
+use flatslab::key_slab::{Bounded, Growable, InsertAtError, SlabKey, Storage};
 use flatslab::{BoundedKeySlab, GenKey, Key, KeySlab, PlainSlab};
 
 /// A value that is counted from when it is made until it is dropped, with bytes
-/// that make a chunk of a few slots where there are many.
+/// that make a few of them a large block where there are many.
 #[derive(Debug)]
 pub(crate) struct Counted<const BYTES: usize = 0> {
     pub(crate) number: u64,
@@ -48,8 +48,8 @@ impl<const BYTES: usize> Drop for Counted<BYTES> {
     }
 }
 
-/// Eight slots a chunk.
-pub(crate) const LARGE: usize = 24 << 10;
+/// Two are a block that begins at a line, sixty one that the allocator maps.
+pub(crate) const LARGE: usize = 2 << 10;
 
 /// A key's numbers.
 trait Numbers: SlabKey + Ord {
@@ -82,8 +82,8 @@ macro_rules! kinds {
     ($($name:ident $key:ty;)*) => {$(
         pub(crate) struct $name;
         impl $name {
-            pub(crate) fn chunks<const BYTES: usize>(program: &[(u8, u8)]) {
-                run::<BYTES, $key, Chunks>(
+            pub(crate) fn growable<const BYTES: usize>(program: &[(u8, u8)]) {
+                run::<BYTES, $key, Growable>(
                     KeySlab::with_key(),
                     |slab| Some(slab.vacant_key()),
                     |slab, step| match step % 3 {
@@ -95,8 +95,8 @@ macro_rules! kinds {
                 );
             }
 
-            pub(crate) fn array<const BYTES: usize>(program: &[(u8, u8)]) {
-                run::<BYTES, $key, Array>(
+            pub(crate) fn bounded<const BYTES: usize>(program: &[(u8, u8)]) {
+                run::<BYTES, $key, Bounded>(
                     BoundedKeySlab::with_capacity_and_key(18),
                     |slab| slab.vacant_key(),
                     |_, _| {},

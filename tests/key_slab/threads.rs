@@ -33,9 +33,7 @@ fn several_threads_read_one_slab() {
     for number in 0..VALUES {
         slab.insert(number).unwrap();
     }
-    let sum = |values: Iter<'_, u64, flatslab::Key, flatslab::key_slab::Array>| {
-        values.map(|(_, value)| *value).sum::<u64>()
-    };
+    let sum = |values: Iter<'_, u64>| values.map(|(_, value)| *value).sum::<u64>();
     let sums = thread::scope(|scope| {
         let threads: Vec<_> = (0..3).map(|_| scope.spawn(|| sum(slab.iter()))).collect();
         let iter = slab.iter();

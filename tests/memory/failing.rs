@@ -231,10 +231,9 @@ fn every_request_of_a_key_slab_may_fail() {
     thread.unwrap().join().unwrap();
 }
 
-/// Of a slot that was used, of one that was not, and of one in a chunk that was given back
-/// and came again, whose cells have generations; after a refusal each.
+/// Of a slot that was used, of one that was not, and of one that was given back and came again,
+/// with a later generation; after a refusal each.
 #[test]
-#[cfg_attr(miri, ignore = "chunks of thousands of slots")]
 fn an_entry_that_was_had_needs_no_memory_to_be_filled() {
     fn entries<K: flatslab::key_slab::SlabKey + std::fmt::Debug>() {
         let source = Counted::new();
@@ -255,8 +254,8 @@ fn an_entry_that_was_had_needs_no_memory_to_be_filled() {
             key
         };
         let first = fill(&mut slab, 0);
-        let chunk = slab.capacity() as u64;
-        let rest: Vec<K> = (1..2 * chunk)
+        let first_slots = slab.capacity() as u64;
+        let rest: Vec<K> = (1..2 * first_slots)
             .map(|number| fill(&mut slab, number))
             .collect();
         for key in &rest {
@@ -265,12 +264,12 @@ fn an_entry_that_was_had_needs_no_memory_to_be_filled() {
         let again = fill(&mut slab, 7);
         let _ = slab.remove(again);
         slab.shrink_to_fit();
-        assert_eq!(slab.capacity() as u64, chunk);
-        for number in 1..=chunk {
+        assert_eq!(slab.capacity(), 1);
+        for number in 1..=first_slots {
             fill(&mut slab, number);
         }
-        assert_eq!((slab[first], slab.len() as u64), (1, chunk + 1));
-        assert_eq!(slab.capacity() as u64, 2 * chunk);
+        assert_eq!((slab[first], slab.len() as u64), (1, first_slots + 1));
+        assert!(slab.capacity() as u64 > first_slots);
         drop(slab);
         source.expect_all_back();
     }
@@ -278,11 +277,9 @@ fn an_entry_that_was_had_needs_no_memory_to_be_filled() {
     entries::<GenKey>();
 }
 
-/// The slots of the chunks that were added before the panic were created, because
-/// they had generations, and were on no stack: lost.
 #[test]
 #[cfg_attr(miri, ignore = "large values")]
-fn a_panic_between_two_chunks_of_a_key_slab_loses_no_slot() {
+fn a_panic_of_the_source_while_a_key_slab_grows_loses_no_slot() {
     use crate::values::Large;
 
     let requests = each_fault(|source| {
@@ -301,5 +298,5 @@ fn a_panic_between_two_chunks_of_a_key_slab_loses_no_slot() {
         assert_eq!(slab.len(), 0);
         without_fault(|| expect_no_slot_lost(&mut slab));
     });
-    assert!(requests >= 4, "{requests}");
+    assert!(requests >= 1, "{requests}");
 }

@@ -35,7 +35,7 @@ use crate::error::AllocError;
 use crate::key::{Key, MAX_SLOTS};
 use crate::raw::memory::Block;
 use crate::raw::source::Source;
-use crate::raw::stack::{CellEntry, FreeStack};
+use crate::raw::stack::FreeStack;
 #[cfg(any(doc, test))]
 use crate::slab::cell::header;
 use crate::slab::cell::header::SlabHeader;
@@ -141,7 +141,7 @@ impl GrowableHeader {
                     return None;
                 }
                 let outgrown = room + (1 << table.shift());
-                FreeStack::<CellEntry>::layout(self.larger_stack(outgrown)).ok()
+                FreeStack::layout(self.larger_stack(outgrown)).ok()
             }
             Array::Table => {
                 if table.entries_with(chunks) <= table.room() {
@@ -249,7 +249,7 @@ impl GrowableHeader {
                 // The first room of a system's stack is all it will need.
                 if !self.header.stack.try_commit(cells, true)? {
                     let room = self.larger_stack(cells);
-                    let layout = FreeStack::<CellEntry>::layout(room)?;
+                    let layout = FreeStack::layout(room)?;
                     supplies.stack = match take_array(Array::Stack, layout) {
                         Some(block) => FreeStack::new_in(block),
                         None => FreeStack::try_new_growing(room, self.source())?,

@@ -3,9 +3,10 @@
 //! game servers.
 //!
 //! A slab stores values of one type in slots, and gives access to them by handle or by
-//! key. Insertion and removal take constant time. Values never move. Memory is allocated at
-//! construction, or one chunk at a time. No sequence of safe calls is undefined behaviour,
-//! for any type of value, any panic in user code, any `mem::forget`, and any order of drops.
+//! key. Insertion and removal take constant time. Memory is allocated at construction, or one
+//! chunk at a time, and values do not move; a [`KeySlab`] grows as a `Vec` does, and moves its
+//! values then. No sequence of safe calls is undefined behaviour, for any type of value, any
+//! panic in user code, any `mem::forget`, and any order of drops.
 //!
 //! | family | what it is for |
 //! |---|---|
@@ -21,7 +22,7 @@
 //! ```
 //! use flatslab::{BoundedSlab, KeySlab};
 //!
-//! let mut book = KeySlab::new();                  // grows by chunks, copies nothing
+//! let mut book = KeySlab::new();                  // plain references; grows as a Vec does
 //! let key = book.insert(42);                      // 4 bytes
 //! book[key] += 1;
 //! assert_eq!(book.remove(key), 43);
@@ -106,11 +107,11 @@
 //!
 //! | word | meaning | instead of |
 //! |---|---|---|
-//! | `try_…` | returns a `Result`, or `None` if there is only one reason; never panics or aborts | |
-//! | `insert` | puts a value into a slab, under a key or a handle | |
-//! | `remove` | ends a value by its key | |
+//! | `try_…` | returns a `Result`, or `None` if there is only one reason; never panics or aborts. `try_retain` and `try_drain` leave what is borrowed | |
+//! | `insert` | puts a value into a slab, under a key or a handle; a `Result` if the slab is bounded | |
+//! | `remove` | ends a value by its key, and returns it if no one else can have it borrowed by then | |
 //! | `take` | moves a value out, where `remove` only drops it | |
-//! | `alloc` | takes memory from an arena or a pool; its owner ends it, not a key | |
+//! | `alloc` | takes memory from an arena, a pool or an epoch; panics if that is full, where `try_alloc` returns an error | |
 //! | `get` | borrows by key; `None` if there is no value | |
 //! | `reserve` | makes room for more, as in `std` | |
 //! | `vacant_…` | a place that has no value yet, to be filled | |

@@ -34,11 +34,10 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         let start = unsafe { self.cells.cell::<K::Cell<T>>(0).addr().get() };
         let index = (&raw const *value).addr().wrapping_sub(start) / size;
         // A value of no size may stand at the end of its cell.
-        let found = [index, index.wrapping_sub(1)].into_iter().find(|&index| {
+        [index, index.wrapping_sub(1)].into_iter().find(|&index| {
             let there = (index < self.used).then(|| self.value_at(index)).flatten();
             there.is_some_and(|there| core::ptr::eq(there, value))
-        });
-        found
+        })
     }
 
     /// The value of a slot that exists.

@@ -28,7 +28,8 @@
 //! [`reserve`](crate::Slab::reserve) moves that to the start, and
 //! [`spare_chunks`](crate::Builder::spare_chunks) to another thread. A container has
 //! mappings of its own, of at least 2 MiB with huge pages. For many small containers
-//! use one [`PageAllocator`] for all of them, through [`FromAllocator`].
+//! use one `PageAllocator` for all of them, through `FromAllocator` (feature
+//! `allocator-api2`).
 //!
 //! # Setting up a machine
 //!

@@ -266,7 +266,7 @@ impl FreeStack {
     #[inline(always)]
     pub(crate) fn pop(&self) -> CellEntry {
         let cell = self.top();
-        if cell != None {
+        if cell.is_some() {
             // SAFETY: lowered only past an entry, so not below the bottom (F1).
             self.top.set(unsafe { self.top.get().sub(1) });
         }
@@ -443,10 +443,10 @@ impl FreeStack {
         assert!(self.depth() <= self.capacity(), "F1: the top");
         // SAFETY: by F1 `None` was written there.
         let below = unsafe { self.bottom.get().sub(1).read() };
-        assert!(below == None, "F1: below the bottom");
+        assert!(below.is_none(), "F1: below the bottom");
         for index in 0..self.depth() {
             let entry = self.entry(index);
-            assert!(entry != None, "F2: an entry names a cell");
+            assert!(entry.is_some(), "F2: an entry names a cell");
             assert!(is_free(entry), "F2: distinct free cells of this slab");
         }
     }

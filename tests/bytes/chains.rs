@@ -2,6 +2,7 @@
 
 use flatslab::bytes::{Buf, ByteArena, LocError};
 
+#[cfg(feature = "std")]
 use crate::common::amount;
 use crate::{expect_owner, owned_by, small};
 
@@ -202,6 +203,7 @@ fn a_link_may_be_a_part_of_its_buffer() {
 }
 
 /// A few hundred bytes of stack a link would pass this.
+#[cfg(feature = "std")]
 const STACK: usize = 64 << 10;
 
 #[test]

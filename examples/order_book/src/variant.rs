@@ -11,7 +11,7 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum StoreKind {
-    /// flatslab's `KeySlab`, which grows by chunks: plain references
+    /// flatslab's `KeySlab`: plain references
     Keys,
     /// flatslab's `BoundedSlab`, with room for the most orders live at once
     Bounded,

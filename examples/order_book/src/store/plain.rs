@@ -11,7 +11,7 @@ const SLOT_BYTES: usize = size_of::<Option<Order<Key>>>() + 4;
 
 const _: () = assert!(SLOT_BYTES == 36);
 
-/// [`KeySlab`]: grows by chunks and copies nothing.
+/// [`KeySlab`]: plain references, grows as a `Vec` does.
 pub(crate) struct KeyStore {
     orders: KeySlab<Order<Key>>,
 }

@@ -123,20 +123,6 @@ impl Goal {
     }
 }
 
-/// All rows but those that reach a value by the table of chunks alone.
-const NOT_BY_TABLE: &[&str] = &[
-    "INSERT fresh",
-    "INSERT steady",
-    "CONTAINS",
-    "REMOVE random",
-    "REMOVE LIFO",
-    "FREE random",
-    "TAKE",
-    "CHURN LIFO",
-    "CHURN FIFO",
-    "CHURN random",
-];
-const BY_TABLE: &[&str] = &["GET random", "GET hot", "GET_MUT random", "REPLACE"];
 const INSERT_STEADY: &[&str] = &["INSERT steady"];
 
 const CYCLES: Goal = Goal {
@@ -333,10 +319,9 @@ pub const GOALS: &[Goal] = &[
     WALKS.of("BoundedSlab, Key", ITERATE, LEVEL),
     WALKS.of("Slab, Key", ITERATE, LEVEL),
     CYCLES.of("BoundedKeySlab", ALL, LEVEL),
-    CYCLES.of("KeySlab", NOT_BY_TABLE, LEVEL),
-    CYCLES.of("KeySlab", BY_TABLE, &[bound(1.25, SLAB, Ticks)]),
-    CYCLES.of("BoundedKeySlab", INSERT_STEADY, &[bound(0.32, SLAB, Ticks)]),
-    CYCLES.of("KeySlab", INSERT_STEADY, &[bound(0.32, SLAB, Ticks)]),
+    CYCLES.of("KeySlab", ALL, LEVEL),
+    CYCLES.of("BoundedKeySlab", INSERT_STEADY, &[bound(0.35, SLAB, Ticks)]),
+    CYCLES.of("KeySlab", INSERT_STEADY, &[bound(0.35, SLAB, Ticks)]),
     REMOVE_64.of(
         "BoundedKeySlab",
         &["REMOVE random"],

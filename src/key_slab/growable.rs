@@ -38,6 +38,8 @@ use crate::raw::source::Source;
 /// ```
 pub type KeySlab<T, K = Key> = PlainSlab<T, K, Growable>;
 
+const _: () = assert!(size_of::<KeySlab<u64>>() <= 64);
+
 impl<T> PlainSlab<T, Key, Growable> {
     /// Creates an empty slab; allocates nothing before the first insertion. Its keys
     /// are [`Key`]s; [`with_key`](PlainSlab::with_key) is for others.

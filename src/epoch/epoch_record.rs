@@ -1,4 +1,4 @@
-//! The record of an epoch: its state, its chunks, and what was counted.
+//! The record of an epoch: its state, and what was counted. The [lists](List) of its chunks follow.
 //!
 //! Records are made on demand, kept until the slab is gone, and used again for other epochs.
 //!
@@ -6,10 +6,6 @@
 //!
 //! * E1: `open` is the generation of an epoch that takes insertions, else 0. An epoch that is open or
 //!   closing has no pinned chunk; of a pinned one all chunks are, and there is one at least.
-//! * E2: the list of a class has each chunk of the epoch once. While the epoch is open, exactly
-//!   those with a vacant slot are on the stack of open ones too, once. A full chunk leaves it
-//!   with its last slot and comes back on top with the next removal: under random removals and
-//!   insertions both branches go the same way nearly always.
 
 use core::alloc::Layout;
 use core::cell::Cell;
@@ -17,8 +13,7 @@ use core::num::NonZero;
 use core::ops::Deref;
 use core::ptr::NonNull;
 
-use super::chunk::ChunkPtr;
-use super::word::{END, Word};
+use super::list::List;
 use crate::error::AllocError;
 use crate::raw::memory::Block;
 use crate::raw::source::Source;
@@ -68,13 +63,6 @@ pub(super) struct EpochRecord {
     pub(super) close_calls: Cell<u64>,
     pub(super) scanned: Cell<u64>,
     pub(super) recycled: Cell<u64>,
-}
-
-/// The chunks of an epoch in a size class.
-pub(super) struct List {
-    pub(super) first: Cell<Option<ChunkPtr>>,
-    /// Those with a vacant slot; the next insertion takes one of the first.
-    pub(super) open: Cell<Option<ChunkPtr>>,
 }
 
 /// A record, which is there until the slab is gone.
@@ -138,10 +126,7 @@ impl EpochPtr {
         unsafe {
             start.write(header);
             for class in 0..classes {
-                start.add(1).cast::<List>().add(class).write(List {
-                    first: Cell::new(None),
-                    open: Cell::new(None),
-                });
+                start.add(1).cast::<List>().add(class).write(List::empty());
             }
         }
         EpochPtr(start)
@@ -197,60 +182,5 @@ impl EpochPtr {
     pub(super) fn set_closing(self) {
         self.open.set(0);
         self.state.set(EpochState::Closing);
-    }
-}
-
-impl List {
-    /// Adds a chunk without values.
-    pub(super) fn add(&self, chunk: ChunkPtr) {
-        let first = self.first.replace(Some(chunk));
-        chunk.next.set(first);
-        chunk.previous.set(None);
-        if let Some(first) = first {
-            first.previous.set(Some(chunk));
-        }
-        self.push_open(chunk);
-    }
-
-    /// Puts a chunk on the stack of open ones.
-    pub(super) fn push_open(&self, chunk: ChunkPtr) {
-        chunk.listed.set(true);
-        chunk.next_open.set(self.open.replace(Some(chunk)));
-    }
-
-    /// Takes a vacant slot of the chunk on top of the stack, if there is one. With its last one
-    /// the chunk leaves the stack.
-    #[inline(always)]
-    pub(super) fn pop(&self) -> Option<(ChunkPtr, u32, Word)> {
-        let chunk = self.open.get()?;
-        // SAFETY: on the stack, so it has a vacant slot (E2).
-        let (slot, word) = unsafe { chunk.pop() };
-        if word.next_free() == END {
-            self.open.set(chunk.next_open.get());
-            chunk.listed.set(false);
-        }
-        Some((chunk, slot, word))
-    }
-
-    /// Takes a chunk off the list. It is not on the stack of open ones, or that is given up.
-    pub(super) fn remove(&self, chunk: ChunkPtr) {
-        let (previous, next) = (chunk.previous.get(), chunk.next.get());
-        match previous {
-            Some(previous) => previous.next.set(next),
-            None => self.first.set(next),
-        }
-        if let Some(next) = next {
-            next.previous.set(previous);
-        }
-    }
-
-    /// The chunks, as long as the list does not change but for the one that was returned.
-    pub(super) fn chunks(&self) -> impl Iterator<Item = ChunkPtr> {
-        let mut next = self.first.get();
-        core::iter::from_fn(move || {
-            let chunk = next?;
-            next = chunk.next.get();
-            Some(chunk)
-        })
     }
 }

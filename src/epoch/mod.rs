@@ -103,7 +103,7 @@
 // | file | what |
 // |---|---|
 // | `word.rs`, `chunk.rs` | the word of a slot, and every step of it; a chunk and its record |
-// | `epoch_record.rs`, `epoch_records.rs` | the record of an epoch; that there is always one for the next advance |
+// | `epoch_record.rs`, `list.rs`, `epoch_records.rs` | the record of an epoch; its chunks of a class; that there is always a record for the next advance |
 // | `store.rs`, `raw_epochs.rs`, `clear.rs` | all chunks, and those that no epoch has; the ring, closing; values dropped in bulk |
 // | `key.rs`, `guard.rs` | `Epoch` and `EpochKey`; tracked borrows |
 // | `contents.rs`, `values.rs`, `bytes.rs`, `sizes.rs` | `EpochSlab`; `EpochBytes` and its classes |
@@ -124,6 +124,7 @@ mod epoch_records;
 mod error;
 mod guard;
 mod key;
+mod list;
 mod options;
 #[cfg(feature = "track")]
 mod pins;

@@ -1,0 +1,82 @@
+//! The chunks of an epoch in a size class.
+//!
+//! # Invariants
+//!
+//! * E2: the list of a class has each chunk of the epoch once. While the epoch is open, exactly
+//!   those with a vacant slot are on the stack of open ones too, once. A full chunk leaves it
+//!   with its last slot and comes back on top with the next removal: under random removals and
+//!   insertions both branches go the same way nearly always.
+
+use core::cell::Cell;
+
+use super::chunk::ChunkPtr;
+use super::word::{END, Word};
+
+/// The chunks of an epoch in a size class.
+pub(super) struct List {
+    pub(super) first: Cell<Option<ChunkPtr>>,
+    /// Those with a vacant slot; the next insertion takes one of the first.
+    pub(super) open: Cell<Option<ChunkPtr>>,
+}
+
+impl List {
+    pub(super) fn empty() -> Self {
+        List {
+            first: Cell::new(None),
+            open: Cell::new(None),
+        }
+    }
+
+    /// Adds a chunk without values.
+    pub(super) fn add(&self, chunk: ChunkPtr) {
+        let first = self.first.replace(Some(chunk));
+        chunk.next.set(first);
+        chunk.previous.set(None);
+        if let Some(first) = first {
+            first.previous.set(Some(chunk));
+        }
+        self.push_open(chunk);
+    }
+
+    /// Puts a chunk on the stack of open ones.
+    pub(super) fn push_open(&self, chunk: ChunkPtr) {
+        chunk.listed.set(true);
+        chunk.next_open.set(self.open.replace(Some(chunk)));
+    }
+
+    /// Takes a vacant slot of the chunk on top of the stack, if there is one. With its last one
+    /// the chunk leaves the stack.
+    #[inline(always)]
+    pub(super) fn pop(&self) -> Option<(ChunkPtr, u32, Word)> {
+        let chunk = self.open.get()?;
+        // SAFETY: on the stack, so it has a vacant slot (E2).
+        let (slot, word) = unsafe { chunk.pop() };
+        if word.next_free() == END {
+            self.open.set(chunk.next_open.get());
+            chunk.listed.set(false);
+        }
+        Some((chunk, slot, word))
+    }
+
+    /// Takes a chunk off the list. It is not on the stack of open ones, or that is given up.
+    pub(super) fn remove(&self, chunk: ChunkPtr) {
+        let (previous, next) = (chunk.previous.get(), chunk.next.get());
+        match previous {
+            Some(previous) => previous.next.set(next),
+            None => self.first.set(next),
+        }
+        if let Some(next) = next {
+            next.previous.set(previous);
+        }
+    }
+
+    /// The chunks, as long as the list does not change but for the one that was returned.
+    pub(super) fn chunks(&self) -> impl Iterator<Item = ChunkPtr> {
+        let mut next = self.first.get();
+        core::iter::from_fn(move || {
+            let chunk = next?;
+            next = chunk.next.get();
+            Some(chunk)
+        })
+    }
+}

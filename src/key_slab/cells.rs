@@ -101,9 +101,14 @@ impl Plan {
         }
     }
 
+    /// Whether the first cell may begin within the block.
+    fn has_offset(&self) -> bool {
+        self.layout.align() == USUAL_ALIGN && self.layout.size() >= MAPPED
+    }
+
     /// Bytes from the start of a block to its first cell.
     fn offset(&self, start: NonNull<u8>) -> u8 {
-        if self.layout.align() == USUAL_ALIGN && self.layout.size() >= MAPPED {
+        if self.has_offset() {
             (start.addr().get().wrapping_neg() % LINE) as u8
         } else {
             0
@@ -247,8 +252,12 @@ impl Cells {
         let plan = Plan::new::<C>(capacity)?;
         // In place, if indices need not be moved within the block.
         if self.capacity > 0 && self.len() == 0 {
-            let old = Plan::of::<C>(self.capacity).layout;
-            if old.align() == plan.layout.align() && self.source.can_reallocate() {
+            let old_plan = Plan::of::<C>(self.capacity);
+            let old = old_plan.layout;
+            // With an offset on one side alone, the cells could end past the smaller block.
+            let is_alike =
+                old.align() == plan.layout.align() && old_plan.has_offset() == plan.has_offset();
+            if is_alike && self.source.can_reallocate() {
                 // SAFETY: the block, of its layout; not of 0 bytes.
                 let start =
                     unsafe { (self.source).reallocate(self.start(), old, plan.layout.size())? };
@@ -418,9 +427,10 @@ mod tests {
     fn cells_and_indices_move_with_their_block() {
         fn resized<C: Copy + PartialEq + core::fmt::Debug>(make: fn(usize) -> C, free: usize) {
             let mut cells = Cells::empty::<C>(Source::GLOBAL);
-            let sizes = [1, 4, 8, 60, 300, 301, 5_000, 40_000, 40_001, 300_000];
+            let sizes = [1, 4, 8, 60, 300, 301, 8_000, 40_000, 40_001, 300_000];
             let sizes = &sizes[..if cfg!(miri) { 7 } else { sizes.len() }];
-            for &capacity in sizes.iter().chain(sizes.iter().rev()) {
+            let back = sizes.iter().rev();
+            for &capacity in sizes.iter().chain(back).chain(&[8_000, 3]) {
                 let used = cells.capacity().min(capacity);
                 // SAFETY: all cells below the capacity are filled.
                 unsafe {
@@ -453,6 +463,8 @@ mod tests {
         for free in [0, 3] {
             resized(|index| index as u8, free);
             resized(|index| [index as u64; 3], free);
+            // Small blocks and large ones have the same alignment.
+            resized(|index| index as u128, free);
             resized(|index| Wide(index as u64), free);
         }
     }

@@ -216,3 +216,20 @@ fn it_prints_a_map() {
         "VacantEntry { key: Key(1), .. }"
     );
 }
+
+/// Cells of large blocks begin at a line within them, and those of small ones at their start. Of
+/// values that are aligned as any block is, the shrunk block once ended before the cell.
+#[test]
+fn values_aligned_to_16_bytes_survive_a_large_block() {
+    // Where an allocator maps no block of less than this from now on, lines begin elsewhere.
+    drop(std::hint::black_box(vec![1_u8; 8 << 20]));
+    for shift in 0..8 {
+        let _shift = std::hint::black_box(vec![0_u8; 16 * shift + 24]);
+        let mut slab = KeySlab::<u128>::with_capacity(10_000);
+        let _behind = std::hint::black_box(vec![0_u8; 4_000]);
+        let key = slab.insert(u128::MAX / 3);
+        slab.shrink_to_fit();
+        let _other = std::hint::black_box(vec![7_u8; 100]);
+        assert_eq!((slab[key], slab.capacity()), (u128::MAX / 3, 1));
+    }
+}

@@ -148,21 +148,31 @@ pub fn tables(record: &Record) -> String {
 }
 
 /// How many lines the short table has.
-const LINES: usize = 6;
+const LINES: usize = 4;
 
-/// The operations that take the most steps, one of a container, and how many of all are within
-/// 64.
-#[must_use]
-pub fn in_short(record: &Record) -> String {
+/// The operations of containers.
+fn ours(record: &Record) -> Vec<Slowest<'_>> {
     let mut all = all(record);
     all.retain(|it| it.subject != FLOOR);
+    all
+}
+
+/// How many operations are within 64 steps.
+#[must_use]
+pub fn within(record: &Record) -> String {
+    let all = ours(record);
     let within = all.iter().filter(|it| it.steps <= STEPS).count();
-    let count = format!(
+    format!(
         "{within} of {} operations are within {STEPS:.0} steps.",
         all.len()
-    );
+    )
+}
+
+/// The operations that take the most steps, one of a container.
+#[must_use]
+pub fn in_short(record: &Record) -> String {
     let mut most: Vec<Slowest<'_>> = Vec::new();
-    for it in all {
+    for it in ours(record) {
         match most.iter_mut().find(|most| most.subject == it.subject) {
             Some(most) if it.worst <= most.worst => {}
             Some(most) => *most = it,
@@ -171,5 +181,5 @@ pub fn in_short(record: &Record) -> String {
     }
     most.sort_by(|a, b| b.worst.total_cmp(&a.worst));
     most.truncate(LINES);
-    format!("{}\n\n{count}", table(record, &most))
+    table(record, &most)
 }

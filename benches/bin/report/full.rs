@@ -110,6 +110,7 @@ fn cycles(record: &Record) -> Vec<Section> {
         let goals = verdict::goals_of(record, "cycles", are);
         goals.unwrap_or_else(|| missing("cycles"))
     };
+    let met = verdict::met(record, "cycles").unwrap_or_else(|| missing("cycles"));
     let mut sections = vec![
         ("Next to others, 8 bytes", operations(record, 8)),
         ("Next to others, 64 bytes", operations(record, 64)),
@@ -123,6 +124,7 @@ fn cycles(record: &Record) -> Vec<Section> {
     }
     sections.extend([
         ("Pools", pool(record)),
+        ("Goals that are met", met),
         ("Goals of slabs", goals(|goal| !goal.is_of_a_pool())),
         ("Goals of pools", goals(Goal::is_of_a_pool)),
     ]);

@@ -33,7 +33,7 @@ pub(super) struct Header<R: Counting> {
     next: UnsafeCell<Option<Part<R>>>,
 }
 
-#[cfg(all(target_pointer_width = "64", not(loom)))]
+#[cfg(all(target_pointer_width = "64", not(all(test, loom))))]
 const _: () = {
     assert!(size_of::<Header<super::Local>>() == 64);
     assert!(size_of::<Header<super::Atomic>>() == 64);

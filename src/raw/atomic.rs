@@ -1,4 +1,4 @@
-//! Atomics and threads: those of the standard library, or, under `cfg(loom)`,
+//! Atomics and threads: those of the standard library, or, under `cfg(all(test, loom))`,
 //! of the model checker. No other file names either.
 
 /// A count of owners. Not loom's: sources are made and shared outside of models
@@ -9,22 +9,22 @@ pub(crate) use core::sync::atomic::AtomicUsize as Count;
 /// A flag of a static. Not loom's: those cannot be made in a constant.
 pub(crate) use core::sync::atomic::AtomicBool as Flag;
 
-#[cfg(all(feature = "alloc", not(loom), target_has_atomic = "64"))]
+#[cfg(all(feature = "alloc", not(all(test, loom)), target_has_atomic = "64"))]
 pub(crate) use core::sync::atomic::AtomicU64;
-#[cfg(all(not(loom), any(feature = "alloc", target_has_atomic = "8")))]
+#[cfg(all(not(all(test, loom)), any(feature = "alloc", target_has_atomic = "8")))]
 pub(crate) use core::sync::atomic::Ordering;
-#[cfg(all(feature = "std", not(loom)))]
+#[cfg(all(feature = "std", not(all(test, loom))))]
 pub(crate) use core::sync::atomic::{AtomicBool, AtomicPtr};
-#[cfg(all(feature = "alloc", not(loom)))]
+#[cfg(all(feature = "alloc", not(all(test, loom))))]
 pub(crate) use core::sync::atomic::{AtomicU32, AtomicUsize};
-#[cfg(all(feature = "std", not(loom)))]
+#[cfg(all(feature = "std", not(all(test, loom))))]
 pub(crate) use std::thread;
 
-#[cfg(loom)]
+#[cfg(all(test, loom))]
 pub(crate) use loom::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering,
 };
-#[cfg(loom)]
+#[cfg(all(test, loom))]
 pub(crate) mod thread {
     pub(crate) use loom::thread::{Builder, JoinHandle, park, spawn, yield_now};
 

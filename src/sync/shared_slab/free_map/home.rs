@@ -1,10 +1,10 @@
 //! `Home`: what the threads of one part of the map share, and which of them a thread has.
 
-#[cfg(all(feature = "std", not(loom)))]
+#[cfg(all(feature = "std", not(all(test, loom))))]
 use core::cell::Cell;
 
 use crate::key::MAX_SLOTS;
-#[cfg(all(feature = "std", not(loom)))]
+#[cfg(all(feature = "std", not(all(test, loom))))]
 use crate::raw::atomic::Count;
 use crate::raw::atomic::Ordering;
 #[cfg(not(all(test, not(loom))))]
@@ -30,7 +30,7 @@ pub(super) struct Home {
 }
 
 const _: () = assert!(align_of::<Home>() == APART);
-#[cfg(not(loom))]
+#[cfg(not(all(test, loom)))]
 const _: () = assert!(size_of::<Home>() == APART);
 
 /// Room for one cell: its index and 1, or 0.
@@ -109,7 +109,7 @@ impl Note {
 
 /// A number below [`MOST_HOMES`] that this thread keeps. Threads get them in turn, those that
 /// follow each other far apart: where there are fewer homes, the first threads get one each.
-#[cfg(all(feature = "std", not(loom)))]
+#[cfg(all(feature = "std", not(all(test, loom))))]
 #[inline(always)]
 pub(super) fn thread_number() -> usize {
     std::thread_local! {
@@ -124,10 +124,10 @@ pub(super) fn thread_number() -> usize {
     number.unwrap_or(0)
 }
 
-#[cfg(all(feature = "std", not(loom)))]
+#[cfg(all(feature = "std", not(all(test, loom))))]
 const NO_NUMBER: u8 = u8::MAX;
 
-#[cfg(all(feature = "std", not(loom)))]
+#[cfg(all(feature = "std", not(all(test, loom))))]
 #[cold]
 #[inline(never)]
 fn next_thread_number(place: &Cell<u8>) -> usize {
@@ -141,7 +141,7 @@ fn next_thread_number(place: &Cell<u8>) -> usize {
 
 /// A number below [`MOST_HOMES`] that differs between threads as a rule: their stacks lie
 /// apart.
-#[cfg(not(any(feature = "std", loom)))]
+#[cfg(not(any(feature = "std", all(test, loom))))]
 #[inline(always)]
 pub(super) fn thread_number() -> usize {
     let local = 0_u8;
@@ -151,7 +151,7 @@ pub(super) fn thread_number() -> usize {
 }
 
 /// The models say which home a thread has.
-#[cfg(loom)]
+#[cfg(all(test, loom))]
 pub(super) fn thread_number() -> usize {
     0
 }

@@ -74,7 +74,8 @@
 //! | `get2_mut` | [`get_disjoint_mut`](PlainSlab::get_disjoint_mut), of any number of keys |
 //! | `iter`, `iter_mut`, `retain`, `drain`, `clear`, `reserve`, `shrink_to_fit` | the same |
 //! | `compact` | none: keys never change |
-//! | `FromIterator<(usize, T)>`, `serde` | the same with [`Key`]s; a snapshot of `slab`'s can be read |
+//! | `FromIterator<(usize, T)>` | the same with [`Key`]s |
+//! | `serde` | a snapshot, which has the order of the free slots too; `#[serde(with = "flatslab::key_slab::as_map")]` for the form of `slab` |
 //! | `slab.insert(7)` of a [`Slab`] or [`BoundedSlab`] | `insert_key(7)`: `insert` returns a handle that owns the value, and drops it |
 //!
 //! # Coming from `slotmap`
@@ -88,6 +89,7 @@
 //! | `K::null()`, `Default` | `Option<K>`, which is not larger; [`Key::NONE`] of keys without generations |
 //! | `key.data().as_ffi()` | [`GenKey::into_raw`], [`GenKey::from_raw`] |
 //! | `SecondaryMap<K, U>` | a `Vec<U>` by `key.index()` |
+//! | `detach`, `reattach` | the same; [`free_detached`](PlainSlab::free_detached) |
 //! | `DenseSlotMap`, `HopSlotMap` | none: values do not move, and iteration visits every slot ever used |
 //!
 //! # Borrows

@@ -1,6 +1,6 @@
 //! `BoundedKeySlab`: one array, a fixed capacity.
 
-use super::key::SlabKey;
+use super::key::{Inside, SlabKey};
 use super::{Bounded, PlainSlab, VacantEntry};
 use crate::error::{AllocError, FullError};
 use crate::key::Key;
@@ -163,6 +163,6 @@ impl<T, K: SlabKey> PlainSlab<T, K, Bounded> {
     #[must_use]
     pub fn vacant_key(&self) -> Option<K> {
         self.next_place()
-            .map(|(index, version)| K::new(index, version))
+            .map(|(index, version)| K::new(index, version, Inside))
     }
 }

@@ -7,12 +7,23 @@
 //!   [`reset_generations`](super::KeySlab::reset_generations): a value put into
 //!   the cell gets a version above all that the cell had before.
 //! * V3: a vacant cell of version [`RETIRED`] gets no value any more.
+//! * V4: a vacant cell that is kept for the value of a key has [`DETACHED`] set in its version,
+//!   and the version after that of the key in the other bits. It gets that value or becomes free.
 
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
+/// A bit of the version of a cell whose value is detached. A cell has no other place for it: of a
+/// value of no size there is only the version.
+pub(super) const DETACHED: u32 = 1 << 31;
+
 /// The version of a vacant cell whose next value would have no version.
-pub(super) const RETIRED: u32 = u32::MAX - 1;
+pub(super) const RETIRED: u32 = DETACHED - 2;
+
+/// Whether a vacant cell of this version is kept for the value of a key.
+pub(super) const fn is_detached(version: u32) -> bool {
+    version & DETACHED != 0
+}
 
 /// A cell is cut off up to this version, that of 2^16 generations. One slot can be given so many
 /// in a moment, and all that there may be in two minutes: the slots after it would have none left.
@@ -37,7 +48,7 @@ pub unsafe trait Cell<T>: Sized {
     ///
     /// # Safety
     ///
-    /// `cell` is allocated, and not used as a cell yet.
+    /// `cell` is allocated, and not used as a cell yet, or vacant.
     unsafe fn write_vacant(cell: NonNull<Self>, version: u32);
 
     /// The version; 0 where cells have none.

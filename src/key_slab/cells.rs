@@ -44,8 +44,9 @@ pub(super) struct Cells {
     cells: NonNull<u8>,
     bottom: NonNull<Index>,
     top: NonNull<Index>,
-    capacity: usize,
     source: Source,
+    /// At most [`MAX_SLOTS`]; beside `offset`, where it takes no more than four bytes.
+    capacity: u32,
     offset: u8,
 }
 
@@ -160,7 +161,7 @@ impl Cells {
             self.bottom = self.cells.add(plan.indices).cast();
         }
         self.top = self.bottom;
-        self.capacity = capacity;
+        self.capacity = capacity as u32;
         self.offset = offset;
     }
 
@@ -170,7 +171,7 @@ impl Cells {
 
     /// Bytes of the block.
     pub(super) fn bytes<C>(&self) -> usize {
-        match self.capacity {
+        match self.capacity() {
             0 => 0,
             capacity => Plan::of::<C>(capacity).layout.size(),
         }
@@ -178,7 +179,7 @@ impl Cells {
 
     #[inline(always)]
     pub(super) fn capacity(&self) -> usize {
-        self.capacity
+        self.capacity as usize
     }
 
     /// The place of a cell.
@@ -213,7 +214,7 @@ impl Cells {
         used: usize,
         least: usize,
     ) -> Result<(), AllocError> {
-        let twice = (2 * self.capacity)
+        let twice = (2 * self.capacity())
             .max(first_capacity::<C>())
             .min(MAX_SLOTS);
         if twice > least {
@@ -242,7 +243,7 @@ impl Cells {
         capacity: usize,
     ) -> Result<(), AllocError> {
         debug_assert!(used <= capacity && self.len() <= capacity);
-        if capacity == self.capacity {
+        if capacity == self.capacity() {
             return Ok(());
         }
         if capacity == 0 {
@@ -252,7 +253,7 @@ impl Cells {
         let plan = Plan::new::<C>(capacity)?;
         // In place, if indices need not be moved within the block.
         if self.capacity > 0 && self.len() == 0 {
-            let old_plan = Plan::of::<C>(self.capacity);
+            let old_plan = Plan::of::<C>(self.capacity());
             let old = old_plan.layout;
             // With an offset on one side alone, the cells could end past the smaller block.
             let is_alike =
@@ -282,7 +283,7 @@ impl Cells {
                 cells.copy_from_nonoverlapping(from, used * size_of::<C>());
                 let indices = cells.add(plan.indices).cast::<Index>();
                 indices.copy_from_nonoverlapping(bottom, free);
-                let old = (self.start(), Plan::of::<C>(self.capacity).layout);
+                let old = (self.start(), Plan::of::<C>(self.capacity()).layout);
                 self.set_block(start, offset, &plan, capacity);
                 self.top = self.bottom.add(free);
                 self.source.release(old.0, old.1);
@@ -296,7 +297,7 @@ impl Cells {
 
     /// Frees the block. Its cells are not used any more.
     pub(super) fn free_block<C>(&mut self) {
-        let capacity = core::mem::take(&mut self.capacity);
+        let capacity = core::mem::take(&mut self.capacity) as usize;
         if capacity > 0 {
             let start = self.start();
             self.cells = NonNull::<C>::dangling().cast();
@@ -311,11 +312,11 @@ impl Cells {
     /// Touches the memory of cells that do not exist, below the capacity, and of all indices
     /// that are not on the stack.
     pub(super) fn touch<C>(&mut self, cells: Range<usize>) {
-        debug_assert!(cells.end <= self.capacity);
+        debug_assert!(cells.end <= self.capacity());
         if self.source.populates() {
             return;
         }
-        let room = self.capacity - self.len();
+        let room = self.capacity() - self.len();
         // SAFETY: memory of the block (B1), in which nothing is initialised.
         unsafe {
             let (size, index) = (size_of::<C>(), size_of::<Index>());
@@ -360,7 +361,7 @@ impl Cells {
     }
 
     /// The indices on the stack, the last one on top.
-    #[cfg(any(test, fuzzing))]
+    #[cfg(any(test, fuzzing, feature = "serde"))]
     pub(super) fn free(&self) -> &[Index] {
         // SAFETY: by B2 so many are initialised; they are borrowed as long as `self`.
         unsafe { core::slice::from_raw_parts(self.bottom.as_ptr(), self.len()) }
@@ -371,13 +372,22 @@ impl Cells {
         unsafe { core::slice::from_raw_parts_mut(self.bottom.as_ptr(), self.len()) }
     }
 
+    /// Turns the order round.
+    #[cfg(feature = "serde")]
+    pub(super) fn reverse(&mut self) {
+        self.free_mut().reverse();
+    }
+
     /// Adds indices below all others, the first of them to be popped first.
     ///
     /// # Safety
     ///
     /// With them, not more than the capacity are on the stack.
-    pub(super) unsafe fn push_below(&mut self, indices: Range<usize>) {
-        let (count, before) = (indices.len(), self.len());
+    pub(super) unsafe fn push_below(
+        &mut self,
+        indices: impl DoubleEndedIterator<Item = usize> + Clone,
+    ) {
+        let (count, before) = (indices.clone().count(), self.len());
         // SAFETY: by B2 there is room for so many more (precondition).
         unsafe {
             self.bottom.copy_to(self.bottom.add(count), before);
@@ -408,7 +418,7 @@ impl Cells {
 
     /// Takes over another stack's indices, in the same order; there are none here.
     pub(super) fn copy_stack(&mut self, other: &Self) {
-        assert!(self.len() == 0 && other.len() <= self.capacity);
+        assert!(self.len() == 0 && other.len() <= self.capacity());
         // SAFETY: there is room.
         unsafe {
             (self.bottom).copy_from_nonoverlapping(other.bottom, other.len());

@@ -4,7 +4,7 @@ use core::fmt;
 use core::iter::FusedIterator;
 
 use super::cell::Cell;
-use super::key::SlabKey;
+use super::key::{Inside, SlabKey};
 use super::{Growable, PlainSlab, Storage};
 use crate::key::Key;
 
@@ -80,7 +80,10 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
                 return None;
             }
             let version = cell.as_ref().version();
-            Some((K::new(index, version | 1), self.vacate(index, version)))
+            Some((
+                K::new(index, version | 1, Inside),
+                self.vacate(index, version),
+            ))
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::key::SlabKey;
+use super::key::{Inside, SlabKey};
 use super::{Growable, PlainSlab, Storage};
 use crate::key::Key;
 
@@ -58,7 +58,7 @@ impl<'a, T, K: SlabKey, S: Storage> VacantEntry<'a, T, K, S> {
     #[inline]
     #[must_use]
     pub fn key(&self) -> K {
-        K::new(self.index, self.version)
+        K::new(self.index, self.version, Inside)
     }
 
     /// Puts the value in; O(1), no allocation, cannot fail.

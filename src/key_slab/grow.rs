@@ -2,7 +2,7 @@
 //! bounded one refuses to grow at compile time.
 
 use super::cell::Cell;
-use super::key::SlabKey;
+use super::key::{Inside, SlabKey};
 use super::{PlainSlab, Storage, VacantEntry};
 use crate::error::{AllocError, FullError};
 use crate::key::MAX_SLOTS;
@@ -162,7 +162,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
             }
             K::Cell::fill(cell, version, value);
         }
-        K::new(fresh, version)
+        K::new(fresh, version, Inside)
     }
 
     /// Grows unless a slot is free.

@@ -1,7 +1,7 @@
 //! The growable `KeySlab`.
 
 use super::cell::{self, Cell};
-use super::key::SlabKey;
+use super::key::{Inside, SlabKey};
 use super::{Growable, PlainSlab, VacantEntry};
 use crate::error::AllocError;
 use crate::key::Key;
@@ -210,7 +210,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
     #[must_use]
     pub fn vacant_key(&self) -> K {
         let (index, version) = (self.next_place()).unwrap_or((self.used, self.floor + 1));
-        K::new(index, version)
+        K::new(index, version, Inside)
     }
 
     /// Reserves memory for at least `additional` more values, and for twice as many as before if
@@ -277,7 +277,8 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
         }
     }
 
-    /// Frees the memory after the last value; O(slots used). Keys do not change. If the allocator
+    /// Frees the memory after the last value, or the last slot of a
+    /// [detached](Self::detach) one; O(slots used). Keys do not change. If the allocator
     /// refuses a smaller block, the slab keeps the one it has.
     ///
     /// With [`GenKey`](super::GenKey) the slab remembers the highest generation of the slots that
@@ -294,6 +295,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
         let last = (0..self.used).rev().find(|&index| {
             // SAFETY: by K1 the cell exists.
             let cell = unsafe { self.place(index).as_ref() };
+            // That of a detached value is one.
             cell.is_occupied() || cell.version() > cell::MOST_CUT
         });
         let kept = last.map_or(0, |last| last + 1);

@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 
 use super::cell::Cell;
-use super::key::SlabKey;
+use super::key::{Inside, SlabKey};
 use super::{InKeys, PlainSlab, Storage};
 use crate::key::Key;
 
@@ -141,7 +141,7 @@ impl<T, K: SlabKey> Walk<T, K> {
     #[inline(always)]
     unsafe fn key(index: usize, cell: NonNull<K::Cell<T>>) -> K {
         // SAFETY: the cell exists (precondition).
-        unsafe { K::new(index, cell.as_ref().version() | 1) }
+        unsafe { K::new(index, cell.as_ref().version() | 1, Inside) }
     }
 
     /// The next cell and its slot.

@@ -17,8 +17,25 @@ pub trait SlabKey: Parts {}
 
 impl<K: Parts> SlabKey for K {}
 
+/// The key types with generations: [`GenKey`], and those that
+/// [`key_type!`](crate::key_type) declares around it. Sealed.
+///
+/// What would be unsafe to say of a plain key asks for one: that a value is gone for good, or
+/// comes back as itself ([`detach`](crate::PlainSlab::detach)).
+pub trait GenerationKey: SlabKey + sealed::Generations {}
+
+impl<K: SlabKey + sealed::Generations> GenerationKey for K {}
+
 pub(crate) mod sealed {
     use super::{Cell, Hash, fmt};
+
+    /// Nothing that can be named outside the crate, so that only it makes keys: a bound on
+    /// [`SlabKey`](super::SlabKey) lets generic code call the functions below.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Inside;
+
+    /// Keys whose cells have versions.
+    pub trait Generations {}
 
     /// A key's numbers, and the cells that go with it.
     pub trait Parts: Copy + Eq + Hash + fmt::Debug {
@@ -31,9 +48,10 @@ pub(crate) mod sealed {
         fn version(self) -> u32;
 
         /// The key of a slot, and of an odd version.
-        fn new(index: usize, version: u32) -> Self;
+        fn new(index: usize, version: u32, _: Inside) -> Self;
     }
 }
+pub(super) use sealed::Inside;
 use sealed::Parts;
 
 impl Parts for Key {
@@ -50,7 +68,7 @@ impl Parts for Key {
     }
 
     #[inline(always)]
-    fn new(index: usize, _: u32) -> Self {
+    fn new(index: usize, _: u32, _: Inside) -> Self {
         debug_assert!(index <= MAX_SLOTS);
         Key::from_raw(index as u32)
     }
@@ -62,7 +80,7 @@ impl Parts for Key {
 /// slot. That costs 4 bytes for each slot and key, and a comparison in each access; see
 /// [`Key`] for when it is not needed.
 ///
-/// A generation has 31 bits. A slot that has used the last one is *retired*: it takes
+/// A generation has 30 bits. A slot that has used the last one is *retired*: it takes
 /// no more values, so that no generation occurs twice
 /// ([`retired`](super::KeySlab::retired) counts them).
 ///
@@ -104,7 +122,7 @@ impl GenKey {
         self.index as usize
     }
 
-    /// The generation: below 2^31, and above that of every earlier value of the slot.
+    /// The generation: below 2^30, and above that of every earlier value of the slot.
     /// Numbers are skipped if memory was given back in between.
     ///
     /// ```
@@ -194,7 +212,7 @@ impl Parts for GenKey {
     }
 
     #[inline(always)]
-    fn new(index: usize, version: u32) -> Self {
+    fn new(index: usize, version: u32, _: Inside) -> Self {
         debug_assert!(index <= MAX_SLOTS && version % 2 == 1 && version < RETIRED);
         GenKey {
             index: index as u32,
@@ -203,6 +221,8 @@ impl Parts for GenKey {
         }
     }
 }
+
+impl sealed::Generations for GenKey {}
 
 /// A key type of the caller's own, around [`Key`] or [`GenKey`]: what
 /// [`key_type!`](crate::key_type) implements. It is safe: an implementation that returns
@@ -230,10 +250,12 @@ impl<N: NamedKey> Parts for N {
     }
 
     #[inline(always)]
-    fn new(index: usize, version: u32) -> Self {
-        N::from_inner(N::Inner::new(index, version))
+    fn new(index: usize, version: u32, inside: Inside) -> Self {
+        N::from_inner(N::Inner::new(index, version, inside))
     }
 }
+
+impl<N: NamedKey<Inner: sealed::Generations>> sealed::Generations for N {}
 
 /// Declares a key type of your own, so that the keys of two slabs are not mixed
 /// up.

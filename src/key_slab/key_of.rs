@@ -1,6 +1,7 @@
 //! From a value to its key.
 
 use super::cell::Cell;
+use super::key::Inside;
 use super::{PlainSlab, SlabKey, Storage};
 
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
@@ -23,7 +24,9 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     pub fn key_of(&self, value: &T) -> K {
         match self.index_of(value) {
             // SAFETY: `index_of` gives indices of occupied cells.
-            Some(index) => unsafe { K::new(index, self.place(index).as_ref().version() | 1) },
+            Some(index) => unsafe {
+                K::new(index, self.place(index).as_ref().version() | 1, Inside)
+            },
             None => panic!("key_of was refused: the value is not in this slab"),
         }
     }

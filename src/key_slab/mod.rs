@@ -32,7 +32,8 @@
 //! * K1: the cells below `used` exist, those from there on are uninitialised;
 //!   `used <= capacity`.
 //! * K2: the stack has the indices of the vacant cells, each once, but those of
-//!   retired ones, of which there are `retired`; it has room for `capacity`.
+//!   retired ones, of which there are `retired`, and of those kept for detached values, of which
+//!   there are `detached`; it has room for `capacity`.
 //! * K3: no user code runs while either does not hold.
 
 // | file | what |
@@ -40,13 +41,19 @@
 // | `key.rs`, `cell.rs` | plain keys, keys with generations, key types of the user's own; a cell for each |
 // | `cells.rs` | the block: cells, and the free indices |
 // | `grow.rs`, `entry.rs`, `key_of.rs` | insertion with growth; entries; from a value to its key |
+// | `detach.rs` | values that leave for a while, and keep their key |
 // | `iter.rs`, `drain.rs`, `disjoint.rs`, `removal.rs` | iteration, by reference and by value; several values at once; removing many |
-// | `restore.rs`, `serde.rs`, `traits.rs` | values under keys they had; snapshots; traits of the standard library |
+// | `restore.rs`, `snapshot.rs`, `as_map.rs`, `serde.rs` | values under keys they had; snapshots; the form of the `slab` crate; keys |
+// | `traits.rs` | traits of the standard library |
 // | `kind.rs`, `bounded.rs`, `growable.rs`, `options.rs` | the two kinds of slabs, and what each has to itself |
 
+#[cfg(feature = "serde")]
+#[cfg_attr(docsrs, doc(cfg(feature = "serde")))]
+pub mod as_map;
 mod bounded;
 mod cell;
 mod cells;
+mod detach;
 mod disjoint;
 mod drain;
 mod entry;
@@ -61,6 +68,8 @@ mod removal;
 mod restore;
 #[cfg(feature = "serde")]
 mod serde;
+#[cfg(feature = "serde")]
+mod snapshot;
 mod traits;
 
 use core::fmt;
@@ -69,6 +78,7 @@ use core::ptr::NonNull;
 
 use cell::Cell;
 use cells::Cells;
+use key::Inside;
 
 use crate::error::AllocError;
 use crate::raw::prefetch::prefetch;
@@ -87,12 +97,12 @@ pub use growable::KeySlab;
 pub use iter::{Iter, IterMut};
 #[doc(hidden)]
 pub use key::NamedKey;
-pub use key::{GenKey, SlabKey};
+pub use key::{GenKey, GenerationKey, SlabKey};
 pub use kind::{Bounded, Growable, Storage};
 pub use restore::InsertAtError;
 #[cfg(feature = "serde")]
 #[cfg_attr(docsrs, doc(cfg(feature = "serde")))]
-pub use serde::KeyLimit;
+pub use snapshot::Restore;
 
 /// Values of one type under keys that do not change, accessed by plain references: the
 /// generic type of [`KeySlab`] and [`BoundedKeySlab`].
@@ -129,6 +139,7 @@ pub struct PlainSlab<T, K: SlabKey, S: Storage> {
     cells: Cells,
     used: usize,
     retired: u32,
+    detached: u32,
     /// The highest version of the cells that were cut off, with which those after `used` begin.
     floor: u32,
     /// Covariant in `T`.
@@ -147,6 +158,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
             cells: Cells::empty::<K::Cell<T>>(source),
             used: 0,
             retired: 0,
+            detached: 0,
             floor: 0,
             values: PhantomData,
             keys: PhantomData,
@@ -201,7 +213,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
-        self.used - self.cells.len() - self.retired as usize
+        self.used - self.cells.len() - self.retired as usize - self.detached as usize
     }
 
     /// Whether there is no value.
@@ -247,8 +259,8 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         }
     }
 
-    /// Number of slots that are neither taken nor [retired](Self::retired): an insertion
-    /// into them allocates nothing.
+    /// Number of slots that are neither taken, [retired](Self::retired) nor kept for a
+    /// [detached](Self::detach) value: an insertion into them allocates nothing.
     ///
     /// ```
     /// let mut slab = flatslab::BoundedKeySlab::with_capacity(8);
@@ -463,7 +475,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
             let cell = self.place(index);
             let version = cell.as_ref().version() + 1;
             K::Cell::fill(cell, version, value);
-            K::new(index, version)
+            K::new(index, version, Inside)
         }
     }
 
@@ -479,7 +491,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     }
 
     /// Number of slots that take no more values, because their generations are used up:
-    /// after 2^31 insertions into the same slot, or [`insert_at`](Self::insert_at) with as
+    /// after 2^30 insertions into the same slot, or [`insert_at`](Self::insert_at) with as
     /// late a generation. They are neither free nor counted as values.
     ///
     /// ```
@@ -492,7 +504,8 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     }
 
     /// Restarts the generations of all slots: keys handed out before may open values
-    /// again, and [retired](Self::retired) slots are free. Without generations, the next
+    /// again, and [retired](Self::retired) slots are free, and those of
+    /// [detached](Self::detach) values. Without generations, the next
     /// keys are those of a fresh slab, and nothing else changes.
     ///
     /// # Panics
@@ -520,6 +533,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         self.cells.clear();
         self.used = 0;
         self.retired = 0;
+        self.detached = 0;
         self.floor = 0;
     }
 
@@ -530,12 +544,14 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         assert!(self.used <= self.capacity(), "K1: used");
         assert!(self.cells.len() <= self.capacity(), "K2: room");
         let mut vacant = std::collections::BTreeSet::new();
-        let mut retired = 0;
+        let (mut retired, mut detached) = (0, 0);
         for index in 0..self.used {
             // SAFETY: by K1 the cell exists.
             let cell = unsafe { self.place(index).as_ref() };
             if !cell.is_occupied() {
-                if K::Cell::<T>::VERSIONED && cell.version() == cell::RETIRED {
+                if cell::is_detached(cell.version()) {
+                    detached += 1;
+                } else if K::Cell::<T>::VERSIONED && cell.version() == cell::RETIRED {
                     retired += 1;
                 } else {
                     vacant.insert(index);
@@ -550,6 +566,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         }
         assert!(vacant.is_empty(), "K2: lost slots");
         assert_eq!(self.retired, retired, "K2: retired");
+        assert_eq!(self.detached, detached, "K2: detached");
     }
 }
 

@@ -3,7 +3,7 @@
 #[cfg(doc)]
 use super::GenKey;
 use super::cell::{self, Cell};
-use super::key::SlabKey;
+use super::key::{Inside, SlabKey};
 use super::{PlainSlab, Storage};
 
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
@@ -11,7 +11,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// have no destructor and keys no generation.
     ///
     /// The next keys are those of a fresh slab, except for [retired](Self::retired)
-    /// slots; with [`GenKey`] they have later generations. If a destructor panics,
+    /// slots and those of [detached](Self::detach) values; with [`GenKey`] they have later generations. If a destructor panics,
     /// the rest is dropped before the panic continues. Slots are *used* up to the
     /// highest one that has had a value since the slab was made or shrunk.
     ///
@@ -78,11 +78,11 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         }
     }
 
-    /// Puts every vacant cell onto the stack, the lowest index on top, and
-    /// counts the retired ones; O(slots used).
+    /// Puts every vacant cell onto the stack, the lowest index on top, but retired ones and
+    /// those of detached values, and counts these; O(slots used).
     pub(super) fn rebuild_stack(&mut self) {
         self.cells.clear();
-        self.retired = 0;
+        (self.retired, self.detached) = (0, 0);
         for index in (0..self.used).rev() {
             // SAFETY: by K1 the cell exists; it is pushed once, and there is
             // room for all (K2).
@@ -91,7 +91,9 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
                 if cell.as_ref().is_occupied() {
                     continue;
                 }
-                if K::Cell::<T>::VERSIONED && cell.as_ref().version() == cell::RETIRED {
+                if cell::is_detached(cell.as_ref().version()) {
+                    self.detached += 1;
+                } else if K::Cell::<T>::VERSIONED && cell.as_ref().version() == cell::RETIRED {
                     self.retired += 1;
                 } else {
                     self.cells.push(index);
@@ -123,7 +125,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
                     continue;
                 }
                 let version = cell.as_ref().version();
-                let key = K::new(index, version | 1);
+                let key = K::new(index, version | 1, Inside);
                 if !keep(key, cell.as_mut().value_mut()) {
                     drop(self.vacate(index, version));
                 }

@@ -3,7 +3,7 @@
 use core::error::Error;
 use core::fmt;
 
-use super::cell::Cell;
+use super::cell::{Cell, is_detached};
 use super::key::SlabKey;
 use super::{Growable, PlainSlab, Storage};
 use crate::error::AllocError;
@@ -15,13 +15,14 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     ///
     /// New slots below the key are free afterwards. It walks over all free slots; to
     /// insert many values use [`try_extend`](Self::try_extend) or `collect`, which
-    /// order the free slots once. A key from outside the program costs the memory of
+    /// walk over them once. A key from outside the program costs the memory of
     /// all slots below it: check its index first.
     ///
     /// # Errors
     ///
     /// Returns the value if there is a value at the key, if the slot has had a value
-    /// of the key's generation or a later one, or past the limits.
+    /// of the key's generation or a later one or is kept for a [detached](Self::detach) value,
+    /// or past the limits.
     ///
     /// # Examples
     ///
@@ -53,7 +54,12 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     }
 
     /// Inserts values under keys of your choice, like `extend`, but returns an
-    /// error where that panics; O(values + slots used).
+    /// error where that panics; O(values + free slots + new slots).
+    ///
+    /// Slots that were free are used first afterwards, in the order they had. New ones below the
+    /// keys follow: the last one first, or, if one of them was filled in a later step, the first
+    /// one, as in a slab that the `slab` crate collects. What was free in another slab is not
+    /// known here, nor which generations were used there: a snapshot says so (feature `serde`).
     ///
     /// # Errors
     ///
@@ -78,7 +84,8 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         let mut values = values.into_iter();
         // The iterator is dropped before the error is returned: if its destructor
         // panics, the value in the error is dropped too.
-        let put = values.try_for_each(|(key, value)| filling.put(key, value).map(drop));
+        let put = values
+            .try_for_each(|(key, value)| filling.put(key.index(), key.version(), value).map(drop));
         drop(values);
         put
     }
@@ -115,6 +122,9 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
                 return Err(Refusal::Taken(()));
             }
             past = cell.version();
+            if is_detached(past) {
+                return Err(Refusal::Detached(()));
+            }
         }
         if K::Cell::<T>::VERSIONED && version <= past {
             Err(Refusal::Outdated(()))
@@ -124,7 +134,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     }
 }
 
-/// Inserts the values under their keys; O(values + slots used). A value replaces
+/// Inserts the values under their keys; O(values + free slots + new slots). A value replaces
 /// one with the same key, or one of an earlier generation.
 ///
 /// # Panics
@@ -150,80 +160,90 @@ impl<T, K: SlabKey> FromIterator<(K, T)> for PlainSlab<T, K, Growable> {
     }
 }
 
-/// Inserts many values, and writes the stack once, at the end.
+/// Inserts many values, and settles the stack once, at the end.
 ///
-/// Until then the stack lacks the vacant slots (K2): nothing is inserted or removed in
-/// another way, and user code does not reach the slab.
+/// Until then the stack may have slots that are taken, and lacks new vacant ones (K2): nothing is
+/// inserted or removed in another way, and user code does not reach the slab.
 pub(super) struct Filling<'a, T, K: SlabKey, S: Storage> {
     slab: &'a mut PlainSlab<T, K, S>,
+    /// The first slot that did not exist before.
+    first: usize,
+    /// Whether a slot was filled that was free before.
+    has_filled_free: bool,
+    /// Whether a new slot was filled after one behind it.
+    has_filled_hole: bool,
 }
 
 impl<'a, T, K: SlabKey, S: Storage> Filling<'a, T, K, S> {
     pub(super) fn new(slab: &'a mut PlainSlab<T, K, S>) -> Self {
-        slab.cells.clear();
-        Filling { slab }
+        Filling {
+            first: slab.used,
+            slab,
+            has_filled_free: false,
+            has_filled_hole: false,
+        }
     }
 
-    /// Inserts a value under its key, and returns the value that it replaces, one of
-    /// the same or an earlier generation.
-    pub(super) fn put(&mut self, key: K, value: T) -> Result<Option<T>, InsertAtError<T>> {
-        let (index, version) = (key.index(), key.version());
-        if let Err(refusal) = self.reach(index) {
+    /// Inserts a value into a slot, and returns the value that it replaces, one of the same or an
+    /// earlier generation.
+    pub(super) fn put(
+        &mut self,
+        index: usize,
+        version: u32,
+        value: T,
+    ) -> Result<Option<T>, InsertAtError<T>> {
+        let existed = index < self.slab.used;
+        if let Err(refusal) = self.slab.reach(index) {
             return Err(refusal.with(value));
         }
+        self.slab.create_up_to(index + 1);
         let mut old = None;
-        // SAFETY: `reach` has created the cell, or it existed before. It is vacant when it
-        // is filled.
+        // SAFETY: the cell exists. It is vacant when it is filled.
         unsafe {
             let cell = self.slab.place(index);
             let present = cell.as_ref().version();
             if cell.as_ref().is_occupied() && version >= present {
-                old = Some(K::Cell::vacate(cell, cell.as_ref().version()));
+                old = Some(K::Cell::vacate(cell, present));
             } else if cell.as_ref().is_occupied() {
                 return Err(InsertAtError::Outdated(value));
             } else if let Err(refusal) = self.slab.admits(index, version) {
                 return Err(refusal.with(value));
+            } else if index < self.first {
+                self.has_filled_free = true;
+            } else {
+                self.has_filled_hole |= existed;
             }
             K::Cell::fill(cell, version | 1, value);
         }
         Ok(old)
     }
 
-    /// A slot has had values up to this version.
-    #[cfg(feature = "serde")]
-    pub(super) fn put_version(&mut self, index: usize, version: u32) -> Result<(), Refusal> {
-        self.reach(index)?;
-        // SAFETY: `reach` has created the cell, or it existed before.
-        unsafe {
-            let cell = self.slab.place(index);
-            if cell.as_ref().is_occupied() {
-                return Err(Refusal::Taken(()));
-            }
-            if version < cell.as_ref().version() {
-                return Err(Refusal::Outdated(()));
-            }
-            K::Cell::<T>::write_vacant(cell, version);
+    /// The new slots without a value become free after all that were free before: the last one
+    /// first, or, if one of them was filled later, the first one, as in the `slab` crate.
+    fn settle(&mut self) {
+        let slab = &mut *self.slab;
+        // SAFETY: the place of the first cell, if there is one.
+        let cells = unsafe { slab.place(0) };
+        // SAFETY: by K1 the cells exist whose indices it is asked for below.
+        let is_vacant = |index: usize| unsafe { !cells.add(index).as_ref().is_occupied() };
+        if self.has_filled_free {
+            slab.cells.retain(is_vacant);
         }
-        Ok(())
-    }
-
-    /// The slots that do not exist have had values up to this version.
-    #[cfg(feature = "serde")]
-    pub(super) fn put_floor(&mut self, floor: u32) {
-        self.slab.floor = floor;
-    }
-
-    /// Gets memory for the slot, and creates it and those below it.
-    fn reach(&mut self, index: usize) -> Result<(), Refusal> {
-        self.slab.reach(index)?;
-        self.slab.create_up_to(index + 1);
-        Ok(())
+        let new = (self.first..slab.used).filter(|index| is_vacant(*index));
+        // SAFETY: each vacant slot is on the stack once, so there is room (K2).
+        unsafe {
+            if self.has_filled_hole {
+                slab.cells.push_below(new);
+            } else {
+                slab.cells.push_below(new.rev());
+            }
+        }
     }
 }
 
 impl<T, K: SlabKey, S: Storage> Drop for Filling<'_, T, K, S> {
     fn drop(&mut self) {
-        self.slab.rebuild_stack();
+        self.settle();
     }
 }
 
@@ -248,6 +268,10 @@ pub enum InsertAtError<T> {
     /// The slot is past this generation: it has had a value of it or of a later one, or its
     /// memory was given back when a slot after it had.
     Outdated(T),
+    /// The slot is kept for a [detached](PlainSlab::detach) value.
+    Detached(T),
+    /// No value was [detached](PlainSlab::detach) from the key.
+    NotDetached(T),
     /// The key is past the last slot that the slab can have.
     OutOfRange {
         /// The value.
@@ -269,6 +293,8 @@ impl Refusal {
         match self {
             InsertAtError::Taken(()) => InsertAtError::Taken(value),
             InsertAtError::Outdated(()) => InsertAtError::Outdated(value),
+            InsertAtError::Detached(()) => InsertAtError::Detached(value),
+            InsertAtError::NotDetached(()) => InsertAtError::NotDetached(value),
             InsertAtError::OutOfRange { index, limit, .. } => InsertAtError::OutOfRange {
                 value,
                 index,
@@ -291,6 +317,8 @@ impl<T> InsertAtError<T> {
         match self {
             InsertAtError::Taken(value)
             | InsertAtError::Outdated(value)
+            | InsertAtError::Detached(value)
+            | InsertAtError::NotDetached(value)
             | InsertAtError::OutOfRange { value, .. }
             | InsertAtError::NoMemory(value, _) => value,
         }
@@ -303,6 +331,8 @@ impl<T> fmt::Debug for InsertAtError<T> {
         match self {
             InsertAtError::Taken(_) => f.write_str("Taken(..)"),
             InsertAtError::Outdated(_) => f.write_str("Outdated(..)"),
+            InsertAtError::Detached(_) => f.write_str("Detached(..)"),
+            InsertAtError::NotDetached(_) => f.write_str("NotDetached(..)"),
             InsertAtError::OutOfRange { index, limit, .. } => f
                 .debug_struct("OutOfRange")
                 .field("index", index)
@@ -318,6 +348,8 @@ impl<T> fmt::Display for InsertAtError<T> {
         match self {
             InsertAtError::Taken(_) => f.write_str("there is a value at the key"),
             InsertAtError::Outdated(_) => f.write_str("the slot is past the key's generation"),
+            InsertAtError::Detached(_) => f.write_str("the slot is kept for a detached value"),
+            InsertAtError::NotDetached(_) => f.write_str("no value is detached from the key"),
             InsertAtError::OutOfRange { index, limit, .. } => {
                 write!(f, "the key is of slot {index}, the slab can have {limit}")
             }

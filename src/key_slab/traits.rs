@@ -58,11 +58,12 @@ impl<T: Clone, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         }
         clone.cells.copy_stack(&self.cells);
         clone.retired = self.retired;
+        clone.detached = self.detached;
         clone.floor = self.floor;
     }
 }
 
-/// The same values under the same keys, and the same next keys; O(slots used). Of a growable slab
+/// The same values under the same keys, the same detached ones, and the same next keys; O(slots used). Of a growable slab
 /// it allocates memory for the used slots alone, of a bounded one for its capacity, from the same
 /// [pages](crate::memory::Pages).
 impl<T: Clone, K: SlabKey, S: Storage> Clone for PlainSlab<T, K, S> {

@@ -3,8 +3,8 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use flatslab::key_slab::{IterMut, NamedKey};
-use flatslab::{Key, KeySlab};
+use flatslab::key_slab::{Growable, IterMut, NamedKey, SlabKey};
+use flatslab::{GenKey, Key, KeySlab, PlainSlab};
 
 // A slab of plain references goes to another thread if its values may.
 #[test]
@@ -125,4 +125,34 @@ fn keys_of_a_subtype() {
     fn coerce(slab: KeySlab<u8, Sub>) -> KeySlab<u8, Super> {
         slab //~ E0308
     }
+}
+
+// Keys come from slabs and from their numbers; generic code reads them.
+#[test]
+fn generic_over_keys() {
+    fn index<K: SlabKey>(slab: &mut PlainSlab<u64, K, Growable>) -> usize {
+        let key = slab.insert(7);
+        slab.remove(key) as usize
+    }
+    assert_eq!(index(&mut KeySlab::<u64, GenKey>::with_key()), 7);
+}
+
+#[cfg(compile_fail)]
+fn forged<K: SlabKey>(index: usize, version: u32) -> K {
+    K::new(index, version) //~ E0061
+}
+
+// What is detached has a generation.
+#[test]
+fn detached_with_a_generation() {
+    let mut slab: KeySlab<u64, GenKey> = KeySlab::with_key();
+    let key = slab.insert(7);
+    assert_eq!(slab.detach(key), Some(7));
+}
+
+#[cfg(compile_fail)]
+fn detached_without() {
+    let mut slab: KeySlab<u64> = KeySlab::new();
+    let key = slab.insert(7);
+    slab.detach(key); //~ E0599
 }

@@ -11,7 +11,7 @@ fn key(slot: u64, generation: u64) -> GenKey {
     GenKey::from_raw((generation * 2 + 1) << 32 | slot).unwrap()
 }
 
-const LAST_GENERATION: u64 = (1 << 31) - 2;
+const LAST_GENERATION: u64 = (1 << 30) - 2;
 
 #[test]
 fn a_stale_key_opens_nothing_ever_after() {

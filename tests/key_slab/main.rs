@@ -12,12 +12,15 @@ mod iteration;
 mod model;
 mod panics;
 mod program;
-mod restore;
 #[cfg(feature = "serde")]
-#[cfg(not(each_run))]
-mod serde;
+#[allow(unreachable_pub, reason = "other users are crates of their own")]
+#[path = "../common/random.rs"]
+mod random;
+mod restore;
 #[cfg(not(each_run))]
 mod slab_promises;
+#[cfg(feature = "serde")]
+mod snapshots;
 #[cfg(not(each_run))]
 mod threads;
 

@@ -52,7 +52,7 @@ impl<const BYTES: usize> Drop for Counted<BYTES> {
 pub(crate) const LARGE: usize = 2 << 10;
 
 /// A key's numbers.
-trait Numbers: SlabKey + Ord {
+pub(crate) trait Numbers: SlabKey + Ord {
     const GENERATIONS: bool;
     fn slot(self) -> usize;
     fn of(slot: usize, generation: u32) -> Self;

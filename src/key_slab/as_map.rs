@@ -1,0 +1,146 @@
+//! A slab as the map that the `slab` crate writes and reads, from numbers to values: for
+//! `#[serde(with = "flatslab::key_slab::as_map")]`.
+//!
+//! It does not say in which order slots become free: what is inserted afterwards may get other keys
+//! than in the original. It is for keys without generations, which a map would lose.
+//!
+//! ```
+//! use flatslab::{Key, KeySlab};
+//!
+//! #[derive(serde::Serialize, serde::Deserialize)]
+//! struct Book {
+//!     #[serde(with = "flatslab::key_slab::as_map")]
+//!     orders: KeySlab<String>,
+//! }
+//!
+//! let book: Book = serde_json::from_str(r#"{"orders":{"0":"buy","7":"sell"}}"#)?;
+//! assert_eq!(book.orders[Key::from_raw(7)], "sell");
+//! assert_eq!(serde_json::to_string(&book)?, r#"{"orders":{"0":"buy","7":"sell"}}"#);
+//! # Ok::<(), serde_json::Error>(())
+//! ```
+
+use core::fmt;
+use core::marker::PhantomData;
+
+use super::key::SlabKey;
+use super::restore::Filling;
+use super::{KeySlab, PlainSlab, Storage};
+use crate::key::Key;
+use ::serde::de::{Error as _, MapAccess, Visitor};
+use ::serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Writes a slab as a map from the numbers of its slots to its values.
+///
+/// # Errors
+///
+/// Those of the serializer.
+pub fn serialize<T, K, S, R>(slab: &PlainSlab<T, K, S>, serializer: R) -> Result<R::Ok, R::Error>
+where
+    T: Serialize,
+    K: SlabKey + Into<Key>,
+    S: Storage,
+    R: Serializer,
+{
+    serializer.collect_map(slab.iter().map(|(key, value)| (key.into().index(), value)))
+}
+
+/// Reads a slab from a map. Its free slots follow each other as in a slab of the `slab` crate.
+///
+/// The memory of all slots below the highest key is allocated, so a map has at least one value
+/// in 16 slots, or its slots fit into 64 KiB; [`deserialize_up_to`] has another limit.
+///
+/// # Errors
+///
+/// If there are two values for a number, or one past the limit, or there is no memory.
+pub fn deserialize<'de, T, K, D>(deserializer: D) -> Result<KeySlab<T, K>, D::Error>
+where
+    T: Deserialize<'de>,
+    K: SlabKey + From<Key>,
+    D: Deserializer<'de>,
+{
+    read(deserializer, |values| {
+        let few = (64 << 10) / size_of::<Option<T>>().max(16);
+        few.max(values.saturating_mul(16))
+    })
+}
+
+/// Reads a slab from a map whose numbers are below `slots`.
+///
+/// # Errors
+///
+/// As [`deserialize`].
+///
+/// ```
+/// use flatslab::{KeySlab, key_slab::as_map};
+///
+/// let json = r#"{"0":"zero","100000":"many"}"#;
+/// let read = |slots| -> Result<KeySlab<String>, _> {
+///     as_map::deserialize_up_to(slots, &mut serde_json::Deserializer::from_str(json))
+/// };
+/// assert_eq!(read(100_001).unwrap().len(), 2);
+/// assert!(read(100_000).is_err());
+/// ```
+pub fn deserialize_up_to<'de, T, K, D>(
+    slots: usize,
+    deserializer: D,
+) -> Result<KeySlab<T, K>, D::Error>
+where
+    T: Deserialize<'de>,
+    K: SlabKey + From<Key>,
+    D: Deserializer<'de>,
+{
+    read(deserializer, |_values| slots)
+}
+
+/// Reads all entries before any slot is made: how far they reach is judged by how many there are.
+fn read<'de, T, K, D>(
+    deserializer: D,
+    limit: impl Fn(usize) -> usize,
+) -> Result<KeySlab<T, K>, D::Error>
+where
+    T: Deserialize<'de>,
+    K: SlabKey + From<Key>,
+    D: Deserializer<'de>,
+{
+    let entries = deserializer.deserialize_map(Entries(PhantomData))?;
+    let limit = limit(entries.len());
+    let mut slab = KeySlab::with_key();
+    let mut filling = Filling::new(&mut slab);
+    for (_, (index, value)) in entries {
+        if index >= limit {
+            return Err(D::Error::custom(format_args!(
+                "a value is of slot {index}, and the limit is {limit} slots \
+                 (`deserialize_up_to` sets another)"
+            )));
+        }
+        let old = filling.put(index, 0, value).map_err(D::Error::custom)?;
+        if old.is_some() {
+            return Err(D::Error::custom(format_args!(
+                "there are two values for slot {index}"
+            )));
+        }
+    }
+    drop(filling);
+    Ok(slab)
+}
+
+struct Entries<T>(PhantomData<fn() -> T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for Entries<T> {
+    type Value = KeySlab<(usize, T)>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a map from numbers to values")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut entries = KeySlab::new();
+        while let Some(entry) = map.next_entry()? {
+            entries
+                .try_vacant_entry()
+                .map_err(A::Error::custom)?
+                .insert(entry);
+        }
+        Ok(entries)
+    }
+}

@@ -1,0 +1,486 @@
+//! Snapshots: all there is to say about a slab, so that the restored one goes on with the keys
+//! that the original would have handed out.
+//!
+//! A snapshot is a tuple, read the same in formats that describe themselves and those that do not:
+//!
+//! | part | what |
+//! |---|---|
+//! | capacity | of a bounded slab alone |
+//! | slots | of each up to the last one used: its version and its value, or a unit; the version is odd where there is a value. Without generations it is 1 or 0 |
+//! | free slots | their numbers, the next one first |
+//! | floor | the version with which slots begin that have not been used; 0 without generations |
+//!
+//! A vacant slot that is not free is retired or kept for a detached value, as its version says.
+//!
+//! Every slot is an entry, so what is read takes as much memory as there are entries, however they
+//! were forged. As a map from keys to values, a key could claim the memory of all slots below it.
+
+use core::fmt;
+use core::marker::PhantomData;
+
+use ::serde::de::{DeserializeSeed, Error as _, SeqAccess, Visitor};
+use ::serde::ser::{SerializeSeq, SerializeTuple};
+use ::serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::cell::{Cell, DETACHED, MOST_CUT, RETIRED, is_detached};
+use super::key::SlabKey;
+use super::{KeySlab, PlainSlab, Storage};
+use crate::key::Key;
+use crate::raw::source::Source;
+
+const fn parts<S: Storage>() -> usize {
+    3 + S::BOUNDED as usize
+}
+
+/// A tuple of the slots, the order of the free ones, and the version that new ones begin with;
+/// before them, of a bounded slab, its capacity. A restored slab has the same values under the same
+/// keys, and hands out the same keys from then on.
+///
+/// [`as_map`](super::as_map) is the form of the `slab` crate.
+impl<T: Serialize, K: SlabKey, S: Storage> Serialize for PlainSlab<T, K, S> {
+    fn serialize<R: Serializer>(&self, serializer: R) -> Result<R::Ok, R::Error> {
+        let mut tuple = serializer.serialize_tuple(parts::<S>())?;
+        if S::BOUNDED {
+            tuple.serialize_element(&self.capacity())?;
+        }
+        tuple.serialize_element(&Slots(self))?;
+        tuple.serialize_element(&Free(self))?;
+        tuple.serialize_element(&self.floor)?;
+        tuple.end()
+    }
+}
+
+struct Slots<'a, T, K: SlabKey, S: Storage>(&'a PlainSlab<T, K, S>);
+
+impl<T: Serialize, K: SlabKey, S: Storage> Serialize for Slots<'_, T, K, S> {
+    fn serialize<R: Serializer>(&self, serializer: R) -> Result<R::Ok, R::Error> {
+        let slab = self.0;
+        let mut slots = serializer.serialize_seq(Some(slab.used))?;
+        for index in 0..slab.used {
+            // SAFETY: by K1 the cell exists.
+            slots.serialize_element(&Slot(unsafe { slab.place(index).as_ref() }, PhantomData))?;
+        }
+        slots.end()
+    }
+}
+
+struct Slot<'a, C, T>(&'a C, PhantomData<&'a T>);
+
+impl<C: Cell<T>, T: Serialize> Serialize for Slot<'_, C, T> {
+    fn serialize<R: Serializer>(&self, serializer: R) -> Result<R::Ok, R::Error> {
+        let cell = self.0;
+        let mut slot = serializer.serialize_tuple(2)?;
+        if cell.is_occupied() {
+            slot.serialize_element(&(cell.version() | 1))?;
+            // SAFETY: occupied.
+            slot.serialize_element(unsafe { cell.value() })?;
+        } else {
+            slot.serialize_element(&cell.version())?;
+            slot.serialize_element(&())?;
+        }
+        slot.end()
+    }
+}
+
+struct Free<'a, T, K: SlabKey, S: Storage>(&'a PlainSlab<T, K, S>);
+
+impl<T, K: SlabKey, S: Storage> Serialize for Free<'_, T, K, S> {
+    fn serialize<R: Serializer>(&self, serializer: R) -> Result<R::Ok, R::Error> {
+        serializer.collect_seq(self.0.cells.free().iter().rev())
+    }
+}
+
+/// A slab from its [`Serialize`] form, in memory of the global allocator;
+/// [`restore`](PlainSlab::restore) reads into other memory, and within a limit.
+///
+/// It takes as much memory as there are entries, and of a bounded slab that of its capacity,
+/// which is not touched.
+///
+/// ```
+/// use flatslab::{GenKey, KeySlab};
+///
+/// #[derive(serde::Serialize, serde::Deserialize)]
+/// struct Engine {
+///     orders: KeySlab<u64, GenKey>,
+///     traded: u64,
+/// }
+///
+/// let mut engine = Engine { orders: KeySlab::with_key(), traded: 7 };
+/// let (old, kept) = (engine.orders.insert(1), engine.orders.insert(2));
+/// engine.orders.remove(old);
+///
+/// let json = serde_json::to_string(&engine)?;
+/// let mut restored: Engine = serde_json::from_str(&json)?;
+/// assert_eq!((restored.orders[kept], restored.orders.get(old)), (2, None));
+/// assert_eq!(restored.orders.insert(3), engine.orders.insert(3));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+impl<'de, T: Deserialize<'de>, K: SlabKey, S: Storage> Deserialize<'de> for PlainSlab<T, K, S> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut slab = PlainSlab::new_in(Source::GLOBAL);
+        let restore = Restore {
+            slab: &mut slab,
+            limit: usize::MAX,
+            as_large: true,
+        };
+        restore.deserialize(deserializer)?;
+        Ok(slab)
+    }
+}
+
+impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
+    /// Reads a snapshot into this slab, which has had no value since it was made: so it can have
+    /// the memory and the pages of your choice. With generations it may not even have been used
+    /// and emptied, for they never fall.
+    ///
+    /// ```
+    /// use flatslab::KeySlab;
+    /// use serde::de::DeserializeSeed;
+    ///
+    /// let mut slab = KeySlab::new();
+    /// let key = slab.insert("value".to_string());
+    /// let json = serde_json::to_string(&slab)?;
+    ///
+    /// let mut restored = KeySlab::<String>::builder().reserve(100).build();
+    /// restored.restore().deserialize(&mut serde_json::Deserializer::from_str(&json))?;
+    /// assert_eq!(restored[key], "value");
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    pub fn restore(&mut self) -> Restore<'_, T, K, S> {
+        Restore {
+            slab: self,
+            limit: usize::MAX,
+            as_large: false,
+        }
+    }
+}
+
+/// Reads a snapshot into a slab, which is empty after an error: made by
+/// [`restore`](PlainSlab::restore), a [`DeserializeSeed`].
+///
+/// # Errors
+///
+/// If the slab has had values, has not as many slots, or cannot get their memory; if the snapshot
+/// has more slots than the limit, or is of no slab: a slot that is free twice, or is taken, or of
+/// a version that no slot has.
+#[derive(Debug)]
+pub struct Restore<'a, T, K: SlabKey, S: Storage> {
+    slab: &'a mut PlainSlab<T, K, S>,
+    limit: usize,
+    /// Whether a bounded slab gets the capacity that it had.
+    as_large: bool,
+}
+
+impl<T, K: SlabKey, S: Storage> Restore<'_, T, K, S> {
+    /// The most slots that are read, for input that may be forged: a slot takes
+    /// memory even where its entry has two bytes.
+    ///
+    /// ```
+    /// use flatslab::KeySlab;
+    /// use serde::de::DeserializeSeed;
+    ///
+    /// let json = serde_json::to_string(&(0..5).map(|n| (n.try_into().unwrap(), n)).collect::<KeySlab<_>>())?;
+    /// let mut input = serde_json::Deserializer::from_str(&json);
+    /// let mut slab = KeySlab::<usize>::new();
+    /// assert!(slab.restore().limit(4).deserialize(&mut input).is_err());
+    /// assert!(slab.is_empty());
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    #[must_use]
+    pub const fn limit(mut self, slots: usize) -> Self {
+        self.limit = slots;
+        self
+    }
+}
+
+impl<'de, T, K, S> DeserializeSeed<'de> for Restore<'_, T, K, S>
+where
+    T: Deserialize<'de>,
+    K: SlabKey,
+    S: Storage,
+{
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        let versioned = K::Cell::<T>::VERSIONED;
+        if !self.slab.is_empty() || (versioned && (self.slab.used, self.slab.floor) != (0, 0)) {
+            return Err(D::Error::custom(
+                "a slab that has had values is not restored",
+            ));
+        }
+        self.slab.clear();
+        // Here, and not in the visitor, which the deserializer may forget.
+        let mut reading = Reading {
+            slab: self.slab,
+            complete: false,
+        };
+        let visitor = Parts {
+            reading: &mut reading,
+            limit: self.limit,
+            as_large: self.as_large,
+        };
+        deserializer.deserialize_tuple(parts::<S>(), visitor)?;
+        if !reading.complete {
+            return Err(D::Error::custom("the slab was not read"));
+        }
+        Ok(())
+    }
+}
+
+/// A slab that is being read; empty again when it is dropped, unless it is complete. Until then
+/// the stack has not all free slots (K2), and nothing but this module reaches the slab.
+struct Reading<'a, T, K: SlabKey, S: Storage> {
+    slab: &'a mut PlainSlab<T, K, S>,
+    complete: bool,
+}
+
+impl<T, K: SlabKey, S: Storage> Drop for Reading<'_, T, K, S> {
+    fn drop(&mut self) {
+        if !self.complete {
+            let slab = &mut *self.slab;
+            (slab.retired, slab.detached, slab.floor) = (0, 0, 0);
+            slab.destroy_all(false);
+        }
+    }
+}
+
+impl<T, K: SlabKey, S: Storage> Reading<'_, T, K, S> {
+    /// Adds the next slot.
+    fn push<E: ::serde::de::Error>(
+        &mut self,
+        version: u32,
+        value: Option<T>,
+        limit: usize,
+    ) -> Result<(), E> {
+        let slab = &mut *self.slab;
+        let index = slab.used;
+        let most = if S::BOUNDED { slab.capacity() } else { limit };
+        if index >= most.min(limit) {
+            return Err(E::custom(format_args!(
+                "there are more slots than {}",
+                most.min(limit)
+            )));
+        }
+        if !S::BOUNDED {
+            slab.try_grow_for(index).map_err(E::custom)?;
+        }
+        // SAFETY: below the capacity; the cell exists from here on (K1).
+        unsafe {
+            let cell = slab.place(index);
+            match value {
+                Some(value) => {
+                    K::Cell::<T>::write_vacant(cell, version & !1);
+                    K::Cell::fill(cell, version, value);
+                }
+                None => K::Cell::<T>::write_vacant(cell, version),
+            }
+        }
+        slab.used += 1;
+        if is_detached(version) {
+            slab.detached += 1;
+        } else if K::Cell::<T>::VERSIONED && version == RETIRED {
+            slab.retired += 1;
+        }
+        Ok(())
+    }
+
+    /// The vacant slots that the stack is to have: a bit for each slot, 64 a word.
+    fn vacant<E: ::serde::de::Error>(&self) -> Result<KeySlab<u64>, E> {
+        let mut words = KeySlab::new();
+        for first in (0..self.slab.used).step_by(64) {
+            let mut word = 0;
+            for index in first..self.slab.used.min(first + 64) {
+                // SAFETY: by K1 the cell exists.
+                let cell = unsafe { self.slab.place(index).as_ref() };
+                let version = cell.version();
+                let is_out = K::Cell::<T>::VERSIONED && version == RETIRED || is_detached(version);
+                word |= u64::from(!cell.is_occupied() && !is_out) << (index - first);
+            }
+            words.try_vacant_entry().map_err(E::custom)?.insert(word);
+        }
+        Ok(words)
+    }
+}
+
+/// The tuple.
+struct Parts<'r, 'a, T, K: SlabKey, S: Storage> {
+    reading: &'r mut Reading<'a, T, K, S>,
+    limit: usize,
+    as_large: bool,
+}
+
+impl<'de, T, K, S> Visitor<'de> for Parts<'_, '_, T, K, S>
+where
+    T: Deserialize<'de>,
+    K: SlabKey,
+    S: Storage,
+{
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a {} of {} parts", S::NAME, parts::<S>())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<(), A::Error> {
+        let missing = || A::Error::custom("a part of the slab is missing");
+        let Parts { reading, limit, .. } = self;
+        if S::BOUNDED {
+            let capacity: usize = parts.next_element()?.ok_or_else(missing)?;
+            if self.as_large {
+                let slab = PlainSlab::try_with_exact_capacity(capacity, &Source::GLOBAL);
+                *reading.slab = slab.map_err(A::Error::custom)?;
+            }
+        }
+        let slots = ReadSlots { reading, limit };
+        parts.next_element_seed(slots)?.ok_or_else(missing)?;
+        parts
+            .next_element_seed(ReadFree(reading))?
+            .ok_or_else(missing)?;
+        let floor: u32 = parts.next_element()?.ok_or_else(missing)?;
+        let most = if K::Cell::<T>::VERSIONED { MOST_CUT } else { 0 };
+        if floor % 2 == 1 || floor > most {
+            return Err(A::Error::custom(format_args!(
+                "{floor} is not a version that slots begin with"
+            )));
+        }
+        reading.slab.floor = floor;
+        reading.complete = true;
+        Ok(())
+    }
+}
+
+struct ReadSlots<'r, 'a, T, K: SlabKey, S: Storage> {
+    reading: &'r mut Reading<'a, T, K, S>,
+    limit: usize,
+}
+
+impl<'de, T, K, S> DeserializeSeed<'de> for ReadSlots<'_, '_, T, K, S>
+where
+    T: Deserialize<'de>,
+    K: SlabKey,
+    S: Storage,
+{
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de, T, K, S> Visitor<'de> for ReadSlots<'_, '_, T, K, S>
+where
+    T: Deserialize<'de>,
+    K: SlabKey,
+    S: Storage,
+{
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("slots, each with its version and its value")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut slots: A) -> Result<(), A::Error> {
+        let slot = ReadSlot::<K::Cell<T>, T>(PhantomData);
+        while let Some((version, value)) = slots.next_element_seed(slot)? {
+            self.reading.push(version, value, self.limit)?;
+        }
+        Ok(())
+    }
+}
+
+struct ReadSlot<C, T>(PhantomData<fn() -> (C, T)>);
+
+impl<C, T> Clone for ReadSlot<C, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<C, T> Copy for ReadSlot<C, T> {}
+
+impl<'de, C: Cell<T>, T: Deserialize<'de>> DeserializeSeed<'de> for ReadSlot<C, T> {
+    type Value = (u32, Option<T>);
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_tuple(2, self)
+    }
+}
+
+impl<'de, C: Cell<T>, T: Deserialize<'de>> Visitor<'de> for ReadSlot<C, T> {
+    type Value = (u32, Option<T>);
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a slot's version and its value")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut slot: A) -> Result<Self::Value, A::Error> {
+        let missing = || A::Error::custom("a part of a slot is missing");
+        let version: u32 = slot.next_element()?.ok_or_else(missing)?;
+        let is_one = if !C::VERSIONED {
+            version <= 1
+        } else if version % 2 == 1 {
+            version < RETIRED
+        } else {
+            let of_key = version & !DETACHED;
+            of_key <= RETIRED && (of_key > 0 || !is_detached(version))
+        };
+        if !is_one {
+            return Err(A::Error::custom(format_args!(
+                "{version} is not the version of a slot"
+            )));
+        }
+        let value = if version % 2 == 1 {
+            Some(slot.next_element()?.ok_or_else(missing)?)
+        } else {
+            slot.next_element::<()>()?.ok_or_else(missing)?;
+            None
+        };
+        Ok((version, value))
+    }
+}
+
+/// Fills the stack.
+struct ReadFree<'r, 'a, T, K: SlabKey, S: Storage>(&'r mut Reading<'a, T, K, S>);
+
+impl<'de, T, K: SlabKey, S: Storage> DeserializeSeed<'de> for ReadFree<'_, '_, T, K, S> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de, T, K: SlabKey, S: Storage> Visitor<'de> for ReadFree<'_, '_, T, K, S> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the numbers of the free slots, the next one first")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut free: A) -> Result<(), A::Error> {
+        let mut vacant = self.0.vacant::<A::Error>()?;
+        let slab = &mut *self.0.slab;
+        while let Some(index) = free.next_element::<usize>()? {
+            let bit = 1 << (index % 64);
+            let word = Key::try_from(index / 64).ok();
+            match word.and_then(|word| vacant.get_mut(word)) {
+                Some(word) if *word & bit != 0 => *word &= !bit,
+                _ => {
+                    return Err(A::Error::custom(format_args!(
+                        "slot {index} is not free, or was named before"
+                    )));
+                }
+            }
+            // SAFETY: each vacant slot once, so there is room for it (K2).
+            unsafe { slab.cells.push(index) };
+        }
+        if let Some((place, word)) = vacant.iter().find(|(_, word)| **word != 0) {
+            let index = place.index() * 64 + word.trailing_zeros() as usize;
+            return Err(A::Error::custom(format_args!(
+                "slot {index} is vacant, and not among the free ones"
+            )));
+        }
+        slab.cells.reverse();
+        Ok(())
+    }
+}

@@ -73,7 +73,7 @@
 //! | `vacant_entry`, `vacant_key`, `key_of` | the same |
 //! | `get2_mut` | [`get_disjoint_mut`](PlainSlab::get_disjoint_mut), of any number of keys |
 //! | `iter`, `iter_mut`, `retain`, `drain`, `clear`, `reserve`, `shrink_to_fit` | the same |
-//! | `compact` | none: keys never change |
+//! | `compact`, `get2_unchecked_mut` | [`compact`](PlainSlab::compact), [`get_disjoint_unchecked_mut`](PlainSlab::get_disjoint_unchecked_mut) |
 //! | `FromIterator<(usize, T)>` | the same with [`Key`]s |
 //! | `serde` | a snapshot, which has the order of the free slots too; `#[serde(with = "flatslab::key_slab::as_map")]` for the form of `slab` |
 //! | `slab.insert(7)` of a [`Slab`] or [`BoundedSlab`] | `insert_key(7)`: `insert` returns a handle that owns the value, and drops it |
@@ -88,7 +88,7 @@
 //! | `insert_with_key(f)` | [`vacant_entry`](PlainSlab::vacant_entry): its `key()`, then `insert` |
 //! | `K::null()`, `Default` | `Option<K>`, which is not larger; [`Key::NONE`] of keys without generations |
 //! | `key.data().as_ffi()` | [`GenKey::into_raw`], [`GenKey::from_raw`] |
-//! | `SecondaryMap<K, U>` | a `Vec<U>` by `key.index()` |
+//! | `SecondaryMap<K, U>`, `SparseSecondaryMap` | [`SecondarySlab`](key_slab::SecondarySlab)`<U, K>`, whose `insert` names the slab that the key is of |
 //! | `detach`, `reattach` | the same; [`free_detached`](PlainSlab::free_detached) |
 //! | `DenseSlotMap`, `HopSlotMap` | none: values do not move, and iteration visits every slot ever used |
 //!

@@ -340,6 +340,13 @@ impl Cells {
         (self.top != self.bottom).then(|| unsafe { self.top.sub(1).read() } as usize)
     }
 
+    /// What [`pop`](Self::pop) would take after so many others.
+    #[inline(always)]
+    pub(super) fn top_but(&self, others: usize) -> Option<usize> {
+        // SAFETY: by B2 there are more indices below the top.
+        (others < self.len()).then(|| unsafe { self.top.sub(1 + others).read() } as usize)
+    }
+
     #[inline(always)]
     pub(super) fn pop(&mut self) -> Option<usize> {
         let index = self.top()?;

@@ -45,6 +45,33 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         // as long as the slab is.
         Ok(cells.map(|mut cell| unsafe { cell.as_mut().value_mut() }))
     }
+
+    /// Borrows several values at once, mutably, without a check.
+    ///
+    /// # Safety
+    ///
+    /// Each key opens a value ([`contains`](Self::contains) would return `true`), no two the same
+    /// one, and a key type that is not of this crate has the same numbers each time.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut slab = flatslab::KeySlab::new();
+    /// let keys = [slab.insert(1), slab.insert(2)];
+    /// // SAFETY: just inserted, into two slots.
+    /// let [one, two] = unsafe { slab.get_disjoint_unchecked_mut(keys) };
+    /// core::mem::swap(one, two);
+    /// assert_eq!(slab[keys[0]], 2);
+    /// ```
+    #[must_use]
+    pub unsafe fn get_disjoint_unchecked_mut<const N: usize>(
+        &mut self,
+        keys: [K; N],
+    ) -> [&mut T; N] {
+        // SAFETY: the keys open values, so their cells are occupied; they are distinct
+        // (preconditions), and borrowed as long as the slab is.
+        keys.map(|key| unsafe { self.place(key.index()).as_mut().value_mut() })
+    }
 }
 
 /// Why several values could not be borrowed at once.

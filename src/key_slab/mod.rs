@@ -41,8 +41,10 @@
 // | `key.rs`, `cell.rs` | plain keys, keys with generations, key types of the user's own; a cell for each |
 // | `cells.rs` | the block: cells, and the free indices |
 // | `grow.rs`, `entry.rs`, `key_of.rs` | insertion with growth; entries; from a value to its key |
-// | `detach.rs` | values that leave for a while, and keep their key |
-// | `iter.rs`, `drain.rs`, `disjoint.rs`, `removal.rs` | iteration, by reference and by value; several values at once; removing many |
+// | `detach.rs`, `secondary.rs` | values that leave for a while, and keep their key; more of the values of another slab |
+// | `iter.rs`, `drain.rs` | iteration, by reference and by value |
+// | `disjoint.rs`, `many.rs` | several values at once, many |
+// | `removal.rs`, `compact.rs` | removing all, or some; moving values to lower slots |
 // | `restore.rs`, `snapshot.rs`, `as_map.rs`, `serde.rs` | values under keys they had; snapshots; the form of the `slab` crate; keys |
 // | `traits.rs` | traits of the standard library |
 // | `kind.rs`, `bounded.rs`, `growable.rs`, `options.rs` | the two kinds of slabs, and what each has to itself |
@@ -53,6 +55,9 @@ pub mod as_map;
 mod bounded;
 mod cell;
 mod cells;
+#[cfg(any(test, fuzzing))]
+mod check;
+mod compact;
 mod detach;
 mod disjoint;
 mod drain;
@@ -63,9 +68,11 @@ mod iter;
 mod key;
 mod key_of;
 mod kind;
+mod many;
 mod options;
 mod removal;
 mod restore;
+mod secondary;
 #[cfg(feature = "serde")]
 mod serde;
 #[cfg(feature = "serde")]
@@ -100,6 +107,7 @@ pub use key::NamedKey;
 pub use key::{GenKey, GenerationKey, SlabKey};
 pub use kind::{Bounded, Growable, Storage};
 pub use restore::InsertAtError;
+pub use secondary::SecondarySlab;
 #[cfg(feature = "serde")]
 #[cfg_attr(docsrs, doc(cfg(feature = "serde")))]
 pub use snapshot::Restore;
@@ -203,6 +211,15 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         }
     }
 
+    /// The key of a slot that exists, if it has a value.
+    fn key_at(&self, index: usize) -> Option<K> {
+        debug_assert!(index < self.used);
+        // SAFETY: by K1 the cell exists.
+        let cell = unsafe { self.place(index).as_ref() };
+        let key = || K::new(index, cell.version() | 1, Inside);
+        cell.is_occupied().then(key)
+    }
+
     /// Number of values; O(1).
     ///
     /// ```
@@ -253,10 +270,16 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     pub fn prefetch(&self, key: K) {
         let index = key.index();
         if index < self.used {
-            // SAFETY: by K1 the cell exists.
-            let cell = unsafe { self.place(index) };
-            prefetch(cell.cast(), size_of::<K::Cell<T>>());
+            self.prefetch_cell(index);
         }
+    }
+
+    #[inline(always)]
+    fn prefetch_cell(&self, index: usize) {
+        debug_assert!(index < self.used);
+        // SAFETY: by K1 the cell exists.
+        let cell = unsafe { self.place(index) };
+        prefetch(cell.cast(), size_of::<K::Cell<T>>());
     }
 
     /// Number of slots that are neither taken, [retired](Self::retired) nor kept for a
@@ -271,6 +294,21 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     #[must_use]
     pub fn free_slots(&self) -> usize {
         self.capacity() - self.used + self.cells.len()
+    }
+
+    /// Number of slots up to the last one that has had a value since the slab was made, shrunk or,
+    /// without generations, cleared: what an iteration visits. O(1).
+    ///
+    /// ```
+    /// let mut slab = flatslab::KeySlab::with_capacity(8);
+    /// let key = slab.insert(7);
+    /// slab.remove(key);
+    /// assert_eq!(slab.used_slots(), 1);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn used_slots(&self) -> usize {
+        self.used
     }
 
     /// Whether no slot is free, so that an insertion needs more memory, or fails in a
@@ -535,38 +573,6 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         self.retired = 0;
         self.detached = 0;
         self.floor = 0;
-    }
-
-    /// Panics where an invariant does not hold.
-    #[cfg(any(test, fuzzing))]
-    pub fn check(&self) {
-        extern crate std;
-        assert!(self.used <= self.capacity(), "K1: used");
-        assert!(self.cells.len() <= self.capacity(), "K2: room");
-        let mut vacant = std::collections::BTreeSet::new();
-        let (mut retired, mut detached) = (0, 0);
-        for index in 0..self.used {
-            // SAFETY: by K1 the cell exists.
-            let cell = unsafe { self.place(index).as_ref() };
-            if !cell.is_occupied() {
-                if cell::is_detached(cell.version()) {
-                    detached += 1;
-                } else if K::Cell::<T>::VERSIONED && cell.version() == cell::RETIRED {
-                    retired += 1;
-                } else {
-                    vacant.insert(index);
-                }
-            }
-        }
-        for &index in self.cells.free() {
-            assert!(
-                vacant.remove(&(index as usize)),
-                "K2: {index} is not vacant, or twice"
-            );
-        }
-        assert!(vacant.is_empty(), "K2: lost slots");
-        assert_eq!(self.retired, retired, "K2: retired");
-        assert_eq!(self.detached, detached, "K2: detached");
     }
 }
 

@@ -270,6 +270,8 @@ pub enum InsertAtError<T> {
     Outdated(T),
     /// The slot is kept for a [detached](PlainSlab::detach) value.
     Detached(T),
+    /// The slab that was named has no value at the key.
+    Missing(T),
     /// No value was [detached](PlainSlab::detach) from the key.
     NotDetached(T),
     /// The key is past the last slot that the slab can have.
@@ -294,6 +296,7 @@ impl Refusal {
             InsertAtError::Taken(()) => InsertAtError::Taken(value),
             InsertAtError::Outdated(()) => InsertAtError::Outdated(value),
             InsertAtError::Detached(()) => InsertAtError::Detached(value),
+            InsertAtError::Missing(()) => InsertAtError::Missing(value),
             InsertAtError::NotDetached(()) => InsertAtError::NotDetached(value),
             InsertAtError::OutOfRange { index, limit, .. } => InsertAtError::OutOfRange {
                 value,
@@ -318,6 +321,7 @@ impl<T> InsertAtError<T> {
             InsertAtError::Taken(value)
             | InsertAtError::Outdated(value)
             | InsertAtError::Detached(value)
+            | InsertAtError::Missing(value)
             | InsertAtError::NotDetached(value)
             | InsertAtError::OutOfRange { value, .. }
             | InsertAtError::NoMemory(value, _) => value,
@@ -332,6 +336,7 @@ impl<T> fmt::Debug for InsertAtError<T> {
             InsertAtError::Taken(_) => f.write_str("Taken(..)"),
             InsertAtError::Outdated(_) => f.write_str("Outdated(..)"),
             InsertAtError::Detached(_) => f.write_str("Detached(..)"),
+            InsertAtError::Missing(_) => f.write_str("Missing(..)"),
             InsertAtError::NotDetached(_) => f.write_str("NotDetached(..)"),
             InsertAtError::OutOfRange { index, limit, .. } => f
                 .debug_struct("OutOfRange")
@@ -349,6 +354,7 @@ impl<T> fmt::Display for InsertAtError<T> {
             InsertAtError::Taken(_) => f.write_str("there is a value at the key"),
             InsertAtError::Outdated(_) => f.write_str("the slot is past the key's generation"),
             InsertAtError::Detached(_) => f.write_str("the slot is kept for a detached value"),
+            InsertAtError::Missing(_) => f.write_str("there is no value at the key"),
             InsertAtError::NotDetached(_) => f.write_str("no value is detached from the key"),
             InsertAtError::OutOfRange { index, limit, .. } => {
                 write!(f, "the key is of slot {index}, the slab can have {limit}")

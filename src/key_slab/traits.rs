@@ -41,7 +41,19 @@ impl<T, K: SlabKey, S: Storage> IndexMut<K> for PlainSlab<T, K, S> {
 impl<T: Clone, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// Clones everything into an empty slab with as many slots at least.
     fn clone_to(&self, clone: &mut Self) {
+        /// Settles the stack, also when a clone panics.
+        struct Settled<'a, T, K: SlabKey, S: Storage>(&'a mut PlainSlab<T, K, S>);
+
+        impl<T, K: SlabKey, S: Storage> Drop for Settled<'_, T, K, S> {
+            fn drop(&mut self) {
+                self.0.rebuild_stack();
+            }
+        }
+
         debug_assert!(clone.used == 0 && clone.capacity() >= self.used);
+        clone.floor = self.floor;
+        let settled = Settled(clone);
+        let clone = &mut *settled.0;
         for index in 0..self.used {
             // SAFETY: by K1 the cell exists here, and there is memory for it
             // there; it exists there once it is written. User code runs before.
@@ -59,7 +71,7 @@ impl<T: Clone, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         clone.cells.copy_stack(&self.cells);
         clone.retired = self.retired;
         clone.detached = self.detached;
-        clone.floor = self.floor;
+        core::mem::forget(settled);
     }
 }
 
@@ -80,6 +92,27 @@ impl<T: Clone, K: SlabKey, S: Storage> Clone for PlainSlab<T, K, S> {
                 clone
             }
             Err(error) => memory::fail(error),
+        }
+    }
+
+    /// Drops the values there are and clones the others into the memory that is there, if there
+    /// is enough; a bounded slab has the other's capacity afterwards. If the clone of a value
+    /// panics, those before are there.
+    #[track_caller]
+    fn clone_from(&mut self, source: &Self) {
+        let is_enough = if S::BOUNDED {
+            self.capacity() == source.capacity()
+        } else {
+            self.capacity() >= source.used
+        };
+        if is_enough {
+            // Should a destructor panic, no old key opens a new value.
+            self.clear();
+            self.cells.clear();
+            self.used = 0;
+            source.clone_to(self);
+        } else {
+            *self = source.clone();
         }
     }
 }

@@ -94,6 +94,20 @@ fn script<K: SlabKey + Copy + Debug>(
         }
         noted.insert(4, "after 40 at random");
     }
+    noted.slab.insert_many(0..3, &mut noted.keys);
+    let many = &noted.keys[noted.keys.len() - 3..];
+    writeln!(noted.text, "insert_many: {many:?}").unwrap();
+    noted.slab.remove_many(many).for_each(drop);
+    noted.insert(4, "after remove_many");
+    noted.slab.retain(|key, _| key.index() % 2 == 0);
+    noted.slab.compact(|_, from, to| {
+        write!(noted.text, "{from:?} is {to:?}, ").unwrap();
+        true
+    });
+    noted.insert(3, "after compact");
+    noted.slab.clone_from(&noted.slab.clone());
+    noted.slab.try_extend([(at(30, 200), 1)]).unwrap();
+    noted.insert(3, "after clone_from, a gap");
     noted.text
 }
 

@@ -6,9 +6,12 @@
 #[allow(unreachable_pub, reason = "other users are crates of their own")]
 #[path = "../common/amount.rs"]
 mod amount;
+mod compact;
+mod detach;
 mod generations;
 mod golden;
 mod iteration;
+mod many;
 mod model;
 mod panics;
 mod program;
@@ -17,6 +20,7 @@ mod program;
 #[path = "../common/random.rs"]
 mod random;
 mod restore;
+mod secondary;
 #[cfg(not(each_run))]
 mod slab_promises;
 #[cfg(feature = "serde")]

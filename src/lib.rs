@@ -118,7 +118,7 @@
 //! | `reserve` | makes room for more, as in `std` | |
 //! | `vacant_…` | a place that has no value yet, to be filled | |
 //! | `prepare` | allocates and touches memory for the next `n` insertions, which cause no page fault then | `touch`, `prefault` |
-//! | `shrink_to_fit` | gives unused memory back; walks over all of it | `trim`, `shrink`, `compact` |
+//! | `shrink_to_fit` | gives unused memory back; walks over all of it | `trim`, `shrink` |
 //! | `reclaim` | frees the slots that other threads gave back | |
 //! | `clear` | drops all values | |
 //! | `reset` | makes all memory free, and drops no value | |

@@ -8,7 +8,9 @@ use std::process::ExitCode;
 use flatslab_benches::arguments::Arguments;
 use flatslab_benches::growth::{growing, of_full_size};
 use flatslab_benches::run::{self, Case, Plan};
-use flatslab_benches::subject::ours::{BoundedBySlot, GrowableAhead, GrowableBySlot, Plain};
+use flatslab_benches::subject::ours::{
+    BoundedBySlot, GrowableAhead, GrowableBySlot, InRange, Plain,
+};
 use flatslab_benches::{entries, table};
 use peers::{BoxOnMalloc, NexusUnbounded, SlabCrate, SlotMap, VecPush};
 
@@ -36,7 +38,7 @@ fn cases(_: &Arguments, _live: usize, bytes: usize) -> Vec<Case> {
             [
                 entries!($value, growing: SlabCrate GrowableBySlot GrowableAhead),
                 entries!($value, of_full_size: BoundedBySlot),
-                entries!($value, growing: Plain NexusUnbounded SlotMap VecPush BoxOnMalloc),
+                entries!($value, growing: Plain InRange NexusUnbounded SlotMap VecPush BoxOnMalloc),
             ]
             .concat()
         };

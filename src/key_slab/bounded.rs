@@ -107,7 +107,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Bounded> {
     /// assert!(BoundedKeySlab::<u64, GenKey>::try_with_capacity_and_key(8).is_ok());
     /// ```
     pub fn try_with_capacity_and_key(capacity: usize) -> Result<Self, AllocError> {
-        Self::try_with_exact_capacity(capacity, &Source::GLOBAL)
+        Self::try_with_exact_capacity(capacity, &Source::GLOBAL, false)
     }
 
     /// Inserts a value into a free slot; O(1), no allocation.

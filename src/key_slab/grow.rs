@@ -89,6 +89,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     #[must_use]
     pub fn memory(&self) -> Report {
         Report::new(self.cells.bytes::<K::Cell<T>>(), self.cells.source())
+            .in_range(self.cells.reserved())
     }
 
     /// Inserts a value into a free slot; if there is none, into one of new memory.

@@ -146,7 +146,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
     /// assert!(KeySlab::<u64, GenKey>::try_with_capacity_and_key(100).is_ok());
     /// ```
     pub fn try_with_capacity_and_key(capacity: usize) -> Result<Self, AllocError> {
-        Self::try_with_exact_capacity(capacity, &Source::GLOBAL)
+        Self::try_with_exact_capacity(capacity, &Source::GLOBAL, false)
     }
 
     /// Inserts a value into a free slot; O(1). If none is free, it grows: O(values) then, and

@@ -41,6 +41,7 @@
 // | `key.rs`, `cell.rs` | plain keys, keys with generations, key types of the user's own; a cell for each |
 // | `cells.rs` | the block: cells, and the free indices |
 // | `grow.rs`, `entry.rs`, `key_of.rs` | insertion with growth; entries; from a value to its key |
+// | `generations.rs` | slots without a generation left, and all generations anew |
 // | `detach.rs`, `secondary.rs` | values that leave for a while, and keep their key; more of the values of another slab |
 // | `iter.rs`, `drain.rs` | iteration, by reference and by value |
 // | `disjoint.rs`, `many.rs` | several values at once, many |
@@ -62,6 +63,7 @@ mod detach;
 mod disjoint;
 mod drain;
 mod entry;
+mod generations;
 mod grow;
 mod growable;
 mod iter;
@@ -179,9 +181,13 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// # Errors
     ///
     /// Past the limits, or when the source refuses.
-    fn try_with_exact_capacity(capacity: usize, source: &Source) -> Result<Self, AllocError> {
+    fn try_with_exact_capacity(
+        capacity: usize,
+        source: &Source,
+        to_range: bool,
+    ) -> Result<Self, AllocError> {
         let mut slab = Self::new_in(Source::GLOBAL);
-        slab.cells = Cells::try_new::<K::Cell<T>>(capacity, source)?;
+        slab.cells = Cells::try_new::<K::Cell<T>>(capacity, source, to_range)?;
         Ok(slab)
     }
 
@@ -526,53 +532,6 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
             return Some((index, version + 1));
         }
         (self.used < self.capacity()).then_some((self.used, self.floor + 1))
-    }
-
-    /// Number of slots that take no more values, because their generations are used up:
-    /// after 2^30 insertions into the same slot, or [`insert_at`](Self::insert_at) with as
-    /// late a generation. They are neither free nor counted as values.
-    ///
-    /// ```
-    /// assert_eq!(flatslab::KeySlab::<u64>::new().retired(), 0);
-    /// ```
-    #[inline]
-    #[must_use]
-    pub fn retired(&self) -> usize {
-        self.retired as usize
-    }
-
-    /// Restarts the generations of all slots: keys handed out before may open values
-    /// again, and [retired](Self::retired) slots are free, and those of
-    /// [detached](Self::detach) values. Without generations, the next
-    /// keys are those of a fresh slab, and nothing else changes.
-    ///
-    /// # Panics
-    ///
-    /// If there is a value.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use flatslab::{GenKey, KeySlab};
-    ///
-    /// let mut slab: KeySlab<u64, GenKey> = KeySlab::with_key();
-    /// let old = slab.insert(7);
-    /// slab.remove(old);
-    /// slab.reset_generations();
-    /// assert_eq!(slab.insert(8), old);
-    /// ```
-    #[track_caller]
-    pub fn reset_generations(&mut self) {
-        assert!(
-            self.is_empty(),
-            "reset_generations was refused: there are {} values",
-            self.len()
-        );
-        self.cells.clear();
-        self.used = 0;
-        self.retired = 0;
-        self.detached = 0;
-        self.floor = 0;
     }
 }
 

@@ -1,5 +1,7 @@
 //! The options of both containers.
 
+#[cfg(all(doc, feature = "os-memory"))]
+use super::PlainSlab;
 use super::key::SlabKey;
 use super::{BoundedKeySlab, KeySlab};
 use crate::builder::{Build, Builder};
@@ -10,6 +12,7 @@ use crate::memory::Pages;
 #[derive(Clone, Debug)]
 pub struct KeySlabOptions {
     reserve: usize,
+    in_range: bool,
 }
 
 impl<T> KeySlab<T> {
@@ -37,7 +40,10 @@ impl<T, K: SlabKey> KeySlab<T, K> {
     /// assert_eq!(slab[key], 7);
     /// ```
     pub const fn builder_with_key() -> Builder<Self> {
-        Builder::new(KeySlabOptions { reserve: 0 })
+        Builder::new(KeySlabOptions {
+            reserve: 0,
+            in_range: false,
+        })
     }
 }
 
@@ -46,7 +52,11 @@ impl<T, K: SlabKey> Build for KeySlab<T, K> {
 
     fn try_build(options: KeySlabOptions, pages: Pages) -> Result<Self, BuildError> {
         let source = pages.into_source()?;
-        Ok(Self::try_with_exact_capacity(options.reserve, &source)?)
+        Ok(Self::try_with_exact_capacity(
+            options.reserve,
+            &source,
+            options.in_range,
+        )?)
     }
 }
 
@@ -75,6 +85,42 @@ impl<T, K: SlabKey> Builder<KeySlab<T, K>> {
     /// ```
     pub const fn reserve(mut self, slots: usize) -> Self {
         self.options.reserve = slots;
+        self
+    }
+
+    /// Lets a large slab grow in a range of addresses, so that no insertion copies.
+    ///
+    /// A block of 1 MiB or more becomes a range when it grows: addresses that are reserved, 256 times
+    /// what is used, and get their pages as these are touched. Growth opens 1 MiB of them in a
+    /// system call or two. Where a range is used up, its pages move to a larger one by the
+    /// tables of the processor, which no insertion does twice in its life as a rule: then values
+    /// move, too, and all cores forget where the pages were.
+    ///
+    /// In exchange:
+    ///
+    /// - The memory is not of the global allocator: its limits and profiles do not see it.
+    ///   Where the system overcommits, which is usual, it may end the program when
+    ///   pages are touched that it does not have.
+    /// - It goes back to the system with the slab. Slabs that are made, filled and dropped again
+    ///   and again are faster in the allocator's warm memory.
+    /// - A process has 1024 ranges at most. Further slabs grow as if this was not set, as
+    ///   do those with [pages](Builder::pages) of another source, with cells aligned to more than
+    ///   4 KiB, and all of them where the system is not Linux of 64 bits.
+    ///
+    /// A refused opening is an error, as a refusal of the allocator is.
+    /// [`prepare`](PlainSlab::prepare) touches the pages of the next insertions.
+    ///
+    /// ```
+    /// use flatslab::KeySlab;
+    ///
+    /// let mut slab = KeySlab::<u64>::builder().in_range().build();
+    /// let keys: Vec<_> = (0..200_000).map(|number| slab.insert(number)).collect();
+    /// assert_eq!(slab[keys[199_999]], 199_999);
+    /// ```
+    #[cfg(feature = "os-memory")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "os-memory")))]
+    pub const fn in_range(mut self) -> Self {
+        self.options.in_range = true;
         self
     }
 }
@@ -119,7 +165,11 @@ impl<T, K: SlabKey> Build for BoundedKeySlab<T, K> {
 
     fn try_build(options: BoundedKeySlabOptions, pages: Pages) -> Result<Self, BuildError> {
         let source = pages.into_source()?;
-        Ok(Self::try_with_exact_capacity(options.capacity, &source)?)
+        Ok(Self::try_with_exact_capacity(
+            options.capacity,
+            &source,
+            false,
+        )?)
     }
 }
 

@@ -327,7 +327,7 @@ where
         if S::BOUNDED {
             let capacity: usize = parts.next_element()?.ok_or_else(missing)?;
             if self.as_large {
-                let slab = PlainSlab::try_with_exact_capacity(capacity, &Source::GLOBAL);
+                let slab = PlainSlab::try_with_exact_capacity(capacity, &Source::GLOBAL, false);
                 *reading.slab = slab.map_err(A::Error::custom)?;
             }
         }

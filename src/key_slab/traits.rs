@@ -86,7 +86,7 @@ impl<T: Clone, K: SlabKey, S: Storage> Clone for PlainSlab<T, K, S> {
         } else {
             self.used
         };
-        match Self::try_with_exact_capacity(capacity, self.cells.source()) {
+        match Self::try_with_exact_capacity(capacity, self.cells.source(), self.cells.to_range()) {
             Ok(mut clone) => {
                 self.clone_to(&mut clone);
                 clone

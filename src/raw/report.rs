@@ -31,6 +31,16 @@ pub struct Report {
     origin: Origin,
     shortfalls: Shortfalls,
     pages: Option<Mapped>,
+    range: Option<ReservedRange>,
+}
+
+/// The range of addresses that a container grows in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ReservedRange {
+    pub(crate) bytes: usize,
+    /// Of the process.
+    pub(crate) ranges: usize,
+    pub(crate) most_ranges: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +72,7 @@ impl Report {
             origin: Origin::Allocator,
             shortfalls: Shortfalls::NONE,
             pages: None,
+            range: None,
         };
         match source.kind() {
             None => {}
@@ -78,6 +89,18 @@ impl Report {
             }
         }
         report
+    }
+
+    /// The same of a container in a range, if it is in one.
+    pub(crate) fn in_range(self, range: Option<ReservedRange>) -> Self {
+        Report { range, ..self }
+    }
+
+    /// Bytes of the range of addresses in which the container [grows](crate::KeySlab::builder),
+    /// opened or not, if it is in one.
+    #[must_use]
+    pub fn range_bytes(&self) -> Option<usize> {
+        Some(self.range?.bytes)
     }
 
     /// Bytes that the container has allocated: values, stamps, free stack, table. Of
@@ -177,7 +200,21 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", Bytes(self.bytes))?;
         match self.origin {
-            Origin::Allocator => f.write_str(" of the global allocator")?,
+            Origin::Allocator => match self.range {
+                None => f.write_str(" of the global allocator")?,
+                Some(range) => {
+                    let ReservedRange {
+                        bytes,
+                        ranges,
+                        most_ranges,
+                    } = range;
+                    write!(
+                        f,
+                        " in a range of {}, one of {ranges} (at most {most_ranges})",
+                        Bytes(bytes)
+                    )?;
+                }
+            },
             Origin::Foreign => f.write_str(" of a memory source")?,
             #[cfg(all(feature = "os-memory", target_os = "linux"))]
             Origin::System => f.write_str(" of the system's pages")?,

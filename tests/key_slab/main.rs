@@ -19,6 +19,8 @@ mod program;
 #[allow(unreachable_pub, reason = "other users are crates of their own")]
 #[path = "../common/random.rs"]
 mod random;
+#[cfg(feature = "os-memory")]
+mod range;
 mod restore;
 mod secondary;
 #[cfg(not(each_run))]

@@ -159,6 +159,23 @@ plain!(Generations(KeySlab<V, GenKey>) named "KeySlab, GenKey");
 plain!(GenerationsBounded(BoundedKeySlab<V, GenKey>) named "BoundedKeySlab, GenKey" .unwrap());
 
 subject! {
+    /// In a range of addresses, where the system has them.
+    InRange(KeySlab<V, Key>) named "KeySlab, in a range" by Key;
+    new(capacity) KeySlab::builder().in_range().reserve(capacity).build();
+    insert(slab, value) slab.insert(value);
+    get(slab, key) slab[*key].number();
+    add(slab, key, number) *slab[*key].number_mut() += number;
+    replace(slab, key, value) core::mem::replace(&mut slab[*key], value);
+    remove(slab, key) slab.remove(key);
+    free(slab, key) slab.remove(key);
+    refill(slab, key, value) {
+        let old = slab.remove(key);
+        (old, slab.insert(value))
+    };
+    contains(slab, key) slab.contains(*key);
+}
+
+subject! {
     /// One epoch, which stays open.
     InEpoch(EpochSlab<V>) named "EpochSlab" by EpochKey;
     new(capacity) EpochSlab::builder().reserve(capacity.div_ceil(64)).build();

@@ -32,6 +32,30 @@ impl PageSizes {
     }
 }
 
+/// Whether the system gives pages between the usual ones and those of 2 MiB to memory that is
+/// advised to have large ones.
+#[cfg_attr(miri, allow(dead_code, reason = "there are no ranges"))]
+pub(crate) fn gives_middle_pages() -> bool {
+    let gives = |path: &str, word: &[u8]| {
+        let text = &mut [0; 64];
+        small_file(path, text).is_some_and(|text| text.windows(word.len()).any(|w| w == word))
+    };
+    MIDDLE_ENABLED.iter().any(|path| {
+        gives(path, b"[madvise]")
+            || gives(path, b"[inherit]") && gives(TRANSPARENT_ENABLED, b"[madvise]")
+    })
+}
+
+/// Of 64 KiB to 1 MiB.
+#[cfg_attr(miri, allow(dead_code, reason = "as above"))]
+const MIDDLE_ENABLED: [&str; 5] = [
+    "/sys/kernel/mm/transparent_hugepage/hugepages-64kB/enabled",
+    "/sys/kernel/mm/transparent_hugepage/hugepages-128kB/enabled",
+    "/sys/kernel/mm/transparent_hugepage/hugepages-256kB/enabled",
+    "/sys/kernel/mm/transparent_hugepage/hugepages-512kB/enabled",
+    "/sys/kernel/mm/transparent_hugepage/hugepages-1024kB/enabled",
+];
+
 const TRANSPARENT_SIZE: &str = "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size";
 const TRANSPARENT_ENABLED: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 

@@ -55,14 +55,14 @@ pub(crate) fn forbid_locking() {
 
 /// From now on this process may have so many bytes of addresses more.
 pub(crate) fn forbid_more_than(bytes: usize) {
-    let pages: usize = fs::read_to_string("/proc/self/statm")
-        .unwrap()
-        .split(' ')
-        .next()
-        .unwrap()
-        .parse()
-        .unwrap();
-    set_limit(libc::RLIMIT_AS, (pages * 4096 + bytes) as u64);
+    set_limit(libc::RLIMIT_AS, (address_space() + bytes) as u64);
+}
+
+/// Bytes of addresses of this process.
+pub(crate) fn address_space() -> usize {
+    let pages = fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: usize = pages.split(' ').next().unwrap().parse().unwrap();
+    pages * 4096
 }
 
 /// How many mappings this process has. Their sizes would tell of the allocator too.

@@ -4,4 +4,5 @@ mod child;
 mod faults;
 mod pages;
 mod pools;
+mod ranges;
 mod refusals;

@@ -10,9 +10,26 @@
 //! # Invariants
 //!
 //! * B1: memory for `capacity` cells begins at `cells`, and for as many indices at `bottom`. Both
-//!   lie in one block of [`Plan`]`(capacity)`, from `offset` bytes before `cells` on. With a
-//!   capacity of 0 there is no block.
+//!   lie in one block of [`Plan`]`(capacity)`, from `offset` bytes before `cells` on, or in a
+//!   range in which as many are open (`in_range.rs`). With a capacity of 0 there is neither.
 //! * B2: `bottom <= top <= bottom + capacity`. The indices on the stack are `bottom..top`.
+
+#[cfg(all(
+    feature = "os-memory",
+    any(miri, all(target_os = "linux", target_pointer_width = "64"))
+))]
+mod in_range;
+#[cfg(not(all(
+    feature = "os-memory",
+    any(miri, all(target_os = "linux", target_pointer_width = "64"))
+)))]
+#[path = "no_range.rs"]
+mod in_range;
+#[cfg(all(
+    feature = "os-memory",
+    any(miri, all(target_os = "linux", target_pointer_width = "64"))
+))]
+mod range;
 
 use core::alloc::Layout;
 use core::ops::Range;
@@ -45,9 +62,13 @@ pub(super) struct Cells {
     bottom: NonNull<Index>,
     top: NonNull<Index>,
     source: Source,
-    /// At most [`MAX_SLOTS`]; beside `offset`, where it takes no more than four bytes.
+    /// At most [`MAX_SLOTS`]; as a `u32` beside the small fields.
     capacity: u32,
     offset: u8,
+    /// The binary logarithm of the bytes of the range; 0 of a block.
+    range: u8,
+    /// Whether a large block is to become a range.
+    to_range: bool,
 }
 
 // SAFETY: it owns its block, which is only written by functions that take `&mut self`.
@@ -132,20 +153,25 @@ impl Cells {
             capacity: 0,
             source,
             offset: 0,
+            range: 0,
+            to_range: false,
         }
     }
 
     /// # Errors
     ///
     /// Past the limits, or when the source refuses.
-    pub(super) fn try_new<C>(capacity: usize, source: &Source) -> Result<Self, AllocError> {
-        let mut cells = Cells::empty::<C>(source.clone());
-        if capacity > 0 {
-            let plan = Plan::new::<C>(capacity)?;
-            let start = cells.source.allocate(plan.layout)?;
-            // SAFETY: a block of this plan, and there was none.
-            unsafe { cells.set_block(start, plan.offset(start), &plan, capacity) };
-        }
+    pub(super) fn try_new<C>(
+        capacity: usize,
+        source: &Source,
+        to_range: bool,
+    ) -> Result<Self, AllocError> {
+        let mut cells = Cells {
+            to_range,
+            ..Cells::empty::<C>(source.clone())
+        };
+        // SAFETY: there is no cell yet.
+        unsafe { cells.try_resize::<C>(0, capacity)? };
         Ok(cells)
     }
 
@@ -163,16 +189,23 @@ impl Cells {
         self.top = self.bottom;
         self.capacity = capacity as u32;
         self.offset = offset;
+        self.range = 0;
     }
 
     pub(super) fn source(&self) -> &Source {
         &self.source
     }
 
-    /// Bytes of the block.
+    /// Whether a large block is to become a range.
+    pub(super) fn to_range(&self) -> bool {
+        self.to_range
+    }
+
+    /// Bytes of the block, or those of the range that are open.
     pub(super) fn bytes<C>(&self) -> usize {
         match self.capacity() {
             0 => 0,
+            _ if self.is_in_range() => self.range_bytes::<C>(),
             capacity => Plan::of::<C>(capacity).layout.size(),
         }
     }
@@ -193,13 +226,14 @@ impl Cells {
         unsafe { self.cells.cast::<C>().add(index) }
     }
 
-    /// The start of the block, which is there.
+    /// The start of the block, if it is one.
     fn start(&self) -> NonNull<u8> {
         // SAFETY: so far before the cells (B1).
         unsafe { self.cells.sub(self.offset.into()) }
     }
 
-    /// Grows to `least` cells or more: to twice as many as there are, if there is memory.
+    /// Grows to `least` cells or more: to twice as many as there are, or a few more in a range, if
+    /// there is memory.
     ///
     /// # Errors
     ///
@@ -214,12 +248,16 @@ impl Cells {
         used: usize,
         least: usize,
     ) -> Result<(), AllocError> {
-        let twice = (2 * self.capacity())
-            .max(first_capacity::<C>())
-            .min(MAX_SLOTS);
-        if twice > least {
+        let usual = if self.is_in_range() {
+            self.next_in_range::<C>(least)
+        } else {
+            (2 * self.capacity())
+                .max(first_capacity::<C>())
+                .min(MAX_SLOTS)
+        };
+        if usual > least {
             // SAFETY: the preconditions are the same.
-            if let Ok(()) = unsafe { self.try_resize::<C>(used, twice) } {
+            if let Ok(()) = unsafe { self.try_resize::<C>(used, usual) } {
                 return Ok(());
             }
         }
@@ -227,7 +265,7 @@ impl Cells {
         unsafe { self.try_resize::<C>(used, least) }
     }
 
-    /// Moves to a block of `capacity` cells.
+    /// Moves to a block, or a range, of `capacity` cells.
     ///
     /// # Errors
     ///
@@ -251,8 +289,12 @@ impl Cells {
             return Ok(());
         }
         let plan = Plan::new::<C>(capacity)?;
+        // SAFETY: the preconditions are the same.
+        if let Some(resized) = unsafe { self.try_resize_in_range::<C>(used, capacity) } {
+            return resized;
+        }
         // In place, if indices need not be moved within the block.
-        if self.capacity > 0 && self.len() == 0 {
+        if self.capacity > 0 && self.len() == 0 && !self.is_in_range() {
             let old_plan = Plan::of::<C>(self.capacity());
             let old = old_plan.layout;
             // With an offset on one side alone, the cells could end past the smaller block.
@@ -283,10 +325,9 @@ impl Cells {
                 cells.copy_from_nonoverlapping(from, used * size_of::<C>());
                 let indices = cells.add(plan.indices).cast::<Index>();
                 indices.copy_from_nonoverlapping(bottom, free);
-                let old = (self.start(), Plan::of::<C>(self.capacity()).layout);
+                self.free_block::<C>();
                 self.set_block(start, offset, &plan, capacity);
                 self.top = self.bottom.add(free);
-                self.source.release(old.0, old.1);
             }
         } else {
             // SAFETY: a block of this plan, and there was none.
@@ -295,8 +336,16 @@ impl Cells {
         Ok(())
     }
 
-    /// Frees the block. Its cells are not used any more.
+    /// Frees the block, or the range. Its cells are not used any more.
     pub(super) fn free_block<C>(&mut self) {
+        if self.is_in_range() {
+            // SAFETY: not used any more, and set to something else below.
+            unsafe { self.release_range::<C>() };
+            self.cells = NonNull::<C>::dangling().cast();
+            self.bottom = NonNull::dangling();
+            self.top = self.bottom;
+            self.capacity = 0;
+        }
         let capacity = core::mem::take(&mut self.capacity) as usize;
         if capacity > 0 {
             let start = self.start();
@@ -320,6 +369,11 @@ impl Cells {
         // SAFETY: memory of the block (B1), in which nothing is initialised.
         unsafe {
             let (size, index) = (size_of::<C>(), size_of::<Index>());
+            if self.is_in_range() {
+                Self::populate(self.cells.add(cells.start * size), cells.len() * size);
+                Self::populate(self.top.cast(), room * index);
+                return;
+            }
             touch(self.cells, cells.start * size, cells.end * size);
             touch(self.top.cast(), 0, room * index);
         }
@@ -490,11 +544,11 @@ mod tests {
     fn what_passes_the_limits_is_refused() {
         let slots = MAX_SLOTS + 1;
         assert!(matches!(
-            Cells::try_new::<u8>(slots, &Source::GLOBAL).err(),
+            Cells::try_new::<u8>(slots, &Source::GLOBAL, false).err(),
             Some(AllocError::TooManySlots { requested, limit: MAX_SLOTS }) if requested == slots
         ));
         assert!(matches!(
-            Cells::try_new::<[u8; isize::MAX as usize / 4]>(5, &Source::GLOBAL).err(),
+            Cells::try_new::<[u8; isize::MAX as usize / 4]>(5, &Source::GLOBAL, false).err(),
             Some(AllocError::TooManyBytes { slots: 5, .. })
         ));
     }

@@ -19,6 +19,7 @@ pub mod epoch;
 pub mod first_touch;
 pub mod goals;
 pub mod growth;
+pub mod lives;
 pub mod machine;
 pub mod model;
 pub mod operation;

@@ -25,11 +25,22 @@ pub(super) const fn is_detached(version: u32) -> bool {
     version & DETACHED != 0
 }
 
-/// A cell is cut off up to this version, that of 2^16 generations. One slot can be given so many
-/// in a moment, and all that there may be in two minutes: the slots after it would have none left.
-pub(super) const MOST_CUT: u32 = 2 << 16;
+/// A cell is cut off if it has had so many generations at most since the floor was there, so that
+/// the floor rises by no more. One slot can be given all that there may be in two minutes: the slots
+/// after it would have none left.
+const MOST_CUT: u32 = 1 << 16;
 
-const _: () = assert!(MOST_CUT < RETIRED && MOST_CUT % 2 == 0);
+/// The highest version of a cell that is cut off. A slot that is made later has a generation left.
+pub(super) const fn highest_cut(floor: u32) -> u32 {
+    let highest = floor + 2 * MOST_CUT;
+    if highest < RETIRED {
+        highest
+    } else {
+        RETIRED - 2
+    }
+}
+
+const _: () = assert!(RETIRED % 2 == 0 && highest_cut(RETIRED - 2) == RETIRED - 2);
 
 /// A cell of a slab of `T`: vacant, or with a value.
 ///

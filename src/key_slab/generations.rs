@@ -7,7 +7,7 @@ use super::{PlainSlab, Storage};
 
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// Number of slots that take no more values, because their generations are used up:
-    /// after 2^30 insertions into the same slot, or [`insert_at`](Self::insert_at) with as
+    /// after 2^30 - 1 insertions into the same slot, or [`insert_at`](Self::insert_at) with as
     /// late a generation. They are neither free nor counted as values.
     ///
     /// ```

@@ -7,6 +7,7 @@ use super::{PlainSlab, Storage, VacantEntry};
 use crate::error::{AllocError, FullError};
 use crate::key::MAX_SLOTS;
 use crate::raw::report::Report;
+use crate::raw::touch::{PAGE, touch};
 
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// Inserts a value into a free slot; O(1). If none is free and the slab can grow, it doubles
@@ -76,7 +77,25 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         let fresh = slots.saturating_sub(self.cells.len());
         let end = self.capacity().min(self.used.saturating_add(fresh));
         self.cells.touch::<K::Cell<T>>(self.used..end);
+        self.touch_free(slots);
         Ok(())
+    }
+
+    /// Touches the cells of the next free slots. Of cells of a page at most all pages are touched:
+    /// each cell was written when it was made.
+    fn touch_free(&mut self, slots: usize) {
+        if size_of::<K::Cell<T>>() <= PAGE || self.cells.source().populates() {
+            return;
+        }
+        for index in (0..slots).map_while(|others| self.cells.top_but(others)) {
+            // SAFETY: by K2 a vacant cell, which is written anew.
+            unsafe {
+                let cell = self.place(index);
+                let version = cell.as_ref().version();
+                touch(cell.cast(), 0, size_of::<K::Cell<T>>());
+                K::Cell::<T>::write_vacant(cell, version);
+            }
+        }
     }
 
     /// The slab's memory, and which of the requested page options were obtained. Asks the

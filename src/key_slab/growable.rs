@@ -123,11 +123,14 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
     /// ```
     #[track_caller]
     #[must_use]
+    #[inline]
     pub fn with_capacity_and_key(capacity: usize) -> Self {
-        match Self::try_with_capacity_and_key(capacity) {
-            Ok(slab) => slab,
-            Err(error) => memory::fail(error),
+        // Not out of a `Result`, which is moved once more.
+        let mut slab = Self::with_key();
+        if capacity > 0 {
+            slab.reserve_exact(capacity);
         }
+        slab
     }
 
     /// Creates a slab with memory for exactly `capacity` values, whose keys are of a
@@ -282,8 +285,9 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
     /// refuses a smaller block, the slab keeps the one it has.
     ///
     /// With [`GenKey`](super::GenKey) the slab remembers the highest generation of the slots that
-    /// it frees, and begins with the next one in each slot after. So a slot that has had more
-    /// than 65,536 generations is kept, with those before it, for all others would lose as many.
+    /// it frees, and begins with the next one in each slot after. So a slot is kept, with those
+    /// before it, that has had more than 65,536 generations since the slab was shrunk, for all others
+    /// would lose as many.
     ///
     /// ```
     /// let mut slab = flatslab::KeySlab::<u64>::with_capacity(100_000);
@@ -292,11 +296,12 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
     /// assert_eq!(slab.capacity(), 1);
     /// ```
     pub fn shrink_to_fit(&mut self) {
+        let highest = cell::highest_cut(self.floor);
         let last = (0..self.used).rev().find(|&index| {
             // SAFETY: by K1 the cell exists.
             let cell = unsafe { self.place(index).as_ref() };
             // That of a detached value is one.
-            cell.is_occupied() || cell.version() > cell::MOST_CUT
+            cell.is_occupied() || cell.version() > highest
         });
         let kept = last.map_or(0, |last| last + 1);
         for index in kept..self.used {

@@ -186,8 +186,10 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         source: &Source,
         to_range: bool,
     ) -> Result<Self, AllocError> {
-        let mut slab = Self::new_in(Source::GLOBAL);
-        slab.cells = Cells::try_new::<K::Cell<T>>(capacity, source, to_range)?;
+        let mut slab = Self::new_in(source.clone());
+        slab.cells.set_to_range(to_range);
+        // SAFETY: there is no cell yet.
+        unsafe { slab.cells.try_resize::<K::Cell<T>>(0, capacity)? };
         Ok(slab)
     }
 

@@ -38,7 +38,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// ```
     pub fn insert_at(&mut self, key: K, value: T) -> Result<(), InsertAtError<T>> {
         let (index, version) = (key.index(), key.version());
-        match self.reach(index).and_then(|()| self.admits(index, version)) {
+        match self.reach(index, version) {
             Ok(()) => {
                 let first = self.used;
                 self.create_up_to(index + 1);
@@ -90,8 +90,8 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         put
     }
 
-    /// Gets memory for the slot.
-    fn reach(&mut self, index: usize) -> Result<(), Refusal> {
+    /// Gets memory for a slot that takes a value of this version, or replaces one.
+    fn reach(&mut self, index: usize, version: u32) -> Result<(), Refusal> {
         let limit = if S::BOUNDED {
             self.capacity()
         } else {
@@ -105,6 +105,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         if index >= limit {
             return Err(out_of_range);
         }
+        self.admits(index, version)?;
         if S::BOUNDED {
             return Ok(());
         }
@@ -112,7 +113,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
             .map_err(|error| Refusal::NoMemory((), error))
     }
 
-    /// Whether the slot, which there is memory for, takes a value of a version.
+    /// Whether the slot takes a value of a version.
     fn admits(&self, index: usize, version: u32) -> Result<(), Refusal> {
         let mut past = self.floor;
         if index < self.used {
@@ -193,29 +194,28 @@ impl<'a, T, K: SlabKey, S: Storage> Filling<'a, T, K, S> {
         value: T,
     ) -> Result<Option<T>, InsertAtError<T>> {
         let existed = index < self.slab.used;
-        if let Err(refusal) = self.slab.reach(index) {
-            return Err(refusal.with(value));
-        }
-        self.slab.create_up_to(index + 1);
-        let mut old = None;
-        // SAFETY: the cell exists. It is vacant when it is filled.
-        unsafe {
-            let cell = self.slab.place(index);
-            let present = cell.as_ref().version();
-            if cell.as_ref().is_occupied() && version >= present {
-                old = Some(K::Cell::vacate(cell, present));
-            } else if cell.as_ref().is_occupied() {
-                return Err(InsertAtError::Outdated(value));
-            } else if let Err(refusal) = self.slab.admits(index, version) {
-                return Err(refusal.with(value));
-            } else if index < self.first {
-                self.has_filled_free = true;
-            } else {
-                self.has_filled_hole |= existed;
+        match self.slab.reach(index, version) {
+            Ok(()) => {
+                self.slab.create_up_to(index + 1);
+                self.has_filled_free |= index < self.first;
+                self.has_filled_hole |= existed && index >= self.first;
+                // SAFETY: the cell exists, is vacant and admits the version.
+                unsafe { K::Cell::fill(self.slab.place(index), version | 1, value) };
+                Ok(None)
             }
-            K::Cell::fill(cell, version | 1, value);
+            // SAFETY: the cell exists, and is vacant when it is filled.
+            Err(Refusal::Taken(())) => unsafe {
+                let cell = self.slab.place(index);
+                let present = cell.as_ref().version();
+                if version < present {
+                    return Err(InsertAtError::Outdated(value));
+                }
+                let old = K::Cell::vacate(cell, present);
+                K::Cell::fill(cell, version | 1, value);
+                Ok(Some(old))
+            },
+            Err(refusal) => Err(refusal.with(value)),
         }
-        Ok(old)
     }
 
     /// The new slots without a value become free after all that were free before: the last one

@@ -12,8 +12,8 @@
 //!
 //! A vacant slot that is not free is retired or kept for a detached value, as its version says.
 //!
-//! Every slot is an entry, so what is read takes as much memory as there are entries, however they
-//! were forged. As a map from keys to values, a key could claim the memory of all slots below it.
+//! Every slot is an entry, so what is read takes as many slots as there are entries, however they
+//! were forged, and of a bounded slab that is made as large as it was, the addresses of its capacity. As a map from keys to values, a key could claim the memory of all slots below it.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -22,10 +22,10 @@ use ::serde::de::{DeserializeSeed, Error as _, SeqAccess, Visitor};
 use ::serde::ser::{SerializeSeq, SerializeTuple};
 use ::serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::cell::{Cell, DETACHED, MOST_CUT, RETIRED, is_detached};
+use super::cell::{Cell, DETACHED, RETIRED, is_detached};
 use super::key::SlabKey;
 use super::{KeySlab, PlainSlab, Storage};
-use crate::key::Key;
+use crate::key::{Key, MAX_SLOTS};
 use crate::raw::source::Source;
 
 const fn parts<S: Storage>() -> usize {
@@ -93,8 +93,9 @@ impl<T, K: SlabKey, S: Storage> Serialize for Free<'_, T, K, S> {
 /// A slab from its [`Serialize`] form, in memory of the global allocator;
 /// [`restore`](PlainSlab::restore) reads into other memory, and within a limit.
 ///
-/// It takes as much memory as there are entries, and of a bounded slab that of its capacity,
-/// which is not touched.
+/// It takes as many slots as there are entries, and a bounded slab those of its capacity, which
+/// are allocated as claimed and not touched: read what may be forged by `restore` into a slab
+/// that you have made.
 ///
 /// ```
 /// use flatslab::{GenKey, KeySlab};
@@ -131,7 +132,8 @@ impl<'de, T: Deserialize<'de>, K: SlabKey, S: Storage> Deserialize<'de> for Plai
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// Reads a snapshot into this slab, which has had no value since it was made: so it can have
     /// the memory and the pages of your choice. With generations it may not even have been used
-    /// and emptied, for they never fall.
+    /// and emptied, for they never fall. While it reads, it has a bit for each slot from the
+    /// global allocator.
     ///
     /// ```
     /// use flatslab::KeySlab;
@@ -172,8 +174,8 @@ pub struct Restore<'a, T, K: SlabKey, S: Storage> {
 }
 
 impl<T, K: SlabKey, S: Storage> Restore<'_, T, K, S> {
-    /// The most slots that are read, for input that may be forged: a slot takes
-    /// memory even where its entry has two bytes.
+    /// The most slots that are read, for input that may be forged: an entry of a byte takes
+    /// the memory of a slot.
     ///
     /// ```
     /// use flatslab::KeySlab;
@@ -219,11 +221,16 @@ where
             limit: self.limit,
             as_large: self.as_large,
         };
-        deserializer.deserialize_tuple(parts::<S>(), visitor)?;
-        if !reading.complete {
-            return Err(D::Error::custom("the slab was not read"));
-        }
-        Ok(())
+        let read = deserializer.deserialize_tuple(parts::<S>(), visitor);
+        // The format may find a fault after the last part.
+        reading.complete = reading.complete && read.is_ok();
+        let is_read = reading.complete;
+        // Before the error is returned: a destructor that panics leaves none behind.
+        drop(reading);
+        read.and_then(|()| match is_read {
+            true => Ok(()),
+            false => Err(D::Error::custom("the slab was not read")),
+        })
     }
 }
 
@@ -324,20 +331,28 @@ where
     fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<(), A::Error> {
         let missing = || A::Error::custom("a part of the slab is missing");
         let Parts { reading, limit, .. } = self;
+        let mut claimed = usize::MAX;
         if S::BOUNDED {
             let capacity: usize = parts.next_element()?.ok_or_else(missing)?;
+            if capacity > MAX_SLOTS {
+                return Err(A::Error::custom("no slab has such a capacity"));
+            }
+            claimed = capacity;
             if self.as_large {
                 let slab = PlainSlab::try_with_exact_capacity(capacity, &Source::GLOBAL, false);
                 *reading.slab = slab.map_err(A::Error::custom)?;
             }
         }
+        let limit = limit.min(claimed);
         let slots = ReadSlots { reading, limit };
         parts.next_element_seed(slots)?.ok_or_else(missing)?;
         parts
             .next_element_seed(ReadFree(reading))?
             .ok_or_else(missing)?;
         let floor: u32 = parts.next_element()?.ok_or_else(missing)?;
-        let most = if K::Cell::<T>::VERSIONED { MOST_CUT } else { 0 };
+        // So that a slot has a generation left. Only what has been shrunk begins later.
+        let is_cut = K::Cell::<T>::VERSIONED && !S::BOUNDED;
+        let most = if is_cut { RETIRED - 2 } else { 0 };
         if floor % 2 == 1 || floor > most {
             return Err(A::Error::custom(format_args!(
                 "{floor} is not a version that slots begin with"

@@ -232,3 +232,22 @@ fn a_key_type_of_ones_own_is_a_key() {
     assert!(!sessions.contains(session));
     assert_eq!(GenKey::from(session).index(), 0);
 }
+
+/// The floor that shrinking leaves does not keep the slots made later.
+#[test]
+fn a_worn_slab_still_shrinks() {
+    let mut slab: KeySlab<(), GenKey> = KeySlab::with_key();
+    for round in 0..3 {
+        for _ in 0..if cfg!(miri) { 3 } else { 1 << 16 } {
+            let key = slab.insert(());
+            slab.remove(key);
+        }
+        slab.shrink_to_fit();
+        assert_eq!(slab.capacity(), 0, "{round}");
+        let keys: Vec<_> = (0..100).map(|_| slab.insert(())).collect();
+        slab.clear();
+        slab.shrink_to_fit();
+        assert_eq!(slab.capacity(), 0, "{round}");
+        assert!(keys.iter().all(|key| !slab.contains(*key)));
+    }
+}

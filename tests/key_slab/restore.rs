@@ -152,3 +152,23 @@ fn capacities_that_cannot_be_are_errors() {
         AllocError::TooManyBytes { slots: 100, .. }
     ));
 }
+
+/// Neither its memory nor the order of the free slots.
+#[test]
+fn a_refused_value_changes_nothing() {
+    let mut slab: KeySlab<u32, GenKey> = KeySlab::with_key();
+    for _ in 0..3 {
+        slab.insert(0);
+    }
+    slab.clear();
+    slab.shrink_to_fit();
+    let key =
+        |slot: u64, generation: u64| GenKey::from_raw((generation * 2 + 1) << 32 | slot).unwrap();
+    let (next, capacity) = (slab.vacant_key(), slab.capacity());
+    assert!(slab.try_extend([(key(1_000_000, 0), 1)]).is_err());
+    assert!(slab.insert_at(key(1_000_000, 0), 1).is_err());
+    assert_eq!((slab.vacant_key(), slab.capacity()), (next, capacity));
+    slab.try_extend([(key(5, 7), 1)]).unwrap();
+    assert!(slab.try_extend([(key(5, 6), 1)]).is_err());
+    assert_eq!((slab[key(5, 7)], slab.insert(2).index()), (1, 4));
+}

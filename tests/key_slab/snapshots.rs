@@ -269,15 +269,19 @@ fn what_is_no_snapshot_is_an_error() {
         "[[[4294967294,7]],[],0]",     // kept, and past the last one
         "[[[4,null]],[],0]",           // lost
         "[[],[],3]",                   // an odd one that slots begin with
-        "[[],[],131074]",              // one that no shrinking leaves
         "[[],[],2147483646]",          // one with which every slot is retired
     ] {
         assert!(from_str::<KeySlab<i32, GenKey>>(bad).is_err(), "{bad}");
     }
-    let mut slab: KeySlab<i32, GenKey> = from_str("[[],[],131072]").unwrap();
-    assert_eq!(slab.insert(7).generation(), 1 << 16);
+    let mut slab: KeySlab<i32, GenKey> = from_str("[[],[],2147483644]").unwrap();
+    let key = slab.insert(7);
+    assert_eq!(key.generation(), (1 << 30) - 2);
+    slab.remove(key);
+    assert_eq!((slab.retired(), slab.insert(8).index()), (1, 1));
     for bad in [
         "[1,[[1,7],[1,7]],[],0]",
+        "[0,[[1,7]],[],0]",
+        "[4,[],[],2]",
         "[1e30,[],[],0]",
         "[1073741824,[],[],0]",
         "[-1,[],[],0]",
@@ -286,6 +290,23 @@ fn what_is_no_snapshot_is_an_error() {
         assert!(from_str::<BoundedKeySlab<i32>>(bad).is_err(), "{bad}");
     }
     assert!(from_str::<GenKey>("0").is_err());
+}
+
+/// The format finds a fault after the last part.
+#[test]
+fn what_ends_in_another_way_leaves_an_empty_slab() {
+    let mut slab: KeySlab<i32, GenKey> = KeySlab::with_key();
+    for bad in ["[[[1,7]],[],2", "[[[1,7]],[],2,99]", "[[[1,7]],[],2,]"] {
+        let mut input = serde_json::Deserializer::from_str(bad);
+        assert!(slab.restore().deserialize(&mut input).is_err());
+        assert_eq!((slab.len(), slab.vacant_key()), (0, GenKey::of(0, 0)));
+    }
+    let mut bounded: BoundedKeySlab<i32> = BoundedKeySlab::with_capacity(3);
+    for bad in ["[0,[[1,7]],[],0]", "[18446744073709551615,[[1,7]],[],0]"] {
+        let mut input = serde_json::Deserializer::from_str(bad);
+        assert!(bounded.restore().deserialize(&mut input).is_err());
+    }
+    assert!(bounded.is_empty());
 }
 
 #[test]

@@ -87,6 +87,7 @@ impl Plan {
     /// # Errors
     ///
     /// Past the limits of keys and of `isize`.
+    #[inline]
     fn new<C>(capacity: usize) -> Result<Self, AllocError> {
         if capacity > MAX_SLOTS {
             return Err(AllocError::TooManySlots {
@@ -158,21 +159,9 @@ impl Cells {
         }
     }
 
-    /// # Errors
-    ///
-    /// Past the limits, or when the source refuses.
-    pub(super) fn try_new<C>(
-        capacity: usize,
-        source: &Source,
-        to_range: bool,
-    ) -> Result<Self, AllocError> {
-        let mut cells = Cells {
-            to_range,
-            ..Cells::empty::<C>(source.clone())
-        };
-        // SAFETY: there is no cell yet.
-        unsafe { cells.try_resize::<C>(0, capacity)? };
-        Ok(cells)
+    /// A large block of cells is to become a range.
+    pub(super) fn set_to_range(&mut self, to_range: bool) {
+        self.to_range = to_range;
     }
 
     /// Notes a block, with an empty stack.
@@ -248,6 +237,9 @@ impl Cells {
         used: usize,
         least: usize,
     ) -> Result<(), AllocError> {
+        if self.capacity == 0 && least <= first_capacity::<C>() && self.try_first::<C>().is_ok() {
+            return Ok(());
+        }
         let usual = if self.is_in_range() {
             self.next_in_range::<C>(least)
         } else {
@@ -263,6 +255,22 @@ impl Cells {
         }
         // SAFETY: the preconditions are the same.
         unsafe { self.try_resize::<C>(used, least) }
+    }
+
+    /// The first block, whose layout the compiler knows: most small slabs have no other.
+    ///
+    /// # Errors
+    ///
+    /// Past the limits, or when the source refuses.
+    #[inline]
+    fn try_first<C>(&mut self) -> Result<(), AllocError> {
+        debug_assert!(self.capacity == 0);
+        let capacity = first_capacity::<C>();
+        let plan = Plan::new::<C>(capacity)?;
+        let start = self.source.allocate(plan.layout)?;
+        // SAFETY: a block of this plan, and there was none.
+        unsafe { self.set_block(start, plan.offset(start), &plan, capacity) };
+        Ok(())
     }
 
     /// Moves to a block, or a range, of `capacity` cells.
@@ -542,13 +550,17 @@ mod tests {
 
     #[test]
     fn what_passes_the_limits_is_refused() {
+        fn try_new<C>(capacity: usize) -> Result<(), AllocError> {
+            // SAFETY: there is no cell.
+            unsafe { Cells::empty::<C>(Source::GLOBAL).try_resize::<C>(0, capacity) }
+        }
         let slots = MAX_SLOTS + 1;
         assert!(matches!(
-            Cells::try_new::<u8>(slots, &Source::GLOBAL, false).err(),
+            try_new::<u8>(slots).err(),
             Some(AllocError::TooManySlots { requested, limit: MAX_SLOTS }) if requested == slots
         ));
         assert!(matches!(
-            Cells::try_new::<[u8; isize::MAX as usize / 4]>(5, &Source::GLOBAL, false).err(),
+            try_new::<[u8; isize::MAX as usize / 4]>(5).err(),
             Some(AllocError::TooManyBytes { slots: 5, .. })
         ));
     }

@@ -165,3 +165,32 @@ fn insertions_after_reserve_do_not_fault_nor_removals_after_growth() {
     });
     assert_eq!(found, 0, "removals from a plain slab after growth");
 }
+
+/// Slots that became free without a value in them: only a few bytes of each were written.
+#[test]
+fn free_slots_that_never_had_a_value_are_prepared() {
+    type Large = [u64; 4096];
+    const SLOTS: usize = 200;
+    fn check<S: Storage>(slab: &mut PlainSlab<Large, Key, S>) {
+        slab.prepare(SLOTS - 1).unwrap();
+        let mut keys = vec![Key::NONE; SLOTS];
+        let mut at = 0;
+        let found = fewest_faults(|| {
+            for _ in 0..SLOTS / 4 {
+                keys[at] = slab.try_insert([7; 4096]).unwrap();
+                at += 1;
+            }
+        });
+        assert_eq!(found, 0);
+        assert!(keys[..at].iter().all(|key| slab[*key] == [7; 4096]));
+    }
+    let mut slab: KeySlab<Large> = KeySlab::new();
+    slab.insert_at(Key::from_raw(SLOTS as u32 - 1), [1; 4096])
+        .unwrap();
+    check(&mut slab.clone());
+    check(&mut slab);
+    let mut slab: BoundedKeySlab<Large> = BoundedKeySlab::with_capacity(SLOTS);
+    slab.insert_at(Key::from_raw(SLOTS as u32 - 1), [1; 4096])
+        .unwrap();
+    check(&mut slab);
+}

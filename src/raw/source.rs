@@ -162,6 +162,7 @@ impl Source {
         self.0 == other.0
     }
 
+    #[inline]
     fn shared(&self) -> Option<&Shared> {
         // SAFETY: by O1 it lives as long as `self`.
         self.0.map(|shared| unsafe { shared.as_ref() })
@@ -184,10 +185,15 @@ impl Source {
     /// # Errors
     ///
     /// When there is none.
+    #[inline]
     pub(crate) fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
-        let Some(shared) = self.shared() else {
-            return allocate_global(layout);
-        };
+        match self.shared() {
+            None => allocate_global(layout),
+            Some(shared) => Self::allocate_shared(shared, layout),
+        }
+    }
+
+    fn allocate_shared(shared: &Shared, layout: Layout) -> Result<NonNull<u8>, AllocError> {
         let start = match &shared.kind {
             Kind::Without(_) => allocate_global(layout),
             Kind::Foreign(source, _) => source.allocate(layout),
@@ -357,11 +363,21 @@ impl Source {
     ///
     /// `start` came from here with this layout, which has a size, is released
     /// once, and not used afterwards.
+    #[inline]
     pub(crate) unsafe fn release(&self, start: NonNull<u8>, layout: Layout) {
-        let Some(shared) = self.shared() else {
-            // SAFETY: from the global allocator, with this layout (precondition).
-            return unsafe { release_global(start, layout) };
-        };
+        // SAFETY: from the global allocator, or this source, with this layout (precondition).
+        unsafe {
+            match self.shared() {
+                None => release_global(start, layout),
+                Some(shared) => Self::release_shared(shared, start, layout),
+            }
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As for [`release`](Self::release), which is of this source.
+    unsafe fn release_shared(shared: &Shared, start: NonNull<u8>, layout: Layout) {
         // Relaxed: a figure for people.
         shared.bytes.fetch_sub(layout.size(), Ordering::Relaxed);
         // SAFETY: from this source, with this layout, released once (precondition).
@@ -390,6 +406,7 @@ impl Source {
     }
 }
 
+#[inline]
 fn allocate_global(layout: Layout) -> Result<NonNull<u8>, AllocError> {
     // SAFETY: the layout has a size, as each caller has checked.
     #[expect(clippy::disallowed_methods, reason = "this is the door")]
@@ -402,6 +419,7 @@ fn allocate_global(layout: Layout) -> Result<NonNull<u8>, AllocError> {
 /// # Safety
 ///
 /// As for [`Source::release`].
+#[inline]
 unsafe fn release_global(start: NonNull<u8>, layout: Layout) {
     // SAFETY: from `allocate_global` with this layout, and freed once (precondition).
     #[expect(clippy::disallowed_methods, reason = "this is the door")]

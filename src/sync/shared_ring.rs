@@ -372,12 +372,16 @@ impl fmt::Debug for SharedFrame {
 impl fmt::Debug for SharedRing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.lock();
+        let (len, closed) = (state.ring.len(), state.closed);
+        let (pushed, evicted) = (state.ring.pushed(), state.ring.evicted());
+        // What is written to may use the ring.
+        drop(state);
         f.debug_struct("SharedRing")
-            .field("len", &state.ring.len())
+            .field("len", &len)
             .field("capacity", &self.capacity)
-            .field("pushed", &state.ring.pushed())
-            .field("evicted", &state.ring.evicted())
-            .field("closed", &state.closed)
+            .field("pushed", &pushed)
+            .field("evicted", &evicted)
+            .field("closed", &closed)
             .finish()
     }
 }

@@ -2,6 +2,7 @@
 //! forgotten, readers that sleep.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt::{self, Write};
 use std::mem::forget;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -326,4 +327,24 @@ fn numbers_and_bytes_are_printed() {
     assert!(text.contains("len: 1, capacity: 2, pushed: 1") && text.contains("in_flight: 7"));
     let text = format!("{:?}", ring.pop().unwrap());
     assert!(text.contains("sequence: 0") && text.contains("[1, 2]"));
+}
+
+/// Uses the ring while it is printed.
+struct Reentrant<'r>(&'r SharedRing, String);
+
+impl Write for Reentrant<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.push(b"printed").unwrap();
+        self.1.push_str(text);
+        Ok(())
+    }
+}
+
+#[test]
+fn what_a_ring_is_printed_to_may_use_the_ring() {
+    let ring = SharedRing::with_capacity(2, 8);
+    let mut text = Reentrant(&ring, String::new());
+    write!(text, "{ring:?}").unwrap();
+    assert!(text.1.contains("len: 0, capacity: 2, pushed: 0"));
+    assert_eq!(ring.len(), 2);
 }

@@ -544,7 +544,8 @@ impl<T, K: SlabKey, S: Storage> Drop for PlainSlab<T, K, S> {
 
         impl<T, K: SlabKey, S: Storage> Drop for Block<'_, T, K, S> {
             fn drop(&mut self) {
-                self.0.cells.free_block::<K::Cell<T>>();
+                // SAFETY: the slab ends, and with it the use of its block.
+                unsafe { self.0.cells.release::<K::Cell<T>>() };
             }
         }
 

@@ -90,8 +90,8 @@ impl<T, K: SlabKey> Builder<KeySlab<T, K>> {
 
     /// Lets a large slab grow in a range of addresses, so that no insertion copies.
     ///
-    /// A block of 1 MiB or more becomes a range when it grows: addresses that are reserved, 256 times
-    /// what is used, and get their pages as these are touched. Growth opens 1 MiB of them in a
+    /// A block of 16 KiB or more becomes a range when it grows: addresses that are reserved, a GiB
+    /// or 256 times what is used, and get their pages as these are touched. Growth opens 1 MiB of them in a
     /// system call or two. Where a range is used up, its pages move to a larger one by the
     /// tables of the processor, which no insertion does twice in its life as a rule: then values
     /// move, too, and all cores forget where the pages were.

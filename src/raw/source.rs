@@ -116,6 +116,14 @@ struct Shared {
     kind: Kind,
 }
 
+impl Shared {
+    fn note_reallocation(&self, from: usize, to: usize) {
+        // Relaxed: a figure for people. The sum wraps back to the difference.
+        let change = to.wrapping_sub(from);
+        self.bytes.fetch_add(change, Ordering::Relaxed);
+    }
+}
+
 /// The kinds of sources that are not just the global allocator.
 pub(crate) enum Kind {
     /// The global allocator, in place of pages that were to be tried for.
@@ -168,6 +176,7 @@ impl Source {
         self.0.map(|shared| unsafe { shared.as_ref() })
     }
 
+    #[inline]
     pub(crate) fn kind(&self) -> Option<&Kind> {
         Some(&self.shared()?.kind)
     }
@@ -325,6 +334,7 @@ impl Source {
     }
 
     /// Whether [`reallocate`](Self::reallocate) is there: with blocks of the global allocator.
+    #[inline]
     pub(crate) fn can_reallocate(&self) -> bool {
         matches!(self.kind(), None | Some(Kind::Without(_)))
     }
@@ -339,6 +349,7 @@ impl Source {
     ///
     /// The source [can](Self::can_reallocate); the block came from it, with this layout. The new
     /// size is neither 0 nor above `isize::MAX`, rounded up to the alignment.
+    #[inline]
     pub(crate) unsafe fn reallocate(
         &self,
         start: NonNull<u8>,
@@ -350,9 +361,7 @@ impl Source {
         let moved = unsafe { realloc(start.as_ptr(), layout, size) };
         let moved = NonNull::new(moved).ok_or(AllocError::OutOfMemory { bytes: size })?;
         if let Some(shared) = self.shared() {
-            // Relaxed: a figure for people. The sum wraps back to the difference.
-            let change = size.wrapping_sub(layout.size());
-            shared.bytes.fetch_add(change, Ordering::Relaxed);
+            shared.note_reallocation(layout.size(), size);
         }
         Ok(moved)
     }
@@ -397,6 +406,7 @@ impl Source {
     }
 
     /// Whether memory comes with its pages, so that touching them is in vain.
+    #[inline]
     pub(crate) fn populates(&self) -> bool {
         match self.kind() {
             #[cfg(all(feature = "os-memory", target_os = "linux"))]
@@ -449,10 +459,16 @@ impl Clone for Source {
 }
 
 impl Drop for Source {
+    #[inline]
     fn drop(&mut self) {
-        let Some(shared) = self.0 else {
-            return;
-        };
+        if let Some(shared) = self.0 {
+            Self::end_of_owner(shared);
+        }
+    }
+}
+
+impl Source {
+    fn end_of_owner(shared: NonNull<Shared>) {
         // Release: what this owner did comes before the end of the shared part. Acquire:
         // pairs with the release of every other owner. Not a fence for the last one alone,
         // which ThreadSanitizer would not see.

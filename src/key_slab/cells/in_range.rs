@@ -9,8 +9,10 @@ use crate::error::AllocError;
 use crate::key::MAX_SLOTS;
 use crate::raw::report::ReservedRange;
 
-/// Ranges are this many times what is used, so that they are seldom used up.
+/// Ranges are this many times what is used, and a GiB at least: addresses cost nothing, and the move
+/// of 16 MiB to a larger range took 100 µs.
 const TIMES: usize = if cfg!(miri) { 4 } else { 256 };
+const SMALLEST: usize = if cfg!(miri) { 1024 } else { 1 << 30 };
 
 impl Cells {
     const fn sizes<C>() -> Sizes {
@@ -20,8 +22,12 @@ impl Cells {
         }
     }
 
+    pub(super) fn ask_system() {
+        range::ask_system();
+    }
+
     pub(super) fn is_in_range(&self) -> bool {
-        self.range != 0
+        self.form.range() != 0
     }
 
     fn as_range(&self) -> Range {
@@ -29,7 +35,7 @@ impl Cells {
         Range {
             cells: self.cells,
             indices: self.bottom.cast(),
-            log: self.range,
+            log: self.form.range(),
         }
     }
 
@@ -43,14 +49,12 @@ impl Cells {
         self.bottom = range.indices.cast();
         // SAFETY: within the indices (precondition).
         self.top = unsafe { self.bottom.add(free) };
-        self.capacity = capacity as u32;
-        self.offset = 0;
-        self.range = range.log;
+        self.form.set(capacity, 0, range.log);
     }
 
     /// Bytes of so many cells and indices, if they may be in a range.
     fn bytes_in_range<C>(&self, capacity: usize) -> Option<usize> {
-        let may_be = self.to_range
+        let may_be = self.form.to_range()
             && self.source.kind().is_none()
             && size_of::<C>() > 0
             && align_of::<C>() <= 4096;
@@ -68,7 +72,7 @@ impl Cells {
         let most = bytes(MAX_SLOTS).unwrap_or(1 << 46).min(1 << 46);
         let least = bytes(2 * capacity)?.min(most);
         let wish = bytes(TIMES.saturating_mul(capacity)).unwrap_or(most);
-        let wish = wish.max(TIMES * THRESHOLD).clamp(least, most);
+        let wish = wish.max(SMALLEST).clamp(least, most.max(least));
         (least.ilog2()..=wish.ilog2())
             .rev()
             .find_map(|log| Range::reserve(log as u8, sizes))
@@ -93,7 +97,7 @@ impl Cells {
             if bytes < THRESHOLD / 2 {
                 return None;
             }
-            if capacity <= sizes.most_slots(self.range) {
+            if capacity <= sizes.most_slots(self.form.range()) {
                 let (mut range, free) = (self.as_range(), self.len());
                 // SAFETY: so many are open; what is given back has no cell and no index.
                 return Some(unsafe {
@@ -169,7 +173,7 @@ impl Cells {
     /// How many cells growth opens next: so that there are `least`, if the range has as many.
     pub(super) fn next_in_range<C>(&self, least: usize) -> usize {
         let sizes = Self::sizes::<C>();
-        let most = sizes.most_slots(self.range);
+        let most = sizes.most_slots(self.form.range());
         let step = self.capacity() + (STEP / sizes.cell).max(1);
         let next = step.max(least).min(MAX_SLOTS);
         if least <= most { next.min(most) } else { next }
@@ -178,7 +182,7 @@ impl Cells {
     /// The range, for people.
     pub(in super::super) fn reserved(&self) -> Option<ReservedRange> {
         self.is_in_range().then(|| ReservedRange {
-            bytes: 1 << self.range,
+            bytes: 1 << self.form.range(),
             ranges: range::count(),
             most_ranges: range::MOST_RANGES,
         })
@@ -193,12 +197,10 @@ impl Cells {
     ///
     /// # Safety
     ///
-    /// There is one; its fields are set to something else next.
+    /// There is one, and it is neither used any more nor released again.
     pub(super) unsafe fn release_range<C>(&mut self) {
-        let range = self.as_range();
-        self.range = 0;
         // SAFETY: so many are open (B1), and not used any more (precondition).
-        unsafe { range.release(Self::sizes::<C>(), self.capacity()) };
+        unsafe { (self.as_range()).release(Self::sizes::<C>(), self.capacity()) };
     }
 
     /// Populates what [`touch`](Self::touch) touches.

@@ -62,13 +62,46 @@ pub(super) struct Cells {
     bottom: NonNull<Index>,
     top: NonNull<Index>,
     source: Source,
-    /// At most [`MAX_SLOTS`]; as a `u32` beside the small fields.
-    capacity: u32,
-    offset: u8,
-    /// The binary logarithm of the bytes of the range; 0 of a block.
-    range: u8,
-    /// Whether a large block is to become a range.
-    to_range: bool,
+    form: Form,
+}
+
+/// What the memory is, in one word: a slab that is moved as soon as it has a block would wait for
+/// the stores of several small fields.
+#[derive(Clone, Copy)]
+struct Form(u64);
+
+impl Form {
+    /// No memory.
+    const NONE: Form = Form(0);
+
+    /// Of so many cells, that begin `offset` bytes within their block, or in a range of 2^`range`
+    /// bytes; 0 if it is a block.
+    #[inline(always)]
+    fn set(&mut self, capacity: usize, offset: u8, range: u8) {
+        debug_assert!(capacity <= MAX_SLOTS);
+        let new = capacity as u64 | u64::from(offset) << 32 | u64::from(range) << 40;
+        self.0 = self.0 & Self::TO_RANGE | new;
+    }
+
+    /// Set if a large block is to become a range.
+    const TO_RANGE: u64 = 1 << 63;
+
+    #[inline(always)]
+    fn capacity(self) -> usize {
+        self.0 as u32 as usize
+    }
+
+    fn offset(self) -> u8 {
+        (self.0 >> 32) as u8
+    }
+
+    fn range(self) -> u8 {
+        (self.0 >> 40) as u8
+    }
+
+    fn to_range(self) -> bool {
+        self.0 & Self::TO_RANGE != 0
+    }
 }
 
 // SAFETY: it owns its block, which is only written by functions that take `&mut self`.
@@ -151,17 +184,17 @@ impl Cells {
             cells: NonNull::<C>::dangling().cast(),
             bottom: NonNull::dangling(),
             top: NonNull::dangling(),
-            capacity: 0,
             source,
-            offset: 0,
-            range: 0,
-            to_range: false,
+            form: Form::NONE,
         }
     }
 
     /// A large block of cells is to become a range.
     pub(super) fn set_to_range(&mut self, to_range: bool) {
-        self.to_range = to_range;
+        if to_range {
+            Self::ask_system();
+        }
+        self.form.0 = u64::from(to_range) << 63 | self.form.0 & !Form::TO_RANGE;
     }
 
     /// Notes a block, with an empty stack.
@@ -176,9 +209,7 @@ impl Cells {
             self.bottom = self.cells.add(plan.indices).cast();
         }
         self.top = self.bottom;
-        self.capacity = capacity as u32;
-        self.offset = offset;
-        self.range = 0;
+        self.form.set(capacity, offset, 0);
     }
 
     pub(super) fn source(&self) -> &Source {
@@ -187,7 +218,7 @@ impl Cells {
 
     /// Whether a large block is to become a range.
     pub(super) fn to_range(&self) -> bool {
-        self.to_range
+        self.form.to_range()
     }
 
     /// Bytes of the block, or those of the range that are open.
@@ -201,7 +232,7 @@ impl Cells {
 
     #[inline(always)]
     pub(super) fn capacity(&self) -> usize {
-        self.capacity as usize
+        self.form.capacity()
     }
 
     /// The place of a cell.
@@ -218,7 +249,7 @@ impl Cells {
     /// The start of the block, if it is one.
     fn start(&self) -> NonNull<u8> {
         // SAFETY: so far before the cells (B1).
-        unsafe { self.cells.sub(self.offset.into()) }
+        unsafe { self.cells.sub(self.form.offset().into()) }
     }
 
     /// Grows to `least` cells or more: to twice as many as there are, or a few more in a range, if
@@ -237,7 +268,7 @@ impl Cells {
         used: usize,
         least: usize,
     ) -> Result<(), AllocError> {
-        if self.capacity == 0 && least <= first_capacity::<C>() && self.try_first::<C>().is_ok() {
+        if self.capacity() == 0 && least <= first_capacity::<C>() && self.try_first::<C>().is_ok() {
             return Ok(());
         }
         let usual = if self.is_in_range() {
@@ -264,7 +295,7 @@ impl Cells {
     /// Past the limits, or when the source refuses.
     #[inline]
     fn try_first<C>(&mut self) -> Result<(), AllocError> {
-        debug_assert!(self.capacity == 0);
+        debug_assert!(self.capacity() == 0);
         let capacity = first_capacity::<C>();
         let plan = Plan::new::<C>(capacity)?;
         let start = self.source.allocate(plan.layout)?;
@@ -302,7 +333,7 @@ impl Cells {
             return resized;
         }
         // In place, if indices need not be moved within the block.
-        if self.capacity > 0 && self.len() == 0 && !self.is_in_range() {
+        if self.capacity() > 0 && self.len() == 0 && !self.is_in_range() {
             let old_plan = Plan::of::<C>(self.capacity());
             let old = old_plan.layout;
             // With an offset on one side alone, the cells could end past the smaller block.
@@ -315,8 +346,10 @@ impl Cells {
                 let offset = plan.offset(start);
                 // SAFETY: so many bytes are in the block, before it grew or after it shrank.
                 unsafe {
-                    let from = start.add(self.offset.into());
-                    from.copy_to(start.add(offset.into()), used * size_of::<C>());
+                    if offset != self.form.offset() {
+                        let from = start.add(self.form.offset().into());
+                        from.copy_to(start.add(offset.into()), used * size_of::<C>());
+                    }
                     self.set_block(start, offset, &plan, capacity);
                 }
                 return Ok(());
@@ -324,7 +357,7 @@ impl Cells {
         }
         let start = self.source.allocate(plan.layout)?;
         let (from, bottom, free) = (self.cells, self.bottom, self.len());
-        if self.capacity > 0 {
+        if self.capacity() > 0 {
             // SAFETY: both blocks have room for so many cells and indices; the old one is not
             // used any more once it is released.
             unsafe {
@@ -346,23 +379,30 @@ impl Cells {
 
     /// Frees the block, or the range. Its cells are not used any more.
     pub(super) fn free_block<C>(&mut self) {
-        if self.is_in_range() {
-            // SAFETY: not used any more, and set to something else below.
-            unsafe { self.release_range::<C>() };
-            self.cells = NonNull::<C>::dangling().cast();
-            self.bottom = NonNull::dangling();
-            self.top = self.bottom;
-            self.capacity = 0;
-        }
-        let capacity = core::mem::take(&mut self.capacity) as usize;
-        if capacity > 0 {
-            let start = self.start();
-            self.cells = NonNull::<C>::dangling().cast();
-            self.bottom = NonNull::dangling();
-            self.top = self.bottom;
-            self.offset = 0;
-            // SAFETY: the block, of its layout, released once: the capacity is 0 from here on.
-            unsafe { (self.source).release(start, Plan::of::<C>(capacity).layout) };
+        // SAFETY: released once: there is none from here on.
+        unsafe { self.release::<C>() };
+        self.cells = NonNull::<C>::dangling().cast();
+        self.bottom = NonNull::dangling();
+        self.top = self.bottom;
+        self.form.set(0, 0, 0);
+    }
+
+    /// Frees the block, or the range, and notes nothing.
+    ///
+    /// # Safety
+    ///
+    /// It is not used any more, nor released again.
+    #[inline]
+    pub(super) unsafe fn release<C>(&mut self) {
+        let capacity = self.capacity();
+        // SAFETY: the block, of its layout, or the range (B1); not used any more (precondition).
+        unsafe {
+            if self.is_in_range() {
+                self.release_range::<C>();
+            } else if capacity > 0 {
+                let layout = Plan::of::<C>(capacity).layout;
+                self.source.release(self.start(), layout);
+            }
         }
     }
 

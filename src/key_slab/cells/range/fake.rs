@@ -27,6 +27,10 @@ fn allocate([cells, indices]: [usize; 2]) -> Result<[NonNull<u8>; 2], AllocError
     }
 }
 
+pub(super) fn is_advised() -> bool {
+    false
+}
+
 pub(super) fn reserve(log: u8, _: Sizes) -> Option<Range> {
     let [cells, indices] = allocate([0, 0]).ok()?;
     Some(Range {

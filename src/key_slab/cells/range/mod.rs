@@ -107,6 +107,11 @@ impl Range {
     }
 }
 
+/// Finds out what the first range of the process waits for.
+pub(super) fn ask_system() {
+    backend::is_advised();
+}
+
 /// Populates the pages of bytes of a range, so that no access faults.
 ///
 /// # Safety

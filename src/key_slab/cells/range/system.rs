@@ -17,6 +17,13 @@ const fn align(log: u8) -> usize {
     if log > 30 { 1 << 30 } else { 2 << 20 }
 }
 
+/// Whether ranges are advised to have larger pages. The first call reads files, for 100 µs: it comes
+/// when a slab is built, and not in an insertion.
+pub(super) fn is_advised() -> bool {
+    static IS_ADVISED: OnceLock<bool> = OnceLock::new();
+    *IS_ADVISED.get_or_init(gives_middle_pages)
+}
+
 pub(super) fn reserve(log: u8, sizes: Sizes) -> Option<Range> {
     let (bytes, align) = (1_usize << log, align(log));
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
@@ -31,8 +38,7 @@ pub(super) fn reserve(log: u8, sizes: Sizes) -> Option<Range> {
         unmap(start.add(bytes), align - skipped);
         // Where the system gives pages between, they are one touch instead of many. It gives none
         // of 2 MiB to what is opened in steps.
-        static ADVISED: OnceLock<bool> = OnceLock::new();
-        if *ADVISED.get_or_init(gives_middle_pages) {
+        if is_advised() {
             let _ = mm::madvise(start.as_ptr().cast(), bytes, Advice::LinuxHugepage);
         }
         let indices = start.add(sizes.indices_at(log));

@@ -13,7 +13,7 @@ use crate::record::Metric::{
     Chunks, Drift, Faults, Growth, Memory, P50, P999, P9999, Pinned, Recycled, Resident, Sigmas,
     Ticks, Worst,
 };
-use crate::{bytes, epoch, threads};
+use crate::{bytes, epoch, lives, threads};
 
 /// One subject in some rows of a bench.
 pub struct Goal {
@@ -152,6 +152,14 @@ const BY_SLOT: &[Bound] = &[bound(1.00, SLAB, Ticks), bound(1.10, STAMPED, Ticks
 
 /// With generations: not slower than `slotmap`.
 const LEVEL_WITH_SLOTMAP: &[Bound] = &[bound(1.00, SLOTMAP, Ticks)];
+
+/// Whole lives, and many values at once.
+const LIFE: Goal = Goal {
+    bench: lives::BENCH,
+    bytes: &[8, 64, 200],
+    live: &[1 << 20],
+    ..CYCLES
+};
 
 const REMOVE_64: Goal = Goal {
     bytes: &[64],
@@ -334,6 +342,21 @@ pub const GOALS: &[Goal] = &[
     WALKS.of("KeySlab", ITERATE, LEVEL),
     WALKS.of("BoundedKeySlab, GenKey", ITERATE, LEVEL_WITH_SLOTMAP),
     WALKS.of("KeySlab, GenKey", ITERATE, LEVEL_WITH_SLOTMAP),
+    LIFE.of("KeySlab", &lives::LIVES, &[bound(1.05, SLAB, Ticks)]),
+    LIFE.of(
+        "KeySlab, GenKey",
+        &lives::LIVES,
+        &[bound(1.05, SLOTMAP, Ticks)],
+    ),
+    LIFE.of(
+        "many at once",
+        &lives::MANY,
+        &[bound(1.00, &["one by one"], Ticks)],
+    ),
+    growth("KeySlab", P999, &[bound(1.05, SLAB, P999)]),
+    growth("KeySlab", P9999, &[bound(1.05, SLAB, P9999)]),
+    growth("KeySlab, in a range", P9999, &[bound(1.05, SLAB, P9999)]),
+    growth("KeySlab, in a range", Worst, &[bound(0.083, SLAB, Worst)]),
     growth("Slab, Slot", P999, QUICK),
     growth("Slab, Slot", P9999, &[bound(1.0, SLAB, P9999)]),
     growth("Slab, 8 spare chunks", P999, QUICK),

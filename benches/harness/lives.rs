@@ -9,8 +9,11 @@ use rand::seq::SliceRandom;
 use crate::clock;
 use crate::operation::{BATCH, Setting};
 use crate::payload::Payload;
+use crate::record::{Case, Metric, Record};
 use crate::run::{Measured, Turn};
 use crate::subject::Subject;
+use crate::table;
+use crate::verdict::{self, marked};
 
 /// The name of the bench.
 pub const BENCH: &str = "lives";
@@ -34,9 +37,9 @@ pub fn lives<V: Payload, S: Subject<V>>(setting: Setting) -> Turn {
             return Measured::default();
         }
         let (lives, batches) = match values {
-            ..=16 => (BATCH, 32),
-            ..=1_000 => (4, 16),
-            ..=32_000 => (1, 12),
+            0..=16 => (BATCH, 32),
+            17..=1_000 => (4, 16),
+            1_001..=32_000 => (1, 12),
             _ => (1, 3),
         };
         let mut handles: Vec<S::Handle> = Vec::with_capacity(values);
@@ -68,24 +71,28 @@ pub fn lives<V: Payload, S: Subject<V>>(setting: Setting) -> Turn {
 }
 
 /// The rows of [`many`] and [`one_by_one`].
-pub const MANY: [&str; 3] = ["INSERT many", "GET many", "REMOVE many"];
+pub const MANY: [&str; 5] = [
+    "INSERT many",
+    "GET many",
+    "REMOVE many",
+    "GET many, alone",
+    "REMOVE many, alone",
+];
 
 /// By the methods for many.
 pub fn many<V: Payload>(setting: Setting) -> Turn {
     at_random::<V>(
         setting,
         |slab, values, keys| slab.insert_many(values.iter().copied(), keys),
-        |slab, keys| {
-            slab.get_many(keys)
-                .flatten()
-                .map(V::number)
-                .fold(0, u64::wrapping_add)
+        |slab, keys, each| {
+            for value in slab.get_many(keys).flatten() {
+                each(value.number());
+            }
         },
-        |slab, keys| {
-            slab.remove_many(keys)
-                .flatten()
-                .map(|v| v.number())
-                .fold(0, u64::wrapping_add)
+        |slab, keys, each| {
+            for value in slab.remove_many(keys).flatten() {
+                each(value.number());
+            }
         },
     )
 }
@@ -95,27 +102,44 @@ pub fn one_by_one<V: Payload>(setting: Setting) -> Turn {
     at_random::<V>(
         setting,
         |slab, values, keys| keys.extend(values.iter().map(|value| slab.insert(*value))),
-        |slab, keys| {
-            let values = keys.iter().filter_map(|key| slab.get(*key));
-            values.map(V::number).fold(0, u64::wrapping_add)
+        |slab, keys, each| {
+            for value in keys.iter().filter_map(|key| slab.get(*key)) {
+                each(value.number());
+            }
         },
-        |slab, keys| {
-            let values = keys.iter().filter_map(|key| slab.try_remove(*key));
-            values
-                .map(|value| value.number())
-                .fold(0, u64::wrapping_add)
+        |slab, keys, each| {
+            for key in keys {
+                if let Some(value) = slab.try_remove(*key) {
+                    each(value.number());
+                }
+            }
         },
     )
 }
 
 type Slab<V> = KeySlab<V, GenKey>;
 
+/// What is done with a value: added up, and, where it is *alone*, waited for, as by a program
+/// that has more to do with it than the processor looks ahead.
+struct Sum<const ALONE: bool>(u64);
+
+impl<const ALONE: bool> Sum<ALONE> {
+    #[inline(always)]
+    fn add(&mut self, number: u64) {
+        self.0 = self.0.wrapping_add(number);
+        if ALONE {
+            black_box(self.0);
+            clock::fence();
+        }
+    }
+}
+
 /// In batches at random places of a full slab.
 fn at_random<V: Payload>(
     mut setting: Setting,
     insert: impl Fn(&mut Slab<V>, &[V], &mut Vec<GenKey>),
-    get: impl Fn(&Slab<V>, &[GenKey]) -> u64,
-    remove: impl Fn(&mut Slab<V>, &[GenKey]) -> u64,
+    get: impl Fn(&Slab<V>, &[GenKey], &mut dyn FnMut(u64)),
+    remove: impl Fn(&mut Slab<V>, &[GenKey], &mut dyn FnMut(u64)),
 ) -> Turn {
     let mut slab = Slab::with_capacity_and_key(setting.live);
     let mut keys: Vec<_> = (0..setting.live)
@@ -124,40 +148,91 @@ fn at_random<V: Payload>(
     let mut numbers: Vec<u64> = (0..setting.live as u64).collect();
     keys.shuffle(&mut setting.random.clone());
     numbers.shuffle(&mut setting.random);
-    let timed = setting.live.min(1 << 16);
-    let mut rows = [const { Vec::new() }; 3];
+    let timed = setting.live.min(1 << 17) / 2;
+    let mut rows = [const { Vec::new() }; 5];
     let mut batch = |row: usize, work: &mut dyn FnMut()| {
         let begun = clock::start();
         work();
         let ticks = clock::stop() - begun;
         rows[row].push(ticks.saturating_sub(setting.overhead) as f64 / BATCH as f64);
     };
-    let mut sums = [0_u64; 3];
-    for (keys, numbers) in keys
-        .chunks(BATCH)
-        .zip(numbers.chunks(BATCH))
-        .take(timed / BATCH)
-    {
-        batch(1, &mut || sums[1] = sums[1].wrapping_add(get(&slab, keys)));
-        sums[0] = numbers
-            .iter()
-            .fold(sums[0], |sum, number| sum.wrapping_add(*number));
-    }
-    for keys in keys[..timed].chunks(BATCH) {
-        batch(2, &mut || {
-            sums[2] = sums[2].wrapping_add(remove(&mut slab, keys))
+    // Half of what is timed overlaps, half is alone.
+    let (mut overlapped, mut alone) = (Sum::<false>(0), Sum::<true>(0));
+    let halves = [0..timed, timed..2 * timed];
+    for keys in keys[halves[0].clone()].chunks(BATCH) {
+        batch(1, &mut || {
+            get(&slab, keys, &mut |number| overlapped.add(number))
         });
     }
-    assert_eq!((sums[1], sums[2]), (sums[0], sums[0]), "a wrong value");
+    for keys in keys[halves[1].clone()].chunks(BATCH) {
+        batch(3, &mut || get(&slab, keys, &mut |number| alone.add(number)));
+    }
+    for keys in keys[halves[0].clone()].chunks(BATCH) {
+        batch(2, &mut || {
+            remove(&mut slab, keys, &mut |number| overlapped.add(number))
+        });
+    }
+    for keys in keys[halves[1].clone()].chunks(BATCH) {
+        batch(4, &mut || {
+            remove(&mut slab, keys, &mut |number| alone.add(number))
+        });
+    }
+    let [first, second] = halves.map(|half| numbers[half].iter().fold(0, |sum, n| sum + 2 * n));
+    assert_eq!((overlapped.0, alone.0), (first, second), "a wrong value");
     let values: Vec<V> = (0..BATCH as u64).map(V::of).collect();
     let mut new = Vec::with_capacity(timed);
     for _ in 0..timed / BATCH {
         batch(0, &mut || insert(&mut slab, &values, &mut new));
     }
-    assert!(
-        new.iter()
-            .zip(0..)
-            .all(|(key, at)| slab[*key].number() == at % BATCH as u64)
-    );
+    let mut inserted = new.iter().zip(0..);
+    assert!(inserted.all(|(key, at)| slab[*key].number() == at % BATCH as u64));
     rows.map(Measured::from).into()
+}
+
+/// Two tables: a life beside the other containers', and many values beside a loop; of values of
+/// these sizes.
+#[must_use]
+pub fn tables(record: &Record, sizes: &[usize]) -> String {
+    const SUBJECTS: [&str; 4] = [
+        "KeySlab",
+        "KeySlab, GenKey",
+        "KeySlab, in a range",
+        "slotmap",
+    ];
+    let lives = table(record, sizes, &LIVES, "slab", &SUBJECTS);
+    let many = table(record, sizes, &MANY, "one by one", &["many at once"]);
+    format!("{lives}\n\n{many}")
+}
+
+/// Ticks of the first subject, and of the others the ratios to it, **marked** where they miss
+/// a goal.
+fn table(
+    record: &Record,
+    sizes: &[usize],
+    rows: &[&str],
+    base: &'static str,
+    subjects: &[&'static str],
+) -> String {
+    let mut cases = record.cases(BENCH);
+    cases.retain(|case| sizes.contains(&case.bytes) && rows.contains(&case.row));
+    let row = |case: &Case<'_>| {
+        let ticks = record.value(*case, base, Metric::Ticks)?;
+        let ratio = |subject: &&str| {
+            let ratio = record.ticks_ratio(*case, subject, base);
+            let shown = ratio.map_or(table::NOTHING.to_owned(), |it| format!("{it:.2}"));
+            let is_missed = verdict::is_missed(record, *case, subject, Metric::Ticks);
+            marked(shown, is_missed)
+        };
+        let name = format!("{}, {} B", case.row, case.bytes);
+        let head = [name, format!("{ticks:.1}")];
+        Some(head.into_iter().chain(subjects.iter().map(ratio)).collect())
+    };
+    let rows: Vec<Vec<String>> = cases.iter().filter_map(row).collect();
+    let base = table::prose(base);
+    let mut head = vec![
+        format!("time / that of {base}"),
+        format!("{base}, ticks a value"),
+    ];
+    head.extend(subjects.iter().map(|it| table::prose(it)));
+    table::markdown(&head, &rows)
 }

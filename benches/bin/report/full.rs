@@ -4,7 +4,7 @@ use flatslab_benches::goals::Goal;
 use flatslab_benches::record::{Case, Metric, Record};
 use flatslab_benches::table::{self, Column};
 use flatslab_benches::verdict;
-use flatslab_benches::{arena, bytes, epoch, slowest, threads};
+use flatslab_benches::{arena, bytes, epoch, lives, slowest, threads};
 
 use crate::{Section, Source, USUAL, by_bytes, case, figure, pages, runs};
 
@@ -24,6 +24,14 @@ pub(crate) fn files(source: &Source) -> Vec<(&'static str, String)> {
             ("Values of 8 bytes", growth(record, 8)),
             ("Values of 64 bytes", growth(record, 64)),
             (GOALS, goals("growth")),
+        ]
+    });
+    add(lives::BENCH, &|| {
+        vec![
+            ("Values of 8 bytes", lives::tables(record, &[8])),
+            ("Values of 64 bytes", lives::tables(record, &[64])),
+            ("Values of 200 bytes", lives::tables(record, &[200])),
+            (GOALS, goals(lives::BENCH)),
         ]
     });
     add("malloc", &|| {

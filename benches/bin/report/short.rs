@@ -7,7 +7,7 @@ use flatslab_benches::operation::GET_AHEAD;
 use flatslab_benches::record::{Case, Metric, Record};
 use flatslab_benches::table::{self, NOTHING};
 use flatslab_benches::verdict::{self, marked};
-use flatslab_benches::{arena, bytes, epoch, slowest, threads};
+use flatslab_benches::{arena, bytes, epoch, lives, slowest, threads};
 
 use crate::{Section, Source, USUAL, by_bytes, case, figure, runs};
 
@@ -44,6 +44,7 @@ pub(crate) fn sections(source: &Source) -> Vec<Section> {
     });
     let all = |_: &Goal| true;
     add("growth", "growth", all, &|| growth(record));
+    add(lives::BENCH, "lives", all, &|| lives::tables(record, &[64]));
     add("malloc", "malloc", all, &|| malloc(record));
     add("pages", "pages", all, &|| pages(record));
     add("arena", "arenas", all, &|| {
@@ -207,6 +208,7 @@ fn growth(record: &Record) -> String {
         "Slab, 8 spare chunks",
         "BoundedSlab, Slot",
         "KeySlab",
+        "KeySlab, in a range",
         "Box, malloc",
     ];
     let of = |bytes| of_bench("growth", "GROWTH", (2_000_000, bytes));

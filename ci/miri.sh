@@ -36,6 +36,10 @@ miri_test() {
         cargo "+$nightly" miri test --target "$1" --package flatslab "${@:4}"
 }
 
+# Snapshots, and ranges, which the interpreter has in a form of its own. All else of that feature
+# is the system's.
+snapshots=(--features serde,os-memory)
+
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 
@@ -44,6 +48,7 @@ for configuration in "${configurations[@]}"; do
     read -r target model tests <<<"$configuration"
     cargo "+$nightly" miri setup --target "$target"
     miri_test "$target" "$model" "$tests" --lib --test '*' --no-run
+    miri_test "$target" "$model" "$tests" --test key_slab "${snapshots[@]}" --no-run
 done
 
 # Each binary by itself, one for each processor: an interpreter is a single thread.
@@ -61,7 +66,9 @@ for configuration in "${configurations[@]}"; do
             wait -n || failed=1
             running=$((running - 1))
         fi
-        miri_test "$target" "$model" "$tests" "$binary" -- "$@" \
+        features=()
+        [ "$binary" != --test=key_slab ] || features=("${snapshots[@]}")
+        miri_test "$target" "$model" "$tests" "$binary" "${features[@]}" -- "$@" \
             >"$logs/$target $model $binary" 2>&1 &
         running=$((running + 1))
     done

@@ -15,11 +15,13 @@ fuzz_target!(|bytes: &[u8]| -> Corpus {
     };
     let (steps, _) = rest.as_chunks::<2>();
     let program: Vec<(u8, u8)> = steps.iter().map(|&[step, number]| (step, number)).collect();
-    match kind % 5 {
+    match kind % 7 {
         0 => Plain::growable::<LARGE>(&program),
         1 => Plain::bounded::<0>(&program),
         2 => Generations::growable::<LARGE>(&program),
         3 => Generations::bounded::<0>(&program),
+        4 => Plain::in_range::<LARGE>(&program),
+        5 => Generations::in_range::<LARGE>(&program),
         _ => Generations::growable::<0>(&program),
     }
     Corpus::Keep

@@ -45,6 +45,18 @@ proptest! {
     }
 }
 
+// Few values of this size are more than a block has.
+#[cfg(feature = "os-memory")]
+proptest! {
+    #![proptest_config(cases(100))]
+
+    #[test]
+    fn in_ranges_they_do_as_the_model(program in any_program()) {
+        Plain::in_range::<LARGE>(&program);
+        Generations::in_range::<LARGE>(&program);
+    }
+}
+
 // Large values are copied a lot.
 proptest! {
     #![proptest_config(cases(50))]

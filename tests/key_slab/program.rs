@@ -56,6 +56,18 @@ pub(crate) trait Numbers: SlabKey + Ord {
     const GENERATIONS: bool;
     fn slot(self) -> usize;
     fn of(slot: usize, generation: u32) -> Self;
+
+    // What asks for generations; without them there is nothing to do.
+
+    fn detach<T, S: Storage>(_: &mut PlainSlab<T, Self, S>, _: Self) -> Option<T> {
+        None
+    }
+    fn reattach<T, S: Storage>(_: &mut PlainSlab<T, Self, S>, _: Self, value: T) -> Result<(), T> {
+        Err(value)
+    }
+    fn free_detached<T, S: Storage>(_: &mut PlainSlab<T, Self, S>, _: Self) -> bool {
+        false
+    }
 }
 
 impl Numbers for Key {
@@ -76,6 +88,20 @@ impl Numbers for GenKey {
     fn of(slot: usize, generation: u32) -> Self {
         GenKey::from_raw((u64::from(generation) * 2 + 1) << 32 | slot as u64).unwrap()
     }
+
+    fn detach<T, S: Storage>(slab: &mut PlainSlab<T, Self, S>, key: Self) -> Option<T> {
+        slab.detach(key)
+    }
+    fn reattach<T, S: Storage>(
+        slab: &mut PlainSlab<T, Self, S>,
+        key: Self,
+        value: T,
+    ) -> Result<(), T> {
+        (slab.try_reattach(key, value)).map_err(InsertAtError::into_inner)
+    }
+    fn free_detached<T, S: Storage>(slab: &mut PlainSlab<T, Self, S>, key: Self) -> bool {
+        slab.free_detached(key)
+    }
 }
 
 macro_rules! kinds {
@@ -85,6 +111,20 @@ macro_rules! kinds {
             pub(crate) fn growable<const BYTES: usize>(program: &[(u8, u8)]) {
                 run::<BYTES, $key, Growable>(
                     KeySlab::with_key(),
+                    |slab| Some(slab.vacant_key()),
+                    |slab, step| match step % 3 {
+                        0 => slab.shrink_to_fit(),
+                        1 => slab.reserve(step % 20),
+                        _ => slab.prepare(step % 20).unwrap(),
+                    },
+                    program,
+                );
+            }
+
+            #[cfg(feature = "os-memory")]
+            pub(crate) fn in_range<const BYTES: usize>(program: &[(u8, u8)]) {
+                run::<BYTES, $key, Growable>(
+                    KeySlab::builder_with_key().in_range().build(),
                     |slab| Some(slab.vacant_key()),
                     |slab, step| match step % 3 {
                         0 => slab.shrink_to_fit(),
@@ -124,13 +164,14 @@ fn run<const BYTES: usize, K: Numbers, S: Storage>(
     let count = Count::default();
     let mut model: BTreeMap<usize, (K, u64)> = BTreeMap::new();
     let mut gone: Vec<K> = Vec::new();
+    let mut detached: BTreeMap<usize, K> = BTreeMap::new();
     for (step, &(operation, number)) in program.iter().enumerate() {
         let value = step as u64;
         let nth = |model: &BTreeMap<usize, (K, u64)>| {
             let at = usize::from(number) % model.len().max(1);
             model.values().nth(at).copied()
         };
-        match operation % 16 {
+        match operation % 20 {
             0..=3 => {
                 let next = vacant_key(&slab);
                 match slab.try_insert(count.make(value)) {
@@ -193,6 +234,7 @@ fn run<const BYTES: usize, K: Numbers, S: Storage>(
                         match &error {
                             InsertAtError::Taken(_) => assert!(model.contains_key(&slot)),
                             InsertAtError::Outdated(_) => assert!(K::GENERATIONS),
+                            InsertAtError::Detached(_) => assert!(detached.contains_key(&slot)),
                             InsertAtError::OutOfRange { .. } => assert!(slot >= slab.capacity()),
                             other => panic!("{other}"),
                         }
@@ -246,7 +288,9 @@ fn run<const BYTES: usize, K: Numbers, S: Storage>(
                 slab.clear();
                 gone.extend(model.values().map(|(key, _)| *key));
                 model.clear();
-                assert_eq!(vacant_key(&slab).map(K::slot), Some(0));
+                let lowest = (0..).find(|slot| !detached.contains_key(slot));
+                let next = vacant_key(&slab).map(K::slot);
+                assert!(next == lowest || slab.is_full());
             }
             13 => {
                 let clone = slab.clone();
@@ -266,10 +310,50 @@ fn run<const BYTES: usize, K: Numbers, S: Storage>(
                 );
             }
             14 => resize(&mut slab, usize::from(number)),
+            15 => {
+                if let Some((key, value)) = nth(&model).filter(|_| K::GENERATIONS) {
+                    assert_eq!(K::detach(&mut slab, key).unwrap().number, value);
+                    assert!(!slab.contains(key) && K::detach(&mut slab, key).is_none());
+                    model.remove(&key.slot());
+                    detached.insert(key.slot(), key);
+                }
+            }
+            16 | 17 => {
+                let at = usize::from(number) % detached.len().max(1);
+                if let Some(key) = detached.values().nth(at).copied() {
+                    detached.remove(&key.slot());
+                    if operation % 20 == 16 {
+                        assert!(K::reattach(&mut slab, key, count.make(value)).is_ok());
+                        model.insert(key.slot(), (key, value));
+                    } else {
+                        assert!(K::free_detached(&mut slab, key));
+                        gone.push(key);
+                    }
+                }
+                for key in [nth(&model).map(|(key, _)| key), gone.last().copied()] {
+                    let Some(key) = key else { continue };
+                    assert!(K::reattach(&mut slab, key, count.make(0)).is_err());
+                    assert!(!K::free_detached(&mut slab, key));
+                }
+            }
+            18 => {
+                let mut keys = Vec::new();
+                let mut values = (0..u64::from(number % 4)).map(|at| count.make(value + at));
+                let full = slab.try_insert_many(&mut values, &mut keys);
+                assert!(full.is_ok() || slab.is_full());
+                assert!(slab.get_many(&keys).all(|value| value.is_some()));
+                for (key, value) in keys.into_iter().zip(value..) {
+                    model.insert(key.slot(), (key, value));
+                    gone.retain(|old| K::GENERATIONS || old.slot() != key.slot());
+                }
+            }
             _ => {
                 let (mut slots, mut values) = (Vec::new(), Vec::new());
                 for at in 0..u64::from(number % 4) {
                     let slot = (usize::from(number) / 4 + 5 * at as usize) % 18;
+                    if detached.contains_key(&slot) {
+                        continue;
+                    }
                     let key = model
                         .get(&slot)
                         .map_or_else(|| K::of(slot, 1000 + step as u32), |(key, _)| *key);
@@ -289,6 +373,7 @@ fn run<const BYTES: usize, K: Numbers, S: Storage>(
         assert_eq!(slab.len(), model.len());
         assert_eq!(count.alive(), model.len());
         assert_eq!(slab.is_empty(), model.is_empty());
+        assert_eq!(slab.detached(), detached.len());
         assert!(
             slab.iter()
                 .map(|(key, v)| (key, v.number))

@@ -11,7 +11,8 @@
 //! |---|---|
 //! | no bound on the number of values | [`KeySlab`]: grows as a `Vec` does; then values may move, and keys stay |
 //! | a bound, or references to values that must not move | [`BoundedKeySlab`]: allocated when it is made; a full one returns [`FullError`] |
-//! | no bound, and growth that copies nothing | a [tracked slab](crate::Slab) |
+//! | no bound, and growth that copies nothing | `in_range` of its [builder](KeySlab::builder) (Linux, feature `os-memory`), or a [tracked slab](crate::Slab) |
+//! | more about some of the values, apart from them | a [`SecondarySlab`] |
 //! | keys that may be used after their value is gone | `KeySlab<T, `[`GenKey`]`>` |
 //! | several of them, whose keys must not be mixed up | a [`key_type!`](crate::key_type) each |
 //! | owners that drop their value, values shared while they are borrowed | a [tracked slab](crate::TrackedSlab) instead |
@@ -39,7 +40,7 @@
 // | file | what |
 // |---|---|
 // | `key.rs`, `cell.rs` | plain keys, keys with generations, key types of the user's own; a cell for each |
-// | `cells.rs` | the block: cells, and the free indices |
+// | `cells/` | the block, or the range: cells, and the free indices |
 // | `grow.rs`, `entry.rs`, `key_of.rs` | insertion with growth; entries; from a value to its key |
 // | `generations.rs` | slots without a generation left, and all generations anew |
 // | `detach.rs`, `secondary.rs` | values that leave for a while, and keep their key; more of the values of another slab |

@@ -31,9 +31,13 @@ mod in_range;
 ))]
 mod range;
 
+mod form;
+
 use core::alloc::Layout;
 use core::ops::Range;
 use core::ptr::NonNull;
+
+use form::Form;
 
 use crate::error::AllocError;
 use crate::key::MAX_SLOTS;
@@ -63,45 +67,6 @@ pub(super) struct Cells {
     top: NonNull<Index>,
     source: Source,
     form: Form,
-}
-
-/// What the memory is, in one word: a slab that is moved as soon as it has a block would wait for
-/// the stores of several small fields.
-#[derive(Clone, Copy)]
-struct Form(u64);
-
-impl Form {
-    /// No memory.
-    const NONE: Form = Form(0);
-
-    /// Of so many cells, that begin `offset` bytes within their block, or in a range of 2^`range`
-    /// bytes; 0 if it is a block.
-    #[inline(always)]
-    fn set(&mut self, capacity: usize, offset: u8, range: u8) {
-        debug_assert!(capacity <= MAX_SLOTS);
-        let new = capacity as u64 | u64::from(offset) << 32 | u64::from(range) << 40;
-        self.0 = self.0 & Self::TO_RANGE | new;
-    }
-
-    /// Set if a large block is to become a range.
-    const TO_RANGE: u64 = 1 << 63;
-
-    #[inline(always)]
-    fn capacity(self) -> usize {
-        self.0 as u32 as usize
-    }
-
-    fn offset(self) -> u8 {
-        (self.0 >> 32) as u8
-    }
-
-    fn range(self) -> u8 {
-        (self.0 >> 40) as u8
-    }
-
-    fn to_range(self) -> bool {
-        self.0 & Self::TO_RANGE != 0
-    }
 }
 
 // SAFETY: it owns its block, which is only written by functions that take `&mut self`.
@@ -194,7 +159,7 @@ impl Cells {
         if to_range {
             Self::ask_system();
         }
-        self.form.0 = u64::from(to_range) << 63 | self.form.0 & !Form::TO_RANGE;
+        self.form.set_to_range(to_range);
     }
 
     /// Notes a block, with an empty stack.

@@ -16,7 +16,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
     /// ```
     /// let mut slab = flatslab::KeySlab::new();
     /// let keys: Vec<_> = (0..5).map(|n| slab.insert(n)).collect();
-    /// slab.retain(|_, value| value % 2 == 0);
+    /// slab.retain(|_, value| *value % 2 == 0);
     /// slab.compact(|value, from, to| {
     ///     assert_eq!((*value, from, to), (4, keys[4], keys[1]));
     ///     true

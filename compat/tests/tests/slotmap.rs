@@ -8,6 +8,10 @@ use slotmap::Key as _;
 type Ours = slotmap::SlotMap<slotmap::DefaultKey, u64>;
 type Theirs = real_slotmap::SlotMap<real_slotmap::DefaultKey, u64>;
 
+/// What a map has: the number of its values, whether that is 0, its pairs by all three iterators,
+/// its keys, its values by both, and what the iterators say of their lengths.
+type Entries = (usize, bool, [Vec<(u64, u64)>; 3], [Vec<u64>; 3], String);
+
 /// What the program does to one of the crates. Keys are numbers here, as `as_ffi` gives them.
 trait Map: Clone + Sized {
     fn insert(&mut self, value: u64) -> u64;
@@ -23,7 +27,7 @@ trait Map: Clone + Sized {
     fn unchecked(&mut self, keys: [u64; 2]) -> [u64; 4];
     fn index(&mut self, key: u64, value: u64) -> Result<u64, String>;
     fn access(&mut self, key: u64) -> (Option<u64>, Option<u64>, bool);
-    fn entries(&mut self) -> (usize, bool, [Vec<(u64, u64)>; 3], [Vec<u64>; 3], String);
+    fn entries(&mut self) -> Entries;
     fn clone_from_grown(&mut self, values: u64);
     fn reserve(&mut self, additional: usize) -> (bool, bool);
     fn clear(&mut self);
@@ -120,7 +124,7 @@ macro_rules! map {
                     self.contains_key(key),
                 )
             }
-            fn entries(&mut self) -> (usize, bool, [Vec<(u64, u64)>; 3], [Vec<u64>; 3], String) {
+            fn entries(&mut self) -> Entries {
                 let owned = self.clone().into_iter();
                 let lengths = format!("{:?} {:?}", self.iter().size_hint(), owned.size_hint());
                 let pairs = [
@@ -385,7 +389,7 @@ trait Secondary: Clone + PartialEq {
     fn retain(&mut self, divisor: u64);
     fn drain(&mut self, taken: usize) -> usize;
     fn clear(&mut self);
-    fn entries(&mut self) -> (usize, bool, [Vec<(u64, u64)>; 3], [Vec<u64>; 3], [usize; 2]);
+    fn entries(&mut self) -> Entries;
     fn extend(&mut self, pairs: &[(u64, u64)]);
     fn json(&self) -> String;
     fn from_json(json: &str) -> Self;
@@ -394,7 +398,7 @@ trait Secondary: Clone + PartialEq {
 macro_rules! secondary {
     ($module:ident, $crate_name:ident, $map:ident, $entries:ident) => {
         mod $module {
-            use super::{Secondary, outcome};
+            use super::{Entries, Secondary, outcome};
             use $crate_name::{DefaultKey, Key as _, KeyData, $entries::Entry};
 
             fn of(key: u64) -> DefaultKey {
@@ -499,11 +503,9 @@ macro_rules! secondary {
                 fn clear(&mut self) {
                     self.clear();
                 }
-                fn entries(
-                    &mut self,
-                ) -> (usize, bool, [Vec<(u64, u64)>; 3], [Vec<u64>; 3], [usize; 2]) {
+                fn entries(&mut self) -> Entries {
                     let owned = self.clone().into_iter();
-                    let lengths = [owned.len(), self.iter().len()];
+                    let lengths = format!("{} {}", owned.len(), self.iter().len());
                     (
                         self.len(),
                         self.is_empty(),

@@ -17,6 +17,9 @@
 //!   one before they are doubled.
 //! - A slot takes 4 bytes more.
 //! - [`basic::IntoIter`] is not `Clone`.
+//! - A map of references to what is dropped before the map does not compile: only `std` may say
+//!   that a destructor does not use what values refer to.
+//! - A snapshot of a slot with a version past 2^31 is refused.
 //! - `Debug` prints a map, and not the slots.
 //!
 //! ```

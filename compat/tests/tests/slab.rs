@@ -372,3 +372,109 @@ mod variance {
     }
     static EMPTY: slab::Slab<u64> = slab::Slab::new();
 }
+
+/// Values that say when they are dropped, and may panic then.
+mod drops {
+    use std::cell::RefCell;
+
+    use flatslab_compat_tests::{Random, outcome};
+
+    thread_local! {
+        static LOG: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+    }
+
+    #[derive(Clone)]
+    struct Logged {
+        number: u64,
+        panics: bool,
+    }
+
+    impl Drop for Logged {
+        fn drop(&mut self) {
+            LOG.with_borrow_mut(|log| log.push(self.number));
+            assert!(!self.panics, "{} is dropped", self.number);
+        }
+    }
+
+    /// What happens to one of the crates: results of calls, and the numbers of dropped values.
+    macro_rules! program {
+        ($name:ident, $crate_name:ident) => {
+            fn $name(seed: u64) -> Vec<String> {
+                let mut random = Random::new(seed);
+                let mut events = Vec::new();
+                let mut slab = $crate_name::Slab::new();
+                for number in 0..60 {
+                    // One at most panics at a time: two would end the process.
+                    let is_calm = slab.iter().all(|(_, value): (_, &Logged)| !value.panics);
+                    let panics = is_calm && random.once_in(12);
+                    let (key, taken) = (random.below(12), random.below(3));
+                    let result = match random.below(16) {
+                        0..8 => Ok(slab.insert(Logged { number, panics })),
+                        8 => outcome(|| usize::from(slab.try_remove(key).is_some())),
+                        9 => outcome(|| {
+                            slab.retain(|_, value| value.number % 3 != 0);
+                            0
+                        }),
+                        // After a panic `slab` would count values that are gone.
+                        10 if is_calm => outcome(|| {
+                            slab.clear();
+                            0
+                        }),
+                        11 => outcome(|| slab.drain().take(taken).count()),
+                        12 => outcome(|| std::mem::take(&mut slab).into_iter().take(taken).count()),
+                        // The closure panics, and then a destructor may not.
+                        13 if is_calm => outcome(|| {
+                            slab.compact(|_, _, to| to != 2 || panic!("{to} is not wanted"));
+                            0
+                        }),
+                        14 => outcome(|| {
+                            let pairs = (0..3).map(|n| {
+                                let (number, panics) = (1000 + n as u64, false);
+                                (n / 2 + key, Logged { number, panics })
+                            });
+                            slab = pairs.collect();
+                            slab.len()
+                        }),
+                        // Of a clone and its original, one destructor may panic.
+                        _ if !is_calm => Ok(0),
+                        _ => outcome(|| {
+                            slab.shrink_to_fit();
+                            slab = slab.clone();
+                            slab.len()
+                        }),
+                    };
+                    let dropped = LOG.take();
+                    let left: Vec<_> = slab
+                        .iter()
+                        .map(|(key, value)| (key, value.number))
+                        .collect();
+                    events.push(format!(
+                        "{number}: {result:?} {dropped:?} {left:?} {}",
+                        slab.vacant_key()
+                    ));
+                }
+                drop(outcome(|| drop(slab)));
+                events.push(format!("{:?}", LOG.take()));
+                events
+            }
+        };
+    }
+    program!(ours, slab);
+    program!(theirs, real_slab);
+
+    #[test]
+    fn values_are_dropped_when_those_of_slab_are() {
+        let mut panics = 0;
+        for seed in 0..500 {
+            let (ours, theirs) = (ours(seed), theirs(seed));
+            for (ours, theirs) in ours.iter().zip(&theirs) {
+                assert_eq!(ours, theirs, "seed {seed}");
+            }
+            panics += ours
+                .iter()
+                .filter(|event| event.contains("is dropped"))
+                .count();
+        }
+        assert!(panics > 100, "{panics} destructors panicked");
+    }
+}

@@ -4,7 +4,7 @@
 use std::error::Error;
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
-use flatslab::key_slab::InsertAtError;
+use flatslab::key_slab::{InsertAtError, SecondarySlab};
 use flatslab::{
     AllocError, BoundedKeySlab, BoundedSlab, BuildError, GenKey, Key, KeySlab, Slab, Slot,
 };
@@ -422,5 +422,86 @@ fn a_key_slab_keeps_its_block_where_it_gets_no_smaller_one() {
         without_memory(|| slab.shrink_to_fit());
         assert_eq!(slab.capacity(), 0);
         assert_eq!(slab.insert(8), key);
+    });
+}
+
+#[test]
+fn many_values_and_entries_that_get_no_memory_come_back() {
+    without_leak(|| {
+        let mut slab: KeySlab<String, GenKey> = KeySlab::with_key();
+        let mut keys = Vec::with_capacity(100);
+        let mut values: Vec<_> = (0..100).rev().map(|n| n.to_string()).collect();
+        let mut refused = 0;
+        for fuse in 0.. {
+            let mut taken = values.drain(..).rev();
+            let inserted = with_fuse(fuse % 4, || slab.try_insert_many(&mut taken, &mut keys));
+            let mut left: Vec<_> = inserted
+                .err()
+                .into_iter()
+                .map(|full| full.into_inner())
+                .collect();
+            left.extend(taken);
+            left.reverse();
+            values = left;
+            assert_eq!(keys.len() + values.len(), 100);
+            if values.is_empty() {
+                break;
+            }
+            refused += 1;
+        }
+        assert!(refused > 0);
+        assert!(
+            slab.get_many(&keys)
+                .zip(0..)
+                .all(|(value, n)| *value.unwrap() == n.to_string())
+        );
+
+        let mut more = SecondarySlab::new();
+        let mut refused = 0;
+        for &key in &keys {
+            let mut entry = slab[key].clone();
+            for fuse in 0.. {
+                match with_fuse(fuse, || more.try_insert(&slab, key, entry)) {
+                    Ok(old) => {
+                        assert!(old.is_none());
+                        break;
+                    }
+                    Err(error) => entry = error.into_inner(),
+                }
+                refused += 1;
+                assert!(!more.contains(key));
+            }
+        }
+        assert!(refused > 5);
+        assert!(more.join(&slab).all(|(_, value, entry)| value == entry));
+        assert_eq!(more.len(), 100);
+    });
+}
+
+#[test]
+#[cfg(feature = "serde")]
+fn a_snapshot_that_gets_no_memory_leaves_an_empty_slab() {
+    use serde::de::DeserializeSeed;
+
+    let mut slab: KeySlab<u64, GenKey> = KeySlab::with_key();
+    let mut keys = Vec::new();
+    slab.insert_many(0..300, &mut keys);
+    slab.retain(|_, value| *value % 3 != 0);
+    let bytes = postcard::to_allocvec(&slab).unwrap();
+    without_leak(|| {
+        let mut back: KeySlab<u64, GenKey> = KeySlab::with_key();
+        let mut failures = 0;
+        for fuse in 0.. {
+            let mut input = postcard::Deserializer::from_bytes(&bytes);
+            let read = with_fuse(fuse, || back.restore().deserialize(&mut input));
+            if read.is_ok() {
+                break;
+            }
+            failures += 1;
+            assert!(back.is_empty() && back.used_slots() == 0);
+        }
+        // The slots, and the bits of the free ones.
+        assert!(failures > 2, "{failures}");
+        assert_eq!((&back, back.vacant_key()), (&slab, slab.vacant_key()));
     });
 }

@@ -267,11 +267,12 @@ fn growth(path: &Path, record: &Record, case: Case<'_>) -> Drawn {
         "BoundedSlab, Slot",
         "Slab, Slot",
         "Slab, 8 spare chunks",
+        "KeySlab, in a range",
     ];
     let lines: Vec<Line> = subjects.into_iter().filter_map(line).collect();
     let stretch = thousands(case.live / 500);
     let axes = Axes {
-        title: "Spare chunks take page faults, and most spikes, out of a slab's growth",
+        title: "In a range growth is page faults alone; with spare chunks not even those",
         x: &format!("insertions so far, values of {} bytes", case.bytes),
         y: &format!("slowest of each {stretch}"),
         names: &[],

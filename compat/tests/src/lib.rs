@@ -27,6 +27,12 @@ impl Random {
     }
 }
 
+/// How many random programs there are: few in an interpreter.
+#[must_use]
+pub const fn programs(many: u64) -> u64 {
+    if cfg!(miri) { many / 100 } else { many }
+}
+
 /// The text of a panic.
 fn text(payload: &(dyn Any + Send)) -> String {
     match payload.downcast_ref::<&str>() {

@@ -1,7 +1,7 @@
 //! The facade of `slotmap` beside `slotmap`: random programs, snapshots of one read by the other,
 //! and every panic's text.
 
-use flatslab_compat_tests::{Random, implements, outcome};
+use flatslab_compat_tests::{Random, implements, outcome, programs};
 use real_slotmap::Key as _;
 use slotmap::Key as _;
 
@@ -312,7 +312,7 @@ fn step(pair: &mut Pair, random: &mut Random, value: u64) {
 
 #[test]
 fn random_programs_return_what_slotmap_returns() {
-    for seed in 0..400 {
+    for seed in 0..programs(200) {
         let mut random = Random::new(seed);
         let mut pair = Pair {
             ours: Ours::new(),
@@ -561,7 +561,7 @@ fn compare_secondary<O: Secondary, T: Secondary>(ours: O, theirs: T) {
         theirs: T,
     }
     let empty = Pair { ours, theirs };
-    for seed in 0..200 {
+    for seed in 0..programs(100) {
         let mut random = Random::new(seed);
         let mut pair = Pair {
             ours: empty.ours.clone(),

@@ -271,13 +271,30 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
     /// ```
     #[track_caller]
     pub fn reserve_exact(&mut self, additional: usize) {
+        if let Err(error) = self.try_reserve_exact(additional) {
+            memory::fail(error);
+        }
+    }
+
+    /// Reserves memory for exactly `additional` more values, like
+    /// [`reserve_exact`](Self::reserve_exact); never panics or aborts.
+    ///
+    /// # Errors
+    ///
+    /// Where [`reserve`](Self::reserve) panics, or the allocator refuses; nothing has changed.
+    ///
+    /// ```
+    /// let mut slab = flatslab::KeySlab::<u64>::new();
+    /// assert!(slab.try_reserve_exact(usize::MAX).is_err());
+    /// slab.try_reserve_exact(10)?;
+    /// assert_eq!(slab.capacity(), 10);
+    /// # Ok::<(), flatslab::AllocError>(())
+    /// ```
+    pub fn try_reserve_exact(&mut self, additional: usize) -> Result<(), AllocError> {
         let missing = additional.saturating_sub(self.free_slots());
         let capacity = self.capacity().saturating_add(missing);
         // SAFETY: by K1 the cells below `used` are initialised, and no others.
-        let grown = unsafe { self.cells.try_resize::<K::Cell<T>>(self.used, capacity) };
-        if let Err(error) = grown {
-            memory::fail(error);
-        }
+        unsafe { self.cells.try_resize::<K::Cell<T>>(self.used, capacity) }
     }
 
     /// Frees the memory after the last value, or the last slot of a

@@ -1,7 +1,6 @@
 //! From a value to its key.
 
 use super::cell::Cell;
-use super::key::Inside;
 use super::{PlainSlab, SlabKey, Storage};
 
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
@@ -22,13 +21,24 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     #[track_caller]
     #[must_use]
     pub fn key_of(&self, value: &T) -> K {
-        match self.index_of(value) {
-            // SAFETY: `index_of` gives indices of occupied cells.
-            Some(index) => unsafe {
-                K::new(index, self.place(index).as_ref().version() | 1, Inside)
-            },
+        match self.try_key_of(value) {
+            Some(key) => key,
             None => panic!("key_of was refused: the value is not in this slab"),
         }
+    }
+
+    /// Returns the key of a value of this slab, by its address alone; O(1). `None` if it is of
+    /// another place.
+    ///
+    /// ```
+    /// let mut slab = flatslab::KeySlab::new();
+    /// let key = slab.insert(7);
+    /// assert_eq!(slab.try_key_of(&slab[key]), Some(key));
+    /// assert_eq!(slab.try_key_of(&7), None);
+    /// ```
+    #[must_use]
+    pub fn try_key_of(&self, value: &T) -> Option<K> {
+        self.key_at(self.index_of(value)?)
     }
 
     fn index_of(&self, value: &T) -> Option<usize> {

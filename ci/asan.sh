@@ -15,6 +15,10 @@ done
 tests=("${build_std[@]}" --package flatslab --no-fail-fast --lib --test '*')
 ASAN_OPTIONS=detect_leaks=1 \
     sanitized address test "${tests[@]}" -- "${leak_free[@]}"
+# With snapshots, and ranges of the system.
+ASAN_OPTIONS=detect_leaks=1 \
+    sanitized address test "${build_std[@]}" --package flatslab --features serde,os-memory \
+    --test key_slab -- "${leak_free[@]}"
 ASAN_OPTIONS=detect_leaks=1 \
     sanitized address test "${build_std[@]}" --package order_book
 ASAN_OPTIONS=detect_leaks=0 \

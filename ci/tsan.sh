@@ -8,6 +8,8 @@ needs_build_std
 
 export TSAN_OPTIONS=halt_on_error=1
 sanitized thread test "${build_std[@]}" --package flatslab --no-fail-fast --lib --tests -- --skip exploration
+# With snapshots, and ranges of the system.
+sanitized thread test "${build_std[@]}" --package flatslab --features serde,os-memory --test key_slab
 sanitized thread test "${build_std[@]}" --package order_book
 for example in examples/*.rs; do
     sanitized thread run "${build_std[@]}" --package flatslab --all-features \

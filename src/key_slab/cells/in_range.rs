@@ -1,4 +1,4 @@
-//! Cells in a [range](super::range): where there is one, large slabs grow in it if they were
+//! Cells in a [range]: where there is one, large slabs grow in it if they were
 //! built so.
 
 use core::ptr::NonNull;

@@ -103,7 +103,7 @@ impl<T, K: SlabKey> Builder<KeySlab<T, K>> {
     ///   pages are touched that it does not have.
     /// - It goes back to the system with the slab. Slabs that are made, filled and dropped again
     ///   and again are faster in the allocator's warm memory.
-    /// - A process has 1024 ranges at most. Further slabs grow as if this was not set, as
+    /// - A process has 1024 ranges at most, and none while its addresses are limited (`RLIMIT_AS`). Further slabs grow as if this was not set, as
     ///   do those with [pages](Builder::pages) of another source, with cells aligned to more than
     ///   4 KiB, and all of them where the system is not Linux of 64 bits.
     ///

@@ -13,6 +13,12 @@ use crate::raw::report::ReservedRange;
 /// of 16 MiB to a larger range took 100 µs.
 const TIMES: usize = if cfg!(miri) { 4 } else { 256 };
 const SMALLEST: usize = if cfg!(miri) { 1024 } else { 1 << 30 };
+/// Half of the addresses that a process has.
+const MOST: usize = if cfg!(target_pointer_width = "64") {
+    1 << 46
+} else {
+    1 << 30
+};
 
 impl Cells {
     const fn sizes<C>() -> Sizes {
@@ -69,14 +75,16 @@ impl Cells {
             let bytes = slots.checked_mul(sizes.cell + sizes.index)?;
             bytes.checked_add(2 * GRAIN)?.checked_next_power_of_two()
         };
-        let most = bytes(MAX_SLOTS).unwrap_or(1 << 46).min(1 << 46);
+        let most = bytes(MAX_SLOTS).unwrap_or(MOST).min(MOST);
         let least = bytes(2 * capacity)?.min(most);
+        if capacity > sizes.most_slots(least.ilog2() as u8) {
+            return None;
+        }
         let wish = bytes(TIMES.saturating_mul(capacity)).unwrap_or(most);
-        let wish = wish.max(SMALLEST).clamp(least, most.max(least));
-        (least.ilog2()..=wish.ilog2())
-            .rev()
+        let wish = wish.max(SMALLEST).clamp(least, most);
+        let logs = (least.ilog2()..=wish.ilog2()).rev();
+        logs.into_iter()
             .find_map(|log| Range::reserve(log as u8, sizes))
-            .filter(|range| capacity <= sizes.most_slots(range.log))
     }
 
     /// Moves to `capacity` cells in a range, if they are to be in one and it is to be had.

@@ -53,8 +53,8 @@ fn a_refused_range_is_a_block_and_a_refused_opening_an_error() {
                 // SAFETY: a limit to read.
                 assert_eq!(unsafe { libc::setrlimit(resource, &raw const limit) }, 0);
             };
-            // Enough for a block, and not for a range.
-            limit(libc::RLIMIT_AS, (address_space() + (6 << 20)) as u64);
+            // Enough for a range, which other memory would not have then.
+            limit(libc::RLIMIT_AS, (address_space() + (8 << 30)) as u64);
             let mut block = built::<u64>(MANY);
             assert!(!is_in_range(&block));
             block.insert(7);
@@ -79,6 +79,24 @@ fn a_refused_range_is_a_block_and_a_refused_opening_an_error() {
                 (values, values)
             );
             assert_eq!((slab[key][0], slab.try_insert([1; 512]).is_ok()), (7, true));
+        },
+    );
+}
+
+/// More than there are addresses for.
+#[test]
+fn a_refused_reserve_keeps_no_addresses() {
+    in_child(
+        "system::ranges::a_refused_reserve_keeps_no_addresses",
+        || {
+            let mut slab = built::<[u8; 1 << 20]>(0);
+            let before = (mappings(), address_space());
+            for slots in [1 << 26, 1 << 27, 1 << 29] {
+                assert!(slab.try_reserve(slots).is_err());
+            }
+            assert_eq!((mappings(), address_space()), before);
+            let memory = built::<u64>(MANY).memory().to_string();
+            assert!(memory.contains("one of 1 "), "{memory}");
         },
     );
 }

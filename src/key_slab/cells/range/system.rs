@@ -5,6 +5,7 @@ use core::ptr::{NonNull, null_mut};
 use std::sync::OnceLock;
 
 use rustix::mm::{self, Advice, MapFlags, MprotectFlags, MremapFlags, ProtFlags};
+use rustix::process::{Resource, getrlimit};
 
 use super::layout::{GRAIN, Range, Sizes};
 use crate::error::AllocError;
@@ -25,6 +26,10 @@ pub(super) fn is_advised() -> bool {
 }
 
 pub(super) fn reserve(log: u8, sizes: Sizes) -> Option<Range> {
+    // Where addresses are limited, they are not there to be kept.
+    if getrlimit(Resource::As).current.is_some() {
+        return None;
+    }
     let (bytes, align) = (1_usize << log, align(log));
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
     // SAFETY: a new mapping.

@@ -1,10 +1,10 @@
-//! The command line.
+//! The arguments of the replay.
 
 use std::path::PathBuf;
 
-use clap::{Parser, value_parser};
+use clap::{Args, value_parser};
 
-use crate::variant::{PageKind, Prefetch, StoreKind, Variant};
+use crate::feed::variant::{PageKind, Prefetch, StoreKind, Variant};
 
 /// Messages of all symbols together if neither a file nor `--messages` is given.
 const DEFAULT_MESSAGES: u64 = 2_250_000;
@@ -26,9 +26,8 @@ const MOST_MESSAGES: u64 = 100_000_000;
 /// Exit codes: 0, all books are the same; 1, they are not, a store is full,
 /// its memory cannot be had or an output cannot be written; 2, a bad argument or
 /// input file.
-#[derive(Debug, Parser)]
-#[command(name = "order_book", version)]
-pub(crate) struct Cli {
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
     /// Replay this LOBSTER message file instead of generated messages
     #[arg(long, value_name = "FILE")]
     pub(crate) lobster: Option<PathBuf>,
@@ -110,7 +109,7 @@ pub(crate) struct Cli {
     pub(crate) json: bool,
 }
 
-impl Cli {
+impl Arguments {
     /// Symbols to replay.
     pub(crate) fn symbols(&self) -> u32 {
         let default = match (&self.lobster, self.messages) {

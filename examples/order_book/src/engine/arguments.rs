@@ -20,7 +20,7 @@ const OPENING: usize = 10_000;
 /// Symbols that play the recorded hour.
 const RECORDED_SYMBOLS: usize = 20;
 /// Commands after those that fill the books, and with `--full`.
-const COMMANDS: usize = 400_000;
+const COMMANDS: usize = 300_000;
 const FULL_COMMANDS: usize = 2_000_000;
 /// Rounds, and with `--full`.
 const ROUNDS: u32 = 3;
@@ -60,7 +60,7 @@ pub(crate) struct Arguments {
     #[arg(value_parser = value_parser!(u32).range(..=10_000_000))]
     pub(crate) resting: u32,
 
-    /// Commands after those that fill the books (400,000; 2,000,000 with --full; with
+    /// Commands after those that fill the books (300,000; 2,000,000 with --full; with
     /// --lobster the whole hour of each symbol)
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=100_000_000))]
     pub(crate) commands: Option<u32>,

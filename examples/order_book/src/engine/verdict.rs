@@ -53,9 +53,9 @@ impl Ratio {
         })
     }
 
-    /// Whether the rounds do not agree on which of the two is ahead.
-    pub(crate) fn is_level(&self) -> bool {
-        self.lowest <= 1.0 && self.highest >= 1.0
+    /// Whether the rounds do not agree on which of the two is ahead, or it is by 3 % at most.
+    fn is_level(&self) -> bool {
+        self.lowest <= 1.0 && self.highest >= 1.0 || (0.97..=1.03).contains(&self.median)
     }
 }
 
@@ -79,7 +79,8 @@ const STARTS: [(&str, Rounds); 2] = [
 ];
 
 /// What was seen of `keys` beside the better of `slab + number` and `slotmap`, and how much
-/// a map costs, if it was there. A difference that not every round shows is level.
+/// a map costs, if it was there. A difference that not every
+/// round shows, or of 3 % at most, is level.
 pub(crate) fn sentences(stores: &[StoreResult]) -> Vec<String> {
     let find = |kind| stores.iter().find(|it| it.store == kind);
     let Some(keys) = find(StoreKind::Keys) else {
@@ -108,10 +109,10 @@ fn beside(start: &str, keys: &[Figures], rival: &[Figures], name: &str) -> Optio
     let mut behind = Vec::new();
     for (percentile, figure) in PERCENTILES {
         let ratio = Ratio::of(keys, rival, figure)?;
-        if ratio.highest < 1.0 {
-            ahead.push(format!("{percentile} {ratio}"));
-        } else if ratio.lowest > 1.0 {
-            behind.push(format!("{percentile} {ratio}"));
+        match ratio.is_level() {
+            true => {}
+            false if ratio.median < 1.0 => ahead.push(format!("{percentile} {ratio}")),
+            false => behind.push(format!("{percentile} {ratio}")),
         }
     }
     let mut said = match rate.is_level() {

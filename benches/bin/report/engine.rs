@@ -25,6 +25,9 @@ const STARTS: [(&str, &str); 2] = [
 /// The stores of the README's table: ours, and what people would use instead.
 const SHORT: [&str; 4] = ["keys", "bounded", "slab + number", "slotmap"];
 
+const PICTURE: &str =
+    "![percentiles of the time of one command to a matching engine](pictures/engine.svg)";
+
 /// The record, if there is one.
 pub(crate) fn result() -> Result<Option<Value>, String> {
     let path = Record::directory().join("engine.json");
@@ -69,10 +72,14 @@ pub(crate) fn in_short(result: &Value) -> String {
     )
 }
 
-/// For README.md: what was seen from empty, and in how many commands.
+/// For README.md: the picture, what was seen, and the table from empty.
 pub(crate) fn readme(result: &Value) -> Section {
     let table = table(result, "from_empty", |name| SHORT.contains(&name));
-    let text = format!("{}\n\n{table}\n\n{}", says(result), caption(result));
+    let text = format!(
+        "{PICTURE}\n\n{}\n\n{table}\n\n{}",
+        says(result),
+        caption(result)
+    );
     ("engine", text)
 }
 

@@ -78,6 +78,9 @@ const STARTS: [(&str, Rounds); 2] = [
     ("Reserved", |it| &it.reserved),
 ];
 
+/// Fewer than this say nothing.
+const FEW_ROUNDS: usize = 3;
+
 /// What was seen of `keys` beside the better of `slab + number` and `slotmap`, and how much
 /// a map costs, if it was there. A difference that not every
 /// round shows, or of 3 % at most, is level.
@@ -86,6 +89,11 @@ pub(crate) fn sentences(stores: &[StoreResult]) -> Vec<String> {
     let Some(keys) = find(StoreKind::Keys) else {
         return Vec::new();
     };
+    if keys.reserved.len() < FEW_ROUNDS {
+        return vec![format!(
+            "Fewer than {FEW_ROUNDS} rounds agree by chance too often to compare the stores."
+        )];
+    }
     let mut said = Vec::new();
     for (start, rounds) in STARTS {
         let rivals = [StoreKind::SlabNumber, StoreKind::Slotmap];

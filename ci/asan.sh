@@ -33,4 +33,6 @@ for example in examples/*.rs; do
             --example "$name"
 done
 sanitized address run "${build_std[@]}" --package order_book -- \
-    --messages 20000 --rounds 1
+    feed --messages 20000 --rounds 1
+sanitized address run "${build_std[@]}" --package order_book -- \
+    --check --symbols 20 --commands 20000

@@ -16,4 +16,4 @@ for example in examples/*.rs; do
         --example "$(basename "$example" .rs)"
 done
 sanitized thread run "${build_std[@]}" --package order_book -- \
-    --messages 20000 --rounds 1
+    feed --messages 20000 --rounds 1

@@ -18,4 +18,5 @@ memcheck() {
 for example in examples/*.rs; do
     memcheck "examples/$(basename "$example" .rs)"
 done
-memcheck order_book --messages 20000 --rounds 1
+memcheck order_book feed --messages 20000 --rounds 1
+memcheck order_book --check --symbols 20 --commands 20000

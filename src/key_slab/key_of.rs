@@ -1,6 +1,7 @@
-//! From a value to its key.
+//! From a value, or its slot, to its key.
 
 use super::cell::Cell;
+use super::key::Inside;
 use super::{PlainSlab, SlabKey, Storage};
 
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
@@ -39,6 +40,33 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     #[must_use]
     pub fn try_key_of(&self, value: &T) -> Option<K> {
         self.key_at(self.index_of(value)?)
+    }
+
+    /// Returns the key of the value in a slot, if it has one; O(1).
+    ///
+    /// Where keys have generations, values that link to each other can do it by slot, in four
+    /// bytes instead of eight: whoever unlinks a value before it is removed needs no generation
+    /// to tell it from the next one.
+    ///
+    /// ```
+    /// use flatslab::{GenKey, KeySlab};
+    ///
+    /// let mut slab: KeySlab<&str, GenKey> = KeySlab::with_key();
+    /// let key = slab.insert("value");
+    /// assert_eq!(slab.key_at(key.index()), Some(key));
+    /// slab.remove(key);
+    /// assert_eq!(slab.key_at(key.index()), None);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn key_at(&self, index: usize) -> Option<K> {
+        if index >= self.used {
+            return None;
+        }
+        // SAFETY: by K1 the cell exists.
+        let cell = unsafe { self.place(index).as_ref() };
+        let key = || K::new(index, cell.version() | 1, Inside);
+        cell.is_occupied().then(key)
     }
 
     fn index_of(&self, value: &T) -> Option<usize> {

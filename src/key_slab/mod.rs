@@ -41,7 +41,7 @@
 // |---|---|
 // | `key.rs`, `cell.rs` | plain keys, keys with generations, key types of the user's own; a cell for each |
 // | `cells/` | the block, or the range: cells, and the free indices |
-// | `grow.rs`, `entry.rs`, `key_of.rs` | insertion with growth; entries; from a value to its key |
+// | `grow.rs`, `entry.rs`, `key_of.rs` | insertion with growth; entries; from a value or a slot to its key |
 // | `generations.rs` | slots without a generation left, and all generations anew |
 // | `detach.rs`, `secondary.rs` | values that leave for a while, and keep their key; more of the values of another slab |
 // | `iter.rs`, `drain.rs` | iteration, by reference and by value |
@@ -218,15 +218,6 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         } else {
             None
         }
-    }
-
-    /// The key of a slot that exists, if it has a value.
-    fn key_at(&self, index: usize) -> Option<K> {
-        debug_assert!(index < self.used);
-        // SAFETY: by K1 the cell exists.
-        let cell = unsafe { self.place(index).as_ref() };
-        let key = || K::new(index, cell.version() | 1, Inside);
-        cell.is_occupied().then(key)
     }
 
     /// Number of values; O(1).

@@ -202,6 +202,7 @@ fn run<const BYTES: usize, K: Numbers, S: Storage>(
                     *slab.get_mut(key).unwrap() = count.make(value + 1);
                     model.insert(key.slot(), (key, value + 1));
                     assert!(slab.key_of(&slab[key]) == key);
+                    assert!(slab.key_at(key.slot()) == Some(key));
                 }
             }
             8 => {

@@ -2,6 +2,7 @@
 //! BENCHMARKS.md and README.md between their markers, and the pictures. Of each bench the
 //! newest record that has it counts, or the one that is named.
 
+mod engine;
 mod full;
 mod order_book;
 mod pages;
@@ -67,6 +68,7 @@ fn report(arguments: &Arguments) -> Result<(), String> {
         None => newest_of_each_bench()?,
     };
     let book = order_book::results()?;
+    let engine = engine::result()?;
 
     let mut files = vec![order_book::file(&book)];
     let mut sections = vec![("order book", order_book::in_short(&book))];
@@ -81,7 +83,12 @@ fn report(arguments: &Arguments) -> Result<(), String> {
         let summary: Vec<String> = summary.iter().map(|line| format!("- {line}")).collect();
         sections.push(("summary", summary.join("\n")));
     }
-    let readme: Vec<Section> = sources.iter().filter_map(short::readme).collect();
+    let mut readme: Vec<Section> = sources.iter().filter_map(short::readme).collect();
+    if let Some(engine) = &engine {
+        files.push(engine::file(engine));
+        sections.push(("engine", engine::in_short(engine)));
+        readme.push(engine::readme(engine));
+    }
 
     if arguments.print {
         for (name, text) in sections.iter().chain(&readme) {
@@ -96,6 +103,10 @@ fn report(arguments: &Arguments) -> Result<(), String> {
     for source in &sources {
         pictures::draw(&source.record, book.first(), &root.join("pictures"))
             .map_err(|error| error.to_string())?;
+    }
+    if let Some(engine) = &engine {
+        let path = root.join("pictures").join("engine.svg");
+        pictures::engine(&path, engine).map_err(|error| error.to_string())?;
     }
     let tables = Record::directory().join("tables");
     std::fs::create_dir_all(&tables).map_err(|error| format!("{}: {error}", tables.display()))?;

@@ -434,3 +434,40 @@ fn order_book(path: &Path, result: &serde_json::Value) -> Drawn {
     };
     chart(path, &axes, &lines)
 }
+
+/// The percentiles of commands to a matching engine that grows from empty, by the store of its
+/// orders.
+pub(crate) fn engine(path: &Path, result: &serde_json::Value) -> Drawn {
+    use crate::engine::{LATENCIES, latency, name, stores};
+    let shown = ["keys", "bounded", "slab + number", "slotmap", "slab + map"];
+    let lines: Vec<Line> = stores(result)
+        .iter()
+        .filter(|store| shown.contains(&name(store)))
+        .map(|store| {
+            let points = LATENCIES.iter().enumerate();
+            let points = points.map(|(at, &(field, _, is_lowest))| {
+                (
+                    at as f64,
+                    latency(store, "from_empty", field, is_lowest) as f64,
+                )
+            });
+            Line {
+                name: name(store).to_owned(),
+                points: points.collect(),
+            }
+        })
+        .collect();
+    let number = |field: &str| thousands(result[field].as_u64().unwrap_or(0) as usize);
+    let axes = Axes {
+        title: "A matching engine whose keys are the order numbers, growing from empty",
+        x: &format!(
+            "percentile of commands, {} orders live",
+            number("peak_live_orders")
+        ),
+        y: "time of one command",
+        names: &LATENCIES.map(|(_, name, _)| name),
+        marks: true,
+        unit: Unit::Nanoseconds,
+    };
+    chart(path, &axes, &lines)
+}

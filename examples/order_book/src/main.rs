@@ -1,54 +1,31 @@
-//! A limit order book whose orders live in a slab.
-//!
-//! One store holds the resting orders of all symbols. Price levels are intrusive
-//! lists of keys, and a map leads from the exchange's order ids to keys. The same
-//! book runs on [`flatslab::KeySlab`], [`flatslab::BoundedSlab`], [`flatslab::Slab`],
-//! the `slab` crate and `Box`, and must end in the same state on each.
+//! What a store of orders is worth: a matching engine, whose keys are the order
+//! numbers, and the replay of a feed, whose order numbers are somebody else's.
 //!
 //! ```text
+//! cargo run --release -p order_book            # the engine, on four stores
 //! cargo run --release -p order_book -- --help
+//! cargo run --release -p order_book -- feed    # the replay
 //! ```
-//!
-//! A few hundred live orders fit any cache; two thousand symbols' orders do not, and
-//! `--resting` makes the books as large as you like. With `--pages huge`, orders, index
-//! and levels live in huge pages, all there before the first message. With `--prefetch`, the order of the next message is
-//! looked up before the present one is applied. With `--json`, the output is what the
-//! files `benches/record/order_book-*.json` hold, of which the benches' `report` makes
-//! tables and a picture.
 //!
 //! | file | contents |
 //! |---|---|
-//! | `message.rs` | the messages of an exchange |
-//! | `store.rs`, `store/` | where orders live: a trait and its implementations |
-//! | `book.rs` | the order book |
-//! | `flow.rs`, `stats.rs` | generated messages, and the statistics they are to match |
-//! | `lobster.rs` | recorded messages |
-//! | `variant.rs` | what is compared: a store, its pages, its look-ahead |
-//! | `replay.rs`, `report.rs` | timing, and the printed result |
-//! | `cli.rs`, `run.rs` | the program |
-//! | `naive.rs`, `real_hour.rs` | tests: the book without a store; a recorded hour |
+//! | `engine/` | the matching engine, its commands, its stores, and how it is timed |
+//! | `feed/` | messages of an exchange, generated and recorded, and the book they lead to |
+//! | `cli.rs`, `exit.rs` | the program |
+//! | `memory.rs`, `table.rs` | what the machine has of memory; columns of text |
 
-mod book;
 mod cli;
-mod flow;
-mod lobster;
-mod message;
-#[cfg(test)]
-mod naive;
-#[cfg(test)]
-mod real_hour;
-mod replay;
-mod report;
-mod run;
-mod stats;
-mod store;
-mod variant;
+mod engine;
+mod exit;
+mod feed;
+mod memory;
+mod table;
 
 use std::io;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    run::run(
+    cli::run(
         &mut io::BufWriter::new(io::stdout().lock()),
         &mut io::stderr(),
     )

@@ -29,8 +29,8 @@ use flatslab::memory::{PageAllocator, Pages};
 use hashbrown::hash_map::Entry;
 use hashbrown::{DefaultHashBuilder, HashMap};
 
-use crate::message::{Kind, Message, Side};
-use crate::store::{Link, Order, Store, StoreFull};
+use crate::feed::message::{Kind, Message, Side};
+use crate::feed::store::{Link, Order, Store, StoreFull};
 
 /// A vector in the market's memory.
 type PagedVec<T> = allocator_api2::vec::Vec<T, PageAllocator>;

@@ -1,9 +1,9 @@
 //! The messages of an exchange.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The side of the book an order rests on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) enum Side {
     /// Bids: the highest price is the best.
     Buy,

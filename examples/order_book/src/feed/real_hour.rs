@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 use indicatif::ProgressBar;
 
-use crate::lobster;
-use crate::message::Message;
-use crate::naive::NaiveBook;
-use crate::replay::{Job, write_tops};
-use crate::stats::{FlowStats, Quantiles};
-use crate::variant::{StoreKind, Variant};
+use crate::feed::lobster;
+use crate::feed::message::Message;
+use crate::feed::naive::NaiveBook;
+use crate::feed::replay::{Job, write_tops};
+use crate::feed::stats::{FlowStats, Quantiles};
+use crate::feed::variant::{StoreKind, Variant};
 
 fn hour() -> Option<Vec<Message>> {
     let path = PathBuf::from(std::env::var_os("FLATSLAB_LOBSTER")?);

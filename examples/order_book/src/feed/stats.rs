@@ -8,9 +8,9 @@
 use hashbrown::HashMap;
 use serde::Serialize;
 
-use crate::book::{Market, Outcome};
-use crate::message::{Kind, KindCounts, Message, Side};
-use crate::store::{SlabCrateStore, StoreFull};
+use crate::feed::book::{Market, Outcome};
+use crate::feed::message::{Kind, KindCounts, Message, Side};
+use crate::feed::store::{SlabCrateStore, StoreFull};
 
 /// Price units (dollars × 10,000) in a cent.
 pub(crate) const CENT: i64 = 100;

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::book::{Outcome, Top};
-use crate::message::{Kind, Message, Side};
+use crate::feed::book::{Outcome, Top};
+use crate::feed::message::{Kind, Message, Side};
 
 #[derive(Default)]
 pub(crate) struct NaiveBook {
@@ -68,7 +68,7 @@ impl NaiveBook {
     }
 
     /// Side, price, id and size of every order, in the order of
-    /// [`Market::walk`](crate::book::Market::walk).
+    /// [`Market::walk`](crate::feed::book::Market::walk).
     pub(crate) fn orders(&self) -> Vec<(Side, u32, u64, u32)> {
         let bids = self.bids.iter().map(|level| (Side::Buy, level));
         let asks = self.asks.iter().rev().map(|level| (Side::Sell, level));

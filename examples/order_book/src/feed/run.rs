@@ -1,54 +1,42 @@
-//! The program: from arguments to text and an exit code.
+//! The replay: from arguments to text and an exit code.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Parser;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::cli::Cli;
-use crate::flow::Flow;
-use crate::lobster;
-use crate::message::Message;
-use crate::replay::{self, Failure, Job};
-use crate::report::{FlowReport, Report};
-use crate::stats::FlowStats;
-
-/// The books differ, a store is full, memory cannot be had or the output cannot be
-/// written.
-const FAILED: u8 = 1;
-/// A bad argument or file.
-const BAD_INPUT: u8 = 2;
+use crate::exit::{FAILED, Failure, written};
+use crate::feed::cli::Arguments;
+use crate::feed::flow::Flow;
+use crate::feed::lobster;
+use crate::feed::message::Message;
+use crate::feed::replay::{self, Job};
+use crate::feed::report::{FlowReport, Report};
+use crate::feed::stats::FlowStats;
+use crate::memory;
 
 /// Rounds if `--rounds` is not given.
 const ROUNDS: u64 = 7;
 /// Messages of all rounds of one variant together; longer flows get fewer rounds.
 const MANY_MESSAGES: u64 = 7_000_000;
 
-/// Runs the program with the arguments of the process.
+/// What an order takes at most while it is live: the largest slot, its entry in the
+/// index at the lowest load, both once more while they grow.
+const ORDER_BYTES: u128 = 2 * (64 + 40);
+
+/// Replays, and prints the report.
 ///
-/// An error is written to `err`. If that fails too, only the exit code tells.
-pub(crate) fn run(out: &mut dyn Write, err: &mut dyn Write) -> ExitCode {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
-        Err(error) if error.use_stderr() => {
-            let _ = write!(err, "{error}");
-            return ExitCode::from(BAD_INPUT);
-        }
-        // `--help` and `--version` are answers, not errors.
-        Err(answer) => {
-            return written(write!(out, "{answer}").and_then(|()| out.flush()), err);
-        }
-    };
-    let (code, reason) = match execute(&cli) {
-        Ok(report) => return finish(&report, cli.json, out, err),
-        Err(Failure::Input(reason)) => (BAD_INPUT, reason),
-        Err(Failure::Run(reason)) => (FAILED, reason),
-    };
-    let _ = writeln!(err, "error: {reason}");
-    ExitCode::from(code)
+/// # Errors
+///
+/// [`Failure`], if a replay cannot begin or end.
+pub(crate) fn run(
+    cli: &Arguments,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<ExitCode, Failure> {
+    Ok(finish(&execute(cli)?, cli.json, out, err))
 }
 
 /// Prints the report. Fails if that fails or the books differ.
@@ -66,21 +54,8 @@ fn finish(report: &Report, json: bool, out: &mut dyn Write, err: &mut dyn Write)
     ExitCode::from(FAILED)
 }
 
-/// The exit code for the result of writing to standard output.
-fn written(result: io::Result<()>, err: &mut dyn Write) -> ExitCode {
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        // The reader has seen enough, as in `| head`.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(error) => {
-            let _ = writeln!(err, "error: standard output: {error}");
-            ExitCode::from(FAILED)
-        }
-    }
-}
-
 /// Opens the files, then generates messages if there is no input, and replays.
-fn execute(cli: &Cli) -> Result<Report, Failure> {
+fn execute(cli: &Arguments) -> Result<Report, Failure> {
     // Read first: a bad input must not overwrite an existing file of tops.
     let recorded = cli
         .lobster
@@ -114,9 +89,15 @@ fn create(path: &Path, input: Option<&Path>) -> Result<File, Failure> {
 }
 
 /// Generates the messages.
-fn generate(cli: &Cli) -> Result<Vec<Message>, Failure> {
+fn generate(cli: &Arguments) -> Result<Vec<Message>, Failure> {
     let resting = cli.resting as usize;
     let count = cli.generated_messages() as usize + resting;
+    let orders = resting as u128 * u128::from(cli.symbols());
+    let bytes = (count * size_of::<Message>()) as u128 + orders * ORDER_BYTES;
+    memory::check(
+        &format!("{count} messages to {} symbols", cli.symbols()),
+        bytes,
+    )?;
     let mut messages = Vec::new();
     messages
         .try_reserve_exact(count)
@@ -127,13 +108,15 @@ fn generate(cli: &Cli) -> Result<Vec<Message>, Failure> {
 
 /// Replays the messages through the stores.
 fn replay(
-    cli: &Cli,
+    cli: &Arguments,
     messages: &[Message],
     tops: Option<&(&Path, File)>,
 ) -> Result<Report, Failure> {
     let stats = FlowStats::measure(messages).map_err(|full| {
         Failure::Input(format!("more than {} orders are live at once", full.len))
     })?;
+    let orders = stats.peak_live_orders as u128 * u128::from(cli.symbols());
+    memory::check(&format!("{orders} live orders"), orders * ORDER_BYTES)?;
     let total = messages.len() as u64 * u64::from(cli.symbols());
     let rounds = cli
         .rounds
@@ -183,7 +166,7 @@ fn replay(
 }
 
 /// A bar on standard error; indicatif hides it where that is no terminal.
-fn progress_bar(length: u64) -> ProgressBar {
+pub(crate) fn progress_bar(length: u64) -> ProgressBar {
     let style = ProgressStyle::with_template("{msg:20} {wide_bar} {percent:>3} % {eta:>4}");
     ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::stderr())
         .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))

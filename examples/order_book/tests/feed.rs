@@ -1,4 +1,4 @@
-//! Runs the program and checks its exit codes, messages and output.
+//! Runs the replay of a feed and checks its exit codes, messages and output.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -17,10 +17,11 @@ const BAD_INPUT: i32 = 2;
 /// A valid row of a LOBSTER file.
 const ROW: &str = "34200.5,1,7,18,5853300,1";
 
-/// A command for the program; `line` holds its arguments, separated by spaces.
+/// A command for the replay; `line` holds its arguments, separated by spaces.
 fn command(line: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_order_book"));
-    command.args(line.split_whitespace()).stdin(Stdio::null());
+    command.arg("feed").args(line.split_whitespace());
+    command.stdin(Stdio::null());
     command
 }
 
@@ -170,15 +171,24 @@ fn an_empty_file_exits_with_2() {
 }
 
 #[test]
-fn a_bounded_store_too_large_to_build_exits_with_2() {
+fn orders_that_no_memory_holds_exit_with_2_at_once() {
     let rows: String = (0..20_000)
         .map(|id| format!("1,1,{id},1,{},1\n", id + 1))
         .collect();
     let scratch = Scratch::with_rows(&rows);
     let (code, out, err) = scratch.run("--lobster rows.csv --symbols 100000 --store bounded");
     assert_eq!((code, out.as_str()), (BAD_INPUT, ""));
-    let wanted = "no bounded store for 2000000000 orders";
-    assert!(err.contains(wanted), "{err}");
+    let wanted = "error: 2000000000 live orders take 387.4 GiB of memory, and ";
+    assert!(err.starts_with(wanted), "{err}");
+
+    let begun = Instant::now();
+    let (code, out, err) = run("--resting 1000000");
+    assert!(begun.elapsed() < Duration::from_secs(5));
+    assert_eq!((code, out.as_str()), (BAD_INPUT, ""));
+    assert!(
+        err.contains(" to 2000 symbols take 387.5 GiB of memory, and "),
+        "{err}"
+    );
 }
 
 #[test]
@@ -468,7 +478,7 @@ fn tops_that_are_cut_short_exit_with_1_and_leave_the_file_empty() {
     shell
         .arg("-c")
         .arg("trap '' XFSZ; ulimit -f 1; exec \"$@\"");
-    shell.args(["sh", env!("CARGO_BIN_EXE_order_book")]);
+    shell.args(["sh", env!("CARGO_BIN_EXE_order_book"), "feed"]);
     shell.args("--messages 5000 --bbo tops.csv".split_whitespace());
     shell.current_dir(&scratch.0);
     let (code, out, err) = output(shell);

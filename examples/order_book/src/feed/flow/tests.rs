@@ -3,9 +3,9 @@
 use hashbrown::HashSet;
 
 use super::*;
-use crate::book::{Digest, Outcome};
-use crate::naive::NaiveBook;
-use crate::stats::{FlowStats, Quantiles};
+use crate::feed::book::{Digest, Outcome};
+use crate::feed::naive::NaiveBook;
+use crate::feed::stats::{FlowStats, Quantiles};
 
 /// Fails unless `found` is within 5 % of `wanted`. Small numbers (life p10 is 2,
 /// distance p10 is -3) must be equal.

@@ -32,7 +32,7 @@ pub(crate) use self::floor::{FloorKey, FloorStore};
 pub(crate) use self::plain::KeyStore;
 pub(crate) use self::pool::{PoolKey, PoolStore};
 pub(crate) use self::slab_crate::{SlabCrateStore, SlabKey};
-use crate::message::Side;
+use crate::feed::message::Side;
 
 /// A resting order, linked to its neighbours in the list of its price.
 ///

@@ -1,6 +1,6 @@
 //! A generated flow of messages that resembles a busy hour of a real stock.
 //!
-//! It aims at the statistics of [`crate::stats`] and meets them by construction:
+//! It aims at the statistics of [`crate::feed::stats`] and meets them by construction:
 //!
 //! * **Lives.** The life of an order is drawn when the order is added. The message
 //!   that will remove it is reserved in a calendar, a ring of the coming messages.
@@ -32,10 +32,10 @@ use hashbrown::HashMap;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 
-use crate::book::Market;
-use crate::message::{Kind, Message, Side};
-use crate::stats::CENT;
-use crate::store::SlabCrateStore;
+use crate::feed::book::Market;
+use crate::feed::message::{Kind, Message, Side};
+use crate::feed::stats::CENT;
+use crate::feed::store::SlabCrateStore;
 
 /// Messages of an hour, about; the unit of the quotas.
 const HOUR: u64 = 92_000;
@@ -159,12 +159,16 @@ fn quantile(knots: &Knots, share: f64) -> i64 {
 }
 
 /// Random numbers that do not depend on a crate's version.
-struct Random(ChaCha8Rng);
+pub(crate) struct Random(ChaCha8Rng);
 
 impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Random(ChaCha8Rng::seed_from_u64(seed))
+    }
+
     /// A number below `limit`. The bias of the multiplication is below 2⁻⁴⁰ for the
     /// limits used here.
-    fn below(&mut self, limit: u64) -> u64 {
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
         ((u128::from(self.0.next_u64()) * u128::from(limit)) >> 64) as u64
     }
 
@@ -258,7 +262,7 @@ impl Flow {
     /// The flow of a seed.
     pub(crate) fn new(seed: u64) -> Self {
         Flow {
-            random: Random(ChaCha8Rng::seed_from_u64(seed)),
+            random: Random::new(seed),
             market: Market::new(SlabCrateStore::default(), 1),
             now: 0,
             resting: 0,

@@ -3,13 +3,13 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::flow::Flow;
-use crate::naive::NaiveBook;
-use crate::stats::FlowStats;
-use crate::store::{
+use crate::feed::flow::Flow;
+use crate::feed::naive::NaiveBook;
+use crate::feed::stats::FlowStats;
+use crate::feed::store::{
     BoundedStore, BoxStore, FloorStore, GrowableStore, KeyStore, PoolStore, SlabCrateStore,
 };
-use crate::variant::PageKind;
+use crate::feed::variant::PageKind;
 
 fn box_store() -> BoxStore {
     // SAFETY: every test hands the store to a market, which uses only the keys

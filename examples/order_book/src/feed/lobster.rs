@@ -8,7 +8,7 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-use crate::message::{Kind, Message, Side};
+use crate::feed::message::{Kind, Message, Side};
 
 /// Where the text is malformed, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]

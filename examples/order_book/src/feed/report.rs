@@ -6,8 +6,9 @@ use std::io::{self, Write};
 use flatslab::memory::Report as MemoryReport;
 use serde::Serialize;
 
-use crate::stats::{FlowStats, Quantiles};
-use crate::variant::{PageKind, Variant};
+use crate::feed::stats::{FlowStats, Quantiles};
+use crate::feed::variant::{PageKind, Variant};
+use crate::table::{grouped, write_columns};
 
 /// All results of a run.
 #[derive(Debug, Default, Serialize)]
@@ -324,7 +325,14 @@ impl Report {
             })
             .collect();
         let name = baseline.variant;
-        (!seen.is_empty()).then(|| format!("Compared with `{name}`, {}.", seen.join("; ")))
+        (!seen.is_empty()).then(|| {
+            format!(
+                "Compared with `{name}`, {}. In a feed, whose order numbers are somebody else's, \
+                 a message is the search for its number, so the store hardly matters, but for \
+                 the longest message. Where the keys are the numbers: `order_book engine`.",
+                seen.join("; ")
+            )
+        })
     }
 
     /// For each variant with other pages or a look-ahead, the figures in which it is
@@ -451,47 +459,10 @@ impl Report {
     }
 }
 
-/// Writes a table: the first column is aligned to the left, the others to the
-/// right.
-fn write_columns(out: &mut dyn Write, rows: &[Vec<String>]) -> io::Result<()> {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..columns)
-        .map(|column| {
-            rows.iter()
-                .filter_map(|row| Some(row.get(column)?.len()))
-                .max()
-                .unwrap_or(0)
-        })
-        .collect();
-    for row in rows {
-        for (column, (cell, &width)) in row.iter().zip(&widths).enumerate() {
-            match column {
-                0 => write!(out, "{cell:<width$}")?,
-                _ => write!(out, "  {cell:>width$}")?,
-            }
-        }
-        writeln!(out)?;
-    }
-    Ok(())
-}
-
-/// The number with a comma between thousands.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::variant::StoreKind;
+    use crate::feed::variant::StoreKind;
 
     /// A store with these figures in three rounds, the others all alike.
     fn timed(store: StoreKind, rates: [u64; 3], max_ns: u64) -> StoreReport {
@@ -512,18 +483,6 @@ mod tests {
             memory: Obtained::default(),
             book_digest: String::new(),
             of_rounds: of_rounds.to_vec(),
-        }
-    }
-
-    #[test]
-    fn thousands_are_apart() {
-        for (number, text) in [
-            (0, "0"),
-            (999, "999"),
-            (1_000, "1,000"),
-            (1_234_567, "1,234,567"),
-        ] {
-            assert_eq!(grouped(number), text);
         }
     }
 
@@ -568,16 +527,5 @@ mod tests {
             assert_eq!(told, is_told, "{out}");
             store = report.stores.into_iter().next().unwrap();
         }
-    }
-
-    #[test]
-    fn columns_line_up() {
-        let rows = [
-            vec!["a".to_owned(), "1".to_owned()],
-            vec!["bbb".to_owned(), "22".to_owned()],
-        ];
-        let mut out = Vec::new();
-        write_columns(&mut out, &rows).unwrap();
-        assert_eq!(out, b"a     1\nbbb  22\n");
     }
 }

@@ -23,30 +23,15 @@ use flatslab::memory::PageAllocator;
 use hdrhistogram::Histogram;
 use indicatif::ProgressBar;
 
-use crate::book::{Market, Top};
-use crate::message::Message;
-use crate::report::{Figures, Obtained, StoreReport};
-use crate::store::{
+use crate::exit::Failure;
+use crate::feed::book::{Market, Top};
+use crate::feed::message::Message;
+use crate::feed::report::{Figures, Obtained, StoreReport};
+use crate::feed::store::{
     BoundedStore, BoxStore, FloorStore, GrowableStore, KeyStore, NoStore, PoolStore,
     SlabCrateStore, Store,
 };
-use crate::variant::{Prefetch, StoreKind, Variant};
-
-/// Why the program ends early, in one line.
-#[derive(Debug)]
-pub(crate) enum Failure {
-    /// A bad argument or input file: exit code 2.
-    Input(String),
-    /// Anything else: exit code 1.
-    Run(String),
-}
-
-impl Failure {
-    /// A file that cannot be created or written.
-    pub(crate) fn file(path: &Path, error: &io::Error) -> Self {
-        Failure::Run(format!("{}: {error}", path.display()))
-    }
-}
+use crate::feed::variant::{Prefetch, StoreKind, Variant};
 
 /// The messages, and the symbols to replay them for.
 #[derive(Clone, Copy)]
@@ -406,8 +391,8 @@ fn latency<S: Store>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flow::Flow;
-    use crate::stats::FlowStats;
+    use crate::feed::flow::Flow;
+    use crate::feed::stats::FlowStats;
 
     #[test]
     fn a_full_store_fails_the_run() {

@@ -1,0 +1,250 @@
+//! The arguments of the engine, and the commands they ask for.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, value_parser};
+
+use crate::engine::kind::StoreKind;
+use crate::engine::script::Script;
+use crate::engine::traffic::{Market, Traffic};
+use crate::exit::Failure;
+use crate::feed::flow::Flow;
+use crate::feed::lobster;
+use crate::feed::message::Message;
+use crate::memory;
+
+/// Symbols of a generated market: with some 400 orders each, about a million live.
+const SYMBOLS: usize = 3_000;
+/// Messages of a symbol before its book is as full as those of the real hour.
+const OPENING: usize = 10_000;
+/// Symbols that play the recorded hour.
+const RECORDED_SYMBOLS: usize = 20;
+/// Commands after those that fill the books, and with `--full`.
+const COMMANDS: usize = 300_000;
+const FULL_COMMANDS: usize = 2_000_000;
+/// Rounds, and with `--full`.
+const ROUNDS: u32 = 3;
+const FULL_ROUNDS: u32 = 7;
+/// Of a generated script, the steps more than a symbol is to play on average: symbols are
+/// drawn at random, and none is to run out.
+const SPARE_STEPS: usize = 100;
+
+/// Times a matching engine whose keys are the order numbers, on stores that differ only in
+/// where the orders live and what leads from an id to an order.
+///
+/// Each store and round runs in a process of its own; the stores take turns.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Arguments {
+    /// All stores, more rounds and commands, and rows for other shares of latecomers: for
+    /// the record
+    #[arg(long)]
+    pub(crate) full: bool,
+
+    /// Play the recorded hour of the LOBSTER message file in this directory instead of
+    /// generated commands
+    #[arg(long, value_name = "DIR")]
+    pub(crate) lobster: Option<PathBuf>,
+
+    /// Symbols (3,000; 20 of a recorded hour)
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=65_535))]
+    pub(crate) symbols: Option<u32>,
+
+    /// Orders of each symbol that rest far from the best price, besides the 400 or so that
+    /// are there at the start: for books as large as you like
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 0,
+        conflicts_with = "lobster"
+    )]
+    #[arg(value_parser = value_parser!(u32).range(..=10_000_000))]
+    pub(crate) resting: u32,
+
+    /// Commands after those that fill the books (300,000; 2,000,000 with --full; with
+    /// --lobster the whole hour of each symbol)
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=100_000_000))]
+    pub(crate) commands: Option<u32>,
+
+    /// Sessions
+    #[arg(long, value_name = "N", default_value_t = 16_384)]
+    #[arg(value_parser = value_parser!(u32).range(1..=10_000_000))]
+    pub(crate) sessions: u32,
+
+    /// Latecomers: commands about orders that are gone, in per cent
+    #[arg(long, value_name = "PERCENT", default_value_t = 2)]
+    #[arg(value_parser = value_parser!(u32).range(..=50))]
+    pub(crate) late: u32,
+
+    /// Seed of the generated commands: the same seed gives the same commands
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+
+    /// The stores, with commas between (keys, bounded, slab-number, slotmap; all with
+    /// --full)
+    #[arg(long, value_name = "STORES", value_enum, value_delimiter = ',')]
+    pub(crate) store: Vec<StoreKind>,
+
+    /// Rounds (3; 7 with --full)
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1_000))]
+    pub(crate) rounds: Option<u32>,
+
+    /// Compare the answers of each store with those of a naive engine, and time nothing:
+    /// for few orders
+    #[arg(long, conflicts_with_all = ["restart", "json", "record", "full"])]
+    pub(crate) check: bool,
+
+    /// Take a snapshot between two commands, restore it, and compare what the two engines
+    /// answer from then on; time nothing else
+    #[arg(long, conflicts_with_all = ["json", "record", "full"])]
+    pub(crate) restart: bool,
+
+    /// Print one JSON object instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Write the JSON object to benches/record/engine.json, too
+    #[arg(long)]
+    pub(crate) record: bool,
+
+    /// Time one store, for another process of this program
+    #[arg(long, value_name = "STORE", value_enum, hide = true)]
+    pub(crate) child: Option<StoreKind>,
+
+    /// Measure commands a second alone
+    #[arg(long, hide = true)]
+    pub(crate) brief: bool,
+}
+
+impl Arguments {
+    /// The stores, each once.
+    pub(crate) fn stores(&self) -> Vec<StoreKind> {
+        use clap::ValueEnum;
+        let mut stores = match (self.store.is_empty(), self.full) {
+            (false, _) => self.store.clone(),
+            (true, false) => StoreKind::DEFAULT.to_vec(),
+            (true, true) => StoreKind::value_variants().to_vec(),
+        };
+        stores.sort_unstable();
+        stores.dedup();
+        stores
+    }
+
+    pub(crate) fn rounds(&self) -> u32 {
+        let rounds = if self.full { FULL_ROUNDS } else { ROUNDS };
+        self.rounds.unwrap_or(rounds)
+    }
+
+    pub(crate) fn symbols(&self) -> usize {
+        let symbols = match self.lobster {
+            Some(_) => RECORDED_SYMBOLS,
+            None => SYMBOLS,
+        };
+        self.symbols.map_or(symbols, |symbols| symbols as usize)
+    }
+
+    fn commands(&self) -> usize {
+        let commands = match (&self.lobster, self.full) {
+            (Some(_), _) => usize::MAX / 2,
+            (None, false) => COMMANDS,
+            (None, true) => FULL_COMMANDS,
+        };
+        self.commands.map_or(commands, |commands| commands as usize)
+    }
+
+    /// Refuses what does not fit into memory.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Input`], with what is needed and what there is.
+    pub(crate) fn check_memory(&self) -> Result<(), Failure> {
+        // Of a process: commands without and with ids of two tables, and orders in the
+        // largest store, twice while it grows. Of a round, all processes are there at once.
+        let orders = self.symbols() as u128 * (u128::from(self.resting) + 450);
+        let commands = match self.lobster {
+            Some(_) => self.symbols() as u128 * 100_000,
+            None => orders + self.commands() as u128,
+        };
+        let processes = self.stores().len() as u128;
+        let what = format!("{orders} orders and {commands} commands");
+        memory::check(&what, orders * 300 + processes * commands * 160)
+    }
+
+    /// The messages of a symbol.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Input`], if the recorded ones cannot be read.
+    pub(crate) fn messages(&self) -> Result<Vec<Message>, Failure> {
+        if let Some(directory) = &self.lobster {
+            let file = message_file(directory).map_err(Failure::Input)?;
+            return lobster::read(&file, None).map_err(Failure::Input);
+        }
+        let of_each = self.commands() * 3 / 2 / self.symbols() + SPARE_STEPS;
+        let flow = Flow::new(self.seed).with_resting(self.resting as usize);
+        Ok(flow.take(self.opening() + of_each).collect())
+    }
+
+    /// Messages of a generated symbol before the first command that counts.
+    fn opening(&self) -> usize {
+        OPENING + self.resting as usize
+    }
+
+    /// All commands.
+    ///
+    /// # Errors
+    ///
+    /// As [`messages`](Self::messages).
+    pub(crate) fn traffic(&self) -> Result<Traffic, Failure> {
+        let messages = self.messages()?;
+        let script = match self.lobster {
+            Some(_) => Script::of_messages(&messages),
+            None => Script::after(self.opening(), &messages),
+        };
+        let market = Market {
+            seed: self.seed,
+            symbols: self.symbols(),
+            sessions: self.sessions as usize,
+            commands: self.commands(),
+            late: u64::from(self.late) * 10,
+        };
+        Ok(Traffic::new(&script, market))
+    }
+
+    /// The same market for another process.
+    pub(crate) fn of_child(&self, store: StoreKind, late: u32, brief: bool) -> Vec<String> {
+        let mut line = vec!["engine".to_owned()];
+        let mut add = |name: &str, value: String| line.extend([name.to_owned(), value]);
+        add("--child", store.argument());
+        add("--symbols", self.symbols().to_string());
+        add("--sessions", self.sessions.to_string());
+        add("--late", late.to_string());
+        add("--seed", self.seed.to_string());
+        match &self.lobster {
+            Some(directory) => add("--lobster", directory.display().to_string()),
+            None => add("--resting", self.resting.to_string()),
+        }
+        if self.lobster.is_none() || self.commands.is_some() {
+            add("--commands", self.commands().to_string());
+        }
+        if brief {
+            line.push("--brief".to_owned());
+        }
+        line
+    }
+}
+
+/// The message file in a directory, or the file itself.
+fn message_file(path: &Path) -> Result<PathBuf, String> {
+    let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    if !path.is_dir() {
+        return Ok(path.to_owned());
+    }
+    let entries = std::fs::read_dir(path).map_err(|error| failed(&error))?;
+    let mut files = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let is_messages = |file: &PathBuf| {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        name.contains("_message_") && name.ends_with(".csv")
+    };
+    let file = files.find(is_messages);
+    file.ok_or_else(|| failed(&"no file has the name of LOBSTER's messages, …_message_….csv"))
+}

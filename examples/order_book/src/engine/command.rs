@@ -1,0 +1,79 @@
+//! What clients send, and what they are told.
+
+use crate::feed::message::Side;
+
+/// A command as it stands on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Command {
+    /// The order it is about, by the id that the engine gave it.
+    pub(crate) id: u64,
+    /// Dollars × 10,000.
+    pub(crate) price: u32,
+    /// Shares: of a new order, or those a [`Kind::Reduce`] withdraws.
+    pub(crate) quantity: u32,
+    /// Who sends it.
+    pub(crate) session: u32,
+    /// The client's own words.
+    pub(crate) reference: [u32; 2],
+    pub(crate) symbol: u16,
+    pub(crate) kind: Kind,
+    pub(crate) side: Side,
+}
+
+const _: () = assert!(size_of::<Command>() == 32);
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Enter a limit order: it trades with what crosses it, and the rest of it rests.
+    New,
+    /// Withdraw an order.
+    Cancel,
+    /// Withdraw an order and enter another on the same side, which has a new id and
+    /// comes after those that are there.
+    Replace,
+    /// Withdraw part of an order, which keeps its place; if that is all, the order.
+    Reduce,
+    /// Withdraw all orders of the session.
+    CancelAll,
+}
+
+/// What the engine answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Response {
+    /// A new order has traded, rests, or both.
+    Entered {
+        /// Shares that traded at once.
+        traded: u32,
+        /// The id of what rests, if any of it does.
+        id: Option<u64>,
+    },
+    /// The order is smaller.
+    Reduced,
+    /// The order is gone.
+    Cancelled,
+    /// The session has no order left.
+    AllCancelled {
+        /// How many it had.
+        orders: u32,
+    },
+    /// Nothing has changed.
+    Refused(Refusal),
+}
+
+/// Why nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// No order has this id: it is filled, cancelled, or the id was never given.
+    NoSuchOrder,
+    /// The order is another session's.
+    NotYours,
+    /// No shares, or no price.
+    Nothing,
+    /// No symbol or session has this number.
+    Unknown,
+}
+
+impl Refusal {
+    pub(crate) const COUNT: usize = 4;
+}

@@ -1,0 +1,133 @@
+//! The matching engine, whose keys are the order numbers.
+//!
+//! Clients name an order by the id that the engine gave them. Where the store's keys have
+//! generations, the key is that id, and a cancel that comes after its order was filled finds
+//! nothing, instead of the order that has its slot now. The stores that are compared do the
+//! same by other means, and answer the same commands with the same trades.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `command.rs`, `order.rs`, `tape.rs` | what comes in, what rests, what goes out |
+//! | `matching.rs`, `book.rs` | the engine; levels |
+//! | `store.rs`, `store/`, `kind.rs` | where orders live: a trait and its implementations |
+//! | `script.rs`, `traffic.rs` | what happens to one symbol; the commands of all |
+//! | `recorded.rs` | the known top of book after each command of a recorded hour |
+//! | `wire.rs` | commands with the ids that a store has given |
+//! | `measure.rs`, `process.rs`, `rounds.rs` | one store timed; in a process of its own; all of them |
+//! | `report.rs`, `verdict.rs` | the tables, and what they say |
+//! | `naive.rs`, `check.rs` | the engine without a store, and each store compared with it |
+//! | `restart.rs` | a snapshot, and the engine restored from it |
+//! | `arguments.rs` | the arguments |
+
+mod arguments;
+mod book;
+mod check;
+mod command;
+mod kind;
+mod matching;
+mod measure;
+mod naive;
+mod order;
+mod process;
+mod recorded;
+mod report;
+mod restart;
+mod rounds;
+mod script;
+mod store;
+mod tape;
+#[cfg(test)]
+mod tests;
+mod traffic;
+mod verdict;
+mod wire;
+
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+pub(crate) use self::arguments::Arguments;
+use self::check::Check;
+use crate::exit::{Failure, written};
+
+/// The file that `--record` writes.
+const RECORD: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../benches/record/engine.json"
+);
+
+/// Orders that the naive engine goes through for each command, at most.
+const MOST_CHECKED: u64 = 4_000_000_000;
+
+/// Times, checks or restarts the engine, and prints what came of it.
+///
+/// # Errors
+///
+/// [`Failure`], if it cannot, or two stores differ.
+pub(crate) fn run(
+    arguments: &Arguments,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<ExitCode, Failure> {
+    if let Some(store) = arguments.child {
+        process::serve(arguments, store, out)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    arguments.check_memory()?;
+    if arguments.check {
+        return check(arguments, out, err);
+    }
+    if arguments.restart {
+        let restart = restart::run(&arguments.traffic()?)?;
+        return Ok(written(restart.write(out).and_then(|()| out.flush()), err));
+    }
+    if arguments.lobster.is_some() {
+        // A file that cannot be read is named once, not by every process.
+        recorded::check(&arguments.messages()?, &arguments.stores())?;
+    }
+    let results = rounds::run(arguments)?;
+    let failed = |error: std::io::Error| Failure::file(Path::new(RECORD), &error);
+    if arguments.record {
+        let json = serde_json::to_string(&results).map_err(|error| failed(error.into()))?;
+        std::fs::write(RECORD, json + "\n").map_err(failed)?;
+    }
+    let printed = match arguments.json {
+        true => serde_json::to_writer(&mut *out, &results)
+            .map_err(std::io::Error::from)
+            .and_then(|()| writeln!(out)),
+        false => report::write(&results, out),
+    };
+    Ok(written(printed.and_then(|()| out.flush()), err))
+}
+
+/// Compares each store with the naive engine.
+fn check(
+    arguments: &Arguments,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<ExitCode, Failure> {
+    let traffic = arguments.traffic()?;
+    let commands = traffic.commands.len();
+    if commands as u64 * traffic.peak as u64 > MOST_CHECKED {
+        return Err(Failure::Input(format!(
+            "the naive engine would go through {} orders for each of {commands} commands: fewer \
+             --symbols, --resting or --commands",
+            traffic.peak
+        )));
+    }
+    for store in arguments.stores() {
+        store.with(Check {
+            traffic: &traffic,
+            every: 1_000,
+        })?;
+        let told = writeln!(
+            out,
+            "{}: {commands} answers and tops of book as the naive engine's",
+            store.name()
+        );
+        if told.is_err() {
+            return Ok(written(told, err));
+        }
+    }
+    Ok(written(out.flush(), err))
+}

@@ -1,0 +1,150 @@
+//! What happens to one symbol, by its own order numbers: messages of a feed, turned back
+//! into what clients must have sent.
+//!
+//! A trade becomes an order from the other side, of its price and size. It trades with the
+//! first order of the best level, so where a recorded trade names another one, that order
+//! is reduced instead. What concerns no visible order is left out.
+
+use crate::feed::book::{Market, Outcome};
+use crate::feed::message::{Kind, Message, Side};
+use crate::feed::store::SlabCrateStore;
+
+/// One step of a symbol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// An order rests.
+    Rest(Message),
+    /// An order trades with this one, which is first in line. What is more than
+    /// `quantity` rests.
+    Take {
+        id: u64,
+        quantity: u32,
+        surplus: u32,
+        price: u32,
+        side: Side,
+    },
+    /// What the last step let rest is withdrawn.
+    Withdraw,
+    /// Part of an order is withdrawn.
+    Reduce { id: u64, quantity: u32 },
+    /// An order is withdrawn.
+    Cancel { id: u64 },
+    /// An order is withdrawn, and another rests on its side.
+    Replace { id: u64, by: Message },
+}
+
+/// Steps, and how large the book becomes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Script {
+    pub(crate) steps: Vec<Step>,
+    /// The first steps, that only fill the book.
+    pub(crate) opening: usize,
+    /// For each step, the number of messages up to it.
+    pub(crate) rows: Vec<usize>,
+    /// Order numbers are below this one.
+    pub(crate) ids: u64,
+    /// The most prices of a side.
+    pub(crate) levels: usize,
+}
+
+/// Of the pairs of a cancel and a new order on its side, every so many are replacements.
+const REPLACED: usize = 2;
+/// Of the trades that end a level, every so many leave a surplus that rests.
+const SURPLUS: usize = 8;
+/// Shares of it.
+const SURPLUS_SHARES: u32 = 100;
+
+impl Script {
+    /// One step for each message that concerns a visible order.
+    pub(crate) fn of_messages(messages: &[Message]) -> Self {
+        Self::new(messages, 0, false)
+    }
+
+    /// The book that the first messages lead to, then the others: with replacements, and with
+    /// orders that trade and rest, which a feed shows as two messages.
+    pub(crate) fn after(first: usize, messages: &[Message]) -> Self {
+        Self::new(messages, first, true)
+    }
+
+    fn new(messages: &[Message], first: usize, pairs: bool) -> Self {
+        let mut market = Market::new(SlabCrateStore::default(), 1);
+        let mut script = Script::default();
+        for message in &messages[..first] {
+            let _ = market.apply(0, message);
+        }
+        let mut row = first;
+        market.walk(|order| {
+            script.steps.push(Step::Rest(Message {
+                id: order.id,
+                price: order.price,
+                size: order.size,
+                kind: Kind::Add,
+                side: order.side,
+            }));
+            script.rows.push(row);
+            script.ids = script.ids.max(order.id + 1);
+        });
+        // In the order of arrival, which is that of their numbers.
+        script.steps.sort_by_key(|step| match step {
+            Step::Rest(message) => message.id,
+            _ => 0,
+        });
+        script.opening = script.steps.len();
+        let (mut replaceable, mut ending) = (0, 0);
+        while let Some(message) = messages.get(row) {
+            let Message { id, size, side, .. } = *message;
+            let order = market.find(0, id);
+            let is_first = market.first_in_line(0, side).map(|first| first.0) == Some(id);
+            let top = market.top(0);
+            let best = match side {
+                Side::Buy => top.bid_size,
+                Side::Sell => top.ask_size,
+            };
+            let outcome = market.apply(0, message);
+            row += 1;
+            let step = match (message.kind, outcome) {
+                (Kind::Add, Ok(Outcome::Added)) => Step::Rest(*message),
+                (Kind::Execute, Ok(outcome)) if order.is_some() && is_first => {
+                    let alone = outcome == Outcome::Removed && u64::from(size) == best;
+                    ending += usize::from(alone);
+                    let has_surplus = pairs && alone && ending % SURPLUS == 0;
+                    let (price, ..) = order.expect("it is live");
+                    Step::Take {
+                        id,
+                        quantity: size,
+                        surplus: if has_surplus { SURPLUS_SHARES } else { 0 },
+                        price,
+                        side,
+                    }
+                }
+                (_, Ok(Outcome::Reduced)) => Step::Reduce { id, quantity: size },
+                (_, Ok(Outcome::Removed | Outcome::Excess)) => {
+                    let next = messages
+                        .get(row)
+                        .filter(|next| pairs && next.kind == Kind::Add && next.side == side);
+                    replaceable += usize::from(next.is_some());
+                    match next {
+                        Some(by) if replaceable % REPLACED == 0 => {
+                            let _ = market.apply(0, by);
+                            row += 1;
+                            Step::Replace { id, by: *by }
+                        }
+                        _ => Step::Cancel { id },
+                    }
+                }
+                _ => continue,
+            };
+            for side in [Side::Buy, Side::Sell] {
+                script.levels = script.levels.max(market.levels(0, side));
+            }
+            script.ids = script.ids.max(id + 2);
+            script.steps.push(step);
+            script.rows.push(row);
+            if matches!(step, Step::Take { surplus: 1.., .. }) {
+                script.steps.push(Step::Withdraw);
+                script.rows.push(row);
+            }
+        }
+        script
+    }
+}

@@ -1,0 +1,126 @@
+//! flatslab's `KeySlab` and `BoundedKeySlab`, by keys with generations: the key is the id.
+//!
+//! Orders are linked by slot, in four bytes: an order is taken out of its lists when it is
+//! removed, so a link needs no generation.
+
+use flatslab::key_slab::{PlainSlab, Storage};
+use flatslab::{BoundedKeySlab, BuildError, GenKey, KeySlab};
+
+use super::{Room, Store};
+use crate::engine::order::Order;
+
+/// A slot.
+type Link = u32;
+
+/// Orders that a [`KeyStore`] has memory for at least: a mebibyte, from which on it lives in a
+/// range of addresses. So it begins there, and no insertion copies.
+const FIRST: usize = 32_768;
+
+/// [`KeySlab`]: grows in a range.
+pub(crate) type KeyStore = Keys<KeySlab<Order<Link>, GenKey>>;
+
+/// [`BoundedKeySlab`]: has room for the most orders from the start.
+pub(crate) type BoundedStore = Keys<BoundedKeySlab<Order<Link>, GenKey>>;
+
+/// Either of them.
+pub(crate) struct Keys<O> {
+    pub(crate) orders: O,
+}
+
+/// What tells the two apart.
+pub(crate) trait Open: Sized {
+    fn open(room: Room) -> Result<Self, BuildError>;
+}
+
+impl Open for KeySlab<Order<Link>, GenKey> {
+    fn open(room: Room) -> Result<Self, BuildError> {
+        KeySlab::builder_with_key()
+            .reserve(room.reserve().max(FIRST))
+            .in_range()
+            .try_build()
+    }
+}
+
+impl Open for BoundedKeySlab<Order<Link>, GenKey> {
+    fn open(room: Room) -> Result<Self, BuildError> {
+        BoundedKeySlab::builder_with_key()
+            .capacity(room.orders)
+            .try_build()
+    }
+}
+
+impl<S: Storage> Keys<PlainSlab<Order<Link>, GenKey, S>> {
+    #[inline(always)]
+    fn key(&self, link: Link) -> GenKey {
+        let key = self.orders.key_at(link as usize);
+        key.expect("the link names an order")
+    }
+}
+
+impl<S: Storage> Store for Keys<PlainSlab<Order<Link>, GenKey, S>>
+where
+    PlainSlab<Order<Link>, GenKey, S>: Open,
+{
+    type Link = Link;
+    type Ref<'a>
+        = &'a Order<Link>
+    where
+        Self: 'a;
+    type RefMut<'a>
+        = &'a mut Order<Link>
+    where
+        Self: 'a;
+
+    const NONE: Link = u32::MAX;
+    /// The order, its version and its entry in the stack of free slots.
+    const ORDER_BYTES: usize = size_of::<Order<Link>>() + 4 + 4;
+
+    unsafe fn open(room: Room) -> Result<Self, BuildError> {
+        let orders = Open::open(room)?;
+        Ok(Keys { orders })
+    }
+
+    #[inline]
+    fn insert(&mut self, order: Order<Link>) -> Link {
+        let inserted = self.orders.try_insert(order);
+        let key = inserted.unwrap_or_else(|_| full(self.orders.len()));
+        key.index() as Link
+    }
+
+    #[inline]
+    fn remove(&mut self, link: Link) -> Order<Link> {
+        self.orders.remove(self.key(link))
+    }
+
+    #[inline]
+    fn order(&self, link: Link) -> &Order<Link> {
+        &self.orders[self.key(link)]
+    }
+
+    #[inline]
+    fn order_mut(&mut self, link: Link) -> &mut Order<Link> {
+        let key = self.key(link);
+        &mut self.orders[key]
+    }
+
+    #[inline]
+    fn id(&self, link: Link) -> u64 {
+        self.key(link).into_raw()
+    }
+
+    #[inline]
+    fn find(&self, id: u64) -> Option<Link> {
+        let key = GenKey::from_raw(id)?;
+        self.orders.contains(key).then_some(key.index() as Link)
+    }
+
+    fn len(&self) -> usize {
+        self.orders.len()
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn full(orders: usize) -> ! {
+    panic!("there is no room after {orders} orders")
+}

@@ -1,0 +1,205 @@
+//! Runs the engine and checks its exit codes, messages and output.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+const SUCCESS: i32 = 0;
+const BAD_INPUT: i32 = 2;
+
+/// A small market.
+const SMALL: &str = "--symbols 4 --commands 2000 --sessions 20 --rounds 3";
+
+fn run(line: &str) -> (i32, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_order_book"));
+    command.args(line.split_whitespace()).stdin(Stdio::null());
+    let output = command.output().unwrap();
+    (
+        output.status.code().unwrap(),
+        String::from_utf8(output.stdout).unwrap(),
+        String::from_utf8(output.stderr).unwrap(),
+    )
+}
+
+#[test]
+fn the_engine_is_what_runs_if_no_command_is_named() {
+    let (code, out, err) = run(&format!("{SMALL} --json"));
+    assert_eq!((code, err.as_str()), (SUCCESS, ""));
+    let report: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(report["source"], "generated");
+    assert_eq!(
+        (&report["symbols"], &report["rounds"]),
+        (&4.into(), &3.into())
+    );
+    let stores = report["stores"].as_array().unwrap();
+    let names = stores.iter().map(|store| store["name"].as_str().unwrap());
+    assert!(names.eq(["keys", "bounded", "slab + number", "slotmap"]));
+    for store in stores {
+        for start in ["from_empty", "reserved"] {
+            let rounds = store[start].as_array().unwrap();
+            assert_eq!(rounds.len(), 3);
+            for round in rounds {
+                assert!(round["commands_per_second"].as_u64().unwrap() > 0);
+                for pass in ["closed", "open_50", "open_80"] {
+                    assert!(round[pass]["max_ns"].as_u64().unwrap() > 0, "{pass}");
+                }
+            }
+        }
+    }
+    assert_eq!(report["says"].as_array().unwrap().len(), 2);
+
+    let (_, same, _) = run(&format!("engine {SMALL} --json"));
+    let same: Value = serde_json::from_str(&same).unwrap();
+    assert_eq!(same["digest"], report["digest"]);
+}
+
+#[test]
+fn the_tables_line_up_and_say_what_they_do_not_show() {
+    let (code, out, err) = run(SMALL);
+    assert_eq!((code, err.as_str()), (SUCCESS, ""));
+    for title in ["From empty, ", "Reserved and touched, "] {
+        let rows = out.lines().skip_while(|line| !line.starts_with(title));
+        let widths: Vec<_> = rows
+            .skip(1)
+            .take(5)
+            .map(|row| row.chars().count())
+            .collect();
+        assert_eq!(widths, [widths[0]; 5], "{out}");
+    }
+    for text in [
+        "What this does not show:",
+        "All 4 stores made the same trades",
+        "From empty, `keys` ",
+        "Reserved, `keys` ",
+    ] {
+        assert!(out.contains(text), "{text}: {out}");
+    }
+}
+
+#[test]
+fn full_has_every_store_and_other_shares_of_latecomers() {
+    let (code, out, err) = run(&format!("--full {SMALL}"));
+    assert_eq!((code, err.as_str()), (SUCCESS, ""));
+    for store in ["slots", "pool", "slab + map", "box + map", "floor"] {
+        let rows = out
+            .lines()
+            .filter(|line| line.starts_with(&format!("{store} ")));
+        assert_eq!(rows.count(), 3, "{store}: {out}");
+    }
+    assert!(
+        out.contains("A map from numbers to slots: `keys` does "),
+        "{out}"
+    );
+}
+
+#[test]
+fn every_store_is_checked_against_the_naive_engine() {
+    let (code, out, _) = run("--check --symbols 2 --commands 500 --store keys,floor");
+    assert_eq!(code, SUCCESS);
+    assert_eq!(out.lines().count(), 2);
+    let (code, _, err) = run("--check");
+    assert_eq!(code, BAD_INPUT);
+    assert!(err.contains("the naive engine would go through "), "{err}");
+}
+
+#[test]
+fn a_restart_is_compared() {
+    let (code, out, err) = run("--restart --symbols 5 --commands 1000");
+    assert_eq!((code, err.as_str()), (SUCCESS, ""));
+    assert!(
+        out.contains("the same ids, trades and refusals for the 500 commands after"),
+        "{out}"
+    );
+}
+
+#[test]
+fn what_does_not_fit_names_both_numbers_and_exits_with_2_at_once() {
+    let begun = Instant::now();
+    let (code, out, err) = run("--symbols 60000 --resting 10000000");
+    assert!(begun.elapsed() < Duration::from_secs(5));
+    assert_eq!((code, out.as_str()), (BAD_INPUT, ""));
+    assert!(err.starts_with("error: 600027000000 orders and "), "{err}");
+    assert!(
+        err.contains("GiB of memory, and ") && err.contains(" are available"),
+        "{err}"
+    );
+}
+
+#[test]
+fn bad_arguments_are_named_and_exit_with_2() {
+    for (line, name) in [
+        ("--symbols 0", "--symbols"),
+        ("--symbols 65536", "--symbols"),
+        ("--late 51", "--late"),
+        ("--rounds 0", "--rounds"),
+        ("--commands 0", "--commands"),
+        ("--sessions 0", "--sessions"),
+        ("--store heap", "--store"),
+        ("--lobster . --resting 1", "--lobster"),
+        ("--check --restart", "--check"),
+        ("--check --json", "--check"),
+        ("--full --restart", "--full"),
+        ("--bbo file", "--bbo"),
+        ("exchange", "exchange"),
+    ] {
+        let (code, out, err) = run(line);
+        assert_eq!((code, out.as_str()), (BAD_INPUT, ""), "{line}");
+        assert!(err.contains(name), "{line}: {err}");
+    }
+}
+
+#[test]
+fn a_directory_without_messages_is_named_and_exits_with_2() {
+    let (code, out, err) = run("--lobster src");
+    assert_eq!((code, out.as_str()), (BAD_INPUT, ""));
+    assert!(err.starts_with("error: src: no file has the name"), "{err}");
+    let (code, _, err) = run("--lobster missing");
+    assert_eq!(code, BAD_INPUT);
+    assert!(err.starts_with("error: missing: "), "{err}");
+}
+
+#[test]
+fn recorded_messages_are_played_by_every_symbol() {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("recorded");
+    std::fs::create_dir_all(&directory).unwrap();
+    let rows = [
+        "1,1,7,18,5853300,1",
+        "1,1,8,20,5853400,-1",
+        "1,5,0,10,5853300,1", // hidden: no command
+        "1,4,8,5,5853400,-1",
+        "1,2,7,10,5853300,1",
+        "1,3,9,1,5853300,1", // unknown: no command
+        "1,3,7,8,5853300,1",
+        "1,4,8,15,5853400,-1",
+    ];
+    std::fs::write(directory.join("X_message_1.csv"), rows.join("\n")).unwrap();
+    let line = "--symbols 3 --late 0 --rounds 1 --json --lobster";
+    let (code, out, err) = run(&format!("{line} {}", directory.display()));
+    assert_eq!((code, err.as_str()), (SUCCESS, ""));
+    let report: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(
+        (&report["source"], &report["trades"]),
+        (&"lobster".into(), &6.into())
+    );
+    assert_eq!(
+        report["peak_live_orders"].as_u64().map(|peak| peak <= 6),
+        Some(true)
+    );
+}
+
+#[test]
+fn the_recorded_hour_is_timed() {
+    let Some(file) = std::env::var_os("FLATSLAB_LOBSTER").map(PathBuf::from) else {
+        eprintln!("skipped: FLATSLAB_LOBSTER names no message file");
+        return;
+    };
+    let file = file.display();
+    let (code, out, _) = run(&format!(
+        "--symbols 1 --rounds 1 --store keys --lobster {file}"
+    ));
+    assert_eq!(code, SUCCESS);
+    assert!(out.contains("the recorded hour, 1 symbols"), "{out}");
+    assert!(out.ends_with("too often to compare the stores.\n"), "{out}");
+}

@@ -3,7 +3,7 @@
 //! # Invariants
 //!
 //! * V1: a [`Versioned`] cell has a value exactly if its version is odd.
-//! * V2: a version never falls, except in
+//! * V2: a version never falls, except to that of a value which comes back, and in
 //!   [`reset_generations`](super::KeySlab::reset_generations): a value put into
 //!   the cell gets a version above all that the cell had before.
 //! * V3: a vacant cell of version [`RETIRED`] gets no value any more.
@@ -89,8 +89,8 @@ pub unsafe trait Cell<T>: Sized {
     ///
     /// # Safety
     ///
-    /// `cell` is a vacant cell, not retired; `version` is odd and above its
-    /// version.
+    /// `cell` is allocated, and holds no value; `version` is odd. By V2 it is above that of
+    /// every value the cell had, but that of a value that is replaced, or was detached.
     unsafe fn fill(cell: NonNull<Self>, version: u32, value: T);
 
     /// Moves the value out.

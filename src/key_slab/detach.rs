@@ -112,6 +112,22 @@ impl<T, K: GenerationKey, S: Storage> PlainSlab<T, K, S> {
         true
     }
 
+    /// Whether a slot is kept for the value of this key; O(1).
+    ///
+    /// ```
+    /// use flatslab::{GenKey, KeySlab};
+    ///
+    /// let mut slab: KeySlab<u32, GenKey> = KeySlab::with_key();
+    /// let key = slab.insert(7);
+    /// assert!(!slab.is_detached(key));
+    /// slab.detach(key);
+    /// assert!(slab.is_detached(key));
+    /// ```
+    #[must_use]
+    pub fn is_detached(&self, key: K) -> bool {
+        self.find_detached(key.index(), key.version()).is_some()
+    }
+
     /// Whether the slot is kept for the value of this version.
     #[inline(always)]
     fn find_detached(&self, index: usize, version: u32) -> Option<()> {

@@ -81,16 +81,30 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         Ok(())
     }
 
-    /// Touches the cells of the next free slots. Of cells of a page at most all pages are touched:
-    /// each cell was written when it was made.
+    /// Touches the cells of the next free slots. Of cells of a page at most these are the first and
+    /// the last: every cell was written somewhere when it was made, and the next one begins in the
+    /// page in which it ends.
     fn touch_free(&mut self, slots: usize) {
-        if size_of::<K::Cell<T>>() <= PAGE || self.cells.source().populates() {
+        if self.cells.source().populates() {
             return;
         }
-        for index in (0..slots).map_while(|others| self.cells.top_but(others)) {
-            // SAFETY: by K2 a vacant cell, which is written anew.
-            unsafe {
-                let cell = self.place(index);
+        if size_of::<K::Cell<T>>() > PAGE {
+            for index in (0..slots).map_while(|others| self.cells.top_but(others)) {
+                self.touch_vacant(index);
+            }
+        } else if let Some(last) = self.used.checked_sub(1) {
+            self.touch_vacant(0);
+            self.touch_vacant(last);
+        }
+    }
+
+    /// Touches a cell that exists, if it is vacant.
+    fn touch_vacant(&self, index: usize) {
+        debug_assert!(index < self.used);
+        // SAFETY: by K1 the cell exists; a vacant one is written anew.
+        unsafe {
+            let cell = self.place(index);
+            if !cell.as_ref().is_occupied() {
                 let version = cell.as_ref().version();
                 touch(cell.cast(), 0, size_of::<K::Cell<T>>());
                 K::Cell::<T>::write_vacant(cell, version);
@@ -210,7 +224,9 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
             return Ok(());
         }
         let eighth = (self.capacity() + self.capacity() / 8).min(MAX_SLOTS);
-        self.try_grow_to(eighth.max(index + 1))
+        // A range opens a step, and copies nothing.
+        let enough = if self.cells.is_in_range() { 0 } else { eighth };
+        self.try_grow_to(enough.max(index + 1))
     }
 
     /// Grows, if need be, so that `additional` more values fit.

@@ -216,8 +216,8 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
         K::new(index, version, Inside)
     }
 
-    /// Reserves memory for at least `additional` more values, and for twice as many as before if
-    /// it grows; O(slots used) then.
+    /// Reserves memory for at least `additional` more values, and if it grows for twice as many as
+    /// before, in a range for a few more; O(slots used) then.
     ///
     /// # Panics
     ///

@@ -198,7 +198,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     ///
     /// # Safety
     ///
-    /// The index is below the capacity.
+    /// The index is below the capacity, or 0.
     #[inline(always)]
     unsafe fn place(&self, index: usize) -> NonNull<K::Cell<T>> {
         // SAFETY: the index is below the capacity (precondition); the cells are of this type.

@@ -92,8 +92,9 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
     ///
     /// # Panics
     ///
-    /// If the key opens no value in `slab`, or this has an entry for a later value of the slot,
-    /// which is of another slab. If the allocator refuses, the program ends, as with `Vec`.
+    /// If the key opens no value in `slab`, or this has an entry for a later value of the slot: of
+    /// another slab, or from before the slab's [generations were
+    /// reset](PlainSlab::reset_generations); then [clear](Self::clear) it. If the allocator refuses, the program ends, as with `Vec`.
     #[track_caller]
     pub fn insert<T, S: Storage>(
         &mut self,
@@ -180,7 +181,8 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
         self.slab.detach(key)
     }
 
-    /// Drops the entries whose value in `slab` is gone; O(slots with entries).
+    /// Drops the entries whose value in `slab` is gone, and not only
+    /// [detached](PlainSlab::detach); O(slots with entries).
     ///
     /// ```
     /// # use flatslab::{GenKey, KeySlab, key_slab::SecondarySlab};
@@ -193,7 +195,7 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
     /// assert!(more.is_empty());
     /// ```
     pub fn prune<T, S: Storage>(&mut self, slab: &PlainSlab<T, K, S>) {
-        self.retain(|key, _| slab.contains(key));
+        self.retain(|key, _| slab.contains(key) || slab.is_detached(key));
     }
 
     /// Drops the entries for which `keep` is false, in the order of the slots; O(slots with

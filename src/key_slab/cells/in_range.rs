@@ -32,7 +32,7 @@ impl Cells {
         range::ask_system();
     }
 
-    pub(super) fn is_in_range(&self) -> bool {
+    pub(in super::super) fn is_in_range(&self) -> bool {
         self.form.range() != 0
     }
 
@@ -150,7 +150,9 @@ impl Cells {
     ) -> Option<Result<(), AllocError>> {
         let (sizes, old) = (Self::sizes::<C>(), self.as_range());
         let (opened, free) = (self.capacity(), self.len());
-        for is_copied in [false, true] {
+        // SAFETY: so many are open.
+        let is_one = unsafe { old.is_one_mapping(sizes, opened) };
+        for is_copied in [!is_one, true] {
             let mut range = Self::reserve_range::<C>(capacity)?;
             // SAFETY: nothing is open, and nothing in use; then there is room for what is moved. A
             // range that could not be moved to is left alone.
@@ -164,6 +166,7 @@ impl Cells {
                     .cast()
                     .copy_from_nonoverlapping(self.bottom, free);
                 if is_copied {
+                    range::populate(range.cells, used * size_of::<C>());
                     range
                         .cells
                         .copy_from_nonoverlapping(old.cells, used * size_of::<C>());

@@ -14,7 +14,7 @@ use crate::raw::report::ReservedRange;
 impl Cells {
     pub(super) fn ask_system() {}
 
-    pub(super) fn is_in_range(&self) -> bool {
+    pub(in super::super) fn is_in_range(&self) -> bool {
         debug_assert!(self.form.range() == 0);
         false
     }

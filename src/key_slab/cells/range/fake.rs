@@ -61,6 +61,15 @@ pub(super) unsafe fn resize(
     Ok(())
 }
 
+/// Not of every other range, so that both ways are gone.
+///
+/// # Safety
+///
+/// None.
+pub(super) unsafe fn is_one_mapping(range: &Range, _: Sizes, _: usize) -> bool {
+    range.log % 2 == 0
+}
+
 /// # Safety
 ///
 /// As for [`Range::move_to`].

@@ -81,6 +81,18 @@ impl Range {
         unsafe { backend::resize(self, sizes, from, to) }
     }
 
+    /// Whether the system can move the pages of the cells of `opened` slots. It moves one mapping,
+    /// and what is opened beside moved pages is another: a range moves by its pages once, and not
+    /// after a fork.
+    ///
+    /// # Safety
+    ///
+    /// So many slots are open.
+    pub(super) unsafe fn is_one_mapping(&self, sizes: Sizes, opened: usize) -> bool {
+        // SAFETY: the precondition is the same.
+        unsafe { backend::is_one_mapping(self, sizes, opened) }
+    }
+
     /// Moves the pages of the cells of `opened` slots to the start of a larger range, in which as
     /// many are open, and releases this one; the indices are gone. If the system refuses, nothing
     /// has changed here, and the other range must not be touched any more: its place may be another

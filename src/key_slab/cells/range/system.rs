@@ -4,6 +4,7 @@ use core::ffi::c_void;
 use core::ptr::{NonNull, null_mut};
 use std::sync::OnceLock;
 
+use rustix::io::Errno;
 use rustix::mm::{self, Advice, MapFlags, MprotectFlags, MremapFlags, ProtFlags};
 use rustix::process::{Resource, getrlimit};
 
@@ -109,9 +110,27 @@ unsafe fn close(start: NonNull<u8>, from: usize, to: usize) {
     // has no record left for another mapping, stays open.
     unsafe {
         let place = start.add(to).as_ptr().cast::<c_void>();
-        let _ = mm::madvise(place, from - to, Advice::LinuxDontNeed);
+        if mm::madvise(place, from - to, Advice::LinuxDontNeed).is_err() {
+            // Locked, perhaps.
+            let _ = mm::munlock(place, from - to);
+            let _ = mm::madvise(place, from - to, Advice::LinuxDontNeed);
+        }
         let _ = mm::mprotect(place, from - to, MprotectFlags::empty());
     }
+}
+
+/// Whether the cells of so many slots are one mapping: growing it where it is, which is refused in
+/// any case, is refused for that reason.
+///
+/// # Safety
+///
+/// So many are open.
+pub(super) unsafe fn is_one_mapping(range: &Range, sizes: Sizes, opened: usize) -> bool {
+    let [bytes, _] = sizes.opened(opened);
+    let start = range.cells.as_ptr().cast();
+    // SAFETY: open (precondition). What follows is the range's own, so nothing changes.
+    let grown = unsafe { mm::mremap(start, bytes, bytes + GRAIN, MremapFlags::empty()) };
+    grown != Err(Errno::FAULT)
 }
 
 /// # Safety
@@ -122,8 +141,8 @@ pub(super) unsafe fn move_to(range: Range, other: &Range, sizes: Sizes, opened: 
     let (from, to) = (range.cells.as_ptr().cast(), other.cells.as_ptr().cast());
     // SAFETY: so many bytes are open in both, and the other's are not in use (precondition).
     unsafe {
-        // Longer by a grain, for which there is room, so that it is one mapping or none: of several,
-        // as after a fork, the system might move some and then refuse.
+        // Longer by a grain, for which there is room: of several mappings, should they be that by
+        // now, the system would move some and then refuse.
         if mm::mremap_fixed(from, bytes, bytes + GRAIN, MremapFlags::MAYMOVE, to).is_err() {
             return false;
         }

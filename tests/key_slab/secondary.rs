@@ -114,6 +114,22 @@ fn entries_are_visited_with_their_values() {
 }
 
 #[test]
+fn the_entry_of_a_detached_value_stays() {
+    let mut slab: KeySlab<u32, GenKey> = KeySlab::with_key();
+    let (kept, gone) = (slab.insert(1), slab.insert(2));
+    let mut more = SecondarySlab::new();
+    more.insert(&slab, kept, 10);
+    more.insert(&slab, gone, 20);
+    let value = slab.detach(kept).unwrap();
+    slab.detach(gone);
+    assert!(slab.is_detached(kept) && slab.free_detached(gone));
+    more.prune(&slab);
+    slab.reattach(kept, value);
+    assert!(more.join(&slab).eq([(kept, &1, &10)]));
+    assert_eq!(more.len(), 1);
+}
+
+#[test]
 fn entries_do_as_a_map() {
     let count = Count::default();
     let mut slab: KeySlab<u32, GenKey> = KeySlab::with_key();

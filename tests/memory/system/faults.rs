@@ -194,3 +194,20 @@ fn free_slots_that_never_had_a_value_are_prepared() {
         .unwrap();
     check(&mut slab);
 }
+
+/// The last cell of a clone ends in a page in which nothing was written.
+#[test]
+fn the_end_of_the_last_free_slot_is_prepared() {
+    type Value = [u64; 500];
+    let found = [100, 200, 300, 400, 500].map(|slots| {
+        let mut slab: KeySlab<Value> = KeySlab::new();
+        let keys: Vec<Key> = (0..slots).map(|_| slab.insert([1; 500])).collect();
+        slab.remove(keys[slots - 1]);
+        let mut clone = slab.clone();
+        clone.prepare(1).unwrap();
+        faults(|| {
+            black_box(clone.insert([2; 500]));
+        })
+    });
+    assert_eq!(found.into_iter().min(), Some(0), "{found:?}");
+}

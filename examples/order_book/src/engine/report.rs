@@ -17,8 +17,8 @@ const MEASURED: &[&str] = &[
      client's is looked up while a clock runs.",
     "All stores get the same kind of pages, those of the machine's default, and find malloc as a \
      program does that has just been started.",
-    "From empty, `keys` begins with a mebibyte, in a range of addresses, and `bounded`, `pool` and \
-     `floor` with room for all. Reserved, no store grows, so the longest commands are the machine's.",
+    "From empty, `keys` grows in a range of addresses, and `bounded`, `pool` and `floor` begin with \
+     room for all. Reserved, no store grows, so the longest commands are the machine's.",
 ];
 
 /// What no table here shows.

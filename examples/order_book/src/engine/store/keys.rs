@@ -12,10 +12,6 @@ use crate::engine::order::Order;
 /// A slot.
 type Link = u32;
 
-/// Orders that a [`KeyStore`] has memory for at least: a mebibyte, from which on it lives in a
-/// range of addresses. So it begins there, and no insertion copies.
-const FIRST: usize = 32_768;
-
 /// [`KeySlab`]: grows in a range.
 pub(crate) type KeyStore = Keys<KeySlab<Order<Link>, GenKey>>;
 
@@ -35,7 +31,7 @@ pub(crate) trait Open: Sized {
 impl Open for KeySlab<Order<Link>, GenKey> {
     fn open(room: Room) -> Result<Self, BuildError> {
         KeySlab::builder_with_key()
-            .reserve(room.reserve().max(FIRST))
+            .reserve(room.reserve())
             .in_range()
             .try_build()
     }

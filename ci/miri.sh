@@ -31,6 +31,11 @@ set -- --test-threads=1 "${names[@]}"
 miri_test() {
     local flags=$miri_flags rustflags=${RUSTFLAGS:-}
     [ "$2" = stacked ] || flags+=" -Zmiri-tree-borrows"
+    # On these targets `memchr`, by which `serde_json` finds the place of an error, reads words from
+    # bytes that it has aligned itself.
+    if [ "$1" != "$host" ] && [[ " $* " == *" ${snapshots[*]} "* ]]; then
+        flags=${flags/-Zmiri-symbolic-alignment-check/}
+    fi
     [ "$3" = weekly ] || rustflags+=" --cfg each_run"
     MIRIFLAGS="$flags" RUSTFLAGS="$rustflags" \
         cargo "+$nightly" miri test --target "$1" --package flatslab "${@:4}"

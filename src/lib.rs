@@ -73,6 +73,7 @@
 //! | `vacant_entry`, `vacant_key`, `key_of` | the same |
 //! | `get2_mut` | [`get_disjoint_mut`](PlainSlab::get_disjoint_mut), of any number of keys |
 //! | `iter`, `iter_mut`, `retain`, `drain`, `clear`, `reserve`, `shrink_to_fit` | the same |
+//! | a slab of references to what is dropped before it | does not compile: declare it after what its values borrow |
 //! | `compact`, `get2_unchecked_mut` | [`compact`](PlainSlab::compact), [`get_disjoint_unchecked_mut`](PlainSlab::get_disjoint_unchecked_mut) |
 //! | `FromIterator<(usize, T)>` | the same with [`Key`]s |
 //! | `serde` | a snapshot, which has the order of the free slots too; `#[serde(with = "flatslab::key_slab::as_map")]` for the form of `slab` |

@@ -90,11 +90,11 @@ impl<T, K: SlabKey> Builder<KeySlab<T, K>> {
 
     /// Lets a large slab grow in a range of addresses, so that no insertion copies.
     ///
-    /// A block of 16 KiB or more becomes a range when it grows: addresses that are reserved, a GiB
-    /// or 256 times what is used, and get their pages as these are touched. Growth opens 1 MiB of them in a
-    /// system call or two. Where a range is used up, its pages move to a larger one by the
-    /// tables of the processor, which no insertion does twice in its life as a rule: then values
-    /// move, too, and all cores forget where the pages were.
+    /// A block of 16 KiB or more becomes a range when it grows, and is copied once more then:
+    /// addresses that are reserved, a GiB or 256 times what is used, and get their pages as these
+    /// are touched. Growth opens 1 MiB of them in a system call or two. Where a range is used up,
+    /// its values move to a larger one: by the tables of the processor, after which all cores
+    /// forget where the pages were; a second time, or after a fork, as copies.
     ///
     /// In exchange:
     ///
@@ -103,7 +103,8 @@ impl<T, K: SlabKey> Builder<KeySlab<T, K>> {
     ///   pages are touched that it does not have.
     /// - It goes back to the system with the slab. Slabs that are made, filled and dropped again
     ///   and again are faster in the allocator's warm memory.
-    /// - A process has 1024 ranges at most, and none while its addresses are limited (`RLIMIT_AS`). Further slabs grow as if this was not set, as
+    /// - A process has 1024 ranges at most, and none while its addresses are limited
+    ///   (`RLIMIT_AS`). Further slabs grow as if this was not set, as
     ///   do those with [pages](Builder::pages) of another source, with cells aligned to more than
     ///   4 KiB, and all of them where the system is not Linux of 64 bits.
     ///

@@ -94,7 +94,8 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
     ///
     /// If the key opens no value in `slab`, or this has an entry for a later value of the slot: of
     /// another slab, or from before the slab's [generations were
-    /// reset](PlainSlab::reset_generations); then [clear](Self::clear) it. If the allocator refuses, the program ends, as with `Vec`.
+    /// reset](PlainSlab::reset_generations); then [clear](Self::clear) it. If the allocator refuses,
+    /// the program ends, as with `Vec`.
     #[track_caller]
     pub fn insert<T, S: Storage>(
         &mut self,

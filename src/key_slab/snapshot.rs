@@ -13,7 +13,8 @@
 //! A vacant slot that is not free is retired or kept for a detached value, as its version says.
 //!
 //! Every slot is an entry, so what is read takes as many slots as there are entries, however they
-//! were forged, and of a bounded slab that is made as large as it was, the addresses of its capacity. As a map from keys to values, a key could claim the memory of all slots below it.
+//! were forged, and of a bounded slab that is made as large as it was, the addresses of its
+//! capacity. As a map from keys to values, a key could claim the memory of all slots below it.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -181,9 +182,11 @@ impl<T, K: SlabKey, S: Storage> Restore<'_, T, K, S> {
     /// use flatslab::KeySlab;
     /// use serde::de::DeserializeSeed;
     ///
-    /// let json = serde_json::to_string(&(0..5).map(|n| (n.try_into().unwrap(), n)).collect::<KeySlab<_>>())?;
+    /// let mut five = KeySlab::new();
+    /// five.insert_many(0..5, &mut Vec::new());
+    /// let json = serde_json::to_string(&five)?;
     /// let mut input = serde_json::Deserializer::from_str(&json);
-    /// let mut slab = KeySlab::<usize>::new();
+    /// let mut slab = KeySlab::<u32>::new();
     /// assert!(slab.restore().limit(4).deserialize(&mut input).is_err());
     /// assert!(slab.is_empty());
     /// # Ok::<(), serde_json::Error>(())

@@ -75,8 +75,8 @@ impl<T: Clone, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     }
 }
 
-/// The same values under the same keys, the same detached ones, and the same next keys; O(slots used). Of a growable slab
-/// it allocates memory for the used slots alone, of a bounded one for its capacity, from the same
+/// The same values under the same keys, the same detached ones, and the same next keys; O(slots
+/// used). Of a growable slab it allocates memory for the used slots alone, of a bounded one for its capacity, from the same
 /// [pages](crate::memory::Pages).
 impl<T: Clone, K: SlabKey, S: Storage> Clone for PlainSlab<T, K, S> {
     #[track_caller]

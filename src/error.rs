@@ -77,6 +77,15 @@ pub enum AllocError {
         /// How many slots there are.
         capacity: usize,
     },
+    /// All slots are taken, and there are never more; some of their values were
+    /// [retired](crate::sync::SendSlot::retire), and [`reclaim`](crate::TrackedSlab::reclaim)
+    /// drops them.
+    FullWithRetired {
+        /// How many slots there are.
+        capacity: usize,
+        /// How many of their values are retired.
+        retired: usize,
+    },
     /// More slots were asked for than a key can name.
     TooManySlots {
         /// The slots asked for.
@@ -120,6 +129,11 @@ impl fmt::Display for AllocError {
             AllocError::Full { capacity } => {
                 write!(f, "no slot is free: all {capacity} are taken")
             }
+            AllocError::FullWithRetired { capacity, retired } => write!(
+                f,
+                "no slot is free: all {capacity} are taken, {retired} by retired values, which \
+                 `reclaim` drops"
+            ),
             AllocError::TooManySlots { requested, limit } => write!(
                 f,
                 "a slab of {requested} slots was asked for, the limit is {limit}"

@@ -15,9 +15,9 @@ use std::thread;
 use flatslab::bytes::ByteArena;
 #[cfg(feature = "std")]
 use flatslab::sync::SharedRing;
-#[cfg(target_has_atomic = "64")]
-use flatslab::sync::SharedSlab;
 use flatslab::sync::{SendSlot, SpscRing};
+#[cfg(target_has_atomic = "64")]
+use flatslab::sync::{SharedRef, SharedSlab};
 use flatslab::{BoundedSlab, Slab};
 
 use counted::{Alive, without_leak};
@@ -88,6 +88,58 @@ fn a_slab_ends_while_its_values_do() {
 }
 
 #[test]
+fn a_value_is_retired_while_its_slab_looks_at_it() {
+    without_leak(|pages| {
+        let alive = Alive::default();
+        let builder = Slab::builder().chunk_capacity(1).pages(pages);
+        let slab = builder.try_build().unwrap();
+        let mut sent = (0..3).map(|number| slab.insert(alive.value(number)).into_send());
+        let [one, two, three] = [(); 3].map(|()| sent.next().unwrap());
+        drop(sent);
+        let key = SendSlot::key(&one);
+        meet(
+            || {
+                for sent in [one, two, three] {
+                    assert!(SendSlot::retire(sent).is_ok());
+                }
+            },
+            || {
+                assert_eq!(slab.keys().count(), 3);
+                assert!(slab.try_iter().all(|(_, value)| value.is_err()));
+                assert!(slab.try_get(key).is_err() && slab.contains_key(key));
+                slab.shrink_to_fit();
+                assert!(slab.reclaim_some(1) <= 1);
+                assert!(slab.keys().count() >= 2);
+            },
+        );
+        slab.reclaim();
+        assert_eq!((slab.len(), slab.retired(), alive.count()), (0, 0, 0));
+    });
+}
+
+#[test]
+fn values_are_retired_while_their_slab_goes() {
+    without_leak(|pages| {
+        let alive = Alive::default();
+        let builder = Slab::builder().chunk_capacity(1).pages(pages);
+        let slab = builder.try_build().unwrap();
+        let mut sent = (0..3).map(|number| slab.insert(alive.value(number)).into_send());
+        let [one, two, three] = [(); 3].map(|()| sent.next().unwrap());
+        drop(sent);
+        meet(
+            || {
+                meet(
+                    || drop(SendSlot::retire(one)),
+                    || (drop(SendSlot::retire(two)), drop(three)),
+                )
+            },
+            || drop(slab),
+        );
+        assert_eq!(alive.count(), 0);
+    });
+}
+
+#[test]
 fn a_local_handle_ends_last_or_another_one_does() {
     without_leak(|pages| {
         let slab = Slab::builder().pages(pages).try_build().unwrap();
@@ -127,6 +179,25 @@ fn a_shared_value_is_read_while_it_is_removed_and_another_comes() {
 }
 
 #[cfg(target_has_atomic = "64")]
+#[test]
+#[cfg(target_has_atomic = "64")]
+fn shared_values_are_retired_while_another_thread_drops_them() {
+    let alive = Alive::default();
+    let slab = SharedSlab::with_capacity(2);
+    let guards = [1, 2].map(|number| {
+        let key = slab.insert(alive.value(number)).unwrap();
+        let guard = slab.get(key).unwrap();
+        slab.remove(key);
+        guard
+    });
+    let ((), early) = meet(
+        || guards.into_iter().for_each(SharedRef::retire),
+        || slab.reclaim(),
+    );
+    assert_eq!((early + slab.reclaim(), alive.count()), (2, 0));
+    assert!(slab.is_empty());
+}
+
 #[test]
 fn two_threads_remove_one_shared_value() {
     let alive = Alive::default();

@@ -1,5 +1,5 @@
-//! The return stack: a stack of numbers that any thread pushes to, and that its owner takes
-//! as a whole.
+//! Stacks of numbers that any thread pushes to, and that their owner takes as a whole: of what
+//! is given back, and of what is given back with its value.
 //!
 //! Pushing is a compare-exchange: to swap first and link afterwards would publish a number
 //! before what lies below it is known, and an owner that takes the stack in between would
@@ -7,7 +7,8 @@
 //! another thread pushes does no harm.
 //!
 //! The links stand in the memory of what is given back, which is the pusher's until it is
-//! pushed and the owner's once it is taken; no other thread reads them.
+//! pushed and the owner's once it is taken; no other thread reads them. Where the value is
+//! still there, that is a part of the memory that the value does not take.
 //!
 //! # Closing
 //!
@@ -18,7 +19,7 @@
 //!
 //! # Invariants
 //!
-//! * Q1: until it is closed, the stack contains each number once that was pushed and not taken.
+//! * Q1: until it is closed, a stack contains each number once that was pushed and not taken.
 //! * Q2: once it is closed, `remaining` is `BIAS` less those that left, and when it is settled
 //!   those that are out less those that left. Who brings it to 0 is the last; before that
 //!   the memory of this is there.
@@ -29,13 +30,26 @@ use core::ptr::NonNull;
 
 use super::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-/// On a line of its own, and on the one that processors load with it: the owner's figures are
-/// not on it, so that a push does not take them from the owner's cache.
+/// What is given back. On a line of its own, and on the one that processors load with it: the
+/// owner's figures are not on it, so that a push does not take them from the owner's cache.
 #[repr(C, align(128))]
 pub(crate) struct Returns {
-    top: AtomicU32,
+    stack: NumberStack,
     remaining: AtomicUsize,
 }
+
+/// What is given back with its value, for the owner to drop.
+#[repr(C, align(128))]
+pub(crate) struct Retired {
+    stack: NumberStack,
+    /// Those on the stack or on their way to it, and those that were taken and still have their
+    /// values.
+    count: AtomicUsize,
+}
+
+/// The top of a stack of numbers.
+#[repr(transparent)]
+struct NumberStack(AtomicU32);
 
 /// Below the last number.
 const NONE: u32 = u32::MAX;
@@ -61,13 +75,117 @@ impl Taken {
     }
 }
 
+impl NumberStack {
+    fn new() -> Self {
+        NumberStack(AtomicU32::new(NONE))
+    }
+
+    /// Pushes a number; `write_link` writes what lies below it to a place where the owner will
+    /// read it. `false` if this is closed.
+    ///
+    /// # Safety
+    ///
+    /// This is there until the number was pushed, or this was found closed. The number is below
+    /// [`Returns::LIMIT`], and is not on the stack.
+    #[inline]
+    unsafe fn push(this: NonNull<Self>, number: u32, mut write_link: impl FnMut(u32)) -> bool {
+        debug_assert!(number < Returns::LIMIT);
+        // SAFETY: there until the exchange below has succeeded (Q3).
+        let top = unsafe { &(*this.as_ptr()).0 };
+        // Relaxed: what lies below is only written down.
+        let mut below = top.load(Ordering::Relaxed);
+        while below != CLOSED {
+            write_link(below);
+            // Release: pairs with the acquire in `take` and `close`, those of later pushes
+            // continue it. What the caller did with the thing happens before it is used again.
+            match top.compare_exchange_weak(below, number, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(found) => below = found,
+            }
+        }
+        false
+    }
+
+    #[inline]
+    fn take(&self) -> Taken {
+        // Relaxed: nothing is read by it. An empty stack is not written to.
+        if self.0.load(Ordering::Relaxed) == NONE {
+            return Taken::EMPTY;
+        }
+        // Acquire: pairs with the release in `push`.
+        Taken(self.0.swap(NONE, Ordering::Acquire))
+    }
+
+    /// From now on nothing is pushed. What was is taken.
+    fn close(&self) -> Taken {
+        // Acquire: pairs with the release in `push`.
+        match self.0.swap(CLOSED, Ordering::Acquire) {
+            CLOSED => Taken::EMPTY,
+            top => Taken(top),
+        }
+    }
+}
+
+impl Retired {
+    pub(crate) fn new() -> Self {
+        Retired {
+            stack: NumberStack::new(),
+            count: AtomicUsize::new(0),
+        }
+    }
+
+    /// As [`Returns::push`], of a thing whose value is still there. `false` if this is closed:
+    /// the caller keeps the thing.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Returns::push`].
+    #[inline]
+    pub(crate) unsafe fn push(
+        this: NonNull<Self>,
+        number: u32,
+        write_link: impl FnMut(u32),
+    ) -> bool {
+        // SAFETY: there until it was pushed (precondition).
+        unsafe {
+            // Before the push, so that it is never below what the owner takes. Relaxed: a figure;
+            // the push orders it before the owner's subtraction.
+            (*this.as_ptr()).count.fetch_add(1, Ordering::Relaxed);
+            let stack = NonNull::new_unchecked(&raw mut (*this.as_ptr()).stack);
+            NumberStack::push(stack, number, write_link)
+        }
+    }
+
+    /// The owner takes what was retired.
+    #[inline]
+    pub(crate) fn take(&self) -> Taken {
+        self.stack.take()
+    }
+
+    /// The owner goes, and takes what was retired: from now on all pushes are refused.
+    pub(crate) fn close(&self) -> Taken {
+        self.stack.close()
+    }
+
+    /// How many values are retired.
+    pub(crate) fn count(&self) -> usize {
+        // Relaxed: a figure.
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// One of those that were taken is about to be dropped.
+    pub(crate) fn uncount(&self) {
+        self.count.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 impl Returns {
     /// Numbers are below this.
     pub(crate) const LIMIT: u32 = CLOSED;
 
     pub(crate) fn new() -> Self {
         Returns {
-            top: AtomicU32::new(NONE),
+            stack: NumberStack::new(),
             remaining: AtomicUsize::new(BIAS),
         }
     }
@@ -83,41 +201,25 @@ impl Returns {
     pub(crate) unsafe fn push(
         this: NonNull<Self>,
         number: u32,
-        mut write_link: impl FnMut(u32),
+        write_link: impl FnMut(u32),
     ) -> bool {
-        debug_assert!(number < Self::LIMIT);
-        // SAFETY: there until the exchange below has succeeded (Q3).
-        let top = unsafe { &(*this.as_ptr()).top };
-        // Relaxed: what lies below is only written down.
-        let mut below = top.load(Ordering::Relaxed);
-        while below != CLOSED {
-            write_link(below);
-            // Release: pairs with the acquire in `take` and `close`, those of later pushes
-            // continue it. What the caller did with the thing happens before it is used again.
-            match top.compare_exchange_weak(below, number, Ordering::Release, Ordering::Relaxed) {
-                Ok(_) => return true,
-                Err(found) => below = found,
-            }
+        // SAFETY: the preconditions are the same.
+        unsafe {
+            let stack = NonNull::new_unchecked(&raw mut (*this.as_ptr()).stack);
+            NumberStack::push(stack, number, write_link)
         }
-        false
     }
 
     /// The owner takes what was given back.
     #[inline]
     pub(crate) fn take(&self) -> Taken {
-        // Relaxed: nothing is read by it. An empty stack is not written to.
-        if self.top.load(Ordering::Relaxed) == NONE {
-            return Taken::EMPTY;
-        }
-        // Acquire: pairs with the release in `push`.
-        Taken(self.top.swap(NONE, Ordering::Acquire))
+        self.stack.take()
     }
 
     /// The owner goes: from now on nothing is pushed. What was is taken; what is still out is
     /// to be [settled](Self::settle).
     pub(crate) fn close(&self) -> Taken {
-        // Acquire: pairs with the release in `push`.
-        Taken(self.top.swap(CLOSED, Ordering::Acquire))
+        self.stack.close()
     }
 
     /// After it was closed: so many are out, or have left since. Whether all have left; then

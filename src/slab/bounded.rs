@@ -403,7 +403,7 @@ impl<T> TrackedSlab<T, Bounded> {
     /// # Ok::<(), flatslab::BuildError>(())
     /// ```
     pub fn prepare(&self, slots: usize) -> Result<(), AllocError> {
-        self.reclaim();
+        self.free_returned();
         // SAFETY: the memory was made for cells of `T`.
         unsafe { self.memory.prepare::<T>(slots) }
     }
@@ -428,7 +428,7 @@ impl<T> TrackedSlab<T, Bounded> {
     /// # Ok::<(), flatslab::BuildError>(())
     /// ```
     pub fn shrink_to_fit(&mut self) {
-        self.reclaim();
+        self.free_returned();
         // SAFETY: the memory was made for cells of `T`; an exclusive borrow, so
         // no iterator is there.
         unsafe { self.memory.release_tail::<T>() };

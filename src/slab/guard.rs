@@ -228,12 +228,14 @@ impl<T: fmt::Display> fmt::Display for RefMut<'_, T> {
     }
 }
 
+/// Of a value that a handle leads to.
 #[cold]
 #[inline(never)]
 pub(super) fn why_no_reader(state: State) -> AccessError {
     state.why_no_reader()
 }
 
+/// Of a value that a handle leads to.
 #[cold]
 #[inline(never)]
 pub(super) fn why_no_writer(state: State) -> AccessError {

@@ -16,6 +16,7 @@ use core::iter::FusedIterator;
 use crate::SlotBox;
 use crate::error::AccessError;
 use crate::key::Key;
+use crate::slab::cell::state::State;
 use crate::slab::cell::walk::{self, Walk};
 use crate::slab::guard::{Ref, RefMut};
 use crate::slab::keyed::refuse;
@@ -146,7 +147,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// them borrowed.
     #[inline]
     fn walk(&self) -> Walk<'_, T, M> {
-        self.reclaim();
+        self.free_returned();
         Walk::new(self.cells())
     }
 }
@@ -159,6 +160,15 @@ impl<'a, T, M: Memory> IntoIterator for &'a TrackedSlab<T, M> {
     #[inline]
     fn into_iter(self) -> Iter<'a, T, M> {
         self.iter()
+    }
+}
+
+/// A value that is in use, unless it has come back from another thread without one.
+#[track_caller]
+fn refuse_conflict<I>(operation: &str, conflict: Option<(Key, State)>) -> Option<I> {
+    match conflict {
+        Some((key, state)) => refuse(operation, key, state),
+        None => None,
     }
 }
 
@@ -251,7 +261,7 @@ iterator!(Iter, (Key, Ref<'a, T>), |this, cell| {
     match Ref::try_new(cell) {
         Some(value) => Some((cell.key(), value)),
         None if !cell.state().is_occupied() => None,
-        None => refuse("iter", cell),
+        None => refuse_conflict("iter", this.0.conflict(cell)),
     }
 });
 
@@ -281,7 +291,7 @@ iterator!(IterMut, (Key, RefMut<'a, T>), |this, cell| {
     match RefMut::try_new(cell) {
         Some(value) => Some((cell.key(), value)),
         None if !cell.state().is_occupied() => None,
-        None => refuse("iter_mut", cell),
+        None => refuse_conflict("iter_mut", this.0.conflict(cell)),
     }
 });
 
@@ -306,7 +316,7 @@ iterator!(
     |this, cell| match Ref::try_new(cell) {
         Some(value) => Some((cell.key(), Ok(value))),
         None if !cell.state().is_occupied() => None,
-        None => Some((cell.key(), Err(cell.state().why_no_reader()))),
+        None => (this.0.conflict(cell)).map(|(key, state)| (key, Err(state.why_no_reader()))),
     }
 );
 
@@ -338,7 +348,7 @@ iterator!(
     |this, cell| match RefMut::try_new(cell) {
         Some(value) => Some((cell.key(), Ok(value))),
         None if !cell.state().is_occupied() => None,
-        None => Some((cell.key(), Err(cell.state().why_no_writer()))),
+        None => (this.0.conflict(cell)).map(|(key, state)| (key, Err(state.why_no_writer()))),
     }
 );
 
@@ -356,7 +366,11 @@ iterator!(
 pub struct Keys<'a, T, M: Memory>(Walk<'a, T, M>);
 
 iterator!(Keys, Key, |this, cell| {
-    cell.state().is_occupied().then(|| cell.key())
+    match cell.state() {
+        state if !state.is_occupied() => None,
+        state if state.is_sent() => this.0.conflict(cell).map(|(key, _)| key),
+        _ => Some(cell.key()),
+    }
 });
 
 impl<T, M: Memory> Clone for Keys<'_, T, M> {
@@ -385,7 +399,7 @@ iterator!(Drain, (Key, T), |this, cell| {
         // SAFETY: the cell was just vacated for this call: the value is moved out once.
         Some((cell.key(), unsafe { cell.place().read() }))
     } else {
-        this.1 += usize::from(cell.state().is_occupied());
+        this.1 += usize::from(cell.state().is_occupied() && this.0.conflict(cell).is_some());
         None
     }
 });

@@ -13,7 +13,9 @@ use crate::key::Key;
 use crate::raw::prefetch::prefetch;
 use crate::slab::cell::layout::CellPtr;
 use crate::slab::cell::place::Live;
-use crate::slab::guard::{Ref, RefMut, why_no_reader, why_no_writer};
+use crate::slab::cell::sent;
+use crate::slab::cell::state::State;
+use crate::slab::guard::{Ref, RefMut};
 use crate::slab::slot::Slot;
 use crate::slab::{Memory, TrackedSlab};
 
@@ -44,7 +46,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         match Ref::try_new(cell) {
             Some(guard) => Some(guard),
             None => {
-                refuse_if_occupied("get", cell);
+                self.refuse_if_occupied("get", key);
                 None
             }
         }
@@ -74,7 +76,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     #[inline]
     pub fn try_get(&self, key: Key) -> Result<Ref<'_, T>, AccessError> {
         let cell = self.cells().get(key).ok_or(AccessError::Missing)?;
-        Ref::try_new(cell).ok_or_else(|| why_no_reader(cell.state()))
+        Ref::try_new(cell).ok_or_else(|| self.conflict(cell).why_no_reader())
     }
 
     /// Borrows the value at `key` mutably, tracked at run time; O(1), no
@@ -102,7 +104,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         match RefMut::try_new(cell) {
             Some(guard) => Some(guard),
             None => {
-                refuse_if_occupied("get_mut", cell);
+                self.refuse_if_occupied("get_mut", key);
                 None
             }
         }
@@ -131,7 +133,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     #[inline]
     pub fn try_get_mut(&self, key: Key) -> Result<RefMut<'_, T>, AccessError> {
         let cell = self.cells().get(key).ok_or(AccessError::Missing)?;
-        RefMut::try_new(cell).ok_or_else(|| why_no_writer(cell.state()))
+        RefMut::try_new(cell).ok_or_else(|| self.conflict(cell).why_no_writer())
     }
 
     /// Copies the value at `key`, without a guard and without a write; O(1),
@@ -165,7 +167,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
             // SAFETY: a plain state has a value that is not written to.
             Some(unsafe { *cell.value().as_ref() })
         } else {
-            refuse_if_occupied("get_copied", cell);
+            self.refuse_if_occupied("get_copied", key);
             None
         }
     }
@@ -205,7 +207,10 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     #[must_use]
     pub fn contains_key(&self, key: Key) -> bool {
         match self.cells().get(key) {
-            Some(cell) => cell.state().is_occupied(),
+            Some(cell) => {
+                let state = cell.state();
+                state.is_plain() || state.is_occupied() && self.conflict(cell).is_occupied()
+            }
             None => false,
         }
     }
@@ -248,9 +253,31 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     #[track_caller]
     fn refuse(&self, operation: &str, key: Key) -> ! {
         match self.cells().get(key) {
-            Some(cell) => refuse(operation, cell),
+            Some(cell) => refuse(operation, key, self.conflict(cell)),
             None => panic!("{operation} was refused for {key:?}: the slab has no such slot"),
         }
+    }
+
+    /// Access by key was refused: a panic where there is a value. The hot paths ask
+    /// only whether access is possible.
+    ///
+    /// It returns nothing: returning the `None` that follows, the compiler could not
+    /// tell that there is no guard to end (`get_mut`: twice the instructions).
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn refuse_if_occupied(&self, operation: &str, key: Key) {
+        if let Some(cell) = self.cells().get(key) {
+            let state = self.conflict(cell);
+            if state.is_occupied() {
+                refuse(operation, key, state);
+            }
+        }
+    }
+
+    /// The state of a value that has refused access by key, if it is still there.
+    pub(super) fn conflict(&self, cell: Live<'_, T>) -> State {
+        sent::look_again(self.cells(), cell)
     }
 
     /// Moves the value at `key` out; O(1), no allocation, one copy.
@@ -278,7 +305,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
             // SAFETY: the cell was just vacated for this call: the value is moved out once.
             Ok(unsafe { cell.place().read() })
         } else {
-            Err(why_no_writer(cell.state()))
+            Err(self.conflict(cell).why_no_writer())
         }
     }
 
@@ -342,7 +369,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
             // SAFETY: regained, the handle is ours and the only one.
             Ok(unsafe { Slot::new(cell.place()) })
         } else {
-            Err(cell.state().why_no_handle())
+            Err(self.conflict(cell).why_no_handle())
         }
     }
 }
@@ -351,21 +378,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
 #[cold]
 #[inline(never)]
 #[track_caller]
-pub(super) fn refuse<T>(operation: &str, cell: Live<'_, T>) -> ! {
-    let (key, reason) = (cell.key(), cell.state().why_refused());
+pub(super) fn refuse(operation: &str, key: Key, state: State) -> ! {
+    let reason = state.why_refused();
     panic!("{operation} was refused for {key:?}: {reason}")
-}
-
-/// Access by key was refused: a panic where there is a value. The hot paths ask
-/// only whether access is possible.
-///
-/// It returns nothing: returning the `None` that follows, the compiler could not
-/// tell that there is no guard to end (`get_mut`: twice the instructions).
-#[cold]
-#[inline(never)]
-#[track_caller]
-fn refuse_if_occupied<T>(operation: &str, cell: Live<'_, T>) {
-    if cell.state().is_occupied() {
-        refuse(operation, cell);
-    }
 }

@@ -40,6 +40,7 @@ use core::ptr::NonNull;
 use crate::error::{AllocError, FullError};
 use crate::key::Key;
 use crate::raw::report::Report;
+use crate::raw::returns::Retired;
 use crate::slab::cell::cells::{Cells, Lookup};
 use crate::slab::cell::place::Place;
 use crate::slab::cell::sent;
@@ -239,9 +240,16 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         match self.try_claim() {
             // SAFETY: the cell was just popped: free, and no one else has it (F2).
             Ok(place) => Ok(unsafe { VacantSlot::hold(place) }),
-            Err(cause) => Err(cause.unwrap_or(AllocError::Full {
-                capacity: self.capacity(),
-            })),
+            Err(cause) => Err(cause.unwrap_or_else(|| self.full())),
+        }
+    }
+
+    #[cold]
+    fn full(&self) -> AllocError {
+        let capacity = self.capacity();
+        match self.retired() {
+            0 => AllocError::Full { capacity },
+            retired => AllocError::FullWithRetired { capacity, retired },
         }
     }
 
@@ -271,14 +279,19 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         Ok(self.try_insert(value)?.leak())
     }
 
-    /// Frees the slots of values that were handed to other threads and dropped there
-    /// ([`SendSlot`](crate::sync::SendSlot)), and returns their number; O(that number), and
-    /// O(1) if none was handed over. Never panics, and allocates nothing.
+    /// Frees the slots of values that were handed to other threads and have ended there
+    /// ([`SendSlot`](crate::sync::SendSlot)), drops those that were
+    /// [retired](crate::sync::SendSlot::retire) there before this call, and returns their number;
+    /// O(that number) besides the destructors, and O(1) if none was handed over. Allocates
+    /// nothing, and panics only if a destructor does: the other retired values wait for the next
+    /// call then.
     ///
-    /// `len`, `free_slots`, new iterators and the removals of many values do so too. An
+    /// `len`, `free_slots`, new iterators and a conflict with such a value free slots too. An
     /// insertion that finds no free slot frees a few, as does `is_full`: no insertion pays for
     /// all values that other threads dropped. [`reclaim_some`](Self::reclaim_some) frees as
-    /// many as you ask for. Until then such a value counts as borrowed.
+    /// many as you ask for. Retired values are dropped by no insertion and no access: only here,
+    /// by [`clear`](Self::clear), [`retain`](Self::retain), [`drain`](Self::drain), and with the
+    /// slab. Until then they count as borrowed.
     ///
     /// # Examples
     ///
@@ -290,11 +303,38 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// ```
     #[inline]
     pub fn reclaim(&self) -> usize {
-        sent::reclaim(self.cells(), usize::MAX)
+        self.reclaim_some(usize::MAX)
     }
 
-    /// Like [`reclaim`](Self::reclaim), but frees at most `most` slots, for a loop with little
-    /// time in each round; O(`most`).
+    /// Number of values that other threads have [retired](crate::sync::SendSlot::retire) and
+    /// [`reclaim`](Self::reclaim) has not dropped yet; O(1). Their slots are in use.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::sync::SendSlot;
+    ///
+    /// let slab = flatslab::BoundedSlab::with_capacity(1);
+    /// let sent = slab.insert(7).unwrap().into_send();
+    /// std::thread::spawn(move || SendSlot::retire(sent).unwrap()).join().unwrap();
+    /// assert!(slab.insert(8).is_err());
+    /// assert_eq!((slab.retired(), slab.reclaim(), slab.retired()), (1, 1, 0));
+    /// assert!(slab.insert(8).is_ok());
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn retired(&self) -> usize {
+        (self.cells().header().retired()).map_or(0, Retired::count)
+    }
+
+    /// Frees the slots of values that have ended on other threads. Runs no user code.
+    #[inline]
+    fn free_returned(&self) {
+        sent::free_returned(self.cells(), usize::MAX);
+    }
+
+    /// Like [`reclaim`](Self::reclaim), but frees at most `most` slots, first those whose values
+    /// have ended, for a loop with little time in each round; O(`most`) besides the destructors.
     ///
     /// # Examples
     ///
@@ -307,7 +347,8 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// ```
     #[inline]
     pub fn reclaim_some(&self, most: usize) -> usize {
-        sent::reclaim(self.cells(), most)
+        let freed = sent::free_returned(self.cells(), most);
+        freed + sent::drop_retired(self.cells(), most - freed)
     }
 
     /// Number of values and reservations; O(1), and O(slots that came back) if values were
@@ -328,7 +369,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
-        self.reclaim();
+        self.free_returned();
         self.cells().header().len()
     }
 
@@ -398,7 +439,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     #[inline]
     #[must_use]
     pub fn free_slots(&self) -> usize {
-        self.reclaim();
+        self.free_returned();
         self.cells().header().free()
     }
 

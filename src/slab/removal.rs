@@ -199,8 +199,8 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     #[track_caller]
     fn refuse_if_in_use(&self, operation: &str) {
         self.reclaim();
-        if let Some(cell) = walk::first_in_use(self.cells()) {
-            refuse(operation, cell);
+        if let Some((key, state)) = walk::first_in_use(self.cells()) {
+            refuse(operation, key, state);
         }
     }
 }

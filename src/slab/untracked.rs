@@ -6,6 +6,7 @@ use core::ops::{Index, IndexMut};
 use crate::key::Key;
 use crate::slab::bounded::Bounded;
 use crate::slab::cell::cells::Cells;
+use crate::slab::cell::sent;
 use crate::slab::growable::Growable;
 use crate::slab::{Memory, TrackedSlab};
 
@@ -165,7 +166,7 @@ impl<'a, T, M: Memory> UntrackedAccessor<'a, T, M> {
 #[track_caller]
 fn refuse<T, M: Memory>(cells: Cells<'_, T, M>, key: Key) -> ! {
     let reason = match cells.get(key) {
-        Some(cell) => cell.state().why_refused(),
+        Some(cell) => sent::look_again(cells, cell).why_refused(),
         None => "the slab has no such slot",
     };
     panic!("untracked access was refused for {key:?}: {reason}")

@@ -19,7 +19,7 @@ use crate::{AccessError, SlotBox};
 /// [`into_inner`](Self::into_inner), ends the value on the thread where it is, and pushes the
 /// slot on the slab's return stack, without a lock, a wait or a call of the allocator while the
 /// slab lives. The slab's thread frees such slots when it finds no other free one, or in
-/// [`reclaim`](TrackedSlab::reclaim). So a thread that must not call the allocator can make
+/// [`reclaim`](TrackedSlab::reclaim). [`retire`](Self::retire) leaves the drop to that thread, too. So a thread that must not call the allocator can make
 /// values, and other threads end them. The last handle of a dropped slab frees all its memory,
 /// on its own thread: O(chunks), with a call of the allocator for each.
 ///
@@ -107,6 +107,50 @@ impl<T> SendSlot<T> {
         }
     }
 
+    /// Gives the value back to its slab undropped, for a thread on which no destructor may run, as
+    /// an audio callback: the slab's thread drops it in [`reclaim`](TrackedSlab::reclaim), or with
+    /// the slab. O(1): no lock, no wait, no call of the allocator, and no user code; two atomic
+    /// operations.
+    ///
+    /// Until then its slot is in use. No insertion drops it: a full slab
+    /// [says](TrackedSlab::retired) how many of its values are retired.
+    ///
+    /// # Errors
+    ///
+    /// Returns the handle if the slab is gone, or is being dropped: nothing would drop the value
+    /// then. Dropped, the handle drops it here; forgotten, it leaks the slab's memory. A slab that
+    /// outlives the threads that retire its values never refuses.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::sync::SendSlot;
+    ///
+    /// let slab = flatslab::BoundedSlab::with_capacity(8);
+    /// let voice = slab.insert(vec![0.0_f32; 512]).unwrap().into_send();
+    /// let callback = std::thread::spawn(move || {
+    ///     let played = voice[0];
+    ///     SendSlot::retire(voice).unwrap();   // frees nothing here
+    ///     played
+    /// });
+    /// assert_eq!(callback.join().unwrap(), 0.0);
+    /// // Now and then, on the thread that may wait for the allocator:
+    /// assert_eq!(slab.reclaim(), 1);
+    /// ```
+    #[inline]
+    pub fn retire(sent: Self) -> Result<(), Self> {
+        let place = Self::into_place(sent);
+        // SAFETY: the handle has ended without a drop; where the slab refuses it, it is one again.
+        if unsafe { place.retire_sent() } {
+            Ok(())
+        } else {
+            Err(SendSlot {
+                place,
+                value: PhantomData,
+            })
+        }
+    }
+
     /// The key of the value, under which its slab refuses access while it is out.
     ///
     /// # Examples
@@ -122,8 +166,8 @@ impl<T> SendSlot<T> {
     #[inline]
     #[must_use]
     pub fn key(sent: &Self) -> Key {
-        // SAFETY: the handle exists, and may read the key, which is never written (X1 of
-        // `slab/cell/sent.rs`).
+        // SAFETY: the handle exists, and may read the key, which no one writes to before it ends
+        // (X1, X4 of `slab/cell/sent.rs`).
         unsafe { sent.place.sent_key() }
     }
 
@@ -477,6 +521,46 @@ mod models {
             local.check();
             drop(local);
             remote.join().unwrap();
+            witnesses.expect_values(0);
+        });
+    }
+
+    #[test]
+    fn loom_using_a_value_happens_before_the_slab_drops_it_for_the_other_thread() {
+        loom::model(|| {
+            let witnesses = Witnesses::new(2);
+            let slab = BoundedSlab::with_capacity(2);
+            let [one, two] = [1, 2].map(|number| witnesses.send(&slab, number).unwrap());
+            let retires = thread::spawn(move || {
+                let mut one = one;
+                one.witnesses.write(one.index, 3);
+                one.number = 3;
+                assert!(SendSlot::retire(one).is_ok());
+            });
+            let drops = thread::spawn(move || drop(two));
+            let early = slab.reclaim();
+            retires.join().unwrap();
+            drops.join().unwrap();
+            assert_eq!(early + slab.reclaim(), 2);
+            slab.check();
+            witnesses.expect_values(0);
+        });
+    }
+
+    #[test]
+    fn loom_a_value_is_retired_or_refused_while_the_slab_goes() {
+        loom::model(|| {
+            let witnesses = Witnesses::new(2);
+            let slab = witnesses.slab();
+            let [one, two] = [1, 2].map(|number| witnesses.send(&slab, number).unwrap());
+            let retires = [one, two].map(|sent| {
+                // Refused, it is dropped there.
+                thread::spawn(move || drop(SendSlot::retire(sent)))
+            });
+            drop(slab);
+            for thread in retires {
+                thread.join().unwrap();
+            }
             witnesses.expect_values(0);
         });
     }

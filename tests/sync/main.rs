@@ -13,6 +13,7 @@ mod counted;
 mod hostile;
 mod model;
 mod program;
+mod retire;
 mod send_slot;
 #[cfg(feature = "std")]
 #[cfg(not(each_run))]

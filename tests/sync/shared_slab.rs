@@ -208,6 +208,73 @@ fn a_removed_value_is_dropped_by_its_last_guard() {
 }
 
 #[test]
+fn a_guard_may_leave_the_drop_to_another_thread() {
+    let drops = Drops::new();
+    let mut slab = SharedSlab::with_capacity(2);
+    let key = slab.insert(drops.value(7)).unwrap_or_else(|_| panic!());
+    let [one, two, three] = [(); 3].map(|()| slab.get(key).unwrap());
+    // Not removed yet: there is nothing to leave.
+    SharedRef::retire(one);
+    assert_eq!((slab.reclaim(), slab.contains_key(key)), (0, true));
+    assert!(slab.remove(key));
+    // Not the last guard.
+    SharedRef::retire(two);
+    assert_eq!((slab.reclaim(), drops.count()), (0, 0));
+    SharedRef::retire(three);
+    assert!(slab.get(key).is_none() && !slab.remove(key));
+    assert_eq!((drops.count(), slab.len(), slab.reclaim_some(0)), (0, 1, 0));
+    assert_eq!((slab.reclaim(), drops.count(), slab.len()), (1, 1, 0));
+
+    // What is not reclaimed goes with all values, once.
+    for _ in 0..2 {
+        let key = slab.insert(drops.value(8)).unwrap_or_else(|_| panic!());
+        let guard = slab.get(key).unwrap();
+        slab.remove(key);
+        SharedRef::retire(guard);
+    }
+    assert!(slab.is_full());
+    slab.clear();
+    assert_eq!((drops.count(), slab.reclaim(), slab.len()), (3, 0, 0));
+    let key = slab.insert(drops.value(9)).unwrap_or_else(|_| panic!());
+    let guard = slab.get(key).unwrap();
+    slab.remove(key);
+    SharedRef::retire(guard);
+    drop(slab);
+    assert_eq!(drops.count(), 4);
+}
+
+#[test]
+fn a_panic_while_retired_values_are_dropped_loses_none_of_the_others() {
+    let drops = Drops::new();
+    let slab = SharedSlab::with_capacity(3);
+    let bomb = Hooked::new(|| panic!("in a destructor"));
+    for value in [drops.hooked(), bomb, drops.hooked()] {
+        let key = slab.insert(value).unwrap();
+        let guard = slab.get(key).unwrap();
+        slab.remove(key);
+        SharedRef::retire(guard);
+    }
+    assert!(panics(|| while slab.reclaim_some(1) > 0 {}));
+    slab.reclaim();
+    assert_eq!((drops.count(), slab.len()), (2, 0));
+    assert_eq!(free_slots(&slab, Hooked::plain), 3);
+}
+
+#[test]
+#[expect(clippy::arc_with_non_send_sync, reason = "owned guards hold an `Arc`")]
+fn an_owned_guard_that_is_retired_lets_the_slab_go() {
+    let drops = Drops::new();
+    let slab = Arc::new(SharedSlab::with_capacity(2));
+    let key = slab.insert(drops.value(7)).unwrap_or_else(|_| panic!());
+    slab.insert(drops.value(8)).unwrap_or_else(|_| panic!());
+    let guard = slab.get_owned(key).unwrap();
+    slab.remove(key);
+    drop(slab);
+    SharedRef::retire(guard);
+    assert_eq!(drops.count(), 2);
+}
+
+#[test]
 #[expect(clippy::arc_with_non_send_sync, reason = "owned guards hold an `Arc`")]
 fn an_owned_guard_keeps_the_slab() {
     let drops = Drops::new();

@@ -16,18 +16,18 @@
 //! * H1: `slots` = cells on the stack + `fresh` + cells that are not free.
 //! * H2: `stale` counts the held cells whose holder is a `Slot` that lost its
 //!   value, so `slots - free - stale` counts values and reservations.
-//! * H3: after closing, only `remaining`, `sent`, `release` and the return stack are
-//!   still used.
+//! * H3: after closing, only `remaining`, `sent`, `release`, the return stack and the closed
+//!   stack of what was retired are still used.
 //! * H4: every free cell is on the stack, or fresh: never handed out and still
 //!   to be pushed.
-//! * H5: a header of [`new`](SlabHeader::new) has a return stack. Other threads use only that,
-//!   and only while `sent` is not 0.
+//! * H5: a header of [`new`](SlabHeader::new) has a return stack, and one of what was retired.
+//!   Other threads use only these, and only while `sent` is not 0.
 
 use core::cell::Cell;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
-use crate::raw::returns::{Returns, Taken};
+use crate::raw::returns::{Retired, Returns, Taken};
 use crate::raw::source::Source;
 use crate::raw::stack::FreeStack;
 
@@ -47,9 +47,12 @@ pub struct SlabHeader {
     sent: Cell<usize>,
     /// Of these, the cells that were taken off the return stack and are still to be freed.
     taken: Cell<Taken>,
+    /// Those that were taken with their values, which are still to be dropped.
+    taken_retired: Cell<Taken>,
     release: Release,
-    /// Last, and on a line of its own: what stands before it is the slab's thread's alone.
+    /// Last, and on lines of their own: what stands before them is the slab's thread's alone.
     returns: MaybeUninit<Returns>,
+    retired: MaybeUninit<Retired>,
 }
 
 /// Returns all memory: cells, stack, and the block of the header itself. Takes
@@ -61,6 +64,7 @@ impl SlabHeader {
     pub(crate) fn new(stack: FreeStack, slots: usize, release: Release) -> Self {
         SlabHeader {
             returns: MaybeUninit::new(Returns::new()),
+            retired: MaybeUninit::new(Retired::new()),
             ..Self::without_returns(stack, slots, release)
         }
     }
@@ -74,8 +78,10 @@ impl SlabHeader {
             remaining: Cell::new(0),
             sent: Cell::new(0),
             taken: Cell::new(Taken::EMPTY),
+            taken_retired: Cell::new(Taken::EMPTY),
             release,
             returns: MaybeUninit::uninit(),
+            retired: MaybeUninit::uninit(),
         }
     }
 
@@ -129,6 +135,22 @@ impl SlabHeader {
 
     pub(crate) fn keep_taken(&self, rest: Taken) {
         self.taken.set(rest);
+    }
+
+    /// The cells that were taken with their values, which are still to be dropped.
+    pub(crate) fn taken_retired(&self) -> Taken {
+        self.taken_retired.get()
+    }
+
+    pub(crate) fn keep_taken_retired(&self, rest: Taken) {
+        self.taken_retired.set(rest);
+    }
+
+    /// What was retired, if there is anything to come back.
+    #[inline]
+    pub(crate) fn retired(&self) -> Option<&Retired> {
+        // SAFETY: something was sent, so the header has had cells, and was made by `new` (H5).
+        (self.sent.get() > 0).then(|| unsafe { self.retired.assume_init_ref() })
     }
 
     /// The return stack, if there is anything to come back.
@@ -214,6 +236,16 @@ unsafe fn release(header: NonNull<SlabHeader>) {
 pub(crate) unsafe fn returns(header: NonNull<SlabHeader>) -> NonNull<Returns> {
     // SAFETY: within the header, which is allocated.
     unsafe { NonNull::new_unchecked(&raw mut (*header.as_ptr()).returns).cast() }
+}
+
+/// The stack of what was retired, for any thread.
+///
+/// # Safety
+///
+/// As for [`returns`].
+pub(crate) unsafe fn retired(header: NonNull<SlabHeader>) -> NonNull<Retired> {
+    // SAFETY: within the header, which is allocated.
+    unsafe { NonNull::new_unchecked(&raw mut (*header.as_ptr()).retired).cast() }
 }
 
 /// A cell of a closed header that was sent is gone, on whichever thread that is.

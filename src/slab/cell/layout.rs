@@ -161,7 +161,7 @@ impl<T> CellPtr<T> {
     #[inline(always)]
     pub(crate) unsafe fn key(self) -> Key {
         // SAFETY: the cell is stamped (precondition); by V2 the borrow meets no other.
-        unsafe { self.stamp().as_ref().key }
+        unsafe { self.stamp().as_ref().key() }
     }
 
     /// The key in the stamp, without a reference to it: for a thread that may read nothing
@@ -169,11 +169,22 @@ impl<T> CellPtr<T> {
     ///
     /// # Safety
     ///
-    /// As for [`key`](Self::key).
+    /// As for [`key`](Self::key); nothing writes to the key at the same time.
     #[inline(always)]
     pub(crate) unsafe fn shared_key(self) -> Key {
-        // SAFETY: the cell is stamped (precondition), and keys are never written again.
-        unsafe { (&raw const (*self.stamp().as_ptr()).key).read() }
+        // SAFETY: the cell is stamped (precondition).
+        unsafe { self.key_place().cast().read() }
+    }
+
+    /// Where the key stands, and the link of a cell whose value was retired.
+    ///
+    /// # Safety
+    ///
+    /// The cell is allocated.
+    #[inline(always)]
+    pub(crate) unsafe fn key_place(self) -> NonNull<u32> {
+        // SAFETY: within the stamp, which lies within the cell.
+        unsafe { NonNull::new_unchecked(&raw mut (*self.stamp().as_ptr()).key).cast() }
     }
 
     /// Where the link of a cell stands that came back from another thread: in the place of
@@ -212,7 +223,7 @@ pub(crate) unsafe fn stamp_all<T>(start: NonNull<u8>, slots: usize, key: impl Fn
     unsafe {
         for (index, cell) in chunk::cells(start, CellPtr::<T>::SIZE, slots).enumerate() {
             CellPtr::<T>::new(cell).stamp().write(Stamp {
-                key: key(index as u32),
+                key: Cell::new(key(index as u32)),
                 state: Cell::new(State::FREE),
             });
         }

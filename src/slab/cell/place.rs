@@ -110,9 +110,11 @@ impl<'a, T> Live<'a, T> {
         unsafe { self.place.cell.stamp().as_ref() }
     }
 
+    /// The key in the stamp, which is not to be read where the value is
+    /// [sent](State::is_sent) (X4): what comes by key or walks has the key from elsewhere.
     #[inline(always)]
     pub(crate) fn key(self) -> Key {
-        self.stamp().key
+        self.stamp().key()
     }
 
     #[inline(always)]
@@ -209,6 +211,13 @@ impl<'a, T> Live<'a, T> {
     #[must_use]
     pub(crate) fn begin_box(self) -> bool {
         self.exchange(State::OWNED, State::EXCLUSIVE)
+    }
+
+    /// A handle becomes one for another thread; `false` if it is refused.
+    #[inline(always)]
+    #[must_use]
+    pub(super) fn begin_sent(self) -> bool {
+        self.exchange(State::OWNED, State::SENT)
     }
 
     /// A handle is made for a leaked value; `false` if there is none.

@@ -6,15 +6,25 @@
 //! and frees from there: a bounded number where an insertion needs one, so that none pays for
 //! all that other threads gave back, and everything where all cells are walked over anyway.
 //!
+//! A handle may also give its cell back with the value, on a stack of its own: such a value is
+//! [retired], and the slab drops it, where it is told to, and never where an insertion looks for a
+//! cell, which is no place for other values' destructors.
+//!
 //! # Invariants
 //!
 //! * X1: of a cell that was sent and has not come back, the handle's thread uses the value, the
-//!   key in the stamp, which is never written, and the header's return stack; it forms no
-//!   reference to the stamp or the header, and never reads the state.
+//!   key in the stamp, and the header's two stacks; it forms no reference to the stamp or the
+//!   header, and never reads the state.
 //! * X2: the header's `sent` counts the cells that were sent and are not free again: those whose
-//!   handle is there, those on the return stack, and those on the header's list of what it took
-//!   from there. All of them are in a state with `X`.
-//! * X3: the link of a cell on the return stack or that list stands where its value was.
+//!   handle is there, those on the two stacks, and those on the header's lists of what it took
+//!   from there. All of them, and no others, are in a [sent](super::state::State::is_sent)
+//!   state.
+//! * X3: the link of a cell on the return stack or its list stands where its value was.
+//! * X4: the link of a cell that was retired, and whose value is still there, stands in place of
+//!   its key. So the slab's thread reads no key of a cell in a sent state, and writes it again
+//!   before the cell leaves that state.
+//!
+//! [retired]: crate::sync::SendSlot::retire
 
 use core::ptr::NonNull;
 
@@ -22,8 +32,11 @@ use super::cells::{Cells, Lookup};
 use super::header::{self, SlabHeader};
 use super::layout::CellPtr;
 use super::place::{Live, Place};
+use super::state::State;
 use crate::key::{Key, MAX_SLOTS};
-use crate::raw::returns::Returns;
+#[cfg(any(test, fuzzing))]
+use crate::raw::returns::Taken;
+use crate::raw::returns::{Retired, Returns};
 
 const _: () = assert!(MAX_SLOTS <= Returns::LIMIT as usize);
 
@@ -31,7 +44,7 @@ impl<T> Live<'_, T> {
     /// The caller's slot becomes the handle of a value that was sent; `false` if it is
     /// refused.
     pub(crate) fn begin_send(self) -> bool {
-        let begun = self.begin_box();
+        let begun = self.begin_sent();
         if begun {
             self.header().count_sent();
         }
@@ -79,7 +92,7 @@ impl<T> Place<T> {
     #[inline(always)]
     pub(crate) unsafe fn sent_key(self) -> Key {
         let (cell, _) = self.into_parts();
-        // SAFETY: allocated as long as the handle is there; the key is not written (X1).
+        // SAFETY: allocated as long as the handle is there, and no one else uses the key (X1, X4).
         unsafe { CellPtr::<T>::new(cell).shared_key() }
     }
 
@@ -107,6 +120,32 @@ impl<T> Place<T> {
     }
 }
 
+impl<T> Place<T> {
+    /// Gives a value that was sent back to its slab, which will drop it. `false` if the slab is
+    /// gone, or going: then the caller is the handle as before.
+    ///
+    /// # Safety
+    ///
+    /// The caller is that handle, and ends on `true`.
+    pub(crate) unsafe fn retire_sent(self) -> bool {
+        let (cell, header) = self.into_parts();
+        let cell = CellPtr::<T>::new(cell);
+        // SAFETY: the handle keeps cell and header until it has pushed; the key is its own until
+        // then (X1, X4), and below the limit.
+        unsafe {
+            let number = cell.shared_key().into_raw();
+            let place = cell.key_place();
+            let pushed = Retired::push(header::retired(header), number, |below| {
+                place.write(below);
+            });
+            if !pushed {
+                place.write(number);
+            }
+            pushed
+        }
+    }
+}
+
 /// How many cells that came back an insertion frees when it finds no other: each is a line
 /// of memory that another thread wrote last. Fewer would not make the insertions after it
 /// any faster; more would make this one slower than the growth it may stand in for.
@@ -114,15 +153,89 @@ const BATCH: usize = 16;
 
 /// An insertion found no free cell: frees some that came back. Whether there were any.
 pub(crate) fn refill<T, M: Lookup>(cells: Cells<'_, T, M>) -> bool {
-    reclaim(cells, BATCH) > 0
+    free_returned(cells, BATCH) > 0
 }
 
-/// Frees cells that came back, `most` of them or all there are, and says how many.
+/// The state of a cell that has refused access, after those that came back are freed: whether its
+/// value was dropped elsewhere is not to depend on when the slab looks.
+#[cold]
+#[inline(never)]
+pub(crate) fn look_again<T, M: Lookup>(cells: Cells<'_, T, M>, cell: Live<'_, T>) -> State {
+    if cell.state().is_sent() {
+        free_returned(cells, usize::MAX);
+    }
+    cell.state()
+}
+
+/// Frees cells that came back without a value, `most` of them or all there are, and says how
+/// many.
 #[inline]
-pub(crate) fn reclaim<T, M: Lookup>(cells: Cells<'_, T, M>, most: usize) -> usize {
+pub(crate) fn free_returned<T, M: Lookup>(cells: Cells<'_, T, M>, most: usize) -> usize {
     match cells.header().returns() {
         Some(returns) => free_taken(cells, returns, most),
         None => 0,
+    }
+}
+
+/// Drops retired values, `most` of them or all that were retired before this, and says how many.
+/// User code runs. If a destructor panics, the rest stays retired.
+#[inline]
+pub(crate) fn drop_retired<T, M: Lookup>(cells: Cells<'_, T, M>, most: usize) -> usize {
+    match cells.header().retired() {
+        Some(retired) => drop_taken(cells, retired, most),
+        None => 0,
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn drop_taken<T, M: Lookup>(cells: Cells<'_, T, M>, retired: &Retired, most: usize) -> usize {
+    let header = cells.header();
+    let mut dropped = drop_up_to(cells, retired, most);
+    // Taken once: what destructors or other threads retire meanwhile is for the next call.
+    if dropped < most && header.taken_retired().is_empty() {
+        header.keep_taken_retired(retired.take());
+        dropped += drop_up_to(cells, retired, most - dropped);
+    }
+    dropped
+}
+
+/// Drops values of the header's list of those that were taken, `most` of them or all.
+fn drop_up_to<T, M: Lookup>(cells: Cells<'_, T, M>, retired: &Retired, most: usize) -> usize {
+    let header = cells.header();
+    let mut dropped = 0;
+    while dropped < most {
+        // SAFETY: it was sent, so it is a cell of this slab, which has not been freed.
+        let cell = |number| unsafe { cells.memory().cell::<T>(Key::from_raw(number)) };
+        // SAFETY: the link of such a cell was written before it was pushed (X4).
+        let link = |number| unsafe { cell(number).key_place().read() };
+        let Some((number, rest)) = header.taken_retired().next(link) else {
+            break;
+        };
+        header.keep_taken_retired(rest);
+        retired.uncount();
+        dropped += 1;
+        // SAFETY: off the list, the value is as its handle left it, on the slab's thread, and the
+        // handle is gone. It gets its key back before anything reads it (X4), and becomes a slot,
+        // which ends here.
+        unsafe {
+            cell(number).key_place().write(number);
+            let place = cells.place(cell(number));
+            place.receive();
+            place.drop_handle();
+        }
+    }
+    dropped
+}
+
+/// The slab goes: what was retired is dropped, and from now on nothing is retired. User code
+/// runs, and if it panics the caller calls this again.
+pub(super) fn close_retired<T, M: Lookup>(cells: Cells<'_, T, M>) {
+    let header = cells.header();
+    if let Some(retired) = header.retired() {
+        drop_up_to(cells, retired, usize::MAX);
+        header.keep_taken_retired(retired.close());
+        drop_up_to(cells, retired, usize::MAX);
     }
 }
 
@@ -181,22 +294,30 @@ fn free_up_to<T, M: Lookup>(cells: Cells<'_, T, M>, most: usize) -> usize {
     freed
 }
 
-/// How many cells are on the header's list of those that were taken; each was sent.
+/// How many cells are on the header's lists of those that were taken; each was sent.
 #[cfg(any(test, fuzzing))]
 pub(super) fn taken<T, M: Lookup>(cells: Cells<'_, T, M>) -> usize {
-    let mut taken = cells.header().taken();
+    // SAFETY: it was sent, so it is a cell of this slab, which has not been freed.
+    let cell = |number| unsafe { cells.memory().cell::<T>(Key::from_raw(number)) };
+    // SAFETY: the link of such a cell was written before it was pushed (X3, X4).
+    let link = |number| unsafe { cell(number).link().read() };
+    let link_of_retired = |number| unsafe { cell(number).key_place().read() };
+    count(cells, cells.header().taken(), link)
+        + count(cells, cells.header().taken_retired(), link_of_retired)
+}
+
+#[cfg(any(test, fuzzing))]
+fn count<T, M: Lookup>(
+    cells: Cells<'_, T, M>,
+    mut taken: Taken,
+    link: impl Fn(u32) -> u32 + Copy,
+) -> usize {
     let mut count = 0;
-    loop {
-        // SAFETY: it was sent, so it is a cell of this slab, which has not been freed.
-        let cell = |number| unsafe { cells.memory().cell::<T>(Key::from_raw(number)) };
-        // SAFETY: the link of such a cell was written before it was pushed (X3).
-        let Some((number, rest)) = taken.next(|number| unsafe { cell(number).link().read() })
-        else {
-            return count;
-        };
+    while let Some((number, rest)) = taken.next(link) {
         let state = cells.get(Key::from_raw(number)).unwrap().state();
-        assert!(state.is_exclusive(), "X2: what was sent is borrowed");
+        assert!(state.is_sent(), "X2: what was taken was sent");
         taken = rest;
         count += 1;
     }
+    count
 }

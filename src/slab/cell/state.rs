@@ -1,6 +1,7 @@
 //! The stamp: eight bytes next to every value, a key and a state.
 //!
-//! The key is written once, when the chunk is built. The state is one small
+//! The key is written when the chunk is built, and gives its place to a link while the
+//! value is [retired](super::sent). The state is one small
 //! machine, and the soundness of the slabs is that machine. Its questions and
 //! its steps are below, a named function each; `place.rs` and `owner.rs` say
 //! when each is asked and taken. DESIGN.md has the whole table, state by event.
@@ -11,7 +12,7 @@
 //! |---|---|---|
 //! | `O` | 0 | unheld: no handle points here. The value is leaked, or the cell is free |
 //! | `n` | 1 … 27 | readers, counted in units of 2 |
-//! | `X` | 28 | exclusively borrowed: by a `RefMut`, a `SlotBox`, a running destructor |
+//! | `X` | 28 | exclusively borrowed: by a `RefMut`, a `SlotBox`, a running destructor; with one `n`: sent to another thread |
 //! | `D` | 29 | doomed: the value dies with its last borrow |
 //! | `C` | 30 | closed: the slab is gone; handles count down to the release of the block |
 //! | `V` | 31 | vacant: there is no value |
@@ -24,8 +25,8 @@
 //!
 //! # Invariants
 //!
-//! * S1: readers and `X` exclude each other, and neither occurs with `V`,
-//!   except `V X`: a destructor runs.
+//! * S1: readers and `X` exclude each other, but for one `n` that says of an `X` that the
+//!   value was sent; and neither occurs with `V`, except `V X`: a destructor runs.
 //! * S2: with readers or a `RefMut` outstanding, only their end makes the value
 //!   go: everything else is refused, or sets `D`.
 //! * S3: readers stay below `X`: a reader is admitted only while one more
@@ -36,16 +37,18 @@ use core::cell::Cell;
 use crate::error::AccessError;
 use crate::key::Key;
 
-/// The two halves of a stamp. Only the state ever changes.
+/// The two halves of a stamp.
 #[repr(C)]
 pub(crate) struct Stamp {
-    pub(super) key: Key,
+    /// Not to be read where the state is [sent](State::is_sent): it may be another thread's
+    /// (X4).
+    pub(super) key: Cell<Key>,
     pub(super) state: Cell<State>,
 }
 
 impl Stamp {
     pub(crate) fn key(&self) -> Key {
-        self.key
+        self.key.get()
     }
 
     /// A reader comes by a guard that reads already; `false` with too many.
@@ -81,6 +84,8 @@ impl State {
     pub(crate) const UNHELD: State = State(UNHELD);
     /// A value that a `SlotBox`, or a `RefMut` that came by handle, holds.
     pub(crate) const EXCLUSIVE: State = State(EXCLUSIVE);
+    /// A value that a `SendSlot` holds, or that was given back by one.
+    pub(crate) const SENT: State = State(EXCLUSIVE | READER);
     /// No value; a handle points here.
     pub(crate) const HELD: State = State(VACANT);
     /// No value, no handle: on the free stack, or never used.
@@ -127,6 +132,13 @@ impl State {
         self.0.wrapping_sub(READER) < DOOMED - READER
     }
 
+    /// The value is with another thread, or has come back from there and the slab does not know
+    /// yet.
+    #[inline(always)]
+    pub(crate) const fn is_sent(self) -> bool {
+        self.0 & (VACANT | EXCLUSIVE | READERS) == EXCLUSIVE | READER
+    }
+
     pub(crate) const fn is_doomed(self) -> bool {
         self.0 & DOOMED != 0
     }
@@ -153,6 +165,8 @@ impl State {
             "there is no value"
         } else if self.is_doomed() {
             "it was removed and its last borrow has not ended"
+        } else if self.is_sent() {
+            "it was sent to another thread, or retired there and not reclaimed"
         } else if self.0 & EXCLUSIVE != 0 {
             "it is mutably borrowed"
         } else if self.admits_reader() {
@@ -283,14 +297,14 @@ impl State {
         State(bits)
     }
 
-    pub(crate) const fn is_exclusive(self) -> bool {
-        self.0 & EXCLUSIVE != 0
-    }
-
     /// S1, S2, and that the slab is not gone.
     pub(crate) fn check(self) {
         let (readers, exclusive) = (self.0 & READERS != 0, self.0 & EXCLUSIVE != 0);
-        assert!(!(readers && exclusive), "S1: {:#x}", self.0);
+        assert!(
+            !(readers && exclusive) || self.is_sent(),
+            "S1: {:#x}",
+            self.0
+        );
         assert!(
             self.has_value() || !readers && !self.is_doomed(),
             "S1: {:#x}",

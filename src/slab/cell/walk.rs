@@ -74,6 +74,21 @@ impl<'a, T, M: Lookup> Walk<'a, T, M> {
         Self::first_key(self.at, self.row_last, self.row_keys_end)..self.keys_end
     }
 
+    /// The key of the cell that was returned last, which is not read from its stamp (X4).
+    fn last_key(&self) -> Key {
+        let next = Self::first_key(self.at, self.row_last, self.row_keys_end);
+        Key::from_raw(next as u32 - 1)
+    }
+
+    /// Key and state of the cell that was returned last, which has refused access; `None` if it
+    /// has no value any more, after those that came back from other threads were freed.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn conflict(&self, cell: Live<'a, T>) -> Option<(Key, State)> {
+        let state = sent::look_again(self.cells, cell);
+        state.is_occupied().then(|| (self.last_key(), state))
+    }
+
     /// Where [`keys`](Self::keys) start. A call, so that the compiler does not
     /// compute it at each step to choose by a conditional move.
     #[cold]
@@ -134,15 +149,15 @@ impl<'a, T, M: Lookup> Walk<'a, T, M> {
     }
 }
 
-/// The first value that is borrowed; O(slots). Runs no user code, so what it
+/// Key and state of the first value that is borrowed; O(slots). Runs no user code, so what it
 /// says holds until some runs.
-pub(crate) fn first_in_use<T, M: Lookup>(cells: Cells<'_, T, M>) -> Option<Live<'_, T>> {
+pub(crate) fn first_in_use<T, M: Lookup>(cells: Cells<'_, T, M>) -> Option<(Key, State)> {
     let mut walk = Walk::new(cells);
     loop {
         // SAFETY: no user code runs in this loop, so the cells of the row stay.
         while let Some(cell) = unsafe { walk.next_in_row() } {
             if cell.state().is_in_use() {
-                return Some(cell);
+                return Some((walk.last_key(), cell.state()));
             }
         }
         if !walk.find_row() {
@@ -197,10 +212,13 @@ pub(crate) unsafe fn close<T, M: Lookup>(cells: Cells<'_, T, M>) {
     }
 
     impl<T, M: Lookup> Closing<'_, T, M> {
-        /// Walks until a walk finds nothing to destroy: a destructor may fill a
+        /// Drops what was retired, and walks until a walk finds nothing to destroy: a destructor may fill a
         /// reservation, leak it, or end a guard that the walk has passed.
         fn destroy_all(&mut self) {
             loop {
+                // Before the walk, which would mark them. A destructor of the walk may have sent
+                // and retired another one.
+                sent::close_retired(self.cells);
                 while self.next < self.cells.bound() {
                     let cell = self.cells.at(self.next);
                     self.next += 1;

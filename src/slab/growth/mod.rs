@@ -156,7 +156,7 @@ impl<T> TrackedSlab<T, Growable> {
     /// assert_eq!((slab.chunks(), slab.capacity()), (1, 2048));
     /// ```
     pub fn shrink_to_fit(&self) {
-        self.reclaim();
+        self.free_returned();
         // SAFETY: the memory was made for cells of `T`.
         unsafe { self.memory.shrink::<T>() };
     }

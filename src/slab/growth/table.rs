@@ -400,8 +400,10 @@ impl ChunkTable {
     }
 
     fn is_keyless<T>(&self, number: usize) -> bool {
-        // SAFETY: by T1 there is at least one stamped cell.
-        unsafe { first_key::<T>(self.start(number)).is_none() }
+        let start = self.start(number);
+        // SAFETY: by T1 there is at least one stamped cell. Its key is read if it is free: that of
+        // a value that was sent may be another thread's (X4).
+        unsafe { CellPtr::<T>::new(start).is_free() && first_key::<T>(start).is_none() }
     }
 
     fn is_stand_in(&self, start: NonNull<u8>) -> bool {
@@ -442,7 +444,7 @@ impl ChunkTable {
 ///
 /// # Safety
 ///
-/// A chunk of stamped cells of `T` starts there.
+/// A chunk of stamped cells of `T` starts there, the first of which is free.
 unsafe fn first_key<T>(start: NonNull<u8>) -> Key {
     // SAFETY: the first cell is stamped (precondition).
     unsafe { CellPtr::<T>::new(start).key() }

@@ -108,6 +108,21 @@ impl<T> SharedSlab<T> {
         }
     }
 
+    /// Ends a reader, and leaves the end of a removed value whose last one it was to `reclaim`.
+    ///
+    /// # Safety
+    ///
+    /// As for [`end_read`](Self::end_read).
+    #[inline]
+    pub(super) unsafe fn end_read_undropped(&self, cell: CellPtr<T>) {
+        // SAFETY: allocated as long as the slab is (H1).
+        if unsafe { cell.word().end_read() } {
+            // SAFETY: `end_read` said that this was the last reader of a removed value, whose end
+            // it has claimed, once (S2): the cell is not in the map (H5).
+            unsafe { self.given_back.give(self.index_of(cell)) };
+        }
+    }
+
     /// # Safety
     ///
     /// As for [`end`](Self::end).

@@ -5,6 +5,7 @@
 
 use alloc::sync::Arc;
 use core::fmt;
+use core::mem::ManuallyDrop;
 use core::ops::Deref;
 
 use super::cell::CellPtr;
@@ -17,7 +18,8 @@ use super::{SharedKey, SharedSlab};
 /// that a struct can hold the guard. The last owner of the slab drops it with all its values,
 /// and that may be a guard.
 ///
-/// The last guard of a value that was removed drops it. Making a guard and ending it are a
+/// The last guard of a value that was removed drops it, or [leaves](Self::retire) that to
+/// another thread. Making a guard and ending it are a
 /// locked instruction each. A guard that is forgotten keeps its value, and the slot, until the
 /// slab is [cleared](SharedSlab::clear) or dropped.
 ///
@@ -137,6 +139,39 @@ impl<T, S: Deref<Target = SharedSlab<T>>> SharedRef<T, S> {
     pub fn remove(guard: Self) -> bool {
         // SAFETY: the guard keeps the slab, and so the cell is allocated (H1).
         unsafe { guard.cell.word().remove_by_reader() }
+    }
+
+    /// Ends the guard without a destructor of the value, for a thread on which none may run, as an
+    /// audio callback: if the value was removed and this is its last guard, it keeps its slot until
+    /// [`reclaim`](SharedSlab::reclaim) drops it, on whichever thread that is called. O(1), no
+    /// allocation; as many locked instructions as an insertion, besides those of a guard's end.
+    ///
+    /// A value that is removed later is dropped there, if it has no guards. A guard by `Arc` may be
+    /// the last owner of the slab, and then drops it here with all its values: keep another one.
+    ///
+    /// ```
+    /// use std::thread;
+    ///
+    /// use flatslab::sync::{SharedRef, SharedSlab};
+    ///
+    /// let samples = SharedSlab::with_capacity(8);
+    /// let key = samples.insert(vec![0.5_f32; 512]).unwrap();
+    /// let playing = samples.get(key).unwrap();
+    /// thread::scope(|scope| {
+    ///     samples.remove(key);                            // there is a guard: not dropped here,
+    ///     scope.spawn(|| SharedRef::retire(playing));     // nor here,
+    /// });
+    /// assert_eq!(samples.reclaim(), 1);                   // but here
+    /// ```
+    #[inline]
+    pub fn retire(guard: Self) {
+        let guard = ManuallyDrop::new(guard);
+        // SAFETY: the guard is not used any more, and what keeps the slab is dropped once, after
+        // the guard's end. This is the reader that was counted.
+        unsafe {
+            let slab = core::ptr::read(&guard.slab);
+            slab.end_read_undropped(guard.cell);
+        }
     }
 
     /// Returns another guard of the same value, also of a removed one; O(1), no allocation.

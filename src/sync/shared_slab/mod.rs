@@ -25,6 +25,8 @@
 //! * H2: `free` has as many cells. A cell that is in it has no value (`VACANT`); so has the
 //!   cell of a value that is being made.
 //! * H3: who reads a value through a guard is counted by its word until the guard ends.
+//! * H5: a cell is in `given_back` once, from when the last reader of its removed value has left the
+//!   end of that value, which it has claimed, to whoever takes the cell from there.
 //! * H4: user code (a destructor, a closure) runs only while each cell is in a state that all
 //!   methods know: the cell it runs for is in no one's reach, and is freed when it returns
 //!   or unwinds.
@@ -80,11 +82,12 @@ pub use key::SharedKey;
 ///
 /// Values are shared by reference: [`get`](Self::get) returns a guard that keeps the value
 /// alive. If a value is [removed](Self::remove) while it has guards, its key leads to no value at
-/// once, and the last guard drops the value, on its thread. To change a value in place, use a
+/// once, and the last guard drops the value, on its thread, or leaves that to
+/// [`reclaim`](Self::reclaim). To change a value in place, use a
 /// `Mutex`, an atomic or the like.
 ///
 /// A slot takes the size of a value and 8 bytes of state, rounded up to the value's alignment,
-/// or to that of the state, and about one bit; the slab takes up to 2 KiB. Each thread takes the
+/// or to that of the state, and about two bits; the slab takes up to 4 KiB. Each thread takes the
 /// slot that it freed last, then slots from a region of its own, and then those of other regions.
 /// There are up to 16 regions; threads that insert all the time compete less in a slab of 512
 /// slots for each of them than in a smaller one.
@@ -144,6 +147,8 @@ pub struct SharedSlab<T> {
     /// The bits of a key that are the index.
     mask: u64,
     free: FreeMap,
+    /// The cells of values that are to be dropped by `reclaim` (H5).
+    given_back: FreeMap,
     /// Cells that are never freed again (S3).
     retired: AtomicUsize,
     block: Block,
@@ -220,6 +225,7 @@ impl<T> SharedSlab<T> {
             cells: block.start(),
             mask: (1 << low_bits) - 1,
             free,
+            given_back: FreeMap::try_new_empty(capacity, source)?,
             retired: AtomicUsize::new(0),
             block,
             values: PhantomData,
@@ -301,7 +307,7 @@ impl<T> SharedSlab<T> {
     /// ```
     #[must_use]
     pub fn memory(&self) -> Report {
-        let bytes = self.block.layout().size() + self.free.bytes();
+        let bytes = self.block.layout().size() + self.free.bytes() + self.given_back.bytes();
         Report::new(bytes, self.block.source())
     }
 }

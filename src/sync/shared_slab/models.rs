@@ -220,3 +220,39 @@ fn loom_a_retired_slot_gets_no_value_while_its_last_key_is_used() {
         assert_eq!((slab.retired(), slab.len(), slab.is_full()), (1, 0, true));
     });
 }
+
+#[test]
+fn loom_reading_a_value_happens_before_another_thread_drops_it_for_the_reader() {
+    loom::model(|| {
+        let (slab, witness, key) = with_value();
+        let theirs = slab.clone();
+        let guard = slab.get(key).unwrap();
+        let reader = thread::spawn(move || {
+            if let Some(value) = theirs.get(key) {
+                value.read();
+                SharedRef::retire(value);
+            }
+        });
+        slab.remove(key);
+        guard.read();
+        SharedRef::retire(guard);
+        let early = slab.reclaim();
+        reader.join().unwrap();
+        assert_eq!(early + slab.reclaim(), 1);
+        is_empty(&slab, &witness);
+    });
+}
+
+#[test]
+fn loom_one_of_two_threads_drops_a_retired_value() {
+    loom::model(|| {
+        let (slab, witness, key) = with_value();
+        let guard = slab.get(key).unwrap();
+        slab.remove(key);
+        SharedRef::retire(guard);
+        let theirs = slab.clone();
+        let other = thread::spawn(move || theirs.reclaim());
+        assert_eq!(slab.reclaim() + other.join().unwrap(), 1);
+        is_empty(&slab, &witness);
+    });
+}

@@ -101,6 +101,56 @@ impl<T> SharedSlab<T> {
         }
     }
 
+    /// Drops the values that guards have [left to it](super::SharedRef::retire), at most as many as
+    /// there are slots, and returns their number; O(that number) besides the destructors.
+    ///
+    /// Any thread may call it, and several at once: each value is dropped by one of them. So that
+    /// a thread without time never runs a destructor, let another one call it now and then;
+    /// insertions do not. If a destructor panics, the others wait for the next call.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::sync::{SharedRef, SharedSlab};
+    ///
+    /// let slab = SharedSlab::with_capacity(1);
+    /// let key = slab.insert(vec![7]).unwrap();
+    /// let guard = slab.get(key).unwrap();
+    /// slab.remove(key);
+    /// SharedRef::retire(guard);
+    /// assert!(slab.is_full());
+    /// assert_eq!(slab.reclaim(), 1);
+    /// assert!(slab.is_empty());
+    /// ```
+    pub fn reclaim(&self) -> usize {
+        self.reclaim_some(self.capacity())
+    }
+
+    /// Like [`reclaim`](Self::reclaim), but drops at most `most` values.
+    ///
+    /// ```
+    /// use flatslab::sync::{SharedRef, SharedSlab};
+    ///
+    /// let slab = SharedSlab::with_capacity(2);
+    /// for number in 0..2 {
+    ///     let key = slab.insert(number).unwrap();
+    ///     let guard = slab.get(key).unwrap();
+    ///     slab.remove(key);
+    ///     SharedRef::retire(guard);
+    /// }
+    /// assert_eq!((slab.reclaim_some(1), slab.reclaim_some(8)), (1, 1));
+    /// ```
+    pub fn reclaim_some(&self, most: usize) -> usize {
+        for dropped in 0..most {
+            let Some(index) = self.given_back.take() else {
+                return dropped;
+            };
+            // SAFETY: below the capacity, and the claim to the end of its value went with it (H5).
+            unsafe { self.end_removed(self.cell(index)) };
+        }
+        most
+    }
+
     /// Removes and drops all values; O(capacity). Slots of which a guard was forgotten are free
     /// again too.
     ///
@@ -115,6 +165,8 @@ impl<T> SharedSlab<T> {
     /// assert!(slab.is_empty() && slab.get(key).is_none());
     /// ```
     pub fn clear(&mut self) {
+        // Their values are found in their cells, as all others.
+        while self.given_back.take().is_some() {}
         Clearing {
             slab: self,
             next: 0,

@@ -17,6 +17,8 @@ struct Entry {
     /// Those that were forgotten among them.
     guards: usize,
     is_removed: bool,
+    /// Its last guard has left its end to `reclaim`.
+    is_retired: bool,
 }
 
 /// What a program knows, whatever borrows the slab.
@@ -37,6 +39,7 @@ impl Model {
             number,
             guards: 0,
             is_removed: false,
+            is_retired: false,
         };
         assert!(self.entries.insert(key, entry).is_none(), "a slot twice");
     }
@@ -65,6 +68,24 @@ impl Model {
         let entry = self.entries.get_mut(&key).expect("a guard keeps it");
         entry.guards -= 1;
         self.end_unused(key);
+    }
+
+    /// As `leave`, by a guard that runs no destructor.
+    fn retire(&mut self, key: SharedKey) {
+        let entry = self.entries.get_mut(&key).expect("a guard keeps it");
+        entry.guards -= 1;
+        entry.is_retired = entry.is_removed && entry.guards == 0;
+    }
+
+    fn retired(&self) -> usize {
+        self.entries.values().filter(|it| it.is_retired).count()
+    }
+
+    /// All that are retired are dropped.
+    fn reclaim(&mut self) {
+        let retired = self.entries.iter().filter(|it| it.1.is_retired);
+        let retired: Vec<SharedKey> = retired.map(|it| *it.0).collect();
+        retired.into_iter().for_each(|key| self.end_unused(key));
     }
 
     /// Ends a removed value that has no guard.
@@ -221,6 +242,9 @@ impl<'s, T: Sample> World<'_, '_, 's, T> {
             let key = SharedRef::key(&guard);
             if removes {
                 assert_eq!(SharedRef::remove(guard), self.model.remove(key));
+            } else if self.input.one_in(3) {
+                SharedRef::retire(guard);
+                return self.model.retire(key);
             } else {
                 drop(guard);
             }
@@ -237,10 +261,20 @@ impl<'s, T: Sample> World<'_, '_, 's, T> {
         }
         if removes {
             assert_eq!(SharedRef::remove(guard), self.model.remove(key));
+        } else if self.input.one_in(3) {
+            SharedRef::retire(guard);
+            return self.model.retire(key);
         } else {
             drop(guard);
         }
         self.model.leave(key);
+    }
+
+    fn reclaim(&mut self) {
+        let retired = self.model.retired();
+        let few = self.slab.reclaim_some(self.input.below(2).min(retired));
+        assert_eq!(few + self.slab.reclaim(), retired);
+        self.model.reclaim();
     }
 
     fn remove(&mut self) {
@@ -298,6 +332,7 @@ impl<'s, T: Sample> World<'_, '_, 's, T> {
             9..11 => self.end_guard(),
             11 | 12 => self.remove(),
             13 => self.take(),
+            14 => self.reclaim(),
             _ => self.iterate(),
         }
     }

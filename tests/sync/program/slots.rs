@@ -27,7 +27,7 @@ impl Kind for Bounded {
     }
 
     fn shrink<T>(slab: &BoundedSlab<T>) {
-        slab.reclaim();
+        assert!(slab.len() <= slab.capacity());
     }
 }
 
@@ -56,8 +56,32 @@ struct Held<H> {
 /// A slab, and what the model knows of it besides the values.
 struct Side<T, M: Memory> {
     slab: Option<TrackedSlab<T, M>>,
-    /// Values that were sent and are over, whose slots were not reclaimed.
+    /// Values that were sent and are over, whose slots were not all reclaimed.
     returning: Vec<Key>,
+    /// How many of them were reclaimed at most: the model does not know which.
+    reclaimed: usize,
+    /// Numbers and keys of values that were retired.
+    retired: Vec<(u64, Key)>,
+}
+
+impl<T, M: Memory> Side<T, M> {
+    /// All that came back without a value was reclaimed.
+    fn all_reclaimed(&mut self) {
+        self.returning.clear();
+        self.reclaimed = 0;
+    }
+
+    /// So many were, or fewer.
+    fn some_reclaimed(&mut self, most: usize) {
+        self.reclaimed = self
+            .returning
+            .len()
+            .min(self.reclaimed.saturating_add(most));
+    }
+
+    fn still_returning(&self) -> std::ops::RangeInclusive<usize> {
+        self.returning.len() - self.reclaimed..=self.returning.len()
+    }
 }
 
 struct World<'i, 'p, T, M: Memory> {
@@ -77,11 +101,8 @@ impl<T: Sample, M: Kind> World<'_, '_, T, M> {
         let slots = self.slots.iter().map(|it| it.slab);
         let keys = self.keys.iter().map(|it| it.slab);
         let sent = self.sent.iter().map(|it| it.slab);
-        slots
-            .chain(keys)
-            .chain(sent)
-            .filter(|it| *it == index)
-            .count()
+        let all = slots.chain(keys).chain(sent);
+        all.filter(|it| *it == index).count() + self.sides[index].retired.len()
     }
 
     /// Slots of it that no reclaiming frees.
@@ -103,16 +124,14 @@ impl<T: Sample, M: Kind> World<'_, '_, T, M> {
         let number = self.last_number;
         let has_room = used < slab.capacity();
         let has_free = used + side.returning.len() < slab.capacity();
-        let is_borrowed = |key: &Key| slab.try_get(*key).err() == Some(AccessError::Borrowed);
         match slab.try_insert(T::new(number)) {
             Ok(slot) => {
                 assert!(has_room || M::GROWS);
-                let before = side.returning.len();
-                side.returning.retain(is_borrowed);
-                let freed = before - side.returning.len();
                 // One that grows frees some before it uses slots for the first time, of which
                 // the model knows nothing.
-                assert!(freed <= 16 && (freed == 0 || !has_free || M::GROWS));
+                if !has_free || M::GROWS {
+                    side.some_reclaimed(16);
+                }
                 let held = Held {
                     slab: index,
                     number,
@@ -122,7 +141,7 @@ impl<T: Sample, M: Kind> World<'_, '_, T, M> {
             }
             Err(FullError(value)) => {
                 assert!(!has_room && value.is(number));
-                side.returning.clear();
+                side.all_reclaimed();
             }
         }
     }
@@ -163,8 +182,16 @@ impl<T: Sample, M: Kind> World<'_, '_, T, M> {
         };
         let key = SendSlot::key(&by);
         assert!(by.is(number));
-        match self.input.below(4) {
+        match self.input.below(6) {
             0 => assert!(SendSlot::into_inner(by).is(number)),
+            4 | 5 => {
+                match (SendSlot::retire(by), &self.sides[slab].slab) {
+                    (Ok(()), Some(_)) => self.sides[slab].retired.push((number, key)),
+                    (Err(by), None) => assert!(SendSlot::key(&by) == key && by.is(number)),
+                    _ => panic!("a slab that is gone refuses, and no other"),
+                }
+                return;
+            }
             1 => drop(SendSlot::into_pin(by)),
             _ => drop(by),
         }
@@ -176,6 +203,8 @@ impl<T: Sample, M: Kind> World<'_, '_, T, M> {
             return;
         };
         self.last_number += 1;
+        let (slab, key) = (self.sent[place].slab, SendSlot::key(&self.sent[place].by));
+        self.expect_borrowed(slab, key);
         let held = &mut self.sent[place];
         held.number = self.last_number;
         *held.by = T::new(held.number);
@@ -248,33 +277,65 @@ impl<T: Sample, M: Kind> World<'_, '_, T, M> {
         let index = self.side();
         let (live, used) = (self.live(index), self.used(index));
         let sent = self.sent.iter().filter(|it| it.slab == index).count();
+        let used_keys = self.keys_in_use(index);
         let side = &mut self.sides[index];
         let Some(slab) = &side.slab else { return };
-        let is_borrowed = |key: &Key| slab.try_get(*key).err() == Some(AccessError::Borrowed);
-        let kind = self.input.below(10);
+        let out = sent + side.retired.len();
+        let kind = self.input.below(14);
         let mut keeps = |_: Key, _: &mut T| true;
         match kind {
-            0 | 1 => assert_eq!(slab.reclaim(), side.returning.len()),
+            0 | 1 => {
+                let freed = slab.reclaim() - std::mem::take(&mut side.retired).len();
+                assert!(side.still_returning().contains(&freed));
+            }
             2 => assert_eq!(slab.len(), live),
             3 => assert_eq!(slab.free_slots(), slab.capacity() - used),
             4 => {
                 assert_eq!(slab.is_full(), slab.capacity() == used);
-                side.returning.retain(is_borrowed);
+                side.some_reclaimed(16);
                 return;
             }
             9 => {
                 let most = self.input.below(8);
-                let before = side.returning.len();
+                let before = slab.retired();
                 let freed = slab.reclaim_some(most);
-                side.returning.retain(is_borrowed);
-                assert_eq!(freed, most.min(before));
-                assert_eq!(freed, before - side.returning.len());
+                let dropped = before - slab.retired();
+                // Of retired values the model does not know which were dropped first.
+                let is_there = |key| slab.try_get(key).err() == Some(AccessError::Borrowed);
+                if dropped > 0 {
+                    side.retired.retain(|it| is_there(it.1));
+                    side.all_reclaimed();
+                }
+                assert!(freed <= most && side.retired.len() == before - dropped);
+                side.some_reclaimed(freed - dropped);
+                return;
+            }
+            12 | 13 => {
+                let Some(&(_, key)) = side.retired.first() else {
+                    return;
+                };
+                self.expect_borrowed(index, key);
+                return;
+            }
+            10 | 11 => {
+                // A conflict with a value that is over frees all that came back.
+                let free = |key: &&Key| !used_keys.contains(key);
+                let Some(&key) = side.returning.iter().find(free) else {
+                    return;
+                };
+                match kind {
+                    10 => assert_eq!(slab.try_get(key).err(), Some(AccessError::Missing)),
+                    _ => assert!(!slab.contains_key(key)),
+                }
+                // Unless it was free already.
+                side.some_reclaimed(usize::MAX);
                 return;
             }
             5 => M::shrink(slab),
-            6 => assert_eq!(slab.try_retain(&mut keeps), sent, "what is sent is left"),
+            6 => assert_eq!(slab.try_retain(&mut keeps), out, "what is sent is left"),
             7 => {
                 let result = slab.try_clear();
+                side.retired.clear();
                 assert_eq!(result.is_err(), sent > 0);
                 if result.is_ok() {
                     self.emptied(index);
@@ -282,14 +343,28 @@ impl<T: Sample, M: Kind> World<'_, '_, T, M> {
             }
             _ => {
                 let left = slab.try_retain(|_, _| false);
-                assert_eq!(left, sent, "what is sent is left");
+                assert_eq!(left, out, "what is sent is left");
                 self.emptied(index);
             }
         }
-        self.sides[index].returning.clear();
-        if let Some(slab) = &self.sides[index].slab {
-            assert_eq!(slab.reclaim(), 0);
+        let side = &mut self.sides[index];
+        side.all_reclaimed();
+        if let Some(slab) = &side.slab {
+            assert_eq!(
+                (slab.retired(), slab.reclaim_some(0)),
+                (side.retired.len(), 0)
+            );
         }
+    }
+
+    /// Keys of a slab that lead to a value.
+    fn keys_in_use(&self, index: usize) -> Vec<Key> {
+        let slots = self.slots.iter().map(|it| (it.slab, it.by.key()));
+        let keys = self.keys.iter().map(|it| (it.slab, it.by));
+        let sent = self.sent.iter().map(|it| (it.slab, SendSlot::key(&it.by)));
+        let all = slots.chain(keys).chain(sent).filter(|it| it.0 == index);
+        let retired = self.sides[index].retired.iter().map(|it| it.1);
+        all.map(|it| it.1).chain(retired).collect()
     }
 
     /// All values of a slab that were not sent are gone.
@@ -307,7 +382,8 @@ impl<T: Sample, M: Kind> World<'_, '_, T, M> {
 
     fn drop_slab(&mut self, index: usize) {
         if self.sides[index].slab.take().is_some() {
-            self.sides[index].returning.clear();
+            self.sides[index].all_reclaimed();
+            self.sides[index].retired.clear();
             self.emptied(index);
         }
     }
@@ -336,7 +412,6 @@ impl<T: Sample, M: Kind> World<'_, '_, T, M> {
         }
         for held in &self.sent {
             assert!(held.by.is(held.number));
-            self.expect_borrowed(held.slab, SendSlot::key(&held.by));
         }
         for held in &self.keys {
             let slab = self.sides[held.slab].slab.as_ref();
@@ -347,25 +422,27 @@ impl<T: Sample, M: Kind> World<'_, '_, T, M> {
                     .is(held.number)
             );
         }
-        for (index, side) in self.sides.iter().enumerate() {
-            for key in &side.returning {
-                self.expect_borrowed(index, *key);
-            }
+        for side in &self.sides {
+            let retired = side.slab.as_ref().map_or(0, TrackedSlab::retired);
+            assert_eq!(retired, side.retired.len());
             #[cfg(fuzzing)]
             side.slab.iter().for_each(TrackedSlab::check);
         }
         assert_eq!(alive(), self.live(0) + self.live(1));
     }
 
-    fn expect_borrowed(&self, index: usize, key: Key) {
-        let Some(slab) = &self.sides[index].slab else {
+    fn expect_borrowed(&mut self, index: usize, key: Key) {
+        let side = &mut self.sides[index];
+        let Some(slab) = &side.slab else {
             return;
         };
+        // Each conflict frees what came back, to tell what is out from what is over.
         let borrowed = Some(AccessError::Borrowed);
         assert_eq!(slab.try_get(key).err(), borrowed);
         assert_eq!(slab.try_get_mut(key).err(), borrowed);
         assert_eq!(slab.try_remove_by_key(key).err(), borrowed);
         assert_eq!(slab.try_slot(key).err(), Some(AccessError::Owned));
+        side.some_reclaimed(usize::MAX);
     }
 }
 
@@ -373,6 +450,8 @@ pub(super) fn run<T: Sample, M: Kind>(input: &mut Input<'_>) {
     let sides = [0, 1].map(|_| Side {
         slab: Some(M::build(input.below(10))),
         returning: Vec::new(),
+        reclaimed: 0,
+        retired: Vec::new(),
     });
     let mut world = World::<T, M> {
         input,

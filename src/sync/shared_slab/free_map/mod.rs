@@ -56,9 +56,8 @@
 //!
 //! What makes it longer is another thread that was faster: it took the cell that was found, or
 //! closed something in the meantime. Each of those has done an operation of its own.
-//! There are as many notes as homes. If all are in use, so more threads than homes are in the
-//! midst of a closing, a word may stay listed that is empty, and a search that meets one goes
-//! through all words.
+//! There are as many notes as homes. If all are in use, a word may stay listed that is empty, and
+//! a search that meets one goes through all words.
 //!
 //! # Tried
 //!
@@ -147,6 +146,11 @@ impl FreeMap {
     /// With more cells than keys can name; when the source refuses.
     pub(crate) fn try_new(capacity: usize, source: &Source) -> Result<Self, AllocError> {
         Self::try_with(capacity, MOST_HOMES, source, |_| u64::MAX)
+    }
+
+    /// A map of `capacity` cells, none of which is in it; as [`try_new`](Self::try_new) otherwise.
+    pub(crate) fn try_new_empty(capacity: usize, source: &Source) -> Result<Self, AllocError> {
+        Self::try_with(capacity, MOST_HOMES, source, |_| 0)
     }
 
     /// A map of at most so many homes, of which these bits of each word are set.
@@ -314,7 +318,7 @@ impl FreeMap {
     ///
     /// # Safety
     ///
-    /// The caller took the cell from this map, and has it no more.
+    /// The cell is not in the map, and the caller has it no more.
     #[inline(always)]
     pub(crate) unsafe fn give(&self, index: usize) {
         // SAFETY: the caller took the cell, and has it no more (precondition).

@@ -16,7 +16,8 @@ use core::iter::FusedIterator;
 use crate::SlotBox;
 use crate::error::AccessError;
 use crate::key::Key;
-use crate::slab::cell::state::State;
+use crate::slab::cell::cells::Cells;
+use crate::slab::cell::place::Live;
 use crate::slab::cell::walk::{self, Walk};
 use crate::slab::guard::{Ref, RefMut};
 use crate::slab::keyed::refuse;
@@ -163,12 +164,14 @@ impl<'a, T, M: Memory> IntoIterator for &'a TrackedSlab<T, M> {
     }
 }
 
-/// A value that is in use, unless it has come back from another thread without one.
+/// A value refused access: a panic, unless it has come back from another thread without one. It
+/// returns nothing, as that of access by key.
+#[cold]
+#[inline(never)]
 #[track_caller]
-fn refuse_conflict<I>(operation: &str, conflict: Option<(Key, State)>) -> Option<I> {
-    match conflict {
-        Some((key, state)) => refuse(operation, key, state),
-        None => None,
+fn refuse_if_occupied<T, M: Memory>(operation: &str, cells: Cells<'_, T, M>, cell: Live<'_, T>) {
+    if let Some((key, state)) = walk::conflict(cells, cell) {
+        refuse(operation, key, state);
     }
 }
 
@@ -261,7 +264,10 @@ iterator!(Iter, (Key, Ref<'a, T>), |this, cell| {
     match Ref::try_new(cell) {
         Some(value) => Some((cell.key(), value)),
         None if !cell.state().is_occupied() => None,
-        None => refuse_conflict("iter", this.0.conflict(cell)),
+        None => {
+            refuse_if_occupied("iter", this.0.cells(), cell);
+            None
+        }
     }
 });
 
@@ -291,7 +297,10 @@ iterator!(IterMut, (Key, RefMut<'a, T>), |this, cell| {
     match RefMut::try_new(cell) {
         Some(value) => Some((cell.key(), value)),
         None if !cell.state().is_occupied() => None,
-        None => refuse_conflict("iter_mut", this.0.conflict(cell)),
+        None => {
+            refuse_if_occupied("iter_mut", this.0.cells(), cell);
+            None
+        }
     }
 });
 
@@ -316,7 +325,8 @@ iterator!(
     |this, cell| match Ref::try_new(cell) {
         Some(value) => Some((cell.key(), Ok(value))),
         None if !cell.state().is_occupied() => None,
-        None => (this.0.conflict(cell)).map(|(key, state)| (key, Err(state.why_no_reader()))),
+        None => (walk::conflict(this.0.cells(), cell))
+            .map(|(key, state)| (key, Err(state.why_no_reader()))),
     }
 );
 
@@ -348,7 +358,8 @@ iterator!(
     |this, cell| match RefMut::try_new(cell) {
         Some(value) => Some((cell.key(), Ok(value))),
         None if !cell.state().is_occupied() => None,
-        None => (this.0.conflict(cell)).map(|(key, state)| (key, Err(state.why_no_writer()))),
+        None => (walk::conflict(this.0.cells(), cell))
+            .map(|(key, state)| (key, Err(state.why_no_writer()))),
     }
 );
 
@@ -366,10 +377,12 @@ iterator!(
 pub struct Keys<'a, T, M: Memory>(Walk<'a, T, M>);
 
 iterator!(Keys, Key, |this, cell| {
-    match cell.state() {
-        state if !state.is_occupied() => None,
-        state if state.is_sent() => this.0.conflict(cell).map(|(key, _)| key),
-        _ => Some(cell.key()),
+    if cell.state().is_plain() {
+        Some(cell.key())
+    } else if cell.state().is_occupied() {
+        walk::conflict(this.0.cells(), cell).map(|(key, _)| key)
+    } else {
+        None
     }
 });
 
@@ -399,7 +412,9 @@ iterator!(Drain, (Key, T), |this, cell| {
         // SAFETY: the cell was just vacated for this call: the value is moved out once.
         Some((cell.key(), unsafe { cell.place().read() }))
     } else {
-        this.1 += usize::from(cell.state().is_occupied() && this.0.conflict(cell).is_some());
+        this.1 += usize::from(
+            cell.state().is_occupied() && walk::conflict(this.0.cells(), cell).is_some(),
+        );
         None
     }
 });

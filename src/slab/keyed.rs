@@ -15,6 +15,7 @@ use crate::slab::cell::layout::CellPtr;
 use crate::slab::cell::place::Live;
 use crate::slab::cell::sent;
 use crate::slab::cell::state::State;
+use crate::slab::cell::walk;
 use crate::slab::guard::{Ref, RefMut};
 use crate::slab::slot::Slot;
 use crate::slab::{Memory, TrackedSlab};
@@ -46,7 +47,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         match Ref::try_new(cell) {
             Some(guard) => Some(guard),
             None => {
-                self.refuse_if_occupied("get", key);
+                self.refuse_if_occupied("get", cell);
                 None
             }
         }
@@ -104,7 +105,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         match RefMut::try_new(cell) {
             Some(guard) => Some(guard),
             None => {
-                self.refuse_if_occupied("get_mut", key);
+                self.refuse_if_occupied("get_mut", cell);
                 None
             }
         }
@@ -167,7 +168,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
             // SAFETY: a plain state has a value that is not written to.
             Some(unsafe { *cell.value().as_ref() })
         } else {
-            self.refuse_if_occupied("get_copied", key);
+            self.refuse_if_occupied("get_copied", cell);
             None
         }
     }
@@ -261,17 +262,16 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// Access by key was refused: a panic where there is a value. The hot paths ask
     /// only whether access is possible.
     ///
-    /// It returns nothing: returning the `None` that follows, the compiler could not
+    /// It gets the cell, for to keep the key for it would take an instruction where access is
+    /// possible. It returns nothing: returning the `None` that follows, the compiler could not
     /// tell that there is no guard to end (`get_mut`: twice the instructions).
     #[cold]
     #[inline(never)]
     #[track_caller]
-    fn refuse_if_occupied(&self, operation: &str, key: Key) {
-        if let Some(cell) = self.cells().get(key) {
-            let state = self.conflict(cell);
-            if state.is_occupied() {
-                refuse(operation, key, state);
-            }
+    fn refuse_if_occupied(&self, operation: &str, cell: Live<'_, T>) {
+        let state = self.conflict(cell);
+        if state.is_occupied() {
+            refuse(operation, walk::key_of(self.cells(), cell), state);
         }
     }
 

@@ -80,15 +80,6 @@ impl<'a, T, M: Lookup> Walk<'a, T, M> {
         Key::from_raw(next as u32 - 1)
     }
 
-    /// Key and state of the cell that was returned last, which has refused access; `None` if it
-    /// has no value any more, after those that came back from other threads were freed.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn conflict(&self, cell: Live<'a, T>) -> Option<(Key, State)> {
-        let state = sent::look_again(self.cells, cell);
-        state.is_occupied().then(|| (self.last_key(), state))
-    }
-
     /// Where [`keys`](Self::keys) start. A call, so that the compiler does not
     /// compute it at each step to choose by a conditional move.
     #[cold]
@@ -146,6 +137,38 @@ impl<'a, T, M: Lookup> Walk<'a, T, M> {
         self.at = start.wrapping_sub(CellPtr::<T>::SIZE);
         self.row_last = self.at.wrapping_add(cells * CellPtr::<T>::SIZE);
         true
+    }
+}
+
+/// Key and state of a cell that has refused access; `None` if it has no value any more, after those
+/// that came back from other threads were freed.
+///
+/// Not of a walk: with a reference to one, its loop would keep the walk in memory (twice the
+/// instructions for each value).
+#[cold]
+#[inline(never)]
+pub(crate) fn conflict<T, M: Lookup>(
+    cells: Cells<'_, T, M>,
+    cell: Live<'_, T>,
+) -> Option<(Key, State)> {
+    let state = sent::look_again(cells, cell);
+    state.is_occupied().then(|| (key_of(cells, cell), state))
+}
+
+/// The key of a cell of this slab; O(chunks) where its stamp may not be read (X4).
+pub(crate) fn key_of<T, M: Lookup>(cells: Cells<'_, T, M>, cell: Live<'_, T>) -> Key {
+    if !cell.state().is_sent() {
+        return cell.key();
+    }
+    let mut walk = Walk::new(cells);
+    let cell = cell.start().as_ptr();
+    loop {
+        if walk.at < cell && cell <= walk.row_last {
+            walk.at = cell;
+            return walk.last_key();
+        }
+        walk.at = walk.row_last;
+        assert!(walk.find_row(), "a cell of this slab");
     }
 }
 

@@ -244,6 +244,14 @@ impl<T: Send> Slot<T> {
     /// ```
     #[inline]
     pub fn try_into_send(self) -> Result<SendSlot<T>, Self> {
+        self.begin_send()
+    }
+}
+
+impl<T> Slot<T> {
+    /// A handle that is [`Send`] if its value is.
+    #[inline(always)]
+    pub(crate) fn begin_send(self) -> Result<SendSlot<T>, Self> {
         if self.live().begin_send() {
             // The slot becomes the handle of its place.
             Ok(SendSlot {

@@ -3,6 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 
+use flatslab::sync::SendSlot;
 use flatslab::{AccessError, Key, Slot, SlotBox, TrackedSlab, VacantSlot};
 
 use super::table::Answer::{self, No, Panic, Yes};
@@ -28,6 +29,7 @@ pub struct Holders<'a, T> {
     pub slot: Cell<Option<Slot<T>>>,
     pub vacant: Cell<Option<VacantSlot<T>>>,
     pub boxed: Cell<Option<SlotBox<T>>>,
+    pub sent: Cell<Option<SendSlot<T>>>,
     pub guards: RefCell<Vec<Guard<'a, T>>>,
 }
 
@@ -37,6 +39,7 @@ impl<T> Default for Holders<'_, T> {
             slot: Cell::default(),
             vacant: Cell::default(),
             boxed: Cell::default(),
+            sent: Cell::default(),
             guards: RefCell::default(),
         }
     }

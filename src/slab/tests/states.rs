@@ -4,12 +4,15 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use flatslab::sync::SendSlot;
 use flatslab::{AccessError, Key, Ref, Slab, Slot, SlotBox, TrackedSlab};
 
 use super::holders::{Value, happen};
 use super::table::Event::*;
 use super::table::Row::*;
-use super::table::{Answer, CLOSING_ROWS, D, EVENTS, Event, N, O, ROWS, Row, V, X, expected};
+use super::table::{
+    Answer, CLOSING_ROWS, D, EVENTS, Event, N, O, ROWS, Row, SENT_ROWS, V, X, expected,
+};
 use crate::common::{Guard, Hooked, Room, over_both_slabs, panics};
 use crate::slab::cell::state::State;
 
@@ -44,6 +47,9 @@ fn bring_to<M: Room>(
             holders.slot.set(Some(slot));
         }
         Boxed => holders.boxed.set(Some(slot.into_box())),
+        // The value does not leave this thread.
+        Sent => holders.sent.set(slot.begin_send().ok()),
+        Retired => assert!(SendSlot::retire(slot.begin_send().ok().unwrap()).is_ok()),
         Keyed => {
             slot.leak();
         }
@@ -84,6 +90,11 @@ fn drive<M: Room>(row: Row, event: Event) -> (Answer, Option<u32>) {
         slab.check();
         drop(holders);
         slab.check();
+        assert_eq!(
+            slab.retired(),
+            usize::from(row == Retired && event != Clear)
+        );
+        slab.reclaim();
         let _ = slab.try_remove_by_key(key);
         result
     };
@@ -135,7 +146,7 @@ fn drive_dying<M: Room>(
 
 fn every_cell_of_the_table<M: Room>() {
     let mut driven = 0;
-    for &row in ROWS {
+    for &row in ROWS.iter().chain(SENT_ROWS) {
         for &event in EVENTS {
             let Some(expected) = expected(row, event) else {
                 continue;
@@ -149,9 +160,9 @@ fn every_cell_of_the_table<M: Room>() {
             driven += 1;
         }
     }
-    // 14 rows by key (13 events each), 6 that a borrow ends in, 5 rows with a
+    // 16 rows by key (13 events each), 6 that a borrow ends in, 5 rows with a
     // slot (13 events each), a box (4), a reservation (2).
-    assert_eq!(driven, 14 * 13 + 6 + 5 * 13 + 4 + 2);
+    assert_eq!(driven, 16 * 13 + 6 + 5 * 13 + 4 + 2);
 }
 
 /// `get_copied` answers and panics where `get` does. A `Copy` value has no
@@ -251,6 +262,8 @@ fn a_chunk_stays_while_a_cell_of_it_is_not_free() {
         (DoomedWritten, true),
         (Stale, true),
         (Reserved, true),
+        (Sent, true),
+        (Retired, true),
         (Free, false),
     ] {
         // The last cell of the second of three chunks.
@@ -275,7 +288,7 @@ fn a_chunk_stays_while_a_cell_of_it_is_not_free() {
 
 #[test]
 fn a_borrow_ends_in_just_the_rows_that_have_a_guard() {
-    for &row in ROWS.iter().chain(CLOSING_ROWS) {
+    for &row in ROWS.iter().chain(SENT_ROWS).chain(CLOSING_ROWS) {
         assert_eq!(expected(row, LastBorrowEnds).is_some(), row.has_guard());
     }
 }

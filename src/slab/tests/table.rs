@@ -39,6 +39,10 @@ listed! {
             DyingStale,
             Free,
         }
+        all of SENT_ROWS {
+            Sent,
+            Retired,
+        }
         // The slab is being dropped or is gone; only handles can be asked.
         all of CLOSING_ROWS {
             CondemnedRead,
@@ -113,6 +117,7 @@ impl Row {
             Owned => 0,
             Read => N,
             Written | Boxed => X,
+            Sent | Retired => X | N,
             Keyed => O,
             KeyedRead => O | N,
             KeyedWritten => O | X,
@@ -231,7 +236,9 @@ pub fn expected(row: Row, event: Event) -> Option<(Answer, u32)> {
             _ => (No, state),
         },
         KeyContains | ListKeys => match row {
-            Owned | Read | Written | Boxed | Keyed | KeyedRead | KeyedWritten => (Yes, state),
+            Owned | Read | Written | Boxed | Keyed | KeyedRead | KeyedWritten | Sent | Retired => {
+                (Yes, state)
+            }
             _ => (No, state),
         },
         Regain => match row {
@@ -242,7 +249,8 @@ pub fn expected(row: Row, event: Event) -> Option<(Answer, u32)> {
         Clear => match row {
             Owned => (Yes, V),
             Keyed => (Yes, V | O),
-            Read | Written | Boxed | KeyedRead | KeyedWritten => (No, state),
+            Read | Written | Boxed | KeyedRead | KeyedWritten | Sent => (No, state),
+            Retired => (Yes, V | O),
             _ => (Yes, state),
         },
         LastBorrowEnds => match row {

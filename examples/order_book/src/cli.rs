@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::exit::{BAD_INPUT, written};
-use crate::{engine, feed};
+use crate::{engine, exchange, feed};
 
 /// Limit order books whose orders live in a slab, timed on several stores.
 ///
@@ -27,6 +27,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Job {
     Engine(engine::Arguments),
+    Exchange(exchange::Arguments),
     Feed(feed::Arguments),
 }
 
@@ -47,6 +48,7 @@ pub(crate) fn run(out: &mut dyn Write, err: &mut dyn Write) -> ExitCode {
     };
     let done = match cli.job.unwrap_or(Job::Engine(cli.engine)) {
         Job::Engine(arguments) => engine::run(&arguments, out, err),
+        Job::Exchange(arguments) => exchange::run(&arguments, out, err),
         Job::Feed(arguments) => feed::run(&arguments, out, err),
     };
     done.unwrap_or_else(|failure| failure.tell(err))

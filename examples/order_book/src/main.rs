@@ -4,18 +4,22 @@
 //! ```text
 //! cargo run --release -p order_book            # the engine, on four stores
 //! cargo run --release -p order_book -- --help
+//! cargo run --release -p order_book -- exchange
 //! cargo run --release -p order_book -- feed    # the replay
 //! ```
 //!
 //! | file | contents |
 //! |---|---|
 //! | `engine/` | the matching engine, its commands, its stores, and how it is timed |
+//! | `exchange/` | the engine at work: a gateway before it, market data and a standby behind it |
 //! | `feed/` | messages of an exchange, generated and recorded, and the book they lead to |
 //! | `cli.rs`, `exit.rs` | the program |
-//! | `memory.rs`, `table.rs` | what the machine has of memory; columns of text |
+//! | `memory.rs`, `allocations.rs`, `table.rs` | what the machine has of memory; calls of the allocator; columns of text |
 
+mod allocations;
 mod cli;
 mod engine;
+mod exchange;
 mod exit;
 mod feed;
 mod memory;

@@ -253,6 +253,10 @@ impl<S: Store> Engine<S> {
         order
     }
 
+    pub(crate) fn symbols(&self) -> usize {
+        self.state.books.len()
+    }
+
     /// The best prices of a symbol, and the shares at them.
     pub(crate) fn top(&self, symbol: usize) -> Top {
         self.state.books[symbol].top()

@@ -56,7 +56,7 @@ pub(crate) struct Latency {
 }
 
 impl Latency {
-    fn of(histogram: &Histogram<u64>) -> Self {
+    pub(crate) fn of(histogram: &Histogram<u64>) -> Self {
         let percentile = |percent| histogram.value_at_percentile(percent);
         Latency {
             p50_ns: percentile(50.0),
@@ -152,8 +152,17 @@ impl<'a> Desk<'a> {
 
 /// An engine that is ready for the first command.
 pub(crate) fn opened<S: Store>(traffic: &Traffic, start: Start) -> Result<Engine<S>, Failure> {
+    Ok(Engine::new(store(traffic.peak, start)?, traffic.extent()))
+}
+
+/// An empty store with room for so many orders, whose memory has been touched.
+pub(crate) fn reserved<S: Store>(orders: usize) -> Result<S, Failure> {
+    store(orders, Start::Reserved)
+}
+
+fn store<S: Store>(orders: usize, start: Start) -> Result<S, Failure> {
     let room = Room {
-        orders: traffic.peak,
+        orders,
         reserved: start == Start::Reserved,
     };
     let failed =
@@ -178,7 +187,7 @@ pub(crate) fn opened<S: Store>(traffic: &Traffic, start: Start) -> Result<Engine
         };
         prefault(&mut store, room.orders, order);
     }
-    Ok(Engine::new(store, traffic.extent()))
+    Ok(store)
 }
 
 #[inline(never)]

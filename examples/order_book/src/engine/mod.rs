@@ -22,25 +22,25 @@
 mod arguments;
 mod book;
 mod check;
-mod command;
+pub(crate) mod command;
 mod kind;
-mod matching;
-mod measure;
+pub(crate) mod matching;
+pub(crate) mod measure;
 mod naive;
 mod order;
 mod process;
 mod recorded;
 mod report;
-mod restart;
+pub(crate) mod restart;
 mod rounds;
-mod script;
-mod store;
+pub(crate) mod script;
+pub(crate) mod store;
 mod tape;
 #[cfg(test)]
 mod tests;
-mod traffic;
+pub(crate) mod traffic;
 mod verdict;
-mod wire;
+pub(crate) mod wire;
 
 use std::io::Write;
 use std::path::Path;

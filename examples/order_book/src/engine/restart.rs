@@ -31,6 +31,23 @@ struct Restored {
     state: State<Link>,
 }
 
+/// The engine as bytes.
+pub(crate) fn snapshot(engine: &Engine<KeyStore>) -> Result<Vec<u8>, postcard::Error> {
+    postcard::to_allocvec(&Snapshot {
+        orders: &engine.store.orders,
+        state: &engine.state,
+    })
+}
+
+/// The engine of a snapshot.
+pub(crate) fn restore(bytes: &[u8]) -> Result<Engine<KeyStore>, postcard::Error> {
+    let Restored { orders, state } = postcard::from_bytes(bytes)?;
+    Ok(Engine {
+        store: KeyStore { orders },
+        state,
+    })
+}
+
 /// What came of it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Restart {
@@ -66,19 +83,10 @@ pub(crate) fn run(traffic: &Traffic) -> Result<Restart, Failure> {
     }
 
     let start = Instant::now();
-    let snapshot = Snapshot {
-        orders: &engine.store.orders,
-        state: &engine.state,
-    };
-    let bytes = postcard::to_allocvec(&snapshot).map_err(|error| failed(&error))?;
+    let bytes = snapshot(&engine).map_err(|error| failed(&error))?;
     let written_ms = start.elapsed().as_millis();
     let start = Instant::now();
-    let Restored { orders, state } =
-        postcard::from_bytes(&bytes).map_err(|error| failed(&error))?;
-    let mut restored = Engine {
-        store: KeyStore { orders },
-        state,
-    };
+    let mut restored = restore(&bytes).map_err(|error| failed(&error))?;
     let read_ms = start.elapsed().as_millis();
     restored.check().map_err(Failure::Run)?;
     let orders = restored.store.len();

@@ -71,8 +71,13 @@ impl Plumbing for Flat {
         restart::snapshot(engine).ok()
     }
 
-    fn restore(bytes: &[u8]) -> Result<Engine<KeyStore>, String> {
-        restart::restore(bytes).map_err(|error| error.to_string())
+    fn restore(bytes: &[u8], orders: usize) -> Result<Engine<KeyStore>, String> {
+        let mut engine = restart::restore(bytes).map_err(|error| error.to_string())?;
+        let store = &mut engine.store.orders;
+        let more = orders.saturating_sub(store.len());
+        store.try_reserve(more).map_err(|error| error.to_string())?;
+        store.prepare(more).map_err(|error| error.to_string())?;
+        Ok(engine)
     }
 }
 

@@ -226,8 +226,9 @@ fn exchange<P: Plumbing>(arguments: &Arguments) -> Result<Outcome, Failure> {
         });
         let slow = arguments.slow;
         let market = scope.spawn(move || ending_all(|| write_market(quotes, slow)));
-        let standby = scope
-            .spawn(move || ending_all(|| follow::<P>(at_standby, follower, &taken, &restored)));
+        let standby = scope.spawn(move || {
+            ending_all(|| follow::<P>(at_standby, follower, traffic.peak, &taken, &restored))
+        });
 
         let mut gateway = Gateway::<P> {
             client: stream.client(arguments.symbols as u16),

@@ -101,12 +101,12 @@ pub(crate) trait Plumbing {
         None
     }
 
-    /// The engine of a snapshot.
+    /// The engine of a snapshot, with room for so many orders.
     ///
     /// # Errors
     ///
     /// If the bytes are none.
-    fn restore(_: &[u8]) -> Result<Engine<Self::Store>, String> {
+    fn restore(_: &[u8], _: usize) -> Result<Engine<Self::Store>, String> {
         Err("this store has no snapshots".to_owned())
     }
 }

@@ -227,7 +227,7 @@ pub(crate) fn write_market(mut quotes: impl Follow, slow: Option<u64>) -> Seen {
     seen
 }
 
-/// Follows the engine: the same commands must have the same answers, with the same ids. Begins with
+/// Follows an engine of so many orders: the same commands must have the same answers, with the same ids. Begins with
 /// the first command, or with a snapshot.
 ///
 /// # Errors
@@ -236,6 +236,7 @@ pub(crate) fn write_market(mut quotes: impl Follow, slow: Option<u64>) -> Seen {
 pub(crate) fn follow<P: Plumbing>(
     mut log: P::Pop,
     mut standby: Option<Engine<P::Store>>,
+    orders: usize,
     snapshots: &mpsc::Receiver<Vec<u8>>,
     ready: &mpsc::Sender<()>,
 ) -> Result<Engine<P::Store>, String> {
@@ -263,7 +264,7 @@ pub(crate) fn follow<P: Plumbing>(
             (Entry::Snapshot, standby) => {
                 let bytes = snapshots.recv().map_err(|error| error.to_string())?;
                 if !bytes.is_empty() {
-                    *standby = Some(P::restore(&bytes)?);
+                    *standby = Some(P::restore(&bytes, orders)?);
                 }
                 let _ = ready.send(());
             }

@@ -138,10 +138,7 @@ mod memory;
 mod options;
 #[cfg(feature = "alloc")]
 mod recycling;
-#[cfg_attr(
-    not(feature = "alloc"),
-    allow(dead_code, reason = "cells in a storage have no headers")
-)]
+#[cfg(feature = "alloc")]
 mod segment;
 mod storage;
 mod uninit;
@@ -219,7 +216,7 @@ impl<T, M: PoolMemory> core::panic::UnwindSafe for Pool<'_, T, M> {}
 
 impl<T, M: PoolMemory> Pool<'_, T, M> {
     #[inline(always)]
-    fn home(&self) -> &home::Home<<M::Memory as Memory>::Free> {
+    fn home(&self) -> &home::Home<<M::Memory as Memory>::Free, <M::Memory as Memory>::Places> {
         // SAFETY: the home is valid as long as the memory.
         unsafe { self.memory.home().as_ref() }
     }

@@ -30,7 +30,7 @@
 //! | you have | use |
 //! |---|---|
 //! | a whole container that moves to another thread | [`KeySlab`](crate::KeySlab), a [`Pool`](crate::pool), an [`EpochSlab`](crate::epoch): they are `Send` |
-//! | values made by one thread and ended by others: reports, events, orders on their way | a [`SendSlot`] each, of a [`BoundedSlab`](crate::BoundedSlab) or [`Slab`](crate::Slab) |
+//! | values made by one thread and ended by others: reports, events, orders on their way | a [`SendSlot`] each, of a [`BoundedSlab`](crate::BoundedSlab) or [`Slab`](crate::Slab); without an allocator a [`SendBox`](crate::pool::SendBox) |
 //! | values that any thread makes, reads and ends: sessions, connections, shared state | [`SharedSlab`] |
 //! | bytes made by one thread and read by others | an [atomic `ByteArena`](crate::bytes::ByteArena::atomic) |
 //! | all frames of one thread, for one other thread | a [`SpscRing`], split; it refuses entries when it is full |
@@ -51,6 +51,7 @@
 //! | [`SharedRef`] | if `T` is `Send` and `Sync` | the same |
 //! | [`Pool`](crate::pool::Pool) | if `T` is | no |
 //! | [`PoolBox`](crate::pool::PoolBox) | no | if `T` is |
+//! | [`SendBox`](crate::pool::SendBox) | if `T` is | if `T` is |
 //! | [`Arena`](crate::bump::Arena) | yes | no |
 //! | [`ByteArena`](crate::bytes::ByteArena), its buffers and rings, with local counts | no | no |
 //! | with atomic counts: the arena, a [`Ring`](crate::bytes::Ring) | yes | no |

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Every feature builds without a warning, alone and with all others, and the crate builds
 # where there is no `std` at all: on bare metal with 32-bit pointers. Without the feature
-# `alloc` a program links that has no allocator; with it the same program does not. The
+# `alloc` a program links that has no allocator; with it the same program does not. Firmware
+# that uses pools and slabs in statics links no panic. The
 # tests pass with all features, and without an allocator, and compile without `std`. The
 # weekly run (FLATSLAB_WEEKLY) has every two features together, and runs the tests without
 # `std`.
@@ -34,15 +35,29 @@ link() {
     RUSTFLAGS="-D warnings" cargo build --manifest-path ci/bare_metal/Cargo.toml \
         --target "$bare_metal" "$@"
 }
-link
+link --bin pool
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-if link --features alloc >"$log" 2>&1; then
+if link --bin pool --features alloc >"$log" 2>&1; then
     echo "$0: a program without an allocator links with the feature alloc" >&2
     exit 1
 fi
 grep "no global memory allocator found" "$log" ||
     { cat "$log" >&2; exit 1; }
+
+# Its panic handler cannot be linked: it links if no panic is reachable, and with one it does not.
+for level in s 3; do
+    echo "== no panic is reachable at opt-level $level"
+    export CARGO_PROFILE_RELEASE_OPT_LEVEL=$level
+    link --release --bin no_panic
+    if link --release --bin no_panic --features reachable >"$log" 2>&1; then
+        echo "$0: a program links in which a panic is reachable" >&2
+        exit 1
+    fi
+    grep "undefined symbol: a_panic_is_reachable" "$log" ||
+        { cat "$log" >&2; exit 1; }
+done
+unset CARGO_PROFILE_RELEASE_OPT_LEVEL
 
 # The tests that need no allocator pass without one.
 cargo test --package flatslab --no-default-features --lib --test '*'

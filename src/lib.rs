@@ -47,7 +47,8 @@
 //! | one owner, and access as through a pointer | [`SlotBox`]: holds the exclusive borrow as long as it lives |
 //! | links, tables, many references to a value | [`Key`]: 4 bytes, checked on every access |
 //! | objects of one size with one owner, made and dropped all the time | [`pool::Pool`]: no metadata, boxes of 8 bytes, misuse does not compile |
-//! | the same without an allocator, in a static or on the stack | [`pool::PoolStorage`] |
+//! | either without an allocator, in a static or on the stack | [`pool::PoolStorage`]; [`KeySlabStorage`](key_slab::KeySlabStorage) for a [`BoundedKeySlab`] |
+//! | boxes that an interrupt and the main loop, or two threads, hand over | [`pool::SendBox`], of a pool in a static |
 //! | temporaries of mixed types, of a message, a frame or a request | [`bump::Arena`], and its scopes |
 //! | bytes of different lengths: frames, messages, values of a cache | [`bytes::ByteArena`]: reference counts, slices, chains; a [`Loc`](bytes::Loc) of 16 bytes for tables |
 //! | the newest entries of a stream, in bounded memory | [`bytes::Ring`] |
@@ -138,7 +139,7 @@
 //! | feature | adds |
 //! |---|---|
 //! | `std` (default) | chunks built ahead by a thread; [`sync::SharedRing`] |
-//! | `alloc` (part of `std`) | everything but pools in a [`PoolStorage`](pool::PoolStorage), which need no allocator |
+//! | `alloc` (part of `std`) | everything but pools in a [`PoolStorage`](pool::PoolStorage) and slabs in a [`KeySlabStorage`](key_slab::KeySlabStorage), which need no allocator |
 //! | `serde` | snapshots of [`KeySlab`] and its keys |
 //! | `os-memory` | huge pages, locked memory and memory nodes of Linux |
 //! | `allocator-api2` | the same pages for your own collections, and your allocators for the slabs |
@@ -173,7 +174,6 @@ mod common;
 pub mod epoch;
 mod error;
 mod key;
-#[cfg(feature = "alloc")]
 pub mod key_slab;
 #[cfg(feature = "alloc")]
 pub mod memory;
@@ -191,7 +191,9 @@ pub use key::{Key, KeyError};
 // Inline: their pages belong on the front page, like those of the other families.
 #[cfg(feature = "alloc")]
 #[doc(inline)]
-pub use key_slab::{BoundedKeySlab, GenKey, KeySlab, PlainSlab};
+pub use key_slab::KeySlab;
+#[doc(inline)]
+pub use key_slab::{BoundedKeySlab, GenKey, PlainSlab};
 #[cfg(feature = "alloc")]
 pub use slab::bounded::{Bounded, BoundedSlab};
 #[cfg(feature = "alloc")]

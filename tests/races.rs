@@ -13,6 +13,7 @@ use std::sync::Barrier;
 use std::thread;
 
 use flatslab::bytes::ByteArena;
+use flatslab::pool::{PoolBox, PoolStorage, SendBox};
 #[cfg(feature = "std")]
 use flatslab::sync::SharedRing;
 use flatslab::sync::{SendSlot, SpscRing};
@@ -72,6 +73,46 @@ fn values_come_back_from_two_threads_while_slots_are_freed() {
     );
     drop(four);
     assert_eq!((slab.len(), alive.count()), (0, 0));
+}
+
+#[test]
+fn values_of_a_static_pool_end_on_two_threads_while_cells_are_wanted() {
+    static STORAGE: PoolStorage<counted::Value, 3> = PoolStorage::new();
+    // Each order is a process of its own.
+    let pool = &*STORAGE.claim().unwrap();
+    let alive = Alive::default();
+    let send = |number| {
+        Some(PoolBox::into_send(
+            pool.try_alloc(alive.value(number)).ok()?,
+        ))
+    };
+    let [one, two, three] = [1, 2, 3].map(|number| send(number).unwrap());
+    let (kept, ()) = meet(
+        || {
+            let (two, kept) = meet(
+                || {
+                    drop(one);
+                    three
+                },
+                || SendBox::into_inner(two),
+            );
+            kept.expect(2);
+            two
+        },
+        || {
+            for number in 4..8 {
+                if let Some(sent) = send(number) {
+                    sent.expect(number);
+                }
+                pool.reclaim();
+            }
+        },
+    );
+    let kept = pool.receive(kept).unwrap();
+    kept.expect(3);
+    drop(kept);
+    pool.reclaim();
+    assert_eq!((pool.len(), alive.count()), (0, 0));
 }
 
 #[test]

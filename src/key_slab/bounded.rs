@@ -1,10 +1,12 @@
 //! `BoundedKeySlab`: one array, a fixed capacity.
 
 use super::key::{Inside, SlabKey};
-use super::{Bounded, PlainSlab, VacantEntry};
+use super::{Bounded, FixedStorage, PlainSlab, VacantEntry};
 use crate::error::{AllocError, FullError};
 use crate::key::Key;
+#[cfg(feature = "alloc")]
 use crate::raw::memory;
+#[cfg(feature = "alloc")]
 use crate::raw::source::Source;
 
 /// A [`KeySlab`](super::KeySlab) of fixed capacity, allocated when it is made. It never allocates
@@ -16,6 +18,8 @@ use crate::raw::source::Source;
 /// Memory is not touched before it is used: a generous bound costs address
 /// space, and the system provides a page at the first insertion into it, unless
 /// [`prepare`](Self::prepare) has touched them all.
+///
+/// Without an allocator, the memory is that of a static: [`KeySlabStorage`](super::KeySlabStorage).
 ///
 /// # Examples
 ///
@@ -30,6 +34,7 @@ use crate::raw::source::Source;
 /// ```
 pub type BoundedKeySlab<T, K = Key> = PlainSlab<T, K, Bounded>;
 
+#[cfg(feature = "alloc")]
 impl<T> PlainSlab<T, Key, Bounded> {
     /// A slab of `capacity` slots; O(1) besides the allocator.
     ///
@@ -67,6 +72,7 @@ impl<T> PlainSlab<T, Key, Bounded> {
     }
 }
 
+#[cfg(feature = "alloc")]
 impl<T, K: SlabKey> PlainSlab<T, K, Bounded> {
     /// A slab of `capacity` slots, whose keys are of a type of your choice.
     ///
@@ -109,7 +115,9 @@ impl<T, K: SlabKey> PlainSlab<T, K, Bounded> {
     pub fn try_with_capacity_and_key(capacity: usize) -> Result<Self, AllocError> {
         Self::try_with_exact_capacity(capacity, &Source::GLOBAL, false)
     }
+}
 
+impl<T, K: SlabKey, S: FixedStorage> PlainSlab<T, K, S> {
     /// Inserts a value into a free slot; O(1), no allocation.
     ///
     /// # Errors
@@ -147,7 +155,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Bounded> {
     /// assert!(slab.vacant_entry().is_err());
     /// ```
     #[inline]
-    pub fn vacant_entry(&mut self) -> Result<VacantEntry<'_, T, K, Bounded>, AllocError> {
+    pub fn vacant_entry(&mut self) -> Result<VacantEntry<'_, T, K, S>, AllocError> {
         self.try_vacant_entry()
     }
 

@@ -36,14 +36,18 @@ pub struct VacantEntry<'a, T, K: SlabKey = Key, S: Storage = Growable> {
 }
 
 impl<'a, T, K: SlabKey, S: Storage> VacantEntry<'a, T, K, S> {
+    /// # Safety
+    ///
+    /// `place` is the slab's [next place](PlainSlab::next_place).
     #[inline]
-    pub(super) fn try_new(slab: &'a mut PlainSlab<T, K, S>) -> Option<Self> {
-        let (index, version) = slab.next_place()?;
-        Some(VacantEntry {
+    pub(super) unsafe fn new(slab: &'a mut PlainSlab<T, K, S>, place: (usize, u32)) -> Self {
+        debug_assert!(slab.next_place() == Some(place));
+        let (index, version) = place;
+        VacantEntry {
             slab,
             index,
             version,
-        })
+        }
     }
 
     /// The key that the value will have.

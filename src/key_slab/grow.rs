@@ -5,7 +5,9 @@ use super::cell::Cell;
 use super::key::{Inside, SlabKey};
 use super::{PlainSlab, Storage, VacantEntry};
 use crate::error::{AllocError, FullError};
+#[cfg(feature = "alloc")]
 use crate::key::MAX_SLOTS;
+#[cfg(feature = "alloc")]
 use crate::raw::report::Report;
 use crate::raw::touch::{PAGE, touch};
 
@@ -46,8 +48,9 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// ```
     #[inline]
     pub fn try_vacant_entry(&mut self) -> Result<VacantEntry<'_, T, K, S>, AllocError> {
-        match self.ensure_one() {
-            Ok(()) => Ok(VacantEntry::try_new(self).expect("a slot is free")),
+        match self.place_or_grow() {
+            // SAFETY: the next place.
+            Ok(place) => Ok(unsafe { VacantEntry::new(self, place) }),
             Err(cause) => Err(cause.unwrap_or(AllocError::Full {
                 capacity: self.capacity(),
             })),
@@ -71,6 +74,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// # Ok::<(), flatslab::AllocError>(())
     /// ```
     pub fn prepare(&mut self, slots: usize) -> Result<(), AllocError> {
+        #[cfg(feature = "alloc")]
         if !S::BOUNDED {
             self.try_make_room(slots)?;
         }
@@ -85,6 +89,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// the last: every cell was written somewhere when it was made, and the next one begins in the
     /// page in which it ends.
     fn touch_free(&mut self, slots: usize) {
+        #[cfg(feature = "alloc")]
         if self.cells.source().populates() {
             return;
         }
@@ -119,6 +124,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// let slab = flatslab::BoundedKeySlab::<u64>::with_capacity(1000);
     /// assert!(slab.memory().bytes() >= 1000 * (8 + 4));
     /// ```
+    #[cfg(feature = "alloc")]
     #[must_use]
     pub fn memory(&self) -> Report {
         Report::new(self.cells.bytes::<K::Cell<T>>(), self.cells.source())
@@ -199,26 +205,40 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         K::new(fresh, version, Inside)
     }
 
-    /// Grows unless a slot is free.
+    /// The [next place](Self::next_place); grows unless a slot is free. The place is returned, not
+    /// asked for again: nothing would tell the compiler that there is one, and a panic would stay.
     #[inline]
-    pub(super) fn ensure_one(&mut self) -> Result<(), Option<AllocError>> {
-        match self.next_place() {
-            Some(_) => Ok(()),
-            None if S::BOUNDED => Err(None),
-            None => self.try_double().map_err(Some),
+    pub(super) fn place_or_grow(&mut self) -> Result<(usize, u32), Option<AllocError>> {
+        if let Some(place) = self.next_place() {
+            return Ok(place);
         }
+        if !S::BOUNDED {
+            self.try_double().map_err(Some)?;
+            return self.next_place().ok_or(None);
+        }
+        Err(None)
     }
 
     /// Grows to twice the capacity.
+    #[cfg(feature = "alloc")]
     #[cold]
     #[inline(never)]
     fn try_double(&mut self) -> Result<(), AllocError> {
         self.try_grow_for(self.capacity())
     }
 
+    /// There is no slab that grows.
+    #[cfg(not(feature = "alloc"))]
+    fn try_double(&mut self) -> Result<(), AllocError> {
+        Err(AllocError::Full {
+            capacity: self.capacity(),
+        })
+    }
+
     /// Grows, if need be, so that there is a slot of this index. Where the source refuses twice
     /// the capacity it grows by an eighth at least: if it grew by a slot, each of many
     /// insertions would copy everything.
+    #[cfg(feature = "alloc")]
     pub(super) fn try_grow_for(&mut self, index: usize) -> Result<(), AllocError> {
         if index < self.capacity() {
             return Ok(());
@@ -230,6 +250,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     }
 
     /// Grows, if need be, so that `additional` more values fit.
+    #[cfg(feature = "alloc")]
     pub(super) fn try_make_room(&mut self, additional: usize) -> Result<(), AllocError> {
         let missing = additional.saturating_sub(self.free_slots());
         self.try_grow_to(self.capacity().saturating_add(missing))
@@ -240,6 +261,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// # Errors
     ///
     /// Past the limits, or when the allocator refuses: nothing has changed.
+    #[cfg(feature = "alloc")]
     pub(super) fn try_grow_to(&mut self, capacity: usize) -> Result<(), AllocError> {
         debug_assert!(!S::BOUNDED);
         if capacity <= self.capacity() {

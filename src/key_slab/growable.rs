@@ -196,8 +196,9 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
     #[inline]
     #[track_caller]
     pub fn vacant_entry(&mut self) -> VacantEntry<'_, T, K, Growable> {
-        match self.ensure_one() {
-            Ok(()) => VacantEntry::try_new(self).expect("a slot is free"),
+        match self.place_or_grow() {
+            // SAFETY: the next place.
+            Ok(place) => unsafe { VacantEntry::new(self, place) },
             Err(error) => fail(error),
         }
     }

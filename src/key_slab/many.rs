@@ -1,8 +1,10 @@
 //! Many values at once: each operation brings the cells of the next few into the cache while it
 //! is at one, so that a row of misses is waited for together.
 
+#[cfg(feature = "alloc")]
+use super::Growable;
 use super::key::SlabKey;
-use super::{Growable, PlainSlab, Storage};
+use super::{PlainSlab, Storage};
 use crate::error::FullError;
 
 /// How many cells ahead are prefetched: as many misses as a core waits for at once, about.
@@ -94,6 +96,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     }
 }
 
+#[cfg(feature = "alloc")]
 impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
     /// Inserts values, and adds their keys to a collection; O(values) and growth. The keys are
     /// those of [`insert`](Self::insert) for one after the other. If the values end with a panic,

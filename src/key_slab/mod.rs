@@ -11,6 +11,7 @@
 //! |---|---|
 //! | no bound on the number of values | [`KeySlab`]: grows as a `Vec` does; then values may move, and keys stay |
 //! | a bound, or references to values that must not move | [`BoundedKeySlab`]: allocated when it is made; a full one returns [`FullError`] |
+//! | the same without an allocator, in a static, on the stack, in a struct | [`KeySlabStorage`] |
 //! | no bound, and growth that copies nothing | `in_range` of its [builder](KeySlab::builder) (Linux, feature `os-memory`), or a [tracked slab](crate::Slab) |
 //! | more about some of the values, apart from them | a [`SecondarySlab`] |
 //! | keys that may be used after their value is gone | `KeySlab<T, `[`GenKey`]`>` |
@@ -49,7 +50,8 @@
 // | `removal.rs`, `compact.rs` | removing all, or some; moving values to lower slots |
 // | `restore.rs`, `snapshot.rs`, `as_map.rs`, `serde.rs` | values under keys they had; snapshots; the form of the `slab` crate; keys |
 // | `traits.rs` | traits of the standard library |
-// | `kind.rs`, `bounded.rs`, `growable.rs`, `options.rs` | the two kinds of slabs, and what each has to itself |
+// | `kind.rs`, `bounded.rs`, `growable.rs`, `options.rs` | the kinds of slabs, and what each has to itself |
+// | `storage.rs` | memory for a bounded one, in a static or on the stack |
 
 #[cfg(feature = "serde")]
 #[cfg_attr(docsrs, doc(cfg(feature = "serde")))]
@@ -59,6 +61,7 @@ mod cell;
 mod cells;
 #[cfg(any(test, fuzzing))]
 mod check;
+#[cfg(feature = "alloc")]
 mod compact;
 mod detach;
 mod disjoint;
@@ -66,20 +69,24 @@ mod drain;
 mod entry;
 mod generations;
 mod grow;
+#[cfg(feature = "alloc")]
 mod growable;
 mod iter;
 mod key;
 mod key_of;
 mod kind;
 mod many;
+#[cfg(feature = "alloc")]
 mod options;
 mod removal;
 mod restore;
+#[cfg(feature = "alloc")]
 mod secondary;
 #[cfg(feature = "serde")]
 mod serde;
 #[cfg(feature = "serde")]
 mod snapshot;
+mod storage;
 mod traits;
 
 use core::fmt;
@@ -90,8 +97,10 @@ use cell::Cell;
 use cells::Cells;
 use key::Inside;
 
+#[cfg(feature = "alloc")]
 use crate::error::AllocError;
 use crate::raw::prefetch::prefetch;
+#[cfg(feature = "alloc")]
 use crate::raw::source::Source;
 
 #[cfg(doc)]
@@ -103,23 +112,27 @@ pub use bounded::BoundedKeySlab;
 pub use disjoint::DisjointError;
 pub use drain::{Drain, IntoIter};
 pub use entry::VacantEntry;
+#[cfg(feature = "alloc")]
 pub use growable::KeySlab;
 pub use iter::{Iter, IterMut};
 #[doc(hidden)]
 pub use key::NamedKey;
 pub use key::{GenKey, GenerationKey, SlabKey};
-pub use kind::{Bounded, Growable, Storage};
+pub use kind::{Bounded, FixedStorage, Growable, InStorage, Storage};
 pub use restore::InsertAtError;
+#[cfg(feature = "alloc")]
 pub use secondary::SecondarySlab;
 #[cfg(feature = "serde")]
 #[cfg_attr(docsrs, doc(cfg(feature = "serde")))]
 pub use snapshot::Restore;
+pub use storage::KeySlabStorage;
 
 /// Values of one type under keys that do not change, accessed by plain references: the
 /// generic type of [`KeySlab`] and [`BoundedKeySlab`].
 ///
 /// - [`KeySlab`]`<T>`, [`Growable`]: grows as a `Vec` does.
 /// - [`BoundedKeySlab`]`<T>`, [`Bounded`]: a fixed capacity, from which no value moves.
+/// - [`InStorage`]: the same in a [`KeySlabStorage`] that it borrows.
 ///
 /// Their pages have the constructors and the insertions that tell them apart.
 /// `K` is the type of the keys: [`Key`] if it is not named, [`GenKey`], or one
@@ -164,9 +177,15 @@ pub struct PlainSlab<T, K: SlabKey, S: Storage> {
 type InKeys<K> = PhantomData<fn(K) -> K>;
 
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
+    #[cfg(feature = "alloc")]
     const fn new_in(source: Source) -> Self {
+        Self::in_cells(Cells::empty::<K::Cell<T>>(source))
+    }
+
+    /// A slab without values over memory for cells of type `K::Cell<T>`.
+    const fn in_cells(cells: Cells) -> Self {
         PlainSlab {
-            cells: Cells::empty::<K::Cell<T>>(source),
+            cells,
             used: 0,
             retired: 0,
             detached: 0,
@@ -182,6 +201,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// # Errors
     ///
     /// Past the limits, or when the source refuses.
+    #[cfg(feature = "alloc")]
     fn try_with_exact_capacity(
         capacity: usize,
         source: &Source,
@@ -537,7 +557,13 @@ impl<T, K: SlabKey, S: Storage> Drop for PlainSlab<T, K, S> {
         impl<T, K: SlabKey, S: Storage> Drop for Block<'_, T, K, S> {
             fn drop(&mut self) {
                 // SAFETY: the slab ends, and with it the use of its block.
-                unsafe { self.0.cells.release::<K::Cell<T>>() };
+                #[cfg(feature = "alloc")]
+                unsafe {
+                    self.0.cells.release::<K::Cell<T>>();
+                }
+                // What is lent stays.
+                #[cfg(not(feature = "alloc"))]
+                let _ = &self.0;
             }
         }
 

@@ -3,9 +3,11 @@
 use core::error::Error;
 use core::fmt;
 
+#[cfg(feature = "alloc")]
+use super::Growable;
 use super::cell::{Cell, is_detached};
 use super::key::SlabKey;
-use super::{Growable, PlainSlab, Storage};
+use super::{PlainSlab, Storage};
 use crate::error::AllocError;
 use crate::key::MAX_SLOTS;
 
@@ -109,8 +111,10 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         if S::BOUNDED {
             return Ok(());
         }
+        #[cfg(feature = "alloc")]
         self.try_grow_for(index)
-            .map_err(|error| Refusal::NoMemory((), error))
+            .map_err(|error| Refusal::NoMemory((), error))?;
+        Ok(())
     }
 
     /// Whether the slot takes a value of a version.
@@ -152,6 +156,7 @@ impl<T, K: SlabKey, S: Storage> Extend<(K, T)> for PlainSlab<T, K, S> {
 }
 
 /// A slab with these values under these keys, as [`Extend`] puts them in.
+#[cfg(feature = "alloc")]
 impl<T, K: SlabKey> FromIterator<(K, T)> for PlainSlab<T, K, Growable> {
     #[track_caller]
     fn from_iter<I: IntoIterator<Item = (K, T)>>(values: I) -> Self {

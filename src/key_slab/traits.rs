@@ -3,9 +3,11 @@
 use core::fmt;
 use core::ops::{Index, IndexMut};
 
+#[cfg(feature = "alloc")]
 use super::cell::Cell;
 use super::key::SlabKey;
 use super::{PlainSlab, Storage, missing};
+#[cfg(feature = "alloc")]
 use crate::raw::memory;
 
 /// # Panics
@@ -38,6 +40,7 @@ impl<T, K: SlabKey, S: Storage> IndexMut<K> for PlainSlab<T, K, S> {
     }
 }
 
+#[cfg(feature = "alloc")]
 impl<T: Clone, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// Clones everything into an empty slab with as many slots at least.
     fn clone_to(&self, clone: &mut Self) {
@@ -77,7 +80,9 @@ impl<T: Clone, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
 
 /// The same values under the same keys, the same detached ones, and the same next keys; O(slots
 /// used). Of a growable slab it allocates memory for the used slots alone, of a bounded one for its capacity, from the same
-/// [pages](crate::memory::Pages).
+/// [pages](crate::memory::Pages). That of a slab in a [`KeySlabStorage`](super::KeySlabStorage)
+/// is the global allocator's; without the feature `alloc` there are no clones.
+#[cfg(feature = "alloc")]
 impl<T: Clone, K: SlabKey, S: Storage> Clone for PlainSlab<T, K, S> {
     #[track_caller]
     fn clone(&self) -> Self {

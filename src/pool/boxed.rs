@@ -21,7 +21,8 @@ type Way<M> = <<M as Kind>::Memory as Memory>::Way;
 ///
 /// It borrows the pool, so it does not outlive it, and is freed once, in its own pool. Its
 /// functions are associated ones, like those of `Box`, so that they hide no method of the
-/// value. It stays on the thread of its pool; references to the value may go to other threads.
+/// value. It stays on the thread of its pool; references to the value may go to other threads, and
+/// so may a [`SendBox`](super::SendBox), which a box of a static pool becomes.
 ///
 /// The cell of a box that is forgotten is taken until the pool is
 /// [reset](super::Pool::reset) or dropped; the value is not dropped then.
@@ -73,7 +74,7 @@ impl<'p, T, M: PoolMemory> PoolBox<'p, T, M> {
     }
 
     #[inline(always)]
-    fn into_parts(boxed: Self) -> (NonNull<T>, Way<M>) {
+    pub(super) fn into_parts(boxed: Self) -> (NonNull<T>, Way<M>) {
         let parts = (boxed.value, boxed.way);
         core::mem::forget(boxed);
         parts

@@ -5,8 +5,8 @@ use core::cell::Cell;
 use core::mem::offset_of;
 use core::ptr::NonNull;
 
-use super::home::Home;
-use super::memory::Memory;
+use super::home::{Home, Places};
+use super::memory::{Cells, Memory};
 use super::segment::Geometry;
 use crate::error::AllocError;
 use crate::raw::memory::Block;
@@ -25,7 +25,7 @@ struct Header {
 /// The home is first, so that a pointer to it is a pointer to the body.
 #[repr(C)]
 struct Body {
-    home: Home<FreeStack>,
+    home: Home<FreeStack, Geometry>,
     /// The cells, and this.
     cells: Block,
     /// Number of bytes of them that are committed.
@@ -124,7 +124,7 @@ impl Body {
         unsafe {
             let home = &body.as_ref().home;
             let fresh = home.fresh();
-            home.geometry()
+            home.places()
                 .write_headers(home.start(), fresh.start, fresh.end, body.cast());
             home.push_fresh(fresh.end);
         }
@@ -136,7 +136,7 @@ impl Body {
     ///
     /// If the source refuses; nothing is lost then.
     fn commit(&self, end: usize) -> Result<(), AllocError> {
-        let bytes = self.home.geometry().offset(end - 1) + self.home.geometry().cell();
+        let bytes = self.home.places().offset(end - 1) + self.home.places().cell();
         let committed = self.committed.get();
         if bytes > committed {
             let ahead = bytes.max(committed + COMMIT);
@@ -165,7 +165,7 @@ impl Body {
         // SAFETY: their memory, and room for them in the free list, were just committed.
         unsafe {
             it.home
-                .geometry()
+                .places()
                 .write_headers(it.home.start(), next.start, next.end, body.cast());
             it.home.push_fresh(next.end);
         }
@@ -178,7 +178,7 @@ impl Body {
             return Ok(());
         }
         self.commit(fresh.end)?;
-        let geometry = self.home.geometry();
+        let geometry = self.home.places();
         let end = geometry.offset(fresh.end - 1) + geometry.cell();
         let bytes = geometry.offset(fresh.start)..end;
         self.cells.populate(bytes.start, bytes.end)?;
@@ -232,17 +232,22 @@ impl Segments {
     }
 }
 
+impl<T> Cells<T, Segments> {
+    /// Where they lie.
+    pub(super) const GEOMETRY: Geometry = Geometry::new(Self::LAYOUT, Layout::new::<Header>());
+}
+
 // SAFETY: every cell that is pushed lies in the home's memory, in a segment whose header was
 // written before (H3) with the address of the home. The mask leads from the cell to the header.
 unsafe impl Memory for Segments {
     type Free = FreeStack;
+    type Places = Geometry;
     type Way = ();
 
     const LEAST_CELL: Layout = Layout::new::<u8>();
-    const HEADER: Option<Layout> = Some(Layout::new::<Header>());
 
     #[inline(always)]
-    fn home(&self) -> NonNull<Home<FreeStack>> {
+    fn home(&self) -> NonNull<Home<FreeStack, Geometry>> {
         self.home.cast()
     }
 
@@ -250,14 +255,10 @@ unsafe impl Memory for Segments {
     fn way(&self) {}
 
     #[inline(always)]
-    unsafe fn home_of(
-        geometry: &Geometry,
-        cell: NonNull<u8>,
-        (): Self::Way,
-    ) -> NonNull<Home<FreeStack>> {
+    unsafe fn home_of<T>(cell: NonNull<u8>, (): Self::Way) -> NonNull<Home<FreeStack, Geometry>> {
         // SAFETY: `cell` is a taken cell of such a memory (precondition), so the header of its
         // segment was written (H3). It leads to a body, whose first field is the home.
-        unsafe { geometry.header_of(cell).cast() }
+        unsafe { Cells::<T, Self>::GEOMETRY.header_of(cell).cast() }
     }
 
     fn refill(&self) -> Result<(), Option<AllocError>> {

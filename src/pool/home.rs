@@ -4,16 +4,15 @@
 //!
 //! * H1: `fresh <= capacity`. Each cell below `fresh` is on the free list, once, or taken. The
 //!   others are neither, and are not used: their content is lost.
-//! * H2: a taken cell has one owner: a box, the claim that becomes one, or the code that got a
-//!   pointer or a reference for a box. Only the owner pushes the cell, and then owns it no more.
-//! * H3: the memory of a cell is valid from before it is first pushed until the home ends, and
-//!   the header of its segment, if there is one, leads to the home.
+//! * H2: a taken cell has one owner: a box, the claim that becomes one, the code that got a
+//!   pointer or a reference for a box, or a list of cells that other threads gave back. Only the owner pushes the cell, and then owns it no more.
+//! * H3: the memory of a cell, at its [place](Places), is valid from before it is first pushed
+//!   until the home ends, and the header of its segment, if there is one, leads to the home.
 
 use core::cell::Cell;
 use core::ptr::NonNull;
 
 use super::links::Links;
-use super::segment::Geometry;
 #[cfg(feature = "alloc")]
 use crate::raw::stack::FreeStack;
 use crate::raw::touch::touch;
@@ -99,52 +98,66 @@ impl FreeCells for FreeStack {
     }
 }
 
-/// Free cells and fresh ones.
+/// Where the cells of one layout lie, from the start of their memory.
+pub trait Places: Copy + 'static {
+    /// The number of fresh cells that are pushed at once if none is free: not 0. A page at most,
+    /// so that an allocation pays for one page fault, and as many cells as make the call of a cold
+    /// function cheap.
+    fn refill(&self) -> usize;
+
+    /// Where a cell lies, in bytes from the start. One that is past the last may be asked for.
+    fn offset(&self, index: usize) -> usize;
+
+    /// The cell that lies there, if one does.
+    #[cfg(any(test, fuzzing))]
+    fn index(&self, offset: usize) -> Option<usize>;
+}
+
+/// [`Places::refill`] of cells of so many bytes, which are not 0.
+pub(super) const fn refill_of(cell: usize) -> usize {
+    const CELLS: usize = 16;
+    const BYTES: usize = 4096;
+    match BYTES / cell {
+        0 => 1,
+        CELLS.. => CELLS,
+        cells => cells,
+    }
+}
+
+/// Free cells and fresh ones, at the places `P`.
 #[expect(
     missing_debug_implementations,
     reason = "only public for a sealed trait"
 )]
 #[repr(C)]
-pub struct Home<F> {
+pub struct Home<F, P> {
     /// First, so that a pointer to the home is one to its top.
     pub(super) free: F,
     fresh: Cell<usize>,
     capacity: usize,
-    geometry: Geometry,
+    places: P,
     start: NonNull<u8>,
 }
 
-/// The number of fresh cells that are pushed at once if none is free: a page at most, so that
-/// an allocation pays for one page fault, and as many cells as make the call of a cold function
-/// cheap.
-const REFILL_CELLS: usize = 16;
-const REFILL_BYTES: usize = 4096;
-
-impl<F: FreeCells> Home<F> {
+impl<F: FreeCells, P: Places> Home<F, P> {
     /// A home whose cells are all fresh.
     ///
     /// # Safety
     ///
-    /// `start` is the start of memory for `capacity` cells of that geometry (N1). The owner of
-    /// the home keeps it, and nothing else uses it (H3).
-    pub(super) unsafe fn new(
-        free: F,
-        capacity: usize,
-        geometry: Geometry,
-        start: NonNull<u8>,
-    ) -> Self {
+    /// `start` is the start of memory for `capacity` cells at these places. The owner of the home
+    /// keeps it, and nothing else uses it (H3).
+    pub(super) unsafe fn new(free: F, capacity: usize, places: P, start: NonNull<u8>) -> Self {
         Home {
             free,
             fresh: Cell::new(0),
             capacity,
-            geometry,
+            places,
             start,
         }
     }
 
-    #[cfg(feature = "alloc")]
-    pub(super) fn geometry(&self) -> Geometry {
-        self.geometry
+    pub(super) fn places(&self) -> P {
+        self.places
     }
 
     #[cfg(feature = "alloc")]
@@ -181,8 +194,7 @@ impl<F: FreeCells> Home<F> {
     /// The fresh cells that are to be pushed next; none if there are none.
     pub(super) fn next_fresh(&self) -> core::ops::Range<usize> {
         let fresh = self.fresh();
-        let count = (REFILL_BYTES / self.geometry.cell()).clamp(1, REFILL_CELLS);
-        fresh.start..(fresh.start + count).min(fresh.end)
+        fresh.start..(fresh.start + self.places.refill()).min(fresh.end)
     }
 
     /// Pushes the fresh cells up to `end`, so that they are popped in their own
@@ -195,10 +207,10 @@ impl<F: FreeCells> Home<F> {
     pub(super) unsafe fn push_fresh(&self, end: usize) {
         let first = self.fresh.replace(end);
         for index in (first..end).rev() {
-            // SAFETY: the cell lies within the memory (N1), and there is room for it in the list
+            // SAFETY: the cell lies within the memory (H3), and there is room for it in the list
             // (precondition). It was fresh, so it is neither on the list nor taken (H1).
             unsafe {
-                let cell = self.start.add(self.geometry.offset(index));
+                let cell = self.start.add(self.places.offset(index));
                 self.free.push(cell);
             }
         }
@@ -227,8 +239,8 @@ impl<F: FreeCells> Home<F> {
         let fresh = self.next_of(cells);
         if !fresh.is_empty() {
             let (from, to) = (
-                self.geometry.offset(fresh.start),
-                self.geometry.offset(fresh.end),
+                self.places.offset(fresh.start),
+                self.places.offset(fresh.end),
             );
             // SAFETY: their memory is valid and not in use (H1, H3).
             unsafe { touch(self.start, from, to) };
@@ -243,7 +255,7 @@ impl<F: FreeCells> Home<F> {
         let mut seen = alloc::collections::BTreeSet::new();
         for cell in self.free.cells() {
             let offset = cell.addr().get() - self.start.addr().get();
-            let index = self.geometry.index(offset).expect("H1: a free cell is one");
+            let index = self.places.index(offset).expect("H1: a free cell is one");
             assert!(index < fresh, "H1: it was pushed once");
             assert!(seen.insert(index), "H1: twice");
         }

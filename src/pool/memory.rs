@@ -4,20 +4,21 @@ use core::alloc::Layout;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
-use super::home::{FreeCells, Home};
-use super::segment::Geometry;
+use super::home::{FreeCells, Home, Places};
 use crate::error::AllocError;
 
 /// The memory of a pool.
 ///
 /// # Safety
 ///
-/// * H1 to H3 hold for the home, which is valid as long as the memory, with the geometry that
-///   the memory was made with.
+/// * H1 to H3 hold for the home, which is valid as long as the memory.
 /// * [`way`](Self::way) and [`home_of`](Self::home_of) lead to [`home`](Self::home).
 pub unsafe trait Memory: 'static {
     /// The list of free cells.
     type Free: FreeCells;
+
+    /// Where the cells lie.
+    type Places: Places;
 
     /// The value in a box that leads to the home, together with the address of its cell.
     type Way: Copy + 'static;
@@ -25,10 +26,7 @@ pub unsafe trait Memory: 'static {
     /// The least size and alignment of a cell.
     const LEAST_CELL: Layout;
 
-    /// The header of a segment, if cells lie in segments.
-    const HEADER: Option<Layout>;
-
-    fn home(&self) -> NonNull<Home<Self::Free>>;
+    fn home(&self) -> NonNull<Home<Self::Free, Self::Places>>;
 
     fn way(&self) -> Self::Way;
 
@@ -36,14 +34,13 @@ pub unsafe trait Memory: 'static {
     ///
     /// # Safety
     ///
-    /// `cell` is a taken cell of a memory of this type, laid out with this geometry, and has the
-    /// provenance it was popped with. `way` is of the same memory, which is alive, and has not
-    /// moved since it returned the way.
-    unsafe fn home_of(
-        geometry: &Geometry,
+    /// `cell` is a taken cell of a memory of this type, whose cells are those of a type of the
+    /// layout of `T`, and has the provenance it was popped with. `way` is of the same memory, which
+    /// is alive, and has not moved since it returned the way.
+    unsafe fn home_of<T>(
         cell: NonNull<u8>,
         way: Self::Way,
-    ) -> NonNull<Home<Self::Free>>;
+    ) -> NonNull<Home<Self::Free, Self::Places>>;
 
     /// Pushes fresh cells.
     ///
@@ -67,7 +64,7 @@ pub unsafe trait Memory: 'static {
     unsafe fn reset(&mut self);
 }
 
-/// The cells of a type in a kind of memory: constants.
+/// The cells of a type in a kind of memory: constants. Each kind adds its [`Places`].
 pub(super) struct Cells<T, R>(PhantomData<(T, R)>);
 
 impl<T, R: Memory> Cells<T, R> {
@@ -80,12 +77,6 @@ impl<T, R: Memory> Cells<T, R> {
             Ok(layout) => layout.pad_to_align(),
             Err(_) => panic!("a value of this size cannot be laid out"),
         }
-    };
-
-    /// All of them.
-    pub(super) const GEOMETRY: Geometry = match R::HEADER {
-        Some(header) => Geometry::new(Self::LAYOUT, header),
-        None => Geometry::without_header(Self::LAYOUT),
     };
 }
 
@@ -103,7 +94,7 @@ impl<T, R: Memory> Vacated<T, R> {
     /// # Safety
     ///
     /// The caller owns the cell (H2) and gives it up. Until this is dropped, cell and way are as
-    /// for [`Memory::home_of`] with the geometry for a `T`. The cell is not used after the drop.
+    /// for [`Memory::home_of`] with this `T`. The cell is not used after the drop.
     #[inline(always)]
     pub(super) unsafe fn new(cell: NonNull<T>, way: R::Way) -> Self {
         Vacated { cell, way }
@@ -118,7 +109,7 @@ impl<T, R: Memory> Drop for Vacated<T, R> {
         // (preconditions of `new`), which is not used any more (H2). It was popped from this
         // list, so there is room for it.
         unsafe {
-            let home = R::home_of(&Cells::<T, R>::GEOMETRY, cell, self.way);
+            let home = R::home_of::<T>(cell, self.way);
             home.as_ref().free.push(cell);
         }
     }

@@ -106,13 +106,21 @@
 //!
 //! So a struct with a [leaked](Pool::leak) pool and boxes is built on the thread that uses it.
 //! A pool that was [claimed](PoolStorage::claim) elsewhere can be moved to that thread before
-//! its first box. An interrupt handler counts as another thread: it can own a pool, but not
-//! share one with the main loop.
+//! its first `'static` box. An interrupt handler counts as another thread: it can own a pool, but not
+//! share one with the main loop. What it hands over is a [`SendBox`], which a box of a static pool
+//! becomes, and whose drop returns the cell. An interrupt that allocates claims its pool when it
+//! first runs, and keeps it in a variable of its own: `&'static Pool` goes nowhere else. One that is
+//! given boxes needs no pool; the main loop has it, and takes them back.
 //!
 //! # Without an allocator
 //!
 //! Without the feature `alloc` (`default-features = false`) the crate needs no allocator, and
-//! has only pools in a [`PoolStorage`].
+//! has only pools in a [`PoolStorage`], and key slabs in a
+//! [`KeySlabStorage`](crate::key_slab::KeySlabStorage).
+//!
+//! Firmware that uses the `try_` methods of such a pool links no panic: an optimised build proves
+//! that none is reachable from `claim`, `try_alloc`, the end of a box, `reset`, `receive` and
+//! `reclaim`. A program whose panic handler cannot be linked checks that, for Cortex-M.
 
 // | file | what |
 // |---|---|
@@ -120,6 +128,7 @@
 // | `kinds.rs`, `heap.rs`, `lent.rs`, `storage.rs` | the kinds of memory by name: the heap; the caller's; storage for one pool |
 // | `segment.rs`, `links.rs` | from the address of a cell to the header of its segment; a free list through the free cells |
 // | `boxed.rs`, `uninit.rs` | `PoolBox`; boxes without a value, and of raw pointers |
+// | `send_box.rs`, `returned.rs` | boxes that may go to other threads; the cells that come back from there |
 // | `recycling.rs`, `aligned.rs` | `RecyclingPool`; a value on lines of its own |
 // | `constructors.rs`, `options.rs` | pools with a capacity, and with options |
 
@@ -138,11 +147,12 @@ mod memory;
 mod options;
 #[cfg(feature = "alloc")]
 mod recycling;
-#[cfg_attr(
-    not(feature = "alloc"),
-    allow(dead_code, reason = "cells in a storage have no headers")
-)]
+#[cfg(target_has_atomic = "ptr")]
+mod returned;
+#[cfg(feature = "alloc")]
 mod segment;
+#[cfg(target_has_atomic = "ptr")]
+mod send_box;
 mod storage;
 mod uninit;
 
@@ -155,6 +165,8 @@ pub use boxed::PoolBox;
 pub use kinds::{Heap, InStorage, PoolMemory};
 #[cfg(feature = "alloc")]
 pub use recycling::{RecycledBox, RecyclingPool};
+#[cfg(target_has_atomic = "ptr")]
+pub use send_box::SendBox;
 pub use storage::{PoolStorage, StorageBox};
 
 use crate::error::{AllocError, FullError};
@@ -219,7 +231,7 @@ impl<T, M: PoolMemory> core::panic::UnwindSafe for Pool<'_, T, M> {}
 
 impl<T, M: PoolMemory> Pool<'_, T, M> {
     #[inline(always)]
-    fn home(&self) -> &home::Home<<M::Memory as Memory>::Free> {
+    fn home(&self) -> &home::Home<<M::Memory as Memory>::Free, <M::Memory as Memory>::Places> {
         // SAFETY: the home is valid as long as the memory.
         unsafe { self.memory.home().as_ref() }
     }

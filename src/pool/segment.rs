@@ -24,15 +24,15 @@
 //!
 //! # Invariants
 //!
-//! * N1: cell `index` lies at [`offset`](Geometry::offset) from the first segment,
-//!   which is aligned to `segment`; it does not reach into the next segment. Cells
-//!   without headers lie in one segment, which is aligned as they are.
+//! * N1: cell `index` lies at [`offset`](Places::offset) from the first segment,
+//!   which is aligned to `segment`; it does not reach into the next segment.
 //! * N2: before a cell of a segment is used, the first word of the segment holds a
 //!   pointer, the same in all of them.
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
+use super::home::{Places, refill_of};
 use crate::error::AllocError;
 
 /// Bytes of a segment, unless its cells need more.
@@ -112,17 +112,6 @@ impl Geometry {
         }
     }
 
-    /// One segment without a header, from any address that suits a cell: no cell
-    /// leads to it.
-    pub(crate) const fn without_header(cell: Layout) -> Self {
-        Geometry {
-            cell: cell.size(),
-            segment: 0,
-            header: 0,
-            cells: usize::MAX,
-        }
-    }
-
     /// Bytes from one cell to the next.
     pub(crate) const fn cell(&self) -> usize {
         self.cell
@@ -151,23 +140,6 @@ impl Geometry {
             })
             .and_then(|bytes| Layout::from_size_align(bytes, align).ok())
             .ok_or(error)
-    }
-
-    /// Where a cell lies, from the start of the first segment.
-    pub(crate) fn offset(&self, index: usize) -> usize {
-        (index / self.cells) * self.segment + self.header + index % self.cells * self.cell
-    }
-
-    /// The cell that lies there, if one does.
-    #[cfg(any(test, fuzzing))]
-    pub(crate) fn index(&self, offset: usize) -> Option<usize> {
-        let (before, within) = match self.segment {
-            0 => (0, offset),
-            bytes => (offset / bytes, offset % bytes),
-        };
-        let at = within.checked_sub(self.header)?;
-        let index = before * self.cells + at / self.cell;
-        (at % self.cell == 0 && self.offset(index) == offset).then_some(index)
     }
 
     /// Writes the first word of the segments in which a cell of `first..end` is the first
@@ -210,7 +182,25 @@ impl Geometry {
     }
 }
 
-#[cfg(all(test, feature = "alloc"))]
+impl Places for Geometry {
+    fn refill(&self) -> usize {
+        refill_of(self.cell)
+    }
+
+    fn offset(&self, index: usize) -> usize {
+        (index / self.cells) * self.segment + self.header + index % self.cells * self.cell
+    }
+
+    #[cfg(any(test, fuzzing))]
+    fn index(&self, offset: usize) -> Option<usize> {
+        let (before, within) = (offset / self.segment, offset % self.segment);
+        let at = within.checked_sub(self.header)?;
+        let index = before * self.cells + at / self.cell;
+        (at % self.cell == 0 && self.offset(index) == offset).then_some(index)
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::raw::memory::Block;

@@ -162,7 +162,7 @@ impl<'s, T> Pool<'s, T, InStorage> {
     /// `cells` is the start of `capacity` cells for a `T`, which nothing else uses for `'s`.
     unsafe fn in_cells(cells: NonNull<u8>, capacity: usize) -> Self {
         // SAFETY: the preconditions are the same; the pool lives no longer than `'s`.
-        let memory = unsafe { Lent::new(Cells::<T, Lent>::GEOMETRY, capacity, cells) };
+        let memory = unsafe { Lent::new(Cells::<T, Lent>::ROW, capacity, cells) };
         Pool {
             memory,
             storage: PhantomData,

@@ -9,12 +9,14 @@ pub(crate) use core::sync::atomic::AtomicUsize as Count;
 /// A flag of a static. Not loom's: those cannot be made in a constant.
 pub(crate) use core::sync::atomic::AtomicBool as Flag;
 
+#[cfg(all(feature = "std", not(all(test, loom))))]
+pub(crate) use core::sync::atomic::AtomicBool;
+#[cfg(all(not(all(test, loom)), target_has_atomic = "ptr"))]
+pub(crate) use core::sync::atomic::AtomicPtr;
 #[cfg(all(feature = "alloc", not(all(test, loom)), target_has_atomic = "64"))]
 pub(crate) use core::sync::atomic::AtomicU64;
 #[cfg(all(not(all(test, loom)), any(feature = "alloc", target_has_atomic = "8")))]
 pub(crate) use core::sync::atomic::Ordering;
-#[cfg(all(feature = "std", not(all(test, loom))))]
-pub(crate) use core::sync::atomic::{AtomicBool, AtomicPtr};
 #[cfg(all(feature = "alloc", not(all(test, loom))))]
 pub(crate) use core::sync::atomic::{AtomicU32, AtomicUsize};
 #[cfg(all(feature = "std", not(all(test, loom))))]

@@ -32,6 +32,7 @@
 //! | a whole container that moves to another thread | [`KeySlab`](crate::KeySlab), a [`Pool`](crate::pool), an [`EpochSlab`](crate::epoch): they are `Send` |
 //! | values made by one thread and ended by others: reports, events, orders on their way | a [`SendSlot`] each, of a [`BoundedSlab`](crate::BoundedSlab) or [`Slab`](crate::Slab) |
 //! | the same, and threads on which no destructor may run: an audio callback | [`SendSlot::retire`], [`SharedRef::retire`] |
+//! | values made by one thread and ended by others: reports, events, orders on their way | a [`SendSlot`] each, of a [`BoundedSlab`](crate::BoundedSlab) or [`Slab`](crate::Slab); without an allocator a [`SendBox`](crate::pool::SendBox) |
 //! | values that any thread makes, reads and ends: sessions, connections, shared state | [`SharedSlab`] |
 //! | bytes made by one thread and read by others | an [atomic `ByteArena`](crate::bytes::ByteArena::atomic) |
 //! | all frames of one thread, for one other thread | a [`SpscRing`], split; it refuses entries when it is full |
@@ -52,6 +53,7 @@
 //! | [`SharedRef`] | if `T` is `Send` and `Sync` | the same |
 //! | [`Pool`](crate::pool::Pool) | if `T` is | no |
 //! | [`PoolBox`](crate::pool::PoolBox) | no | if `T` is |
+//! | [`SendBox`](crate::pool::SendBox) | if `T` is | if `T` is |
 //! | [`Arena`](crate::bump::Arena) | yes | no |
 //! | [`ByteArena`](crate::bytes::ByteArena), its buffers and rings, with local counts | no | no |
 //! | with atomic counts: the arena, a [`Ring`](crate::bytes::Ring) | yes | no |

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use flatslab::key_slab::{Growable, IterMut, NamedKey, SlabKey};
+use flatslab::key_slab::{Growable, InStorage, IterMut, KeySlabStorage, NamedKey, SlabKey};
 use flatslab::{GenKey, Key, KeySlab, PlainSlab};
 
 // A slab of plain references goes to another thread if its values may.
@@ -155,4 +155,76 @@ fn detached_without() {
     let mut slab: KeySlab<u64> = KeySlab::new();
     let key = slab.insert(7);
     slab.detach(key); //~ E0599
+}
+
+// # A storage serves one slab at a time
+
+#[test]
+fn storage_used_twice() {
+    let mut storage: KeySlabStorage<u64, 1> = KeySlabStorage::new();
+    let mut slab = PlainSlab::in_storage(&mut storage);
+    slab.insert(7).unwrap();
+    drop(slab);
+    let mut slab = PlainSlab::in_storage(&mut storage);
+    slab.insert(8).unwrap();
+}
+
+#[cfg(compile_fail)]
+fn storage_used_by_two() {
+    let mut storage: KeySlabStorage<u64, 1> = KeySlabStorage::new();
+    let mut slab = PlainSlab::in_storage(&mut storage);
+    let mut other = PlainSlab::in_storage(&mut storage); //~ E0499
+    slab.insert(7).unwrap();
+}
+
+#[cfg(compile_fail)]
+fn slab_after_its_storage() {
+    let mut slab = {
+        let mut storage: KeySlabStorage<u64, 1> = KeySlabStorage::new();
+        PlainSlab::in_storage(&mut storage) //~ E0597
+    };
+    slab.insert(7).unwrap();
+}
+
+#[cfg(compile_fail)]
+fn storage_moved_under_its_slab() {
+    let mut storage: KeySlabStorage<u64, 1> = KeySlabStorage::new();
+    let mut slab = PlainSlab::in_storage(&mut storage);
+    let moved = Box::new(storage); //~ E0505
+    slab.insert(7).unwrap();
+}
+
+#[cfg(compile_fail)]
+fn storage_on_the_stack_claimed() {
+    let storage: KeySlabStorage<u64, 1> = KeySlabStorage::new();
+    let slab = storage.claim(); //~ E0597
+}
+
+#[cfg(compile_fail)]
+fn borrow_of_the_storage_prolonged<'s>(
+    slab: PlainSlab<u64, GenKey, InStorage<'s>>,
+) -> PlainSlab<u64, GenKey, InStorage<'static>> {
+    slab
+    //~^ lifetime may not live long enough
+}
+
+#[cfg(compile_fail)]
+fn claimed_slab_of_rc_sent() {
+    static STORAGE: KeySlabStorage<Rc<u64>, 1> = KeySlabStorage::new();
+    let slab = STORAGE.claim();
+    std::thread::spawn(move || drop(slab)).join().unwrap(); //~ E0277
+}
+
+#[cfg(compile_fail)]
+fn storage_of_another_key_type() {
+    static STORAGE: KeySlabStorage<u64, 1, Key> = KeySlabStorage::new(); //~ E0308
+}
+
+// A value's borrow ends after the slab, whose drop drops it.
+#[cfg(compile_fail)]
+fn value_in_a_storage_after_what_it_borrows() {
+    let mut storage: KeySlabStorage<Option<Box<&String>>, 1> = KeySlabStorage::new();
+    let mut slab = PlainSlab::in_storage(&mut storage);
+    let text = String::new();
+    slab.insert(Some(Box::new(&text))).ok(); //~ E0597
 }

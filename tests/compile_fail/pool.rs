@@ -1,6 +1,6 @@
 //! What must not compile of pools.
 
-use flatslab::pool::{Pool, PoolBox, PoolMemory, PoolStorage, StorageBox};
+use flatslab::pool::{InStorage, Pool, PoolBox, PoolMemory, PoolStorage, SendBox, StorageBox};
 
 // # No box is freed twice
 
@@ -386,4 +386,116 @@ fn reference_kept_from_reuse() {
     drop(pool.alloc_or_reuse(String::new, |_| {}));
     drop(pool.alloc_or_reuse(String::new, |text| kept = Some(text))); //~ E0521
     kept.unwrap().clear();
+}
+
+// # What goes to another thread does not use the free list there
+
+#[test]
+fn sent_box_moved() {
+    static STORAGE: PoolStorage<u64, 1> = PoolStorage::new();
+    let pool: &'static Pool<'static, u64, InStorage> = STORAGE.claim().unwrap();
+    let boxed = PoolBox::into_send(pool.alloc(7));
+    std::thread::spawn(move || drop(boxed)).join().unwrap();
+}
+
+#[cfg(compile_fail)]
+fn box_moved_without_into_send() {
+    static STORAGE: PoolStorage<u64, 1> = PoolStorage::new();
+    let pool: &'static Pool<'static, u64, InStorage> = STORAGE.claim().unwrap();
+    let boxed = pool.alloc(7);
+    std::thread::spawn(move || drop(boxed)).join().unwrap(); //~ E0277
+}
+
+#[cfg(compile_fail)]
+fn received_box_moved() {
+    static STORAGE: PoolStorage<u64, 1> = PoolStorage::new();
+    let pool: &'static Pool<'static, u64, InStorage> = STORAGE.claim().unwrap();
+    let boxed = pool.receive(PoolBox::into_send(pool.alloc(7))).unwrap();
+    std::thread::spawn(move || drop(boxed)).join().unwrap(); //~ E0277
+}
+
+#[cfg(compile_fail)]
+fn sent_on_another_thread() {
+    static STORAGE: PoolStorage<u64, 1> = PoolStorage::new();
+    let pool: &'static Pool<'static, u64, InStorage> = STORAGE.claim().unwrap();
+    let boxed = PoolBox::into_send(pool.alloc(7));
+    let there = move || drop(pool.receive(boxed));
+    std::thread::spawn(there).join().unwrap(); //~ E0277
+}
+
+#[cfg(compile_fail)]
+fn rc_sent() {
+    static STORAGE: PoolStorage<std::rc::Rc<u64>, 1> = PoolStorage::new();
+    let pool: &'static Pool<'static, std::rc::Rc<u64>, InStorage> = STORAGE.claim().unwrap();
+    drop(PoolBox::into_send(pool.alloc(7.into()))); //~ E0277
+}
+
+#[cfg(compile_fail)]
+fn sent_box_of_rc_moved() {
+    fn moved<T: Send>() {}
+    moved::<SendBox<std::rc::Rc<u64>>>(); //~ E0277
+}
+
+#[cfg(compile_fail)]
+fn sent_box_of_a_cell_shared() {
+    fn shared<T: Sync>() {}
+    shared::<SendBox<std::cell::Cell<u64>>>(); //~ E0277
+}
+
+// The pool outlives the box, and is not reset under it.
+#[test]
+fn reset_before_the_first_is_sent() {
+    static STORAGE: PoolStorage<u64, 1> = PoolStorage::new();
+    let pool = STORAGE.claim().unwrap();
+    drop(pool.try_alloc(7));
+    pool.reset();
+    drop(PoolBox::into_send(pool.alloc(7)));
+}
+
+#[cfg(compile_fail)]
+fn reset_under_a_sent_box() {
+    static STORAGE: PoolStorage<u64, 1> = PoolStorage::new();
+    let pool = STORAGE.claim().unwrap();
+    let sent = PoolBox::into_send(pool.alloc(7));
+    pool.reset(); //~ E0502
+    drop(sent);
+}
+
+#[cfg(compile_fail)]
+fn reset_after_a_sent_box() {
+    static STORAGE: PoolStorage<u64, 1> = PoolStorage::new();
+    let pool = STORAGE.claim().unwrap();
+    drop(PoolBox::into_send(pool.alloc(7)));
+    pool.reset(); //~ E0502
+}
+
+#[cfg(compile_fail)]
+fn sent_box_of_a_pool_on_the_stack() {
+    let mut storage = PoolStorage::<u64, 1>::new();
+    let pool = Pool::in_storage(&mut storage); //~ E0597
+    drop(PoolBox::into_send(pool.alloc(7))); //~ E0597
+}
+
+#[cfg(compile_fail)]
+fn sent_box_of_a_pool_on_the_heap() {
+    let pool: &'static Pool<u64> = Pool::leak(1);
+    drop(PoolBox::into_send(pool.alloc(7))); //~ E0308
+}
+
+#[cfg(compile_fail)]
+fn sent_box_dropped_after_receive() {
+    static STORAGE: PoolStorage<u64, 1> = PoolStorage::new();
+    let pool: &'static Pool<'static, u64, InStorage> = STORAGE.claim().unwrap();
+    let sent = PoolBox::into_send(pool.alloc(7));
+    let boxed = pool.receive(sent);
+    drop(sent); //~ E0382
+}
+
+#[cfg(compile_fail)]
+fn received_by_a_pool_of_another_type() {
+    static STORAGE: PoolStorage<u64, 1> = PoolStorage::new();
+    static OTHER: PoolStorage<i64, 1> = PoolStorage::new();
+    let pool: &'static Pool<'static, u64, InStorage> = STORAGE.claim().unwrap();
+    let other: &'static Pool<'static, i64, InStorage> = OTHER.claim().unwrap();
+    drop(other.receive(PoolBox::into_send(pool.alloc(7)))); //~ E0308
 }

@@ -17,6 +17,8 @@ mod recycled;
 mod recycling;
 mod reentrancy;
 mod samples;
+#[cfg(target_has_atomic = "ptr")]
+mod sent;
 mod storage;
 #[cfg(not(each_run))]
 mod threads;

@@ -1,5 +1,10 @@
 //! The small fields of [`Cells`](super::Cells).
 
+#![cfg_attr(
+    not(feature = "alloc"),
+    allow(dead_code, reason = "all memory is lent")
+)]
+
 use crate::key::MAX_SLOTS;
 
 /// What the memory is, in one word: a slab that is moved as soon as it has a block would wait for
@@ -19,6 +24,19 @@ impl Form {
         let new = capacity as u64 | u64::from(offset) << 32 | u64::from(range) << 40;
         self.0 = self.0 & Self::TO_RANGE | new;
     }
+
+    /// Of so many cells in memory that is lent.
+    pub(super) fn set_lent(&mut self, capacity: usize) {
+        debug_assert!(capacity <= MAX_SLOTS);
+        self.0 = capacity as u64 | Self::LENT;
+    }
+
+    pub(super) fn is_lent(self) -> bool {
+        self.0 & Self::LENT != 0
+    }
+
+    /// Set if the memory is not the slab's own.
+    const LENT: u64 = 1 << 62;
 
     /// Set if a large block is to become a range.
     const TO_RANGE: u64 = 1 << 63;

@@ -1,0 +1,428 @@
+//! `SendBox`: the owner of a value in a pool of a static, which may go to another thread.
+//!
+//! # Invariants
+//!
+//! * S1: a sent box is the only owner of its cell (H2), which has a value. The pool is borrowed for
+//!   `'static`: it does not move, end, or become free by a reset.
+//! * S2: a sent box and its pool share the list of returned cells alone.
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::ops::{Deref, DerefMut};
+use core::pin::Pin;
+use core::ptr::NonNull;
+
+use super::kinds::InStorage;
+use super::lent::Lent;
+use super::memory::Memory;
+use super::{Pool, PoolBox};
+#[cfg(doc)]
+use super::{PoolStorage, StorageBox};
+
+/// The owner of a value in the pool of a static, 16 bytes, that may go to another thread, to an
+/// interrupt, or from there to the main loop: made of a [`StorageBox`] by
+/// [`into_send`](PoolBox::into_send).
+///
+/// It derefs to its value. Its drop, or [`into_inner`](Self::into_inner), ends the value on the
+/// thread where it is, and pushes the cell on a list of the pool, without a lock or a wait. The
+/// pool's own thread makes such cells free when it finds no other free one, up to 16 in an
+/// allocation, or all in [`reclaim`](Pool::reclaim). So no two threads ever use the list of free
+/// cells. [`receive`](Pool::receive) takes a value back as the box that it was.
+///
+/// For the pool the value counts until its cell is free: [`len`](Pool::len) and
+/// [`is_full`](Pool::is_full) count cells that came back. The cell of a sent box that is forgotten
+/// is taken for ever.
+///
+/// # Cost
+///
+/// Sending and receiving change nothing in memory. The end of a sent box has one compare-exchange,
+/// which is tried again only if another one ends at the same time. Targets without that operation,
+/// such as thumbv6m, lack this type.
+///
+/// # Examples
+///
+/// Frames from an interrupt, whose pool they come from, to the main loop; a thread stands in for
+/// the interrupt, and a channel for a queue without an allocator (`examples/firmware.rs`).
+///
+/// ```
+/// use std::sync::mpsc;
+/// use std::thread;
+///
+/// use flatslab::pool::{PoolBox, PoolStorage, SendBox};
+///
+/// struct Frame { length: u16 }
+///
+/// static FRAMES: PoolStorage<Frame, 4> = PoolStorage::new();
+///
+/// let (sender, receiver) = mpsc::sync_channel::<SendBox<Frame>>(4);
+/// let interrupt = thread::spawn(move || {
+///     let pool = &*FRAMES.claim().expect("claimed nowhere else");
+///     let mut lost = 0;
+///     for length in 0..1000 {
+///         match pool.try_alloc(Frame { length }) {
+///             Ok(frame) => sender.send(PoolBox::into_send(frame)).unwrap(),
+///             Err(_full) => lost += 1,
+///         }
+///     }
+///     lost
+/// });
+/// let received = receiver.iter().map(|frame| frame.length).count(); // each is dropped here
+/// assert_eq!(received + interrupt.join().unwrap(), 1000);
+/// ```
+#[must_use = "dropping it drops its value"]
+pub struct SendBox<T> {
+    /// Has the provenance of the pool's memory.
+    value: NonNull<T>,
+    way: NonNull<Lent>,
+    /// Owns a `T`.
+    marker: PhantomData<T>,
+}
+
+const _: () = assert!(size_of::<SendBox<u64>>() == 2 * size_of::<usize>());
+
+// SAFETY: the value is owned, and may go to another thread; of what it shares with its pool the box
+// uses only what others may use at once (S2).
+unsafe impl<T: Send> Send for SendBox<T> {}
+// SAFETY: by reference only the value is used.
+unsafe impl<T: Sync> Sync for SendBox<T> {}
+
+/// Moving the box does not move the value.
+impl<T> Unpin for SendBox<T> {}
+
+/// A cell without a value, or about to lose it; dropping this returns it to its pool.
+struct Ended {
+    cell: NonNull<u8>,
+    way: NonNull<Lent>,
+}
+
+impl Drop for Ended {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: made by the end of a sent box, so the pool stays where it is, and its memory
+        // too, and this is the owner of the cell (S1), which has room for a link
+        // (`Memory::LEAST_CELL`).
+        unsafe { Lent::returned(self.way).push(self.cell) };
+    }
+}
+
+impl<T> SendBox<T> {
+    #[inline(always)]
+    fn ended(&self) -> Ended {
+        Ended {
+            cell: self.value.cast(),
+            way: self.way,
+        }
+    }
+
+    /// Moves the value out, and gives its cell back to the pool; O(1), no allocation, one copy.
+    ///
+    /// An associated function, as are those of [`PoolBox`], so as not to hide the value's methods.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::pool::{PoolBox, PoolStorage, SendBox};
+    ///
+    /// static STORAGE: PoolStorage<u64, 4> = PoolStorage::new();
+    ///
+    /// let pool = &*STORAGE.claim().unwrap();
+    /// let sent = PoolBox::into_send(pool.alloc(7));
+    /// assert_eq!(SendBox::into_inner(sent), 7);
+    /// ```
+    #[inline]
+    pub fn into_inner(sent: Self) -> T {
+        let ended = sent.ended();
+        let value = sent.value;
+        core::mem::forget(sent);
+        // SAFETY: the box owned the value (S1) and is forgotten: it is read once, before its cell is
+        // given back.
+        let value = unsafe { value.read() };
+        drop(ended);
+        value
+    }
+
+    /// Pins the value in its cell; O(1), does not move it. The memory of a pinned box that is
+    /// forgotten is not used again.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::pool::{PoolBox, PoolStorage, SendBox};
+    ///
+    /// static STORAGE: PoolStorage<u64, 4> = PoolStorage::new();
+    ///
+    /// let pool = &*STORAGE.claim().unwrap();
+    /// let mut pinned = SendBox::into_pin(PoolBox::into_send(pool.alloc(7)));
+    /// *pinned.as_mut() += 1;
+    /// ```
+    #[inline]
+    pub fn into_pin(sent: Self) -> Pin<Self> {
+        // SAFETY: the value is not moved: it is reached through the box alone, whose `Deref` moves
+        // nothing, and whose drop drops it in place before the cell is given back. The cell of a
+        // box that is forgotten stays taken (S1).
+        unsafe { Pin::new_unchecked(sent) }
+    }
+}
+
+impl<T: Send> PoolBox<'static, T, InStorage> {
+    /// Turns the box into one that may go to another thread; O(1), nothing is moved or allocated.
+    ///
+    /// Only for a pool with a `'static` borrow, [claimed](PoolStorage::claim): any other could end
+    /// before the box. For values of a slab there is [`Slot::into_send`](crate::Slot::into_send).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::pool::{PoolBox, PoolStorage};
+    ///
+    /// static STORAGE: PoolStorage<u64, 4> = PoolStorage::new();
+    ///
+    /// let pool = &*STORAGE.claim().unwrap();
+    /// let sent = PoolBox::into_send(pool.alloc(7));
+    /// std::thread::spawn(move || assert_eq!(*sent, 7)).join().unwrap();
+    /// assert_eq!((pool.len(), pool.reclaim(), pool.len()), (1, 1, 0));
+    /// ```
+    #[inline]
+    pub fn into_send(boxed: Self) -> SendBox<T> {
+        let (value, way) = Self::into_parts(boxed);
+        SendBox {
+            value,
+            way,
+            marker: PhantomData,
+        }
+    }
+}
+
+impl<T> Pool<'_, T, InStorage> {
+    /// Takes back a value from another thread, as the box that it was; O(1), nothing is moved or
+    /// allocated.
+    ///
+    /// # Errors
+    ///
+    /// Returns the sent box if it is one of another pool.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::pool::{PoolBox, PoolStorage};
+    ///
+    /// static STORAGE: PoolStorage<u64, 4> = PoolStorage::new();
+    ///
+    /// let pool = &*STORAGE.claim().unwrap();
+    /// let mut sent = PoolBox::into_send(pool.alloc(7));
+    /// let worker = std::thread::spawn(move || {
+    ///     *sent += 1;
+    ///     sent
+    /// });
+    /// let boxed = pool.receive(worker.join().unwrap()).unwrap();
+    /// assert_eq!(*boxed, 8);
+    /// drop(boxed);
+    /// assert!(pool.is_empty());
+    /// ```
+    #[inline]
+    pub fn receive(&self, sent: SendBox<T>) -> Result<PoolBox<'_, T, InStorage>, SendBox<T>> {
+        let way = self.memory.way();
+        if sent.way != way {
+            return Err(sent);
+        }
+        let value = sent.value;
+        core::mem::forget(sent);
+        // SAFETY: the pool of the sent box has not moved or ended (S1), so another one is not in its
+        // place: this is it. The sent box owned the cell, and is forgotten.
+        Ok(unsafe { PoolBox::new(value, way) })
+    }
+
+    /// Makes the cells free that [sent boxes](SendBox) gave back; O(cells given back). Returns how
+    /// many there were. An allocation that finds no free cell does it for up to 16 of them.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::pool::{PoolBox, PoolStorage};
+    ///
+    /// static STORAGE: PoolStorage<u64, 1> = PoolStorage::new();
+    ///
+    /// let pool = &*STORAGE.claim().unwrap();
+    /// drop(PoolBox::into_send(pool.alloc(7)));
+    /// assert!(pool.is_full());
+    /// assert_eq!(pool.reclaim(), 1);
+    /// assert!(pool.is_empty());
+    /// ```
+    pub fn reclaim(&self) -> usize {
+        self.memory.reclaim()
+    }
+}
+
+impl<T> Deref for SendBox<T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        // SAFETY: the box owns the value (S1), and is borrowed.
+        unsafe { self.value.as_ref() }
+    }
+}
+
+impl<T> DerefMut for SendBox<T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: the box owns the value (S1), and is borrowed exclusively.
+        unsafe { self.value.as_mut() }
+    }
+}
+
+/// Drops the value, on this thread, and gives its cell back, also if the value's destructor panics.
+impl<T> Drop for SendBox<T> {
+    #[inline]
+    fn drop(&mut self) {
+        let _ended = self.ended();
+        // SAFETY: the box's own (S1), dropped once. Its cell is given back after that.
+        unsafe { self.value.drop_in_place() };
+    }
+}
+
+/// Prints the value.
+impl<T: fmt::Debug> fmt::Debug for SendBox<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+/// Prints the value.
+impl<T: fmt::Display> fmt::Display for SendBox<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+/// `ci/loom.sh`: every way in which a pool's thread and those that end its values can meet.
+#[cfg(all(test, loom, feature = "alloc"))]
+mod models {
+    use std::boxed::Box;
+    use std::vec::Vec;
+
+    use loom::sync::Arc;
+    use loom::thread;
+
+    use super::*;
+    use crate::pool::{PoolStorage, StorageBox};
+    use crate::raw::witness::{Witnesses, model, start};
+
+    /// Writes to the witness of its cell where it is made and where it ends.
+    struct Value {
+        number: u8,
+        witnesses: Arc<Witnesses>,
+    }
+
+    type Static = &'static Pool<'static, Value, InStorage>;
+
+    /// A pool of `N` cells, and their witnesses.
+    fn claimed<const N: usize>() -> (Static, Arc<Witnesses>) {
+        let storage: &'static PoolStorage<Value, N> = Box::leak(Box::default());
+        let pool: Static = storage.claim().unwrap();
+        let first = pool.alloc_uninit().as_ptr().cast();
+        (pool, Witnesses::new(first, size_of::<Value>(), N))
+    }
+
+    fn alloc(
+        pool: Static,
+        witnesses: &Arc<Witnesses>,
+        number: u8,
+    ) -> Option<StorageBox<'static, Value>> {
+        let witnesses = witnesses.clone();
+        // A value that found no cell would have no witness.
+        let boxed = pool.try_alloc_with(|| Value { number, witnesses }).ok()?;
+        boxed.witnesses.write((&raw const *boxed).cast(), number);
+        Some(boxed)
+    }
+
+    fn send(pool: Static, witnesses: &Arc<Witnesses>, number: u8) -> Option<SendBox<Value>> {
+        alloc(pool, witnesses, number).map(PoolBox::into_send)
+    }
+
+    impl Value {
+        fn check(&self) {
+            let found = self.witnesses.read((&raw const *self).cast());
+            assert_eq!(found, self.number);
+        }
+    }
+
+    impl Drop for Value {
+        fn drop(&mut self) {
+            self.check();
+            self.witnesses.write((&raw const *self).cast(), 0);
+        }
+    }
+
+    #[test]
+    fn loom_the_end_of_a_sent_box_happens_before_its_cell_is_used_again() {
+        model(|late| {
+            let (pool, witnesses) = claimed::<1>();
+            let sent = send(pool, &witnesses, 1).unwrap();
+            let remote = thread::spawn(move || drop(sent));
+            start(late);
+            let mut number = 2;
+            while number < 4 {
+                match send(pool, &witnesses, number) {
+                    Some(sent) => {
+                        sent.check();
+                        drop(sent);
+                        number += 1;
+                    }
+                    None => thread::yield_now(),
+                }
+            }
+            remote.join().unwrap();
+            pool.reclaim();
+            assert!(pool.is_empty());
+            pool.check();
+        });
+    }
+
+    #[test]
+    fn loom_sent_boxes_that_end_at_once_lose_no_cell() {
+        model(|late| {
+            let (pool, witnesses) = claimed::<3>();
+            let mut sent: Vec<_> = (1..=3)
+                .map(|number| send(pool, &witnesses, number).unwrap())
+                .collect();
+            let third = sent.pop();
+            let remotes: Vec<_> = (sent.into_iter())
+                .map(|sent| thread::spawn(move || drop(sent)))
+                .collect();
+            start(late);
+            drop(third);
+            let early = pool.reclaim();
+            for remote in remotes {
+                remote.join().unwrap();
+            }
+            assert_eq!(early + pool.reclaim(), 3);
+            assert!(pool.is_empty());
+            pool.check();
+        });
+    }
+
+    #[test]
+    fn loom_a_cell_that_came_back_goes_out_again_while_another_comes() {
+        model(|late| {
+            let (pool, witnesses) = claimed::<2>();
+            let [one, two] = [1, 2].map(|number| send(pool, &witnesses, number).unwrap());
+            let remote = thread::spawn(move || {
+                drop(one);
+                drop(two);
+            });
+            start(late);
+            // The cell that is below another's link may be pushed again meanwhile.
+            for number in 3..5 {
+                if let Some(sent) = send(pool, &witnesses, number) {
+                    sent.check();
+                    drop(sent);
+                }
+            }
+            remote.join().unwrap();
+            pool.reclaim();
+            assert!(pool.is_empty());
+            pool.check();
+        });
+    }
+}

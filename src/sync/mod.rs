@@ -30,9 +30,8 @@
 //! | you have | use |
 //! |---|---|
 //! | a whole container that moves to another thread | [`KeySlab`](crate::KeySlab), a [`Pool`](crate::pool), an [`EpochSlab`](crate::epoch): they are `Send` |
-//! | values made by one thread and ended by others: reports, events, orders on their way | a [`SendSlot`] each, of a [`BoundedSlab`](crate::BoundedSlab) or [`Slab`](crate::Slab) |
-//! | the same, and threads on which no destructor may run: an audio callback | [`SendSlot::retire`], [`SharedRef::retire`] |
 //! | values made by one thread and ended by others: reports, events, orders on their way | a [`SendSlot`] each, of a [`BoundedSlab`](crate::BoundedSlab) or [`Slab`](crate::Slab); without an allocator a [`SendBox`](crate::pool::SendBox) |
+//! | the same, and threads on which no destructor may run: an audio callback | [`SendSlot::retire`], [`SharedRef::retire`] |
 //! | values that any thread makes, reads and ends: sessions, connections, shared state | [`SharedSlab`] |
 //! | bytes made by one thread and read by others | an [atomic `ByteArena`](crate::bytes::ByteArena::atomic) |
 //! | all frames of one thread, for one other thread | a [`SpscRing`], split; it refuses entries when it is full |

@@ -121,13 +121,13 @@
 //! | `vacant_…` | a place that has no value yet, to be filled | |
 //! | `prepare` | allocates and touches memory for the next `n` insertions, which cause no page fault then | `touch`, `prefault` |
 //! | `shrink_to_fit` | gives unused memory back; walks over all of it | `trim`, `shrink` |
-//! | `reclaim` | frees the slots that other threads gave back | |
+//! | `reclaim` | frees the slots that other threads gave back, and drops the values that they retired | |
 //! | `clear` | drops all values | |
 //! | `reset` | makes all memory free, and drops no value | |
 //! | `capacity` | the number of values there is room for | |
 //! | `max_bytes` | the limit of a container that grows | |
 //! | generation | the number that distinguishes the values a slot has had | `version`, `era`, `round` |
-//! | retired | a slot that takes no more values, because its generations are used up | `worn_out` |
+//! | retired | of a slot: it takes no more values, because its generations are used up; of a value: given back to its slab undropped, for [`reclaim`](TrackedSlab::reclaim) to drop | `worn_out` |
 //! | chunk | a block of many slots or buffers; `chunk_bytes`, `chunk_capacity` | `slab_size`, `slab_bytes` |
 //! | scope | a call at whose end everything allocated or inserted in it is freed | `domain` |
 //! | guard | a value that ends a borrow, or an epoch, when it is dropped | `domain_guard` |

@@ -154,7 +154,10 @@ fn a_value_is_retired_while_its_slab_looks_at_it() {
             },
         );
         slab.reclaim();
-        assert_eq!((slab.len(), slab.retired(), alive.count()), (0, 0, 0));
+        assert_eq!(
+            (slab.len(), slab.retired_values(), alive.count()),
+            (0, 0, 0)
+        );
     });
 }
 

@@ -11,16 +11,16 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// late a generation. They are neither free nor counted as values.
     ///
     /// ```
-    /// assert_eq!(flatslab::KeySlab::<u64>::new().retired(), 0);
+    /// assert_eq!(flatslab::KeySlab::<u64>::new().retired_slots(), 0);
     /// ```
     #[inline]
     #[must_use]
-    pub fn retired(&self) -> usize {
+    pub fn retired_slots(&self) -> usize {
         self.retired as usize
     }
 
     /// Restarts the generations of all slots: keys handed out before may open values
-    /// again, and [retired](Self::retired) slots are free, and those of
+    /// again, and [retired](Self::retired_slots) slots are free, and those of
     /// [detached](Self::detach) values. Without generations, the next
     /// keys are those of a fresh slab, and nothing else changes.
     ///

@@ -82,7 +82,7 @@ impl Parts for Key {
 ///
 /// A generation has 30 bits. A slot that has used the last one is *retired*: it takes
 /// no more values, so that no generation occurs twice
-/// ([`retired`](super::KeySlab::retired) counts them).
+/// ([`retired`](super::KeySlab::retired_slots) counts them).
 ///
 /// # Examples
 ///

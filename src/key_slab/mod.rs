@@ -302,7 +302,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         prefetch(cell.cast(), size_of::<K::Cell<T>>());
     }
 
-    /// Number of slots that are neither taken, [retired](Self::retired) nor kept for a
+    /// Number of slots that are neither taken, [retired](Self::retired_slots) nor kept for a
     /// [detached](Self::detach) value: an insertion into them allocates nothing.
     ///
     /// ```

@@ -10,7 +10,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// Drops every value and keeps all memory; O(slots used), O(1) where values
     /// have no destructor and keys no generation.
     ///
-    /// The next keys are those of a fresh slab, except for [retired](Self::retired)
+    /// The next keys are those of a fresh slab, except for [retired](Self::retired_slots)
     /// slots and those of [detached](Self::detach) values; with [`GenKey`] they have later generations. If a destructor panics,
     /// the rest is dropped before the panic continues. Slots are *used* up to the
     /// highest one that has had a value since the slab was made or shrunk.

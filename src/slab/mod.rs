@@ -247,7 +247,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     #[cold]
     fn full(&self) -> AllocError {
         let capacity = self.capacity();
-        match self.retired() {
+        match self.retired_values() {
             0 => AllocError::Full { capacity },
             retired => AllocError::FullWithRetired { capacity, retired },
         }
@@ -318,12 +318,12 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// let sent = slab.insert(7).unwrap().into_send();
     /// std::thread::spawn(move || SendSlot::retire(sent).unwrap()).join().unwrap();
     /// assert!(slab.insert(8).is_err());
-    /// assert_eq!((slab.retired(), slab.reclaim(), slab.retired()), (1, 1, 0));
+    /// assert_eq!((slab.retired_values(), slab.reclaim(), slab.retired_values()), (1, 1, 0));
     /// assert!(slab.insert(8).is_ok());
     /// ```
     #[inline]
     #[must_use]
-    pub fn retired(&self) -> usize {
+    pub fn retired_values(&self) -> usize {
         (self.cells().header().retired()).map_or(0, Retired::count)
     }
 

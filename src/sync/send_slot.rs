@@ -113,7 +113,7 @@ impl<T> SendSlot<T> {
     /// operations.
     ///
     /// Until then its slot is in use. No insertion drops it: a full slab
-    /// [says](TrackedSlab::retired) how many of its values are retired.
+    /// [says](TrackedSlab::retired_values) how many of its values are retired.
     ///
     /// # Errors
     ///

@@ -54,7 +54,10 @@ fn generations_go_on_and_slots_that_are_out_stay() {
             .eq(&[keys[4], keys[5]])
     );
     slab.reattach(keys[0], value);
-    assert_eq!((slab.len(), slab.retired(), slab.detached()), (5, 1, 0));
+    assert_eq!(
+        (slab.len(), slab.retired_slots(), slab.detached()),
+        (5, 1, 0)
+    );
     // Slots that were cut off begin with the generations after those they had.
     assert_eq!(slab.insert(9), GenKey::of(6, 1));
 }

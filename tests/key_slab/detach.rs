@@ -116,10 +116,10 @@ fn a_slot_that_is_given_up_is_free_or_retires() {
     slab.detach(last);
     slab.reattach(last, ());
     slab.detach(last);
-    assert_eq!((slab.retired(), slab.detached()), (0, 1));
+    assert_eq!((slab.retired_slots(), slab.detached()), (0, 1));
     assert!(slab.free_detached(last) && !slab.free_detached(last));
     assert_eq!(
-        (slab.retired(), slab.detached(), slab.is_full()),
+        (slab.retired_slots(), slab.detached(), slab.is_full()),
         (1, 0, true)
     );
 }

@@ -95,7 +95,7 @@ fn a_slot_without_a_generation_left_retires() {
     slab.insert_at(last, "last").unwrap();
     assert_eq!(slab[last], "last");
     assert_eq!(
-        (slab.remove(last), slab.retired(), slab.len()),
+        (slab.remove(last), slab.retired_slots(), slab.len()),
         ("last", 1, 0)
     );
     assert_eq!((slab.free_slots(), slab.capacity()), (1, 2));
@@ -108,12 +108,12 @@ fn a_slot_without_a_generation_left_retires() {
         Err(InsertAtError::Outdated("again"))
     );
     let clone = slab.clone();
-    assert_eq!((clone.retired(), clone.len()), (1, 1));
+    assert_eq!((clone.retired_slots(), clone.len()), (1, 1));
     slab.clear();
-    assert_eq!((slab.retired(), slab.free_slots()), (1, 1));
+    assert_eq!((slab.retired_slots(), slab.free_slots()), (1, 1));
     assert!(message_of(|| clone.clone().reset_generations()).contains("there are 1 values"));
     slab.reset_generations();
-    assert_eq!((slab.retired(), slab.free_slots()), (0, 2));
+    assert_eq!((slab.retired_slots(), slab.free_slots()), (0, 2));
     assert_eq!(slab.insert("first"), Ok(key(0, 0)));
 }
 
@@ -126,7 +126,7 @@ fn a_retired_slot_is_not_cut_off() {
     slab.reserve(30);
     drop(slab.remove(last));
     slab.shrink_to_fit();
-    assert_eq!((slab.capacity(), slab.retired()), (10, 1));
+    assert_eq!((slab.capacity(), slab.retired_slots()), (10, 1));
     let slots: Vec<_> = (0..11)
         .map(|n| slab.insert(count.make(n)).index())
         .collect();

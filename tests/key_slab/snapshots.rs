@@ -97,8 +97,8 @@ fn both_go_on_alike<K, S>(
                 restored = back;
                 assert_eq!(restored, original);
                 assert_eq!(
-                    (restored.retired(), restored.detached()),
-                    (original.retired(), original.detached())
+                    (restored.retired_slots(), restored.detached()),
+                    (original.retired_slots(), original.detached())
                 );
             }
             _ => {}
@@ -171,7 +171,10 @@ fn a_snapshot_says_all_there_is_to_say() {
         "[[[1,0],[2,null],[2147483650,null],[2147483646,null]],[1],2]"
     );
     let back: KeySlab<u32, GenKey> = from_str(&to_string(&slab).unwrap()).unwrap();
-    assert_eq!((back.retired(), back.detached(), back.len()), (1, 1, 1));
+    assert_eq!(
+        (back.retired_slots(), back.detached(), back.len()),
+        (1, 1, 1)
+    );
 }
 
 /// Formats in which nothing and nothing there look the same.
@@ -249,7 +252,7 @@ fn what_is_no_snapshot_is_an_error() {
     let key = slab.insert(7);
     assert_eq!(key.generation(), (1 << 30) - 2);
     slab.remove(key);
-    assert_eq!((slab.retired(), slab.insert(8).index()), (1, 1));
+    assert_eq!((slab.retired_slots(), slab.insert(8).index()), (1, 1));
     for bad in [
         "[1,[[1,7],[1,7]],[],0]",
         "[0,[[1,7]],[],0]",

@@ -40,8 +40,8 @@ fn a_retired_value_is_dropped_by_reclaim_on_the_slabs_thread() {
     let slab = BoundedSlab::with_capacity(1);
     for _ in 0..3 {
         retire_there(slab.insert(Tells(told.clone())).unwrap().into_send());
-        assert_eq!((slab.retired(), told.lock().unwrap().len()), (1, 0));
-        assert_eq!((slab.reclaim(), slab.retired()), (1, 0));
+        assert_eq!((slab.retired_values(), told.lock().unwrap().len()), (1, 0));
+        assert_eq!((slab.reclaim(), slab.retired_values()), (1, 0));
         assert_eq!(*told.lock().unwrap(), [thread::current().id()]);
         told.lock().unwrap().clear();
         assert_eq!((slab.len(), slab.free_slots(), slab.reclaim()), (0, 1, 0));
@@ -279,7 +279,7 @@ fn a_destructor_that_panics_loses_none_of_the_others() {
         let dropped = retired(&slab);
         assert!(panics(|| slab.reclaim()));
         assert_eq!(
-            (dropped.load(SeqCst), slab.retired(), slab.len()),
+            (dropped.load(SeqCst), slab.retired_values(), slab.len()),
             (3, 2, 2)
         );
         slab.audit();
@@ -369,7 +369,7 @@ fn a_destructor_may_use_the_slab_that_reclaims() {
         }
         assert!(slab.reclaim() <= 3);
         slab.reclaim();
-        assert_eq!((slab.retired(), slab.len()), (0, 0));
+        assert_eq!((slab.retired_values(), slab.len()), (0, 0));
         assert!(ENDED.get() >= 3);
         slab.audit();
         SLAB.set(None);
@@ -429,7 +429,10 @@ fn values_of_every_size_and_alignment_are_retired() {
         for _ in 0..2 {
             let sent: Vec<_> = (0..5).map(|_| slab.insert(value()).into_send()).collect();
             sent.into_iter().for_each(retire_there);
-            assert_eq!((slab.retired(), slab.reclaim(), slab.len()), (5, 5, 0));
+            assert_eq!(
+                (slab.retired_values(), slab.reclaim(), slab.len()),
+                (5, 5, 0)
+            );
             slab.audit();
         }
     }

@@ -91,7 +91,7 @@ fn drive<M: Room>(row: Row, event: Event) -> (Answer, Option<u32>) {
         drop(holders);
         slab.check();
         assert_eq!(
-            slab.retired(),
+            slab.retired_values(),
             usize::from(row == Retired && event != Clear)
         );
         slab.reclaim();

@@ -115,7 +115,7 @@ pub use key::SharedKey;
 /// same slot again each time: 2^40 × 10 ns is about 3 hours, and then a slab of one slot is full
 /// for good. With 1,000 slots it is 1,000 × 3 hours, four months of nothing else; at a million
 /// pairs a second a single slot lasts 12 days, and 1,000 of them 34 years. In a large slab a
-/// slot lasts 3 minutes at 10 ns, and 2^24 of them 90 years. See [`retired`](Self::retired).
+/// slot lasts 3 minutes at 10 ns, and 2^24 of them 90 years. See [`retired`](Self::retired_slots).
 ///
 /// `SharedSlab<T>` is `Send` where `T` is, and `Sync` where `T` is `Send` and `Sync`.
 ///
@@ -251,7 +251,7 @@ impl<T> SharedSlab<T> {
     #[must_use]
     pub fn len(&self) -> usize {
         // Both may have changed in between.
-        (self.capacity() - self.free.count()).saturating_sub(self.retired())
+        (self.capacity() - self.free.count()).saturating_sub(self.retired_slots())
     }
 
     /// Whether no slot is in use; O(capacity / 64), as [`len`](Self::len).
@@ -289,10 +289,10 @@ impl<T> SharedSlab<T> {
     /// after 2^40 values in the same slot, or 2^34 in a slab of more than 2^24 slots. O(1).
     ///
     /// ```
-    /// assert_eq!(flatslab::sync::SharedSlab::<u64>::with_capacity(8).retired(), 0);
+    /// assert_eq!(flatslab::sync::SharedSlab::<u64>::with_capacity(8).retired_slots(), 0);
     /// ```
     #[must_use]
-    pub fn retired(&self) -> usize {
+    pub fn retired_slots(&self) -> usize {
         // Relaxed: a figure for people.
         self.retired.load(Ordering::Relaxed)
     }

@@ -20,12 +20,15 @@ fn a_slot_that_had_its_last_value_is_retired() {
     assert_eq!(*slab.get(one).unwrap(), one);
     assert!(slab.remove(one));
     assert!(slab.get(one).is_none() && !slab.remove(one));
-    assert_eq!((slab.len(), slab.retired()), (1, 1));
+    assert_eq!((slab.len(), slab.retired_slots()), (1, 1));
     assert!(slab.is_full() && slab.insert(two).is_err());
     let guard = slab.get(two).unwrap();
     assert!(slab.remove(two) && slab.len() == 1);
     drop(guard);
-    assert_eq!((slab.len(), slab.retired(), slab.capacity()), (0, 2, 2));
+    assert_eq!(
+        (slab.len(), slab.retired_slots(), slab.capacity()),
+        (0, 2, 2)
+    );
     slab.clear();
     assert!(slab.is_empty() && slab.is_full() && slab.iter().next().is_none());
     assert_eq!(slab.try_take(two), Err(AccessError::Missing));
@@ -36,7 +39,7 @@ fn a_slot_whose_last_key_was_given_to_a_closure_that_panics_is_retired() {
     let mut slab = SharedSlab::<u64>::with_capacity(1);
     slab.age(0);
     assert!(panics(|| slab.insert_with(|_| panic!("in the closure"))));
-    assert_eq!((slab.len(), slab.retired()), (0, 1));
+    assert_eq!((slab.len(), slab.retired_slots()), (0, 1));
     assert!(slab.insert(7).is_err());
 }
 

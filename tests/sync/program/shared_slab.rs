@@ -139,7 +139,7 @@ impl<'s, T: Sample> World<'_, '_, 's, T> {
     }
 
     fn has_room(&self) -> bool {
-        self.model.entries.len() + self.slab.retired() < self.slab.capacity()
+        self.model.entries.len() + self.slab.retired_slots() < self.slab.capacity()
     }
 
     fn insert(&mut self) {
@@ -168,7 +168,7 @@ impl<'s, T: Sample> World<'_, '_, 's, T> {
                 assert!(slab.iter().all(|(other, _)| other != key));
                 assert_eq!(slab.len(), model.entries.len() + 1);
                 if nests {
-                    let has_room = slab.len() + slab.retired() < slab.capacity();
+                    let has_room = slab.len() + slab.retired_slots() < slab.capacity();
                     let number = model.next_number();
                     let inner = slab.insert(T::new(number));
                     assert_eq!(inner.is_ok(), has_room);
@@ -340,7 +340,7 @@ impl<'s, T: Sample> World<'_, '_, 's, T> {
     /// Compares everything there is with the model.
     fn compare(&self) {
         let slab = self.slab;
-        let (len, retired) = (self.model.entries.len(), slab.retired());
+        let (len, retired) = (self.model.entries.len(), slab.retired_slots());
         assert!(retired <= self.model.aged);
         assert_eq!((slab.len(), slab.is_empty()), (len, len == 0));
         assert_eq!(slab.is_full(), len + retired == slab.capacity());

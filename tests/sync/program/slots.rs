@@ -297,9 +297,9 @@ impl<T: Sample, M: Kind> World<'_, '_, T, M> {
             }
             9 => {
                 let most = self.input.below(8);
-                let before = slab.retired();
+                let before = slab.retired_values();
                 let freed = slab.reclaim_some(most);
-                let dropped = before - slab.retired();
+                let dropped = before - slab.retired_values();
                 // Of retired values the model does not know which were dropped first.
                 let is_there = |key| slab.try_get(key).err() == Some(AccessError::Borrowed);
                 if dropped > 0 {
@@ -351,7 +351,7 @@ impl<T: Sample, M: Kind> World<'_, '_, T, M> {
         side.all_reclaimed();
         if let Some(slab) = &side.slab {
             assert_eq!(
-                (slab.retired(), slab.reclaim_some(0)),
+                (slab.retired_values(), slab.reclaim_some(0)),
                 (side.retired.len(), 0)
             );
         }
@@ -423,7 +423,7 @@ impl<T: Sample, M: Kind> World<'_, '_, T, M> {
             );
         }
         for side in &self.sides {
-            let retired = side.slab.as_ref().map_or(0, TrackedSlab::retired);
+            let retired = side.slab.as_ref().map_or(0, TrackedSlab::retired_values);
             assert_eq!(retired, side.retired.len());
             #[cfg(fuzzing)]
             side.slab.iter().for_each(TrackedSlab::check);

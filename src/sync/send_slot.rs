@@ -166,8 +166,8 @@ impl<T> SendSlot<T> {
     #[inline]
     #[must_use]
     pub fn key(sent: &Self) -> Key {
-        // SAFETY: the handle exists, and may read the key, which no one writes to before it ends
-        // (X1, X4 of `slab/cell/sent.rs`).
+        // SAFETY: the handle exists, and no one else uses the key before it ends (X1 of
+        // `slab/cell/sent.rs`).
         unsafe { sent.place.sent_key() }
     }
 

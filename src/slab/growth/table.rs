@@ -118,9 +118,8 @@ pub(super) struct ChunkTable {
     shift: u32,
     /// The binary logarithm of the entries of a chunk.
     repeat: u32,
-    /// Of every chunk.
+    /// Of every chunk, as is the next.
     layout: Layout,
-    /// Of every chunk, and of the table.
     source: Source,
 }
 
@@ -401,8 +400,7 @@ impl ChunkTable {
 
     fn is_keyless<T>(&self, number: usize) -> bool {
         let start = self.start(number);
-        // SAFETY: by T1 there is at least one stamped cell. Its key is read if it is free: that of
-        // a value that was sent may be another thread's (X4).
+        // SAFETY: by T1 the first cell is stamped. If it is not free, its key may be in use (X4).
         unsafe { CellPtr::<T>::new(start).is_free() && first_key::<T>(start).is_none() }
     }
 
@@ -444,7 +442,7 @@ impl ChunkTable {
 ///
 /// # Safety
 ///
-/// A chunk of stamped cells of `T` starts there, the first of which is free.
+/// A chunk of stamped cells of `T` starts there; the first is free.
 unsafe fn first_key<T>(start: NonNull<u8>) -> Key {
     // SAFETY: the first cell is stamped (precondition).
     unsafe { CellPtr::<T>::new(start).key() }

@@ -54,20 +54,16 @@
 //! * to find that there is none: 1 load of the top, 3 H of the homes. For each closing under
 //!   way, L + 1 more.
 //!
-//! What makes it longer is another thread that was faster: it took the cell that was found, or
-//! closed something in the meantime. Each of those has done an operation of its own.
-//! There are as many notes as homes. If all are in use, a word may stay listed that is empty, and
+//! What makes it longer is another thread that was faster: it took the cell, or closed something
+//! meanwhile. Each of those has done an operation of its own. There are as many notes as homes. If all are in use, a word may stay listed that is empty, and
 //! a search that meets one goes through all words.
 //!
 //! # Tried
 //!
-//! * Tagged LIFOs in shards: four locked operations for an insertion and a removal instead of
-//!   three, and a tag that wraps could give a cell out twice. A prototype, without a search of
-//!   other shards, was level or a sixth faster.
-//! * A tree for each of 16 shards, in which a search that found nothing while a closing was
-//!   under way went through all words of the shard, capacity / 1024 of them.
-//! * To close only in searches: the words of a map that is full stay listed one after the other,
-//!   and one search pays for all of them.
+//! * Tagged LIFOs in shards: four locked operations for an insertion and a removal, and a tag that
+//!   wraps. A prototype, without a search of other shards, was level or a sixth faster.
+//! * A tree for each of 16 shards: a search during a closing read capacity / 1024 words.
+//! * To close only in searches: one of them then pays for all words of a map that is full.
 //!
 //! # Invariants
 //!
@@ -112,7 +108,7 @@ const _: () = assert!((MAX_SLOTS >> BITS) as u64 + 1 < NOTED_WORD);
 /// What a summary lists, by logarithm. Models have more levels of less.
 const FAN: u32 = if cfg!(loom) { 1 } else { BITS };
 
-/// The free cells of a container that threads share.
+/// The free cells of a container that threads share, or those of its cells that are given back.
 pub(crate) struct FreeMap {
     homes: NonNull<Home>,
     summaries: NonNull<AtomicU64>,
@@ -148,7 +144,7 @@ impl FreeMap {
         Self::try_with(capacity, MOST_HOMES, source, |_| u64::MAX)
     }
 
-    /// A map of `capacity` cells, none of which is in it; as [`try_new`](Self::try_new) otherwise.
+    /// A map that none of the cells is in; as [`try_new`](Self::try_new) otherwise.
     pub(crate) fn try_new_empty(capacity: usize, source: &Source) -> Result<Self, AllocError> {
         Self::try_with(capacity, MOST_HOMES, source, |_| 0)
     }

@@ -55,8 +55,8 @@
 //!   way, L + 1 more.
 //!
 //! What makes it longer is another thread that was faster: it took the cell, or closed something
-//! meanwhile. Each of those has done an operation of its own. There are as many notes as homes. If all are in use, a word may stay listed that is empty, and
-//! a search that meets one goes through all words.
+//! meanwhile. Each of those has done an operation of its own. There are as many notes as homes. If
+//! all are in use, a word may stay listed that is empty: a search that meets one reads all words.
 //!
 //! # Tried
 //!

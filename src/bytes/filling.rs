@@ -101,6 +101,34 @@ impl Filling {
         unsafe { { spare }.as_mut() }
     }
 
+    /// Has a reader fill the next bytes, by one call; returns how many. A full one is not read
+    /// into.
+    ///
+    /// # Safety
+    ///
+    /// All bytes are initialised, the unfilled ones too.
+    #[cfg(feature = "std")]
+    pub(crate) unsafe fn read_from(
+        &mut self,
+        reader: &mut (impl std::io::Read + ?Sized),
+    ) -> std::io::Result<usize> {
+        let room = self.remaining();
+        if room == 0 {
+            return Ok(0);
+        }
+        let mut unfilled = NonNull::slice_from_raw_parts(self.end(), room);
+        // SAFETY: initialised (precondition), and this value's alone. A reader that panics or
+        // returns an error has written bytes that are not counted, and no more.
+        let count = reader.read(unsafe { unfilled.as_mut() })?;
+        assert!(
+            count <= room,
+            "read_from was refused: the reader says that it has read {count} bytes, and was \
+             given room for {room}"
+        );
+        self.len += count as u32;
+        Ok(count)
+    }
+
     /// Sets the number of filled bytes.
     ///
     /// # Safety

@@ -228,14 +228,12 @@ impl<R: References> Ring<R> {
     ///
     /// ```
     /// # use flatslab::bytes::{Ring, RequestError};
-    /// # use std::io::Read;
     /// # let mut socket = &b"received"[..];
     /// let mut ring = Ring::with_capacity(2, 1500);
     /// let mut buf = ring.try_alloc()?;
-    /// buf.resize(1500, 0).unwrap();
-    /// let count = socket.read(&mut buf).unwrap();
-    /// buf.truncate(count);
-    /// ring.push_buf(buf);
+    /// if buf.read_from(&mut socket).unwrap() > 0 {
+    ///     ring.push_buf(buf);
+    /// }
     /// assert_eq!(ring.pop().unwrap(), *b"received");
     /// # Ok::<(), RequestError>(())
     /// ```

@@ -99,7 +99,8 @@ pub enum AllocError {
     /// An arena may not grow any more: it is [bounded](crate::bump::Arena::bounded), or has
     /// reached its [limit](crate::bump::Arena::builder).
     Limit {
-        /// The bytes of the request it refused.
+        /// The bytes of the request it refused; where memory comes by chunks of one size, as
+        /// of byte arenas and epochs, those of the chunk.
         bytes: usize,
     },
     /// The system has the memory, but not as [`Pages`](crate::memory::Pages)

@@ -5,6 +5,8 @@ use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
 use crate::error::SizeError;
+#[cfg(feature = "std")]
+use crate::raw::amount::Amount;
 
 /// Bytes of one owner, the first of them filled.
 pub(crate) struct Filling {
@@ -122,8 +124,9 @@ impl Filling {
         let count = reader.read(unsafe { unfilled.as_mut() })?;
         assert!(
             count <= room,
-            "read_from was refused: the reader says that it has read {count} bytes, and was \
-             given room for {room}"
+            "read_from was refused: the reader says that it has read {}, and was given room \
+             for {room}",
+            Amount::bytes(count)
         );
         self.len += count as u32;
         Ok(count)

@@ -263,7 +263,7 @@ fn the_upper_half_of_the_numbers_is_no_key() {
         );
     }
     // The last generation there is.
-    let last = key((1 << 30) - 2, u64::from(u32::MAX)).into_raw();
+    let last = key(u64::from(u32::MAX), LAST_GENERATION).into_raw();
     assert!(last < 1 << 63);
     assert_eq!(GenKey::from_raw(last + (2 << 32)), None);
 }

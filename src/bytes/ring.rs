@@ -22,6 +22,10 @@ use crate::memory::Pages;
 /// ticks, log lines. All memory is allocated at the start: buffers for the entries, and further
 /// ones for entries that were [popped](Self::pop) and are still read.
 ///
+/// Each entry is popped once, so it goes to one reader. A ring on one thread may be read by
+/// several parts of a program with [`get`](Self::get) and [`iter`](Self::iter), which take
+/// nothing; for each reader on its own thread see [`sync`](crate::sync#each-entry-to-every-reader).
+///
 /// If readers keep more buffers than that, the ring keeps fewer entries until they are dropped,
 /// and does not stall. A `push` fails only if readers keep all buffers.
 ///

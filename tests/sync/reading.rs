@@ -1,7 +1,7 @@
 //! Entries of a ring of two threads that a reader fills in place.
 
 use std::io::ErrorKind;
-use std::mem::{MaybeUninit, forget};
+use std::mem::MaybeUninit;
 use std::thread;
 
 use flatslab::sync::{Entry, SpscRing};
@@ -54,15 +54,15 @@ fn the_room_is_filled_with_zeros_once_for_each_place() {
     let (mut producer, mut consumer) = SpscRing::with_capacity(2, 10).split();
     for round in 0..6_u8 {
         let mut entry = producer.vacant_entry().unwrap();
-        let expected = [if round < 2 { 0 } else { round - 2 }; 10];
+        let expected = [round.saturating_sub(2); 10];
         assert_eq!(seen(&mut entry, round), expected);
         entry.commit();
         assert_eq!(*consumer.pop().unwrap(), [round; 10]);
     }
-    // Not committed, forgotten, and uninitialised again, by safe code.
+    // Not committed, and uninitialised again, by safe code.
     let mut entry = producer.vacant_entry().unwrap();
     assert_eq!(seen(&mut entry, 7), [4; 10]);
-    forget(entry);
+    drop(entry);
     let mut entry = producer.vacant_entry().unwrap();
     assert_eq!(seen(&mut entry, 8), [7; 10]);
     entry.truncate(3);

@@ -207,7 +207,7 @@ impl<R: References> BufMut<R> {
     ///
     /// 0 is the end of the input, as `read` says it. It is also what a full buffer returns,
     /// without a call of `read`: make sure that there is room. For fewer bytes than there is room
-    /// for, read from [`by_ref`](std::io::Read::by_ref) and [`take`](std::io::Read::take).
+    /// for, [`take`](std::io::Read::take) so many of the reader.
     ///
     /// The reader sees in its slice what earlier buffers left there.
     ///
@@ -226,7 +226,7 @@ impl<R: References> BufMut<R> {
     /// # let arena = flatslab::bytes::ByteArena::new();
     /// # let mut socket = &b"4 received"[..];
     /// let mut buf = arena.alloc(1500);
-    /// assert_eq!(buf.read_from(&mut socket.by_ref().take(2))?, 2);
+    /// assert_eq!(buf.read_from(&mut Read::take(&mut socket, 2))?, 2);
     /// assert_eq!(buf.read_from(&mut socket)?, 8);   // after what is there
     /// assert_eq!(*buf, *b"4 received");
     /// assert_eq!(buf.read_from(&mut socket)?, 0);   // the end

@@ -41,8 +41,8 @@
 //!
 //! # Each entry to every reader
 //!
-//! None of the rings does that: [`bytes::Ring`](crate::bytes::Ring), [`SpscRing`] and
-//! `SharedRing` hand each entry to one reader. A ring that waited for every reader would be as slow as the
+//! None of the rings does that: [`bytes::Ring`](crate::bytes::Ring), [`SpscRing`] and `SharedRing`
+//! hand each entry to one reader. A ring that waited for every reader would be as slow as the
 //! slowest; one that did not would overwrite what a reader is at. Instead:
 //!
 //! | you have | take |
@@ -77,10 +77,10 @@
 //!
 //! # Queues are not in this crate
 //!
-//! What crosses threads here is memory: a [`SendSlot`], an atomic `Buf`, a key. They are `Send`, two
-//! or three words long, and go through any queue; a queue of such handles moves no value and copies
-//! no byte. The rings of this crate are for bytes that have no buffer of their own. So for handles
-//! take a queue of those who write queues:
+//! What crosses threads here is memory: a [`SendSlot`], an atomic `Buf`, a key. They are `Send`,
+//! two or three words long, and go through any queue; a queue of such handles moves no value and
+//! copies no byte. The rings of this crate are for bytes that have no buffer of their own. So for
+//! handles take a queue of those who write queues:
 //!
 //! | between | take | which |
 //! |---|---|---|
@@ -89,27 +89,29 @@
 //! | many threads that sleep while there is nothing | `crossbeam-channel`, or `std::sync::mpsc` for one receiver | `select!` waits for several |
 //! | a poller and its workers | `rtrb` and a waker, next section | |
 //!
-//! Bound every queue: the memory in it belongs to the slab or arena of its sender, which is full, or
-//! grows, while a receiver is slow. A handle that a queue gives back is dropped or sent again; either
-//! way nothing is lost. A queue that is dropped drops the handles in it, and their memory goes home,
-//! also if the slab or the arena is gone by then.
+//! Bound every queue: the memory in it belongs to the slab or arena of its sender, which is full,
+//! or grows, while a receiver is slow. A handle that a queue gives back is dropped or sent again;
+//! either way nothing is lost. A queue that is dropped drops the handles in it, and their memory
+//! goes home, also if the slab or the arena is gone by then.
 //!
-//! Memory comes back in three ways, none of which needs a queue. A dropped [`SendSlot`] gives its
-//! slot to the slab, which finds it at its next insertion or [`reclaim`](crate::BoundedSlab::reclaim). The last reference
-//! to an atomic `Buf` gives it to its arena in the same way. And a value that is to be used again
-//! goes back through a second queue: [`receive`](crate::TrackedSlab::receive) makes a `SendSlot` a `Slot` of its slab.
+//! Memory comes back without a queue. A dropped [`SendSlot`] gives its slot to the slab, which
+//! finds it at its next insertion or [`reclaim`](crate::TrackedSlab::reclaim). The last reference
+//! to an atomic `Buf` gives its buffer to the arena in the same way. Only a value that is to be
+//! used again goes back through a second queue: [`receive`](crate::TrackedSlab::receive) makes a
+//! `SendSlot` a `Slot` of its slab.
 //!
 //! `cargo run -p threads --bin two_threads` (`rtrb`, to and fro) and `--bin many_threads`
 //! (`ArrayQueue`, all readers and the newest) show it.
 //!
 //! # Waiting
 //!
-//! A consumer that has nothing to do sleeps, and whoever sends wakes it. Of the types here only a
-//! `SharedRing` can do that itself. For a queue, and for a [`SpscRing`], the order is always the same:
+//! A consumer that has nothing to do sleeps, and the sender wakes it. Of the types here only a
+//! `SharedRing` can do that itself. For a queue, and for a [`SpscRing`], the order is always the
+//! same:
 //!
 //! - the sender pushes, and *then* wakes;
-//! - the consumer takes all there is, and *then* sleeps, in a call that returns at once if it was woken
-//!   since it last returned.
+//! - the consumer takes all there is, and *then* sleeps, in a call that returns at once if it was
+//!   woken since it last returned.
 //!
 //! So nothing is missed, whatever the two do at once. Such a call is:
 //!
@@ -119,20 +121,20 @@
 //! | a poller, for sockets too | `mio::Waker::wake`, which is an event descriptor on Linux |
 //! | `poll_fn` of an async runtime: it registers its `Waker` in an `AtomicWaker`, and looks once more | `AtomicWaker::wake` |
 //!
-//! A consumer may wake for nothing, and then finds nothing. To wake one that is awake costs an atomic
-//! operation with `park`, and a system call with `mio`: wake once for all that was pushed in a row. A
-//! consumer that must not wait for the system, some microseconds, does not sleep but looks again and
-//! again, on a core of its own.
+//! A consumer may wake for nothing, and then finds nothing. To wake one that is awake costs an
+//! atomic operation with `park`, and a system call with `mio`: wake once for all that was pushed in
+//! a row. A consumer that must not wait for the system, some microseconds, does not sleep but looks
+//! again and again, on a core of its own.
 //!
-//! The end is an event too: drop the queue's sending end, or [close](SharedRing::close) the ring, and wake. The
-//! consumer asks whether the queue is closed *before* it takes what there is: what was pushed before
-//! the end is found.
+//! The end is an event too: drop the queue's sending end, or [close](SharedRing::close) the ring,
+//! and wake. The consumer asks whether the queue is closed *before* it takes what there is: what
+//! was pushed before the end is found.
 //!
 //! *One arena for each worker.* An arena allocates on one thread, so each worker makes its own, and
 //! sends what it fills. The buffers come back to it from wherever they are dropped, and after a
-//! warm-up no thread calls the allocator. A worker that ends drops its arena; its memory is freed with the last
-//! of the buffers that are still out. A worker that sleeps reclaims nothing: what came back
-//! is found when it allocates again.
+//! warm-up no thread calls the allocator. A worker that ends drops its arena; its memory is freed
+//! with the last of the buffers that are still out. A worker that sleeps reclaims nothing: what
+//! came back is found when it allocates again.
 //!
 //! `cargo run -p threads --bin sleeping` shows a worker that parks; the member `examples/server` a
 //! poller that a waker wakes, and workers with arenas of their own.

@@ -38,7 +38,7 @@ fn readers_that_fail_lie_or_panic_fill_nothing() {
     entry.extend_from_slice(b"ab").unwrap();
     let error = entry.read_from(&mut fails(ErrorKind::Interrupted));
     assert_eq!(error.unwrap_err().kind(), ErrorKind::Interrupted);
-    for by in [1, 1 << 32, usize::MAX] {
+    for by in [1, u32::MAX as usize, usize::MAX] {
         let message = message(|| drop(entry.read_from(&mut lies(by))));
         assert!(message.contains("given room for 8"), "{message}");
     }

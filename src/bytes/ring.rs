@@ -8,6 +8,7 @@ use super::buf::Buf;
 use super::buf_mut::BufMut;
 use super::class::Class;
 use super::counts::{Atomic, Counts, Local};
+use super::directory::NUMBER_BITS;
 use super::entries::Entries;
 use super::sizes::LARGEST;
 use super::stats::Stats;
@@ -488,9 +489,12 @@ impl<R: References> Build for Ring<R> {
             max_len,
             in_flight,
         } = options;
-        BuildError::in_range("entries", entries, 1, usize::MAX)?;
+        // Each has a buffer of its own, with a number.
+        let most = 1 << NUMBER_BITS;
+        BuildError::in_range("in_flight", in_flight, 0, most - 1)?;
+        BuildError::in_range("entries", entries, 1, most - in_flight)?;
         BuildError::in_range("max_len", max_len, 1, LARGEST)?;
-        let buffers = entries.saturating_add(in_flight);
+        let buffers = entries + in_flight;
         let size = max_len.saturating_add(15) / 16 * 16;
         // One chunk where that is not more than a chunk may have.
         let chunk_bytes = size.saturating_mul(buffers).min(size.max(LARGEST_CHUNK));

@@ -237,7 +237,7 @@ mod traced {
                 (arena: &'static Arena = bounded, value: u64 = 7)
                 -> Result<&'static mut u64, FullError<u64>> { arena.try_alloc(value) }),
             operation!("ArenaVec::push",
-            (vec: &'static mut ArenaVec<'static, u64> = vec(), value: u64 = 7) {
+            (vec: &'static mut ArenaVec<'static, 'static, u64> = vec(), value: u64 = 7) {
                 vec.push(value)
             }),
         ]

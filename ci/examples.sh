@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The short examples run, and so do their tests; each asserts what it shows.
+# The examples run, and so do their tests; each asserts what it shows. Those that need other
+# crates are packages of their own, as is the order book, which has its own check.
 . "$(dirname "$0")/common.sh"
 features=(--package flatslab --all-features)
 cargo test --quiet "${features[@]}" --examples
@@ -9,4 +10,10 @@ for example in examples/*.rs; do
     name=$(basename "$example" .rs)
     echo "== $name"
     cargo run --quiet "${features[@]}" --example "$name"
+done
+cargo test --quiet --package threads --package server
+for example in examples/threads/src/bin/*.rs; do
+    name=$(basename "$example" .rs)
+    echo "== $name"
+    cargo run --quiet --package threads --bin "$name"
 done

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The crate builds with the oldest compiler that Cargo.toml promises: the library, with and
-# without `std`, what `cargo test` at the root compiles of it, the order book. Some of the
+# without `std`, what `cargo test` at the root compiles of it, the members of examples/. Some of the
 # benches' peers need a newer one: only `cargo bench` does.
 . "$(dirname "$0")/common.sh"
 version=$(msrv)
@@ -18,4 +18,4 @@ if [ -n "${FLATSLAB_WEEKLY:-}" ]; then
     cargo "+$version" check
     cargo "+$version" test --no-run
 fi
-cargo "+$version" check --package order_book
+cargo "+$version" check --package order_book --package threads --package server --all-targets

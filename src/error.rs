@@ -3,6 +3,7 @@
 use core::error::Error;
 use core::fmt;
 
+use crate::raw::amount::Amount;
 use crate::raw::pages::options::{PageOption, Reason, Shortfall};
 
 /// A value was not inserted, because no slot is free. Contains the value.
@@ -108,7 +109,8 @@ pub enum AllocError {
     /// An arena may not grow any more: it is [bounded](crate::bump::Arena::bounded), or has
     /// reached its [limit](crate::bump::Arena::builder).
     Limit {
-        /// The bytes of the request it refused.
+        /// The bytes of the request it refused; where memory comes by chunks of one size, as
+        /// of byte arenas and epochs, those of the chunk.
         bytes: usize,
     },
     /// The system has the memory, but not as [`Pages`](crate::memory::Pages)
@@ -126,6 +128,8 @@ pub enum AllocError {
 impl fmt::Display for AllocError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
+            AllocError::Full { capacity: 0 } => f.write_str("no slot is free: there are none"),
+            AllocError::Full { capacity: 1 } => f.write_str("no slot is free: the one is taken"),
             AllocError::Full { capacity } => {
                 write!(f, "no slot is free: all {capacity} are taken")
             }
@@ -136,18 +140,22 @@ impl fmt::Display for AllocError {
             ),
             AllocError::TooManySlots { requested, limit } => write!(
                 f,
-                "a slab of {requested} slots was asked for, the limit is {limit}"
+                "a slab of {} was asked for, the limit is {limit}",
+                Amount::slots(requested)
             ),
             AllocError::TooManyBytes { slots, slot_bytes } => write!(
                 f,
-                "{slots} slots of {slot_bytes} bytes each pass the limit of {} bytes",
-                isize::MAX
+                "{} of {} each: more than the limit of {}",
+                Amount::slots(slots),
+                Amount::bytes(slot_bytes),
+                Amount::bytes(isize::MAX as usize)
             ),
             AllocError::OutOfMemory { bytes } => {
-                write!(f, "the allocator refused {bytes} bytes")
+                write!(f, "the allocator refused {}", Amount::bytes(bytes))
             }
             AllocError::Limit { bytes } => {
-                write!(f, "an arena at its limit has no room for {bytes} bytes")
+                let bytes = Amount::bytes(bytes);
+                write!(f, "an arena at its limit has no room for {bytes}")
             }
             AllocError::Refused {
                 option,
@@ -155,7 +163,8 @@ impl fmt::Display for AllocError {
                 bytes,
             } => {
                 let shortfall = Shortfall { option, reason };
-                write!(f, "{bytes} bytes were refused: {shortfall}")
+                let bytes = Amount::bytes(bytes);
+                write!(f, "memory of {bytes} was refused: {shortfall}")
             }
         }
     }
@@ -237,10 +246,11 @@ impl fmt::Display for BuildError {
                 let option = *option;
                 Shortfall { option, reason }.fmt(f)
             }
-            BuildError::Growth => f.write_str("size classes grow by a finite factor above 1"),
+            BuildError::Growth => f.write_str("growth is no finite factor above 1"),
             BuildError::TooManyClasses { largest } => write!(
                 f,
-                "it takes more than 64 size classes to come to {largest} bytes"
+                "it takes more than 64 size classes of this growth to come to {}",
+                Amount::bytes(*largest)
             ),
             BuildError::OutOfRange {
                 option,
@@ -297,8 +307,10 @@ impl SizeError {
 
 impl fmt::Display for SizeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let SizeError { size, limit } = self;
-        write!(f, "{size} bytes were asked for, the limit is {limit}")
+        let SizeError { size, limit } = *self;
+        let verb = if size == 1 { "was" } else { "were" };
+        let size = Amount::bytes(size);
+        write!(f, "{size} {verb} asked for, the limit is {limit}")
     }
 }
 
@@ -352,3 +364,58 @@ impl fmt::Display for AccessError {
 }
 
 impl Error for AccessError {}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString;
+
+    use super::*;
+
+    #[test]
+    fn one_thing_is_not_several() {
+        let size = |size| SizeError { size, limit: 0 }.to_string();
+        assert_eq!(size(1), "1 byte was asked for, the limit is 0");
+        assert_eq!(size(2), "2 bytes were asked for, the limit is 0");
+        let full = |capacity| AllocError::Full { capacity }.to_string();
+        assert_eq!(full(0), "no slot is free: there are none");
+        assert_eq!(full(1), "no slot is free: the one is taken");
+        assert_eq!(full(2), "no slot is free: all 2 are taken");
+        let refused = AllocError::OutOfMemory { bytes: 1 };
+        assert_eq!(refused.to_string(), "the allocator refused 1 byte");
+        let limit = AllocError::Limit { bytes: 1 };
+        assert!(limit.to_string().ends_with("no room for 1 byte"));
+        let (slots, slot_bytes) = (1, 7);
+        let many = AllocError::TooManyBytes { slots, slot_bytes }.to_string();
+        assert!(many.starts_with("1 slot of 7 bytes each: more than the limit of "));
+        let requested = AllocError::TooManySlots {
+            requested: 1,
+            limit: 0,
+        };
+        assert!(requested.to_string().starts_with("a slab of 1 slot was"));
+    }
+
+    #[test]
+    fn what_is_refused_is_named() {
+        let option = PageOption::Node(7);
+        let (reason, bytes) = (Reason::Unsupported, 4096);
+        let refused = AllocError::Refused {
+            option,
+            reason,
+            bytes,
+        };
+        assert_eq!(
+            refused.to_string(),
+            "memory of 4096 bytes was refused: memory node 7: not supported here"
+        );
+        let unsupported = BuildError::Unsupported(option).to_string();
+        assert_eq!(unsupported, "memory node 7: not supported here");
+        let range = BuildError::OutOfRange {
+            option: "entries",
+            given: 0,
+            min: 1,
+            max: 9,
+        };
+        assert_eq!(range.to_string(), "entries is 0, and may be 1 to 9");
+        assert!(BuildError::Growth.to_string().starts_with("growth "));
+    }
+}

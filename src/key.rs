@@ -110,7 +110,9 @@ impl Key {
         self.0 as usize
     }
 
-    /// The key's bits, to store or send.
+    /// The key's bits, to store or send: those of a slab's keys are below 2³⁰, so a poller whose
+    /// tokens are keys may reserve higher numbers. `u32::MAX` is [`NONE`](Self::NONE). As a `usize`
+    /// it loses nothing, also where pointers have 32 bits.
     ///
     /// ```
     /// assert_eq!(flatslab::Key::from_raw(7).into_raw(), 7);

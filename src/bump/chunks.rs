@@ -239,7 +239,7 @@ impl Chunks {
     /// If the source refuses or the limit is reached.
     fn take_next(&self, from: End, layout: Layout) -> Result<NonNull<u8>, AllocError> {
         let needed = Chunk::layout_for(layout.size(), layout.align())?;
-        let chunk = self.chunk_for(needed)?;
+        let chunk = self.chunk_for(needed, layout.size())?;
         self.enter(Some(chunk));
         let place = match from {
             End::Low => self.take_low_here(layout),
@@ -252,18 +252,20 @@ impl Chunks {
     }
 
     /// A chunk after the current one that is as large as this layout: the first one, or else a
-    /// new one. Looks at [`LOOKS`](super::list::LOOKS) chunks at most.
+    /// new one. Looks at [`LOOKS`](super::list::LOOKS) chunks at most. An error at the limit says
+    /// the bytes that were asked for, and not those of a chunk.
     ///
     /// # Errors
     ///
     /// As for [`take_low`](Self::take_low).
-    fn chunk_for(&self, needed: Layout) -> Result<NonNull<Chunk>, AllocError> {
+    fn chunk_for(&self, needed: Layout, asked: usize) -> Result<NonNull<Chunk>, AllocError> {
         let gap = match self.chunks.find_unused(needed.size()) {
             Ok(chunk) => return Ok(chunk),
             Err(gap) => gap,
         };
         let doubled = gap.largest.saturating_mul(2);
-        let chunk = self.allocate_most(doubled.max(self.first_bytes.get()), needed)?;
+        let most = doubled.max(self.first_bytes.get());
+        let chunk = self.allocate_most(most, needed, asked)?;
         self.chunks.insert(gap, chunk);
         Ok(chunk)
     }
@@ -292,14 +294,19 @@ impl Chunks {
     /// quarter, and so on, down to the size of `needed`. On no list.
     ///
     /// Makes 21 requests at most: from an address space of 48 bits, in quarters, to 64 bytes.
-    fn allocate_most(&self, bytes: usize, needed: Layout) -> Result<NonNull<Chunk>, AllocError> {
+    fn allocate_most(
+        &self,
+        bytes: usize,
+        needed: Layout,
+        asked: usize,
+    ) -> Result<NonNull<Chunk>, AllocError> {
         let mut bytes = bytes;
         loop {
             #[cfg(test)]
             super::tests::step();
             let left = self.max_bytes.get().saturating_sub(self.bytes.get());
             bytes = bytes.min(left / STEP * STEP).max(needed.size());
-            match self.allocate(bytes, needed.align()) {
+            match self.allocate(bytes, needed.align(), asked) {
                 Err(_) if bytes > needed.size() => bytes = bytes / 4 / STEP * STEP,
                 result => return result,
             }
@@ -307,7 +314,12 @@ impl Chunks {
     }
 
     /// A chunk of `bytes` bytes, a multiple of 8; on no list.
-    fn allocate(&self, bytes: usize, align: usize) -> Result<NonNull<Chunk>, AllocError> {
+    fn allocate(
+        &self,
+        bytes: usize,
+        align: usize,
+        asked: usize,
+    ) -> Result<NonNull<Chunk>, AllocError> {
         let Ok(layout) = Layout::from_size_align(bytes, align) else {
             return Err(AllocError::TooManyBytes {
                 slots: 1,
@@ -315,13 +327,14 @@ impl Chunks {
             });
         };
         let passes = || bytes > self.max_bytes.get().saturating_sub(self.bytes.get());
+        let limit = AllocError::Limit { bytes: asked };
         if passes() {
-            return Err(AllocError::Limit { bytes });
+            return Err(limit);
         }
         // A source may run code that uses this arena: recheck.
         let block = self.run(|| Block::allocate(layout, &self.source))?;
         if passes() {
-            return Err(AllocError::Limit { bytes });
+            return Err(limit);
         }
         if block.start().addr().get() < SMALL {
             return Err(AllocError::OutOfMemory { bytes });
@@ -353,7 +366,7 @@ impl Chunks {
         if stepped(bytes) <= self.remaining() {
             return Ok(());
         }
-        let chunk = self.chunk_for(needed)?;
+        let chunk = self.chunk_for(needed, bytes)?;
         // So that `remaining` shows it.
         if self.is_untouched() {
             self.enter(Some(chunk));
@@ -369,7 +382,7 @@ impl Chunks {
     pub(super) fn bound(&self, bytes: usize) -> Result<(), AllocError> {
         if bytes > 0 {
             let layout = Chunk::layout_for(bytes, STEP)?;
-            let chunk = self.allocate(layout.size(), layout.align())?;
+            let chunk = self.allocate(layout.size(), layout.align(), bytes)?;
             self.chunks.first.set(Some(chunk));
             self.enter(Some(chunk));
             // So that `shrink_to_fit` keeps it.

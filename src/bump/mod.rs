@@ -79,12 +79,30 @@
 //!
 //! | there | here |
 //! |---|---|
-//! | `Bump`, `alloc`, `alloc_with`, `alloc_str`, `alloc_slice_copy` … | [`Arena`] and the same names |
+//! | `Bump::new`, `with_capacity`, `try_with_capacity` | [`Arena::new`] and the same names |
+//! | `alloc`, `alloc_with`, `alloc_try_with`, `alloc_layout`, `alloc_str` | the same, and their `try_` forms |
+//! | `try_alloc_try_with` | missing: [`alloc_try_with`](Arena::alloc_try_with), whose closure has one kind of error |
+//! | `alloc_slice_copy`, `alloc_slice_clone`, `alloc_slice_fill_with`, `alloc_slice_try_fill_with`, `alloc_slice_fill_default` | the same |
+//! | `alloc_slice_fill_copy`, `alloc_slice_fill_clone` | [`alloc_slice_fill`](Arena::alloc_slice_fill), which takes the value |
+//! | `alloc_slice_fill_iter` | [`alloc_slice_iter`](Arena::alloc_slice_iter), also if the iterator does not know its length |
+//! | `alloc_slice_try_fill_iter` | missing: an [`ArenaVec`], and `?` in the loop that fills it |
 //! | `reset`, which keeps the last chunk | [`reset`](Arena::reset) keeps all; [`shrink_to_fit`](Arena::shrink_to_fit) frees those that are not in use |
-//! | `boxed::Box`, `collections::Vec` | [`ArenaBox`], [`ArenaVec`] |
-//! | `alloc_try_with` | the same |
-//! | `set_allocation_limit` | [`max_bytes`](Arena::builder) |
-//! | a checkpoint | [`Arena::scope`]; [`Arena::checkpoint`] |
+//! | `set_allocation_limit` | [`max_bytes`](Arena::builder), which counts headers too; set before the first chunk, so that a later limit is never below what is there |
+//! | `chunk_capacity` | [`remaining`](Arena::remaining) |
+//! | `allocated_bytes`, `allocated_bytes_including_metadata` | the same; [`chunks_allocated`](Arena::chunks_allocated) |
+//! | `iter_allocated_chunks` | missing: a chunk is taken from both ends, with values of any type in any order |
+//! | `with_min_align` | missing: a short value takes its size, aligned, and longer ones multiples of 8 |
+//! | `boxed::Box`, `leak`, `into_inner` | [`ArenaBox`] of [`boxed`](Arena::boxed), and the same names |
+//! | `Box::into_raw`, `from_raw` | [`leak`](ArenaBox::leak); none comes back, as no box but the first one knows its arena |
+//! | `Box::pin_in` | missing: a pinned box can be forgotten, and its memory used again without its `Drop`; [`PoolBox::into_pin`](crate::pool::PoolBox::into_pin) |
+//! | `Box::downcast` | missing: [`arena_box_as!`](crate::arena_box_as) makes boxes of trait objects |
+//! | `collections::Vec`, `new_in`, `with_capacity_in`, `bumpalo::vec!` | [`ArenaVec`] and the same functions; it appends, and ends at the end |
+//! | `from_iter_in`, `collect_in` | [`alloc_slice_iter`](Arena::alloc_slice_iter), or `extend` |
+//! | `into_bump_slice`, `into_bump_slice_mut`, `into_boxed_slice` | [`into_slice`](ArenaVec::into_slice), which may be used as a shared one; [`into_boxed_slice`](ArenaVec::into_boxed_slice) |
+//! | `insert`, `remove`, `retain`, `drain`, `dedup`, `splice` of its `Vec` | missing: the `Vec` of `allocator_api2` has them, in `&Arena` (feature `allocator-api2`), or the slice's own methods |
+//! | `collections::String`, `bumpalo::format!` | [`alloc_fmt`](Arena::alloc_fmt), or `write!` into an `ArenaVec` of bytes |
+//! | `&Bump` as an `Allocator` | `&`[`Arena`], `&`[`Scope`], with the feature `allocator-api2` |
+//! | a checkpoint, a guard that rewinds | [`Arena::scope`]; [`Arena::checkpoint`] |
 
 // | file | what |
 // |---|---|

@@ -4,6 +4,9 @@
 //!
 //! * E1: `start` has room for `capacity` values, which was taken from the arena unless its
 //!   size is 0; the first `len` are initialised.
+//! * E2: memory that is taken from the arena while it is borrowed for `'a` stays for `'s`. Of a
+//!   scope `'a` is shorter: a vector that lived for `'s` could grow while an inner scope is open,
+//!   which would take that memory back.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -23,8 +26,10 @@ use crate::raw::memory;
 /// otherwise. Dropping it gives its memory back if nothing was allocated after it. Other
 /// memory that it has left is free again when the arena is reset or the scope ends.
 ///
-/// It borrows the arena or scope in which it was made, because it allocates when it grows. Its
-/// values are dropped with it, or stay [as a slice](Self::into_slice).
+/// `'a` is the borrow of the arena or scope in which it was made, which it needs because it
+/// allocates when it grows. `'s` is how long what is allocated there lives: the `'s` of a
+/// [`Scope`], and `'a` of an arena. The values are dropped with the vector, or stay
+/// [as a slice](Self::into_slice), which lives for `'s`.
 ///
 /// It is meant for collecting and formatting. For `insert`, `retain` or iteration by value use
 /// the `Vec` of `allocator_api2`, with the feature of that name and `&Arena` as its allocator.
@@ -42,41 +47,44 @@ use crate::raw::memory;
 /// let slice: &mut [u64] = vec.into_slice();
 /// assert_eq!(slice, [1, 2, 3, 4]);
 /// ```
-pub struct ArenaVec<'a, T> {
+pub struct ArenaVec<'a, 's, T> {
     chunks: &'a Chunks,
     start: NonNull<T>,
     len: usize,
     capacity: usize,
     values: PhantomData<T>,
+    memory: PhantomData<&'s ()>,
 }
 
-/// A reference in which an [`ArenaVec`] can be made: `&Arena`, `&Scope`. Sealed.
-pub trait InArena<'a>: sealed::InArena<'a> {}
+/// A reference in which an [`ArenaVec`] can be made: `&'a Arena`, where `'s` is `'a`, or
+/// `&'a Scope<'s, '_>`. Sealed.
+pub trait InArena<'a, 's>: sealed::InArena<'a, 's> {}
 
 mod sealed {
     use super::{Arena, Chunks, Scope};
 
-    pub trait InArena<'a> {
+    /// E2 holds for the chunks.
+    pub trait InArena<'a, 's> {
         fn chunks(self) -> &'a Chunks;
     }
 
-    impl<'a> InArena<'a> for &'a Arena {
+    impl<'a> InArena<'a, 'a> for &'a Arena {
         fn chunks(self) -> &'a Chunks {
             &self.chunks
         }
     }
 
-    impl<'a> InArena<'a> for &'a Scope<'_, '_> {
+    impl<'a, 's> InArena<'a, 's> for &'a Scope<'s, '_> {
         fn chunks(self) -> &'a Chunks {
             &self.arena.chunks
         }
     }
 }
 
-impl<'a> InArena<'a> for &'a Arena {}
-impl<'a> InArena<'a> for &'a Scope<'_, '_> {}
+impl<'a> InArena<'a, 'a> for &'a Arena {}
+impl<'a, 's> InArena<'a, 's> for &'a Scope<'s, '_> {}
 
-impl<'a, T> ArenaVec<'a, T> {
+impl<'a, 's, T> ArenaVec<'a, 's, T> {
     /// An empty vector; allocates nothing.
     ///
     /// ```
@@ -86,10 +94,11 @@ impl<'a, T> ArenaVec<'a, T> {
     /// assert!(ArenaVec::<u64>::new_in(&arena).is_empty());
     /// ```
     #[must_use]
-    pub fn new_in(arena: impl InArena<'a>) -> Self {
+    pub fn new_in(arena: impl InArena<'a, 's>) -> Self {
         Self::in_chunks(arena.chunks())
     }
 
+    /// What the caller makes of the vector lives for `'s`, as the chunks' memory does (E2).
     pub(super) fn in_chunks(chunks: &'a Chunks) -> Self {
         ArenaVec {
             chunks,
@@ -97,6 +106,7 @@ impl<'a, T> ArenaVec<'a, T> {
             len: 0,
             capacity: 0,
             values: PhantomData,
+            memory: PhantomData,
         }
     }
 
@@ -118,7 +128,7 @@ impl<'a, T> ArenaVec<'a, T> {
     /// ```
     #[track_caller]
     #[must_use]
-    pub fn with_capacity_in(capacity: usize, arena: impl InArena<'a>) -> Self {
+    pub fn with_capacity_in(capacity: usize, arena: impl InArena<'a, 's>) -> Self {
         let mut vec = Self::new_in(arena);
         vec.reserve(capacity);
         vec
@@ -386,20 +396,28 @@ impl<'a, T> ArenaVec<'a, T> {
         Ok(())
     }
 
-    /// The values as a slice that borrows the arena; they are never dropped. O(1). Unused
-    /// capacity is given back if nothing was allocated after it.
+    /// The values as a slice, which lives as long as what the arena or the scope allocates; they
+    /// are never dropped. O(1). Unused capacity is given back if nothing was allocated after it.
     ///
     /// ```
-    /// use flatslab::bump::{Arena, ArenaVec};
+    /// use flatslab::bump::{Arena, ArenaVec, Scope};
     ///
-    /// let arena = Arena::new();
-    /// let mut vec = ArenaVec::new_in(&arena);
-    /// vec.push(7);
-    /// assert_eq!(vec.into_slice(), [7]);
+    /// // The slice outlives the borrow of the scope that the vector had.
+    /// fn digits<'s>(scope: &Scope<'s, '_>, text: &str) -> &'s mut [u32] {
+    ///     let mut vec = ArenaVec::new_in(scope);
+    ///     vec.extend(text.chars().filter_map(|it| it.to_digit(10)));
+    ///     vec.into_slice()
+    /// }
+    ///
+    /// let mut arena = Arena::new();
+    /// let mut root = arena.as_scope();
+    /// let kept = digits(&root, "1, 2");
+    /// root.scope(|inner| kept[0] += digits(&inner, "7")[0]);
+    /// assert_eq!(kept, [8, 2]);
     /// ```
-    pub fn into_slice(self) -> &'a mut [T] {
-        // SAFETY: by E1 the values are initialised, in memory that the vector alone owned; the
-        // vector has ended without a drop.
+    pub fn into_slice(self) -> &'s mut [T] {
+        // SAFETY: by E1 the values are initialised, in memory that the vector alone owned, and
+        // that stays for `'s` (E2); the vector has ended without a drop.
         unsafe { self.into_row().as_mut() }
     }
 
@@ -414,7 +432,7 @@ impl<'a, T> ArenaVec<'a, T> {
     /// let boxed: ArenaBox<'_, [String]> = vec.into_boxed_slice();
     /// assert_eq!(*boxed, ["flat"]);
     /// ```
-    pub fn into_boxed_slice(self) -> ArenaBox<'a, [T]> {
+    pub fn into_boxed_slice(self) -> ArenaBox<'s, [T]> {
         // SAFETY: as in `into_slice`; the box is the only owner.
         unsafe { ArenaBox::new(self.into_row()) }
     }
@@ -430,7 +448,7 @@ impl<'a, T> ArenaVec<'a, T> {
     }
 }
 
-impl<T> Deref for ArenaVec<'_, T> {
+impl<T> Deref for ArenaVec<'_, '_, T> {
     type Target = [T];
 
     #[inline]
@@ -440,7 +458,7 @@ impl<T> Deref for ArenaVec<'_, T> {
     }
 }
 
-impl<T> DerefMut for ArenaVec<'_, T> {
+impl<T> DerefMut for ArenaVec<'_, '_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
         // SAFETY: as in `deref`; the vector is borrowed mutably.
@@ -450,7 +468,7 @@ impl<T> DerefMut for ArenaVec<'_, T> {
 
 /// Drops the values, and gives the memory back if nothing was allocated after it and no
 /// destructor panics.
-impl<T> Drop for ArenaVec<'_, T> {
+impl<T> Drop for ArenaVec<'_, '_, T> {
     fn drop(&mut self) {
         // First the values: their destructors may allocate.
         self.clear();
@@ -465,9 +483,9 @@ impl<T> Drop for ArenaVec<'_, T> {
 
 // SAFETY: a shared vector gives shared access to its values alone. It is not `Send`, so only
 // its own thread makes it grow.
-unsafe impl<T: Sync> Sync for ArenaVec<'_, T> {}
+unsafe impl<T: Sync> Sync for ArenaVec<'_, '_, T> {}
 
-impl<T> Extend<T> for ArenaVec<'_, T> {
+impl<T> Extend<T> for ArenaVec<'_, '_, T> {
     #[track_caller]
     fn extend<I: IntoIterator<Item = T>>(&mut self, values: I) {
         let values = values.into_iter();
@@ -478,7 +496,7 @@ impl<T> Extend<T> for ArenaVec<'_, T> {
     }
 }
 
-impl<'v, T> IntoIterator for &'v ArenaVec<'_, T> {
+impl<'v, T> IntoIterator for &'v ArenaVec<'_, '_, T> {
     type Item = &'v T;
     type IntoIter = core::slice::Iter<'v, T>;
 
@@ -487,7 +505,7 @@ impl<'v, T> IntoIterator for &'v ArenaVec<'_, T> {
     }
 }
 
-impl<'v, T> IntoIterator for &'v mut ArenaVec<'_, T> {
+impl<'v, T> IntoIterator for &'v mut ArenaVec<'_, '_, T> {
     type Item = &'v mut T;
     type IntoIter = core::slice::IterMut<'v, T>;
 
@@ -498,7 +516,7 @@ impl<'v, T> IntoIterator for &'v mut ArenaVec<'_, T> {
 
 /// Appends the bytes of the text, so that `write!` formats into the vector; an error if there
 /// is no room.
-impl fmt::Write for ArenaVec<'_, u8> {
+impl fmt::Write for ArenaVec<'_, '_, u8> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.try_extend_from_slice(text.as_bytes())
             .map_err(|_| fmt::Error)
@@ -506,7 +524,7 @@ impl fmt::Write for ArenaVec<'_, u8> {
 }
 
 /// Prints the values.
-impl<T: fmt::Debug> fmt::Debug for ArenaVec<'_, T> {
+impl<T: fmt::Debug> fmt::Debug for ArenaVec<'_, '_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
     }
@@ -550,13 +568,13 @@ fn or_refuse<F: Refusal>(result: Result<(), AllocError>) -> Result<(), F::Error>
 ///
 /// If there is no room.
 pub(super) fn format(
-    vec: &mut ArenaVec<'_, u8>,
+    vec: &mut ArenaVec<'_, '_, u8>,
     text: fmt::Arguments<'_>,
 ) -> Result<fmt::Result, AllocError> {
     /// Keeps the error that a formatter cannot return.
-    struct Sink<'v, 'a>(&'v mut ArenaVec<'a, u8>, Option<AllocError>);
+    struct Sink<'v, 'a, 's>(&'v mut ArenaVec<'a, 's, u8>, Option<AllocError>);
 
-    impl fmt::Write for Sink<'_, '_> {
+    impl fmt::Write for Sink<'_, '_, '_> {
         fn write_str(&mut self, text: &str) -> fmt::Result {
             self.0.chunks().goes_on();
             let added = self.0.try_extend_from_slice(text.as_bytes());

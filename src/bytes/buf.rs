@@ -13,6 +13,7 @@ use super::class::Class;
 use super::counts::{Atomic, Counts, Local};
 use super::header::{Header, Part};
 use super::home::Home;
+use crate::raw::amount::Amount;
 use crate::raw::copy::copy;
 
 /// A shared, read-only reference to bytes of a [`ByteArena`](super::ByteArena).
@@ -189,8 +190,8 @@ impl<R: References> Buf<R> {
         match self.part(start, end) {
             Some(part) => part,
             None => panic!(
-                "the range {start}..{end} is not within {} bytes",
-                self.len()
+                "the range {start}..{end} is not within {}",
+                Amount::bytes(self.len())
             ),
         }
     }
@@ -250,8 +251,8 @@ impl<R: References> Buf<R> {
     pub fn advance(&mut self, count: usize) {
         assert!(
             count <= self.len(),
-            "cannot advance by {count} in {} bytes",
-            self.0.len
+            "cannot advance by {count} in {}",
+            Amount::bytes(self.0.len)
         );
         // SAFETY: within the bytes, or one past them.
         self.0.start = unsafe { self.0.start.add(count) };

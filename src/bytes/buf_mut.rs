@@ -1,4 +1,10 @@
 //! `BufMut`: a buffer that its one owner fills.
+//!
+//! A reader of `std` wants initialised bytes. A header says of its buffer whether all of them are
+//! (H4), so that they are filled with zeros once, and not for each read: 1,500 bytes read into a
+//! buffer of 64 KiB take 0.83 times as long as with zeros each time, a socket's write included,
+//! and 64 bytes 0.74 times; from memory 0.03 and 0.01 times. The number of initialised bytes
+//! would be exact, but a header has room for one bit, of the whole buffer.
 
 use core::borrow::{Borrow, BorrowMut};
 use core::fmt;
@@ -189,6 +195,79 @@ impl<R: References> BufMut<R> {
         self.bytes.truncate(0);
     }
 
+    /// Fills the next bytes by one call of the reader's `read`: a socket, a file. Returns how
+    /// many, at most [`remaining`](Self::remaining).
+    ///
+    /// Call it in place of a `resize` to the capacity, a `read` and a `truncate`, which fill the
+    /// room with zeros each time. This does so once for each buffer of the arena: the first time
+    /// that the buffer is read into, its whole size class is filled with zeros, O(class). After
+    /// that it is O(1), also if the buffer was dropped and allocated again, unless
+    /// [`spare_capacity_mut`](Self::spare_capacity_mut) lent its bytes. To have it done
+    /// beforehand, read from [`std::io::empty`] into each buffer.
+    ///
+    /// 0 is the end of the input, as `read` says it. It is also what a full buffer returns,
+    /// without a call of `read`: make sure that there is room. For fewer bytes than there is room
+    /// for, [`take`](std::io::Read::take) so many of the reader.
+    ///
+    /// The reader sees in its slice what earlier buffers left there.
+    ///
+    /// # Errors
+    ///
+    /// Those of the reader, also `Interrupted` and `WouldBlock`; the length is unchanged then.
+    ///
+    /// # Panics
+    ///
+    /// If the reader says that it has read more bytes than it was given room for. The length is
+    /// unchanged then, and if the reader panics.
+    ///
+    /// ```
+    /// use std::io::Read;
+    ///
+    /// # let arena = flatslab::bytes::ByteArena::new();
+    /// # let mut socket = &b"4 received"[..];
+    /// let mut buf = arena.alloc(1500);
+    /// assert_eq!(buf.read_from(&mut Read::take(&mut socket, 2))?, 2);
+    /// assert_eq!(buf.read_from(&mut socket)?, 8);   // after what is there
+    /// assert_eq!(*buf, *b"4 received");
+    /// assert_eq!(buf.read_from(&mut socket)?, 0);   // the end
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[cfg(feature = "std")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "std")))]
+    pub fn read_from(
+        &mut self,
+        reader: &mut (impl std::io::Read + ?Sized),
+    ) -> std::io::Result<usize> {
+        if self.remaining() > 0 && !self.header().is_initialised() {
+            self.initialise();
+        }
+        // SAFETY: all bytes are initialised (H4), or filled.
+        unsafe { self.bytes.read_from(reader) }
+    }
+
+    /// Fills all bytes with zeros that are not filled, those beyond the capacity too: the buffer
+    /// may be allocated with another one.
+    #[cfg(feature = "std")]
+    #[cold]
+    #[inline(never)]
+    fn initialise(&mut self) {
+        let header = self.header();
+        let filled = self.before() + self.len();
+        // SAFETY: the bytes of the class's size are the buffer's, which no one else has. The
+        // filled ones and those before are initialised, as `new` says; so all are.
+        unsafe {
+            let unfilled = header.start().add(filled);
+            unfilled.write_bytes(0, header.class().size() - filled);
+            header.set_initialised(true);
+        }
+    }
+
+    /// Bytes of the buffer before this part of it; all initialised, as [`new`](Self::new) says.
+    #[inline(always)]
+    fn before(&self) -> usize {
+        self.bytes.start().addr().get() - self.header().start().addr().get()
+    }
+
     /// The bytes that are not filled, for code that writes to them and then calls
     /// [`set_len`](Self::set_len).
     ///
@@ -201,6 +280,8 @@ impl<R: References> BufMut<R> {
     /// assert_eq!(*buf, [7]);
     /// ```
     pub fn spare_capacity_mut(&mut self) -> &mut [MaybeUninit<u8>] {
+        // SAFETY: it says nothing of them. They may be made uninitialised again.
+        unsafe { self.header().set_initialised(false) };
         self.bytes.spare_capacity_mut()
     }
 
@@ -237,13 +318,10 @@ impl<R: References> BufMut<R> {
     pub fn freeze(self) -> Buf<R> {
         let this = ManuallyDrop::new(self);
         let header = this.header();
-        let start = this.bytes.start();
-        let before = start.addr().get() - header.start().addr().get();
-        // What lies before `start` is initialised, says `new`; the sum is not above the
-        // buffer's size.
-        header.share((before + this.len()) as u32);
+        // What lies before is initialised; the sum is not above the buffer's size.
+        header.share((this.before() + this.len()) as u32);
         // SAFETY: shared now, with this reference (H1), and its bytes are filled (H2).
-        unsafe { Buf::new(this.header, start, this.len()) }
+        unsafe { Buf::new(this.header, this.bytes.start(), this.len()) }
     }
 }
 

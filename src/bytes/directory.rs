@@ -13,13 +13,15 @@ use core::cell::Cell;
 use core::ptr::NonNull;
 
 use super::counts::Counting;
-use super::header::Header;
+use super::header::{Header, NUMBER_BYTES};
 use crate::error::AllocError;
 use crate::raw::row::Row;
 use crate::raw::source::Source;
 
 /// Bits of a number.
 pub(super) const NUMBER_BITS: u32 = 24;
+
+const _: () = assert!(NUMBER_BITS as usize == 8 * NUMBER_BYTES);
 
 /// Bits of the place within a page. A chunk of one buffer takes a page too, so with more of them
 /// there could be fewer such chunks; with fewer a chunk of many buffers takes more entries.

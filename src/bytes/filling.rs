@@ -5,6 +5,8 @@ use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
 use crate::error::SizeError;
+#[cfg(feature = "std")]
+use crate::raw::amount::Amount;
 
 /// Bytes of one owner, the first of them filled.
 pub(crate) struct Filling {
@@ -99,6 +101,35 @@ impl Filling {
         let spare = NonNull::slice_from_raw_parts(self.end().cast(), self.remaining());
         // SAFETY: this value's alone; they may be uninitialised.
         unsafe { { spare }.as_mut() }
+    }
+
+    /// Has a reader fill the next bytes, by one call; returns how many. A full one is not read
+    /// into.
+    ///
+    /// # Safety
+    ///
+    /// All bytes are initialised, the unfilled ones too.
+    #[cfg(feature = "std")]
+    pub(crate) unsafe fn read_from(
+        &mut self,
+        reader: &mut (impl std::io::Read + ?Sized),
+    ) -> std::io::Result<usize> {
+        let room = self.remaining();
+        if room == 0 {
+            return Ok(0);
+        }
+        let mut unfilled = NonNull::slice_from_raw_parts(self.end(), room);
+        // SAFETY: initialised (precondition), and this value's alone. A reader that panics or
+        // returns an error has written bytes that are not counted, and no more.
+        let count = reader.read(unsafe { unfilled.as_mut() })?;
+        assert!(
+            count <= room,
+            "read_from was refused: the reader says that it has read {}, and was given room \
+             for {room}",
+            Amount::bytes(count)
+        );
+        self.len += count as u32;
+        Ok(count)
     }
 
     /// Sets the number of filled bytes.

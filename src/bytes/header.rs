@@ -14,6 +14,9 @@
 //! * H3: links make no cycle. `next` changes only while the header's one reference is borrowed
 //!   exclusively, or is none: then no chain contains it but the one that it is borrowed
 //!   through, and what it is linked to cannot lead back to it.
+//! * H4: if `is_initialised`, all bytes of the buffer are initialised, those beyond its capacity
+//!   too. Who has a mutable header writes and reads it, no one else; it stays while the header is
+//!   shared or free.
 
 use core::cell::{Cell, UnsafeCell};
 use core::ptr::NonNull;
@@ -21,12 +24,37 @@ use core::ptr::NonNull;
 use super::class::Class;
 use super::counts::{Counting, Counts};
 
+/// The number of a header in the directory.
+///
+/// Three bytes, so that the fourth is a place of its own: the arena's thread reads the number of
+/// a header while another thread, which has the buffer, writes H4.
+#[derive(Clone, Copy)]
+struct Number([u8; NUMBER_BYTES]);
+
+/// Bytes of a number.
+pub(super) const NUMBER_BYTES: usize = 3;
+
+impl Number {
+    fn new(number: u32) -> Self {
+        let [low, middle, high, rest] = number.to_le_bytes();
+        debug_assert!(rest == 0);
+        Number([low, middle, high])
+    }
+
+    #[inline(always)]
+    fn get(self) -> u32 {
+        let Number([low, middle, high]) = self;
+        u32::from_le_bytes([low, middle, high, 0])
+    }
+}
+
 /// What is noted of a buffer.
 #[repr(C, align(64))]
 pub(super) struct Header<R: Counting> {
     counts: R::Counts,
     filled: Cell<u32>,
-    number: u32,
+    number: Number,
+    is_initialised: Cell<bool>,
     /// Of the buffer's bytes.
     start: NonNull<u8>,
     class: NonNull<Class>,
@@ -71,7 +99,8 @@ impl<R: Counting> Header<R> {
         Header {
             counts: R::Counts::new(),
             filled: Cell::new(FREE),
-            number,
+            number: Number::new(number),
+            is_initialised: Cell::new(false),
             start,
             class,
             next: UnsafeCell::new(None),
@@ -85,7 +114,23 @@ impl<R: Counting> Header<R> {
 
     #[inline(always)]
     pub(super) fn number(&self) -> u32 {
-        self.number
+        self.number.get()
+    }
+
+    /// Whether all bytes of a mutable header's buffer are initialised (H4).
+    #[cfg(feature = "std")]
+    pub(super) fn is_initialised(&self) -> bool {
+        self.is_initialised.get()
+    }
+
+    /// Says of a mutable header whether all bytes of its buffer are initialised (H4).
+    ///
+    /// # Safety
+    ///
+    /// They are, if so.
+    #[inline(always)]
+    pub(super) unsafe fn set_initialised(&self, all: bool) {
+        self.is_initialised.set(all);
     }
 
     #[inline(always)]

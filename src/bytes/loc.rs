@@ -104,7 +104,7 @@ impl Loc {
     }
 
     /// The position as two words, for tables of other libraries. They mean nothing outside of
-    /// this process.
+    /// this process. The first is never 0, and `[u64::MAX; 2]` leads nowhere.
     ///
     /// ```
     /// # use flatslab::bytes::{ByteArena, Loc};

@@ -49,7 +49,8 @@
 //! up to 16 of those that came back. Free buffers are used before those, so more memory is in use
 //! than with `Local` counts, where the buffer dropped last is used next.
 //!
-//! Rings for several threads are in [`sync`](crate::sync).
+//! Rings for several threads are in [`sync`](crate::sync). No ring of the crate gives each entry to
+//! every reader: [how to do that](crate::sync#each-entry-to-every-reader).
 //!
 //! # What it costs
 //!
@@ -72,6 +73,7 @@
 //! | `Bytes::copy_from_slice` | [`ByteArena::copy`] |
 //! | `Bytes::try_into_mut` | [`Buf::try_into_mut`] |
 //! | `Chain` | [`Buf::set_next`], [`Buf::parts`] |
+//! | `read_buf` of `tokio`, which takes a `BytesMut` | [`BufMut::read_from`], of a reader of `std`; with the feature `bytes` a `BufMut` goes to `read_buf` itself |
 //!
 //! # Coming from `go-slab`
 //!

@@ -8,6 +8,7 @@ use super::buf::Buf;
 use super::buf_mut::BufMut;
 use super::class::Class;
 use super::counts::{Atomic, Counts, Local};
+use super::directory::NUMBER_BITS;
 use super::entries::Entries;
 use super::sizes::LARGEST;
 use super::stats::Stats;
@@ -21,6 +22,10 @@ use crate::memory::Pages;
 /// Use it for data that arrives faster than it is read, of which the newest counts: frames,
 /// ticks, log lines. All memory is allocated at the start: buffers for the entries, and further
 /// ones for entries that were [popped](Self::pop) and are still read.
+///
+/// Each entry is popped once, so it goes to one reader. A ring on one thread may be read by
+/// several parts of a program with [`get`](Self::get) and [`iter`](Self::iter), which take
+/// nothing; for each reader on its own thread see [`sync`](crate::sync#each-entry-to-every-reader).
 ///
 /// If readers keep more buffers than that, the ring keeps fewer entries until they are dropped,
 /// and does not stall. A `push` fails only if readers keep all buffers.
@@ -228,14 +233,12 @@ impl<R: References> Ring<R> {
     ///
     /// ```
     /// # use flatslab::bytes::{Ring, RequestError};
-    /// # use std::io::Read;
     /// # let mut socket = &b"received"[..];
     /// let mut ring = Ring::with_capacity(2, 1500);
     /// let mut buf = ring.try_alloc()?;
-    /// buf.resize(1500, 0).unwrap();
-    /// let count = socket.read(&mut buf).unwrap();
-    /// buf.truncate(count);
-    /// ring.push_buf(buf);
+    /// if buf.read_from(&mut socket).unwrap() > 0 {
+    ///     ring.push_buf(buf);
+    /// }
     /// assert_eq!(ring.pop().unwrap(), *b"received");
     /// # Ok::<(), RequestError>(())
     /// ```
@@ -486,9 +489,12 @@ impl<R: References> Build for Ring<R> {
             max_len,
             in_flight,
         } = options;
-        BuildError::in_range("entries", entries, 1, usize::MAX)?;
+        // Each has a buffer of its own, with a number.
+        let most = 1 << NUMBER_BITS;
+        BuildError::in_range("in_flight", in_flight, 0, most - 1)?;
+        BuildError::in_range("entries", entries, 1, most - in_flight)?;
         BuildError::in_range("max_len", max_len, 1, LARGEST)?;
-        let buffers = entries.saturating_add(in_flight);
+        let buffers = entries + in_flight;
         let size = max_len.saturating_add(15) / 16 * 16;
         // One chunk where that is not more than a chunk may have.
         let chunk_bytes = size.saturating_mul(buffers).min(size.max(LARGEST_CHUNK));

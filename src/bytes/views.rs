@@ -8,6 +8,7 @@ use super::References;
 use super::buf::Buf;
 use super::buf_mut::BufMut;
 use crate::error::SizeError;
+use crate::raw::amount::Amount;
 
 /// The bytes do not make a view: there are too few or too many, or they begin at an address that
 /// the type cannot have.
@@ -18,7 +19,7 @@ use crate::error::SizeError;
 /// # let arena = flatslab::bytes::ByteArena::new();
 /// let buf = arena.copy(&[0; 9]);
 /// let error = buf.view::<u64>().unwrap_err();
-/// assert_eq!(error.to_string(), "9 bytes at an offset of 0 from 8 are no value of 8 bytes");
+/// assert_eq!(error.to_string(), "a value of 8 bytes is not viewed in 9 bytes, 0 past a multiple of 8");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ViewError {
@@ -47,10 +48,12 @@ impl fmt::Display for ViewError {
             offset,
             align,
             size,
-        } = self;
+        } = *self;
         write!(
             f,
-            "{len} bytes at an offset of {offset} from {align} are no value of {size} bytes"
+            "a value of {} is not viewed in {}, {offset} past a multiple of {align}",
+            Amount::bytes(size),
+            Amount::bytes(len)
         )
     }
 }

@@ -66,8 +66,9 @@ impl EpochKey {
         Word::of_key(self.bits.get())
     }
 
-    /// Returns the bits of the key, which are never 0, to store or send within the process. In
-    /// another process they may be the key of another value: its slabs have the same numbers.
+    /// Returns the bits of the key, which are never 0 and never `u128::MAX`, to store or send
+    /// within the process. In another process they may be the key of another value: its slabs have
+    /// the same numbers. They do not fit in the token of a poller, which has 64 bits, or 32.
     ///
     /// ```
     /// use flatslab::epoch::{EpochKey, EpochSlab};
@@ -88,6 +89,7 @@ impl EpochKey {
     ///
     /// ```
     /// assert_eq!(flatslab::epoch::EpochKey::from_raw(0), None);
+    /// assert_eq!(flatslab::epoch::EpochKey::from_raw(u128::MAX), None);
     /// ```
     #[inline]
     #[must_use]

@@ -4,6 +4,7 @@
 use super::GenKey;
 use super::key::SlabKey;
 use super::{PlainSlab, Storage};
+use crate::raw::amount::Amount;
 
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// Number of slots that take no more values, because their generations are used up:
@@ -43,8 +44,8 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     pub fn reset_generations(&mut self) {
         assert!(
             self.is_empty(),
-            "reset_generations was refused: there are {} values",
-            self.len()
+            "reset_generations was refused: the slab has {}",
+            Amount::values(self.len())
         );
         self.cells.clear();
         self.used = 0;

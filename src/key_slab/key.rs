@@ -140,14 +140,22 @@ impl GenKey {
         self.version.get() >> 1
     }
 
-    /// The key's bits, to store or send: never 0.
+    /// The key's bits, to store or send: never 0, and below 2⁶³.
+    ///
+    /// So `u64::MAX` and the numbers before it are no keys: a poller whose tokens are keys may
+    /// reserve them for what is no connection, such as its listener and its waker. Where a token
+    /// is a `usize` (`mio`), pointers must have 64 bits: with 32, `as usize` loses the generation,
+    /// and a stale token leads to the next value. Use a [`Key`] there, or a table of tokens.
     ///
     /// ```
     /// use flatslab::{GenKey, KeySlab};
     ///
+    /// const LISTENER: u64 = u64::MAX;
+    ///
     /// let mut slab: KeySlab<u64, GenKey> = KeySlab::with_key();
     /// let key = slab.insert(7);
     /// assert_eq!(GenKey::from_raw(key.into_raw()), Some(key));
+    /// assert_eq!(GenKey::from_raw(LISTENER), None);
     /// ```
     #[inline]
     #[must_use]
@@ -330,7 +338,7 @@ macro_rules! key_type {
                 self.0.index()
             }
 
-            /// The key's bits, to store or send.
+            /// The key's bits, to store or send: below 2³⁰, and `u32::MAX` of `NONE`.
             #[inline]
             $visibility const fn into_raw(self) -> u32 {
                 self.0.into_raw()
@@ -360,7 +368,8 @@ macro_rules! key_type {
                 self.0.generation()
             }
 
-            /// The key's bits, to store or send: never 0.
+            /// The key's bits, to store or send: never 0, and below 2⁶³, so `u64::MAX` is no
+            /// key's. Where pointers have 32 bits, `as usize` loses the generation.
             #[inline]
             $visibility const fn into_raw(self) -> u64 {
                 self.0.into_raw()

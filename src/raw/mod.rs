@@ -14,6 +14,7 @@
 //! | `prefetch.rs` | a hint to the processor | slabs; pools |
 //! | `chunk.rs` | chunks of equal cells by [`Layout`](core::alloc::Layout), touched | slabs, those of `sync/` and `epoch/` among them |
 //! | `returns.rs` | [`Returns`](returns::Returns): a stack that any thread pushes to and its owner takes whole, and the count of what is out when the owner goes | slabs; byte arenas of threads |
+//! | `amount.rs` | [`Amount`](amount::Amount): a number of things, in words | errors and panics |
 //! | `atomic.rs` | atomics and threads, or loom's | whatever shares memory between threads |
 //!
 //! # Invariants
@@ -22,6 +23,7 @@
 //! `pages/mapping.rs`, G in `pages/region.rs`, F in `stack.rs`, T in `row.rs`, Q in
 //! `returns.rs`.
 
+pub(crate) mod amount;
 pub(crate) mod atomic;
 #[cfg(feature = "alloc")]
 pub(crate) mod chunk;

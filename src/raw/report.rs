@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use super::amount::Amount;
 use super::pages::options::{Shortfall, Shortfalls};
 use super::source::{Kind, Source};
 
@@ -253,7 +254,7 @@ impl fmt::Display for Bytes {
         let units = ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
         let step = (self.0.checked_ilog2().unwrap_or(0) / 10) as usize;
         if step == 0 {
-            return write!(f, "{} bytes", self.0);
+            return Amount::bytes(self.0).fmt(f);
         }
         let whole = self.0 >> (10 * step);
         let tenths = ((self.0 >> (10 * (step - 1))) & 1023) * 10 / 1024;

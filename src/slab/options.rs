@@ -115,23 +115,18 @@ pub struct SlabOptions {
 
 impl SlabOptions {
     /// The binary logarithm of the slots of a chunk, rounded up and checked.
-    fn shift<T>(&self) -> Result<u32, AllocError> {
+    fn shift<T>(&self) -> Result<u32, BuildError> {
         let limit = 1 << MAX_SLOTS.ilog2();
-        if self.chunk_capacity > limit {
-            return Err(AllocError::TooManySlots {
-                requested: self.chunk_capacity,
-                limit,
-            });
-        }
+        BuildError::in_range("chunk_capacity", self.chunk_capacity, 0, limit)?;
         let smallest = const { 1 << grain::<T>() };
         let slots = self.chunk_capacity.max(smallest).next_power_of_two();
         match chunk::layout(CellPtr::<T>::LAYOUT, slots) {
             Ok(_) => Ok(slots.ilog2()),
             // Named as it was asked for, not rounded up.
-            Err(_) => Err(AllocError::TooManyBytes {
+            Err(_) => Err(BuildError::Memory(AllocError::TooManyBytes {
                 slots: self.chunk_capacity,
                 slot_bytes: CellPtr::<T>::SIZE,
-            }),
+            })),
         }
     }
 }

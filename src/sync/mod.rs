@@ -34,10 +34,111 @@
 //! | the same, and threads on which no destructor may run: an audio callback | [`SendSlot::retire`], [`SharedRef::retire`] |
 //! | values that any thread makes, reads and ends: sessions, connections, shared state | [`SharedSlab`] |
 //! | bytes made by one thread and read by others | an [atomic `ByteArena`](crate::bytes::ByteArena::atomic) |
+//! | handles of those, on their way from thread to thread | a queue of [another crate](#queues-are-not-in-this-crate) |
 //! | all frames of one thread, for one other thread | a [`SpscRing`], split; it refuses entries when it is full |
 //! | the newest frames of many threads, for many, each for one reader | a [`SharedRing`]; it overwrites the oldest, and readers may sleep |
 //!
 //! A tracked slab itself stays on its thread. It may be built on the thread that uses it.
+//!
+//! # Each entry to every reader
+//!
+//! None of the rings does that: [`bytes::Ring`](crate::bytes::Ring), [`SpscRing`] and `SharedRing`
+//! hand each entry to one reader. A ring that waited for every reader would be as slow as the
+//! slowest; one that did not would overwrite what a reader is at. Instead:
+//!
+//! | you have | take |
+//! |---|---|
+//! | a few readers, each of which needs every entry | one queue for each; the bytes once, in an [atomic](crate::bytes::Atomic) [`Buf`](crate::bytes::Buf), of which each queue gets a clone |
+//! | readers that may miss entries, but need the newest | the same, with a queue that overwrites: `force_push` of the crate `crossbeam-queue`, below |
+//! | readers that need the last state alone | a [`SharedSlab`] or a lock with the state, and no queue |
+//! | readers in other processes, or a history that each of them reads at its own pace | a log or a message broker: out of the crate's scope |
+//!
+//! ```
+//! use std::sync::mpsc;
+//! use std::thread;
+//!
+//! use flatslab::bytes::{Atomic, Buf, ByteArena};
+//!
+//! let arena = ByteArena::atomic();
+//! let (senders, readers): (Vec<_>, Vec<_>) = (0..3)
+//!     .map(|_| {
+//!         let (sender, receiver) = mpsc::sync_channel::<Buf<Atomic>>(16);
+//!         (sender, thread::spawn(move || receiver.iter().map(|it| it.len()).sum::<usize>()))
+//!     })
+//!     .unzip();
+//! for line in ["one", "two", "three"] {
+//!     let bytes = arena.copy(line.as_bytes());    // one copy for all readers
+//!     for sender in &senders {
+//!         sender.send(bytes.clone()).unwrap();
+//!     }
+//! }
+//! drop(senders);
+//! assert!(readers.into_iter().all(|reader| reader.join().unwrap() == 11));
+//! ```
+//!
+//! # Queues are not in this crate
+//!
+//! What crosses threads here is memory: a [`SendSlot`], an atomic `Buf`, a key. They are `Send`,
+//! two or three words long, and go through any queue; a queue of such handles moves no value and
+//! copies no byte. The rings of this crate are for bytes that have no buffer of their own. So for
+//! handles take a queue of those who write queues:
+//!
+//! | between | take | which |
+//! |---|---|---|
+//! | two threads | `rtrb` | is bounded and wait-free; a push to a full one gives the handle back |
+//! | many threads, none of which sleeps | `ArrayQueue` of `crossbeam-queue` | is bounded; `force_push` overwrites the oldest, and gives it back |
+//! | many threads that sleep while there is nothing | `crossbeam-channel`, or `std::sync::mpsc` for one receiver | `select!` waits for several |
+//! | a poller and its workers | `rtrb` and a waker, next section | |
+//!
+//! Bound every queue: the memory in it belongs to the slab or arena of its sender, which is full,
+//! or grows, while a receiver is slow. A handle that a queue gives back is dropped or sent again;
+//! either way nothing is lost. A queue that is dropped drops the handles in it, and their memory
+//! goes home, also if the slab or the arena is gone by then.
+//!
+//! Memory comes back without a queue. A dropped [`SendSlot`] gives its slot to the slab, which
+//! finds it at its next insertion or [`reclaim`](crate::TrackedSlab::reclaim). The last reference
+//! to an atomic `Buf` gives its buffer to the arena in the same way. Only a value that is to be
+//! used again goes back through a second queue: [`receive`](crate::TrackedSlab::receive) makes a
+//! `SendSlot` a `Slot` of its slab.
+//!
+//! `cargo run -p threads --bin two_threads` (`rtrb`, to and fro) and `--bin many_threads`
+//! (`ArrayQueue`, all readers and the newest) show it.
+//!
+//! # Waiting
+//!
+//! A consumer that has nothing to do sleeps, and the sender wakes it. Of the types here only a
+//! `SharedRing` can do that itself. For a queue, and for a [`SpscRing`], the order is always the
+//! same:
+//!
+//! - the sender pushes, and *then* wakes;
+//! - the consumer takes all there is, and *then* sleeps, in a call that returns at once if it was
+//!   woken since it last returned.
+//!
+//! So nothing is missed, whatever the two do at once. Such a call is:
+//!
+//! | the consumer sleeps in | the sender calls |
+//! |---|---|
+//! | `std::thread::park` | `Thread::unpark` of that thread |
+//! | a poller, for sockets too | `mio::Waker::wake`, which is an event descriptor on Linux |
+//! | `poll_fn` of an async runtime: it registers its `Waker` in an `AtomicWaker`, and looks once more | `AtomicWaker::wake` |
+//!
+//! A consumer may wake for nothing, and then finds nothing. To wake one that is awake costs an
+//! atomic operation with `park`, and a system call with `mio`: wake once for all that was pushed in
+//! a row. A consumer that must not wait for the system, some microseconds, does not sleep but looks
+//! again and again, on a core of its own.
+//!
+//! The end is an event too: drop the queue's sending end, or [close](SharedRing::close) the ring,
+//! and wake. The consumer asks whether the queue is closed *before* it takes what there is: what
+//! was pushed before the end is found.
+//!
+//! *One arena for each worker.* An arena allocates on one thread, so each worker makes its own, and
+//! sends what it fills. The buffers come back to it from wherever they are dropped, and after a
+//! warm-up no thread calls the allocator. A worker that ends drops its arena; its memory is freed
+//! with the last of the buffers that are still out. A worker that sleeps reclaims nothing: what
+//! came back is found when it allocates again.
+//!
+//! `cargo run -p threads --bin sleeping` shows a worker that parks; the member `examples/server` a
+//! poller that a waker wakes, and workers with arenas of their own.
 //!
 //! # Which types may go where
 //!

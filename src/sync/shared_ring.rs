@@ -25,6 +25,9 @@ use crate::memory::Pages;
 /// A fixed number of entries for any number of writers and readers, first in, first out; the
 /// newest overwrites the oldest, and each entry goes to one reader.
 ///
+/// Readers share the entries between them: what one pops, no other gets. To give each entry to
+/// every reader, see [`sync`](crate::sync#each-entry-to-every-reader).
+///
 /// All memory is allocated at the start. Entries are buffers, which readers may keep; those
 /// kept beyond [`in_flight`](Builder::in_flight) take room from entries. A reader may sleep until
 /// there is an entry, and learns when the ring is [closed](Self::close).

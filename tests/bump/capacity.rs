@@ -440,7 +440,7 @@ fn a_reserve_holds_what_it_promises_or_does_not_fit() {
                 Err(AllocError::Limit { bytes }) => {
                     refused += 1;
                     let needed = reserved.next_multiple_of(8) + 64;
-                    assert_eq!(bytes, needed);
+                    assert_eq!(bytes, reserved);
                     assert!(before + needed > limit, "{reserved} at {before} of {limit}");
                     assert_eq!(source.bytes(), before);
                 }
@@ -456,6 +456,32 @@ fn a_reserve_holds_what_it_promises_or_does_not_fit() {
     assert!(kept > 10 && refused > 3, "{kept} kept, {refused} refused");
 }
 
+/// It said the bytes of the chunk that was to be added for it, 96 of 32.
+#[test]
+fn an_error_at_the_limit_says_the_bytes_of_the_request() {
+    for arena in [
+        Arena::bounded(0),
+        Arena::bounded(24),
+        Arena::builder().max_bytes(70).build(),
+    ] {
+        let limit = |bytes| Some(AllocError::Limit { bytes });
+        assert_eq!(arena.try_alloc_layout(bytes(32)).err(), limit(32));
+        assert_eq!(arena.try_alloc_with(|| [7_u64; 5]).err(), limit(40));
+        assert_eq!(arena.try_alloc_slice_copy(&[7_u8; 33]).err(), limit(33));
+        assert_eq!(arena.try_alloc_str(&"7".repeat(41)).err(), limit(41));
+        assert_eq!(arena.try_reserve(39).err(), limit(39));
+        let mut vec = ArenaVec::<u32>::new_in(&arena);
+        assert_eq!(vec.try_reserve(9).err(), limit(36));
+        let aligned = Layout::from_size_align(100, 1024).unwrap();
+        assert_eq!(arena.try_alloc_layout(aligned).err(), limit(100));
+        let error = arena.try_alloc_layout(bytes(32)).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "an arena at its limit has no room for 32 bytes"
+        );
+    }
+}
+
 /// The next doubled chunk was asked for, and no second try made.
 #[test]
 fn what_fits_the_limit_is_not_refused() {
@@ -465,7 +491,7 @@ fn what_fits_the_limit_is_not_refused() {
     assert_eq!(arena.allocated_bytes_including_metadata(), 2000);
     assert_eq!(builder().reserve(2000 - 64).build().remaining(), 2000 - 64);
     let error = builder().reserve(2000 - 63).try_build().map(drop);
-    assert_eq!(error, Err(AllocError::Limit { bytes: 2008 }.into()));
+    assert_eq!(error, Err(AllocError::Limit { bytes: 1937 }.into()));
     // As with an allocation.
     let arena = builder().build();
     arena.alloc_layout(bytes(2000 - 64));

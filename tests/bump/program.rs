@@ -108,7 +108,7 @@ enum Content<'a> {
     Raw(NonNull<u8>, Layout),
     Boxed(ArenaBox<'a, Value>),
     Row(ArenaBox<'a, [Value]>),
-    Vec(ArenaVec<'a, u64>),
+    Vec(ArenaVec<'a, 'a, u64>),
 }
 
 /// Whether a row holds this number over and over: two comparisons of memory, which take an

@@ -1,10 +1,64 @@
 //! `ArenaVec` against `Vec`, and where its room is.
 
-use flatslab::bump::{Arena, ArenaVec};
+use flatslab::bump::{Arena, ArenaBox, ArenaVec, Scope};
 
 use crate::common::panics;
 use crate::common::random::{random, seed};
-use crate::values::{Count, expect_apart};
+use crate::values::{Count, Counted, expect_apart};
+
+/// A row that a function makes in a vector of its own, and that outlives it.
+fn row<'s, T>(scope: &Scope<'s, '_>, len: usize, make: impl Fn(usize) -> T) -> &'s mut [T] {
+    let mut vec = ArenaVec::with_capacity_in(len / 2, scope);
+    for index in 0..len {
+        vec.push(make(index));
+        // So that some grow in their place and others move.
+        if index % 3 == 0 {
+            scope.alloc(index as u8);
+        }
+    }
+    vec.into_slice()
+}
+
+#[test]
+fn the_slice_of_a_vector_stays_while_inner_scopes_come_and_go() {
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    #[repr(align(64))]
+    struct Line(u8);
+
+    let mut arena = Arena::builder().chunk_bytes(64).build();
+    let mut root = arena.as_scope();
+    let rows: [&mut [usize]; 3] = [0, 1, 30].map(|len| row(&root, len, |index| index));
+    let lines = row(&root, 5, |index| Line(index as u8));
+    let units = row(&root, 9, |_| ());
+    for _ in 0..3 {
+        root.scope(|mut inner| {
+            let copy = row(&inner, 40, |index| rows[2][index % 30]);
+            rows[1][0] += copy[9];
+            inner.scope(|innermost| lines[4].0 += row(&innermost, 8, |_| Line(1))[7].0);
+        });
+    }
+    assert_eq!((rows[0].len(), rows[1][0], rows[2].len()), (0, 27, 30));
+    assert!(rows[2].iter().enumerate().all(|(index, it)| *it == index));
+    assert_eq!(lines, [0, 1, 2, 3, 7].map(Line));
+    assert!(lines.as_ptr().addr() % 64 == 0 && units.len() == 9);
+}
+
+#[test]
+fn the_boxed_slice_of_a_vector_outlives_its_borrow_of_the_scope() {
+    fn boxed<'s>(scope: &Scope<'s, '_>, count: &Count) -> ArenaBox<'s, [Counted]> {
+        let mut vec = ArenaVec::new_in(scope);
+        vec.extend((0..5).map(|number| count.make(number)));
+        vec.into_boxed_slice()
+    }
+    let count = Count::default();
+    let mut arena = Arena::new();
+    let mut root = arena.as_scope();
+    let kept = boxed(&root, &count);
+    root.scope(|inner| drop(boxed(&inner, &count)));
+    count.expect(5);
+    drop(kept);
+    count.expect(0);
+}
 
 #[test]
 fn a_vector_does_as_vec() {
@@ -88,7 +142,7 @@ fn a_vector_that_is_last_grows_where_it_stands() {
 #[test]
 fn a_vector_that_is_not_last_moves() {
     let arena = Arena::builder().chunk_bytes(256).build();
-    let mut vecs: Vec<ArenaVec<'_, u64>> = (0..4).map(|_| ArenaVec::new_in(&arena)).collect();
+    let mut vecs: Vec<ArenaVec<'_, '_, u64>> = (0..4).map(|_| ArenaVec::new_in(&arena)).collect();
     let mut words = Vec::new();
     for number in 0..40 {
         for vec in &mut vecs {
@@ -122,7 +176,7 @@ fn a_vector_of_another_chunk_is_never_the_last() {
         for (vec, number) in &mut vecs {
             vec.push(*number);
         }
-        let right = |(vec, number): &(ArenaVec<'_, u8>, u8)| vec.iter().all(|it| it == number);
+        let right = |(vec, number): &(ArenaVec<'_, '_, u8>, u8)| vec.iter().all(|it| it == number);
         assert!(vecs.iter().all(right));
     }
 }
@@ -130,7 +184,7 @@ fn a_vector_of_another_chunk_is_never_the_last() {
 #[test]
 fn a_refused_growth_changes_nothing() {
     let count = Count::default();
-    let arena = Arena::bounded(size_of::<crate::values::Counted>() * 5);
+    let arena = Arena::bounded(size_of::<Counted>() * 5);
     let mut vec = ArenaVec::new_in(&arena);
     for number in 0..5 {
         assert!(vec.try_push(count.make(number)).is_ok());

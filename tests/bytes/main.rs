@@ -25,6 +25,8 @@ mod positions;
 mod program;
 #[cfg(not(each_run))]
 mod readers;
+#[cfg(feature = "std")]
+mod reading;
 #[cfg(not(each_run))]
 mod regressions;
 mod rings;

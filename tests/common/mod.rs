@@ -12,6 +12,7 @@
 pub mod amount;
 pub mod audit;
 pub mod random;
+pub mod readers;
 pub mod slabs;
 pub mod values;
 

@@ -251,6 +251,78 @@ fn vector_of_the_arena_grown_in_a_scope() {
     arena.scope(|_| vec.push(7)); //~ E0502
 }
 
+// The slice of a vector lives as long as the scope, and the vector no longer than its borrow:
+#[test]
+fn slice_of_the_parent_held_over_a_scope() {
+    let mut arena = Arena::new();
+    let mut root = arena.as_scope();
+    let mut vec = ArenaVec::<u64>::new_in(&root);
+    vec.push(7);
+    let slice = vec.into_slice();
+    root.scope(|inner| slice[0] += *inner.alloc(1));
+    assert_eq!(slice, [8]);
+}
+
+#[test]
+fn slice_returned_from_a_function() {
+    fn slice<'s>(scope: &Scope<'s, '_>) -> &'s mut [u64] {
+        let mut vec = ArenaVec::new_in(scope);
+        vec.push(7);
+        vec.into_slice()
+    }
+    assert_eq!(slice(&Arena::new().as_scope()), [7]);
+}
+
+#[cfg(compile_fail)]
+fn slice_returned_from_the_scope() {
+    let mut arena = Arena::new();
+    arena.scope(|scope| {
+        let mut vec = ArenaVec::<u64>::new_in(&scope);
+        vec.push(7);
+        vec.into_slice() //~ lifetime may not live long enough
+    });
+}
+
+#[cfg(compile_fail)]
+fn boxed_slice_returned_from_the_scope() {
+    let mut arena = Arena::new();
+    arena.scope(|scope| ArenaVec::<u64>::new_in(&scope).into_boxed_slice()); //~ lifetime may not live long enough
+}
+
+#[cfg(compile_fail)]
+fn slice_of_an_arena_held_over_a_reset() {
+    let mut arena = Arena::new();
+    let slice = ArenaVec::<u64>::new_in(&arena).into_slice();
+    arena.reset(); //~ E0502
+    drop(slice);
+}
+
+#[cfg(compile_fail)]
+fn lifetime_of_the_memory_lengthened<'a, 's>(
+    vec: ArenaVec<'a, 's, u64>,
+) -> ArenaVec<'a, 'static, u64> {
+    vec //~ lifetime may not live long enough
+}
+
+#[cfg(compile_fail)]
+fn slice_of_values_that_end_before_it<'s>(scope: &Scope<'s, '_>) {
+    let number = 7;
+    let mut vec = ArenaVec::new_in(scope);
+    vec.push(&number); //~ E0597
+    let slice: &'s mut [&u64] = vec.into_slice();
+}
+
+#[test]
+fn vector_of_values_that_end_before_the_scope() {
+    fn sum(scope: &Scope<'_, '_>) -> u64 {
+        let number = 7;
+        let mut vec = ArenaVec::new_in(scope);
+        vec.push(&number);
+        vec.iter().map(|it| **it).sum()
+    }
+    assert_eq!(sum(&Arena::new().as_scope()), 7);
+}
+
 // A scope has no reset:
 #[cfg(compile_fail)]
 fn scope_reset() {
@@ -262,7 +334,7 @@ fn scope_reset() {
 #[test]
 fn what_goes_to_other_threads() {
     send::<(Arena, ArenaBox<'static, u64>)>();
-    sync::<(ArenaBox<'static, u64>, ArenaVec<'static, u64>)>();
+    sync::<(ArenaBox<'static, u64>, ArenaVec<'static, 'static, u64>)>();
     local::<(
         Scope<'static, 'static>,
         Checkpoint,
@@ -289,8 +361,8 @@ fn scope_moved_to_a_thread() {
 
 #[cfg(compile_fail)]
 fn vector_or_box_sent_or_shared() {
-    send::<ArenaVec<'static, u64>>(); //~ E0277
-    sync::<ArenaVec<'static, Cell<u64>>>(); //~ E0277
+    send::<ArenaVec<'static, 'static, u64>>(); //~ E0277
+    sync::<ArenaVec<'static, 'static, Cell<u64>>>(); //~ E0277
     send::<ArenaBox<'static, Rc<u64>>>(); //~ E0277
     send::<ArenaBox<'static, dyn Fn()>>(); //~ E0277
     sync::<ArenaBox<'static, Cell<u64>>>(); //~ E0277

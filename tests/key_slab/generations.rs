@@ -111,7 +111,7 @@ fn a_slot_without_a_generation_left_retires() {
     assert_eq!((clone.retired_slots(), clone.len()), (1, 1));
     slab.clear();
     assert_eq!((slab.retired_slots(), slab.free_slots()), (1, 1));
-    assert!(message_of(|| clone.clone().reset_generations()).contains("there are 1 values"));
+    assert!(message_of(|| clone.clone().reset_generations()).ends_with("the slab has 1 value"));
     slab.reset_generations();
     assert_eq!((slab.retired_slots(), slab.free_slots()), (0, 2));
     assert_eq!(slab.insert("first"), Ok(key(0, 0)));
@@ -250,4 +250,20 @@ fn a_worn_slab_still_shrinks() {
         assert_eq!(slab.capacity(), 0, "{round}");
         assert!(keys.iter().all(|key| !slab.contains(*key)));
     }
+}
+
+/// Pollers reserve them for what is no connection.
+#[test]
+fn the_upper_half_of_the_numbers_is_no_key() {
+    key_type!(struct Session(GenKey));
+    for raw in [1 << 63, u64::MAX - (1 << 32), u64::MAX - 1, u64::MAX] {
+        assert_eq!(
+            (GenKey::from_raw(raw), Session::from_raw(raw)),
+            (None, None)
+        );
+    }
+    // The last generation there is.
+    let last = key(u64::from(u32::MAX), LAST_GENERATION).into_raw();
+    assert!(last < 1 << 63);
+    assert_eq!(GenKey::from_raw(last + (2 << 32)), None);
 }

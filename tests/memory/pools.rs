@@ -152,7 +152,7 @@ fn options_of_pages_are_refused_or_reported_where_there_are_none() {
     for (pages, option) in [
         (pages().huge(HugePages::Require), PageOption::HugePages),
         (pages().lock(Lock::Require), PageOption::Lock),
-        (pages().numa_node(Node::Require(0)), PageOption::Node),
+        (pages().numa_node(Node::Require(0)), PageOption::Node(0)),
     ] {
         for builder in builders::<u64>(&pages) {
             let refused = BuildError::Unsupported(option);

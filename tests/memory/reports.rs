@@ -78,7 +78,7 @@ fn expect_unsupported(pages: impl Fn() -> Pages) {
         (
             |pages| pages.numa_node(Node::Require(0)),
             |pages| pages.numa_node(Node::Try(0)),
-            PageOption::Node,
+            PageOption::Node(0),
         ),
     ];
     for (require, try_for, option) in cases {
@@ -107,7 +107,8 @@ fn expect_unsupported(pages: impl Fn() -> Pages) {
             (lacks[0].option, lacks[0].reason),
             (option, Reason::Unsupported)
         );
-        assert!(slab.memory().to_string().contains("; not obtained: "));
+        let lacks = format!("; not obtained: {option}: not supported here");
+        assert!(slab.memory().to_string().ends_with(&lacks));
         assert_eq!(slab.memory().resident_bytes(), None);
         assert!(slab.insert_key(7).is_ok());
     }

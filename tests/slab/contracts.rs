@@ -133,14 +133,17 @@ fn a_refused_capacity_names_what_was_asked_for() {
         Slab::<u8>::try_with_capacity(last).err(),
         refused(last, (1 << 30) - 4096)
     );
-    assert_eq!(
-        builder().chunk_capacity(half + 1).try_build().err(),
-        refused_build(half + 1, half)
-    );
-    assert_eq!(
-        builder().chunk_capacity(usize::MAX).try_build().err(),
-        refused_build(usize::MAX, half)
-    );
+    for given in [half + 1, usize::MAX] {
+        let error = builder().chunk_capacity(given).try_build().err();
+        let (option, min, max) = ("chunk_capacity", 0, half);
+        let expected = BuildError::OutOfRange {
+            option,
+            given,
+            min,
+            max,
+        };
+        assert_eq!(error, Some(expected));
+    }
     assert_eq!(
         builder()
             .chunk_capacity(1000)

@@ -13,6 +13,8 @@ mod counted;
 mod hostile;
 mod model;
 mod program;
+#[cfg(feature = "std")]
+mod reading;
 mod retire;
 mod send_slot;
 #[cfg(feature = "std")]

@@ -182,12 +182,12 @@ impl Asked {
             Node::Try(node) => {
                 // SAFETY: whole pages of the mapping, not in use (precondition).
                 if let Err(reason) = unsafe { node::prefer(place, bytes, node) } {
-                    shortfalls.note(PageOption::Node, reason);
+                    shortfalls.note(PageOption::Node(node), reason);
                 }
             }
             // SAFETY: whole pages of the mapping, not in use (precondition).
             Node::Require(node) => unsafe { node::bind(place, bytes, node) }
-                .map_err(|reason| refused(PageOption::Node, reason, bytes))?,
+                .map_err(|reason| refused(PageOption::Node(node), reason, bytes))?,
         }
         Ok(())
     }

@@ -67,18 +67,18 @@ pub enum PageOption {
     HugePages,
     /// [`Lock`].
     Lock,
-    /// [`Node`].
-    Node,
+    /// [`Node`], with that number.
+    Node(u32),
 }
 
 impl fmt::Display for PageOption {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+        f.write_str(match *self {
             PageOption::System => "pages of the system",
             PageOption::TransparentHugePages => "transparent huge pages",
             PageOption::HugePages => "explicit huge pages",
             PageOption::Lock => "locked memory",
-            PageOption::Node => "the memory node",
+            PageOption::Node(node) => return write!(f, "memory node {node}"),
         })
     }
 }
@@ -137,29 +137,26 @@ impl fmt::Display for Shortfall {
 /// At most one shortfall of each option, the first there was that the system is the
 /// reason of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Shortfalls([Option<Reason>; 5]);
+pub(crate) struct Shortfalls([Option<Shortfall>; 5]);
 
 impl Shortfalls {
     pub(crate) const NONE: Self = Shortfalls([None; 5]);
 
-    const OPTIONS: [PageOption; 5] = [
-        PageOption::System,
-        PageOption::TransparentHugePages,
-        PageOption::HugePages,
-        PageOption::Lock,
-        PageOption::Node,
-    ];
-
     pub(crate) fn note(&mut self, option: PageOption, reason: Reason) {
-        let noted = &mut self.0[option as usize];
-        if matches!(noted, None | Some(Reason::OnlyReserved)) {
-            *noted = Some(reason);
+        let noted = &mut self.0[match option {
+            PageOption::System => 0,
+            PageOption::TransparentHugePages => 1,
+            PageOption::HugePages => 2,
+            PageOption::Lock => 3,
+            PageOption::Node(_) => 4,
+        }];
+        if noted.is_none_or(|noted| noted.reason == Reason::OnlyReserved) {
+            *noted = Some(Shortfall { option, reason });
         }
     }
 
     pub(crate) fn iter(self) -> impl Iterator<Item = Shortfall> {
-        (Self::OPTIONS.into_iter().zip(self.0))
-            .filter_map(|(option, reason)| reason.map(|reason| Shortfall { option, reason }))
+        self.0.into_iter().flatten()
     }
 }
 
@@ -188,8 +185,8 @@ impl Request {
         }
         match self.node {
             Node::Any => {}
-            Node::Try(_) => lacks(PageOption::Node),
-            Node::Require(_) => return Err(PageOption::Node),
+            Node::Try(node) => lacks(PageOption::Node(node)),
+            Node::Require(node) => return Err(PageOption::Node(node)),
         }
         Ok(shortfalls)
     }
@@ -204,13 +201,20 @@ mod tests {
     #[test]
     fn an_option_has_one_shortfall_the_first() {
         let mut shortfalls = Shortfalls::NONE;
-        for option in Shortfalls::OPTIONS {
+        let options = [
+            PageOption::System,
+            PageOption::TransparentHugePages,
+            PageOption::HugePages,
+            PageOption::Lock,
+            PageOption::Node(7),
+        ];
+        for option in options {
             shortfalls.note(option, Reason::SwitchedOff);
             shortfalls.note(option, Reason::Unsupported);
         }
         let noted: Vec<_> = shortfalls.iter().collect();
         assert_eq!(noted.len(), 5);
-        for (shortfall, option) in noted.iter().zip(Shortfalls::OPTIONS) {
+        for (shortfall, option) in noted.iter().zip(options) {
             assert_eq!(
                 (shortfall.option, shortfall.reason),
                 (option, Reason::SwitchedOff)

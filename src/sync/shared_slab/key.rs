@@ -46,7 +46,10 @@ impl SharedKey {
         SharedKey(unsafe { NonZeroU64::new_unchecked(generation | index as u64) })
     }
 
-    /// The key's bits, to store or send: never 0.
+    /// The key's bits, to store or send: never 0. A poller whose tokens are keys may reserve 0 for
+    /// what is no connection, and where the capacity is not 2²⁴ also `u64::MAX`: that is the last
+    /// generation of the slot with that number. Where a token is a `usize` and pointers have 32
+    /// bits, `as usize` loses the generation.
     ///
     /// ```
     /// use flatslab::sync::{SharedKey, SharedSlab};

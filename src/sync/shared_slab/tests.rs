@@ -88,6 +88,18 @@ fn a_large_slab_has_wider_indices() {
     assert!(slab.is_empty());
 }
 
+/// Pollers reserve it, if the capacity is another one.
+#[test]
+fn the_highest_number_is_a_key_of_2_24_slots_alone() {
+    let last = SharedKey::new(u64::MAX << LOW_BITS, (1 << LOW_BITS) - 1);
+    assert_eq!(last.into_raw(), u64::MAX);
+    // With wider indices it would be of a slot that no slab has.
+    const { assert!(crate::key::MAX_SLOTS < 1 << LOW_BITS_OF_LARGE) };
+    let slab = SharedSlab::with_capacity(3);
+    slab.insert(7).unwrap();
+    assert!(!slab.contains_key(last) && !slab.remove(last));
+}
+
 #[test]
 fn cells_of_every_size_and_alignment_are_laid_out() {
     #[repr(align(64))]

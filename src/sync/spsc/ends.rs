@@ -77,6 +77,10 @@ pub(super) fn make(
         });
         first
     };
+    for number in 0..capacity {
+        // SAFETY: below the capacity; no end is made yet. It says nothing of the bytes.
+        unsafe { places.place(first, number).set_initialised(false) };
+    }
     let end = || End {
         shared,
         first,

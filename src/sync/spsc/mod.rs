@@ -23,7 +23,8 @@ use crate::raw::report::Report;
 /// A bounded queue of byte entries for one producer and one consumer, each on its own thread:
 /// [`split`](Self::split) it into its two ends.
 ///
-/// First in, first out; both ends are wait-free. A full ring refuses entries. All memory, one
+/// First in, first out; both ends are wait-free. Each entry goes to the one consumer; for
+/// several see [`sync`](crate::sync#each-entry-to-every-reader). A full ring refuses entries. All memory, one
 /// block, is allocated and touched when the ring is made, and freed with the last of the two
 /// ends. `Send` and `Sync`.
 ///

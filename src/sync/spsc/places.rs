@@ -19,7 +19,8 @@ pub(super) struct Places {
     stride: usize,
 }
 
-/// One place: `max_len` bytes, and their length before them.
+/// One place: `max_len` bytes. Before them stand their length, in 4 bytes, and after that, in
+/// one byte that only the producer uses, whether all of them are initialised.
 #[derive(Clone, Copy)]
 pub(super) struct Place(NonNull<u8>);
 
@@ -104,6 +105,35 @@ impl Place {
     pub(super) unsafe fn set_len(self, len: usize) {
         // SAFETY: the place is the caller's alone (precondition), and begins with its length.
         unsafe { self.0.cast::<u32>().write(len as u32) };
+    }
+
+    /// The byte after the length.
+    #[inline(always)]
+    fn flag(self) -> NonNull<bool> {
+        // SAFETY: a place has more bytes than that before its own.
+        unsafe { self.0.add(size_of::<u32>()).cast() }
+    }
+
+    /// Whether all bytes are initialised.
+    ///
+    /// # Safety
+    ///
+    /// [`set_initialised`](Self::set_initialised) was called, and the place is the caller's alone.
+    #[cfg(feature = "std")]
+    pub(super) unsafe fn is_initialised(self) -> bool {
+        // SAFETY: it was written, and no one else has it (preconditions).
+        unsafe { self.flag().read() }
+    }
+
+    /// Says whether all bytes are initialised.
+    ///
+    /// # Safety
+    ///
+    /// They are, if so; the place is the caller's alone.
+    #[inline(always)]
+    pub(super) unsafe fn set_initialised(self, all: bool) {
+        // SAFETY: no one else has the place (precondition).
+        unsafe { self.flag().write(all) };
     }
 
     /// Writes these bytes and their length.

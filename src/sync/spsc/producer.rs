@@ -70,15 +70,11 @@ impl Producer {
     ///
     /// ```
     /// # use flatslab::sync::SpscRing;
-    /// # use std::io::Read;
-    /// # let mut socket = &b"received"[..];
     /// let (mut producer, mut consumer) = SpscRing::with_capacity(2, 1500).split();
     /// let mut entry = producer.vacant_entry().unwrap();
-    /// entry.resize(1500, 0).unwrap();
-    /// let count = socket.read(&mut entry).unwrap();
-    /// entry.truncate(count);
+    /// entry.extend_from_slice(b"made in place").unwrap();
     /// entry.commit();
-    /// assert_eq!(*consumer.pop().unwrap(), *b"received");
+    /// assert_eq!(*consumer.pop().unwrap(), *b"made in place");
     /// ```
     #[inline]
     pub fn vacant_entry(&mut self) -> Option<Entry<'_>> {
@@ -352,6 +348,63 @@ impl Entry<'_> {
         self.bytes.truncate(len);
     }
 
+    /// Fills the next bytes by one call of the reader's `read`: a socket, a file. Returns how
+    /// many, at most [`remaining`](Self::remaining).
+    ///
+    /// The room is not filled with zeros each time, but once for each place of the ring, when it
+    /// is read into for the first time, O([`capacity`](Self::capacity)); and again after
+    /// [`spare_capacity_mut`](Self::spare_capacity_mut) lent its bytes. Otherwise O(1).
+    ///
+    /// 0 is the end of the input, as `read` says it. It is also what a full entry returns,
+    /// without a call of `read`. The reader sees in its slice what earlier entries left there.
+    ///
+    /// # Errors
+    ///
+    /// Those of the reader, also `Interrupted` and `WouldBlock`; the length is unchanged then.
+    ///
+    /// # Panics
+    ///
+    /// If the reader says that it has read more bytes than it was given room for. The length is
+    /// unchanged then, and if the reader panics.
+    ///
+    /// ```
+    /// # use flatslab::sync::SpscRing;
+    /// # let mut socket = &b"received"[..];
+    /// let (mut producer, mut consumer) = SpscRing::with_capacity(2, 1500).split();
+    /// let mut entry = producer.vacant_entry().unwrap();
+    /// if entry.read_from(&mut socket)? > 0 {
+    ///     entry.commit();
+    /// }
+    /// assert_eq!(*consumer.pop().unwrap(), *b"received");
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[cfg(feature = "std")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "std")))]
+    pub fn read_from(
+        &mut self,
+        reader: &mut (impl std::io::Read + ?Sized),
+    ) -> std::io::Result<usize> {
+        // SAFETY: the producer's (J2), and the ring has written it.
+        let all = unsafe { self.place.is_initialised() };
+        if self.remaining() > 0 && !all {
+            self.initialise();
+        }
+        // SAFETY: all bytes are initialised, as just said or done, or filled.
+        unsafe { self.bytes.read_from(reader) }
+    }
+
+    /// Fills all bytes with zeros that are not filled.
+    #[cfg(feature = "std")]
+    #[cold]
+    #[inline(never)]
+    fn initialise(&mut self) {
+        for byte in self.bytes.spare_capacity_mut() {
+            byte.write(0);
+        }
+        // SAFETY: the filled ones are initialised, and now the others.
+        unsafe { self.place.set_initialised(true) };
+    }
+
     /// The bytes that are not filled, for code that writes to them and then calls
     /// [`set_len`](Self::set_len).
     ///
@@ -365,6 +418,8 @@ impl Entry<'_> {
     /// assert_eq!(*entry, [7]);
     /// ```
     pub fn spare_capacity_mut(&mut self) -> &mut [MaybeUninit<u8>] {
+        // SAFETY: it says nothing of them. They may be made uninitialised again.
+        unsafe { self.place.set_initialised(false) };
         self.bytes.spare_capacity_mut()
     }
 

@@ -124,14 +124,14 @@ fn a_node_that_is_not_there() {
         for node in [1000, 1024, u32::MAX] {
             let reason = expect_refused(
                 &Pages::new().numa_node(Node::Require(node)),
-                PageOption::Node,
+                PageOption::Node(node),
             );
             assert!(
                 matches!(reason, Reason::Refused(_) | Reason::Unsupported),
                 "{reason}"
             );
             for built in each_builder(&Pages::new().numa_node(Node::Try(node))) {
-                assert_eq!(lacks(&built.unwrap(), PageOption::Node), Some(reason));
+                assert_eq!(lacks(&built.unwrap(), PageOption::Node(node)), Some(reason));
             }
         }
     });

@@ -11,7 +11,9 @@ for example in examples/*.rs; do
     echo "== $name"
     cargo run --quiet "${features[@]}" --example "$name"
 done
-cargo test --quiet --package threads --package server
+cargo test --quiet --package threads --package server --package audio
+echo "== audio"
+cargo run --quiet --package audio
 for example in examples/threads/src/bin/*.rs; do
     name=$(basename "$example" .rs)
     echo "== $name"

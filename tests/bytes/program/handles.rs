@@ -1,5 +1,10 @@
 //! The steps of a program on buffers, and on the links between them.
 
+#![allow(
+    unexpected_cfgs,
+    reason = "the fuzz targets are a package without that feature"
+)]
+
 #[cfg(any(feature = "std", fuzzing))]
 use std::mem::MaybeUninit;
 use std::mem::swap;

@@ -14,7 +14,6 @@ impl Amount {
         Amount(number, "slot")
     }
 
-    #[cfg(feature = "alloc")]
     pub(crate) fn values(number: usize) -> Self {
         Amount(number, "value")
     }

@@ -170,8 +170,8 @@ impl<'a, T, M: Memory> IntoIterator for &'a TrackedSlab<T, M> {
 #[inline(never)]
 #[track_caller]
 fn refuse_if_occupied<T, M: Memory>(operation: &str, cells: Cells<'_, T, M>, cell: Live<'_, T>) {
-    if let Some((key, state)) = walk::conflict(cells, cell) {
-        refuse(operation, key, state);
+    if let Some(state) = walk::conflict(cells, cell) {
+        refuse(operation, walk::key_of(cells, cell), state);
     }
 }
 
@@ -325,8 +325,8 @@ iterator!(
     |this, cell| match Ref::try_new(cell) {
         Some(value) => Some((cell.key(), Ok(value))),
         None if !cell.state().is_occupied() => None,
-        None => (walk::conflict(this.0.cells(), cell))
-            .map(|(key, state)| (key, Err(state.why_no_reader()))),
+        None => walk::conflict(this.0.cells(), cell)
+            .map(|state| (this.0.last_key(), Err(state.why_no_reader()))),
     }
 );
 
@@ -358,8 +358,8 @@ iterator!(
     |this, cell| match RefMut::try_new(cell) {
         Some(value) => Some((cell.key(), Ok(value))),
         None if !cell.state().is_occupied() => None,
-        None => (walk::conflict(this.0.cells(), cell))
-            .map(|(key, state)| (key, Err(state.why_no_writer()))),
+        None => walk::conflict(this.0.cells(), cell)
+            .map(|state| (this.0.last_key(), Err(state.why_no_writer()))),
     }
 );
 
@@ -380,7 +380,7 @@ iterator!(Keys, Key, |this, cell| {
     if cell.state().is_plain() {
         Some(cell.key())
     } else if cell.state().is_occupied() {
-        walk::conflict(this.0.cells(), cell).map(|(key, _)| key)
+        walk::conflict(this.0.cells(), cell).map(|_| this.0.last_key())
     } else {
         None
     }

@@ -80,6 +80,9 @@ use crate::{AccessError, Bounded, BoundedSlab, Growable, Slab};
 /// | [`try_retain`](Self::try_retain), [`try_drain`](Self::try_drain) | skip it | leave it, and count it |
 /// | [`try_clear`](Self::try_clear) | skips it | an error at once |
 ///
+/// A value that was [sent](Slot::into_send) to another thread counts as borrowed. Access that meets
+/// one first frees all slots that came back since, to tell whether it is gone: O(their number).
+///
 /// A value whose [`Slot`] was dropped while it was borrowed is *doomed*: it counts as
 /// no value, and is dropped when that borrow ends.
 ///

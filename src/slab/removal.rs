@@ -8,6 +8,7 @@
 
 use crate::error::AccessError;
 use crate::key::Key;
+use crate::slab::cell::sent;
 use crate::slab::cell::walk;
 use crate::slab::iter::Drain;
 use crate::slab::keyed::refuse;
@@ -48,6 +49,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         F: FnMut(Key, &mut T) -> bool,
     {
         self.refuse_if_in_use("retain");
+        sent::drop_retired(self.cells(), usize::MAX);
         self.try_retain(keep)
     }
 
@@ -111,6 +113,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     #[track_caller]
     pub fn drain(&self) -> Drain<'_, T, M> {
         self.refuse_if_in_use("drain");
+        sent::drop_retired(self.cells(), usize::MAX);
         self.try_drain()
     }
 
@@ -137,11 +140,12 @@ impl<T, M: Memory> TrackedSlab<T, M> {
 
     /// Drops every value, in key order, and keeps all memory; O(slots).
     ///
-    /// A value that a [`Slot`] owns is dropped too; the slot is stale then and
+    /// [Retired](crate::sync::SendSlot::retire) values are dropped first. A value that a [`Slot`]
+    /// owns is dropped too; the slot is stale then and
     /// its cell out of use until the slot is gone, so a slab can be full right
     /// after `clear`. Reservations stay. If a destructor panics, the rest is
-    /// dropped before the panic continues. A value that a destructor inserts or
-    /// borrows during the walk may stay.
+    /// dropped before the panic continues. A value that a destructor inserts,
+    /// borrows or retires during the walk may stay.
     ///
     /// # Panics
     ///
@@ -182,7 +186,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// assert_eq!(slab.try_clear(), Ok(()));
     /// ```
     pub fn try_clear(&self) -> Result<(), AccessError> {
-        self.reclaim();
+        self.free_returned();
         if walk::first_in_use(self.cells()).is_some() {
             return Err(AccessError::Borrowed);
         }
@@ -191,14 +195,25 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     }
 
     fn destroy_all(&self) {
-        // The slots of now: chunks that destructors add are not visited, so that
-        // clearing ends.
-        walk::destroy_all(self.cells(), 0..self.cells().keys_end());
+        struct Values<'a, T, M: Memory>(&'a TrackedSlab<T, M>);
+
+        impl<T, M: Memory> Drop for Values<'_, T, M> {
+            fn drop(&mut self) {
+                // The slots of now: chunks that destructors add are not visited, so that
+                // clearing ends.
+                let cells = self.0.cells();
+                walk::destroy_all(cells, 0..cells.keys_end());
+            }
+        }
+
+        // If a destructor unwinds out of this, the drop goes on with the values.
+        let _values = Values(self);
+        sent::drop_all_retired(self.cells());
     }
 
     #[track_caller]
     fn refuse_if_in_use(&self, operation: &str) {
-        self.reclaim();
+        self.free_returned();
         if let Some((key, state)) = walk::first_in_use(self.cells()) {
             refuse(operation, key, state);
         }

@@ -247,6 +247,85 @@ fn what_removes_all_values_drops_the_retired_ones() {
     }
 }
 
+#[test]
+fn what_refuses_has_dropped_nothing_and_what_clears_drops_the_rest() {
+    let alive = Alive::default();
+    let slab = BoundedSlab::with_capacity(3);
+    retire_there(slab.insert(alive.value(1)).unwrap().into_send());
+    let boxed = slab.insert(alive.value(2)).unwrap().into_box();
+    assert_eq!(slab.try_clear(), Err(AccessError::Borrowed));
+    assert!(panics(|| slab.clear()) && panics(|| slab.retain(|_, _| true)));
+    assert!(panics(|| slab.drain()));
+    assert_eq!(
+        (slab.len(), slab.retired_values(), alive.count()),
+        (2, 1, 2)
+    );
+    drop(boxed);
+    slab.clear();
+    assert_eq!((slab.len(), alive.count()), (0, 0));
+
+    let dropped = Arc::new(AtomicUsize::new(0));
+    let value = |panics| Panics {
+        panics,
+        dropped: dropped.clone(),
+    };
+    let slab = BoundedSlab::with_capacity(4);
+    let sent: Vec<_> = [false, true, false]
+        .map(|panics| slab.insert(value(panics)).unwrap().into_send())
+        .into_iter()
+        .collect();
+    sent.into_iter().for_each(retire_there);
+    slab.insert_key(value(false)).unwrap();
+    assert!(panics(|| slab.clear()));
+    assert_eq!((dropped.load(SeqCst), slab.len()), (4, 0));
+    slab.audit();
+}
+
+#[test]
+fn room_is_made_without_a_destructor() {
+    let alive = Alive::default();
+    let slab = Slab::builder().chunk_capacity(4).build();
+    let ways: [fn(&Slab<Value>); 3] = [
+        |slab| slab.reserve(slab.free_slots() + 5),
+        |slab| slab.try_reserve(slab.free_slots() + 5).unwrap(),
+        |slab| slab.prepare(slab.free_slots() + 5).unwrap(),
+    ];
+    for way in ways {
+        retire_there(slab.insert(alive.value(1)).into_send());
+        way(&slab);
+        assert_eq!((slab.retired_values(), alive.count()), (1, 1));
+        assert_eq!(slab.reclaim(), 1);
+    }
+}
+
+/// A list, each retired by the one before.
+struct Chained(Option<SendSlot<Chained>>);
+
+impl Drop for Chained {
+    fn drop(&mut self) {
+        self.0.take().map(SendSlot::retire);
+    }
+}
+
+/// A value whose handle another value holds is out, whatever becomes of that one.
+#[test]
+fn a_chain_of_values_is_dropped_one_by_one() {
+    let slab = BoundedSlab::with_capacity(8);
+    let chain = || {
+        let mut first = None;
+        for _ in 0..4 {
+            first = Some(slab.insert(Chained(first.take())).unwrap().into_send());
+        }
+        assert!(SendSlot::retire(first.unwrap()).is_ok());
+    };
+    chain();
+    assert_eq!(slab.try_clear(), Err(AccessError::Borrowed));
+    for left in (0..4).rev() {
+        assert_eq!((slab.reclaim(), slab.len()), (1, left));
+    }
+    slab.audit();
+}
+
 /// Panics when it is dropped, if it is told to.
 struct Panics {
     panics: bool,

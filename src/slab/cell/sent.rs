@@ -187,6 +187,28 @@ pub(crate) fn drop_retired<T, M: Lookup>(cells: Cells<'_, T, M>, most: usize) ->
     }
 }
 
+/// Drops all retired values, those after one whose destructor panics too. User code runs.
+pub(crate) fn drop_all_retired<T, M: Lookup>(cells: Cells<'_, T, M>) {
+    struct Rest<'a, T, M: Lookup>(Cells<'a, T, M>);
+
+    impl<T, M: Lookup> Drop for Rest<'_, T, M> {
+        fn drop(&mut self) {
+            drop_retired(self.0, usize::MAX);
+        }
+    }
+
+    let rest = Rest(cells);
+    drop_retired(cells, usize::MAX);
+    core::mem::forget(rest);
+}
+
+/// Whether a value is with another thread, or its cell is still to be freed; what was retired is
+/// neither.
+pub(crate) fn any_is_out<T, M: Lookup>(cells: Cells<'_, T, M>) -> bool {
+    let header = cells.header();
+    header.sent() > header.retired().map_or(0, Retired::count)
+}
+
 #[cold]
 #[inline(never)]
 fn drop_taken<T, M: Lookup>(cells: Cells<'_, T, M>, retired: &Retired, most: usize) -> usize {
@@ -299,8 +321,9 @@ fn free_up_to<T, M: Lookup>(cells: Cells<'_, T, M>, most: usize) -> usize {
 pub(super) fn taken<T, M: Lookup>(cells: Cells<'_, T, M>) -> usize {
     // SAFETY: it was sent, so it is a cell of this slab, which has not been freed.
     let cell = |number| unsafe { cells.memory().cell::<T>(Key::from_raw(number)) };
-    // SAFETY: the link of such a cell was written before it was pushed (X3, X4).
+    // SAFETY: the link of such a cell was written before it was pushed (X3).
     let link = |number| unsafe { cell(number).link().read() };
+    // SAFETY: the link of such a cell was written before it was pushed (X4).
     let link_of_retired = |number| unsafe { cell(number).key_place().read() };
     count(cells, cells.header().taken(), link)
         + count(cells, cells.header().taken_retired(), link_of_retired)

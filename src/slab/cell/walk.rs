@@ -75,7 +75,8 @@ impl<'a, T, M: Lookup> Walk<'a, T, M> {
     }
 
     /// The key of the cell that was returned last, which is not read from its stamp (X4).
-    fn last_key(&self) -> Key {
+    #[inline(always)]
+    pub(crate) fn last_key(&self) -> Key {
         let next = Self::first_key(self.at, self.row_last, self.row_keys_end);
         Key::from_raw(next as u32 - 1)
     }
@@ -140,19 +141,16 @@ impl<'a, T, M: Lookup> Walk<'a, T, M> {
     }
 }
 
-/// Key and state of a cell that has refused access; `None` if it has no value any more, after those
-/// that came back from other threads were freed.
+/// The state of a cell that has refused access; `None` if it has no value any more, after those that
+/// came back from other threads were freed.
 ///
 /// Not of a walk: with a reference to one, its loop would keep the walk in memory (twice the
 /// instructions for each value).
 #[cold]
 #[inline(never)]
-pub(crate) fn conflict<T, M: Lookup>(
-    cells: Cells<'_, T, M>,
-    cell: Live<'_, T>,
-) -> Option<(Key, State)> {
+pub(crate) fn conflict<T, M: Lookup>(cells: Cells<'_, T, M>, cell: Live<'_, T>) -> Option<State> {
     let state = sent::look_again(cells, cell);
-    state.is_occupied().then(|| (key_of(cells, cell), state))
+    state.is_occupied().then_some(state)
 }
 
 /// The key of a cell of this slab; O(chunks) where its stamp may not be read (X4).
@@ -173,14 +171,17 @@ pub(crate) fn key_of<T, M: Lookup>(cells: Cells<'_, T, M>, cell: Live<'_, T>) ->
 }
 
 /// Key and state of the first value that is borrowed; O(slots). Runs no user code, so what it
-/// says holds until some runs.
+/// says holds until some runs. If all that were sent are back, and wait to be dropped, they are not
+/// in use.
 pub(crate) fn first_in_use<T, M: Lookup>(cells: Cells<'_, T, M>) -> Option<(Key, State)> {
+    let any_is_out = sent::any_is_out(cells);
     let mut walk = Walk::new(cells);
     loop {
         // SAFETY: no user code runs in this loop, so the cells of the row stay.
         while let Some(cell) = unsafe { walk.next_in_row() } {
-            if cell.state().is_in_use() {
-                return Some((walk.last_key(), cell.state()));
+            let state = cell.state();
+            if state.is_in_use() && (any_is_out || !state.is_sent()) {
+                return Some((walk.last_key(), state));
             }
         }
         if !walk.find_row() {

@@ -84,7 +84,8 @@ impl<T> TrackedSlab<T, Growable> {
     pub fn try_reserve(&self, additional: usize) -> Result<(), AllocError> {
         // Count what came back as free; else a program that reserves before each burst grows
         // for ever.
-        self.reclaim_some(additional.saturating_sub(self.cells().header().free()));
+        let missing = additional.saturating_sub(self.cells().header().free());
+        sent::free_returned(self.cells(), missing);
         // SAFETY: the memory was made for cells of `T`.
         unsafe { self.memory.try_reserve::<T>(additional) }
     }

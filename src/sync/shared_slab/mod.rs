@@ -25,11 +25,11 @@
 //! * H2: `free` has as many cells. A cell that is in it has no value (`VACANT`); so has the
 //!   cell of a value that is being made.
 //! * H3: who reads a value through a guard is counted by its word until the guard ends.
-//! * H5: a cell is in `given_back` once, from when the last reader of its removed value has left the
-//!   end of that value, which it has claimed, to whoever takes the cell from there.
 //! * H4: user code (a destructor, a closure) runs only while each cell is in a state that all
 //!   methods know: the cell it runs for is in no one's reach, and is freed when it returns
 //!   or unwinds.
+//! * H5: a cell is in `given_back` once, from when the last reader of its removed value has left the
+//!   end of that value, which it has claimed, to whoever takes the cell from there.
 
 #![allow(
     clippy::disallowed_types,

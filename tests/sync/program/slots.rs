@@ -335,9 +335,9 @@ impl<T: Sample, M: Kind> World<'_, '_, T, M> {
             6 => assert_eq!(slab.try_retain(&mut keeps), out, "what is sent is left"),
             7 => {
                 let result = slab.try_clear();
-                side.retired.clear();
                 assert_eq!(result.is_err(), sent > 0);
                 if result.is_ok() {
+                    self.sides[index].retired.clear();
                     self.emptied(index);
                 }
             }

@@ -127,7 +127,11 @@ fn use_slab<K: flatslab::key_slab::SlabKey>(
     for (_key, frame) in slab.iter_mut() {
         frame.data[1] = black_box(8);
     }
-    black_box(slab.iter().map(|(_, frame)| u32::from(frame.data[1])).sum::<u32>());
+    black_box(
+        slab.iter()
+            .map(|(_, frame)| u32::from(frame.data[1]))
+            .sum::<u32>(),
+    );
     slab.retain(|_, frame| black_box(frame.data[1] == 7));
     black_box((slab.len(), slab.free_slots(), slab.is_full()));
     slab.clear();

@@ -142,7 +142,7 @@ fn bad_arguments_are_named_and_exit_with_2() {
         ("--check --json", "--check"),
         ("--full --restart", "--full"),
         ("--bbo file", "--bbo"),
-        ("exchange", "exchange"),
+        ("exchequer", "exchequer"),
     ] {
         let (code, out, err) = run(line);
         assert_eq!((code, out.as_str()), (BAD_INPUT, ""), "{line}");

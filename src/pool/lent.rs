@@ -179,8 +179,14 @@ unsafe impl Memory for Lent {
         Ok(())
     }
 
-    /// No cell is out or returned: that takes a pool that is borrowed for `'static`.
+    /// No cell is out: that takes a pool that is borrowed for `'static`. Cells that were returned
+    /// may be there still, in a pool that was leaked and taken back.
     unsafe fn reset(&mut self) {
+        #[cfg(target_has_atomic = "ptr")]
+        {
+            self.taken.set(None);
+            self.returned.take();
+        }
         // SAFETY: the preconditions are the same.
         unsafe { self.home.forget_all() };
     }

@@ -253,3 +253,27 @@ fn each_value_is_dropped_once() {
     drop(boxed);
     assert_eq!((drops.count(), pool.reclaim()), (3, 2));
 }
+
+/// A leaked pool that is taken back may have cells that were returned and not reclaimed.
+#[test]
+fn a_pool_that_is_taken_back_and_reset_has_each_cell_once() {
+    let storage: *mut PoolStorage<u64, 2> = Box::into_raw(Box::default());
+    // SAFETY: the storage is freed below, when nothing uses it any more.
+    let pool = Box::into_raw(Box::new(Pool::in_storage(unsafe { &mut *storage })));
+    {
+        // SAFETY: the reference is not used after this block.
+        let pool: Static<u64> = unsafe { &*pool };
+        drop(send(pool, 7));
+        drop(send(pool, 8));
+    }
+    // SAFETY: from `into_raw`, and nothing refers to it.
+    let mut pool = unsafe { Box::from_raw(pool) };
+    pool.reset();
+    let both = [pool.alloc(1), pool.alloc(2)];
+    assert_eq!((*both[0], *both[1]), (1, 2));
+    assert!(pool.is_full() && pool.try_alloc(3).is_err());
+    drop(both);
+    drop(pool);
+    // SAFETY: from `into_raw`, and its pool is gone.
+    drop(unsafe { Box::from_raw(storage) });
+}

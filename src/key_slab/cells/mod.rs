@@ -61,7 +61,8 @@ pub(super) struct Cells {
     form: Form,
 }
 
-// SAFETY: it owns its block, which is only written by functions that take `&mut self`.
+// SAFETY: it owns its block, or nothing else uses the one that it was lent; either is only written
+// by functions that take `&mut self`.
 unsafe impl Send for Cells {}
 // SAFETY: as above.
 unsafe impl Sync for Cells {}

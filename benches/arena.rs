@@ -371,7 +371,7 @@ impl Drop for Floor {
     }
 }
 
-/// Has the compiler write what was allocated, and read the arena anew for the next one.
+/// Has the compiler write what was allocated, and read the arena again for the next one.
 /// Costs no instruction: `black_box` would store the pointer.
 #[inline(always)]
 fn keep<T: ?Sized>(value: &mut T) -> &mut T {

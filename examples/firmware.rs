@@ -344,6 +344,6 @@ fn run(bursts: u32) -> usize {
 
 #[test]
 fn every_frame_is_handled_or_counted_as_lost() {
-    // What runs the tests may allocate meanwhile.
+    // What runs the tests may allocate at the same time.
     let _calls = run(200);
 }

@@ -157,7 +157,7 @@ fn a_forgotten_slab_drops_nothing_and_its_storage_is_used_again() {
         let keys: Vec<_> = (0..3)
             .map(|_| slab.insert(drops.value()).ok().unwrap())
             .collect();
-        // Generations, too, begin anew.
+        // Generations, too, begin again.
         assert!(keys.iter().all(|key| key.generation() == 0));
         if round == 1 {
             drop(slab);

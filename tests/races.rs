@@ -13,6 +13,7 @@ use std::sync::Barrier;
 use std::thread;
 
 use flatslab::bytes::ByteArena;
+use flatslab::memory::Pages;
 use flatslab::pool::{PoolBox, PoolStorage, SendBox};
 #[cfg(feature = "std")]
 use flatslab::sync::SharedRing;
@@ -21,7 +22,7 @@ use flatslab::sync::{SendSlot, SpscRing};
 use flatslab::sync::{SharedRef, SharedSlab};
 use flatslab::{BoundedSlab, Slab};
 
-use counted::{Alive, without_leak};
+use counted::{Alive, Value, without_leak};
 
 /// Runs both at once, or nearly so.
 fn meet<A: Send, B>(there: impl FnOnce() -> A + Send, here: impl FnOnce() -> B) -> (A, B) {
@@ -77,7 +78,7 @@ fn values_come_back_from_two_threads_while_slots_are_freed() {
 
 #[test]
 fn values_of_a_static_pool_end_on_two_threads_while_cells_are_wanted() {
-    static STORAGE: PoolStorage<counted::Value, 3> = PoolStorage::new();
+    static STORAGE: PoolStorage<Value, 3> = PoolStorage::new();
     // Each order is a process of its own.
     let pool = &*STORAGE.claim().unwrap();
     let alive = Alive::default();
@@ -128,15 +129,19 @@ fn a_slab_ends_while_its_values_do() {
     });
 }
 
+/// A slab that grows, and three values of it that were sent.
+fn with_three_sent(pages: Pages, alive: &Alive) -> (Slab<Value>, [SendSlot<Value>; 3]) {
+    let builder = Slab::builder().chunk_capacity(1).pages(pages);
+    let slab = builder.try_build().unwrap();
+    let sent = [0, 1, 2].map(|number| slab.insert(alive.value(number)).into_send());
+    (slab, sent)
+}
+
 #[test]
 fn a_value_is_retired_while_its_slab_looks_at_it() {
     without_leak(|pages| {
         let alive = Alive::default();
-        let builder = Slab::builder().chunk_capacity(1).pages(pages);
-        let slab = builder.try_build().unwrap();
-        let mut sent = (0..3).map(|number| slab.insert(alive.value(number)).into_send());
-        let [one, two, three] = [(); 3].map(|()| sent.next().unwrap());
-        drop(sent);
+        let (slab, [one, two, three]) = with_three_sent(pages, &alive);
         let key = SendSlot::key(&one);
         meet(
             || {
@@ -165,11 +170,7 @@ fn a_value_is_retired_while_its_slab_looks_at_it() {
 fn values_are_retired_while_their_slab_goes() {
     without_leak(|pages| {
         let alive = Alive::default();
-        let builder = Slab::builder().chunk_capacity(1).pages(pages);
-        let slab = builder.try_build().unwrap();
-        let mut sent = (0..3).map(|number| slab.insert(alive.value(number)).into_send());
-        let [one, two, three] = [(); 3].map(|()| sent.next().unwrap());
-        drop(sent);
+        let (slab, [one, two, three]) = with_three_sent(pages, &alive);
         meet(
             || {
                 meet(

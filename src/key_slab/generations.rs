@@ -1,4 +1,4 @@
-//! Slots without a generation left, and all generations anew.
+//! Slots without a generation left, and all generations from the start.
 
 #[cfg(doc)]
 use super::GenKey;

@@ -106,7 +106,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// Touches a cell that exists, if it is vacant.
     fn touch_vacant(&self, index: usize) {
         debug_assert!(index < self.used);
-        // SAFETY: by K1 the cell exists; a vacant one is written anew.
+        // SAFETY: by K1 the cell exists; a vacant one is written again.
         unsafe {
             let cell = self.place(index);
             if !cell.as_ref().is_occupied() {

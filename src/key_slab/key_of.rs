@@ -45,7 +45,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// Returns the key of the value in a slot, if it has one; O(1).
     ///
     /// Where keys have generations, values that link to each other can do it by slot, in four
-    /// bytes instead of eight: whoever unlinks a value before it is removed needs no generation
+    /// bytes instead of eight: who unlinks a value before it is removed needs no generation
     /// to tell it from the next one.
     ///
     /// ```

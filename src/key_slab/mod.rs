@@ -43,7 +43,7 @@
 // | `key.rs`, `cell.rs` | plain keys, keys with generations, key types of the user's own; a cell for each |
 // | `cells/` | the block, or the range: cells, and the free indices |
 // | `grow.rs`, `entry.rs`, `key_of.rs` | insertion with growth; entries; from a value or a slot to its key |
-// | `generations.rs` | slots without a generation left, and all generations anew |
+// | `generations.rs` | slots without a generation left, and all generations from the start |
 // | `detach.rs`, `secondary.rs` | values that leave for a while, and keep their key; more of the values of another slab |
 // | `iter.rs`, `drain.rs` | iteration, by reference and by value |
 // | `disjoint.rs`, `many.rs` | several values at once, many |

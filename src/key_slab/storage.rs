@@ -169,7 +169,7 @@ impl<T, const N: usize, K: SlabKey> KeySlabStorage<T, N, K> {
 impl<'s, T, K: SlabKey> PlainSlab<T, K, InStorage<'s>> {
     /// A slab in a storage that it borrows; O(1), does not write to the memory. Its methods are those
     /// of a [`BoundedKeySlab`]. When it is dropped the storage can be used again, with generations
-    /// that begin anew; the values of a slab that is forgotten are not dropped.
+    /// that begin at 0 again; the values of a slab that is forgotten are not dropped.
     ///
     /// # Examples
     ///

@@ -5,7 +5,8 @@
 //! * H1: `fresh <= capacity`. Each cell below `fresh` is on the free list, once, or taken. The
 //!   others are neither, and are not used: their content is lost.
 //! * H2: a taken cell has one owner: a box, the claim that becomes one, the code that got a
-//!   pointer or a reference for a box, or a list of cells that other threads gave back. Only the owner pushes the cell, and then owns it no more.
+//!   pointer or a reference for a box, or a list of cells that other threads gave back. Only the
+//!   owner pushes the cell, and then owns it no more.
 //! * H3: the memory of a cell, at its [place](Places), is valid from before it is first pushed
 //!   until the home ends, and the header of its segment, if there is one, leads to the home.
 

@@ -412,7 +412,7 @@ mod models {
                 drop(two);
             });
             start(late);
-            // The cell that is below another's link may be pushed again meanwhile.
+            // The cell that is below another's link may be pushed again at the same time.
             for number in 3..5 {
                 if let Some(sent) = send(pool, &witnesses, number) {
                     sent.check();

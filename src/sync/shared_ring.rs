@@ -5,7 +5,7 @@
 //!
 //! What the lock guards was written by the thread that had it last, so the first operation after a
 //! change of threads waits for several cache lines, one after the other, and those that follow for
-//! few. A thread that finds the lock taken therefore pauses before it tries again, and meanwhile
+//! few. A thread that finds the lock taken therefore pauses before it tries again, and until then
 //! does not read the lock's line; the other thread goes on with what it has in its cache. With the
 //! lock of `std` alone a write and a read took 1.3 to 2 times as long as a lock around a deque of
 //! `Vec`s (`benches/ATTEMPTS.md`, "Across threads").

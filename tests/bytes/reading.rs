@@ -148,7 +148,7 @@ fn a_part_of_a_buffer_has_zeros_after_it_alone() {
 }
 
 #[test]
-fn memory_that_comes_anew_has_zeros_again() {
+fn memory_that_comes_again_has_zeros() {
     let arena = small(64);
     drop(seen(&mut arena.alloc(64), 7));
     arena.shrink_to_fit();
@@ -198,7 +198,7 @@ fn the_entries_of_a_ring_are_read_in_place() {
 
 #[cfg(unix)]
 #[test]
-#[cfg_attr(miri, ignore = "sockets")]
+#[cfg_attr(miri, ignore = "an interpreter has no sockets")]
 fn a_socket_is_read_in_place() {
     use std::os::unix::net::UnixStream;
 

@@ -19,7 +19,7 @@ fn slab_of_rc_sent() {
     std::thread::spawn(move || drop(slab)).join().unwrap(); //~ E0277
 }
 
-// Several threads read it, and none writes meanwhile.
+// Several threads read it, and none writes to it.
 #[test]
 fn read_by_two_threads() {
     let mut slab = KeySlab::new();

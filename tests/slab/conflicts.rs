@@ -142,7 +142,7 @@ fn every_row_of_the_table_by_key<M: Room>() {
     slab.audit();
 }
 
-/// A value whose destructor runs is gone for all who ask, and in nobody's way.
+/// A value whose destructor runs is gone for all who ask, and in no one's way.
 fn a_dying_value_is_no_conflict<M: Room>() {
     for leaks in [false, true] {
         let slab = Rc::new(M::with_room::<Hooked>(4));
@@ -293,7 +293,7 @@ fn the_try_forms_leave_what_is_in_use_and_count_it<M: Room>() {
     }
 }
 
-/// A doomed value is no value: it goes with its last borrow, and is in nobody's
+/// A doomed value is no value: it goes with its last borrow, and is in no one's
 /// way before.
 fn a_doomed_value_is_no_conflict<M: Room>() {
     let slab = M::with_room(4);

@@ -84,7 +84,7 @@ fn a_part_is_written_while_the_whole_is_borrowed<M: Room>() {
 
 /// Of a value whose slot goes while a part is borrowed.
 fn the_end_of_a_mapped_guard_drops_a_doomed_value_once<M: Room>() {
-    /// Holds a guard of the value at the key, and dooms it meanwhile.
+    /// Holds a guard of the value at the key, and dooms it.
     type Hold<'a, M> = &'a dyn Fn(&TrackedSlab<Pair, M>, Key, &dyn Fn());
 
     let drops = Drops::new();

@@ -133,7 +133,7 @@ fn message<R>(f: impl FnOnce() -> R) -> String {
 }
 
 #[test]
-fn an_iteration_skips_what_another_thread_drops_meanwhile() {
+fn an_iteration_skips_what_another_thread_has_dropped() {
     fn sent(slab: &Slab<u64>) -> (SendSlot<u64>, Key) {
         slab.insert_key(1);
         let sent = slab.insert(2).into_send();

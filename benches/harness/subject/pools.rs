@@ -4,7 +4,7 @@
 //! are boxes of a pool that is there for ever, as far as their type says. What
 //! makes it true: the benches give back or forget every handle of a subject before
 //! they drop it. A pool that is really [leaked](Pool::leak) would not do: a
-//! container is made anew each turn.
+//! container is made in each turn.
 
 use std::ptr::NonNull;
 

@@ -72,7 +72,7 @@ pub use sparse_secondary::SparseSecondaryMap;
 #[deprecated(since = "1.0.0", note = "every type can be a value")]
 pub trait Slottable {}
 
-#[allow(deprecated)]
+#[allow(deprecated, reason = "every type has it, as there")]
 impl<T> Slottable for T {}
 
 /// What a [`Key`] consists of: a slot, and the version of a value in it.

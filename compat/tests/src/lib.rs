@@ -58,7 +58,7 @@ macro_rules! implements {
             const IS: bool = false;
         }
         impl<T: ?Sized> No for Probe<T> {}
-        #[allow(dead_code)]
+        #[allow(dead_code, reason = "not used where the trait is missing")]
         impl<T: ?Sized + $trait> Probe<T> {
             const IS: bool = true;
         }

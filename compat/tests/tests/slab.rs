@@ -356,7 +356,7 @@ fn auto_traits_are_those_of_slab() {
 }
 
 /// These compile: what is covariant there is here.
-#[allow(dead_code)]
+#[allow(dead_code, reason = "only has to compile")]
 mod variance {
     fn slab<'a>(slab: slab::Slab<&'static str>) -> slab::Slab<&'a str> {
         slab

@@ -872,7 +872,7 @@ fn auto_traits_are_those_of_slotmap() {
 }
 
 /// These compile: what is covariant there is here.
-#[allow(dead_code)]
+#[allow(dead_code, reason = "only has to compile")]
 mod variance {
     use slotmap::{DefaultKey, SecondaryMap, SlotMap, SparseSecondaryMap, basic};
 

@@ -58,7 +58,7 @@ struct Mixer {
 }
 
 impl Mixer {
-    /// Fills a block. Whoever waits for it hears each microsecond that it is late.
+    /// Fills a block. The card does not wait: a block that is late is heard.
     fn fill(&mut self, block: &mut [f32; BLOCK]) {
         while let Ok(command) = self.commands.pop() {
             match command {

@@ -43,7 +43,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// Relaxed: whoever asks has waited for the threads it asks about.
+/// Relaxed: who asks has waited for the threads it asks about.
 #[inline]
 fn count() {
     if COUNTS.load(Ordering::Relaxed) {

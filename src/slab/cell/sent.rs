@@ -214,7 +214,7 @@ pub(crate) fn any_is_out<T, M: Lookup>(cells: Cells<'_, T, M>) -> bool {
 fn drop_taken<T, M: Lookup>(cells: Cells<'_, T, M>, retired: &Retired, most: usize) -> usize {
     let header = cells.header();
     let mut dropped = drop_up_to(cells, retired, most);
-    // Taken once: what destructors or other threads retire meanwhile is for the next call.
+    // Taken once: what destructors or other threads retire during this is for the next call.
     if dropped < most && header.taken_retired().is_empty() {
         header.keep_taken_retired(retired.take());
         dropped += drop_up_to(cells, retired, most - dropped);

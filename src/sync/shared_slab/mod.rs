@@ -29,7 +29,7 @@
 //!   methods know: the cell it runs for is in no one's reach, and is freed when it returns
 //!   or unwinds.
 //! * H5: a cell is in `given_back` once, from when the last reader of its removed value has left the
-//!   end of that value, which it has claimed, to whoever takes the cell from there.
+//!   end of that value, which it has claimed, to the thread that takes the cell from there.
 
 #![allow(
     clippy::disallowed_types,

@@ -89,7 +89,7 @@ impl Traffic {
         }
     }
 
-    /// The commands of one symbol, each step one: nobody is late, and no session ends.
+    /// The commands of one symbol, each step one: none is late, and no session ends.
     pub(crate) fn of_one_symbol(script: &Script) -> Self {
         let market = Market {
             seed: 1,

@@ -221,6 +221,8 @@ fn exchange<P: Plumbing>(arguments: &Arguments) -> Result<Outcome, Failure> {
                 log: to_standby,
                 market: publish,
                 reports: P::sender(reports),
+                answers: Digest::new(),
+                published: 0,
             };
             ending_all(|| desk.run(&snapshots))
         });
@@ -265,11 +267,14 @@ fn exchange<P: Plumbing>(arguments: &Arguments) -> Result<Outcome, Failure> {
 
         wait_for(|| gateway.commands.push(STOP).then_some(()));
         let joined = "a thread that panics ends the program";
-        let (engine, published) = engine.join().expect(joined);
+        let (engine, answers, published) = engine.join().expect(joined);
         let seen = market.join().expect(joined);
         let standby = standby.join().expect(joined).map_err(Failure::Run)?;
         if (engine.digest(), &engine.state.tape) != (standby.digest(), &standby.state.tape) {
             return Err(Failure::Run("the standby ends otherwise".to_owned()));
+        }
+        if gateway.answers.finish() != answers.finish() {
+            return Err(Failure::Run("reports are not what was answered".to_owned()));
         }
         if gateway.bad != stream.bad {
             let counts = (gateway.bad, stream.bad);

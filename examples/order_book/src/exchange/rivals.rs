@@ -137,7 +137,7 @@ impl Plumbing for Boxed {
     type Publish = Numbering<SyncSender<Box<[u8]>>>;
     type Follow = Polling<Receiver<Box<[u8]>>>;
     type Receive = Receiver<Box<Report>>;
-    type Scratch = Anew;
+    type Scratch = NewVec;
     type Store = SlabMapStore;
     type Reports = Sender<Box<Report>>;
     type Sender = Sender<Box<Report>>;
@@ -159,8 +159,8 @@ impl Plumbing for Boxed {
         reports
     }
 
-    fn scratch() -> Anew {
-        Anew
+    fn scratch() -> NewVec {
+        NewVec
     }
 }
 
@@ -198,9 +198,9 @@ impl ReceiveReport for Receiver<Box<Report>> {
 }
 
 /// A new `Vec` for each batch.
-pub(crate) struct Anew;
+pub(crate) struct NewVec;
 
-impl Scratch for Anew {
+impl Scratch for NewVec {
     fn batch(&mut self, next: impl FnMut() -> Option<Numbered>, each: impl FnMut(&Numbered)) {
         let batch: Vec<Numbered> = std::iter::from_fn(next).collect();
         batch.iter().for_each(each);

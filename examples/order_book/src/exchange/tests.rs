@@ -20,7 +20,7 @@ fn arguments() -> Arguments {
 #[test]
 fn an_exchange_calls_no_allocator_and_its_standby_follows() {
     let outcome = exchange::<Flat>(&arguments()).unwrap();
-    // Other tests allocate meanwhile, so the calls are not asked for here but in the program's.
+    // Other tests allocate at the same time, so the calls are not asked for here but in the program's.
     assert_eq!(outcome.seen.frames + outcome.seen.missed, outcome.published);
     assert!(
         outcome.bad.iter().all(|&count| count > 0),

@@ -52,7 +52,7 @@ pub(crate) struct Gateway<'a, P: Plumbing> {
     pub(crate) sent: u64,
     pub(crate) reported: u64,
     pub(crate) bad: [u64; BadFrame::COUNT],
-    /// Of all answers, in the order of commands.
+    /// Of all reports: the engine has the same of all that it has sent.
     pub(crate) answers: Digest,
 }
 
@@ -144,18 +144,24 @@ pub(crate) struct Desk<P: Plumbing> {
     pub(crate) log: P::Push,
     pub(crate) market: P::Publish,
     pub(crate) reports: P::Sender,
+    pub(crate) answers: Digest,
+    /// How many quotes were published.
+    pub(crate) published: u64,
 }
 
 impl<P: Plumbing> Desk<P> {
     /// Carries out commands until it is told to stop. Snapshots are for the standby.
-    /// Returns the engine, and how many quotes it has published.
-    pub(crate) fn run(mut self, snapshots: &mpsc::Sender<Vec<u8>>) -> (Engine<P::Store>, u64) {
+    /// Returns the engine, the digest of its answers, and how many quotes were published.
+    pub(crate) fn run(
+        mut self,
+        snapshots: &mpsc::Sender<Vec<u8>>,
+    ) -> (Engine<P::Store>, Digest, u64) {
         enum Order {
             Stop,
             Snapshot,
             Command(Numbered),
         }
-        let (mut tops, mut published) = (vec![Top::default(); self.engine.symbols()], 0);
+        let mut tops = vec![Top::default(); self.engine.symbols()];
         loop {
             let order = wait_for(|| {
                 self.commands.pop(|bytes| match bytes {
@@ -170,32 +176,29 @@ impl<P: Plumbing> Desk<P> {
                     wait_for(|| self.log.push(SNAPSHOT).then_some(()));
                     let _ = snapshots.send(P::snapshot(&self.engine).unwrap_or_default());
                 }
-                Order::Command((number, command)) => {
-                    published += u64::from(self.carry_out(number, &command, &mut tops));
-                }
+                Order::Command((number, command)) => self.carry_out(number, &command, &mut tops),
             }
         }
         wait_for(|| self.log.push(STOP).then_some(()));
         self.market.close();
         wait_for(|| self.reports.settle().then_some(()));
-        (self.engine, published)
+        (self.engine, self.answers, self.published)
     }
 
-    /// Whether the top of a book has changed.
-    fn carry_out(&mut self, number: u64, command: &Command, tops: &mut [Top]) -> bool {
+    fn carry_out(&mut self, number: u64, command: &Command, tops: &mut [Top]) {
         let response = self.engine.apply(command);
+        self.answers.add(answer(&response));
         let mut logged = [0; LOGGED];
         logged[..COMMAND].copy_from_slice(&frame::encode(&(number, *command)));
         logged[COMMAND..].copy_from_slice(&answer(&response).to_le_bytes());
         wait_for(|| self.log.push(&logged).then_some(()));
         let symbol = usize::from(command.symbol);
         let top = self.engine.top(symbol);
-        let has_changed = top != std::mem::replace(&mut tops[symbol], top);
-        if has_changed {
+        if top != std::mem::replace(&mut tops[symbol], top) {
             self.market.publish(&frame::quote(command.symbol, top));
+            self.published += 1;
         }
         self.reports.send(Report { number, response });
-        has_changed
     }
 }
 

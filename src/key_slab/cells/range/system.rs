@@ -38,7 +38,7 @@ pub(super) fn reserve(log: u8, sizes: Sizes) -> Option<Range> {
         unsafe { mm::mmap_anonymous(null_mut(), bytes + align, ProtFlags::empty(), flags).ok()? };
     let skipped = mapped.addr().wrapping_neg() % align;
     let start = NonNull::new(mapped.cast::<u8>().wrapping_add(skipped))?;
-    // SAFETY: the ends of the mapping, which nobody uses; the indices lie within it.
+    // SAFETY: the ends of the mapping, which nothing uses; the indices lie within it.
     unsafe {
         unmap(start.sub(skipped), skipped);
         unmap(start.add(bytes), align - skipped);
@@ -162,7 +162,7 @@ pub(super) unsafe fn release(range: Range, _: Sizes, _: usize) {
 
 /// # Safety
 ///
-/// Mapped, and nobody's.
+/// Mapped, and not in use.
 unsafe fn unmap(start: NonNull<u8>, bytes: usize) {
     if bytes > 0 {
         // SAFETY: the caller's (precondition). A refusal leaves addresses reserved.

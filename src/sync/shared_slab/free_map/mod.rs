@@ -54,8 +54,8 @@
 //! * to find that there is none: 1 load of the top, 3 H of the homes. For each closing under
 //!   way, L + 1 more.
 //!
-//! What makes it longer is another thread that was faster: it took the cell, or closed something
-//! meanwhile. Each of those has done an operation of its own. There are as many notes as homes. If
+//! What makes it longer is another thread that was faster: it took the cell, or closed something.
+//! Each of those has done an operation of its own. There are as many notes as homes. If
 //! all are in use, a word may stay listed that is empty: a search that meets one reads all words.
 //!
 //! # Tried

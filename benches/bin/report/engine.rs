@@ -30,13 +30,7 @@ const PICTURE: &str =
 
 /// The record, if there is one.
 pub(crate) fn result() -> Result<Option<Value>, String> {
-    let path = Record::directory().join("engine.json");
-    let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-    match std::fs::read_to_string(&path) {
-        Ok(text) => serde_json::from_str(&text).map_err(|error| failed(&error)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(failed(&error)),
-    }
+    crate::json(&Record::directory().join("engine.json"))
 }
 
 /// The generated file: all tables.

@@ -3,6 +3,7 @@
 //! newest record that has it counts, or the one that is named.
 
 mod engine;
+mod exchange;
 mod full;
 mod order_book;
 mod pages;
@@ -69,6 +70,7 @@ fn report(arguments: &Arguments) -> Result<(), String> {
     };
     let book = order_book::results()?;
     let engine = engine::result()?;
+    let exchange = exchange::result()?;
 
     let mut files = vec![order_book::file(&book)];
     let mut sections = vec![("order book", order_book::in_short(&book))];
@@ -88,6 +90,10 @@ fn report(arguments: &Arguments) -> Result<(), String> {
         files.push(engine::file(engine));
         sections.push(("engine", engine::in_short(engine)));
         readme.push(engine::readme(engine));
+    }
+    if let Some(exchange) = &exchange {
+        files.push(exchange::file(exchange));
+        sections.push(("exchange", exchange::in_short(exchange)));
     }
 
     if arguments.print {
@@ -123,6 +129,16 @@ fn read(path: &Path) -> Result<String, String> {
 
 fn write(path: &Path, text: String) -> Result<(), String> {
     std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// What another program has recorded, if it has.
+fn json(path: &Path) -> Result<Option<serde_json::Value>, String> {
+    let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    match std::fs::read_to_string(path) {
+        Ok(text) => serde_json::from_str(&text).map_err(|error| failed(&error)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(failed(&error)),
+    }
 }
 
 /// Replaces the sections of a document.

@@ -45,7 +45,7 @@ unsafe impl GlobalAlloc for Counting {
 
 /// Relaxed: who asks has waited for the threads it asks about.
 #[inline]
-fn count() {
+pub(crate) fn count() {
     if COUNTS.load(Ordering::Relaxed) {
         CALLS.fetch_add(1, Ordering::Relaxed);
     }

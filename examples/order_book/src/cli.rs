@@ -29,6 +29,8 @@ enum Job {
     Engine(engine::Arguments),
     Exchange(exchange::Arguments),
     Feed(feed::Arguments),
+    #[cfg(feature = "rivals")]
+    Rivals(crate::rivals::Arguments),
 }
 
 /// Runs the program with the arguments of the process.
@@ -50,6 +52,8 @@ pub(crate) fn run(out: &mut dyn Write, err: &mut dyn Write) -> ExitCode {
         Job::Engine(arguments) => engine::run(&arguments, out, err),
         Job::Exchange(arguments) => exchange::run(&arguments, out, err),
         Job::Feed(arguments) => feed::run(&arguments, out, err),
+        #[cfg(feature = "rivals")]
+        Job::Rivals(arguments) => crate::rivals::run(&arguments, out, err),
     };
     done.unwrap_or_else(|failure| failure.tell(err))
 }

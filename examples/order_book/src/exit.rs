@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::thread;
 
 /// The stores differ, one is full, memory cannot be had or the output cannot be
 /// written.
@@ -23,6 +24,11 @@ impl Failure {
     /// A file that cannot be created or written.
     pub(crate) fn file(path: &Path, error: &io::Error) -> Self {
         Failure::Run(format!("{}: {error}", path.display()))
+    }
+
+    /// An error while it runs.
+    pub(crate) fn run(error: impl std::fmt::Display) -> Self {
+        Failure::Run(error.to_string())
     }
 
     /// Writes the reason to `err`.
@@ -47,4 +53,18 @@ pub(crate) fn written(result: io::Result<()>, err: &mut dyn Write) -> ExitCode {
             ExitCode::from(FAILED)
         }
     }
+}
+
+/// A thread that others wait for must not end alone.
+pub(crate) fn ending_all<R>(f: impl FnOnce() -> R) -> R {
+    struct End;
+    impl Drop for End {
+        fn drop(&mut self) {
+            if thread::panicking() {
+                std::process::exit(FAILED.into());
+            }
+        }
+    }
+    let _end = End;
+    f()
 }

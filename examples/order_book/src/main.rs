@@ -12,6 +12,7 @@
 //! |---|---|
 //! | `engine/` | the matching engine, its commands, its stores, and how it is timed |
 //! | `exchange/` | the engine at work: a gateway before it, market data and a standby behind it |
+//! | `rivals/` | the exchange on what else there is: with the feature `rivals` |
 //! | `feed/` | messages of an exchange, generated and recorded, and the book they lead to |
 //! | `cli.rs`, `exit.rs` | the program |
 //! | `memory.rs`, `allocations.rs`, `table.rs` | what the machine has of memory; calls of the allocator; columns of text |
@@ -23,6 +24,8 @@ mod exchange;
 mod exit;
 mod feed;
 mod memory;
+#[cfg(feature = "rivals")]
+mod rivals;
 mod table;
 
 use std::io;

@@ -1,9 +1,13 @@
 //! What clients send, and what they are told.
 
+use zerocopy::{Immutable, IntoBytes, TryFromBytes};
+
+use crate::engine::store::NO_ID;
 use crate::feed::message::Side;
 
 /// A command as it stands on the wire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, TryFromBytes, IntoBytes, Immutable)]
+#[repr(C)]
 pub(crate) struct Command {
     /// The order it is about, by the id that the engine gave it.
     pub(crate) id: u64,
@@ -23,7 +27,8 @@ pub(crate) struct Command {
 const _: () = assert!(size_of::<Command>() == 32);
 
 /// What is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, TryFromBytes, IntoBytes, Immutable)]
+#[repr(u8)]
 pub(crate) enum Kind {
     /// Enter a limit order: it trades with what crosses it, and the rest of it rests.
     New,
@@ -59,6 +64,19 @@ pub(crate) enum Response {
     },
     /// Nothing has changed.
     Refused(Refusal),
+}
+
+impl Response {
+    /// The answer as a number, with the id.
+    pub(crate) fn to_word(self) -> u64 {
+        match self {
+            Response::Entered { traded, id } => u64::from(traded) << 3 ^ id.unwrap_or(NO_ID),
+            Response::Reduced => 1,
+            Response::Cancelled => 2,
+            Response::AllCancelled { orders } => u64::from(orders) << 3 | 3,
+            Response::Refused(refusal) => (refusal as u64) << 3 | 4,
+        }
+    }
 }
 
 /// Why nothing has changed.

@@ -156,6 +156,7 @@ pub(crate) fn opened<S: Store>(traffic: &Traffic, start: Start) -> Result<Engine
 }
 
 /// An empty store with room for so many orders, whose memory has been touched.
+#[cfg(feature = "rivals")]
 pub(crate) fn reserved<S: Store>(orders: usize) -> Result<S, Failure> {
     store(orders, Start::Reserved)
 }
@@ -229,7 +230,10 @@ fn open<S: Store>(
 }
 
 /// Three digits are finer than the clock. A command of more than a minute counts as one
-/// minute.
-fn histogram() -> Histogram<u64> {
-    Histogram::new_with_bounds(1, 60_000_000_000, 3).expect("the bounds are valid")
+/// minute. All of its memory has been touched.
+pub(crate) fn histogram() -> Histogram<u64> {
+    let histogram = Histogram::new_with_bounds(1, 60_000_000_000, 3);
+    let mut histogram = histogram.expect("the bounds are valid");
+    histogram.reset();
+    histogram
 }

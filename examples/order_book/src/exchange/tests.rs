@@ -1,51 +1,46 @@
 //! The exchange in small, and its frames.
 
-use super::frame::{BadFrame, Limits, accept, decode, encode};
-use super::*;
+use zerocopy::IntoBytes;
+
+use super::program::run;
 use crate::engine::command::{Command, Kind};
+use crate::exchange::Load;
+use crate::exchange::frame::{BadFrame, Frame};
 use crate::feed::message::Side;
 
-fn arguments() -> Arguments {
-    Arguments {
-        symbols: 5,
-        commands: 3_000,
-        seed: 3,
-        slow: None,
-        strict: false,
-        beside: None,
-        child: None,
-    }
-}
+const LOAD: Load = Load {
+    symbols: 5,
+    commands: 3_000,
+    seed: 3,
+    slow: None,
+};
 
 #[test]
-fn an_exchange_calls_no_allocator_and_its_standby_follows() {
-    let outcome = exchange::<Flat>(&arguments()).unwrap();
-    // Other tests allocate at the same time, so the calls are not asked for here but in the program's.
+fn the_standby_follows_and_bad_frames_are_counted() {
+    let outcome = run(&LOAD).unwrap();
+    // Calls of the allocator are asked for in the program's tests: here others run beside.
     assert_eq!(outcome.seen.frames + outcome.seen.missed, outcome.published);
-    assert!(
-        outcome.bad.iter().all(|&count| count > 0),
-        "{:?}",
-        outcome.bad
-    );
+    let bad = outcome.bad;
+    assert!(bad.iter().all(|&count| count > 0), "{bad:?}");
     assert!(outcome.orders > 1_000);
 }
 
 #[test]
 fn a_slow_reader_is_told_what_it_missed() {
-    let slow = Arguments {
+    let load = Load {
         slow: Some(8),
         commands: 20_000,
-        ..arguments()
+        ..LOAD
     };
-    let Outcome {
-        seen, published, ..
-    } = exchange::<Flat>(&slow).unwrap();
-    assert!(seen.missed > 0);
-    assert_eq!(seen.frames + seen.missed, published);
+    let outcome = run(&load).unwrap();
+    assert!(outcome.seen.missed > 0);
+    assert_eq!(outcome.seen.frames + outcome.seen.missed, outcome.published);
 }
 
-fn command() -> Command {
-    Command {
+#[test]
+fn a_frame_that_is_no_command_says_why() {
+    let number = 13;
+    let command = Command {
         id: 0x0123_4567_89ab_cdef,
         price: 7,
         quantity: 8,
@@ -54,38 +49,27 @@ fn command() -> Command {
         symbol: 12,
         kind: Kind::Replace,
         side: Side::Sell,
-    }
-}
-
-#[test]
-fn a_command_comes_back_from_its_frame() {
-    assert_eq!(decode(&encode(&(13, command()))), Ok((13, command())));
-}
-
-#[test]
-fn a_frame_that_is_no_command_says_why() {
-    let good = encode(&(13, command()));
-    let limits = Limits {
-        session: 9,
-        symbols: 13,
     };
-    assert!(accept(&good, 13, limits).is_ok());
-    for len in 0..good.len() {
-        assert_eq!(accept(&good[..len], 13, limits), Err(BadFrame::Length));
+    let frame = Frame { number, command };
+    let accept = |bytes: &[u8]| Frame::accept(bytes, 13, 9, 13);
+    assert_eq!(accept(frame.as_bytes()), Ok(frame));
+    for len in 0..size_of::<Frame>() {
+        assert_eq!(accept(&frame.as_bytes()[..len]), Err(BadFrame::Length));
     }
-    let changed = |at: usize| {
-        let mut bytes = good;
+    let long = [frame.as_bytes(), &[0]].concat();
+    assert_eq!(accept(&long), Err(BadFrame::Length));
+
+    for at in [8 + 30, 8 + 31] {
+        let mut bytes = frame.as_bytes().to_vec();
         bytes[at] = 0xff;
-        accept(&bytes, 13, limits).err()
+        assert_eq!(accept(&bytes), Err(BadFrame::Kind));
+    }
+    let with = |change: fn(&mut Frame)| {
+        let mut changed = frame;
+        change(&mut changed);
+        accept(changed.as_bytes())
     };
-    assert_eq!(changed(0), Some(BadFrame::Kind));
-    assert_eq!(changed(1), Some(BadFrame::Kind));
-    assert_eq!(changed(2), Some(BadFrame::Range));
-    assert_eq!(changed(4), Some(BadFrame::Session));
-    assert_eq!(changed(32), Some(BadFrame::Range));
-    let other = Limits {
-        session: 8,
-        ..limits
-    };
-    assert_eq!(accept(&good, 13, other), Err(BadFrame::Session));
+    assert_eq!(with(|it| it.command.session = 8), Err(BadFrame::Session));
+    assert_eq!(with(|it| it.command.symbol = 13), Err(BadFrame::Range));
+    assert_eq!(with(|it| it.number = 12), Err(BadFrame::Range));
 }

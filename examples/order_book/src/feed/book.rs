@@ -29,6 +29,8 @@ use flatslab::memory::{PageAllocator, Pages};
 use hashbrown::hash_map::Entry;
 use hashbrown::{DefaultHashBuilder, HashMap};
 
+use zerocopy::{Immutable, IntoBytes, TryFromBytes};
+
 use crate::feed::message::{Kind, Message, Side};
 use crate::feed::store::{Link, Order, Store, StoreFull};
 
@@ -134,15 +136,16 @@ pub(crate) enum Outcome {
 }
 
 /// The top of one symbol's book: 0 where a side is empty.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, TryFromBytes, IntoBytes, Immutable)]
+#[repr(C)]
 pub(crate) struct Top {
     /// Lowest price asked, dollars × 10,000.
     pub(crate) ask: u32,
-    /// Shares at that price.
-    pub(crate) ask_size: u64,
     /// Highest price bid, dollars × 10,000.
     pub(crate) bid: u32,
-    /// Shares at that price.
+    /// Shares at the lowest price asked.
+    pub(crate) ask_size: u64,
+    /// Shares at the highest price bid.
     pub(crate) bid_size: u64,
 }
 

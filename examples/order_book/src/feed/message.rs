@@ -1,9 +1,23 @@
 //! The messages of an exchange.
 
 use serde::{Deserialize, Serialize};
+use zerocopy::{Immutable, IntoBytes, TryFromBytes};
 
 /// The side of the book an order rests on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    TryFromBytes,
+    IntoBytes,
+    Immutable,
+)]
+#[repr(u8)]
 pub(crate) enum Side {
     /// Bids: the highest price is the best.
     Buy,

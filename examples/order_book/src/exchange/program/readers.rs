@@ -1,0 +1,68 @@
+//! Who reads what the engine says: the writer of market data, and the standby.
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use zerocopy::TryFromBytes;
+
+use super::next;
+use super::parts::{self, Consumer, Follower, Orders};
+use crate::engine::matching::{Engine, Extent};
+use crate::exchange::Seen;
+use crate::exchange::frame::{Entry, Quote};
+use crate::exit::Failure;
+
+/// Writes market data out: here, to where it is only summed up. Pauses after each `slow` frames.
+pub(super) fn write_market(quotes: &mut Follower, slow: Option<u64>) -> Seen {
+    let (mut seen, mut sum) = (Seen::default(), 0_u64);
+    loop {
+        // Asked first: what was pushed before is found.
+        let is_closed = quotes.is_closed();
+        while let Some(frame) = quotes.pop() {
+            let quote = Quote::try_read_from_bytes(&frame).expect("the engine's own");
+            sum = sum.rotate_left(5) ^ quote.symbol ^ quote.top.ask_size ^ quote.top.bid_size;
+            // So many were published before.
+            seen.missed = frame.sequence - seen.frames;
+            seen.frames += 1;
+            if slow.is_some_and(|slow| seen.frames % slow == 0) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+        if is_closed {
+            std::hint::black_box(sum);
+            return seen;
+        }
+        // `pop_wait` would sleep, and the engine would have to wake it for each quote.
+        std::thread::yield_now();
+    }
+}
+
+/// Follows the engine from a snapshot on: the same commands must have the same answers, with the
+/// same ids.
+///
+/// # Errors
+///
+/// What is wrong with the snapshot, or the first answer that differs.
+pub(super) fn follow(
+    log: &mut Consumer,
+    snapshots: &mpsc::Receiver<Vec<u8>>,
+    most: usize,
+    extent: Extent,
+) -> Result<Engine<Orders>, Failure> {
+    let bytes = snapshots.recv().map_err(Failure::run)?;
+    let mut standby = parts::restored(&bytes, most, extent);
+    let decode = |bytes: &[u8]| Entry::try_read_from_bytes(bytes).expect("the engine's own");
+    // Reads on when it has failed, for the engine waits for room in the log.
+    while let Some(Entry { frame, answer: due }) = next(log, decode) {
+        let differs = standby
+            .as_mut()
+            .is_ok_and(|engine| engine.apply(&frame.command).to_word() != due);
+        if differs {
+            let number = frame.number;
+            standby = Err(Failure::Run(format!(
+                "the standby answers command {number} otherwise"
+            )));
+        }
+    }
+    standby
+}

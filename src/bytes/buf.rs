@@ -74,10 +74,25 @@ impl<R: References> Buf<R> {
         // SAFETY: there is room (precondition); what is copied is not of the buffer, which no
         // one else has.
         unsafe {
-            let at = header.as_ref();
-            let start = at.start();
+            let buf = Self::of_bytes(header, bytes);
+            header.as_ref().share(bytes.len() as u32);
+            buf
+        }
+    }
+
+    /// A buffer of these bytes, whose header is shared already.
+    ///
+    /// # Safety
+    ///
+    /// The header is shared, with one reference, which becomes this one; so many bytes of it count
+    /// as filled. No one else has it; its buffer has room for these bytes.
+    #[inline(always)]
+    pub(super) unsafe fn of_bytes(header: NonNull<Header<R>>, bytes: &[u8]) -> Self {
+        // SAFETY: there is room (precondition); what is copied is not of the buffer, which no
+        // one else has.
+        unsafe {
+            let start = header.as_ref().start();
             copy(bytes.as_ptr(), start.as_ptr(), bytes.len());
-            at.share(bytes.len() as u32);
             Self::new(header, start, bytes.len())
         }
     }
@@ -352,7 +367,7 @@ impl<R: References> Drop for Buf<R> {
     #[inline(always)]
     fn drop(&mut self) {
         // SAFETY: this reference, which is gone.
-        unsafe { Home::drop_ref(self.0.header) };
+        unsafe { Home::drop_quietly(self.0.header) };
     }
 }
 

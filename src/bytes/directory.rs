@@ -5,8 +5,8 @@
 //!
 //! # Invariants
 //!
-//! * D1: a page that is in use leads to `len` headers in a row, which are there, and each has
-//!   the number that leads to it. The others are linked from `free` on, and their `len` is 0.
+//! * D1: a page that is in use leads to headers in a row, of `bytes` bytes, which are there, and each
+//!   has the number that leads to it. The others are linked from `free` on, and their `bytes` are 0.
 //! * D2: there is room for `promised` pages, and no more are in use; at most [`PAGES`].
 
 use core::cell::Cell;
@@ -38,7 +38,8 @@ const NONE: u32 = u32::MAX;
 /// What a look-up needs of a page: 16 bytes, so that its place is found by a shift.
 struct Page<R: Counting> {
     headers: NonNull<Header<R>>,
-    len: u32,
+    /// Bytes of the headers, so that a place is compared as the offset that it becomes.
+    bytes: u32,
     next_free: u32,
 }
 
@@ -64,6 +65,8 @@ fn pages(headers: u32) -> usize {
 }
 
 impl<R: Counting> Directory<R> {
+    const HEADER_BYTES: u32 = size_of::<Header<R>>() as u32;
+
     pub(super) fn new(source: Source) -> Self {
         Directory {
             pages: Row::new(source),
@@ -76,9 +79,9 @@ impl<R: Counting> Directory<R> {
     #[inline(always)]
     pub(super) fn find(&self, number: u32) -> Option<NonNull<Header<R>>> {
         let page = self.pages.get((number >> PLACE_BITS) as usize)?;
-        let place = number % PAGE_HEADERS;
-        // SAFETY: the page leads to as many headers in a row (D1).
-        (place < page.len).then(|| unsafe { page.headers.add(place as usize) })
+        let offset = (number % PAGE_HEADERS) * Self::HEADER_BYTES;
+        // SAFETY: the page leads to headers in a row, of as many bytes (D1).
+        (offset < page.bytes).then(|| unsafe { page.headers.byte_add(offset as usize) })
     }
 
     /// Whether a chunk of as many buffers can be promised its numbers without an allocation.
@@ -132,7 +135,7 @@ impl<R: Counting> Directory<R> {
     pub(super) fn take(&self, headers: NonNull<Header<R>>) -> u32 {
         let page = Page {
             headers,
-            len: 1,
+            bytes: Self::HEADER_BYTES,
             next_free: NONE,
         };
         let free = self.free.get();
@@ -154,8 +157,8 @@ impl<R: Counting> Directory<R> {
     pub(super) fn extend(&self, number: u32) -> u32 {
         let index = (number >> PLACE_BITS) as usize;
         let page = self.pages.get(index).expect("D1");
-        let len = page.len + 1;
-        self.pages.set(index, Page { len, ..page });
+        let bytes = page.bytes + Self::HEADER_BYTES;
+        self.pages.set(index, Page { bytes, ..page });
         number + 1
     }
 
@@ -164,7 +167,7 @@ impl<R: Counting> Directory<R> {
         let index = number >> PLACE_BITS;
         let page = Page {
             headers: NonNull::dangling(),
-            len: 0,
+            bytes: 0,
             next_free: self.free.replace(index),
         };
         self.pages.set(index as usize, page);

@@ -30,13 +30,41 @@ impl<R: Ends> Home<R> {
         it.counts().subtract() && unsafe { Self::end(header) }
     }
 
+    /// As [`drop_ref`](Self::drop_ref), where no one asks which it was: the function that follows
+    /// a last reference has no result to keep, and ends in jumps.
+    ///
+    /// # Safety
+    ///
+    /// As for [`drop_ref`](Self::drop_ref).
+    #[inline(always)]
+    pub(super) unsafe fn drop_quietly(header: NonNull<Header<R>>) {
+        // SAFETY: the caller's reference keeps it there, until the count is written.
+        let it = unsafe { header.as_ref() };
+        count_dropped(it);
+        if it.counts().subtract() {
+            // SAFETY: the reference is counted out (precondition).
+            unsafe { Self::end_quietly(header) };
+        }
+    }
+
+    /// As [`end`](Self::end).
+    ///
+    /// # Safety
+    ///
+    /// As for [`end`](Self::end).
+    #[inline(never)]
+    unsafe fn end_quietly(header: NonNull<Header<R>>) {
+        // SAFETY: the same (precondition).
+        unsafe { Self::end(header) };
+    }
+
     /// Makes a header free that was shared, unless its count is saturated, and says so.
     ///
     /// # Safety
     ///
     /// Its count [came to its end](Counts::subtract), or is saturated. In the first case the
     /// caller has it, and does not use it any more.
-    #[inline(never)]
+    #[inline(always)]
     unsafe fn end(header: NonNull<Header<R>>) -> bool {
         // SAFETY: a header that is not free keeps its home.
         let it = unsafe { header.as_ref() };

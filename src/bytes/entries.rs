@@ -2,9 +2,10 @@
 //!
 //! # Invariants
 //!
-//! * I1: `head` and `tail` are below `capacity`, or all three are 0; `len <= capacity`. The
-//!   `len` places from `head` on, around the end, have values, and the others none; `tail` is
-//!   the place after them.
+//! * I1: the array has `mask + 1` places, a power of two and at least `capacity`. The value that
+//!   was added as number `n` is at the place `n & mask`.
+//! * I2: `first <= next <= first + capacity`. The values with numbers from `first` up to `next`
+//!   are there, and no others. Neither number comes to its end: one a nanosecond takes centuries.
 
 use core::alloc::Layout;
 use core::marker::PhantomData;
@@ -18,9 +19,11 @@ use crate::raw::source::Source;
 pub(super) struct Entries<T> {
     array: Block,
     capacity: usize,
-    head: usize,
-    tail: usize,
-    len: usize,
+    mask: usize,
+    // The number of the oldest value, and of the one to come: all that a push or a pop changes.
+    // With the places and the length apart, a write and a read took a fifth longer.
+    first: u64,
+    next: u64,
     values: PhantomData<T>,
 }
 
@@ -36,7 +39,9 @@ impl<T> Entries<T> {
     ///
     /// If the bytes exceed `isize::MAX`, or the source refuses.
     pub(super) fn try_new(capacity: usize, source: &Source) -> Result<Self, AllocError> {
-        let layout = Layout::array::<T>(capacity).map_err(|_| AllocError::TooManyBytes {
+        let places = capacity.checked_next_power_of_two();
+        let layout = places.and_then(|places| Layout::array::<T>(places).ok());
+        let layout = layout.ok_or(AllocError::TooManyBytes {
             slots: capacity,
             slot_bytes: size_of::<T>(),
         })?;
@@ -45,56 +50,40 @@ impl<T> Entries<T> {
         Ok(Entries {
             array,
             capacity,
-            head: 0,
-            tail: 0,
-            len: 0,
+            mask: capacity.next_power_of_two() - 1,
+            first: 0,
+            next: 0,
             values: PhantomData,
         })
     }
 
-    /// The place with that number.
+    /// The place of the value with that number.
     #[inline(always)]
-    fn place(&self, number: usize) -> NonNull<T> {
-        debug_assert!(number < self.capacity);
-        // SAFETY: the callers pass a number below the capacity (I1), so it is within the array.
-        unsafe { self.array.start().cast::<T>().add(number) }
-    }
-
-    /// The place of the value that is `index` after the oldest; there are more.
-    #[inline(always)]
-    fn place_of(&self, index: usize) -> NonNull<T> {
-        // Written so that no sum passes `usize::MAX`, of values without a size.
-        let to_end = self.capacity - self.head;
-        self.place(if index < to_end {
-            self.head + index
-        } else {
-            index - to_end
-        })
-    }
-
-    /// The number of the place after that one.
-    #[inline(always)]
-    fn after(&self, number: usize) -> usize {
-        let next = number + 1;
-        if next == self.capacity { 0 } else { next }
+    fn place(&self, number: u64) -> NonNull<T> {
+        // SAFETY: at most the mask, so within the array (I1).
+        unsafe {
+            self.array
+                .start()
+                .cast::<T>()
+                .add(number as usize & self.mask)
+        }
     }
 
     /// Adds a value, the newest. Of a full ring it returns the oldest. O(1).
     #[inline(always)]
     pub(super) fn push(&mut self, value: T) -> Option<T> {
-        if self.len < self.capacity {
-            // SAFETY: `len` is below the capacity.
+        if !self.is_full() {
+            // SAFETY: checked just now.
             unsafe { self.push_within_capacity(value) };
             return None;
         }
         if self.capacity == 0 {
             return Some(value);
         }
-        // SAFETY: of a full ring the oldest value's place, which becomes the newest's.
-        let oldest = unsafe { self.place(self.head).replace(value) };
-        self.head = self.after(self.head);
-        self.tail = self.head;
-        Some(oldest)
+        let oldest = self.pop();
+        // SAFETY: it was full, and one value has left.
+        unsafe { self.push_within_capacity(value) };
+        oldest
     }
 
     /// Adds a value, the newest.
@@ -104,31 +93,30 @@ impl<T> Entries<T> {
     /// The ring is not full.
     #[inline(always)]
     pub(super) unsafe fn push_within_capacity(&mut self, value: T) {
-        debug_assert!(self.len < self.capacity);
-        // SAFETY: a place without a value (I1).
-        unsafe { self.place(self.tail).write(value) };
-        self.tail = self.after(self.tail);
-        self.len += 1;
+        debug_assert!(!self.is_full());
+        // SAFETY: a place without a value: the numbers of those that are there differ by less than
+        // the capacity (I1, I2).
+        unsafe { self.place(self.next).write(value) };
+        self.next += 1;
     }
 
     /// Takes the oldest value; O(1).
     #[inline(always)]
     pub(super) fn pop(&mut self) -> Option<T> {
-        if self.len == 0 {
+        if self.is_empty() {
             return None;
         }
-        // SAFETY: it has a value (I1), and none from now on.
-        let value = unsafe { self.place(self.head).read() };
-        self.head = self.after(self.head);
-        self.len -= 1;
+        // SAFETY: it has a value (I2), and none from now on.
+        let value = unsafe { self.place(self.first).read() };
+        self.first += 1;
         Some(value)
     }
 
     /// The oldest value; O(1).
     #[inline(always)]
     pub(super) fn front(&self) -> Option<&T> {
-        // SAFETY: it has a value (I1).
-        (self.len > 0).then(|| unsafe { self.place(self.head).as_ref() })
+        // SAFETY: it has a value (I2).
+        (!self.is_empty()).then(|| unsafe { self.place(self.first).as_ref() })
     }
 
     /// Makes the oldest value the newest, and returns it.
@@ -138,34 +126,49 @@ impl<T> Entries<T> {
     /// The ring is not empty.
     #[inline(always)]
     pub(super) unsafe fn rotate(&mut self) -> &mut T {
-        debug_assert!(self.len > 0);
-        let (oldest, newest) = (self.place(self.head), self.place(self.tail));
-        if self.len < self.capacity {
-            // SAFETY: it has a value, and the other place none (I1).
+        debug_assert!(!self.is_empty());
+        let (oldest, newest) = (self.place(self.first), self.place(self.next));
+        if oldest != newest {
+            // SAFETY: it has a value, and the other place none: they are one place if all places
+            // have values (I1, I2).
             unsafe { newest.copy_from_nonoverlapping(oldest, 1) };
         }
-        self.head = self.after(self.head);
-        self.tail = self.after(self.tail);
-        // SAFETY: it has a value now; of a full ring both are one place.
+        self.first += 1;
+        self.next += 1;
+        // SAFETY: it has a value now.
         unsafe { { newest }.as_mut() }
+    }
+
+    /// The number of the oldest value, or of the next one if there is none: how many were added
+    /// and are gone.
+    #[inline(always)]
+    pub(super) fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// How many values were added.
+    #[inline(always)]
+    pub(super) fn next(&self) -> u64 {
+        self.next
     }
 
     /// How many values there are.
     #[inline]
     pub(super) fn len(&self) -> usize {
-        self.len
+        // At most the capacity (I2).
+        (self.next - self.first) as usize
     }
 
     /// Whether there is none.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.len == 0
+        self.next == self.first
     }
 
     /// Whether the next push overwrites the oldest value.
     #[inline]
     pub(super) fn is_full(&self) -> bool {
-        self.len == self.capacity
+        self.len() == self.capacity
     }
 
     /// How many values there is room for.
@@ -177,13 +180,13 @@ impl<T> Entries<T> {
     /// The value `index` after the oldest.
     #[inline]
     pub(super) fn get(&self, index: usize) -> Option<&T> {
-        // SAFETY: it has a value (I1).
-        (index < self.len).then(|| unsafe { self.place_of(index).as_ref() })
+        // SAFETY: it has a value (I2).
+        (index < self.len()).then(|| unsafe { self.place(self.first + index as u64).as_ref() })
     }
 
     /// The values, the oldest first.
     pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &T> + ExactSizeIterator {
-        (0..self.len).map(|index| self.get(index).expect("below the length"))
+        (0..self.len()).map(|index| self.get(index).expect("below the length"))
     }
 
     /// Drops all entries.

@@ -177,6 +177,16 @@ impl<R: Counting> Header<R> {
         self.counts.start();
     }
 
+    /// From free to shared, with one reference: [`take`](Self::take) and [`share`](Self::share) in
+    /// one store.
+    #[inline(always)]
+    pub(super) fn take_shared(&self, filled: u32) {
+        debug_assert!(self.is_free());
+        // Where other threads count, no more than that it is not free.
+        self.filled.set(if R::ATOMIC { 0 } else { filled });
+        self.counts.start();
+    }
+
     /// To free; the header's class puts it on its stack.
     #[inline(always)]
     pub(super) fn set_free(&self) {

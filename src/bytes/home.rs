@@ -207,6 +207,16 @@ impl<R: Ends> Home<R> {
         }
     }
 
+    /// The free header that is next, shared with one reference from now on, and of so many bytes,
+    /// which the caller fills before anything else runs. Only of those on the free stack.
+    #[inline(always)]
+    pub(super) fn pop_shared(class: &Class, filled: u32) -> Option<NonNull<Header<R>>> {
+        let header = class.pop()?.cast::<Header<R>>();
+        // SAFETY: a free header is there (C1).
+        unsafe { header.as_ref() }.take_shared(filled);
+        Some(header)
+    }
+
     /// The free header that is next, mutable from now on.
     #[inline(always)]
     fn pop(class: &Class) -> Option<NonNull<Header<R>>> {
@@ -226,7 +236,7 @@ impl<R: Ends> Home<R> {
     /// As [`take`](Self::take), of a class of which none is on the free stack.
     #[cold]
     #[inline(never)]
-    fn take_fresh(&self, class: &Class) -> Result<NonNull<Header<R>>, RequestError> {
+    pub(super) fn take_fresh(&self, class: &Class) -> Result<NonNull<Header<R>>, RequestError> {
         loop {
             // Several rounds only where the allocator uses the arena.
             if let Some(header) = self.take_made(class) {

@@ -10,6 +10,7 @@ use super::class::Class;
 use super::counts::{Atomic, Counts, Local};
 use super::directory::NUMBER_BITS;
 use super::entries::Entries;
+use super::home::Home;
 use super::sizes::LARGEST;
 use super::stats::Stats;
 use super::{References, RequestError};
@@ -49,8 +50,7 @@ pub struct Ring<R: References = Local> {
     /// The arena's one class, whose buffers have room for `max_len` bytes.
     class: NonNull<Class>,
     max_len: usize,
-    /// Entries that were taken out, and that were overwritten: each operation counts one at most.
-    taken: u64,
+    /// Entries that were overwritten. How many were taken out follows from the numbers of entries.
     evicted: u64,
 }
 
@@ -138,7 +138,12 @@ impl<R: References> Ring<R> {
     #[inline(always)]
     fn copy(&self, bytes: &[u8]) -> Result<Buf<R>, RequestError> {
         // SAFETY: the arena is there, and so are its classes.
-        let header = self.arena.home().take(unsafe { self.class.as_ref() })?;
+        let class = unsafe { self.class.as_ref() };
+        if let Some(header) = Home::<R>::pop_shared(class, bytes.len() as u32) {
+            // SAFETY: it is shared and no one else's, and its buffer has room for `max_len` bytes.
+            return Ok(unsafe { Buf::of_bytes(header, bytes) });
+        }
+        let header = self.arena.home().take_fresh(class)?;
         // SAFETY: it is mutable, and its buffer has room for `max_len` bytes.
         Ok(unsafe { Buf::filled(header, bytes) })
     }
@@ -210,7 +215,7 @@ impl<R: References> Ring<R> {
     #[inline(always)]
     fn evicted_last(&self, len: usize, count: usize) -> Evicted {
         Evicted {
-            sequence: self.taken + self.evicted - count as u64,
+            sequence: self.entries.first() - count as u64,
             len,
             count,
         }
@@ -283,9 +288,7 @@ impl<R: References> Ring<R> {
     /// ```
     #[inline(always)]
     pub fn pop(&mut self) -> Option<Buf<R>> {
-        let entry = self.entries.pop()?;
-        self.taken += 1;
-        Some(entry)
+        self.entries.pop()
     }
 
     /// The entry `index` after the oldest; O(1). A clone of it is a buffer in flight
@@ -328,7 +331,6 @@ impl<R: References> Ring<R> {
     /// # Ok::<(), RequestError>(())
     /// ```
     pub fn clear(&mut self) {
-        self.taken += self.len() as u64;
         self.entries.clear();
     }
 
@@ -395,7 +397,7 @@ impl<R: References> Ring<R> {
     #[inline]
     #[must_use]
     pub fn pushed(&self) -> u64 {
-        self.taken + self.evicted + self.len() as u64
+        self.entries.next()
     }
 
     /// Number of entries that were overwritten.
@@ -512,7 +514,6 @@ impl<R: References> Build for Ring<R> {
             entries: Entries::try_new(entries, arena.home().source())?,
             arena,
             max_len,
-            taken: 0,
             evicted: 0,
         })
     }

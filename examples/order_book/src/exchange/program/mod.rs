@@ -85,11 +85,12 @@ pub(crate) fn run(load: &Load) -> Result<Outcome, Failure> {
     let (mut closed, mut open) = (histogram(), histogram());
 
     thread::scope(|scope| {
-        let engine = scope.spawn(|| ending_all(|| desk.run()));
-        let market = scope.spawn(|| ending_all(|| readers::write_market(&mut quotes, load.slow)));
-        let (most, extent) = (traffic.peak, traffic.extent());
+        on_core(0, || ());
+        let (slow, most, extent) = (load.slow, traffic.peak, traffic.extent());
+        let engine = scope.spawn(|| on_core(1, || desk.run()));
+        let market = scope.spawn(move || on_core(1, || readers::write_market(&mut quotes, slow)));
         let standby = scope
-            .spawn(move || ending_all(|| readers::follow(&mut at_standby, &taken, most, extent)));
+            .spawn(move || on_core(0, || readers::follow(&mut at_standby, &taken, most, extent)));
 
         let warm = (traffic.ramp + WARM) as u64;
         let window = Pace::Window(UNDER_WAY);
@@ -145,6 +146,16 @@ pub(crate) fn run(load: &Load) -> Result<Outcome, Failure> {
 
 fn new_engine(traffic: &Traffic) -> Result<Engine<Orders>, Failure> {
     Ok(Engine::new(parts::orders(traffic.peak)?, traffic.extent()))
+}
+
+/// Runs one of the threads, always on the same core: which two of them share one decides more than
+/// what they are made of.
+fn on_core<R>(number: usize, f: impl FnOnce() -> R) -> R {
+    let cores = core_affinity::get_core_ids().unwrap_or_default();
+    if let Some(core) = cores.get(number % cores.len().max(1)) {
+        core_affinity::set_for_current(*core);
+    }
+    ending_all(f)
 }
 
 /// What `decode` makes of the next entry; `None` when the ring is closed and empty.

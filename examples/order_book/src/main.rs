@@ -5,6 +5,7 @@
 //! cargo run --release -p order_book            # the engine, on four stores
 //! cargo run --release -p order_book -- --help
 //! cargo run --release -p order_book -- exchange
+//! cargo run --release -p order_book --features rivals -- rivals
 //! cargo run --release -p order_book -- feed    # the replay
 //! ```
 //!

@@ -67,6 +67,14 @@ impl<L> Book<L> {
         }
     }
 
+    /// Makes room for so many levels of each side.
+    pub(crate) fn reserve(&mut self, levels: usize) {
+        for side in [&mut self.bids, &mut self.asks] {
+            side.sorted
+                .reserve(levels.saturating_sub(side.sorted.len()));
+        }
+    }
+
     #[inline]
     pub(crate) fn side_mut(&mut self, side: Side) -> &mut Levels<L> {
         match side {

@@ -54,6 +54,13 @@ impl<S: Store> Engine<S> {
         Engine { store, state }
     }
 
+    /// Makes room for so many prices of each side, as an engine that is restored has not.
+    pub(crate) fn reserve(&mut self, levels: usize) {
+        for book in &mut self.state.books {
+            book.reserve(levels);
+        }
+    }
+
     /// Carries out one command.
     #[inline]
     pub(crate) fn apply(&mut self, command: &Command) -> Response {

@@ -23,12 +23,11 @@ use crate::engine::script::Script;
 use crate::engine::traffic::{Market, Traffic};
 use crate::exit::{FAILED, Failure, written};
 use crate::feed::flow::Flow;
+use crate::memory;
 use crate::table::grouped;
 
 /// Messages of a symbol before its book is as full as those of a real hour.
 const OPENING: usize = 10_000;
-/// Commands after the snapshot, before anything counts.
-pub(crate) const WARM: usize = 20_000;
 
 /// Runs an exchange: gateway, engine, market data and standby, each on a thread of its own, and
 /// counts calls of the allocator and page faults while it runs.
@@ -65,8 +64,24 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    pub(crate) fn traffic(&self) -> Traffic {
-        let commands = 3 * self.commands as usize + WARM;
+    /// Commands after the snapshot, before anything counts: some of each symbol.
+    pub(crate) fn warm(&self) -> usize {
+        20_000.max(40 * self.symbols as usize)
+    }
+
+    /// What is to be done, as commands.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Input`], if there is no memory for them.
+    pub(crate) fn traffic(&self) -> Result<Traffic, Failure> {
+        let commands = 3 * self.commands as usize + self.warm();
+        // As much as was seen, and half of it more.
+        let bytes = u128::from(self.symbols) * 160_000 + commands as u128 * 160;
+        memory::check(
+            &format!("{} symbols and {commands} commands", self.symbols),
+            bytes,
+        )?;
         let symbols = self.symbols as usize;
         let of_each = commands * 3 / 2 / symbols + 100;
         let messages: Vec<_> = Flow::new(self.seed).take(OPENING + of_each).collect();
@@ -77,7 +92,7 @@ impl Load {
             commands,
             late: 20,
         };
-        Traffic::new(&Script::after(OPENING, &messages), market)
+        Ok(Traffic::new(&Script::after(OPENING, &messages), market))
     }
 }
 

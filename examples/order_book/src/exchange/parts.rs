@@ -53,8 +53,13 @@ pub(crate) fn snapshot(engine: &Engine<Orders>) -> Vec<u8> {
 }
 
 /// The engine of a snapshot, with room for so many orders.
-pub(crate) fn restored(bytes: &[u8], most: usize, _: Extent) -> Result<Engine<Orders>, Failure> {
+pub(crate) fn restored(
+    bytes: &[u8],
+    most: usize,
+    extent: Extent,
+) -> Result<Engine<Orders>, Failure> {
     let mut engine = restart::restore(bytes).map_err(Failure::run)?;
+    engine.reserve(extent.levels);
     let orders = &mut engine.store.orders;
     let more = most.saturating_sub(orders.len());
     orders.prepare(more).map_err(Failure::run)?;

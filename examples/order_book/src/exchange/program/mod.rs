@@ -33,7 +33,7 @@ use crate::engine::traffic::Traffic;
 use crate::engine::wire;
 use crate::exchange::clients;
 use crate::exchange::frame::{BadFrame, Entry, Frame, Quote};
-use crate::exchange::{Load, Outcome, WARM};
+use crate::exchange::{Load, Outcome};
 use crate::exit::{Failure, ending_all};
 use crate::feed::book::Digest;
 
@@ -48,7 +48,7 @@ const QUOTES: usize = 4_096;
 ///
 /// [`Failure`], if there is no memory, or the threads do not agree in the end.
 pub(crate) fn run(load: &Load) -> Result<Outcome, Failure> {
-    let traffic = load.traffic();
+    let traffic = load.traffic()?;
     let engine = || new_engine(&traffic);
     // Clients know the ids from reports; a store gives the same ones each time.
     let wire = wire::record(&traffic, &mut engine()?);
@@ -92,7 +92,7 @@ pub(crate) fn run(load: &Load) -> Result<Outcome, Failure> {
         let standby = scope
             .spawn(move || on_core(0, || readers::follow(&mut at_standby, &taken, most, extent)));
 
-        let warm = (traffic.ramp + WARM) as u64;
+        let warm = (traffic.ramp + load.warm()) as u64;
         let window = Pace::Window(UNDER_WAY);
         gateway.run(warm, window, &mut unread);
 

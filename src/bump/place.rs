@@ -85,7 +85,19 @@ pub(super) fn put<T, F: Refusal>(chunks: &Chunks, value: T) -> Result<NonNull<T>
         return Ok(place.cast());
     }
     let Some(place) = chunks.find(layout) else {
-        return put_elsewhere::<T, F>(chunks, Held(value));
+        if size_of::<T>() > size_of::<usize>() {
+            return put_elsewhere::<T, F>(chunks, Held(value));
+        }
+        // A value in one register stays there during the call, whose result is a place alone:
+        // with the refused value in it, the other path has an instruction more.
+        return match chunks.take_elsewhere::<F>(End::High, layout) {
+            Ok(place) => {
+                // SAFETY: room for a `T`, just taken and not handed out yet.
+                unsafe { place.cast().write(value) };
+                Ok(place.cast())
+            }
+            Err(error) => Err(F::refused(error, value)),
+        };
     };
     // SAFETY: room for a `T`, which is not handed out yet; to move a value runs no user
     // code (A1).

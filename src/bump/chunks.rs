@@ -170,6 +170,16 @@ impl Chunks {
     /// From the current chunk.
     #[inline(always)]
     fn take_low_here(&self, layout: Layout) -> Option<NonNull<u8>> {
+        let place = self.find_low(layout)?;
+        // SAFETY: just found.
+        unsafe { self.commit_low(place, layout.size()) };
+        Some(place)
+    }
+
+    /// Memory of that layout at the low end, which does not move before
+    /// [`commit_low`](Self::commit_low).
+    #[inline(always)]
+    pub(super) fn find_low(&self, layout: Layout) -> Option<NonNull<u8>> {
         let low = self.low.get();
         // By B1 nothing is skipped for an alignment of 8.
         let skipped = match layout.align() {
@@ -182,11 +192,19 @@ impl Chunks {
             return None;
         }
         // SAFETY: the chunk has that many bytes from there on, as just compared.
-        unsafe {
-            let place = low.add(skipped);
-            self.low.set(place.add(stepped(layout.size())));
-            Some(place)
-        }
+        Some(unsafe { low.add(skipped) })
+    }
+
+    /// Moves the low end up past memory that was found. There was no request and no user code
+    /// in between (A1).
+    ///
+    /// # Safety
+    ///
+    /// `place` was found there with a layout of that size.
+    #[inline(always)]
+    pub(super) unsafe fn commit_low(&self, place: NonNull<u8>, size: usize) {
+        // SAFETY: the chunk has that many bytes from there on (precondition).
+        self.low.set(unsafe { place.add(stepped(size)) });
     }
 
     /// Memory of that [`SMALL`] layout at the high end, which does not move before

@@ -51,10 +51,10 @@
 //!
 //! # What it costs
 //!
-//! An allocation is a handful of instructions and one branch. Values and copies of up to 128
-//! bytes take their size, aligned. Longer ones, those that are built in their place, and those
-//! that may grow there take a multiple of 8 bytes. Arenas are `Send`; arenas and scopes are
-//! not `Sync`.
+//! An allocation is a handful of instructions and one branch. Values of up to 128
+//! bytes and copies of up to 64 take their size, aligned. Longer ones, those that are built in
+//! their place, and those that may grow there take a multiple of 8 bytes. Arenas are `Send`;
+//! arenas and scopes are not `Sync`.
 //!
 //! The first chunk takes 4 KiB. Each further chunk takes at least twice as much as the one
 //! before it, or as much as a larger request needs. Requests of any size share chunks: a

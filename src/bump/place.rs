@@ -25,16 +25,20 @@ use crate::raw::copy::{self, copy_long, copy_short};
 /// Values of up to this size are built before their memory is taken: two registers.
 const IN_REGISTERS: usize = 16;
 
-/// Values and slices of up to this size are written before the end of the chunk moves, larger
-/// ones afterwards. The next request loads that end. It waits for one or two stores of a value
+/// Slices of up to this size are written before the end of the chunk moves, longer ones
+/// afterwards. The next request loads that end. It waits for one or two stores of a value
 /// between the store of the end and that load; and for many stores before the store of the
 /// end. In warm frames on Sapphire Rapids: `u64` 0.84 ns and 1.6,
-/// 13 bytes 1.6 and 2.9, `[u64; 8]` 4.8 and 3.5.
+/// 13 bytes 1.6 and 2.9, `[u64; 8]` 4.8 and 3.5. Values do not have the choice, see [`put`].
 pub(super) const WRITTEN_FIRST: usize = copy::SHORT;
 
 /// Longer values are taken from the low end of a chunk, and copied by a call. In fresh arenas
 /// values of 1 KiB took 1.27 times as long from the high end, those of 128 bytes as long.
 const SHORT: usize = 128;
+
+/// Longer slices are taken from the low end: copied by a call, those of 72 to 128 bytes took
+/// 1.3 times as long from the high end.
+const SHORT_SLICE: usize = 64;
 
 /// Room for a value.
 ///
@@ -53,9 +57,9 @@ pub(super) fn room<T, F: Refusal>(chunks: &Chunks) -> Result<NonNull<T>, F::Erro
 
 /// Moves a value into the arena.
 ///
-/// Each path writes it. With one write after both paths, a value behind a reference would be
-/// copied to the stack first, because of the call. Passed to the call, a value of several
-/// parts would be built on the stack, and the copy from there would wait for the parts.
+/// The value is written before the end of the chunk moves. With the end stored first, the
+/// compiler would copy a value that lies behind a reference to the stack before: for all it
+/// knows, the end is part of that value.
 ///
 /// # Errors
 ///
@@ -68,32 +72,70 @@ pub(super) fn put<T, F: Refusal>(chunks: &Chunks, value: T) -> Result<NonNull<T>
         return Ok(NonNull::dangling());
     }
     let layout = const { Layout::new::<T>() };
-    let elsewhere = if size_of::<T>() > SHORT {
-        chunks.take_low::<F>(layout)
-    } else if let Some(place) = chunks.find(layout) {
-        let place = place.cast();
+    if size_of::<T>() > SHORT {
+        let Some(place) = chunks.find_low(layout) else {
+            return put_elsewhere::<T, F>(chunks, Held(value));
+        };
         // SAFETY: room for a `T`, which is not handed out yet; to move a value runs no user
         // code (A1).
         unsafe {
-            if size_of::<T>() <= WRITTEN_FIRST {
-                place.write(value);
-                chunks.commit(place.cast());
-            } else {
-                chunks.commit(place.cast());
-                place.write(value);
-            }
+            place.cast().write(value);
+            chunks.commit_low(place, layout.size());
         }
-        return Ok(place);
-    } else {
-        chunks.take_elsewhere::<F>(End::High, layout)
+        return Ok(place.cast());
+    }
+    let Some(place) = chunks.find(layout) else {
+        if size_of::<T>() > size_of::<usize>() {
+            return put_elsewhere::<T, F>(chunks, Held(value));
+        }
+        // A value in one register stays there during the call, whose result is a place alone:
+        // with the refused value in it, the other path has an instruction more.
+        return match chunks.take_elsewhere::<F>(End::High, layout) {
+            Ok(place) => {
+                // SAFETY: room for a `T`, just taken and not handed out yet.
+                unsafe { place.cast().write(value) };
+                Ok(place.cast())
+            }
+            Err(error) => Err(F::refused(error, value)),
+        };
     };
-    match elsewhere {
+    // SAFETY: room for a `T`, which is not handed out yet; to move a value runs no user
+    // code (A1).
+    unsafe { place.cast().write(value) };
+    chunks.commit(place);
+    Ok(place.cast())
+}
+
+/// A value on its way to a call. Made in the cold block alone: the place where the value was
+/// before never has its address taken, so it needs no place in memory.
+struct Held<T>(T);
+
+/// Moves a value to another chunk than the current one. It is given the value: with one write
+/// after both paths, or one on each, a value that lies behind a reference would be copied to
+/// the stack before, because of the call.
+///
+/// # Errors
+///
+/// As for [`put`].
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn put_elsewhere<T, F: Refusal>(
+    chunks: &Chunks,
+    held: Held<T>,
+) -> Result<NonNull<T>, F::Refused<T>> {
+    let end = if size_of::<T>() > SHORT {
+        End::Low
+    } else {
+        End::High
+    };
+    match chunks.take_elsewhere::<F>(end, const { Layout::new::<T>() }) {
         Ok(place) => {
             // SAFETY: room for a `T`, just taken and not handed out yet.
-            unsafe { place.cast().write(value) };
+            unsafe { place.cast().write(held.0) };
             Ok(place.cast())
         }
-        Err(error) => Err(F::refused(error, value)),
+        Err(error) => Err(F::refused(error, held.0)),
     }
 }
 
@@ -273,7 +315,7 @@ pub(super) fn copy<T: Copy, F: Refusal>(
     // SAFETY: room for as many values, which is not handed out yet, and so apart from them; to
     // copy them runs no user code (A1).
     let start = unsafe {
-        if bytes > SHORT {
+        if bytes > SHORT_SLICE {
             let start = chunks.take_low::<F>(layout)?;
             start.copy_from_nonoverlapping(from, bytes);
             start

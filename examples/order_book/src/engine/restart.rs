@@ -8,6 +8,7 @@ use std::io::Write;
 use std::time::Instant;
 
 use flatslab::{GenKey, KeySlab};
+use serde::de::DeserializeSeed;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::matching::{Engine, State};
@@ -25,12 +26,6 @@ struct Snapshot<'a> {
     state: &'a State<Link>,
 }
 
-#[derive(Deserialize)]
-struct Restored {
-    orders: KeySlab<Order<Link>, GenKey>,
-    state: State<Link>,
-}
-
 /// The engine as bytes.
 pub(crate) fn snapshot(engine: &Engine<KeyStore>) -> Result<Vec<u8>, postcard::Error> {
     postcard::to_allocvec(&Snapshot {
@@ -39,13 +34,16 @@ pub(crate) fn snapshot(engine: &Engine<KeyStore>) -> Result<Vec<u8>, postcard::E
     })
 }
 
-/// The engine of a snapshot.
-pub(crate) fn restore(bytes: &[u8]) -> Result<Engine<KeyStore>, postcard::Error> {
-    let Restored { orders, state } = postcard::from_bytes(bytes)?;
-    Ok(Engine {
-        store: KeyStore { orders },
-        state,
-    })
+/// The engine of a snapshot, whose orders are read into this slab, which has had none.
+pub(crate) fn restore(
+    mut store: KeyStore,
+    bytes: &[u8],
+) -> Result<Engine<KeyStore>, postcard::Error> {
+    // Fields of a struct follow each other without a mark.
+    let mut fields = postcard::Deserializer::from_bytes(bytes);
+    store.orders.restore().deserialize(&mut fields)?;
+    let state = State::deserialize(&mut fields)?;
+    Ok(Engine { store, state })
 }
 
 /// What came of it.
@@ -86,7 +84,9 @@ pub(crate) fn run(traffic: &Traffic) -> Result<Restart, Failure> {
     let bytes = snapshot(&engine).map_err(|error| failed(&error))?;
     let written_ms = start.elapsed().as_millis();
     let start = Instant::now();
-    let mut restored = restore(&bytes).map_err(|error| failed(&error))?;
+    let orders = KeySlab::builder_with_key().build();
+    let restored = restore(KeyStore { orders }, &bytes);
+    let mut restored = restored.map_err(|error| failed(&error))?;
     let read_ms = start.elapsed().as_millis();
     restored.check().map_err(Failure::Run)?;
     let orders = restored.store.len();

@@ -58,10 +58,7 @@ pub(crate) fn restored(
     most: usize,
     extent: Extent,
 ) -> Result<Engine<Orders>, Failure> {
-    let mut engine = restart::restore(bytes).map_err(Failure::run)?;
+    let mut engine = restart::restore(orders(most)?, bytes).map_err(Failure::run)?;
     engine.reserve(extent.levels);
-    let orders = &mut engine.store.orders;
-    let more = most.saturating_sub(orders.len());
-    orders.prepare(more).map_err(Failure::run)?;
     Ok(engine)
 }

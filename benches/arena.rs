@@ -108,6 +108,10 @@ trait Library {
 
     fn value<T: Copy + 'static>(&self, value: T) -> &mut T;
 
+    /// A value that lies in memory, copied by the library's own call: as an argument of
+    /// [`value`](Self::value) it would be copied once more, whichever library it is.
+    fn behind<T: Copy + 'static>(&self, value: &T) -> &mut T;
+
     fn slice<T: Copy>(&self, values: &[T]) -> &mut [T];
 
     fn text(&self, text: &str) -> &mut str;
@@ -142,6 +146,11 @@ impl Library for Arena {
     }
 
     #[inline(always)]
+    fn behind<T: Copy + 'static>(&self, value: &T) -> &mut T {
+        self.alloc(*value)
+    }
+
+    #[inline(always)]
     fn slice<T: Copy>(&self, values: &[T]) -> &mut [T] {
         self.alloc_slice_copy(values)
     }
@@ -173,6 +182,11 @@ impl Library for stumpalo::Arena {
     #[inline(always)]
     fn value<T: Copy + 'static>(&self, value: T) -> &mut T {
         self.alloc(value)
+    }
+
+    #[inline(always)]
+    fn behind<T: Copy + 'static>(&self, value: &T) -> &mut T {
+        self.alloc(*value)
     }
 
     #[inline(always)]
@@ -215,6 +229,11 @@ impl Library for bumpalo::Bump {
     }
 
     #[inline(always)]
+    fn behind<T: Copy + 'static>(&self, value: &T) -> &mut T {
+        self.alloc(*value)
+    }
+
+    #[inline(always)]
     fn slice<T: Copy>(&self, values: &[T]) -> &mut [T] {
         self.alloc_slice_copy(values)
     }
@@ -244,6 +263,11 @@ impl Library for ScopedBump {
     }
 
     #[inline(always)]
+    fn behind<T: Copy + 'static>(&self, value: &T) -> &mut T {
+        BumpBox::leak(self.alloc(*value))
+    }
+
+    #[inline(always)]
     fn slice<T: Copy>(&self, values: &[T]) -> &mut [T] {
         BumpBox::leak(self.alloc_slice_copy(values))
     }
@@ -270,6 +294,11 @@ impl Library for blink_alloc::Blink {
     #[inline(always)]
     fn value<T: Copy + 'static>(&self, value: T) -> &mut T {
         self.put(value)
+    }
+
+    #[inline(always)]
+    fn behind<T: Copy + 'static>(&self, value: &T) -> &mut T {
+        self.put(*value)
     }
 
     #[inline(always)]
@@ -337,6 +366,16 @@ impl Library for Floor {
         unsafe {
             let mut place = self.take(Layout::new::<T>()).cast();
             place.write(value);
+            place.as_mut()
+        }
+    }
+
+    #[inline(always)]
+    fn behind<T: Copy + 'static>(&self, value: &T) -> &mut T {
+        // SAFETY: room for a `T`, handed out once.
+        unsafe {
+            let mut place = self.take(Layout::new::<T>()).cast();
+            place.write(*value);
             place.as_mut()
         }
     }
@@ -630,6 +669,29 @@ macro_rules! rows {
     (@ value, $rows:ident, $name:literal, $value:expr) => {
         rows!(@ of, $rows, $name, 1, $value, |arena, source| arena.value(*source));
     };
+    (@ behind, $rows:ident, $name:literal, $value:expr) => {
+        if size_of_val(&$value) == $rows.bytes {
+            $rows.add($name, COLUMNS, libraries!(|setting, L| {
+                let value = Line($value);
+                let source = black_box(&value.0);
+                cold::<L, 1>(setting, bytes_of(source), #[inline(always)] |arena: &L| {
+                    keep(arena.behind(source)).into()
+                })
+            }));
+        }
+    };
+    // Of one word that is in a register.
+    (@ built, $rows:ident, $name:literal, $value:expr, |$word:ident| $built:expr) => {
+        if size_of_val(&$value) == $rows.bytes {
+            $rows.add($name, COLUMNS, libraries!(|setting, L| {
+                let value = Line($value);
+                cold::<L, 1>(setting, bytes_of(&value.0), #[inline(always)] |arena: &L| {
+                    let $word = black_box(42_u64);
+                    keep(arena.value($built)).into()
+                })
+            }));
+        }
+    };
     (@ values, $rows:ident, $name:literal, $value:expr) => {
         rows!(@ of, $rows, $name, 8, $value, |arena, source| arena.value(*source));
     };
@@ -765,6 +827,22 @@ fn cases(arguments: &Arguments, _live: usize, bytes: usize) -> Vec<Case> {
         "alloc_sized_slice_u128_32" sized([42_u128; 32]);
         "alloc_sized_slice_u128_64" sized([42_u128; 64]);
         "alloc_sized_slice_u128_128" sized([42_u128; 128]);
+        "alloc_behind_13" behind([0x42_u8; 13]);
+        "alloc_behind_24" behind([0x42_u8; 24]);
+        "alloc_behind_32" behind([0x42_u8; 32]);
+        "alloc_behind_64" behind([0x42_u8; 64]);
+        "alloc_behind_128" behind([0x42_u8; 128]);
+        "alloc_behind_256" behind([0x42_u8; 256]);
+        "alloc_behind_512" behind([0x42_u8; 512]);
+        "alloc_behind_1k" behind([0x42_u8; 1024]);
+        "alloc_built_16" built([42_u64; 2], |word| [word; 2]);
+        "alloc_built_24" built([42_u64; 3], |word| [word; 3]);
+        "alloc_built_40" built([42_u64; 5], |word| [word; 5]);
+        "alloc_built_64" built([42_u64; 8], |word| [word; 8]);
+        "alloc_built_128" built([42_u64; 16], |word| [word; 16]);
+        "alloc_built_256" built([42_u64; 32], |word| [word; 32]);
+        "alloc_built_512" built([42_u64; 64], |word| [word; 64]);
+        "alloc_built_1k" built([42_u64; 128], |word| [word; 128]);
         "alloc_struct_13" value([0x42_u8; 13]);
         "alloc_struct_24" value([0x42_u8; 24]);
         "alloc_struct_26" value([0x42_u8; 26]);

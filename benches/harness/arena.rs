@@ -140,12 +140,14 @@ fn fastest(record: &Record, case: Case<'_>) -> Option<f64> {
 fn cold(record: &Record) -> Vec<Case<'_>> {
     let mut cases = record.cases("arena");
     cases.retain(|case| !WARM.contains(&case.row) && !ALONE.contains(&case.row));
-    const GROUPS: [&str; 10] = [
+    const GROUPS: [&str; 12] = [
         "alloc_u",
         "alloc_multiple",
         "alloc_array",
         "alloc_slice_u",
         "alloc_sized",
+        "alloc_behind",
+        "alloc_built",
         "alloc_struct",
         "alloc_str_lit",
         "alloc_str",

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 
 use crossings::Store;
 use crossings::alone::{self, sides};
+use crossings::frames::{self, BbQueue, Rtrb, Spsc};
 use crossings::hand_over::{self, Pace};
 use crossings::rings::{Deque, full, half_full};
 use crossings::shared::{get, get_one, oldest, remove, single, take};
@@ -27,11 +28,11 @@ use flatslab_benches::threads::*;
 
 const PLAN: Plan = Plan {
     bench: BENCH,
-    grid: &[(1024, &[8, 64])],
+    grid: &[(1024, &[8, 64, 900])],
     quick_live: 128,
     runs: 3,
     references: &[
-        MALLOC, MIMALLOC, WORD, NEVER_SENT, SHARDED, PLURALITY, UNSHARED,
+        MALLOC, MIMALLOC, WORD, NEVER_SENT, SHARDED, PLURALITY, UNSHARED, RTRB, BBQUEUE,
     ],
     in_processes: false,
     stretches: None,
@@ -79,8 +80,31 @@ fn case(rows: &[&'static str], turns: usize, entries: Vec<Entry>) -> Case {
 fn cases(_: &flatslab_benches::arguments::Arguments, _: usize, bytes: usize) -> Vec<Case> {
     match bytes {
         8 => of_value::<u64>(),
-        _ => of_value::<[u64; 8]>(),
+        64 => {
+            let mut cases = of_value::<[u64; 8]>();
+            cases.extend(of_frames::<64>());
+            cases
+        }
+        _ => of_frames::<900>(),
     }
+}
+
+/// Frames of bytes from one thread to another.
+fn of_frames<const BYTES: usize>() -> Vec<Case> {
+    macro_rules! entries {
+        ($turn:ident $(, $pace:expr)?) => {
+            vec![
+                entry(SPSC, |setting| frames::$turn::<BYTES, Spsc>(&setting $(, $pace)?)),
+                entry(RTRB, |setting| frames::$turn::<BYTES, Rtrb>(&setting $(, $pace)?)),
+                entry(BBQUEUE, |setting| frames::$turn::<BYTES, BbQueue>(&setting $(, $pace)?)),
+            ]
+        };
+    }
+    vec![
+        case(&[FRAMES_IN_TURNS], 31, entries!(turn, Pace::InTurns)),
+        case(&[FRAMES_STREAMING], 31, entries!(turn, Pace::Streaming)),
+        case(&[FRAMES_ALONE], 21, entries!(alone)),
+    ]
 }
 
 fn of_value<V: Payload + Send + Sync>() -> Vec<Case> {

@@ -1,6 +1,7 @@
 //! Values that one thread makes and another ends, and containers that threads share.
 
 pub(crate) mod alone;
+pub(crate) mod frames;
 pub(crate) mod hand_over;
 pub(crate) mod rings;
 pub(crate) mod shared;

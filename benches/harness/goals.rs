@@ -302,6 +302,12 @@ const THREADS: Goal = Goal {
     ..CYCLES
 };
 
+/// Frames of bytes.
+const FRAMES: Goal = Goal {
+    bytes: &threads::FRAMES,
+    ..THREADS
+};
+
 /// Both less what the channel takes for a bare word.
 const fn less_a_word(factor: f64, of: &'static [&'static str]) -> Bound {
     Bound {
@@ -532,6 +538,18 @@ pub const GOALS: &[Goal] = &[
     THREADS.of(threads::SHARED, threads::REMOVES, SHARED),
     THREADS.of(threads::SHARED, threads::TAKES, SHARED),
     THREADS.of(threads::SHARED, threads::OLDEST, SHARED),
+    FRAMES.of(
+        threads::SPSC,
+        &[
+            threads::FRAMES_IN_TURNS,
+            threads::FRAMES_STREAMING,
+            threads::FRAMES_ALONE,
+        ],
+        &[
+            bound(1.00, &[threads::RTRB], P50),
+            bound(1.00, &[threads::BBQUEUE], P50),
+        ],
+    ),
 ];
 
 /// The summary leaves out rows of larger values: they exceed the second level of

@@ -113,6 +113,21 @@ pub const FULL: &[&str] = &[
     "ring full, overwrite: 8 threads",
 ];
 
+/// Ours, of frames that one thread writes and another reads.
+pub const SPSC: &str = "SpscRing";
+/// The usual one, of entries of one type.
+pub const RTRB: &str = "rtrb";
+/// One of bytes, of any length.
+pub const BBQUEUE: &str = "bbqueue";
+/// Bytes of a frame.
+pub const FRAMES: [usize; 2] = [ENTRY, 900];
+/// All frames of a batch are written before the first is read.
+pub const FRAMES_IN_TURNS: &str = "frames, in turns";
+/// Both threads at once.
+pub const FRAMES_STREAMING: &str = "frames, streaming";
+/// On one thread: a write and a read of a ring that is half full.
+pub const FRAMES_ALONE: &str = "frames, one thread: write, read";
+
 /// Of what the loop over unshared slabs gains by a second thread, ours gains at least this.
 pub const SCALING: f64 = 0.9;
 
@@ -126,6 +141,7 @@ pub fn tables(record: &Record) -> String {
         scaling(record),
         singles(record),
         rings(record),
+        frames(record),
     ];
     let tables: Vec<String> = tables.into_iter().flatten().collect();
     tables.join("\n\n")
@@ -201,6 +217,11 @@ fn shared(record: &Record) -> Option<String> {
 fn rings(record: &Record) -> Option<String> {
     let rows = [HALF_FULL, FULL].concat();
     table(record, "ns an operation", &rows, &[RING, DEQUE])
+}
+
+fn frames(record: &Record) -> Option<String> {
+    let rows = [FRAMES_IN_TURNS, FRAMES_STREAMING, FRAMES_ALONE];
+    table(record, "ns a frame", &rows, &[SPSC, RTRB, BBQUEUE])
 }
 
 /// Millions of operations a second of all threads, how many times those of one thread, and

@@ -80,7 +80,15 @@ impl<S: Mixed> Object<S> {
 /// Bits of a number that say in which place the object is.
 const PLACE: u32 = 32;
 
-/// One figure a batch of each thread.
+/// Whether most of the longer stretch is in both: otherwise a thread was without its processor,
+/// and the other was alone with the container.
+fn are_at_once(a: (u64, u64), b: (u64, u64)) -> bool {
+    let common = a.1.min(b.1).saturating_sub(a.0.max(b.0));
+    let longer = (a.1 - a.0).max(b.1 - b.0);
+    common * 4 >= longer * 3
+}
+
+/// One figure a batch of each thread, where both were at work.
 #[inline(never)]
 pub(crate) fn turn<S: Mixed>(setting: &Setting) -> Turn {
     let batches = if setting.live < 1024 { 8 } else { 32 };
@@ -116,9 +124,8 @@ pub(crate) fn turn<S: Mixed>(setting: &Setting) -> Turn {
             <S as Store<Middle>>::own(capacity),
             <S as Store<Large>>::own(capacity),
         );
-        let overhead = clock::overhead();
         let sequence = &sequences[thread];
-        let mut ticks = Vec::with_capacity(batches);
+        let mut stretches = Vec::with_capacity(batches);
         // Even numbers are of one thread, odd ones of the other.
         let (mut number, mut sum) = (thread as u64, 0_u64);
         let mut make = |place: usize, size: u8| {
@@ -145,9 +152,8 @@ pub(crate) fn turn<S: Mixed>(setting: &Setting) -> Turn {
                 free(place, array[place].take());
                 array[place] = make(place, *size);
             }
-            let passed = (clock::stop() - begun).saturating_sub(overhead);
             if at >= batches / 8 {
-                ticks.push(passed as f64 / batch as f64);
+                stretches.push((begun, clock::stop()));
             }
             let given = arrays[1 - thread].push(array);
             assert!(given.is_ok(), "neither is two ahead");
@@ -165,7 +171,7 @@ pub(crate) fn turn<S: Mixed>(setting: &Setting) -> Turn {
         }
         // What a thread has of its own outlives all that was made of it.
         all.wait();
-        (ticks, sum.wrapping_sub(freed), wrong)
+        (stretches, sum.wrapping_sub(freed), wrong)
     };
     let given = std::thread::scope(|scope| {
         let one = &one;
@@ -179,5 +185,11 @@ pub(crate) fn turn<S: Mixed>(setting: &Setting) -> Turn {
         (0, 0),
         "{name}"
     );
-    [first, second].concat().into()
+    let both = first
+        .into_iter()
+        .zip(second)
+        .filter(|(a, b)| are_at_once(*a, *b));
+    let both = both.flat_map(|(a, b)| [a, b]);
+    let ticks = both.map(|(begun, stopped)| (stopped - begun) as f64 / batch as f64);
+    ticks.collect::<Vec<_>>().into()
 }

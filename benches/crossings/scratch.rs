@@ -58,7 +58,7 @@ impl<V: Send> Scratch<V> for Sends {
 
     #[inline(always)]
     fn make((): &(), slab: &BoundedSlab<V>, value: V) -> SendSlot<V> {
-        slab.insert(value).ok().expect("it has room").into_send()
+        slab.insert(value).expect("it has room").into_send()
     }
 
     #[inline(always)]
@@ -86,7 +86,7 @@ impl<V: Send + Sync> Scratch<V> for Shared {
 
     #[inline(always)]
     fn make(slab: &SharedSlab<V>, (): &(), value: V) -> SharedKey {
-        slab.insert(value).ok().expect("it has room")
+        slab.insert(value).expect("it has room")
     }
 
     #[inline(always)]

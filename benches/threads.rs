@@ -10,11 +10,15 @@ use std::process::ExitCode;
 
 use crossings::Store;
 use crossings::alone::{self, sides};
+use crossings::frames::{self, BbQueue, Rtrb, Spsc};
 use crossings::hand_over::{self, Pace};
+use crossings::heaps::{Jemalloc, Mimalloc};
+use crossings::larson;
 use crossings::rings::{Deque, full, half_full};
+use crossings::scratch::{self, Scratch};
 use crossings::shared::{get, get_one, oldest, remove, single, take};
 use crossings::stores::{
-    Indices, Locked, Malloc, Mimalloc, Plurality, Sends, Sharded, Shared, Unshared, Word,
+    Indices, Locked, Malloc, Plurality, Sends, Sharded, Shared, Unshared, Word,
 };
 use flatslab::sync::SharedRing;
 use flatslab_benches::machine;
@@ -27,11 +31,11 @@ use flatslab_benches::threads::*;
 
 const PLAN: Plan = Plan {
     bench: BENCH,
-    grid: &[(1024, &[8, 64])],
+    grid: &[(1024, &[8, 64, LARGEST, 900])],
     quick_live: 128,
     runs: 3,
     references: &[
-        MALLOC, MIMALLOC, WORD, NEVER_SENT, SHARDED, PLURALITY, UNSHARED,
+        MALLOC, MIMALLOC, WORD, NEVER_SENT, SHARDED, PLURALITY, UNSHARED, RTRB, BBQUEUE, JEMALLOC,
     ],
     in_processes: false,
     stretches: None,
@@ -79,8 +83,61 @@ fn case(rows: &[&'static str], turns: usize, entries: Vec<Entry>) -> Case {
 fn cases(_: &flatslab_benches::arguments::Arguments, _: usize, bytes: usize) -> Vec<Case> {
     match bytes {
         8 => of_value::<u64>(),
-        _ => of_value::<[u64; 8]>(),
+        64 => {
+            let mut cases = of_value::<[u64; 8]>();
+            cases.extend(of_frames::<64>());
+            cases
+        }
+        LARGEST => of_mixed_sizes(),
+        _ => of_frames::<900>(),
     }
+}
+
+/// Objects of mixed sizes, which two threads hand to each other.
+fn of_mixed_sizes() -> Vec<Case> {
+    macro_rules! entries {
+        ($($store:ty)*) => {
+            vec![$(entry(<$store as Store<u64>>::NAME, |setting| {
+                larson::turn::<$store>(&setting)
+            })),*]
+        };
+    }
+    vec![case(
+        &[LARSON],
+        21,
+        entries![Sends Shared Sharded Plurality Locked Malloc Mimalloc Jemalloc],
+    )]
+}
+
+/// Objects next to each other, on one number of threads.
+fn of_neighbours<const WORDS: usize, const AT: usize>() -> Case {
+    macro_rules! entries {
+        ($($store:ty)*) => {
+            vec![$(entry(<$store as Scratch<scratch::Value<WORDS>>>::NAME, |setting| {
+                scratch::turn::<WORDS, $store>(&setting, THREADS[AT])
+            })),*]
+        };
+    }
+    let entries = entries![Sends Shared Sharded Malloc Mimalloc Jemalloc];
+    case(&[SCRATCH[AT]], 21, entries)
+}
+
+/// Frames of bytes from one thread to another.
+fn of_frames<const BYTES: usize>() -> Vec<Case> {
+    macro_rules! entries {
+        ($turn:ident $(, $pace:expr)?) => {
+            vec![
+                entry(SPSC, |setting| frames::$turn::<BYTES, Spsc>(&setting $(, $pace)?)),
+                entry(RTRB, |setting| frames::$turn::<BYTES, Rtrb>(&setting $(, $pace)?)),
+                entry(BBQUEUE, |setting| frames::$turn::<BYTES, BbQueue>(&setting $(, $pace)?)),
+            ]
+        };
+    }
+    vec![
+        case(&[FRAMES_IN_TURNS], 31, entries!(turn, Pace::InTurns)),
+        case(&[FRAMES_STREAMING], 31, entries!(turn, Pace::Streaming)),
+        case(&[FRAMES_ALONE], 21, entries!(alone)),
+    ]
 }
 
 fn of_value<V: Payload + Send + Sync>() -> Vec<Case> {
@@ -128,6 +185,10 @@ fn of_value<V: Payload + Send + Sync>() -> Vec<Case> {
         ($($at:literal)*) => {
             $(if THREADS[$at] <= machine::processors() {
                 cases.extend(of_threads::<V, $at>());
+                cases.push(match V::BYTES {
+                    8 => of_neighbours::<1, $at>(),
+                    _ => of_neighbours::<8, $at>(),
+                });
                 if V::BYTES == ENTRY {
                     cases.extend(of_rings::<$at>());
                 }

@@ -30,7 +30,66 @@ pub(crate) enum Pace {
 #[repr(align(128))]
 struct Line(AtomicUsize);
 
-/// One figure a batch: the time from its first value to the end of its last one, by value.
+/// One figure a batch: the time from its first value to the end of its last one, by value. And
+/// the sum of what `take` gave. `send` is handed each number in turn, `take` is called as often.
+#[inline(always)]
+pub(crate) fn between<P: FnMut(usize), C: FnMut() -> u64>(
+    (batches, batch, pace): (usize, usize, Pace),
+    sender: impl FnOnce() -> P + Send,
+    taker: impl FnOnce() -> C + Send,
+) -> (Vec<f64>, u64) {
+    let warm_up = batches / 8;
+    let (sent, ended) = (Line(AtomicUsize::new(0)), Line(AtomicUsize::new(0)));
+    let both_here = Barrier::new(2);
+
+    let sending = || {
+        machine::pin_to(0);
+        let mut send = sender();
+        let overhead = clock::overhead();
+        let mut ticks = Vec::with_capacity(batches);
+        both_here.wait();
+        for at in 0..warm_up + batches {
+            let numbers = at * batch..(at + 1) * batch;
+            let begun = clock::start();
+            for number in numbers.clone() {
+                send(number);
+            }
+            sent.0.store(numbers.end, Ordering::Release);
+            wait_until(|| ended.0.load(Ordering::Acquire) == numbers.end);
+            let passed = (clock::stop() - begun).saturating_sub(overhead);
+            if at >= warm_up {
+                ticks.push(passed as f64 / batch as f64);
+            }
+        }
+        ticks
+    };
+    let taking = || {
+        machine::pin_to(1);
+        let mut take = taker();
+        both_here.wait();
+        let mut sum = 0;
+        for at in 1..=warm_up + batches {
+            if pace == Pace::InTurns {
+                wait_until(|| sent.0.load(Ordering::Acquire) == at * batch);
+            }
+            for _ in 0..batch {
+                sum += take();
+            }
+            ended.0.store(at * batch, Ordering::Release);
+        }
+        sum
+    };
+    std::thread::scope(|scope| {
+        let sending = scope.spawn(sending);
+        let taking = scope.spawn(taking);
+        (
+            sending.join().expect("it sends all"),
+            taking.join().expect("it takes all"),
+        )
+    })
+}
+
+/// Values through the channel, from where they are made to where they end.
 pub(crate) fn turn<V: Payload + Send, S: Store<V>>(setting: &Setting, pace: Pace) -> Turn
 where
     S::Handle: Send,
@@ -46,73 +105,38 @@ where
         Pace::Streaming => 8 * waiting,
         Pace::InTurns => waiting,
     };
-    let warm_up = batches / 8;
     let queue = ArrayQueue::<S::Handle>::new(waiting);
     let common = S::common(setting.live);
-    let (sent, ended) = (Line(AtomicUsize::new(0)), Line(AtomicUsize::new(0)));
-    let both_here = Barrier::new(2);
-
-    let make = || {
-        machine::pin_to(0);
+    let sender = || {
         let own = S::own(setting.live);
-        let overhead = clock::overhead();
-        let mut ticks = Vec::with_capacity(batches);
-        both_here.wait();
-        for at in 0..warm_up + batches {
-            let numbers = at * batch..(at + 1) * batch;
-            let begun = clock::start();
-            for number in numbers.clone() {
-                let mut made = None;
-                wait_until(|| {
-                    made = S::make(&common, &own, V::of(number as u64));
-                    made.is_some()
-                });
-                wait_until(|| match queue.push(made.take().expect("it was made")) {
-                    Ok(()) => true,
-                    Err(back) => {
-                        made = Some(back);
-                        false
-                    }
-                });
-            }
-            sent.0.store(numbers.end, Ordering::Release);
-            wait_until(|| ended.0.load(Ordering::Acquire) == numbers.end);
-            let passed = (clock::stop() - begun).saturating_sub(overhead);
-            if at >= warm_up {
-                ticks.push(passed as f64 / batch as f64);
-            }
+        let (common, queue) = (&common, &queue);
+        move |number: usize| {
+            let mut made = None;
+            wait_until(|| {
+                made = S::make(common, &own, V::of(number as u64));
+                made.is_some()
+            });
+            wait_until(|| match queue.push(made.take().expect("it was made")) {
+                Ok(()) => true,
+                Err(back) => {
+                    made = Some(back);
+                    false
+                }
+            });
         }
-        ticks
     };
-    let end = || {
-        machine::pin_to(1);
-        both_here.wait();
-        let mut sum = 0;
-        for at in 1..=warm_up + batches {
-            if pace == Pace::InTurns {
-                wait_until(|| sent.0.load(Ordering::Acquire) == at * batch);
-            }
-            for _ in 0..batch {
-                let mut taken = None;
-                wait_until(|| {
-                    taken = queue.pop();
-                    taken.is_some()
-                });
-                sum += S::end(&common, taken.expect("it was taken"));
-            }
-            ended.0.store(at * batch, Ordering::Release);
+    let taker = || {
+        || {
+            let mut taken = None;
+            wait_until(|| {
+                taken = queue.pop();
+                taken.is_some()
+            });
+            S::end(&common, taken.expect("it was taken"))
         }
-        sum
     };
-    let (ticks, sum) = std::thread::scope(|scope| {
-        let making = scope.spawn(make);
-        let ending = scope.spawn(end);
-        (
-            making.join().expect("it makes all"),
-            ending.join().expect("it ends all"),
-        )
-    });
-    let all = ((warm_up + batches) * batch) as u64;
+    let (ticks, sum) = between((batches, batch, pace), sender, taker);
+    let all = ((batches / 8 + batches) * batch) as u64;
     assert_eq!(sum, all * (all - 1) / 2, "{}", S::NAME);
     ticks.into()
 }

@@ -1,8 +1,12 @@
 //! Values that one thread makes and another ends, and containers that threads share.
 
 pub(crate) mod alone;
+pub(crate) mod frames;
 pub(crate) mod hand_over;
+pub(crate) mod heaps;
+pub(crate) mod larson;
 pub(crate) mod rings;
+pub(crate) mod scratch;
 pub(crate) mod shared;
 pub(crate) mod stores;
 

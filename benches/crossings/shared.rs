@@ -32,15 +32,28 @@ const ABSENT_NS: f64 = 200_000.0;
 #[repr(align(128))]
 struct Seen(AtomicU64);
 
-/// Has all threads do something again and again; `start` makes what a thread needs for it, and
-/// the operation is handed numbers, one after the other. `in_one` operations are timed at once.
-///
-/// Only those batches count during which no thread was without its processor: the others were
-/// alone with the container.
+/// As [`at_once_of`], in batches of [`BATCH`].
+#[inline(always)]
 pub(crate) fn at_once<F: FnMut(u64)>(
     setting: &Setting,
     threads: usize,
     in_one: usize,
+    start: impl Fn() -> F + Sync,
+) -> Turn {
+    at_once_of(setting, threads, (BATCH, in_one), start)
+}
+
+/// Has all threads do something again and again; `start` makes what a thread needs for it, and
+/// the operation is handed numbers, one after the other. `in_one` operations of a batch are timed
+/// at once.
+///
+/// Only those batches count during which no thread was without its processor: the others were
+/// alone with the container.
+#[inline(always)]
+pub(crate) fn at_once_of<F: FnMut(u64)>(
+    setting: &Setting,
+    threads: usize,
+    (in_batch, in_one): (usize, usize),
     start: impl Fn() -> F + Sync,
 ) -> Turn {
     let (batches, most) = match setting.live < 1024 {
@@ -54,12 +67,12 @@ pub(crate) fn at_once<F: FnMut(u64)>(
         machine::pin_to(thread);
         let mut operation = start();
         let overhead = clock::overhead();
-        let mut ticks = Vec::with_capacity(batches * BATCH / in_one);
+        let mut ticks = Vec::with_capacity(batches * in_batch / in_one);
         let mut number = 0;
         // Says whether all threads were at work.
         let mut batch = |ticks: &mut Vec<f64>| {
             let first = clock::start();
-            for _ in 0..BATCH / in_one {
+            for _ in 0..in_batch / in_one {
                 let begun = clock::start();
                 for _ in 0..in_one {
                     operation(number);

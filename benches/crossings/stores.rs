@@ -1,9 +1,7 @@
 //! What is compared.
 
-use std::alloc::{GlobalAlloc, Layout};
 use std::cell::UnsafeCell;
 use std::marker::PhantomData;
-use std::ptr::NonNull;
 use std::sync::Mutex;
 
 use crossbeam_queue::ArrayQueue;
@@ -11,7 +9,7 @@ use flatslab::sync::{SendSlot, SharedKey, SharedSlab};
 use flatslab::{BoundedSlab, Slot};
 use flatslab_benches::payload::{Payload, whole};
 use flatslab_benches::threads::{
-    INDICES, LOCKED, MALLOC, MIMALLOC, PLURALITY, SHARDED, SHARED, SLAB, UNSHARED, WORD,
+    INDICES, LOCKED, MALLOC, PLURALITY, SHARDED, SHARED, SLAB, UNSHARED, WORD,
 };
 
 use super::Store;
@@ -89,67 +87,6 @@ impl<V: Payload> Store<V> for Malloc {
 
     #[inline(always)]
     fn remove((): &(), boxed: Box<V>) {
-        drop(boxed);
-    }
-}
-
-/// A box each, on mimalloc, which is called without being the program's allocator.
-pub(crate) struct Mimalloc;
-
-/// A value in memory of mimalloc.
-pub(crate) struct MiBox<V>(NonNull<V>);
-
-// SAFETY: it owns its value, as a `Box` does, and its memory may be freed anywhere.
-unsafe impl<V: Send> Send for MiBox<V> {}
-
-impl<V: Payload> MiBox<V> {
-    #[inline(always)]
-    fn value(&self) -> &V {
-        // SAFETY: written where it was made, and its own.
-        unsafe { self.0.as_ref() }
-    }
-}
-
-impl<V> Drop for MiBox<V> {
-    #[inline(always)]
-    fn drop(&mut self) {
-        // SAFETY: of this allocator and layout, freed once; payloads have no destructor.
-        unsafe { mimalloc::MiMalloc.dealloc(self.0.as_ptr().cast(), Layout::new::<V>()) };
-    }
-}
-
-impl<V: Payload> Store<V> for Mimalloc {
-    const NAME: &'static str = MIMALLOC;
-    type Common = ();
-    type Own = ();
-    type Handle = MiBox<V>;
-
-    fn common(_: usize) {}
-
-    fn own(_: usize) {}
-
-    #[inline(always)]
-    fn make((): &(), (): &(), value: V) -> Option<MiBox<V>> {
-        // SAFETY: payloads have a size.
-        let place = unsafe { mimalloc::MiMalloc.alloc(Layout::new::<V>()) };
-        let place = NonNull::new(place.cast::<V>()).expect("there is memory");
-        // SAFETY: fresh memory of this layout.
-        unsafe { place.write(value) };
-        Some(MiBox(place))
-    }
-
-    #[inline(always)]
-    fn number((): &(), boxed: &MiBox<V>) -> u64 {
-        boxed.value().number()
-    }
-
-    #[inline(always)]
-    fn take((): &(), boxed: MiBox<V>) -> V {
-        *boxed.value()
-    }
-
-    #[inline(always)]
-    fn remove((): &(), boxed: MiBox<V>) {
         drop(boxed);
     }
 }

@@ -302,6 +302,33 @@ const THREADS: Goal = Goal {
     ..CYCLES
 };
 
+/// Frames of bytes.
+const FRAMES: Goal = Goal {
+    bytes: &threads::FRAMES,
+    ..THREADS
+};
+
+/// Patterns of the allocators' own benches.
+const LARSON: Goal = Goal {
+    bytes: &[threads::LARGEST],
+    ..THREADS
+};
+
+/// Not slower than the best allocator.
+const AS_ALLOCATORS: &[Bound] = &[
+    bound(1.00, &[threads::MALLOC], P50),
+    bound(1.00, &[threads::MIMALLOC], P50),
+    bound(1.00, &[threads::JEMALLOC], P50),
+];
+
+/// The same; where no line is shared, all take what the writes take, within what one run
+/// differs from the next.
+const SCRATCH: &[Bound] = &[
+    bound(1.03, &[threads::MALLOC], P50),
+    bound(1.03, &[threads::MIMALLOC], P50),
+    bound(1.03, &[threads::JEMALLOC], P50),
+];
+
 /// Both less what the channel takes for a bare word.
 const fn less_a_word(factor: f64, of: &'static [&'static str]) -> Bound {
     Bound {
@@ -532,6 +559,22 @@ pub const GOALS: &[Goal] = &[
     THREADS.of(threads::SHARED, threads::REMOVES, SHARED),
     THREADS.of(threads::SHARED, threads::TAKES, SHARED),
     THREADS.of(threads::SHARED, threads::OLDEST, SHARED),
+    FRAMES.of(
+        threads::SPSC,
+        &[
+            threads::FRAMES_IN_TURNS,
+            threads::FRAMES_STREAMING,
+            threads::FRAMES_ALONE,
+        ],
+        &[
+            bound(1.00, &[threads::RTRB], P50),
+            bound(1.00, &[threads::BBQUEUE], P50),
+        ],
+    ),
+    LARSON.of(threads::SLAB, &[threads::LARSON], AS_ALLOCATORS),
+    LARSON.of(threads::SHARED, &[threads::LARSON], AS_ALLOCATORS),
+    THREADS.of(threads::SLAB, threads::SCRATCH_OF_SEVERAL, SCRATCH),
+    THREADS.of(threads::SHARED, threads::SCRATCH_OF_SEVERAL, SCRATCH),
 ];
 
 /// The summary leaves out rows of larger values: they exceed the second level of

@@ -13,6 +13,8 @@ pub const SLAB: &str = "BoundedSlab, SendSlot";
 pub const MALLOC: &str = "Box, malloc";
 /// See [`MALLOC`].
 pub const MIMALLOC: &str = "Box, mimalloc";
+/// See [`MALLOC`].
+pub const JEMALLOC: &str = "Box, jemalloc";
 /// A pool of one thread, whose boxes may go to others.
 pub const PLURALITY: &str = "plurality, Box";
 /// A bare word through the same channel.
@@ -113,6 +115,36 @@ pub const FULL: &[&str] = &[
     "ring full, overwrite: 8 threads",
 ];
 
+/// Ours, of frames that one thread writes and another reads.
+pub const SPSC: &str = "SpscRing";
+/// The usual one, of entries of one type.
+pub const RTRB: &str = "rtrb";
+/// One of bytes, of any length.
+pub const BBQUEUE: &str = "bbqueue";
+/// Bytes of a frame.
+pub const FRAMES: [usize; 2] = [ENTRY, 900];
+/// All frames of a batch are written before the first is read.
+pub const FRAMES_IN_TURNS: &str = "frames, in turns";
+/// Both threads at once.
+pub const FRAMES_STREAMING: &str = "frames, streaming";
+/// On one thread: a write and a read of a ring that is half full.
+pub const FRAMES_ALONE: &str = "frames, one thread: write, read";
+
+/// Objects of 8, 64 and 200 bytes, at random freed and allocated, and handed to the other
+/// thread now and then.
+pub const LARSON: &str = "larson, 2 threads, sizes up to";
+/// The largest of them.
+pub const LARGEST: usize = 200;
+/// A write, of many to an object that is next to another thread's if the allocator is careless.
+pub const SCRATCH: &[&str] = &[
+    "cache-scratch, a write: 1 thread",
+    "cache-scratch, a write: 2 threads",
+    "cache-scratch, a write: 4 threads",
+    "cache-scratch, a write: 8 threads",
+];
+/// Those in which lines can be shared.
+pub const SCRATCH_OF_SEVERAL: &[&str] = &[SCRATCH[1], SCRATCH[2], SCRATCH[3]];
+
 /// Of what the loop over unshared slabs gains by a second thread, ours gains at least this.
 pub const SCALING: f64 = 0.9;
 
@@ -126,6 +158,8 @@ pub fn tables(record: &Record) -> String {
         scaling(record),
         singles(record),
         rings(record),
+        frames(record),
+        patterns(record),
     ];
     let tables: Vec<String> = tables.into_iter().flatten().collect();
     tables.join("\n\n")
@@ -203,6 +237,19 @@ fn rings(record: &Record) -> Option<String> {
     table(record, "ns an operation", &rows, &[RING, DEQUE])
 }
 
+fn frames(record: &Record) -> Option<String> {
+    let rows = [FRAMES_IN_TURNS, FRAMES_STREAMING, FRAMES_ALONE];
+    table(record, "ns a frame", &rows, &[SPSC, RTRB, BBQUEUE])
+}
+
+fn patterns(record: &Record) -> Option<String> {
+    let rows = [&[LARSON], SCRATCH].concat();
+    let subjects = [
+        SLAB, SHARED, SHARDED, PLURALITY, LOCKED, MALLOC, MIMALLOC, JEMALLOC,
+    ];
+    table(record, "ns", &rows, &subjects)
+}
+
 /// Millions of operations a second of all threads, how many times those of one thread, and
 /// what that is of the same figure of unshared slabs.
 fn scaling(record: &Record) -> Option<String> {
@@ -265,6 +312,7 @@ fn singles(record: &Record) -> Option<String> {
 fn rounded(ns: f64) -> String {
     match ns {
         100.0.. => format!("{ns:.0}"),
+        ..1.0 => format!("{ns:.2}"),
         _ => format!("{ns:.1}"),
     }
 }

@@ -321,14 +321,6 @@ const AS_ALLOCATORS: &[Bound] = &[
     bound(1.00, &[threads::JEMALLOC], P50),
 ];
 
-/// The same; where no line is shared, all take what the writes take, within what one run
-/// differs from the next.
-const SCRATCH: &[Bound] = &[
-    bound(1.03, &[threads::MALLOC], P50),
-    bound(1.03, &[threads::MIMALLOC], P50),
-    bound(1.03, &[threads::JEMALLOC], P50),
-];
-
 /// Both less what the channel takes for a bare word.
 const fn less_a_word(factor: f64, of: &'static [&'static str]) -> Bound {
     Bound {
@@ -573,8 +565,8 @@ pub const GOALS: &[Goal] = &[
     ),
     LARSON.of(threads::SLAB, &[threads::LARSON], AS_ALLOCATORS),
     LARSON.of(threads::SHARED, &[threads::LARSON], AS_ALLOCATORS),
-    THREADS.of(threads::SLAB, threads::SCRATCH_OF_SEVERAL, SCRATCH),
-    THREADS.of(threads::SHARED, threads::SCRATCH_OF_SEVERAL, SCRATCH),
+    THREADS.of(threads::SLAB, threads::SCRATCH_OF_SEVERAL, AS_ALLOCATORS),
+    THREADS.of(threads::SHARED, threads::SCRATCH_OF_SEVERAL, AS_ALLOCATORS),
 ];
 
 /// The summary leaves out rows of larger values: they exceed the second level of

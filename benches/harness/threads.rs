@@ -132,7 +132,7 @@ pub const FRAMES_ALONE: &str = "frames, one thread: write, read";
 
 /// Objects of 8, 64 and 200 bytes, at random freed and allocated, and handed to the other
 /// thread now and then.
-pub const LARSON: &str = "larson, 2 threads, sizes up to";
+pub const LARSON: &str = "larson, 2 threads, mixed sizes";
 /// The largest of them.
 pub const LARGEST: usize = 200;
 /// A write, of many to an object that is next to another thread's if the allocator is careless.

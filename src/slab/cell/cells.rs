@@ -43,7 +43,7 @@ pub unsafe trait Lookup {
     #[doc(hidden)]
     fn row_end(&self, key: Key) -> usize;
 
-    /// Differs from what it was if a key has got another cell since, or none.
+    /// Higher than it was if a key has got another cell since, or none.
     #[doc(hidden)]
     fn changes(&self) -> u64;
 }

@@ -85,28 +85,37 @@ pub(crate) fn run(load: &Load) -> Result<Outcome, Failure> {
     let (mut closed, mut open) = (histogram(), histogram());
 
     thread::scope(|scope| {
-        on_core(0, || ());
         let (slow, most, extent) = (load.slow, traffic.peak, traffic.extent());
         let engine = scope.spawn(|| on_core(1, || desk.run()));
         let market = scope.spawn(move || on_core(1, || readers::write_market(&mut quotes, slow)));
         let standby = scope
             .spawn(move || on_core(0, || readers::follow(&mut at_standby, &taken, most, extent)));
 
-        let warm = (traffic.ramp + load.warm()) as u64;
-        let window = Pace::Window(UNDER_WAY);
-        gateway.run(warm, window, &mut unread);
-
-        // What counts: as fast as it goes, one at a time, and at half of what it can.
-        let each = u64::from(load.commands);
-        let faults = allocations::page_faults();
-        let ((elapsed, interval), calls) = allocations::during(|| {
-            let elapsed = gateway.run(warm + each, window, &mut unread);
-            gateway.run(warm + 2 * each, Pace::Window(1), &mut closed);
-            let interval = 2 * elapsed / each as u32;
-            gateway.run(warm + 3 * each, Pace::Every(interval), &mut open);
-            (elapsed, interval)
-        });
-        let faults = (allocations::page_faults().zip(faults)).map(|(after, before)| after - before);
+        let (warm, each) = (
+            (traffic.ramp + load.warm()) as u64,
+            u64::from(load.commands),
+        );
+        let pass = || {
+            let window = Pace::Window(UNDER_WAY);
+            gateway.run(warm, window, &mut unread);
+            // What counts: as fast as it goes, one at a time, and at half of what it can.
+            let faults = allocations::page_faults();
+            let ((elapsed, interval), calls) = allocations::during(|| {
+                let elapsed = gateway.run(warm + each, window, &mut unread);
+                gateway.run(warm + 2 * each, Pace::Window(1), &mut closed);
+                let interval = 2 * elapsed / each as u32;
+                gateway.run(warm + 3 * each, Pace::Every(interval), &mut open);
+                (elapsed, interval)
+            });
+            let faults = allocations::page_faults().zip(faults);
+            (
+                elapsed,
+                interval,
+                calls,
+                faults.map(|(after, before)| after - before),
+            )
+        };
+        let (elapsed, interval, calls, faults) = on_core(0, pass);
 
         // Closes the engine, which closes what is behind it: all drains, and nothing is lost.
         drop(gateway.commands);
@@ -149,7 +158,7 @@ fn new_engine(traffic: &Traffic) -> Result<Engine<Orders>, Failure> {
 }
 
 /// Runs one of the threads, always on the same core: which two of them share one decides more than
-/// what they are made of.
+/// what they are made of. None of them ends alone.
 fn on_core<R>(number: usize, f: impl FnOnce() -> R) -> R {
     let cores = core_affinity::get_core_ids().unwrap_or_default();
     if let Some(core) = cores.get(number % cores.len().max(1)) {

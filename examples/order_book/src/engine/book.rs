@@ -75,6 +75,12 @@ impl<L> Book<L> {
         }
     }
 
+    /// Levels that both sides have room for.
+    #[cfg(test)]
+    pub(crate) fn room(&self) -> usize {
+        self.bids.sorted.capacity().min(self.asks.sorted.capacity())
+    }
+
     #[inline]
     pub(crate) fn side_mut(&mut self, side: Side) -> &mut Levels<L> {
         match side {

@@ -61,6 +61,12 @@ impl<S: Store> Engine<S> {
         }
     }
 
+    /// Prices that every side has room for.
+    #[cfg(test)]
+    pub(crate) fn room(&self) -> Option<usize> {
+        self.state.books.iter().map(Book::room).min()
+    }
+
     /// Carries out one command.
     #[inline]
     pub(crate) fn apply(&mut self, command: &Command) -> Response {

@@ -18,6 +18,7 @@ use std::process::ExitCode;
 use clap::{Args, value_parser};
 use serde::{Deserialize, Serialize};
 
+use self::frame::BadFrame;
 use crate::engine::measure::Latency;
 use crate::engine::script::Script;
 use crate::engine::traffic::{Market, Traffic};
@@ -130,7 +131,7 @@ pub(crate) struct Outcome {
     pub(crate) orders: usize,
     pub(crate) warm: u64,
     /// Frames refused, by reason: length, kind, session, range.
-    pub(crate) bad: [u64; 4],
+    pub(crate) bad: [u64; BadFrame::COUNT],
     pub(crate) commands: u64,
     pub(crate) per_second: u64,
     /// One command at a time.

@@ -2,8 +2,10 @@
 
 use zerocopy::IntoBytes;
 
+use super::parts;
 use super::program::run;
 use crate::engine::command::{Command, Kind};
+use crate::engine::matching::{Engine, Extent};
 use crate::exchange::Load;
 use crate::exchange::frame::{BadFrame, Frame};
 use crate::feed::message::Side;
@@ -23,6 +25,18 @@ fn the_standby_follows_and_bad_frames_are_counted() {
     let bad = outcome.bad;
     assert!(bad.iter().all(|&count| count > 0), "{bad:?}");
     assert!(outcome.orders > 1_000);
+}
+
+#[test]
+fn a_restored_engine_has_room_for_every_price() {
+    let extent = Extent {
+        symbols: 3,
+        sessions: 1,
+        levels: 50,
+    };
+    let engine = Engine::new(parts::orders(10).unwrap(), extent);
+    let restored = parts::restored(&parts::snapshot(&engine), 10, extent).unwrap();
+    assert!(restored.room() >= Some(extent.levels));
 }
 
 #[test]

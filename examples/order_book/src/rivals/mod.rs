@@ -6,13 +6,14 @@
 //! | `recycled/` | `rtrb`, `Vec`s that come back, `slab` and a number |
 //! | `boxed/`, `boxed_mimalloc/` | boxes in channels, `slab` and a map; the boxes from mimalloc |
 //! | `beside.rs` | all of them in turns, each in a process of its own |
-//! | `queues.rs` | what both have of queues, and market data on them |
+//! | `queues.rs`, `reports.rs` | what both have of queues, market data on them, and reports |
 
 mod beside;
 mod boxed;
 mod boxed_mimalloc;
 mod queues;
 mod recycled;
+mod reports;
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -66,3 +66,65 @@ pub(super) fn follow(
     }
     standby
 }
+
+#[cfg(test)]
+mod tests {
+    use zerocopy::IntoBytes;
+
+    use super::super::parts::SpscRing;
+    use super::super::wait_for;
+    use super::*;
+    use crate::engine::command::{Command, Kind};
+    use crate::exchange::frame::Frame;
+    use crate::feed::message::Side;
+
+    const EXTENT: Extent = Extent {
+        symbols: 1,
+        sessions: 1,
+        levels: 1,
+    };
+
+    /// Follows a log of a hundred cancels of no order, all logged with another answer, in a ring that
+    /// has room for two of them.
+    fn follow_wrong(snapshot: Vec<u8>) -> Result<Engine<Orders>, Failure> {
+        let (mut log, mut at_standby) = SpscRing::with_capacity(2, size_of::<Entry>()).split();
+        let engine = std::thread::spawn(move || {
+            for number in 0..100 {
+                let command = Command {
+                    id: 1,
+                    price: 1,
+                    quantity: 1,
+                    session: 0,
+                    reference: [0; 2],
+                    symbol: 0,
+                    kind: Kind::Cancel,
+                    side: Side::Buy,
+                };
+                let frame = Frame { number, command };
+                let entry = Entry { frame, answer: 0 };
+                wait_for(|| log.push(entry.as_bytes()).ok());
+            }
+        });
+        let (snapshots, taken) = mpsc::channel();
+        snapshots.send(snapshot).unwrap();
+        let standby = follow(&mut at_standby, &taken, 10, EXTENT);
+        // It has read all: otherwise the engine would wait for ever.
+        engine.join().unwrap();
+        standby
+    }
+
+    #[test]
+    fn the_first_answer_that_differs_is_named_and_all_is_read() {
+        let engine = Engine::new(parts::orders(10).unwrap(), EXTENT);
+        let Err(Failure::Run(reason)) = follow_wrong(parts::snapshot(&engine)) else {
+            panic!("it follows");
+        };
+        assert_eq!(reason, "the standby answers command 0 otherwise");
+    }
+
+    #[test]
+    fn a_snapshot_that_is_none_is_an_error_and_all_is_read() {
+        // Without snapshots there is nothing to be wrong, but the answers.
+        assert!(matches!(follow_wrong(vec![0xff; 3]), Err(Failure::Run(_))));
+    }
+}

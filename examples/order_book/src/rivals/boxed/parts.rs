@@ -13,6 +13,7 @@ use crate::engine::store::SlabMapStore;
 use crate::exchange::frame::Frame;
 use crate::exit::Failure;
 use crate::rivals::queues::{self, Full, Pop, Push};
+use crate::rivals::reports::{self, Carry};
 
 pub(crate) const NAME: &str = super::NAME;
 
@@ -20,6 +21,8 @@ pub(crate) type Orders = SlabMapStore;
 pub(crate) type SpscRing = queues::SpscRing<Sender, Received>;
 pub(crate) type Producer = queues::Producer<Sender>;
 pub(crate) type Consumer = queues::Consumer<Received>;
+pub(crate) type BoundedSlab<T> = reports::BoundedSlab<Box<T, Heap>>;
+pub(crate) type SendSlot<T> = reports::SendSlot<Box<T, Heap>>;
 pub(crate) type Publisher = queues::Publisher<Sender>;
 pub(crate) type Follower = queues::Follower<Received>;
 
@@ -142,41 +145,14 @@ impl DerefMut for ArenaVec {
 }
 
 /// Each report in a box of its own.
-pub(crate) struct BoundedSlab;
-pub(crate) struct SendSlot<T>(Box<T, Heap>);
+impl<T> Carry for Box<T, Heap> {
+    type Value = T;
 
-impl BoundedSlab {
-    pub(crate) fn with_capacity(_: usize) -> Self {
-        BoundedSlab
+    fn new(value: T) -> Self {
+        Box::new_in(value, Heap)
     }
 
-    pub(crate) fn insert<T>(&self, value: T) -> Result<SendSlot<T>, Full> {
-        Ok(SendSlot(Box::new_in(value, Heap)))
-    }
-
-    pub(crate) fn reclaim_some(&self, _: usize) {}
-
-    pub(crate) fn reclaim(&self) {}
-
-    pub(crate) fn is_empty(&self) -> bool {
-        true
-    }
-}
-
-impl<T> SendSlot<T> {
-    pub(crate) fn into_send(self) -> Self {
+    fn value(&self) -> &T {
         self
-    }
-
-    pub(crate) fn retire(self) -> Result<(), Self> {
-        Ok(())
-    }
-}
-
-impl<T> Deref for SendSlot<T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        &self.0
     }
 }

@@ -9,6 +9,7 @@ use crate::engine::store::SlabNumberStore;
 use crate::exchange::frame::Frame;
 use crate::exit::Failure;
 use crate::rivals::queues::{self, Full, Pop, Push};
+use crate::rivals::reports::{self, Carry};
 
 pub(crate) const NAME: &str = "`rtrb`, `Vec`s used again, `slab` + number";
 
@@ -18,6 +19,8 @@ pub(crate) type Producer = queues::Producer<FillAgain>;
 pub(crate) type Consumer = queues::Consumer<GiveBack>;
 pub(crate) type Publisher = queues::Publisher<FillAgain>;
 pub(crate) type Follower = queues::Follower<GiveBack>;
+pub(crate) type BoundedSlab<T> = reports::BoundedSlab<ByValue<T>>;
+pub(crate) type SendSlot<T> = reports::SendSlot<ByValue<T>>;
 pub(crate) type SendReports<T> = rtrb::Producer<SendSlot<T>>;
 pub(crate) type ReceiveReports<T> = rtrb::Consumer<SendSlot<T>>;
 
@@ -116,42 +119,17 @@ impl Drop for Bytes<'_> {
     }
 }
 
-/// Reports by value need no slab.
-pub(crate) struct BoundedSlab;
-pub(crate) struct SendSlot<T>(T);
+/// A report by value.
+pub(crate) struct ByValue<T>(T);
 
-impl BoundedSlab {
-    pub(crate) fn with_capacity(_: usize) -> Self {
-        BoundedSlab
+impl<T> Carry for ByValue<T> {
+    type Value = T;
+
+    fn new(value: T) -> Self {
+        ByValue(value)
     }
 
-    pub(crate) fn insert<T>(&self, value: T) -> Result<SendSlot<T>, Full> {
-        Ok(SendSlot(value))
-    }
-
-    pub(crate) fn reclaim_some(&self, _: usize) {}
-
-    pub(crate) fn reclaim(&self) {}
-
-    pub(crate) fn is_empty(&self) -> bool {
-        true
-    }
-}
-
-impl<T> SendSlot<T> {
-    pub(crate) fn into_send(self) -> Self {
-        self
-    }
-
-    pub(crate) fn retire(self) -> Result<(), Self> {
-        Ok(())
-    }
-}
-
-impl<T> Deref for SendSlot<T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
+    fn value(&self) -> &T {
         &self.0
     }
 }

@@ -541,7 +541,11 @@ fn iterate<V: Payload, S: Iterate<V>>(
     let mut sum = 0u64;
     let turn = setting.walks(setting.live.div_ceil(of), || {
         barrier(subject);
-        subject.each(|number| sum = sum.wrapping_add(number));
+        // A sum of its own, which stays in a register, as in a loop of a program: outside
+        // of this closure it was in memory, and each value waited for it.
+        let mut walked = 0u64;
+        subject.each(|number| walked = walked.wrapping_add(number));
+        sum = sum.wrapping_add(walked);
     });
     let kept = setting.sum() - removed;
     expect::<V, S>("visited", sum, WALKS as u64 * kept);

@@ -290,10 +290,12 @@ unsafe impl Lookup for Bounded {
         self.bound.get()
     }
 
+    // Gives memory back by an exclusive borrow only.
     #[inline(always)]
-    fn changes(&self) -> u64 {
-        0
-    }
+    fn begin_walk(&self) {}
+
+    #[inline(always)]
+    unsafe fn end_walk(&self) {}
 }
 
 impl Kind for Bounded {

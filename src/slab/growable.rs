@@ -49,9 +49,9 @@ pub type Slab<T> = TrackedSlab<T, Growable>;
 pub struct Growable {
     pub(super) header: Cell<NonNull<SlabHeader>>,
     pub(super) chunks: Cell<Chunks>,
-    /// How often `chunks` has been set. Of 64 bits everywhere: it never comes
-    /// round.
-    pub(super) changes: Cell<u64>,
+    /// Walks that have begun and not ended: while there is one, no chunk goes. Of 64 bits
+    /// everywhere, so that forgotten ones never come round.
+    pub(super) walks: Cell<u64>,
     /// The binary logarithm of the slots of a chunk.
     pub(super) shift: u32,
     /// Insertions that had to build a chunk.
@@ -68,7 +68,7 @@ impl Growable {
         Growable {
             header: Cell::new(header::unallocated()),
             chunks: Cell::new(Chunks::NONE),
-            changes: Cell::new(0),
+            walks: Cell::new(0),
             shift,
             stalls: Cell::new(0),
             #[cfg(feature = "std")]
@@ -108,8 +108,13 @@ unsafe impl Lookup for Growable {
     }
 
     #[inline(always)]
-    fn changes(&self) -> u64 {
-        self.changes.get()
+    fn begin_walk(&self) {
+        self.walks.set(self.walks.get() + 1);
+    }
+
+    #[inline(always)]
+    unsafe fn end_walk(&self) {
+        self.walks.set(self.walks.get() - 1);
     }
 }
 

@@ -1,9 +1,8 @@
 //! Iteration over all values of a slab. What removes them is in `removal.rs`.
 //!
-//! Everything goes in key order. The slab may be used, and grow or shrink, during
-//! an iteration: what an iterator knows of the cells to come holds until user
-//! code has changed it ([`Walk`]). Slots that are added later are not visited, so
-//! inserting loops terminate.
+//! Everything goes in key order. The slab may be used, and grow, during an iteration; no
+//! memory is given back before its end ([`Walk`]). Slots that are added later are not
+//! visited, so inserting loops terminate.
 //!
 //! A borrowed value is never skipped silently: the iterators panic at it, or yield an
 //! error. Whether a cell that refuses access has a value is asked in line here, unlike
@@ -188,10 +187,8 @@ macro_rules! iterator {
             #[track_caller]
             fn next(&mut self) -> Option<Self::Item> {
                 let $this = self;
-                $this.0.resume();
                 loop {
-                    // SAFETY: resumed; what is wanted is decided without user code.
-                    while let Some($cell) = unsafe { $this.0.next_in_row() } {
+                    while let Some($cell) = $this.0.next_in_row() {
                         if let Some(item) = $wanted {
                             return Some(item);
                         }
@@ -212,13 +209,10 @@ macro_rules! iterator {
             {
                 let $this = &mut self;
                 let mut folded = first;
-                $this.0.resume();
                 loop {
-                    // SAFETY: resumed whenever user code has run.
-                    while let Some($cell) = unsafe { $this.0.next_in_row() } {
+                    while let Some($cell) = $this.0.next_in_row() {
                         if let Some(item) = $wanted {
                             folded = fold(folded, item);
-                            $this.0.resume();
                         }
                     }
                     if !$this.0.find_row() {

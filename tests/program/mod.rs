@@ -58,6 +58,8 @@ pub struct Rules {
     /// The slab is audited after every step, and its next slot looked at before
     /// an insertion. Both put fresh cells on the stack.
     pub audits: bool,
+    /// Drains are forgotten at times, after which no chunk is given back.
+    pub forgets: bool,
 }
 
 thread_local! {

@@ -151,7 +151,7 @@ fn with_all<M: Programs>(slab: &TrackedSlab<Value<M>, M>) {
                     put(Thing::Value(value));
                 }
             }
-            if one_in(2) {
+            if RULES.get().forgets && one_in(2) {
                 forget(drain);
             }
         }
@@ -459,7 +459,7 @@ fn with_thing<M: Programs>(thing: Thing<M>) {
             }
             match random(6) {
                 0 => drop(walk),
-                1 => forget(walk),
+                1 if RULES.get().forgets => forget(walk),
                 _ => put(Thing::Drain(walk)),
             }
         }

@@ -37,7 +37,7 @@ fn visit<I: Iterator>(iter: I, folds: bool, mut f: impl FnMut(I::Item)) {
 }
 
 #[test]
-fn the_chunk_that_is_walked_may_be_given_back() {
+fn chunks_stay_until_the_walk_ends() {
     for folds in [false, true] {
         let slab = chunks(3);
         let mut seen = Vec::new();
@@ -45,15 +45,16 @@ fn the_chunk_that_is_walked_may_be_given_back() {
             seen.push((key.into_raw(), value.0));
             drop(value);
             if key.index() == 5 {
-                // A hole, whose stand-in is this very chunk; then it is freed.
                 remove(&slab, 4..8);
                 slab.shrink_to_fit();
-                assert_eq!(slab.chunks(), 2);
+                assert_eq!(slab.chunks(), 3);
             }
         });
         let visited: Vec<u32> = (0..6).chain(8..12).collect();
         assert!(seen.iter().map(|it| it.0).eq(visited), "{seen:?}");
+        slab.shrink_to_fit();
         slab.audit();
+        assert_eq!(slab.chunks(), 2);
 
         // The last chunk: nothing is left to walk over.
         let count = Cell::new(0);
@@ -63,44 +64,71 @@ fn the_chunk_that_is_walked_may_be_given_back() {
             if key.index() == 9 {
                 remove(&slab, 8..12);
                 slab.shrink_to_fit();
-                assert_eq!(slab.chunks(), 1);
+                assert_eq!(slab.chunks(), 2);
             }
         });
         assert_eq!((count.get(), slab.len()), (6, 4));
+        slab.shrink_to_fit();
         slab.audit();
+        assert_eq!(slab.chunks(), 1);
     }
 }
 
+/// Each iterator counts, its clones too, and a loop that unwinds ends it.
 #[test]
-fn a_chunk_that_comes_back_during_a_walk_is_visited() {
+fn an_iterator_keeps_the_chunks_until_it_is_dropped() {
+    let slab = chunks(3);
+    remove(&slab, 4..12);
+    assert!(panics(|| slab
+        .iter()
+        .for_each(|_| panic!("a loop unwinds"))));
+    let first = slab.keys();
+    let mut second = first.clone();
+    drop(first);
+    slab.shrink_to_fit();
+    assert_eq!(slab.chunks(), 3);
+    assert_eq!(second.next(), Some(Key::from_raw(0)));
+    drop(second);
+    slab.shrink_to_fit();
+    assert_eq!(slab.chunks(), 1);
+    slab.audit();
+}
+
+#[test]
+fn a_forgotten_iterator_keeps_the_chunks() {
+    let slab = chunks(2);
+    let mut iter = slab.try_iter();
+    assert!(iter.next().is_some());
+    std::mem::forget(iter);
+    remove(&slab, 0..8);
+    slab.shrink_to_fit();
+    assert_eq!((slab.chunks(), slab.len()), (2, 0));
+    assert!(slab.iter().next().is_none());
+    slab.audit();
+}
+
+/// A value that comes ahead of the iterator is visited, where there was one before too.
+#[test]
+fn values_that_come_back_during_a_walk_are_visited() {
     for folds in [false, true] {
         let slab = chunks(3);
         let mut seen = Vec::new();
         visit(slab.drain(), folds, |(key, value)| {
             seen.push((key.into_raw(), value.0));
             if key.index() == 1 {
-                // All after it, its own chunk kept by the values 2 and 3.
                 remove(&slab, 4..12);
                 slab.shrink_to_fit();
                 slab.reserve(8);
-                // Two free cells of the first chunk, which the walk has passed.
                 for number in 100..106 {
                     slab.insert(wide(number)).leak();
                 }
             }
         });
-        let expected = [
-            (0, 0),
-            (1, 1),
-            (2, 2),
-            (3, 3),
-            (4, 102),
-            (5, 103),
-            (6, 104),
-            (7, 105),
-        ];
+        // Slots are reused last in, first out.
+        let came = (6..12).zip((100..106).rev());
+        let expected: Vec<_> = (0..4).zip(0..4).chain(came).collect();
         assert_eq!(seen, expected);
-        assert_eq!(slab.len(), 2);
+        assert!(slab.is_empty());
         slab.audit();
     }
 }

@@ -17,8 +17,8 @@ use crate::key::Key;
 /// allocated, stamped cell of the type that the memory was made for: one of
 /// that header, or one that is free for ever and has no key.
 /// The cells of the keys from `key` to `row_end(key)` that are below the bound follow
-/// each other; they stay allocated, and the cells of those keys, while `changes` is the
-/// same.
+/// each other. Between a `begin_walk` and its `end_walk` all cells stay allocated, and those
+/// of keys whose row has a value stay the cells of those keys.
 pub unsafe trait Lookup {
     #[doc(hidden)]
     fn header(&self) -> NonNull<SlabHeader>;
@@ -43,9 +43,17 @@ pub unsafe trait Lookup {
     #[doc(hidden)]
     fn row_end(&self, key: Key) -> usize;
 
-    /// Higher than it was if a key has got another cell since, or none.
+    /// Counts a walk by pointer, until whose end no memory is given back.
     #[doc(hidden)]
-    fn changes(&self) -> u64;
+    fn begin_walk(&self);
+
+    /// One walk less.
+    ///
+    /// # Safety
+    ///
+    /// For each [`begin_walk`](Self::begin_walk) at most once.
+    #[doc(hidden)]
+    unsafe fn end_walk(&self);
 }
 
 /// The cells of a slab of `T`, by key.

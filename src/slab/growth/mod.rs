@@ -145,7 +145,9 @@ impl<T> TrackedSlab<T, Growable> {
     ///
     /// Keys of values do not change. New chunks use the numbers of those given back,
     /// the lowest first. While such a number is below that of a chunk in use, the
-    /// memory of one empty chunk is kept.
+    /// memory of one empty chunk is kept. All chunks are kept within
+    /// [`retain`](Self::retain), and while an iterator of this slab is alive, or was
+    /// forgotten.
     ///
     /// # Examples
     ///
@@ -305,9 +307,12 @@ impl Growable {
         }
         // SAFETY: made by `growable_header`, and allocated while the slab lives.
         let body = unsafe { self.header.get().cast::<GrowableHeader>().as_ref() };
-        let released = body.shrink::<T>();
-        self.note_growth(body);
-        drop(released);
+        // A walk goes by pointer through the chunks (W1).
+        if self.walks.get() == 0 {
+            let released = body.shrink::<T>();
+            self.note_growth(body);
+            drop(released);
+        }
         let stack = body.shrink_stack();
         self.expect_growth();
         drop(stack);
@@ -359,7 +364,6 @@ impl Growable {
     /// The table has changed.
     fn note_growth(&self, body: &GrowableHeader) {
         self.chunks.set(body.chunks());
-        self.changes.set(self.changes.get() + 1);
         self.expect_growth();
     }
 

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use flatslab_benches::arguments::Arguments;
 use flatslab_benches::operation::{
-    churn_fifo, churn_lifo, churn_random, contains, free_random, get_hot, get_mut_random,
+    churn_fifo, churn_lifo, churn_lifo_built, churn_lifo_copied, churn_random, contains, free_random, get_hot, get_mut_random,
     get_random, insert_fresh, insert_steady, iterate_dense, iterate_mut, iterate_sparse,
     remove_lifo, remove_random, replace_random, take_refill,
 };
@@ -108,7 +108,7 @@ fn operations<V: Payload>(turns: usize) -> Vec<Case> {
                 GrowableBySlot GrowableUnchecked GrowableBox GrowableByKey GrowableUntracked
                 PlainBounded Plain GenerationsBounded Generations
                 PoolByBox PoolInStorage
-                BareFloor Floor
+                BareFloor Floor StampedFloor
                 NexusBounded NexusUnbounded SlotMap Plurality BoxOnMalloc BoxOnMimalloc)
         };
     }
@@ -148,6 +148,8 @@ fn operations<V: Payload>(turns: usize) -> Vec<Case> {
         "FREE random": all free_random;
         "TAKE": all take_refill;
         "CHURN LIFO": all churn_lifo;
+        "CHURN LIFO, built": all churn_lifo_built;
+        "CHURN LIFO, copied": all churn_lifo_copied;
         "CHURN FIFO": all churn_fifo;
         "CHURN random": all churn_random;
         "ITERATE dense": walks iterate_dense;

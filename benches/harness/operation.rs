@@ -460,15 +460,46 @@ pub fn take_refill<V: Payload, S: Subject<V>>(mut setting: Setting) -> Vec<f64> 
 /// CHURN LIFO: insert a value, remove the same, over and over, in a container
 /// half full.
 pub fn churn_lifo<V: Payload, S: Subject<V>>(setting: Setting) -> Vec<f64> {
+    let number = |value: V| value.number();
+    lifo::<V, S>(&setting, |at| V::of(at), number)
+}
+
+/// The same with values that are built word by word, and moved out whole.
+pub fn churn_lifo_built<V: Payload, S: Subject<V>>(setting: Setting) -> Vec<f64> {
+    lifo::<V, S>(&setting, |at| V::of_words(at), kept)
+}
+
+/// The same with values that lie in memory, and are moved out whole.
+pub fn churn_lifo_copied<V: Payload, S: Subject<V>>(setting: Setting) -> Vec<f64> {
+    let values: Vec<V> = (0..setting.timed as u64).map(V::of).collect();
+    // A pointer that no barrier reaches, as of the handles.
+    let first = values.as_ptr();
+    // SAFETY: one of the values for each operation.
+    lifo::<V, S>(&setting, |at| unsafe { *first.add(at as usize) }, kept)
+}
+
+/// The number of a value that is kept whole.
+#[inline(always)]
+fn kept<V: Payload>(value: V) -> u64 {
+    whole(&value);
+    value.number()
+}
+
+#[inline(always)]
+fn lifo<V: Payload, S: Subject<V>>(
+    setting: &Setting,
+    value: impl Fn(u64) -> V,
+    number: impl Fn(V) -> u64,
+) -> Vec<f64> {
     let half = setting.live / 2;
     let mut filled: Filled<V, S> = setting.filled_up_to(half);
     let mut sum = 0u64;
     let Filled { subject, .. } = &mut filled;
     let turn = setting.batches(|at| {
         barrier(subject);
-        let handle = opaque(subject.insert(V::of(at as u64)));
+        let handle = opaque(subject.insert(value(at as u64)));
         barrier(subject);
-        sum = sum.wrapping_add(subject.remove(handle).number());
+        sum = sum.wrapping_add(number(subject.remove(handle)));
     });
     let timed = setting.timed as u64;
     expect::<V, S>("churned", sum, timed * (timed - 1) / 2);

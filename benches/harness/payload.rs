@@ -10,6 +10,9 @@ pub trait Payload: Copy + Unpin + 'static {
     /// The value that carries `number`.
     fn of(number: u64) -> Self;
 
+    /// The same, whose words are all made in registers, and so stored one by one.
+    fn of_words(number: u64) -> Self;
+
     /// The number it carries.
     fn number(&self) -> u64;
 
@@ -21,6 +24,11 @@ impl Payload for u64 {
     #[inline(always)]
     fn of(number: u64) -> Self {
         number
+    }
+
+    #[inline(always)]
+    fn of_words(number: u64) -> Self {
+        opaque(number)
     }
 
     #[inline(always)]
@@ -38,6 +46,11 @@ impl<const WORDS: usize> Payload for [u64; WORDS] {
     #[inline(always)]
     fn of(number: u64) -> Self {
         [number; WORDS]
+    }
+
+    #[inline(always)]
+    fn of_words(number: u64) -> Self {
+        std::array::from_fn(|_| opaque(number))
     }
 
     #[inline(always)]

@@ -96,12 +96,20 @@ subject! {
 /// A handle of the size of ours: the cell and its home.
 type Wide<V> = (*mut Stampable<V>, *mut *mut *mut Stampable<V>);
 
+/// A cell without a value is no answer.
+#[cold]
+#[inline(never)]
+fn no_value() -> ! {
+    panic!("no value");
+}
+
 /// The two floors with handles and cells of the same size as ours, which leave
-/// their stamps alone or write whether a cell is vacant.
+/// their stamps alone, or write whether a cell is vacant and ask before they read.
 macro_rules! stampable_floor {
     (
         $(#[$documentation:meta])* $subject:ident, $name:literal,
-        |$cell:ident, $vacant:ident| $stamp:block
+        |$cell:ident, $vacant:ident| $stamp:block,
+        |$asked:ident| $ask:block
     ) => {
         subject! {
             $(#[$documentation])*
@@ -115,8 +123,16 @@ macro_rules! stampable_floor {
                 $stamp
                 ($cell, home)
             };
-            get(_lifo, handle) unsafe { (*handle.0).0.number() };
-            add(_lifo, handle, number) unsafe { *(*handle.0).0.number_mut() += number };
+            get(_lifo, handle) unsafe {
+                let $asked = handle.0;
+                $ask
+                (*$asked).0.number()
+            };
+            add(_lifo, handle, number) unsafe {
+                let $asked = handle.0;
+                $ask
+                *(*$asked).0.number_mut() += number
+            };
             replace(_lifo, handle, value) unsafe { (&raw mut (*handle.0).0).replace(value) };
             remove(_lifo, handle) unsafe {
                 let ($cell, home) = handle;
@@ -141,12 +157,19 @@ macro_rules! stampable_floor {
 stampable_floor! {
     /// No stamp is written: what is left is what any slab with such handles has
     /// to do.
-    Floor, "floor", |_cell, _vacant| {}
+    Floor, "floor", |_cell, _vacant| {}, |asked| {}
 }
 stampable_floor! {
-    /// [`Floor`] that also writes into a cell whether it is vacant. A slab needs
-    /// that to answer a stale key: the difference is what the store costs.
-    StampedFloor, "floor, stamped", |cell, vacant| { (&raw mut (*cell).1).write(vacant) }
+    /// [`Floor`] that also writes into a cell whether it is vacant, and asks before it
+    /// reads a value. A slab needs that to answer a stale key or handle: the difference is
+    /// what the store costs, or the question, and the line of the cache that the stamp has
+    /// for itself where the value is large.
+    StampedFloor, "floor, stamped", |cell, vacant| { (&raw mut (*cell).1).write(vacant) },
+    |asked| {
+        if (*asked).1 != 0 {
+            no_value();
+        }
+    }
 }
 
 impl<V: Payload> Contains<V> for StampedFloor<V> {

@@ -7,9 +7,9 @@ use std::process::ExitCode;
 
 use flatslab_benches::arguments::Arguments;
 use flatslab_benches::operation::{
-    churn_fifo, churn_lifo, churn_lifo_built, churn_lifo_copied, churn_random, contains, free_random, get_hot, get_mut_random,
-    get_random, insert_fresh, insert_steady, iterate_dense, iterate_mut, iterate_sparse,
-    remove_lifo, remove_random, replace_random, take_refill,
+    churn_fifo, churn_lifo, churn_lifo_built, churn_lifo_copied, churn_random, contains,
+    free_random, get_hot, get_mut_random, get_random, insert_fresh, insert_steady, iterate_dense,
+    iterate_mut, iterate_sparse, remove_lifo, remove_random, replace_random, take_refill,
 };
 use flatslab_benches::record::Metric;
 use flatslab_benches::run::{self, Case, Plan};

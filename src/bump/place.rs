@@ -21,6 +21,7 @@ use super::chunks::{Chunks, End};
 use super::refusal::{Fails, Refusal, done};
 use crate::error::AllocError;
 use crate::raw::copy::{self, copy_long, copy_short};
+use crate::raw::held::Held;
 
 /// Values of up to this size are built before their memory is taken: two registers.
 const IN_REGISTERS: usize = 16;
@@ -74,7 +75,7 @@ pub(super) fn put<T, F: Refusal>(chunks: &Chunks, value: T) -> Result<NonNull<T>
     let layout = const { Layout::new::<T>() };
     if size_of::<T>() > SHORT {
         let Some(place) = chunks.find_low(layout) else {
-            return put_elsewhere::<T, F>(chunks, Held(value));
+            return put_elsewhere::<T, F>(chunks, Held::new(value));
         };
         // SAFETY: room for a `T`, which is not handed out yet; to move a value runs no user
         // code (A1).
@@ -86,7 +87,7 @@ pub(super) fn put<T, F: Refusal>(chunks: &Chunks, value: T) -> Result<NonNull<T>
     }
     let Some(place) = chunks.find(layout) else {
         if size_of::<T>() > size_of::<usize>() {
-            return put_elsewhere::<T, F>(chunks, Held(value));
+            return put_elsewhere::<T, F>(chunks, Held::new(value));
         }
         // A value in one register stays there during the call, whose result is a place alone:
         // with the refused value in it, the other path has an instruction more.
@@ -105,10 +106,6 @@ pub(super) fn put<T, F: Refusal>(chunks: &Chunks, value: T) -> Result<NonNull<T>
     chunks.commit(place);
     Ok(place.cast())
 }
-
-/// A value on its way to a call. Made in the cold block alone: the place where the value was
-/// before never has its address taken, so it needs no place in memory.
-struct Held<T>(T);
 
 /// Moves a value to another chunk than the current one. It is given the value: with one write
 /// after both paths, or one on each, a value that lies behind a reference would be copied to
@@ -132,10 +129,10 @@ fn put_elsewhere<T, F: Refusal>(
     match chunks.take_elsewhere::<F>(end, const { Layout::new::<T>() }) {
         Ok(place) => {
             // SAFETY: room for a `T`, just taken and not handed out yet.
-            unsafe { place.cast().write(held.0) };
+            unsafe { place.cast().write(held.value) };
             Ok(place.cast())
         }
-        Err(error) => Err(F::refused(error, held.0)),
+        Err(error) => Err(F::refused(error, held.value)),
     }
 }
 

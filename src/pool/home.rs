@@ -15,13 +15,33 @@ use core::ptr::NonNull;
 
 use super::links::Links;
 #[cfg(feature = "alloc")]
-use crate::raw::stack::FreeStack;
+use crate::raw::stack::{FreeStack, Lowered};
 use crate::raw::touch::touch;
 
 /// A LIFO of free cells.
 pub trait FreeCells: 'static {
+    /// What the list is without its last cell.
+    type Rest: Copy;
+
+    /// The cell that was pushed last, and the list without it.
+    fn look(&self) -> Option<(NonNull<u8>, Self::Rest)>;
+
+    /// Takes the cell that was [looked at](Self::look), in which a value may have been written
+    /// since.
+    ///
+    /// # Safety
+    ///
+    /// That is what came with the cell, and the list has not changed since.
+    unsafe fn take(&self, rest: Self::Rest);
+
     /// Takes the cell that was pushed last.
-    fn pop(&self) -> Option<NonNull<u8>>;
+    #[inline(always)]
+    fn pop(&self) -> Option<NonNull<u8>> {
+        let (cell, rest) = self.look()?;
+        // SAFETY: just looked at.
+        unsafe { self.take(rest) };
+        Some(cell)
+    }
 
     /// Adds a free cell.
     ///
@@ -44,9 +64,17 @@ pub trait FreeCells: 'static {
 }
 
 impl FreeCells for Links {
+    type Rest = Option<NonNull<u8>>;
+
     #[inline(always)]
-    fn pop(&self) -> Option<NonNull<u8>> {
-        self.pop()
+    fn look(&self) -> Option<(NonNull<u8>, Self::Rest)> {
+        self.look()
+    }
+
+    #[inline(always)]
+    unsafe fn take(&self, rest: Self::Rest) {
+        // SAFETY: the preconditions are the same.
+        unsafe { self.take(rest) };
     }
 
     #[inline(always)]
@@ -73,9 +101,17 @@ impl FreeCells for Links {
 
 #[cfg(feature = "alloc")]
 impl FreeCells for FreeStack {
+    type Rest = Lowered;
+
     #[inline(always)]
-    fn pop(&self) -> Option<NonNull<u8>> {
-        self.pop()
+    fn look(&self) -> Option<(NonNull<u8>, Self::Rest)> {
+        self.look()
+    }
+
+    #[inline(always)]
+    unsafe fn take(&self, rest: Self::Rest) {
+        // SAFETY: the preconditions are the same.
+        unsafe { self.lower(rest) };
     }
 
     #[inline(always)]

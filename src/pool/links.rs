@@ -54,14 +54,23 @@ impl Links {
         self.depth.get()
     }
 
-    /// Takes the cell that was pushed last.
+    /// The cell that was pushed last, and the link to the one before it.
     #[inline(always)]
-    pub(crate) fn pop(&self) -> Link {
+    pub(crate) fn look(&self) -> Option<(NonNull<u8>, Link)> {
         let cell = self.head.get()?;
         // SAFETY: by K1 it holds the next one, for no one has used it since.
-        self.head.set(unsafe { cell.cast::<Link>().read() });
+        Some((cell, unsafe { cell.cast::<Link>().read() }))
+    }
+
+    /// Takes the cell that was [looked at](Self::look), whose memory may have been used since.
+    ///
+    /// # Safety
+    ///
+    /// This is the link that came with it, and the list has not changed since.
+    #[inline(always)]
+    pub(crate) unsafe fn take(&self, next: Link) {
+        self.head.set(next);
         self.depth.set(self.depth.get() - 1);
-        Some(cell)
     }
 
     /// Adds a free cell.
@@ -71,7 +80,7 @@ impl Links {
     /// The cell is the owner's, free before any other code runs, and not on the
     /// list. It has the size and alignment of [`LEAST_CELL`](Self::LEAST_CELL) at
     /// least. Until it is popped or the list cleared, its memory stays, and no one
-    /// else uses it: [`pop`](Self::pop) reads it.
+    /// else uses it: [`look`](Self::look) reads it.
     #[inline(always)]
     pub(crate) unsafe fn push(&self, cell: NonNull<u8>) {
         // SAFETY: the cell has room for a link, and no one else uses it (precondition).
@@ -100,6 +109,13 @@ impl Links {
 mod tests {
     use super::*;
 
+    fn pop(links: &Links) -> Link {
+        let (cell, next) = links.look()?;
+        // SAFETY: just looked at.
+        unsafe { links.take(next) };
+        Some(cell)
+    }
+
     #[test]
     fn cells_come_back_last_in_first_out() {
         let mut memory = [0_usize; 3];
@@ -107,14 +123,14 @@ mod tests {
         // SAFETY: the tests use indices below 3, the length of the array.
         let cell = |index| unsafe { first.add(index).cast::<u8>() };
         let links = Links::new();
-        assert_eq!((links.pop(), links.depth()), (None, 0));
+        assert_eq!((pop(&links), links.depth()), (None, 0));
         for index in 0..3 {
             // SAFETY: distinct cells of the size and alignment of a link.
             unsafe { links.push(cell(index)) };
         }
         assert!(links.cells().eq([2, 1, 0].map(cell)));
-        assert_eq!((links.pop(), links.depth()), (Some(cell(2)), 2));
+        assert_eq!((pop(&links), links.depth()), (Some(cell(2)), 2));
         links.clear();
-        assert_eq!((links.pop(), links.depth()), (None, 0));
+        assert_eq!((pop(&links), links.depth()), (None, 0));
     }
 }

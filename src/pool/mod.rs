@@ -170,9 +170,13 @@ pub use send_box::SendBox;
 pub use storage::{PoolStorage, StorageBox};
 
 use crate::error::{AllocError, FullError};
+use crate::raw::held::Held;
 use home::FreeCells;
 use kinds::Kind;
 use memory::{Memory, Vacated};
+
+/// What is left of a pool's free list without its last cell.
+type Rest<M> = <<<M as Kind>::Memory as Memory>::Free as FreeCells>::Rest;
 
 /// Panics because no cell is free, or ends the program if the allocator has refused memory.
 #[cold]
@@ -257,20 +261,57 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
         })
     }
 
-    /// As [`claim`](Self::claim), without the error: that is returned in memory, so every
+    /// [`claim_fresh`](Self::claim_fresh) without the error: that is returned in memory, so every
     /// allocation would need room on the stack for it.
-    #[inline(always)]
-    fn claim_if_any(&self) -> Option<NonNull<T>> {
-        match self.home().free.pop() {
-            Some(cell) => Some(cell.cast()),
-            None => self.claim_fresh_if_any(),
-        }
-    }
-
     #[cold]
     #[inline(never)]
     fn claim_fresh_if_any(&self) -> Option<NonNull<T>> {
         self.claim_fresh().ok()
+    }
+
+    /// Moves a value into a cell that was looked at, and takes it.
+    ///
+    /// In this order, and with a cold function that is given the value: if the list changed
+    /// first, or one write came after both paths, the compiler would copy a value that lies
+    /// behind a reference to the stack, in other widths than it is moved out in. A removal soon
+    /// after would wait for all of these stores.
+    ///
+    /// # Safety
+    ///
+    /// The free list of this pool was looked at, and has not changed since.
+    #[inline(always)]
+    unsafe fn put(&self, (cell, rest): (NonNull<u8>, Rest<M>), value: T) -> NonNull<T> {
+        let cell = cell.cast::<T>();
+        // SAFETY: a free cell with room for a `T` (H3), on which the list does not depend any
+        // more; to move a value runs no user code.
+        unsafe {
+            cell.write(value);
+            self.home().free.take(rest);
+        }
+        cell
+    }
+
+    /// Moves a value into a cell that was never used.
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn put_fresh_or_fail(&self, held: Held<T>) -> NonNull<T> {
+        let cell = self.claim_fresh_or_fail();
+        // SAFETY: just claimed (H2), with room for a `T` (H3).
+        unsafe { cell.write(held.value) };
+        cell
+    }
+
+    /// The same, or the value comes back.
+    #[cold]
+    #[inline(never)]
+    fn put_fresh(&self, held: Held<T>) -> Result<NonNull<T>, FullError<T>> {
+        let Some(cell) = self.claim_fresh_if_any() else {
+            return Err(FullError(held.value));
+        };
+        // SAFETY: as above.
+        unsafe { cell.write(held.value) };
+        Ok(cell)
     }
 
     /// As [`claim`](Self::claim), or panics.
@@ -312,13 +353,14 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     #[track_caller]
     pub fn alloc(&self, value: T) -> PoolBox<'_, T, M> {
         let way = self.memory.way();
-        let cell = self.claim_or_fail();
-        // SAFETY: a cell of this pool with room for a `T`, which was claimed, so the box is
-        // its only owner (H2).
-        unsafe {
-            cell.write(value);
-            PoolBox::new(cell, way)
-        }
+        let Some(free) = self.home().free.look() else {
+            let cell = self.put_fresh_or_fail(Held::new(value));
+            // SAFETY: a cell of this pool that was claimed and has a value, so the box is its only
+            // owner (H2).
+            return unsafe { PoolBox::new(cell, way) };
+        };
+        // SAFETY: just looked at; as above.
+        unsafe { PoolBox::new(self.put(free, value), way) }
     }
 
     /// As [`alloc`](Self::alloc); never panics or aborts.
@@ -341,14 +383,14 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     #[inline]
     pub fn try_alloc(&self, value: T) -> Result<PoolBox<'_, T, M>, FullError<T>> {
         let way = self.memory.way();
-        let Some(cell) = self.claim_if_any() else {
-            return Err(FullError(value));
+        let Some(free) = self.home().free.look() else {
+            let cell = self.put_fresh(Held::new(value));
+            // SAFETY: a cell of this pool that was claimed and has a value, so the box is its only
+            // owner (H2).
+            return cell.map(|cell| unsafe { PoolBox::new(cell, way) });
         };
-        // SAFETY: just claimed, so the box is its only owner (H2), and big enough for a `T` (H3).
-        unsafe {
-            cell.write(value);
-            Ok(PoolBox::new(cell, way))
-        }
+        // SAFETY: just looked at; as above.
+        Ok(unsafe { PoolBox::new(self.put(free, value), way) })
     }
 
     /// Moves the value that `f` returns into a free cell; O(1) besides `f`, no allocation. A

@@ -32,6 +32,10 @@ pub(crate) type CellEntry = Option<NonNull<u8>>;
 
 const _: () = assert!(size_of::<CellEntry>() == size_of::<usize>());
 
+/// Where the top of a stack is without its last entry.
+#[derive(Clone, Copy, Debug)]
+pub struct Lowered(NonNull<CellEntry>);
+
 /// A stack of free cells with room for a fixed number of them.
 #[expect(
     missing_debug_implementations,
@@ -265,12 +269,29 @@ impl FreeStack {
     /// stack is empty.
     #[inline(always)]
     pub(crate) fn pop(&self) -> CellEntry {
-        let cell = self.top();
-        if cell.is_some() {
-            // SAFETY: lowered only past an entry, so not below the bottom (F1).
-            self.top.set(unsafe { self.top.get().sub(1) });
-        }
-        cell
+        let (cell, lowered) = self.look()?;
+        // SAFETY: just looked at.
+        unsafe { self.lower(lowered) };
+        Some(cell)
+    }
+
+    /// The cell that the next [`pop`](Self::pop) takes, and what [`lower`](Self::lower) needs to
+    /// take it.
+    #[inline(always)]
+    pub(crate) fn look(&self) -> Option<(NonNull<u8>, Lowered)> {
+        let cell = self.top()?;
+        // SAFETY: past an entry, so not below the bottom (F1).
+        Some((cell, Lowered(unsafe { self.top.get().sub(1) })))
+    }
+
+    /// Takes the cell that was [looked at](Self::look).
+    ///
+    /// # Safety
+    ///
+    /// The stack has not changed since.
+    #[inline(always)]
+    pub(crate) unsafe fn lower(&self, top: Lowered) {
+        self.top.set(top.0);
     }
 
     /// Adds a free cell.

@@ -9,6 +9,7 @@ use crate::error::{AllocError, FullError};
 use crate::key::MAX_SLOTS;
 #[cfg(feature = "alloc")]
 use crate::raw::report::Report;
+use crate::raw::held::Held;
 use crate::raw::touch::{PAGE, touch};
 
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
@@ -28,8 +29,14 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// ```
     #[inline]
     pub fn try_insert(&mut self, value: T) -> Result<K, FullError<T>> {
-        self.insert_or_grow(value)
-            .map_err(|(_, value)| FullError(value))
+        self.insert_or_grow(value, |_, held| {
+            if size_of::<T>() <= 2 * size_of::<usize>() {
+                // In registers it stays there.
+                FullError(held.value)
+            } else {
+                refused(held)
+            }
+        })
     }
 
     /// The slot that the next insertion fills, for a value that knows its key;
@@ -140,19 +147,23 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     ///
     /// # Errors
     ///
-    /// Why the slab does not grow, and the value.
+    /// What `refuse` makes of the value, and of why the slab does not grow.
     #[inline(always)]
-    pub(super) fn insert_or_grow(&mut self, value: T) -> Result<K, (Option<AllocError>, T)> {
+    pub(super) fn insert_or_grow<E>(
+        &mut self,
+        value: T,
+        refuse: impl FnOnce(Option<AllocError>, Held<T>) -> E,
+    ) -> Result<K, E> {
         if let Some(index) = self.cells.pop() {
             // SAFETY: by K2 a vacant cell, and not on the stack any more.
             return Ok(unsafe { self.fill(index, value) });
         }
         if self.used == self.capacity() {
             if S::BOUNDED {
-                return Err((None, value));
+                return Err(refuse(None, Held::new(value)));
             }
             if let Err(error) = self.try_double() {
-                return Err((Some(error), value));
+                return Err(refuse(Some(error), Held::new(value)));
             }
         }
         // SAFETY: there was room, or the slab has grown.
@@ -280,4 +291,11 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         }
         self.used = self.used.max(end);
     }
+}
+
+/// A value that found no place. A call, which is given the value: see [`Held`].
+#[cold]
+#[inline(never)]
+fn refused<T>(held: Held<T>) -> FullError<T> {
+    FullError(held.value)
 }

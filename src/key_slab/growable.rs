@@ -171,7 +171,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
     #[inline]
     #[track_caller]
     pub fn insert(&mut self, value: T) -> K {
-        match self.insert_or_grow(value) {
+        match self.insert_or_grow(value, |error, held| (error, held)) {
             Ok(key) => key,
             Err((error, _value)) => fail(error),
         }

@@ -39,8 +39,10 @@ use core::ptr::NonNull;
 
 use crate::error::{AllocError, FullError};
 use crate::key::Key;
+use crate::raw::held::Held;
 use crate::raw::report::Report;
 use crate::raw::returns::Retired;
+use crate::raw::stack::Lowered;
 use crate::slab::cell::cells::{Cells, Lookup};
 use crate::slab::cell::place::Place;
 use crate::slab::cell::sent;
@@ -188,10 +190,37 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// ```
     #[inline]
     pub fn try_insert(&self, value: T) -> Result<Slot<T>, FullError<T>> {
-        match self.try_claim() {
+        // In registers it stays there.
+        if size_of::<T>() <= 2 * size_of::<usize>() {
+            return match self.try_claim() {
+                // SAFETY: the cell was just popped: free, and no one else has it (F2).
+                Ok(place) => Ok(unsafe { Slot::fill(place, value) }),
+                Err(_) => Err(FullError(value)),
+            };
+        }
+        let Some((place, lowered)) = look(&self.memory) else {
+            return self.insert_when_empty(Held::new(value));
+        };
+        // SAFETY: a free cell, which is off the stack before other code runs (F2). The value is
+        // written first: if the stack changed first, the compiler would copy a value that lies
+        // behind a reference to a place of its own.
+        unsafe {
+            let slot = Slot::fill(place, value);
+            self.cells().header().stack.lower(lowered);
+            Ok(slot)
+        }
+    }
+
+    /// [`try_insert`](Self::try_insert) if the stack is empty. It is given the value: see
+    /// [`Held`].
+    #[cold]
+    #[inline(never)]
+    fn insert_when_empty(&self, held: Held<T>) -> Result<Slot<T>, FullError<T>> {
+        // SAFETY: the memory was made for cells of `T` (`new_in`).
+        match unsafe { self.memory.claim_when_empty() } {
             // SAFETY: the cell was just popped: free, and no one else has it (F2).
-            Ok(place) => Ok(unsafe { Slot::fill(place, value) }),
-            Err(_) => Err(FullError(value)),
+            Ok(place) => Ok(unsafe { Slot::fill(place, held.value) }),
+            Err(_) => Err(FullError(held.value)),
         }
     }
 
@@ -477,6 +506,18 @@ fn claim<T>(memory: &impl Lookup) -> Option<Place<T>> {
     // SAFETY: allocated while the memory lives.
     let cell = unsafe { header.as_ref() }.stack.pop()?;
     Some(Place::new(cell::layout::CellPtr::new(cell), header))
+}
+
+/// The cell that [`claim`] takes, still on the stack, and what takes it off.
+#[inline(always)]
+fn look<T>(memory: &impl Lookup) -> Option<(Place<T>, Lowered)> {
+    let header = memory.header();
+    // SAFETY: allocated while the memory lives.
+    let (cell, lowered) = unsafe { header.as_ref() }.stack.look()?;
+    Some((
+        Place::new(cell::layout::CellPtr::new(cell), header),
+        lowered,
+    ))
 }
 
 /// Drops every value that is not borrowed, in key order; a borrowed one goes

@@ -81,6 +81,8 @@ const ALL: &[&str] = &[
     "FREE random",
     "TAKE",
     "CHURN LIFO",
+    "CHURN LIFO, built",
+    "CHURN LIFO, copied",
     "CHURN FIFO",
     "CHURN random",
 ];
@@ -97,6 +99,8 @@ const NOT_INSERT_STEADY: &[&str] = &[
     "FREE random",
     "TAKE",
     "CHURN LIFO",
+    "CHURN LIFO, built",
+    "CHURN LIFO, copied",
     "CHURN FIFO",
     "CHURN random",
 ];

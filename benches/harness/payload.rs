@@ -10,8 +10,11 @@ pub trait Payload: Copy + Unpin + 'static {
     /// The value that carries `number`.
     fn of(number: u64) -> Self;
 
-    /// The same, whose words are all made in registers, and so stored one by one.
-    fn of_words(number: u64) -> Self;
+    /// The same; if it has several words, they are all made in registers, and stored one by one.
+    #[inline(always)]
+    fn of_words(number: u64) -> Self {
+        Self::of(opaque(number))
+    }
 
     /// The number it carries.
     fn number(&self) -> u64;
@@ -24,11 +27,6 @@ impl Payload for u64 {
     #[inline(always)]
     fn of(number: u64) -> Self {
         number
-    }
-
-    #[inline(always)]
-    fn of_words(number: u64) -> Self {
-        opaque(number)
     }
 
     #[inline(always)]

@@ -2,7 +2,7 @@
 
 use core::ptr::NonNull;
 
-use super::chunks::{Chunks, NOWHERE};
+use super::chunks::Chunks;
 use super::list::Link;
 
 /// A position of an arena, to rewind to.
@@ -93,9 +93,6 @@ impl Chunks {
     ///
     /// What was taken is not used any more.
     pub(super) unsafe fn reset(&self) {
-        self.chunks.last.set(self.chunks.first.get());
-        let (low, high) = self.chunks.first_bounds().unwrap_or((NOWHERE, NOWHERE));
-        self.low.set(low);
-        self.high.set(high);
+        self.enter(self.chunks.first.get());
     }
 }

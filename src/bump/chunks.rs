@@ -96,8 +96,7 @@ pub struct Chunks {
 }
 
 /// Both ends if there is no chunk: a multiple of 8 (B1), and high enough (B2).
-pub(super) const NOWHERE: NonNull<u8> = match NonNull::new(core::ptr::without_provenance_mut(SMALL))
-{
+const NOWHERE: NonNull<u8> = match NonNull::new(core::ptr::without_provenance_mut(SMALL)) {
     Some(nowhere) => nowhere,
     None => unreachable!(),
 };
@@ -402,7 +401,7 @@ impl Chunks {
         if bytes > 0 {
             let layout = Chunk::layout_for(bytes, STEP)?;
             let chunk = self.allocate(layout.size(), layout.align(), bytes)?;
-            self.chunks.set_first(chunk);
+            self.chunks.first.set(Some(chunk));
             self.enter(Some(chunk));
             // So that `shrink_to_fit` keeps it.
             self.first_bytes.set(layout.size());
@@ -551,9 +550,6 @@ impl Chunks {
                 );
             }
         }
-        // SAFETY: by B3 it is not freed.
-        let first = (self.chunks.first.get()).map(|it| unsafe { Chunk::bounds(it) });
-        assert_eq!(first, self.chunks.first_bounds(), "B6: the first chunk");
         // SAFETY: by B3 none of them is freed.
         let bytes: usize = (self.chunks.iter())
             .map(|chunk| unsafe { chunk.as_ref() }.layout.size())

@@ -2,10 +2,6 @@
 //!
 //! B3 is an invariant of [`chunks`](super::chunks), which owns the lists: it frees no chunk
 //! that is on one.
-//!
-//! # Invariants
-//!
-//! * B6: if there is a first chunk, `first_end` is one past its last byte.
 
 use core::alloc::Layout;
 use core::cell::Cell;
@@ -71,8 +67,6 @@ impl Chunk {
 /// A list of chunks, of which the first ones are in use.
 pub(super) struct List {
     pub(super) first: Cell<Link>,
-    /// One past the first chunk, if there is one (B6).
-    first_end: Cell<NonNull<u8>>,
     /// The last one in use.
     pub(super) last: Cell<Link>,
 }
@@ -91,7 +85,6 @@ impl List {
     pub(super) const fn new() -> Self {
         List {
             first: Cell::new(None),
-            first_end: Cell::new(NonNull::dangling()),
             last: Cell::new(None),
         }
     }
@@ -148,26 +141,7 @@ impl List {
         };
         // SAFETY: by B3 the chunk is not freed while it is on the list.
         unsafe { chunk.as_ref() }.next.set(link.get());
-        if core::ptr::eq(link, &self.first) {
-            self.set_first(chunk);
-        } else {
-            link.set(Some(chunk));
-        }
-    }
-
-    /// Begins the list with a chunk that is not freed, and linked to the rest.
-    pub(super) fn set_first(&self, chunk: NonNull<Chunk>) {
-        self.first.set(Some(chunk));
-        // SAFETY: says the caller (B3).
-        self.first_end.set(unsafe { Chunk::bounds(chunk) }.1);
-    }
-
-    /// The [bounds](Chunk::bounds) of the first chunk, without a look at its header, which is
-    /// out of the caches after a long frame.
-    pub(super) fn first_bounds(&self) -> Option<(NonNull<u8>, NonNull<u8>)> {
-        let first = self.first.get()?;
-        // SAFETY: by B3 it is not freed, and longer than its header.
-        Some((unsafe { first.cast().add(HEADER) }, self.first_end.get()))
+        link.set(Some(chunk));
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = NonNull<Chunk>> {

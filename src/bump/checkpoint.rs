@@ -93,6 +93,9 @@ impl Chunks {
     ///
     /// What was taken is not used any more.
     pub(super) unsafe fn reset(&self) {
-        self.enter(self.chunks.first.get());
+        self.chunks.last.set(self.chunks.first.get());
+        let [low, high] = &self.first_ends;
+        self.low.set(low.get());
+        self.high.set(high.get());
     }
 }

@@ -40,6 +40,9 @@
 //!   not by where it lies; and what is taken of a new chunk is taken from the end that it is
 //!   taken from in one that is there. Only a source that refuses can make the list longer than
 //!   [`LOOKS`](super::list::LOOKS), past which chunks are added after the current one.
+//! * B6: `first_ends` are the first byte for requests and one past the last of the first chunk, or
+//!   both [`NOWHERE`]. A reset needs them where the header is no longer in the caches: with the
+//!   header's it took two to three times as long.
 
 use core::alloc::Layout;
 use core::cell::Cell;
@@ -81,6 +84,7 @@ pub struct Chunks {
     pub(super) high: Cell<NonNull<u8>>,
     /// The current chunk is the last one in use.
     pub(super) chunks: List,
+    pub(super) first_ends: [Cell<NonNull<u8>>; 2],
     /// Bytes of a first chunk with its header.
     first_bytes: Cell<usize>,
     /// Bytes of all chunks with their headers, and the limit of them.
@@ -108,6 +112,7 @@ impl Chunks {
             low: Cell::new(NOWHERE),
             high: Cell::new(NOWHERE),
             chunks: List::new(),
+            first_ends: [const { Cell::new(NOWHERE) }; 2],
             first_bytes: Cell::new(FIRST_CHUNK),
             bytes: Cell::new(0),
             max_bytes: Cell::new(usize::MAX),
@@ -285,15 +290,27 @@ impl Chunks {
         let most = doubled.max(self.first_bytes.get());
         let chunk = self.allocate_most(most, needed, asked)?;
         self.chunks.insert(gap, chunk);
+        self.note_first();
         Ok(chunk)
+    }
+
+    /// The first chunk is another one, perhaps (B6).
+    fn note_first(&self) {
+        let (start, end) = Self::ends(self.chunks.first.get());
+        self.first_ends[0].set(start);
+        self.first_ends[1].set(end);
+    }
+
+    /// The first byte for requests of a chunk of the list, and one past the last.
+    fn ends(chunk: Link) -> (NonNull<u8>, NonNull<u8>) {
+        // SAFETY: by B3 it is not freed.
+        chunk.map_or((NOWHERE, NOWHERE), |chunk| unsafe { Chunk::bounds(chunk) })
     }
 
     /// Makes `chunk` the current chunk and the last one in use.
     pub(super) fn enter(&self, chunk: Link) {
         self.chunks.last.set(chunk);
-        // SAFETY: by B3 it is not freed.
-        let (start, end) =
-            chunk.map_or((NOWHERE, NOWHERE), |chunk| unsafe { Chunk::bounds(chunk) });
+        let (start, end) = Self::ends(chunk);
         self.low.set(start);
         self.high.set(end);
     }
@@ -402,6 +419,7 @@ impl Chunks {
             let layout = Chunk::layout_for(bytes, STEP)?;
             let chunk = self.allocate(layout.size(), layout.align(), bytes)?;
             self.chunks.first.set(Some(chunk));
+            self.note_first();
             self.enter(Some(chunk));
             // So that `shrink_to_fit` keeps it.
             self.first_bytes.set(layout.size());
@@ -508,6 +526,7 @@ impl Chunks {
             self.enter(None);
         }
         let mut next = self.chunks.unused().take();
+        self.note_first();
         while let Some(chunk) = next {
             // SAFETY: by B3 it is not freed; it was taken off the list.
             next = unsafe { self.free(chunk) };
@@ -550,6 +569,9 @@ impl Chunks {
                 );
             }
         }
+        let first = Self::ends(self.chunks.first.get());
+        let [start, end] = &self.first_ends;
+        assert_eq!((start.get(), end.get()), first, "B6");
         // SAFETY: by B3 none of them is freed.
         let bytes: usize = (self.chunks.iter())
             .map(|chunk| unsafe { chunk.as_ref() }.layout.size())

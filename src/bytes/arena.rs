@@ -5,6 +5,7 @@ use core::ptr::NonNull;
 
 use super::buf::Buf;
 use super::buf_mut::BufMut;
+use super::class::Class;
 use super::counts::{Atomic, Local};
 use super::header::Header;
 use super::home::{Home, Plan};
@@ -152,14 +153,14 @@ impl<R: References> ByteArena<R> {
     /// ```
     #[inline(always)]
     pub fn try_alloc(&self, size: usize) -> Result<BufMut<R>, RequestError> {
-        let header = self.take(size)?;
-        // SAFETY: the header is mutable, and its buffer has `size` bytes.
-        Ok(unsafe { BufMut::from_header(header, size) })
+        let (header, class) = self.take(size)?;
+        // SAFETY: the header is mutable, of that class, and its buffer has `size` bytes.
+        Ok(unsafe { BufMut::from_header(header, class, size) })
     }
 
-    /// A header of a buffer with room for `size` bytes, mutable from now on.
+    /// A header of a buffer with room for `size` bytes, mutable from now on, and its class.
     #[inline(always)]
-    fn take(&self, size: usize) -> Result<NonNull<Header<R>>, RequestError> {
+    fn take(&self, size: usize) -> Result<(NonNull<Header<R>>, NonNull<Class>), RequestError> {
         let home = self.home();
         let Some(class) = home.class_for(size) else {
             return Err(home.too_large(size));
@@ -230,7 +231,7 @@ impl<R: References> ByteArena<R> {
     /// ```
     #[inline(always)]
     pub fn try_copy(&self, bytes: &[u8]) -> Result<Buf<R>, RequestError> {
-        let header = self.take(bytes.len())?;
+        let (header, _) = self.take(bytes.len())?;
         // SAFETY: the header is mutable, and its buffer has room for these bytes.
         Ok(unsafe { Buf::filled(header, bytes) })
     }

@@ -12,6 +12,7 @@ use core::ptr::NonNull;
 
 use super::References;
 use super::buf::Buf;
+use super::class::Class;
 use super::counts::{Atomic, Counts, Local};
 use super::filling::Filling;
 use super::header::Header;
@@ -41,6 +42,10 @@ use crate::error::SizeError;
 pub struct BufMut<R: References = Local> {
     /// Mutable (H1), and this buffer's.
     header: NonNull<Header<R>>,
+    /// The header's. A drop pushes onto its stack, and the next allocation of the class waits for
+    /// that push: with the class read from the header, which comes from the stack itself, twice
+    /// as long where sizes alternate.
+    class: NonNull<Class>,
     /// Of the header.
     bytes: Filling,
 }
@@ -53,29 +58,38 @@ unsafe impl Sync for BufMut<Atomic> {}
 impl<R: References> BufMut<R> {
     /// # Safety
     ///
-    /// The header is mutable, and no one else's. Its buffer has `capacity` bytes from `start`
-    /// on; the first `len`, and all before, are initialised.
+    /// The header is mutable, no one else's, and of that class. Its buffer has `capacity` bytes
+    /// from `start` on; the first `len`, and all before, are initialised.
     #[inline(always)]
     pub(super) unsafe fn new(
         header: NonNull<Header<R>>,
+        class: NonNull<Class>,
         start: NonNull<u8>,
         len: usize,
         capacity: usize,
     ) -> Self {
         // SAFETY: the bytes are its alone (precondition), and fewer than 2^32 (S1).
         let bytes = unsafe { Filling::new(start, len, capacity) };
-        BufMut { header, bytes }
+        BufMut {
+            header,
+            class,
+            bytes,
+        }
     }
 
     /// An empty buffer.
     ///
     /// # Safety
     ///
-    /// The header is mutable, and no one else's; its buffer has `capacity` bytes.
+    /// The header is mutable, no one else's, and of that class; its buffer has `capacity` bytes.
     #[inline(always)]
-    pub(super) unsafe fn from_header(header: NonNull<Header<R>>, capacity: usize) -> Self {
-        // SAFETY: the header is mutable, with `capacity` bytes (precondition).
-        unsafe { Self::new(header, header.as_ref().start(), 0, capacity) }
+    pub(super) unsafe fn from_header(
+        header: NonNull<Header<R>>,
+        class: NonNull<Class>,
+        capacity: usize,
+    ) -> Self {
+        // SAFETY: the header is mutable, of that class, with `capacity` bytes (precondition).
+        unsafe { Self::new(header, class, header.as_ref().start(), 0, capacity) }
     }
 
     #[inline(always)]
@@ -350,11 +364,12 @@ impl<R: References> Buf<R> {
         }
         self.header().unshare();
         let capacity = self.header().class().size() - self.offset();
+        let class = self.header().class_pointer();
         let part = self.into_part();
         // SAFETY: mutable now, and this was its reference (H1); `start` is within its bytes.
         Ok(unsafe {
             let start = NonNull::new_unchecked(part.start);
-            BufMut::new(part.header, start, part.len, capacity)
+            BufMut::new(part.header, class, start, part.len, capacity)
         })
     }
 }
@@ -362,8 +377,8 @@ impl<R: References> Buf<R> {
 impl<R: References> Drop for BufMut<R> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: it is this buffer's, which is gone.
-        unsafe { Home::free(self.header) };
+        // SAFETY: it is this buffer's, which is gone, and of its class.
+        unsafe { Home::free(self.header, self.class) };
     }
 }
 

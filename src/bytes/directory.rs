@@ -33,14 +33,33 @@ pub(super) const PAGE_HEADERS: u32 = 1 << PLACE_BITS;
 /// The most pages.
 const PAGES: usize = 1 << (NUMBER_BITS - PLACE_BITS);
 
-const NONE: u32 = u32::MAX;
+/// The number of no page.
+const NONE: u32 = PAGES as u32;
 
-/// What a look-up needs of a page: 16 bytes, so that its place is found by a shift.
+/// What a look-up needs of a page: two words, so that its place is found by a shift.
 struct Page<R: Counting> {
+    /// Of a page that is not in use, not a pointer but the next such page.
     headers: NonNull<Header<R>>,
-    /// Bytes of the headers, so that a place is compared as the offset that it becomes.
-    bytes: u32,
-    next_free: u32,
+    /// Bytes of the headers, so that a place is compared as the offset that it becomes: a word,
+    /// because of a narrower one the compiler makes both.
+    bytes: usize,
+}
+
+impl<R: Counting> Page<R> {
+    /// One that is not in use, before that one in their list.
+    fn unused(next: u32) -> Self {
+        let link = core::ptr::without_provenance_mut(next as usize + 1);
+        Page {
+            headers: NonNull::new(link).expect("above 0"),
+            bytes: 0,
+        }
+    }
+
+    /// The next one that is not in use, of one that is not.
+    fn next_unused(self) -> u32 {
+        debug_assert!(self.bytes == 0);
+        self.headers.addr().get() as u32 - 1
+    }
 }
 
 impl<R: Counting> Clone for Page<R> {
@@ -65,7 +84,7 @@ fn pages(headers: u32) -> usize {
 }
 
 impl<R: Counting> Directory<R> {
-    const HEADER_BYTES: u32 = size_of::<Header<R>>() as u32;
+    const HEADER_BYTES: usize = size_of::<Header<R>>();
 
     pub(super) fn new(source: Source) -> Self {
         Directory {
@@ -79,9 +98,9 @@ impl<R: Counting> Directory<R> {
     #[inline(always)]
     pub(super) fn find(&self, number: u32) -> Option<NonNull<Header<R>>> {
         let page = self.pages.get((number >> PLACE_BITS) as usize)?;
-        let offset = (number % PAGE_HEADERS) * Self::HEADER_BYTES;
+        let offset = (number % PAGE_HEADERS) as usize * Self::HEADER_BYTES;
         // SAFETY: the page leads to headers in a row, of as many bytes (D1).
-        (offset < page.bytes).then(|| unsafe { page.headers.byte_add(offset as usize) })
+        (offset < page.bytes).then(|| unsafe { page.headers.byte_add(offset) })
     }
 
     /// Whether a chunk of as many buffers can be promised its numbers without an allocation.
@@ -136,12 +155,11 @@ impl<R: Counting> Directory<R> {
         let page = Page {
             headers,
             bytes: Self::HEADER_BYTES,
-            next_free: NONE,
         };
         let free = self.free.get();
         let index = match self.pages.get(free as usize) {
             Some(unused) => {
-                self.free.set(unused.next_free);
+                self.free.set(unused.next_unused());
                 self.pages.set(free as usize, page);
                 free
             }
@@ -165,11 +183,7 @@ impl<R: Counting> Directory<R> {
     /// Gives the page of a number back.
     pub(super) fn give_back(&self, number: u32) {
         let index = number >> PLACE_BITS;
-        let page = Page {
-            headers: NonNull::dangling(),
-            bytes: 0,
-            next_free: self.free.replace(index),
-        };
+        let page = Page::unused(self.free.replace(index));
         self.pages.set(index as usize, page);
     }
 

@@ -72,7 +72,7 @@ impl<R: Ends> Home<R> {
         if is_over {
             it.counts().make_stale();
             // SAFETY: the caller has it, without a reference.
-            unsafe { Self::free(header) };
+            unsafe { Self::free(header, it.class_pointer()) };
         }
         is_over
     }
@@ -82,17 +82,17 @@ impl<R: Ends> Home<R> {
     ///
     /// # Safety
     ///
-    /// The caller has the header: it is not free, and has no reference. It is not used any
-    /// more.
+    /// The caller has the header: it is not free, has no reference, and is of that class. It is
+    /// not used any more.
     #[inline(always)]
-    pub(super) unsafe fn free(header: NonNull<Header<R>>) {
+    pub(super) unsafe fn free(header: NonNull<Header<R>>, class: NonNull<Class>) {
         // SAFETY: a header that is not free keeps its home; no one else has it (precondition),
         // so no one borrows its link.
         unsafe {
             if header.as_ref().next().is_some() {
                 return Self::free_chain(header);
             }
-            R::give_back(header);
+            R::give_back(header, class);
         }
     }
 
@@ -100,7 +100,7 @@ impl<R: Ends> Home<R> {
     ///
     /// # Safety
     ///
-    /// As for [`free`](Self::free).
+    /// As for [`free`](Self::free), the class apart.
     #[cold]
     #[inline(never)]
     unsafe fn free_chain(header: NonNull<Header<R>>) {
@@ -110,7 +110,7 @@ impl<R: Ends> Home<R> {
             // by no one, for it has no reference.
             let next = unsafe { header.as_ref().next_mut() }.take();
             // SAFETY: no one else has it, and it has no link.
-            unsafe { R::give_back(header) };
+            unsafe { R::give_back(header, header.as_ref().class_pointer()) };
             let Some(next) = next else {
                 return;
             };
@@ -138,10 +138,10 @@ fn count_dropped<R: Counting>(_header: &Header<R>) {
 impl Ends for Local {
     #[expect(private_interfaces, reason = "only public for a sealed trait")]
     #[inline(always)]
-    unsafe fn give_back(header: NonNull<Header<Self>>) {
-        // SAFETY: a header that is not free keeps its home.
-        let it = unsafe { header.as_ref() };
-        let class = it.class();
+    unsafe fn give_back(header: NonNull<Header<Self>>, class: NonNull<Class>) {
+        // SAFETY: a header that is not free keeps its home, with its class.
+        let (it, class) = unsafe { (header.as_ref(), class.as_ref()) };
+        debug_assert!(core::ptr::eq(it.class(), class));
         it.set_free();
         // SAFETY: it is the class's, and was not free.
         unsafe { class.push(header.cast()) };
@@ -220,11 +220,11 @@ unsafe fn drop_held(header: NonNull<Header<Local>>) {
 impl Ends for Atomic {
     #[expect(private_interfaces, reason = "only public for a sealed trait")]
     #[inline]
-    unsafe fn give_back(header: NonNull<Header<Self>>) {
+    unsafe fn give_back(header: NonNull<Header<Self>>, class: NonNull<Class>) {
         // SAFETY: it is there until it is pushed, its class until this has left (Q2 of
         // `raw/returns.rs`). No reference to either is held over the push.
         unsafe {
-            let (number, class) = (header.as_ref().number(), header.as_ref().class_pointer());
+            let number = header.as_ref().number();
             let returns = NonNull::from(&(*class.as_ptr()).returns);
             let link = |below| header.as_ref().counts().set_link(below);
             if !Returns::push(returns, number, link) {

@@ -38,9 +38,10 @@ pub trait Ends: Counting {
     ///
     /// # Safety
     ///
-    /// The caller has the header: it is not free, and has no reference. It is not used any more.
+    /// The caller has the header: it is not free, has no reference, and is of that class. It is
+    /// not used any more.
     #[expect(private_interfaces, reason = "only public for a sealed trait")]
-    unsafe fn give_back(header: NonNull<Header<Self>>);
+    unsafe fn give_back(header: NonNull<Header<Self>>, class: NonNull<Class>);
 
     /// Makes headers of a class free that other threads gave back, `most` at most. Returns how
     /// many.
@@ -198,13 +199,19 @@ impl<R: Ends> Home<R> {
         unsafe { self.classes.add(self.class_count - 1).as_ref() }
     }
 
-    /// A buffer of a class, whose header is mutable from now on.
+    /// A buffer of a class, whose header is mutable from now on, and the class that it is of: a
+    /// larger one where there is no memory for this one.
     #[inline(always)]
-    pub(super) fn take(&self, class: &Class) -> Result<NonNull<Header<R>>, RequestError> {
-        match Self::pop(class) {
-            Some(header) => Ok(header),
-            None => self.take_fresh(class),
+    pub(super) fn take(
+        &self,
+        class: &Class,
+    ) -> Result<(NonNull<Header<R>>, NonNull<Class>), RequestError> {
+        if let Some(header) = Self::pop(class) {
+            return Ok((header, NonNull::from(class)));
         }
+        let header = self.take_fresh(class)?;
+        // SAFETY: a header that is not free keeps its home.
+        Ok((header, unsafe { header.as_ref() }.class_pointer()))
     }
 
     /// The free header that is next, shared with one reference from now on, and of so many bytes,

@@ -12,6 +12,7 @@ use super::guard::{Ref, RefMut};
 use super::key::{Epoch, EpochKey};
 use super::sizes;
 use super::values::absent_or_refused;
+use super::word::Word;
 use crate::error::{AccessError, SizeError};
 
 /// A slab of buffers of any size that belong to epochs; see the [module](super).
@@ -179,17 +180,17 @@ impl EpochBytes {
     #[must_use]
     #[inline]
     pub fn largest(&self) -> usize {
-        sizes::size_of_class(self.raw.store.classes() - 1)
+        self.raw.store.largest
     }
 
     /// The buffer in a slot with a value.
-    #[inline]
+    #[inline(always)]
     fn buffer(&self, chunk: ChunkPtr, slot: u32) -> NonNull<[u8]> {
-        let cell = chunk.cell(slot, sizes::size_of_class(chunk.class as usize));
+        let cell = chunk.cell(slot, chunk.cell_bytes);
         NonNull::slice_from_raw_parts(cell, chunk.length(slot).get() as usize)
     }
 
-    /// Claims a slot for `size` bytes, which `fill` initialises.
+    /// Claims a slot for `size` bytes, which `fill` initialises. Returns its word, too.
     #[inline]
     #[cfg_attr(feature = "track", track_caller)]
     fn try_fill(
@@ -197,18 +198,31 @@ impl EpochBytes {
         epoch: Option<Epoch>,
         size: usize,
         fill: impl FnOnce(NonNull<u8>),
-    ) -> Result<(ChunkPtr, u32), InsertError> {
+    ) -> Result<(ChunkPtr, u32, Word), InsertError> {
         let class = self.class(size)?;
-        let (chunk, slot, word) = match epoch {
+        let claimed = match epoch {
             Some(epoch) => self.raw.claim(epoch, class),
             None => self.raw.claim_current(class),
         }?;
-        fill(chunk.cell(slot, sizes::size_of_class(class)));
+        Ok(self.fill(claimed, size, fill))
+    }
+
+    /// Has `fill` initialise the `size` bytes of a slot that was claimed. Returns its word, too.
+    #[inline(always)]
+    #[cfg_attr(feature = "track", track_caller)]
+    fn fill(
+        &self,
+        (chunk, slot, word): (ChunkPtr, u32, Word),
+        size: usize,
+        fill: impl FnOnce(NonNull<u8>),
+    ) -> (ChunkPtr, u32, Word) {
+        let word = word.filled();
         chunk.length(slot).set(size as u32);
-        chunk.word(slot).set(word.filled());
+        chunk.word(slot).set(word);
+        fill(chunk.cell(slot, chunk.cell_bytes));
         #[cfg(feature = "track")]
         self.raw.note_origin(chunk, slot);
-        Ok((chunk, slot))
+        (chunk, slot, word)
     }
 
     /// A zeroed buffer, which the caller has mutably borrowed.
@@ -217,8 +231,7 @@ impl EpochBytes {
     fn try_zeroed(&self, epoch: Option<Epoch>, size: usize) -> Result<EpochBuf<'_>, InsertError> {
         // SAFETY: the cell was claimed, and has at least `size` bytes by its class.
         let fill = |cell: NonNull<u8>| unsafe { cell.write_bytes(0, size) };
-        let (chunk, slot) = self.try_fill(epoch, size, fill)?;
-        let word = chunk.word(slot).get();
+        let (chunk, slot, word) = self.try_fill(epoch, size, fill)?;
         chunk.word(slot).set(word.owned());
         Ok(EpochBuf {
             // SAFETY: `fill` has initialised the buffer, and the word has this writer.
@@ -284,8 +297,25 @@ impl EpochBytes {
     #[inline]
     #[cfg_attr(feature = "track", track_caller)]
     pub fn try_copy_in(&self, epoch: Epoch, bytes: &[u8]) -> Result<EpochKey, InsertError> {
-        let (chunk, slot) = self.try_copied(Some(epoch), bytes)?;
-        Ok(chunk.key(slot))
+        if bytes.len() <= self.raw.store.small {
+            // SAFETY: small, as just asked (U4).
+            let class = unsafe { sizes::class_of_small(bytes.len()) };
+            if let Some(claimed) = self.raw.claim_at_once(epoch, class) {
+                let (chunk, slot, word) = self.fill(claimed, bytes.len(), copy_of(bytes));
+                return Ok(EpochKey::new(chunk.place, slot, word));
+            }
+        }
+        self.try_copy_with_room(epoch, bytes)
+    }
+
+    /// As [`try_copy_in`](Self::try_copy_in), where it takes more than a vacant slot. It does all of it:
+    /// a path that joins the other one again has its result told from an error once more.
+    #[cold]
+    #[inline(never)]
+    #[cfg_attr(feature = "track", track_caller)]
+    fn try_copy_with_room(&self, epoch: Epoch, bytes: &[u8]) -> Result<EpochKey, InsertError> {
+        let (chunk, slot, word) = self.try_copied(Some(epoch), bytes)?;
+        Ok(EpochKey::new(chunk.place, slot, word))
     }
 
     /// Copies bytes into a buffer in the current epoch; O(length). Like
@@ -303,7 +333,7 @@ impl EpochBytes {
     #[track_caller]
     pub fn copy(&self, bytes: &[u8]) -> EpochKey {
         match self.try_copied(None, bytes) {
-            Ok((chunk, slot)) => chunk.key(slot),
+            Ok((chunk, slot, word)) => EpochKey::new(chunk.place, slot, word),
             Err(error) => no_room("copy", error),
         }
     }
@@ -425,20 +455,15 @@ impl EpochBytes {
         Ok(())
     }
 
-    /// A slot with a copy of these bytes.
+    /// A slot with a copy of these bytes, and its word.
     #[inline]
     #[cfg_attr(feature = "track", track_caller)]
     fn try_copied(
         &self,
         epoch: Option<Epoch>,
         bytes: &[u8],
-    ) -> Result<(ChunkPtr, u32), InsertError> {
-        // SAFETY: the cell was claimed, so it is none of `bytes`, and has room for them by its
-        // class.
-        let fill = |cell: NonNull<u8>| unsafe {
-            cell.copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len());
-        };
-        self.try_fill(epoch, bytes.len(), fill)
+    ) -> Result<(ChunkPtr, u32, Word), InsertError> {
+        self.try_fill(epoch, bytes.len(), copy_of(bytes))
     }
 
     /// A copy of these bytes in the epoch of a scope, which has it for itself until it ends.
@@ -448,14 +473,13 @@ impl EpochBytes {
         epoch: Epoch,
         bytes: &[u8],
     ) -> Result<NonNull<[u8]>, InsertError> {
-        let slot = self.try_copied(Some(epoch), bytes)?;
-        Ok(self.owned(slot))
+        let (chunk, slot, word) = self.try_copied(Some(epoch), bytes)?;
+        Ok(self.owned(chunk, slot, word))
     }
 
     /// The buffer in a slot, which a scope has for itself from now on.
-    fn owned(&self, (chunk, slot): (ChunkPtr, u32)) -> NonNull<[u8]> {
-        let word = chunk.word(slot);
-        word.set(word.get().owned());
+    fn owned(&self, chunk: ChunkPtr, slot: u32, word: Word) -> NonNull<[u8]> {
+        chunk.word(slot).set(word.owned());
         self.buffer(chunk, slot)
     }
 
@@ -468,9 +492,16 @@ impl EpochBytes {
     ) -> Result<NonNull<[u8]>, InsertError> {
         // SAFETY: the cell was claimed, and has at least `size` bytes by its class.
         let fill = |cell: NonNull<u8>| unsafe { cell.write_bytes(0, size) };
-        let slot = self.try_fill(Some(epoch), size, fill)?;
-        Ok(self.owned(slot))
+        let (chunk, slot, word) = self.try_fill(Some(epoch), size, fill)?;
+        Ok(self.owned(chunk, slot, word))
     }
+}
+
+/// Copies bytes to a cell, which was claimed, and by its class has room for them.
+#[inline(always)]
+fn copy_of(bytes: &[u8]) -> impl FnOnce(NonNull<u8>) + '_ {
+    // SAFETY: there is room, and no one else has the cell, so it is none of `bytes`.
+    move |cell| unsafe { cell.copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len()) }
 }
 
 impl Default for EpochBytes {

@@ -25,6 +25,8 @@ impl ChunkPtr {
                 .count()
         };
         assert_eq!(all(super::word::Word::is_vacant), vacant.len(), "C1: all");
+        let retired = all(super::word::Word::is_retired);
+        assert_eq!(self.usable() + retired, self.slots as usize, "C2: usable");
         let live = all(super::word::Word::has_value);
         assert_eq!(live, self.live() as usize, "C2: the count");
         assert!(live > 0 || !self.is_pinned(), "C2: the last value has left");

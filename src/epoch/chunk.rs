@@ -9,8 +9,9 @@
 //! * C1: `free` begins a list, through the words of vacant slots, of all slots of the chunk
 //!   that are vacant, each once; it ends with [`END`]. With a chunk whose values are being
 //!   dropped there is no such list until it is [reset](ChunkPtr::reset).
-//! * C2: `count` is the number of slots with values, and [`OPEN`] more unless the chunk is
-//!   pinned; so it comes to 0 when the last value of a pinned chunk leaves, and only then.
+//! * C2: `usable` is the number of slots that are not retired. `count` is the number of slots with
+//!   values; in a chunk that is not pinned, less `usable`, and 1 more. So a removal that comes to 0
+//!   was the last one of a pinned chunk, or was from a full one, and no other comes to 0.
 //! * C3: a chunk with a value has memory, and is on the list of its epoch or is being
 //!   cleared. A chunk on a list of unused ones has no value.
 //! * C4: of a chunk with memory, `data` is aligned for a cell and valid for all of them; no
@@ -29,9 +30,6 @@ use super::word::{END, Word};
 use crate::error::AllocError;
 use crate::raw::memory::Block;
 use crate::raw::source::Source;
-
-/// What the count of a chunk that is not pinned has more.
-const OPEN: u32 = 1 << 31;
 
 /// Whether a chunk has memory for its cells.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -57,7 +55,8 @@ pub(super) struct Plan {
     pub(super) lengths: bool,
 }
 
-/// The header of a record; see the file.
+/// The header of a record; see the file. What a removal from a full chunk needs comes first, so
+/// that it is of one cache line.
 #[repr(C)]
 pub(super) struct Chunk {
     free: Cell<u32>,
@@ -69,14 +68,20 @@ pub(super) struct Chunk {
     pub(super) place: u64,
     /// Whose it is; none of an unused chunk.
     pub(super) epoch: Cell<Option<EpochPtr>>,
-    /// On the list of all chunks of the epoch, or on a list of unused or doomed ones.
-    pub(super) next: Cell<Option<ChunkPtr>>,
-    pub(super) previous: Cell<Option<ChunkPtr>>,
     /// On the stack of chunks of the epoch that have a vacant slot.
     pub(super) next_open: Cell<Option<ChunkPtr>>,
+    usable: Cell<u32>,
+    pinned: Cell<bool>,
     /// Whether it is on that stack, or may not be put there.
     pub(super) listed: Cell<bool>,
     pub(super) memory: Cell<Memory>,
+    /// Bytes of a cell: those of the class.
+    pub(super) cell_bytes: usize,
+    /// The lengths of the buffers, which begin here: to compute it takes more instructions.
+    lengths: NonNull<Cell<u32>>,
+    /// On the list of all chunks of the epoch, or on a list of unused or doomed ones.
+    pub(super) next: Cell<Option<ChunkPtr>>,
+    pub(super) previous: Cell<Option<ChunkPtr>>,
 }
 
 /// A chunk in the table of its slab: the records are there until the slab is gone.
@@ -137,17 +142,23 @@ impl ChunkPtr {
     /// Writes the record of a new chunk without memory; its keys have that place.
     pub(super) fn write(record: Block, plan: &Plan, class: usize, place: u64) -> ChunkPtr {
         let start = record.leak_start().cast::<Chunk>();
+        // SAFETY: the lengths follow the words, or the words end the block.
+        let lengths = unsafe { start.add(1).cast::<Cell<Word>>().add(plan.slots as usize) };
         let header = Chunk {
             free: Cell::new(END),
-            count: Cell::new(OPEN),
+            count: Cell::new(0),
             slots: plan.slots,
             class: class as u32,
             data: Cell::new(NonNull::dangling()),
+            cell_bytes: plan.cell,
+            lengths: lengths.cast(),
             place,
             epoch: Cell::new(None),
             next: Cell::new(None),
             previous: Cell::new(None),
             next_open: Cell::new(None),
+            usable: Cell::new(0),
+            pinned: Cell::new(false),
             listed: Cell::new(false),
             memory: Cell::new(Memory::None),
         };
@@ -170,6 +181,7 @@ impl ChunkPtr {
             unsafe { chunk.origin_place(plan, slot).write(Cell::new(None)) };
         }
         chunk.reset();
+        chunk.set_open();
         chunk
     }
 
@@ -190,12 +202,10 @@ impl ChunkPtr {
         unsafe { self.0.add(1).cast::<Cell<Word>>().add(slot as usize) }
     }
 
+    #[inline(always)]
     fn length_place(self, slot: u32) -> NonNull<Cell<u32>> {
-        // SAFETY: the lengths follow the words, one for each slot of such a class.
-        unsafe {
-            let words = self.word_place(0).add(self.slots as usize);
-            words.cast::<Cell<u32>>().add(slot as usize)
-        }
+        // SAFETY: they are one for each slot of such a class.
+        unsafe { self.lengths.add(slot as usize) }
     }
 
     #[cfg(feature = "track")]
@@ -220,6 +230,7 @@ impl ChunkPtr {
     }
 
     /// The length of the buffer in a slot.
+    #[inline(always)]
     pub(super) fn length<'a>(self, slot: u32) -> &'a Cell<u32> {
         debug_assert!(slot < self.slots);
         // SAFETY: as in `word`; the class has lengths, which `write` initialised.
@@ -260,44 +271,63 @@ impl ChunkPtr {
         let slot = self.free.get();
         let word = self.word(slot).get();
         self.free.set(word.next_free());
-        self.count.set(self.count.get() + 1);
+        self.count.set(self.count.get().wrapping_add(1));
         (slot, word)
     }
 
-    /// The value of that slot, whose word this is, has left. Returns what is left to be done.
+    /// The value of that slot, whose word this is, has left. Returns whether there is
+    /// [more to do](Self::vacated).
     #[inline(always)]
-    pub(super) fn push(self, slot: u32, word: Word) -> Vacated {
-        let free = self.free.get();
-        let vacated = word.vacated(free);
-        self.word(slot).set(vacated);
-        let count = self.count.get() - 1;
-        self.count.set(count);
-        if vacated.is_retired() {
-            self.retire(slot);
-            return Vacated::of(count, false);
+    pub(super) fn push(self, slot: u32, word: Word) -> bool {
+        let (vacated, is_last) = word.vacated(self.free.get());
+        if is_last {
+            return self.retire(slot, vacated);
         }
+        self.word(slot).set(vacated);
         self.free.set(slot);
-        Vacated::of(count, free == END)
+        // Stored before it is tested, so that both are one instruction.
+        let count = self.count.get().wrapping_sub(1);
+        self.count.set(count);
+        count == 0
     }
 
-    /// The slot has no next generation.
+    /// What is left to do after a value has left that was the last one of a pinned chunk, or was
+    /// in a full one.
+    pub(super) fn vacated(self) -> Vacated {
+        if self.pinned.get() {
+            Vacated::Last
+        } else {
+            Vacated::WasFull
+        }
+    }
+
+    /// As [`push`](Self::push), of a slot that has no next generation.
     #[cold]
     #[inline(never)]
-    fn retire(self, slot: u32) {
-        self.word(slot).set(self.word(slot).get().freed(END));
+    fn retire(self, slot: u32, vacated: Word) -> bool {
+        self.word(slot).set(vacated.freed(END));
+        self.usable.set(self.usable.get() - 1);
+        if !self.pinned.get() {
+            // One value less, and one slot.
+            return false;
+        }
+        self.count.set(self.count.get() - 1);
+        self.count.get() == 0
     }
 
     /// Makes all slots vacant that are not retired, in their order.
     pub(super) fn reset(self) {
-        let mut free = END;
+        let (mut free, mut usable) = (END, 0);
         for slot in (0..self.slots).rev() {
             let word = self.word(slot).get().freed(free);
             self.word(slot).set(word);
             if !word.is_retired() {
                 free = slot;
+                usable += 1;
             }
         }
         self.free.set(free);
+        self.usable.set(usable);
     }
 
     /// It has no value, and is not pinned any more; `false` if all its slots are retired.
@@ -305,23 +335,35 @@ impl ChunkPtr {
     /// The list of vacant slots is as the removals left it: to put it in order would make the
     /// last of them O(slots).
     pub(super) fn reopen(self) -> bool {
-        self.count.set(OPEN);
+        self.set_open();
         self.has_room()
+    }
+
+    /// It has no value, and is not pinned.
+    fn set_open(self) {
+        self.pinned.set(false);
+        self.count.set(1_u32.wrapping_sub(self.usable.get()));
     }
 
     /// Number of values.
     pub(super) fn live(self) -> u32 {
-        self.count.get() % OPEN
+        let count = self.count.get();
+        if self.is_pinned() {
+            return count;
+        }
+        count.wrapping_add(self.usable.get()).wrapping_sub(1)
     }
 
     pub(super) fn is_pinned(self) -> bool {
-        self.count.get() < OPEN
+        self.pinned.get()
     }
 
     /// It takes no more values, and is recycled when the last one leaves. It has some.
     pub(super) fn pin(self) {
-        debug_assert!(self.live() > 0);
-        self.count.set(self.live());
+        let live = self.live();
+        debug_assert!(live > 0);
+        self.count.set(live);
+        self.pinned.set(true);
         self.listed.set(true);
     }
 
@@ -329,6 +371,11 @@ impl ChunkPtr {
     #[cfg(any(test, fuzzing))]
     pub(super) fn free(self) -> u32 {
         self.free.get()
+    }
+
+    #[cfg(any(test, fuzzing))]
+    pub(super) fn usable(self) -> usize {
+        self.usable.get() as usize
     }
 
     /// A number of its own.
@@ -420,22 +467,8 @@ impl ChunkPtr {
 /// What remains to be done after a value has left.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Vacated {
-    Nothing,
     /// It was the last of a pinned chunk.
     Last,
     /// It was in a chunk without a vacant slot, which may be on no stack.
     WasFull,
-}
-
-impl Vacated {
-    #[inline(always)]
-    fn of(count: u32, was_full: bool) -> Vacated {
-        if count == 0 {
-            Vacated::Last
-        } else if was_full {
-            Vacated::WasFull
-        } else {
-            Vacated::Nothing
-        }
-    }
 }

@@ -24,7 +24,7 @@ impl<C: Contents> Doomed<'_, C> {
     fn drop_all(&mut self) {
         while let Some(chunk) = self.first {
             if C::NEEDS_DROP {
-                let bytes = self.raw.store.plan(chunk.class as usize).cell;
+                let bytes = chunk.cell_bytes;
                 while self.slot < chunk.slots {
                     let slot = self.slot;
                     self.slot += 1;

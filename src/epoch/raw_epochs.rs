@@ -142,6 +142,16 @@ impl RawEpochs {
         }
     }
 
+    /// Takes a vacant slot of an epoch that takes insertions, if it has one.
+    #[inline(always)]
+    pub(super) fn claim_at_once(
+        &self,
+        epoch: Epoch,
+        class: usize,
+    ) -> Option<(ChunkPtr, u32, Word)> {
+        self.pop(self.records.find_open(epoch)?, class)
+    }
+
     /// Takes a vacant slot of an epoch; its word is still that of a vacant slot.
     ///
     /// # Errors
@@ -153,8 +163,7 @@ impl RawEpochs {
         epoch: Epoch,
         class: usize,
     ) -> Result<(ChunkPtr, u32, Word), Refusal> {
-        let open = self.records.find_open(epoch);
-        match open.and_then(|record| self.pop(record, class)) {
+        match self.claim_at_once(epoch, class) {
             Some(claimed) => Ok(claimed),
             None => self.claim_with_room(Some(epoch), class),
         }
@@ -259,16 +268,22 @@ impl RawEpochs {
     /// The value of a slot, which was idle, has left: its cell is vacant from now on.
     #[inline(always)]
     pub(super) fn push(&self, chunk: ChunkPtr, slot: u32, word: Word) {
-        match chunk.push(slot, word) {
-            Vacated::Nothing => {}
+        if chunk.push(slot, word) {
+            self.end_of_push(chunk);
+        }
+    }
+
+    /// A value was the last one of a pinned chunk, or in a full one.
+    #[cold]
+    #[inline(never)]
+    fn end_of_push(&self, chunk: ChunkPtr) {
+        match chunk.vacated() {
             Vacated::WasFull => self.reopen(chunk),
             Vacated::Last => self.recycle_pinned(chunk),
         }
     }
 
     /// A chunk that was full has a vacant slot.
-    #[cold]
-    #[inline(never)]
     fn reopen(&self, chunk: ChunkPtr) {
         let record = chunk.epoch.get().filter(|_| !chunk.listed.get());
         if let Some(record) = record {
@@ -278,8 +293,6 @@ impl RawEpochs {
     }
 
     /// A pinned chunk has lost its last value.
-    #[cold]
-    #[inline(never)]
     fn recycle_pinned(&self, chunk: ChunkPtr) {
         if let Some(record) = chunk.epoch.get() {
             self.detach(record, chunk);

@@ -10,6 +10,8 @@
 //!   unused ones of its class, or is retired.
 //! * U2: `committed` is the bytes of the memory of all chunks that have some.
 //! * U3: code of the user's, which an allocator or a source is, runs only while this is whole.
+//! * U4: `largest` is the bytes of a cell of the last class, and `small` that or
+//!   [`SMALL`](sizes::SMALL), if that is less.
 
 use core::alloc::Layout;
 use core::cell::Cell;
@@ -17,6 +19,7 @@ use core::ptr::NonNull;
 
 use super::chunk::{ChunkPtr, Memory, Plan};
 use super::key::{EpochKey, INDEX_BITS};
+use super::sizes;
 use crate::error::AllocError;
 use crate::raw::memory::Block;
 use crate::raw::row::Row;
@@ -29,6 +32,8 @@ pub(super) struct Store {
     table: Row<ChunkPtr>,
     classes: NonNull<Class>,
     class_count: usize,
+    pub(super) largest: usize,
+    pub(super) small: usize,
     committed: Cell<usize>,
     max_bytes: usize,
     /// The most unused chunks of a class that keep their memory.
@@ -69,7 +74,9 @@ impl Store {
         let class_count = plans.len();
         let block = Block::allocate(class_layout(class_count), source)?;
         let start = block.leak_start().cast();
+        let mut largest = 0;
         for (index, plan) in plans.enumerate() {
+            largest = plan.cell;
             let class = Class {
                 plan,
                 cached: Cell::new(None),
@@ -84,6 +91,8 @@ impl Store {
             table: Row::new(source.clone()),
             classes: start,
             class_count,
+            largest,
+            small: largest.min(sizes::SMALL),
             committed: Cell::new(0),
             max_bytes: limits.max_bytes,
             bound: Cell::new(limits.bound),
@@ -97,7 +106,8 @@ impl Store {
         // Of another slab it is beyond all chunks.
         let index = usize::try_from(key.place() ^ self.place).ok()?;
         let (chunk, slot) = (self.table.get(index)?, key.slot());
-        (slot < chunk.slots).then_some((chunk, slot))
+        // As words: callers index by the slot, and of a narrower one the compiler makes both.
+        (u64::from(slot) < u64::from(chunk.slots)).then_some((chunk, slot))
     }
 
     pub(super) fn get(&self, index: usize) -> Option<ChunkPtr> {

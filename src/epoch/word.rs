@@ -97,11 +97,12 @@ impl Word {
         Word(self.0 - self.low() + EXCLUSIVE)
     }
 
-    /// The value has left, and the slot is free; retired if there is no next generation.
+    /// The value has left, and the slot is free. Says whether there is no next generation: then
+    /// it is [retired](Self::is_retired), and the word a vacant one all the same.
     #[inline(always)]
-    pub(super) const fn vacated(self, next: u32) -> Word {
-        let base = (self.0 - self.low()).wrapping_add(GENERATION);
-        Word(base + VACANT + next as u64)
+    pub(super) const fn vacated(self, next: u32) -> (Word, bool) {
+        let (base, is_last) = (self.0 - self.low()).overflowing_add(GENERATION);
+        (Word(base + VACANT + next as u64), is_last)
     }
 
     /// With the same generation: free, unless it is retired.
@@ -261,13 +262,14 @@ mod tests {
     #[test]
     fn a_slot_without_a_next_generation_is_retired() {
         let last = Word::FIRST.aged().filled();
-        assert!(last.vacated(3).is_retired() && last.doomed().is_retired());
+        let (vacated, is_last) = last.vacated(3);
+        assert!(is_last && vacated.is_retired() && last.doomed().is_retired());
         assert_eq!(last.doomed().freed(3), Word(NO_VALUE));
         assert!(last.doomed().is_doomed());
         let before = Word(last.0 - GENERATION);
-        assert!(!before.vacated(3).is_retired());
-        assert_eq!(before.vacated(3).next_free(), 3);
-        assert_eq!(before.vacated(3).filled(), last);
+        let (vacated, is_last) = before.vacated(3);
+        assert!(!is_last && !vacated.is_retired());
+        assert_eq!((vacated.next_free(), vacated.filled()), (3, last));
         assert_eq!(before.doomed().freed(9).filled(), last);
     }
 

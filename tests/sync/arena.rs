@@ -411,8 +411,8 @@ fn arenas_are_send_and_buffers_both() {
     }
     let sizes = [send::<ByteArena>(), both::<Buf>(), both::<BufMut>()];
     assert_eq!(sizes[0], size_of::<usize>());
-    // Three words of 64 bits, whatever a pointer has.
-    assert!(sizes[1] <= 24 && sizes[2] <= 24, "{sizes:?}");
+    // Three and four words of 64 bits, whatever a pointer has.
+    assert!(sizes[1] <= 24 && sizes[2] <= 32, "{sizes:?}");
 }
 
 #[test]

@@ -14,6 +14,7 @@
 //! | `prefetch.rs` | a hint to the processor | slabs; pools |
 //! | `chunk.rs` | chunks of equal cells by [`Layout`](core::alloc::Layout), touched | slabs, those of `sync/` and `epoch/` among them |
 //! | `returns.rs` | [`Returns`](returns::Returns): a stack that any thread pushes to and its owner takes whole, and the count of what is out when the owner goes | slabs; byte arenas of threads |
+//! | `packed.rs` | [`Word`](packed::Word): several numbers in one word | `returns.rs` and those it serves |
 //! | `amount.rs` | [`Amount`](amount::Amount): a number of things, in words | errors and panics |
 //! | `atomic.rs` | atomics and threads, or loom's | whatever shares memory between threads |
 //!
@@ -21,7 +22,7 @@
 //!
 //! Each file names its own: M in `memory.rs`, O in `source.rs`, Y in `pages/system.rs`, Z in
 //! `pages/mapping.rs`, G in `pages/region.rs`, F in `stack.rs`, T in `row.rs`, Q in
-//! `returns.rs`.
+//! `returns.rs`, K in `packed.rs`.
 
 pub(crate) mod amount;
 pub(crate) mod atomic;
@@ -31,6 +32,8 @@ pub(crate) mod chunk;
 pub(crate) mod copy;
 #[cfg(feature = "alloc")]
 pub(crate) mod memory;
+#[cfg(feature = "alloc")]
+pub(crate) mod packed;
 pub(crate) mod pages;
 pub(crate) mod prefetch;
 #[cfg(feature = "alloc")]

@@ -6,7 +6,7 @@
 //! core has given up its line, and the exchange that follows waits for the store. The owner, in
 //! turn, waits for each link it reads, because that says where the next one is. With a number of
 //! 11 bits one push in five pays for a link, and the owner reads one cell in five
-//! (benches/ATTEMPTS.md, "Other yardsticks").
+//! (benches/ATTEMPTS.md, "The return stack").
 //!
 //! # Invariants
 //!

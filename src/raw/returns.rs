@@ -13,6 +13,14 @@
 //! that its exchange depends on, so one that is the same again, with other links below, does no
 //! harm either.
 //!
+//! # The owner's thread
+//!
+//! What ends on the thread of the owner need not take this way. The owner notes its thread when
+//! it gives something out and nothing else is out, so in between it cannot have changed, and no
+//! more from when it closes the stack. Who asks whether this thread is noted can only be told so on
+//! that thread, which knows what it wrote last; others read an older number or a newer one, and
+//! none of them is theirs.
+//!
 //! # Closing
 //!
 //! An owner that ends puts a mark in place of the stack, then counts what is still out and
@@ -26,13 +34,15 @@
 //! * Q2: once it is closed, `remaining` is `BIAS` less those that left, and when it is settled
 //!   those that are out less those that left. Who brings it to 0 is the last; before that
 //!   the memory of this is there.
-//! * Q3: functions that may be followed by the end of this take a pointer, not a reference,
+//! * Q3: `owner` is 0, or the number of the thread of an owner that is not gone.
+//! * Q4: functions that may be followed by the end of this take a pointer, not a reference,
 //!   and do not touch it after their last step: another thread may free it from there on.
 
 use core::ptr::NonNull;
 
 use super::atomic::{AtomicUsize, Ordering};
 use super::packed::{Packing, Word};
+use super::this_thread;
 
 /// What is given back. On a line of its own, and on the one that processors load with it: the
 /// owner's figures are not on it, so that a push does not take them from the owner's cache.
@@ -49,6 +59,9 @@ pub(crate) struct Retired {
     /// Those on the stack or on their way to it, and those that were taken and still have their
     /// values.
     count: AtomicUsize,
+    /// The number of the owner's thread. Here, because every end reads it: beside the other
+    /// stack each push would take it from the caches of all others.
+    owner: AtomicUsize,
 }
 
 /// The top of a stack of numbers. Beside it, where a push reads it from the same line, how
@@ -79,7 +92,7 @@ impl NumberStack {
     #[inline]
     unsafe fn push(this: NonNull<Self>, number: u32, mut write_link: impl FnMut(Word)) -> bool {
         debug_assert!(number < Returns::LIMIT);
-        // SAFETY: there until the exchange below has succeeded (Q3).
+        // SAFETY: there until the exchange below has succeeded (Q4).
         let (top, packing) = unsafe { (&(*this.as_ptr()).top, (*this.as_ptr()).packing) };
         // Relaxed: what lies below is only written down.
         let mut below = top.load(Ordering::Relaxed);
@@ -126,7 +139,40 @@ impl Retired {
         Retired {
             stack: NumberStack::new(Packing::NONE),
             count: AtomicUsize::new(0),
+            owner: AtomicUsize::new(0),
         }
+    }
+
+    /// The owner gives something out, and nothing else is out.
+    #[inline]
+    pub(crate) fn note_owner(&self) {
+        let here = this_thread::number();
+        // Relaxed: asked for on the same thread, or of no meaning. Not written where it is the
+        // same, as all others have read it.
+        if self.owner.load(Ordering::Relaxed) != here {
+            self.owner.store(here, Ordering::Relaxed);
+        }
+    }
+
+    /// The owner goes, before what is out is settled.
+    pub(crate) fn forget_owner(&self) {
+        // Relaxed: as above.
+        self.owner.store(0, Ordering::Relaxed);
+    }
+
+    /// Whether this is the thread of the owner, who is not gone.
+    ///
+    /// # Safety
+    ///
+    /// This is there.
+    #[inline(always)]
+    pub(crate) unsafe fn is_owned_here(this: NonNull<Self>) -> bool {
+        // SAFETY: this is there (precondition).
+        let owner = unsafe { &(*this.as_ptr()).owner };
+        let here = this_thread::number();
+        // Relaxed: only this thread can have written its number, and what it wrote last it reads
+        // (Q3).
+        here != 0 && owner.load(Ordering::Relaxed) == here
     }
 
     /// As [`Returns::push`], of a thing whose value is still there. `false` if this is closed:
@@ -226,7 +272,7 @@ impl Returns {
     /// This is closed, and settled once. Unless it says `true` this may be gone afterwards.
     pub(crate) unsafe fn settle(this: NonNull<Self>, out: usize) -> bool {
         let off = BIAS - out;
-        // SAFETY: there until those that are out have left, which takes this step too (Q2, Q3).
+        // SAFETY: there until those that are out have left, which takes this step too (Q2, Q4).
         let remaining = unsafe { &(*this.as_ptr()).remaining };
         // Release: what the owner did happens before the last one frees the memory. Acquire:
         // or the other way round. Pairs with the same in `leave`.
@@ -242,7 +288,7 @@ impl Returns {
     #[cold]
     #[inline(never)]
     pub(crate) unsafe fn leave(this: NonNull<Self>) -> bool {
-        // SAFETY: there until the caller has left (Q2, Q3).
+        // SAFETY: there until the caller has left (Q2, Q4).
         let remaining = unsafe { &(*this.as_ptr()).remaining };
         // Release: what the caller did happens before the last one frees the memory, and
         // acquire: for the last one. Pairs with the same here and in `settle`.

@@ -126,7 +126,12 @@ impl SlabHeader {
 
     /// A cell was sent to another thread.
     pub(crate) fn count_sent(&self) {
-        self.sent.set(self.sent.get() + 1);
+        let sent = self.sent.get();
+        self.sent.set(sent + 1);
+        if sent == 0 {
+            // SAFETY: the header has had cells, so it was made by `new` (H5).
+            unsafe { self.retired.assume_init_ref() }.note_owner();
+        }
     }
 
     /// So many cells that were sent are back.

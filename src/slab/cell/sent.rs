@@ -2,7 +2,8 @@
 //!
 //! The value goes with a handle of its own, and its cell is exclusively borrowed for the
 //! slab's thread, like that of a `SlotBox`. Where the handle ends, the cell's number is pushed
-//! on the header's [return stack](Returns). The slab takes that whole, into a list of its own,
+//! on the header's [return stack](Returns), or, on the slab's own thread, freed at once: without
+//! an exchange, which is most of what an end takes elsewhere. The slab takes that whole, into a list of its own,
 //! and frees from there: a bounded number where an insertion needs one, so that none pays for
 //! all that other threads gave back, and everything where all cells are walked over anyway.
 //!
@@ -14,7 +15,7 @@
 //!
 //! * X1: of a cell that was sent and has not come back, the handle's thread uses the value, the
 //!   key in the stamp, and the header's two stacks; it forms no reference to the stamp or the
-//!   header, and never reads the state.
+//!   header, and never reads the state, unless its thread is the slab's.
 //! * X2: the header's `sent` counts the cells that were sent and are not free again: those whose
 //!   handle is there, those on the two stacks, and those on the header's lists of what it took
 //!   from there. All of them, and no others, are in a [sent](super::state::State::is_sent)
@@ -105,6 +106,15 @@ impl<T> Place<T> {
     #[inline]
     pub(crate) unsafe fn end_sent(self) {
         let (cell, header) = self.into_parts();
+        // SAFETY: the handle keeps the header. On the slab's thread, while the slab is there, it
+        // may do what the slab's own handles do: the cell has no value, and no other holder.
+        unsafe {
+            if Retired::is_owned_here(header::retired(header)) {
+                let live: Live<'_, T> = self.live();
+                live.header().uncount_sent(1);
+                return live.free();
+            }
+        }
         let cell = CellPtr::<T>::new(cell);
         // SAFETY: the handle keeps cell and header until it has pushed or left; the bytes of the
         // value are its own until then (X1, X3). The key is below the limit.
@@ -287,6 +297,9 @@ pub(super) fn close<T, M: Lookup>(cells: Cells<'_, T, M>) -> usize {
         free_up_to(cells, usize::MAX);
         header.keep_taken(returns.close());
         free_up_to(cells, usize::MAX);
+    }
+    if let Some(retired) = header.retired() {
+        retired.forget_owner();
     }
     header.sent()
 }

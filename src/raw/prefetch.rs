@@ -21,6 +21,7 @@ pub(crate) fn prefetch(place: NonNull<u8>, size: usize) {
 /// Prefetches the lines of so many bytes from there on, to be written: other cores give them up.
 /// A core that stores to a line which another one has waits for it, and the stores after that
 /// wait, too.
+#[cfg(feature = "alloc")]
 #[inline(always)]
 pub(crate) fn prefetch_to_write(start: NonNull<u8>, bytes: usize) {
     for at in (0..bytes).step_by(LINE) {
@@ -29,6 +30,7 @@ pub(crate) fn prefetch_to_write(start: NonNull<u8>, bytes: usize) {
 }
 
 /// As [`prefetch_line`].
+#[cfg(feature = "alloc")]
 #[inline(always)]
 fn prefetch_line_to_write(place: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]

@@ -188,14 +188,11 @@ impl<T: Sample, M: Kind> World<'_, '_, T, M> {
             // On the slab's own thread the slot is free at once.
             0 => assert!(SendSlot::into_inner(by).is(number)),
             1 => drop(SendSlot::into_pin(by)),
-            4 | 5 => {
-                match (SendSlot::retire(by), &self.sides[slab].slab) {
-                    (Ok(()), Some(_)) => self.sides[slab].retired.push((number, key)),
-                    (Err(by), None) => assert!(SendSlot::key(&by) == key && by.is(number)),
-                    _ => panic!("a slab that is gone refuses, and no other"),
-                }
-                return;
-            }
+            4 | 5 => match (SendSlot::retire(by), &self.sides[slab].slab) {
+                (Ok(()), Some(_)) => self.sides[slab].retired.push((number, key)),
+                (Err(by), None) => assert!(SendSlot::key(&by) == key && by.is(number)),
+                _ => panic!("a slab that is gone refuses, and no other"),
+            },
             // The last handle would free memory, which is counted here.
             _ if self.sides[slab].slab.is_none() => drop(by),
             _ => {

@@ -1,4 +1,4 @@
-//! The two sides of a hand-over on one thread, which is repeatable; and what a slab's own
+//! The two sides of a hand-over in turns on one core, which is repeatable; and what a slab's own
 //! operations take before and after values of it were sent.
 
 use std::hint::black_box;
@@ -25,7 +25,10 @@ fn spacer(setting: &Setting) -> Vec<u8> {
 
 /// Fills, ends all, and takes the memory back: a row each, by value. What is made includes
 /// that the memory comes back.
-pub(crate) fn sides<V: Payload, S: Store<V>>(setting: &Setting) -> Turn {
+pub(crate) fn sides<V: Payload, S: Store<V>>(setting: &Setting) -> Turn
+where
+    S::Handle: Send,
+{
     let _spacer = spacer(setting);
     let (live, rounds) = (setting.live, rounds(setting));
     let (common, own) = (S::common(live), S::own(live));
@@ -45,12 +48,19 @@ pub(crate) fn sides<V: Payload, S: Store<V>>(setting: &Setting) -> Turn {
         }
         let made = clock::stop();
         assert_eq!(S::number(&common, &handles[0]), round as u64, "{}", S::NAME);
-        let mut sum = 0;
-        let ending = clock::start();
-        for handle in handles.drain(..) {
-            sum += S::end(&common, handle);
-        }
-        let ended = clock::stop();
+        // Another thread on the same core: on its own a value would not go back.
+        let (sum, ending, ended) = std::thread::scope(|scope| {
+            let (handles, common) = (&mut handles, &common);
+            let end = scope.spawn(move || {
+                let mut sum = 0;
+                let ending = clock::start();
+                for handle in handles.drain(..) {
+                    sum += S::end(common, handle);
+                }
+                (sum, ending, clock::stop())
+            });
+            end.join().expect("it ends all")
+        });
         let (live, round) = (live as u64, round as u64);
         assert_eq!(sum, live * round + live * (live - 1) / 2, "{}", S::NAME);
         if round as usize >= rounds / 4 {
@@ -71,8 +81,17 @@ pub(crate) fn owner<V: Payload + Send>(setting: &Setting, has_sent: bool) -> Tur
     let _spacer = spacer(setting);
     let slab = BoundedSlab::<V>::with_capacity(setting.live);
     if has_sent {
-        for number in 0..SENT {
-            drop(slab.insert(V::of(number)).ok().map(|slot| slot.into_send()));
+        let mut number = 0;
+        while number < SENT {
+            let sent = (0..setting.live as u64 / 2).map(|at| slab.insert(V::of(number + at)));
+            let sent: Vec<_> = sent
+                .map(|it| it.ok().map(|slot| slot.into_send()))
+                .collect();
+            number += sent.len() as u64;
+            // On another thread, from where its slots come back.
+            std::thread::scope(|scope| {
+                scope.spawn(|| drop(sent));
+            });
         }
     }
     assert_eq!(slab.reclaim() > 0, has_sent);

@@ -24,12 +24,12 @@ pub const WORD: &str = "usize";
 pub const IN_TURNS: &str = "hand over, in turns";
 /// Both threads at once.
 pub const STREAMING: &str = "hand over, streaming";
-/// On one thread: what is made, and that its memory comes back.
-pub const MAKE: &str = "one thread: make, reclaim";
-/// On one thread: reads and ends what was made.
-pub const END: &str = "one thread: end";
-/// On one thread: the memory comes back.
-pub const RECLAIM: &str = "one thread: reclaim";
+/// On one core: what is made, and that its memory comes back.
+pub const MAKE: &str = "one core: make, reclaim";
+/// On one core: another thread reads and ends what was made.
+pub const END: &str = "one core: end";
+/// On one core: the memory comes back.
+pub const RECLAIM: &str = "one core: reclaim";
 
 /// A value of the owner's own.
 pub const OWNER: &str = "owner: insert, drop";

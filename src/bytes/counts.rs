@@ -16,6 +16,7 @@ use core::cell::Cell;
 use core::fmt;
 
 use crate::raw::atomic::{AtomicU32, Ordering};
+use crate::raw::packed::Word;
 
 /// Counts of one thread, the default: `Buf` is neither `Send` nor `Sync`.
 ///
@@ -367,14 +368,14 @@ impl AtomicCounts {
     }
 
     /// What lies below on the return stack.
-    pub(super) fn link(&self) -> u32 {
+    pub(super) fn link(&self) -> Word {
         // Relaxed: the acquire of the stack orders it.
-        self.link.load(Ordering::Relaxed)
+        Word::of_narrow(self.link.load(Ordering::Relaxed))
     }
 
-    pub(super) fn set_link(&self, below: u32) {
+    pub(super) fn set_link(&self, below: Word) {
         // Relaxed: the release of the push orders it.
-        self.link.store(below, Ordering::Relaxed);
+        self.link.store(below.narrow(), Ordering::Relaxed);
     }
 }
 

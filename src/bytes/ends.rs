@@ -12,7 +12,8 @@ use super::counts::{Atomic, Counting, Counts, Local};
 use super::header::Header;
 use super::home::{Ends, Home};
 use crate::raw::atomic::Ordering;
-use crate::raw::returns::{Returns, Taken};
+use crate::raw::packed::{Packing, Word};
+use crate::raw::returns::Returns;
 
 impl<R: Ends> Home<R> {
     /// Gives one reference back, and says whether it was the last one.
@@ -259,7 +260,7 @@ impl Ends for Atomic {
         it.remaining.store(classes.len() + 1, Ordering::Relaxed);
         for class in classes {
             class.close();
-            for mut taken in [class.arrived.replace(Taken::EMPTY), class.returns.close()] {
+            for mut taken in [class.arrived.replace(Word::EMPTY), class.returns.close()] {
                 while let Some(rest) = make_free(it, class, taken) {
                     taken = rest;
                 }
@@ -276,7 +277,7 @@ impl Ends for Atomic {
 }
 
 /// Makes the header free that was given back last, and returns the rest.
-fn make_free(home: &Home<Atomic>, class: &Class, taken: Taken) -> Option<Taken> {
+fn make_free(home: &Home<Atomic>, class: &Class, taken: Word) -> Option<Word> {
     let find = |number| {
         let header = home.directory().find(number);
         // SAFETY: the number of a header that was given back, so it is there (D1).
@@ -284,7 +285,7 @@ fn make_free(home: &Home<Atomic>, class: &Class, taken: Taken) -> Option<Taken> 
     };
     // SAFETY: the header of a number that was given back is there (D1).
     let link = |number| unsafe { find(number).as_ref().counts().link() };
-    let (number, rest) = taken.next(link)?;
+    let (number, rest) = taken.next(Packing::NONE, link)?;
     let header = find(number);
     // SAFETY: it is there, the class's, and in use until now; who pushed it does not use it any
     // more.

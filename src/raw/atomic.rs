@@ -28,7 +28,7 @@ pub(crate) use loom::sync::atomic::{
 };
 #[cfg(all(test, loom))]
 pub(crate) mod thread {
-    pub(crate) use loom::thread::{Builder, JoinHandle, park, spawn, yield_now};
+    pub(crate) use loom::thread::{Builder, JoinHandle, current, park, spawn, yield_now};
 
     /// No time passes in a model.
     pub(crate) fn sleep(_: core::time::Duration) {

@@ -12,9 +12,11 @@
 //! | `row.rs` | [`Row`](row::Row): a growable array of plain records | byte arenas; epochs |
 //! | `touch.rs` | writing to every page | `memory.rs`; slabs; pools; arenas |
 //! | `report.rs` | [`Report`](report::Report): what memory was obtained | every family |
-//! | `prefetch.rs` | a hint to the processor | slabs; pools |
+//! | `prefetch.rs` | hints to the processor | slabs; pools; rings of two threads |
 //! | `chunk.rs` | chunks of equal cells by [`Layout`](core::alloc::Layout), touched | slabs, those of `sync/` and `epoch/` among them |
 //! | `returns.rs` | [`Returns`](returns::Returns): a stack that any thread pushes to and its owner takes whole, and the count of what is out when the owner goes | slabs; byte arenas of threads |
+//! | `packed.rs` | [`Word`](packed::Word): several numbers in one word | `returns.rs` and those it serves |
+//! | `this_thread.rs` | a number for each thread | `returns.rs`; rings of two threads |
 //! | `amount.rs` | [`Amount`](amount::Amount): a number of things, in words | errors and panics |
 //! | `atomic.rs` | atomics and threads, or loom's | whatever shares memory between threads |
 //!
@@ -22,7 +24,7 @@
 //!
 //! Each file names its own: M in `memory.rs`, O in `source.rs`, Y in `pages/system.rs`, Z in
 //! `pages/mapping.rs`, G in `pages/region.rs`, F in `stack.rs`, T in `row.rs`, Q in
-//! `returns.rs`.
+//! `returns.rs`, K in `packed.rs`.
 
 pub(crate) mod amount;
 pub(crate) mod atomic;
@@ -33,6 +35,8 @@ pub(crate) mod copy;
 pub(crate) mod held;
 #[cfg(feature = "alloc")]
 pub(crate) mod memory;
+#[cfg(feature = "alloc")]
+pub(crate) mod packed;
 pub(crate) mod pages;
 pub(crate) mod prefetch;
 #[cfg(feature = "alloc")]
@@ -45,6 +49,8 @@ pub(crate) mod row;
 pub(crate) mod source;
 #[cfg(feature = "alloc")]
 pub(crate) mod stack;
+#[cfg(feature = "alloc")]
+pub(crate) mod this_thread;
 pub(crate) mod touch;
 #[cfg(all(test, loom))]
 pub(crate) mod witness;

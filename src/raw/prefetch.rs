@@ -3,7 +3,7 @@
 use core::ptr::NonNull;
 
 /// Bytes of a cache line of the processors that the hint is for.
-const LINE: usize = 64;
+pub(crate) const LINE: usize = 64;
 
 /// Prefetches the first bytes of a value of `size` bytes: the line in which they begin,
 /// and the next if the value may reach it. A cell of 72 bytes usually lies in two
@@ -16,6 +16,44 @@ pub(crate) fn prefetch(place: NonNull<u8>, size: usize) {
     if size > LINE / 2 {
         prefetch_line(place.wrapping_add(LINE.min(size - 1)));
     }
+}
+
+/// Prefetches the lines of so many bytes from there on, to be written: other cores give them up.
+/// A core that stores to a line which another one has waits for it, and the stores after that
+/// wait, too.
+#[cfg(feature = "alloc")]
+#[inline(always)]
+pub(crate) fn prefetch_to_write(start: NonNull<u8>, bytes: usize) {
+    for at in (0..bytes).step_by(LINE) {
+        prefetch_line_to_write(start.as_ptr().wrapping_add(at));
+    }
+}
+
+/// As [`prefetch_line`].
+#[cfg(feature = "alloc")]
+#[inline(always)]
+fn prefetch_line_to_write(place: *const u8) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: the instruction accepts any address, and changes nothing but caches. Processors of
+    // x86_64 that do not have it do nothing.
+    unsafe {
+        core::arch::asm!(
+            "prefetchw [{place}]",
+            place = in(reg) place,
+            options(nostack, preserves_flags, readonly)
+        );
+    }
+    #[cfg(all(target_arch = "aarch64", not(miri)))]
+    // SAFETY: the instruction accepts any address, and changes nothing but caches.
+    unsafe {
+        core::arch::asm!(
+            "prfm pstl1keep, [{place}]",
+            place = in(reg) place,
+            options(nostack, preserves_flags, readonly)
+        );
+    }
+    #[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+    let _ = place;
 }
 
 /// Accesses nothing, and faults at no address. Does nothing where the crate knows no

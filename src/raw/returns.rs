@@ -6,9 +6,20 @@
 //! lose that. Only the owner takes, and takes everything, so a number that comes back while
 //! another thread pushes does no harm.
 //!
-//! The links stand in the memory of what is given back, which is the pusher's until it is
+//! The word that is exchanged has room for [several numbers](super::packed), and what has no
+//! room stands in links: in the memory of what is given back, which is the pusher's until it is
 //! pushed and the owner's once it is taken; no other thread reads them. Where the value is
-//! still there, that is a part of the memory that the value does not take.
+//! still there, that is a part of the memory that the value does not take. A word says all
+//! that its exchange depends on, so one that is the same again, with other links below, does no
+//! harm either.
+//!
+//! # The owner's thread
+//!
+//! What ends on the thread of the owner need not take this way. The owner notes its thread when
+//! it gives something out and nothing else is out, so in between it cannot have changed, and no
+//! more from when it closes the stack. Who asks whether this thread is noted can only be told so on
+//! that thread, which knows what it wrote last; others read an older number or a newer one, and
+//! none of them is theirs.
 //!
 //! # Closing
 //!
@@ -23,12 +34,15 @@
 //! * Q2: once it is closed, `remaining` is `BIAS` less those that left, and when it is settled
 //!   those that are out less those that left. Who brings it to 0 is the last; before that
 //!   the memory of this is there.
-//! * Q3: functions that may be followed by the end of this take a pointer, not a reference,
+//! * Q3: `owner` is 0, or the number of the thread of an owner that is not gone.
+//! * Q4: functions that may be followed by the end of this take a pointer, not a reference,
 //!   and do not touch it after their last step: another thread may free it from there on.
 
 use core::ptr::NonNull;
 
-use super::atomic::{AtomicU32, AtomicUsize, Ordering};
+use super::atomic::{AtomicUsize, Ordering};
+use super::packed::{Packing, Word};
+use super::this_thread;
 
 /// What is given back. On a line of its own, and on the one that processors load with it: the
 /// owner's figures are not on it, so that a push does not take them from the owner's cache.
@@ -45,83 +59,77 @@ pub(crate) struct Retired {
     /// Those on the stack or on their way to it, and those that were taken and still have their
     /// values.
     count: AtomicUsize,
+    /// The number of the owner's thread. Here, because every end reads it: beside the other
+    /// stack each push would take it from the caches of all others.
+    owner: AtomicUsize,
 }
 
-/// The top of a stack of numbers.
-#[repr(transparent)]
-struct NumberStack(AtomicU32);
+/// The top of a stack of numbers. Beside it, where a push reads it from the same line, how
+/// numbers share a word.
+struct NumberStack {
+    top: AtomicUsize,
+    packing: Packing,
+}
 
-/// Below the last number.
-const NONE: u32 = u32::MAX;
-/// In place of the top: the owner is gone.
-const CLOSED: u32 = u32::MAX - 1;
 /// Far above any number of things, and far below what does not fit.
 const BIAS: usize = usize::MAX / 2;
 
-/// The numbers that were pushed, from the last one to the first: each leads to the next.
-#[derive(Clone, Copy)]
-pub(crate) struct Taken(u32);
-
-impl Taken {
-    pub(crate) const EMPTY: Taken = Taken(NONE);
-
-    pub(crate) fn is_empty(self) -> bool {
-        self.0 == NONE
-    }
-
-    /// The next number, and the rest below it, which `link` reads.
-    pub(crate) fn next(self, link: impl FnOnce(u32) -> u32) -> Option<(u32, Taken)> {
-        (self.0 != NONE).then(|| (self.0, Taken(link(self.0))))
-    }
-}
-
 impl NumberStack {
-    fn new() -> Self {
-        NumberStack(AtomicU32::new(NONE))
+    fn new(packing: Packing) -> Self {
+        NumberStack {
+            top: AtomicUsize::new(Word::EMPTY.0),
+            packing,
+        }
     }
 
-    /// Pushes a number; `write_link` writes what lies below it to a place where the owner will
-    /// read it. `false` if this is closed.
+    /// Pushes a number; `write_link` writes a word that lies below it to its link, where the
+    /// owner will read it. `false` if this is closed.
     ///
     /// # Safety
     ///
     /// This is there until the number was pushed, or this was found closed. The number is below
     /// [`Returns::LIMIT`], and is not on the stack.
     #[inline]
-    unsafe fn push(this: NonNull<Self>, number: u32, mut write_link: impl FnMut(u32)) -> bool {
+    unsafe fn push(this: NonNull<Self>, number: u32, mut write_link: impl FnMut(Word)) -> bool {
         debug_assert!(number < Returns::LIMIT);
-        // SAFETY: there until the exchange below has succeeded (Q3).
-        let top = unsafe { &(*this.as_ptr()).0 };
+        // SAFETY: there until the exchange below has succeeded (Q4).
+        let (top, packing) = unsafe { (&(*this.as_ptr()).top, (*this.as_ptr()).packing) };
         // Relaxed: what lies below is only written down.
         let mut below = top.load(Ordering::Relaxed);
-        while below != CLOSED {
-            write_link(below);
+        loop {
+            let word = match Word(below).with(number, packing) {
+                Some(word) => word,
+                None if Word(below) == Word::CLOSED => return false,
+                None => {
+                    write_link(Word(below));
+                    Word::linked(number, packing)
+                }
+            };
             // Release: pairs with the acquire in `take` and `close`, those of later pushes
             // continue it. What the caller did with the thing happens before it is used again.
-            match top.compare_exchange_weak(below, number, Ordering::Release, Ordering::Relaxed) {
+            match top.compare_exchange_weak(below, word.0, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return true,
                 Err(found) => below = found,
             }
         }
-        false
     }
 
     #[inline]
-    fn take(&self) -> Taken {
+    fn take(&self) -> Word {
         // Relaxed: nothing is read by it. An empty stack is not written to.
-        if self.0.load(Ordering::Relaxed) == NONE {
-            return Taken::EMPTY;
+        if self.top.load(Ordering::Relaxed) == Word::EMPTY.0 {
+            return Word::EMPTY;
         }
         // Acquire: pairs with the release in `push`.
-        Taken(self.0.swap(NONE, Ordering::Acquire))
+        Word(self.top.swap(Word::EMPTY.0, Ordering::Acquire))
     }
 
     /// From now on nothing is pushed. What was is taken.
-    fn close(&self) -> Taken {
+    fn close(&self) -> Word {
         // Acquire: pairs with the release in `push`.
-        match self.0.swap(CLOSED, Ordering::Acquire) {
-            CLOSED => Taken::EMPTY,
-            top => Taken(top),
+        match Word(self.top.swap(Word::CLOSED.0, Ordering::Acquire)) {
+            Word::CLOSED => Word::EMPTY,
+            top => top,
         }
     }
 }
@@ -129,9 +137,42 @@ impl NumberStack {
 impl Retired {
     pub(crate) fn new() -> Self {
         Retired {
-            stack: NumberStack::new(),
+            stack: NumberStack::new(Packing::NONE),
             count: AtomicUsize::new(0),
+            owner: AtomicUsize::new(0),
         }
+    }
+
+    /// The owner gives something out, and nothing else is out.
+    #[inline]
+    pub(crate) fn note_owner(&self) {
+        let here = this_thread::number();
+        // Relaxed: asked for on the same thread, or of no meaning. Not written where it is the
+        // same, as all others have read it.
+        if self.owner.load(Ordering::Relaxed) != here {
+            self.owner.store(here, Ordering::Relaxed);
+        }
+    }
+
+    /// The owner goes, before what is out is settled.
+    pub(crate) fn forget_owner(&self) {
+        // Relaxed: as above.
+        self.owner.store(0, Ordering::Relaxed);
+    }
+
+    /// Whether this is the thread of the owner, who is not gone.
+    ///
+    /// # Safety
+    ///
+    /// This is there.
+    #[inline(always)]
+    pub(crate) unsafe fn is_owned_here(this: NonNull<Self>) -> bool {
+        // SAFETY: this is there (precondition).
+        let owner = unsafe { &(*this.as_ptr()).owner };
+        let here = this_thread::number();
+        // Relaxed: only this thread can have written its number, and what it wrote last it reads
+        // (Q3).
+        here != 0 && owner.load(Ordering::Relaxed) == here
     }
 
     /// As [`Returns::push`], of a thing whose value is still there. `false` if this is closed:
@@ -144,7 +185,7 @@ impl Retired {
     pub(crate) unsafe fn push(
         this: NonNull<Self>,
         number: u32,
-        write_link: impl FnMut(u32),
+        write_link: impl FnMut(Word),
     ) -> bool {
         // SAFETY: there until it was pushed (precondition).
         unsafe {
@@ -158,12 +199,12 @@ impl Retired {
 
     /// The owner takes what was retired.
     #[inline]
-    pub(crate) fn take(&self) -> Taken {
+    pub(crate) fn take(&self) -> Word {
         self.stack.take()
     }
 
     /// The owner goes, and takes what was retired: from now on all pushes are refused.
-    pub(crate) fn close(&self) -> Taken {
+    pub(crate) fn close(&self) -> Word {
         self.stack.close()
     }
 
@@ -181,17 +222,18 @@ impl Retired {
 
 impl Returns {
     /// Numbers are below this.
-    pub(crate) const LIMIT: u32 = CLOSED;
+    pub(crate) const LIMIT: u32 = Word::LIMIT;
 
-    pub(crate) fn new() -> Self {
+    /// Of numbers that share words in this way.
+    pub(crate) fn new(packing: Packing) -> Self {
         Returns {
-            stack: NumberStack::new(),
+            stack: NumberStack::new(packing),
             remaining: AtomicUsize::new(BIAS),
         }
     }
 
-    /// Gives a number back; `write_link` writes what lies below it to a place where the owner
-    /// will read it. `false` if this is closed: the caller then [leaves](Self::leave).
+    /// Gives a number back; `write_link` writes a word that lies below it to its link, where the
+    /// owner will read it. `false` if this is closed: the caller then [leaves](Self::leave).
     ///
     /// # Safety
     ///
@@ -201,7 +243,7 @@ impl Returns {
     pub(crate) unsafe fn push(
         this: NonNull<Self>,
         number: u32,
-        write_link: impl FnMut(u32),
+        write_link: impl FnMut(Word),
     ) -> bool {
         // SAFETY: the preconditions are the same.
         unsafe {
@@ -212,13 +254,13 @@ impl Returns {
 
     /// The owner takes what was given back.
     #[inline]
-    pub(crate) fn take(&self) -> Taken {
+    pub(crate) fn take(&self) -> Word {
         self.stack.take()
     }
 
     /// The owner goes: from now on nothing is pushed. What was is taken; what is still out is
     /// to be [settled](Self::settle).
-    pub(crate) fn close(&self) -> Taken {
+    pub(crate) fn close(&self) -> Word {
         self.stack.close()
     }
 
@@ -230,7 +272,7 @@ impl Returns {
     /// This is closed, and settled once. Unless it says `true` this may be gone afterwards.
     pub(crate) unsafe fn settle(this: NonNull<Self>, out: usize) -> bool {
         let off = BIAS - out;
-        // SAFETY: there until those that are out have left, which takes this step too (Q2, Q3).
+        // SAFETY: there until those that are out have left, which takes this step too (Q2, Q4).
         let remaining = unsafe { &(*this.as_ptr()).remaining };
         // Release: what the owner did happens before the last one frees the memory. Acquire:
         // or the other way round. Pairs with the same in `leave`.
@@ -246,7 +288,7 @@ impl Returns {
     #[cold]
     #[inline(never)]
     pub(crate) unsafe fn leave(this: NonNull<Self>) -> bool {
-        // SAFETY: there until the caller has left (Q2, Q3).
+        // SAFETY: there until the caller has left (Q2, Q4).
         let remaining = unsafe { &(*this.as_ptr()).remaining };
         // Release: what the caller did happens before the last one frees the memory, and
         // acquire: for the last one. Pairs with the same here and in `settle`.
@@ -262,9 +304,9 @@ mod tests {
     fn the_last_to_leave_is_told_whether_it_left_before_or_after_the_count() {
         for out in 0..4 {
             for early in 0..=out {
-                let returns = Returns::new();
+                let returns = Returns::new(Packing::NONE);
                 let this = NonNull::from(&returns);
-                assert!(returns.close().next(|_| NONE).is_none());
+                assert!(returns.close().is_empty());
                 // SAFETY: closed; each leaves once, and it stays there.
                 unsafe {
                     assert!(!Returns::push(this, 7, |_| unreachable!()));
@@ -282,24 +324,170 @@ mod tests {
 
     #[test]
     fn what_was_pushed_is_taken_once_from_the_last_to_the_first() {
-        let returns = Returns::new();
-        let mut links = [0; 5];
-        for number in [3, 0, 4] {
-            // SAFETY: it stays there; each number once.
-            let pushed = unsafe {
-                Returns::push(NonNull::from(&returns), number, |below| {
-                    links[number as usize] = below;
-                })
+        for packing in [Packing::NONE, Packing::below(5), Packing::UNBOUNDED] {
+            let returns = Returns::new(packing);
+            let mut links = [Word::EMPTY; 5];
+            for number in [3, 0, 4] {
+                // SAFETY: it stays there; each number once.
+                let pushed = unsafe {
+                    Returns::push(NonNull::from(&returns), number, |below| {
+                        links[number as usize] = below;
+                    })
+                };
+                assert!(pushed);
+            }
+            let mut taken = returns.take();
+            for expected in [4, 0, 3] {
+                let next = taken.next(packing, |number| links[number as usize]);
+                let (number, rest) = next.unwrap();
+                assert_eq!(number, expected);
+                taken = rest;
+            }
+            assert!(taken.is_empty());
+            assert!(returns.take().is_empty());
+        }
+    }
+}
+
+/// `ci/loom.sh`: words that have room, that are full, wide ones and closed stacks.
+#[cfg(all(test, loom))]
+mod models {
+    use std::vec::Vec;
+
+    use loom::cell::UnsafeCell;
+    use loom::sync::Arc;
+    use loom::thread;
+
+    use super::*;
+
+    /// Numbers below this: two of them fill a word, unless they are wide.
+    const NUMBERS: u32 = 3;
+
+    /// A stack, and beside it a link for each number and what its holder writes.
+    struct Shared {
+        returns: Returns,
+        packing: Packing,
+        links: Vec<UnsafeCell<Word>>,
+        things: Vec<UnsafeCell<u32>>,
+    }
+
+    // SAFETY: loom reports each unordered access to the cells.
+    unsafe impl Send for Shared {}
+    // SAFETY: loom reports each unordered access to the cells.
+    unsafe impl Sync for Shared {}
+
+    impl Shared {
+        fn new(packing: Packing) -> Arc<Self> {
+            Arc::new(Shared {
+                returns: Returns::new(packing),
+                packing,
+                links: (0..NUMBERS).map(|_| UnsafeCell::new(Word::EMPTY)).collect(),
+                things: (0..NUMBERS).map(|_| UnsafeCell::new(0)).collect(),
+            })
+        }
+
+        /// What a holder does with a thing of its own.
+        fn write(&self, number: u32) {
+            // SAFETY: loom reports an access that has no order to this one.
+            self.things[number as usize].with_mut(|thing| unsafe { *thing += 1 });
+        }
+
+        fn push(&self, number: u32) -> bool {
+            self.write(number);
+            let link = |below| {
+                // SAFETY: loom reports an access that has no order to this one.
+                self.links[number as usize].with_mut(|link| unsafe { *link = below });
             };
-            assert!(pushed);
+            // SAFETY: the stack is there; the caller has the number.
+            unsafe { Returns::push(NonNull::from(&self.returns), number, link) }
         }
-        let mut taken = returns.take();
-        for expected in [4, 0, 3] {
-            let (number, rest) = taken.next(|number| links[number as usize]).unwrap();
-            assert_eq!(number, expected);
-            taken = rest;
+
+        /// All numbers of what was taken.
+        fn numbers(&self, mut taken: Word) -> Vec<u32> {
+            // SAFETY: loom reports an access that has no order to this one.
+            let link = |number| self.links[number as usize].with(|link| unsafe { *link });
+            let mut numbers = Vec::new();
+            while let Some((number, rest)) = taken.next(self.packing, link) {
+                self.write(number);
+                numbers.push(number);
+                taken = rest;
+            }
+            numbers
         }
-        assert!(taken.next(|_| NONE).is_none());
-        assert!(returns.take().next(|_| NONE).is_none());
+    }
+
+    /// Of words of two numbers, of one each, and of numbers that need more bits than others.
+    fn model(test: impl Fn(Packing) + Sync + Send + Copy + 'static) {
+        let all = [
+            Packing::below(NUMBERS as usize),
+            Packing::NONE,
+            Packing::UNBOUNDED,
+        ];
+        for packing in all {
+            loom::model(move || test(packing));
+        }
+    }
+
+    fn assert_all(mut numbers: Vec<u32>) {
+        numbers.sort_unstable();
+        assert_eq!(numbers, (0..NUMBERS).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn loom_each_number_is_taken_once_whether_it_found_room_or_not() {
+        model(|packing| {
+            let shared = Shared::new(packing);
+            let pushes = [&[0, 1][..], &[2]].map(|numbers| {
+                let shared = shared.clone();
+                thread::spawn(move || numbers.iter().for_each(|it| assert!(shared.push(*it))))
+            });
+            let mut taken = shared.numbers(shared.returns.take());
+            for thread in pushes {
+                thread.join().unwrap();
+            }
+            taken.extend(shared.numbers(shared.returns.take()));
+            assert_all(taken);
+        });
+    }
+
+    #[test]
+    fn loom_a_word_that_comes_back_with_other_numbers_below_loses_none() {
+        model(|packing| {
+            let shared = Shared::new(packing);
+            assert!(shared.push(0) && shared.push(1));
+            let other = shared.clone();
+            let pushes = thread::spawn(move || assert!(other.push(2)));
+            let mut taken = shared.numbers(shared.returns.take());
+            // The word that the other thread may have seen, over another link.
+            taken.retain(|number| *number == 2);
+            assert!(shared.push(0) && shared.push(1));
+            pushes.join().unwrap();
+            taken.extend(shared.numbers(shared.returns.take()));
+            assert_all(taken);
+        });
+    }
+
+    #[test]
+    fn loom_a_number_is_taken_by_the_close_or_leaves() {
+        model(|packing| {
+            let shared = Shared::new(packing);
+            assert!(shared.push(0));
+            let pushes = [1, 2].map(|number| {
+                let shared = shared.clone();
+                thread::spawn(move || {
+                    // SAFETY: closed, if it was refused; each leaves once.
+                    !shared.push(number)
+                        && unsafe { Returns::leave(NonNull::from(&shared.returns)) }
+                })
+            });
+            let taken = shared.numbers(shared.returns.close());
+            assert!(taken.contains(&0));
+            let out = NUMBERS as usize - taken.len();
+            // SAFETY: closed just now, and settled once.
+            let settled = unsafe { Returns::settle(NonNull::from(&shared.returns), out) };
+            let last = pushes.map(|thread| thread.join().unwrap());
+            let lasts = last.into_iter().chain([settled]).filter(|last| *last);
+            assert_eq!(lasts.count(), 1);
+        });
     }
 }

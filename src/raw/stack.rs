@@ -323,6 +323,28 @@ impl FreeStack {
         }
     }
 
+    /// Adds free cells, the last of which is popped first, until there is none; how many there
+    /// were. The top stays in a register: through memory each push would wait for the one before.
+    ///
+    /// # Safety
+    ///
+    /// Each cell is as for [`push_entry`](Self::push_entry), and `next` uses nothing of this.
+    #[inline(always)]
+    pub(crate) unsafe fn push_all(&self, mut next: impl FnMut() -> CellEntry) -> usize {
+        let first = self.top.get();
+        let mut top = first;
+        while let Some(cell) = next() {
+            // SAFETY: there is room above the top for this cell, too (precondition, F1).
+            unsafe {
+                top.write(Some(cell));
+                top = top.add(1);
+            }
+        }
+        self.top.set(top);
+        // SAFETY: both point into the array, the top not below (F1).
+        unsafe { top.offset_from(first) as usize }
+    }
+
     /// Adds `count` free cells below all others, so that they are popped after
     /// those, in their own order; O(entries).
     ///

@@ -7,6 +7,7 @@ use crate::error::{AllocError, FullError};
 use crate::key::Key;
 use crate::raw::chunk;
 use crate::raw::memory::{self, Block};
+use crate::raw::packed::Packing;
 use crate::raw::report::Report;
 use crate::raw::source::Source;
 use crate::raw::stack::{CellEntry, FreeStack};
@@ -83,6 +84,11 @@ unsafe fn release(header: NonNull<SlabHeader>) {
 /// memory in store.
 const COMMIT: usize = 1 << 20;
 
+/// How the numbers of that many cells share words on the return stack.
+const fn packing<T>(capacity: usize) -> Packing {
+    CellPtr::<T>::packing(Packing::below(capacity))
+}
+
 impl Bounded {
     /// Memory for cells of `T`: every page touched, every cell on the stack,
     /// ascending.
@@ -100,7 +106,7 @@ impl Bounded {
             layout::stamp_all::<T>(block.start(), capacity, Key::from_raw);
             stack.refill(chunk::cells(block.start(), CellPtr::<T>::SIZE, capacity).map(Some));
         }
-        let header = SlabHeader::new(stack, capacity, release);
+        let header = SlabHeader::new(stack, capacity, packing::<T>(capacity), release);
         header.remove_fresh(capacity);
         Self::with_header(header, block, layout.size(), capacity)
     }
@@ -114,7 +120,7 @@ impl Bounded {
         let layout = chunk::layout(CellPtr::<T>::LAYOUT, capacity)?;
         let block = Block::reserve(layout, source)?;
         let stack = FreeStack::try_reserve(capacity, source)?;
-        let header = SlabHeader::new(stack, capacity, release);
+        let header = SlabHeader::new(stack, capacity, packing::<T>(capacity), release);
         Self::with_header(header, block, 0, 0)
     }
 

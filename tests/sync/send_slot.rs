@@ -68,6 +68,89 @@ fn an_insertion_finds_what_came_back() {
     });
 }
 
+#[test]
+fn a_handle_that_ends_on_its_slabs_thread_frees_its_slot_at_once() {
+    fn run<M: Memory>(slab: &TrackedSlab<Value, M>, alive: &Alive) {
+        let send = |number| {
+            let slot = slab.try_insert(alive.value(number));
+            slot.unwrap().into_send()
+        };
+        let mut capacities = Vec::new();
+        for number in 0..3 {
+            let (one, two) = (send(number), send(number));
+            capacities.push(slab.capacity());
+            let key = SendSlot::key(&one);
+            drop(one);
+            assert_eq!(slab.try_get(key).unwrap_err(), AccessError::Missing);
+            // As from where it went and came back.
+            let two = thread::spawn(move || two).join().unwrap();
+            SendSlot::into_inner(two).expect(number);
+            assert_eq!((slab.len(), slab.reclaim()), (0, 0));
+        }
+        assert!(capacities.iter().all(|it| *it == slab.capacity()));
+        // Beside one that ends elsewhere, and one that does later.
+        let (one, two) = (send(1), send(2));
+        thread::scope(|scope| {
+            scope.spawn(|| drop(one));
+        });
+        drop(two);
+        assert_eq!(slab.reclaim(), 1);
+    }
+
+    without_leak(|pages| run(&bounded(2, &pages), &Alive::default()));
+    let slab = Slab::builder().chunk_capacity(2).build();
+    run(&slab, &Alive::default());
+    slab.audit();
+}
+
+/// Its destructor ends the slab of the handle: on that thread, but too late for a free slot.
+#[test]
+fn a_handle_ends_on_its_slabs_thread_while_its_value_ends_the_slab() {
+    struct Ends(Option<Box<BoundedSlab<Ends>>>, bool);
+
+    impl Drop for Ends {
+        fn drop(&mut self) {
+            drop(self.0.take());
+            assert!(!self.1, "on purpose");
+        }
+    }
+
+    // SAFETY: not sent anywhere.
+    unsafe impl Send for Ends {}
+
+    for is_panicking in [false, true] {
+        let slab = Box::new(BoundedSlab::with_capacity(2));
+        let mut sent = slab
+            .insert(Ends(None, is_panicking))
+            .ok()
+            .unwrap()
+            .into_send();
+        let other = slab.insert(Ends(None, false)).ok().unwrap().into_send();
+        sent.0 = Some(slab);
+        assert_eq!(panics(|| drop(sent)), is_panicking);
+        drop(other);
+    }
+}
+
+/// A thread may have the number of one that has ended, whose slab was leaked.
+#[test]
+#[cfg_attr(miri, ignore = "leaks on purpose")]
+fn a_slab_that_is_leaked_gets_its_slots_back_from_any_thread() {
+    for _ in 0..8 {
+        let sent = thread::spawn(|| {
+            let slab = BoundedSlab::<u64>::with_capacity(2);
+            let sent = [1, 2].map(|number| slab.insert(number).unwrap().into_send());
+            mem::forget(slab);
+            sent
+        });
+        let [one, two] = sent.join().unwrap();
+        thread::spawn(move || assert_eq!(SendSlot::into_inner(one), 1))
+            .join()
+            .unwrap();
+        assert_eq!(SendSlot::into_inner(two), 2);
+    }
+}
+
 /// What other threads gave back is freed a few slots at a time.
 #[test]
 #[cfg_attr(each_run, ignore = "weekly")]

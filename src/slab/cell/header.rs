@@ -27,7 +27,8 @@ use core::cell::Cell;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
-use crate::raw::returns::{Retired, Returns, Taken};
+use crate::raw::packed::{Packing, Word};
+use crate::raw::returns::{Retired, Returns};
 use crate::raw::source::Source;
 use crate::raw::stack::FreeStack;
 
@@ -46,9 +47,11 @@ pub struct SlabHeader {
     /// Cells that were sent to other threads and are not free again.
     sent: Cell<usize>,
     /// Of these, the cells that were taken off the return stack and are still to be freed.
-    taken: Cell<Taken>,
+    taken: Cell<Word>,
     /// Those that were taken with their values, which are still to be dropped.
-    taken_retired: Cell<Taken>,
+    taken_retired: Cell<Word>,
+    /// Of the return stack, for the slab's thread.
+    packing: Packing,
     release: Release,
     /// Last, and on lines of their own: what stands before them is the slab's thread's alone.
     returns: MaybeUninit<Returns>,
@@ -60,11 +63,13 @@ pub struct SlabHeader {
 pub(crate) type Release = unsafe fn(NonNull<SlabHeader>);
 
 impl SlabHeader {
-    /// A header over an empty stack, whose `slots` cells are all fresh.
-    pub(crate) fn new(stack: FreeStack, slots: usize, release: Release) -> Self {
+    /// A header over an empty stack, whose `slots` cells are all fresh, and whose cells share
+    /// words on the return stack in that way.
+    pub(crate) fn new(stack: FreeStack, slots: usize, packing: Packing, release: Release) -> Self {
         SlabHeader {
-            returns: MaybeUninit::new(Returns::new()),
+            returns: MaybeUninit::new(Returns::new(packing)),
             retired: MaybeUninit::new(Retired::new()),
+            packing,
             ..Self::without_returns(stack, slots, release)
         }
     }
@@ -77,8 +82,9 @@ impl SlabHeader {
             stale: Cell::new(0),
             remaining: Cell::new(0),
             sent: Cell::new(0),
-            taken: Cell::new(Taken::EMPTY),
-            taken_retired: Cell::new(Taken::EMPTY),
+            taken: Cell::new(Word::EMPTY),
+            taken_retired: Cell::new(Word::EMPTY),
+            packing: Packing::NONE,
             release,
             returns: MaybeUninit::uninit(),
             retired: MaybeUninit::uninit(),
@@ -120,7 +126,12 @@ impl SlabHeader {
 
     /// A cell was sent to another thread.
     pub(crate) fn count_sent(&self) {
-        self.sent.set(self.sent.get() + 1);
+        let sent = self.sent.get();
+        self.sent.set(sent + 1);
+        if sent == 0 {
+            // SAFETY: the header has had cells, so it was made by `new` (H5).
+            unsafe { self.retired.assume_init_ref() }.note_owner();
+        }
     }
 
     /// So many cells that were sent are back.
@@ -129,20 +140,25 @@ impl SlabHeader {
     }
 
     /// The cells that were taken off the return stack and are still to be freed.
-    pub(crate) fn taken(&self) -> Taken {
+    pub(crate) fn taken(&self) -> Word {
         self.taken.get()
     }
 
-    pub(crate) fn keep_taken(&self, rest: Taken) {
+    pub(crate) fn keep_taken(&self, rest: Word) {
         self.taken.set(rest);
     }
 
+    /// How the numbers of cells share words on the return stack.
+    pub(crate) fn packing(&self) -> Packing {
+        self.packing
+    }
+
     /// The cells that were taken with their values, which are still to be dropped.
-    pub(crate) fn taken_retired(&self) -> Taken {
+    pub(crate) fn taken_retired(&self) -> Word {
         self.taken_retired.get()
     }
 
-    pub(crate) fn keep_taken_retired(&self, rest: Taken) {
+    pub(crate) fn keep_taken_retired(&self, rest: Word) {
         self.taken_retired.set(rest);
     }
 

@@ -22,6 +22,7 @@ use core::ptr::NonNull;
 use super::state::{Stamp, State};
 use crate::key::Key;
 use crate::raw::chunk;
+use crate::raw::packed::{Packing, Word};
 
 /// Values up to this size go before their stamp. At 8 bytes that is measurably
 /// better; at 64 processors disagree (benches/ATTEMPTS.md, "Where the stamp stands").
@@ -187,16 +188,55 @@ impl<T> CellPtr<T> {
         unsafe { NonNull::new_unchecked(&raw mut (*self.stamp().as_ptr()).key).cast() }
     }
 
-    /// Where the link of a cell stands that came back from another thread: in the place of
+    /// Whether the place of a value has room for a link of any word.
+    const HAS_WIDE_LINK: bool = Self::ROOM >= size_of::<Word>();
+
+    /// How the numbers of cells share words on the return stack, for cells with the indices
+    /// that `packing` is for.
+    pub(crate) const fn packing(packing: Packing) -> Packing {
+        if Self::HAS_WIDE_LINK {
+            packing
+        } else {
+            Packing::NONE
+        }
+    }
+
+    /// Writes the link of a cell that is on its way back from another thread, in the place of
     /// the value.
     ///
     /// # Safety
     ///
-    /// The cell is allocated.
+    /// The cell is allocated, without a value, and the caller's alone.
     #[inline(always)]
-    pub(crate) unsafe fn link(self) -> NonNull<u32> {
-        // SAFETY: the cell is allocated (precondition), and has `ROOM` bytes from this offset.
-        unsafe { self.0.add(Self::VALUE_OFFSET).cast() }
+    pub(crate) unsafe fn write_link(self, below: Word) {
+        // SAFETY: the cell is allocated (precondition), and has `ROOM` bytes from this offset,
+        // aligned to 4. Where that is less than a word, words are narrow (`packing`).
+        unsafe {
+            let place = self.0.add(Self::VALUE_OFFSET);
+            if Self::HAS_WIDE_LINK {
+                place.cast::<Word>().write_unaligned(below);
+            } else {
+                place.cast::<u32>().write(below.narrow());
+            }
+        }
+    }
+
+    /// The link of a cell that came back from another thread.
+    ///
+    /// # Safety
+    ///
+    /// The cell is allocated, and its link was written.
+    #[inline(always)]
+    pub(crate) unsafe fn read_link(self) -> Word {
+        // SAFETY: as it was written (precondition).
+        unsafe {
+            let place = self.0.add(Self::VALUE_OFFSET);
+            if Self::HAS_WIDE_LINK {
+                place.cast::<Word>().read_unaligned()
+            } else {
+                Word::of_narrow(place.cast::<u32>().read())
+            }
+        }
     }
 
     /// Whether the cell is free.

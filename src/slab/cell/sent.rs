@@ -2,7 +2,8 @@
 //!
 //! The value goes with a handle of its own, and its cell is exclusively borrowed for the
 //! slab's thread, like that of a `SlotBox`. Where the handle ends, the cell's number is pushed
-//! on the header's [return stack](Returns). The slab takes that whole, into a list of its own,
+//! on the header's [return stack](Returns), or, on the slab's own thread, freed at once: without
+//! an exchange, which is most of what an end takes elsewhere. The slab takes that whole, into a list of its own,
 //! and frees from there: a bounded number where an insertion needs one, so that none pays for
 //! all that other threads gave back, and everything where all cells are walked over anyway.
 //!
@@ -14,12 +15,13 @@
 //!
 //! * X1: of a cell that was sent and has not come back, the handle's thread uses the value, the
 //!   key in the stamp, and the header's two stacks; it forms no reference to the stamp or the
-//!   header, and never reads the state.
+//!   header, and never reads the state, unless its thread is the slab's.
 //! * X2: the header's `sent` counts the cells that were sent and are not free again: those whose
 //!   handle is there, those on the two stacks, and those on the header's lists of what it took
 //!   from there. All of them, and no others, are in a [sent](super::state::State::is_sent)
 //!   state.
-//! * X3: the link of a cell on the return stack or its list stands where its value was.
+//! * X3: the link of a cell on the return stack or its list, where it has one, stands where its
+//!   value was.
 //! * X4: the link of a cell that was retired, and whose value is still there, stands in place of
 //!   its key. So the slab's thread reads no key of a cell in a sent state, and writes it again
 //!   before the cell leaves that state.
@@ -34,8 +36,7 @@ use super::layout::CellPtr;
 use super::place::{Live, Place};
 use super::state::State;
 use crate::key::{Key, MAX_SLOTS};
-#[cfg(any(test, fuzzing))]
-use crate::raw::returns::Taken;
+use crate::raw::packed::{Packing, Word};
 use crate::raw::returns::{Retired, Returns};
 
 const _: () = assert!(MAX_SLOTS <= Returns::LIMIT as usize);
@@ -105,15 +106,24 @@ impl<T> Place<T> {
     #[inline]
     pub(crate) unsafe fn end_sent(self) {
         let (cell, header) = self.into_parts();
+        // SAFETY: the handle keeps the header. On the slab's thread, while the slab is there, it
+        // may do what the slab's own handles do: the cell has no value, and no other holder.
+        unsafe {
+            if Retired::is_owned_here(header::retired(header)) {
+                let live: Live<'_, T> = self.live();
+                live.header().uncount_sent(1);
+                return live.free();
+            }
+        }
         let cell = CellPtr::<T>::new(cell);
         // SAFETY: the handle keeps cell and header until it has pushed or left; the bytes of the
         // value are its own until then (X1, X3). The key is below the limit.
         unsafe {
-            let key = cell.shared_key();
-            let link = cell.link();
-            if !Returns::push(header::returns(header), key.into_raw(), |below| {
-                link.write(below)
-            }) {
+            let number = cell.shared_key().into_raw();
+            let pushed = Returns::push(header::returns(header), number, |below| {
+                cell.write_link(below);
+            });
+            if !pushed {
                 header::leave(header);
             }
         }
@@ -136,7 +146,7 @@ impl<T> Place<T> {
             let number = cell.shared_key().into_raw();
             let place = cell.key_place();
             let pushed = Retired::push(header::retired(header), number, |below| {
-                place.write(below);
+                place.write(below.narrow());
             });
             if !pushed {
                 place.write(number);
@@ -230,8 +240,8 @@ fn drop_up_to<T, M: Lookup>(cells: Cells<'_, T, M>, retired: &Retired, most: usi
         // SAFETY: it was sent, so it is a cell of this slab, which has not been freed.
         let cell = |number| unsafe { cells.memory().cell::<T>(Key::from_raw(number)) };
         // SAFETY: the link of such a cell was written before it was pushed (X4).
-        let link = |number| unsafe { cell(number).key_place().read() };
-        let Some((number, rest)) = header.taken_retired().next(link) else {
+        let link = |number| unsafe { Word::of_narrow(cell(number).key_place().read()) };
+        let Some((number, rest)) = header.taken_retired().next(Packing::NONE, link) else {
             break;
         };
         header.keep_taken_retired(rest);
@@ -288,6 +298,9 @@ pub(super) fn close<T, M: Lookup>(cells: Cells<'_, T, M>) -> usize {
         header.keep_taken(returns.close());
         free_up_to(cells, usize::MAX);
     }
+    if let Some(retired) = header.retired() {
+        retired.forget_owner();
+    }
     header.sent()
 }
 
@@ -296,21 +309,26 @@ pub(super) fn close<T, M: Lookup>(cells: Cells<'_, T, M>) -> usize {
 fn free_up_to<T, M: Lookup>(cells: Cells<'_, T, M>, most: usize) -> usize {
     let header = cells.header();
     let mut taken = header.taken();
-    let mut freed = 0;
-    while freed < most {
+    let mut left = most;
+    let next = || {
+        if left == 0 {
+            return None;
+        }
         // SAFETY: it was sent, so it is a cell of this slab, which has not been freed.
         let cell = |number| unsafe { cells.memory().cell::<T>(Key::from_raw(number)) };
-        // SAFETY: the link of such a cell was written before it was pushed (X3).
-        let link = |number| unsafe { cell(number).link().read() };
-        let Some((number, rest)) = taken.next(link) else {
-            break;
-        };
-        // SAFETY: the handle is gone, and the value; the slab's thread is this one. The slab
-        // is not closed: that comes after this.
-        unsafe { cells.place(cell(number)).live().free() };
+        // SAFETY: the link of such a cell was written before the word above it was pushed (X3).
+        let link = |number| unsafe { cell(number).read_link() };
+        let (number, rest) = taken.next(header.packing(), link)?;
         taken = rest;
-        freed += 1;
-    }
+        left -= 1;
+        // SAFETY: the slab keeps it allocated (L1).
+        unsafe { cells.place(cell(number)).live() }.set_state(State::FREE);
+        Some(cell(number).start())
+    };
+    // SAFETY: the handle is gone, and the value; the slab's thread is this one. The slab is not
+    // closed: that comes after this. So the cell is free before any other code runs, and was not
+    // on the stack.
+    let freed = unsafe { header.stack.push_all(next) };
     header.keep_taken(taken);
     header.uncount_sent(freed);
     freed
@@ -322,21 +340,26 @@ pub(super) fn taken<T, M: Lookup>(cells: Cells<'_, T, M>) -> usize {
     // SAFETY: it was sent, so it is a cell of this slab, which has not been freed.
     let cell = |number| unsafe { cells.memory().cell::<T>(Key::from_raw(number)) };
     // SAFETY: the link of such a cell was written before it was pushed (X3).
-    let link = |number| unsafe { cell(number).link().read() };
+    let link = |number| unsafe { cell(number).read_link() };
     // SAFETY: the link of such a cell was written before it was pushed (X4).
-    let link_of_retired = |number| unsafe { cell(number).key_place().read() };
-    count(cells, cells.header().taken(), link)
-        + count(cells, cells.header().taken_retired(), link_of_retired)
+    let link_of_retired = |number| unsafe { Word::of_narrow(cell(number).key_place().read()) };
+    let header = cells.header();
+    count(cells, header.taken(), (header.packing(), link))
+        + count(
+            cells,
+            header.taken_retired(),
+            (Packing::NONE, link_of_retired),
+        )
 }
 
 #[cfg(any(test, fuzzing))]
 fn count<T, M: Lookup>(
     cells: Cells<'_, T, M>,
-    mut taken: Taken,
-    link: impl Fn(u32) -> u32 + Copy,
+    mut taken: Word,
+    (packing, link): (Packing, impl Fn(u32) -> Word + Copy),
 ) -> usize {
     let mut count = 0;
-    while let Some((number, rest)) = taken.next(link) {
+    while let Some((number, rest)) = taken.next(packing, link) {
         let state = cells.get(Key::from_raw(number)).unwrap().state();
         assert!(state.is_sent(), "X2: what was taken was sent");
         taken = rest;

@@ -34,6 +34,7 @@ use super::table::{ChunkTable, Chunks};
 use crate::error::AllocError;
 use crate::key::{Key, MAX_SLOTS};
 use crate::raw::memory::Block;
+use crate::raw::packed::Packing;
 use crate::raw::source::Source;
 use crate::raw::stack::FreeStack;
 #[cfg(any(doc, test))]
@@ -76,8 +77,9 @@ pub(crate) fn try_new<T>(
     source: &Source,
 ) -> Result<NonNull<GrowableHeader>, AllocError> {
     let table = ChunkTable::try_new::<T>(shift, source)?;
+    let packing = CellPtr::<T>::packing(Packing::UNBOUNDED);
     let body = GrowableHeader {
-        header: SlabHeader::new(FreeStack::empty(source.clone()), 0, release),
+        header: SlabHeader::new(FreeStack::empty(source.clone()), 0, packing, release),
         next_fresh: Cell::new(0),
         table: RefCell::new(table),
     };

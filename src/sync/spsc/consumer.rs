@@ -6,6 +6,7 @@ use core::ptr::NonNull;
 
 use super::ends::End;
 use crate::raw::atomic::Ordering;
+use crate::raw::this_thread;
 
 /// The reading end of a [`SpscRing`](super::SpscRing). `Send` and `Sync`.
 pub struct Consumer {
@@ -14,6 +15,8 @@ pub struct Consumer {
     head: usize,
     /// Where the ring is empty, as far as is known (J4).
     tail: usize,
+    /// The number of its thread, as it told the producer last.
+    thread: usize,
 }
 
 // SAFETY: what is shared with the other end is atomic, or one end's by J2.
@@ -28,6 +31,7 @@ impl Consumer {
             end,
             head: 0,
             tail: 0,
+            thread: 0,
         }
     }
 
@@ -68,6 +72,12 @@ impl Consumer {
         if head != self.head {
             // A frame was forgotten. It is no more, for this borrows the consumer too.
             self.give_back();
+        }
+        let thread = this_thread::number();
+        if self.thread != thread {
+            self.thread = thread;
+            // Relaxed: a hint.
+            self.end.shared().popping.store(thread, Ordering::Relaxed);
         }
         // Acquire: pairs with the release in `Producer::advance`; the entries before it are
         // written.

@@ -36,6 +36,8 @@ pub(super) struct Position(pub(super) AtomicUsize);
 pub(super) struct Shared {
     pub(super) head: Position,
     pub(super) tail: Position,
+    /// The number of the thread that pops, or popped last; 0 if it is not known.
+    pub(super) popping: AtomicUsize,
     /// Not 0 once one of the ends is gone.
     ended: AtomicU32,
     /// The one that this is in.
@@ -72,6 +74,7 @@ pub(super) fn make(
         shared.write(Shared {
             head: Position(AtomicUsize::new(0)),
             tail: Position(AtomicUsize::new(0)),
+            popping: AtomicUsize::new(0),
             ended: AtomicU32::new(0),
             block,
         });
@@ -116,7 +119,19 @@ impl End {
         if next == 2 * self.capacity { 0 } else { next }
     }
 
+    /// The position so many after that one; at most twice the capacity.
+    #[inline(always)]
+    pub(super) fn ahead(&self, position: usize, count: usize) -> usize {
+        let ahead = position + count;
+        if ahead < 2 * self.capacity {
+            ahead
+        } else {
+            ahead - 2 * self.capacity
+        }
+    }
+
     /// How many positions it is from `head` to `tail`.
+    #[inline(always)]
     pub(super) fn between(&self, head: usize, tail: usize) -> usize {
         if head <= tail {
             tail - head

@@ -5,6 +5,7 @@ use core::ptr::NonNull;
 
 use crate::error::{AllocError, BuildError};
 use crate::raw::copy::copy;
+use crate::raw::prefetch::prefetch_to_write;
 
 /// Bytes begin at a multiple of this, and their length stands this many bytes before them.
 pub(super) const ALIGN: usize = 16;
@@ -105,6 +106,12 @@ impl Place {
     pub(super) unsafe fn set_len(self, len: usize) {
         // SAFETY: the place is the caller's alone (precondition), and begins with its length.
         unsafe { self.0.cast::<u32>().write(len as u32) };
+    }
+
+    /// Brings the lines of an entry of `len` bytes to this core, to be written; a hint.
+    #[inline(always)]
+    pub(super) fn prefetch_to_write(self, len: usize) {
+        prefetch_to_write(self.0, ALIGN + len);
     }
 
     /// The byte after the length.

@@ -1,5 +1,7 @@
 //! The steps of a program on two slabs of a kind, and on values that are sent from them.
 
+use std::thread;
+
 use flatslab::TrackedSlab;
 use flatslab::sync::SendSlot;
 use flatslab::{AccessError, Bounded, BoundedSlab, FullError, Growable, Key, Memory, Slab, Slot};
@@ -183,19 +185,24 @@ impl<T: Sample, M: Kind> World<'_, '_, T, M> {
         let key = SendSlot::key(&by);
         assert!(by.is(number));
         match self.input.below(6) {
+            // On the slab's own thread the slot is free at once.
             0 => assert!(SendSlot::into_inner(by).is(number)),
-            4 | 5 => {
-                match (SendSlot::retire(by), &self.sides[slab].slab) {
-                    (Ok(()), Some(_)) => self.sides[slab].retired.push((number, key)),
-                    (Err(by), None) => assert!(SendSlot::key(&by) == key && by.is(number)),
-                    _ => panic!("a slab that is gone refuses, and no other"),
-                }
-                return;
-            }
             1 => drop(SendSlot::into_pin(by)),
-            _ => drop(by),
+            4 | 5 => match (SendSlot::retire(by), &self.sides[slab].slab) {
+                (Ok(()), Some(_)) => self.sides[slab].retired.push((number, key)),
+                (Err(by), None) => assert!(SendSlot::key(&by) == key && by.is(number)),
+                _ => panic!("a slab that is gone refuses, and no other"),
+            },
+            // The last handle would free memory, which is counted here.
+            _ if self.sides[slab].slab.is_none() => drop(by),
+            _ => {
+                // The value ends here, where values are counted, too.
+                let there = || SendSlot::into_inner(by);
+                let value = thread::scope(|scope| scope.spawn(there).join());
+                assert!(value.expect("it does not panic").is(number));
+                self.sides[slab].returning.push(key);
+            }
         }
-        self.sides[slab].returning.push(key);
     }
 
     fn change(&mut self) {

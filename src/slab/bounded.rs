@@ -295,13 +295,6 @@ unsafe impl Lookup for Bounded {
     fn row_end(&self, _: Key) -> usize {
         self.bound.get()
     }
-
-    // Gives memory back by an exclusive borrow only.
-    #[inline(always)]
-    fn begin_walk(&self) {}
-
-    #[inline(always)]
-    unsafe fn end_walk(&self) {}
 }
 
 impl Kind for Bounded {

@@ -43,9 +43,11 @@ pub unsafe trait Lookup {
     #[doc(hidden)]
     fn row_end(&self, key: Key) -> usize;
 
-    /// Counts a walk by pointer, until whose end no memory is given back.
+    /// Counts a walk by pointer, until whose end no memory is given back. Nothing to do where
+    /// only an exclusive borrow gives memory back.
     #[doc(hidden)]
-    fn begin_walk(&self);
+    #[inline(always)]
+    fn begin_walk(&self) {}
 
     /// One walk less.
     ///
@@ -53,7 +55,8 @@ pub unsafe trait Lookup {
     ///
     /// For each [`begin_walk`](Self::begin_walk) at most once.
     #[doc(hidden)]
-    unsafe fn end_walk(&self);
+    #[inline(always)]
+    unsafe fn end_walk(&self) {}
 }
 
 /// The cells of a slab of `T`, by key.

@@ -144,7 +144,7 @@ impl Retired {
     }
 
     /// The owner gives something out, and nothing else is out.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn note_owner(&self) {
         let here = this_thread::number();
         // Relaxed: asked for on the same thread, or of no meaning. Not written where it is the

@@ -125,6 +125,7 @@ impl SlabHeader {
     }
 
     /// A cell was sent to another thread.
+    #[inline(always)]
     pub(crate) fn count_sent(&self) {
         let sent = self.sent.get();
         self.sent.set(sent + 1);

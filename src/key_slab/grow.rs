@@ -7,9 +7,9 @@ use super::{PlainSlab, Storage, VacantEntry};
 use crate::error::{AllocError, FullError};
 #[cfg(feature = "alloc")]
 use crate::key::MAX_SLOTS;
+use crate::raw::held::Held;
 #[cfg(feature = "alloc")]
 use crate::raw::report::Report;
-use crate::raw::held::Held;
 use crate::raw::touch::{PAGE, touch};
 
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {

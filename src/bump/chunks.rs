@@ -205,7 +205,7 @@ impl Chunks {
     ///
     /// # Safety
     ///
-    /// `place` was found there with a layout of that size.
+    /// `place` was found there with a layout of that size, and neither end has moved since.
     #[inline(always)]
     pub(super) unsafe fn commit_low(&self, place: NonNull<u8>, size: usize) {
         // SAFETY: the chunk has that many bytes from there on (precondition).
@@ -229,10 +229,13 @@ impl Chunks {
         Some(unsafe { high.sub(high.addr().get() - place) })
     }
 
-    /// Moves the high end down to memory that was found. There was no request and no user code
-    /// in between (A1).
+    /// Moves the high end down to memory that was found.
+    ///
+    /// # Safety
+    ///
+    /// `place` was [found](Self::find) there, and neither end has moved since.
     #[inline(always)]
-    pub(super) fn commit(&self, place: NonNull<u8>) {
+    pub(super) unsafe fn commit(&self, place: NonNull<u8>) {
         self.high.set(place);
     }
 
@@ -266,7 +269,8 @@ impl Chunks {
         self.enter(Some(chunk));
         let place = match from {
             End::Low => self.take_low_here(layout),
-            End::High => self.find(layout).inspect(|place| self.commit(*place)),
+            // SAFETY: just found.
+            End::High => (self.find(layout)).inspect(|place| unsafe { self.commit(*place) }),
         };
         // A chunk has room for such a layout at both ends, or at none.
         place.ok_or(AllocError::Limit {
@@ -446,7 +450,8 @@ impl Chunks {
     ///
     /// # Safety
     ///
-    /// `place` was taken here with a layout of that size, and is not used any more.
+    /// `place` was taken here with a layout of that size, and is not used any more. It was not made
+    /// free since.
     pub(super) unsafe fn take_back(&self, place: NonNull<u8>, size: usize) {
         if self.is_last(place, size) {
             // From the end, and not from the caller's pointer (B1).

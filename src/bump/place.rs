@@ -102,8 +102,10 @@ pub(super) fn put<T, F: Refusal>(chunks: &Chunks, value: T) -> Result<NonNull<T>
     };
     // SAFETY: room for a `T`, which is not handed out yet; to move a value runs no user
     // code (A1).
-    unsafe { place.cast().write(value) };
-    chunks.commit(place);
+    unsafe {
+        place.cast().write(value);
+        chunks.commit(place);
+    }
     Ok(place.cast())
 }
 

@@ -214,10 +214,15 @@ impl<R: Ends> Home<R> {
         Ok((header, unsafe { header.as_ref() }.class_pointer()))
     }
 
-    /// The free header that is next, shared with one reference from now on, and of so many bytes,
-    /// which the caller fills before anything else runs. Only of those on the free stack.
+    /// The free header that is next, shared with one reference from now on, and of so many bytes.
+    /// Only of those on the free stack.
+    ///
+    /// # Safety
+    ///
+    /// A buffer of the class has room for so many bytes, and the caller fills them before anything
+    /// else runs.
     #[inline(always)]
-    pub(super) fn pop_shared(class: &Class, filled: u32) -> Option<NonNull<Header<R>>> {
+    pub(super) unsafe fn pop_shared(class: &Class, filled: u32) -> Option<NonNull<Header<R>>> {
         let header = class.pop()?.cast::<Header<R>>();
         // SAFETY: a free header is there (C1).
         unsafe { header.as_ref() }.take_shared(filled);

@@ -139,7 +139,9 @@ impl<R: References> Ring<R> {
     fn copy(&self, bytes: &[u8]) -> Result<Buf<R>, RequestError> {
         // SAFETY: the arena is there, and so are its classes.
         let class = unsafe { self.class.as_ref() };
-        if let Some(header) = Home::<R>::pop_shared(class, bytes.len() as u32) {
+        // SAFETY: `push` has compared the length with `max_len`, for which there is room; the bytes
+        // are filled just below.
+        if let Some(header) = unsafe { Home::<R>::pop_shared(class, bytes.len() as u32) } {
             // SAFETY: it is shared and no one else's, and its buffer has room for `max_len` bytes.
             return Ok(unsafe { Buf::of_bytes(header, bytes) });
         }

@@ -31,7 +31,8 @@ pub trait FreeCells: 'static {
     ///
     /// # Safety
     ///
-    /// That is what came with the cell, and the list has not changed since.
+    /// That is what came with the cell, and the list has not changed since. If the cell was written
+    /// to, nothing was asked of the list after that.
     unsafe fn take(&self, rest: Self::Rest);
 
     /// Takes the cell that was pushed last.
@@ -49,7 +50,7 @@ pub trait FreeCells: 'static {
     ///
     /// The caller owns the cell, which is not on the list, and for which there is room; it gives
     /// the cell up before any other code runs. Until the cell is popped or the list is cleared,
-    /// its memory stays, and is not used.
+    /// its memory stays, and is not used, but by who looked at it and [takes](Self::take) it next.
     unsafe fn push(&self, cell: NonNull<u8>);
 
     /// Number of cells on the list.

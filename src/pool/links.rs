@@ -66,7 +66,8 @@ impl Links {
     ///
     /// # Safety
     ///
-    /// This is the link that came with it, and the list has not changed since.
+    /// This is the link that came with it, and the list has not changed since. If the memory was
+    /// used, the list was not looked at after that.
     #[inline(always)]
     pub(crate) unsafe fn take(&self, next: Link) {
         self.head.set(next);

@@ -278,7 +278,8 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     ///
     /// # Safety
     ///
-    /// The free list of this pool was looked at, and has not changed since.
+    /// The cell and the rest came from a look at the free list of this pool, which has not changed
+    /// since.
     #[inline(always)]
     unsafe fn put(&self, (cell, rest): (NonNull<u8>, Rest<M>), value: T) -> NonNull<T> {
         let cell = cell.cast::<T>();

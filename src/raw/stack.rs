@@ -288,7 +288,7 @@ impl FreeStack {
     ///
     /// # Safety
     ///
-    /// The stack has not changed since.
+    /// `top` came with it, from this stack, which has not changed since.
     #[inline(always)]
     pub(crate) unsafe fn lower(&self, top: Lowered) {
         self.top.set(top.0);

@@ -17,8 +17,8 @@ use crate::key::Key;
 /// allocated, stamped cell of the type that the memory was made for: one of
 /// that header, or one that is free for ever and has no key.
 /// The cells of the keys from `key` to `row_end(key)` that are below the bound follow
-/// each other. Between a `begin_walk` and its `end_walk` all cells stay allocated, and those
-/// of keys whose row has a value stay the cells of those keys.
+/// each other. From a `begin_walk` to its `end_walk` no row goes that has a value at any time in
+/// between: its cells stay allocated, and stay the cells of their keys.
 pub unsafe trait Lookup {
     #[doc(hidden)]
     fn header(&self) -> NonNull<SlabHeader>;
@@ -43,8 +43,8 @@ pub unsafe trait Lookup {
     #[doc(hidden)]
     fn row_end(&self, key: Key) -> usize;
 
-    /// Counts a walk by pointer, until whose end no memory is given back. Nothing to do where
-    /// only an exclusive borrow gives memory back.
+    /// Counts a walk by pointer, until whose end no row goes that has, or has had, a value. Nothing
+    /// to do where only an exclusive borrow gives memory back.
     #[doc(hidden)]
     #[inline(always)]
     fn begin_walk(&self) {}

@@ -4,7 +4,7 @@
 //! and holds no pointer across a destructor: user code may insert, remove, clear
 //! or grow at any point of the walk. When a destructor panics the walk goes on
 //! with the rest while the panic unwinds. The iterators' [`Walk`] goes by pointer,
-//! and no memory is given back while there is one.
+//! and no chunk that it may stand in is given back while there is one.
 
 use core::ops::Range;
 use core::ptr::{self, NonNull};
@@ -22,8 +22,9 @@ use crate::key::Key;
 ///
 /// Cells that follow each other in memory are a row, and are walked by pointer:
 /// looking up each cell in the table took twice the time. The memory counts its walks,
-/// and gives back none of it while there is one. (To ask after each value whether a chunk
-/// had gone was two instructions of ten, and a quarter of the time at 64 bytes.)
+/// and gives back no chunk while there is one, but that which stands in for holes, when the
+/// last hole is filled. (To ask after each value whether a chunk had gone was two instructions
+/// of ten, and a quarter of the time at 64 bytes.)
 ///
 /// The pointer is to the cell before the next one. Tried, in instructions per value of a
 /// mutable `for` loop over the `u64` of a bounded slab (`slab` takes 6): a start and an end

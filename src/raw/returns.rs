@@ -169,7 +169,7 @@ impl Retired {
     pub(crate) unsafe fn is_owned_here(this: NonNull<Self>) -> bool {
         // SAFETY: this is there (precondition).
         let owner = unsafe { &(*this.as_ptr()).owner };
-        let here = this_thread::number();
+        let here = this_thread::number_if_any();
         // Relaxed: only this thread can have written its number, and what it wrote last it reads
         // (Q3).
         here != 0 && owner.load(Ordering::Relaxed) == here

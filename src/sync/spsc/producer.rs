@@ -119,7 +119,7 @@ impl Producer {
         };
         // Relaxed: a hint.
         let popping = self.end.shared().popping.load(Ordering::Relaxed);
-        self.is_apart = popping == 0 || popping != this_thread::number();
+        self.is_apart = popping == 0 || popping != this_thread::number_if_any();
         self.tail != self.limit
     }
 

@@ -18,6 +18,15 @@ pub(crate) fn prefetch(place: NonNull<u8>, size: usize) {
     }
 }
 
+/// Prefetches so many lines from there on.
+#[cfg(feature = "alloc")]
+#[inline(always)]
+pub(crate) fn prefetch_lines(start: NonNull<u8>, lines: usize) {
+    for line in 0..lines {
+        prefetch_line(start.as_ptr().wrapping_add(line * LINE));
+    }
+}
+
 /// Prefetches the lines of so many bytes from there on, to be written: other cores give them up.
 /// A core that stores to a line which another one has waits for it, and the stores after that
 /// wait, too.

@@ -16,6 +16,10 @@ use super::place::Live;
 use super::sent;
 use super::state::State;
 use crate::key::Key;
+use crate::raw::prefetch::prefetch_lines;
+
+/// Lines of the next row that are loaded ahead.
+const LINES: usize = 8;
 
 /// The cells of all keys there are, one after the other, while user code may run
 /// in between and insert, remove or grow.
@@ -133,8 +137,25 @@ impl<'a, T, M: Lookup> Walk<'a, T, M> {
         let start = unsafe { self.cells.memory.cell::<T>(key) }.start().as_ptr();
         self.at = start.wrapping_sub(CellPtr::<T>::SIZE);
         self.row_last = self.at.wrapping_add(cells * CellPtr::<T>::SIZE);
+        if self.row_keys_end < end {
+            // SAFETY: below the bound.
+            unsafe { prefetch_row(self.cells, Key::from_raw(self.row_keys_end as u32)) };
+        }
         true
     }
+}
+
+/// Has the first lines of the next row loaded while this one is walked: within a row the processor
+/// looks ahead by itself, and not from one to the next. A call, as it is made once for each row.
+///
+/// # Safety
+///
+/// The key is below the bound.
+#[inline(never)]
+unsafe fn prefetch_row<T, M: Lookup>(cells: Cells<'_, T, M>, first: Key) {
+    // SAFETY: below the bound (precondition); cells of `T`, says `Cells::new`.
+    let start = unsafe { cells.memory.cell::<T>(first) }.start();
+    prefetch_lines(start, LINES);
 }
 
 /// The state of a cell that has refused access; `None` if it has no value any more, after those that

@@ -88,6 +88,20 @@ for log in "$logs"/*; do
 done
 [ $failed -eq 0 ]
 
+# Where thread-locals are not the platform's own, one may be gone while its thread still ends, and
+# another thread have its address.
+if [ -n "${FLATSLAB_WEEKLY:-}" ] && [ ${#names[@]} -eq 0 ]; then
+    echo "== thread-locals in memory of the allocator"
+    target=x86_64-pc-windows-gnu
+    reuse=" -Zmiri-address-reuse-rate=1.0 -Zmiri-address-reuse-cross-thread-rate=1.0"
+    cargo "+$nightly" miri setup --target "$target"
+    (
+        miri_flags+=$reuse
+        miri_test "$target" stacked each_run --test sync -- --exact \
+            send_slot::a_value_ends_elsewhere_while_the_slab_goes_with_its_thread
+    )
+fi
+
 # Two threads that meet, in many orders: each seed has another one.
 if [ ${#names[@]} -eq 0 ]; then
     echo "== $seeds orders of what threads do"

@@ -328,7 +328,8 @@ impl FreeStack {
     ///
     /// # Safety
     ///
-    /// Each cell is as for [`push_entry`](Self::push_entry), and `next` uses nothing of this.
+    /// Each cell is as for [`push_entry`](Self::push_entry); `next` uses nothing of this, and does
+    /// not unwind.
     #[inline(always)]
     pub(crate) unsafe fn push_all(&self, mut next: impl FnMut() -> CellEntry) -> usize {
         let first = self.top.get();

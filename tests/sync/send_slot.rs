@@ -1,7 +1,9 @@
 //! Values that are handed to other threads, and their slots' way back.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::mem;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc;
 use std::thread;
 
@@ -28,6 +30,49 @@ fn drop_there<T: Send>(sent: SendSlot<T>) {
     thread::scope(|scope| {
         scope.spawn(move || drop(sent));
     });
+}
+
+/// The slab goes with its thread, late; where thread-locals are not the platform's own, that of the
+/// thread's number may be gone by then, and its memory another thread's.
+#[test]
+fn a_value_ends_elsewhere_while_the_slab_goes_with_its_thread() {
+    static GOING: AtomicBool = AtomicBool::new(false);
+    static ENDED: AtomicBool = AtomicBool::new(false);
+
+    struct Mine(BoundedSlab<u64>);
+
+    impl Drop for Mine {
+        fn drop(&mut self) {
+            GOING.store(true, Relaxed);
+            while !ENDED.load(Relaxed) {
+                thread::yield_now();
+            }
+            drop(self.0.insert(1).unwrap());
+            assert_eq!(self.0.free_slots(), 4);
+        }
+    }
+
+    thread_local! {
+        static SLAB: OnceCell<Mine> = const { OnceCell::new() };
+    }
+
+    let (sender, receiver) = mpsc::channel();
+    let elsewhere = thread::spawn(move || {
+        let sent: SendSlot<u64> = receiver.recv().unwrap();
+        while !GOING.load(Relaxed) {
+            thread::yield_now();
+        }
+        drop(sent);
+        ENDED.store(true, Relaxed);
+    });
+    let owner = thread::spawn(move || {
+        SLAB.with(|slab| {
+            let slab = slab.get_or_init(|| Mine(BoundedSlab::with_capacity(4)));
+            sender.send(slab.0.insert(7).unwrap().into_send()).unwrap();
+        });
+    });
+    owner.join().unwrap();
+    elsewhere.join().unwrap();
 }
 
 #[test]

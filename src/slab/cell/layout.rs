@@ -202,7 +202,7 @@ impl<T> CellPtr<T> {
     }
 
     /// Writes the link of a cell that is on its way back from another thread, in the place of
-    /// the value.
+    /// the value. The link holds all words of [this packing](Self::packing), and not all others.
     ///
     /// # Safety
     ///

@@ -24,7 +24,9 @@ use crate::{AccessError, SlotBox};
 /// slab lives. The slab's thread frees such slots when it finds no other free one, or in
 /// [`reclaim`](TrackedSlab::reclaim); the slot of a handle that ends on that thread is free at
 /// once, with the `std` feature. [`retire`](Self::retire) leaves the drop to that thread, too. So
-/// a thread that must not call the allocator can make values, and other threads end them. The last handle of a dropped slab frees all its memory,
+/// a thread that must not call the allocator can make values, and other threads end them. (Where
+/// thread-locals are not the platform's own, as on Android, `std` allocates one the first time
+/// that a thread sends or ends a value.) The last handle of a dropped slab frees all its memory,
 /// on its own thread: O(chunks), with a call of the allocator for each.
 ///
 /// For the slab the value counts until its slot is freed, and access by key finds it
@@ -34,9 +36,9 @@ use crate::{AccessError, SlotBox};
 /// # Cost
 ///
 /// [`into_send`](Slot::into_send) and the other operations of the slab have no atomic
-/// exchange. The end of the handle on another thread has one
-/// compare-exchange, which competes only with other ends at the same time. Freeing takes one swap for all slots that came back, and a few loads
-/// and stores for each.
+/// exchange. The end of the handle on another thread has one compare-exchange, which competes
+/// only with other ends at the same time. Freeing takes one swap for all slots that came back,
+/// and a few loads and stores for each.
 ///
 /// # Examples
 ///

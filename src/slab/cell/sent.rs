@@ -2,10 +2,11 @@
 //!
 //! The value goes with a handle of its own, and its cell is exclusively borrowed for the
 //! slab's thread, like that of a `SlotBox`. Where the handle ends, the cell's number is pushed
-//! on the header's [return stack](Returns), or, on the slab's own thread, freed at once: without
-//! an exchange, which is most of what an end takes elsewhere. The slab takes that whole, into a list of its own,
-//! and frees from there: a bounded number where an insertion needs one, so that none pays for
-//! all that other threads gave back, and everything where all cells are walked over anyway.
+//! on the header's [return stack](Returns); on the slab's own thread the cell is freed at once,
+//! without the exchange, which is most of what an end takes elsewhere. The slab takes the stack
+//! whole, into a list of its own, and frees from there: a bounded number where an insertion needs
+//! one, so that none pays for all that other threads gave back, and everything where all cells
+//! are walked over anyway.
 //!
 //! A handle may also give its cell back with the value, on a stack of its own: such a value is
 //! [retired], and the slab drops it, where it is told to, and never where an insertion looks for a

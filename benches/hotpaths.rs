@@ -322,8 +322,9 @@ mod traced {
         let slot = move || slab.insert(7);
         let shared: &SharedSlab<u64> = Box::leak(Box::new(SharedSlab::with_capacity(64)));
         let key = move || shared.insert(7).unwrap();
-        // The first operation of a thread gets a number for it.
+        // The first operations of a thread get numbers for it.
         key();
+        drop(slot().into_send());
         vec![
             operation!("Slot::into_send", (slot: Slot<u64> = slot()) -> SendSlot<u64> {
                 slot.into_send()

@@ -47,8 +47,8 @@ fn a_value_ends_elsewhere_while_the_slab_goes_with_its_thread() {
             while !ENDED.load(Relaxed) {
                 thread::yield_now();
             }
+            // Nothing orders the end before this, so the slot may not be back yet.
             drop(self.0.insert(1).unwrap());
-            assert_eq!(self.0.free_slots(), 4);
         }
     }
 

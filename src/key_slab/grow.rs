@@ -30,8 +30,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     #[inline]
     pub fn try_insert(&mut self, value: T) -> Result<K, FullError<T>> {
         self.insert_or_grow(value, |_, held| {
-            if size_of::<T>() <= 2 * size_of::<usize>() {
-                // In registers it stays there.
+            if Held::<T>::IN_REGISTERS {
                 FullError(held.value)
             } else {
                 refused(held)

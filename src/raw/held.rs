@@ -14,6 +14,10 @@ pub(crate) struct Held<T> {
 }
 
 impl<T> Held<T> {
+    /// Whether the value fits in two registers: on its way to a call it stays there, and needs no
+    /// care.
+    pub(crate) const IN_REGISTERS: bool = size_of::<T>() <= 2 * size_of::<usize>();
+
     #[inline(always)]
     pub(crate) fn new(value: T) -> Self {
         Held {

@@ -8,7 +8,7 @@
 //! | `pages/` | what can be asked of the system's pages; those of Linux: mapped, cut into blocks, reported on | `source.rs`, `report.rs`, `memory/` |
 //! | `stack.rs` | [`FreeStack`](stack::FreeStack): LIFO of pointers to free cells; pop, push, refill, replace the array | slabs; pools; byte arenas |
 //! | `copy.rs` | copies of few bytes, in line | arenas |
-//! | `held.rs` | a value on its way to a cold function | arenas; pools |
+//! | `held.rs` | a value on its way to a cold function | arenas; pools; slabs |
 //! | `row.rs` | [`Row`](row::Row): a growable array of plain records | byte arenas; epochs |
 //! | `touch.rs` | writing to every page | `memory.rs`; slabs; pools; arenas |
 //! | `report.rs` | [`Report`](report::Report): what memory was obtained | every family |

@@ -1,8 +1,8 @@
 //! Iteration over all values of a slab. What removes them is in `removal.rs`.
 //!
 //! Everything goes in key order. The slab may be used, and grow, during an iteration; no
-//! chunk that a walk may stand in goes before its end ([`Walk`]). Slots that are added later are not
-//! visited, so inserting loops terminate.
+//! chunk that a walk may stand in goes before its end ([`Walk`]). Slots that are added later
+//! are not visited, so inserting loops terminate.
 //!
 //! A borrowed value is never skipped silently: the iterators panic at it, or yield an
 //! error. Whether a cell that refuses access has a value is asked in line here, unlike

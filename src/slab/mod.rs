@@ -190,8 +190,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// ```
     #[inline]
     pub fn try_insert(&self, value: T) -> Result<Slot<T>, FullError<T>> {
-        // In registers it stays there.
-        if size_of::<T>() <= 2 * size_of::<usize>() {
+        if Held::<T>::IN_REGISTERS {
             return match self.try_claim() {
                 // SAFETY: the cell was just popped: free, and no one else has it (F2).
                 Ok(place) => Ok(unsafe { Slot::fill(place, value) }),

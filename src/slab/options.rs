@@ -157,7 +157,10 @@ impl<T> Build for Slab<T> {
 
     fn try_build(options: SlabOptions, pages: Pages) -> Result<Self, BuildError> {
         let shift = options.shift::<T>()?;
-        #[cfg_attr(not(feature = "std"), expect(unused_mut))]
+        #[cfg_attr(
+            not(feature = "std"),
+            expect(unused_mut, reason = "only a slab with a helper is changed")
+        )]
         let mut slab = Self::with_shift(shift, pages.into_source()?);
         slab.try_reserve(options.reserve)?;
         #[cfg(feature = "std")]

@@ -501,7 +501,7 @@ fn a_value_that_is_retired_while_its_slab_goes_is_dropped_or_refused() {
 #[test]
 fn values_of_every_size_and_alignment_are_retired() {
     #[repr(align(64))]
-    struct Line(#[expect(dead_code)] u8);
+    struct Line(#[expect(dead_code, reason = "for its size")] u8);
     #[repr(align(64))]
     struct Nothing;
 

@@ -38,52 +38,44 @@ pub(crate) fn prefetch_to_write(start: NonNull<u8>, bytes: usize) {
     }
 }
 
-/// As [`prefetch_line`].
-#[cfg(feature = "alloc")]
-#[inline(always)]
-fn prefetch_line_to_write(place: *const u8) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: the instruction accepts any address, and changes nothing but caches. Processors of
-    // x86_64 that do not have it do nothing.
-    unsafe {
-        core::arch::asm!(
-            "prefetchw [{place}]",
-            place = in(reg) place,
-            options(nostack, preserves_flags, readonly)
-        );
-    }
-    #[cfg(all(target_arch = "aarch64", not(miri)))]
-    // SAFETY: the instruction accepts any address, and changes nothing but caches.
-    unsafe {
-        core::arch::asm!(
-            "prfm pstl1keep, [{place}]",
-            place = in(reg) place,
-            options(nostack, preserves_flags, readonly)
-        );
-    }
-    #[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
-    let _ = place;
+/// A hint for one line: by that instruction of x86_64, or of aarch64.
+macro_rules! hint {
+    ($(#[$attribute:meta])* $name:ident, $x86_64:literal, $aarch64:literal) => {
+        $(#[$attribute])*
+        ///
+        /// Accesses nothing, and faults at no address. Does nothing where the crate knows no
+        /// instruction for it, and under Miri.
+        #[inline(always)]
+        fn $name(place: *const u8) {
+            #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
+            // SAFETY: the instruction accepts any address, and changes nothing but caches. A
+            // processor that does not have it does nothing.
+            unsafe {
+                #[cfg(target_arch = "x86_64")]
+                core::arch::asm!(
+                    concat!($x86_64, " [{place}]"),
+                    place = in(reg) place,
+                    options(nostack, preserves_flags, readonly)
+                );
+                #[cfg(target_arch = "aarch64")]
+                core::arch::asm!(
+                    concat!("prfm ", $aarch64, ", [{place}]"),
+                    place = in(reg) place,
+                    options(nostack, preserves_flags, readonly)
+                );
+            }
+            #[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+            let _ = place;
+        }
+    };
 }
 
-/// Accesses nothing, and faults at no address. Does nothing where the crate knows no
-/// instruction for it, and under Miri.
-#[inline(always)]
-fn prefetch_line(place: *const u8) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: SSE is in every x86_64 processor; the instruction accepts any address.
-    unsafe {
-        use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(place.cast());
-    }
-    #[cfg(all(target_arch = "aarch64", not(miri)))]
-    // SAFETY: the instruction accepts any address, and changes nothing but caches.
-    unsafe {
-        core::arch::asm!(
-            "prfm pldl1keep, [{place}]",
-            place = in(reg) place,
-            options(nostack, preserves_flags, readonly)
-        );
-    }
-    #[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
-    let _ = place;
+hint! {
+    /// The line will be read.
+    prefetch_line, "prefetcht0", "pldl1keep"
+}
+hint! {
+    /// The line will be written: other cores give it up.
+    #[cfg(feature = "alloc")]
+    prefetch_line_to_write, "prefetchw", "pstl1keep"
 }

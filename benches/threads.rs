@@ -8,18 +8,18 @@ mod crossings;
 
 use std::process::ExitCode;
 
-use crossings::Store;
 use crossings::alone::{self, sides};
 use crossings::frames::{self, BbQueue, Rtrb, Spsc};
 use crossings::hand_over::{self, Pace};
 use crossings::heaps::{Jemalloc, Mimalloc};
 use crossings::larson;
 use crossings::rings::{Deque, full, half_full};
-use crossings::scratch::{self, Scratch};
+use crossings::scratch;
 use crossings::shared::{get, get_one, oldest, remove, single, take};
 use crossings::stores::{
     Indices, Locked, Malloc, Plurality, Sends, Sharded, Shared, Unshared, Word,
 };
+use crossings::{Container, Store};
 use flatslab::sync::SharedRing;
 use flatslab_benches::machine;
 use flatslab_benches::operation::Setting;
@@ -97,7 +97,7 @@ fn cases(_: &flatslab_benches::arguments::Arguments, _: usize, bytes: usize) -> 
 fn of_mixed_sizes() -> Vec<Case> {
     macro_rules! entries {
         ($($store:ty)*) => {
-            vec![$(entry(<$store as Store<u64>>::NAME, |setting| {
+            vec![$(entry(<$store as Container<u64>>::NAME, |setting| {
                 larson::turn::<$store>(&setting)
             })),*]
         };
@@ -113,7 +113,7 @@ fn of_mixed_sizes() -> Vec<Case> {
 fn of_neighbours<const WORDS: usize, const AT: usize>() -> Case {
     macro_rules! entries {
         ($($store:ty)*) => {
-            vec![$(entry(<$store as Scratch<scratch::Value<WORDS>>>::NAME, |setting| {
+            vec![$(entry(<$store as Container<scratch::Value<WORDS>>>::NAME, |setting| {
                 scratch::turn::<WORDS, $store>(&setting, THREADS[AT])
             })),*]
         };
@@ -144,7 +144,7 @@ fn of_value<V: Payload + Send + Sync>() -> Vec<Case> {
     macro_rules! entries {
         ($turn:ident; $($store:ty)*) => {
             vec![$(
-                entry(<$store as Store<V>>::NAME, |setting| {
+                entry(<$store as Container<V>>::NAME, |setting| {
                     $turn::<V, $store>(&setting)
                 })
             ),*]
@@ -219,7 +219,7 @@ fn of_rings<const AT: usize>() -> [Case; 2] {
 fn of_threads<V: Payload + Send + Sync, const AT: usize>() -> Vec<Case> {
     macro_rules! entries {
         ($turn:ident; $($store:ident)*) => {
-            vec![$(entry(<$store as Store<V>>::NAME, |setting| {
+            vec![$(entry(<$store as Container<V>>::NAME, |setting| {
                 $turn::<V, $store>(&setting, THREADS[AT])
             })),*]
         };

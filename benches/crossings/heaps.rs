@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use flatslab_benches::payload::Payload;
 use flatslab_benches::threads::{JEMALLOC, MIMALLOC};
 
-use super::Store;
+use super::{Container, Store};
 
 /// An allocator.
 pub(crate) trait Heap {
@@ -73,7 +73,7 @@ impl<V, H: Heap> Drop for HeapBox<V, H> {
     }
 }
 
-impl<V: Payload, H: Heap> Store<V> for On<H> {
+impl<V, H: Heap> Container<V> for On<H> {
     const NAME: &'static str = H::NAME;
     type Common = ();
     type Own = ();
@@ -89,6 +89,13 @@ impl<V: Payload, H: Heap> Store<V> for On<H> {
     }
 
     #[inline(always)]
+    fn remove((): &(), boxed: HeapBox<V, H>) {
+        drop(boxed);
+    }
+}
+
+impl<V: Payload, H: Heap> Store<V> for On<H> {
+    #[inline(always)]
     fn number((): &(), boxed: &HeapBox<V, H>) -> u64 {
         boxed.value().number()
     }
@@ -96,10 +103,5 @@ impl<V: Payload, H: Heap> Store<V> for On<H> {
     #[inline(always)]
     fn take((): &(), boxed: HeapBox<V, H>) -> V {
         *boxed.value()
-    }
-
-    #[inline(always)]
-    fn remove((): &(), boxed: HeapBox<V, H>) {
-        drop(boxed);
     }
 }

@@ -14,7 +14,7 @@ use flatslab_benches::run::Turn;
 use flatslab_benches::{clock, machine};
 use rand::Rng;
 
-use super::{Store, wait_until};
+use super::{Container, Store, wait_until};
 
 type Small = u64;
 type Middle = [u64; 8];
@@ -32,21 +32,21 @@ impl<S> Mixed for S where
 }
 
 type Common<S> = (
-    <S as Store<Small>>::Common,
-    <S as Store<Middle>>::Common,
-    <S as Store<Large>>::Common,
+    <S as Container<Small>>::Common,
+    <S as Container<Middle>>::Common,
+    <S as Container<Large>>::Common,
 );
 
 type Own<S> = (
-    <S as Store<Small>>::Own,
-    <S as Store<Middle>>::Own,
-    <S as Store<Large>>::Own,
+    <S as Container<Small>>::Own,
+    <S as Container<Middle>>::Own,
+    <S as Container<Large>>::Own,
 );
 
 enum Object<S: Mixed> {
-    Small(<S as Store<Small>>::Handle),
-    Middle(<S as Store<Middle>>::Handle),
-    Large(<S as Store<Large>>::Handle),
+    Small(<S as Container<Small>>::Handle),
+    Middle(<S as Container<Middle>>::Handle),
+    Large(<S as Container<Large>>::Handle),
 }
 
 impl<S: Mixed> Object<S> {
@@ -109,9 +109,9 @@ pub(crate) fn turn<S: Mixed>(setting: &Setting) -> Turn {
     // Of one size at the worst, of one thread at the worst; and some that are on their way back.
     let capacity = 2 * setting.live + 64;
     let common: Common<S> = (
-        <S as Store<Small>>::common(capacity),
-        <S as Store<Middle>>::common(capacity),
-        <S as Store<Large>>::common(capacity),
+        <S as Container<Small>>::common(capacity),
+        <S as Container<Middle>>::common(capacity),
+        <S as Container<Large>>::common(capacity),
     );
     // A thread may be one exchange ahead.
     let arrays = [(); 2].map(|()| ArrayQueue::<Vec<Option<Object<S>>>>::new(2));
@@ -120,9 +120,9 @@ pub(crate) fn turn<S: Mixed>(setting: &Setting) -> Turn {
     let one = |thread: usize| {
         machine::pin_to(thread);
         let own: Own<S> = (
-            <S as Store<Small>>::own(capacity),
-            <S as Store<Middle>>::own(capacity),
-            <S as Store<Large>>::own(capacity),
+            <S as Container<Small>>::own(capacity),
+            <S as Container<Middle>>::own(capacity),
+            <S as Container<Large>>::own(capacity),
         );
         let sequence = &sequences[thread];
         let mut stretches = Vec::with_capacity(batches);
@@ -179,7 +179,7 @@ pub(crate) fn turn<S: Mixed>(setting: &Setting) -> Turn {
         threads.map(|it| it.join().expect("it ends"))
     });
     let [(first, left, wrong), (second, right, also_wrong)] = given;
-    let name = <S as Store<Small>>::NAME;
+    let name = <S as Container<Small>>::NAME;
     assert_eq!(
         (left.wrapping_add(right), wrong + also_wrong),
         (0, 0),

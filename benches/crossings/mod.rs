@@ -16,7 +16,7 @@ use std::thread;
 use flatslab_benches::payload::Payload;
 
 /// Where values are that more than one thread has to do with.
-pub(crate) trait Store<V: Payload> {
+pub(crate) trait Container<V> {
     const NAME: &'static str;
     /// What all threads have.
     type Common: Sync;
@@ -31,14 +31,17 @@ pub(crate) trait Store<V: Payload> {
     /// A value; `None` where no slot has come back yet.
     fn make(common: &Self::Common, own: &Self::Own, value: V) -> Option<Self::Handle>;
 
+    /// Drops a value where it stands.
+    fn remove(common: &Self::Common, handle: Self::Handle);
+}
+
+/// One of values that carry a number.
+pub(crate) trait Store<V: Payload>: Container<V> {
     /// The value's number.
     fn number(common: &Self::Common, handle: &Self::Handle) -> u64;
 
     /// Moves a value out.
     fn take(common: &Self::Common, handle: Self::Handle) -> V;
-
-    /// Drops a value where it stands.
-    fn remove(common: &Self::Common, handle: Self::Handle);
 
     /// Reads the number of a value, which ends on this thread, whichever that is.
     #[inline(always)]

@@ -12,12 +12,12 @@ use flatslab_benches::threads::{
     INDICES, LOCKED, MALLOC, PLURALITY, SHARDED, SHARED, SLAB, UNSHARED, WORD,
 };
 
-use super::Store;
+use super::{Container, Store};
 
 /// Ours: slots that are handed over and come back.
 pub(crate) struct Sends;
 
-impl<V: Payload + Send> Store<V> for Sends {
+impl<V: Send> Container<V> for Sends {
     const NAME: &'static str = SLAB;
     type Common = ();
     type Own = BoundedSlab<V>;
@@ -35,6 +35,13 @@ impl<V: Payload + Send> Store<V> for Sends {
     }
 
     #[inline(always)]
+    fn remove((): &(), sent: SendSlot<V>) {
+        drop(sent);
+    }
+}
+
+impl<V: Payload + Send> Store<V> for Sends {
+    #[inline(always)]
     fn number((): &(), sent: &SendSlot<V>) -> u64 {
         sent.number()
     }
@@ -42,11 +49,6 @@ impl<V: Payload + Send> Store<V> for Sends {
     #[inline(always)]
     fn take((): &(), sent: SendSlot<V>) -> V {
         SendSlot::into_inner(sent)
-    }
-
-    #[inline(always)]
-    fn remove((): &(), sent: SendSlot<V>) {
-        drop(sent);
     }
 
     const RECLAIMS: bool = true;
@@ -60,7 +62,7 @@ impl<V: Payload + Send> Store<V> for Sends {
 /// A `Box` each, on malloc: this program has no allocator but the system's.
 pub(crate) struct Malloc;
 
-impl<V: Payload> Store<V> for Malloc {
+impl<V> Container<V> for Malloc {
     const NAME: &'static str = MALLOC;
     type Common = ();
     type Own = ();
@@ -76,6 +78,13 @@ impl<V: Payload> Store<V> for Malloc {
     }
 
     #[inline(always)]
+    fn remove((): &(), boxed: Box<V>) {
+        drop(boxed);
+    }
+}
+
+impl<V: Payload> Store<V> for Malloc {
+    #[inline(always)]
     fn number((): &(), boxed: &Box<V>) -> u64 {
         Payload::number(&**boxed)
     }
@@ -84,17 +93,12 @@ impl<V: Payload> Store<V> for Malloc {
     fn take((): &(), boxed: Box<V>) -> V {
         *boxed
     }
-
-    #[inline(always)]
-    fn remove((): &(), boxed: Box<V>) {
-        drop(boxed);
-    }
 }
 
 /// `plurality`: a pool of the thread that makes values, whose boxes may end on another.
 pub(crate) struct Plurality;
 
-impl<V: Payload + Send> Store<V> for Plurality {
+impl<V: Payload + Send> Container<V> for Plurality {
     const NAME: &'static str = PLURALITY;
     type Common = ();
     type Own = plurality::Pool<V>;
@@ -118,6 +122,13 @@ impl<V: Payload + Send> Store<V> for Plurality {
     }
 
     #[inline(always)]
+    fn remove((): &(), boxed: plurality::Box<V>) {
+        drop(boxed);
+    }
+}
+
+impl<V: Payload + Send> Store<V> for Plurality {
+    #[inline(always)]
     fn number((): &(), boxed: &plurality::Box<V>) -> u64 {
         boxed.number()
     }
@@ -126,17 +137,12 @@ impl<V: Payload + Send> Store<V> for Plurality {
     fn take((): &(), boxed: plurality::Box<V>) -> V {
         *boxed
     }
-
-    #[inline(always)]
-    fn remove((): &(), boxed: plurality::Box<V>) {
-        drop(boxed);
-    }
 }
 
 /// What the channel takes for itself: a word, and no memory for it.
 pub(crate) struct Word<V>(PhantomData<V>);
 
-impl<V: Payload> Store<V> for Word<V> {
+impl<V: Payload> Container<V> for Word<V> {
     const NAME: &'static str = WORD;
     type Common = ();
     type Own = ();
@@ -154,6 +160,11 @@ impl<V: Payload> Store<V> for Word<V> {
     }
 
     #[inline(always)]
+    fn remove((): &(), _: usize) {}
+}
+
+impl<V: Payload> Store<V> for Word<V> {
+    #[inline(always)]
     fn number((): &(), word: &usize) -> u64 {
         *word as u64
     }
@@ -162,15 +173,12 @@ impl<V: Payload> Store<V> for Word<V> {
     fn take((): &(), word: usize) -> V {
         V::of(word as u64)
     }
-
-    #[inline(always)]
-    fn remove((): &(), _: usize) {}
 }
 
 /// Ours, shared.
 pub(crate) struct Shared;
 
-impl<V: Payload + Send + Sync> Store<V> for Shared {
+impl<V: Send + Sync> Container<V> for Shared {
     const NAME: &'static str = SHARED;
     type Common = SharedSlab<V>;
     type Own = ();
@@ -188,6 +196,13 @@ impl<V: Payload + Send + Sync> Store<V> for Shared {
     }
 
     #[inline(always)]
+    fn remove(slab: &SharedSlab<V>, key: SharedKey) {
+        assert!(slab.remove(key), "it is there");
+    }
+}
+
+impl<V: Payload + Send + Sync> Store<V> for Shared {
+    #[inline(always)]
     fn number(slab: &SharedSlab<V>, key: &SharedKey) -> u64 {
         slab.get(*key).expect("it is there").number()
     }
@@ -196,17 +211,12 @@ impl<V: Payload + Send + Sync> Store<V> for Shared {
     fn take(slab: &SharedSlab<V>, key: SharedKey) -> V {
         slab.try_take(key).expect("it is there")
     }
-
-    #[inline(always)]
-    fn remove(slab: &SharedSlab<V>, key: SharedKey) {
-        assert!(slab.remove(key), "it is there");
-    }
 }
 
 /// `sharded-slab`: each thread inserts into a shard of its own.
 pub(crate) struct Sharded;
 
-impl<V: Payload + Send + Sync> Store<V> for Sharded {
+impl<V: Send + Sync> Container<V> for Sharded {
     const NAME: &'static str = SHARDED;
     type Common = sharded_slab::Slab<V>;
     type Own = ();
@@ -224,6 +234,13 @@ impl<V: Payload + Send + Sync> Store<V> for Sharded {
     }
 
     #[inline(always)]
+    fn remove(slab: &sharded_slab::Slab<V>, key: usize) {
+        assert!(slab.remove(key), "it is there");
+    }
+}
+
+impl<V: Payload + Send + Sync> Store<V> for Sharded {
+    #[inline(always)]
     fn number(slab: &sharded_slab::Slab<V>, key: &usize) -> u64 {
         slab.get(*key).expect("it is there").number()
     }
@@ -232,17 +249,12 @@ impl<V: Payload + Send + Sync> Store<V> for Sharded {
     fn take(slab: &sharded_slab::Slab<V>, key: usize) -> V {
         slab.take(key).expect("it is there")
     }
-
-    #[inline(always)]
-    fn remove(slab: &sharded_slab::Slab<V>, key: usize) {
-        assert!(slab.remove(key), "it is there");
-    }
 }
 
 /// The `slab` crate in a lock.
 pub(crate) struct Locked;
 
-impl<V: Payload + Send> Store<V> for Locked {
+impl<V: Payload + Send> Container<V> for Locked {
     const NAME: &'static str = LOCKED;
     type Common = Mutex<slab::Slab<V>>;
     type Own = ();
@@ -261,6 +273,13 @@ impl<V: Payload + Send> Store<V> for Locked {
     }
 
     #[inline(always)]
+    fn remove(slab: &Mutex<slab::Slab<V>>, key: usize) {
+        slab.lock().expect("nothing panics").remove(key);
+    }
+}
+
+impl<V: Payload + Send> Store<V> for Locked {
+    #[inline(always)]
     fn number(slab: &Mutex<slab::Slab<V>>, key: &usize) -> u64 {
         slab.lock().expect("nothing panics")[*key].number()
     }
@@ -268,11 +287,6 @@ impl<V: Payload + Send> Store<V> for Locked {
     #[inline(always)]
     fn take(slab: &Mutex<slab::Slab<V>>, key: usize) -> V {
         slab.lock().expect("nothing panics").remove(key)
-    }
-
-    #[inline(always)]
-    fn remove(slab: &Mutex<slab::Slab<V>>, key: usize) {
-        slab.lock().expect("nothing panics").remove(key);
     }
 }
 
@@ -288,7 +302,7 @@ pub(crate) struct Places<V> {
 // SAFETY: a place is used by the thread alone that took it from the queue, or was sent it.
 unsafe impl<V: Send> Sync for Places<V> {}
 
-impl<V: Payload + Send> Store<V> for Indices {
+impl<V: Payload + Send> Container<V> for Indices {
     const NAME: &'static str = INDICES;
     type Common = Places<V>;
     type Own = ();
@@ -314,6 +328,13 @@ impl<V: Payload + Send> Store<V> for Indices {
     }
 
     #[inline(always)]
+    fn remove(places: &Places<V>, place: u32) {
+        places.free.push(place).expect("it has room for all");
+    }
+}
+
+impl<V: Payload + Send> Store<V> for Indices {
+    #[inline(always)]
     fn number(places: &Places<V>, place: &u32) -> u64 {
         // SAFETY: the place is this thread's.
         unsafe { (*places.values[*place as usize].get()).number() }
@@ -326,17 +347,12 @@ impl<V: Payload + Send> Store<V> for Indices {
         Self::remove(places, place);
         value
     }
-
-    #[inline(always)]
-    fn remove(places: &Places<V>, place: u32) {
-        places.free.push(place).expect("it has room for all");
-    }
 }
 
 /// A slab of each thread's own: what threads cost each other where they share nothing.
 pub(crate) struct Unshared;
 
-impl<V: Payload> Store<V> for Unshared {
+impl<V: Payload> Container<V> for Unshared {
     const NAME: &'static str = UNSHARED;
     type Common = ();
     type Own = BoundedSlab<V>;
@@ -354,6 +370,13 @@ impl<V: Payload> Store<V> for Unshared {
     }
 
     #[inline(always)]
+    fn remove((): &(), slot: Slot<V>) {
+        drop(slot);
+    }
+}
+
+impl<V: Payload> Store<V> for Unshared {
+    #[inline(always)]
     fn number((): &(), slot: &Slot<V>) -> u64 {
         slot.get().number()
     }
@@ -361,10 +384,5 @@ impl<V: Payload> Store<V> for Unshared {
     #[inline(always)]
     fn take((): &(), slot: Slot<V>) -> V {
         *slot.get()
-    }
-
-    #[inline(always)]
-    fn remove((): &(), slot: Slot<V>) {
-        drop(slot);
     }
 }

@@ -46,11 +46,13 @@ pub fn run<M: Programs>(number: u64, steps: u64) {
         Some(Which::Static(slab)) => {
             slab.audit_but_stale();
             if slab.try_clear().is_ok() {
-                // What is doomed lives until the guard that it holds itself, and the stale
-                // handles that it has with it.
-                if !rules.cycles {
+                if slab.is_empty() {
                     slab.audit();
-                    assert!(slab.is_empty(), "program {number}");
+                } else {
+                    // What is doomed lives until the guard that it holds itself, and the stale
+                    // handles that it has with it.
+                    assert!(rules.cycles, "program {number}");
+                    slab.audit_but_stale();
                 }
             } else {
                 assert!(rules.cycles, "program {number}: still borrowed");

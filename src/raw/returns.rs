@@ -53,12 +53,14 @@ pub(crate) struct Returns {
 }
 
 /// What is given back with its value, for the owner to drop.
+///
+/// How many there are is counted on the stack itself. A counter beside it would be raised before
+/// the push or after it, and an owner that looks in between would take a value that is still out
+/// for one that is back, or the other way round; a process that is forked in between would do so
+/// for ever.
 #[repr(C, align(128))]
 pub(crate) struct Retired {
     stack: NumberStack,
-    /// Those on the stack or on their way to it, and those that were taken and still have their
-    /// values.
-    count: AtomicUsize,
     /// The number of the owner's thread. Here, because every end reads it: beside the other
     /// stack each push would take it from the caches of all others.
     owner: AtomicUsize,
@@ -124,6 +126,15 @@ impl NumberStack {
         Word(self.top.swap(Word::EMPTY.0, Ordering::Acquire))
     }
 
+    /// What is on the stack, whose links only the owner's taking makes invalid.
+    fn peek(&self) -> Word {
+        // Acquire: pairs with the release in `push`.
+        match Word(self.top.load(Ordering::Acquire)) {
+            Word::CLOSED => Word::EMPTY,
+            top => top,
+        }
+    }
+
     /// From now on nothing is pushed. What was is taken.
     fn close(&self) -> Word {
         // Acquire: pairs with the release in `push`.
@@ -138,7 +149,6 @@ impl Retired {
     pub(crate) fn new() -> Self {
         Retired {
             stack: NumberStack::new(Packing::NONE),
-            count: AtomicUsize::new(0),
             owner: AtomicUsize::new(0),
         }
     }
@@ -189,9 +199,6 @@ impl Retired {
     ) -> bool {
         // SAFETY: there until it was pushed (precondition).
         unsafe {
-            // Before the push, so that it is never below what the owner takes. Relaxed: a figure;
-            // the push orders it before the owner's subtraction.
-            (*this.as_ptr()).count.fetch_add(1, Ordering::Relaxed);
             let stack = NonNull::new_unchecked(&raw mut (*this.as_ptr()).stack);
             NumberStack::push(stack, number, write_link)
         }
@@ -208,15 +215,9 @@ impl Retired {
         self.stack.close()
     }
 
-    /// How many values are retired.
-    pub(crate) fn count(&self) -> usize {
-        // Relaxed: a figure.
-        self.count.load(Ordering::Relaxed)
-    }
-
-    /// One of those that were taken is about to be dropped.
-    pub(crate) fn uncount(&self) {
-        self.count.fetch_sub(1, Ordering::Relaxed);
+    /// The owner looks at what was retired, and leaves it there.
+    pub(crate) fn peek(&self) -> Word {
+        self.stack.peek()
     }
 }
 

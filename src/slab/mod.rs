@@ -41,7 +41,6 @@ use crate::error::{AllocError, FullError};
 use crate::key::Key;
 use crate::raw::held::Held;
 use crate::raw::report::Report;
-use crate::raw::returns::Retired;
 use crate::raw::stack::Lowered;
 use crate::slab::cell::cells::{Cells, Lookup};
 use crate::slab::cell::place::Place;
@@ -278,7 +277,8 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     #[cold]
     fn full(&self) -> AllocError {
         let capacity = self.capacity();
-        match self.retired_values() {
+        // Bounded: no insertion pays for all that other threads retired.
+        match sent::count_retired(self.cells(), sent::BATCH) {
             0 => AllocError::Full { capacity },
             retired => AllocError::FullWithRetired { capacity, retired },
         }
@@ -321,8 +321,8 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// insertion that finds no free slot frees a few, as does `is_full`: no insertion pays for
     /// all values that other threads dropped. [`reclaim_some`](Self::reclaim_some) frees as
     /// many as you ask for. Retired values are dropped by no insertion and no access: only here,
-    /// by [`clear`](Self::clear), [`retain`](Self::retain), [`drain`](Self::drain), and with the
-    /// slab. Until then they count as borrowed.
+    /// by [`clear`](Self::clear), [`try_clear`](Self::try_clear), [`retain`](Self::retain),
+    /// [`drain`](Self::drain), and with the slab. Until then they count as borrowed.
     ///
     /// # Examples
     ///
@@ -337,8 +337,13 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         self.reclaim_some(usize::MAX)
     }
 
-    /// Number of values that other threads have [retired](crate::sync::SendSlot::retire) and
-    /// [`reclaim`](Self::reclaim) has not dropped yet; O(1). Their slots are in use.
+    /// Returns the number of values that other threads have
+    /// [retired](crate::sync::SendSlot::retire) and that [`reclaim`](Self::reclaim) has not dropped
+    /// yet. Their slots are in use.
+    ///
+    /// # Complexity
+    ///
+    /// O(that number): it counts them.
     ///
     /// # Examples
     ///
@@ -355,7 +360,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     #[inline]
     #[must_use]
     pub fn retired_values(&self) -> usize {
-        (self.cells().header().retired()).map_or(0, Retired::count)
+        sent::count_retired(self.cells(), usize::MAX)
     }
 
     /// Frees the slots of values that have ended on other threads. Runs no user code.

@@ -115,8 +115,8 @@ impl<T> SendSlot<T> {
 
     /// Gives the value back to its slab undropped, for a thread on which no destructor may run, as
     /// an audio callback: the slab's thread drops it in [`reclaim`](TrackedSlab::reclaim), or with
-    /// the slab. O(1): no lock, no wait, no call of the allocator, and no user code; two atomic
-    /// operations.
+    /// the slab. O(1): no lock, no wait, no call of the allocator, and no user code; one
+    /// compare-exchange.
     ///
     /// Until then its slot is in use. No insertion drops it: a full slab
     /// [says](TrackedSlab::retired_values) how many of its values are retired.

@@ -160,7 +160,7 @@ impl<T> Place<T> {
 /// How many cells that came back an insertion frees when it finds no other: each is a line
 /// of memory that another thread wrote last. Fewer would not make the insertions after it
 /// any faster; more would make this one slower than the growth it may stand in for.
-const BATCH: usize = 16;
+pub(crate) const BATCH: usize = 16;
 
 /// An insertion found no free cell: frees some that came back. Whether there were any.
 pub(crate) fn refill<T, M: Lookup>(cells: Cells<'_, T, M>) -> bool {
@@ -216,44 +216,77 @@ pub(crate) fn drop_all_retired<T, M: Lookup>(cells: Cells<'_, T, M>) {
 /// Whether a value is with another thread, or its cell is still to be freed; what was retired is
 /// neither.
 pub(crate) fn any_is_out<T, M: Lookup>(cells: Cells<'_, T, M>) -> bool {
-    let header = cells.header();
-    header.sent() > header.retired().map_or(0, Retired::count)
+    cells.header().sent() > count_retired(cells, usize::MAX)
+}
+
+/// How many values are retired and not dropped yet, or `most` if there are more; O(that number).
+/// A value counts once it is on a list: until then its handle is there (X2).
+#[inline]
+pub(crate) fn count_retired<T, M: Lookup>(cells: Cells<'_, T, M>, most: usize) -> usize {
+    match cells.header().retired() {
+        Some(retired) => count_up_to(cells, retired, most),
+        None => 0,
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn count_up_to<T, M: Lookup>(cells: Cells<'_, T, M>, retired: &Retired, most: usize) -> usize {
+    let mut count = 0;
+    for mut list in [cells.header().taken_retired(), retired.peek()] {
+        while count < most {
+            let Some((_, rest)) = next_retired(cells, list) else {
+                break;
+            };
+            list = rest;
+            count += 1;
+        }
+    }
+    count
+}
+
+/// The first value of a list of retired ones, and the list without it.
+fn next_retired<T, M: Lookup>(cells: Cells<'_, T, M>, list: Word) -> Option<(u32, Word)> {
+    list.next(Packing::NONE, |number| {
+        // SAFETY: it was sent, so it is a cell of this slab, which has not been freed. The link
+        // of such a cell was written before it was pushed (X4).
+        unsafe {
+            let cell = cells.memory().cell::<T>(Key::from_raw(number));
+            Word::of_narrow(cell.key_place().read())
+        }
+    })
 }
 
 #[cold]
 #[inline(never)]
 fn drop_taken<T, M: Lookup>(cells: Cells<'_, T, M>, retired: &Retired, most: usize) -> usize {
     let header = cells.header();
-    let mut dropped = drop_up_to(cells, retired, most);
+    let mut dropped = drop_up_to(cells, most);
     // Taken once: what destructors or other threads retire during this is for the next call.
     if dropped < most && header.taken_retired().is_empty() {
         header.keep_taken_retired(retired.take());
-        dropped += drop_up_to(cells, retired, most - dropped);
+        dropped += drop_up_to(cells, most - dropped);
     }
     dropped
 }
 
 /// Drops values of the header's list of those that were taken, `most` of them or all.
-fn drop_up_to<T, M: Lookup>(cells: Cells<'_, T, M>, retired: &Retired, most: usize) -> usize {
+fn drop_up_to<T, M: Lookup>(cells: Cells<'_, T, M>, most: usize) -> usize {
     let header = cells.header();
     let mut dropped = 0;
     while dropped < most {
-        // SAFETY: it was sent, so it is a cell of this slab, which has not been freed.
-        let cell = |number| unsafe { cells.memory().cell::<T>(Key::from_raw(number)) };
-        // SAFETY: the link of such a cell was written before it was pushed (X4).
-        let link = |number| unsafe { Word::of_narrow(cell(number).key_place().read()) };
-        let Some((number, rest)) = header.taken_retired().next(Packing::NONE, link) else {
+        let Some((number, rest)) = next_retired(cells, header.taken_retired()) else {
             break;
         };
         header.keep_taken_retired(rest);
-        retired.uncount();
         dropped += 1;
-        // SAFETY: off the list, the value is as its handle left it, on the slab's thread, and the
+        // SAFETY: it was sent, so it is a cell of this slab. Off the list, the value is as its handle left it, on the slab's thread, and the
         // handle is gone. It gets its key back before anything reads it (X4), and becomes a slot,
         // which ends here.
         unsafe {
-            cell(number).key_place().write(number);
-            let place = cells.place(cell(number));
+            let cell = cells.memory().cell::<T>(Key::from_raw(number));
+            cell.key_place().write(number);
+            let place = cells.place(cell);
             place.receive();
             place.drop_handle();
         }
@@ -266,9 +299,9 @@ fn drop_up_to<T, M: Lookup>(cells: Cells<'_, T, M>, retired: &Retired, most: usi
 pub(super) fn close_retired<T, M: Lookup>(cells: Cells<'_, T, M>) {
     let header = cells.header();
     if let Some(retired) = header.retired() {
-        drop_up_to(cells, retired, usize::MAX);
+        drop_up_to(cells, usize::MAX);
         header.keep_taken_retired(retired.close());
-        drop_up_to(cells, retired, usize::MAX);
+        drop_up_to(cells, usize::MAX);
     }
 }
 
@@ -342,25 +375,22 @@ pub(super) fn taken<T, M: Lookup>(cells: Cells<'_, T, M>) -> usize {
     let cell = |number| unsafe { cells.memory().cell::<T>(Key::from_raw(number)) };
     // SAFETY: the link of such a cell was written before it was pushed (X3).
     let link = |number| unsafe { cell(number).read_link() };
-    // SAFETY: the link of such a cell was written before it was pushed (X4).
-    let link_of_retired = |number| unsafe { Word::of_narrow(cell(number).key_place().read()) };
     let header = cells.header();
-    count(cells, header.taken(), (header.packing(), link))
-        + count(
-            cells,
-            header.taken_retired(),
-            (Packing::NONE, link_of_retired),
-        )
+    let next_returned = |list: Word| list.next(header.packing(), link);
+    count(cells, header.taken(), next_returned)
+        + count(cells, header.taken_retired(), |list| {
+            next_retired(cells, list)
+        })
 }
 
 #[cfg(any(test, fuzzing))]
 fn count<T, M: Lookup>(
     cells: Cells<'_, T, M>,
     mut taken: Word,
-    (packing, link): (Packing, impl Fn(u32) -> Word + Copy),
+    next: impl Fn(Word) -> Option<(u32, Word)>,
 ) -> usize {
     let mut count = 0;
-    while let Some((number, rest)) = taken.next(packing, link) {
+    while let Some((number, rest)) = next(taken) {
         let state = cells.get(Key::from_raw(number)).unwrap().state();
         assert!(state.is_sent(), "X2: what was taken was sent");
         taken = rest;

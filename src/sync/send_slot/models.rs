@@ -231,6 +231,27 @@ fn loom_using_a_value_happens_before_the_slab_drops_it_for_the_other_thread() {
 }
 
 #[test]
+fn loom_what_is_cleared_while_a_value_is_retired_leaves_none_or_says_so() {
+    loom::model(|| {
+        let witnesses = Witnesses::new(2);
+        let slab = BoundedSlab::with_capacity(2);
+        let sent = witnesses.send(&slab, 1).unwrap();
+        assert!(witnesses.insert(&slab, 2).map(Slot::leak).is_some());
+        let retires = thread::spawn(move || assert!(SendSlot::retire(sent).is_ok()));
+        match slab.try_clear() {
+            Ok(()) => assert_eq!((slab.len(), slab.retired_values()), (0, 0)),
+            // Nothing was dropped.
+            Err(_) => assert_eq!(slab.len(), 2),
+        }
+        retires.join().unwrap();
+        slab.clear();
+        assert!(slab.is_empty());
+        slab.check();
+        witnesses.expect_values(0);
+    });
+}
+
+#[test]
 fn loom_a_value_is_retired_or_refused_while_the_slab_goes() {
     loom::model(|| {
         let witnesses = Witnesses::new(2);

@@ -195,6 +195,7 @@ impl Arena {
     /// arena.reset();
     /// assert_eq!(arena.remaining(), 8);
     /// ```
+    #[doc(alias = "clear")]
     pub fn reset(&mut self) {
         // SAFETY: what was allocated borrows the arena, which is borrowed mutably here, so
         // none of it is used any more.

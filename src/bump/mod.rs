@@ -81,7 +81,7 @@
 //! |---|---|
 //! | `Bump::new`, `with_capacity`, `try_with_capacity` | [`Arena::new`] and the same names |
 //! | `alloc`, `alloc_with`, `alloc_try_with`, `alloc_layout`, `alloc_str` | the same, and their `try_` forms |
-//! | `try_alloc_try_with` | missing: [`alloc_try_with`](Arena::alloc_try_with), whose closure has one kind of error |
+//! | `try_alloc_try_with`, `try_alloc_slice_try_fill_with`, `AllocOrInitError` | the same |
 //! | `alloc_slice_copy`, `alloc_slice_clone`, `alloc_slice_fill_with`, `alloc_slice_try_fill_with`, `alloc_slice_fill_default` | the same |
 //! | `alloc_slice_fill_copy`, `alloc_slice_fill_clone` | [`alloc_slice_fill`](Arena::alloc_slice_fill), which takes the value |
 //! | `alloc_slice_fill_iter` | [`alloc_slice_iter`](Arena::alloc_slice_iter), also if the iterator does not know its length |
@@ -104,6 +104,20 @@
 //! | `&Bump` as an `Allocator` | `&`[`Arena`], `&`[`Scope`], with the feature `allocator-api2` |
 //! | a checkpoint, a guard that rewinds | [`Arena::scope`]; [`Arena::checkpoint`] |
 
+//!
+//! # Coming from `stumpalo`
+//!
+//! | there | here |
+//! |---|---|
+//! | `alloc`, `alloc_with`, `alloc_try_with`, `alloc_layout`, `alloc_str` | the same, and their `try_` forms |
+//! | `alloc_sized_slice_copy`, `_clone`, `_fill_default`, `_fill_with` | the same: [`alloc_sized_slice_fill_default::<u64, 12>()`](Arena::alloc_sized_slice_fill_default) |
+//! | `alloc_slice_copy`, `_clone`, `_fill_with`, `_fill_default`, `_try_fill_with` | the same |
+//! | `alloc_slice_fill_iter`, `alloc_vec`, `alloc_boxed_slice` | [`alloc_slice_iter`](Arena::alloc_slice_iter), [`alloc_slice_from_vec`](Arena::alloc_slice_from_vec), which takes `Box::into_vec` too |
+//! | `alloc_str_lit`, `alloc_slice_lit_copy` | [`alloc_str`](Arena::alloc_str), [`alloc_slice_copy`](Arena::alloc_slice_copy): a literal is `'static` already, and needs no copy |
+//! | `clear`, `reset` | [`reset`](Arena::reset), which keeps all chunks; [`shrink_to_fit`](Arena::shrink_to_fit) after it frees them |
+//! | `with_scope` | [`Arena::scope`], [`Scope::scope`] |
+//! | `allocated_bytes`, `chunk_capacity`, `free_fresh_chunks` | [`allocated_bytes`](Arena::allocated_bytes), [`remaining`](Arena::remaining), [`shrink_to_fit`](Arena::shrink_to_fit) |
+
 // | file | what |
 // |---|---|
 // | `list.rs`, `chunks.rs` | chunks and lists of them; the memory of an arena |
@@ -111,12 +125,14 @@
 // | `place.rs` | placing values |
 // | `checkpoint.rs` | a position, and the way back to it |
 // | `arena.rs`, `values.rs`, `slices.rs` | `Arena`; its allocations of values and of slices |
+// | `arrays.rs` | allocations of arrays, of arenas and scopes |
 // | `scope.rs`, `boxed.rs`, `vec.rs` | `Scope`, `ArenaBox`, `ArenaVec` |
 // | `options.rs`, `allocator.rs` | arenas with options; arenas as allocators of collections |
 
 #[cfg(feature = "allocator-api2")]
 mod allocator;
 mod arena;
+mod arrays;
 mod boxed;
 mod checkpoint;
 mod chunks;
@@ -134,5 +150,6 @@ mod vec;
 pub use arena::Arena;
 pub use boxed::ArenaBox;
 pub use checkpoint::Checkpoint;
+pub use refusal::AllocOrInitError;
 pub use scope::Scope;
 pub use vec::{ArenaVec, InArena};

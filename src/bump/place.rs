@@ -18,7 +18,7 @@ use core::convert::Infallible;
 use core::ptr::NonNull;
 
 use super::chunks::{Chunks, End};
-use super::refusal::{Fails, Refusal, done};
+use super::refusal::Refusal;
 use crate::error::AllocError;
 use crate::raw::copy::{self, copy_long, copy_short};
 use crate::raw::held::Held;
@@ -188,29 +188,31 @@ pub(super) fn with<T, F: Refusal>(
 ///
 /// # Errors
 ///
-/// The error of `f`.
+/// If there is no room; for a large value `f` is not called then. Inside, the error of `f`.
 #[inline(always)]
 #[track_caller]
-pub(super) fn try_with<T, E>(
+pub(super) fn try_with<T, E, F: Refusal>(
     chunks: &Chunks,
     f: impl FnOnce() -> Result<T, E>,
-) -> Result<NonNull<T>, E> {
+) -> Result<Result<NonNull<T>, E>, F::Error> {
     if size_of::<T>() <= IN_REGISTERS {
-        let value = chunks.run(f)?;
-        return Ok(done(put::<T, Fails>(chunks, value)));
+        return match chunks.run(f) {
+            Ok(value) => put::<T, F>(chunks, value).map(Ok).map_err(F::error),
+            Err(error) => Ok(Err(error)),
+        };
     }
-    let place = done(room::<T, Fails>(chunks));
+    let place = room::<T, F>(chunks)?;
     // SAFETY: room for a `T`, just taken and not handed out yet (A1). It is given back if
     // there is no value (A2).
     unsafe {
         match chunks.run(f) {
             Ok(value) => {
                 place.write(value);
-                Ok(place)
+                Ok(Ok(place))
             }
             Err(error) => {
                 chunks.take_back(place.cast(), size_of::<T>());
-                Err(error)
+                Ok(Err(error))
             }
         }
     }

@@ -1,6 +1,8 @@
 //! What a method does when a request is refused.
 
 use core::convert::Infallible;
+use core::error::Error;
+use core::fmt;
 
 use crate::error::AllocError;
 use crate::raw::memory;
@@ -81,6 +83,51 @@ impl Refusal for Explains {
     #[cold]
     fn refuse(error: AllocError) -> AllocError {
         error
+    }
+}
+
+/// Why a fallible closure gave no value in an arena: there was no room, or the closure returned
+/// an error. The name is `bumpalo`'s.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::bump::{AllocOrInitError, Arena};
+///
+/// let error = Arena::bounded(0).try_alloc_try_with(|| "7".parse::<u8>()).unwrap_err();
+/// assert_eq!(error.to_string(), "an arena at its limit has no room for 1 byte");
+/// let error = Arena::new().try_alloc_try_with(|| "x".parse::<u8>()).unwrap_err();
+/// assert_eq!(error.to_string(), "the value was not made: invalid digit found in string");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AllocOrInitError<E> {
+    /// There is no room.
+    Alloc(AllocError),
+    /// The error of the closure.
+    Init(E),
+}
+
+impl<E: fmt::Display> fmt::Display for AllocOrInitError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AllocOrInitError::Alloc(error) => error.fmt(f),
+            AllocOrInitError::Init(error) => write!(f, "the value was not made: {error}"),
+        }
+    }
+}
+
+impl<E: Error + 'static> Error for AllocOrInitError<E> {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            AllocOrInitError::Alloc(error) => Some(error),
+            AllocOrInitError::Init(error) => Some(error),
+        }
+    }
+}
+
+impl<E> From<AllocError> for AllocOrInitError<E> {
+    fn from(error: AllocError) -> Self {
+        AllocOrInitError::Alloc(error)
     }
 }
 

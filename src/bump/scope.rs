@@ -10,6 +10,7 @@ use core::ptr::NonNull;
 use super::Arena;
 use super::boxed::ArenaBox;
 use super::checkpoint::Checkpoint;
+use super::refusal::AllocOrInitError;
 use crate::error::{AllocError, FullError};
 
 /// A part of an arena's memory. What is allocated through it lives for `'s`. Its memory is
@@ -79,6 +80,7 @@ impl Arena {
     /// let sum = arena.scope(|scope| scope.alloc_slice_copy(&[1, 2]).iter().sum::<u64>());
     /// assert_eq!(sum, 3);
     /// ```
+    #[doc(alias = "with_scope")]
     pub fn scope<'env, R>(&mut self, f: impl FnOnce(Scope<'_, 'env>) -> R) -> R {
         self.as_scope().scope(f)
     }
@@ -105,6 +107,7 @@ impl<'s> Scope<'s, '_> {
     ///     inner.scope(|innermost| *innermost.alloc(2))
     /// });
     /// ```
+    #[doc(alias = "with_scope")]
     pub fn scope<'inner, R>(&mut self, f: impl FnOnce(Scope<'_, 'inner>) -> R) -> R {
         /// A type of its own, and not the `Drop` of `Scope`: `f` owns the scope, and could
         /// drop it while references of it are alive.
@@ -167,6 +170,15 @@ impl<'s> Scope<'s, '_> {
     #[track_caller]
     pub fn alloc_try_with<T, E>(&self, f: impl FnOnce() -> Result<T, E>) -> Result<&'s mut T, E> {
         self.arena.alloc_try_with(f)
+    }
+
+    /// As [`Arena::try_alloc_try_with`].
+    #[inline]
+    pub fn try_alloc_try_with<T, E>(
+        &self,
+        f: impl FnOnce() -> Result<T, E>,
+    ) -> Result<&'s mut T, AllocOrInitError<E>> {
+        self.arena.try_alloc_try_with(f)
     }
 
     /// As [`Arena::alloc_layout`].
@@ -321,6 +333,16 @@ impl<'s> Scope<'s, '_> {
         f: impl FnMut(usize) -> Result<T, E>,
     ) -> Result<&'s mut [T], E> {
         self.arena.alloc_slice_try_fill_with(len, f)
+    }
+
+    /// As [`Arena::try_alloc_slice_try_fill_with`].
+    #[inline]
+    pub fn try_alloc_slice_try_fill_with<T, E>(
+        &self,
+        len: usize,
+        f: impl FnMut(usize) -> Result<T, E>,
+    ) -> Result<&'s mut [T], AllocOrInitError<E>> {
+        self.arena.try_alloc_slice_try_fill_with(len, f)
     }
 
     /// As [`Arena::alloc_slice_iter`].

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use super::Arena;
 use super::boxed::ArenaBox;
 use super::place;
-use super::refusal::{Explains, Fails, Refuses, done};
+use super::refusal::{AllocOrInitError, Explains, Fails, Refuses, done};
 use super::vec;
 use crate::error::{AllocError, FullError};
 
@@ -248,8 +248,44 @@ impl Arena {
         row.map(|mut row| unsafe { row.as_mut() })
     }
 
+    /// Allocates `len` values, each the result of `f` for its index, if `f` returns all of them
+    /// and there is room; O(1) besides `f`. Panics only if `f` does, and never aborts.
+    ///
+    /// # Errors
+    ///
+    /// [`Alloc`](AllocOrInitError::Alloc) if there is no room; `f` is not called then.
+    /// [`Init`](AllocOrInitError::Init) with the first error of `f`, which is not called again:
+    /// the values made before are dropped, and the memory is given back, unless something else
+    /// was allocated after it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::bump::{AllocOrInitError, Arena};
+    ///
+    /// let arena = Arena::bounded(16);
+    /// let texts = ["4", "2", "x"];
+    /// let parse = |index: usize| texts[index].parse::<u64>();
+    /// assert_eq!(arena.try_alloc_slice_try_fill_with(2, parse).unwrap(), [4, 2]);
+    /// let error = arena.try_alloc_slice_try_fill_with(3, parse).unwrap_err();
+    /// assert!(matches!(error, AllocOrInitError::Alloc(_)));
+    /// ```
+    #[inline]
+    pub fn try_alloc_slice_try_fill_with<T, E>(
+        &self,
+        len: usize,
+        f: impl FnMut(usize) -> Result<T, E>,
+    ) -> Result<&mut [T], AllocOrInitError<E>> {
+        match place::try_fill::<T, E, Explains>(&self.chunks, len, f) {
+            // SAFETY: by A3 initialised memory that is handed out once.
+            Ok(Ok(mut row)) => Ok(unsafe { row.as_mut() }),
+            Ok(Err(error)) => Err(AllocOrInitError::Init(error)),
+            Err(error) => Err(AllocOrInitError::Alloc(error)),
+        }
+    }
+
     /// Allocates the values of an iterator, however many there are. Its size hint only
-    /// decides how much memory is taken at first.
+    /// decides how much memory is taken at first; if there is no room for so many, it is ignored.
     ///
     /// # Panics
     ///

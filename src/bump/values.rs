@@ -7,7 +7,7 @@ use core::ptr::NonNull;
 use super::Arena;
 use super::boxed::ArenaBox;
 use super::place;
-use super::refusal::{Explains, Fails, Refuses, done};
+use super::refusal::{AllocOrInitError, Explains, Fails, Refuses, done};
 use super::vec::{self, ArenaVec};
 use crate::error::{AllocError, FullError};
 use crate::raw::memory;
@@ -130,7 +130,43 @@ impl Arena {
     #[track_caller]
     pub fn alloc_try_with<T, E>(&self, f: impl FnOnce() -> Result<T, E>) -> Result<&mut T, E> {
         // SAFETY: by A3 initialised memory that is handed out once.
-        place::try_with(&self.chunks, f).map(|mut value| unsafe { value.as_mut() })
+        done(place::try_with::<T, E, Fails>(&self.chunks, f))
+            .map(|mut value| unsafe { value.as_mut() })
+    }
+
+    /// Allocates the value that `f` returns, if it returns one and there is room; O(1) besides
+    /// `f`. Panics only if `f` does, and never aborts. The value is never dropped.
+    ///
+    /// # Errors
+    ///
+    /// [`Alloc`](AllocOrInitError::Alloc) if there is no room. `f` is called first if its value
+    /// has 16 bytes or fewer, and otherwise not at all.
+    /// [`Init`](AllocOrInitError::Init) with the error of `f`; the memory is given back then,
+    /// unless something else was allocated after it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::bump::{AllocOrInitError, Arena};
+    ///
+    /// let arena = Arena::bounded(8);
+    /// let error = arena.try_alloc_try_with(|| "x".parse::<u64>()).unwrap_err();
+    /// assert!(matches!(error, AllocOrInitError::Init(_)));
+    /// assert_eq!(*arena.try_alloc_try_with(|| "42".parse::<u64>()).unwrap(), 42);
+    /// let error = arena.try_alloc_try_with(|| "42".parse::<u64>()).unwrap_err();
+    /// assert!(matches!(error, AllocOrInitError::Alloc(_)));
+    /// ```
+    #[inline]
+    pub fn try_alloc_try_with<T, E>(
+        &self,
+        f: impl FnOnce() -> Result<T, E>,
+    ) -> Result<&mut T, AllocOrInitError<E>> {
+        match place::try_with::<T, E, Explains>(&self.chunks, f) {
+            // SAFETY: by A3 initialised memory that is handed out once.
+            Ok(Ok(mut value)) => Ok(unsafe { value.as_mut() }),
+            Ok(Err(error)) => Err(AllocOrInitError::Init(error)),
+            Err(error) => Err(AllocOrInitError::Alloc(error)),
+        }
     }
 
     /// Allocates uninitialised memory of that layout; a dangling pointer if its size is 0.

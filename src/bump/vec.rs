@@ -489,7 +489,8 @@ impl<T> Extend<T> for ArenaVec<'_, '_, T> {
     #[track_caller]
     fn extend<I: IntoIterator<Item = T>>(&mut self, values: I) {
         let values = values.into_iter();
-        self.reserve(values.size_hint().0);
+        // A hint may be too high, and what there is may fit all the same.
+        let _ = self.try_reserve(values.size_hint().0);
         for value in values {
             self.push(value);
         }
@@ -543,7 +544,8 @@ pub(super) fn collect<T, F: Refusal>(
     let mut values = chunks.run(|| values.into_iter());
     let mut vec = ArenaVec::in_chunks(chunks);
     let least = chunks.run(|| values.size_hint().0);
-    or_refuse::<F>(vec.try_reserve(least))?;
+    // A hint may be too high, and what there is may fit all the same.
+    let _ = vec.try_reserve(least);
     while let Some(value) = chunks.run(|| values.next()) {
         or_refuse::<F>(vec.try_reserve(1))?;
         vec.push(value);

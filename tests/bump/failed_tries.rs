@@ -3,7 +3,7 @@
 
 use std::alloc::Layout;
 
-use flatslab::bump::Arena;
+use flatslab::bump::{AllocOrInitError, Arena};
 
 use crate::common::panics;
 use crate::values::Count;
@@ -154,4 +154,67 @@ fn values_of_an_iterator_that_find_no_room_give_theirs_back() {
         count.expect(0);
         assert_eq!(arena.remaining(), 1000);
     }
+}
+
+#[test]
+fn a_try_that_meets_a_limit_says_so_and_one_that_fails_gives_its_error() {
+    let arena = Arena::bounded(256);
+    for _ in 0..100 {
+        let failed = arena.try_alloc_try_with(|| Err::<[u64; 20], _>(7));
+        assert_eq!(failed, Err(AllocOrInitError::Init(7)));
+        let failed = arena.try_alloc_try_with(|| Err::<u8, _>(8));
+        assert_eq!(failed, Err(AllocOrInitError::Init(8)));
+        let failed = arena.try_alloc_slice_try_fill_with(3, |_| Err::<u64, _>(9));
+        assert_eq!(failed, Err(AllocOrInitError::Init(9)));
+    }
+    assert_eq!(arena.remaining(), 256);
+    // Large values are not made if there is no room for them, small ones before it is known.
+    let unreached = || -> Result<[u64; 40], ()> { unreachable!("there is no room") };
+    let full = arena.try_alloc_try_with(unreached);
+    assert!(matches!(full, Err(AllocOrInitError::Alloc(_))));
+    let unreached = |_| -> Result<u64, ()> { unreachable!("there is no room") };
+    let full = arena.try_alloc_slice_try_fill_with(40, unreached);
+    assert!(matches!(full, Err(AllocOrInitError::Alloc(_))));
+    arena.alloc([0_u64; 32]);
+    let full = arena.try_alloc_try_with(|| Ok::<_, ()>(7_u64));
+    assert!(matches!(full, Err(AllocOrInitError::Alloc(_))));
+}
+
+#[test]
+fn a_small_value_that_finds_no_room_after_it_was_made_is_dropped() {
+    let alive = std::rc::Rc::new(());
+    let arena = Arena::bounded(0);
+    let full = arena.try_alloc_try_with(|| Ok::<_, ()>(alive.clone()));
+    assert!(matches!(full, Err(AllocOrInitError::Alloc(_))));
+    assert_eq!(std::rc::Rc::strong_count(&alive), 1);
+}
+
+#[test]
+fn a_row_that_fails_drops_what_was_made_and_one_without_room_makes_nothing() {
+    let count = Count::default();
+    let mut arena = Arena::bounded(1000);
+    let mut root = arena.as_scope();
+    root.scope(|scope| {
+        for fails in 0..5 {
+            let failed = scope.try_alloc_slice_try_fill_with(5, |index| match index == fails {
+                true => Err(index),
+                false => Ok(count.make(index)),
+            });
+            assert_eq!(failed.unwrap_err(), AllocOrInitError::Init(fails));
+            count.expect(0);
+            assert_eq!(scope.remaining(), 1000);
+        }
+        let none =
+            scope.try_alloc_slice_try_fill_with(5000, |index| Ok::<_, ()>(count.make(index)));
+        assert!(matches!(none, Err(AllocOrInitError::Alloc(_))));
+        count.expect(0);
+        let panicked = panics(|| {
+            scope.try_alloc_slice_try_fill_with(3, |index| match index {
+                2 => panic!("in a closure"),
+                _ => Ok::<_, ()>(count.make(index)),
+            })
+        });
+        assert!(panicked);
+        count.expect(0);
+    });
 }

@@ -145,7 +145,7 @@ fn iterators_may_allocate_and_lie_about_their_length() {
             );
         }
         let liar = Says(0..2, (usize::MAX, None));
-        assert!(arena.try_alloc_slice_iter(liar).is_err());
+        assert_eq!(arena.try_alloc_slice_iter(liar).unwrap(), [0, 1]);
     }
 }
 

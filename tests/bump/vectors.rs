@@ -322,3 +322,43 @@ fn a_vector_that_ends_while_a_value_is_built_gives_its_room_back() {
     assert_eq!((*small, *large, &*row), (6, [12; 4], &[18; 3][..]));
     assert_eq!((failed, arena.remaining()), (Err(24), 256 - 8 * 8));
 }
+
+/// Gives fewer values than its hint says.
+struct Promises(std::ops::Range<u8>, usize);
+
+impl Iterator for Promises {
+    type Item = u8;
+
+    fn next(&mut self) -> Option<u8> {
+        self.0.next()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.1, None)
+    }
+}
+
+#[test]
+fn a_hint_that_is_too_high_refuses_nothing_that_fits() {
+    for hint in [0, 3, 100, 101, 1000, usize::MAX / 2, usize::MAX] {
+        let arenas = [
+            Arena::bounded(100),
+            Arena::builder().max_bytes(4096).build(),
+        ];
+        for mut arena in arenas {
+            assert_eq!(arena.alloc_slice_iter(Promises(0..3, hint)), [0, 1, 2]);
+            arena.reset();
+            let collected = arena.try_alloc_slice_iter(Promises(0..3, hint));
+            assert_eq!(collected.unwrap(), [0, 1, 2], "hint {hint}");
+            arena.reset();
+            let mut vec = ArenaVec::new_in(&arena);
+            vec.extend(Promises(0..3, hint));
+            assert_eq!(*vec, [0, 1, 2]);
+        }
+    }
+    // What does not fit is refused as before.
+    let mut arena = Arena::bounded(104);
+    assert!(arena.try_alloc_slice_iter(Promises(0..105, 0)).is_err());
+    arena.reset();
+    assert!(arena.try_alloc_slice_iter(Promises(0..104, 1000)).is_ok());
+}

@@ -1,5 +1,10 @@
-//! A pool in the caller's memory: on the stack, in a static, in a struct.
+//! A pool in the caller's memory: on the stack, in a static, in a struct, in a box.
 
+#[cfg(feature = "alloc")]
+#[expect(clippy::disallowed_types, reason = "the box is the user's")]
+use alloc::boxed::Box;
+#[cfg(feature = "alloc")]
+use core::alloc::Layout;
 use core::cell::UnsafeCell;
 use core::fmt;
 use core::marker::PhantomData;
@@ -10,7 +15,13 @@ use super::kinds::InStorage;
 use super::lent::Lent;
 use super::memory::Cells;
 use super::{Pool, PoolBox};
+#[cfg(feature = "alloc")]
+use crate::error::AllocError;
 use crate::raw::atomic::Flag;
+#[cfg(feature = "alloc")]
+use crate::raw::memory;
+#[cfg(feature = "alloc")]
+use crate::raw::source::Source;
 
 /// The box of a pool in a [`PoolStorage`]: a [`PoolBox`] of 16 bytes. Such memory is not aligned
 /// so that the address of a cell leads to its pool.
@@ -85,6 +96,65 @@ impl<T, const N: usize> PoolStorage<T, N> {
             cells: UnsafeCell::new(MaybeUninit::uninit()),
             claimed: Flag::new(false),
             pool: UnsafeCell::new(MaybeUninit::uninit()),
+        }
+    }
+
+    /// Allocates a storage on the heap, cells and nothing else; O(1), and touches none of them.
+    ///
+    /// It is made in its place: `Box::new(PoolStorage::new())` may build it on the stack first,
+    /// which overflows with many cells.
+    ///
+    /// # Panics
+    ///
+    /// If the allocator refuses, the program ends, as with `Box`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::pool::{Pool, PoolStorage};
+    ///
+    /// let mut storage = PoolStorage::<[u64; 8], 1_000_000>::boxed();   // 64 MB
+    /// let pool = Pool::in_storage(&mut *storage);
+    /// assert_eq!(*pool.alloc([7; 8]), [7; 8]);
+    /// ```
+    #[cfg(feature = "alloc")]
+    #[expect(clippy::disallowed_types, reason = "the box is the user's")]
+    #[track_caller]
+    #[must_use]
+    pub fn boxed() -> Box<Self> {
+        match Self::try_boxed() {
+            Ok(storage) => storage,
+            Err(error) => memory::fail(error),
+        }
+    }
+
+    /// Allocates a storage on the heap, like [`boxed`](Self::boxed); never panics or aborts.
+    ///
+    /// # Errors
+    ///
+    /// If the allocator refuses.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::pool::PoolStorage;
+    ///
+    /// assert!(PoolStorage::<u64, 16>::try_boxed().is_ok());
+    /// # #[cfg(target_pointer_width = "64")]
+    /// assert!(PoolStorage::<u64, { 1 << 59 }>::try_boxed().is_err());
+    /// ```
+    #[cfg(feature = "alloc")]
+    #[expect(clippy::disallowed_types, reason = "the box is the user's")]
+    pub fn try_boxed() -> Result<Box<Self>, AllocError> {
+        let () = Self::FIRST;
+        // Its flag has a size, so it is never of none.
+        let start = Source::GLOBAL.allocate(Layout::new::<Self>())?;
+        let storage = start.cast::<Self>().as_ptr();
+        // SAFETY: from the global allocator, with the layout of `Self`. All fields but the flag
+        // may be uninitialised.
+        unsafe {
+            (&raw mut (*storage).claimed).write(Flag::new(false));
+            Ok(Box::from_raw(storage))
         }
     }
 

@@ -47,12 +47,16 @@ pub(crate) fn assert_all_usable_but<T, M: PoolMemory>(pool: &Pool<'_, T, M>, tak
 
 /// Keeps it until the program ends, where leak checkers find it.
 pub(crate) fn keep<P: 'static>(pool: P) -> &'static P {
+    keep_boxed(Box::new(pool))
+}
+
+pub(crate) fn keep_boxed<P: 'static>(pool: Box<P>) -> &'static P {
     struct Kept(#[expect(dead_code, reason = "leak checkers read it")] *const ());
     // SAFETY: never read.
     unsafe impl Send for Kept {}
     static KEPT: Mutex<Vec<Kept>> = Mutex::new(Vec::new());
 
-    let pool: &'static P = Box::leak(Box::new(pool));
+    let pool: &'static P = Box::leak(pool);
     KEPT.lock()
         .unwrap()
         .push(Kept(std::ptr::from_ref(pool).cast()));

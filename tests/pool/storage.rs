@@ -8,7 +8,7 @@ use std::thread;
 use flatslab::pool::{InStorage, Pool, PoolBox, PoolStorage, StorageBox};
 
 use crate::common::{Counted, Drops, Hooked};
-use crate::kinds::assert_all_usable_but;
+use crate::kinds::{assert_all_usable_but, keep_boxed};
 
 fn is_within<S>(storage: &S, address: usize) -> bool {
     let start = std::ptr::from_ref(storage).addr();
@@ -156,4 +156,50 @@ fn a_pinned_value_stays_until_it_is_dropped() {
     assert_eq!((drops.count(), pool.len()), (1, 1));
     drop(other);
     assert_all_usable_but(pool, 0);
+}
+
+#[test]
+fn a_storage_on_the_heap_is_made_in_its_place_and_has_nothing_but_cells() {
+    const CELLS: usize = if cfg!(miri) { 64 } else { 1 << 20 };
+    // More than a thread's stack.
+    let mut storage = PoolStorage::<[u64; 8], CELLS>::boxed();
+    let besides = size_of_val(&*storage) - CELLS * size_of::<[u64; 8]>();
+    assert!(besides <= 256, "{besides} bytes beside the cells");
+    for round in 0..2 {
+        let pool = Pool::in_storage(&mut storage);
+        assert_eq!((pool.len(), pool.capacity()), (0, CELLS));
+        let boxed = pool.alloc([round; 8]);
+        assert_eq!(*boxed, [round; 8]);
+        // Lost with its pool, without harm.
+        std::mem::forget(pool.alloc([7; 8]));
+    }
+}
+
+#[test]
+fn a_leaked_storage_gives_a_static_pool_once() {
+    struct Engine {
+        pool: &'static Pool<'static, Counted, InStorage>,
+        live: Vec<StorageBox<'static, Counted>>,
+    }
+
+    let drops = Drops::default();
+    let storage: &'static PoolStorage<Counted, 4> = keep_boxed(PoolStorage::boxed());
+    let pool = storage.claim().unwrap();
+    assert!(storage.claim().is_none());
+    let mut engine = Engine {
+        pool,
+        live: Vec::new(),
+    };
+    for number in 0..4 {
+        engine.live.push(engine.pool.alloc(drops.value(number)));
+    }
+    assert!(engine.pool.try_alloc(drops.value(4)).is_err());
+    drop(engine.live.swap_remove(1));
+    assert!(is_within(
+        storage,
+        (&raw const *engine.pool.alloc(drops.value(5))).addr()
+    ));
+    drop(engine.live);
+    assert!(engine.pool.is_empty());
+    assert_eq!(drops.count(), 6);
 }

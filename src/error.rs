@@ -8,6 +8,9 @@ use crate::raw::pages::options::{PageOption, Reason, Shortfall};
 
 /// A value was not inserted, because no slot is free. Contains the value.
 ///
+/// Its short name is [`Full`](crate::Full): `Err(Full(value))` matches it and takes the value
+/// back.
+///
 /// Returned by [`BoundedSlab::insert`](crate::BoundedSlab::insert) when every
 /// slot is taken, and by [`Slab::try_insert`](crate::Slab::try_insert) when
 /// the slab cannot grow.
@@ -48,11 +51,33 @@ impl<T> fmt::Debug for FullError<T> {
 
 impl<T> fmt::Display for FullError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("there is no room for the value")
+        f.write_str(NO_ROOM)
     }
 }
 
+const NO_ROOM: &str = "there is no room for the value";
+
 impl<T> Error for FullError<T> {}
+
+/// The error of a bounded slab that has no free slot, as [`AllocError::Full`].
+///
+/// [`insert_with`](crate::BoundedSlab::insert_with) and
+/// [`vacant_slot`](crate::BoundedSlab::vacant_slot) return it, which have no value to give back.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::{BoundedSlab, CapacityError, Slot};
+///
+/// fn two(slab: &BoundedSlab<u64>) -> Result<(Slot<u64>, Slot<u64>), CapacityError> {
+///     Ok((slab.insert_with(|_| 7)?, slab.insert(8)?))   // `FullError` converts
+/// }
+///
+/// assert_eq!(two(&BoundedSlab::with_capacity(0)).unwrap_err().capacity(), Some(0));
+/// assert_eq!(two(&BoundedSlab::with_capacity(1)).unwrap_err(), CapacityError::NoRoom);
+/// assert!(two(&BoundedSlab::with_capacity(2)).is_ok());
+/// ```
+pub type CapacityError = AllocError;
 
 /// A container has no room, or memory for it is unavailable.
 ///
@@ -84,9 +109,14 @@ pub enum AllocError {
     FullWithRetired {
         /// How many slots there are.
         capacity: usize,
-        /// How many of their values are retired.
+        /// How many of their values are retired, or 16 if there are more: a failed insertion
+        /// does not count all of them. [`retired_values`](crate::TrackedSlab::retired_values)
+        /// does.
         retired: usize,
     },
+    /// There is no room for a value: a [`FullError`] whose value was dropped. It does not say
+    /// how many slots there are.
+    NoRoom,
     /// More slots were asked for than a key can name.
     TooManySlots {
         /// The slots asked for.
@@ -125,6 +155,33 @@ pub enum AllocError {
     },
 }
 
+impl AllocError {
+    /// Returns the number of slots, if all of them are taken.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::BoundedSlab::<u64>::with_capacity(0);
+    /// assert_eq!(slab.vacant_slot().unwrap_err().capacity(), Some(0));
+    /// ```
+    #[must_use]
+    pub const fn capacity(&self) -> Option<usize> {
+        match *self {
+            AllocError::Full { capacity } | AllocError::FullWithRetired { capacity, .. } => {
+                Some(capacity)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Drops the value.
+impl<T> From<FullError<T>> for AllocError {
+    fn from(_: FullError<T>) -> Self {
+        AllocError::NoRoom
+    }
+}
+
 impl fmt::Display for AllocError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
@@ -138,6 +195,7 @@ impl fmt::Display for AllocError {
                 "no slot is free: all {capacity} are taken, {retired} by retired values, which \
                  `reclaim` drops"
             ),
+            AllocError::NoRoom => f.write_str(NO_ROOM),
             AllocError::TooManySlots { requested, limit } => write!(
                 f,
                 "a slab of {} was asked for, the limit is {limit}",

@@ -186,7 +186,10 @@ pub mod sync;
 
 #[cfg(feature = "alloc")]
 pub use builder::Builder;
-pub use error::{AccessError, AllocError, BuildError, FullError, SizeError};
+/// The short name of [`FullError`].
+#[doc(no_inline)]
+pub use error::FullError as Full;
+pub use error::{AccessError, AllocError, BuildError, CapacityError, FullError, SizeError};
 pub use key::{Key, KeyError};
 // Inline: their pages belong on the front page, like those of the other families.
 #[cfg(feature = "alloc")]

@@ -21,6 +21,33 @@ use crate::slab::slot::Slot;
 use crate::slab::{Memory, TrackedSlab};
 
 impl<T, M: Memory> TrackedSlab<T, M> {
+    /// Removes a value by its slot, and returns it; O(1), no allocation, one copy.
+    ///
+    /// The same as [`Slot::into_inner`], also for a slot of another slab: its value leaves that
+    /// one.
+    ///
+    /// # Panics
+    ///
+    /// As [`Slot::into_inner`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::BoundedSlab::with_capacity(1);
+    /// let slot = slab.insert(7).unwrap();
+    /// assert_eq!(slab.into_inner(slot), 7);
+    /// assert!(slab.is_empty());
+    /// ```
+    #[inline]
+    #[track_caller]
+    #[expect(
+        clippy::wrong_self_convention,
+        reason = "the slot is what is turned into its value"
+    )]
+    pub fn into_inner(&self, slot: Slot<T>) -> T {
+        slot.into_inner()
+    }
+
     /// Borrows the value at `key`; O(1), no allocation.
     ///
     /// `None` if there is no value. Any key is accepted.

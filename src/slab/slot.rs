@@ -123,6 +123,9 @@ impl<T> Slot<T> {
 
     /// Borrows the value, like [`get`](Self::get); O(1), no allocation.
     ///
+    /// A `Result` where `nexus-slab` has an `Option`, because a value that is gone and one that
+    /// is borrowed are different answers: `slot.try_get().ok()` is the `Option`.
+    ///
     /// # Errors
     ///
     /// [`Borrowed`](AccessError::Borrowed) if the value is mutably borrowed,
@@ -168,7 +171,7 @@ impl<T> Slot<T> {
     }
 
     /// Borrows the value mutably, like [`get_mut`](Self::get_mut); O(1), no
-    /// allocation.
+    /// allocation. `slot.try_get_mut().ok()` is an `Option`.
     ///
     /// # Errors
     ///

@@ -14,6 +14,7 @@ use crate::slab::cell::layout::CellPtr;
 use crate::slab::cell::place::Place;
 #[cfg(feature = "std")]
 use crate::slab::growth::ahead::Ahead;
+use crate::slab::growth::growable_header::GrowableHeader;
 use crate::slab::growth::table::Chunks;
 use crate::slab::slot::Slot;
 use crate::slab::vacant_slot::VacantSlot;
@@ -104,7 +105,18 @@ unsafe impl Lookup for Growable {
 
     #[inline(always)]
     fn row_end(&self, key: Key) -> usize {
-        ((key.index() >> self.shift) + 1) << self.shift
+        // SAFETY: made by `growable_header`, and allocated while the slab lives.
+        let body = unsafe { self.header.get().cast::<GrowableHeader>().as_ref() };
+        body.row_end(key.index())
+    }
+
+    #[cfg(any(test, fuzzing))]
+    fn unfilled(&self) -> usize {
+        if self.header.get() == header::unallocated() {
+            return 0;
+        }
+        // SAFETY: made by `growable_header`, and allocated while the slab lives.
+        unsafe { self.header.get().cast::<GrowableHeader>().as_ref() }.unfilled()
     }
 
     #[inline(always)]
@@ -351,6 +363,8 @@ impl<T> Default for TrackedSlab<T, Growable> {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec::Vec;
+
     use super::*;
 
     #[test]
@@ -374,5 +388,59 @@ mod tests {
             );
         }
         slab.check();
+    }
+
+    /// A chunk that fills a hole is no different.
+    #[test]
+    fn an_insertion_into_a_hole_stamps_its_own_cell_alone() {
+        const SLOTS: usize = if cfg!(miri) { 8 } else { 64 };
+        let slab = Slab::<u64>::builder().chunk_capacity(SLOTS).build();
+        let keys: Vec<_> = (0..5 * SLOTS as u64)
+            .map(|it| slab.insert_key(it))
+            .collect();
+        for key in &keys[SLOTS..4 * SLOTS] {
+            slab.remove_by_key(*key);
+        }
+        slab.shrink_to_fit();
+        assert_eq!((slab.chunks(), slab.capacity()), (2, 2 * SLOTS));
+        let keyed = |keys: &[Key]| {
+            let cells = keys.iter().map(|key| slab.cells().get(*key).unwrap());
+            cells.filter(|cell| cell.key().is_some()).count()
+        };
+        for inserted in 1..=3 * SLOTS {
+            // A grain is one slot in these tests.
+            assert_eq!(slab.insert_key(0), keys[SLOTS + inserted - 1]);
+            assert_eq!(keyed(&keys[SLOTS..4 * SLOTS]), inserted);
+            slab.check();
+            let values = slab.iter().count();
+            assert_eq!((values, slab.len()), (2 * SLOTS + inserted, values));
+        }
+        assert_eq!(slab.growth_stalls(), 5 + 3);
+    }
+
+    #[test]
+    fn a_walk_goes_on_where_a_hole_is_filled_beside_it() {
+        const SLOTS: usize = 4;
+        let slab = Slab::<u64>::builder().chunk_capacity(SLOTS).build();
+        let keys: Vec<_> = (0..4 * SLOTS as u64)
+            .map(|it| slab.insert_key(it))
+            .collect();
+        for key in &keys[SLOTS..3 * SLOTS] {
+            slab.remove_by_key(*key);
+        }
+        slab.shrink_to_fit();
+        // Each insertion is one grain further, before and behind the walk.
+        let mut seen = Vec::new();
+        for (key, value) in slab.iter() {
+            assert_eq!(key.index() as u64, *value);
+            seen.push(*value);
+            if seen.len() <= 2 * SLOTS {
+                let added = slab.insert_with(|vacant| vacant.key().index() as u64);
+                assert_eq!(added.leak(), keys[SLOTS + seen.len() - 1]);
+            }
+            slab.check();
+        }
+        let all: Vec<u64> = (0..4 * SLOTS as u64).collect();
+        assert_eq!(seen, all);
     }
 }

@@ -43,6 +43,13 @@ pub unsafe trait Lookup {
     #[doc(hidden)]
     fn row_end(&self, key: Key) -> usize;
 
+    /// Cells that are free and that no key below the bound leads to yet.
+    #[cfg(any(test, fuzzing))]
+    #[doc(hidden)]
+    fn unfilled(&self) -> usize {
+        0
+    }
+
     /// Counts a walk by pointer, until whose end no row goes that has, or has had, a value. Nothing
     /// to do where only an exclusive borrow gives memory back.
     #[doc(hidden)]

@@ -47,7 +47,7 @@ pub(crate) fn check<T, M: Lookup>(cells: Cells<'_, T, M>) {
         }
     }
 
-    let unstamped = cells.unstamped();
+    let unstamped = cells.unstamped() + cells.memory.unfilled();
     let all = free.len() + unstamped + held + others;
     assert_eq!(header.slots(), all, "H1: slots");
     assert_eq!(free.len() + unstamped, header.free(), "H1: free cells");

@@ -22,7 +22,8 @@
 //!
 //! * G1: `slots` of the header are those of the chunks in the table.
 //! * G2: the fresh cells are those with the keys from `next_fresh` on, all in
-//!   one chunk of the table. All of them are stamped, or none.
+//!   one chunk of the table. All of them are stamped, or none; in a chunk that is being filled
+//!   those below its `filled_to` (T1).
 //! * G3: the stack has room for every cell of every chunk.
 
 use core::alloc::Layout;
@@ -102,6 +103,29 @@ impl GrowableHeader {
     /// Where the chunks are; valid until the table changes.
     pub(crate) fn chunks(&self) -> Chunks {
         self.table.borrow().chunks()
+    }
+
+    /// Where a row of cells ends that goes on to the end of a chunk, or to that of the part of it
+    /// that is filled (T1).
+    #[inline(always)]
+    pub(crate) fn row_end(&self, key: usize) -> usize {
+        let table = self.table.borrow();
+        let end = ((key >> table.shift()) + 1) << table.shift();
+        if key < table.filled_to() {
+            end.min(table.filled_to())
+        } else {
+            end
+        }
+    }
+
+    /// Fresh cells below the bound that no key leads to yet.
+    #[cfg(any(test, fuzzing))]
+    pub(crate) fn unfilled(&self) -> usize {
+        let table = self.table.borrow();
+        match table.filled_to() {
+            usize::MAX => 0,
+            key => (((key >> table.shift()) + 1) << table.shift()) - key,
+        }
     }
 
     /// Number of chunks to add for `slots` free cells.
@@ -342,7 +366,7 @@ impl GrowableHeader {
             cell.is_some_and(|cell| unsafe { CellPtr::<T>::new(cell).key().is_some() })
         });
         self.header.remove_slots(stripped << table.shift());
-        Some(table.release::<T>())
+        Some(table.release())
     }
 
     /// Moves the entries to a stack with room for exactly the cells there are,

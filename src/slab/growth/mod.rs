@@ -9,7 +9,7 @@
 #[cfg(feature = "std")]
 pub(crate) mod ahead;
 mod array;
-mod growable_header;
+pub(crate) mod growable_header;
 mod loose_chunks;
 #[cfg(feature = "std")]
 mod mailbox;
@@ -145,7 +145,8 @@ impl<T> TrackedSlab<T, Growable> {
     ///
     /// Keys of values do not change. New chunks use the numbers of those given back,
     /// the lowest first. While such a number is below that of a chunk in use, the
-    /// memory of one empty chunk is kept. All chunks are kept within
+    /// memory of one empty chunk is kept, until the slab grows after the last of them has
+    /// been used. All chunks are kept within
     /// [`retain`](Self::retain), and while an iterator of this slab is alive, or was
     /// forgotten.
     ///

@@ -18,7 +18,7 @@ use crate::slab::{Memory, TrackedSlab};
 /// long as it lives, so access is through a plain pointer.
 ///
 /// Access by key finds the value mutably borrowed. The box may outlive its slab,
-/// and then keeps its value. Its functions are associated ones, like those of
+/// and then keeps its value, and the slab's memory, as a [`Slot`] does. Its functions are associated ones, like those of
 /// `Box`, so that they do not hide the value's methods.
 ///
 /// # Examples
@@ -90,7 +90,8 @@ impl<T> SlotBox<T> {
         }
     }
 
-    /// Moves the value out and frees its slot; O(1), no allocation, one copy.
+    /// Moves the value out and frees its slot; O(1), no allocation, one copy. If it is the last handle of a
+    /// slab that is gone, O(chunks).
     ///
     /// # Examples
     ///

@@ -1,0 +1,13 @@
+//! What the documentation of the five systems that this crate descends from shows, written with
+//! the names that their users find here. A file each.
+
+#![cfg(feature = "alloc")]
+
+mod arena;
+mod pool;
+mod slots;
+
+/// Whether this panics.
+fn panics<R>(f: impl FnOnce() -> R) -> bool {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).is_err()
+}

@@ -3,12 +3,15 @@
 //!
 //! A snapshot is a tuple, read the same in formats that describe themselves and those that do not:
 //!
-//! | part | what |
-//! |---|---|
-//! | capacity | of a bounded slab alone |
-//! | slots | of each up to the last one used: its version and its value, or a unit; the version is odd where there is a value. Without generations it is 1 or 0 |
-//! | free slots | their numbers, the next one first |
-//! | floor | the version with which slots begin that have not been used; 0 without generations |
+//! | part | what | width |
+//! |---|---|---|
+//! | capacity | of a bounded slab alone | `u64` |
+//! | slots | of each up to the last one used: its version and its value, or a unit; the version is odd where there is a value. Without generations it is 1 or 0 | `u32`, and the value's |
+//! | free slots | their numbers, the next one first | `u32` |
+//! | floor | the version with which slots begin that have not been used; 0 without generations | `u32` |
+//!
+//! The widths are written and read alike, and on every target: a format may encode nothing but the
+//! numbers it is told (`bincode`).
 //!
 //! A vacant slot that is not free is retired or kept for a detached value, as its version says.
 //!
@@ -24,6 +27,7 @@ use ::serde::ser::{SerializeSeq, SerializeTuple};
 use ::serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::cell::{Cell, DETACHED, RETIRED, is_detached};
+use super::cells::Index;
 use super::key::SlabKey;
 use super::{KeySlab, PlainSlab, Storage};
 use crate::key::{Key, MAX_SLOTS};
@@ -35,14 +39,15 @@ const fn parts<S: Storage>() -> usize {
 
 /// A tuple of the slots, the order of the free ones, and the version that new ones begin with;
 /// before them, of a bounded slab, its capacity. A restored slab has the same values under the same
-/// keys, and hands out the same keys from then on.
+/// keys, and hands out the same keys from then on. The numbers have the same widths on every target,
+/// so a format need not describe itself.
 ///
 /// [`as_map`](super::as_map) is the form of the `slab` crate.
 impl<T: Serialize, K: SlabKey, S: Storage> Serialize for PlainSlab<T, K, S> {
     fn serialize<R: Serializer>(&self, serializer: R) -> Result<R::Ok, R::Error> {
         let mut tuple = serializer.serialize_tuple(parts::<S>())?;
         if S::BOUNDED {
-            tuple.serialize_element(&self.capacity())?;
+            tuple.serialize_element(&(self.capacity() as u64))?;
         }
         tuple.serialize_element(&Slots(self))?;
         tuple.serialize_element(&Free(self))?;
@@ -336,10 +341,13 @@ where
         let Parts { reading, limit, .. } = self;
         let mut claimed = usize::MAX;
         if S::BOUNDED {
-            let capacity: usize = parts.next_element()?.ok_or_else(missing)?;
-            if capacity > MAX_SLOTS {
-                return Err(A::Error::custom("no slab has such a capacity"));
+            let capacity: u64 = parts.next_element()?.ok_or_else(missing)?;
+            if capacity > MAX_SLOTS as u64 {
+                return Err(A::Error::custom(format_args!(
+                    "the capacity must be at most {MAX_SLOTS}, but is {capacity}"
+                )));
             }
+            let capacity = capacity as usize;
             claimed = capacity;
             if self.as_large {
                 let slab = PlainSlab::try_with_exact_capacity(capacity, &Source::GLOBAL, false);
@@ -478,7 +486,8 @@ impl<'de, T, K: SlabKey, S: Storage> Visitor<'de> for ReadFree<'_, '_, T, K, S> 
     fn visit_seq<A: SeqAccess<'de>>(self, mut free: A) -> Result<(), A::Error> {
         let mut vacant = self.0.vacant::<A::Error>()?;
         let slab = &mut *self.0.slab;
-        while let Some(index) = free.next_element::<usize>()? {
+        while let Some(index) = free.next_element::<Index>()? {
+            let index = index as usize;
             let bit = 1 << (index % 64);
             let word = Key::try_from(index / 64).ok();
             match word.and_then(|word| vacant.get_mut(word)) {

@@ -8,6 +8,8 @@
 mod amount;
 mod compact;
 mod detach;
+#[cfg(feature = "serde")]
+mod formats;
 mod generations;
 mod golden;
 mod iteration;

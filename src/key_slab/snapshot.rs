@@ -269,7 +269,7 @@ impl<T, K: SlabKey, S: Storage> Drop for Reading<'_, T, K, S> {
         if !self.complete {
             let slab = &mut *self.slab;
             (slab.retired, slab.detached, slab.floor) = (0, 0, 0);
-            slab.destroy_all(false);
+            slab.destroy_all(false, usize::MAX);
         }
     }
 }

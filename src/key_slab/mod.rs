@@ -307,7 +307,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     }
 
     /// Number of slots that are neither taken, [retired](Self::retired_slots) nor kept for a
-    /// [detached](Self::detach) value: an insertion into them allocates nothing.
+    /// [detached](Self::detached_slots) value: an insertion into them allocates nothing.
     ///
     /// ```
     /// let mut slab = flatslab::BoundedKeySlab::with_capacity(8);

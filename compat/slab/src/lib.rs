@@ -17,8 +17,11 @@
 //! - [`Slab::key_of`] panics with another text, and [`Slab::get2_mut`] returns `None` for keys out
 //!   of bounds, as its documentation says there, too.
 //! - A [`Drain`] that is forgotten leaves the values in the slab.
-//! - The capacity after `collect` with gaps between the keys, and after `clone_from` into less
-//!   memory or a panic of [`Slab::compact`]'s closure, is another one; `slab` promises none.
+//! - The capacity after `collect` and deserialising with gaps between the keys, and after
+//!   `clone_from` into less memory or a panic of [`Slab::compact`]'s closure, is another one; `slab`
+//!   promises none.
+//! - `clone_from` drops the values that there are before it clones the others; `slab` drops and
+//!   clones in turns. If a clone panics, the values before it are there, and no others.
 //!
 //! ```
 //! use slab::Slab;

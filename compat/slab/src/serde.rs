@@ -36,7 +36,8 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Pairs<T> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut inner = KeySlab::new();
+        let values = map.size_hint().unwrap_or(0);
+        let mut inner = KeySlab::try_with_capacity(values).map_err(A::Error::custom)?;
         let mut failed = None;
         let pairs = iter::from_fn(|| match map.next_entry::<usize, T>() {
             Ok(pair) => pair.map(|(index, value)| (key(index), value)),

@@ -11,8 +11,8 @@
 //! Keys, with their versions, their order, and snapshots are those of `slotmap`. What differs:
 //!
 //! - `HopSlotMap` and `DenseSlotMap` are not here.
-//! - A map has fewer than 2^30 slots. A slot has 2^30 values and takes no more then, where one of
-//!   `slotmap` starts with the first version again.
+//! - A map has fewer than 2^30 slots. A slot has 2^30 − 1 values and takes no more then, where one
+//!   of `slotmap` starts with the first version again after 2^31.
 //! - There is no slot that is never used, so an empty map has no memory, and capacities differ by
 //!   one before they are doubled.
 //! - A slot takes 4 bytes more.

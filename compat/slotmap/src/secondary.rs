@@ -32,7 +32,7 @@ use crate::{Key, KeyData};
 /// ```
 #[derive(Clone)]
 pub struct SecondaryMap<K: Key, V> {
-    /// Of the slots from 1 on: no key is of slot 0.
+    /// From slot 0 on, of which only forged keys are.
     pub(crate) slots: Vec<Slot<V>>,
     /// How many have a value.
     len: usize,
@@ -47,10 +47,19 @@ pub(crate) fn is_older(version: NonZeroU32, than: NonZeroU32) -> bool {
     version.get().wrapping_sub(than.get()) >= 1 << 31
 }
 
-/// The place of a slot; past every vector's end for keys that have none.
+/// The place of a slot.
 #[inline(always)]
 fn place(data: KeyData) -> usize {
-    (data.idx as usize).wrapping_sub(1)
+    data.idx as usize
+}
+
+/// Slot 0, and so many others.
+const fn with_slot_0(slots: usize) -> usize {
+    if slots == 0 {
+        0
+    } else {
+        slots.saturating_add(1)
+    }
 }
 
 impl<K: Key, V> SecondaryMap<K, V> {
@@ -66,7 +75,7 @@ impl<K: Key, V> SecondaryMap<K, V> {
     /// Creates a map with memory for so many slots at least.
     pub fn with_capacity(capacity: usize) -> Self {
         SecondaryMap {
-            slots: Vec::with_capacity(capacity),
+            slots: Vec::with_capacity(with_slot_0(capacity)),
             ..Self::new()
         }
     }
@@ -94,12 +103,12 @@ impl<K: Key, V> SecondaryMap<K, V> {
 
     /// Number of slots that there is memory for.
     pub fn capacity(&self) -> usize {
-        self.slots.capacity()
+        self.slots.capacity().saturating_sub(1)
     }
 
     /// Reserves memory for at least so many slots in all.
     pub fn set_capacity(&mut self, new_capacity: usize) {
-        let missing = new_capacity.saturating_sub(self.slots.len());
+        let missing = with_slot_0(new_capacity).saturating_sub(self.slots.len());
         self.slots.reserve(missing);
     }
 
@@ -109,7 +118,7 @@ impl<K: Key, V> SecondaryMap<K, V> {
     ///
     /// If they take more than `isize::MAX` bytes, or the allocator refuses.
     pub fn try_set_capacity(&mut self, new_capacity: usize) -> Result<(), TryReserveError> {
-        let missing = new_capacity.saturating_sub(self.slots.len());
+        let missing = with_slot_0(new_capacity).saturating_sub(self.slots.len());
         self.slots.try_reserve(missing)
     }
 
@@ -131,9 +140,9 @@ impl<K: Key, V> SecondaryMap<K, V> {
         }
     }
 
-    /// A slot, which is made if it does not exist. `None` for keys that are of no slot.
+    /// A slot, which is made if it does not exist. `None` for the null key.
     fn reach(&mut self, data: KeyData) -> Option<&mut Slot<V>> {
-        if data.is_null() || data.idx == 0 {
+        if data.is_null() {
             return None;
         }
         if place(data) >= self.slots.len() {
@@ -184,7 +193,7 @@ impl<K: Key, V> SecondaryMap<K, V> {
     {
         for (index, slot) in self.slots.iter_mut().enumerate() {
             if let Some((version, value)) = slot {
-                let data = KeyData::new(index as u32 + 1, version.get());
+                let data = KeyData::new(index as u32, version.get());
                 if !f(data.into(), value) {
                     self.len -= 1;
                     *slot = None;
@@ -200,9 +209,12 @@ impl<K: Key, V> SecondaryMap<K, V> {
 
     /// Moves all values out.
     pub fn drain(&mut self) -> Drain<'_, K, V> {
+        let mut slots = self.slots.iter_mut().enumerate();
+        // A value that a forged key put into slot 0 stays, as in `slotmap`.
+        slots.next();
         Drain {
             inner: Draining {
-                slots: self.slots.iter_mut().enumerate(),
+                slots,
                 len: &mut self.len,
             },
             keys: PhantomData,
@@ -568,7 +580,7 @@ impl<I: Iterator<Item: Content>> Iterator for Walk<I> {
         for (index, slot) in self.slots.by_ref() {
             if let Some((version, value)) = slot.content() {
                 self.left -= 1;
-                return Some((KeyData::new(index as u32 + 1, version.get()), value));
+                return Some((KeyData::new(index as u32, version.get()), value));
             }
         }
         None
@@ -592,7 +604,7 @@ impl<V> Iterator for Draining<'_, V> {
         for (index, slot) in self.slots.by_ref() {
             if let Some((version, value)) = slot.take() {
                 *self.len -= 1;
-                return Some((KeyData::new(index as u32 + 1, version.get()), value));
+                return Some((KeyData::new(index as u32, version.get()), value));
             }
         }
         None
@@ -639,7 +651,11 @@ impl<K: Key, V> IntoIterator for SecondaryMap<K, V> {
     type Item = (K, V);
     type IntoIter = IntoIter<K, V>;
 
-    fn into_iter(self) -> Self::IntoIter {
+    fn into_iter(mut self) -> Self::IntoIter {
+        // A value that a forged key put there is left out, and counted, as by `slotmap`.
+        if let Some(slot_0) = self.slots.first_mut() {
+            *slot_0 = None;
+        }
         IntoIter {
             inner: Walk::new(self.slots.into_iter(), self.len),
             keys: PhantomData,

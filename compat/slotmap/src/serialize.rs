@@ -59,9 +59,18 @@ impl<T> SerdeSlot<T> {
     }
 }
 
-/// Writes the slots, after the one that is never used.
+/// A slot without a value.
+const fn vacant<T>() -> SerdeSlot<T> {
+    SerdeSlot {
+        value: None,
+        version: 0,
+    }
+}
+
+/// Writes the slots, after slot 0.
 fn write<S, T>(
     serializer: S,
+    slot_0: &SerdeSlot<T>,
     slots: impl ExactSizeIterator<Item = SerdeSlot<T>>,
 ) -> Result<S::Ok, S::Error>
 where
@@ -69,10 +78,7 @@ where
     T: Serialize,
 {
     let mut seq = serializer.serialize_seq(Some(slots.len() + 1))?;
-    seq.serialize_element(&SerdeSlot::<T> {
-        value: None,
-        version: 0,
-    })?;
+    seq.serialize_element(slot_0)?;
     for slot in slots {
         seq.serialize_element(&slot)?;
     }
@@ -101,17 +107,15 @@ where
 
 impl<K: Key, V: Serialize> Serialize for SecondaryMap<K, V> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let slots = self.slots.iter().map(|slot| match slot {
+        let mut slots = self.slots.iter().map(|slot| match slot {
             Some((version, value)) => SerdeSlot {
                 value: Some(value),
                 version: version.get(),
             },
-            None => SerdeSlot {
-                value: None,
-                version: 0,
-            },
+            None => vacant(),
         });
-        write(serializer, slots)
+        let slot_0 = slots.next().unwrap_or(vacant());
+        write(serializer, &slot_0, slots)
     }
 }
 
@@ -121,7 +125,9 @@ impl<'de, K: Key, V: Deserialize<'de>> Deserialize<'de> for SecondaryMap<K, V> {
             let version = NonZeroU32::new(slot.version);
             version.zip(slot.value)
         });
-        Ok(SecondaryMap::from_slots(slots.collect()))
+        Ok(SecondaryMap::from_slots(
+            core::iter::once(None).chain(slots).collect(),
+        ))
     }
 }
 
@@ -173,7 +179,7 @@ impl<K: Key, V: Serialize> Serialize for SlotMap<K, V> {
             },
             version: version & !DETACHED,
         });
-        write(serializer, slots)
+        write(serializer, &vacant(), slots)
     }
 }
 

@@ -27,6 +27,7 @@ fn slabs_have_the_same_bytes() {
     }
     let (mut ours, mut theirs) = crossed(&ours, &theirs);
     assert!(ours.iter().eq(theirs.iter()));
+    assert_eq!(ours.capacity(), theirs.capacity());
     for number in 0..9 {
         assert_eq!(ours.insert(number), theirs.insert(number));
     }

@@ -223,7 +223,7 @@ impl<T, K: SlabKey, S: Storage> IntoIterator for PlainSlab<T, K, S> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "alloc"))]
 mod tests {
     use super::*;
     use crate::{GenKey, KeySlab};

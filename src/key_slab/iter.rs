@@ -372,7 +372,7 @@ impl<'a, T, K: SlabKey, S: Storage> IntoIterator for &'a mut PlainSlab<T, K, S> 
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "alloc"))]
 mod tests {
     use super::*;
     use crate::{GenKey, KeySlab};

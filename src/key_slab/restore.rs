@@ -382,7 +382,7 @@ impl<T> Error for InsertAtError<T> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "alloc"))]
 mod tests {
     use crate::key_slab::cells::visits;
     use crate::{GenKey, Key, KeySlab};

@@ -292,9 +292,13 @@ fn what_ends_in_another_way_leaves_an_empty_slab() {
 
 #[test]
 fn only_a_slab_without_a_past_is_restored() {
-    fn refused<K: Numbers, S: Storage>(slab: &mut PlainSlab<i32, K, S>, json: &str) -> bool {
+    fn refusal<K: Numbers, S: Storage>(slab: &mut PlainSlab<i32, K, S>, json: &str) -> String {
         let mut input = serde_json::Deserializer::from_str(json);
-        slab.restore().deserialize(&mut input).is_err()
+        let read = slab.restore().deserialize(&mut input);
+        read.map_or_else(|error| error.to_string(), |()| String::new())
+    }
+    fn refused<K: Numbers, S: Storage>(slab: &mut PlainSlab<i32, K, S>, json: &str) -> bool {
+        !refusal(slab, json).is_empty()
     }
     let json = "[[[1,7],[0,null]],[1],0]";
     let mut slab = KeySlab::new();
@@ -308,8 +312,10 @@ fn only_a_slab_without_a_past_is_restored() {
     let json = "[[[1,7]],[],0]";
     let mut slab: KeySlab<i32, GenKey> = KeySlab::with_key();
     let key = slab.insert(1);
+    assert!(refusal(&mut slab, json).starts_with("restore was refused: the slab has 1 value"));
     slab.remove(key);
-    assert!(refused(&mut slab, json));
+    // What helps is named.
+    assert!(refusal(&mut slab, json).contains("`reset_generations`"));
     slab.shrink_to_fit();
     assert!(refused(&mut slab, json) && slab.insert(2) != key);
     slab.clear();

@@ -284,15 +284,15 @@ impl Cells {
 /// Counts indices that were looked at or moved, for tests that say how many an operation takes.
 #[inline(always)]
 fn visit(_indices: usize) {
-    #[cfg(test)]
+    #[cfg(all(test, feature = "alloc"))]
     VISITS.with(|visits| visits.set(visits.get() + _indices));
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "alloc"))]
 std::thread_local!(static VISITS: core::cell::Cell<usize> = const { core::cell::Cell::new(0) });
 
 /// What a call returns, and how many indices it looked at or moved.
-#[cfg(test)]
+#[cfg(all(test, feature = "alloc"))]
 pub(super) fn visits<R>(call: impl FnOnce() -> R) -> (R, usize) {
     let before = VISITS.get();
     let result = call();

@@ -27,7 +27,6 @@ use core::panic::Location;
 use core::ptr::NonNull;
 
 use super::epoch_record::EpochPtr;
-use super::idle::Place;
 use super::key::EpochKey;
 use super::word::{END, Word};
 use crate::error::AllocError;
@@ -37,6 +36,10 @@ use crate::raw::source::Source;
 /// Added to the count of a chunk that was noted as one without values, so that it is not noted each
 /// time that its one value leaves. More than a chunk has slots.
 const NOTED: u32 = 1 << 16;
+
+/// Where a chunk is noted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Place(pub(super) u8);
 
 /// Whether a chunk has memory for its cells.
 #[derive(Clone, Copy, Debug, PartialEq)]

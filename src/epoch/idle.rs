@@ -8,17 +8,13 @@
 
 use core::cell::Cell;
 
-use super::chunk::ChunkPtr;
+use super::chunk::{ChunkPtr, Place};
 use super::epoch_record::EpochPtr;
 use super::raw_epochs::RawEpochs;
 use crate::error::AllocError;
 
 /// How many chunks are noted.
 const PLACES: u8 = 8;
-
-/// The place of a noted chunk.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Place(u8);
 
 /// The chunks of all epochs that lost their last values last.
 pub(super) struct Noted {

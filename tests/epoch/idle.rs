@@ -1,8 +1,8 @@
 //! Chunks without values of open epochs: at a limit, and where the source refuses, they serve the
 //! epoch that needs them.
 
-use flatslab::AllocError;
 use flatslab::epoch::{Epoch, EpochBytes, EpochKey, EpochSlab, InsertError};
+use flatslab::{AllocError, BuildError};
 
 use crate::common::amount;
 use crate::source::{Counted, Fault, with_fault};
@@ -222,4 +222,81 @@ fn chunks_of_one_slot_are_taken_over_too() {
         assert_eq!(keys.len(), 5);
         take_all(&slab, keys);
     }
+}
+
+/// Panics unless a limit below this was named.
+fn expect_min(error: &BuildError, limit: usize, least: usize) {
+    let expected = BuildError::OutOfRange {
+        option: "max_bytes",
+        given: limit,
+        min: least,
+        max: usize::MAX,
+    };
+    assert!(*error == expected && limit < least, "{error}");
+}
+
+/// A limit below a chunk was accepted, and refused every insertion.
+#[test]
+fn a_slab_that_is_built_takes_a_value_into_each_kind_of_epoch() {
+    for limit in [0, 1, 31, 32, 511, 512, usize::MAX] {
+        for capacity in [1, 4, 64, amount(1000, 64)] {
+            let builder = EpochSlab::<u64>::builder().chunk_capacity(capacity);
+            match builder.max_bytes(limit).try_build() {
+                Ok(slab) => {
+                    for epoch in [slab.permanent(), slab.current(), slab.open()] {
+                        let key = slab.try_insert_in(epoch, 7).unwrap();
+                        assert_eq!(slab.take(key), Some(7));
+                    }
+                }
+                Err(error) => expect_min(&error, limit, capacity * 8),
+            }
+        }
+    }
+}
+
+#[test]
+fn buffers_of_each_size_that_is_promised_are_served() {
+    let mut built = 0;
+    for limit in [
+        0,
+        63,
+        64,
+        1000,
+        16 << 10,
+        amount(1 << 20, 16 << 10),
+        usize::MAX,
+    ] {
+        for chunk in [None, Some(1), Some(1000), Some(amount(1 << 20, 4096))] {
+            for largest in [None, Some(1), Some(amount(1 << 20, 5000))] {
+                let mut builder = EpochBytes::builder().max_bytes(limit);
+                if let Some(bytes) = chunk {
+                    builder = builder.chunk_bytes(bytes);
+                }
+                if let Some(bytes) = largest {
+                    builder = builder.largest(bytes);
+                }
+                let bytes = match builder.clone().try_build() {
+                    Ok(bytes) => bytes,
+                    Err(BuildError::OutOfRange {
+                        option, given, min, ..
+                    }) => {
+                        assert_eq!((option, given), ("max_bytes", limit));
+                        assert!(builder.max_bytes(min).try_build().is_ok());
+                        continue;
+                    }
+                    Err(error) => panic!("{error}"),
+                };
+                built += 1;
+                let mut len = bytes.largest();
+                while len > 0 {
+                    for epoch in [bytes.permanent(), bytes.current()] {
+                        let key = bytes.try_alloc_in(epoch, len).unwrap().into_key();
+                        assert!(bytes.remove(key));
+                    }
+                    len /= 2;
+                }
+            }
+        }
+    }
+    assert!(built > 30, "{built}");
 }

@@ -136,8 +136,8 @@ pub enum AllocError {
         /// The bytes asked for in the request it refused.
         bytes: usize,
     },
-    /// An arena may not grow any more: it is [bounded](crate::bump::Arena::bounded), or has
-    /// reached its [limit](crate::bump::Arena::builder).
+    /// The container may not grow any more: it has reached its `max_bytes`, or is made for so much
+    /// memory, as a [bounded](crate::bump::Arena::bounded) arena or a ring.
     Limit {
         /// The bytes of the request it refused; where memory comes by chunks of one size, as
         /// of byte arenas and epochs, those of the chunk.
@@ -213,7 +213,10 @@ impl fmt::Display for AllocError {
             }
             AllocError::Limit { bytes } => {
                 let bytes = Amount::bytes(bytes);
-                write!(f, "an arena at its limit has no room for {bytes}")
+                write!(
+                    f,
+                    "the limit on the memory of the container has no room for {bytes}"
+                )
             }
             AllocError::Refused {
                 option,

@@ -48,7 +48,7 @@ use core::alloc::Layout;
 use core::cell::Cell;
 use core::ptr::NonNull;
 
-use super::list::{Chunk, HEADER, Link, List, STEP, skipped, stepped};
+use super::list::{Chunk, HEADER, LEAST_CHUNK, Link, List, STEP, skipped, stepped};
 use super::refusal::Refusal;
 use crate::error::AllocError;
 use crate::raw::memory::Block;
@@ -434,14 +434,14 @@ impl Chunks {
         Ok(())
     }
 
-    /// Sets the limit of the bytes of all chunks with their headers. Chunks past it stay.
+    /// Sets the limit of all chunks with their headers. Chunks past it stay.
     pub(super) fn set_max_bytes(&self, bytes: usize) {
         self.max_bytes.set(bytes);
     }
 
     /// Sets the bytes of the first chunk with its header.
     pub(super) fn set_first_bytes(&self, bytes: usize) {
-        let bytes = bytes.clamp(HEADER + STEP, LARGEST_FIRST_CHUNK);
+        let bytes = bytes.clamp(LEAST_CHUNK, LARGEST_FIRST_CHUNK);
         self.first_bytes.set(bytes.next_multiple_of(STEP));
     }
 

@@ -31,6 +31,9 @@ pub(super) type Link = Option<NonNull<Chunk>>;
 
 pub(super) const HEADER: usize = size_of::<Chunk>();
 
+/// Bytes of the least chunk.
+pub(super) const LEAST_CHUNK: usize = HEADER + STEP;
+
 impl Chunk {
     /// The first byte for requests, and one past the last.
     ///

@@ -2,6 +2,7 @@
 
 use super::Arena;
 use super::chunks::Chunks;
+use super::list::LEAST_CHUNK;
 use crate::builder::{Build, Builder};
 use crate::error::BuildError;
 use crate::memory::Pages;
@@ -36,6 +37,7 @@ impl Build for Arena {
     type Options = Options;
 
     fn try_build(options: Options, pages: Pages) -> Result<Self, BuildError> {
+        BuildError::in_range("max_bytes", options.max_bytes, LEAST_CHUNK, usize::MAX)?;
         let chunks = Chunks::new(pages.into_source()?);
         chunks.set_max_bytes(options.max_bytes);
         if let Some(bytes) = options.chunk_bytes {
@@ -103,8 +105,8 @@ impl Builder<Arena> {
         self
     }
 
-    /// The most bytes that all chunks may have together, with their headers of 64 bytes. A
-    /// chunk that would pass the limit is made smaller, down to what is needed. An allocation
+    /// The most bytes that all chunks may have together, with their headers of 64 bytes; at least 72.
+    /// A chunk that would pass the limit is made smaller, down to what is needed. An allocation
     /// that needs more panics, or returns [`AllocError::Limit`](crate::AllocError::Limit).
     ///
     /// ```

@@ -14,6 +14,7 @@ use super::{References, RequestError};
 use crate::error::AllocError;
 use crate::raw::memory;
 use crate::raw::report::Report;
+use crate::raw::source::Source;
 
 /// An allocator of byte buffers of any size, in size classes; see the [module](super).
 ///
@@ -318,7 +319,17 @@ impl<R: References> ByteArena<R> {
     /// ```
     #[must_use]
     pub fn memory(&self) -> Report {
-        Report::new(self.home().all_bytes(), self.home().source())
+        Report::new(self.memory_bytes(), self.source())
+    }
+
+    /// Bytes of chunks, headers and tables.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.home().all_bytes()
+    }
+
+    /// Where they come from.
+    pub(crate) fn source(&self) -> &Source {
+        self.home().source()
     }
 
     /// Panics where an invariant does not hold.

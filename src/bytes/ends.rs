@@ -135,11 +135,11 @@ impl Ends for Local {
     #[inline(always)]
     unsafe fn give_back(header: NonNull<Header<Self>>, class: NonNull<Class>) {
         // SAFETY: a header that is not free keeps its home, with its class.
-        let (it, class) = unsafe { (header.as_ref(), class.as_ref()) };
-        debug_assert!(core::ptr::eq(it.class(), class));
+        let (it, its_class) = unsafe { (header.as_ref(), class.as_ref()) };
+        debug_assert!(core::ptr::eq(it.class(), its_class));
         it.set_free();
         // SAFETY: it is the class's, and was not free.
-        if unsafe { class.push(header.cast()) } {
+        if unsafe { its_class.push(header.cast()) } {
             // SAFETY: it was in use, and nothing of the home is used below.
             unsafe { pushed_last(class) };
         }
@@ -182,15 +182,18 @@ impl Ends for Local {
 /// The header was in use, and is not; the caller does not use the home or the buffer any more.
 #[cold]
 #[inline(never)]
-unsafe fn pushed_last(class: &Class) {
-    let home = Home::<Local>::of(class);
-    if class.is_closed() {
-        class.discard();
+unsafe fn pushed_last(class: NonNull<Class>) {
+    // SAFETY: the class is there until the last buffer was counted out, which is below. It is no
+    // reference in the call's arguments, which would have to outlive that.
+    let it = unsafe { class.as_ref() };
+    let home = Home::<Local>::of(it);
+    if it.is_closed() {
+        it.discard();
         // SAFETY: it was one of those that remained (precondition).
         unsafe { ended(home) };
     } else {
         // SAFETY: the home is there, as it is not closed (A1).
-        unsafe { home.as_ref() }.bank_hand(class, BATCH);
+        unsafe { home.as_ref() }.bank_hand(it, BATCH);
     }
 }
 

@@ -1,6 +1,7 @@
 //! The invariants, walked.
 
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
 
 use super::chunk::{ChunkPtr, Memory};
 use super::epoch_record::{EpochState, Kind};
@@ -29,6 +30,10 @@ impl ChunkPtr {
         assert_eq!(self.usable() + retired, self.slots as usize, "C2: usable");
         let live = all(super::word::Word::has_value);
         assert_eq!(live, self.live() as usize, "C2: the count");
+        assert!(
+            live == 0 || !self.idle.get(),
+            "E2: an idle one has no value"
+        );
         assert!(live > 0 || !self.is_pinned(), "C2: the last value has left");
         let has_memory = self.memory.get() == Memory::Committed;
         assert!(has_memory || live == 0, "C3: memory");
@@ -63,11 +68,15 @@ impl RawEpochs {
                 assert_eq!(seen.insert(chunk.index(), "an epoch"), None, "E2: once");
                 let pinned = state == EpochState::Pinned;
                 assert_eq!(chunk.is_pinned(), pinned, "E1: pinned");
-                let listed = self.is_on_stack(record, chunk);
-                if state == EpochState::Open {
-                    assert_eq!(chunk.listed.get(), listed == 1, "E2: the stack");
-                    assert_eq!(listed == 1, chunk.has_room(), "E2: has room");
+                // SAFETY: the class of a chunk of the slab's.
+                let list = unsafe { record.list(chunk.class as usize) };
+                let open = times_on_stack(list.open.get(), chunk);
+                let idle = times_on_stack(list.idle.get(), chunk);
+                if !pinned {
+                    assert_eq!(chunk.listed.get(), open + idle == 1, "E2: the stack");
+                    assert_eq!(open + idle, usize::from(chunk.has_room()), "E2: once");
                 }
+                assert_eq!(idle, usize::from(chunk.idle.get()), "E2: idle");
             }
             assert_eq!(record.chunks.get(), chunks, "E2: all");
             assert!(chunks > 0 || state != EpochState::Pinned, "E1: over");
@@ -76,17 +85,11 @@ impl RawEpochs {
         }
         self.store.check(&mut seen);
     }
+}
 
-    fn is_on_stack(&self, record: super::epoch_record::EpochPtr, chunk: ChunkPtr) -> usize {
-        // SAFETY: the class of a chunk of the slab's.
-        let mut next = unsafe { record.list(chunk.class as usize) }.open.get();
-        let mut times = 0;
-        while let Some(open) = next {
-            times += usize::from(open == chunk);
-            next = open.next_open.get();
-        }
-        times
-    }
+fn times_on_stack(stack: Option<ChunkPtr>, chunk: ChunkPtr) -> usize {
+    let stack = core::iter::successors(stack, |above| above.next_open.get());
+    stack.filter(|&it| it == chunk).count()
 }
 
 impl Store {
@@ -109,6 +112,11 @@ impl Store {
                 }
             }
             assert_eq!(count, self.cached_of(class), "U1: the cached ones");
+            let (first, count) = self.idle_of(class);
+            let idle: Vec<_> =
+                core::iter::successors(first, |chunk| chunk.next_idle.get()).collect();
+            assert!(idle.iter().all(|chunk| chunk.idle.get()), "U5");
+            assert_eq!(idle.len(), count, "U5: how many");
         }
         for index in 0.. {
             let Some(chunk) = self.get(index) else { break };
@@ -119,5 +127,12 @@ impl Store {
             assert!(seen.contains_key(&chunk.index()) || retired, "U1: lost");
         }
         assert_eq!(committed, self.committed(), "U2");
+        for place in self.noted.places() {
+            if let Some(chunk) = self.noted.get(place) {
+                assert_eq!(chunk.noted.get(), Some(place), "U5: its place");
+                assert!(!chunk.is_pinned() && !chunk.idle.get(), "U5: noted");
+                assert!(chunk.epoch.get().is_some(), "U5: an epoch's");
+            }
+        }
     }
 }

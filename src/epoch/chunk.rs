@@ -9,9 +9,11 @@
 //! * C1: `free` begins a list, through the words of vacant slots, of all slots of the chunk
 //!   that are vacant, each once; it ends with [`END`]. With a chunk whose values are being
 //!   dropped there is no such list until it is [reset](ChunkPtr::reset).
-//! * C2: `usable` is the number of slots that are not retired. `count` is the number of slots with
-//!   values; in a chunk that is not pinned, less `usable`, and 1 more. So a removal that comes to 0
-//!   was the last one of a pinned chunk, or was from a full one, and no other comes to 0.
+//! * C2: `usable` is the number of slots that are not retired. `count` says how many removals there
+//!   are to the next one that is followed by more work, and comes to 0 at that: in a chunk without a
+//!   vacant slot that is not pinned it is 1, for the next removal makes it open; in any other it is
+//!   the number of values, and [`NOTED`] more if the chunk is noted. So a removal asks one question
+//!   for three events: it was in a full chunk, was the last one of it, or of a pinned one.
 //! * C3: a chunk with a value has memory, and is on the list of its epoch or is being
 //!   cleared. A chunk on a list of unused ones has no value.
 //! * C4: of a chunk with memory, `data` is aligned for a cell and valid for all of them; no
@@ -30,6 +32,14 @@ use super::word::{END, Word};
 use crate::error::AllocError;
 use crate::raw::memory::Block;
 use crate::raw::source::Source;
+
+/// Added to the count of a chunk that was noted as one without values, so that it is not noted each
+/// time that its one value leaves. More than a chunk has slots.
+const NOTED: u32 = 1 << 16;
+
+/// Where a chunk is noted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Place(pub(super) u8);
 
 /// Whether a chunk has memory for its cells.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -68,13 +78,15 @@ pub(super) struct Chunk {
     pub(super) place: u64,
     /// Whose it is; none of an unused chunk.
     pub(super) epoch: Cell<Option<EpochPtr>>,
-    /// On the stack of chunks of the epoch that have a vacant slot.
+    /// On the stack of chunks of the epoch that have a vacant slot, or on that of its idle ones.
     pub(super) next_open: Cell<Option<ChunkPtr>>,
     usable: Cell<u32>,
     pinned: Cell<bool>,
     /// Whether it is on that stack, or may not be put there.
     pub(super) listed: Cell<bool>,
     pub(super) memory: Cell<Memory>,
+    /// Of one that is not the first on its stack. A chunk that becomes open writes it to the one below.
+    pub(super) previous_open: Cell<Option<ChunkPtr>>,
     /// Bytes of a cell: those of the class.
     pub(super) cell_bytes: usize,
     /// The lengths of the buffers, which begin here: to compute it takes more instructions.
@@ -82,6 +94,13 @@ pub(super) struct Chunk {
     /// On the list of all chunks of the epoch, or on a list of unused or doomed ones.
     pub(super) next: Cell<Option<ChunkPtr>>,
     pub(super) previous: Cell<Option<ChunkPtr>>,
+    /// Of the idle chunks of the class, of all epochs.
+    pub(super) next_idle: Cell<Option<ChunkPtr>>,
+    pub(super) previous_idle: Cell<Option<ChunkPtr>>,
+    /// Where it is noted as one that lost its last value.
+    pub(super) noted: Cell<Option<Place>>,
+    /// Whether it is on the stack of idle ones.
+    pub(super) idle: Cell<bool>,
 }
 
 /// A chunk in the table of its slab: the records are there until the slab is gone.
@@ -157,6 +176,11 @@ impl ChunkPtr {
             next: Cell::new(None),
             previous: Cell::new(None),
             next_open: Cell::new(None),
+            previous_open: Cell::new(None),
+            next_idle: Cell::new(None),
+            previous_idle: Cell::new(None),
+            noted: Cell::new(None),
+            idle: Cell::new(false),
             usable: Cell::new(0),
             pinned: Cell::new(false),
             listed: Cell::new(false),
@@ -291,13 +315,41 @@ impl ChunkPtr {
         count == 0
     }
 
-    /// What is left to do after a value has left that was the last one of a pinned chunk, or was
-    /// in a full one.
+    /// What is left to do after a value has left at which the count came to 0.
     pub(super) fn vacated(self) -> Vacated {
-        if self.pinned.get() {
+        // The usual one first; a pinned chunk counts as listed.
+        if !self.listed.get() {
+            Vacated::WasFull
+        } else if self.pinned.get() {
             Vacated::Last
         } else {
-            Vacated::WasFull
+            Vacated::Emptied
+        }
+    }
+
+    /// It has no vacant slot any more.
+    #[inline(always)]
+    pub(super) fn set_full(self) {
+        self.count.set(1);
+    }
+
+    /// It has a vacant slot again; whether it has no value.
+    pub(super) fn set_vacant(self) -> bool {
+        debug_assert!(self.has_room());
+        self.count.set(self.usable.get() - 1);
+        self.usable.get() == 1
+    }
+
+    /// It has no value, and is noted as such one.
+    pub(super) fn note(self) {
+        debug_assert!(self.live() == 0);
+        self.count.set(NOTED);
+    }
+
+    /// It is not noted any more.
+    pub(super) fn forget_note(self) {
+        if self.has_room() && !self.pinned.get() {
+            self.count.set(self.live());
         }
     }
 
@@ -307,8 +359,8 @@ impl ChunkPtr {
     fn retire(self, slot: u32, vacated: Word) -> bool {
         self.word(slot).set(vacated.freed(END));
         self.usable.set(self.usable.get() - 1);
-        if !self.pinned.get() {
-            // One value less, and one slot.
+        if !self.pinned.get() && !self.has_room() {
+            // One value less, and one slot: it is as full as before.
             return false;
         }
         self.count.set(self.count.get() - 1);
@@ -342,16 +394,15 @@ impl ChunkPtr {
     /// It has no value, and is not pinned.
     fn set_open(self) {
         self.pinned.set(false);
-        self.count.set(1_u32.wrapping_sub(self.usable.get()));
+        self.count.set(u32::from(!self.has_room()));
     }
 
     /// Number of values.
     pub(super) fn live(self) -> u32 {
-        let count = self.count.get();
-        if self.is_pinned() {
-            return count;
+        if !self.is_pinned() && !self.has_room() {
+            return self.usable.get();
         }
-        count.wrapping_add(self.usable.get()).wrapping_sub(1)
+        self.count.get() % NOTED
     }
 
     pub(super) fn is_pinned(self) -> bool {
@@ -469,6 +520,8 @@ impl ChunkPtr {
 pub(super) enum Vacated {
     /// It was the last of a pinned chunk.
     Last,
-    /// It was in a chunk without a vacant slot, which may be on no stack.
+    /// It was in a chunk without a vacant slot, which is on no stack.
     WasFull,
+    /// It was the last of a chunk that was not full.
+    Emptied,
 }

@@ -61,7 +61,8 @@
 //!
 //! Unused chunks keep their memory for the next epoch, up to a
 //! [bound](crate::Builder::cached_chunks); the memory of the others is given back. An open epoch
-//! keeps its empty chunks.
+//! keeps its empty chunks, unless another needs one at a [limit](crate::Builder::max_bytes), or where
+//! the allocator refuses.
 //!
 //! # The types
 //!
@@ -104,7 +105,7 @@
 // |---|---|
 // | `word.rs`, `chunk.rs` | the word of a slot, and every step of it; a chunk and its record |
 // | `epoch_record.rs`, `list.rs`, `epoch_records.rs` | the record of an epoch; its chunks of a class; that there is always a record for the next advance |
-// | `store.rs`, `raw_epochs.rs`, `clear.rs` | all chunks, and those that no epoch has; the ring, closing; values dropped in bulk |
+// | `store.rs`, `raw_epochs.rs`, `idle.rs`, `clear.rs` | all chunks, and those that no epoch has; the ring, closing; those that an epoch does not need; values dropped in bulk |
 // | `key.rs`, `guard.rs` | `Epoch` and `EpochKey`; tracked borrows |
 // | `contents.rs`, `values.rs`, `bytes.rs`, `sizes.rs` | `EpochSlab`; `EpochBytes` and its classes |
 // | `epoch_guard.rs`, `scope.rs` | `EpochGuard`, `Scope` |
@@ -123,6 +124,7 @@ mod epoch_record;
 mod epoch_records;
 mod error;
 mod guard;
+mod idle;
 mod key;
 mod list;
 mod options;

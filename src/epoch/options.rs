@@ -21,6 +21,8 @@ use crate::raw::chunk;
 const MAX_EPOCHS: usize = 1 << 20;
 /// The maximum bytes of a buffer, and of a chunk of buffers.
 const MAX_BYTES: usize = 1 << 30;
+/// The bytes of the largest buffers, if no option says how many.
+const LARGEST: usize = 64 << 10;
 /// The maximum number of chunks of a slab: a key has that many bits for it.
 const MAX_CHUNKS: usize = 1 << INDEX_BITS;
 
@@ -32,6 +34,7 @@ impl<C: Contents> Build for Epochs<C> {
         BuildError::in_range("epochs", options.epochs, 1, MAX_EPOCHS)?;
         let source = pages.into_source()?;
         plans.round_to_pages(&source)?;
+        plans.limit(&options)?;
         if let Some(plan) = plans.iter().next() {
             check_reserve(options.reserve, &plan, options.max_bytes)?;
         }
@@ -69,9 +72,10 @@ impl<T> Sealed for Values<T> {
 impl Sealed for Bytes {
     fn size_classes(options: &Options) -> Result<Plans, BuildError> {
         BuildError::in_range("chunk_bytes", options.chunk_bytes, 1, MAX_BYTES)?;
-        BuildError::in_range("largest", options.largest, 1, MAX_BYTES)?;
+        let largest = options.largest.unwrap_or(LARGEST);
+        BuildError::in_range("largest", largest, 1, MAX_BYTES)?;
         let mut of = [None; sizes::CLASSES];
-        let len = sizes::class_of(options.largest) + 1;
+        let len = sizes::class_of(largest) + 1;
         for (class, plan) in of.iter_mut().enumerate().take(len) {
             let size = sizes::size_of_class(class);
             let cell = Layout::from_size_align(size, sizes::ALIGN).expect("within the limit");
@@ -191,17 +195,22 @@ impl<C: Contents> Builder<Epochs<C>> {
         self
     }
 
-    /// Maximum bytes of the cells of all chunks together; no limit by default. An insertion that
-    /// would exceed it first gives back unused chunks of other size classes, and is refused if
-    /// that is not enough.
+    /// Maximum bytes of the cells of all chunks together; no limit by default, at least those of
+    /// a chunk of the largest class. An insertion that would exceed it first gives back unused chunks
+    /// of other size classes, then takes chunks without values from epochs that are not closed, and
+    /// is refused if that is not enough. A closing does not report chunks that were taken.
     ///
     /// ```
     /// use flatslab::epoch::EpochSlab;
     ///
     /// let slab = EpochSlab::<u64>::builder().max_bytes(64 * 8).build();
-    /// let keys: Vec<_> = (0..64).map(|value| slab.insert(value)).collect();
+    /// let permanent = slab.permanent();
+    /// let keys = [(); 64].map(|()| slab.try_insert_in(permanent, 7).unwrap());
     /// assert_eq!(slab.try_insert(64).unwrap_err().into_inner(), 64);
-    /// # drop(keys);
+    /// for key in keys {
+    ///     slab.take(key);
+    /// }
+    /// assert!(slab.try_insert(64).is_ok());             // in a chunk of the permanent epoch
     /// ```
     pub const fn max_bytes(mut self, bytes: usize) -> Self {
         self.options.max_bytes = bytes;
@@ -279,7 +288,8 @@ impl Builder<EpochBytes> {
         self
     }
 
-    /// Maximum bytes of a buffer, rounded up to a size class; 64 KiB by default, from 1 to 2³⁰.
+    /// Maximum bytes of a buffer, rounded up to a size class; 64 KiB by default, or fewer if a chunk
+    /// of that class would exceed [`max_bytes`](Self::max_bytes); from 1 to 2³⁰.
     ///
     /// ```
     /// use flatslab::epoch::EpochBytes;
@@ -288,7 +298,7 @@ impl Builder<EpochBytes> {
     /// assert_eq!(bytes.alloc(1 << 20).len(), 1 << 20);
     /// ```
     pub const fn largest(mut self, bytes: usize) -> Self {
-        self.options.largest = bytes;
+        self.options.largest = Some(bytes);
         self
     }
 }

@@ -4,7 +4,7 @@ use core::alloc::Layout;
 
 use super::chunk::Plan;
 use super::sizes;
-use crate::error::AllocError;
+use crate::error::{AllocError, BuildError};
 use crate::raw::source::Source;
 
 /// What a builder of epoch slabs has set.
@@ -12,7 +12,8 @@ use crate::raw::source::Source;
 pub struct Options {
     pub(super) chunk_capacity: usize,
     pub(super) chunk_bytes: usize,
-    pub(super) largest: usize,
+    /// 64 KiB if none is set, or fewer within a limit.
+    pub(super) largest: Option<usize>,
     pub(super) epochs: usize,
     pub(super) cached_chunks: usize,
     pub(super) reserve: usize,
@@ -24,7 +25,7 @@ impl Options {
         Options {
             chunk_capacity: 64,
             chunk_bytes: 16 << 10,
-            largest: 64 << 10,
+            largest: None,
             epochs: 16,
             cached_chunks: 32,
             reserve: 0,
@@ -53,6 +54,23 @@ impl Plans {
                 .ok_or(AllocError::OutOfMemory { bytes })?;
         }
         Ok(())
+    }
+
+    /// Leaves out the largest classes of which a chunk exceeds a limit, unless it is said which is the
+    /// largest, and checks that each of the others is within it.
+    ///
+    /// # Errors
+    ///
+    /// If it is not.
+    pub(super) fn limit(&mut self, options: &Options) -> Result<(), BuildError> {
+        let bytes = |plans: &Self| plans.iter().map(|plan| plan.data.size()).max();
+        let limit = options.max_bytes;
+        if options.largest.is_none() {
+            while self.len > 1 && bytes(self) > Some(limit) {
+                self.len -= 1;
+            }
+        }
+        BuildError::in_range("max_bytes", limit, bytes(self).unwrap_or(0), usize::MAX)
     }
 
     pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = Plan> {

@@ -131,6 +131,11 @@ impl RawEpochs {
         if list.open.get().is_some() || !self.records.replace(record)? {
             return Ok(());
         }
+        if let Some(chunk) = list.idle.get() {
+            self.forget_idle(record, chunk);
+            list.push_open(chunk);
+            return Ok(());
+        }
         match self.store.take(class) {
             Some(chunk) => {
                 chunk.epoch.set(Some(record));
@@ -138,7 +143,10 @@ impl RawEpochs {
                 list.add(chunk);
                 Ok(())
             }
-            None => self.store.grow(class),
+            None => {
+                let grown = self.store.grow(class);
+                grown.or_else(|error| self.take_over(class, error))
+            }
         }
     }
 
@@ -280,19 +288,24 @@ impl RawEpochs {
         match chunk.vacated() {
             Vacated::WasFull => self.reopen(chunk),
             Vacated::Last => self.recycle_pinned(chunk),
+            Vacated::Emptied => self.note(chunk),
         }
     }
 
     /// A chunk that was full has a vacant slot.
     fn reopen(&self, chunk: ChunkPtr) {
-        let record = chunk.epoch.get().filter(|_| !chunk.listed.get());
-        if let Some(record) = record {
+        let is_empty = chunk.set_vacant();
+        if let Some(record) = chunk.epoch.get() {
             // SAFETY: the class of a chunk of the slab's.
             unsafe { record.list(chunk.class as usize) }.push_open(chunk);
+            if is_empty {
+                self.note(chunk);
+            }
         }
     }
 
     /// A pinned chunk has lost its last value.
+    #[inline(never)]
     fn recycle_pinned(&self, chunk: ChunkPtr) {
         if let Some(record) = chunk.epoch.get() {
             self.detach(record, chunk);
@@ -304,7 +317,8 @@ impl RawEpochs {
         }
     }
 
-    fn detach(&self, record: EpochPtr, chunk: ChunkPtr) {
+    pub(super) fn detach(&self, record: EpochPtr, chunk: ChunkPtr) {
+        self.forget_idle(record, chunk);
         // SAFETY: the class of a chunk of the slab's.
         unsafe { record.list(chunk.class as usize) }.remove(chunk);
         chunk.epoch.set(None);
@@ -445,6 +459,7 @@ impl RawEpochs {
                     self.detach(record, chunk);
                     self.store.put(chunk);
                 } else {
+                    self.forget_idle(record, chunk);
                     chunk.pin();
                     pinned += 1;
                     live += chunk.live() as usize;
@@ -482,6 +497,7 @@ impl RawEpochs {
             let list = unsafe { record.list(class) };
             list.open.set(None);
             for chunk in list.chunks() {
+                self.forget_idle(record, chunk);
                 live += chunk.doom() as usize;
                 chunk.epoch.set(None);
                 chunk.next.set(doomed.replace(chunk));

@@ -10,6 +10,8 @@
 //!   unused ones of its class, or is retired.
 //! * U2: `committed` is the bytes of the memory of all chunks that have some.
 //! * U3: code of the user's, which an allocator or a source is, runs only while this is whole.
+//! * U5: the idle chunks of a class are linked from its `idle` on, whichever epoch has them. Those in
+//!   `noted` are of epochs that are not closed, know their places, and are not idle.
 //! * U4: `largest` is the bytes of a cell of the last class, and `small` that or
 //!   [`SMALL`](sizes::SMALL), if that is less.
 
@@ -18,6 +20,7 @@ use core::cell::Cell;
 use core::ptr::NonNull;
 
 use super::chunk::{ChunkPtr, Memory, Plan};
+use super::idle::Noted;
 use super::key::{EpochKey, INDEX_BITS};
 use super::sizes;
 use crate::error::AllocError;
@@ -38,6 +41,7 @@ pub(super) struct Store {
     max_bytes: usize,
     /// The most unused chunks of a class that keep their memory.
     bound: Cell<usize>,
+    pub(super) noted: Noted,
     pub(super) source: Source,
 }
 
@@ -47,6 +51,8 @@ struct Class {
     cached: Cell<Option<ChunkPtr>>,
     cached_count: Cell<usize>,
     bare: Cell<Option<ChunkPtr>>,
+    idle: Cell<Option<ChunkPtr>>,
+    idle_count: Cell<usize>,
 }
 
 /// What a store is to be like.
@@ -82,6 +88,8 @@ impl Store {
                 cached: Cell::new(None),
                 cached_count: Cell::new(0),
                 bare: Cell::new(None),
+                idle: Cell::new(None),
+                idle_count: Cell::new(0),
             };
             // SAFETY: the block is laid out for `class_count` of them, and `index` is below that.
             unsafe { start.add(index).write(class) };
@@ -96,6 +104,7 @@ impl Store {
             committed: Cell::new(0),
             max_bytes: limits.max_bytes,
             bound: Cell::new(limits.bound),
+            noted: Noted::new(),
             source: source.clone(),
         })
     }
@@ -148,6 +157,13 @@ impl Store {
         (class.cached.get(), class.bare.get())
     }
 
+    /// The idle chunks of a class, and how many.
+    #[cfg(any(test, fuzzing))]
+    pub(super) fn idle_of(&self, class: usize) -> (Option<ChunkPtr>, usize) {
+        let class = self.class(class);
+        (class.idle.get(), class.idle_count.get())
+    }
+
     #[cfg(any(test, fuzzing))]
     pub(super) fn cached_of(&self, class: usize) -> usize {
         self.class(class).cached_count.get()
@@ -162,6 +178,58 @@ impl Store {
             }
         }
         bytes
+    }
+
+    /// A chunk of an epoch is idle.
+    pub(super) fn link_idle(&self, chunk: ChunkPtr) {
+        let class = self.class(chunk.class as usize);
+        let next = class.idle.replace(Some(chunk));
+        chunk.next_idle.set(next);
+        chunk.previous_idle.set(None);
+        if let Some(next) = next {
+            next.previous_idle.set(Some(chunk));
+        }
+        chunk.idle.set(true);
+        class.idle_count.set(class.idle_count.get() + 1);
+    }
+
+    /// A chunk is not idle any more.
+    pub(super) fn unlink_idle(&self, chunk: ChunkPtr) {
+        let class = self.class(chunk.class as usize);
+        let (previous, next) = (chunk.previous_idle.get(), chunk.next_idle.get());
+        match previous {
+            Some(previous) => previous.next_idle.set(next),
+            None => class.idle.set(next),
+        }
+        if let Some(next) = next {
+            next.previous_idle.set(previous);
+        }
+        chunk.idle.set(false);
+        class.idle_count.set(class.idle_count.get() - 1);
+    }
+
+    /// The idle chunk of a class that was idle last.
+    pub(super) fn idle(&self, class: usize) -> Option<ChunkPtr> {
+        self.class(class).idle.get()
+    }
+
+    /// Bytes of the chunks without values of all classes but one, both unused and idle.
+    pub(super) fn free_bytes(&self, class: usize) -> usize {
+        let others = (0..self.class_count).filter(|&other| other != class);
+        let free = others.map(|other| {
+            let other = self.class(other);
+            (other.cached_count.get() + other.idle_count.get()) * other.plan.data.size()
+        });
+        free.sum()
+    }
+
+    /// Bytes that have to go before there is room for another chunk of a class.
+    pub(super) fn excess(&self, class: usize) -> usize {
+        let wanted = self
+            .committed
+            .get()
+            .saturating_add(self.plan(class).data.size());
+        wanted.saturating_sub(self.max_bytes)
     }
 
     /// Takes an unused chunk with memory, if one is there; all its slots are vacant.
@@ -192,12 +260,9 @@ impl Store {
     pub(super) fn grow(&self, class: usize) -> Result<(), AllocError> {
         let Class { plan, bare, .. } = self.class(class);
         let bytes = plan.data.size();
-        let fits = || {
-            let all = self.committed.get().checked_add(bytes);
-            all.is_some_and(|all| all <= self.max_bytes)
-        };
+        let fits = || self.excess(class) == 0;
         if !fits() {
-            self.make_way(class, bytes);
+            self.make_way(class);
         }
         if !fits() {
             return Err(AllocError::Limit { bytes });
@@ -276,32 +341,28 @@ impl Store {
         bytes
     }
 
-    /// Gives back the memory of unused chunks of other classes, until there is room for so
-    /// many bytes of this; none where that is in vain. A source of the user's may run.
+    /// Gives back the memory of unused chunks of other classes, until there is room for a chunk of
+    /// this one; none where that is in vain. A source of the user's may run.
     #[cold]
     #[inline(never)]
-    fn make_way(&self, class: usize, bytes: usize) {
+    fn make_way(&self, class: usize) {
         let others = || (0..self.class_count).filter(|&other| other != class);
-        // The source may use this store, so all is read each time.
-        let is_full = |given: usize| {
-            let all = (self.committed.get() - given).checked_add(bytes);
-            all.is_none_or(|all| all > self.max_bytes)
-        };
         let unused = others().map(|other| {
             let other = self.class(other);
             other.cached_count.get() * other.plan.data.size()
         });
-        if is_full(unused.sum()) {
+        if unused.sum::<usize>() < self.excess(class) {
             return;
         }
+        // The source may use this store, so all is read each time.
         for other in others() {
-            while is_full(0) && self.give_back(other) {}
+            while self.excess(class) > 0 && self.give_back(other) {}
         }
     }
 
     /// Gives back the memory of an unused chunk of a class; `false` if there is none, or it
     /// stays. A source of the user's may run.
-    fn give_back(&self, index: usize) -> bool {
+    pub(super) fn give_back(&self, index: usize) -> bool {
         let class = self.class(index);
         let Some(chunk) = self.take(index) else {
             return false;

@@ -24,7 +24,9 @@ use crate::raw::stack::FreeStack;
 /// grown.
 ///
 /// Dropping a box keeps its value as it is: remove what must not stay, such as a secret or an
-/// open socket, before that. To make all values in advance, allocate until the pool is full,
+/// open socket, before that. So does a panic: a box that is dropped while its value is half changed
+/// gives the value back so, and the next box gets it. The reset has to put every part in order, not
+/// only what complete operations leave. To make all values in advance, allocate until the pool is full,
 /// then drop the boxes.
 ///
 /// A cell takes the size of its value, and 16 bytes for two free lists. The kept values are

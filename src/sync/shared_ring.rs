@@ -20,7 +20,8 @@ use super::PushError;
 use crate::builder::{Build, Builder};
 use crate::bytes::{Atomic, Buf, Evicted, RequestError, Ring, RingOptions};
 use crate::error::BuildError;
-use crate::memory::Pages;
+use crate::memory::{Pages, Report};
+use crate::raw::source::Source;
 
 /// A fixed number of entries for any number of writers and readers, first in, first out; the
 /// newest overwrites the oldest, and each entry goes to one reader.
@@ -58,8 +59,11 @@ pub struct SharedRing {
     state: Mutex<State>,
     /// Notified where a reader waits, once for each entry, and when the ring is closed.
     pushed: Condvar,
+    // What does not change, and is read without the lock.
     capacity: usize,
     max_len: usize,
+    bytes: usize,
+    source: Source,
 }
 
 struct State {
@@ -127,7 +131,9 @@ impl SharedRing {
         Builder::new(RingOptions::new())
     }
 
-    /// No user code runs while it is held, so a panic leaves nothing half done.
+    /// No user code runs while it is held, so a panic leaves nothing half done. Nothing that calls
+    /// the system runs either: with a report on the memory, which reads a file of the system's, one
+    /// push in a hundred elsewhere took 6 ms.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.try_lock().unwrap_or_else(|| self.lock_after_pauses())
     }
@@ -234,13 +240,14 @@ impl SharedRing {
     }
 
     fn wait_until(&self, end: Option<Instant>) -> Option<SharedFrame> {
-        let mut state = self.lock();
         loop {
+            // The clock is read before the lock is taken.
+            let left = end.map(|end| end.saturating_duration_since(Instant::now()));
+            let mut state = self.lock();
             let frame = state.pop();
             if frame.is_some() || state.closed {
                 return frame;
             }
-            let left = end.map(|end| end.saturating_duration_since(Instant::now()));
             if left == Some(Duration::ZERO) {
                 return None;
             }
@@ -253,6 +260,10 @@ impl SharedRing {
                 }
             };
             state.waiting -= 1;
+            let frame = state.pop();
+            if frame.is_some() || state.closed {
+                return frame;
+            }
         }
     }
 
@@ -348,15 +359,15 @@ impl SharedRing {
         self.lock().ring.evicted()
     }
 
-    /// The ring's memory, and which of the requested page options were obtained.
+    /// The ring's memory, and which of the requested page options were obtained. Takes no lock.
     ///
     /// ```
     /// let ring = flatslab::sync::SharedRing::with_capacity(2, 1500);
     /// assert!(ring.memory().bytes() >= 2 * 1500);
     /// ```
     #[must_use]
-    pub fn memory(&self) -> crate::memory::Report {
-        self.lock().ring.arena().memory()
+    pub fn memory(&self) -> Report {
+        Report::new(self.bytes, &self.source)
     }
 }
 
@@ -376,6 +387,8 @@ impl Build for SharedRing {
         Ok(SharedRing {
             capacity: ring.capacity(),
             max_len: ring.max_len(),
+            bytes: ring.arena().memory_bytes(),
+            source: ring.arena().source().clone(),
             state: Mutex::new(State {
                 ring,
                 waiting: 0,
@@ -427,5 +440,23 @@ impl fmt::Debug for SharedRing {
             .field("evicted", &evicted)
             .field("closed", &closed)
             .finish()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_reported_while_another_thread_has_the_lock() {
+        let ring = SharedRing::with_capacity(2, 1500);
+        let expected = ring.lock().ring.arena().memory();
+        let state = ring.lock();
+        std::thread::scope(|scope| {
+            let report = scope.spawn(|| ring.memory()).join().unwrap();
+            assert_eq!(report, expected);
+            assert_eq!((ring.capacity(), ring.max_len()), (2, 1500));
+        });
+        drop(state);
     }
 }

@@ -181,7 +181,7 @@ fn a_bounded_arena_keeps_its_chunk_and_gets_no_other() {
 
 #[test]
 fn a_limit_counts_every_byte() {
-    for limit in [0, 40, 1000, 5000, 100_000] {
+    for limit in [72, 90, 1000, 5000, 100_000] {
         if cfg!(miri) && limit > 1000 {
             continue;
         }
@@ -402,8 +402,8 @@ fn a_reserve_holds_what_it_promises_or_does_not_fit() {
         let source = Counted::new();
         let limit = match random(4) {
             0 => usize::MAX,
-            1 => random(2000) as usize,
-            _ => random(100_000) as usize,
+            1 => 72 + random(2000) as usize,
+            _ => 72 + random(100_000) as usize,
         };
         let mut builder = Arena::builder().max_bytes(limit).pages(source.pages());
         if one_in(2) {
@@ -462,7 +462,7 @@ fn an_error_at_the_limit_says_the_bytes_of_the_request() {
     for arena in [
         Arena::bounded(0),
         Arena::bounded(24),
-        Arena::builder().max_bytes(70).build(),
+        Arena::builder().max_bytes(80).build(),
     ] {
         let limit = |bytes| Some(AllocError::Limit { bytes });
         assert_eq!(arena.try_alloc_layout(bytes(32)).err(), limit(32));
@@ -477,7 +477,7 @@ fn an_error_at_the_limit_says_the_bytes_of_the_request() {
         let error = arena.try_alloc_layout(bytes(32)).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "an arena at its limit has no room for 32 bytes"
+            "the limit on the memory of the container has no room for 32 bytes"
         );
     }
 }
@@ -503,4 +503,31 @@ fn what_fits_the_limit_is_not_refused() {
             .try_alloc_layout(bytes(2000 - 63))
             .is_err()
     );
+}
+
+/// A limit below the least chunk was accepted, and refused every request.
+#[test]
+fn an_arena_that_is_built_serves_a_request() {
+    for limit in [0, 1, 64, 71, 72, 100, 1 << 20, usize::MAX] {
+        for chunk in [None, Some(0), Some(72), Some(4096), Some(usize::MAX)] {
+            let mut builder = Arena::builder().max_bytes(limit);
+            if let Some(bytes) = chunk {
+                builder = builder.chunk_bytes(bytes);
+            }
+            match builder.try_build() {
+                Ok(arena) => {
+                    assert_eq!(arena.try_alloc(7_u8).map(|it| *it), Ok(7), "{limit}");
+                }
+                Err(error) => {
+                    let expected = flatslab::BuildError::OutOfRange {
+                        option: "max_bytes",
+                        given: limit,
+                        min: 72,
+                        max: usize::MAX,
+                    };
+                    assert!(error == expected && limit < 72);
+                }
+            }
+        }
+    }
 }

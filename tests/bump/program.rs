@@ -555,7 +555,11 @@ pub(crate) fn run(bytes: &[u8]) {
         if kind % 4 > 1 {
             builder = builder.chunk_bytes(size * 8);
         }
-        let limit = if kind % 4 > 2 { kind * 200 } else { usize::MAX };
+        let limit = if kind % 4 > 2 {
+            72 + kind * 200
+        } else {
+            usize::MAX
+        };
         let mut arena = builder.max_bytes(limit).build();
         program.grows.set(limit == usize::MAX);
         while let Some(step) = program.next() {

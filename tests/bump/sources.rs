@@ -246,7 +246,7 @@ fn what_the_builder_cannot_have_is_an_error() {
     let bounded = Arena::builder().bounded(8).pages(pages);
     assert!(bounded.try_build().is_err());
     assert!(panics(|| Arena::builder()
-        .max_bytes(10)
+        .max_bytes(100)
         .reserve(100)
         .build()));
     let arena = Arena::builder().pages(Pages::new()).reserve(100).build();

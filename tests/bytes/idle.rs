@@ -1,7 +1,7 @@
 //! Memory that no buffer uses: at a limit, and where the source refuses, it serves any class.
 
-use flatslab::AllocError;
 use flatslab::bytes::{Atomic, Buf, BufMut, ByteArena, References, RequestError};
+use flatslab::{AllocError, BuildError};
 
 use crate::common::amount;
 use crate::source::{Counted, Fault, with_fault};
@@ -263,4 +263,123 @@ fn what_is_given_back_is_all_that_is_idle() {
     let class = arena.stats().classes()[0];
     assert_eq!((class.chunks, class.in_use), (bufs.len(), bufs.len()));
     assert_eq!(arena.memory().bytes(), source.bytes());
+}
+
+/// Whether an arena, if it is built, serves requests of each size that it promises: alone, and one
+/// after the other.
+fn serves<R: References>(builder: &flatslab::Builder<ByteArena<R>>) -> bool {
+    let build = || builder.clone().try_build();
+    let arena = match build() {
+        Ok(arena) => arena,
+        Err(BuildError::OutOfRange { .. } | BuildError::TooManyClasses { .. }) => return false,
+        Err(error) => panic!("{error}"),
+    };
+    let sizes: Vec<_> = (arena.stats().classes().iter()).map(|it| it.size).collect();
+    for &size in sizes.iter().chain(sizes.iter().rev()).chain([&0, &1]) {
+        assert!(
+            arena.try_alloc(size).is_ok(),
+            "{size} after others: {builder:?}"
+        );
+        let fresh = build().unwrap();
+        assert_eq!(fresh.try_copy(&vec![7; size]).unwrap().len(), size);
+    }
+    true
+}
+
+/// A limit of a chunk, and of less, was accepted, and refused every request for good.
+#[test]
+#[cfg_attr(each_run, ignore = "weekly")]
+fn an_arena_that_is_built_serves_each_size_that_it_promises() {
+    let limits = [
+        0,
+        191,
+        192,
+        1000,
+        4096,
+        70_000,
+        1 << 20,
+        4 << 20,
+        usize::MAX,
+    ];
+    let (mut built, mut refused) = (0, 0);
+    for limit in limits {
+        for smallest in [1, 64, 1500, 1 << 20] {
+            for chunk in [
+                None,
+                Some(1),
+                Some(4096),
+                Some(1 << 20),
+                Some(limit.clamp(1, 1 << 24)),
+            ] {
+                for largest in [None, Some(1), Some(2000), Some(1 << 20)] {
+                    let mut builder = ByteArena::builder().smallest(smallest).max_bytes(limit);
+                    if let Some(bytes) = chunk {
+                        builder = builder.chunk_bytes(bytes);
+                    }
+                    if let Some(bytes) = largest {
+                        builder = builder.largest(bytes);
+                    }
+                    let is_built = serves(&builder);
+                    assert_eq!(serves(&builder.clone().atomic()), is_built);
+                    built += usize::from(is_built);
+                    refused += usize::from(!is_built);
+                    // With a default the classes are those that the limit has room for.
+                    let least = smallest.next_multiple_of(16) + 128;
+                    assert!(
+                        is_built || largest.is_some() || limit < least,
+                        "{builder:?}"
+                    );
+                }
+            }
+        }
+    }
+    assert!(built > 300 && refused > 100, "{built} {refused}");
+}
+
+#[test]
+fn a_limit_that_is_too_low_is_named_with_what_it_may_be() {
+    let error = ByteArena::builder()
+        .max_bytes(1000)
+        .largest(1000)
+        .try_build();
+    let expected = BuildError::OutOfRange {
+        option: "max_bytes",
+        given: 1000,
+        min: 1024 + 128,
+        max: usize::MAX,
+    };
+    assert_eq!(error.err(), Some(expected));
+}
+
+#[test]
+fn an_arena_with_a_limit_and_no_other_option_serves_several_classes_at_once() {
+    let arena = ByteArena::builder().max_bytes(1 << 20).build();
+    assert_eq!(arena.stats().classes().last().unwrap().size, 512 << 10);
+    let bufs: Vec<_> = (6..16).map(|power| arena.alloc(1 << power)).collect();
+    assert!(bufs.iter().all(|buf| buf.is_empty()));
+}
+
+#[test]
+fn a_ring_that_is_built_takes_an_entry() {
+    use flatslab::bytes::Ring;
+    for entries in [0, 1, 2, 100] {
+        for max_len in [0, 1, 16, 5000] {
+            for in_flight in [0, 1, 3] {
+                let builder = Ring::builder().entries(entries).max_len(max_len);
+                match builder.in_flight(in_flight).try_build() {
+                    Ok(mut ring) => {
+                        for _ in 0..2 * entries {
+                            ring.push(&vec![7; max_len]).unwrap();
+                        }
+                        assert_eq!(ring.pop().unwrap().len(), max_len);
+                        assert!(ring.try_alloc().is_ok());
+                    }
+                    Err(error) => {
+                        assert!(matches!(error, BuildError::OutOfRange { given: 0, .. }));
+                        assert!(entries == 0 || max_len == 0);
+                    }
+                }
+            }
+        }
+    }
 }

@@ -14,6 +14,7 @@ mod attacks;
 #[path = "../memory/system/child.rs"]
 mod child;
 mod guards;
+mod idle;
 mod keys;
 #[cfg(all(feature = "os-memory", target_os = "linux", not(miri)))]
 mod memory;

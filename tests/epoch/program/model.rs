@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 
 use flatslab::epoch::{Contents, Epoch, EpochError, EpochKey, EpochState, EpochStats, Epochs};
 
-use super::subject::{Config, Plan, Refused};
+use super::subject::{Config, Plan, Refused, limit};
 
 /// Bits of a key that are the chunk; those of the slab follow, then slot and generation.
 const INDEX_BITS: u32 = 30;
+
+/// How many chunks without values are noted before they are idle.
+const NOTED: usize = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Kind {
@@ -86,6 +89,12 @@ pub(super) struct Model {
     cached: Vec<usize>,
     bound: usize,
     max_bytes: usize,
+    /// The chunks that lost their last values last, by turns, and those before that have none.
+    noted: [Option<(Epoch, u64)>; NOTED],
+    turn: usize,
+    /// Of chunks of scopes, which have none.
+    last_name: u64,
+    idle: Vec<(Epoch, u64)>,
     totals: [u64; 3],
     close_calls: u64,
     record_bytes: usize,
@@ -109,7 +118,11 @@ impl Model {
             last_generation: slab.current().generation(),
             cached: vec![0; plans.len()],
             bound: config.cached,
-            max_bytes: (config.limit).map_or(usize::MAX, |chunks| chunks * plans[0].bytes),
+            max_bytes: limit(config, &plans),
+            noted: [None; NOTED],
+            turn: 0,
+            last_name: u64::MAX,
+            idle: Vec::new(),
             plans,
             totals: [0; 3],
             close_calls: 0,
@@ -183,12 +196,97 @@ impl Model {
                 .sum::<usize>()
     }
 
+    /// Whether there is no memory for a chunk of a class, though all that is free makes way.
     fn at_limit(&self, class: usize) -> bool {
-        let unused = self
-            .others(class)
-            .map(|it| self.cached[it] * self.plans[it].bytes);
-        let rest = self.committed() - unused.sum::<usize>() + self.plans[class].bytes;
-        self.cached[class] == 0 && rest > self.max_bytes
+        let others = self.others(class);
+        let cached: usize = others
+            .map(|it| self.cached[it] * self.plans[it].bytes)
+            .sum();
+        // Also the one that was noted, if it has no values.
+        let empty = |chunk: &&Chunk| chunk.live == 0 && self.cached[class] == 0;
+        let records = self.records.values();
+        let open = records.filter(|record| record.state != EpochState::Pinned);
+        let empty: Vec<_> = open
+            .flat_map(|it| it.chunks.values())
+            .filter(empty)
+            .collect();
+        if self.cached[class] > 0 || empty.iter().any(|chunk| chunk.class == class) {
+            return false;
+        }
+        let idle: usize = empty
+            .iter()
+            .map(|chunk| self.plans[chunk.class].bytes)
+            .sum();
+        self.committed() - cached - idle + self.plans[class].bytes > self.max_bytes
+    }
+
+    fn exceeds(&self, class: usize) -> bool {
+        self.committed() + self.plans[class].bytes > self.max_bytes
+    }
+
+    // Chunks without values of epochs that are not closed.
+
+    /// The chunks that were noted are idle, unless they have values again.
+    fn settle(&mut self) {
+        for index in 0..NOTED {
+            self.settle_one((self.turn + index) % NOTED);
+        }
+    }
+
+    fn settle_one(&mut self, place: usize) {
+        if let Some((epoch, name)) = self.noted[place].take() {
+            if self.records[&epoch].chunks[&name].live == 0 {
+                self.idle.push((epoch, name));
+            }
+        }
+    }
+
+    /// A chunk of an epoch that is not closed has lost its last value.
+    fn emptied(&mut self, epoch: Epoch, name: u64) {
+        if !self.noted.contains(&Some((epoch, name))) {
+            self.settle_one(self.turn);
+            self.noted[self.turn] = Some((epoch, name));
+            self.turn = (self.turn + 1) % NOTED;
+        }
+    }
+
+    /// The chunks of an epoch leave it, or are pinned.
+    fn forget(&mut self, epoch: Epoch) {
+        self.noted = self.noted.map(|it| it.filter(|it| it.0 != epoch));
+        self.idle.retain(|it| it.0 != epoch);
+    }
+
+    /// The idle chunk of a class that was idle last leaves its epoch. Returns its name.
+    fn give_up(&mut self, class: usize) -> Option<u64> {
+        let is_of = |it: &&(Epoch, u64)| self.records[&it.0].chunks[&it.1].class == class;
+        let (epoch, name) = *self.idle.iter().rfind(is_of)?;
+        self.idle.retain(|it| *it != (epoch, name));
+        self.records.get_mut(&epoch).unwrap().chunks.remove(&name);
+        Some(name)
+    }
+
+    /// What free chunks of other classes make way for one of this class.
+    fn make_way(&mut self, class: usize) {
+        let cached = |model: &Self| -> usize {
+            let others = model.others(class);
+            others
+                .map(|it| model.cached[it] * model.plans[it].bytes)
+                .sum()
+        };
+        // Unused ones, if they are enough; else idle ones too.
+        let is_enough = self.committed() - cached(self) + self.plans[class].bytes <= self.max_bytes;
+        if !is_enough {
+            self.settle();
+        }
+        for other in self.others(class) {
+            while self.exceeds(class) {
+                if self.cached[other] > 0 {
+                    self.cached[other] -= 1;
+                } else if is_enough || self.give_up(other).is_none() {
+                    break;
+                }
+            }
+        }
     }
 
     /// The other classes, in the order in which their unused chunks make way.
@@ -196,52 +294,70 @@ impl Model {
         (0..self.plans.len()).filter(move |&other| other != class)
     }
 
-    /// Whether unused chunks of one class make way for another.
+    /// Whether free chunks of one class make way for another.
     pub(super) fn may_make_way(&self) -> bool {
-        self.plans.len() > 1 && self.max_bytes < usize::MAX
+        self.plans.len() > 1
     }
 
     /// Panics unless an insertion into an open epoch may be refused for want of memory.
-    pub(super) fn expect_full(&self, epoch: Epoch, class: usize, may_refuse: bool) {
+    pub(super) fn expect_full(&mut self, epoch: Epoch, class: usize, may_refuse: bool) {
         assert!(!self.has_room(epoch, class), "there is room");
         assert!(may_refuse || self.at_limit(class), "there is memory");
+        self.settle();
     }
 
-    /// Accounts for a chunk of that name, if the epoch has no room.
-    fn take_chunk(&mut self, epoch: Epoch, class: usize, name: u64) {
+    /// Accounts for a chunk of that name, if it has one: the epoch has no room.
+    fn take_chunk(&mut self, epoch: Epoch, class: usize, name: Option<u64>, may_refuse: bool) {
         assert!(!self.has_room(epoch, class), "chunks are filled first");
-        assert!(!self.at_limit(class), "past the limit");
-        let mut taken = self
-            .records
-            .values()
-            .flat_map(|record| record.chunks.keys());
-        assert!(!taken.any(|it| *it == name), "a chunk of two epochs");
-        if self.cached[class] == 0 {
-            for other in self.others(class) {
-                while self.committed() + self.plans[class].bytes > self.max_bytes
-                    && self.cached[other] > 0
-                {
-                    self.cached[other] -= 1;
+        let is_another =
+            |it: &(&Epoch, &Record)| name.is_some_and(|name| it.1.chunks.contains_key(&name));
+        let is_taken = self.records.iter().any(|it| is_another(&it));
+        if self.cached[class] == 0 && (is_taken || self.exceeds(class)) {
+            assert!(self.exceeds(class) || may_refuse, "there was memory");
+            let others = self.others(class);
+            let cached: usize = others
+                .map(|it| self.cached[it] * self.plans[it].bytes)
+                .sum();
+            let is_enough = self.committed() - cached + self.plans[class].bytes <= self.max_bytes;
+            if is_taken || !is_enough {
+                self.settle();
+                if let Some(given) = self.give_up(class) {
+                    assert!(
+                        name.is_none_or(|name| name == given),
+                        "another chunk was idle last"
+                    );
+                    return self.add_chunk(epoch, class, given);
                 }
             }
         }
+        assert!(!self.at_limit(class), "past the limit");
+        assert!(!is_taken, "a chunk of two epochs");
+        if self.cached[class] == 0 {
+            self.make_way(class);
+        }
         self.cached[class] = self.cached[class].saturating_sub(1);
-        let chunk = Chunk { class, live: 0 };
-        self.records
-            .get_mut(&epoch)
-            .unwrap()
-            .chunks
-            .insert(name, chunk);
+        let name = name.unwrap_or_else(|| {
+            self.last_name -= 1;
+            self.last_name
+        });
+        self.add_chunk(epoch, class, name);
     }
 
-    pub(super) fn insert(&mut self, key: EpochKey, entry: Entry) {
+    fn add_chunk(&mut self, epoch: Epoch, class: usize, name: u64) {
+        let chunk = Chunk { class, live: 0 };
+        let record = self.records.get_mut(&epoch).unwrap();
+        assert!(record.chunks.insert(name, chunk).is_none());
+    }
+
+    pub(super) fn insert(&mut self, key: EpochKey, entry: Entry, may_refuse: bool) {
         let name = place(key) % (1 << INDEX_BITS);
         let slab = place(key) >> INDEX_BITS;
         assert!(self.slab == 0 || self.slab == slab, "one slab, one number");
         self.slab = slab;
         if !self.records[&entry.epoch].chunks.contains_key(&name) {
-            self.take_chunk(entry.epoch, entry.class, name);
+            self.take_chunk(entry.epoch, entry.class, Some(name), may_refuse);
         }
+        self.idle.retain(|it| *it != (entry.epoch, name));
         let slots = self.plans[entry.class].slots;
         let record = self.records.get_mut(&entry.epoch).unwrap();
         let chunk = record.chunks.get_mut(&name).unwrap();
@@ -252,21 +368,25 @@ impl Model {
         assert!(before.is_none(), "two values with one key");
     }
 
-    /// A value of a scope, which has no key.
-    pub(super) fn insert_in_scope(&mut self, epoch: Epoch, class: usize) {
+    /// Whether an epoch that is not closed has a chunk without values.
+    pub(super) fn has_empty(&self) -> bool {
+        let mut open = (self.records.values()).filter(|it| it.state != EpochState::Pinned);
+        open.any(|record| record.chunks.values().any(|chunk| chunk.live == 0))
+    }
+
+    /// A value of a scope, which has no key. If it `comes_twice`, it was removed once before.
+    pub(super) fn insert_in_scope(&mut self, epoch: Epoch, class: usize, comes_twice: bool) {
         let slots = self.plans[class].slots;
         if !self.has_room(epoch, class) {
-            let name = u64::MAX
-                - self
-                    .records
-                    .values()
-                    .map(|it| it.chunks.len())
-                    .sum::<usize>() as u64;
-            self.take_chunk(epoch, class, name);
+            self.take_chunk(epoch, class, None, false);
         }
-        let mut chunks = self.records.get_mut(&epoch).unwrap().chunks.values_mut();
-        let chunk = chunks.find(|it| it.class == class && it.live < slots);
-        chunk.unwrap().live += 1;
+        let mut chunks = self.records.get_mut(&epoch).unwrap().chunks.iter_mut();
+        let chunk = chunks.find(|it| it.1.class == class && it.1.live < slots);
+        let (&name, chunk) = chunk.unwrap();
+        chunk.live += 1;
+        if comes_twice && chunk.live == 1 {
+            self.emptied(epoch, name);
+        }
     }
 
     // Removal.
@@ -277,7 +397,9 @@ impl Model {
         let record = self.records.get_mut(&entry.epoch).unwrap();
         let chunk = record.chunks.get_mut(&name).unwrap();
         chunk.live -= 1;
-        if record.state == EpochState::Pinned && chunk.live == 0 {
+        if chunk.live == 0 && record.state != EpochState::Pinned {
+            self.emptied(entry.epoch, name);
+        } else if chunk.live == 0 {
             record.chunks.remove(&name);
             self.cached[entry.class] += 1;
             if record.chunks.is_empty() {
@@ -307,6 +429,7 @@ impl Model {
         for key in &keys {
             self.values.remove(key);
         }
+        self.forget(epoch);
         if let Some(record) = self.records.get_mut(&epoch) {
             for (_, chunk) in std::mem::take(&mut record.chunks) {
                 self.cached[chunk.class] += 1;
@@ -345,6 +468,7 @@ impl Model {
     // Epochs.
 
     fn close_epoch(&mut self, epoch: Epoch) -> Report {
+        self.forget(epoch);
         let record = self.records.get_mut(&epoch).unwrap();
         assert_eq!(record.state, EpochState::Closing);
         if let Kind::Ring(place) = record.kind {

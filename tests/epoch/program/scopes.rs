@@ -13,6 +13,10 @@ struct OnPurpose;
 
 /// Runs a scope, which may panic on purpose.
 pub(super) fn run<S: Subject>(slab: &mut Epochs<S>, input: &mut Input<'_>, state: &mut State<S>) {
+    if state.model.has_empty() {
+        // Whether it serves the scope, the model cannot see.
+        REFUSED.set(0);
+    }
     let may_refuse = REFUSED.get() > 0;
     let mut epoch = None;
     let result = catch_unwind(AssertUnwindSafe(|| {
@@ -47,7 +51,7 @@ fn within<S: Subject>(
         let result = S::insert_in_scope(scope, number, size);
         match (result, class) {
             (Ok(value), Some(class)) => {
-                state.model.insert_in_scope(epoch, class);
+                state.model.insert_in_scope(epoch, class, false);
                 values.push((value, number, size));
             }
             (Err(Refused::Full), Some(class)) => {
@@ -65,7 +69,7 @@ fn within<S: Subject>(
     let mut live = values.len();
     let (has_keys, removes) = (input.number() % 2 == 0, input.number() % 2 == 0);
     if has_keys && S::use_keys_in_scope(scope, state.number(), removes) {
-        state.model.insert_in_scope(epoch, 0);
+        state.model.insert_in_scope(epoch, 0, removes);
         live += 1;
     }
     if let Some((before, alive)) = before.zip(S::alive()) {

@@ -163,7 +163,7 @@ impl<'w, 's, S: Subject> World<'w, 's, S> {
                     readers: 0,
                     is_written: false,
                 };
-                model.insert(key, entry);
+                model.insert(key, entry, may_refuse);
                 self.state.keys.push(key);
             }
             Err(Refused::Full) => model.expect_full(epoch, class, may_refuse),

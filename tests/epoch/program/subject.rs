@@ -253,7 +253,7 @@ impl<T: Sample> Subject for Values<T> {
             .epochs(config.ring)
             .chunk_capacity(plan.slots)
             .cached_chunks(config.cached)
-            .max_bytes(limit(config, plan));
+            .max_bytes(limit(config, &[plan]));
         builder
             .pages(Pages::from_source(Arc::new(Refusing)))
             .build()
@@ -337,8 +337,11 @@ impl<T: Sample> Subject for Values<T> {
     }
 }
 
-fn limit(config: Config, plan: Plan) -> usize {
-    (config.limit).map_or(usize::MAX, |chunks| chunks * plan.bytes)
+/// The limit of a slab: there is room for a chunk of each class.
+pub(super) fn limit(config: Config, plans: &[Plan]) -> usize {
+    let most = plans.iter().map(|plan| plan.bytes).max().unwrap_or(0);
+    let of = |chunks| most.max(chunks * plans[0].bytes);
+    config.limit.map_or(usize::MAX, of)
 }
 
 const LARGEST: usize = 1024;
@@ -367,7 +370,7 @@ impl Subject for Bytes {
             .chunk_bytes([1, 128, 300, 4096][config.chunk])
             .largest(LARGEST - 10)
             .cached_chunks(config.cached)
-            .max_bytes(limit(config, Self::plans(config)[0]));
+            .max_bytes(limit(config, &Self::plans(config)));
         let bytes = builder
             .pages(Pages::from_source(Arc::new(Refusing)))
             .build();

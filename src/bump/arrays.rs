@@ -44,9 +44,9 @@ macro_rules! arrays {
         /// # Examples
         ///
         /// ```
-        /// let arena = flatslab::bump::Arena::bounded(1);
-        /// assert!(arena.try_alloc_sized_slice_copy(&[1_u8]).is_ok());
-        /// assert!(arena.try_alloc_sized_slice_copy(&[1_u8]).is_err());
+        /// let arena = flatslab::bump::Arena::bounded(8);
+        /// assert!(arena.try_alloc_sized_slice_copy(&[1_u64]).is_ok());
+        /// assert!(arena.try_alloc_sized_slice_copy(&[1_u64]).is_err());
         /// ```
         #[inline]
         pub fn try_alloc_sized_slice_copy<$($of_call,)? T: Copy, const N: usize>(

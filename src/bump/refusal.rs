@@ -95,7 +95,7 @@ impl Refusal for Explains {
 /// use flatslab::bump::{AllocOrInitError, Arena};
 ///
 /// let error = Arena::bounded(0).try_alloc_try_with(|| "7".parse::<u8>()).unwrap_err();
-/// assert_eq!(error.to_string(), "an arena at its limit has no room for 1 byte");
+/// assert_eq!(error.to_string(), "the limit on the memory of the container has no room for 1 byte");
 /// let error = Arena::new().try_alloc_try_with(|| "x".parse::<u8>()).unwrap_err();
 /// assert_eq!(error.to_string(), "the value was not made: invalid digit found in string");
 /// ```

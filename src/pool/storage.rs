@@ -141,7 +141,7 @@ impl<T, const N: usize> PoolStorage<T, N> {
     ///
     /// assert!(PoolStorage::<u64, 16>::try_boxed().is_ok());
     /// # #[cfg(target_pointer_width = "64")]
-    /// assert!(PoolStorage::<u64, { 1 << 59 }>::try_boxed().is_err());
+    /// assert!(PoolStorage::<u64, { 1 << 50 }>::try_boxed().is_err());
     /// ```
     #[cfg(feature = "alloc")]
     #[expect(clippy::disallowed_types, reason = "the box is the user's")]

@@ -1,7 +1,7 @@
 //! Chains of buffers: each may be linked to a next one.
 
 use core::fmt;
-use core::iter::{self, FusedIterator};
+use core::iter::FusedIterator;
 
 use super::References;
 use super::buf::Buf;
@@ -196,8 +196,8 @@ impl<R: References> Buf<R> {
     /// ```
     #[inline]
     #[must_use]
-    pub fn parts(&self) -> impl FusedIterator<Item = &[u8]> + Clone {
-        iter::successors(Some(self), |buf| buf.next_ref()).map(|buf| &**buf)
+    pub fn parts(&self) -> Parts<'_, R> {
+        Parts { next: Some(self) }
     }
 
     /// Number of bytes of this buffer and of those that follow it in the chain; O(links).
@@ -211,5 +211,38 @@ impl<R: References> Buf<R> {
     #[must_use]
     pub fn chain_len(&self) -> usize {
         self.parts().map(<[u8]>::len).sum()
+    }
+}
+
+/// An iterator over the bytes of the buffers of a chain, of [`parts`](Buf::parts).
+#[must_use = "iterators are lazy"]
+pub struct Parts<'b, R: References> {
+    next: Option<&'b Buf<R>>,
+}
+
+impl<R: References> Clone for Parts<'_, R> {
+    fn clone(&self) -> Self {
+        Parts { next: self.next }
+    }
+}
+
+impl<'b, R: References> Iterator for Parts<'b, R> {
+    type Item = &'b [u8];
+
+    #[inline]
+    fn next(&mut self) -> Option<&'b [u8]> {
+        let buf = self.next?;
+        self.next = buf.next_ref();
+        Some(buf)
+    }
+}
+
+impl<R: References> FusedIterator for Parts<'_, R> {}
+
+impl<R: References> fmt::Debug for Parts<'_, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list()
+            .entries(self.clone().map(<[u8]>::len))
+            .finish()
     }
 }

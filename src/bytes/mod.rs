@@ -158,14 +158,14 @@ mod views;
 pub use arena::ByteArena;
 pub use buf::Buf;
 pub use buf_mut::BufMut;
-pub use chain::SharedError;
+pub use chain::{Parts, SharedError};
 pub use counts::{Atomic, Local};
 pub use error::RequestError;
 pub(crate) use filling::Filling;
 pub use loc::{Loc, LocError};
 #[cfg(feature = "std")]
 pub(crate) use ring::RingOptions;
-pub use ring::{Evicted, Ring};
+pub use ring::{Evicted, Ring, RingIter};
 pub use stats::{ClassStats, Stats};
 #[cfg(feature = "zerocopy")]
 pub use views::ViewError;

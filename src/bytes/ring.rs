@@ -1,6 +1,8 @@
 //! `Ring`: a bounded queue of buffers, whose newest entry overwrites the oldest.
 
 use core::fmt;
+use core::iter::FusedIterator;
+use core::ops::Range;
 use core::ptr::NonNull;
 
 use super::arena::ByteArena;
@@ -318,8 +320,11 @@ impl<R: References> Ring<R> {
     /// assert_eq!(ring.iter().map(|entry| entry.len()).sum::<usize>(), 5);
     /// # Ok::<(), RequestError>(())
     /// ```
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Buf<R>> + ExactSizeIterator {
-        self.entries.iter()
+    pub fn iter(&self) -> RingIter<'_, R> {
+        RingIter {
+            ring: self,
+            left: 0..self.len(),
+        }
     }
 
     /// Drops all entries; O(entries).
@@ -584,5 +589,53 @@ impl Builder<Ring> {
     /// ```
     pub fn atomic(self) -> Builder<Ring<Atomic>> {
         self.of()
+    }
+}
+
+/// An iterator over the entries of a ring, of [`iter`](Ring::iter).
+#[must_use = "iterators are lazy"]
+pub struct RingIter<'r, R: References> {
+    ring: &'r Ring<R>,
+    left: Range<usize>,
+}
+
+impl<R: References> Clone for RingIter<'_, R> {
+    fn clone(&self) -> Self {
+        RingIter {
+            ring: self.ring,
+            left: self.left.clone(),
+        }
+    }
+}
+
+impl<'r, R: References> Iterator for RingIter<'r, R> {
+    type Item = &'r Buf<R>;
+
+    #[inline]
+    fn next(&mut self) -> Option<&'r Buf<R>> {
+        self.ring.get(self.left.next()?)
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.left.size_hint()
+    }
+}
+
+impl<R: References> DoubleEndedIterator for RingIter<'_, R> {
+    #[inline]
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.ring.get(self.left.next_back()?)
+    }
+}
+
+impl<R: References> ExactSizeIterator for RingIter<'_, R> {}
+impl<R: References> FusedIterator for RingIter<'_, R> {}
+
+impl<R: References> fmt::Debug for RingIter<'_, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RingIter")
+            .field("left", &self.left.len())
+            .finish_non_exhaustive()
     }
 }

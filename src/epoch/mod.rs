@@ -154,9 +154,10 @@ pub use guard::{Ref, RefMut};
 pub use key::{Epoch, EpochKey};
 #[cfg(feature = "track")]
 #[cfg_attr(docsrs, doc(cfg(feature = "track")))]
-pub use pins::Pin;
+pub use pins::{Pin, PinnedBy};
+pub use raw_epochs::KeysIn;
 pub use scope::Scope;
-pub use stats::{EpochStats, Stats};
+pub use stats::{AllStats, EpochStats, Stats};
 pub use values::{EpochSlab, Values};
 
 use crate::error::AllocError;
@@ -469,8 +470,8 @@ impl<C: Contents> Epochs<C> {
     /// let first = slab.epoch_of(key).unwrap();
     /// assert!(slab.keys_in(first).eq([key]));
     /// ```
-    pub fn keys_in(&self, epoch: Epoch) -> impl Iterator<Item = EpochKey> + '_ {
-        self.raw.keys_in(epoch)
+    pub fn keys_in(&self, epoch: Epoch) -> KeysIn<'_> {
+        KeysIn::new(&self.raw, epoch)
     }
 
     /// Returns the statistics of the slab; O(chunks), and O(slots) of buffers.
@@ -508,8 +509,8 @@ impl<C: Contents> Epochs<C> {
     /// assert_eq!(epochs.filter(|&epoch| epoch == slab.current()).count(), 1);
     /// assert_eq!(slab.epochs().count(), 3);             // the permanent one, and two of the ring
     /// ```
-    pub fn epochs(&self) -> impl Iterator<Item = EpochStats> + '_ {
-        self.raw.all_stats()
+    pub fn epochs(&self) -> AllStats<'_> {
+        AllStats::new(&self.raw)
     }
 
     /// Reports which memory was obtained, and which requested options are missing.

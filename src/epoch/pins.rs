@@ -1,6 +1,6 @@
 //! Where the values that pin chunks were inserted: feature `track`.
 
-use core::iter;
+use core::fmt;
 use core::panic::Location;
 
 use super::chunk::ChunkPtr;
@@ -46,22 +46,8 @@ impl<C: Contents> Epochs<C> {
     /// slab.advance_and_close();
     /// assert_eq!(slab.pinned_by().count(), 1);
     /// ```
-    pub fn pinned_by(&self) -> impl Iterator<Item = Pin> {
-        let raw = &self.raw;
-        let (mut index, mut slot) = (0, 0);
-        iter::from_fn(move || {
-            loop {
-                let chunk = raw.store.get(index)?;
-                if slot == chunk.slots || !chunk.is_pinned() {
-                    (index, slot) = (index + 1, 0);
-                    continue;
-                }
-                slot += 1;
-                if let Some(pin) = raw.pin(chunk, slot - 1) {
-                    return Some(pin);
-                }
-            }
-        })
+    pub fn pinned_by(&self) -> PinnedBy<'_> {
+        PinnedBy::new(&self.raw)
     }
 }
 
@@ -74,7 +60,7 @@ impl RawEpochs {
         chunk.origin(plan, slot).set(Some(Location::caller()));
     }
 
-    fn pin(&self, chunk: ChunkPtr, slot: u32) -> Option<Pin> {
+    pub(super) fn pin(&self, chunk: ChunkPtr, slot: u32) -> Option<Pin> {
         let record = chunk.epoch.get()?;
         if !chunk.word(slot).get().has_value() {
             return None;
@@ -86,5 +72,48 @@ impl RawEpochs {
             tag: record.tag.get(),
             site: chunk.origin(plan, slot).get()?,
         })
+    }
+}
+
+/// An iterator over what pins closed epochs, of [`pinned_by`](super::Epochs::pinned_by).
+#[derive(Clone)]
+#[must_use = "iterators are lazy"]
+pub struct PinnedBy<'s> {
+    raw: &'s RawEpochs,
+    chunk: usize,
+    slot: u32,
+}
+
+impl<'s> PinnedBy<'s> {
+    pub(super) fn new(raw: &'s RawEpochs) -> Self {
+        PinnedBy {
+            raw,
+            chunk: 0,
+            slot: 0,
+        }
+    }
+}
+
+impl Iterator for PinnedBy<'_> {
+    type Item = Pin;
+
+    fn next(&mut self) -> Option<Pin> {
+        loop {
+            let chunk = self.raw.store.get(self.chunk)?;
+            if self.slot == chunk.slots || !chunk.is_pinned() {
+                (self.chunk, self.slot) = (self.chunk + 1, 0);
+                continue;
+            }
+            self.slot += 1;
+            if let Some(pin) = self.raw.pin(chunk, self.slot - 1) {
+                return Some(pin);
+            }
+        }
+    }
+}
+
+impl fmt::Debug for PinnedBy<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PinnedBy").finish_non_exhaustive()
     }
 }

@@ -9,6 +9,7 @@
 //!   [`Store::trim`], destructors in `clear.rs`.
 
 use core::cell::Cell;
+use core::fmt;
 
 use super::CloseReport;
 use super::chunk::{ChunkPtr, Plan, Vacated};
@@ -336,20 +337,6 @@ impl RawEpochs {
         })
     }
 
-    /// The keys of the values of an epoch, in the order of their slots.
-    pub(super) fn keys_in(&self, epoch: Epoch) -> impl Iterator<Item = EpochKey> + '_ {
-        let chunks = (0..).map_while(|index| self.store.get(index));
-        let of_epoch = move |chunk: ChunkPtr| {
-            let record = self.records.find(epoch);
-            chunk.epoch.get().filter(|&it| record == Ok(it)).is_some()
-        };
-        let slots = chunks.flat_map(|chunk| (0..chunk.slots).map(move |slot| (chunk, slot)));
-        slots.filter_map(move |(chunk, slot)| {
-            let there = of_epoch(chunk) && chunk.word(slot).get().has_value();
-            there.then(|| chunk.key(slot))
-        })
-    }
-
     /// The current epoch takes no more insertions; there is a next one. Closes the epoch that
     /// has its place in the ring.
     pub(super) fn advance(&self) -> Epoch {
@@ -509,6 +496,55 @@ impl RawEpochs {
             self.records.end(record);
         }
         live
+    }
+}
+
+/// An iterator over the keys of an epoch's values, of
+/// [`keys_in`](super::Epochs::keys_in).
+#[derive(Clone)]
+#[must_use = "iterators are lazy"]
+pub struct KeysIn<'s> {
+    raw: &'s RawEpochs,
+    epoch: Epoch,
+    chunk: usize,
+    slot: u32,
+}
+
+impl<'s> KeysIn<'s> {
+    pub(super) fn new(raw: &'s RawEpochs, epoch: Epoch) -> Self {
+        KeysIn {
+            raw,
+            epoch,
+            chunk: 0,
+            slot: 0,
+        }
+    }
+}
+
+impl Iterator for KeysIn<'_> {
+    type Item = EpochKey;
+
+    fn next(&mut self) -> Option<EpochKey> {
+        loop {
+            // Looked up at each step: the slab may have been used in between.
+            let chunk = self.raw.store.get(self.chunk)?;
+            let record = self.raw.records.find(self.epoch).ok()?;
+            if self.slot == chunk.slots || chunk.epoch.get() != Some(record) {
+                (self.chunk, self.slot) = (self.chunk + 1, 0);
+                continue;
+            }
+            let slot = self.slot;
+            self.slot += 1;
+            if chunk.word(slot).get().has_value() {
+                return Some(chunk.key(slot));
+            }
+        }
+    }
+}
+
+impl fmt::Debug for KeysIn<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeysIn").finish_non_exhaustive()
     }
 }
 

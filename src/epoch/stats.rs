@@ -4,6 +4,7 @@ use super::close_report::fraction;
 use super::epoch_record::{EpochPtr, EpochState};
 use super::key::Epoch;
 use super::raw_epochs::RawEpochs;
+use core::fmt;
 
 /// The statistics of an epoch.
 ///
@@ -158,7 +159,7 @@ impl RawEpochs {
             recycled: self.totals.recycled.get(),
             ..Stats::default()
         };
-        for of_epoch in self.all_stats() {
+        for of_epoch in AllStats::new(self) {
             stats.live += of_epoch.live;
             stats.live_bytes += of_epoch.live_bytes;
             stats.epochs += 1;
@@ -168,18 +169,39 @@ impl RawEpochs {
         }
         stats
     }
+}
 
-    /// Of all epochs that are not over, in the order of their indices.
-    pub(super) fn all_stats(&self) -> impl Iterator<Item = EpochStats> {
-        let mut index = 0;
-        core::iter::from_fn(move || {
-            loop {
-                let record = self.records.get(index)?;
-                index += 1;
-                if let Some(stats) = self.stats_of(record) {
-                    return Some(stats);
-                }
+/// An iterator over the statistics of all epochs that are not over, of
+/// [`epochs`](super::Epochs::epochs).
+#[derive(Clone)]
+#[must_use = "iterators are lazy"]
+pub struct AllStats<'s> {
+    raw: &'s RawEpochs,
+    index: usize,
+}
+
+impl<'s> AllStats<'s> {
+    pub(super) fn new(raw: &'s RawEpochs) -> Self {
+        AllStats { raw, index: 0 }
+    }
+}
+
+impl Iterator for AllStats<'_> {
+    type Item = EpochStats;
+
+    fn next(&mut self) -> Option<EpochStats> {
+        loop {
+            let record = self.raw.records.get(self.index)?;
+            self.index += 1;
+            if let Some(stats) = self.raw.stats_of(record) {
+                return Some(stats);
             }
-        })
+        }
+    }
+}
+
+impl fmt::Debug for AllStats<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AllStats").finish_non_exhaustive()
     }
 }

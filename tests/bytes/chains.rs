@@ -333,3 +333,31 @@ fn a_chunk_that_is_used_again_has_no_link() {
         assert!(buf.next_ref().is_none());
     }
 }
+
+/// Iterators may be kept in a struct.
+#[test]
+fn parts_and_entries_are_iterators_with_names() {
+    struct Output<'b>(flatslab::bytes::Parts<'b, flatslab::bytes::Local>);
+
+    let arena = flatslab::bytes::ByteArena::new();
+    let mut head = arena.copy(b"hello");
+    head.set_next(arena.copy(b" world")).unwrap();
+    let mut output = Output(head.parts());
+    assert_eq!(output.0.next(), Some(&b"hello"[..]));
+    assert_eq!(format!("{:?}", output.0), "[6]");
+    assert_eq!(
+        output.0.clone().chain(output.0).collect::<Vec<_>>().len(),
+        2
+    );
+
+    let mut ring = flatslab::bytes::Ring::with_capacity(3, 16);
+    for entry in [b"a", b"b", b"c", b"d"] {
+        ring.push(entry).unwrap();
+    }
+    let entries: flatslab::bytes::RingIter<'_, _> = ring.iter();
+    assert_eq!(
+        (entries.len(), &entries.clone().next_back().unwrap()[..]),
+        (3, &b"d"[..])
+    );
+    assert!(entries.map(|entry| entry[0]).eq(*b"bcd"));
+}

@@ -323,3 +323,20 @@ fn every_cell_of_the_table() {
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
+
+/// Iterators may be kept, and end no borrow at the semicolon.
+#[test]
+fn keys_and_statistics_are_taken_from_iterators_with_names() {
+    struct Walk<'s>(flatslab::epoch::KeysIn<'s>, flatslab::epoch::AllStats<'s>);
+
+    let slab = flatslab::epoch::EpochSlab::new();
+    let keys = [slab.insert(1), slab.insert(2)];
+    let epoch = slab.current();
+    assert_eq!(slab.take(slab.keys_in(epoch).next().unwrap()), Some(1));
+    let mut walk = Walk(slab.keys_in(epoch), slab.epochs());
+    assert_eq!((walk.0.next(), walk.0.next()), (Some(keys[1]), None));
+    assert_eq!(
+        walk.1.next().map(|it| it.epoch),
+        slab.epochs().next().map(|it| it.epoch)
+    );
+}

@@ -142,25 +142,26 @@ impl Plan {
         }
     }
 
-    /// Bytes of the record of a chunk.
-    pub(super) fn record_bytes(&self) -> usize {
-        self.record().layout.size()
-    }
-
-    /// Memory for the record of a chunk.
-    ///
-    /// # Errors
-    ///
-    /// When the source refuses.
-    pub(super) fn allocate_record(&self, source: &Source) -> Result<Block, AllocError> {
-        Block::allocate(self.record().layout, source)
+    /// The layout of the record of a chunk. Its size is a multiple of its alignment.
+    pub(super) fn record_layout(&self) -> Layout {
+        self.record().layout
     }
 }
 
 impl ChunkPtr {
     /// Writes the record of a new chunk without memory; its keys have that place.
-    pub(super) fn write(record: Block, plan: &Plan, class: usize, place: u64) -> ChunkPtr {
-        let start = record.leak_start().cast::<Chunk>();
+    ///
+    /// # Safety
+    ///
+    /// At `record` is memory of the plan's [layout](Plan::record_layout), which nothing else uses, and
+    /// which stays until the slab is gone.
+    pub(super) unsafe fn write(
+        record: NonNull<u8>,
+        plan: &Plan,
+        class: usize,
+        place: u64,
+    ) -> ChunkPtr {
+        let start = record.cast::<Chunk>();
         // SAFETY: the lengths follow the words, or the words end the block.
         let lengths = unsafe { start.add(1).cast::<Cell<Word>>().add(plan.slots as usize) };
         let header = Chunk {
@@ -186,7 +187,7 @@ impl ChunkPtr {
             listed: Cell::new(false),
             memory: Cell::new(Memory::None),
         };
-        // SAFETY: the record is a new block, laid out for the header and what follows.
+        // SAFETY: the memory is laid out for the header and what follows (precondition).
         unsafe { start.write(header) };
         let chunk = ChunkPtr(start);
         for slot in 0..plan.slots {
@@ -207,17 +208,6 @@ impl ChunkPtr {
         chunk.reset();
         chunk.set_open();
         chunk
-    }
-
-    /// The record, which the caller frees.
-    ///
-    /// # Safety
-    ///
-    /// It is not used afterwards, and was of this plan and source.
-    pub(super) unsafe fn into_record(self, plan: &Plan, source: &Source) -> Block {
-        // SAFETY: `write` leaked a block of this layout and source, and it is not used any more
-        // (precondition).
-        unsafe { Block::from_start(self.0.cast(), plan.record().layout, source) }
     }
 
     #[inline(always)]

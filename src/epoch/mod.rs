@@ -105,7 +105,7 @@
 // |---|---|
 // | `word.rs`, `chunk.rs` | the word of a slot, and every step of it; a chunk and its record |
 // | `epoch_record.rs`, `list.rs`, `epoch_records.rs` | the record of an epoch; its chunks of a class; that there is always a record for the next advance |
-// | `store.rs`, `raw_epochs.rs`, `idle.rs`, `clear.rs` | all chunks, and those that no epoch has; the ring, closing; those that an epoch does not need; values dropped in bulk |
+// | `record_blocks.rs`, `store.rs`, `raw_epochs.rs`, `idle.rs`, `clear.rs` | memory of the records; all chunks, and those that no epoch has; the ring, closing; those that an epoch does not need; values dropped in bulk |
 // | `key.rs`, `guard.rs` | `Epoch` and `EpochKey`; tracked borrows |
 // | `contents.rs`, `values.rs`, `bytes.rs`, `sizes.rs` | `EpochSlab`; `EpochBytes` and its classes |
 // | `epoch_guard.rs`, `scope.rs` | `EpochGuard`, `Scope` |
@@ -132,6 +132,7 @@ mod options;
 mod pins;
 mod plans;
 mod raw_epochs;
+mod record_blocks;
 mod scope;
 mod sizes;
 mod stats;

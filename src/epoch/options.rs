@@ -101,7 +101,7 @@ impl Sealed for Bytes {
 fn check_reserve(chunks: usize, plan: &Plan, max_bytes: usize) -> Result<(), BuildError> {
     BuildError::in_range("reserve", chunks, 0, MAX_CHUNKS)?;
     let slots = plan.slots as usize;
-    let chunk_bytes = plan.data.size().saturating_add(plan.record_bytes());
+    let chunk_bytes = plan.data.size().saturating_add(plan.record_layout().size());
     let all = chunk_bytes.checked_mul(chunks);
     if all.is_none_or(|all| isize::try_from(all).is_err()) {
         let too_many = AllocError::TooManyBytes {

@@ -91,7 +91,8 @@ pub struct Stats {
     pub cached_chunks: usize,
     /// Bytes of the cells of all chunks that have memory.
     pub committed_bytes: usize,
-    /// Bytes of the records of chunks and epochs, which are freed with the slab.
+    /// Bytes of the records of chunks and epochs, which are freed with the slab. Records of chunks
+    /// are allocated several at a time, 16 at most.
     pub record_bytes: usize,
     /// Number of advances.
     pub advances: u64,

@@ -22,6 +22,7 @@ use core::ptr::NonNull;
 use super::chunk::{ChunkPtr, Memory, Plan};
 use super::idle::Noted;
 use super::key::{EpochKey, INDEX_BITS};
+use super::record_blocks::{RecordBlocks, Spare};
 use super::sizes;
 use crate::error::AllocError;
 use crate::raw::memory::Block;
@@ -33,6 +34,7 @@ pub(super) struct Store {
     /// Of the slab: added to an index it is the place of a key.
     place: u64,
     table: Row<ChunkPtr>,
+    records: RecordBlocks,
     classes: NonNull<Class>,
     class_count: usize,
     pub(super) largest: usize,
@@ -53,6 +55,7 @@ struct Class {
     bare: Cell<Option<ChunkPtr>>,
     idle: Cell<Option<ChunkPtr>>,
     idle_count: Cell<usize>,
+    records: Spare,
 }
 
 /// What a store is to be like.
@@ -90,6 +93,7 @@ impl Store {
                 bare: Cell::new(None),
                 idle: Cell::new(None),
                 idle_count: Cell::new(0),
+                records: Spare::new(),
             };
             // SAFETY: the block is laid out for `class_count` of them, and `index` is below that.
             unsafe { start.add(index).write(class) };
@@ -97,6 +101,7 @@ impl Store {
         Ok(Store {
             place,
             table: Row::new(source.clone()),
+            records: RecordBlocks::new(source),
             classes: start,
             class_count,
             largest,
@@ -171,13 +176,7 @@ impl Store {
 
     /// Bytes of the tables, and of the records of the chunks.
     pub(super) fn record_bytes(&self) -> usize {
-        let mut bytes = self.table.bytes() + self.class_count * size_of::<Class>();
-        for index in 0..self.table.len() {
-            if let Some(chunk) = self.get(index) {
-                bytes += self.plan(chunk.class as usize).record_bytes();
-            }
-        }
-        bytes
+        self.table.bytes() + self.records.bytes() + self.class_count * size_of::<Class>()
     }
 
     /// A chunk of an epoch is idle.
@@ -297,17 +296,26 @@ impl Store {
 
     /// A chunk without memory, on no list.
     fn try_write(&self, class: usize, plan: &Plan) -> Result<ChunkPtr, AllocError> {
-        let record = plan.allocate_record(&self.source)?;
-        // Again where the allocator has used the room.
-        while self.table.len() == self.table.capacity() {
-            self.table.try_reserve(self.table.len() + 1)?;
-        }
+        let layout = plan.record_layout();
+        let spare = &self.class(class).records;
+        // Again where the allocator has used the room, or the records.
+        let record = loop {
+            if self.table.len() >> INDEX_BITS != 0 {
+                let bytes = layout.size();
+                return Err(AllocError::OutOfMemory { bytes });
+            }
+            if self.table.len() == self.table.capacity() {
+                self.table.try_reserve(self.table.len() + 1)?;
+                continue;
+            }
+            match spare.take(layout) {
+                Some(record) => break record,
+                None => self.records.grow(spare, layout)?,
+            }
+        };
         let index = self.table.len() as u64;
-        if index >> INDEX_BITS != 0 {
-            let bytes = record.layout().size();
-            return Err(AllocError::OutOfMemory { bytes });
-        }
-        let chunk = ChunkPtr::write(record, plan, class, self.place + index);
+        // SAFETY: given out once, of this layout; there until this is dropped (B1).
+        let chunk = unsafe { ChunkPtr::write(record, plan, class, self.place + index) };
         self.table.push(chunk);
         Ok(chunk)
     }
@@ -389,8 +397,6 @@ impl Drop for Store {
             if let Some(chunk) = self.get(index) {
                 let plan = self.plan(chunk.class as usize);
                 drop(chunk.take_block(plan, &self.source));
-                // SAFETY: written by `try_write`, and the slab is gone.
-                drop(unsafe { chunk.into_record(plan, &self.source) });
             }
         }
         let layout = class_layout(self.class_count);

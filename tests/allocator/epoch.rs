@@ -135,8 +135,8 @@ fn an_insertion_that_is_refused_loses_nothing() {
                 without_memory(|| slab.advance_and_close());
             }
         }
-        // Each second one has a chunk: a record and memory.
-        assert!(failures >= keys.len());
+        // Each second one has a chunk.
+        assert!(failures >= keys.len() / 2);
         for (number, key) in keys.iter().enumerate() {
             assert_eq!(slab.take(*key), Some(whole(number as u64)));
         }

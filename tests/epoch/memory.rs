@@ -54,6 +54,33 @@ fn memory_that_is_returned_is_not_resident() {
     });
 }
 
+/// A record of its own, between cells that begin at pages, took all of each page that it reached
+/// into: one of 4,200 bytes two pages.
+#[test]
+fn records_take_little_more_than_they_say() {
+    const CHUNKS: usize = 200;
+    for capacity in [64, 256, 500, 512, 1024] {
+        let slab = EpochSlab::<u64>::builder()
+            .chunk_capacity(capacity)
+            .pages(Pages::system())
+            .build();
+        let resident = || slab.memory().resident_bytes().unwrap();
+        let (before, records) = (resident(), slab.stats().record_bytes);
+        let keys: Vec<_> = (0..CHUNKS * capacity)
+            .map(|it| slab.insert(it as u64))
+            .collect();
+        let stats = slab.stats();
+        let besides = resident() - before - stats.committed_bytes;
+        let said = stats.record_bytes - records;
+        assert!(said >= CHUNKS * capacity * 8);
+        assert!(
+            besides <= said + said / 4 + 2 * page(),
+            "{capacity}: {besides} of {said}"
+        );
+        drop(keys);
+    }
+}
+
 #[test]
 fn chunks_are_whole_pages() {
     let slab = EpochSlab::<u64>::builder()

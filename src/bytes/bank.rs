@@ -15,6 +15,9 @@ use crate::raw::memory::Block;
 /// making as many, or less.
 pub(super) const BATCH: usize = 32;
 
+/// The same from a wide hand, whose other entries are moved down each time.
+const WIDE_BATCH: usize = 64;
+
 impl<R: Ends> Home<R> {
     /// Puts free headers in the hand of a class that has room for them, if the class has some, or
     /// some are to be made.
@@ -75,7 +78,30 @@ impl<R: Ends> Home<R> {
     pub(super) unsafe fn push(&self, class: &Class, header: NonNull<Header<R>>) {
         // SAFETY: the same (precondition).
         if unsafe { class.push(header.cast()) } {
-            self.bank_hand(class, BATCH);
+            self.bank_some(class);
+        }
+    }
+
+    /// Banks some headers of a hand that is full.
+    pub(super) fn bank_some(&self, class: &Class) {
+        let is_wide = class.depth() > 2 * WIDE_BATCH;
+        self.bank_hand(class, if is_wide { WIDE_BATCH } else { BATCH });
+    }
+
+    /// Gives a class that is to have that many buffers a wide hand, if its hand is narrow and the
+    /// source has the memory. What it does not have is no error: more goes through the bank.
+    pub(super) fn widen_hand(&self, class: &Class, buffers: usize) {
+        if !class.wants_wide_hand(buffers) {
+            return;
+        }
+        let Ok(hand) = Block::allocate(Class::WIDE_HAND, self.source()) else {
+            return;
+        };
+        // Again: the source may have used the arena.
+        if class.wants_wide_hand(buffers) {
+            // SAFETY: of that layout, with more places than a narrow hand has; it is freed with the
+            // home, after the class.
+            unsafe { class.widen(hand.leak_start(), Class::WIDE_HAND) };
         }
     }
 
@@ -171,11 +197,13 @@ impl<R: Ends> Home<R> {
             slots: class.buffers(),
             slot_bytes: size_of::<usize>(),
         };
-        let hand = Block::allocate(class.wide_hand().ok_or(too_many)?, self.source())?;
+        let layout = class.hand_of_all().ok_or(too_many)?;
+        let hand = Block::allocate(layout, self.source())?;
         hand.touch();
-        // SAFETY: of that layout; it is freed with the home, after the class, to which nothing is
-        // added from now on.
-        unsafe { class.widen(hand.start()) };
+        let wide = class.wide_hand();
+        // SAFETY: of that layout, with more places than buffers; it is freed with the home, after
+        // the class.
+        unsafe { class.widen(hand.start(), layout) };
         self.hand.set(Some(hand));
         self.fixed.set(true);
         self.bank_hand(class, usize::MAX);
@@ -193,6 +221,10 @@ impl<R: Ends> Home<R> {
                     .map(|index| Chunk::header(chunk, index));
                 class.push_all(headers.map(NonNull::cast));
             }
+        }
+        if let Some(wide) = wide {
+            // SAFETY: given up by `widen_hand`, and not the class's any more.
+            drop(unsafe { Block::from_start(wide, Class::WIDE_HAND, self.source()) });
         }
         Ok(())
     }

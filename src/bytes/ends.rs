@@ -6,7 +6,6 @@
 
 use core::ptr::NonNull;
 
-use super::bank::BATCH;
 use super::chunk::Chunk;
 use super::class::Class;
 use super::counts::{Atomic, Counts, Local};
@@ -193,7 +192,7 @@ unsafe fn pushed_last(class: NonNull<Class>) {
         unsafe { ended(home) };
     } else {
         // SAFETY: the home is there, as it is not closed (A1).
-        unsafe { home.as_ref() }.bank_hand(it, BATCH);
+        unsafe { home.as_ref() }.bank_some(it);
     }
 }
 

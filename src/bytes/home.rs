@@ -361,8 +361,14 @@ impl<R: Ends> Home<R> {
     /// Bytes of the chunks with their headers, and of all tables.
     pub(super) fn all_bytes(&self) -> usize {
         let hand = match self.fixed.get() {
-            true => self.last_class().wide_hand().map_or(0, |hand| hand.size()),
-            false => 0,
+            true => self
+                .last_class()
+                .hand_of_all()
+                .map_or(0, |hand| hand.size()),
+            false => {
+                let wide = self.classes().iter().filter_map(Class::wide_hand);
+                wide.count() * Class::WIDE_HAND.size()
+            }
         };
         let tables = self.directory.bytes() + self.serials.bytes() + hand;
         self.bytes.get() + tables + layout::<R>(self.class_count).0.size()
@@ -382,10 +388,17 @@ impl<R: Ends> Home<R> {
     #[cold]
     pub(super) unsafe fn free_all(home: NonNull<Self>) {
         // SAFETY: no one else uses any of it (A1). The blocks are freed with their layouts; a
-        // class has none of its own, and nothing to drop.
+        // class has none of its own but a wide hand, and nothing to drop.
         unsafe {
             let (layout, _) = layout::<R>(home.as_ref().class_count);
             for class in home.as_ref().classes() {
+                if let (false, Some(hand)) = (home.as_ref().fixed.get(), class.wide_hand()) {
+                    drop(Block::from_start(
+                        hand,
+                        Class::WIDE_HAND,
+                        &home.as_ref().source,
+                    ));
+                }
                 for list in State::ALL.map(|state| class.list(state)) {
                     let mut chunk = list.take().map(NonNull::cast::<Chunk<R>>);
                     while let Some(it) = chunk {

@@ -55,6 +55,7 @@ impl<R: Ends> Home<R> {
         let blocks = Blocks::allocate(plan, self.source());
         let blocks = blocks.inspect_err(|_| self.counters().malloc_errs.add())?;
         self.make_room(plan.buffers)?;
+        self.widen_hand(class, class.buffers() + plan.buffers as usize);
         // Again: the allocator may have used the arena.
         self.check_limits(plan)?;
         self.adopt_new(class, blocks, plan);

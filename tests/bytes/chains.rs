@@ -339,7 +339,7 @@ fn a_chunk_that_is_used_again_has_no_link() {
 fn parts_and_entries_are_iterators_with_names() {
     struct Output<'b>(flatslab::bytes::Parts<'b, flatslab::bytes::Local>);
 
-    let arena = flatslab::bytes::ByteArena::new();
+    let arena = ByteArena::new();
     let mut head = arena.copy(b"hello");
     head.set_next(arena.copy(b" world")).unwrap();
     let mut output = Output(head.parts());

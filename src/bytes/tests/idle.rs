@@ -109,3 +109,66 @@ fn a_refused_request_takes_in_a_bounded_number_of_those_that_came_back() {
     drop(kept);
     while arena.try_alloc(1024).is_err() {}
 }
+
+/// More buffers than a wide hand has places, in and out in any order, then all the memory for
+/// another class.
+fn through_hands_of_both_widths<R: References>(arena: &ByteArena<R>) {
+    let most = 3000;
+    let mut bufs = Vec::new();
+    for round in 0..3 {
+        let fill = [40, 700, most][round];
+        while bufs.len() < fill {
+            let mut buf = arena.alloc(16);
+            buf.extend_from_slice(&(bufs.len() as u32).to_le_bytes())
+                .unwrap();
+            bufs.push(buf);
+        }
+        arena.check();
+        // At random, and the first in between.
+        let mut random = 1_usize;
+        while bufs.len() > fill / 9 {
+            random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            bufs.swap_remove((random >> 33) % bufs.len());
+            if bufs.len() % 61 == 0 {
+                drop(arena.alloc(16));
+                arena.home().reclaim_all();
+                arena.check();
+            }
+        }
+        bufs.retain(|buf| buf.len() == 4);
+    }
+    let mut numbers: Vec<_> = bufs.iter().map(|buf| buf.to_vec()).collect();
+    numbers.sort();
+    numbers.dedup();
+    assert!(numbers.len() > 10);
+    drop(bufs);
+    arena.shrink_to_fit();
+    arena.check();
+    assert!(
+        arena
+            .stats()
+            .classes()
+            .iter()
+            .all(|class| class.chunks == 0)
+    );
+    drop(arena.alloc(1000));
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "thousands of buffers")]
+fn a_hand_is_widened_and_what_has_no_place_in_it_is_banked() {
+    through_hands_of_both_widths(&ByteArena::builder().chunk_bytes(8 << 10).build());
+    let shared = ByteArena::builder().chunk_bytes(8 << 10).atomic();
+    through_hands_of_both_widths(&shared.build());
+}
+
+/// One that is dropped before its buffers keeps the hand that they are pushed on.
+#[test]
+fn a_wide_hand_goes_with_the_last_buffer() {
+    let arena = ByteArena::builder().chunk_bytes(4 << 10).build();
+    let bufs: Vec<_> = (0..150).map(|_| arena.alloc(16)).collect();
+    let class = arena.home().class_for(16).unwrap();
+    assert!(class.wide_hand().is_some());
+    drop(arena);
+    drop(bufs);
+}

@@ -6,7 +6,7 @@
 use core::fmt;
 
 use super::bytes::{Bytes, EpochBuf};
-use super::error::{InsertError, no_room};
+use super::error::{EpochError, InsertError, no_room};
 use super::key::{Epoch, EpochKey};
 use super::values::Values;
 use super::{Contents, Epochs};
@@ -18,7 +18,8 @@ use crate::raw::memory;
 ///
 /// The epoch is outside the ring: guards nest to any depth, and none closes another epoch.
 /// Values can outlive it: those that are still there when it is closed stay, and pin their
-/// chunks. [`Epochs::scope`] drops them instead. If the guard is forgotten, its epoch stays
+/// chunks. [`Epochs::scope`] drops them instead. If the guard is dropped in a call
+/// [within](Epochs::within) its epoch, that is closed when the call has ended. If the guard is forgotten, its epoch stays
 /// open until it is closed by name.
 ///
 /// # Examples
@@ -189,8 +190,10 @@ impl EpochGuard<'_, Bytes> {
 
 impl<C: Contents> Drop for EpochGuard<'_, C> {
     fn drop(&mut self) {
-        // An error says that it was closed by name.
-        let _ = self.slab.close(self.epoch);
+        if self.slab.close(self.epoch) == Err(EpochError::Entered) {
+            self.slab.raw.close_when_left(self.epoch);
+        }
+        // Another error says that it was closed by name.
     }
 }
 

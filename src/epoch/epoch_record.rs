@@ -5,7 +5,8 @@
 //! # Invariants
 //!
 //! * E1: `open` is the generation of an epoch that takes insertions, else 0. An epoch that is open or
-//!   closing has no pinned chunk; of a pinned one all chunks are, and there is one at least.
+//!   closing has no pinned chunk; of a pinned one all chunks are, and there is one at least. One that
+//!   is entered is open.
 
 use core::alloc::Layout;
 use core::cell::Cell;
@@ -57,6 +58,9 @@ pub(super) struct EpochRecord {
     pub(super) replaced: Cell<bool>,
     /// How often the slab had advanced when it began.
     pub(super) opened_at: Cell<u64>,
+    /// How many calls run within it.
+    pub(super) entered: Cell<u64>,
+    pub(super) closes_when_left: Cell<bool>,
     /// Of the user's.
     pub(super) tag: Cell<u64>,
     pub(super) chunks: Cell<usize>,
@@ -116,6 +120,8 @@ impl EpochPtr {
             next_free: Cell::new(None),
             replaced: Cell::new(false),
             opened_at: Cell::new(0),
+            entered: Cell::new(0),
+            closes_when_left: Cell::new(false),
             tag: Cell::new(0),
             chunks: Cell::new(0),
             close_calls: Cell::new(0),
@@ -166,6 +172,7 @@ impl EpochPtr {
     /// Begins another epoch with this record, which has no chunks.
     pub(super) fn set_open(self, generation: u64, kind: Kind, opened_at: u64) {
         debug_assert!(self.generation.get() == 0 && self.chunks.get() == 0);
+        debug_assert!(self.entered.get() == 0 && !self.closes_when_left.get());
         self.open.set(generation);
         self.generation.set(generation);
         self.state.set(EpochState::Open);

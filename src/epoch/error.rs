@@ -153,6 +153,11 @@ pub enum EpochError {
     Permanent,
     /// It was closed before.
     Closed,
+    /// It is one of the ring, whose epochs are current by turns: only others are
+    /// [entered](super::Epochs::within).
+    InRing,
+    /// A call runs [within](super::Epochs::within) it.
+    Entered,
     /// It belongs to another slab.
     Foreign,
     /// The value at this key is borrowed; no value was dropped.
@@ -165,6 +170,8 @@ impl fmt::Display for EpochError {
             EpochError::Current => "the epoch is the current one: advance first",
             EpochError::Permanent => "the permanent epoch is never closed",
             EpochError::Closed => "the epoch was closed before",
+            EpochError::InRing => "the epoch is one of the ring, which are not entered",
+            EpochError::Entered => "a call runs within the epoch",
             EpochError::Foreign => "the epoch belongs to another slab",
             EpochError::Borrowed(key) => return write!(f, "the value of {key:?} is borrowed"),
         })

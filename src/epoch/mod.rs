@@ -50,7 +50,7 @@
 //! | with a step of the program, one step after the other: requests, frames, batches | the ring: [`current`](Epochs::current), [`advance`](Epochs::advance), [`close`](Epochs::close) |
 //! | with a block, all of them | [`scope`](Epochs::scope) |
 //! | with a block, but for some that outlive it | [`enter`](Epochs::enter), which returns a guard |
-//! | with no block and no step: a session, a level of a game | [`open`](Epochs::open) and [`close`](Epochs::close), by name |
+//! | with no block and no step: a session, a level of a game | [`open`](Epochs::open) and [`close`](Epochs::close), by name; [`within`](Epochs::within) for each piece of its work |
 //! | never | [`permanent`](Epochs::permanent) |
 //!
 //! The ring holds the current epoch and the previous ones that are not closed. An advance onto
@@ -100,6 +100,19 @@
 //! them, closing, the fraction of chunks that is recycled (the drain rate, there). In that
 //! slab a pinned epoch blocks the ring, and a stale handle can free the slot's next owner. Here
 //! a closed epoch leaves the ring at once, and the generation of a slot is never set back.
+//!
+//! | there | here |
+//! |---|---|
+//! | `epoch_current`, `epoch_advance` | [`current`](Epochs::current), [`advance`](Epochs::advance) |
+//! | `epoch_close` | [`close`](Epochs::close), whose [report](CloseReport) has what the telemetry counts |
+//! | `slab_malloc_epoch`, `slab_free` | [`EpochBytes::try_alloc_in`], [`remove`](EpochBytes::remove) |
+//! | `alloc_obj_epoch`, `free_obj` | [`EpochSlab::try_insert_in`], [`take`](Epochs::take) |
+//! | `epoch_domain_create` with `auto_close` | [`enter`](Epochs::enter), which returns a guard |
+//! | `epoch_domain_create` without it, `epoch_domain_wrap` | [`open`](Epochs::open) |
+//! | `epoch_domain_enter` and `epoch_domain_exit`, as often as wanted | [`within`](Epochs::within), which leaves by a panic too |
+//! | `epoch_domain_current` | [`current`](Epochs::current), in a call within an epoch |
+//! | `epoch_domain_force_close` of a domain that is entered | an error: [`EpochError::Entered`] |
+//! | `epoch_domain_destroy` | [`close`](Epochs::close) |
 
 // | file | what |
 // |---|---|
@@ -108,7 +121,7 @@
 // | `record_blocks.rs`, `store.rs`, `raw_epochs.rs`, `idle.rs`, `clear.rs` | memory of the records; all chunks, and those that no epoch has; the ring, closing; those that an epoch does not need; values dropped in bulk |
 // | `key.rs`, `guard.rs` | `Epoch` and `EpochKey`; tracked borrows |
 // | `contents.rs`, `values.rs`, `bytes.rs`, `sizes.rs` | `EpochSlab`; `EpochBytes` and its classes |
-// | `epoch_guard.rs`, `scope.rs` | `EpochGuard`, `Scope` |
+// | `epoch_guard.rs`, `scope.rs`, `within.rs` | `EpochGuard`, `Scope`; epochs that are entered again |
 // | `options.rs`, `plans.rs`, `error.rs`, `stats.rs`, `close_report.rs` | options; what can go wrong; figures |
 // | `pins.rs`, `check.rs` | who pins what (feature `track`); the invariants, for tests |
 
@@ -140,6 +153,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 mod values;
+mod within;
 mod word;
 
 use core::fmt;
@@ -190,7 +204,8 @@ pub struct Epochs<C: Contents> {
 }
 
 impl<C: Contents> Epochs<C> {
-    /// Returns the current epoch, into which insertions go that name no epoch; O(1).
+    /// Returns the current epoch, into which insertions go that name no epoch: the open one of the
+    /// ring, or, in a call [within](Self::within) an epoch, that; O(1).
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();
@@ -227,7 +242,8 @@ impl<C: Contents> Epochs<C> {
     }
 
     /// Opens the next epoch of the ring, which becomes the current one, and returns it. The
-    /// previous one takes no more insertions. Never fails, and allocates nothing.
+    /// previous one takes no more insertions. Never fails, and allocates nothing. In a call
+    /// [within](Self::within) an epoch it becomes current when that is left.
     ///
     /// O(1), unless an epoch that was not closed still has that place of the ring: it is
     /// [closed](Self::close) first.
@@ -298,7 +314,8 @@ impl<C: Contents> Epochs<C> {
     ///
     /// # Errors
     ///
-    /// If the epoch is current or permanent, was closed before, or belongs to another slab.
+    /// If the epoch is the open one of the ring or permanent, a call runs [within](Self::within)
+    /// it, it was closed before, or belongs to another slab.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();

@@ -2,8 +2,9 @@
 //!
 //! # Invariants
 //!
-//! * H1: the place `position` of the ring has the current epoch; every epoch of kind
-//!   `Ring(i)` is at place `i`, and the others of the ring are closing.
+//! * H1: the place `position` of the ring has its open epoch; every epoch of kind
+//!   `Ring(i)` is at place `i`, and the others of the ring are closing. `current` is the ring's open
+//!   one, or the one that was entered last and not left, which is open.
 //! * H2: no code of the user's runs while any of this is half changed: allocators run in
 //!   [`make_room`](RawEpochs::make_room), [`open`](RawEpochs::open) and
 //!   [`Store::trim`], destructors in `clear.rs`.
@@ -98,6 +99,19 @@ impl RawEpochs {
 
     pub(super) fn current(&self) -> Epoch {
         self.current.get().epoch().expect("H1: it is open")
+    }
+
+    /// The open epoch of the ring.
+    fn current_of_ring(&self) -> EpochPtr {
+        self.ring.get(self.position.get()).flatten().expect("H1")
+    }
+
+    /// The current epoch is that one, or the ring's. Returns which one was, unless that was the
+    /// ring's.
+    pub(super) fn set_entered(&self, record: Option<EpochPtr>) -> Option<EpochPtr> {
+        let of_ring = self.current_of_ring();
+        let last = self.current.replace(record.unwrap_or(of_ring));
+        Some(last).filter(|&last| last != of_ring)
     }
 
     pub(super) fn permanent(&self) -> Epoch {
@@ -340,7 +354,7 @@ impl RawEpochs {
     /// The current epoch takes no more insertions; there is a next one. Closes the epoch that
     /// has its place in the ring.
     pub(super) fn advance(&self) -> Epoch {
-        self.current.get().set_closing();
+        self.current_of_ring().set_closing();
         let next = self.open_next();
         self.store.trim();
         next
@@ -350,16 +364,23 @@ impl RawEpochs {
     pub(super) fn advance_and_close(&self) -> (Epoch, CloseReport) {
         let mut next = None;
         let report = self.timed(|| {
-            self.current.get().set_closing();
-            let report = self.close_epoch(self.current.get());
-            next = Some(self.open_next());
+            let last = self.current_of_ring();
+            last.set_closing();
+            let is_current = self.current.get() == last;
+            let report = self.close_epoch(last);
+            next = Some(self.open_next_after(is_current));
             report
         });
         (next.expect("it has begun"), report)
     }
 
-    /// Begins the next epoch of the ring: the current one has stopped. No other code runs.
+    /// Begins the next epoch of the ring: the one before has stopped. No other code runs.
     fn open_next(&self) -> Epoch {
+        self.open_next_after(self.current.get() == self.current_of_ring())
+    }
+
+    /// As [`open_next`](Self::open_next); `was_current` if the one before was the current one.
+    fn open_next_after(&self, was_current: bool) -> Epoch {
         let position = (self.position.get() + 1) % self.ring.len();
         if let Some(last) = self.ring.get(position).flatten() {
             self.close_epoch(last);
@@ -369,8 +390,10 @@ impl RawEpochs {
         let next = self.records.open_owed(kind, self.advances.get());
         self.ring.set(position, Some(next));
         self.position.set(position);
-        self.current.set(next);
-        self.current()
+        if was_current {
+            self.current.set(next);
+        }
+        next.epoch().expect("it has begun")
     }
 
     /// Opens an epoch outside the ring.
@@ -401,6 +424,9 @@ impl RawEpochs {
             (EpochState::Open, Kind::Permanent) => Err(EpochError::Permanent),
             (EpochState::Open, Kind::Ring(_)) => Err(EpochError::Current),
             (EpochState::Pinned, _) => Err(EpochError::Closed),
+            (EpochState::Open, Kind::Outside) if record.entered.get() > 0 => {
+                Err(EpochError::Entered)
+            }
             (EpochState::Open, Kind::Outside) | (EpochState::Closing, _) => {
                 record.set_closing();
                 Ok(self.close_closing(record))

@@ -36,3 +36,4 @@ mod stats;
 #[cfg(feature = "track")]
 #[cfg(not(each_run))]
 mod track;
+mod within;

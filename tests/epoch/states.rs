@@ -41,7 +41,7 @@ type Row = (&'static str, [&'static str; 8]);
 
 /// The columns are [`STATES`].
 #[rustfmt::skip]
-const TABLE: [Row; 20] = [
+const TABLE: [Row; 22] = [
     ("try_insert_in",             ["there", "there", "Closing", "there", "there", "Closed", "Closed", "Foreign"]),
     ("get one",                   ["there", "there", "there", "there", "there", "there", "Missing", "Missing"]),
     ("get_mut one",               ["there", "there", "there", "there", "there", "there", "Missing", "Missing"]),
@@ -58,6 +58,8 @@ const TABLE: [Row; 20] = [
     ("guard ends",                ["-", "-", "-", "done > pinned", "-", "-", "-", "-"]),
     ("remove both, guard ends",   ["-", "-", "-", "done > over", "-", "-", "-", "-"]),
     ("close, guard ends",         ["-", "-", "-", "done > pinned", "-", "-", "-", "-"]),
+    ("within",                    ["InRing", "there", "InRing", "there", "there", "Closed", "Closed", "Foreign"]),
+    ("within, close",             ["InRing", "Permanent", "InRing", "Entered", "Entered", "Closed", "Closed", "Foreign"]),
     ("set_tag",                   ["true", "true", "true", "true", "true", "true", "false", "false"]),
     ("epoch_stats",               ["Open 2", "Open 2", "Closing 2", "Open 2", "Open 2", "Pinned 2", "none", "none"]),
     ("keys_in",                   ["2", "2", "2", "2", "2", "2", "0", "0"]),
@@ -162,6 +164,17 @@ impl<'s> World<'s> {
             }
             Err(EpochError::Current) => "Current".into(),
             Err(EpochError::Permanent) => "Permanent".into(),
+            Err(EpochError::Closed) => "Closed".into(),
+            Err(EpochError::Foreign) => "Foreign".into(),
+            Err(EpochError::Entered) => "Entered".into(),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    fn within(&self, f: impl FnOnce() -> String) -> String {
+        match self.slab.within(self.epoch, f) {
+            Ok(answer) => answer,
+            Err(EpochError::InRing) => "InRing".into(),
             Err(EpochError::Closed) => "Closed".into(),
             Err(EpochError::Foreign) => "Foreign".into(),
             Err(error) => panic!("{error}"),
@@ -269,6 +282,13 @@ impl<'s> World<'s> {
                 drop(self.guard.take());
                 "done".into()
             }
+            "within" => self.within(|| {
+                let key = slab.insert(self.drops.value(3));
+                assert_eq!(slab.epoch_of(key), Some(self.epoch));
+                slab.take(key).unwrap();
+                "there".into()
+            }),
+            "within, close" => self.within(|| self.close()),
             "set_tag" => {
                 let is_set = slab.set_tag(self.epoch, 7);
                 let found = slab.epoch_stats(self.epoch).map(|stats| stats.tag);

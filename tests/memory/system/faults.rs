@@ -211,3 +211,57 @@ fn the_end_of_the_last_free_slot_is_prepared() {
     });
     assert_eq!(found.into_iter().min(), Some(0), "{found:?}");
 }
+
+/// The insertions, of so many, that faulted, and the most faults of one.
+fn faulting(slab: &Slab<Order>, insertions: usize) -> (usize, i64) {
+    let (mut faulted, mut most) = (0, 0);
+    for number in 0..insertions as u64 {
+        let found = faults(|| {
+            black_box(slab.insert_key([number; 8]));
+        });
+        faulted += usize::from(found > 0);
+        most = most.max(found);
+    }
+    (faulted, most)
+}
+
+/// The faults of an insertion that touches ahead are those of its stretch, and of nothing else.
+#[test]
+fn fewer_than_one_insertion_in_a_thousand_faults_by_default() {
+    const INSERTIONS: usize = 300_000;
+    let slot = size_of::<Order>() + 8;
+    let stretch = (1366 * slot / 4096) as i64 + 2;
+    // Warm: what the code, this stack and the allocator need is there.
+    faulting(&Slab::builder().build(), 20_000);
+
+    let (faulted, most) = faulting(&Slab::builder().build(), INSERTIONS);
+    assert!(faulted < INSERTIONS / 1000, "{faulted} insertions faulted");
+    // The chunk's header in the allocator, the table, the first page of a stack.
+    assert!(
+        most <= stretch + 8,
+        "{most} faults, {stretch} pages of a stretch"
+    );
+
+    let (faulted, most) = faulting(&Slab::builder().touch_ahead(0).build(), INSERTIONS);
+    assert!(faulted > INSERTIONS / 100, "{faulted} insertions faulted");
+    assert!(most <= 6, "{most} faults");
+}
+
+/// A page, and then no more than twice what is there.
+#[test]
+fn a_small_slab_touches_about_as_much_as_it_has() {
+    faulting(&Slab::builder().build(), 20_000);
+    for values in [1, 10, 50, 100, 500, 1000] {
+        let slab = Slab::<Order>::builder().build();
+        let found = faults(|| {
+            for number in 0..values {
+                black_box(slab.insert_key([number; 8]));
+            }
+        });
+        let pages = (values as usize * (size_of::<Order>() + 8)).div_ceil(4096) as i64;
+        assert!(
+            found <= 2 * pages + 6,
+            "{values} values: {found} faults, {pages} pages"
+        );
+    }
+}

@@ -74,7 +74,7 @@ impl<T> Error for FullError<T> {}
 /// }
 ///
 /// assert_eq!(two(&BoundedSlab::with_capacity(0)).unwrap_err().capacity(), Some(0));
-/// assert_eq!(two(&BoundedSlab::with_capacity(1)).unwrap_err(), CapacityError::NoRoom);
+/// assert_eq!(two(&BoundedSlab::with_capacity(1)).unwrap_err(), CapacityError::NotInserted);
 /// assert!(two(&BoundedSlab::with_capacity(2)).is_ok());
 /// ```
 pub type CapacityError = AllocError;
@@ -114,9 +114,9 @@ pub enum AllocError {
         /// does.
         retired: usize,
     },
-    /// There is no room for a value: a [`FullError`] whose value was dropped. It does not say
-    /// how many slots there are.
-    NoRoom,
+    /// There was no room for a value, and it was dropped: what became of a [`FullError`]. It does
+    /// not say how many slots there are.
+    NotInserted,
     /// More slots were asked for than a key can name.
     TooManySlots {
         /// The slots asked for.
@@ -178,7 +178,7 @@ impl AllocError {
 /// Drops the value.
 impl<T> From<FullError<T>> for AllocError {
     fn from(_: FullError<T>) -> Self {
-        AllocError::NoRoom
+        AllocError::NotInserted
     }
 }
 
@@ -195,7 +195,7 @@ impl fmt::Display for AllocError {
                 "no slot is free: all {capacity} are taken, {retired} by retired values, which \
                  `reclaim` drops"
             ),
-            AllocError::NoRoom => f.write_str(NO_ROOM),
+            AllocError::NotInserted => f.write_str(NO_ROOM),
             AllocError::TooManySlots { requested, limit } => write!(
                 f,
                 "a slab of {} was asked for, the limit is {limit}",

@@ -127,6 +127,7 @@
 //! | `capacity` | the number of values there is room for | |
 //! | `max_bytes` | the limit of a container that grows | |
 //! | generation | the number that distinguishes the values a slot has had | `version`, `era`, `round` |
+//! | `wear` | how many generations the most worn slot has used | |
 //! | retired | of a slot: it takes no more values, because its generations are used up; of a value: given back to its slab undropped, for [`reclaim`](TrackedSlab::reclaim) to drop | `worn_out` |
 //! | chunk | a block of many slots or buffers; `chunk_bytes`, `chunk_capacity` | `slab_size`, `slab_bytes` |
 //! | scope | a call at whose end everything allocated or inserted in it is freed | `domain` |

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-const MOST_LINES: usize = 600;
+const MOST_LINES: usize = 1200;
 
 /// A source file below `src/`.
 struct File {
@@ -341,7 +341,7 @@ fn raw_has_only_what_two_folders_need() {
 }
 
 #[test]
-fn no_file_is_longer_than_600_lines() {
+fn no_file_is_longer_than_1200_lines() {
     let mut found = Vec::new();
     for file in files() {
         let lines = file.text.lines().count();

@@ -119,7 +119,8 @@ impl<R: References> ByteArena<R> {
         unsafe { self.home.as_ref() }
     }
 
-    /// Returns an empty buffer with room for `size` bytes; O(1).
+    /// Returns an empty buffer with room for `size` bytes; O(1). At a limit, where a chunk is taken
+    /// over from another class, O(buffers of a chunk / 64).
     ///
     /// Does not call the allocator if the class has an unused buffer.
     ///
@@ -144,8 +145,8 @@ impl<R: References> ByteArena<R> {
     ///
     /// # Errors
     ///
-    /// If the size is above that of the largest class; if there is no memory for another chunk,
-    /// and no larger buffer free.
+    /// If the size is above that of the largest class; if there is no memory for another chunk, no
+    /// chunk of another class is without a buffer in use, and no larger buffer is free.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -273,10 +274,11 @@ impl<R: References> ByteArena<R> {
         buf.home() == self.home
     }
 
-    /// Gives back the chunks of which no buffer is in use; O(buffers).
+    /// Gives back the chunks of which no buffer is in use; O(those chunks). With atomic counts,
+    /// buffers that came back are reclaimed first, O(their number).
     ///
-    /// A chunk belongs to its class until then. So an arena at its [limit](Self::builder) may
-    /// refuse a request, and grant it after this.
+    /// An arena at its [limit](Self::builder) needs no such call: a request takes over a chunk of
+    /// another class.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();

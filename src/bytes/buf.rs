@@ -304,7 +304,7 @@ impl<R: References> Buf<R> {
     /// its place.
     #[inline(always)]
     pub(super) fn may_be_overwritten(&self) -> bool {
-        self.is_unique() && self.next_ref().is_none()
+        self.is_unique() && self.link_ref().is_none()
     }
 
     /// Makes it a buffer of other bytes, in the same place. All positions of the old ones are
@@ -358,7 +358,8 @@ fn bounds(range: impl RangeBounds<usize>, len: usize) -> (usize, usize) {
 impl<R: References> Clone for Buf<R> {
     #[inline(always)]
     fn clone(&self) -> Self {
-        self.header().add_ref();
+        Home::tallies_of(self.header()).add_refs.add::<R>();
+        self.header().counts().add();
         Buf(self.0)
     }
 }

@@ -6,6 +6,7 @@ use core::iter::{self, FusedIterator};
 use super::References;
 use super::buf::Buf;
 use super::counts::Counts;
+use super::home::Home;
 
 /// The link of a buffer was not changed, because the buffer has other references: a chain may
 /// contain it.
@@ -90,6 +91,13 @@ impl<R: References> Buf<R> {
     #[inline]
     #[must_use]
     pub fn next_ref(&self) -> Option<&Self> {
+        Home::tallies_of(self.header()).get_nexts.add::<R>();
+        self.link_ref()
+    }
+
+    /// The next buffer of the chain.
+    #[inline(always)]
+    pub(super) fn link_ref(&self) -> Option<&Self> {
         // SAFETY: to change the link takes the buffer's one reference, borrowed exclusively;
         // this one is borrowed as long as the result.
         Self::of_link(unsafe { self.header().next() }).as_ref()
@@ -117,6 +125,7 @@ impl<R: References> Buf<R> {
         if counts.is_unique() {
             counts.make_stale();
         }
+        Home::tallies_of(self.header()).get_nexts.add::<R>();
         Ok(self.link()?.as_mut())
     }
 
@@ -137,6 +146,7 @@ impl<R: References> Buf<R> {
     /// ```
     #[inline]
     pub fn set_next(&mut self, next: Self) -> Result<Option<Self>, SharedError<Self>> {
+        Home::tallies_of(self.header()).set_nexts.add::<R>();
         match self.link() {
             Ok(link) => Ok(link.replace(next)),
             Err(SharedError(())) => Err(SharedError(next)),
@@ -159,6 +169,7 @@ impl<R: References> Buf<R> {
     /// ```
     #[inline]
     pub fn take_next(&mut self) -> Result<Option<Self>, SharedError> {
+        Home::tallies_of(self.header()).set_nexts.add::<R>();
         Ok(self.link()?.take())
     }
 

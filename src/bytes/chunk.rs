@@ -2,19 +2,21 @@
 //!
 //! # Invariants
 //!
-//! * L1: a chunk's record stands at the start of a block of its own, before the headers of its
-//!   `buffers` buffers. Their bytes stand in `data`, a block of `data_layout`, one after the
-//!   other.
+//! * L1: a chunk's record stands at the start of a block of its own, before room for `capacity`
+//!   headers. The bytes of its `buffers` buffers, which are not more, stand in `data`, a block of
+//!   `data_bytes`, one after the other.
 //! * L2: the first `made` headers are there. Their numbers follow each other within a page of
 //!   the directory, and each page begins at a header whose index is a multiple of its length.
+//! * L3: `in_use` is the number of headers that were made and are not banked. Those that are can be
+//!   found from `top` on (D3). `state` follows from these, and says on which list the chunk is.
 
 use core::alloc::Layout;
 use core::cell::Cell;
 use core::ptr::NonNull;
 
-use super::class::Class;
+use super::class::{Class, State};
 use super::counts::Counting;
-use super::directory::{Directory, PAGE_HEADERS};
+use super::directory::{Directory, NO_PAGE, PAGE_HEADERS};
 use super::header::Header;
 use crate::error::AllocError;
 use crate::raw::memory::Block;
@@ -30,14 +32,20 @@ const ALIGN: usize = 64;
 #[repr(C, align(64))]
 pub(super) struct Chunk<R: Counting> {
     next: Cell<ChunkLink<R>>,
-    next_fresh: Cell<ChunkLink<R>>,
-    class: NonNull<Class>,
+    previous: Cell<ChunkLink<R>>,
+    class: Cell<NonNull<Class>>,
     data: NonNull<u8>,
-    data_layout: Layout,
-    buffers: u32,
+    data_bytes: usize,
+    capacity: u32,
+    buffers: Cell<u32>,
     made: Cell<u32>,
-    leaves: Cell<bool>,
+    in_use: Cell<u32>,
+    top: Cell<u32>,
+    state: Cell<State>,
 }
+
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<Chunk<super::Local>>() == 64);
 
 /// The two blocks of a chunk that is not, or no longer, in use.
 pub(super) struct Blocks {
@@ -74,6 +82,11 @@ impl Plan {
     pub(super) fn bytes(&self) -> usize {
         self.data.size() + self.headers.size()
     }
+
+    /// Bytes that one buffer of that size takes, and those that every chunk takes besides.
+    pub(super) const fn bytes_of_one<R: Counting>(size: usize) -> (usize, usize) {
+        (size + size_of::<Header<R>>(), size_of::<Chunk<R>>())
+    }
 }
 
 /// The layout of a record and the headers after it.
@@ -102,13 +115,16 @@ impl Blocks {
     ) -> NonNull<Chunk<R>> {
         let record = Chunk {
             next: Cell::new(None),
-            next_fresh: Cell::new(None),
-            class,
+            previous: Cell::new(None),
+            class: Cell::new(class),
             data: self.data.leak_start(),
-            data_layout: plan.data,
-            buffers: plan.buffers,
+            data_bytes: plan.data.size(),
+            capacity: plan.buffers,
+            buffers: Cell::new(plan.buffers),
             made: Cell::new(0),
-            leaves: Cell::new(false),
+            in_use: Cell::new(0),
+            top: Cell::new(NO_PAGE),
+            state: Cell::new(State::Idle),
         };
         let chunk = self.headers.leak_start().cast::<Chunk<R>>();
         // SAFETY: the block begins with room for the record (L1).
@@ -128,37 +144,32 @@ impl<R: Counting> Chunk<R> {
         // (precondition).
         unsafe {
             let it = chunk.read();
-            let layout = headers_layout::<R>(it.buffers).expect("it was laid out so");
+            let layout = headers_layout::<R>(it.capacity).expect("it was laid out so");
+            let data = Layout::from_size_align_unchecked(it.data_bytes, ALIGN);
             Blocks {
-                data: Block::from_start(it.data, it.data_layout, source),
+                data: Block::from_start(it.data, data, source),
                 headers: Block::from_start(chunk.cast(), layout, source),
             }
         }
     }
 
+    /// The next one on its list.
     pub(super) fn next(&self) -> ChunkLink<R> {
         self.next.get()
     }
 
-    pub(super) fn set_next(&self, next: ChunkLink<R>) {
-        self.next.set(next);
-    }
-
-    pub(super) fn next_fresh(&self) -> ChunkLink<R> {
-        self.next_fresh.get()
-    }
-
-    pub(super) fn set_next_fresh(&self, next: ChunkLink<R>) {
-        self.next_fresh.set(next);
-    }
-
     pub(super) fn class(&self) -> &Class {
         // SAFETY: a class is there as long as its chunks.
-        unsafe { self.class.as_ref() }
+        unsafe { self.class.get().as_ref() }
     }
 
     pub(super) fn buffers(&self) -> u32 {
-        self.buffers
+        self.buffers.get()
+    }
+
+    /// Headers that there is room for.
+    pub(super) fn capacity(&self) -> u32 {
+        self.capacity
     }
 
     /// Headers that are there.
@@ -166,19 +177,118 @@ impl<R: Counting> Chunk<R> {
         self.made.get()
     }
 
+    /// The first page that has banked headers of it.
+    pub(super) fn top(&self) -> &Cell<u32> {
+        &self.top
+    }
+
+    /// Headers are made, or leave the bank.
+    pub(super) fn count_in_use(&self, more: u32) {
+        self.in_use.set(self.in_use.get() + more);
+    }
+
+    /// Headers are banked.
+    pub(super) fn count_banked(&self, fewer: u32) {
+        self.in_use.set(self.in_use.get() - fewer);
+    }
+
     /// Bytes of both blocks.
     pub(super) fn bytes(&self) -> usize {
-        let headers = self.buffers as usize * size_of::<Header<R>>();
-        self.data_layout.size() + size_of::<Self>() + headers
+        let headers = self.capacity as usize * size_of::<Header<R>>();
+        self.data_bytes + size_of::<Self>() + headers
     }
 
-    /// Whether it is to leave its class.
-    pub(super) fn leaves(&self) -> bool {
-        self.leaves.get()
+    /// Its state, by what it counts.
+    fn counted_state(&self) -> State {
+        if self.in_use.get() == 0 {
+            State::Idle
+        } else if self.made.get() < self.buffers.get() {
+            State::Fresh
+        } else if self.top.get() == NO_PAGE {
+            State::Full
+        } else {
+            State::Partial
+        }
     }
 
-    pub(super) fn set_leaves(&self) {
-        self.leaves.set(true);
+    /// The chunks of a class in that state.
+    pub(super) fn list(class: &Class, state: State) -> impl Iterator<Item = NonNull<Self>> {
+        let first = class.list(state).get().map(NonNull::cast::<Self>);
+        // SAFETY: the chunks of a list are there (C3).
+        core::iter::successors(first, |chunk| unsafe { chunk.as_ref() }.next())
+    }
+
+    /// Puts it on the list of its class that its counts say.
+    ///
+    /// # Safety
+    ///
+    /// `chunk` is the one, and on no list.
+    pub(super) unsafe fn link(&self, chunk: NonNull<Self>) {
+        let (class, state) = (self.class(), self.counted_state());
+        self.state.set(state);
+        let list = class.list(state);
+        let next = list.replace(Some(chunk.cast())).map(NonNull::cast::<Self>);
+        self.next.set(next);
+        self.previous.set(None);
+        if let Some(next) = next {
+            // SAFETY: on the list, so it is there (C3).
+            unsafe { next.as_ref() }.previous.set(Some(chunk));
+        }
+        if state == State::Idle {
+            let bytes = class.idle_bytes();
+            bytes.set(bytes.get() + self.bytes());
+        }
+    }
+
+    /// Takes it off its list.
+    pub(super) fn unlink(&self) {
+        let (class, next, previous) = (self.class(), self.next.take(), self.previous.take());
+        match previous {
+            // SAFETY: on the list, so it is there (C3).
+            Some(previous) => unsafe { previous.as_ref() }.next.set(next),
+            None => class.list(self.state.get()).set(next.map(NonNull::cast)),
+        }
+        if let Some(next) = next {
+            // SAFETY: on the list, so it is there (C3).
+            unsafe { next.as_ref() }.previous.set(previous);
+        }
+        if self.state.get() == State::Idle {
+            let bytes = class.idle_bytes();
+            bytes.set(bytes.get() - self.bytes());
+        }
+    }
+
+    /// Puts it on another list of its class, if its counts say so.
+    ///
+    /// # Safety
+    ///
+    /// `chunk` is the one.
+    #[inline]
+    pub(super) unsafe fn relink(&self, chunk: NonNull<Self>) {
+        if self.state.get() != self.counted_state() {
+            self.unlink();
+            // SAFETY: the one, and on no list any more.
+            unsafe { self.link(chunk) };
+        }
+    }
+
+    /// How many buffers of that size it would have.
+    pub(super) fn buffers_of(&self, size: usize) -> u32 {
+        let fit = self.data_bytes / size;
+        // At most the capacity, so it fits.
+        fit.min(self.capacity as usize) as u32
+    }
+
+    /// Makes an idle chunk that is on no list one of another class.
+    pub(super) fn move_to(&self, class: &Class, directory: &Directory<R>, chunk: NonNull<Self>) {
+        debug_assert!(self.in_use.get() == 0);
+        Self::give_numbers_back(chunk, directory);
+        self.class().subtract(self.buffers(), self.made());
+        self.class.set(NonNull::from(class));
+        self.buffers.set(self.buffers_of(class.size()));
+        self.made.set(0);
+        self.top.set(NO_PAGE);
+        class.add(self.buffers());
     }
 
     /// The header at `index`.
@@ -195,13 +305,8 @@ impl<R: Counting> Chunk<R> {
         (0..made).map(move |index| Self::header(chunk, index))
     }
 
-    /// Whether no buffer is in use.
-    pub(super) fn is_empty(chunk: NonNull<Self>) -> bool {
-        // SAFETY: these headers are there (L2).
-        Self::headers(chunk).all(|header| unsafe { header.as_ref() }.is_free())
-    }
-
-    /// Makes the header at `index`, and touches its bytes if `touched`.
+    /// Makes the header at `index`, and touches its bytes if `touched`. The caller counts it in
+    /// use, or banks it.
     ///
     /// # Safety
     ///
@@ -215,7 +320,7 @@ impl<R: Counting> Chunk<R> {
     ) {
         let header = Self::header(chunk, index);
         let number = if index % PAGE_HEADERS == 0 {
-            directory.take(header)
+            directory.take(header, chunk.cast())
         } else {
             // SAFETY: the one before is made (L2).
             let before = unsafe { Self::header(chunk, index - 1).as_ref() };
@@ -229,9 +334,25 @@ impl<R: Counting> Chunk<R> {
             if touched {
                 touch(start, 0, size);
             }
-            header.write(Header::new(number, start, self.class));
+            header.write(Header::new(number, start, self.class.get()));
         }
         self.made.set(index + 1);
+    }
+
+    /// Panics where L3 does not hold: so many headers are banked.
+    #[cfg(any(test, fuzzing))]
+    pub(super) fn check(&self, state: State, banked: usize) {
+        assert!(self.made() <= self.buffers() && self.buffers() <= self.capacity());
+        assert_eq!(
+            self.in_use.get() as usize + banked,
+            self.made() as usize,
+            "L3"
+        );
+        assert_eq!(
+            (self.state.get(), self.counted_state()),
+            (state, state),
+            "L3"
+        );
     }
 
     /// Gives the numbers of its headers back.

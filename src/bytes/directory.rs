@@ -7,7 +7,11 @@
 //!
 //! * D1: a page that is in use leads to headers in a row, of `bytes` bytes, which are there, and each
 //!   has the number that leads to it. The others are linked from `free` on, and their `bytes` are 0.
-//! * D2: there is room for `promised` pages, and no more are in use; at most [`PAGES`].
+//! * D2: there is room for `promised` pages, and no more are in use; at most [`PAGES`]. `banks` has
+//!   an entry for each of `pages`.
+//! * D3: the bank of a page that is in use names its chunk, and has a bit for each of its headers
+//!   that is banked. Those of a chunk that have some are linked from the chunk's `top` on; the
+//!   bank of a page that is not in use has none.
 
 use core::cell::Cell;
 use core::ptr::NonNull;
@@ -34,7 +38,7 @@ pub(super) const PAGE_HEADERS: u32 = 1 << PLACE_BITS;
 const PAGES: usize = 1 << (NUMBER_BITS - PLACE_BITS);
 
 /// The number of no page.
-const NONE: u32 = PAGES as u32;
+pub(super) const NO_PAGE: u32 = PAGES as u32;
 
 /// What a look-up needs of a page: two words, so that its place is found by a shift.
 struct Page<R: Counting> {
@@ -71,11 +75,56 @@ impl<R: Counting> Clone for Page<R> {
 
 impl<R: Counting> Copy for Page<R> {}
 
+/// Which headers of a page are banked: free, and not in the hand of their class. Beside the pages,
+/// because a look-up does not need it.
+#[derive(Clone, Copy)]
+struct Bank {
+    /// Whose the headers are; the home knows its type.
+    chunk: NonNull<u8>,
+    free: u64,
+    /// The next page of the chunk with such headers.
+    next: u32,
+}
+
+const _: () = assert!(PAGE_HEADERS == u64::BITS);
+
+/// Headers of one page that leave the bank.
+pub(super) struct Drawn<R: Counting> {
+    headers: NonNull<Header<R>>,
+    bits: u64,
+}
+
+impl<R: Counting> Drawn<R> {
+    /// How many.
+    pub(super) fn len(&self) -> u32 {
+        self.bits.count_ones()
+    }
+}
+
+/// From the last to the first.
+impl<R: Counting> Iterator for Drawn<R> {
+    type Item = NonNull<Header<R>>;
+
+    fn next(&mut self) -> Option<NonNull<Header<R>>> {
+        let place = self.bits.checked_ilog2()?;
+        self.bits ^= 1 << place;
+        // SAFETY: a bit of a bank, so the page has that header (D3).
+        Some(unsafe { self.headers.add(place as usize) })
+    }
+}
+
 /// Which header a number leads to.
 pub(super) struct Directory<R: Counting> {
     pages: Row<Page<R>>,
+    banks: Row<Bank>,
     free: Cell<u32>,
     promised: Cell<usize>,
+}
+
+/// The page of a header, and its bit in the bank of that.
+#[inline]
+pub(super) fn bit(number: u32) -> (u32, u64) {
+    (number >> PLACE_BITS, 1 << (number % PAGE_HEADERS))
 }
 
 /// Pages that as many headers take.
@@ -88,8 +137,9 @@ impl<R: Counting> Directory<R> {
 
     pub(super) fn new(source: Source) -> Self {
         Directory {
-            pages: Row::new(source),
-            free: Cell::new(NONE),
+            pages: Row::new(source.clone()),
+            banks: Row::new(source),
+            free: Cell::new(NO_PAGE),
             promised: Cell::new(0),
         }
     }
@@ -105,7 +155,17 @@ impl<R: Counting> Directory<R> {
 
     /// Whether a chunk of as many buffers can be promised its numbers without an allocation.
     pub(super) fn has_room(&self, headers: u32) -> bool {
-        self.promised.get() + pages(headers) <= self.pages.capacity().min(PAGES)
+        let room = self.pages.capacity().min(self.banks.capacity());
+        self.promised.get() + pages(headers) <= room.min(PAGES)
+    }
+
+    /// Whether there are numbers left for a chunk of as many buffers.
+    ///
+    /// # Errors
+    ///
+    /// When there are none.
+    pub(super) fn check_left(&self, headers: u32) -> Result<(), AllocError> {
+        Self::check_pages(self.promised.get() + pages(headers))
     }
 
     /// Whether `chunks` chunks of as many buffers could have numbers, if no others did.
@@ -133,9 +193,11 @@ impl<R: Counting> Directory<R> {
     ///
     /// When there are no more numbers, or the source refuses; nothing has changed then.
     pub(super) fn make_room(&self, headers: u32) -> Result<(), AllocError> {
-        let wanted = self.promised.get() + pages(headers);
-        Self::check_pages(wanted)?;
-        self.pages.try_reserve(wanted)
+        self.check_left(headers)?;
+        self.pages
+            .try_reserve(self.promised.get() + pages(headers))?;
+        // Read again: the allocator may have used the arena.
+        self.banks.try_reserve(self.promised.get() + pages(headers))
     }
 
     /// Promises a chunk of as many buffers its numbers: [there is room](Self::has_room).
@@ -151,20 +213,27 @@ impl<R: Counting> Directory<R> {
 
     /// Takes a page that was promised, for a chunk's header that is its first. Returns its
     /// number.
-    pub(super) fn take(&self, headers: NonNull<Header<R>>) -> u32 {
+    pub(super) fn take(&self, headers: NonNull<Header<R>>, chunk: NonNull<u8>) -> u32 {
         let page = Page {
             headers,
             bytes: Self::HEADER_BYTES,
+        };
+        let bank = Bank {
+            chunk,
+            free: 0,
+            next: NO_PAGE,
         };
         let free = self.free.get();
         let index = match self.pages.get(free as usize) {
             Some(unused) => {
                 self.free.set(unused.next_unused());
                 self.pages.set(free as usize, page);
+                self.banks.set(free as usize, bank);
                 free
             }
             None => {
                 self.pages.push(page);
+                self.banks.push(bank);
                 self.pages.len() as u32 - 1
             }
         };
@@ -180,15 +249,75 @@ impl<R: Counting> Directory<R> {
         number + 1
     }
 
-    /// Gives the page of a number back.
+    /// The page of a header, the address of its first header, and how many bytes those have.
+    pub(super) fn page_of(&self, number: u32) -> (u32, usize, usize) {
+        let page = number >> PLACE_BITS;
+        let Page { headers, bytes } = self.pages.get(page as usize).expect("D1");
+        (page, headers.addr().get(), bytes)
+    }
+
+    /// The chunk of the headers of a page, which there is.
+    #[inline]
+    pub(super) fn chunk_of(&self, page: u32) -> NonNull<u8> {
+        self.banks.get(page as usize).expect("D2").chunk
+    }
+
+    /// Banks free headers of a page, by their [bits](bit), which is of the chunk that has this
+    /// `top`.
+    #[inline]
+    pub(super) fn bank(&self, page: u32, bits: u64, top: &Cell<u32>) {
+        let mut bank = self.banks.get(page as usize).expect("D2");
+        debug_assert!(bank.free & bits == 0);
+        if bank.free == 0 {
+            bank.next = top.replace(page);
+        }
+        bank.free |= bits;
+        self.banks.set(page as usize, bank);
+    }
+
+    /// Takes headers of the first page of a chunk off the bank, `most` at most; none if it has
+    /// none.
+    pub(super) fn draw(&self, top: &Cell<u32>, most: usize) -> Option<Drawn<R>> {
+        let page = top.get() as usize;
+        let mut bank = self.banks.get(page)?;
+        let headers = self.pages.get(page)?.headers;
+        let mut rest = 0;
+        if bank.free.count_ones() as usize > most {
+            rest = bank.free;
+            for _ in 0..most {
+                rest &= rest - 1;
+            }
+        }
+        let bits = bank.free & !rest;
+        bank.free = rest;
+        self.banks.set(page, bank);
+        if rest == 0 {
+            top.set(bank.next);
+        }
+        Some(Drawn { headers, bits })
+    }
+
+    /// The headers of a chunk that are banked.
+    pub(super) fn banked(&self, top: u32) -> impl Iterator<Item = NonNull<Header<R>>> + '_ {
+        let page = |page: u32| Some((page, self.banks.get(page as usize)?));
+        let pages = core::iter::successors(page(top), move |(_, bank)| page(bank.next));
+        pages.flat_map(|(page, bank)| Drawn {
+            headers: self.pages.get(page as usize).expect("D2").headers,
+            bits: bank.free,
+        })
+    }
+
+    /// Gives the page of a number back, whose headers were all banked or not used.
     pub(super) fn give_back(&self, number: u32) {
         let index = number >> PLACE_BITS;
         let page = Page::unused(self.free.replace(index));
         self.pages.set(index as usize, page);
+        let bank = self.banks.get(index as usize).expect("D2");
+        self.banks.set(index as usize, Bank { free: 0, ..bank });
     }
 
     /// Bytes of the table.
     pub(super) fn bytes(&self) -> usize {
-        self.pages.bytes()
+        self.pages.bytes() + self.banks.bytes()
     }
 }

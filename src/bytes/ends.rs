@@ -6,9 +6,10 @@
 
 use core::ptr::NonNull;
 
+use super::bank::BATCH;
 use super::chunk::Chunk;
 use super::class::Class;
-use super::counts::{Atomic, Counting, Counts, Local};
+use super::counts::{Atomic, Counts, Local};
 use super::header::Header;
 use super::home::{Ends, Home};
 use crate::raw::atomic::Ordering;
@@ -26,7 +27,7 @@ impl<R: Ends> Home<R> {
     pub(super) unsafe fn drop_ref(header: NonNull<Header<R>>) -> bool {
         // SAFETY: the caller's reference keeps it there, until the count is written.
         let it = unsafe { header.as_ref() };
-        count_dropped(it);
+        Self::tallies_of(it).dec_refs.add::<R>();
         // SAFETY: the reference is counted out (precondition).
         it.counts().subtract() && unsafe { Self::end(header) }
     }
@@ -41,7 +42,7 @@ impl<R: Ends> Home<R> {
     pub(super) unsafe fn drop_quietly(header: NonNull<Header<R>>) {
         // SAFETY: the caller's reference keeps it there, until the count is written.
         let it = unsafe { header.as_ref() };
-        count_dropped(it);
+        Self::tallies_of(it).dec_refs.add::<R>();
         if it.counts().subtract() {
             // SAFETY: the reference is counted out (precondition).
             unsafe { Self::end_quietly(header) };
@@ -71,6 +72,7 @@ impl<R: Ends> Home<R> {
         let it = unsafe { header.as_ref() };
         let is_over = it.counts().is_over();
         if is_over {
+            Self::tallies_of(it).dec_ref_zeroes.add::<R>();
             it.counts().make_stale();
             // SAFETY: the caller has it, without a reference.
             unsafe { Self::free(header, it.class_pointer()) };
@@ -118,21 +120,13 @@ impl<R: Ends> Home<R> {
             header = next.header;
             // SAFETY: the link's reference keeps it there, and is none from now on.
             let it = unsafe { header.as_ref() };
-            count_dropped(it);
+            Self::tallies_of(it).dec_refs.add::<R>();
             if !(it.counts().subtract() && it.counts().is_over()) {
                 return;
             }
+            Self::tallies_of(it).dec_ref_zeroes.add::<R>();
             it.counts().make_stale();
         }
-    }
-}
-
-/// Notes for the statistics that a reference is dropped.
-#[inline(always)]
-fn count_dropped<R: Counting>(_header: &Header<R>) {
-    #[cfg(feature = "stats")]
-    if !R::ATOMIC {
-        _header.class().dec_refs.add();
     }
 }
 
@@ -145,10 +139,9 @@ impl Ends for Local {
         debug_assert!(core::ptr::eq(it.class(), class));
         it.set_free();
         // SAFETY: it is the class's, and was not free.
-        unsafe { class.push(header.cast()) };
-        if class.is_closed() {
-            // SAFETY: it was one of those that remained, and nothing of the home is used below.
-            unsafe { ended(Home::of(class)) };
+        if unsafe { class.push(header.cast()) } {
+            // SAFETY: it was in use, and nothing of the home is used below.
+            unsafe { pushed_last(class) };
         }
     }
 
@@ -173,6 +166,7 @@ impl Ends for Local {
         it.remaining.store(in_use, Ordering::Relaxed);
         for class in it.classes() {
             class.close();
+            class.close_hand();
         }
         if in_use == 0 {
             // SAFETY: no buffer is left, and the arena is gone (A1).
@@ -181,13 +175,30 @@ impl Ends for Local {
     }
 }
 
+/// A free header was pushed on the last place of its class's hand, which may be closed.
+///
+/// # Safety
+///
+/// The header was in use, and is not; the caller does not use the home or the buffer any more.
+#[cold]
+#[inline(never)]
+unsafe fn pushed_last(class: &Class) {
+    let home = Home::<Local>::of(class);
+    if class.is_closed() {
+        class.discard();
+        // SAFETY: it was one of those that remained (precondition).
+        unsafe { ended(home) };
+    } else {
+        // SAFETY: the home is there, as it is not closed (A1).
+        unsafe { home.as_ref() }.bank_hand(class, BATCH);
+    }
+}
+
 /// Counts out a buffer of a home that is closed.
 ///
 /// # Safety
 ///
 /// It was in use, and is not; the caller does not use the home or the buffer any more.
-#[cold]
-#[inline(never)]
 unsafe fn ended(home: NonNull<Home<Local>>) {
     // SAFETY: it is there while buffers remain (A1).
     let remaining = unsafe { &home.as_ref().remaining };
@@ -291,7 +302,7 @@ fn make_free(home: &Home<Atomic>, class: &Class, taken: Word) -> Option<Word> {
     // more.
     unsafe {
         header.as_ref().set_free();
-        class.push(header.cast());
+        home.push(class, header);
     }
     Some(rest)
 }

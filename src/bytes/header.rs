@@ -5,7 +5,7 @@
 //!
 //! # Invariants
 //!
-//! * H1: a header is in one of three states. *Free*: on its class's free stack; `filled` is
+//! * H1: a header is in one of three states. *Free*: in its class's hand, or banked; `filled` is
 //!   [`FREE`]. *Mutable*: a `BufMut` has it, and nothing else. *Shared*: the count is that of
 //!   its references, which are `Buf`s, links, and references that positions hold. Where other
 //!   threads count there is a fourth, *given back*: on its class's return stack.
@@ -91,9 +91,6 @@ impl<R: Counting> Copy for Part<R> {}
 /// More than a buffer has bytes.
 const FREE: u32 = u32::MAX;
 
-/// As [`FREE`], of a chunk that is to be given back.
-const LEAVING: u32 = u32::MAX - 1;
-
 impl<R: Counting> Header<R> {
     pub(super) fn new(number: u32, start: NonNull<u8>, class: NonNull<Class>) -> Self {
         Header {
@@ -156,17 +153,7 @@ impl<R: Counting> Header<R> {
     }
 
     pub(super) fn is_free(&self) -> bool {
-        self.filled.get() >= LEAVING
-    }
-
-    /// A free header's chunk is to be given back.
-    pub(super) fn set_leaving(&self) {
-        debug_assert!(self.is_free());
-        self.filled.set(LEAVING);
-    }
-
-    pub(super) fn is_leaving(&self) -> bool {
-        self.filled.get() == LEAVING
+        self.filled.get() == FREE
     }
 
     /// From free to mutable.
@@ -208,16 +195,6 @@ impl<R: Counting> Header<R> {
     pub(super) fn unshare(&self) {
         debug_assert!(self.counts.is_unique());
         self.counts.make_stale();
-    }
-
-    /// Counts one more reference.
-    #[inline(always)]
-    pub(super) fn add_ref(&self) {
-        #[cfg(feature = "stats")]
-        if !R::ATOMIC {
-            self.class().add_refs.add();
-        }
-        self.counts.add();
     }
 
     /// What it is linked to.

@@ -4,8 +4,7 @@
 //!
 //! * A1: the home stands at the start of a block, with its classes after it. It is there until
 //!   the arena is dropped and no buffer is in use; then whatever comes last frees it.
-//! * A2: chunks are linked from `chunks` on; each is a class's. `bytes` is the sum of theirs, at
-//!   most `max_bytes`.
+//! * A2: each chunk is on a list of its class's. `bytes` is the sum of theirs, at most `max_bytes`.
 //! * A3: once the arena is dropped, every class is closed, and no position holds a reference.
 //!   `remaining` is the number of buffers in use, or, where other threads count, of classes that
 //!   have some, and 1 more while the arena's drop runs.
@@ -19,9 +18,9 @@ use core::cell::Cell;
 use core::ptr::NonNull;
 
 use super::RequestError;
-use super::chunk::{self, Blocks, Chunk, ChunkLink};
-use super::class::Class;
-use super::counters::Counters;
+use super::chunk::Chunk;
+use super::class::{Class, State};
+use super::counters::{Counters, Tallies};
 use super::counts::Counting;
 use super::directory::Directory;
 use super::header::Header;
@@ -68,14 +67,16 @@ pub(super) struct Home<R: Counting> {
     pub(super) serials: Serials,
     /// References that positions hold.
     pub(super) held: Cell<u64>,
-    chunks: Cell<ChunkLink<R>>,
-    chunk_bytes: usize,
+    pub(super) chunk_bytes: usize,
     bytes: Cell<usize>,
-    max_bytes: Cell<usize>,
+    max_bytes: usize,
     /// Whether the chunks there are stay, and are all there will be.
-    fixed: Cell<bool>,
+    pub(super) fixed: Cell<bool>,
+    /// Of the one class, if fixed.
+    pub(super) hand: Cell<Option<Block>>,
     pub(super) remaining: AtomicUsize,
     counters: Counters,
+    tallies: Tallies,
     source: Source,
 }
 
@@ -87,12 +88,9 @@ pub(super) struct Plan {
     pub(super) source: Source,
 }
 
-/// The most buffers of a chunk: numbers for 16 such chunks are there.
-const MOST_BUFFERS: usize = 1 << 20;
-
 /// How many headers are made, or reclaimed, at once when no buffer is free: an allocation that
 /// finds none pays for at most that many. A page has 64 of them.
-const REFILL: usize = 16;
+pub(super) const REFILL: usize = 16;
 
 /// The layout of a home and its classes, and where those begin.
 fn layout<R: Counting>(classes: usize) -> (Layout, usize) {
@@ -126,8 +124,7 @@ impl<R: Ends> Home<R> {
         unsafe {
             let classes = start.add(offset).cast::<Class>();
             for (index, &size) in sizes.iter().enumerate() {
-                let class = Class::new(size, start, source.clone());
-                classes.add(index).write(class);
+                Class::write(classes.add(index), size, start);
             }
             home.write(Home {
                 sizes: Sizes::new(&chosen),
@@ -136,13 +133,14 @@ impl<R: Ends> Home<R> {
                 directory: Directory::new(source.clone()),
                 serials,
                 held: Cell::new(0),
-                chunks: Cell::new(None),
                 chunk_bytes,
                 bytes: Cell::new(0),
-                max_bytes: Cell::new(max_bytes),
+                max_bytes,
                 fixed: Cell::new(false),
+                hand: Cell::new(None),
                 remaining: AtomicUsize::new(0),
                 counters: Counters::default(),
+                tallies: Tallies::default(),
                 source,
             });
         }
@@ -162,6 +160,20 @@ impl<R: Ends> Home<R> {
 
     pub(super) fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// What is counted of the references to buffers.
+    #[inline(always)]
+    pub(super) fn tallies(&self) -> &Tallies {
+        &self.tallies
+    }
+
+    /// As [`tallies`](Self::tallies), of the home of a buffer that is not free.
+    #[inline(always)]
+    pub(super) fn tallies_of(header: &Header<R>) -> &Tallies {
+        // SAFETY: a header that is not free keeps its home; no more than the address of this field
+        // is made, which any thread may read.
+        unsafe { &(*Self::of(header.class()).as_ptr()).tallies }
     }
 
     pub(super) fn source(&self) -> &Source {
@@ -267,8 +279,9 @@ impl<R: Ends> Home<R> {
     /// A buffer of the chunks that the class has.
     fn take_made(&self, class: &Class) -> Option<NonNull<Header<R>>> {
         Self::pop(class).or_else(|| {
-            if R::reclaim(self, class, REFILL) == 0 {
-                self.refill(class, REFILL, false);
+            R::reclaim(self, class, REFILL);
+            if class.depth() == 0 {
+                self.refill(class);
             }
             Self::pop(class)
         })
@@ -277,38 +290,11 @@ impl<R: Ends> Home<R> {
     /// A buffer of this class or a larger one, of the first that has any.
     ///
     /// Without it, in a cache with a limit, 19 buffers of 3 KB held 16 chunks of 1 MiB, and
-    /// every other request was refused. To look for an unused chunk of another class instead,
-    /// a request walked over the headers of all chunks: 10 ms at 32 MiB.
+    /// every other request was refused.
     fn take_larger(&self, class: &Class) -> Option<NonNull<Header<R>>> {
         let classes = self.classes().iter();
         let mut fit = classes.filter(|larger| larger.size() >= class.size());
         fit.find_map(|class| self.take_made(class))
-    }
-
-    /// Makes the next headers of a class, and pushes them, if any are left to be made: `most` at
-    /// most. Touches their bytes if `touched`.
-    fn refill(&self, class: &Class, most: usize, touched: bool) -> bool {
-        let Some(chunk) = class.fresh.get() else {
-            return false;
-        };
-        let chunk = chunk.cast::<Chunk<R>>();
-        let most = u32::try_from(most).unwrap_or(u32::MAX);
-        // SAFETY: the home's chunks are there (C3).
-        let it = unsafe { chunk.as_ref() };
-        let made = it.made()..it.buffers().min(it.made().saturating_add(most));
-        for index in made.clone() {
-            // SAFETY: the next one of them, whose bytes no one uses.
-            unsafe { it.make(chunk, index, &self.directory, touched) };
-        }
-        class.count_made(made.len());
-        for index in made.rev() {
-            // SAFETY: just made, so free, and not on the stack.
-            unsafe { class.push(Chunk::header(chunk, index).cast()) };
-        }
-        if it.made() == it.buffers() {
-            class.fresh.set(it.next_fresh().map(NonNull::cast));
-        }
-        true
     }
 
     /// Makes sure that `count` buffers of a class are free, and touched.
@@ -319,167 +305,49 @@ impl<R: Ends> Home<R> {
     /// enough numbers; none is made then.
     pub(super) fn reserve(&self, class: &Class, count: usize) -> Result<(), AllocError> {
         R::reclaim(self, class, usize::MAX);
-        let missing = count.saturating_sub(class.buffers() - class.in_use());
-        let chunk = self.new_chunk(class)?;
-        let chunks = missing.div_ceil(chunk.buffers as usize);
         // Else all memory there is would be taken, and touched, before a request fails.
-        Directory::<R>::check_numbers(chunks, chunk.buffers)?;
+        self.check_numbers(
+            class,
+            count.saturating_sub(class.buffers() - class.in_use()),
+        )?;
         let touched = !self.source.populates();
         if touched {
-            for header in class.free().take(count) {
+            for header in self.free_headers(class).take(count) {
                 // SAFETY: a free header is there, and no one uses its bytes (C1).
-                unsafe {
-                    let start = header.cast::<Header<R>>().as_ref().start();
-                    crate::raw::touch::touch(start, 0, class.size());
-                }
+                unsafe { crate::raw::touch::touch(header.as_ref().start(), 0, class.size()) };
             }
         }
         loop {
-            let missing = count.saturating_sub(class.depth());
+            let missing = count.saturating_sub(class.free());
             if missing == 0 {
+                if class.depth() == 0 {
+                    self.refill(class);
+                }
                 return Ok(());
             }
-            if !self.refill(class, missing, touched) {
+            if !self.make_banked(class, missing, touched) {
                 self.add_chunk(class)?;
             }
         }
     }
 
-    /// A new chunk of a class, as it would be.
-    fn new_chunk(&self, class: &Class) -> Result<chunk::Plan, AllocError> {
-        let size = class.size();
-        let buffers = (self.chunk_bytes / size).clamp(1, MOST_BUFFERS);
-        chunk::Plan::new::<R>(buffers * size, buffers as u32)
+    /// Bytes that chunks may have besides those that there are.
+    pub(super) fn bytes_left(&self) -> usize {
+        self.max_bytes - self.bytes.get()
     }
 
-    /// Adds a chunk to a class.
-    fn add_chunk(&self, class: &Class) -> Result<(), AllocError> {
-        let added = self.new_chunk(class).and_then(|plan| {
-            self.check_limit(&plan)?;
-            self.counters.mallocs.add();
-            let blocks = Blocks::allocate(&plan, &self.source);
-            let blocks = blocks.inspect_err(|_| self.counters.malloc_errs.add())?;
-            self.make_room(class, plan.buffers)?;
-            // Again: the allocator may have used the arena.
-            self.check_limit(&plan)?;
-            self.link(class, blocks, &plan);
-            Ok(())
-        });
-        added.inspect_err(|_| self.counters.add_chunk_errs.add())
+    /// A chunk is added, or given back.
+    pub(super) fn count_bytes(&self, change: isize) {
+        self.bytes.set(self.bytes.get().wrapping_add_signed(change));
     }
 
-    fn check_limit(&self, plan: &chunk::Plan) -> Result<(), AllocError> {
-        let bytes = plan.bytes();
-        let room = self.max_bytes.get() - self.bytes.get();
-        if bytes > room || self.fixed.get() {
-            return Err(AllocError::Limit { bytes });
-        }
-        Ok(())
-    }
-
-    /// From now on no chunk is added, and none is given back.
-    pub(super) fn fix(&self) {
-        self.fixed.set(true);
-    }
-
-    /// Has a class and the directory make room for the buffers of a chunk, both at once.
-    fn make_room(&self, class: &Class, buffers: u32) -> Result<(), AllocError> {
-        loop {
-            self.directory.make_room(buffers)?;
-            // Allocates, so the arena may be used, and take the room that was made.
-            class.make_room(buffers as usize)?;
-            if self.directory.has_room(buffers) {
-                return Ok(());
-            }
-        }
-    }
-
-    /// Adds a chunk for which [room was made](Self::make_room).
-    fn link(&self, class: &Class, blocks: Blocks, plan: &chunk::Plan) {
-        self.directory.promise(plan.buffers);
-        self.bytes.set(self.bytes.get() + plan.bytes());
-        let chunk = blocks.into_chunk::<R>(NonNull::from(class), plan);
-        // SAFETY: the chunk was just made, and is linked below.
-        let it = unsafe { chunk.as_ref() };
-        it.set_next(self.chunks.replace(Some(chunk)));
-        class.add(it.buffers());
-        it.set_next_fresh(class.fresh.replace(Some(chunk.cast())).map(NonNull::cast));
-    }
-
-    pub(super) fn chunks(&self) -> impl Iterator<Item = NonNull<Chunk<R>>> {
-        // SAFETY: by A2 each is there.
-        core::iter::successors(self.chunks.get(), |chunk| unsafe { chunk.as_ref() }.next())
-    }
-
-    /// Gives the memory of chunks back of which no buffer is in use.
-    pub(super) fn shrink_to_fit(&self) {
-        self.reclaim_all();
-        if self.fixed.get() {
-            return;
-        }
-        for chunk in self.chunks().filter(|&chunk| Chunk::is_empty(chunk)) {
-            // SAFETY: by A2 it is there, and so are its headers (L2).
-            unsafe {
-                chunk.as_ref().set_leaves();
-                Chunk::headers(chunk).for_each(|header| header.as_ref().set_leaving());
-            }
-        }
-        // SAFETY: only empty ones were marked.
-        let mut leaving = unsafe { self.unlink_leaving() };
-        // Freed last: the allocator may use the arena.
-        while let Some(chunk) = leaving {
-            self.counters.freed_chunks.add();
-            // SAFETY: unlinked, so no one else uses it.
-            unsafe {
-                leaving = chunk.as_ref().next();
-                drop(Chunk::into_blocks(chunk, &self.source));
-            }
-        }
-        for class in self.classes() {
-            drop(class.shrink());
-        }
-    }
-
-    /// Unlinks the chunks that are marked to leave from everything, and returns the first of
-    /// them; they are linked to each other.
-    ///
-    /// # Safety
-    ///
-    /// None of their buffers is in use.
-    unsafe fn unlink_leaving(&self) -> ChunkLink<R> {
-        for class in self.classes() {
-            // SAFETY: a free header is there (C1).
-            class.retain(|header| !unsafe { header.cast::<Header<R>>().as_ref() }.is_leaving());
-            let mut kept: ChunkLink<R> = None;
-            let mut chunk = class.fresh.take().map(NonNull::cast::<Chunk<R>>);
-            while let Some(it) = chunk {
-                // SAFETY: the home's chunks are there (C3).
-                let fresh = unsafe { it.as_ref() };
-                chunk = fresh.next_fresh();
-                if !fresh.leaves() {
-                    fresh.set_next_fresh(kept);
-                    kept = Some(it);
-                }
-            }
-            class.fresh.set(kept.map(NonNull::cast));
-        }
-        let (mut kept, mut leaving): (ChunkLink<R>, ChunkLink<R>) = (None, None);
-        let mut next = self.chunks.take();
-        while let Some(chunk) = next {
-            // SAFETY: by A2 it is there.
-            let it = unsafe { chunk.as_ref() };
-            next = it.next();
-            let list = if it.leaves() { &mut leaving } else { &mut kept };
-            it.set_next(list.replace(chunk));
-            if it.leaves() {
-                Chunk::give_numbers_back(chunk, &self.directory);
-                self.directory.release(it.buffers());
-                it.class().subtract(it.buffers(), it.made());
-                self.bytes.set(self.bytes.get() - it.bytes());
-            }
-        }
-        self.chunks.set(kept);
-        leaving
+    pub(super) fn chunks(&self) -> impl Iterator<Item = NonNull<Chunk<R>>> + '_ {
+        let lists = |class| {
+            State::ALL
+                .iter()
+                .map(move |&state| Chunk::list(class, state))
+        };
+        self.classes().iter().flat_map(lists).flatten()
     }
 
     /// Makes all buffers free that other threads gave back. Returns how many.
@@ -492,9 +360,12 @@ impl<R: Ends> Home<R> {
 
     /// Bytes of the chunks with their headers, and of all tables.
     pub(super) fn all_bytes(&self) -> usize {
-        let stacks: usize = self.classes().iter().map(Class::stack_bytes).sum();
-        let tables = self.directory.bytes() + self.serials.bytes();
-        self.bytes.get() + stacks + tables + layout::<R>(self.class_count).0.size()
+        let hand = match self.fixed.get() {
+            true => self.last_class().wide_hand().map_or(0, |hand| hand.size()),
+            false => 0,
+        };
+        let tables = self.directory.bytes() + self.serials.bytes() + hand;
+        self.bytes.get() + tables + layout::<R>(self.class_count).0.size()
     }
 
     /// Bytes of the chunks with their headers.
@@ -510,17 +381,18 @@ impl<R: Ends> Home<R> {
     /// did happens before.
     #[cold]
     pub(super) unsafe fn free_all(home: NonNull<Self>) {
-        // SAFETY: no one else uses any of it (A1). The blocks are freed with their layouts;
-        // the chunks first, then the classes, which hold blocks of their own.
+        // SAFETY: no one else uses any of it (A1). The blocks are freed with their layouts; a
+        // class has none of its own, and nothing to drop.
         unsafe {
             let (layout, _) = layout::<R>(home.as_ref().class_count);
-            let mut chunk = home.as_ref().chunks.take();
-            while let Some(it) = chunk {
-                chunk = it.as_ref().next();
-                drop(Chunk::into_blocks(it, &home.as_ref().source));
-            }
-            for index in 0..home.as_ref().class_count {
-                home.as_ref().classes.add(index).drop_in_place();
+            for class in home.as_ref().classes() {
+                for list in State::ALL.map(|state| class.list(state)) {
+                    let mut chunk = list.take().map(NonNull::cast::<Chunk<R>>);
+                    while let Some(it) = chunk {
+                        chunk = it.as_ref().next();
+                        drop(Chunk::into_blocks(it, &home.as_ref().source));
+                    }
+                }
             }
             let source = home.as_ref().source.clone();
             home.drop_in_place();
@@ -532,44 +404,50 @@ impl<R: Ends> Home<R> {
     #[cfg(any(test, fuzzing))]
     pub(super) fn check(&self) {
         use super::counts::Counts;
+        use alloc::collections::BTreeSet;
 
         let mut bytes = 0;
         for class in self.classes() {
             class.check(|header| {
                 // SAFETY: a free header is there (C1).
                 let it = unsafe { header.cast::<Header<R>>().as_ref() };
-                assert!(it.is_free() && !it.is_leaving(), "C1");
+                assert!(it.is_free(), "C1");
                 it.counts().check_free();
                 // SAFETY: no one borrows a free header's link.
                 assert!(unsafe { it.next() }.is_none(), "a free header has no link");
                 assert!(core::ptr::eq(it.class(), class), "C1: its class");
             });
-            let of_class = |chunk: &NonNull<Chunk<R>>| {
-                // SAFETY: by A2 it is there.
-                core::ptr::eq(unsafe { chunk.as_ref() }.class(), class)
-            };
-            assert_eq!(self.chunks().filter(of_class).count(), class.chunks(), "A2");
-            let headers = self.chunks().filter(of_class).flat_map(Chunk::headers);
-            // SAFETY: these headers are there (L2).
-            let free = headers.filter(|header| unsafe { header.as_ref() }.is_free());
+            let (mut chunks, mut banked, mut free) = (0, 0, 0);
+            for state in State::ALL {
+                let mut idle_bytes = 0;
+                for chunk in Chunk::<R>::list(class, state) {
+                    // SAFETY: on a list, so it is there (C3).
+                    let it = unsafe { chunk.as_ref() };
+                    let seen: BTreeSet<_> = self.directory.banked(it.top().get()).collect();
+                    for header in Chunk::headers(chunk) {
+                        // SAFETY: `headers` gives those that were made (L2).
+                        let at = unsafe { header.as_ref() };
+                        assert_eq!(self.directory.find(at.number()), Some(header), "D1");
+                        assert!(at.is_free() || !seen.contains(&header), "C1: not banked");
+                        free += usize::from(at.is_free());
+                    }
+                    assert!(core::ptr::eq(it.class(), class), "C3: its class");
+                    it.check(state, seen.len());
+                    (chunks, banked) = (chunks + 1, banked + seen.len());
+                    (bytes, idle_bytes) = (bytes + it.bytes(), idle_bytes + it.bytes());
+                }
+                if state == State::Idle {
+                    assert_eq!(idle_bytes, class.idle_bytes().get(), "C3: the bytes");
+                }
+            }
+            assert_eq!(chunks, class.chunks(), "A2");
             assert_eq!(
-                free.count(),
-                class.depth(),
-                "C1: all free headers are on the stack"
+                (free, banked + class.depth()),
+                (class.free(), class.free()),
+                "C1"
             );
         }
-        for chunk in self.chunks() {
-            // SAFETY: by A2 it is there.
-            let it = unsafe { chunk.as_ref() };
-            assert!(!it.leaves() && it.made() <= it.buffers());
-            bytes += it.bytes();
-            for header in Chunk::headers(chunk) {
-                // SAFETY: `headers` gives those that were made (L2).
-                let at = unsafe { header.as_ref() };
-                assert_eq!(self.directory.find(at.number()), Some(header), "D1");
-            }
-        }
         assert_eq!(bytes, self.bytes.get(), "A2: the bytes");
-        assert!(bytes <= self.max_bytes.get(), "A2: the limit");
+        assert!(bytes <= self.max_bytes, "A2: the limit");
     }
 }

@@ -54,7 +54,7 @@
 //!
 //! # What it costs
 //!
-//! A buffer takes 64 bytes of header besides its own, and 8 on a free stack. Headers lie in
+//! A buffer takes 64 bytes of header besides its own, and less than one in tables. Headers lie in
 //! blocks of their own. Classes double from 64 bytes to 1 MiB unless the builder says
 //! otherwise, so up to half of a buffer is unused. With a [growth](crate::Builder::growth) of
 //! 1.25 at most a fifth is unused, but there are more classes, each with its chunks.
@@ -62,6 +62,12 @@
 //! An allocation that finds no free buffer makes the next 16 of its chunk. If the chunk has no
 //! more, it allocates a chunk, which is not touched. [`prepare`](ByteArena::prepare) does both
 //! beforehand, and touches the memory.
+//!
+//! A chunk belongs to its class as long as one of its buffers is in use. At a
+//! [limit](crate::Builder::max_bytes), or if the allocator refuses, a request takes over a chunk of
+//! another class of which none is, if there is one. The classes know such chunks, so it looks at no
+//! buffers. With atomic counts it takes in 1,024 of the buffers that came back at most; if there
+//! were more, the next requests take those in, or [`reclaim`](ByteArena::reclaim) does.
 //!
 //! # Coming from `bytes`
 //!
@@ -84,6 +90,23 @@
 //! | `GetNext`, `SetNext` | [`Buf::next`]; [`Buf::set_next`], which refuses what could make a cycle |
 //! | `BufToLoc`, `LocToBuf`, `LocAddRef`, `LocDecRef` | [`Buf::loc`], [`Buf::into_loc`]; [`resolve`](ByteArena::resolve), [`release`](ByteArena::release) |
 //! | `Owns`, `Stats` | [`owns`](ByteArena::owns), [`stats`](ByteArena::stats) |
+//!
+//! Its totals, and what each says of a class, with the feature `stats`, for both kinds of counts:
+//!
+//! | there | here |
+//! |---|---|
+//! | `totSlabClasses` | [`size_classes`](Stats::size_classes) |
+//! | `totAllocs`, which counts refused ones too | [`requests`](Stats::requests) |
+//! | `totAddRefs`, `totDecRefs` | `add_refs`, `dec_refs`: all of them, also by `next`, of positions and of links |
+//! | `totDecRefZeroes` | `dec_ref_zeroes` |
+//! | `totGetNexts`, `totSetNexts` | `get_nexts`, `set_nexts` |
+//! | `totMallocs`, `totMallocErrs` | [`mallocs`](Stats::mallocs), [`malloc_errs`](Stats::malloc_errs) |
+//! | `totTooBigErrs` | [`too_large_errs`](Stats::too_large_errs) |
+//! | `totAddSlabErrs` | [`add_chunk_errs`](Stats::add_chunk_errs) |
+//! | `totPushFreeChunks`, `totPopFreeChunks` | [`frees`](Stats::frees), also of `BufMut`s; [`allocs`](Stats::allocs) |
+//! | `totPopFreeChunkErrs` | [`pop_free_errs`](Stats::pop_free_errs): requests that got no buffer |
+//! | of a class: `numSlabs`, `chunkSize` | [`chunks`](ClassStats::chunks), [`size`](ClassStats::size) |
+//! | `numChunks`, `numChunksFree`, `numChunksInUse` | [`buffers`](ClassStats::buffers), [`free`](ClassStats::free), [`in_use`](ClassStats::in_use) |
 
 // | file | what |
 // |---|---|
@@ -91,6 +114,7 @@
 // | `chunk.rs`, `class.rs`, `sizes.rs` | a block of buffers and their headers; a size class; which class a request takes |
 // | `serials.rs`, `directory.rs` | numbers that no two buffers have; which header a number leads to |
 // | `home.rs`, `ends.rs` | what an arena and its buffers share; how references, buffers and arenas end |
+// | `bank.rs`, `room.rs` | free buffers, and those that are made; chunks, at a limit those of another class |
 // | `arena.rs`, `options.rs`, `error.rs` | `ByteArena`; its options; why a request is refused |
 // | `counters.rs`, `stats.rs` | what an arena counts; its figures |
 // | `filling.rs`, `buf_mut.rs`, `buf.rs`, `chain.rs` | bytes that are being filled; `BufMut`, `Buf`; chains |
@@ -99,6 +123,7 @@
 // | `views.rs`, `interop.rs` | typed views (feature `zerocopy`); the traits of `bytes` (feature of that name) |
 
 mod arena;
+mod bank;
 mod buf;
 mod buf_mut;
 mod chain;
@@ -121,6 +146,7 @@ mod models;
 mod options;
 mod positions;
 mod ring;
+mod room;
 mod serials;
 mod sizes;
 mod stats;

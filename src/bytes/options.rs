@@ -1,6 +1,7 @@
 //! The options of byte arenas.
 
 use super::arena::ByteArena;
+use super::chunk;
 use super::counts::{Atomic, Local};
 use super::home::Plan;
 use super::sizes::{Classes, LARGEST};
@@ -14,7 +15,7 @@ use crate::memory::Pages;
 pub struct Options {
     pub(super) smallest: usize,
     pub(super) growth: f64,
-    pub(super) chunk_bytes: usize,
+    chunk_bytes: Option<usize>,
     largest: Option<usize>,
     pub(super) max_bytes: usize,
     pub(super) prepare: Option<(usize, usize)>,
@@ -25,17 +26,51 @@ impl Options {
         Options {
             smallest: 64,
             growth: 2.0,
-            chunk_bytes: 1 << 20,
+            chunk_bytes: None,
             largest: None,
             max_bytes: usize::MAX,
             prepare: None,
         }
     }
 
-    pub(super) fn largest(&self) -> usize {
-        self.largest.unwrap_or(self.chunk_bytes.max(self.smallest))
+    /// Bytes of a chunk. With a limit that is low it is a part of that, so that several classes
+    /// have chunks.
+    fn chunk_bytes(&self) -> usize {
+        let of_limit = (self.max_bytes / CHUNKS_WITHIN_LIMIT).max(1);
+        self.chunk_bytes.unwrap_or(CHUNK_BYTES.min(of_limit))
+    }
+
+    /// The size classes, of which each has room for a chunk of one buffer within the limit.
+    ///
+    /// # Errors
+    ///
+    /// If an option is out of its range, or the limit is too low.
+    fn classes<R: References>(&self) -> Result<Classes, BuildError> {
+        let (smallest, growth) = (self.smallest, self.growth);
+        let bytes_of = |size| {
+            let (of_one, of_none) = chunk::Plan::bytes_of_one::<R>(size);
+            of_one + of_none
+        };
+        let classes = match self.largest {
+            Some(largest) => Classes::new(smallest, growth, largest)?,
+            None => {
+                let largest = self.chunk_bytes.unwrap_or(CHUNK_BYTES).max(smallest);
+                let classes = Classes::new(smallest, growth, largest)?;
+                classes.up_to(|size| bytes_of(size) <= self.max_bytes)
+            }
+        };
+        let min = bytes_of(classes.largest());
+        BuildError::in_range("max_bytes", self.max_bytes, min, usize::MAX)?;
+        Ok(classes)
     }
 }
+
+/// Bytes of a chunk, if no option says how many.
+const CHUNK_BYTES: usize = 1 << 20;
+
+/// How many chunks there are within a limit, about, if no option says how many bytes they have: a
+/// few for each class.
+const CHUNKS_WITHIN_LIMIT: usize = 64;
 
 impl ByteArena {
     /// A builder of an arena: its classes, its limit, and where its memory comes from.
@@ -53,10 +88,10 @@ impl<R: References> Build for ByteArena<R> {
     type Options = Options;
 
     fn try_build(options: Options, pages: Pages) -> Result<Self, BuildError> {
-        BuildError::in_range("chunk_bytes", options.chunk_bytes, 1, LARGEST)?;
+        BuildError::in_range("chunk_bytes", options.chunk_bytes(), 1, LARGEST)?;
         let arena = ByteArena::try_new(Plan {
-            classes: Classes::new(options.smallest, options.growth, options.largest())?,
-            chunk_bytes: options.chunk_bytes,
+            classes: options.classes::<R>()?,
+            chunk_bytes: options.chunk_bytes(),
             max_bytes: options.max_bytes,
             source: pages.into_source()?,
         })?;
@@ -112,8 +147,9 @@ impl<R: References> Builder<ByteArena<R>> {
         self
     }
 
-    /// Bytes of a chunk, from which buffers of one class are cut, 1 MiB by default. A larger
-    /// buffer has a chunk of its own, and a chunk has 2²⁰ buffers at most.
+    /// Bytes of a chunk, from which buffers of one class are cut; by default 1 MiB, or a 64th of
+    /// [`max_bytes`](Self::max_bytes), if that is less. A larger buffer has a chunk of its own, a
+    /// chunk has 2²⁰ buffers at most, and one that would exceed the limit has fewer.
     ///
     /// ```
     /// let arena = flatslab::bytes::ByteArena::builder().chunk_bytes(4096).build();
@@ -121,12 +157,13 @@ impl<R: References> Builder<ByteArena<R>> {
     /// assert_eq!(arena.stats().chunk_bytes / 4096, 1);
     /// ```
     pub const fn chunk_bytes(mut self, bytes: usize) -> Self {
-        self.options.chunk_bytes = bytes;
+        self.options.chunk_bytes = Some(bytes);
         self
     }
 
-    /// Bytes of the largest request, those of a chunk by default; rounded up to the size of a
-    /// class. At most 2³² − 16.
+    /// Bytes of the largest request, rounded up to the size of a class; at most 2³² − 16. By
+    /// default those that were set with [`chunk_bytes`](Self::chunk_bytes), or 1 MiB, but no more
+    /// than the limit has room for.
     ///
     /// ```
     /// let arena = flatslab::bytes::ByteArena::builder().largest(1 << 24).build();
@@ -137,16 +174,20 @@ impl<R: References> Builder<ByteArena<R>> {
         self
     }
 
-    /// The most bytes of all chunks together, with their headers; no limit by default.
+    /// The most bytes of all chunks together, with their headers; no limit by default. At least
+    /// 128 more than those of the largest buffer.
     ///
-    /// At the limit a request takes a free buffer of a larger class, or is refused. A chunk
-    /// belongs to its class until
-    /// [`shrink_to_fit`](ByteArena::shrink_to_fit) gives it back, so the limit should be many
-    /// times the bytes of a chunk for each class: for 16 MiB, chunks of 256 KiB.
+    /// At the limit a request takes a chunk over from another class, if there is one of which no
+    /// buffer is in use, or a free buffer of a larger class, or is refused. A chunk of which one
+    /// buffer is in use belongs to its class, so chunks should be small: by default a 64th of the
+    /// limit.
     ///
     /// ```
     /// let arena = flatslab::bytes::ByteArena::builder().max_bytes(1 << 20).build();
-    /// assert!(arena.try_alloc(1000).is_err());        // a chunk of 1 MiB and its headers
+    /// let small: Vec<_> = std::iter::from_fn(|| arena.try_alloc(100).ok()).collect();
+    /// assert!(small.len() > 5000 && arena.try_alloc(3000).is_err());
+    /// drop(small);
+    /// assert!(arena.try_alloc(3000).is_ok());
     /// ```
     pub const fn max_bytes(mut self, bytes: usize) -> Self {
         self.options.max_bytes = bytes;

@@ -4,7 +4,7 @@ use core::ptr::NonNull;
 
 use super::arena::ByteArena;
 use super::buf::Buf;
-use super::counts::Local;
+use super::counts::{Counts, Local};
 use super::header::Header;
 use super::home::Home;
 use super::loc::{Loc, LocError};
@@ -144,7 +144,8 @@ impl ByteArena {
         if loc.start() + loc.len() > at.filled() {
             return Err(LocError::Range);
         }
-        at.add_ref();
+        self.home().tallies().add_refs.add::<Local>();
+        at.counts().add();
         // SAFETY: the reference was just added; these bytes are filled.
         Ok(unsafe { Buf::new(header, at.start().add(loc.start()), loc.len()) })
     }
@@ -216,7 +217,6 @@ impl ByteArena {
     #[doc(hidden)]
     pub fn check_positions(&self) {
         use super::chunk::Chunk;
-        use super::counts::Counts;
 
         self.check();
         let mut held = 0;

@@ -510,7 +510,7 @@ impl<R: References> Build for Ring<R> {
             .pages(pages)
             .of()
             .try_build()?;
-        arena.home().fix();
+        arena.home().fix()?;
         Ok(Ring {
             class: NonNull::from(arena.home().last_class()),
             entries: Entries::try_new(entries, arena.home().source())?,

@@ -98,6 +98,17 @@ impl Classes {
         Ok(classes)
     }
 
+    /// The first of them, as long as they fit; at least one.
+    pub(super) fn up_to(mut self, fits: impl Fn(usize) -> bool) -> Self {
+        let fit = self
+            .as_slice()
+            .iter()
+            .take_while(|&&size| fits(size as usize));
+        self.count = fit.count().max(1);
+        self.largest = self.sizes[self.count - 1] as usize;
+        self
+    }
+
     pub(super) fn as_slice(&self) -> &[u32] {
         &self.sizes[..self.count]
     }

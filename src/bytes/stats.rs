@@ -3,8 +3,6 @@
 use core::fmt;
 
 use super::class::Class;
-#[cfg(feature = "stats")]
-use super::counters::Counter;
 use super::home::{Ends, Home};
 use super::sizes::MOST_CLASSES;
 
@@ -62,19 +60,32 @@ pub struct ClassStats {
 pub struct Stats {
     /// Number of size classes.
     pub size_classes: u64,
-    /// Number of buffers that were handed out.
+    /// Number of requests of buffers, also of those that were refused.
+    pub requests: u64,
+    /// Number of buffers that were handed out: taken off the free ones.
     pub allocs: u64,
     /// Number of buffers that came back, because their last reference or their `BufMut` was
     /// dropped.
     pub frees: u64,
-    /// Number of references that were added, by `clone`, `slice`, `next` or `resolve`; with
-    /// [`Local`](super::Local) counts. Counting them makes each of those a third slower, so only with the feature
-    /// `stats`.
+    /// Number of references that were added, by `clone`, `slice`, `next` or `resolve`. Counting them
+    /// makes each of those a third slower, so these and the next four are there with the feature
+    /// `stats` alone.
     #[cfg(feature = "stats")]
     pub add_refs: u64,
-    /// Number of references that were given back.
+    /// Number of references that were given back, those of links included.
     #[cfg(feature = "stats")]
     pub dec_refs: u64,
+    /// Number of buffers that came back because their last reference was given back; the others of
+    /// [`frees`](Self::frees) were `BufMut`s.
+    #[cfg(feature = "stats")]
+    pub dec_ref_zeroes: u64,
+    /// Number of times that the next buffer of a chain was asked for, by `next`, `next_ref`,
+    /// `next_mut`, or an iteration over the parts.
+    #[cfg(feature = "stats")]
+    pub get_nexts: u64,
+    /// Number of times that a link was to be set or taken off, by `set_next` or `take_next`.
+    #[cfg(feature = "stats")]
+    pub set_nexts: u64,
     /// Number of requests of memory for a chunk.
     pub mallocs: u64,
     /// Number of requests of memory that were refused.
@@ -85,7 +96,8 @@ pub struct Stats {
     pub add_chunk_errs: u64,
     /// Number of requests for which there was no buffer.
     pub pop_free_errs: u64,
-    /// Chunks that were given back by [`shrink_to_fit`](super::ByteArena::shrink_to_fit).
+    /// Number of chunks that were given back, by
+    /// [`shrink_to_fit`](super::ByteArena::shrink_to_fit), or for a chunk of another class.
     pub freed_chunks: u64,
     /// Number of references that positions hold.
     pub held_by_locs: u64,
@@ -104,21 +116,30 @@ impl Stats {
         let in_use = classes.iter().map(|class| class.in_use as u64).sum::<u64>();
         let counters = home.counters();
         #[cfg(feature = "stats")]
-        let sum = |of: fn(&Class) -> &Counter| home.classes().iter().map(|it| of(it).get()).sum();
+        let tallies = home.tallies();
+        let (too_large_errs, pop_free_errs) =
+            (counters.too_large_errs.get(), counters.pop_free_errs.get());
         Stats {
             size_classes: home.classes().len() as u64,
+            requests: allocs + too_large_errs + pop_free_errs,
             allocs,
             // Each buffer that was handed out and is not in use came back, once.
             frees: allocs - in_use,
             #[cfg(feature = "stats")]
-            add_refs: sum(|class| &class.add_refs),
+            add_refs: tallies.add_refs.get(),
             #[cfg(feature = "stats")]
-            dec_refs: sum(|class| &class.dec_refs),
+            dec_refs: tallies.dec_refs.get(),
+            #[cfg(feature = "stats")]
+            dec_ref_zeroes: tallies.dec_ref_zeroes.get(),
+            #[cfg(feature = "stats")]
+            get_nexts: tallies.get_nexts.get(),
+            #[cfg(feature = "stats")]
+            set_nexts: tallies.set_nexts.get(),
             mallocs: counters.mallocs.get(),
             malloc_errs: counters.malloc_errs.get(),
-            too_large_errs: counters.too_large_errs.get(),
+            too_large_errs,
             add_chunk_errs: counters.add_chunk_errs.get(),
-            pop_free_errs: counters.pop_free_errs.get(),
+            pop_free_errs,
             freed_chunks: counters.freed_chunks.get(),
             held_by_locs: home.held.get(),
             chunk_bytes: home.chunk_bytes() as u64,
@@ -195,12 +216,19 @@ impl Stats {
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
         [
             ("size_classes", self.size_classes),
+            ("requests", self.requests),
             ("allocs", self.allocs),
             ("frees", self.frees),
             #[cfg(feature = "stats")]
             ("add_refs", self.add_refs),
             #[cfg(feature = "stats")]
             ("dec_refs", self.dec_refs),
+            #[cfg(feature = "stats")]
+            ("dec_ref_zeroes", self.dec_ref_zeroes),
+            #[cfg(feature = "stats")]
+            ("get_nexts", self.get_nexts),
+            #[cfg(feature = "stats")]
+            ("set_nexts", self.set_nexts),
             ("mallocs", self.mallocs),
             ("malloc_errs", self.malloc_errs),
             ("too_large_errs", self.too_large_errs),

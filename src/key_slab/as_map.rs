@@ -41,7 +41,9 @@ where
     S: Storage,
     R: Serializer,
 {
-    serializer.collect_map(slab.iter().map(|(key, value)| (key.into().index(), value)))
+    // As wide as `slab` writes them on any target.
+    let number = |key: K| key.into().index() as u64;
+    serializer.collect_map(slab.iter().map(|(key, value)| (number(key), value)))
 }
 
 /// Reads a slab from a map. Its free slots follow each other as in a slab of the `slab` crate.
@@ -107,13 +109,15 @@ where
     let mut slab = KeySlab::with_key();
     let mut filling = Filling::new(&mut slab);
     for (_, (index, value)) in entries {
-        if index >= limit {
+        if index >= limit as u64 {
             return Err(D::Error::custom(format_args!(
                 "a value is of slot {index}, and the limit is {limit} slots \
                  (`deserialize_up_to` sets another)"
             )));
         }
-        let old = filling.put(index, 0, value).map_err(D::Error::custom)?;
+        let old = filling
+            .put(index as usize, 0, value)
+            .map_err(D::Error::custom)?;
         if old.is_some() {
             return Err(D::Error::custom(format_args!(
                 "there are two values for slot {index}"
@@ -127,7 +131,7 @@ where
 struct Entries<T>(PhantomData<fn() -> T>);
 
 impl<'de, T: Deserialize<'de>> Visitor<'de> for Entries<T> {
-    type Value = KeySlab<(usize, T)>;
+    type Value = KeySlab<(u64, T)>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a map from numbers to values")

@@ -21,6 +21,10 @@ use crate::raw::source::Source;
 ///
 /// Without an allocator, the memory is that of a static: [`KeySlabStorage`](super::KeySlabStorage).
 ///
+/// With [`GenKey`](super::GenKey) a slot takes 2^30 − 1 values, and the slab `capacity` × (2^30 − 1)
+/// before it is [full for good](super::GenKey#how-long-generations-last), unless it was
+/// [built](super::BoundedKeySlab::builder_with_key) with generations that wrap.
+///
 /// # Examples
 ///
 /// ```

@@ -3,10 +3,11 @@
 //! # Invariants
 //!
 //! * V1: a [`Versioned`] cell has a value exactly if its version is odd.
-//! * V2: a version never falls, except to that of a value which comes back, and in
-//!   [`reset_generations`](super::KeySlab::reset_generations): a value put into
-//!   the cell gets a version above all that the cell had before.
-//! * V3: a vacant cell of version [`RETIRED`] gets no value any more.
+//! * V2: a version never falls, except to that of a value which comes back, in
+//!   [`reset_generations`](super::KeySlab::reset_generations), and from the last one to 0 in a slab
+//!   whose generations wrap: else a value put into the cell gets a version above all that the cell
+//!   had before. No memory depends on it: whether there is a value is V1's matter.
+//! * V3: a vacant cell of version [`RETIRED`] gets no value any more, unless generations wrap.
 //! * V4: a vacant cell that is kept for the value of a key has [`DETACHED`] set in its version,
 //!   and the version after that of the key in the other bits. It gets that value or becomes free.
 
@@ -30,17 +31,20 @@ pub(super) const fn is_detached(version: u32) -> bool {
 /// after it would have none left.
 const MOST_CUT: u32 = 1 << 16;
 
-/// The highest version of a cell that is cut off. A slot that is made later has a generation left.
-pub(super) const fn highest_cut(floor: u32) -> u32 {
-    let highest = floor + 2 * MOST_CUT;
-    if highest < RETIRED {
-        highest
-    } else {
-        RETIRED - 2
-    }
+/// The highest floor. A slot that is made later has a generation left. Where generations wrap it
+/// has the upper half of them: they are not skipped, however often memory is given back, so a key
+/// opens no other value before its slot had as many.
+pub(super) const fn highest_floor(wraps: bool) -> u32 {
+    if wraps { 1 << 30 } else { RETIRED - 2 }
 }
 
-const _: () = assert!(RETIRED % 2 == 0 && highest_cut(RETIRED - 2) == RETIRED - 2);
+/// The highest version of a cell that is cut off.
+pub(super) const fn highest_cut(floor: u32, wraps: bool) -> u32 {
+    let (highest, most) = (floor + 2 * MOST_CUT, highest_floor(wraps));
+    if highest < most { highest } else { most }
+}
+
+const _: () = assert!(RETIRED % 2 == 0 && highest_floor(true) < highest_floor(false));
 
 /// A cell of a slab of `T`: vacant, or with a value.
 ///
@@ -89,16 +93,15 @@ pub unsafe trait Cell<T>: Sized {
     ///
     /// # Safety
     ///
-    /// `cell` is allocated, and holds no value; `version` is odd. By V2 it is above that of
-    /// every value the cell had, but that of a value that is replaced, or was detached.
+    /// `cell` is allocated, and holds no value; `version` is odd. (V2 says which one.)
     unsafe fn fill(cell: NonNull<Self>, version: u32, value: T);
 
-    /// Moves the value out.
+    /// Moves the value out. The vacant cell has this even version.
     ///
     /// # Safety
     ///
-    /// `cell` is an occupied cell of that version.
-    unsafe fn vacate(cell: NonNull<Self>, version: u32) -> T;
+    /// `cell` is an occupied cell.
+    unsafe fn vacate(cell: NonNull<Self>, next: u32) -> T;
 
     /// Drops the value in place. A cell with a version is vacant before the
     /// destructor runs.
@@ -238,12 +241,13 @@ unsafe impl<T> Cell<T> for Versioned<T> {
     }
 
     #[inline(always)]
-    unsafe fn vacate(cell: NonNull<Self>, version: u32) -> T {
+    unsafe fn vacate(cell: NonNull<Self>, next: u32) -> T {
+        debug_assert!(next % 2 == 0);
         // SAFETY: `cell` is occupied (precondition), so it has a value (V1), which is
         // moved out once: the version says vacant from here on.
         unsafe {
-            debug_assert!(cell.as_ref().version == version);
-            (&raw mut (*cell.as_ptr()).version).write(version + 1);
+            debug_assert!(cell.as_ref().is_occupied());
+            (&raw mut (*cell.as_ptr()).version).write(next);
             (&raw const (*cell.as_ptr()).value).read().assume_init()
         }
     }

@@ -61,7 +61,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
                 if !rekey(high.as_mut().value_mut(), keys.0, keys.1) {
                     return;
                 }
-                K::Cell::fill(low, new, K::Cell::vacate(high, old));
+                K::Cell::fill(low, new, K::Cell::vacate(high, old + 1));
             }
             to += 1;
         }

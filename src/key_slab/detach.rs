@@ -32,11 +32,7 @@ impl<T, K: GenerationKey, S: Storage> PlainSlab<T, K, S> {
         self.detached += 1;
         // SAFETY: `find` says that the cell is occupied, and has this version. It is vacant
         // then, and kept.
-        unsafe {
-            let value = K::Cell::vacate(cell, version);
-            K::Cell::<T>::write_vacant(cell, (version + 1) | DETACHED);
-            Some(value)
-        }
+        unsafe { Some(K::Cell::vacate(cell, (version + 1) | DETACHED)) }
     }
 
     /// Puts a value into the slot that was kept for `key`; O(1).
@@ -106,8 +102,8 @@ impl<T, K: GenerationKey, S: Storage> PlainSlab<T, K, S> {
         // SAFETY: the slot exists, and has no value; as it is kept, it is not on the stack, and
         // there is room for it (K2).
         unsafe {
-            K::Cell::<T>::write_vacant(self.place(index), version + 1);
-            self.free(index, version);
+            let next = self.free(index, version);
+            K::Cell::<T>::write_vacant(self.place(index), next);
         }
         true
     }

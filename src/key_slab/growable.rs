@@ -16,7 +16,10 @@ use crate::raw::source::Source;
 /// [`reserve`](PlainSlab::reserve) beforehand, and [`BoundedKeySlab`](super::BoundedKeySlab).
 ///
 /// The second parameter is the type of its keys: [`Key`] by default,
-/// [`GenKey`](super::GenKey), or one that [`key_type!`](crate::key_type) declares.
+/// [`GenKey`](super::GenKey), or one that [`key_type!`](crate::key_type) declares. With generations
+/// it [takes a further slot](super::GenKey#how-long-generations-last) for every 2^30 − 1 values
+/// that were inserted into one, unless it was [built](Self::builder_with_key) with generations
+/// that wrap.
 ///
 /// # Examples
 ///
@@ -314,7 +317,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
     /// assert_eq!(slab.capacity(), 1);
     /// ```
     pub fn shrink_to_fit(&mut self) {
-        let highest = cell::highest_cut(self.floor);
+        let highest = cell::highest_cut(self.floor, self.wraps);
         let last = (0..self.used).rev().find(|&index| {
             // SAFETY: by K1 the cell exists.
             let cell = unsafe { self.place(index).as_ref() };

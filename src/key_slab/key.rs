@@ -20,8 +20,9 @@ impl<K: Parts> SlabKey for K {}
 /// The key types with generations: [`GenKey`], and those that
 /// [`key_type!`](crate::key_type) declares around it. Sealed.
 ///
-/// What would be unsafe to say of a plain key asks for one: that a value is gone for good, or
-/// comes back as itself ([`detach`](crate::PlainSlab::detach)).
+/// What no plain key can say asks for one: that a value is gone, or comes back as itself
+/// ([`detach`](crate::PlainSlab::detach)). It is said for good, except where generations
+/// [wrap](GenKey#how-long-generations-last); no memory depends on it.
 pub trait GenerationKey: SlabKey + sealed::Generations {}
 
 impl<K: SlabKey + sealed::Generations> GenerationKey for K {}
@@ -80,9 +81,30 @@ impl Parts for Key {
 /// slot. That costs 4 bytes for each slot and key, and a comparison in each access; see
 /// [`Key`] for when it is not needed.
 ///
-/// A generation has 30 bits. A slot that has used the last one is *retired*: it takes
-/// no more values, so that no generation occurs twice
-/// ([`retired`](super::KeySlab::retired_slots) counts them).
+/// # How long generations last
+///
+/// A slot has 2^30 − 1 generations, one for each value. A slot that has used them is *retired*: it
+/// takes no more values, so that no generation occurs twice. Slots are reused last in, first out,
+/// so a program that inserts a value and removes it before the next, `r` times a second, uses one
+/// slot up after another:
+///
+/// > (2^30 − 1) / `r` seconds a slot, and `n` times as long for the `n` slots of a bounded slab
+///
+/// At 10,000 a second a slot lasts 30 hours, and a [`KeySlabStorage`](super::KeySlabStorage) of 8
+/// slots ten days; then it is full for good. A [`KeySlab`](super::KeySlab) goes on in another slot:
+/// it grows by one in 30 hours. [`wear`](crate::PlainSlab::wear) says how far the most worn slot is,
+/// [`retired_slots`](crate::PlainSlab::retired_slots) how many are used up, and
+/// [`reset_generations`](crate::PlainSlab::reset_generations) restarts them while there is no value.
+///
+/// Instead, generations may *wrap*, an option of the [builder](super::KeySlab::builder_with_key) and
+/// of a slab in a [storage](crate::PlainSlab::wrapping_generations): after the last one a slot
+/// begins with the first one again, and none is retired. Then a key whose value is gone opens a
+/// later one once its slot has had 2^30 − 1 more, or half as many if `shrink_to_fit` has freed slots
+/// since, for as long as that value lives; [`insert_at`](crate::PlainSlab::insert_at) takes a key of
+/// an earlier round for a later one; and an entry in a [`SecondarySlab`](super::SecondarySlab) that
+/// was not [pruned](super::SecondarySlab::prune) for as long is that of the later value. No memory
+/// becomes unsafe by it. It fits keys that nothing keeps for (2^29 − 1) / `r` seconds: 15 hours at
+/// 10,000 a second.
 ///
 /// # Examples
 ///
@@ -122,8 +144,9 @@ impl GenKey {
         self.index as usize
     }
 
-    /// The generation: below 2^30, and above that of every earlier value of the slot.
-    /// Numbers are skipped if memory was given back in between.
+    /// The generation: below 2^30 − 1, and above that of every earlier value of the slot, unless
+    /// generations [wrap](Self#how-long-generations-last). Numbers are skipped if memory was given
+    /// back in between.
     ///
     /// ```
     /// use flatslab::{GenKey, KeySlab};
@@ -274,7 +297,8 @@ impl<N: NamedKey<Inner: sealed::Generations>> sealed::Generations for N {}
 /// [`Key`]; `generation` of a [`GenKey`], of which an `Option` costs nothing. A
 /// container has it as its second parameter, and is made by
 /// [`with_key`](crate::KeySlab::with_key). Two containers with keys of the same type
-/// still accept each other's. Attributes may be given, such as
+/// still accept each other's. Generations last as long as those of
+/// [`GenKey`](crate::GenKey#how-long-generations-last). Attributes may be given, such as
 /// `#[derive(serde::Serialize, serde::Deserialize)]` with the feature `serde`.
 ///
 /// # Examples
@@ -362,7 +386,8 @@ macro_rules! key_type {
                 self.0.index()
             }
 
-            /// The generation, above that of every earlier value of the slot.
+            /// The generation, above that of every earlier value of the slot, unless generations
+            /// wrap.
             #[inline]
             $visibility const fn generation(self) -> u32 {
                 self.0.generation()

@@ -166,6 +166,8 @@ pub struct PlainSlab<T, K: SlabKey, S: Storage> {
     detached: u32,
     /// The highest version of the cells that were cut off, with which those after `used` begin.
     floor: u32,
+    /// Whether a slot that has used its last generation begins with the first one again.
+    wraps: bool,
     /// Covariant in `T`.
     values: PhantomData<T>,
     keys: InKeys<K>,
@@ -190,6 +192,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
             retired: 0,
             detached: 0,
             floor: 0,
+            wraps: false,
             values: PhantomData,
             keys: PhantomData,
             storage: PhantomData,
@@ -499,24 +502,30 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         // room for it (K2).
         unsafe {
             let cell = self.place(index);
-            self.free(index, version);
-            K::Cell::vacate(cell, version)
+            let next = self.free(index, version);
+            K::Cell::vacate(cell, next)
         }
     }
 
-    /// A cell whose value has this version becomes free, or retires.
+    /// A cell whose value has this version becomes free, or retires. Returns the version that it is
+    /// to have when it is vacant.
     ///
     /// # Safety
     ///
-    /// The cell is occupied, and vacated next.
+    /// The cell is occupied, or kept for a value that does not come back; it is vacated next.
     #[inline(always)]
-    unsafe fn free(&mut self, index: usize, version: u32) {
-        if K::Cell::<T>::VERSIONED && version + 1 == cell::RETIRED {
-            self.retired += 1;
-        } else {
-            // SAFETY: not on the stack, and room for it (K2).
-            unsafe { self.cells.push(index) };
+    unsafe fn free(&mut self, index: usize, version: u32) -> u32 {
+        let mut next = version + 1;
+        if K::Cell::<T>::VERSIONED && next == cell::RETIRED {
+            if !self.wraps {
+                self.retired += 1;
+                return next;
+            }
+            next = 0;
         }
+        // SAFETY: not on the stack, and room for it (K2).
+        unsafe { self.cells.push(index) };
+        next
     }
 
     /// Puts a value into a vacant cell.

@@ -2,7 +2,7 @@
 
 #[cfg(all(doc, feature = "os-memory"))]
 use super::PlainSlab;
-use super::key::SlabKey;
+use super::key::{GenerationKey, SlabKey};
 use super::{BoundedKeySlab, KeySlab};
 use crate::builder::{Build, Builder};
 use crate::error::BuildError;
@@ -13,6 +13,7 @@ use crate::memory::Pages;
 pub struct KeySlabOptions {
     reserve: usize,
     in_range: bool,
+    wraps: bool,
 }
 
 impl<T> KeySlab<T> {
@@ -43,6 +44,7 @@ impl<T, K: SlabKey> KeySlab<T, K> {
         Builder::new(KeySlabOptions {
             reserve: 0,
             in_range: false,
+            wraps: false,
         })
     }
 }
@@ -52,11 +54,9 @@ impl<T, K: SlabKey> Build for KeySlab<T, K> {
 
     fn try_build(options: KeySlabOptions, pages: Pages) -> Result<Self, BuildError> {
         let source = pages.into_source()?;
-        Ok(Self::try_with_exact_capacity(
-            options.reserve,
-            &source,
-            options.in_range,
-        )?)
+        let mut slab = Self::try_with_exact_capacity(options.reserve, &source, options.in_range)?;
+        slab.wraps = options.wraps;
+        Ok(slab)
     }
 }
 
@@ -126,10 +126,30 @@ impl<T, K: SlabKey> Builder<KeySlab<T, K>> {
     }
 }
 
+impl<T, K: GenerationKey> Builder<KeySlab<T, K>> {
+    /// Lets generations wrap: a slot that has used its last one begins with the first one again,
+    /// instead of being [retired](KeySlab::retired_slots). See
+    /// [how long generations last](super::GenKey#how-long-generations-last).
+    ///
+    /// ```
+    /// use flatslab::{GenKey, KeySlab};
+    ///
+    /// let mut slab: KeySlab<u64, GenKey> =
+    ///     KeySlab::builder_with_key().wrapping_generations().build();
+    /// let key = slab.insert(7);
+    /// assert_eq!((slab[key], slab.wear()), (7, 1));
+    /// ```
+    pub const fn wrapping_generations(mut self) -> Self {
+        self.options.wraps = true;
+        self
+    }
+}
+
 /// What a builder of bounded key slabs has set.
 #[derive(Clone, Debug)]
 pub struct BoundedKeySlabOptions {
     capacity: usize,
+    wraps: bool,
 }
 
 impl<T> BoundedKeySlab<T> {
@@ -157,7 +177,10 @@ impl<T, K: SlabKey> BoundedKeySlab<T, K> {
     /// assert_eq!(slab.capacity(), 100);
     /// ```
     pub const fn builder_with_key() -> Builder<Self> {
-        Builder::new(BoundedKeySlabOptions { capacity: 0 })
+        Builder::new(BoundedKeySlabOptions {
+            capacity: 0,
+            wraps: false,
+        })
     }
 }
 
@@ -166,11 +189,9 @@ impl<T, K: SlabKey> Build for BoundedKeySlab<T, K> {
 
     fn try_build(options: BoundedKeySlabOptions, pages: Pages) -> Result<Self, BuildError> {
         let source = pages.into_source()?;
-        Ok(Self::try_with_exact_capacity(
-            options.capacity,
-            &source,
-            false,
-        )?)
+        let mut slab = Self::try_with_exact_capacity(options.capacity, &source, false)?;
+        slab.wraps = options.wraps;
+        Ok(slab)
     }
 }
 
@@ -199,6 +220,26 @@ impl<T, K: SlabKey> Builder<BoundedKeySlab<T, K>> {
     /// ```
     pub const fn capacity(mut self, slots: usize) -> Self {
         self.options.capacity = slots;
+        self
+    }
+}
+
+impl<T, K: GenerationKey> Builder<BoundedKeySlab<T, K>> {
+    /// Lets generations wrap: a slot that has used its last one begins with the first one again,
+    /// instead of being [retired](BoundedKeySlab::retired_slots). See
+    /// [how long generations last](super::GenKey#how-long-generations-last).
+    ///
+    /// ```
+    /// use flatslab::{BoundedKeySlab, GenKey};
+    ///
+    /// let mut slab: BoundedKeySlab<u64, GenKey> = BoundedKeySlab::builder_with_key()
+    ///     .capacity(8)
+    ///     .wrapping_generations()
+    ///     .build();
+    /// assert!(slab.insert(7).is_ok());
+    /// ```
+    pub const fn wrapping_generations(mut self) -> Self {
+        self.options.wraps = true;
         self
     }
 }

@@ -91,11 +91,15 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
                 if cell.as_ref().is_occupied() {
                     continue;
                 }
-                if cell::is_detached(cell.as_ref().version()) {
+                let version = cell.as_ref().version();
+                if cell::is_detached(version) {
                     self.detached += 1;
-                } else if K::Cell::<T>::VERSIONED && cell.as_ref().version() == cell::RETIRED {
+                } else if K::Cell::<T>::VERSIONED && version == cell::RETIRED && !self.wraps {
                     self.retired += 1;
                 } else {
+                    if version == cell::RETIRED {
+                        K::Cell::<T>::write_vacant(cell, 0);
+                    }
                     self.cells.push(index);
                 }
             }

@@ -215,7 +215,7 @@ impl<'a, T, K: SlabKey, S: Storage> Filling<'a, T, K, S> {
                 if version < present {
                     return Err(InsertAtError::Outdated(value));
                 }
-                let old = K::Cell::vacate(cell, present);
+                let old = K::Cell::vacate(cell, present + 1);
                 K::Cell::fill(cell, version | 1, value);
                 Ok(Some(old))
             },

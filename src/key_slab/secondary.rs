@@ -14,7 +14,8 @@ use crate::raw::report::Report;
 ///
 /// A key whose value in the other slab is gone does not lead to what belongs to the next one, as
 /// an index into a `Vec` would: its entry has the key's generation. Such entries stay until the
-/// slot gets another one, or [`prune`](Self::prune) drops them.
+/// slot gets another one, or [`prune`](Self::prune) drops them: in time, if generations
+/// [wrap](super::GenKey#how-long-generations-last).
 ///
 /// An insertion names the other slab, so a key that opens no value there, forged or stale,
 /// takes no memory. There is as much as up to the highest slot with an entry: a value, its
@@ -94,8 +95,9 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
     ///
     /// If the key opens no value in `slab`, or this has an entry for a later value of the slot: of
     /// another slab, or from before the slab's [generations were
-    /// reset](PlainSlab::reset_generations); then [clear](Self::clear) it. If the allocator refuses,
-    /// the program ends, as with `Vec`.
+    /// reset](PlainSlab::reset_generations); then [clear](Self::clear) it. Where generations wrap,
+    /// such an entry is dropped as one of an earlier value. If the allocator refuses, the program
+    /// ends, as with `Vec`.
     #[track_caller]
     pub fn insert<T, S: Storage>(
         &mut self,
@@ -156,8 +158,11 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
                     entries.detached -= 1;
                     None
                 }
-                true if present > version => return Err(InsertAtError::Outdated(value)),
-                true => Some(K::Cell::vacate(cell, present)),
+                // Where they wrap, a later one may be of an earlier round.
+                true if present > version && !slab.wraps => {
+                    return Err(InsertAtError::Outdated(value));
+                }
+                true => Some(K::Cell::vacate(cell, present + 1)),
             };
             K::Cell::fill(cell, version, value);
             Ok(old.filter(|_| present == version))

@@ -3,12 +3,15 @@
 //!
 //! A snapshot is a tuple, read the same in formats that describe themselves and those that do not:
 //!
-//! | part | what |
-//! |---|---|
-//! | capacity | of a bounded slab alone |
-//! | slots | of each up to the last one used: its version and its value, or a unit; the version is odd where there is a value. Without generations it is 1 or 0 |
-//! | free slots | their numbers, the next one first |
-//! | floor | the version with which slots begin that have not been used; 0 without generations |
+//! | part | what | width |
+//! |---|---|---|
+//! | capacity | of a bounded slab alone | `u64` |
+//! | slots | of each up to the last one used: its version and its value, or a unit; the version is odd where there is a value. Without generations it is 1 or 0 | `u32`, and the value's |
+//! | free slots | their numbers, the next one first | `u32` |
+//! | floor | the version with which slots begin that have not been used, and 1 more if generations wrap; 0 without generations | `u32` |
+//!
+//! The widths are written and read alike, and on every target: a format may encode nothing but the
+//! numbers it is told (`bincode`).
 //!
 //! A vacant slot that is not free is retired or kept for a detached value, as its version says.
 //!
@@ -23,30 +26,34 @@ use ::serde::de::{DeserializeSeed, Error as _, SeqAccess, Visitor};
 use ::serde::ser::{SerializeSeq, SerializeTuple};
 use ::serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::cell::{Cell, DETACHED, RETIRED, is_detached};
+use super::cell::{Cell, DETACHED, RETIRED, highest_floor, is_detached};
+use super::cells::Index;
 use super::key::SlabKey;
 use super::{KeySlab, PlainSlab, Storage};
 use crate::key::{Key, MAX_SLOTS};
+use crate::raw::amount::Amount;
 use crate::raw::source::Source;
 
 const fn parts<S: Storage>() -> usize {
     3 + S::BOUNDED as usize
 }
 
-/// A tuple of the slots, the order of the free ones, and the version that new ones begin with;
-/// before them, of a bounded slab, its capacity. A restored slab has the same values under the same
-/// keys, and hands out the same keys from then on.
+/// A tuple of the slots, the order of the free ones, and the version that new ones begin with, and
+/// whether [generations wrap](super::GenKey#how-long-generations-last); before them, of a bounded
+/// slab, its capacity. A restored slab has the same values under the same keys, and hands out the
+/// same keys from then on. The numbers have the same widths on every target,
+/// so a format need not describe itself.
 ///
 /// [`as_map`](super::as_map) is the form of the `slab` crate.
 impl<T: Serialize, K: SlabKey, S: Storage> Serialize for PlainSlab<T, K, S> {
     fn serialize<R: Serializer>(&self, serializer: R) -> Result<R::Ok, R::Error> {
         let mut tuple = serializer.serialize_tuple(parts::<S>())?;
         if S::BOUNDED {
-            tuple.serialize_element(&self.capacity())?;
+            tuple.serialize_element(&(self.capacity() as u64))?;
         }
         tuple.serialize_element(&Slots(self))?;
         tuple.serialize_element(&Free(self))?;
-        tuple.serialize_element(&self.floor)?;
+        tuple.serialize_element(&(self.floor | u32::from(self.wraps)))?;
         tuple.end()
     }
 }
@@ -133,8 +140,9 @@ impl<'de, T: Deserialize<'de>, K: SlabKey, S: Storage> Deserialize<'de> for Plai
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// Reads a snapshot into this slab, which has had no value since it was made: so it can have
     /// the memory and the pages of your choice. With generations it may not even have been used
-    /// and emptied, for they never fall. While it reads, it has a bit for each slot from the
-    /// global allocator.
+    /// and emptied, for they never fall; [`reset_generations`](Self::reset_generations) gives up
+    /// those that it had. Generations wrap afterwards if they did in the snapshot, or in this slab.
+    /// While it reads, it has a bit for each slot from the global allocator.
     ///
     /// ```
     /// use flatslab::KeySlab;
@@ -163,9 +171,10 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
 ///
 /// # Errors
 ///
-/// If the slab has had values, has not as many slots, or cannot get their memory; if the snapshot
-/// has more slots than the limit, or is of no slab: a slot that is free twice, or is taken, or of
-/// a version that no slot has.
+/// If the slab has values, or has had some with generations (after
+/// [`reset_generations`](PlainSlab::reset_generations) it has not); if it has not as many slots, or
+/// cannot get their memory; if the snapshot has more slots than the limit, or is of no slab: a slot
+/// that is free twice, or is taken, or of a version that no slot has.
 #[derive(Debug)]
 pub struct Restore<'a, T, K: SlabKey, S: Storage> {
     slab: &'a mut PlainSlab<T, K, S>,
@@ -209,14 +218,22 @@ where
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
         let versioned = K::Cell::<T>::VERSIONED;
         if !self.slab.is_empty() || (versioned && (self.slab.used, self.slab.floor) != (0, 0)) {
-            return Err(D::Error::custom(
-                "a slab that has had values is not restored",
-            ));
+            return Err(match self.slab.len() {
+                0 => D::Error::custom(
+                    "restore was refused: the slab has given generations to keys, which \
+                     `reset_generations` starts again",
+                ),
+                values => D::Error::custom(format_args!(
+                    "restore was refused: the slab has {}",
+                    Amount::values(values)
+                )),
+            });
         }
         self.slab.clear();
         // Here, and not in the visitor, which the deserializer may forget.
         let mut reading = Reading {
             slab: self.slab,
+            wraps: false,
             complete: false,
         };
         let visitor = Parts {
@@ -228,6 +245,7 @@ where
         // The format may find a fault after the last part.
         reading.complete = reading.complete && read.is_ok();
         let is_read = reading.complete;
+        reading.slab.wraps |= is_read && reading.wraps;
         // Before the error is returned: a destructor that panics leaves none behind.
         drop(reading);
         read.and_then(|()| match is_read {
@@ -241,6 +259,8 @@ where
 /// the stack has not all free slots (K2), and nothing but this module reaches the slab.
 struct Reading<'a, T, K: SlabKey, S: Storage> {
     slab: &'a mut PlainSlab<T, K, S>,
+    /// Whether the generations of the snapshot wrap.
+    wraps: bool,
     complete: bool,
 }
 
@@ -336,10 +356,13 @@ where
         let Parts { reading, limit, .. } = self;
         let mut claimed = usize::MAX;
         if S::BOUNDED {
-            let capacity: usize = parts.next_element()?.ok_or_else(missing)?;
-            if capacity > MAX_SLOTS {
-                return Err(A::Error::custom("no slab has such a capacity"));
+            let capacity: u64 = parts.next_element()?.ok_or_else(missing)?;
+            if capacity > MAX_SLOTS as u64 {
+                return Err(A::Error::custom(format_args!(
+                    "the capacity must be at most {MAX_SLOTS}, but is {capacity}"
+                )));
             }
+            let capacity = capacity as usize;
             claimed = capacity;
             if self.as_large {
                 let slab = PlainSlab::try_with_exact_capacity(capacity, &Source::GLOBAL, false);
@@ -352,16 +375,22 @@ where
         parts
             .next_element_seed(ReadFree(reading))?
             .ok_or_else(missing)?;
-        let floor: u32 = parts.next_element()?.ok_or_else(missing)?;
-        // So that a slot has a generation left. Only what has been shrunk begins later.
+        let last: u32 = parts.next_element()?.ok_or_else(missing)?;
+        let (floor, wraps) = (last & !1, last & 1 == 1);
+        // Only what has been shrunk begins later.
         let is_cut = K::Cell::<T>::VERSIONED && !S::BOUNDED;
-        let most = if is_cut { RETIRED - 2 } else { 0 };
-        if floor % 2 == 1 || floor > most {
+        let most = if is_cut {
+            highest_floor(wraps || reading.slab.wraps)
+        } else {
+            0
+        };
+        if floor > most || wraps && !K::Cell::<T>::VERSIONED {
             return Err(A::Error::custom(format_args!(
-                "{floor} is not a version that slots begin with"
+                "{last} is not a version that slots begin with"
             )));
         }
         reading.slab.floor = floor;
+        reading.wraps = wraps;
         reading.complete = true;
         Ok(())
     }
@@ -478,7 +507,8 @@ impl<'de, T, K: SlabKey, S: Storage> Visitor<'de> for ReadFree<'_, '_, T, K, S> 
     fn visit_seq<A: SeqAccess<'de>>(self, mut free: A) -> Result<(), A::Error> {
         let mut vacant = self.0.vacant::<A::Error>()?;
         let slab = &mut *self.0.slab;
-        while let Some(index) = free.next_element::<usize>()? {
+        while let Some(index) = free.next_element::<Index>()? {
+            let index = index as usize;
             let bit = 1 << (index % 64);
             let word = Key::try_from(index / 64).ok();
             match word.and_then(|word| vacant.get_mut(word)) {

@@ -16,7 +16,10 @@ use crate::raw::atomic::Flag;
 /// [`in_storage`](PlainSlab::in_storage) borrows it, on the stack or in a struct.
 ///
 /// Its keys have generations, unless a third parameter names another type of key: the tables of
-/// firmware are mostly of connections, timers and requests, whose keys others keep.
+/// firmware are mostly of connections, timers and requests, whose keys others keep. A slot takes
+/// 2^30 − 1 values, and the slab `N` × (2^30 − 1) before it is
+/// [full for good](GenKey#how-long-generations-last);
+/// [`wrapping_generations`](PlainSlab::wrapping_generations) is for one that is to outlast them.
 ///
 /// The slab of a static is an ordinary one: its methods neither allocate nor free. Only a clone
 /// takes memory, of the global allocator; without the feature `alloc` there is no `clone`. Dropping

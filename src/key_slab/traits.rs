@@ -54,7 +54,7 @@ impl<T: Clone, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         }
 
         debug_assert!(clone.used == 0 && clone.capacity() >= self.used);
-        clone.floor = self.floor;
+        (clone.floor, clone.wraps) = (self.floor, self.wraps);
         let settled = Settled(clone);
         let clone = &mut *settled.0;
         for index in 0..self.used {

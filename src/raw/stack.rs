@@ -460,11 +460,6 @@ impl FreeStack {
         Some(unsafe { Block::from_start(self.bottom.get().sub(1).cast(), layout, &self.source) })
     }
 
-    /// The entries, in the order in which they would be popped.
-    pub(crate) fn entries(&self) -> impl DoubleEndedIterator<Item = CellEntry> {
-        (0..self.depth()).rev().map(|index| self.entry(index))
-    }
-
     /// The entry at `index`, counted from the bottom.
     fn entry(&self, index: usize) -> CellEntry {
         assert!(index < self.depth());
@@ -476,6 +471,11 @@ impl FreeStack {
 /// Views for tests, and ways to break invariants.
 #[cfg(any(test, fuzzing))]
 impl FreeStack {
+    /// The entries, in the order in which they would be popped.
+    pub(crate) fn entries(&self) -> impl DoubleEndedIterator<Item = CellEntry> {
+        (0..self.depth()).rev().map(|index| self.entry(index))
+    }
+
     /// The entry that `count` pops come to.
     pub(crate) fn peek(&self, count: usize) -> Option<CellEntry> {
         Some(self.entry(self.depth().checked_sub(count + 1)?))

@@ -40,10 +40,6 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// ```
     #[inline]
     #[track_caller]
-    #[expect(
-        clippy::wrong_self_convention,
-        reason = "the slot is what is turned into its value"
-    )]
     pub fn into_inner(&self, slot: Slot<T>) -> T {
         slot.into_inner()
     }

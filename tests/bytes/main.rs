@@ -14,6 +14,7 @@ mod buffers;
 mod chains;
 mod cycles;
 mod forged;
+mod idle;
 #[cfg(not(each_run))]
 mod limits;
 #[cfg(not(each_run))]

@@ -128,8 +128,8 @@ fn an_arena_has_only_memory_of_its_source() {
 
 #[test]
 fn a_ring_whose_memory_is_refused_leaks_nothing() {
-    // Serials, the home, bytes and headers, a stack, the directory, the entries.
-    const REQUESTS: usize = 7;
+    // Serials, the home, bytes and headers, pages and banks, the hand, the entries.
+    const REQUESTS: usize = 8;
 
     let faults = amount(2, 1);
     for fault in [Fault::Panic, Fault::Refuse].into_iter().take(faults) {

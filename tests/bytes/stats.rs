@@ -21,7 +21,14 @@ fn changes(arena: &ByteArena, f: impl FnOnce()) -> Vec<(&'static str, i64)> {
         let by = now as i64 - value(&before, name) as i64;
         (by != 0).then_some((name, by))
     };
-    let always = |total: &(&str, u64)| !["add_refs", "dec_refs"].contains(&total.0);
+    let tallies = [
+        "add_refs",
+        "dec_refs",
+        "dec_ref_zeroes",
+        "get_nexts",
+        "set_nexts",
+    ];
+    let always = |total: &(&str, u64)| !tallies.contains(&total.0);
     after.iter().filter(always).filter_map(differ).collect()
 }
 
@@ -37,7 +44,104 @@ fn references_are_counted_that_are_added_and_dropped() {
     assert!(!arena.release(loc).unwrap() && buf.release());
     let stats = arena.stats();
     assert_eq!((stats.add_refs, stats.dec_refs), (3, 4));
-    assert_eq!(stats.frees, 1);
+    assert_eq!((stats.frees, stats.dec_ref_zeroes), (1, 1));
+}
+
+/// The five that are there with the feature `stats` alone.
+#[cfg(feature = "stats")]
+fn tallies(stats: &Stats) -> [u64; 5] {
+    [
+        stats.add_refs,
+        stats.dec_refs,
+        stats.dec_ref_zeroes,
+        stats.get_nexts,
+        stats.set_nexts,
+    ]
+}
+
+#[cfg(feature = "stats")]
+fn links_and_last_references_are_counted<R: flatslab::bytes::References>(arena: &ByteArena<R>) {
+    drop(arena.alloc(10));
+    let stats = arena.stats();
+    assert_eq!((stats.frees, tallies(&stats)), (1, [0; 5]), "no reference");
+    let mut head = arena.copy(b"head");
+    assert!(head.set_next(arena.copy(b"tail")).unwrap().is_none());
+    assert_eq!(tallies(&arena.stats()), [0, 0, 0, 0, 1]);
+    // One more reference, and one less.
+    drop(head.next());
+    assert_eq!(tallies(&arena.stats()), [1, 1, 0, 1, 1]);
+    assert!(head.next_ref().is_some() && head.next_mut().unwrap().is_some());
+    assert_eq!(tallies(&arena.stats()), [1, 1, 0, 3, 1]);
+    // From the first to the second, and that there is no third.
+    assert_eq!(head.parts().count(), 2);
+    assert_eq!(tallies(&arena.stats()), [1, 1, 0, 5, 1]);
+    drop(head.take_next().unwrap());
+    assert_eq!(tallies(&arena.stats()), [1, 2, 1, 5, 2]);
+    head.set_next(arena.copy(b"tail")).unwrap();
+    drop(head);
+    let stats = arena.stats();
+    assert_eq!(tallies(&stats), [1, 4, 3, 5, 3]);
+    assert_eq!((stats.allocs, stats.frees), (4, 4));
+    drop(arena.copy(b"mutable").try_into_mut().unwrap());
+    assert_eq!(tallies(&arena.stats()), [1, 4, 3, 5, 3]);
+    assert_eq!(arena.stats().frees, 5);
+    assert!(arena.try_alloc(usize::MAX).is_err());
+    assert_eq!(arena.stats().requests, 6);
+}
+
+#[test]
+#[cfg(feature = "stats")]
+fn the_totals_of_the_go_library_are_counted_with_both_counts() {
+    links_and_last_references_are_counted(&ByteArena::new());
+    links_and_last_references_are_counted(&ByteArena::atomic());
+    let names: Vec<_> = ByteArena::new().stats().iter().map(|it| it.0).collect();
+    for name in [
+        "size_classes",
+        "requests",
+        "add_refs",
+        "dec_refs",
+        "dec_ref_zeroes",
+        "get_nexts",
+        "set_nexts",
+        "mallocs",
+        "malloc_errs",
+        "too_large_errs",
+        "add_chunk_errs",
+        "frees",
+        "allocs",
+        "pop_free_errs",
+    ] {
+        assert!(names.contains(&name), "{name}");
+    }
+    let class = ByteArena::new().stats().classes()[0];
+    let names: Vec<_> = class.iter().map(|it| it.0).collect();
+    for name in [
+        "chunks",
+        "size",
+        "buffers",
+        "buffers_free",
+        "buffers_in_use",
+    ] {
+        assert!(names.contains(&name), "{name}");
+    }
+}
+
+#[test]
+#[cfg(feature = "stats")]
+fn references_are_counted_on_every_thread() {
+    const THREADS: u64 = 2;
+    let (count, arena) = (crate::common::amount(1000, 10), ByteArena::atomic());
+    let buf = arena.copy(b"shared");
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            let buf = buf.clone();
+            scope.spawn(move || (0..count).for_each(|_| drop(buf.clone())));
+        }
+    });
+    let stats = arena.stats();
+    let expected = THREADS * (count + 1);
+    assert_eq!((stats.add_refs, stats.dec_refs), (expected, expected));
+    assert_eq!(stats.dec_ref_zeroes, 0);
 }
 
 #[test]
@@ -58,14 +162,14 @@ fn each_operation_moves_its_counters_and_no_others() {
         .chunk_bytes(256)
         .max_bytes(600);
     let arena = arena.build();
-    let allocated = [("allocs", 1)];
+    let allocated = [("requests", 1), ("allocs", 1)];
     let freed = [("frees", 1)];
     let mut head = None;
     // A slab: its bytes, a record, four headers.
     let first = changes(&arena, || head = Some(owned_by(&arena, 1, 60)));
     let chunk_bytes = 256 + 64 + 4 * 64;
-    let added = [("allocs", 1), ("mallocs", 1), ("chunk_bytes", chunk_bytes)];
-    assert_eq!(first, added);
+    let added = [("mallocs", 1), ("chunk_bytes", chunk_bytes)];
+    assert_eq!(first, [allocated, added].concat());
     let mut head = head.unwrap();
     let mut tail = None;
     assert_eq!(
@@ -75,7 +179,7 @@ fn each_operation_moves_its_counters_and_no_others() {
     let tail = tail.unwrap();
     assert_eq!(
         changes(&arena, || drop(arena.try_alloc(1).unwrap())),
-        [allocated, freed].concat()
+        [&allocated[..], &freed].concat()
     );
     assert_eq!(
         changes(&arena, || drop((head.clone(), tail.slice(1..)))),
@@ -101,10 +205,11 @@ fn each_operation_moves_its_counters_and_no_others() {
     assert_eq!(released, [("held_by_locs", -1)]);
     assert_eq!(changes(&arena, || assert!(arena.release(loc).is_err())), []);
     let too_big = changes(&arena, || assert!(arena.try_alloc(257).is_err()));
-    assert_eq!(too_big, [("too_large_errs", 1)]);
+    assert_eq!(too_big, [("requests", 1), ("too_large_errs", 1)]);
     // The limit is asked before the source is.
     let refused = changes(&arena, || assert!(arena.try_alloc(256).is_err()));
-    assert_eq!(refused, [("add_chunk_errs", 1), ("pop_free_errs", 1)]);
+    let expected = [("requests", 1), ("add_chunk_errs", 1), ("pop_free_errs", 1)];
+    assert_eq!(refused, expected);
     assert_eq!(
         changes(&arena, || drop(tail.try_into_mut().unwrap().freeze())),
         freed
@@ -133,6 +238,7 @@ fn a_refusal_of_the_source_is_counted() {
         assert!(is_reached);
     });
     let expected = [
+        ("requests", 1),
         ("mallocs", 2),
         ("malloc_errs", 2),
         ("add_chunk_errs", 2),

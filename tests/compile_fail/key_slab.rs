@@ -228,3 +228,16 @@ fn value_in_a_storage_after_what_it_borrows() {
     let text = String::new();
     slab.insert(Some(Box::new(&text))).ok(); //~ E0597
 }
+
+// Keys without generations have none that wrap.
+#[test]
+fn generations_that_wrap() {
+    let slab: KeySlab<u64, GenKey> = KeySlab::builder_with_key().wrapping_generations().build();
+    assert!(slab.is_empty());
+}
+
+#[cfg(compile_fail)]
+fn plain_keys_that_wrap() {
+    let slab: KeySlab<u64> = KeySlab::builder().wrapping_generations().build(); //~ E0599
+    assert!(slab.is_empty());
+}

@@ -8,6 +8,8 @@
 mod amount;
 mod compact;
 mod detach;
+#[cfg(feature = "serde")]
+mod formats;
 mod generations;
 mod golden;
 mod iteration;
@@ -29,6 +31,7 @@ mod slab_promises;
 mod snapshots;
 #[cfg(not(each_run))]
 mod threads;
+mod wrapping;
 
 /// The message with which `what` panics, as it has to.
 fn message_of<R>(what: impl FnOnce() -> R) -> String {

@@ -55,7 +55,10 @@ fn one_error_serves_both_ways_of_inserting() {
     assert_eq!(second.capacity(), Some(1));
     // The value was dropped, and with it what there was of the error.
     let first = both(&BoundedSlab::with_capacity(0)).unwrap_err();
-    assert_eq!((first, first.capacity()), (CapacityError::NoRoom, None));
+    assert_eq!(
+        (first, first.capacity()),
+        (CapacityError::NotInserted, None)
+    );
     assert_eq!(first.to_string(), Full(1).to_string());
 }
 

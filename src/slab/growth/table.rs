@@ -329,10 +329,11 @@ impl ChunkTable {
             hole
         };
         let first = number << self.shift;
-        // SAFETY: a spare has at least one stamped cell.
-        let stamped = spare.as_ref().is_some_and(|spare| {
-            (unsafe { first_key::<T>(spare.start()) }) == Key::from_raw(first as u32)
-        });
+        let expected = Key::from_raw(first as u32);
+        let stamped = spare
+            .as_ref()
+            // SAFETY: a spare has at least one stamped cell.
+            .is_some_and(|spare| unsafe { first_key::<T>(spare.start()) } == expected);
         let block = spare
             .or_else(|| chunks.pop())
             .expect("supplies for a chunk");

@@ -21,7 +21,9 @@
 //!   only to a value without `REMOVED`, or along with another reader. The end of a value
 //!   is claimed by the one change of the word to `REMOVED` without readers.
 //! * S3: the generation of a cell begins at 1 and grows by 1 whenever the cell is freed. After
-//!   the last generation the cell is never given back to the map.
+//!   the last generation the cell is never given back to the map, or, in a slab whose generations
+//!   wrap, it begins at 1 again. It is never 0. That a generation comes back is no matter of S1 and
+//!   S2: an exchange that finds the bits it expects acts on the value that is there then.
 //! * S4: the word is reached through `&AtomicU64`, the value through pointers to the value:
 //!   neither covers the other's bytes.
 
@@ -248,6 +250,13 @@ impl Word {
     pub(super) fn generation(&self, mask: u64) -> u64 {
         // Relaxed: it does not change before the value's end.
         self.0.load(Ordering::Relaxed) & !mask
+    }
+
+    /// The generations that are used up, that of a value among them.
+    pub(super) fn used_generations(&self, low_bits: u32) -> u64 {
+        // Relaxed: a figure for people.
+        let bits = self.0.load(Ordering::Relaxed);
+        (bits >> low_bits) - u64::from(bits & VACANT != 0)
     }
 
     /// Whether the cell's bytes hold a value, removed or not; the caller has the slab alone.

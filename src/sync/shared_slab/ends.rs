@@ -2,7 +2,7 @@
 //! is freed, or retired.
 
 use super::SharedSlab;
-use super::cell::{CellPtr, Word};
+use super::cell::CellPtr;
 use super::key::SharedKey;
 use crate::raw::atomic::Ordering;
 
@@ -59,15 +59,29 @@ impl<T> SharedSlab<T> {
                 // SAFETY: the caller's cell, which came from the map.
                 unsafe { self.free.give(index) };
             }
-            None => self.retire(word, generation),
+            // SAFETY: the preconditions are the same.
+            None => unsafe { self.retire_or_wrap(index, generation) },
         }
     }
 
+    /// Retires a cell that had its last generation, or lets it begin with the first one again.
+    ///
+    /// # Safety
+    ///
+    /// As for [`free`](Self::free).
     #[cold]
-    pub(super) fn retire(&self, word: &Word, generation: u64) {
-        word.vacate(generation);
-        // Relaxed: a figure for people.
-        self.retired.fetch_add(1, Ordering::Relaxed);
+    unsafe fn retire_or_wrap(&self, index: usize, last: u64) {
+        // SAFETY: the caller's cell, so below the capacity.
+        let word = unsafe { self.cell(index).word() };
+        if self.wraps {
+            word.vacate(self.generation_step());
+            // SAFETY: the caller's cell, which came from the map.
+            unsafe { self.free.give(index) };
+        } else {
+            word.vacate(last);
+            // Relaxed: a figure for people.
+            self.retired.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// Drops a value, and frees its cell on unwinding too.

@@ -11,7 +11,8 @@ use super::SharedSlab;
 ///
 /// It has the slot and its generation: after the value is gone, the key never leads to a value
 /// again, even if the slot is reused. The generation has 40 bits, and 34 in a slab of more
-/// than 2^24 slots; a slot whose generations are used up is retired.
+/// than 2^24 slots; a slot whose generations are used up is retired, unless the slab was built so
+/// that they [wrap](SharedSlab#how-long-a-slab-lasts).
 ///
 /// A key does not name its slab: in another one it leads to nothing, or to the value whose key
 /// has the same bits; so does a key [made](Self::from_raw) of any bits.
@@ -42,7 +43,7 @@ impl SharedKey {
     #[inline(always)]
     pub(super) fn new(generation: u64, index: usize) -> Self {
         debug_assert!(generation != 0 && generation & index as u64 == 0);
-        // SAFETY: generations begin at 1 and never come back to 0 (S3).
+        // SAFETY: generations begin at 1 and are never 0 (S3).
         SharedKey(unsafe { NonZeroU64::new_unchecked(generation | index as u64) })
     }
 

@@ -110,12 +110,21 @@ pub use key::SharedKey;
 ///
 /// # How long a slab lasts
 ///
-/// A slot is retired after 2^40 values, or 2^34 in a slab of more than 2^24 slots, so that a key
-/// never leads to a later value. One thread that inserts and removes at 10 ns a pair uses the
-/// same slot again each time: 2^40 × 10 ns is about 3 hours, and then a slab of one slot is full
-/// for good. With 1,000 slots it is 1,000 × 3 hours, four months of nothing else; at a million
-/// pairs a second a single slot lasts 12 days, and 1,000 of them 34 years. In a large slab a
-/// slot lasts 3 minutes at 10 ns, and 2^24 of them 90 years. See [`retired`](Self::retired_slots).
+/// A slot has 2^40 − 1 generations, one for each value, or 2^34 − 1 in a slab of more than 2^24
+/// slots. Then it is retired, so that a key never leads to a later value. A thread that removes each
+/// value before it inserts the next, `r` times a second, uses the same slot each time:
+///
+/// > (2^40 − 1) / `r` seconds a slot, and `n` times as long for `n` slots
+///
+/// At a million a second a slot lasts 12 days, and 1,000 of them 34 years; at 10 ns a pair 3 hours,
+/// and four months of nothing else. Of more than 2^24 slots one lasts 3 minutes at 10 ns, and all
+/// of them 90 years. Then the slab is full for good. [`wear`](Self::wear) says how far the most worn
+/// slot is, [`retired_slots`](Self::retired_slots) how many are used up.
+///
+/// Instead, generations may *wrap*, an option of the [builder](Self::builder): after the last one a
+/// slot begins with the first one again, and none is retired. Then a key whose value is gone leads
+/// to a later one once its slot has had 2^40 − 1 more (2^34 − 1), for as long as that value lives.
+/// No memory becomes unsafe by it.
 ///
 /// `SharedSlab<T>` is `Send` where `T` is, and `Sync` where `T` is `Send` and `Sync`.
 ///
@@ -151,6 +160,8 @@ pub struct SharedSlab<T> {
     given_back: FreeMap,
     /// Cells that are never freed again (S3).
     retired: AtomicUsize,
+    /// Whether a cell begins with the first generation again after the last one.
+    wraps: bool,
     block: Block,
     /// Owns values, and is invariant: they are put in through a shared reference.
     values: PhantomData<UnsafeCell<T>>,
@@ -227,6 +238,7 @@ impl<T> SharedSlab<T> {
             free,
             given_back: FreeMap::try_new_empty(capacity, source)?,
             retired: AtomicUsize::new(0),
+            wraps: false,
             block,
             values: PhantomData,
         };
@@ -285,8 +297,9 @@ impl<T> SharedSlab<T> {
         self.free.capacity()
     }
 
-    /// Returns the number of slots that are retired because their generations have run out:
-    /// after 2^40 values in the same slot, or 2^34 in a slab of more than 2^24 slots. O(1).
+    /// Returns the number of slots that are retired because their generations are
+    /// [used up](Self#how-long-a-slab-lasts): after 2^40 − 1 values in the same slot, or 2^34 − 1 in
+    /// a slab of more than 2^24 slots. O(1).
     ///
     /// ```
     /// assert_eq!(flatslab::sync::SharedSlab::<u64>::with_capacity(8).retired_slots(), 0);
@@ -295,6 +308,33 @@ impl<T> SharedSlab<T> {
     pub fn retired_slots(&self) -> usize {
         // Relaxed: a figure for people.
         self.retired.load(Ordering::Relaxed)
+    }
+
+    /// Returns how many generations the most worn slot has used, of the 2^40 − 1 that a slot has, or
+    /// 2^34 − 1 in a slab of more than 2^24 slots: one for each value it has had. O(capacity): for
+    /// diagnostics. Exact while no other thread inserts or removes.
+    ///
+    /// A slot that has used all of them is [retired](Self::retired_slots); where generations
+    /// [wrap](Self#how-long-a-slab-lasts), its count begins at 0 again.
+    ///
+    /// ```
+    /// let slab = flatslab::sync::SharedSlab::with_capacity(8);
+    /// for number in 0..10 {
+    ///     let key = slab.insert(number).unwrap();
+    ///     slab.remove(key);
+    /// }
+    /// assert_eq!(slab.wear(), 10);
+    /// ```
+    #[must_use]
+    pub fn wear(&self) -> u64 {
+        let low_bits = self.mask.trailing_ones();
+        if self.retired_slots() > 0 {
+            return u64::MAX >> low_bits;
+        }
+        // SAFETY: below the capacity.
+        let word = |index| unsafe { self.cell(index).word() };
+        let used = (0..self.capacity()).map(|index| word(index).used_generations(low_bits));
+        used.max().unwrap_or(0)
     }
 
     /// The slab's memory, and which of the requested page options were obtained. The only method

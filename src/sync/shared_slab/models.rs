@@ -225,6 +225,34 @@ fn loom_a_retired_slot_gets_no_value_while_its_last_key_is_used() {
 }
 
 #[test]
+fn loom_a_slot_that_wraps_gets_its_next_value_after_the_last_reader_of_its_last_key() {
+    loom::model(|| {
+        let witness = Witness(Arc::new(UnsafeCell::new((0, 0))));
+        let mut slab = SharedSlab::builder()
+            .capacity(1)
+            .wrapping_generations()
+            .build();
+        slab.age(0);
+        let slab = Arc::new(slab);
+        let key = slab.insert(witness.value()).ok().unwrap();
+        let theirs = slab.clone();
+        let reader = thread::spawn(move || {
+            if let Some(value) = theirs.get(key) {
+                value.read();
+            }
+        });
+        assert!(slab.remove(key));
+        let next = slab.insert_with(|_| witness.value()).ok();
+        assert!(slab.get(key).is_none());
+        reader.join().unwrap();
+        if let Some(next) = next {
+            assert!(slab.remove(next));
+        }
+        is_empty(&slab, &witness);
+    });
+}
+
+#[test]
 fn loom_reading_a_value_happens_before_another_thread_drops_it_for_the_reader() {
     loom::model(|| {
         let (slab, witness, key) = with_value();

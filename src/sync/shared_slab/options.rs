@@ -9,6 +9,7 @@ use crate::memory::Pages;
 #[derive(Clone, Debug)]
 pub struct Options {
     capacity: usize,
+    wraps: bool,
 }
 
 impl<T> SharedSlab<T> {
@@ -19,7 +20,10 @@ impl<T> SharedSlab<T> {
     /// assert_eq!(slab.capacity(), 100);
     /// ```
     pub const fn builder() -> Builder<Self> {
-        Builder::new(Options { capacity: 0 })
+        Builder::new(Options {
+            capacity: 0,
+            wraps: false,
+        })
     }
 }
 
@@ -28,7 +32,9 @@ impl<T> Build for SharedSlab<T> {
 
     fn try_build(options: Options, pages: Pages) -> Result<Self, BuildError> {
         let source = pages.into_source()?;
-        Ok(SharedSlab::try_new_in(options.capacity, &source)?)
+        let mut slab = SharedSlab::try_new_in(options.capacity, &source)?;
+        slab.wraps = options.wraps;
+        Ok(slab)
     }
 }
 
@@ -57,6 +63,21 @@ impl<T> Builder<SharedSlab<T>> {
     /// ```
     pub const fn capacity(mut self, slots: usize) -> Self {
         self.options.capacity = slots;
+        self
+    }
+
+    /// Lets generations wrap: a slot that has used its last one begins with the first one again,
+    /// instead of being [retired](SharedSlab::retired_slots). See
+    /// [how long a slab lasts](SharedSlab#how-long-a-slab-lasts).
+    ///
+    /// ```
+    /// use flatslab::sync::SharedSlab;
+    ///
+    /// let slab = SharedSlab::<u64>::builder().capacity(8).wrapping_generations().build();
+    /// assert!(slab.insert(7).is_ok());
+    /// ```
+    pub const fn wrapping_generations(mut self) -> Self {
+        self.options.wraps = true;
         self
     }
 }

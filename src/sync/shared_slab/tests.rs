@@ -43,6 +43,67 @@ fn a_slot_whose_last_key_was_given_to_a_closure_that_panics_is_retired() {
     assert!(slab.insert(7).is_err());
 }
 
+/// Whichever way the value goes: the slot is free, and its key leads to nothing.
+#[test]
+fn where_generations_wrap_a_slot_begins_again() {
+    type Slab = SharedSlab<SharedKey>;
+    let ends: [fn(&mut Slab, SharedKey); 6] = [
+        |slab, key| assert!(slab.remove(key)),
+        |slab, key| assert_eq!(slab.take(key), Some(key)),
+        |slab, key| {
+            let guard = slab.get(key).unwrap();
+            assert!(slab.remove(key) && *guard == key);
+        },
+        |slab, key| {
+            let guard = slab.get(key).unwrap();
+            slab.remove(key);
+            SharedRef::retire(guard);
+            assert_eq!(slab.reclaim(), 1);
+        },
+        |slab, _| slab.clear(),
+        |slab, key| {
+            assert!(slab.remove(key));
+            slab.age(0);
+            assert!(panics(|| slab.insert_with(|_| panic!("in the closure"))));
+        },
+    ];
+    for end in ends {
+        let mut slab = Slab::builder().capacity(1).wrapping_generations().build();
+        slab.age(0);
+        assert_eq!(slab.wear(), (1 << 40) - 2);
+        let last = slab.insert_with(|key| key).unwrap();
+        assert_eq!(last.into_raw() >> LOW_BITS, (1 << 40) - 1);
+        assert_eq!(slab.wear(), (1 << 40) - 1);
+        end(&mut slab, last);
+        assert_eq!((slab.len(), slab.retired_slots(), slab.wear()), (0, 0, 0));
+        let first = slab.insert(last).unwrap();
+        assert_eq!(first.into_raw() >> LOW_BITS, 1);
+        assert!(slab.get(last).is_none() && !slab.remove(last));
+        assert_eq!(slab.try_take(last), Err(AccessError::Missing));
+        assert!(*slab.get(first).unwrap() == last && slab.wear() == 1);
+    }
+}
+
+#[test]
+fn wear_is_that_of_the_most_worn_slot() {
+    let mut slab = SharedSlab::with_capacity(3);
+    assert_eq!(slab.wear(), 0);
+    let keys = [0, 1].map(|number| slab.insert(number).unwrap());
+    assert_eq!(slab.wear(), 1);
+    slab.remove(keys[1]);
+    assert_eq!(slab.wear(), 1);
+    assert_eq!((slab.insert(2).is_ok(), slab.wear()), (true, 2));
+    slab.clear();
+    assert_eq!(slab.wear(), 2);
+    slab.age(1);
+    assert_eq!(slab.wear(), (1 << 40) - 2);
+    while slab.insert(3).is_ok() {}
+    assert_eq!(slab.wear(), (1 << 40) - 1);
+    slab.clear();
+    assert_eq!((slab.wear(), slab.retired_slots()), ((1 << 40) - 1, 1));
+    assert_eq!(SharedSlab::<u8>::with_capacity(0).wear(), 0);
+}
+
 #[test]
 fn readers_past_the_most_are_refused() {
     let slab = SharedSlab::with_capacity(1);
@@ -79,6 +140,7 @@ fn a_large_slab_has_wider_indices() {
     assert_eq!(slab.mask, (1 << LOW_BITS_OF_LARGE) - 1);
     let keys: Vec<_> = (0..1000).map(|_| slab.insert(()).unwrap()).collect();
     slab.age(1 << LOW_BITS);
+    assert_eq!(slab.wear(), (1 << 34) - 2);
     let last = SharedKey::new(!slab.mask, 1 << LOW_BITS);
     assert!(slab.get(last).is_none());
     for key in keys {

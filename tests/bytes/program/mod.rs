@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use flatslab::BuildError;
 use flatslab::bytes::{Buf, BufMut, ByteArena, Loc, RequestError};
 use flatslab::memory::Pages;
 
@@ -294,7 +295,12 @@ pub(crate) fn run(bytes: &[u8], check: fn(&ByteArena)) {
             .largest(2048)
             .max_bytes(limit)
             .pages(Pages::from_source(Arc::new(Refusing)));
-        Some(builder.build())
+        let built = match builder.clone().try_build() {
+            // What the largest class needs, and little more.
+            Err(BuildError::OutOfRange { min, .. }) => builder.max_bytes(min + kind).build(),
+            built => built.unwrap(),
+        };
+        Some(built)
     });
     let mut world = World {
         input,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::Range;
 
+use flatslab::BuildError;
 use flatslab::bytes::{self, Atomic, RequestError};
 
 type ByteArena = bytes::ByteArena<Atomic>;
@@ -355,7 +356,12 @@ pub(super) fn run(input: &mut Input<'_>) {
             .largest(2048)
             .max_bytes(limit)
             .pages(pages());
-        Some(builder.build())
+        let built = match builder.clone().try_build() {
+            // What the largest class needs, and little more.
+            Err(BuildError::OutOfRange { min, .. }) => builder.max_bytes(min + kind).build(),
+            built => built.unwrap(),
+        };
+        Some(built)
     });
     let mut world = World {
         input,

@@ -1,0 +1,111 @@
+//! Random programs at a limit: no request is refused for which there is memory.
+
+use proptest::prelude::*;
+
+use crate::bytes::chunk::{Chunk, Plan};
+use crate::bytes::class::State;
+use crate::bytes::home::{Ends, Home};
+use crate::bytes::{ByteArena, References, RequestError};
+use crate::common::amount;
+
+/// Panics if an idle chunk, or the place of some, could serve a request that was just refused.
+fn expect_no_room<R: Ends>(home: &Home<R>, size: usize) {
+    let size = home.class_for(size).unwrap().size();
+    let idle = || {
+        let classes = home.classes().iter();
+        classes.flat_map(|class| Chunk::<R>::list(class, State::Idle))
+    };
+    // SAFETY: on a list, so they are there.
+    let room = |chunk: core::ptr::NonNull<Chunk<R>>| unsafe { chunk.as_ref() }.buffers_of(size);
+    assert!(idle().all(|chunk| room(chunk) == 0));
+    // SAFETY: as above.
+    let bytes: usize = idle().map(|chunk| unsafe { chunk.as_ref() }.bytes()).sum();
+    let (of_one, of_none) = Plan::bytes_of_one::<R>(size);
+    assert!(home.bytes_left() + bytes < of_one + of_none);
+    for class in home.classes().iter().filter(|class| class.size() >= size) {
+        assert_eq!(class.free(), 0, "a larger buffer is free");
+    }
+}
+
+fn run<R: References>(arena: &ByteArena<R>, steps: &[(u8, u16)]) {
+    let mut bufs = Vec::new();
+    for &(step, number) in steps {
+        let number = usize::from(number);
+        match step % 8 {
+            0..4 => {
+                let size = 1 << (number % 11);
+                match arena.try_alloc(size) {
+                    Ok(buf) => bufs.push(buf),
+                    Err(RequestError::Memory(_)) => expect_no_room(arena.home(), size),
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            4..6 if !bufs.is_empty() => drop(bufs.swap_remove(number % bufs.len())),
+            6 => bufs.truncate(number % 64),
+            7 if number % 16 == 0 => arena.shrink_to_fit(),
+            _ => {}
+        }
+        arena.check();
+    }
+}
+
+#[test]
+#[cfg_attr(each_run, ignore = "weekly")]
+fn a_request_at_the_limit_is_refused_only_if_no_memory_is_free() {
+    let length = 1..amount(600, 80);
+    let config = ProptestConfig {
+        cases: amount(600, 1),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
+    let programs = proptest::collection::vec(any::<(u8, u16)>(), length);
+    let limits = (2128_usize..9000, 1_usize..2000);
+    proptest!(config, |(program in programs, (limit, chunk) in limits)| {
+        let builder = || {
+            let builder = ByteArena::builder().smallest(16).growth(2.5).largest(1024);
+            builder.chunk_bytes(chunk).max_bytes(limit)
+        };
+        run(&builder().build(), &program);
+        run(&builder().atomic().build(), &program);
+    });
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "a quarter of a million chunks")]
+fn numbers_of_idle_chunks_serve_another_class() {
+    let builder = ByteArena::builder().smallest(16).growth(2.0).largest(64);
+    let arena = builder.chunk_bytes(16).build();
+    let bufs: Vec<_> = core::iter::from_fn(|| arena.try_alloc(16).ok()).collect();
+    // Each chunk of one buffer takes a page of numbers.
+    assert_eq!(bufs.len(), 1 << 18);
+    assert!(arena.try_alloc(64).is_err());
+    drop(bufs);
+    let larger: Vec<_> = (0..1000).map(|_| arena.alloc(64)).collect();
+    arena.check();
+    drop(larger);
+}
+
+#[test]
+fn a_refused_request_takes_in_a_bounded_number_of_those_that_came_back() {
+    use crate::bytes::room::LAST_RESORT;
+    let builder = ByteArena::builder().atomic().smallest(16).largest(1024);
+    let arena = builder.chunk_bytes(1024).max_bytes(1 << 20).build();
+    let mut bufs: Vec<_> = core::iter::from_fn(|| arena.try_alloc(16).ok()).collect();
+    // One of each chunk stays.
+    let mut index = 0;
+    let (kept, gone): (Vec<_>, Vec<_>) = bufs.drain(..).partition(|_| {
+        index += 1;
+        index % 64 == 1
+    });
+    let count = gone.len();
+    drop(gone);
+    let class = &arena.home().classes()[0];
+    let in_use = class.in_use();
+    for round in 1..=count / LAST_RESORT {
+        assert!(arena.try_alloc(1024).is_err());
+        assert_eq!(in_use - class.in_use(), round * LAST_RESORT);
+    }
+    arena.check();
+    drop(kept);
+    while arena.try_alloc(1024).is_err() {}
+}

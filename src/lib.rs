@@ -90,9 +90,10 @@
 //! | `insert_with_key(f)` | [`vacant_entry`](PlainSlab::vacant_entry): its `key()`, then `insert` |
 //! | `K::null()`, `Default` | `Option<K>`, which is not larger; [`Key::NONE`] of keys without generations |
 //! | `key.data().as_ffi()` | [`GenKey::into_raw`], [`GenKey::from_raw`] |
-//! | `SecondaryMap<K, U>`, `SparseSecondaryMap` | [`SecondarySlab`](key_slab::SecondarySlab)`<U, K>`, whose `insert` names the slab that the key is of |
+//! | `SecondaryMap<K, U>` | [`SecondarySlab`](key_slab::SecondarySlab)`<U, K>`, whose `insert` names the slab that the key is of |
+//! | `SparseSecondaryMap<K, U>` | `HashMap<K, U>`: a key contains its generation, so a stale one finds nothing |
 //! | `detach`, `reattach` | the same; [`free_detached`](PlainSlab::free_detached) |
-//! | `DenseSlotMap`, `HopSlotMap` | none: values do not move, and iteration visits every slot ever used |
+//! | `DenseSlotMap`, `HopSlotMap` | none: values do not move, and iteration visits the vacant slots before the last value |
 //!
 //! # Borrows
 //!

@@ -46,7 +46,8 @@ extern "C" fn _start() -> ! {
     if let Some(pool) = PAGES.claim() {
         use_pool(pool, || black_box([7; 5000]));
     }
-    if let Some(mut timers) = TIMERS.claim() {
+    if let Some(timers) = TIMERS.claim() {
+        let mut timers = timers.wrapping_generations();
         use_slab(&mut timers, black_box(GenKey::from_raw(1 << 32)));
     }
     if let Some(mut orders) = ORDERS.claim() {
@@ -123,6 +124,7 @@ fn use_slab<K: flatslab::key_slab::SlabKey>(
         black_box(slab.key_at(black_box(3)).is_some());
         black_box(slab.try_remove(key).is_some());
         black_box(slab.try_remove(key).is_some());
+        black_box(slab.insert_at(key, frame()).is_ok());
     }
     for (_key, frame) in slab.iter_mut() {
         frame.data[1] = black_box(8);
@@ -134,6 +136,10 @@ fn use_slab<K: flatslab::key_slab::SlabKey>(
     );
     slab.retain(|_, frame| black_box(frame.data[1] == 7));
     black_box((slab.len(), slab.free_slots(), slab.is_full()));
+    for (_key, frame) in slab.drain().take(black_box(3)) {
+        black_box(frame);
+    }
+    black_box(slab.wear());
     slab.clear();
 }
 

@@ -148,7 +148,7 @@ impl<T, K: GenerationKey, S: Storage> PlainSlab<T, K, S> {
 }
 
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
-    /// Number of slots that are kept for [detached](Self::detach) values.
+    /// Returns the number of slots that are kept for [detached](Self::detach) values; O(1).
     ///
     /// ```
     /// use flatslab::{GenKey, KeySlab};
@@ -156,11 +156,12 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// let mut slab: KeySlab<u32, GenKey> = KeySlab::with_key();
     /// let key = slab.insert(7);
     /// slab.detach(key);
-    /// assert_eq!((slab.detached(), slab.len()), (1, 0));
+    /// assert_eq!((slab.detached_slots(), slab.len()), (1, 0));
     /// ```
+    #[doc(alias = "detached")]
     #[inline]
     #[must_use]
-    pub fn detached(&self) -> usize {
+    pub fn detached_slots(&self) -> usize {
         self.detached as usize
     }
 }

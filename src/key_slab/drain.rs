@@ -9,8 +9,8 @@ use super::{Growable, PlainSlab, Storage};
 use crate::key::Key;
 
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
-    /// Moves the values out with their keys, in the order of the slots;
-    /// O(slots used).
+    /// Moves the values out with their keys, in the order of the slots; O(slots up to that of the
+    /// last value).
     ///
     /// Dropping the iterator drops the remaining values, and [clears](Self::clear) the
     /// slab. If it is forgotten, the remaining values stay in the slab.
@@ -28,8 +28,13 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     }
 }
 
-/// The slots from which values are still to be moved out, `left` of them
-/// occupied.
+/// The slots with a value that are still to be visited, while their slab is changed by the visitor
+/// alone.
+///
+/// # Invariants
+///
+/// * W2: the slots from `front` to `back` exist, and `left` of them have a value. The visitor moves
+///   values out of slots that were visited, and changes no other.
 struct Slots {
     front: usize,
     back: usize,
@@ -37,53 +42,59 @@ struct Slots {
 }
 
 impl Slots {
+    /// All slots of a slab.
     fn new<T, K: SlabKey, S: Storage>(slab: &PlainSlab<T, K, S>) -> Self {
         Slots {
             front: 0,
             back: slab.used,
+            // By K2 so many of the cells that exist are occupied (W2).
             left: slab.len(),
         }
     }
 
-    fn next<T, K: SlabKey, S: Storage>(&mut self, slab: &mut PlainSlab<T, K, S>) -> Option<(K, T)> {
+    /// The next slot with a value. None after the last one is visited.
+    #[inline(always)]
+    fn next<T, K: SlabKey, S: Storage>(&mut self, slab: &PlainSlab<T, K, S>) -> Option<usize> {
         self.left = self.left.checked_sub(1)?;
         loop {
+            let index = self.front;
+            debug_assert!(index < self.back && self.back <= slab.used, "W2");
             self.front += 1;
-            if let Some(item) = slab.take_at(self.front - 1) {
-                return Some(item);
+            // SAFETY: by W2 there is a slot with a value from here on, so this one exists.
+            if unsafe { slab.place(index).as_ref().is_occupied() } {
+                return Some(index);
             }
         }
     }
 
-    fn next_back<T, K: SlabKey, S: Storage>(
-        &mut self,
-        slab: &mut PlainSlab<T, K, S>,
-    ) -> Option<(K, T)> {
+    /// The last slot with a value.
+    #[inline(always)]
+    fn next_back<T, K: SlabKey, S: Storage>(&mut self, slab: &PlainSlab<T, K, S>) -> Option<usize> {
         self.left = self.left.checked_sub(1)?;
         loop {
             self.back -= 1;
-            if let Some(item) = slab.take_at(self.back) {
-                return Some(item);
+            debug_assert!(self.front <= self.back && self.back < slab.used, "W2");
+            // SAFETY: by W2 there is a slot with a value before the end, so this one exists.
+            if unsafe { slab.place(self.back).as_ref().is_occupied() } {
+                return Some(self.back);
             }
         }
     }
 }
 
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
-    /// Moves the value out of a slot, if it exists and has one.
-    fn take_at(&mut self, index: usize) -> Option<(K, T)> {
-        assert!(index < self.used);
-        // SAFETY: by K1 the cell exists.
+    /// Moves the value out of a slot.
+    ///
+    /// # Safety
+    ///
+    /// The slot exists, and has a value.
+    #[inline(always)]
+    unsafe fn take_at(&mut self, index: usize) -> (K, T) {
+        // SAFETY: the cell exists and is occupied (precondition).
         unsafe {
-            let cell = self.place(index);
-            if !cell.as_ref().is_occupied() {
-                return None;
-            }
-            let version = cell.as_ref().version();
-            Some((
-                K::new(index, version | 1, Inside),
-                self.vacate(index, version),
-            ))
+            let version = self.place(index).as_ref().version();
+            let key = K::new(index, version | 1, Inside);
+            (key, self.vacate(index, version))
         }
     }
 }
@@ -110,7 +121,9 @@ impl<T, K: SlabKey, S: Storage> Iterator for Drain<'_, T, K, S> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        self.slots.next(self.slab)
+        let index = self.slots.next(self.slab)?;
+        // SAFETY: `next` says that the slot has a value.
+        Some(unsafe { self.slab.take_at(index) })
     }
 
     #[inline]
@@ -122,7 +135,9 @@ impl<T, K: SlabKey, S: Storage> Iterator for Drain<'_, T, K, S> {
 impl<T, K: SlabKey, S: Storage> DoubleEndedIterator for Drain<'_, T, K, S> {
     #[inline]
     fn next_back(&mut self) -> Option<Self::Item> {
-        self.slots.next_back(self.slab)
+        let index = self.slots.next_back(self.slab)?;
+        // SAFETY: `next_back` says that the slot has a value.
+        Some(unsafe { self.slab.take_at(index) })
     }
 }
 
@@ -164,7 +179,9 @@ impl<T, K: SlabKey, S: Storage> Iterator for IntoIter<T, K, S> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        self.slots.next(&mut self.slab)
+        let index = self.slots.next(&self.slab)?;
+        // SAFETY: `next` says that the slot has a value.
+        Some(unsafe { self.slab.take_at(index) })
     }
 
     #[inline]
@@ -176,7 +193,9 @@ impl<T, K: SlabKey, S: Storage> Iterator for IntoIter<T, K, S> {
 impl<T, K: SlabKey, S: Storage> DoubleEndedIterator for IntoIter<T, K, S> {
     #[inline]
     fn next_back(&mut self) -> Option<Self::Item> {
-        self.slots.next_back(&mut self.slab)
+        let index = self.slots.next_back(&self.slab)?;
+        // SAFETY: `next_back` says that the slot has a value.
+        Some(unsafe { self.slab.take_at(index) })
     }
 }
 
@@ -201,5 +220,35 @@ impl<T, K: SlabKey, S: Storage> IntoIterator for PlainSlab<T, K, S> {
     fn into_iter(self) -> Self::IntoIter {
         let slots = Slots::new(&self);
         IntoIter { slab: self, slots }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{GenKey, KeySlab};
+
+    fn ends_with_the_last_value<K: SlabKey>() {
+        let mut slab: KeySlab<usize, K> = KeySlab::with_key();
+        slab.insert_many(0..100, &mut Vec::new());
+        slab.retain(|_, value| (40..60).contains(value) && *value % 2 == 0);
+        let mut values = slab.clone().into_iter();
+        assert!(
+            values
+                .by_ref()
+                .map(|(_, value)| value)
+                .eq((40..60).step_by(2))
+        );
+        assert_eq!((values.slots.front, values.slots.back), (59, 100));
+        let mut drain = slab.drain();
+        assert_eq!(drain.by_ref().rev().count(), 10);
+        assert_eq!((drain.slots.front, drain.slots.back), (0, 40));
+        assert!(drain.next().is_none() && drain.next_back().is_none());
+    }
+
+    #[test]
+    fn values_are_looked_for_no_further_than_the_last_one() {
+        ends_with_the_last_value::<Key>();
+        ends_with_the_last_value::<GenKey>();
     }
 }

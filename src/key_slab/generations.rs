@@ -16,6 +16,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// ```
     /// assert_eq!(flatslab::KeySlab::<u64>::new().retired_slots(), 0);
     /// ```
+    #[doc(alias = "retired")]
     #[inline]
     #[must_use]
     pub fn retired_slots(&self) -> usize {

@@ -11,7 +11,10 @@ use super::{InKeys, PlainSlab, Storage};
 use crate::key::Key;
 
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
-    /// The values with their keys, in the order of the slots; O(slots used).
+    /// The values with their keys, in the order of the slots; O(slots up to that of the last value).
+    ///
+    /// Each call starts with the first slot. So a loop that removes the first value again and again
+    /// is O(slots²): [`drain`](Self::drain) and [`retain`](Self::retain) remove in one walk.
     ///
     /// ```
     /// let mut slab = flatslab::KeySlab::new();
@@ -26,8 +29,8 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         }
     }
 
-    /// The values with their keys, to be changed, in the order of the slots;
-    /// O(slots used).
+    /// The values with their keys, to be changed, in the order of the slots; O(slots up to that of
+    /// the last value).
     ///
     /// ```
     /// let mut slab = flatslab::KeySlab::new();
@@ -45,7 +48,8 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         }
     }
 
-    /// The keys of the values, in the order of the slots; O(slots used).
+    /// The keys of the values, in the order of the slots; O(slots up to that of the last value), as
+    /// of [`iter`](Self::iter).
     ///
     /// ```
     /// let mut slab = flatslab::KeySlab::new();
@@ -53,13 +57,11 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// assert!(slab.keys().eq([key]));
     /// ```
     #[inline]
-    pub fn keys(
-        &self,
-    ) -> impl DoubleEndedIterator<Item = K> + ExactSizeIterator + FusedIterator + Clone {
-        self.iter().map(|(key, _)| key)
+    pub fn keys(&self) -> Keys<'_, T, K> {
+        Keys { walk: self.iter() }
     }
 
-    /// The values, in the order of the slots; O(slots used).
+    /// The values, in the order of the slots; O(slots up to that of the last value).
     ///
     /// ```
     /// let mut slab = flatslab::KeySlab::new();
@@ -67,13 +69,11 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// assert_eq!(slab.values().sum::<u64>(), 7);
     /// ```
     #[inline]
-    pub fn values(
-        &self,
-    ) -> impl DoubleEndedIterator<Item = &T> + ExactSizeIterator + FusedIterator + Clone {
-        self.iter().map(|(_, value)| value)
+    pub fn values(&self) -> Values<'_, T, K> {
+        Values { walk: self.iter() }
     }
 
-    /// The values, to be changed, in the order of the slots; O(slots used).
+    /// The values, to be changed, in the order of the slots; O(slots up to that of the last value).
     ///
     /// ```
     /// let mut slab = flatslab::KeySlab::new();
@@ -82,22 +82,23 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// assert_eq!(slab[key], 8);
     /// ```
     #[inline]
-    pub fn values_mut(
-        &mut self,
-    ) -> impl DoubleEndedIterator<Item = &mut T> + ExactSizeIterator + FusedIterator {
-        self.iter_mut().map(|(_, value)| value)
+    pub fn values_mut(&mut self) -> ValuesMut<'_, T, K> {
+        ValuesMut {
+            walk: self.iter_mut(),
+        }
     }
 }
 
 /// The cells with a value that are still to be visited, by address.
 ///
-/// The end is told by the address alone: where keys are not used, the counting of slots goes.
+/// The end is told by the number of values that are left: no cell after the last one is visited, and
+/// none is compared with an end. The other end serves the other direction.
 ///
 /// # Invariants
 ///
 /// * W1: the cells from `cell` to `end` exist, from slot `front` on, and `left` of them are
 ///   occupied. Their slab is borrowed as long as the walk lives.
-struct Walk<T, K: SlabKey> {
+pub(super) struct Walk<T, K: SlabKey> {
     /// Without its type, which would make the iterators invariant.
     cell: *const u8,
     end: *const u8,
@@ -117,7 +118,7 @@ impl<T, K: SlabKey> Walk<T, K> {
     const SIZE: usize = size_of::<K::Cell<T>>();
 
     #[inline]
-    fn new<S: Storage>(slab: &PlainSlab<T, K, S>) -> Self {
+    pub(super) fn new<S: Storage>(slab: &PlainSlab<T, K, S>) -> Self {
         // SAFETY: `used` is at most the capacity (K1).
         let (cell, end) = unsafe {
             let place = |index| slab.cells.cell::<K::Cell<T>>(index).as_ptr().cast_const();
@@ -127,10 +128,16 @@ impl<T, K: SlabKey> Walk<T, K> {
             cell: cell.cast(),
             end: end.cast(),
             front: 0,
+            // By K2 so many of the cells that exist are occupied (W1).
             left: slab.len(),
             values: PhantomData,
             keys: PhantomData,
         }
+    }
+
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.left
     }
 
     /// The key of an occupied cell.
@@ -144,105 +151,74 @@ impl<T, K: SlabKey> Walk<T, K> {
         unsafe { K::new(index, cell.as_ref().version() | 1, Inside) }
     }
 
-    /// The next cell and its slot.
+    /// The next occupied cell and its slot.
     #[inline(always)]
-    fn next_cell(&mut self) -> Option<(usize, NonNull<K::Cell<T>>)> {
-        if self.cell == self.end {
-            return None;
+    pub(super) fn next_cell(&mut self) -> Option<(usize, NonNull<K::Cell<T>>)> {
+        self.left = self.left.checked_sub(1)?;
+        loop {
+            let index = self.front;
+            // SAFETY: by W1 there is an occupied cell from here on, so this one exists.
+            unsafe {
+                let cell = NonNull::new_unchecked(self.cell.cast_mut()).cast::<K::Cell<T>>();
+                self.cell = self.cell.wrapping_add(Self::SIZE);
+                self.front += 1;
+                if cell.as_ref().is_occupied() {
+                    return Some((index, cell));
+                }
+            }
         }
-        let index = self.front;
-        // SAFETY: by W1 a cell.
-        let cell = unsafe { NonNull::new_unchecked(self.cell.cast_mut()) }.cast();
-        self.cell = self.cell.wrapping_add(Self::SIZE);
-        self.front += 1;
-        Some((index, cell))
     }
 
     #[inline(always)]
     fn next(&mut self) -> Option<(K, NonNull<K::Cell<T>>)> {
-        while let Some((index, cell)) = self.next_cell() {
-            // SAFETY: by W1 the slot's cell.
-            unsafe {
-                if cell.as_ref().is_occupied() {
-                    self.left -= 1;
-                    return Some((Self::key(index, cell), cell));
-                }
-            }
-        }
-        None
+        let (index, cell) = self.next_cell()?;
+        // SAFETY: an occupied cell, and its slot.
+        Some(unsafe { (Self::key(index, cell), cell) })
     }
 
     #[inline(always)]
     fn next_back(&mut self) -> Option<(K, NonNull<K::Cell<T>>)> {
-        while self.cell != self.end {
+        self.left = self.left.checked_sub(1)?;
+        loop {
             self.end = self.end.wrapping_sub(Self::SIZE);
             // Cells are there, so they have a size.
             let index = self.front + (self.end.addr() - self.cell.addr()) / Self::SIZE.max(1);
-            // SAFETY: by W1 the slot's cell.
+            // SAFETY: by W1 there is an occupied cell before the end, so this one exists; it is the
+            // slot's.
             unsafe {
                 let cell = NonNull::new_unchecked(self.end.cast_mut()).cast::<K::Cell<T>>();
                 if cell.as_ref().is_occupied() {
-                    self.left -= 1;
                     return Some((Self::key(index, cell), cell));
                 }
             }
         }
-        None
-    }
-
-    /// Visits all that are left.
-    #[inline(always)]
-    fn fold<A>(mut self, start: A, mut f: impl FnMut(A, K, NonNull<K::Cell<T>>) -> A) -> A {
-        let mut result = start;
-        while let Some((index, cell)) = self.next_cell() {
-            // SAFETY: by W1 the slot's cell.
-            unsafe {
-                if cell.as_ref().is_occupied() {
-                    result = f(result, Self::key(index, cell), cell);
-                }
-            }
-        }
-        result
     }
 }
 
-/// Both directions, from `$self.$walk`: `$item` from a key and its cell.
+/// Both directions, of what `walk` gives: an item from each.
 macro_rules! iterator {
-    ($iterator:ident, $item:ty, |$key:ident, $cell:ident| $of:expr) => {
+    ($iterator:ident, $item:ty, |$found:pat_param| $of:expr) => {
         impl<'a, T, K: SlabKey> Iterator for $iterator<'a, T, K> {
             type Item = $item;
 
             #[inline]
             fn next(&mut self) -> Option<Self::Item> {
-                self.walk.next().map(|($key, $cell)| $of)
+                self.walk.next().map(|$found| $of)
             }
 
             #[inline]
             fn size_hint(&self) -> (usize, Option<usize>) {
-                (self.walk.left, Some(self.walk.left))
-            }
-
-            #[inline]
-            fn fold<A, F>(self, start: A, mut f: F) -> A
-            where
-                F: FnMut(A, Self::Item) -> A,
-            {
-                self.walk.fold(start, |result, $key, $cell| f(result, $of))
+                (self.walk.len(), Some(self.walk.len()))
             }
         }
 
         impl<T, K: SlabKey> DoubleEndedIterator for $iterator<'_, T, K> {
             #[inline]
             fn next_back(&mut self) -> Option<Self::Item> {
-                self.walk.next_back().map(|($key, $cell)| $of)
+                self.walk.next_back().map(|$found| $of)
             }
         }
-    };
-}
 
-/// What all iterators have in common; `Debug` prints how many values are left.
-macro_rules! exact_size {
-    ($($iterator:ident)*) => {$(
         impl<T, K: SlabKey> ExactSizeIterator for $iterator<'_, T, K> {}
         impl<T, K: SlabKey> FusedIterator for $iterator<'_, T, K> {}
 
@@ -254,7 +230,7 @@ macro_rules! exact_size {
                     .finish_non_exhaustive()
             }
         }
-    )*};
+    };
 }
 
 /// The values of a slab with their keys; made by [`iter`](PlainSlab::iter).
@@ -276,7 +252,7 @@ unsafe impl<T: Sync, K: SlabKey> Send for Iter<'_, T, K> {}
 // SAFETY: `&Iter` gives only what the shared borrow of the slab gives.
 unsafe impl<T: Sync, K: SlabKey> Sync for Iter<'_, T, K> {}
 
-iterator!(Iter, (K, &'a T), |key, cell| {
+iterator!(Iter, (K, &'a T), |(key, cell)| {
     // SAFETY: occupied, and borrowed as long as the slab is.
     (key, unsafe { cell.as_ref().value() })
 });
@@ -310,12 +286,69 @@ unsafe impl<T: Send, K: SlabKey> Send for IterMut<'_, T, K> {}
 // SAFETY: `&IterMut` gives access to no value.
 unsafe impl<T: Sync, K: SlabKey> Sync for IterMut<'_, T, K> {}
 
-iterator!(IterMut, (K, &'a mut T), |key, cell| {
+iterator!(IterMut, (K, &'a mut T), |(key, cell)| {
     // SAFETY: occupied, visited once, and borrowed as long as the slab is.
     (key, unsafe { (&mut *cell.as_ptr()).value_mut() })
 });
 
-exact_size!(Iter IterMut);
+/// The keys of the values of a slab; made by [`keys`](PlainSlab::keys).
+///
+/// ```
+/// let mut slab = flatslab::KeySlab::new();
+/// let key = slab.insert(3);
+/// let mut keys = slab.keys();
+/// assert_eq!((keys.next(), keys.next()), (Some(key), None));
+/// ```
+#[must_use = "iterators do nothing unless consumed"]
+pub struct Keys<'a, T, K: SlabKey = Key> {
+    walk: Iter<'a, T, K>,
+}
+
+iterator!(Keys, K, |(key, _)| key);
+
+impl<T, K: SlabKey> Clone for Keys<'_, T, K> {
+    fn clone(&self) -> Self {
+        let walk = self.walk.clone();
+        Keys { walk }
+    }
+}
+
+/// The values of a slab; made by [`values`](PlainSlab::values).
+///
+/// ```
+/// let mut slab = flatslab::KeySlab::new();
+/// slab.insert(3);
+/// let mut values = slab.values();
+/// assert_eq!((values.len(), values.next()), (1, Some(&3)));
+/// ```
+#[must_use = "iterators do nothing unless consumed"]
+pub struct Values<'a, T, K: SlabKey = Key> {
+    walk: Iter<'a, T, K>,
+}
+
+iterator!(Values, &'a T, |(_, value)| value);
+
+impl<T, K: SlabKey> Clone for Values<'_, T, K> {
+    fn clone(&self) -> Self {
+        let walk = self.walk.clone();
+        Values { walk }
+    }
+}
+
+/// The values of a slab, to be changed; made by [`values_mut`](PlainSlab::values_mut).
+///
+/// ```
+/// let mut slab = flatslab::KeySlab::new();
+/// let key = slab.insert(3);
+/// *slab.values_mut().next().unwrap() += 1;
+/// assert_eq!(slab[key], 4);
+/// ```
+#[must_use = "iterators do nothing unless consumed"]
+pub struct ValuesMut<'a, T, K: SlabKey = Key> {
+    walk: IterMut<'a, T, K>,
+}
+
+iterator!(ValuesMut, &'a mut T, |(_, value)| value);
 
 /// As `iter`.
 impl<'a, T, K: SlabKey, S: Storage> IntoIterator for &'a PlainSlab<T, K, S> {
@@ -336,5 +369,61 @@ impl<'a, T, K: SlabKey, S: Storage> IntoIterator for &'a mut PlainSlab<T, K, S> 
     #[inline]
     fn into_iter(self) -> Self::IntoIter {
         self.iter_mut()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{GenKey, KeySlab};
+
+    /// Ten values, from the first slot given, of many.
+    fn ten_of_many<K: SlabKey>(first: usize) -> KeySlab<usize, K> {
+        let mut slab = KeySlab::with_key();
+        slab.insert_many(0..100, &mut Vec::new());
+        slab.retain(|_, value| (first..first + 20).contains(value) && *value % 2 == 0);
+        slab
+    }
+
+    /// Behind the last value there may be any number of slots that were used once.
+    fn ends_with_the_last_value<K: SlabKey>() {
+        let mut slab = ten_of_many::<K>(40);
+        let mut walk = Walk::new(&slab);
+        assert_eq!(core::iter::from_fn(|| walk.next()).count(), 10);
+        assert_eq!((walk.front, walk.len()), (59, 0));
+        let (mut walk, mut indices) = (Walk::new(&slab), Vec::new());
+        while let Some((key, _)) = walk.next_back() {
+            indices.push(key.index());
+        }
+        assert!(indices.into_iter().eq((40..60).step_by(2).rev()));
+        assert_eq!((walk.front, walk.len()), (0, 0));
+        assert_eq!(
+            walk.end.addr() - walk.cell.addr(),
+            40 * Walk::<usize, K>::SIZE
+        );
+        // From both ends: the two meet at the last one that is left.
+        let mut walk = Walk::new(&slab);
+        for left in (0..10).rev() {
+            let found = if left % 3 == 0 {
+                walk.next_back()
+            } else {
+                walk.next()
+            };
+            assert!(found.is_some() && walk.len() == left);
+        }
+        assert!(walk.next().is_none() && walk.next_back().is_none());
+        assert!(walk.end.addr() - walk.cell.addr() < 2 * Walk::<usize, K>::SIZE);
+
+        let (mut iter, mut keys) = (slab.iter_mut(), 0);
+        while iter.next().is_some() {
+            keys += 1;
+        }
+        assert_eq!((keys, iter.walk.front), (10, 59));
+    }
+
+    #[test]
+    fn a_walk_ends_with_the_last_value() {
+        ends_with_the_last_value::<Key>();
+        ends_with_the_last_value::<GenKey>();
     }
 }

@@ -1,11 +1,13 @@
 //! Many values at once: each operation brings the cells of the next few into the cache while it
 //! is at one, so that a row of misses is waited for together.
 
-#[cfg(feature = "alloc")]
-use super::Growable;
+use core::fmt;
+use core::iter::FusedIterator;
+
 use super::key::SlabKey;
-use super::{PlainSlab, Storage};
+use super::{Growable, PlainSlab, Storage};
 use crate::error::FullError;
+use crate::key::Key;
 
 /// How many cells ahead are prefetched: as many misses as a core waits for at once, about.
 const AHEAD: usize = 8;
@@ -58,19 +60,28 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// assert!(slab.get_many(&keys).eq([None, Some(&8)]));
     /// ```
     #[inline]
-    pub fn get_many<'a>(
-        &'a self,
-        keys: &'a [K],
-    ) -> impl ExactSizeIterator<Item = Option<&'a T>> + Clone + 'a {
+    pub fn get_many<'a>(&'a self, keys: &'a [K]) -> GetMany<'a, T, K, S> {
+        self.prefetch_first(keys);
+        GetMany { slab: self, keys }
+    }
+
+    /// Prefetches the values that an iterator over these keys begins with.
+    #[inline]
+    fn prefetch_first(&self, keys: &[K]) {
         for &key in keys.iter().take(AHEAD) {
             self.prefetch(key);
         }
-        keys.iter().enumerate().map(move |(at, &key)| {
-            if let Some(&key) = keys.get(at + AHEAD) {
-                self.prefetch(key);
-            }
-            self.get(key)
-        })
+    }
+
+    /// Takes the first key off, and prefetches what is needed soon.
+    #[inline(always)]
+    fn next_key(&self, keys: &mut &[K]) -> Option<K> {
+        let (&key, rest) = keys.split_first()?;
+        *keys = rest;
+        if let Some(&later) = rest.get(AHEAD - 1) {
+            self.prefetch(later);
+        }
+        Some(key)
     }
 
     /// Moves the values at keys out, in their order, and frees their slots; O(keys). `None` for
@@ -85,13 +96,8 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// assert_eq!(slab.remove_many(&keys[..2]).flatten().sum::<i32>(), 15);
     /// assert!(slab.values().eq(&[9]));
     /// ```
-    pub fn remove_many<'a>(
-        &'a mut self,
-        keys: &'a [K],
-    ) -> impl ExactSizeIterator<Item = Option<T>> + 'a {
-        for &key in keys.iter().take(AHEAD) {
-            self.prefetch(key);
-        }
+    pub fn remove_many<'a>(&'a mut self, keys: &'a [K]) -> RemoveMany<'a, T, K, S> {
+        self.prefetch_first(keys);
         RemoveMany { slab: self, keys }
     }
 }
@@ -126,7 +132,52 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
     }
 }
 
-struct RemoveMany<'a, T, K: SlabKey, S: Storage> {
+/// The values at keys; made by [`get_many`](PlainSlab::get_many).
+///
+/// ```
+/// let mut slab = flatslab::KeySlab::new();
+/// let keys = [slab.insert(7), slab.insert(8)];
+/// let mut values = slab.get_many(&keys);
+/// assert_eq!((values.len(), values.next()), (2, Some(Some(&7))));
+/// ```
+#[must_use = "iterators do nothing unless consumed"]
+pub struct GetMany<'a, T, K: SlabKey = Key, S: Storage = Growable> {
+    slab: &'a PlainSlab<T, K, S>,
+    keys: &'a [K],
+}
+
+impl<'a, T, K: SlabKey, S: Storage> Iterator for GetMany<'a, T, K, S> {
+    type Item = Option<&'a T>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let key = self.slab.next_key(&mut self.keys)?;
+        Some(self.slab.get(key))
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.keys.len(), Some(self.keys.len()))
+    }
+}
+
+impl<T, K: SlabKey, S: Storage> Clone for GetMany<'_, T, K, S> {
+    fn clone(&self) -> Self {
+        GetMany { ..*self }
+    }
+}
+
+/// The values at keys, moved out; made by [`remove_many`](PlainSlab::remove_many). Dropping it
+/// drops the rest.
+///
+/// ```
+/// let mut slab = flatslab::KeySlab::new();
+/// let keys = [slab.insert(7), slab.insert(8)];
+/// assert_eq!(slab.remove_many(&keys).next(), Some(Some(7)));
+/// assert!(slab.is_empty());
+/// ```
+#[must_use = "dropping it removes and drops the values at all keys"]
+pub struct RemoveMany<'a, T, K: SlabKey = Key, S: Storage = Growable> {
     slab: &'a mut PlainSlab<T, K, S>,
     keys: &'a [K],
 }
@@ -135,21 +186,16 @@ impl<T, K: SlabKey, S: Storage> Iterator for RemoveMany<'_, T, K, S> {
     type Item = Option<T>;
 
     #[inline]
-    fn next(&mut self) -> Option<Option<T>> {
-        let (&key, rest) = self.keys.split_first()?;
-        self.keys = rest;
-        if let Some(&key) = rest.get(AHEAD - 1) {
-            self.slab.prefetch(key);
-        }
+    fn next(&mut self) -> Option<Self::Item> {
+        let key = self.slab.next_key(&mut self.keys)?;
         Some(self.slab.try_remove(key))
     }
 
+    #[inline]
     fn size_hint(&self) -> (usize, Option<usize>) {
         (self.keys.len(), Some(self.keys.len()))
     }
 }
-
-impl<T, K: SlabKey, S: Storage> ExactSizeIterator for RemoveMany<'_, T, K, S> {}
 
 impl<T, K: SlabKey, S: Storage> Drop for RemoveMany<'_, T, K, S> {
     fn drop(&mut self) {
@@ -164,5 +210,24 @@ impl<T, K: SlabKey, S: Storage> Drop for RemoveMany<'_, T, K, S> {
 
         let rest = Rest(self);
         rest.0.by_ref().for_each(drop);
+    }
+}
+
+impl<T, K: SlabKey, S: Storage> ExactSizeIterator for GetMany<'_, T, K, S> {}
+impl<T, K: SlabKey, S: Storage> FusedIterator for GetMany<'_, T, K, S> {}
+impl<T, K: SlabKey, S: Storage> ExactSizeIterator for RemoveMany<'_, T, K, S> {}
+impl<T, K: SlabKey, S: Storage> FusedIterator for RemoveMany<'_, T, K, S> {}
+
+/// Prints the keys that are left.
+impl<T, K: SlabKey, S: Storage> fmt::Debug for GetMany<'_, T, K, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("GetMany").field(&self.keys).finish()
+    }
+}
+
+/// Prints the keys that are left.
+impl<T, K: SlabKey, S: Storage> fmt::Debug for RemoveMany<'_, T, K, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("RemoveMany").field(&self.keys).finish()
     }
 }

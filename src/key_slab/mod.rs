@@ -114,14 +114,15 @@ pub use drain::{Drain, IntoIter};
 pub use entry::VacantEntry;
 #[cfg(feature = "alloc")]
 pub use growable::KeySlab;
-pub use iter::{Iter, IterMut};
+pub use iter::{Iter, IterMut, Keys, Values, ValuesMut};
 #[doc(hidden)]
 pub use key::NamedKey;
 pub use key::{GenKey, GenerationKey, SlabKey};
 pub use kind::{Bounded, FixedStorage, Growable, InStorage, Storage};
+pub use many::{GetMany, RemoveMany};
 pub use restore::InsertAtError;
 #[cfg(feature = "alloc")]
-pub use secondary::SecondarySlab;
+pub use secondary::{Join, JoinMut, SecondarySlab};
 #[cfg(feature = "serde")]
 #[cfg_attr(docsrs, doc(cfg(feature = "serde")))]
 pub use snapshot::Restore;
@@ -306,7 +307,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     }
 
     /// Number of slots that are neither taken, [retired](Self::retired_slots) nor kept for a
-    /// [detached](Self::detach) value: an insertion into them allocates nothing.
+    /// [detached](Self::detached_slots) value: an insertion into them allocates nothing.
     ///
     /// ```
     /// let mut slab = flatslab::BoundedKeySlab::with_capacity(8);
@@ -320,7 +321,8 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     }
 
     /// Number of slots up to the last one that has had a value since the slab was made, shrunk or,
-    /// without generations, cleared: what an iteration visits. O(1).
+    /// without generations, cleared: the most that an iteration visits, which ends with the last
+    /// value. O(1).
     ///
     /// ```
     /// let mut slab = flatslab::KeySlab::with_capacity(8);
@@ -576,7 +578,8 @@ impl<T, K: SlabKey, S: Storage> Drop for PlainSlab<T, K, S> {
             }
         }
 
-        Block(self).0.destroy_all(false);
+        let values = self.len();
+        Block(self).0.destroy_all(false, values);
     }
 }
 

@@ -3,6 +3,7 @@
 #[cfg(doc)]
 use super::GenKey;
 use super::cell::{self, Cell};
+use super::iter::Walk;
 use super::key::{Inside, SlabKey};
 use super::{PlainSlab, Storage};
 
@@ -22,24 +23,25 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// assert!(slab.is_empty());
     /// ```
     pub fn clear(&mut self) {
-        self.destroy_all(K::Cell::<T>::VERSIONED);
+        self.destroy_all(K::Cell::<T>::VERSIONED, self.len());
     }
 
-    /// Drops the values in the order of their indices. Then no slot exists any
-    /// more, or, if `keep_slots`, which slots without a version cannot, all are
-    /// free.
-    pub(super) fn destroy_all(&mut self, keep_slots: bool) {
+    /// Drops the values in the order of their indices, of which there are at most `values`: none
+    /// after so many is looked for. Then no slot exists any more, or, if `keep_slots`, which slots
+    /// without a version cannot, all are free.
+    pub(super) fn destroy_all(&mut self, keep_slots: bool, values: usize) {
         /// Goes on with the rest when a destructor panics.
         struct Rest<'a, T, K: SlabKey, S: Storage> {
             slab: &'a mut PlainSlab<T, K, S>,
             next: usize,
             end: usize,
+            left: usize,
             keep_slots: bool,
         }
 
         impl<T, K: SlabKey, S: Storage> Rest<'_, T, K, S> {
             fn destroy(&mut self) {
-                while self.next < self.end {
+                while self.next < self.end && self.left > 0 {
                     let index = self.next;
                     self.next += 1;
                     // SAFETY: below what `used` was, so by K1 it is initialised;
@@ -47,6 +49,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
                     unsafe {
                         let cell = self.slab.place(index);
                         if cell.as_ref().is_occupied() {
+                            self.left -= 1;
                             K::Cell::destroy(cell);
                         }
                     }
@@ -72,6 +75,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
                 slab: self,
                 next: 0,
                 end,
+                left: values,
                 keep_slots,
             };
             rest.destroy();
@@ -106,8 +110,8 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         }
     }
 
-    /// Drops the values for which `keep` is false, in the order of their keys;
-    /// O(slots used).
+    /// Drops the values for which `keep` is false, in the order of their keys; O(slots up to that
+    /// of the last value).
     ///
     /// When `keep` or a destructor panics, the values not yet visited stay.
     ///
@@ -121,13 +125,11 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     where
         F: FnMut(K, &mut T) -> bool,
     {
-        for index in 0..self.used {
-            // SAFETY: by K1 the cell exists; `keep` cannot reach the slab.
+        let mut walk = Walk::new(self);
+        while let Some((index, mut cell)) = walk.next_cell() {
+            // SAFETY: an occupied cell of this slab (W1), and its slot; `keep` cannot reach the
+            // slab, and what is removed is what was visited.
             unsafe {
-                let mut cell = self.place(index);
-                if !cell.as_ref().is_occupied() {
-                    continue;
-                }
                 let version = cell.as_ref().version();
                 let key = K::new(index, version | 1, Inside);
                 if !keep(key, cell.as_mut().value_mut()) {

@@ -12,13 +12,14 @@ use crate::error::AllocError;
 use crate::key::MAX_SLOTS;
 
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
-    /// Inserts a value under a key of your choice; O(free slots). A growable slab
+    /// Inserts a value under a key of your choice. O(1) if its slot is the next free one, or the one
+    /// after all that were used, as in step with another slab; else O(slots that are free before
+    /// it), and where there are new slots below it O(free slots + new slots). A growable slab
     /// allocates all slots up to the key.
     ///
-    /// New slots below the key are free afterwards. It walks over all free slots; to
-    /// insert many values use [`try_extend`](Self::try_extend) or `collect`, which
-    /// walk over them once. A key from outside the program costs the memory of
-    /// all slots below it: check its index first.
+    /// New slots below the key are free afterwards. To insert many values in any order use
+    /// [`try_extend`](Self::try_extend) or `collect`, which walk over the free slots once. A key
+    /// from outside the program costs the memory of all slots below it: check its index first.
     ///
     /// # Errors
     ///
@@ -43,10 +44,13 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         match self.reach(index, version) {
             Ok(()) => {
                 let first = self.used;
-                self.create_up_to(index + 1);
-                // SAFETY: by K2 there is room; they are vacant, and new.
-                unsafe { self.cells.push_below(first..self.used) };
-                self.cells.retain(|free| free != index);
+                if index < first {
+                    self.cells.remove(index);
+                } else {
+                    self.create_up_to(index + 1);
+                    // SAFETY: by K2 there is room; they are vacant, and new.
+                    unsafe { self.cells.push_below(first..index) };
+                }
                 // SAFETY: vacant, not on the stack, and of an earlier version.
                 unsafe { K::Cell::fill(self.place(index), version | 1, value) };
                 Ok(())
@@ -375,5 +379,58 @@ impl<T> Error for InsertAtError<T> {
             InsertAtError::NoMemory(_, error) => Some(error),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::key_slab::cells::visits;
+    use crate::{GenKey, Key, KeySlab};
+
+    /// As a standby does that gets the keys of the first slab: no index on the stack but the
+    /// one that is taken.
+    #[test]
+    fn a_slab_in_step_with_another_one_looks_at_no_other_free_slot() {
+        let (mut first, mut second) = (KeySlab::with_key(), KeySlab::<usize, GenKey>::with_key());
+        let mut keys: Vec<GenKey> = (0..300).map(|n| first.insert(n)).collect();
+        let (_, seen) = visits(|| {
+            for (number, &key) in keys.iter().enumerate() {
+                second.insert_at(key, number).unwrap();
+            }
+        });
+        assert_eq!(seen, 0, "fresh slots");
+        for key in keys.drain(..200) {
+            assert_eq!(first.remove(key), second.remove(key));
+        }
+        let (_, seen) = visits(|| {
+            for number in 0..250 {
+                let key = first.insert(number);
+                second.insert_at(key, number).unwrap();
+                keys.push(key);
+            }
+        });
+        // The last 50 are fresh.
+        assert_eq!((first == second, seen), (true, 200));
+        assert_eq!(first.vacant_key(), second.vacant_key());
+    }
+
+    #[test]
+    fn another_slot_is_looked_for_from_the_next_free_one_on() {
+        let mut slab = KeySlab::new();
+        let keys: Vec<Key> = (0..100).map(|n| slab.insert(n)).collect();
+        for key in &keys {
+            slab.remove(*key);
+        }
+        let (_, seen) = visits(|| slab.insert_at(keys[95], 0).unwrap());
+        assert_eq!(seen, 5);
+        // The others become free in the order they had.
+        assert_eq!(slab.vacant_key(), keys[99]);
+        let order = (0..99).map(|n| slab.insert(n).index());
+        assert!(order.eq((0..95).chain(96..100).rev()));
+        // New slots below come after all that were free.
+        slab.remove(keys[7]);
+        let (_, seen) = visits(|| slab.insert_at(Key::from_raw(103), 0).unwrap());
+        let next = [0; 5].map(|_| slab.insert(0).index());
+        assert_eq!((seen, next), (1, [7, 100, 101, 102, 104]));
     }
 }

@@ -1,11 +1,13 @@
 //! More about the values of a slab, in slabs of their own.
 
 use core::fmt;
+use core::iter::{FusedIterator, Peekable};
 use core::ops::{Index, IndexMut};
 
 use super::cell::{Cell, DETACHED};
-use super::key::GenerationKey;
-use super::{InsertAtError, Iter, IterMut, KeySlab, PlainSlab, Storage, missing};
+use super::iter::Walk;
+use super::key::{GenerationKey, Inside};
+use super::{Growable, InsertAtError, Iter, IterMut, KeySlab, PlainSlab, Storage, missing};
 use crate::raw::memory;
 use crate::raw::report::Report;
 
@@ -18,8 +20,12 @@ use crate::raw::report::Report;
 /// [wrap](super::GenKey#how-long-generations-last).
 ///
 /// An insertion names the other slab, so a key that opens no value there, forged or stale,
-/// takes no memory. There is as much as up to the highest slot with an entry: a value, its
-/// generation, and 4 bytes for each.
+/// takes no memory. There is memory for each slot up to the highest one with an entry, with an entry
+/// or without: a value, its generation, and 4 bytes. What goes over all entries visits each slot up
+/// to that of the last one: an entry in the last of a million slots costs a million slots. For entries
+/// of few of the values use a `HashMap<K, V>`: a key contains its generation, so one whose value is
+/// gone finds nothing of the next value there either, and
+/// `retain(|key, _| slab.contains(*key))` prunes it.
 ///
 /// # Examples
 ///
@@ -88,8 +94,9 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
         self.slab.get_mut(key)
     }
 
-    /// Sets the entry of a value of `slab`, and returns the one it had; O(1), amortised. An
-    /// entry of an earlier value in the same slot is dropped.
+    /// Sets the entry of a value of `slab`, and returns the one it had. An entry of an earlier value
+    /// in the same slot is dropped. O(1), if a slot as high had an entry before; else O(slots) for
+    /// those up to this one that had none, which are written once.
     ///
     /// # Panics
     ///
@@ -188,7 +195,7 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
     }
 
     /// Drops the entries whose value in `slab` is gone, and not only
-    /// [detached](PlainSlab::detach); O(slots with entries).
+    /// [detached](PlainSlab::detach); O(slots up to that of the last entry).
     ///
     /// ```
     /// # use flatslab::{GenKey, KeySlab, key_slab::SecondarySlab};
@@ -204,51 +211,58 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
         self.retain(|key, _| slab.contains(key) || slab.is_detached(key));
     }
 
-    /// Drops the entries for which `keep` is false, in the order of the slots; O(slots with
-    /// entries). If `keep` or a destructor panics, those not yet visited stay.
+    /// Drops the entries for which `keep` is false, in the order of the slots; O(slots up to that of
+    /// the last entry). If `keep` or a destructor panics, those not yet visited stay.
     pub fn retain(&mut self, mut keep: impl FnMut(K, &mut V) -> bool) {
-        for index in 0..self.slab.used {
-            let Some(key) = self.slab.key_at(index) else {
-                continue;
-            };
-            let value = self.slab.get_mut(key);
-            if value.is_some_and(|value| !keep(key, value)) {
-                self.try_remove(key);
+        let mut walk = Walk::new(&self.slab);
+        while let Some((index, mut cell)) = walk.next_cell() {
+            // SAFETY: an occupied cell of this slab (W1), and its slot; `keep` cannot reach the
+            // slab. Not removed by the key, whose methods may return other numbers: what is
+            // removed is what was visited.
+            unsafe {
+                let key = K::new(index, cell.as_ref().version(), Inside);
+                if !keep(key, cell.as_mut().value_mut()) {
+                    self.slab.detached += 1;
+                    drop(K::Cell::vacate(cell, DETACHED));
+                }
             }
         }
     }
 
-    /// Drops all entries and keeps the memory; O(slots with entries).
+    /// Drops all entries and keeps the memory; O(slots up to that of the last entry), O(1) where
+    /// they have no destructor.
     pub fn clear(&mut self) {
+        let entries = self.len();
         self.slab.detached = 0;
-        self.slab.destroy_all(false);
+        self.slab.destroy_all(false, entries);
     }
 
-    /// The entries with their keys, in the order of the slots; O(slots with entries).
+    /// The entries with their keys, in the order of the slots; O(slots up to that of the last entry).
     #[inline]
     pub fn iter(&self) -> Iter<'_, V, K> {
         self.slab.iter()
     }
 
-    /// The entries with their keys, to be changed, in the order of the slots; O(slots with
-    /// entries).
+    /// The entries with their keys, to be changed, in the order of the slots; O(slots up to that of
+    /// the last entry).
     #[inline]
     pub fn iter_mut(&mut self) -> IterMut<'_, V, K> {
         self.slab.iter_mut()
     }
 
     /// The values of `slab` that have an entry, each with its key and its entry, in the order of
-    /// the slots; O(slots with entries).
-    pub fn join<'a, T, S: Storage>(
-        &'a self,
-        slab: &'a PlainSlab<T, K, S>,
-    ) -> impl Iterator<Item = (K, &'a T, &'a V)> + Clone {
-        self.iter()
-            .filter_map(|(key, entry)| Some((key, slab.get(key)?, entry)))
+    /// the slots; O(slots up to that of the last entry).
+    #[inline]
+    pub fn join<'a, T, S: Storage>(&'a self, slab: &'a PlainSlab<T, K, S>) -> Join<'a, T, V, K, S> {
+        Join {
+            entries: self.iter(),
+            slab,
+        }
     }
 
     /// The values of `slab` that have an entry, each with its key and its entry, both to be
-    /// changed, in the order of the slots; O(slots used + slots with entries).
+    /// changed, in the order of the slots; O(slots up to that of the last value and of the last
+    /// entry).
     ///
     /// ```
     /// # use flatslab::{GenKey, KeySlab, key_slab::SecondarySlab};
@@ -261,12 +275,91 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
     /// }
     /// assert_eq!((places[still], places[moving]), (0, 13));
     /// ```
+    #[inline]
     pub fn join_mut<'a, T, S: Storage>(
         &'a mut self,
         slab: &'a mut PlainSlab<T, K, S>,
-    ) -> impl Iterator<Item = (K, &'a mut T, &'a mut V)> {
-        let mut entries = self.iter_mut().peekable();
-        slab.iter_mut().filter_map(move |(key, value)| {
+    ) -> JoinMut<'a, T, V, K> {
+        JoinMut {
+            entries: self.iter_mut().peekable(),
+            values: slab.iter_mut(),
+        }
+    }
+
+    /// Bytes of memory, and where it is from.
+    #[must_use]
+    pub fn memory(&self) -> Report {
+        self.slab.memory()
+    }
+}
+
+/// The values of a slab that have an entry; made by [`join`](SecondarySlab::join).
+///
+/// ```
+/// use flatslab::key_slab::{Join, SecondarySlab};
+/// use flatslab::{GenKey, KeySlab};
+///
+/// let mut names: KeySlab<&str, GenKey> = KeySlab::with_key();
+/// let mut ages = SecondarySlab::new();
+/// let bob = names.insert("Bob");
+/// ages.insert(&names, bob, 40);
+/// let mut both: Join<'_, &str, i32, GenKey> = ages.join(&names);
+/// assert_eq!(both.next(), Some((bob, &"Bob", &40)));
+/// ```
+#[must_use = "iterators do nothing unless consumed"]
+pub struct Join<'a, T, V, K: GenerationKey, S: Storage = Growable> {
+    entries: Iter<'a, V, K>,
+    slab: &'a PlainSlab<T, K, S>,
+}
+
+impl<'a, T, V, K: GenerationKey, S: Storage> Iterator for Join<'a, T, V, K, S> {
+    type Item = (K, &'a T, &'a V);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let slab = self.slab;
+        let joined = |(key, entry)| Some((key, slab.get(key)?, entry));
+        self.entries.find_map(joined)
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (0, Some(self.entries.len()))
+    }
+}
+
+impl<T, V, K: GenerationKey, S: Storage> Clone for Join<'_, T, V, K, S> {
+    fn clone(&self) -> Self {
+        let (entries, slab) = (self.entries.clone(), self.slab);
+        Join { entries, slab }
+    }
+}
+
+impl<T, V, K: GenerationKey, S: Storage> FusedIterator for Join<'_, T, V, K, S> {}
+
+/// Prints how many entries are left.
+impl<T, V, K: GenerationKey, S: Storage> fmt::Debug for Join<'_, T, V, K, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Join")
+            .field("left", &self.entries.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The values of a slab that have an entry, both to be changed; made by
+/// [`join_mut`](SecondarySlab::join_mut).
+#[must_use = "iterators do nothing unless consumed"]
+pub struct JoinMut<'a, T, V, K: GenerationKey> {
+    entries: Peekable<IterMut<'a, V, K>>,
+    values: IterMut<'a, T, K>,
+}
+
+impl<'a, T, V, K: GenerationKey> Iterator for JoinMut<'a, T, V, K> {
+    type Item = (K, &'a mut T, &'a mut V);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let entries = &mut self.entries;
+        self.values.find_map(|(key, value)| {
             let at = (key.index(), key.version());
             while let Some((other, _)) = entries.peek() {
                 if (other.index(), other.version()) >= at {
@@ -279,10 +372,20 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
         })
     }
 
-    /// Bytes of memory, and where it is from.
-    #[must_use]
-    pub fn memory(&self) -> Report {
-        self.slab.memory()
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (0, Some(self.values.len()))
+    }
+}
+
+impl<T, V, K: GenerationKey> FusedIterator for JoinMut<'_, T, V, K> {}
+
+/// Prints how many values are left.
+impl<T, V, K: GenerationKey> fmt::Debug for JoinMut<'_, T, V, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JoinMut")
+            .field("left", &self.values.len())
+            .finish_non_exhaustive()
     }
 }
 

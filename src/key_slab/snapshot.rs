@@ -102,8 +102,9 @@ impl<T, K: SlabKey, S: Storage> Serialize for Free<'_, T, K, S> {
 /// [`restore`](PlainSlab::restore) reads into other memory, and within a limit.
 ///
 /// It takes as many slots as there are entries, and a bounded slab those of its capacity, which
-/// are allocated as claimed and not touched: read what may be forged by `restore` into a slab
-/// that you have made.
+/// are allocated as claimed and not touched. No key claims memory, so there is no limit on keys. Read
+/// what may be forged by `restore` into a slab that you have made, and [limit](Restore::limit) its
+/// slots.
 ///
 /// ```
 /// use flatslab::{GenKey, KeySlab};
@@ -200,6 +201,7 @@ impl<T, K: SlabKey, S: Storage> Restore<'_, T, K, S> {
     /// assert!(slab.is_empty());
     /// # Ok::<(), serde_json::Error>(())
     /// ```
+    #[doc(alias = "KeyLimit")]
     #[must_use]
     pub const fn limit(mut self, slots: usize) -> Self {
         self.limit = slots;
@@ -269,7 +271,7 @@ impl<T, K: SlabKey, S: Storage> Drop for Reading<'_, T, K, S> {
         if !self.complete {
             let slab = &mut *self.slab;
             (slab.retired, slab.detached, slab.floor) = (0, 0, 0);
-            slab.destroy_all(false);
+            slab.destroy_all(false, usize::MAX);
         }
     }
 }

@@ -55,7 +55,7 @@ fn generations_go_on_and_slots_that_are_out_stay() {
     );
     slab.reattach(keys[0], value);
     assert_eq!(
-        (slab.len(), slab.retired_slots(), slab.detached()),
+        (slab.len(), slab.retired_slots(), slab.detached_slots()),
         (5, 1, 0)
     );
     // Slots that were cut off begin with the generations after those they had.

@@ -16,14 +16,20 @@ fn a_slot_is_kept_until_its_value_is_back() {
     let mut slab: KeySlab<Counted, OrderKey> = KeySlab::with_key();
     let (first, second) = (slab.insert(count.make(1)), slab.insert(count.make(2)));
     let value = slab.detach(first).unwrap();
-    assert_eq!((slab.len(), slab.detached(), slab.free_slots()), (1, 1, 2));
+    assert_eq!(
+        (slab.len(), slab.detached_slots(), slab.free_slots()),
+        (1, 1, 2)
+    );
     assert!(slab.get(first).is_none() && !slab.contains(first));
     assert!(slab.try_remove(first).is_none() && slab.detach(first).is_none());
     assert_eq!(slab.keys().collect::<Vec<_>>(), [second]);
     let others = [3, 4, 5].map(|n| slab.insert(count.make(n)));
     assert!(others.iter().all(|key| key.index() > 1));
     slab.reattach(first, value);
-    assert_eq!((slab[first].number, slab.detached(), slab.len()), (1, 0, 5));
+    assert_eq!(
+        (slab[first].number, slab.detached_slots(), slab.len()),
+        (1, 0, 5)
+    );
     let error = slab.try_reattach(first, count.make(9)).unwrap_err();
     assert_eq!(error.to_string(), "no value is detached from the key");
     drop(error);
@@ -62,7 +68,7 @@ fn what_is_done_to_all_values_leaves_kept_slots() {
     let value = slab.detach(keys[5]).unwrap();
     let kept = |slab: &KeySlab<Counted, GenKey>| {
         let mut slab = slab.clone();
-        assert_eq!(slab.detached(), 1);
+        assert_eq!(slab.detached_slots(), 1);
         slab.reattach(keys[5], count.make(50));
         slab[keys[5]].number == 50
     };
@@ -98,7 +104,7 @@ fn what_is_done_to_all_values_leaves_kept_slots() {
     slab.reset_generations();
     assert!(slab.try_reattach(GenKey::of(5, 90), count.make(9)).is_err());
     assert_eq!(
-        (slab.insert(count.make(1)), slab.detached()),
+        (slab.insert(count.make(1)), slab.detached_slots()),
         (GenKey::of(0, 0), 0)
     );
 }
@@ -116,10 +122,10 @@ fn a_slot_that_is_given_up_is_free_or_retires() {
     slab.detach(last);
     slab.reattach(last, ());
     slab.detach(last);
-    assert_eq!((slab.retired_slots(), slab.detached()), (0, 1));
+    assert_eq!((slab.retired_slots(), slab.detached_slots()), (0, 1));
     assert!(slab.free_detached(last) && !slab.free_detached(last));
     assert_eq!(
-        (slab.retired_slots(), slab.detached(), slab.is_full()),
+        (slab.retired_slots(), slab.detached_slots(), slab.is_full()),
         (1, 0, true)
     );
 }

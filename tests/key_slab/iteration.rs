@@ -124,3 +124,49 @@ fn dropping_what_was_not_visited_drops_it_once() {
     drop(values);
     assert_eq!(count.alive(), 0);
 }
+
+/// What `slab` and `slotmap` compile: a named iterator has no destructor, so its borrow ends with its
+/// last use.
+#[test]
+fn the_first_key_is_removed_in_one_expression() {
+    let mut slab = KeySlab::new();
+    slab.insert_many(0..3, &mut Vec::new());
+    assert_eq!(slab.remove(slab.keys().next().unwrap()), 0);
+    assert_eq!(slab.remove(slab.iter().next_back().unwrap().0), 2);
+    slab.insert(*slab.values().next().unwrap());
+    assert!(slab.values().eq(&[1, 1]));
+}
+
+/// So that a struct can hold them.
+#[test]
+fn every_iterator_has_a_name_and_prints_what_is_left() {
+    use flatslab::key_slab::{
+        GetMany, Join, JoinMut, Keys, RemoveMany, SecondarySlab, Values, ValuesMut,
+    };
+    fn sent<I: Iterator + Send + Sync + std::fmt::Debug>(iterator: I) -> (usize, String) {
+        let text = format!("{iterator:?}");
+        (iterator.count(), text)
+    }
+
+    let (mut slab, mut more) = (KeySlab::with_key(), SecondarySlab::new());
+    let keys: Vec<GenKey> = (0..3).map(|n| slab.insert(n)).collect();
+    more.insert(&slab, keys[1], "more");
+    let left = |name: &str, left: usize| (left, format!("{name} {{ left: {left}, .. }}"));
+    let walk: Keys<'_, i32, GenKey> = slab.keys();
+    assert_eq!(sent(walk.clone()), left("Keys", 3));
+    let walk: Values<'_, i32, GenKey> = slab.values();
+    assert_eq!(sent(walk.clone()), left("Values", 3));
+    let walk: ValuesMut<'_, i32, GenKey> = slab.values_mut();
+    assert_eq!(sent(walk), left("ValuesMut", 3));
+    let walk: Join<'_, i32, &str, GenKey> = more.join(&slab);
+    assert_eq!(walk.size_hint(), (0, Some(1)));
+    assert_eq!(sent(walk.clone()), left("Join", 1));
+    let walk: JoinMut<'_, i32, &str, GenKey> = more.join_mut(&mut slab);
+    assert_eq!(format!("{walk:?}"), "JoinMut { left: 3, .. }");
+    assert_eq!(sent(walk).0, 1);
+    let walk: GetMany<'_, i32, GenKey> = slab.get_many(&keys);
+    assert_eq!(walk.len(), 3);
+    assert!(sent(walk.clone()).1.starts_with("GetMany([GenKey("));
+    let walk: RemoveMany<'_, i32, GenKey> = slab.remove_many(&keys[1..]);
+    assert_eq!((walk.len(), sent(walk).0, slab.len()), (2, 2, 1));
+}

@@ -374,7 +374,7 @@ fn run<const BYTES: usize, K: Numbers, S: Storage>(
         assert_eq!(slab.len(), model.len());
         assert_eq!(count.alive(), model.len());
         assert_eq!(slab.is_empty(), model.is_empty());
-        assert_eq!(slab.detached(), detached.len());
+        assert_eq!(slab.detached_slots(), detached.len());
         assert!(
             slab.iter()
                 .map(|(key, v)| (key, v.number))

@@ -179,3 +179,56 @@ fn entries_do_as_a_map() {
         );
     }
 }
+
+/// A key type whose numbers change between calls confuses its author alone: what a walk removes is
+/// what it visited.
+#[test]
+fn a_key_that_lies_removes_nothing_else_from_a_walk() {
+    use std::cell::Cell;
+
+    use flatslab::key_slab::NamedKey;
+
+    thread_local!(static LIES: Cell<bool> = const { Cell::new(false) });
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    struct Liar(GenKey);
+    impl NamedKey for Liar {
+        type Inner = GenKey;
+        fn from_inner(inner: GenKey) -> Self {
+            Liar(inner)
+        }
+        fn into_inner(self) -> GenKey {
+            if LIES.get() {
+                return GenKey::of(9 - self.0.index(), 0);
+            }
+            self.0
+        }
+    }
+
+    let count = Count::default();
+    let mut slab: KeySlab<Counted, Liar> = KeySlab::with_key();
+    let mut more: SecondarySlab<Counted, Liar> = SecondarySlab::new();
+    for number in 0..10 {
+        let key = slab.insert(count.make(number));
+        more.insert(&slab, key, count.make(number));
+    }
+    LIES.set(true);
+    let mut visited = Vec::new();
+    more.retain(|_, entry| {
+        visited.push(entry.number);
+        entry.number % 2 == 1
+    });
+    slab.retain(|_, value| value.number % 3 == 0);
+    assert!(visited.into_iter().eq(0..10));
+    assert!(
+        more.iter()
+            .map(|(_, entry)| entry.number)
+            .eq([1, 3, 5, 7, 9])
+    );
+    assert!(slab.values().map(|value| value.number).eq([0, 3, 6, 9]));
+    // Whatever is joined with whatever.
+    assert!(more.join(&slab).count() + more.join_mut(&mut slab).count() <= 20);
+    more.prune(&slab);
+    slab.drain().take(2).for_each(drop);
+    drop((slab, more));
+    assert_eq!(count.alive(), 0);
+}

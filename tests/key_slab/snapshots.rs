@@ -97,8 +97,8 @@ fn both_go_on_alike<K, S>(
                 restored = back;
                 assert_eq!(restored, original);
                 assert_eq!(
-                    (restored.retired_slots(), restored.detached()),
-                    (original.retired_slots(), original.detached())
+                    (restored.retired_slots(), restored.detached_slots()),
+                    (original.retired_slots(), original.detached_slots())
                 );
             }
             _ => {}
@@ -178,7 +178,7 @@ fn a_snapshot_says_all_there_is_to_say() {
     );
     let back: KeySlab<u32, GenKey> = from_str(&to_string(&slab).unwrap()).unwrap();
     assert_eq!(
-        (back.retired_slots(), back.detached(), back.len()),
+        (back.retired_slots(), back.detached_slots(), back.len()),
         (1, 1, 1)
     );
 }

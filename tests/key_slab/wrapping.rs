@@ -58,7 +58,11 @@ fn whichever_way_the_last_value_goes_its_slot_wraps() {
         slab.insert_at(last(1), "one".to_string()).unwrap();
         slab.insert_at(key(2, 7), "two".to_string()).unwrap();
         end(&mut slab);
-        assert_eq!((slab.retired_slots(), slab.detached()), (0, 0), "{what}");
+        assert_eq!(
+            (slab.retired_slots(), slab.detached_slots()),
+            (0, 0),
+            "{what}"
+        );
         assert!(slab.wear() < 100, "{what}");
         let keys: Vec<_> = (0..4).map(|_| slab.insert(String::new())).collect();
         let again = keys.iter().find(|key| key.index() == 1);

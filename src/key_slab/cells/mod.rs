@@ -218,6 +218,10 @@ impl Cells {
         indices: impl DoubleEndedIterator<Item = usize> + Clone,
     ) {
         let (count, before) = (indices.clone().count(), self.len());
+        if count == 0 {
+            return;
+        }
+        visit(before);
         // SAFETY: by B2 there is room for so many more (precondition).
         unsafe {
             self.bottom.copy_to(self.bottom.add(count), before);
@@ -228,8 +232,27 @@ impl Cells {
         }
     }
 
+    /// Removes an index, which is looked for from the top; O(indices from there on).
+    pub(super) fn remove(&mut self, index: usize) {
+        let indices = self.free_mut();
+        let found = indices.iter().rposition(|&free| free as usize == index);
+        debug_assert!(found.is_some(), "{index} is not on the stack");
+        if let Some(at) = found {
+            let above = self.len() - at - 1;
+            visit(above + 1);
+            // SAFETY: `at` is below the length, so by B2 the index there, and as many as stand above
+            // it, are within the stack, whose top is one lower then.
+            unsafe {
+                let place = self.bottom.add(at);
+                place.copy_from(place.add(1), above);
+                self.top = self.top.sub(1);
+            }
+        }
+    }
+
     /// Removes the indices for which `keep` is false; O(indices).
     pub(super) fn retain(&mut self, keep: impl Fn(usize) -> bool) {
+        visit(self.len());
         let indices = self.free_mut();
         let mut kept = 0;
         for at in 0..indices.len() {
@@ -256,4 +279,22 @@ impl Cells {
             self.top = self.bottom.add(other.len());
         }
     }
+}
+
+/// Counts indices that were looked at or moved, for tests that say how many an operation takes.
+#[inline(always)]
+fn visit(_indices: usize) {
+    #[cfg(test)]
+    VISITS.with(|visits| visits.set(visits.get() + _indices));
+}
+
+#[cfg(test)]
+std::thread_local!(static VISITS: core::cell::Cell<usize> = const { core::cell::Cell::new(0) });
+
+/// What a call returns, and how many indices it looked at or moved.
+#[cfg(test)]
+pub(super) fn visits<R>(call: impl FnOnce() -> R) -> (R, usize) {
+    let before = VISITS.get();
+    let result = call();
+    (result, VISITS.get() - before)
 }

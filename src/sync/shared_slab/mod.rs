@@ -304,6 +304,7 @@ impl<T> SharedSlab<T> {
     /// ```
     /// assert_eq!(flatslab::sync::SharedSlab::<u64>::with_capacity(8).retired_slots(), 0);
     /// ```
+    #[doc(alias = "retired")]
     #[must_use]
     pub fn retired_slots(&self) -> usize {
         // Relaxed: a figure for people.

@@ -416,7 +416,12 @@ pub const GOALS: &[Goal] = &[
     LARGE_GROWTH.of("Slab, Slot", GLIBC, &[bound(10.0, SLAB, P9999)]),
     growth(RUNNING, "Slab, Slot", Worst, &[bound(0.083, SLAB, Worst)]),
     growth(COPYING, "Slab, Slot", Worst, &[bound(0.01, SLAB, Worst)]),
-    growth(GLIBC, "Slab, touch_ahead(0)", P9999, &[bound(1.05, SLAB, P9999)]),
+    growth(
+        GLIBC,
+        "Slab, touch_ahead(0)",
+        P9999,
+        &[bound(1.05, SLAB, P9999)],
+    ),
     growth(PACED, "Slab, 8 spare chunks", P9999, QUICK),
     CYCLES.of("Pool, PoolBox", INSERT_STEADY, WITHOUT_LINKS),
     CYCLES.of("Pool, PoolBox", NOT_INSERT_STEADY, AT_THE_BARE_FLOOR),

@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use flatslab_benches::{epoch, growth};
 use flatslab_benches::record::{Case, Metric, Record};
 use flatslab_benches::table::thousands;
+use flatslab_benches::{epoch, growth};
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint};
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;

@@ -237,7 +237,12 @@ fn growth_tables(record: &Record) -> String {
         by_subject(record, &label, &GROWING, &worst[at])
     };
     let percentiles = |row, bytes, what: &str| {
-        let metrics = [("p50", P50), ("p99", P99), ("p99.9", P999), ("p99.99", P9999)];
+        let metrics = [
+            ("p50", P50),
+            ("p99", P99),
+            ("p99.9", P999),
+            ("p99.99", P9999),
+        ];
         let columns = metrics.map(|(name, metric)| (name, of(row, bytes), metric));
         let label = format!("ns, {what}, {bytes} bytes");
         by_subject(record, &label, &GROWING, &columns)

@@ -175,7 +175,7 @@ plain!(GenerationsBounded(BoundedKeySlab<V, GenKey>) named "BoundedKeySlab, GenK
 subject! {
     /// In a range of addresses, where the system has them.
     InRange(KeySlab<V, Key>) named "KeySlab, grow_in_place" by Key;
-    new(capacity) KeySlab::builder().in_range().reserve(capacity).build();
+    new(capacity) KeySlab::builder().grow_in_place().reserve(capacity).build();
     insert(slab, value) slab.insert(value);
     get(slab, key) slab[*key].number();
     add(slab, key, number) *slab[*key].number_mut() += number;

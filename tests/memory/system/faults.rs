@@ -265,3 +265,40 @@ fn a_small_slab_touches_about_as_much_as_it_has() {
         );
     }
 }
+
+/// Whoever has a bound has its memory.
+#[test]
+fn a_bounded_key_slab_and_its_clone_never_fault() {
+    fn of_a_fill(mut slab: BoundedKeySlab<Order>) -> i64 {
+        let mut keys = keys();
+        faults(|| {
+            while !slab.is_full() {
+                keys.push(slab.insert([7; 8]).unwrap());
+            }
+            for key in keys.drain(..) {
+                black_box(slab.remove(key));
+            }
+        })
+    }
+    // What the code needs is there.
+    of_a_fill(BoundedKeySlab::with_capacity(10));
+
+    let mut slab = BoundedKeySlab::with_capacity(LIVE);
+    slab.insert([7; 8]).unwrap();
+    assert_eq!(of_a_fill(slab.clone()), 0, "a clone");
+    assert_eq!(of_a_fill(slab), 0, "with_capacity");
+    let built = BoundedKeySlab::builder().capacity(LIVE).build();
+    assert_eq!(of_a_fill(built), 0, "built");
+
+    // More than the allocator can have kept.
+    let mut lazy = BoundedKeySlab::<Order>::builder()
+        .capacity(20 * LIVE)
+        .lazy()
+        .build();
+    let made = faults(|| {
+        black_box(lazy.insert([7; 8]).unwrap());
+    });
+    assert!(made <= 4, "{made} faults of one insertion");
+    let filled = faults(|| while lazy.insert([7; 8]).is_ok() {});
+    assert!(filled > 100, "{filled} faults");
+}

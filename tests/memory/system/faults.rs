@@ -1,11 +1,17 @@
 //! Page faults, counted: none in steady operation, none after `prepare` or `reserve`,
 //! and none in the removals that follow growth.
 
+use std::alloc::Layout;
 use std::hint::black_box;
+use std::ptr::{NonNull, null_mut};
+use std::sync::Arc;
 
 use flatslab::key_slab::Storage;
-use flatslab::memory::Pages;
-use flatslab::{BoundedKeySlab, BoundedSlab, Key, KeySlab, Memory, PlainSlab, Slab, TrackedSlab};
+use flatslab::memory::{MemorySource, Pages};
+use flatslab::{
+    AllocError, BoundedKeySlab, BoundedSlab, Builder, Key, KeySlab, Memory, PlainSlab, Slab,
+    TrackedSlab,
+};
 
 use super::child::{faults, fewest_faults};
 
@@ -212,6 +218,34 @@ fn the_end_of_the_last_free_slot_is_prepared() {
     assert_eq!(found.into_iter().min(), Some(0), "{found:?}");
 }
 
+/// Memory that no one has touched, whatever the allocator has kept of other tests.
+struct Untouched;
+
+// SAFETY: a mapping of its own for each block.
+unsafe impl MemorySource for Untouched {
+    fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
+        assert!(layout.align() <= 4096);
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: a new mapping.
+        let block = unsafe { libc::mmap(null_mut(), layout.size(), access, kind, -1, 0) };
+        assert_ne!(block, libc::MAP_FAILED);
+        Ok(NonNull::new(block.cast()).unwrap())
+    }
+
+    unsafe fn release(&self, start: NonNull<u8>, layout: Layout) {
+        // SAFETY: a mapping of `allocate` (precondition).
+        assert_eq!(
+            unsafe { libc::munmap(start.as_ptr().cast(), layout.size()) },
+            0
+        );
+    }
+}
+
+fn untouched() -> Builder<Slab<Order>> {
+    Slab::builder().pages(Pages::from_source(Arc::new(Untouched)))
+}
+
 /// The insertions, of so many, that faulted, and the most faults of one.
 fn faulting(slab: &Slab<Order>, insertions: usize) -> (usize, i64) {
     let (mut faulted, mut most) = (0, 0);
@@ -232,27 +266,30 @@ fn fewer_than_one_insertion_in_a_thousand_faults_by_default() {
     let slot = size_of::<Order>() + 8;
     let stretch = (1366 * slot / 4096) as i64 + 2;
     // Warm: what the code, this stack and the allocator need is there.
-    faulting(&Slab::builder().build(), 20_000);
+    faulting(&untouched().build(), 20_000);
 
-    let (faulted, most) = faulting(&Slab::builder().build(), INSERTIONS);
+    let (faulted, most) = faulting(&untouched().build(), INSERTIONS);
     assert!(faulted < INSERTIONS / 1000, "{faulted} insertions faulted");
-    // The chunk's header in the allocator, the table, the first page of a stack.
+    // That which adds a chunk may need a larger table too.
     assert!(
         most <= stretch + 8,
         "{most} faults, {stretch} pages of a stretch"
     );
 
-    let (faulted, most) = faulting(&Slab::builder().touch_ahead(0).build(), INSERTIONS);
+    let (faulted, most) = faulting(&untouched().touch_ahead(0).build(), INSERTIONS);
     assert!(faulted > INSERTIONS / 100, "{faulted} insertions faulted");
-    assert!(most <= 6, "{most} faults");
+    assert!(
+        most <= 12,
+        "{most} faults of a page, a larger table and its bits"
+    );
 }
 
 /// A page, and then no more than twice what is there.
 #[test]
 fn a_small_slab_touches_about_as_much_as_it_has() {
-    faulting(&Slab::builder().build(), 20_000);
+    faulting(&untouched().build(), 20_000);
     for values in [1, 10, 50, 100, 500, 1000] {
-        let slab = Slab::<Order>::builder().build();
+        let slab = untouched().build();
         let found = faults(|| {
             for number in 0..values {
                 black_box(slab.insert_key([number; 8]));

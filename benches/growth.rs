@@ -1,21 +1,37 @@
 //! Two million insertions into an empty container, every single one timed, each
-//! container in a process of its own: what growth costs the insertion it hits.
+//! container in a process of its own: what growth costs the insertion it hits, in programs of
+//! four kinds, and at a pace.
+//!
+//! What a container that grows by copying pays is decided by the allocator. That of glibc moves a
+//! large block by page tables, without a copy, as long as the program has not freed a block as
+//! large: such a block raises the size from which blocks are mapped at all. So a program that
+//! has just been started is the one that copies nothing.
 
+mod growing {
+    pub(crate) mod allocator;
+}
 mod peers;
 
 use std::process::ExitCode;
 
 use flatslab_benches::arguments::Arguments;
-use flatslab_benches::growth::{growing, of_full_size};
-use flatslab_benches::run::{self, Case, Plan};
+use flatslab_benches::growth::{
+    self, growing, growing_in_running, of_full_size, of_full_size_in_running, paced,
+    paced_of_full_size,
+};
+use flatslab_benches::run::{self, Case, Entry, Plan};
 use flatslab_benches::subject::ours::{
-    BoundedBySlot, GrowableAhead, GrowableBySlot, InRange, Plain,
+    BoundedBySlot, GrowableAhead, GrowableByPages, GrowableBySlot, InRange, Plain,
 };
 use flatslab_benches::{entries, table};
-use peers::{BoxOnMalloc, NexusUnbounded, SlabCrate, SlotMap, VecPush};
+use growing::allocator::ByRow;
+use peers::{NexusUnbounded, RustBox, SlabCrate, SlotMap, VecPush};
+
+#[global_allocator]
+static ALLOCATOR: ByRow = ByRow::new();
 
 const PLAN: Plan = Plan {
-    bench: "growth",
+    bench: growth::BENCH,
     grid: &[(2_000_000, &[8, 64])],
     quick_live: 51_200,
     runs: 5,
@@ -34,22 +50,45 @@ fn main() -> ExitCode {
 fn cases(_: &Arguments, _live: usize, bytes: usize) -> Vec<Case> {
     // The container that does not grow shows what the machine itself costs.
     macro_rules! subjects {
-        ($value:ty) => {
+        ($value:ty, $growing:ident, $of_full_size:ident) => {
             [
-                entries!($value, growing: SlabCrate GrowableBySlot GrowableAhead),
-                entries!($value, of_full_size: BoundedBySlot),
-                entries!($value, growing: Plain InRange NexusUnbounded SlotMap VecPush BoxOnMalloc),
+                entries!($value, $growing: SlabCrate GrowableBySlot GrowableByPages GrowableAhead),
+                entries!($value, $of_full_size: BoundedBySlot),
+                entries!(
+                    $value,
+                    $growing: Plain InRange NexusUnbounded SlotMap VecPush RustBox
+                ),
             ]
             .concat()
         };
     }
-    vec![Case {
-        rows: vec!["GROWTH"],
+    macro_rules! of_size {
+        ($value:ty) => {{
+            let fresh = subjects!($value, growing, of_full_size);
+            let after = subjects!($value, growing_in_running, of_full_size_in_running);
+            let mut paced = entries!($value, paced: SlabCrate GrowableBySlot GrowableByPages GrowableAhead);
+            paced.extend(entries!($value, paced_of_full_size: BoundedBySlot));
+            (fresh, after, paced)
+        }};
+    }
+    let (fresh, after, paced) = match bytes {
+        8 => of_size!(u64),
+        _ => of_size!([u64; 8]),
+    };
+    let case = |row, entries: &Vec<Entry>| Case {
+        rows: vec![row],
         turns: 1,
         columns: table::PERCENTILES,
-        entries: match bytes {
-            8 => subjects!(u64),
-            _ => subjects!([u64; 8]),
-        },
-    }]
+        entries: entries.clone(),
+    };
+    let mut cases = vec![
+        case(growth::FRESH, &fresh),
+        case(growth::RUNNING, &after),
+        case(growth::MIMALLOC, &fresh),
+    ];
+    if growing::allocator::HAS_JEMALLOC {
+        cases.push(case(growth::JEMALLOC, &fresh));
+    }
+    cases.push(case(growth::PACED, &paced));
+    cases
 }

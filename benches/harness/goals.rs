@@ -13,7 +13,7 @@ use crate::record::Metric::{
     Chunks, Drift, Faults, Growth, Memory, P50, P999, P9999, Pinned, Recycled, Resident, Sigmas,
     Ticks, Worst,
 };
-use crate::{bytes, epoch, lives, threads};
+use crate::{bytes, epoch, growth, lives, threads};
 
 /// One subject in some rows of a bench.
 pub struct Goal {
@@ -173,15 +173,41 @@ const REMOVE_64: Goal = Goal {
     ..CYCLES
 };
 
-const fn growth(subject: &'static str, metric: Metric, bounds: &'static [Bound]) -> Goal {
+const fn growth(
+    rows: &'static [&'static str],
+    subject: &'static str,
+    metric: Metric,
+    bounds: &'static [Bound],
+) -> Goal {
     let growth = Goal {
-        bench: "growth",
+        bench: growth::BENCH,
         live: &[2_000_000],
         metric,
         ..CYCLES
     };
-    growth.of(subject, &["GROWTH"], bounds)
+    growth.of(subject, rows, bounds)
 }
+
+/// The programs in which `slab` moves its values by page tables, and by copying them.
+const GLIBC: &[&str] = &[growth::FRESH, growth::RUNNING];
+const RUNNING: &[&str] = &[growth::RUNNING];
+const COPYING: &[&str] = &[growth::MIMALLOC, growth::JEMALLOC];
+const PACED: &[&str] = &[growth::PACED];
+
+const IN_PLACE: &str = "KeySlab, grow_in_place";
+
+const SMALL_GROWTH: Goal = Goal {
+    bench: growth::BENCH,
+    live: &[2_000_000],
+    bytes: &[8],
+    metric: P9999,
+    ..CYCLES
+};
+
+const LARGE_GROWTH: Goal = Goal {
+    bytes: &[64],
+    ..SMALL_GROWTH
+};
 
 const QUICK: &[Bound] = &[Bound {
     factor: 1.00,
@@ -381,19 +407,22 @@ pub const GOALS: &[Goal] = &[
         &lives::MANY,
         &[bound(1.00, &["one by one"], Ticks)],
     ),
-    growth("KeySlab", P999, &[bound(1.05, SLAB, P999)]),
-    growth("KeySlab", P9999, &[bound(1.05, SLAB, P9999)]),
-    growth("KeySlab, in a range", P9999, &[bound(1.05, SLAB, P9999)]),
-    growth("KeySlab, in a range", Worst, &[bound(0.083, SLAB, Worst)]),
-    growth("Slab, Slot", P999, QUICK),
-    growth("Slab, Slot", P9999, &[bound(1.0, SLAB, P9999)]),
-    growth("Slab, 8 spare chunks", P999, QUICK),
-    growth("Slab, 8 spare chunks", P9999, &[bound(0.10, SLAB, P9999)]),
+    growth(GLIBC, "KeySlab", P999, &[bound(1.05, SLAB, P999)]),
+    growth(GLIBC, "KeySlab", P9999, &[bound(1.05, SLAB, P9999)]),
+    growth(RUNNING, IN_PLACE, Worst, &[bound(0.083, SLAB, Worst)]),
+    growth(COPYING, IN_PLACE, Worst, &[bound(0.01, SLAB, Worst)]),
+    growth(GLIBC, "Slab, Slot", P999, QUICK),
+    SMALL_GROWTH.of("Slab, Slot", GLIBC, &[bound(4.0, SLAB, P9999)]),
+    LARGE_GROWTH.of("Slab, Slot", GLIBC, &[bound(10.0, SLAB, P9999)]),
+    growth(RUNNING, "Slab, Slot", Worst, &[bound(0.083, SLAB, Worst)]),
+    growth(COPYING, "Slab, Slot", Worst, &[bound(0.01, SLAB, Worst)]),
     growth(
-        "Slab, 8 spare chunks",
-        Worst,
-        &[bound(2.0, &["BoundedSlab, Slot"], Worst)],
+        GLIBC,
+        "Slab, touch_ahead(0)",
+        P9999,
+        &[bound(1.05, SLAB, P9999)],
     ),
+    growth(PACED, "Slab, 8 spare chunks", P9999, QUICK),
     CYCLES.of("Pool, PoolBox", INSERT_STEADY, WITHOUT_LINKS),
     CYCLES.of("Pool, PoolBox", NOT_INSERT_STEADY, AT_THE_BARE_FLOOR),
     MALLOC.of(

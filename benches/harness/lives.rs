@@ -196,7 +196,7 @@ pub fn tables(record: &Record, sizes: &[usize]) -> String {
     const SUBJECTS: [&str; 4] = [
         "KeySlab",
         "KeySlab, GenKey",
-        "KeySlab, in a range",
+        "KeySlab, grow_in_place",
         "slotmap",
     ];
     let lives = table(record, sizes, &LIVES, "slab", &SUBJECTS);

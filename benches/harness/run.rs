@@ -477,6 +477,10 @@ fn setting(live: usize, overhead: u64, turn: usize) -> Setting {
     }
 }
 
+/// The variable of the environment that names the row to the process of a turn, which may have
+/// to know it before it parses its arguments.
+pub const ROW: &std::ffi::CStr = c"FLATSLAB_ROW";
+
 /// Stands for the page faults of a row in which they were not counted.
 const NOT_COUNTED: u64 = u64::MAX;
 
@@ -498,6 +502,7 @@ fn in_a_process_of_its_own(it: &Planned, entry: &Entry, turn: usize) -> Result<T
             &it.live.to_string(),
         ])
         .args(["--turn", &turn.to_string()])
+        .env(ROW.to_str().expect("ASCII"), it.case.rows[0])
         .output()
         .map_err(|error| failed(&error.to_string()))?;
     if !output.status.success() {

@@ -9,17 +9,16 @@ use crate::raw::memory;
 #[cfg(feature = "alloc")]
 use crate::raw::source::Source;
 
-/// A [`KeySlab`](super::KeySlab) of fixed capacity, allocated when it is made. It never allocates
-/// afterwards, and no value moves.
+/// A [`KeySlab`](super::KeySlab) of fixed capacity, allocated and touched when it is made. It never
+/// allocates or faults afterwards, and no value moves.
 ///
 /// An insertion fails with [`FullError`] or [`AllocError::Full`] if no slot is free. All other
 /// methods are those of [`KeySlab`](super::KeySlab).
 ///
-/// Memory is not touched before it is used: a generous bound costs address
-/// space, and the system provides a page at the first insertion into it, unless
-/// [`prepare`](Self::prepare) has touched them all.
-///
-/// Without an allocator, the memory is that of a static: [`KeySlabStorage`](super::KeySlabStorage).
+/// [Built](super::BoundedKeySlab::builder) with `lazy`, restored from a snapshot, or in a
+/// [`KeySlabStorage`](super::KeySlabStorage), which needs no allocator, its memory is not touched
+/// before it is used: a generous bound costs address space, and the system provides a page at the
+/// first insertion into it, unless [`prepare`](Self::prepare) has touched them all.
 ///
 /// With [`GenKey`](super::GenKey) a slot takes 2^30 − 1 values, and the slab `capacity` × (2^30 − 1)
 /// before it is [full for good](super::GenKey#how-long-generations-last), unless it was
@@ -40,7 +39,8 @@ pub type BoundedKeySlab<T, K = Key> = PlainSlab<T, K, Bounded>;
 
 #[cfg(feature = "alloc")]
 impl<T> PlainSlab<T, Key, Bounded> {
-    /// A slab of `capacity` slots; O(1) besides the allocator.
+    /// Creates a slab of `capacity` slots; O(capacity). Allocates everything it will ever use, and
+    /// touches every page of it, so that no insertion or removal faults.
     ///
     /// # Panics
     ///
@@ -59,7 +59,8 @@ impl<T> PlainSlab<T, Key, Bounded> {
         Self::with_capacity_and_key(capacity)
     }
 
-    /// A slab of `capacity` slots; never panics or aborts.
+    /// Creates a slab of `capacity` slots, like [`with_capacity`](Self::with_capacity); never panics
+    /// or aborts.
     ///
     /// # Errors
     ///
@@ -78,7 +79,8 @@ impl<T> PlainSlab<T, Key, Bounded> {
 
 #[cfg(feature = "alloc")]
 impl<T, K: SlabKey> PlainSlab<T, K, Bounded> {
-    /// A slab of `capacity` slots, whose keys are of a type of your choice.
+    /// Creates a slab of `capacity` slots, whose keys are of a type of your choice; O(capacity), as
+    /// [`with_capacity`](PlainSlab::with_capacity) is.
     ///
     /// # Panics
     ///
@@ -102,8 +104,8 @@ impl<T, K: SlabKey> PlainSlab<T, K, Bounded> {
         }
     }
 
-    /// A slab of `capacity` slots, whose keys are of a type of your choice;
-    /// never panics or aborts.
+    /// Creates a slab of `capacity` slots, whose keys are of a type of your choice; never panics or
+    /// aborts.
     ///
     /// # Errors
     ///
@@ -117,7 +119,14 @@ impl<T, K: SlabKey> PlainSlab<T, K, Bounded> {
     /// assert!(BoundedKeySlab::<u64, GenKey>::try_with_capacity_and_key(8).is_ok());
     /// ```
     pub fn try_with_capacity_and_key(capacity: usize) -> Result<Self, AllocError> {
-        Self::try_with_exact_capacity(capacity, &Source::GLOBAL, false)
+        Self::try_touched(capacity, &Source::GLOBAL)
+    }
+
+    /// A slab all of whose memory is touched.
+    pub(super) fn try_touched(capacity: usize, source: &Source) -> Result<Self, AllocError> {
+        let mut slab = Self::try_with_exact_capacity(capacity, source, false)?;
+        slab.cells.touch::<K::Cell<T>>(0..capacity);
+        Ok(slab)
     }
 }
 

@@ -12,7 +12,7 @@
 //! | no bound on the number of values | [`KeySlab`]: grows as a `Vec` does; then values may move, and keys stay |
 //! | a bound, or references to values that must not move | [`BoundedKeySlab`]: allocated when it is made; a full one returns [`FullError`] |
 //! | the same without an allocator, in a static, on the stack, in a struct | [`KeySlabStorage`] |
-//! | no bound, and growth that copies nothing | `in_range` of its [builder](KeySlab::builder) (Linux, feature `os-memory`), or a [tracked slab](crate::Slab) |
+//! | no bound, and growth that copies nothing | `grow_in_place` of its [builder](KeySlab::builder) (Linux, feature `os-memory`), or a [tracked slab](crate::Slab) |
 //! | more about some of the values, apart from them | a [`SecondarySlab`] |
 //! | keys that may be used after their value is gone | `KeySlab<T, `[`GenKey`]`>` |
 //! | several of them, whose keys must not be mixed up | a [`key_type!`](crate::key_type) each |

@@ -114,13 +114,14 @@ impl<T, K: SlabKey> Builder<KeySlab<T, K>> {
     /// ```
     /// use flatslab::KeySlab;
     ///
-    /// let mut slab = KeySlab::<u64>::builder().in_range().build();
+    /// let mut slab = KeySlab::<u64>::builder().grow_in_place().build();
     /// let keys: Vec<_> = (0..200_000).map(|number| slab.insert(number)).collect();
     /// assert_eq!(slab[keys[199_999]], 199_999);
     /// ```
     #[cfg(feature = "os-memory")]
     #[cfg_attr(docsrs, doc(cfg(feature = "os-memory")))]
-    pub const fn in_range(mut self) -> Self {
+    #[doc(alias = "in_range")]
+    pub const fn grow_in_place(mut self) -> Self {
         self.options.in_range = true;
         self
     }
@@ -149,6 +150,7 @@ impl<T, K: GenerationKey> Builder<KeySlab<T, K>> {
 #[derive(Clone, Debug)]
 pub struct BoundedKeySlabOptions {
     capacity: usize,
+    lazy: bool,
     wraps: bool,
 }
 
@@ -179,6 +181,7 @@ impl<T, K: SlabKey> BoundedKeySlab<T, K> {
     pub const fn builder_with_key() -> Builder<Self> {
         Builder::new(BoundedKeySlabOptions {
             capacity: 0,
+            lazy: false,
             wraps: false,
         })
     }
@@ -189,7 +192,11 @@ impl<T, K: SlabKey> Build for BoundedKeySlab<T, K> {
 
     fn try_build(options: BoundedKeySlabOptions, pages: Pages) -> Result<Self, BuildError> {
         let source = pages.into_source()?;
-        let mut slab = Self::try_with_exact_capacity(options.capacity, &source, false)?;
+        let mut slab = if options.lazy {
+            Self::try_with_exact_capacity(options.capacity, &source, false)?
+        } else {
+            Self::try_touched(options.capacity, &source)?
+        };
         slab.wraps = options.wraps;
         Ok(slab)
     }
@@ -220,6 +227,20 @@ impl<T, K: SlabKey> Builder<BoundedKeySlab<T, K>> {
     /// ```
     pub const fn capacity(mut self, slots: usize) -> Self {
         self.options.capacity = slots;
+        self
+    }
+
+    /// Leaves the memory untouched: a generous bound costs address space alone, and an insertion
+    /// that comes to a new page faults, unless [`prepare`](PlainSlab::prepare) has touched it.
+    ///
+    /// ```
+    /// use flatslab::BoundedKeySlab;
+    ///
+    /// let slab = BoundedKeySlab::<u64>::builder().capacity(1 << 24).lazy().build();
+    /// assert_eq!(slab.capacity(), 1 << 24);
+    /// ```
+    pub const fn lazy(mut self) -> Self {
+        self.options.lazy = true;
         self
     }
 }

@@ -93,6 +93,9 @@ impl<T: Clone, K: SlabKey, S: Storage> Clone for PlainSlab<T, K, S> {
         };
         match Self::try_with_exact_capacity(capacity, self.cells.source(), self.cells.to_range()) {
             Ok(mut clone) => {
+                if S::BOUNDED {
+                    clone.cells.touch::<K::Cell<T>>(self.used..capacity);
+                }
                 self.clone_to(&mut clone);
                 clone
             }

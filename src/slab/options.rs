@@ -109,6 +109,7 @@ impl<T> Builder<BoundedSlab<T>> {
 pub struct SlabOptions {
     chunk_capacity: usize,
     reserve: usize,
+    touch_ahead: usize,
     #[cfg(feature = "std")]
     spare_chunks: usize,
 }
@@ -146,6 +147,7 @@ impl<T> Slab<T> {
         Builder::new(SlabOptions {
             chunk_capacity: 1 << Self::DEFAULT_SHIFT,
             reserve: 0,
+            touch_ahead: Self::TOUCH_AHEAD,
             #[cfg(feature = "std")]
             spare_chunks: 0,
         })
@@ -161,7 +163,7 @@ impl<T> Build for Slab<T> {
             not(feature = "std"),
             expect(unused_mut, reason = "only a slab with a helper is changed")
         )]
-        let mut slab = Self::with_shift(shift, pages.into_source()?);
+        let mut slab = Self::with_options(shift, options.touch_ahead, pages.into_source()?);
         slab.try_reserve(options.reserve)?;
         #[cfg(feature = "std")]
         slab.try_build_ahead(options.spare_chunks)?;
@@ -189,14 +191,14 @@ impl<T> Build for Slab<T> {
 /// ```
 impl<T> Builder<Slab<T>> {
     /// Number of slots of a chunk, rounded up to a power of two. The default is 4096, or
-    /// fewer if those would take more than 256 KiB.
+    /// fewer if those would take more than 288 KiB.
     ///
     /// A chunk has at least the slots that fit into 16 KiB, each with its stamp of 8 bytes:
     /// 1024 for a `u64`, 128 for 64 bytes. Of values of more than 248 bytes it has at least
     /// those that fit into 1 KiB, and one from 505 bytes on. Access by key relies on that.
     ///
-    /// A chunk is taken from the allocator at once. Its memory is touched page by page, as
-    /// insertions come to it.
+    /// A chunk is taken from the allocator at once. Its memory is touched as insertions come to
+    /// it, [a stretch](Self::touch_ahead) at a time.
     ///
     /// # Examples
     ///
@@ -207,6 +209,33 @@ impl<T> Builder<Slab<T>> {
     /// ```
     pub const fn chunk_capacity(mut self, slots: usize) -> Self {
         self.options.chunk_capacity = slots;
+        self
+    }
+
+    /// Sets how many slots of a new chunk have their memory touched at once, by the insertion that
+    /// comes to the first of them; 0 for none, so that each insertion that comes to a new page
+    /// pays for that.
+    ///
+    /// The default is 1,366, a third of the usual chunk, for values of up to 64 bytes, and 0 for
+    /// larger ones. With it fewer than one insertion in a thousand waits for the system: choose it
+    /// for p99.9. Choose 0 for p99.99 and the longest insertion, as each page fault is then an
+    /// insertion's own. [`spare_chunks`](Self::spare_chunks) and [`reserve`](Slab::reserve) spare
+    /// insertions both. A table in the page of [`Slab`] has the figures.
+    ///
+    /// A stretch ends with its chunk, and is never of more slots than the slab has had before it:
+    /// a slab of a few values touches one page. Memory that comes with its pages, as the
+    /// [system's](crate::memory::Pages) does, is not touched. With the feature `os-memory` one call
+    /// of the system provides a stretch (Linux 5.14).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use flatslab::Slab;
+    /// let slab = Slab::<u64>::builder().touch_ahead(0).build();
+    /// slab.insert_key(7);
+    /// ```
+    pub const fn touch_ahead(mut self, slots: usize) -> Self {
+        self.options.touch_ahead = slots;
         self
     }
 

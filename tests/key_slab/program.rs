@@ -124,7 +124,7 @@ macro_rules! kinds {
             #[cfg(feature = "os-memory")]
             pub(crate) fn in_range<const BYTES: usize>(program: &[(u8, u8)]) {
                 run::<BYTES, $key, Growable>(
-                    KeySlab::builder_with_key().in_range().build(),
+                    KeySlab::builder_with_key().grow_in_place().build(),
                     |slab| Some(slab.vacant_key()),
                     |slab, step| match step % 3 {
                         0 => slab.shrink_to_fit(),

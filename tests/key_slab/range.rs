@@ -12,7 +12,7 @@ use crate::program::{Count, Counted, Numbers};
 const MANY: u32 = if cfg!(miri) { 300 } else { 300_000 };
 
 fn in_range<T, K: flatslab::key_slab::SlabKey>() -> KeySlab<T, K> {
-    KeySlab::builder_with_key().in_range().build()
+    KeySlab::builder_with_key().grow_in_place().build()
 }
 
 /// Whether there are ranges here, so that a large slab has one.
@@ -142,7 +142,7 @@ fn pages_of_another_source_are_blocks() {
         return;
     }
     let slab = KeySlab::<u64>::builder()
-        .in_range()
+        .grow_in_place()
         .pages(Pages::system())
         .reserve(MANY as usize);
     if let Ok(slab) = slab.try_build() {

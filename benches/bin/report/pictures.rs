@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use flatslab_benches::epoch;
 use flatslab_benches::record::{Case, Metric, Record};
 use flatslab_benches::table::thousands;
+use flatslab_benches::{epoch, growth};
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint};
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
@@ -224,10 +224,17 @@ fn trimmed(number: f64) -> String {
 /// Draws what was measured; leaves the pictures alone of what was not.
 pub(crate) fn draw(record: &Record, book: Option<&serde_json::Value>, directory: &Path) -> Drawn {
     std::fs::create_dir_all(directory)?;
-    let mut growing = record.cases("growth").into_iter();
-    if let Some(case) = growing.find(|case| case.bytes == 8) {
-        growth(&directory.join("growth.svg"), record, case)?;
-        percentiles(&directory.join("percentiles.svg"), record, case)?;
+    let growing = record.cases(growth::BENCH);
+    let of = |row, bytes| {
+        let mut cases = growing.iter();
+        cases.find(|case| case.row == row && case.bytes == bytes)
+    };
+    // Where what is copied costs most, and where most programs run.
+    if let Some(case) = of(growth::MIMALLOC, 64) {
+        longest(&directory.join("growth.svg"), record, *case)?;
+    }
+    if let Some(case) = of(growth::RUNNING, 8) {
+        percentiles(&directory.join("percentiles.svg"), record, *case)?;
     }
     if record.bench("cycles").is_some() {
         sizes(&directory.join("sizes.svg"), record)?;
@@ -250,8 +257,18 @@ fn ns_of_ticks(record: &Record, bench: &str) -> impl Fn(f64) -> f64 {
 }
 
 /// The slowest insertion of each stretch, over the number of the insertion.
-fn growth(path: &Path, record: &Record, case: Case<'_>) -> Drawn {
+fn longest(path: &Path, record: &Record, case: Case<'_>) -> Drawn {
     let ns = ns_of_ticks(record, case.bench);
+    let worst = |subject| {
+        let ticks = record.value(case, subject, Metric::Worst);
+        ticks.map(ns_of_ticks(record, case.bench)).unwrap_or(1.0)
+    };
+    let title = format!(
+        "On mimalloc, the longest insertion into slab takes {}, into Slab {}: {:.0} times as long",
+        about(worst("slab")),
+        about(worst("Slab, Slot")),
+        worst("slab") / worst("Slab, Slot")
+    );
     let line = |subject: &str| {
         let stretches = &record.rows_of(case, subject).last()?.stretches;
         let length = case.live as f64 / stretches.len() as f64;
@@ -267,12 +284,12 @@ fn growth(path: &Path, record: &Record, case: Case<'_>) -> Drawn {
         "BoundedSlab, Slot",
         "Slab, Slot",
         "Slab, 8 spare chunks",
-        "KeySlab, in a range",
+        "KeySlab, grow_in_place",
     ];
     let lines: Vec<Line> = subjects.into_iter().filter_map(line).collect();
     let stretch = thousands(case.live / 500);
     let axes = Axes {
-        title: "In a range growth is page faults alone; with spare chunks not even those",
+        title: &title,
         x: &format!("insertions so far, values of {} bytes", case.bytes),
         y: &format!("slowest of each {stretch}"),
         names: &[],
@@ -333,16 +350,16 @@ fn percentiles(path: &Path, record: &Record, case: Case<'_>) -> Drawn {
         "Slab, 8 spare chunks",
         "KeySlab",
         "Vec, push",
-        "Box, malloc",
+        "Box",
     ];
     let late = |subject| {
-        let ticks = record.value(case, subject, P9999);
+        let ticks = record.value(case, subject, P999);
         about(ns(ticks.unwrap_or(1.0)))
     };
     let title = format!(
-        "Growing: 1 insertion in 10,000 takes {} in slab, {} in Slab with spare chunks",
+        "Growing: 1 insertion in 1,000 takes {} or more in slab, {} in Slab",
         late("slab"),
-        late("Slab, 8 spare chunks")
+        late("Slab, Slot")
     );
     let axes = Axes {
         title: &title,

@@ -7,7 +7,7 @@ use flatslab_benches::operation::GET_AHEAD;
 use flatslab_benches::record::{Case, Metric, Record};
 use flatslab_benches::table::{self, NOTHING};
 use flatslab_benches::verdict::{self, marked};
-use flatslab_benches::{arena, bytes, epoch, lives, slowest, threads};
+use flatslab_benches::{arena, bytes, epoch, growth, lives, slowest, threads};
 
 use crate::{Section, Source, USUAL, by_bytes, case, figure, runs};
 
@@ -43,7 +43,7 @@ pub(crate) fn sections(source: &Source) -> Vec<Section> {
         operations(record, "floor, bare", &OPERATIONS, &[], &POOLS)
     });
     let all = |_: &Goal| true;
-    add("growth", "growth", all, &|| growth(record));
+    add(growth::BENCH, "growth", all, &|| growth_tables(record));
     add(lives::BENCH, "lives", all, &|| lives::tables(record, &[64]));
     add("malloc", "malloc", all, &|| malloc(record));
     add("pages", "pages", all, &|| pages(record));
@@ -159,6 +159,7 @@ fn nanoseconds(record: &Record, case: Case<'_>, subject: &str, metric: Metric) -
     };
     let ns = ticks / record.bench(case.bench).map_or(1.0, |it| it.ticks_per_ns);
     let shown = match ns {
+        1e6.. => format!("{:.1} ms", ns / 1e6),
         100.0.. => table::thousands(ns.round() as usize),
         _ => format!("{ns:.1}"),
     };
@@ -173,6 +174,8 @@ fn by_subject(
     columns: &[(&str, Case<'_>, Metric)],
 ) -> String {
     let row = |subject: &&str| {
+        let mut figures = columns.iter().map(|it| record.value(it.1, subject, it.2));
+        figures.any(|it| it.is_some()).then_some(())?;
         let cells = columns.iter().map(|(_, case, metric)| match metric {
             Metric::Faults => {
                 let faults = record.value(*case, subject, *metric);
@@ -180,9 +183,9 @@ fn by_subject(
             }
             _ => nanoseconds(record, *case, subject, *metric),
         });
-        [table::prose(subject)].into_iter().chain(cells).collect()
+        Some([table::prose(subject)].into_iter().chain(cells).collect())
     };
-    let rows: Vec<Vec<String>> = subjects.iter().map(row).collect();
+    let rows: Vec<Vec<String>> = subjects.iter().filter_map(row).collect();
     let mut head = vec![label.to_owned()];
     head.extend(columns.iter().map(|(name, ..)| (*name).to_owned()));
     table::markdown(&head, &rows)
@@ -201,28 +204,58 @@ fn of_bench(
     }
 }
 
-fn growth(record: &Record) -> String {
-    use Metric::{P50, P999, P9999, Worst};
-    let subjects = [
-        "slab",
-        "Slab, Slot",
-        "Slab, 8 spare chunks",
-        "BoundedSlab, Slot",
-        "KeySlab",
-        "KeySlab, in a range",
-        "Box, malloc",
-    ];
-    let of = |bytes| of_bench("growth", "GROWTH", (2_000_000, bytes));
-    let columns = [
-        ("p50, 8 B", of(8), P50),
-        ("p99.9", of(8), P999),
-        ("p99.99", of(8), P9999),
-        ("worst", of(8), Worst),
-        ("p99.9, 64 B", of(64), P999),
-        ("p99.99", of(64), P9999),
-        ("worst", of(64), Worst),
-    ];
-    by_subject(record, "ns of one insertion", &subjects, &columns)
+/// Those that grow, and one that does not: what the machine itself costs.
+const GROWING: [&str; 11] = [
+    "slab",
+    "slotmap",
+    "Vec, push",
+    "Box",
+    "Slab, Slot",
+    "Slab, touch_ahead(0)",
+    "Slab, 8 spare chunks",
+    "KeySlab",
+    "KeySlab, grow_in_place",
+    "nexus-slab unbounded",
+    "BoundedSlab, Slot",
+];
+
+/// The longest insertion by allocator, then percentiles in the running program and at a pace.
+fn growth_tables(record: &Record) -> String {
+    use Metric::{P50, P99, P999, P9999, Worst};
+    let of = |row, bytes| of_bench(growth::BENCH, row, (2_000_000, bytes));
+    let worst = [8, 64].map(|bytes| {
+        let column = |name: &'static str, row| (name, of(row, bytes), Worst);
+        [
+            column("fresh glibc", growth::FRESH),
+            column("running", growth::RUNNING),
+            column("mimalloc", growth::MIMALLOC),
+            column("jemalloc", growth::JEMALLOC),
+        ]
+    });
+    let longest = |at: usize, bytes| {
+        let label = format!("longest insertion, {bytes} bytes");
+        by_subject(record, &label, &GROWING, &worst[at])
+    };
+    let percentiles = |row, bytes, what: &str| {
+        let metrics = [
+            ("p50", P50),
+            ("p99", P99),
+            ("p99.9", P999),
+            ("p99.99", P9999),
+        ];
+        let columns = metrics.map(|(name, metric)| (name, of(row, bytes), metric));
+        let label = format!("ns, {what}, {bytes} bytes");
+        by_subject(record, &label, &GROWING, &columns)
+    };
+    [
+        longest(0, 8),
+        longest(1, 64),
+        percentiles(growth::RUNNING, 8, "running program"),
+        percentiles(growth::RUNNING, 64, "running program"),
+        percentiles(growth::PACED, 8, "a million a second"),
+        percentiles(growth::PACED, 64, "a million a second"),
+    ]
+    .join("\n\n")
 }
 
 fn malloc(record: &Record) -> String {

@@ -107,21 +107,35 @@ roles!(
     GrowableUntracked "Slab, Key untracked"
 );
 
-subject! {
-    /// `Slab` that has chunks built ahead.
-    GrowableAhead(Slab<V>) named "Slab, 8 spare chunks" by Slot<V>;
-    new(capacity) Slab::builder().reserve(capacity).spare_chunks(8).build();
-    insert(slab, value) slab.insert(value);
-    get(_slab, slot) slot.get().number();
-    add(_slab, slot, number) *slot.get_mut().number_mut() += number;
-    replace(_slab, slot, value) slot.replace(value);
-    remove(_slab, slot) slot.into_inner();
-    free(_slab, slot) slot;
-    refill(_slab, slot, value) {
-        let (old, vacant) = slot.take();
-        (old, vacant.insert(value))
+/// `Slab` with options, by owning slots.
+macro_rules! growable {
+    ($(#[$what:meta])* $subject:ident named $name:literal, $($option:tt)*) => {
+        subject! {
+            $(#[$what])*
+            $subject(Slab<V>) named $name by Slot<V>;
+            new(capacity) Slab::builder().reserve(capacity)$($option)*.build();
+            insert(slab, value) slab.insert(value);
+            get(_slab, slot) slot.get().number();
+            add(_slab, slot, number) *slot.get_mut().number_mut() += number;
+            replace(_slab, slot, value) slot.replace(value);
+            remove(_slab, slot) slot.into_inner();
+            free(_slab, slot) slot;
+            refill(_slab, slot, value) {
+                let (old, vacant) = slot.take();
+                (old, vacant.insert(value))
+            };
+        }
     };
 }
+
+growable!(
+    /// That has chunks built ahead.
+    GrowableAhead named "Slab, 8 spare chunks", .spare_chunks(8)
+);
+growable!(
+    /// Whose memory is touched a page at a time, by the insertions that come to it.
+    GrowableByPages named "Slab, touch_ahead(0)", .touch_ahead(0)
+);
 
 /// A container of plain references; `$some` turns what `insert` returns into a
 /// key.
@@ -160,8 +174,8 @@ plain!(GenerationsBounded(BoundedKeySlab<V, GenKey>) named "BoundedKeySlab, GenK
 
 subject! {
     /// In a range of addresses, where the system has them.
-    InRange(KeySlab<V, Key>) named "KeySlab, in a range" by Key;
-    new(capacity) KeySlab::builder().in_range().reserve(capacity).build();
+    InRange(KeySlab<V, Key>) named "KeySlab, grow_in_place" by Key;
+    new(capacity) KeySlab::builder().grow_in_place().reserve(capacity).build();
     insert(slab, value) slab.insert(value);
     get(slab, key) slab[*key].number();
     add(slab, key, number) *slab[*key].number_mut() += number;

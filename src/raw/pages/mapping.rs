@@ -18,7 +18,7 @@ use super::node;
 use super::options::{HugePages, Lock, Node, PageOption, Reason, Request, Shortfalls};
 use super::region::Region;
 use crate::error::AllocError;
-use crate::raw::touch::touch;
+use crate::raw::touch::write_to_each;
 
 /// What was asked for, and the sizes of the system's pages.
 pub(super) struct Asked {
@@ -215,7 +215,7 @@ impl Asked {
             // Before Linux 5.14.
             Err(Errno::INVAL) => {
                 // SAFETY: accessible and not in use (precondition); a mapping is not at 0.
-                unsafe { touch(NonNull::new_unchecked(place.cast()), 0, bytes) };
+                unsafe { write_to_each(NonNull::new_unchecked(place.cast()), 0, bytes) };
                 Ok(())
             }
             Err(_) => Err(AllocError::OutOfMemory { bytes }),
@@ -339,7 +339,7 @@ impl Mapping {
             // Before Linux 5.14.
             // SAFETY: the bytes are accessible and not in use (precondition).
             Err(Errno::INVAL) => unsafe {
-                touch(self.start, from, to);
+                write_to_each(self.start, from, to);
                 Ok(())
             },
             Err(_) => Err(AllocError::OutOfMemory { bytes: to - from }),

@@ -16,7 +16,8 @@
 //! doubling the stack and the table are allocated too, inside the insertion unless
 //! a helper has them ready, and the entries of the table are copied. To touch and
 //! stamp a chunk at once took as long as all its faults together, and showed in
-//! the slowest of ten thousand insertions (BENCHMARKS.md, "Growth").
+//! the slowest of ten thousand insertions (BENCHMARKS.md, "Growth"). To touch a third of a chunk
+//! at once, and to stamp nothing, leaves the slowest of a thousand without a fault.
 //!
 //! # Invariants
 //!
@@ -25,6 +26,9 @@
 //!   one chunk of the table. All of them are stamped, or none; in a chunk that is being filled
 //!   those below its `filled_to` (T1).
 //! * G3: the stack has room for every cell of every chunk.
+//! * G4: the fresh cells with keys below `ready_to` may be handed out: their memory is touched as
+//!   far as `touch_ahead` asks for it, and keys lead to them once they are stamped. If there
+//!   are none, it is `next_fresh`.
 
 use core::alloc::Layout;
 use core::cell::{Cell, RefCell};
@@ -50,6 +54,10 @@ use crate::slab::growth::loose_chunks::LooseChunks;
 pub(crate) struct GrowableHeader {
     header: SlabHeader,
     next_fresh: Cell<usize>,
+    /// Fresh cells from this key on are to be made ready, G4.
+    ready_to: Cell<usize>,
+    /// The fresh cells that are touched at once; 0 for none.
+    touch_ahead: usize,
     table: RefCell<ChunkTable>,
 }
 
@@ -75,6 +83,7 @@ pub(crate) struct Supplies {
 /// When such a chunk passes the limits, or the source refuses.
 pub(crate) fn try_new<T>(
     shift: u32,
+    touch_ahead: usize,
     source: &Source,
 ) -> Result<NonNull<GrowableHeader>, AllocError> {
     let table = ChunkTable::try_new::<T>(shift, source)?;
@@ -82,6 +91,8 @@ pub(crate) fn try_new<T>(
     let body = GrowableHeader {
         header: SlabHeader::new(FreeStack::empty(source.clone()), 0, packing, release),
         next_fresh: Cell::new(0),
+        ready_to: Cell::new(0),
+        touch_ahead,
         table: RefCell::new(table),
     };
     Block::leak(body, source).map_err(|(error, _)| error)
@@ -116,6 +127,11 @@ impl GrowableHeader {
         } else {
             end
         }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn ready_to(&self) -> usize {
+        self.ready_to.get()
     }
 
     /// Fresh cells below the bound that no key leads to yet.
@@ -344,7 +360,9 @@ impl GrowableHeader {
             number << shift..(number + 1) << shift
         };
         if chunks == 1 {
-            self.next_fresh.set(add(0).start);
+            let first = add(0).start;
+            self.next_fresh.set(first);
+            self.ready_to.set(first);
             self.header.add_fresh(cells);
         } else {
             let cells_added = (0..chunks).map(add).flat_map(|keys| self.cells::<T>(keys));
@@ -391,14 +409,28 @@ impl GrowableHeader {
     /// not over the stack, which is empty then: keys are handed out ascending.
     #[inline(always)]
     pub(crate) fn take_fresh<T>(&self) -> Option<(NonNull<u8>, bool)> {
-        if self.header.fresh() == 0 {
+        let key = self.next_fresh.get();
+        if key == self.ready_to.get() && !self.make_ready::<T>() {
             return None;
         }
-        let key = self.next_fresh.get();
         let (cell, stamped) = self.table.borrow_mut().stamp_next::<T>(key);
         self.next_fresh.set(key + 1);
         self.header.remove_fresh(1);
         Some((cell, stamped))
+    }
+
+    /// Makes the next stretch of fresh cells ready; `false` if there are none.
+    #[cold]
+    #[inline(never)]
+    fn make_ready<T>(&self) -> bool {
+        let (first, fresh) = (self.next_fresh.get(), self.header.fresh());
+        if fresh == 0 {
+            return false;
+        }
+        let mut table = self.table.borrow_mut();
+        let ready_to = table.make_ready::<T>(first..first + fresh, self.touch_ahead);
+        self.ready_to.set(ready_to);
+        true
     }
 
     /// Touches the memory of the fresh cells that no insertion has come to yet.
@@ -418,6 +450,7 @@ impl GrowableHeader {
             (self.header.stack).push_below(count, self.cells::<T>(first..first + count).map(Some))
         };
         self.header.remove_fresh(count);
+        self.ready_to.set(first);
     }
 
     /// The cells with these keys, all below the bound.
@@ -499,7 +532,7 @@ mod tests {
 
     #[test]
     fn growth_past_the_last_key_is_an_error() {
-        let header = try_new::<()>(4, &Source::GLOBAL).unwrap();
+        let header = try_new::<()>(4, 0, &Source::GLOBAL).unwrap();
         // SAFETY: just made, and not shared.
         unsafe {
             let body = header.as_ref();

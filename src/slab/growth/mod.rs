@@ -323,7 +323,7 @@ impl Growable {
     /// The header, made if there is none yet.
     fn growable_header<T>(&self) -> Result<NonNull<GrowableHeader>, AllocError> {
         if self.header.get() == unallocated() {
-            let made = growable_header::try_new::<T>(self.shift, &self.source);
+            let made = growable_header::try_new::<T>(self.shift, self.touch_ahead, &self.source);
             if self.header.get() == unallocated() {
                 self.header.set(made?.cast());
             } else if let Ok(made) = made {

@@ -39,7 +39,7 @@ use crate::key::{Key, MAX_SLOTS};
 use crate::raw::chunk;
 use crate::raw::memory::Block;
 use crate::raw::source::Source;
-use crate::raw::touch::touch;
+use crate::raw::touch::{PAGE, touch};
 use crate::slab::cell::layout::{CellPtr, stamp_all};
 use crate::slab::growth::loose_chunks::LooseChunks;
 
@@ -382,6 +382,36 @@ impl ChunkTable {
         self.filled_to = if filled_to < end { filled_to } else { FILLED };
     }
 
+    /// Makes the next stretch of fresh cells, whose keys these are, ready to be taken, and returns
+    /// the key where it ends. Of a chunk that is being filled, the cells get their keys; the
+    /// memory of any other is touched.
+    ///
+    /// A stretch is of `touch_ahead` slots, but of no more than there are before it, so that a
+    /// small slab touches no more than twice what it needs, and of one page at least, which the
+    /// insertions touch themselves. It ends with the chunk.
+    pub(super) fn make_ready<T>(&mut self, fresh: Range<usize>, touch_ahead: usize) -> usize {
+        let ahead = touch_ahead.min(fresh.start);
+        if self.filled_to != FILLED {
+            let end = fresh.end.min(fresh.start + ahead.max(1));
+            while self.filled_to < end {
+                self.fill_grain::<T>(self.start(fresh.start >> self.shift));
+            }
+            return self.filled_to.min(fresh.end);
+        }
+        // A chunk that was built ahead has its stamps, and so its pages.
+        if touch_ahead == 0 || self.unstamped == 0 || self.source.populates() {
+            return fresh.end;
+        }
+        let page = const { PAGE.div_ceil(CellPtr::<T>::SIZE) };
+        let end = fresh.end.min(fresh.start + ahead.max(page));
+        if ahead > page {
+            let bytes = (end - fresh.start) * CellPtr::<T>::SIZE;
+            // SAFETY: by T1 those cells of the last chunk are not in use.
+            unsafe { touch(self.place::<T>(fresh.start), 0, bytes) };
+        }
+        end
+    }
+
     /// The cell with this key, which is free, and whether it is stamped by this: if it is the
     /// next one that was not.
     #[inline(always)]
@@ -393,8 +423,6 @@ impl ChunkTable {
             // SAFETY: by T1 that cell of the last chunk is not in use.
             unsafe { stamp_all::<T>(cell, 1, |_| Key::from_raw(key as u32)) };
             self.unstamped -= 1;
-        } else if key == self.filled_to {
-            self.fill_grain::<T>(self.start(key >> self.shift));
         }
         (cell, stamped)
     }
@@ -704,6 +732,7 @@ mod tests {
         let (first, stamped) = table.stamp_next::<u8>(2);
         assert!(!stamped && first == cell(&table, 2).start());
         assert_eq!(table.filled_to(), 3);
+        assert_eq!(table.make_ready::<u8>(3..4, 0), 4);
         let (second, stamped) = table.stamp_next::<u8>(3);
         assert!(!stamped && second == cell(&table, 3).start());
         assert_eq!(key_at(&table, 3).into_raw(), 3);

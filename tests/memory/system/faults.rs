@@ -1,11 +1,17 @@
 //! Page faults, counted: none in steady operation, none after `prepare` or `reserve`,
 //! and none in the removals that follow growth.
 
+use std::alloc::Layout;
 use std::hint::black_box;
+use std::ptr::{NonNull, null_mut};
+use std::sync::Arc;
 
 use flatslab::key_slab::Storage;
-use flatslab::memory::Pages;
-use flatslab::{BoundedKeySlab, BoundedSlab, Key, KeySlab, Memory, PlainSlab, Slab, TrackedSlab};
+use flatslab::memory::{MemorySource, Pages};
+use flatslab::{
+    AllocError, BoundedKeySlab, BoundedSlab, Builder, Key, KeySlab, Memory, PlainSlab, Slab,
+    TrackedSlab,
+};
 
 use super::child::{faults, fewest_faults};
 
@@ -210,4 +216,126 @@ fn the_end_of_the_last_free_slot_is_prepared() {
         })
     });
     assert_eq!(found.into_iter().min(), Some(0), "{found:?}");
+}
+
+/// Memory that no one has touched, whatever the allocator has kept of other tests.
+struct Untouched;
+
+// SAFETY: a mapping of its own for each block.
+unsafe impl MemorySource for Untouched {
+    fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
+        assert!(layout.align() <= 4096);
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: a new mapping.
+        let block = unsafe { libc::mmap(null_mut(), layout.size(), access, kind, -1, 0) };
+        assert_ne!(block, libc::MAP_FAILED);
+        Ok(NonNull::new(block.cast()).unwrap())
+    }
+
+    unsafe fn release(&self, start: NonNull<u8>, layout: Layout) {
+        // SAFETY: a mapping of `allocate` (precondition).
+        assert_eq!(
+            unsafe { libc::munmap(start.as_ptr().cast(), layout.size()) },
+            0
+        );
+    }
+}
+
+fn untouched() -> Builder<Slab<Order>> {
+    Slab::builder().pages(Pages::from_source(Arc::new(Untouched)))
+}
+
+/// The insertions, of so many, that faulted, and the most faults of one.
+fn faulting(slab: &Slab<Order>, insertions: usize) -> (usize, i64) {
+    let (mut faulted, mut most) = (0, 0);
+    for number in 0..insertions as u64 {
+        let found = faults(|| {
+            black_box(slab.insert_key([number; 8]));
+        });
+        faulted += usize::from(found > 0);
+        most = most.max(found);
+    }
+    (faulted, most)
+}
+
+/// The faults of an insertion that touches ahead are those of its stretch, and of nothing else.
+#[test]
+fn fewer_than_one_insertion_in_a_thousand_faults_by_default() {
+    const INSERTIONS: usize = 300_000;
+    let slot = size_of::<Order>() + 8;
+    let stretch = (1366 * slot / 4096) as i64 + 2;
+    // Warm: what the code, this stack and the allocator need is there.
+    faulting(&untouched().build(), 20_000);
+
+    let (faulted, most) = faulting(&untouched().build(), INSERTIONS);
+    assert!(faulted < INSERTIONS / 1000, "{faulted} insertions faulted");
+    // That which adds a chunk may need a larger table too.
+    assert!(
+        most <= stretch + 8,
+        "{most} faults, {stretch} pages of a stretch"
+    );
+
+    let (faulted, most) = faulting(&untouched().touch_ahead(0).build(), INSERTIONS);
+    assert!(faulted > INSERTIONS / 100, "{faulted} insertions faulted");
+    assert!(
+        most <= 12,
+        "{most} faults of a page, a larger table and its bits"
+    );
+}
+
+/// A page, and then no more than twice what is there.
+#[test]
+fn a_small_slab_touches_about_as_much_as_it_has() {
+    faulting(&untouched().build(), 20_000);
+    for values in [1, 10, 50, 100, 500, 1000] {
+        let slab = untouched().build();
+        let found = faults(|| {
+            for number in 0..values {
+                black_box(slab.insert_key([number; 8]));
+            }
+        });
+        let pages = (values as usize * (size_of::<Order>() + 8)).div_ceil(4096) as i64;
+        assert!(
+            found <= 2 * pages + 6,
+            "{values} values: {found} faults, {pages} pages"
+        );
+    }
+}
+
+/// Whoever has a bound has its memory.
+#[test]
+fn a_bounded_key_slab_and_its_clone_never_fault() {
+    fn of_a_fill(mut slab: BoundedKeySlab<Order>) -> i64 {
+        let mut keys = keys();
+        faults(|| {
+            while !slab.is_full() {
+                keys.push(slab.insert([7; 8]).unwrap());
+            }
+            for key in keys.drain(..) {
+                black_box(slab.remove(key));
+            }
+        })
+    }
+    // What the code needs is there.
+    of_a_fill(BoundedKeySlab::with_capacity(10));
+
+    let mut slab = BoundedKeySlab::with_capacity(LIVE);
+    slab.insert([7; 8]).unwrap();
+    assert_eq!(of_a_fill(slab.clone()), 0, "a clone");
+    assert_eq!(of_a_fill(slab), 0, "with_capacity");
+    let built = BoundedKeySlab::builder().capacity(LIVE).build();
+    assert_eq!(of_a_fill(built), 0, "built");
+
+    // More than the allocator can have kept.
+    let mut lazy = BoundedKeySlab::<Order>::builder()
+        .capacity(20 * LIVE)
+        .lazy()
+        .build();
+    let made = faults(|| {
+        black_box(lazy.insert([7; 8]).unwrap());
+    });
+    assert!(made <= 4, "{made} faults of one insertion");
+    let filled = faults(|| while lazy.insert([7; 8]).is_ok() {});
+    assert!(filled > 100, "{filled} faults");
 }

@@ -11,7 +11,7 @@ const MANY: usize = 300_000;
 type Page = [u64; 512];
 
 fn built<T>(reserve: usize) -> KeySlab<T> {
-    KeySlab::builder().in_range().reserve(reserve).build()
+    KeySlab::builder().grow_in_place().reserve(reserve).build()
 }
 
 fn is_in_range<T>(slab: &KeySlab<T>) -> bool {
@@ -104,7 +104,7 @@ fn a_refused_reserve_keeps_no_addresses() {
 /// Fills a range, so that the values move to a larger one; `meddle` is told where they are.
 fn moved(meddle: impl FnOnce(*const Page)) {
     let mut slab = KeySlab::<Page, GenKey>::builder_with_key()
-        .in_range()
+        .grow_in_place()
         .build();
     let keys: Vec<_> = (0..4000).map(|n| slab.insert([n; 512])).collect();
     for key in &keys[..100] {

@@ -32,7 +32,7 @@ impl Open for KeySlab<Order<Link>, GenKey> {
     fn open(room: Room) -> Result<Self, BuildError> {
         KeySlab::builder_with_key()
             .reserve(room.reserve())
-            .in_range()
+            .grow_in_place()
             .try_build()
     }
 }

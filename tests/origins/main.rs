@@ -4,6 +4,8 @@
 #![cfg(feature = "alloc")]
 
 mod arena;
+mod bytes;
+mod epochs;
 mod pool;
 mod slots;
 

@@ -21,8 +21,9 @@ use crate::raw::source::Source;
 /// The thread that has the arena allocates. `R` says how references to its buffers are
 /// counted: by that thread alone ([`Local`], the default), or by any thread ([`Atomic`]).
 ///
-/// If it is dropped while buffers exist, the last of them frees its memory. The drop gives back
-/// the references that positions hold.
+/// If it is dropped while buffers exist, the last of them frees its memory, O(chunks): 5 to 24 ms
+/// for 100,000 of them where this was measured. The drop itself, if there are none, is O(chunks), and
+/// O(buffers) if positions hold references, which it gives back.
 pub struct ByteArena<R: References = Local> {
     /// There until this is dropped and no buffer is in use (A1).
     home: NonNull<Home<R>>,
@@ -64,24 +65,6 @@ impl ByteArena {
     #[must_use]
     pub fn atomic() -> ByteArena<Atomic> {
         Self::builder().atomic().build()
-    }
-}
-
-impl ByteArena<Atomic> {
-    /// Frees the buffers that came back from other threads, and returns their number; O(that
-    /// number).
-    ///
-    /// It is seldom needed: an allocation that finds no free buffer of its class frees up to 16
-    /// of those that came back.
-    ///
-    /// ```
-    /// # let arena = flatslab::bytes::ByteArena::atomic();
-    /// let buf = arena.copy(b"hello");
-    /// std::thread::spawn(move || drop(buf)).join().unwrap();
-    /// assert_eq!(arena.reclaim(), 1);
-    /// ```
-    pub fn reclaim(&self) -> usize {
-        self.home().reclaim_all()
     }
 }
 
@@ -239,8 +222,8 @@ impl<R: References> ByteArena<R> {
     }
 
     /// Allocates and touches memory, so that the next `count` buffers of `size` bytes call no
-    /// allocator and cause no page fault; O(count). With atomic counts, buffers of the class that
-    /// came back are reclaimed first, O(their number).
+    /// allocator and cause no page fault; O(count). Buffers of the class that came back,
+    /// or are left of chains, are [reclaimed](Self::reclaim) first, O(their number).
     ///
     /// # Errors
     ///
@@ -262,6 +245,22 @@ impl<R: References> ByteArena<R> {
         prepared.map_err(RequestError::Memory)
     }
 
+    /// Frees the buffers that came back from other threads, and those that are left of long
+    /// [chains](Buf::set_next) that were dropped. Returns their number; O(that number).
+    ///
+    /// It is seldom needed: an allocation that finds no free buffer of its class frees up to 16
+    /// of them.
+    ///
+    /// ```
+    /// # let arena = flatslab::bytes::ByteArena::atomic();
+    /// let buf = arena.copy(b"hello");
+    /// std::thread::spawn(move || drop(buf)).join().unwrap();
+    /// assert_eq!(arena.reclaim(), 1);
+    /// ```
+    pub fn reclaim(&self) -> usize {
+        self.home().reclaim_all()
+    }
+
     /// Whether a buffer is of this arena.
     ///
     /// ```
@@ -275,8 +274,8 @@ impl<R: References> ByteArena<R> {
         buf.home() == self.home
     }
 
-    /// Gives back the chunks of which no buffer is in use; O(those chunks). With atomic counts,
-    /// buffers that came back are reclaimed first, O(their number).
+    /// Gives back the chunks of which no buffer is in use; O(those chunks). Buffers that
+    /// came back, or are left of chains, are [reclaimed](Self::reclaim) first, O(their number).
     ///
     /// An arena at its [limit](Self::builder) needs no such call: a request takes over a chunk of
     /// another class.
@@ -294,8 +293,8 @@ impl<R: References> ByteArena<R> {
         self.home().shrink_to_fit();
     }
 
-    /// Statistics of the arena and its classes; allocates nothing. O(classes). With atomic counts,
-    /// buffers that came back are reclaimed first, O(their number).
+    /// Statistics of the arena and its classes; allocates nothing. O(classes). Buffers that came
+    /// back, or are left of chains, are [reclaimed](Self::reclaim) first, O(their number).
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();

@@ -18,9 +18,12 @@ use crate::raw::copy::copy;
 
 /// A shared, read-only reference to bytes of a [`ByteArena`](super::ByteArena).
 ///
-/// `clone` and `drop` count references, O(1); the last one gives the buffer back. A
-/// [slice](Self::slice) is a reference too. Buffers may outlive their arena; the last one frees
-/// its memory. A count that reaches 2³¹, by references that were forgotten, stays there, and the
+/// `clone` and `drop` count references, O(1); the last one gives the buffer back, and up to 64 of
+/// the [chain](Self::set_next) behind it, as far as that has no other references. The rest of a
+/// longer one keeps its bytes, and the references of its links, until it is
+/// [reclaimed](super::ByteArena::reclaim). A [slice](Self::slice) is a reference too. Buffers may
+/// outlive their arena; the last one frees its memory, O(chunks), and a chain in an arena that was
+/// dropped is freed at once, O(links). A count that reaches 2³¹, by references that were forgotten, stays there, and the
 /// buffer is never used again.
 ///
 /// With [`Local`] counts, the default, neither `Send` nor `Sync`; with [`Atomic`] ones both.

@@ -23,7 +23,7 @@ use crate::error::SizeError;
 ///
 /// Its length is the number of filled bytes. Its capacity does not grow.
 /// [`freeze`](Self::freeze) makes it a [`Buf`], which can be shared; dropping it gives the buffer
-/// back. With [`Local`] counts, the default, neither `Send` nor `Sync`; with
+/// back, O(1), or does as the last drop of a [`Buf`] if it has a link, or its arena is gone. With [`Local`] counts, the default, neither `Send` nor `Sync`; with
 /// [`Atomic`] ones both.
 ///
 /// # Examples

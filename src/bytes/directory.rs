@@ -31,6 +31,9 @@ const _: () = assert!(NUMBER_BITS as usize == 8 * NUMBER_BYTES);
 /// there could be fewer such chunks; with fewer a chunk of many buffers takes more entries.
 const PLACE_BITS: u32 = 6;
 
+/// The number of no header.
+pub(super) const NO_NUMBER: u32 = 1 << NUMBER_BITS;
+
 /// Headers that a page leads to.
 pub(super) const PAGE_HEADERS: u32 = 1 << PLACE_BITS;
 
@@ -151,6 +154,16 @@ impl<R: Counting> Directory<R> {
         let offset = (number % PAGE_HEADERS) as usize * Self::HEADER_BYTES;
         // SAFETY: the page leads to headers in a row, of as many bytes (D1).
         (offset < page.bytes).then(|| unsafe { page.headers.byte_add(offset) })
+    }
+
+    /// All headers that are there.
+    pub(super) fn headers(&self) -> impl Iterator<Item = NonNull<Header<R>>> + '_ {
+        let pages = (0..self.pages.len()).filter_map(|index| self.pages.get(index));
+        pages.flat_map(|page| {
+            // SAFETY: so many lie in a row (D1); of a page that is not in use none.
+            let header = move |offset| unsafe { page.headers.byte_add(offset) };
+            (0..page.bytes).step_by(Self::HEADER_BYTES).map(header)
+        })
     }
 
     /// Whether a chunk of as many buffers can be promised its numbers without an allocation.

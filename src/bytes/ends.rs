@@ -3,10 +3,15 @@
 //! On one thread the last reference pushes its header on the class's free stack. Where other
 //! threads count it pushes the header's number on the class's return stack, from any thread, and
 //! the arena's thread makes it free later, a bounded number at a time.
+//!
+//! The end of a buffer is that of the chain behind it, as far as that has no other references. So
+//! that no drop pays for all of it, the rest of a long one is left: on one thread in a list of the
+//! home, where other threads count on the return stack, each with its link. It is freed as what came
+//! back is: a few buffers at a time, when an allocation finds none free; all of it by what walks over
+//! all.
 
 use core::ptr::NonNull;
 
-use super::chunk::Chunk;
 use super::class::Class;
 use super::counts::{Atomic, Counts, Local};
 use super::header::Header;
@@ -92,42 +97,66 @@ impl<R: Ends> Home<R> {
         // so no one borrows its link.
         unsafe {
             if header.as_ref().next().is_some() {
-                return Self::free_chain(header);
+                Self::free_chain(header, LINKS);
+                return;
             }
             R::give_back(header, class);
         }
     }
 
-    /// As [`free`](Self::free), of a header with a link; along the chain, without recursion.
+    /// As [`free`](Self::free), of a header with a link; along the chain, without recursion. After
+    /// `most` buffers the rest is left for later, unless its arena is gone. Returns how many were freed.
     ///
     /// # Safety
     ///
     /// As for [`free`](Self::free), the class apart.
     #[cold]
     #[inline(never)]
-    unsafe fn free_chain(header: NonNull<Header<R>>) {
-        let mut header = header;
+    unsafe fn free_chain(header: NonNull<Header<R>>, most: usize) -> usize {
+        let (mut header, mut freed) = (header, 0);
         loop {
             // SAFETY: a header that is not free keeps its home, and this one's link is borrowed
-            // by no one, for it has no reference.
+            // by no one, for it has no reference. Only one with a link is deferred, and is not used
+            // any more then.
+            unsafe {
+                if freed >= most && header.as_ref().next().is_some() && R::defer(header) {
+                    return freed;
+                }
+            }
+            freed += 1;
+            // SAFETY: as above.
             let next = unsafe { header.as_ref().next_mut() }.take();
             // SAFETY: no one else has it, and it has no link.
             unsafe { R::give_back(header, header.as_ref().class_pointer()) };
-            let Some(next) = next else {
-                return;
-            };
-            header = next.header;
-            // SAFETY: the link's reference keeps it there, and is none from now on.
-            let it = unsafe { header.as_ref() };
-            Self::tallies_of(it).dec_refs.add::<R>();
-            if !(it.counts().subtract() && it.counts().is_over()) {
-                return;
+            // SAFETY: the link had a reference of it.
+            match next.and_then(|next| unsafe { Self::end_of_link(next.header) }) {
+                Some(next) => header = next,
+                None => return freed,
             }
-            Self::tallies_of(it).dec_ref_zeroes.add::<R>();
-            it.counts().make_stale();
         }
     }
+
+    /// Gives the reference of a link back. Returns the header if it was the last one: it is the
+    /// caller's then, stale, and to be freed.
+    ///
+    /// # Safety
+    ///
+    /// A link had a reference of that header, which is none from now on.
+    unsafe fn end_of_link(header: NonNull<Header<R>>) -> Option<NonNull<Header<R>>> {
+        // SAFETY: the link's reference keeps it there (precondition).
+        let it = unsafe { header.as_ref() };
+        Self::tallies_of(it).dec_refs.add::<R>();
+        if !(it.counts().subtract() && it.counts().is_over()) {
+            return None;
+        }
+        Self::tallies_of(it).dec_ref_zeroes.add::<R>();
+        it.counts().make_stale();
+        Some(header)
+    }
 }
+
+/// How many buffers of a chain the end of its first one frees at once: some hundred nanoseconds.
+pub(super) const LINKS: usize = 64;
 
 impl Ends for Local {
     #[expect(private_interfaces, reason = "only public for a sealed trait")]
@@ -146,8 +175,33 @@ impl Ends for Local {
 
     #[expect(private_interfaces, reason = "only public for a sealed trait")]
     #[inline(always)]
-    fn reclaim(_: &Home<Self>, _: &Class, _: usize) -> usize {
-        0
+    fn reclaim(home: &Home<Self>, _: &Class, most: usize) -> usize {
+        let mut count = 0;
+        while count < most {
+            let Some(header) = home.directory().find(home.unfinished.get()) else {
+                break;
+            };
+            // SAFETY: deferred, so it is there, not free, without a reference, and no one else's; it
+            // is on the list no more.
+            unsafe {
+                home.unfinished.set(header.as_ref().deferred_before());
+                count += Home::free_chain(header, 1);
+            }
+        }
+        count
+    }
+
+    #[expect(private_interfaces, reason = "only public for a sealed trait")]
+    unsafe fn defer(header: NonNull<Header<Self>>) -> bool {
+        // SAFETY: a header that is not free keeps its home.
+        let it = unsafe { header.as_ref() };
+        if it.class().is_closed() {
+            return false;
+        }
+        // SAFETY: as above.
+        let unfinished = unsafe { &Home::<Local>::of(it.class()).as_ref().unfinished };
+        it.set_deferred(unfinished.replace(it.number()));
+        true
     }
 
     #[expect(private_interfaces, reason = "only public for a sealed trait")]
@@ -155,11 +209,13 @@ impl Ends for Local {
         // SAFETY: it is there until it is closed (A1).
         let it = unsafe { home.as_ref() };
         if it.held.get() > 0 {
-            for header in it.chunks().flat_map(Chunk::headers) {
-                // SAFETY: it is there (L2), and no class is closed yet, so the home stays.
+            // Not by the lists of chunks, which change with what comes back.
+            for header in it.directory().headers() {
+                // SAFETY: it is there (D1), and no class is closed yet, so the home stays.
                 unsafe { drop_held(header) };
             }
         }
+        it.reclaim_all();
         let in_use = it.classes().iter().map(Class::in_use).sum();
         // Relaxed, here and below: of one thread.
         it.remaining.store(in_use, Ordering::Relaxed);
@@ -236,15 +292,20 @@ impl Ends for Atomic {
     #[inline]
     unsafe fn give_back(header: NonNull<Header<Self>>, class: NonNull<Class>) {
         // SAFETY: it is there until it is pushed, its class until this has left (Q2 of
-        // `raw/returns.rs`). No reference to either is held over the push.
+        // `raw/returns.rs`).
         unsafe {
-            let number = header.as_ref().number();
-            let returns = NonNull::from(&(*class.as_ptr()).returns);
-            let link = |below| header.as_ref().counts().set_link(below);
-            if !Returns::push(returns, number, link) {
+            if !push(header, class) {
                 leave(class);
             }
         }
+    }
+
+    #[expect(private_interfaces, reason = "only public for a sealed trait")]
+    unsafe fn defer(header: NonNull<Header<Self>>) -> bool {
+        // With its link: the arena's thread goes on with the chain when it makes this one free.
+        // SAFETY: the caller has it, without a reference (precondition); so it is there until it is
+        // pushed, and its class until then.
+        unsafe { push(header, header.as_ref().class_pointer()) }
     }
 
     #[expect(private_interfaces, reason = "only public for a sealed trait")]
@@ -289,7 +350,26 @@ impl Ends for Atomic {
     }
 }
 
-/// Makes the header free that was given back last, and returns the rest.
+/// Pushes a header on the return stack of its class; `false` if that is closed.
+///
+/// # Safety
+///
+/// The caller has the header: it is not free, has no reference, and is of that class. It is not used
+/// any more if it was pushed.
+#[inline(always)]
+unsafe fn push(header: NonNull<Header<Atomic>>, class: NonNull<Class>) -> bool {
+    // SAFETY: it is there until it is pushed, its class until the caller has left (Q2 of
+    // `raw/returns.rs`). No reference to either is held over the push.
+    unsafe {
+        let number = header.as_ref().number();
+        let returns = NonNull::from(&(*class.as_ptr()).returns);
+        let link = |below| header.as_ref().counts().set_link(below);
+        Returns::push(returns, number, link)
+    }
+}
+
+/// Makes the header free that was given back last, and returns the rest. If it is linked, the next
+/// one of its chain is given back.
 fn make_free(home: &Home<Atomic>, class: &Class, taken: Word) -> Option<Word> {
     let find = |number| {
         let header = home.directory().find(number);
@@ -301,10 +381,14 @@ fn make_free(home: &Home<Atomic>, class: &Class, taken: Word) -> Option<Word> {
     let (number, rest) = taken.next(Packing::NONE, link)?;
     let header = find(number);
     // SAFETY: it is there, the class's, and in use until now; who pushed it does not use it any
-    // more.
+    // more. So no one borrows its link, which has a reference of the next one.
     unsafe {
+        let next = header.as_ref().next_mut().take();
         header.as_ref().set_free();
         home.push(class, header);
+        if let Some(next) = next.and_then(|next| Home::end_of_link(next.header)) {
+            Home::free_chain(next, 0);
+        }
     }
     Some(rest)
 }

@@ -8,7 +8,9 @@
 //! * H1: a header is in one of three states. *Free*: in its class's hand, or banked; `filled` is
 //!   [`FREE`]. *Mutable*: a `BufMut` has it, and nothing else. *Shared*: the count is that of
 //!   its references, which are `Buf`s, links, and references that positions hold. Where other
-//!   threads count there is a fourth, *given back*: on its class's return stack.
+//!   threads count there is a fourth, *given back*: on its class's return stack. On one thread there
+//!   is *deferred*: without a reference, stale, with a link, on the list of its home; `filled` is the
+//!   number of the one before, or [`NO_NUMBER`](super::directory::NO_NUMBER).
 //! * H2: `filled` is written by the arena's thread alone. Of a shared header of one thread, the
 //!   first `filled` bytes are initialised. Of any shared header no one writes to the bytes.
 //! * H3: links make no cycle. `next` changes only while the header's one reference is borrowed
@@ -154,6 +156,17 @@ impl<R: Counting> Header<R> {
 
     pub(super) fn is_free(&self) -> bool {
         self.filled.get() == FREE
+    }
+
+    /// The number that was [noted](Self::set_deferred).
+    pub(super) fn deferred_before(&self) -> u32 {
+        self.filled.get()
+    }
+
+    /// Notes the number of the header that was deferred before this one, which has no reference. It
+    /// is not that of a free one.
+    pub(super) fn set_deferred(&self, before: u32) {
+        self.filled.set(before);
     }
 
     /// From free to mutable.

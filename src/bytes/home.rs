@@ -22,7 +22,7 @@ use super::chunk::Chunk;
 use super::class::{Class, State};
 use super::counters::{Counters, Tallies};
 use super::counts::Counting;
-use super::directory::Directory;
+use super::directory::{Directory, NO_NUMBER};
 use super::header::Header;
 use super::serials::Serials;
 use super::sizes::{Classes, Sizes};
@@ -42,10 +42,20 @@ pub trait Ends: Counting {
     #[expect(private_interfaces, reason = "only public for a sealed trait")]
     unsafe fn give_back(header: NonNull<Header<Self>>, class: NonNull<Class>);
 
-    /// Makes headers of a class free that other threads gave back, `most` at most. Returns how
-    /// many.
+    /// Makes headers free that other threads gave back to a class, or that are left of chains, `most`
+    /// at most. Returns how many.
     #[expect(private_interfaces, reason = "only public for a sealed trait")]
     fn reclaim(home: &Home<Self>, class: &Class, most: usize) -> usize;
+
+    /// Leaves a header with a link, and the chain behind it, to be freed later; `false` if its arena
+    /// was dropped.
+    ///
+    /// # Safety
+    ///
+    /// The caller has the header: it is not free, stale, and has no reference. It is not used any
+    /// more if it was left.
+    #[expect(private_interfaces, reason = "only public for a sealed trait")]
+    unsafe fn defer(header: NonNull<Header<Self>>) -> bool;
 
     /// The arena is dropped: gives the references back that positions hold, and frees
     /// everything once no buffer is in use.
@@ -67,6 +77,9 @@ pub(super) struct Home<R: Counting> {
     pub(super) serials: Serials,
     /// References that positions hold.
     pub(super) held: Cell<u64>,
+    /// The number of the header that was [deferred](Ends::defer) last, on one thread; the others are
+    /// linked from it on.
+    pub(super) unfinished: Cell<u32>,
     pub(super) chunk_bytes: usize,
     bytes: Cell<usize>,
     max_bytes: usize,
@@ -133,6 +146,7 @@ impl<R: Ends> Home<R> {
                 directory: Directory::new(source.clone()),
                 serials,
                 held: Cell::new(0),
+                unfinished: Cell::new(NO_NUMBER),
                 chunk_bytes,
                 bytes: Cell::new(0),
                 max_bytes,
@@ -341,6 +355,7 @@ impl<R: Ends> Home<R> {
         self.bytes.set(self.bytes.get().wrapping_add_signed(change));
     }
 
+    #[cfg(any(test, fuzzing))]
     pub(super) fn chunks(&self) -> impl Iterator<Item = NonNull<Chunk<R>>> + '_ {
         let lists = |class| {
             State::ALL
@@ -350,7 +365,8 @@ impl<R: Ends> Home<R> {
         self.classes().iter().flat_map(lists).flatten()
     }
 
-    /// Makes all buffers free that other threads gave back. Returns how many.
+    /// Makes all buffers free that other threads gave back, and all that are left of chains. Returns
+    /// how many.
     pub(super) fn reclaim_all(&self) -> usize {
         let classes = self.classes().iter();
         classes

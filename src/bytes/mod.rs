@@ -49,6 +49,10 @@
 //! up to 16 of those that came back. Free buffers are used before those, so more memory is in use
 //! than with `Local` counts, where the buffer dropped last is used next.
 //!
+//! No drop pays for what many others made: of a [chain](Buf::set_next) it frees 64 buffers, and
+//! leaves the rest to later calls. What does is the end of an arena, and the last drop of a buffer
+//! whose arena is gone: O(chunks).
+//!
 //! Rings for several threads are in [`sync`](crate::sync). No ring of the crate gives each entry to
 //! every reader: [how to do that](crate::sync#each-entry-to-every-reader).
 //!

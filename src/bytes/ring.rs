@@ -104,8 +104,8 @@ impl Ring {
 impl<R: References> Ring<R> {
     /// Copies bytes into a new entry, the newest. If the ring is full, or readers keep all spare
     /// buffers, it overwrites the oldest entry and returns which one that was. O(bytes); if
-    /// readers keep all spare buffers and the oldest entries, also O(entries that they keep).
-    /// Allocates nothing.
+    /// readers keep all spare buffers and the oldest entries, also O(entries that they keep). Of a
+    /// chain behind the entry it frees as much as a [drop](Buf). Allocates nothing.
     ///
     /// # Errors
     ///
@@ -234,7 +234,8 @@ impl<R: References> Ring<R> {
 
     /// Returns a buffer of the ring, to be filled in place and [pushed](Self::push_buf). If none is
     /// spare the oldest entries leave, as for a push, and [`evicted`](Self::evicted) counts them.
-    /// O(1); allocates nothing.
+    /// O(1); if readers keep all spare buffers, O(oldest entries that they keep too), and O(entries)
+    /// if they keep all. Allocates nothing.
     ///
     /// # Errors
     ///

@@ -8,6 +8,7 @@ use super::counts::Counts;
 use crate::common::amount;
 
 mod atomic;
+mod chains;
 mod idle;
 #[path = "../../../tests/bytes/program/mod.rs"]
 mod program;

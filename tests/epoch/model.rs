@@ -37,6 +37,66 @@ fn numbers_do_as_the_model() {
     programs_on(0);
 }
 
+/// Steps of a program: a value into the current epoch, or into the permanent one of two.
+const INTO_CURRENT: &[u8] = &[0, 0, 0];
+const INTO_PERMANENT: &[u8] = &[5, 1, 1, 0, 0];
+/// The first value leaves, or the second one.
+const REMOVE: [&[u8]; 2] = [&[10, 0], &[10, 1]];
+/// The next request for memory is refused.
+const REFUSE: &[u8] = &[28, 1];
+/// A scope without values, or with one that is inserted by key.
+const SCOPE: [&[u8]; 2] = [&[159, 0, 1, 1, 1, 1], &[159, 0, 0, 1, 1, 1]];
+
+/// Runs these steps on numbers in chunks of one slot, with a ring of one and no limit.
+fn run_steps(steps: &[&[u8]]) {
+    let program = [&[[0, 0, 0, 3, 0, 0].as_slice()], steps].concat();
+    run::<Unchecked>(&program.concat());
+}
+
+/// The model had all noted chunks idle at any refusal.
+#[test]
+fn chunks_stay_noted_where_the_record_of_an_epoch_is_refused() {
+    run_steps(&[
+        INTO_PERMANENT,
+        INTO_PERMANENT,
+        REMOVE[0],
+        REMOVE[0],
+        // Both are noted. The current epoch needs a record before its first chunk.
+        REFUSE,
+        INTO_CURRENT,
+        INTO_PERMANENT,
+        INTO_PERMANENT,
+        // The order in which they were noted is not that in which they lose these.
+        REMOVE[1],
+        REMOVE[0],
+        INTO_CURRENT,
+        REFUSE,
+        INTO_CURRENT,
+    ]);
+}
+
+/// The model did not see that a value with a key was refused in a scope.
+#[test]
+fn chunks_are_noted_no_more_where_a_chunk_of_a_scope_is_refused() {
+    run_steps(&[
+        INTO_PERMANENT,
+        INTO_PERMANENT,
+        REMOVE[0],
+        REMOVE[0],
+        INTO_PERMANENT,
+        INTO_PERMANENT,
+        // The first scope leaves a spare record for the second one.
+        SCOPE[0],
+        REFUSE,
+        SCOPE[1],
+        REMOVE[1],
+        REMOVE[0],
+        INTO_CURRENT,
+        REFUSE,
+        INTO_CURRENT,
+    ]);
+}
+
 #[test]
 fn text_does_as_the_model() {
     programs_on(1);

@@ -35,6 +35,13 @@ pub(crate) trait Check {
     fn check<C: Contents>(slab: &Epochs<C>);
 }
 
+/// Runs `f`, and returns whether a request for memory was refused in it, too.
+fn sees_refused<R>(f: impl FnOnce() -> R) -> (R, bool) {
+    let before = REFUSED.get();
+    let result = f();
+    (result, REFUSED.get() < before)
+}
+
 /// The rest of a program; when it is over, numbers that follow from it.
 struct Input<'p> {
     rest: &'p [u8],

@@ -32,6 +32,9 @@ pub(super) struct Record {
     begun: u64,
     pub(super) tag: u64,
     chunks: BTreeMap<u64, Chunk>,
+    /// Of the ring: whether the slab has a record for another epoch in its place, should it stay
+    /// pinned, as it has had a chunk.
+    is_replaced: bool,
     close_calls: u64,
     scanned: u64,
     recycled: u64,
@@ -97,6 +100,8 @@ pub(super) struct Model {
     idle: Vec<(Epoch, u64)>,
     totals: [u64; 3],
     close_calls: u64,
+    /// Records of epochs, used and spare.
+    epoch_records: usize,
     record_bytes: usize,
 }
 
@@ -126,6 +131,7 @@ impl Model {
             plans,
             totals: [0; 3],
             close_calls: 0,
+            epoch_records: config.ring + 1,
             record_bytes: 0,
         };
         assert_eq!(slab.ring(), config.ring);
@@ -142,6 +148,7 @@ impl Model {
             begun: self.advances,
             tag: 0,
             chunks: BTreeMap::new(),
+            is_replaced: false,
             close_calls: 0,
             scanned: 0,
             recycled: 0,
@@ -159,6 +166,28 @@ impl Model {
             "records are counted"
         );
         self.begin(epoch, kind);
+    }
+
+    // Records of epochs.
+
+    /// Whether a record is spare that the ring may not need.
+    fn has_spare_record(&self) -> bool {
+        let is_owed = |place: &&Option<Epoch>| place.is_none_or(|it| self.records[&it].is_replaced);
+        let owed = self.ring.iter().filter(is_owed).count();
+        self.epoch_records - self.records.len() > owed
+    }
+
+    /// Whether an epoch without room needs memory for a record, before it asks for a chunk.
+    fn needs_record(&self, epoch: Epoch) -> bool {
+        let record = &self.records[&epoch];
+        let may_stay = matches!(record.kind, Kind::Ring(_)) && !record.is_replaced;
+        may_stay && !self.has_spare_record()
+    }
+
+    /// An epoch asks for a chunk: it has its record.
+    fn replace(&mut self, epoch: Epoch) {
+        self.epoch_records += usize::from(self.needs_record(epoch));
+        self.records.get_mut(&epoch).unwrap().is_replaced = true;
     }
 
     // Insertion.
@@ -256,9 +285,13 @@ impl Model {
         self.idle.retain(|it| it.0 != epoch);
     }
 
+    fn class_of_chunk(&self, (epoch, name): &(Epoch, u64)) -> usize {
+        self.records[epoch].chunks[name].class
+    }
+
     /// The idle chunk of a class that was idle last leaves its epoch. Returns its name.
     fn give_up(&mut self, class: usize) -> Option<u64> {
-        let is_of = |it: &&(Epoch, u64)| self.records[&it.0].chunks[&it.1].class == class;
+        let is_of = |it: &&(Epoch, u64)| self.class_of_chunk(it) == class;
         let (epoch, name) = *self.idle.iter().rfind(is_of)?;
         self.idle.retain(|it| *it != (epoch, name));
         self.records.get_mut(&epoch).unwrap().chunks.remove(&name);
@@ -294,32 +327,47 @@ impl Model {
         (0..self.plans.len()).filter(move |&other| other != class)
     }
 
-    /// Whether free chunks of one class make way for another.
-    pub(super) fn may_make_way(&self) -> bool {
-        self.plans.len() > 1
+    /// Whether the model can tell what follows from a refused request. With several classes it cannot
+    /// tell which chunks made way before the refusal. Where chunks have no memory, a request is for
+    /// their records, and one for fewer records may follow: then no noted chunk is made idle.
+    pub(super) fn sees_refusals(&self) -> bool {
+        let has_none = self.idle.is_empty() && self.noted.iter().all(Option::is_none);
+        self.plans.len() == 1 && (self.plans[0].bytes > 0 || has_none)
     }
 
-    /// Panics unless an insertion into an open epoch may be refused for want of memory.
-    pub(super) fn expect_full(&mut self, epoch: Epoch, class: usize, may_refuse: bool) {
+    /// Panics unless an insertion into an open epoch may be refused for want of memory. The source
+    /// `refused` a request in it, or none.
+    pub(super) fn expect_full(&mut self, epoch: Epoch, class: usize, refused: bool) {
         assert!(!self.has_room(epoch, class), "there is room");
-        assert!(may_refuse || self.at_limit(class), "there is memory");
+        if refused && self.needs_record(epoch) {
+            // That is what was refused, so no chunk was asked for.
+            return;
+        }
+        self.replace(epoch);
         self.settle();
+        let has_idle = self.idle.iter().any(|it| self.class_of_chunk(it) == class);
+        let is_refused = refused && self.cached[class] == 0 && !has_idle;
+        assert!(is_refused || self.at_limit(class), "there is memory");
     }
 
-    /// Accounts for a chunk of that name, if it has one: the epoch has no room.
-    fn take_chunk(&mut self, epoch: Epoch, class: usize, name: Option<u64>, may_refuse: bool) {
+    /// Accounts for a chunk of that name, if it has one: the epoch has no room. The source `refused`
+    /// a request before it was taken, or none.
+    fn take_chunk(&mut self, epoch: Epoch, class: usize, name: Option<u64>, refused: bool) {
         assert!(!self.has_room(epoch, class), "chunks are filled first");
+        assert!(!refused || !self.needs_record(epoch), "without a record");
+        self.replace(epoch);
         let is_another =
             |it: &(&Epoch, &Record)| name.is_some_and(|name| it.1.chunks.contains_key(&name));
         let is_taken = self.records.iter().any(|it| is_another(&it));
-        if self.cached[class] == 0 && (is_taken || self.exceeds(class)) {
-            assert!(self.exceeds(class) || may_refuse, "there was memory");
+        assert!(!refused || self.cached[class] == 0, "a chunk was unused");
+        if self.cached[class] == 0 && (is_taken || refused || self.exceeds(class)) {
+            assert!(self.exceeds(class) || refused, "there was memory");
             let others = self.others(class);
             let cached: usize = others
                 .map(|it| self.cached[it] * self.plans[it].bytes)
                 .sum();
             let is_enough = self.committed() - cached + self.plans[class].bytes <= self.max_bytes;
-            if is_taken || !is_enough {
+            if refused || !is_enough {
                 self.settle();
                 if let Some(given) = self.give_up(class) {
                     assert!(
@@ -349,13 +397,13 @@ impl Model {
         assert!(record.chunks.insert(name, chunk).is_none());
     }
 
-    pub(super) fn insert(&mut self, key: EpochKey, entry: Entry, may_refuse: bool) {
+    pub(super) fn insert(&mut self, key: EpochKey, entry: Entry, refused: bool) {
         let name = place(key) % (1 << INDEX_BITS);
         let slab = place(key) >> INDEX_BITS;
         assert!(self.slab == 0 || self.slab == slab, "one slab, one number");
         self.slab = slab;
         if !self.records[&entry.epoch].chunks.contains_key(&name) {
-            self.take_chunk(entry.epoch, entry.class, Some(name), may_refuse);
+            self.take_chunk(entry.epoch, entry.class, Some(name), refused);
         }
         self.idle.retain(|it| *it != (entry.epoch, name));
         let slots = self.plans[entry.class].slots;
@@ -368,17 +416,17 @@ impl Model {
         assert!(before.is_none(), "two values with one key");
     }
 
-    /// Whether an epoch that is not closed has a chunk without values.
-    pub(super) fn has_empty(&self) -> bool {
-        let mut open = (self.records.values()).filter(|it| it.state != EpochState::Pinned);
-        open.any(|record| record.chunks.values().any(|chunk| chunk.live == 0))
-    }
-
     /// A value of a scope, which has no key. If it `comes_twice`, it was removed once before.
-    pub(super) fn insert_in_scope(&mut self, epoch: Epoch, class: usize, comes_twice: bool) {
+    pub(super) fn insert_in_scope(
+        &mut self,
+        epoch: Epoch,
+        class: usize,
+        comes_twice: bool,
+        refused: bool,
+    ) {
         let slots = self.plans[class].slots;
         if !self.has_room(epoch, class) {
-            self.take_chunk(epoch, class, None, false);
+            self.take_chunk(epoch, class, None, refused);
         }
         let mut chunks = self.records.get_mut(&epoch).unwrap().chunks.iter_mut();
         let chunk = chunks.find(|it| it.1.class == class && it.1.live < slots);
@@ -551,7 +599,13 @@ impl Model {
     }
 
     pub(super) fn open(&mut self, epoch: Epoch) {
+        self.epoch_records += usize::from(!self.has_spare_record());
         self.begin_next(epoch, Kind::Outside);
+    }
+
+    /// Panics unless no epoch may be opened, as the source `refused` a request, or none.
+    pub(super) fn expect_no_epoch(&self, refused: bool) {
+        assert!(refused && !self.has_spare_record(), "there is a record");
     }
 
     /// How many epochs outside the ring are open.

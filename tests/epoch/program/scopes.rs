@@ -6,19 +6,15 @@ use flatslab::epoch::{Epochs, Scope};
 
 use super::source::REFUSED;
 use super::subject::{Refused, Subject};
-use super::{Input, State};
+use super::{Input, State, sees_refused};
 
 /// What a closure panics with on purpose.
 struct OnPurpose;
 
 /// Runs a scope, which may panic on purpose.
 pub(super) fn run<S: Subject>(slab: &mut Epochs<S>, input: &mut Input<'_>, state: &mut State<S>) {
-    if state.model.has_empty() {
-        // Whether it serves the scope, the model cannot see.
-        REFUSED.set(0);
-    }
-    let may_refuse = REFUSED.get() > 0;
     let mut epoch = None;
+    let before = REFUSED.get();
     let result = catch_unwind(AssertUnwindSafe(|| {
         slab.try_scope(|scope| {
             epoch = Some(scope.epoch());
@@ -26,7 +22,10 @@ pub(super) fn run<S: Subject>(slab: &mut Epochs<S>, input: &mut Input<'_>, state
         })
     }));
     match result {
-        Ok(Err(_)) => assert!(may_refuse && epoch.is_none()),
+        Ok(Err(_)) => {
+            assert!(epoch.is_none(), "its closure is not called");
+            state.model.expect_no_epoch(REFUSED.get() < before);
+        }
         Ok(Ok(())) => state.model.end_scope(epoch.unwrap()),
         Err(payload) if payload.is::<OnPurpose>() => state.model.end_scope(epoch.unwrap()),
         Err(payload) => resume_unwind(payload),
@@ -46,16 +45,15 @@ fn within<S: Subject>(
     let mut values = Vec::new();
     for _ in 0..input.below(8) {
         let (number, size) = (state.number(), S::size(input.number()));
-        let may_refuse = REFUSED.get() > 0;
         let class = state.model.class_of(size);
-        let result = S::insert_in_scope(scope, number, size);
+        let (result, refused) = sees_refused(|| S::insert_in_scope(scope, number, size));
         match (result, class) {
             (Ok(value), Some(class)) => {
-                state.model.insert_in_scope(epoch, class, false);
+                state.model.insert_in_scope(epoch, class, false, refused);
                 values.push((value, number, size));
             }
             (Err(Refused::Full), Some(class)) => {
-                state.model.expect_full(epoch, class, may_refuse);
+                state.model.expect_full(epoch, class, refused);
             }
             (result, class) => assert_eq!((result.err(), class), (Some(Refused::TooLarge), None)),
         }
@@ -68,9 +66,20 @@ fn within<S: Subject>(
     assert!((values.iter()).all(|(value, number, size)| S::is(value, *number, *size)));
     let mut live = values.len();
     let (has_keys, removes) = (input.number() % 2 == 0, input.number() % 2 == 0);
-    if has_keys && S::use_keys_in_scope(scope, state.number(), removes) {
-        state.model.insert_in_scope(epoch, 0, removes);
-        live += 1;
+    if has_keys {
+        let number = state.number();
+        let (result, refused) = sees_refused(|| S::use_keys_in_scope(scope, number, removes));
+        match result {
+            Some(Ok(())) => {
+                state.model.insert_in_scope(epoch, 0, removes, refused);
+                live += 1;
+            }
+            Some(Err(error)) => {
+                assert_eq!(error, Refused::Full);
+                state.model.expect_full(epoch, 0, refused);
+            }
+            None => {}
+        }
     }
     if let Some((before, alive)) = before.zip(S::alive()) {
         assert_eq!(alive, before + live);

@@ -6,7 +6,7 @@ use flatslab::epoch::{Epoch, EpochError, EpochGuard, EpochKey, Epochs, Ref, RefM
 use super::model::{Entry, Report};
 use super::source::REFUSED;
 use super::subject::{Refused, Subject};
-use super::{Check, Input, State};
+use super::{Check, Input, State, sees_refused};
 
 /// A borrow that is held for a while.
 enum Guard<'s, T: ?Sized> {
@@ -21,11 +21,6 @@ pub(super) struct World<'w, 's, S: Subject> {
     state: &'w mut State<S>,
     guards: Vec<(EpochKey, Guard<'w, S::Item>)>,
     entered: Vec<EpochGuard<'w, S>>,
-}
-
-/// Whether memory may be refused now.
-fn may_refuse() -> bool {
-    REFUSED.get() > 0
 }
 
 impl<'w, 's, S: Subject> World<'w, 's, S> {
@@ -59,6 +54,9 @@ impl<'w, 's, S: Subject> World<'w, 's, S> {
             let is_filling = self.input.is_over();
             if is_filling && self.state.model.advances >= advances {
                 return true;
+            }
+            if !self.state.model.sees_refusals() {
+                REFUSED.set(0);
             }
             let step = self.input.next();
             if step % 32 == 31 && step > 128 {
@@ -120,12 +118,7 @@ impl<'w, 's, S: Subject> World<'w, 's, S> {
             25 => self.set_tag(),
             26 => self.forge(),
             27 => self.list_keys(),
-            28 => {
-                // What makes way for a chunk that is refused then, the model cannot see.
-                let refused = self.input.below(3) as u8;
-                let sees_all = !self.state.model.may_make_way();
-                REFUSED.set(if sees_all { refused } else { 0 });
-            }
+            28 => REFUSED.set(self.input.below(3) as u8),
             29 => self.stale(),
             _ => {
                 if let Some(place) = self.input.pick(&self.guards) {
@@ -143,8 +136,7 @@ impl<'w, 's, S: Subject> World<'w, 's, S> {
         &mut self,
         (epoch, is_foreign): (Epoch, bool),
         (number, size): (u64, usize),
-        may_refuse: bool,
-        result: Result<EpochKey, Refused>,
+        (result, refused): (Result<EpochKey, Refused>, bool),
     ) {
         let model = &mut self.state.model;
         let Some(class) = model.class_of(size) else {
@@ -163,10 +155,10 @@ impl<'w, 's, S: Subject> World<'w, 's, S> {
                     readers: 0,
                     is_written: false,
                 };
-                model.insert(key, entry, may_refuse);
+                model.insert(key, entry, refused);
                 self.state.keys.push(key);
             }
-            Err(Refused::Full) => model.expect_full(epoch, class, may_refuse),
+            Err(Refused::Full) => model.expect_full(epoch, class, refused),
             Err(error) => panic!("{error:?}"),
         }
     }
@@ -178,18 +170,17 @@ impl<'w, 's, S: Subject> World<'w, 's, S> {
     fn insert_current(&mut self) {
         for _ in 0..=self.input.below(4) {
             let (number, size) = self.sample();
-            let (epoch, may_refuse) = (self.state.model.current, may_refuse());
-            let result = S::insert(self.slab, None, number, size);
-            self.inserted((epoch, false), (number, size), may_refuse, result);
+            let epoch = self.state.model.current;
+            let result = sees_refused(|| S::insert(self.slab, None, number, size));
+            self.inserted((epoch, false), (number, size), result);
         }
     }
 
     fn insert_in(&mut self) {
         let (epoch, is_foreign) = self.state.any_epoch(self.input);
         let (number, size) = self.sample();
-        let may_refuse = may_refuse();
-        let result = S::insert(self.slab, Some(epoch), number, size);
-        self.inserted((epoch, is_foreign), (number, size), may_refuse, result);
+        let result = sees_refused(|| S::insert(self.slab, Some(epoch), number, size));
+        self.inserted((epoch, is_foreign), (number, size), result);
     }
 
     fn read(&mut self) {
@@ -383,28 +374,29 @@ impl<'w, 's, S: Subject> World<'w, 's, S> {
 
     fn enter(&mut self) {
         let by_name = self.input.number() % 3 == 0;
-        let may_refuse = may_refuse();
-        let epoch = if by_name {
+        let (epoch, refused) = if by_name {
             if self.state.model.opened() >= 8 {
                 return;
             }
-            self.slab.try_open()
+            sees_refused(|| self.slab.try_open())
         } else {
             if self.entered.len() == 4 {
                 return;
             }
-            self.slab.try_enter().map(|guard| {
+            let (guard, refused) = sees_refused(|| self.slab.try_enter());
+            let epoch = guard.map(|guard| {
                 let epoch = guard.epoch();
                 self.entered.push(guard);
                 epoch
-            })
+            });
+            (epoch, refused)
         };
         match epoch {
             Ok(epoch) => {
                 self.state.model.open(epoch);
                 self.state.epochs.push(epoch);
             }
-            Err(_) => assert!(may_refuse),
+            Err(_) => self.state.model.expect_no_epoch(refused),
         }
     }
 
@@ -413,11 +405,10 @@ impl<'w, 's, S: Subject> World<'w, 's, S> {
             return;
         };
         let (number, size) = self.sample();
-        let may_refuse = may_refuse();
         let guard = &self.entered[place];
         let epoch = guard.epoch();
-        let result = S::insert_by_guard(guard, number, size);
-        self.inserted((epoch, false), (number, size), may_refuse, result);
+        let result = sees_refused(|| S::insert_by_guard(guard, number, size));
+        self.inserted((epoch, false), (number, size), result);
     }
 
     fn leave(&mut self, place: usize) {

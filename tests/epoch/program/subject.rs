@@ -97,9 +97,12 @@ pub(super) trait Subject: Contents + Sized + 'static {
         size: usize,
     ) -> Result<&'a mut Self::Item, Refused>;
 
-    /// Inserts by key, reads, and removes again if asked; none of it with buffers. Returns
-    /// whether a value was added.
-    fn use_keys_in_scope(scope: &Scope<'_, Self>, number: u64, removes: bool) -> bool;
+    /// Inserts by key, reads, and removes and inserts again if asked; none of it with buffers.
+    fn use_keys_in_scope(
+        scope: &Scope<'_, Self>,
+        number: u64,
+        removes: bool,
+    ) -> Option<Result<(), Refused>>;
 
     fn try_get(slab: &Epochs<Self>, key: EpochKey) -> Result<Ref<'_, Self::Item>, AccessError>;
 
@@ -292,14 +295,19 @@ impl<T: Sample> Subject for Values<T> {
         (scope.try_insert(T::new(number))).map_err(|error| refused(error, number))
     }
 
-    fn use_keys_in_scope(scope: &Scope<'_, Self>, number: u64, removes: bool) -> bool {
-        let Ok(key) = scope.try_insert_in(scope.epoch(), T::new(number)) else {
-            return false;
+    fn use_keys_in_scope(
+        scope: &Scope<'_, Self>,
+        number: u64,
+        removes: bool,
+    ) -> Option<Result<(), Refused>> {
+        let key = match scope.try_insert_in(scope.epoch(), T::new(number)) {
+            Ok(key) => key,
+            Err(error) => return Some(Err(refused(error, number))),
         };
         assert!(scope.get(key).unwrap().is(number));
         assert!(scope.get_mut(key).unwrap().is(number));
         if !removes {
-            return true;
+            return Some(Ok(()));
         }
         assert!(scope.try_take(key).unwrap().is(number));
         assert_eq!(scope.try_get(key).err(), Some(AccessError::Missing));
@@ -307,7 +315,7 @@ impl<T: Sample> Subject for Values<T> {
         scope
             .try_insert_in(scope.epoch(), T::new(number))
             .expect("a slot is vacant");
-        true
+        Some(Ok(()))
     }
 
     fn try_get(slab: &EpochSlab<T>, key: EpochKey) -> Result<Ref<'_, T>, AccessError> {
@@ -421,8 +429,8 @@ impl Subject for Bytes {
         Ok(bytes)
     }
 
-    fn use_keys_in_scope(_: &Scope<'_, Self>, _: u64, _: bool) -> bool {
-        false
+    fn use_keys_in_scope(_: &Scope<'_, Self>, _: u64, _: bool) -> Option<Result<(), Refused>> {
+        None
     }
 
     fn try_get(slab: &EpochBytes, key: EpochKey) -> Result<Ref<'_, [u8]>, AccessError> {

@@ -121,6 +121,7 @@
 //! | `reserve` | makes room for more, as in `std` | |
 //! | `vacant_…` | a place that has no value yet, to be filled | |
 //! | `prepare` | allocates and touches memory for the next `n` insertions, which cause no page fault then | `touch`, `prefault` |
+//! | `touch_ahead` | how many slots of a new chunk the insertion that comes to the first of them touches | |
 //! | `shrink_to_fit` | gives unused memory back; walks over all of it | `trim`, `shrink` |
 //! | `reclaim` | frees the slots that other threads gave back, and drops the values that they retired | |
 //! | `clear` | drops all values | |

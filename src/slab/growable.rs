@@ -20,8 +20,7 @@ use crate::slab::slot::Slot;
 use crate::slab::vacant_slot::VacantSlot;
 use crate::slab::{Kind, Memory, TrackedSlab};
 
-/// A slab that grows by chunks: nothing is ever copied or moved, and an insertion that
-/// grows pays for an allocation or a page fault.
+/// A slab that grows by chunks: nothing is ever copied or moved.
 ///
 /// If no slot is free, an insertion adds a chunk. All other methods are those of
 /// [`TrackedSlab`].
@@ -29,6 +28,21 @@ use crate::slab::{Kind, Memory, TrackedSlab};
 /// A slot takes the size of a value (4 bytes at least) and a stamp of 8 bytes, rounded up
 /// to the value's alignment, or to 4, and 8 to 16 bytes of the free stack.
 /// Slots are reused last in, first out, across chunks too.
+///
+/// # What growth costs an insertion
+///
+/// Of values of up to 64 bytes, one insertion in 1,366 touches the memory of the next slots, up to
+/// 100 KiB, so that the others find it there: the slowest of a thousand does not wait for the
+/// system. Of larger values each insertion that comes to a new page waits for that page alone.
+/// Other settings spare more insertions (BENCHMARKS.md, "Growth", has the figures):
+///
+/// | setting | p99.9 | p99.99 | the longest |
+/// |---|---|---|---|
+/// | default, values of up to 64 bytes | no wait | touches up to 100 KiB | and adds a chunk |
+/// | [`touch_ahead(0)`](crate::Builder::touch_ahead), or larger values | a page fault | a page fault, or adds a chunk | adds a chunk |
+/// | [`spare_chunks(n)`](crate::Builder::spare_chunks) | no wait | no wait, while the thread keeps up | adds a chunk |
+/// | [`prepare`](Slab::prepare) in idle moments, [`reserve`](Slab::reserve) at the start | no wait | no wait | no wait, up to that many insertions |
+/// | [`pages`](crate::Builder::pages) of the system | no wait | adds a chunk, all of it populated | asks the system for more chunks |
 ///
 /// # Examples
 ///

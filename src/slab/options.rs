@@ -220,7 +220,8 @@ impl<T> Builder<Slab<T>> {
     /// larger ones. With it fewer than one insertion in a thousand waits for the system: choose it
     /// for p99.9. Choose 0 for p99.99 and the longest insertion, as each page fault is then an
     /// insertion's own. [`spare_chunks`](Self::spare_chunks) and [`reserve`](Slab::reserve) spare
-    /// insertions both. A table in the page of [`Slab`] has the figures.
+    /// insertions both. A table in the page of [`Slab`] says which percentile
+    /// each setting gives.
     ///
     /// A stretch ends with its chunk, and is never of more slots than the slab has had before it:
     /// a slab of a few values touches one page. Memory that comes with its pages, as the

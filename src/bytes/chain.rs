@@ -201,7 +201,6 @@ impl<R: References> Buf<R> {
     /// assert_eq!(head.parts().collect::<Vec<_>>().concat(), b"hello world");
     /// ```
     #[inline]
-    #[must_use]
     pub fn parts(&self) -> Parts<'_, R> {
         Parts { next: Some(self) }
     }

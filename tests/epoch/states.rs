@@ -349,7 +349,7 @@ fn every_cell_of_the_table() {
 fn keys_and_statistics_are_taken_from_iterators_with_names() {
     struct Walk<'s>(flatslab::epoch::KeysIn<'s>, flatslab::epoch::AllStats<'s>);
 
-    let slab = flatslab::epoch::EpochSlab::new();
+    let slab = EpochSlab::new();
     let keys = [slab.insert(1), slab.insert(2)];
     let epoch = slab.current();
     assert_eq!(slab.take(slab.keys_in(epoch).next().unwrap()), Some(1));

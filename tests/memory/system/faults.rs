@@ -235,10 +235,8 @@ unsafe impl MemorySource for Untouched {
 
     unsafe fn release(&self, start: NonNull<u8>, layout: Layout) {
         // SAFETY: a mapping of `allocate` (precondition).
-        assert_eq!(
-            unsafe { libc::munmap(start.as_ptr().cast(), layout.size()) },
-            0
-        );
+        let failed = unsafe { libc::munmap(start.as_ptr().cast(), layout.size()) };
+        assert_eq!(failed, 0);
     }
 }
 

@@ -156,7 +156,7 @@ impl<R: Ends> Home<R> {
 }
 
 /// How many buffers of a chain the end of its first one frees at once: some hundred nanoseconds.
-pub(super) const LINKS: usize = 64;
+pub(super) const LINKS: usize = if cfg!(loom) { 1 } else { 64 };
 
 impl Ends for Local {
     #[expect(private_interfaces, reason = "only public for a sealed trait")]

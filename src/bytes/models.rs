@@ -250,6 +250,30 @@ fn loom_a_chain_that_is_dropped_elsewhere_gives_each_of_its_buffers_back_once() 
     });
 }
 
+/// In the models a drop frees one buffer of a chain, and leaves the rest.
+#[test]
+fn loom_the_rest_of_a_chain_is_freed_by_the_owner_or_with_its_arena() {
+    model(|late| {
+        let memory = Memory::new();
+        let arena = make(&memory);
+        let mut head = arena.copy(b"head");
+        let mut middle = arena.copy(b"middle");
+        middle.set_next(arena.copy(b"tail")).unwrap();
+        head.set_next(middle).unwrap();
+        let theirs = memory.clone();
+        let reader = thread::spawn(move || {
+            theirs.touch();
+            drop(head);
+        });
+        start(late);
+        arena.reclaim();
+        memory.touch();
+        drop(arena);
+        reader.join().unwrap();
+        memory.expect_freed();
+    });
+}
+
 #[test]
 fn loom_drops_of_more_references_than_are_counted_free_no_buffer() {
     loom::model(|| {

@@ -134,6 +134,7 @@ fn fill_bytes(bytes: &EpochBytes, len: usize) -> Vec<EpochKey> {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn the_permanent_epoch_serves_any_class_and_keeps_its_values() {
     let (chunk, limit) = amount((16 << 10, 1 << 20), (4 << 10, 64 << 10));
     let bytes = EpochBytes::builder()
@@ -237,6 +238,7 @@ fn expect_min(error: &BuildError, limit: usize, least: usize) {
 
 /// A limit below a chunk was accepted, and refused every insertion.
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn a_slab_that_is_built_takes_a_value_into_each_kind_of_epoch() {
     for limit in [0, 1, 31, 32, 511, 512, usize::MAX] {
         for capacity in [1, 4, 64, amount(1000, 64)] {
@@ -255,6 +257,7 @@ fn a_slab_that_is_built_takes_a_value_into_each_kind_of_epoch() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn buffers_of_each_size_that_is_promised_are_served() {
     let mut built = 0;
     for limit in [

@@ -32,6 +32,7 @@ fn in_use<R: References>(arena: &ByteArena<R>) -> usize {
 
 /// The end of a chain of a million links took 9 ms.
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn the_end_of_a_chain_frees_few_buffers_and_allocations_the_rest() {
     let count = amount(10_000, 3 * LINKS);
     let arena = builder().build();
@@ -72,6 +73,7 @@ fn what_is_left_is_freed_by_what_walks_over_all<R: References>(build: impl Fn() 
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn what_is_left_of_a_chain_is_freed_with_both_counts() {
     what_is_left_is_freed_by_what_walks_over_all(|| builder().build());
     what_is_left_is_freed_by_what_walks_over_all(|| builder().atomic().build());
@@ -107,6 +109,7 @@ fn ends_in_every_order<R: References>(build: impl Fn() -> ByteArena<R>) {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn a_chain_over_two_arenas_ends_whichever_goes_first() {
     ends_in_every_order(|| builder().build());
     ends_in_every_order(|| builder().atomic().build());
@@ -133,6 +136,7 @@ fn a_link_of_the_rest_holds_its_reference_until_it_is_freed() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn a_chain_that_ends_on_another_thread_is_left_to_the_arena() {
     let arena = builder().atomic().build();
     let count = amount(1000, 2 * LINKS);
@@ -144,6 +148,7 @@ fn a_chain_that_ends_on_another_thread_is_left_to_the_arena() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn many_chains_are_left_and_freed() {
     let arena = builder().build();
     let (chains, count) = (amount(20, 3), LINKS + 40);
@@ -156,6 +161,7 @@ fn many_chains_are_left_and_freed() {
 
 /// It went through the lists of chunks, which changed with what came back.
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn references_of_positions_in_many_chunks_end_with_the_arena() {
     let arena = builder().build();
     let bufs: Vec<_> = (0..amount(1000, 200))

@@ -86,6 +86,7 @@ fn numbers_of_idle_chunks_serve_another_class() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn a_refused_request_takes_in_a_bounded_number_of_those_that_came_back() {
     use crate::bytes::room::LAST_RESORT;
     let builder = ByteArena::builder().atomic().smallest(16).largest(1024);

@@ -499,6 +499,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "counts steps, which an interpreter does not change")]
     fn a_stretch_doubles_up_to_its_length_and_never_crosses_a_chunk() {
         // Cells of 16 bytes, 256 to a page.
         let slab = Slab::<u64>::builder()

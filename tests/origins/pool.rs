@@ -55,10 +55,13 @@ fn in_a_static() {
     assert!(ORDERS.claim().is_none());
 }
 
+/// Few for an interpreter.
+const CELLS: usize = if cfg!(miri) { 20 } else { 1000 };
+
 #[test]
 fn on_the_heap_with_nothing_beside_the_cells() {
-    let mut storage = PoolStorage::<Order, 1000>::boxed();
-    assert!(size_of_val(&*storage) - 1000 * 64 <= 256);
+    let mut storage = PoolStorage::<Order, CELLS>::boxed();
+    assert!(size_of_val(&*storage) - CELLS * 64 <= 256);
     use_all(&Pool::in_storage(&mut storage));
     // Freed with its owner; the next pool in it begins anew.
     use_all(&Pool::in_storage(&mut storage));
@@ -66,7 +69,7 @@ fn on_the_heap_with_nothing_beside_the_cells() {
 
 #[test]
 fn on_the_heap_with_a_stack_beside_the_cells() {
-    let pool = Pool::with_capacity(1000);
+    let pool = Pool::with_capacity(CELLS);
     let mut order: PoolBox<'_, Order> = pool.alloc(order(1));
     order.quantity -= 4;
     assert_eq!((order.quantity, order.side), (6, 1));

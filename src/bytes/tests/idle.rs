@@ -126,10 +126,10 @@ fn through_hands_of_both_widths<R: References>(arena: &ByteArena<R>) {
         }
         arena.check();
         // At random, and the first in between.
-        let mut random = 1_usize;
+        let mut random = 1_u64;
         while bufs.len() > fill / 9 {
             random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
-            bufs.swap_remove((random >> 33) % bufs.len());
+            bufs.swap_remove((random >> 33) as usize % bufs.len());
             if bufs.len() % 61 == 0 {
                 drop(arena.alloc(16));
                 arena.home().reclaim_all();

@@ -144,6 +144,7 @@ fn a_chunk_that_is_taken_over_makes_positions_stale() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn a_request_for_more_than_any_chunk_takes_the_place_of_several() {
     let builder = || {
         ByteArena::builder()
@@ -169,6 +170,7 @@ fn a_request_for_more_than_any_chunk_takes_the_place_of_several() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn a_chunk_at_the_limit_has_as_many_buffers_as_there_is_room_for() {
     let arena = builder().max_bytes(CHUNK - 1).build();
     assert_eq!(fill(&arena, 64).len(), 7);
@@ -234,6 +236,7 @@ fn a_source_that_refuses_is_asked_again_once_it_has_as_much_back() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn how_much_memory_is_free_says_nothing_of_what_a_request_costs() {
     // As many buffers as a new one has: it is taken as it is; or as many bytes as it takes.
     for (size, freed) in [(500, 0), (4096, 4)] {

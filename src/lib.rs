@@ -42,7 +42,7 @@
 //! | keys that may be used after their value is gone | `KeySlab<T, `[`GenKey`]`>` |
 //! | several containers, whose keys must not be mixed up | a [`key_type!`] each |
 //! | values shared while some are borrowed, of a bounded number | [`BoundedSlab`]: never allocates after construction; a full one returns [`FullError`] |
-//! | the same without a bound | [`Slab`]: one insertion in a thousand, or fewer, waits for memory; nothing is copied |
+//! | the same without a bound | [`Slab`]: nothing is copied; of values of up to 64 bytes fewer than one insertion in a thousand waits for memory |
 //! | one owner of a value | [`Slot`]: drops its value like `Box`, refuses access to a value that is gone |
 //! | one owner, and access as through a pointer | [`SlotBox`]: holds the exclusive borrow as long as it lives |
 //! | links, tables, many references to a value | [`Key`]: 4 bytes, checked on every access |

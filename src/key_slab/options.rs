@@ -231,7 +231,7 @@ impl<T, K: SlabKey> Builder<BoundedKeySlab<T, K>> {
     }
 
     /// Leaves the memory untouched: a generous bound costs address space alone, and an insertion
-    /// that comes to a new page faults, unless [`prepare`](PlainSlab::prepare) has touched it.
+    /// that comes to a new page faults, unless [`prepare`](BoundedKeySlab::prepare) has touched it.
     ///
     /// ```
     /// use flatslab::BoundedKeySlab;

@@ -1,11 +1,10 @@
 //! The program: from arguments to text and an exit code.
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use order_flow::program;
 
-use crate::exit::{BAD_INPUT, written};
 use crate::{engine, exchange, feed};
 
 /// Limit order books whose orders live in a slab, timed on several stores.
@@ -33,27 +32,14 @@ enum Job {
     Rivals(crate::rivals::Arguments),
 }
 
-/// Runs the program with the arguments of the process.
-///
-/// An error is written to `err`. If that fails too, only the exit code tells.
-pub(crate) fn run(out: &mut dyn Write, err: &mut dyn Write) -> ExitCode {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
-        Err(error) if error.use_stderr() => {
-            let _ = write!(err, "{error}");
-            return ExitCode::from(BAD_INPUT);
-        }
-        // `--help` and `--version` are answers, not errors.
-        Err(answer) => {
-            return written(write!(out, "{answer}").and_then(|()| out.flush()), err);
-        }
-    };
-    let done = match cli.job.unwrap_or(Job::Engine(cli.engine)) {
-        Job::Engine(arguments) => engine::run(&arguments, out, err),
-        Job::Exchange(arguments) => exchange::run(&arguments, out, err),
-        Job::Feed(arguments) => feed::run(&arguments, out, err),
+/// Runs the program.
+pub(crate) fn run() -> ExitCode {
+    program::run(|cli: &Cli, out, err| match &cli.job {
+        None => engine::run(&cli.engine, out, err),
+        Some(Job::Engine(arguments)) => engine::run(arguments, out, err),
+        Some(Job::Exchange(arguments)) => exchange::run(arguments, out, err),
+        Some(Job::Feed(arguments)) => feed::run(arguments, out, err),
         #[cfg(feature = "rivals")]
-        Job::Rivals(arguments) => crate::rivals::run(&arguments, out, err),
-    };
-    done.unwrap_or_else(|failure| failure.tell(err))
+        Some(Job::Rivals(arguments)) => crate::rivals::run(arguments, out, err),
+    })
 }

@@ -15,26 +15,19 @@
 //! | `exchange/` | the engine at work: a gateway before it, market data and a standby behind it |
 //! | `rivals/` | the exchange on what else there is: with the feature `rivals` |
 //! | `feed/` | messages of an exchange, generated and recorded, and the book they lead to |
-//! | `cli.rs`, `exit.rs` | the program |
-//! | `memory.rs`, `allocations.rs`, `table.rs` | what the machine has of memory; calls of the allocator; columns of text |
+//! | `cli.rs` | the program |
+//! | `allocations.rs` | calls of the allocator |
 
 mod allocations;
 mod cli;
 mod engine;
 mod exchange;
-mod exit;
 mod feed;
-mod memory;
 #[cfg(feature = "rivals")]
 mod rivals;
-mod table;
 
-use std::io;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    cli::run(
-        &mut io::BufWriter::new(io::stdout().lock()),
-        &mut io::stderr(),
-    )
+    cli::run()
 }

@@ -3,15 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, value_parser};
+use order_flow::flow::Flow;
+use order_flow::lobster;
+use order_flow::message::Message;
+use order_flow::program::{Failure, memory};
 
 use crate::engine::kind::StoreKind;
 use crate::engine::script::Script;
 use crate::engine::traffic::{Market, Traffic};
-use crate::exit::Failure;
-use crate::feed::flow::Flow;
-use crate::feed::lobster;
-use crate::feed::message::Message;
-use crate::memory;
 
 /// Symbols of a generated market: with some 400 orders each, about a million live.
 const SYMBOLS: usize = 3_000;

@@ -1,9 +1,9 @@
 //! What clients send, and what they are told.
 
+use order_flow::message::Side;
 use zerocopy::{Immutable, IntoBytes, TryFromBytes};
 
 use crate::engine::store::NO_ID;
-use crate::feed::message::Side;
 
 /// A command as it stands on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, TryFromBytes, IntoBytes, Immutable)]

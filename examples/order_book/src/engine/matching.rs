@@ -8,6 +8,9 @@
 //! * E3: levels are sorted, strictly, from worst to best, and no bid is at an ask or above.
 //! * E4: an order's price, side and symbol are those of its level.
 
+use order_flow::digest::Digest;
+use order_flow::message::Side;
+use order_flow::top::Top;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::book::{Book, Level};
@@ -15,8 +18,6 @@ use crate::engine::command::{Command, Kind, Refusal, Response};
 use crate::engine::order::Order;
 use crate::engine::store::Store;
 use crate::engine::tape::{Tape, Trade};
-use crate::feed::book::{Digest, Top};
-use crate::feed::message::Side;
 
 /// All but the orders themselves: what a snapshot has beside the store.
 #[derive(Clone, Debug, Serialize, Deserialize)]

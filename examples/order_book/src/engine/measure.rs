@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 
 use flatslab::BuildError;
 use hdrhistogram::Histogram;
+use order_flow::message::Side;
+use order_flow::program::Failure;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::command::Command;
@@ -26,8 +28,6 @@ use crate::engine::store::{Room, Store, prefault};
 use crate::engine::tape::Tape;
 use crate::engine::traffic::Traffic;
 use crate::engine::wire;
-use crate::exit::Failure;
-use crate::feed::message::Side;
 
 /// Longer than this, in ns, is counted.
 const LONG: u64 = 100_000;

@@ -46,9 +46,10 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
+use order_flow::program::{Failure, written};
+
 pub(crate) use self::arguments::Arguments;
 use self::check::Check;
-use crate::exit::{Failure, written};
 
 /// The file that `--record` writes.
 const RECORD: &str = concat!(

@@ -1,8 +1,7 @@
 //! An order that rests in the book.
 
+use order_flow::message::Side;
 use serde::{Deserialize, Serialize};
-
-use crate::feed::message::Side;
 
 /// A resting order, in the lists of its price and of its session.
 ///

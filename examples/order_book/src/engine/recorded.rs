@@ -1,6 +1,11 @@
 //! The recorded hour as commands of one symbol: the engine must have the known top of book
 //! after each of them.
 
+use order_flow::message::Message;
+use order_flow::naive::NaiveBook;
+use order_flow::program::Failure;
+use order_flow::top::Top;
+
 use crate::engine::command::Response;
 use crate::engine::kind::{Job, StoreKind};
 use crate::engine::measure::{Start, opened};
@@ -8,10 +13,6 @@ use crate::engine::script::Script;
 use crate::engine::store::Store;
 use crate::engine::traffic::Traffic;
 use crate::engine::wire::Clerk;
-use crate::exit::Failure;
-use crate::feed::book::{Market, Top};
-use crate::feed::message::Message;
-use crate::feed::store::SlabCrateStore;
 
 /// Compares the tops of the stores with those of the book that follows the messages.
 ///
@@ -20,16 +21,16 @@ use crate::feed::store::SlabCrateStore;
 /// [`Failure::Run`], if one differs.
 pub(crate) fn check(messages: &[Message], stores: &[StoreKind]) -> Result<(), Failure> {
     let script = Script::of_messages(messages);
-    let mut market = Market::new(SlabCrateStore::default(), 1);
+    let mut book = NaiveBook::default();
     let mut rows = messages.iter();
     let mut wanted = Vec::with_capacity(script.rows.len());
     let mut applied = 0;
     for &row in &script.rows {
         for message in rows.by_ref().take(row - applied) {
-            let _ = market.apply(0, message);
+            book.apply(message);
         }
         applied = row;
-        wanted.push(market.top(0));
+        wanted.push(book.top());
     }
     let traffic = Traffic::of_one_symbol(&script);
     for &store in stores {

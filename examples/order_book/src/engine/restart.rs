@@ -8,6 +8,7 @@ use std::io::Write;
 use std::time::Instant;
 
 use flatslab::{GenKey, KeySlab};
+use order_flow::program::Failure;
 use serde::de::DeserializeSeed;
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +17,6 @@ use crate::engine::order::Order;
 use crate::engine::store::{KeyStore, Room, Store};
 use crate::engine::traffic::Traffic;
 use crate::engine::wire::Clerk;
-use crate::exit::Failure;
 
 type Link = <KeyStore as Store>::Link;
 

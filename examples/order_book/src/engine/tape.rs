@@ -1,9 +1,9 @@
 //! What went out: trades and refusals, as a hash that is the same whatever the store.
 
+use order_flow::message::Side;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::command::Refusal;
-use crate::feed::message::Side;
 
 /// Two orders have traded.
 #[derive(Clone, Copy, Debug)]

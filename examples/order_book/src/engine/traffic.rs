@@ -9,11 +9,12 @@
 
 use std::collections::VecDeque;
 
+use order_flow::flow::Random;
+use order_flow::message::Side;
+
 use crate::engine::command::{Command, Kind};
 use crate::engine::matching::Extent;
 use crate::engine::script::{Script, Step};
-use crate::feed::flow::Random;
-use crate::feed::message::Side;
 
 /// Of so many commands after the start, one ends a session.
 const COMMANDS_TO_A_SESSION: u64 = 20_000;

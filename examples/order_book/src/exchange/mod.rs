@@ -16,16 +16,15 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Args, value_parser};
+use order_flow::flow::Flow;
+use order_flow::program::table::grouped;
+use order_flow::program::{FAILED, Failure, memory, written};
 use serde::{Deserialize, Serialize};
 
 use self::frame::BadFrame;
 use crate::engine::measure::Latency;
 use crate::engine::script::Script;
 use crate::engine::traffic::{Market, Traffic};
-use crate::exit::{FAILED, Failure, written};
-use crate::feed::flow::Flow;
-use crate::memory;
-use crate::table::grouped;
 
 /// Messages of a symbol before its book is as full as those of a real hour.
 const OPENING: usize = 10_000;

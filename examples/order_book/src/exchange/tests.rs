@@ -1,5 +1,6 @@
 //! The exchange in small, and its frames.
 
+use order_flow::message::Side;
 use zerocopy::IntoBytes;
 
 use super::parts;
@@ -8,7 +9,6 @@ use crate::engine::command::{Command, Kind};
 use crate::engine::matching::{Engine, Extent};
 use crate::exchange::Load;
 use crate::exchange::frame::{BadFrame, Frame};
-use crate::feed::message::Side;
 
 const LOAD: Load = Load {
     symbols: 5,

@@ -22,16 +22,15 @@
 //! * B4: `ids` of all symbols together have as many entries as the store.
 //! * B5: an order's price, side and symbol are those of the list it is in.
 
-use std::fmt;
 use std::hint::black_box;
 
-use flatslab::memory::{PageAllocator, Pages};
+use flatslab::memory::PageAllocator;
 use hashbrown::hash_map::Entry;
 use hashbrown::{DefaultHashBuilder, HashMap};
+use order_flow::digest::Digest;
+use order_flow::message::{Kind, Message, Outcome, Side};
+use order_flow::top::Top;
 
-use zerocopy::{Immutable, IntoBytes, TryFromBytes};
-
-use crate::feed::message::{Kind, Message, Side};
 use crate::feed::store::{Link, Order, Store, StoreFull};
 
 /// A vector in the market's memory.
@@ -116,52 +115,6 @@ impl<K> Book<K> {
     }
 }
 
-/// What a message did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    /// A new order rests in the book.
-    Added,
-    /// An order became smaller.
-    Reduced,
-    /// An order was removed.
-    Removed,
-    /// An order was removed, and the message named more shares than it had.
-    Excess,
-    /// An order with the id of the add is live: not applied.
-    Duplicate,
-    /// No live order has this id: not applied.
-    Unknown,
-    /// The message concerns no visible order.
-    Inert,
-}
-
-/// The top of one symbol's book: 0 where a side is empty.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, TryFromBytes, IntoBytes, Immutable)]
-#[repr(C)]
-pub(crate) struct Top {
-    /// Lowest price asked, dollars × 10,000.
-    pub(crate) ask: u32,
-    /// Highest price bid, dollars × 10,000.
-    pub(crate) bid: u32,
-    /// Shares at the lowest price asked.
-    pub(crate) ask_size: u64,
-    /// Shares at the highest price bid.
-    pub(crate) bid_size: u64,
-}
-
-/// As a row of the file of tops.
-impl fmt::Display for Top {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Top {
-            ask,
-            ask_size,
-            bid,
-            bid_size,
-        } = self;
-        write!(f, "{ask},{ask_size},{bid},{bid_size}")
-    }
-}
-
 /// The books of all symbols, which share one store.
 pub(crate) struct Market<S: Store> {
     store: S,
@@ -169,13 +122,6 @@ pub(crate) struct Market<S: Store> {
 }
 
 impl<S: Store> Market<S> {
-    /// Empty books for `symbols` symbols.
-    pub(crate) fn new(store: S, symbols: u32) -> Self {
-        let memory = PageAllocator::try_new(Pages::new());
-        let memory = memory.expect("the global allocator needs nothing");
-        Market::with_memory(store, symbols, &memory)
-    }
-
     /// Empty books, whose maps and levels take their memory from `memory`.
     pub(crate) fn with_memory(store: S, symbols: u32, memory: &PageAllocator) -> Self {
         let mut books = PagedVec::with_capacity_in(symbols as usize, memory.clone());
@@ -365,11 +311,6 @@ impl<S: Store> Market<S> {
         self.store.len()
     }
 
-    /// The number of prices on a side that have orders.
-    pub(crate) fn levels(&self, symbol: u32, side: Side) -> usize {
-        self.books[symbol as usize].side(side).sorted.len()
-    }
-
     /// Best prices of one symbol, and the shares at them.
     pub(crate) fn top(&self, symbol: u32) -> Top {
         let best = |side| match self.books[symbol as usize].side(side).best() {
@@ -384,26 +325,6 @@ impl<S: Store> Market<S> {
             bid,
             bid_size,
         }
-    }
-
-    /// The best price of a side; `None` if the side is empty.
-    pub(crate) fn best(&self, symbol: u32, side: Side) -> Option<u32> {
-        Some(self.books[symbol as usize].side(side).best()?.price)
-    }
-
-    /// Id and size of the order of a side that trades next.
-    pub(crate) fn first_in_line(&self, symbol: u32, side: Side) -> Option<(u64, u32)> {
-        let level = self.books[symbol as usize].side(side).best()?;
-        Some(self.store.with(level.first, |order| (order.id, order.size)))
-    }
-
-    /// Price, size and side of a live order.
-    pub(crate) fn find(&self, symbol: u32, id: u64) -> Option<(u32, u32, Side)> {
-        let key = *self.books[symbol as usize].ids.get(&id)?;
-        Some(
-            self.store
-                .with(key, |order| (order.price, order.size, order.side)),
-        )
     }
 
     /// Calls `visit` with every order: by symbol, bids before asks, from the worst
@@ -528,25 +449,6 @@ impl<S: Store> Drop for Market<S> {
                 self.store.remove(key);
             }
         }
-    }
-}
-
-/// FNV-1a over words, with a final mix: short, and the same on every platform.
-pub(crate) struct Digest(u64);
-
-impl Digest {
-    pub(crate) fn new() -> Self {
-        Digest(0xcbf2_9ce4_8422_2325)
-    }
-
-    pub(crate) fn add(&mut self, word: u64) {
-        for byte in word.to_le_bytes() {
-            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
-        }
-    }
-
-    pub(crate) fn finish(&self) -> u64 {
-        self.0 ^ self.0 >> 32
     }
 }
 

@@ -14,31 +14,22 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `message.rs` | the messages of an exchange |
 //! | `store.rs`, `store/` | where orders live: a trait and its implementations |
 //! | `book.rs` | the order book |
-//! | `flow.rs`, `stats.rs` | generated messages, and the statistics they are to match |
-//! | `lobster.rs` | recorded messages |
 //! | `variant.rs` | what is compared: a store, its pages, its look-ahead |
 //! | `replay.rs`, `report.rs` | timing, and the printed result |
 //! | `cli.rs`, `run.rs` | its arguments, and what they lead to |
-//! | `naive.rs`, `real_hour.rs` | tests: the book without a store; a recorded hour |
+//! | `real_hour.rs` | tests: a recorded hour |
 
-pub(crate) mod book;
+mod book;
 mod cli;
-pub(crate) mod flow;
-pub(crate) mod lobster;
-pub(crate) mod message;
-#[cfg(test)]
-pub(crate) mod naive;
 #[cfg(test)]
 mod real_hour;
 mod replay;
 mod report;
 mod run;
-mod stats;
-pub(crate) mod store;
+mod store;
 mod variant;
 
 pub(crate) use cli::Arguments;
-pub(crate) use run::{progress_bar, run};
+pub(crate) use run::run;

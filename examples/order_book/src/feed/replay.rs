@@ -22,10 +22,11 @@ use std::time::{Duration, Instant};
 use flatslab::memory::PageAllocator;
 use hdrhistogram::Histogram;
 use indicatif::ProgressBar;
+use order_flow::message::Message;
+use order_flow::program::Failure;
+use order_flow::top::Top;
 
-use crate::exit::Failure;
-use crate::feed::book::{Market, Top};
-use crate::feed::message::Message;
+use crate::feed::book::Market;
 use crate::feed::report::{Figures, Obtained, StoreReport};
 use crate::feed::store::{
     BoundedStore, BoxStore, FloorStore, GrowableStore, KeyStore, NoStore, PoolStore,
@@ -391,13 +392,13 @@ fn latency<S: Store>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::feed::flow::Flow;
-    use crate::feed::stats::FlowStats;
+    use order_flow::flow::Flow;
+    use order_flow::stats::FlowStats;
 
     #[test]
     fn a_full_store_fails_the_run() {
         let messages: Vec<_> = Flow::new(1).take(1_000).collect();
-        let peak = 2 * FlowStats::measure(&messages).unwrap().peak_live_orders;
+        let peak = 2 * FlowStats::measure(&messages).peak_live_orders;
         let timed = |peak_live_orders| {
             let job = Job {
                 messages: &messages,

@@ -4,11 +4,11 @@ use std::fmt;
 use std::io::{self, Write};
 
 use flatslab::memory::Report as MemoryReport;
+use order_flow::program::table::{grouped, write_columns};
+use order_flow::stats::{FlowStats, Quantiles};
 use serde::Serialize;
 
-use crate::feed::stats::{FlowStats, Quantiles};
 use crate::feed::variant::{PageKind, Variant};
-use crate::table::{grouped, write_columns};
 
 /// All results of a run.
 #[derive(Debug, Default, Serialize)]

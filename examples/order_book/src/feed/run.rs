@@ -1,21 +1,18 @@
 //! The replay: from arguments to text and an exit code.
 
-use std::fs::File;
 use std::io::Write;
-use std::path::Path;
 use std::process::ExitCode;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use order_flow::flow::Flow;
+use order_flow::lobster;
+use order_flow::message::Message;
+use order_flow::program::{FAILED, Failure, memory, progress_bar, written};
+use order_flow::stats::FlowStats;
+use order_flow::top::TopsFile;
 
-use crate::exit::{FAILED, Failure, written};
 use crate::feed::cli::Arguments;
-use crate::feed::flow::Flow;
-use crate::feed::lobster;
-use crate::feed::message::Message;
 use crate::feed::replay::{self, Job};
 use crate::feed::report::{FlowReport, Report};
-use crate::feed::stats::FlowStats;
-use crate::memory;
 
 /// Rounds if `--rounds` is not given.
 const ROUNDS: u64 = 7;
@@ -65,27 +62,15 @@ fn execute(cli: &Arguments) -> Result<Report, Failure> {
     let tops = cli
         .bbo
         .as_deref()
-        .map(|path| Ok((path, create(path, cli.lobster.as_deref())?)))
+        .map(|path| TopsFile::create(path, cli.lobster.as_deref()))
         .transpose()?;
     let report = recorded
         .map_or_else(|| generate(cli), Ok)
         .and_then(|messages| replay(cli, &messages, tops.as_ref()));
-    if let (Err(_), Some((_, file))) = (&report, &tops) {
-        // A half-written file could be mistaken for a whole one. Devices and pipes
-        // cannot be emptied.
-        let _ = file.set_len(0);
+    if let (Err(_), Some(tops)) = (&report, &tops) {
+        tops.clear();
     }
     report
-}
-
-/// Creates the file of tops; refuses to overwrite the input.
-fn create(path: &Path, input: Option<&Path>) -> Result<File, Failure> {
-    let is_path = |input: &Path| Some(input.canonicalize().ok()? == path.canonicalize().ok()?);
-    if input.and_then(is_path) == Some(true) {
-        let path = path.display();
-        return Err(Failure::Input(format!("{path}: would overwrite the input")));
-    }
-    File::create(path).map_err(|error| Failure::file(path, &error))
 }
 
 /// Generates the messages.
@@ -110,11 +95,9 @@ fn generate(cli: &Arguments) -> Result<Vec<Message>, Failure> {
 fn replay(
     cli: &Arguments,
     messages: &[Message],
-    tops: Option<&(&Path, File)>,
+    tops: Option<&TopsFile<'_>>,
 ) -> Result<Report, Failure> {
-    let stats = FlowStats::measure(messages).map_err(|full| {
-        Failure::Input(format!("more than {} orders are live at once", full.len))
-    })?;
+    let stats = FlowStats::measure(messages);
     let orders = stats.peak_live_orders as u128 * u128::from(cli.symbols());
     memory::check(&format!("{orders} live orders"), orders * ORDER_BYTES)?;
     let total = messages.len() as u64 * u64::from(cli.symbols());
@@ -134,8 +117,8 @@ fn replay(
     };
 
     let stores = tops
-        .map_or(Ok(()), |(path, file)| {
-            replay::write_tops(job, variants, path, file)
+        .map_or(Ok(()), |tops| {
+            replay::write_tops(job, variants, tops.path, &tops.file)
         })
         .and_then(|()| replay::time(job, variants, rounds));
     // Before an error is printed.
@@ -163,13 +146,6 @@ fn replay(
         stores,
         same_books,
     })
-}
-
-/// A bar on standard error; indicatif hides it where that is no terminal.
-pub(crate) fn progress_bar(length: u64) -> ProgressBar {
-    let style = ProgressStyle::with_template("{msg:20} {wide_bar} {percent:>3} % {eta:>4}");
-    ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::stderr())
-        .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
 #[cfg(test)]

@@ -25,6 +25,7 @@ mod slab_crate;
 
 use ::flatslab::memory::Report;
 use ::flatslab::{AllocError, BuildError};
+use order_flow::message::Side;
 
 pub(crate) use self::boxes::{BoxKey, BoxStore};
 pub(crate) use self::flatslab::{BoundedStore, GrowableStore};
@@ -32,7 +33,6 @@ pub(crate) use self::floor::{FloorKey, FloorStore};
 pub(crate) use self::plain::KeyStore;
 pub(crate) use self::pool::{PoolKey, PoolStore};
 pub(crate) use self::slab_crate::{SlabCrateStore, SlabKey};
-use crate::feed::message::Side;
 
 /// A resting order, linked to its neighbours in the list of its price.
 ///

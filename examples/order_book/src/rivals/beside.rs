@@ -5,12 +5,12 @@ use std::path::Path;
 use std::process::Command;
 
 use clap::ValueEnum;
+use order_flow::program::Failure;
+use order_flow::program::table::{grouped, write_columns};
 use serde::Serialize;
 
 use super::{Arguments, Kind};
 use crate::exchange::{Load, Outcome};
-use crate::exit::Failure;
-use crate::table::{grouped, write_columns};
 
 /// The file that `--record` writes.
 const RECORD: &str = concat!(

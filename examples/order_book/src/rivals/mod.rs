@@ -19,9 +19,9 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum, value_parser};
+use order_flow::program::{Failure, written};
 
 use crate::exchange::{self, Load, Outcome};
-use crate::exit::{Failure, written};
 
 /// Runs the exchange, and the same program on other queues, stores and buffers, in turns.
 #[derive(Clone, Debug, Args)]

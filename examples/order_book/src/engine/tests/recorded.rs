@@ -1,29 +1,19 @@
-//! The recorded hour as commands. `FLATSLAB_LOBSTER` is the path of LOBSTER's public sample;
-//! if it is not set, this test says so and passes.
-
-use std::path::PathBuf;
+//! The recorded hour as commands; without the file, the test says so and passes.
 
 use clap::ValueEnum;
+use order_flow::lobster;
+use order_flow::naive::NaiveBook;
 
 use crate::engine::kind::StoreKind;
 use crate::engine::recorded::{Tops, check};
 use crate::engine::script::{Script, Step};
 use crate::engine::traffic::Traffic;
-use crate::feed::lobster;
-use crate::feed::message::Message;
-use crate::feed::naive::NaiveBook;
-
-fn hour() -> Option<Vec<Message>> {
-    let Some(path) = std::env::var_os("FLATSLAB_LOBSTER") else {
-        eprintln!("skipped: FLATSLAB_LOBSTER names no message file");
-        return None;
-    };
-    Some(lobster::read(&PathBuf::from(path), None).unwrap())
-}
 
 #[test]
 fn every_top_of_the_real_hour_is_the_known_one() {
-    let Some(messages) = hour() else { return };
+    let Some(messages) = lobster::hour() else {
+        return;
+    };
     check(&messages, StoreKind::value_variants()).unwrap();
 
     let script = Script::of_messages(&messages);

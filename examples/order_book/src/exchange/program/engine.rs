@@ -3,6 +3,8 @@
 
 use std::sync::mpsc;
 
+use order_flow::digest::Digest;
+use order_flow::top::Top;
 use zerocopy::{IntoBytes, TryFromBytes};
 
 use super::parts::{self, BoundedSlab, Consumer, Orders, Producer, Publisher, SendReports};
@@ -10,7 +12,6 @@ use super::{UNDER_WAY, next, wait_for};
 use crate::engine::command::Response;
 use crate::engine::matching::Engine;
 use crate::exchange::frame::{Entry, Frame, Quote};
-use crate::feed::book::{Digest, Top};
 
 /// What the engine says of one command.
 #[derive(Clone, Copy, Debug)]

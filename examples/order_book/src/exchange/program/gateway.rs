@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
+use order_flow::digest::Digest;
 use zerocopy::IntoBytes;
 
 use super::engine::Report;
@@ -10,7 +11,6 @@ use super::parts::{Arena, ArenaVec, Producer, ReceiveReports, SendSlot};
 use super::wait_for;
 use crate::exchange::clients::Received;
 use crate::exchange::frame::{BadFrame, Frame};
-use crate::feed::book::Digest;
 
 /// Frames that are decoded at once.
 const BATCH: usize = 64;

@@ -23,6 +23,9 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
 
+use order_flow::digest::Digest;
+use order_flow::program::{FAILED, Failure};
+
 use self::engine::Desk;
 use self::gateway::{Gateway, Pace};
 use super::parts::{self, Arena, Consumer, Orders, SpscRing};
@@ -34,8 +37,6 @@ use crate::engine::wire;
 use crate::exchange::clients;
 use crate::exchange::frame::{BadFrame, Entry, Frame, Quote};
 use crate::exchange::{Load, Outcome};
-use crate::exit::{Failure, ending_all};
-use crate::feed::book::Digest;
 
 /// Commands under way at once.
 const UNDER_WAY: usize = 1_024;
@@ -165,6 +166,20 @@ fn on_core<R>(number: usize, f: impl FnOnce() -> R) -> R {
         core_affinity::set_for_current(*core);
     }
     ending_all(f)
+}
+
+/// A thread that others wait for must not end alone.
+fn ending_all<R>(f: impl FnOnce() -> R) -> R {
+    struct End;
+    impl Drop for End {
+        fn drop(&mut self) {
+            if thread::panicking() {
+                std::process::exit(FAILED.into());
+            }
+        }
+    }
+    let _end = End;
+    f()
 }
 
 /// What `decode` makes of the next entry; `None` when the ring is closed and empty.

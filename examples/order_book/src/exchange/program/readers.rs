@@ -3,6 +3,7 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
+use order_flow::program::Failure;
 use zerocopy::TryFromBytes;
 
 use super::next;
@@ -10,7 +11,6 @@ use super::parts::{self, Consumer, Follower, Orders};
 use crate::engine::matching::{Engine, Extent};
 use crate::exchange::Seen;
 use crate::exchange::frame::{Entry, Quote};
-use crate::exit::Failure;
 
 /// Writes market data out: here, to where it is only summed up. Pauses after each `slow` frames.
 pub(super) fn write_market(quotes: &mut Follower, slow: Option<u64>) -> Seen {
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
     use crate::engine::command::{Command, Kind};
     use crate::exchange::frame::Frame;
-    use crate::feed::message::Side;
+    use order_flow::message::Side;
 
     const EXTENT: Extent = Extent {
         symbols: 1,

@@ -1,15 +1,23 @@
 //! Compares the book on each store with the naive book and with the other stores.
 
+use order_flow::flow::Flow;
+use order_flow::naive::NaiveBook;
+use order_flow::stats::FlowStats;
 use proptest::prelude::*;
 
 use super::*;
-use crate::feed::flow::Flow;
-use crate::feed::naive::NaiveBook;
-use crate::feed::stats::FlowStats;
 use crate::feed::store::{
     BoundedStore, BoxStore, FloorStore, GrowableStore, KeyStore, PoolStore, SlabCrateStore,
 };
 use crate::feed::variant::PageKind;
+
+impl<S: Store> Market<S> {
+    /// Empty books for `symbols` symbols, on default pages.
+    fn new(store: S, symbols: u32) -> Self {
+        let memory = PageAllocator::try_new(PageKind::Default.pages());
+        Market::with_memory(store, symbols, &memory.unwrap())
+    }
+}
 
 fn box_store() -> BoxStore {
     // SAFETY: every test hands the store to a market, which uses only the keys
@@ -186,7 +194,7 @@ fn huge_pages_give_the_same_books_and_the_same_tops() {
 #[test]
 fn reserved_books_take_no_more_memory() {
     let messages: Vec<_> = Flow::new(1).take(5_000).collect();
-    let stats = FlowStats::measure(&messages).unwrap();
+    let stats = FlowStats::measure(&messages);
     let mut market = Market::new(SlabCrateStore::default(), 1);
     let (orders, levels) = (stats.peak_live_orders, stats.peak_levels);
     market.try_reserve(orders, levels).unwrap();

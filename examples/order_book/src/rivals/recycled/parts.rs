@@ -3,11 +3,12 @@
 use std::cell::{RefCell, RefMut};
 use std::ops::{Deref, DerefMut};
 
+use order_flow::program::Failure;
+
 use crate::engine::matching::{Engine, Extent};
 use crate::engine::measure;
 use crate::engine::store::SlabNumberStore;
 use crate::exchange::frame::Frame;
-use crate::exit::Failure;
 use crate::rivals::queues::{self, Full, Pop, Push};
 use crate::rivals::reports::{self, Carry};
 

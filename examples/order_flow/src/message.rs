@@ -1,4 +1,4 @@
-//! The messages of an exchange.
+//! The messages of an exchange, and what they do to a book.
 
 use serde::{Deserialize, Serialize};
 use zerocopy::{Immutable, IntoBytes, TryFromBytes};
@@ -18,7 +18,7 @@ use zerocopy::{Immutable, IntoBytes, TryFromBytes};
     Immutable,
 )]
 #[repr(u8)]
-pub(crate) enum Side {
+pub enum Side {
     /// Bids: the highest price is the best.
     Buy,
     /// Asks: the lowest price is the best.
@@ -26,8 +26,9 @@ pub(crate) enum Side {
 }
 
 impl Side {
-    /// Whether `a` is a worse price than `b` on this side.
-    pub(crate) fn is_worse(self, a: u32, b: u32) -> bool {
+    /// Returns whether `a` is a worse price than `b` on this side.
+    #[inline]
+    pub fn is_worse(self, a: u32, b: u32) -> bool {
         match self {
             Side::Buy => a < b,
             Side::Sell => a > b,
@@ -37,7 +38,7 @@ impl Side {
 
 /// The type of a message, numbered 1 to 7 in a LOBSTER file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// A new limit order.
     Add,
     /// Part of an order is withdrawn; the rest keeps its position in the list.
@@ -56,34 +57,60 @@ pub(crate) enum Kind {
 
 /// One message. Prices are dollars × 10,000, sizes are shares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Message {
+pub struct Message {
     /// The exchange's number of the order; unique per symbol while it lives.
-    pub(crate) id: u64,
+    pub id: u64,
     /// Limit price of the order, in dollars × 10,000.
-    pub(crate) price: u32,
+    pub price: u32,
     /// Shares added or removed.
-    pub(crate) size: u32,
+    pub size: u32,
     /// The type of the message.
-    pub(crate) kind: Kind,
+    pub kind: Kind,
     /// The side of the resting order.
-    pub(crate) side: Side,
+    pub side: Side,
+}
+
+/// What a message did to a book.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// A new order rests in the book.
+    Added,
+    /// An order became smaller.
+    Reduced,
+    /// An order was removed.
+    Removed,
+    /// An order was removed, and the message named more shares than it had.
+    Excess,
+    /// An order with the id of the add is live: not applied.
+    Duplicate,
+    /// No live order has this id: not applied.
+    Unknown,
+    /// The message concerns no visible order.
+    Inert,
 }
 
 /// The number of messages of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub(crate) struct KindCounts {
-    pub(crate) adds: u64,
-    pub(crate) partial_cancels: u64,
-    pub(crate) deletes: u64,
-    pub(crate) executions: u64,
-    pub(crate) hidden_executions: u64,
-    pub(crate) crosses: u64,
-    pub(crate) halts: u64,
+pub struct KindCounts {
+    /// Of [`Kind::Add`].
+    pub adds: u64,
+    /// Of [`Kind::Cancel`].
+    pub partial_cancels: u64,
+    /// Of [`Kind::Delete`].
+    pub deletes: u64,
+    /// Of [`Kind::Execute`].
+    pub executions: u64,
+    /// Of [`Kind::Hidden`].
+    pub hidden_executions: u64,
+    /// Of [`Kind::Cross`].
+    pub crosses: u64,
+    /// Of [`Kind::Halt`].
+    pub halts: u64,
 }
 
 impl KindCounts {
     /// Counts one message.
-    pub(crate) fn count(&mut self, kind: Kind) {
+    pub fn count(&mut self, kind: Kind) {
         *match kind {
             Kind::Add => &mut self.adds,
             Kind::Cancel => &mut self.partial_cancels,

@@ -6,19 +6,19 @@
 
 use std::fmt;
 use std::ops::RangeInclusive;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use crate::feed::message::{Kind, Message, Side};
+use crate::message::{Kind, Message, Side};
 
 /// Where the text is malformed, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ParseError {
+pub struct ParseError {
     /// Counted from 1.
-    pub(crate) line: usize,
+    pub line: usize,
     /// The character at which the malformed field begins, counted from 1.
-    pub(crate) column: usize,
+    pub column: usize,
     /// Why it is malformed.
-    pub(crate) reason: String,
+    pub reason: String,
 }
 
 impl fmt::Display for ParseError {
@@ -32,10 +32,25 @@ impl fmt::Display for ParseError {
 /// # Errors
 ///
 /// One line that names the file, and the line and column if it is malformed.
-pub(crate) fn read(path: &Path, limit: Option<u64>) -> Result<Vec<Message>, String> {
+pub fn read(path: &Path, limit: Option<u64>) -> Result<Vec<Message>, String> {
     let limit = limit.map_or(usize::MAX, |limit| limit as usize);
     let text = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
     parse(&text, limit).map_err(|error| format!("{}:{error}", path.display()))
+}
+
+/// Reads the recorded hour that tests compare with: LOBSTER's public sample of AAPL, 2012-06-21
+/// 09:30 to 10:30, 50 levels. `FLATSLAB_LOBSTER` is its path; without it this says so and returns
+/// `None`.
+///
+/// # Panics
+///
+/// If the file cannot be read.
+pub fn hour() -> Option<Vec<Message>> {
+    let Some(path) = std::env::var_os("FLATSLAB_LOBSTER").map(PathBuf::from) else {
+        eprintln!("skipped: FLATSLAB_LOBSTER names no message file");
+        return None;
+    };
+    Some(read(&path, None).unwrap_or_else(|reason| panic!("{reason}")))
 }
 
 /// Parses the text of a file.
@@ -43,7 +58,7 @@ pub(crate) fn read(path: &Path, limit: Option<u64>) -> Result<Vec<Message>, Stri
 /// # Errors
 ///
 /// The first malformed row, or a text without rows.
-pub(crate) fn parse(text: &[u8], limit: usize) -> Result<Vec<Message>, ParseError> {
+pub fn parse(text: &[u8], limit: usize) -> Result<Vec<Message>, ParseError> {
     let mut messages = Vec::new();
     let text = text.strip_suffix(b"\n").unwrap_or(text);
     if text.is_empty() {

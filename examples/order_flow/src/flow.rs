@@ -1,6 +1,6 @@
 //! A generated flow of messages that resembles a busy hour of a real stock.
 //!
-//! It aims at the statistics of [`crate::feed::stats`] and meets them by construction:
+//! It aims at the statistics of [`crate::stats`] and meets them by construction:
 //!
 //! * **Lives.** The life of an order is drawn when the order is added. The message
 //!   that will remove it is reserved in a calendar, a ring of the coming messages.
@@ -32,10 +32,9 @@ use hashbrown::HashMap;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 
-use crate::feed::book::Market;
-use crate::feed::message::{Kind, Message, Side};
-use crate::feed::stats::CENT;
-use crate::feed::store::SlabCrateStore;
+use crate::message::{Kind, Message, Side};
+use crate::naive::NaiveBook;
+use crate::stats::CENT;
 
 /// Messages of an hour, about; the unit of the quotas.
 const HOUR: u64 = 92_000;
@@ -159,16 +158,17 @@ fn quantile(knots: &Knots, share: f64) -> i64 {
 }
 
 /// Random numbers that do not depend on a crate's version.
-pub(crate) struct Random(ChaCha8Rng);
+pub struct Random(ChaCha8Rng);
 
 impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
+    /// Begins the numbers of a seed.
+    pub fn new(seed: u64) -> Self {
         Random(ChaCha8Rng::seed_from_u64(seed))
     }
 
-    /// A number below `limit`. The bias of the multiplication is below 2⁻⁴⁰ for the
+    /// Draws a number below `limit`. The bias of the multiplication is below 2⁻⁴⁰ for the
     /// limits used here.
-    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+    pub fn below(&mut self, limit: u64) -> u64 {
         ((u128::from(self.0.next_u64()) * u128::from(limit)) >> 64) as u64
     }
 
@@ -229,10 +229,10 @@ impl Quota {
 }
 
 /// An endless iterator over the messages.
-pub(crate) struct Flow {
+pub struct Flow {
     random: Random,
     /// The book after the messages so far.
-    market: Market<SlabCrateStore>,
+    book: NaiveBook,
     /// Index of the next message, resting orders not counted.
     now: u64,
     /// Resting orders still to be added.
@@ -259,11 +259,11 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    /// The flow of a seed.
-    pub(crate) fn new(seed: u64) -> Self {
+    /// Begins the flow of a seed.
+    pub fn new(seed: u64) -> Self {
         Flow {
             random: Random::new(seed),
-            market: Market::new(SlabCrateStore::default(), 1),
+            book: NaiveBook::default(),
             now: 0,
             resting: 0,
             next_id: 1,
@@ -285,7 +285,7 @@ impl Flow {
 
     /// Adds so many orders far from the best price as soon as there is one: they only
     /// make the book larger.
-    pub(crate) fn with_resting(mut self, orders: usize) -> Self {
+    pub fn with_resting(mut self, orders: usize) -> Self {
         self.resting = orders;
         self
     }
@@ -293,8 +293,8 @@ impl Flow {
     /// The add of a resting order, if one is due.
     fn rest(&mut self) -> Option<Message> {
         let left = self.resting.checked_sub(1)?;
-        let bid = self.market.best(0, Side::Buy)?;
-        let ask = self.market.best(0, Side::Sell)?;
+        let bid = self.book.best(Side::Buy)?;
+        let ask = self.book.best(Side::Sell)?;
         self.resting = left;
         let away = RESTING_DISTANCE + self.random.below(RESTING_LEVELS) as i64;
         let (price, side) = match self.resting % 2 {
@@ -319,7 +319,7 @@ impl Flow {
 
     /// A message about a live order.
     fn about(&self, kind: Kind, id: u64, size: u32) -> Message {
-        let (price, _, side) = self.market.find(0, id).expect("the order is live");
+        let (price, _, side) = self.book.find(id).expect("the order is live");
         Message {
             id,
             price,
@@ -334,13 +334,10 @@ impl Flow {
     /// for that trade.
     fn removal(&mut self, id: u64) -> Message {
         self.due.remove(&id);
-        let (_, size, side) = self
-            .market
-            .find(0, id)
-            .expect("only live orders are reserved");
+        let (_, size, side) = self.book.find(id).expect("only live orders are reserved");
         let kind = if self.full_executions.is_due()
             && self.waiting.is_empty()
-            && self.market.first_in_line(0, side) == Some((id, size))
+            && self.book.first_in_line(side) == Some((id, size))
         {
             self.full_executions.spend();
             Kind::Execute
@@ -362,7 +359,7 @@ impl Flow {
             Side::Sell
         };
         if self.hidden.is_due() {
-            let price = self.market.best(0, side)?;
+            let price = self.book.best(side)?;
             self.hidden.spend();
             let size = quantile(SIZES, self.random.share()) as u32;
             return Some(Message {
@@ -374,13 +371,13 @@ impl Flow {
             });
         }
         if self.full_executions.is_due() && !self.waiting.is_empty() {
-            let (id, size) = self.market.first_in_line(0, side)?;
+            let (id, size) = self.book.first_in_line(side)?;
             self.full_executions.spend();
             self.release(id);
             return Some(self.about(Kind::Execute, id, size));
         }
         if self.partial_executions.is_due() {
-            let (id, size) = self.market.first_in_line(0, side)?;
+            let (id, size) = self.book.first_in_line(side)?;
             if size > 1 {
                 self.partial_executions.spend();
                 let part = 1 + self.random.below(u64::from(size) - 1) as u32;
@@ -391,7 +388,7 @@ impl Flow {
             let ahead = self.random.below(256);
             let id = *self.reserved(ahead);
             if id != 0 {
-                let (_, size, _) = self.market.find(0, id)?;
+                let (_, size, _) = self.book.find(id)?;
                 if size > 1 {
                     self.cancels.spend();
                     return Some(self.about(Kind::Cancel, id, size.div_ceil(2)));
@@ -430,8 +427,8 @@ impl Flow {
     /// Distance, side and price in cents of the next add.
     fn place(&mut self) -> (i64, Side, i64) {
         let cents = |price: u32| i64::from(price) / CENT;
-        let bid = self.market.best(0, Side::Buy).map(cents);
-        let ask = self.market.best(0, Side::Sell).map(cents);
+        let bid = self.book.best(Side::Buy).map(cents);
+        let ask = self.book.best(Side::Sell).map(cents);
         let (bid, ask) = match (bid, ask) {
             (Some(bid), Some(ask)) => (bid, ask),
             // The first order of a side.
@@ -523,7 +520,7 @@ impl Iterator for Flow {
 
     fn next(&mut self) -> Option<Message> {
         if let Some(message) = self.rest() {
-            self.market.apply(0, &message).ok()?;
+            self.book.apply(&message);
             return Some(message);
         }
         for quota in [
@@ -541,7 +538,7 @@ impl Iterator for Flow {
             },
             id => self.removal(id),
         };
-        self.market.apply(0, &message).ok()?;
+        self.book.apply(&message);
         self.now += 1;
         Some(message)
     }

@@ -1,7 +1,7 @@
 //! What the machine has of memory, asked before it is taken: the system grants what it
 //! does not have, and kills the program when that is touched.
 
-use crate::exit::Failure;
+use super::Failure;
 
 /// Refuses what does not fit.
 ///
@@ -9,7 +9,7 @@ use crate::exit::Failure;
 ///
 /// [`Failure::Input`] with both numbers, if `bytes` are more than the system can give.
 /// Where it does not say what it can, nothing is refused.
-pub(crate) fn check(what: &str, bytes: u128) -> Result<(), Failure> {
+pub fn check(what: &str, bytes: u128) -> Result<(), Failure> {
     match available() {
         Some(available) if bytes > available => Err(Failure::Input(format!(
             "{what} take {} of memory, and {} are available",

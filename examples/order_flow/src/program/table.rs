@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 /// Writes a table: the first column is aligned to the left, the others to the
 /// right.
-pub(crate) fn write_columns(out: &mut dyn Write, rows: &[Vec<String>]) -> io::Result<()> {
+pub fn write_columns(out: &mut dyn Write, rows: &[Vec<String>]) -> io::Result<()> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns)
         .map(|column| {
@@ -27,7 +27,7 @@ pub(crate) fn write_columns(out: &mut dyn Write, rows: &[Vec<String>]) -> io::Re
 }
 
 /// The number with a comma between thousands.
-pub(crate) fn grouped(number: u64) -> String {
+pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {

@@ -3,9 +3,9 @@
 use hashbrown::HashSet;
 
 use super::*;
-use crate::feed::book::{Digest, Outcome};
-use crate::feed::naive::NaiveBook;
-use crate::feed::stats::{FlowStats, Quantiles};
+use crate::digest::Digest;
+use crate::message::Outcome;
+use crate::stats::{FlowStats, Quantiles};
 
 /// Fails unless `found` is within 5 % of `wanted`. Small numbers (life p10 is 2,
 /// distance p10 is -3) must be equal.
@@ -44,7 +44,7 @@ fn resembles_the_real_hour(stats: &FlowStats) {
 fn an_hour_of_any_seed_resembles_the_real_one() {
     for seed in [0, 1, 2, 3, 0x5eed_5eed_5eed_5eed] {
         let messages: Vec<_> = Flow::new(seed).take(92_000).collect();
-        resembles_the_real_hour(&FlowStats::measure(&messages).unwrap());
+        resembles_the_real_hour(&FlowStats::measure(&messages));
     }
 }
 
@@ -52,7 +52,7 @@ fn an_hour_of_any_seed_resembles_the_real_one() {
 #[test]
 fn five_hours_resemble_five_real_ones() {
     let messages: Vec<_> = Flow::new(7).take(5 * 92_000).collect();
-    let mut stats = FlowStats::measure(&messages).unwrap();
+    let mut stats = FlowStats::measure(&messages);
     let kinds = &mut stats.kinds;
     for count in [
         &mut kinds.adds,
@@ -69,7 +69,7 @@ fn five_hours_resemble_five_real_ones() {
 fn resting_orders_are_added_at_the_beginning_and_stay() {
     let flow = || Flow::new(3).take(20_000).collect::<Vec<_>>();
     let with_resting: Vec<_> = Flow::new(3).with_resting(5_000).take(25_000).collect();
-    let live = |messages: &[_]| FlowStats::measure(messages).unwrap().live_orders_at_end;
+    let live = |messages: &[_]| FlowStats::measure(messages).live_orders_at_end;
     let difference = live(&with_resting) as i64 - live(&flow()) as i64;
     assert!((4_500..=5_500).contains(&difference), "{difference}");
     assert!(live(&with_resting[..5_010]) >= 5_000);

@@ -9,8 +9,7 @@ if [ -z "${FLATSLAB_LOBSTER:-}" ]; then
 fi
 bbo=$(mktemp)
 trap 'rm -f "$bbo"' EXIT
-cargo run --release --package order_book -- feed \
-    --lobster "$FLATSLAB_LOBSTER" --bbo "$bbo" --rounds 1
+cargo run --release --package feed -- --lobster "$FLATSLAB_LOBSTER" --bbo "$bbo" --rounds 1
 [ "$(wc -l <"$bbo")" -eq 91997 ]
 [ "$(tail -n 1 "$bbo")" = "5859500,100,5856900,10" ]
 # It compares the tops by itself, before it times anything.

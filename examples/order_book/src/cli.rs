@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use order_flow::program;
 
-use crate::{engine, exchange, feed};
+use crate::{engine, exchange};
 
 /// Limit order books whose orders live in a slab, timed on several stores.
 ///
@@ -27,7 +27,6 @@ struct Cli {
 enum Job {
     Engine(engine::Arguments),
     Exchange(exchange::Arguments),
-    Feed(feed::Arguments),
     #[cfg(feature = "rivals")]
     Rivals(crate::rivals::Arguments),
 }
@@ -38,7 +37,6 @@ pub(crate) fn run() -> ExitCode {
         None => engine::run(&cli.engine, out, err),
         Some(Job::Engine(arguments)) => engine::run(arguments, out, err),
         Some(Job::Exchange(arguments)) => exchange::run(arguments, out, err),
-        Some(Job::Feed(arguments)) => feed::run(arguments, out, err),
         #[cfg(feature = "rivals")]
         Some(Job::Rivals(arguments)) => crate::rivals::run(arguments, out, err),
     })

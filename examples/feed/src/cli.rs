@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, value_parser};
+use clap::{Parser, value_parser};
 
-use crate::feed::variant::{PageKind, Prefetch, StoreKind, Variant};
+use crate::variant::{PageKind, Prefetch, StoreKind, Variant};
 
 /// Messages of all symbols together if neither a file nor `--messages` is given.
 const DEFAULT_MESSAGES: u64 = 2_250_000;
@@ -26,7 +26,8 @@ const MOST_MESSAGES: u64 = 100_000_000;
 /// Exit codes: 0, all books are the same; 1, they are not, a store is full,
 /// its memory cannot be had or an output cannot be written; 2, a bad argument or
 /// input file.
-#[derive(Debug, Args)]
+#[derive(Debug, Parser)]
+#[command(name = "feed", version)]
 pub(crate) struct Arguments {
     /// Replay this LOBSTER message file instead of generated messages
     #[arg(long, value_name = "FILE")]

@@ -10,9 +10,9 @@ use order_flow::program::{FAILED, Failure, memory, progress_bar, written};
 use order_flow::stats::FlowStats;
 use order_flow::top::TopsFile;
 
-use crate::feed::cli::Arguments;
-use crate::feed::replay::{self, Job};
-use crate::feed::report::{FlowReport, Report};
+use crate::cli::Arguments;
+use crate::replay::{self, Job};
+use crate::report::{FlowReport, Report};
 
 /// Rounds if `--rounds` is not given.
 const ROUNDS: u64 = 7;

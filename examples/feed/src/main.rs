@@ -1,5 +1,10 @@
 //! The replay of a feed: a book that follows the messages of an exchange.
 //!
+//! ```text
+//! cargo run --release -p feed              # five stores
+//! cargo run --release -p feed -- --help
+//! ```
+//!
 //! One store holds the resting orders of all symbols. Price levels are intrusive
 //! lists of keys, and a map leads from the exchange's order ids to keys. The same
 //! book runs on [`flatslab::KeySlab`], [`flatslab::BoundedSlab`], [`flatslab::Slab`],
@@ -7,10 +12,10 @@
 //!
 //! A few hundred live orders fit any cache; two thousand symbols' orders do not, and
 //! `--resting` makes the books as large as you like. With `--pages huge`, orders, index
-//! and levels live in huge pages, all there before the first message. With `--prefetch`, the order of the next message is
-//! looked up before the present one is applied. With `--json`, the output is what the
-//! files `benches/record/order_book-*.json` hold, of which the benches' `report` makes
-//! tables and a picture.
+//! and levels live in huge pages, all there before the first message. With `--prefetch`,
+//! the order of the next message is looked up before the present one is applied. With
+//! `--json`, the output is what the files `benches/record/order_book-*.json` hold, of which
+//! the benches' `report` makes tables and a picture.
 //!
 //! | file | contents |
 //! |---|---|
@@ -18,7 +23,7 @@
 //! | `book.rs` | the order book |
 //! | `variant.rs` | what is compared: a store, its pages, its look-ahead |
 //! | `replay.rs`, `report.rs` | timing, and the printed result |
-//! | `cli.rs`, `run.rs` | its arguments, and what they lead to |
+//! | `cli.rs`, `run.rs` | the arguments, and what they lead to |
 //! | `real_hour.rs` | tests: a recorded hour |
 
 mod book;
@@ -31,5 +36,8 @@ mod run;
 mod store;
 mod variant;
 
-pub(crate) use cli::Arguments;
-pub(crate) use run::run;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    order_flow::program::run(run::run)
+}

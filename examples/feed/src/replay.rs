@@ -26,13 +26,13 @@ use order_flow::message::Message;
 use order_flow::program::Failure;
 use order_flow::top::Top;
 
-use crate::feed::book::Market;
-use crate::feed::report::{Figures, Obtained, StoreReport};
-use crate::feed::store::{
+use crate::book::Market;
+use crate::report::{Figures, Obtained, StoreReport};
+use crate::store::{
     BoundedStore, BoxStore, FloorStore, GrowableStore, KeyStore, NoStore, PoolStore,
     SlabCrateStore, Store,
 };
-use crate::feed::variant::{Prefetch, StoreKind, Variant};
+use crate::variant::{Prefetch, StoreKind, Variant};
 
 /// The messages, and the symbols to replay them for.
 #[derive(Clone, Copy)]

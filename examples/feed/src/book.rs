@@ -31,7 +31,7 @@ use order_flow::digest::Digest;
 use order_flow::message::{Kind, Message, Outcome, Side};
 use order_flow::top::Top;
 
-use crate::feed::store::{Link, Order, Store, StoreFull};
+use crate::store::{Link, Order, Store, StoreFull};
 
 /// A vector in the market's memory.
 type PagedVec<T> = allocator_api2::vec::Vec<T, PageAllocator>;

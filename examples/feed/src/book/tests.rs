@@ -6,10 +6,10 @@ use order_flow::stats::FlowStats;
 use proptest::prelude::*;
 
 use super::*;
-use crate::feed::store::{
+use crate::store::{
     BoundedStore, BoxStore, FloorStore, GrowableStore, KeyStore, PoolStore, SlabCrateStore,
 };
-use crate::feed::variant::PageKind;
+use crate::variant::PageKind;
 
 impl<S: Store> Market<S> {
     /// Empty books for `symbols` symbols, on default pages.

@@ -19,9 +19,8 @@ const ROW: &str = "34200.5,1,7,18,5853300,1";
 
 /// A command for the replay; `line` holds its arguments, separated by spaces.
 fn command(line: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_order_book"));
-    command.arg("feed").args(line.split_whitespace());
-    command.stdin(Stdio::null());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_feed"));
+    command.args(line.split_whitespace()).stdin(Stdio::null());
     command
 }
 
@@ -55,7 +54,7 @@ impl Scratch {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         // Relaxed: the numbers only have to be distinct.
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("order_book-{}-{number}", std::process::id());
+        let name = format!("feed-{}-{number}", std::process::id());
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         fs::create_dir_all(&path).unwrap();
         Scratch(path)
@@ -478,7 +477,7 @@ fn tops_that_are_cut_short_exit_with_1_and_leave_the_file_empty() {
     shell
         .arg("-c")
         .arg("trap '' XFSZ; ulimit -f 1; exec \"$@\"");
-    shell.args(["sh", env!("CARGO_BIN_EXE_order_book"), "feed"]);
+    shell.args(["sh", env!("CARGO_BIN_EXE_feed")]);
     shell.args("--messages 5000 --bbo tops.csv".split_whitespace());
     shell.current_dir(&scratch.0);
     let (code, out, err) = output(shell);

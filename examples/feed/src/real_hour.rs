@@ -7,8 +7,8 @@ use indicatif::ProgressBar;
 use order_flow::lobster;
 use order_flow::naive::NaiveBook;
 
-use crate::feed::replay::{Job, write_tops};
-use crate::feed::variant::{StoreKind, Variant};
+use crate::replay::{Job, write_tops};
+use crate::variant::{StoreKind, Variant};
 
 #[test]
 fn every_top_of_the_real_hour_is_that_of_the_naive_book() {

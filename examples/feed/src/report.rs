@@ -8,7 +8,7 @@ use order_flow::program::table::{grouped, write_columns};
 use order_flow::stats::{FlowStats, Quantiles};
 use serde::Serialize;
 
-use crate::feed::variant::{PageKind, Variant};
+use crate::variant::{PageKind, Variant};
 
 /// All results of a run.
 #[derive(Debug, Default, Serialize)]
@@ -329,7 +329,7 @@ impl Report {
             format!(
                 "Compared with `{name}`, {}. In a feed, whose order numbers are somebody else's, \
                  a message is the search for its number, so the store hardly matters, but for \
-                 the longest message. Where the keys are the numbers: `order_book engine`.",
+                 the longest message. Where the keys are the numbers: `order_book`.",
                 seen.join("; ")
             )
         })
@@ -462,7 +462,7 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::feed::variant::StoreKind;
+    use crate::variant::StoreKind;
 
     /// A store with these figures in three rounds, the others all alike.
     fn timed(store: StoreKind, rates: [u64; 3], max_ns: u64) -> StoreReport {

@@ -13,5 +13,5 @@ cargo run --release --package feed -- --lobster "$FLATSLAB_LOBSTER" --bbo "$bbo"
 [ "$(wc -l <"$bbo")" -eq 91997 ]
 [ "$(tail -n 1 "$bbo")" = "5859500,100,5856900,10" ]
 # It compares the tops by itself, before it times anything.
-cargo run --release --package order_book -- engine \
+cargo run --release --package order_book -- \
     --lobster "$(dirname "$FLATSLAB_LOBSTER")" --symbols 2 --rounds 1

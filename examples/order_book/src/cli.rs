@@ -2,10 +2,9 @@
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::Parser;
+use order_book::engine;
 use order_flow::program;
-
-use crate::{engine, exchange};
 
 /// Limit order books whose orders live in a slab, timed on several stores.
 ///
@@ -13,31 +12,13 @@ use crate::{engine, exchange};
 /// be had or an output cannot be written; 2, a bad argument or input file, or more
 /// memory than there is.
 #[derive(Debug, Parser)]
-#[command(name = "order_book", version, args_conflicts_with_subcommands = true)]
+#[command(name = "order_book", version)]
 struct Cli {
-    #[command(subcommand)]
-    job: Option<Job>,
-
     #[command(flatten)]
     engine: engine::Arguments,
 }
 
-/// What is timed.
-#[derive(Debug, Subcommand)]
-enum Job {
-    Engine(engine::Arguments),
-    Exchange(exchange::Arguments),
-    #[cfg(feature = "rivals")]
-    Rivals(crate::rivals::Arguments),
-}
-
 /// Runs the program.
 pub(crate) fn run() -> ExitCode {
-    program::run(|cli: &Cli, out, err| match &cli.job {
-        None => engine::run(&cli.engine, out, err),
-        Some(Job::Engine(arguments)) => engine::run(arguments, out, err),
-        Some(Job::Exchange(arguments)) => exchange::run(arguments, out, err),
-        #[cfg(feature = "rivals")]
-        Some(Job::Rivals(arguments)) => crate::rivals::run(arguments, out, err),
-    })
+    program::run(|cli: &Cli, out, err| engine::run(&cli.engine, out, err))
 }

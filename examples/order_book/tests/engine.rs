@@ -24,7 +24,7 @@ fn run(line: &str) -> (i32, String, String) {
 }
 
 #[test]
-fn the_engine_is_what_runs_if_no_command_is_named() {
+fn json_is_one_object_and_the_same_seed_has_the_same_digest() {
     let (code, out, err) = run(&format!("{SMALL} --json"));
     assert_eq!((code, err.as_str()), (SUCCESS, ""));
     let report: Value = serde_json::from_str(&out).unwrap();
@@ -50,7 +50,7 @@ fn the_engine_is_what_runs_if_no_command_is_named() {
     }
     assert_eq!(report["says"].as_array().unwrap().len(), 2);
 
-    let (_, same, _) = run(&format!("engine {SMALL} --json"));
+    let (_, same, _) = run(&format!("{SMALL} --json"));
     let same: Value = serde_json::from_str(&same).unwrap();
     assert_eq!(same["digest"], report["digest"]);
 }

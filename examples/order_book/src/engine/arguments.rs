@@ -33,7 +33,7 @@ const SPARE_STEPS: usize = 100;
 ///
 /// Each store and round runs in a process of its own; the stores take turns.
 #[derive(Clone, Debug, Args)]
-pub(crate) struct Arguments {
+pub struct Arguments {
     /// All stores, more rounds and commands, and rows for other shares of latecomers: for
     /// the record
     #[arg(long)]
@@ -211,7 +211,7 @@ impl Arguments {
 
     /// The same market for another process.
     pub(crate) fn of_child(&self, store: StoreKind, late: u32, brief: bool) -> Vec<String> {
-        let mut line = vec!["engine".to_owned()];
+        let mut line = Vec::new();
         let mut add = |name: &str, value: String| line.extend([name.to_owned(), value]);
         add("--child", store.argument());
         add("--symbols", self.symbols().to_string());

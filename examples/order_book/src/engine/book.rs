@@ -75,7 +75,6 @@ impl<L> Book<L> {
     }
 
     /// Levels that both sides have room for.
-    #[cfg(test)]
     pub(crate) fn room(&self) -> usize {
         self.bids.sorted.capacity().min(self.asks.sorted.capacity())
     }

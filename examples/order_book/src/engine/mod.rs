@@ -22,25 +22,25 @@
 mod arguments;
 mod book;
 mod check;
-pub(crate) mod command;
+pub mod command;
 mod kind;
-pub(crate) mod matching;
-pub(crate) mod measure;
+pub mod matching;
+pub mod measure;
 mod naive;
 mod order;
 mod process;
 mod recorded;
 mod report;
-pub(crate) mod restart;
+pub mod restart;
 mod rounds;
-pub(crate) mod script;
-pub(crate) mod store;
+pub mod script;
+pub mod store;
 mod tape;
 #[cfg(test)]
 mod tests;
-pub(crate) mod traffic;
+pub mod traffic;
 mod verdict;
-pub(crate) mod wire;
+pub mod wire;
 
 use std::io::Write;
 use std::path::Path;
@@ -48,7 +48,7 @@ use std::process::ExitCode;
 
 use order_flow::program::{Failure, written};
 
-pub(crate) use self::arguments::Arguments;
+pub use self::arguments::Arguments;
 use self::check::Check;
 
 /// The file that `--record` writes.
@@ -65,7 +65,7 @@ const MOST_CHECKED: u64 = 4_000_000_000;
 /// # Errors
 ///
 /// [`Failure`], if it cannot, or two stores differ.
-pub(crate) fn run(
+pub fn run(
     arguments: &Arguments,
     out: &mut dyn Write,
     err: &mut dyn Write,

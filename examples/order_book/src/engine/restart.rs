@@ -27,7 +27,7 @@ struct Snapshot<'a> {
 }
 
 /// The engine as bytes.
-pub(crate) fn snapshot(engine: &Engine<KeyStore>) -> Result<Vec<u8>, postcard::Error> {
+pub fn snapshot(engine: &Engine<KeyStore>) -> Result<Vec<u8>, postcard::Error> {
     postcard::to_allocvec(&Snapshot {
         orders: &engine.store.orders,
         state: &engine.state,
@@ -35,10 +35,7 @@ pub(crate) fn snapshot(engine: &Engine<KeyStore>) -> Result<Vec<u8>, postcard::E
 }
 
 /// The engine of a snapshot, whose orders are read into this slab, which has had none.
-pub(crate) fn restore(
-    mut store: KeyStore,
-    bytes: &[u8],
-) -> Result<Engine<KeyStore>, postcard::Error> {
+pub fn restore(mut store: KeyStore, bytes: &[u8]) -> Result<Engine<KeyStore>, postcard::Error> {
     // Fields of a struct follow each other without a mark.
     let mut fields = postcard::Deserializer::from_bytes(bytes);
     store.orders.restore().deserialize(&mut fields)?;

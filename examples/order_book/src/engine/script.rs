@@ -34,7 +34,7 @@ pub(crate) enum Step {
 
 /// Steps, and how large the book becomes.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Script {
+pub struct Script {
     pub(crate) steps: Vec<Step>,
     /// The first steps, that only fill the book.
     pub(crate) opening: usize,
@@ -61,7 +61,7 @@ impl Script {
 
     /// The book that the first messages lead to, then the others: with replacements, and with
     /// orders that trade and rest, which a feed shows as two messages.
-    pub(crate) fn after(first: usize, messages: &[Message]) -> Self {
+    pub fn after(first: usize, messages: &[Message]) -> Self {
         Self::new(messages, first, true)
     }
 

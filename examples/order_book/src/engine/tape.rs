@@ -21,7 +21,7 @@ pub(crate) struct Trade {
 
 /// All trades and refusals so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Tape {
+pub struct Tape {
     pub(crate) trades: u64,
     pub(crate) shares: u64,
     /// Of every trade and refusal, in their order.

@@ -7,11 +7,10 @@ use flatslab::KeySlab;
 pub(crate) use flatslab::bump::{Arena, ArenaVec};
 use flatslab::memory::{HugePages, Pages};
 pub(crate) use flatslab::sync::{Consumer, Producer, SendSlot, SharedRing, SpscRing};
+use order_book::engine::matching::{Engine, Extent};
+use order_book::engine::restart;
+use order_book::engine::store::KeyStore;
 use order_flow::program::Failure;
-
-use crate::engine::matching::{Engine, Extent};
-use crate::engine::restart;
-use crate::engine::store::KeyStore;
 
 pub(crate) const NAME: &str = "flatslab";
 /// Orders in a key slab: its keys are the ids.

@@ -10,7 +10,8 @@ use order_flow::program::table::{grouped, write_columns};
 use serde::Serialize;
 
 use super::{Arguments, Kind};
-use crate::exchange::{Load, Outcome};
+use crate::cli::Load;
+use crate::outcome::Outcome;
 
 /// The file that `--record` writes.
 const RECORD: &str = concat!(

@@ -5,13 +5,13 @@ use std::sync::mpsc::{self, Receiver, SyncSender, TryRecvError};
 
 use allocator_api2::boxed::Box;
 use allocator_api2::vec::Vec;
+use order_book::engine::matching::{Engine, Extent};
+use order_book::engine::measure;
+use order_book::engine::store::SlabMapStore;
 use order_flow::program::Failure;
 
 use super::Heap;
-use crate::engine::matching::{Engine, Extent};
-use crate::engine::measure;
-use crate::engine::store::SlabMapStore;
-use crate::exchange::frame::Frame;
+use crate::frame::Frame;
 use crate::rivals::queues::{self, Full, Pop, Push};
 use crate::rivals::reports::{self, Carry};
 

@@ -3,13 +3,13 @@
 use std::process::{Command, Output};
 
 fn run(line: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_order_book"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_exchange"));
     command.args(line.split_whitespace()).output().unwrap()
 }
 
 #[test]
 fn no_thread_calls_the_allocator() {
-    let output = run("exchange --symbols 5 --commands 2000");
+    let output = run("--symbols 5 --commands 2000");
     let said = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{said}");
     assert!(said.contains("Calls of the allocator while it ran, in all threads: 0;"));
@@ -19,9 +19,9 @@ fn no_thread_calls_the_allocator() {
 #[test]
 fn bad_arguments_are_named() {
     for (line, name) in [
-        ("exchange --slow 0", "--slow"),
-        ("exchange --symbols 0", "--symbols"),
-        ("exchange --commands 0", "--commands"),
+        ("--slow 0", "--slow"),
+        ("--symbols 0", "--symbols"),
+        ("--commands 0", "--commands"),
     ] {
         let output = run(line);
         assert_eq!(output.status.code(), Some(2), "{line}");

@@ -1,7 +1,7 @@
 //! On channels of boxes, and `slab` with a map from numbers to slots.
 
 pub(super) mod parts;
-#[path = "../../exchange/program/mod.rs"]
+#[path = "../../program/mod.rs"]
 #[expect(
     clippy::duplicate_mod,
     reason = "the same program, with the parts beside it"

@@ -1,14 +1,14 @@
 //! The exchange in small, and its frames.
 
+use order_book::engine::command::{Command, Kind};
+use order_book::engine::matching::{Engine, Extent};
 use order_flow::message::Side;
 use zerocopy::IntoBytes;
 
 use super::parts;
 use super::program::run;
-use crate::engine::command::{Command, Kind};
-use crate::engine::matching::{Engine, Extent};
-use crate::exchange::Load;
-use crate::exchange::frame::{BadFrame, Frame};
+use crate::cli::Load;
+use crate::frame::{BadFrame, Frame};
 
 const LOAD: Load = Load {
     symbols: 5,

@@ -3,14 +3,14 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
+use order_book::engine::matching::{Engine, Extent};
 use order_flow::program::Failure;
 use zerocopy::TryFromBytes;
 
 use super::next;
 use super::parts::{self, Consumer, Follower, Orders};
-use crate::engine::matching::{Engine, Extent};
-use crate::exchange::Seen;
-use crate::exchange::frame::{Entry, Quote};
+use crate::frame::{Entry, Quote};
+use crate::outcome::Seen;
 
 /// Writes market data out: here, to where it is only summed up. Pauses after each `slow` frames.
 pub(super) fn write_market(quotes: &mut Follower, slow: Option<u64>) -> Seen {
@@ -74,8 +74,8 @@ mod tests {
     use super::super::parts::SpscRing;
     use super::super::wait_for;
     use super::*;
-    use crate::engine::command::{Command, Kind};
-    use crate::exchange::frame::Frame;
+    use crate::frame::Frame;
+    use order_book::engine::command::{Command, Kind};
     use order_flow::message::Side;
 
     const EXTENT: Extent = Extent {

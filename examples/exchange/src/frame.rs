@@ -1,9 +1,8 @@
 //! Frames: values whose bytes stand on the wire, in the log and in market data.
 
+use order_book::engine::command::Command;
 use order_flow::top::Top;
 use zerocopy::{ConvertError, Immutable, IntoBytes, TryFromBytes};
-
-use crate::engine::command::Command;
 
 /// A command, and its number among all of the gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, TryFromBytes, IntoBytes, Immutable)]

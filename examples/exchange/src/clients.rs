@@ -2,10 +2,10 @@
 
 use std::mem::offset_of;
 
+use order_book::engine::command::Command;
 use zerocopy::IntoBytes;
 
 use super::frame::{BadFrame, Frame};
-use crate::engine::command::Command;
 
 /// Of so many frames, one comes after a bad one.
 const FRAMES_TO_A_BAD_ONE: u64 = 200;

@@ -1,5 +1,5 @@
-//! The exchange beside the same program on what else there is: the sources of
-//! `exchange/program/`, with other parts.
+//! The exchange beside the same program on what else there is: the sources of `program/`, with
+//! other parts.
 //!
 //! | directory | contents |
 //! |---|---|
@@ -21,7 +21,9 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum, value_parser};
 use order_flow::program::{Failure, written};
 
-use crate::exchange::{self, Load, Outcome};
+use crate::cli::Load;
+use crate::outcome::Outcome;
+use crate::program;
 
 /// Runs the exchange, and the same program on other queues, stores and buffers, in turns.
 #[derive(Clone, Debug, Args)]
@@ -54,7 +56,7 @@ enum Kind {
 impl Kind {
     fn run(self, load: &Load) -> Result<Outcome, Failure> {
         match self {
-            Kind::Flatslab => exchange::program::run(load),
+            Kind::Flatslab => program::run(load),
             Kind::Recycled => recycled::program::run(load),
             Kind::Boxed => boxed::program::run(load),
             Kind::BoxedMimalloc => boxed_mimalloc::program::run(load),

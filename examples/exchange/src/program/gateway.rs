@@ -9,8 +9,8 @@ use zerocopy::IntoBytes;
 use super::engine::Report;
 use super::parts::{Arena, ArenaVec, Producer, ReceiveReports, SendSlot};
 use super::wait_for;
-use crate::exchange::clients::Received;
-use crate::exchange::frame::{BadFrame, Frame};
+use crate::clients::Received;
+use crate::frame::{BadFrame, Frame};
 
 /// Frames that are decoded at once.
 const BATCH: usize = 64;

@@ -3,12 +3,12 @@
 use std::cell::{RefCell, RefMut};
 use std::ops::{Deref, DerefMut};
 
+use order_book::engine::matching::{Engine, Extent};
+use order_book::engine::measure;
+use order_book::engine::store::SlabNumberStore;
 use order_flow::program::Failure;
 
-use crate::engine::matching::{Engine, Extent};
-use crate::engine::measure;
-use crate::engine::store::SlabNumberStore;
-use crate::exchange::frame::Frame;
+use crate::frame::Frame;
 use crate::rivals::queues::{self, Full, Pop, Push};
 use crate::rivals::reports::{self, Carry};
 

@@ -23,6 +23,10 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
 
+use order_book::engine::matching::Engine;
+use order_book::engine::measure::{Latency, histogram};
+use order_book::engine::traffic::Traffic;
+use order_book::engine::wire;
 use order_flow::digest::Digest;
 use order_flow::program::{FAILED, Failure};
 
@@ -30,13 +34,10 @@ use self::engine::Desk;
 use self::gateway::{Gateway, Pace};
 use super::parts::{self, Arena, Consumer, Orders, SpscRing};
 use crate::allocations;
-use crate::engine::matching::Engine;
-use crate::engine::measure::{Latency, histogram};
-use crate::engine::traffic::Traffic;
-use crate::engine::wire;
-use crate::exchange::clients;
-use crate::exchange::frame::{BadFrame, Entry, Frame, Quote};
-use crate::exchange::{Load, Outcome};
+use crate::cli::Load;
+use crate::clients;
+use crate::frame::{BadFrame, Entry, Frame, Quote};
+use crate::outcome::Outcome;
 
 /// Commands under way at once.
 const UNDER_WAY: usize = 1_024;

@@ -3,7 +3,7 @@
 #[path = "../boxed/parts.rs"]
 #[expect(clippy::duplicate_mod, reason = "the same parts, on another heap")]
 pub(super) mod parts;
-#[path = "../../exchange/program/mod.rs"]
+#[path = "../../program/mod.rs"]
 #[expect(
     clippy::duplicate_mod,
     reason = "the same program, with the parts beside it"

@@ -3,15 +3,15 @@
 
 use std::sync::mpsc;
 
+use order_book::engine::command::Response;
+use order_book::engine::matching::Engine;
 use order_flow::digest::Digest;
 use order_flow::top::Top;
 use zerocopy::{IntoBytes, TryFromBytes};
 
 use super::parts::{self, BoundedSlab, Consumer, Orders, Producer, Publisher, SendReports};
 use super::{UNDER_WAY, next, wait_for};
-use crate::engine::command::Response;
-use crate::engine::matching::Engine;
-use crate::exchange::frame::{Entry, Frame, Quote};
+use crate::frame::{Entry, Frame, Quote};
 
 /// What the engine says of one command.
 #[derive(Clone, Copy, Debug)]

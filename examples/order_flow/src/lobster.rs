@@ -53,6 +53,25 @@ pub fn hour() -> Option<Vec<Message>> {
     Some(read(&path, None).unwrap_or_else(|reason| panic!("{reason}")))
 }
 
+/// Returns messages as the rows of a file, all at time 0.
+pub fn rows(messages: &[Message]) -> String {
+    let row = |message: &Message| {
+        let &Message {
+            id,
+            price,
+            size,
+            kind,
+            side,
+        } = message;
+        let direction = match side {
+            Side::Buy => 1,
+            Side::Sell => -1,
+        };
+        format!("0,{},{id},{size},{price},{direction}\n", kind as u8 + 1)
+    };
+    messages.iter().map(row).collect()
+}
+
 /// Parses the text of a file.
 ///
 /// # Errors

@@ -11,7 +11,7 @@
 //! | `matching.rs`, `book.rs` | the engine; levels |
 //! | `store.rs`, `store/`, `kind.rs` | where orders live: a trait and its implementations |
 //! | `script.rs`, `traffic.rs` | what happens to one symbol; the commands of all |
-//! | `recorded.rs` | the known top of book after each command of a recorded hour |
+//! | `recorded.rs` | the known top of book after each message of a recorded hour |
 //! | `wire.rs` | commands with the ids that a store has given |
 //! | `measure.rs`, `process.rs`, `rounds.rs` | one store timed; in a process of its own; all of them |
 //! | `report.rs`, `verdict.rs` | the tables, and what they say |
@@ -29,7 +29,7 @@ pub mod measure;
 mod naive;
 mod order;
 mod process;
-mod recorded;
+pub mod recorded;
 mod report;
 pub mod restart;
 mod rounds;
@@ -47,9 +47,11 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use order_flow::program::{Failure, written};
+use order_flow::top::TopsFile;
 
 pub use self::arguments::Arguments;
 use self::check::Check;
+pub use self::kind::StoreKind;
 
 /// The file that `--record` writes.
 const RECORD: &str = concat!(
@@ -82,9 +84,13 @@ pub fn run(
         let restart = restart::run(&arguments.traffic()?)?;
         return Ok(written(restart.write(out).and_then(|()| out.flush()), err));
     }
-    if arguments.lobster.is_some() {
-        // A file that cannot be read is named once, not by every process.
-        recorded::check(&arguments.messages()?, &arguments.stores())?;
+    if let Some(input) = arguments.message_file()? {
+        // A file that cannot be read is named once, not by every process; and before the file of
+        // tops is touched.
+        let messages = arguments.messages()?;
+        let tops = arguments.bbo.as_deref();
+        let tops = tops.map(|path| TopsFile::create(path, Some(&input)));
+        recorded::check(&messages, &arguments.stores(), tops.transpose()?.as_ref())?;
     }
     let results = rounds::run(arguments)?;
     let failed = |error: std::io::Error| Failure::file(Path::new(RECORD), &error);

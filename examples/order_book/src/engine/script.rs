@@ -107,10 +107,11 @@ impl Script {
                     let alone = outcome == Outcome::Removed && u64::from(size) == best;
                     ending += usize::from(alone);
                     let has_surplus = pairs && alone && ending % SURPLUS == 0;
-                    let (price, ..) = order.expect("it is live");
+                    let (price, had, _) = order.expect("it is live");
                     Step::Take {
                         id,
-                        quantity: size,
+                        // What the order does not have does not trade.
+                        quantity: size.min(had),
                         surplus: if has_surplus { SURPLUS_SHARES } else { 0 },
                         price,
                         side,

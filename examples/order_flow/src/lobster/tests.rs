@@ -1,6 +1,7 @@
 //! What the parser accepts, and the errors it reports.
 
 use super::*;
+use crate::flow::Flow;
 
 const ROW: &str = "34200.5,1,7,18,5853300,1";
 
@@ -20,6 +21,12 @@ fn a_row_becomes_a_message() {
             "{text:?}"
         );
     }
+}
+
+#[test]
+fn rows_are_parsed_as_the_messages_they_were() {
+    let messages: Vec<_> = Flow::new(1).take(2_000).collect();
+    assert_eq!(parse(rows(&messages).as_bytes(), usize::MAX), Ok(messages));
 }
 
 #[test]

@@ -5,6 +5,8 @@
 //! first order of the best level, so where a recorded trade names another one, that order
 //! is reduced instead. What concerns no visible order is left out.
 
+use std::collections::HashMap;
+
 use order_flow::message::{Kind, Message, Outcome, Side};
 use order_flow::naive::NaiveBook;
 
@@ -54,9 +56,17 @@ const SURPLUS: usize = 8;
 const SURPLUS_SHARES: u32 = 100;
 
 impl Script {
-    /// One step for each message that concerns a visible order.
+    /// One step for each message that concerns a visible order. Orders are numbered from 0: an
+    /// exchange's numbers may be any, and [`Traffic`](crate::engine::traffic::Traffic) has a table
+    /// of them.
     pub(crate) fn of_messages(messages: &[Message]) -> Self {
-        Self::new(messages, 0, false)
+        let mut numbers = HashMap::new();
+        let numbered = messages.iter().map(|message| {
+            let next = numbers.len() as u64;
+            let id = *numbers.entry(message.id).or_insert(next);
+            Message { id, ..*message }
+        });
+        Self::new(&numbered.collect::<Vec<_>>(), 0, false)
     }
 
     /// The book that the first messages lead to, then the others: with replacements, and with

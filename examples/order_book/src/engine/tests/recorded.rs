@@ -96,6 +96,14 @@ fn messages_that_lead_to_no_command_repeat_the_top() {
 }
 
 #[test]
+fn the_numbers_of_recorded_orders_may_be_any() {
+    let add = |id, price| message(Kind::Add, id, Side::Buy, price, 5);
+    let (result, tops) = tops(&[add(u64::MAX, 100), add(1 << 50, 101)], "numbers");
+    result.unwrap();
+    assert_eq!(tops, "0,0,100,5\n0,0,101,5\n");
+}
+
+#[test]
 fn a_top_that_the_engine_cannot_have_is_an_error_and_leaves_the_file_empty() {
     // It would have traded.
     let crossed = [

@@ -101,7 +101,7 @@ pub trait Store: Sized {
 }
 
 /// No order has this id, in any store.
-pub(crate) const NO_ID: u64 = u64::MAX;
+pub const NO_ID: u64 = u64::MAX;
 
 /// Fills the store and empties it again, so that all of its memory has been touched.
 pub(crate) fn prefault<S: Store>(store: &mut S, orders: usize, order: Order<S::Link>) {

@@ -11,7 +11,7 @@ use crate::engine::store::{
 /// One store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum StoreKind {
+pub enum StoreKind {
     /// flatslab's `KeySlab` by `GenKey`, in a range of addresses
     Keys,
     /// flatslab's `BoundedKeySlab` by `GenKey`, with room for the most orders

@@ -9,6 +9,7 @@ use std::env;
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
+use order_flow::program::Failure;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +17,6 @@ use crate::engine::arguments::Arguments;
 use crate::engine::kind::{Job, StoreKind};
 use crate::engine::measure::{Desk, Latency, Start};
 use crate::engine::store::Store;
-use crate::exit::Failure;
 
 /// Shares of the slowest store's throughput at which commands come in the open loop.
 pub(crate) const LOADS: [f64; 2] = [0.5, 0.8];

@@ -2,10 +2,11 @@
 
 use std::io::{self, Write};
 
+use order_flow::program::table::{grouped, write_columns};
+
 use crate::engine::process::LOADS;
 use crate::engine::rounds::{Figures, Results, StoreResult};
 use crate::engine::verdict::{PERCENTILES, RATE, lowest, median};
-use crate::table::{grouped, write_columns};
 
 /// How it was measured, an answer to each doubt.
 const MEASURED: &[&str] = &[

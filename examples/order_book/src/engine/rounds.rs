@@ -3,14 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use indicatif::ProgressBar;
+use order_flow::program::{Failure, progress_bar};
 
 use crate::engine::arguments::Arguments;
 use crate::engine::kind::StoreKind;
 use crate::engine::measure::Latency;
 use crate::engine::process::{Process, Unhurried};
 use crate::engine::verdict::sentences;
-use crate::exit::Failure;
-use crate::feed::progress_bar;
 
 /// Other shares of latecomers, in per cent, with `--full`.
 const OTHER_LATE: [u32; 2] = [0, 10];

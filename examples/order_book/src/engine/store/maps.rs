@@ -22,7 +22,7 @@ fn map<L>(room: Room) -> FxHashMap<u64, L> {
 }
 
 /// [`Slab`], and a map from numbers to slots.
-pub(crate) struct SlabMapStore {
+pub struct SlabMapStore {
     orders: Slab<Numbered<u32>>,
     slots: FxHashMap<u64, u32>,
     /// The last number given.
@@ -91,7 +91,7 @@ impl Store for SlabMapStore {
 /// * X1: `boxes` has the boxes of all live orders, from `Box::into_raw`, under their numbers.
 /// * X2: a link is given by `insert` or `find`, and names a live order until `remove`: the
 ///   caller of `open` promises it.
-pub(crate) struct BoxMapStore {
+pub struct BoxMapStore {
     boxes: FxHashMap<u64, BoxLink>,
     /// The last number given.
     number: u64,
@@ -99,7 +99,7 @@ pub(crate) struct BoxMapStore {
 
 /// The address of an order, or the end of a list.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct BoxLink(Option<NonNull<BoxedOrder>>);
+pub struct BoxLink(Option<NonNull<BoxedOrder>>);
 
 /// What is boxed.
 pub(crate) struct BoxedOrder(Numbered<BoxLink>);

@@ -9,13 +9,13 @@ use super::{Room, Store, joined, parted};
 use crate::engine::order::Order;
 
 /// An order and its number.
-pub(crate) struct Numbered {
+pub struct Numbered {
     order: Order<Key>,
     number: u32,
 }
 
 /// A guard of a numbered order.
-pub(crate) struct Lent<G>(G);
+pub struct Lent<G>(G);
 
 impl<G: Deref<Target = Numbered>> Deref for Lent<G> {
     type Target = Order<Key>;
@@ -34,7 +34,7 @@ impl<G: DerefMut<Target = Numbered>> DerefMut for Lent<G> {
 }
 
 /// [`Slab`] of numbered orders.
-pub(crate) struct SlotStore {
+pub struct SlotStore {
     orders: Slab<Numbered>,
     /// The last number given.
     number: u32,

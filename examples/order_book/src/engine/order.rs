@@ -33,5 +33,24 @@ pub(crate) struct Order<L> {
     pub(crate) side: Side,
 }
 
+impl<L: Copy> Order<L> {
+    /// An order of no shares, for memory that is written before it is used.
+    pub(crate) fn empty(none: L) -> Self {
+        Order {
+            earlier: none,
+            later: none,
+            newer: none,
+            older: none,
+            price: 0,
+            open: 0,
+            filled: 0,
+            session: 0,
+            reference: [0; 2],
+            symbol: 0,
+            side: Side::Buy,
+        }
+    }
+}
+
 const _: () = assert!(size_of::<Order<Option<slotmap::DefaultKey>>>() == 60);
 const _: () = assert!(size_of::<Order<u32>>() == 44);

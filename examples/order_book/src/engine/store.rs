@@ -3,12 +3,14 @@
 //!
 //! | store | an id on the wire is | and leads to the order by |
 //! |---|---|---|
-//! | `keys`, `bounded`, `slotmap` | the key | the key |
-//! | `slab + number`, `slots` | a slot and a number | the slot; the engine compares the number |
-//! | `slab + map`, `box + map` | a number | a map |
-//! | `pool` | a number | a table with an entry for each number given so far |
-//! | `floor` | a slot | the slot, unchecked; what is late or forged is marked beforehand |
+//! | `Slab`, `BoundedSlab`, `slab` and a number | a slot and a number | the slot; the engine compares the number |
+//! | a pool by hand | a slot and a number | the slot; the engine compares the number |
+//! | `KeySlab`, `BoundedKeySlab`, `slotmap` | the key | the key |
+//! | `slab` or boxes, and a map | a number | the map |
+//! | `Pool` | a number | a table with an entry for each number given so far |
+//! | an array | a slot | the slot; late and forged ids are marked beforehand |
 
+mod by_hand;
 mod floor;
 mod keys;
 mod maps;
@@ -22,13 +24,14 @@ use std::ops::{Deref, DerefMut};
 
 use ::flatslab::BuildError;
 
+pub(crate) use self::by_hand::ByHandStore;
 pub(crate) use self::floor::FloorStore;
-pub(crate) use self::keys::{BoundedStore, KeyStore};
-pub(crate) use self::maps::{BoxMapStore, SlabMapStore};
+pub(crate) use self::keys::{BoundedKeyStore, KeyStore};
+pub(crate) use self::maps::{BoxMapStore, SlabHashMapStore, SlabMapStore};
 pub(crate) use self::pool::PoolStore;
 pub(crate) use self::slab_number::SlabNumberStore;
 pub(crate) use self::slotmap::SlotMapStore;
-pub(crate) use self::slots::SlotStore;
+pub(crate) use self::slots::{BoundedSlabStore, SlabStore};
 use crate::engine::order::Order;
 
 /// What a store is made for.
@@ -65,8 +68,8 @@ pub(crate) trait Store: Sized {
 
     /// The end of a list.
     const NONE: Self::Link;
-    /// Whether it takes an id for that of a live order without a check, so that what is
-    /// late or forged has to be [`NO_ID`].
+    /// Whether it takes an id for that of a live order without a check: then a late or forged
+    /// id has to be [`NO_ID`], or another order is found.
     const TRUSTS_IDS: bool = false;
     /// What an order takes, with its id and its part of the list of free slots.
     const ORDER_BYTES: usize;
@@ -76,8 +79,7 @@ pub(crate) trait Store: Sized {
     /// # Safety
     ///
     /// Not every store checks a link. Each one that is given to it came from its `insert` or
-    /// `find`, and was not given to `remove` since. If it [trusts ids](Self::TRUSTS_IDS),
-    /// each one that it is given is [`NO_ID`] or that of a live order.
+    /// `find`, and was not given to `remove` since.
     ///
     /// # Errors
     ///

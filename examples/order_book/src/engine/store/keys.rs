@@ -16,7 +16,7 @@ type Link = u32;
 pub(crate) type KeyStore = Keys<KeySlab<Order<Link>, GenKey>>;
 
 /// [`BoundedKeySlab`]: has room for the most orders from the start.
-pub(crate) type BoundedStore = Keys<BoundedKeySlab<Order<Link>, GenKey>>;
+pub(crate) type BoundedKeyStore = Keys<BoundedKeySlab<Order<Link>, GenKey>>;
 
 /// Either of them.
 pub(crate) struct Keys<O> {
@@ -117,6 +117,6 @@ where
 
 #[cold]
 #[inline(never)]
-fn full(orders: usize) -> ! {
+pub(super) fn full(orders: usize) -> ! {
     panic!("there is no room after {orders} orders")
 }

@@ -52,5 +52,5 @@ fn every_top_of_the_real_hour_is_the_known_one() {
         traffic: &traffic,
         wanted: &wanted,
     };
-    StoreKind::Keys.with(tops).unwrap();
+    StoreKind::KeySlab.with(tops).unwrap();
 }

@@ -13,7 +13,7 @@ for store in "${stores[@]}"; do
     # Both passes of the process: 1,425,000 commands from empty, and 300,000 to full books.
     valgrind --tool=callgrind --cache-sim=yes --toggle-collect='*measure*all*' \
         --callgrind-out-file="$out/calls" --log-file="$out/log" \
-        target/release/order_book engine --child "$store" --brief --symbols 3000 \
+        target/release/order_book --child "$store" --brief --symbols 3000 \
         --sessions 16384 --late 2 --seed 1 --resting 0 --commands 300000 >"$out/said"
     commands=$(sed 's/.*"commands":\[\([0-9]*\),\([0-9]*\)\].*/\1 + \2/' "$out/said")
     count() { awk -v of="$((commands))" -v format="$2" '/'"$1"'/ { gsub(",", ""); printf format, $4 / of }' "$out/log"; }

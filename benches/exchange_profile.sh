@@ -4,12 +4,12 @@
 # BENCHMARKS.md says under "An exchange".
 set -euo pipefail
 cd "$(dirname "$0")/.."
-cargo build --quiet --release --package order_book --features rivals
+cargo build --quiet --release --package exchange --features rivals
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 for kind in flatslab recycled boxed boxed-mimalloc; do
     valgrind --tool=callgrind --separate-threads=yes --callgrind-out-file="$out/$kind" \
-        --log-file="$out/log" target/release/order_book rivals --child "$kind" \
+        --log-file="$out/log" target/release/exchange rivals --child "$kind" \
         --symbols 20 --commands 20000 >"$out/said"
     commands=$(sed 's/.*"warm":\([0-9]*\),.*"commands":\([0-9]*\),.*/\1 + 3 * \2/' "$out/said")
     for thread in "$out/$kind"-*; do

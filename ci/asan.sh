@@ -20,7 +20,8 @@ ASAN_OPTIONS=detect_leaks=1 \
     sanitized address test "${build_std[@]}" --package flatslab --features serde,os-memory \
     --test key_slab -- "${leak_free[@]}"
 ASAN_OPTIONS=detect_leaks=1 \
-    sanitized address test "${build_std[@]}" --package order_book
+    sanitized address test "${build_std[@]}" --package order_flow --package order_book \
+        --package feed --package exchange
 ASAN_OPTIONS=detect_leaks=0 \
     sanitized address test "${tests[@]}" -- "${leaking_tests[@]}" "${skip[@]}"
 
@@ -32,7 +33,6 @@ for example in examples/*.rs; do
         sanitized address run "${build_std[@]}" --package flatslab --all-features \
             --example "$name"
 done
-sanitized address run "${build_std[@]}" --package order_book -- \
-    feed --messages 20000 --rounds 1
+sanitized address run "${build_std[@]}" --package feed -- --messages 20000 --rounds 1
 sanitized address run "${build_std[@]}" --package order_book -- \
     --check --symbols 20 --commands 20000

@@ -3,7 +3,8 @@
 . "$(dirname "$0")/common.sh"
 cargo clippy --version >/dev/null 2>&1 || missing clippy "rustup component add clippy"
 needs_bare_metal
-cargo clippy --package flatslab --package order_book --package threads --package server \
+cargo clippy --package flatslab --package order_flow --package order_book --package feed \
+    --package exchange --package threads --package server \
     --all-targets --all-features -- -D warnings
 # What the peers' build scripts compile, which takes longer than all else, is built in this
 # profile by ci/bench.sh, too.

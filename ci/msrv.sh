@@ -18,4 +18,5 @@ if [ -n "${FLATSLAB_WEEKLY:-}" ]; then
     cargo "+$version" check
     cargo "+$version" test --no-run
 fi
-cargo "+$version" check --package order_book --package threads --package server --all-targets
+cargo "+$version" check --package order_flow --package order_book --package feed \
+    --package exchange --package threads --package server --all-targets

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Memcheck over every example, the order book with few messages: no read of what
+# Memcheck over every example, the order books with few messages: no read of what
 # was never written, none out of bounds, and nothing lost, in optimised code as
 # users run it. For a weekly job.
 . "$(dirname "$0")/common.sh"
 valgrind --version >/dev/null 2>&1 || missing valgrind "apt-get install valgrind"
 
 cargo build --release --package flatslab --all-features --examples
-cargo build --release --package order_book
+cargo build --release --package order_book --package feed
 programs="${CARGO_TARGET_DIR:-target}/release"
 memcheck() {
     local kinds=definite
@@ -18,5 +18,5 @@ memcheck() {
 for example in examples/*.rs; do
     memcheck "examples/$(basename "$example" .rs)"
 done
-memcheck order_book feed --messages 20000 --rounds 1
+memcheck feed --messages 20000 --rounds 1
 memcheck order_book --check --symbols 20 --commands 20000

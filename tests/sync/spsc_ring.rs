@@ -34,6 +34,59 @@ fn entries_come_out_in_order_with_their_true_lengths() {
 }
 
 #[test]
+fn deferred_entries_are_found_after_the_next_push_a_flush_a_refusal_or_the_end() {
+    let (mut producer, mut consumer) = ring(4, 100);
+    let found = |consumer: &mut Consumer| {
+        let mut found = Vec::new();
+        while let Some(frame) = consumer.pop() {
+            found.extend_from_slice(&frame);
+        }
+        found
+    };
+    producer.push_deferred(&[1]).unwrap();
+    let mut entry = producer.vacant_entry().unwrap();
+    entry.extend_from_slice(&[2]).unwrap();
+    entry.defer();
+    assert_eq!((producer.len(), consumer.len()), (2, 0));
+    assert!(consumer.pop().is_none());
+    producer.push(&[3]).unwrap();
+    assert_eq!(found(&mut consumer), [1, 2, 3]);
+
+    producer.push_deferred(&[4]).unwrap();
+    producer.flush();
+    assert_eq!(found(&mut consumer), [4]);
+    producer.flush();
+    assert_eq!(found(&mut consumer), []);
+
+    for value in 5..9 {
+        assert!(consumer.pop().is_none());
+        producer.push_deferred(&[value]).unwrap();
+    }
+    assert_eq!(producer.push_deferred(&[0]), Err(PushError::Full));
+    assert_eq!(found(&mut consumer), [5, 6, 7, 8]);
+
+    let long = producer.push_deferred(&[0; 101]);
+    assert_eq!(
+        long,
+        Err(PushError::TooLarge(SizeError {
+            size: 101,
+            limit: producer.max_len()
+        }))
+    );
+    producer.push_deferred(&[9]).unwrap();
+    // An entry that is dropped or forgotten is none, and what was deferred before it stays.
+    producer
+        .vacant_entry()
+        .unwrap()
+        .extend_from_slice(&[0])
+        .unwrap();
+    forget(producer.vacant_entry());
+    drop(producer);
+    assert_eq!(found(&mut consumer), [9]);
+    assert!(consumer.is_closed());
+}
+
+#[test]
 fn a_ring_does_as_a_queue() {
     for (number, capacity) in [1, 2, 3, 7].into_iter().enumerate() {
         seed(number as u64);

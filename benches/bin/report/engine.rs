@@ -1,4 +1,4 @@
-//! The tables of the matching engine: what `order_book engine --full --record` has written. It
+//! The tables of the matching engine: what `order_book --full --record` has written. It
 //! names no machine.
 
 use flatslab_benches::record::Record;

@@ -1,4 +1,4 @@
-//! The table of the exchange: what `order_book rivals --record` has written. It names no machine.
+//! The table of the exchange: what `exchange rivals --record` has written. It names no machine.
 
 use flatslab_benches::record::Record;
 use flatslab_benches::table::{self, thousands};

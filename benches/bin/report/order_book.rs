@@ -1,4 +1,5 @@
-//! The tables of the example order book: its own output, from `--json`. It names no machine.
+//! The tables of the replay of a feed: the output of the example `feed`, from `--json`. It names no
+//! machine.
 
 use std::path::PathBuf;
 
@@ -8,7 +9,7 @@ use serde_json::Value;
 
 use crate::full;
 
-/// The figures of a store, as the order book names them.
+/// The figures of a store, as the replay names them.
 const FIGURES: [(&str, &str); 6] = [
     ("messages_per_second", "messages/s"),
     ("p50_ns", "p50"),

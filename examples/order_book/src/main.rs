@@ -1,40 +1,14 @@
-//! What a store of orders is worth: a matching engine, whose keys are the order
-//! numbers, and the replay of a feed, whose order numbers are somebody else's.
+//! What a store of orders is worth: a matching engine, whose keys are the order numbers.
 //!
 //! ```text
-//! cargo run --release -p order_book            # the engine, on four stores
+//! cargo run --release -p order_book            # four stores
 //! cargo run --release -p order_book -- --help
-//! cargo run --release -p order_book -- exchange
-//! cargo run --release -p order_book --features rivals -- rivals
-//! cargo run --release -p order_book -- feed    # the replay
 //! ```
-//!
-//! | file | contents |
-//! |---|---|
-//! | `engine/` | the matching engine, its commands, its stores, and how it is timed |
-//! | `exchange/` | the engine at work: a gateway before it, market data and a standby behind it |
-//! | `rivals/` | the exchange on what else there is: with the feature `rivals` |
-//! | `feed/` | messages of an exchange, generated and recorded, and the book they lead to |
-//! | `cli.rs`, `exit.rs` | the program |
-//! | `memory.rs`, `allocations.rs`, `table.rs` | what the machine has of memory; calls of the allocator; columns of text |
 
-mod allocations;
 mod cli;
-mod engine;
-mod exchange;
-mod exit;
-mod feed;
-mod memory;
-#[cfg(feature = "rivals")]
-mod rivals;
-mod table;
 
-use std::io;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    cli::run(
-        &mut io::BufWriter::new(io::stdout().lock()),
-        &mut io::stderr(),
-    )
+    cli::run()
 }

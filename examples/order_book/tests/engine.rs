@@ -4,9 +4,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use order_flow::flow::Flow;
+use order_flow::lobster;
+use order_flow::naive::NaiveBook;
 use serde_json::Value;
 
 const SUCCESS: i32 = 0;
+const FAILED: i32 = 1;
 const BAD_INPUT: i32 = 2;
 
 /// A small market.
@@ -52,7 +56,7 @@ fn assert_timed(round: &Value, passes: &[&str]) {
 }
 
 #[test]
-fn the_engine_is_what_runs_if_no_command_is_named() {
+fn json_is_one_object_and_the_same_seed_has_the_same_digest() {
     let (code, out, err) = run(&format!("{SMALL} --json"));
     assert_eq!((code, err.as_str()), (SUCCESS, ""));
     let report: Value = serde_json::from_str(&out).unwrap();
@@ -84,7 +88,7 @@ fn the_engine_is_what_runs_if_no_command_is_named() {
     }
     assert!(report["says"].as_array().unwrap().len() >= 2);
 
-    let (_, same, _) = run(&format!("engine {SMALL} --fresh --json"));
+    let (_, same, _) = run(&format!("{SMALL} --fresh --json"));
     let same: Value = serde_json::from_str(&same).unwrap();
     assert_eq!(same["running"], false);
     assert_eq!(same["digest"], report["digest"]);
@@ -168,8 +172,8 @@ fn the_json_of_full_has_each_pass_of_each_round_from_both_starts() {
 
 #[test]
 fn a_process_that_is_sent_something_else_says_so_and_exits_with_1() {
-    let (code, out, err) = run("engine --child slab");
-    assert_eq!((code, out.as_str()), (1, ""));
+    let (code, out, err) = run("--child slab");
+    assert_eq!((code, out.as_str()), (FAILED, ""));
     assert!(err.starts_with("error: "), "{err}");
 }
 
@@ -222,6 +226,7 @@ fn bad_arguments_are_named_and_exit_with_2() {
         ("--full --restart", "--full"),
         ("--explain --json", "--explain"),
         ("--bbo file", "--bbo"),
+        ("--lobster . --bbo file --check", "--check"),
         ("exchequer", "exchequer"),
     ] {
         let (code, out, err) = run(line);
@@ -267,6 +272,68 @@ fn recorded_messages_are_played_by_every_symbol() {
         report["peak_live_orders"].as_u64().map(|peak| peak <= 6),
         Some(true)
     );
+}
+
+/// Messages in a file of their own, the hour if there is one, and the tops that they lead to.
+fn messages_and_tops(directory: &str) -> (PathBuf, String) {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(directory);
+    std::fs::create_dir_all(&directory).unwrap();
+    let messages = lobster::hour().unwrap_or_else(|| Flow::new(1).take(10_000).collect());
+    let file = directory.join("X_message_1.csv");
+    std::fs::write(&file, lobster::rows(&messages)).unwrap();
+    let mut book = NaiveBook::default();
+    let tops = messages.iter().map(|message| {
+        book.apply(message);
+        format!("{}\n", book.top())
+    });
+    (file, tops.collect())
+}
+
+#[test]
+fn the_file_of_tops_has_one_for_each_message() {
+    let (file, wanted) = messages_and_tops("tops");
+    let bbo = file.with_file_name("tops.csv");
+    let line = "--symbols 1 --rounds 1 --store slotmap,key-slab --json --lobster";
+    for input in [&*file, file.parent().unwrap()] {
+        let (code, out, err) = run(&format!(
+            "{line} {} --bbo {}",
+            input.display(),
+            bbo.display()
+        ));
+        assert_eq!((code, err.as_str()), (SUCCESS, ""));
+        let report: Value = serde_json::from_str(&out).unwrap();
+        assert_eq!(report["source"], "lobster");
+        assert!(std::fs::read_to_string(&bbo).unwrap() == wanted);
+        std::fs::remove_file(&bbo).unwrap();
+    }
+}
+
+#[test]
+fn the_file_of_tops_never_replaces_the_input_and_is_named_if_it_cannot_be_written() {
+    let (file, _) = messages_and_tops("input");
+    let directory = file.parent().unwrap().display();
+    let before = std::fs::read(&file).unwrap();
+    let (code, out, err) = run(&format!(
+        "--lobster {directory} --bbo {directory}/../input/X_message_1.csv"
+    ));
+    assert_eq!((code, out.as_str()), (BAD_INPUT, ""));
+    assert!(
+        err.ends_with("X_message_1.csv: would overwrite the input\n"),
+        "{err}"
+    );
+    assert!(std::fs::read(&file).unwrap() == before);
+
+    let (code, out, err) = run(&format!("--lobster {directory} --bbo {directory}"));
+    assert_eq!((code, out.as_str()), (FAILED, ""));
+    assert!(err.starts_with(&format!("error: {directory}: ")), "{err}");
+    if Path::new("/dev/full").exists() {
+        let (code, out, err) = run(&format!("--lobster {directory} --bbo /dev/full"));
+        assert_eq!((code, out.as_str()), (FAILED, ""));
+        assert!(
+            err.starts_with("error: /dev/full: No space left on device"),
+            "{err}"
+        );
+    }
 }
 
 #[test]

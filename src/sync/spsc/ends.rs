@@ -11,8 +11,9 @@
 //!   the capacity if it is not below that. `tail` is 0 to capacity positions after `head`,
 //!   around the end.
 //! * J2: the places from `head` up to `tail` have entries, and are the consumer's; the others
-//!   are the producer's. Only the producer writes `tail`, only the consumer writes `head`, and
-//!   each has the position it will write next, or wrote last.
+//!   are the producer's, which may have deferred entries in the first of them. Only the producer
+//!   writes `tail`, only the consumer writes `head`, and each has the position it will write next,
+//!   or wrote last.
 //! * J3: the block is there until both ends are gone: the second to set `ended` frees it.
 //! * J4: the consumer's own position is after `head` by a frame that is there, and by those that
 //!   were forgotten since it was last written; it does not pass `tail`. `limit` is a capacity after

@@ -50,6 +50,64 @@ fn loom_the_write_of_an_entry_happens_before_its_read() {
     });
 }
 
+/// Pushes an entry that the consumer finds later.
+fn defer(producer: &mut Producer, witnesses: &Witnesses, value: u8) {
+    let mut entry = producer.vacant_entry().unwrap();
+    witnesses.write(entry.as_ptr(), value);
+    entry.extend_from_slice(&[value]).unwrap();
+    entry.defer();
+}
+
+#[test]
+fn loom_the_writes_of_deferred_entries_happen_before_their_reads() {
+    loom::model(|| {
+        let (mut producer, mut consumer, witnesses) = make(3);
+        let theirs = witnesses.clone();
+        let writer = thread::spawn(move || {
+            defer(&mut producer, &theirs, 1);
+            defer(&mut producer, &theirs, 2);
+            producer.flush();
+            // Found when the producer is dropped.
+            defer(&mut producer, &theirs, 3);
+        });
+        let mut expected = 1;
+        for _ in 0..3 {
+            if let Some(value) = pop(&mut consumer, &witnesses) {
+                assert_eq!(value, expected);
+                expected += 1;
+            }
+        }
+        writer.join().unwrap();
+        assert!(consumer.is_closed());
+        while let Some(value) = pop(&mut consumer, &witnesses) {
+            assert_eq!(value, expected);
+            expected += 1;
+        }
+        assert_eq!(expected, 4);
+    });
+}
+
+#[test]
+fn loom_a_full_ring_of_deferred_entries_is_found_by_the_consumer() {
+    loom::model(|| {
+        let (mut producer, mut consumer, witnesses) = make(1);
+        defer(&mut producer, &witnesses, 1);
+        let theirs = witnesses.clone();
+        let writer = thread::spawn(move || push(&mut producer, &theirs, 2));
+        let first = pop(&mut consumer, &witnesses);
+        let pushed = writer.join().unwrap();
+        assert!(first.is_none_or(|value| value == 1));
+        let found = usize::from(first.is_some()) + {
+            let mut found = 0;
+            while pop(&mut consumer, &witnesses).is_some() {
+                found += 1;
+            }
+            found
+        };
+        assert_eq!(found, 1 + usize::from(pushed));
+    });
+}
+
 #[test]
 fn loom_the_read_of_an_entry_happens_before_its_place_is_written_again() {
     loom::model(|| {

@@ -20,9 +20,28 @@ const AHEAD: usize = 16;
 /// The writing end of a [`SpscRing`](super::SpscRing). `Send` and `Sync`.
 ///
 /// After it is dropped the consumer can still pop all entries.
+///
+/// # Several entries at once
+///
+/// Each push writes a number that the consumer reads, and that costs more than a short entry
+/// where both are at work. [`push_deferred`](Self::push_deferred) and [`Entry::defer`] leave it
+/// out: the consumer finds a deferred entry after the next one that is not deferred, after
+/// [`flush`](Self::flush), when the ring is found full, and when the producer is dropped.
+///
+/// ```
+/// # use flatslab::sync::SpscRing;
+/// let (mut producer, mut consumer) = SpscRing::with_capacity(8, 1500).split();
+/// producer.push_deferred(b"first")?;
+/// producer.push_deferred(b"second")?;
+/// assert!(consumer.pop().is_none());
+/// producer.flush();
+/// assert_eq!(*consumer.pop().unwrap(), *b"first");
+/// assert_eq!(*consumer.pop().unwrap(), *b"second");
+/// # Ok::<(), flatslab::sync::PushError>(())
+/// ```
 pub struct Producer {
     end: End,
-    /// Its own position (J2).
+    /// Its own position; what was last published is before it by the deferred entries (J2).
     tail: usize,
     /// Where the ring is full, as far as is known (J4).
     limit: usize,
@@ -62,6 +81,38 @@ impl Producer {
     /// ```
     #[inline]
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), PushError> {
+        self.write(bytes)?;
+        self.flush();
+        self.prefetch(bytes.len());
+        Ok(())
+    }
+
+    /// Copies bytes into a new entry that the consumer finds [later](Self#several-entries-at-once);
+    /// O(bytes), wait-free, allocates nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`](PushError::Full), or [`TooLarge`](PushError::TooLarge).
+    ///
+    /// ```
+    /// # use flatslab::sync::SpscRing;
+    /// let (mut producer, mut consumer) = SpscRing::with_capacity(2, 1500).split();
+    /// producer.push_deferred(b"hello")?;
+    /// assert!(consumer.pop().is_none());
+    /// producer.push(b"world")?;
+    /// assert_eq!(*consumer.pop().unwrap(), *b"hello");
+    /// # Ok::<(), flatslab::sync::PushError>(())
+    /// ```
+    #[inline]
+    pub fn push_deferred(&mut self, bytes: &[u8]) -> Result<(), PushError> {
+        self.write(bytes)?;
+        self.prefetch(bytes.len());
+        Ok(())
+    }
+
+    /// Copies bytes into the next place, and goes on to the one after it.
+    #[inline(always)]
+    fn write(&mut self, bytes: &[u8]) -> Result<(), PushError> {
         if bytes.len() > self.max_len() {
             let error = SizeError::new(bytes.len(), self.max_len());
             return Err(PushError::TooLarge(error));
@@ -69,8 +120,25 @@ impl Producer {
         let place = self.vacant().ok_or(PushError::Full)?;
         // SAFETY: the producer's (J2), and it has room for `max_len` bytes.
         unsafe { place.fill(bytes) };
-        self.advance(bytes.len());
+        self.tail = self.end.after(self.tail);
         Ok(())
+    }
+
+    /// Lets the consumer find all deferred entries; O(1), wait-free.
+    ///
+    /// ```
+    /// # use flatslab::sync::SpscRing;
+    /// let (mut producer, mut consumer) = SpscRing::with_capacity(2, 1500).split();
+    /// producer.push_deferred(b"hello")?;
+    /// producer.flush();
+    /// assert_eq!(*consumer.pop().unwrap(), *b"hello");
+    /// # Ok::<(), flatslab::sync::PushError>(())
+    /// ```
+    #[inline]
+    pub fn flush(&mut self) {
+        // Release: pairs with the acquire in `Consumer::look`; the entries are written.
+        let tail = &self.end.shared().tail.0;
+        tail.store(self.tail, Ordering::Release);
     }
 
     /// Returns an entry to be filled in place and [committed](Entry::commit); O(1), wait-free.
@@ -106,8 +174,14 @@ impl Producer {
     }
 
     /// Looks how far the consumer is, and whether there is a place.
-    #[inline]
+    ///
+    /// Not in line: the number of this thread would be asked for before each push, which is a call
+    /// in a shared library.
+    #[inline(never)]
     fn look(&mut self) -> bool {
+        // The consumer frees no place of an entry that it does not find, and a producer that waits
+        // for one would wait for ever.
+        self.flush();
         // Acquire: pairs with the release in `Consumer::give_back`; the places before it are
         // read no more.
         let head = self.end.shared().head.0.load(Ordering::Acquire);
@@ -121,16 +195,6 @@ impl Producer {
         let popping = self.end.shared().popping.load(Ordering::Relaxed);
         self.is_apart = popping == 0 || popping != this_thread::number_if_any();
         self.tail != self.limit
-    }
-
-    /// Gives the place at the tail, which has an entry of `len` bytes, to the consumer.
-    #[inline(always)]
-    fn advance(&mut self, len: usize) {
-        self.tail = self.end.after(self.tail);
-        // Release: pairs with the acquire in `Consumer::look`; the entry is written.
-        let tail = &self.end.shared().tail.0;
-        tail.store(self.tail, Ordering::Release);
-        self.prefetch(len);
     }
 
     /// Prefetches a place that is soon written: its lines are where the consumer read them. Of an
@@ -148,8 +212,8 @@ impl Producer {
         }
     }
 
-    /// Number of places that are taken, by entries and by a frame that the consumer reads. The
-    /// consumer may have freed some of them since.
+    /// Number of places that are taken, by entries, deferred ones too, and by a frame that the
+    /// consumer reads. The consumer may have freed some of them since.
     ///
     /// ```
     /// # use flatslab::sync::SpscRing;
@@ -233,6 +297,13 @@ impl Producer {
     }
 }
 
+/// The consumer finds what was deferred.
+impl Drop for Producer {
+    fn drop(&mut self) {
+        self.flush();
+    }
+}
+
 /// Its numbers.
 impl fmt::Debug for Producer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -278,7 +349,7 @@ unsafe impl Send for Entry<'_> {}
 // SAFETY: by reference only its bytes are read.
 unsafe impl Sync for Entry<'_> {}
 
-impl Entry<'_> {
+impl<'a> Entry<'a> {
     /// Pushes the entry with its filled bytes; O(1).
     ///
     /// ```
@@ -289,10 +360,37 @@ impl Entry<'_> {
     /// ```
     #[inline]
     pub fn commit(self) {
+        let (producer, len) = self.finish();
+        producer.flush();
+        producer.prefetch(len);
+    }
+
+    /// Leaves the entry with its filled bytes for the consumer to find
+    /// [later](Producer#several-entries-at-once); O(1).
+    ///
+    /// ```
+    /// # use flatslab::sync::SpscRing;
+    /// let (mut producer, mut consumer) = SpscRing::with_capacity(2, 1500).split();
+    /// producer.vacant_entry().unwrap().defer();
+    /// assert!(consumer.pop().is_none());
+    /// producer.flush();
+    /// assert!(consumer.pop().unwrap().is_empty());
+    /// ```
+    #[inline]
+    pub fn defer(self) {
+        let (producer, len) = self.finish();
+        producer.prefetch(len);
+    }
+
+    /// Ends the entry; returns the producer, whose tail is after it, and the length.
+    #[inline(always)]
+    fn finish(self) -> (&'a mut Producer, usize) {
         let len = self.bytes.len();
         // SAFETY: the producer's (J2); it has no more bytes than that.
         unsafe { self.place.set_len(len) };
-        self.producer.advance(len);
+        let producer = self.producer;
+        producer.tail = producer.end.after(producer.tail);
+        (producer, len)
     }
 
     /// Number of bytes, filled or not.

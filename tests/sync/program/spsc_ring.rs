@@ -83,10 +83,17 @@ impl World<'_, '_> {
         entry.truncate(len / 3);
         expected.truncate(len / 3);
         assert_eq!(*entry, *expected);
-        if end > 0 {
-            entry.commit();
-            self.entries.push_back(expected);
+        match end {
+            0 => return,
+            1 => {
+                entry.defer();
+                let found = self.consumer.as_ref().map(Consumer::len);
+                assert!(found.is_none_or(|found| found == self.entries.len()));
+                producer.flush();
+            }
+            _ => entry.commit(),
         }
+        self.entries.push_back(expected);
     }
 
     /// Pops an entry; the producer goes on while it is read.

@@ -3,15 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, value_parser};
+use order_flow::flow::Flow;
+use order_flow::lobster;
+use order_flow::message::Message;
+use order_flow::program::{Failure, memory};
 
 use crate::engine::kind::StoreKind;
 use crate::engine::script::Script;
 use crate::engine::traffic::{Market, Traffic};
-use crate::exit::Failure;
-use crate::feed::flow::Flow;
-use crate::feed::lobster;
-use crate::feed::message::Message;
-use crate::memory;
 
 /// Symbols of a generated market: with some 400 orders each, about a million live.
 const SYMBOLS: usize = 3_000;
@@ -34,7 +33,7 @@ const SPARE_STEPS: usize = 100;
 ///
 /// Each store and round runs in a process of its own; the stores take turns.
 #[derive(Clone, Debug, Args)]
-pub(crate) struct Arguments {
+pub struct Arguments {
     /// All stores, more rounds and commands, and tables of full books, of commands at a fixed
     /// rate and of other shares of latecomers
     #[arg(long)]
@@ -49,10 +48,17 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with_all = ["check", "restart", "json", "record"])]
     pub(crate) explain: bool,
 
-    /// Play the recorded hour of the LOBSTER message file in this directory instead of
-    /// generated commands
-    #[arg(long, value_name = "DIR")]
+    /// Play the recorded hour of this LOBSTER message file, or of the one in this directory,
+    /// instead of generated commands
+    #[arg(long, value_name = "FILE")]
     pub(crate) lobster: Option<PathBuf>,
+
+    /// Write the top of book after each of the recorded messages, as the first store has it:
+    /// ask,ask_size,bid,bid_size, 0 where a side is empty. If a store has another top than the
+    /// messages lead to, the file is left empty
+    #[arg(long, value_name = "FILE", requires = "lobster")]
+    #[arg(conflicts_with_all = ["check", "restart"])]
+    pub(crate) bbo: Option<PathBuf>,
 
     /// Symbols (3,000; 20 of a recorded hour)
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=65_535))]
@@ -173,14 +179,23 @@ impl Arguments {
         memory::check(&what, orders * 300 + commands * (120 + 8 * stores))
     }
 
+    /// The file of the recorded messages, if they are asked for.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Input`], if the directory has none.
+    pub(crate) fn message_file(&self) -> Result<Option<PathBuf>, Failure> {
+        let file = self.lobster.as_deref().map(message_file);
+        file.transpose().map_err(Failure::Input)
+    }
+
     /// The messages of a symbol.
     ///
     /// # Errors
     ///
     /// [`Failure::Input`], if the recorded ones cannot be read.
     pub(crate) fn messages(&self) -> Result<Vec<Message>, Failure> {
-        if let Some(directory) = &self.lobster {
-            let file = message_file(directory).map_err(Failure::Input)?;
+        if let Some(file) = self.message_file()? {
             return lobster::read(&file, None).map_err(Failure::Input);
         }
         let of_each = self.commands() * 3 / 2 / self.symbols() + SPARE_STEPS;

@@ -3,10 +3,9 @@
 //! A side keeps its levels in a `Vec` sorted from the worst price to the best, which is
 //! the last: most orders come and go near it, so that a new level moves few others.
 
+use order_flow::message::Side;
+use order_flow::top::Top;
 use serde::{Deserialize, Serialize};
-
-use crate::feed::book::Top;
-use crate::feed::message::Side;
 
 /// All orders at one price, a list in the order of arrival.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -76,7 +75,6 @@ impl<L> Book<L> {
     }
 
     /// Levels that both sides have room for.
-    #[cfg(test)]
     pub(crate) fn room(&self) -> usize {
         self.bids.sorted.capacity().min(self.asks.sorted.capacity())
     }

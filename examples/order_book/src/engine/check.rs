@@ -1,5 +1,7 @@
 //! Every answer of a store compared with that of the naive engine.
 
+use order_flow::program::Failure;
+
 use crate::engine::command::Response;
 use crate::engine::kind::Job;
 use crate::engine::measure::{Start, opened};
@@ -7,7 +9,6 @@ use crate::engine::naive::NaiveEngine;
 use crate::engine::store::Store;
 use crate::engine::traffic::Traffic;
 use crate::engine::wire::Clerk;
-use crate::exit::Failure;
 
 /// Compares one store.
 pub(crate) struct Check<'a> {

@@ -1,27 +1,30 @@
 //! What clients send, and what they are told.
 
+use order_flow::message::Side;
 use zerocopy::{Immutable, IntoBytes, TryFromBytes};
 
 use crate::engine::store::NO_ID;
-use crate::feed::message::Side;
 
 /// A command as it stands on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, TryFromBytes, IntoBytes, Immutable)]
 #[repr(C)]
-pub(crate) struct Command {
+pub struct Command {
     /// The order it is about, by the id that the engine gave it.
-    pub(crate) id: u64,
+    pub id: u64,
     /// Dollars × 10,000.
-    pub(crate) price: u32,
+    pub price: u32,
     /// Shares: of a new order, or those a [`Kind::Reduce`] withdraws.
-    pub(crate) quantity: u32,
+    pub quantity: u32,
     /// Who sends it.
-    pub(crate) session: u32,
+    pub session: u32,
     /// The client's own words.
-    pub(crate) reference: [u32; 2],
-    pub(crate) symbol: u16,
-    pub(crate) kind: Kind,
-    pub(crate) side: Side,
+    pub reference: [u32; 2],
+    /// Whose book it is for.
+    pub symbol: u16,
+    /// What is asked for.
+    pub kind: Kind,
+    /// Of a new order.
+    pub side: Side,
 }
 
 const _: () = assert!(size_of::<Command>() == 32);
@@ -29,7 +32,7 @@ const _: () = assert!(size_of::<Command>() == 32);
 /// What is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, TryFromBytes, IntoBytes, Immutable)]
 #[repr(u8)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// Enter a limit order: it trades with what crosses it, and the rest of it rests.
     New,
     /// Withdraw an order.
@@ -45,7 +48,7 @@ pub(crate) enum Kind {
 
 /// What the engine answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Response {
+pub enum Response {
     /// A new order has traded, rests, or both.
     Entered {
         /// Shares that traded at once.
@@ -68,7 +71,7 @@ pub(crate) enum Response {
 
 impl Response {
     /// The answer as a number, with the id.
-    pub(crate) fn to_word(self) -> u64 {
+    pub fn to_word(self) -> u64 {
         match self {
             Response::Entered { traded, id } => u64::from(traded) << 3 ^ id.unwrap_or(NO_ID),
             Response::Reduced => 1,
@@ -81,7 +84,7 @@ impl Response {
 
 /// Why nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
+pub enum Refusal {
     /// No order has this id: it is filled, cancelled, or the id was never given.
     NoSuchOrder,
     /// The order is another session's.

@@ -11,7 +11,7 @@ use crate::engine::store::{
 /// One store, in the order of the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum StoreKind {
+pub enum StoreKind {
     /// flatslab's `Slab` by key, and a number in each order that the engine compares
     Slab,
     /// flatslab's `BoundedSlab` with room for the most orders, by key, and such a number

@@ -8,6 +8,9 @@
 //! * E3: levels are sorted, strictly, from worst to best, and no bid is at an ask or above.
 //! * E4: an order's price, side and symbol are those of its level.
 
+use order_flow::digest::Digest;
+use order_flow::message::Side;
+use order_flow::top::Top;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::book::{Book, Level};
@@ -15,36 +18,38 @@ use crate::engine::command::{Command, Kind, Refusal, Response};
 use crate::engine::order::Order;
 use crate::engine::store::Store;
 use crate::engine::tape::{Tape, Trade};
-use crate::feed::book::{Digest, Top};
-use crate::feed::message::Side;
 
 /// All but the orders themselves: what a snapshot has beside the store.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct State<L> {
+pub struct State<L> {
     books: Vec<Book<L>>,
     /// The newest order of each session.
     sessions: Vec<L>,
-    pub(crate) tape: Tape,
+    /// What went out.
+    pub tape: Tape,
 }
 
 /// The books of all symbols over one store.
-pub(crate) struct Engine<S: Store> {
+pub struct Engine<S: Store> {
     pub(crate) store: S,
-    pub(crate) state: State<S::Link>,
+    /// The books and the tape.
+    pub state: State<S::Link>,
 }
 
 /// How large an engine is at the start.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Extent {
-    pub(crate) symbols: usize,
-    pub(crate) sessions: usize,
+pub struct Extent {
+    /// Books.
+    pub symbols: usize,
+    /// Sessions that can enter orders.
+    pub sessions: usize,
     /// Prices of a side that there is memory for.
-    pub(crate) levels: usize,
+    pub levels: usize,
 }
 
 impl<S: Store> Engine<S> {
     /// Empty books over an empty store.
-    pub(crate) fn new(store: S, extent: Extent) -> Self {
+    pub fn new(store: S, extent: Extent) -> Self {
         let books = (0..extent.symbols).map(|_| Book::new(extent.levels));
         let state = State {
             books: books.collect(),
@@ -55,21 +60,20 @@ impl<S: Store> Engine<S> {
     }
 
     /// Makes room for so many prices of each side, as an engine that is restored has not.
-    pub(crate) fn reserve(&mut self, levels: usize) {
+    pub fn reserve(&mut self, levels: usize) {
         for book in &mut self.state.books {
             book.reserve(levels);
         }
     }
 
     /// Prices that every side has room for.
-    #[cfg(test)]
-    pub(crate) fn room(&self) -> Option<usize> {
+    pub fn room(&self) -> Option<usize> {
         self.state.books.iter().map(Book::room).min()
     }
 
     /// Carries out one command.
     #[inline]
-    pub(crate) fn apply(&mut self, command: &Command) -> Response {
+    pub fn apply(&mut self, command: &Command) -> Response {
         let done = match command.kind {
             Kind::New => self.enter(command, command.side, command.symbol),
             Kind::Cancel => self.cancel(command),
@@ -266,18 +270,19 @@ impl<S: Store> Engine<S> {
         order
     }
 
-    pub(crate) fn symbols(&self) -> usize {
+    /// The number of books.
+    pub fn symbols(&self) -> usize {
         self.state.books.len()
     }
 
     /// The best prices of a symbol, and the shares at them.
-    pub(crate) fn top(&self, symbol: usize) -> Top {
+    pub fn top(&self, symbol: usize) -> Top {
         self.state.books[symbol].top()
     }
 
     /// A hash of the tape and of every order that rests, in the order in which they trade:
     /// the same for all stores.
-    pub(crate) fn digest(&self) -> u64 {
+    pub fn digest(&self) -> u64 {
         let mut digest = Digest::new();
         digest.add(self.state.tape.hash);
         for book in &self.state.books {

@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 
 use flatslab::BuildError;
 use hdrhistogram::Histogram;
+use order_flow::program::Failure;
 use serde::{Deserialize, Serialize};
 use zerocopy::IntoBytes;
 
@@ -32,7 +33,6 @@ use crate::engine::store::{Room, Store, prefault};
 use crate::engine::tape::Tape;
 use crate::engine::traffic::Traffic;
 use crate::engine::wire;
-use crate::exit::Failure;
 
 /// Longer than this, in ns, is counted.
 const LONG: u64 = 100_000;
@@ -66,18 +66,24 @@ impl Start {
 
 /// The latencies of one pass.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Latency {
-    pub(crate) p50_ns: u64,
-    pub(crate) p99_ns: u64,
-    pub(crate) p99_9_ns: u64,
-    pub(crate) p99_99_ns: u64,
-    pub(crate) longest_ns: u64,
+pub struct Latency {
+    /// The median.
+    pub p50_ns: u64,
+    /// The 99th percentile.
+    pub p99_ns: u64,
+    /// The 99.9th percentile.
+    pub p99_9_ns: u64,
+    /// The 99.99th percentile.
+    pub p99_99_ns: u64,
+    /// The longest.
+    pub longest_ns: u64,
     /// How many were longer than 100 µs.
-    pub(crate) above_100_us: u64,
+    pub above_100_us: u64,
 }
 
 impl Latency {
-    pub(crate) fn of(histogram: &Histogram<u64>) -> Self {
+    /// The latencies that a histogram holds.
+    pub fn of(histogram: &Histogram<u64>) -> Self {
         let percentile = |percent| histogram.value_at_percentile(percent);
         Latency {
             p50_ns: percentile(50.0),
@@ -243,8 +249,7 @@ pub(crate) fn opened<S: Store>(traffic: &Traffic, start: Start) -> Result<Engine
 }
 
 /// An empty store with room for so many orders, whose memory has been touched.
-#[cfg(feature = "rivals")]
-pub(crate) fn reserved<S: Store>(orders: usize) -> Result<S, Failure> {
+pub fn reserved<S: Store>(orders: usize) -> Result<S, Failure> {
     store(orders, Start::Reserved)
 }
 
@@ -312,7 +317,7 @@ fn open<S: Store>(
 
 /// Three digits are finer than the clock. A command of more than a minute counts as one
 /// minute. All of its memory has been touched.
-pub(crate) fn histogram() -> Histogram<u64> {
+pub fn histogram() -> Histogram<u64> {
     let histogram = Histogram::new_with_bounds(1, 60_000_000_000, 3);
     let mut histogram = histogram.expect("the bounds are valid");
     histogram.reset();

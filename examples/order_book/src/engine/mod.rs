@@ -11,7 +11,7 @@
 //! | `matching.rs`, `book.rs` | the engine; levels |
 //! | `store.rs`, `store/`, `kind.rs` | where orders live: a trait and its implementations |
 //! | `script.rs`, `traffic.rs` | what happens to one symbol; the commands of all |
-//! | `recorded.rs` | the known top of book after each command of a recorded hour |
+//! | `recorded.rs` | the known top of book after each message of a recorded hour |
 //! | `wire.rs` | commands with the ids that a store has given |
 //! | `measure.rs`, `process.rs`, `rounds.rs` | one pass of a store timed; in a process of its own; all of them |
 //! | `interruptions.rs` | what the machine did to a process while it was timed |
@@ -23,34 +23,37 @@
 mod arguments;
 mod book;
 mod check;
-pub(crate) mod command;
+pub mod command;
 mod interruptions;
 mod kind;
-pub(crate) mod matching;
-pub(crate) mod measure;
+pub mod matching;
+pub mod measure;
 mod naive;
 mod order;
 mod process;
-mod recorded;
+pub mod recorded;
 mod report;
-pub(crate) mod restart;
+pub mod restart;
 mod rounds;
-pub(crate) mod script;
-pub(crate) mod store;
+pub mod script;
+pub mod store;
 mod tape;
 #[cfg(test)]
 mod tests;
-pub(crate) mod traffic;
+pub mod traffic;
 mod verdict;
-pub(crate) mod wire;
+pub mod wire;
 
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-pub(crate) use self::arguments::Arguments;
+use order_flow::program::{Failure, written};
+use order_flow::top::TopsFile;
+
+pub use self::arguments::Arguments;
 use self::check::Check;
-use crate::exit::{Failure, written};
+pub use self::kind::StoreKind;
 
 /// The file that `--record` writes.
 const RECORD: &str = concat!(
@@ -66,7 +69,7 @@ const MOST_CHECKED: u64 = 4_000_000_000;
 /// # Errors
 ///
 /// [`Failure`], if it cannot, or two stores differ.
-pub(crate) fn run(
+pub fn run(
     arguments: &Arguments,
     out: &mut dyn Write,
     err: &mut dyn Write,
@@ -89,9 +92,13 @@ pub(crate) fn run(
         let restart = restart::run(&arguments.traffic()?)?;
         return Ok(written(restart.write(out).and_then(|()| out.flush()), err));
     }
-    if arguments.lobster.is_some() {
-        // A file that cannot be read is named once, not by every process.
-        recorded::check(&arguments.messages()?, &arguments.stores())?;
+    if let Some(input) = arguments.message_file()? {
+        // A file that cannot be read is named once, not by every process; and before the file of
+        // tops is touched.
+        let messages = arguments.messages()?;
+        let tops = arguments.bbo.as_deref();
+        let tops = tops.map(|path| TopsFile::create(path, Some(&input)));
+        recorded::check(&messages, &arguments.stores(), tops.transpose()?.as_ref())?;
     }
     let results = rounds::run(arguments)?;
     let failed = |error: std::io::Error| Failure::file(Path::new(RECORD), &error);

@@ -1,10 +1,11 @@
 //! The engine without a store: what it must answer, as slowly and as plainly as can be.
 
+use order_flow::message::Side;
+use order_flow::top::Top;
+
 use crate::engine::command::{Command, Kind, Refusal, Response};
 use crate::engine::tape::{Tape, Trade};
 use crate::engine::traffic::Target;
-use crate::feed::book::Top;
-use crate::feed::message::Side;
 
 /// An order, by the number of the command that entered it.
 #[derive(Clone, Copy, Debug)]

@@ -1,8 +1,7 @@
 //! An order that rests in the book.
 
+use order_flow::message::Side;
 use serde::{Deserialize, Serialize};
-
-use crate::feed::message::Side;
 
 /// A resting order, in the lists of its price and of its session.
 ///
@@ -10,7 +9,7 @@ use crate::feed::message::Side;
 /// number of `slab + number`, before the next multiple of 8; with the 8-byte keys of `slotmap`
 /// it has 60, and its version fills a line of the cache.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) struct Order<L> {
+pub struct Order<L> {
     /// The order that trades before this one.
     pub(crate) earlier: L,
     /// The order that trades after this one.

@@ -9,6 +9,7 @@ use std::hint::black_box;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::process::{Command as Program, Stdio};
 
+use order_flow::program::Failure;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use zerocopy::{IntoBytes, TryFromBytes};
@@ -17,7 +18,6 @@ use crate::engine::command::Command;
 use crate::engine::kind::{Job, StoreKind};
 use crate::engine::measure::{Assignment, Desk, Pass, Timed};
 use crate::engine::store::Store;
-use crate::exit::Failure;
 
 /// The block that a running program has freed: a file that it has read. glibc then maps no
 /// block below this size, and copies what grows within it. It raises that threshold to blocks
@@ -93,7 +93,7 @@ pub(crate) fn time(
     };
     let program = env::current_exe().map_err(|error| failed(&error))?;
     let mut child = Program::new(program)
-        .args(["engine", "--child", &store.argument()])
+        .args(["--child", &store.argument()])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()

@@ -1,5 +1,12 @@
-//! The recorded hour as commands of one symbol: the engine must have the known top of book
-//! after each of them.
+//! A recorded hour as commands of one symbol: after each message the engine must have the top of
+//! book that the messages lead to.
+
+use std::io::{self, BufWriter, Write};
+
+use order_flow::message::Message;
+use order_flow::naive::NaiveBook;
+use order_flow::program::Failure;
+use order_flow::top::{Top, TopsFile};
 
 use crate::engine::command::Response;
 use crate::engine::kind::{Job, StoreKind};
@@ -8,43 +15,49 @@ use crate::engine::script::Script;
 use crate::engine::store::Store;
 use crate::engine::traffic::Traffic;
 use crate::engine::wire::Clerk;
-use crate::exit::Failure;
-use crate::feed::book::{Market, Top};
-use crate::feed::message::Message;
-use crate::feed::store::SlabCrateStore;
 
-/// Compares the tops of the stores with those of the book that follows the messages.
+/// Compares the tops of each store with those of the book that follows the messages. Writes the
+/// tops of the first store to `file`: one for each message, whether it leads to a command or not.
 ///
 /// # Errors
 ///
-/// [`Failure::Run`], if one differs.
-pub(crate) fn check(messages: &[Message], stores: &[StoreKind]) -> Result<(), Failure> {
+/// [`Failure::Run`], if a top differs or cannot be written; the file is empty then.
+pub fn check(
+    messages: &[Message],
+    stores: &[StoreKind],
+    file: Option<&TopsFile<'_>>,
+) -> Result<(), Failure> {
+    let mut book = NaiveBook::default();
+    let followed = messages.iter().map(|message| {
+        book.apply(message);
+        book.top()
+    });
+    let wanted: Vec<Top> = followed.collect();
     let script = Script::of_messages(messages);
-    let mut market = Market::new(SlabCrateStore::default(), 1);
-    let mut rows = messages.iter();
-    let mut wanted = Vec::with_capacity(script.rows.len());
-    let mut applied = 0;
-    for &row in &script.rows {
-        for message in rows.by_ref().take(row - applied) {
-            let _ = market.apply(0, message);
-        }
-        applied = row;
-        wanted.push(market.top(0));
-    }
     let traffic = Traffic::of_one_symbol(&script);
-    for &store in stores {
+    let mut file_of_first = file;
+    let checked = stores.iter().try_for_each(|&store| {
         store.with(Tops {
+            rows: &script.rows,
             traffic: &traffic,
             wanted: &wanted,
-        })?;
+            file: file_of_first.take(),
+        })
+    });
+    if let (Err(_), Some(file)) = (&checked, file) {
+        file.clear();
     }
-    Ok(())
+    checked
 }
 
-/// The top of book after each command.
-pub(crate) struct Tops<'a> {
-    pub(crate) traffic: &'a Traffic,
-    pub(crate) wanted: &'a [Top],
+/// The tops of one store.
+struct Tops<'a> {
+    /// For each command, the number of messages up to it.
+    rows: &'a [usize],
+    traffic: &'a Traffic,
+    /// After each message.
+    wanted: &'a [Top],
+    file: Option<&'a TopsFile<'a>>,
 }
 
 impl Job for Tops<'_> {
@@ -53,18 +66,37 @@ impl Job for Tops<'_> {
     fn run<S: Store>(self) -> Result<(), Failure> {
         let mut engine = opened::<S>(self.traffic, Start::Empty)?;
         let mut clerk = Clerk::new(self.traffic.commands.len());
-        let commands = self.traffic.commands.iter().zip(&self.traffic.targets);
-        for (number, ((command, &target), &wanted)) in commands.zip(self.wanted).enumerate() {
-            let response = engine.apply(&clerk.address::<S>(command, target));
+        let targeted = self.traffic.commands.iter().zip(&self.traffic.targets);
+        let mut commands = targeted.zip(self.rows).peekable();
+        let mut out = self.file.map(|file| (file, BufWriter::new(&file.file)));
+        for (row, &wanted) in (1..).zip(self.wanted) {
+            while let Some(((command, &target), _)) = commands.next_if(|next| *next.1 <= row) {
+                let response = engine.apply(&clerk.address::<S>(command, target));
+                if let Response::Refused(reason) = response {
+                    return Err(Failure::Run(format!(
+                        "message {row} leads to {command:?}, which is refused: {reason:?}"
+                    )));
+                }
+                clerk.note(response);
+            }
             let top = engine.top(0);
-            if matches!(response, Response::Refused(_)) || top != wanted {
+            if top != wanted {
                 return Err(Failure::Run(format!(
-                    "after command {number}, {command:?}, {response:?}: the top is {top}, and \
-                     was {wanted}"
+                    "after message {row} the engine has the top {top}, and the messages lead to \
+                     {wanted}"
                 )));
             }
-            clerk.note(response);
+            if let Some((file, out)) = &mut out {
+                writeln!(out, "{top}").map_err(|error| failed(file, &error))?;
+            }
+        }
+        if let Some((file, out)) = &mut out {
+            out.flush().map_err(|error| failed(file, &error))?;
         }
         engine.check().map_err(Failure::Run)
     }
+}
+
+fn failed(file: &TopsFile<'_>, error: &io::Error) -> Failure {
+    Failure::file(file.path, error)
 }

@@ -2,11 +2,12 @@
 
 use std::io::{self, Write};
 
+use order_flow::program::table::{grouped, write_columns};
+
 use crate::engine::kind::StoreKind;
 use crate::engine::measure::Latency;
 use crate::engine::rounds::{Figures, LOADS, Results, Round, StoreResult, median};
 use crate::engine::verdict;
-use crate::table::{grouped, write_columns};
 
 /// The widest line.
 const COLUMNS: usize = 100;

@@ -8,6 +8,7 @@ use std::io::Write;
 use std::time::Instant;
 
 use flatslab::{GenKey, KeySlab};
+use order_flow::program::Failure;
 use serde::de::DeserializeSeed;
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +17,6 @@ use crate::engine::order::Order;
 use crate::engine::store::{KeyStore, Room, Store};
 use crate::engine::traffic::Traffic;
 use crate::engine::wire::Clerk;
-use crate::exit::Failure;
 
 type Link = <KeyStore as Store>::Link;
 
@@ -27,7 +27,7 @@ struct Snapshot<'a> {
 }
 
 /// The engine as bytes.
-pub(crate) fn snapshot(engine: &Engine<KeyStore>) -> Result<Vec<u8>, postcard::Error> {
+pub fn snapshot(engine: &Engine<KeyStore>) -> Result<Vec<u8>, postcard::Error> {
     postcard::to_allocvec(&Snapshot {
         orders: &engine.store.orders,
         state: &engine.state,
@@ -35,10 +35,7 @@ pub(crate) fn snapshot(engine: &Engine<KeyStore>) -> Result<Vec<u8>, postcard::E
 }
 
 /// The engine of a snapshot, whose orders are read into this slab, which has had none.
-pub(crate) fn restore(
-    mut store: KeyStore,
-    bytes: &[u8],
-) -> Result<Engine<KeyStore>, postcard::Error> {
+pub fn restore(mut store: KeyStore, bytes: &[u8]) -> Result<Engine<KeyStore>, postcard::Error> {
     // Fields of a struct follow each other without a mark.
     let mut fields = postcard::Deserializer::from_bytes(bytes);
     store.orders.restore().deserialize(&mut fields)?;

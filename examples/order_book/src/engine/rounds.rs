@@ -4,6 +4,7 @@
 //! machine has disturbed is repeated once.
 
 use indicatif::ProgressBar;
+use order_flow::program::{Failure, progress_bar};
 use serde::Serialize;
 
 use crate::engine::arguments::Arguments;
@@ -14,8 +15,6 @@ use crate::engine::process;
 use crate::engine::store::Store;
 use crate::engine::traffic::Traffic;
 use crate::engine::verdict;
-use crate::exit::Failure;
-use crate::feed::progress_bar;
 
 /// Shares of the slowest store's throughput at which commands come in the open loop.
 pub(crate) const LOADS: [f64; 2] = [0.5, 0.8];

@@ -5,9 +5,10 @@
 //! first order of the best level, so where a recorded trade names another one, that order
 //! is reduced instead. What concerns no visible order is left out.
 
-use crate::feed::book::{Market, Outcome};
-use crate::feed::message::{Kind, Message, Side};
-use crate::feed::store::SlabCrateStore;
+use std::collections::HashMap;
+
+use order_flow::message::{Kind, Message, Outcome, Side};
+use order_flow::naive::NaiveBook;
 
 /// One step of a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +36,7 @@ pub(crate) enum Step {
 
 /// Steps, and how large the book becomes.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Script {
+pub struct Script {
     pub(crate) steps: Vec<Step>,
     /// The first steps, that only fill the book.
     pub(crate) opening: usize,
@@ -55,35 +56,43 @@ const SURPLUS: usize = 8;
 const SURPLUS_SHARES: u32 = 100;
 
 impl Script {
-    /// One step for each message that concerns a visible order.
+    /// One step for each message that concerns a visible order. Orders are numbered from 0: an
+    /// exchange's numbers may be any, and [`Traffic`](crate::engine::traffic::Traffic) has a table
+    /// of them.
     pub(crate) fn of_messages(messages: &[Message]) -> Self {
-        Self::new(messages, 0, false)
+        let mut numbers = HashMap::new();
+        let numbered = messages.iter().map(|message| {
+            let next = numbers.len() as u64;
+            let id = *numbers.entry(message.id).or_insert(next);
+            Message { id, ..*message }
+        });
+        Self::new(&numbered.collect::<Vec<_>>(), 0, false)
     }
 
     /// The book that the first messages lead to, then the others: with replacements, and with
     /// orders that trade and rest, which a feed shows as two messages.
-    pub(crate) fn after(first: usize, messages: &[Message]) -> Self {
+    pub fn after(first: usize, messages: &[Message]) -> Self {
         Self::new(messages, first, true)
     }
 
     fn new(messages: &[Message], first: usize, pairs: bool) -> Self {
-        let mut market = Market::new(SlabCrateStore::default(), 1);
+        let mut book = NaiveBook::default();
         let mut script = Script::default();
         for message in &messages[..first] {
-            let _ = market.apply(0, message);
+            book.apply(message);
         }
         let mut row = first;
-        market.walk(|order| {
+        for (side, price, id, size) in book.orders() {
             script.steps.push(Step::Rest(Message {
-                id: order.id,
-                price: order.price,
-                size: order.size,
+                id,
+                price,
+                size,
                 kind: Kind::Add,
-                side: order.side,
+                side,
             }));
             script.rows.push(row);
-            script.ids = script.ids.max(order.id + 1);
-        });
+            script.ids = script.ids.max(id + 1);
+        }
         // In the order of arrival, which is that of their numbers.
         script.steps.sort_by_key(|step| match step {
             Step::Rest(message) => message.id,
@@ -93,39 +102,40 @@ impl Script {
         let (mut replaceable, mut ending) = (0, 0);
         while let Some(message) = messages.get(row) {
             let Message { id, size, side, .. } = *message;
-            let order = market.find(0, id);
-            let is_first = market.first_in_line(0, side).map(|first| first.0) == Some(id);
-            let top = market.top(0);
+            let order = book.find(id);
+            let is_first = book.first_in_line(side).map(|first| first.0) == Some(id);
+            let top = book.top();
             let best = match side {
                 Side::Buy => top.bid_size,
                 Side::Sell => top.ask_size,
             };
-            let outcome = market.apply(0, message);
+            let outcome = book.apply(message);
             row += 1;
             let step = match (message.kind, outcome) {
-                (Kind::Add, Ok(Outcome::Added)) => Step::Rest(*message),
-                (Kind::Execute, Ok(outcome)) if order.is_some() && is_first => {
+                (Kind::Add, Outcome::Added) => Step::Rest(*message),
+                (Kind::Execute, _) if order.is_some() && is_first => {
                     let alone = outcome == Outcome::Removed && u64::from(size) == best;
                     ending += usize::from(alone);
                     let has_surplus = pairs && alone && ending % SURPLUS == 0;
-                    let (price, ..) = order.expect("it is live");
+                    let (price, had, _) = order.expect("it is live");
                     Step::Take {
                         id,
-                        quantity: size,
+                        // What the order does not have does not trade.
+                        quantity: size.min(had),
                         surplus: if has_surplus { SURPLUS_SHARES } else { 0 },
                         price,
                         side,
                     }
                 }
-                (_, Ok(Outcome::Reduced)) => Step::Reduce { id, quantity: size },
-                (_, Ok(Outcome::Removed | Outcome::Excess)) => {
+                (_, Outcome::Reduced) => Step::Reduce { id, quantity: size },
+                (_, Outcome::Removed | Outcome::Excess) => {
                     let next = messages
                         .get(row)
                         .filter(|next| pairs && next.kind == Kind::Add && next.side == side);
                     replaceable += usize::from(next.is_some());
                     match next {
                         Some(by) if replaceable % REPLACED == 0 => {
-                            let _ = market.apply(0, by);
+                            book.apply(by);
                             row += 1;
                             Step::Replace { id, by: *by }
                         }
@@ -135,7 +145,7 @@ impl Script {
                 _ => continue,
             };
             for side in [Side::Buy, Side::Sell] {
-                script.levels = script.levels.max(market.levels(0, side));
+                script.levels = script.levels.max(book.levels(side));
             }
             script.ids = script.ids.max(id + 2);
             script.steps.push(step);

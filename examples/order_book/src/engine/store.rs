@@ -24,23 +24,23 @@ use std::ops::{Deref, DerefMut};
 
 use ::flatslab::BuildError;
 
-pub(crate) use self::by_hand::ByHandStore;
-pub(crate) use self::floor::FloorStore;
-pub(crate) use self::keys::{BoundedKeyStore, KeyStore};
-pub(crate) use self::maps::{BoxMapStore, SlabHashMapStore, SlabMapStore};
-pub(crate) use self::pool::PoolStore;
-pub(crate) use self::slab_number::SlabNumberStore;
-pub(crate) use self::slotmap::SlotMapStore;
-pub(crate) use self::slots::{BoundedSlabStore, SlabStore};
+pub use self::by_hand::ByHandStore;
+pub use self::floor::FloorStore;
+pub use self::keys::{BoundedKeyStore, KeyStore};
+pub use self::maps::{BoxMapStore, SlabHashMapStore, SlabMapStore};
+pub use self::pool::PoolStore;
+pub use self::slab_number::SlabNumberStore;
+pub use self::slotmap::SlotMapStore;
+pub use self::slots::{BoundedSlabStore, SlabStore};
 use crate::engine::order::Order;
 
 /// What a store is made for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Room {
+pub struct Room {
     /// The most orders that are live at once.
-    pub(crate) orders: usize,
+    pub orders: usize,
     /// Whether a growing store reserves memory for them.
-    pub(crate) reserved: bool,
+    pub reserved: bool,
 }
 
 impl Room {
@@ -54,7 +54,8 @@ impl Room {
 ///
 /// A link is valid from the `insert` that returns it, or the `find` that finds it, to the
 /// `remove` that takes it.
-pub(crate) trait Store: Sized {
+#[expect(clippy::len_without_is_empty, reason = "no one asks")]
+pub trait Store: Sized {
     /// What levels, sessions and orders are linked by.
     type Link: Copy + PartialEq + Debug;
     /// A borrowed order.
@@ -85,9 +86,13 @@ pub(crate) trait Store: Sized {
     ///
     /// If there is no such memory.
     unsafe fn open(room: Room) -> Result<Self, BuildError>;
+    /// Inserts an order.
     fn insert(&mut self, order: Order<Self::Link>) -> Self::Link;
+    /// Removes an order and returns it.
     fn remove(&mut self, link: Self::Link) -> Order<Self::Link>;
+    /// The order of a link.
     fn order(&self, link: Self::Link) -> Self::Ref<'_>;
+    /// The order of a link, to change.
     fn order_mut(&mut self, link: Self::Link) -> Self::RefMut<'_>;
     /// The id of an order, as on the wire.
     fn id(&self, link: Self::Link) -> u64;
@@ -98,7 +103,7 @@ pub(crate) trait Store: Sized {
 }
 
 /// No order has this id, in any store.
-pub(crate) const NO_ID: u64 = u64::MAX;
+pub const NO_ID: u64 = u64::MAX;
 
 /// Fills the store and empties it again, so that all of its memory has been touched.
 pub(crate) fn prefault<S: Store>(store: &mut S, orders: usize, order: Order<S::Link>) {

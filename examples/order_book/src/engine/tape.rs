@@ -1,9 +1,9 @@
 //! What went out: trades and refusals, as a hash that is the same whatever the store.
 
+use order_flow::message::Side;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::command::Refusal;
-use crate::feed::message::Side;
 
 /// Two orders have traded.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +21,7 @@ pub(crate) struct Trade {
 
 /// All trades and refusals so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Tape {
+pub struct Tape {
     pub(crate) trades: u64,
     pub(crate) shares: u64,
     /// Of every trade and refusal, in their order.

@@ -6,6 +6,8 @@ mod refusals;
 mod traffic;
 
 use clap::ValueEnum;
+use order_flow::flow::Flow;
+use order_flow::message::{Message, Side};
 use proptest::prelude::*;
 
 use super::check::Check;
@@ -15,8 +17,6 @@ use super::naive::NaiveEngine;
 use super::restart;
 use super::script::Script;
 use super::traffic::{Market, Target, Traffic};
-use crate::feed::flow::Flow;
-use crate::feed::message::{Message, Side};
 
 const SYMBOLS: usize = 3;
 const SESSIONS: usize = 4;

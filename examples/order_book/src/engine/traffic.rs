@@ -9,11 +9,12 @@
 
 use std::collections::VecDeque;
 
+use order_flow::flow::Random;
+use order_flow::message::Side;
+
 use crate::engine::command::{Command, Kind};
 use crate::engine::matching::Extent;
 use crate::engine::script::{Script, Step};
-use crate::feed::flow::Random;
-use crate::feed::message::Side;
 
 /// Of so many commands after the start, one ends a session.
 const COMMANDS_TO_A_SESSION: u64 = 20_000;
@@ -53,35 +54,38 @@ impl Target {
 
 /// All commands, and how much room they need.
 #[derive(Clone, Debug)]
-pub(crate) struct Traffic {
+pub struct Traffic {
     /// Without the ids.
     pub(crate) commands: Vec<Command>,
     pub(crate) targets: Vec<Target>,
     /// The first commands, that only fill the books.
-    pub(crate) ramp: usize,
+    pub ramp: usize,
     pub(crate) symbols: usize,
     pub(crate) sessions: usize,
     /// The most prices of a side.
     pub(crate) levels: usize,
     /// The most orders live at once.
-    pub(crate) peak: usize,
+    pub peak: usize,
 }
 
 /// How a script becomes the commands of many symbols.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Market {
-    pub(crate) seed: u64,
-    pub(crate) symbols: usize,
-    pub(crate) sessions: usize,
-    /// Commands after those.
-    pub(crate) commands: usize,
+pub struct Market {
+    /// Of the random numbers.
+    pub seed: u64,
+    /// Symbols, each of which plays the script.
+    pub symbols: usize,
+    /// Sessions that send commands.
+    pub sessions: usize,
+    /// Commands after those that fill the books.
+    pub commands: usize,
     /// Latecomers, of each thousand.
-    pub(crate) late: u64,
+    pub late: u64,
 }
 
 impl Traffic {
     /// The engine that carries them out.
-    pub(crate) fn extent(&self) -> Extent {
+    pub fn extent(&self) -> Extent {
         Extent {
             symbols: self.symbols,
             sessions: self.sessions,
@@ -104,7 +108,7 @@ impl Traffic {
     }
 
     /// The commands of this market.
-    pub(crate) fn new(script: &Script, market: Market) -> Self {
+    pub fn new(script: &Script, market: Market) -> Self {
         let mut play = Play::new(script, market);
         for _ in 0..script.opening {
             for symbol in 0..market.symbols {

@@ -44,7 +44,7 @@ impl Clerk {
 }
 
 /// Carries out all commands, and returns them as they stood on the wire.
-pub(crate) fn record<S: Store>(traffic: &Traffic, engine: &mut Engine<S>) -> Vec<Command> {
+pub fn record<S: Store>(traffic: &Traffic, engine: &mut Engine<S>) -> Vec<Command> {
     let mut clerk = Clerk::new(traffic.commands.len());
     let addressed = traffic.commands.iter().zip(&traffic.targets);
     addressed

@@ -16,7 +16,7 @@ struct Numbered {
 }
 
 /// The pool.
-pub(crate) struct ByHandStore {
+pub struct ByHandStore {
     orders: Vec<Numbered>,
     free: Vec<u32>,
     /// The last number given.

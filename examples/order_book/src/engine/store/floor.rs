@@ -7,7 +7,7 @@ use super::{NO_ID, Room, Store};
 use crate::engine::order::Order;
 
 /// One array, and a stack of its free indices.
-pub(crate) struct FloorStore {
+pub struct FloorStore {
     orders: Vec<Order<u32>>,
     free: Vec<u32>,
 }

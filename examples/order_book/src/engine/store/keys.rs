@@ -13,14 +13,15 @@ use crate::engine::order::Order;
 type Link = u32;
 
 /// [`KeySlab`]: grows in a range.
-pub(crate) type KeyStore = Keys<KeySlab<Order<Link>, GenKey>>;
+pub type KeyStore = Keys<KeySlab<Order<Link>, GenKey>>;
 
 /// [`BoundedKeySlab`]: has room for the most orders from the start.
-pub(crate) type BoundedKeyStore = Keys<BoundedKeySlab<Order<Link>, GenKey>>;
+pub type BoundedKeyStore = Keys<BoundedKeySlab<Order<Link>, GenKey>>;
 
 /// Either of them.
-pub(crate) struct Keys<O> {
-    pub(crate) orders: O,
+pub struct Keys<O> {
+    /// The slab.
+    pub orders: O,
 }
 
 /// What tells the two apart.

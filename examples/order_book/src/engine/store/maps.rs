@@ -25,13 +25,13 @@ fn map<L, H: BuildHasher + Default>(room: Room) -> HashMap<u64, L, H> {
 }
 
 /// [`Slab`], and std's `HashMap` as it is by default.
-pub(crate) type SlabHashMapStore = SlabMap<RandomState>;
+pub type SlabHashMapStore = SlabMap<RandomState>;
 
 /// [`Slab`], and a `HashMap` with a shorter hash.
-pub(crate) type SlabMapStore = SlabMap<FxBuildHasher>;
+pub type SlabMapStore = SlabMap<FxBuildHasher>;
 
 /// [`Slab`], and a map from numbers to slots.
-pub(crate) struct SlabMap<H> {
+pub struct SlabMap<H> {
     orders: Slab<Numbered<u32>>,
     slots: HashMap<u64, u32, H>,
     /// The last number given.
@@ -106,7 +106,7 @@ impl<H: BuildHasher + Default> Store for SlabMap<H> {
 /// * X1: `boxes` has the boxes of all live orders, from `Box::into_raw`, under their numbers.
 /// * X2: a link is given by `insert` or `find`, and names a live order until `remove`: the
 ///   caller of `open` promises it.
-pub(crate) struct BoxMapStore {
+pub struct BoxMapStore {
     boxes: HashMap<u64, BoxLink, FxBuildHasher>,
     /// The last number given.
     number: u64,
@@ -114,7 +114,7 @@ pub(crate) struct BoxMapStore {
 
 /// The address of an order, or the end of a list.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct BoxLink(Option<NonNull<BoxedOrder>>);
+pub struct BoxLink(Option<NonNull<BoxedOrder>>);
 
 /// What is boxed.
 pub(crate) struct BoxedOrder(Numbered<BoxLink>);

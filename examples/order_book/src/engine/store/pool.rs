@@ -30,7 +30,7 @@ pub(crate) struct Numbered {
 /// its number fill a line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(Rust, packed(4))]
-pub(crate) struct PoolLink(Option<NonNull<Cell>>);
+pub struct PoolLink(Option<NonNull<Cell>>);
 
 const _: () = assert!(size_of::<Cell>() == 64);
 
@@ -43,7 +43,7 @@ impl PoolLink {
 }
 
 /// [`Pool`], and the table.
-pub(crate) struct PoolStore {
+pub struct PoolStore {
     orders: Pool<'static, Cell>,
     boxes: Vec<PoolLink>,
 }

@@ -23,7 +23,7 @@ enum Entry {
 const _: () = assert!(size_of::<Numbered>() == 48 && size_of::<Entry>() == 48);
 
 /// [`Slab`] of numbered orders.
-pub(crate) struct SlabNumberStore {
+pub struct SlabNumberStore {
     orders: Slab<Numbered>,
     /// The last number given.
     number: u32,

@@ -9,7 +9,7 @@ use crate::engine::order::Order;
 type Link = Option<DefaultKey>;
 
 /// [`SlotMap`].
-pub(crate) struct SlotMapStore {
+pub struct SlotMapStore {
     orders: SlotMap<DefaultKey, Order<Link>>,
 }
 

@@ -13,13 +13,13 @@ use super::{Room, Store, joined, parted};
 use crate::engine::order::Order;
 
 /// An order and its number.
-pub(crate) struct Numbered {
+pub struct Numbered {
     order: Order<Key>,
     number: u32,
 }
 
 /// A guard of a numbered order.
-pub(crate) struct Lent<G>(G);
+pub struct Lent<G>(G);
 
 impl<G: Deref<Target = Numbered>> Deref for Lent<G> {
     type Target = Order<Key>;
@@ -38,13 +38,13 @@ impl<G: DerefMut<Target = Numbered>> DerefMut for Lent<G> {
 }
 
 /// [`Slab`]: grows chunk by chunk.
-pub(crate) type SlabStore = Slots<Growable>;
+pub type SlabStore = Slots<Growable>;
 
 /// [`BoundedSlab`]: has room for the most orders from the start.
-pub(crate) type BoundedSlabStore = Slots<Bounded>;
+pub type BoundedSlabStore = Slots<Bounded>;
 
 /// Either of them.
-pub(crate) struct Slots<M: Memory> {
+pub struct Slots<M: Memory> {
     orders: TrackedSlab<Numbered, M>,
     /// The last number given.
     number: u32,

@@ -1,12 +1,12 @@
 //! What is refused has a reason, and changes nothing.
 
 use clap::ValueEnum;
+use order_flow::message::Side;
 
 use crate::engine::command::{Command, Kind, Refusal, Response};
 use crate::engine::kind::{Job, StoreKind};
 use crate::engine::matching::{Engine, Extent};
 use crate::engine::store::{NO_ID, Room, Store};
-use crate::feed::message::Side;
 
 /// Two sessions with an order each at two prices of one symbol.
 struct Refusals;

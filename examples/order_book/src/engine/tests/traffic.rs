@@ -1,11 +1,12 @@
 //! What the commands are like.
 
+use order_flow::flow::Flow;
+use order_flow::message::Message;
+
 use super::generated;
 use crate::engine::command::Kind;
 use crate::engine::script::{Script, Step};
 use crate::engine::traffic::Target;
-use crate::feed::flow::Flow;
-use crate::feed::message::Message;
 
 #[test]
 fn the_same_seed_gives_the_same_commands() {

@@ -1,0 +1,38 @@
+//! The exchange: a gateway, the engine, market data and a standby, each on a thread of its own,
+//! and every family of flatslab at work between them.
+//!
+//! ```text
+//! cargo run --release -p exchange
+//! cargo run --release -p exchange -- --help
+//! cargo run --release -p exchange --features rivals -- rivals
+//! ```
+//!
+//! Read `program/mod.rs` first: the four threads. The engine is that of the package `order_book`.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `program/` | the four threads |
+//! | `frame.rs` | what stands on the wire |
+//! | `parts.rs` | what all is made of |
+//! | `clients.rs` | the load |
+//! | `rivals/` | the same program on what else there is: with the feature `rivals` |
+//! | `cli.rs`, `outcome.rs` | the command line, and what came of it |
+//! | `allocations.rs` | calls of the allocator |
+
+mod allocations;
+mod cli;
+mod clients;
+mod frame;
+mod outcome;
+mod parts;
+mod program;
+#[cfg(feature = "rivals")]
+mod rivals;
+#[cfg(test)]
+mod tests;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    order_flow::program::run(cli::run)
+}

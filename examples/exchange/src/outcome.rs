@@ -43,7 +43,7 @@ impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let latency = |it: &Latency| {
             let [p50, p99, p99_9, longest] =
-                [it.p50_ns, it.p99_ns, it.p99_9_ns, it.max_ns / 1_000].map(grouped);
+                [it.p50_ns, it.p99_ns, it.p99_9_ns, it.longest_ns / 1_000].map(grouped);
             format!("p50 {p50} ns, p99 {p99} ns, p99.9 {p99_9} ns, longest {longest} µs")
         };
         let [length, kind, session, range] = self.bad;

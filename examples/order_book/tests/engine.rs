@@ -27,80 +27,159 @@ fn run(line: &str) -> (i32, String, String) {
     )
 }
 
+const DEFAULT: [&str; 7] = [
+    "slab",
+    "bounded-slab",
+    "key-slab",
+    "by-hand",
+    "slab-number",
+    "slotmap",
+    "slab-hashmap",
+];
+
+/// Every part of a round that was timed has taken time.
+fn assert_timed(round: &Value, passes: &[&str]) {
+    assert!(round["commands_per_second"].as_u64().unwrap() > 0);
+    for pass in passes {
+        assert!(round[pass]["longest_ns"].as_u64().unwrap() > 0, "{pass}");
+    }
+    if cfg!(target_os = "linux") {
+        for event in [
+            "involuntary_switches",
+            "off_core_ns",
+            "major_faults",
+            "stolen_ms",
+        ] {
+            assert!(round["interruptions"][event].is_u64(), "{event}");
+        }
+    }
+}
+
 #[test]
 fn json_is_one_object_and_the_same_seed_has_the_same_digest() {
     let (code, out, err) = run(&format!("{SMALL} --json"));
     assert_eq!((code, err.as_str()), (SUCCESS, ""));
     let report: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(report["source"], "generated");
+    assert_eq!(report["running"], true);
     assert_eq!(
         (&report["symbols"], &report["rounds"]),
         (&4.into(), &3.into())
     );
     let stores = report["stores"].as_array().unwrap();
-    let names = stores.iter().map(|store| store["name"].as_str().unwrap());
-    assert!(names.eq(["keys", "bounded", "slab + number", "slotmap"]));
+    let names = stores.iter().map(|store| store["store"].as_str().unwrap());
+    assert!(names.eq(DEFAULT));
     for store in stores {
-        for start in ["from_empty", "reserved"] {
-            let rounds = store[start].as_array().unwrap();
-            assert_eq!(rounds.len(), 3);
-            for round in rounds {
-                assert!(round["commands_per_second"].as_u64().unwrap() > 0);
-                for pass in ["closed", "open_50", "open_80"] {
-                    assert!(round[pass]["max_ns"].as_u64().unwrap() > 0, "{pass}");
-                }
-            }
+        for figure in [
+            "commands_per_second",
+            "p50_ns",
+            "p99_ns",
+            "p99_9_ns",
+            "longest_ns",
+        ] {
+            assert!(store[figure].as_u64().unwrap() > 0, "{figure}");
+        }
+        assert!(store["bytes_per_order"].as_u64().unwrap() >= 48);
+        let rounds = store["from_empty"].as_array().unwrap();
+        assert_eq!(rounds.len(), 3);
+        for round in rounds {
+            assert_timed(round, &["closed"]);
         }
     }
-    assert_eq!(report["says"].as_array().unwrap().len(), 2);
+    assert!(report["says"].as_array().unwrap().len() >= 2);
 
-    let (_, same, _) = run(&format!("{SMALL} --json"));
+    let (_, same, _) = run(&format!("{SMALL} --fresh --json"));
     let same: Value = serde_json::from_str(&same).unwrap();
+    assert_eq!(same["running"], false);
     assert_eq!(same["digest"], report["digest"]);
 }
 
 #[test]
-fn the_tables_line_up_and_say_what_they_do_not_show() {
+fn what_is_printed_has_at_most_30_lines_of_at_most_100_columns() {
+    for line in [SMALL.to_owned(), format!("{SMALL} --fresh")] {
+        let (code, out, err) = run(&line);
+        assert_eq!((code, err.as_str()), (SUCCESS, ""));
+        assert!(out.lines().count() <= 30, "{out}");
+        assert!(out.lines().all(|line| line.chars().count() <= 100), "{out}");
+    }
+}
+
+#[test]
+fn the_table_lines_up() {
     let (code, out, err) = run(SMALL);
     assert_eq!((code, err.as_str()), (SUCCESS, ""));
-    for title in ["From empty, ", "Reserved and touched, "] {
-        let rows = out.lines().skip_while(|line| !line.starts_with(title));
-        let widths: Vec<_> = rows
-            .skip(1)
-            .take(5)
-            .map(|row| row.chars().count())
-            .collect();
-        assert_eq!(widths, [widths[0]; 5], "{out}");
-    }
+    let rows = out.lines().skip_while(|line| !line.starts_with("store "));
+    let widths: Vec<_> = rows.take(8).map(|row| row.chars().count()).collect();
+    assert_eq!(widths, [widths[0]; 8], "{out}");
     for text in [
-        "What this does not show:",
-        "All 4 stores made the same trades",
-        "From empty, `keys` ",
-        "Reserved, `keys` ",
+        "Each process first allocated, wrote and freed almost 32 MiB",
+        "All 7 stores made the same trades",
+        "Growth: ",
+        "Throughput: ",
+        "The map: ",
+        "figures above a millisecond",
     ] {
         assert!(out.contains(text), "{text}: {out}");
     }
 }
 
 #[test]
-fn full_has_every_store_and_other_shares_of_latecomers() {
+fn the_explanation_names_each_column_and_store_and_says_what_is_not_shown() {
+    let (code, out, err) = run("--explain");
+    assert_eq!((code, err.as_str()), (SUCCESS, ""));
+    assert!(out.lines().all(|line| line.chars().count() <= 100), "{out}");
+    for column in ["commands/s", "p50, p99", "longest", "rounds", "per order"] {
+        assert!(out.lines().any(|line| line.starts_with(column)), "{column}");
+    }
+    for store in DEFAULT {
+        assert!(out.contains(&format!("(--store {store})")), "{store}");
+    }
+    assert!(out.contains("What this does not show:"), "{out}");
+}
+
+#[test]
+fn full_has_every_store_full_books_and_other_shares_of_latecomers() {
     let (code, out, err) = run(&format!("--full {SMALL}"));
     assert_eq!((code, err.as_str()), (SUCCESS, ""));
-    for store in ["slots", "pool", "slab + map", "box + map", "floor"] {
-        let rows = out
-            .lines()
-            .filter(|line| line.starts_with(&format!("{store} ")));
-        assert_eq!(rows.count(), 3, "{store}: {out}");
+    for store in [
+        "flatslab Pool + table",
+        "Box + HashMap",
+        "array without checks",
+    ] {
+        let rows = out.lines().filter(|line| line.starts_with(store));
+        assert_eq!(rows.count(), 5, "{store}: {out}");
     }
-    assert!(
-        out.contains("A map from numbers to slots: `keys` does "),
-        "{out}"
-    );
+    assert!(out.lines().all(|line| line.chars().count() <= 100), "{out}");
+}
+
+#[test]
+fn the_json_of_full_has_each_pass_of_each_round_from_both_starts() {
+    let (code, out, err) = run(&format!("--full --json --store key-slab {SMALL}"));
+    assert_eq!((code, err.as_str()), (SUCCESS, ""));
+    let report: Value = serde_json::from_str(&out).unwrap();
+    let store = &report["stores"][0];
+    for start in ["from_empty", "reserved"] {
+        let rounds = store[start].as_array().unwrap();
+        assert_eq!(rounds.len(), 3);
+        for round in rounds {
+            assert_timed(round, &["closed", "open_50", "open_80"]);
+        }
+    }
+    for late in store["other_late"].as_array().unwrap() {
+        assert_eq!(late["commands_per_second"].as_array().unwrap().len(), 3);
+    }
+}
+
+#[test]
+fn a_process_that_is_sent_something_else_says_so_and_exits_with_1() {
+    let (code, out, err) = run("--child slab");
+    assert_eq!((code, out.as_str()), (FAILED, ""));
+    assert!(err.starts_with("error: "), "{err}");
 }
 
 #[test]
 fn every_store_is_checked_against_the_naive_engine() {
-    let (code, out, _) = run("--check --symbols 2 --commands 500 --store keys,floor");
+    let (code, out, _) = run("--check --symbols 2 --commands 500 --store key-slab,floor");
     assert_eq!(code, SUCCESS);
     assert_eq!(out.lines().count(), 2);
     let (code, _, err) = run("--check");
@@ -145,6 +224,7 @@ fn bad_arguments_are_named_and_exit_with_2() {
         ("--check --restart", "--check"),
         ("--check --json", "--check"),
         ("--full --restart", "--full"),
+        ("--explain --json", "--explain"),
         ("--bbo file", "--bbo"),
         ("--lobster . --bbo file --check", "--check"),
         ("exchequer", "exchequer"),
@@ -213,7 +293,7 @@ fn messages_and_tops(directory: &str) -> (PathBuf, String) {
 fn the_file_of_tops_has_one_for_each_message() {
     let (file, wanted) = messages_and_tops("tops");
     let bbo = file.with_file_name("tops.csv");
-    let line = "--symbols 1 --rounds 1 --store slotmap,keys --json --lobster";
+    let line = "--symbols 1 --rounds 1 --store slotmap,key-slab --json --lobster";
     for input in [&*file, file.parent().unwrap()] {
         let (code, out, err) = run(&format!(
             "{line} {} --bbo {}",
@@ -264,9 +344,9 @@ fn the_recorded_hour_is_timed() {
     };
     let file = file.display();
     let (code, out, _) = run(&format!(
-        "--symbols 1 --rounds 1 --store keys --lobster {file}"
+        "--symbols 1 --rounds 1 --store key-slab --lobster {file}"
     ));
     assert_eq!(code, SUCCESS);
-    assert!(out.contains("the recorded hour, 1 symbols"), "{out}");
-    assert!(out.ends_with("too often to compare the stores.\n"), "{out}");
+    assert!(out.contains("; the recorded hour.\n"), "{out}");
+    assert!(out.contains("too often to compare the stores.\n"), "{out}");
 }

@@ -34,10 +34,19 @@ const SPARE_STEPS: usize = 100;
 /// Each store and round runs in a process of its own; the stores take turns.
 #[derive(Clone, Debug, Args)]
 pub struct Arguments {
-    /// All stores, more rounds and commands, and rows for other shares of latecomers: for
-    /// the record
+    /// All stores, more rounds and commands, and tables of full books, of commands at a fixed
+    /// rate and of other shares of latecomers
     #[arg(long)]
     pub(crate) full: bool,
+
+    /// Measure in processes that have just been started, instead of ones that have freed
+    /// almost 32 MiB
+    #[arg(long)]
+    pub(crate) fresh: bool,
+
+    /// Print what the columns, the stores and the method are, and measure nothing
+    #[arg(long, conflicts_with_all = ["check", "restart", "json", "record"])]
+    pub(crate) explain: bool,
 
     /// Play the recorded hour of this LOBSTER message file, or of the one in this directory,
     /// instead of generated commands
@@ -85,8 +94,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
 
-    /// The stores, with commas between (keys, bounded, slab-number, slotmap; all with
-    /// --full)
+    /// The stores, with commas between (the first seven; all with --full)
     #[arg(long, value_name = "STORES", value_enum, value_delimiter = ',')]
     pub(crate) store: Vec<StoreKind>,
 
@@ -115,10 +123,6 @@ pub struct Arguments {
     /// Time one store, for another process of this program
     #[arg(long, value_name = "STORE", value_enum, hide = true)]
     pub(crate) child: Option<StoreKind>,
-
-    /// Measure commands a second alone
-    #[arg(long, hide = true)]
-    pub(crate) brief: bool,
 }
 
 impl Arguments {
@@ -163,16 +167,16 @@ impl Arguments {
     ///
     /// [`Failure::Input`], with what is needed and what there is.
     pub(crate) fn check_memory(&self) -> Result<(), Failure> {
-        // Of a process: commands without and with ids of two tables, and orders in the
-        // largest store, twice while it grows. Of a round, all processes are there at once.
+        // Orders in the largest store, twice while it grows. Commands without ids, with those
+        // of one store, and in the process that times it; the ids of all stores.
         let orders = self.symbols() as u128 * (u128::from(self.resting) + 450);
         let commands = match self.lobster {
             Some(_) => self.symbols() as u128 * 100_000,
             None => orders + self.commands() as u128,
         };
-        let processes = self.stores().len() as u128;
+        let stores = self.stores().len() as u128;
         let what = format!("{orders} orders and {commands} commands");
-        memory::check(&what, orders * 300 + processes * commands * 160)
+        memory::check(&what, orders * 300 + commands * (120 + 8 * stores))
     }
 
     /// The file of the recorded messages, if they are asked for.
@@ -225,26 +229,10 @@ impl Arguments {
         Ok(Traffic::new(&script, market))
     }
 
-    /// The same market for another process.
-    pub(crate) fn of_child(&self, store: StoreKind, late: u32, brief: bool) -> Vec<String> {
-        let mut line = Vec::new();
-        let mut add = |name: &str, value: String| line.extend([name.to_owned(), value]);
-        add("--child", store.argument());
-        add("--symbols", self.symbols().to_string());
-        add("--sessions", self.sessions.to_string());
-        add("--late", late.to_string());
-        add("--seed", self.seed.to_string());
-        match &self.lobster {
-            Some(directory) => add("--lobster", directory.display().to_string()),
-            None => add("--resting", self.resting.to_string()),
-        }
-        if self.lobster.is_none() || self.commands.is_some() {
-            add("--commands", self.commands().to_string());
-        }
-        if brief {
-            line.push("--brief".to_owned());
-        }
-        line
+    /// The same market with another share of latecomers, in per cent.
+    pub(crate) fn with_late(mut self, per_cent: u32) -> Self {
+        self.late = per_cent;
+        self
     }
 }
 

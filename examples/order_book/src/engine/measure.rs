@@ -5,23 +5,28 @@
 //! * **Closed loop:** the next command comes when the last one is answered, and each one is
 //!   timed.
 //! * **Open loop:** commands come at a fixed rate, whether the engine is ready or not. The
-//!   latency counts from when a command was to come, so one that is late makes those behind
-//!   it late, too.
+//!   latency counts from when a command was to come, so one that is late delays those after it.
 //!
-//! Each of them runs twice: *from empty*, where the store grows from nothing and all commands
-//! count, and *reserved*, where its memory was allocated and touched and the books are full
-//! before the first command that counts.
+//! A pass starts *from empty*, where the store grows from nothing and all commands count, or
+//! *reserved*, where its memory was allocated and touched and the books are full before the
+//! first command that counts.
+//!
+//! A [`Desk`] knows the ids that a store gives, so that they stand in the commands as on the
+//! wire. It records them in a pass that is not timed, and in another process: the timed one
+//! must not find memory that such a pass has left.
 
 use std::hint::{black_box, spin_loop};
+use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use flatslab::BuildError;
 use hdrhistogram::Histogram;
-use order_flow::message::Side;
 use order_flow::program::Failure;
 use serde::{Deserialize, Serialize};
+use zerocopy::IntoBytes;
 
 use crate::engine::command::Command;
+use crate::engine::interruptions::{Interruptions, Watch};
 use crate::engine::matching::Engine;
 use crate::engine::order::Order;
 use crate::engine::store::{Room, Store, prefault};
@@ -31,9 +36,17 @@ use crate::engine::wire;
 
 /// Longer than this, in ns, is counted.
 const LONG: u64 = 100_000;
+/// A command that took longer, in ns, may have been interrupted: a switch to another program
+/// and back takes about as long.
+const SUSPECT: u64 = 10_000;
+/// After so many commands, what was interrupted between two of them is forgotten: it is not to
+/// be taken for a part of the next long one.
+const LOOK: usize = 1_024;
+/// Commands written to the wire at once.
+const BATCH: usize = 4_096;
 
 /// How the store begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Start {
     Empty,
     Reserved,
@@ -41,6 +54,14 @@ pub(crate) enum Start {
 
 impl Start {
     pub(crate) const ALL: [Start; 2] = [Start::Empty, Start::Reserved];
+
+    /// The first commands, which are not timed.
+    fn uncounted(self, traffic: &Traffic) -> usize {
+        match self {
+            Start::Empty => 0,
+            Start::Reserved => traffic.ramp,
+        }
+    }
 }
 
 /// The latencies of one pass.
@@ -55,9 +76,9 @@ pub struct Latency {
     /// The 99.99th percentile.
     pub p99_99_ns: u64,
     /// The longest.
-    pub max_ns: u64,
+    pub longest_ns: u64,
     /// How many were longer than 100 µs.
-    pub long: u64,
+    pub above_100_us: u64,
 }
 
 impl Latency {
@@ -69,19 +90,38 @@ impl Latency {
             p99_ns: percentile(99.0),
             p99_9_ns: percentile(99.9),
             p99_99_ns: percentile(99.99),
-            max_ns: histogram.max(),
-            long: histogram.count_between(LONG, u64::MAX),
+            longest_ns: histogram.max(),
+            above_100_us: histogram.count_between(LONG, u64::MAX),
         }
     }
 }
 
-/// One store's commands as they stand on the wire, and what they must lead to.
+/// What is timed.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Pass {
+    Throughput,
+    Closed,
+    Open { commands_per_second: f64 },
+}
+
+/// What one pass has shown.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Timed {
+    pub(crate) commands_per_second: u64,
+    /// Of single commands, unless it was [`Pass::Throughput`].
+    pub(crate) latency: Latency,
+    pub(crate) interruptions: Interruptions,
+    /// At the end.
+    tape: Tape,
+}
+
+/// The ids that one store gives, and the tape and books that its commands lead to.
 pub(crate) struct Desk<'a> {
     traffic: &'a Traffic,
     start: Start,
-    wire: Vec<Command>,
-    /// At the end.
-    tape: Tape,
+    /// Of each command.
+    ids: Vec<u64>,
+    pub(crate) tape: Tape,
     /// Of the books at the end.
     pub(crate) digest: u64,
 }
@@ -98,61 +138,108 @@ impl<'a> Desk<'a> {
         Ok(Desk {
             traffic,
             start,
-            wire,
+            ids: wire.iter().map(|command| command.id).collect(),
             digest: engine.digest(),
             tape: engine.state.tape,
         })
     }
 
-    /// The commands that count.
-    pub(crate) fn counted(&self) -> &[Command] {
-        match self.start {
-            Start::Empty => &self.wire,
-            Start::Reserved => &self.wire[self.traffic.ramp..],
+    /// The number of commands that count.
+    pub(crate) fn counted(&self) -> usize {
+        self.traffic.commands.len() - self.start.uncounted(self.traffic)
+    }
+
+    /// What another process needs for a pass, besides the wire.
+    pub(crate) fn assignment(&self, pass: Pass, running: bool) -> Assignment {
+        Assignment {
+            pass,
+            running,
+            start: self.start,
+            commands: self.traffic.commands.len(),
+            ramp: self.traffic.ramp,
+            symbols: self.traffic.symbols,
+            sessions: self.traffic.sessions,
+            levels: self.traffic.levels,
+            peak: self.traffic.peak,
         }
     }
 
-    pub(crate) fn tape(&self) -> &Tape {
-        &self.tape
+    /// Writes the commands as they stand on the wire.
+    pub(crate) fn write_wire(&self, out: &mut dyn Write) -> io::Result<()> {
+        let batches = self
+            .traffic
+            .commands
+            .chunks(BATCH)
+            .zip(self.ids.chunks(BATCH));
+        let mut wire = Vec::with_capacity(BATCH);
+        for (commands, ids) in batches {
+            let with_ids = commands.iter().zip(ids);
+            wire.clear();
+            wire.extend(with_ids.map(|(command, &id)| Command { id, ..*command }));
+            out.write_all(wire.as_bytes())?;
+        }
+        Ok(())
     }
 
-    /// Lets `time` carry out the commands that count, on an engine that is ready for them.
-    fn pass<S: Store, R>(
-        &self,
-        time: impl FnOnce(&mut Engine<S>, &[Command]) -> R,
-    ) -> Result<R, Failure> {
-        let mut engine = opened::<S>(self.traffic, self.start)?;
-        let counted = self.counted();
-        for command in &self.wire[..self.wire.len() - counted.len()] {
+    /// Whether a pass has ended as the recorded one.
+    pub(crate) fn agrees(&self, timed: &Timed) -> bool {
+        timed.tape == self.tape
+    }
+}
+
+/// One pass, for a process that has only the wire.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Assignment {
+    pass: Pass,
+    /// Whether the process is to be as one that has been running.
+    pub(crate) running: bool,
+    start: Start,
+    /// On the wire.
+    pub(crate) commands: usize,
+    ramp: usize,
+    symbols: usize,
+    sessions: usize,
+    levels: usize,
+    peak: usize,
+}
+
+impl Assignment {
+    /// Carries out the commands of the wire and times those that count.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Run`] if there is no memory.
+    pub(crate) fn time<S: Store>(&self, wire: &[Command]) -> Result<Timed, Failure> {
+        let traffic = Traffic {
+            commands: Vec::new(),
+            targets: Vec::new(),
+            ramp: self.ramp,
+            symbols: self.symbols,
+            sessions: self.sessions,
+            levels: self.levels,
+            peak: self.peak,
+        };
+        let mut engine = opened::<S>(&traffic, self.start)?;
+        let (uncounted, counted) = wire.split_at(self.start.uncounted(&traffic));
+        for command in uncounted {
             engine.apply(command);
         }
-        let result = time(&mut engine, counted);
-        match engine.state.tape == self.tape {
-            true => Ok(result),
-            false => Err(Failure::Run("two passes through a store differ".to_owned())),
+        let mut histogram = histogram();
+        let mut watch = Watch::new();
+        match self.pass {
+            Pass::Throughput => all(&mut engine, counted),
+            Pass::Closed => closed(&mut engine, counted, &mut watch, &mut histogram),
+            Pass::Open {
+                commands_per_second: rate,
+            } => open(&mut engine, counted, 1e9 / rate, &mut histogram),
         }
-    }
-
-    /// Commands a second.
-    pub(crate) fn throughput<S: Store>(&self) -> Result<u64, Failure> {
-        let elapsed = self.pass(all::<S>)?;
-        Ok((self.counted().len() as f64 / elapsed.as_secs_f64()) as u64)
-    }
-
-    /// The latencies if each command waits for the last one.
-    pub(crate) fn closed<S: Store>(&self) -> Result<Latency, Failure> {
-        let mut histogram = histogram();
-        self.pass(|engine: &mut Engine<S>, commands| closed(engine, commands, &mut histogram))?;
-        Ok(Latency::of(&histogram))
-    }
-
-    /// The latencies at a fixed rate, in commands a second.
-    pub(crate) fn open<S: Store>(&self, rate: f64) -> Result<Latency, Failure> {
-        let mut histogram = histogram();
-        self.pass(|engine: &mut Engine<S>, commands| {
-            open(engine, commands, 1e9 / rate, &mut histogram);
-        })?;
-        Ok(Latency::of(&histogram))
+        let (ran, interruptions) = watch.end();
+        Ok(Timed {
+            commands_per_second: (counted.len() as f64 / ran.as_secs_f64()) as u64,
+            latency: Latency::of(&histogram),
+            interruptions,
+            tape: engine.state.tape,
+        })
     }
 }
 
@@ -173,45 +260,39 @@ fn store<S: Store>(orders: usize, start: Start) -> Result<S, Failure> {
     };
     let failed =
         |error: BuildError| Failure::Run(format!("no room for {} orders: {error}", room.orders));
-    // SAFETY: the engine gives the store its own links alone, by E1 of its module. Where the
-    // store trusts ids, `Clerk::address` gives `NO_ID` for what is late or forged, and all
-    // others are of live orders, as the traffic says.
+    // SAFETY: the engine gives the store its own links alone, by E1 of its module.
     let mut store = unsafe { S::open(room) }.map_err(failed)?;
     if start == Start::Reserved {
-        let order = Order {
-            earlier: S::NONE,
-            later: S::NONE,
-            newer: S::NONE,
-            older: S::NONE,
-            price: 0,
-            open: 0,
-            filled: 0,
-            session: 0,
-            reference: [0; 2],
-            symbol: 0,
-            side: Side::Buy,
-        };
-        prefault(&mut store, room.orders, order);
+        prefault(&mut store, room.orders, Order::empty(S::NONE));
     }
     Ok(store)
 }
 
 #[inline(never)]
-fn all<S: Store>(engine: &mut Engine<S>, commands: &[Command]) -> Duration {
-    let start = Instant::now();
+fn all<S: Store>(engine: &mut Engine<S>, commands: &[Command]) {
     for command in commands {
         black_box(engine.apply(command));
     }
-    start.elapsed()
 }
 
 #[inline(never)]
-fn closed<S: Store>(engine: &mut Engine<S>, commands: &[Command], histogram: &mut Histogram<u64>) {
-    for command in commands {
-        let start = Instant::now();
-        black_box(engine.apply(command));
-        let elapsed = start.elapsed();
-        histogram.saturating_record(elapsed.as_nanos() as u64);
+fn closed<S: Store>(
+    engine: &mut Engine<S>,
+    commands: &[Command],
+    watch: &mut Watch,
+    histogram: &mut Histogram<u64>,
+) {
+    for batch in commands.chunks(LOOK) {
+        watch.look();
+        for command in batch {
+            let start = Instant::now();
+            black_box(engine.apply(command));
+            let mut elapsed = start.elapsed().as_nanos() as u64;
+            if elapsed > SUSPECT {
+                elapsed -= elapsed.min(watch.look());
+            }
+            histogram.saturating_record(elapsed);
+        }
     }
 }
 

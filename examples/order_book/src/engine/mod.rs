@@ -13,8 +13,9 @@
 //! | `script.rs`, `traffic.rs` | what happens to one symbol; the commands of all |
 //! | `recorded.rs` | the known top of book after each message of a recorded hour |
 //! | `wire.rs` | commands with the ids that a store has given |
-//! | `measure.rs`, `process.rs`, `rounds.rs` | one store timed; in a process of its own; all of them |
-//! | `report.rs`, `verdict.rs` | the tables, and what they say |
+//! | `measure.rs`, `process.rs`, `rounds.rs` | one pass of a store timed; in a process of its own; all of them |
+//! | `interruptions.rs` | what the machine did to a process while it was timed |
+//! | `report.rs`, `verdict.rs`, `explain.txt` | the tables, what they say, and what they mean |
 //! | `naive.rs`, `check.rs` | the engine without a store, and each store compared with it |
 //! | `restart.rs` | a snapshot, and the engine restored from it |
 //! | `arguments.rs` | the arguments |
@@ -23,6 +24,7 @@ mod arguments;
 mod book;
 mod check;
 pub mod command;
+mod interruptions;
 mod kind;
 pub mod matching;
 pub mod measure;
@@ -73,8 +75,14 @@ pub fn run(
     err: &mut dyn Write,
 ) -> Result<ExitCode, Failure> {
     if let Some(store) = arguments.child {
-        process::serve(arguments, store, out)?;
+        process::serve(store, out)?;
         return Ok(ExitCode::SUCCESS);
+    }
+    if arguments.explain {
+        return Ok(written(
+            report::explain(out).and_then(|()| out.flush()),
+            err,
+        ));
     }
     arguments.check_memory()?;
     if arguments.check {

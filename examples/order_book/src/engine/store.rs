@@ -3,12 +3,14 @@
 //!
 //! | store | an id on the wire is | and leads to the order by |
 //! |---|---|---|
-//! | `keys`, `bounded`, `slotmap` | the key | the key |
-//! | `slab + number`, `slots` | a slot and a number | the slot; the engine compares the number |
-//! | `slab + map`, `box + map` | a number | a map |
-//! | `pool` | a number | a table with an entry for each number given so far |
-//! | `floor` | a slot | the slot, unchecked; what is late or forged is marked beforehand |
+//! | `Slab`, `BoundedSlab`, `slab` and a number | a slot and a number | the slot; the engine compares the number |
+//! | a pool by hand | a slot and a number | the slot; the engine compares the number |
+//! | `KeySlab`, `BoundedKeySlab`, `slotmap` | the key | the key |
+//! | `slab` or boxes, and a map | a number | the map |
+//! | `Pool` | a number | a table with an entry for each number given so far |
+//! | an array | a slot | the slot; late and forged ids are marked beforehand |
 
+mod by_hand;
 mod floor;
 mod keys;
 mod maps;
@@ -22,13 +24,14 @@ use std::ops::{Deref, DerefMut};
 
 use ::flatslab::BuildError;
 
+pub use self::by_hand::ByHandStore;
 pub use self::floor::FloorStore;
-pub use self::keys::{BoundedStore, KeyStore};
-pub use self::maps::{BoxMapStore, SlabMapStore};
+pub use self::keys::{BoundedKeyStore, KeyStore};
+pub use self::maps::{BoxMapStore, SlabHashMapStore, SlabMapStore};
 pub use self::pool::PoolStore;
 pub use self::slab_number::SlabNumberStore;
 pub use self::slotmap::SlotMapStore;
-pub use self::slots::SlotStore;
+pub use self::slots::{BoundedSlabStore, SlabStore};
 use crate::engine::order::Order;
 use crate::engine::sessions::Member;
 
@@ -69,8 +72,8 @@ pub trait Store: Sized {
 
     /// The end of a list.
     const NONE: Self::Link;
-    /// Whether it takes an id for that of a live order without a check, so that what is
-    /// late or forged has to be [`NO_ID`].
+    /// Whether it takes an id for that of a live order without a check: then a late or forged
+    /// id has to be [`NO_ID`], or another order is found.
     const TRUSTS_IDS: bool = false;
     /// What an order takes, with its id and its part of the list of free slots.
     const ORDER_BYTES: usize;
@@ -80,8 +83,7 @@ pub trait Store: Sized {
     /// # Safety
     ///
     /// Not every store checks a link. Each one that is given to it came from its `insert` or
-    /// `find`, and was not given to `remove` since. If it [trusts ids](Self::TRUSTS_IDS),
-    /// each one that it is given is [`NO_ID`] or that of a live order.
+    /// `find`, and was not given to `remove` since.
     ///
     /// # Errors
     ///

@@ -16,7 +16,7 @@ type Link = u32;
 pub type KeyStore = Keys<KeySlab<Order<Link>, GenKey>>;
 
 /// [`BoundedKeySlab`]: has room for the most orders from the start.
-pub type BoundedStore = Keys<BoundedKeySlab<Order<Link>, GenKey>>;
+pub type BoundedKeyStore = Keys<BoundedKeySlab<Order<Link>, GenKey>>;
 
 /// Either of them.
 pub struct Keys<O> {
@@ -118,6 +118,6 @@ where
 
 #[cold]
 #[inline(never)]
-fn full(orders: usize) -> ! {
+pub(super) fn full(orders: usize) -> ! {
     panic!("there is no room after {orders} orders")
 }

@@ -1,10 +1,14 @@
 //! A map from numbers to places, for orders in the `slab` crate and for boxes. The order
 //! has its own number, for the reports.
+//!
+//! The maps grow with the books, as those of most books do.
 
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
 use std::ptr::NonNull;
 
 use flatslab::BuildError;
-use rustc_hash::FxHashMap;
+use rustc_hash::FxBuildHasher;
 use slab::Slab;
 
 use super::{Room, Store};
@@ -16,29 +20,40 @@ struct Numbered<L> {
     order: Order<L>,
 }
 
-fn map<L>(room: Room) -> FxHashMap<u64, L> {
-    // Reserved always: the maps are not compared.
-    FxHashMap::with_capacity_and_hasher(room.orders, Default::default())
+fn map<L, H: BuildHasher + Default>(room: Room) -> HashMap<u64, L, H> {
+    HashMap::with_capacity_and_hasher(room.reserve(), H::default())
 }
 
+/// [`Slab`], and std's `HashMap` as it is by default.
+pub type SlabHashMapStore = SlabMap<RandomState>;
+
+/// [`Slab`], and a `HashMap` with a shorter hash.
+pub type SlabMapStore = SlabMap<FxBuildHasher>;
+
 /// [`Slab`], and a map from numbers to slots.
-pub struct SlabMapStore {
+pub struct SlabMap<H> {
     orders: Slab<Numbered<u32>>,
-    slots: FxHashMap<u64, u32>,
+    slots: HashMap<u64, u32, H>,
     /// The last number given.
     number: u64,
 }
 
-impl Store for SlabMapStore {
+impl<H: BuildHasher + Default> Store for SlabMap<H> {
     type Link = u32;
-    type Ref<'a> = &'a Order<u32>;
-    type RefMut<'a> = &'a mut Order<u32>;
+    type Ref<'a>
+        = &'a Order<u32>
+    where
+        Self: 'a;
+    type RefMut<'a>
+        = &'a mut Order<u32>
+    where
+        Self: 'a;
 
     const NONE: u32 = u32::MAX;
     const ORDER_BYTES: usize = size_of::<Numbered<u32>>() + 2 * 17;
 
     unsafe fn open(room: Room) -> Result<Self, BuildError> {
-        Ok(SlabMapStore {
+        Ok(SlabMap {
             orders: Slab::with_capacity(room.reserve()),
             slots: map(room),
             number: 0,
@@ -92,7 +107,7 @@ impl Store for SlabMapStore {
 /// * X2: a link is given by `insert` or `find`, and names a live order until `remove`: the
 ///   caller of `open` promises it.
 pub struct BoxMapStore {
-    boxes: FxHashMap<u64, BoxLink>,
+    boxes: HashMap<u64, BoxLink, FxBuildHasher>,
     /// The last number given.
     number: u64,
 }

@@ -1,10 +1,14 @@
-//! flatslab's tracked `Slab`, which lends guards: keys without generations, and a number in
-//! each order as in `slab + number`.
+//! flatslab's `Slab` and `BoundedSlab`, by key and by a number in each order.
+//!
+//! Their keys have no generations: a key names a slot. So an id on the wire is a key and a
+//! number, and the engine compares the number, as with the `slab` crate. Access by key lends
+//! guards, which count who reads and who writes.
 
 use std::ops::{Deref, DerefMut};
 
-use flatslab::{BuildError, Key, Slab};
+use flatslab::{Bounded, BoundedSlab, BuildError, Growable, Key, Memory, Slab, TrackedSlab};
 
+use super::keys::full;
 use super::{Room, Store, joined, parted};
 use crate::engine::order::Order;
 
@@ -33,25 +37,57 @@ impl<G: DerefMut<Target = Numbered>> DerefMut for Lent<G> {
     }
 }
 
-/// [`Slab`] of numbered orders.
-pub struct SlotStore {
-    orders: Slab<Numbered>,
+/// [`Slab`]: grows chunk by chunk.
+pub type SlabStore = Slots<Growable>;
+
+/// [`BoundedSlab`]: has room for the most orders from the start.
+pub type BoundedSlabStore = Slots<Bounded>;
+
+/// Either of them.
+pub struct Slots<M: Memory> {
+    orders: TrackedSlab<Numbered, M>,
     /// The last number given.
     number: u32,
 }
 
-impl Store for SlotStore {
+/// How each of them is built.
+pub(crate) trait Open: Sized {
+    fn open(room: Room) -> Result<Self, BuildError>;
+}
+
+impl Open for Slab<Numbered> {
+    fn open(room: Room) -> Result<Self, BuildError> {
+        Slab::builder().reserve(room.reserve()).try_build()
+    }
+}
+
+impl Open for BoundedSlab<Numbered> {
+    fn open(room: Room) -> Result<Self, BuildError> {
+        BoundedSlab::builder().capacity(room.orders).try_build()
+    }
+}
+
+impl<M: Memory> Store for Slots<M>
+where
+    TrackedSlab<Numbered, M>: Open,
+{
     type Link = Key;
-    type Ref<'a> = Lent<flatslab::Ref<'a, Numbered>>;
-    type RefMut<'a> = Lent<flatslab::RefMut<'a, Numbered>>;
+    type Ref<'a>
+        = Lent<flatslab::Ref<'a, Numbered>>
+    where
+        Self: 'a;
+    type RefMut<'a>
+        = Lent<flatslab::RefMut<'a, Numbered>>
+    where
+        Self: 'a;
 
     const NONE: Key = Key::NONE;
     /// The order, its 8-byte stamp and its 8-byte entry in the free stack.
     const ORDER_BYTES: usize = size_of::<Numbered>() + 8 + 8;
 
     unsafe fn open(room: Room) -> Result<Self, BuildError> {
-        Ok(SlotStore {
-            orders: Slab::builder().reserve(room.reserve()).try_build()?,
+        Ok(Slots {
+            orders: Open::open(room)?,
             number: 0,
         })
     }
@@ -60,7 +96,8 @@ impl Store for SlotStore {
     fn insert(&mut self, order: Order<Key>) -> Key {
         self.number = self.number.wrapping_add(1);
         let number = self.number;
-        self.orders.insert_key(Numbered { order, number })
+        let inserted = self.orders.try_insert_key(Numbered { order, number });
+        inserted.unwrap_or_else(|_| full(self.orders.len()))
     }
 
     #[inline]

@@ -58,7 +58,7 @@ const fn message(kind: Kind, id: u64, side: Side, price: u32, size: u32) -> Mess
 fn tops(messages: &[Message], name: &str) -> (Result<(), Failure>, String) {
     let path = std::env::temp_dir().join(format!("{name}-{}", std::process::id()));
     let file = TopsFile::create(&path, None).unwrap();
-    let stores = [StoreKind::Keys, StoreKind::BoxMap];
+    let stores = [StoreKind::KeySlab, StoreKind::BoxMap];
     let result = check(messages, &stores, Some(&file));
     let tops = fs::read_to_string(&path).unwrap();
     fs::remove_file(&path).unwrap();

@@ -53,7 +53,7 @@ impl Job for Refusals {
             orders: 4,
             reserved: false,
         };
-        // SAFETY: stores that trust ids are given those of live orders and `NO_ID` alone.
+        // SAFETY: by E1 the engine gives the store its own links alone.
         let mut engine = Engine::<S>::new(unsafe { S::open(room) }.unwrap(), EXTENT);
         let first = id(engine.apply(&new(0, Side::Buy, 100, 10)));
         let other = id(engine.apply(&new(1, Side::Buy, 99, 10)));

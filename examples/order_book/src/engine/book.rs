@@ -166,11 +166,17 @@ impl<L: Copy + PartialEq> Books<L> {
         }
         let levels = self.limit * WIDTH;
         self.pages.reserve(self.limit - self.pages.len());
-        self.levels.resize(levels.max(self.levels.len()), self.empty);
+        self.levels
+            .resize(levels.max(self.levels.len()), self.empty);
         let (pages, blocks) = (self.pages_of.len(), self.blocks.len());
         self.blocks.reserve(self.limit - blocks);
         self.pages_of.resize(levels, NO_PAGE);
         self.pages_of.truncate(pages);
+    }
+
+    /// Pages that there is memory for.
+    pub fn room(&self) -> usize {
+        self.levels.len() / WIDTH
     }
 
     /// Number of symbols.
@@ -185,11 +191,13 @@ impl<L: Copy + PartialEq> Books<L> {
         (ladder.best, ladder.best_level)
     }
 
+    /// A level.
     #[inline(always)]
     pub fn level(&self, level: LevelId) -> &Level<L> {
         &self.levels[level.index()]
     }
 
+    /// A level, to change.
     #[inline(always)]
     pub fn level_mut(&mut self, level: LevelId) -> &mut Level<L> {
         &mut self.levels[level.index()]
@@ -199,7 +207,11 @@ impl<L: Copy + PartialEq> Books<L> {
     #[inline(always)]
     pub fn place(&self, level: LevelId) -> (usize, Side, i64) {
         let page = &self.pages[level.page()];
-        let side = if page.ladder % 2 == 0 { Side::Buy } else { Side::Sell };
+        let side = if page.ladder % 2 == 0 {
+            Side::Buy
+        } else {
+            Side::Sell
+        };
         let price = rank(page.start + i64::from(level.place()), side);
         (page.ladder as usize / 2, side, price)
     }
@@ -387,11 +399,11 @@ impl<L: Copy + PartialEq> Books<L> {
     /// The levels of a side that have orders, from the worst price to the best.
     pub fn levels(&self, symbol: usize, side: Side) -> impl Iterator<Item = LevelId> {
         let blocks = self.ladders[ladder(symbol, side)].sorted.iter();
-        let pages = blocks.flat_map(|&(_, block)| {
+        let pages = blocks.flat_map(move |&(_, block)| {
             let occupied = self.blocks[block as usize].occupied;
             bits(occupied).map(move |page| self.pages_of[block as usize * WIDTH + page as usize])
         });
-        pages.flat_map(|page| {
+        pages.flat_map(move |page| {
             let occupied = self.pages[Key::from_raw(page)].occupied;
             bits(occupied).map(move |place| LevelId(page * WIDTH as u32 + place))
         })
@@ -454,6 +466,11 @@ impl<L: Copy + PartialEq> Books<L> {
             false => Err(format!("{} pages, {pages} found (B1)", self.pages.len())),
         }
     }
+}
+
+/// The page of a price of one side.
+pub(crate) fn page(price: u32) -> u32 {
+    price / WIDTH as u32
 }
 
 /// The number of a rank's block, that of its page there, and its place in the page.

@@ -249,7 +249,11 @@ impl<R: Reports, S: Store<Owner = u32>> Engine<S, Numbers<R>> {
     /// The order of a number, if it rests.
     #[inline(always)]
     fn find(&self, number: u64) -> Option<S::Link> {
-        self.store.find(*self.clients.ids.get(number as usize)?)
+        let id = *self.clients.ids.get(number as usize)?;
+        if S::TRUSTS_IDS && !self.clients.rests(number as usize) {
+            return None;
+        }
+        self.store.find(id)
     }
 }
 

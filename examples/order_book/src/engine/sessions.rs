@@ -16,7 +16,7 @@ use crate::engine::book::{Books, LevelId};
 use crate::engine::command::{Command, Kind, Refusal, Response};
 use crate::engine::matching::{Clients, Engine, Fill, Incoming};
 use crate::engine::order::Order;
-use crate::engine::store::{SessionStore, Store};
+use crate::engine::store::SessionStore;
 use crate::engine::tape::{Tape, Trade};
 
 /// What a session keeps with each of its orders.
@@ -258,12 +258,11 @@ impl<S: SessionStore> Engine<S> {
 
     /// The best prices of a symbol, and the shares at them.
     pub fn top(&self, symbol: usize) -> Top {
-        let [(bid, bid_size), (ask, ask_size)] = [Side::Buy, Side::Sell].map(|side| {
-            match self.books.best(symbol, side).1 {
+        let [(bid, bid_size), (ask, ask_size)] =
+            [Side::Buy, Side::Sell].map(|side| match self.books.best(symbol, side).1 {
                 LevelId::NONE => (0, 0),
                 level => (self.price(level), self.books.level(level).open),
-            }
-        });
+            });
         Top {
             ask,
             ask_size,
@@ -289,7 +288,9 @@ impl<S: SessionStore> Engine<S> {
                     let mut link = self.books.level(level).first;
                     while link != S::NONE {
                         let order = self.store.order(link);
-                        let Member { session, filled, .. } = order.owner;
+                        let Member {
+                            session, filled, ..
+                        } = order.owner;
                         digest.add(price << 32 | u64::from(order.open.get()));
                         digest.add(u64::from(session) << 32 | u64::from(filled));
                         digest.add((symbol as u64) << 1 | side as u64);

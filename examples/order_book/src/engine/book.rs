@@ -225,7 +225,7 @@ impl<L: Copy + PartialEq> Books<L> {
         let page = self.pages_of[block as usize * WIDTH + page];
         let key = Key::from_raw(page);
         let is_there = page != NO_PAGE && self.pages[key].occupied >> place & 1 == 1;
-        is_there.then_some(LevelId(page * WIDTH as u32 + place))
+        is_there.then(|| LevelId(page * WIDTH as u32 + place))
     }
 
     /// Whether [`occupy`](Self::occupy) would find or take a level for a price.

@@ -4,19 +4,22 @@
 # minutes. Prints the table of BENCHMARKS.md, "A matching engine".
 set -euo pipefail
 cd "$(dirname "$0")/.."
-stores=(keys slab-number slotmap floor)
+stores=(slab key-slab by-hand slab-number slotmap floor)
 cargo build --quiet --release --package order_book
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 instructions="| instructions" misses="| misses of the first level" head="| " rule="|---"
 for store in "${stores[@]}"; do
-    # Both passes of the process: 1,425,000 commands from empty, and 300,000 to full books.
-    valgrind --tool=callgrind --cache-sim=yes --toggle-collect='*measure*all*' \
-        --callgrind-out-file="$out/calls" --log-file="$out/log" \
-        target/release/order_book --child "$store" --brief --symbols 3000 \
-        --sessions 16384 --late 2 --seed 1 --resting 0 --commands 300000 >"$out/said"
-    commands=$(sed 's/.*"commands":\[\([0-9]*\),\([0-9]*\)\].*/\1 + \2/' "$out/said")
-    count() { awk -v of="$((commands))" -v format="$2" '/'"$1"'/ { gsub(",", ""); printf format, $4 / of }' "$out/log"; }
+    # A process for each pass; that without timers is the only one that enters the function.
+    valgrind --tool=callgrind --trace-children=yes --cache-sim=yes \
+        --toggle-collect='*measure*all*' --callgrind-out-file="$out/calls.%p" \
+        --log-file="$out/$store.%p" target/release/order_book --store "$store" --rounds 1 --json \
+        >"$out/said"
+    commands=$(sed 's/.*"commands":\[\([0-9]*\),.*/\1/' "$out/said")
+    count() {
+        cat "$out/$store".* |
+            awk -v of="$commands" -v format="$2" '/'"$1"'/ { gsub(",", ""); sum += $4 } END { printf format, sum / of }'
+    }
     head+=" | \`$store\`"
     rule+="|---"
     instructions+=" | $(count "I   refs:" %.0f)"

@@ -3,8 +3,9 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use order_book::engine;
 use order_flow::program;
+
+use crate::engine;
 
 /// Limit order books whose orders live in a slab, timed on several stores.
 ///
@@ -18,7 +19,7 @@ struct Cli {
     engine: engine::Arguments,
 }
 
-/// Runs the program.
-pub(crate) fn run() -> ExitCode {
-    program::run(|cli: &Cli, out, err| engine::run(&cli.engine, out, err))
+/// Runs the program, whose global allocator has this name.
+pub fn run(allocator: &'static str) -> ExitCode {
+    program::run(|cli: &Cli, out, err| engine::run(&cli.engine, allocator, out, err))
 }

@@ -115,7 +115,7 @@ fn the_table_lines_up() {
         "Each process first allocated, wrote and freed almost 32 MiB",
         "All 7 stores made the same trades",
         "Growth: ",
-        "Throughput: ",
+        "Throughput, in commands a second: ",
         "The map: ",
         "figures above a millisecond",
     ] {

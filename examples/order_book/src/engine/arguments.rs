@@ -116,7 +116,8 @@ pub struct Arguments {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Write the JSON object to benches/record/engine.json, too
+    /// Write the JSON object to benches/record, too; with --full another one of processes that
+    /// have just been started
     #[arg(long)]
     pub(crate) record: bool,
 
@@ -227,6 +228,23 @@ impl Arguments {
             late: u64::from(self.late) * 10,
         };
         Ok(Traffic::new(&script, market))
+    }
+
+    /// What a full record has beside it: the same rounds from empty, in processes that have just
+    /// been started.
+    pub(crate) fn in_fresh_processes(&self) -> Option<Self> {
+        let commands = match self.lobster {
+            Some(_) => self.commands,
+            None => u32::try_from(self.commands()).ok(),
+        };
+        (self.full && !self.fresh).then(|| Arguments {
+            full: false,
+            fresh: true,
+            store: self.stores(),
+            rounds: Some(self.rounds()),
+            commands,
+            ..self.clone()
+        })
     }
 
     /// The same market with another share of latecomers, in per cent.

@@ -56,23 +56,24 @@ use order_flow::top::TopsFile;
 pub use self::arguments::Arguments;
 use self::check::Check;
 pub use self::kind::StoreKind;
+use self::rounds::Results;
+use crate::SYSTEM;
 
-/// The file that `--record` writes.
-const RECORD: &str = concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/../../benches/record/engine.json"
-);
+/// The directory of what `--record` writes.
+const RECORDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/record");
 
 /// Orders that the naive engine goes through for each command, at most.
 const MOST_CHECKED: u64 = 4_000_000_000;
 
-/// Times, checks or restarts the engine, and prints what came of it.
+/// Times, checks or restarts the engine, and prints what came of it. The program has the global
+/// allocator of this name.
 ///
 /// # Errors
 ///
 /// [`Failure`], if it cannot, or two stores differ.
 pub fn run(
     arguments: &Arguments,
+    allocator: &'static str,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<ExitCode, Failure> {
@@ -102,11 +103,12 @@ pub fn run(
         let tops = tops.map(|path| TopsFile::create(path, Some(&input)));
         recorded::check(&messages, &arguments.stores(), tops.transpose()?.as_ref())?;
     }
-    let results = rounds::run(arguments)?;
-    let failed = |error: std::io::Error| Failure::file(Path::new(RECORD), &error);
+    let results = rounds::run(arguments, allocator)?;
     if arguments.record {
-        let json = serde_json::to_string(&results).map_err(|error| failed(error.into()))?;
-        std::fs::write(RECORD, json + "\n").map_err(failed)?;
+        record(&results)?;
+        if let Some(fresh) = arguments.in_fresh_processes() {
+            record(&rounds::run(&fresh, allocator)?)?;
+        }
     }
     let printed = match arguments.json {
         true => serde_json::to_writer(&mut *out, &results)
@@ -115,6 +117,20 @@ pub fn run(
         false => report::write(&results, out),
     };
     Ok(written(printed.and_then(|()| out.flush()), err))
+}
+
+/// Writes the record of an allocator and of how the processes began.
+fn record(results: &Results) -> Result<(), Failure> {
+    let name = match (results.allocator, results.running) {
+        (SYSTEM, true) => "engine.json".to_owned(),
+        (SYSTEM, false) => "engine-fresh.json".to_owned(),
+        (other, true) => format!("engine-{other}.json"),
+        (other, false) => format!("engine-{other}-fresh.json"),
+    };
+    let path = Path::new(RECORDS).join(name);
+    let failed = |error: std::io::Error| Failure::file(&path, &error);
+    let json = serde_json::to_string(results).map_err(|error| failed(error.into()))?;
+    std::fs::write(&path, json + "\n").map_err(failed)
 }
 
 /// Compares each store with the naive engine.

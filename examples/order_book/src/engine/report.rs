@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use order_flow::program::table::{grouped, write_columns};
 
+use crate::SYSTEM;
 use crate::engine::kind::StoreKind;
 use crate::engine::measure::Latency;
 use crate::engine::rounds::{Figures, LOADS, Results, Round, StoreResult, median};
@@ -46,6 +47,10 @@ pub(crate) fn write(results: &Results, out: &mut dyn Write) -> io::Result<()> {
         "lobster" => "the recorded hour".to_owned(),
         _ => format!("seed {}", results.seed),
     };
+    let allocator = match results.allocator {
+        SYSTEM => String::new(),
+        other => format!(" Its allocator is {other}."),
+    };
     let started = match results.running {
         true => {
             "Each process first allocated, wrote and freed almost 32 MiB, like a program that \
@@ -60,7 +65,7 @@ pub(crate) fn write(results: &Results, out: &mut dyn Write) -> io::Result<()> {
             "A matching engine grows from empty to {} live orders. Only the store of the orders \
              differs.\n\
              {commands} commands, {} symbols, {} sessions, {} % latecomers, {} trades; {source}.\n\
-             {started}\n\
+             {started}{allocator}\n\
              `--explain` says what the columns, the stores and the method are.\n",
             grouped(results.peak_live_orders as u64),
             grouped(results.symbols as u64),
@@ -278,6 +283,7 @@ mod tests {
             late_per_cent: 50,
             seed: u64::MAX,
             rounds: 3,
+            allocator: SYSTEM,
             running: true,
             peak_live_orders: 100_000_000,
             commands: [100_000_000; 2],

@@ -120,6 +120,7 @@ pub(crate) struct Results {
     pub(crate) late_per_cent: u32,
     pub(crate) seed: u64,
     pub(crate) rounds: u32,
+    pub(crate) allocator: &'static str,
     /// Whether each process was as one that has been running: had freed a block of almost 32 MiB.
     pub(crate) running: bool,
     /// The most orders live at once.
@@ -140,20 +141,21 @@ pub(crate) struct Results {
 /// # Errors
 ///
 /// [`Failure::Run`], if a process fails or two stores differ.
-pub(crate) fn run(arguments: &Arguments) -> Result<Results, Failure> {
+pub(crate) fn run(arguments: &Arguments, allocator: &'static str) -> Result<Results, Failure> {
     let stores = arguments.stores();
     let passes = match arguments.full {
         false => 2,
         true => 2 * (2 + LOADS.len()) + OTHER_LATE.len(),
     };
     let bar = progress_bar((arguments.rounds() as usize * stores.len() * passes) as u64);
-    let result = all_rounds(arguments, &stores, &bar);
+    let result = all_rounds(arguments, allocator, &stores, &bar);
     bar.finish_and_clear();
     result
 }
 
 fn all_rounds(
     arguments: &Arguments,
+    allocator: &'static str,
     stores: &[StoreKind],
     bar: &ProgressBar,
 ) -> Result<Results, Failure> {
@@ -207,6 +209,7 @@ fn all_rounds(
         late_per_cent: arguments.late,
         seed: arguments.seed,
         rounds: arguments.rounds(),
+        allocator,
         running: !arguments.fresh,
         peak_live_orders: traffic.peak,
         commands: [commands, traffic.commands.len() - traffic.ramp],

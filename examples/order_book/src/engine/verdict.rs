@@ -95,22 +95,22 @@ fn growth(stores: &[StoreResult]) -> Option<String> {
         let name = rival.store.short_name();
         let times = rival.figures.longest_ns as f64 / longest as f64;
         if times > LONGEST_IS_LEVEL {
-            ahead.push(format!("{} times as long in {name}", Times(times)));
+            ahead.push((Times(times), name));
         } else if times * LONGEST_IS_LEVEL < 1.0 {
-            behind.push(format!("{} times as long in {name}", Times(times)));
+            behind.push((Times(times), name));
         } else {
-            level.push(name.to_owned());
+            level.push(name);
         }
     }
     let mut parts = Vec::new();
     if !ahead.is_empty() {
-        parts.push(format!("it takes {}", list(&ahead)));
+        parts.push(format!("it takes {}", as_long(&ahead)));
     }
     if !level.is_empty() {
         parts.push(format!("it is level in {}", list(&level)));
     }
     if !behind.is_empty() {
-        parts.push(format!("it takes only {}", list(&behind)));
+        parts.push(format!("it takes only {}", as_long(&behind)));
     }
     if parts.is_empty() {
         return None;
@@ -122,6 +122,16 @@ fn growth(stores: &[StoreResult]) -> Option<String> {
         list(&names),
         parts.join("; ")
     ))
+}
+
+/// "3 times as long in a, 2 times in b and 4 times in c".
+fn as_long(stores: &[(Times, &str)]) -> String {
+    let mut words = Vec::new();
+    for (times, name) in stores {
+        let as_long = if words.is_empty() { " as long" } else { "" };
+        words.push(format!("{times} times{as_long} in {name}"));
+    }
+    list(&words)
 }
 
 /// Commands a second, beside each rival.
@@ -152,7 +162,8 @@ fn throughput(stores: &[StoreResult]) -> Option<String> {
         (!groups.is_empty()).then(|| format!("beside {rival}, {}", list(&groups)))
     });
     let beside: Vec<_> = beside.collect();
-    (!beside.is_empty()).then(|| format!("Throughput: {}.", beside.join("; ")))
+    (!beside.is_empty())
+        .then(|| format!("Throughput, in commands a second: {}.", beside.join("; ")))
 }
 
 /// The map that keys make unnecessary.
@@ -285,7 +296,7 @@ mod tests {
         assert_eq!(
             growth(&stores).unwrap(),
             "Growth: the longest command takes 75 µs at most in Slab and KeySlab; it takes 200 \
-             times as long in slab + number and 120 times as long in slotmap."
+             times as long in slab + number and 120 times in slotmap."
         );
     }
 
@@ -341,7 +352,7 @@ mod tests {
         ];
         assert_eq!(
             throughput(&stores).unwrap(),
-            "Throughput: beside slab + number, KeySlab is ahead (1.50 times), BoundedSlab is level \
+            "Throughput, in commands a second: beside slab + number, KeySlab is ahead (1.50 times), BoundedSlab is level \
              and Slab is behind (0.80 times); beside slotmap, Slab, BoundedSlab and KeySlab are \
              ahead (2.0, 2.5, 3.8 times)."
         );

@@ -183,13 +183,10 @@ pub(crate) fn lines(reports: &[Report]) -> String {
     {
         use std::fmt::Write;
         let line = match kind {
-            0 | 3 => write!(
-                text,
-                "{kind},{sequence},{side},{number},{price},{quantity}\n"
-            ),
-            1 => write!(text, "1,{sequence},{price},{quantity},{maker},{taker}\n"),
-            2 => write!(text, "2,{sequence},{side},{number},{price}\n"),
-            _ => write!(text, "{kind},{sequence},{number}\n"),
+            0 | 3 => writeln!(text, "{kind},{sequence},{side},{number},{price},{quantity}"),
+            1 => writeln!(text, "1,{sequence},{price},{quantity},{maker},{taker}"),
+            2 => writeln!(text, "2,{sequence},{side},{number},{price}"),
+            _ => writeln!(text, "{kind},{sequence},{number}"),
         };
         line.unwrap();
     }

@@ -1,0 +1,10 @@
+//! The matching engine on mimalloc. With `--record` it writes `benches/record/engine-mimalloc.json`.
+
+use std::process::ExitCode;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    order_book::cli::run("mimalloc")
+}

@@ -23,7 +23,7 @@ use crate::{Transport, WireReport};
 /// Reports that the reader finds together.
 const AT_ONCE: u32 = 16;
 /// Reports that are there before the reader takes any.
-const BEHIND: usize = 512;
+const BEHIND: usize = 4096;
 
 /// A report in the ring.
 #[derive(Clone, Copy, IntoBytes, FromBytes, Immutable)]

@@ -80,6 +80,10 @@ fn deferred_entries_are_found_after_the_next_push_a_flush_a_refusal_or_the_end()
         .unwrap()
         .extend_from_slice(&[0])
         .unwrap();
+    #[expect(
+        clippy::forget_non_drop,
+        reason = "whether or not an entry has a destructor"
+    )]
     forget(producer.vacant_entry());
     drop(producer);
     assert_eq!(found(&mut consumer), [9]);

@@ -174,10 +174,11 @@ fn a_request_for_more_than_any_chunk_takes_the_place_of_several() {
 fn a_chunk_at_the_limit_has_as_many_buffers_as_there_is_room_for() {
     let arena = builder().max_bytes(CHUNK - 1).build();
     assert_eq!(fill(&arena, 64).len(), 7);
-    let arena = ByteArena::builder().chunk_bytes(1 << 20).max_bytes(1 << 20);
+    let bytes = amount(1 << 20, 1 << 13);
+    let arena = ByteArena::builder().chunk_bytes(bytes).max_bytes(bytes);
     let arena = arena.build();
     let bufs = fill(&arena, 64);
-    assert_eq!(bufs.len(), ((1 << 20) - 64) / 128);
+    assert_eq!(bufs.len(), (bytes - 64) / 128);
     assert_eq!(arena.stats().classes()[0].chunks, 1);
 }
 

@@ -21,7 +21,7 @@ ASAN_OPTIONS=detect_leaks=1 \
     --test key_slab -- "${leak_free[@]}"
 ASAN_OPTIONS=detect_leaks=1 \
     sanitized address test "${build_std[@]}" --package order_flow --package order_book \
-        --package feed --package exchange
+        --package feed --package exchange --package public_benchmark
 ASAN_OPTIONS=detect_leaks=0 \
     sanitized address test "${tests[@]}" -- "${leaking_tests[@]}" "${skip[@]}"
 

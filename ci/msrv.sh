@@ -17,6 +17,9 @@ cargo "+$version" check --package flatslab --tests --examples
 if [ -n "${FLATSLAB_WEEKLY:-}" ]; then
     cargo "+$version" check
     cargo "+$version" test --no-run
+    # Its allocators are built from C once more.
+    cargo "+$version" check --package engine_allocators
 fi
 cargo "+$version" check --package order_flow --package order_book --package feed \
-    --package exchange --package threads --package server --all-targets
+    --package exchange --package threads --package server --package audio \
+    --package public_benchmark --all-targets

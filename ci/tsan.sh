@@ -11,7 +11,7 @@ sanitized thread test "${build_std[@]}" --package flatslab --no-fail-fast --lib 
 # With snapshots, and ranges of the system.
 sanitized thread test "${build_std[@]}" --package flatslab --features serde,os-memory --test key_slab
 sanitized thread test "${build_std[@]}" --package order_flow --package order_book \
-    --package feed --package exchange
+    --package feed --package exchange --package public_benchmark
 for example in examples/*.rs; do
     sanitized thread run "${build_std[@]}" --package flatslab --all-features \
         --example "$(basename "$example" .rs)"

@@ -7,8 +7,9 @@ use flatslab::KeySlab;
 pub(crate) use flatslab::bump::{Arena, ArenaVec};
 use flatslab::memory::{HugePages, Pages};
 pub(crate) use flatslab::sync::{Consumer, Producer, SendSlot, SharedRing, SpscRing};
-use order_book::engine::matching::{Engine, Extent};
+use order_book::engine::matching::Engine;
 use order_book::engine::restart;
+use order_book::engine::sessions::Extent;
 use order_book::engine::store::KeyStore;
 use order_flow::program::Failure;
 
@@ -52,12 +53,6 @@ pub(crate) fn snapshot(engine: &Engine<Orders>) -> Vec<u8> {
 }
 
 /// The engine of a snapshot, with room for so many orders.
-pub(crate) fn restored(
-    bytes: &[u8],
-    most: usize,
-    extent: Extent,
-) -> Result<Engine<Orders>, Failure> {
-    let mut engine = restart::restore(orders(most)?, bytes).map_err(Failure::run)?;
-    engine.reserve(extent.levels);
-    Ok(engine)
+pub(crate) fn restored(bytes: &[u8], most: usize, _: Extent) -> Result<Engine<Orders>, Failure> {
+    restart::restore(orders(most)?, bytes).map_err(Failure::run)
 }

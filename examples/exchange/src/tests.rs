@@ -1,7 +1,8 @@
 //! The exchange in small, and its frames.
 
 use order_book::engine::command::{Command, Kind};
-use order_book::engine::matching::{Engine, Extent};
+use order_book::engine::matching::Engine;
+use order_book::engine::sessions::Extent;
 use order_flow::message::Side;
 use zerocopy::IntoBytes;
 
@@ -32,11 +33,12 @@ fn a_restored_engine_has_room_for_every_price() {
     let extent = Extent {
         symbols: 3,
         sessions: 1,
-        levels: 50,
+        pages: 50,
+        tick: 1,
     };
     let engine = Engine::new(parts::orders(10).unwrap(), extent);
     let restored = parts::restored(&parts::snapshot(&engine), 10, extent).unwrap();
-    assert!(restored.room() >= Some(extent.levels));
+    assert!(restored.books.room() >= extent.pages);
 }
 
 #[test]

@@ -25,7 +25,7 @@ fn the_engine_and_the_replay_write_the_same_tops() {
     let output = replay.output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let file = TopsFile::create(&matched, Some(&input)).unwrap();
-    recorded::check(&messages, &[StoreKind::Keys], Some(&file)).unwrap();
+    recorded::check(&messages, &[StoreKind::KeySlab], Some(&file)).unwrap();
 
     let tops = fs::read(&matched).unwrap();
     let lines = tops.iter().filter(|&&byte| byte == b'\n').count();

@@ -99,6 +99,11 @@ impl NaiveBook {
         self.side(side).len()
     }
 
+    /// Returns the prices of a side that have orders, ascending.
+    pub fn prices(&self, side: Side) -> impl Iterator<Item = u32> {
+        self.side(side).keys().copied()
+    }
+
     /// Returns the number of live orders.
     pub fn live_orders(&self) -> usize {
         self.places.len()

@@ -125,8 +125,8 @@ pub(crate) fn run(load: &Load) -> Result<Outcome, Failure> {
         let engine = engine.join().expect(joined);
         let seen = market.join().expect(joined);
         let standby = standby.join().expect(joined)?;
-        let (digest, tape) = (engine.engine.digest(), &engine.engine.state.tape);
-        if (digest, tape) != (standby.digest(), &standby.state.tape) {
+        let (digest, tape) = (engine.engine.digest(), &engine.engine.clients.tape);
+        if (digest, tape) != (standby.digest(), &standby.clients.tape) {
             return Err(Failure::Run("the standby ends otherwise".to_owned()));
         }
         if gateway.answers.finish() != engine.answers.finish() {

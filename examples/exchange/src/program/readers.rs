@@ -3,7 +3,8 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
-use order_book::engine::matching::{Engine, Extent};
+use order_book::engine::matching::Engine;
+use order_book::engine::sessions::Extent;
 use order_flow::program::Failure;
 use zerocopy::TryFromBytes;
 
@@ -81,7 +82,8 @@ mod tests {
     const EXTENT: Extent = Extent {
         symbols: 1,
         sessions: 1,
-        levels: 1,
+        pages: 2,
+        tick: 1,
     };
 
     /// Follows a log of a hundred cancels of no order, all logged with another answer, in a ring that

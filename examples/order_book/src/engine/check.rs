@@ -6,7 +6,7 @@ use crate::engine::command::Response;
 use crate::engine::kind::Job;
 use crate::engine::measure::{Start, opened};
 use crate::engine::naive::NaiveEngine;
-use crate::engine::store::Store;
+use crate::engine::store::SessionStore;
 use crate::engine::traffic::Traffic;
 use crate::engine::wire::Clerk;
 
@@ -20,7 +20,7 @@ pub(crate) struct Check<'a> {
 impl Job for Check<'_> {
     type Result = Result<(), Failure>;
 
-    fn run<S: Store>(self) -> Result<(), Failure> {
+    fn run<S: SessionStore>(self) -> Result<(), Failure> {
         let traffic = self.traffic;
         for start in Start::ALL {
             let mut engine = opened::<S>(traffic, start)?;
@@ -48,11 +48,11 @@ impl Job for Check<'_> {
                 }
                 clerk.note(answer);
                 if number % self.every == 0 {
-                    engine.check().map_err(Failure::Run)?;
+                    engine.check_all().map_err(Failure::Run)?;
                 }
             }
-            engine.check().map_err(Failure::Run)?;
-            if engine.state.tape != naive.tape || engine.store.len() != naive.len() {
+            engine.check_all().map_err(Failure::Run)?;
+            if engine.clients.tape != naive.tape || engine.store.len() != naive.len() {
                 return Err(Failure::Run("the tapes or the books differ".to_owned()));
             }
         }

@@ -3,6 +3,7 @@
 use order_flow::message::Side;
 use zerocopy::{Immutable, IntoBytes, TryFromBytes};
 
+use crate::engine::book::NoRoom;
 use crate::engine::store::NO_ID;
 
 /// A command as it stands on the wire.
@@ -91,10 +92,22 @@ pub enum Refusal {
     NotYours,
     /// No shares, or no price.
     Nothing,
-    /// No symbol or session has this number.
+    /// No symbol, session or order of a client has this number.
     Unknown,
+    /// The price is between two ticks.
+    OffTick,
+    /// There is no memory for another price.
+    NoRoom,
+    /// An order that rests has this number.
+    NumberInUse,
 }
 
 impl Refusal {
-    pub(crate) const COUNT: usize = 4;
+    pub(crate) const COUNT: usize = 7;
+}
+
+impl From<NoRoom> for Refusal {
+    fn from(NoRoom: NoRoom) -> Self {
+        Refusal::NoRoom
+    }
 }

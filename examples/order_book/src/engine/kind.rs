@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::store::{
     BoundedKeyStore, BoundedSlabStore, BoxMapStore, ByHandStore, FloorStore, KeyStore, PoolStore,
-    SlabHashMapStore, SlabMapStore, SlabNumberStore, SlabStore, SlotMapStore, Store,
+    SessionStore, SlabHashMapStore, SlabMapStore, SlabNumberStore, SlabStore, SlotMapStore,
 };
 
 /// One store, in the order of the tables.
@@ -97,7 +97,7 @@ impl StoreKind {
         struct Bytes;
         impl Job for Bytes {
             type Result = usize;
-            fn run<S: Store>(self) -> usize {
+            fn run<S: SessionStore>(self) -> usize {
                 S::ORDER_BYTES
             }
         }
@@ -126,5 +126,5 @@ impl StoreKind {
 /// What can be done with any store.
 pub(crate) trait Job {
     type Result;
-    fn run<S: Store>(self) -> Self::Result;
+    fn run<S: SessionStore>(self) -> Self::Result;
 }

@@ -17,6 +17,7 @@
 
 use std::hint::{black_box, spin_loop};
 use std::io::{self, Write};
+use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
 use flatslab::BuildError;
@@ -25,11 +26,13 @@ use order_flow::program::Failure;
 use serde::{Deserialize, Serialize};
 use zerocopy::IntoBytes;
 
+use crate::engine::book::LevelId;
 use crate::engine::command::Command;
 use crate::engine::interruptions::{Interruptions, Watch};
 use crate::engine::matching::Engine;
 use crate::engine::order::Order;
-use crate::engine::store::{Room, Store, prefault};
+use crate::engine::sessions::Member;
+use crate::engine::store::{Room, SessionStore, prefault};
 use crate::engine::tape::Tape;
 use crate::engine::traffic::Traffic;
 use crate::engine::wire;
@@ -132,7 +135,10 @@ impl<'a> Desk<'a> {
     /// # Errors
     ///
     /// [`Failure::Run`] if there is no memory.
-    pub(crate) fn new<S: Store>(traffic: &'a Traffic, start: Start) -> Result<Self, Failure> {
+    pub(crate) fn new<S: SessionStore>(
+        traffic: &'a Traffic,
+        start: Start,
+    ) -> Result<Self, Failure> {
         let mut engine = opened::<S>(traffic, start)?;
         let wire = wire::record(traffic, &mut engine);
         Ok(Desk {
@@ -140,7 +146,7 @@ impl<'a> Desk<'a> {
             start,
             ids: wire.iter().map(|command| command.id).collect(),
             digest: engine.digest(),
-            tape: engine.state.tape,
+            tape: engine.clients.tape,
         })
     }
 
@@ -159,7 +165,8 @@ impl<'a> Desk<'a> {
             ramp: self.traffic.ramp,
             symbols: self.traffic.symbols,
             sessions: self.traffic.sessions,
-            levels: self.traffic.levels,
+            pages: self.traffic.pages,
+            tick: self.traffic.tick,
             peak: self.traffic.peak,
         }
     }
@@ -199,7 +206,8 @@ pub(crate) struct Assignment {
     ramp: usize,
     symbols: usize,
     sessions: usize,
-    levels: usize,
+    pages: usize,
+    tick: u32,
     peak: usize,
 }
 
@@ -209,14 +217,15 @@ impl Assignment {
     /// # Errors
     ///
     /// [`Failure::Run`] if there is no memory.
-    pub(crate) fn time<S: Store>(&self, wire: &[Command]) -> Result<Timed, Failure> {
+    pub(crate) fn time<S: SessionStore>(&self, wire: &[Command]) -> Result<Timed, Failure> {
         let traffic = Traffic {
             commands: Vec::new(),
             targets: Vec::new(),
             ramp: self.ramp,
             symbols: self.symbols,
             sessions: self.sessions,
-            levels: self.levels,
+            pages: self.pages,
+            tick: self.tick,
             peak: self.peak,
         };
         let mut engine = opened::<S>(&traffic, self.start)?;
@@ -238,22 +247,25 @@ impl Assignment {
             commands_per_second: (counted.len() as f64 / ran.as_secs_f64()) as u64,
             latency: Latency::of(&histogram),
             interruptions,
-            tape: engine.state.tape,
+            tape: engine.clients.tape,
         })
     }
 }
 
 /// An engine that is ready for the first command.
-pub(crate) fn opened<S: Store>(traffic: &Traffic, start: Start) -> Result<Engine<S>, Failure> {
+pub(crate) fn opened<S: SessionStore>(
+    traffic: &Traffic,
+    start: Start,
+) -> Result<Engine<S>, Failure> {
     Ok(Engine::new(store(traffic.peak, start)?, traffic.extent()))
 }
 
 /// An empty store with room for so many orders, whose memory has been touched.
-pub fn reserved<S: Store>(orders: usize) -> Result<S, Failure> {
+pub fn reserved<S: SessionStore>(orders: usize) -> Result<S, Failure> {
     store(orders, Start::Reserved)
 }
 
-fn store<S: Store>(orders: usize, start: Start) -> Result<S, Failure> {
+fn store<S: SessionStore>(orders: usize, start: Start) -> Result<S, Failure> {
     let room = Room {
         orders,
         reserved: start == Start::Reserved,
@@ -263,20 +275,31 @@ fn store<S: Store>(orders: usize, start: Start) -> Result<S, Failure> {
     // SAFETY: the engine gives the store its own links alone, by E1 of its module.
     let mut store = unsafe { S::open(room) }.map_err(failed)?;
     if start == Start::Reserved {
-        prefault(&mut store, room.orders, Order::empty(S::NONE));
+        prefault(&mut store, room.orders, empty::<S>());
     }
     Ok(store)
 }
 
+/// An order that is inserted so that its memory has been touched.
+fn empty<S: SessionStore>() -> Order<S::Link, S::Owner> {
+    Order {
+        earlier: S::NONE,
+        later: S::NONE,
+        open: NonZeroU32::MIN,
+        level: LevelId::NONE,
+        owner: Member::of_none(S::NONE),
+    }
+}
+
 #[inline(never)]
-fn all<S: Store>(engine: &mut Engine<S>, commands: &[Command]) {
+fn all<S: SessionStore>(engine: &mut Engine<S>, commands: &[Command]) {
     for command in commands {
         black_box(engine.apply(command));
     }
 }
 
 #[inline(never)]
-fn closed<S: Store>(
+fn closed<S: SessionStore>(
     engine: &mut Engine<S>,
     commands: &[Command],
     watch: &mut Watch,
@@ -297,7 +320,7 @@ fn closed<S: Store>(
 }
 
 #[inline(never)]
-fn open<S: Store>(
+fn open<S: SessionStore>(
     engine: &mut Engine<S>,
     commands: &[Command],
     interval_ns: f64,

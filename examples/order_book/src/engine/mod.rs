@@ -21,7 +21,7 @@
 //! | `arguments.rs` | the arguments |
 
 mod arguments;
-mod book;
+pub mod book;
 mod check;
 pub mod command;
 mod interruptions;
@@ -29,13 +29,15 @@ mod kind;
 pub mod matching;
 pub mod measure;
 mod naive;
-mod order;
+pub mod numbers;
+pub mod order;
 mod process;
 pub mod recorded;
 mod report;
 pub mod restart;
 mod rounds;
 pub mod script;
+pub mod sessions;
 pub mod store;
 mod tape;
 #[cfg(test)]

@@ -1,55 +1,28 @@
 //! An order that rests in the book.
 
-use order_flow::message::Side;
+use std::num::NonZeroU32;
+
 use serde::{Deserialize, Serialize};
 
-/// A resting order, in the lists of its price and of its session.
+use crate::engine::book::LevelId;
+
+/// A resting order, in the list of its level. Its price, side and symbol are those of the level.
 ///
-/// With links of 4 bytes it has 44, which leaves 4 for the version that `keys` adds, or the
-/// number of `slab + number`, before the next multiple of 8; with the 8-byte keys of `slotmap`
-/// it has 60, and its version fills a line of the cache.
+/// `L` is what it is linked by, `O` what its owner keeps with it: with links of 4 bytes and a
+/// client's number it has 20 bytes. Its quantity is never 0, so a slot needs no flag that tells
+/// whether it has an order.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Order<L> {
+pub struct Order<L, O> {
     /// The order that trades before this one.
-    pub(crate) earlier: L,
+    pub earlier: L,
     /// The order that trades after this one.
-    pub(crate) later: L,
-    /// The session's next order.
-    pub(crate) newer: L,
-    /// The session's order before this one.
-    pub(crate) older: L,
-    /// Dollars × 10,000.
-    pub(crate) price: u32,
+    pub later: L,
     /// Shares that rest.
-    pub(crate) open: u32,
-    /// Shares that have traded.
-    pub(crate) filled: u32,
-    /// Who entered it.
-    pub(crate) session: u32,
-    /// The client's own words, returned with each report.
-    pub(crate) reference: [u32; 2],
-    pub(crate) symbol: u16,
-    pub(crate) side: Side,
+    pub open: NonZeroU32,
+    /// Where it rests.
+    pub level: LevelId,
+    /// Whose it is.
+    pub owner: O,
 }
 
-impl<L: Copy> Order<L> {
-    /// An order of no shares, for memory that is written before it is used.
-    pub(crate) fn empty(none: L) -> Self {
-        Order {
-            earlier: none,
-            later: none,
-            newer: none,
-            older: none,
-            price: 0,
-            open: 0,
-            filled: 0,
-            session: 0,
-            reference: [0; 2],
-            symbol: 0,
-            side: Side::Buy,
-        }
-    }
-}
-
-const _: () = assert!(size_of::<Order<Option<slotmap::DefaultKey>>>() == 60);
-const _: () = assert!(size_of::<Order<u32>>() == 44);
+const _: () = assert!(size_of::<Order<u32, u32>>() == 20);

@@ -17,7 +17,7 @@ use zerocopy::{IntoBytes, TryFromBytes};
 use crate::engine::command::Command;
 use crate::engine::kind::{Job, StoreKind};
 use crate::engine::measure::{Assignment, Desk, Pass, Timed};
-use crate::engine::store::Store;
+use crate::engine::store::SessionStore;
 
 /// The block that a running program has freed: a file that it has read. glibc then maps no
 /// block below this size, and copies what grows within it. It raises that threshold to blocks
@@ -71,7 +71,7 @@ struct Time<'a> {
 impl Job for Time<'_> {
     type Result = Result<Timed, Failure>;
 
-    fn run<S: Store>(self) -> Self::Result {
+    fn run<S: SessionStore>(self) -> Self::Result {
         self.assignment.time::<S>(self.wire)
     }
 }

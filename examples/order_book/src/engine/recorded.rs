@@ -12,7 +12,7 @@ use crate::engine::command::Response;
 use crate::engine::kind::{Job, StoreKind};
 use crate::engine::measure::{Start, opened};
 use crate::engine::script::Script;
-use crate::engine::store::Store;
+use crate::engine::store::SessionStore;
 use crate::engine::traffic::Traffic;
 use crate::engine::wire::Clerk;
 
@@ -63,7 +63,7 @@ struct Tops<'a> {
 impl Job for Tops<'_> {
     type Result = Result<(), Failure>;
 
-    fn run<S: Store>(self) -> Result<(), Failure> {
+    fn run<S: SessionStore>(self) -> Result<(), Failure> {
         let mut engine = opened::<S>(self.traffic, Start::Empty)?;
         let mut clerk = Clerk::new(self.traffic.commands.len());
         let targeted = self.traffic.commands.iter().zip(&self.traffic.targets);
@@ -93,7 +93,7 @@ impl Job for Tops<'_> {
         if let Some((file, out)) = &mut out {
             out.flush().map_err(|error| failed(file, &error))?;
         }
-        engine.check().map_err(Failure::Run)
+        engine.check_all().map_err(Failure::Run)
     }
 }
 

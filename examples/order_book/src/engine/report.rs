@@ -221,6 +221,7 @@ pub(crate) fn duration(ns: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::command::Refusal;
     use crate::engine::interruptions::Interruptions;
     use crate::engine::rounds::Attempt;
 
@@ -287,7 +288,7 @@ mod tests {
             peak_live_orders: 100_000_000,
             commands: [100_000_000; 2],
             trades: 100_000_000,
-            refused: [0; 4],
+            refused: [0; Refusal::COUNT],
             digest: format!("{:016x}", u64::MAX),
             says: verdict::sentences(&stores),
             stores,

@@ -12,8 +12,10 @@ use order_flow::program::Failure;
 use serde::de::DeserializeSeed;
 use serde::{Deserialize, Serialize};
 
-use crate::engine::matching::{Engine, State};
+use crate::engine::book::Books;
+use crate::engine::matching::Engine;
 use crate::engine::order::Order;
+use crate::engine::sessions::{Member, Sessions};
 use crate::engine::store::{KeyStore, Room, Store};
 use crate::engine::traffic::Traffic;
 use crate::engine::wire::Clerk;
@@ -22,15 +24,17 @@ type Link = <KeyStore as Store>::Link;
 
 #[derive(Serialize)]
 struct Snapshot<'a> {
-    orders: &'a KeySlab<Order<Link>, GenKey>,
-    state: &'a State<Link>,
+    orders: &'a KeySlab<Order<Link, Member<Link>>, GenKey>,
+    books: &'a Books<Link>,
+    clients: &'a Sessions<Link>,
 }
 
 /// The engine as bytes.
 pub fn snapshot(engine: &Engine<KeyStore>) -> Result<Vec<u8>, postcard::Error> {
     postcard::to_allocvec(&Snapshot {
         orders: &engine.store.orders,
-        state: &engine.state,
+        books: &engine.books,
+        clients: &engine.clients,
     })
 }
 
@@ -39,8 +43,15 @@ pub fn restore(mut store: KeyStore, bytes: &[u8]) -> Result<Engine<KeyStore>, po
     // Fields of a struct follow each other without a mark.
     let mut fields = postcard::Deserializer::from_bytes(bytes);
     store.orders.restore().deserialize(&mut fields)?;
-    let state = State::deserialize(&mut fields)?;
-    Ok(Engine { store, state })
+    let mut books = Books::deserialize(&mut fields)?;
+    // A snapshot has no spare memory.
+    books.reserve();
+    let clients = Sessions::deserialize(&mut fields)?;
+    Ok(Engine {
+        store,
+        books,
+        clients,
+    })
 }
 
 /// What came of it.
@@ -85,7 +96,7 @@ pub(crate) fn run(traffic: &Traffic) -> Result<Restart, Failure> {
     let restored = restore(KeyStore { orders }, &bytes);
     let mut restored = restored.map_err(|error| failed(&error))?;
     let read_ms = start.elapsed().as_millis();
-    restored.check().map_err(Failure::Run)?;
+    restored.check_all().map_err(Failure::Run)?;
     let orders = restored.store.len();
 
     let mut compared = 0;
@@ -100,7 +111,7 @@ pub(crate) fn run(traffic: &Traffic) -> Result<Restart, Failure> {
         clerk.note(went_on);
         compared += 1;
     }
-    if (engine.digest(), &engine.state.tape) != (restored.digest(), &restored.state.tape) {
+    if (engine.digest(), &engine.clients.tape) != (restored.digest(), &restored.clients.tape) {
         return Err(Failure::Run(
             "the restored engine ends otherwise".to_owned(),
         ));

@@ -8,11 +8,12 @@ use order_flow::program::{Failure, progress_bar};
 use serde::Serialize;
 
 use crate::engine::arguments::Arguments;
+use crate::engine::command::Refusal;
 use crate::engine::interruptions::Interruptions;
 use crate::engine::kind::{Job, StoreKind};
 use crate::engine::measure::{Desk, Latency, Pass, Start, Timed};
 use crate::engine::process;
-use crate::engine::store::Store;
+use crate::engine::store::SessionStore;
 use crate::engine::traffic::Traffic;
 use crate::engine::verdict;
 
@@ -127,7 +128,7 @@ pub(crate) struct Results {
     /// Commands that count: from empty, and reserved.
     pub(crate) commands: [usize; 2],
     pub(crate) trades: u64,
-    pub(crate) refused: [u64; 4],
+    pub(crate) refused: [u64; Refusal::COUNT],
     /// Of all trades and refusals and of the books at the end, in hexadecimal.
     pub(crate) digest: String,
     pub(crate) stores: Vec<StoreResult>,
@@ -356,7 +357,7 @@ struct Record<'a> {
 impl<'a> Job for Record<'a> {
     type Result = Result<Desk<'a>, Failure>;
 
-    fn run<S: Store>(self) -> Self::Result {
+    fn run<S: SessionStore>(self) -> Self::Result {
         Desk::new::<S>(self.traffic, self.start)
     }
 }

@@ -10,6 +10,8 @@ use std::collections::HashMap;
 use order_flow::message::{Kind, Message, Outcome, Side};
 use order_flow::naive::NaiveBook;
 
+use crate::engine::book::page;
+
 /// One step of a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
@@ -44,8 +46,10 @@ pub struct Script {
     pub(crate) rows: Vec<usize>,
     /// Order numbers are below this one.
     pub(crate) ids: u64,
-    /// The most prices of a side.
-    pub(crate) levels: usize,
+    /// Every price is a multiple of this; at least 1.
+    pub(crate) tick: u32,
+    /// The most pages of a side that have orders.
+    pub(crate) pages: usize,
 }
 
 /// Of the pairs of a cancel and a new order on its side, every so many are replacements.
@@ -77,7 +81,12 @@ impl Script {
 
     fn new(messages: &[Message], first: usize, pairs: bool) -> Self {
         let mut book = NaiveBook::default();
-        let mut script = Script::default();
+        let adds = messages.iter().filter(|message| message.kind == Kind::Add);
+        let tick = adds.fold(0, |tick, message| gcd(tick, message.price));
+        let mut script = Script {
+            tick: tick.max(1),
+            ..Script::default()
+        };
         for message in &messages[..first] {
             book.apply(message);
         }
@@ -93,6 +102,7 @@ impl Script {
             script.rows.push(row);
             script.ids = script.ids.max(id + 1);
         }
+        script.note_pages(&book);
         // In the order of arrival, which is that of their numbers.
         script.steps.sort_by_key(|step| match step {
             Step::Rest(message) => message.id,
@@ -144,8 +154,8 @@ impl Script {
                 }
                 _ => continue,
             };
-            for side in [Side::Buy, Side::Sell] {
-                script.levels = script.levels.max(book.levels(side));
+            if matches!(step, Step::Rest(_) | Step::Replace { .. }) {
+                script.note_pages(&book);
             }
             script.ids = script.ids.max(id + 2);
             script.steps.push(step);
@@ -157,4 +167,20 @@ impl Script {
         }
         script
     }
+
+    /// Notes how many pages of prices each side of the book takes.
+    fn note_pages(&mut self, book: &NaiveBook) {
+        for side in [Side::Buy, Side::Sell] {
+            let pages = book.prices(side).map(|price| page(price / self.tick));
+            let (_, count) = pages.fold((None, 0), |(last, count), page| {
+                (Some(page), count + usize::from(last != Some(page)))
+            });
+            self.pages = self.pages.max(count);
+        }
+    }
+}
+
+/// The greatest common divisor.
+fn gcd(a: u32, b: u32) -> u32 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }

@@ -33,6 +33,7 @@ pub use self::slab_number::SlabNumberStore;
 pub use self::slotmap::SlotMapStore;
 pub use self::slots::{BoundedSlabStore, SlabStore};
 use crate::engine::order::Order;
+use crate::engine::sessions::Member;
 
 /// What a store is made for.
 #[derive(Clone, Copy, Debug)]
@@ -58,12 +59,14 @@ impl Room {
 pub trait Store: Sized {
     /// What levels, sessions and orders are linked by.
     type Link: Copy + PartialEq + Debug;
+    /// What the owner of an order keeps with it.
+    type Owner: Copy;
     /// A borrowed order.
-    type Ref<'a>: Deref<Target = Order<Self::Link>>
+    type Ref<'a>: Deref<Target = Order<Self::Link, Self::Owner>>
     where
         Self: 'a;
     /// A borrowed order to change.
-    type RefMut<'a>: DerefMut<Target = Order<Self::Link>>
+    type RefMut<'a>: DerefMut<Target = Order<Self::Link, Self::Owner>>
     where
         Self: 'a;
 
@@ -87,9 +90,9 @@ pub trait Store: Sized {
     /// If there is no such memory.
     unsafe fn open(room: Room) -> Result<Self, BuildError>;
     /// Inserts an order.
-    fn insert(&mut self, order: Order<Self::Link>) -> Self::Link;
+    fn insert(&mut self, order: Order<Self::Link, Self::Owner>) -> Self::Link;
     /// Removes an order and returns it.
-    fn remove(&mut self, link: Self::Link) -> Order<Self::Link>;
+    fn remove(&mut self, link: Self::Link) -> Order<Self::Link, Self::Owner>;
     /// The order of a link.
     fn order(&self, link: Self::Link) -> Self::Ref<'_>;
     /// The order of a link, to change.
@@ -102,11 +105,16 @@ pub trait Store: Sized {
     fn len(&self) -> usize;
 }
 
+/// A store of the orders of sessions.
+pub trait SessionStore: Store<Owner = Member<<Self as Store>::Link>> {}
+
+impl<S: Store<Owner = Member<<S as Store>::Link>>> SessionStore for S {}
+
 /// No order has this id, in any store.
 pub const NO_ID: u64 = u64::MAX;
 
 /// Fills the store and empties it again, so that all of its memory has been touched.
-pub(crate) fn prefault<S: Store>(store: &mut S, orders: usize, order: Order<S::Link>) {
+pub(crate) fn prefault<S: Store>(store: &mut S, orders: usize, order: Order<S::Link, S::Owner>) {
     let links: Vec<S::Link> = (0..orders).map(|_| store.insert(order)).collect();
     // The last first, so that slots are reused in the order of their addresses.
     for link in links.into_iter().rev() {

@@ -57,7 +57,8 @@ fn aimed(drafts: &[(Command, usize, u8)]) -> Traffic {
         ramp: drafts.len() / 4,
         symbols: SYMBOLS,
         sessions: SESSIONS,
-        levels: 0,
+        pages: 100,
+        tick: 1,
         peak: 1,
     };
     for &(mut command, at, aim) in drafts {

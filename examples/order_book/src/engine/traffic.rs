@@ -13,8 +13,8 @@ use order_flow::flow::Random;
 use order_flow::message::Side;
 
 use crate::engine::command::{Command, Kind};
-use crate::engine::matching::Extent;
 use crate::engine::script::{Script, Step};
+use crate::engine::sessions::Extent;
 
 /// Of so many commands after the start, one ends a session.
 const COMMANDS_TO_A_SESSION: u64 = 20_000;
@@ -62,8 +62,10 @@ pub struct Traffic {
     pub ramp: usize,
     pub(crate) symbols: usize,
     pub(crate) sessions: usize,
-    /// The most prices of a side.
-    pub(crate) levels: usize,
+    /// The most pages of prices, of all sides.
+    pub(crate) pages: usize,
+    /// Every price is a multiple of this.
+    pub(crate) tick: u32,
     /// The most orders live at once.
     pub peak: usize,
 }
@@ -89,7 +91,8 @@ impl Traffic {
         Extent {
             symbols: self.symbols,
             sessions: self.sessions,
-            levels: self.levels,
+            pages: self.pages,
+            tick: self.tick,
         }
     }
 
@@ -171,7 +174,9 @@ impl<'a> Play<'a> {
                 ramp: 0,
                 symbols: market.symbols,
                 sessions: market.sessions,
-                levels: script.levels + 1,
+                // And one of each side for the surplus of an order that has traded.
+                pages: 2 * market.symbols * (script.pages + 1),
+                tick: script.tick,
                 peak: 0,
             },
         }

@@ -7,7 +7,7 @@
 
 use crate::engine::command::{Command, Response};
 use crate::engine::matching::Engine;
-use crate::engine::store::{NO_ID, Store};
+use crate::engine::store::{NO_ID, SessionStore};
 use crate::engine::traffic::{Target, Traffic};
 
 /// Puts ids into commands, one after the other, and notes the ids in the answers.
@@ -25,7 +25,7 @@ impl Clerk {
     }
 
     /// The next command with the id that its client knows.
-    pub(crate) fn address<S: Store>(&self, command: &Command, target: Target) -> Command {
+    pub(crate) fn address<S: SessionStore>(&self, command: &Command, target: Target) -> Command {
         let id = match target.number() {
             Some((_, false)) if S::TRUSTS_IDS => NO_ID,
             Some((number, _)) => self.ids[number],
@@ -44,7 +44,7 @@ impl Clerk {
 }
 
 /// Carries out all commands, and returns them as they stood on the wire.
-pub fn record<S: Store>(traffic: &Traffic, engine: &mut Engine<S>) -> Vec<Command> {
+pub fn record<S: SessionStore>(traffic: &Traffic, engine: &mut Engine<S>) -> Vec<Command> {
     let mut clerk = Clerk::new(traffic.commands.len());
     let addressed = traffic.commands.iter().zip(&traffic.targets);
     addressed

@@ -3,8 +3,9 @@
 use std::cell::{RefCell, RefMut};
 use std::ops::{Deref, DerefMut};
 
-use order_book::engine::matching::{Engine, Extent};
+use order_book::engine::matching::Engine;
 use order_book::engine::measure;
+use order_book::engine::sessions::Extent;
 use order_book::engine::store::SlabNumberStore;
 use order_flow::program::Failure;
 

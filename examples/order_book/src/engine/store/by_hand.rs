@@ -7,30 +7,38 @@ use flatslab::BuildError;
 
 use super::{Room, Store, joined, parted};
 use crate::engine::order::Order;
+use crate::engine::sessions::Member;
 
 /// An order and its number.
-struct Numbered {
-    order: Order<u32>,
+struct Numbered<O> {
+    order: Order<u32, O>,
     /// 0 in a free slot.
     number: u32,
 }
 
 /// The pool.
-pub struct ByHandStore {
-    orders: Vec<Numbered>,
+pub struct ByHandStore<O = Member<u32>> {
+    orders: Vec<Numbered<O>>,
     free: Vec<u32>,
     /// The last number given.
     number: u32,
 }
 
-impl Store for ByHandStore {
+impl<O: Copy> Store for ByHandStore<O> {
     type Link = u32;
-    type Ref<'a> = &'a Order<u32>;
-    type RefMut<'a> = &'a mut Order<u32>;
+    type Owner = O;
+    type Ref<'a>
+        = &'a Order<u32, O>
+    where
+        Self: 'a;
+    type RefMut<'a>
+        = &'a mut Order<u32, O>
+    where
+        Self: 'a;
 
     const NONE: u32 = u32::MAX;
     /// The order, its number and its entry in the stack of free indices.
-    const ORDER_BYTES: usize = size_of::<Numbered>() + 4;
+    const ORDER_BYTES: usize = size_of::<Numbered<O>>() + 4;
 
     unsafe fn open(room: Room) -> Result<Self, BuildError> {
         Ok(ByHandStore {
@@ -41,7 +49,7 @@ impl Store for ByHandStore {
     }
 
     #[inline]
-    fn insert(&mut self, order: Order<u32>) -> u32 {
+    fn insert(&mut self, order: Order<u32, O>) -> u32 {
         self.number = self.number.wrapping_add(1).max(1);
         let number = self.number;
         match self.free.pop() {
@@ -57,7 +65,7 @@ impl Store for ByHandStore {
     }
 
     #[inline]
-    fn remove(&mut self, link: u32) -> Order<u32> {
+    fn remove(&mut self, link: u32) -> Order<u32, O> {
         let numbered = &mut self.orders[link as usize];
         numbered.number = 0;
         self.free.push(link);
@@ -65,12 +73,12 @@ impl Store for ByHandStore {
     }
 
     #[inline]
-    fn order(&self, link: u32) -> &Order<u32> {
+    fn order(&self, link: u32) -> &Order<u32, O> {
         &self.orders[link as usize].order
     }
 
     #[inline]
-    fn order_mut(&mut self, link: u32) -> &mut Order<u32> {
+    fn order_mut(&mut self, link: u32) -> &mut Order<u32, O> {
         &mut self.orders[link as usize].order
     }
 

@@ -5,50 +5,60 @@ use flatslab::BuildError;
 
 use super::{NO_ID, Room, Store};
 use crate::engine::order::Order;
+use crate::engine::sessions::Member;
 
 /// One array, and a stack of its free indices.
-pub struct FloorStore {
-    orders: Vec<Order<u32>>,
+pub struct FloorStore<O = Member<u32>> {
+    orders: Vec<Option<Order<u32, O>>>,
     free: Vec<u32>,
 }
 
-impl Store for FloorStore {
+impl<O: Copy> Store for FloorStore<O> {
     type Link = u32;
-    type Ref<'a> = &'a Order<u32>;
-    type RefMut<'a> = &'a mut Order<u32>;
+    type Owner = O;
+    type Ref<'a>
+        = &'a Order<u32, O>
+    where
+        Self: 'a;
+    type RefMut<'a>
+        = &'a mut Order<u32, O>
+    where
+        Self: 'a;
 
     const NONE: u32 = u32::MAX;
     const TRUSTS_IDS: bool = true;
-    const ORDER_BYTES: usize = size_of::<Order<u32>>() + 4;
+    const ORDER_BYTES: usize = size_of::<Order<u32, O>>() + 4;
 
     unsafe fn open(room: Room) -> Result<Self, BuildError> {
         Ok(FloorStore {
-            orders: vec![Order::empty(Self::NONE); room.orders],
+            orders: vec![None; room.orders],
             free: (0..room.orders as u32).rev().collect(),
         })
     }
 
     #[inline]
-    fn insert(&mut self, order: Order<u32>) -> u32 {
+    fn insert(&mut self, order: Order<u32, O>) -> u32 {
         let index = self.free.pop().expect("there is room for the most orders");
-        self.orders[index as usize] = order;
+        self.orders[index as usize] = Some(order);
         index
     }
 
     #[inline]
-    fn remove(&mut self, link: u32) -> Order<u32> {
+    fn remove(&mut self, link: u32) -> Order<u32, O> {
         self.free.push(link);
-        self.orders[link as usize]
+        self.orders[link as usize].expect("the link names an order")
     }
 
     #[inline]
-    fn order(&self, link: u32) -> &Order<u32> {
-        &self.orders[link as usize]
+    fn order(&self, link: u32) -> &Order<u32, O> {
+        let order = &self.orders[link as usize];
+        order.as_ref().expect("the link names an order")
     }
 
     #[inline]
-    fn order_mut(&mut self, link: u32) -> &mut Order<u32> {
-        &mut self.orders[link as usize]
+    fn order_mut(&mut self, link: u32) -> &mut Order<u32, O> {
+        let order = &mut self.orders[link as usize];
+        order.as_mut().expect("the link names an order")
     }
 
     #[inline]

@@ -8,20 +8,21 @@ use flatslab::{BoundedKeySlab, BuildError, GenKey, KeySlab};
 
 use super::{Room, Store};
 use crate::engine::order::Order;
+use crate::engine::sessions::Member;
 
 /// A slot.
 type Link = u32;
 
 /// [`KeySlab`]: grows in a range.
-pub type KeyStore = Keys<KeySlab<Order<Link>, GenKey>>;
+pub type KeyStore<O = Member<Link>> = Keys<KeySlab<Order<Link, O>, GenKey>>;
 
 /// [`BoundedKeySlab`]: has room for the most orders from the start.
-pub type BoundedKeyStore = Keys<BoundedKeySlab<Order<Link>, GenKey>>;
+pub type BoundedKeyStore<O = Member<Link>> = Keys<BoundedKeySlab<Order<Link, O>, GenKey>>;
 
 /// Either of them.
-pub struct Keys<O> {
+pub struct Keys<S> {
     /// The slab.
-    pub orders: O,
+    pub orders: S,
 }
 
 /// What tells the two apart.
@@ -29,7 +30,7 @@ pub(crate) trait Open: Sized {
     fn open(room: Room) -> Result<Self, BuildError>;
 }
 
-impl Open for KeySlab<Order<Link>, GenKey> {
+impl<O> Open for KeySlab<Order<Link, O>, GenKey> {
     fn open(room: Room) -> Result<Self, BuildError> {
         KeySlab::builder_with_key()
             .reserve(room.reserve())
@@ -38,7 +39,7 @@ impl Open for KeySlab<Order<Link>, GenKey> {
     }
 }
 
-impl Open for BoundedKeySlab<Order<Link>, GenKey> {
+impl<O> Open for BoundedKeySlab<Order<Link, O>, GenKey> {
     fn open(room: Room) -> Result<Self, BuildError> {
         BoundedKeySlab::builder_with_key()
             .capacity(room.orders)
@@ -46,7 +47,7 @@ impl Open for BoundedKeySlab<Order<Link>, GenKey> {
     }
 }
 
-impl<S: Storage> Keys<PlainSlab<Order<Link>, GenKey, S>> {
+impl<O, S: Storage> Keys<PlainSlab<Order<Link, O>, GenKey, S>> {
     #[inline(always)]
     fn key(&self, link: Link) -> GenKey {
         let key = self.orders.key_at(link as usize);
@@ -54,23 +55,24 @@ impl<S: Storage> Keys<PlainSlab<Order<Link>, GenKey, S>> {
     }
 }
 
-impl<S: Storage> Store for Keys<PlainSlab<Order<Link>, GenKey, S>>
+impl<O: Copy, S: Storage> Store for Keys<PlainSlab<Order<Link, O>, GenKey, S>>
 where
-    PlainSlab<Order<Link>, GenKey, S>: Open,
+    PlainSlab<Order<Link, O>, GenKey, S>: Open,
 {
     type Link = Link;
+    type Owner = O;
     type Ref<'a>
-        = &'a Order<Link>
+        = &'a Order<Link, O>
     where
         Self: 'a;
     type RefMut<'a>
-        = &'a mut Order<Link>
+        = &'a mut Order<Link, O>
     where
         Self: 'a;
 
     const NONE: Link = u32::MAX;
     /// The order, its version and its entry in the stack of free slots.
-    const ORDER_BYTES: usize = size_of::<Order<Link>>() + 4 + 4;
+    const ORDER_BYTES: usize = size_of::<Order<Link, O>>() + 4 + 4;
 
     unsafe fn open(room: Room) -> Result<Self, BuildError> {
         let orders = Open::open(room)?;
@@ -78,24 +80,24 @@ where
     }
 
     #[inline]
-    fn insert(&mut self, order: Order<Link>) -> Link {
+    fn insert(&mut self, order: Order<Link, O>) -> Link {
         let inserted = self.orders.try_insert(order);
         let key = inserted.unwrap_or_else(|_| full(self.orders.len()));
         key.index() as Link
     }
 
     #[inline]
-    fn remove(&mut self, link: Link) -> Order<Link> {
+    fn remove(&mut self, link: Link) -> Order<Link, O> {
         self.orders.remove(self.key(link))
     }
 
     #[inline]
-    fn order(&self, link: Link) -> &Order<Link> {
+    fn order(&self, link: Link) -> &Order<Link, O> {
         &self.orders[self.key(link)]
     }
 
     #[inline]
-    fn order_mut(&mut self, link: Link) -> &mut Order<Link> {
+    fn order_mut(&mut self, link: Link) -> &mut Order<Link, O> {
         let key = self.key(link);
         &mut self.orders[key]
     }

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
+use std::marker::PhantomData;
 use std::ptr::NonNull;
 
 use flatslab::BuildError;
@@ -13,11 +14,12 @@ use slab::Slab;
 
 use super::{Room, Store};
 use crate::engine::order::Order;
+use crate::engine::sessions::Member;
 
 /// An order and its number.
-struct Numbered<L> {
+struct Numbered<L, O> {
     number: u64,
-    order: Order<L>,
+    order: Order<L, O>,
 }
 
 fn map<L, H: BuildHasher + Default>(room: Room) -> HashMap<u64, L, H> {
@@ -25,32 +27,33 @@ fn map<L, H: BuildHasher + Default>(room: Room) -> HashMap<u64, L, H> {
 }
 
 /// [`Slab`], and std's `HashMap` as it is by default.
-pub type SlabHashMapStore = SlabMap<RandomState>;
+pub type SlabHashMapStore<O = Member<u32>> = SlabMap<RandomState, O>;
 
 /// [`Slab`], and a `HashMap` with a shorter hash.
-pub type SlabMapStore = SlabMap<FxBuildHasher>;
+pub type SlabMapStore<O = Member<u32>> = SlabMap<FxBuildHasher, O>;
 
 /// [`Slab`], and a map from numbers to slots.
-pub struct SlabMap<H> {
-    orders: Slab<Numbered<u32>>,
+pub struct SlabMap<H, O> {
+    orders: Slab<Numbered<u32, O>>,
     slots: HashMap<u64, u32, H>,
     /// The last number given.
     number: u64,
 }
 
-impl<H: BuildHasher + Default> Store for SlabMap<H> {
+impl<H: BuildHasher + Default, O: Copy> Store for SlabMap<H, O> {
     type Link = u32;
+    type Owner = O;
     type Ref<'a>
-        = &'a Order<u32>
+        = &'a Order<u32, O>
     where
         Self: 'a;
     type RefMut<'a>
-        = &'a mut Order<u32>
+        = &'a mut Order<u32, O>
     where
         Self: 'a;
 
     const NONE: u32 = u32::MAX;
-    const ORDER_BYTES: usize = size_of::<Numbered<u32>>() + 2 * 17;
+    const ORDER_BYTES: usize = size_of::<Numbered<u32, O>>() + 2 * 17;
 
     unsafe fn open(room: Room) -> Result<Self, BuildError> {
         Ok(SlabMap {
@@ -60,7 +63,8 @@ impl<H: BuildHasher + Default> Store for SlabMap<H> {
         })
     }
 
-    fn insert(&mut self, order: Order<u32>) -> u32 {
+    #[inline]
+    fn insert(&mut self, order: Order<u32, O>) -> u32 {
         self.number += 1;
         let number = self.number;
         let slot = self.orders.insert(Numbered { number, order }) as u32;
@@ -68,19 +72,20 @@ impl<H: BuildHasher + Default> Store for SlabMap<H> {
         slot
     }
 
-    fn remove(&mut self, link: u32) -> Order<u32> {
+    #[inline]
+    fn remove(&mut self, link: u32) -> Order<u32, O> {
         let Numbered { number, order } = self.orders.remove(link as usize);
         self.slots.remove(&number);
         order
     }
 
     #[inline]
-    fn order(&self, link: u32) -> &Order<u32> {
+    fn order(&self, link: u32) -> &Order<u32, O> {
         &self.orders[link as usize].order
     }
 
     #[inline]
-    fn order_mut(&mut self, link: u32) -> &mut Order<u32> {
+    fn order_mut(&mut self, link: u32) -> &mut Order<u32, O> {
         &mut self.orders[link as usize].order
     }
 
@@ -106,74 +111,83 @@ impl<H: BuildHasher + Default> Store for SlabMap<H> {
 /// * X1: `boxes` has the boxes of all live orders, from `Box::into_raw`, under their numbers.
 /// * X2: a link is given by `insert` or `find`, and names a live order until `remove`: the
 ///   caller of `open` promises it.
-pub struct BoxMapStore {
+pub struct BoxMapStore<O = Member<BoxLink>> {
     boxes: HashMap<u64, BoxLink, FxBuildHasher>,
     /// The last number given.
     number: u64,
+    owner: PhantomData<O>,
 }
 
-/// The address of an order, or the end of a list.
+/// The address of a boxed order, or the end of a list.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct BoxLink(Option<NonNull<BoxedOrder>>);
+pub struct BoxLink(Option<NonNull<()>>);
 
 /// What is boxed.
-pub(crate) struct BoxedOrder(Numbered<BoxLink>);
+type Boxed<O> = Numbered<BoxLink, O>;
 
 impl BoxLink {
     #[inline]
-    fn address(self) -> NonNull<BoxedOrder> {
-        self.0.expect("the link names an order")
+    fn address<O>(self) -> NonNull<Boxed<O>> {
+        self.0.expect("the link names an order").cast()
     }
 }
 
-impl Store for BoxMapStore {
+impl<O: Copy> Store for BoxMapStore<O> {
     type Link = BoxLink;
-    type Ref<'a> = &'a Order<BoxLink>;
-    type RefMut<'a> = &'a mut Order<BoxLink>;
+    type Owner = O;
+    type Ref<'a>
+        = &'a Order<BoxLink, O>
+    where
+        Self: 'a;
+    type RefMut<'a>
+        = &'a mut Order<BoxLink, O>
+    where
+        Self: 'a;
 
     const NONE: BoxLink = BoxLink(None);
-    const ORDER_BYTES: usize = (size_of::<BoxedOrder>() + 8).next_multiple_of(16) + 2 * 17;
+    const ORDER_BYTES: usize = (size_of::<Boxed<O>>() + 8).next_multiple_of(16) + 2 * 17;
 
     unsafe fn open(room: Room) -> Result<Self, BuildError> {
         Ok(BoxMapStore {
             boxes: map(room),
             number: 0,
+            owner: PhantomData,
         })
     }
 
-    fn insert(&mut self, order: Order<BoxLink>) -> BoxLink {
+    fn insert(&mut self, order: Order<BoxLink, O>) -> BoxLink {
         self.number += 1;
         let number = self.number;
-        let boxed = Box::into_raw(Box::new(BoxedOrder(Numbered { number, order })));
-        let link = BoxLink(NonNull::new(boxed));
+        let boxed: *mut Boxed<O> = Box::into_raw(Box::new(Numbered { number, order }));
+        let link = BoxLink(NonNull::new(boxed.cast()));
         self.boxes.insert(number, link);
         link
     }
 
-    fn remove(&mut self, link: BoxLink) -> Order<BoxLink> {
+    fn remove(&mut self, link: BoxLink) -> Order<BoxLink, O> {
         // SAFETY: by X1 and X2 the address came from `into_raw`, and is not used again.
-        let boxed = unsafe { Box::from_raw(link.address().as_ptr()) };
-        let Numbered { number, order } = boxed.0;
+        let boxed = unsafe { Box::from_raw(link.address::<O>().as_ptr()) };
+        let Numbered { number, order } = *boxed;
         self.boxes.remove(&number);
         order
     }
 
     #[inline]
-    fn order(&self, link: BoxLink) -> &Order<BoxLink> {
+    fn order(&self, link: BoxLink) -> &Order<BoxLink, O> {
         // SAFETY: by X2 the order is alive, and it is changed by `&mut self` alone.
-        unsafe { &link.address().as_ref().0.order }
+        unsafe { &link.address().as_ref().order }
     }
 
     #[inline]
-    fn order_mut(&mut self, link: BoxLink) -> &mut Order<BoxLink> {
+    fn order_mut(&mut self, link: BoxLink) -> &mut Order<BoxLink, O> {
         // SAFETY: by X2 the order is alive, and borrowed through `self` alone.
-        unsafe { &mut link.address().as_mut().0.order }
+        unsafe { &mut link.address().as_mut().order }
     }
 
     #[inline]
     fn id(&self, link: BoxLink) -> u64 {
         // SAFETY: as in `order`.
-        unsafe { link.address().as_ref().0.number }
+        unsafe { link.address::<O>().as_ref().number }
     }
 
     #[inline]
@@ -186,11 +200,11 @@ impl Store for BoxMapStore {
     }
 }
 
-impl Drop for BoxMapStore {
+impl<O> Drop for BoxMapStore<O> {
     fn drop(&mut self) {
         for link in self.boxes.values() {
             // SAFETY: by X1, and the store ends.
-            drop(unsafe { Box::from_raw(link.address().as_ptr()) });
+            drop(unsafe { Box::from_raw(link.address::<O>().as_ptr()) });
         }
     }
 }

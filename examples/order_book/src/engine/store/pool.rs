@@ -16,13 +16,14 @@ use flatslab::pool::{CacheAligned, Pool, PoolBox};
 
 use super::{Room, Store};
 use crate::engine::order::Order;
+use crate::engine::sessions::Member;
 
-type Cell = CacheAligned<Numbered>;
+type Cell<O> = CacheAligned<Numbered<O>>;
 
 /// An order and its number.
 #[derive(Debug)]
-pub(crate) struct Numbered {
-    order: Order<PoolLink>,
+struct Numbered<O> {
+    order: Order<PoolLink, O>,
     number: u32,
 }
 
@@ -30,32 +31,39 @@ pub(crate) struct Numbered {
 /// its number fill a line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(Rust, packed(4))]
-pub struct PoolLink(Option<NonNull<Cell>>);
+pub struct PoolLink(Option<NonNull<()>>);
 
-const _: () = assert!(size_of::<Cell>() == 64);
+const _: () = assert!(size_of::<Cell<Member<PoolLink>>>() == 64);
 
 impl PoolLink {
     #[inline]
-    fn address(self) -> NonNull<Cell> {
+    fn address<O>(self) -> NonNull<Cell<O>> {
         let address = self.0;
-        address.expect("the link names an order")
+        address.expect("the link names an order").cast()
     }
 }
 
 /// [`Pool`], and the table.
-pub struct PoolStore {
-    orders: Pool<'static, Cell>,
+pub struct PoolStore<O = Member<PoolLink>> {
+    orders: Pool<'static, Cell<O>>,
     boxes: Vec<PoolLink>,
 }
 
-impl Store for PoolStore {
+impl<O: Copy + 'static> Store for PoolStore<O> {
     type Link = PoolLink;
-    type Ref<'a> = &'a Order<PoolLink>;
-    type RefMut<'a> = &'a mut Order<PoolLink>;
+    type Owner = O;
+    type Ref<'a>
+        = &'a Order<PoolLink, O>
+    where
+        Self: 'a;
+    type RefMut<'a>
+        = &'a mut Order<PoolLink, O>
+    where
+        Self: 'a;
 
     const NONE: PoolLink = PoolLink(None);
     /// Without the table, which has 8 bytes for each order there was.
-    const ORDER_BYTES: usize = size_of::<Cell>() + 8;
+    const ORDER_BYTES: usize = size_of::<Cell<O>>() + 8;
 
     unsafe fn open(room: Room) -> Result<Self, BuildError> {
         Ok(PoolStore {
@@ -65,35 +73,35 @@ impl Store for PoolStore {
     }
 
     #[inline]
-    fn insert(&mut self, order: Order<PoolLink>) -> PoolLink {
+    fn insert(&mut self, order: Order<PoolLink, O>) -> PoolLink {
         let number = self.boxes.len() as u32;
         let boxed = self
             .orders
             .try_alloc(CacheAligned(Numbered { order, number }));
         let boxed = boxed.expect("there is room for the most orders");
-        let link = PoolLink(NonNull::new(PoolBox::into_raw(boxed)));
+        let link = PoolLink(NonNull::new(PoolBox::into_raw(boxed).cast()));
         self.boxes.push(link);
         link
     }
 
     #[inline]
-    fn remove(&mut self, link: PoolLink) -> Order<PoolLink> {
+    fn remove(&mut self, link: PoolLink) -> Order<PoolLink, O> {
         // SAFETY: by P1 and P2 the pointer came from `into_raw` of a box of this pool, and
         // is not used again.
-        let boxed = unsafe { self.orders.box_from_raw(link.address().as_ptr()) };
+        let boxed = unsafe { self.orders.box_from_raw(link.address::<O>().as_ptr()) };
         let Numbered { order, number } = PoolBox::into_inner(boxed).0;
         self.boxes[number as usize] = Self::NONE;
         order
     }
 
     #[inline]
-    fn order(&self, link: PoolLink) -> &Order<PoolLink> {
+    fn order(&self, link: PoolLink) -> &Order<PoolLink, O> {
         // SAFETY: by P2 the order is alive, and it is changed by `&mut self` alone.
         unsafe { &link.address().as_ref().0.order }
     }
 
     #[inline]
-    fn order_mut(&mut self, link: PoolLink) -> &mut Order<PoolLink> {
+    fn order_mut(&mut self, link: PoolLink) -> &mut Order<PoolLink, O> {
         // SAFETY: by P2 the order is alive, and borrowed through `self` alone.
         unsafe { &mut link.address().as_mut().0.order }
     }
@@ -101,7 +109,7 @@ impl Store for PoolStore {
     #[inline]
     fn id(&self, link: PoolLink) -> u64 {
         // SAFETY: as in `order`.
-        u64::from(unsafe { link.address().as_ref().0.number })
+        u64::from(unsafe { link.address::<O>().as_ref().0.number })
     }
 
     #[inline]

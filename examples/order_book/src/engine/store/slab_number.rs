@@ -6,36 +6,42 @@ use slab::Slab;
 
 use super::{Room, Store, joined, parted};
 use crate::engine::order::Order;
+use crate::engine::sessions::Member;
 
-/// An order and its number, which fills what would be padding.
-struct Numbered {
-    order: Order<u32>,
+/// An order and its number.
+struct Numbered<O> {
+    order: Order<u32, O>,
     number: u32,
 }
 
 /// The layout of the private `Entry` of the `slab` crate, for its size.
 #[expect(dead_code, reason = "only its size is of interest")]
-enum Entry {
+enum Entry<O> {
     Vacant(usize),
-    Occupied(Numbered),
+    Occupied(Numbered<O>),
 }
 
-const _: () = assert!(size_of::<Numbered>() == 48 && size_of::<Entry>() == 48);
-
 /// [`Slab`] of numbered orders.
-pub struct SlabNumberStore {
-    orders: Slab<Numbered>,
+pub struct SlabNumberStore<O = Member<u32>> {
+    orders: Slab<Numbered<O>>,
     /// The last number given.
     number: u32,
 }
 
-impl Store for SlabNumberStore {
+impl<O: Copy> Store for SlabNumberStore<O> {
     type Link = u32;
-    type Ref<'a> = &'a Order<u32>;
-    type RefMut<'a> = &'a mut Order<u32>;
+    type Owner = O;
+    type Ref<'a>
+        = &'a Order<u32, O>
+    where
+        Self: 'a;
+    type RefMut<'a>
+        = &'a mut Order<u32, O>
+    where
+        Self: 'a;
 
     const NONE: u32 = u32::MAX;
-    const ORDER_BYTES: usize = size_of::<Entry>();
+    const ORDER_BYTES: usize = size_of::<Entry<O>>();
 
     unsafe fn open(room: Room) -> Result<Self, BuildError> {
         Ok(SlabNumberStore {
@@ -45,24 +51,24 @@ impl Store for SlabNumberStore {
     }
 
     #[inline]
-    fn insert(&mut self, order: Order<u32>) -> u32 {
+    fn insert(&mut self, order: Order<u32, O>) -> u32 {
         self.number = self.number.wrapping_add(1);
         let number = self.number;
         self.orders.insert(Numbered { order, number }) as u32
     }
 
     #[inline]
-    fn remove(&mut self, link: u32) -> Order<u32> {
+    fn remove(&mut self, link: u32) -> Order<u32, O> {
         self.orders.remove(link as usize).order
     }
 
     #[inline]
-    fn order(&self, link: u32) -> &Order<u32> {
+    fn order(&self, link: u32) -> &Order<u32, O> {
         &self.orders[link as usize].order
     }
 
     #[inline]
-    fn order_mut(&mut self, link: u32) -> &mut Order<u32> {
+    fn order_mut(&mut self, link: u32) -> &mut Order<u32, O> {
         &mut self.orders[link as usize].order
     }
 

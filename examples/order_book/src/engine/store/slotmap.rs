@@ -5,12 +5,13 @@ use slotmap::{DefaultKey, Key, KeyData, SlotMap};
 
 use super::{Room, Store};
 use crate::engine::order::Order;
+use crate::engine::sessions::Member;
 
 type Link = Option<DefaultKey>;
 
 /// [`SlotMap`].
-pub struct SlotMapStore {
-    orders: SlotMap<DefaultKey, Order<Link>>,
+pub struct SlotMapStore<O: Copy = Member<Link>> {
+    orders: SlotMap<DefaultKey, Order<Link, O>>,
 }
 
 #[inline(always)]
@@ -18,13 +19,20 @@ fn key(link: Link) -> DefaultKey {
     link.expect("the link names an order")
 }
 
-impl Store for SlotMapStore {
+impl<O: Copy> Store for SlotMapStore<O> {
     type Link = Link;
-    type Ref<'a> = &'a Order<Link>;
-    type RefMut<'a> = &'a mut Order<Link>;
+    type Owner = O;
+    type Ref<'a>
+        = &'a Order<Link, O>
+    where
+        Self: 'a;
+    type RefMut<'a>
+        = &'a mut Order<Link, O>
+    where
+        Self: 'a;
 
     const NONE: Link = None;
-    const ORDER_BYTES: usize = size_of::<Order<Link>>() + 4;
+    const ORDER_BYTES: usize = size_of::<Order<Link, O>>() + 4;
 
     unsafe fn open(room: Room) -> Result<Self, BuildError> {
         Ok(SlotMapStore {
@@ -33,23 +41,23 @@ impl Store for SlotMapStore {
     }
 
     #[inline]
-    fn insert(&mut self, order: Order<Link>) -> Link {
+    fn insert(&mut self, order: Order<Link, O>) -> Link {
         Some(self.orders.insert(order))
     }
 
     #[inline]
-    fn remove(&mut self, link: Link) -> Order<Link> {
+    fn remove(&mut self, link: Link) -> Order<Link, O> {
         let order = self.orders.remove(key(link));
         order.expect("the link names an order")
     }
 
     #[inline]
-    fn order(&self, link: Link) -> &Order<Link> {
+    fn order(&self, link: Link) -> &Order<Link, O> {
         &self.orders[key(link)]
     }
 
     #[inline]
-    fn order_mut(&mut self, link: Link) -> &mut Order<Link> {
+    fn order_mut(&mut self, link: Link) -> &mut Order<Link, O> {
         &mut self.orders[key(link)]
     }
 

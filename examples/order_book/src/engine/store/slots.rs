@@ -11,41 +11,42 @@ use flatslab::{Bounded, BoundedSlab, BuildError, Growable, Key, Memory, Slab, Tr
 use super::keys::full;
 use super::{Room, Store, joined, parted};
 use crate::engine::order::Order;
+use crate::engine::sessions::Member;
 
 /// An order and its number.
-pub struct Numbered {
-    order: Order<Key>,
+pub struct Numbered<O> {
+    order: Order<Key, O>,
     number: u32,
 }
 
 /// A guard of a numbered order.
 pub struct Lent<G>(G);
 
-impl<G: Deref<Target = Numbered>> Deref for Lent<G> {
-    type Target = Order<Key>;
+impl<O, G: Deref<Target = Numbered<O>>> Deref for Lent<G> {
+    type Target = Order<Key, O>;
 
     #[inline]
-    fn deref(&self) -> &Order<Key> {
+    fn deref(&self) -> &Order<Key, O> {
         &self.0.order
     }
 }
 
-impl<G: DerefMut<Target = Numbered>> DerefMut for Lent<G> {
+impl<O, G: DerefMut<Target = Numbered<O>>> DerefMut for Lent<G> {
     #[inline]
-    fn deref_mut(&mut self) -> &mut Order<Key> {
+    fn deref_mut(&mut self) -> &mut Order<Key, O> {
         &mut self.0.order
     }
 }
 
 /// [`Slab`]: grows chunk by chunk.
-pub type SlabStore = Slots<Growable>;
+pub type SlabStore<O = Member<Key>> = Slots<Growable, O>;
 
 /// [`BoundedSlab`]: has room for the most orders from the start.
-pub type BoundedSlabStore = Slots<Bounded>;
+pub type BoundedSlabStore<O = Member<Key>> = Slots<Bounded, O>;
 
 /// Either of them.
-pub struct Slots<M: Memory> {
-    orders: TrackedSlab<Numbered, M>,
+pub struct Slots<M: Memory, O> {
+    orders: TrackedSlab<Numbered<O>, M>,
     /// The last number given.
     number: u32,
 }
@@ -55,35 +56,36 @@ pub(crate) trait Open: Sized {
     fn open(room: Room) -> Result<Self, BuildError>;
 }
 
-impl Open for Slab<Numbered> {
+impl<O> Open for Slab<Numbered<O>> {
     fn open(room: Room) -> Result<Self, BuildError> {
         Slab::builder().reserve(room.reserve()).try_build()
     }
 }
 
-impl Open for BoundedSlab<Numbered> {
+impl<O> Open for BoundedSlab<Numbered<O>> {
     fn open(room: Room) -> Result<Self, BuildError> {
         BoundedSlab::builder().capacity(room.orders).try_build()
     }
 }
 
-impl<M: Memory> Store for Slots<M>
+impl<M: Memory, O: Copy> Store for Slots<M, O>
 where
-    TrackedSlab<Numbered, M>: Open,
+    TrackedSlab<Numbered<O>, M>: Open,
 {
     type Link = Key;
+    type Owner = O;
     type Ref<'a>
-        = Lent<flatslab::Ref<'a, Numbered>>
+        = Lent<flatslab::Ref<'a, Numbered<O>>>
     where
         Self: 'a;
     type RefMut<'a>
-        = Lent<flatslab::RefMut<'a, Numbered>>
+        = Lent<flatslab::RefMut<'a, Numbered<O>>>
     where
         Self: 'a;
 
     const NONE: Key = Key::NONE;
     /// The order, its 8-byte stamp and its 8-byte entry in the free stack.
-    const ORDER_BYTES: usize = size_of::<Numbered>() + 8 + 8;
+    const ORDER_BYTES: usize = size_of::<Numbered<O>>() + 8 + 8;
 
     unsafe fn open(room: Room) -> Result<Self, BuildError> {
         Ok(Slots {
@@ -93,7 +95,7 @@ where
     }
 
     #[inline]
-    fn insert(&mut self, order: Order<Key>) -> Key {
+    fn insert(&mut self, order: Order<Key, O>) -> Key {
         self.number = self.number.wrapping_add(1);
         let number = self.number;
         let inserted = self.orders.try_insert_key(Numbered { order, number });
@@ -101,7 +103,7 @@ where
     }
 
     #[inline]
-    fn remove(&mut self, link: Key) -> Order<Key> {
+    fn remove(&mut self, link: Key) -> Order<Key, O> {
         self.orders.remove_by_key(link).order
     }
 

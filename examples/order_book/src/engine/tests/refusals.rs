@@ -5,8 +5,9 @@ use order_flow::message::Side;
 
 use crate::engine::command::{Command, Kind, Refusal, Response};
 use crate::engine::kind::{Job, StoreKind};
-use crate::engine::matching::{Engine, Extent};
-use crate::engine::store::{NO_ID, Room, Store};
+use crate::engine::matching::Engine;
+use crate::engine::sessions::Extent;
+use crate::engine::store::{NO_ID, Room, SessionStore};
 
 /// Two sessions with an order each at two prices of one symbol.
 struct Refusals;
@@ -14,7 +15,8 @@ struct Refusals;
 const EXTENT: Extent = Extent {
     symbols: 1,
     sessions: 2,
-    levels: 0,
+    pages: 3,
+    tick: 1,
 };
 
 fn new(session: u32, side: Side, price: u32, quantity: u32) -> Command {
@@ -48,7 +50,7 @@ fn id(response: Response) -> u64 {
 impl Job for Refusals {
     type Result = ();
 
-    fn run<S: Store>(self) {
+    fn run<S: SessionStore>(self) {
         let room = Room {
             orders: 4,
             reserved: false,
@@ -114,7 +116,7 @@ impl Job for Refusals {
         refused.push((elsewhere, unknown));
 
         let state = |engine: &Engine<S>| {
-            let tape = &engine.state.tape;
+            let tape = &engine.clients.tape;
             (engine.store.len(), engine.top(0), tape.trades, tape.shares)
         };
         let before = state(&engine);
@@ -126,10 +128,10 @@ impl Job for Refusals {
                 "{command:?}"
             );
             assert_eq!(state(&engine), before);
-            engine.check().unwrap();
+            engine.check_all().unwrap();
             counts[reason as usize] += 1;
         }
-        assert_eq!(engine.state.tape.refused, counts);
+        assert_eq!(engine.clients.tape.refused, counts);
         assert_eq!(
             engine.apply(&about(other, 1, Kind::Cancel)),
             Response::Cancelled

@@ -8,7 +8,8 @@ cargo clippy --package flatslab --package order_flow --package order_book --pack
     --all-targets --all-features -- -D warnings
 # What the peers' build scripts compile, which takes longer than all else, is built in this
 # profile by ci/bench.sh, too.
-cargo clippy --package flatslab-benches --all-targets --release -- -D warnings
+cargo clippy --package flatslab-benches --package engine_allocators --all-targets --release -- \
+    -D warnings
 cargo clippy --package flatslab --examples --profile test -- -D warnings
 cargo clippy --package flatslab --lib --no-default-features --features alloc -- -D warnings
 cargo clippy --package flatslab --all-targets --no-default-features -- -D warnings

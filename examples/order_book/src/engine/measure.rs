@@ -11,7 +11,7 @@
 //! *reserved*, where its memory was allocated and touched and the books are full before the
 //! first command that counts.
 //!
-//! A [`Desk`] knows the ids that a store gives, so that they stand in the commands as on the
+//! A desk knows the ids that a store gives, so that they stand in the commands as on the
 //! wire. It records them in a pass that is not timed, and in another process: the timed one
 //! must not find memory that such a pass has left.
 

@@ -22,10 +22,10 @@ use crate::raw::source::Source;
 ///
 /// | program | grows as a `Vec` | grows in place |
 /// |---|--:|--:|
-/// | glibc, just started: it moves the block by page tables | 0.20 ms (0.07) | 0.08 ms (0.09) |
-/// | glibc, after a block of 32 MiB was freed, as any program has that read a file: it copies | 10.0 ms (11.3) | 0.09 ms (0.08) |
-/// | mimalloc: it copies, into huge pages | 6.3 ms (1.8) | 0.07 ms (0.07) |
-/// | jemalloc: it copies | 44.6 ms (14.3) | 0.08 ms (0.07) |
+/// | glibc, just started: it moves the block by page tables | 0.21 ms (0.08) | 0.09 ms (0.09) |
+/// | glibc, after a block of almost 32 MiB was freed, as any program has that read a file: it copies | 10.1 ms (11.6) | 0.09 ms (0.10) |
+/// | mimalloc: it copies, into huge pages | 6.7 ms (1.8) | 0.08 ms (0.05) |
+/// | jemalloc: it copies | 45.5 ms (14.2) | 0.08 ms (0.06) |
 ///
 /// Of five runs the shortest, on an AMD EPYC (family 25, model 17); BENCHMARKS.md, "Growth", has
 /// the table that `cargo bench --bench growth` makes. *In place* is `grow_in_place` of the

@@ -6,6 +6,11 @@
 # All in one profile, and of one package: the peers and what they need are built once.
 cargo test --profile bench --package flatslab-benches --lib
 cargo bench --package flatslab-benches -- --quick
+# The engine on other allocators than the system's.
+cargo build --profile bench --package engine_allocators
+for program in engine_mimalloc engine_jemalloc; do
+    "${CARGO_TARGET_DIR:-target}/release/$program" --symbols 20 --commands 10000 --rounds 1 >/dev/null
+done
 # Built with the benches.
 "${CARGO_TARGET_DIR:-target}/release/report" --print >/dev/null
 

@@ -2,9 +2,8 @@
 # The documentation builds without a warning, private items included.
 . "$(dirname "$0")/common.sh"
 export RUSTDOCFLAGS="-D warnings"
-cargo doc --workspace --exclude public_benchmark --exclude engine_allocators --no-deps --all-features
-# Of its other features at most one may be chosen.
+# engine_allocators is two programs of five lines, for which two allocators would be built from C;
+# of public_benchmark's features at most one of its stores may be chosen.
+cargo doc --workspace --exclude engine_allocators --exclude public_benchmark --no-deps --all-features
 cargo doc --package public_benchmark --no-deps --features ring
-# Its allocators are built from C, in this profile by ci/clippy.sh, too.
-cargo doc --package engine_allocators --no-deps --release
 cargo doc --package flatslab --no-deps --all-features --document-private-items

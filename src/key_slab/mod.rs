@@ -26,8 +26,9 @@
 //! An empty slab has 64 bytes and no memory, the first value gets it four slots. Every operation
 //! is O(1) and allocates nothing unless it says otherwise; an insertion that grows a [`KeySlab`]
 //! takes memory for twice as many values, and copies those there are.
-//! Memory is not touched before it is used: a generous bound costs address
-//! space, and the first insertion into a page may fault.
+//! A [`KeySlab`] does not touch memory before it is used: the first insertion into a page may
+//! fault, unless [`prepare`](KeySlab::prepare) has touched the page. A [`BoundedKeySlab`] touches all of
+//! its memory when it is made, unless it is built `lazy`.
 //!
 //! # Invariants
 //!

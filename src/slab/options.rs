@@ -216,7 +216,8 @@ impl<T> Builder<Slab<T>> {
     /// comes to the first of them; 0 for none, so that each insertion that comes to a new page
     /// pays for that.
     ///
-    /// The default is 1,366, a third of the usual chunk, for values of up to 64 bytes, and 0 for
+    /// The default is half of the usual chunk, 2,048, for values of up to 40 bytes, a third of it,
+    /// 1,366, for values of up to 64 bytes, and 0 for
     /// larger ones. With it fewer than one insertion in a thousand waits for the system: choose it
     /// for p99.9. Choose 0 for p99.99 and the longest insertion, as each page fault is then an
     /// insertion's own. [`spare_chunks`](Self::spare_chunks) and [`reserve`](Slab::reserve) spare

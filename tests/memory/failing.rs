@@ -300,3 +300,29 @@ fn a_panic_of_the_source_while_a_key_slab_grows_loses_no_slot() {
     });
     assert!(requests >= 1, "{requests}");
 }
+
+/// The chunk that is refused is that of the next insertion, and its memory is touched then.
+#[test]
+fn a_refused_chunk_loses_no_slot_and_no_stretch_that_is_touched_ahead() {
+    let source = Counted::new();
+    let slab = Slab::<u64>::builder()
+        .chunk_capacity(1024)
+        .touch_ahead(300)
+        .pages(source.pages())
+        .build();
+    let mut keys: Vec<_> = (0..1024).map(|value| slab.insert_key(value)).collect();
+    for _ in 0..3 {
+        with_fault(0, Fault::Refuse, true, || {
+            let refused = slab.try_insert_key(1024).err().expect("no chunk is had");
+            assert_eq!(refused.into_inner(), 1024);
+        });
+        assert_eq!(slab.len(), 1024);
+    }
+    keys.extend((1024..4000).map(|value| slab.insert_key(value)));
+    slab.audit();
+    for (value, key) in (0..).zip(keys) {
+        assert_eq!(slab.remove_by_key(key), value);
+    }
+    drop(slab);
+    source.expect_all_back();
+}

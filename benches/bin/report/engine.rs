@@ -1,20 +1,20 @@
-//! The tables of the matching engine: what `order_book --full --record` has written. It
-//! names no machine.
+//! The tables of the matching engine: what `order_book --full --record` has written, and
+//! `engine_mimalloc --record` and `engine_jemalloc --record` beside it. They name no machine.
 
 use flatslab_benches::record::Record;
-use flatslab_benches::table::{self, thousands};
+use flatslab_benches::table::{self, NOTHING, thousands};
 use serde_json::Value;
 
 use crate::{Section, full};
 
-/// Latencies of the closed loop: the field, the name, and whether the lowest of the rounds counts
-/// instead of the median.
-pub(crate) const LATENCIES: [(&str, &str, bool); 5] = [
+/// Latencies of the closed loop: the field, the name, and whether the highest of the rounds
+/// counts instead of the median.
+const LATENCIES: [(&str, &str, bool); 5] = [
     ("p50_ns", "p50", false),
     ("p99_ns", "p99", false),
     ("p99_9_ns", "p99.9", false),
     ("p99_99_ns", "p99.99", false),
-    ("max_ns", "longest", true),
+    ("longest_ns", "longest", true),
 ];
 
 const STARTS: [(&str, &str); 2] = [
@@ -22,53 +22,95 @@ const STARTS: [(&str, &str); 2] = [
     ("reserved", "Reserved and touched, full books"),
 ];
 
-/// The stores of the README's table: ours, and what people would use instead.
-const SHORT: [&str; 4] = ["keys", "bounded", "slab + number", "slotmap"];
+/// The stores of the README's table and of the picture: the argument, and the name in the picture.
+pub(crate) const SHORT: [(&str, &str); 7] = [
+    ("slab", "Slab"),
+    ("bounded-slab", "BoundedSlab"),
+    ("key-slab", "KeySlab"),
+    ("by-hand", "by hand"),
+    ("slab-number", "slab"),
+    ("slotmap", "slotmap"),
+    ("slab-hashmap", "slab + HashMap"),
+];
 
-const PICTURE: &str =
-    "![percentiles of the time of one command to a matching engine](pictures/engine.svg)";
+/// Of [`SHORT`], those of this crate come first.
+pub(crate) const OURS: usize = 3;
+
+/// Programs of which there is a record: the file, and what they are.
+const PROGRAMS: [(&str, &str); 4] = [
+    ("engine-fresh.json", "glibc, just started"),
+    ("engine.json", "glibc, running"),
+    ("engine-mimalloc.json", "mimalloc"),
+    ("engine-jemalloc.json", "jemalloc"),
+];
+
+const PICTURE: &str = "![the longest command to a matching engine whose books grow, by store and \
+                       allocator](pictures/engine.svg)";
+
+/// What was recorded of the engine.
+pub(crate) struct Engine {
+    /// In a program that has been running, on the system's allocator.
+    result: Value,
+    /// Each program of which there is a record, by its name.
+    pub(crate) programs: Vec<(&'static str, Value)>,
+}
 
 /// The record, if there is one.
-pub(crate) fn result() -> Result<Option<Value>, String> {
-    crate::json(&Record::directory().join("engine.json"))
+pub(crate) fn result() -> Result<Option<Engine>, String> {
+    let read = |file| crate::json(&Record::directory().join(file));
+    let Some(result) = read("engine.json")? else {
+        return Ok(None);
+    };
+    let mut programs = Vec::new();
+    for (file, name) in PROGRAMS {
+        programs.extend(read(file)?.map(|result| (name, result)));
+    }
+    Ok(Some(Engine { result, programs }))
 }
 
 /// The generated file: all tables.
-pub(crate) fn file(result: &Value) -> (&'static str, String) {
+pub(crate) fn file(engine: &Engine) -> (&'static str, String) {
+    let result = &engine.result;
     let head = full::head("engine", "`benches/record/engine.json`");
-    let all = |_: &str| true;
     let tables = STARTS.map(|(start, title)| {
         format!(
             "## {title}\n\n{}\n\n### At a fixed rate\n\n{}\n",
-            table(result, start, all),
+            table(result, start, |_| true),
             loaded(result, start)
         )
     });
     let text = format!(
-        "{head}\n\n{}\n\n{}\n{}\n{}",
+        "{head}\n\n{}\n\n{}\n{}\n## The longest command, by allocator\n\n{}\n\n{}",
         caption(result),
         tables.join("\n"),
         late(result),
+        by_program(engine),
         says(result)
     );
     ("engine", text)
 }
 
-/// For BENCHMARKS.md: both tables of the closed loop, and what they say.
-pub(crate) fn in_short(result: &Value) -> String {
+/// For BENCHMARKS.md: both tables of the closed loop, the longest command by allocator, and what
+/// they say.
+pub(crate) fn in_short(engine: &Engine) -> String {
+    let result = &engine.result;
     let tables =
         STARTS.map(|(start, title)| format!("{title}:\n\n{}", table(result, start, |_| true)));
     format!(
-        "{} [All tables](benches/record/tables/engine.md).\n\n{}\n\n{}",
+        "{} [All tables](benches/record/tables/engine.md).\n\n{}\n\nThe longest command from empty, \
+         by allocator:\n\n{}\n\n{}",
         caption(result),
         tables.join("\n\n"),
+        by_program(engine),
         says(result)
     )
 }
 
 /// For README.md: the picture, what was seen, and the table from empty.
-pub(crate) fn readme(result: &Value) -> Section {
-    let table = table(result, "from_empty", |name| SHORT.contains(&name));
+pub(crate) fn readme(engine: &Engine) -> Section {
+    let result = &engine.result;
+    let is_shown = |store: &Value| SHORT.iter().any(|(name, _)| store["store"] == **name);
+    let table = table(result, "from_empty", is_shown);
     let text = format!(
         "{PICTURE}\n\n{}\n\n{table}\n\n{}",
         says(result),
@@ -79,16 +121,16 @@ pub(crate) fn readme(result: &Value) -> Section {
 
 /// The sentences that the program has printed.
 fn says(result: &Value) -> String {
-    let said = result["says"].as_array().map_or(&[][..], Vec::as_slice);
-    let said: Vec<&str> = said.iter().filter_map(Value::as_str).collect();
-    said.join(" ")
+    let said = array(&result["says"]).iter().filter_map(Value::as_str);
+    said.collect::<Vec<_>>().join(" ")
 }
 
 fn caption(result: &Value) -> String {
     let number = |field: &str| thousands(result[field].as_u64().unwrap_or(0) as usize);
     format!(
-        "{} live orders, {} symbols, {} % latecomers, {} rounds; medians, and of the longest \
-         command the lowest.",
+        "{} live orders, {} symbols, {} % latecomers, {} rounds; medians, and the longest command \
+         of all rounds that the machine did not disturb, in processes that have freed a block of \
+         almost 32 MiB.",
         number("peak_live_orders"),
         number("symbols"),
         number("late_per_cent"),
@@ -96,50 +138,77 @@ fn caption(result: &Value) -> String {
     )
 }
 
-pub(crate) fn stores(result: &Value) -> &[Value] {
-    result["stores"].as_array().map_or(&[], Vec::as_slice)
+fn array(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
 }
 
-pub(crate) fn name(store: &Value) -> &str {
-    store["name"].as_str().unwrap_or("?")
+fn stores(result: &Value) -> &[Value] {
+    array(&result["stores"])
 }
 
-/// A figure of all rounds: the median, or the lowest.
-fn figure(rounds: &Value, of: impl Fn(&Value) -> Option<u64>, is_lowest: bool) -> u64 {
-    let rounds = rounds.as_array().map_or(&[][..], Vec::as_slice);
-    let mut values: Vec<u64> = rounds.iter().filter_map(of).collect();
+fn name(store: &Value) -> String {
+    format!("`{}`", store["name"].as_str().unwrap_or("?"))
+}
+
+/// The rounds that count: those that the machine did not disturb, or all if it disturbed all.
+fn counted(rounds: &Value) -> Vec<&Value> {
+    let is_undisturbed = |round: &&Value| round["disturbed"] == false;
+    let undisturbed: Vec<_> = array(rounds).iter().filter(is_undisturbed).collect();
+    match undisturbed.is_empty() {
+        true => array(rounds).iter().collect(),
+        false => undisturbed,
+    }
+}
+
+/// The median, or the highest.
+fn figure(mut values: Vec<u64>, is_highest: bool) -> Option<u64> {
     values.sort_unstable();
-    let at = if is_lowest { 0 } else { values.len() / 2 };
-    values.get(at).copied().unwrap_or(0)
+    let at = match is_highest {
+        true => values.len().checked_sub(1)?,
+        false => values.len() / 2,
+    };
+    values.get(at).copied()
 }
 
-/// A latency of the closed loop.
-pub(crate) fn latency(store: &Value, start: &str, field: &str, is_lowest: bool) -> u64 {
-    figure(
-        &store[start],
-        |round| round["closed"][field].as_u64(),
-        is_lowest,
-    )
+/// The longest command of each round that counts, in nanoseconds.
+pub(crate) fn longest(result: &Value, store: &str) -> Vec<u64> {
+    let store = stores(result).iter().find(|it| it["store"] == *store);
+    let rounds = store.map_or_else(Vec::new, |store| counted(&store["from_empty"]));
+    let longest = rounds.iter().map(|it| it["closed"]["longest_ns"].as_u64());
+    longest.flatten().collect()
 }
 
-fn cell(number: u64) -> String {
-    thousands(number as usize)
+fn cell(number: Option<u64>) -> String {
+    number.map_or_else(|| NOTHING.to_owned(), |it| thousands(it as usize))
 }
 
-fn table(result: &Value, start: &str, is_shown: impl Fn(&str) -> bool) -> String {
+/// Cells of a pass: the field of its latencies of each round that counts.
+fn latencies(store: &Value, start: &str, pass: &str) -> Vec<String> {
+    let rounds = counted(&store[start]);
+    let cells = LATENCIES.map(|(field, _, is_highest)| {
+        let values = rounds
+            .iter()
+            .filter_map(|round| round[pass][field].as_u64());
+        cell(figure(values.collect(), is_highest))
+    });
+    cells.to_vec()
+}
+
+fn table(result: &Value, start: &str, is_shown: impl Fn(&Value) -> bool) -> String {
     let mut head = vec!["store".to_owned(), "commands/s".to_owned()];
     head.extend(LATENCIES.map(|(_, name, _)| format!("{name}, ns")));
-    head.extend(["above 100 µs", "bytes an order"].map(str::to_owned));
-    let shown = stores(result).iter().filter(|store| is_shown(name(store)));
+    head.extend(["rounds", "bytes an order"].map(str::to_owned));
+    let shown = stores(result).iter().filter(|store| is_shown(store));
     let rows = shown.map(|store| {
-        let rate = |round: &Value| round["commands_per_second"].as_u64();
-        let mut row = vec![format!("`{}`", name(store))];
-        row.push(cell(figure(&store[start], rate, false)));
-        row.extend(
-            LATENCIES.map(|(field, _, is_lowest)| cell(latency(store, start, field, is_lowest))),
-        );
-        row.push(cell(latency(store, start, "long", true)));
-        row.push(store["order_bytes"].to_string());
+        let rounds = array(&store[start]);
+        let rates = rounds
+            .iter()
+            .filter_map(|it| it["commands_per_second"].as_u64());
+        let mut row = vec![name(store), cell(figure(rates.collect(), false))];
+        row.extend(latencies(store, start, "closed"));
+        let undisturbed = rounds.iter().filter(|it| it["disturbed"] == false);
+        row.push(format!("{} of {}", undisturbed.count(), rounds.len()));
+        row.push(store["bytes_per_order"].to_string());
         row
     });
     table::markdown(&head, &rows.collect::<Vec<_>>())
@@ -153,13 +222,28 @@ fn loaded(result: &Value, start: &str) -> String {
         head.extend(LATENCIES.map(|(_, name, _)| format!("{load}: {name}, ns")));
     }
     let rows = stores(result).iter().map(|store| {
-        let mut row = vec![format!("`{}`", name(store))];
-        for (load, _) in loads {
-            row.extend(LATENCIES.map(|(field, _, is_lowest)| {
-                let of = |round: &Value| round[load][field].as_u64();
-                cell(figure(&store[start], of, is_lowest))
-            }));
-        }
+        let mut row = vec![name(store)];
+        row.extend(
+            loads
+                .into_iter()
+                .flat_map(|(load, _)| latencies(store, start, load)),
+        );
+        row
+    });
+    table::markdown(&head, &rows.collect::<Vec<_>>())
+}
+
+/// The longest command from empty, by the program that it was measured in.
+fn by_program(engine: &Engine) -> String {
+    let mut head = vec!["store, µs".to_owned()];
+    head.extend(engine.programs.iter().map(|(name, _)| (*name).to_owned()));
+    let rows = stores(&engine.result).iter().map(|store| {
+        let mut row = vec![name(store)];
+        let kind = store["store"].as_str().unwrap_or("?");
+        row.extend(engine.programs.iter().map(|(_, result)| {
+            let longest = longest(result, kind).into_iter().max();
+            cell(longest.map(|ns| ns.div_ceil(1_000)))
+        }));
         row
     });
     table::markdown(&head, &rows.collect::<Vec<_>>())
@@ -175,10 +259,10 @@ fn late(result: &Value) -> String {
     let share = |other: &Value| format!("{} %", other["per_cent"]);
     head.extend(others(first).iter().map(share));
     let rows = stores(result).iter().map(|store| {
-        let mut row = vec![format!("`{}`", name(store))];
+        let mut row = vec![name(store)];
         row.extend(others(store).iter().map(|other| {
-            let rates = &other["commands_per_second"];
-            cell(figure(rates, |rates| rates[1].as_u64(), false))
+            let rates = array(&other["commands_per_second"]).iter();
+            cell(figure(rates.filter_map(Value::as_u64).collect(), false))
         }));
         row
     });

@@ -199,6 +199,7 @@ fn chart(path: &Path, axes: &Axes<'_>, lines: &[Line]) -> Drawn {
 /// Nanoseconds, in a unit that makes them short.
 fn duration(ns: f64) -> String {
     match ns {
+        1e9.. => format!("{} s", ns / 1e9),
         1e6.. => format!("{} ms", ns / 1e6),
         1e3.. => format!("{} µs", ns / 1e3),
         _ => format!("{ns} ns"),
@@ -229,8 +230,8 @@ pub(crate) fn draw(record: &Record, book: Option<&serde_json::Value>, directory:
         let mut cases = growing.iter();
         cases.find(|case| case.row == row && case.bytes == bytes)
     };
-    // Where what is copied costs most, and where most programs run.
-    if let Some(case) = of(growth::MIMALLOC, 64) {
+    // What most programs are: not just started, on the system's allocator.
+    if let Some(case) = of(growth::RUNNING, 64) {
         longest(&directory.join("growth.svg"), record, *case)?;
     }
     if let Some(case) = of(growth::RUNNING, 8) {
@@ -264,7 +265,7 @@ fn longest(path: &Path, record: &Record, case: Case<'_>) -> Drawn {
         ticks.map(ns_of_ticks(record, case.bench)).unwrap_or(1.0)
     };
     let title = format!(
-        "On mimalloc, the longest insertion into slab takes {}, into Slab {}: {:.0} times as long",
+        "In a running program, the longest insertion into slab takes {0}, {2:.0} times as long as into Slab ({1})",
         about(worst("slab")),
         about(worst("Slab, Slot")),
         worst("slab") / worst("Slab, Slot")
@@ -452,39 +453,122 @@ fn order_book(path: &Path, result: &serde_json::Value) -> Drawn {
     chart(path, &axes, &lines)
 }
 
-/// The percentiles of commands to a matching engine that grows from empty, by the store of its
-/// orders.
-pub(crate) fn engine(path: &Path, result: &serde_json::Value) -> Drawn {
-    use crate::engine::{LATENCIES, latency, name, stores};
-    let shown = ["keys", "bounded", "slab + number", "slotmap", "slab + map"];
-    let lines: Vec<Line> = stores(result)
-        .iter()
-        .filter(|store| shown.contains(&name(store)))
-        .map(|store| {
-            let points = LATENCIES.iter().enumerate();
-            let points = points.map(|(at, &(field, _, is_lowest))| {
-                (
-                    at as f64,
-                    latency(store, "from_empty", field, is_lowest) as f64,
-                )
-            });
-            Line {
-                name: name(store).to_owned(),
-                points: points.collect(),
-            }
-        })
-        .collect();
-    let number = |field: &str| thousands(result[field].as_u64().unwrap_or(0) as usize);
-    let axes = Axes {
-        title: "A matching engine whose keys are the order numbers, growing from empty",
-        x: &format!(
-            "percentile of commands, {} orders live",
-            number("peak_live_orders")
-        ),
-        y: "time of one command",
-        names: &LATENCIES.map(|(_, name, _)| name),
-        marks: true,
-        unit: Unit::Nanoseconds,
+/// The longest command to a matching engine that grows from empty, by the store of its orders and
+/// the program: a bar to the longest of all rounds, and a dot for each round.
+pub(crate) fn engine(path: &Path, engine: &crate::engine::Engine) -> Drawn {
+    use crate::engine::{SHORT, longest};
+    let programs = &engine.programs;
+    let rounds = |result, store| longest(result, store).into_iter().map(|ns| ns as f64);
+    let highest = |result, store| rounds(result, store).fold(0.0, f64::max);
+    let all = || {
+        let pairs = programs
+            .iter()
+            .flat_map(|it| SHORT.map(|(store, _)| (&it.1, store)));
+        pairs.flat_map(|(result, store)| rounds(result, store))
     };
-    chart(path, &axes, &lines)
+    let (least, most) = (
+        all().fold(f64::INFINITY, f64::min),
+        all().fold(0.0, f64::max),
+    );
+    if !least.is_finite() {
+        return Err("there is nothing to draw".into());
+    }
+    // Below the shortest bar there is some of it to see, above the longest room for the names.
+    let (from, to) = (10_f64.powf(least.log10().floor()), most * 8.0);
+
+    let area = SVGBackend::new(path, SIZE).into_drawing_area();
+    let stores = SHORT.len() as f64;
+    let mut chart = ChartBuilder::on(&area)
+        .caption(
+            engine_title(engine),
+            ("sans-serif", 18).into_font().color(&GREY),
+        )
+        .margin(12)
+        .margin_right(24)
+        .x_label_area_size(30)
+        .y_label_area_size(72)
+        .build_cartesian_2d(
+            Ticked {
+                scale: RangedCoordf64::from(0.0..stores),
+                ticks: (0..SHORT.len()).map(|at| at as f64 + 0.5).collect(),
+            },
+            Ticked {
+                scale: LogCoord::from((from..to).log_scale()),
+                ticks: Unit::Nanoseconds.ticks(from, to),
+            },
+        )?;
+    let text = ("sans-serif", 14).into_font().color(&GREY);
+    let label = |x: &f64| {
+        SHORT
+            .get(*x as usize)
+            .map_or("", |(_, name)| name)
+            .to_owned()
+    };
+    chart
+        .configure_mesh()
+        .disable_x_mesh()
+        .bold_line_style(GREY.mix(0.25))
+        .light_line_style(TRANSPARENT)
+        .axis_style(GREY)
+        .x_label_formatter(&label)
+        .y_label_formatter(&|y| Unit::Nanoseconds.label(*y))
+        .y_desc("longest command")
+        .label_style(text.clone())
+        .axis_desc_style(text.clone())
+        .draw()?;
+    // A store's bars stand together, with a gap of a bar between two stores.
+    let width = 1.0 / (programs.len() + 1) as f64;
+    for (number, (name, result)) in programs.iter().enumerate() {
+        let colour = COLOURS[number % COLOURS.len()];
+        let left = |at: usize| at as f64 + (number as f64 + 0.5) * width;
+        let bars = SHORT.iter().enumerate().filter_map(|(at, (store, _))| {
+            let top = highest(result, store);
+            let corners = [(left(at), from), (left(at) + 0.85 * width, top)];
+            (top > 0.0).then(|| Rectangle::new(corners, colour.mix(0.75).filled()))
+        });
+        chart
+            .draw_series(bars)?
+            .label(*name)
+            .legend(move |(x, y)| Rectangle::new([(x, y - 5), (x + 12, y + 5)], colour.filled()));
+        let dots = SHORT.iter().enumerate().flat_map(|(at, (store, _))| {
+            let middle = left(at) + 0.425 * width;
+            rounds(result, store).map(move |ns| Circle::new((middle, ns), 2, GREY.filled()))
+        });
+        chart.draw_series(dots)?;
+    }
+    chart
+        .configure_series_labels()
+        .position(SeriesLabelPosition::UpperLeft)
+        .label_font(text)
+        .draw()?;
+    area.present()?;
+    Ok(())
+}
+
+/// How many times as long the longest command is in stores that are not ours, in programs that
+/// have been running; without figures that say so, what is drawn.
+fn engine_title(engine: &crate::engine::Engine) -> String {
+    use crate::engine::{OURS, SHORT, longest};
+    let mut times = Vec::new();
+    let running = engine
+        .programs
+        .iter()
+        .filter(|(_, it)| it["running"] == true);
+    for (_, result) in running {
+        let highest = |(store, _): &(&str, &str)| longest(result, store).into_iter().max();
+        let Some(ours) = SHORT[..OURS].iter().filter_map(highest).max() else {
+            continue;
+        };
+        let others = SHORT[OURS..].iter().filter_map(highest);
+        times.extend(others.map(|other| other as f64 / ours.max(1) as f64));
+    }
+    let least = times.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = times.iter().copied().fold(0.0, f64::max);
+    match least.is_finite() && least > 2.0 {
+        true => format!(
+            "Books that grow in a running program: the longest command is {least:.0} to {most:.0} \
+             times as long without flatslab"
+        ),
+        false => "The longest command while books grow, by store and allocator".to_owned(),
+    }
 }

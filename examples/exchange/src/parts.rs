@@ -7,10 +7,10 @@ use flatslab::KeySlab;
 pub(crate) use flatslab::bump::{Arena, ArenaVec};
 use flatslab::memory::{HugePages, Pages};
 pub(crate) use flatslab::sync::{Consumer, Producer, SendSlot, SharedRing, SpscRing};
-use order_book::engine::matching::Engine;
-use order_book::engine::restart;
-use order_book::engine::sessions::Extent;
-use order_book::engine::store::KeyStore;
+use order_book::matching::Engine;
+use order_book::restart;
+use order_book::sessions::Extent;
+use order_book::store::KeyStore;
 use order_flow::program::Failure;
 
 pub(crate) const NAME: &str = "flatslab";

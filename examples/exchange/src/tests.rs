@@ -1,8 +1,8 @@
 //! The exchange in small, and its frames.
 
-use order_book::engine::command::{Command, Kind};
-use order_book::engine::matching::Engine;
-use order_book::engine::sessions::Extent;
+use order_book::command::{Command, Kind};
+use order_book::matching::Engine;
+use order_book::sessions::Extent;
 use order_flow::message::Side;
 use zerocopy::IntoBytes;
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use order_book::engine::{StoreKind, recorded};
+use order_book::{StoreKind, recorded};
 use order_flow::flow::Flow;
 use order_flow::lobster;
 use order_flow::top::TopsFile;

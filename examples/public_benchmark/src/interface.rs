@@ -9,12 +9,12 @@
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
 
-use order_book::engine::book::LevelId;
-use order_book::engine::matching::Engine;
+use order_book::book::LevelId;
+use order_book::matching::Engine;
 #[cfg(not(feature = "ring"))]
-use order_book::engine::numbers::Reports;
-use order_book::engine::numbers::{Event, Numbers, Report, Terms};
-use order_book::engine::store::{Room, Store};
+use order_book::numbers::Reports;
+use order_book::numbers::{Event, Numbers, Report, Terms};
+use order_book::store::{Room, Store};
 use order_flow::message::Side;
 
 /// Orders that can rest at once, and numbers that they can have: the benchmark uses a million.
@@ -24,20 +24,20 @@ const NUMBERS: usize = 1 << 22;
 const PAGES: usize = 1 << 12;
 
 #[cfg(feature = "by-hand")]
-type Orders = order_book::engine::store::ByHandStore<u32>;
+type Orders = order_book::store::ByHandStore<u32>;
 #[cfg(feature = "boxes")]
-type Orders = order_book::engine::store::BoxMapStore<u32>;
+type Orders = order_book::store::BoxMapStore<u32>;
 #[cfg(feature = "slab")]
-type Orders = order_book::engine::store::SlabNumberStore<u32>;
+type Orders = order_book::store::SlabNumberStore<u32>;
 #[cfg(feature = "slotmap")]
-type Orders = order_book::engine::store::SlotMapStore<u32>;
+type Orders = order_book::store::SlotMapStore<u32>;
 #[cfg(not(any(
     feature = "by-hand",
     feature = "boxes",
     feature = "slab",
     feature = "slotmap"
 )))]
-type Orders = order_book::engine::store::BoundedKeyStore<u32>;
+type Orders = order_book::store::BoundedKeyStore<u32>;
 
 /// A new order.
 #[derive(Clone, Copy, Debug)]

@@ -15,7 +15,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use flatslab::sync::{Consumer, Producer, SpscRing};
-use order_book::engine::numbers::{Report, Reports};
+use order_book::numbers::{Report, Reports};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::{Transport, WireReport};

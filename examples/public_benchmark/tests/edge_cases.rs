@@ -9,9 +9,9 @@ use common::{
     Job, Kept, Message, Naive, Plays, buy, cancel, lines, modify, on_every_store, sell, take_asks,
     take_bids,
 };
-use order_book::engine::matching::Engine;
-use order_book::engine::numbers::{Event, Numbers, Terms};
-use order_book::engine::store::Store;
+use order_book::matching::Engine;
+use order_book::numbers::{Event, Numbers, Terms};
+use order_book::store::Store;
 use order_flow::message::Side::{Buy, Sell};
 
 struct Case<'a> {

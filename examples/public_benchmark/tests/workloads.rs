@@ -7,9 +7,9 @@ mod common;
 use std::path::{Path, PathBuf};
 
 use common::{Job, Kept, Message, Plays, lines, on_every_store};
-use order_book::engine::matching::Engine;
-use order_book::engine::numbers::Numbers;
-use order_book::engine::store::Store;
+use order_book::matching::Engine;
+use order_book::numbers::Numbers;
+use order_book::store::Store;
 use order_flow::message::Side;
 use sha2::{Digest, Sha256};
 

@@ -16,8 +16,8 @@
 //! doubling the stack and the table are allocated too, inside the insertion unless
 //! a helper has them ready, and the entries of the table are copied. To touch and
 //! stamp a chunk at once took as long as all its faults together, and showed in
-//! the slowest of ten thousand insertions (BENCHMARKS.md, "Growth"). To touch a third of a chunk
-//! at once, and to stamp nothing, leaves the slowest of a thousand without a fault.
+//! the slowest of ten thousand insertions (BENCHMARKS.md, "Growth"). To touch half of a chunk
+//! at once, or a third, and to stamp nothing, leaves the slowest of a thousand without a fault.
 //!
 //! # Invariants
 //!

@@ -23,10 +23,10 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
 
-use order_book::engine::matching::Engine;
-use order_book::engine::measure::{Latency, histogram};
-use order_book::engine::traffic::Traffic;
-use order_book::engine::wire;
+use order_book::matching::Engine;
+use order_book::timing::measure::{Latency, histogram};
+use order_book::traffic::Traffic;
+use order_book::wire;
 use order_flow::digest::Digest;
 use order_flow::program::{FAILED, Failure};
 

@@ -3,8 +3,8 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
-use order_book::engine::matching::Engine;
-use order_book::engine::sessions::Extent;
+use order_book::matching::Engine;
+use order_book::sessions::Extent;
 use order_flow::program::Failure;
 use zerocopy::TryFromBytes;
 
@@ -76,7 +76,7 @@ mod tests {
     use super::super::wait_for;
     use super::*;
     use crate::frame::Frame;
-    use order_book::engine::command::{Command, Kind};
+    use order_book::command::{Command, Kind};
     use order_flow::message::Side;
 
     const EXTENT: Extent = Extent {

@@ -3,10 +3,10 @@
 #![allow(dead_code, reason = "each test uses some of it")]
 
 use flatslab_engine::WireReport;
-use order_book::engine::book::LevelId;
-use order_book::engine::matching::Engine;
-use order_book::engine::numbers::{Event, Numbers, Report, Reports, Terms};
-use order_book::engine::store::{self, Room, Store};
+use order_book::book::LevelId;
+use order_book::matching::Engine;
+use order_book::numbers::{Event, Numbers, Report, Reports, Terms};
+use order_book::store::{self, Room, Store};
 use order_flow::message::Side;
 use order_flow::message::Side::{Buy, Sell};
 

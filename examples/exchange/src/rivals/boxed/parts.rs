@@ -5,10 +5,10 @@ use std::sync::mpsc::{self, Receiver, SyncSender, TryRecvError};
 
 use allocator_api2::boxed::Box;
 use allocator_api2::vec::Vec;
-use order_book::engine::matching::Engine;
-use order_book::engine::measure;
-use order_book::engine::sessions::Extent;
-use order_book::engine::store::SlabMapStore;
+use order_book::matching::Engine;
+use order_book::sessions::Extent;
+use order_book::store::SlabMapStore;
+use order_book::timing::measure;
 use order_flow::program::Failure;
 
 use super::Heap;

@@ -3,10 +3,10 @@
 use std::cell::{RefCell, RefMut};
 use std::ops::{Deref, DerefMut};
 
-use order_book::engine::matching::Engine;
-use order_book::engine::measure;
-use order_book::engine::sessions::Extent;
-use order_book::engine::store::SlabNumberStore;
+use order_book::matching::Engine;
+use order_book::sessions::Extent;
+use order_book::store::SlabNumberStore;
+use order_book::timing::measure;
 use order_flow::program::Failure;
 
 use crate::frame::Frame;

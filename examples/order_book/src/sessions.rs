@@ -1,0 +1,329 @@
+//! Sessions that enter orders and name them by their keys.
+//!
+//! # Invariants
+//!
+//! * S1: the orders of a session are a list, from `newest` by `older`, and back by `newer`; each
+//!   order is in that of its session.
+
+use std::num::NonZeroU32;
+
+use order_flow::digest::Digest;
+use order_flow::message::Side;
+use order_flow::top::Top;
+use serde::{Deserialize, Serialize};
+
+use crate::book::{Books, LevelId};
+use crate::command::{Command, Kind, Refusal, Response};
+use crate::matching::{Clients, Engine, Fill, Incoming};
+use crate::order::Order;
+use crate::store::SessionStore;
+use crate::tape::{Tape, Trade};
+
+/// What a session keeps with each of its orders.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Member<L> {
+    /// The session's next order.
+    pub(crate) newer: L,
+    /// The session's order before this one.
+    pub(crate) older: L,
+    /// Shares that have traded.
+    pub(crate) filled: u32,
+    pub(crate) session: u32,
+    /// The client's own words, returned with each report.
+    pub(crate) reference: [u32; 2],
+}
+
+impl<L: Copy> Member<L> {
+    /// What a new order of a session begins with.
+    fn new(command: &Command, none: L) -> Self {
+        Member {
+            newer: none,
+            older: none,
+            filled: 0,
+            session: command.session,
+            reference: command.reference,
+        }
+    }
+
+    /// What the sessions keep with an order of none of them.
+    pub(crate) fn of_none(none: L) -> Self {
+        Member {
+            newer: none,
+            older: none,
+            filled: 0,
+            session: u32::MAX,
+            reference: [0; 2],
+        }
+    }
+}
+
+/// The sessions, and all that went out to them.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Sessions<L> {
+    /// The newest order of each session.
+    newest: Vec<L>,
+    /// Prices are multiples of this.
+    tick: u32,
+    /// What went out.
+    pub tape: Tape,
+}
+
+/// How large an engine is.
+#[derive(Clone, Copy, Debug)]
+pub struct Extent {
+    /// Books.
+    pub symbols: usize,
+    /// Sessions that can enter orders.
+    pub sessions: usize,
+    /// Pages of prices that orders rest at, at once.
+    pub pages: usize,
+    /// Prices are multiples of this; not 0.
+    pub tick: u32,
+}
+
+impl<S: SessionStore> Clients<S> for Sessions<S::Link> {
+    #[inline]
+    fn trade(&mut self, fill: &Fill, maker: &mut Member<S::Link>, taker: &mut Member<S::Link>) {
+        maker.filled += fill.quantity;
+        taker.filled += fill.quantity;
+        self.tape.trade(&Trade {
+            symbol: fill.symbol as u16,
+            side: fill.side,
+            price: fill.price as u32 * self.tick,
+            quantity: fill.quantity,
+            maker: (maker.session, maker.reference),
+            taker: (taker.session, taker.reference),
+        });
+    }
+
+    #[inline]
+    fn rest(&mut self, store: &mut S, link: S::Link) {
+        let mut order = store.order_mut(link);
+        let newest = &mut self.newest[order.owner.session as usize];
+        let older = std::mem::replace(newest, link);
+        order.owner.older = older;
+        drop(order);
+        if older != S::NONE {
+            store.order_mut(older).owner.newer = link;
+        }
+    }
+
+    #[inline]
+    fn leave(&mut self, store: &mut S, order: &Order<S::Link, Member<S::Link>>) {
+        let Member {
+            newer,
+            older,
+            session,
+            ..
+        } = order.owner;
+        if newer != S::NONE {
+            store.order_mut(newer).owner.older = older;
+        } else {
+            self.newest[session as usize] = older;
+        }
+        if older != S::NONE {
+            store.order_mut(older).owner.newer = newer;
+        }
+    }
+}
+
+impl<S: SessionStore> Engine<S> {
+    /// Empty books over an empty store.
+    pub fn new(store: S, extent: Extent) -> Self {
+        Engine {
+            store,
+            books: Books::new(extent.symbols, extent.pages, S::NONE),
+            clients: Sessions {
+                newest: vec![S::NONE; extent.sessions],
+                tick: extent.tick,
+                tape: Tape::default(),
+            },
+        }
+    }
+
+    /// Carries out one command.
+    #[inline]
+    pub fn apply(&mut self, command: &Command) -> Response {
+        let done = match command.kind {
+            Kind::New => self.submit(command, command.symbol.into(), command.side),
+            Kind::Cancel => self.cancel(command),
+            Kind::Replace => self.replace(command),
+            Kind::Reduce => self.withdraw(command),
+            Kind::CancelAll => self.cancel_all(command),
+        };
+        done.unwrap_or_else(|refusal| {
+            self.clients.tape.refuse(refusal);
+            Response::Refused(refusal)
+        })
+    }
+
+    /// The live order that a command names, if it is the session's.
+    #[inline]
+    fn own(&self, command: &Command) -> Result<S::Link, Refusal> {
+        let link = self.store.find(command.id).ok_or(Refusal::NoSuchOrder)?;
+        match self.store.order(link).owner.session == command.session {
+            true => Ok(link),
+            false => Err(Refusal::NotYours),
+        }
+    }
+
+    #[inline]
+    fn submit(
+        &mut self,
+        command: &Command,
+        symbol: usize,
+        side: Side,
+    ) -> Result<Response, Refusal> {
+        let (price, quantity) = self.sound(command)?;
+        if symbol >= self.symbols() || command.session as usize >= self.clients.newest.len() {
+            return Err(Refusal::Unknown);
+        }
+        let order = Incoming {
+            symbol,
+            side,
+            price,
+            quantity,
+            rests: true,
+        };
+        let (open, link) = (self.enter(&order, Member::new(command, S::NONE)))?;
+        Ok(Response::Entered {
+            traded: command.quantity - open,
+            id: link.map(|link| self.store.id(link)),
+        })
+    }
+
+    /// The price, in ticks, and the shares that a command names.
+    #[inline]
+    fn sound(&self, command: &Command) -> Result<(i64, NonZeroU32), Refusal> {
+        let quantity = NonZeroU32::new(command.quantity).ok_or(Refusal::Nothing)?;
+        if command.price == 0 {
+            return Err(Refusal::Nothing);
+        }
+        let (price, rest) = (
+            command.price / self.clients.tick,
+            command.price % self.clients.tick,
+        );
+        match rest {
+            0 => Ok((price.into(), quantity)),
+            _ => Err(Refusal::OffTick),
+        }
+    }
+
+    fn cancel(&mut self, command: &Command) -> Result<Response, Refusal> {
+        let link = self.own(command)?;
+        self.remove(link);
+        Ok(Response::Cancelled)
+    }
+
+    fn replace(&mut self, command: &Command) -> Result<Response, Refusal> {
+        let link = self.own(command)?;
+        let (price, _) = self.sound(command)?;
+        let level = self.store.order(link).level;
+        let (symbol, side, _) = self.books.place(level);
+        if !self.books.has_room_for(symbol, side, price) {
+            return Err(Refusal::NoRoom);
+        }
+        self.remove(link);
+        self.submit(command, symbol, side)
+    }
+
+    fn withdraw(&mut self, command: &Command) -> Result<Response, Refusal> {
+        let link = self.own(command)?;
+        if command.quantity == 0 {
+            return Err(Refusal::Nothing);
+        }
+        Ok(match self.reduce(link, command.quantity) {
+            true => Response::Reduced,
+            false => Response::Cancelled,
+        })
+    }
+
+    fn cancel_all(&mut self, command: &Command) -> Result<Response, Refusal> {
+        let session = command.session as usize;
+        if session >= self.clients.newest.len() {
+            return Err(Refusal::Unknown);
+        }
+        let mut orders = 0;
+        while self.clients.newest[session] != S::NONE {
+            self.remove(self.clients.newest[session]);
+            orders += 1;
+        }
+        Ok(Response::AllCancelled { orders })
+    }
+
+    /// The number of books.
+    pub fn symbols(&self) -> usize {
+        self.books.symbols()
+    }
+
+    /// The best prices of a symbol, and the shares at them.
+    pub fn top(&self, symbol: usize) -> Top {
+        let [(bid, bid_size), (ask, ask_size)] =
+            [Side::Buy, Side::Sell].map(|side| match self.books.best(symbol, side).1 {
+                LevelId::NONE => (0, 0),
+                level => (self.price(level), self.books.level(level).open),
+            });
+        Top {
+            ask,
+            ask_size,
+            bid,
+            bid_size,
+        }
+    }
+
+    /// The price of a level, in dollars × 10,000.
+    fn price(&self, level: LevelId) -> u32 {
+        self.books.place(level).2 as u32 * self.clients.tick
+    }
+
+    /// A hash of the tape and of every order that rests, in the order in which they trade:
+    /// the same for all stores.
+    pub fn digest(&self) -> u64 {
+        let mut digest = Digest::new();
+        digest.add(self.clients.tape.hash);
+        for symbol in 0..self.symbols() {
+            for side in [Side::Buy, Side::Sell] {
+                for level in self.books.levels(symbol, side) {
+                    let price = u64::from(self.price(level));
+                    let mut link = self.books.level(level).first;
+                    while link != S::NONE {
+                        let order = self.store.order(link);
+                        let Member {
+                            session, filled, ..
+                        } = order.owner;
+                        digest.add(price << 32 | u64::from(order.open.get()));
+                        digest.add(u64::from(session) << 32 | u64::from(filled));
+                        digest.add((symbol as u64) << 1 | side as u64);
+                        link = order.later;
+                    }
+                }
+            }
+        }
+        digest.finish()
+    }
+
+    /// Checks the invariants of the engine, and of the sessions.
+    ///
+    /// # Errors
+    ///
+    /// The first one that does not hold, in words.
+    pub fn check_all(&self) -> Result<(), String> {
+        self.check()?;
+        let mut owned = 0;
+        for (session, &newest) in self.clients.newest.iter().enumerate() {
+            let (mut newer, mut link) = (S::NONE, newest);
+            while link != S::NONE {
+                let order = self.store.order(link);
+                if order.owner.newer != newer || order.owner.session as usize != session {
+                    return Err(format!("session {session}: a wrong link or order (S1)"));
+                }
+                owned += 1;
+                (newer, link) = (link, order.owner.older);
+            }
+        }
+        match owned == self.store.len() {
+            true => Ok(()),
+            false => Err(format!("{} orders, {owned} owned (S1)", self.store.len())),
+        }
+    }
+}

@@ -313,7 +313,7 @@ fn a_refused_chunk_loses_no_slot_and_no_stretch_that_is_touched_ahead() {
     let mut keys: Vec<_> = (0..1024).map(|value| slab.insert_key(value)).collect();
     for _ in 0..3 {
         with_fault(0, Fault::Refuse, true, || {
-            let refused = slab.try_insert_key(1024).err().expect("no chunk is had");
+            let refused = slab.try_insert_key(1024).expect_err("no chunk is had");
             assert_eq!(refused.into_inner(), 1024);
         });
         assert_eq!(slab.len(), 1024);

@@ -3,23 +3,37 @@
 # one model of borrowing on this machine's target, with the other where pointers have 32 bits
 # (i686), and where the most significant byte comes first (s390x). No layout, key or state
 # word may rely on this machine's. The weekly run (FLATSLAB_WEEKLY) has both models and all tests
-# here; the other two targets have those of each run, for what they add is layouts.
+# here; the other two targets have those of each run, for what they add is layouts. In each run the
+# last one has only the binaries whose subjects are made of bytes: the library's own tests, with its
+# words of bits, and those of keys, snapshots and buffers.
 #
 # Each run has of each family the tests that an interpreter is for: what lends and takes
 # back references, drops, frees and re-enters, and random programs in small numbers. What
 # is left to the weekly run says so where it stands: `cfg(not(each_run))` on a module,
-# `cfg_attr(each_run, ignore)` on a test. What no interpreter can run is marked `cfg_attr(miri, ignore)`. A test without a mark runs.
+# `cfg_attr(each_run, ignore)` on a test. What no interpreter can run is marked
+# `cfg_attr(miri, ignore)`. A test without a mark runs.
 # Parts of test names may be given: ci/miri.sh panics handles
 . "$(dirname "$0")/common.sh"
 needs_miri
 
 host=x86_64-unknown-linux-gnu
-# A target, a model of borrowing, and which tests.
-configurations=("$host stacked each_run" "i686-unknown-linux-gnu tree each_run"
-    "s390x-unknown-linux-gnu stacked each_run")
-seeds=16
-if [ -n "${FLATSLAB_WEEKLY:-}" ]; then
-    configurations=("$host stacked weekly" "$host tree weekly" "${configurations[@]:1}")
+# Each binary with tests.
+every=--lib
+for binary in tests/*/main.rs tests/*.rs; do
+    binary=${binary%/main.rs}
+    every+=" --test=$(basename "$binary" .rs)"
+done
+
+# A target, a model of borrowing, which tests, and of which binaries. The shortest comes first: no
+# processor waits long for the other at the end.
+i686="i686-unknown-linux-gnu tree each_run $every"
+s390x="s390x-unknown-linux-gnu stacked each_run"
+if [ -z "${FLATSLAB_WEEKLY:-}" ]; then
+    configurations=("$s390x --lib --test=key_slab --test=bytes" "$i686"
+        "$host stacked each_run $every")
+    seeds=8
+else
+    configurations=("$s390x $every" "$i686" "$host tree weekly $every" "$host stacked weekly $every")
     seeds=64
 fi
 
@@ -50,23 +64,19 @@ trap 'rm -rf "$logs"' EXIT
 
 # First what all share, one after the other: cargo locks what it builds in.
 for configuration in "${configurations[@]}"; do
-    read -r target model tests <<<"$configuration"
+    read -r target model tests binaries <<<"$configuration"
     cargo "+$nightly" miri setup --target "$target"
-    miri_test "$target" "$model" "$tests" --lib --test '*' --no-run
+    # shellcheck disable=SC2086
+    miri_test "$target" "$model" "$tests" $binaries --no-run
     miri_test "$target" "$model" "$tests" --test key_slab "${snapshots[@]}" --no-run
 done
 
 # Each binary by itself, one for each processor: an interpreter is a single thread.
-binaries=(--lib)
-for binary in tests/*/main.rs tests/*.rs; do
-    binary=${binary%/main.rs}
-    binaries+=("--test=$(basename "$binary" .rs)")
-done
 failed=0
 running=0
 for configuration in "${configurations[@]}"; do
-    read -r target model tests <<<"$configuration"
-    for binary in "${binaries[@]}"; do
+    read -r target model tests binaries <<<"$configuration"
+    for binary in $binaries; do
         if [ "$running" -ge "$(nproc)" ]; then
             wait -n || failed=1
             running=$((running - 1))
@@ -105,7 +115,7 @@ fi
 # Two threads that meet, in many orders: each seed has another one.
 if [ ${#names[@]} -eq 0 ]; then
     echo "== $seeds orders of what threads do"
-    read -r target model tests <<<"${configurations[0]}"
+    read -r target model tests binaries <<<"${configurations[-1]}"
     miri_flags+=" -Zmiri-many-seeds=0..$seeds"
     miri_test "$target" "$model" "$tests" --test races | tail -n 20
 fi

@@ -70,7 +70,8 @@ fn buffers_that_came_back_serve_any_class_at_the_latest_after_as_many_requests_a
 
 #[test]
 fn buffers_that_came_back_in_order_serve_the_first_request_of_another_class() {
-    let arena = limited().atomic().build();
+    let (largest, limit) = amount((32 << 10, 4 << 20), (4 << 10, 16 << 10));
+    let arena = limited().largest(largest).max_bytes(limit).atomic().build();
     let bufs = fill(&arena, 100);
     std::thread::spawn(move || drop(bufs)).join().unwrap();
     assert!(arena.try_alloc(3000).is_ok());
@@ -257,7 +258,7 @@ fn how_much_memory_is_free_says_nothing_of_what_a_request_costs() {
 fn what_is_given_back_is_all_that_is_idle() {
     let source = Counted::new();
     let arena: ByteArena<Atomic> = builder().atomic().pages(source.pages()).build();
-    let mut bufs: Vec<Buf<Atomic>> = (0..amount(400, 80)).map(|_| arena.copy(&[7; 60])).collect();
+    let mut bufs: Vec<Buf<Atomic>> = (0..amount(400, 40)).map(|_| arena.copy(&[7; 60])).collect();
     let mut index = 0;
     bufs.retain(|_| {
         index += 1;
@@ -366,7 +367,7 @@ fn an_arena_with_a_limit_and_no_other_option_serves_several_classes_at_once() {
 #[test]
 fn a_ring_that_is_built_takes_an_entry() {
     use flatslab::bytes::Ring;
-    for entries in [0, 1, 2, 100] {
+    for entries in [0, 1, 2, amount(100, 4)] {
         for max_len in [0, 1, 16, 5000] {
             for in_flight in [0, 1, 3] {
                 let builder = Ring::builder().entries(entries).max_len(max_len);

@@ -30,7 +30,7 @@ fn an_empty_slab_serves_any_epoch_whichever_had_the_chunks() {
     let slab = limited(amount(10, 3));
     let all = 4 * amount(10, 3);
     let opened = slab.open();
-    for round in 0..6 {
+    for round in 0..amount(6, 2) {
         let (permanent, closing) = (slab.permanent(), slab.current());
         for epoch in [permanent, opened, slab.current(), permanent] {
             let keys = fill(&slab, epoch);
@@ -50,7 +50,7 @@ fn an_empty_slab_serves_any_epoch_whichever_had_the_chunks() {
 
 #[test]
 fn the_one_chunk_without_values_is_found_and_the_others_stay() {
-    for which in 0..5 {
+    for which in (0..5).step_by(amount(1, 2)) {
         let slab = limited(5);
         let mut keys = fill(&slab, slab.permanent());
         // All of one chunk, and all but one of each other.

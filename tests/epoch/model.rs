@@ -55,6 +55,7 @@ fn run_steps(steps: &[&[u8]]) {
 
 /// The model had all noted chunks idle at any refusal.
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn chunks_stay_noted_where_the_record_of_an_epoch_is_refused() {
     run_steps(&[
         INTO_PERMANENT,
@@ -77,6 +78,7 @@ fn chunks_stay_noted_where_the_record_of_an_epoch_is_refused() {
 
 /// The model did not see that a value with a key was refused in a scope.
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn chunks_are_noted_no_more_where_a_chunk_of_a_scope_is_refused() {
     run_steps(&[
         INTO_PERMANENT,

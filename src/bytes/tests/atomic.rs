@@ -3,6 +3,7 @@
 use crate::bytes::ByteArena;
 use crate::bytes::counts::{Counts, MOST};
 use crate::bytes::home::Home;
+use crate::common::amount;
 
 #[test]
 fn a_count_that_comes_to_its_end_stays_there_and_the_buffer_is_never_free() {
@@ -47,25 +48,27 @@ fn dropping_from_the_end_of_a_count_saturates_it() {
 /// An allocation took all that had come back, 25 ms after a million buffers.
 #[test]
 fn an_allocation_makes_few_of_the_buffers_free_that_came_back() {
+    let count = amount(200, 40);
     let arena = ByteArena::builder()
         .atomic()
         .smallest(64)
         .largest(64)
+        .chunk_bytes(amount(1 << 20, 1 << 13))
         .build();
-    let bufs: Vec<_> = (0..200).map(|_| arena.alloc(64)).collect();
+    let bufs: Vec<_> = (0..count).map(|_| arena.alloc(64)).collect();
     std::thread::spawn(move || drop(bufs)).join().unwrap();
     let class = arena.home().last_class();
     // None is left that was made and not used, so the next one is of those that came back.
     let made = class.in_use() + class.depth();
-    let rest: Vec<_> = (0..made - 200).map(|_| arena.alloc(64)).collect();
+    let rest: Vec<_> = (0..made - count).map(|_| arena.alloc(64)).collect();
     assert_eq!((class.in_use(), class.depth()), (made, 0));
     let mut kept = Vec::new();
-    for round in 1..=200 {
+    for round in 1..=count {
         kept.push(arena.alloc(64));
         // 16 at a time, and the one that was taken.
         assert_eq!(
             made - class.in_use(),
-            16_usize.min(200 - (round - 1) / 16 * 16) - (round - 1) % 16 - 1
+            16_usize.min(count - (round - 1) / 16 * 16) - (round - 1) % 16 - 1
         );
     }
     assert_eq!(arena.reclaim(), 0);

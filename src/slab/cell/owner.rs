@@ -157,22 +157,25 @@ impl<T> Place<T> {
         }
     }
 
-    /// Leaves the cell to a reservation, which the caller becomes, and to the caller the
-    /// value, to be read out; returns whether it does: not if the value is not the slot's to give.
+    /// Moves the value out and leaves the cell to a reservation, which the
+    /// caller becomes; `None` if it is not the slot's to give.
     ///
     /// # Safety
     ///
-    /// The module's: the caller is the slot. If it returns `true`, the caller reads the value out
-    /// before anything else is done with the cell.
+    /// The module's: the caller is the slot.
     #[inline(always)]
-    pub(crate) unsafe fn hold(self) -> bool {
-        // SAFETY: the caller keeps the place.
-        let live: Live<'_, T> = unsafe { self.live() };
-        let is_owned = live.state() == State::OWNED;
-        if is_owned {
+    pub(crate) unsafe fn take_and_hold(self) -> Option<T> {
+        // SAFETY: the caller keeps the place; an owned value is not borrowed,
+        // and moved out once.
+        unsafe {
+            let live: Live<'_, T> = self.live();
+            if live.state() != State::OWNED {
+                return None;
+            }
+            let value = live.value().read();
             live.set_state(State::HELD);
+            Some(value)
         }
-        is_owned
     }
 
     // A reservation.

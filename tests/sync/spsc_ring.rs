@@ -65,6 +65,14 @@ fn deferred_entries_are_found_after_the_next_push_a_flush_a_refusal_or_the_end()
     assert_eq!(producer.push_deferred(&[0]), Err(PushError::Full));
     assert_eq!(found(&mut consumer), [5, 6, 7, 8]);
 
+    // A producer may wait for room without a push.
+    for value in 5..9 {
+        producer.push_deferred(&[value]).unwrap();
+    }
+    assert!(consumer.pop().is_none());
+    assert!(producer.is_full());
+    assert_eq!(found(&mut consumer), [5, 6, 7, 8]);
+
     let long = producer.push_deferred(&[0; 101]);
     assert_eq!(
         long,

@@ -79,7 +79,7 @@ impl Consumer {
             // Relaxed: a hint.
             self.end.shared().popping.store(thread, Ordering::Relaxed);
         }
-        // Acquire: pairs with the release in `Producer::flush`; the entries before it are
+        // Acquire: pairs with the release in `Producer::publish`; the entries before it are
         // written.
         self.tail = self.end.shared().tail.0.load(Ordering::Acquire);
         self.head != self.tail

@@ -26,7 +26,8 @@ const AHEAD: usize = 16;
 /// Each push writes a number that the consumer reads, and that costs more than a short entry
 /// where both are at work. [`push_deferred`](Self::push_deferred) and [`Entry::defer`] leave it
 /// out: the consumer finds a deferred entry after the next one that is not deferred, after
-/// [`flush`](Self::flush), when the ring is found full, and when the producer is dropped.
+/// [`flush`](Self::flush), when a push, [`vacant_entry`](Self::vacant_entry) or
+/// [`is_full`](Self::is_full) finds the ring full, and when the producer is dropped.
 ///
 /// ```
 /// # use flatslab::sync::SpscRing;
@@ -136,7 +137,14 @@ impl Producer {
     /// ```
     #[inline]
     pub fn flush(&mut self) {
-        // Release: pairs with the acquire in `Consumer::look`; the entries are written.
+        self.publish();
+    }
+
+    /// Gives the places before its own position to the consumer.
+    #[inline(always)]
+    fn publish(&self) {
+        // Release: pairs with the acquire in `Consumer::look`; the entries are written. By
+        // reference on any thread: the number is the same one then.
         let tail = &self.end.shared().tail.0;
         tail.store(self.tail, Ordering::Release);
     }
@@ -181,7 +189,7 @@ impl Producer {
     fn look(&mut self) -> bool {
         // The consumer frees no place of an entry that it does not find, and a producer that waits
         // for one would wait for ever.
-        self.flush();
+        self.publish();
         // Acquire: pairs with the release in `Consumer::give_back`; the places before it are
         // read no more.
         let head = self.end.shared().head.0.load(Ordering::Acquire);
@@ -250,7 +258,11 @@ impl Producer {
     /// ```
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.len() == self.capacity()
+        let is_full = self.len() == self.capacity();
+        if is_full {
+            self.publish();
+        }
+        is_full
     }
 
     /// Most entries that the ring can have.

@@ -8,7 +8,8 @@
 //!
 //! A page is taken for the first order at one of its prices, and given back with the last one:
 //! what the prices cost in memory follows from where orders rest, not from where they have been.
-//! Blocks stay with their ladder, which has [`BLOCKS`] at most; one without orders is used again.
+//! Blocks stay with their ladder, which has [`BLOCKS`] at most; one without orders is used again. Its
+//! first block a ladder has in any case, so none is without one because others have many.
 //!
 //! # Invariants
 //!
@@ -109,7 +110,7 @@ pub struct Books<L> {
     blocks: Vec<Block>,
     /// [`WIDTH`] for each block: the numbers of its pages.
     pages_of: Vec<u32>,
-    /// The most pages and blocks.
+    /// The most pages. Of blocks there are as many, and the first one of each ladder.
     limit: usize,
     empty: Level<L>,
 }
@@ -164,13 +165,11 @@ impl<L: Copy + PartialEq> Books<L> {
         for ladder in &mut self.ladders {
             ladder.sorted.reserve(4);
         }
-        let levels = self.limit * WIDTH;
         self.pages.reserve(self.limit - self.pages.len());
-        self.levels
-            .resize(levels.max(self.levels.len()), self.empty);
-        let (pages, blocks) = (self.pages_of.len(), self.blocks.len());
-        self.blocks.reserve(self.limit - blocks);
-        self.pages_of.resize(levels, NO_PAGE);
+        self.levels.resize(self.limit * WIDTH, self.empty);
+        let (pages, blocks) = (self.pages_of.len(), self.limit + self.ladders.len());
+        self.blocks.reserve(blocks - self.blocks.len());
+        self.pages_of.resize(blocks * WIDTH, NO_PAGE);
         self.pages_of.truncate(pages);
     }
 
@@ -259,9 +258,16 @@ impl<L: Copy + PartialEq> Books<L> {
 
     /// Whether a ladder can have a block more, or has one without orders.
     fn has_block(&self, ladder: &Ladder) -> bool {
-        let blocks = ladder.sorted.len();
-        blocks < BLOCKS && self.blocks.len() < self.limit
-            || (ladder.occupied.trailing_ones() as usize) < blocks
+        let is_empty = (ladder.occupied.trailing_ones() as usize) < ladder.sorted.len();
+        self.has_new_block(ladder) || is_empty
+    }
+
+    /// Whether a ladder can have a block that no ladder has had.
+    fn has_new_block(&self, ladder: &Ladder) -> bool {
+        match ladder.sorted.len() {
+            0 => true,
+            blocks => blocks < BLOCKS && self.blocks.len() < self.limit,
+        }
     }
 
     /// The level of a rank, marked as one that has orders.
@@ -364,8 +370,7 @@ impl<L: Copy + PartialEq> Books<L> {
 
     /// A block that no ladder has: a new one, or one of this ladder without orders.
     fn vacant_block(&mut self, at: usize) -> Result<u32, NoRoom> {
-        let ladder = &mut self.ladders[at];
-        if ladder.sorted.len() < BLOCKS && self.blocks.len() < self.limit {
+        if self.has_new_block(&self.ladders[at]) {
             self.blocks.push(Block {
                 occupied: 0,
                 position: 0,
@@ -373,6 +378,7 @@ impl<L: Copy + PartialEq> Books<L> {
             self.pages_of.resize(self.blocks.len() * WIDTH, NO_PAGE);
             return Ok(self.blocks.len() as u32 - 1);
         }
+        let ladder = &mut self.ladders[at];
         let place = ladder.occupied.trailing_ones() as usize;
         if place >= ladder.sorted.len() {
             return Err(NoRoom);
@@ -488,4 +494,76 @@ fn bits(mut word: u64) -> impl Iterator<Item = u32> {
         word &= word.wrapping_sub(1);
         (lowest < 64).then_some(lowest)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FAR: i64 = (WIDTH * WIDTH) as i64;
+
+    fn occupy(books: &mut Books<u32>, symbol: usize, price: i64) -> Result<LevelId, NoRoom> {
+        let fits = books.has_room_for(symbol, Side::Buy, price);
+        let occupied = books.occupy(symbol, Side::Buy, price);
+        assert_eq!(fits, occupied.is_ok(), "price {price}");
+        books.check().unwrap();
+        occupied
+    }
+
+    #[test]
+    fn without_a_page_left_only_prices_that_have_one_find_a_level() {
+        let mut books = Books::new(1, 2, u32::MAX);
+        let first = occupy(&mut books, 0, 10).unwrap();
+        occupy(&mut books, 0, 100).unwrap();
+        assert_eq!(occupy(&mut books, 0, 200), Err(NoRoom));
+        let second = occupy(&mut books, 0, 11).unwrap();
+        assert_eq!(books.find(0, Side::Buy, 11), Some(second));
+        assert_eq!(books.find(0, Side::Buy, 12), None);
+        books.vacate(first);
+        assert_eq!(occupy(&mut books, 0, 200), Err(NoRoom));
+        books.vacate(second);
+        occupy(&mut books, 0, 200).unwrap();
+        assert_eq!(books.best(0, Side::Buy).0, 200);
+    }
+
+    #[test]
+    fn a_symbol_finds_a_level_whatever_blocks_another_one_has_had() {
+        let mut books = Books::new(2, 10, u32::MAX);
+        let far: Vec<LevelId> = (0..10)
+            .map(|number| occupy(&mut books, 0, number * FAR).unwrap())
+            .collect();
+        assert_eq!(occupy(&mut books, 0, 10 * FAR), Err(NoRoom));
+        for level in far {
+            books.vacate(level);
+        }
+        let level = occupy(&mut books, 1, 7).unwrap();
+        assert_eq!(books.place(level), (1, Side::Buy, 7));
+        // Its other blocks are those of the other symbol.
+        assert_eq!(occupy(&mut books, 1, FAR), Err(NoRoom));
+        books.vacate(level);
+        occupy(&mut books, 1, FAR).unwrap();
+    }
+
+    #[test]
+    fn both_sides_find_the_best_price_across_pages_and_blocks() {
+        let mut books = Books::new(1, 10, u32::MAX);
+        let prices = [-FAR - 1, -1, 0, 63, 64, FAR];
+        let mut occupied = |side| {
+            let levels = prices.map(|price| books.occupy(0, side, rank(price, side)).unwrap());
+            books.check().unwrap();
+            levels
+        };
+        let (bids, asks) = (occupied(Side::Buy), occupied(Side::Sell));
+        for (bid, price) in bids.into_iter().zip(prices).rev() {
+            assert_eq!(books.best(0, Side::Buy), (price, bid));
+            books.vacate(bid);
+        }
+        for (ask, price) in asks.into_iter().zip(prices) {
+            assert_eq!(books.best(0, Side::Sell).1, ask);
+            assert_eq!(books.place(ask).2, price);
+            books.vacate(ask);
+        }
+        books.check().unwrap();
+        assert_eq!(books.best(0, Side::Sell), (NEVER, LevelId::NONE));
+    }
 }

@@ -122,9 +122,9 @@ impl<R: Reports, S: Store<Owner = u32>> Clients<S> for Numbers<R> {
 }
 
 impl<R: Reports> Numbers<R> {
-    /// No order. Numbers are below `limit`, which is at most 2³².
+    /// No order. Numbers are below `limit`, which is less than 2³².
     fn new(limit: usize, reports: R) -> Self {
-        let limit = limit.min(1 << 32);
+        let limit = limit.min(u32::MAX as usize);
         // Written, so that no page of it is a fault of an order.
         let mut ids = Vec::new();
         ids.resize_with(limit, || std::hint::black_box(NO_ID));
@@ -249,8 +249,9 @@ impl<R: Reports, S: Store<Owner = u32>> Engine<S, Numbers<R>> {
     /// The order of a number, if it rests.
     #[inline(always)]
     fn find(&self, number: u64) -> Option<S::Link> {
-        let id = *self.clients.ids.get(number as usize)?;
-        if S::TRUSTS_IDS && !self.clients.rests(number as usize) {
+        let number = usize::try_from(number).ok()?;
+        let id = *self.clients.ids.get(number)?;
+        if S::TRUSTS_IDS && !self.clients.rests(number) {
             return None;
         }
         self.store.find(id)

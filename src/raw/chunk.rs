@@ -4,9 +4,17 @@ use core::alloc::Layout;
 use core::ptr::NonNull;
 
 use super::memory::Block;
+use super::prefetch::LINE;
 use super::source::Source;
 use crate::error::AllocError;
 use crate::key::MAX_SLOTS;
+
+/// Rows of so many bytes begin at a cache line. malloc returns blocks that begin 16 bytes into
+/// one: there every second cell of 32 bytes crosses a line, and each of 64. A value that is read
+/// across lines soon after it was written waits for the store. For a smaller row the alignment
+/// costs more than its few cells gain: 80 bytes take 129 ns and 96 bytes by malloc, 262 ns and
+/// 144 bytes aligned to a line.
+pub(crate) const LINES: usize = 4096;
 
 /// The layout of `slots` cells in a row. The cell's size is a multiple of its
 /// alignment.
@@ -24,7 +32,10 @@ pub(crate) fn layout(cell: Layout, slots: usize) -> Result<Layout, AllocError> {
     }
     cell.size()
         .checked_mul(slots)
-        .and_then(|bytes| Layout::from_size_align(bytes, cell.align()).ok())
+        .and_then(|bytes| {
+            let least = if bytes < LINES { 1 } else { LINE };
+            Layout::from_size_align(bytes, cell.align().max(least)).ok()
+        })
         .ok_or(AllocError::TooManyBytes {
             slots,
             slot_bytes: cell.size(),
@@ -59,6 +70,19 @@ pub(crate) unsafe fn cells(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_cell_of_a_long_row_crosses_a_line_if_its_size_allows() {
+        for size in [16, 32, 64, 128] {
+            let cell = Layout::from_size_align(size, 8).unwrap();
+            for slots in [LINES / size, 1000] {
+                let block = allocate(layout(cell, slots).unwrap(), &Source::GLOBAL).unwrap();
+                assert_eq!(block.start().addr().get() % LINE, 0, "{size} {slots}");
+            }
+            let short = layout(cell, LINES / size - 1).unwrap();
+            assert_eq!(short.align(), 8);
+        }
+    }
 
     #[test]
     fn capacity_arithmetic_does_not_wrap() {

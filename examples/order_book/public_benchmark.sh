@@ -41,10 +41,14 @@ for rival in "$path"/*_adapter.so; do
     cp "$rival" "$built/${name%_adapter.so}.so"
 done
 
+# Whoever comes first finds the caches and the processor as the last scenario left them, so each
+# round begins with another engine.
+engines=("$built"/*.so)
 cd "$path"
 for round in $(seq "$rounds"); do
     for scenario in static normal swing-25 swing-40 flash-crash; do
-        for engine in "$built"/*.so; do
+        for turn in "${!engines[@]}"; do
+            engine=${engines[(turn + round) % ${#engines[@]}]}
             name=$(basename "$engine" .so)
             told=$(./harness --engine "$engine" --scenario "$scenario" --mode perf \
                 --matcher-core "$matcher" --drainer-core "$reader" 2>&1) || true

@@ -205,19 +205,19 @@ pub use slab::bounded::{Bounded, BoundedSlab};
 #[cfg(feature = "alloc")]
 pub use slab::growable::{Growable, Slab};
 #[cfg(feature = "alloc")]
+pub use slab::guard::{MappedRef, MappedRefMut};
+#[cfg(feature = "alloc")]
 pub use slab::guard::{Ref, RefMut};
 #[cfg(feature = "alloc")]
 pub use slab::iter::{Drain, Iter, IterMut, Keys, TryIter, TryIterMut};
 #[cfg(feature = "alloc")]
-pub use slab::mapped::{MappedRef, MappedRefMut};
+pub use slab::keyed::{SlabUntrackedAccessor, UntrackedAccessor};
 #[cfg(feature = "alloc")]
 pub use slab::slot::Slot;
 #[cfg(feature = "alloc")]
+pub use slab::slot::VacantSlot;
+#[cfg(feature = "alloc")]
 pub use slab::slot_box::SlotBox;
-#[cfg(feature = "alloc")]
-pub use slab::untracked::{SlabUntrackedAccessor, UntrackedAccessor};
-#[cfg(feature = "alloc")]
-pub use slab::vacant_slot::VacantSlot;
 #[cfg(feature = "alloc")]
 pub use slab::{Memory, TrackedSlab};
 

@@ -11,16 +11,13 @@ use crate::raw::packed::Packing;
 use crate::raw::report::Report;
 use crate::raw::source::Source;
 use crate::raw::stack::{CellEntry, FreeStack};
-use crate::slab::cell::cells::{Cells, Lookup};
+use crate::slab::cell::{self, CellPtr, Place};
+use crate::slab::cells::{Cells, SlabMemory, claim};
 #[cfg(doc)]
-use crate::slab::cell::header;
-use crate::slab::cell::header::SlabHeader;
-use crate::slab::cell::layout::{self, CellPtr};
-use crate::slab::cell::place::Place;
-use crate::slab::cell::sent;
-use crate::slab::slot::Slot;
-use crate::slab::vacant_slot::VacantSlot;
-use crate::slab::{Kind, Memory, TrackedSlab, claim};
+use crate::slab::header;
+use crate::slab::header::SlabHeader;
+use crate::slab::slot::{Slot, VacantSlot};
+use crate::slab::{Memory, TrackedSlab, sent};
 
 /// A slab of fixed capacity: one contiguous array, allocated and touched when
 /// it is made. It never allocates afterwards.
@@ -103,7 +100,7 @@ impl Bounded {
         // SAFETY: laid out for that many cells, which are unused. Each is free
         // and pushed once; that touches every page of the stack too.
         unsafe {
-            layout::stamp_all::<T>(block.start(), capacity, Key::from_raw);
+            cell::stamp_all::<T>(block.start(), capacity, Key::from_raw);
             stack.refill(chunk::cells(block.start(), CellPtr::<T>::SIZE, capacity).map(Some));
         }
         let header = SlabHeader::new(stack, capacity, packing::<T>(capacity), release);
@@ -214,7 +211,7 @@ impl Bounded {
         // SAFETY: those cells are committed, and not in use.
         unsafe {
             let key = |local| Key::from_raw(first as u32 + local);
-            layout::stamp_all::<T>(start, count, key);
+            cell::stamp_all::<T>(start, count, key);
             self.bound.set(end);
             Ok(chunk::cells(start, size, count))
         }
@@ -269,7 +266,9 @@ impl Bounded {
 
 // SAFETY: the header is kept by the slab, and its one chunk has as many cells as the
 // bound says at least, all of them below it stamped.
-unsafe impl Lookup for Bounded {
+unsafe impl SlabMemory for Bounded {
+    const NAME: &'static str = "BoundedSlab";
+
     #[inline(always)]
     fn header(&self) -> NonNull<SlabHeader> {
         self.header
@@ -295,10 +294,6 @@ unsafe impl Lookup for Bounded {
     fn row_end(&self, _: Key) -> usize {
         self.bound.get()
     }
-}
-
-impl Kind for Bounded {
-    const NAME: &'static str = "BoundedSlab";
 
     #[inline(always)]
     unsafe fn claim_when_empty<T>(&self) -> Result<Place<T>, Option<AllocError>> {

@@ -8,17 +8,15 @@ use crate::key::Key;
 use crate::raw::memory;
 use crate::raw::report::Report;
 use crate::raw::source::Source;
-use crate::slab::cell::cells::Lookup;
-use crate::slab::cell::header::{self, SlabHeader};
-use crate::slab::cell::layout::CellPtr;
-use crate::slab::cell::place::Place;
+use crate::slab::cell::{CellPtr, Place};
+use crate::slab::cells::SlabMemory;
 #[cfg(feature = "std")]
 use crate::slab::growth::ahead::Ahead;
 use crate::slab::growth::growable_header::GrowableHeader;
 use crate::slab::growth::table::Chunks;
-use crate::slab::slot::Slot;
-use crate::slab::vacant_slot::VacantSlot;
-use crate::slab::{Kind, Memory, TrackedSlab};
+use crate::slab::header::{self, SlabHeader};
+use crate::slab::slot::{Slot, VacantSlot};
+use crate::slab::{Memory, TrackedSlab};
 
 /// A slab that grows by chunks: nothing is ever copied or moved.
 ///
@@ -103,7 +101,9 @@ impl Growable {
 
 // SAFETY: the header is made once and kept by the slab, and a key below the bound
 // names a cell of one of its chunks (T1), all built and stamped.
-unsafe impl Lookup for Growable {
+unsafe impl SlabMemory for Growable {
+    const NAME: &'static str = "Slab";
+
     #[inline(always)]
     fn header(&self) -> NonNull<SlabHeader> {
         self.header.get()
@@ -150,10 +150,6 @@ unsafe impl Lookup for Growable {
     unsafe fn end_walk(&self) {
         self.walks.set(self.walks.get() - 1);
     }
-}
-
-impl Kind for Growable {
-    const NAME: &'static str = "Slab";
 
     #[inline(always)]
     unsafe fn claim_when_empty<T>(&self) -> Result<Place<T>, Option<AllocError>> {

@@ -1,16 +1,34 @@
-//! `Ref` and `RefMut`: a value, borrowed under run-time tracking.
+//! The guards: a value, or a part of one, borrowed under run-time tracking.
 //!
 //! They hold pointers, not references: the end of a guard may drop a doomed
 //! value and free the memory, which a reference would have promised to leave
 //! alone.
+//!
+//! # Guards of a part
+//!
+//! A collection keeps nodes in a slab and shows only what is in them, so a
+//! mapped guard names the part's type and not the node's. It holds a pointer to
+//! the part and an [`End`], which knows stamp and header but no `T` any more: a
+//! function made for `T` ends the borrow, and drops the value if it is doomed.
+//! Where the stamp is in the cell depends on `T`; so the stamp is what is kept, and
+//! another reader can be counted without that function. They are types of their own,
+//! because a [`Ref`] has 16 bytes, which two registers return, and they have 32.
+//!
+//! That function may drop a `T` in a place where `T` is not named, so something else must
+//! say that a `T` may still be dropped there. A `Ref<'a, T>` exists only with
+//! `T: 'a`. An [`End`] keeps that `'a`, and has a destructor that mentions it, so
+//! the compiler lets no mapped guard live until `'a` is over.
 
 use core::fmt;
 use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
+use core::ptr::NonNull;
 
 use crate::error::AccessError;
-use crate::slab::cell::place::{Live, Place};
-use crate::slab::cell::state::State;
+use crate::key::Key;
+use crate::slab::cell::{CellPtr, Live, Place};
+use crate::slab::header::SlabHeader;
+use crate::slab::state::{Stamp, State};
 
 /// A shared borrow of a value in a slab, like [`core::cell::Ref`].
 ///
@@ -240,4 +258,518 @@ pub(super) fn why_no_reader(state: State) -> AccessError {
 #[inline(never)]
 pub(super) fn why_no_writer(state: State) -> AccessError {
     state.why_no_writer()
+}
+
+/// A borrow of a value whose type is forgotten; ends it when it is dropped.
+struct End<'a> {
+    /// With the provenance of the whole cell.
+    stamp: NonNull<Stamp>,
+    header: NonNull<SlabHeader>,
+    /// Made for the type of the value in that cell.
+    end: unsafe fn(NonNull<Stamp>, NonNull<SlabHeader>),
+    /// The value's type outlives it.
+    alive: PhantomData<&'a ()>,
+}
+
+impl<'a> End<'a> {
+    #[inline]
+    fn of_reader<T>(guard: Ref<'a, T>) -> Self {
+        unsafe fn end<T>(stamp: NonNull<Stamp>, header: NonNull<SlabHeader>) {
+            // SAFETY: the reader that was admitted, says `of_reader`; the stamp of a
+            // cell of `T`.
+            unsafe { Place::<T>::new(CellPtr::of_stamp(stamp), header).end_read() };
+        }
+        let (stamp, header) = Self::parts_of(guard.into_place());
+        End {
+            stamp,
+            header,
+            end: end::<T>,
+            alive: PhantomData,
+        }
+    }
+
+    #[inline]
+    fn of_writer<T>(guard: RefMut<'a, T>) -> Self {
+        unsafe fn end<T>(stamp: NonNull<Stamp>, header: NonNull<SlabHeader>) {
+            // SAFETY: the writer that was admitted, says `of_writer`; the stamp of a
+            // cell of `T`.
+            unsafe { Place::<T>::new(CellPtr::of_stamp(stamp), header).end_write() };
+        }
+        let (stamp, header) = Self::parts_of(guard.into_place());
+        End {
+            stamp,
+            header,
+            end: end::<T>,
+            alive: PhantomData,
+        }
+    }
+
+    #[inline(always)]
+    fn parts_of<T>(place: Place<T>) -> (NonNull<Stamp>, NonNull<SlabHeader>) {
+        let (cell, header) = place.into_parts();
+        // SAFETY: by P1 the cell of a guard is allocated.
+        (unsafe { CellPtr::<T>::new(cell).stamp() }, header)
+    }
+
+    /// Of one more reader of the same value.
+    ///
+    /// # Errors
+    ///
+    /// The key of the value, where it has too many readers.
+    ///
+    /// # Safety
+    ///
+    /// This is of a reader.
+    #[inline]
+    unsafe fn try_clone(&self) -> Result<Self, Key> {
+        // SAFETY: by P1 the cell is allocated and stamped; by V2 the borrow meets no
+        // other.
+        let stamp = unsafe { self.stamp.as_ref() };
+        if stamp.begin_read_along() {
+            Ok(End { ..*self })
+        } else {
+            Err(stamp.key())
+        }
+    }
+}
+
+impl Drop for End<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: the borrow of a guard that was given up without being ended,
+        // whose place and type these are. If the value is doomed it is dropped
+        // here, where `'a` is not over, and its type outlives `'a`.
+        unsafe { (self.end)(self.stamp, self.header) };
+    }
+}
+
+/// A shared borrow of a part of a value in a slab; made by [`Ref::map`].
+///
+/// Its type names the part and not the value, so that a collection can hide its
+/// nodes. It borrows the whole value as long as it lives, like the [`Ref`] it was
+/// made of. It has 32 bytes, and its drop is a function call.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::{BoundedSlab, Key, MappedRef, Ref};
+///
+/// struct Node { name: String, next: Key }
+///
+/// /// Names, in a list that shows no node.
+/// struct Names { nodes: BoundedSlab<Node>, first: Key }
+///
+/// impl Names {
+///     fn first(&self) -> Option<MappedRef<'_, str>> {
+///         Some(Ref::map(self.nodes.get(self.first)?, |node| &*node.name))
+///     }
+/// }
+///
+/// let nodes = BoundedSlab::with_capacity(8);
+/// let first = nodes.insert_key(Node { name: "Ada".into(), next: Key::NONE }).unwrap();
+/// let names = Names { nodes, first };
+/// assert_eq!(&*names.first().unwrap(), "Ada");
+/// ```
+#[must_use = "the borrow ends at once"]
+pub struct MappedRef<'a, U: ?Sized> {
+    /// A pointer, for the end of the borrow may free what it leads to.
+    part: NonNull<U>,
+    end: End<'a>,
+    value: PhantomData<&'a U>,
+}
+
+impl<'a, T> Ref<'a, T> {
+    /// Turns the guard into one of a part of the value; O(1) besides `f`, no
+    /// allocation. A panic of `f` ends the borrow.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::Ref;
+    ///
+    /// let slab = flatslab::Slab::new();
+    /// let slot = slab.insert((7, "seven"));
+    /// let name = Ref::map(slot.get(), |pair| pair.1);
+    /// assert_eq!(&*name, "seven");
+    /// assert!(slot.try_get_mut().is_err());
+    /// ```
+    #[inline]
+    pub fn map<U: ?Sized, F>(guard: Self, f: F) -> MappedRef<'a, U>
+    where
+        F: FnOnce(&T) -> &U,
+    {
+        let part = NonNull::from(f(&guard));
+        MappedRef {
+            part,
+            end: End::of_reader(guard),
+            value: PhantomData,
+        }
+    }
+
+    /// Turns the guard into one of a part of the value, if it has it; O(1) besides `f`,
+    /// no allocation. A panic of `f` ends the borrow.
+    ///
+    /// # Errors
+    ///
+    /// Returns the guard if `f` returns `None`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::Ref;
+    ///
+    /// let slab = flatslab::Slab::new();
+    /// let slot = slab.insert(vec![7]);
+    /// let first = Ref::filter_map(slot.get(), |all| all.first()).unwrap();
+    /// assert_eq!(*first, 7);
+    /// let all = Ref::filter_map(slot.get(), |all| all.get(1)).unwrap_err();
+    /// assert_eq!(*all, [7]);
+    /// ```
+    #[inline]
+    pub fn filter_map<U: ?Sized, F>(guard: Self, f: F) -> Result<MappedRef<'a, U>, Self>
+    where
+        F: FnOnce(&T) -> Option<&U>,
+    {
+        match f(&guard).map(NonNull::from) {
+            Some(part) => Ok(MappedRef {
+                part,
+                end: End::of_reader(guard),
+                value: PhantomData,
+            }),
+            None => Err(guard),
+        }
+    }
+}
+
+impl<'a, U: ?Sized> MappedRef<'a, U> {
+    /// Another guard of the same part; O(1), no allocation. Also of a part of a value
+    /// that its owner has dropped since, which then lives as long as this one too.
+    ///
+    /// An associated function, so that `guard.clone()` clones the part.
+    ///
+    /// # Panics
+    ///
+    /// With 2^27 - 1 readers.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::{MappedRef, Ref};
+    ///
+    /// let slab = flatslab::Slab::new();
+    /// let slot = slab.insert((7, "seven"));
+    /// let one = Ref::map(slot.get(), |pair| pair.1);
+    /// let two = MappedRef::clone(&one);
+    /// drop(one);
+    /// assert_eq!(&*two, "seven");
+    /// assert!(slot.try_get_mut().is_err());
+    /// ```
+    #[inline]
+    #[track_caller]
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "a method would hide the part's own"
+    )]
+    pub fn clone(guard: &Self) -> Self {
+        // SAFETY: only a `Ref` becomes such a guard.
+        match unsafe { guard.end.try_clone() } {
+            Ok(end) => MappedRef {
+                part: guard.part,
+                end,
+                value: PhantomData,
+            },
+            Err(key) => {
+                panic!("MappedRef::clone was refused for {key:?}: it has too many readers")
+            }
+        }
+    }
+
+    /// Turns the guard into one of a part of its part; O(1) besides `f`, no allocation. A panic of
+    /// `f` ends the borrow.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::{MappedRef, Ref};
+    ///
+    /// let slab = flatslab::Slab::new();
+    /// let slot = slab.insert((7, String::from("seven")));
+    /// let name = Ref::map(slot.get(), |pair| &pair.1);
+    /// let end = MappedRef::map(name, |name| &name[2..]);
+    /// assert_eq!(&*end, "ven");
+    /// ```
+    #[inline]
+    pub fn map<V: ?Sized, F>(guard: Self, f: F) -> MappedRef<'a, V>
+    where
+        F: FnOnce(&U) -> &V,
+    {
+        MappedRef {
+            part: NonNull::from(f(&guard)),
+            end: guard.end,
+            value: PhantomData,
+        }
+    }
+
+    /// Turns the guard into one of a part of its part, if it has it; O(1) besides `f`, no
+    /// allocation. A panic of `f` ends the borrow.
+    ///
+    /// # Errors
+    ///
+    /// Returns the guard if `f` returns `None`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::{MappedRef, Ref};
+    ///
+    /// let slab = flatslab::Slab::new();
+    /// let slot = slab.insert((7, vec![1, 2]));
+    /// let all = Ref::map(slot.get(), |pair| &pair.1);
+    /// let all = MappedRef::filter_map(all, |all| all.get(2)).unwrap_err();
+    /// let last = MappedRef::filter_map(all, |all| all.last()).unwrap();
+    /// assert_eq!(*last, 2);
+    /// ```
+    #[inline]
+    pub fn filter_map<V: ?Sized, F>(guard: Self, f: F) -> Result<MappedRef<'a, V>, Self>
+    where
+        F: FnOnce(&U) -> Option<&V>,
+    {
+        match f(&guard).map(NonNull::from) {
+            Some(part) => Ok(MappedRef {
+                part,
+                end: guard.end,
+                value: PhantomData,
+            }),
+            None => Err(guard),
+        }
+    }
+}
+
+impl<U: ?Sized> Deref for MappedRef<'_, U> {
+    type Target = U;
+
+    #[inline]
+    fn deref(&self) -> &U {
+        // SAFETY: a part of a value that is there, and not written to, while
+        // `end` reads it (S1, S2). Whatever lifetime the closure was called
+        // with, the part is borrowed for no longer than this guard.
+        unsafe { self.part.as_ref() }
+    }
+}
+
+/// A mutable borrow of a part of a value in a slab; made by [`RefMut::map`].
+///
+/// Its type names the part and not the value. It borrows the whole value exclusively
+/// as long as it lives, like the [`RefMut`] it was made of. It has 32 bytes, and its
+/// drop is a function call.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::{Key, MappedRefMut, RefMut, Slab};
+///
+/// struct Node { quantity: u64, next: Key }
+///
+/// /// Quantities, in a list that shows no node.
+/// struct Quantities { nodes: Slab<Node>, first: Key }
+///
+/// impl Quantities {
+///     fn first(&self) -> Option<MappedRefMut<'_, u64>> {
+///         Some(RefMut::map(self.nodes.get_mut(self.first)?, |node| &mut node.quantity))
+///     }
+/// }
+///
+/// let nodes = Slab::new();
+/// let first = nodes.insert_key(Node { quantity: 7, next: Key::NONE });
+/// let quantities = Quantities { nodes, first };
+/// *quantities.first().unwrap() += 1;
+/// assert_eq!(*quantities.first().unwrap(), 8);
+/// ```
+#[must_use = "the borrow ends at once"]
+pub struct MappedRefMut<'a, U: ?Sized> {
+    /// A pointer, for the end of the borrow may free what it leads to.
+    part: NonNull<U>,
+    end: End<'a>,
+    /// Invariant in `U`.
+    value: PhantomData<&'a mut U>,
+}
+
+impl<'a, T> RefMut<'a, T> {
+    /// Turns the guard into one of a part of the value; O(1) besides `f`, no
+    /// allocation. A panic of `f` ends the borrow.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::RefMut;
+    ///
+    /// let slab = flatslab::Slab::new();
+    /// let slot = slab.insert((7, "seven"));
+    /// let mut number = RefMut::map(slot.get_mut(), |pair| &mut pair.0);
+    /// *number += 1;
+    /// assert!(slot.try_get().is_err());
+    /// drop(number);
+    /// assert_eq!(slot.get().0, 8);
+    /// ```
+    #[inline]
+    pub fn map<U: ?Sized, F>(mut guard: Self, f: F) -> MappedRefMut<'a, U>
+    where
+        F: FnOnce(&mut T) -> &mut U,
+    {
+        let part = NonNull::from(f(&mut guard));
+        MappedRefMut {
+            part,
+            end: End::of_writer(guard),
+            value: PhantomData,
+        }
+    }
+
+    /// Turns the guard into one of a part of the value, if it has it; O(1) besides `f`,
+    /// no allocation. A panic of `f` ends the borrow.
+    ///
+    /// # Errors
+    ///
+    /// Returns the guard if `f` returns `None`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::RefMut;
+    ///
+    /// let slab = flatslab::Slab::new();
+    /// let slot = slab.insert(vec![7]);
+    /// let mut first = RefMut::filter_map(slot.get_mut(), |all| all.first_mut()).unwrap();
+    /// *first += 1;
+    /// drop(first);
+    /// let all = RefMut::filter_map(slot.get_mut(), |all| all.get_mut(1)).unwrap_err();
+    /// assert_eq!(*all, [8]);
+    /// ```
+    #[inline]
+    pub fn filter_map<U: ?Sized, F>(mut guard: Self, f: F) -> Result<MappedRefMut<'a, U>, Self>
+    where
+        F: FnOnce(&mut T) -> Option<&mut U>,
+    {
+        match f(&mut guard).map(NonNull::from) {
+            Some(part) => Ok(MappedRefMut {
+                part,
+                end: End::of_writer(guard),
+                value: PhantomData,
+            }),
+            None => Err(guard),
+        }
+    }
+}
+
+impl<'a, U: ?Sized> MappedRefMut<'a, U> {
+    /// Turns the guard into one of a part of its part; O(1) besides `f`, no allocation. A panic of
+    /// `f` ends the borrow.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::{MappedRefMut, RefMut};
+    ///
+    /// let slab = flatslab::Slab::new();
+    /// let slot = slab.insert(("pair", [7, 8]));
+    /// let both = RefMut::map(slot.get_mut(), |value| &mut value.1);
+    /// let mut second = MappedRefMut::map(both, |both| &mut both[1]);
+    /// *second += 1;
+    /// drop(second);
+    /// assert_eq!(slot.get().1, [7, 9]);
+    /// ```
+    #[inline]
+    pub fn map<V: ?Sized, F>(mut guard: Self, f: F) -> MappedRefMut<'a, V>
+    where
+        F: FnOnce(&mut U) -> &mut V,
+    {
+        MappedRefMut {
+            part: NonNull::from(f(&mut guard)),
+            end: guard.end,
+            value: PhantomData,
+        }
+    }
+
+    /// Turns the guard into one of a part of its part, if it has it; O(1) besides `f`, no
+    /// allocation. A panic of `f` ends the borrow.
+    ///
+    /// # Errors
+    ///
+    /// Returns the guard if `f` returns `None`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::{MappedRefMut, RefMut};
+    ///
+    /// let slab = flatslab::Slab::new();
+    /// let slot = slab.insert(("pair", vec![7]));
+    /// let all = RefMut::map(slot.get_mut(), |value| &mut value.1);
+    /// let all = MappedRefMut::filter_map(all, |all| all.get_mut(1)).unwrap_err();
+    /// let mut last = MappedRefMut::filter_map(all, |all| all.last_mut()).unwrap();
+    /// *last += 1;
+    /// drop(last);
+    /// assert_eq!(slot.get().1, [8]);
+    /// ```
+    #[inline]
+    pub fn filter_map<V: ?Sized, F>(mut guard: Self, f: F) -> Result<MappedRefMut<'a, V>, Self>
+    where
+        F: FnOnce(&mut U) -> Option<&mut V>,
+    {
+        match f(&mut guard).map(NonNull::from) {
+            Some(part) => Ok(MappedRefMut {
+                part,
+                end: guard.end,
+                value: PhantomData,
+            }),
+            None => Err(guard),
+        }
+    }
+}
+
+impl<U: ?Sized> Deref for MappedRefMut<'_, U> {
+    type Target = U;
+
+    #[inline]
+    fn deref(&self) -> &U {
+        // SAFETY: a part of a value that is there, and only reached through this
+        // guard, while `end` holds `X` (S1, S2).
+        unsafe { self.part.as_ref() }
+    }
+}
+
+impl<U: ?Sized> DerefMut for MappedRefMut<'_, U> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut U {
+        // SAFETY: the part of a live value, only reached through this guard while
+        // `end` holds `X` (S1, S2).
+        unsafe { self.part.as_mut() }
+    }
+}
+
+/// Prints the part.
+impl<U: ?Sized + fmt::Debug> fmt::Debug for MappedRef<'_, U> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+/// Prints the part.
+impl<U: ?Sized + fmt::Display> fmt::Display for MappedRef<'_, U> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+/// Prints the part.
+impl<U: ?Sized + fmt::Debug> fmt::Debug for MappedRefMut<'_, U> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+/// Prints the part.
+impl<U: ?Sized + fmt::Display> fmt::Display for MappedRefMut<'_, U> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
 }

@@ -4,34 +4,39 @@
 //! slabs is in `bounded.rs` and `growable.rs`: construction, growth, and what
 //! an insertion does when no slot is free. The rest is written once: here the
 //! insertions and the counts, in `keyed.rs` what goes by one key, in `iter.rs`
-//! and `removal.rs` what concerns all values.
+//! what concerns all values.
 //!
 //! | file | what |
 //! |---|---|
-//! | `cell/` | one cell: its state, its layout, its header, and every step |
-//! | `guard.rs`, `mapped.rs` | tracked borrows, of values and of their parts |
-//! | `slot.rs`, `slot_box.rs`, `vacant_slot.rs` | the handles |
-//! | `keyed.rs`, `iter.rs`, `removal.rs`, `untracked.rs` | what goes by one key, over all values; removing many; untracked access |
-//! | `bounded.rs` | the slab with a bound |
-//! | `growable.rs`, `growth/` | the slab that grows |
-//! | `options.rs` | the options of both |
+//! | `slot.rs`, `slot_box.rs`, `guard.rs` | the handles; tracked borrows, of values and of their parts |
+//! | `cell.rs`, `state.rs` | one cell: layout, and every event of its life; its state word |
+//! | `header.rs` | what a handle points back to: stack, counts, release |
+//! | `cells.rs`, `walk.rs`, `sent.rs` | a key's cell, and a free one; what is done to every cell; cells whose value another thread has |
+//! | `keyed.rs`, `iter.rs` | what goes by one key; iteration, and what removes many |
+//! | `bounded.rs`, `growable.rs`, `growth/`, `options.rs` | the slab with a bound; the slab that grows; the options of both |
+//! | `check.rs` | the invariants, for tests |
+//!
+//! Invariants of the free stack are cited, too: F in `raw/stack.rs`.
 
 pub(crate) mod bounded;
 pub(crate) mod cell;
+pub(crate) mod cells;
+#[cfg(any(test, fuzzing))]
+mod check;
 pub(crate) mod growable;
 mod growth;
 pub(crate) mod guard;
+pub(crate) mod header;
 pub(crate) mod iter;
-mod keyed;
-pub(crate) mod mapped;
+pub(crate) mod keyed;
 mod options;
-mod removal;
+pub(crate) mod sent;
 pub(crate) mod slot;
 pub(crate) mod slot_box;
+pub(crate) mod state;
 #[cfg(test)]
 mod tests;
-pub(crate) mod untracked;
-pub(crate) mod vacant_slot;
+pub(crate) mod walk;
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -41,13 +46,10 @@ use crate::error::{AllocError, FullError};
 use crate::key::Key;
 use crate::raw::held::Held;
 use crate::raw::report::Report;
-use crate::raw::stack::Lowered;
-use crate::slab::cell::cells::{Cells, Lookup};
-use crate::slab::cell::place::Place;
-use crate::slab::cell::sent;
-use crate::slab::cell::walk;
-use crate::slab::slot::Slot;
-use crate::slab::vacant_slot::VacantSlot;
+use crate::slab::cell::Place;
+use crate::slab::cells::{Cells, SlabMemory, claim, look};
+use crate::slab::header::SlabHeader;
+use crate::slab::slot::{Slot, VacantSlot};
 #[cfg(doc)]
 use crate::{AccessError, Bounded, BoundedSlab, Growable, Slab};
 
@@ -110,26 +112,7 @@ pub struct TrackedSlab<T, M: Memory> {
 }
 
 /// A kind of memory for a [`TrackedSlab`]: [`Bounded`] or [`Growable`]. Sealed.
-pub trait Memory: Kind {}
-
-/// The methods of [`Memory`], for this crate alone.
-pub trait Kind: Lookup {
-    /// The name of the slab, for `Debug`.
-    #[doc(hidden)]
-    const NAME: &'static str;
-
-    /// A free cell when the stack is empty; the error is why the memory cannot
-    /// grow, if it is of the kind that grows.
-    ///
-    /// # Safety
-    ///
-    /// The memory was made for cells of `T`.
-    #[doc(hidden)]
-    unsafe fn claim_when_empty<T>(&self) -> Result<Place<T>, Option<AllocError>>;
-
-    #[doc(hidden)]
-    fn memory(&self) -> Report;
-}
+pub trait Memory: SlabMemory {}
 
 impl<T, M: Memory> TrackedSlab<T, M> {
     /// # Safety
@@ -150,7 +133,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     }
 
     /// What every place of this slab leads back to.
-    pub(crate) fn header_address(&self) -> NonNull<cell::header::SlabHeader> {
+    pub(crate) fn header_address(&self) -> NonNull<SlabHeader> {
         self.memory.header()
     }
 
@@ -501,29 +484,6 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     }
 }
 
-/// A free cell off the stack of this memory, which is of cells of `T`.
-#[inline(always)]
-fn claim<T>(memory: &impl Lookup) -> Option<Place<T>> {
-    // The header is read once, before the value is written: the compiler cannot
-    // tell that this does not overwrite `memory`.
-    let header = memory.header();
-    // SAFETY: allocated while the memory lives.
-    let cell = unsafe { header.as_ref() }.stack.pop()?;
-    Some(Place::new(cell::layout::CellPtr::new(cell), header))
-}
-
-/// The cell that [`claim`] takes, still on the stack, and what takes it off.
-#[inline(always)]
-fn look<T>(memory: &impl Lookup) -> Option<(Place<T>, Lowered)> {
-    let header = memory.header();
-    // SAFETY: allocated while the memory lives.
-    let (cell, lowered) = unsafe { header.as_ref() }.stack.look()?;
-    Some((
-        Place::new(cell::layout::CellPtr::new(cell), header),
-        lowered,
-    ))
-}
-
 /// Drops every value that is not borrowed, in key order; a borrowed one goes
 /// with its last borrow, and what a [`SlotBox`](crate::SlotBox) owns stays. The
 /// memory goes with the last handle; handles that are left refuse access.
@@ -549,13 +509,13 @@ impl<T, M: Memory> fmt::Debug for TrackedSlab<T, M> {
 impl<T, M: Memory> TrackedSlab<T, M> {
     /// Panics where an invariant does not hold; O(slots · log slots), allocates.
     pub fn check(&self) {
-        cell::check::check(self.cells());
+        check::check(self.cells());
     }
 
     /// The key of the free slot that lies below `count` others on the free
     /// stack; O(1).
     pub fn free_key(&self, count: usize) -> Option<Key> {
-        cell::check::free_key(self.cells(), count)
+        check::free_key(self.cells(), count)
     }
 
     /// The state word at `key`.

@@ -6,7 +6,7 @@ use crate::key::MAX_SLOTS;
 use crate::memory::{PageOption, Pages};
 use crate::raw::chunk;
 use crate::slab::bounded::BoundedSlab;
-use crate::slab::cell::layout::CellPtr;
+use crate::slab::cell::CellPtr;
 use crate::slab::growable::Slab;
 use crate::slab::growth::table::grain;
 

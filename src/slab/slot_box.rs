@@ -8,10 +8,9 @@ use core::pin::Pin;
 use core::ptr::NonNull;
 
 use crate::key::Key;
-use crate::slab::cell::layout::CellPtr;
-use crate::slab::cell::place::{Live, Place};
-use crate::slab::cell::state::State;
+use crate::slab::cell::{CellPtr, Live, Place};
 use crate::slab::slot::Slot;
+use crate::slab::state::State;
 use crate::slab::{Memory, TrackedSlab};
 
 /// An owning handle that derefs to its value: it holds the exclusive borrow as

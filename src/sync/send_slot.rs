@@ -9,7 +9,7 @@ use core::ops::{Deref, DerefMut};
 use core::pin::Pin;
 
 use crate::key::Key;
-use crate::slab::cell::place::Place;
+use crate::slab::cell::Place;
 use crate::slab::slot::Slot;
 use crate::slab::{Memory, TrackedSlab};
 #[cfg(doc)]
@@ -76,7 +76,7 @@ const _: () = assert!(size_of::<SendSlot<u64>>() == 2 * size_of::<usize>());
 
 // SAFETY: the value is owned, and may go to another thread; of what it shares with its slab
 // the handle uses only what others may use at once (X1
-// of `slab/cell/sent.rs`).
+// of `slab/sent.rs`).
 unsafe impl<T: Send> Send for SendSlot<T> {}
 // SAFETY: by reference the value is read, and the key, which is not written.
 unsafe impl<T: Sync> Sync for SendSlot<T> {}
@@ -173,7 +173,7 @@ impl<T> SendSlot<T> {
     #[must_use]
     pub fn key(sent: &Self) -> Key {
         // SAFETY: the handle exists, and no one else uses the key before it ends (X1 of
-        // `slab/cell/sent.rs`).
+        // `slab/sent.rs`).
         unsafe { sent.place.sent_key() }
     }
 

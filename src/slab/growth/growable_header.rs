@@ -42,12 +42,11 @@ use crate::raw::memory::Block;
 use crate::raw::packed::Packing;
 use crate::raw::source::Source;
 use crate::raw::stack::FreeStack;
+use crate::slab::cell::CellPtr;
+use crate::slab::growth::table::LooseChunks;
 #[cfg(any(doc, test))]
-use crate::slab::cell::header;
-use crate::slab::cell::header::SlabHeader;
-use crate::slab::cell::layout::CellPtr;
-use crate::slab::growth::array::Array;
-use crate::slab::growth::loose_chunks::LooseChunks;
+use crate::slab::header;
+use crate::slab::header::SlabHeader;
 
 /// The header is first, so that a pointer to it is one to the whole.
 #[repr(C)]
@@ -59,6 +58,15 @@ pub(crate) struct GrowableHeader {
     /// The fresh cells that are touched at once; 0 for none.
     touch_ahead: usize,
     table: RefCell<ChunkTable>,
+}
+
+/// One of the two arrays of pointers that grow with the number of chunks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Array {
+    /// The free stack: written from its start on, as cells are freed.
+    Stack,
+    /// The table of chunks: copied when it grows.
+    Table,
 }
 
 /// What a growth has allocated. Before it is committed: new blocks. After: the

@@ -2,17 +2,12 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `growable_header.rs`, `table.rs` | the memory of a growable slab; its chunks by number |
-//! | `array.rs`, `loose_chunks.rs` | the arrays that a growth replaces; chunks that no table has |
-//! | `ahead.rs`, `mailbox.rs` | chunks and arrays built ahead by a helper thread; what the two threads share (R), with the loom models |
+//! | `growable_header.rs`, `table.rs` | the memory of a growable slab; its chunks by number, and those that no table has |
+//! | `ahead.rs` | chunks and arrays built ahead by a helper thread, with the loom models |
 
 #[cfg(feature = "std")]
 pub(crate) mod ahead;
-mod array;
 pub(crate) mod growable_header;
-mod loose_chunks;
-#[cfg(feature = "std")]
-mod mailbox;
 pub(crate) mod table;
 
 use core::alloc::Layout;
@@ -24,19 +19,16 @@ use crate::key::Key;
 use crate::key::MAX_SLOTS;
 use crate::raw::chunk;
 use crate::raw::memory::{self, Block};
-use crate::slab::cell::cells::Cells;
-use crate::slab::cell::header::{close, unallocated};
-use crate::slab::cell::layout::CellPtr;
 #[cfg(feature = "std")]
-use crate::slab::cell::layout::stamp_all;
-use crate::slab::cell::place::Place;
-use crate::slab::cell::sent;
+use crate::slab::cell::stamp_all;
+use crate::slab::cell::{CellPtr, Place};
+use crate::slab::cells::Cells;
 use crate::slab::growable::Growable;
 #[cfg(feature = "std")]
 use crate::slab::growth::ahead::Ahead;
-use crate::slab::growth::array::Array;
-use crate::slab::growth::growable_header::GrowableHeader;
-use crate::slab::{TrackedSlab, claim};
+use crate::slab::growth::growable_header::{Array, GrowableHeader};
+use crate::slab::header::{close, unallocated};
+use crate::slab::{TrackedSlab, claim, sent};
 #[cfg(doc)]
 use crate::{Builder, Slot};
 

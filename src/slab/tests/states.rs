@@ -14,7 +14,7 @@ use super::table::{
     Answer, CLOSING_ROWS, D, EVENTS, Event, N, O, ROWS, Row, SENT_ROWS, V, X, expected,
 };
 use crate::common::{Guard, Hooked, Room, over_both_slabs, panics};
-use crate::slab::cell::state::State;
+use crate::slab::state::State;
 
 type Holders<'a> = super::holders::Holders<'a, Hooked>;
 

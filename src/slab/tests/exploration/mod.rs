@@ -13,12 +13,13 @@ mod world;
 use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
+use world::{Reached, Step, Transition, Via, World};
+
 use super::table::Event::{self, *};
 use super::table::Row::{self, *};
 use super::table::{CLOSING_ROWS, EVENTS, ROWS, expected};
 use crate::common::values::expect_refusals;
 use crate::common::{Room, over_both_slabs};
-use world::{Reached, Step, Transition, Via, World};
 
 /// What is explored.
 #[derive(Clone, Copy, Debug)]

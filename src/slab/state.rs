@@ -3,7 +3,7 @@
 //! The key is written when the chunk is built, and gives its place to a link while the
 //! value is [retired](super::sent). The state is one small
 //! machine, and the soundness of the slabs is that machine. Its questions and
-//! its steps are below, a named function each; `place.rs` and `owner.rs` say
+//! its steps are below, a named function each; `cell.rs` says
 //! when each is asked and taken. DESIGN.md has the whole table, state by event.
 //!
 //! # Bits of the state

@@ -9,12 +9,10 @@
 use core::ops::Range;
 use core::ptr::{self, NonNull};
 
-use super::cells::{Cells, Lookup};
-use super::header;
-use super::layout::CellPtr;
-use super::place::Live;
-use super::sent;
+use super::cell::{CellPtr, Live};
+use super::cells::{Cells, SlabMemory};
 use super::state::State;
+use super::{header, sent};
 use crate::key::Key;
 use crate::raw::prefetch::prefetch_lines;
 
@@ -42,7 +40,7 @@ const LINES: usize = 8;
 ///   the last keys below `row_keys_end`. Only a row without a value, a hole's, may get other
 ///   cells, and a walk passes that without user code.
 /// * W2: `row_keys_end <= keys_end`.
-pub(crate) struct Walk<'a, T, M: Lookup> {
+pub(crate) struct Walk<'a, T, M: SlabMemory> {
     cells: Cells<'a, T, M>,
     at: *mut u8,
     row_last: *mut u8,
@@ -50,14 +48,14 @@ pub(crate) struct Walk<'a, T, M: Lookup> {
     keys_end: usize,
 }
 
-impl<T, M: Lookup> Clone for Walk<'_, T, M> {
+impl<T, M: SlabMemory> Clone for Walk<'_, T, M> {
     fn clone(&self) -> Self {
         self.cells.memory.begin_walk();
         Walk { ..*self }
     }
 }
 
-impl<T, M: Lookup> Drop for Walk<'_, T, M> {
+impl<T, M: SlabMemory> Drop for Walk<'_, T, M> {
     #[inline]
     fn drop(&mut self) {
         // SAFETY: counted when it was made (W1), and ends once.
@@ -65,7 +63,7 @@ impl<T, M: Lookup> Drop for Walk<'_, T, M> {
     }
 }
 
-impl<'a, T, M: Lookup> Walk<'a, T, M> {
+impl<'a, T, M: SlabMemory> Walk<'a, T, M> {
     /// All slots there are now, stamped or not: chunks that are added later are not
     /// visited, so that loops that insert end.
     #[inline]
@@ -152,7 +150,7 @@ impl<'a, T, M: Lookup> Walk<'a, T, M> {
 ///
 /// The key is below the bound.
 #[inline(never)]
-unsafe fn prefetch_row<T, M: Lookup>(cells: Cells<'_, T, M>, first: Key) {
+unsafe fn prefetch_row<T, M: SlabMemory>(cells: Cells<'_, T, M>, first: Key) {
     // SAFETY: below the bound (precondition); cells of `T`, says `Cells::new`.
     let start = unsafe { cells.memory.cell::<T>(first) }.start();
     prefetch_lines(start, LINES);
@@ -165,13 +163,16 @@ unsafe fn prefetch_row<T, M: Lookup>(cells: Cells<'_, T, M>, first: Key) {
 /// instructions for each value).
 #[cold]
 #[inline(never)]
-pub(crate) fn conflict<T, M: Lookup>(cells: Cells<'_, T, M>, cell: Live<'_, T>) -> Option<State> {
+pub(crate) fn conflict<T, M: SlabMemory>(
+    cells: Cells<'_, T, M>,
+    cell: Live<'_, T>,
+) -> Option<State> {
     let state = sent::look_again(cells, cell);
     state.is_occupied().then_some(state)
 }
 
 /// The key of a cell of this slab; O(chunks) where its stamp may not be read (X4).
-pub(crate) fn key_of<T, M: Lookup>(cells: Cells<'_, T, M>, cell: Live<'_, T>) -> Key {
+pub(crate) fn key_of<T, M: SlabMemory>(cells: Cells<'_, T, M>, cell: Live<'_, T>) -> Key {
     if !cell.state().is_sent() {
         return cell.key();
     }
@@ -190,7 +191,7 @@ pub(crate) fn key_of<T, M: Lookup>(cells: Cells<'_, T, M>, cell: Live<'_, T>) ->
 /// Key and state of the first value that is borrowed; O(slots). Runs no user code, so what it
 /// says holds until some runs. If all that were sent are back, and wait to be dropped, they are not
 /// in use.
-pub(crate) fn first_in_use<T, M: Lookup>(cells: Cells<'_, T, M>) -> Option<(Key, State)> {
+pub(crate) fn first_in_use<T, M: SlabMemory>(cells: Cells<'_, T, M>) -> Option<(Key, State)> {
     let any_is_out = sent::any_is_out(cells);
     let mut walk = Walk::new(cells);
     loop {
@@ -208,13 +209,13 @@ pub(crate) fn first_in_use<T, M: Lookup>(cells: Cells<'_, T, M>) -> Option<(Key,
 
 /// Drops the values at these keys, except those that are borrowed when the
 /// walk comes to them. Ends at the bound: the keys from there on have no cell.
-pub(crate) fn destroy_all<T, M: Lookup>(cells: Cells<'_, T, M>, keys: Range<usize>) {
-    struct Rest<'a, T, M: Lookup> {
+pub(crate) fn destroy_all<T, M: SlabMemory>(cells: Cells<'_, T, M>, keys: Range<usize>) {
+    struct Rest<'a, T, M: SlabMemory> {
         cells: Cells<'a, T, M>,
         keys: Range<usize>,
     }
 
-    impl<T, M: Lookup> Rest<'_, T, M> {
+    impl<T, M: SlabMemory> Rest<'_, T, M> {
         fn run(&mut self) {
             // Destructors may raise the bound, and lower it.
             while self.keys.start < self.keys.end.min(self.cells.bound()) {
@@ -227,7 +228,7 @@ pub(crate) fn destroy_all<T, M: Lookup>(cells: Cells<'_, T, M>, keys: Range<usiz
         }
     }
 
-    impl<T, M: Lookup> Drop for Rest<'_, T, M> {
+    impl<T, M: SlabMemory> Drop for Rest<'_, T, M> {
         fn drop(&mut self) {
             self.run();
         }
@@ -244,14 +245,14 @@ pub(crate) fn destroy_all<T, M: Lookup>(cells: Cells<'_, T, M>, keys: Range<usiz
 /// # Safety
 ///
 /// The slab's own use of its memory ends here.
-pub(crate) unsafe fn close<T, M: Lookup>(cells: Cells<'_, T, M>) {
-    struct Closing<'a, T, M: Lookup> {
+pub(crate) unsafe fn close<T, M: SlabMemory>(cells: Cells<'_, T, M>) {
+    struct Closing<'a, T, M: SlabMemory> {
         cells: Cells<'a, T, M>,
         next: usize,
         destroyed: bool,
     }
 
-    impl<T, M: Lookup> Closing<'_, T, M> {
+    impl<T, M: SlabMemory> Closing<'_, T, M> {
         /// Drops what was retired, and walks until a walk finds nothing to destroy: a destructor may fill a
         /// reservation, leak it, or end a guard that the walk has passed.
         fn destroy_all(&mut self) {
@@ -302,7 +303,7 @@ pub(crate) unsafe fn close<T, M: Lookup>(cells: Cells<'_, T, M>) {
         }
     }
 
-    impl<T, M: Lookup> Drop for Closing<'_, T, M> {
+    impl<T, M: SlabMemory> Drop for Closing<'_, T, M> {
         fn drop(&mut self) {
             // Finds something only while a destructor's panic unwinds; a second
             // panic ends the program.

@@ -1,15 +1,17 @@
-//! The cells of a slab, by key.
+//! The cells of a slab: that of a key, and a free one.
 
 use core::cell::Cell;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
+use super::cell::{CellPtr, Live, Place};
 use super::header::SlabHeader;
-use super::layout::CellPtr;
-use super::place::{Live, Place};
+use crate::error::AllocError;
 use crate::key::Key;
+use crate::raw::report::Report;
+use crate::raw::stack::Lowered;
 
-/// Where the kinds of memory differ: how a key leads to a cell.
+/// Where the kinds of memory differ: how a key leads to a cell, and where another cell comes from.
 ///
 /// # Safety
 ///
@@ -19,7 +21,11 @@ use crate::key::Key;
 /// The cells of the keys from `key` to `row_end(key)` that are below the bound follow
 /// each other. From a `begin_walk` to its `end_walk` no row goes that has a value at any time in
 /// between: its cells stay allocated, and stay the cells of their keys.
-pub unsafe trait Lookup {
+pub unsafe trait SlabMemory {
+    /// The name of the slab, for `Debug`.
+    #[doc(hidden)]
+    const NAME: &'static str;
+
     #[doc(hidden)]
     fn header(&self) -> NonNull<SlabHeader>;
 
@@ -64,6 +70,38 @@ pub unsafe trait Lookup {
     #[doc(hidden)]
     #[inline(always)]
     unsafe fn end_walk(&self) {}
+
+    /// A free cell when the stack is empty; the error is why the memory cannot
+    /// grow, if it is of the kind that grows.
+    ///
+    /// # Safety
+    ///
+    /// The memory was made for cells of `T`.
+    #[doc(hidden)]
+    unsafe fn claim_when_empty<T>(&self) -> Result<Place<T>, Option<AllocError>>;
+
+    #[doc(hidden)]
+    fn memory(&self) -> Report;
+}
+
+/// A free cell off the stack of this memory, which is of cells of `T`.
+#[inline(always)]
+pub(super) fn claim<T>(memory: &impl SlabMemory) -> Option<Place<T>> {
+    // The header is read once, before the value is written: the compiler cannot
+    // tell that this does not overwrite `memory`.
+    let header = memory.header();
+    // SAFETY: allocated while the memory lives.
+    let cell = unsafe { header.as_ref() }.stack.pop()?;
+    Some(Place::new(CellPtr::new(cell), header))
+}
+
+/// The cell that [`claim`] takes, still on the stack, and what takes it off.
+#[inline(always)]
+pub(super) fn look<T>(memory: &impl SlabMemory) -> Option<(Place<T>, Lowered)> {
+    let header = memory.header();
+    // SAFETY: allocated while the memory lives.
+    let (cell, lowered) = unsafe { header.as_ref() }.stack.look()?;
+    Some((Place::new(CellPtr::new(cell), header), lowered))
 }
 
 /// The cells of a slab of `T`, by key.
@@ -82,7 +120,7 @@ impl<T, M> Clone for Cells<'_, T, M> {
 
 impl<T, M> Copy for Cells<'_, T, M> {}
 
-impl<'a, T, M: Lookup> Cells<'a, T, M> {
+impl<'a, T, M: SlabMemory> Cells<'a, T, M> {
     /// # Safety
     ///
     /// The memory is of cells of `T`.

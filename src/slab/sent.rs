@@ -31,10 +31,9 @@
 
 use core::ptr::NonNull;
 
-use super::cells::{Cells, Lookup};
+use super::cell::{CellPtr, Live, Place};
+use super::cells::{Cells, SlabMemory};
 use super::header::{self, SlabHeader};
-use super::layout::CellPtr;
-use super::place::{Live, Place};
 use super::state::State;
 use crate::key::{Key, MAX_SLOTS};
 use crate::raw::packed::{Packing, Word};
@@ -163,7 +162,7 @@ impl<T> Place<T> {
 pub(crate) const BATCH: usize = 16;
 
 /// An insertion found no free cell: frees some that came back. Whether there were any.
-pub(crate) fn refill<T, M: Lookup>(cells: Cells<'_, T, M>) -> bool {
+pub(crate) fn refill<T, M: SlabMemory>(cells: Cells<'_, T, M>) -> bool {
     free_returned(cells, BATCH) > 0
 }
 
@@ -171,7 +170,7 @@ pub(crate) fn refill<T, M: Lookup>(cells: Cells<'_, T, M>) -> bool {
 /// value was dropped elsewhere is not to depend on when the slab looks.
 #[cold]
 #[inline(never)]
-pub(crate) fn look_again<T, M: Lookup>(cells: Cells<'_, T, M>, cell: Live<'_, T>) -> State {
+pub(crate) fn look_again<T, M: SlabMemory>(cells: Cells<'_, T, M>, cell: Live<'_, T>) -> State {
     if cell.state().is_sent() {
         free_returned(cells, usize::MAX);
     }
@@ -181,7 +180,7 @@ pub(crate) fn look_again<T, M: Lookup>(cells: Cells<'_, T, M>, cell: Live<'_, T>
 /// Frees cells that came back without a value, `most` of them or all there are, and says how
 /// many.
 #[inline]
-pub(crate) fn free_returned<T, M: Lookup>(cells: Cells<'_, T, M>, most: usize) -> usize {
+pub(crate) fn free_returned<T, M: SlabMemory>(cells: Cells<'_, T, M>, most: usize) -> usize {
     match cells.header().returns() {
         Some(returns) => free_taken(cells, returns, most),
         None => 0,
@@ -191,7 +190,7 @@ pub(crate) fn free_returned<T, M: Lookup>(cells: Cells<'_, T, M>, most: usize) -
 /// Drops retired values, `most` of them or all that were retired before this, and says how many.
 /// User code runs. If a destructor panics, the rest stays retired.
 #[inline]
-pub(crate) fn drop_retired<T, M: Lookup>(cells: Cells<'_, T, M>, most: usize) -> usize {
+pub(crate) fn drop_retired<T, M: SlabMemory>(cells: Cells<'_, T, M>, most: usize) -> usize {
     match cells.header().retired() {
         Some(retired) => drop_taken(cells, retired, most),
         None => 0,
@@ -199,10 +198,10 @@ pub(crate) fn drop_retired<T, M: Lookup>(cells: Cells<'_, T, M>, most: usize) ->
 }
 
 /// Drops all retired values, those after one whose destructor panics too. User code runs.
-pub(crate) fn drop_all_retired<T, M: Lookup>(cells: Cells<'_, T, M>) {
-    struct Rest<'a, T, M: Lookup>(Cells<'a, T, M>);
+pub(crate) fn drop_all_retired<T, M: SlabMemory>(cells: Cells<'_, T, M>) {
+    struct Rest<'a, T, M: SlabMemory>(Cells<'a, T, M>);
 
-    impl<T, M: Lookup> Drop for Rest<'_, T, M> {
+    impl<T, M: SlabMemory> Drop for Rest<'_, T, M> {
         fn drop(&mut self) {
             drop_retired(self.0, usize::MAX);
         }
@@ -215,14 +214,14 @@ pub(crate) fn drop_all_retired<T, M: Lookup>(cells: Cells<'_, T, M>) {
 
 /// Whether a value is with another thread, or its cell is still to be freed; what was retired is
 /// neither.
-pub(crate) fn any_is_out<T, M: Lookup>(cells: Cells<'_, T, M>) -> bool {
+pub(crate) fn any_is_out<T, M: SlabMemory>(cells: Cells<'_, T, M>) -> bool {
     cells.header().sent() > count_retired(cells, usize::MAX)
 }
 
 /// How many values are retired and not dropped yet, or `most` if there are more; O(that number).
 /// A value counts once it is on a list: until then its handle is there (X2).
 #[inline]
-pub(crate) fn count_retired<T, M: Lookup>(cells: Cells<'_, T, M>, most: usize) -> usize {
+pub(crate) fn count_retired<T, M: SlabMemory>(cells: Cells<'_, T, M>, most: usize) -> usize {
     match cells.header().retired() {
         Some(retired) => count_up_to(cells, retired, most),
         None => 0,
@@ -231,7 +230,7 @@ pub(crate) fn count_retired<T, M: Lookup>(cells: Cells<'_, T, M>, most: usize) -
 
 #[cold]
 #[inline(never)]
-fn count_up_to<T, M: Lookup>(cells: Cells<'_, T, M>, retired: &Retired, most: usize) -> usize {
+fn count_up_to<T, M: SlabMemory>(cells: Cells<'_, T, M>, retired: &Retired, most: usize) -> usize {
     let mut count = 0;
     for mut list in [cells.header().taken_retired(), retired.peek()] {
         while count < most {
@@ -246,7 +245,7 @@ fn count_up_to<T, M: Lookup>(cells: Cells<'_, T, M>, retired: &Retired, most: us
 }
 
 /// The first value of a list of retired ones, and the list without it.
-fn next_retired<T, M: Lookup>(cells: Cells<'_, T, M>, list: Word) -> Option<(u32, Word)> {
+fn next_retired<T, M: SlabMemory>(cells: Cells<'_, T, M>, list: Word) -> Option<(u32, Word)> {
     list.next(Packing::NONE, |number| {
         // SAFETY: it was sent, so it is a cell of this slab, which has not been freed. The link
         // of such a cell was written before it was pushed (X4).
@@ -259,7 +258,7 @@ fn next_retired<T, M: Lookup>(cells: Cells<'_, T, M>, list: Word) -> Option<(u32
 
 #[cold]
 #[inline(never)]
-fn drop_taken<T, M: Lookup>(cells: Cells<'_, T, M>, retired: &Retired, most: usize) -> usize {
+fn drop_taken<T, M: SlabMemory>(cells: Cells<'_, T, M>, retired: &Retired, most: usize) -> usize {
     let header = cells.header();
     let mut dropped = drop_up_to(cells, most);
     // Taken once: what destructors or other threads retire during this is for the next call.
@@ -271,7 +270,7 @@ fn drop_taken<T, M: Lookup>(cells: Cells<'_, T, M>, retired: &Retired, most: usi
 }
 
 /// Drops values of the header's list of those that were taken, `most` of them or all.
-fn drop_up_to<T, M: Lookup>(cells: Cells<'_, T, M>, most: usize) -> usize {
+fn drop_up_to<T, M: SlabMemory>(cells: Cells<'_, T, M>, most: usize) -> usize {
     let header = cells.header();
     let mut dropped = 0;
     while dropped < most {
@@ -296,7 +295,7 @@ fn drop_up_to<T, M: Lookup>(cells: Cells<'_, T, M>, most: usize) -> usize {
 
 /// The slab goes: what was retired is dropped, and from now on nothing is retired. User code
 /// runs, and if it panics the caller calls this again.
-pub(super) fn close_retired<T, M: Lookup>(cells: Cells<'_, T, M>) {
+pub(super) fn close_retired<T, M: SlabMemory>(cells: Cells<'_, T, M>) {
     let header = cells.header();
     if let Some(retired) = header.retired() {
         drop_up_to(cells, usize::MAX);
@@ -307,7 +306,7 @@ pub(super) fn close_retired<T, M: Lookup>(cells: Cells<'_, T, M>) {
 
 #[cold]
 #[inline(never)]
-fn free_taken<T, M: Lookup>(cells: Cells<'_, T, M>, returns: &Returns, most: usize) -> usize {
+fn free_taken<T, M: SlabMemory>(cells: Cells<'_, T, M>, returns: &Returns, most: usize) -> usize {
     let header = cells.header();
     let mut freed = 0;
     while freed < most {
@@ -325,7 +324,7 @@ fn free_taken<T, M: Lookup>(cells: Cells<'_, T, M>, returns: &Returns, most: usi
 
 /// The slab goes: frees what came back, and has all others count themselves out. Returns how
 /// many that are, at most: they may do so at once. No user code runs.
-pub(super) fn close<T, M: Lookup>(cells: Cells<'_, T, M>) -> usize {
+pub(super) fn close<T, M: SlabMemory>(cells: Cells<'_, T, M>) -> usize {
     let header = cells.header();
     if let Some(returns) = header.returns() {
         free_up_to(cells, usize::MAX);
@@ -340,7 +339,7 @@ pub(super) fn close<T, M: Lookup>(cells: Cells<'_, T, M>) -> usize {
 
 /// Frees cells of the header's list of those that were taken, `most` of them or all, and says
 /// how many.
-fn free_up_to<T, M: Lookup>(cells: Cells<'_, T, M>, most: usize) -> usize {
+fn free_up_to<T, M: SlabMemory>(cells: Cells<'_, T, M>, most: usize) -> usize {
     let header = cells.header();
     let mut taken = header.taken();
     let mut left = most;
@@ -370,7 +369,7 @@ fn free_up_to<T, M: Lookup>(cells: Cells<'_, T, M>, most: usize) -> usize {
 
 /// How many cells are on the header's lists of those that were taken; each was sent.
 #[cfg(any(test, fuzzing))]
-pub(super) fn taken<T, M: Lookup>(cells: Cells<'_, T, M>) -> usize {
+pub(super) fn taken<T, M: SlabMemory>(cells: Cells<'_, T, M>) -> usize {
     // SAFETY: it was sent, so it is a cell of this slab, which has not been freed.
     let cell = |number| unsafe { cells.memory().cell::<T>(Key::from_raw(number)) };
     // SAFETY: the link of such a cell was written before it was pushed (X3).
@@ -384,7 +383,7 @@ pub(super) fn taken<T, M: Lookup>(cells: Cells<'_, T, M>) -> usize {
 }
 
 #[cfg(any(test, fuzzing))]
-fn count<T, M: Lookup>(
+fn count<T, M: SlabMemory>(
     cells: Cells<'_, T, M>,
     mut taken: Word,
     next: impl Fn(Word) -> Option<(u32, Word)>,

@@ -2,14 +2,14 @@
 
 use alloc::collections::BTreeSet;
 
-use super::cells::{Cells, Lookup};
-use super::layout::CellPtr;
+use super::cell::CellPtr;
+use super::cells::{Cells, SlabMemory};
 use super::state::State;
 use crate::key::Key;
 
 /// The key of the cell `count` below the top of the stack; `None` below the
 /// bottom.
-pub(crate) fn free_key<T, M: Lookup>(cells: Cells<'_, T, M>, count: usize) -> Option<Key> {
+pub(crate) fn free_key<T, M: SlabMemory>(cells: Cells<'_, T, M>, count: usize) -> Option<Key> {
     let entry = cells.header().stack.peek(count)??;
     // SAFETY: by F2 a cell of this slab.
     Some(unsafe { CellPtr::<T>::new(entry).key() })
@@ -17,7 +17,7 @@ pub(crate) fn free_key<T, M: Lookup>(cells: Cells<'_, T, M>, count: usize) -> Op
 
 /// Walks every invariant that can be walked, and panics on the first that does
 /// not hold; O(slots · log slots), allocates.
-pub(crate) fn check<T, M: Lookup>(cells: Cells<'_, T, M>) {
+pub(crate) fn check<T, M: SlabMemory>(cells: Cells<'_, T, M>) {
     let header = cells.header();
     let mut free = BTreeSet::new();
     let (mut held, mut others, mut sent) = (0, 0, 0);
@@ -47,7 +47,7 @@ pub(crate) fn check<T, M: Lookup>(cells: Cells<'_, T, M>) {
         }
     }
 
-    let unstamped = cells.unstamped() + cells.memory.unfilled();
+    let unstamped = cells.unstamped() + cells.memory().unfilled();
     let all = free.len() + unstamped + held + others;
     assert_eq!(header.slots(), all, "H1: slots");
     assert_eq!(free.len() + unstamped, header.free(), "H1: free cells");
@@ -65,10 +65,10 @@ pub(crate) fn check<T, M: Lookup>(cells: Cells<'_, T, M>) {
 /// `check` finds what it looks for.
 #[cfg(test)]
 mod tests {
-    use super::super::header::SlabHeader;
-    use super::super::place::Live;
     use super::*;
     use crate::slab::bounded::BoundedSlab;
+    use crate::slab::cell::Live;
+    use crate::slab::header::SlabHeader;
 
     /// Breaks an invariant of a slab with two values, a reservation and two
     /// free cells, and leaks the slab: dropping it would not be sound.

@@ -1,0 +1,1094 @@
+//! One cell of a slab: a stamp and a value, and every event of its life.
+//!
+//! | view | what it knows |
+//! |---|---|
+//! | [`CellPtr`] | an address: where stamp and value are |
+//! | [`Place`] | the header that the cell belongs to, too: what handles, guards and boxes keep |
+//! | [`Live`] | that both are allocated, for as long as it says |
+//!
+//! The stamp is a key and a [`State`], whose questions and steps are in `state.rs`. Each event of
+//! the table in DESIGN.md is a function here: of a `Live` where it begins or does something, of a
+//! `Place` where it ends a holder. The comparison that admits the usual case is in line; every other
+//! row of the event's column is in a cold function next to it.
+//!
+//! # Invariants
+//!
+//! Of the slabs:
+//!
+//! * L1: a cell that is not free stays allocated, and its header with it: a
+//!   handle, a value, a guard, a box or a running destructor is on it. While the
+//!   slab lives its header stays, and every key below its bound leads to a stamped
+//!   cell.
+//! * L2: a closed header's `remaining` is the number of its cells that are not
+//!   free; the holder that takes it to zero releases the block, and was the
+//!   last. Cells that were sent to other threads are counted by the return stack,
+//!   and all others together are one of those.
+//! * L3: user code (closures, destructors, and the allocator, which may use the
+//!   slab it serves) runs only before or after a whole step, never within one.
+//!   What it may have changed is read again after it.
+//!
+//! Of a cell, and of those who hold it:
+//!
+//! * V1: the value's bytes hold a live `T` exactly while the state has no `V`.
+//!   Within a step, while no other code runs (L3, P3), one may change before
+//!   the other.
+//! * V2: the stamp is only reached through `&Stamp`, the value only through
+//!   pointers to the value: neither borrow covers the other's bytes.
+//! * P1: while a `Slot`, `VacantSlot`, `SlotBox`, `Ref` or `RefMut` of a place
+//!   exists, or what a guard was mapped to, its cell is not free, so cell and
+//!   header are allocated (L1).
+//! * P2: at most one `Slot`, `VacantSlot` or `SlotBox` of a place exists, and
+//!   only while `O` is clear. (One that was forgotten, or given up as a raw
+//!   pointer, leaves it clear for good.)
+//! * P3: after a cell is pushed or counted down, the function that did it only
+//!   writes a pushed cell's state, and reads a value out of it before any other
+//!   code runs.
+//! * P4: a [`Live`] that came by key is not used after user code has run, which
+//!   may shrink the slab, unless its cell cannot be free.
+
+use core::alloc::Layout;
+use core::cell::Cell;
+use core::marker::PhantomData;
+use core::mem::{MaybeUninit, transmute};
+use core::ptr::NonNull;
+
+use super::header::{self, SlabHeader};
+use super::state::{Stamp, State};
+use crate::key::Key;
+use crate::raw::chunk;
+use crate::raw::packed::{Packing, Word};
+
+/// Values up to this size go before their stamp. At 8 bytes that is measurably
+/// better; at 64 processors disagree (benches/ATTEMPTS.md, "Where the stamp stands").
+/// Nothing in between was measured.
+const VALUE_FIRST_UP_TO: usize = 16;
+
+/// A pointer to a cell. Covariant in `T`, without ownership: each holder adds
+/// the variance it needs.
+///
+/// A cell is not a struct, because the order of stamp and value depends on the size of the
+/// value: a small value goes first, so that keyed access computes the address of the value itself;
+/// a larger one goes after the stamp, so that the stamp's line is the one with the value's first
+/// fields. Both offsets are constants computed from size and alignment, never assumed.
+#[expect(
+    missing_debug_implementations,
+    reason = "only public for a sealed trait"
+)]
+pub struct CellPtr<T>(NonNull<u8>, PhantomData<*const T>);
+
+impl<T> Clone for CellPtr<T> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for CellPtr<T> {}
+
+impl<T> CellPtr<T> {
+    const VALUE_FIRST: bool = size_of::<T>() <= VALUE_FIRST_UP_TO;
+    const ALIGN: usize = if align_of::<T>() > align_of::<Stamp>() {
+        align_of::<T>()
+    } else {
+        align_of::<Stamp>()
+    };
+    /// What a cell has room for in the place of a value, be it smaller or of no size: a link.
+    const ROOM: usize = if size_of::<T>() > size_of::<u32>() {
+        size_of::<T>()
+    } else {
+        size_of::<u32>()
+    };
+    const STAMP_OFFSET: usize = if Self::VALUE_FIRST {
+        Self::ROOM.next_multiple_of(align_of::<Stamp>())
+    } else {
+        0
+    };
+    const VALUE_OFFSET: usize = if Self::VALUE_FIRST {
+        0
+    } else {
+        size_of::<Stamp>().next_multiple_of(align_of::<T>())
+    };
+
+    /// Bytes from one cell to the next.
+    pub(crate) const SIZE: usize = if Self::VALUE_FIRST {
+        Self::STAMP_OFFSET + size_of::<Stamp>()
+    } else {
+        Self::VALUE_OFFSET + Self::ROOM
+    }
+    .next_multiple_of(Self::ALIGN);
+
+    /// How many fresh cells of a lazy slab are stamped and go onto the free stack when it
+    /// runs empty: some cache lines full, and fewer where cells are large, so that an
+    /// insertion comes to one new page, or to two.
+    pub(crate) const REFILL: usize = match Self::SIZE {
+        0..=16 => 16,
+        17..=32 => 8,
+        33..=1024 => 4,
+        1025..=2048 => 2,
+        _ => 1,
+    };
+
+    /// Size and alignment of one cell.
+    pub(crate) const LAYOUT: Layout = {
+        assert_layout::<T>();
+        match Layout::from_size_align(Self::SIZE, Self::ALIGN) {
+            Ok(layout) => layout,
+            Err(_) => panic!("a value of this size cannot be laid out"),
+        }
+    };
+
+    /// The cell that starts at `start`.
+    #[inline(always)]
+    pub(crate) const fn new(start: NonNull<u8>) -> Self {
+        CellPtr(start, PhantomData)
+    }
+
+    /// The cell of `value`.
+    ///
+    /// # Safety
+    ///
+    /// `value` is [`value`](Self::value) of a cell, with its provenance.
+    #[inline(always)]
+    pub(crate) unsafe fn of_value(value: NonNull<T>) -> Self {
+        // SAFETY: the cell starts that many bytes before its value.
+        CellPtr::new(unsafe { value.cast::<u8>().sub(Self::VALUE_OFFSET) })
+    }
+
+    /// The cell of `stamp`.
+    ///
+    /// # Safety
+    ///
+    /// `stamp` is [`stamp`](Self::stamp) of a cell, with its provenance.
+    #[inline(always)]
+    pub(crate) unsafe fn of_stamp(stamp: NonNull<Stamp>) -> Self {
+        // SAFETY: the cell starts that many bytes before its stamp.
+        CellPtr::new(unsafe { stamp.cast::<u8>().sub(Self::STAMP_OFFSET) })
+    }
+
+    #[inline(always)]
+    pub(crate) fn start(self) -> NonNull<u8> {
+        self.0
+    }
+
+    /// The address of the value, whether or not there is one.
+    ///
+    /// # Safety
+    ///
+    /// The cell is allocated.
+    #[inline(always)]
+    pub(crate) unsafe fn value(self) -> NonNull<T> {
+        // SAFETY: the offset lies within the cell, or at its end for a value
+        // of no size.
+        unsafe { self.0.add(Self::VALUE_OFFSET).cast() }
+    }
+
+    /// The address of the stamp.
+    ///
+    /// # Safety
+    ///
+    /// The cell is allocated.
+    #[inline(always)]
+    pub(crate) unsafe fn stamp(self) -> NonNull<Stamp> {
+        // SAFETY: the offset lies within the cell.
+        unsafe { self.0.add(Self::STAMP_OFFSET).cast() }
+    }
+
+    /// The key in the stamp, of a cell that need not be in use.
+    ///
+    /// # Safety
+    ///
+    /// The cell is allocated and stamped.
+    #[inline(always)]
+    pub(crate) unsafe fn key(self) -> Key {
+        // SAFETY: the cell is stamped (precondition); by V2 the borrow meets no other.
+        unsafe { self.stamp().as_ref().key() }
+    }
+
+    /// The key in the stamp, without a reference to it: for a thread that may read nothing
+    /// else of it.
+    ///
+    /// # Safety
+    ///
+    /// As for [`key`](Self::key); nothing writes to the key at the same time.
+    #[inline(always)]
+    pub(crate) unsafe fn shared_key(self) -> Key {
+        // SAFETY: the cell is stamped (precondition).
+        unsafe { self.key_place().cast().read() }
+    }
+
+    /// Where the key stands, and the link of a cell whose value was retired.
+    ///
+    /// # Safety
+    ///
+    /// The cell is allocated.
+    #[inline(always)]
+    pub(crate) unsafe fn key_place(self) -> NonNull<u32> {
+        // SAFETY: within the stamp, which lies within the cell.
+        unsafe { NonNull::new_unchecked(&raw mut (*self.stamp().as_ptr()).key).cast() }
+    }
+
+    /// Whether the place of a value has room for a link of any word.
+    const HAS_WIDE_LINK: bool = Self::ROOM >= size_of::<Word>();
+
+    /// How the numbers of cells share words on the return stack, for cells with the indices
+    /// that `packing` is for.
+    pub(crate) const fn packing(packing: Packing) -> Packing {
+        if Self::HAS_WIDE_LINK {
+            packing
+        } else {
+            Packing::NONE
+        }
+    }
+
+    /// Writes the link of a cell that is on its way back from another thread, in the place of
+    /// the value. The link holds all words of [this packing](Self::packing), and not all others.
+    ///
+    /// # Safety
+    ///
+    /// The cell is allocated, without a value, and the caller's alone.
+    #[inline(always)]
+    pub(crate) unsafe fn write_link(self, below: Word) {
+        // SAFETY: the cell is allocated (precondition), and has `ROOM` bytes from this offset,
+        // aligned to 4. Where that is less than a word, words are narrow (`packing`).
+        unsafe {
+            let place = self.0.add(Self::VALUE_OFFSET);
+            if Self::HAS_WIDE_LINK {
+                place.cast::<Word>().write_unaligned(below);
+            } else {
+                place.cast::<u32>().write(below.narrow());
+            }
+        }
+    }
+
+    /// The link of a cell that came back from another thread.
+    ///
+    /// # Safety
+    ///
+    /// The cell is allocated, and its link was written.
+    #[inline(always)]
+    pub(crate) unsafe fn read_link(self) -> Word {
+        // SAFETY: as it was written (precondition).
+        unsafe {
+            let place = self.0.add(Self::VALUE_OFFSET);
+            if Self::HAS_WIDE_LINK {
+                place.cast::<Word>().read_unaligned()
+            } else {
+                Word::of_narrow(place.cast::<u32>().read())
+            }
+        }
+    }
+
+    /// Whether the cell is free.
+    ///
+    /// # Safety
+    ///
+    /// The cell is allocated and stamped.
+    pub(crate) unsafe fn is_free(self) -> bool {
+        // SAFETY: the cell is stamped (precondition); by V2 the borrow meets no other.
+        unsafe { self.stamp().as_ref().state.get() == State::FREE }
+    }
+}
+
+/// Makes all cells of a chunk free ones, with the keys that `key` gives for
+/// their indices. Raw writes: before them the stamps are uninitialised.
+///
+/// # Safety
+///
+/// The block that starts at `start` has room for `slots` cells of `T`, which
+/// are unused.
+pub(crate) unsafe fn stamp_all<T>(start: NonNull<u8>, slots: usize, key: impl Fn(u32) -> Key) {
+    // SAFETY: the block has room for `slots` unused cells (precondition); the layout
+    // aligns them.
+    unsafe {
+        for (index, cell) in chunk::cells(start, CellPtr::<T>::SIZE, slots).enumerate() {
+            CellPtr::<T>::new(cell).stamp().write(Stamp {
+                key: Cell::new(key(index as u32)),
+                state: Cell::new(State::FREE),
+            });
+        }
+    }
+}
+
+/// Stamp and value overlap nowhere, and both are aligned.
+const fn assert_layout<T>() {
+    assert!(CellPtr::<T>::STAMP_OFFSET % align_of::<Stamp>() == 0);
+    assert!(CellPtr::<T>::VALUE_OFFSET % align_of::<T>() == 0);
+    assert!(CellPtr::<T>::VALUE_OFFSET % align_of::<u32>() == 0);
+    assert!(CellPtr::<T>::ALIGN >= align_of::<u32>());
+    assert!(
+        CellPtr::<T>::VALUE_OFFSET >= CellPtr::<T>::STAMP_OFFSET + size_of::<Stamp>()
+            || CellPtr::<T>::STAMP_OFFSET >= CellPtr::<T>::VALUE_OFFSET + CellPtr::<T>::ROOM
+    );
+    assert!(CellPtr::<T>::SIZE >= CellPtr::<T>::VALUE_OFFSET + CellPtr::<T>::ROOM);
+    assert!(CellPtr::<T>::SIZE >= size_of::<Stamp>() + size_of::<T>());
+}
+
+const _: () = assert!(CellPtr::<u64>::SIZE == 16);
+const _: () = assert!(CellPtr::<[u64; 8]>::SIZE == 72);
+
+/// 16 bytes, `Copy`, with a niche; covariant in `T`, without ownership.
+///
+/// The header's address stands in it as an integer (which keeps the pointer's provenance, as any
+/// bytes do in a `MaybeUninit`). Two pointers side by side are stored as one vector of 16 bytes by
+/// the compiler, and loaded one by one; Zen 4 cannot pass such a store on by renaming, so a handle
+/// that went through memory and back took 15 cycles more (CHURN LIFO of 64 bytes, 32 cycles in place
+/// of 20). A pointer beside an integer is never put into one vector.
+#[expect(
+    missing_debug_implementations,
+    reason = "only public for a sealed trait"
+)]
+pub struct Place<T> {
+    cell: CellPtr<T>,
+    header: MaybeUninit<usize>,
+}
+
+impl<T> Clone for Place<T> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Place<T> {}
+
+impl<T> Place<T> {
+    #[inline(always)]
+    pub(crate) fn new(cell: CellPtr<T>, header: NonNull<SlabHeader>) -> Self {
+        // SAFETY: a pointer has the size of a `usize`, and any bytes are a `MaybeUninit`.
+        let header = unsafe { transmute::<NonNull<SlabHeader>, MaybeUninit<usize>>(header) };
+        Place { cell, header }
+    }
+
+    #[inline(always)]
+    fn header(self) -> NonNull<SlabHeader> {
+        // SAFETY: the bytes of such a pointer, from `new`.
+        unsafe { transmute::<MaybeUninit<usize>, NonNull<SlabHeader>>(self.header) }
+    }
+
+    /// Cell and header, for a holder that forgets `T`; [`new`](Self::new) puts
+    /// them together again.
+    #[inline(always)]
+    pub(crate) fn into_parts(self) -> (NonNull<u8>, NonNull<SlabHeader>) {
+        (self.cell.start(), self.header())
+    }
+
+    /// The place, known to be allocated for `'a`.
+    ///
+    /// # Safety
+    ///
+    /// Something keeps cell and header allocated, and the cell is stamped: a
+    /// holder as in P1, or the slab under the condition of P4.
+    #[inline(always)]
+    pub(crate) unsafe fn live<'a>(self) -> Live<'a, T> {
+        Live {
+            place: self,
+            alive: PhantomData,
+        }
+    }
+}
+
+/// A place whose cell and header are allocated for `'a`.
+///
+/// The one layer over the stamp's two halves and the value.
+pub(crate) struct Live<'a, T> {
+    place: Place<T>,
+    alive: PhantomData<&'a ()>,
+}
+
+impl<T> Clone for Live<'_, T> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Live<'_, T> {}
+
+impl<'a, T> Live<'a, T> {
+    #[inline(always)]
+    pub(crate) fn place(self) -> Place<T> {
+        self.place
+    }
+
+    #[inline(always)]
+    pub(crate) fn start(self) -> NonNull<u8> {
+        self.place.cell.start()
+    }
+
+    #[inline(always)]
+    pub(super) fn header(self) -> &'a SlabHeader {
+        // SAFETY: a `Live` is a cell that is allocated for `'a`, and its header with it (L1).
+        unsafe { self.place.header().as_ref() }
+    }
+
+    #[inline(always)]
+    fn stamp(self) -> &'a Stamp {
+        // SAFETY: allocated and stamped; by V2 the borrow meets no other.
+        unsafe { self.place.cell.stamp().as_ref() }
+    }
+
+    /// The key in the stamp, which is not to be read where the value is
+    /// [sent](State::is_sent) (X4): what comes by key or walks has the key from elsewhere.
+    #[inline(always)]
+    pub(crate) fn key(self) -> Key {
+        self.stamp().key()
+    }
+
+    #[inline(always)]
+    pub(crate) fn state(self) -> State {
+        self.stamp().state.get()
+    }
+
+    /// The step from the present state to this one is in the table.
+    #[inline(always)]
+    pub(super) fn set_state(self, state: State) {
+        self.stamp().state.set(state);
+    }
+
+    /// The address of the value, whether or not there is one.
+    #[inline(always)]
+    pub(crate) fn value(self) -> NonNull<T> {
+        // SAFETY: a `Live` is a cell that is allocated.
+        unsafe { self.place.cell.value() }
+    }
+
+    /// Goes from one state to another; `false` where the state is different.
+    #[inline(always)]
+    pub(super) fn exchange(self, from: State, to: State) -> bool {
+        let found = self.state() == from;
+        if found {
+            self.set_state(to);
+        }
+        found
+    }
+
+    /// Takes a step, unless it is refused.
+    #[inline(always)]
+    fn step(self, step: impl FnOnce(State) -> Option<State>) -> bool {
+        match step(self.state()) {
+            Some(state) => {
+                self.set_state(state);
+                true
+            }
+            None => false,
+        }
+    }
+
+    // Filling a cell.
+
+    /// Puts a value into a cell just popped: owned from now on.
+    ///
+    /// # Safety
+    ///
+    /// The caller has popped the cell, and makes its one handle.
+    #[inline(always)]
+    pub(crate) unsafe fn fill(self, value: T) {
+        // SAFETY: free, so without a value (V1), and the caller's alone (F2).
+        unsafe { self.value().write(value) };
+        self.set_state(State::OWNED);
+    }
+
+    /// Reserves a cell just popped.
+    ///
+    /// # Safety
+    ///
+    /// The caller has popped the cell, and makes its reservation.
+    #[inline(always)]
+    pub(crate) unsafe fn hold(self) {
+        self.set_state(State::HELD);
+    }
+
+    // Borrowing.
+
+    /// A reader comes, by handle or by key; `false` if it is refused. Its end
+    /// is [`end_read`](Place::end_read).
+    #[inline(always)]
+    #[must_use]
+    pub(crate) fn begin_read(self) -> bool {
+        self.step(State::read)
+    }
+
+    /// A reader comes by a guard that reads already; `false` with too many. Its
+    /// end is [`end_read`](Place::end_read).
+    #[must_use]
+    pub(crate) fn begin_read_along(self) -> bool {
+        self.stamp().begin_read_along()
+    }
+
+    /// A writer comes, by handle or by key; `false` if it is refused. Its end
+    /// is [`end_write`](Place::end_write).
+    #[inline(always)]
+    #[must_use]
+    pub(crate) fn begin_write(self) -> bool {
+        self.step(State::write)
+    }
+
+    /// A handle becomes a box; `false` if it is refused.
+    #[inline(always)]
+    #[must_use]
+    pub(crate) fn begin_box(self) -> bool {
+        self.exchange(State::OWNED, State::EXCLUSIVE)
+    }
+
+    /// A handle becomes one for another thread; `false` if it is refused.
+    #[inline(always)]
+    #[must_use]
+    pub(super) fn begin_sent(self) -> bool {
+        self.exchange(State::OWNED, State::SENT)
+    }
+
+    /// A handle is made for a leaked value; `false` if there is none.
+    #[must_use]
+    pub(crate) fn regain_handle(self) -> bool {
+        self.step(State::regain)
+    }
+
+    /// Replaces an owned, unborrowed value.
+    ///
+    /// # Errors
+    ///
+    /// Returns `value` where there is no such one.
+    #[inline(always)]
+    pub(crate) fn replace(self, value: T) -> Result<T, T> {
+        if self.state() == State::OWNED {
+            // SAFETY: there is a value (V1), and it is not borrowed.
+            Ok(unsafe { self.value().replace(value) })
+        } else {
+            Err(value)
+        }
+    }
+
+    // Removing by key.
+
+    /// Frees the cell of an unborrowed value. A handle that the value has
+    /// becomes stale and keeps the cell. On `true` the caller
+    /// [reads](Place::read) the value out at once; on `false`, where there is
+    /// no value or it is borrowed, nothing has changed.
+    #[inline(always)]
+    #[must_use]
+    pub(crate) fn vacate_by_key(self) -> bool {
+        if self.state() == State::UNHELD {
+            // SAFETY: no handle and no borrow, and the slab is not closed.
+            unsafe { self.free() };
+            true
+        } else {
+            self.quarantine()
+        }
+    }
+
+    /// Takes an owned value from its handle, which keeps the cell: the handle
+    /// can never come to point at another value.
+    #[cold]
+    #[inline(never)]
+    fn quarantine(self) -> bool {
+        let owned = self.exchange(State::OWNED, State::HELD);
+        if owned {
+            self.header().count_stale();
+        }
+        owned
+    }
+
+    /// Drops the value in place, unless it is borrowed or there is none. User
+    /// code runs.
+    pub(super) fn try_destroy(self) -> bool {
+        let state = self.state();
+        let free = state.has_value() && !state.is_borrowed();
+        if free {
+            // SAFETY: there is a value, and it is not borrowed.
+            unsafe { self.destroy(state.dying()) };
+        }
+        free
+    }
+
+    /// Drops the value in place. It is out of reach before its destructor runs
+    /// and its cell is not free before that has returned or unwound.
+    ///
+    /// # Safety
+    ///
+    /// There is a value, not borrowed except by the caller, who ends, and
+    /// `dying` is its state's [`dying`](State::dying). May free cell and header:
+    /// the caller does not use them afterwards, unless something else keeps
+    /// them allocated.
+    #[inline(always)]
+    pub(super) unsafe fn destroy(self, dying: State) {
+        struct Settle<'a, T>(Live<'a, T>);
+
+        impl<T> Drop for Settle<'_, T> {
+            #[inline(always)]
+            fn drop(&mut self) {
+                // SAFETY: `X` in a dying state keeps the cell from being freed
+                // and the header from being released (L1), whatever the
+                // destructor did. The state is read again: the destructor may
+                // have dropped the handle, or the slab.
+                unsafe {
+                    if self.0.state() == State::DYING_UNHELD {
+                        self.0.free();
+                    } else {
+                        self.0.settle_the_dead();
+                    }
+                }
+            }
+        }
+
+        // SAFETY: the value is not borrowed, and from here on cannot be: `V X`
+        // answers every question of `State` with no. It is dropped once, for
+        // by V1 it is gone with `V`. Without a destructor no other code runs,
+        // and the cell goes straight to its end.
+        unsafe {
+            if !core::mem::needs_drop::<T>() && dying == State::DYING_UNHELD {
+                return self.free();
+            }
+            self.set_state(dying);
+            let settle = Settle(self);
+            self.value().drop_in_place();
+            drop(settle);
+        }
+    }
+
+    /// The end of a destructor where a handle or a closed slab is concerned.
+    #[cold]
+    #[inline(never)]
+    unsafe fn settle_the_dead(self) {
+        // SAFETY: the destructor that `destroy` ran has returned or unwound, so the value is
+        // gone, and nothing uses the cell after it settles (P3).
+        unsafe { self.settle(self.state().without_exclusive()) };
+    }
+
+    /// The cell has lost its value and comes to `state`: the free stack, the
+    /// countdown or its handle gets it.
+    ///
+    /// # Safety
+    ///
+    /// The value is gone; `state` says so, and whether a handle and the slab
+    /// are left. May free cell and header.
+    pub(super) unsafe fn settle(self, state: State) {
+        debug_assert!(!state.has_value() && !state.is_borrowed());
+        self.set_state(state);
+        match (state.is_unheld(), state.is_closed()) {
+            // SAFETY: without a handle the cell is only the slab's.
+            (true, false) => unsafe { self.free() },
+            // SAFETY: closed, so the cell was counted (L2).
+            (true, true) => unsafe { header::count_down(self.place.header()) },
+            (false, false) => self.header().count_stale(),
+            (false, true) => {}
+        }
+    }
+
+    /// Puts the cell on the free stack.
+    ///
+    /// First the push, for the next insertion waits for its store of the
+    /// stack's top, then the state (64 bytes, CHURN LIFO, ratio to the `slab`
+    /// crate: 0.66, the other way round 0.94).
+    ///
+    /// # Safety
+    ///
+    /// The slab is not closed; no value, no borrow, no handle except the
+    /// caller's, who ends (P3).
+    #[inline(always)]
+    pub(super) unsafe fn free(self) {
+        // SAFETY: not on the stack yet, for a cell on the stack is in state
+        // `V O` and has no holder that could call this (P1, F2).
+        unsafe { self.header().stack.push(self.place.cell.start()) };
+        self.set_state(State::FREE);
+    }
+
+    // The slab goes.
+
+    /// The slab is dropped while the value is borrowed.
+    pub(super) fn doom(self) {
+        self.set_state(self.state().doomed());
+    }
+
+    /// The slab is gone, and the cell is not free: it is counted (L2).
+    pub(super) fn close(self) {
+        self.set_state(self.state().closed());
+    }
+
+    /// Breaks invariants, for the tests of their check.
+    #[cfg(test)]
+    pub(crate) fn force_state(self, state: State) {
+        self.set_state(state);
+    }
+}
+
+/// The steps that end a holder of a cell: a guard, a `Slot`, a reservation, a `SlotBox`. Each of them
+/// may be the last holder of a dropped slab, and then frees its memory.
+///
+/// Every function here has this contract: the caller is the holder that its name says, which
+/// exists (P1) and ends with the call. Where a function returns `bool` or `Option`, it ends only on
+/// `true` or `Some`.
+impl<T> Place<T> {
+    // A guard.
+
+    /// # Safety
+    ///
+    /// The contract above: the caller is a reader that was admitted.
+    #[inline(always)]
+    pub(crate) unsafe fn end_read(self) {
+        // SAFETY: the caller keeps the place until here. `begin_read` admits
+        // only where this comparison will hold again, so a borrow that ends
+        // where it began costs nothing.
+        unsafe {
+            let live = self.live();
+            let state = live.state().without_reader();
+            live.set_state(state);
+            if !state.is_plain() {
+                live.end_borrow_of_doomed();
+            }
+        }
+    }
+
+    /// # Safety
+    ///
+    /// The contract above: the caller is the writer that was admitted.
+    #[inline(always)]
+    pub(crate) unsafe fn end_write(self) {
+        // SAFETY: the caller keeps the place until here, and is the one
+        // exclusive borrow (S1).
+        unsafe {
+            let live = self.live();
+            let state = live.state().without_exclusive();
+            live.set_state(state);
+            if !state.is_plain() {
+                live.end_borrow_of_doomed();
+            }
+        }
+    }
+
+    /// Drops the value that a writer by key holds.
+    ///
+    /// # Safety
+    ///
+    /// The contract above: the caller is the writer that was admitted.
+    pub(crate) unsafe fn destroy_by_writer(self) {
+        // SAFETY: the caller keeps the place until here, and is the one borrow
+        // of the value. User code has run since it was admitted, so the state
+        // is read again.
+        unsafe {
+            let live: Live<'_, T> = self.live();
+            live.destroy(live.state().dying());
+        }
+    }
+
+    // A `Slot`.
+
+    /// Drops the value, or leaves that to its last borrow.
+    ///
+    /// # Safety
+    ///
+    /// The contract above: the caller is the slot.
+    #[inline(always)]
+    pub(crate) unsafe fn drop_handle(self) {
+        // SAFETY: the caller keeps the place until here; an owned value is not
+        // borrowed.
+        unsafe {
+            let live = self.live();
+            if live.state() == State::OWNED {
+                live.destroy(State::DYING_UNHELD);
+            } else {
+                live.drop_uncommon_handle();
+            }
+        }
+    }
+
+    /// Leaks the value: its key owns it from now on. A slot without a value
+    /// just goes, and so does the value of a slot whose slab is gone.
+    ///
+    /// # Safety
+    ///
+    /// The contract above: the caller is the slot.
+    #[inline(always)]
+    pub(crate) unsafe fn leak_handle(self) {
+        // SAFETY: the caller keeps the place until here.
+        unsafe {
+            let live = self.live();
+            if !live.exchange(State::OWNED, State::UNHELD) {
+                live.leak_uncommon_handle();
+            }
+        }
+    }
+
+    /// Frees the cell of an unborrowed value on behalf of the slot (`held` is
+    /// [`OWNED`](State::OWNED)) or the box ([`EXCLUSIVE`](State::EXCLUSIVE)).
+    /// On `true` the caller [reads](Self::read) the value out at once.
+    ///
+    /// # Safety
+    ///
+    /// The contract above: the caller is the holder that `held` says.
+    #[inline(always)]
+    #[must_use]
+    pub(crate) unsafe fn vacate(self, held: State) -> bool {
+        // SAFETY: the caller keeps the place until here; in that state no one
+        // else borrows the value.
+        unsafe {
+            let live = self.live();
+            let usual = live.state() == held;
+            if usual {
+                live.free();
+            }
+            usual
+        }
+    }
+
+    /// Copies out the value of a cell that was vacated a moment ago.
+    ///
+    /// After the push, not before it: as a function's last expression the
+    /// value is copied once, straight to its destination.
+    ///
+    /// # Safety
+    ///
+    /// The caller vacated the cell, no other code has run since, and this is
+    /// called once.
+    #[inline(always)]
+    pub(crate) unsafe fn read(self) -> T {
+        // SAFETY: the memory is still there, and the value is the caller's (P3).
+        unsafe { self.live().value().read() }
+    }
+
+    /// Moves out a value that was put into a reservation after the slab was
+    /// gone; `None` for any other.
+    ///
+    /// # Safety
+    ///
+    /// The contract above: the caller is the slot.
+    pub(crate) unsafe fn take_from_closed(self) -> Option<T> {
+        // SAFETY: the caller keeps the place until here. The value is read
+        // first: settling may release the cell.
+        unsafe {
+            let live = self.live();
+            if live.state() != State::OWNED_CLOSED {
+                return None;
+            }
+            let value = self.read();
+            live.settle(live.state().unheld().vacated());
+            Some(value)
+        }
+    }
+
+    /// Moves the value out and leaves the cell to a reservation, which the
+    /// caller becomes; `None` if it is not the slot's to give.
+    ///
+    /// # Safety
+    ///
+    /// The contract above: the caller is the slot.
+    #[inline(always)]
+    pub(crate) unsafe fn take_and_hold(self) -> Option<T> {
+        // SAFETY: the caller keeps the place; an owned value is not borrowed,
+        // and moved out once.
+        unsafe {
+            let live: Live<'_, T> = self.live();
+            if live.state() != State::OWNED {
+                return None;
+            }
+            let value = live.value().read();
+            live.set_state(State::HELD);
+            Some(value)
+        }
+    }
+
+    // A reservation.
+
+    /// Puts a value into the cell; the caller becomes the slot. The slab may be
+    /// gone.
+    ///
+    /// # Safety
+    ///
+    /// The contract above: the caller is the reservation.
+    #[inline(always)]
+    pub(crate) unsafe fn fill_held(self, value: T) {
+        // SAFETY: the caller keeps the place; a reservation's cell has no value
+        // (V1).
+        unsafe {
+            let live: Live<'_, T> = self.live();
+            live.value().write(value);
+            live.set_state(live.state().owned());
+        }
+    }
+
+    /// Gives an unfilled cell back.
+    ///
+    /// # Safety
+    ///
+    /// The contract above: the caller is the reservation.
+    #[inline(always)]
+    pub(crate) unsafe fn drop_reservation(self) {
+        // SAFETY: the caller keeps the place until here, and is its one holder.
+        unsafe {
+            let live: Live<'_, T> = self.live();
+            live.settle(live.state().unheld());
+        }
+    }
+
+    // A `SlotBox`.
+
+    /// Drops the value.
+    ///
+    /// # Safety
+    ///
+    /// The contract above: the caller is the box.
+    #[inline(always)]
+    pub(crate) unsafe fn drop_box(self) {
+        // SAFETY: the caller keeps the place until here, and is the one
+        // exclusive borrow.
+        unsafe {
+            let live = self.live();
+            if live.state() == State::EXCLUSIVE {
+                live.destroy(State::DYING_UNHELD);
+            } else {
+                self.drop_marked_box();
+            }
+        }
+    }
+
+    /// The end of its slab has marked the value, which changes nothing for its
+    /// owner.
+    #[cold]
+    #[inline(never)]
+    unsafe fn drop_marked_box(self) {
+        // SAFETY: as in `drop_box`; the box becomes the slot, which ends.
+        unsafe {
+            self.unbox();
+            self.drop_handle();
+        }
+    }
+
+    /// The caller becomes a slot again.
+    ///
+    /// # Safety
+    ///
+    /// The contract above: the caller is the box.
+    #[inline(always)]
+    pub(crate) unsafe fn unbox(self) {
+        // SAFETY: the caller keeps the place, and is the one exclusive borrow.
+        unsafe {
+            let live: Live<'_, T> = self.live();
+            live.set_state(live.state().owned());
+        }
+    }
+}
+
+/// The rows of the table that are not the usual one, under the same contract.
+impl<T> Live<'_, T> {
+    /// The last borrow of a doomed value drops it.
+    #[cold]
+    #[inline(never)]
+    unsafe fn end_borrow_of_doomed(self) {
+        debug_assert!(self.state().is_doomed() && self.state().has_value());
+        self.try_destroy();
+    }
+
+    #[cold]
+    #[inline(never)]
+    unsafe fn drop_uncommon_handle(self) {
+        let state = self.state();
+        // SAFETY: as in the callers; each arm takes one row's step.
+        unsafe {
+            if state == State::OWNED_CLOSED {
+                self.destroy(state.unheld().dying());
+            } else if state.has_value() {
+                // Borrowed, by key or by a guard that was forgotten.
+                self.set_state(state.unheld().doomed());
+            } else if state.is_dying() {
+                // The destructor's end will find no handle.
+                self.set_state(state.unheld());
+            } else {
+                if !state.is_closed() {
+                    self.header().uncount_stale();
+                }
+                self.settle(state.unheld());
+            }
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    unsafe fn leak_uncommon_handle(self) {
+        let state = self.state();
+        if state.has_value() && state.is_borrowed() {
+            self.set_state(state.unheld());
+        } else {
+            // SAFETY: the holder exists, and ends with this call (contract above).
+            unsafe { self.drop_uncommon_handle() };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[repr(align(64))]
+    struct Line;
+    #[repr(align(4096))]
+    struct Page([u8; 8192]);
+
+    fn sizes<T>() -> (usize, usize, usize) {
+        let cell = CellPtr::<T>::LAYOUT;
+        (
+            CellPtr::<T>::VALUE_OFFSET,
+            CellPtr::<T>::STAMP_OFFSET,
+            cell.size(),
+        )
+    }
+
+    #[test]
+    fn every_size_and_alignment_is_laid_out() {
+        // Up to 16 bytes the value goes first, a larger one after its stamp.
+        assert_eq!(sizes::<()>(), (0, 4, 12));
+        assert_eq!(sizes::<u8>(), (0, 4, 12));
+        assert_eq!(sizes::<[u8; 3]>(), (0, 4, 12));
+        assert_eq!(sizes::<u64>(), (0, 8, 16));
+        assert_eq!(sizes::<[u8; 16]>(), (0, 16, 24));
+        assert_eq!(sizes::<[u8; 17]>(), (8, 0, 28));
+        assert_eq!(sizes::<[u128; 2]>().0, align_of::<u128>().max(8));
+        // Aligned to 16 bytes, but on some machines to eight.
+        assert_eq!(sizes::<u128>(), (0, 16, 16 + align_of::<u128>().max(8)));
+        assert_eq!(sizes::<Line>(), (0, 4, 64));
+        assert_eq!(sizes::<Page>(), (4096, 0, 4096 + 8192));
+        assert_eq!(sizes::<[u8; 65536]>(), (8, 0, 8 + 65536));
+        assert_eq!(Page([0; 8192]).0.len(), 8192);
+    }
+
+    /// As the pages of `Slab` and `BoundedSlab` say.
+    #[test]
+    fn a_cell_is_a_value_of_four_bytes_at_least_and_a_stamp() {
+        fn expect<T>() {
+            let bytes = size_of::<T>().max(4) + 8;
+            let cell = bytes.next_multiple_of(align_of::<T>().max(4));
+            assert_eq!(CellPtr::<T>::SIZE, cell, "{}", core::any::type_name::<T>());
+        }
+        expect::<()>();
+        expect::<u8>();
+        expect::<[u8; 3]>();
+        expect::<u32>();
+        expect::<[u8; 5]>();
+        expect::<[u16; 3]>();
+        expect::<u64>();
+        expect::<[u8; 13]>();
+        expect::<[u8; 16]>();
+        expect::<u128>();
+        expect::<[u8; 17]>();
+        expect::<[u32; 5]>();
+        expect::<[u128; 2]>();
+        expect::<[u64; 8]>();
+        expect::<Line>();
+        expect::<[(Line, u8); 1]>();
+        expect::<Page>();
+    }
+
+    #[test]
+    fn every_cell_of_a_chunk_is_stamped() {
+        type Value = [u8; 3];
+        let layout = chunk::layout(CellPtr::<Value>::LAYOUT, 5).unwrap();
+        let block = chunk::allocate(layout, &crate::raw::source::Source::GLOBAL).unwrap();
+        // SAFETY: the block is laid out for five cells, which are unused.
+        unsafe {
+            stamp_all::<Value>(block.start(), 5, |index| Key::from_raw(8 + index));
+            let cells = chunk::cells(block.start(), CellPtr::<Value>::SIZE, 5);
+            for (index, cell) in cells.map(CellPtr::<Value>::new).enumerate() {
+                assert_eq!(cell.key().index(), 8 + index);
+                assert!(cell.is_free());
+            }
+        }
+    }
+}

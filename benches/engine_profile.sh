@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 stores=(slab key-slab by-hand slab-number slotmap floor)
-cargo build --quiet --release --package order_book
+cargo build --quiet --release --package engine_record
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 instructions="| instructions" misses="| misses of the first level" head="| " rule="|---"
@@ -13,7 +13,7 @@ for store in "${stores[@]}"; do
     # A process for each pass; that without timers is the only one that enters the function.
     valgrind --tool=callgrind --trace-children=yes --cache-sim=yes \
         --toggle-collect='*measure*all*' --callgrind-out-file="$out/calls.%p" \
-        --log-file="$out/$store.%p" target/release/order_book --store "$store" --rounds 1 --json \
+        --log-file="$out/$store.%p" target/release/engine_record --store "$store" --rounds 1 --json \
         >"$out/said"
     commands=$(sed 's/.*"commands":\[\([0-9]*\),.*/\1/' "$out/said")
     count() {

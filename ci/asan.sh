@@ -20,8 +20,8 @@ ASAN_OPTIONS=detect_leaks=1 \
     sanitized address test "${build_std[@]}" --package flatslab --features serde,os-memory \
     --test key_slab -- "${leak_free[@]}"
 ASAN_OPTIONS=detect_leaks=1 \
-    sanitized address test "${build_std[@]}" --package order_flow --package order_book \
-        --package feed --package exchange --package public_benchmark
+    sanitized address test "${build_std[@]}" --package order_flow --package engine_trial \
+        --package order_book --package engine_record --package feed --package exchange --package public_benchmark
 ASAN_OPTIONS=detect_leaks=0 \
     sanitized address test "${tests[@]}" -- "${leaking_tests[@]}" "${skip[@]}"
 

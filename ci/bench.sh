@@ -7,7 +7,7 @@
 cargo test --profile bench --package flatslab-benches --lib
 cargo bench --package flatslab-benches -- --quick
 # The engine on other allocators than the system's.
-cargo build --profile bench --package engine_allocators
+cargo build --profile bench --package engine_record --features allocators
 for program in engine_mimalloc engine_jemalloc; do
     "${CARGO_TARGET_DIR:-target}/release/$program" --symbols 20 --commands 10000 --rounds 1 >/dev/null
 done

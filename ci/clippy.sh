@@ -3,8 +3,8 @@
 . "$(dirname "$0")/common.sh"
 cargo clippy --version >/dev/null 2>&1 || missing clippy "rustup component add clippy"
 needs_bare_metal
-cargo clippy --package flatslab --package order_flow --package order_book --package feed \
-    --package exchange --package threads --package server --package audio \
+cargo clippy --package flatslab --package order_flow --package engine_trial --package order_book \
+    --package feed --package exchange --package threads --package server --package audio \
     --all-targets --all-features -- -D warnings
 # Its stores are features of which at most one may be chosen.
 for feature in "" ring by-hand boxes slab slotmap; do
@@ -12,8 +12,8 @@ for feature in "" ring by-hand boxes slab slotmap; do
 done
 # What the peers' build scripts compile, which takes longer than all else, is built in this
 # profile by ci/bench.sh, too.
-cargo clippy --package flatslab-benches --package engine_allocators --all-targets --release \
-    -- -D warnings
+cargo clippy --package flatslab-benches --package engine_record --all-targets --release \
+    --features engine_record/allocators -- -D warnings
 cargo clippy --package flatslab --examples --profile test -- -D warnings
 cargo clippy --package flatslab --lib --no-default-features --features alloc -- -D warnings
 cargo clippy --package flatslab --all-targets --no-default-features -- -D warnings

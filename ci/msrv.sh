@@ -18,8 +18,8 @@ if [ -n "${FLATSLAB_WEEKLY:-}" ]; then
     cargo "+$version" check
     cargo "+$version" test --no-run
     # Its allocators are built from C once more.
-    cargo "+$version" check --package engine_allocators
+    cargo "+$version" check --package engine_record --features allocators
 fi
-cargo "+$version" check --package order_flow --package order_book --package feed \
-    --package exchange --package threads --package server --package audio \
-    --package public_benchmark --all-targets
+cargo "+$version" check --package order_flow --package engine_trial --package order_book \
+    --package engine_record --package feed --package exchange --package public_benchmark \
+    --package threads --package server --package audio --all-targets

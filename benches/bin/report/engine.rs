@@ -1,4 +1,4 @@
-//! The tables of the matching engine: what `order_book --full --record` has written, and
+//! The tables of the matching engine: what `engine_record --full --record` has written, and
 //! `engine_mimalloc --record` and `engine_jemalloc --record` beside it. They name no machine.
 
 use flatslab_benches::record::Record;

@@ -4,11 +4,11 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, value_parser};
-use order_book::script::Script;
-use order_book::traffic::{Market, Traffic};
 use order_flow::flow::Flow;
 use order_flow::program::table::grouped;
 use order_flow::program::{FAILED, Failure, memory, written};
+use order_flow::script::Script;
+use order_flow::traffic::{Market, Traffic};
 
 use crate::program;
 

@@ -2,7 +2,7 @@
 
 use std::mem::offset_of;
 
-use order_book::command::Command;
+use order_flow::command::Command;
 use zerocopy::IntoBytes;
 
 use super::frame::{BadFrame, Frame};

@@ -1,6 +1,6 @@
 //! Frames: values whose bytes stand on the wire, in the log and in market data.
 
-use order_book::command::Command;
+use order_flow::command::Command;
 use order_flow::top::Top;
 use zerocopy::{ConvertError, Immutable, IntoBytes, TryFromBytes};
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use order_book::timing::measure::Latency;
+use engine_trial::measure::Latency;
 use order_flow::program::table::grouped;
 use serde::{Deserialize, Serialize};
 

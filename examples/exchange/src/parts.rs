@@ -9,9 +9,9 @@ use flatslab::memory::{HugePages, Pages};
 pub(crate) use flatslab::sync::{Consumer, Producer, SendSlot, SharedRing, SpscRing};
 use order_book::matching::Engine;
 use order_book::restart;
-use order_book::sessions::Extent;
 use order_book::store::KeyStore;
 use order_flow::program::Failure;
+use order_flow::traffic::Extent;
 
 pub(crate) const NAME: &str = "flatslab";
 /// Orders in a key slab: its keys are the ids.

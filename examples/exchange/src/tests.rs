@@ -1,9 +1,9 @@
 //! The exchange in small, and its frames.
 
-use order_book::command::{Command, Kind};
 use order_book::matching::Engine;
-use order_book::sessions::Extent;
+use order_flow::command::{Command, Kind};
 use order_flow::message::Side;
+use order_flow::traffic::Extent;
 use zerocopy::IntoBytes;
 
 use super::parts;

@@ -5,7 +5,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use order_book::{StoreKind, recorded};
+use engine_trial::recorded;
+use engine_trial::stores::StoreKind;
+use order_book::trial::OrderStores;
 use order_flow::flow::Flow;
 use order_flow::lobster;
 use order_flow::top::TopsFile;
@@ -25,7 +27,7 @@ fn the_engine_and_the_replay_write_the_same_tops() {
     let output = replay.output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let file = TopsFile::create(&matched, Some(&input)).unwrap();
-    recorded::check(&messages, &[StoreKind::KeySlab], Some(&file)).unwrap();
+    recorded::check::<OrderStores>(&messages, &[StoreKind::KeySlab], Some(&file)).unwrap();
 
     let tops = fs::read(&matched).unwrap();
     let lines = tops.iter().filter(|&&byte| byte == b'\n').count();

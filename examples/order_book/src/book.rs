@@ -23,10 +23,12 @@
 
 use flatslab::{Key, KeySlab};
 use order_flow::message::Side;
+use order_flow::script::PRICES_TO_A_PAGE;
 use serde::{Deserialize, Serialize};
 
 /// Ranks of a page, and pages of a block.
-const WIDTH: usize = 64;
+const WIDTH: usize = PRICES_TO_A_PAGE as usize;
+const _: () = assert!(WIDTH == 64);
 /// Blocks of a ladder: as many as one word has bits.
 pub const BLOCKS: usize = 64;
 /// Blocks of a ladder that are found without a search.
@@ -472,11 +474,6 @@ impl<L: Copy + PartialEq> Books<L> {
             false => Err(format!("{} pages, {pages} found (B1)", self.pages.len())),
         }
     }
-}
-
-/// The page of a price of one side.
-pub(crate) fn page(price: u32) -> u32 {
-    price / WIDTH as u32
 }
 
 /// The number of a rank's block, that of its page there, and its place in the page.

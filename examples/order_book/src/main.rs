@@ -7,6 +7,25 @@
 
 use std::process::ExitCode;
 
+use clap::Parser;
+use engine_trial::{Arguments, SYSTEM, cli, rounds};
+use order_book::trial::OrderStores;
+use order_flow::program;
+
+/// Limit order books whose orders live in a slab, timed on several stores.
+///
+/// Exit codes: 0, all stores agree; 1, they do not, a store is full, its memory cannot
+/// be had or an output cannot be written; 2, a bad argument or input file, or more
+/// memory than there is.
+#[derive(Debug, Parser)]
+#[command(name = "order_book", version)]
+struct Cli {
+    #[command(flatten)]
+    arguments: Arguments<OrderStores>,
+}
+
 fn main() -> ExitCode {
-    order_book::cli::run(order_book::SYSTEM)
+    program::run(|Cli { arguments }: &Cli, out, err| {
+        cli::carry_out(arguments, || rounds::run(arguments, SYSTEM), out, err)
+    })
 }

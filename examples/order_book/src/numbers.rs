@@ -11,13 +11,13 @@
 
 use std::num::NonZeroU32;
 
+use order_flow::command::{NO_ID, Refusal};
 use order_flow::message::Side;
 
 use crate::book::Books;
-use crate::command::Refusal;
 use crate::matching::{Clients, Engine, Fill, Incoming};
 use crate::order::Order;
-use crate::store::{NO_ID, Store};
+use crate::store::Store;
 
 /// What happened to an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

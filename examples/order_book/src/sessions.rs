@@ -7,17 +7,19 @@
 
 use std::num::NonZeroU32;
 
+use order_flow::command::{Command, Kind, Refusal, Response};
 use order_flow::digest::Digest;
 use order_flow::message::Side;
+use order_flow::program::Failure;
+use order_flow::tape::{Tape, Trade};
 use order_flow::top::Top;
+use order_flow::traffic::Extent;
 use serde::{Deserialize, Serialize};
 
-use crate::book::{Books, LevelId};
-use crate::command::{Command, Kind, Refusal, Response};
+use crate::book::{Books, LevelId, NoRoom};
 use crate::matching::{Clients, Engine, Fill, Incoming};
 use crate::order::Order;
-use crate::store::SessionStore;
-use crate::tape::{Tape, Trade};
+use crate::store::{Room, SessionStore, prefault};
 
 /// What a session keeps with each of its orders.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -66,19 +68,6 @@ pub struct Sessions<L> {
     tick: u32,
     /// What went out.
     pub tape: Tape,
-}
-
-/// How large an engine is.
-#[derive(Clone, Copy, Debug)]
-pub struct Extent {
-    /// Books.
-    pub symbols: usize,
-    /// Sessions that can enter orders.
-    pub sessions: usize,
-    /// Pages of prices that orders rest at, at once.
-    pub pages: usize,
-    /// Prices are multiples of this; not 0.
-    pub tick: u32,
 }
 
 impl<S: SessionStore> Clients<S> for Sessions<S::Link> {
@@ -326,4 +315,33 @@ impl<S: SessionStore> Engine<S> {
             false => Err(format!("{} orders, {owned} owned (S1)", self.store.len())),
         }
     }
+}
+
+impl From<NoRoom> for Refusal {
+    fn from(NoRoom: NoRoom) -> Self {
+        Refusal::NoRoom
+    }
+}
+
+/// An empty store. A reserved one has been filled and emptied, so that its memory has been touched.
+///
+/// # Errors
+///
+/// [`Failure::Run`], if there is no such memory.
+pub fn opened<S: SessionStore>(room: Room) -> Result<S, Failure> {
+    // SAFETY: the engine gives the store its own links alone, by E1 of its module.
+    let opened = unsafe { S::open(room) };
+    let mut store = opened
+        .map_err(|error| Failure::Run(format!("no room for {} orders: {error}", room.orders)))?;
+    if room.reserved {
+        let empty = Order {
+            earlier: S::NONE,
+            later: S::NONE,
+            open: NonZeroU32::MIN,
+            level: LevelId::NONE,
+            owner: Member::of_none(S::NONE),
+        };
+        prefault(&mut store, room.orders, empty);
+    }
+    Ok(store)
 }

@@ -6,15 +6,13 @@
 //! | `Slab`, `BoundedSlab`, `slab` and a number | a slot and a number | the slot; the engine compares the number |
 //! | a pool by hand | a slot and a number | the slot; the engine compares the number |
 //! | `KeySlab`, `BoundedKeySlab`, `slotmap` | the key | the key |
-//! | `slab` or boxes, and a map | a number | the map |
-//! | `Pool` | a number | a table with an entry for each number given so far |
-//! | an array | a slot | the slot; late and forged ids are marked beforehand |
+//! | `slab` and a map | a number | the map |
+//!
+//! The package `engine_record` has some more.
 
 mod by_hand;
-mod floor;
 mod keys;
-mod maps;
-mod pool;
+mod slab_map;
 mod slab_number;
 mod slotmap;
 mod slots;
@@ -25,10 +23,8 @@ use std::ops::{Deref, DerefMut};
 use ::flatslab::BuildError;
 
 pub use self::by_hand::ByHandStore;
-pub use self::floor::FloorStore;
 pub use self::keys::{BoundedKeyStore, KeyStore};
-pub use self::maps::{BoxMapStore, SlabHashMapStore, SlabMapStore};
-pub use self::pool::PoolStore;
+pub use self::slab_map::{SlabHashMapStore, SlabMap};
 pub use self::slab_number::SlabNumberStore;
 pub use self::slotmap::SlotMapStore;
 pub use self::slots::{BoundedSlabStore, SlabStore};
@@ -46,7 +42,7 @@ pub struct Room {
 
 impl Room {
     /// Orders that a growing store reserves memory for.
-    fn reserve(self) -> usize {
+    pub fn reserve(self) -> usize {
         if self.reserved { self.orders } else { 0 }
     }
 }
@@ -73,7 +69,7 @@ pub trait Store: Sized {
     /// The end of a list.
     const NONE: Self::Link;
     /// Whether it takes an id for that of a live order without a check: then a late or forged
-    /// id has to be [`NO_ID`], or another order is found.
+    /// id has to be [`NO_ID`](order_flow::command::NO_ID), or another order is found.
     const TRUSTS_IDS: bool = false;
     /// What an order takes, with its id and its part of the list of free slots.
     const ORDER_BYTES: usize;
@@ -109,9 +105,6 @@ pub trait Store: Sized {
 pub trait SessionStore: Store<Owner = Member<<Self as Store>::Link>> {}
 
 impl<S: Store<Owner = Member<<S as Store>::Link>>> SessionStore for S {}
-
-/// No order has this id, in any store.
-pub const NO_ID: u64 = u64::MAX;
 
 /// Fills the store and empties it again, so that all of its memory has been touched.
 pub(crate) fn prefault<S: Store>(store: &mut S, orders: usize, order: Order<S::Link, S::Owner>) {

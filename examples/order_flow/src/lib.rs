@@ -1,5 +1,5 @@
-//! Order messages of one symbol, generated and recorded, and what the programs that use them
-//! share.
+//! Order messages of one symbol, generated and recorded; the commands to a matching engine that
+//! lead to them; and what the programs that use them share.
 //!
 //! | file | contents |
 //! |---|---|
@@ -7,14 +7,22 @@
 //! | `flow.rs`, `stats.rs` | generated messages, and the statistics they are to match |
 //! | `lobster.rs` | recorded messages |
 //! | `naive.rs` | the book that messages lead to, without a store |
+//! | `command.rs`, `tape.rs` | what clients send to an engine and what it answers; what went out |
+//! | `script.rs`, `traffic.rs` | what happens to one symbol; the commands of all |
+//! | `naive_engine.rs` | what an engine must answer, without a store |
 //! | `top.rs`, `digest.rs` | the top of a book, and the file of tops; a hash of a book |
 //! | `program/` | arguments, exit codes, limits of memory, tables |
 
+pub mod command;
 pub mod digest;
 pub mod flow;
 pub mod lobster;
 pub mod message;
 pub mod naive;
+pub mod naive_engine;
 pub mod program;
+pub mod script;
 pub mod stats;
+pub mod tape;
 pub mod top;
+pub mod traffic;

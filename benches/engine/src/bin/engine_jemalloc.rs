@@ -8,7 +8,7 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 #[cfg(all(unix, not(target_env = "musl")))]
 fn main() -> ExitCode {
-    order_book::cli::run("jemalloc")
+    engine_record::run("jemalloc")
 }
 
 #[cfg(not(all(unix, not(target_env = "musl"))))]

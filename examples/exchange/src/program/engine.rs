@@ -3,8 +3,8 @@
 
 use std::sync::mpsc;
 
-use order_book::command::Response;
 use order_book::matching::Engine;
+use order_flow::command::Response;
 use order_flow::digest::Digest;
 use order_flow::top::Top;
 use zerocopy::{IntoBytes, TryFromBytes};

@@ -23,12 +23,12 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
 
+use engine_trial::measure::{Latency, histogram};
+use engine_trial::wire;
 use order_book::matching::Engine;
-use order_book::timing::measure::{Latency, histogram};
-use order_book::traffic::Traffic;
-use order_book::wire;
 use order_flow::digest::Digest;
 use order_flow::program::{FAILED, Failure};
+use order_flow::traffic::Traffic;
 
 use self::engine::Desk;
 use self::gateway::{Gateway, Pace};
@@ -87,7 +87,7 @@ pub(crate) fn run(load: &Load) -> Result<Outcome, Failure> {
     let (mut closed, mut open) = (histogram(), histogram());
 
     thread::scope(|scope| {
-        let (slow, most, extent) = (load.slow, traffic.peak, traffic.extent());
+        let (slow, most, extent) = (load.slow, traffic.peak, traffic.extent);
         let engine = scope.spawn(|| on_core(1, || desk.run()));
         let market = scope.spawn(move || on_core(1, || readers::write_market(&mut quotes, slow)));
         let standby = scope
@@ -156,7 +156,7 @@ pub(crate) fn run(load: &Load) -> Result<Outcome, Failure> {
 }
 
 fn new_engine(traffic: &Traffic) -> Result<Engine<Orders>, Failure> {
-    Ok(Engine::new(parts::orders(traffic.peak)?, traffic.extent()))
+    Ok(Engine::new(parts::orders(traffic.peak)?, traffic.extent))
 }
 
 /// Runs one of the threads, always on the same core: which two of them share one decides more than

@@ -4,8 +4,8 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use order_book::matching::Engine;
-use order_book::sessions::Extent;
 use order_flow::program::Failure;
+use order_flow::traffic::Extent;
 use zerocopy::TryFromBytes;
 
 use super::next;
@@ -76,7 +76,7 @@ mod tests {
     use super::super::wait_for;
     use super::*;
     use crate::frame::Frame;
-    use order_book::command::{Command, Kind};
+    use order_flow::command::{Command, Kind};
     use order_flow::message::Side;
 
     const EXTENT: Extent = Extent {

@@ -2,11 +2,15 @@
 
 #![allow(dead_code, reason = "each test uses some of it")]
 
+use engine_record::store::{BoxMapStore, FloorStore, PoolStore, SlabMapStore};
 use flatslab_engine::WireReport;
 use order_book::book::LevelId;
 use order_book::matching::Engine;
 use order_book::numbers::{Event, Numbers, Report, Reports, Terms};
-use order_book::store::{self, Room, Store};
+use order_book::store::{
+    BoundedKeyStore, BoundedSlabStore, ByHandStore, KeyStore, Room, SlabHashMapStore,
+    SlabNumberStore, SlabStore, SlotMapStore, Store,
+};
 use order_flow::message::Side;
 use order_flow::message::Side::{Buy, Sell};
 
@@ -155,7 +159,7 @@ pub(crate) fn on_every_store(orders: usize, pages: usize, numbers: usize, job: &
             let room = Room { orders, reserved: false };
             // SAFETY: the engine gives the store its own links alone, and asks it for ids of
             // orders that rest where the store trusts ids.
-            let store = unsafe { store::$store::<u32>::open(room) }.unwrap();
+            let store = unsafe { $store::<u32>::open(room) }.unwrap();
             let engine = Engine::numbered(store, pages, numbers, Kept::default());
             job.run(stringify!($store), engine);
         )*};

@@ -6,10 +6,11 @@ use std::sync::mpsc::{self, Receiver, SyncSender, TryRecvError};
 use allocator_api2::boxed::Box;
 use allocator_api2::vec::Vec;
 use order_book::matching::Engine;
-use order_book::sessions::Extent;
-use order_book::store::SlabMapStore;
-use order_book::timing::measure;
+use order_book::sessions::{Member, opened};
+use order_book::store::{Room, SlabMap};
 use order_flow::program::Failure;
+use order_flow::traffic::Extent;
+use rustc_hash::FxBuildHasher;
 
 use super::Heap;
 use crate::frame::Frame;
@@ -18,7 +19,7 @@ use crate::rivals::reports::{self, Carry};
 
 pub(crate) const NAME: &str = super::NAME;
 
-pub(crate) type Orders = SlabMapStore;
+pub(crate) type Orders = SlabMap<FxBuildHasher, Member<u32>>;
 pub(crate) type SpscRing = queues::SpscRing<Sender, Received>;
 pub(crate) type Producer = queues::Producer<Sender>;
 pub(crate) type Consumer = queues::Consumer<Received>;
@@ -28,7 +29,10 @@ pub(crate) type Publisher = queues::Publisher<Sender>;
 pub(crate) type Follower = queues::Follower<Received>;
 
 pub(crate) fn orders(most: usize) -> Result<Orders, Failure> {
-    measure::reserved(most)
+    opened(Room {
+        orders: most,
+        reserved: true,
+    })
 }
 
 pub(crate) fn market(frames: usize, max_len: usize) -> (Publisher, Follower) {

@@ -4,10 +4,10 @@ use std::cell::{RefCell, RefMut};
 use std::ops::{Deref, DerefMut};
 
 use order_book::matching::Engine;
-use order_book::sessions::Extent;
-use order_book::store::SlabNumberStore;
-use order_book::timing::measure;
+use order_book::sessions::opened;
+use order_book::store::{Room, SlabNumberStore};
 use order_flow::program::Failure;
+use order_flow::traffic::Extent;
 
 use crate::frame::Frame;
 use crate::rivals::queues::{self, Full, Pop, Push};
@@ -27,7 +27,10 @@ pub(crate) type SendReports<T> = rtrb::Producer<SendSlot<T>>;
 pub(crate) type ReceiveReports<T> = rtrb::Consumer<SendSlot<T>>;
 
 pub(crate) fn orders(most: usize) -> Result<Orders, Failure> {
-    measure::reserved(most)
+    opened(Room {
+        orders: most,
+        reserved: true,
+    })
 }
 
 pub(crate) fn market(frames: usize, max_len: usize) -> (Publisher, Follower) {

@@ -1,0 +1,366 @@
+//! All stores, round by round.
+//!
+//! The stores take turns, and every pass is a process of its own. A closed loop that the
+//! machine has disturbed is repeated once.
+
+use indicatif::ProgressBar;
+use order_flow::command::Refusal;
+use order_flow::program::{Failure, progress_bar};
+use order_flow::traffic::Traffic;
+use serde::Serialize;
+
+use crate::arguments::Arguments;
+use crate::interruptions::Interruptions;
+use crate::measure::{Desk, Latency, Pass, Start, Timed};
+use crate::process;
+use crate::stores::{Job, StoreKind, Stores, Subject};
+use crate::verdict;
+
+/// One store in one round.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Round {
+    /// Without a clock between commands.
+    pub commands_per_second: u64,
+    /// The closed loop.
+    pub closed: Latency,
+    /// What the machine did during the closed loop.
+    pub interruptions: Interruptions,
+    /// Whether the closed loop was disturbed, the last time that it ran.
+    pub disturbed: bool,
+    /// The closed loop that was repeated because it was disturbed.
+    pub first_attempt: Option<Attempt>,
+    /// At half of the slowest store's throughput, in the record.
+    pub open_50: Option<Latency>,
+    /// At four fifths of it.
+    pub open_80: Option<Latency>,
+}
+
+/// A closed loop.
+#[derive(Clone, Debug, Serialize)]
+pub struct Attempt {
+    /// Of each command.
+    pub closed: Latency,
+    /// What the machine did meanwhile.
+    pub interruptions: Interruptions,
+}
+
+/// Commands a second with another share of latecomers, round by round: in the
+/// record.
+#[derive(Clone, Debug, Serialize)]
+pub struct OtherLate {
+    /// The share.
+    pub per_cent: u32,
+    /// Of each round.
+    pub commands_per_second: Vec<u64>,
+}
+
+/// All rounds of one store.
+#[derive(Clone, Debug, Serialize)]
+pub struct StoreResult {
+    /// Which store it is.
+    pub store: StoreKind,
+    /// Its name in the tables.
+    pub name: &'static str,
+    /// What an order takes in it.
+    pub bytes_per_order: usize,
+    /// The figures of the table: from empty.
+    #[serde(flatten)]
+    pub figures: Figures,
+    /// The rounds that the figures are of.
+    pub from_empty: Vec<Round>,
+    /// Memory reserved and books full: in the record.
+    pub reserved: Vec<Round>,
+    /// In the record.
+    pub other_late: Vec<OtherLate>,
+}
+
+/// What the rounds of a store come to.
+///
+/// Medians, and of the longest command the longest, of those rounds that the machine has not
+/// disturbed; of all rounds, if it has disturbed all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Figures {
+    /// The median.
+    pub commands_per_second: u64,
+    /// Of the medians, the median.
+    pub p50_ns: u64,
+    /// Of the 99th percentiles, the median.
+    pub p99_ns: u64,
+    /// Of the 99.9th percentiles, the median.
+    pub p99_9_ns: u64,
+    /// The longest command.
+    pub longest_ns: u64,
+    /// Rounds that the machine has not disturbed.
+    pub undisturbed_rounds: usize,
+    /// All rounds.
+    pub rounds: usize,
+}
+
+impl Figures {
+    /// Sums up these rounds.
+    pub fn of(rounds: &[Round]) -> Self {
+        let undisturbed = rounds.iter().filter(|round| !round.disturbed).count();
+        let counts = |round: &&Round| undisturbed == 0 || !round.disturbed;
+        let latency = |of: fn(&Latency) -> u64| {
+            let counted = rounds.iter().filter(counts);
+            counted.map(|round| of(&round.closed)).collect::<Vec<_>>()
+        };
+        let rates = rounds.iter().map(|round| round.commands_per_second);
+        Figures {
+            commands_per_second: median(rates.collect()),
+            p50_ns: median(latency(|it| it.p50_ns)),
+            p99_ns: median(latency(|it| it.p99_ns)),
+            p99_9_ns: median(latency(|it| it.p99_9_ns)),
+            longest_ns: latency(|it| it.longest_ns).into_iter().max().unwrap_or(0),
+            undisturbed_rounds: undisturbed,
+            rounds: rounds.len(),
+        }
+    }
+}
+
+/// Returns the median; of two values in the middle, the larger.
+pub fn median(mut values: Vec<u64>) -> u64 {
+    values.sort_unstable();
+    values.get(values.len() / 2).copied().unwrap_or(0)
+}
+
+/// The result of a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Results {
+    /// `lobster` or `generated`.
+    pub source: &'static str,
+    /// Books.
+    pub symbols: usize,
+    /// Sessions that send commands.
+    pub sessions: u32,
+    /// Commands about orders that are gone.
+    pub late_per_cent: u32,
+    /// Of the generated commands.
+    pub seed: u64,
+    /// Rounds of each store.
+    pub rounds: u32,
+    /// The name of the allocator.
+    pub allocator: &'static str,
+    /// Whether each process was as one that has been running: had freed a block of almost 32 MiB.
+    pub running: bool,
+    /// The most orders live at once.
+    pub peak_live_orders: usize,
+    /// Commands that count: from empty, and reserved.
+    pub commands: [usize; 2],
+    /// Trades from empty.
+    pub trades: u64,
+    /// Refusals from empty, by reason.
+    pub refused: [u64; Refusal::COUNT],
+    /// Of all trades and refusals and of the books at the end, in hexadecimal.
+    pub digest: String,
+    /// Each store.
+    pub stores: Vec<StoreResult>,
+    /// What the figures say, in sentences.
+    pub says: Vec<String>,
+    /// Tables that the record prints after the first.
+    #[serde(skip)]
+    pub more_tables: String,
+}
+
+/// Passes of a store in a round, unless one is repeated.
+const PASSES: usize = 2;
+
+/// Runs all rounds.
+///
+/// # Errors
+///
+/// [`Failure::Run`], if a process fails or two stores differ.
+pub fn run<S: Stores>(
+    arguments: &Arguments<S>,
+    allocator: &'static str,
+) -> Result<Results, Failure> {
+    let stores = arguments.stores();
+    let bar = progress_bar((arguments.rounds() as usize * stores.len() * PASSES) as u64);
+    let results = from_empty(arguments, allocator, &stores, &bar);
+    bar.finish_and_clear();
+    results
+}
+
+fn from_empty<S: Stores>(
+    arguments: &Arguments<S>,
+    allocator: &'static str,
+    stores: &[StoreKind],
+    bar: &ProgressBar,
+) -> Result<Results, Failure> {
+    bar.set_message("the commands");
+    let traffic = arguments.traffic()?;
+    let run = Run::new(arguments, stores, &traffic, Start::Empty, bar)?;
+    Ok(Results::new(&run, allocator, run.rounds()?))
+}
+
+impl Results {
+    /// Sums up the rounds of a run from empty.
+    pub fn new<S: Stores>(
+        run: &Run<'_, S>,
+        allocator: &'static str,
+        from_empty: Vec<Vec<Round>>,
+    ) -> Self {
+        let Run {
+            arguments, traffic, ..
+        } = *run;
+        let stores: Vec<StoreResult> = (run.stores.iter().zip(from_empty))
+            .map(|(&store, from_empty)| StoreResult {
+                store,
+                name: store.name(),
+                bytes_per_order: S::order_bytes(store),
+                figures: Figures::of(&from_empty),
+                from_empty,
+                reserved: Vec::new(),
+                other_late: Vec::new(),
+            })
+            .collect();
+        let first = &run.desks[0];
+        Results {
+            source: match arguments.lobster {
+                Some(_) => "lobster",
+                None => "generated",
+            },
+            symbols: arguments.symbols(),
+            sessions: arguments.sessions,
+            late_per_cent: arguments.late,
+            seed: arguments.seed,
+            rounds: arguments.rounds(),
+            allocator,
+            running: !arguments.fresh,
+            peak_live_orders: traffic.peak,
+            commands: [first.counted(), traffic.commands.len() - traffic.ramp],
+            trades: first.tape.trades,
+            refused: first.tape.refused,
+            digest: format!("{:016x}", run.digest),
+            says: verdict::sentences(&stores),
+            stores,
+            more_tables: String::new(),
+        }
+    }
+}
+
+/// All stores, with one traffic and from one start.
+pub struct Run<'a, S: Stores> {
+    arguments: &'a Arguments<S>,
+    stores: &'a [StoreKind],
+    traffic: &'a Traffic,
+    desks: Vec<Desk<'a>>,
+    /// Of what was traded and refused and rests in the end.
+    pub digest: u64,
+    bar: &'a ProgressBar,
+}
+
+impl<'a, S: Stores> Run<'a, S> {
+    /// Records the ids that each store gives.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Run`], if there is no memory, or two stores trade, refuse or end differently.
+    pub fn new(
+        arguments: &'a Arguments<S>,
+        stores: &'a [StoreKind],
+        traffic: &'a Traffic,
+        start: Start,
+        bar: &'a ProgressBar,
+    ) -> Result<Self, Failure> {
+        let mut desks: Vec<Desk<'a>> = Vec::with_capacity(stores.len());
+        for &store in stores {
+            bar.set_message(format!("ids of {}", store.short_name()));
+            let desk = S::with(store, Record { traffic, start })?;
+            let first = desks.first().unwrap_or(&desk);
+            if (desk.digest, &desk.tape) != (first.digest, &first.tape) {
+                return Err(Failure::Run(format!(
+                    "`{}` trades, refuses or ends otherwise than the first store",
+                    store.name()
+                )));
+            }
+            desks.push(desk);
+        }
+        let Some(first) = desks.first() else {
+            return Err(Failure::Run("no store was timed".to_owned()));
+        };
+        Ok(Run {
+            arguments,
+            stores,
+            traffic,
+            digest: first.digest,
+            desks,
+            bar,
+        })
+    }
+
+    /// Times a pass of the store of this index.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Run`], if its process fails.
+    pub fn time(&self, index: usize, pass: Pass) -> Result<Timed, Failure> {
+        let store = self.stores[index];
+        self.bar.set_message(store.short_name());
+        let timed = process::time(&self.desks[index], store, pass, !self.arguments.fresh);
+        self.bar.inc(1);
+        timed
+    }
+
+    /// Returns the indices of the stores in the order of a round: each is the first of some.
+    pub fn order(&self, round: usize) -> impl Iterator<Item = usize> + use<S> {
+        let stores = self.stores.len();
+        (0..stores).map(move |turn| (turn + round) % stores)
+    }
+
+    /// Runs all rounds, and returns those of each store.
+    ///
+    /// # Errors
+    ///
+    /// As [`time`](Self::time).
+    fn rounds(&self) -> Result<Vec<Vec<Round>>, Failure> {
+        let mut results = vec![Vec::new(); self.stores.len()];
+        for round in 0..self.arguments.rounds() as usize {
+            for index in self.order(round) {
+                results[index].push(self.round(index)?);
+            }
+        }
+        Ok(results)
+    }
+
+    /// Times the store of this index without a rate.
+    ///
+    /// # Errors
+    ///
+    /// As [`time`](Self::time).
+    pub fn round(&self, index: usize) -> Result<Round, Failure> {
+        let throughput = self.time(index, Pass::Throughput)?;
+        let mut timed = self.time(index, Pass::Closed)?;
+        let mut first_attempt = None;
+        if timed.interruptions.disturb() {
+            first_attempt = Some(Attempt {
+                closed: timed.latency,
+                interruptions: timed.interruptions,
+            });
+            timed = self.time(index, Pass::Closed)?;
+        }
+        Ok(Round {
+            commands_per_second: throughput.commands_per_second,
+            closed: timed.latency,
+            interruptions: timed.interruptions,
+            disturbed: timed.interruptions.disturb(),
+            first_attempt,
+            open_50: None,
+            open_80: None,
+        })
+    }
+}
+
+/// Makes the desk of a store.
+struct Record<'a> {
+    traffic: &'a Traffic,
+    start: Start,
+}
+
+impl<'a> Job for Record<'a> {
+    type Result = Result<Desk<'a>, Failure>;
+
+    fn run<E: Subject>(self) -> Self::Result {
+        Desk::new::<E>(self.traffic, self.start)
+    }
+}

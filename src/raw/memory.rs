@@ -14,6 +14,8 @@
 //! * M2: a block of no bytes was never allocated; `start` is then dangling.
 
 use core::alloc::Layout;
+use core::cell::Cell;
+use core::ops::Range;
 use core::ptr::NonNull;
 
 use super::source::Source;
@@ -95,7 +97,7 @@ impl Block {
 
     /// Writes to every page of these bytes, unless the source has done as much. Their content
     /// is lost.
-    pub(crate) fn touch_range(&self, bytes: core::ops::Range<usize>) {
+    pub(crate) fn touch_range(&self, bytes: Range<usize>) {
         assert!(bytes.end <= self.layout.size());
         if !self.source.populates() {
             // SAFETY: by M1 the bytes are ours.
@@ -214,6 +216,82 @@ impl Drop for Block {
         if self.layout.size() != 0 {
             // SAFETY: by M1 and M2 the block came from there with this layout.
             unsafe { self.source.release(self.start, self.layout) };
+        }
+    }
+}
+
+/// Bytes that are committed at a time: few system calls, and little memory in store.
+pub(crate) const COMMIT: usize = 1 << 20;
+
+/// A block that is committed from its start on, as its bytes are needed. Its owner says up to where
+/// it will use it.
+#[derive(Debug)]
+pub(crate) struct LazyBlock {
+    block: Block,
+    /// The bytes below it are committed.
+    committed: Cell<usize>,
+}
+
+impl LazyBlock {
+    /// A block that is there already.
+    pub(crate) fn whole(block: Block) -> Self {
+        let committed = Cell::new(block.layout.size());
+        LazyBlock { block, committed }
+    }
+
+    /// Memory for `layout`, of which nothing is committed.
+    ///
+    /// # Errors
+    ///
+    /// When the source refuses.
+    pub(crate) fn reserve(layout: Layout, source: &Source) -> Result<Self, AllocError> {
+        let block = Block::reserve(layout, source)?;
+        let committed = Cell::new(0);
+        Ok(LazyBlock { block, committed })
+    }
+
+    pub(crate) fn start(&self) -> NonNull<u8> {
+        self.block.start
+    }
+
+    /// Commits the bytes below `end`, and some more, so that the next calls have nothing to do.
+    /// They are not populated.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses; nothing has changed then.
+    pub(crate) fn commit(&self, end: usize) -> Result<(), AllocError> {
+        let committed = self.committed.get();
+        if end > committed {
+            let ahead = end.max(committed + COMMIT);
+            self.committed.set(self.block.commit(committed, ahead)?);
+        }
+        Ok(())
+    }
+
+    /// Populates these bytes, which are committed and not in use.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses.
+    pub(crate) fn populate(&self, bytes: Range<usize>) -> Result<(), AllocError> {
+        self.block.populate(bytes.start, bytes.end)
+    }
+
+    /// Gives back the bytes from `end` on, which are not in use, as far as the source can.
+    pub(crate) fn decommit(&self, end: usize) {
+        let committed = self.committed.get();
+        if end < committed {
+            self.committed.set(self.block.decommit(end, committed));
+        }
+    }
+
+    /// Bytes that are taken from the source: what is committed, where the rest is address space.
+    pub(crate) fn bytes(&self) -> usize {
+        if self.block.source.reserves() {
+            self.committed.get()
+        } else {
+            self.block.layout.size()
         }
     }
 }

@@ -21,7 +21,7 @@ use core::cell::Cell;
 use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 
-use super::memory::Block;
+use super::memory::{Block, COMMIT};
 use super::source::Source;
 use super::touch::PAGE;
 use crate::error::AllocError;
@@ -178,6 +178,21 @@ impl FreeStack {
             Ok(true)
         })
         .unwrap_or(Ok(false))
+    }
+
+    /// Makes room for `capacity` entries in an array that is reserved for as many, and for some
+    /// more.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses; nothing has changed then.
+    pub(crate) fn commit_ahead(&self, capacity: usize) -> Result<(), AllocError> {
+        debug_assert!(capacity <= self.entries.get());
+        if capacity > self.capacity() {
+            let ahead = capacity.max(self.capacity() + COMMIT / size_of::<CellEntry>());
+            self.try_commit(ahead.min(self.entries.get()), false)?;
+        }
+        Ok(())
     }
 
     /// Populates the room for the entries between these two that are not there.

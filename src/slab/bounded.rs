@@ -6,11 +6,11 @@ use core::ptr::NonNull;
 use crate::error::{AllocError, FullError};
 use crate::key::Key;
 use crate::raw::chunk;
-use crate::raw::memory::{self, Block};
+use crate::raw::memory::{self, Block, LazyBlock};
 use crate::raw::packed::Packing;
 use crate::raw::report::Report;
 use crate::raw::source::Source;
-use crate::raw::stack::{CellEntry, FreeStack};
+use crate::raw::stack::FreeStack;
 use crate::slab::cell::{self, CellPtr, Place};
 use crate::slab::cells::{Cells, SlabMemory, claim};
 #[cfg(doc)]
@@ -60,9 +60,7 @@ pub struct Bounded {
 #[repr(C)]
 struct BoundedHeader {
     header: SlabHeader,
-    cells: Block,
-    /// Bytes of the cells that are committed.
-    committed: Cell<usize>,
+    cells: LazyBlock,
 }
 
 /// # Safety
@@ -76,10 +74,6 @@ unsafe fn release(header: NonNull<SlabHeader>) {
         drop(Block::reclaim(header, &source));
     }
 }
-
-/// Bytes that a lazy slab commits at a time: few system calls, and little
-/// memory in store.
-const COMMIT: usize = 1 << 20;
 
 /// How the numbers of that many cells share words on the return stack.
 const fn packing<T>(capacity: usize) -> Packing {
@@ -105,7 +99,7 @@ impl Bounded {
         }
         let header = SlabHeader::new(stack, capacity, packing::<T>(capacity), release);
         header.remove_fresh(capacity);
-        Self::with_header(header, block, layout.size(), capacity)
+        Self::with_header(header, LazyBlock::whole(block), capacity)
     }
 
     /// Memory for cells of `T`, reserved: all are fresh.
@@ -115,25 +109,20 @@ impl Bounded {
     /// As for [`try_new`](Self::try_new).
     pub(super) fn try_reserve<T>(capacity: usize, source: &Source) -> Result<Self, AllocError> {
         let layout = chunk::layout(CellPtr::<T>::LAYOUT, capacity)?;
-        let block = Block::reserve(layout, source)?;
+        let cells = LazyBlock::reserve(layout, source)?;
         let stack = FreeStack::try_reserve(capacity, source)?;
         let header = SlabHeader::new(stack, capacity, packing::<T>(capacity), release);
-        Self::with_header(header, block, 0, 0)
+        Self::with_header(header, cells, 0)
     }
 
     fn with_header(
         header: SlabHeader,
-        cells: Block,
-        committed: usize,
+        cells: LazyBlock,
         bound: usize,
     ) -> Result<Self, AllocError> {
         let source = header.stack.source().clone();
         let start = cells.start();
-        let body = BoundedHeader {
-            header,
-            cells,
-            committed: Cell::new(committed),
-        };
+        let body = BoundedHeader { header, cells };
         let header = Block::leak(body, &source).map_err(|(error, _)| error)?;
         Ok(Bounded {
             header: header.cast(),
@@ -188,20 +177,13 @@ impl Bounded {
         let body = self.body();
         let (first, end) = (self.bound.get(), self.bound.get() + count);
         let size = CellPtr::<T>::SIZE;
-        let committed = body.committed.get();
-        if end * size > committed {
-            let ahead = (end * size).max(committed + COMMIT);
-            body.committed.set(body.cells.commit(committed, ahead)?);
-        }
+        body.cells.commit(end * size)?;
         let stack = &body.header.stack;
-        if end > stack.capacity() {
-            let ahead = end.max(stack.capacity() + COMMIT / size_of::<CellEntry>());
-            stack.try_commit(ahead.min(body.header.slots()), false)?;
-        }
+        stack.commit_ahead(end)?;
         // SAFETY: below the capacity, so within the block.
         let start = unsafe { self.cells.add(first * size) };
         if touch {
-            body.cells.populate(first * size, end * size)?;
+            body.cells.populate(first * size..end * size)?;
             stack.populate(first, end)?;
         } else {
             // The page of the entries too, so that no removal faults. The stack is
@@ -255,10 +237,7 @@ impl Bounded {
             .retain(|cell| cell.is_some_and(|cell| cell.addr().get() - first < end * size));
         body.header.add_fresh(self.bound.get() - end);
         self.bound.set(end);
-        let committed = body.committed.get();
-        if end * size < committed {
-            (body.committed).set(body.cells.decommit(end * size, committed));
-        }
+        body.cells.decommit(end * size);
         // There is room for the cells that are in use: they will come back.
         body.header.stack.decommit(end);
     }
@@ -304,12 +283,7 @@ unsafe impl SlabMemory for Bounded {
     fn memory(&self) -> Report {
         let body = self.body();
         let stack = &body.header.stack;
-        let cells = if stack.source().reserves() {
-            body.committed.get()
-        } else {
-            body.cells.layout().size()
-        };
-        let bytes = cells + stack.array_bytes() + size_of::<BoundedHeader>();
+        let bytes = body.cells.bytes() + stack.array_bytes() + size_of::<BoundedHeader>();
         Report::new(bytes, stack.source())
     }
 }

@@ -3,9 +3,9 @@
 # one model of borrowing on this machine's target, with the other where pointers have 32 bits
 # (i686), and where the most significant byte comes first (s390x). No layout, key or state
 # word may rely on this machine's. The weekly run (FLATSLAB_WEEKLY) has both models and all tests
-# here; the other two targets have those of each run, for what they add is layouts. In each run the
-# last one has only the binaries whose subjects are made of bytes: the library's own tests, with its
-# words of bits, and those of keys, snapshots and buffers.
+# here; the other two targets have those of each run, for what they add is layouts. In each run these
+# two have only the binaries whose subjects depend on them: the library's own tests, with its words
+# of bits, keys and snapshots; and with 32 bits what cuts memory into pieces, too.
 #
 # Each run has of each family the tests that an interpreter is for: what lends and takes
 # back references, drops, frees and re-enters, and random programs in small numbers. What
@@ -26,14 +26,16 @@ done
 
 # A target, a model of borrowing, which tests, and of which binaries. The shortest comes first: no
 # processor waits long for the other at the end.
-i686="i686-unknown-linux-gnu tree each_run $every"
 s390x="s390x-unknown-linux-gnu stacked each_run"
+i686="i686-unknown-linux-gnu tree each_run"
 if [ -z "${FLATSLAB_WEEKLY:-}" ]; then
-    configurations=("$s390x --lib --test=key_slab --test=bytes" "$i686"
+    words="--lib --test=key_slab"
+    configurations=("$s390x $words" "$i686 $words --test=bytes --test=bump --test=pool"
         "$host stacked each_run $every")
     seeds=8
 else
-    configurations=("$s390x $every" "$i686" "$host tree weekly $every" "$host stacked weekly $every")
+    configurations=("$s390x $every" "$i686 $every"
+        "$host tree weekly $every" "$host stacked weekly $every")
     seeds=64
 fi
 

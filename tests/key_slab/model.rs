@@ -62,6 +62,7 @@ proptest! {
     #![proptest_config(cases(50))]
 
     #[test]
+    #[cfg_attr(each_run, ignore = "weekly")]
     fn large_values_and_plain_keys_do_as_the_model(program in any_program()) {
         Plain::growable::<LARGE>(&program);
     }

@@ -96,6 +96,7 @@ fn a_panic_loses_nothing<K: SlabKey>() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn a_panic_loses_nothing_with_plain_keys() {
     a_panic_loses_nothing::<Key>();
 }

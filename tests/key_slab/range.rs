@@ -83,6 +83,7 @@ fn a_large_slab_grows_where_it_is() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn a_range_shrinks_and_grows_again() {
     let mut slab = in_range::<u64, Key>();
     for round in 0..3 {
@@ -105,6 +106,7 @@ fn a_range_shrinks_and_grows_again() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn the_clone_of_a_slab_in_a_range_is_in_one() {
     let mut slab = in_range::<u32, GenKey>();
     slab.insert_many(0..MANY, &mut Vec::new());
@@ -123,6 +125,7 @@ fn the_clone_of_a_slab_in_a_range_is_in_one() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn slabs_beside_each_other_have_their_own() {
     let mut slabs: Vec<_> = (0..amount(40, 3)).map(|_| in_range::<u64, Key>()).collect();
     for (slab, n) in slabs.iter_mut().zip(0..) {
@@ -151,6 +154,7 @@ fn pages_of_another_source_are_blocks() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn cells_of_all_sizes_move() {
     fn moved<T: Copy + PartialEq + core::fmt::Debug>(make: fn(u32) -> T, count: u32) {
         let mut slab = in_range::<T, GenKey>();

@@ -137,7 +137,7 @@ fn entries_do_as_a_map() {
     let mut model: BTreeMap<GenKey, u64> = BTreeMap::new();
     let mut random = 7_u64;
     let mut live: Vec<GenKey> = Vec::new();
-    for step in 0..amount(20_000, 60) {
+    for step in 0..amount(20_000, 30) {
         random = random.wrapping_mul(6364136223846793005).wrapping_add(1);
         let number = (random >> 33) as usize;
         let key = live.get(number / 8 % live.len().max(1)).copied();

@@ -9,7 +9,7 @@ use crate::program::{KINDS, run};
 fn what_crosses_threads_does_as_the_model() {
     let length = 4..amount(400, 25);
     let config = ProptestConfig {
-        cases: amount(500, 4),
+        cases: amount(500, 3),
         failure_persistence: None,
         ..ProptestConfig::default()
     };

@@ -113,7 +113,7 @@ fn keys_with_generations_are_those_of_a_slab_that_was_not_interrupted() {
     both_go_on_alike::<GenKey, Growable>(
         KeySlab::with_key,
         KeySlab::shrink_to_fit,
-        amount(1_000_000, 300) as usize,
+        amount(300_000, 300) as usize,
     );
 }
 

@@ -172,7 +172,7 @@ fn run_model(capacity: usize, number: u64, steps: u32) {
 
 #[test]
 fn random_programs_do_as_the_model() {
-    for number in 1..=amount(60, 2) {
+    for number in 1..=amount(16, 2) {
         run_model([1, 2, 5, 70][number as usize % 4], number, amount(600, 20));
     }
 }

@@ -428,7 +428,7 @@ mod tests {
     /// A chunk that fills a hole is no different.
     #[test]
     fn an_insertion_into_a_hole_stamps_its_own_cell_alone() {
-        const SLOTS: usize = if cfg!(miri) { 8 } else { 64 };
+        const SLOTS: usize = if cfg!(miri) { 4 } else { 64 };
         let slab = Slab::<u64>::builder()
             .chunk_capacity(SLOTS)
             .touch_ahead(0)

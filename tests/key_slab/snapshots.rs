@@ -109,18 +109,28 @@ fn both_go_on_alike<K, S>(
 
 #[test]
 fn keys_with_generations_are_those_of_a_slab_that_was_not_interrupted() {
+    let commands = if cfg!(debug_assertions) {
+        300_000
+    } else {
+        1_000_000
+    };
     seed(1);
     both_go_on_alike::<GenKey, Growable>(
         KeySlab::with_key,
         KeySlab::shrink_to_fit,
-        amount(300_000, 300) as usize,
+        amount(commands, 300) as usize,
     );
 }
 
 #[test]
 #[cfg_attr(each_run, ignore = "weekly")]
 fn other_keys_are_those_of_a_slab_that_was_not_interrupted() {
-    let commands = amount(200_000, 1000) as usize;
+    let commands = if cfg!(debug_assertions) {
+        50_000
+    } else {
+        200_000
+    };
+    let commands = amount(commands, 1000) as usize;
     seed(2);
     both_go_on_alike::<Key, Growable>(KeySlab::with_key, KeySlab::shrink_to_fit, commands);
     seed(3);

@@ -48,12 +48,12 @@ fn dropping_from_the_end_of_a_count_saturates_it() {
 /// An allocation took all that had come back, 25 ms after a million buffers.
 #[test]
 fn an_allocation_makes_few_of_the_buffers_free_that_came_back() {
-    let count = amount(200, 40);
+    let count = amount(200, 20);
     let arena = ByteArena::builder()
         .atomic()
         .smallest(64)
         .largest(64)
-        .chunk_bytes(amount(1 << 20, 1 << 13))
+        .chunk_bytes(amount(1 << 20, 1 << 12))
         .build();
     let bufs: Vec<_> = (0..count).map(|_| arena.alloc(64)).collect();
     std::thread::spawn(move || drop(bufs)).join().unwrap();

@@ -21,7 +21,7 @@ fn cases(native: u32, interpreted: u32) -> ProptestConfig {
 }
 
 proptest! {
-    #![proptest_config(cases(5000, 3))]
+    #![proptest_config(cases(5000, 2))]
 
     #[test]
     #[cfg_attr(each_run, ignore = "weekly")]

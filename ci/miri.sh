@@ -17,15 +17,20 @@
 needs_miri
 
 host=x86_64-unknown-linux-gnu
-# Each binary with tests.
+# Each binary with tests. Those with the longest sources, which take longest, come first, so that
+# no processor waits long for the other at the end.
 every=--lib
-for binary in tests/*/main.rs tests/*.rs; do
-    binary=${binary%/main.rs}
-    every+=" --test=$(basename "$binary" .rs)"
-done
+while read -r _ binary; do
+    every+=" --test=$binary"
+done < <(
+    for binary in tests/*/main.rs tests/*.rs; do
+        sources=("$binary")
+        [ "$binary" = "${binary%/main.rs}" ] || sources=("${binary%/main.rs}"/*.rs)
+        echo "$(cat "${sources[@]}" | wc -c) $(basename "${binary%/main.rs}" .rs)"
+    done | sort -rn
+)
 
-# A target, a model of borrowing, which tests, and of which binaries. The shortest comes first: no
-# processor waits long for the other at the end.
+# A target, a model of borrowing, which tests, and of which binaries.
 s390x="s390x-unknown-linux-gnu stacked each_run"
 i686="i686-unknown-linux-gnu tree each_run"
 if [ -z "${FLATSLAB_WEEKLY:-}" ]; then
@@ -76,9 +81,10 @@ done
 # Each binary by itself, one for each processor: an interpreter is a single thread.
 failed=0
 running=0
-for configuration in "${configurations[@]}"; do
-    read -r target model tests binaries <<<"$configuration"
-    for binary in $binaries; do
+for binary in $every; do
+    for configuration in "${configurations[@]}"; do
+        read -r target model tests binaries <<<"$configuration"
+        [[ " $binaries " == *" $binary "* ]] || continue
         if [ "$running" -ge "$(nproc)" ]; then
             wait -n || failed=1
             running=$((running - 1))

@@ -6,11 +6,10 @@ use core::ptr::NonNull;
 use super::buf::Buf;
 use super::buf_mut::BufMut;
 use super::class::Class;
-use super::counts::{Atomic, Local};
 use super::header::Header;
 use super::home::{Home, Plan};
 use super::stats::Stats;
-use super::{References, RequestError};
+use super::{Atomic, Local, References, RequestError};
 use crate::error::AllocError;
 use crate::raw::memory;
 use crate::raw::report::Report;
@@ -343,7 +342,7 @@ impl<R: References> Drop for ByteArena<R> {
     fn drop(&mut self) {
         // SAFETY: the home is there until the arena is dropped (A1), which is now; nothing
         // uses the arena afterwards.
-        unsafe { R::close(self.home) };
+        unsafe { Home::close(self.home) };
     }
 }
 

@@ -7,7 +7,8 @@ use super::chunk::Chunk;
 use super::class::{Class, State};
 use super::directory::{NO_PAGE, bit};
 use super::header::Header;
-use super::home::{Ends, Home, REFILL};
+use super::home::{Home, REFILL};
+use super::references::References;
 use crate::error::AllocError;
 use crate::raw::memory::Block;
 
@@ -18,7 +19,7 @@ pub(super) const BATCH: usize = 32;
 /// The same from a wide hand, whose other entries are moved down each time.
 const WIDE_BATCH: usize = 64;
 
-impl<R: Ends> Home<R> {
+impl<R: References> Home<R> {
     /// Puts free headers in the hand of a class that has room for them, if the class has some, or
     /// some are to be made.
     pub(super) fn refill(&self, class: &Class) {

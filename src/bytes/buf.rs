@@ -8,11 +8,10 @@ use core::mem::ManuallyDrop;
 use core::ops::{Bound, Deref, RangeBounds};
 use core::ptr::NonNull;
 
-use super::References;
 use super::class::Class;
-use super::counts::{Atomic, Counts, Local};
 use super::header::{Header, Part};
 use super::home::Home;
+use super::{Atomic, Local, References};
 use crate::raw::amount::Amount;
 use crate::raw::copy::copy;
 

@@ -10,13 +10,12 @@ use core::mem::{ManuallyDrop, MaybeUninit};
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 
-use super::References;
 use super::buf::Buf;
 use super::class::Class;
-use super::counts::{Atomic, Counts, Local};
 use super::filling::Filling;
 use super::header::Header;
 use super::home::Home;
+use super::{Atomic, Local, References};
 use crate::error::SizeError;
 
 /// A buffer of a [`ByteArena`](super::ByteArena) with one owner, who fills it.

@@ -5,7 +5,6 @@ use core::iter::FusedIterator;
 
 use super::References;
 use super::buf::Buf;
-use super::counts::Counts;
 use super::home::Home;
 
 /// The link of a buffer was not changed, because the buffer has other references: a chain may

@@ -15,9 +15,9 @@ use core::cell::Cell;
 use core::ptr::NonNull;
 
 use super::class::{Class, State};
-use super::counts::Counting;
 use super::directory::{Directory, NO_PAGE, PAGE_HEADERS};
 use super::header::Header;
+use super::references::References;
 use crate::error::AllocError;
 use crate::raw::memory::Block;
 use crate::raw::source::Source;
@@ -30,7 +30,7 @@ const ALIGN: usize = 64;
 
 /// The record of a chunk; its headers follow.
 #[repr(C, align(64))]
-pub(super) struct Chunk<R: Counting> {
+pub(super) struct Chunk<R: References> {
     next: Cell<ChunkLink<R>>,
     previous: Cell<ChunkLink<R>>,
     class: Cell<NonNull<Class>>,
@@ -65,7 +65,7 @@ impl Plan {
     /// # Errors
     ///
     /// If the bytes exceed `isize::MAX`.
-    pub(super) fn new<R: Counting>(data_bytes: usize, buffers: u32) -> Result<Self, AllocError> {
+    pub(super) fn new<R: References>(data_bytes: usize, buffers: u32) -> Result<Self, AllocError> {
         let too_many = |slot_bytes| AllocError::TooManyBytes {
             slots: buffers as usize,
             slot_bytes,
@@ -84,13 +84,13 @@ impl Plan {
     }
 
     /// Bytes that one buffer of that size takes, and those that every chunk takes besides.
-    pub(super) const fn bytes_of_one<R: Counting>(size: usize) -> (usize, usize) {
+    pub(super) const fn bytes_of_one<R: References>(size: usize) -> (usize, usize) {
         (size + size_of::<Header<R>>(), size_of::<Chunk<R>>())
     }
 }
 
 /// The layout of a record and the headers after it.
-fn headers_layout<R: Counting>(buffers: u32) -> Option<Layout> {
+fn headers_layout<R: References>(buffers: u32) -> Option<Layout> {
     let headers = Layout::array::<Header<R>>(buffers as usize).ok()?;
     let (layout, _) = Layout::new::<Chunk<R>>().extend(headers).ok()?;
     Some(layout)
@@ -108,7 +108,7 @@ impl Blocks {
     }
 
     /// Makes the chunk of that plan; none of its headers are made yet.
-    pub(super) fn into_chunk<R: Counting>(
+    pub(super) fn into_chunk<R: References>(
         self,
         class: NonNull<Class>,
         plan: &Plan,
@@ -133,7 +133,7 @@ impl Blocks {
     }
 }
 
-impl<R: Counting> Chunk<R> {
+impl<R: References> Chunk<R> {
     /// Takes the blocks of a chunk back.
     ///
     /// # Safety

@@ -2,7 +2,7 @@
 
 use core::cell::Cell;
 
-use super::counts::Counting;
+use super::references::References;
 #[cfg(feature = "stats")]
 use crate::raw::atomic::{Count, Ordering};
 
@@ -44,7 +44,7 @@ impl Tally {
         not(feature = "stats"),
         expect(clippy::unused_self, reason = "counts nothing")
     )]
-    pub(super) fn add<R: Counting>(&self) {
+    pub(super) fn add<R: References>(&self) {
         #[cfg(feature = "stats")]
         if R::ATOMIC {
             // Relaxed, here and below: a figure.

@@ -16,8 +16,8 @@
 use core::cell::Cell;
 use core::ptr::NonNull;
 
-use super::counts::Counting;
 use super::header::{Header, NUMBER_BYTES};
+use super::references::References;
 use crate::error::AllocError;
 use crate::raw::row::Row;
 use crate::raw::source::Source;
@@ -31,9 +31,6 @@ const _: () = assert!(NUMBER_BITS as usize == 8 * NUMBER_BYTES);
 /// there could be fewer such chunks; with fewer a chunk of many buffers takes more entries.
 const PLACE_BITS: u32 = 6;
 
-/// The number of no header.
-pub(super) const NO_NUMBER: u32 = 1 << NUMBER_BITS;
-
 /// Headers that a page leads to.
 pub(super) const PAGE_HEADERS: u32 = 1 << PLACE_BITS;
 
@@ -44,7 +41,7 @@ const PAGES: usize = 1 << (NUMBER_BITS - PLACE_BITS);
 pub(super) const NO_PAGE: u32 = PAGES as u32;
 
 /// What a look-up needs of a page: two words, so that its place is found by a shift.
-struct Page<R: Counting> {
+struct Page<R: References> {
     /// Of a page that is not in use, not a pointer but the next such page.
     headers: NonNull<Header<R>>,
     /// Bytes of the headers, so that a place is compared as the offset that it becomes: a word,
@@ -52,7 +49,7 @@ struct Page<R: Counting> {
     bytes: usize,
 }
 
-impl<R: Counting> Page<R> {
+impl<R: References> Page<R> {
     /// One that is not in use, before that one in their list.
     fn unused(next: u32) -> Self {
         let link = core::ptr::without_provenance_mut(next as usize + 1);
@@ -69,14 +66,14 @@ impl<R: Counting> Page<R> {
     }
 }
 
-impl<R: Counting> Clone for Page<R> {
+impl<R: References> Clone for Page<R> {
     #[inline(always)]
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<R: Counting> Copy for Page<R> {}
+impl<R: References> Copy for Page<R> {}
 
 /// Which headers of a page are banked: free, and not in the hand of their class. Beside the pages,
 /// because a look-up does not need it.
@@ -92,12 +89,12 @@ struct Bank {
 const _: () = assert!(PAGE_HEADERS == u64::BITS);
 
 /// Headers of one page that leave the bank.
-pub(super) struct Drawn<R: Counting> {
+pub(super) struct Drawn<R: References> {
     headers: NonNull<Header<R>>,
     bits: u64,
 }
 
-impl<R: Counting> Drawn<R> {
+impl<R: References> Drawn<R> {
     /// How many.
     pub(super) fn len(&self) -> u32 {
         self.bits.count_ones()
@@ -105,7 +102,7 @@ impl<R: Counting> Drawn<R> {
 }
 
 /// From the last to the first.
-impl<R: Counting> Iterator for Drawn<R> {
+impl<R: References> Iterator for Drawn<R> {
     type Item = NonNull<Header<R>>;
 
     fn next(&mut self) -> Option<NonNull<Header<R>>> {
@@ -117,7 +114,7 @@ impl<R: Counting> Iterator for Drawn<R> {
 }
 
 /// Which header a number leads to.
-pub(super) struct Directory<R: Counting> {
+pub(super) struct Directory<R: References> {
     pages: Row<Page<R>>,
     banks: Row<Bank>,
     free: Cell<u32>,
@@ -135,7 +132,7 @@ fn pages(headers: u32) -> usize {
     headers.div_ceil(PAGE_HEADERS) as usize
 }
 
-impl<R: Counting> Directory<R> {
+impl<R: References> Directory<R> {
     const HEADER_BYTES: usize = size_of::<Header<R>>();
 
     pub(super) fn new(source: Source) -> Self {

@@ -7,10 +7,9 @@
 //!
 //! * H1: a header is in one of three states. *Free*: in its class's hand, or banked; `filled` is
 //!   [`FREE`]. *Mutable*: a `BufMut` has it, and nothing else. *Shared*: the count is that of
-//!   its references, which are `Buf`s, links, and references that positions hold. Where other
-//!   threads count there is a fourth, *given back*: on its class's return stack. On one thread there
-//!   is *deferred*: without a reference, stale, with a link, on the list of its home; `filled` is the
-//!   number of the one before, or [`NO_NUMBER`](super::directory::NO_NUMBER).
+//!   its references, which are `Buf`s, links, and references that positions hold. There is a fourth,
+//!   *given back*: without a reference, and stale. Where other threads count it is on its class's
+//!   return stack; on one thread it is left of a chain, and on the list of its home.
 //! * H2: `filled` is written by the arena's thread alone. Of a shared header of one thread, the
 //!   first `filled` bytes are initialised. Of any shared header no one writes to the bytes.
 //! * H3: links make no cycle. `next` changes only while the header's one reference is borrowed
@@ -24,7 +23,7 @@ use core::cell::{Cell, UnsafeCell};
 use core::ptr::NonNull;
 
 use super::class::Class;
-use super::counts::{Counting, Counts};
+use super::references::References;
 
 /// The number of a header in the directory.
 ///
@@ -52,8 +51,8 @@ impl Number {
 
 /// What is noted of a buffer.
 #[repr(C, align(64))]
-pub(super) struct Header<R: Counting> {
-    counts: R::Counts,
+pub(super) struct Header<R: References> {
+    counts: R,
     filled: Cell<u32>,
     number: Number,
     is_initialised: Cell<bool>,
@@ -74,29 +73,29 @@ const _: () = {
 // any case, and often again just after: a load of half of what was stored at once takes longer.
 // With the header first, clone and drop took 1.3 times as long as those of `Rc<[u8]>`.
 #[repr(C)]
-pub(super) struct Part<R: Counting> {
+pub(super) struct Part<R: References> {
     /// Not a `NonNull`, so that it is the header that tells a part from none.
     pub(super) start: *mut u8,
     pub(super) len: usize,
     pub(super) header: NonNull<Header<R>>,
 }
 
-impl<R: Counting> Clone for Part<R> {
+impl<R: References> Clone for Part<R> {
     #[inline(always)]
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<R: Counting> Copy for Part<R> {}
+impl<R: References> Copy for Part<R> {}
 
 /// More than a buffer has bytes.
 const FREE: u32 = u32::MAX;
 
-impl<R: Counting> Header<R> {
+impl<R: References> Header<R> {
     pub(super) fn new(number: u32, start: NonNull<u8>, class: NonNull<Class>) -> Self {
         Header {
-            counts: R::Counts::new(),
+            counts: R::new(),
             filled: Cell::new(FREE),
             number: Number::new(number),
             is_initialised: Cell::new(false),
@@ -107,7 +106,7 @@ impl<R: Counting> Header<R> {
     }
 
     #[inline(always)]
-    pub(super) fn counts(&self) -> &R::Counts {
+    pub(super) fn counts(&self) -> &R {
         &self.counts
     }
 
@@ -156,17 +155,6 @@ impl<R: Counting> Header<R> {
 
     pub(super) fn is_free(&self) -> bool {
         self.filled.get() == FREE
-    }
-
-    /// The number that was [noted](Self::set_deferred).
-    pub(super) fn deferred_before(&self) -> u32 {
-        self.filled.get()
-    }
-
-    /// Notes the number of the header that was deferred before this one, which has no reference. It
-    /// is not that of a free one.
-    pub(super) fn set_deferred(&self, before: u32) {
-        self.filled.set(before);
     }
 
     /// From free to mutable.

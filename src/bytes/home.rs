@@ -21,55 +21,20 @@ use super::RequestError;
 use super::chunk::Chunk;
 use super::class::{Class, State};
 use super::counters::{Counters, Tallies};
-use super::counts::Counting;
-use super::directory::{Directory, NO_NUMBER};
+use super::directory::Directory;
 use super::header::Header;
+use super::references::References;
 use super::serials::Serials;
 use super::sizes::{Classes, Sizes};
 use crate::error::{AllocError, SizeError};
 use crate::raw::atomic::AtomicUsize;
 use crate::raw::memory::Block;
+use crate::raw::packed::Word;
 use crate::raw::source::Source;
-
-/// How buffers and the arena end, which differs between one thread and many.
-pub trait Ends: Counting {
-    /// Frees a stale header without a link, or gives it back to the thread that frees it.
-    ///
-    /// # Safety
-    ///
-    /// The caller has the header: it is not free, has no reference, and is of that class. It is
-    /// not used any more.
-    #[expect(private_interfaces, reason = "only public for a sealed trait")]
-    unsafe fn give_back(header: NonNull<Header<Self>>, class: NonNull<Class>);
-
-    /// Makes headers free that other threads gave back to a class, or that are left of chains, `most`
-    /// at most. Returns how many.
-    #[expect(private_interfaces, reason = "only public for a sealed trait")]
-    fn reclaim(home: &Home<Self>, class: &Class, most: usize) -> usize;
-
-    /// Leaves a header with a link, and the chain behind it, to be freed later; `false` if its arena
-    /// was dropped.
-    ///
-    /// # Safety
-    ///
-    /// The caller has the header: it is not free, stale, and has no reference. It is not used any
-    /// more if it was left.
-    #[expect(private_interfaces, reason = "only public for a sealed trait")]
-    unsafe fn defer(header: NonNull<Header<Self>>) -> bool;
-
-    /// The arena is dropped: gives the references back that positions hold, and frees
-    /// everything once no buffer is in use.
-    ///
-    /// # Safety
-    ///
-    /// Called once; the caller does not use the home any more.
-    #[expect(private_interfaces, reason = "only public for a sealed trait")]
-    unsafe fn close(home: NonNull<Home<Self>>);
-}
 
 /// What an arena and its buffers share.
 #[repr(C)]
-pub(super) struct Home<R: Counting> {
+pub(super) struct Home<R: References> {
     sizes: Sizes,
     classes: NonNull<Class>,
     class_count: usize,
@@ -77,9 +42,8 @@ pub(super) struct Home<R: Counting> {
     pub(super) serials: Serials,
     /// References that positions hold.
     pub(super) held: Cell<u64>,
-    /// The number of the header that was [deferred](Ends::defer) last, on one thread; the others are
-    /// linked from it on.
-    pub(super) unfinished: Cell<u32>,
+    /// What is left of chains, on one thread.
+    pub(super) unfinished: Cell<Word>,
     pub(super) chunk_bytes: usize,
     bytes: Cell<usize>,
     max_bytes: usize,
@@ -106,13 +70,13 @@ pub(super) struct Plan {
 pub(super) const REFILL: usize = 16;
 
 /// The layout of a home and its classes, and where those begin.
-fn layout<R: Counting>(classes: usize) -> (Layout, usize) {
+fn layout<R: References>(classes: usize) -> (Layout, usize) {
     let array = Layout::array::<Class>(classes).expect("64 classes at most");
     let home = Layout::new::<Home<R>>();
     home.extend(array).expect("64 classes at most")
 }
 
-impl<R: Ends> Home<R> {
+impl<R: References> Home<R> {
     /// A home without chunks.
     ///
     /// # Errors
@@ -146,7 +110,7 @@ impl<R: Ends> Home<R> {
                 directory: Directory::new(source.clone()),
                 serials,
                 held: Cell::new(0),
-                unfinished: Cell::new(NO_NUMBER),
+                unfinished: Cell::new(Word::EMPTY),
                 chunk_bytes,
                 bytes: Cell::new(0),
                 max_bytes,
@@ -293,7 +257,7 @@ impl<R: Ends> Home<R> {
     /// A buffer of the chunks that the class has.
     fn take_made(&self, class: &Class) -> Option<NonNull<Header<R>>> {
         Self::pop(class).or_else(|| {
-            R::reclaim(self, class, REFILL);
+            self.reclaim(class, REFILL);
             if class.depth() == 0 {
                 self.refill(class);
             }
@@ -318,7 +282,7 @@ impl<R: Ends> Home<R> {
     /// If there is no memory for `count` buffers; those that were made stay. If there are not
     /// enough numbers; none is made then.
     pub(super) fn reserve(&self, class: &Class, count: usize) -> Result<(), AllocError> {
-        R::reclaim(self, class, usize::MAX);
+        self.reclaim(class, usize::MAX);
         // Else all memory there is would be taken, and touched, before a request fails.
         self.check_numbers(
             class,
@@ -363,15 +327,6 @@ impl<R: Ends> Home<R> {
                 .map(move |&state| Chunk::list(class, state))
         };
         self.classes().iter().flat_map(lists).flatten()
-    }
-
-    /// Makes all buffers free that other threads gave back, and all that are left of chains. Returns
-    /// how many.
-    pub(super) fn reclaim_all(&self) -> usize {
-        let classes = self.classes().iter();
-        classes
-            .map(|class| R::reclaim(self, class, usize::MAX))
-            .sum()
     }
 
     /// Bytes of the chunks with their headers, and of all tables.
@@ -432,7 +387,6 @@ impl<R: Ends> Home<R> {
     /// Panics where an invariant of the family does not hold.
     #[cfg(any(test, fuzzing))]
     pub(super) fn check(&self) {
-        use super::counts::Counts;
         use alloc::collections::BTreeSet;
 
         let mut bytes = 0;

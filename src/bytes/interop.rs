@@ -4,10 +4,9 @@
 
 use bytes::buf::UninitSlice;
 
-use super::References;
 use super::buf::Buf;
 use super::buf_mut::BufMut;
-use super::counts::Atomic;
+use super::{Atomic, References};
 
 /// Reads from the front, as [`advance`](Buf::advance) does.
 impl<R: References> bytes::Buf for Buf<R> {

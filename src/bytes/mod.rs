@@ -114,10 +114,10 @@
 
 // | file | what |
 // |---|---|
-// | `counts.rs`, `header.rs` | how references are counted, on one thread or on many; what is noted of a buffer |
+// | `references.rs`, `header.rs` | how references are counted, on one thread or on many; what is noted of a buffer |
 // | `chunk.rs`, `class.rs`, `sizes.rs` | a block of buffers and their headers; a size class; which class a request takes |
 // | `serials.rs`, `directory.rs` | numbers that no two buffers have; which header a number leads to |
-// | `home.rs`, `ends.rs` | what an arena and its buffers share; how references, buffers and arenas end |
+// | `home.rs`, `drop.rs` | what an arena and its buffers share; how references, buffers and arenas end |
 // | `bank.rs`, `room.rs` | free buffers, and those that are made; chunks, at a limit those of another class |
 // | `arena.rs`, `options.rs`, `error.rs` | `ByteArena`; its options; why a request is refused |
 // | `counters.rs`, `stats.rs` | what an arena counts; its figures |
@@ -134,9 +134,8 @@ mod chain;
 mod chunk;
 mod class;
 mod counters;
-mod counts;
 mod directory;
-mod ends;
+mod drop;
 mod entries;
 mod error;
 mod filling;
@@ -149,6 +148,7 @@ mod loc;
 mod models;
 mod options;
 mod positions;
+mod references;
 mod ring;
 mod room;
 mod serials;
@@ -163,31 +163,13 @@ pub use arena::ByteArena;
 pub use buf::Buf;
 pub use buf_mut::BufMut;
 pub use chain::{Parts, SharedError};
-pub use counts::{Atomic, Local};
 pub use error::RequestError;
 pub(crate) use filling::Filling;
 pub use loc::{Loc, LocError};
+pub use references::{Atomic, Local, References};
 #[cfg(feature = "std")]
 pub(crate) use ring::RingOptions;
 pub use ring::{Evicted, Ring, RingIter};
 pub use stats::{ClassStats, Stats};
 #[cfg(feature = "zerocopy")]
 pub use views::ViewError;
-
-/// How references to a buffer are counted: [`Local`] or [`Atomic`]. Sealed.
-///
-/// # Examples
-///
-/// ```
-/// use flatslab::bytes::{Buf, ByteArena, References};
-///
-/// fn greet<R: References>(arena: &ByteArena<R>) -> Buf<R> {
-///     arena.copy(b"hello")
-/// }
-///
-/// assert_eq!(greet(&ByteArena::new()), *greet(&ByteArena::atomic()));
-/// ```
-pub trait References: home::Ends {}
-
-impl References for Local {}
-impl References for Atomic {}

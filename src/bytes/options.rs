@@ -2,10 +2,9 @@
 
 use super::arena::ByteArena;
 use super::chunk;
-use super::counts::{Atomic, Local};
 use super::home::Plan;
 use super::sizes::{Classes, LARGEST};
-use super::{References, RequestError};
+use super::{Atomic, Local, References, RequestError};
 use crate::builder::{Build, Builder};
 use crate::error::BuildError;
 use crate::memory::Pages;

@@ -4,10 +4,10 @@ use core::ptr::NonNull;
 
 use super::arena::ByteArena;
 use super::buf::Buf;
-use super::counts::{Counts, Local};
 use super::header::Header;
 use super::home::Home;
 use super::loc::{Loc, LocError};
+use super::{Local, References};
 
 impl Buf {
     /// The position of these bytes. It holds no reference: it is stale once the last reference

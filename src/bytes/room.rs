@@ -11,7 +11,8 @@ use core::ptr::NonNull;
 use super::chunk::{self, Blocks, Chunk};
 use super::class::{Class, State};
 use super::directory::Directory;
-use super::home::{Ends, Home};
+use super::home::Home;
+use super::references::References;
 use crate::error::AllocError;
 
 /// The most buffers of a chunk: numbers for 16 such chunks are there.
@@ -21,7 +22,7 @@ const MOST_BUFFERS: usize = 1 << 20;
 /// chunk of 1 KiB buffers, for a few microseconds. More of them are taken in by the next ones.
 pub(super) const LAST_RESORT: usize = 1024;
 
-impl<R: Ends> Home<R> {
+impl<R: References> Home<R> {
     /// A new chunk of a class, as it would be.
     pub(super) fn new_chunk(&self, class: &Class) -> Result<chunk::Plan, AllocError> {
         self.chunk_of(class, MOST_BUFFERS)
@@ -136,7 +137,7 @@ impl<R: Ends> Home<R> {
     fn gather(&self, class: &Class) {
         let mut left = LAST_RESORT;
         for other in self.others(class) {
-            left -= R::reclaim(self, other, left);
+            left -= self.reclaim(other, left);
             self.bank_hand(other, usize::MAX);
         }
     }
@@ -250,7 +251,7 @@ impl<R: Ends> Home<R> {
     }
 }
 
-impl<R: Ends> Home<R> {
+impl<R: References> Home<R> {
     /// Whether there could be numbers for so many chunks of a class.
     ///
     /// # Errors

@@ -3,7 +3,8 @@
 use core::fmt;
 
 use super::class::Class;
-use super::home::{Ends, Home};
+use super::home::Home;
+use super::references::References;
 use super::sizes::MOST_CLASSES;
 
 /// One size class of a [`ByteArena`](super::ByteArena), at the time of a
@@ -107,7 +108,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    pub(super) fn of<R: Ends>(home: &Home<R>) -> Self {
+    pub(super) fn of<R: References>(home: &Home<R>) -> Self {
         let mut classes = [ClassStats::default(); MOST_CLASSES];
         for (entry, class) in classes.iter_mut().zip(home.classes()) {
             *entry = ClassStats::of(class);

@@ -112,7 +112,7 @@ impl Word {
 
     /// A word of that number alone, in whose link the word below it was written.
     #[inline(always)]
-    pub(super) const fn linked(number: u32, packing: Packing) -> Word {
+    pub(crate) const fn linked(number: u32, packing: Packing) -> Word {
         let digit = number as usize + 1;
         if packing.admits(digit) {
             Word(LINKED | digit)

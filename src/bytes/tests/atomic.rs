@@ -1,8 +1,8 @@
 //! Atomic counts near their end, which no test comes to by counting.
 
-use crate::bytes::ByteArena;
-use crate::bytes::counts::{Counts, MOST};
 use crate::bytes::home::Home;
+use crate::bytes::references::MOST;
+use crate::bytes::{ByteArena, References};
 use crate::common::amount;
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::vec::Vec;
 
-use crate::bytes::ends::LINKS;
+use crate::bytes::drop::LINKS;
 use crate::bytes::{Buf, ByteArena, References};
 use crate::common::amount;
 
@@ -145,6 +145,42 @@ fn a_chain_that_ends_on_another_thread_is_left_to_the_arena() {
     // Those that came back, and then one after the other.
     assert_eq!(arena.reclaim(), count);
     arena.check();
+}
+
+/// A chain that goes from class to class and back.
+fn of_two_classes<R: References>(arena: &ByteArena<R>, count: usize) -> Buf<R> {
+    let mut head = arena.copy(&[0; 16]);
+    for index in 1..count {
+        let mut buf = arena.copy(&[0; 64][..16 + index % 2 * 48]);
+        buf.set_next(head).unwrap();
+        head = buf;
+    }
+    head
+}
+
+/// What is left goes to the class of each buffer in turn: of atomic ones, one walk over the classes
+/// freed a part.
+#[test]
+fn a_chain_over_two_classes_is_reclaimed_as_a_whole() {
+    let count = 3 * LINKS;
+    let shared = builder().atomic().build();
+    drop(of_two_classes(&shared, count));
+    assert_eq!(shared.reclaim(), count);
+    shared.check();
+    let local = builder().build();
+    drop(of_two_classes(&local, count));
+    assert_eq!(local.reclaim(), count - LINKS);
+    local.check();
+}
+
+/// The end of a chain was counted as one buffer more than was asked for.
+#[test]
+fn what_is_left_is_freed_by_as_many_as_asked_for() {
+    let arena = builder().build();
+    drop(chain(&[&arena], 2 * LINKS));
+    let home = arena.home();
+    assert_eq!(home.reclaim(home.last_class(), LINKS - 1), LINKS - 1);
+    assert_eq!(home.reclaim(home.last_class(), LINKS), 1);
 }
 
 #[test]

@@ -4,12 +4,12 @@ use proptest::prelude::*;
 
 use crate::bytes::chunk::{Chunk, Plan};
 use crate::bytes::class::State;
-use crate::bytes::home::{Ends, Home};
+use crate::bytes::home::Home;
 use crate::bytes::{ByteArena, References, RequestError};
 use crate::common::amount;
 
 /// Panics if an idle chunk, or the place of some, could serve a request that was just refused.
-fn expect_no_room<R: Ends>(home: &Home<R>, size: usize) {
+fn expect_no_room<R: References>(home: &Home<R>, size: usize) {
     let size = home.class_for(size).unwrap().size();
     let idle = || {
         let classes = home.classes().iter();

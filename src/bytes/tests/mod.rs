@@ -3,8 +3,7 @@
 
 use proptest::prelude::*;
 
-use super::ByteArena;
-use super::counts::Counts;
+use super::{ByteArena, References};
 use crate::common::amount;
 
 mod atomic;

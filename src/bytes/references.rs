@@ -1,10 +1,15 @@
 //! How the references to a buffer are counted: on one thread, or on many.
 //!
+//! `R: References` is the choice, and what a header counts: [`Local`] and [`Atomic`] are the
+//! counts themselves. What else the choice decides, how a buffer and an arena end, stands with
+//! what both have in common (`ends.rs`), by [`References::ATOMIC`].
+//!
 //! # Invariants
 //!
 //! * N1 (local): `others` is the count less one, so that the end and the saturation of the count
-//!   are one test, of the sign. It is 0 unless the header is shared. Below 0 the count is
-//!   saturated: it stays so, and the buffer is never free again.
+//!   are one test, of the sign. It is 0 unless the header is shared, or is left of a chain: then
+//!   it is the link to what was left before. Below 0 the count is saturated: it stays so, and the
+//!   buffer is never free again.
 //! * N2 (local): `held` references are those of positions, at most the count.
 //! * N3 (local): `serial` is 0, or one that no other header has or had; 0 unless the header is
 //!   shared. So a position whose serial is a header's leads to the bytes it was made of.
@@ -12,11 +17,101 @@
 //!   saturated: drops that see it do not lower it, and clones set it to a number that those
 //!   which saw it before cannot bring below [`MOST`]. The buffer is never given back then.
 
+#![expect(
+    private_interfaces,
+    reason = "`References` is sealed: no one else can name a `Word`"
+)]
+
 use core::cell::Cell;
 use core::fmt;
 
 use crate::raw::atomic::{AtomicU32, Ordering};
 use crate::raw::packed::Word;
+
+/// How references to a buffer are counted: [`Local`] or [`Atomic`]. Sealed.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::bytes::{Buf, ByteArena, References};
+///
+/// fn greet<R: References>(arena: &ByteArena<R>) -> Buf<R> {
+///     arena.copy(b"hello")
+/// }
+///
+/// assert_eq!(greet(&ByteArena::new()), *greet(&ByteArena::atomic()));
+/// ```
+pub trait References: Sized + 'static {
+    /// Whether other threads count, too.
+    #[doc(hidden)]
+    const ATOMIC: bool;
+
+    /// Those of a free header.
+    #[doc(hidden)]
+    fn new() -> Self;
+
+    /// The header was free, and has one reference.
+    #[doc(hidden)]
+    fn start(&self);
+
+    /// Whether the caller's reference is the only one. If no other thread borrows that, none can
+    /// make another.
+    #[doc(hidden)]
+    fn is_unique(&self) -> bool;
+
+    /// The number of references; `None` if they are no longer counted.
+    #[doc(hidden)]
+    fn count(&self) -> Option<usize>;
+
+    /// Counts one more.
+    #[doc(hidden)]
+    fn add(&self);
+
+    /// Counts one less. If it is `true` the count came to its end, or is saturated, which
+    /// [`is_over`](Self::is_over) tells apart.
+    #[doc(hidden)]
+    fn subtract(&self) -> bool;
+
+    /// Whether the count came to its end, after [`subtract`](Self::subtract); the header is the
+    /// caller's then.
+    #[doc(hidden)]
+    fn is_over(&self) -> bool;
+
+    /// Makes all positions stale.
+    #[doc(hidden)]
+    fn make_stale(&self);
+
+    /// Of a header that came back, or is left of a chain: what did so before.
+    #[doc(hidden)]
+    fn link(&self) -> Word;
+
+    /// The caller has the header, which has no reference.
+    #[doc(hidden)]
+    fn set_link(&self, below: Word);
+
+    /// Takes one of the references that positions hold: it is the caller's. `false` if there is
+    /// none that is counted.
+    #[doc(hidden)]
+    fn take_held(&self) -> bool;
+
+    /// Takes one reference off while the owner of several asks whether they are all there are;
+    /// `true` if so. [`restore`](Self::restore) puts it back before anything else counts.
+    #[doc(hidden)]
+    fn set_aside(&self) -> bool;
+
+    #[doc(hidden)]
+    fn restore(&self);
+
+    /// Panics unless these are the counts of a free header.
+    #[doc(hidden)]
+    #[cfg(any(test, fuzzing))]
+    fn check_free(&self);
+
+    /// Sets the count.
+    #[doc(hidden)]
+    #[cfg(all(test, not(loom)))]
+    fn set_count(&self, count: u32);
+}
 
 /// Counts of one thread, the default: `Buf` is neither `Send` nor `Sync`.
 ///
@@ -27,86 +122,8 @@ use crate::raw::packed::Word;
 /// let same: Buf = buf;
 /// # drop(same);
 /// ```
-pub enum Local {}
-
-/// Atomic counts: buffers are cloned and dropped on any thread.
-///
-/// ```
-/// use flatslab::bytes::{Atomic, Buf, ByteArena};
-///
-/// let buf: Buf<Atomic> = ByteArena::atomic().copy(b"hello");
-/// std::thread::spawn(move || drop(buf)).join().unwrap();
-/// ```
-pub enum Atomic {}
-
-/// What a header counts.
-pub trait Counting: Sized + 'static {
-    /// Whether other threads count, too.
-    const ATOMIC: bool;
-    type Counts: Counts;
-}
-
-impl Counting for Local {
-    const ATOMIC: bool = false;
-    type Counts = LocalCounts;
-}
-
-impl Counting for Atomic {
-    const ATOMIC: bool = true;
-    type Counts = AtomicCounts;
-}
-
-/// The counts of one header.
-pub trait Counts {
-    /// Those of a free header.
-    fn new() -> Self;
-
-    /// The header was free, and has one reference.
-    fn start(&self);
-
-    /// Whether the caller's reference is the only one. If no other thread borrows that, none can
-    /// make another.
-    fn is_unique(&self) -> bool;
-
-    /// The number of references; `None` if they are no longer counted.
-    fn count(&self) -> Option<usize>;
-
-    /// Counts one more.
-    fn add(&self);
-
-    /// Counts one less. If it is `true` the count came to its end, or is saturated, which
-    /// [`is_over`](Self::is_over) tells apart.
-    fn subtract(&self) -> bool;
-
-    /// Whether the count came to its end, after [`subtract`](Self::subtract); the header is the
-    /// caller's then.
-    fn is_over(&self) -> bool;
-
-    /// Makes all positions stale.
-    fn make_stale(&self);
-
-    /// Takes one reference off while the owner of several asks whether they are all there are;
-    /// `true` if so. [`restore`](Self::restore) puts it back before anything else counts.
-    fn set_aside(&self) -> bool;
-
-    fn restore(&self);
-
-    /// Panics unless these are the counts of a free header.
-    #[cfg(any(test, fuzzing))]
-    fn check_free(&self);
-
-    /// Sets the count.
-    #[cfg(all(test, not(loom)))]
-    fn set_count(&self, count: u32);
-}
-
-/// See [`Local`].
-#[expect(
-    missing_debug_implementations,
-    reason = "only public for a sealed trait"
-)]
 #[repr(C)]
-pub struct LocalCounts {
+pub struct Local {
     others: Cell<i32>,
     held: Cell<u32>,
     serial: Cell<u64>,
@@ -116,9 +133,11 @@ pub struct LocalCounts {
 /// comes to an end before the count is set back to this.
 const SATURATED: i32 = i32::MIN / 2;
 
-impl Counts for LocalCounts {
+impl References for Local {
+    const ATOMIC: bool = false;
+
     fn new() -> Self {
-        LocalCounts {
+        Local {
             others: Cell::new(0),
             held: Cell::new(0),
             serial: Cell::new(0),
@@ -174,6 +193,19 @@ impl Counts for LocalCounts {
         self.serial.set(0);
     }
 
+    #[inline(always)]
+    fn link(&self) -> Word {
+        Word::of_narrow(self.others.take() as u32)
+    }
+
+    fn set_link(&self, below: Word) {
+        self.others.set(below.narrow() as i32);
+    }
+
+    fn take_held(&self) -> bool {
+        self.held.get() > 0 && self.others.get() >= 0 && self.unhold()
+    }
+
     fn set_aside(&self) -> bool {
         let others = self.others.get();
         // A saturated count is as far from its end as before.
@@ -196,7 +228,7 @@ impl Counts for LocalCounts {
     }
 }
 
-impl LocalCounts {
+impl Local {
     // Not inlined, so that what calls it needs the count's place alone.
     #[cold]
     #[inline(never)]
@@ -215,6 +247,7 @@ impl LocalCounts {
     }
 
     /// References that positions hold.
+    #[cfg(any(test, fuzzing))]
     pub(super) fn held(&self) -> u32 {
         self.held.get()
     }
@@ -235,27 +268,25 @@ impl LocalCounts {
         true
     }
 
-    /// Whether the count is saturated.
-    pub(super) fn is_saturated(&self) -> bool {
-        self.others.get() < 0
-    }
-
     #[cfg(all(test, not(loom)))]
     pub(super) fn set_held(&self, held: u32) {
         self.held.set(held);
     }
 }
 
-/// See [`Atomic`].
-#[expect(
-    missing_debug_implementations,
-    reason = "only public for a sealed trait"
-)]
+/// Atomic counts: buffers are cloned and dropped on any thread.
+///
+/// ```
+/// use flatslab::bytes::{Atomic, Buf, ByteArena};
+///
+/// let buf: Buf<Atomic> = ByteArena::atomic().copy(b"hello");
+/// std::thread::spawn(move || drop(buf)).join().unwrap();
+/// ```
 #[repr(C)]
-pub struct AtomicCounts {
+pub struct Atomic {
     count: AtomicU32,
     /// Of a buffer that was given back: the one below it on the return stack. Of one in a ring:
-    /// references that are [set aside](Counts::set_aside).
+    /// references that are [set aside](References::set_aside).
     link: AtomicU32,
 }
 
@@ -266,9 +297,11 @@ pub(super) const MOST: u32 = if cfg!(loom) { 3 } else { 1 << 31 };
 /// comes to an end before one of them sets it back to this.
 const ATOMIC_SATURATED: u32 = MOST + (MOST >> 1);
 
-impl Counts for AtomicCounts {
+impl References for Atomic {
+    const ATOMIC: bool = true;
+
     fn new() -> Self {
-        AtomicCounts {
+        Atomic {
             count: AtomicU32::new(0),
             link: AtomicU32::new(0),
         }
@@ -335,6 +368,22 @@ impl Counts for AtomicCounts {
     #[inline(always)]
     fn make_stale(&self) {}
 
+    #[inline(always)]
+    fn link(&self) -> Word {
+        // Relaxed: the acquire of the stack orders it.
+        Word::of_narrow(self.link.load(Ordering::Relaxed))
+    }
+
+    #[inline(always)]
+    fn set_link(&self, below: Word) {
+        // Relaxed: the release of the push orders it.
+        self.link.store(below.narrow(), Ordering::Relaxed);
+    }
+
+    fn take_held(&self) -> bool {
+        false
+    }
+
     fn set_aside(&self) -> bool {
         // Relaxed: the ring's owner alone writes it while the buffer is in use, and who takes the
         // buffer off the return stack finds what was written last, by the release of the push.
@@ -359,34 +408,25 @@ impl Counts for AtomicCounts {
     }
 }
 
-impl AtomicCounts {
+impl Atomic {
     #[cold]
     #[inline(never)]
     fn saturate(&self) {
         // Relaxed: nothing is read by it, and the buffer is never given back (N4).
         self.count.store(ATOMIC_SATURATED, Ordering::Relaxed);
     }
-
-    /// What lies below on the return stack.
-    pub(super) fn link(&self) -> Word {
-        // Relaxed: the acquire of the stack orders it.
-        Word::of_narrow(self.link.load(Ordering::Relaxed))
-    }
-
-    pub(super) fn set_link(&self, below: Word) {
-        // Relaxed: the release of the push orders it.
-        self.link.store(below.narrow(), Ordering::Relaxed);
-    }
 }
 
+/// The number of references, as far as they are counted.
 impl fmt::Debug for Local {
-    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {}
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Local").field(&self.count()).finish()
     }
 }
 
+/// The number of references, as far as they are counted.
 impl fmt::Debug for Atomic {
-    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {}
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Atomic").field(&self.count()).finish()
     }
 }

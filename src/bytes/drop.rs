@@ -1,0 +1,487 @@
+//! How references, buffers and arenas end.
+//!
+//! On one thread the last reference pushes its header on the class's free stack. Where other
+//! threads count it pushes the header's number on the class's return stack, from any thread, and
+//! the arena's thread makes it free later, a bounded number at a time.
+//!
+//! The end of a buffer is that of the chain behind it, as far as that has no other references. So
+//! that no drop pays for all of it, the rest of a long one is left: on one thread in a list of the
+//! home, where other threads count on the return stack, each with its link. It is freed as what came
+//! back is: a few buffers at a time, when an allocation finds none free; all of it by what walks over
+//! all. So both kinds of counts have such a list, whose headers are [made free](Home::reclaim) one by
+//! one.
+
+use core::ptr::NonNull;
+
+use super::class::Class;
+use super::header::Header;
+use super::home::Home;
+use super::references::References;
+use crate::raw::atomic::Ordering;
+use crate::raw::packed::{Packing, Word};
+use crate::raw::returns::Returns;
+
+impl<R: References> Home<R> {
+    /// Gives one reference back, and says whether it was the last one.
+    ///
+    /// # Safety
+    ///
+    /// The header is shared, and the caller has one of its references, which is none from now
+    /// on. If it was the last the header is not used any more.
+    #[inline(always)]
+    pub(super) unsafe fn drop_ref(header: NonNull<Header<R>>) -> bool {
+        // SAFETY: the caller's reference keeps it there, until the count is written.
+        let it = unsafe { header.as_ref() };
+        Self::tallies_of(it).dec_refs.add::<R>();
+        // SAFETY: the reference is counted out (precondition).
+        it.counts().subtract() && unsafe { Self::end(header) }
+    }
+
+    /// As [`drop_ref`](Self::drop_ref), where no one asks which it was: the function that follows
+    /// a last reference has no result to keep, and ends in jumps.
+    ///
+    /// # Safety
+    ///
+    /// As for [`drop_ref`](Self::drop_ref).
+    #[inline(always)]
+    pub(super) unsafe fn drop_quietly(header: NonNull<Header<R>>) {
+        // SAFETY: the caller's reference keeps it there, until the count is written.
+        let it = unsafe { header.as_ref() };
+        Self::tallies_of(it).dec_refs.add::<R>();
+        if it.counts().subtract() {
+            // SAFETY: the reference is counted out (precondition).
+            unsafe { Self::end_quietly(header) };
+        }
+    }
+
+    /// As [`end`](Self::end).
+    ///
+    /// # Safety
+    ///
+    /// As for [`end`](Self::end).
+    #[inline(never)]
+    unsafe fn end_quietly(header: NonNull<Header<R>>) {
+        // SAFETY: the same (precondition).
+        unsafe { Self::end(header) };
+    }
+
+    /// Makes a header free that was shared, unless its count is saturated, and says so.
+    ///
+    /// # Safety
+    ///
+    /// Its count [came to its end](References::subtract), or is saturated. In the first case the
+    /// caller has it, and does not use it any more.
+    #[inline(always)]
+    unsafe fn end(header: NonNull<Header<R>>) -> bool {
+        // SAFETY: a header that is not free keeps its home.
+        let it = unsafe { header.as_ref() };
+        let is_over = it.counts().is_over();
+        if is_over {
+            Self::tallies_of(it).dec_ref_zeroes.add::<R>();
+            it.counts().make_stale();
+            // SAFETY: the caller has it, without a reference.
+            unsafe { Self::free(header, it.class_pointer()) };
+        }
+        is_over
+    }
+
+    /// Makes a header free that was mutable, or is stale; so too what it is linked to, if the
+    /// link holds the last reference.
+    ///
+    /// # Safety
+    ///
+    /// The caller has the header: it is not free, has no reference, and is of that class. It is
+    /// not used any more.
+    #[inline(always)]
+    pub(super) unsafe fn free(header: NonNull<Header<R>>, class: NonNull<Class>) {
+        // SAFETY: a header that is not free keeps its home; no one else has it (precondition),
+        // so no one borrows its link.
+        unsafe {
+            if header.as_ref().next().is_some() {
+                Self::free_chain(header);
+                return;
+            }
+            Self::give_back(header, class);
+        }
+    }
+
+    /// As [`free`](Self::free), of a header with a link; along the chain, without recursion. After
+    /// [`LINKS`] buffers the rest is left for later, unless its arena is gone.
+    ///
+    /// # Safety
+    ///
+    /// As for [`free`](Self::free), the class apart.
+    #[cold]
+    #[inline(never)]
+    unsafe fn free_chain(header: NonNull<Header<R>>) {
+        let (mut header, mut freed) = (header, 0);
+        loop {
+            // SAFETY: a header that is not free keeps its home, and this one's link is borrowed
+            // by no one, for it has no reference. One that is deferred is not used any more.
+            unsafe {
+                if freed >= LINKS && header.as_ref().next().is_some() && Self::defer(header) {
+                    return;
+                }
+            }
+            freed += 1;
+            // SAFETY: as above.
+            let next = unsafe { header.as_ref().next_mut() }.take();
+            // SAFETY: no one else has it, and it has no link.
+            unsafe { Self::give_back(header, header.as_ref().class_pointer()) };
+            // SAFETY: the link had a reference of it.
+            match next.and_then(|next| unsafe { Self::end_of_link(next.header) }) {
+                Some(next) => header = next,
+                None => return,
+            }
+        }
+    }
+
+    /// Gives the reference of a link back. Returns the header if it was the last one: it is the
+    /// caller's then, stale, and to be freed.
+    ///
+    /// # Safety
+    ///
+    /// A link had a reference of that header, which is none from now on.
+    unsafe fn end_of_link(header: NonNull<Header<R>>) -> Option<NonNull<Header<R>>> {
+        // SAFETY: the link's reference keeps it there (precondition).
+        let it = unsafe { header.as_ref() };
+        Self::tallies_of(it).dec_refs.add::<R>();
+        if !(it.counts().subtract() && it.counts().is_over()) {
+            return None;
+        }
+        Self::tallies_of(it).dec_ref_zeroes.add::<R>();
+        it.counts().make_stale();
+        Some(header)
+    }
+}
+
+/// How many buffers of a chain the end of its first one frees at once: some hundred nanoseconds.
+pub(super) const LINKS: usize = if cfg!(loom) { 1 } else { 64 };
+
+impl<R: References> Home<R> {
+    /// Frees a stale header without a link, or gives it back to the thread that frees it.
+    ///
+    /// # Safety
+    ///
+    /// The caller has the header: it is not free, has no reference, and is of that class. It is
+    /// not used any more.
+    #[inline(always)]
+    unsafe fn give_back(header: NonNull<Header<R>>, class: NonNull<Class>) {
+        // SAFETY: the same (precondition).
+        unsafe {
+            if R::ATOMIC {
+                Self::give_back_to_owner(header, class);
+            } else {
+                Self::give_back_here(header, class);
+            }
+        }
+    }
+
+    /// As [`give_back`](Self::give_back), on the arena's thread, which is the only one.
+    ///
+    /// # Safety
+    ///
+    /// As for [`give_back`](Self::give_back).
+    #[inline(always)]
+    unsafe fn give_back_here(header: NonNull<Header<R>>, class: NonNull<Class>) {
+        // SAFETY: a header that is not free keeps its home, with its class.
+        let (it, its_class) = unsafe { (header.as_ref(), class.as_ref()) };
+        debug_assert!(core::ptr::eq(it.class(), its_class));
+        it.set_free();
+        // SAFETY: it is the class's, and was not free.
+        if unsafe { its_class.push(header.cast()) } {
+            // SAFETY: it was in use, and nothing of the home is used below.
+            unsafe { Self::pushed_last(class) };
+        }
+    }
+
+    /// A free header was pushed on the last place of its class's hand, which may be closed.
+    ///
+    /// # Safety
+    ///
+    /// The header was in use, and is not; the caller does not use the home or the buffer any more.
+    #[cold]
+    #[inline(never)]
+    unsafe fn pushed_last(class: NonNull<Class>) {
+        // SAFETY: the class is there until the last buffer was counted out, which is below. It is no
+        // reference in the call's arguments, which would have to outlive that.
+        let it = unsafe { class.as_ref() };
+        let home = Self::of(it);
+        if it.is_closed() {
+            it.discard();
+            // SAFETY: it was one of those that remained (precondition).
+            unsafe { Self::ended(home) };
+        } else {
+            // SAFETY: the home is there, as it is not closed (A1).
+            unsafe { home.as_ref() }.bank_some(it);
+        }
+    }
+
+    /// As [`give_back`](Self::give_back), on any thread.
+    ///
+    /// # Safety
+    ///
+    /// As for [`give_back`](Self::give_back).
+    #[inline]
+    unsafe fn give_back_to_owner(header: NonNull<Header<R>>, class: NonNull<Class>) {
+        // SAFETY: it is there until it is pushed, its class until this has left (Q2 of
+        // `raw/returns.rs`).
+        unsafe {
+            if !Self::push_returned(header, class) {
+                Self::leave(class);
+            }
+        }
+    }
+
+    /// Pushes a header on the return stack of its class; `false` if that is closed.
+    ///
+    /// # Safety
+    ///
+    /// As for [`give_back`](Self::give_back), but it may have a link, and is not used any more only
+    /// if it was pushed.
+    #[inline(always)]
+    unsafe fn push_returned(header: NonNull<Header<R>>, class: NonNull<Class>) -> bool {
+        // SAFETY: it is there until it is pushed, its class until the caller has left (Q2 of
+        // `raw/returns.rs`). No reference to either is held over the push.
+        unsafe {
+            let number = header.as_ref().number();
+            let returns = NonNull::from(&(*class.as_ptr()).returns);
+            let link = |below| header.as_ref().counts().set_link(below);
+            Returns::push(returns, number, link)
+        }
+    }
+
+    /// Leaves a header, and the chain behind it, to be freed later; `false` if its arena was dropped.
+    ///
+    /// # Safety
+    ///
+    /// The caller has the header: it is not free, stale, and has no reference. It is not used any
+    /// more if it was left.
+    unsafe fn defer(header: NonNull<Header<R>>) -> bool {
+        // SAFETY: a header that is not free keeps its home.
+        let it = unsafe { header.as_ref() };
+        if R::ATOMIC {
+            // With its link: the arena's thread goes on with the chain when it makes this one free.
+            // SAFETY: the caller has it, without a reference (precondition); so it is there until it
+            // is pushed, and its class until then.
+            return unsafe { Self::push_returned(header, it.class_pointer()) };
+        }
+        if it.class().is_closed() {
+            return false;
+        }
+        // SAFETY: as above.
+        let unfinished = unsafe { &Self::of(it.class()).as_ref().unfinished };
+        let word = Word::linked(it.number(), Packing::NONE);
+        it.counts().set_link(unfinished.replace(word));
+        true
+    }
+
+    /// Makes headers free that other threads gave back to a class, or, on one thread, that are left of
+    /// chains of any: `most` at most. Returns how many.
+    #[inline(always)]
+    pub(super) fn reclaim(&self, class: &Class, most: usize) -> usize {
+        let list = if R::ATOMIC {
+            &class.arrived
+        } else {
+            &self.unfinished
+        };
+        let mut count = 0;
+        while count < most {
+            let mut taken = list.get();
+            if R::ATOMIC && taken.is_empty() {
+                taken = class.returns.take();
+            }
+            let Some((header, rest)) = self.next_returned(taken) else {
+                break;
+            };
+            // Before what follows leaves the rest of the chain on it.
+            list.set(rest);
+            // SAFETY: taken off the list just now.
+            unsafe { self.make_free(header) };
+            count += 1;
+        }
+        count
+    }
+
+    /// The header that was given back or left last, of those of a word, and the rest.
+    fn next_returned(&self, taken: Word) -> Option<(NonNull<Header<R>>, Word)> {
+        let find = |number| {
+            let header = self.directory().find(number);
+            // SAFETY: the number of a header that was given back or left, so it is there (D1).
+            unsafe { header.unwrap_unchecked() }
+        };
+        // SAFETY: the header of a number that was given back or left is there (D1).
+        let link = |number| unsafe { find(number).as_ref().counts().link() };
+        let (number, rest) = taken.next(Packing::NONE, link)?;
+        Some((find(number), rest))
+    }
+
+    /// Makes a header free that was given back or left. If it is linked, the next one of its chain
+    /// is given back or left.
+    ///
+    /// # Safety
+    ///
+    /// It was [the next](Self::next_returned) of them, and is on no list any more.
+    unsafe fn make_free(&self, header: NonNull<Header<R>>) {
+        // SAFETY: it is there, of this home, and in use until now; who gave it back does not use it
+        // any more. So no one borrows its link, which has a reference of the next one.
+        unsafe {
+            let next = header.as_ref().next_mut().take();
+            header.as_ref().set_free();
+            self.push(header.as_ref().class(), header);
+            if let Some(next) = next.and_then(|next| Self::end_of_link(next.header)) {
+                if !Self::defer(next) {
+                    Self::free_chain(next);
+                }
+            }
+        }
+    }
+
+    /// Makes all buffers free that other threads gave back, and all that are left of chains. Returns
+    /// how many.
+    pub(super) fn reclaim_all(&self) -> usize {
+        let mut count = 0;
+        loop {
+            let classes = self.classes().iter();
+            let more: usize = classes.map(|class| self.reclaim(class, usize::MAX)).sum();
+            if more == 0 {
+                return count;
+            }
+            // Again: the rest of a chain may be of a class that was looked at before.
+            count += more;
+        }
+    }
+
+    /// The arena is dropped: gives the references back that positions hold, and frees
+    /// everything once no buffer is in use.
+    ///
+    /// # Safety
+    ///
+    /// Called once; the caller does not use the home any more.
+    pub(super) unsafe fn close(home: NonNull<Self>) {
+        // SAFETY: the same (precondition).
+        unsafe {
+            if R::ATOMIC {
+                Self::close_to_others(home);
+            } else {
+                Self::close_here(home);
+            }
+        }
+    }
+
+    /// As [`close`](Self::close), of one thread: what remains is counted in buffers.
+    ///
+    /// # Safety
+    ///
+    /// As for [`close`](Self::close).
+    unsafe fn close_here(home: NonNull<Self>) {
+        // SAFETY: it is there until it is closed (A1).
+        let it = unsafe { home.as_ref() };
+        if it.held.get() > 0 {
+            // Not by the lists of chunks, which change with what comes back.
+            for header in it.directory().headers() {
+                // SAFETY: it is there (D1), and no class is closed yet, so the home stays. What a
+                // position had is given back, and it has it no more (N2).
+                unsafe {
+                    while header.as_ref().counts().take_held() {
+                        Self::drop_ref(header);
+                    }
+                }
+            }
+        }
+        it.reclaim_all();
+        let in_use = it.classes().iter().map(Class::in_use).sum();
+        // Relaxed, here and below: of one thread.
+        it.remaining.store(in_use, Ordering::Relaxed);
+        for class in it.classes() {
+            class.close();
+            class.close_hand();
+        }
+        if in_use == 0 {
+            // SAFETY: no buffer is left, and the arena is gone (A1).
+            unsafe { Self::free_all(home) };
+        }
+    }
+
+    /// Counts out a buffer of a home that is closed, of one thread.
+    ///
+    /// # Safety
+    ///
+    /// It was in use, and is not; the caller does not use the home or the buffer any more.
+    unsafe fn ended(home: NonNull<Self>) {
+        // SAFETY: it is there while buffers remain (A1).
+        let remaining = unsafe { &home.as_ref().remaining };
+        let left = remaining.load(Ordering::Relaxed) - 1;
+        remaining.store(left, Ordering::Relaxed);
+        if left == 0 {
+            // SAFETY: it was the last one (A3).
+            unsafe { Self::free_all(home) };
+        }
+    }
+
+    /// As [`close`](Self::close), where other threads have buffers: what remains is counted in
+    /// classes, each of which [settles](Returns::settle) its own.
+    ///
+    /// # Safety
+    ///
+    /// As for [`close`](Self::close).
+    unsafe fn close_to_others(home: NonNull<Self>) {
+        // SAFETY: it is there until it is closed (A1).
+        let it = unsafe { home.as_ref() };
+        let classes = it.classes();
+        // Relaxed: no class is settled yet.
+        it.remaining.store(classes.len() + 1, Ordering::Relaxed);
+        for class in classes {
+            class.close();
+            for mut taken in [class.arrived.replace(Word::EMPTY), class.returns.close()] {
+                while let Some((header, rest)) = it.next_returned(taken) {
+                    // SAFETY: the next one of what was taken just now.
+                    unsafe { it.make_free(header) };
+                    taken = rest;
+                }
+            }
+            // SAFETY: closed just now, and settled once.
+            if unsafe { Returns::settle(NonNull::from(&class.returns), class.in_use()) } {
+                // SAFETY: this call is counted, too, so the home stays.
+                unsafe { Self::settled(home) };
+            }
+        }
+        // SAFETY: this call, which uses the home no more.
+        unsafe { Self::settled(home) };
+    }
+
+    /// A buffer of a class that is closed is gone, on any thread.
+    ///
+    /// # Safety
+    ///
+    /// The caller had it, does not use it any more, and calls this once.
+    #[cold]
+    #[inline(never)]
+    unsafe fn leave(class: NonNull<Class>) {
+        // SAFETY: the class is there until the caller has left; after the last one until it is
+        // settled, which is here.
+        unsafe {
+            let returns = NonNull::from(&(*class.as_ptr()).returns);
+            let home = (*class.as_ptr()).home();
+            if Returns::leave(returns) {
+                Self::settled(home.cast());
+            }
+        }
+    }
+
+    /// All buffers of a class are gone, or the arena's drop has done its work.
+    ///
+    /// # Safety
+    ///
+    /// Called once for each class, and by the drop; the caller does not use the home any more.
+    unsafe fn settled(home: NonNull<Self>) {
+        // SAFETY: the home is there until the last one was here.
+        let remaining = unsafe { &(*home.as_ptr()).remaining };
+        // Release: what the caller did happens before the last one frees the memory; acquire: for
+        // the last one.
+        if remaining.fetch_sub(1, Ordering::AcqRel) == 1 {
+            // SAFETY: by A3 no buffer is in use and the arena is dropped, so nothing uses the home.
+            unsafe { Self::free_all(home) };
+        }
+    }
+}

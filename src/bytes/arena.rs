@@ -3,11 +3,9 @@
 use core::fmt;
 use core::ptr::NonNull;
 
+use super::arena_core::{ArenaCore, Class, Header, Plan};
 use super::buf::Buf;
 use super::buf_mut::BufMut;
-use super::class::Class;
-use super::header::Header;
-use super::home::{Home, Plan};
 use super::stats::Stats;
 use super::{Atomic, Local, References, RequestError};
 use crate::error::AllocError;
@@ -25,7 +23,7 @@ use crate::raw::source::Source;
 /// O(buffers) if positions hold references, which it gives back.
 pub struct ByteArena<R: References = Local> {
     /// There until this is dropped and no buffer is in use (A1).
-    home: NonNull<Home<R>>,
+    core: NonNull<ArenaCore<R>>,
 }
 
 // SAFETY: by A5 what is not atomic is the thread's that has the arena, and after its drop the
@@ -92,14 +90,14 @@ impl<R: References> ByteArena<R> {
     ///
     /// When the source refuses.
     pub(super) fn try_new(plan: Plan) -> Result<Self, AllocError> {
-        let home = Home::try_new(plan)?;
-        Ok(ByteArena { home })
+        let core = ArenaCore::try_new(plan)?;
+        Ok(ByteArena { core })
     }
 
     #[inline(always)]
-    pub(super) fn home(&self) -> &Home<R> {
+    pub(super) fn core(&self) -> &ArenaCore<R> {
         // SAFETY: it is there until this is dropped (A1).
-        unsafe { self.home.as_ref() }
+        unsafe { self.core.as_ref() }
     }
 
     /// Returns an empty buffer with room for `size` bytes; O(1). At a limit, where a chunk is taken
@@ -144,12 +142,12 @@ impl<R: References> ByteArena<R> {
 
     /// A header of a buffer with room for `size` bytes, mutable from now on, and its class.
     #[inline(always)]
-    fn take(&self, size: usize) -> Result<(NonNull<Header<R>>, NonNull<Class>), RequestError> {
-        let home = self.home();
-        let Some(class) = home.class_for(size) else {
-            return Err(home.too_large(size));
+    fn take(&self, size: usize) -> Result<(NonNull<Header<R>>, NonNull<Class<R>>), RequestError> {
+        let core = self.core();
+        let Some(class) = core.class_for(size) else {
+            return Err(core.too_large(size));
         };
-        home.take(class)
+        core.take(class)
     }
 
     /// Returns a buffer of `size` bytes, all of them 0; O(size).
@@ -238,9 +236,9 @@ impl<R: References> ByteArena<R> {
     /// # Ok::<(), flatslab::bytes::RequestError>(())
     /// ```
     pub fn prepare(&self, size: usize, count: usize) -> Result<(), RequestError> {
-        let home = self.home();
-        let class = home.class_for(size).ok_or_else(|| home.too_large(size))?;
-        let prepared = home.reserve(class, count);
+        let core = self.core();
+        let class = core.class_for(size).ok_or_else(|| core.too_large(size))?;
+        let prepared = core.reserve(class, count);
         prepared.map_err(RequestError::Memory)
     }
 
@@ -257,7 +255,7 @@ impl<R: References> ByteArena<R> {
     /// assert_eq!(arena.reclaim(), 1);
     /// ```
     pub fn reclaim(&self) -> usize {
-        self.home().reclaim_all()
+        self.core().reclaim_all()
     }
 
     /// Whether a buffer is of this arena.
@@ -270,7 +268,7 @@ impl<R: References> ByteArena<R> {
     /// ```
     #[must_use]
     pub fn owns(&self, buf: &Buf<R>) -> bool {
-        buf.home() == self.home
+        buf.core() == self.core
     }
 
     /// Gives back the chunks of which no buffer is in use; O(those chunks). Buffers that
@@ -289,7 +287,7 @@ impl<R: References> ByteArena<R> {
     /// assert_eq!(arena.stats().chunk_bytes, 0);
     /// ```
     pub fn shrink_to_fit(&self) {
-        self.home().shrink_to_fit();
+        self.core().shrink_to_fit();
     }
 
     /// Statistics of the arena and its classes; allocates nothing. O(classes). Buffers that came
@@ -302,8 +300,8 @@ impl<R: References> ByteArena<R> {
     /// ```
     #[must_use]
     pub fn stats(&self) -> Stats {
-        self.home().reclaim_all();
-        Stats::of(self.home())
+        self.core().reclaim_all();
+        Stats::of(self.core())
     }
 
     /// The memory of chunks, headers and tables, and which of the requested page options were
@@ -322,27 +320,27 @@ impl<R: References> ByteArena<R> {
 
     /// Bytes of chunks, headers and tables.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.home().all_bytes()
+        self.core().all_bytes()
     }
 
     /// Where they come from.
     pub(crate) fn source(&self) -> &Source {
-        self.home().source()
+        self.core().source()
     }
 
     /// Panics where an invariant does not hold.
     #[cfg(any(test, fuzzing))]
     #[doc(hidden)]
     pub fn check(&self) {
-        self.home().check();
+        self.core().check();
     }
 }
 
 impl<R: References> Drop for ByteArena<R> {
     fn drop(&mut self) {
-        // SAFETY: the home is there until the arena is dropped (A1), which is now; nothing
+        // SAFETY: the core is there until the arena is dropped (A1), which is now; nothing
         // uses the arena afterwards.
-        unsafe { Home::close(self.home) };
+        unsafe { ArenaCore::close(self.core) };
     }
 }
 
@@ -350,7 +348,7 @@ impl<R: References> Drop for ByteArena<R> {
 impl<R: References> fmt::Debug for ByteArena<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ByteArena")
-            .field("chunk_bytes", &self.home().chunk_bytes())
+            .field("chunk_bytes", &self.core().chunk_bytes())
             .field("in_use", &self.stats().in_use())
             .finish_non_exhaustive()
     }

@@ -8,9 +8,7 @@ use core::mem::ManuallyDrop;
 use core::ops::{Bound, Deref, RangeBounds};
 use core::ptr::NonNull;
 
-use super::class::Class;
-use super::header::{Header, Part};
-use super::home::Home;
+use super::arena_core::{ArenaCore, Class, Header, Part};
 use super::{Atomic, Local, References};
 use crate::raw::amount::Amount;
 use crate::raw::copy::copy;
@@ -122,7 +120,7 @@ impl<R: References> Buf<R> {
 
     #[inline(always)]
     pub(super) fn header(&self) -> &Header<R> {
-        // SAFETY: a shared header keeps its home.
+        // SAFETY: a shared header keeps its core.
         unsafe { self.0.header.as_ref() }
     }
 
@@ -132,8 +130,8 @@ impl<R: References> Buf<R> {
         self.0.start.addr() - self.header().start().addr().get()
     }
 
-    pub(super) fn home(&self) -> NonNull<Home<R>> {
-        Home::of(self.header().class())
+    pub(super) fn core(&self) -> NonNull<ArenaCore<R>> {
+        self.header().class().core()
     }
 
     /// Number of bytes.
@@ -298,7 +296,7 @@ impl<R: References> Buf<R> {
 
     /// Whether its buffer is of that class.
     #[inline(always)]
-    pub(super) fn is_of(&self, class: NonNull<Class>) -> bool {
+    pub(super) fn is_of(&self, class: NonNull<Class<R>>) -> bool {
         self.header().class_pointer() == class
     }
 
@@ -337,7 +335,7 @@ impl<R: References> Buf<R> {
     pub fn release(self) -> bool {
         let this = ManuallyDrop::new(self);
         // SAFETY: this reference, which is gone.
-        unsafe { Home::drop_ref(this.0.header) }
+        unsafe { ArenaCore::drop_ref(this.0.header) }
     }
 }
 
@@ -360,7 +358,7 @@ fn bounds(range: impl RangeBounds<usize>, len: usize) -> (usize, usize) {
 impl<R: References> Clone for Buf<R> {
     #[inline(always)]
     fn clone(&self) -> Self {
-        Home::tallies_of(self.header()).add_refs.add::<R>();
+        ArenaCore::tallies_of(self.header()).add_refs.add::<R>();
         self.header().counts().add();
         Buf(self.0)
     }
@@ -370,7 +368,7 @@ impl<R: References> Drop for Buf<R> {
     #[inline(always)]
     fn drop(&mut self) {
         // SAFETY: this reference, which is gone.
-        unsafe { Home::drop_quietly(self.0.header) };
+        unsafe { ArenaCore::drop_quietly(self.0.header) };
     }
 }
 

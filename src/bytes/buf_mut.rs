@@ -10,11 +10,9 @@ use core::mem::{ManuallyDrop, MaybeUninit};
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 
+use super::arena_core::{ArenaCore, Class, Header};
 use super::buf::Buf;
-use super::class::Class;
 use super::filling::Filling;
-use super::header::Header;
-use super::home::Home;
 use super::{Atomic, Local, References};
 use crate::error::SizeError;
 
@@ -44,7 +42,7 @@ pub struct BufMut<R: References = Local> {
     /// The header's. A drop pushes onto its stack, and the next allocation of the class waits for
     /// that push: with the class read from the header, which comes from the stack itself, twice
     /// as long where sizes alternate.
-    class: NonNull<Class>,
+    class: NonNull<Class<R>>,
     /// Of the header.
     bytes: Filling,
 }
@@ -62,7 +60,7 @@ impl<R: References> BufMut<R> {
     #[inline(always)]
     pub(super) unsafe fn new(
         header: NonNull<Header<R>>,
-        class: NonNull<Class>,
+        class: NonNull<Class<R>>,
         start: NonNull<u8>,
         len: usize,
         capacity: usize,
@@ -84,7 +82,7 @@ impl<R: References> BufMut<R> {
     #[inline(always)]
     pub(super) unsafe fn from_header(
         header: NonNull<Header<R>>,
-        class: NonNull<Class>,
+        class: NonNull<Class<R>>,
         capacity: usize,
     ) -> Self {
         // SAFETY: the header is mutable, of that class, with `capacity` bytes (precondition).
@@ -93,7 +91,7 @@ impl<R: References> BufMut<R> {
 
     #[inline(always)]
     fn header(&self) -> &Header<R> {
-        // SAFETY: a mutable header keeps its home.
+        // SAFETY: a mutable header keeps its core.
         unsafe { self.header.as_ref() }
     }
 
@@ -377,7 +375,7 @@ impl<R: References> Drop for BufMut<R> {
     #[inline(always)]
     fn drop(&mut self) {
         // SAFETY: it is this buffer's, which is gone, and of its class.
-        unsafe { Home::free(self.header, self.class) };
+        unsafe { ArenaCore::free(self.header, self.class) };
     }
 }
 

@@ -4,8 +4,8 @@ use core::fmt;
 use core::iter::FusedIterator;
 
 use super::References;
+use super::arena_core::ArenaCore;
 use super::buf::Buf;
-use super::home::Home;
 
 /// The link of a buffer was not changed, because the buffer has other references: a chain may
 /// contain it.
@@ -96,7 +96,7 @@ impl<R: References> Buf<R> {
     #[inline]
     #[must_use]
     pub fn next_ref(&self) -> Option<&Self> {
-        Home::tallies_of(self.header()).get_nexts.add::<R>();
+        ArenaCore::tallies_of(self.header()).get_nexts.add::<R>();
         self.link_ref()
     }
 
@@ -130,7 +130,7 @@ impl<R: References> Buf<R> {
         if counts.is_unique() {
             counts.make_stale();
         }
-        Home::tallies_of(self.header()).get_nexts.add::<R>();
+        ArenaCore::tallies_of(self.header()).get_nexts.add::<R>();
         Ok(self.link()?.as_mut())
     }
 
@@ -151,7 +151,7 @@ impl<R: References> Buf<R> {
     /// ```
     #[inline]
     pub fn set_next(&mut self, next: Self) -> Result<Option<Self>, SharedError<Self>> {
-        Home::tallies_of(self.header()).set_nexts.add::<R>();
+        ArenaCore::tallies_of(self.header()).set_nexts.add::<R>();
         match self.link() {
             Ok(link) => Ok(link.replace(next)),
             Err(SharedError(())) => Err(SharedError(next)),
@@ -174,7 +174,7 @@ impl<R: References> Buf<R> {
     /// ```
     #[inline]
     pub fn take_next(&mut self) -> Result<Option<Self>, SharedError> {
-        Home::tallies_of(self.header()).set_nexts.add::<R>();
+        ArenaCore::tallies_of(self.header()).set_nexts.add::<R>();
         Ok(self.link()?.take())
     }
 

@@ -6,22 +6,20 @@
 //!
 //! The end of a buffer is that of the chain behind it, as far as that has no other references. So
 //! that no drop pays for all of it, the rest of a long one is left: on one thread in a list of the
-//! home, where other threads count on the return stack, each with its link. It is freed as what came
+//! core, where other threads count on the return stack, each with its link. It is freed as what came
 //! back is: a few buffers at a time, when an allocation finds none free; all of it by what walks over
-//! all. So both kinds of counts have such a list, whose headers are [made free](Home::reclaim) one by
+//! all. So both kinds of counts have such a list, whose headers are [made free](ArenaCore::reclaim) one by
 //! one.
 
 use core::ptr::NonNull;
 
-use super::class::Class;
-use super::header::Header;
-use super::home::Home;
+use super::arena_core::{ArenaCore, Class, Header};
 use super::references::References;
 use crate::raw::atomic::Ordering;
 use crate::raw::packed::{Packing, Word};
 use crate::raw::returns::Returns;
 
-impl<R: References> Home<R> {
+impl<R: References> ArenaCore<R> {
     /// Gives one reference back, and says whether it was the last one.
     ///
     /// # Safety
@@ -73,7 +71,7 @@ impl<R: References> Home<R> {
     /// caller has it, and does not use it any more.
     #[inline(always)]
     unsafe fn end(header: NonNull<Header<R>>) -> bool {
-        // SAFETY: a header that is not free keeps its home.
+        // SAFETY: a header that is not free keeps its core.
         let it = unsafe { header.as_ref() };
         let is_over = it.counts().is_over();
         if is_over {
@@ -93,8 +91,8 @@ impl<R: References> Home<R> {
     /// The caller has the header: it is not free, has no reference, and is of that class. It is
     /// not used any more.
     #[inline(always)]
-    pub(super) unsafe fn free(header: NonNull<Header<R>>, class: NonNull<Class>) {
-        // SAFETY: a header that is not free keeps its home; no one else has it (precondition),
+    pub(super) unsafe fn free(header: NonNull<Header<R>>, class: NonNull<Class<R>>) {
+        // SAFETY: a header that is not free keeps its core; no one else has it (precondition),
         // so no one borrows its link.
         unsafe {
             if header.as_ref().next().is_some() {
@@ -116,7 +114,7 @@ impl<R: References> Home<R> {
     unsafe fn free_chain(header: NonNull<Header<R>>) {
         let (mut header, mut freed) = (header, 0);
         loop {
-            // SAFETY: a header that is not free keeps its home, and this one's link is borrowed
+            // SAFETY: a header that is not free keeps its core, and this one's link is borrowed
             // by no one, for it has no reference. One that is deferred is not used any more.
             unsafe {
                 if freed >= LINKS && header.as_ref().next().is_some() && Self::defer(header) {
@@ -158,7 +156,7 @@ impl<R: References> Home<R> {
 /// How many buffers of a chain the end of its first one frees at once: some hundred nanoseconds.
 pub(super) const LINKS: usize = if cfg!(loom) { 1 } else { 64 };
 
-impl<R: References> Home<R> {
+impl<R: References> ArenaCore<R> {
     /// Frees a stale header without a link, or gives it back to the thread that frees it.
     ///
     /// # Safety
@@ -166,7 +164,7 @@ impl<R: References> Home<R> {
     /// The caller has the header: it is not free, has no reference, and is of that class. It is
     /// not used any more.
     #[inline(always)]
-    unsafe fn give_back(header: NonNull<Header<R>>, class: NonNull<Class>) {
+    unsafe fn give_back(header: NonNull<Header<R>>, class: NonNull<Class<R>>) {
         // SAFETY: the same (precondition).
         unsafe {
             if R::ATOMIC {
@@ -183,14 +181,14 @@ impl<R: References> Home<R> {
     ///
     /// As for [`give_back`](Self::give_back).
     #[inline(always)]
-    unsafe fn give_back_here(header: NonNull<Header<R>>, class: NonNull<Class>) {
-        // SAFETY: a header that is not free keeps its home, with its class.
+    unsafe fn give_back_here(header: NonNull<Header<R>>, class: NonNull<Class<R>>) {
+        // SAFETY: a header that is not free keeps its core, with its class.
         let (it, its_class) = unsafe { (header.as_ref(), class.as_ref()) };
         debug_assert!(core::ptr::eq(it.class(), its_class));
         it.set_free();
         // SAFETY: it is the class's, and was not free.
-        if unsafe { its_class.push(header.cast()) } {
-            // SAFETY: it was in use, and nothing of the home is used below.
+        if unsafe { its_class.push(header) } {
+            // SAFETY: it was in use, and nothing of the core is used below.
             unsafe { Self::pushed_last(class) };
         }
     }
@@ -199,21 +197,21 @@ impl<R: References> Home<R> {
     ///
     /// # Safety
     ///
-    /// The header was in use, and is not; the caller does not use the home or the buffer any more.
+    /// The header was in use, and is not; the caller does not use the core or the buffer any more.
     #[cold]
     #[inline(never)]
-    unsafe fn pushed_last(class: NonNull<Class>) {
+    unsafe fn pushed_last(class: NonNull<Class<R>>) {
         // SAFETY: the class is there until the last buffer was counted out, which is below. It is no
         // reference in the call's arguments, which would have to outlive that.
         let it = unsafe { class.as_ref() };
-        let home = Self::of(it);
+        let core = it.core();
         if it.is_closed() {
             it.discard();
             // SAFETY: it was one of those that remained (precondition).
-            unsafe { Self::ended(home) };
+            unsafe { Self::ended(core) };
         } else {
-            // SAFETY: the home is there, as it is not closed (A1).
-            unsafe { home.as_ref() }.bank_some(it);
+            // SAFETY: the core is there, as it is not closed (A1).
+            unsafe { core.as_ref() }.bank_some(it);
         }
     }
 
@@ -223,7 +221,7 @@ impl<R: References> Home<R> {
     ///
     /// As for [`give_back`](Self::give_back).
     #[inline]
-    unsafe fn give_back_to_owner(header: NonNull<Header<R>>, class: NonNull<Class>) {
+    unsafe fn give_back_to_owner(header: NonNull<Header<R>>, class: NonNull<Class<R>>) {
         // SAFETY: it is there until it is pushed, its class until this has left (Q2 of
         // `raw/returns.rs`).
         unsafe {
@@ -240,7 +238,7 @@ impl<R: References> Home<R> {
     /// As for [`give_back`](Self::give_back), but it may have a link, and is not used any more only
     /// if it was pushed.
     #[inline(always)]
-    unsafe fn push_returned(header: NonNull<Header<R>>, class: NonNull<Class>) -> bool {
+    unsafe fn push_returned(header: NonNull<Header<R>>, class: NonNull<Class<R>>) -> bool {
         // SAFETY: it is there until it is pushed, its class until the caller has left (Q2 of
         // `raw/returns.rs`). No reference to either is held over the push.
         unsafe {
@@ -258,7 +256,7 @@ impl<R: References> Home<R> {
     /// The caller has the header: it is not free, stale, and has no reference. It is not used any
     /// more if it was left.
     unsafe fn defer(header: NonNull<Header<R>>) -> bool {
-        // SAFETY: a header that is not free keeps its home.
+        // SAFETY: a header that is not free keeps its core.
         let it = unsafe { header.as_ref() };
         if R::ATOMIC {
             // With its link: the arena's thread goes on with the chain when it makes this one free.
@@ -270,7 +268,7 @@ impl<R: References> Home<R> {
             return false;
         }
         // SAFETY: as above.
-        let unfinished = unsafe { &Self::of(it.class()).as_ref().unfinished };
+        let unfinished = unsafe { &it.class().core().as_ref().unfinished };
         let word = Word::linked(it.number(), Packing::NONE);
         it.counts().set_link(unfinished.replace(word));
         true
@@ -279,7 +277,7 @@ impl<R: References> Home<R> {
     /// Makes headers free that other threads gave back to a class, or, on one thread, that are left of
     /// chains of any: `most` at most. Returns how many.
     #[inline(always)]
-    pub(super) fn reclaim(&self, class: &Class, most: usize) -> usize {
+    pub(super) fn reclaim(&self, class: &Class<R>, most: usize) -> usize {
         let list = if R::ATOMIC {
             &class.arrived
         } else {
@@ -323,7 +321,7 @@ impl<R: References> Home<R> {
     ///
     /// It was [the next](Self::next_returned) of them, and is on no list any more.
     unsafe fn make_free(&self, header: NonNull<Header<R>>) {
-        // SAFETY: it is there, of this home, and in use until now; who gave it back does not use it
+        // SAFETY: it is there, of this core, and in use until now; who gave it back does not use it
         // any more. So no one borrows its link, which has a reference of the next one.
         unsafe {
             let next = header.as_ref().next_mut().take();
@@ -357,14 +355,14 @@ impl<R: References> Home<R> {
     ///
     /// # Safety
     ///
-    /// Called once; the caller does not use the home any more.
-    pub(super) unsafe fn close(home: NonNull<Self>) {
+    /// Called once; the caller does not use the core any more.
+    pub(super) unsafe fn close(core: NonNull<Self>) {
         // SAFETY: the same (precondition).
         unsafe {
             if R::ATOMIC {
-                Self::close_to_others(home);
+                Self::close_to_others(core);
             } else {
-                Self::close_here(home);
+                Self::close_here(core);
             }
         }
     }
@@ -374,13 +372,13 @@ impl<R: References> Home<R> {
     /// # Safety
     ///
     /// As for [`close`](Self::close).
-    unsafe fn close_here(home: NonNull<Self>) {
+    unsafe fn close_here(core: NonNull<Self>) {
         // SAFETY: it is there until it is closed (A1).
-        let it = unsafe { home.as_ref() };
+        let it = unsafe { core.as_ref() };
         if it.held.get() > 0 {
             // Not by the lists of chunks, which change with what comes back.
             for header in it.directory().headers() {
-                // SAFETY: it is there (D1), and no class is closed yet, so the home stays. What a
+                // SAFETY: it is there (D1), and no class is closed yet, so the core stays. What a
                 // position had is given back, and it has it no more (N2).
                 unsafe {
                     while header.as_ref().counts().take_held() {
@@ -399,23 +397,23 @@ impl<R: References> Home<R> {
         }
         if in_use == 0 {
             // SAFETY: no buffer is left, and the arena is gone (A1).
-            unsafe { Self::free_all(home) };
+            unsafe { Self::free_all(core) };
         }
     }
 
-    /// Counts out a buffer of a home that is closed, of one thread.
+    /// Counts out a buffer of a core that is closed, of one thread.
     ///
     /// # Safety
     ///
-    /// It was in use, and is not; the caller does not use the home or the buffer any more.
-    unsafe fn ended(home: NonNull<Self>) {
+    /// It was in use, and is not; the caller does not use the core or the buffer any more.
+    unsafe fn ended(core: NonNull<Self>) {
         // SAFETY: it is there while buffers remain (A1).
-        let remaining = unsafe { &home.as_ref().remaining };
+        let remaining = unsafe { &core.as_ref().remaining };
         let left = remaining.load(Ordering::Relaxed) - 1;
         remaining.store(left, Ordering::Relaxed);
         if left == 0 {
             // SAFETY: it was the last one (A3).
-            unsafe { Self::free_all(home) };
+            unsafe { Self::free_all(core) };
         }
     }
 
@@ -425,9 +423,9 @@ impl<R: References> Home<R> {
     /// # Safety
     ///
     /// As for [`close`](Self::close).
-    unsafe fn close_to_others(home: NonNull<Self>) {
+    unsafe fn close_to_others(core: NonNull<Self>) {
         // SAFETY: it is there until it is closed (A1).
-        let it = unsafe { home.as_ref() };
+        let it = unsafe { core.as_ref() };
         let classes = it.classes();
         // Relaxed: no class is settled yet.
         it.remaining.store(classes.len() + 1, Ordering::Relaxed);
@@ -442,12 +440,12 @@ impl<R: References> Home<R> {
             }
             // SAFETY: closed just now, and settled once.
             if unsafe { Returns::settle(NonNull::from(&class.returns), class.in_use()) } {
-                // SAFETY: this call is counted, too, so the home stays.
-                unsafe { Self::settled(home) };
+                // SAFETY: this call is counted, too, so the core stays.
+                unsafe { Self::settled(core) };
             }
         }
-        // SAFETY: this call, which uses the home no more.
-        unsafe { Self::settled(home) };
+        // SAFETY: this call, which uses the core no more.
+        unsafe { Self::settled(core) };
     }
 
     /// A buffer of a class that is closed is gone, on any thread.
@@ -457,14 +455,14 @@ impl<R: References> Home<R> {
     /// The caller had it, does not use it any more, and calls this once.
     #[cold]
     #[inline(never)]
-    unsafe fn leave(class: NonNull<Class>) {
+    unsafe fn leave(class: NonNull<Class<R>>) {
         // SAFETY: the class is there until the caller has left; after the last one until it is
         // settled, which is here.
         unsafe {
             let returns = NonNull::from(&(*class.as_ptr()).returns);
-            let home = (*class.as_ptr()).home();
+            let core = (*class.as_ptr()).core();
             if Returns::leave(returns) {
-                Self::settled(home.cast());
+                Self::settled(core);
             }
         }
     }
@@ -473,15 +471,15 @@ impl<R: References> Home<R> {
     ///
     /// # Safety
     ///
-    /// Called once for each class, and by the drop; the caller does not use the home any more.
-    unsafe fn settled(home: NonNull<Self>) {
-        // SAFETY: the home is there until the last one was here.
-        let remaining = unsafe { &(*home.as_ptr()).remaining };
+    /// Called once for each class, and by the drop; the caller does not use the core any more.
+    unsafe fn settled(core: NonNull<Self>) {
+        // SAFETY: the core is there until the last one was here.
+        let remaining = unsafe { &(*core.as_ptr()).remaining };
         // Release: what the caller did happens before the last one frees the memory; acquire: for
         // the last one.
         if remaining.fetch_sub(1, Ordering::AcqRel) == 1 {
-            // SAFETY: by A3 no buffer is in use and the arena is dropped, so nothing uses the home.
-            unsafe { Self::free_all(home) };
+            // SAFETY: by A3 no buffer is in use and the arena is dropped, so nothing uses the core.
+            unsafe { Self::free_all(core) };
         }
     }
 }

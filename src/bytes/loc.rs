@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::directory::NUMBER_BITS;
+use super::numbers::NUMBER_BITS;
 
 /// Bits of a start and of a length.
 const RANGE_BITS: u32 = 20;

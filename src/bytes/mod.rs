@@ -114,44 +114,36 @@
 
 // | file | what |
 // |---|---|
-// | `references.rs`, `header.rs` | how references are counted, on one thread or on many; what is noted of a buffer |
-// | `chunk.rs`, `class.rs`, `sizes.rs` | a block of buffers and their headers; a size class; which class a request takes |
-// | `serials.rs`, `directory.rs` | numbers that no two buffers have; which header a number leads to |
-// | `home.rs`, `drop.rs` | what an arena and its buffers share; how references, buffers and arenas end |
-// | `bank.rs`, `room.rs` | free buffers, and those that are made; chunks, at a limit those of another class |
+// | `references.rs`, `arena_core.rs` | how references are counted; classes, chunks and headers of an arena |
+// | `drop.rs`, `refill.rs` | how references, buffers and arenas end; where free buffers come from |
+// | `sizes.rs`, `numbers.rs` | which class a request takes; numbers of buffers |
 // | `arena.rs`, `options.rs`, `error.rs` | `ByteArena`; its options; why a request is refused |
-// | `counters.rs`, `stats.rs` | what an arena counts; its figures |
+// | `stats.rs` | the figures of an arena |
 // | `filling.rs`, `buf_mut.rs`, `buf.rs`, `chain.rs` | bytes that are being filled; `BufMut`, `Buf`; chains |
 // | `loc.rs`, `positions.rs` | positions; those of one thread's buffers |
 // | `entries.rs`, `ring.rs` | the ring of one thread |
 // | `views.rs`, `interop.rs` | typed views (feature `zerocopy`); the traits of `bytes` (feature of that name) |
 
 mod arena;
-mod bank;
+mod arena_core;
 mod buf;
 mod buf_mut;
 mod chain;
-mod chunk;
-mod class;
-mod counters;
-mod directory;
 mod drop;
 mod entries;
 mod error;
 mod filling;
-mod header;
-mod home;
 #[cfg(feature = "bytes")]
 mod interop;
 mod loc;
 #[cfg(all(test, loom))]
 mod models;
+mod numbers;
 mod options;
 mod positions;
 mod references;
+mod refill;
 mod ring;
-mod room;
-mod serials;
 mod sizes;
 mod stats;
 #[cfg(all(test, not(loom)))]

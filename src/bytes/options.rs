@@ -1,8 +1,7 @@
 //! The options of byte arenas.
 
 use super::arena::ByteArena;
-use super::chunk;
-use super::home::Plan;
+use super::arena_core::{ArenaCore, Plan};
 use super::sizes::{Classes, LARGEST};
 use super::{Atomic, Local, References, RequestError};
 use crate::builder::{Build, Builder};
@@ -47,7 +46,7 @@ impl Options {
     fn classes<R: References>(&self) -> Result<Classes, BuildError> {
         let (smallest, growth) = (self.smallest, self.growth);
         let bytes_of = |size| {
-            let (of_one, of_none) = chunk::Plan::bytes_of_one::<R>(size);
+            let (of_one, of_none) = ArenaCore::<R>::bytes_of_one(size);
             of_one + of_none
         };
         let classes = match self.largest {

@@ -3,9 +3,8 @@
 use core::ptr::NonNull;
 
 use super::arena::ByteArena;
+use super::arena_core::{ArenaCore, Header};
 use super::buf::Buf;
-use super::header::Header;
-use super::home::Home;
 use super::loc::{Loc, LocError};
 use super::{Local, References};
 
@@ -57,8 +56,8 @@ impl Buf {
             return Err(LocError::Closed);
         }
         if counts.serial() == 0 {
-            // SAFETY: a shared header keeps its home.
-            let serial = unsafe { self.home().as_ref() }.serials.next();
+            // SAFETY: a shared header keeps its core.
+            let serial = unsafe { self.core().as_ref() }.serials.next();
             counts.set_serial(serial.ok_or(LocError::TooMany)?);
         }
         let loc = Loc::new(counts.serial(), header.number(), self.offset(), self.len());
@@ -109,8 +108,8 @@ impl Buf {
 
     fn held_by(self, loc: Loc) -> Loc {
         self.header().counts().hold();
-        // SAFETY: a shared header keeps its home.
-        let held = unsafe { &self.home().as_ref().held };
+        // SAFETY: a shared header keeps its core.
+        let held = unsafe { &self.core().as_ref().held };
         held.set(held.get() + 1);
         // The position has the reference now.
         let _ = self.into_part();
@@ -144,7 +143,7 @@ impl ByteArena {
         if loc.start() + loc.len() > at.filled() {
             return Err(LocError::Range);
         }
-        self.home().tallies().add_refs.add::<Local>();
+        self.core().tallies().add_refs.add::<Local>();
         at.counts().add();
         // SAFETY: the reference was just added; these bytes are filled.
         Ok(unsafe { Buf::new(header, at.start().add(loc.start()), loc.len()) })
@@ -182,16 +181,16 @@ impl ByteArena {
         if !at.counts().unhold() {
             return Err(LocError::Stale);
         }
-        let held = &self.home().held;
+        let held = &self.core().held;
         held.set(held.get().saturating_sub(1));
         // SAFETY: a position had it, and has it no more (N2).
-        Ok(unsafe { Home::drop_ref(header) })
+        Ok(unsafe { ArenaCore::drop_ref(header) })
     }
 
     /// The header that a position leads to.
     #[inline(always)]
     fn find(&self, loc: Loc) -> Result<NonNull<Header<Local>>, LocError> {
-        if let Some(header) = self.home().directory().find(loc.number()) {
+        if let Some(header) = self.core().directory().find(loc.number()) {
             // SAFETY: the directory leads to headers that are there (D1).
             let counts = unsafe { header.as_ref() }.counts();
             // No position's serial is 0.
@@ -205,7 +204,7 @@ impl ByteArena {
     #[cold]
     #[inline(never)]
     fn not_found(&self, loc: Loc) -> LocError {
-        if self.home().serials.knows(loc.serial()) {
+        if self.core().serials.knows(loc.serial()) {
             LocError::Stale
         } else {
             LocError::Foreign
@@ -216,11 +215,11 @@ impl ByteArena {
     #[cfg(any(test, fuzzing))]
     #[doc(hidden)]
     pub fn check_positions(&self) {
-        use super::chunk::Chunk;
+        use super::arena_core::Chunk;
 
         self.check();
         let mut held = 0;
-        for header in self.home().chunks().flat_map(Chunk::headers) {
+        for header in self.core().chunks().flat_map(Chunk::headers) {
             // SAFETY: `headers` gives those that were made (L2).
             let at = unsafe { header.as_ref() };
             let (counts, count) = (at.counts(), at.counts().count());
@@ -231,6 +230,6 @@ impl ByteArena {
                 "N2"
             );
         }
-        assert_eq!(held, self.home().held.get(), "the references of positions");
+        assert_eq!(held, self.core().held.get(), "the references of positions");
     }
 }

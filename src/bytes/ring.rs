@@ -6,12 +6,11 @@ use core::ops::Range;
 use core::ptr::NonNull;
 
 use super::arena::ByteArena;
+use super::arena_core::Class;
 use super::buf::Buf;
 use super::buf_mut::BufMut;
-use super::class::Class;
-use super::directory::NUMBER_BITS;
 use super::entries::Entries;
-use super::home::Home;
+use super::numbers::NUMBER_BITS;
 use super::sizes::LARGEST;
 use super::stats::Stats;
 use super::{Atomic, Local, References, RequestError};
@@ -49,7 +48,7 @@ pub struct Ring<R: References = Local> {
     entries: Entries<Buf<R>>,
     arena: ByteArena<R>,
     /// The arena's one class, whose buffers have room for `max_len` bytes.
-    class: NonNull<Class>,
+    class: NonNull<Class<R>>,
     max_len: usize,
     /// Entries that were overwritten. How many were taken out follows from the numbers of entries.
     evicted: u64,
@@ -142,11 +141,11 @@ impl<R: References> Ring<R> {
         let class = unsafe { self.class.as_ref() };
         // SAFETY: `push` has compared the length with `max_len`, for which there is room; the bytes
         // are filled just below.
-        if let Some(header) = unsafe { Home::<R>::pop_shared(class, bytes.len() as u32) } {
+        if let Some(header) = unsafe { class.pop_shared(bytes.len() as u32) } {
             // SAFETY: it is shared and no one else's, and its buffer has room for `max_len` bytes.
             return Ok(unsafe { Buf::of_bytes(header, bytes) });
         }
-        let header = self.arena.home().take_fresh(class)?;
+        let header = self.arena.core().take_fresh(class)?;
         // SAFETY: it is mutable, and its buffer has room for `max_len` bytes.
         Ok(unsafe { Buf::filled(header, bytes) })
     }
@@ -227,7 +226,7 @@ impl<R: References> Ring<R> {
     #[cold]
     #[inline(never)]
     fn too_large(&self, size: usize) -> RequestError {
-        let _ = self.arena.home().too_large(size);
+        let _ = self.arena.core().too_large(size);
         RequestError::TooLarge(SizeError::new(size, self.max_len))
     }
 
@@ -515,10 +514,10 @@ impl<R: References> Build for Ring<R> {
             .pages(pages)
             .of()
             .try_build()?;
-        arena.home().fix()?;
+        arena.core().fix()?;
         Ok(Ring {
-            class: NonNull::from(arena.home().last_class()),
-            entries: Entries::try_new(entries, arena.home().source())?,
+            class: NonNull::from(arena.core().last_class()),
+            entries: Entries::try_new(entries, arena.core().source())?,
             arena,
             max_len,
             evicted: 0,

@@ -2,8 +2,7 @@
 
 use core::fmt;
 
-use super::class::Class;
-use super::home::Home;
+use super::arena_core::{ArenaCore, Class};
 use super::references::References;
 use super::sizes::MOST_CLASSES;
 
@@ -108,20 +107,20 @@ pub struct Stats {
 }
 
 impl Stats {
-    pub(super) fn of<R: References>(home: &Home<R>) -> Self {
+    pub(super) fn of<R: References>(core: &ArenaCore<R>) -> Self {
         let mut classes = [ClassStats::default(); MOST_CLASSES];
-        for (entry, class) in classes.iter_mut().zip(home.classes()) {
+        for (entry, class) in classes.iter_mut().zip(core.classes()) {
             *entry = ClassStats::of(class);
         }
         let allocs = classes.iter().map(|class| class.allocs).sum::<u64>();
         let in_use = classes.iter().map(|class| class.in_use as u64).sum::<u64>();
-        let counters = home.counters();
+        let counters = core.counters();
         #[cfg(feature = "stats")]
-        let tallies = home.tallies();
+        let tallies = core.tallies();
         let (too_large_errs, pop_free_errs) =
             (counters.too_large_errs.get(), counters.pop_free_errs.get());
         Stats {
-            size_classes: home.classes().len() as u64,
+            size_classes: core.classes().len() as u64,
             requests: allocs + too_large_errs + pop_free_errs,
             allocs,
             // Each buffer that was handed out and is not in use came back, once.
@@ -142,15 +141,15 @@ impl Stats {
             add_chunk_errs: counters.add_chunk_errs.get(),
             pop_free_errs,
             freed_chunks: counters.freed_chunks.get(),
-            held_by_locs: home.held.get(),
-            chunk_bytes: home.chunk_bytes() as u64,
+            held_by_locs: core.held.get(),
+            chunk_bytes: core.chunk_bytes() as u64,
             classes,
         }
     }
 }
 
 impl ClassStats {
-    fn of(class: &Class) -> Self {
+    fn of<R: References>(class: &Class<R>) -> Self {
         ClassStats {
             size: class.size(),
             chunks: class.chunks(),

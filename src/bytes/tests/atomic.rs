@@ -1,6 +1,6 @@
 //! Atomic counts near their end, which no test comes to by counting.
 
-use crate::bytes::home::Home;
+use crate::bytes::arena_core::ArenaCore;
 use crate::bytes::references::MOST;
 use crate::bytes::{ByteArena, References};
 use crate::common::amount;
@@ -22,13 +22,13 @@ fn a_count_that_comes_to_its_end_stays_there_and_the_buffer_is_never_free() {
     assert_eq!(buf, *b"kept");
     let part = buf.into_part();
     // SAFETY: the reference is this one's, and there are others by the count.
-    assert!(!unsafe { Home::drop_ref(part.header) });
+    assert!(!unsafe { ArenaCore::drop_ref(part.header) });
     assert_eq!((arena.reclaim(), arena.stats().in_use()), (0, 1));
     arena.check();
     // SAFETY: the buffer is still in use, and this is the only thread.
     unsafe {
         part.header.as_ref().counts().set_count(1);
-        assert!(Home::drop_ref(part.header));
+        assert!(ArenaCore::drop_ref(part.header));
     }
     assert_eq!(arena.reclaim(), 1);
 }
@@ -57,7 +57,7 @@ fn an_allocation_makes_few_of_the_buffers_free_that_came_back() {
         .build();
     let bufs: Vec<_> = (0..count).map(|_| arena.alloc(64)).collect();
     std::thread::spawn(move || drop(bufs)).join().unwrap();
-    let class = arena.home().last_class();
+    let class = arena.core().last_class();
     // None is left that was made and not used, so the next one is of those that came back.
     let made = class.in_use() + class.depth();
     let rest: Vec<_> = (0..made - count).map(|_| arena.alloc(64)).collect();

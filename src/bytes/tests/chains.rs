@@ -26,8 +26,8 @@ fn builder() -> crate::Builder<ByteArena> {
 
 /// Buffers that are not free, without a call that goes on with a chain.
 fn in_use<R: References>(arena: &ByteArena<R>) -> usize {
-    let classes = arena.home().classes().iter();
-    classes.map(crate::bytes::class::Class::in_use).sum()
+    let classes = arena.core().classes().iter();
+    classes.map(crate::bytes::arena_core::Class::in_use).sum()
 }
 
 /// The end of a chain of a million links took 9 ms.
@@ -64,7 +64,7 @@ fn what_is_left_is_freed_by_what_walks_over_all<R: References>(build: impl Fn() 
             1 => assert_eq!(arena.stats().in_use(), 0),
             _ => {
                 arena.shrink_to_fit();
-                assert_eq!(arena.home().chunk_bytes(), 0);
+                assert_eq!(arena.core().chunk_bytes(), 0);
             }
         }
         assert_eq!(in_use(&arena), 0);
@@ -178,9 +178,9 @@ fn a_chain_over_two_classes_is_reclaimed_as_a_whole() {
 fn what_is_left_is_freed_by_as_many_as_asked_for() {
     let arena = builder().build();
     drop(chain(&[&arena], 2 * LINKS));
-    let home = arena.home();
-    assert_eq!(home.reclaim(home.last_class(), LINKS - 1), LINKS - 1);
-    assert_eq!(home.reclaim(home.last_class(), LINKS), 1);
+    let core = arena.core();
+    assert_eq!(core.reclaim(core.last_class(), LINKS - 1), LINKS - 1);
+    assert_eq!(core.reclaim(core.last_class(), LINKS), 1);
 }
 
 #[test]

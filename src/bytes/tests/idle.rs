@@ -2,27 +2,25 @@
 
 use proptest::prelude::*;
 
-use crate::bytes::chunk::{Chunk, Plan};
-use crate::bytes::class::State;
-use crate::bytes::home::Home;
+use crate::bytes::arena_core::{ArenaCore, Chunk, State};
 use crate::bytes::{ByteArena, References, RequestError};
 use crate::common::amount;
 
 /// Panics if an idle chunk, or the place of some, could serve a request that was just refused.
-fn expect_no_room<R: References>(home: &Home<R>, size: usize) {
-    let size = home.class_for(size).unwrap().size();
+fn expect_no_room<R: References>(core: &ArenaCore<R>, size: usize) {
+    let size = core.class_for(size).unwrap().size();
     let idle = || {
-        let classes = home.classes().iter();
-        classes.flat_map(|class| Chunk::<R>::list(class, State::Idle))
+        let classes = core.classes().iter();
+        classes.flat_map(|class| Chunk::list(class, State::Idle))
     };
     // SAFETY: on a list, so they are there.
     let room = |chunk: core::ptr::NonNull<Chunk<R>>| unsafe { chunk.as_ref() }.buffers_of(size);
     assert!(idle().all(|chunk| room(chunk) == 0));
     // SAFETY: as above.
     let bytes: usize = idle().map(|chunk| unsafe { chunk.as_ref() }.bytes()).sum();
-    let (of_one, of_none) = Plan::bytes_of_one::<R>(size);
-    assert!(home.bytes_left() + bytes < of_one + of_none);
-    for class in home.classes().iter().filter(|class| class.size() >= size) {
+    let (of_one, of_none) = ArenaCore::<R>::bytes_of_one(size);
+    assert!(core.bytes_left() + bytes < of_one + of_none);
+    for class in core.classes().iter().filter(|class| class.size() >= size) {
         assert_eq!(class.free(), 0, "a larger buffer is free");
     }
 }
@@ -36,7 +34,7 @@ fn run<R: References>(arena: &ByteArena<R>, steps: &[(u8, u16)]) {
                 let size = 1 << (number % 11);
                 match arena.try_alloc(size) {
                     Ok(buf) => bufs.push(buf),
-                    Err(RequestError::Memory(_)) => expect_no_room(arena.home(), size),
+                    Err(RequestError::Memory(_)) => expect_no_room(arena.core(), size),
                     Err(error) => panic!("{error}"),
                 }
             }
@@ -88,7 +86,7 @@ fn numbers_of_idle_chunks_serve_another_class() {
 #[test]
 #[cfg_attr(each_run, ignore = "weekly")]
 fn a_refused_request_takes_in_a_bounded_number_of_those_that_came_back() {
-    use crate::bytes::room::LAST_RESORT;
+    use crate::bytes::refill::LAST_RESORT;
     let builder = ByteArena::builder().atomic().smallest(16).largest(1024);
     let arena = builder.chunk_bytes(1024).max_bytes(1 << 20).build();
     let mut bufs: Vec<_> = core::iter::from_fn(|| arena.try_alloc(16).ok()).collect();
@@ -100,7 +98,7 @@ fn a_refused_request_takes_in_a_bounded_number_of_those_that_came_back() {
     });
     let count = gone.len();
     drop(gone);
-    let class = &arena.home().classes()[0];
+    let class = &arena.core().classes()[0];
     let in_use = class.in_use();
     for round in 1..=count / LAST_RESORT {
         assert!(arena.try_alloc(1024).is_err());
@@ -132,7 +130,7 @@ fn through_hands_of_both_widths<R: References>(arena: &ByteArena<R>) {
             bufs.swap_remove((random >> 33) as usize % bufs.len());
             if bufs.len() % 61 == 0 {
                 drop(arena.alloc(16));
-                arena.home().reclaim_all();
+                arena.core().reclaim_all();
                 arena.check();
             }
         }
@@ -168,7 +166,7 @@ fn a_hand_is_widened_and_what_has_no_place_in_it_is_banked() {
 fn a_wide_hand_goes_with_the_last_buffer() {
     let arena = ByteArena::builder().chunk_bytes(4 << 10).build();
     let bufs: Vec<_> = (0..150).map(|_| arena.alloc(16)).collect();
-    let class = arena.home().class_for(16).unwrap();
+    let class = arena.core().class_for(16).unwrap();
     assert!(class.wide_hand().is_some());
     drop(arena);
     drop(bufs);

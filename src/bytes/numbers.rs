@@ -1,7 +1,9 @@
-//! Which header a number leads to.
+//! Numbers of buffers: that of a header, by which one word says which buffer is meant, and serials,
+//! which no two buffers ever have. A position is made of both.
 //!
-//! Numbers take 24 bits. They are given out by pages, so that a chunk of any number of buffers
-//! takes a whole number of entries, and a number leads to its header by two loads.
+//! A number of a header takes 24 bits. Numbers are given out by pages, so that a chunk of any number
+//! of buffers takes a whole number of entries, and a number leads to its header by two loads. A
+//! serial takes 64 bits, and is given out once in a process.
 //!
 //! # Invariants
 //!
@@ -12,20 +14,20 @@
 //! * D3: the bank of a page that is in use names its chunk, and has a bit for each of its headers
 //!   that is banked. Those of a chunk that have some are linked from the chunk's `top` on; the
 //!   bank of a page that is not in use has none.
+//! * U1: a serial's high word was taken from the process's counter by one arena, which gives
+//!   out each serial with that word once. No word is taken twice, and none is 0 or the last.
+//! * U2: `words` are those that this arena has taken; there is room for the next.
 
 use core::cell::Cell;
 use core::ptr::NonNull;
 
-use super::header::{Header, NUMBER_BYTES};
-use super::references::References;
 use crate::error::AllocError;
+use crate::raw::atomic::{Count, Ordering};
 use crate::raw::row::Row;
 use crate::raw::source::Source;
 
 /// Bits of a number.
 pub(super) const NUMBER_BITS: u32 = 24;
-
-const _: () = assert!(NUMBER_BITS as usize == 8 * NUMBER_BYTES);
 
 /// Bits of the place within a page. A chunk of one buffer takes a page too, so with more of them
 /// there could be fewer such chunks; with fewer a chunk of many buffers takes more entries.
@@ -41,15 +43,15 @@ const PAGES: usize = 1 << (NUMBER_BITS - PLACE_BITS);
 pub(super) const NO_PAGE: u32 = PAGES as u32;
 
 /// What a look-up needs of a page: two words, so that its place is found by a shift.
-struct Page<R: References> {
+struct Page<H> {
     /// Of a page that is not in use, not a pointer but the next such page.
-    headers: NonNull<Header<R>>,
+    headers: NonNull<H>,
     /// Bytes of the headers, so that a place is compared as the offset that it becomes: a word,
     /// because of a narrower one the compiler makes both.
     bytes: usize,
 }
 
-impl<R: References> Page<R> {
+impl<H> Page<H> {
     /// One that is not in use, before that one in their list.
     fn unused(next: u32) -> Self {
         let link = core::ptr::without_provenance_mut(next as usize + 1);
@@ -66,35 +68,43 @@ impl<R: References> Page<R> {
     }
 }
 
-impl<R: References> Clone for Page<R> {
+impl<H> Clone for Page<H> {
     #[inline(always)]
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<R: References> Copy for Page<R> {}
+impl<H> Copy for Page<H> {}
 
 /// Which headers of a page are banked: free, and not in the hand of their class. Beside the pages,
 /// because a look-up does not need it.
-#[derive(Clone, Copy)]
-struct Bank {
-    /// Whose the headers are; the home knows its type.
-    chunk: NonNull<u8>,
+struct Bank<C> {
+    /// Whose the headers are.
+    chunk: NonNull<C>,
     free: u64,
     /// The next page of the chunk with such headers.
     next: u32,
 }
 
+impl<C> Clone for Bank<C> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<C> Copy for Bank<C> {}
+
 const _: () = assert!(PAGE_HEADERS == u64::BITS);
 
 /// Headers of one page that leave the bank.
-pub(super) struct Drawn<R: References> {
-    headers: NonNull<Header<R>>,
+pub(super) struct Drawn<H> {
+    headers: NonNull<H>,
     bits: u64,
 }
 
-impl<R: References> Drawn<R> {
+impl<H> Drawn<H> {
     /// How many.
     pub(super) fn len(&self) -> u32 {
         self.bits.count_ones()
@@ -102,10 +112,10 @@ impl<R: References> Drawn<R> {
 }
 
 /// From the last to the first.
-impl<R: References> Iterator for Drawn<R> {
-    type Item = NonNull<Header<R>>;
+impl<H> Iterator for Drawn<H> {
+    type Item = NonNull<H>;
 
-    fn next(&mut self) -> Option<NonNull<Header<R>>> {
+    fn next(&mut self) -> Option<NonNull<H>> {
         let place = self.bits.checked_ilog2()?;
         self.bits ^= 1 << place;
         // SAFETY: a bit of a bank, so the page has that header (D3).
@@ -113,10 +123,11 @@ impl<R: References> Iterator for Drawn<R> {
     }
 }
 
-/// Which header a number leads to.
-pub(super) struct Directory<R: References> {
-    pages: Row<Page<R>>,
-    banks: Row<Bank>,
+/// Which header a number leads to, and of which chunk that is. It knows of a header how many bytes
+/// it has, and of a chunk nothing.
+pub(super) struct Directory<H, C> {
+    pages: Row<Page<H>>,
+    banks: Row<Bank<C>>,
     free: Cell<u32>,
     promised: Cell<usize>,
 }
@@ -132,8 +143,8 @@ fn pages(headers: u32) -> usize {
     headers.div_ceil(PAGE_HEADERS) as usize
 }
 
-impl<R: References> Directory<R> {
-    const HEADER_BYTES: usize = size_of::<Header<R>>();
+impl<H, C> Directory<H, C> {
+    const HEADER_BYTES: usize = size_of::<H>();
 
     pub(super) fn new(source: Source) -> Self {
         Directory {
@@ -146,7 +157,7 @@ impl<R: References> Directory<R> {
 
     /// The header with that number.
     #[inline(always)]
-    pub(super) fn find(&self, number: u32) -> Option<NonNull<Header<R>>> {
+    pub(super) fn find(&self, number: u32) -> Option<NonNull<H>> {
         let page = self.pages.get((number >> PLACE_BITS) as usize)?;
         let offset = (number % PAGE_HEADERS) as usize * Self::HEADER_BYTES;
         // SAFETY: the page leads to headers in a row, of as many bytes (D1).
@@ -154,7 +165,7 @@ impl<R: References> Directory<R> {
     }
 
     /// All headers that are there.
-    pub(super) fn headers(&self) -> impl Iterator<Item = NonNull<Header<R>>> + '_ {
+    pub(super) fn headers(&self) -> impl Iterator<Item = NonNull<H>> + '_ {
         let pages = (0..self.pages.len()).filter_map(|index| self.pages.get(index));
         pages.flat_map(|page| {
             // SAFETY: so many lie in a row (D1); of a page that is not in use none.
@@ -223,7 +234,7 @@ impl<R: References> Directory<R> {
 
     /// Takes a page that was promised, for a chunk's header that is its first. Returns its
     /// number.
-    pub(super) fn take(&self, headers: NonNull<Header<R>>, chunk: NonNull<u8>) -> u32 {
+    pub(super) fn take(&self, headers: NonNull<H>, chunk: NonNull<C>) -> u32 {
         let page = Page {
             headers,
             bytes: Self::HEADER_BYTES,
@@ -268,7 +279,7 @@ impl<R: References> Directory<R> {
 
     /// The chunk of the headers of a page, which there is.
     #[inline]
-    pub(super) fn chunk_of(&self, page: u32) -> NonNull<u8> {
+    pub(super) fn chunk_of(&self, page: u32) -> NonNull<C> {
         self.banks.get(page as usize).expect("D2").chunk
     }
 
@@ -287,7 +298,7 @@ impl<R: References> Directory<R> {
 
     /// Takes headers of the first page of a chunk off the bank, `most` at most; none if it has
     /// none.
-    pub(super) fn draw(&self, top: &Cell<u32>, most: usize) -> Option<Drawn<R>> {
+    pub(super) fn draw(&self, top: &Cell<u32>, most: usize) -> Option<Drawn<H>> {
         let page = top.get() as usize;
         let mut bank = self.banks.get(page)?;
         let headers = self.pages.get(page)?.headers;
@@ -308,7 +319,7 @@ impl<R: References> Directory<R> {
     }
 
     /// The headers of a chunk that are banked.
-    pub(super) fn banked(&self, top: u32) -> impl Iterator<Item = NonNull<Header<R>>> + '_ {
+    pub(super) fn banked(&self, top: u32) -> impl Iterator<Item = NonNull<H>> + '_ {
         let page = |page: u32| Some((page, self.banks.get(page as usize)?));
         let pages = core::iter::successors(page(top), move |(_, bank)| page(bank.next));
         pages.flat_map(|(page, bank)| Drawn {
@@ -329,5 +340,113 @@ impl<R: References> Directory<R> {
     /// Bytes of the table.
     pub(super) fn bytes(&self) -> usize {
         self.pages.bytes() + self.banks.bytes()
+    }
+}
+
+/// The high words that were taken, in this process.
+static WORDS: Count = Count::new(0);
+
+/// Where the serials of an arena come from.
+pub(super) struct Serials {
+    /// The serial that was given out last. Its low word is full before there is a first.
+    last: Cell<u64>,
+    words: Row<u32>,
+}
+
+/// Takes the next high word of the process; `None` once there is none.
+fn next_word(words: &Count) -> Option<u32> {
+    // Relaxed: each word is taken once, and nothing else is to be seen with it.
+    let next = |last: usize| Some(last + 1).filter(|&it| it < u32::MAX as usize);
+    let before = words.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+    before.ok().map(|before| before as u32 + 1)
+}
+
+impl Serials {
+    /// Allocates nothing.
+    pub(super) fn new(source: Source) -> Self {
+        Serials {
+            last: Cell::new(u32::MAX.into()),
+            words: Row::new(source),
+        }
+    }
+
+    /// Allocates what the first 2^32 serials need.
+    ///
+    /// # Errors
+    ///
+    /// When the source refuses.
+    pub(super) fn prepare(&self) -> Result<(), AllocError> {
+        self.words.try_reserve(1)
+    }
+
+    /// The next serial; none if there is none.
+    #[inline]
+    pub(super) fn next(&self) -> Option<u64> {
+        if self.last.get() as u32 == u32::MAX {
+            self.take_word()?;
+        }
+        let serial = self.last.get() + 1;
+        self.last.set(serial);
+        Some(serial)
+    }
+
+    /// Takes another high word: once in 2^32 serials.
+    #[cold]
+    fn take_word(&self) -> Option<()> {
+        // Again where the allocator has taken a word, and the room.
+        while self.words.len() == self.words.capacity() {
+            self.words.try_reserve(self.words.len() + 1).ok()?;
+        }
+        let word = next_word(&WORDS)?;
+        self.words.push(word);
+        self.last.set(u64::from(word) << 32);
+        Some(())
+    }
+
+    /// Whether a serial was given out here, or could be.
+    pub(super) fn knows(&self, serial: u64) -> bool {
+        let word = (serial >> 32) as u32;
+        let mut words = (0..self.words.len()).rev();
+        words.any(|index| self.words.get(index) == Some(word))
+    }
+
+    /// Bytes of the table of words.
+    pub(super) fn bytes(&self) -> usize {
+        self.words.bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_serial_is_given_out_twice() {
+        let [one, other] = [(); 2].map(|()| Serials::new(Source::GLOBAL));
+        let mut seen = std::collections::BTreeSet::new();
+        for _ in 0..10 {
+            let (serial, foreign) = (one.next().unwrap(), other.next().unwrap());
+            assert!(seen.insert(serial) && seen.insert(foreign));
+            assert!(one.knows(serial) && !one.knows(foreign) && !one.knows(0));
+        }
+    }
+
+    #[test]
+    fn a_full_low_word_takes_another_high_word() {
+        let serials = Serials::new(Source::GLOBAL);
+        let first = serials.next().unwrap();
+        serials.last.set(first | u64::from(u32::MAX));
+        let second = serials.next().unwrap();
+        assert_ne!(first >> 32, second >> 32);
+        assert!(serials.knows(first) && serials.knows(second));
+    }
+
+    #[test]
+    fn high_words_end_and_do_not_begin_again() {
+        let words = Count::new(u32::MAX as usize - 3);
+        assert_eq!(next_word(&words), Some(u32::MAX - 2));
+        assert_eq!(next_word(&words), Some(u32::MAX - 1));
+        assert_eq!(next_word(&words), None);
+        assert_eq!(next_word(&words), None);
     }
 }

@@ -3,9 +3,9 @@
 use core::fmt;
 use core::iter::FusedIterator;
 
-use super::References;
 use super::arena_core::ArenaCore;
 use super::buf::Buf;
+use super::references::References;
 
 /// The link of a buffer was not changed, because the buffer has other references: a chain may
 /// contain it.

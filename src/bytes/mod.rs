@@ -114,33 +114,29 @@
 
 // | file | what |
 // |---|---|
-// | `references.rs`, `arena_core.rs` | how references are counted; classes, chunks and headers of an arena |
-// | `drop.rs`, `refill.rs` | how references, buffers and arenas end; where free buffers come from |
-// | `sizes.rs`, `numbers.rs` | which class a request takes; numbers of buffers |
-// | `arena.rs`, `options.rs`, `error.rs` | `ByteArena`; its options; why a request is refused |
+// | `arena.rs` | `ByteArena`, from which one thread allocates, and its builder |
+// | `buf.rs`, `chain.rs` | a buffer, which is filled and then shared; links from one to the next |
+// | `references.rs` | how references to a buffer are counted: `Local`, `Atomic` |
+// | `arena_core.rs` | what an arena and its buffers share: size classes, chunks, headers |
+// | `drop.rs` | how references, chains and arenas end |
+// | `refill.rs` | where free buffers come from if none is at hand |
+// | `sizes.rs` | which class a request takes |
+// | `numbers.rs`, `loc.rs` | numbers of buffers; positions, which are made of them |
+// | `ring.rs` | the ring of one thread |
 // | `stats.rs` | the figures of an arena |
-// | `filling.rs`, `buf_mut.rs`, `buf.rs`, `chain.rs` | bytes that are being filled; `BufMut`, `Buf`; chains |
-// | `loc.rs`, `positions.rs` | positions; those of one thread's buffers |
-// | `entries.rs`, `ring.rs` | the ring of one thread |
-// | `views.rs`, `interop.rs` | typed views (feature `zerocopy`); the traits of `bytes` (feature of that name) |
+// | `views.rs` | typed views (feature `zerocopy`) |
+//
+// The way of a buffer through them stands in DESIGN.md, "A buffer through a `ByteArena`".
 
 mod arena;
 mod arena_core;
 mod buf;
-mod buf_mut;
 mod chain;
 mod drop;
-mod entries;
-mod error;
-mod filling;
-#[cfg(feature = "bytes")]
-mod interop;
 mod loc;
 #[cfg(all(test, loom))]
 mod models;
 mod numbers;
-mod options;
-mod positions;
 mod references;
 mod refill;
 mod ring;
@@ -151,12 +147,13 @@ mod tests;
 #[cfg(feature = "zerocopy")]
 mod views;
 
+use core::fmt;
+
+use crate::error::{AllocError, SizeError};
+
 pub use arena::ByteArena;
-pub use buf::Buf;
-pub use buf_mut::BufMut;
+pub use buf::{Buf, BufMut};
 pub use chain::{Parts, SharedError};
-pub use error::RequestError;
-pub(crate) use filling::Filling;
 pub use loc::{Loc, LocError};
 pub use references::{Atomic, Local, References};
 #[cfg(feature = "std")]
@@ -165,3 +162,43 @@ pub use ring::{Evicted, Ring, RingIter};
 pub use stats::{ClassStats, Stats};
 #[cfg(feature = "zerocopy")]
 pub use views::ViewError;
+
+/// Why a request got no buffer.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::bytes::{ByteArena, RequestError};
+///
+/// let error = ByteArena::new().try_alloc(usize::MAX).unwrap_err();
+/// assert!(matches!(error, RequestError::TooLarge(error) if error.limit == 1 << 20));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RequestError {
+    /// More bytes were asked for than the largest buffer has.
+    TooLarge(SizeError),
+    /// No buffer of the class is free, nor a larger one, and there is no memory for more.
+    Memory(AllocError),
+}
+
+impl fmt::Display for RequestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RequestError::TooLarge(error) => error.fmt(f),
+            RequestError::Memory(_) => {
+                f.write_str("no buffer is free, and there is no memory for more")
+            }
+        }
+    }
+}
+
+impl core::error::Error for RequestError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            // It is what `Display` writes.
+            RequestError::TooLarge(_) => None,
+            RequestError::Memory(error) => Some(error),
+        }
+    }
+}

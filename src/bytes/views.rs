@@ -4,9 +4,8 @@ use core::fmt;
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-use super::References;
-use super::buf::Buf;
-use super::buf_mut::BufMut;
+use super::buf::{Buf, BufMut};
+use super::references::References;
 use crate::error::SizeError;
 use crate::raw::amount::Amount;
 

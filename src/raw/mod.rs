@@ -8,6 +8,7 @@
 //! | `pages/` | what can be asked of the system's pages; those of Linux: mapped, cut into blocks, reported on | `source.rs`, `report.rs`, `memory/` |
 //! | `stack.rs` | [`FreeStack`](stack::FreeStack): LIFO of pointers to free cells; pop, push, refill, replace the array | slabs; pools; byte arenas |
 //! | `copy.rs` | copies of few bytes, in line | arenas |
+//! | `filling.rs` | [`Filling`](filling::Filling): bytes of one owner that are being filled | byte arenas; rings of two threads |
 //! | `held.rs` | a value on its way to a cold function | arenas; pools; slabs |
 //! | `row.rs` | [`Row`](row::Row): a growable array of plain records | byte arenas; epochs |
 //! | `touch.rs` | writing to every page | `memory.rs`; slabs; pools; arenas |
@@ -32,6 +33,8 @@ pub(crate) mod atomic;
 pub(crate) mod chunk;
 #[cfg(feature = "alloc")]
 pub(crate) mod copy;
+#[cfg(feature = "alloc")]
+pub(crate) mod filling;
 pub(crate) mod held;
 #[cfg(feature = "alloc")]
 pub(crate) mod memory;

@@ -6,9 +6,9 @@ use core::ops::{Deref, DerefMut};
 
 use super::ends::End;
 use super::places::Place;
-use crate::bytes::Filling;
 use crate::error::SizeError;
 use crate::raw::atomic::Ordering;
+use crate::raw::filling::Filling;
 use crate::raw::prefetch::LINE;
 use crate::raw::report::Report;
 use crate::raw::this_thread;

@@ -4,9 +4,9 @@
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
-use crate::error::SizeError;
 #[cfg(feature = "std")]
-use crate::raw::amount::Amount;
+use super::amount::Amount;
+use crate::error::SizeError;
 
 /// Bytes of one owner, the first of them filled.
 pub(crate) struct Filling {

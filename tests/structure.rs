@@ -395,13 +395,37 @@ fn family(path: &str) -> &str {
     path.split('/').next().unwrap()
 }
 
+/// `F1`, or a name: `free-once`.
 fn is_invariant(word: &str) -> bool {
     let mut bytes = word.bytes();
+    if is_name(word) {
+        return true;
+    }
     bytes
         .next()
         .is_some_and(|letter| letter.is_ascii_uppercase())
         && bytes.next().is_some_and(|number| number.is_ascii_digit())
         && bytes.next().is_none()
+}
+
+/// Words in lower case with hyphens between them. A comment cites one in parentheses, so that it
+/// is told from other words with hyphens.
+fn is_name(word: &str) -> bool {
+    let mut parts = word.split('-');
+    word.contains('-')
+        && parts.all(|part| !part.is_empty() && part.bytes().all(|c| c.is_ascii_lowercase()))
+}
+
+/// Whether a comment has that name in parentheses, by itself or among others.
+fn in_parentheses(comment: &str, name: &str) -> bool {
+    let begins = [format!("({name}"), format!(", {name}")];
+    begins.iter().any(|begin| {
+        comment.match_indices(begin.as_str()).any(|(at, _)| {
+            let rest = &comment[at + begin.len()..];
+            [")", ", ", " of `"].iter().any(|end| rest.starts_with(end))
+                && comment[..=at].rfind('(') > comment[..at].rfind(')')
+        })
+    })
 }
 
 /// What a comment cites: an invariant, and the file that is named for it, if one is.
@@ -418,7 +442,7 @@ fn cited(comment: &str) -> Vec<(&str, Option<&str>)> {
             .filter(|word| !word.is_empty())
             .peekable();
         while let Some(word) = words.next() {
-            if !is_invariant(word) {
+            if !is_invariant(word) || (is_name(word) && !in_parentheses(comment, word)) {
                 continue;
             }
             // `F1 of `, then the file in backticks.
@@ -460,7 +484,7 @@ fn invariants_that_comments_cite_are_defined() {
             let others = definitions.entry(name).or_default();
             let twin = others
                 .iter()
-                .find(|other| family(other) == family(&file.path));
+                .find(|other| is_name(name) || family(other) == family(&file.path));
             if let Some(twin) = twin {
                 found.push(format!("{name} is defined by {twin} and {}", file.path));
             }

@@ -4,7 +4,7 @@ use core::fmt;
 use core::ptr::NonNull;
 
 use super::RequestError;
-use super::arena_core::{ArenaCore, Class, Header, Plan};
+use super::arena_core::{ArenaCore, HeaderOfClass, Plan};
 use super::buf::{Buf, BufMut};
 use super::references::{Atomic, Local, References};
 use super::sizes::{Classes, LARGEST};
@@ -22,15 +22,15 @@ use crate::raw::source::Source;
 /// counted: by that thread alone ([`Local`], the default), or by any thread ([`Atomic`]).
 ///
 /// If it is dropped while buffers exist, the last of them frees its memory, O(chunks): 5 to 24 ms
-/// for 100,000 of them where this was measured. The drop itself, if there are none, is O(chunks), and
-/// O(buffers) if positions hold references, which it gives back.
+/// for 100,000 of them where this was measured. The drop itself, if there are none, is O(chunks),
+/// and O(buffers) if positions hold references, which it gives back.
 pub struct ByteArena<R: References = Local> {
-    /// There until this is dropped and no buffer is in use (A1).
+    /// There until this is dropped and no buffer is in use (core-stays).
     core: NonNull<ArenaCore<R>>,
 }
 
-// SAFETY: by A5 what is not atomic is the thread's that has the arena, and after its drop the
-// last one's, after all others.
+// SAFETY: by owner-alone what is not atomic is the thread's that has the arena, and after its
+// drop the last one's, after all others.
 unsafe impl Send for ByteArena<Atomic> {}
 
 impl Default for ByteArena {
@@ -99,7 +99,7 @@ impl<R: References> ByteArena<R> {
 
     #[inline(always)]
     pub(super) fn core(&self) -> &ArenaCore<R> {
-        // SAFETY: it is there until this is dropped (A1).
+        // SAFETY: it is there until this is dropped (core-stays).
         unsafe { self.core.as_ref() }
     }
 
@@ -145,7 +145,7 @@ impl<R: References> ByteArena<R> {
 
     /// A header of a buffer with room for `size` bytes, mutable from now on, and its class.
     #[inline(always)]
-    fn take(&self, size: usize) -> Result<(NonNull<Header<R>>, NonNull<Class<R>>), RequestError> {
+    fn take(&self, size: usize) -> Result<HeaderOfClass<R>, RequestError> {
         let core = self.core();
         let Some(class) = core.class_for(size) else {
             return Err(core.too_large(size));
@@ -341,7 +341,7 @@ impl<R: References> ByteArena<R> {
 
 impl<R: References> Drop for ByteArena<R> {
     fn drop(&mut self) {
-        // SAFETY: the core is there until the arena is dropped (A1), which is now; nothing
+        // SAFETY: the core is there until the arena is dropped (core-stays), which is now; nothing
         // uses the arena afterwards.
         unsafe { ArenaCore::close(self.core) };
     }

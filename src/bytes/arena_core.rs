@@ -2,67 +2,73 @@
 //! chunks, and the headers of the buffers.
 //!
 //! ```text
-//! ByteArena ──→ ArenaCore ←──→ Class ←──→ Chunk ──→ Header ←── Buf, BufMut
-//!                                ↑                    │
-//!                                └────────────────────┘
+//! ByteArena ─→ ArenaCore ←→ Class ←→ Chunk ─→ Header ←─ Buf, BufMut
+//!                             └──────←──────────┘
 //! ```
 //!
 //! The core stands in a block with its classes, and is there as long as the arena or a buffer. A
 //! class is the buffers of one size. Its free buffers that came back last are in its *hand*, an
-//! array of a few pointers; an allocation takes the last of them, and touches no header. The others
-//! are *banked*: a bit each, beside the number of free buffers of their chunk, so that a chunk of
-//! which no buffer is in use is known as such. Some at a time go from the hand to the bank when the
-//! hand is full, and back when it is empty (`refill.rs`). One array of all free buffers, as it was
-//! before, told nothing of a chunk without a walk over all of them, so an arena at its limit refused
-//! requests while most of its memory was free.
+//! array of a few pointers; an allocation takes the last of them, and touches no header. The
+//! others are *banked*: a bit each, beside the number of free buffers of their chunk, so that a
+//! chunk of which no buffer is in use is known as such. Some at a time go from the hand to the
+//! bank when the hand is full, and back when it is empty (`refill.rs`). One array of all free
+//! buffers, as it was before, told nothing of a chunk without a walk over all of them, so an
+//! arena at its limit refused requests while most of its memory was free.
 //!
-//! A chunk is a block of bytes that is cut into buffers, and a block of their headers. Headers lie
-//! apart from the bytes, so that memory that is given back takes none of them along, and a buffer is
-//! the user's alone. Each takes a cache line.
+//! A chunk is a block of bytes that is cut into buffers, and a block of their headers. Headers
+//! lie apart from the bytes, so that memory that is given back takes none of them along, and a
+//! buffer is the user's alone. Each takes a cache line.
 //!
 //! # Invariants
 //!
-//! * A1: the core stands at the start of a block, with its classes after it. It is there until
-//!   the arena is dropped and no buffer is in use; then whatever comes last frees it.
-//! * A2: each chunk is on a list of its class's. `bytes` is the sum of theirs, at most `max_bytes`.
-//! * A3: once the arena is dropped, every class is closed, and no position holds a reference.
-//!   `remaining` is the number of buffers in use, or, where other threads count, of classes that
-//!   have some, and 1 more while the arena's drop runs.
-//! * A4: no user code runs in this family but that of an allocator or a source of memory, and
-//!   after each call of those, what it may have changed is read again.
-//! * A5: all but the counts of a header, and `remaining`, is the thread's alone that has the
-//!   arena, and after that of the one that frees everything.
-//! * C1: each header of the class's chunks that was made is free, and then either in the hand,
-//!   from `bottom` up to `top`, once, or banked; or not free, and then neither. `made` is their
-//!   number, and `banked` that of the banked ones.
-//! * C2: the hand is an array of places up to `limit`: `entries`, a wide one of 1,280 places in a
-//!   block of the class's own, or, in a core whose chunks are fixed, one that the core has. `top`
-//!   comes to `limit` by a push that returns `true`, and is below it before the next. A null stands
-//!   below `bottom`.
-//! * C3: each chunk of the class is on that one of `lists` which its [state](State) says.
+//! * core-stays: the core stands at the start of a block, with its classes after it. It is there
+//!   until the arena is dropped and no buffer is in use; then whatever comes last frees it.
+//! * bytes-limited: each chunk is on a list of its class's. `bytes` is the sum of theirs, at most
+//!   `max_bytes`.
+//! * closed-remaining: once the arena is dropped, every class is closed, and no position holds a
+//!   reference. `remaining` is the number of buffers in use, or, where other threads count, of
+//!   classes that have some, and 1 more while the arena's drop runs.
+//! * read-again: no user code runs in this family but that of an allocator or a source of memory,
+//!   and after each call of those, what it may have changed is read again.
+//! * owner-alone: another thread that has a buffer uses its bytes, its header but `filled`, and,
+//!   when it gives the buffer back, `returns` of its class and then `remaining`; it reads what no
+//!   one writes. All else is the thread's alone that has the arena, and after that of the one
+//!   that frees everything.
+//! * free-once: each header of the class's chunks that was made is free, and then either in the
+//!   hand, from `bottom` up to `top`, once, or banked; or not free, and then neither. `made` is
+//!   their number, and `banked` that of the banked ones.
+//! * hand-places: the hand is an array of places up to `limit`: `entries`, a wide one of 1,280
+//!   places in a block of the class's own, or, in a core whose chunks are fixed, one that the
+//!   core has. `top` comes to `limit` by a push that returns `true`, and is below it before the
+//!   next. A null stands below `bottom`.
+//! * chunk-listed: each chunk of the class is on that one of `lists` which its [state](State) says.
 //!   `idle_bytes` is the sum of the bytes of the idle ones.
-//! * C4: what other threads gave back is on `returns`, and, once the arena's thread took it,
-//!   linked from `arrived` on; it counts as in use until it is free.
-//! * L1: a chunk's record stands at the start of a block of its own, before room for `capacity`
-//!   headers. The bytes of its `buffers` buffers, which are not more, stand in `data`, a block of
-//!   `data_bytes`, one after the other.
-//! * L2: the first `made` headers are there. Their numbers follow each other within a page of
-//!   the directory, and each page begins at a header whose index is a multiple of its length.
-//! * L3: `in_use` is the number of headers that were made and are not banked. Those that are can be
-//!   found from `top` on (D3). `state` follows from these, and says on which list the chunk is.
-//! * H1: a header is in one of four states. *Free*: in its class's hand, or banked; `filled` is
-//!   [`FREE`]. *Mutable*: a `BufMut` has it, and nothing else. *Shared*: the count is that of
-//!   its references, which are `Buf`s, links, and references that positions hold. *Given back*:
-//!   without a reference, and stale. Where other threads count it is on its class's return stack; on
-//!   one thread it is left of a chain, and on the list of the core.
-//! * H2: `filled` is written by the arena's thread alone. Of a shared header of one thread, the
-//!   first `filled` bytes are initialised. Of any shared header no one writes to the bytes.
-//! * H3: links make no cycle. `next` changes only while the header's one reference is borrowed
-//!   exclusively, or is none: then no chain contains it but the one that it is borrowed
+//! * back-in-use: what other threads gave back is on `returns`, and, once the arena's thread took
+//!   it, linked from `arrived` on; what is left of chains, on one thread, from `unfinished` on.
+//!   It counts as in use until it is free.
+//! * chunk-blocks: a chunk's record stands at the start of a block of its own, before room for
+//!   `capacity` headers. The bytes of its `buffers` buffers, which are not more, stand in `data`,
+//!   a block of `data_bytes`, one after the other.
+//! * headers-made: the first `made` headers are there. Their numbers follow each other within a
+//!   page of the directory, and each page begins at a header whose index is a multiple of its
+//!   length.
+//! * chunk-counted: `in_use` is the number of headers that were made and are not banked. Those
+//!   that are can be found from `top` on (bank-bits). `state` follows from these, and says on
+//!   which list the chunk is.
+//! * header-state: a header is in one of four states. *Free*: in its class's hand, or banked;
+//!   `filled` is [`FREE`]. *Mutable*: a `BufMut` has it, and nothing else. *Shared*: the count is
+//!   that of its references, which are `Buf`s, links, and references that positions hold. *Given
+//!   back*: without a reference, and stale. Where other threads count it is on its class's return
+//!   stack; on one thread it is left of a chain, and on the list of the core.
+//! * bytes-filled: `filled` is written by the arena's thread alone. Of a shared header of one
+//!   thread, the first `filled` bytes are initialised. Of any shared header no one writes to the
+//!   bytes.
+//! * no-cycle: links make no cycle. `next` changes only while the header's one reference is
+//!   borrowed exclusively, or is none: then no chain contains it but the one that it is borrowed
 //!   through, and what it is linked to cannot lead back to it.
-//! * H4: if `is_initialised`, all bytes of the buffer are initialised, those beyond its capacity
-//!   too. Who has a mutable header writes and reads it, no one else; it stays while the header is
-//!   shared or free.
+//! * all-initialised: if `is_initialised`, all bytes of the buffer are initialised, those beyond
+//!   its capacity too. Who has a mutable header writes and reads it, no one else; it stays while
+//!   the header is shared or free.
 
 use core::alloc::Layout;
 use core::cell::{Cell, UnsafeCell};
@@ -81,6 +87,9 @@ use crate::raw::source::Source;
 
 /// Which header of an arena a number leads to.
 pub(super) type HeaderDirectory<R> = Directory<Header<R>, Chunk<R>>;
+
+/// A header, and the class that it is of.
+pub(super) type HeaderOfClass<R> = (NonNull<Header<R>>, NonNull<Class<R>>);
 
 /// What an arena and its buffers share.
 #[repr(C)]
@@ -143,7 +152,7 @@ impl<R: References> ArenaCore<R> {
         }
         let start = Block::allocate(layout, &source)?.leak_start();
         let core = start.cast::<Self>();
-        // SAFETY: the block has room for the core, and for the classes at that offset (A1).
+        // SAFETY: the block has room for the core, and for the classes at that offset (core-stays).
         unsafe {
             let classes = start.add(offset).cast::<Class<R>>();
             for (index, &size) in sizes.iter().enumerate() {
@@ -199,7 +208,7 @@ impl<R: References> ArenaCore<R> {
     }
 
     pub(super) fn classes(&self) -> &[Class<R>] {
-        // SAFETY: they stand after the core (A1); only Cells of theirs are written.
+        // SAFETY: they stand after the core (core-stays); only Cells of theirs are written.
         unsafe { core::slice::from_raw_parts(self.classes.as_ptr(), self.class_count) }
     }
 
@@ -209,10 +218,10 @@ impl<R: References> ArenaCore<R> {
         if size > self.sizes.largest() {
             return None;
         }
-        // SAFETY: by S2 the tables name classes that are there.
+        // SAFETY: by table-first the tables name classes that are there.
         let mut class = unsafe { self.classes.add(self.sizes.first(size)) };
         loop {
-            // SAFETY: not past the last, in which the largest request fits (S1).
+            // SAFETY: not past the last, in which the largest request fits (sizes-increase).
             let it = unsafe { class.as_ref() };
             if size <= it.size() {
                 return Some(it);
@@ -225,17 +234,14 @@ impl<R: References> ArenaCore<R> {
     /// The class of the largest buffers.
     #[inline(always)]
     pub(super) fn last_class(&self) -> &Class<R> {
-        // SAFETY: there is at least one (A1).
+        // SAFETY: there is at least one (core-stays).
         unsafe { self.classes.add(self.class_count - 1).as_ref() }
     }
 
     /// A buffer of a class, whose header is mutable from now on, and the class that it is of: a
     /// larger one where there is no memory for this one.
     #[inline(always)]
-    pub(super) fn take(
-        &self,
-        class: &Class<R>,
-    ) -> Result<(NonNull<Header<R>>, NonNull<Class<R>>), RequestError> {
+    pub(super) fn take(&self, class: &Class<R>) -> Result<HeaderOfClass<R>, RequestError> {
         if let Some(header) = class.pop_mutable() {
             return Ok((header, NonNull::from(class)));
         }
@@ -300,8 +306,8 @@ impl<R: References> ArenaCore<R> {
     /// did happens before.
     #[cold]
     pub(super) unsafe fn free_all(core: NonNull<Self>) {
-        // SAFETY: no one else uses any of it (A1). The blocks are freed with their layouts; a
-        // class has none of its own but a wide hand, and nothing to drop.
+        // SAFETY: no one else uses any of it (core-stays). The blocks are freed with their
+        // layouts; a class has none of its own but a wide hand, and nothing to drop.
         unsafe {
             let (layout, _) = layout::<R>(core.as_ref().class_count);
             for class in core.as_ref().classes() {
@@ -334,46 +340,57 @@ impl<R: References> ArenaCore<R> {
         let mut bytes = 0;
         for class in self.classes() {
             class.check(|header| {
-                // SAFETY: a free header is there (C1).
+                // SAFETY: a free header is there (free-once).
                 let it = unsafe { header.as_ref() };
-                assert!(it.is_free(), "C1");
+                assert!(it.is_free(), "free-once");
                 it.counts().check_free();
                 // SAFETY: no one borrows a free header's link.
                 assert!(unsafe { it.next() }.is_none(), "a free header has no link");
-                assert!(core::ptr::eq(it.class(), class), "C1: its class");
+                assert!(core::ptr::eq(it.class(), class), "free-once: its class");
             });
             let (mut chunks, mut banked, mut free) = (0, 0, 0);
             for state in State::ALL {
                 let mut idle_bytes = 0;
                 for chunk in Chunk::list(class, state) {
-                    // SAFETY: on a list, so it is there (C3).
+                    // SAFETY: on a list, so it is there (chunk-listed).
                     let it = unsafe { chunk.as_ref() };
                     let seen: BTreeSet<_> = self.directory.banked(it.top.get()).collect();
                     for header in Chunk::headers(chunk) {
-                        // SAFETY: `headers` gives those that were made (L2).
+                        // SAFETY: `headers` gives those that were made (headers-made).
                         let at = unsafe { header.as_ref() };
-                        assert_eq!(self.directory.find(at.number()), Some(header), "D1");
-                        assert!(at.is_free() || !seen.contains(&header), "C1: not banked");
+                        assert_eq!(
+                            self.directory.find(at.number()),
+                            Some(header),
+                            "page-headers"
+                        );
+                        assert!(
+                            at.is_free() || !seen.contains(&header),
+                            "free-once: not banked"
+                        );
                         free += usize::from(at.is_free());
                     }
-                    assert!(core::ptr::eq(it.class(), class), "C3: its class");
+                    assert!(core::ptr::eq(it.class(), class), "chunk-listed: its class");
                     it.check(state, seen.len());
                     (chunks, banked) = (chunks + 1, banked + seen.len());
                     (bytes, idle_bytes) = (bytes + it.bytes(), idle_bytes + it.bytes());
                 }
                 if state == State::Idle {
-                    assert_eq!(idle_bytes, class.idle_bytes().get(), "C3: the bytes");
+                    assert_eq!(
+                        idle_bytes,
+                        class.idle_bytes().get(),
+                        "chunk-listed: the bytes"
+                    );
                 }
             }
-            assert_eq!(chunks, class.chunks(), "A2");
+            assert_eq!(chunks, class.chunks(), "bytes-limited");
             assert_eq!(
                 (free, banked + class.depth()),
                 (class.free(), class.free()),
-                "C1"
+                "free-once"
             );
         }
-        assert_eq!(bytes, self.bytes.get(), "A2: the bytes");
-        assert!(bytes <= self.max_bytes, "A2: the limit");
+        assert_eq!(bytes, self.bytes.get(), "bytes-limited: the bytes");
+        assert!(bytes <= self.max_bytes, "bytes-limited: the limit");
     }
 }
 
@@ -511,7 +528,7 @@ impl<R: References> Class<R> {
     /// Takes the header of the hand that was pushed last.
     #[inline(always)]
     fn pop(&self) -> Option<NonNull<Header<R>>> {
-        // SAFETY: an entry, or the null below them (C2).
+        // SAFETY: an entry, or the null below them (hand-places).
         let (place, header) = unsafe {
             let place = self.top.get().sub(1);
             (place, place.read()?)
@@ -525,13 +542,13 @@ impl<R: References> Class<R> {
     #[inline(always)]
     pub(super) fn pop_mutable(&self) -> Option<NonNull<Header<R>>> {
         let header = self.pop()?;
-        // SAFETY: a free header is there (C1).
+        // SAFETY: a free header is there (free-once).
         unsafe { header.as_ref() }.take();
         Some(header)
     }
 
-    /// Takes the header of the hand that was pushed last, shared with one reference from now on, and
-    /// of so many bytes.
+    /// Takes the header of the hand that was pushed last, shared with one reference from now on,
+    /// and of so many bytes.
     ///
     /// # Safety
     ///
@@ -540,7 +557,7 @@ impl<R: References> Class<R> {
     #[inline(always)]
     pub(super) unsafe fn pop_shared(&self, filled: u32) -> Option<NonNull<Header<R>>> {
         let header = self.pop()?;
-        // SAFETY: a free header is there (C1).
+        // SAFETY: a free header is there (free-once).
         unsafe { header.as_ref() }.take_shared(filled);
         Some(header)
     }
@@ -556,7 +573,7 @@ impl<R: References> Class<R> {
     pub(super) unsafe fn push(&self, header: NonNull<Header<R>>) -> bool {
         let place = self.top.get();
         // SAFETY: there is room, for after each push that used the last place some were taken
-        // off (C2).
+        // off (hand-places).
         let top = unsafe {
             place.write(Some(header));
             place.add(1)
@@ -603,7 +620,7 @@ impl<R: References> Class<R> {
     /// The start of the wide hand, if there is one, for its end; not in a core whose chunks are
     /// fixed.
     pub(super) fn wide_hand(&self) -> Option<NonNull<u8>> {
-        // SAFETY: the null stands below the first entry, in the same block (C2).
+        // SAFETY: the null stands below the first entry, in the same block (hand-places).
         (self.is_widened()).then(|| unsafe { self.bottom.get().sub(1).cast() })
     }
 
@@ -617,8 +634,8 @@ impl<R: References> Class<R> {
     ///
     /// # Safety
     ///
-    /// It is of that layout, which has at least two places and more than there are entries, and stays
-    /// as long as the class.
+    /// It is of that layout, which has at least two places and more than there are entries, and
+    /// stays as long as the class.
     pub(super) unsafe fn widen(&self, hand: NonNull<u8>, layout: Layout) {
         let (below, depth) = (hand.cast::<Entry<R>>(), self.depth());
         let places = layout.size() / size_of::<Entry<R>>();
@@ -638,7 +655,7 @@ impl<R: References> Class<R> {
     /// The headers of the hand that were pushed first, `most` at most.
     pub(super) fn lowest(&self, most: usize) -> impl Iterator<Item = NonNull<Header<R>>> + use<R> {
         let (bottom, count) = (self.bottom.get(), most.min(self.depth()));
-        // SAFETY: below the top, so entries (C2).
+        // SAFETY: below the top, so entries (hand-places).
         (0..count).filter_map(move |index| unsafe { bottom.add(index).read() })
     }
 
@@ -647,7 +664,7 @@ impl<R: References> Class<R> {
     pub(super) fn drop_lowest(&self, most: usize) {
         let (bottom, depth) = (self.bottom.get(), self.depth());
         let count = most.min(depth);
-        // SAFETY: the entries lie within the hand (C2).
+        // SAFETY: the entries lie within the hand (hand-places).
         unsafe {
             bottom.copy_from(bottom.add(count), depth - count);
             self.top.set(bottom.add(depth - count));
@@ -702,7 +719,7 @@ impl<R: References> Class<R> {
 
     /// Headers that are in the hand.
     pub(super) fn depth(&self) -> usize {
-        // SAFETY: both point into the hand, the top not below the first entry (C2).
+        // SAFETY: both point into the hand, the top not below the first entry (hand-places).
         unsafe { self.top.get().offset_from(self.bottom.get()) as usize }
     }
 
@@ -742,17 +759,17 @@ impl<R: References> Class<R> {
         self.count_unbanked(made as usize);
     }
 
-    /// Panics where C1 or C2 does not hold.
+    /// Panics where free-once or hand-places does not hold.
     #[cfg(any(test, fuzzing))]
     pub(super) fn check(&self, mut is_free: impl FnMut(NonNull<Header<R>>)) {
         let mut seen = alloc::collections::BTreeSet::new();
-        // SAFETY: the place below the hand (C2).
+        // SAFETY: the place below the hand (hand-places).
         let below = unsafe { self.bottom.get().sub(1).read() };
-        assert!(below.is_none(), "C2: the null");
-        assert!(self.top.get() < self.limit.get(), "C2: the limit");
+        assert!(below.is_none(), "hand-places: the null");
+        assert!(self.top.get() < self.limit.get(), "hand-places: the limit");
         for header in self.lowest(usize::MAX) {
             is_free(header);
-            assert!(seen.insert(header), "C1: once");
+            assert!(seen.insert(header), "free-once: once");
         }
         assert!(self.free() <= self.made.get() && self.made.get() <= self.buffers());
     }
@@ -854,7 +871,7 @@ impl<R: References> Chunk<R> {
     /// The chunks of a class in that state.
     pub(super) fn list(class: &Class<R>, state: State) -> impl Iterator<Item = NonNull<Self>> {
         let first = class.list(state).get();
-        // SAFETY: the chunks of a list are there (C3).
+        // SAFETY: the chunks of a list are there (chunk-listed).
         core::iter::successors(first, |chunk| unsafe { chunk.as_ref() }.next())
     }
 
@@ -871,7 +888,7 @@ impl<R: References> Chunk<R> {
         self.next.set(next);
         self.previous.set(None);
         if let Some(next) = next {
-            // SAFETY: on the list, so it is there (C3).
+            // SAFETY: on the list, so it is there (chunk-listed).
             unsafe { next.as_ref() }.previous.set(Some(chunk));
         }
         if state == State::Idle {
@@ -884,12 +901,12 @@ impl<R: References> Chunk<R> {
     pub(super) fn unlink(&self) {
         let (class, next, previous) = (self.class(), self.next.take(), self.previous.take());
         match previous {
-            // SAFETY: on the list, so it is there (C3).
+            // SAFETY: on the list, so it is there (chunk-listed).
             Some(previous) => unsafe { previous.as_ref() }.next.set(next),
             None => class.list(self.state.get()).set(next),
         }
         if let Some(next) = next {
-            // SAFETY: on the list, so it is there (C3).
+            // SAFETY: on the list, so it is there (chunk-listed).
             unsafe { next.as_ref() }.previous.set(previous);
         }
         if self.state.get() == State::Idle {
@@ -914,8 +931,8 @@ impl<R: References> Chunk<R> {
 
     /// The header at `index`.
     pub(super) fn header(chunk: NonNull<Self>, index: u32) -> NonNull<Header<R>> {
-        // SAFETY: the headers follow the record in its block (L1); a `Header` is as aligned as
-        // the record.
+        // SAFETY: the headers follow the record in its block (chunk-blocks); a `Header` is as
+        // aligned as the record.
         unsafe { chunk.add(1).cast::<Header<R>>().add(index as usize) }
     }
 
@@ -926,19 +943,19 @@ impl<R: References> Chunk<R> {
         (0..made).map(move |index| Self::header(chunk, index))
     }
 
-    /// Panics where L3 does not hold: so many headers are banked.
+    /// Panics where chunk-counted does not hold: so many headers are banked.
     #[cfg(any(test, fuzzing))]
     pub(super) fn check(&self, state: State, banked: usize) {
         assert!(self.made() <= self.buffers() && self.buffers() <= self.capacity);
         assert_eq!(
             self.in_use.get() as usize + banked,
             self.made() as usize,
-            "L3"
+            "chunk-counted"
         );
         assert_eq!(
             (self.state.get(), self.counted_state()),
             (state, state),
-            "L3"
+            "chunk-counted"
         );
     }
 }
@@ -946,7 +963,7 @@ impl<R: References> Chunk<R> {
 /// The number of a header in the directory.
 ///
 /// Three bytes, so that the fourth is a place of its own: the arena's thread reads the number of
-/// a header while another thread, which has the buffer, writes H4.
+/// a header while another thread, which has the buffer, writes the fourth (all-initialised).
 #[derive(Clone, Copy)]
 struct Number([u8; NUMBER_BYTES]);
 
@@ -1035,13 +1052,13 @@ impl<R: References> Header<R> {
         self.number.get()
     }
 
-    /// Whether all bytes of a mutable header's buffer are initialised (H4).
+    /// Whether all bytes of a mutable header's buffer are initialised (all-initialised).
     #[cfg(feature = "std")]
     pub(super) fn is_initialised(&self) -> bool {
         self.is_initialised.get()
     }
 
-    /// Says of a mutable header whether all bytes of its buffer are initialised (H4).
+    /// Says of a mutable header whether all bytes of its buffer are initialised (all-initialised).
     ///
     /// # Safety
     ///
@@ -1122,7 +1139,7 @@ impl<R: References> Header<R> {
     ///
     /// # Safety
     ///
-    /// While the result is used the link does not change (H3).
+    /// While the result is used the link does not change (no-cycle).
     #[inline(always)]
     pub(super) unsafe fn next(&self) -> &Option<Part<R>> {
         // SAFETY: no one changes it (precondition).

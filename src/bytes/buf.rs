@@ -1,10 +1,10 @@
-//! A buffer: `BufMut`, which its one owner fills, and `Buf`, a reference to bytes that are not written
-//! to any more. [`BufMut::freeze`] makes the one of the other, and [`Buf::try_into_mut`] takes it
-//! back; neither copies bytes.
+//! A buffer: `BufMut`, which its one owner fills, and `Buf`, a reference to bytes that are not
+//! written to any more. [`BufMut::freeze`] makes the one of the other, and [`Buf::try_into_mut`]
+//! takes it back; neither copies bytes.
 //!
 //! A reader of `std` wants initialised bytes. A header says of its buffer whether all of them are
-//! (H4), so that they are filled with zeros once, and not for each read. The number of initialised
-//! bytes would be exact, but a header has room for one bit, of the whole buffer.
+//! (all-initialised), so that they are filled with zeros once, and not for each read. The number
+//! of initialised bytes would be exact, but a header has room for one bit, of the whole buffer.
 
 use core::borrow::{Borrow, BorrowMut};
 use core::cmp::Ordering;
@@ -42,7 +42,7 @@ use crate::raw::filling::Filling;
 /// # Ok::<(), flatslab::SizeError>(())
 /// ```
 pub struct BufMut<R: References = Local> {
-    /// Mutable (H1), and this buffer's.
+    /// Mutable (header-state), and this buffer's.
     header: NonNull<Header<R>>,
     /// The header's. A drop pushes onto its stack, and the next allocation of the class waits for
     /// that push: with the class read from the header, which comes from the stack itself, twice
@@ -70,7 +70,7 @@ impl<R: References> BufMut<R> {
         len: usize,
         capacity: usize,
     ) -> Self {
-        // SAFETY: the bytes are its alone (precondition), and fewer than 2^32 (S1).
+        // SAFETY: the bytes are its alone (precondition), and fewer than 2^32 (sizes-increase).
         let bytes = unsafe { Filling::new(start, len, capacity) };
         BufMut {
             header,
@@ -255,7 +255,7 @@ impl<R: References> BufMut<R> {
         if self.remaining() > 0 && !self.header().is_initialised() {
             self.initialise();
         }
-        // SAFETY: all bytes are initialised (H4), or filled.
+        // SAFETY: all bytes are initialised (all-initialised), or filled.
         unsafe { self.bytes.read_from(reader) }
     }
 
@@ -334,7 +334,8 @@ impl<R: References> BufMut<R> {
         let header = this.header();
         // What lies before is initialised; the sum is not above the buffer's size.
         header.share((this.before() + this.len()) as u32);
-        // SAFETY: shared now, with this reference (H1), and its bytes are filled (H2).
+        // SAFETY: shared now, with this reference (header-state), and its bytes are filled
+        // (bytes-filled).
         unsafe { Buf::new(this.header, this.bytes.start(), this.len()) }
     }
 }
@@ -451,14 +452,14 @@ impl<R: References> core::panic::RefUnwindSafe for BufMut<R> {}
 /// ```
 #[repr(transparent)]
 pub struct Buf<R: References = Local>(
-    /// Of a shared header (H1), one of whose references is this one; within the bytes that are
-    /// filled (H2).
+    /// Of a shared header (header-state), one of whose references is this one; within the bytes
+    /// that are filled (bytes-filled).
     Part<R>,
 );
 
 // SAFETY: no one writes to the bytes while there are references, counts are atomic, and the
 // last one gives the buffer back from any thread. The link changes only where there is one
-// reference, borrowed exclusively (H3).
+// reference, borrowed exclusively (no-cycle).
 unsafe impl Send for Buf<Atomic> {}
 // SAFETY: by reference the bytes are read, and the count is atomic.
 unsafe impl Sync for Buf<Atomic> {}
@@ -762,7 +763,8 @@ impl<R: References> Buf<R> {
         let capacity = self.header().class().size() - self.offset();
         let class = self.header().class_pointer();
         let part = self.into_part();
-        // SAFETY: mutable now, and this was its reference (H1); `start` is within its bytes.
+        // SAFETY: mutable now, and this was its reference (header-state); `start` is within its
+        // bytes.
         Ok(unsafe {
             let start = NonNull::new_unchecked(part.start);
             BufMut::new(part.header, class, start, part.len, capacity)
@@ -824,7 +826,7 @@ impl<R: References> Deref for Buf<R> {
 
     #[inline(always)]
     fn deref(&self) -> &[u8] {
-        // SAFETY: the `len` bytes are filled, and no one writes to them (H2).
+        // SAFETY: the `len` bytes are filled, and no one writes to them (bytes-filled).
         unsafe { core::slice::from_raw_parts(self.0.start, self.0.len) }
     }
 }
@@ -949,8 +951,8 @@ unsafe impl<R: References> bytes::BufMut for BufMut<R> {
 }
 
 /// A `Bytes` that owns the buffer, and drops it with its last clone. It copies no bytes, and
-/// allocates a box for its own count, by the global allocator. One with local counts does not become
-/// a `Bytes`: that is `Send` and `Sync`.
+/// allocates a box for its own count, by the global allocator. One with local counts does not
+/// become a `Bytes`: that is `Send` and `Sync`.
 #[cfg(feature = "bytes")]
 impl From<Buf<Atomic>> for bytes::Bytes {
     fn from(buf: Buf<Atomic>) -> Self {

@@ -62,11 +62,11 @@ impl<T> core::error::Error for SharedError<T> {}
 /// through which it was reached, and so no cycle can be made. What it is linked to may have
 /// others: several chains may end in one.
 ///
-/// A chain ends with its first buffer, as far as no other references keep a part. The drop frees up
-/// to 64 buffers. The rest is freed by later calls: by allocations that find no free buffer, some of
-/// it, and by [`reclaim`](super::ByteArena::reclaim), all of it. Until then its links hold their
-/// references, which others see: [`is_unique`](Buf::is_unique) says so, and a position leads to the
-/// bytes.
+/// A chain ends with its first buffer, as far as no other references keep a part. The drop frees
+/// up to 64 buffers. The rest is freed by later calls: by allocations that find no free buffer,
+/// some of it, and by [`reclaim`](super::ByteArena::reclaim), all of it. Until then its links
+/// hold their references, which others see: [`is_unique`](Buf::is_unique) says so, and a position
+/// leads to the bytes.
 impl<R: References> Buf<R> {
     /// Another reference to the next buffer of the chain; O(1).
     ///

@@ -1,15 +1,15 @@
 //! How references, buffers and arenas end.
 //!
-//! On one thread the last reference pushes its header on the class's free stack. Where other
+//! On one thread the last reference pushes its header on the class's hand. Where other
 //! threads count it pushes the header's number on the class's return stack, from any thread, and
 //! the arena's thread makes it free later, a bounded number at a time.
 //!
 //! The end of a buffer is that of the chain behind it, as far as that has no other references. So
-//! that no drop pays for all of it, the rest of a long one is left: on one thread in a list of the
-//! core, where other threads count on the return stack, each with its link. It is freed as what came
-//! back is: a few buffers at a time, when an allocation finds none free; all of it by what walks over
-//! all. So both kinds of counts have such a list, whose headers are [made free](ArenaCore::reclaim) one by
-//! one.
+//! that no drop pays for all of it, the rest of a long one is left: on one thread in a list of
+//! the core, where other threads count on the return stack, each with its link. It is freed as
+//! what came back is: a few buffers at a time, when an allocation finds none free; all of it by
+//! what walks over all. So both kinds of counts have such a list, whose headers are [made
+//! free](ArenaCore::reclaim) one by one.
 
 use core::ptr::NonNull;
 
@@ -18,6 +18,9 @@ use super::references::References;
 use crate::raw::atomic::Ordering;
 use crate::raw::packed::{Packing, Word};
 use crate::raw::returns::Returns;
+
+/// How many buffers of a chain the end of its first one frees at once: some hundred nanoseconds.
+pub(super) const LINKS: usize = if cfg!(loom) { 1 } else { 64 };
 
 impl<R: References> ArenaCore<R> {
     /// Gives one reference back, and says whether it was the last one.
@@ -151,12 +154,7 @@ impl<R: References> ArenaCore<R> {
         it.counts().make_stale();
         Some(header)
     }
-}
 
-/// How many buffers of a chain the end of its first one frees at once: some hundred nanoseconds.
-pub(super) const LINKS: usize = if cfg!(loom) { 1 } else { 64 };
-
-impl<R: References> ArenaCore<R> {
     /// Frees a stale header without a link, or gives it back to the thread that frees it.
     ///
     /// # Safety
@@ -201,8 +199,8 @@ impl<R: References> ArenaCore<R> {
     #[cold]
     #[inline(never)]
     unsafe fn pushed_last(class: NonNull<Class<R>>) {
-        // SAFETY: the class is there until the last buffer was counted out, which is below. It is no
-        // reference in the call's arguments, which would have to outlive that.
+        // SAFETY: the class is there until the last buffer was counted out, which is below. It is
+        // no reference in the call's arguments, which would have to outlive that.
         let it = unsafe { class.as_ref() };
         let core = it.core();
         if it.is_closed() {
@@ -210,7 +208,7 @@ impl<R: References> ArenaCore<R> {
             // SAFETY: it was one of those that remained (precondition).
             unsafe { Self::ended(core) };
         } else {
-            // SAFETY: the core is there, as it is not closed (A1).
+            // SAFETY: the core is there, as it is not closed (core-stays).
             unsafe { core.as_ref() }.bank_some(it);
         }
     }
@@ -249,7 +247,8 @@ impl<R: References> ArenaCore<R> {
         }
     }
 
-    /// Leaves a header, and the chain behind it, to be freed later; `false` if its arena was dropped.
+    /// Leaves a header, and the chain behind it, to be freed later; `false` if its arena was
+    /// dropped.
     ///
     /// # Safety
     ///
@@ -260,8 +259,9 @@ impl<R: References> ArenaCore<R> {
         let it = unsafe { header.as_ref() };
         if R::ATOMIC {
             // With its link: the arena's thread goes on with the chain when it makes this one free.
-            // SAFETY: the caller has it, without a reference (precondition); so it is there until it
-            // is pushed, and its class until then.
+            //
+            // SAFETY: the caller has it, without a reference (precondition); so it is there until
+            // it is pushed, and its class until then.
             return unsafe { Self::push_returned(header, it.class_pointer()) };
         }
         if it.class().is_closed() {
@@ -274,8 +274,8 @@ impl<R: References> ArenaCore<R> {
         true
     }
 
-    /// Makes headers free that other threads gave back to a class, or, on one thread, that are left of
-    /// chains of any: `most` at most. Returns how many.
+    /// Makes headers free that other threads gave back to a class, or, on one thread, that are
+    /// left of chains of any: `most` at most. Returns how many.
     #[inline(always)]
     pub(super) fn reclaim(&self, class: &Class<R>, most: usize) -> usize {
         let list = if R::ATOMIC {
@@ -305,10 +305,11 @@ impl<R: References> ArenaCore<R> {
     fn next_returned(&self, taken: Word) -> Option<(NonNull<Header<R>>, Word)> {
         let find = |number| {
             let header = self.directory().find(number);
-            // SAFETY: the number of a header that was given back or left, so it is there (D1).
+            // SAFETY: the number of a header that was given back or left, so it is there
+            // (page-headers).
             unsafe { header.unwrap_unchecked() }
         };
-        // SAFETY: the header of a number that was given back or left is there (D1).
+        // SAFETY: the header of a number that was given back or left is there (page-headers).
         let link = |number| unsafe { find(number).as_ref().counts().link() };
         let (number, rest) = taken.next(Packing::NONE, link)?;
         Some((find(number), rest))
@@ -335,8 +336,8 @@ impl<R: References> ArenaCore<R> {
         }
     }
 
-    /// Makes all buffers free that other threads gave back, and all that are left of chains. Returns
-    /// how many.
+    /// Makes all buffers free that other threads gave back, and all that are left of chains.
+    /// Returns how many.
     pub(super) fn reclaim_all(&self) -> usize {
         let mut count = 0;
         loop {
@@ -373,13 +374,13 @@ impl<R: References> ArenaCore<R> {
     ///
     /// As for [`close`](Self::close).
     unsafe fn close_here(core: NonNull<Self>) {
-        // SAFETY: it is there until it is closed (A1).
+        // SAFETY: it is there until it is closed (core-stays).
         let it = unsafe { core.as_ref() };
         if it.held.get() > 0 {
             // Not by the lists of chunks, which change with what comes back.
             for header in it.directory().headers() {
-                // SAFETY: it is there (D1), and no class is closed yet, so the core stays. What a
-                // position had is given back, and it has it no more (N2).
+                // SAFETY: it is there (page-headers), and no class is closed yet, so the core
+                // stays. What a position had is given back, and it has it no more (held-counted).
                 unsafe {
                     while header.as_ref().counts().take_held() {
                         Self::drop_ref(header);
@@ -396,7 +397,7 @@ impl<R: References> ArenaCore<R> {
             class.close_hand();
         }
         if in_use == 0 {
-            // SAFETY: no buffer is left, and the arena is gone (A1).
+            // SAFETY: no buffer is left, and the arena is gone (core-stays).
             unsafe { Self::free_all(core) };
         }
     }
@@ -407,12 +408,12 @@ impl<R: References> ArenaCore<R> {
     ///
     /// It was in use, and is not; the caller does not use the core or the buffer any more.
     unsafe fn ended(core: NonNull<Self>) {
-        // SAFETY: it is there while buffers remain (A1).
+        // SAFETY: it is there while buffers remain (core-stays).
         let remaining = unsafe { &core.as_ref().remaining };
         let left = remaining.load(Ordering::Relaxed) - 1;
         remaining.store(left, Ordering::Relaxed);
         if left == 0 {
-            // SAFETY: it was the last one (A3).
+            // SAFETY: it was the last one (closed-remaining).
             unsafe { Self::free_all(core) };
         }
     }
@@ -424,7 +425,7 @@ impl<R: References> ArenaCore<R> {
     ///
     /// As for [`close`](Self::close).
     unsafe fn close_to_others(core: NonNull<Self>) {
-        // SAFETY: it is there until it is closed (A1).
+        // SAFETY: it is there until it is closed (core-stays).
         let it = unsafe { core.as_ref() };
         let classes = it.classes();
         // Relaxed: no class is settled yet.
@@ -478,7 +479,8 @@ impl<R: References> ArenaCore<R> {
         // Release: what the caller did happens before the last one frees the memory; acquire: for
         // the last one.
         if remaining.fetch_sub(1, Ordering::AcqRel) == 1 {
-            // SAFETY: by A3 no buffer is in use and the arena is dropped, so nothing uses the core.
+            // SAFETY: by closed-remaining no buffer is in use and the arena is dropped, so
+            // nothing uses the core.
             unsafe { Self::free_all(core) };
         }
     }

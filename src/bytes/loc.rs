@@ -325,7 +325,7 @@ impl ByteArena {
     #[inline(always)]
     pub fn resolve(&self, loc: Loc) -> Result<Buf, LocError> {
         let header = self.find(loc)?;
-        // SAFETY: it is there, and shared, for it has a serial (N3).
+        // SAFETY: it is there, and shared, for it has a serial (serial-once).
         let at = unsafe { header.as_ref() };
         if loc.start() + loc.len() > at.filled() {
             return Err(LocError::Range);
@@ -360,7 +360,7 @@ impl ByteArena {
     /// ```
     pub fn release(&self, loc: Loc) -> Result<bool, LocError> {
         let header = self.find(loc)?;
-        // SAFETY: it is there, and shared (N3).
+        // SAFETY: it is there, and shared (serial-once).
         let at = unsafe { header.as_ref() };
         if loc.start() + loc.len() > at.filled() {
             return Err(LocError::Range);
@@ -370,7 +370,7 @@ impl ByteArena {
         }
         let held = &self.core().held;
         held.set(held.get().saturating_sub(1));
-        // SAFETY: a position had it, and has it no more (N2).
+        // SAFETY: a position had it, and has it no more (held-counted).
         Ok(unsafe { ArenaCore::drop_ref(header) })
     }
 
@@ -378,7 +378,7 @@ impl ByteArena {
     #[inline(always)]
     fn find(&self, loc: Loc) -> Result<NonNull<Header<Local>>, LocError> {
         if let Some(header) = self.core().directory().find(loc.number()) {
-            // SAFETY: the directory leads to headers that are there (D1).
+            // SAFETY: the directory leads to headers that are there (page-headers).
             let counts = unsafe { header.as_ref() }.counts();
             // No position's serial is 0.
             if counts.serial() == loc.serial() {
@@ -398,7 +398,7 @@ impl ByteArena {
         }
     }
 
-    /// Panics where N2, N3 or the number of held references does not hold.
+    /// Panics where held-counted, serial-once or the number of held references does not hold.
     #[cfg(any(test, fuzzing))]
     #[doc(hidden)]
     pub fn check_positions(&self) {
@@ -407,14 +407,14 @@ impl ByteArena {
         self.check();
         let mut held = 0;
         for header in self.core().chunks().flat_map(Chunk::headers) {
-            // SAFETY: `headers` gives those that were made (L2).
+            // SAFETY: `headers` gives those that were made (headers-made).
             let at = unsafe { header.as_ref() };
             let (counts, count) = (at.counts(), at.counts().count());
             held += u64::from(counts.held());
-            assert!(counts.serial() == 0 || !at.is_free(), "N3");
+            assert!(counts.serial() == 0 || !at.is_free(), "serial-once");
             assert!(
                 count.is_none_or(|count| counts.held() as usize <= count),
-                "N2"
+                "held-counted"
             );
         }
         assert_eq!(held, self.core().held.get(), "the references of positions");

@@ -1,22 +1,23 @@
 //! Numbers of buffers: that of a header, by which one word says which buffer is meant, and serials,
 //! which no two buffers ever have. A position is made of both.
 //!
-//! A number of a header takes 24 bits. Numbers are given out by pages, so that a chunk of any number
-//! of buffers takes a whole number of entries, and a number leads to its header by two loads. A
-//! serial takes 64 bits, and is given out once in a process.
+//! A number of a header takes 24 bits. Numbers are given out by pages, so that a chunk of any
+//! number of buffers takes a whole number of entries, and a number leads to its header by two
+//! loads. A serial takes 64 bits, and is given out once in a process.
 //!
 //! # Invariants
 //!
-//! * D1: a page that is in use leads to headers in a row, of `bytes` bytes, which are there, and each
-//!   has the number that leads to it. The others are linked from `free` on, and their `bytes` are 0.
-//! * D2: there is room for `promised` pages, and no more are in use; at most [`PAGES`]. `banks` has
-//!   an entry for each of `pages`.
-//! * D3: the bank of a page that is in use names its chunk, and has a bit for each of its headers
-//!   that is banked. Those of a chunk that have some are linked from the chunk's `top` on; the
-//!   bank of a page that is not in use has none.
-//! * U1: a serial's high word was taken from the process's counter by one arena, which gives
+//! * page-headers: a page that is in use leads to headers in a row, of `bytes` bytes, which are
+//!   there, and each has the number that leads to it. The others are linked from `free` on, and
+//!   their `bytes` are 0.
+//! * pages-promised: there is room for `promised` pages, and no more are in use; at most
+//!   [`PAGES`]. `banks` has an entry for each of `pages`.
+//! * bank-bits: the bank of a page that is in use names its chunk, and has a bit for each of its
+//!   headers that is banked. Those of a chunk that have some are linked from the chunk's `top`
+//!   on; the bank of a page that is not in use has none.
+//! * word-once: a serial's high word was taken from the process's counter by one arena, which gives
 //!   out each serial with that word once. No word is taken twice, and none is 0 or the last.
-//! * U2: `words` are those that this arena has taken; there is room for the next.
+//! * words-taken: `words` are those that this arena has taken; there is room for the next.
 
 use core::cell::Cell;
 use core::ptr::NonNull;
@@ -118,7 +119,7 @@ impl<H> Iterator for Drawn<H> {
     fn next(&mut self) -> Option<NonNull<H>> {
         let place = self.bits.checked_ilog2()?;
         self.bits ^= 1 << place;
-        // SAFETY: a bit of a bank, so the page has that header (D3).
+        // SAFETY: a bit of a bank, so the page has that header (bank-bits).
         Some(unsafe { self.headers.add(place as usize) })
     }
 }
@@ -160,7 +161,7 @@ impl<H, C> Directory<H, C> {
     pub(super) fn find(&self, number: u32) -> Option<NonNull<H>> {
         let page = self.pages.get((number >> PLACE_BITS) as usize)?;
         let offset = (number % PAGE_HEADERS) as usize * Self::HEADER_BYTES;
-        // SAFETY: the page leads to headers in a row, of as many bytes (D1).
+        // SAFETY: the page leads to headers in a row, of as many bytes (page-headers).
         (offset < page.bytes).then(|| unsafe { page.headers.byte_add(offset) })
     }
 
@@ -168,7 +169,7 @@ impl<H, C> Directory<H, C> {
     pub(super) fn headers(&self) -> impl Iterator<Item = NonNull<H>> + '_ {
         let pages = (0..self.pages.len()).filter_map(|index| self.pages.get(index));
         pages.flat_map(|page| {
-            // SAFETY: so many lie in a row (D1); of a page that is not in use none.
+            // SAFETY: so many lie in a row (page-headers); of a page that is not in use none.
             let header = move |offset| unsafe { page.headers.byte_add(offset) };
             (0..page.bytes).step_by(Self::HEADER_BYTES).map(header)
         })
@@ -223,7 +224,7 @@ impl<H, C> Directory<H, C> {
 
     /// Promises a chunk of as many buffers its numbers: [there is room](Self::has_room).
     pub(super) fn promise(&self, headers: u32) {
-        assert!(self.has_room(headers), "D2");
+        assert!(self.has_room(headers), "pages-promised");
         self.promised.set(self.promised.get() + pages(headers));
     }
 
@@ -264,7 +265,7 @@ impl<H, C> Directory<H, C> {
     /// Has a page lead to one more header, after the one with that number. Returns its number.
     pub(super) fn extend(&self, number: u32) -> u32 {
         let index = (number >> PLACE_BITS) as usize;
-        let page = self.pages.get(index).expect("D1");
+        let page = self.pages.get(index).expect("page-headers");
         let bytes = page.bytes + Self::HEADER_BYTES;
         self.pages.set(index, Page { bytes, ..page });
         number + 1
@@ -273,21 +274,21 @@ impl<H, C> Directory<H, C> {
     /// The page of a header, the address of its first header, and how many bytes those have.
     pub(super) fn page_of(&self, number: u32) -> (u32, usize, usize) {
         let page = number >> PLACE_BITS;
-        let Page { headers, bytes } = self.pages.get(page as usize).expect("D1");
+        let Page { headers, bytes } = self.pages.get(page as usize).expect("page-headers");
         (page, headers.addr().get(), bytes)
     }
 
     /// The chunk of the headers of a page, which there is.
     #[inline]
     pub(super) fn chunk_of(&self, page: u32) -> NonNull<C> {
-        self.banks.get(page as usize).expect("D2").chunk
+        self.banks.get(page as usize).expect("pages-promised").chunk
     }
 
     /// Banks free headers of a page, by their [bits](bit), which is of the chunk that has this
     /// `top`.
     #[inline]
     pub(super) fn bank(&self, page: u32, bits: u64, top: &Cell<u32>) {
-        let mut bank = self.banks.get(page as usize).expect("D2");
+        let mut bank = self.banks.get(page as usize).expect("pages-promised");
         debug_assert!(bank.free & bits == 0);
         if bank.free == 0 {
             bank.next = top.replace(page);
@@ -323,7 +324,11 @@ impl<H, C> Directory<H, C> {
         let page = |page: u32| Some((page, self.banks.get(page as usize)?));
         let pages = core::iter::successors(page(top), move |(_, bank)| page(bank.next));
         pages.flat_map(|(page, bank)| Drawn {
-            headers: self.pages.get(page as usize).expect("D2").headers,
+            headers: self
+                .pages
+                .get(page as usize)
+                .expect("pages-promised")
+                .headers,
             bits: bank.free,
         })
     }
@@ -333,7 +338,7 @@ impl<H, C> Directory<H, C> {
         let index = number >> PLACE_BITS;
         let page = Page::unused(self.free.replace(index));
         self.pages.set(index as usize, page);
-        let bank = self.banks.get(index as usize).expect("D2");
+        let bank = self.banks.get(index as usize).expect("pages-promised");
         self.banks.set(index as usize, Bank { free: 0, ..bank });
     }
 

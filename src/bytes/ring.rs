@@ -1,12 +1,13 @@
-//! `Ring`: a bounded queue of buffers, whose newest entry overwrites the oldest; its builder, and the
-//! array that its entries stand in.
+//! `Ring`: a bounded queue of buffers, whose newest entry overwrites the oldest; its builder, and
+//! the array that its entries stand in.
 //!
 //! # Invariants
 //!
-//! * I1: the array has `mask + 1` places, a power of two and at least `capacity`. The value that
-//!   was added as number `n` is at the place `n & mask`.
-//! * I2: `first <= next <= first + capacity`. The values with numbers from `first` up to `next`
-//!   are there, and no others. Neither number comes to its end: one a nanosecond takes centuries.
+//! * entry-places: the array has `mask + 1` places, a power of two and at least `capacity`. The
+//!   value that was added as number `n` is at the place `n & mask`.
+//! * entry-numbers: `first <= next <= first + capacity`. The values with numbers from `first` up
+//!   to `next` are there, and no others. Neither number comes to its end: one a nanosecond takes
+//!   centuries.
 
 use core::alloc::Layout;
 use core::fmt;
@@ -241,10 +242,10 @@ impl<R: References> Ring<R> {
         RequestError::TooLarge(SizeError::new(size, self.max_len))
     }
 
-    /// Returns a buffer of the ring, to be filled in place and [pushed](Self::push_buf). If none is
-    /// spare the oldest entries leave, as for a push, and [`evicted`](Self::evicted) counts them.
-    /// O(1); if readers keep all spare buffers, O(oldest entries that they keep too), and O(entries)
-    /// if they keep all. Allocates nothing.
+    /// Returns a buffer of the ring, to be filled in place and [pushed](Self::push_buf). If none
+    /// is spare the oldest entries leave, as for a push, and [`evicted`](Self::evicted) counts
+    /// them. O(1); if readers keep all spare buffers, O(oldest entries that they keep too), and
+    /// O(entries) if they keep all. Allocates nothing.
     ///
     /// # Errors
     ///
@@ -696,7 +697,7 @@ impl<T> Entries<T> {
     /// The place of the value with that number.
     #[inline(always)]
     fn place(&self, number: u64) -> NonNull<T> {
-        // SAFETY: at most the mask, so within the array (I1).
+        // SAFETY: at most the mask, so within the array (entry-places).
         unsafe {
             self.array
                 .start()
@@ -731,7 +732,7 @@ impl<T> Entries<T> {
     unsafe fn push_within_capacity(&mut self, value: T) {
         debug_assert!(!self.is_full());
         // SAFETY: a place without a value: the numbers of those that are there differ by less than
-        // the capacity (I1, I2).
+        // the capacity (entry-places, entry-numbers).
         unsafe { self.place(self.next).write(value) };
         self.next += 1;
     }
@@ -742,7 +743,7 @@ impl<T> Entries<T> {
         if self.is_empty() {
             return None;
         }
-        // SAFETY: it has a value (I2), and none from now on.
+        // SAFETY: it has a value (entry-numbers), and none from now on.
         let value = unsafe { self.place(self.first).read() };
         self.first += 1;
         Some(value)
@@ -751,7 +752,7 @@ impl<T> Entries<T> {
     /// The oldest value; O(1).
     #[inline(always)]
     fn front(&self) -> Option<&T> {
-        // SAFETY: it has a value (I2).
+        // SAFETY: it has a value (entry-numbers).
         (!self.is_empty()).then(|| unsafe { self.place(self.first).as_ref() })
     }
 
@@ -766,7 +767,7 @@ impl<T> Entries<T> {
         let (oldest, newest) = (self.place(self.first), self.place(self.next));
         if oldest != newest {
             // SAFETY: it has a value, and the other place none: they are one place if all places
-            // have values (I1, I2).
+            // have values (entry-places, entry-numbers).
             unsafe { newest.copy_from_nonoverlapping(oldest, 1) };
         }
         self.first += 1;
@@ -791,7 +792,7 @@ impl<T> Entries<T> {
     /// How many values there are.
     #[inline]
     fn len(&self) -> usize {
-        // At most the capacity (I2).
+        // At most the capacity (entry-numbers).
         (self.next - self.first) as usize
     }
 
@@ -816,7 +817,7 @@ impl<T> Entries<T> {
     /// The value `index` after the oldest.
     #[inline]
     fn get(&self, index: usize) -> Option<&T> {
-        // SAFETY: it has a value (I2).
+        // SAFETY: it has a value (entry-numbers).
         (index < self.len()).then(|| unsafe { self.place(self.first + index as u64).as_ref() })
     }
 

@@ -67,9 +67,9 @@ pub struct Stats {
     /// Number of buffers that came back, because their last reference or their `BufMut` was
     /// dropped.
     pub frees: u64,
-    /// Number of references that were added, by `clone`, `slice`, `next` or `resolve`. Counting them
-    /// makes each of those a third slower, so these and the next four are there with the feature
-    /// `stats` alone.
+    /// Number of references that were added, by `clone`, `slice`, `next` or `resolve`. Counting
+    /// them makes each of those a third slower, so these and the next four are there with the
+    /// feature `stats` alone.
     #[cfg(feature = "stats")]
     pub add_refs: u64,
     /// Number of references that were given back, those of links included.

@@ -2,7 +2,7 @@
 //!
 //! `R: References` is the choice, and what a header counts: [`Local`] and [`Atomic`] are the
 //! counts themselves. What else the choice decides, how a buffer and an arena end, stands with
-//! what both have in common (`ends.rs`), by [`References::ATOMIC`].
+//! what both have in common (`drop.rs`), by [`References::ATOMIC`].
 //!
 //! # Invariants
 //!
@@ -84,11 +84,12 @@ pub trait References: Sized + 'static {
     #[doc(hidden)]
     fn make_stale(&self);
 
-    /// Of a header that came back, or is left of a chain: what did so before.
+    /// Of a header that came back, or is left of a chain: what did so before. Taken once, from where
+    /// it was [set](Self::set_link).
     #[doc(hidden)]
     fn link(&self) -> Word;
 
-    /// The caller has the header, which has no reference.
+    /// Notes what came back before. The caller has the header, which has no reference.
     #[doc(hidden)]
     fn set_link(&self, below: Word);
 
@@ -102,6 +103,7 @@ pub trait References: Sized + 'static {
     #[doc(hidden)]
     fn set_aside(&self) -> bool;
 
+    /// Puts back the reference that was [set aside](Self::set_aside).
     #[doc(hidden)]
     fn restore(&self);
 

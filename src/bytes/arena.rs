@@ -7,7 +7,7 @@ use super::RequestError;
 use super::arena_core::{ArenaCore, HeaderOfClass, Plan};
 use super::buf::{Buf, BufMut};
 use super::references::{Atomic, Local, References};
-use super::sizes::{Classes, LARGEST};
+use super::sizes::{ClassSizes, LARGEST};
 use super::stats::Stats;
 use crate::builder::{Build, Builder};
 use crate::error::{AllocError, BuildError};
@@ -395,17 +395,17 @@ impl Options {
     /// # Errors
     ///
     /// If an option is out of its range, or the limit is too low.
-    fn classes<R: References>(&self) -> Result<Classes, BuildError> {
+    fn classes<R: References>(&self) -> Result<ClassSizes, BuildError> {
         let (smallest, growth) = (self.smallest, self.growth);
         let bytes_of = |size| {
             let (of_one, of_none) = ArenaCore::<R>::bytes_of_one(size);
             of_one + of_none
         };
         let classes = match self.largest {
-            Some(largest) => Classes::new(smallest, growth, largest)?,
+            Some(largest) => ClassSizes::new(smallest, growth, largest)?,
             None => {
                 let largest = self.chunk_bytes.unwrap_or(CHUNK_BYTES).max(smallest);
-                let classes = Classes::new(smallest, growth, largest)?;
+                let classes = ClassSizes::new(smallest, growth, largest)?;
                 classes.up_to(|size| bytes_of(size) <= self.max_bytes)
             }
         };

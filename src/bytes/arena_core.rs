@@ -77,7 +77,7 @@ use core::ptr::NonNull;
 use super::RequestError;
 use super::numbers::{Directory, NO_PAGE, NUMBER_BITS, Serials};
 use super::references::{References, Tallies};
-use super::sizes::{Classes, Sizes};
+use super::sizes::{ClassSizes, Sizes};
 use crate::error::{AllocError, SizeError};
 use crate::raw::atomic::AtomicUsize;
 use crate::raw::memory::Block;
@@ -118,7 +118,7 @@ pub(super) struct ArenaCore<R: References> {
 
 /// How an arena is made.
 pub(super) struct Plan {
-    pub(super) classes: Classes,
+    pub(super) classes: ClassSizes,
     pub(super) chunk_bytes: usize,
     pub(super) max_bytes: usize,
     pub(super) source: Source,

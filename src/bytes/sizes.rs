@@ -61,21 +61,21 @@ const fn bucket(size: usize) -> usize {
 
 /// The sizes of a builder's classes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Classes {
+pub(super) struct ClassSizes {
     sizes: [u32; MOST_CLASSES],
     count: usize,
     largest: usize,
 }
 
-impl Classes {
-    /// Classes from `start` on by `growth` up to one in which `largest` fits.
+impl ClassSizes {
+    /// Sizes from `start` on by `growth` up to one in which `largest` fits.
     pub(super) fn new(start: usize, growth: f64, largest: usize) -> Result<Self, BuildError> {
         if !growth.is_finite() || growth <= 1.0 {
             return Err(BuildError::Growth);
         }
         BuildError::in_range("smallest", start, 1, LARGEST)?;
         BuildError::in_range("largest", largest, 1, LARGEST)?;
-        let mut classes = Classes {
+        let mut classes = ClassSizes {
             sizes: [0; MOST_CLASSES],
             count: 0,
             largest: 0,
@@ -130,7 +130,7 @@ fn ceil(value: f64) -> usize {
 }
 
 impl Sizes {
-    pub(super) fn new(classes: &Classes) -> Self {
+    pub(super) fn new(classes: &ClassSizes) -> Self {
         let sizes = classes.as_slice();
         // The sizes of a table increase, so one walk over the classes answers for all of them.
         let classes_for_increasing = || {
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
     use crate::common::amount;
 
-    fn found(classes: &Classes, table: &Sizes, size: usize) -> usize {
+    fn found(classes: &ClassSizes, table: &Sizes, size: usize) -> usize {
         let mut class = table.first(size);
         while (classes.as_slice()[class] as usize) < size {
             class += 1;
@@ -200,7 +200,7 @@ mod tests {
             (100, 1.25, 5000),
             (16, 7.0, 5000),
         ] {
-            let classes = Classes::new(start, growth, largest).unwrap();
+            let classes = ClassSizes::new(start, growth, largest).unwrap();
             let table = Sizes::new(&classes);
             let sizes: Vec<usize> = if every {
                 (0..=classes.largest()).collect()
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn sizes_are_multiples_of_16_that_increase() {
-        let classes = Classes::new(10, 1.01, 500).unwrap();
+        let classes = ClassSizes::new(10, 1.01, 500).unwrap();
         let sizes = classes.as_slice();
         assert_eq!(&sizes[..3], [16, 32, 48]);
         assert!(sizes.iter().all(|size| size % 16 == 0));
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn the_largest_buffer_is_the_last_class() {
-        let classes = Classes::new(64, 3.7, LARGEST).unwrap();
+        let classes = ClassSizes::new(64, 3.7, LARGEST).unwrap();
         assert_eq!(classes.largest(), LARGEST);
         let table = Sizes::new(&classes);
         let last = classes.as_slice().len() - 1;
@@ -248,12 +248,12 @@ mod tests {
     fn bad_sizes_are_refused() {
         for growth in [1.0, 0.5, -2.0, f64::NAN, f64::INFINITY] {
             assert_eq!(
-                Classes::new(64, growth, 1024).unwrap_err(),
+                ClassSizes::new(64, growth, 1024).unwrap_err(),
                 BuildError::Growth
             );
         }
         let many = BuildError::TooManyClasses { largest: 1 << 20 };
-        assert_eq!(Classes::new(16, 1.001, 1 << 20).unwrap_err(), many);
+        assert_eq!(ClassSizes::new(16, 1.001, 1 << 20).unwrap_err(), many);
         for (start, largest, option, given) in [
             (0, 1, "smallest", 0),
             (LARGEST + 1, 1, "smallest", LARGEST + 1),
@@ -266,7 +266,7 @@ mod tests {
                 min: 1,
                 max: LARGEST,
             };
-            assert_eq!(Classes::new(start, 2.0, largest).unwrap_err(), refused);
+            assert_eq!(ClassSizes::new(start, 2.0, largest).unwrap_err(), refused);
         }
     }
 }

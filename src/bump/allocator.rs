@@ -8,8 +8,7 @@ use core::ptr::NonNull;
 
 use allocator_api2::alloc::{AllocError, Allocator};
 
-use super::chunks::Chunks;
-use super::refusal::Refuses;
+use super::chunks::{Chunks, Refuses};
 use super::{Arena, Scope, place};
 
 /// # Safety
@@ -44,112 +43,80 @@ fn allocate(chunks: &Chunks, layout: Layout) -> Result<NonNull<[u8]>, AllocError
     Ok(NonNull::slice_from_raw_parts(place, layout.size()))
 }
 
-/// The memory that was allocated last grows in its place and is given back; other memory
-/// stays in use until the arena is reset.
-// SAFETY: memory stays until the arena is reset, rewound or dropped. For a reset and the drop
-// this borrow must be over, and `rewind` is unsafe. A copy of the reference is the same arena.
-unsafe impl Allocator for &Arena {
-    #[inline]
-    fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
-        allocate(&self.chunks, layout)
-    }
+/// The references that are allocators.
+macro_rules! allocators {
+    ($(
+        $(#[$documentation:meta])*
+        $owner:ty
+    ),+) => {$(
+        $(#[$documentation])*
+        // SAFETY: memory stays until the arena is reset, rewound or dropped. For a reset and the
+        // drop this borrow must be over, `rewind` is unsafe, and a borrowed scope has neither ended
+        // nor an inner one that is open. A copy of the reference is the same arena.
+        unsafe impl Allocator for &$owner {
+            #[inline]
+            fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
+                allocate(self.chunks(), layout)
+            }
 
-    #[inline]
-    unsafe fn deallocate(&self, place: NonNull<u8>, layout: Layout) {
-        if layout.size() != 0 {
-            // SAFETY: `place` was allocated here with that layout and is not used any more
-            // (precondition).
-            unsafe { self.chunks.take_back(place, layout.size()) };
+            #[inline]
+            unsafe fn deallocate(&self, place: NonNull<u8>, layout: Layout) {
+                if layout.size() != 0 {
+                    // SAFETY: `place` was allocated here with that layout and is not used any more
+                    // (precondition).
+                    unsafe { self.chunks().take_back(place, layout.size()) };
+                }
+            }
+
+            #[inline]
+            unsafe fn grow(
+                &self,
+                place: NonNull<u8>,
+                old: Layout,
+                new: Layout,
+            ) -> Result<NonNull<[u8]>, AllocError> {
+                // SAFETY: the preconditions are the same.
+                unsafe { resize(self.chunks(), place, old, new) }
+            }
+
+            #[inline]
+            unsafe fn grow_zeroed(
+                &self,
+                place: NonNull<u8>,
+                old: Layout,
+                new: Layout,
+            ) -> Result<NonNull<[u8]>, AllocError> {
+                // SAFETY: the preconditions are the same. The new block has `new.size()` bytes, which
+                // is `old.size()` at least.
+                unsafe {
+                    let grown = resize(self.chunks(), place, old, new)?;
+                    let rest = grown.cast::<u8>().add(old.size());
+                    rest.write_bytes(0, new.size() - old.size());
+                    Ok(grown)
+                }
+            }
+
+            #[inline]
+            unsafe fn shrink(
+                &self,
+                place: NonNull<u8>,
+                old: Layout,
+                new: Layout,
+            ) -> Result<NonNull<[u8]>, AllocError> {
+                // SAFETY: the preconditions are the same.
+                unsafe { resize(self.chunks(), place, old, new) }
+            }
         }
-    }
-
-    #[inline]
-    unsafe fn grow(
-        &self,
-        place: NonNull<u8>,
-        old: Layout,
-        new: Layout,
-    ) -> Result<NonNull<[u8]>, AllocError> {
-        // SAFETY: the preconditions are the same.
-        unsafe { resize(&self.chunks, place, old, new) }
-    }
-
-    #[inline]
-    unsafe fn grow_zeroed(
-        &self,
-        place: NonNull<u8>,
-        old: Layout,
-        new: Layout,
-    ) -> Result<NonNull<[u8]>, AllocError> {
-        // SAFETY: the preconditions are the same. The new block has `new.size()` bytes, which
-        // is `old.size()` at least.
-        unsafe {
-            let grown = resize(&self.chunks, place, old, new)?;
-            let rest = grown.cast::<u8>().add(old.size());
-            rest.write_bytes(0, new.size() - old.size());
-            Ok(grown)
-        }
-    }
-
-    #[inline]
-    unsafe fn shrink(
-        &self,
-        place: NonNull<u8>,
-        old: Layout,
-        new: Layout,
-    ) -> Result<NonNull<[u8]>, AllocError> {
-        // SAFETY: the preconditions are the same.
-        unsafe { resize(&self.chunks, place, old, new) }
-    }
+    )+};
 }
 
-/// As `&Arena`; other memory stays in use until the scope ends.
-// SAFETY: the scope is borrowed, so it has not ended and no inner scope is open: the arena is
-// neither reset nor rewound.
-unsafe impl Allocator for &Scope<'_, '_> {
-    #[inline]
-    fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
-        self.arena.allocate(layout)
-    }
-
-    #[inline]
-    unsafe fn deallocate(&self, place: NonNull<u8>, layout: Layout) {
-        // SAFETY: the preconditions are the same.
-        unsafe { self.arena.deallocate(place, layout) };
-    }
-
-    #[inline]
-    unsafe fn grow(
-        &self,
-        place: NonNull<u8>,
-        old: Layout,
-        new: Layout,
-    ) -> Result<NonNull<[u8]>, AllocError> {
-        // SAFETY: the preconditions are the same.
-        unsafe { self.arena.grow(place, old, new) }
-    }
-
-    #[inline]
-    unsafe fn grow_zeroed(
-        &self,
-        place: NonNull<u8>,
-        old: Layout,
-        new: Layout,
-    ) -> Result<NonNull<[u8]>, AllocError> {
-        // SAFETY: the preconditions are the same.
-        unsafe { self.arena.grow_zeroed(place, old, new) }
-    }
-
-    #[inline]
-    unsafe fn shrink(
-        &self,
-        place: NonNull<u8>,
-        old: Layout,
-        new: Layout,
-    ) -> Result<NonNull<[u8]>, AllocError> {
-        // SAFETY: the preconditions are the same.
-        unsafe { self.arena.shrink(place, old, new) }
-    }
+allocators! {
+    /// The memory that was allocated last grows in its place and is given back; other memory
+    /// stays in use until the arena is reset.
+    Arena,
+    /// The memory that was allocated last grows in its place and is given back; other memory
+    /// stays in use until the scope ends.
+    Scope<'_, '_>
 }
 
 /// An arena is an allocator by reference, never by value.

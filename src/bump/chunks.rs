@@ -1,5 +1,9 @@
 //! The memory of an arena: chunks, each taken from both ends.
 //!
+//! From the outside in: [`Chunks`] takes memory, grows, gives back and rewinds; [`List`] finds the
+//! chunk for a request; [`Chunk`] is the header of one. [`Refusal`] is what becomes of a request that
+//! is refused.
+//!
 //! Short values and copies are taken from the high end, which moves down. Long ones, those
 //! that may grow in their place, and those that are filled step by step are taken from the low
 //! end, which moves up and stays a multiple of 8. Moving down takes one instruction less,
@@ -39,21 +43,23 @@
 //!   room is the same one the next time. Whether a chunk has room is decided by its size, and
 //!   not by where it lies; and what is taken of a new chunk is taken from the end that it is
 //!   taken from in one that is there. Only a source that refuses can make the list longer than
-//!   [`LOOKS`](super::list::LOOKS), past which chunks are added after the current one.
+//!   [`LOOKS`](LOOKS), past which chunks are added after the current one.
 //! * B6: `first_ends` are the first byte for requests and one past the last of the first chunk, or
 //!   both [`NOWHERE`]. A reset needs them where the header is no longer in the caches: with the
 //!   header's it took two to three times as long.
 
 use core::alloc::Layout;
 use core::cell::Cell;
+use core::convert::Infallible;
 use core::ptr::NonNull;
 
-use super::list::{Chunk, HEADER, LEAST_CHUNK, Link, List, STEP, skipped, stepped};
-use super::refusal::Refusal;
 use crate::error::AllocError;
-use crate::raw::memory::Block;
+use crate::raw::memory::{self, Block};
 use crate::raw::source::Source;
 use crate::raw::touch::touch;
+
+/// The low end is a multiple of this.
+const STEP: usize = 8;
 
 /// Requests of up to this many bytes, including their alignment, need no test for overflow.
 const SMALL: usize = 1 << 16;
@@ -64,6 +70,12 @@ const FIRST_CHUNK: usize = 4096 - 64;
 
 /// The most bytes of a first chunk, unless a request is larger.
 const LARGEST_FIRST_CHUNK: usize = 1 << 26;
+
+/// Most chunks that one request looks at. Each chunk is at least twice as large as the one
+/// before it unless the source has refused that, so no more than these fit into an address
+/// space of 48 bits: 64 bytes doubled 42 times. With the requests of a source that refuses
+/// ([`Chunks::allocate_most`](Chunks)) there are 64 steps in all.
+pub(super) const LOOKS: usize = 42;
 
 /// An end of what is free of a chunk.
 #[derive(Clone, Copy)]
@@ -80,11 +92,11 @@ pub(super) enum End {
 )]
 #[repr(C)]
 pub struct Chunks {
-    pub(super) low: Cell<NonNull<u8>>,
-    pub(super) high: Cell<NonNull<u8>>,
-    /// The current chunk is the last one in use.
-    pub(super) chunks: List,
-    pub(super) first_ends: [Cell<NonNull<u8>>; 2],
+    low: Cell<NonNull<u8>>,
+    high: Cell<NonNull<u8>>,
+    /// All chunks. The current one is the last one in use.
+    list: List,
+    first_ends: [Cell<NonNull<u8>>; 2],
     /// Bytes of a first chunk with its header.
     first_bytes: Cell<usize>,
     /// Bytes of all chunks with their headers, and the limit of them.
@@ -94,10 +106,41 @@ pub struct Chunks {
     /// The number of the call of user code that is running, 0 if none; and of the last one that
     /// began.
     #[cfg(debug_assertions)]
-    pub(super) call: Cell<u64>,
+    call: Cell<u64>,
     #[cfg(debug_assertions)]
     last_call: Cell<u64>,
 }
+
+/// A position of an arena, to rewind to.
+///
+/// # Examples
+///
+/// ```
+/// let arena = flatslab::bump::Arena::with_capacity(1024);
+/// arena.alloc(1);
+/// let checkpoint = arena.checkpoint();
+/// assert_eq!(*arena.alloc(42), 42);
+/// // SAFETY: the reference is not used any more.
+/// unsafe { arena.rewind(checkpoint) };
+/// assert_eq!(arena.checkpoint(), checkpoint);
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Checkpoint {
+    low: NonNull<u8>,
+    high: NonNull<u8>,
+    current: Link,
+    /// The call of user code that has taken it.
+    #[cfg(debug_assertions)]
+    call: u64,
+}
+
+impl PartialEq for Checkpoint {
+    fn eq(&self, other: &Self) -> bool {
+        (self.low, self.high, self.current) == (other.low, other.high, other.current)
+    }
+}
+
+impl Eq for Checkpoint {}
 
 /// Both ends if there is no chunk: a multiple of 8 (B1), and high enough (B2).
 const NOWHERE: NonNull<u8> = match NonNull::new(core::ptr::without_provenance_mut(SMALL)) {
@@ -111,7 +154,7 @@ impl Chunks {
         Chunks {
             low: Cell::new(NOWHERE),
             high: Cell::new(NOWHERE),
-            chunks: List::new(),
+            list: List::new(),
             first_ends: [const { Cell::new(NOWHERE) }; 2],
             first_bytes: Cell::new(FIRST_CHUNK),
             bytes: Cell::new(0),
@@ -279,28 +322,28 @@ impl Chunks {
     }
 
     /// A chunk after the current one that is as large as this layout: the first one, or else a
-    /// new one. Looks at [`LOOKS`](super::list::LOOKS) chunks at most. An error at the limit says
+    /// new one. Looks at [`LOOKS`](LOOKS) chunks at most. An error at the limit says
     /// the bytes that were asked for, and not those of a chunk.
     ///
     /// # Errors
     ///
     /// As for [`take_low`](Self::take_low).
     fn chunk_for(&self, needed: Layout, asked: usize) -> Result<NonNull<Chunk>, AllocError> {
-        let gap = match self.chunks.find_unused(needed.size()) {
+        let gap = match self.list.find_unused(needed.size()) {
             Ok(chunk) => return Ok(chunk),
             Err(gap) => gap,
         };
         let doubled = gap.largest.saturating_mul(2);
         let most = doubled.max(self.first_bytes.get());
         let chunk = self.allocate_most(most, needed, asked)?;
-        self.chunks.insert(gap, chunk);
+        self.list.insert(gap, chunk);
         self.note_first();
         Ok(chunk)
     }
 
     /// The first chunk is another one, perhaps (B6).
     fn note_first(&self) {
-        let (start, end) = Self::ends(self.chunks.first.get());
+        let (start, end) = Self::ends(self.list.first.get());
         self.first_ends[0].set(start);
         self.first_ends[1].set(end);
     }
@@ -312,8 +355,8 @@ impl Chunks {
     }
 
     /// Makes `chunk` the current chunk and the last one in use.
-    pub(super) fn enter(&self, chunk: Link) {
-        self.chunks.last.set(chunk);
+    fn enter(&self, chunk: Link) {
+        self.list.last.set(chunk);
         let (start, end) = Self::ends(chunk);
         self.low.set(start);
         self.high.set(end);
@@ -322,7 +365,7 @@ impl Chunks {
     /// Whether nothing is taken of the current chunk, or there is none.
     fn is_untouched(&self) -> bool {
         let unused = (self.low.get(), self.high.get());
-        self.chunks
+        self.list
             .last
             .get()
             // SAFETY: by B3 it is not freed.
@@ -422,7 +465,7 @@ impl Chunks {
         if bytes > 0 {
             let layout = Chunk::layout_for(bytes, STEP)?;
             let chunk = self.allocate(layout.size(), layout.align(), bytes)?;
-            self.chunks.first.set(Some(chunk));
+            self.list.first.set(Some(chunk));
             self.note_first();
             self.enter(Some(chunk));
             // So that `shrink_to_fit` keeps it.
@@ -462,7 +505,7 @@ impl Chunks {
 
     /// Whether this ends at the low end.
     fn is_last(&self, place: NonNull<u8>, size: usize) -> bool {
-        let Some(chunk) = self.chunks.last.get() else {
+        let Some(chunk) = self.list.last.get() else {
             return false;
         };
         let end = place.addr().get() + stepped(size);
@@ -512,7 +555,7 @@ impl Chunks {
 
     /// Number of chunks, and of the bytes of their headers.
     pub(super) fn count(&self) -> (usize, usize) {
-        let count = self.chunks.iter().count();
+        let count = self.list.iter().count();
         (count, count * HEADER)
     }
 
@@ -523,14 +566,14 @@ impl Chunks {
     /// Frees the chunks that are not in use. The first chunk is in use if anything is taken of
     /// it; if not, it is freed only if it is larger than a first chunk usually is.
     pub(super) fn shrink_to_fit(&self) {
-        let first = self.chunks.first.get();
+        let first = self.list.first.get();
         // SAFETY: by B3 it is not freed.
         let is_large =
             first.is_some_and(|it| unsafe { it.as_ref() }.layout.size() > self.first_bytes.get());
-        if is_large && first == self.chunks.last.get() && self.is_untouched() {
+        if is_large && first == self.list.last.get() && self.is_untouched() {
             self.enter(None);
         }
-        let mut next = self.chunks.unused().take();
+        let mut next = self.list.unused().take();
         self.note_first();
         while let Some(chunk) = next {
             // SAFETY: by B3 it is not freed; it was taken off the list.
@@ -555,6 +598,68 @@ impl Chunks {
         }
     }
 
+    pub(super) fn checkpoint(&self) -> Checkpoint {
+        Checkpoint {
+            low: self.low.get(),
+            high: self.high.get(),
+            current: self.list.last.get(),
+            #[cfg(debug_assertions)]
+            call: self.call.get(),
+        }
+    }
+
+    /// Panics if this is seen not to be a checkpoint to rewind to, or not the time for it.
+    #[cfg(debug_assertions)]
+    pub(super) fn assert_valid(&self, checkpoint: Checkpoint) {
+        assert!(
+            checkpoint.call == self.call.get(),
+            "a rewind while a method of the arena runs that began, or went on, since the checkpoint"
+        );
+        let last = self.list.last.get();
+        let mut in_use = self.list.iter().scan(false, |ended, chunk| {
+            let was = *ended;
+            *ended |= Some(chunk) == last;
+            (!was && last.is_some()).then_some(chunk)
+        });
+        assert!(
+            (checkpoint.current).is_none_or(|current| in_use.any(|chunk| chunk == current)),
+            "a checkpoint of another arena, or of memory that was made free since"
+        );
+        assert!(
+            checkpoint.current != last
+                || checkpoint.low <= self.low.get() && checkpoint.high >= self.high.get(),
+            "a checkpoint of memory that was made free since"
+        );
+    }
+
+    /// Makes all memory free that was taken since that checkpoint; O(1). Chunks that were
+    /// allocated since then stay, to be used again.
+    ///
+    /// # Safety
+    ///
+    /// The checkpoint is this arena's; since then it was not reset, shrunk, or rewound to an
+    /// earlier one. What was taken since then is not used any more. If user code is
+    /// [running](Self::run), the checkpoint was taken in the same call of it.
+    pub(super) unsafe fn rewind(&self, checkpoint: Checkpoint) {
+        self.enter(checkpoint.current.or(self.list.first.get()));
+        if checkpoint.current.is_some() {
+            self.low.set(checkpoint.low);
+            self.high.set(checkpoint.high);
+        }
+    }
+
+    /// Makes all memory free; O(1).
+    ///
+    /// # Safety
+    ///
+    /// What was taken is not used any more.
+    pub(super) unsafe fn reset(&self) {
+        self.list.last.set(self.list.first.get());
+        let [low, high] = &self.first_ends;
+        self.low.set(low.get());
+        self.high.set(high.get());
+    }
+
     /// Panics if one of B1 to B3 does not hold.
     #[cfg(any(test, fuzzing))]
     pub(super) fn check(&self) {
@@ -562,23 +667,20 @@ impl Chunks {
         assert!(low <= high, "B1: the order");
         assert!(low.addr().get() % STEP == 0, "B1: a multiple of 8");
         assert!(high.addr().get() >= SMALL, "B2: the high end");
-        match self.chunks.last.get() {
+        match self.list.last.get() {
             None => assert!(low == high && high == NOWHERE, "B1: nowhere"),
             Some(current) => {
                 // SAFETY: by B3 it is not freed.
                 let (first, last) = unsafe { Chunk::bounds(current) };
                 assert!(first <= low && high <= last, "B1: the current chunk");
-                assert!(
-                    self.chunks.iter().any(|chunk| chunk == current),
-                    "B3: linked"
-                );
+                assert!(self.list.iter().any(|chunk| chunk == current), "B3: linked");
             }
         }
-        let first = Self::ends(self.chunks.first.get());
+        let first = Self::ends(self.list.first.get());
         let [start, end] = &self.first_ends;
         assert_eq!((start.get(), end.get()), first, "B6");
         // SAFETY: by B3 none of them is freed.
-        let bytes: usize = (self.chunks.iter())
+        let bytes: usize = (self.list.iter())
             .map(|chunk| unsafe { chunk.as_ref() }.layout.size())
             .sum();
         assert_eq!(bytes, self.bytes.get(), "the bytes");
@@ -587,9 +689,159 @@ impl Chunks {
 
 impl Drop for Chunks {
     fn drop(&mut self) {
-        self.chunks.last.set(None);
+        self.list.last.set(None);
         self.shrink_to_fit();
     }
+}
+
+/// A list of chunks, of which the first ones are in use.
+struct List {
+    first: Cell<Link>,
+    /// The last one in use.
+    last: Cell<Link>,
+}
+
+/// Where to add a chunk, if none was found.
+#[derive(Clone, Copy)]
+struct Gap<'l> {
+    link: &'l Cell<Link>,
+    /// The last chunk in use when the gap was found.
+    last: Link,
+    /// Bytes of the largest chunk that was looked at, and of that one.
+    largest: usize,
+}
+
+impl List {
+    const fn new() -> Self {
+        List {
+            first: Cell::new(None),
+            last: Cell::new(None),
+        }
+    }
+
+    /// Where the link to the first chunk that is not in use stands.
+    fn unused(&self) -> &Cell<Link> {
+        match self.last.get() {
+            None => &self.first,
+            // SAFETY: by B3 no chunk of the list is freed.
+            Some(chunk) => unsafe { &(*chunk.as_ptr()).next },
+        }
+    }
+
+    /// The first chunk that is not in use and has at least `bytes` bytes. If there is none, the
+    /// end of the list, or the place after the chunks in use if the end is more than [`LOOKS`]
+    /// chunks away. O(1): looks at that many chunks at most.
+    fn find_unused(&self, bytes: usize) -> Result<NonNull<Chunk>, Gap<'_>> {
+        let last = self.last.get();
+        // SAFETY: by B3 no chunk of the list is freed.
+        let mut largest = last.map_or(0, |chunk| unsafe { chunk.as_ref() }.layout.size());
+        let mut link = self.unused();
+        for _ in 0..LOOKS {
+            let Some(chunk) = link.get() else {
+                let gap = Gap {
+                    link,
+                    last,
+                    largest,
+                };
+                return Err(gap);
+            };
+            #[cfg(test)]
+            super::tests::step();
+            // SAFETY: by B3 no chunk of the list is freed.
+            let it = unsafe { &*chunk.as_ptr() };
+            if it.layout.size() >= bytes {
+                return Ok(chunk);
+            }
+            largest = largest.max(it.layout.size());
+            link = &it.next;
+        }
+        Err(Gap {
+            link: self.unused(),
+            last,
+            largest,
+        })
+    }
+
+    /// Adds a chunk after those in use: at the gap, unless others are in use since it was
+    /// found.
+    fn insert(&self, gap: Gap<'_>, chunk: NonNull<Chunk>) {
+        let link = match self.last.get() == gap.last {
+            true => gap.link,
+            false => self.unused(),
+        };
+        // SAFETY: by B3 the chunk is not freed while it is on the list.
+        unsafe { chunk.as_ref() }.next.set(link.get());
+        link.set(Some(chunk));
+    }
+
+    fn iter(&self) -> impl Iterator<Item = NonNull<Chunk>> {
+        // SAFETY: by B3 no chunk of the list is freed.
+        core::iter::successors(self.first.get(), |chunk| unsafe {
+            chunk.as_ref().next.get()
+        })
+    }
+}
+
+/// What a chunk begins with. A cache line, so that values of 64 bytes fill one each: 32
+/// bytes further on, where each lies in two, they take 1.5 times as long in warm frames.
+#[repr(C, align(64))]
+struct Chunk {
+    next: Cell<Link>,
+    /// Of the whole block.
+    layout: Layout,
+}
+
+type Link = Option<NonNull<Chunk>>;
+
+const HEADER: usize = size_of::<Chunk>();
+
+/// Bytes of the least chunk.
+pub(super) const LEAST_CHUNK: usize = HEADER + STEP;
+
+impl Chunk {
+    /// The first byte for requests, and one past the last.
+    ///
+    /// # Safety
+    ///
+    /// `chunk` is the header of a chunk that is not freed.
+    unsafe fn bounds(chunk: NonNull<Chunk>) -> (NonNull<u8>, NonNull<u8>) {
+        // SAFETY: the header is valid (precondition), and the block is longer than it.
+        unsafe {
+            let bytes = chunk.as_ref().layout.size();
+            (chunk.cast().add(HEADER), chunk.cast().add(bytes))
+        }
+    }
+
+    /// The layout of a chunk with room for `room` bytes of that alignment. A chunk of as many
+    /// bytes has that room wherever it lies, whatever its own alignment is: each is aligned to
+    /// its header.
+    fn layout_for(room: usize, align: usize) -> Result<Layout, AllocError> {
+        let align = align.max(align_of::<Chunk>());
+        // What the header does not fill of the first multiple of the alignment.
+        let skipped = align - HEADER.min(align);
+        HEADER
+            .checked_add(skipped)
+            .and_then(|bytes| bytes.checked_add(room))
+            .and_then(|bytes| bytes.checked_next_multiple_of(STEP))
+            .and_then(|bytes| Layout::from_size_align(bytes, align).ok())
+            .ok_or(AllocError::TooManyBytes {
+                slots: 1,
+                slot_bytes: room,
+            })
+    }
+}
+
+/// A size rounded up to what the low end is a multiple of.
+/// `next_multiple_of` tests for a remainder first: two instructions more.
+#[inline(always)]
+const fn stepped(size: usize) -> usize {
+    // Sizes are `isize::MAX` at most.
+    (size + (STEP - 1)) & !(STEP - 1)
+}
+
+/// Bytes to be skipped from `start` on.
+fn skipped(start: NonNull<u8>, layout: Layout) -> usize {
+    start.addr().get().wrapping_neg() & (layout.align() - 1)
 }
 
 /// Makes the compiler place the branch that calls this after the others. A branch that ends in
@@ -598,3 +850,91 @@ impl Drop for Chunks {
 #[cold]
 #[inline(always)]
 fn rarely() {}
+
+/// What a method does when a request is refused. It is a type parameter so that the cold
+/// call returns what its caller needs in a register, and the rest of the function needs no
+/// stack.
+pub(super) trait Refusal {
+    type Error;
+
+    /// The error of a function that was given a value.
+    type Refused<T>;
+
+    fn refused<T>(error: Self::Error, value: T) -> Self::Refused<T>;
+
+    /// The error without the value, which is dropped.
+    fn error<T>(refused: Self::Refused<T>) -> Self::Error;
+
+    #[track_caller]
+    fn refuse(error: AllocError) -> Self::Error;
+}
+
+/// Panics, or ends the program.
+pub(super) struct Fails;
+
+impl Refusal for Fails {
+    type Error = Infallible;
+    type Refused<T> = Infallible;
+
+    fn refused<T>(error: Infallible, _: T) -> Infallible {
+        error
+    }
+
+    fn error<T>(refused: Infallible) -> Infallible {
+        refused
+    }
+
+    #[cold]
+    fn refuse(error: AllocError) -> Infallible {
+        memory::fail(error)
+    }
+}
+
+/// Returns the value, without a reason.
+pub(super) struct Refuses;
+
+impl Refusal for Refuses {
+    type Error = ();
+    type Refused<T> = T;
+
+    fn refused<T>((): (), value: T) -> T {
+        value
+    }
+
+    fn error<T>(refused: T) {
+        drop(refused);
+    }
+
+    #[cold]
+    fn refuse(_: AllocError) {}
+}
+
+/// Returns the reason, and drops the value.
+pub(super) struct Explains;
+
+impl Refusal for Explains {
+    type Error = AllocError;
+    type Refused<T> = AllocError;
+
+    fn refused<T>(error: AllocError, _: T) -> AllocError {
+        error
+    }
+
+    fn error<T>(refused: AllocError) -> AllocError {
+        refused
+    }
+
+    #[cold]
+    fn refuse(error: AllocError) -> AllocError {
+        error
+    }
+}
+
+/// The value of a function that [`Fails`].
+#[inline(always)]
+pub(super) fn done<T>(result: Result<T, Infallible>) -> T {
+    match result {
+        Ok(value) => value,
+        Err(never) => match never {},
+    }
+}

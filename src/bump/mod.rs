@@ -103,7 +103,6 @@
 //! | `collections::String`, `bumpalo::format!` | [`alloc_fmt`](Arena::alloc_fmt), or `write!` into an `ArenaVec` of bytes |
 //! | `&Bump` as an `Allocator` | `&`[`Arena`], `&`[`Scope`], with the feature `allocator-api2` |
 //! | a checkpoint, a guard that rewinds | [`Arena::scope`]; [`Arena::checkpoint`] |
-
 //!
 //! # Coming from `stumpalo`
 //!
@@ -120,36 +119,28 @@
 
 // | file | what |
 // |---|---|
-// | `list.rs`, `chunks.rs` | chunks and lists of them; the memory of an arena |
-// | `refusal.rs` | what a method does when a request is refused |
-// | `place.rs` | placing values |
-// | `checkpoint.rs` | a position, and the way back to it |
-// | `arena.rs`, `values.rs`, `slices.rs` | `Arena`; its allocations of values and of slices |
-// | `arrays.rs` | allocations of arrays, of arenas and scopes |
-// | `scope.rs`, `boxed.rs`, `vec.rs` | `Scope`, `ArenaBox`, `ArenaVec` |
-// | `options.rs`, `allocator.rs` | arenas with options; arenas as allocators of collections |
+// | `chunks.rs` | the memory of an arena, positions in it, and what a refusal becomes |
+// | `place.rs` | placing values in that memory |
+// | `arena.rs`, `scope.rs` | `Arena` and its options; `Scope` |
+// | `alloc.rs` | the methods of both that allocate |
+// | `boxed.rs`, `vec.rs` | `ArenaBox`, `ArenaVec` |
+// | `allocator.rs` | arenas as allocators of other crates' collections |
 
+mod alloc;
 #[cfg(feature = "allocator-api2")]
 mod allocator;
 mod arena;
-mod arrays;
 mod boxed;
-mod checkpoint;
 mod chunks;
-mod list;
-mod options;
 mod place;
-mod refusal;
 mod scope;
-mod slices;
 #[cfg(test)]
 mod tests;
-mod values;
 mod vec;
 
+pub use alloc::AllocOrInitError;
 pub use arena::Arena;
 pub use boxed::ArenaBox;
-pub use checkpoint::Checkpoint;
-pub use refusal::AllocOrInitError;
+pub use chunks::Checkpoint;
 pub use scope::Scope;
 pub use vec::{ArenaVec, InArena};

@@ -17,8 +17,7 @@ use core::alloc::Layout;
 use core::convert::Infallible;
 use core::ptr::NonNull;
 
-use super::chunks::{Chunks, End};
-use super::refusal::Refusal;
+use super::chunks::{Chunks, End, Refusal};
 use crate::error::AllocError;
 use crate::raw::copy::{self, copy_long, copy_short};
 use crate::raw::held::Held;

@@ -5,7 +5,7 @@ use core::alloc::Layout;
 use core::cell::Cell;
 
 use super::Arena;
-use super::list::LOOKS;
+use super::chunks::LOOKS;
 use crate::common::amount;
 
 std::thread_local! {

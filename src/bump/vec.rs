@@ -15,9 +15,8 @@ use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 
 use super::boxed::ArenaBox;
-use super::chunks::Chunks;
+use super::chunks::{Chunks, Explains, Refusal};
 use super::place;
-use super::refusal::{Explains, Refusal};
 use super::{Arena, Scope};
 use crate::error::{AllocError, FullError};
 use crate::raw::memory;

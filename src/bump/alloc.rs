@@ -1,0 +1,1053 @@
+//! The methods that allocate, of arenas and of scopes: values, texts, boxes, slices and arrays.
+//!
+//! Each is written once, for both. What an [`Arena`] allocates lives as long as the borrow of the
+//! call; what a [`Scope`] allocates lives for its own `'s`, which is longer. `Deref` cannot say
+//! that: from a borrowed scope it could lead only to what lives as long as that borrow. A trait
+//! could, and everyone who allocates would have to import it. So the methods are a macro, which is
+//! given the lifetime.
+//!
+//! The work is done in `place.rs`. What is here chooses what a refusal becomes, and makes
+//! references: by A3 of `place.rs` of initialised memory that is handed out once.
+
+#[expect(clippy::disallowed_types, reason = "the vectors are the user's")]
+use alloc::vec::Vec;
+use core::alloc::Layout;
+use core::error::Error;
+use core::fmt;
+use core::ptr::NonNull;
+
+use super::arena::Arena;
+use super::boxed::ArenaBox;
+use super::chunks::{Chunks, Explains, Fails, Refuses, done};
+use super::place;
+use super::scope::Scope;
+use super::vec::{self, ArenaVec};
+use crate::error::{AllocError, FullError};
+use crate::raw::memory;
+
+/// The methods of a type that has [`Chunks`] for `$lifetime`.
+macro_rules! allocations {
+    ($lifetime:lifetime) => {
+        /// Moves a value into the arena; O(1). The value is never dropped: take
+        /// [`boxed`](Self::boxed) for one that must be.
+        ///
+        /// # Panics
+        ///
+        /// If a [bounded](Arena::bounded) arena is full, or a [limit](Arena::builder) is reached.
+        /// If the allocator refuses, the program ends, as with `Box`. This holds for every method
+        /// that has a `try_` form.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let arena = flatslab::bump::Arena::new();
+        /// let value: &mut u64 = arena.alloc(42);
+        /// *value += 1;
+        /// assert_eq!(*value, 43);
+        /// ```
+        #[inline]
+        #[track_caller]
+        pub fn alloc<T>(&self, value: T) -> &$lifetime mut T {
+            // SAFETY: by A3 initialised memory that is handed out once.
+            unsafe { done(place::put::<T, Fails>(self.chunks(), value)).as_mut() }
+        }
+
+        /// Moves a value into the arena, if there is room; O(1). Never panics or aborts, and never
+        /// drops the value.
+        ///
+        /// # Errors
+        ///
+        /// Returns the value if there is no room.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let arena = flatslab::bump::Arena::bounded(0);
+        /// assert_eq!(arena.try_alloc(42).unwrap_err().into_inner(), 42);
+        /// ```
+        #[inline]
+        pub fn try_alloc<T>(&self, value: T) -> Result<&$lifetime mut T, FullError<T>> {
+            match place::put::<T, Refuses>(self.chunks(), value) {
+                // SAFETY: by A3 initialised memory that is handed out once.
+                Ok(mut value) => Ok(unsafe { value.as_mut() }),
+                Err(value) => Err(FullError(value)),
+            }
+        }
+
+        /// Allocates the value that `f` returns; O(1) besides `f`. A value of more than 16 bytes
+        /// is built in its place, if the compiler inlines `f`. The value is never dropped.
+        ///
+        /// `f` may use the arena, and may [rewind](Arena::rewind) it to a checkpoint that `f` has
+        /// taken itself.
+        ///
+        /// # Panics
+        ///
+        /// As [`alloc`](Self::alloc).
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let arena = flatslab::bump::Arena::new();
+        /// let frame = arena.alloc_with(|| [0_u8; 1500]);
+        /// assert_eq!(frame.len(), 1500);
+        /// ```
+        #[inline]
+        #[track_caller]
+        pub fn alloc_with<T>(&self, f: impl FnOnce() -> T) -> &$lifetime mut T {
+            // SAFETY: by A3 initialised memory that is handed out once.
+            unsafe { done(place::with::<T, Fails>(self.chunks(), f)).as_mut() }
+        }
+
+        /// Allocates the value that `f` returns, if there is room; O(1) besides `f`. Panics only if
+        /// `f` does, and never aborts. The value is never dropped.
+        ///
+        /// # Errors
+        ///
+        /// If there is no room. `f` is called first if its value has 16 bytes or fewer, and
+        /// otherwise not at all.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let arena = flatslab::bump::Arena::bounded(8);
+        /// assert!(arena.try_alloc_with(|| 42_u64).is_ok());
+        /// assert!(arena.try_alloc_with(|| 42_u64).is_err());
+        /// ```
+        #[inline]
+        pub fn try_alloc_with<T>(
+            &self,
+            f: impl FnOnce() -> T,
+        ) -> Result<&$lifetime mut T, AllocError> {
+            // SAFETY: by A3 initialised memory that is handed out once.
+            place::with::<T, Explains>(self.chunks(), f).map(|mut value| unsafe { value.as_mut() })
+        }
+
+        /// Allocates the value that `f` returns, if it returns one. If not, the memory is given
+        /// back, unless something else was allocated after it. The value is never dropped.
+        ///
+        /// # Errors
+        ///
+        /// The error of `f`.
+        ///
+        /// # Panics
+        ///
+        /// As [`alloc`](Self::alloc).
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let arena = flatslab::bump::Arena::new();
+        /// let number = arena.alloc_try_with(|| "42".parse::<u64>())?;
+        /// assert_eq!(*number, 42);
+        /// assert!(arena.alloc_try_with(|| "x".parse::<u64>()).is_err());
+        /// # Ok::<(), std::num::ParseIntError>(())
+        /// ```
+        #[inline]
+        #[track_caller]
+        pub fn alloc_try_with<T, E>(
+            &self,
+            f: impl FnOnce() -> Result<T, E>,
+        ) -> Result<&$lifetime mut T, E> {
+            let value = done(place::try_with::<T, E, Fails>(self.chunks(), f));
+            // SAFETY: by A3 initialised memory that is handed out once.
+            value.map(|mut value| unsafe { value.as_mut() })
+        }
+
+        /// Allocates the value that `f` returns, if it returns one and there is room; O(1) besides
+        /// `f`. Panics only if `f` does, and never aborts. The value is never dropped.
+        ///
+        /// # Errors
+        ///
+        /// [`Alloc`](AllocOrInitError::Alloc) if there is no room. `f` is called first if its value
+        /// has 16 bytes or fewer, and otherwise not at all.
+        /// [`Init`](AllocOrInitError::Init) with the error of `f`; the memory is given back then,
+        /// unless something else was allocated after it.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// use flatslab::bump::{AllocOrInitError, Arena};
+        ///
+        /// let arena = Arena::bounded(8);
+        /// let error = arena.try_alloc_try_with(|| "x".parse::<u64>()).unwrap_err();
+        /// assert!(matches!(error, AllocOrInitError::Init(_)));
+        /// assert_eq!(*arena.try_alloc_try_with(|| "42".parse::<u64>()).unwrap(), 42);
+        /// let error = arena.try_alloc_try_with(|| "42".parse::<u64>()).unwrap_err();
+        /// assert!(matches!(error, AllocOrInitError::Alloc(_)));
+        /// ```
+        #[inline]
+        pub fn try_alloc_try_with<T, E>(
+            &self,
+            f: impl FnOnce() -> Result<T, E>,
+        ) -> Result<&$lifetime mut T, AllocOrInitError<E>> {
+            match place::try_with::<T, E, Explains>(self.chunks(), f) {
+                // SAFETY: by A3 initialised memory that is handed out once.
+                Ok(Ok(mut value)) => Ok(unsafe { value.as_mut() }),
+                Ok(Err(error)) => Err(AllocOrInitError::Init(error)),
+                Err(error) => Err(AllocOrInitError::Alloc(error)),
+            }
+        }
+
+        /// Allocates uninitialised memory of that layout; a dangling pointer if its size is 0.
+        ///
+        /// The memory is valid for reads and writes as long as a reference that
+        /// [`alloc`](Self::alloc) returns.
+        ///
+        /// # Panics
+        ///
+        /// As [`alloc`](Self::alloc).
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// use std::alloc::Layout;
+        ///
+        /// let arena = flatslab::bump::Arena::new();
+        /// let memory = arena.alloc_layout(Layout::new::<[u64; 4]>());
+        /// assert!(memory.cast::<u64>().is_aligned());
+        /// ```
+        #[inline]
+        #[track_caller]
+        pub fn alloc_layout(&self, layout: Layout) -> NonNull<u8> {
+            done(place::room_for::<Fails>(self.chunks(), layout))
+        }
+
+        /// Allocates uninitialised memory of that layout, if there is room; a dangling pointer if
+        /// its size is 0. Never panics or aborts.
+        ///
+        /// # Errors
+        ///
+        /// If there is no room.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// use std::alloc::Layout;
+        ///
+        /// let arena = flatslab::bump::Arena::bounded(0);
+        /// assert!(arena.try_alloc_layout(Layout::new::<u64>()).is_err());
+        /// ```
+        #[inline]
+        pub fn try_alloc_layout(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
+            place::room_for::<Explains>(self.chunks(), layout)
+        }
+
+        // Texts.
+
+        /// Copies a text into the arena; O(bytes).
+        ///
+        /// # Panics
+        ///
+        /// As [`alloc`](Self::alloc).
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let arena = flatslab::bump::Arena::new();
+        /// assert_eq!(arena.alloc_str("flat"), "flat");
+        /// ```
+        #[inline]
+        #[track_caller]
+        pub fn alloc_str(&self, text: &str) -> &$lifetime mut str {
+            let bytes = self.alloc_slice_copy(text.as_bytes());
+            // SAFETY: a copy of the bytes of a `str`.
+            unsafe { core::str::from_utf8_unchecked_mut(bytes) }
+        }
+
+        /// Copies a text into the arena, if there is room; O(bytes). Never panics or aborts.
+        ///
+        /// # Errors
+        ///
+        /// If there is no room.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let arena = flatslab::bump::Arena::bounded(0);
+        /// assert!(arena.try_alloc_str("flat").is_err());
+        /// ```
+        #[inline]
+        pub fn try_alloc_str(&self, text: &str) -> Result<&$lifetime mut str, AllocError> {
+            let bytes = self.try_alloc_slice_copy(text.as_bytes())?;
+            // SAFETY: a copy of the bytes of a `str`.
+            Ok(unsafe { core::str::from_utf8_unchecked_mut(bytes) })
+        }
+
+        /// Formats a text into the arena. If formatting fails, the memory is given back, unless
+        /// something else was allocated after it.
+        ///
+        /// # Panics
+        ///
+        /// As [`alloc`](Self::alloc); if a formatter returns an error.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let arena = flatslab::bump::Arena::new();
+        /// assert_eq!(arena.alloc_fmt(format_args!("{}-{}", "flat", 7)), "flat-7");
+        /// ```
+        #[track_caller]
+        pub fn alloc_fmt(&self, text: fmt::Arguments<'_>) -> &$lifetime mut str {
+            let mut vec = ArenaVec::new_in(self);
+            match vec::format(&mut vec, text) {
+                Ok(Ok(())) => {}
+                Ok(Err(fmt::Error)) => panic!("a formatter returned an error"),
+                Err(error) => memory::fail(error),
+            }
+            // SAFETY: `format` has pushed whole `str`s and nothing else.
+            unsafe { core::str::from_utf8_unchecked_mut(vec.into_slice()) }
+        }
+
+        /// Formats a text into the arena, if there is room. If there is none or formatting fails,
+        /// the memory is given back, unless something else was allocated after it. Panics only if a
+        /// formatter does, and never aborts.
+        ///
+        /// # Errors
+        ///
+        /// If there is no room, or a formatter returns an error.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let arena = flatslab::bump::Arena::bounded(8);
+        /// assert!(arena.try_alloc_fmt(format_args!("{}", 1_000_000_000)).is_err());
+        /// ```
+        pub fn try_alloc_fmt(
+            &self,
+            text: fmt::Arguments<'_>,
+        ) -> Result<&$lifetime mut str, fmt::Error> {
+            let mut vec = ArenaVec::new_in(self);
+            vec::format(&mut vec, text).map_err(|_| fmt::Error)??;
+            // SAFETY: `format` has pushed whole `str`s and nothing else.
+            Ok(unsafe { core::str::from_utf8_unchecked_mut(vec.into_slice()) })
+        }
+
+        // Boxes, which drop what they have.
+
+        /// Moves a value into the arena, owned by a box that drops it; O(1).
+        /// [`arena_box_as!`](crate::arena_box_as) makes it a box of a trait object.
+        ///
+        /// # Panics
+        ///
+        /// As [`alloc`](Self::alloc).
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let arena = flatslab::bump::Arena::new();
+        /// let mut boxed = arena.boxed(vec![1]);
+        /// boxed.push(2);
+        /// assert_eq!(*boxed, [1, 2]);
+        /// ```
+        #[inline]
+        #[track_caller]
+        pub fn boxed<T>(&self, value: T) -> ArenaBox<$lifetime, T> {
+            // SAFETY: A3; the box is the only owner.
+            unsafe { ArenaBox::new(done(place::put::<T, Fails>(self.chunks(), value))) }
+        }
+
+        /// Moves a value into the arena, owned by a box that drops it, if there is room; O(1).
+        /// Never panics or aborts.
+        ///
+        /// # Errors
+        ///
+        /// Returns the value if there is no room.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let arena = flatslab::bump::Arena::bounded(0);
+        /// assert_eq!(arena.try_boxed("kept".to_string()).unwrap_err().into_inner(), "kept");
+        /// ```
+        #[inline]
+        pub fn try_boxed<T>(&self, value: T) -> Result<ArenaBox<$lifetime, T>, FullError<T>> {
+            match place::put::<T, Refuses>(self.chunks(), value) {
+                // SAFETY: A3; the box is the only owner.
+                Ok(value) => Ok(unsafe { ArenaBox::new(value) }),
+                Err(value) => Err(FullError(value)),
+            }
+        }
+
+        /// Allocates `len` values, each the result of `f` for its index, owned by a box that
+        /// drops them.
+        ///
+        /// # Panics
+        ///
+        /// As [`alloc`](Self::alloc).
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let arena = flatslab::bump::Arena::new();
+        /// let boxed = arena.alloc_boxed_slice(3, |index| vec![index]);
+        /// assert_eq!(boxed.concat(), [0, 1, 2]);
+        /// ```
+        #[inline]
+        #[track_caller]
+        pub fn alloc_boxed_slice<T>(
+            &self,
+            len: usize,
+            f: impl FnMut(usize) -> T,
+        ) -> ArenaBox<$lifetime, [T]> {
+            // SAFETY: A3; the box is the only owner.
+            unsafe { ArenaBox::new(done(place::fill::<T, Fails>(self.chunks(), len, f))) }
+        }
+
+        /// Allocates `len` values, each the result of `f` for its index, owned by a box that drops
+        /// them, if there is room. Panics only if `f` does, and never aborts.
+        ///
+        /// # Errors
+        ///
+        /// If there is no room; `f` is not called then.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let arena = flatslab::bump::Arena::bounded(0);
+        /// assert!(arena.try_alloc_boxed_slice(3, |index| index).is_err());
+        /// ```
+        #[inline]
+        pub fn try_alloc_boxed_slice<T>(
+            &self,
+            len: usize,
+            f: impl FnMut(usize) -> T,
+        ) -> Result<ArenaBox<$lifetime, [T]>, AllocError> {
+            let row = place::fill::<T, Explains>(self.chunks(), len, f);
+            // SAFETY: A3; the box is the only owner.
+            row.map(|row| unsafe { ArenaBox::new(row) })
+        }
+
+        // Slices.
+
+        /// Copies a slice into the arena; O(bytes).
+        ///
+        /// # Panics
+        ///
+        /// As [`alloc`](Self::alloc).
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let arena = flatslab::bump::Arena::new();
+        /// assert_eq!(arena.alloc_slice_copy(&[1, 2]), [1, 2]);
+        /// ```
+        #[inline]
+        #[track_caller]
+        pub fn alloc_slice_copy<T: Copy>(&self, values: &[T]) -> &$lifetime mut [T] {
+            // SAFETY: by A3 initialised memory that is handed out once.
+            unsafe { done(place::copy::<T, Fails>(self.chunks(), values)).as_mut() }
+        }
+
+        /// Copies a slice into the arena, if there is room; O(bytes). Never panics or aborts.
+        ///
+        /// # Errors
+        ///
+        /// If there is no room.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let arena = flatslab::bump::Arena::bounded(0);
+        /// assert!(arena.try_alloc_slice_copy(&[1, 2]).is_err());
+        /// ```
+        #[inline]
+        pub fn try_alloc_slice_copy<T: Copy>(
+            &self,
+            values: &[T],
+        ) -> Result<&$lifetime mut [T], AllocError> {
+            // SAFETY: by A3 initialised memory that is handed out once.
+            place::copy::<T, Explains>(self.chunks(), values).map(|mut row| unsafe { row.as_mut() })
+        }
+
+        /// Clones the values of a slice into the arena. If a `clone` panics, the clones made
+        /// before it are dropped.
+        ///
+        /// # Panics
+        ///
+        /// As [`alloc`](Self::alloc).
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let arena = flatslab::bump::Arena::new();
+        /// assert_eq!(arena.alloc_slice_clone(&["flat".to_string()]), ["flat"]);
+        /// ```
+        #[inline]
+        #[track_caller]
+        pub fn alloc_slice_clone<T: Clone>(&self, values: &[T]) -> &$lifetime mut [T] {
+            self.alloc_slice_fill_with(values.len(), |index| values[index].clone())
+        }
+
+        /// Clones the values of a slice into the arena, if there is room. Panics only if a `clone`
+        /// does, and never aborts; the clones made before it are dropped then.
+        ///
+        /// # Errors
+        ///
+        /// If there is no room.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let arena = flatslab::bump::Arena::bounded(0);
+        /// assert!(arena.try_alloc_slice_clone(&["flat"]).is_err());
+        /// ```
+        #[inline]
+        pub fn try_alloc_slice_clone<T: Clone>(
+            &self,
+            values: &[T],
+        ) -> Result<&$lifetime mut [T], AllocError> {
+            self.try_alloc_slice_fill_with(values.len(), |index| values[index].clone())
+        }
+
+        /// Allocates `len` clones of a value.
+        ///
+        /// # Panics
+        ///
+        /// As [`alloc`](Self::alloc).
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let arena = flatslab::bump::Arena::new();
+        /// assert_eq!(arena.alloc_slice_fill(2, 7), [7, 7]);
+        /// ```
+        #[inline]
+        #[track_caller]
+        pub fn alloc_slice_fill<T: Clone>(&self, len: usize, value: T) -> &$lifetime mut [T] {
+            self.alloc_slice_fill_with(len, |_| value.clone())
+        }
+
+        /// Allocates `len` clones of a value, if there is room. Panics only if a `clone` does, and
+        /// never aborts.
+        ///
+        /// # Errors
+        ///
+        /// If there is no room.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let arena = flatslab::bump::Arena::bounded(0);
+        /// assert!(arena.try_alloc_slice_fill(2, 7).is_err());
+        /// ```
+        #[inline]
+        pub fn try_alloc_slice_fill<T: Clone>(
+            &self,
+            len: usize,
+            value: T,
+        ) -> Result<&$lifetime mut [T], AllocError> {
+            self.try_alloc_slice_fill_with(len, |_| value.clone())
+        }
+
+        /// Allocates `len` default values.
+        ///
+        /// # Panics
+        ///
+        /// As [`alloc`](Self::alloc).
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let arena = flatslab::bump::Arena::new();
+        /// let zeroes: &mut [u64] = arena.alloc_slice_fill_default(2);
+        /// assert_eq!(zeroes, [0, 0]);
+        /// ```
+        #[inline]
+        #[track_caller]
+        pub fn alloc_slice_fill_default<T: Default>(&self, len: usize) -> &$lifetime mut [T] {
+            self.alloc_slice_fill_with(len, |_| T::default())
+        }
+
+        /// Allocates `len` default values, if there is room. Panics only if `default` does, and
+        /// never aborts.
+        ///
+        /// # Errors
+        ///
+        /// If there is no room.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let arena = flatslab::bump::Arena::bounded(0);
+        /// assert!(arena.try_alloc_slice_fill_default::<u64>(2).is_err());
+        /// ```
+        #[inline]
+        pub fn try_alloc_slice_fill_default<T: Default>(
+            &self,
+            len: usize,
+        ) -> Result<&$lifetime mut [T], AllocError> {
+            self.try_alloc_slice_fill_with(len, |_| T::default())
+        }
+
+        /// Allocates `len` values, each the result of `f` for its index. They are built in their
+        /// places: a large array never lies on the stack. If `f` panics, the values made before
+        /// are dropped.
+        ///
+        /// # Panics
+        ///
+        /// As [`alloc`](Self::alloc).
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let arena = flatslab::bump::Arena::new();
+        /// let squares = arena.alloc_slice_fill_with(3, |index| index * index);
+        /// assert_eq!(squares, [0, 1, 4]);
+        /// ```
+        #[inline]
+        #[track_caller]
+        pub fn alloc_slice_fill_with<T>(
+            &self,
+            len: usize,
+            f: impl FnMut(usize) -> T,
+        ) -> &$lifetime mut [T] {
+            // SAFETY: by A3 initialised memory that is handed out once.
+            unsafe { done(place::fill::<T, Fails>(self.chunks(), len, f)).as_mut() }
+        }
+
+        /// Allocates `len` values, each the result of `f` for its index, if there is room. They are
+        /// built in their places. Panics only if `f` does, and never aborts; the values made before
+        /// are dropped then.
+        ///
+        /// # Errors
+        ///
+        /// If there is no room; `f` is not called then.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let arena = flatslab::bump::Arena::bounded(0);
+        /// assert!(arena.try_alloc_slice_fill_with(2, |index| index).is_err());
+        /// ```
+        #[inline]
+        pub fn try_alloc_slice_fill_with<T>(
+            &self,
+            len: usize,
+            f: impl FnMut(usize) -> T,
+        ) -> Result<&$lifetime mut [T], AllocError> {
+            // SAFETY: by A3 initialised memory that is handed out once.
+            place::fill::<T, Explains>(self.chunks(), len, f).map(|mut row| unsafe { row.as_mut() })
+        }
+
+        /// Allocates `len` values, each the result of `f` for its index, if `f` returns all of
+        /// them. If it returns an error or panics, the values made before are dropped, and the
+        /// memory is given back, unless something else was allocated after it.
+        ///
+        /// # Errors
+        ///
+        /// The first error of `f`, which is not called again.
+        ///
+        /// # Panics
+        ///
+        /// As [`alloc`](Self::alloc).
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let arena = flatslab::bump::Arena::new();
+        /// let texts = ["4", "2"];
+        /// let numbers = arena.alloc_slice_try_fill_with(2, |index| texts[index].parse::<u64>())?;
+        /// assert_eq!(numbers, [4, 2]);
+        /// assert!(arena.alloc_slice_try_fill_with(2, |_| "x".parse::<u64>()).is_err());
+        /// # Ok::<(), std::num::ParseIntError>(())
+        /// ```
+        #[inline]
+        #[track_caller]
+        pub fn alloc_slice_try_fill_with<T, E>(
+            &self,
+            len: usize,
+            f: impl FnMut(usize) -> Result<T, E>,
+        ) -> Result<&$lifetime mut [T], E> {
+            let row = done(place::try_fill::<T, E, Fails>(self.chunks(), len, f));
+            // SAFETY: by A3 initialised memory that is handed out once.
+            row.map(|mut row| unsafe { row.as_mut() })
+        }
+
+        /// Allocates `len` values, each the result of `f` for its index, if `f` returns all of them
+        /// and there is room; O(1) besides `f`. Panics only if `f` does, and never aborts.
+        ///
+        /// # Errors
+        ///
+        /// [`Alloc`](AllocOrInitError::Alloc) if there is no room; `f` is not called then.
+        /// [`Init`](AllocOrInitError::Init) with the first error of `f`, which is not called again:
+        /// the values made before are dropped, and the memory is given back, unless something else
+        /// was allocated after it.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// use flatslab::bump::{AllocOrInitError, Arena};
+        ///
+        /// let arena = Arena::bounded(16);
+        /// let texts = ["4", "2", "x"];
+        /// let parse = |index: usize| texts[index].parse::<u64>();
+        /// assert_eq!(arena.try_alloc_slice_try_fill_with(2, parse).unwrap(), [4, 2]);
+        /// let error = arena.try_alloc_slice_try_fill_with(3, parse).unwrap_err();
+        /// assert!(matches!(error, AllocOrInitError::Alloc(_)));
+        /// ```
+        #[inline]
+        pub fn try_alloc_slice_try_fill_with<T, E>(
+            &self,
+            len: usize,
+            f: impl FnMut(usize) -> Result<T, E>,
+        ) -> Result<&$lifetime mut [T], AllocOrInitError<E>> {
+            match place::try_fill::<T, E, Explains>(self.chunks(), len, f) {
+                // SAFETY: by A3 initialised memory that is handed out once.
+                Ok(Ok(mut row)) => Ok(unsafe { row.as_mut() }),
+                Ok(Err(error)) => Err(AllocOrInitError::Init(error)),
+                Err(error) => Err(AllocOrInitError::Alloc(error)),
+            }
+        }
+
+        /// Allocates the values of an iterator, however many there are. Its size hint only decides
+        /// how much memory is taken at first; if there is no room for so many, it is ignored.
+        ///
+        /// # Panics
+        ///
+        /// As [`alloc`](Self::alloc).
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let arena = flatslab::bump::Arena::new();
+        /// assert_eq!(arena.alloc_slice_iter("flat".chars()), ['f', 'l', 'a', 't']);
+        /// ```
+        #[inline]
+        #[track_caller]
+        pub fn alloc_slice_iter<T>(
+            &self,
+            values: impl IntoIterator<Item = T>,
+        ) -> &$lifetime mut [T] {
+            // SAFETY: by A3 initialised memory that is handed out once.
+            unsafe { done(vec::collect::<T, Fails>(self.chunks(), values)).as_mut() }
+        }
+
+        /// Allocates the values of an iterator, however many there are, if there is room. Panics
+        /// only if the iterator does, and never aborts.
+        ///
+        /// # Errors
+        ///
+        /// If there is no room; the values collected so far are dropped.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let arena = flatslab::bump::Arena::bounded(0);
+        /// assert!(arena.try_alloc_slice_iter(0..3).is_err());
+        /// ```
+        #[inline]
+        pub fn try_alloc_slice_iter<T>(
+            &self,
+            values: impl IntoIterator<Item = T>,
+        ) -> Result<&$lifetime mut [T], AllocError> {
+            let row = vec::collect::<T, Explains>(self.chunks(), values);
+            // SAFETY: by A3 initialised memory that is handed out once.
+            row.map(|mut row| unsafe { row.as_mut() })
+        }
+
+        /// Moves the values of a vector into the arena, in one copy. They are never dropped.
+        ///
+        /// # Panics
+        ///
+        /// As [`alloc`](Self::alloc).
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let arena = flatslab::bump::Arena::new();
+        /// assert_eq!(arena.alloc_slice_from_vec(vec![1, 2]), [1, 2]);
+        /// ```
+        #[track_caller]
+        #[expect(clippy::disallowed_types, reason = "the vector is the user's")]
+        pub fn alloc_slice_from_vec<T>(&self, mut values: Vec<T>) -> &$lifetime mut [T] {
+            // SAFETY: the vector forgets the values that were moved out; A3.
+            unsafe {
+                let mut row = done(place::take::<T, Fails>(self.chunks(), &values));
+                values.set_len(0);
+                row.as_mut()
+            }
+        }
+
+        /// Moves the values of a vector into the arena, in one copy, if there is room. They are
+        /// never dropped. Never panics or aborts.
+        ///
+        /// # Errors
+        ///
+        /// Returns the vector if there is no room.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let arena = flatslab::bump::Arena::bounded(0);
+        /// let full = arena.try_alloc_slice_from_vec(vec![1, 2]).unwrap_err();
+        /// assert_eq!(full.into_inner(), [1, 2]);
+        /// ```
+        #[expect(clippy::disallowed_types, reason = "the vector is the user's")]
+        pub fn try_alloc_slice_from_vec<T>(
+            &self,
+            mut values: Vec<T>,
+        ) -> Result<&$lifetime mut [T], FullError<Vec<T>>> {
+            // SAFETY: the vector forgets the values that were moved out; A3.
+            unsafe {
+                let Ok(mut row) = place::take::<T, Refuses>(self.chunks(), &values) else {
+                    return Err(FullError(values));
+                };
+                values.set_len(0);
+                Ok(row.as_mut())
+            }
+        }
+
+        // Arrays, whose length is a part of their type. They are built in the arena, value by
+        // value: an array that is returned by value lies on the stack first. The names are those of
+        // the slices, as in `stumpalo`.
+
+        /// Copies an array into the arena; O(bytes).
+        ///
+        /// # Panics
+        ///
+        /// As [`alloc`](Self::alloc).
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let mut arena = flatslab::bump::Arena::new();
+        /// let array: &mut [u8; 2] = arena.alloc_sized_slice_copy(&[1, 2]);
+        /// assert_eq!(array, &[1, 2]);
+        /// assert_eq!(arena.as_scope().alloc_sized_slice_copy(&[1, 2]), &[1, 2]);
+        /// ```
+        #[doc(alias = "alloc_array_copy")]
+        #[inline]
+        #[track_caller]
+        pub fn alloc_sized_slice_copy<T: Copy, const N: usize>(
+            &self,
+            values: &[T; N],
+        ) -> &$lifetime mut [T; N] {
+            sized(self.alloc_slice_copy(values))
+        }
+
+        /// Copies an array into the arena; never panics or aborts.
+        ///
+        /// # Errors
+        ///
+        /// If there is no room.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let arena = flatslab::bump::Arena::bounded(8);
+        /// assert!(arena.try_alloc_sized_slice_copy(&[1_u64]).is_ok());
+        /// assert!(arena.try_alloc_sized_slice_copy(&[1_u64]).is_err());
+        /// ```
+        #[inline]
+        pub fn try_alloc_sized_slice_copy<T: Copy, const N: usize>(
+            &self,
+            values: &[T; N],
+        ) -> Result<&$lifetime mut [T; N], AllocError> {
+            self.try_alloc_slice_copy(values).map(sized)
+        }
+
+        /// Clones the values of an array into the arena. If a `clone` panics, the
+        /// clones made before it are dropped.
+        ///
+        /// # Panics
+        ///
+        /// As [`alloc`](Self::alloc).
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let arena = flatslab::bump::Arena::new();
+        /// assert_eq!(arena.alloc_sized_slice_clone(&["flat".to_string()]), &["flat"]);
+        /// ```
+        #[inline]
+        #[track_caller]
+        pub fn alloc_sized_slice_clone<T: Clone, const N: usize>(
+            &self,
+            values: &[T; N],
+        ) -> &$lifetime mut [T; N] {
+            sized(self.alloc_slice_clone(values))
+        }
+
+        /// Clones the values of an array into the arena; panics only if a `clone`
+        /// does, and never aborts.
+        ///
+        /// # Errors
+        ///
+        /// If there is no room; no `clone` is called then.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let arena = flatslab::bump::Arena::bounded(0);
+        /// assert!(arena.try_alloc_sized_slice_clone(&["flat"]).is_err());
+        /// ```
+        #[inline]
+        pub fn try_alloc_sized_slice_clone<T: Clone, const N: usize>(
+            &self,
+            values: &[T; N],
+        ) -> Result<&$lifetime mut [T; N], AllocError> {
+            self.try_alloc_slice_clone(values).map(sized)
+        }
+
+        /// Allocates an array of default values.
+        ///
+        /// # Panics
+        ///
+        /// As [`alloc`](Self::alloc).
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let arena = flatslab::bump::Arena::new();
+        /// let zeroes = arena.alloc_sized_slice_fill_default::<u64, 2>();
+        /// assert_eq!(zeroes, &[0, 0]);
+        /// ```
+        #[doc(alias = "alloc_array_fill_default")]
+        #[inline]
+        #[track_caller]
+        pub fn alloc_sized_slice_fill_default<T: Default, const N: usize>(
+            &self,
+        ) -> &$lifetime mut [T; N] {
+            sized(self.alloc_slice_fill_default(N))
+        }
+
+        /// Allocates an array of default values; panics only if `default` does, and never aborts.
+        ///
+        /// # Errors
+        ///
+        /// If there is no room; `default` is not called then.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let arena = flatslab::bump::Arena::bounded(0);
+        /// assert!(arena.try_alloc_sized_slice_fill_default::<u64, 2>().is_err());
+        /// ```
+        #[inline]
+        pub fn try_alloc_sized_slice_fill_default<T: Default, const N: usize>(
+            &self,
+        ) -> Result<&$lifetime mut [T; N], AllocError> {
+            self.try_alloc_slice_fill_default(N).map(sized)
+        }
+
+        /// Allocates an array of values, each the result of `f` for its index, and built in its
+        /// place. If `f` panics, the values made before are dropped.
+        ///
+        /// # Panics
+        ///
+        /// As [`alloc`](Self::alloc).
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let arena = flatslab::bump::Arena::new();
+        /// let squares = arena.alloc_sized_slice_fill_with::<_, 3>(|index| index * index);
+        /// assert_eq!(squares, &[0, 1, 4]);
+        /// ```
+        #[doc(alias = "alloc_array_fill_with")]
+        #[inline]
+        #[track_caller]
+        pub fn alloc_sized_slice_fill_with<T, const N: usize>(
+            &self,
+            f: impl FnMut(usize) -> T,
+        ) -> &$lifetime mut [T; N] {
+            sized(self.alloc_slice_fill_with(N, f))
+        }
+
+        /// Allocates an array of values, each the result of `f` for its index; panics only if `f`
+        /// does, and never aborts.
+        ///
+        /// # Errors
+        ///
+        /// If there is no room; `f` is not called then.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let arena = flatslab::bump::Arena::bounded(8);
+        /// assert!(arena.try_alloc_sized_slice_fill_with::<_, 9>(|index| index as u8).is_err());
+        /// ```
+        #[inline]
+        pub fn try_alloc_sized_slice_fill_with<T, const N: usize>(
+            &self,
+            f: impl FnMut(usize) -> T,
+        ) -> Result<&$lifetime mut [T; N], AllocError> {
+            self.try_alloc_slice_fill_with(N, f).map(sized)
+        }
+    };
+}
+
+#[allow(
+    clippy::mut_from_ref,
+    reason = "the memory of each reference is handed out once"
+)]
+impl Arena {
+    #[inline(always)]
+    pub(super) fn chunks(&self) -> &Chunks {
+        &self.chunks
+    }
+
+    allocations!('_);
+}
+
+/// What a scope allocates lives for `'s`. These are the methods of [`Arena`], and the examples use
+/// one; [`Arena::as_scope`] and [`Arena::scope`] make scopes of it.
+impl<'s> Scope<'s, '_> {
+    #[inline(always)]
+    pub(super) fn chunks(&self) -> &'s Chunks {
+        &self.arena.chunks
+    }
+
+    allocations!('s);
+}
+
+/// The slice of `N` values as an array. Where it is inlined, the lengths are one constant.
+#[inline(always)]
+fn sized<T, const N: usize>(values: &mut [T]) -> &mut [T; N] {
+    values.try_into().expect("a slice of N values")
+}
+
+/// Why a fallible closure gave no value in an arena: there was no room, or the closure returned
+/// an error. The name is `bumpalo`'s.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::bump::{AllocOrInitError, Arena};
+///
+/// let error = Arena::bounded(0).try_alloc_try_with(|| "7".parse::<u8>()).unwrap_err();
+/// assert_eq!(error.to_string(), "the limit on the memory of the container has no room for 1 byte");
+/// let error = Arena::new().try_alloc_try_with(|| "x".parse::<u8>()).unwrap_err();
+/// assert_eq!(error.to_string(), "the value was not made: invalid digit found in string");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AllocOrInitError<E> {
+    /// There is no room.
+    Alloc(AllocError),
+    /// The error of the closure.
+    Init(E),
+}
+
+impl<E: fmt::Display> fmt::Display for AllocOrInitError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AllocOrInitError::Alloc(error) => error.fmt(f),
+            AllocOrInitError::Init(error) => write!(f, "the value was not made: {error}"),
+        }
+    }
+}
+
+impl<E: Error + 'static> Error for AllocOrInitError<E> {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            AllocOrInitError::Alloc(error) => Some(error),
+            AllocOrInitError::Init(error) => Some(error),
+        }
+    }
+}
+
+impl<E> From<AllocError> for AllocOrInitError<E> {
+    fn from(error: AllocError) -> Self {
+        AllocOrInitError::Alloc(error)
+    }
+}

@@ -1,20 +1,24 @@
 //! `EpochBytes`: buffers of any size.
 
+use core::alloc::Layout;
 use core::fmt;
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 
 use super::Epochs;
-use super::chunk::ChunkPtr;
-use super::contents::Contents;
+use super::borrow::{Ref, RefMut};
+use super::contents::{self, Contents, Options, Plans};
 use super::error::{InsertError, no_room};
-use super::guard::{Ref, RefMut};
-use super::key::{Epoch, EpochKey};
-use super::sizes;
+use super::key::{Epoch, EpochKey, MAX_SLOTS, Word};
+use super::record::{ChunkPtr, Plan};
 use super::values::absent_or_refused;
-use super::word::Word;
-use crate::error::{AccessError, SizeError};
+use crate::error::{AccessError, BuildError, SizeError};
+use crate::raw::chunk;
 
+/// The maximum bytes of a buffer, and of a chunk of buffers.
+const MAX_BYTES: usize = 1 << 30;
+/// The bytes of the largest buffers, if no option says how many.
+const LARGEST: usize = 64 << 10;
 /// A slab of buffers of any size that belong to epochs; see the [module](super).
 ///
 /// [`Epochs`] has the methods about epochs. A buffer takes a slot of the smallest size class that
@@ -50,6 +54,26 @@ impl Contents for Bytes {
     const NEEDS_DROP: bool = false;
 
     unsafe fn drop_in_place(_: NonNull<u8>) {}
+
+    fn size_classes(options: &Options) -> Result<Plans, BuildError> {
+        BuildError::in_range("chunk_bytes", options.chunk_bytes, 1, MAX_BYTES)?;
+        let largest = options.largest.unwrap_or(LARGEST);
+        BuildError::in_range("largest", largest, 1, MAX_BYTES)?;
+        let mut of = [None; contents::CLASSES];
+        let len = contents::class_of(largest) + 1;
+        for (class, plan) in of.iter_mut().enumerate().take(len) {
+            let size = contents::size_of_class(class);
+            let cell = Layout::from_size_align(size, contents::ALIGN).expect("within the limit");
+            let slots = (options.chunk_bytes / size).clamp(1, MAX_SLOTS);
+            *plan = Some(Plan {
+                cell: size,
+                slots: slots as u32,
+                data: chunk::layout(cell, slots)?,
+                lengths: true,
+            });
+        }
+        Ok(Plans { of, len })
+    }
 }
 
 // SAFETY: it owns nothing but its memory. Its keys and epochs are numbers; guards and scopes
@@ -169,7 +193,7 @@ impl EpochBytes {
         if size > largest {
             return Err(InsertError::TooLarge((), SizeError::new(size, largest)));
         }
-        Ok(sizes::class_of(size))
+        Ok(contents::class_of(size))
     }
 
     /// Returns the maximum number of bytes of a buffer: those of the largest size class.
@@ -299,7 +323,7 @@ impl EpochBytes {
     pub fn try_copy_in(&self, epoch: Epoch, bytes: &[u8]) -> Result<EpochKey, InsertError> {
         if bytes.len() <= self.raw.store.small {
             // SAFETY: small, as just asked (U4).
-            let class = unsafe { sizes::class_of_small(bytes.len()) };
+            let class = unsafe { contents::class_of_small(bytes.len()) };
             if let Some(claimed) = self.raw.claim_at_once(epoch, class) {
                 let (chunk, slot, word) = self.fill(claimed, bytes.len(), copy_of(bytes));
                 return Ok(EpochKey::new(chunk.place, slot, word));

@@ -1,9 +1,34 @@
-//! `EpochKey` and `Epoch`: 16 bytes each, `Copy`, of one slab.
+//! The names of values and epochs, and the word of a slot, which says whether a key leads there.
+//!
+//! [`EpochKey`] and [`Epoch`] are 16 bytes each, `Copy`, of one slab. A key has the place of a chunk,
+//! and the bits of a word with the slot in the place of the rest.
+//!
+//! A slot's [`Word`] is its generation, and whether it has a value and who borrows it. Words lie
+//! outside the cells, whose memory may be given back: a page that comes back reads zero, and says
+//! nothing about values.
+//!
+//! | bits | are |
+//! |---|---|
+//! | 16 … 63 | the generation: one more with each value that leaves; 0 in a slot that is retired |
+//! | 0 … 15 | [`NO_VALUE`]; 1 and the number of readers; [`EXCLUSIVE`]; [`DOOMED`]; or [`VACANT`] with the next free slot |
+//!
+//! The [word that a key expects](Word::of_key) is that of a value that is not borrowed, so one
+//! subtraction compares the generations and counts the readers.
+//!
+//! # Invariants
+//!
+//! * W1: a slot's generation never falls, also when its chunk changes hands, until the slot is
+//!   retired: then it is 0 for good, which no key has. So no two values of a slot have the same
+//!   key.
+//! * W2: a cell is initialised exactly while its word [has a value](Word::has_value) or is
+//!   doomed.
+//! * W3: readers and the one writer exclude each other; their guards, and what lives as long
+//!   as a scope, are all that changes a word with a value, except for its removal.
 
 use core::fmt;
 use core::num::NonZero;
 
-use super::word::Word;
+use crate::error::AccessError;
 
 /// How many bits of a place are the number of a chunk, or of the record of an epoch; the others
 /// are the slab.
@@ -184,5 +209,268 @@ impl fmt::Debug for Epoch {
             .field("index", &self.index())
             .field("generation", &self.generation)
             .finish()
+    }
+}
+
+/// What a generation counts in.
+const GENERATION: u64 = 1 << 16;
+/// Neither a value nor free: retired.
+const NO_VALUE: u64 = 0;
+/// A value, not borrowed. Each reader adds one.
+const IDLE: u64 = 1;
+const EXCLUSIVE: u64 = 0x7fff;
+/// No value; with the next free slot.
+const VACANT: u64 = 0x8000;
+/// A value that no key leads to, and that is about to be dropped.
+const DOOMED: u64 = VACANT | 0x7ffe;
+/// The end of the free slots of a chunk.
+pub(super) const END: u32 = 0x7fff;
+/// The most slots of a chunk: all their indices are below the codes above.
+pub(super) const MAX_SLOTS: usize = 0x7ffe;
+/// The most readers of a value at a time.
+pub(super) const MAX_READERS: u64 = EXCLUSIVE - IDLE - 1;
+
+/// The word of a slot, or of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(transparent)]
+pub(super) struct Word(u64);
+
+impl Word {
+    /// Of a slot that never had a value.
+    pub(super) const FIRST: Word = Word(GENERATION | NO_VALUE);
+
+    /// Of a value that is not borrowed, whose key has those bits.
+    #[inline(always)]
+    pub(super) const fn of_key(bits: u64) -> Word {
+        Word(bits - bits % GENERATION + IDLE)
+    }
+
+    /// The bits of the key of a value in that slot.
+    #[inline(always)]
+    pub(super) const fn key_bits(self, slot: u32) -> u64 {
+        self.0 - self.low() + slot as u64
+    }
+
+    /// The slot that a key of those bits has.
+    #[inline(always)]
+    pub(super) const fn slot_of_key(bits: u64) -> u32 {
+        (bits % GENERATION) as u32
+    }
+
+    /// Whether a key may have those bits: it has a generation, and a slot that there can be.
+    pub(super) const fn are_of_key(bits: u64) -> bool {
+        bits >= GENERATION && bits % GENERATION < MAX_SLOTS as u64
+    }
+
+    #[inline(always)]
+    const fn low(self) -> u64 {
+        self.0 % GENERATION
+    }
+
+    /// The next free slot, of a vacant slot.
+    #[inline(always)]
+    pub(super) const fn next_free(self) -> u32 {
+        (self.low() - VACANT) as u32
+    }
+
+    /// With the same generation: a value.
+    #[inline(always)]
+    pub(super) const fn filled(self) -> Word {
+        Word(self.0 - self.low() + IDLE)
+    }
+
+    /// With the same generation: a value that its scope has for itself.
+    #[inline(always)]
+    pub(super) const fn owned(self) -> Word {
+        Word(self.0 - self.low() + EXCLUSIVE)
+    }
+
+    /// The value has left, and the slot is free. Says whether there is no next generation: then
+    /// it is [retired](Self::is_retired), and the word a vacant one all the same.
+    #[inline(always)]
+    pub(super) const fn vacated(self, next: u32) -> (Word, bool) {
+        let (base, is_last) = (self.0 - self.low()).overflowing_add(GENERATION);
+        (Word(base + VACANT + next as u64), is_last)
+    }
+
+    /// With the same generation: free, unless it is retired.
+    pub(super) const fn freed(self, next: u32) -> Word {
+        if self.is_retired() {
+            Word(NO_VALUE)
+        } else {
+            Word(self.0 - self.low() + VACANT + next as u64)
+        }
+    }
+
+    /// No key leads to the value any more.
+    pub(super) const fn doomed(self) -> Word {
+        Word((self.0 - self.low()).wrapping_add(GENERATION) + DOOMED)
+    }
+
+    /// Whether there is no next generation.
+    #[inline(always)]
+    pub(super) const fn is_retired(self) -> bool {
+        self.0 < GENERATION
+    }
+
+    pub(super) const fn is_doomed(self) -> bool {
+        self.low() == DOOMED
+    }
+
+    /// Whether it is on the list of vacant slots.
+    #[cfg(any(test, fuzzing))]
+    pub(super) const fn is_vacant(self) -> bool {
+        self.low() >= VACANT && self.low() != DOOMED
+    }
+
+    /// Whether keys lead to a value.
+    pub(super) const fn has_value(self) -> bool {
+        self.low() != NO_VALUE && self.low() < VACANT
+    }
+
+    /// Whether there is a value, and it is borrowed.
+    pub(super) const fn is_borrowed(self) -> bool {
+        self.has_value() && self.low() != IDLE
+    }
+
+    /// A reader comes by this key.
+    #[inline(always)]
+    pub(super) const fn read(self, key: Word) -> Option<Word> {
+        if self.0.wrapping_sub(key.0) < MAX_READERS {
+            Some(Word(self.0 + 1))
+        } else {
+            None
+        }
+    }
+
+    /// A reader comes by a guard that reads already.
+    pub(super) const fn read_along(self) -> Option<Word> {
+        if self.low() <= MAX_READERS {
+            Some(Word(self.0 + 1))
+        } else {
+            None
+        }
+    }
+
+    #[inline(always)]
+    pub(super) const fn without_reader(self) -> Word {
+        Word(self.0 - 1)
+    }
+
+    /// Why a reader by this key was refused.
+    #[cold]
+    pub(super) const fn why_no_reader(self, key: Word) -> AccessError {
+        if !self.is_of(key) {
+            AccessError::Missing
+        } else if self.low() == EXCLUSIVE {
+            AccessError::Borrowed
+        } else {
+            AccessError::TooManyReaders
+        }
+    }
+
+    /// Why a writer or a removal by this key was refused.
+    #[cold]
+    pub(super) const fn why_no_writer(self, key: Word) -> AccessError {
+        if self.is_of(key) {
+            AccessError::Borrowed
+        } else {
+            AccessError::Missing
+        }
+    }
+
+    /// Whether there is a value, and it is that key's.
+    #[inline(always)]
+    pub(super) const fn is_of(self, key: Word) -> bool {
+        self.0.wrapping_sub(key.0) < EXCLUSIVE
+    }
+
+    /// The last generation, with the rest as it is.
+    #[cfg(test)]
+    pub(super) const fn aged(self) -> Word {
+        Word(self.low() + (u64::MAX - u64::MAX % GENERATION))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One word of each kind, of generation 7, and of the next.
+    fn every_kind() -> impl Iterator<Item = Word> {
+        let base = Word(7 * GENERATION);
+        let kinds = [
+            base,
+            base.filled(),
+            Word(base.filled().0 + 1),
+            Word(base.filled().0 + MAX_READERS),
+            base.owned(),
+            base.freed(3),
+            base.freed(END),
+            Word(base.0 - GENERATION).doomed(),
+        ];
+        let next = kinds.map(|word| Word(word.0 + GENERATION));
+        kinds.into_iter().chain(next)
+    }
+
+    #[test]
+    fn a_key_leads_to_a_value_of_its_own_generation_alone() {
+        let key = Word(7 * GENERATION).filled();
+        for word in every_kind() {
+            let same = word.0 / GENERATION == 7;
+            assert_eq!(word.is_of(key), same && word.has_value(), "{word:x?}");
+            if !word.is_of(key) {
+                assert_eq!(word.read(key), None);
+                assert_eq!(word.why_no_reader(key), AccessError::Missing);
+                assert_eq!(word.why_no_writer(key), AccessError::Missing);
+            }
+        }
+    }
+
+    #[test]
+    #[cfg_attr(each_run, ignore = "weekly")]
+    fn readers_are_counted_and_have_a_limit() {
+        let key = Word(7 * GENERATION).filled();
+        let mut word = key;
+        for readers in 0..MAX_READERS {
+            assert_eq!(word.is_borrowed(), readers > 0);
+            let along = word.read_along();
+            word = word.read(key).unwrap();
+            assert_eq!(along, Some(word));
+        }
+        assert_eq!(word.read(key), None);
+        assert_eq!(word.read_along(), None);
+        assert_eq!(word.why_no_reader(key), AccessError::TooManyReaders);
+        assert_eq!(word.why_no_writer(key), AccessError::Borrowed);
+        assert!(word.has_value() && word != key.owned());
+        assert_eq!(word.without_reader().read(key), Some(word));
+        assert_eq!(key.owned().why_no_reader(key), AccessError::Borrowed);
+    }
+
+    #[test]
+    fn a_slot_without_a_next_generation_is_retired() {
+        let last = Word::FIRST.aged().filled();
+        let (vacated, is_last) = last.vacated(3);
+        assert!(is_last && vacated.is_retired() && last.doomed().is_retired());
+        assert_eq!(last.doomed().freed(3), Word(NO_VALUE));
+        assert!(last.doomed().is_doomed());
+        let before = Word(last.0 - GENERATION);
+        let (vacated, is_last) = before.vacated(3);
+        assert!(!is_last && !vacated.is_retired());
+        assert_eq!((vacated.next_free(), vacated.filled()), (3, last));
+        assert_eq!(before.doomed().freed(9).filled(), last);
+    }
+
+    #[test]
+    fn a_key_has_generation_and_slot() {
+        for word in every_kind() {
+            let bits = word.key_bits(0x1234);
+            assert!(Word::are_of_key(bits));
+            assert_eq!(Word::of_key(bits), word.filled());
+            assert_eq!(Word::slot_of_key(bits), 0x1234);
+        }
+        let last = MAX_SLOTS as u64 - 1;
+        assert!(Word::are_of_key(GENERATION + last) && !Word::are_of_key(GENERATION + last + 1));
+        assert!(!Word::are_of_key(GENERATION - 1) && !Word::are_of_key(0));
     }
 }

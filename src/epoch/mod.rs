@@ -116,69 +116,55 @@
 
 // | file | what |
 // |---|---|
-// | `word.rs`, `chunk.rs` | the word of a slot, and every step of it; a chunk and its record |
-// | `epoch_record.rs`, `list.rs`, `epoch_records.rs` | the record of an epoch; its chunks of a class; that there is always a record for the next advance |
-// | `record_blocks.rs`, `store.rs`, `raw_epochs.rs`, `idle.rs`, `clear.rs` | memory of the records; all chunks, and those that no epoch has; the ring, closing; those that an epoch does not need; values dropped in bulk |
-// | `key.rs`, `guard.rs` | `Epoch` and `EpochKey`; tracked borrows |
-// | `contents.rs`, `values.rs`, `bytes.rs`, `sizes.rs` | `EpochSlab`; `EpochBytes` and its classes |
-// | `epoch_guard.rs`, `scope.rs`, `within.rs` | `EpochGuard`, `Scope`; epochs that are entered again |
-// | `options.rs`, `plans.rs`, `error.rs`, `stats.rs`, `close_report.rs` | options; what can go wrong; figures |
-// | `pins.rs`, `check.rs` | who pins what (feature `track`); the invariants, for tests |
+// | `mod.rs` | `Epochs`, and the end of its values in bulk |
+// | `key.rs` | `Epoch` and `EpochKey`; the word of a slot, and every step of it |
+// | `record.rs` | the records of epochs and chunks, and the chunks of an epoch |
+// | `store.rs` | all chunks: their memory, and those that no epoch has or needs |
+// | `epochs.rs` | all epochs: the ring, insertion, closing |
+// | `contents.rs`, `values.rs`, `bytes.rs` | what a slab can have, and its size classes; `EpochSlab`; `EpochBytes` |
+// | `borrow.rs` | `Ref`, `RefMut`: tracked borrows |
+// | `enter.rs`, `scope.rs` | `EpochGuard` and epochs that calls run within; `Scope` |
+// | `options.rs`, `error.rs`, `stats.rs` | options; what can go wrong; figures, keys, and who pins what |
 
+mod borrow;
 mod bytes;
-#[cfg(any(test, fuzzing))]
-mod check;
-mod chunk;
-mod clear;
-mod close_report;
 mod contents;
-mod epoch_guard;
-mod epoch_record;
-mod epoch_records;
+mod enter;
+mod epochs;
 mod error;
-mod guard;
-mod idle;
 mod key;
-mod list;
 mod options;
-#[cfg(feature = "track")]
-mod pins;
-mod plans;
-mod raw_epochs;
-mod record_blocks;
+mod record;
 mod scope;
-mod sizes;
 mod stats;
 mod store;
 #[cfg(test)]
 mod tests;
 mod values;
-mod within;
-mod word;
 
 use core::fmt;
 use core::marker::PhantomData;
 
+pub use borrow::{Ref, RefMut};
 pub use bytes::{Bytes, EpochBuf, EpochBytes};
-pub use close_report::CloseReport;
 pub use contents::Contents;
-pub use epoch_guard::EpochGuard;
-pub use epoch_record::EpochState;
+pub use enter::EpochGuard;
+pub use epochs::CloseReport;
 pub use error::{EpochError, InsertError};
-pub use guard::{Ref, RefMut};
 pub use key::{Epoch, EpochKey};
+pub use record::EpochState;
+pub use scope::Scope;
+pub use stats::{AllStats, EpochStats, KeysIn, Stats};
 #[cfg(feature = "track")]
 #[cfg_attr(docsrs, doc(cfg(feature = "track")))]
-pub use pins::{Pin, PinnedBy};
-pub use raw_epochs::KeysIn;
-pub use scope::Scope;
-pub use stats::{AllStats, EpochStats, Stats};
+pub use stats::{Pin, PinnedBy};
 pub use values::{EpochSlab, Values};
 
 use crate::error::AllocError;
 use crate::raw::memory;
 use crate::raw::report::Report;
-use raw_epochs::RawEpochs;
+use epochs::{NoEpoch, RawEpochs};
+use record::ChunkPtr;
 
 /// A slab whose contents belong to epochs: an [`EpochSlab`] of values, or [`EpochBytes`].
 ///
@@ -389,7 +375,36 @@ impl<C: Contents> Epochs<C> {
     /// assert_eq!(*guard, 7);
     /// ```
     pub fn try_clear_epoch(&self, epoch: Epoch) -> Result<usize, EpochError> {
-        clear::try_clear::<C>(&self.raw, epoch)
+        let record = match self.raw.records.find(epoch) {
+            Ok(record) => record,
+            Err(NoEpoch::Over) => return Ok(0),
+            Err(NoEpoch::Foreign) => return Err(EpochError::Foreign),
+        };
+        for chunk in self.raw.chunks_of(record) {
+            if let Some(key) = chunk.first_borrowed() {
+                return Err(EpochError::Borrowed(key));
+            }
+        }
+        let mut doomed = None;
+        let live = self.raw.doom(record, &mut doomed);
+        drop_values::<C>(&self.raw, doomed);
+        Ok(live)
+    }
+
+    /// Drops the values of an epoch, whether or not they are borrowed, and closes it.
+    ///
+    /// # Safety
+    ///
+    /// No guard or reference of its values is used from now on.
+    unsafe fn end(&self, epoch: Epoch) {
+        if let Ok(record) = self.raw.records.find(epoch) {
+            record.set_closing();
+            let mut doomed = None;
+            self.raw.doom(record, &mut doomed);
+            // No chunks are left: this frees the record.
+            self.raw.close_closing(record);
+            drop_values::<C>(&self.raw, doomed);
+        }
     }
 
     /// Sets how many unused chunks of a size class keep their memory, as
@@ -531,6 +546,24 @@ impl<C: Contents> Epochs<C> {
         AllStats::new(&self.raw)
     }
 
+    /// Returns an iterator over the values that pin chunks of closed epochs, with the source
+    /// locations where they were inserted: values that belong into another epoch, or are
+    /// forgotten. O(slots of the slab) for all of them. Needs the feature `track`, which stores
+    /// the location of every insertion, 8 bytes a slot.
+    ///
+    /// The slab may be used during the iteration.
+    ///
+    /// ```
+    /// let slab = flatslab::epoch::EpochSlab::new();
+    /// slab.insert("a session");
+    /// slab.advance_and_close();
+    /// assert_eq!(slab.pinned_by().count(), 1);
+    /// ```
+    #[cfg(feature = "track")]
+    pub fn pinned_by(&self) -> PinnedBy<'_> {
+        PinnedBy::new(&self.raw)
+    }
+
     /// Reports which memory was obtained, and which requested options are missing.
     ///
     /// ```
@@ -550,10 +583,19 @@ impl<C: Contents> Epochs<C> {
     }
 }
 
+/// Drops the values of all epochs, whether or not they are borrowed: a guard that was forgotten has
+/// left its mark, and all that borrows the slab is gone.
 impl<C: Contents> Drop for Epochs<C> {
     fn drop(&mut self) {
-        // SAFETY: the slab is being dropped: all that borrows it is gone, and it is not used again.
-        unsafe { clear::drop_all::<C>(&self.raw) };
+        let mut doomed = None;
+        let mut index = 0;
+        while let Some(record) = self.raw.records.get(index) {
+            if record.generation.get() != 0 {
+                self.raw.doom(record, &mut doomed);
+            }
+            index += 1;
+        }
+        drop_values::<C>(&self.raw, doomed);
     }
 }
 
@@ -565,4 +607,55 @@ impl<C: Contents> fmt::Debug for Epochs<C> {
             .field("committed_bytes", &self.raw.store.committed())
             .finish_non_exhaustive()
     }
+}
+
+/// Chunks of no epoch, whose values no key leads to: to be dropped.
+///
+/// If a destructor panics, the rest is dropped before the panic continues.
+struct Doomed<'h, C: Contents> {
+    raw: &'h RawEpochs,
+    first: Option<ChunkPtr>,
+    /// The slot of the first chunk whose turn it is.
+    slot: u32,
+    contents: PhantomData<C>,
+}
+
+impl<C: Contents> Doomed<'_, C> {
+    fn drop_all(&mut self) {
+        while let Some(chunk) = self.first {
+            if C::NEEDS_DROP {
+                let bytes = chunk.cell_bytes;
+                while self.slot < chunk.slots {
+                    let slot = self.slot;
+                    self.slot += 1;
+                    if chunk.word(slot).get().is_doomed() {
+                        // SAFETY: by W2 initialised, and each slot has its turn once; the chunk
+                        // is no one else's until it is put away below.
+                        unsafe { C::drop_in_place(chunk.cell(slot, bytes)) };
+                    }
+                }
+            }
+            self.slot = 0;
+            self.first = chunk.next.take();
+            chunk.reset();
+            self.raw.store.put(chunk);
+        }
+    }
+}
+
+impl<C: Contents> Drop for Doomed<'_, C> {
+    fn drop(&mut self) {
+        self.drop_all();
+        self.raw.store.trim();
+    }
+}
+
+fn drop_values<C: Contents>(raw: &RawEpochs, first: Option<ChunkPtr>) {
+    let mut doomed = Doomed::<C> {
+        raw,
+        first,
+        slot: 0,
+        contents: PhantomData,
+    };
+    doomed.drop_all();
 }

@@ -1,28 +1,19 @@
 //! The options of epoch slabs.
 
-use core::alloc::Layout;
 use core::marker::PhantomData;
 
-use super::chunk::Plan;
-use super::contents::Sealed;
+use super::contents::Options;
+use super::epochs::RawEpochs;
 use super::key::INDEX_BITS;
-use super::plans::{Options, Plans};
-use super::raw_epochs::RawEpochs;
-use super::sizes;
+use super::record::Plan;
 use super::store::Limits;
-use super::word::MAX_SLOTS;
-use super::{Bytes, Contents, EpochBytes, EpochSlab, Epochs, Values};
+use super::{Contents, EpochBytes, EpochSlab, Epochs};
 use crate::builder::{Build, Builder};
 use crate::error::{AllocError, BuildError};
 use crate::memory::Pages;
-use crate::raw::chunk;
 
 /// The maximum number of places of a ring.
 const MAX_EPOCHS: usize = 1 << 20;
-/// The maximum bytes of a buffer, and of a chunk of buffers.
-const MAX_BYTES: usize = 1 << 30;
-/// The bytes of the largest buffers, if no option says how many.
-const LARGEST: usize = 64 << 10;
 /// The maximum number of chunks of a slab: a key has that many bits for it.
 const MAX_CHUNKS: usize = 1 << INDEX_BITS;
 
@@ -50,44 +41,6 @@ impl<C: Contents> Build for Epochs<C> {
             raw,
             contents: PhantomData,
         })
-    }
-}
-
-impl<T> Sealed for Values<T> {
-    fn size_classes(options: &Options) -> Result<Plans, BuildError> {
-        let slots = options.chunk_capacity;
-        BuildError::in_range("chunk_capacity", slots, 1, MAX_SLOTS)?;
-        let cell = Layout::new::<T>();
-        let mut of = [None; sizes::CLASSES];
-        of[0] = Some(Plan {
-            cell: cell.size(),
-            slots: slots as u32,
-            data: chunk::layout(cell, slots)?,
-            lengths: false,
-        });
-        Ok(Plans { of, len: 1 })
-    }
-}
-
-impl Sealed for Bytes {
-    fn size_classes(options: &Options) -> Result<Plans, BuildError> {
-        BuildError::in_range("chunk_bytes", options.chunk_bytes, 1, MAX_BYTES)?;
-        let largest = options.largest.unwrap_or(LARGEST);
-        BuildError::in_range("largest", largest, 1, MAX_BYTES)?;
-        let mut of = [None; sizes::CLASSES];
-        let len = sizes::class_of(largest) + 1;
-        for (class, plan) in of.iter_mut().enumerate().take(len) {
-            let size = sizes::size_of_class(class);
-            let cell = Layout::from_size_align(size, sizes::ALIGN).expect("within the limit");
-            let slots = (options.chunk_bytes / size).clamp(1, MAX_SLOTS);
-            *plan = Some(Plan {
-                cell: size,
-                slots: slots as u32,
-                data: chunk::layout(cell, slots)?,
-                lengths: true,
-            });
-        }
-        Ok(Plans { of, len })
     }
 }
 

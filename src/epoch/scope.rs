@@ -4,10 +4,9 @@
 
 use core::fmt;
 
+use super::borrow::{Ref, RefMut};
 use super::bytes::Bytes;
-use super::clear;
 use super::error::{InsertError, no_room};
-use super::guard::{Ref, RefMut};
 use super::key::{Epoch, EpochKey};
 use super::values::Values;
 use super::{Contents, Epochs};
@@ -93,7 +92,7 @@ unsafe fn in_scope<C: Contents, R>(
         fn drop(&mut self) {
             // SAFETY: all guards and references of its values came from its scope, or from one
             // inside it, and borrow it: by a lifetime that `f` cannot name, so none is left.
-            unsafe { clear::end::<C>(&self.slab.raw, self.epoch) };
+            unsafe { self.slab.end(self.epoch) };
         }
     }
 

@@ -1,10 +1,15 @@
-//! Statistics of a slab and its epochs.
+//! What is in a slab: statistics of it and its epochs, the keys of an epoch, and, with the feature
+//! `track`, the values that pin chunks and where they were inserted.
 
-use super::close_report::fraction;
-use super::epoch_record::{EpochPtr, EpochState};
-use super::key::Epoch;
-use super::raw_epochs::RawEpochs;
 use core::fmt;
+#[cfg(feature = "track")]
+use core::panic::Location;
+
+use super::epochs::{RawEpochs, fraction};
+use super::key::{Epoch, EpochKey};
+#[cfg(feature = "track")]
+use super::record::ChunkPtr;
+use super::record::{EpochPtr, EpochState};
 
 /// The statistics of an epoch.
 ///
@@ -204,5 +209,151 @@ impl Iterator for AllStats<'_> {
 impl fmt::Debug for AllStats<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AllStats").finish_non_exhaustive()
+    }
+}
+
+/// An iterator over the keys of an epoch's values, of
+/// [`keys_in`](super::Epochs::keys_in).
+#[derive(Clone)]
+#[must_use = "iterators are lazy"]
+pub struct KeysIn<'s> {
+    raw: &'s RawEpochs,
+    epoch: Epoch,
+    chunk: usize,
+    slot: u32,
+}
+
+impl<'s> KeysIn<'s> {
+    pub(super) fn new(raw: &'s RawEpochs, epoch: Epoch) -> Self {
+        KeysIn {
+            raw,
+            epoch,
+            chunk: 0,
+            slot: 0,
+        }
+    }
+}
+
+impl Iterator for KeysIn<'_> {
+    type Item = EpochKey;
+
+    fn next(&mut self) -> Option<EpochKey> {
+        loop {
+            // Looked up at each step: the slab may have been used in between.
+            let chunk = self.raw.store.get(self.chunk)?;
+            let record = self.raw.records.find(self.epoch).ok()?;
+            if self.slot == chunk.slots || chunk.epoch.get() != Some(record) {
+                (self.chunk, self.slot) = (self.chunk + 1, 0);
+                continue;
+            }
+            let slot = self.slot;
+            self.slot += 1;
+            if chunk.word(slot).get().has_value() {
+                return Some(chunk.key(slot));
+            }
+        }
+    }
+}
+
+impl fmt::Debug for KeysIn<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeysIn").finish_non_exhaustive()
+    }
+}
+
+/// A value that pins a chunk, and where it was inserted.
+///
+/// # Examples
+///
+/// ```
+/// let slab = flatslab::epoch::EpochSlab::new();
+/// let key = slab.insert("a session"); // here
+/// slab.advance_and_close();
+/// let pin = slab.pinned_by().next().unwrap();
+/// assert_eq!((pin.key, pin.site.file()), (key, file!()));
+/// ```
+#[cfg(feature = "track")]
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Pin {
+    /// The key of the value.
+    pub key: EpochKey,
+    /// Its epoch, which is closed.
+    pub epoch: Epoch,
+    /// The [tag](super::Epochs::set_tag) of the epoch.
+    pub tag: u64,
+    /// Where the value was inserted.
+    pub site: &'static Location<'static>,
+}
+
+#[cfg(feature = "track")]
+impl RawEpochs {
+    /// Notes where a value was inserted.
+    #[inline]
+    #[track_caller]
+    pub(super) fn note_origin(&self, chunk: ChunkPtr, slot: u32) {
+        let plan = self.store.plan(chunk.class as usize);
+        chunk.origin(plan, slot).set(Some(Location::caller()));
+    }
+
+    pub(super) fn pin(&self, chunk: ChunkPtr, slot: u32) -> Option<Pin> {
+        let record = chunk.epoch.get()?;
+        if !chunk.word(slot).get().has_value() {
+            return None;
+        }
+        let plan = self.store.plan(chunk.class as usize);
+        Some(Pin {
+            key: chunk.key(slot),
+            epoch: record.epoch()?,
+            tag: record.tag.get(),
+            site: chunk.origin(plan, slot).get()?,
+        })
+    }
+}
+
+/// An iterator over what pins closed epochs, of [`pinned_by`](super::Epochs::pinned_by).
+#[cfg(feature = "track")]
+#[derive(Clone)]
+#[must_use = "iterators are lazy"]
+pub struct PinnedBy<'s> {
+    raw: &'s RawEpochs,
+    chunk: usize,
+    slot: u32,
+}
+
+#[cfg(feature = "track")]
+impl<'s> PinnedBy<'s> {
+    pub(super) fn new(raw: &'s RawEpochs) -> Self {
+        PinnedBy {
+            raw,
+            chunk: 0,
+            slot: 0,
+        }
+    }
+}
+
+#[cfg(feature = "track")]
+impl Iterator for PinnedBy<'_> {
+    type Item = Pin;
+
+    fn next(&mut self) -> Option<Pin> {
+        loop {
+            let chunk = self.raw.store.get(self.chunk)?;
+            if self.slot == chunk.slots || !chunk.is_pinned() {
+                (self.chunk, self.slot) = (self.chunk + 1, 0);
+                continue;
+            }
+            self.slot += 1;
+            if let Some(pin) = self.raw.pin(chunk, self.slot - 1) {
+                return Some(pin);
+            }
+        }
+    }
+}
+
+#[cfg(feature = "track")]
+impl fmt::Debug for PinnedBy<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PinnedBy").finish_non_exhaustive()
     }
 }

@@ -4,26 +4,38 @@
 //! memory is given back: to the system, where it is in pages of the system's, else to where
 //! it came from. The record stays, and is on the list of bare ones.
 //!
+//! Chunks without values of epochs that are not closed stay these epochs', which use them again.
+//! Here is where they are found if another epoch needs memory and gets none: those that lost their
+//! last value last are [noted](Noted), the others are linked, by class.
+//!
+//! Memory for the records of chunks is allocated for several chunks at once ([`RecordBlocks`]).
+//! Between the cells of chunks, which begin at pages where these are given back to the system, a
+//! record of its own took all of each page that it reached into: one of 4,200 bytes two pages.
+//!
 //! # Invariants
 //!
 //! * U1: every chunk of the table is an epoch's, is being cleared, is on one of the lists of
 //!   unused ones of its class, or is retired.
 //! * U2: `committed` is the bytes of the memory of all chunks that have some.
 //! * U3: code of the user's, which an allocator or a source is, runs only while this is whole.
+//! * U4: `largest` is the bytes of a cell of the last class, and `small` that or
+//!   [`SMALL`], if that is less.
 //! * U5: the idle chunks of a class are linked from its `idle` on, whichever epoch has them. Those in
 //!   `noted` are of epochs that are not closed, know their places, and are not idle.
-//! * U4: `largest` is the bytes of a cell of the last class, and `small` that or
-//!   [`SMALL`](sizes::SMALL), if that is less.
+//! * B1: the blocks of the table are there until this is dropped. Of the last one of a class the
+//!   last `left` records were not given out; of the others all were.
 
+#[cfg(any(test, fuzzing))]
+use alloc::collections::BTreeMap;
+#[cfg(any(test, fuzzing))]
+use alloc::vec::Vec;
 use core::alloc::Layout;
 use core::cell::Cell;
 use core::ptr::NonNull;
 
-use super::chunk::{ChunkPtr, Memory, Plan};
-use super::idle::Noted;
+use super::contents::SMALL;
 use super::key::{EpochKey, INDEX_BITS};
-use super::record_blocks::{RecordBlocks, Spare};
-use super::sizes;
+use super::record::{ChunkPtr, Memory, Place, Plan};
 use crate::error::AllocError;
 use crate::raw::memory::Block;
 use crate::raw::row::Row;
@@ -105,7 +117,7 @@ impl Store {
             classes: start,
             class_count,
             largest,
-            small: largest.min(sizes::SMALL),
+            small: largest.min(SMALL),
             committed: Cell::new(0),
             max_bytes: limits.max_bytes,
             bound: Cell::new(limits.bound),
@@ -153,25 +165,6 @@ impl Store {
         (0..self.class_count)
             .map(|class| self.class(class).cached_count.get())
             .sum()
-    }
-
-    /// The lists of unused chunks of a class.
-    #[cfg(any(test, fuzzing))]
-    pub(super) fn unused(&self, class: usize) -> (Option<ChunkPtr>, Option<ChunkPtr>) {
-        let class = self.class(class);
-        (class.cached.get(), class.bare.get())
-    }
-
-    /// The idle chunks of a class, and how many.
-    #[cfg(any(test, fuzzing))]
-    pub(super) fn idle_of(&self, class: usize) -> (Option<ChunkPtr>, usize) {
-        let class = self.class(class);
-        (class.idle.get(), class.idle_count.get())
-    }
-
-    #[cfg(any(test, fuzzing))]
-    pub(super) fn cached_of(&self, class: usize) -> usize {
-        self.class(class).cached_count.get()
     }
 
     /// Bytes of the tables, and of the records of the chunks.
@@ -389,6 +382,50 @@ impl Store {
         drop(block);
         true
     }
+
+    /// Panics where U1, U2 or U5 does not hold. `seen` has the chunks of the epochs.
+    #[cfg(any(test, fuzzing))]
+    pub(super) fn check(&self, seen: &mut BTreeMap<u64, &'static str>) {
+        let mut committed = 0;
+        for class in 0..self.classes() {
+            let class = self.class(class);
+            let mut count = 0;
+            for (list, first) in [("cached", &class.cached), ("bare", &class.bare)] {
+                let mut next = first.get();
+                while let Some(chunk) = next {
+                    chunk.check();
+                    assert_eq!(chunk.live(), 0, "C3: unused");
+                    assert!(chunk.epoch.get().is_none(), "U1: no epoch's");
+                    let cached = chunk.memory.get() == Memory::Committed;
+                    assert_eq!(cached, list == "cached", "U1: {list}");
+                    assert_eq!(seen.insert(chunk.place, list), None, "U1: once");
+                    count += usize::from(cached);
+                    next = chunk.next.get();
+                }
+            }
+            assert_eq!(count, class.cached_count.get(), "U1: the cached ones");
+            let idle: Vec<_> =
+                core::iter::successors(class.idle.get(), |chunk| chunk.next_idle.get()).collect();
+            assert!(idle.iter().all(|chunk| chunk.idle.get()), "U5");
+            assert_eq!(idle.len(), class.idle_count.get(), "U5: how many");
+        }
+        for index in 0.. {
+            let Some(chunk) = self.get(index) else { break };
+            if chunk.memory.get() == Memory::Committed {
+                committed += self.plan(chunk.class as usize).data.size();
+            }
+            let retired = (0..chunk.slots).all(|slot| chunk.word(slot).get().is_retired());
+            assert!(seen.contains_key(&chunk.place) || retired, "U1: lost");
+        }
+        assert_eq!(committed, self.committed(), "U2");
+        for place in self.noted.places() {
+            if let Some(chunk) = self.noted.get(place) {
+                assert_eq!(chunk.noted.get(), Some(place), "U5: its place");
+                assert!(!chunk.is_pinned() && !chunk.idle.get(), "U5: noted");
+                assert!(chunk.epoch.get().is_some(), "U5: an epoch's");
+            }
+        }
+    }
 }
 
 impl Drop for Store {
@@ -402,5 +439,139 @@ impl Drop for Store {
         let layout = class_layout(self.class_count);
         // SAFETY: leaked when this was made; nothing of it needs dropping.
         drop(unsafe { Block::from_start(self.classes.cast(), layout, &self.source) });
+    }
+}
+
+/// How many chunks are noted.
+const PLACES: u8 = 8;
+
+/// The chunks of all epochs that lost their last values last.
+pub(super) struct Noted {
+    chunks: [Cell<Option<ChunkPtr>>; PLACES as usize],
+    /// The place whose turn is next.
+    turn: Cell<u8>,
+}
+
+impl Noted {
+    pub(super) fn new() -> Self {
+        Noted {
+            chunks: [const { Cell::new(None) }; PLACES as usize],
+            turn: Cell::new(0),
+        }
+    }
+
+    pub(super) fn get(&self, place: Place) -> Option<ChunkPtr> {
+        self.chunks[place.0 as usize].get()
+    }
+
+    pub(super) fn set(&self, place: Place, chunk: Option<ChunkPtr>) {
+        self.chunks[place.0 as usize].set(chunk);
+    }
+
+    /// The place for another chunk.
+    pub(super) fn next(&self) -> Place {
+        let place = self.turn.get();
+        self.turn.set((place + 1) % PLACES);
+        Place(place)
+    }
+
+    /// All places, that of the chunk that was noted first first.
+    pub(super) fn places(&self) -> impl Iterator<Item = Place> + use<> {
+        let turn = self.turn.get();
+        (0..PLACES).map(move |index| Place((turn + index) % PLACES))
+    }
+}
+
+/// The most records of a block: then what a page has left over is little of it.
+const MOST: usize = 16;
+
+/// The records of a class that were not given out.
+struct Spare {
+    next: Cell<NonNull<u8>>,
+    left: Cell<usize>,
+    given: Cell<usize>,
+}
+
+impl Spare {
+    fn new() -> Self {
+        Spare {
+            next: Cell::new(NonNull::dangling()),
+            left: Cell::new(0),
+            given: Cell::new(0),
+        }
+    }
+
+    /// A record of that layout, if one is left.
+    fn take(&self, record: Layout) -> Option<NonNull<u8>> {
+        self.left.set(self.left.get().checked_sub(1)?);
+        self.given.set(self.given.get() + 1);
+        let start = self.next.get();
+        // SAFETY: the block has this record (B1), so its end is within it, or one past it.
+        self.next.set(unsafe { start.add(record.size()) });
+        Some(start)
+    }
+}
+
+/// The blocks of all classes.
+struct RecordBlocks {
+    blocks: Row<(NonNull<u8>, Layout)>,
+    bytes: Cell<usize>,
+    source: Source,
+}
+
+impl RecordBlocks {
+    fn new(source: &Source) -> Self {
+        RecordBlocks {
+            blocks: Row::new(source.clone()),
+            bytes: Cell::new(0),
+            source: source.clone(),
+        }
+    }
+
+    /// Allocates further records of a class, as many as it has, unless some were allocated since
+    /// it was asked. Of one chunk alone it has one.
+    ///
+    /// # Errors
+    ///
+    /// When the source refuses.
+    fn grow(&self, spare: &Spare, record: Layout) -> Result<(), AllocError> {
+        let block = |count: usize| {
+            let bytes = record.size() * count;
+            // Records are small: slots are at most 2^15.
+            let layout = Layout::from_size_align(bytes, record.align()).expect("it is small");
+            Ok((count, Block::allocate(layout, &self.source)?))
+        };
+        let wanted = spare.given.get().clamp(1, MOST);
+        let (count, block) = block(wanted).or_else(|_: AllocError| block(1))?;
+        // Again where the allocator has used the room.
+        while self.blocks.len() == self.blocks.capacity() {
+            self.blocks.try_reserve(self.blocks.len() + 1)?;
+        }
+        if spare.left.get() == 0 {
+            let layout = block.layout();
+            let start = block.leak_start();
+            self.blocks.push((start, layout));
+            self.bytes.set(self.bytes.get() + layout.size());
+            spare.next.set(start);
+            spare.left.set(count);
+        }
+        Ok(())
+    }
+
+    /// Bytes of the blocks and their table.
+    fn bytes(&self) -> usize {
+        self.bytes.get() + self.blocks.bytes()
+    }
+}
+
+impl Drop for RecordBlocks {
+    fn drop(&mut self) {
+        for index in 0..self.blocks.len() {
+            if let Some((start, layout)) = self.blocks.get(index) {
+                // SAFETY: leaked by `grow`, of this layout and source; no record is used any more,
+                // and none needs dropping.
+                drop(unsafe { Block::from_start(start, layout, &self.source) });
+            }
+        }
     }
 }

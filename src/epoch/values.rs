@@ -1,17 +1,18 @@
 //! `EpochSlab`: values of one type.
 
+use core::alloc::Layout;
 use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
 use super::Epochs;
-use super::chunk::ChunkPtr;
-use super::contents::Contents;
+use super::borrow::{Ref, RefMut};
+use super::contents::{CLASSES, Contents, Options, Plans};
 use super::error::{InsertError, no_room};
-use super::guard::{Ref, RefMut};
-use super::key::{Epoch, EpochKey};
-use super::word::Word;
-use crate::error::AccessError;
+use super::key::{Epoch, EpochKey, MAX_SLOTS, Word};
+use super::record::{ChunkPtr, Plan};
+use crate::error::{AccessError, BuildError};
+use crate::raw::chunk;
 
 /// A slab of values of one type that belong to epochs; see the [module](super).
 ///
@@ -43,6 +44,20 @@ impl<T> Contents for Values<T> {
     unsafe fn drop_in_place(cell: NonNull<u8>) {
         // SAFETY: the cell has a `T` that is dropped once (precondition).
         unsafe { cell.cast::<T>().drop_in_place() };
+    }
+
+    fn size_classes(options: &Options) -> Result<Plans, BuildError> {
+        let slots = options.chunk_capacity;
+        BuildError::in_range("chunk_capacity", slots, 1, MAX_SLOTS)?;
+        let cell = Layout::new::<T>();
+        let mut of = [None; CLASSES];
+        of[0] = Some(Plan {
+            cell: cell.size(),
+            slots: slots as u32,
+            data: chunk::layout(cell, slots)?,
+            lengths: false,
+        });
+        Ok(Plans { of, len: 1 })
     }
 }
 

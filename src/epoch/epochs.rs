@@ -1,4 +1,15 @@
-//! `RawEpochs`: an epoch slab without the type of its values: its epochs, the ring, its chunks.
+//! The epochs of a slab, without the type of its values.
+//!
+//! [`RawEpochs`] has the ring, and the epochs outside of it; it inserts, closes, and says what becomes
+//! of the chunks. [`EpochRecords`] is the table of the epochs' records: which are in use, and that
+//! there is always one for the next advance.
+//!
+//! *Chunks without values of an epoch that is not closed* stay this epoch's, which uses them again,
+//! and reports them when it is closed. Those that lost their last value last are *noted*, a few of
+//! them, and left where they are, so that values that come and go one by one, in a few epochs by
+//! turns, cost nothing more. One that is noted no more and still has no value is *idle*, and goes
+//! behind the others of its epoch. At a limit, and where memory is refused, they serve the epoch that
+//! needs them.
 //!
 //! # Invariants
 //!
@@ -7,19 +18,20 @@
 //!   one, or the one that was entered last and not left, which is open.
 //! * H2: no code of the user's runs while any of this is half changed: allocators run in
 //!   [`make_room`](RawEpochs::make_room), [`open`](RawEpochs::open) and
-//!   [`Store::trim`], destructors in `clear.rs`.
+//!   [`Store::trim`], destructors in `mod.rs`.
+//! * R1: every record of the table is either an epoch's or on the list of spare ones.
+//! * R2: `spares >= owed`: one for each place of the ring that has no epoch, and one for each
+//!   epoch of the ring that could stay pinned when it is closed, because it has had a chunk.
+//!   So an advance needs no memory.
 
+#[cfg(any(test, fuzzing))]
+use alloc::collections::BTreeMap;
 use core::cell::Cell;
-use core::fmt;
 
-use super::CloseReport;
-use super::chunk::{ChunkPtr, Plan, Vacated};
-use super::epoch_record::{EpochPtr, EpochState, Kind};
-use super::epoch_records::{EpochRecords, NoEpoch};
 use super::error::{EpochError, Refusal};
-use super::key::{Epoch, EpochKey, INDEX_BITS};
+use super::key::{Epoch, EpochKey, INDEX_BITS, Word};
+use super::record::{ChunkPtr, EpochPtr, EpochState, Kind, Place, Plan, Vacated};
 use super::store::{Limits, Store};
-use super::word::Word;
 use crate::error::{AccessError, AllocError, BuildError};
 use crate::raw::atomic::{Count, Ordering};
 use crate::raw::row::Row;
@@ -108,7 +120,7 @@ impl RawEpochs {
 
     /// The current epoch is that one, or the ring's. Returns which one was, unless that was the
     /// ring's.
-    pub(super) fn set_entered(&self, record: Option<EpochPtr>) -> Option<EpochPtr> {
+    fn set_entered(&self, record: Option<EpochPtr>) -> Option<EpochPtr> {
         let of_ring = self.current_of_ring();
         let last = self.current.replace(record.unwrap_or(of_ring));
         Some(last).filter(|&last| last != of_ring)
@@ -332,7 +344,7 @@ impl RawEpochs {
         }
     }
 
-    pub(super) fn detach(&self, record: EpochPtr, chunk: ChunkPtr) {
+    fn detach(&self, record: EpochPtr, chunk: ChunkPtr) {
         self.forget_idle(record, chunk);
         // SAFETY: the class of a chunk of the slab's.
         unsafe { record.list(chunk.class as usize) }.remove(chunk);
@@ -523,54 +535,477 @@ impl RawEpochs {
         }
         live
     }
-}
 
-/// An iterator over the keys of an epoch's values, of
-/// [`keys_in`](super::Epochs::keys_in).
-#[derive(Clone)]
-#[must_use = "iterators are lazy"]
-pub struct KeysIn<'s> {
-    raw: &'s RawEpochs,
-    epoch: Epoch,
-    chunk: usize,
-    slot: u32,
-}
+    // Epochs that are entered.
 
-impl<'s> KeysIn<'s> {
-    pub(super) fn new(raw: &'s RawEpochs, epoch: Epoch) -> Self {
-        KeysIn {
-            raw,
-            epoch,
-            chunk: 0,
-            slot: 0,
+    /// Enters an epoch.
+    ///
+    /// # Errors
+    ///
+    /// If that cannot be entered.
+    pub(super) fn enter(&self, epoch: Epoch) -> Result<Entered<'_>, EpochError> {
+        let record = self.records.find(epoch).map_err(|reason| match reason {
+            NoEpoch::Foreign => EpochError::Foreign,
+            NoEpoch::Over => EpochError::Closed,
+        })?;
+        match (record.kind.get(), record.state.get()) {
+            (Kind::Ring(_), _) => return Err(EpochError::InRing),
+            (_, EpochState::Open) => {}
+            (_, EpochState::Closing | EpochState::Pinned) => return Err(EpochError::Closed),
+        }
+        record.entered.set(record.entered.get() + 1);
+        Ok(Entered {
+            raw: self,
+            record,
+            previous: self.set_entered(Some(record)),
+        })
+    }
+
+    /// The guard of an epoch that is entered is dropped.
+    pub(super) fn close_when_left(&self, epoch: Epoch) {
+        if let Ok(record) = self.records.find(epoch) {
+            record.closes_when_left.set(true);
         }
     }
-}
 
-impl Iterator for KeysIn<'_> {
-    type Item = EpochKey;
+    // Chunks without values of epochs that are not closed.
 
-    fn next(&mut self) -> Option<EpochKey> {
-        loop {
-            // Looked up at each step: the slab may have been used in between.
-            let chunk = self.raw.store.get(self.chunk)?;
-            let record = self.raw.records.find(self.epoch).ok()?;
-            if self.slot == chunk.slots || chunk.epoch.get() != Some(record) {
-                (self.chunk, self.slot) = (self.chunk + 1, 0);
+    /// A chunk of an epoch that is not closed has lost its last value, and is on the stack of open
+    /// ones.
+    #[cold]
+    #[inline(never)]
+    fn note(&self, chunk: ChunkPtr) {
+        if chunk.noted.get().is_none() {
+            let place = self.store.noted.next();
+            self.settle(place);
+            self.store.noted.set(place, Some(chunk));
+            chunk.noted.set(Some(place));
+        }
+        chunk.note();
+    }
+
+    /// The chunk that is noted there is idle, unless it has values again.
+    fn settle(&self, place: Place) {
+        let Some(chunk) = self.store.noted.get(place) else {
+            return;
+        };
+        let record = chunk.epoch.get().expect("U5: it is an epoch's");
+        self.forget_idle(record, chunk);
+        // If all its slots are retired, it has no value, and no room: it stays.
+        if chunk.live() == 0 && chunk.has_room() {
+            // SAFETY: the class of a chunk of the slab's.
+            unsafe { record.list(chunk.class as usize) }.set_idle(chunk);
+            self.store.link_idle(chunk);
+        }
+    }
+
+    /// A chunk is taken from among the noted or idle ones, because it leaves its epoch, or is pinned,
+    /// or used.
+    fn forget_idle(&self, record: EpochPtr, chunk: ChunkPtr) {
+        if let Some(place) = chunk.noted.take() {
+            self.store.noted.set(place, None);
+            chunk.forget_note();
+        }
+        if chunk.idle.get() {
+            // SAFETY: the class of a chunk of the slab's.
+            unsafe { record.list(chunk.class as usize) }.unlink_idle(chunk);
+            self.store.unlink_idle(chunk);
+        }
+    }
+
+    /// An epoch gives up an idle chunk of that class, which is unused then; `false` if there is
+    /// none.
+    fn give_up(&self, class: usize) -> bool {
+        let Some(chunk) = self.store.idle(class) else {
+            return false;
+        };
+        let record = chunk.epoch.get().expect("U5: it is an epoch's");
+        self.detach(record, chunk);
+        self.store.put(chunk);
+        true
+    }
+
+    /// Makes a chunk of a class unused for which there was no memory: one that an epoch does not
+    /// need, or in the place of such ones of other classes. O(bytes of a chunk), of which each is
+    /// one.
+    ///
+    /// # Errors
+    ///
+    /// The one that is given, if there are none.
+    fn take_over(&self, class: usize, error: AllocError) -> Result<(), AllocError> {
+        self.store
+            .noted
+            .places()
+            .for_each(|place| self.settle(place));
+        if self.give_up(class) {
+            return Ok(());
+        }
+        let bytes = match error {
+            AllocError::Limit { .. } => self.store.excess(class),
+            // The source may have it once it has as much back.
+            _ => self.store.plan(class).data.size(),
+        };
+        if self.store.free_bytes(class) < bytes {
+            return Err(error);
+        }
+        let before = self.store.committed();
+        // The source may use this, so all is read each time.
+        let is_enough = || self.store.committed() + bytes <= before;
+        for other in (0..self.store.classes()).filter(|&other| other != class) {
+            while !is_enough() && (self.store.give_back(other) || self.give_up(other)) {}
+        }
+        if !is_enough() {
+            return Err(error);
+        }
+        self.store.grow(class)
+    }
+
+    /// Panics where an invariant does not hold.
+    #[cfg(any(test, fuzzing))]
+    pub(super) fn check(&self) {
+        self.records.check(self.ring());
+        let mut seen = BTreeMap::new();
+        for index in 0.. {
+            let Some(record) = self.records.get(index) else {
+                break;
+            };
+            let state = record.state.get();
+            if record.generation.get() == 0 {
+                assert_eq!(record.chunks.get(), 0, "R1: a spare record has no chunks");
                 continue;
             }
-            let slot = self.slot;
-            self.slot += 1;
-            if chunk.word(slot).get().has_value() {
-                return Some(chunk.key(slot));
+            let open = if state == EpochState::Open {
+                record.generation.get()
+            } else {
+                0
+            };
+            assert_eq!(record.open.get(), open, "E1: open");
+            let mut chunks = 0;
+            for chunk in self.chunks_of(record) {
+                chunk.check();
+                chunks += 1;
+                assert_eq!(chunk.epoch.get(), Some(record), "E2: its own");
+                assert_eq!(seen.insert(chunk.place, "an epoch"), None, "E2: once");
+                let pinned = state == EpochState::Pinned;
+                assert_eq!(chunk.is_pinned(), pinned, "E1: pinned");
+                // SAFETY: the class of a chunk of the slab's.
+                let list = unsafe { record.list(chunk.class as usize) };
+                let open = times_on_stack(list.open.get(), chunk);
+                let idle = times_on_stack(list.idle.get(), chunk);
+                if !pinned {
+                    assert_eq!(chunk.listed.get(), open + idle == 1, "E2: the stack");
+                    assert_eq!(open + idle, usize::from(chunk.has_room()), "E2: once");
+                }
+                assert_eq!(idle, usize::from(chunk.idle.get()), "E2: idle");
             }
+            assert_eq!(record.chunks.get(), chunks, "E2: all");
+            assert!(chunks > 0 || state != EpochState::Pinned, "E1: over");
+            let replaced = !matches!(record.kind.get(), Kind::Ring(_)) || record.replaced.get();
+            assert!(chunks == 0 || replaced, "R2: a record for the ring");
+        }
+        self.store.check(&mut seen);
+    }
+}
+
+/// How often a chunk is on a stack.
+#[cfg(any(test, fuzzing))]
+fn times_on_stack(stack: Option<ChunkPtr>, chunk: ChunkPtr) -> usize {
+    let stack = core::iter::successors(stack, |above| above.next_open.get());
+    stack.filter(|&it| it == chunk).count()
+}
+
+/// An epoch that is entered; left when this is dropped.
+pub(super) struct Entered<'s> {
+    raw: &'s RawEpochs,
+    record: EpochPtr,
+    /// The one that was entered before; none if that was the ring's.
+    previous: Option<EpochPtr>,
+}
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        let Entered {
+            raw,
+            record,
+            previous,
+        } = *self;
+        raw.set_entered(previous);
+        record.entered.set(record.entered.get() - 1);
+        if record.entered.get() == 0 && record.closes_when_left.take() {
+            record.set_closing();
+            raw.close_closing(record);
         }
     }
 }
 
-impl fmt::Debug for KeysIn<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KeysIn").finish_non_exhaustive()
+/// The result of closing an epoch.
+///
+/// # Examples
+///
+/// ```
+/// let slab = flatslab::epoch::EpochSlab::new();
+/// slab.insert(7);
+/// let (_, report) = slab.advance_and_close();
+/// assert_eq!((report.scanned, report.recycled, report.pinned, report.live), (1, 0, 1, 1));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct CloseReport {
+    /// The epoch.
+    pub epoch: Epoch,
+    /// Number of chunks that it had.
+    pub scanned: usize,
+    /// Number of those chunks that had no value, and are unused now.
+    pub recycled: usize,
+    /// Number of the other chunks. Each stays until its last value leaves.
+    pub pinned: usize,
+    /// Number of values in the pinned chunks.
+    pub live: usize,
+    /// Bytes of unused chunks that were given back, see
+    /// [`cached_chunks`](crate::Builder::cached_chunks).
+    pub released_bytes: usize,
+    /// Time that the closing took.
+    #[cfg(feature = "std")]
+    pub elapsed: core::time::Duration,
+}
+
+impl CloseReport {
+    /// Returns [`recycled`](Self::recycled) / [`scanned`](Self::scanned): the fraction of its
+    /// chunks that had no value. 1 if lifetimes and the epoch agree; `None` if it had no chunk.
+    ///
+    /// ```
+    /// let slab = flatslab::epoch::EpochSlab::new();
+    /// slab.take(slab.insert(7));
+    /// assert_eq!(slab.advance_and_close().1.recycled_fraction(), Some(1.0));
+    /// ```
+    #[must_use]
+    pub fn recycled_fraction(&self) -> Option<f64> {
+        fraction(self.recycled as u64, self.scanned as u64)
+    }
+}
+
+/// The fraction of the scanned chunks that were recycled, if there were any.
+pub(super) fn fraction(recycled: u64, scanned: u64) -> Option<f64> {
+    (scanned > 0).then(|| recycled as f64 / scanned as f64)
+}
+
+/// The records of epochs.
+pub(super) struct EpochRecords {
+    /// Of the slab: added to an index it is the place of an epoch.
+    place: u64,
+    classes: usize,
+    table: Row<EpochPtr>,
+    spare: Cell<Option<EpochPtr>>,
+    spares: Cell<usize>,
+    owed: Cell<usize>,
+    last: Cell<u64>,
+    source: Source,
+}
+
+/// Why there is no such epoch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum NoEpoch {
+    Foreign,
+    Over,
+}
+
+impl EpochRecords {
+    /// Records for the permanent epoch and a ring.
+    ///
+    /// # Errors
+    ///
+    /// When the source refuses.
+    pub(super) fn try_new(
+        place: u64,
+        classes: usize,
+        ring: usize,
+        source: &Source,
+    ) -> Result<Self, AllocError> {
+        let records = EpochRecords {
+            place,
+            classes,
+            table: Row::new(source.clone()),
+            spare: Cell::new(None),
+            spares: Cell::new(0),
+            owed: Cell::new(0),
+            last: Cell::new(0),
+            source: source.clone(),
+        };
+        while records.spares.get() < ring + 1 {
+            records.grow()?;
+        }
+        records.owed.set(ring);
+        Ok(records)
+    }
+
+    /// The record of that epoch.
+    #[inline(always)]
+    pub(super) fn find(&self, epoch: Epoch) -> Result<EpochPtr, NoEpoch> {
+        let index = epoch.place() ^ self.place;
+        if index >> INDEX_BITS != 0 {
+            return Err(NoEpoch::Foreign);
+        }
+        match self.table.get(index as usize) {
+            Some(record) if record.generation.get() == epoch.generation() => Ok(record),
+            _ => Err(NoEpoch::Over),
+        }
+    }
+
+    /// The record of that epoch, if it takes insertions.
+    #[inline(always)]
+    pub(super) fn find_open(&self, epoch: Epoch) -> Option<EpochPtr> {
+        // Of another slab it is beyond all records.
+        let index = usize::try_from(epoch.place() ^ self.place).ok()?;
+        let record = self.table.get(index)?;
+        (record.open.get() == epoch.generation()).then_some(record)
+    }
+
+    /// All epochs that there are, in the order of their indices.
+    pub(super) fn get(&self, index: usize) -> Option<EpochPtr> {
+        self.table.get(index)
+    }
+
+    /// Adds a spare record.
+    ///
+    /// # Errors
+    ///
+    /// When the source refuses, or there are 2^30 records.
+    #[cold]
+    fn grow(&self) -> Result<(), AllocError> {
+        let record = EpochPtr::allocate(self.classes, &self.source)?;
+        // Again where the allocator has used the room.
+        while self.table.len() == self.table.capacity() {
+            self.table.try_reserve(self.table.len() + 1)?;
+        }
+        let index = self.table.len();
+        if index >> INDEX_BITS != 0 {
+            let bytes = record.layout().size();
+            return Err(AllocError::OutOfMemory { bytes });
+        }
+        let record = EpochPtr::write(record, self.classes, self.place + index as u64);
+        self.table.push(record);
+        self.put_back(record);
+        Ok(())
+    }
+
+    /// Adds a record that has no epoch to the spare ones.
+    fn put_back(&self, record: EpochPtr) {
+        record.next_free.set(self.spare.replace(Some(record)));
+        self.spares.set(self.spares.get() + 1);
+    }
+
+    /// Begins an epoch with a record that is owed to the ring (R2).
+    pub(super) fn open_owed(&self, kind: Kind, opened_at: u64) -> EpochPtr {
+        self.owed.set(self.owed.get() - 1);
+        self.open(kind, opened_at).expect("R2: one is owed")
+    }
+
+    /// Begins an epoch with a record that is not owed.
+    ///
+    /// # Errors
+    ///
+    /// When the source refuses.
+    pub(super) fn try_open(&self, kind: Kind, opened_at: u64) -> Result<EpochPtr, AllocError> {
+        loop {
+            if self.spares.get() > self.owed.get() {
+                if let Some(record) = self.open(kind, opened_at) {
+                    return Ok(record);
+                }
+            }
+            self.grow()?;
+        }
+    }
+
+    fn open(&self, kind: Kind, opened_at: u64) -> Option<EpochPtr> {
+        let record = self.spare.get()?;
+        self.spare.set(record.next_free.take());
+        self.spares.set(self.spares.get() - 1);
+        // 2^64 epochs last for 500 years of one in a nanosecond.
+        self.last.set(self.last.get() + 1);
+        record.set_open(self.last.get(), kind, opened_at);
+        Some(record)
+    }
+
+    /// Makes sure that the ring has a record for another epoch, should this one, which is to
+    /// have its first chunk, stay pinned. Returns whether it was so before: else the allocator
+    /// has run.
+    ///
+    /// # Errors
+    ///
+    /// When the source refuses.
+    pub(super) fn replace(&self, record: EpochPtr) -> Result<bool, AllocError> {
+        if record.replaced.get() || !matches!(record.kind.get(), Kind::Ring(_)) {
+            return Ok(true);
+        }
+        if self.spares.get() <= self.owed.get() {
+            self.grow()?;
+            return Ok(false);
+        }
+        self.owed.set(self.owed.get() + 1);
+        record.replaced.set(true);
+        Ok(true)
+    }
+
+    /// The epoch leaves its place in the ring, to which a record is owed from now on: that
+    /// which was set aside for it, or its own, which it then gives up.
+    pub(super) fn leave_ring(&self, record: EpochPtr) {
+        debug_assert!(record.replaced.get() || record.chunks.get() == 0);
+        if !record.replaced.replace(false) {
+            self.owed.set(self.owed.get() + 1);
+        }
+        record.kind.set(Kind::Outside);
+    }
+
+    /// The epoch is over: it is closed and has no chunks.
+    pub(super) fn end(&self, record: EpochPtr) {
+        debug_assert!(record.chunks.get() == 0 && record.open.get() == 0);
+        record.generation.set(0);
+        self.put_back(record);
+    }
+
+    /// Bytes of the records and their table.
+    pub(super) fn bytes(&self) -> usize {
+        self.table.bytes() + self.table.len() * EpochPtr::bytes(self.classes)
+    }
+
+    /// Panics where R1 or R2 does not hold.
+    #[cfg(any(test, fuzzing))]
+    pub(super) fn check(&self, ring: usize) {
+        let mut spares = 0;
+        let mut next = self.spare.get();
+        while let Some(record) = next {
+            assert_eq!(
+                record.generation.get(),
+                0,
+                "R1: a spare record has no epoch"
+            );
+            spares += 1;
+            next = record.next_free.get();
+        }
+        assert_eq!(spares, self.spares.get(), "R1: the spare records");
+        let records = || (0..self.table.len()).filter_map(|index| self.table.get(index));
+        let used = records()
+            .filter(|record| record.generation.get() != 0)
+            .count();
+        assert_eq!(spares + used, self.table.len(), "R1: used or spare");
+        let in_ring = records()
+            .filter(|record| record.generation.get() != 0)
+            .filter(|record| matches!(record.kind.get(), Kind::Ring(_)));
+        let replaced = in_ring.clone().filter(|record| record.replaced.get());
+        let owed = ring - in_ring.clone().count() + replaced.count();
+        assert_eq!(owed, self.owed.get(), "R2: what is owed");
+        assert!(spares >= owed, "R2: is there");
+    }
+}
+
+impl Drop for EpochRecords {
+    fn drop(&mut self) {
+        for index in 0..self.table.len() {
+            if let Some(record) = self.table.get(index) {
+                // SAFETY: written by `grow`, and the slab is gone.
+                drop(unsafe { record.into_record(self.classes, &self.source) });
+            }
+        }
     }
 }
 

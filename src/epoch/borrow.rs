@@ -10,7 +10,7 @@ use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 
-use super::word::Word;
+use super::key::Word;
 
 /// A shared borrow of a value, like [`core::cell::Ref`].
 ///

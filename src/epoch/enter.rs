@@ -1,7 +1,12 @@
-//! `EpochGuard`: an epoch outside the ring that is closed when its guard is dropped.
+//! Epochs for a part of the program: one that a guard closes, and one that calls run within.
 //!
-//! It borrows the slab shared, so keys leave it, and its values stay. `scope.rs` has the epoch
-//! that ends with its values.
+//! An [`EpochGuard`] borrows the slab shared, so keys leave its epoch, which is outside the ring, and
+//! values stay. `scope.rs` has the epoch that ends with its values.
+//!
+//! While a closure runs [within](Epochs::within) an epoch, that is where insertions go which name
+//! none. The epoch that was current before is on the stack of the calls, so entering allocates
+//! nothing, calls are left in the reverse order, by a panic too, and no guard can be forgotten or
+//! dropped out of turn. An epoch is not closed while it is entered: so what the calls have is there.
 
 use core::fmt;
 
@@ -19,8 +24,8 @@ use crate::raw::memory;
 /// The epoch is outside the ring: guards nest to any depth, and none closes another epoch.
 /// Values can outlive it: those that are still there when it is closed stay, and pin their
 /// chunks. [`Epochs::scope`] drops them instead. If the guard is dropped in a call
-/// [within](Epochs::within) its epoch, that is closed when the call has ended. If the guard is forgotten, its epoch stays
-/// open until it is closed by name.
+/// [within](Epochs::within) its epoch, that is closed when the call has ended. If the guard is
+/// forgotten, its epoch stays open until it is closed by name.
 ///
 /// # Examples
 ///
@@ -82,6 +87,41 @@ impl<C: Contents> Epochs<C> {
             slab: self,
             epoch: self.try_open()?,
         })
+    }
+
+    /// Runs a closure within an epoch: until it returns or panics, that is the
+    /// [current](Self::current) one, to which everything belongs that is inserted or allocated
+    /// and names no epoch. Returns what the closure returns. O(1), allocates nothing.
+    ///
+    /// An epoch is entered any number of times, until it is closed, also within itself or another
+    /// one, which is current again afterwards. Use it for work that comes in pieces, such as that
+    /// for a session or a frame, in functions that do not know for which. The ring advances as
+    /// always; its epochs are current again once all others are left.
+    ///
+    /// # Errors
+    ///
+    /// If the epoch is over or closed, belongs to another slab, or is one of the ring, whose epochs
+    /// are current by turns. The closure is not called then.
+    ///
+    /// ```
+    /// use flatslab::epoch::{EpochError, EpochSlab};
+    ///
+    /// let slab = EpochSlab::new();
+    /// let sessions = [slab.open(), slab.open()];
+    /// let handle = |message: &'static str| slab.insert(message);
+    /// for round in 0..3 {
+    ///     let session = sessions[round % 2];
+    ///     let key = slab.within(session, || handle("hello"))?;
+    ///     assert_eq!(slab.epoch_of(key), Some(session));
+    /// }
+    /// assert_eq!(slab.clear_epoch(sessions[0]), 2);
+    /// slab.close(sessions[0])?;
+    /// assert_eq!(slab.within(sessions[0], || ()), Err(EpochError::Closed));
+    /// # Ok::<(), EpochError>(())
+    /// ```
+    pub fn within<R>(&self, epoch: Epoch, f: impl FnOnce() -> R) -> Result<R, EpochError> {
+        let _entered = self.raw.enter(epoch)?;
+        Ok(f())
     }
 }
 

@@ -1,15 +1,18 @@
-//! `SharedRef`: a value that stays while it is read, and keeps its slab by reference or by `Arc`.
+//! `SharedRef`: a value that stays while it is read, and keeps its slab by reference or by `Arc`;
+//! and the iterator that makes one of each value.
 //!
 //! A guard holds a pointer to the cell, not a reference: its end may drop the value and give
 //! the cell to another thread, which a reference would have promised not to see.
 
 use alloc::sync::Arc;
 use core::fmt;
+use core::iter::FusedIterator;
 use core::mem::ManuallyDrop;
 use core::ops::Deref;
 
-use super::cell::CellPtr;
-use super::{SharedKey, SharedSlab};
+use super::SharedSlab;
+use super::cell::{CellPtr, SharedKey};
+use crate::error::AccessError;
 
 /// A value of a [`SharedSlab`], which stays as long as the guard.
 ///
@@ -217,13 +220,6 @@ impl<T, S: Deref<Target = SharedSlab<T>>> SharedRef<T, S> {
     }
 }
 
-#[cold]
-#[inline(never)]
-#[track_caller]
-fn too_many(key: SharedKey) -> ! {
-    panic!("a clone was refused for {key:?}: it has too many readers")
-}
-
 impl<T, S: Deref<Target = SharedSlab<T>>> Deref for SharedRef<T, S> {
     type Target = T;
 
@@ -256,4 +252,128 @@ impl<T: fmt::Display, S: Deref<Target = SharedSlab<T>>> fmt::Display for SharedR
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
     }
+}
+
+/// The values of a [`SharedSlab`], from [`SharedSlab::iter`].
+///
+/// `Send` and `Sync` if `T` is both.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::sync::SharedSlab;
+///
+/// let slab = SharedSlab::with_capacity(2);
+/// let key = slab.insert(7).unwrap();
+/// let (first, value) = slab.iter().next().unwrap();
+/// assert_eq!((first, *value), (key, 7));
+/// ```
+#[must_use = "an iterator does nothing before it is asked"]
+pub struct Iter<'a, T> {
+    slab: &'a SharedSlab<T>,
+    next: usize,
+}
+
+impl<T> SharedSlab<T> {
+    /// Iterates over the values, each with its key and a guard, in the order of slots; O(capacity)
+    /// for all. Each slot is read once: values that other threads insert or remove at the same
+    /// time may or may not be among them.
+    ///
+    /// # Panics
+    ///
+    /// Its `next` panics as [`get`](Self::get) does.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::sync::SharedSlab;
+    ///
+    /// let slab = SharedSlab::with_capacity(8);
+    /// let keys = [1, 2, 3].map(|number| slab.insert(number).unwrap());
+    /// for (key, value) in &slab {
+    ///     if *value == 2 {
+    ///         assert!(slab.remove(key));
+    ///     }
+    /// }
+    /// assert_eq!(slab.iter().map(|(_, value)| *value).sum::<i32>(), 4);
+    /// # let _ = keys;
+    /// ```
+    pub fn iter(&self) -> Iter<'_, T> {
+        Iter::new(self)
+    }
+}
+
+impl<'a, T> IntoIterator for &'a SharedSlab<T> {
+    type Item = (SharedKey, SharedRef<T, &'a SharedSlab<T>>);
+    type IntoIter = Iter<'a, T>;
+
+    fn into_iter(self) -> Iter<'a, T> {
+        self.iter()
+    }
+}
+
+impl<'a, T> Iter<'a, T> {
+    pub(super) fn new(slab: &'a SharedSlab<T>) -> Self {
+        Iter { slab, next: 0 }
+    }
+}
+
+impl<'a, T> Iterator for Iter<'a, T> {
+    type Item = (SharedKey, SharedRef<T, &'a SharedSlab<T>>);
+
+    #[track_caller]
+    fn next(&mut self) -> Option<Self::Item> {
+        while self.next < self.slab.capacity() {
+            let index = self.next;
+            self.next += 1;
+            // SAFETY: `index` is below the capacity (the condition of the loop).
+            let cell = unsafe { self.slab.cell(index) };
+            // SAFETY: allocated as long as the slab is (H1).
+            match unsafe { cell.word().begin_any_read(self.slab.mask) } {
+                None => {}
+                Some((generation, Ok(()))) => {
+                    let key = SharedKey::new(generation, index);
+                    // SAFETY: the reader that was counted.
+                    return Some((key, unsafe { SharedRef::new(self.slab, cell) }));
+                }
+                Some((generation, Err(error))) => refused(SharedKey::new(generation, index), error),
+            }
+        }
+        None
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (0, Some(self.slab.capacity() - self.next))
+    }
+}
+
+impl<T> FusedIterator for Iter<'_, T> {}
+
+impl<T> Clone for Iter<'_, T> {
+    fn clone(&self) -> Self {
+        Iter { ..*self }
+    }
+}
+
+/// Prints how many slots are still to be looked at.
+impl<T> fmt::Debug for Iter<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Iter")
+            .field("slots_left", &(self.slab.capacity() - self.next))
+            .finish_non_exhaustive()
+    }
+}
+
+#[cold]
+#[inline(never)]
+#[track_caller]
+pub(super) fn refused(key: SharedKey, error: AccessError) -> ! {
+    panic!("access was refused for {key:?}: {error}")
+}
+
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn too_many(key: SharedKey) -> ! {
+    panic!("a clone was refused for {key:?}: it has too many readers")
 }

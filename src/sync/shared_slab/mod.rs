@@ -8,12 +8,11 @@
 //!
 //! | file | what |
 //! |---|---|
+//! | `mod.rs` | `SharedSlab` and its options |
 //! | `free_map/` | the free cells |
-//! | `cell.rs`, `key.rs` | a value and its word; keys |
-//! | `ends.rs` | from a key to its cell, and the end of a value |
-//! | `insertion.rs`, `removal.rs` | inserting, removing |
-//! | `guard.rs`, `access.rs`, `iter.rs` | guards; access by key; iteration |
-//! | `options.rs` | the options of the builder |
+//! | `cell.rs` | a value and its word; keys |
+//! | `values.rs` | the life of a value |
+//! | `guard.rs` | guards; iteration |
 //! | `counted.rs`, `models.rs` | atomics that count their changes, for tests; the loom models |
 //!
 //! # Invariants
@@ -36,22 +35,16 @@
     reason = "the `Arc` is the user's, who has allocated it"
 )]
 
-mod access;
 mod cell;
 #[cfg(all(test, not(loom)))]
 mod counted;
-mod ends;
 mod free_map;
 mod guard;
-mod insertion;
-mod iter;
-mod key;
 #[cfg(all(test, loom))]
 mod models;
-mod options;
-mod removal;
 #[cfg(all(test, not(loom)))]
 mod tests;
+mod values;
 
 use core::cell::UnsafeCell;
 use core::fmt;
@@ -59,7 +52,9 @@ use core::marker::PhantomData;
 use core::panic::RefUnwindSafe;
 use core::ptr::NonNull;
 
-use crate::error::AllocError;
+use crate::builder::{Build, Builder};
+use crate::error::{AllocError, BuildError};
+use crate::memory::Pages;
 use crate::raw::atomic::{AtomicUsize, Ordering};
 use crate::raw::chunk;
 use crate::raw::memory::{self, Block};
@@ -68,9 +63,8 @@ use crate::raw::source::Source;
 use cell::{CellPtr, LOW_BITS, LOW_BITS_OF_LARGE, Word};
 use free_map::FreeMap;
 
-pub use guard::SharedRef;
-pub use iter::Iter;
-pub use key::SharedKey;
+pub use cell::SharedKey;
+pub use guard::{Iter, SharedRef};
 
 /// A slab of fixed capacity that threads share: each of them inserts, reads and removes values
 /// at any time, without locks.
@@ -221,6 +215,19 @@ impl<T> SharedSlab<T> {
         Self::try_new_in(capacity, &Source::GLOBAL)
     }
 
+    /// A builder of a slab: its capacity, and where its memory comes from.
+    ///
+    /// ```
+    /// let slab = flatslab::sync::SharedSlab::<u64>::builder().capacity(100).build();
+    /// assert_eq!(slab.capacity(), 100);
+    /// ```
+    pub const fn builder() -> Builder<Self> {
+        Builder::new(Options {
+            capacity: 0,
+            wraps: false,
+        })
+    }
+
     /// A slab with memory from `source`.
     fn try_new_in(capacity: usize, source: &Source) -> Result<Self, AllocError> {
         let layout = chunk::layout(CellPtr::<T>::LAYOUT, capacity)?;
@@ -368,5 +375,67 @@ impl<T> fmt::Debug for SharedSlab<T> {
             .field("len", &self.len())
             .field("capacity", &self.capacity())
             .finish_non_exhaustive()
+    }
+}
+
+/// What a builder of shared slabs has set.
+#[derive(Clone, Debug)]
+pub struct Options {
+    capacity: usize,
+    wraps: bool,
+}
+
+impl<T> Build for SharedSlab<T> {
+    type Options = Options;
+
+    fn try_build(options: Options, pages: Pages) -> Result<Self, BuildError> {
+        let source = pages.into_source()?;
+        let mut slab = SharedSlab::try_new_in(options.capacity, &source)?;
+        slab.wraps = options.wraps;
+        Ok(slab)
+    }
+}
+
+/// Options of a [`SharedSlab`].
+///
+/// [`build`](Self::build) is O(capacity), and panics as
+/// [`with_capacity`](SharedSlab::with_capacity). The [pages](Pages) are those of the cells and of
+/// the map of the free ones; the system's are all touched when the slab is made.
+///
+/// ```
+/// use flatslab::memory::{HugePages, Pages};
+/// use flatslab::sync::SharedSlab;
+///
+/// let pages = Pages::new().huge(HugePages::Try);
+/// let slab = SharedSlab::<u64>::builder().capacity(100).pages(pages).try_build()?;
+/// assert_eq!(slab.capacity(), 100);
+/// assert!(SharedSlab::<u64>::builder().capacity(1 << 30).try_build().is_err());
+/// # Ok::<(), flatslab::BuildError>(())
+/// ```
+impl<T> Builder<SharedSlab<T>> {
+    /// Number of slots; 0 by default.
+    ///
+    /// ```
+    /// let slab = flatslab::sync::SharedSlab::<u64>::builder().capacity(8).build();
+    /// assert_eq!(slab.capacity(), 8);
+    /// ```
+    pub const fn capacity(mut self, slots: usize) -> Self {
+        self.options.capacity = slots;
+        self
+    }
+
+    /// Lets generations wrap: a slot that has used its last one begins with the first one again,
+    /// instead of being [retired](SharedSlab::retired_slots). See
+    /// [how long a slab lasts](SharedSlab#how-long-a-slab-lasts).
+    ///
+    /// ```
+    /// use flatslab::sync::SharedSlab;
+    ///
+    /// let slab = SharedSlab::<u64>::builder().capacity(8).wrapping_generations().build();
+    /// assert!(slab.insert(7).is_ok());
+    /// ```
+    pub const fn wrapping_generations(mut self) -> Self {
+        self.options.wraps = true;
+        self
     }
 }

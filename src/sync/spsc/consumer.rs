@@ -1,10 +1,10 @@
-//! The end of a ring that reads. The invariants J1 to J4 stand in `ends.rs`.
+//! The end of a ring that reads. The invariants J1 to J4 stand in `block.rs`.
 
 use core::fmt;
 use core::ops::Deref;
 use core::ptr::NonNull;
 
-use super::ends::End;
+use super::block::End;
 use crate::raw::atomic::Ordering;
 use crate::raw::this_thread;
 

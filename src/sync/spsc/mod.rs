@@ -1,13 +1,11 @@
 //! A ring of entries of bytes for two threads.
 //!
-//! `ends.rs`: what the two ends share; `producer.rs`, `consumer.rs`: the ends; `places.rs`: places
-//! for entries in a block.
+//! `block.rs`: what the two ends share; `producer.rs`, `consumer.rs`: the ends.
 
+mod block;
 mod consumer;
-mod ends;
 #[cfg(all(test, loom))]
 mod models;
-mod places;
 mod producer;
 
 pub use consumer::{Consumer, Frame};
@@ -161,7 +159,7 @@ impl Build for SpscRing {
     fn try_build(options: SpscOptions, pages: Pages) -> Result<Self, BuildError> {
         BuildError::in_range("entries", options.entries, 1, usize::MAX)?;
         let source = pages.into_source()?;
-        let [first, second] = ends::make(options.entries, options.max_len, &source)?;
+        let [first, second] = block::make(options.entries, options.max_len, &source)?;
         let (producer, consumer) = (Producer::new(first), Consumer::new(second));
         Ok(SpscRing { producer, consumer })
     }

@@ -1,11 +1,10 @@
-//! The end of a ring that writes. The invariants J1 to J4 stand in `ends.rs`.
+//! The end of a ring that writes. The invariants J1 to J4 stand in `block.rs`.
 
 use core::fmt;
 use core::mem::MaybeUninit;
 use core::ops::{Deref, DerefMut};
 
-use super::ends::End;
-use super::places::Place;
+use super::block::{End, Place};
 use crate::error::SizeError;
 use crate::raw::atomic::Ordering;
 use crate::raw::filling::Filling;

@@ -5,8 +5,6 @@
 //! operation that makes the claim exact. Taking and giving are one locked operation each; a
 //! LIFO of tagged indices needs one for each too, and one more for the claim.
 //!
-//! `home.rs` has the parts of a home and how a thread gets one, this file the map.
-//!
 //! # Homes
 //!
 //! Each thread has a *home*, which is on a line of its own. It says from which word on the
@@ -76,19 +74,20 @@
 //! * B3: homes, summaries and words lie in `block` from `homes`, `summaries` and `words` on, are
 //!   atomics but for what is written once, and are reached through shared references alone.
 
-mod home;
 #[cfg(all(test, loom))]
 mod models;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
 use core::alloc::Layout;
+#[cfg(all(feature = "std", not(all(test, loom))))]
+use core::cell::Cell;
 use core::ptr::NonNull;
-
-use home::{APART, Home, MOST_HOMES, NOTED_WORD, Note, Spare, thread_number};
 
 use crate::error::AllocError;
 use crate::key::MAX_SLOTS;
+#[cfg(all(feature = "std", not(all(test, loom))))]
+use crate::raw::atomic::Count;
 use crate::raw::atomic::Ordering;
 #[cfg(not(all(test, not(loom))))]
 use crate::raw::atomic::{AtomicU32, AtomicU64};
@@ -597,4 +596,148 @@ fn first_bits(count: usize) -> u64 {
         0 => 0,
         count => u64::MAX >> (64 - count),
     }
+}
+
+/// The most homes. More threads than that share some; more homes make it longer to find that
+/// no cell is free.
+const MOST_HOMES: usize = 16;
+
+/// Two cache lines: processors load the second one with the first.
+const APART: usize = 128;
+
+/// What a home has.
+#[repr(C, align(128))]
+struct Home {
+    spare: Spare,
+    hint: AtomicU32,
+    /// The word from which on its threads search.
+    first: u32,
+    note: Note,
+}
+
+const _: () = assert!(align_of::<Home>() == APART);
+#[cfg(not(all(test, loom)))]
+const _: () = assert!(size_of::<Home>() == APART);
+
+/// Room for one cell: its index and 1, or 0.
+struct Spare(AtomicU32);
+
+// An index and 1 fit.
+const _: () = assert!(MAX_SLOTS < u32::MAX as usize);
+
+impl Spare {
+    #[inline(always)]
+    fn is_empty(&self) -> bool {
+        // Relaxed: a figure, or checked by a change.
+        self.0.load(Ordering::Relaxed) == 0
+    }
+
+    /// Puts a cell there, if there is none.
+    #[inline(always)]
+    fn put(&self, index: usize) -> bool {
+        // Release: pairs with the acquire in `take`. Relaxed where it fails: nothing was learnt.
+        let order = (Ordering::Release, Ordering::Relaxed);
+        self.is_empty()
+            && (self.0)
+                .compare_exchange(0, index as u32 + 1, order.0, order.1)
+                .is_ok()
+    }
+
+    /// Takes the cell that is there.
+    #[inline(always)]
+    fn take(&self) -> Option<usize> {
+        if self.is_empty() {
+            return None;
+        }
+        // Acquire: pairs with the release in `put`.
+        let spare = self.0.swap(0, Ordering::Acquire);
+        spare.checked_sub(1).map(|index| index as usize)
+    }
+}
+
+/// A closing under way: the word and 1, or 0; above that, how many were noted here. That may
+/// wrap: only whether it is the same counts, and it has 39 bits.
+struct Note(AtomicU64);
+
+const NOTED_WORD: u64 = (1 << 25) - 1;
+
+impl Note {
+    /// Notes a word, unless there is one. To be struck out by the caller.
+    fn begin(&self, word: usize) -> bool {
+        // Relaxed: checked by the exchange.
+        let free = self.0.load(Ordering::Relaxed);
+        if free & NOTED_WORD != 0 {
+            return false;
+        }
+        let noted = (free | NOTED_WORD).wrapping_add(word as u64 + 2);
+        // Acquire: pairs with the release in `end`: who acquires the end of this closing sees
+        // what those before it did, too. (No model notices: it takes four threads.) Who sees
+        // the bit that is cleared next sees this: that change releases it.
+        let order = (Ordering::Acquire, Ordering::Relaxed);
+        (self.0)
+            .compare_exchange(free, noted, order.0, order.1)
+            .is_ok()
+    }
+
+    /// Strikes out the word that the caller has noted.
+    fn end(&self) {
+        // Relaxed: no one else changes it while there is a word.
+        let noted = self.0.load(Ordering::Relaxed);
+        // Release: pairs with the acquire of a search: what was listed is seen.
+        self.0.store(noted & !NOTED_WORD, Ordering::Release);
+    }
+
+    /// The word that the bits of a note say.
+    fn word(bits: u64) -> Option<usize> {
+        (bits & NOTED_WORD).checked_sub(1).map(|word| word as usize)
+    }
+}
+
+/// A number below [`MOST_HOMES`] that this thread keeps. Threads get them in turn, those that
+/// follow each other far apart: where there are fewer homes, the first threads get one each.
+#[cfg(all(feature = "std", not(all(test, loom))))]
+#[inline(always)]
+fn thread_number() -> usize {
+    std::thread_local! {
+        static NUMBER: Cell<u8> = const { Cell::new(NO_NUMBER) };
+    }
+    // It is gone in destructors of other such values, where they are not the platform's own:
+    // any number will do.
+    let number = NUMBER.try_with(|number| match number.get() {
+        NO_NUMBER => next_thread_number(number),
+        number => usize::from(number),
+    });
+    number.unwrap_or(0)
+}
+
+#[cfg(all(feature = "std", not(all(test, loom))))]
+const NO_NUMBER: u8 = u8::MAX;
+
+#[cfg(all(feature = "std", not(all(test, loom))))]
+#[cold]
+#[inline(never)]
+fn next_thread_number(place: &Cell<u8>) -> usize {
+    static NEXT: Count = Count::new(0);
+    // Relaxed: a number of no meaning.
+    let next = NEXT.fetch_add(1, Ordering::Relaxed) % MOST_HOMES;
+    let number = (next as u8).reverse_bits() >> (u8::BITS - MOST_HOMES.ilog2());
+    place.set(number);
+    usize::from(number)
+}
+
+/// A number below [`MOST_HOMES`] that differs between threads as a rule: their stacks lie
+/// apart.
+#[cfg(not(any(feature = "std", all(test, loom))))]
+#[inline(always)]
+fn thread_number() -> usize {
+    let local = 0_u8;
+    let stack = (core::ptr::from_ref(&local).addr() >> 14) as u32;
+    // Fibonacci hashing: the upper bits depend on all.
+    (stack.wrapping_mul(0x9e37_79b9) >> (u32::BITS - MOST_HOMES.ilog2())) as usize
+}
+
+/// The models say which home a thread has.
+#[cfg(all(test, loom))]
+fn thread_number() -> usize {
+    0
 }

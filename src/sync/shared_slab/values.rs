@@ -1,0 +1,601 @@
+//! The life of a value: inserted, reached by its key, removed, and ended.
+//!
+//! Where a value ends, it is dropped in place or moved out; then its cell is freed, or retired.
+
+use alloc::sync::Arc;
+
+use super::SharedSlab;
+use super::cell::{CellPtr, Removal, SharedKey};
+use super::guard::{SharedRef, refused};
+use crate::error::{AccessError, AllocError, FullError};
+use crate::raw::atomic::Ordering;
+
+impl<T> SharedSlab<T> {
+    // Insertion.
+
+    /// Inserts a value into a free slot; O(1), no allocation, no matter how full the slab is or
+    /// where values were removed (see [above](Self#how-long-an-operation-takes)).
+    ///
+    /// While other threads insert and remove, it is refused if each slot was taken at some
+    /// moment of the call. So it is never refused while a slot is free all the time, even if
+    /// another thread was stopped within an operation. If no other thread does anything, it is
+    /// refused if and only if each slot is taken. A slot is taken while it has a value, also a
+    /// removed one that guards keep alive, and while [`insert_with`](Self::insert_with) makes one.
+    ///
+    /// # Errors
+    ///
+    /// Returns the value if no slot is free.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::FullError;
+    /// use flatslab::sync::SharedSlab;
+    ///
+    /// let slab = SharedSlab::with_capacity(1);
+    /// let key = slab.insert(7).unwrap();
+    /// assert_eq!(slab.insert(8), Err(FullError(8)));
+    /// assert_eq!(*slab.get(key).unwrap(), 7);
+    /// ```
+    #[inline]
+    pub fn insert(&self, value: T) -> Result<SharedKey, FullError<T>> {
+        let Some(index) = self.free.take() else {
+            return Err(FullError(value));
+        };
+        // SAFETY: taken from the map, so below the capacity (H1), without a value, and ours
+        // until it is published (S1).
+        unsafe {
+            let cell = self.cell(index);
+            let generation = cell.word().vacant_generation();
+            cell.value().write(value);
+            cell.word().publish(generation);
+            Ok(SharedKey::new(generation, index))
+        }
+    }
+
+    /// Builds a value that knows its key; O(1) besides `f`, no allocation.
+    ///
+    /// The slot is reserved while `f` runs, and there is no value at the key. `f` may use the
+    /// slab. If it panics the slot is given back, and that key never leads to a value.
+    /// If no slot is free, `f` is not called.
+    ///
+    /// # Errors
+    ///
+    /// When no slot is free.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::sync::SharedSlab;
+    ///
+    /// let slab = SharedSlab::with_capacity(1);
+    /// let key = slab.insert_with(|key| key).unwrap();
+    /// assert_eq!(*slab.get(key).unwrap(), key);
+    /// assert!(slab.insert_with(|key| key).is_err());
+    /// ```
+    #[inline]
+    pub fn insert_with<F>(&self, f: F) -> Result<SharedKey, AllocError>
+    where
+        F: FnOnce(SharedKey) -> T,
+    {
+        let Some(index) = self.free.take() else {
+            return Err(AllocError::Full {
+                capacity: self.capacity(),
+            });
+        };
+        // SAFETY: as in `insert`; if `f` unwinds, it is still without a value.
+        unsafe {
+            let cell = self.cell(index);
+            let generation = cell.word().vacant_generation();
+            let key = SharedKey::new(generation, index);
+            let taken = Taken {
+                slab: self,
+                index,
+                generation,
+            };
+            cell.value().write(f(key));
+            core::mem::forget(taken);
+            cell.word().publish(generation);
+            Ok(key)
+        }
+    }
+
+    // Access by key: guards, or a plain reference where nothing else has the slab.
+
+    /// Borrows the value at a key; O(1), no allocation. The value stays as long as the guard, even
+    /// if another thread removes it.
+    ///
+    /// `None` if there is none: it was removed, or never existed.
+    ///
+    /// # Panics
+    ///
+    /// With 4,194,303 guards of the value. [`try_get`](Self::try_get) returns the error.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::sync::SharedSlab;
+    ///
+    /// let slab = SharedSlab::with_capacity(1);
+    /// let key = slab.insert(7).unwrap();
+    /// let guard = slab.get(key).unwrap();
+    /// assert!(slab.remove(key) && slab.get(key).is_none());
+    /// assert_eq!(*guard, 7);
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn get(&self, key: SharedKey) -> Option<SharedRef<T, &SharedSlab<T>>> {
+        match self.try_get(key) {
+            Ok(guard) => Some(guard),
+            Err(AccessError::Missing) => None,
+            Err(error) => refused(key, error),
+        }
+    }
+
+    /// Borrows the value at a key, like [`get`](Self::get); never panics.
+    ///
+    /// # Errors
+    ///
+    /// [`Missing`](AccessError::Missing), and
+    /// [`TooManyReaders`](AccessError::TooManyReaders) with 4,194,303 of them.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::AccessError;
+    /// use flatslab::sync::SharedSlab;
+    ///
+    /// let slab = SharedSlab::with_capacity(1);
+    /// let key = slab.insert(7).unwrap();
+    /// assert_eq!(*slab.try_get(key).unwrap(), 7);
+    /// slab.remove(key);
+    /// assert_eq!(slab.try_get(key).unwrap_err(), AccessError::Missing);
+    /// ```
+    #[inline]
+    pub fn try_get(&self, key: SharedKey) -> Result<SharedRef<T, &SharedSlab<T>>, AccessError> {
+        let (cell, generation) = self.locate(key).ok_or(AccessError::Missing)?;
+        // SAFETY: allocated as long as the slab is (H1).
+        unsafe { cell.word().begin_read(generation)? };
+        // SAFETY: the reader that was counted.
+        Ok(unsafe { SharedRef::new(self, cell) })
+    }
+
+    /// Borrows the value at a key by a guard that owns an `Arc` of the slab, for threads and
+    /// tasks without a scope. O(1), no allocation; counts in the `Arc` too.
+    ///
+    /// A value that holds a guard of its own slab keeps itself and the slab alive for ever, as
+    /// with any cycle of `Arc`s.
+    ///
+    /// # Panics
+    ///
+    /// As [`get`](Self::get).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::thread;
+    ///
+    /// use flatslab::sync::SharedSlab;
+    ///
+    /// let slab = Arc::new(SharedSlab::with_capacity(1));
+    /// let key = slab.insert(7).unwrap();
+    /// let guard = slab.get_owned(key).unwrap();
+    /// drop(slab);
+    /// assert_eq!(thread::spawn(move || *guard).join().unwrap(), 7);
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn get_owned(self: &Arc<Self>, key: SharedKey) -> Option<SharedRef<T>> {
+        let guard = self.get(key)?;
+        let cell = guard.into_cell();
+        // SAFETY: the reader that was counted, whose guard is given up.
+        Some(unsafe { SharedRef::new(self.clone(), cell) })
+    }
+
+    /// Whether there is a value at the key; O(1). Another thread may remove it at any
+    /// time.
+    ///
+    /// ```
+    /// use flatslab::sync::SharedSlab;
+    ///
+    /// let slab = SharedSlab::with_capacity(1);
+    /// let key = slab.insert(7).unwrap();
+    /// assert!(slab.contains_key(key));
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn contains_key(&self, key: SharedKey) -> bool {
+        // SAFETY: allocated as long as the slab is (H1).
+        self.locate(key)
+            .is_some_and(|(cell, generation)| unsafe { cell.word().has(generation) })
+    }
+
+    /// Borrows the value at a key mutably; O(1). The exclusive borrow excludes all guards but
+    /// forgotten ones.
+    ///
+    /// ```
+    /// use flatslab::sync::SharedSlab;
+    ///
+    /// let mut slab = SharedSlab::with_capacity(1);
+    /// let key = slab.insert(7).unwrap();
+    /// *slab.get_mut(key).unwrap() += 1;
+    /// assert_eq!(*slab.get(key).unwrap(), 8);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn get_mut(&mut self, key: SharedKey) -> Option<&mut T> {
+        let (cell, generation) = self.locate(key)?;
+        // SAFETY: the value is there, and with the slab it is borrowed exclusively: guards that
+        // are still counted were forgotten, and cannot be used.
+        unsafe { (cell.word().has(generation)).then(|| cell.value().as_mut()) }
+    }
+
+    // Removal: by key, moved out, or all of them.
+
+    /// Removes a value, and returns whether this call removed it: of several calls at once one
+    /// does. O(1) besides its destructor.
+    ///
+    /// From now on its key leads to no value. The value is dropped here, or by the last guard if
+    /// there are guards.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::sync::SharedSlab;
+    ///
+    /// let slab = SharedSlab::with_capacity(1);
+    /// let key = slab.insert(7).unwrap();
+    /// assert!(slab.remove(key));
+    /// assert!(!slab.remove(key));
+    /// ```
+    #[inline]
+    pub fn remove(&self, key: SharedKey) -> bool {
+        let Some((cell, generation)) = self.locate(key) else {
+            return false;
+        };
+        // SAFETY: allocated as long as the slab is (H1).
+        match unsafe { cell.word().remove(generation) } {
+            Removal::Missing => false,
+            Removal::Deferred => true,
+            Removal::Claimed => {
+                // SAFETY: `remove` has claimed the end of the value (S2).
+                unsafe { self.end(self.index(key), generation) };
+                true
+            }
+        }
+    }
+
+    /// Moves the value at a key out; O(1), no allocation. `None` if there is none. Does not wait
+    /// for guards.
+    ///
+    /// # Panics
+    ///
+    /// If there are guards of the value. [`try_take`](Self::try_take) returns the error.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::sync::SharedSlab;
+    ///
+    /// let slab = SharedSlab::with_capacity(1);
+    /// let key = slab.insert(7).unwrap();
+    /// assert_eq!((slab.take(key), slab.take(key)), (Some(7), None));
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn take(&self, key: SharedKey) -> Option<T> {
+        match self.try_take(key) {
+            Ok(value) => Some(value),
+            Err(AccessError::Missing) => None,
+            Err(error) => refused(key, error),
+        }
+    }
+
+    /// Moves the value at a key out, like [`take`](Self::take); never panics.
+    ///
+    /// # Errors
+    ///
+    /// [`Missing`](AccessError::Missing), and [`Borrowed`](AccessError::Borrowed) while there
+    /// are guards.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::AccessError;
+    /// use flatslab::sync::SharedSlab;
+    ///
+    /// let slab = SharedSlab::with_capacity(1);
+    /// let key = slab.insert(7).unwrap();
+    /// let guard = slab.get(key);
+    /// assert_eq!(slab.try_take(key), Err(AccessError::Borrowed));
+    /// drop(guard);
+    /// assert_eq!(slab.try_take(key), Ok(7));
+    /// assert_eq!(slab.try_take(key), Err(AccessError::Missing));
+    /// ```
+    #[inline]
+    pub fn try_take(&self, key: SharedKey) -> Result<T, AccessError> {
+        let (cell, generation) = self.locate(key).ok_or(AccessError::Missing)?;
+        // SAFETY: allocated as long as the slab is (H1); if its end is claimed, the value is
+        // there and no one else's (S1, S2), and is moved out before the cell is freed.
+        unsafe {
+            cell.word().take(generation)?;
+            let value = cell.value().read();
+            self.free(self.index(key), generation);
+            Ok(value)
+        }
+    }
+
+    /// Drops the values that guards have [left to it](super::SharedRef::retire), at most as many as
+    /// there are slots, and returns their number; O(that number) besides the destructors.
+    ///
+    /// Any thread may call it, and several at once: each value is dropped by one of them. So that
+    /// a thread without time never runs a destructor, let another one call it now and then;
+    /// insertions do not. If a destructor panics, the others wait for the next call.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::sync::{SharedRef, SharedSlab};
+    ///
+    /// let slab = SharedSlab::with_capacity(1);
+    /// let key = slab.insert(vec![7]).unwrap();
+    /// let guard = slab.get(key).unwrap();
+    /// slab.remove(key);
+    /// SharedRef::retire(guard);
+    /// assert!(slab.is_full());
+    /// assert_eq!(slab.reclaim(), 1);
+    /// assert!(slab.is_empty());
+    /// ```
+    pub fn reclaim(&self) -> usize {
+        self.reclaim_some(self.capacity())
+    }
+
+    /// Like [`reclaim`](Self::reclaim), but drops at most `most` values.
+    ///
+    /// ```
+    /// use flatslab::sync::{SharedRef, SharedSlab};
+    ///
+    /// let slab = SharedSlab::with_capacity(2);
+    /// for number in 0..2 {
+    ///     let key = slab.insert(number).unwrap();
+    ///     let guard = slab.get(key).unwrap();
+    ///     slab.remove(key);
+    ///     SharedRef::retire(guard);
+    /// }
+    /// assert_eq!((slab.reclaim_some(1), slab.reclaim_some(8)), (1, 1));
+    /// ```
+    pub fn reclaim_some(&self, most: usize) -> usize {
+        for dropped in 0..most {
+            let Some(index) = self.given_back.take() else {
+                return dropped;
+            };
+            // SAFETY: below the capacity, and the claim to the end of its value went with it (H5).
+            unsafe { self.end_removed(self.cell(index)) };
+        }
+        most
+    }
+
+    /// Removes and drops all values; O(capacity). Slots of which a guard was forgotten are free
+    /// again too.
+    ///
+    /// If a destructor panics, the others run first.
+    ///
+    /// ```
+    /// use flatslab::sync::SharedSlab;
+    ///
+    /// let mut slab = SharedSlab::with_capacity(8);
+    /// let key = slab.insert(7).unwrap();
+    /// slab.clear();
+    /// assert!(slab.is_empty() && slab.get(key).is_none());
+    /// ```
+    pub fn clear(&mut self) {
+        // Their values are found in their cells, as all others.
+        while self.given_back.take().is_some() {}
+        Clearing {
+            slab: self,
+            next: 0,
+        }
+        .run();
+    }
+
+    // From a key to its cell, and the end of a value.
+
+    /// The cell of that index.
+    ///
+    /// # Safety
+    ///
+    /// It is below the capacity.
+    #[inline(always)]
+    pub(super) unsafe fn cell(&self, index: usize) -> CellPtr<T> {
+        // SAFETY: the index is below the capacity (precondition), so within the block (H1).
+        CellPtr::new(unsafe { self.cells.add(index * CellPtr::<T>::SIZE) })
+    }
+
+    #[inline(always)]
+    fn index(&self, key: SharedKey) -> usize {
+        (key.into_raw() & self.mask) as usize
+    }
+
+    /// The index of a cell of this slab.
+    pub(super) fn index_of(&self, cell: CellPtr<T>) -> usize {
+        (cell.start().addr().get() - self.cells.addr().get()) / CellPtr::<T>::SIZE
+    }
+
+    /// Where a key leads to, and the generation that it means; `None` past the end.
+    #[inline(always)]
+    fn locate(&self, key: SharedKey) -> Option<(CellPtr<T>, u64)> {
+        let index = self.index(key);
+        // SAFETY: `index` is below the capacity where this runs.
+        (index < self.capacity())
+            .then(|| (unsafe { self.cell(index) }, key.into_raw() & !self.mask))
+    }
+
+    /// From one generation to the next.
+    #[inline(always)]
+    pub(super) fn generation_step(&self) -> u64 {
+        self.mask + 1
+    }
+
+    /// Frees a cell, or retires it.
+    ///
+    /// # Safety
+    ///
+    /// The caller has the cell: it took it or claimed the end of its value, which has this
+    /// generation. The value is gone.
+    #[inline(always)]
+    unsafe fn free(&self, index: usize, generation: u64) {
+        // SAFETY: the caller's cell, so below the capacity.
+        let word = unsafe { self.cell(index).word() };
+        match generation.checked_add(self.generation_step()) {
+            Some(next) => {
+                word.vacate(next);
+                // SAFETY: the caller's cell, which came from the map.
+                unsafe { self.free.give(index) };
+            }
+            // SAFETY: the preconditions are the same.
+            None => unsafe { self.retire_or_wrap(index, generation) },
+        }
+    }
+
+    /// Retires a cell that had its last generation, or lets it begin with the first one again.
+    ///
+    /// # Safety
+    ///
+    /// As for [`free`](Self::free).
+    #[cold]
+    unsafe fn retire_or_wrap(&self, index: usize, last: u64) {
+        // SAFETY: the caller's cell, so below the capacity.
+        let word = unsafe { self.cell(index).word() };
+        if self.wraps {
+            word.vacate(self.generation_step());
+            // SAFETY: the caller's cell, which came from the map.
+            unsafe { self.free.give(index) };
+        } else {
+            word.vacate(last);
+            // Relaxed: a figure for people.
+            self.retired.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Drops a value, and frees its cell on unwinding too.
+    ///
+    /// # Safety
+    ///
+    /// The caller has claimed the end of the value in that cell, which has this generation.
+    #[inline(always)]
+    unsafe fn end(&self, index: usize, generation: u64) {
+        if core::mem::needs_drop::<T>() {
+            let taken = Taken {
+                slab: self,
+                index,
+                generation,
+            };
+            // SAFETY: claimed, so the value is there and no one else's (S1, S2), and in no
+            // one's reach while its destructor runs (H4).
+            unsafe { self.cell(index).value().drop_in_place() };
+            core::mem::forget(taken);
+        }
+        // SAFETY: the end of the value was claimed (precondition), and it is dropped.
+        unsafe { self.free(index, generation) };
+    }
+
+    /// Ends a reader; drops the value if it was removed and this was the last one.
+    ///
+    /// # Safety
+    ///
+    /// A reader of the value in this cell, which is of this slab, was counted, and is ended
+    /// once.
+    #[inline(always)]
+    pub(super) unsafe fn end_read(&self, cell: CellPtr<T>) {
+        // SAFETY: allocated as long as the slab is (H1).
+        if unsafe { cell.word().end_read() } {
+            // SAFETY: `end_read` said that this was the last reader of a removed value, whose end
+            // it has claimed (S2).
+            unsafe { self.end_removed(cell) };
+        }
+    }
+
+    /// Ends a reader, and leaves the end of a removed value whose last one it was to `reclaim`.
+    ///
+    /// # Safety
+    ///
+    /// As for [`end_read`](Self::end_read).
+    #[inline]
+    pub(super) unsafe fn end_read_undropped(&self, cell: CellPtr<T>) {
+        // SAFETY: allocated as long as the slab is (H1).
+        if unsafe { cell.word().end_read() } {
+            // SAFETY: `end_read` said that this was the last reader of a removed value, whose end
+            // it has claimed, once (S2): the cell is not in the map (H5).
+            unsafe { self.given_back.give(self.index_of(cell)) };
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As for [`end`](Self::end).
+    #[cold]
+    #[inline(never)]
+    unsafe fn end_removed(&self, cell: CellPtr<T>) {
+        // SAFETY: the end of the value in the cell was claimed (precondition).
+        unsafe {
+            let generation = cell.word().generation(self.mask);
+            self.end(self.index_of(cell), generation);
+        }
+    }
+
+    /// Tests let the next value of a free slot be the last one.
+    #[cfg(any(test, fuzzing))]
+    #[doc(hidden)]
+    pub fn age(&mut self, index: usize) {
+        assert!(index < self.capacity());
+        // SAFETY: below the capacity; exclusively borrowed.
+        let word = unsafe { self.cell(index).word() };
+        assert!(!word.has_any(), "the slot is in use");
+        word.vacate(!self.mask);
+    }
+}
+
+/// A cell that the caller has; it is freed when user code unwinds.
+struct Taken<'a, T> {
+    slab: &'a SharedSlab<T>,
+    index: usize,
+    generation: u64,
+}
+
+impl<T> Drop for Taken<'_, T> {
+    #[cold]
+    fn drop(&mut self) {
+        // SAFETY: made by who has the cell; the value is gone, or was never made.
+        unsafe { self.slab.free(self.index, self.generation) };
+    }
+}
+
+/// Drops all values of a slab, those after one whose destructor panics too.
+struct Clearing<'a, T> {
+    slab: &'a mut SharedSlab<T>,
+    next: usize,
+}
+
+impl<T> Clearing<'_, T> {
+    fn run(&mut self) {
+        while self.next < self.slab.capacity() {
+            let index = self.next;
+            self.next += 1;
+            // SAFETY: below the capacity; exclusively borrowed, so that a value that is there
+            // has no readers but forgotten ones, and no one else ends it.
+            unsafe {
+                let word = self.slab.cell(index).word();
+                if word.has_any() {
+                    self.slab.end(index, word.generation(self.slab.mask));
+                }
+            }
+        }
+    }
+}
+
+impl<T> Drop for Clearing<'_, T> {
+    fn drop(&mut self) {
+        self.run();
+    }
+}

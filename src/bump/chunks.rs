@@ -29,24 +29,24 @@
 //!
 //! # Invariants
 //!
-//! * B1: `low <= high`, and `low` is a multiple of 8; both have the provenance of the
-//!   current chunk, and what lies between is that chunk's and was not handed out since the
-//!   last reset or rewind. Without a current chunk both are equal and dangling.
-//! * B2: `high` is at least [`SMALL`], so that to subtract a [`SMALL`] size from it does
-//!   not wrap.
-//! * B3: chunks are linked from `first` on through `next`; those up to the current one
+//! * ends-in-chunk: `low <= high`, and `low` is a multiple of 8; both have the provenance of the
+//!   current chunk, and what lies between is that chunk's and was not handed out since the last
+//!   reset or rewind. Without a current chunk both are equal and dangling.
+//! * high-no-wrap: `high` is at least [`SMALL`], so that to subtract a [`SMALL`] size from it
+//!   does not wrap.
+//! * chunks-linked: chunks are linked from `first` on through `next`; those up to the current one
 //!   are in use. Each is a block of `source` of the layout in its header.
-//! * B4: no user code runs in this file but that of a source of memory.
-//! * B5: a request meets the same chunk, and the same place in it, whether the later chunks
-//!   were there already or are added: a frame that repeats calls no allocator. For a chunk is
-//!   added at the end alone, where none of those before has room; so the first one that has
-//!   room is the same one the next time. Whether a chunk has room is decided by its size, and
-//!   not by where it lies; and what is taken of a new chunk is taken from the end that it is
-//!   taken from in one that is there. Only a source that refuses can make the list longer than
+//! * sources-alone-run: no user code runs in this file but that of a source of memory.
+//! * same-chunk-again: a request meets the same chunk, and the same place in it, whether the
+//!   later chunks were there already or are added: a frame that repeats calls no allocator. For a
+//!   chunk is added at the end alone, where none of those before has room; so the first one that
+//!   has room is the same one the next time. Whether a chunk has room is decided by its size, and
+//!   not by where it lies; and what is taken of a new chunk is taken from the end that it is taken
+//!   from in one that is there. Only a source that refuses can make the list longer than
 //!   [`LOOKS`](LOOKS), past which chunks are added after the current one.
-//! * B6: `first_ends` are the first byte for requests and one past the last of the first chunk, or
-//!   both [`NOWHERE`]. A reset needs them where the header is no longer in the caches: with the
-//!   header's it took two to three times as long.
+//! * first-ends-kept: `first_ends` are the first byte for requests and one past the last of the
+//!   first chunk, or both [`NOWHERE`]. A reset needs them where the header is no longer in the
+//!   caches: with the header's it took two to three times as long.
 
 use core::alloc::Layout;
 use core::cell::Cell;
@@ -142,7 +142,7 @@ impl PartialEq for Checkpoint {
 
 impl Eq for Checkpoint {}
 
-/// Both ends if there is no chunk: a multiple of 8 (B1), and high enough (B2).
+/// Both ends if there is no chunk: a multiple of 8 (ends-in-chunk), and high enough (high-no-wrap).
 const NOWHERE: NonNull<u8> = match NonNull::new(core::ptr::without_provenance_mut(SMALL)) {
     Some(nowhere) => nowhere,
     None => unreachable!(),
@@ -229,7 +229,7 @@ impl Chunks {
     #[inline(always)]
     pub(super) fn find_low(&self, layout: Layout) -> Option<NonNull<u8>> {
         let low = self.low.get();
-        // By B1 nothing is skipped for an alignment of 8.
+        // Nothing is skipped for an alignment of 8 (ends-in-chunk).
         let skipped = match layout.align() {
             ..=STEP => 0,
             _ => skipped(low, layout),
@@ -243,8 +243,8 @@ impl Chunks {
         Some(unsafe { low.add(skipped) })
     }
 
-    /// Moves the low end up past memory that was found. There was no request and no user code
-    /// in between (A1).
+    /// Moves the low end up past memory that was found. There was no request and no user code in
+    /// between (look-then-take).
     ///
     /// # Safety
     ///
@@ -262,13 +262,13 @@ impl Chunks {
     pub(super) fn find(&self, layout: Layout) -> Option<NonNull<u8>> {
         debug_assert!(layout.size() + layout.align() <= SMALL);
         let high = self.high.get();
-        // By B2 this does not wrap.
+        // This does not wrap (high-no-wrap).
         let place = (high.addr().get() - layout.size()) & !(layout.align() - 1);
         if place < self.low.get().addr().get() {
             rarely();
             return None;
         }
-        // SAFETY: not below the low end, as just compared, so the chunk's (B1).
+        // SAFETY: not below the low end, as just compared, so the chunk's (ends-in-chunk).
         Some(unsafe { high.sub(high.addr().get() - place) })
     }
 
@@ -341,7 +341,7 @@ impl Chunks {
         Ok(chunk)
     }
 
-    /// The first chunk is another one, perhaps (B6).
+    /// The first chunk is another one, perhaps (first-ends-kept).
     fn note_first(&self) {
         let (start, end) = Self::ends(self.list.first.get());
         self.first_ends[0].set(start);
@@ -350,7 +350,7 @@ impl Chunks {
 
     /// The first byte for requests of a chunk of the list, and one past the last.
     fn ends(chunk: Link) -> (NonNull<u8>, NonNull<u8>) {
-        // SAFETY: by B3 it is not freed.
+        // SAFETY: it is not freed (chunks-linked).
         chunk.map_or((NOWHERE, NOWHERE), |chunk| unsafe { Chunk::bounds(chunk) })
     }
 
@@ -368,7 +368,7 @@ impl Chunks {
         self.list
             .last
             .get()
-            // SAFETY: by B3 it is not freed.
+            // SAFETY: it is not freed (chunks-linked).
             .is_none_or(|it| unsafe { Chunk::bounds(it) } == unused)
     }
 
@@ -470,7 +470,8 @@ impl Chunks {
             self.enter(Some(chunk));
             // So that `shrink_to_fit` keeps it.
             self.first_bytes.set(layout.size());
-            // SAFETY: by B1 the bytes between the ends are the chunk's and not handed out.
+            // SAFETY: the bytes between the ends are the chunk's and not handed out
+            // (ends-in-chunk).
             unsafe { touch(self.low.get(), 0, self.remaining()) };
         }
         self.max_bytes.set(0);
@@ -497,7 +498,7 @@ impl Chunks {
     /// free since.
     pub(super) unsafe fn take_back(&self, place: NonNull<u8>, size: usize) {
         if self.is_last(place, size) {
-            // From the end, and not from the caller's pointer (B1).
+            // From the end, and not from the caller's pointer (ends-in-chunk).
             // SAFETY: `place` is that many bytes below the low end, in the current chunk.
             self.low.set(unsafe { self.low.get().sub(stepped(size)) });
         }
@@ -531,7 +532,7 @@ impl Chunks {
         if !self.is_last(place, old) || new > room() || stepped(new) > room() {
             return None;
         }
-        // From the end, and not from the caller's pointer (B1).
+        // From the end, and not from the caller's pointer (ends-in-chunk).
         // SAFETY: the old memory ends at the low end (`is_last`), and there is room for the new
         // size up to the high end: both ends of it lie in the current chunk.
         unsafe {
@@ -544,7 +545,7 @@ impl Chunks {
     /// Number of bytes left in the current chunk.
     #[inline(always)]
     pub(super) fn remaining(&self) -> usize {
-        // By B1 this does not wrap.
+        // This does not wrap (ends-in-chunk).
         self.high.get().addr().get() - self.low.get().addr().get()
     }
 
@@ -567,7 +568,7 @@ impl Chunks {
     /// it; if not, it is freed only if it is larger than a first chunk usually is.
     pub(super) fn shrink_to_fit(&self) {
         let first = self.list.first.get();
-        // SAFETY: by B3 it is not freed.
+        // SAFETY: it is not freed (chunks-linked).
         let is_large =
             first.is_some_and(|it| unsafe { it.as_ref() }.layout.size() > self.first_bytes.get());
         if is_large && first == self.list.last.get() && self.is_untouched() {
@@ -576,7 +577,7 @@ impl Chunks {
         let mut next = self.list.unused().take();
         self.note_first();
         while let Some(chunk) = next {
-            // SAFETY: by B3 it is not freed; it was taken off the list.
+            // SAFETY: it is not freed (chunks-linked); it was taken off the list.
             next = unsafe { self.free(chunk) };
         }
     }
@@ -660,26 +661,35 @@ impl Chunks {
         self.high.set(high.get());
     }
 
-    /// Panics if one of B1 to B3 does not hold.
+    /// Panics if an invariant of the memory does not hold.
     #[cfg(any(test, fuzzing))]
     pub(super) fn check(&self) {
         let (low, high) = (self.low.get(), self.high.get());
-        assert!(low <= high, "B1: the order");
-        assert!(low.addr().get() % STEP == 0, "B1: a multiple of 8");
-        assert!(high.addr().get() >= SMALL, "B2: the high end");
+        assert!(low <= high, "ends-in-chunk: the order");
+        assert!(
+            low.addr().get() % STEP == 0,
+            "ends-in-chunk: a multiple of 8"
+        );
+        assert!(high.addr().get() >= SMALL, "high-no-wrap: the high end");
         match self.list.last.get() {
-            None => assert!(low == high && high == NOWHERE, "B1: nowhere"),
+            None => assert!(low == high && high == NOWHERE, "ends-in-chunk: nowhere"),
             Some(current) => {
-                // SAFETY: by B3 it is not freed.
+                // SAFETY: it is not freed (chunks-linked).
                 let (first, last) = unsafe { Chunk::bounds(current) };
-                assert!(first <= low && high <= last, "B1: the current chunk");
-                assert!(self.list.iter().any(|chunk| chunk == current), "B3: linked");
+                assert!(
+                    first <= low && high <= last,
+                    "ends-in-chunk: the current chunk"
+                );
+                assert!(
+                    self.list.iter().any(|chunk| chunk == current),
+                    "chunks-linked: linked"
+                );
             }
         }
         let first = Self::ends(self.list.first.get());
         let [start, end] = &self.first_ends;
-        assert_eq!((start.get(), end.get()), first, "B6");
-        // SAFETY: by B3 none of them is freed.
+        assert_eq!((start.get(), end.get()), first, "first-ends-kept");
+        // SAFETY: none of them is freed (chunks-linked).
         let bytes: usize = (self.list.iter())
             .map(|chunk| unsafe { chunk.as_ref() }.layout.size())
             .sum();
@@ -723,7 +733,7 @@ impl List {
     fn unused(&self) -> &Cell<Link> {
         match self.last.get() {
             None => &self.first,
-            // SAFETY: by B3 no chunk of the list is freed.
+            // SAFETY: no chunk of the list is freed (chunks-linked).
             Some(chunk) => unsafe { &(*chunk.as_ptr()).next },
         }
     }
@@ -733,7 +743,7 @@ impl List {
     /// chunks away. O(1): looks at that many chunks at most.
     fn find_unused(&self, bytes: usize) -> Result<NonNull<Chunk>, Gap<'_>> {
         let last = self.last.get();
-        // SAFETY: by B3 no chunk of the list is freed.
+        // SAFETY: no chunk of the list is freed (chunks-linked).
         let mut largest = last.map_or(0, |chunk| unsafe { chunk.as_ref() }.layout.size());
         let mut link = self.unused();
         for _ in 0..LOOKS {
@@ -747,7 +757,7 @@ impl List {
             };
             #[cfg(test)]
             super::tests::step();
-            // SAFETY: by B3 no chunk of the list is freed.
+            // SAFETY: no chunk of the list is freed (chunks-linked).
             let it = unsafe { &*chunk.as_ptr() };
             if it.layout.size() >= bytes {
                 return Ok(chunk);
@@ -769,13 +779,13 @@ impl List {
             true => gap.link,
             false => self.unused(),
         };
-        // SAFETY: by B3 the chunk is not freed while it is on the list.
+        // SAFETY: the chunk is not freed while it is on the list (chunks-linked).
         unsafe { chunk.as_ref() }.next.set(link.get());
         link.set(Some(chunk));
     }
 
     fn iter(&self) -> impl Iterator<Item = NonNull<Chunk>> {
-        // SAFETY: by B3 no chunk of the list is freed.
+        // SAFETY: no chunk of the list is freed (chunks-linked).
         core::iter::successors(self.first.get(), |chunk| unsafe {
             chunk.as_ref().next.get()
         })

@@ -2,11 +2,11 @@
 //!
 //! # Invariants
 //!
-//! * E1: `start` has room for `capacity` values, which was taken from the arena unless its
+//! * vec-room: `start` has room for `capacity` values, which was taken from the arena unless its
 //!   size is 0; the first `len` are initialised.
-//! * E2: memory that is taken from the arena while it is borrowed for `'a` stays for `'s`. Of a
-//!   scope `'a` is shorter: a vector that lived for `'s` could grow while an inner scope is open,
-//!   which would take that memory back.
+//! * vec-memory-stays: memory that is taken from the arena while it is borrowed for `'a` stays
+//!   for `'s`. Of a scope `'a` is shorter: a vector that lived for `'s` could grow while an inner
+//!   scope is open, which would take that memory back.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -62,7 +62,7 @@ pub trait InArena<'a, 's>: sealed::InArena<'a, 's> {}
 mod sealed {
     use super::{Arena, Chunks, Scope};
 
-    /// E2 holds for the chunks.
+    /// The chunks are such that what is taken of them stays (vec-memory-stays).
     pub trait InArena<'a, 's> {
         fn chunks(self) -> &'a Chunks;
     }
@@ -97,7 +97,8 @@ impl<'a, 's, T> ArenaVec<'a, 's, T> {
         Self::in_chunks(arena.chunks())
     }
 
-    /// What the caller makes of the vector lives for `'s`, as the chunks' memory does (E2).
+    /// What the caller makes of the vector lives for `'s`, as the chunks' memory does
+    /// (vec-memory-stays).
     pub(super) fn in_chunks(chunks: &'a Chunks) -> Self {
         ArenaVec {
             chunks,
@@ -218,14 +219,14 @@ impl<'a, 's, T> ArenaVec<'a, 's, T> {
         let bytes = capacity.checked_mul(size_of::<T>());
         if let Some(bytes) = bytes {
             let old = self.capacity * size_of::<T>();
-            // SAFETY: by E1 the room was taken with the size `old`; none of it is given up.
+            // SAFETY: the room was taken with the size `old` (vec-room); none of it is given up.
             if old > 0 && unsafe { self.chunks.resize(self.start.cast(), old, bytes) }.is_some() {
                 self.capacity = capacity;
                 return Ok(());
             }
         }
         let start = place::rooms::<T, Explains>(self.chunks, capacity)?;
-        // SAFETY: by E1 there are `len` values. They move to room that was just taken, and so
+        // SAFETY: there are `len` values (vec-room). They move to room that was just taken, and so
         // apart from the old one, and that is larger.
         unsafe { start.copy_from_nonoverlapping(self.start, self.len) };
         self.start = start;
@@ -282,7 +283,7 @@ impl<'a, 's, T> ArenaVec<'a, 's, T> {
     /// `len < capacity`.
     #[inline(always)]
     unsafe fn push_within(&mut self, value: T) {
-        // SAFETY: `len < capacity` (precondition), so by E1 the place is within the room, and
+        // SAFETY: `len < capacity` (precondition), so the place is within the room (vec-room), and
         // holds no value.
         unsafe { self.start.add(self.len).write(value) };
         self.len += 1;
@@ -301,7 +302,7 @@ impl<'a, 's, T> ArenaVec<'a, 's, T> {
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
         self.len = self.len.checked_sub(1)?;
-        // SAFETY: by E1 the value is initialised; it is not counted any more, so it is read
+        // SAFETY: the value is initialised (vec-room); it is not counted any more, so it is read
         // once.
         Some(unsafe { self.start.add(self.len).read() })
     }
@@ -322,7 +323,7 @@ impl<'a, 's, T> ArenaVec<'a, 's, T> {
             return;
         };
         self.len = len;
-        // SAFETY: by E1 the values are initialised; they are not counted any more, so they are
+        // SAFETY: the values are initialised (vec-room); they are not counted any more, so they are
         // dropped once.
         unsafe {
             NonNull::slice_from_raw_parts(self.start.add(len), count).drop_in_place();
@@ -415,8 +416,8 @@ impl<'a, 's, T> ArenaVec<'a, 's, T> {
     /// assert_eq!(kept, [8, 2]);
     /// ```
     pub fn into_slice(self) -> &'s mut [T] {
-        // SAFETY: by E1 the values are initialised, in memory that the vector alone owned, and
-        // that stays for `'s` (E2); the vector has ended without a drop.
+        // SAFETY: the values are initialised (vec-room), in memory that the vector alone owned, and
+        // that stays for `'s` (vec-memory-stays); the vector has ended without a drop.
         unsafe { self.into_row().as_mut() }
     }
 
@@ -440,7 +441,7 @@ impl<'a, 's, T> ArenaVec<'a, 's, T> {
         let vec = ManuallyDrop::new(self);
         let (used, room) = (vec.len * size_of::<T>(), vec.capacity * size_of::<T>());
         if room > 0 {
-            // SAFETY: by E1 taken with that size; past `used` there are no values.
+            // SAFETY: taken with that size (vec-room); past `used` there are no values.
             unsafe { vec.chunks.resize(vec.start.cast(), room, used) };
         }
         NonNull::slice_from_raw_parts(vec.start, vec.len)
@@ -452,7 +453,7 @@ impl<T> Deref for ArenaVec<'_, '_, T> {
 
     #[inline]
     fn deref(&self) -> &[T] {
-        // SAFETY: by E1 the first `len` values are initialised, and the vector is borrowed.
+        // SAFETY: the first `len` values are initialised (vec-room), and the vector is borrowed.
         unsafe { NonNull::slice_from_raw_parts(self.start, self.len).as_ref() }
     }
 }
@@ -473,8 +474,8 @@ impl<T> Drop for ArenaVec<'_, '_, T> {
         self.clear();
         let bytes = self.capacity * size_of::<T>();
         if bytes > 0 {
-            // SAFETY: by E1 taken with that size; the vector has no values and is not used
-            // any more.
+            // SAFETY: taken with that size (vec-room); the vector has no values and is not used any
+            // more.
             unsafe { self.chunks.take_back(self.start.cast(), bytes) };
         }
     }

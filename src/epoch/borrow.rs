@@ -200,7 +200,8 @@ impl<T: ?Sized> Deref for Ref<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: there, and not written to, while this reader is counted (W2, W3).
+        // SAFETY: there, and not written to, while this reader is counted (word-says-value,
+        // guards-exclude).
         unsafe { self.value.as_ref() }
     }
 }
@@ -210,7 +211,8 @@ impl<T: ?Sized> Deref for RefMut<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: there, and reached through this alone, while there is this writer (W2, W3).
+        // SAFETY: there, and reached through this alone, while there is this writer
+        // (word-says-value, guards-exclude).
         unsafe { self.value.as_ref() }
     }
 }
@@ -218,7 +220,8 @@ impl<T: ?Sized> Deref for RefMut<'_, T> {
 impl<T: ?Sized> DerefMut for RefMut<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: there, and reached through this alone, while there is this writer (W2, W3).
+        // SAFETY: there, and reached through this alone, while there is this writer
+        // (word-says-value, guards-exclude).
         unsafe { self.value.as_mut() }
     }
 }

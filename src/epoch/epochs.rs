@@ -13,15 +13,16 @@
 //!
 //! # Invariants
 //!
-//! * H1: the place `position` of the ring has its open epoch; every epoch of kind
-//!   `Ring(i)` is at place `i`, and the others of the ring are closing. `current` is the ring's open
-//!   one, or the one that was entered last and not left, which is open.
-//! * H2: no code of the user's runs while any of this is half changed: allocators run in
-//!   [`make_room`](RawEpochs::make_room), [`open`](RawEpochs::open) and
-//!   [`Store::trim`], destructors in `mod.rs`.
-//! * R1: every record of the table is either an epoch's or on the list of spare ones.
-//! * R2: `spares >= owed`: one for each place of the ring that has no epoch, and one for each
-//!   epoch of the ring that could stay pinned when it is closed, because it has had a chunk.
+//! * ring-places: the place `position` of the ring has its open epoch; every epoch of kind
+//!   `Ring(i)` is at place `i`, and the others of the ring are closing. `current` is the ring's
+//!   open one, or the one that was entered last and not left, which is open.
+//! * epochs-whole: no code of the user's runs while any of this is half changed: allocators run
+//!   in [`make_room`](RawEpochs::make_room), [`open`](RawEpochs::open) and [`Store::trim`],
+//!   destructors in `mod.rs`.
+//! * record-used-or-spare: every record of the table is either an epoch's or on the list of spare
+//!   ones.
+//! * record-owed: `spares >= owed`: one for each place of the ring that has no epoch, and one for
+//!   each epoch of the ring that could stay pinned when it is closed, because it has had a chunk.
 //!   So an advance needs no memory.
 
 #[cfg(any(test, fuzzing))]
@@ -110,12 +111,15 @@ impl RawEpochs {
     }
 
     pub(super) fn current(&self) -> Epoch {
-        self.current.get().epoch().expect("H1: it is open")
+        self.current.get().epoch().expect("ring-places: it is open")
     }
 
     /// The open epoch of the ring.
     fn current_of_ring(&self) -> EpochPtr {
-        self.ring.get(self.position.get()).flatten().expect("H1")
+        self.ring
+            .get(self.position.get())
+            .flatten()
+            .expect("ring-places")
     }
 
     /// The current epoch is that one, or the ring's. Returns which one was, unless that was the
@@ -589,7 +593,7 @@ impl RawEpochs {
         let Some(chunk) = self.store.noted.get(place) else {
             return;
         };
-        let record = chunk.epoch.get().expect("U5: it is an epoch's");
+        let record = chunk.epoch.get().expect("idle-linked: it is an epoch's");
         self.forget_idle(record, chunk);
         // If all its slots are retired, it has no value, and no room: it stays.
         if chunk.live() == 0 && chunk.has_room() {
@@ -619,7 +623,7 @@ impl RawEpochs {
         let Some(chunk) = self.store.idle(class) else {
             return false;
         };
-        let record = chunk.epoch.get().expect("U5: it is an epoch's");
+        let record = chunk.epoch.get().expect("idle-linked: it is an epoch's");
         self.detach(record, chunk);
         self.store.put(chunk);
         true
@@ -671,7 +675,11 @@ impl RawEpochs {
             };
             let state = record.state.get();
             if record.generation.get() == 0 {
-                assert_eq!(record.chunks.get(), 0, "R1: a spare record has no chunks");
+                assert_eq!(
+                    record.chunks.get(),
+                    0,
+                    "record-used-or-spare: a spare record has no chunks"
+                );
                 continue;
             }
             let open = if state == EpochState::Open {
@@ -679,29 +687,47 @@ impl RawEpochs {
             } else {
                 0
             };
-            assert_eq!(record.open.get(), open, "E1: open");
+            assert_eq!(record.open.get(), open, "open-generation: open");
             let mut chunks = 0;
             for chunk in self.chunks_of(record) {
                 chunk.check();
                 chunks += 1;
-                assert_eq!(chunk.epoch.get(), Some(record), "E2: its own");
-                assert_eq!(seen.insert(chunk.place, "an epoch"), None, "E2: once");
+                assert_eq!(chunk.epoch.get(), Some(record), "epoch-lists: its own");
+                assert_eq!(
+                    seen.insert(chunk.place, "an epoch"),
+                    None,
+                    "epoch-lists: once"
+                );
                 let pinned = state == EpochState::Pinned;
-                assert_eq!(chunk.is_pinned(), pinned, "E1: pinned");
+                assert_eq!(chunk.is_pinned(), pinned, "open-generation: pinned");
                 // SAFETY: the class of a chunk of the slab's.
                 let list = unsafe { record.list(chunk.class as usize) };
                 let open = times_on_stack(list.open.get(), chunk);
                 let idle = times_on_stack(list.idle.get(), chunk);
                 if !pinned {
-                    assert_eq!(chunk.listed.get(), open + idle == 1, "E2: the stack");
-                    assert_eq!(open + idle, usize::from(chunk.has_room()), "E2: once");
+                    assert_eq!(
+                        chunk.listed.get(),
+                        open + idle == 1,
+                        "epoch-lists: the stack"
+                    );
+                    assert_eq!(
+                        open + idle,
+                        usize::from(chunk.has_room()),
+                        "epoch-lists: once"
+                    );
                 }
-                assert_eq!(idle, usize::from(chunk.idle.get()), "E2: idle");
+                assert_eq!(idle, usize::from(chunk.idle.get()), "epoch-lists: idle");
             }
-            assert_eq!(record.chunks.get(), chunks, "E2: all");
-            assert!(chunks > 0 || state != EpochState::Pinned, "E1: over");
+            assert_eq!(record.chunks.get(), chunks, "epoch-lists: all");
+            assert!(
+                chunks > 0 || state != EpochState::Pinned,
+                "open-generation: over"
+            );
             let replaced = !matches!(record.kind.get(), Kind::Ring(_)) || record.replaced.get();
-            assert!(chunks == 0 || replaced, "R2: a record for the ring");
+            assert!(
+                chunks == 0 || replaced,
+                "record-owed: a record for the ring"
+            );
         }
         self.store.check(&mut seen);
     }
@@ -894,10 +920,11 @@ impl EpochRecords {
         self.spares.set(self.spares.get() + 1);
     }
 
-    /// Begins an epoch with a record that is owed to the ring (R2).
+    /// Begins an epoch with a record that is owed to the ring (record-owed).
     pub(super) fn open_owed(&self, kind: Kind, opened_at: u64) -> EpochPtr {
         self.owed.set(self.owed.get() - 1);
-        self.open(kind, opened_at).expect("R2: one is owed")
+        self.open(kind, opened_at)
+            .expect("record-owed: one is owed")
     }
 
     /// Begins an epoch with a record that is not owed.
@@ -968,7 +995,7 @@ impl EpochRecords {
         self.table.bytes() + self.table.len() * EpochPtr::bytes(self.classes)
     }
 
-    /// Panics where R1 or R2 does not hold.
+    /// Panics where an invariant of the records does not hold.
     #[cfg(any(test, fuzzing))]
     pub(super) fn check(&self, ring: usize) {
         let mut spares = 0;
@@ -977,24 +1004,32 @@ impl EpochRecords {
             assert_eq!(
                 record.generation.get(),
                 0,
-                "R1: a spare record has no epoch"
+                "record-used-or-spare: a spare record has no epoch"
             );
             spares += 1;
             next = record.next_free.get();
         }
-        assert_eq!(spares, self.spares.get(), "R1: the spare records");
+        assert_eq!(
+            spares,
+            self.spares.get(),
+            "record-used-or-spare: the spare records"
+        );
         let records = || (0..self.table.len()).filter_map(|index| self.table.get(index));
         let used = records()
             .filter(|record| record.generation.get() != 0)
             .count();
-        assert_eq!(spares + used, self.table.len(), "R1: used or spare");
+        assert_eq!(
+            spares + used,
+            self.table.len(),
+            "record-used-or-spare: used or spare"
+        );
         let in_ring = records()
             .filter(|record| record.generation.get() != 0)
             .filter(|record| matches!(record.kind.get(), Kind::Ring(_)));
         let replaced = in_ring.clone().filter(|record| record.replaced.get());
         let owed = ring - in_ring.clone().count() + replaced.count();
-        assert_eq!(owed, self.owed.get(), "R2: what is owed");
-        assert!(spares >= owed, "R2: is there");
+        assert_eq!(owed, self.owed.get(), "record-owed: what is owed");
+        assert!(spares >= owed, "record-owed: is there");
     }
 }
 

@@ -13,29 +13,30 @@
 //!
 //! Of an epoch:
 //!
-//! * E1: `open` is the generation of an epoch that takes insertions, else 0. An epoch that is open or
-//!   closing has no pinned chunk; of a pinned one all chunks are, and there is one at least. One that
-//!   is entered is open.
-//! * E2: the list of a class has each chunk of the epoch once. Until the epoch is closed, those with a
-//!   vacant slot are on one of two stacks, once: those known to have no value on that of idle ones,
-//!   the others on that of open ones. A full chunk leaves it with its last slot and comes back on top
-//!   with the next removal: under random removals and insertions both branches go the same way nearly
-//!   always.
+//! * open-generation: `open` is the generation of an epoch that takes insertions, else 0. An
+//!   epoch that is open or closing has no pinned chunk; of a pinned one all chunks are, and there
+//!   is one at least. One that is entered is open.
+//! * epoch-lists: the list of a class has each chunk of the epoch once. Until the epoch is
+//!   closed, those with a vacant slot are on one of two stacks, once: those known to have no value
+//!   on that of idle ones, the others on that of open ones. A full chunk leaves it with its last
+//!   slot and comes back on top with the next removal: under random removals and insertions both
+//!   branches go the same way nearly always.
 //!
 //! Of a chunk:
 //!
-//! * C1: `free` begins a list, through the words of vacant slots, of all slots of the chunk
-//!   that are vacant, each once; it ends with [`END`]. With a chunk whose values are being
+//! * vacant-list: `free` begins a list, through the words of vacant slots, of all slots of the
+//!   chunk that are vacant, each once; it ends with [`END`]. With a chunk whose values are being
 //!   dropped there is no such list until it is [reset](ChunkPtr::reset).
-//! * C2: `usable` is the number of slots that are not retired. `count` says how many removals there
-//!   are to the next one that is followed by more work, and comes to 0 at that: in a chunk without a
-//!   vacant slot that is not pinned it is 1, for the next removal makes it open; in any other it is
-//!   the number of values, and [`NOTED`] more if the chunk is noted. So a removal asks one question
-//!   for three events: it was in a full chunk, was the last one of it, or of a pinned one.
-//! * C3: a chunk with a value has memory, and is on the list of its epoch or is being
-//!   cleared. A chunk on a list of unused ones has no value.
-//! * C4: of a chunk with memory, `data` is aligned for a cell and valid for all of them; no
-//!   one else uses it.
+//! * count-to-event: `usable` is the number of slots that are not retired. `count` says how many
+//!   removals there are to the next one that is followed by more work, and comes to 0 at that: in a
+//!   chunk without a vacant slot that is not pinned it is 1, for the next removal makes it open; in
+//!   any other it is the number of values, and [`NOTED`] more if the chunk is noted. So a removal
+//!   asks one question for three events: it was in a full chunk, was the last one of it, or of a
+//!   pinned one.
+//! * values-have-memory: a chunk with a value has memory, and is on the list of its epoch or is
+//!   being cleared. A chunk on a list of unused ones has no value.
+//! * cell-memory: of a chunk with memory, `data` is aligned for a cell and valid for all of them;
+//!   no one else uses it.
 
 #[cfg(any(test, fuzzing))]
 use alloc::collections::BTreeSet;
@@ -297,7 +298,7 @@ impl List {
     #[inline(always)]
     pub(super) fn pop(&self) -> Option<(ChunkPtr, u32, Word)> {
         let chunk = self.open.get()?;
-        // SAFETY: on the stack, so it has a vacant slot (E2).
+        // SAFETY: on the stack, so it has a vacant slot (epoch-lists).
         let (slot, word) = unsafe { chunk.pop() };
         if word.next_free() == END {
             self.open.set(chunk.next_open.get());
@@ -564,8 +565,8 @@ impl ChunkPtr {
     #[inline(always)]
     pub(super) fn cell(self, slot: u32, bytes: usize) -> NonNull<u8> {
         debug_assert!(slot < self.slots);
-        // SAFETY: of a chunk with memory within it (C4); else, with `wrapping`, no more than an
-        // address.
+        // SAFETY: of a chunk with memory within it (cell-memory); else, with `wrapping`, no more
+        // than an address.
         unsafe {
             let cell = self.data.get().as_ptr().wrapping_add(slot as usize * bytes);
             NonNull::new_unchecked(cell)
@@ -782,15 +783,18 @@ impl ChunkPtr {
         Ok(())
     }
 
-    /// C1, C2, C4.
+    /// Panics if an invariant of a chunk does not hold.
     #[cfg(any(test, fuzzing))]
     pub(super) fn check(self) {
         let mut vacant = BTreeSet::new();
         let mut next = self.free.get();
         while next != END {
-            assert!(next < self.slots && vacant.insert(next), "C1: each once");
+            assert!(
+                next < self.slots && vacant.insert(next),
+                "vacant-list: each once"
+            );
             let word = self.word(next).get();
-            assert!(word.is_vacant(), "C1: vacant");
+            assert!(word.is_vacant(), "vacant-list: vacant");
             next = word.next_free();
         }
         let all = |is: fn(Word) -> bool| {
@@ -798,22 +802,25 @@ impl ChunkPtr {
                 .filter(|&slot| is(self.word(slot).get()))
                 .count()
         };
-        assert_eq!(all(Word::is_vacant), vacant.len(), "C1: all");
+        assert_eq!(all(Word::is_vacant), vacant.len(), "vacant-list: all");
         let retired = all(Word::is_retired);
         assert_eq!(
             self.usable.get() as usize + retired,
             self.slots as usize,
-            "C2: usable"
+            "count-to-event: usable"
         );
         let live = all(Word::has_value);
-        assert_eq!(live, self.live() as usize, "C2: the count");
+        assert_eq!(live, self.live() as usize, "count-to-event: the count");
         assert!(
             live == 0 || !self.idle.get(),
-            "E2: an idle one has no value"
+            "epoch-lists: an idle one has no value"
         );
-        assert!(live > 0 || !self.is_pinned(), "C2: the last value has left");
+        assert!(
+            live > 0 || !self.is_pinned(),
+            "count-to-event: the last value has left"
+        );
         let has_memory = self.memory.get() == Memory::Committed;
-        assert!(has_memory || live == 0, "C3: memory");
+        assert!(has_memory || live == 0, "values-have-memory: memory");
     }
 }
 

@@ -14,16 +14,17 @@
 //!
 //! # Invariants
 //!
-//! * U1: every chunk of the table is an epoch's, is being cleared, is on one of the lists of
-//!   unused ones of its class, or is retired.
-//! * U2: `committed` is the bytes of the memory of all chunks that have some.
-//! * U3: code of the user's, which an allocator or a source is, runs only while this is whole.
-//! * U4: `largest` is the bytes of a cell of the last class, and `small` that or
+//! * chunk-has-place: every chunk of the table is an epoch's, is being cleared, is on one of the
+//!   lists of unused ones of its class, or is retired.
+//! * committed-is-chunks: `committed` is the bytes of the memory of all chunks that have some.
+//! * store-whole: code of the user's, which an allocator or a source is, runs only while this is
+//!   whole.
+//! * largest-cell: `largest` is the bytes of a cell of the last class, and `small` that or
 //!   [`SMALL`], if that is less.
-//! * U5: the idle chunks of a class are linked from its `idle` on, whichever epoch has them. Those in
-//!   `noted` are of epochs that are not closed, know their places, and are not idle.
-//! * B1: the blocks of the table are there until this is dropped. Of the last one of a class the
-//!   last `left` records were not given out; of the others all were.
+//! * idle-linked: the idle chunks of a class are linked from its `idle` on, whichever epoch has
+//!   them. Those in `noted` are of epochs that are not closed, know their places, and are not idle.
+//! * record-blocks: the blocks of the table are there until this is dropped. Of the last one of a
+//!   class the last `left` records were not given out; of the others all were.
 
 #[cfg(any(test, fuzzing))]
 use alloc::collections::BTreeMap;
@@ -307,7 +308,7 @@ impl Store {
             }
         };
         let index = self.table.len() as u64;
-        // SAFETY: given out once, of this layout; there until this is dropped (B1).
+        // SAFETY: given out once, of this layout; there until this is dropped (record-blocks).
         let chunk = unsafe { ChunkPtr::write(record, plan, class, self.place + index) };
         self.table.push(chunk);
         Ok(chunk)
@@ -383,7 +384,7 @@ impl Store {
         true
     }
 
-    /// Panics where U1, U2 or U5 does not hold. `seen` has the chunks of the epochs.
+    /// Panics where an invariant of the store does not hold. `seen` has the chunks of the epochs.
     #[cfg(any(test, fuzzing))]
     pub(super) fn check(&self, seen: &mut BTreeMap<u64, &'static str>) {
         let mut committed = 0;
@@ -394,20 +395,28 @@ impl Store {
                 let mut next = first.get();
                 while let Some(chunk) = next {
                     chunk.check();
-                    assert_eq!(chunk.live(), 0, "C3: unused");
-                    assert!(chunk.epoch.get().is_none(), "U1: no epoch's");
+                    assert_eq!(chunk.live(), 0, "values-have-memory: unused");
+                    assert!(chunk.epoch.get().is_none(), "chunk-has-place: no epoch's");
                     let cached = chunk.memory.get() == Memory::Committed;
-                    assert_eq!(cached, list == "cached", "U1: {list}");
-                    assert_eq!(seen.insert(chunk.place, list), None, "U1: once");
+                    assert_eq!(cached, list == "cached", "chunk-has-place: {list}");
+                    assert_eq!(
+                        seen.insert(chunk.place, list),
+                        None,
+                        "chunk-has-place: once"
+                    );
                     count += usize::from(cached);
                     next = chunk.next.get();
                 }
             }
-            assert_eq!(count, class.cached_count.get(), "U1: the cached ones");
+            assert_eq!(
+                count,
+                class.cached_count.get(),
+                "chunk-has-place: the cached ones"
+            );
             let idle: Vec<_> =
                 core::iter::successors(class.idle.get(), |chunk| chunk.next_idle.get()).collect();
-            assert!(idle.iter().all(|chunk| chunk.idle.get()), "U5");
-            assert_eq!(idle.len(), class.idle_count.get(), "U5: how many");
+            assert!(idle.iter().all(|chunk| chunk.idle.get()), "idle-linked");
+            assert_eq!(idle.len(), class.idle_count.get(), "idle-linked: how many");
         }
         for index in 0.. {
             let Some(chunk) = self.get(index) else { break };
@@ -415,14 +424,20 @@ impl Store {
                 committed += self.plan(chunk.class as usize).data.size();
             }
             let retired = (0..chunk.slots).all(|slot| chunk.word(slot).get().is_retired());
-            assert!(seen.contains_key(&chunk.place) || retired, "U1: lost");
+            assert!(
+                seen.contains_key(&chunk.place) || retired,
+                "chunk-has-place: lost"
+            );
         }
-        assert_eq!(committed, self.committed(), "U2");
+        assert_eq!(committed, self.committed(), "committed-is-chunks");
         for place in self.noted.places() {
             if let Some(chunk) = self.noted.get(place) {
-                assert_eq!(chunk.noted.get(), Some(place), "U5: its place");
-                assert!(!chunk.is_pinned() && !chunk.idle.get(), "U5: noted");
-                assert!(chunk.epoch.get().is_some(), "U5: an epoch's");
+                assert_eq!(chunk.noted.get(), Some(place), "idle-linked: its place");
+                assert!(
+                    !chunk.is_pinned() && !chunk.idle.get(),
+                    "idle-linked: noted"
+                );
+                assert!(chunk.epoch.get().is_some(), "idle-linked: an epoch's");
             }
         }
     }
@@ -506,7 +521,8 @@ impl Spare {
         self.left.set(self.left.get().checked_sub(1)?);
         self.given.set(self.given.get() + 1);
         let start = self.next.get();
-        // SAFETY: the block has this record (B1), so its end is within it, or one past it.
+        // SAFETY: the block has this record (record-blocks), so its end is within it, or one past
+        // it.
         self.next.set(unsafe { start.add(record.size()) });
         Some(start)
     }

@@ -1,4 +1,4 @@
-//! The end of a ring that writes. The invariants J1 to J4 stand in `block.rs`.
+//! The end of a ring that writes. The invariants stand in `block.rs`.
 
 use core::fmt;
 use core::mem::MaybeUninit;
@@ -41,16 +41,17 @@ const AHEAD: usize = 16;
 /// ```
 pub struct Producer {
     end: End,
-    /// Its own position; what was last published is before it by the deferred entries (J2).
+    /// Its own position; what was last published is before it by the deferred entries
+    /// (places-of-ends).
     tail: usize,
-    /// Where the ring is full, as far as is known (J4).
+    /// Where the ring is full, as far as is known (own-position).
     limit: usize,
     /// Whether the consumer is on another thread, as far as is known.
     is_apart: bool,
 }
 
-// SAFETY: what is shared with the other end is atomic, or one end's by J2; all that an end does
-// needs it exclusively, but to read its numbers.
+// SAFETY: what is shared with the other end is atomic, or one end's (places-of-ends); all that an
+// end does needs it exclusively, but to read its numbers.
 unsafe impl Send for Producer {}
 // SAFETY: by reference only its numbers are read.
 unsafe impl Sync for Producer {}
@@ -118,7 +119,7 @@ impl Producer {
             return Err(PushError::TooLarge(error));
         }
         let place = self.vacant().ok_or(PushError::Full)?;
-        // SAFETY: the producer's (J2), and it has room for `max_len` bytes.
+        // SAFETY: the producer's (places-of-ends), and it has room for `max_len` bytes.
         unsafe { place.fill(bytes) };
         self.tail = self.end.after(self.tail);
         Ok(())
@@ -162,7 +163,8 @@ impl Producer {
     #[inline]
     pub fn vacant_entry(&mut self) -> Option<Entry<'_>> {
         let place = self.vacant()?;
-        // SAFETY: the producer's (J2), which the entry borrows, with room for that many bytes.
+        // SAFETY: the producer's (places-of-ends), which the entry borrows, with room for that many
+        // bytes.
         let bytes = unsafe { Filling::new(place.bytes(), 0, self.max_len()) };
         Some(Entry {
             producer: self,
@@ -397,7 +399,7 @@ impl<'a> Entry<'a> {
     #[inline(always)]
     fn finish(self) -> (&'a mut Producer, usize) {
         let len = self.bytes.len();
-        // SAFETY: the producer's (J2); it has no more bytes than that.
+        // SAFETY: the producer's (places-of-ends); it has no more bytes than that.
         unsafe { self.place.set_len(len) };
         let producer = self.producer;
         producer.tail = producer.end.after(producer.tail);
@@ -521,7 +523,7 @@ impl<'a> Entry<'a> {
         &mut self,
         reader: &mut (impl std::io::Read + ?Sized),
     ) -> std::io::Result<usize> {
-        // SAFETY: the producer's (J2), and the ring has written it.
+        // SAFETY: the producer's (places-of-ends), and the ring has written it.
         let all = unsafe { self.place.is_initialised() };
         if self.remaining() > 0 && !all {
             self.initialise();

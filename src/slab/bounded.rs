@@ -115,11 +115,7 @@ impl Bounded {
         Self::with_header(header, cells, 0)
     }
 
-    fn with_header(
-        header: SlabHeader,
-        cells: LazyBlock,
-        bound: usize,
-    ) -> Result<Self, AllocError> {
+    fn with_header(header: SlabHeader, cells: LazyBlock, bound: usize) -> Result<Self, AllocError> {
         let source = header.stack.source().clone();
         let start = cells.start();
         let body = BoundedHeader { header, cells };

@@ -17,8 +17,6 @@
 use core::fmt;
 use core::iter::FusedIterator;
 
-#[cfg(doc)]
-use crate::SlotBox;
 use crate::error::AccessError;
 use crate::key::Key;
 use crate::slab::cell::Live;

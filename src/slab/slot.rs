@@ -12,8 +12,6 @@ use crate::raw::prefetch::prefetch;
 use crate::slab::cell::{CellPtr, Live, Place};
 use crate::slab::guard::{Ref, RefMut, why_no_reader, why_no_writer};
 use crate::slab::state::State;
-#[cfg(doc)]
-use crate::{SlotBox, VacantSlot};
 
 /// An owning handle of a value: 16 bytes, used without the slab.
 ///

@@ -4,7 +4,7 @@ use flatslab::pool::{InStorage, Pool, PoolBox, PoolStorage};
 
 /// No power of two has room for such a value and a header: the layout divided by the
 /// number of cells in a segment, which was 0. Values of this size are there only where
-/// pointers have 32 bits; elsewhere the test of `src/pool/segment.rs` has the numbers.
+/// pointers have 32 bits; elsewhere the test of `src/pool/heap.rs` has the numbers.
 #[test]
 #[cfg(all(feature = "alloc", target_pointer_width = "32"))]
 fn values_of_half_the_address_space_are_refused() {

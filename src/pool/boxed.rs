@@ -10,11 +10,11 @@ use core::ops::{Deref, DerefMut};
 use core::pin::Pin;
 use core::ptr::NonNull;
 
-use super::kinds::{Heap, Kind, PoolMemory};
-use super::memory::{Memory, Vacated};
+use super::Heap;
+#[cfg(doc)]
+use super::memory::Memory;
+use super::memory::{PoolMemory, Vacated};
 use crate::raw::prefetch::prefetch;
-
-type Way<M> = <<M as Kind>::Memory as Memory>::Way;
 
 /// The owner of a value in a [`Pool`](super::Pool): a pointer of 8 bytes, or two pointers in a
 /// [`PoolStorage`](super::PoolStorage). Dropping it drops the value and frees its cell; O(1).
@@ -42,7 +42,7 @@ type Way<M> = <<M as Kind>::Memory as Memory>::Way;
 pub struct PoolBox<'p, T, M: PoolMemory = Heap> {
     /// Has the provenance of the pool's memory.
     value: NonNull<T>,
-    way: Way<M>,
+    way: M::Way,
     /// Owns a `T`, and borrows the pool.
     marker: PhantomData<(&'p (), T)>,
 }
@@ -62,10 +62,10 @@ unsafe impl<T: Sync, M: PoolMemory> Sync for PoolBox<'_, T, M> {}
 impl<'p, T, M: PoolMemory> PoolBox<'p, T, M> {
     /// # Safety
     ///
-    /// The caller owns the cell (H2), which holds a value of `T`, and gives it up. Cell
-    /// and way are as for [`Memory::home_of`], for all of `'p`.
+    /// The caller owns the cell (cell-owner), which holds a value of `T`, and gives it up. Cell
+    /// and way are as for [`Memory::free`], for all of `'p`.
     #[inline(always)]
-    pub(super) unsafe fn new(value: NonNull<T>, way: Way<M>) -> Self {
+    pub(super) unsafe fn new(value: NonNull<T>, way: M::Way) -> Self {
         PoolBox {
             value,
             way,
@@ -74,7 +74,7 @@ impl<'p, T, M: PoolMemory> PoolBox<'p, T, M> {
     }
 
     #[inline(always)]
-    pub(super) fn into_parts(boxed: Self) -> (NonNull<T>, Way<M>) {
+    pub(super) fn into_parts(boxed: Self) -> (NonNull<T>, M::Way) {
         let parts = (boxed.value, boxed.way);
         core::mem::forget(boxed);
         parts
@@ -98,7 +98,7 @@ impl<'p, T, M: PoolMemory> PoolBox<'p, T, M> {
         // cell is freed once.
         unsafe {
             let read = value.read();
-            drop(Vacated::<T, M::Memory>::new(value, way));
+            drop(Vacated::<T, M>::new(value, way));
             read
         }
     }
@@ -288,7 +288,7 @@ impl<T, M: PoolMemory> Drop for PoolBox<'_, T, M> {
         // SAFETY: the box owned the cell, and is not used any more. While the destructor runs
         // the cell is taken, so no allocation gets it; it is freed when `_vacated` is dropped.
         unsafe {
-            let _vacated = Vacated::<T, M::Memory>::new(self.value, self.way);
+            let _vacated = Vacated::<T, M>::new(self.value, self.way);
             self.value.drop_in_place();
         }
     }

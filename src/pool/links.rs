@@ -1,7 +1,6 @@
-//! A free list without memory of its own: each free cell holds the address of the
-//! next.
+//! Lists without memory of their own: each cell on one holds the address of the next.
 //!
-//! What takes no memory takes time: a pop waits for the load of the cell, which is
+//! [`Links`] are the free cells of a pool in a storage. What takes no memory takes time: a pop waits for the load of the cell, which is
 //! cold after removals in random order (BENCHMARKS.md, "The pool"). Where there is
 //! memory for it a [`FreeStack`](crate::raw::stack::FreeStack) is the better list. A
 //! prototype, in multiples of that stack's time (Intel Xeon, medians of three runs):
@@ -12,36 +11,42 @@
 //! | 64 bytes, 1,048,576 live | 6.0 | 23 | 1.06 | 1.00 |
 //! | 8 bytes, 8,192 live | 1.64 | 1.9 | 1.01 | .90 |
 //!
+//! [`Returned`] are the cells that were given back on other threads. As with the
+//! [return stack](crate::raw::returns::Returns) of the slabs, any thread pushes, and only the owner
+//! takes, and takes all: so no tag is needed. This one has pointers in place of numbers, since the
+//! cells of a pool have none, and does not close, since its pool never ends.
+//!
 //! # Invariants
 //!
-//! * K1: from `head` on, each cell holds the next one, or `None` in the last;
-//!   they are pairwise distinct free cells of the list's owner, `depth` of them.
+//! * free-links: from `head` on, each cell holds the next one, or `None` in the last; they are
+//!   pairwise distinct free cells of the list's owner, `depth` of them.
+//! * returned-links: from `top` on, each cell holds the next one, or `None` in the last. They are
+//!   pairwise distinct cells, of the size and alignment of a link at least, and owned by this list
+//!   (cell-owner of `memory.rs`).
 
-use core::alloc::Layout;
 use core::cell::Cell;
+#[cfg(target_has_atomic = "ptr")]
+use core::ptr;
 use core::ptr::NonNull;
 
-/// What a free cell holds.
-type Link = Option<NonNull<u8>>;
+#[cfg(target_has_atomic = "ptr")]
+use crate::raw::atomic::{AtomicPtr, Ordering};
+
+/// What a cell on a list holds.
+pub(super) type Link = Option<NonNull<u8>>;
 
 const _: () = assert!(size_of::<Link>() == size_of::<usize>());
 
 /// Free cells, the last one first.
-#[expect(
-    missing_debug_implementations,
-    reason = "only public for a sealed trait"
-)]
+#[derive(Debug)]
 #[repr(C)]
-pub struct Links {
+pub(super) struct Links {
     head: Cell<Link>,
     depth: Cell<usize>,
 }
 
 impl Links {
-    /// What a cell has room for at least, to be put on a list.
-    pub(crate) const LEAST_CELL: Layout = Layout::new::<Link>();
-
-    pub(crate) const fn new() -> Self {
+    pub(super) const fn new() -> Self {
         Links {
             head: Cell::new(None),
             depth: Cell::new(0),
@@ -50,15 +55,15 @@ impl Links {
 
     /// Cells there are.
     #[inline]
-    pub(crate) fn depth(&self) -> usize {
+    pub(super) fn depth(&self) -> usize {
         self.depth.get()
     }
 
     /// The cell that was pushed last, and the link to the one before it.
     #[inline(always)]
-    pub(crate) fn look(&self) -> Option<(NonNull<u8>, Link)> {
+    pub(super) fn look(&self) -> Option<(NonNull<u8>, Link)> {
         let cell = self.head.get()?;
-        // SAFETY: by K1 it holds the next one, for no one has used it since.
+        // SAFETY: by free-links it holds the next one, for no one has used it since.
         Some((cell, unsafe { cell.cast::<Link>().read() }))
     }
 
@@ -69,7 +74,7 @@ impl Links {
     /// This is the link that came with it, and the list has not changed since. If the memory was
     /// used, the list was not looked at after that.
     #[inline(always)]
-    pub(crate) unsafe fn take(&self, next: Link) {
+    pub(super) unsafe fn take(&self, next: Link) {
         self.head.set(next);
         self.depth.set(self.depth.get() - 1);
     }
@@ -79,11 +84,10 @@ impl Links {
     /// # Safety
     ///
     /// The cell is the owner's, free before any other code runs, and not on the
-    /// list. It has the size and alignment of [`LEAST_CELL`](Self::LEAST_CELL) at
-    /// least. Until it is popped or the list cleared, its memory stays, and no one
+    /// list. It has the size and alignment of a link at least. Until it is popped or the list cleared, its memory stays, and no one
     /// else uses it: [`look`](Self::look) reads it.
     #[inline(always)]
-    pub(crate) unsafe fn push(&self, cell: NonNull<u8>) {
+    pub(super) unsafe fn push(&self, cell: NonNull<u8>) {
         // SAFETY: the cell has room for a link, and no one else uses it (precondition).
         unsafe { cell.cast::<Link>().write(self.head.get()) };
         self.head.set(Some(cell));
@@ -91,18 +95,84 @@ impl Links {
     }
 
     /// Removes all cells.
-    pub(crate) fn clear(&self) {
+    pub(super) fn clear(&self) {
         self.head.set(None);
         self.depth.set(0);
     }
 
     /// The cells, in the order in which they would be popped.
     #[cfg(any(test, fuzzing))]
-    pub(crate) fn cells(&self) -> impl Iterator<Item = NonNull<u8>> {
-        // SAFETY: by K1 each cell that is met holds the next one.
+    pub(super) fn cells(&self) -> impl Iterator<Item = NonNull<u8>> {
+        // SAFETY: by free-links each cell that is met holds the next one.
         core::iter::successors(self.head.get(), |cell| unsafe {
             cell.cast::<Link>().read()
         })
+    }
+}
+
+/// Cells that any thread pushes, and the owner of the pool takes.
+#[cfg(target_has_atomic = "ptr")]
+#[derive(Debug)]
+pub(super) struct Returned {
+    top: AtomicPtr<u8>,
+}
+
+#[cfg(target_has_atomic = "ptr")]
+impl Returned {
+    pub(super) fn new() -> Self {
+        Returned {
+            top: AtomicPtr::new(ptr::null_mut()),
+        }
+    }
+
+    /// Gives a cell back. An interrupt may come at any point, and push too: then the exchange fails
+    /// here, and is tried again.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the cell, a pool's that has room for a link, and gives it up. Its memory
+    /// stays until the owner of the pool has taken it.
+    #[inline]
+    pub(super) unsafe fn push(&self, cell: NonNull<u8>) {
+        // Relaxed: the link is only written down.
+        let mut below = self.top.load(Ordering::Relaxed);
+        loop {
+            // SAFETY: it has room for a link, and is the caller's until it is pushed (precondition).
+            unsafe { cell.cast::<Link>().write(NonNull::new(below)) };
+            // Release: pairs with the acquire in `take`; later pushes continue it. The end of the
+            // value and the link happen before the cell is used again.
+            match self.top.compare_exchange_weak(
+                below,
+                cell.as_ptr(),
+                Ordering::Release,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return,
+                Err(found) => below = found,
+            }
+        }
+    }
+
+    /// The owner of the pool takes all cells: the first, which holds the [next](Self::next).
+    #[inline]
+    pub(super) fn take(&self) -> Link {
+        // Relaxed: nothing is read by it. An empty list is not written to.
+        if self.top.load(Ordering::Relaxed).is_null() {
+            return None;
+        }
+        // Acquire: pairs with the release in `push`.
+        NonNull::new(self.top.swap(ptr::null_mut(), Ordering::Acquire))
+    }
+
+    /// What a cell that was taken holds.
+    ///
+    /// # Safety
+    ///
+    /// The cell was taken from here, and not used since.
+    #[inline]
+    pub(super) unsafe fn next(cell: NonNull<u8>) -> Link {
+        // SAFETY: by returned-links it holds a link, and only who took it uses it (precondition).
+        unsafe { cell.cast::<Link>().read() }
     }
 }
 

@@ -1,48 +1,83 @@
-//! The interface of a pool to its memory, of either kind.
+//! What a pool asks of its memory, and what both kinds of memory have in common.
+//!
+//! A cell is *fresh* until it is first used, then *free*, on the list of its memory, or *taken*.
+//! Cells become free from the first to the last, so a number says which are fresh: [`Fresh`]. Where
+//! the cells lie and how the free ones are listed differs: `heap.rs` and `storage.rs`.
+//!
+//! # Invariants
+//!
+//! * cell-states: each cell from `Fresh::next` on is fresh: not on the list, not taken, and its
+//!   content is lost. Each cell before it is on the list, once, or taken.
+//! * cell-owner: a taken cell has one owner: a box, the claim that becomes one, the code that got a
+//!   pointer or a reference for a box, or a list of cells that other threads gave back. Only the
+//!   owner frees the cell, and then owns it no more.
+//! * cell-memory: the memory of a cell is valid, and large and aligned enough for a value, from
+//!   before the cell is first free until the memory ends.
 
-use core::alloc::Layout;
-use core::marker::PhantomData;
+use core::cell::Cell;
+use core::num::NonZero;
+use core::ops::Range;
 use core::ptr::NonNull;
 
-use super::home::{FreeCells, Home, Places};
 use crate::error::AllocError;
 
-/// The memory of a pool.
+/// A kind of memory: [`Heap`](super::Heap) or [`InStorage`](super::InStorage). Sealed.
+pub trait PoolMemory: Memory {}
+
+/// The memory of a pool: its cells, and the list of those that are free, the last one first.
 ///
 /// # Safety
 ///
-/// * H1 to H3 hold for the home, which is valid as long as the memory.
-/// * [`way`](Self::way) and [`home_of`](Self::home_of) lead to [`home`](Self::home).
-pub unsafe trait Memory: 'static {
-    /// The list of free cells.
-    type Free: FreeCells;
-
-    /// Where the cells lie.
-    type Places: Places;
-
-    /// The value in a box that leads to the home, together with the address of its cell.
+/// * cell-states and cell-memory hold.
+/// * [`look`](Self::look) returns cells that [`free`](Self::free) or [`refill`](Self::refill) put
+///   on the list of this memory.
+pub unsafe trait Memory: Sized + 'static {
+    /// What a box keeps, next to the address of its cell, to find the list.
     type Way: Copy + 'static;
 
-    /// The least size and alignment of a cell.
-    const LEAST_CELL: Layout;
-
-    fn home(&self) -> NonNull<Home<Self::Free, Self::Places>>;
+    /// The list without its first cell.
+    type Rest: Copy;
 
     fn way(&self) -> Self::Way;
 
-    /// The home of a taken cell.
+    /// The cells that were never used, and how many there are at all.
+    fn fresh(&self) -> &Fresh;
+
+    /// Number of cells on the list.
+    fn free_cells(&self) -> usize;
+
+    /// The cell that was freed last, and the list without it.
+    fn look(&self) -> Option<(NonNull<u8>, Self::Rest)>;
+
+    /// Takes the cell that was [looked at](Self::look), in which a value may have been written
+    /// since.
     ///
     /// # Safety
     ///
-    /// `cell` is a taken cell of a memory of this type, whose cells are those of a type of the
-    /// layout of `T`, and has the provenance it was popped with. `way` is of the same memory, which
-    /// is alive, and has not moved since it returned the way.
-    unsafe fn home_of<T>(
-        cell: NonNull<u8>,
-        way: Self::Way,
-    ) -> NonNull<Home<Self::Free, Self::Places>>;
+    /// `rest` came with the cell, and the list has not changed since. If the cell was written to,
+    /// the list was not looked at after that.
+    unsafe fn take(&self, rest: Self::Rest);
 
-    /// Pushes fresh cells.
+    /// Takes the cell that was freed last.
+    #[inline(always)]
+    fn pop(&self) -> Option<NonNull<u8>> {
+        let (cell, rest) = self.look()?;
+        // SAFETY: just looked at.
+        unsafe { self.take(rest) };
+        Some(cell)
+    }
+
+    /// Puts a cell on the list of its memory.
+    ///
+    /// # Safety
+    ///
+    /// * `cell` is a taken cell of a memory of this type, made for values of the layout of `T`, and
+    ///   has the provenance with which it was taken. The caller owns it (cell-owner), gives it up
+    ///   before any other code runs, and does not use it any more.
+    /// * `way` is of the same memory, which is alive and has not moved since it returned the way.
+    unsafe fn free<T>(cell: NonNull<u8>, way: Self::Way);
+
+    /// Puts fresh cells on the list: a page of them at most, and 16.
     ///
     /// # Errors
     ///
@@ -56,61 +91,194 @@ pub unsafe trait Memory: 'static {
     /// If the source refuses.
     fn prepare(&self, cells: usize) -> Result<(), AllocError>;
 
-    /// Makes all cells free, the taken ones too.
+    /// Makes all cells free or fresh, the taken ones too.
     ///
     /// # Safety
     ///
-    /// As for [`Home::forget_all`].
+    /// The taken cells are not used or freed any more.
     unsafe fn reset(&mut self);
+
+    /// Calls `f` with the number of each cell on the list; panics if one is no cell.
+    #[cfg(any(test, fuzzing))]
+    fn for_each_free(&self, f: impl FnMut(usize));
+
+    /// Panics if cell-states does not hold.
+    #[cfg(any(test, fuzzing))]
+    fn check(&self) {
+        let used = self.fresh().used();
+        assert!(used <= self.fresh().capacity(), "the fresh cells");
+        let mut seen = alloc::collections::BTreeSet::new();
+        self.for_each_free(|index| {
+            assert!(index < used, "a fresh cell is on the list");
+            assert!(seen.insert(index), "a cell is on the list twice");
+        });
+        assert_eq!(seen.len(), self.free_cells(), "the number of free cells");
+    }
 }
 
-/// The cells of a type in a kind of memory: constants. Each kind adds its [`Places`].
-pub(super) struct Cells<T, R>(PhantomData<(T, R)>);
+/// The number of fresh cells of so many bytes, not 0, that become free at once: not 0 either. A page
+/// at most, so that an allocation pays for one page fault, and as many cells as make the call of a
+/// cold function cheap.
+pub(super) const fn refill_of(cell: usize) -> usize {
+    const CELLS: usize = 16;
+    const BYTES: usize = 4096;
+    match BYTES / cell {
+        0 => 1,
+        CELLS.. => CELLS,
+        cells => cells,
+    }
+}
 
-impl<T, R: Memory> Cells<T, R> {
-    /// One cell.
-    pub(super) const LAYOUT: Layout = {
-        let (value, least) = (Layout::new::<T>(), R::LEAST_CELL);
-        let size = max(value.size(), least.size());
-        let align = max(value.align(), least.align());
-        match Layout::from_size_align(size, align) {
-            Ok(layout) => layout.pad_to_align(),
-            Err(_) => panic!("a value of this size cannot be laid out"),
+/// How many cells there are, and which of them are fresh: those from a number on.
+#[derive(Debug)]
+pub struct Fresh {
+    /// At most `capacity`.
+    next: Cell<usize>,
+    capacity: usize,
+    /// Where the memory of the cells begins.
+    start: NonNull<u8>,
+}
+
+impl Fresh {
+    /// `capacity` fresh cells.
+    pub(super) fn new(capacity: usize, start: NonNull<u8>) -> Self {
+        Fresh {
+            next: Cell::new(0),
+            capacity,
+            start,
         }
-    };
-}
+    }
 
-const fn max(a: usize, b: usize) -> usize {
-    if a > b { a } else { b }
+    pub(super) fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+
+    pub(super) fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Number of cells that are not fresh.
+    #[inline]
+    pub(super) fn used(&self) -> usize {
+        self.next.get()
+    }
+
+    /// The cell at that address, with the provenance of the memory.
+    pub(super) fn cell_at(&self, address: NonZero<usize>) -> NonNull<u8> {
+        self.start.with_addr(address)
+    }
+
+    /// The first fresh cells, `most` of them or all.
+    pub(super) fn first(&self, most: usize) -> Range<usize> {
+        let first = self.next.get();
+        first..self.capacity.min(first.saturating_add(most))
+    }
+
+    /// Calls `push` with the cells up to `end`, the last one first, so that they are taken in their
+    /// own order. `place` is the place of a cell, in bytes from the start.
+    ///
+    /// # Safety
+    ///
+    /// `end` is from `used` to `capacity`. The memory of these cells, at their places, is valid,
+    /// and `push` puts a cell on the list.
+    pub(super) unsafe fn push_up_to(
+        &self,
+        end: usize,
+        place: impl Fn(usize) -> usize,
+        push: impl Fn(NonNull<u8>),
+    ) {
+        let first = self.next.replace(end);
+        for index in (first..end).rev() {
+            // SAFETY: the memory of the cell is valid (precondition).
+            push(unsafe { self.start.add(place(index)) });
+        }
+    }
+
+    /// Makes all cells fresh; the list must be emptied, too.
+    pub(super) fn reset(&self) {
+        self.next.set(0);
+    }
 }
 
 /// A taken cell that has no value, or is about to lose it; dropping this frees the cell.
-pub(super) struct Vacated<T, R: Memory> {
+pub(super) struct Vacated<T, M: Memory> {
     cell: NonNull<T>,
-    way: R::Way,
+    way: M::Way,
 }
 
-impl<T, R: Memory> Vacated<T, R> {
+impl<T, M: Memory> Vacated<T, M> {
     /// # Safety
     ///
-    /// The caller owns the cell (H2) and gives it up. Until this is dropped, cell and way are as
-    /// for [`Memory::home_of`] with this `T`. The cell is not used after the drop.
+    /// The caller owns the cell (cell-owner) and gives it up. Until this is dropped, cell and way
+    /// are as for [`Memory::free`] with this `T`. The cell is not used after the drop.
     #[inline(always)]
-    pub(super) unsafe fn new(cell: NonNull<T>, way: R::Way) -> Self {
+    pub(super) unsafe fn new(cell: NonNull<T>, way: M::Way) -> Self {
         Vacated { cell, way }
     }
 }
 
-impl<T, R: Memory> Drop for Vacated<T, R> {
+impl<T, M: Memory> Drop for Vacated<T, M> {
     #[inline(always)]
     fn drop(&mut self) {
-        let cell = self.cell.cast();
-        // SAFETY: cell and way are as `home_of` needs them, and this owns the cell
-        // (preconditions of `new`), which is not used any more (H2). It was popped from this
-        // list, so there is room for it.
-        unsafe {
-            let home = R::home_of::<T>(cell, self.way);
-            home.as_ref().free.push(cell);
-        }
+        // SAFETY: this owns the cell, and cell and way are those of one memory (preconditions of
+        // `new`).
+        unsafe { M::free::<T>(self.cell.cast(), self.way) };
+    }
+}
+
+/// There is no heap: no pool of this kind can be made. Its name is that of the default kind, with
+/// the feature `alloc` or without.
+#[cfg(not(feature = "alloc"))]
+#[derive(Clone, Copy, Debug)]
+pub enum Heap {}
+
+#[cfg(not(feature = "alloc"))]
+impl PoolMemory for Heap {}
+
+// SAFETY: there is no such memory.
+#[cfg(not(feature = "alloc"))]
+unsafe impl Memory for Heap {
+    type Way = Self;
+    type Rest = Self;
+
+    fn way(&self) -> Self {
+        *self
+    }
+
+    fn fresh(&self) -> &Fresh {
+        match *self {}
+    }
+
+    fn free_cells(&self) -> usize {
+        match *self {}
+    }
+
+    fn look(&self) -> Option<(NonNull<u8>, Self)> {
+        match *self {}
+    }
+
+    unsafe fn take(&self, rest: Self) {
+        match rest {}
+    }
+
+    unsafe fn free<T>(_: NonNull<u8>, way: Self) {
+        match way {}
+    }
+
+    fn refill(&self) -> Result<(), Option<AllocError>> {
+        match *self {}
+    }
+
+    fn prepare(&self, _: usize) -> Result<(), AllocError> {
+        match *self {}
+    }
+
+    unsafe fn reset(&mut self) {
+        match *self {}
+    }
+
+    #[cfg(any(test, fuzzing))]
+    fn for_each_free(&self, _: impl FnMut(usize)) {
+        match *self {}
     }
 }

@@ -177,23 +177,16 @@
 
 // | file | what |
 // |---|---|
-// | `home.rs`, `memory.rs` | what a pool and its boxes share; what a pool asks of its memory |
-// | `kinds.rs`, `heap.rs`, `lent.rs`, `storage.rs` | the kinds of memory by name: the heap; the caller's; storage for one pool |
-// | `segment.rs`, `links.rs` | from the address of a cell to the header of its segment; a free list through the free cells |
-// | `boxed.rs`, `uninit.rs` | `PoolBox`; boxes without a value, and of raw pointers |
-// | `send_box.rs`, `returned.rs` | boxes that may go to other threads; the cells that come back from there |
+// | `memory.rs` | what a pool asks of its memory, and the cells that were never used |
+// | `heap.rs`, `options.rs` | memory that the pool allocates; how such pools are made |
+// | `storage.rs`, `links.rs` | the caller's memory; lists through the cells |
+// | `boxed.rs`, `send_box.rs` | `PoolBox`; boxes that may go to other threads |
 // | `recycling.rs`, `aligned.rs` | `RecyclingPool`; a value on lines of its own |
-// | `constructors.rs`, `options.rs` | pools with a capacity, and with options |
 
 mod aligned;
 mod boxed;
 #[cfg(feature = "alloc")]
-mod constructors;
-#[cfg(feature = "alloc")]
 mod heap;
-mod home;
-mod kinds;
-mod lent;
 mod links;
 mod memory;
 #[cfg(feature = "alloc")]
@@ -201,35 +194,30 @@ mod options;
 #[cfg(feature = "alloc")]
 mod recycling;
 #[cfg(target_has_atomic = "ptr")]
-mod returned;
-#[cfg(feature = "alloc")]
-mod segment;
-#[cfg(target_has_atomic = "ptr")]
 mod send_box;
 mod storage;
-mod uninit;
 
 use core::fmt;
 use core::marker::PhantomData;
+use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
 pub use aligned::CacheAligned;
 pub use boxed::PoolBox;
-pub use kinds::{Heap, InStorage, PoolMemory};
+#[cfg(feature = "alloc")]
+pub use heap::Heap;
+#[cfg(not(feature = "alloc"))]
+pub use memory::Heap;
+pub use memory::PoolMemory;
 #[cfg(feature = "alloc")]
 pub use recycling::{RecycledBox, RecyclingPool};
 #[cfg(target_has_atomic = "ptr")]
 pub use send_box::SendBox;
-pub use storage::{PoolStorage, StorageBox};
+pub use storage::{InStorage, PoolStorage, StorageBox};
 
 use crate::error::{AllocError, FullError};
 use crate::raw::held::Held;
-use home::FreeCells;
-use kinds::Kind;
-use memory::{Memory, Vacated};
-
-/// What is left of a pool's free list without its last cell.
-type Rest<M> = <<<M as Kind>::Memory as Memory>::Free as FreeCells>::Rest;
+use memory::Vacated;
 
 /// Panics because no cell is free, or ends the program if the allocator has refused memory.
 #[cold]
@@ -271,7 +259,7 @@ fn fail(error: AllocError) -> ! {
 /// assert!(pool.is_empty());
 /// ```
 pub struct Pool<'s, T, M: PoolMemory = Heap> {
-    memory: <M as Kind>::Memory,
+    memory: M,
     storage: PhantomData<&'s ()>,
     /// Covariant in `T`: a pool never returns a value that was put in. It owns no value, and so
     /// drops none.
@@ -287,16 +275,10 @@ impl<T, M: PoolMemory> core::panic::RefUnwindSafe for Pool<'_, T, M> {}
 impl<T, M: PoolMemory> core::panic::UnwindSafe for Pool<'_, T, M> {}
 
 impl<T, M: PoolMemory> Pool<'_, T, M> {
-    #[inline(always)]
-    fn home(&self) -> &home::Home<<M::Memory as Memory>::Free, <M::Memory as Memory>::Places> {
-        // SAFETY: the home is valid as long as the memory.
-        unsafe { self.memory.home().as_ref() }
-    }
-
-    /// A free cell, now the caller's (H2), or the error of having none.
+    /// A free cell, now the caller's (cell-owner), or the error of having none.
     #[inline(always)]
     fn claim(&self) -> Result<NonNull<T>, AllocError> {
-        match self.home().free.pop() {
+        match self.memory.pop() {
             Some(cell) => Ok(cell.cast()),
             None => self.claim_fresh(),
         }
@@ -306,7 +288,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     #[cold]
     #[inline(never)]
     fn claim_fresh(&self) -> Result<NonNull<T>, AllocError> {
-        let cell = (self.memory.refill()).and_then(|()| self.home().free.pop().ok_or(None));
+        let cell = (self.memory.refill()).and_then(|()| self.memory.pop().ok_or(None));
         cell.map(NonNull::cast).map_err(|cause| {
             cause.unwrap_or(AllocError::Full {
                 capacity: self.capacity(),
@@ -334,13 +316,13 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     /// The cell and the rest came from a look at the free list of this pool, which has not changed
     /// since.
     #[inline(always)]
-    unsafe fn put(&self, (cell, rest): (NonNull<u8>, Rest<M>), value: T) -> NonNull<T> {
+    unsafe fn put(&self, (cell, rest): (NonNull<u8>, M::Rest), value: T) -> NonNull<T> {
         let cell = cell.cast::<T>();
-        // SAFETY: a free cell with room for a `T` (H3), on which the list does not depend any
+        // SAFETY: a free cell with room for a `T` (cell-memory), on which the list does not depend any
         // more; to move a value runs no user code.
         unsafe {
             cell.write(value);
-            self.home().free.take(rest);
+            self.memory.take(rest);
         }
         cell
     }
@@ -351,7 +333,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     #[track_caller]
     fn put_fresh_or_fail(&self, held: Held<T>) -> NonNull<T> {
         let cell = self.claim_fresh_or_fail();
-        // SAFETY: just claimed (H2), with room for a `T` (H3).
+        // SAFETY: just claimed (cell-owner), with room for a `T` (cell-memory).
         unsafe { cell.write(held.value) };
         cell
     }
@@ -372,7 +354,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     #[inline(always)]
     #[track_caller]
     fn claim_or_fail(&self) -> NonNull<T> {
-        match self.home().free.pop() {
+        match self.memory.pop() {
             Some(cell) => cell.cast(),
             None => self.claim_fresh_or_fail(),
         }
@@ -407,10 +389,10 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     #[track_caller]
     pub fn alloc(&self, value: T) -> PoolBox<'_, T, M> {
         let way = self.memory.way();
-        let Some(free) = self.home().free.look() else {
+        let Some(free) = self.memory.look() else {
             let cell = self.put_fresh_or_fail(Held::new(value));
             // SAFETY: a cell of this pool that was claimed and has a value, so the box is its only
-            // owner (H2).
+            // owner (cell-owner).
             return unsafe { PoolBox::new(cell, way) };
         };
         // SAFETY: just looked at; as above.
@@ -437,10 +419,10 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     #[inline]
     pub fn try_alloc(&self, value: T) -> Result<PoolBox<'_, T, M>, FullError<T>> {
         let way = self.memory.way();
-        let Some(free) = self.home().free.look() else {
+        let Some(free) = self.memory.look() else {
             let cell = self.put_fresh(Held::new(value));
             // SAFETY: a cell of this pool that was claimed and has a value, so the box is its only
-            // owner (H2).
+            // owner (cell-owner).
             return cell.map(|cell| unsafe { PoolBox::new(cell, way) });
         };
         // SAFETY: just looked at; as above.
@@ -498,18 +480,95 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     /// The cell was claimed from a pool of this type that is borrowed for `'p`, whose way this
     /// is. The caller gives it up.
     #[inline(always)]
-    unsafe fn build<'p>(
-        cell: NonNull<T>,
-        way: <M::Memory as Memory>::Way,
-        f: impl FnOnce() -> T,
-    ) -> PoolBox<'p, T, M> {
+    unsafe fn build<'p>(cell: NonNull<T>, way: M::Way, f: impl FnOnce() -> T) -> PoolBox<'p, T, M> {
         // SAFETY: the cell was claimed and has room for a `T` (precondition). Its only owner
-        // is first the guard, then the box (H2).
+        // is first the guard, then the box (cell-owner).
         unsafe {
-            let vacated = Vacated::<T, M::Memory>::new(cell, way);
+            let vacated = Vacated::<T, M>::new(cell, way);
             cell.write(f());
             core::mem::forget(vacated);
             PoolBox::new(cell, way)
+        }
+    }
+
+    /// Claims a free cell without a value, to be [written](PoolBox::write) later; O(1), no
+    /// allocation.
+    ///
+    /// # Panics
+    ///
+    /// As [`alloc`](Self::alloc).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::pool::{Pool, PoolBox};
+    ///
+    /// let pool = Pool::with_capacity(1);
+    /// let vacant = pool.alloc_uninit();
+    /// let boxed = PoolBox::write(vacant, 7);
+    /// assert_eq!(*boxed, 7);
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn alloc_uninit(&self) -> PoolBox<'_, MaybeUninit<T>, M> {
+        let way = self.memory.way();
+        // SAFETY: just claimed, so the box is its only owner (cell-owner); its value may be
+        // uninitialised.
+        unsafe { PoolBox::new(self.claim_or_fail().cast(), way) }
+    }
+
+    /// As [`alloc_uninit`](Self::alloc_uninit); never panics or aborts.
+    ///
+    /// # Errors
+    ///
+    /// If no cell is free.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = flatslab::pool::Pool::<u64>::with_capacity(0);
+    /// assert!(pool.try_alloc_uninit().is_err());
+    /// ```
+    #[inline]
+    pub fn try_alloc_uninit(&self) -> Result<PoolBox<'_, MaybeUninit<T>, M>, AllocError> {
+        let way = self.memory.way();
+        let cell = self.claim()?.cast();
+        // SAFETY: just claimed, so the box is its only owner (cell-owner); its value may be
+        // uninitialised.
+        Ok(unsafe { PoolBox::new(cell, way) })
+    }
+
+    /// Makes a box of a pointer that [`PoolBox::into_raw`] or [`PoolBox::leak`] returned; O(1).
+    ///
+    /// # Safety
+    ///
+    /// * `pointer` came from one of these functions, of a box of this pool. Since then no box
+    ///   was made of it, and the pool was not reset.
+    /// * The cell holds a value of this very `T`, including its lifetimes, which was neither
+    ///   dropped nor moved out.
+    /// * While the box exists, the value is used through it alone. When the box has dropped or
+    ///   moved the value, no earlier pointer or reference to it is used any more.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::pool::{Pool, PoolBox};
+    ///
+    /// let pool = Pool::with_capacity(1);
+    /// let pointer = PoolBox::into_raw(pool.alloc(7));
+    /// // SAFETY: straight from `into_raw`, and used once.
+    /// let boxed = unsafe { pool.box_from_raw(pointer) };
+    /// assert_eq!(PoolBox::into_inner(boxed), 7);
+    /// ```
+    #[inline]
+    pub unsafe fn box_from_raw(&self, pointer: *mut T) -> PoolBox<'_, T, M> {
+        // SAFETY: `pointer` is the address of a cell of this pool with a value of `T`, and the
+        // caller is its owner (cell-owner) and gives it up (preconditions). The cell's pointer gets the
+        // provenance of the pool's memory; that of `pointer` may cover the value alone.
+        unsafe {
+            let address = NonNull::new_unchecked(pointer).addr();
+            let cell = self.memory.fresh().cell_at(address);
+            PoolBox::new(cell.cast(), self.memory.way())
         }
     }
 
@@ -525,7 +584,12 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
-        self.home().len()
+        self.used() - self.memory.free_cells()
+    }
+
+    /// Number of cells that were ever taken.
+    fn used(&self) -> usize {
+        self.memory.fresh().used()
     }
 
     /// Whether [`len`](Self::len) is 0; O(1).
@@ -547,7 +611,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     #[inline]
     #[must_use]
     pub fn capacity(&self) -> usize {
-        self.home().capacity()
+        self.memory.fresh().capacity()
     }
 
     /// Whether all cells are taken, so that the next allocation fails; O(1).
@@ -625,6 +689,6 @@ impl<T, M: PoolMemory> fmt::Debug for Pool<'_, T, M> {
 impl<T, M: PoolMemory> Pool<'_, T, M> {
     /// Panics if an invariant does not hold; O(cells), allocates.
     pub fn check(&self) {
-        self.home().check();
+        self.memory.check();
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! # Invariants
 //!
-//! * Q1: the cells in `idle` are distinct, taken cells of the pool, each with a value and no
+//! * idle-cells: the cells in `idle` are distinct, taken cells of the pool, each with a value and no
 //!   other owner; there is room for every cell that ever had a box.
 
 use core::fmt;
@@ -11,10 +11,12 @@ use core::mem::MaybeUninit;
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 
-use super::heap;
+use super::heap::{commit_list, free_list};
+use super::options::Options;
 use super::{Pool, PoolBox, fail};
-use crate::error::AllocError;
-use crate::memory::Report;
+use crate::builder::{Build, Builder};
+use crate::error::{AllocError, BuildError};
+use crate::memory::{Pages, Report};
 use crate::raw::memory;
 use crate::raw::source::Source;
 use crate::raw::stack::FreeStack;
@@ -107,7 +109,7 @@ impl<T> RecyclingPool<T> {
     ) -> Result<Self, AllocError> {
         // First the larger one: it may pass the limits.
         let pool = Pool::try_new_in(capacity, lazy, source)?;
-        let idle = heap::free_list(capacity, lazy, source)?;
+        let idle = free_list(capacity, lazy, source)?;
         if !lazy {
             idle.touch();
         }
@@ -185,7 +187,7 @@ impl<T> RecyclingPool<T> {
     /// The cell was popped from `idle`.
     #[inline(always)]
     unsafe fn reuse(&self, cell: NonNull<T>, reset: impl FnOnce(&mut T)) -> RecycledBox<'_, T> {
-        // SAFETY: it was idle, so it has a value and no other owner (Q1). The value is dropped
+        // SAFETY: it was idle, so it has a value and no other owner (idle-cells). The value is dropped
         // if `reset` panics.
         let mut value = unsafe { self.take_back(cell) };
         reset(&mut value);
@@ -206,8 +208,8 @@ impl<T> RecyclingPool<T> {
     #[inline(never)]
     fn alloc_new(&self, init: impl FnOnce() -> T) -> Result<RecycledBox<'_, T>, AllocError> {
         let vacant = self.pool.try_alloc_with(MaybeUninit::uninit)?;
-        // Room for the cell when its box is dropped (Q1).
-        heap::commit(&self.idle, self.pool.home().used(), self.capacity())?;
+        // Room for the cell when its box is dropped (idle-cells).
+        commit_list(&self.idle, self.pool.used(), self.capacity())?;
         Ok(RecycledBox::new(self, PoolBox::write(vacant, init())))
     }
 
@@ -304,7 +306,7 @@ impl<T> RecyclingPool<T> {
         impl<T> Rest<'_, T> {
             fn drop_all(&self) {
                 while let Some(cell) = self.0.idle.pop() {
-                    // SAFETY: it was idle, so it has a value and no other owner (Q1).
+                    // SAFETY: it was idle, so it has a value and no other owner (idle-cells).
                     drop(unsafe { self.0.take_back(cell.cast()) });
                 }
             }
@@ -330,11 +332,11 @@ impl<T> RecyclingPool<T> {
         self.pool.memory.report(self.idle.array_bytes())
     }
 
-    /// Panics if Q1 does not hold.
+    /// Panics if idle-cells does not hold.
     #[cfg(any(test, fuzzing))]
     pub fn check(&self) {
         self.pool.check();
-        assert!(self.idle.depth() <= self.pool.len(), "Q1: taken cells");
+        assert!(self.idle.depth() <= self.pool.len(), "idle-cells: taken");
         let mut seen = alloc::collections::BTreeSet::new();
         self.idle.check(|cell| seen.insert(cell));
     }
@@ -355,6 +357,62 @@ impl<T> fmt::Debug for RecyclingPool<T> {
             .field("idle", &self.idle())
             .field("capacity", &self.capacity())
             .finish_non_exhaustive()
+    }
+}
+
+impl<T> Build for RecyclingPool<T> {
+    type Options = Options;
+
+    fn try_build(options: Options, pages: Pages) -> Result<Self, BuildError> {
+        let source = options.source(pages)?;
+        let pool = RecyclingPool::try_new_in(options.capacity, options.lazy, &source)?;
+        Ok(pool)
+    }
+}
+
+impl<T> Builder<Pool<'static, T>> {
+    /// Keeps the values of freed cells and uses them again: see [`RecyclingPool`].
+    ///
+    /// ```
+    /// use flatslab::pool::{Pool, RecyclingPool};
+    ///
+    /// let pool: RecyclingPool<Vec<u8>> = Pool::builder().capacity(8).recycle().build();
+    /// let buffer = pool.alloc_or_reuse(Vec::new, Vec::clear);
+    /// # drop(buffer);
+    /// ```
+    pub fn recycle(self) -> Builder<RecyclingPool<T>> {
+        self.of()
+    }
+}
+
+/// Options of a [`RecyclingPool`]: those of a [`Pool`], and [`build`](Self::build) panics as its.
+/// The [pages](Pages) are those of the list of kept values too.
+///
+/// ```
+/// let pool = flatslab::pool::Pool::<u64>::builder().capacity(8).recycle().build();
+/// assert!(pool.is_empty());
+/// ```
+impl<T> Builder<RecyclingPool<T>> {
+    /// Number of cells of the pool; 0 by default.
+    ///
+    /// ```
+    /// let pool = flatslab::pool::Pool::<u64>::builder().recycle().capacity(8).build();
+    /// assert_eq!(pool.capacity(), 8);
+    /// ```
+    pub const fn capacity(mut self, cells: usize) -> Self {
+        self.options.capacity = cells;
+        self
+    }
+
+    /// Only reserves the memory, and fills the free lists as cells are first used.
+    ///
+    /// ```
+    /// let pool = flatslab::pool::Pool::<u64>::builder().recycle().capacity(8).lazy().build();
+    /// assert_eq!(pool.capacity(), 8);
+    /// ```
+    pub const fn lazy(mut self) -> Self {
+        self.options.lazy = true;
+        self
     }
 }
 
@@ -432,7 +490,7 @@ impl<T> Drop for RecycledBox<'_, T> {
     #[inline]
     fn drop(&mut self) {
         // SAFETY: a taken cell with a value, whose owner this was; it had a box, so there is room
-        // for it (Q1).
+        // for it (idle-cells).
         unsafe { self.pool.idle.push(self.value.cast()) };
     }
 }

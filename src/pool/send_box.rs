@@ -2,9 +2,9 @@
 //!
 //! # Invariants
 //!
-//! * S1: a sent box is the only owner of its cell (H2), which has a value. The pool is borrowed for
-//!   `'static`: it does not move, end, or become free by a reset.
-//! * S2: a sent box and its pool share the list of returned cells alone.
+//! * sent-owner: a sent box is the only owner of its cell (cell-owner), which has a value. The pool is
+//!   borrowed for `'static`: it does not move or end, and is not reset.
+//! * returned-shared, of `storage.rs`: a sent box and its pool share the list of returned cells alone.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -12,9 +12,8 @@ use core::ops::{Deref, DerefMut};
 use core::pin::Pin;
 use core::ptr::NonNull;
 
-use super::kinds::InStorage;
-use super::lent::Lent;
 use super::memory::Memory;
+use super::storage::InStorage;
 use super::{Pool, PoolBox};
 #[cfg(doc)]
 use super::{PoolStorage, StorageBox};
@@ -73,7 +72,7 @@ use super::{PoolStorage, StorageBox};
 pub struct SendBox<T> {
     /// Has the provenance of the pool's memory.
     value: NonNull<T>,
-    way: NonNull<Lent>,
+    way: NonNull<InStorage>,
     /// Owns a `T`.
     marker: PhantomData<T>,
 }
@@ -81,7 +80,7 @@ pub struct SendBox<T> {
 const _: () = assert!(size_of::<SendBox<u64>>() == 2 * size_of::<usize>());
 
 // SAFETY: the value is owned, and may go to another thread; of what it shares with its pool the box
-// uses only what others may use at once (S2).
+// uses only what others may use at once (returned-shared).
 unsafe impl<T: Send> Send for SendBox<T> {}
 // SAFETY: by reference only the value is used.
 unsafe impl<T: Sync> Sync for SendBox<T> {}
@@ -92,16 +91,15 @@ impl<T> Unpin for SendBox<T> {}
 /// A cell without a value, or about to lose it; dropping this returns it to its pool.
 struct Ended {
     cell: NonNull<u8>,
-    way: NonNull<Lent>,
+    way: NonNull<InStorage>,
 }
 
 impl Drop for Ended {
     #[inline]
     fn drop(&mut self) {
         // SAFETY: made by the end of a sent box, so the pool stays where it is, and its memory
-        // too, and this is the owner of the cell (S1), which has room for a link
-        // (`Memory::LEAST_CELL`).
-        unsafe { Lent::returned(self.way).push(self.cell) };
+        // too, and this is the owner of the cell (sent-owner), which has room for a link.
+        unsafe { InStorage::returned(self.way).push(self.cell) };
     }
 }
 
@@ -134,7 +132,7 @@ impl<T> SendBox<T> {
         let ended = sent.ended();
         let value = sent.value;
         core::mem::forget(sent);
-        // SAFETY: the box owned the value (S1) and is forgotten: it is read once, before its cell is
+        // SAFETY: the box owned the value (sent-owner) and is forgotten: it is read once, before its cell is
         // given back.
         let value = unsafe { value.read() };
         drop(ended);
@@ -159,7 +157,7 @@ impl<T> SendBox<T> {
     pub fn into_pin(sent: Self) -> Pin<Self> {
         // SAFETY: the value is not moved: it is reached through the box alone, whose `Deref` moves
         // nothing, and whose drop drops it in place before the cell is given back. The cell of a
-        // box that is forgotten stays taken (S1).
+        // box that is forgotten stays taken (sent-owner).
         unsafe { Pin::new_unchecked(sent) }
     }
 }
@@ -227,7 +225,7 @@ impl<T> Pool<'_, T, InStorage> {
         }
         let value = sent.value;
         core::mem::forget(sent);
-        // SAFETY: the pool of the sent box has not moved or ended (S1), so another one is not in its
+        // SAFETY: the pool of the sent box has not moved or ended (sent-owner), so another one is not in its
         // place: this is it. The sent box owned the cell, and is forgotten.
         Ok(unsafe { PoolBox::new(value, way) })
     }
@@ -258,7 +256,7 @@ impl<T> Deref for SendBox<T> {
 
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: the box owns the value (S1), and is borrowed.
+        // SAFETY: the box owns the value (sent-owner), and is borrowed.
         unsafe { self.value.as_ref() }
     }
 }
@@ -266,7 +264,7 @@ impl<T> Deref for SendBox<T> {
 impl<T> DerefMut for SendBox<T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: the box owns the value (S1), and is borrowed exclusively.
+        // SAFETY: the box owns the value (sent-owner), and is borrowed exclusively.
         unsafe { self.value.as_mut() }
     }
 }
@@ -276,7 +274,7 @@ impl<T> Drop for SendBox<T> {
     #[inline]
     fn drop(&mut self) {
         let _ended = self.ended();
-        // SAFETY: the box's own (S1), dropped once. Its cell is given back after that.
+        // SAFETY: the box's own (sent-owner), dropped once. Its cell is given back after that.
         unsafe { self.value.drop_in_place() };
     }
 }

@@ -1,27 +1,45 @@
-//! A pool in the caller's memory: on the stack, in a static, in a struct, in a box.
+//! A pool in the caller's memory, on the stack, in a static, in a struct, in a box: its storage, and
+//! the cells in it.
+//!
+//! The cells lie in a row. What leads from a box to its pool and the list of free cells is in the pool
+//! itself: boxes borrow the pool, so it does not move while they point to it.
+//!
+//! No function here that an allocation uses divides or indexes, so none can panic: firmware that
+//! allocates by `try_` methods links no panic (`ci/bare_metal/no_panic.rs`).
+//!
+//! # Invariants
+//!
+//! With those of `memory.rs`:
+//!
+//! * returned-rest: from `taken` on, each cell holds the next one; they were taken from `returned`,
+//!   which owned them (cell-owner), and are not free yet.
+//! * returned-shared: other threads use the list `returned` alone.
 
 #[cfg(feature = "alloc")]
 #[expect(clippy::disallowed_types, reason = "the box is the user's")]
 use alloc::boxed::Box;
 #[cfg(feature = "alloc")]
 use core::alloc::Layout;
+#[cfg(target_has_atomic = "ptr")]
+use core::cell::Cell;
 use core::cell::UnsafeCell;
 use core::fmt;
 use core::marker::PhantomData;
 use core::mem::{ManuallyDrop, MaybeUninit};
 use core::ptr::NonNull;
 
-use super::kinds::InStorage;
-use super::lent::Lent;
-use super::memory::Cells;
+#[cfg(target_has_atomic = "ptr")]
+use super::links::Returned;
+use super::links::{Link, Links};
+use super::memory::{Fresh, Memory, PoolMemory, refill_of};
 use super::{Pool, PoolBox};
-#[cfg(feature = "alloc")]
 use crate::error::AllocError;
 use crate::raw::atomic::Flag;
 #[cfg(feature = "alloc")]
 use crate::raw::memory;
 #[cfg(feature = "alloc")]
 use crate::raw::source::Source;
+use crate::raw::touch::touch;
 
 /// The box of a pool in a [`PoolStorage`]: a [`PoolBox`] of 16 bytes. Such memory is not aligned
 /// so that the address of a cell leads to its pool.
@@ -62,8 +80,11 @@ pub struct PoolStorage<T, const N: usize> {
 #[repr(C)]
 union StorageCell<T> {
     _value: ManuallyDrop<T>,
-    _link: Option<NonNull<u8>>,
+    _link: Link,
 }
+
+/// A cell of 64 bytes is one cache line.
+const _: () = assert!(size_of::<StorageCell<[u64; 8]>>() == 64);
 
 // SAFETY: it has no values: those of an earlier pool in it are lost, and a claimed storage is
 // borrowed for `'static` and does not move.
@@ -73,12 +94,6 @@ unsafe impl<T, const N: usize> Send for PoolStorage<T, N> {}
 unsafe impl<T, const N: usize> Sync for PoolStorage<T, N> {}
 
 impl<T, const N: usize> PoolStorage<T, N> {
-    const FIRST: () = {
-        let cell = Cells::<T, Lent>::LAYOUT;
-        assert!(size_of::<StorageCell<T>>() == cell.size());
-        assert!(align_of::<StorageCell<T>>() == cell.align());
-    };
-
     /// Memory that is not used yet; a constant, so that a static can have it.
     ///
     /// # Examples
@@ -91,7 +106,6 @@ impl<T, const N: usize> PoolStorage<T, N> {
     /// ```
     #[must_use]
     pub const fn new() -> Self {
-        let () = Self::FIRST;
         PoolStorage {
             cells: UnsafeCell::new(MaybeUninit::uninit()),
             claimed: Flag::new(false),
@@ -146,7 +160,6 @@ impl<T, const N: usize> PoolStorage<T, N> {
     #[cfg(feature = "alloc")]
     #[expect(clippy::disallowed_types, reason = "the box is the user's")]
     pub fn try_boxed() -> Result<Box<Self>, AllocError> {
-        let () = Self::FIRST;
         // Its flag has a size, so it is never of none.
         let start = Source::GLOBAL.allocate(Layout::new::<Self>())?;
         let storage = start.cast::<Self>().as_ptr();
@@ -232,11 +245,185 @@ impl<'s, T> Pool<'s, T, InStorage> {
     /// `cells` is the start of `capacity` cells for a `T`, which nothing else uses for `'s`.
     unsafe fn in_cells(cells: NonNull<u8>, capacity: usize) -> Self {
         // SAFETY: the preconditions are the same; the pool lives no longer than `'s`.
-        let memory = unsafe { Lent::new(Cells::<T, Lent>::ROW, capacity, cells) };
+        let memory = unsafe { InStorage::new::<T>(cells, capacity) };
         Pool {
             memory,
             storage: PhantomData,
             values: PhantomData,
         }
+    }
+}
+
+/// The caller's memory: a [`PoolStorage`], with the free list in the vacant cells. Boxes of 16
+/// bytes.
+#[derive(Debug)]
+#[repr(C)]
+pub struct InStorage {
+    free: Links,
+    fresh: Fresh,
+    /// Bytes from one cell to the next.
+    cell: usize,
+    /// Made in a `const`: the division is the compiler's.
+    refill: usize,
+    #[cfg(target_has_atomic = "ptr")]
+    taken: Cell<Link>,
+    #[cfg(target_has_atomic = "ptr")]
+    returned: Returned,
+}
+
+impl PoolMemory for InStorage {}
+
+// SAFETY: nothing else uses the cells as long as this is used (precondition of `new`). They become
+// free in `refill`, once each, and are linked when they are.
+unsafe impl Memory for InStorage {
+    type Way = NonNull<InStorage>;
+    type Rest = Link;
+
+    #[inline(always)]
+    fn way(&self) -> Self::Way {
+        NonNull::from(self)
+    }
+
+    #[inline(always)]
+    fn fresh(&self) -> &Fresh {
+        &self.fresh
+    }
+
+    #[inline]
+    fn free_cells(&self) -> usize {
+        self.free.depth()
+    }
+
+    #[inline(always)]
+    fn look(&self) -> Option<(NonNull<u8>, Link)> {
+        self.free.look()
+    }
+
+    #[inline(always)]
+    unsafe fn take(&self, rest: Link) {
+        // SAFETY: the preconditions are the same.
+        unsafe { self.free.take(rest) };
+    }
+
+    #[inline(always)]
+    unsafe fn free<T>(cell: NonNull<u8>, way: Self::Way) {
+        // SAFETY: the memory is alive and where it was (precondition). A taken cell of it, which is
+        // not on the list, has room for a link, and is given up (cell-owner).
+        unsafe { way.as_ref().free.push(cell) };
+    }
+
+    /// Returned cells come first, up to as many as of the fresh ones: their memory was used before,
+    /// and an allocation must not pay for all that other threads have ended.
+    fn refill(&self) -> Result<(), Option<AllocError>> {
+        #[cfg(target_has_atomic = "ptr")]
+        if self.free_returned(self.refill) > 0 {
+            return Ok(());
+        }
+        let next = self.fresh.first(self.refill);
+        if next.is_empty() {
+            return Err(None);
+        }
+        // SAFETY: the memory of all cells is valid (cell-memory). Each was fresh, so it is neither
+        // on the list nor taken (cell-states); links need no room of their own.
+        unsafe {
+            let push = |cell| self.free.push(cell);
+            self.fresh
+                .push_up_to(next.end, |index| index * self.cell, push);
+        }
+        Ok(())
+    }
+
+    fn prepare(&self, cells: usize) -> Result<(), AllocError> {
+        let missing = cells.saturating_sub(self.free.depth());
+        let fresh = self.fresh.first(missing);
+        if !fresh.is_empty() {
+            let (from, to) = (fresh.start * self.cell, fresh.end * self.cell);
+            // SAFETY: the memory of fresh cells is valid and not in use (cell-states, cell-memory).
+            unsafe { touch(self.fresh.start(), from, to) };
+        }
+        Ok(())
+    }
+
+    /// No cell is out: that takes a pool that is borrowed for `'static`. Cells that were returned
+    /// may be there still, in a pool that was leaked and taken back.
+    unsafe fn reset(&mut self) {
+        #[cfg(target_has_atomic = "ptr")]
+        {
+            self.taken.set(None);
+            self.returned.take();
+        }
+        self.free.clear();
+        self.fresh.reset();
+    }
+
+    #[cfg(any(test, fuzzing))]
+    fn for_each_free(&self, mut f: impl FnMut(usize)) {
+        for cell in self.free.cells() {
+            let offset = cell.addr().get() - self.fresh.start().addr().get();
+            assert_eq!(offset % self.cell, 0, "a free cell is one");
+            f(offset / self.cell);
+        }
+    }
+}
+
+impl InStorage {
+    /// # Safety
+    ///
+    /// `cells` is the start of `capacity` cells for a `T`, which nothing else uses as long as this
+    /// is used.
+    unsafe fn new<T>(cells: NonNull<u8>, capacity: usize) -> Self {
+        InStorage {
+            free: Links::new(),
+            fresh: Fresh::new(capacity, cells),
+            cell: size_of::<StorageCell<T>>(),
+            refill: const { refill_of(size_of::<StorageCell<T>>()) },
+            #[cfg(target_has_atomic = "ptr")]
+            taken: Cell::new(None),
+            #[cfg(target_has_atomic = "ptr")]
+            returned: Returned::new(),
+        }
+    }
+}
+
+/// Cells that other threads gave back.
+#[cfg(target_has_atomic = "ptr")]
+impl InStorage {
+    /// The list of the memory that `way` leads to.
+    ///
+    /// # Safety
+    ///
+    /// `way` is of a memory that stays where it is for `'a`.
+    #[inline]
+    pub(super) unsafe fn returned<'a>(way: NonNull<InStorage>) -> &'a Returned {
+        // SAFETY: alive for `'a` (precondition). Only this field is borrowed: the caller may be on
+        // another thread (returned-shared).
+        unsafe { &(*way.as_ptr()).returned }
+    }
+
+    /// Makes up to `most` of the returned cells free; returns how many.
+    fn free_returned(&self, most: usize) -> usize {
+        let mut next = self.taken.get().or_else(|| self.returned.take());
+        let mut freed = 0;
+        while freed < most {
+            let Some(cell) = next else { break };
+            // SAFETY: a cell that was returned, which holds the next one (returned-rest), and which this
+            // now owns and gives up.
+            unsafe {
+                next = Returned::next(cell);
+                self.free.push(cell);
+            }
+            freed += 1;
+        }
+        self.taken.set(next);
+        freed
+    }
+
+    /// Makes all of the returned cells free; returns how many.
+    pub(super) fn reclaim(&self) -> usize {
+        let mut freed = 0;
+        if self.taken.get().is_some() {
+            freed += self.free_returned(usize::MAX);
+        }
+        freed + self.free_returned(usize::MAX)
     }
 }

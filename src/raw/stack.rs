@@ -37,12 +37,8 @@ const _: () = assert!(size_of::<CellEntry>() == size_of::<usize>());
 pub struct Lowered(NonNull<CellEntry>);
 
 /// A stack of free cells with room for a fixed number of them.
-#[expect(
-    missing_debug_implementations,
-    reason = "only public for a sealed trait"
-)]
 #[repr(C)]
-pub struct FreeStack {
+pub(crate) struct FreeStack {
     /// First, so that a pointer to the stack is one to its top.
     top: Cell<NonNull<CellEntry>>,
     bottom: Cell<NonNull<CellEntry>>,

@@ -1,9 +1,18 @@
-//! `BoundedKeySlab`: one array, a fixed capacity.
+//! A fixed capacity: `BoundedKeySlab`, in one block of its own, and `KeySlabStorage`, the memory of one
+//! in a static, on the stack or in a struct.
 
-use super::key::{Inside, SlabKey};
-use super::{Bounded, FixedStorage, PlainSlab, VacantEntry};
+use core::cell::UnsafeCell;
+use core::fmt;
+use core::marker::PhantomData;
+use core::mem::MaybeUninit;
+use core::ptr::NonNull;
+
+use super::cells::{Cells, Index};
+use super::key::{GenKey, Inside, SlabKey};
+use super::{Bounded, FixedStorage, InStorage, PlainSlab, VacantEntry};
 use crate::error::{AllocError, FullError};
-use crate::key::Key;
+use crate::key::{Key, MAX_SLOTS};
+use crate::raw::atomic::Flag;
 #[cfg(feature = "alloc")]
 use crate::raw::memory;
 #[cfg(feature = "alloc")]
@@ -185,5 +194,214 @@ impl<T, K: SlabKey, S: FixedStorage> PlainSlab<T, K, S> {
     pub fn vacant_key(&self) -> Option<K> {
         self.next_place()
             .map(|(index, version)| K::new(index, version, Inside))
+    }
+}
+
+/// Memory for a [`BoundedKeySlab`] of `N` slots without an allocator: in a static, or, as
+/// [`in_storage`](PlainSlab::in_storage) borrows it, on the stack or in a struct.
+///
+/// Its keys have generations, unless a third parameter names another type of key: the tables of
+/// firmware are mostly of connections, timers and requests, whose keys others keep. A slot takes
+/// 2^30 − 1 values, and the slab `N` × (2^30 − 1) before it is
+/// [full for good](GenKey#how-long-generations-last);
+/// [`wrapping_generations`](PlainSlab::wrapping_generations) is for one that is to outlast them.
+///
+/// The slab of a static is an ordinary one: its methods neither allocate nor free. Only a clone
+/// takes memory, of the global allocator; without the feature `alloc` there is no `clone`. Dropping
+/// the slab drops its values; the storage of a static does not lend its memory again.
+///
+/// `claim`, `insert`, `get`, `try_remove`, iteration and the other methods that return an
+/// [`Option`] or a [`Result`] link no panic in an optimised build, if the values' own destructors
+/// have none.
+///
+/// # Cost
+///
+/// A slot takes as much as one of another slab, and a storage one byte more. It is not written to
+/// before it is used, so it lies in `.bss` and takes no space in an image.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::key_slab::KeySlabStorage;
+/// use flatslab::{BoundedKeySlab, GenKey};
+///
+/// struct Timer { due: u32 }
+///
+/// static TIMERS: KeySlabStorage<Timer, 64> = KeySlabStorage::new();
+///
+/// let mut timers: BoundedKeySlab<Timer, GenKey> = TIMERS.claim().expect("not claimed yet");
+/// assert!(TIMERS.claim().is_none());
+/// let key = timers.insert(Timer { due: 100 }).expect("a free slot");
+/// assert_eq!(timers[key].due, 100);
+/// timers.remove(key);
+/// assert!(timers.get(key).is_none()); // and no later timer, in the same slot
+/// ```
+///
+/// With keys of four bytes, without generations:
+///
+/// ```
+/// use flatslab::Key;
+/// use flatslab::key_slab::KeySlabStorage;
+///
+/// static ORDERS: KeySlabStorage<u64, 64, Key> = KeySlabStorage::with_key();
+///
+/// let mut orders = ORDERS.claim().unwrap();
+/// let key: Key = orders.insert(7).unwrap();
+/// assert_eq!(orders[key], 7);
+/// ```
+pub struct KeySlabStorage<T, const N: usize, K: SlabKey = GenKey> {
+    memory: UnsafeCell<Memory<K::Cell<T>, N>>,
+    claimed: Flag,
+    keys: PhantomData<fn(K) -> K>,
+}
+
+/// The parts of a block, in its order.
+#[repr(C)]
+struct Memory<C, const N: usize> {
+    cells: [MaybeUninit<C>; N],
+    indices: [MaybeUninit<Index>; N],
+}
+
+// SAFETY: it has no values: those of an earlier slab in it are lost, and a claimed storage is
+// borrowed for `'static` and does not move.
+unsafe impl<T, const N: usize, K: SlabKey> Send for KeySlabStorage<T, N, K> {}
+// SAFETY: all that a shared storage returns is its slab, once. That has no values yet, and moves to
+// another thread only if its values may.
+unsafe impl<T, const N: usize, K: SlabKey> Sync for KeySlabStorage<T, N, K> {}
+
+impl<T, const N: usize> KeySlabStorage<T, N> {
+    /// Memory that is not used yet; a constant, so that a static can have it. Its keys are
+    /// [`GenKey`]s; [`with_key`](KeySlabStorage::with_key) is for others. More slots than keys can
+    /// name, 2^30 or more, do not compile.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::key_slab::KeySlabStorage;
+    ///
+    /// static STORAGE: KeySlabStorage<u64, 16> = KeySlabStorage::new();
+    /// # let _ = &STORAGE;
+    /// ```
+    #[must_use]
+    pub const fn new() -> Self {
+        Self::with_key()
+    }
+}
+
+impl<T, const N: usize, K: SlabKey> KeySlabStorage<T, N, K> {
+    const FITS: () = assert!(
+        N <= MAX_SLOTS,
+        "a slab of so many slots has no keys for them"
+    );
+
+    /// Memory for a slab whose keys are of a type of your choice; a constant.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::key_slab::KeySlabStorage;
+    /// use flatslab::key_type;
+    ///
+    /// key_type!(struct TimerKey(GenKey));
+    ///
+    /// static TIMERS: KeySlabStorage<u32, 16, TimerKey> = KeySlabStorage::with_key();
+    ///
+    /// let mut timers = TIMERS.claim().unwrap();
+    /// let key: TimerKey = timers.insert(100).unwrap();
+    /// assert_eq!(timers[key], 100);
+    /// ```
+    #[must_use]
+    pub const fn with_key() -> Self {
+        let () = Self::FITS;
+        KeySlabStorage {
+            memory: UnsafeCell::new(Memory {
+                cells: [const { MaybeUninit::uninit() }; N],
+                indices: [const { MaybeUninit::uninit() }; N],
+            }),
+            claimed: Flag::new(false),
+            keys: PhantomData,
+        }
+    }
+
+    /// The slab of a static: the first call returns it, and every later call `None`. O(1); any
+    /// thread may call it. Targets without an atomic swap lack this method; see
+    /// [`in_storage`](PlainSlab::in_storage).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::key_slab::KeySlabStorage;
+    ///
+    /// static STORAGE: KeySlabStorage<u64, 16> = KeySlabStorage::new();
+    ///
+    /// let slab = STORAGE.claim().unwrap();
+    /// assert_eq!(slab.capacity(), 16);
+    /// assert!(STORAGE.claim().is_none());
+    /// ```
+    #[cfg(target_has_atomic = "8")]
+    pub fn claim(&'static self) -> Option<BoundedKeySlab<T, K>> {
+        // Relaxed: one thread makes the first swap, and nothing was written to the memory that
+        // another thread would have to see.
+        if self
+            .claimed
+            .swap(true, crate::raw::atomic::Ordering::Relaxed)
+        {
+            return None;
+        }
+        // SAFETY: the only claim of a storage that is borrowed for `'static`, so nothing else uses
+        // its memory: an earlier slab in it has ended.
+        Some(unsafe { PlainSlab::in_memory(self.memory.get()) })
+    }
+}
+
+impl<'s, T, K: SlabKey> PlainSlab<T, K, InStorage<'s>> {
+    /// A slab in a storage that it borrows; O(1), does not write to the memory. Its methods are those
+    /// of a [`BoundedKeySlab`]. When it is dropped the storage can be used again, with generations
+    /// that begin at 0 again; the values of a slab that is forgotten are not dropped.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::key_slab::{KeySlabStorage, PlainSlab};
+    ///
+    /// let mut storage = KeySlabStorage::<&str, 16>::new();
+    /// let mut slab = PlainSlab::in_storage(&mut storage);
+    /// let key = slab.insert("value").unwrap();
+    /// assert_eq!((slab[key], slab.capacity()), ("value", 16));
+    /// ```
+    pub fn in_storage<const N: usize>(storage: &'s mut KeySlabStorage<T, N, K>) -> Self {
+        // SAFETY: the storage is borrowed mutably for `'s`, and the slab is used no longer.
+        unsafe { Self::in_memory(storage.memory.get_mut()) }
+    }
+}
+
+impl<T, K: SlabKey, S: FixedStorage> PlainSlab<T, K, S> {
+    /// # Safety
+    ///
+    /// The memory stays, and nothing else uses it, as long as the slab is used.
+    unsafe fn in_memory<const N: usize>(memory: *mut Memory<K::Cell<T>, N>) -> Self {
+        // SAFETY: a pointer to memory that is there, which has `N` cells of the type and as many
+        // indices, and which nothing else uses (precondition). `N` is within the limits (`FITS`).
+        let cells = unsafe {
+            let cells = NonNull::new_unchecked(&raw mut (*memory).cells);
+            let indices = NonNull::new_unchecked(&raw mut (*memory).indices);
+            Cells::lent(cells.cast(), indices.cast(), N)
+        };
+        Self::in_cells(cells)
+    }
+}
+
+impl<T, const N: usize, K: SlabKey> Default for KeySlabStorage<T, N, K> {
+    fn default() -> Self {
+        Self::with_key()
+    }
+}
+
+impl<T, const N: usize, K: SlabKey> fmt::Debug for KeySlabStorage<T, N, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeySlabStorage")
+            .field("capacity", &N)
+            .field("claimed", &self.claimed)
+            .finish_non_exhaustive()
     }
 }

@@ -5,6 +5,11 @@ use core::fmt;
 use core::hash::Hash;
 use core::num::NonZeroU32;
 
+#[cfg(feature = "serde")]
+use serde::de::Error as _;
+#[cfg(feature = "serde")]
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use super::cell::{Bare, Cell, RETIRED, Versioned};
 use crate::key::{Key, MAX_SLOTS};
 
@@ -287,6 +292,40 @@ impl<N: NamedKey> Parts for N {
 }
 
 impl<N: NamedKey<Inner: sealed::Generations>> sealed::Generations for N {}
+
+/// A number.
+#[cfg(feature = "serde")]
+impl Serialize for Key {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u32(self.into_raw())
+    }
+}
+
+/// A number.
+#[cfg(feature = "serde")]
+impl<'de> Deserialize<'de> for Key {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        u32::deserialize(deserializer).map(Key::from_raw)
+    }
+}
+
+/// A number.
+#[cfg(feature = "serde")]
+impl Serialize for GenKey {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(self.into_raw())
+    }
+}
+
+/// A number; an error if no key has it.
+#[cfg(feature = "serde")]
+impl<'de> Deserialize<'de> for GenKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = u64::deserialize(deserializer)?;
+        GenKey::from_raw(raw)
+            .ok_or_else(|| D::Error::custom(format_args!("{raw} is no key with a generation")))
+    }
+}
 
 /// Declares a key type of your own, so that the keys of two slabs are not mixed
 /// up.

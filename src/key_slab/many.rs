@@ -1,13 +1,119 @@
-//! Many values at once: each operation brings the cells of the next few into the cache while it
-//! is at one, so that a row of misses is waited for together.
+//! Several values at once: borrowed together, inserted, read and removed by many keys, removed by a
+//! test or all, and moved to lower slots.
+//!
+//! An operation on many keys brings the cells of the next few into the cache while it is at one, so
+//! that a row of misses is waited for together.
 
 use core::fmt;
 use core::iter::FusedIterator;
+use core::ptr::NonNull;
 
-use super::key::SlabKey;
+#[cfg(doc)]
+use super::GenKey;
+use super::cell::{self, Cell};
+use super::iter::Walk;
+use super::key::{Inside, SlabKey};
 use super::{Growable, PlainSlab, Storage};
 use crate::error::FullError;
 use crate::key::Key;
+
+impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
+    /// Borrows several values at once, mutably; O(`N`²), without allocation.
+    ///
+    /// # Errors
+    ///
+    /// If a key opens no value, or two open the same one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::KeySlab;
+    /// use flatslab::key_slab::DisjointError;
+    ///
+    /// let mut slab = KeySlab::new();
+    /// let (a, b) = (slab.insert(1), slab.insert(2));
+    /// let [one, two] = slab.get_disjoint_mut([a, b]).unwrap();
+    /// core::mem::swap(one, two);
+    /// assert_eq!((slab[a], slab[b]), (2, 1));
+    /// assert_eq!(slab.get_disjoint_mut([a, a]), Err(DisjointError::Overlapping));
+    /// ```
+    pub fn get_disjoint_mut<const N: usize>(
+        &mut self,
+        keys: [K; N],
+    ) -> Result<[&mut T; N], DisjointError> {
+        let mut indices = [0; N];
+        let mut cells = [NonNull::dangling(); N];
+        for (at, key) in keys.into_iter().enumerate() {
+            let (index, version) = (key.index(), key.version());
+            cells[at] = self.find(index, version).ok_or(DisjointError::Missing)?;
+            if indices[..at].contains(&index) {
+                return Err(DisjointError::Overlapping);
+            }
+            indices[at] = index;
+        }
+        // SAFETY: the cells are occupied, distinct because their indices are, and borrowed
+        // as long as the slab is.
+        Ok(cells.map(|mut cell| unsafe { cell.as_mut().value_mut() }))
+    }
+
+    /// Borrows several values at once, mutably, without a check.
+    ///
+    /// # Safety
+    ///
+    /// Each key opens a value ([`contains`](Self::contains) would return `true`), no two the same
+    /// one, and a key type that is not of this crate has the same numbers each time.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut slab = flatslab::KeySlab::new();
+    /// let keys = [slab.insert(1), slab.insert(2)];
+    /// // SAFETY: just inserted, into two slots.
+    /// let [one, two] = unsafe { slab.get_disjoint_unchecked_mut(keys) };
+    /// core::mem::swap(one, two);
+    /// assert_eq!(slab[keys[0]], 2);
+    /// ```
+    #[must_use]
+    pub unsafe fn get_disjoint_unchecked_mut<const N: usize>(
+        &mut self,
+        keys: [K; N],
+    ) -> [&mut T; N] {
+        // SAFETY: the keys open values, so their cells are occupied; they are distinct
+        // (preconditions), and borrowed as long as the slab is.
+        keys.map(|key| unsafe { self.place(key.index()).as_mut().value_mut() })
+    }
+}
+
+/// Why several values could not be borrowed at once.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::{Key, KeySlab, key_slab::DisjointError};
+///
+/// let mut slab = KeySlab::new();
+/// let key = slab.insert(7);
+/// let error = slab.get_disjoint_mut([key, Key::NONE]).unwrap_err();
+/// assert_eq!(error, DisjointError::Missing);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DisjointError {
+    /// A key opens no value.
+    Missing,
+    /// Two keys open the same value.
+    Overlapping,
+}
+
+impl fmt::Display for DisjointError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            DisjointError::Missing => "there is no value at one of the keys",
+            DisjointError::Overlapping => "two of the keys are of the same value",
+        })
+    }
+}
+
+impl core::error::Error for DisjointError {}
 
 /// How many cells ahead are prefetched: as many misses as a core waits for at once, about.
 const AHEAD: usize = 8;
@@ -230,4 +336,210 @@ impl<T, K: SlabKey, S: Storage> fmt::Debug for RemoveMany<'_, T, K, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("RemoveMany").field(&self.keys).finish()
     }
+}
+
+impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
+    /// Drops every value and keeps all memory; O(slots used), O(1) where values
+    /// have no destructor and keys no generation.
+    ///
+    /// The next keys are those of a fresh slab, except for [retired](Self::retired_slots)
+    /// slots and those of [detached](Self::detach) values; with [`GenKey`] they have later generations. If a destructor panics,
+    /// the rest is dropped before the panic continues. Slots are *used* up to the
+    /// highest one that has had a value since the slab was made or shrunk.
+    ///
+    /// ```
+    /// let mut slab = flatslab::KeySlab::new();
+    /// slab.insert(7);
+    /// slab.clear();
+    /// assert!(slab.is_empty());
+    /// ```
+    pub fn clear(&mut self) {
+        self.destroy_all(K::Cell::<T>::VERSIONED, self.len());
+    }
+
+    /// Drops the values in the order of their indices, of which there are at most `values`: none
+    /// after so many is looked for. Then no slot exists any more, or, if `keep_slots`, which slots
+    /// without a version cannot, all are free.
+    pub(super) fn destroy_all(&mut self, keep_slots: bool, values: usize) {
+        /// Goes on with the rest when a destructor panics.
+        struct Rest<'a, T, K: SlabKey, S: Storage> {
+            slab: &'a mut PlainSlab<T, K, S>,
+            next: usize,
+            end: usize,
+            left: usize,
+            keep_slots: bool,
+        }
+
+        impl<T, K: SlabKey, S: Storage> Rest<'_, T, K, S> {
+            fn destroy(&mut self) {
+                while self.next < self.end && self.left > 0 {
+                    let index = self.next;
+                    self.next += 1;
+                    // SAFETY: below what `used` was, so by K1 it is initialised;
+                    // it is not used as a cell again, or has a version.
+                    unsafe {
+                        let cell = self.slab.place(index);
+                        if cell.as_ref().is_occupied() {
+                            self.left -= 1;
+                            K::Cell::destroy(cell);
+                        }
+                    }
+                }
+            }
+        }
+
+        impl<T, K: SlabKey, S: Storage> Drop for Rest<'_, T, K, S> {
+            fn drop(&mut self) {
+                self.destroy();
+                if self.keep_slots {
+                    self.slab.used = self.end;
+                    self.slab.rebuild_stack();
+                }
+            }
+        }
+
+        debug_assert!(K::Cell::<T>::VERSIONED || !keep_slots);
+        self.cells.clear();
+        let end = core::mem::take(&mut self.used);
+        if keep_slots || core::mem::needs_drop::<T>() {
+            let mut rest = Rest {
+                slab: self,
+                next: 0,
+                end,
+                left: values,
+                keep_slots,
+            };
+            rest.destroy();
+        }
+    }
+
+    /// Puts every vacant cell onto the stack, the lowest index on top, but retired ones and
+    /// those of detached values, and counts these; O(slots used).
+    pub(super) fn rebuild_stack(&mut self) {
+        self.cells.clear();
+        (self.retired, self.detached) = (0, 0);
+        for index in (0..self.used).rev() {
+            // SAFETY: by K1 the cell exists; it is pushed once, and there is
+            // room for all (K2).
+            unsafe {
+                let cell = self.place(index);
+                if cell.as_ref().is_occupied() {
+                    continue;
+                }
+                let version = cell.as_ref().version();
+                if cell::is_detached(version) {
+                    self.detached += 1;
+                } else if K::Cell::<T>::VERSIONED && version == cell::RETIRED && !self.wraps {
+                    self.retired += 1;
+                } else {
+                    if version == cell::RETIRED {
+                        K::Cell::<T>::write_vacant(cell, 0);
+                    }
+                    self.cells.push(index);
+                }
+            }
+        }
+    }
+
+    /// Drops the values for which `keep` is false, in the order of their keys; O(slots up to that
+    /// of the last value).
+    ///
+    /// When `keep` or a destructor panics, the values not yet visited stay.
+    ///
+    /// ```
+    /// let mut slab = flatslab::KeySlab::new();
+    /// let (one, two) = (slab.insert(1), slab.insert(2));
+    /// slab.retain(|_key, value| *value > 1);
+    /// assert!(!slab.contains(one) && slab.contains(two));
+    /// ```
+    pub fn retain<F>(&mut self, mut keep: F)
+    where
+        F: FnMut(K, &mut T) -> bool,
+    {
+        let mut walk = Walk::new(self);
+        while let Some((index, mut cell)) = walk.next_cell() {
+            // SAFETY: an occupied cell of this slab (W1), and its slot; `keep` cannot reach the
+            // slab, and what is removed is what was visited.
+            unsafe {
+                let version = cell.as_ref().version();
+                let key = K::new(index, version | 1, Inside);
+                if !keep(key, cell.as_mut().value_mut()) {
+                    drop(self.vacate(index, version));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(feature = "alloc")]
+impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
+    /// Moves values from the last slots into the first free ones, and [frees the
+    /// memory](Self::shrink_to_fit) after the last value; O(slots used).
+    ///
+    /// `rekey` gets each value before it moves, the key it has, and the key it is about to get: to
+    /// correct what points to it. If it returns `false`, or panics, that value and the rest stay.
+    /// Slots that are retired or kept for [detached](Self::detach) values are not filled. Free
+    /// slots are used in the order of their numbers afterwards.
+    ///
+    /// ```
+    /// let mut slab = flatslab::KeySlab::new();
+    /// let keys: Vec<_> = (0..5).map(|n| slab.insert(n)).collect();
+    /// slab.retain(|_, value| *value % 2 == 0);
+    /// slab.compact(|value, from, to| {
+    ///     assert_eq!((*value, from, to), (4, keys[4], keys[1]));
+    ///     true
+    /// });
+    /// assert_eq!((slab[keys[1]], slab.capacity()), (4, 3));
+    /// ```
+    pub fn compact(&mut self, rekey: impl FnMut(&mut T, K, K) -> bool) {
+        self.move_down(rekey);
+        self.shrink_to_fit();
+    }
+
+    fn move_down(&mut self, mut rekey: impl FnMut(&mut T, K, K) -> bool) {
+        /// Settles the stack, which is not told of moves, also when `rekey` panics.
+        struct Settled<'a, T, K: SlabKey>(&'a mut PlainSlab<T, K, Growable>);
+
+        impl<T, K: SlabKey> Drop for Settled<'_, T, K> {
+            fn drop(&mut self) {
+                self.0.rebuild_stack();
+            }
+        }
+
+        let settled = Settled(self);
+        let slab = &*settled.0;
+        let (mut to, mut from) = (0, slab.used);
+        loop {
+            // SAFETY: by K1 the cell exists, as `from` is below what is used.
+            let last = (0..from)
+                .rev()
+                .find(|&at| unsafe { slab.place(at).as_ref().is_occupied() });
+            // SAFETY: as above.
+            let free = (to..from).find(|&at| unsafe { is_free::<T, K>(slab.place(at).as_ref()) });
+            match (free, last) {
+                (Some(free), Some(last)) if free < last => (to, from) = (free, last),
+                _ => return,
+            }
+            // SAFETY: both exist, the one is vacant and may be filled, the other occupied; `rekey`
+            // cannot reach the slab.
+            unsafe {
+                let (low, mut high) = (slab.place(to), slab.place(from));
+                let (old, new) = (high.as_ref().version(), low.as_ref().version() + 1);
+                let keys = (K::new(from, old | 1, Inside), K::new(to, new, Inside));
+                if !rekey(high.as_mut().value_mut(), keys.0, keys.1) {
+                    return;
+                }
+                K::Cell::fill(low, new, K::Cell::vacate(high, old + 1));
+            }
+            to += 1;
+        }
+    }
+}
+
+/// Whether a cell takes a value.
+#[cfg(feature = "alloc")]
+fn is_free<T, K: SlabKey>(cell: &K::Cell<T>) -> bool {
+    let version = cell.version();
+    let is_retired = K::Cell::<T>::VERSIONED && version == cell::RETIRED;
+    !cell.is_occupied() && !is_retired && !cell::is_detached(version)
 }

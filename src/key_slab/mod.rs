@@ -42,17 +42,12 @@
 // | file | what |
 // |---|---|
 // | `key.rs`, `cell.rs` | plain keys, keys with generations, key types of the user's own; a cell for each |
-// | `cells/` | the block, or the range: cells, and the free indices |
-// | `grow.rs`, `entry.rs`, `key_of.rs` | insertion with growth; entries; from a value or a slot to its key |
-// | `generations.rs` | slots without a generation left, and all generations from the start |
-// | `detach.rs`, `secondary.rs` | values that leave for a while, and keep their key; more of the values of another slab |
-// | `iter.rs`, `drain.rs` | iteration, by reference and by value |
-// | `disjoint.rs`, `many.rs` | several values at once, many |
-// | `removal.rs`, `compact.rs` | removing all, or some; moving values to lower slots |
-// | `restore.rs`, `snapshot.rs`, `as_map.rs`, `serde.rs` | values under keys they had; snapshots; the form of the `slab` crate; keys |
-// | `traits.rs` | traits of the standard library |
-// | `kind.rs`, `bounded.rs`, `growable.rs`, `options.rs` | the kinds of slabs, and what each has to itself |
-// | `storage.rs` | memory for a bounded one, in a static or on the stack |
+// | `cells.rs` | the memory: cells, and the free indices |
+// | `insert.rs`, `generations.rs` | insertion with growth, entries; slots without a generation left, values that leave for a while |
+// | `iter.rs`, `many.rs` | iteration, by reference and by value; several values at once, or all |
+// | `restore.rs`, `snapshot.rs`, `as_map.rs` | values under keys they had; snapshots; the form of the `slab` crate |
+// | `growable.rs`, `bounded.rs`, `options.rs` | what each kind of slab has to itself, and the memory of a bounded one in a static |
+// | `secondary.rs` | more of the values of another slab |
 
 #[cfg(feature = "serde")]
 #[cfg_attr(docsrs, doc(cfg(feature = "serde")))]
@@ -60,38 +55,24 @@ pub mod as_map;
 mod bounded;
 mod cell;
 mod cells;
-#[cfg(any(test, fuzzing))]
-mod check;
-#[cfg(feature = "alloc")]
-mod compact;
-mod detach;
-mod disjoint;
-mod drain;
-mod entry;
 mod generations;
-mod grow;
 #[cfg(feature = "alloc")]
 mod growable;
+mod insert;
 mod iter;
 mod key;
-mod key_of;
-mod kind;
 mod many;
 #[cfg(feature = "alloc")]
 mod options;
-mod removal;
 mod restore;
 #[cfg(feature = "alloc")]
 mod secondary;
 #[cfg(feature = "serde")]
-mod serde;
-#[cfg(feature = "serde")]
 mod snapshot;
-mod storage;
-mod traits;
 
 use core::fmt;
 use core::marker::PhantomData;
+use core::ops::{Index, IndexMut};
 use core::ptr::NonNull;
 
 use cell::Cell;
@@ -100,6 +81,8 @@ use key::Inside;
 
 #[cfg(feature = "alloc")]
 use crate::error::AllocError;
+#[cfg(feature = "alloc")]
+use crate::raw::memory;
 use crate::raw::prefetch::prefetch;
 #[cfg(feature = "alloc")]
 use crate::raw::source::Source;
@@ -109,25 +92,69 @@ use crate::error::FullError;
 #[cfg(doc)]
 use crate::key::Key;
 
-pub use bounded::BoundedKeySlab;
-pub use disjoint::DisjointError;
-pub use drain::{Drain, IntoIter};
-pub use entry::VacantEntry;
+pub use bounded::{BoundedKeySlab, KeySlabStorage};
 #[cfg(feature = "alloc")]
 pub use growable::KeySlab;
-pub use iter::{Iter, IterMut, Keys, Values, ValuesMut};
+pub use insert::VacantEntry;
+pub use iter::{Drain, IntoIter, Iter, IterMut, Keys, Values, ValuesMut};
 #[doc(hidden)]
 pub use key::NamedKey;
 pub use key::{GenKey, GenerationKey, SlabKey};
-pub use kind::{Bounded, FixedStorage, Growable, InStorage, Storage};
-pub use many::{GetMany, RemoveMany};
+pub use many::{DisjointError, GetMany, RemoveMany};
 pub use restore::InsertAtError;
 #[cfg(feature = "alloc")]
 pub use secondary::{Join, JoinMut, SecondarySlab};
 #[cfg(feature = "serde")]
 #[cfg_attr(docsrs, doc(cfg(feature = "serde")))]
 pub use snapshot::Restore;
-pub use storage::KeySlabStorage;
+
+/// Whether a slab grows: [`Growable`], or [`Bounded`] and [`InStorage`]. Sealed.
+pub trait Storage: sealed::Kind {}
+
+/// A fixed capacity: [`Bounded`] or [`InStorage`]. Sealed.
+pub trait FixedStorage: Storage {}
+
+mod sealed {
+    pub trait Kind {
+        /// For errors of snapshots.
+        const NAME: &'static str;
+        const BOUNDED: bool;
+    }
+}
+
+/// A fixed capacity: of a [`BoundedKeySlab`].
+#[derive(Debug)]
+pub enum Bounded {}
+
+/// A fixed capacity in a [`KeySlabStorage`] that is borrowed for `'s`.
+#[derive(Debug)]
+pub struct InStorage<'s>(PhantomData<&'s ()>);
+
+/// A capacity that grows with the values: of a [`KeySlab`].
+#[derive(Debug)]
+pub enum Growable {}
+
+impl Storage for Bounded {}
+impl Storage for Growable {}
+impl Storage for InStorage<'_> {}
+
+impl FixedStorage for Bounded {}
+impl FixedStorage for InStorage<'_> {}
+
+impl sealed::Kind for Bounded {
+    const NAME: &'static str = "BoundedKeySlab";
+    const BOUNDED: bool = true;
+}
+
+impl sealed::Kind for InStorage<'_> {
+    const NAME: &'static str = Bounded::NAME;
+    const BOUNDED: bool = true;
+}
+
+impl sealed::Kind for Growable {
+    const NAME: &'static str = "KeySlab";
+    const BOUNDED: bool = false;
+}
 
 /// Values of one type under keys that do not change, accessed by plain references: the
 /// generic type of [`KeySlab`] and [`BoundedKeySlab`].
@@ -561,6 +588,95 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     }
 }
 
+/// From a value, or its slot, to its key.
+impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
+    /// Returns the key of a value of this slab, by its address alone; O(1).
+    ///
+    /// # Panics
+    ///
+    /// If the reference is not to a value of this slab.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut slab = flatslab::KeySlab::new();
+    /// let key = slab.insert(7);
+    /// let value = &slab[key];
+    /// assert_eq!(slab.key_of(value), key);
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn key_of(&self, value: &T) -> K {
+        match self.try_key_of(value) {
+            Some(key) => key,
+            None => panic!("key_of was refused: the value is not in this slab"),
+        }
+    }
+
+    /// Returns the key of a value of this slab, by its address alone; O(1). `None` if it is of
+    /// another place.
+    ///
+    /// ```
+    /// let mut slab = flatslab::KeySlab::new();
+    /// let key = slab.insert(7);
+    /// assert_eq!(slab.try_key_of(&slab[key]), Some(key));
+    /// assert_eq!(slab.try_key_of(&7), None);
+    /// ```
+    #[must_use]
+    pub fn try_key_of(&self, value: &T) -> Option<K> {
+        self.key_at(self.index_of(value)?)
+    }
+
+    /// Returns the key of the value in a slot, if it has one; O(1).
+    ///
+    /// Where keys have generations, values that link to each other can do it by slot, in four
+    /// bytes instead of eight: who unlinks a value before it is removed needs no generation
+    /// to tell it from the next one.
+    ///
+    /// ```
+    /// use flatslab::{GenKey, KeySlab};
+    ///
+    /// let mut slab: KeySlab<&str, GenKey> = KeySlab::with_key();
+    /// let key = slab.insert("value");
+    /// assert_eq!(slab.key_at(key.index()), Some(key));
+    /// slab.remove(key);
+    /// assert_eq!(slab.key_at(key.index()), None);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn key_at(&self, index: usize) -> Option<K> {
+        if index >= self.used {
+            return None;
+        }
+        // SAFETY: by K1 the cell exists.
+        let cell = unsafe { self.place(index).as_ref() };
+        let key = || K::new(index, cell.version() | 1, Inside);
+        cell.is_occupied().then(key)
+    }
+
+    fn index_of(&self, value: &T) -> Option<usize> {
+        let size = size_of::<K::Cell<T>>().max(1);
+        // SAFETY: the place of the first cell, if there is one.
+        let start = unsafe { self.cells.cell::<K::Cell<T>>(0).addr().get() };
+        let index = (&raw const *value).addr().wrapping_sub(start) / size;
+        // A value of no size may stand at the end of its cell.
+        [index, index.wrapping_sub(1)].into_iter().find(|&index| {
+            let there = (index < self.used).then(|| self.value_at(index)).flatten();
+            there.is_some_and(|there| core::ptr::eq(there, value))
+        })
+    }
+
+    /// The value of a slot that exists.
+    fn value_at(&self, index: usize) -> Option<&T> {
+        debug_assert!(index < self.used);
+        // SAFETY: by K1 the cell exists.
+        unsafe {
+            let cell = self.place(index).as_ref();
+            cell.is_occupied().then(|| cell.value())
+        }
+    }
+}
+
 impl<T, K: SlabKey, S: Storage> Drop for PlainSlab<T, K, S> {
     fn drop(&mut self) {
         /// Freed when it is dropped: also if a destructor panics.
@@ -584,10 +700,185 @@ impl<T, K: SlabKey, S: Storage> Drop for PlainSlab<T, K, S> {
     }
 }
 
+/// # Panics
+///
+/// If there is no value at the key.
+impl<T, K: SlabKey, S: Storage> Index<K> for PlainSlab<T, K, S> {
+    type Output = T;
+
+    #[inline]
+    #[track_caller]
+    fn index(&self, key: K) -> &T {
+        match self.get(key) {
+            Some(value) => value,
+            None => missing(key),
+        }
+    }
+}
+
+/// # Panics
+///
+/// If there is no value at the key.
+impl<T, K: SlabKey, S: Storage> IndexMut<K> for PlainSlab<T, K, S> {
+    #[inline]
+    #[track_caller]
+    fn index_mut(&mut self, key: K) -> &mut T {
+        match self.get_mut(key) {
+            Some(value) => value,
+            None => missing(key),
+        }
+    }
+}
+
+#[cfg(feature = "alloc")]
+impl<T: Clone, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
+    /// Clones everything into an empty slab with as many slots at least.
+    fn clone_to(&self, clone: &mut Self) {
+        /// Settles the stack, also when a clone panics.
+        struct Settled<'a, T, K: SlabKey, S: Storage>(&'a mut PlainSlab<T, K, S>);
+
+        impl<T, K: SlabKey, S: Storage> Drop for Settled<'_, T, K, S> {
+            fn drop(&mut self) {
+                self.0.rebuild_stack();
+            }
+        }
+
+        debug_assert!(clone.used == 0 && clone.capacity() >= self.used);
+        (clone.floor, clone.wraps) = (self.floor, self.wraps);
+        let settled = Settled(clone);
+        let clone = &mut *settled.0;
+        for index in 0..self.used {
+            // SAFETY: by K1 the cell exists here, and there is memory for it
+            // there; it exists there once it is written. User code runs before.
+            unsafe {
+                let (from, to) = (self.place(index).as_ref(), clone.place(index));
+                if from.is_occupied() {
+                    let value = from.value().clone();
+                    K::Cell::fill(to, from.version() | 1, value);
+                } else {
+                    K::Cell::<T>::write_vacant(to, from.version());
+                }
+            }
+            clone.used = index + 1;
+        }
+        clone.cells.copy_stack(&self.cells);
+        clone.retired = self.retired;
+        clone.detached = self.detached;
+        core::mem::forget(settled);
+    }
+}
+
+/// The same values under the same keys, the same detached ones, and the same next keys; O(slots
+/// used). Of a growable slab it allocates memory for the used slots alone, of a bounded one for its capacity, from the same
+/// [pages](crate::memory::Pages). That of a slab in a [`KeySlabStorage`]
+/// is the global allocator's; without the feature `alloc` there are no clones.
+#[cfg(feature = "alloc")]
+impl<T: Clone, K: SlabKey, S: Storage> Clone for PlainSlab<T, K, S> {
+    #[track_caller]
+    fn clone(&self) -> Self {
+        let capacity = if S::BOUNDED {
+            self.capacity()
+        } else {
+            self.used
+        };
+        match Self::try_with_exact_capacity(capacity, self.cells.source(), self.cells.to_range()) {
+            Ok(mut clone) => {
+                if S::BOUNDED {
+                    clone.cells.touch::<K::Cell<T>>(self.used..capacity);
+                }
+                self.clone_to(&mut clone);
+                clone
+            }
+            Err(error) => memory::fail(error),
+        }
+    }
+
+    /// Drops the values there are and clones the others into the memory that is there, if there
+    /// is enough; a bounded slab has the other's capacity afterwards. If the clone of a value
+    /// panics, those before are there.
+    #[track_caller]
+    fn clone_from(&mut self, source: &Self) {
+        let is_enough = if S::BOUNDED {
+            self.capacity() == source.capacity()
+        } else {
+            self.capacity() >= source.used
+        };
+        if is_enough {
+            // Should a destructor panic, no old key opens a new value.
+            self.clear();
+            self.cells.clear();
+            self.used = 0;
+            source.clone_to(self);
+        } else {
+            *self = source.clone();
+        }
+    }
+}
+
+/// Prints a map from keys to values.
+impl<T: fmt::Debug, K: SlabKey, S: Storage> fmt::Debug for PlainSlab<T, K, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self).finish()
+    }
+}
+
+/// Equal where the same keys open equal values, whatever the capacity and the
+/// next keys.
+impl<T, U, K, S, R> PartialEq<PlainSlab<U, K, R>> for PlainSlab<T, K, S>
+where
+    T: PartialEq<U>,
+    K: SlabKey,
+    S: Storage,
+    R: Storage,
+{
+    fn eq(&self, other: &PlainSlab<U, K, R>) -> bool {
+        self.len() == other.len()
+            && self.iter().zip(other).all(|((a, value), (b, other))| {
+                (a.index(), a.version()) == (b.index(), b.version()) && value == other
+            })
+    }
+}
+
+impl<T: Eq, K: SlabKey, S: Storage> Eq for PlainSlab<T, K, S> {}
+
 /// Panics: the key opens no value.
 #[cold]
 #[inline(never)]
 #[track_caller]
 fn missing(key: impl fmt::Debug) -> ! {
     panic!("there is no value at {key:?}")
+}
+
+/// The invariants, walked.
+#[cfg(any(test, fuzzing))]
+impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
+    /// Panics where an invariant does not hold.
+    pub fn check(&self) {
+        assert!(self.used <= self.capacity(), "K1: used");
+        assert!(self.cells.len() <= self.capacity(), "K2: room");
+        let mut vacant = alloc::collections::BTreeSet::new();
+        let (mut retired, mut detached) = (0, 0);
+        for index in 0..self.used {
+            // SAFETY: by K1 the cell exists.
+            let cell = unsafe { self.place(index).as_ref() };
+            if !cell.is_occupied() {
+                if cell::is_detached(cell.version()) {
+                    detached += 1;
+                } else if K::Cell::<T>::VERSIONED && cell.version() == cell::RETIRED {
+                    retired += 1;
+                } else {
+                    vacant.insert(index);
+                }
+            }
+        }
+        for &index in self.cells.free() {
+            assert!(
+                vacant.remove(&(index as usize)),
+                "K2: {index} is not vacant, or twice"
+            );
+        }
+        assert!(vacant.is_empty(), "K2: lost slots");
+        assert_eq!(self.retired, retired, "K2: retired");
+        assert_eq!(self.detached, detached, "K2: detached");
+    }
 }

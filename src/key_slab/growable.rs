@@ -272,7 +272,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
     /// assert!(flatslab::KeySlab::<u64>::new().try_reserve(usize::MAX).is_err());
     /// ```
     pub fn try_reserve(&mut self, additional: usize) -> Result<(), AllocError> {
-        self.try_make_room(additional)
+        self.try_reserve_slots(additional)
     }
 
     /// Reserves memory for exactly `additional` more values, unless there is memory for more;

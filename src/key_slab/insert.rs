@@ -8,8 +8,6 @@ use super::key::{Inside, SlabKey};
 use super::{Growable, PlainSlab, Storage};
 use crate::error::{AllocError, FullError};
 use crate::key::Key;
-#[cfg(feature = "alloc")]
-use crate::key::MAX_SLOTS;
 use crate::raw::held::Held;
 #[cfg(feature = "alloc")]
 use crate::raw::report::Report;
@@ -85,7 +83,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     pub fn prepare(&mut self, slots: usize) -> Result<(), AllocError> {
         #[cfg(feature = "alloc")]
         if !S::BOUNDED {
-            self.try_make_room(slots)?;
+            self.try_reserve_slots(slots)?;
         }
         let fresh = slots.saturating_sub(self.cells.len());
         let end = self.capacity().min(self.used.saturating_add(fresh));
@@ -164,7 +162,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
             if S::BOUNDED {
                 return Err(refuse(None, Held::new(value)));
             }
-            if let Err(error) = self.try_double() {
+            if let Err(error) = self.try_grow(self.used + 1) {
                 return Err(refuse(Some(error), Held::new(value)));
             }
         }
@@ -226,62 +224,51 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
             return Ok(place);
         }
         if !S::BOUNDED {
-            self.try_double().map_err(Some)?;
+            self.try_grow(self.used + 1).map_err(Some)?;
             return self.next_place().ok_or(None);
         }
         Err(None)
     }
 
-    /// Grows to twice the capacity.
-    #[cfg(feature = "alloc")]
-    #[cold]
-    #[inline(never)]
-    fn try_double(&mut self) -> Result<(), AllocError> {
-        self.try_grow_for(self.capacity())
-    }
-
-    /// There is no slab that grows.
-    #[cfg(not(feature = "alloc"))]
-    fn try_double(&mut self) -> Result<(), AllocError> {
-        Err(AllocError::Full {
-            capacity: self.capacity(),
-        })
-    }
-
-    /// Grows, if need be, so that there is a slot of this index. Where the source refuses twice
-    /// the capacity it grows by an eighth at least: if it grew by a slot, each of many
-    /// insertions would copy everything.
-    #[cfg(feature = "alloc")]
-    pub(super) fn try_grow_for(&mut self, index: usize) -> Result<(), AllocError> {
-        if index < self.capacity() {
-            return Ok(());
-        }
-        let eighth = (self.capacity() + self.capacity() / 8).min(MAX_SLOTS);
-        // A range opens a step, and copies nothing.
-        let enough = if self.cells.is_in_range() { 0 } else { eighth };
-        self.try_grow_to(enough.max(index + 1))
-    }
-
-    /// Grows, if need be, so that `additional` more values fit.
-    #[cfg(feature = "alloc")]
-    pub(super) fn try_make_room(&mut self, additional: usize) -> Result<(), AllocError> {
-        let missing = additional.saturating_sub(self.free_slots());
-        self.try_grow_to(self.capacity().saturating_add(missing))
-    }
-
-    /// Grows until the capacity is this at least, and twice what it was if there is memory.
+    /// Grows to `slots` slots at least, more than there are, and to twice as many as there are if
+    /// there is memory.
     ///
     /// # Errors
     ///
     /// Past the limits, or when the allocator refuses: nothing has changed.
     #[cfg(feature = "alloc")]
-    pub(super) fn try_grow_to(&mut self, capacity: usize) -> Result<(), AllocError> {
-        debug_assert!(!S::BOUNDED);
-        if capacity <= self.capacity() {
+    #[cold]
+    #[inline(never)]
+    fn try_grow(&mut self, slots: usize) -> Result<(), AllocError> {
+        debug_assert!(!S::BOUNDED && slots > self.capacity());
+        // SAFETY: by K1 the cells below `used` are initialised, and no others.
+        unsafe { self.cells.try_grow::<K::Cell<T>>(self.used, slots) }
+    }
+
+    /// There is no slab that grows.
+    #[cfg(not(feature = "alloc"))]
+    fn try_grow(&mut self, _slots: usize) -> Result<(), AllocError> {
+        Err(AllocError::Full {
+            capacity: self.capacity(),
+        })
+    }
+
+    /// [Grows](Self::try_grow), if need be, so that there is a slot of this index.
+    #[cfg(feature = "alloc")]
+    pub(super) fn try_reach(&mut self, index: usize) -> Result<(), AllocError> {
+        if index < self.capacity() {
             return Ok(());
         }
-        // SAFETY: by K1 the cells below `used` are initialised, and no others.
-        unsafe { self.cells.try_grow::<K::Cell<T>>(self.used, capacity) }
+        self.try_grow(index + 1)
+    }
+
+    /// [Grows](Self::try_grow), if need be, so that `additional` more values fit.
+    #[cfg(feature = "alloc")]
+    pub(super) fn try_reserve_slots(&mut self, additional: usize) -> Result<(), AllocError> {
+        match additional.saturating_sub(self.free_slots()) {
+            0 => Ok(()),
+            missing => self.try_grow(self.capacity().saturating_add(missing)),
+        }
     }
 
     /// Creates the cells below `end`, vacant. `end` is at most the capacity. They are not on

@@ -116,8 +116,6 @@ pub trait FixedStorage: Storage {}
 
 mod sealed {
     pub trait Kind {
-        /// For errors of snapshots.
-        const NAME: &'static str;
         const BOUNDED: bool;
     }
 }
@@ -142,17 +140,14 @@ impl FixedStorage for Bounded {}
 impl FixedStorage for InStorage<'_> {}
 
 impl sealed::Kind for Bounded {
-    const NAME: &'static str = "BoundedKeySlab";
     const BOUNDED: bool = true;
 }
 
 impl sealed::Kind for InStorage<'_> {
-    const NAME: &'static str = Bounded::NAME;
     const BOUNDED: bool = true;
 }
 
 impl sealed::Kind for Growable {
-    const NAME: &'static str = "KeySlab";
     const BOUNDED: bool = false;
 }
 

@@ -116,7 +116,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
             return Ok(());
         }
         #[cfg(feature = "alloc")]
-        self.try_grow_for(index)
+        self.try_reach(index)
             .map_err(|error| Refusal::NoMemory((), error))?;
         Ok(())
     }

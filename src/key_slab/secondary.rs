@@ -147,7 +147,7 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
             return Err(InsertAtError::Missing(value));
         }
         let entries = &mut self.slab;
-        if let Err(error) = entries.try_grow_for(index) {
+        if let Err(error) = entries.try_reach(index) {
             return Err(InsertAtError::NoMemory(value, error));
         }
         for fresh in entries.used..=index {

@@ -294,7 +294,7 @@ impl<T, K: SlabKey, S: Storage> Reading<'_, T, K, S> {
             )));
         }
         if !S::BOUNDED {
-            slab.try_grow_for(index).map_err(E::custom)?;
+            slab.try_reach(index).map_err(E::custom)?;
         }
         // SAFETY: below the capacity; the cell exists from here on (K1).
         unsafe {
@@ -350,7 +350,12 @@ where
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a {} of {} parts", S::NAME, parts::<S>())
+        let kind = if S::BOUNDED {
+            "BoundedKeySlab"
+        } else {
+            "KeySlab"
+        };
+        write!(f, "a {kind} of {} parts", parts::<S>())
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<(), A::Error> {

@@ -4,6 +4,7 @@ use core::fmt;
 
 use super::amount::Amount;
 use super::pages::options::{Shortfall, Shortfalls};
+use super::pages::range::{self, MOST_RANGES};
 use super::source::{Kind, Source};
 
 /// A report on the memory of a container or an allocator, and on which of the
@@ -37,11 +38,10 @@ pub struct Report {
 
 /// The range of addresses that a container grows in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ReservedRange {
-    pub(crate) bytes: usize,
-    /// Of the process.
-    pub(crate) ranges: usize,
-    pub(crate) most_ranges: usize,
+struct ReservedRange {
+    bytes: usize,
+    /// Of the process, at the time of the report.
+    ranges: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,8 +92,12 @@ impl Report {
         report
     }
 
-    /// The same of a container in a range, if it is in one.
-    pub(crate) fn in_range(self, range: Option<ReservedRange>) -> Self {
+    /// The same of a container in a range of so many bytes, if it is in one.
+    pub(crate) fn in_range(self, bytes: Option<usize>) -> Self {
+        let range = bytes.map(|bytes| ReservedRange {
+            bytes,
+            ranges: range::count(),
+        });
         Report { range, ..self }
     }
 
@@ -204,14 +208,10 @@ impl fmt::Display for Report {
             Origin::Allocator => match self.range {
                 None => f.write_str(" of the global allocator")?,
                 Some(range) => {
-                    let ReservedRange {
-                        bytes,
-                        ranges,
-                        most_ranges,
-                    } = range;
+                    let ReservedRange { bytes, ranges } = range;
                     write!(
                         f,
-                        " in a range of {}, one of {ranges} (at most {most_ranges})",
+                        " in a range of {}, one of {ranges} (at most {MOST_RANGES})",
                         Bytes(bytes)
                     )?;
                 }

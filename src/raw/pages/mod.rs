@@ -7,6 +7,7 @@
 //! | `mapping.rs` | mapped memory: mapped, made accessible, populated, unmapped |
 //! | `region.rs` | blocks cut from a larger piece of memory |
 //! | `node.rs` | on which memory node pages lie |
+//! | `range.rs` | ranges of addresses, in which a container grows in place |
 //! | `kernel_files.rs` | the sizes of pages, and the state of mapped areas, as files of the kernel have them |
 
 #[cfg(all(feature = "os-memory", target_os = "linux"))]
@@ -24,6 +25,8 @@ pub(crate) mod node;
     )
 )]
 pub(crate) mod options;
+#[cfg(feature = "alloc")]
+pub(crate) mod range;
 #[cfg(any(
     all(test, feature = "alloc"),
     all(feature = "os-memory", target_os = "linux")

@@ -1,0 +1,917 @@
+//! Where the cells are: one block, and the free indices after them; or memory that is lent.
+//!
+//! A container whose every change goes through `&mut self` lends no reference while it grows, so
+//! the block grows as that of a `Vec` does, and a key leads to its cell by one multiplication.
+//! In chunks, whose origins stood in a table, an access by key took 1.2 to 1.4 times as long.
+//! A large slab that was built so grows in place instead: its cells and indices are in a reserved
+//! [range](crate::raw::pages::range) of addresses, of which growth opens more.
+//!
+//! The free indices are a dense stack. Popping one does not wait for a cold cell, as a link
+//! through vacant cells would have it wait.
+//!
+//! # Invariants
+//!
+//! * B1: memory for `capacity` cells begins at `cells`, and for as many indices at `bottom`. Both
+//!   lie in one block of the plan of that capacity, from `offset` bytes before `cells` on, in a
+//!   range in which as many are open, or in memory that is lent for as long as this is used. With a
+//!   capacity of 0 there is neither.
+//! * B2: `bottom <= top <= bottom + capacity`. The indices on the stack are `bottom..top`.
+//! * B3: lent memory is not resized, which no bounded slab is, and not released.
+
+#[cfg(feature = "alloc")]
+use core::alloc::Layout;
+use core::ops;
+use core::ptr::NonNull;
+
+#[cfg(feature = "alloc")]
+use crate::error::AllocError;
+use crate::key::MAX_SLOTS;
+#[cfg(feature = "alloc")]
+use crate::raw::chunk::LINES;
+#[cfg(feature = "alloc")]
+use crate::raw::pages::range::{self, GRAIN, Range, STEP, Sizes, THRESHOLD};
+#[cfg(feature = "alloc")]
+use crate::raw::prefetch::LINE;
+#[cfg(feature = "alloc")]
+use crate::raw::source::Source;
+use crate::raw::touch::touch;
+
+/// What the stack has.
+pub(super) type Index = u32;
+
+/// The memory of cells, of a type that each method is told, and their free indices.
+pub(super) struct Cells {
+    cells: NonNull<u8>,
+    bottom: NonNull<Index>,
+    top: NonNull<Index>,
+    #[cfg(feature = "alloc")]
+    source: Source,
+    form: Form,
+}
+
+// SAFETY: it owns its block, or nothing else uses the one that it was lent; either is only written
+// by functions that take `&mut self`.
+unsafe impl Send for Cells {}
+// SAFETY: as above.
+unsafe impl Sync for Cells {}
+
+impl Cells {
+    /// No cells, and no block.
+    #[cfg(feature = "alloc")]
+    pub(super) const fn empty<C>(source: Source) -> Self {
+        Cells {
+            cells: NonNull::<C>::dangling().cast(),
+            bottom: NonNull::dangling(),
+            top: NonNull::dangling(),
+            source,
+            form: Form::NONE,
+        }
+    }
+
+    /// Memory that is lent.
+    ///
+    /// # Safety
+    ///
+    /// Memory for `capacity` cells of one type begins at `cells`, and for as many indices at
+    /// `indices`. It stays, and nothing else uses it, as long as this is used.
+    pub(super) unsafe fn lent(
+        cells: NonNull<u8>,
+        indices: NonNull<Index>,
+        capacity: usize,
+    ) -> Self {
+        let mut form = Form::NONE;
+        form.set_lent(capacity);
+        Cells {
+            cells,
+            bottom: indices,
+            top: indices,
+            #[cfg(feature = "alloc")]
+            source: Source::GLOBAL,
+            form,
+        }
+    }
+
+    /// Whether this is memory that is [lent](Self::lent).
+    #[cfg(feature = "alloc")]
+    fn is_lent(&self) -> bool {
+        self.form.is_lent()
+    }
+
+    #[inline(always)]
+    pub(super) fn capacity(&self) -> usize {
+        self.form.capacity()
+    }
+
+    /// The place of a cell.
+    ///
+    /// # Safety
+    ///
+    /// The index is at most the capacity; the cells are of type `C`.
+    #[inline(always)]
+    pub(super) unsafe fn cell<C>(&self, index: usize) -> NonNull<C> {
+        // SAFETY: within the block, or at the end of its cells (B1).
+        unsafe { self.cells.cast::<C>().add(index) }
+    }
+
+    /// Touches the memory of cells that do not exist, below the capacity, and of all indices
+    /// that are not on the stack.
+    pub(super) fn touch<C>(&mut self, cells: ops::Range<usize>) {
+        debug_assert!(cells.end <= self.capacity());
+        #[cfg(feature = "alloc")]
+        if self.source.populates() {
+            return;
+        }
+        let room = self.capacity() - self.len();
+        // SAFETY: memory of the block (B1), in which nothing is initialised.
+        unsafe {
+            let (size, index) = (size_of::<C>(), size_of::<Index>());
+            #[cfg(feature = "alloc")]
+            if self.is_in_range() {
+                range::populate(self.cells.add(cells.start * size), cells.len() * size);
+                range::populate(self.top.cast(), room * index);
+                return;
+            }
+            touch(self.cells, cells.start * size, cells.end * size);
+            touch(self.top.cast(), 0, room * index);
+        }
+    }
+}
+
+/// The stack of free indices.
+impl Cells {
+    #[inline(always)]
+    pub(super) fn len(&self) -> usize {
+        (self.top.addr().get() - self.bottom.addr().get()) / size_of::<Index>()
+    }
+
+    /// What [`pop`](Self::pop) would take.
+    #[inline(always)]
+    pub(super) fn top(&self) -> Option<usize> {
+        // SAFETY: by B2 there is an index below the top.
+        (self.top != self.bottom).then(|| unsafe { self.top.sub(1).read() } as usize)
+    }
+
+    /// What [`pop`](Self::pop) would take after so many others.
+    #[inline(always)]
+    pub(super) fn top_but(&self, others: usize) -> Option<usize> {
+        // SAFETY: by B2 there are more indices below the top.
+        (others < self.len()).then(|| unsafe { self.top.sub(1 + others).read() } as usize)
+    }
+
+    #[inline(always)]
+    pub(super) fn pop(&mut self) -> Option<usize> {
+        let index = self.top()?;
+        // SAFETY: by B2 within the indices.
+        self.top = unsafe { self.top.sub(1) };
+        Some(index)
+    }
+
+    /// # Safety
+    ///
+    /// Fewer indices than the capacity are on the stack.
+    #[inline(always)]
+    pub(super) unsafe fn push(&mut self, index: usize) {
+        // SAFETY: by B2 there is room (precondition).
+        unsafe {
+            self.top.write(index as Index);
+            self.top = self.top.add(1);
+        }
+    }
+
+    /// The indices on the stack, the last one on top.
+    #[cfg(any(test, fuzzing, feature = "serde"))]
+    pub(super) fn free(&self) -> &[Index] {
+        // SAFETY: by B2 so many are initialised; they are borrowed as long as `self`.
+        unsafe { core::slice::from_raw_parts(self.bottom.as_ptr(), self.len()) }
+    }
+
+    fn free_mut(&mut self) -> &mut [Index] {
+        // SAFETY: as above, and borrowed exclusively.
+        unsafe { core::slice::from_raw_parts_mut(self.bottom.as_ptr(), self.len()) }
+    }
+
+    /// Turns the order round.
+    #[cfg(feature = "serde")]
+    pub(super) fn reverse(&mut self) {
+        self.free_mut().reverse();
+    }
+
+    /// Adds indices below all others, the first of them to be popped first.
+    ///
+    /// # Safety
+    ///
+    /// With them, not more than the capacity are on the stack.
+    pub(super) unsafe fn push_below(
+        &mut self,
+        indices: impl DoubleEndedIterator<Item = usize> + Clone,
+    ) {
+        let (count, before) = (indices.clone().count(), self.len());
+        if count == 0 {
+            return;
+        }
+        visit(before);
+        // SAFETY: by B2 there is room for so many more (precondition).
+        unsafe {
+            self.bottom.copy_to(self.bottom.add(count), before);
+            for (place, index) in indices.rev().enumerate() {
+                self.bottom.add(place).write(index as Index);
+            }
+            self.top = self.top.add(count);
+        }
+    }
+
+    /// Removes an index, which is looked for from the top; O(indices from there on).
+    pub(super) fn remove(&mut self, index: usize) {
+        let indices = self.free_mut();
+        let found = indices.iter().rposition(|&free| free as usize == index);
+        debug_assert!(found.is_some(), "{index} is not on the stack");
+        if let Some(at) = found {
+            let above = self.len() - at - 1;
+            visit(above + 1);
+            // SAFETY: `at` is below the length, so by B2 the index there, and as many as stand above
+            // it, are within the stack, whose top is one lower then.
+            unsafe {
+                let place = self.bottom.add(at);
+                place.copy_from(place.add(1), above);
+                self.top = self.top.sub(1);
+            }
+        }
+    }
+
+    /// Removes the indices for which `keep` is false; O(indices).
+    pub(super) fn retain(&mut self, keep: impl Fn(usize) -> bool) {
+        visit(self.len());
+        let indices = self.free_mut();
+        let mut kept = 0;
+        for at in 0..indices.len() {
+            if keep(indices[at] as usize) {
+                indices[kept] = indices[at];
+                kept += 1;
+            }
+        }
+        // SAFETY: not more than there were.
+        self.top = unsafe { self.bottom.add(kept) };
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.top = self.bottom;
+    }
+
+    /// Takes over another stack's indices, in the same order; there are none here.
+    #[cfg(feature = "alloc")]
+    pub(super) fn copy_stack(&mut self, other: &Self) {
+        assert!(self.len() == 0 && other.len() <= self.capacity());
+        // SAFETY: there is room.
+        unsafe {
+            (self.bottom).copy_from_nonoverlapping(other.bottom, other.len());
+            self.top = self.bottom.add(other.len());
+        }
+    }
+}
+
+/// The memory of the slab's own: where it is, how it grows, and its end.
+#[cfg(feature = "alloc")]
+impl Cells {
+    /// A large block of cells is to become a range.
+    pub(super) fn set_to_range(&mut self, to_range: bool) {
+        if to_range {
+            range::ask_system();
+        }
+        self.form.set_to_range(to_range);
+    }
+
+    /// Notes a block, with an empty stack.
+    ///
+    /// # Safety
+    ///
+    /// A block of the plan of `capacity` begins at `start`; the one there was is no more.
+    unsafe fn set_block(&mut self, start: NonNull<u8>, offset: u8, plan: &Plan, capacity: usize) {
+        // SAFETY: within the block (B1).
+        unsafe {
+            self.cells = start.add(offset.into());
+            self.bottom = self.cells.add(plan.indices).cast();
+        }
+        self.top = self.bottom;
+        self.form.set(capacity, offset, 0);
+    }
+
+    pub(super) fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// Whether a large block is to become a range.
+    pub(super) fn to_range(&self) -> bool {
+        self.form.to_range()
+    }
+
+    /// Bytes of the block, or those of the range that are open.
+    pub(super) fn bytes<C>(&self) -> usize {
+        match self.capacity() {
+            0 => 0,
+            _ if self.is_in_range() => self.range_bytes::<C>(),
+            capacity if self.is_lent() => capacity * (size_of::<C>() + size_of::<Index>()),
+            capacity => Plan::of::<C>(capacity).layout.size(),
+        }
+    }
+
+    /// The start of the block, if it is one.
+    fn start(&self) -> NonNull<u8> {
+        // SAFETY: so far before the cells (B1).
+        unsafe { self.cells.sub(self.form.offset().into()) }
+    }
+
+    /// Grows to `least` cells or more: to twice as many as there are, or in a range by a few more,
+    /// if there is memory. Else by an eighth at least: if a block grew by a cell, each of many
+    /// insertions would copy everything.
+    ///
+    /// # Errors
+    ///
+    /// Past the limits, or when the source refuses: nothing has changed.
+    ///
+    /// # Safety
+    ///
+    /// The first `used` cells, of type `C`, are initialised: all that are. `least` is above the
+    /// capacity.
+    pub(super) unsafe fn try_grow<C>(
+        &mut self,
+        used: usize,
+        least: usize,
+    ) -> Result<(), AllocError> {
+        let capacity = self.capacity();
+        if capacity == 0 && least <= first_capacity::<C>() && self.try_first::<C>().is_ok() {
+            return Ok(());
+        }
+        let (usual, enough) = if self.is_in_range() {
+            (self.next_in_range::<C>(least), least)
+        } else {
+            let double = (2 * capacity).max(first_capacity::<C>());
+            let eighth = capacity + capacity / 8;
+            (double.min(MAX_SLOTS), eighth.min(MAX_SLOTS).max(least))
+        };
+        if usual > enough {
+            // SAFETY: the preconditions are the same.
+            if let Ok(()) = unsafe { self.try_resize::<C>(used, usual) } {
+                return Ok(());
+            }
+        }
+        // SAFETY: the preconditions are the same.
+        unsafe { self.try_resize::<C>(used, enough) }
+    }
+
+    /// The first block, whose layout the compiler knows: most small slabs have no other.
+    ///
+    /// # Errors
+    ///
+    /// Past the limits, or when the source refuses.
+    #[inline]
+    fn try_first<C>(&mut self) -> Result<(), AllocError> {
+        debug_assert!(self.capacity() == 0);
+        let capacity = first_capacity::<C>();
+        let plan = Plan::new::<C>(capacity)?;
+        let start = self.source.allocate(plan.layout)?;
+        // SAFETY: a block of this plan, and there was none.
+        unsafe { self.set_block(start, plan.offset(start), &plan, capacity) };
+        Ok(())
+    }
+
+    /// Moves to a block, or a range, of `capacity` cells.
+    ///
+    /// # Errors
+    ///
+    /// Past the limits, or when the source refuses: nothing has changed.
+    ///
+    /// # Safety
+    ///
+    /// As for [`try_grow`](Self::try_grow); `used` and the length of the stack are not above
+    /// `capacity`.
+    pub(super) unsafe fn try_resize<C>(
+        &mut self,
+        used: usize,
+        capacity: usize,
+    ) -> Result<(), AllocError> {
+        debug_assert!(used <= capacity && self.len() <= capacity);
+        debug_assert!(!self.is_lent(), "B3");
+        if capacity == self.capacity() {
+            return Ok(());
+        }
+        if capacity == 0 {
+            self.free_block::<C>();
+            return Ok(());
+        }
+        let plan = Plan::new::<C>(capacity)?;
+        // SAFETY: the preconditions are the same.
+        if let Some(resized) = unsafe { self.try_resize_in_range::<C>(used, capacity) } {
+            return resized;
+        }
+        // In place, if indices need not be moved within the block.
+        if self.capacity() > 0 && self.len() == 0 && !self.is_in_range() {
+            let old_plan = Plan::of::<C>(self.capacity());
+            let old = old_plan.layout;
+            // With an offset on one side alone, the cells could end past the smaller block.
+            let is_alike =
+                old.align() == plan.layout.align() && old_plan.has_offset() == plan.has_offset();
+            if is_alike && self.source.can_reallocate() {
+                // SAFETY: the block, of its layout; not of 0 bytes.
+                let start =
+                    unsafe { (self.source).reallocate(self.start(), old, plan.layout.size())? };
+                let offset = plan.offset(start);
+                // SAFETY: so many bytes are in the block, before it grew or after it shrank.
+                unsafe {
+                    if offset != self.form.offset() {
+                        let from = start.add(self.form.offset().into());
+                        from.copy_to(start.add(offset.into()), used * size_of::<C>());
+                    }
+                    self.set_block(start, offset, &plan, capacity);
+                }
+                return Ok(());
+            }
+        }
+        let start = self.source.allocate(plan.layout)?;
+        let (from, bottom, free) = (self.cells, self.bottom, self.len());
+        if self.capacity() > 0 {
+            // SAFETY: both blocks have room for so many cells and indices; the old one is not
+            // used any more once it is released.
+            unsafe {
+                let offset = plan.offset(start);
+                let cells = start.add(offset.into());
+                cells.copy_from_nonoverlapping(from, used * size_of::<C>());
+                let indices = cells.add(plan.indices).cast::<Index>();
+                indices.copy_from_nonoverlapping(bottom, free);
+                self.free_block::<C>();
+                self.set_block(start, offset, &plan, capacity);
+                self.top = self.bottom.add(free);
+            }
+        } else {
+            // SAFETY: a block of this plan, and there was none.
+            unsafe { self.set_block(start, plan.offset(start), &plan, capacity) };
+        }
+        Ok(())
+    }
+
+    /// Frees the block, or the range. Its cells are not used any more.
+    fn free_block<C>(&mut self) {
+        // SAFETY: released once: there is none from here on.
+        unsafe { self.release::<C>() };
+        self.cells = NonNull::<C>::dangling().cast();
+        self.bottom = NonNull::dangling();
+        self.top = self.bottom;
+        self.form.set(0, 0, 0);
+    }
+
+    /// Frees the block, or the range, and notes nothing.
+    ///
+    /// # Safety
+    ///
+    /// It is not used any more, nor released again.
+    #[inline]
+    pub(super) unsafe fn release<C>(&mut self) {
+        let capacity = self.capacity();
+        // SAFETY: the block, of its layout, or the range (B1); not used any more (precondition).
+        // What is lent is its owner's (B3).
+        unsafe {
+            if self.is_in_range() {
+                self.release_range::<C>();
+            } else if capacity > 0 && !self.is_lent() {
+                let layout = Plan::of::<C>(capacity).layout;
+                self.source.release(self.start(), layout);
+            }
+        }
+    }
+}
+
+/// Ranges are this many times what is used, and a GiB at least: addresses cost nothing, and the move
+/// of 16 MiB to a larger range took 100 µs.
+#[cfg(feature = "alloc")]
+const TIMES: usize = if cfg!(miri) { 4 } else { 256 };
+#[cfg(feature = "alloc")]
+const SMALLEST: usize = if cfg!(miri) { 1024 } else { 1 << 30 };
+/// Half of the addresses that a process has.
+#[cfg(feature = "alloc")]
+const MOST: usize = if cfg!(target_pointer_width = "64") {
+    1 << 46
+} else {
+    1 << 30
+};
+
+/// Memory in a range: large slabs grow in it if they were built so.
+#[cfg(feature = "alloc")]
+impl Cells {
+    const fn sizes<C>() -> Sizes {
+        Sizes {
+            cell: size_of::<C>(),
+            index: size_of::<Index>(),
+        }
+    }
+
+    pub(super) fn is_in_range(&self) -> bool {
+        range::SUPPORTED && self.form.range() != 0
+    }
+
+    fn as_range(&self) -> Range {
+        debug_assert!(self.is_in_range());
+        Range {
+            cells: self.cells,
+            indices: self.bottom.cast(),
+            log: self.form.range(),
+        }
+    }
+
+    /// Notes a range, with `free` indices on the stack.
+    ///
+    /// # Safety
+    ///
+    /// It is open for `capacity`, and has so many indices.
+    unsafe fn set_range(&mut self, range: Range, capacity: usize, free: usize) {
+        self.cells = range.cells;
+        self.bottom = range.indices.cast();
+        // SAFETY: within the indices (precondition).
+        self.top = unsafe { self.bottom.add(free) };
+        self.form.set(capacity, 0, range.log);
+    }
+
+    /// Bytes of so many cells and indices, if they may be in a range.
+    fn bytes_in_range<C>(&self, capacity: usize) -> Option<usize> {
+        let may_be = self.form.to_range()
+            && self.source.kind().is_none()
+            && size_of::<C>() > 0
+            && align_of::<C>() <= 4096;
+        let slot = size_of::<C>() + size_of::<Index>();
+        slot.checked_mul(capacity).filter(|_| may_be)
+    }
+
+    /// A range with room for `capacity` cells, twice as many at least: as large as can be had.
+    fn reserve_range<C>(capacity: usize) -> Option<Range> {
+        let sizes = Self::sizes::<C>();
+        let bytes = |slots: usize| {
+            let bytes = slots.checked_mul(sizes.cell + sizes.index)?;
+            bytes.checked_add(2 * GRAIN)?.checked_next_power_of_two()
+        };
+        let most = bytes(MAX_SLOTS).unwrap_or(MOST).min(MOST);
+        let least = bytes(2 * capacity)?.min(most);
+        if capacity > sizes.most_slots(least.ilog2() as u8) {
+            return None;
+        }
+        let wish = bytes(TIMES.saturating_mul(capacity)).unwrap_or(most);
+        let wish = wish.max(SMALLEST).clamp(least, most);
+        let logs = (least.ilog2()..=wish.ilog2()).rev();
+        logs.into_iter()
+            .find_map(|log| Range::reserve(log as u8, sizes))
+    }
+
+    /// Moves to `capacity` cells in a range, if they are to be in one and it is to be had.
+    ///
+    /// # Safety
+    ///
+    /// As for [`try_resize`](Self::try_resize); `capacity` is neither 0 nor what it is, and within
+    /// the limits.
+    unsafe fn try_resize_in_range<C>(
+        &mut self,
+        used: usize,
+        capacity: usize,
+    ) -> Option<Result<(), AllocError>> {
+        let bytes = self.bytes_in_range::<C>(capacity)?;
+        let sizes = Self::sizes::<C>();
+        if self.is_in_range() {
+            // With room to grow again, before it is a range again.
+            if bytes < THRESHOLD / 2 {
+                return None;
+            }
+            if capacity <= sizes.most_slots(self.form.range()) {
+                let (mut range, free) = (self.as_range(), self.len());
+                // SAFETY: so many are open; what is given back has no cell and no index.
+                return Some(unsafe {
+                    range
+                        .resize(sizes, self.capacity(), capacity)
+                        .map(|()| self.set_range(range, capacity, free))
+                });
+            }
+            // SAFETY: the preconditions are the same.
+            return unsafe { self.try_move_to_larger_range::<C>(used, capacity) };
+        }
+        if bytes < THRESHOLD {
+            return None;
+        }
+        let mut range = Self::reserve_range::<C>(capacity)?;
+        // SAFETY: nothing is open, and nothing in use; then the copies have room.
+        unsafe {
+            if let Err(error) = range.resize(sizes, 0, capacity) {
+                range.release(sizes, 0);
+                return Some(Err(error));
+            }
+            let (free, copied) = (self.len(), used * size_of::<C>());
+            range::populate(range.cells, copied);
+            range.cells.copy_from_nonoverlapping(self.cells, copied);
+            range
+                .indices
+                .cast()
+                .copy_from_nonoverlapping(self.bottom, free);
+            self.free_block::<C>();
+            self.set_range(range, capacity, free);
+        }
+        Some(Ok(()))
+    }
+
+    /// # Safety
+    ///
+    /// As for [`try_resize_in_range`](Self::try_resize_in_range); this one is used up.
+    unsafe fn try_move_to_larger_range<C>(
+        &mut self,
+        used: usize,
+        capacity: usize,
+    ) -> Option<Result<(), AllocError>> {
+        let (sizes, old) = (Self::sizes::<C>(), self.as_range());
+        let (opened, free) = (self.capacity(), self.len());
+        // SAFETY: so many are open.
+        let is_one = unsafe { old.is_one_mapping(sizes, opened) };
+        for is_copied in [!is_one, true] {
+            let mut range = Self::reserve_range::<C>(capacity)?;
+            // SAFETY: nothing is open, and nothing in use; then there is room for what is moved. A
+            // range that could not be moved to is left alone.
+            unsafe {
+                if let Err(error) = range.resize(sizes, 0, capacity) {
+                    range.release(sizes, 0);
+                    return Some(Err(error));
+                }
+                range
+                    .indices
+                    .cast()
+                    .copy_from_nonoverlapping(self.bottom, free);
+                if is_copied {
+                    range::populate(range.cells, used * size_of::<C>());
+                    range
+                        .cells
+                        .copy_from_nonoverlapping(old.cells, used * size_of::<C>());
+                    old.release(sizes, opened);
+                } else if !old.move_to(&range, sizes, opened) {
+                    continue;
+                }
+                self.set_range(range, capacity, free);
+            }
+            return Some(Ok(()));
+        }
+        unreachable!("the second one is copied to")
+    }
+
+    /// How many cells growth opens next: so that there are `least`, if the range has as many.
+    fn next_in_range<C>(&self, least: usize) -> usize {
+        let sizes = Self::sizes::<C>();
+        let most = sizes.most_slots(self.form.range());
+        let step = self.capacity() + (STEP / sizes.cell).max(1);
+        let next = step.max(least).min(MAX_SLOTS);
+        if least <= most { next.min(most) } else { next }
+    }
+
+    /// Bytes of the range, opened or not.
+    pub(super) fn reserved(&self) -> Option<usize> {
+        self.is_in_range().then(|| 1 << self.form.range())
+    }
+
+    /// Bytes that are open.
+    fn range_bytes<C>(&self) -> usize {
+        Self::sizes::<C>().opened(self.capacity()).iter().sum()
+    }
+
+    /// Releases the range. Its cells are not used any more.
+    ///
+    /// # Safety
+    ///
+    /// There is one, and it is neither used any more nor released again.
+    unsafe fn release_range<C>(&mut self) {
+        // SAFETY: so many are open (B1), and not used any more (precondition).
+        unsafe { (self.as_range()).release(Self::sizes::<C>(), self.capacity()) };
+    }
+}
+
+/// Blocks from here on are what allocators map by themselves: they begin 16 bytes after a page
+/// does, and grow without a copy if no alignment is asked for. So the cells begin within them.
+#[cfg(feature = "alloc")]
+const MAPPED: usize = 128 << 10;
+
+/// What an allocator aligns any block to.
+#[cfg(feature = "alloc")]
+const USUAL_ALIGN: usize = 16;
+
+/// What a block has.
+#[cfg(feature = "alloc")]
+struct Plan {
+    layout: Layout,
+    /// Bytes from the first cell to the first index.
+    indices: usize,
+}
+
+#[cfg(feature = "alloc")]
+impl Plan {
+    /// # Errors
+    ///
+    /// Past the limits of keys and of `isize`.
+    #[inline]
+    fn new<C>(capacity: usize) -> Result<Self, AllocError> {
+        if capacity > MAX_SLOTS {
+            return Err(AllocError::TooManySlots {
+                requested: capacity,
+                limit: MAX_SLOTS,
+            });
+        }
+        let planned = || {
+            let indices = size_of::<C>().checked_mul(capacity)?;
+            let indices = indices.checked_next_multiple_of(align_of::<Index>())?;
+            let bytes = indices.checked_add(capacity.checked_mul(size_of::<Index>())?)?;
+            let align = align_of::<C>().max(align_of::<Index>());
+            let (bytes, align) = match bytes {
+                ..LINES => (bytes, align),
+                MAPPED.. if align <= USUAL_ALIGN => {
+                    (bytes.checked_add(LINE - USUAL_ALIGN)?, USUAL_ALIGN)
+                }
+                _ => (bytes, align.max(LINE)),
+            };
+            let layout = Layout::from_size_align(bytes, align).ok()?;
+            Some(Plan { layout, indices })
+        };
+        planned().ok_or(AllocError::TooManyBytes {
+            slots: capacity,
+            slot_bytes: size_of::<C>(),
+        })
+    }
+
+    /// Of a block that there is.
+    fn of<C>(capacity: usize) -> Self {
+        match Self::new::<C>(capacity) {
+            Ok(plan) => plan,
+            Err(_) => unreachable!("the block was allocated"),
+        }
+    }
+
+    /// Whether the first cell may begin within the block.
+    fn has_offset(&self) -> bool {
+        self.layout.align() == USUAL_ALIGN && self.layout.size() >= MAPPED
+    }
+
+    /// Bytes from the start of a block to its first cell.
+    fn offset(&self, start: NonNull<u8>) -> u8 {
+        if self.has_offset() {
+            (start.addr().get().wrapping_neg() % LINE) as u8
+        } else {
+            0
+        }
+    }
+}
+
+/// How many cells a block has at first: a single large one, or a few, as in a `Vec`.
+#[cfg(feature = "alloc")]
+const fn first_capacity<C>() -> usize {
+    if size_of::<C>() > 1024 { 1 } else { 4 }
+}
+
+/// What the memory is, in one word: a slab that is moved as soon as it has a block would wait for
+/// the stores of several small fields.
+#[derive(Clone, Copy)]
+struct Form(u64);
+
+#[cfg_attr(
+    not(feature = "alloc"),
+    allow(dead_code, reason = "all memory is lent")
+)]
+impl Form {
+    /// No memory.
+    const NONE: Form = Form(0);
+
+    /// Of so many cells, that begin `offset` bytes within their block, or in a range of 2^`range`
+    /// bytes; 0 if it is a block.
+    #[inline(always)]
+    fn set(&mut self, capacity: usize, offset: u8, range: u8) {
+        debug_assert!(capacity <= MAX_SLOTS);
+        let new = capacity as u64 | u64::from(offset) << 32 | u64::from(range) << 40;
+        self.0 = self.0 & Self::TO_RANGE | new;
+    }
+
+    /// Of so many cells in memory that is lent.
+    fn set_lent(&mut self, capacity: usize) {
+        debug_assert!(capacity <= MAX_SLOTS);
+        self.0 = capacity as u64 | Self::LENT;
+    }
+
+    fn is_lent(self) -> bool {
+        self.0 & Self::LENT != 0
+    }
+
+    /// Set if the memory is not the slab's own.
+    const LENT: u64 = 1 << 62;
+
+    /// Set if a large block is to become a range.
+    const TO_RANGE: u64 = 1 << 63;
+
+    #[inline(always)]
+    fn capacity(self) -> usize {
+        self.0 as u32 as usize
+    }
+
+    fn offset(self) -> u8 {
+        (self.0 >> 32) as u8
+    }
+
+    fn range(self) -> u8 {
+        (self.0 >> 40) as u8
+    }
+
+    fn to_range(self) -> bool {
+        self.0 & Self::TO_RANGE != 0
+    }
+
+    fn set_to_range(&mut self, to_range: bool) {
+        self.0 = u64::from(to_range) << 63 | self.0 & !Self::TO_RANGE;
+    }
+}
+
+/// Counts indices that were looked at or moved, for tests that say how many an operation takes.
+#[inline(always)]
+fn visit(_indices: usize) {
+    #[cfg(all(test, feature = "alloc"))]
+    VISITS.with(|visits| visits.set(visits.get() + _indices));
+}
+
+#[cfg(all(test, feature = "alloc"))]
+std::thread_local!(static VISITS: core::cell::Cell<usize> = const { core::cell::Cell::new(0) });
+
+/// What a call returns, and how many indices it looked at or moved.
+#[cfg(all(test, feature = "alloc"))]
+pub(super) fn visits<R>(call: impl FnOnce() -> R) -> (R, usize) {
+    let before = VISITS.get();
+    let result = call();
+    (result, VISITS.get() - before)
+}
+
+#[cfg(all(test, feature = "alloc"))]
+mod tests {
+    use super::*;
+
+    /// Whatever the size: the cells are kept, the stack too, and from a page on the cells begin at
+    /// a line.
+    #[test]
+    fn cells_and_indices_move_with_their_block() {
+        fn resized<C: Copy + PartialEq + core::fmt::Debug>(make: fn(usize) -> C, free: usize) {
+            let mut cells = Cells::empty::<C>(Source::GLOBAL);
+            // Under Miri: a page of cells that have 16 bytes or more, and one cell past it.
+            let page = (4096 / size_of::<C>()).min(256);
+            let sizes: &[usize] = if cfg!(miri) {
+                &[1, 4, page, page + 1]
+            } else {
+                &[1, 4, 8, 60, 300, 301, 8_000, 40_000, 40_001, 300_000]
+            };
+            let back = sizes.iter().rev();
+            let again = [if cfg!(miri) { 60 } else { 8_000 }, 3];
+            for &capacity in sizes.iter().chain(back).chain(&again) {
+                let used = cells.capacity().min(capacity);
+                // SAFETY: all cells below the capacity are filled.
+                unsafe {
+                    cells.retain(|index| index < used);
+                    cells.try_resize::<C>(used, capacity).unwrap();
+                    for index in 0..used {
+                        assert_eq!(cells.cell::<C>(index).read(), make(index));
+                    }
+                    for index in used..capacity {
+                        cells.cell::<C>(index).write(make(index));
+                    }
+                    while cells.len() < free.min(capacity) {
+                        cells.push(cells.len());
+                    }
+                }
+                assert!(cells.free().iter().copied().eq(0..cells.len() as u32));
+                let place = cells.cells.addr().get();
+                assert_eq!(place % align_of::<C>(), 0);
+                assert!(cells.bytes::<C>() < LINES || place % LINE == 0);
+            }
+            cells.free_block::<C>();
+            assert_eq!(
+                (cells.capacity(), cells.len(), cells.bytes::<C>()),
+                (0, 0, 0)
+            );
+        }
+        #[derive(Clone, Copy, PartialEq, Debug)]
+        #[repr(align(128))]
+        struct Wide(u64);
+        for free in [0, 3] {
+            resized(|index| index as u8, free);
+            resized(|index| [index as u64; 3], free);
+            // Small blocks and large ones have the same alignment.
+            resized(|index| index as u128, free);
+            resized(|index| Wide(index as u64), free);
+        }
+    }
+
+    #[test]
+    fn what_passes_the_limits_is_refused() {
+        fn try_new<C>(capacity: usize) -> Result<(), AllocError> {
+            // SAFETY: there is no cell.
+            unsafe { Cells::empty::<C>(Source::GLOBAL).try_resize::<C>(0, capacity) }
+        }
+        let slots = MAX_SLOTS + 1;
+        assert!(matches!(
+            try_new::<u8>(slots).err(),
+            Some(AllocError::TooManySlots { requested, limit: MAX_SLOTS }) if requested == slots
+        ));
+        assert!(matches!(
+            try_new::<[u8; isize::MAX as usize / 4]>(5).err(),
+            Some(AllocError::TooManyBytes { slots: 5, .. })
+        ));
+    }
+}

@@ -11,12 +11,12 @@
 //!
 //! # Invariants
 //!
-//! * B1: memory for `capacity` cells begins at `cells`, and for as many indices at `bottom`. Both
+//! * cells-block: memory for `capacity` cells begins at `cells`, and for as many indices at `bottom`. Both
 //!   lie in one block of the plan of that capacity, from `offset` bytes before `cells` on, in a
 //!   range in which as many are open, or in memory that is lent for as long as this is used. With a
 //!   capacity of 0 there is neither.
-//! * B2: `bottom <= top <= bottom + capacity`. The indices on the stack are `bottom..top`.
-//! * B3: lent memory is not resized, which no bounded slab is, and not released.
+//! * stack-bounds: `bottom <= top <= bottom + capacity`. The indices on the stack are `bottom..top`.
+//! * lent-stays: lent memory is not resized, which no bounded slab is, and not released.
 
 #[cfg(feature = "alloc")]
 use core::alloc::Layout;
@@ -109,7 +109,7 @@ impl Cells {
     /// The index is at most the capacity; the cells are of type `C`.
     #[inline(always)]
     pub(super) unsafe fn cell<C>(&self, index: usize) -> NonNull<C> {
-        // SAFETY: within the block, or at the end of its cells (B1).
+        // SAFETY: within the block, or at the end of its cells (cells-block).
         unsafe { self.cells.cast::<C>().add(index) }
     }
 
@@ -122,7 +122,7 @@ impl Cells {
             return;
         }
         let room = self.capacity() - self.len();
-        // SAFETY: memory of the block (B1), in which nothing is initialised.
+        // SAFETY: memory of the block (cells-block), in which nothing is initialised.
         unsafe {
             let (size, index) = (size_of::<C>(), size_of::<Index>());
             #[cfg(feature = "alloc")]
@@ -147,21 +147,21 @@ impl Cells {
     /// What [`pop`](Self::pop) would take.
     #[inline(always)]
     pub(super) fn top(&self) -> Option<usize> {
-        // SAFETY: by B2 there is an index below the top.
+        // SAFETY: by stack-bounds there is an index below the top.
         (self.top != self.bottom).then(|| unsafe { self.top.sub(1).read() } as usize)
     }
 
     /// What [`pop`](Self::pop) would take after so many others.
     #[inline(always)]
     pub(super) fn top_but(&self, others: usize) -> Option<usize> {
-        // SAFETY: by B2 there are more indices below the top.
+        // SAFETY: by stack-bounds there are more indices below the top.
         (others < self.len()).then(|| unsafe { self.top.sub(1 + others).read() } as usize)
     }
 
     #[inline(always)]
     pub(super) fn pop(&mut self) -> Option<usize> {
         let index = self.top()?;
-        // SAFETY: by B2 within the indices.
+        // SAFETY: by stack-bounds within the indices.
         self.top = unsafe { self.top.sub(1) };
         Some(index)
     }
@@ -171,7 +171,7 @@ impl Cells {
     /// Fewer indices than the capacity are on the stack.
     #[inline(always)]
     pub(super) unsafe fn push(&mut self, index: usize) {
-        // SAFETY: by B2 there is room (precondition).
+        // SAFETY: by stack-bounds there is room (precondition).
         unsafe {
             self.top.write(index as Index);
             self.top = self.top.add(1);
@@ -181,7 +181,7 @@ impl Cells {
     /// The indices on the stack, the last one on top.
     #[cfg(any(test, fuzzing, feature = "serde"))]
     pub(super) fn free(&self) -> &[Index] {
-        // SAFETY: by B2 so many are initialised; they are borrowed as long as `self`.
+        // SAFETY: by stack-bounds so many are initialised; they are borrowed as long as `self`.
         unsafe { core::slice::from_raw_parts(self.bottom.as_ptr(), self.len()) }
     }
 
@@ -210,7 +210,7 @@ impl Cells {
             return;
         }
         visit(before);
-        // SAFETY: by B2 there is room for so many more (precondition).
+        // SAFETY: by stack-bounds there is room for so many more (precondition).
         unsafe {
             self.bottom.copy_to(self.bottom.add(count), before);
             for (place, index) in indices.rev().enumerate() {
@@ -228,7 +228,7 @@ impl Cells {
         if let Some(at) = found {
             let above = self.len() - at - 1;
             visit(above + 1);
-            // SAFETY: `at` is below the length, so by B2 the index there, and as many as stand above
+            // SAFETY: `at` is below the length, so by stack-bounds the index there, and as many as stand above
             // it, are within the stack, whose top is one lower then.
             unsafe {
                 let place = self.bottom.add(at);
@@ -286,7 +286,7 @@ impl Cells {
     ///
     /// A block of the plan of `capacity` begins at `start`; the one there was is no more.
     unsafe fn set_block(&mut self, start: NonNull<u8>, offset: u8, plan: &Plan, capacity: usize) {
-        // SAFETY: within the block (B1).
+        // SAFETY: within the block (cells-block).
         unsafe {
             self.cells = start.add(offset.into());
             self.bottom = self.cells.add(plan.indices).cast();
@@ -316,7 +316,7 @@ impl Cells {
 
     /// The start of the block, if it is one.
     fn start(&self) -> NonNull<u8> {
-        // SAFETY: so far before the cells (B1).
+        // SAFETY: so far before the cells (cells-block).
         unsafe { self.cells.sub(self.form.offset().into()) }
     }
 
@@ -390,7 +390,7 @@ impl Cells {
         capacity: usize,
     ) -> Result<(), AllocError> {
         debug_assert!(used <= capacity && self.len() <= capacity);
-        debug_assert!(!self.is_lent(), "B3");
+        debug_assert!(!self.is_lent(), "lent-stays");
         if capacity == self.capacity() {
             return Ok(());
         }
@@ -466,8 +466,8 @@ impl Cells {
     #[inline]
     pub(super) unsafe fn release<C>(&mut self) {
         let capacity = self.capacity();
-        // SAFETY: the block, of its layout, or the range (B1); not used any more (precondition).
-        // What is lent is its owner's (B3).
+        // SAFETY: the block, of its layout, or the range (cells-block); not used any more (precondition).
+        // What is lent is its owner's (lent-stays).
         unsafe {
             if self.is_in_range() {
                 self.release_range::<C>();
@@ -677,7 +677,7 @@ impl Cells {
     ///
     /// There is one, and it is neither used any more nor released again.
     unsafe fn release_range<C>(&mut self) {
-        // SAFETY: so many are open (B1), and not used any more (precondition).
+        // SAFETY: so many are open (cells-block), and not used any more (precondition).
         unsafe { (self.as_range()).release(Self::sizes::<C>(), self.capacity()) };
     }
 }

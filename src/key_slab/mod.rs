@@ -32,12 +32,12 @@
 //!
 //! # Invariants
 //!
-//! * K1: the cells below `used` exist, those from there on are uninitialised;
+//! * used-cells: the cells below `used` exist, those from there on are uninitialised;
 //!   `used <= capacity`.
-//! * K2: the stack has the indices of the vacant cells, each once, but those of
+//! * vacant-stack: the stack has the indices of the vacant cells, each once, but those of
 //!   retired ones, of which there are `retired`, and of those kept for detached values, of which
 //!   there are `detached`; it has room for `capacity`.
-//! * K3: no user code runs while either does not hold.
+//! * whole-steps: no user code runs while either does not hold.
 
 // | file | what |
 // |---|---|
@@ -257,7 +257,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     #[inline(always)]
     fn find(&self, index: usize, version: u32) -> Option<NonNull<K::Cell<T>>> {
         if index < self.used {
-            // SAFETY: by K1 the cell exists.
+            // SAFETY: by used-cells the cell exists.
             unsafe {
                 let cell = self.place(index);
                 cell.as_ref().holds(version).then_some(cell)
@@ -324,7 +324,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     #[inline(always)]
     fn prefetch_cell(&self, index: usize) {
         debug_assert!(index < self.used);
-        // SAFETY: by K1 the cell exists.
+        // SAFETY: by used-cells the cell exists.
         let cell = unsafe { self.place(index) };
         prefetch(cell.cast(), size_of::<K::Cell<T>>());
     }
@@ -523,8 +523,8 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// The cell of this index is occupied, and has this version.
     #[inline(always)]
     unsafe fn vacate(&mut self, index: usize, version: u32) -> T {
-        // SAFETY: occupied, so it exists (K1), is not on the stack and there is
-        // room for it (K2).
+        // SAFETY: occupied, so it exists (used-cells), is not on the stack and there is
+        // room for it (vacant-stack).
         unsafe {
             let cell = self.place(index);
             let next = self.free(index, version);
@@ -548,7 +548,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
             }
             next = 0;
         }
-        // SAFETY: not on the stack, and room for it (K2).
+        // SAFETY: not on the stack, and room for it (vacant-stack).
         unsafe { self.cells.push(index) };
         next
     }
@@ -575,7 +575,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     #[inline(always)]
     fn next_place(&self) -> Option<(usize, u32)> {
         if let Some(index) = self.cells.top() {
-            // SAFETY: by K2 a vacant cell.
+            // SAFETY: by vacant-stack a vacant cell.
             let version = unsafe { self.place(index).as_ref().version() };
             return Some((index, version + 1));
         }
@@ -643,7 +643,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         if index >= self.used {
             return None;
         }
-        // SAFETY: by K1 the cell exists.
+        // SAFETY: by used-cells the cell exists.
         let cell = unsafe { self.place(index).as_ref() };
         let key = || K::new(index, cell.version() | 1, Inside);
         cell.is_occupied().then(key)
@@ -664,7 +664,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// The value of a slot that exists.
     fn value_at(&self, index: usize) -> Option<&T> {
         debug_assert!(index < self.used);
-        // SAFETY: by K1 the cell exists.
+        // SAFETY: by used-cells the cell exists.
         unsafe {
             let cell = self.place(index).as_ref();
             cell.is_occupied().then(|| cell.value())
@@ -743,7 +743,7 @@ impl<T: Clone, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         let settled = Settled(clone);
         let clone = &mut *settled.0;
         for index in 0..self.used {
-            // SAFETY: by K1 the cell exists here, and there is memory for it
+            // SAFETY: by used-cells the cell exists here, and there is memory for it
             // there; it exists there once it is written. User code runs before.
             unsafe {
                 let (from, to) = (self.place(index).as_ref(), clone.place(index));
@@ -849,12 +849,12 @@ fn missing(key: impl fmt::Debug) -> ! {
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// Panics where an invariant does not hold.
     pub fn check(&self) {
-        assert!(self.used <= self.capacity(), "K1: used");
-        assert!(self.cells.len() <= self.capacity(), "K2: room");
+        assert!(self.used <= self.capacity(), "used-cells: used");
+        assert!(self.cells.len() <= self.capacity(), "vacant-stack: room");
         let mut vacant = alloc::collections::BTreeSet::new();
         let (mut retired, mut detached) = (0, 0);
         for index in 0..self.used {
-            // SAFETY: by K1 the cell exists.
+            // SAFETY: by used-cells the cell exists.
             let cell = unsafe { self.place(index).as_ref() };
             if !cell.is_occupied() {
                 if cell::is_detached(cell.version()) {
@@ -869,11 +869,11 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         for &index in self.cells.free() {
             assert!(
                 vacant.remove(&(index as usize)),
-                "K2: {index} is not vacant, or twice"
+                "vacant-stack: {index} is not vacant, or twice"
             );
         }
-        assert!(vacant.is_empty(), "K2: lost slots");
-        assert_eq!(self.retired, retired, "K2: retired");
-        assert_eq!(self.detached, detached, "K2: detached");
+        assert!(vacant.is_empty(), "vacant-stack: lost slots");
+        assert_eq!(self.retired, retired, "vacant-stack: retired");
+        assert_eq!(self.detached, detached, "vacant-stack: detached");
     }
 }

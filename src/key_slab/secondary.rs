@@ -151,7 +151,7 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
             return Err(InsertAtError::NoMemory(value, error));
         }
         for fresh in entries.used..=index {
-            // SAFETY: below the capacity, and its cell does not exist yet (K1).
+            // SAFETY: below the capacity, and its cell does not exist yet (used-cells).
             unsafe { K::Cell::<V>::write_vacant(entries.place(fresh), DETACHED) };
             entries.used += 1;
             entries.detached += 1;
@@ -216,7 +216,7 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
     pub fn retain(&mut self, mut keep: impl FnMut(K, &mut V) -> bool) {
         let mut walk = Walk::new(&self.slab);
         while let Some((index, mut cell)) = walk.next_cell() {
-            // SAFETY: an occupied cell of this slab (W1), and its slot; `keep` cannot reach the
+            // SAFETY: an occupied cell of this slab (walk-left), and its slot; `keep` cannot reach the
             // slab. Not removed by the key, whose methods may return other numbers: what is
             // removed is what was visited.
             unsafe {

@@ -12,7 +12,7 @@
 //!
 //! # Tried
 //!
-//! The size of a segment, in multiples of the time of a box of 16 bytes that holds the home
+//! The size of a segment, in multiples of the time of a box of 16 bytes that points to its pool
 //! (a prototype; values of 64 bytes; Intel Xeon, medians of three runs). With *lines*, each
 //! header is repeated, and bits of the segment's address choose one: three instructions more
 //! in every free.

@@ -13,8 +13,8 @@
 //!
 //! # Invariants
 //!
-//! * R1: a range's bytes are open, readable and writable, for `opened` cells and as many indices.
-//! * R2: a range is the caller's alone from `reserve` to `release` or `move_to`.
+//! * range-open: a range's bytes are open, readable and writable, for `opened` cells and as many indices.
+//! * range-owner: a range is the caller's alone from `reserve` to `release` or `move_to`.
 
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering;

@@ -39,13 +39,12 @@
 //! * list-room: the list has room for every cell that is not fresh.
 
 use core::alloc::Layout;
-use core::cell::Cell;
 use core::mem::{ManuallyDrop, offset_of};
 use core::ptr::NonNull;
 
 use super::memory::{Fresh, Memory, PoolMemory, refill_of};
 use crate::error::AllocError;
-use crate::raw::memory::Block;
+use crate::raw::memory::{Block, LazyBlock};
 use crate::raw::report::Report;
 use crate::raw::source::Source;
 use crate::raw::stack::{FreeStack, Lowered};
@@ -121,8 +120,7 @@ unsafe impl Memory for Heap {
         }
         body.commit(fresh.end)?;
         let bytes = body.geometry.place(fresh.start)..body.geometry.end(fresh.end);
-        body.block.populate(bytes.start, bytes.end)?;
-        body.block.touch_range(bytes);
+        body.block.populate(bytes)?;
         body.free.touch();
         body.free.populate(0, body.free.capacity())
     }
@@ -168,14 +166,12 @@ impl Heap {
         source: &Source,
     ) -> Result<Self, AllocError> {
         let layout = geometry.layout(capacity)?;
-        let (block, committed) = if lazy {
-            let block = Block::reserve(layout, source)?;
-            let committed = block.commit(0, size_of::<Header>())?;
-            (block, committed)
+        let block = if lazy {
+            LazyBlock::reserve(layout, size_of::<Header>(), source)?
         } else {
             let block = Block::allocate(layout, source)?;
             block.touch();
-            (block, layout.size())
+            LazyBlock::whole(block)
         };
         let free = free_list(capacity, lazy, source)?;
         let start = block.start();
@@ -184,7 +180,6 @@ impl Heap {
             fresh: Fresh::new(capacity, start),
             geometry,
             block,
-            committed: Cell::new(committed),
             lazy,
         };
         // SAFETY: there is room for a header before the first cell; it is committed, and aligned
@@ -228,13 +223,8 @@ impl Heap {
     /// A report on this memory and `more` bytes.
     pub(super) fn report(&self, more: usize) -> Report {
         let body = self.body();
-        let source = body.block.source();
-        let cells = if source.reserves() {
-            body.committed.get()
-        } else {
-            body.block.layout().size()
-        };
-        Report::new(cells + body.free.array_bytes() + more, source)
+        let bytes = body.block.bytes() + body.free.array_bytes() + more;
+        Report::new(bytes, body.block.source())
     }
 }
 
@@ -263,9 +253,7 @@ struct Body {
     fresh: Fresh,
     geometry: Geometry,
     /// The cells, and this.
-    block: Block,
-    /// Number of bytes of the block that are committed.
-    committed: Cell<usize>,
+    block: LazyBlock,
     lazy: bool,
 }
 
@@ -276,18 +264,10 @@ impl Body {
     ///
     /// If the source refuses; nothing is lost then.
     fn commit(&self, end: usize) -> Result<(), AllocError> {
-        let bytes = self.geometry.end(end);
-        let committed = self.committed.get();
-        if bytes > committed {
-            let ahead = bytes.max(committed + COMMIT);
-            self.committed.set(self.block.commit(committed, ahead)?);
-        }
-        commit_list(&self.free, end, self.fresh.capacity())
+        self.block.commit(self.geometry.end(end))?;
+        self.free.commit_ahead(end)
     }
 }
-
-/// Bytes that a lazy pool commits at a time: few system calls, and little unused memory.
-const COMMIT: usize = 1 << 20;
 
 /// A free list for `capacity` cells, with its memory only reserved if `lazy`.
 ///
@@ -304,24 +284,6 @@ pub(super) fn free_list(
     } else {
         FreeStack::try_new(capacity, source)
     }
-}
-
-/// Commits the memory of a reserved free list for `capacity` cells, and for some more of
-/// `most`.
-///
-/// # Errors
-///
-/// If the source refuses.
-pub(super) fn commit_list(
-    list: &FreeStack,
-    capacity: usize,
-    most: usize,
-) -> Result<(), AllocError> {
-    if capacity > list.capacity() {
-        let ahead = capacity.max(list.capacity() + COMMIT / size_of::<Option<NonNull<u8>>>());
-        list.try_commit(ahead.min(most), false)?;
-    }
-    Ok(())
 }
 
 /// Bytes of a segment, unless its cells need more.
@@ -498,7 +460,7 @@ impl Geometry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::raw::memory::Block;
+    use crate::raw::memory::{Block, LazyBlock};
     use crate::raw::source::Source;
 
     fn geometry(size: usize, align: usize) -> Geometry {

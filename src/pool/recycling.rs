@@ -11,7 +11,7 @@ use core::mem::MaybeUninit;
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 
-use super::heap::{commit_list, free_list};
+use super::heap::free_list;
 use super::options::Options;
 use super::{Pool, PoolBox, fail};
 use crate::builder::{Build, Builder};
@@ -209,7 +209,7 @@ impl<T> RecyclingPool<T> {
     fn alloc_new(&self, init: impl FnOnce() -> T) -> Result<RecycledBox<'_, T>, AllocError> {
         let vacant = self.pool.try_alloc_with(MaybeUninit::uninit)?;
         // Room for the cell when its box is dropped (idle-cells).
-        commit_list(&self.idle, self.pool.used(), self.capacity())?;
+        self.idle.commit_ahead(self.pool.used())?;
         Ok(RecycledBox::new(self, PoolBox::write(vacant, init())))
     }
 

@@ -221,7 +221,7 @@ impl Drop for Block {
 }
 
 /// Bytes that are committed at a time: few system calls, and little memory in store.
-pub(crate) const COMMIT: usize = 1 << 20;
+pub(super) const COMMIT: usize = 1 << 20;
 
 /// A block that is committed from its start on, as its bytes are needed. Its owner says up to where
 /// it will use it.
@@ -239,19 +239,28 @@ impl LazyBlock {
         LazyBlock { block, committed }
     }
 
-    /// Memory for `layout`, of which nothing is committed.
+    /// Memory for `layout`, of which the first `bytes` are committed, and little more.
     ///
     /// # Errors
     ///
     /// When the source refuses.
-    pub(crate) fn reserve(layout: Layout, source: &Source) -> Result<Self, AllocError> {
+    pub(crate) fn reserve(
+        layout: Layout,
+        bytes: usize,
+        source: &Source,
+    ) -> Result<Self, AllocError> {
         let block = Block::reserve(layout, source)?;
-        let committed = Cell::new(0);
+        let committed = Cell::new(block.commit(0, bytes)?);
         Ok(LazyBlock { block, committed })
     }
 
     pub(crate) fn start(&self) -> NonNull<u8> {
         self.block.start
+    }
+
+    /// Where it came from.
+    pub(crate) fn source(&self) -> &Source {
+        &self.block.source
     }
 
     /// Commits the bytes below `end`, and some more, so that the next calls have nothing to do.

@@ -109,7 +109,7 @@ impl Bounded {
     /// As for [`try_new`](Self::try_new).
     pub(super) fn try_reserve<T>(capacity: usize, source: &Source) -> Result<Self, AllocError> {
         let layout = chunk::layout(CellPtr::<T>::LAYOUT, capacity)?;
-        let cells = LazyBlock::reserve(layout, source)?;
+        let cells = LazyBlock::reserve(layout, 0, source)?;
         let stack = FreeStack::try_reserve(capacity, source)?;
         let header = SlabHeader::new(stack, capacity, packing::<T>(capacity), release);
         Self::with_header(header, cells, 0)

@@ -3,7 +3,6 @@
 use core::error::Error;
 use core::fmt;
 
-use crate::raw::amount::Amount;
 use crate::raw::pages::options::{PageOption, Reason, Shortfall};
 
 /// A value was not inserted, because no slot is free. Contains the value.
@@ -425,6 +424,31 @@ impl fmt::Display for AccessError {
 }
 
 impl Error for AccessError {}
+
+/// A number of things, in words: `1 byte`, `2 bytes`.
+pub(crate) struct Amount(usize, &'static str);
+
+impl Amount {
+    pub(crate) fn bytes(number: usize) -> Self {
+        Amount(number, "byte")
+    }
+
+    pub(crate) fn slots(number: usize) -> Self {
+        Amount(number, "slot")
+    }
+
+    pub(crate) fn values(number: usize) -> Self {
+        Amount(number, "value")
+    }
+}
+
+impl fmt::Display for Amount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Amount(number, word) = self;
+        let ending = if *number == 1 { "" } else { "s" };
+        write!(f, "{number} {word}{ending}")
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -16,8 +16,8 @@ use core::ptr::NonNull;
 
 use super::arena_core::{ArenaCore, Class, Header, Part};
 use super::references::{Atomic, Local, References};
+use crate::error::Amount;
 use crate::error::SizeError;
-use crate::raw::amount::Amount;
 use crate::raw::copy::copy;
 use crate::raw::filling::Filling;
 

@@ -6,8 +6,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::buf::{Buf, BufMut};
 use super::references::References;
+use crate::error::Amount;
 use crate::error::SizeError;
-use crate::raw::amount::Amount;
 
 /// The bytes do not make a view: there are too few or too many, or they begin at an address that
 /// the type cannot have.

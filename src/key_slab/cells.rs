@@ -31,9 +31,9 @@ use crate::raw::chunk::LINES;
 #[cfg(feature = "alloc")]
 use crate::raw::pages::range::{self, GRAIN, Range, STEP, Sizes, THRESHOLD};
 #[cfg(feature = "alloc")]
-use crate::raw::prefetch::LINE;
-#[cfg(feature = "alloc")]
 use crate::raw::source::Source;
+#[cfg(feature = "alloc")]
+use crate::raw::touch::LINE;
 use crate::raw::touch::touch;
 
 /// What the stack has.

@@ -7,7 +7,7 @@ use super::KeySlabStorage;
 use super::cell::{Cell, DETACHED};
 use super::key::{GenerationKey, SlabKey};
 use super::{FixedStorage, InsertAtError, PlainSlab, Storage};
-use crate::raw::amount::Amount;
+use crate::error::Amount;
 
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// Returns the number of slots that take no more values, because their generations are

@@ -83,9 +83,9 @@ use key::Inside;
 use crate::error::AllocError;
 #[cfg(feature = "alloc")]
 use crate::raw::memory;
-use crate::raw::prefetch::prefetch;
 #[cfg(feature = "alloc")]
 use crate::raw::source::Source;
+use crate::raw::touch::prefetch;
 
 #[cfg(doc)]
 use crate::error::FullError;

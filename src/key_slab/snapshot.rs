@@ -30,8 +30,8 @@ use super::cell::{Cell, DETACHED, RETIRED, highest_floor, is_detached};
 use super::cells::Index;
 use super::key::SlabKey;
 use super::{KeySlab, PlainSlab, Storage};
+use crate::error::Amount;
 use crate::key::{Key, MAX_SLOTS};
-use crate::raw::amount::Amount;
 use crate::raw::source::Source;
 
 const fn parts<S: Storage>() -> usize {

@@ -14,7 +14,7 @@ use super::Heap;
 #[cfg(doc)]
 use super::memory::Memory;
 use super::memory::{PoolMemory, Vacated};
-use crate::raw::prefetch::prefetch;
+use crate::raw::touch::prefetch;
 
 /// The owner of a value in a [`Pool`](super::Pool): a pointer of 8 bytes, or two pointers in a
 /// [`PoolStorage`](super::PoolStorage). Dropping it drops the value and frees its cell; O(1).

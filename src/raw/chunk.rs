@@ -4,8 +4,8 @@ use core::alloc::Layout;
 use core::ptr::NonNull;
 
 use super::memory::Block;
-use super::prefetch::LINE;
 use super::source::Source;
+use super::touch::LINE;
 use crate::error::AllocError;
 use crate::key::MAX_SLOTS;
 

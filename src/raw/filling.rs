@@ -5,7 +5,7 @@ use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
 #[cfg(feature = "std")]
-use super::amount::Amount;
+use crate::error::Amount;
 use crate::error::SizeError;
 
 /// Bytes of one owner, the first of them filled.

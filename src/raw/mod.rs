@@ -11,14 +11,12 @@
 //! | `filling.rs` | [`Filling`](filling::Filling): bytes of one owner that are being filled | byte arenas; rings of two threads |
 //! | `held.rs` | a value on its way to a cold function | arenas; pools; slabs |
 //! | `row.rs` | [`Row`](row::Row): a growable array of plain records | byte arenas; epochs |
-//! | `touch.rs` | writing to every page | `memory.rs`; slabs; pools; arenas |
+//! | `touch.rs` | writing to every page; hints to the processor | `memory.rs`; slabs; pools; arenas; rings of two threads |
 //! | `report.rs` | [`Report`](report::Report): what memory was obtained | every family |
-//! | `prefetch.rs` | hints to the processor | slabs; pools; rings of two threads |
 //! | `chunk.rs` | chunks of equal cells by [`Layout`](core::alloc::Layout), touched | slabs, those of `sync/` and `epoch/` among them |
 //! | `returns.rs` | [`Returns`](returns::Returns): a stack that any thread pushes to and its owner takes whole, and the count of what is out when the owner goes | slabs; byte arenas of threads |
 //! | `packed.rs` | [`Word`](packed::Word): several numbers in one word | `returns.rs` and those it serves |
 //! | `this_thread.rs` | a number for each thread | `returns.rs`; rings of two threads |
-//! | `amount.rs` | [`Amount`](amount::Amount): a number of things, in words | errors and panics |
 //! | `atomic.rs` | atomics and threads, or loom's | whatever shares memory between threads |
 //!
 //! # Invariants
@@ -27,7 +25,6 @@
 //! `pages/mapping.rs`, G in `pages/region.rs`, F in `stack.rs`, T in `row.rs`, Q in
 //! `returns.rs`, K in `packed.rs`.
 
-pub(crate) mod amount;
 pub(crate) mod atomic;
 #[cfg(feature = "alloc")]
 pub(crate) mod chunk;
@@ -41,7 +38,6 @@ pub(crate) mod memory;
 #[cfg(feature = "alloc")]
 pub(crate) mod packed;
 pub(crate) mod pages;
-pub(crate) mod prefetch;
 #[cfg(feature = "alloc")]
 pub(crate) mod report;
 #[cfg(feature = "alloc")]

@@ -2,10 +2,10 @@
 
 use core::fmt;
 
-use super::amount::Amount;
 use super::pages::options::{Shortfall, Shortfalls};
 use super::pages::range::{self, MOST_RANGES};
 use super::source::{Kind, Source};
+use crate::error::Amount;
 
 /// A report on the memory of a container or an allocator, and on which of the
 /// requested page options were obtained.

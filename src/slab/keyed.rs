@@ -14,7 +14,7 @@ use core::ops::{Index, IndexMut};
 use crate::SlotBox;
 use crate::error::AccessError;
 use crate::key::Key;
-use crate::raw::prefetch::prefetch;
+use crate::raw::touch::prefetch;
 use crate::slab::bounded::Bounded;
 use crate::slab::cell::{CellPtr, Live};
 use crate::slab::cells::Cells;

@@ -8,7 +8,7 @@ use core::ptr::NonNull;
 
 use crate::error::AccessError;
 use crate::key::Key;
-use crate::raw::prefetch::prefetch;
+use crate::raw::touch::prefetch;
 use crate::slab::cell::{CellPtr, Live, Place};
 use crate::slab::guard::{Ref, RefMut, why_no_reader, why_no_writer};
 use crate::slab::state::State;

@@ -14,7 +14,7 @@ use super::cells::{Cells, SlabMemory};
 use super::state::State;
 use super::{header, sent};
 use crate::key::Key;
-use crate::raw::prefetch::prefetch_lines;
+use crate::raw::touch::prefetch_lines;
 
 /// Lines of the next row that are loaded ahead.
 const LINES: usize = 8;

@@ -29,9 +29,9 @@ use crate::error::{AllocError, BuildError};
 use crate::raw::atomic::{AtomicU32, AtomicUsize, Ordering};
 use crate::raw::copy::copy;
 use crate::raw::memory::Block;
-use crate::raw::prefetch::prefetch_to_write;
 use crate::raw::report::Report;
 use crate::raw::source::Source;
+use crate::raw::touch::prefetch_to_write;
 
 /// On a line of its own, and on the one that processors load with it.
 #[repr(align(128))]

@@ -8,9 +8,9 @@ use super::block::{End, Place};
 use crate::error::SizeError;
 use crate::raw::atomic::Ordering;
 use crate::raw::filling::Filling;
-use crate::raw::prefetch::LINE;
 use crate::raw::report::Report;
 use crate::raw::this_thread;
+use crate::raw::touch::LINE;
 use crate::sync::PushError;
 
 /// Lines that are prefetched ahead of the producer.

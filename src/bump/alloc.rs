@@ -7,7 +7,7 @@
 //! given the lifetime.
 //!
 //! The work is done in `place.rs`. What is here chooses what a refusal becomes, and makes
-//! references, of initialised memory that is handed out once (handed-out-once of `place.rs`).
+//! references, of initialised memory that is handed out once (`handed-out-once`).
 
 #[expect(clippy::disallowed_types, reason = "the vectors are the user's")]
 use alloc::vec::Vec;
@@ -48,7 +48,7 @@ macro_rules! allocations {
         #[inline]
         #[track_caller]
         pub fn alloc<T>(&self, value: T) -> &$lifetime mut T {
-            // SAFETY: initialised memory that is handed out once (handed-out-once).
+            // SAFETY: initialised memory that is handed out once (`handed-out-once`).
             unsafe { done(place::put::<T, Fails>(self.chunks(), value)).as_mut() }
         }
 
@@ -68,7 +68,7 @@ macro_rules! allocations {
         #[inline]
         pub fn try_alloc<T>(&self, value: T) -> Result<&$lifetime mut T, FullError<T>> {
             match place::put::<T, Refuses>(self.chunks(), value) {
-                // SAFETY: initialised memory that is handed out once (handed-out-once).
+                // SAFETY: initialised memory that is handed out once (`handed-out-once`).
                 Ok(mut value) => Ok(unsafe { value.as_mut() }),
                 Err(value) => Err(FullError(value)),
             }
@@ -94,7 +94,7 @@ macro_rules! allocations {
         #[inline]
         #[track_caller]
         pub fn alloc_with<T>(&self, f: impl FnOnce() -> T) -> &$lifetime mut T {
-            // SAFETY: initialised memory that is handed out once (handed-out-once).
+            // SAFETY: initialised memory that is handed out once (`handed-out-once`).
             unsafe { done(place::with::<T, Fails>(self.chunks(), f)).as_mut() }
         }
 
@@ -118,7 +118,7 @@ macro_rules! allocations {
             &self,
             f: impl FnOnce() -> T,
         ) -> Result<&$lifetime mut T, AllocError> {
-            // SAFETY: initialised memory that is handed out once (handed-out-once).
+            // SAFETY: initialised memory that is handed out once (`handed-out-once`).
             place::with::<T, Explains>(self.chunks(), f).map(|mut value| unsafe { value.as_mut() })
         }
 
@@ -149,7 +149,7 @@ macro_rules! allocations {
             f: impl FnOnce() -> Result<T, E>,
         ) -> Result<&$lifetime mut T, E> {
             let value = done(place::try_with::<T, E, Fails>(self.chunks(), f));
-            // SAFETY: initialised memory that is handed out once (handed-out-once).
+            // SAFETY: initialised memory that is handed out once (`handed-out-once`).
             value.map(|mut value| unsafe { value.as_mut() })
         }
 
@@ -181,7 +181,7 @@ macro_rules! allocations {
             f: impl FnOnce() -> Result<T, E>,
         ) -> Result<&$lifetime mut T, AllocOrInitError<E>> {
             match place::try_with::<T, E, Explains>(self.chunks(), f) {
-                // SAFETY: initialised memory that is handed out once (handed-out-once).
+                // SAFETY: initialised memory that is handed out once (`handed-out-once`).
                 Ok(Ok(mut value)) => Ok(unsafe { value.as_mut() }),
                 Ok(Err(error)) => Err(AllocOrInitError::Init(error)),
                 Err(error) => Err(AllocOrInitError::Alloc(error)),
@@ -342,8 +342,8 @@ macro_rules! allocations {
         #[inline]
         #[track_caller]
         pub fn boxed<T>(&self, value: T) -> ArenaBox<$lifetime, T> {
-            // SAFETY: initialised memory that is handed out once (handed-out-once); the box is the
-            // only owner.
+            // SAFETY: initialised memory that is handed out once (`handed-out-once`); the box is
+            // the only owner.
             unsafe { ArenaBox::new(done(place::put::<T, Fails>(self.chunks(), value))) }
         }
 
@@ -363,8 +363,8 @@ macro_rules! allocations {
         #[inline]
         pub fn try_boxed<T>(&self, value: T) -> Result<ArenaBox<$lifetime, T>, FullError<T>> {
             match place::put::<T, Refuses>(self.chunks(), value) {
-                // SAFETY: initialised memory that is handed out once (handed-out-once); the box is
-                // the only owner.
+                // SAFETY: initialised memory that is handed out once (`handed-out-once`); the box
+                // is the only owner.
                 Ok(value) => Ok(unsafe { ArenaBox::new(value) }),
                 Err(value) => Err(FullError(value)),
             }
@@ -391,8 +391,8 @@ macro_rules! allocations {
             len: usize,
             f: impl FnMut(usize) -> T,
         ) -> ArenaBox<$lifetime, [T]> {
-            // SAFETY: initialised memory that is handed out once (handed-out-once); the box is the
-            // only owner.
+            // SAFETY: initialised memory that is handed out once (`handed-out-once`); the box is
+            // the only owner.
             unsafe { ArenaBox::new(done(place::fill::<T, Fails>(self.chunks(), len, f))) }
         }
 
@@ -416,8 +416,8 @@ macro_rules! allocations {
             f: impl FnMut(usize) -> T,
         ) -> Result<ArenaBox<$lifetime, [T]>, AllocError> {
             let row = place::fill::<T, Explains>(self.chunks(), len, f);
-            // SAFETY: initialised memory that is handed out once (handed-out-once); the box is the
-            // only owner.
+            // SAFETY: initialised memory that is handed out once (`handed-out-once`); the box is
+            // the only owner.
             row.map(|row| unsafe { ArenaBox::new(row) })
         }
 
@@ -438,7 +438,7 @@ macro_rules! allocations {
         #[inline]
         #[track_caller]
         pub fn alloc_slice_copy<T: Copy>(&self, values: &[T]) -> &$lifetime mut [T] {
-            // SAFETY: initialised memory that is handed out once (handed-out-once).
+            // SAFETY: initialised memory that is handed out once (`handed-out-once`).
             unsafe { done(place::copy::<T, Fails>(self.chunks(), values)).as_mut() }
         }
 
@@ -459,7 +459,7 @@ macro_rules! allocations {
             &self,
             values: &[T],
         ) -> Result<&$lifetime mut [T], AllocError> {
-            // SAFETY: initialised memory that is handed out once (handed-out-once).
+            // SAFETY: initialised memory that is handed out once (`handed-out-once`).
             place::copy::<T, Explains>(self.chunks(), values).map(|mut row| unsafe { row.as_mut() })
         }
 
@@ -605,7 +605,7 @@ macro_rules! allocations {
             len: usize,
             f: impl FnMut(usize) -> T,
         ) -> &$lifetime mut [T] {
-            // SAFETY: initialised memory that is handed out once (handed-out-once).
+            // SAFETY: initialised memory that is handed out once (`handed-out-once`).
             unsafe { done(place::fill::<T, Fails>(self.chunks(), len, f)).as_mut() }
         }
 
@@ -629,7 +629,7 @@ macro_rules! allocations {
             len: usize,
             f: impl FnMut(usize) -> T,
         ) -> Result<&$lifetime mut [T], AllocError> {
-            // SAFETY: initialised memory that is handed out once (handed-out-once).
+            // SAFETY: initialised memory that is handed out once (`handed-out-once`).
             place::fill::<T, Explains>(self.chunks(), len, f).map(|mut row| unsafe { row.as_mut() })
         }
 
@@ -663,7 +663,7 @@ macro_rules! allocations {
             f: impl FnMut(usize) -> Result<T, E>,
         ) -> Result<&$lifetime mut [T], E> {
             let row = done(place::try_fill::<T, E, Fails>(self.chunks(), len, f));
-            // SAFETY: initialised memory that is handed out once (handed-out-once).
+            // SAFETY: initialised memory that is handed out once (`handed-out-once`).
             row.map(|mut row| unsafe { row.as_mut() })
         }
 
@@ -696,7 +696,7 @@ macro_rules! allocations {
             f: impl FnMut(usize) -> Result<T, E>,
         ) -> Result<&$lifetime mut [T], AllocOrInitError<E>> {
             match place::try_fill::<T, E, Explains>(self.chunks(), len, f) {
-                // SAFETY: initialised memory that is handed out once (handed-out-once).
+                // SAFETY: initialised memory that is handed out once (`handed-out-once`).
                 Ok(Ok(mut row)) => Ok(unsafe { row.as_mut() }),
                 Ok(Err(error)) => Err(AllocOrInitError::Init(error)),
                 Err(error) => Err(AllocOrInitError::Alloc(error)),
@@ -722,7 +722,7 @@ macro_rules! allocations {
             &self,
             values: impl IntoIterator<Item = T>,
         ) -> &$lifetime mut [T] {
-            // SAFETY: initialised memory that is handed out once (handed-out-once).
+            // SAFETY: initialised memory that is handed out once (`handed-out-once`).
             unsafe { done(vec::collect::<T, Fails>(self.chunks(), values)).as_mut() }
         }
 
@@ -745,7 +745,7 @@ macro_rules! allocations {
             values: impl IntoIterator<Item = T>,
         ) -> Result<&$lifetime mut [T], AllocError> {
             let row = vec::collect::<T, Explains>(self.chunks(), values);
-            // SAFETY: initialised memory that is handed out once (handed-out-once).
+            // SAFETY: initialised memory that is handed out once (`handed-out-once`).
             row.map(|mut row| unsafe { row.as_mut() })
         }
 
@@ -765,7 +765,7 @@ macro_rules! allocations {
         #[expect(clippy::disallowed_types, reason = "the vector is the user's")]
         pub fn alloc_slice_from_vec<T>(&self, mut values: Vec<T>) -> &$lifetime mut [T] {
             // SAFETY: the vector forgets the values that were moved out, to memory that is handed
-            // out once (handed-out-once).
+            // out once (`handed-out-once`).
             unsafe {
                 let mut row = done(place::take::<T, Fails>(self.chunks(), &values));
                 values.set_len(0);
@@ -793,7 +793,7 @@ macro_rules! allocations {
             mut values: Vec<T>,
         ) -> Result<&$lifetime mut [T], FullError<Vec<T>>> {
             // SAFETY: the vector forgets the values that were moved out, to memory that is handed
-            // out once (handed-out-once).
+            // out once (`handed-out-once`).
             unsafe {
                 let Ok(mut row) = place::take::<T, Refuses>(self.chunks(), &values) else {
                     return Err(FullError(values));

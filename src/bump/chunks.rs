@@ -29,22 +29,22 @@
 //!
 //! # Invariants
 //!
-//! * ends-in-chunk: `low <= high`, and `low` is a multiple of 8; both have the provenance of the
+//! * `ends-in-chunk`: `low <= high`, and `low` is a multiple of 8; both have the provenance of the
 //!   current chunk, and what lies between is that chunk's and was not handed out since the last
 //!   reset or rewind. Without a current chunk both are equal and dangling.
-//! * high-no-wrap: `high` is at least [`SMALL`], so that to subtract a [`SMALL`] size from it
+//! * `high-no-wrap`: `high` is at least [`SMALL`], so that to subtract a [`SMALL`] size from it
 //!   does not wrap.
-//! * chunks-linked: chunks are linked from `first` on through `next`; those up to the current one
+//! * `chunks-linked`: chunks are linked from `first` on through `next`; those up to the current one
 //!   are in use. Each is a block of `source` of the layout in its header.
-//! * sources-alone-run: no user code runs in this file but that of a source of memory.
-//! * same-chunk-again: a request meets the same chunk, and the same place in it, whether the
+//! * `sources-alone-run`: no user code runs in this file but that of a source of memory.
+//! * `same-chunk-again`: a request meets the same chunk, and the same place in it, whether the
 //!   later chunks were there already or are added: a frame that repeats calls no allocator. For a
 //!   chunk is added at the end alone, where none of those before has room; so the first one that
 //!   has room is the same one the next time. Whether a chunk has room is decided by its size, and
 //!   not by where it lies; and what is taken of a new chunk is taken from the end that it is taken
 //!   from in one that is there. Only a source that refuses can make the list longer than
 //!   [`LOOKS`](LOOKS), past which chunks are added after the current one.
-//! * first-ends-kept: `first_ends` are the first byte for requests and one past the last of the
+//! * `first-ends-kept`: `first_ends` are the first byte for requests and one past the last of the
 //!   first chunk, or both [`NOWHERE`]. A reset needs them where the header is no longer in the
 //!   caches: with the header's it took two to three times as long.
 
@@ -142,7 +142,8 @@ impl PartialEq for Checkpoint {
 
 impl Eq for Checkpoint {}
 
-/// Both ends if there is no chunk: a multiple of 8 (ends-in-chunk), and high enough (high-no-wrap).
+/// Both ends if there is no chunk: a multiple of 8 (`ends-in-chunk`), and high enough
+/// (`high-no-wrap`).
 const NOWHERE: NonNull<u8> = match NonNull::new(core::ptr::without_provenance_mut(SMALL)) {
     Some(nowhere) => nowhere,
     None => unreachable!(),
@@ -229,7 +230,7 @@ impl Chunks {
     #[inline(always)]
     pub(super) fn find_low(&self, layout: Layout) -> Option<NonNull<u8>> {
         let low = self.low.get();
-        // Nothing is skipped for an alignment of 8 (ends-in-chunk).
+        // Nothing is skipped for an alignment of 8 (`ends-in-chunk`).
         let skipped = match layout.align() {
             ..=STEP => 0,
             _ => skipped(low, layout),
@@ -244,7 +245,7 @@ impl Chunks {
     }
 
     /// Moves the low end up past memory that was found. There was no request and no user code in
-    /// between (look-then-take).
+    /// between (`look-then-take`).
     ///
     /// # Safety
     ///
@@ -262,13 +263,13 @@ impl Chunks {
     pub(super) fn find(&self, layout: Layout) -> Option<NonNull<u8>> {
         debug_assert!(layout.size() + layout.align() <= SMALL);
         let high = self.high.get();
-        // This does not wrap (high-no-wrap).
+        // This does not wrap (`high-no-wrap`).
         let place = (high.addr().get() - layout.size()) & !(layout.align() - 1);
         if place < self.low.get().addr().get() {
             rarely();
             return None;
         }
-        // SAFETY: not below the low end, as just compared, so the chunk's (ends-in-chunk).
+        // SAFETY: not below the low end, as just compared, so the chunk's (`ends-in-chunk`).
         Some(unsafe { high.sub(high.addr().get() - place) })
     }
 
@@ -341,7 +342,7 @@ impl Chunks {
         Ok(chunk)
     }
 
-    /// The first chunk is another one, perhaps (first-ends-kept).
+    /// The first chunk is another one, perhaps (`first-ends-kept`).
     fn note_first(&self) {
         let (start, end) = Self::ends(self.list.first.get());
         self.first_ends[0].set(start);
@@ -350,7 +351,7 @@ impl Chunks {
 
     /// The first byte for requests of a chunk of the list, and one past the last.
     fn ends(chunk: Link) -> (NonNull<u8>, NonNull<u8>) {
-        // SAFETY: it is not freed (chunks-linked).
+        // SAFETY: it is not freed (`chunks-linked`).
         chunk.map_or((NOWHERE, NOWHERE), |chunk| unsafe { Chunk::bounds(chunk) })
     }
 
@@ -368,7 +369,7 @@ impl Chunks {
         self.list
             .last
             .get()
-            // SAFETY: it is not freed (chunks-linked).
+            // SAFETY: it is not freed (`chunks-linked`).
             .is_none_or(|it| unsafe { Chunk::bounds(it) } == unused)
     }
 
@@ -413,7 +414,7 @@ impl Chunks {
         if passes() {
             return Err(limit);
         }
-        // A source may run code that uses this arena: recheck.
+        // A source may run code that uses this arena (`sources-alone-run`): recheck.
         let block = self.run(|| Block::allocate(layout, &self.source))?;
         if passes() {
             return Err(limit);
@@ -471,7 +472,7 @@ impl Chunks {
             // So that `shrink_to_fit` keeps it.
             self.first_bytes.set(layout.size());
             // SAFETY: the bytes between the ends are the chunk's and not handed out
-            // (ends-in-chunk).
+            // (`ends-in-chunk`).
             unsafe { touch(self.low.get(), 0, self.remaining()) };
         }
         self.max_bytes.set(0);
@@ -498,7 +499,7 @@ impl Chunks {
     /// free since.
     pub(super) unsafe fn take_back(&self, place: NonNull<u8>, size: usize) {
         if self.is_last(place, size) {
-            // From the end, and not from the caller's pointer (ends-in-chunk).
+            // From the end, and not from the caller's pointer (`ends-in-chunk`).
             // SAFETY: `place` is that many bytes below the low end, in the current chunk.
             self.low.set(unsafe { self.low.get().sub(stepped(size)) });
         }
@@ -532,7 +533,7 @@ impl Chunks {
         if !self.is_last(place, old) || new > room() || stepped(new) > room() {
             return None;
         }
-        // From the end, and not from the caller's pointer (ends-in-chunk).
+        // From the end, and not from the caller's pointer (`ends-in-chunk`).
         // SAFETY: the old memory ends at the low end (`is_last`), and there is room for the new
         // size up to the high end: both ends of it lie in the current chunk.
         unsafe {
@@ -545,7 +546,7 @@ impl Chunks {
     /// Number of bytes left in the current chunk.
     #[inline(always)]
     pub(super) fn remaining(&self) -> usize {
-        // This does not wrap (ends-in-chunk).
+        // This does not wrap (`ends-in-chunk`).
         self.high.get().addr().get() - self.low.get().addr().get()
     }
 
@@ -568,7 +569,7 @@ impl Chunks {
     /// it; if not, it is freed only if it is larger than a first chunk usually is.
     pub(super) fn shrink_to_fit(&self) {
         let first = self.list.first.get();
-        // SAFETY: it is not freed (chunks-linked).
+        // SAFETY: it is not freed (`chunks-linked`).
         let is_large =
             first.is_some_and(|it| unsafe { it.as_ref() }.layout.size() > self.first_bytes.get());
         if is_large && first == self.list.last.get() && self.is_untouched() {
@@ -577,7 +578,7 @@ impl Chunks {
         let mut next = self.list.unused().take();
         self.note_first();
         while let Some(chunk) = next {
-            // SAFETY: it is not freed (chunks-linked); it was taken off the list.
+            // SAFETY: it is not freed (`chunks-linked`); it was taken off the list.
             next = unsafe { self.free(chunk) };
         }
     }
@@ -674,7 +675,7 @@ impl Chunks {
         match self.list.last.get() {
             None => assert!(low == high && high == NOWHERE, "ends-in-chunk: nowhere"),
             Some(current) => {
-                // SAFETY: it is not freed (chunks-linked).
+                // SAFETY: it is not freed (`chunks-linked`).
                 let (first, last) = unsafe { Chunk::bounds(current) };
                 assert!(
                     first <= low && high <= last,
@@ -689,7 +690,7 @@ impl Chunks {
         let first = Self::ends(self.list.first.get());
         let [start, end] = &self.first_ends;
         assert_eq!((start.get(), end.get()), first, "first-ends-kept");
-        // SAFETY: none of them is freed (chunks-linked).
+        // SAFETY: none of them is freed (`chunks-linked`).
         let bytes: usize = (self.list.iter())
             .map(|chunk| unsafe { chunk.as_ref() }.layout.size())
             .sum();
@@ -733,17 +734,18 @@ impl List {
     fn unused(&self) -> &Cell<Link> {
         match self.last.get() {
             None => &self.first,
-            // SAFETY: no chunk of the list is freed (chunks-linked).
+            // SAFETY: no chunk of the list is freed (`chunks-linked`).
             Some(chunk) => unsafe { &(*chunk.as_ptr()).next },
         }
     }
 
     /// The first chunk that is not in use and has at least `bytes` bytes. If there is none, the
     /// end of the list, or the place after the chunks in use if the end is more than [`LOOKS`]
-    /// chunks away. O(1): looks at that many chunks at most.
+    /// chunks away: a request meets the same chunk in each frame (`same-chunk-again`). O(1): looks
+    /// at that many chunks at most.
     fn find_unused(&self, bytes: usize) -> Result<NonNull<Chunk>, Gap<'_>> {
         let last = self.last.get();
-        // SAFETY: no chunk of the list is freed (chunks-linked).
+        // SAFETY: no chunk of the list is freed (`chunks-linked`).
         let mut largest = last.map_or(0, |chunk| unsafe { chunk.as_ref() }.layout.size());
         let mut link = self.unused();
         for _ in 0..LOOKS {
@@ -757,7 +759,7 @@ impl List {
             };
             #[cfg(test)]
             super::tests::step();
-            // SAFETY: no chunk of the list is freed (chunks-linked).
+            // SAFETY: no chunk of the list is freed (`chunks-linked`).
             let it = unsafe { &*chunk.as_ptr() };
             if it.layout.size() >= bytes {
                 return Ok(chunk);
@@ -779,13 +781,13 @@ impl List {
             true => gap.link,
             false => self.unused(),
         };
-        // SAFETY: the chunk is not freed while it is on the list (chunks-linked).
+        // SAFETY: the chunk is not freed while it is on the list (`chunks-linked`).
         unsafe { chunk.as_ref() }.next.set(link.get());
         link.set(Some(chunk));
     }
 
     fn iter(&self) -> impl Iterator<Item = NonNull<Chunk>> {
-        // SAFETY: no chunk of the list is freed (chunks-linked).
+        // SAFETY: no chunk of the list is freed (`chunks-linked`).
         core::iter::successors(self.first.get(), |chunk| unsafe {
             chunk.as_ref().next.get()
         })

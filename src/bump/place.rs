@@ -2,13 +2,13 @@
 //!
 //! # Invariants
 //!
-//! * look-then-take: no user code runs between the look at an end of a chunk and its change: a
+//! * `look-then-take`: no user code runs between the look at an end of a chunk and its change: a
 //!   closure runs before memory is taken, or after. A small value is built first, so that it stays
 //!   in registers; a large one after, in its place. A closure may allocate, and may rewind to a
 //!   checkpoint of its own: so it is [run](Chunks::run).
-//! * built-then-dropped: the values that a closure has built before it panics or returns an error
+//! * `built-then-dropped`: the values that a closure has built before it panics or returns an error
 //!   are dropped. Their memory is given back only if nothing was taken after it.
-//! * handed-out-once: what a function here returns points to initialised values, in memory that
+//! * `handed-out-once`: what a function here returns points to initialised values, in memory that
 //!   is handed out once. The memory stays until the arena is reset, shrunk or dropped, for which a
 //!   borrow of it must be over, or rewound, which is unsafe. So it is valid as a reference for as
 //!   long as the arena is borrowed, or an [`Arena::scope`](super::Arena::scope) is open.
@@ -77,7 +77,7 @@ pub(super) fn put<T, F: Refusal>(chunks: &Chunks, value: T) -> Result<NonNull<T>
             return put_elsewhere::<T, F>(chunks, Held::new(value));
         };
         // SAFETY: room for a `T`, which is not handed out yet; to move a value runs no user code
-        // (look-then-take).
+        // (`look-then-take`).
         unsafe {
             place.cast().write(value);
             chunks.commit_low(place, layout.size());
@@ -100,7 +100,7 @@ pub(super) fn put<T, F: Refusal>(chunks: &Chunks, value: T) -> Result<NonNull<T>
         };
     };
     // SAFETY: room for a `T`, which is not handed out yet; to move a value runs no user code
-    // (look-then-take).
+    // (`look-then-take`).
     unsafe {
         place.cast().write(value);
         chunks.commit(place);
@@ -178,7 +178,7 @@ pub(super) fn with<T, F: Refusal>(
     }
     let place = room::<T, F>(chunks)?;
     // SAFETY: room for a `T`, taken and not handed out yet; `f` rewinds no further than to a
-    // checkpoint of its own (look-then-take).
+    // checkpoint of its own (`look-then-take`).
     unsafe { place.write(chunks.run(f)) };
     Ok(place)
 }
@@ -201,8 +201,8 @@ pub(super) fn try_with<T, E, F: Refusal>(
         };
     }
     let place = room::<T, F>(chunks)?;
-    // SAFETY: room for a `T`, just taken and not handed out yet (look-then-take). It is given back
-    // if there is no value (built-then-dropped).
+    // SAFETY: room for a `T`, just taken and not handed out yet (`look-then-take`). It is given
+    // back if there is no value (`built-then-dropped`).
     unsafe {
         match chunks.run(f) {
             Ok(value) => {
@@ -313,7 +313,7 @@ pub(super) fn copy<T: Copy, F: Refusal>(
     let layout = Layout::for_value(values);
     let (from, len) = (NonNull::from(values).cast::<u8>(), values.len());
     // SAFETY: room for as many values, which is not handed out yet, and so apart from them; to copy
-    // them runs no user code (look-then-take).
+    // them runs no user code (`look-then-take`).
     let start = unsafe {
         if bytes > SHORT_SLICE {
             let start = chunks.take_low::<F>(layout)?;

@@ -2,9 +2,9 @@
 //!
 //! # Invariants
 //!
-//! * vec-room: `start` has room for `capacity` values, which was taken from the arena unless its
+//! * `vec-room`: `start` has room for `capacity` values, which was taken from the arena unless its
 //!   size is 0; the first `len` are initialised.
-//! * vec-memory-stays: memory that is taken from the arena while it is borrowed for `'a` stays
+//! * `vec-memory-stays`: memory that is taken from the arena while it is borrowed for `'a` stays
 //!   for `'s`. Of a scope `'a` is shorter: a vector that lived for `'s` could grow while an inner
 //!   scope is open, which would take that memory back.
 
@@ -62,7 +62,7 @@ pub trait InArena<'a, 's>: sealed::InArena<'a, 's> {}
 mod sealed {
     use super::{Arena, Chunks, Scope};
 
-    /// The chunks are such that what is taken of them stays (vec-memory-stays).
+    /// The chunks are such that what is taken of them stays (`vec-memory-stays`).
     pub trait InArena<'a, 's> {
         fn chunks(self) -> &'a Chunks;
     }
@@ -98,7 +98,7 @@ impl<'a, 's, T> ArenaVec<'a, 's, T> {
     }
 
     /// What the caller makes of the vector lives for `'s`, as the chunks' memory does
-    /// (vec-memory-stays).
+    /// (`vec-memory-stays`).
     pub(super) fn in_chunks(chunks: &'a Chunks) -> Self {
         ArenaVec {
             chunks,
@@ -219,15 +219,15 @@ impl<'a, 's, T> ArenaVec<'a, 's, T> {
         let bytes = capacity.checked_mul(size_of::<T>());
         if let Some(bytes) = bytes {
             let old = self.capacity * size_of::<T>();
-            // SAFETY: the room was taken with the size `old` (vec-room); none of it is given up.
+            // SAFETY: the room was taken with the size `old` (`vec-room`); none of it is given up.
             if old > 0 && unsafe { self.chunks.resize(self.start.cast(), old, bytes) }.is_some() {
                 self.capacity = capacity;
                 return Ok(());
             }
         }
         let start = place::rooms::<T, Explains>(self.chunks, capacity)?;
-        // SAFETY: there are `len` values (vec-room). They move to room that was just taken, and so
-        // apart from the old one, and that is larger.
+        // SAFETY: there are `len` values (`vec-room`). They move to room that was just taken, and
+        // so apart from the old one, and that is larger.
         unsafe { start.copy_from_nonoverlapping(self.start, self.len) };
         self.start = start;
         self.capacity = capacity;
@@ -283,8 +283,8 @@ impl<'a, 's, T> ArenaVec<'a, 's, T> {
     /// `len < capacity`.
     #[inline(always)]
     unsafe fn push_within(&mut self, value: T) {
-        // SAFETY: `len < capacity` (precondition), so the place is within the room (vec-room), and
-        // holds no value.
+        // SAFETY: `len < capacity` (precondition), so the place is within the room (`vec-room`),
+        // and holds no value.
         unsafe { self.start.add(self.len).write(value) };
         self.len += 1;
     }
@@ -302,7 +302,7 @@ impl<'a, 's, T> ArenaVec<'a, 's, T> {
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
         self.len = self.len.checked_sub(1)?;
-        // SAFETY: the value is initialised (vec-room); it is not counted any more, so it is read
+        // SAFETY: the value is initialised (`vec-room`); it is not counted any more, so it is read
         // once.
         Some(unsafe { self.start.add(self.len).read() })
     }
@@ -323,8 +323,8 @@ impl<'a, 's, T> ArenaVec<'a, 's, T> {
             return;
         };
         self.len = len;
-        // SAFETY: the values are initialised (vec-room); they are not counted any more, so they are
-        // dropped once.
+        // SAFETY: the values are initialised (`vec-room`); they are not counted any more, so they
+        // are dropped once.
         unsafe {
             NonNull::slice_from_raw_parts(self.start.add(len), count).drop_in_place();
         }
@@ -416,8 +416,8 @@ impl<'a, 's, T> ArenaVec<'a, 's, T> {
     /// assert_eq!(kept, [8, 2]);
     /// ```
     pub fn into_slice(self) -> &'s mut [T] {
-        // SAFETY: the values are initialised (vec-room), in memory that the vector alone owned, and
-        // that stays for `'s` (vec-memory-stays); the vector has ended without a drop.
+        // SAFETY: the values are initialised (`vec-room`), in memory that the vector alone owned,
+        // and that stays for `'s` (`vec-memory-stays`); the vector has ended without a drop.
         unsafe { self.into_row().as_mut() }
     }
 
@@ -441,7 +441,7 @@ impl<'a, 's, T> ArenaVec<'a, 's, T> {
         let vec = ManuallyDrop::new(self);
         let (used, room) = (vec.len * size_of::<T>(), vec.capacity * size_of::<T>());
         if room > 0 {
-            // SAFETY: taken with that size (vec-room); past `used` there are no values.
+            // SAFETY: taken with that size (`vec-room`); past `used` there are no values.
             unsafe { vec.chunks.resize(vec.start.cast(), room, used) };
         }
         NonNull::slice_from_raw_parts(vec.start, vec.len)
@@ -453,7 +453,7 @@ impl<T> Deref for ArenaVec<'_, '_, T> {
 
     #[inline]
     fn deref(&self) -> &[T] {
-        // SAFETY: the first `len` values are initialised (vec-room), and the vector is borrowed.
+        // SAFETY: the first `len` values are initialised (`vec-room`), and the vector is borrowed.
         unsafe { NonNull::slice_from_raw_parts(self.start, self.len).as_ref() }
     }
 }
@@ -474,8 +474,8 @@ impl<T> Drop for ArenaVec<'_, '_, T> {
         self.clear();
         let bytes = self.capacity * size_of::<T>();
         if bytes > 0 {
-            // SAFETY: taken with that size (vec-room); the vector has no values and is not used any
-            // more.
+            // SAFETY: taken with that size (`vec-room`); the vector has no values and is not used
+            // any more.
             unsafe { self.chunks.take_back(self.start.cast(), bytes) };
         }
     }

@@ -25,11 +25,11 @@ use crate::raw::source::Source;
 /// for 100,000 of them where this was measured. The drop itself, if there are none, is O(chunks),
 /// and O(buffers) if positions hold references, which it gives back.
 pub struct ByteArena<R: References = Local> {
-    /// There until this is dropped and no buffer is in use (core-stays).
+    /// There until this is dropped and no buffer is in use (`core-stays`).
     core: NonNull<ArenaCore<R>>,
 }
 
-// SAFETY: by owner-alone what is not atomic is the thread's that has the arena, and after its
+// SAFETY: by `owner-alone` what is not atomic is the thread's that has the arena, and after its
 // drop the last one's, after all others.
 unsafe impl Send for ByteArena<Atomic> {}
 
@@ -99,7 +99,7 @@ impl<R: References> ByteArena<R> {
 
     #[inline(always)]
     pub(super) fn core(&self) -> &ArenaCore<R> {
-        // SAFETY: it is there until this is dropped (core-stays).
+        // SAFETY: it is there until this is dropped (`core-stays`).
         unsafe { self.core.as_ref() }
     }
 
@@ -341,8 +341,8 @@ impl<R: References> ByteArena<R> {
 
 impl<R: References> Drop for ByteArena<R> {
     fn drop(&mut self) {
-        // SAFETY: the core is there until the arena is dropped (core-stays), which is now; nothing
-        // uses the arena afterwards.
+        // SAFETY: the core is there until the arena is dropped (`core-stays`), which is now;
+        // nothing uses the arena afterwards.
         unsafe { ArenaCore::close(self.core) };
     }
 }

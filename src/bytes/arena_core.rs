@@ -21,52 +21,52 @@
 //!
 //! # Invariants
 //!
-//! * core-stays: the core stands at the start of a block, with its classes after it. It is there
+//! * `core-stays`: the core stands at the start of a block, with its classes after it. It is there
 //!   until the arena is dropped and no buffer is in use; then whatever comes last frees it.
-//! * bytes-limited: each chunk is on a list of its class's. `bytes` is the sum of theirs, at most
+//! * `bytes-limited`: each chunk is on a list of its class's. `bytes` is the sum of theirs, at most
 //!   `max_bytes`.
-//! * closed-remaining: once the arena is dropped, every class is closed, and no position holds a
+//! * `closed-remaining`: once the arena is dropped, every class is closed, and no position holds a
 //!   reference. `remaining` is the number of buffers in use, or, where other threads count, of
 //!   classes that have some, and 1 more while the arena's drop runs.
-//! * read-again: no user code runs in this family but that of an allocator or a source of memory,
+//! * `read-again`: no user code runs in this family but that of an allocator or a source of memory,
 //!   and after each call of those, what it may have changed is read again.
-//! * owner-alone: another thread that has a buffer uses its bytes, its header but `filled`, and,
+//! * `owner-alone`: another thread that has a buffer uses its bytes, its header but `filled`, and,
 //!   when it gives the buffer back, `returns` of its class and then `remaining`; it reads what no
 //!   one writes. All else is the thread's alone that has the arena, and after that of the one
 //!   that frees everything.
-//! * free-once: each header of the class's chunks that was made is free, and then either in the
+//! * `free-once`: each header of the class's chunks that was made is free, and then either in the
 //!   hand, from `bottom` up to `top`, once, or banked; or not free, and then neither. `made` is
 //!   their number, and `banked` that of the banked ones.
-//! * hand-places: the hand is an array of places up to `limit`: `entries`, a wide one of 1,280
+//! * `hand-places`: the hand is an array of places up to `limit`: `entries`, a wide one of 1,280
 //!   places in a block of the class's own, or, in a core whose chunks are fixed, one that the
 //!   core has. `top` comes to `limit` by a push that returns `true`, and is below it before the
 //!   next. A null stands below `bottom`.
-//! * chunk-listed: each chunk of the class is on that one of `lists` which its [state](State) says.
-//!   `idle_bytes` is the sum of the bytes of the idle ones.
-//! * back-in-use: what other threads gave back is on `returns`, and, once the arena's thread took
+//! * `chunk-listed`: each chunk of the class is on that one of `lists` which its [state](State)
+//!   says. `idle_bytes` is the sum of the bytes of the idle ones.
+//! * `back-in-use`: what other threads gave back is on `returns`, and, once the arena's thread took
 //!   it, linked from `arrived` on; what is left of chains, on one thread, from `unfinished` on.
 //!   It counts as in use until it is free.
-//! * chunk-blocks: a chunk's record stands at the start of a block of its own, before room for
+//! * `chunk-blocks`: a chunk's record stands at the start of a block of its own, before room for
 //!   `capacity` headers. The bytes of its `buffers` buffers, which are not more, stand in `data`,
 //!   a block of `data_bytes`, one after the other.
-//! * headers-made: the first `made` headers are there. Their numbers follow each other within a
+//! * `headers-made`: the first `made` headers are there. Their numbers follow each other within a
 //!   page of the directory, and each page begins at a header whose index is a multiple of its
 //!   length.
-//! * chunk-counted: `in_use` is the number of headers that were made and are not banked. Those
-//!   that are can be found from `top` on (bank-bits). `state` follows from these, and says on
+//! * `chunk-counted`: `in_use` is the number of headers that were made and are not banked. Those
+//!   that are can be found from `top` on (`bank-bits`). `state` follows from these, and says on
 //!   which list the chunk is.
-//! * header-state: a header is in one of four states. *Free*: in its class's hand, or banked;
+//! * `header-state`: a header is in one of four states. *Free*: in its class's hand, or banked;
 //!   `filled` is [`FREE`]. *Mutable*: a `BufMut` has it, and nothing else. *Shared*: the count is
 //!   that of its references, which are `Buf`s, links, and references that positions hold. *Given
 //!   back*: without a reference, and stale. Where other threads count it is on its class's return
 //!   stack; on one thread it is left of a chain, and on the list of the core.
-//! * bytes-filled: `filled` is written by the arena's thread alone. Of a shared header of one
+//! * `bytes-filled`: `filled` is written by the arena's thread alone. Of a shared header of one
 //!   thread, the first `filled` bytes are initialised. Of any shared header no one writes to the
 //!   bytes.
-//! * no-cycle: links make no cycle. `next` changes only while the header's one reference is
+//! * `no-cycle`: links make no cycle. `next` changes only while the header's one reference is
 //!   borrowed exclusively, or is none: then no chain contains it but the one that it is borrowed
 //!   through, and what it is linked to cannot lead back to it.
-//! * all-initialised: if `is_initialised`, all bytes of the buffer are initialised, those beyond
+//! * `all-initialised`: if `is_initialised`, all bytes of the buffer are initialised, those beyond
 //!   its capacity too. Who has a mutable header writes and reads it, no one else; it stays while
 //!   the header is shared or free.
 
@@ -152,7 +152,8 @@ impl<R: References> ArenaCore<R> {
         }
         let start = Block::allocate(layout, &source)?.leak_start();
         let core = start.cast::<Self>();
-        // SAFETY: the block has room for the core, and for the classes at that offset (core-stays).
+        // SAFETY: the block has room for the core, and for the classes at that offset
+        // (`core-stays`).
         unsafe {
             let classes = start.add(offset).cast::<Class<R>>();
             for (index, &size) in sizes.iter().enumerate() {
@@ -208,7 +209,7 @@ impl<R: References> ArenaCore<R> {
     }
 
     pub(super) fn classes(&self) -> &[Class<R>] {
-        // SAFETY: they stand after the core (core-stays); only Cells of theirs are written.
+        // SAFETY: they stand after the core (`core-stays`); only Cells of theirs are written.
         unsafe { core::slice::from_raw_parts(self.classes.as_ptr(), self.class_count) }
     }
 
@@ -218,10 +219,10 @@ impl<R: References> ArenaCore<R> {
         if size > self.sizes.largest() {
             return None;
         }
-        // SAFETY: by table-first the tables name classes that are there.
+        // SAFETY: by `table-first` the tables name classes that are there.
         let mut class = unsafe { self.classes.add(self.sizes.first(size)) };
         loop {
-            // SAFETY: not past the last, in which the largest request fits (sizes-increase).
+            // SAFETY: not past the last, in which the largest request fits (`sizes-increase`).
             let it = unsafe { class.as_ref() };
             if size <= it.size() {
                 return Some(it);
@@ -234,7 +235,7 @@ impl<R: References> ArenaCore<R> {
     /// The class of the largest buffers.
     #[inline(always)]
     pub(super) fn last_class(&self) -> &Class<R> {
-        // SAFETY: there is at least one (core-stays).
+        // SAFETY: there is at least one (`core-stays`).
         unsafe { self.classes.add(self.class_count - 1).as_ref() }
     }
 
@@ -306,7 +307,7 @@ impl<R: References> ArenaCore<R> {
     /// did happens before.
     #[cold]
     pub(super) unsafe fn free_all(core: NonNull<Self>) {
-        // SAFETY: no one else uses any of it (core-stays). The blocks are freed with their
+        // SAFETY: no one else uses any of it (`core-stays`). The blocks are freed with their
         // layouts; a class has none of its own but a wide hand, and nothing to drop.
         unsafe {
             let (layout, _) = layout::<R>(core.as_ref().class_count);
@@ -340,7 +341,7 @@ impl<R: References> ArenaCore<R> {
         let mut bytes = 0;
         for class in self.classes() {
             class.check(|header| {
-                // SAFETY: a free header is there (free-once).
+                // SAFETY: a free header is there (`free-once`).
                 let it = unsafe { header.as_ref() };
                 assert!(it.is_free(), "free-once");
                 it.counts().check_free();
@@ -352,11 +353,11 @@ impl<R: References> ArenaCore<R> {
             for state in State::ALL {
                 let mut idle_bytes = 0;
                 for chunk in Chunk::list(class, state) {
-                    // SAFETY: on a list, so it is there (chunk-listed).
+                    // SAFETY: on a list, so it is there (`chunk-listed`).
                     let it = unsafe { chunk.as_ref() };
                     let seen: BTreeSet<_> = self.directory.banked(it.top.get()).collect();
                     for header in Chunk::headers(chunk) {
-                        // SAFETY: `headers` gives those that were made (headers-made).
+                        // SAFETY: `headers` gives those that were made (`headers-made`).
                         let at = unsafe { header.as_ref() };
                         assert_eq!(
                             self.directory.find(at.number()),
@@ -528,7 +529,7 @@ impl<R: References> Class<R> {
     /// Takes the header of the hand that was pushed last.
     #[inline(always)]
     fn pop(&self) -> Option<NonNull<Header<R>>> {
-        // SAFETY: an entry, or the null below them (hand-places).
+        // SAFETY: an entry, or the null below them (`hand-places`).
         let (place, header) = unsafe {
             let place = self.top.get().sub(1);
             (place, place.read()?)
@@ -542,7 +543,7 @@ impl<R: References> Class<R> {
     #[inline(always)]
     pub(super) fn pop_mutable(&self) -> Option<NonNull<Header<R>>> {
         let header = self.pop()?;
-        // SAFETY: a free header is there (free-once).
+        // SAFETY: a free header is there (`free-once`).
         unsafe { header.as_ref() }.take();
         Some(header)
     }
@@ -557,7 +558,7 @@ impl<R: References> Class<R> {
     #[inline(always)]
     pub(super) unsafe fn pop_shared(&self, filled: u32) -> Option<NonNull<Header<R>>> {
         let header = self.pop()?;
-        // SAFETY: a free header is there (free-once).
+        // SAFETY: a free header is there (`free-once`).
         unsafe { header.as_ref() }.take_shared(filled);
         Some(header)
     }
@@ -573,7 +574,7 @@ impl<R: References> Class<R> {
     pub(super) unsafe fn push(&self, header: NonNull<Header<R>>) -> bool {
         let place = self.top.get();
         // SAFETY: there is room, for after each push that used the last place some were taken
-        // off (hand-places).
+        // off (`hand-places`).
         let top = unsafe {
             place.write(Some(header));
             place.add(1)
@@ -620,7 +621,7 @@ impl<R: References> Class<R> {
     /// The start of the wide hand, if there is one, for its end; not in a core whose chunks are
     /// fixed.
     pub(super) fn wide_hand(&self) -> Option<NonNull<u8>> {
-        // SAFETY: the null stands below the first entry, in the same block (hand-places).
+        // SAFETY: the null stands below the first entry, in the same block (`hand-places`).
         (self.is_widened()).then(|| unsafe { self.bottom.get().sub(1).cast() })
     }
 
@@ -655,7 +656,7 @@ impl<R: References> Class<R> {
     /// The headers of the hand that were pushed first, `most` at most.
     pub(super) fn lowest(&self, most: usize) -> impl Iterator<Item = NonNull<Header<R>>> + use<R> {
         let (bottom, count) = (self.bottom.get(), most.min(self.depth()));
-        // SAFETY: below the top, so entries (hand-places).
+        // SAFETY: below the top, so entries (`hand-places`).
         (0..count).filter_map(move |index| unsafe { bottom.add(index).read() })
     }
 
@@ -664,7 +665,7 @@ impl<R: References> Class<R> {
     pub(super) fn drop_lowest(&self, most: usize) {
         let (bottom, depth) = (self.bottom.get(), self.depth());
         let count = most.min(depth);
-        // SAFETY: the entries lie within the hand (hand-places).
+        // SAFETY: the entries lie within the hand (`hand-places`).
         unsafe {
             bottom.copy_from(bottom.add(count), depth - count);
             self.top.set(bottom.add(depth - count));
@@ -719,7 +720,7 @@ impl<R: References> Class<R> {
 
     /// Headers that are in the hand.
     pub(super) fn depth(&self) -> usize {
-        // SAFETY: both point into the hand, the top not below the first entry (hand-places).
+        // SAFETY: both point into the hand, the top not below the first entry (`hand-places`).
         unsafe { self.top.get().offset_from(self.bottom.get()) as usize }
     }
 
@@ -759,11 +760,11 @@ impl<R: References> Class<R> {
         self.count_unbanked(made as usize);
     }
 
-    /// Panics where free-once or hand-places does not hold.
+    /// Panics where `free-once` or `hand-places` does not hold.
     #[cfg(any(test, fuzzing))]
     pub(super) fn check(&self, mut is_free: impl FnMut(NonNull<Header<R>>)) {
         let mut seen = alloc::collections::BTreeSet::new();
-        // SAFETY: the place below the hand (hand-places).
+        // SAFETY: the place below the hand (`hand-places`).
         let below = unsafe { self.bottom.get().sub(1).read() };
         assert!(below.is_none(), "hand-places: the null");
         assert!(self.top.get() < self.limit.get(), "hand-places: the limit");
@@ -871,7 +872,7 @@ impl<R: References> Chunk<R> {
     /// The chunks of a class in that state.
     pub(super) fn list(class: &Class<R>, state: State) -> impl Iterator<Item = NonNull<Self>> {
         let first = class.list(state).get();
-        // SAFETY: the chunks of a list are there (chunk-listed).
+        // SAFETY: the chunks of a list are there (`chunk-listed`).
         core::iter::successors(first, |chunk| unsafe { chunk.as_ref() }.next())
     }
 
@@ -888,7 +889,7 @@ impl<R: References> Chunk<R> {
         self.next.set(next);
         self.previous.set(None);
         if let Some(next) = next {
-            // SAFETY: on the list, so it is there (chunk-listed).
+            // SAFETY: on the list, so it is there (`chunk-listed`).
             unsafe { next.as_ref() }.previous.set(Some(chunk));
         }
         if state == State::Idle {
@@ -901,12 +902,12 @@ impl<R: References> Chunk<R> {
     pub(super) fn unlink(&self) {
         let (class, next, previous) = (self.class(), self.next.take(), self.previous.take());
         match previous {
-            // SAFETY: on the list, so it is there (chunk-listed).
+            // SAFETY: on the list, so it is there (`chunk-listed`).
             Some(previous) => unsafe { previous.as_ref() }.next.set(next),
             None => class.list(self.state.get()).set(next),
         }
         if let Some(next) = next {
-            // SAFETY: on the list, so it is there (chunk-listed).
+            // SAFETY: on the list, so it is there (`chunk-listed`).
             unsafe { next.as_ref() }.previous.set(previous);
         }
         if self.state.get() == State::Idle {
@@ -931,7 +932,7 @@ impl<R: References> Chunk<R> {
 
     /// The header at `index`.
     pub(super) fn header(chunk: NonNull<Self>, index: u32) -> NonNull<Header<R>> {
-        // SAFETY: the headers follow the record in its block (chunk-blocks); a `Header` is as
+        // SAFETY: the headers follow the record in its block (`chunk-blocks`); a `Header` is as
         // aligned as the record.
         unsafe { chunk.add(1).cast::<Header<R>>().add(index as usize) }
     }
@@ -943,7 +944,7 @@ impl<R: References> Chunk<R> {
         (0..made).map(move |index| Self::header(chunk, index))
     }
 
-    /// Panics where chunk-counted does not hold: so many headers are banked.
+    /// Panics where `chunk-counted` does not hold: so many headers are banked.
     #[cfg(any(test, fuzzing))]
     pub(super) fn check(&self, state: State, banked: usize) {
         assert!(self.made() <= self.buffers() && self.buffers() <= self.capacity);
@@ -963,7 +964,7 @@ impl<R: References> Chunk<R> {
 /// The number of a header in the directory.
 ///
 /// Three bytes, so that the fourth is a place of its own: the arena's thread reads the number of
-/// a header while another thread, which has the buffer, writes the fourth (all-initialised).
+/// a header while another thread, which has the buffer, writes the fourth (`all-initialised`).
 #[derive(Clone, Copy)]
 struct Number([u8; NUMBER_BYTES]);
 
@@ -1052,13 +1053,14 @@ impl<R: References> Header<R> {
         self.number.get()
     }
 
-    /// Whether all bytes of a mutable header's buffer are initialised (all-initialised).
+    /// Whether all bytes of a mutable header's buffer are initialised (`all-initialised`).
     #[cfg(feature = "std")]
     pub(super) fn is_initialised(&self) -> bool {
         self.is_initialised.get()
     }
 
-    /// Says of a mutable header whether all bytes of its buffer are initialised (all-initialised).
+    /// Says of a mutable header whether all bytes of its buffer are initialised
+    /// (`all-initialised`).
     ///
     /// # Safety
     ///
@@ -1139,7 +1141,7 @@ impl<R: References> Header<R> {
     ///
     /// # Safety
     ///
-    /// While the result is used the link does not change (no-cycle).
+    /// While the result is used the link does not change (`no-cycle`).
     #[inline(always)]
     pub(super) unsafe fn next(&self) -> &Option<Part<R>> {
         // SAFETY: no one changes it (precondition).

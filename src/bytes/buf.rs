@@ -3,7 +3,7 @@
 //! takes it back; neither copies bytes.
 //!
 //! A reader of `std` wants initialised bytes. A header says of its buffer whether all of them are
-//! (all-initialised), so that they are filled with zeros once, and not for each read. The number
+//! (`all-initialised`), so that they are filled with zeros once, and not for each read. The number
 //! of initialised bytes would be exact, but a header has room for one bit, of the whole buffer.
 
 use core::borrow::{Borrow, BorrowMut};
@@ -42,7 +42,7 @@ use crate::raw::filling::Filling;
 /// # Ok::<(), flatslab::SizeError>(())
 /// ```
 pub struct BufMut<R: References = Local> {
-    /// Mutable (header-state), and this buffer's.
+    /// Mutable (`header-state`), and this buffer's.
     header: NonNull<Header<R>>,
     /// The header's. A drop pushes onto its stack, and the next allocation of the class waits for
     /// that push: with the class read from the header, which comes from the stack itself, twice
@@ -70,7 +70,7 @@ impl<R: References> BufMut<R> {
         len: usize,
         capacity: usize,
     ) -> Self {
-        // SAFETY: the bytes are its alone (precondition), and fewer than 2^32 (sizes-increase).
+        // SAFETY: the bytes are its alone (precondition), and fewer than 2^32 (`sizes-increase`).
         let bytes = unsafe { Filling::new(start, len, capacity) };
         BufMut {
             header,
@@ -255,7 +255,7 @@ impl<R: References> BufMut<R> {
         if self.remaining() > 0 && !self.header().is_initialised() {
             self.initialise();
         }
-        // SAFETY: all bytes are initialised (all-initialised), or filled.
+        // SAFETY: all bytes are initialised (`all-initialised`), or filled.
         unsafe { self.bytes.read_from(reader) }
     }
 
@@ -334,8 +334,8 @@ impl<R: References> BufMut<R> {
         let header = this.header();
         // What lies before is initialised; the sum is not above the buffer's size.
         header.share((this.before() + this.len()) as u32);
-        // SAFETY: shared now, with this reference (header-state), and its bytes are filled
-        // (bytes-filled).
+        // SAFETY: shared now, with this reference (`header-state`), and its bytes are filled
+        // (`bytes-filled`).
         unsafe { Buf::new(this.header, this.bytes.start(), this.len()) }
     }
 }
@@ -452,14 +452,14 @@ impl<R: References> core::panic::RefUnwindSafe for BufMut<R> {}
 /// ```
 #[repr(transparent)]
 pub struct Buf<R: References = Local>(
-    /// Of a shared header (header-state), one of whose references is this one; within the bytes
-    /// that are filled (bytes-filled).
+    /// Of a shared header (`header-state`), one of whose references is this one; within the bytes
+    /// that are filled (`bytes-filled`).
     Part<R>,
 );
 
 // SAFETY: no one writes to the bytes while there are references, counts are atomic, and the
 // last one gives the buffer back from any thread. The link changes only where there is one
-// reference, borrowed exclusively (no-cycle).
+// reference, borrowed exclusively (`no-cycle`).
 unsafe impl Send for Buf<Atomic> {}
 // SAFETY: by reference the bytes are read, and the count is atomic.
 unsafe impl Sync for Buf<Atomic> {}
@@ -763,7 +763,7 @@ impl<R: References> Buf<R> {
         let capacity = self.header().class().size() - self.offset();
         let class = self.header().class_pointer();
         let part = self.into_part();
-        // SAFETY: mutable now, and this was its reference (header-state); `start` is within its
+        // SAFETY: mutable now, and this was its reference (`header-state`); `start` is within its
         // bytes.
         Ok(unsafe {
             let start = NonNull::new_unchecked(part.start);
@@ -826,7 +826,7 @@ impl<R: References> Deref for Buf<R> {
 
     #[inline(always)]
     fn deref(&self) -> &[u8] {
-        // SAFETY: the `len` bytes are filled, and no one writes to them (bytes-filled).
+        // SAFETY: the `len` bytes are filled, and no one writes to them (`bytes-filled`).
         unsafe { core::slice::from_raw_parts(self.0.start, self.0.len) }
     }
 }

@@ -208,7 +208,7 @@ impl<R: References> ArenaCore<R> {
             // SAFETY: it was one of those that remained (precondition).
             unsafe { Self::ended(core) };
         } else {
-            // SAFETY: the core is there, as it is not closed (core-stays).
+            // SAFETY: the core is there, as it is not closed (`core-stays`).
             unsafe { core.as_ref() }.bank_some(it);
         }
     }
@@ -220,8 +220,7 @@ impl<R: References> ArenaCore<R> {
     /// As for [`give_back`](Self::give_back).
     #[inline]
     unsafe fn give_back_to_owner(header: NonNull<Header<R>>, class: NonNull<Class<R>>) {
-        // SAFETY: it is there until it is pushed, its class until this has left (Q2 of
-        // `raw/returns.rs`).
+        // SAFETY: it is there until it is pushed, its class until this has left (`last-to-leave`).
         unsafe {
             if !Self::push_returned(header, class) {
                 Self::leave(class);
@@ -237,8 +236,8 @@ impl<R: References> ArenaCore<R> {
     /// if it was pushed.
     #[inline(always)]
     unsafe fn push_returned(header: NonNull<Header<R>>, class: NonNull<Class<R>>) -> bool {
-        // SAFETY: it is there until it is pushed, its class until the caller has left (Q2 of
-        // `raw/returns.rs`). No reference to either is held over the push.
+        // SAFETY: it is there until it is pushed, its class until the caller has left
+        // (`last-to-leave`). No reference to either is held over the push.
         unsafe {
             let number = header.as_ref().number();
             let returns = NonNull::from(&(*class.as_ptr()).returns);
@@ -305,11 +304,11 @@ impl<R: References> ArenaCore<R> {
     fn next_returned(&self, taken: Word) -> Option<(NonNull<Header<R>>, Word)> {
         let find = |number| {
             let header = self.directory().find(number);
-            // SAFETY: the number of a header that was given back or left, so it is there
-            // (page-headers).
+            // SAFETY: the number of a header that was given back or left, so it is in use
+            // (`back-in-use`), and there (`page-headers`).
             unsafe { header.unwrap_unchecked() }
         };
-        // SAFETY: the header of a number that was given back or left is there (page-headers).
+        // SAFETY: the header of a number that was given back or left is there (`page-headers`).
         let link = |number| unsafe { find(number).as_ref().counts().link() };
         let (number, rest) = taken.next(Packing::NONE, link)?;
         Some((find(number), rest))
@@ -374,13 +373,13 @@ impl<R: References> ArenaCore<R> {
     ///
     /// As for [`close`](Self::close).
     unsafe fn close_here(core: NonNull<Self>) {
-        // SAFETY: it is there until it is closed (core-stays).
+        // SAFETY: it is there until it is closed (`core-stays`).
         let it = unsafe { core.as_ref() };
         if it.held.get() > 0 {
             // Not by the lists of chunks, which change with what comes back.
             for header in it.directory().headers() {
-                // SAFETY: it is there (page-headers), and no class is closed yet, so the core
-                // stays. What a position had is given back, and it has it no more (held-counted).
+                // SAFETY: it is there (`page-headers`), and no class is closed yet, so the core
+                // stays. What a position had is given back, and it has it no more (`held-counted`).
                 unsafe {
                     while header.as_ref().counts().take_held() {
                         Self::drop_ref(header);
@@ -397,7 +396,7 @@ impl<R: References> ArenaCore<R> {
             class.close_hand();
         }
         if in_use == 0 {
-            // SAFETY: no buffer is left, and the arena is gone (core-stays).
+            // SAFETY: no buffer is left, and the arena is gone (`core-stays`).
             unsafe { Self::free_all(core) };
         }
     }
@@ -408,12 +407,12 @@ impl<R: References> ArenaCore<R> {
     ///
     /// It was in use, and is not; the caller does not use the core or the buffer any more.
     unsafe fn ended(core: NonNull<Self>) {
-        // SAFETY: it is there while buffers remain (core-stays).
+        // SAFETY: it is there while buffers remain (`core-stays`).
         let remaining = unsafe { &core.as_ref().remaining };
         let left = remaining.load(Ordering::Relaxed) - 1;
         remaining.store(left, Ordering::Relaxed);
         if left == 0 {
-            // SAFETY: it was the last one (closed-remaining).
+            // SAFETY: it was the last one (`closed-remaining`).
             unsafe { Self::free_all(core) };
         }
     }
@@ -425,7 +424,7 @@ impl<R: References> ArenaCore<R> {
     ///
     /// As for [`close`](Self::close).
     unsafe fn close_to_others(core: NonNull<Self>) {
-        // SAFETY: it is there until it is closed (core-stays).
+        // SAFETY: it is there until it is closed (`core-stays`).
         let it = unsafe { core.as_ref() };
         let classes = it.classes();
         // Relaxed: no class is settled yet.
@@ -479,7 +478,7 @@ impl<R: References> ArenaCore<R> {
         // Release: what the caller did happens before the last one frees the memory; acquire: for
         // the last one.
         if remaining.fetch_sub(1, Ordering::AcqRel) == 1 {
-            // SAFETY: by closed-remaining no buffer is in use and the arena is dropped, so
+            // SAFETY: by `closed-remaining` no buffer is in use and the arena is dropped, so
             // nothing uses the core.
             unsafe { Self::free_all(core) };
         }

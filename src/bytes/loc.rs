@@ -325,7 +325,7 @@ impl ByteArena {
     #[inline(always)]
     pub fn resolve(&self, loc: Loc) -> Result<Buf, LocError> {
         let header = self.find(loc)?;
-        // SAFETY: it is there, and shared, for it has a serial (serial-once).
+        // SAFETY: it is there, and shared, for it has a serial (`serial-once`).
         let at = unsafe { header.as_ref() };
         if loc.start() + loc.len() > at.filled() {
             return Err(LocError::Range);
@@ -360,7 +360,7 @@ impl ByteArena {
     /// ```
     pub fn release(&self, loc: Loc) -> Result<bool, LocError> {
         let header = self.find(loc)?;
-        // SAFETY: it is there, and shared (serial-once).
+        // SAFETY: it is there, and shared (`serial-once`).
         let at = unsafe { header.as_ref() };
         if loc.start() + loc.len() > at.filled() {
             return Err(LocError::Range);
@@ -370,7 +370,7 @@ impl ByteArena {
         }
         let held = &self.core().held;
         held.set(held.get().saturating_sub(1));
-        // SAFETY: a position had it, and has it no more (held-counted).
+        // SAFETY: a position had it, and has it no more (`held-counted`).
         Ok(unsafe { ArenaCore::drop_ref(header) })
     }
 
@@ -378,7 +378,7 @@ impl ByteArena {
     #[inline(always)]
     fn find(&self, loc: Loc) -> Result<NonNull<Header<Local>>, LocError> {
         if let Some(header) = self.core().directory().find(loc.number()) {
-            // SAFETY: the directory leads to headers that are there (page-headers).
+            // SAFETY: the directory leads to headers that are there (`page-headers`).
             let counts = unsafe { header.as_ref() }.counts();
             // No position's serial is 0.
             if counts.serial() == loc.serial() {
@@ -398,7 +398,7 @@ impl ByteArena {
         }
     }
 
-    /// Panics where held-counted, serial-once or the number of held references does not hold.
+    /// Panics where `held-counted`, `serial-once` or the number of held references does not hold.
     #[cfg(any(test, fuzzing))]
     #[doc(hidden)]
     pub fn check_positions(&self) {
@@ -407,7 +407,7 @@ impl ByteArena {
         self.check();
         let mut held = 0;
         for header in self.core().chunks().flat_map(Chunk::headers) {
-            // SAFETY: `headers` gives those that were made (headers-made).
+            // SAFETY: `headers` gives those that were made (`headers-made`).
             let at = unsafe { header.as_ref() };
             let (counts, count) = (at.counts(), at.counts().count());
             held += u64::from(counts.held());

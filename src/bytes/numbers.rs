@@ -7,17 +7,17 @@
 //!
 //! # Invariants
 //!
-//! * page-headers: a page that is in use leads to headers in a row, of `bytes` bytes, which are
+//! * `page-headers`: a page that is in use leads to headers in a row, of `bytes` bytes, which are
 //!   there, and each has the number that leads to it. The others are linked from `free` on, and
 //!   their `bytes` are 0.
-//! * pages-promised: there is room for `promised` pages, and no more are in use; at most
+//! * `pages-promised`: there is room for `promised` pages, and no more are in use; at most
 //!   [`PAGES`]. `banks` has an entry for each of `pages`.
-//! * bank-bits: the bank of a page that is in use names its chunk, and has a bit for each of its
+//! * `bank-bits`: the bank of a page that is in use names its chunk, and has a bit for each of its
 //!   headers that is banked. Those of a chunk that have some are linked from the chunk's `top`
 //!   on; the bank of a page that is not in use has none.
-//! * word-once: a serial's high word was taken from the process's counter by one arena, which gives
-//!   out each serial with that word once. No word is taken twice, and none is 0 or the last.
-//! * words-taken: `words` are those that this arena has taken; there is room for the next.
+//! * `word-once`: a serial's high word was taken from the process's counter by one arena, which
+//!   gives out each serial with that word once. No word is taken twice, and none is 0 or the last.
+//! * `words-taken`: `words` are those that this arena has taken; there is room for the next.
 
 use core::cell::Cell;
 use core::ptr::NonNull;
@@ -119,7 +119,7 @@ impl<H> Iterator for Drawn<H> {
     fn next(&mut self) -> Option<NonNull<H>> {
         let place = self.bits.checked_ilog2()?;
         self.bits ^= 1 << place;
-        // SAFETY: a bit of a bank, so the page has that header (bank-bits).
+        // SAFETY: a bit of a bank, so the page has that header (`bank-bits`).
         Some(unsafe { self.headers.add(place as usize) })
     }
 }
@@ -161,7 +161,7 @@ impl<H, C> Directory<H, C> {
     pub(super) fn find(&self, number: u32) -> Option<NonNull<H>> {
         let page = self.pages.get((number >> PLACE_BITS) as usize)?;
         let offset = (number % PAGE_HEADERS) as usize * Self::HEADER_BYTES;
-        // SAFETY: the page leads to headers in a row, of as many bytes (page-headers).
+        // SAFETY: the page leads to headers in a row, of as many bytes (`page-headers`).
         (offset < page.bytes).then(|| unsafe { page.headers.byte_add(offset) })
     }
 
@@ -169,7 +169,7 @@ impl<H, C> Directory<H, C> {
     pub(super) fn headers(&self) -> impl Iterator<Item = NonNull<H>> + '_ {
         let pages = (0..self.pages.len()).filter_map(|index| self.pages.get(index));
         pages.flat_map(|page| {
-            // SAFETY: so many lie in a row (page-headers); of a page that is not in use none.
+            // SAFETY: so many lie in a row (`page-headers`); of a page that is not in use none.
             let header = move |offset| unsafe { page.headers.byte_add(offset) };
             (0..page.bytes).step_by(Self::HEADER_BYTES).map(header)
         })
@@ -218,7 +218,7 @@ impl<H, C> Directory<H, C> {
         self.check_left(headers)?;
         self.pages
             .try_reserve(self.promised.get() + pages(headers))?;
-        // Read again: the allocator may have used the arena.
+        // Read again: the allocator may have used the arena (`read-again`).
         self.banks.try_reserve(self.promised.get() + pages(headers))
     }
 
@@ -360,7 +360,7 @@ pub(super) struct Serials {
 
 /// Takes the next high word of the process; `None` once there is none.
 fn next_word(words: &Count) -> Option<u32> {
-    // Relaxed: each word is taken once, and nothing else is to be seen with it.
+    // Relaxed: each word is taken once (`word-once`), and nothing else is to be seen with it.
     let next = |last: usize| Some(last + 1).filter(|&it| it < u32::MAX as usize);
     let before = words.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
     before.ok().map(|before| before as u32 + 1)
@@ -398,7 +398,7 @@ impl Serials {
     /// Takes another high word: once in 2^32 serials.
     #[cold]
     fn take_word(&self) -> Option<()> {
-        // Again where the allocator has taken a word, and the room.
+        // Again where the allocator has taken a word, and the room (`words-taken`).
         while self.words.len() == self.words.capacity() {
             self.words.try_reserve(self.words.len() + 1).ok()?;
         }

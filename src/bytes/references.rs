@@ -6,15 +6,15 @@
 //!
 //! # Invariants
 //!
-//! * count-less-one (local): `others` is the count less one, so that the end and the saturation
+//! * `count-less-one` (local): `others` is the count less one, so that the end and the saturation
 //!   of the count are one test, of the sign. It is 0 unless the header is shared, or is left of a
 //!   chain: then it is the link to what was left before. Below 0 the count is saturated: it stays
 //!   so, and the buffer is never free again.
-//! * held-counted (local): `held` references are those of positions, at most the count.
-//! * serial-once (local): `serial` is 0, or one that no other header has or had; 0 unless the
+//! * `held-counted` (local): `held` references are those of positions, at most the count.
+//! * `serial-once` (local): `serial` is 0, or one that no other header has or had; 0 unless the
 //!   header is shared. So a position whose serial is a header's leads to the bytes it was made
 //!   of.
-//! * count-saturates (atomic): `count` is at least the number of references. One of [`MOST`] or
+//! * `count-saturates` (atomic): `count` is at least the number of references. One of [`MOST`] or
 //!   more is saturated: drops that see it do not lower it, and clones set it to a number that
 //!   those which saw it before cannot bring below [`MOST`]. The buffer is never given back then.
 
@@ -213,7 +213,7 @@ impl References for Local {
 
     fn set_aside(&self) -> bool {
         let others = self.others.get();
-        // A saturated count is as far from its end as before.
+        // A saturated count is as far from its end as before (`count-less-one`).
         self.others.set(others.wrapping_sub(1));
         others == 0
     }
@@ -246,7 +246,7 @@ impl Local {
         self.serial.get()
     }
 
-    /// Makes the header one that positions lead to (serial-once).
+    /// Makes the header one that positions lead to (`serial-once`).
     pub(super) fn set_serial(&self, serial: u64) {
         self.serial.set(serial);
     }
@@ -417,7 +417,7 @@ impl Atomic {
     #[cold]
     #[inline(never)]
     fn saturate(&self) {
-        // Relaxed: nothing is read by it, and the buffer is never given back (count-saturates).
+        // Relaxed: nothing is read by it, and the buffer is never given back (`count-saturates`).
         self.count.store(ATOMIC_SATURATED, Ordering::Relaxed);
     }
 }

@@ -97,7 +97,7 @@ impl<R: References> ArenaCore<R> {
         let touched = !self.source().populates();
         if touched {
             for header in self.free_headers(class).take(count) {
-                // SAFETY: a free header is there, and no one uses its bytes (free-once).
+                // SAFETY: a free header is there, and no one uses its bytes (`free-once`).
                 unsafe { touch(header.as_ref().start(), 0, class.size()) };
             }
         }
@@ -133,13 +133,13 @@ impl<R: References> ArenaCore<R> {
         let Some(chunk) = { states }.find_map(|&state| Chunk::list(class, state).next()) else {
             return;
         };
-        // SAFETY: on a list, so it is there (chunk-listed).
+        // SAFETY: on a list, so it is there (`chunk-listed`).
         let it = unsafe { chunk.as_ref() };
         match self.directory().draw(&it.top, BATCH) {
             Some(drawn) => {
                 it.count_in_use(drawn.len());
                 class.count_unbanked(drawn.len() as usize);
-                // SAFETY: they were banked, so they are free, and not in the hand (free-once).
+                // SAFETY: they were banked, so they are free, and not in the hand (`free-once`).
                 unsafe { class.push_all(drawn) };
             }
             None => {
@@ -164,7 +164,7 @@ impl<R: References> ArenaCore<R> {
         touched: bool,
     ) -> Range<u32> {
         let most = u32::try_from(most).unwrap_or(u32::MAX);
-        // SAFETY: on a list, so it is there (chunk-listed).
+        // SAFETY: on a list, so it is there (`chunk-listed`).
         let it = unsafe { chunk.as_ref() };
         let made = it.made()..it.buffers().min(it.made().saturating_add(most));
         for index in made.clone() {
@@ -223,7 +223,7 @@ impl<R: References> ArenaCore<R> {
             let mut offset = header.addr().get().wrapping_sub(first);
             if offset >= bytes {
                 self.bank(page, bits);
-                // SAFETY: a header in the hand is there (free-once).
+                // SAFETY: a header in the hand is there (`free-once`).
                 let number = unsafe { header.as_ref() }.number();
                 (page, first, bytes) = self.directory().page_of(number);
                 (bits, offset) = (0, header.addr().get() - first);
@@ -242,7 +242,7 @@ impl<R: References> ArenaCore<R> {
             return;
         }
         let chunk = self.directory().chunk_of(page);
-        // SAFETY: the chunk of headers that are there (bank-bits).
+        // SAFETY: the chunk of headers that are there (`bank-bits`).
         unsafe {
             let it = chunk.as_ref();
             self.directory().bank(page, bits, &it.top);
@@ -255,7 +255,7 @@ impl<R: References> ArenaCore<R> {
     /// most; O(idle chunks).
     fn make_banked(&self, class: &Class<R>, most: usize, touched: bool) -> bool {
         let lists = [State::Fresh, State::Idle].map(|state| Chunk::list(class, state));
-        // SAFETY: on a list, so it is there (chunk-listed).
+        // SAFETY: on a list, so it is there (`chunk-listed`).
         let is_unmade =
             |it: &NonNull<Chunk<R>>| unsafe { it.as_ref().made() < it.as_ref().buffers() };
         let Some(chunk) = { lists }.into_iter().flatten().find(is_unmade) else {
@@ -263,7 +263,7 @@ impl<R: References> ArenaCore<R> {
         };
         let made = self.make(class, chunk, most, touched);
         class.count_banked(made.len());
-        // SAFETY: as above; these headers are there (headers-made).
+        // SAFETY: as above; these headers are there (`headers-made`).
         unsafe {
             let it = chunk.as_ref();
             for index in made.rev() {
@@ -281,7 +281,7 @@ impl<R: References> ArenaCore<R> {
         class: &'c Class<R>,
     ) -> impl Iterator<Item = NonNull<Header<R>>> + 'c {
         let lists = State::ALL.iter().map(|&state| Chunk::list(class, state));
-        // SAFETY: on a list, so it is there (chunk-listed).
+        // SAFETY: on a list, so it is there (`chunk-listed`).
         let tops = lists
             .flatten()
             .map(|chunk| unsafe { chunk.as_ref() }.top.get());
@@ -313,7 +313,7 @@ impl<R: References> ArenaCore<R> {
         self.fixed.set(true);
         self.bank_hand(class, usize::MAX);
         while let Some(chunk) = Chunk::list(class, State::Idle).next() {
-            // SAFETY: on a list, so it is there (chunk-listed). All its headers are free, and in
+            // SAFETY: on a list, so it is there (`chunk-listed`). All its headers are free, and in
             // the hand from now on.
             unsafe {
                 let it = chunk.as_ref();
@@ -465,14 +465,14 @@ impl<R: References> ArenaCore<R> {
     fn take_idle(&self, class: &Class<R>, least: u32) -> bool {
         let idle = |other| Chunk::list(other, State::Idle).next();
         let room = |chunk: &NonNull<Chunk<R>>| {
-            // SAFETY: on a list, so it is there (chunk-listed).
+            // SAFETY: on a list, so it is there (`chunk-listed`).
             unsafe { chunk.as_ref() }.buffers_of(class.size())
         };
         let chunks = self.others(class).filter_map(idle);
         let Some(chunk) = chunks.max_by_key(room).filter(|it| room(it) >= least) else {
             return false;
         };
-        // SAFETY: on a list, so it is there (chunk-listed). It is idle, so no header of it is
+        // SAFETY: on a list, so it is there (`chunk-listed`). It is idle, so no header of it is
         // used; it is put on a list again.
         unsafe {
             let it = chunk.as_ref();
@@ -536,7 +536,7 @@ impl<R: References> ArenaCore<R> {
     ///
     /// It is the core's, and idle.
     unsafe fn remove(&self, chunk: NonNull<Chunk<R>>) -> Blocks {
-        // SAFETY: on a list, so it is there (chunk-listed); idle, so nothing uses it any more.
+        // SAFETY: on a list, so it is there (`chunk-listed`); idle, so nothing uses it any more.
         unsafe {
             let it = chunk.as_ref();
             it.unlink();
@@ -636,7 +636,7 @@ impl Blocks {
         let data = self.data.leak_start();
         let record = Chunk::new(class, data, plan.data.size(), plan.buffers);
         let chunk = self.headers.leak_start().cast::<Chunk<R>>();
-        // SAFETY: the block begins with room for the record (chunk-blocks).
+        // SAFETY: the block begins with room for the record (`chunk-blocks`).
         unsafe { chunk.write(record) };
         chunk
     }
@@ -649,7 +649,7 @@ impl<R: References> Chunk<R> {
     ///
     /// It is not used any more, nor are its headers.
     pub(super) unsafe fn into_blocks(chunk: NonNull<Self>, source: &Source) -> Blocks {
-        // SAFETY: by chunk-blocks leaked with these layouts, from that source; no one uses it any
+        // SAFETY: by `chunk-blocks` leaked with these layouts, from that source; no one uses it any
         // more (precondition).
         unsafe {
             let it = chunk.read();
@@ -698,13 +698,13 @@ impl<R: References> Chunk<R> {
         let number = if index % PAGE_HEADERS == 0 {
             directory.take(header, chunk)
         } else {
-            // SAFETY: the one before is made (headers-made).
+            // SAFETY: the one before is made (`headers-made`).
             let before = unsafe { Self::header(chunk, index - 1).as_ref() };
             directory.extend(before.number())
         };
         let size = self.class().size();
         // SAFETY: the buffer is within the block, and no one's; the header's place is within
-        // the other (chunk-blocks).
+        // the other (`chunk-blocks`).
         unsafe {
             let start = self.data.add(index as usize * size);
             if touched {
@@ -718,7 +718,7 @@ impl<R: References> Chunk<R> {
     /// Gives the numbers of its headers back.
     fn give_numbers_back(chunk: NonNull<Self>, directory: &HeaderDirectory<R>) {
         for header in Self::headers(chunk).step_by(PAGE_HEADERS as usize) {
-            // SAFETY: `headers` gives those that were made (headers-made).
+            // SAFETY: `headers` gives those that were made (`headers-made`).
             directory.give_back(unsafe { header.as_ref() }.number());
         }
     }

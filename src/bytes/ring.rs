@@ -3,9 +3,9 @@
 //!
 //! # Invariants
 //!
-//! * entry-places: the array has `mask + 1` places, a power of two and at least `capacity`. The
+//! * `entry-places`: the array has `mask + 1` places, a power of two and at least `capacity`. The
 //!   value that was added as number `n` is at the place `n & mask`.
-//! * entry-numbers: `first <= next <= first + capacity`. The values with numbers from `first` up
+//! * `entry-numbers`: `first <= next <= first + capacity`. The values with numbers from `first` up
 //!   to `next` are there, and no others. Neither number comes to its end: one a nanosecond takes
 //!   centuries.
 
@@ -697,7 +697,7 @@ impl<T> Entries<T> {
     /// The place of the value with that number.
     #[inline(always)]
     fn place(&self, number: u64) -> NonNull<T> {
-        // SAFETY: at most the mask, so within the array (entry-places).
+        // SAFETY: at most the mask, so within the array (`entry-places`).
         unsafe {
             self.array
                 .start()
@@ -732,7 +732,7 @@ impl<T> Entries<T> {
     unsafe fn push_within_capacity(&mut self, value: T) {
         debug_assert!(!self.is_full());
         // SAFETY: a place without a value: the numbers of those that are there differ by less than
-        // the capacity (entry-places, entry-numbers).
+        // the capacity (`entry-places`, `entry-numbers`).
         unsafe { self.place(self.next).write(value) };
         self.next += 1;
     }
@@ -743,7 +743,7 @@ impl<T> Entries<T> {
         if self.is_empty() {
             return None;
         }
-        // SAFETY: it has a value (entry-numbers), and none from now on.
+        // SAFETY: it has a value (`entry-numbers`), and none from now on.
         let value = unsafe { self.place(self.first).read() };
         self.first += 1;
         Some(value)
@@ -752,7 +752,7 @@ impl<T> Entries<T> {
     /// The oldest value; O(1).
     #[inline(always)]
     fn front(&self) -> Option<&T> {
-        // SAFETY: it has a value (entry-numbers).
+        // SAFETY: it has a value (`entry-numbers`).
         (!self.is_empty()).then(|| unsafe { self.place(self.first).as_ref() })
     }
 
@@ -767,7 +767,7 @@ impl<T> Entries<T> {
         let (oldest, newest) = (self.place(self.first), self.place(self.next));
         if oldest != newest {
             // SAFETY: it has a value, and the other place none: they are one place if all places
-            // have values (entry-places, entry-numbers).
+            // have values (`entry-places`, `entry-numbers`).
             unsafe { newest.copy_from_nonoverlapping(oldest, 1) };
         }
         self.first += 1;
@@ -792,7 +792,7 @@ impl<T> Entries<T> {
     /// How many values there are.
     #[inline]
     fn len(&self) -> usize {
-        // At most the capacity (entry-numbers).
+        // At most the capacity (`entry-numbers`).
         (self.next - self.first) as usize
     }
 
@@ -817,7 +817,7 @@ impl<T> Entries<T> {
     /// The value `index` after the oldest.
     #[inline]
     fn get(&self, index: usize) -> Option<&T> {
-        // SAFETY: it has a value (entry-numbers).
+        // SAFETY: it has a value (`entry-numbers`).
         (index < self.len()).then(|| unsafe { self.place(self.first + index as u64).as_ref() })
     }
 

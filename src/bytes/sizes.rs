@@ -2,9 +2,9 @@
 //!
 //! # Invariants
 //!
-//! * sizes-increase: sizes are multiples of 16 that increase from class to class; the last one is
+//! * `sizes-increase`: sizes are multiples of 16 that increase from class to class; the last one is
 //!   not less than `largest`, the largest request.
-//! * table-first: the class that a table names for a size is there, and no class before it fits.
+//! * `table-first`: the class that a table names for a size is there, and no class before it fits.
 
 use crate::error::BuildError;
 
@@ -136,7 +136,7 @@ impl Sizes {
         let classes_for_increasing = || {
             let mut class = 0;
             move |size: u64| {
-                // Past the last class there is no request (sizes-increase).
+                // Past the last class there is no request (`sizes-increase`).
                 while class + 1 < sizes.len() && u64::from(sizes[class]) < size {
                     class += 1;
                 }

@@ -200,8 +200,8 @@ impl<T: ?Sized> Deref for Ref<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: there, and not written to, while this reader is counted (word-says-value,
-        // guards-exclude).
+        // SAFETY: there, and not written to, while this reader is counted (`word-says-value`,
+        // `guards-exclude`).
         unsafe { self.value.as_ref() }
     }
 }
@@ -212,7 +212,7 @@ impl<T: ?Sized> Deref for RefMut<'_, T> {
     #[inline]
     fn deref(&self) -> &T {
         // SAFETY: there, and reached through this alone, while there is this writer
-        // (word-says-value, guards-exclude).
+        // (`word-says-value`, `guards-exclude`).
         unsafe { self.value.as_ref() }
     }
 }
@@ -221,7 +221,7 @@ impl<T: ?Sized> DerefMut for RefMut<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: there, and reached through this alone, while there is this writer
-        // (word-says-value, guards-exclude).
+        // (`word-says-value`, `guards-exclude`).
         unsafe { self.value.as_mut() }
     }
 }

@@ -322,7 +322,7 @@ impl EpochBytes {
     #[cfg_attr(feature = "track", track_caller)]
     pub fn try_copy_in(&self, epoch: Epoch, bytes: &[u8]) -> Result<EpochKey, InsertError> {
         if bytes.len() <= self.raw.store.small {
-            // SAFETY: small, as just asked (largest-cell).
+            // SAFETY: small, as just asked (`largest-cell`).
             let class = unsafe { contents::class_of_small(bytes.len()) };
             if let Some(claimed) = self.raw.claim_at_once(epoch, class) {
                 let (chunk, slot, word) = self.fill(claimed, bytes.len(), copy_of(bytes));
@@ -399,7 +399,7 @@ impl EpochBytes {
     #[inline]
     pub fn try_get(&self, key: EpochKey) -> Result<Ref<'_, [u8]>, AccessError> {
         let (chunk, slot) = self.raw.begin_read(key)?;
-        // SAFETY: the reader was admitted, so there is a buffer (word-says-value), of this word.
+        // SAFETY: the reader was admitted, so there is a buffer (`word-says-value`), of this word.
         Ok(unsafe { Ref::new(chunk.word(slot), self.buffer(chunk, slot)) })
     }
 
@@ -439,7 +439,7 @@ impl EpochBytes {
     pub fn try_get_mut(&self, key: EpochKey) -> Result<RefMut<'_, [u8]>, AccessError> {
         let (chunk, slot) = self.raw.idle(key)?;
         chunk.word(slot).set(key.word().owned());
-        // SAFETY: idle, so there is a buffer (word-says-value), and the word has this writer now.
+        // SAFETY: idle, so there is a buffer (`word-says-value`), and the word has this writer now.
         Ok(unsafe { RefMut::new(chunk.word(slot), self.buffer(chunk, slot)) })
     }
 

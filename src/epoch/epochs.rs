@@ -13,15 +13,15 @@
 //!
 //! # Invariants
 //!
-//! * ring-places: the place `position` of the ring has its open epoch; every epoch of kind
+//! * `ring-places`: the place `position` of the ring has its open epoch; every epoch of kind
 //!   `Ring(i)` is at place `i`, and the others of the ring are closing. `current` is the ring's
 //!   open one, or the one that was entered last and not left, which is open.
-//! * epochs-whole: no code of the user's runs while any of this is half changed: allocators run
+//! * `epochs-whole`: no code of the user's runs while any of this is half changed: allocators run
 //!   in [`make_room`](RawEpochs::make_room), [`open`](RawEpochs::open) and [`Store::trim`],
 //!   destructors in `mod.rs`.
-//! * record-used-or-spare: every record of the table is either an epoch's or on the list of spare
+//! * `record-used-or-spare`: every record of the table is either an epoch's or on the list of spare
 //!   ones.
-//! * record-owed: `spares >= owed`: one for each place of the ring that has no epoch, and one for
+//! * `record-owed`: `spares >= owed`: one for each place of the ring that has no epoch, and one for
 //!   each epoch of the ring that could stay pinned when it is closed, because it has had a chunk.
 //!   So an advance needs no memory.
 
@@ -920,7 +920,7 @@ impl EpochRecords {
         self.spares.set(self.spares.get() + 1);
     }
 
-    /// Begins an epoch with a record that is owed to the ring (record-owed).
+    /// Begins an epoch with a record that is owed to the ring (`record-owed`).
     pub(super) fn open_owed(&self, kind: Kind, opened_at: u64) -> EpochPtr {
         self.owed.set(self.owed.get() - 1);
         self.open(kind, opened_at)

@@ -17,12 +17,12 @@
 //!
 //! # Invariants
 //!
-//! * slot-generation-rises: a slot's generation never falls, also when its chunk changes hands,
+//! * `slot-generation-rises`: a slot's generation never falls, also when its chunk changes hands,
 //!   until the slot is retired: then it is 0 for good, which no key has. So no two values of a slot
 //!   have the same key.
-//! * word-says-value: a cell is initialised exactly while its word [has a value](Word::has_value)
+//! * `word-says-value`: a cell is initialised exactly while its word [has a value](Word::has_value)
 //!   or is doomed.
-//! * guards-exclude: readers and the one writer exclude each other; their guards, and what lives
+//! * `guards-exclude`: readers and the one writer exclude each other; their guards, and what lives
 //!   as long as a scope, are all that changes a word with a value, except for its removal.
 
 use core::fmt;

@@ -13,10 +13,10 @@
 //!
 //! Of an epoch:
 //!
-//! * open-generation: `open` is the generation of an epoch that takes insertions, else 0. An
+//! * `open-generation`: `open` is the generation of an epoch that takes insertions, else 0. An
 //!   epoch that is open or closing has no pinned chunk; of a pinned one all chunks are, and there
 //!   is one at least. One that is entered is open.
-//! * epoch-lists: the list of a class has each chunk of the epoch once. Until the epoch is
+//! * `epoch-lists`: the list of a class has each chunk of the epoch once. Until the epoch is
 //!   closed, those with a vacant slot are on one of two stacks, once: those known to have no value
 //!   on that of idle ones, the others on that of open ones. A full chunk leaves it with its last
 //!   slot and comes back on top with the next removal: under random removals and insertions both
@@ -24,19 +24,19 @@
 //!
 //! Of a chunk:
 //!
-//! * vacant-list: `free` begins a list, through the words of vacant slots, of all slots of the
+//! * `vacant-list`: `free` begins a list, through the words of vacant slots, of all slots of the
 //!   chunk that are vacant, each once; it ends with [`END`]. With a chunk whose values are being
 //!   dropped there is no such list until it is [reset](ChunkPtr::reset).
-//! * count-to-event: `usable` is the number of slots that are not retired. `count` says how many
+//! * `count-to-event`: `usable` is the number of slots that are not retired. `count` says how many
 //!   removals there are to the next one that is followed by more work, and comes to 0 at that: in a
 //!   chunk without a vacant slot that is not pinned it is 1, for the next removal makes it open; in
 //!   any other it is the number of values, and [`NOTED`] more if the chunk is noted. So a removal
 //!   asks one question for three events: it was in a full chunk, was the last one of it, or of a
 //!   pinned one.
-//! * values-have-memory: a chunk with a value has memory, and is on the list of its epoch or is
+//! * `values-have-memory`: a chunk with a value has memory, and is on the list of its epoch or is
 //!   being cleared. A chunk on a list of unused ones has no value.
-//! * cell-memory: of a chunk with memory, `data` is aligned for a cell and valid for all of them;
-//!   no one else uses it.
+//! * `chunk-memory`: of a chunk with memory, `data` is aligned for a cell and valid for all of
+//!   them; no one else uses it.
 
 #[cfg(any(test, fuzzing))]
 use alloc::collections::BTreeSet;
@@ -298,7 +298,7 @@ impl List {
     #[inline(always)]
     pub(super) fn pop(&self) -> Option<(ChunkPtr, u32, Word)> {
         let chunk = self.open.get()?;
-        // SAFETY: on the stack, so it has a vacant slot (epoch-lists).
+        // SAFETY: on the stack, so it has a vacant slot (`epoch-lists`).
         let (slot, word) = unsafe { chunk.pop() };
         if word.next_free() == END {
             self.open.set(chunk.next_open.get());
@@ -565,7 +565,7 @@ impl ChunkPtr {
     #[inline(always)]
     pub(super) fn cell(self, slot: u32, bytes: usize) -> NonNull<u8> {
         debug_assert!(slot < self.slots);
-        // SAFETY: of a chunk with memory within it (cell-memory); else, with `wrapping`, no more
+        // SAFETY: of a chunk with memory within it (`chunk-memory`); else, with `wrapping`, no more
         // than an address.
         unsafe {
             let cell = self.data.get().as_ptr().wrapping_add(slot as usize * bytes);

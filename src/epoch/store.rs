@@ -14,16 +14,16 @@
 //!
 //! # Invariants
 //!
-//! * chunk-has-place: every chunk of the table is an epoch's, is being cleared, is on one of the
+//! * `chunk-has-place`: every chunk of the table is an epoch's, is being cleared, is on one of the
 //!   lists of unused ones of its class, or is retired.
-//! * committed-is-chunks: `committed` is the bytes of the memory of all chunks that have some.
-//! * store-whole: code of the user's, which an allocator or a source is, runs only while this is
+//! * `committed-is-chunks`: `committed` is the bytes of the memory of all chunks that have some.
+//! * `store-whole`: code of the user's, which an allocator or a source is, runs only while this is
 //!   whole.
-//! * largest-cell: `largest` is the bytes of a cell of the last class, and `small` that or
+//! * `largest-cell`: `largest` is the bytes of a cell of the last class, and `small` that or
 //!   [`SMALL`], if that is less.
-//! * idle-linked: the idle chunks of a class are linked from its `idle` on, whichever epoch has
+//! * `idle-linked`: the idle chunks of a class are linked from its `idle` on, whichever epoch has
 //!   them. Those in `noted` are of epochs that are not closed, know their places, and are not idle.
-//! * record-blocks: the blocks of the table are there until this is dropped. Of the last one of a
+//! * `record-blocks`: the blocks of the table are there until this is dropped. Of the last one of a
 //!   class the last `left` records were not given out; of the others all were.
 
 #[cfg(any(test, fuzzing))]
@@ -237,7 +237,8 @@ impl Store {
     /// Caches a chunk that is no epoch's and has no value; see [`trim`](Self::trim).
     pub(super) fn put(&self, chunk: ChunkPtr) {
         debug_assert!(chunk.epoch.get().is_none() && chunk.memory.get() == Memory::Committed);
-        // One that is retired stays where it is: on no list, with its memory.
+        // One that is retired stays where it is: on no list, with its memory, for the generations
+        // of its slots (`slot-generation-rises`).
         if chunk.reopen() {
             let class = self.class(chunk.class as usize);
             chunk.next.set(class.cached.replace(Some(chunk)));
@@ -308,7 +309,7 @@ impl Store {
             }
         };
         let index = self.table.len() as u64;
-        // SAFETY: given out once, of this layout; there until this is dropped (record-blocks).
+        // SAFETY: given out once, of this layout; there until this is dropped (`record-blocks`).
         let chunk = unsafe { ChunkPtr::write(record, plan, class, self.place + index) };
         self.table.push(chunk);
         Ok(chunk)
@@ -521,7 +522,7 @@ impl Spare {
         self.left.set(self.left.get().checked_sub(1)?);
         self.given.set(self.given.get() + 1);
         let start = self.next.get();
-        // SAFETY: the block has this record (record-blocks), so its end is within it, or one past
+        // SAFETY: the block has this record (`record-blocks`), so its end is within it, or one past
         // it.
         self.next.set(unsafe { start.add(record.size()) });
         Some(start)

@@ -34,8 +34,8 @@ pub type EpochSlab<T> = Epochs<Values<T>>;
 /// The contents of an [`EpochSlab`]: values of one type.
 pub struct Values<T>(PhantomData<*mut T>);
 
-// User code runs only while the invariants hold (epochs-whole, store-whole), so a panic leaves the
-// slab consistent. As with `RefCell`, a value may be half changed, and is seen by reference.
+// User code runs only while the invariants hold (`epochs-whole`, `store-whole`), so a panic leaves
+// the slab consistent. As with `RefCell`, a value may be half changed, and is seen by reference.
 impl<T: core::panic::UnwindSafe> core::panic::UnwindSafe for Epochs<Values<T>> {}
 
 impl<T> Contents for Values<T> {
@@ -98,8 +98,8 @@ impl<T> EpochSlab<T> {
     #[inline(always)]
     #[cfg_attr(feature = "track", track_caller)]
     fn fill(&self, (chunk, slot, word): (ChunkPtr, u32, Word), value: T) -> EpochKey {
-        // SAFETY: within the chunk's memory (values-have-memory, cell-memory), and vacant, so
-        // without a value (word-says-value).
+        // SAFETY: within the chunk's memory (`values-have-memory`, `chunk-memory`), and vacant, so
+        // without a value (`word-says-value`).
         unsafe { Self::value(chunk, slot).write(value) };
         let word = word.filled();
         chunk.word(slot).set(word);
@@ -214,7 +214,7 @@ impl<T> EpochSlab<T> {
     #[inline]
     pub fn try_get(&self, key: EpochKey) -> Result<Ref<'_, T>, AccessError> {
         let (chunk, slot) = self.raw.begin_read(key)?;
-        // SAFETY: the reader was admitted, so there is a value (word-says-value), of this word.
+        // SAFETY: the reader was admitted, so there is a value (`word-says-value`), of this word.
         Ok(unsafe { Ref::new(chunk.word(slot), Self::value(chunk, slot)) })
     }
 
@@ -256,7 +256,7 @@ impl<T> EpochSlab<T> {
     pub fn try_get_mut(&self, key: EpochKey) -> Result<RefMut<'_, T>, AccessError> {
         let (chunk, slot) = self.raw.idle(key)?;
         chunk.word(slot).set(key.word().owned());
-        // SAFETY: idle, so there is a value (word-says-value), and the word has this writer now.
+        // SAFETY: idle, so there is a value (`word-says-value`), and the word has this writer now.
         Ok(unsafe { RefMut::new(chunk.word(slot), Self::value(chunk, slot)) })
     }
 
@@ -300,7 +300,7 @@ impl<T> EpochSlab<T> {
     #[inline]
     pub fn try_take(&self, key: EpochKey) -> Result<T, AccessError> {
         let (chunk, slot) = self.raw.idle(key)?;
-        // SAFETY: idle, so there is a value (word-says-value), which leaves: its cell is vacant
+        // SAFETY: idle, so there is a value (`word-says-value`), which leaves: its cell is vacant
         // from here on, and may be gone with its chunk.
         let value = unsafe { Self::value(chunk, slot).read() };
         self.raw.push(chunk, slot, key.word());

@@ -2,14 +2,16 @@
 //!
 //! # Invariants
 //!
-//! * odd-version: a [`Versioned`] cell has a value exactly if its version is odd.
-//! * rising-version: a version never falls, except to that of a value which comes back, in
+//! * `odd-version`: a [`Versioned`] cell has a value exactly if its version is odd.
+//! * `rising-version`: a version never falls, except to that of a value which comes back, in
 //!   [`reset_generations`](super::KeySlab::reset_generations), and from the last one to 0 in a slab
 //!   whose generations wrap: else a value put into the cell gets a version above all that the cell
-//!   had before. No memory depends on it: whether there is a value is odd-version's matter.
-//! * retired-version: a vacant cell of version [`RETIRED`] gets no value any more, unless generations wrap.
-//! * kept-version: a vacant cell that is kept for the value of a key has [`DETACHED`] set in its version,
-//!   and the version after that of the key in the other bits. It gets that value or becomes free.
+//!   had before. No memory depends on it: whether there is a value is `odd-version`'s matter.
+//! * `retired-version`: a vacant cell of version [`RETIRED`] gets no value any more, unless
+//!   generations wrap.
+//! * `kept-version`: a vacant cell that is kept for the value of a key has [`DETACHED`] set in its
+//!   version, and the version after that of the key in the other bits. It gets that value or
+//!   becomes free.
 
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
@@ -18,10 +20,10 @@ use core::ptr::NonNull;
 /// value of no size there is only the version.
 pub(super) const DETACHED: u32 = 1 << 31;
 
-/// The version of a vacant cell whose next value would have no version.
+/// The version of a vacant cell whose next value would have no version (`retired-version`).
 pub(super) const RETIRED: u32 = DETACHED - 2;
 
-/// Whether a vacant cell of this version is kept for the value of a key.
+/// Whether a vacant cell of this version is kept for the value of a key (`kept-version`).
 pub(super) const fn is_detached(version: u32) -> bool {
     version & DETACHED != 0
 }
@@ -98,7 +100,8 @@ pub unsafe trait Cell<T>: Sized {
     ///
     /// # Safety
     ///
-    /// `cell` is allocated, and holds no value; `version` is odd. (rising-version says which one.)
+    /// `cell` is allocated, and holds no value; `version` is odd. (`rising-version` says which
+    /// one.)
     unsafe fn fill(cell: NonNull<Self>, version: u32, value: T);
 
     /// Moves the value out. The vacant cell has this even version.
@@ -224,13 +227,13 @@ unsafe impl<T> Cell<T> for Versioned<T> {
 
     #[inline(always)]
     unsafe fn value(&self) -> &T {
-        // SAFETY: the cell is occupied (precondition), so it has a value (odd-version).
+        // SAFETY: the cell is occupied (precondition), so it has a value (`odd-version`).
         unsafe { self.value.assume_init_ref() }
     }
 
     #[inline(always)]
     unsafe fn value_mut(&mut self) -> &mut T {
-        // SAFETY: the cell is occupied (precondition), so it has a value (odd-version).
+        // SAFETY: the cell is occupied (precondition), so it has a value (`odd-version`).
         unsafe { self.value.assume_init_mut() }
     }
 
@@ -248,7 +251,7 @@ unsafe impl<T> Cell<T> for Versioned<T> {
     #[inline(always)]
     unsafe fn vacate(cell: NonNull<Self>, next: u32) -> T {
         debug_assert!(next % 2 == 0);
-        // SAFETY: `cell` is occupied (precondition), so it has a value (odd-version), which is
+        // SAFETY: `cell` is occupied (precondition), so it has a value (`odd-version`), which is
         // moved out once: the version says vacant from here on.
         unsafe {
             debug_assert!(cell.as_ref().is_occupied());
@@ -259,7 +262,7 @@ unsafe impl<T> Cell<T> for Versioned<T> {
 
     #[inline(always)]
     unsafe fn destroy(cell: NonNull<Self>) {
-        // SAFETY: `cell` is occupied (precondition), so it has a value (odd-version), which is
+        // SAFETY: `cell` is occupied (precondition), so it has a value (`odd-version`), which is
         // dropped once: the cell is vacant by then.
         unsafe {
             let version = &raw mut (*cell.as_ptr()).version;

@@ -11,12 +11,13 @@
 //!
 //! # Invariants
 //!
-//! * cells-block: memory for `capacity` cells begins at `cells`, and for as many indices at `bottom`. Both
-//!   lie in one block of the plan of that capacity, from `offset` bytes before `cells` on, in a
-//!   range in which as many are open, or in memory that is lent for as long as this is used. With a
-//!   capacity of 0 there is neither.
-//! * stack-bounds: `bottom <= top <= bottom + capacity`. The indices on the stack are `bottom..top`.
-//! * lent-stays: lent memory is not resized, which no bounded slab is, and not released.
+//! * `cells-block`: memory for `capacity` cells begins at `cells`, and for as many indices at
+//!   `bottom`. Both lie in one block of the plan of that capacity, from `offset` bytes before
+//!   `cells` on, in a range in which as many are open, or in memory that is lent for as long as
+//!   this is used. With a capacity of 0 there is neither.
+//! * `stack-bounds`: `bottom <= top <= bottom + capacity`. The indices on the stack are
+//!   `bottom..top`.
+//! * `lent-stays`: lent memory is not resized, which no bounded slab is, and not released.
 
 #[cfg(feature = "alloc")]
 use core::alloc::Layout;
@@ -109,7 +110,7 @@ impl Cells {
     /// The index is at most the capacity; the cells are of type `C`.
     #[inline(always)]
     pub(super) unsafe fn cell<C>(&self, index: usize) -> NonNull<C> {
-        // SAFETY: within the block, or at the end of its cells (cells-block).
+        // SAFETY: within the block, or at the end of its cells (`cells-block`).
         unsafe { self.cells.cast::<C>().add(index) }
     }
 
@@ -122,7 +123,7 @@ impl Cells {
             return;
         }
         let room = self.capacity() - self.len();
-        // SAFETY: memory of the block (cells-block), in which nothing is initialised.
+        // SAFETY: memory of the block (`cells-block`), in which nothing is initialised.
         unsafe {
             let (size, index) = (size_of::<C>(), size_of::<Index>());
             #[cfg(feature = "alloc")]
@@ -147,21 +148,21 @@ impl Cells {
     /// What [`pop`](Self::pop) would take.
     #[inline(always)]
     pub(super) fn top(&self) -> Option<usize> {
-        // SAFETY: by stack-bounds there is an index below the top.
+        // SAFETY: by `stack-bounds` there is an index below the top.
         (self.top != self.bottom).then(|| unsafe { self.top.sub(1).read() } as usize)
     }
 
     /// What [`pop`](Self::pop) would take after so many others.
     #[inline(always)]
     pub(super) fn top_but(&self, others: usize) -> Option<usize> {
-        // SAFETY: by stack-bounds there are more indices below the top.
+        // SAFETY: by `stack-bounds` there are more indices below the top.
         (others < self.len()).then(|| unsafe { self.top.sub(1 + others).read() } as usize)
     }
 
     #[inline(always)]
     pub(super) fn pop(&mut self) -> Option<usize> {
         let index = self.top()?;
-        // SAFETY: by stack-bounds within the indices.
+        // SAFETY: by `stack-bounds` within the indices.
         self.top = unsafe { self.top.sub(1) };
         Some(index)
     }
@@ -171,7 +172,7 @@ impl Cells {
     /// Fewer indices than the capacity are on the stack.
     #[inline(always)]
     pub(super) unsafe fn push(&mut self, index: usize) {
-        // SAFETY: by stack-bounds there is room (precondition).
+        // SAFETY: by `stack-bounds` there is room (precondition).
         unsafe {
             self.top.write(index as Index);
             self.top = self.top.add(1);
@@ -181,7 +182,7 @@ impl Cells {
     /// The indices on the stack, the last one on top.
     #[cfg(any(test, fuzzing, feature = "serde"))]
     pub(super) fn free(&self) -> &[Index] {
-        // SAFETY: by stack-bounds so many are initialised; they are borrowed as long as `self`.
+        // SAFETY: by `stack-bounds` so many are initialised; they are borrowed as long as `self`.
         unsafe { core::slice::from_raw_parts(self.bottom.as_ptr(), self.len()) }
     }
 
@@ -210,7 +211,7 @@ impl Cells {
             return;
         }
         visit(before);
-        // SAFETY: by stack-bounds there is room for so many more (precondition).
+        // SAFETY: by `stack-bounds` there is room for so many more (precondition).
         unsafe {
             self.bottom.copy_to(self.bottom.add(count), before);
             for (place, index) in indices.rev().enumerate() {
@@ -228,8 +229,8 @@ impl Cells {
         if let Some(at) = found {
             let above = self.len() - at - 1;
             visit(above + 1);
-            // SAFETY: `at` is below the length, so by stack-bounds the index there, and as many as stand above
-            // it, are within the stack, whose top is one lower then.
+            // SAFETY: `at` is below the length, so by `stack-bounds` the index there, and as many
+            // as stand above it, are within the stack, whose top is one lower then.
             unsafe {
                 let place = self.bottom.add(at);
                 place.copy_from(place.add(1), above);
@@ -286,7 +287,7 @@ impl Cells {
     ///
     /// A block of the plan of `capacity` begins at `start`; the one there was is no more.
     unsafe fn set_block(&mut self, start: NonNull<u8>, offset: u8, plan: &Plan, capacity: usize) {
-        // SAFETY: within the block (cells-block).
+        // SAFETY: within the block (`cells-block`).
         unsafe {
             self.cells = start.add(offset.into());
             self.bottom = self.cells.add(plan.indices).cast();
@@ -316,7 +317,7 @@ impl Cells {
 
     /// The start of the block, if it is one.
     fn start(&self) -> NonNull<u8> {
-        // SAFETY: so far before the cells (cells-block).
+        // SAFETY: so far before the cells (`cells-block`).
         unsafe { self.cells.sub(self.form.offset().into()) }
     }
 
@@ -466,8 +467,8 @@ impl Cells {
     #[inline]
     pub(super) unsafe fn release<C>(&mut self) {
         let capacity = self.capacity();
-        // SAFETY: the block, of its layout, or the range (cells-block); not used any more (precondition).
-        // What is lent is its owner's (lent-stays).
+        // SAFETY: the block, of its layout, or the range (`cells-block`); not used any more
+        // (precondition). What is lent is its owner's (`lent-stays`).
         unsafe {
             if self.is_in_range() {
                 self.release_range::<C>();
@@ -626,7 +627,7 @@ impl Cells {
         for is_copied in [!is_one, true] {
             let mut range = Self::reserve_range::<C>(capacity)?;
             // SAFETY: nothing is open, and nothing in use; then there is room for what is moved. A
-            // range that could not be moved to is left alone.
+            // range that could not be moved to is left alone: it is no longer ours (`range-owner`).
             unsafe {
                 if let Err(error) = range.resize(sizes, 0, capacity) {
                     range.release(sizes, 0);
@@ -677,7 +678,7 @@ impl Cells {
     ///
     /// There is one, and it is neither used any more nor released again.
     unsafe fn release_range<C>(&mut self) {
-        // SAFETY: so many are open (cells-block), and not used any more (precondition).
+        // SAFETY: so many are open (`cells-block`), and not used any more (precondition).
         unsafe { (self.as_range()).release(Self::sizes::<C>(), self.capacity()) };
     }
 }

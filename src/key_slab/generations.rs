@@ -48,7 +48,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         if !K::Cell::<T>::VERSIONED {
             return 0;
         }
-        // SAFETY: by used-cells the cells exist.
+        // SAFETY: by `used-cells` the cells exist.
         let version = |index| unsafe { self.place(index).as_ref().version() & !DETACHED };
         let highest = (0..self.used).map(version).fold(self.floor, u32::max);
         highest.div_ceil(2)
@@ -204,7 +204,7 @@ impl<T, K: GenerationKey, S: Storage> PlainSlab<T, K, S> {
         }
         self.detached -= 1;
         // SAFETY: the slot exists, and has no value; as it is kept, it is not on the stack, and
-        // there is room for it (vacant-stack).
+        // there is room for it (`vacant-stack`).
         unsafe {
             let next = self.free(index, version);
             K::Cell::<T>::write_vacant(self.place(index), next);
@@ -234,7 +234,7 @@ impl<T, K: GenerationKey, S: Storage> PlainSlab<T, K, S> {
         if index >= self.used {
             return None;
         }
-        // SAFETY: by used-cells the cell exists.
+        // SAFETY: by `used-cells` the cell exists.
         let present = unsafe { self.place(index).as_ref().version() };
         (present == (version + 1) | DETACHED).then_some(())
     }

@@ -313,7 +313,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
     pub fn try_reserve_exact(&mut self, additional: usize) -> Result<(), AllocError> {
         let missing = additional.saturating_sub(self.free_slots());
         let capacity = self.capacity().saturating_add(missing);
-        // SAFETY: by used-cells the cells below `used` are initialised, and no others.
+        // SAFETY: by `used-cells` the cells below `used` are initialised, and no others.
         unsafe { self.cells.try_resize::<K::Cell<T>>(self.used, capacity) }
     }
 
@@ -335,21 +335,21 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
     pub fn shrink_to_fit(&mut self) {
         let highest = cell::highest_cut(self.floor, self.wraps);
         let last = (0..self.used).rev().find(|&index| {
-            // SAFETY: by used-cells the cell exists.
+            // SAFETY: by `used-cells` the cell exists.
             let cell = unsafe { self.place(index).as_ref() };
             // That of a detached value is one.
             cell.is_occupied() || cell.version() > highest
         });
         let kept = last.map_or(0, |last| last + 1);
         for index in kept..self.used {
-            // SAFETY: by used-cells the cell exists.
+            // SAFETY: by `used-cells` the cell exists.
             self.floor = (self.floor).max(unsafe { self.place(index).as_ref().version() });
         }
         self.cells.retain(|index| index < kept);
         self.used = kept;
         // What is refused stays.
-        // SAFETY: by used-cells the cells below `used` are initialised, and no others; only they are on
-        // the stack.
+        // SAFETY: by `used-cells` the cells below `used` are initialised, and no others; only they
+        // are on the stack.
         let _ = unsafe { self.cells.try_resize::<K::Cell<T>>(kept, kept) };
     }
 }

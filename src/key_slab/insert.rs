@@ -113,7 +113,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// Touches a cell that exists, if it is vacant.
     fn touch_vacant(&self, index: usize) {
         debug_assert!(index < self.used);
-        // SAFETY: by used-cells the cell exists; a vacant one is written again.
+        // SAFETY: by `used-cells` the cell exists; a vacant one is written again.
         unsafe {
             let cell = self.place(index);
             if !cell.as_ref().is_occupied() {
@@ -155,7 +155,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         refuse: impl FnOnce(Option<AllocError>, Held<T>) -> E,
     ) -> Result<K, E> {
         if let Some(index) = self.cells.pop() {
-            // SAFETY: by vacant-stack a vacant cell, and not on the stack any more.
+            // SAFETY: by `vacant-stack` a vacant cell, and not on the stack any more.
             return Ok(unsafe { self.fill(index, value) });
         }
         if self.used == self.capacity() {
@@ -180,7 +180,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     pub(super) unsafe fn fill_next(&mut self, value: T) -> &mut T {
         let index = match self.cells.pop() {
             Some(index) => {
-                // SAFETY: by vacant-stack a vacant cell, and not on the stack any more.
+                // SAFETY: by `vacant-stack` a vacant cell, and not on the stack any more.
                 unsafe { self.fill(index, value) };
                 index
             }
@@ -205,7 +205,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         let (fresh, version) = (self.used, self.floor + 1);
         debug_assert!(fresh < self.capacity());
         self.used += 1;
-        // SAFETY: below the capacity; from here on the cell exists (used-cells).
+        // SAFETY: below the capacity; from here on the cell exists (`used-cells`).
         unsafe {
             let cell = self.place(fresh);
             if K::Cell::<T>::VERSIONED {
@@ -241,7 +241,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     #[inline(never)]
     fn try_grow(&mut self, slots: usize) -> Result<(), AllocError> {
         debug_assert!(!S::BOUNDED && slots > self.capacity());
-        // SAFETY: by used-cells the cells below `used` are initialised, and no others.
+        // SAFETY: by `used-cells` the cells below `used` are initialised, and no others.
         unsafe { self.cells.try_grow::<K::Cell<T>>(self.used, slots) }
     }
 
@@ -275,7 +275,8 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// the stack yet.
     pub(super) fn create_up_to(&mut self, end: usize) {
         for index in self.used..end {
-            // SAFETY: `index` is below the capacity, and its cell does not exist yet (used-cells).
+            // SAFETY: `index` is below the capacity, and its cell does not exist yet
+            // (`used-cells`).
             unsafe { K::Cell::write_vacant(self.place(index), self.floor) };
         }
         self.used = self.used.max(end);

@@ -96,8 +96,8 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
 ///
 /// # Invariants
 ///
-/// * walk-left: the cells from `cell` to `end` exist, from slot `front` on, and `left` of them are
-///   occupied. Their slab is borrowed as long as the walk lives.
+/// * `walk-left`: the cells from `cell` to `end` exist, from slot `front` on, and `left` of them
+///   are occupied. Their slab is borrowed as long as the walk lives.
 pub(super) struct Walk<T, K: SlabKey> {
     /// Without its type, which would make the iterators invariant.
     cell: *const u8,
@@ -119,7 +119,7 @@ impl<T, K: SlabKey> Walk<T, K> {
 
     #[inline]
     pub(super) fn new<S: Storage>(slab: &PlainSlab<T, K, S>) -> Self {
-        // SAFETY: `used` is at most the capacity (used-cells).
+        // SAFETY: `used` is at most the capacity (`used-cells`).
         let (cell, end) = unsafe {
             let place = |index| slab.cells.cell::<K::Cell<T>>(index).as_ptr().cast_const();
             (place(0), place(slab.used))
@@ -128,7 +128,7 @@ impl<T, K: SlabKey> Walk<T, K> {
             cell: cell.cast(),
             end: end.cast(),
             front: 0,
-            // By vacant-stack so many of the cells that exist are occupied (walk-left).
+            // By `vacant-stack` so many of the cells that exist are occupied (`walk-left`).
             left: slab.len(),
             values: PhantomData,
             keys: PhantomData,
@@ -157,7 +157,7 @@ impl<T, K: SlabKey> Walk<T, K> {
         self.left = self.left.checked_sub(1)?;
         loop {
             let index = self.front;
-            // SAFETY: by walk-left there is an occupied cell from here on, so this one exists.
+            // SAFETY: by `walk-left` there is an occupied cell from here on, so this one exists.
             unsafe {
                 let cell = NonNull::new_unchecked(self.cell.cast_mut()).cast::<K::Cell<T>>();
                 self.cell = self.cell.wrapping_add(Self::SIZE);
@@ -183,8 +183,8 @@ impl<T, K: SlabKey> Walk<T, K> {
             self.end = self.end.wrapping_sub(Self::SIZE);
             // Cells are there, so they have a size.
             let index = self.front + (self.end.addr() - self.cell.addr()) / Self::SIZE.max(1);
-            // SAFETY: by walk-left there is an occupied cell before the end, so this one exists; it is the
-            // slot's.
+            // SAFETY: by `walk-left` there is an occupied cell before the end, so this one exists;
+            // it is the slot's.
             unsafe {
                 let cell = NonNull::new_unchecked(self.end.cast_mut()).cast::<K::Cell<T>>();
                 if cell.as_ref().is_occupied() {
@@ -397,8 +397,8 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
 ///
 /// # Invariants
 ///
-/// * visit-left: the slots from `front` to `back` exist, and `left` of them have a value. The visitor moves
-///   values out of slots that were visited, and changes no other.
+/// * `visit-left`: the slots from `front` to `back` exist, and `left` of them have a value. The
+///   visitor moves values out of slots that were visited, and changes no other.
 struct Slots {
     front: usize,
     back: usize,
@@ -411,7 +411,7 @@ impl Slots {
         Slots {
             front: 0,
             back: slab.used,
-            // By vacant-stack so many of the cells that exist are occupied (visit-left).
+            // By `vacant-stack` so many of the cells that exist are occupied (`visit-left`).
             left: slab.len(),
         }
     }
@@ -424,7 +424,8 @@ impl Slots {
             let index = self.front;
             debug_assert!(index < self.back && self.back <= slab.used, "visit-left");
             self.front += 1;
-            // SAFETY: by visit-left there is a slot with a value from here on, so this one exists.
+            // SAFETY: by `visit-left` there is a slot with a value from here on, so this one
+            // exists.
             if unsafe { slab.place(index).as_ref().is_occupied() } {
                 return Some(index);
             }
@@ -441,7 +442,8 @@ impl Slots {
                 self.front <= self.back && self.back < slab.used,
                 "visit-left"
             );
-            // SAFETY: by visit-left there is a slot with a value before the end, so this one exists.
+            // SAFETY: by `visit-left` there is a slot with a value before the end, so this one
+            // exists.
             if unsafe { slab.place(self.back).as_ref().is_occupied() } {
                 return Some(self.back);
             }

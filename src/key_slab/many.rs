@@ -375,7 +375,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
                 while self.next < self.end && self.left > 0 {
                     let index = self.next;
                     self.next += 1;
-                    // SAFETY: below what `used` was, so by used-cells it is initialised;
+                    // SAFETY: below what `used` was, so by `used-cells` it is initialised;
                     // it is not used as a cell again, or has a version.
                     unsafe {
                         let cell = self.slab.place(index);
@@ -419,8 +419,8 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         self.cells.clear();
         (self.retired, self.detached) = (0, 0);
         for index in (0..self.used).rev() {
-            // SAFETY: by used-cells the cell exists; it is pushed once, and there is
-            // room for all (vacant-stack).
+            // SAFETY: by `used-cells` the cell exists; it is pushed once, and there is
+            // room for all (`vacant-stack`).
             unsafe {
                 let cell = self.place(index);
                 if cell.as_ref().is_occupied() {
@@ -458,8 +458,8 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     {
         let mut walk = Walk::new(self);
         while let Some((index, mut cell)) = walk.next_cell() {
-            // SAFETY: an occupied cell of this slab (walk-left), and its slot; `keep` cannot reach the
-            // slab, and what is removed is what was visited.
+            // SAFETY: an occupied cell of this slab (`walk-left`), and its slot; `keep` cannot
+            // reach the slab, and what is removed is what was visited.
             unsafe {
                 let version = cell.as_ref().version();
                 let key = K::new(index, version | 1, Inside);
@@ -510,7 +510,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
         let slab = &*settled.0;
         let (mut to, mut from) = (0, slab.used);
         loop {
-            // SAFETY: by used-cells the cell exists, as `from` is below what is used.
+            // SAFETY: by `used-cells` the cell exists, as `from` is below what is used.
             let last = (0..from)
                 .rev()
                 .find(|&at| unsafe { slab.place(at).as_ref().is_occupied() });

@@ -32,12 +32,12 @@
 //!
 //! # Invariants
 //!
-//! * used-cells: the cells below `used` exist, those from there on are uninitialised;
+//! * `used-cells`: the cells below `used` exist, those from there on are uninitialised;
 //!   `used <= capacity`.
-//! * vacant-stack: the stack has the indices of the vacant cells, each once, but those of
+//! * `vacant-stack`: the stack has the indices of the vacant cells, each once, but those of
 //!   retired ones, of which there are `retired`, and of those kept for detached values, of which
 //!   there are `detached`; it has room for `capacity`.
-//! * whole-steps: no user code runs while either does not hold.
+//! * `whole-key-slab`: no user code runs while either does not hold.
 
 // | file | what |
 // |---|---|
@@ -257,7 +257,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     #[inline(always)]
     fn find(&self, index: usize, version: u32) -> Option<NonNull<K::Cell<T>>> {
         if index < self.used {
-            // SAFETY: by used-cells the cell exists.
+            // SAFETY: by `used-cells` the cell exists.
             unsafe {
                 let cell = self.place(index);
                 cell.as_ref().holds(version).then_some(cell)
@@ -324,7 +324,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     #[inline(always)]
     fn prefetch_cell(&self, index: usize) {
         debug_assert!(index < self.used);
-        // SAFETY: by used-cells the cell exists.
+        // SAFETY: by `used-cells` the cell exists.
         let cell = unsafe { self.place(index) };
         prefetch(cell.cast(), size_of::<K::Cell<T>>());
     }
@@ -523,8 +523,8 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// The cell of this index is occupied, and has this version.
     #[inline(always)]
     unsafe fn vacate(&mut self, index: usize, version: u32) -> T {
-        // SAFETY: occupied, so it exists (used-cells), is not on the stack and there is
-        // room for it (vacant-stack).
+        // SAFETY: occupied, so it exists (`used-cells`), is not on the stack and there is
+        // room for it (`vacant-stack`).
         unsafe {
             let cell = self.place(index);
             let next = self.free(index, version);
@@ -548,7 +548,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
             }
             next = 0;
         }
-        // SAFETY: not on the stack, and room for it (vacant-stack).
+        // SAFETY: not on the stack, and room for it (`vacant-stack`).
         unsafe { self.cells.push(index) };
         next
     }
@@ -575,7 +575,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     #[inline(always)]
     fn next_place(&self) -> Option<(usize, u32)> {
         if let Some(index) = self.cells.top() {
-            // SAFETY: by vacant-stack a vacant cell.
+            // SAFETY: by `vacant-stack` a vacant cell.
             let version = unsafe { self.place(index).as_ref().version() };
             return Some((index, version + 1));
         }
@@ -643,7 +643,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         if index >= self.used {
             return None;
         }
-        // SAFETY: by used-cells the cell exists.
+        // SAFETY: by `used-cells` the cell exists.
         let cell = unsafe { self.place(index).as_ref() };
         let key = || K::new(index, cell.version() | 1, Inside);
         cell.is_occupied().then(key)
@@ -664,7 +664,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// The value of a slot that exists.
     fn value_at(&self, index: usize) -> Option<&T> {
         debug_assert!(index < self.used);
-        // SAFETY: by used-cells the cell exists.
+        // SAFETY: by `used-cells` the cell exists.
         unsafe {
             let cell = self.place(index).as_ref();
             cell.is_occupied().then(|| cell.value())
@@ -729,7 +729,7 @@ impl<T, K: SlabKey, S: Storage> IndexMut<K> for PlainSlab<T, K, S> {
 impl<T: Clone, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// Clones everything into an empty slab with as many slots at least.
     fn clone_to(&self, clone: &mut Self) {
-        /// Settles the stack, also when a clone panics.
+        /// Settles the stack, also when a clone panics (`whole-key-slab`).
         struct Settled<'a, T, K: SlabKey, S: Storage>(&'a mut PlainSlab<T, K, S>);
 
         impl<T, K: SlabKey, S: Storage> Drop for Settled<'_, T, K, S> {
@@ -743,7 +743,7 @@ impl<T: Clone, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         let settled = Settled(clone);
         let clone = &mut *settled.0;
         for index in 0..self.used {
-            // SAFETY: by used-cells the cell exists here, and there is memory for it
+            // SAFETY: by `used-cells` the cell exists here, and there is memory for it
             // there; it exists there once it is written. User code runs before.
             unsafe {
                 let (from, to) = (self.place(index).as_ref(), clone.place(index));
@@ -854,7 +854,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         let mut vacant = alloc::collections::BTreeSet::new();
         let (mut retired, mut detached) = (0, 0);
         for index in 0..self.used {
-            // SAFETY: by used-cells the cell exists.
+            // SAFETY: by `used-cells` the cell exists.
             let cell = unsafe { self.place(index).as_ref() };
             if !cell.is_occupied() {
                 if cell::is_detached(cell.version()) {

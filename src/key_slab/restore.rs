@@ -48,7 +48,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
                     self.cells.remove(index);
                 } else {
                     self.create_up_to(index + 1);
-                    // SAFETY: by vacant-stack there is room; they are vacant, and new.
+                    // SAFETY: by `vacant-stack` there is room; they are vacant, and new.
                     unsafe { self.cells.push_below(first..index) };
                 }
                 // SAFETY: vacant, not on the stack, and of an earlier version.
@@ -125,7 +125,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     fn admits(&self, index: usize, version: u32) -> Result<(), Refusal> {
         let mut past = self.floor;
         if index < self.used {
-            // SAFETY: by used-cells the cell exists.
+            // SAFETY: by `used-cells` the cell exists.
             let cell = unsafe { self.place(index).as_ref() };
             if cell.is_occupied() {
                 return Err(Refusal::Taken(()));
@@ -172,8 +172,8 @@ impl<T, K: SlabKey> FromIterator<(K, T)> for PlainSlab<T, K, Growable> {
 
 /// Inserts many values, and settles the stack once, at the end.
 ///
-/// Until then the stack may have slots that are taken, and lacks new vacant ones (vacant-stack): nothing is
-/// inserted or removed in another way, and user code does not reach the slab.
+/// Until then the stack may have slots that are taken, and lacks new vacant ones (`vacant-stack`):
+/// nothing is inserted or removed in another way, and user code does not reach the slab.
 pub(super) struct Filling<'a, T, K: SlabKey, S: Storage> {
     slab: &'a mut PlainSlab<T, K, S>,
     /// The first slot that did not exist before.
@@ -233,13 +233,13 @@ impl<'a, T, K: SlabKey, S: Storage> Filling<'a, T, K, S> {
         let slab = &mut *self.slab;
         // SAFETY: the place of the first cell, if there is one.
         let cells = unsafe { slab.place(0) };
-        // SAFETY: by used-cells the cells exist whose indices it is asked for below.
+        // SAFETY: by `used-cells` the cells exist whose indices it is asked for below.
         let is_vacant = |index: usize| unsafe { !cells.add(index).as_ref().is_occupied() };
         if self.has_filled_free {
             slab.cells.retain(is_vacant);
         }
         let new = (self.first..slab.used).filter(|index| is_vacant(*index));
-        // SAFETY: each vacant slot is on the stack once, so there is room (vacant-stack).
+        // SAFETY: each vacant slot is on the stack once, so there is room (`vacant-stack`).
         unsafe {
             if self.has_filled_hole {
                 slab.cells.push_below(new);

@@ -151,7 +151,7 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
             return Err(InsertAtError::NoMemory(value, error));
         }
         for fresh in entries.used..=index {
-            // SAFETY: below the capacity, and its cell does not exist yet (used-cells).
+            // SAFETY: below the capacity, and its cell does not exist yet (`used-cells`).
             unsafe { K::Cell::<V>::write_vacant(entries.place(fresh), DETACHED) };
             entries.used += 1;
             entries.detached += 1;
@@ -216,9 +216,9 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
     pub fn retain(&mut self, mut keep: impl FnMut(K, &mut V) -> bool) {
         let mut walk = Walk::new(&self.slab);
         while let Some((index, mut cell)) = walk.next_cell() {
-            // SAFETY: an occupied cell of this slab (walk-left), and its slot; `keep` cannot reach the
-            // slab. Not removed by the key, whose methods may return other numbers: what is
-            // removed is what was visited.
+            // SAFETY: an occupied cell of this slab (`walk-left`), and its slot; `keep` cannot
+            // reach the slab. Not removed by the key, whose methods may return other numbers: what
+            // is removed is what was visited.
             unsafe {
                 let key = K::new(index, cell.as_ref().version(), Inside);
                 if !keep(key, cell.as_mut().value_mut()) {

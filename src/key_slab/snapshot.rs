@@ -65,7 +65,7 @@ impl<T: Serialize, K: SlabKey, S: Storage> Serialize for Slots<'_, T, K, S> {
         let slab = self.0;
         let mut slots = serializer.serialize_seq(Some(slab.used))?;
         for index in 0..slab.used {
-            // SAFETY: by used-cells the cell exists.
+            // SAFETY: by `used-cells` the cell exists.
             slots.serialize_element(&Slot(unsafe { slab.place(index).as_ref() }, PhantomData))?;
         }
         slots.end()
@@ -258,7 +258,7 @@ where
 }
 
 /// A slab that is being read; empty again when it is dropped, unless it is complete. Until then
-/// the stack has not all free slots (vacant-stack), and nothing but this module reaches the slab.
+/// the stack has not all free slots (`vacant-stack`), and nothing but this module reaches the slab.
 struct Reading<'a, T, K: SlabKey, S: Storage> {
     slab: &'a mut PlainSlab<T, K, S>,
     /// Whether the generations of the snapshot wrap.
@@ -296,7 +296,7 @@ impl<T, K: SlabKey, S: Storage> Reading<'_, T, K, S> {
         if !S::BOUNDED {
             slab.try_reach(index).map_err(E::custom)?;
         }
-        // SAFETY: below the capacity; the cell exists from here on (used-cells).
+        // SAFETY: below the capacity; the cell exists from here on (`used-cells`).
         unsafe {
             let cell = slab.place(index);
             match value {
@@ -322,7 +322,7 @@ impl<T, K: SlabKey, S: Storage> Reading<'_, T, K, S> {
         for first in (0..self.slab.used).step_by(64) {
             let mut word = 0;
             for index in first..self.slab.used.min(first + 64) {
-                // SAFETY: by used-cells the cell exists.
+                // SAFETY: by `used-cells` the cell exists.
                 let cell = unsafe { self.slab.place(index).as_ref() };
                 let version = cell.version();
                 let is_out = K::Cell::<T>::VERSIONED && version == RETIRED || is_detached(version);
@@ -526,7 +526,7 @@ impl<'de, T, K: SlabKey, S: Storage> Visitor<'de> for ReadFree<'_, '_, T, K, S> 
                     )));
                 }
             }
-            // SAFETY: each vacant slot once, so there is room for it (vacant-stack).
+            // SAFETY: each vacant slot once, so there is room for it (`vacant-stack`).
             unsafe { slab.cells.push(index) };
         }
         if let Some((place, word)) = vacant.iter().find(|(_, word)| **word != 0) {

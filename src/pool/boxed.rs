@@ -62,7 +62,7 @@ unsafe impl<T: Sync, M: PoolMemory> Sync for PoolBox<'_, T, M> {}
 impl<'p, T, M: PoolMemory> PoolBox<'p, T, M> {
     /// # Safety
     ///
-    /// The caller owns the cell (cell-owner), which holds a value of `T`, and gives it up. Cell
+    /// The caller owns the cell (`cell-owner`), which holds a value of `T`, and gives it up. Cell
     /// and way are as for [`Memory::free`], for all of `'p`.
     #[inline(always)]
     pub(super) unsafe fn new(value: NonNull<T>, way: M::Way) -> Self {

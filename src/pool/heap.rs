@@ -32,11 +32,11 @@
 //!
 //! With those of `memory.rs`:
 //!
-//! * segment-place: cell `index` lies at [`place`](Geometry::place) from the first segment, which
+//! * `segment-place`: cell `index` lies at [`place`](Geometry::place) from the first segment, which
 //!   is aligned to the size of a segment; it does not reach into the next segment.
-//! * segment-word: before a cell of a segment is first free, the first word of the segment points
+//! * `segment-word`: before a cell of a segment is first free, the first word of the segment points
 //!   to the body, which is valid as long as the memory.
-//! * list-room: the list has room for every cell that is not fresh.
+//! * `list-room`: the list has room for every cell that is not fresh.
 
 use core::alloc::Layout;
 use core::mem::{ManuallyDrop, offset_of};
@@ -59,8 +59,8 @@ pub struct Heap {
 
 impl PoolMemory for Heap {}
 
-// SAFETY: cells become free in `fill_up_to` alone, once each, when their memory is committed and the
-// words of their segments are written (segment-word); a stack keeps what is pushed.
+// SAFETY: cells become free in `fill_up_to` alone, once each, when their memory is committed and
+// the words of their segments are written (`segment-word`); a stack keeps what is pushed.
 unsafe impl Memory for Heap {
     type Way = ();
     type Rest = Lowered;
@@ -91,9 +91,9 @@ unsafe impl Memory for Heap {
 
     #[inline(always)]
     unsafe fn free<T>(cell: NonNull<u8>, (): ()) {
-        // SAFETY: a taken cell of such a memory (precondition), so the word of its segment points to
-        // the body (segment-word), whose list has room for it (list-room). It is not on the list,
-        // and the caller gives it up (cell-owner).
+        // SAFETY: a taken cell of such a memory (precondition), so the word of its segment points
+        // to the body (`segment-word`), whose list has room for it (`list-room`). It is not on the
+        // list, and the caller gives it up (`cell-owner`).
         unsafe {
             let body = const { Geometry::of::<T>() }.word_of(cell);
             body.cast::<Body>().as_ref().free.push(cell);
@@ -212,7 +212,7 @@ impl Heap {
         let body = self.body();
         let (fresh, geometry) = (&body.fresh, body.geometry);
         // SAFETY: the cells, their segments and room on the list are committed (precondition). Each
-        // was fresh, so it is neither on the list nor taken (cell-states).
+        // was fresh, so it is neither on the list nor taken (`cell-states`).
         unsafe {
             geometry.write_words(fresh.start(), fresh.used(), end, self.body.cast());
             let push = |cell| body.free.push(cell);
@@ -428,12 +428,12 @@ impl Geometry {
     ///
     /// # Safety
     ///
-    /// `start` is that of memory laid out for `end` cells (segment-place), whose headers no one
+    /// `start` is that of memory laid out for `end` cells (`segment-place`), whose headers no one
     /// else uses.
     unsafe fn write_words(&self, start: NonNull<u8>, first: usize, end: usize, word: Word) {
         for segment in first.div_ceil(self.cells)..end.div_ceil(self.cells) {
             // SAFETY: the first cell of the segment is within that memory, so its header
-            // is, and is aligned (segment-place).
+            // is, and is aligned (`segment-place`).
             unsafe {
                 let header = start.add(segment * self.segment);
                 header.cast::<Word>().write(word);
@@ -445,14 +445,14 @@ impl Geometry {
     ///
     /// # Safety
     ///
-    /// The cell is one of such segments, whose headers are written (segment-word), and has the
+    /// The cell is one of such segments, whose headers are written (`segment-word`), and has the
     /// provenance of their memory.
     #[inline(always)]
     unsafe fn word_of(&self, cell: NonNull<u8>) -> Word {
         let header = cell
             .as_ptr()
             .map_addr(|address| address & !(self.segment - 1));
-        // SAFETY: the segment begins there (segment-place) with a pointer (segment-word).
+        // SAFETY: the segment begins there (`segment-place`) with a pointer (`segment-word`).
         unsafe { header.cast::<Word>().read() }
     }
 }
@@ -460,7 +460,7 @@ impl Geometry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::raw::memory::{Block, LazyBlock};
+    use crate::raw::memory::Block;
     use crate::raw::source::Source;
 
     fn geometry(size: usize, align: usize) -> Geometry {

@@ -18,11 +18,11 @@
 //!
 //! # Invariants
 //!
-//! * free-links: from `head` on, each cell holds the next one, or `None` in the last; they are
+//! * `free-links`: from `head` on, each cell holds the next one, or `None` in the last; they are
 //!   pairwise distinct free cells of the list's owner, `depth` of them.
-//! * returned-links: from `top` on, each cell holds the next one, or `None` in the last. They are
+//! * `returned-links`: from `top` on, each cell holds the next one, or `None` in the last. They are
 //!   pairwise distinct cells, of the size and alignment of a link at least, and owned by this list
-//!   (cell-owner of `memory.rs`).
+//!   (`cell-owner`).
 
 use core::cell::Cell;
 #[cfg(target_has_atomic = "ptr")]
@@ -63,7 +63,7 @@ impl Links {
     #[inline(always)]
     pub(super) fn look(&self) -> Option<(NonNull<u8>, Link)> {
         let cell = self.head.get()?;
-        // SAFETY: by free-links it holds the next one, for no one has used it since.
+        // SAFETY: by `free-links` it holds the next one, for no one has used it since.
         Some((cell, unsafe { cell.cast::<Link>().read() }))
     }
 
@@ -103,7 +103,7 @@ impl Links {
     /// The cells, in the order in which they would be popped.
     #[cfg(any(test, fuzzing))]
     pub(super) fn cells(&self) -> impl Iterator<Item = NonNull<u8>> {
-        // SAFETY: by free-links each cell that is met holds the next one.
+        // SAFETY: by `free-links` each cell that is met holds the next one.
         core::iter::successors(self.head.get(), |cell| unsafe {
             cell.cast::<Link>().read()
         })
@@ -171,7 +171,7 @@ impl Returned {
     /// The cell was taken from here, and not used since.
     #[inline]
     pub(super) unsafe fn next(cell: NonNull<u8>) -> Link {
-        // SAFETY: by returned-links it holds a link, and only who took it uses it (precondition).
+        // SAFETY: by `returned-links` it holds a link, and only who took it uses it (precondition).
         unsafe { cell.cast::<Link>().read() }
     }
 }

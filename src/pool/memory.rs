@@ -6,12 +6,12 @@
 //!
 //! # Invariants
 //!
-//! * cell-states: each cell from `Fresh::next` on is fresh: not on the list, not taken, and its
+//! * `cell-states`: each cell from `Fresh::next` on is fresh: not on the list, not taken, and its
 //!   content is lost. Each cell before it is on the list, once, or taken.
-//! * cell-owner: a taken cell has one owner: a box, the claim that becomes one, the code that got a
-//!   pointer or a reference for a box, or a list of cells that other threads gave back. Only the
+//! * `cell-owner`: a taken cell has one owner: a box, the claim that becomes one, the code that got
+//!   a pointer or a reference for a box, or a list of cells that other threads gave back. Only the
 //!   owner frees the cell, and then owns it no more.
-//! * cell-memory: the memory of a cell is valid, and large and aligned enough for a value, from
+//! * `cell-memory`: the memory of a cell is valid, and large and aligned enough for a value, from
 //!   before the cell is first free until the memory ends.
 
 use core::cell::Cell;
@@ -28,7 +28,7 @@ pub trait PoolMemory: Memory {}
 ///
 /// # Safety
 ///
-/// * cell-states and cell-memory hold.
+/// * `cell-states` and `cell-memory` hold.
 /// * [`look`](Self::look) returns cells that [`free`](Self::free) or [`refill`](Self::refill) put
 ///   on the list of this memory.
 pub unsafe trait Memory: Sized + 'static {
@@ -72,7 +72,7 @@ pub unsafe trait Memory: Sized + 'static {
     /// # Safety
     ///
     /// * `cell` is a taken cell of a memory of this type, made for values of the layout of `T`, and
-    ///   has the provenance with which it was taken. The caller owns it (cell-owner), gives it up
+    ///   has the provenance with which it was taken. The caller owns it (`cell-owner`), gives it up
     ///   before any other code runs, and does not use it any more.
     /// * `way` is of the same memory, which is alive and has not moved since it returned the way.
     unsafe fn free<T>(cell: NonNull<u8>, way: Self::Way);
@@ -102,7 +102,7 @@ pub unsafe trait Memory: Sized + 'static {
     #[cfg(any(test, fuzzing))]
     fn for_each_free(&self, f: impl FnMut(usize));
 
-    /// Panics if cell-states does not hold.
+    /// Panics if `cell-states` does not hold.
     #[cfg(any(test, fuzzing))]
     fn check(&self) {
         let used = self.fresh().used();
@@ -209,7 +209,7 @@ pub(super) struct Vacated<T, M: Memory> {
 impl<T, M: Memory> Vacated<T, M> {
     /// # Safety
     ///
-    /// The caller owns the cell (cell-owner) and gives it up. Until this is dropped, cell and way
+    /// The caller owns the cell (`cell-owner`) and gives it up. Until this is dropped, cell and way
     /// are as for [`Memory::free`] with this `T`. The cell is not used after the drop.
     #[inline(always)]
     pub(super) unsafe fn new(cell: NonNull<T>, way: M::Way) -> Self {

@@ -275,7 +275,7 @@ impl<T, M: PoolMemory> core::panic::RefUnwindSafe for Pool<'_, T, M> {}
 impl<T, M: PoolMemory> core::panic::UnwindSafe for Pool<'_, T, M> {}
 
 impl<T, M: PoolMemory> Pool<'_, T, M> {
-    /// A free cell, now the caller's (cell-owner), or the error of having none.
+    /// A free cell, now the caller's (`cell-owner`), or the error of having none.
     #[inline(always)]
     fn claim(&self) -> Result<NonNull<T>, AllocError> {
         match self.memory.pop() {
@@ -318,8 +318,8 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     #[inline(always)]
     unsafe fn put(&self, (cell, rest): (NonNull<u8>, M::Rest), value: T) -> NonNull<T> {
         let cell = cell.cast::<T>();
-        // SAFETY: a free cell with room for a `T` (cell-memory), on which the list does not depend any
-        // more; to move a value runs no user code.
+        // SAFETY: a free cell with room for a `T` (`cell-memory`), on which the list does not
+        // depend any more; to move a value runs no user code.
         unsafe {
             cell.write(value);
             self.memory.take(rest);
@@ -333,7 +333,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     #[track_caller]
     fn put_fresh_or_fail(&self, held: Held<T>) -> NonNull<T> {
         let cell = self.claim_fresh_or_fail();
-        // SAFETY: just claimed (cell-owner), with room for a `T` (cell-memory).
+        // SAFETY: just claimed (`cell-owner`), with room for a `T` (`cell-memory`).
         unsafe { cell.write(held.value) };
         cell
     }
@@ -392,7 +392,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
         let Some(free) = self.memory.look() else {
             let cell = self.put_fresh_or_fail(Held::new(value));
             // SAFETY: a cell of this pool that was claimed and has a value, so the box is its only
-            // owner (cell-owner).
+            // owner (`cell-owner`).
             return unsafe { PoolBox::new(cell, way) };
         };
         // SAFETY: just looked at; as above.
@@ -422,7 +422,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
         let Some(free) = self.memory.look() else {
             let cell = self.put_fresh(Held::new(value));
             // SAFETY: a cell of this pool that was claimed and has a value, so the box is its only
-            // owner (cell-owner).
+            // owner (`cell-owner`).
             return cell.map(|cell| unsafe { PoolBox::new(cell, way) });
         };
         // SAFETY: just looked at; as above.
@@ -482,7 +482,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     #[inline(always)]
     unsafe fn build<'p>(cell: NonNull<T>, way: M::Way, f: impl FnOnce() -> T) -> PoolBox<'p, T, M> {
         // SAFETY: the cell was claimed and has room for a `T` (precondition). Its only owner
-        // is first the guard, then the box (cell-owner).
+        // is first the guard, then the box (`cell-owner`).
         unsafe {
             let vacated = Vacated::<T, M>::new(cell, way);
             cell.write(f());
@@ -512,7 +512,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     #[track_caller]
     pub fn alloc_uninit(&self) -> PoolBox<'_, MaybeUninit<T>, M> {
         let way = self.memory.way();
-        // SAFETY: just claimed, so the box is its only owner (cell-owner); its value may be
+        // SAFETY: just claimed, so the box is its only owner (`cell-owner`); its value may be
         // uninitialised.
         unsafe { PoolBox::new(self.claim_or_fail().cast(), way) }
     }
@@ -533,7 +533,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     pub fn try_alloc_uninit(&self) -> Result<PoolBox<'_, MaybeUninit<T>, M>, AllocError> {
         let way = self.memory.way();
         let cell = self.claim()?.cast();
-        // SAFETY: just claimed, so the box is its only owner (cell-owner); its value may be
+        // SAFETY: just claimed, so the box is its only owner (`cell-owner`); its value may be
         // uninitialised.
         Ok(unsafe { PoolBox::new(cell, way) })
     }
@@ -563,8 +563,8 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     #[inline]
     pub unsafe fn box_from_raw(&self, pointer: *mut T) -> PoolBox<'_, T, M> {
         // SAFETY: `pointer` is the address of a cell of this pool with a value of `T`, and the
-        // caller is its owner (cell-owner) and gives it up (preconditions). The cell's pointer gets the
-        // provenance of the pool's memory; that of `pointer` may cover the value alone.
+        // caller is its owner (`cell-owner`) and gives it up (preconditions). The cell's pointer
+        // gets the provenance of the pool's memory; that of `pointer` may cover the value alone.
         unsafe {
             let address = NonNull::new_unchecked(pointer).addr();
             let cell = self.memory.fresh().cell_at(address);

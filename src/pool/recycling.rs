@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //!
-//! * idle-cells: the cells in `idle` are distinct, taken cells of the pool, each with a value and no
-//!   other owner; there is room for every cell that ever had a box.
+//! * `idle-cells`: the cells in `idle` are distinct, taken cells of the pool, each with a value and
+//!   no other owner; there is room for every cell that ever had a box.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -187,8 +187,8 @@ impl<T> RecyclingPool<T> {
     /// The cell was popped from `idle`.
     #[inline(always)]
     unsafe fn reuse(&self, cell: NonNull<T>, reset: impl FnOnce(&mut T)) -> RecycledBox<'_, T> {
-        // SAFETY: it was idle, so it has a value and no other owner (idle-cells). The value is dropped
-        // if `reset` panics.
+        // SAFETY: it was idle, so it has a value and no other owner (`idle-cells`). The value is
+        // dropped if `reset` panics.
         let mut value = unsafe { self.take_back(cell) };
         reset(&mut value);
         RecycledBox::new(self, value)
@@ -208,7 +208,7 @@ impl<T> RecyclingPool<T> {
     #[inline(never)]
     fn alloc_new(&self, init: impl FnOnce() -> T) -> Result<RecycledBox<'_, T>, AllocError> {
         let vacant = self.pool.try_alloc_with(MaybeUninit::uninit)?;
-        // Room for the cell when its box is dropped (idle-cells).
+        // Room for the cell when its box is dropped (`idle-cells`).
         self.idle.commit_ahead(self.pool.used())?;
         Ok(RecycledBox::new(self, PoolBox::write(vacant, init())))
     }
@@ -306,7 +306,7 @@ impl<T> RecyclingPool<T> {
         impl<T> Rest<'_, T> {
             fn drop_all(&self) {
                 while let Some(cell) = self.0.idle.pop() {
-                    // SAFETY: it was idle, so it has a value and no other owner (idle-cells).
+                    // SAFETY: it was idle, so it has a value and no other owner (`idle-cells`).
                     drop(unsafe { self.0.take_back(cell.cast()) });
                 }
             }
@@ -332,7 +332,7 @@ impl<T> RecyclingPool<T> {
         self.pool.memory.report(self.idle.array_bytes())
     }
 
-    /// Panics if idle-cells does not hold.
+    /// Panics if `idle-cells` does not hold.
     #[cfg(any(test, fuzzing))]
     pub fn check(&self) {
         self.pool.check();
@@ -490,7 +490,7 @@ impl<T> Drop for RecycledBox<'_, T> {
     #[inline]
     fn drop(&mut self) {
         // SAFETY: a taken cell with a value, whose owner this was; it had a box, so there is room
-        // for it (idle-cells).
+        // for it (`idle-cells`).
         unsafe { self.pool.idle.push(self.value.cast()) };
     }
 }

@@ -2,9 +2,10 @@
 //!
 //! # Invariants
 //!
-//! * sent-owner: a sent box is the only owner of its cell (cell-owner), which has a value. The pool is
-//!   borrowed for `'static`: it does not move or end, and is not reset.
-//! * returned-shared, of `storage.rs`: a sent box and its pool share the list of returned cells alone.
+//! * `sent-owner`: a sent box is the only owner of its cell (`cell-owner`), which has a value. The
+//!   pool is borrowed for `'static`: it does not move or end, and is not reset.
+//! * `returned-shared`, of `storage.rs`: a sent box and its pool share the list of returned cells
+//!   alone.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -80,7 +81,7 @@ pub struct SendBox<T> {
 const _: () = assert!(size_of::<SendBox<u64>>() == 2 * size_of::<usize>());
 
 // SAFETY: the value is owned, and may go to another thread; of what it shares with its pool the box
-// uses only what others may use at once (returned-shared).
+// uses only what others may use at once (`returned-shared`).
 unsafe impl<T: Send> Send for SendBox<T> {}
 // SAFETY: by reference only the value is used.
 unsafe impl<T: Sync> Sync for SendBox<T> {}
@@ -98,7 +99,7 @@ impl Drop for Ended {
     #[inline]
     fn drop(&mut self) {
         // SAFETY: made by the end of a sent box, so the pool stays where it is, and its memory
-        // too, and this is the owner of the cell (sent-owner), which has room for a link.
+        // too, and this is the owner of the cell (`sent-owner`), which has room for a link.
         unsafe { InStorage::returned(self.way).push(self.cell) };
     }
 }
@@ -132,8 +133,8 @@ impl<T> SendBox<T> {
         let ended = sent.ended();
         let value = sent.value;
         core::mem::forget(sent);
-        // SAFETY: the box owned the value (sent-owner) and is forgotten: it is read once, before its cell is
-        // given back.
+        // SAFETY: the box owned the value (`sent-owner`) and is forgotten: it is read once, before
+        // its cell is given back.
         let value = unsafe { value.read() };
         drop(ended);
         value
@@ -157,7 +158,7 @@ impl<T> SendBox<T> {
     pub fn into_pin(sent: Self) -> Pin<Self> {
         // SAFETY: the value is not moved: it is reached through the box alone, whose `Deref` moves
         // nothing, and whose drop drops it in place before the cell is given back. The cell of a
-        // box that is forgotten stays taken (sent-owner).
+        // box that is forgotten stays taken (`sent-owner`).
         unsafe { Pin::new_unchecked(sent) }
     }
 }
@@ -225,8 +226,8 @@ impl<T> Pool<'_, T, InStorage> {
         }
         let value = sent.value;
         core::mem::forget(sent);
-        // SAFETY: the pool of the sent box has not moved or ended (sent-owner), so another one is not in its
-        // place: this is it. The sent box owned the cell, and is forgotten.
+        // SAFETY: the pool of the sent box has not moved or ended (`sent-owner`), so another one is
+        // not in its place: this is it. The sent box owned the cell, and is forgotten.
         Ok(unsafe { PoolBox::new(value, way) })
     }
 
@@ -256,7 +257,7 @@ impl<T> Deref for SendBox<T> {
 
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: the box owns the value (sent-owner), and is borrowed.
+        // SAFETY: the box owns the value (`sent-owner`), and is borrowed.
         unsafe { self.value.as_ref() }
     }
 }
@@ -264,7 +265,7 @@ impl<T> Deref for SendBox<T> {
 impl<T> DerefMut for SendBox<T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: the box owns the value (sent-owner), and is borrowed exclusively.
+        // SAFETY: the box owns the value (`sent-owner`), and is borrowed exclusively.
         unsafe { self.value.as_mut() }
     }
 }
@@ -274,7 +275,7 @@ impl<T> Drop for SendBox<T> {
     #[inline]
     fn drop(&mut self) {
         let _ended = self.ended();
-        // SAFETY: the box's own (sent-owner), dropped once. Its cell is given back after that.
+        // SAFETY: the box's own (`sent-owner`), dropped once. Its cell is given back after that.
         unsafe { self.value.drop_in_place() };
     }
 }

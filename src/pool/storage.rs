@@ -11,9 +11,9 @@
 //!
 //! With those of `memory.rs`:
 //!
-//! * returned-rest: from `taken` on, each cell holds the next one; they were taken from `returned`,
-//!   which owned them (cell-owner), and are not free yet.
-//! * returned-shared: other threads use the list `returned` alone.
+//! * `returned-rest`: from `taken` on, each cell holds the next one; they were taken from
+//!   `returned`, which owned them (`cell-owner`), and are not free yet.
+//! * `returned-shared`: other threads use the list `returned` alone.
 
 #[cfg(feature = "alloc")]
 #[expect(clippy::disallowed_types, reason = "the box is the user's")]
@@ -308,7 +308,7 @@ unsafe impl Memory for InStorage {
     #[inline(always)]
     unsafe fn free<T>(cell: NonNull<u8>, way: Self::Way) {
         // SAFETY: the memory is alive and where it was (precondition). A taken cell of it, which is
-        // not on the list, has room for a link, and is given up (cell-owner).
+        // not on the list, has room for a link, and is given up (`cell-owner`).
         unsafe { way.as_ref().free.push(cell) };
     }
 
@@ -323,8 +323,8 @@ unsafe impl Memory for InStorage {
         if next.is_empty() {
             return Err(None);
         }
-        // SAFETY: the memory of all cells is valid (cell-memory). Each was fresh, so it is neither
-        // on the list nor taken (cell-states); links need no room of their own.
+        // SAFETY: the memory of all cells is valid (`cell-memory`). Each was fresh, so it is
+        // neither on the list nor taken (`cell-states`); links need no room of their own.
         unsafe {
             let push = |cell| self.free.push(cell);
             self.fresh
@@ -338,7 +338,8 @@ unsafe impl Memory for InStorage {
         let fresh = self.fresh.first(missing);
         if !fresh.is_empty() {
             let (from, to) = (fresh.start * self.cell, fresh.end * self.cell);
-            // SAFETY: the memory of fresh cells is valid and not in use (cell-states, cell-memory).
+            // SAFETY: the memory of fresh cells is valid and not in use (`cell-states`,
+            // `cell-memory`).
             unsafe { touch(self.fresh.start(), from, to) };
         }
         Ok(())
@@ -396,7 +397,7 @@ impl InStorage {
     #[inline]
     pub(super) unsafe fn returned<'a>(way: NonNull<InStorage>) -> &'a Returned {
         // SAFETY: alive for `'a` (precondition). Only this field is borrowed: the caller may be on
-        // another thread (returned-shared).
+        // another thread (`returned-shared`).
         unsafe { &(*way.as_ptr()).returned }
     }
 
@@ -406,8 +407,8 @@ impl InStorage {
         let mut freed = 0;
         while freed < most {
             let Some(cell) = next else { break };
-            // SAFETY: a cell that was returned, which holds the next one (returned-rest), and which this
-            // now owns and gives up.
+            // SAFETY: a cell that was returned, which holds the next one (`returned-rest`), and
+            // which this now owns and gives up.
             unsafe {
                 next = Returned::next(cell);
                 self.free.push(cell);

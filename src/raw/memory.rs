@@ -8,10 +8,10 @@
 //!
 //! # Invariants
 //!
-//! * M1: `start` is aligned to `layout.align()` and valid for `layout.size()`
+//! * `block-bytes`: `start` is aligned to `layout.align()` and valid for `layout.size()`
 //!   bytes until the block is dropped; only its drop frees it. Of a reserved
 //!   block, those bytes are valid up to which it was [committed](Block::commit).
-//! * M2: a block of no bytes was never allocated; `start` is then dangling.
+//! * `empty-block`: a block of no bytes was never allocated; `start` is then dangling.
 
 use core::alloc::Layout;
 use core::cell::Cell;
@@ -30,8 +30,8 @@ pub(crate) struct Block {
     source: Source,
 }
 
-// SAFETY: by M1 it owns its memory; a reference to it gives no more than an
-// address.
+// SAFETY: by `block-bytes` it owns its memory; a reference to it gives no more
+// than an address.
 unsafe impl Send for Block {}
 // SAFETY: `&Block` gives no more than an address, and calls to the source, which
 // is `Sync`.
@@ -100,7 +100,7 @@ impl Block {
     pub(crate) fn touch_range(&self, bytes: Range<usize>) {
         assert!(bytes.end <= self.layout.size());
         if !self.source.populates() {
-            // SAFETY: by M1 the bytes are ours.
+            // SAFETY: by `block-bytes` the bytes are ours.
             unsafe { touch(self.start, bytes.start, bytes.end) };
         }
     }
@@ -117,7 +117,7 @@ impl Block {
         if from >= to {
             return Ok(from);
         }
-        // SAFETY: by M1 a block from there, which is not committed from `from` on
+        // SAFETY: by `block-bytes` a block from there, which is not committed from `from` on
         // and so not in use.
         unsafe { self.source.commit(self.start, from, to) }
     }
@@ -128,7 +128,7 @@ impl Block {
         if self.layout.size() == 0 {
             return to;
         }
-        // SAFETY: by M1 a block from there.
+        // SAFETY: by `block-bytes` a block from there.
         unsafe { self.source.decommit(self.start, from, to) }
     }
 
@@ -141,7 +141,7 @@ impl Block {
         if from >= to {
             return Ok(());
         }
-        // SAFETY: by M1 a block from there.
+        // SAFETY: by `block-bytes` a block from there.
         unsafe { self.source.populate(self.start, from, to) }
     }
 
@@ -151,7 +151,7 @@ impl Block {
     pub(crate) fn discard(&self) -> usize {
         match self.layout.size() {
             0 => 0,
-            // SAFETY: by M1 a block from there.
+            // SAFETY: by `block-bytes` a block from there.
             bytes => unsafe { self.source.discard(self.start, bytes) },
         }
     }
@@ -184,8 +184,8 @@ impl Block {
         match Block::allocate(Layout::new::<V>(), source) {
             Ok(block) => {
                 let place = block.leak_start().cast::<V>();
-                // SAFETY: by M1 the block has the size and alignment of `V`,
-                // and being forgotten it stays.
+                // SAFETY: by `block-bytes` the block has the size and alignment
+                // of `V`, and being forgotten it stays.
                 unsafe { place.write(value) };
                 Ok(place)
             }
@@ -214,7 +214,8 @@ impl Block {
 impl Drop for Block {
     fn drop(&mut self) {
         if self.layout.size() != 0 {
-            // SAFETY: by M1 and M2 the block came from there with this layout.
+            // SAFETY: by `block-bytes` and `empty-block` the block came from there with this
+            // layout.
             unsafe { self.source.release(self.start, self.layout) };
         }
     }

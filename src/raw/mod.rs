@@ -18,12 +18,6 @@
 //! | `packed.rs` | [`Word`](packed::Word): several numbers in one word | `returns.rs` and those it serves |
 //! | `this_thread.rs` | a number for each thread | `returns.rs`; rings of two threads |
 //! | `atomic.rs` | atomics and threads, or loom's | whatever shares memory between threads |
-//!
-//! # Invariants
-//!
-//! Each file names its own: M in `memory.rs`, O in `source.rs`, Y in `pages/system.rs`, Z in
-//! `pages/mapping.rs`, G in `pages/region.rs`, F in `stack.rs`, T in `row.rs`, Q in
-//! `returns.rs`, K in `packed.rs`.
 
 pub(crate) mod atomic;
 #[cfg(feature = "alloc")]

@@ -10,10 +10,10 @@
 //!
 //! # Invariants
 //!
-//! * K1: the digits of a word, of `bits` bits each, are its numbers and 1, the one pushed last in
-//!   the lowest bits. A *wide* word has one digit, which takes all bits.
-//! * K2: below a word that is *linked* lies the word in the link of the number pushed first, the
-//!   highest digit; below any other lies nothing. A wide word is linked.
+//! * `packed-digits`: the digits of a word, of `bits` bits each, are its numbers and 1, the one
+//!   pushed last in the lowest bits. A *wide* word has one digit, which takes all bits.
+//! * `linked-word`: below a word that is *linked* lies the word in the link of the number pushed
+//!   first, the highest digit; below any other lies nothing. A wide word is linked.
 
 /// The word below stands in a link.
 const LINKED: usize = 1 << (usize::BITS - 1);
@@ -101,7 +101,7 @@ impl Word {
     #[inline(always)]
     pub(super) const fn with(self, number: u32, packing: Packing) -> Option<Word> {
         let digit = number as usize + 1;
-        // A wide word, and that of a closed stack, are above any that has room.
+        // A wide word, and that of a closed stack, are above any that has room (`packed-digits`).
         if self.0 & !LINKED < packing.full && packing.admits(digit) {
             let linked = self.0 & LINKED;
             Some(Word(linked | self.digits() << packing.bits | digit))
@@ -110,7 +110,7 @@ impl Word {
         }
     }
 
-    /// A word of that number alone, in whose link the word below it was written.
+    /// A word of that number alone, in whose link the word below it was written (`linked-word`).
     #[inline(always)]
     pub(crate) const fn linked(number: u32, packing: Packing) -> Word {
         let digit = number as usize + 1;

@@ -30,13 +30,15 @@
 //!
 //! # Invariants
 //!
-//! * Q1: until it is closed, a stack contains each number once that was pushed and not taken.
-//! * Q2: once it is closed, `remaining` is `BIAS` less those that left, and when it is settled
-//!   those that are out less those that left. Who brings it to 0 is the last; before that
+//! * `pushed-once`: until it is closed, a stack contains each number once that was pushed and not
+//!   taken.
+//! * `last-to-leave`: once it is closed, `remaining` is `BIAS` less those that left, and when it is
+//!   settled those that are out less those that left. Who brings it to 0 is the last; before that
 //!   the memory of this is there.
-//! * Q3: `owner` is 0, or the number of the thread of an owner that is not gone.
-//! * Q4: functions that may be followed by the end of this take a pointer, not a reference,
-//!   and do not touch it after their last step: another thread may free it from there on.
+//! * `returns-owner`: `owner` is 0, or the number of the thread of an owner that is not gone.
+//! * `last-step`: functions that may be followed by the end of this take a pointer, not a
+//!   reference, and do not touch it after their last step: another thread may free it from there
+//!   on.
 
 use core::ptr::NonNull;
 
@@ -94,7 +96,7 @@ impl NumberStack {
     #[inline]
     unsafe fn push(this: NonNull<Self>, number: u32, mut write_link: impl FnMut(Word)) -> bool {
         debug_assert!(number < Returns::LIMIT);
-        // SAFETY: there until the exchange below has succeeded (Q4).
+        // SAFETY: there until the exchange below has succeeded (`last-step`).
         let (top, packing) = unsafe { (&(*this.as_ptr()).top, (*this.as_ptr()).packing) };
         // Relaxed: what lies below is only written down.
         let mut below = top.load(Ordering::Relaxed);
@@ -181,7 +183,7 @@ impl Retired {
         let owner = unsafe { &(*this.as_ptr()).owner };
         let here = this_thread::number_if_any();
         // Relaxed: only this thread can have written its number, and what it wrote last it reads
-        // (Q3).
+        // (`returns-owner`).
         here != 0 && owner.load(Ordering::Relaxed) == here
     }
 
@@ -239,7 +241,8 @@ impl Returns {
     /// # Safety
     ///
     /// This is there until the caller has pushed or left. The number is below
-    /// [`LIMIT`](Self::LIMIT), and the caller gives it back once.
+    /// [`LIMIT`](Self::LIMIT), and the caller gives it back once
+    /// (`pushed-once`).
     #[inline]
     pub(crate) unsafe fn push(
         this: NonNull<Self>,
@@ -273,7 +276,8 @@ impl Returns {
     /// This is closed, and settled once. Unless it says `true` this may be gone afterwards.
     pub(crate) unsafe fn settle(this: NonNull<Self>, out: usize) -> bool {
         let off = BIAS - out;
-        // SAFETY: there until those that are out have left, which takes this step too (Q2, Q4).
+        // SAFETY: there until those that are out have left, which takes this step too
+        // (`last-to-leave`, `last-step`).
         let remaining = unsafe { &(*this.as_ptr()).remaining };
         // Release: what the owner did happens before the last one frees the memory. Acquire:
         // or the other way round. Pairs with the same in `leave`.
@@ -289,7 +293,7 @@ impl Returns {
     #[cold]
     #[inline(never)]
     pub(crate) unsafe fn leave(this: NonNull<Self>) -> bool {
-        // SAFETY: there until the caller has left (Q2, Q4).
+        // SAFETY: there until the caller has left (`last-to-leave`, `last-step`).
         let remaining = unsafe { &(*this.as_ptr()).remaining };
         // Release: what the caller did happens before the last one frees the memory, and
         // acquire: for the last one. Pairs with the same here and in `settle`.

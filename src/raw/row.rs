@@ -5,7 +5,7 @@
 //!
 //! # Invariants
 //!
-//! * T1: `len <= capacity`; `start` is that of a block of `source`, laid out for
+//! * `row-entries`: `len <= capacity`; `start` is that of a block of `source`, laid out for
 //!   `capacity` entries, of which the first `len` are written. With 0 there is no block.
 
 use core::alloc::Layout;
@@ -51,14 +51,14 @@ impl<T: Copy> Row<T> {
     /// The entry at `index`, if there is one.
     #[inline(always)]
     pub(crate) fn get(&self, index: usize) -> Option<T> {
-        // SAFETY: below the length, so written (T1).
+        // SAFETY: below the length, so written (`row-entries`).
         (index < self.len.get()).then(|| unsafe { self.start.get().add(index).read() })
     }
 
     /// Replaces the entry at `index`, which there is.
     pub(crate) fn set(&self, index: usize, entry: T) {
         assert!(index < self.len.get());
-        // SAFETY: below the length, so within the block (T1).
+        // SAFETY: below the length, so within the block (`row-entries`).
         unsafe { self.start.get().add(index).write(entry) };
     }
 
@@ -66,7 +66,7 @@ impl<T: Copy> Row<T> {
     pub(crate) fn push(&self, entry: T) {
         let len = self.len.get();
         assert!(len < self.capacity.get(), "room for the entry");
-        // SAFETY: below the capacity, so within the block (T1).
+        // SAFETY: below the capacity, so within the block (`row-entries`).
         unsafe { self.start.get().add(len).write(entry) };
         self.len.set(len + 1);
     }
@@ -85,7 +85,7 @@ impl<T: Copy> Row<T> {
                 continue;
             }
             let start = block.leak_start().cast::<T>();
-            // SAFETY: distinct blocks, both with room for the entries (T1).
+            // SAFETY: distinct blocks, both with room for the entries (`row-entries`).
             unsafe { start.copy_from_nonoverlapping(self.start.get(), self.len.get()) };
             let old = self.block();
             self.start.set(start);
@@ -111,7 +111,7 @@ impl<T: Copy> Row<T> {
     fn block(&self) -> Option<Block> {
         let capacity = self.capacity.get();
         let layout = Self::layout(capacity).ok().filter(|_| capacity > 0)?;
-        // SAFETY: by T1 leaked with this layout; every caller gives it up.
+        // SAFETY: by `row-entries` leaked with this layout; every caller gives it up.
         Some(unsafe { Block::from_start(self.start.get().cast(), layout, &self.source) })
     }
 }

@@ -8,9 +8,9 @@
 //!
 //! # Invariants
 //!
-//! * O1: `owners` counts the [`Source`]s that point to a [`Shared`]; the one
-//!   that counts down to none frees it.
-//! * O2: a block is released to the source it came from, with its layout.
+//! * `source-owners`: `owners` counts the [`Source`]s that point to a
+//!   [`Shared`]; the one that counts down to none frees it.
+//! * `same-source`: a block is released to the source it came from, with its layout.
 
 #![allow(
     clippy::disallowed_types,
@@ -136,7 +136,7 @@ pub(crate) enum Kind {
 }
 
 // SAFETY: `Shared` is used by reference alone, and what it has is `Sync` and
-// `Send`; O1 counts atomically.
+// `Send`; `source-owners` counts atomically.
 unsafe impl Send for Source {}
 // SAFETY: `&Source` gives `&Shared`, which has only what is `Sync`.
 unsafe impl Sync for Source {}
@@ -172,7 +172,7 @@ impl Source {
 
     #[inline]
     fn shared(&self) -> Option<&Shared> {
-        // SAFETY: by O1 it lives as long as `self`.
+        // SAFETY: by `source-owners` it lives as long as `self`.
         self.0.map(|shared| unsafe { shared.as_ref() })
     }
 
@@ -374,7 +374,8 @@ impl Source {
     /// once, and not used afterwards.
     #[inline]
     pub(crate) unsafe fn release(&self, start: NonNull<u8>, layout: Layout) {
-        // SAFETY: from the global allocator, or this source, with this layout (precondition).
+        // SAFETY: from the global allocator, or this source, with this layout (precondition,
+        // `same-source`).
         unsafe {
             match self.shared() {
                 None => release_global(start, layout),
@@ -446,9 +447,9 @@ const MOST_OWNERS: usize = isize::MAX as usize;
 impl Clone for Source {
     fn clone(&self) -> Self {
         if let Some(shared) = self.0 {
-            // SAFETY: by O1 it lives as long as `self`.
+            // SAFETY: by `source-owners` it lives as long as `self`.
             let owners = &unsafe { shared.as_ref() }.owners;
-            // Relaxed: the caller has an owner, so it is not freed before this (O1).
+            // Relaxed: the caller has an owner, so it is not freed before this (`source-owners`).
             if owners.fetch_add(1, Ordering::Relaxed) > MOST_OWNERS {
                 owners.fetch_sub(1, Ordering::Relaxed);
                 panic!("a source of memory has too many owners");
@@ -472,10 +473,10 @@ impl Source {
         // Release: what this owner did comes before the end of the shared part. Acquire:
         // pairs with the release of every other owner. Not a fence for the last one alone,
         // which ThreadSanitizer would not see.
-        // SAFETY: by O1 it lives as long as `self`.
+        // SAFETY: by `source-owners` it lives as long as `self`.
         if unsafe { shared.as_ref().owners.fetch_sub(1, Ordering::AcqRel) } == 1 {
             // SAFETY: `try_new` wrote it into memory of the global allocator of this layout;
-            // by O1 this was the last owner, so nothing uses the memory any more.
+            // by `source-owners` this was the last owner, so nothing uses the memory any more.
             drop(unsafe {
                 let value = shared.read();
                 release_global(shared.cast(), Layout::new::<Shared>());

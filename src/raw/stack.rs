@@ -9,12 +9,12 @@
 //!
 //! # Invariants
 //!
-//! * F1: `bottom <= top <= bottom + capacity`; `bottom[-1]` is
+//! * `stack-room`: `bottom <= top <= bottom + capacity`; `bottom[-1]` is
 //!   `None`. The array is committed up to `capacity`, which is at most
 //!   `entries`, for which it is laid out.
-//! * F3: the array, if there is one, came from `source`.
-//! * F2: the entries in `bottom..top` are pairwise distinct free cells of the
-//!   stack's owner.
+//! * `stack-source`: the array, if there is one, came from `source`.
+//! * `free-on-stack`: the entries in `bottom..top` are pairwise distinct free
+//!   cells of the stack's owner.
 
 use core::alloc::Layout;
 use core::cell::Cell;
@@ -207,8 +207,8 @@ impl FreeStack {
     /// it, and it is not in use.
     pub(crate) fn touch_place(&self, index: usize) {
         assert!((self.depth()..self.capacity()).contains(&index));
-        // SAFETY: by F1 there is room for that entry, and nothing is read there
-        // before it is written.
+        // SAFETY: by `stack-room` there is room for that entry, and nothing is
+        // read there before it is written.
         unsafe { self.bottom.get().add(index).write_volatile(None) };
     }
 
@@ -264,7 +264,7 @@ impl FreeStack {
     /// Entries there are.
     #[inline]
     pub(crate) fn depth(&self) -> usize {
-        // SAFETY: by F1 both point into one array, the top not below the bottom.
+        // SAFETY: by `stack-room` both point into one array, the top not below the bottom.
         unsafe { self.top.get().offset_from(self.bottom.get()) as usize }
     }
 
@@ -272,7 +272,7 @@ impl FreeStack {
     /// `None` when the stack is empty.
     #[inline(always)]
     pub(crate) fn top(&self) -> CellEntry {
-        // SAFETY: by F1 an entry or `NONE` stands below the top.
+        // SAFETY: by `stack-room` an entry or `NONE` stands below the top.
         unsafe { self.top.get().sub(1).read() }
     }
 
@@ -291,7 +291,7 @@ impl FreeStack {
     #[inline(always)]
     pub(crate) fn look(&self) -> Option<(NonNull<u8>, Lowered)> {
         let cell = self.top()?;
-        // SAFETY: past an entry, so not below the bottom (F1).
+        // SAFETY: past an entry, so not below the bottom (`stack-room`).
         Some((cell, Lowered(unsafe { self.top.get().sub(1) })))
     }
 
@@ -311,11 +311,11 @@ impl FreeStack {
     ///
     /// The cell is the owner's, free before any other code runs, and not on
     /// the stack. There is room: the stack has room for every cell of its
-    /// owner, and this one is not among the entries (F2).
+    /// owner, and this one is not among the entries (`free-on-stack`).
     #[inline(always)]
     pub(crate) unsafe fn push_entry(&self, cell: CellEntry) {
         let top = self.top.get();
-        // SAFETY: there is room above the top (precondition, F1).
+        // SAFETY: there is room above the top (precondition, `stack-room`).
         unsafe {
             top.write(cell);
             self.top.set(top.add(1));
@@ -346,14 +346,14 @@ impl FreeStack {
         let first = self.top.get();
         let mut top = first;
         while let Some(cell) = next() {
-            // SAFETY: there is room above the top for this cell, too (precondition, F1).
+            // SAFETY: there is room above the top for this cell, too (precondition, `stack-room`).
             unsafe {
                 top.write(Some(cell));
                 top = top.add(1);
             }
         }
         self.top.set(top);
-        // SAFETY: both point into the array, the top not below (F1).
+        // SAFETY: both point into the array, the top not below (`stack-room`).
         unsafe { top.offset_from(first) as usize }
     }
 
@@ -406,7 +406,7 @@ impl FreeStack {
     pub(crate) fn move_to(&self, other: FreeStack) -> FreeStack {
         let depth = self.depth();
         assert!(other.depth() == 0 && other.capacity() >= depth);
-        assert!(self.source.is(&other.source), "F3: one source");
+        assert!(self.source.is(&other.source), "stack-source: one source");
         // SAFETY: there is room, as asserted, and the arrays are distinct.
         unsafe {
             let bottom = other.bottom.get();
@@ -431,7 +431,7 @@ impl FreeStack {
             .step_by(PAGE / size_of::<CellEntry>())
             .chain(left.checked_sub(1))
         {
-            // SAFETY: by F1 there is room for that many above the top, and nothing
+            // SAFETY: by `stack-room` there is room for that many above the top, and nothing
             // is read there before it is written.
             unsafe { self.top.get().add(place).write_volatile(None) };
         }
@@ -467,14 +467,14 @@ impl FreeStack {
         }
         let layout = Self::layout(self.entries.get()).ok()?;
         // SAFETY: `try_new` allocated the array with this layout from this source
-        // (F3), the entry below the bottom first; every caller gives it up.
+        // (`stack-source`), the entry below the bottom first; every caller gives it up.
         Some(unsafe { Block::from_start(self.bottom.get().sub(1).cast(), layout, &self.source) })
     }
 
     /// The entry at `index`, counted from the bottom.
     fn entry(&self, index: usize) -> CellEntry {
         assert!(index < self.depth());
-        // SAFETY: below the depth, so by F1 within the array and written.
+        // SAFETY: below the depth, so by `stack-room` within the array and written.
         unsafe { self.bottom.get().add(index).read() }
     }
 }
@@ -492,17 +492,21 @@ impl FreeStack {
         Some(self.entry(self.depth().checked_sub(count + 1)?))
     }
 
-    /// Panics where F1 or the distinctness of F2 does not hold; hands each
-    /// entry to `is_free`, which says whether it is a free cell met first.
+    /// Panics where `stack-room` or the distinctness of `free-on-stack` does
+    /// not hold; hands each entry to `is_free`, which says whether it is a free
+    /// cell met first.
     pub(crate) fn check(&self, mut is_free: impl FnMut(CellEntry) -> bool) {
-        assert!(self.depth() <= self.capacity(), "F1: the top");
-        // SAFETY: by F1 `None` was written there.
+        assert!(self.depth() <= self.capacity(), "stack-room: the top");
+        // SAFETY: by `stack-room` `None` was written there.
         let below = unsafe { self.bottom.get().sub(1).read() };
-        assert!(below.is_none(), "F1: below the bottom");
+        assert!(below.is_none(), "stack-room: below the bottom");
         for index in 0..self.depth() {
             let entry = self.entry(index);
-            assert!(entry.is_some(), "F2: an entry names a cell");
-            assert!(is_free(entry), "F2: distinct free cells of this slab");
+            assert!(entry.is_some(), "free-on-stack: an entry names a cell");
+            assert!(
+                is_free(entry),
+                "free-on-stack: distinct free cells of this slab"
+            );
         }
     }
 
@@ -511,7 +515,7 @@ impl FreeStack {
     /// The stack is not used again except by a check.
     #[cfg(test)]
     pub(crate) unsafe fn overwrite_below(&self, cell: CellEntry) {
-        // SAFETY: by F1 the array begins there.
+        // SAFETY: by `stack-room` the array begins there.
         unsafe { self.bottom.get().sub(1).write(cell) };
     }
 }

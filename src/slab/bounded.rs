@@ -68,7 +68,7 @@ struct BoundedHeader {
 /// As for [`header::Release`]; `header` came from [`Bounded::try_new`].
 unsafe fn release(header: NonNull<SlabHeader>) {
     let header = header.cast::<BoundedHeader>();
-    // SAFETY: `try_new` leaked this block, and by L2 this is the last use.
+    // SAFETY: `try_new` leaked this block, and by `last-holder` this is the last use.
     unsafe {
         let source = header.as_ref().header.stack.source().clone();
         drop(Block::reclaim(header, &source));

@@ -15,36 +15,36 @@
 //!
 //! Of the slabs:
 //!
-//! * L1: a cell that is not free stays allocated, and its header with it: a
+//! * `cell-stays`: a cell that is not free stays allocated, and its header with it: a
 //!   handle, a value, a guard, a box or a running destructor is on it. While the
 //!   slab lives its header stays, and every key below its bound leads to a stamped
 //!   cell.
-//! * L2: a closed header's `remaining` is the number of its cells that are not
+//! * `last-holder`: a closed header's `remaining` is the number of its cells that are not
 //!   free; the holder that takes it to zero releases the block, and was the
 //!   last. Cells that were sent to other threads are counted by the return stack,
 //!   and all others together are one of those.
-//! * L3: user code (closures, destructors, and the allocator, which may use the
-//!   slab it serves) runs only before or after a whole step, never within one.
-//!   What it may have changed is read again after it.
+//! * `whole-steps`: user code (closures, destructors, and the allocator, which
+//!   may use the slab it serves) runs only before or after a whole step, never
+//!   within one. What it may have changed is read again after it.
 //!
 //! Of a cell, and of those who hold it:
 //!
-//! * V1: the value's bytes hold a live `T` exactly while the state has no `V`.
-//!   Within a step, while no other code runs (L3, P3), one may change before
-//!   the other.
-//! * V2: the stamp is only reached through `&Stamp`, the value only through
-//!   pointers to the value: neither borrow covers the other's bytes.
-//! * P1: while a `Slot`, `VacantSlot`, `SlotBox`, `Ref` or `RefMut` of a place
-//!   exists, or what a guard was mapped to, its cell is not free, so cell and
-//!   header are allocated (L1).
-//! * P2: at most one `Slot`, `VacantSlot` or `SlotBox` of a place exists, and
-//!   only while `O` is clear. (One that was forgotten, or given up as a raw
-//!   pointer, leaves it clear for good.)
-//! * P3: after a cell is pushed or counted down, the function that did it only
-//!   writes a pushed cell's state, and reads a value out of it before any other
-//!   code runs.
-//! * P4: a [`Live`] that came by key is not used after user code has run, which
-//!   may shrink the slab, unless its cell cannot be free.
+//! * `state-tells-value`: the value's bytes hold a live `T` exactly while the
+//!   state has no `V`. Within a step, while no other code runs (`whole-steps`,
+//!   `settled-cell`), one may change before the other.
+//! * `stamp-apart`: the stamp is only reached through `&Stamp`, the value only
+//!   through pointers to the value: neither borrow covers the other's bytes.
+//! * `holder-keeps-cell`: while a `Slot`, `VacantSlot`, `SlotBox`, `Ref` or
+//!   `RefMut` of a place exists, or what a guard was mapped to, its cell is not
+//!   free, so cell and header are allocated (`cell-stays`).
+//! * `one-handle`: at most one `Slot`, `VacantSlot` or `SlotBox` of a place
+//!   exists, and only while `O` is clear. (One that was forgotten, or given up
+//!   as a raw pointer, leaves it clear for good.)
+//! * `settled-cell`: after a cell is pushed or counted down, the function that
+//!   did it only writes a pushed cell's state, and reads a value out of it
+//!   before any other code runs.
+//! * `live-by-key`: a [`Live`] that came by key is not used after user code has
+//!   run, which may shrink the slab, unless its cell cannot be free.
 
 use core::alloc::Layout;
 use core::cell::Cell;
@@ -200,7 +200,7 @@ impl<T> CellPtr<T> {
     /// The cell is allocated and stamped.
     #[inline(always)]
     pub(crate) unsafe fn key(self) -> Key {
-        // SAFETY: the cell is stamped (precondition); by V2 the borrow meets no other.
+        // SAFETY: the cell is stamped (precondition); by `stamp-apart` the borrow meets no other.
         unsafe { self.stamp().as_ref().key() }
     }
 
@@ -284,7 +284,7 @@ impl<T> CellPtr<T> {
     ///
     /// The cell is allocated and stamped.
     pub(crate) unsafe fn is_free(self) -> bool {
-        // SAFETY: the cell is stamped (precondition); by V2 the borrow meets no other.
+        // SAFETY: the cell is stamped (precondition); by `stamp-apart` the borrow meets no other.
         unsafe { self.stamp().as_ref().state.get() == State::FREE }
     }
 }
@@ -377,7 +377,8 @@ impl<T> Place<T> {
     /// # Safety
     ///
     /// Something keeps cell and header allocated, and the cell is stamped: a
-    /// holder as in P1, or the slab under the condition of P4.
+    /// holder as in `holder-keeps-cell`, or the slab under the condition of
+    /// `live-by-key`.
     #[inline(always)]
     pub(crate) unsafe fn live<'a>(self) -> Live<'a, T> {
         Live {
@@ -417,18 +418,20 @@ impl<'a, T> Live<'a, T> {
 
     #[inline(always)]
     pub(super) fn header(self) -> &'a SlabHeader {
-        // SAFETY: a `Live` is a cell that is allocated for `'a`, and its header with it (L1).
+        // SAFETY: a `Live` is a cell that is allocated for `'a`, and its header with it
+        // (`cell-stays`).
         unsafe { self.place.header().as_ref() }
     }
 
     #[inline(always)]
     fn stamp(self) -> &'a Stamp {
-        // SAFETY: allocated and stamped; by V2 the borrow meets no other.
+        // SAFETY: allocated and stamped; by `stamp-apart` the borrow meets no other.
         unsafe { self.place.cell.stamp().as_ref() }
     }
 
     /// The key in the stamp, which is not to be read where the value is
-    /// [sent](State::is_sent) (X4): what comes by key or walks has the key from elsewhere.
+    /// [sent](State::is_sent) (`link-at-key`): what comes by key or walks has the key from
+    /// elsewhere.
     #[inline(always)]
     pub(crate) fn key(self) -> Key {
         self.stamp().key()
@@ -483,7 +486,8 @@ impl<'a, T> Live<'a, T> {
     /// The caller has popped the cell, and makes its one handle.
     #[inline(always)]
     pub(crate) unsafe fn fill(self, value: T) {
-        // SAFETY: free, so without a value (V1), and the caller's alone (F2).
+        // SAFETY: free, so without a value (`state-tells-value`), and the caller's alone
+        // (`free-on-stack`).
         unsafe { self.value().write(value) };
         self.set_state(State::OWNED);
     }
@@ -551,7 +555,7 @@ impl<'a, T> Live<'a, T> {
     #[inline(always)]
     pub(crate) fn replace(self, value: T) -> Result<T, T> {
         if self.state() == State::OWNED {
-            // SAFETY: there is a value (V1), and it is not borrowed.
+            // SAFETY: there is a value (`state-tells-value`), and it is not borrowed.
             Ok(unsafe { self.value().replace(value) })
         } else {
             Err(value)
@@ -617,9 +621,9 @@ impl<'a, T> Live<'a, T> {
             #[inline(always)]
             fn drop(&mut self) {
                 // SAFETY: `X` in a dying state keeps the cell from being freed
-                // and the header from being released (L1), whatever the
-                // destructor did. The state is read again: the destructor may
-                // have dropped the handle, or the slab.
+                // and the header from being released (`cell-stays`), whatever
+                // the destructor did. The state is read again: the destructor
+                // may have dropped the handle, or the slab.
                 unsafe {
                     if self.0.state() == State::DYING_UNHELD {
                         self.0.free();
@@ -632,8 +636,8 @@ impl<'a, T> Live<'a, T> {
 
         // SAFETY: the value is not borrowed, and from here on cannot be: `V X`
         // answers every question of `State` with no. It is dropped once, for
-        // by V1 it is gone with `V`. Without a destructor no other code runs,
-        // and the cell goes straight to its end.
+        // by `state-tells-value` it is gone with `V`. Without a destructor no
+        // other code runs, and the cell goes straight to its end.
         unsafe {
             if !core::mem::needs_drop::<T>() && dying == State::DYING_UNHELD {
                 return self.free();
@@ -650,7 +654,7 @@ impl<'a, T> Live<'a, T> {
     #[inline(never)]
     unsafe fn settle_the_dead(self) {
         // SAFETY: the destructor that `destroy` ran has returned or unwound, so the value is
-        // gone, and nothing uses the cell after it settles (P3).
+        // gone, and nothing uses the cell after it settles (`settled-cell`).
         unsafe { self.settle(self.state().without_exclusive()) };
     }
 
@@ -667,7 +671,7 @@ impl<'a, T> Live<'a, T> {
         match (state.is_unheld(), state.is_closed()) {
             // SAFETY: without a handle the cell is only the slab's.
             (true, false) => unsafe { self.free() },
-            // SAFETY: closed, so the cell was counted (L2).
+            // SAFETY: closed, so the cell was counted (`last-holder`).
             (true, true) => unsafe { header::count_down(self.place.header()) },
             (false, false) => self.header().count_stale(),
             (false, true) => {}
@@ -683,11 +687,12 @@ impl<'a, T> Live<'a, T> {
     /// # Safety
     ///
     /// The slab is not closed; no value, no borrow, no handle except the
-    /// caller's, who ends (P3).
+    /// caller's, who ends (`settled-cell`).
     #[inline(always)]
     pub(super) unsafe fn free(self) {
         // SAFETY: not on the stack yet, for a cell on the stack is in state
-        // `V O` and has no holder that could call this (P1, F2).
+        // `V O` and has no holder that could call this (`holder-keeps-cell`,
+        // `free-on-stack`).
         unsafe { self.header().stack.push(self.place.cell.start()) };
         self.set_state(State::FREE);
     }
@@ -699,7 +704,8 @@ impl<'a, T> Live<'a, T> {
         self.set_state(self.state().doomed());
     }
 
-    /// The slab is gone, and the cell is not free: it is counted (L2).
+    /// The slab is gone, and the cell is not free: it is counted (`last-holder`), by what a closed
+    /// header still uses (`closed-header`).
     pub(super) fn close(self) {
         self.set_state(self.state().closed());
     }
@@ -715,8 +721,8 @@ impl<'a, T> Live<'a, T> {
 /// may be the last holder of a dropped slab, and then frees its memory.
 ///
 /// Every function here has this contract: the caller is the holder that its name says, which
-/// exists (P1) and ends with the call. Where a function returns `bool` or `Option`, it ends only on
-/// `true` or `Some`.
+/// exists (`holder-keeps-cell`) and ends with the call. Where a function returns `bool` or
+/// `Option`, it ends only on `true` or `Some`.
 impl<T> Place<T> {
     // A guard.
 
@@ -744,7 +750,7 @@ impl<T> Place<T> {
     #[inline(always)]
     pub(crate) unsafe fn end_write(self) {
         // SAFETY: the caller keeps the place until here, and is the one
-        // exclusive borrow (S1).
+        // exclusive borrow (`readers-or-writer`).
         unsafe {
             let live = self.live();
             let state = live.state().without_exclusive();
@@ -841,7 +847,7 @@ impl<T> Place<T> {
     /// called once.
     #[inline(always)]
     pub(crate) unsafe fn read(self) -> T {
-        // SAFETY: the memory is still there, and the value is the caller's (P3).
+        // SAFETY: the memory is still there, and the value is the caller's (`settled-cell`).
         unsafe { self.live().value().read() }
     }
 
@@ -897,7 +903,7 @@ impl<T> Place<T> {
     #[inline(always)]
     pub(crate) unsafe fn fill_held(self, value: T) {
         // SAFETY: the caller keeps the place; a reservation's cell has no value
-        // (V1).
+        // (`state-tells-value`).
         unsafe {
             let live: Live<'_, T> = self.live();
             live.value().write(value);

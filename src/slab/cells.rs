@@ -157,7 +157,7 @@ impl<'a, T, M: SlabMemory> Cells<'a, T, M> {
         self.bound() + self.unstamped()
     }
 
-    /// The cell of a key, if it has one; usable until user code runs (P4).
+    /// The cell of a key, if it has one; usable until user code runs (`live-by-key`).
     #[inline(always)]
     pub(crate) fn get(self, key: Key) -> Option<Live<'a, T>> {
         if key.index() < self.bound() {
@@ -176,7 +176,7 @@ impl<'a, T, M: SlabMemory> Cells<'a, T, M> {
     #[inline(always)]
     pub(crate) unsafe fn get_unchecked(self, key: Key) -> Live<'a, T> {
         // SAFETY: the key is below the bound (precondition), so its cell is allocated and
-        // stamped until user code runs (P4).
+        // stamped until user code runs (`live-by-key`).
         unsafe { self.place(self.memory.cell(key)).live() }
     }
 

@@ -11,7 +11,7 @@ use crate::key::Key;
 /// bottom.
 pub(crate) fn free_key<T, M: SlabMemory>(cells: Cells<'_, T, M>, count: usize) -> Option<Key> {
     let entry = cells.header().stack.peek(count)??;
-    // SAFETY: by F2 a cell of this slab.
+    // SAFETY: by `free-on-stack` a cell of this slab.
     Some(unsafe { CellPtr::<T>::new(entry).key() })
 }
 
@@ -28,13 +28,16 @@ pub(crate) fn check<T, M: SlabMemory>(cells: Cells<'_, T, M>) {
         let state = cell.state();
         state.check();
         if state.is_sent() {
-            // Its key may be another thread's (X4).
+            // Its key may be another thread's (`link-at-key`).
             (sent, others) = (sent + 1, others + 1);
             continue;
         }
         let key = cell.key();
         if key.is_none() {
-            assert!(state == State::FREE, "T1: a hole is free for ever");
+            assert!(
+                state == State::FREE,
+                "table-entries: a hole is free for ever"
+            );
             continue;
         }
         assert_eq!(key.index(), index, "a stamp's key is its cell's");
@@ -49,17 +52,31 @@ pub(crate) fn check<T, M: SlabMemory>(cells: Cells<'_, T, M>) {
 
     let unstamped = cells.unstamped() + cells.memory().unfilled();
     let all = free.len() + unstamped + held + others;
-    assert_eq!(header.slots(), all, "H1: slots");
-    assert_eq!(free.len() + unstamped, header.free(), "H1: free cells");
-    assert!(header.stale() <= held, "H2: a stale handle holds a cell");
-    assert_eq!(header.sent(), sent, "X2: what was sent");
+    assert_eq!(header.slots(), all, "slots-sum: slots");
+    assert_eq!(
+        free.len() + unstamped,
+        header.free(),
+        "slots-sum: free cells"
+    );
+    assert!(
+        header.stale() <= held,
+        "stale-count: a stale handle holds a cell"
+    );
+    assert_eq!(header.sent(), sent, "sent-count: what was sent");
     let taken = super::sent::taken(cells);
-    assert!(taken <= header.sent(), "X2: what was taken was sent");
+    assert!(
+        taken <= header.sent(),
+        "sent-count: what was taken was sent"
+    );
     header
         .stack
         .check(|cell| cell.is_some_and(|cell| free.remove(&cell)));
     let fresh = free.len() + unstamped;
-    assert_eq!(fresh, header.fresh(), "H4: on the stack, or fresh");
+    assert_eq!(
+        fresh,
+        header.fresh(),
+        "stacked-or-fresh: on the stack, or fresh"
+    );
 }
 
 /// `check` finds what it looks for.
@@ -95,48 +112,69 @@ mod tests {
         };
     }
 
-    finds!(a_slot_too_many, "H1: ", |header, _| header.add_slots(1));
-    finds!(a_lost_cell, "H1: free cells", |header, _| {
+    finds!(a_slot_too_many, "slots-sum: ", |header, _| header
+        .add_slots(1));
+    finds!(a_lost_cell, "slots-sum: free cells", |header, _| {
         header.stack.pop();
-    });
-    finds!(a_fresh_cell_too_many, "H1: free cells", |header, _| header
-        .add_fresh(1));
-    finds!(a_stale_slot_too_many, "H2", |header, _| {
-        header.count_stale();
-        header.count_stale();
-    });
-    finds!(a_sent_cell_too_many, "X2", |header, _| header.count_sent());
-    finds!(a_cell_twice_on_the_stack, "F2: distinct", |header, _| {
-        header.stack.pop();
-        let top = header.stack.pop().unwrap();
-        // SAFETY: breaks what it must, as is the purpose; the slab is leaked.
-        unsafe {
-            header.stack.push(top);
-            header.stack.push(top);
-        }
     });
     finds!(
+        a_fresh_cell_too_many,
+        "slots-sum: free cells",
+        |header, _| header.add_fresh(1)
+    );
+    finds!(a_stale_slot_too_many, "stale-count", |header, _| {
+        header.count_stale();
+        header.count_stale();
+    });
+    finds!(a_sent_cell_too_many, "sent-count", |header, _| header
+        .count_sent());
+    finds!(
+        a_cell_twice_on_the_stack,
+        "free-on-stack: distinct",
+        |header, _| {
+            header.stack.pop();
+            let top = header.stack.pop().unwrap();
+            // SAFETY: breaks what it must, as is the purpose; the slab is leaked.
+            unsafe {
+                header.stack.push(top);
+                header.stack.push(top);
+            }
+        }
+    );
+    finds!(
         an_overwritten_bottom,
-        "F1: below the bottom",
+        "stack-room: below the bottom",
         |header, place| {
             // SAFETY: breaks what it must, as is the purpose; the slab is leaked.
             unsafe { header.stack.overwrite_below(Some(place(3).start())) };
         }
     );
-    finds!(a_freed_value_in_use, "F2: distinct", |header, place| {
-        header.stack.pop();
-        // SAFETY: breaks what it must, as is the purpose; the slab is leaked.
-        unsafe { header.stack.push(place(0).start()) };
-    });
-    finds!(a_doomed_value_without_a_borrow, "S2: doomed", |_, place| {
-        place(0).force_state(State::UNHELD.doomed());
-    });
-    finds!(readers_of_a_written_value, "S1", |_, place| {
-        // One reader beside `X` would say that it was sent.
-        let read = State::OWNED.read().and_then(State::read).unwrap().bits();
-        place(0).force_state(State::of_bits(read | State::EXCLUSIVE.bits()));
-    });
-    finds!(readers_of_no_value, "S1", |_, place| {
+    finds!(
+        a_freed_value_in_use,
+        "free-on-stack: distinct",
+        |header, place| {
+            header.stack.pop();
+            // SAFETY: breaks what it must, as is the purpose; the slab is leaked.
+            unsafe { header.stack.push(place(0).start()) };
+        }
+    );
+    finds!(
+        a_doomed_value_without_a_borrow,
+        "borrow-keeps-value: doomed",
+        |_, place| {
+            place(0).force_state(State::UNHELD.doomed());
+        }
+    );
+    finds!(
+        readers_of_a_written_value,
+        "readers-or-writer",
+        |_, place| {
+            // One reader beside `X` would say that it was sent.
+            let read = State::OWNED.read().and_then(State::read).unwrap().bits();
+            place(0).force_state(State::of_bits(read | State::EXCLUSIVE.bits()));
+        }
+    );
+    finds!(readers_of_no_value, "readers-or-writer", |_, place| {
         let read = State::OWNED.read().unwrap().bits();
         place(2).force_state(State::of_bits(read | State::HELD.bits()));
     });

@@ -100,7 +100,7 @@ impl Growable {
 }
 
 // SAFETY: the header is made once and kept by the slab, and a key below the bound
-// names a cell of one of its chunks (T1), all built and stamped.
+// names a cell of one of its chunks (`table-entries`), all built and stamped.
 unsafe impl SlabMemory for Growable {
     const NAME: &'static str = "Slab";
 
@@ -277,7 +277,7 @@ impl<T> TrackedSlab<T, Growable> {
     #[inline]
     #[track_caller]
     pub fn insert(&self, value: T) -> Slot<T> {
-        // SAFETY: the cell was just popped: free, and no one else has it (F2).
+        // SAFETY: the cell was just popped: free, and no one else has it (`free-on-stack`).
         unsafe { Slot::fill(self.claim_or_grow(), value) }
     }
 
@@ -351,7 +351,7 @@ impl<T> TrackedSlab<T, Growable> {
     #[inline]
     #[track_caller]
     pub fn vacant_slot(&self) -> VacantSlot<T> {
-        // SAFETY: the cell was just popped: free, and no one else has it (F2).
+        // SAFETY: the cell was just popped: free, and no one else has it (`free-on-stack`).
         unsafe { VacantSlot::hold(self.claim_or_grow()) }
     }
 

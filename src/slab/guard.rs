@@ -96,7 +96,7 @@ impl<'a, T> Ref<'a, T> {
         reason = "a method would hide the value's own"
     )]
     pub fn clone(guard: &Self) -> Self {
-        // SAFETY: P1, by the guard that is cloned.
+        // SAFETY: `holder-keeps-cell`, by the guard that is cloned.
         let live: Live<'a, T> = unsafe { guard.place.live() };
         if !live.begin_read_along() {
             // Whatever else its state says: a doomed value is cloned too.
@@ -125,8 +125,9 @@ impl<T> Deref for Ref<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: by P1 the cell is allocated; by S1 and S2 the value stays and
-        // is not written to while this reader is counted.
+        // SAFETY: by `holder-keeps-cell` the cell is allocated; by
+        // `readers-or-writer` and `borrow-keeps-value` the value stays and is
+        // not written to while this reader is counted.
         unsafe { self.place.live().value().as_ref() }
     }
 }
@@ -195,8 +196,9 @@ impl<T> Deref for RefMut<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: by P1 the cell is allocated; by S1 and S2 the value stays and
-        // is only reached through this guard while it holds `X`.
+        // SAFETY: by `holder-keeps-cell` the cell is allocated; by
+        // `readers-or-writer` and `borrow-keeps-value` the value stays and is
+        // only reached through this guard while it holds `X`.
         unsafe { self.place.live().value().as_ref() }
     }
 }
@@ -204,8 +206,9 @@ impl<T> Deref for RefMut<'_, T> {
 impl<T> DerefMut for RefMut<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: by P1 the cell is allocated; by S1 and S2 the value stays and
-        // is only reached through this guard while it holds `X`.
+        // SAFETY: by `holder-keeps-cell` the cell is allocated; by
+        // `readers-or-writer` and `borrow-keeps-value` the value stays and is
+        // only reached through this guard while it holds `X`.
         unsafe { self.place.live().value().as_mut() }
     }
 }
@@ -307,7 +310,7 @@ impl<'a> End<'a> {
     #[inline(always)]
     fn parts_of<T>(place: Place<T>) -> (NonNull<Stamp>, NonNull<SlabHeader>) {
         let (cell, header) = place.into_parts();
-        // SAFETY: by P1 the cell of a guard is allocated.
+        // SAFETY: by `holder-keeps-cell` the cell of a guard is allocated.
         (unsafe { CellPtr::<T>::new(cell).stamp() }, header)
     }
 
@@ -322,8 +325,8 @@ impl<'a> End<'a> {
     /// This is of a reader.
     #[inline]
     unsafe fn try_clone(&self) -> Result<Self, Key> {
-        // SAFETY: by P1 the cell is allocated and stamped; by V2 the borrow meets no
-        // other.
+        // SAFETY: by `holder-keeps-cell` the cell is allocated and stamped; by `stamp-apart` the
+        // borrow meets no other.
         let stamp = unsafe { self.stamp.as_ref() };
         if stamp.begin_read_along() {
             Ok(End { ..*self })
@@ -551,8 +554,9 @@ impl<U: ?Sized> Deref for MappedRef<'_, U> {
     #[inline]
     fn deref(&self) -> &U {
         // SAFETY: a part of a value that is there, and not written to, while
-        // `end` reads it (S1, S2). Whatever lifetime the closure was called
-        // with, the part is borrowed for no longer than this guard.
+        // `end` reads it (`readers-or-writer`, `borrow-keeps-value`). Whatever
+        // lifetime the closure was called with, the part is borrowed for no
+        // longer than this guard.
         unsafe { self.part.as_ref() }
     }
 }
@@ -732,7 +736,7 @@ impl<U: ?Sized> Deref for MappedRefMut<'_, U> {
     #[inline]
     fn deref(&self) -> &U {
         // SAFETY: a part of a value that is there, and only reached through this
-        // guard, while `end` holds `X` (S1, S2).
+        // guard, while `end` holds `X` (`readers-or-writer`, `borrow-keeps-value`).
         unsafe { self.part.as_ref() }
     }
 }
@@ -741,7 +745,7 @@ impl<U: ?Sized> DerefMut for MappedRefMut<'_, U> {
     #[inline]
     fn deref_mut(&mut self) -> &mut U {
         // SAFETY: the part of a live value, only reached through this guard while
-        // `end` holds `X` (S1, S2).
+        // `end` holds `X` (`readers-or-writer`, `borrow-keeps-value`).
         unsafe { self.part.as_mut() }
     }
 }

@@ -2,9 +2,9 @@
 //! that returns the memory.
 //!
 //! A header is allocated when its slab is built and leaked at once, so that a
-//! handle may outlive the slab; the last holder reclaims it (L2). It does not
-//! know `T`, nor how the memory is divided: each kind of memory puts one at
-//! the head of a larger block of its own.
+//! handle may outlive the slab; the last holder reclaims it (`last-holder`). It
+//! does not know `T`, nor how the memory is divided: each kind of memory puts
+//! one at the head of a larger block of its own.
 //!
 //! A function that may end in a release takes the pointer the allocation gave,
 //! never a `&SlabHeader`: a reference argument is protected for the whole call, and a
@@ -13,15 +13,15 @@
 //!
 //! # Invariants
 //!
-//! * H1: `slots` = cells on the stack + `fresh` + cells that are not free.
-//! * H2: `stale` counts the held cells whose holder is a `Slot` that lost its
-//!   value, so `slots - free - stale` counts values and reservations.
-//! * H3: after closing, only `remaining`, `sent`, `release`, the return stack and the closed
-//!   stack of what was retired are still used.
-//! * H4: every free cell is on the stack, or fresh: never handed out and still
-//!   to be pushed.
-//! * H5: a header of [`new`](SlabHeader::new) has a return stack, and one of what was retired.
-//!   Other threads use only these, and only while `sent` is not 0.
+//! * `slots-sum`: `slots` = cells on the stack + `fresh` + cells that are not free.
+//! * `stale-count`: `stale` counts the held cells whose holder is a `Slot` that
+//!   lost its value, so `slots - free - stale` counts values and reservations.
+//! * `closed-header`: after closing, only `remaining`, `sent`, `release`, the return stack and the
+//!   closed stack of what was retired are still used.
+//! * `stacked-or-fresh`: every free cell is on the stack, or fresh: never
+//!   handed out and still to be pushed.
+//! * `return-stacks`: a header of [`new`](SlabHeader::new) has a return stack, and one of what was
+//!   retired. Other threads use only these, and only while `sent` is not 0.
 
 use core::cell::Cell;
 use core::mem::MaybeUninit;
@@ -130,7 +130,7 @@ impl SlabHeader {
         let sent = self.sent.get();
         self.sent.set(sent + 1);
         if sent == 0 {
-            // SAFETY: the header has had cells, so it was made by `new` (H5).
+            // SAFETY: the header has had cells, so it was made by `new` (`return-stacks`).
             unsafe { self.retired.assume_init_ref() }.note_owner();
         }
     }
@@ -166,14 +166,16 @@ impl SlabHeader {
     /// What was retired, if there is anything to come back.
     #[inline]
     pub(crate) fn retired(&self) -> Option<&Retired> {
-        // SAFETY: something was sent, so the header has had cells, and was made by `new` (H5).
+        // SAFETY: something was sent, so the header has had cells, and was made by `new`
+        // (`return-stacks`).
         (self.sent.get() > 0).then(|| unsafe { self.retired.assume_init_ref() })
     }
 
     /// The return stack, if there is anything to come back.
     #[inline]
     pub(crate) fn returns(&self) -> Option<&Returns> {
-        // SAFETY: something was sent, so the header has had cells, and was made by `new` (H5).
+        // SAFETY: something was sent, so the header has had cells, and was made by `new`
+        // (`return-stacks`).
         (self.sent.get() > 0).then(|| unsafe { self.returns.assume_init_ref() })
     }
 
@@ -205,8 +207,9 @@ impl SlabHeader {
     }
 }
 
-/// Starts the countdown of L2: the slab is gone, `remaining` cells are not
-/// free, and besides them `sent` cells are out. With none the memory goes now.
+/// Starts the countdown of `last-holder`: the slab is gone, `remaining` cells
+/// are not free, and besides them `sent` cells are out. With none the memory
+/// goes now.
 ///
 /// # Safety
 ///
@@ -214,7 +217,7 @@ impl SlabHeader {
 /// stack is closed, unless nothing was sent.
 pub(crate) unsafe fn close(header: NonNull<SlabHeader>, remaining: usize, sent: usize) {
     // SAFETY: the header is allocated (precondition); with nothing remaining no cell is
-    // reachable, so by L2 this is the last use. With cells that are out the return stack
+    // reachable, so by `last-holder` this is the last use. With cells that are out the return stack
     // says so, and unless this is the last nothing is used after it was asked.
     unsafe {
         if remaining > 0 {
@@ -271,8 +274,8 @@ pub(crate) unsafe fn retired(header: NonNull<SlabHeader>) -> NonNull<Retired> {
 ///
 /// The header is closed; the cell was out, and is not used again.
 pub(crate) unsafe fn leave(header: NonNull<SlabHeader>) {
-    // SAFETY: the cell was out, so by L2 the header is allocated until here, and if it was the
-    // last this is the last use.
+    // SAFETY: the cell was out, so by `last-holder` the header is allocated until here, and if it
+    // was the last this is the last use.
     unsafe {
         if Returns::leave(returns(header)) {
             release(header);
@@ -288,8 +291,8 @@ pub(crate) unsafe fn leave(header: NonNull<SlabHeader>) {
 #[cold]
 #[inline(never)]
 pub(crate) unsafe fn count_down(header: NonNull<SlabHeader>) {
-    // SAFETY: the cell was counted, so by L2 the header is allocated until here. The last of
-    // those that are not sent is one of those that are out, if there are any.
+    // SAFETY: the cell was counted, so by `last-holder` the header is allocated until here. The
+    // last of those that are not sent is one of those that are out, if there are any.
     unsafe {
         let (remaining, sent) = (
             header.as_ref().remaining.get() - 1,

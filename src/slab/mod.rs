@@ -174,7 +174,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     pub fn try_insert(&self, value: T) -> Result<Slot<T>, FullError<T>> {
         if Held::<T>::IN_REGISTERS {
             return match self.try_claim() {
-                // SAFETY: the cell was just popped: free, and no one else has it (F2).
+                // SAFETY: the cell was just popped: free, and no one else has it (`free-on-stack`).
                 Ok(place) => Ok(unsafe { Slot::fill(place, value) }),
                 Err(_) => Err(FullError(value)),
             };
@@ -182,9 +182,9 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         let Some((place, lowered)) = look(&self.memory) else {
             return self.insert_when_empty(Held::new(value));
         };
-        // SAFETY: a free cell, which is off the stack before other code runs (F2). The value is
-        // written first: if the stack changed first, the compiler would copy a value that lies
-        // behind a reference to a place of its own.
+        // SAFETY: a free cell, which is off the stack before other code runs (`free-on-stack`). The
+        // value is written first: if the stack changed first, the compiler would copy a value that
+        // lies behind a reference to a place of its own.
         unsafe {
             let slot = Slot::fill(place, value);
             self.cells().header().stack.lower(lowered);
@@ -199,7 +199,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     fn insert_when_empty(&self, held: Held<T>) -> Result<Slot<T>, FullError<T>> {
         // SAFETY: the memory was made for cells of `T` (`new_in`).
         match unsafe { self.memory.claim_when_empty() } {
-            // SAFETY: the cell was just popped: free, and no one else has it (F2).
+            // SAFETY: the cell was just popped: free, and no one else has it (`free-on-stack`).
             Ok(place) => Ok(unsafe { Slot::fill(place, held.value) }),
             Err(_) => Err(FullError(held.value)),
         }
@@ -251,7 +251,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     #[inline]
     pub fn try_vacant_slot(&self) -> Result<VacantSlot<T>, AllocError> {
         match self.try_claim() {
-            // SAFETY: the cell was just popped: free, and no one else has it (F2).
+            // SAFETY: the cell was just popped: free, and no one else has it (`free-on-stack`).
             Ok(place) => Ok(unsafe { VacantSlot::hold(place) }),
             Err(cause) => Err(cause.unwrap_or_else(|| self.full())),
         }

@@ -14,18 +14,18 @@
 //!
 //! # Invariants
 //!
-//! * X1: of a cell that was sent and has not come back, the handle's thread uses the value, the
-//!   key in the stamp, and the header's two stacks; it forms no reference to the stamp or the
-//!   header, and never reads the state, unless its thread is the slab's.
-//! * X2: the header's `sent` counts the cells that were sent and are not free again: those whose
-//!   handle is there, those on the two stacks, and those on the header's lists of what it took
-//!   from there. All of them, and no others, are in a [sent](super::state::State::is_sent)
+//! * `sent-parts`: of a cell that was sent and has not come back, the handle's thread uses the
+//!   value, the key in the stamp, and the header's two stacks; it forms no reference to the stamp
+//!   or the header, and never reads the state, unless its thread is the slab's.
+//! * `sent-count`: the header's `sent` counts the cells that were sent and are not free again:
+//!   those whose handle is there, those on the two stacks, and those on the header's lists of what
+//!   it took from there. All of them, and no others, are in a [sent](super::state::State::is_sent)
 //!   state.
-//! * X3: the link of a cell on the return stack or its list, where it has one, stands where its
-//!   value was.
-//! * X4: the link of a cell that was retired, and whose value is still there, stands in place of
-//!   its key. So the slab's thread reads no key of a cell in a sent state, and writes it again
-//!   before the cell leaves that state.
+//! * `link-at-value`: the link of a cell on the return stack or its list, where it has one, stands
+//!   where its value was.
+//! * `link-at-key`: the link of a cell that was retired, and whose value is still there, stands in
+//!   place of its key. So the slab's thread reads no key of a cell in a sent state, and writes it
+//!   again before the cell leaves that state.
 //!
 //! [retired]: crate::sync::SendSlot::retire
 
@@ -93,7 +93,8 @@ impl<T> Place<T> {
     #[inline(always)]
     pub(crate) unsafe fn sent_key(self) -> Key {
         let (cell, _) = self.into_parts();
-        // SAFETY: allocated as long as the handle is there, and no one else uses the key (X1, X4).
+        // SAFETY: allocated as long as the handle is there, and no one else uses the key
+        // (`sent-parts`, `link-at-key`).
         unsafe { CellPtr::<T>::new(cell).shared_key() }
     }
 
@@ -117,7 +118,7 @@ impl<T> Place<T> {
         }
         let cell = CellPtr::<T>::new(cell);
         // SAFETY: the handle keeps cell and header until it has pushed or left; the bytes of the
-        // value are its own until then (X1, X3). The key is below the limit.
+        // value are its own until then (`sent-parts`, `link-at-value`). The key is below the limit.
         unsafe {
             let number = cell.shared_key().into_raw();
             let pushed = Returns::push(header::returns(header), number, |below| {
@@ -141,7 +142,7 @@ impl<T> Place<T> {
         let (cell, header) = self.into_parts();
         let cell = CellPtr::<T>::new(cell);
         // SAFETY: the handle keeps cell and header until it has pushed; the key is its own until
-        // then (X1, X4), and below the limit.
+        // then (`sent-parts`, `link-at-key`), and below the limit.
         unsafe {
             let number = cell.shared_key().into_raw();
             let place = cell.key_place();
@@ -219,7 +220,7 @@ pub(crate) fn any_is_out<T, M: SlabMemory>(cells: Cells<'_, T, M>) -> bool {
 }
 
 /// How many values are retired and not dropped yet, or `most` if there are more; O(that number).
-/// A value counts once it is on a list: until then its handle is there (X2).
+/// A value counts once it is on a list: until then its handle is there (`sent-count`).
 #[inline]
 pub(crate) fn count_retired<T, M: SlabMemory>(cells: Cells<'_, T, M>, most: usize) -> usize {
     match cells.header().retired() {
@@ -248,7 +249,7 @@ fn count_up_to<T, M: SlabMemory>(cells: Cells<'_, T, M>, retired: &Retired, most
 fn next_retired<T, M: SlabMemory>(cells: Cells<'_, T, M>, list: Word) -> Option<(u32, Word)> {
     list.next(Packing::NONE, |number| {
         // SAFETY: it was sent, so it is a cell of this slab, which has not been freed. The link
-        // of such a cell was written before it was pushed (X4).
+        // of such a cell was written before it was pushed (`link-at-key`).
         unsafe {
             let cell = cells.memory().cell::<T>(Key::from_raw(number));
             Word::of_narrow(cell.key_place().read())
@@ -279,9 +280,9 @@ fn drop_up_to<T, M: SlabMemory>(cells: Cells<'_, T, M>, most: usize) -> usize {
         };
         header.keep_taken_retired(rest);
         dropped += 1;
-        // SAFETY: it was sent, so it is a cell of this slab. Off the list, the value is as its handle left it, on the slab's thread, and the
-        // handle is gone. It gets its key back before anything reads it (X4), and becomes a slot,
-        // which ends here.
+        // SAFETY: it was sent, so it is a cell of this slab. Off the list, the value is as its
+        // handle left it, on the slab's thread, and the handle is gone. It gets its key back before
+        // anything reads it (`link-at-key`), and becomes a slot, which ends here.
         unsafe {
             let cell = cells.memory().cell::<T>(Key::from_raw(number));
             cell.key_place().write(number);
@@ -349,12 +350,13 @@ fn free_up_to<T, M: SlabMemory>(cells: Cells<'_, T, M>, most: usize) -> usize {
         }
         // SAFETY: it was sent, so it is a cell of this slab, which has not been freed.
         let cell = |number| unsafe { cells.memory().cell::<T>(Key::from_raw(number)) };
-        // SAFETY: the link of such a cell was written before the word above it was pushed (X3).
+        // SAFETY: the link of such a cell was written before the word above it was pushed
+        // (`link-at-value`).
         let link = |number| unsafe { cell(number).read_link() };
         let (number, rest) = taken.next(header.packing(), link)?;
         taken = rest;
         left -= 1;
-        // SAFETY: the slab keeps it allocated (L1).
+        // SAFETY: the slab keeps it allocated (`cell-stays`).
         unsafe { cells.place(cell(number)).live() }.set_state(State::FREE);
         Some(cell(number).start())
     };
@@ -372,7 +374,7 @@ fn free_up_to<T, M: SlabMemory>(cells: Cells<'_, T, M>, most: usize) -> usize {
 pub(super) fn taken<T, M: SlabMemory>(cells: Cells<'_, T, M>) -> usize {
     // SAFETY: it was sent, so it is a cell of this slab, which has not been freed.
     let cell = |number| unsafe { cells.memory().cell::<T>(Key::from_raw(number)) };
-    // SAFETY: the link of such a cell was written before it was pushed (X3).
+    // SAFETY: the link of such a cell was written before it was pushed (`link-at-value`).
     let link = |number| unsafe { cell(number).read_link() };
     let header = cells.header();
     let next_returned = |list: Word| list.next(header.packing(), link);
@@ -391,7 +393,7 @@ fn count<T, M: SlabMemory>(
     let mut count = 0;
     while let Some((number, rest)) = next(taken) {
         let state = cells.get(Key::from_raw(number)).unwrap().state();
-        assert!(state.is_sent(), "X2: what was taken was sent");
+        assert!(state.is_sent(), "sent-count: what was taken was sent");
         taken = rest;
         count += 1;
     }

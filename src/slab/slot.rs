@@ -58,7 +58,7 @@ const _: () = assert!(size_of::<Option<Slot<u64>>>() == 2 * size_of::<usize>());
 impl<T> Slot<T> {
     /// # Safety
     ///
-    /// The place is not unheld, and no other handle of it exists (P2).
+    /// The place is not unheld, and no other handle of it exists (`one-handle`).
     #[inline(always)]
     pub(crate) unsafe fn new(place: Place<T>) -> Self {
         Slot {
@@ -74,7 +74,7 @@ impl<T> Slot<T> {
     /// The caller has just popped it.
     #[inline(always)]
     pub(crate) unsafe fn fill(place: Place<T>, value: T) -> Self {
-        // SAFETY: just popped, so allocated, and the caller's alone (F2).
+        // SAFETY: just popped, so allocated, and the caller's alone (`free-on-stack`).
         unsafe {
             place.live().fill(value);
             Slot::new(place)
@@ -83,7 +83,7 @@ impl<T> Slot<T> {
 
     #[inline(always)]
     pub(crate) fn live(&self) -> Live<'_, T> {
-        // SAFETY: the handle keeps its cell allocated and stamped (P1).
+        // SAFETY: the handle keeps its cell allocated and stamped (`holder-keeps-cell`).
         unsafe { self.place.live() }
     }
 
@@ -547,7 +547,7 @@ impl<T> Slot<T> {
 impl<T> Drop for Slot<T> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: the handle exists (P1), and ends with this call.
+        // SAFETY: the handle exists (`holder-keeps-cell`), and ends with this call.
         unsafe { self.place.drop_handle() };
     }
 }
@@ -593,7 +593,7 @@ const _: () = assert!(size_of::<VacantSlot<u64>>() == 2 * size_of::<usize>());
 impl<T> VacantSlot<T> {
     /// # Safety
     ///
-    /// The place is held, and no other handle of it exists (P2).
+    /// The place is held, and no other handle of it exists (`one-handle`).
     #[inline(always)]
     unsafe fn new(place: Place<T>) -> Self {
         VacantSlot {
@@ -609,7 +609,7 @@ impl<T> VacantSlot<T> {
     /// The caller has just popped it.
     #[inline(always)]
     pub(crate) unsafe fn hold(place: Place<T>) -> Self {
-        // SAFETY: just popped, so allocated, and the caller's alone (F2).
+        // SAFETY: just popped, so allocated, and the caller's alone (`free-on-stack`).
         unsafe {
             place.live().hold();
             VacantSlot::new(place)
@@ -618,7 +618,7 @@ impl<T> VacantSlot<T> {
 
     #[inline(always)]
     fn live(&self) -> Live<'_, T> {
-        // SAFETY: the handle keeps its cell allocated and stamped (P1).
+        // SAFETY: the handle keeps its cell allocated and stamped (`holder-keeps-cell`).
         unsafe { self.place.live() }
     }
 
@@ -749,7 +749,7 @@ impl<T> Slot<T> {
 impl<T> Drop for VacantSlot<T> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: the reservation exists (P1), and ends with this call.
+        // SAFETY: the reservation exists (`holder-keeps-cell`), and ends with this call.
         unsafe { self.place.drop_reservation() };
     }
 }

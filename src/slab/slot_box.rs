@@ -56,7 +56,7 @@ impl<T> SlotBox<T> {
 
     #[inline(always)]
     fn live(&self) -> Live<'_, T> {
-        // SAFETY: the handle keeps its cell allocated and stamped (P1).
+        // SAFETY: the handle keeps its cell allocated and stamped (`holder-keeps-cell`).
         unsafe { self.place.live() }
     }
 
@@ -165,8 +165,9 @@ impl<T> SlotBox<T> {
     pub fn into_pin(boxed: Self) -> Pin<Self> {
         // SAFETY: nothing moves the value of a pinned box. It is reached only
         // by key (refused: `X`), through the box's own `Deref`, or by its drop,
-        // which drops it in place and frees the cell afterwards (L3). A box
-        // that is forgotten keeps `X`, and with it the memory, for ever.
+        // which drops it in place and frees the cell afterwards
+        // (`whole-steps`). A box that is forgotten keeps `X`, and with it the
+        // memory, for ever.
         unsafe { Pin::new_unchecked(boxed) }
     }
 
@@ -291,7 +292,7 @@ impl<T> Deref for SlotBox<T> {
     #[inline]
     fn deref(&self) -> &T {
         // SAFETY: the exclusive borrow is ours, so the value is there and only
-        // reached through this box (S1, S2).
+        // reached through this box (`readers-or-writer`, `borrow-keeps-value`).
         unsafe { self.live().value().as_ref() }
     }
 }
@@ -300,7 +301,7 @@ impl<T> DerefMut for SlotBox<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: the exclusive borrow is ours, so the value is there and only
-        // reached through this box (S1, S2).
+        // reached through this box (`readers-or-writer`, `borrow-keeps-value`).
         unsafe { self.live().value().as_mut() }
     }
 }
@@ -309,7 +310,7 @@ impl<T> DerefMut for SlotBox<T> {
 impl<T> Drop for SlotBox<T> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: the box exists (P1), and ends with this call.
+        // SAFETY: the box exists (`holder-keeps-cell`), and ends with this call.
         unsafe { self.place.drop_box() };
     }
 }

@@ -25,12 +25,12 @@
 //!
 //! # Invariants
 //!
-//! * S1: readers and `X` exclude each other, but for one `n` that says of an `X` that the
-//!   value was sent; and neither occurs with `V`, except `V X`: a destructor runs.
-//! * S2: with readers or a `RefMut` outstanding, only their end makes the value
-//!   go: everything else is refused, or sets `D`.
-//! * S3: readers stay below `X`: a reader is admitted only while one more
-//!   would still count.
+//! * `readers-or-writer`: readers and `X` exclude each other, but for one `n` that says of an `X`
+//!   that the value was sent; and neither occurs with `V`, except `V X`: a destructor runs.
+//! * `borrow-keeps-value`: with readers or a `RefMut` outstanding, only their
+//!   end makes the value go: everything else is refused, or sets `D`.
+//! * `readers-fit`: readers stay below `X`: a reader is admitted only while one
+//!   more would still count.
 
 use core::cell::Cell;
 
@@ -41,7 +41,7 @@ use crate::key::Key;
 #[repr(C)]
 pub(crate) struct Stamp {
     /// Not to be read where the state is [sent](State::is_sent): it may be another thread's
-    /// (X4).
+    /// (`link-at-key`).
     pub(super) key: Cell<Key>,
     pub(super) state: Cell<State>,
 }
@@ -97,7 +97,7 @@ impl State {
 
     // Questions.
 
-    /// One more reader may come, by handle or by key (S1, S3).
+    /// One more reader may come, by handle or by key (`readers-or-writer`, `readers-fit`).
     #[inline(always)]
     const fn admits_reader(self) -> bool {
         self.0 < EXCLUSIVE - READER
@@ -297,22 +297,22 @@ impl State {
         State(bits)
     }
 
-    /// S1, S2, and that the slab is not gone.
+    /// `readers-or-writer`, `borrow-keeps-value`, and that the slab is not gone.
     pub(crate) fn check(self) {
         let (readers, exclusive) = (self.0 & READERS != 0, self.0 & EXCLUSIVE != 0);
         assert!(
             !(readers && exclusive) || self.is_sent(),
-            "S1: {:#x}",
+            "readers-or-writer: {:#x}",
             self.0
         );
         assert!(
             self.has_value() || !readers && !self.is_doomed(),
-            "S1: {:#x}",
+            "readers-or-writer: {:#x}",
             self.0
         );
         assert!(
             !self.is_doomed() || self.is_borrowed(),
-            "S2: doomed with no borrow left: {:#x}",
+            "borrow-keeps-value: doomed with no borrow left: {:#x}",
             self.0
         );
         assert!(

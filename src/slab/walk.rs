@@ -36,10 +36,10 @@ const LINES: usize = 8;
 ///
 /// # Invariants
 ///
-/// * W1: the memory counts this walk, and the cells after `at` up to `row_last` are those of
-///   the last keys below `row_keys_end`. Only a row without a value, a hole's, may get other
-///   cells, and a walk passes that without user code.
-/// * W2: `row_keys_end <= keys_end`.
+/// * `counted-walk`: the memory counts this walk, and the cells after `at` up to `row_last` are
+///   those of the last keys below `row_keys_end`. Only a row without a value, a hole's, may get
+///   other cells, and a walk passes that without user code.
+/// * `row-keys`: `row_keys_end <= keys_end`.
 pub(crate) struct Walk<'a, T, M: SlabMemory> {
     cells: Cells<'a, T, M>,
     at: *mut u8,
@@ -58,7 +58,7 @@ impl<T, M: SlabMemory> Clone for Walk<'_, T, M> {
 impl<T, M: SlabMemory> Drop for Walk<'_, T, M> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: counted when it was made (W1), and ends once.
+        // SAFETY: counted when it was made (`counted-walk`), and ends once.
         unsafe { self.cells.memory.end_walk() };
     }
 }
@@ -82,12 +82,13 @@ impl<'a, T, M: SlabMemory> Walk<'a, T, M> {
         self.cells
     }
 
-    /// The keys still to be visited.
+    /// The keys still to be visited, which do not end before they start (`row-keys`).
     pub(crate) fn keys(&self) -> Range<usize> {
         Self::first_key(self.at, self.row_last, self.row_keys_end)..self.keys_end
     }
 
-    /// The key of the cell that was returned last, which is not read from its stamp (X4).
+    /// The key of the cell that was returned last, which is not read from its stamp
+    /// (`link-at-key`).
     #[inline(always)]
     pub(crate) fn last_key(&self) -> Key {
         let next = Self::first_key(self.at, self.row_last, self.row_keys_end);
@@ -102,7 +103,7 @@ impl<'a, T, M: SlabMemory> Walk<'a, T, M> {
         row_keys_end - row_last.addr().wrapping_sub(at.addr()) / CellPtr::<T>::SIZE
     }
 
-    /// The next cell of the row, usable until user code runs (P4). At the end of
+    /// The next cell of the row, usable until user code runs (`live-by-key`). At the end of
     /// the row [`find_row`](Self::find_row) goes on.
     #[inline(always)]
     pub(crate) fn next_in_row(&mut self) -> Option<Live<'a, T>> {
@@ -110,8 +111,8 @@ impl<'a, T, M: SlabMemory> Walk<'a, T, M> {
             return None;
         }
         self.at = self.at.wrapping_add(CellPtr::<T>::SIZE);
-        // SAFETY: by W1 there is a whole cell, which stays as long as this walk; stamped, and of
-        // the type that `Cells::new` was told.
+        // SAFETY: by `counted-walk` there is a whole cell, which stays as long as this walk;
+        // stamped, and of the type that `Cells::new` was told.
         unsafe {
             let cell = CellPtr::new(NonNull::new_unchecked(self.at));
             Some(self.cells.place(cell).live())
@@ -171,7 +172,7 @@ pub(crate) fn conflict<T, M: SlabMemory>(
     state.is_occupied().then_some(state)
 }
 
-/// The key of a cell of this slab; O(chunks) where its stamp may not be read (X4).
+/// The key of a cell of this slab; O(chunks) where its stamp may not be read (`link-at-key`).
 pub(crate) fn key_of<T, M: SlabMemory>(cells: Cells<'_, T, M>, cell: Live<'_, T>) -> Key {
     if !cell.state().is_sent() {
         return cell.key();
@@ -298,7 +299,8 @@ pub(crate) unsafe fn close<T, M: SlabMemory>(cells: Cells<'_, T, M>) {
                 }
             }
             // SAFETY: the slab's use ends, and exactly the cells that are not
-            // free were counted, those that are out among them (L2, X2).
+            // free were counted, those that are out among them (`last-holder`,
+            // `sent-count`).
             unsafe { header::close(self.cells.memory.header(), occupied - sent, sent) };
         }
     }

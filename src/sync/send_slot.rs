@@ -75,8 +75,7 @@ pub struct SendSlot<T> {
 const _: () = assert!(size_of::<SendSlot<u64>>() == 2 * size_of::<usize>());
 
 // SAFETY: the value is owned, and may go to another thread; of what it shares with its slab
-// the handle uses only what others may use at once (X1
-// of `slab/sent.rs`).
+// the handle uses only what others may use at once (`sent-parts`).
 unsafe impl<T: Send> Send for SendSlot<T> {}
 // SAFETY: by reference the value is read, and the key, which is not written.
 unsafe impl<T: Sync> Sync for SendSlot<T> {}
@@ -172,8 +171,7 @@ impl<T> SendSlot<T> {
     #[inline]
     #[must_use]
     pub fn key(sent: &Self) -> Key {
-        // SAFETY: the handle exists, and no one else uses the key before it ends (X1 of
-        // `slab/sent.rs`).
+        // SAFETY: the handle exists, and no one else uses the key before it ends (`sent-parts`).
         unsafe { sent.place.sent_key() }
     }
 

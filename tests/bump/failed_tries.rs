@@ -1,5 +1,5 @@
 //! What a closure that fails had memory for is given back, but only if nothing else was
-//! allocated since (A2).
+//! allocated since (`built-values-dropped`).
 
 use std::alloc::Layout;
 

@@ -1,6 +1,6 @@
 //! Code of the user that runs within an allocation may allocate in the same arena:
-//! closures, iterators, clones and formatters (A1). Another arena handed out the same
-//! bytes twice.
+//! closures, iterators, clones and formatters (`ends-change-at-once`). Another arena handed out the
+//! same bytes twice.
 
 use std::cell::Cell;
 use std::fmt;

@@ -3,7 +3,7 @@
 //!
 //! # Invariants
 //!
-//! * Z1: a mapping's bytes are mapped from `start` on until it is unmapped; up to
+//! * `mapped-bytes`: a mapping's bytes are mapped from `start` on until it is unmapped; up to
 //!   `ready` they are accessible, and populated unless the mapping is reserved.
 
 use core::alloc::Layout;
@@ -129,7 +129,8 @@ impl Asked {
             return Ok(());
         }
         let bytes = to - mapping.ready;
-        // SAFETY: `ready` is below the bytes of the mapping (tested above).
+        // SAFETY: `ready` is below the bytes of the mapping (tested above), which are mapped
+        // (`mapped-bytes`).
         let place = unsafe { mapping.start.add(mapping.ready) }.as_ptr().cast();
         // SAFETY: whole pages of the mapping, which are not in use yet.
         let result = unsafe {

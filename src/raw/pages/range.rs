@@ -13,8 +13,9 @@
 //!
 //! # Invariants
 //!
-//! * range-open: a range's bytes are open, readable and writable, for `opened` cells and as many indices.
-//! * range-owner: a range is the caller's alone from `reserve` to `release` or `move_to`.
+//! * `range-open`: a range's bytes are open, readable and writable, for `opened` cells and as many
+//!   indices.
+//! * `range-owner`: a range is the caller's alone from `reserve` to `release` or `move_to`.
 
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
@@ -336,7 +337,8 @@ mod backend {
     pub(super) unsafe fn move_to(range: Range, other: &Range, sizes: Sizes, opened: usize) -> bool {
         let [bytes, _] = sizes.opened(opened);
         let (from, to) = (range.cells.as_ptr().cast(), other.cells.as_ptr().cast());
-        // SAFETY: so many bytes are open in both, and the other's are not in use (precondition).
+        // SAFETY: so many bytes are open in both (`range-open`), and the other's are not in use
+        // (precondition).
         unsafe {
             // Longer by a grain, for which there is room: of several mappings, should they be that by
             // now, the system would move some and then refuse.

@@ -8,10 +8,10 @@
 //!
 //! # Invariants
 //!
-//! * G1: `start..start + cut` is out or on the list; from there on nothing was
-//!   ever handed out, or it came back.
-//! * G2: the ranges on the list ascend, do not touch, and none ends at `cut`.
-//! * G3: `out` counts the bytes that are out.
+//! * `region-cut`: `start..start + cut` is out or on the list; from there on
+//!   nothing was ever handed out, or it came back.
+//! * `ascending-ranges`: the ranges on the list ascend, do not touch, and none ends at `cut`.
+//! * `bytes-out`: `out` counts the bytes that are out.
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
@@ -159,7 +159,7 @@ impl Region {
         self.insert(begun..begun + bytes);
     }
 
-    /// Puts a range onto the list, joined to its neighbours (G2). An empty one is
+    /// Puts a range onto the list, joined to its neighbours (`ascending-ranges`). An empty one is
     /// none.
     fn insert(&mut self, places: Places) {
         if places.is_empty() {
@@ -231,14 +231,20 @@ impl Region {
             // SAFETY: a range on the list.
             let Range { bytes, next: after } = unsafe { range.read() };
             let begun = self.offset(range);
-            assert!(bytes > 0 && bytes % GRANULE == 0, "G2: a range's size");
-            assert!(last_end.is_none_or(|end| end < begun), "G2: ascending");
-            assert!(begun + bytes < self.cut, "G2: below the cut");
+            assert!(
+                bytes > 0 && bytes % GRANULE == 0,
+                "ascending-ranges: a range's size"
+            );
+            assert!(
+                last_end.is_none_or(|end| end < begun),
+                "ascending-ranges: ascending"
+            );
+            assert!(begun + bytes < self.cut, "ascending-ranges: below the cut");
             last_end = Some(begun + bytes);
             free += bytes;
             next = after;
         }
-        assert_eq!(free + self.out, self.cut, "G1 and G3");
+        assert_eq!(free + self.out, self.cut, "region-cut and bytes-out");
     }
 }
 

@@ -11,10 +11,10 @@
 //!
 //! # Invariants
 //!
-//! * Y1: a mapping on the list is mapped until none of its blocks is out.
-//! * Y2: a block is out only after its bytes are below `ready`, but a reserved
-//!   one, which is its mapping's only one.
-//! * Y3: every record is in one of the record pages: that of a mapping on the list
+//! * `mapped-while-out`: a mapping on the list is mapped until none of its blocks is out.
+//! * `ready-before-out`: a block is out only after its bytes are below `ready`,
+//!   but a reserved one, which is its mapping's only one.
+//! * `record-pages`: every record is in one of the record pages: that of a mapping on the list
 //!   `mappings`, every other one on `spare`.
 
 use core::alloc::Layout;
@@ -97,7 +97,7 @@ impl System {
     pub(crate) fn each_mapping(&self, mut f: impl FnMut(&Mapping)) {
         let state = self.lock();
         let mut next = state.mappings;
-        // SAFETY: by Y3 records on the list, which the lock guards.
+        // SAFETY: by `record-pages` records on the list, which the lock guards.
         while let Some(record) = unsafe { next.as_ref() } {
             if let Some(mapping) = &record.mapping {
                 f(mapping);
@@ -114,7 +114,7 @@ impl System {
         let mut state = self.lock();
         let state = &mut *state;
         let mut next = state.mappings;
-        // SAFETY: by Y3 records on the list, which the lock guards.
+        // SAFETY: by `record-pages` records on the list, which the lock guards.
         while let Some(record) = unsafe { next.as_mut() } {
             next = record.next;
             if let Some(mapping) = record.mapping.as_mut().filter(|mapping| !mapping.reserved) {
@@ -253,8 +253,8 @@ impl System {
         let state = self.lock();
         // SAFETY: records on the list, which the lock guards.
         let mapping = unsafe { find(state.mappings, start) };
-        // SAFETY: the block lies in this mapping; its bytes are accessible and not in use
-        // (precondition).
+        // SAFETY: the block lies in this mapping; its bytes are accessible (`ready-before-out`) and
+        // not in use (precondition).
         unsafe { mapping.populate(start, from, to) }
     }
 
@@ -291,7 +291,7 @@ impl System {
     pub(in crate::raw) unsafe fn release(&self, start: NonNull<u8>, layout: Layout) {
         let mut state = self.lock();
         // SAFETY: records on the list, which the lock guards; the block came from one
-        // of the mappings (Y1), and is not used any more.
+        // of the mappings (`mapped-while-out`), and is not used any more.
         unsafe {
             let mapping = find(state.mappings, start);
             // The pages of a reserved block may not be accessible: nothing is
@@ -333,7 +333,7 @@ impl System {
         if !reserved {
             state.mapped += mapping.bytes;
         }
-        // SAFETY: by Y3 the first of the spare records.
+        // SAFETY: by `record-pages` the first of the spare records.
         unsafe {
             state.spare = (*record).next;
             (*record).mapping = Some(mapping);
@@ -350,7 +350,7 @@ impl Drop for System {
         // A mapping that is left has blocks that were leaked: it stays.
         while !state.record_pages.is_null() {
             let page = state.record_pages;
-            // SAFETY: by Y3 no record is used again, and pages are mapped once.
+            // SAFETY: by `record-pages` no record is used again, and pages are mapped once.
             unsafe {
                 state.record_pages = (*page).next;
                 unmap_part(page.cast(), size_of::<RecordPage>());
@@ -421,7 +421,7 @@ impl State {
 ///
 /// The records of the list are reached through this alone while it lives.
 unsafe fn find<'a>(mut record: *mut Record, block: NonNull<u8>) -> &'a mut Mapping {
-    // SAFETY: by Y3 a record, or the end of the list; it is reached through this alone
+    // SAFETY: by `record-pages` a record, or the end of the list; it is reached through this alone
     // (precondition).
     while let Some(found) = unsafe { record.as_mut() } {
         match &mut found.mapping {

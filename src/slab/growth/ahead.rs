@@ -28,21 +28,22 @@
 //!
 //! # Invariants
 //!
-//! * R1: a pointer in the ring is a finished block without an owner; the side
-//!   that swaps it out owns it.
-//! * R2: only the owner's thread takes pointers out, only the helper puts them
-//!   in, both in the order of positions. (The helper starts after the ring is
-//!   first filled and ends before it is dropped.)
-//! * R3: the array that was left, if there is one, has no owner. Only the
-//!   owner's thread leaves one, only where there is none.
-//! * R4: a pointer in the ring of the mailbox is a block of `layout`; an array
-//!   that is ready or was left begins with its layout. All are from `source`.
-//! * R5: the mailbox is freed after the helper has ended, and leaked where
-//!   that cannot be known.
-//! * R6: the array that is ready, if there is one, has no owner; the side that
-//!   swaps it out owns it. Only the helper puts one there, only where there is
-//!   none. Both sides take: the owner to use it, the helper to free one that is
-//!   of another size than is wanted now.
+//! * `swap-owns-block`: a pointer in the ring is a finished block without an
+//!   owner; the side that swaps it out owns it.
+//! * `ring-order`: only the owner's thread takes pointers out, only the helper
+//!   puts them in, both in the order of positions. (The helper starts after the
+//!   ring is first filled and ends before it is dropped.)
+//! * `left-array`: the array that was left, if there is one, has no owner. Only
+//!   the owner's thread leaves one, only where there is none.
+//! * `mailbox-layouts`: a pointer in the ring of the mailbox is a block of
+//!   `layout`; an array that is ready or was left begins with its layout. All
+//!   are from `source`.
+//! * `mailbox-stays`: the mailbox is freed after the helper has ended, and
+//!   leaked where that cannot be known.
+//! * `swap-owns-array`: the array that is ready, if there is one, has no owner;
+//!   the side that swaps it out owns it. Only the helper puts one there, only
+//!   where there is none. Both sides take: the owner to use it, the helper to
+//!   free one that is of another size than is wanted now.
 
 use core::alloc::Layout;
 use core::cell::Cell;
@@ -118,7 +119,7 @@ impl Ahead {
             .name("flatslab ahead".into())
             .spawn(move || {
                 let shared = shared;
-                // SAFETY: by R5 allocated until this thread has ended.
+                // SAFETY: by `mailbox-stays` allocated until this thread has ended.
                 let mailbox = unsafe { shared.0.as_ref() };
                 let build = |number| Some(build(number).ok()?.leak_start());
                 let allocate = |array, size| {
@@ -157,7 +158,7 @@ impl Ahead {
         if start.is_none() || self.taken.get() % half == 0 {
             self.wake();
         }
-        // SAFETY: by R1 and R4 a block of this layout, and ours.
+        // SAFETY: by `swap-owns-block` and `mailbox-layouts` a block of this layout, and ours.
         start.map(|start| unsafe { Block::from_start(start, self.layout, &self.source) })
     }
 
@@ -165,7 +166,8 @@ impl Ahead {
     /// nothing, and leaves one of another layout to the helper.
     pub(crate) fn take_array(&self, array: Array, layout: Layout) -> Option<Block> {
         let start = self.mailbox().array(array).take()?;
-        // SAFETY: by R4 and R6 an array that begins with its layout, and ours.
+        // SAFETY: by `mailbox-layouts` and `swap-owns-array` an array that begins with its layout,
+        // and ours.
         let block = unsafe { with_layout(start, &self.source) };
         if block.layout() == layout {
             return Some(block);
@@ -253,13 +255,15 @@ impl Ahead {
     fn free_what_is_ready(&self) {
         for position in 0..self.mailbox().capacity() {
             if let Some(start) = self.mailbox().take(position) {
-                // SAFETY: by R1 and R4 a block of this layout, and ours.
+                // SAFETY: by `swap-owns-block` and `mailbox-layouts` a block of this layout, and
+                // ours.
                 drop(unsafe { Block::from_start(start, self.layout, &self.source) });
             }
         }
         for array in ARRAYS {
             if let Some(start) = self.mailbox().array(array).take() {
-                // SAFETY: by R4 and R6 an array that begins with its layout, and ours.
+                // SAFETY: by `mailbox-layouts` and `swap-owns-array` an array that begins with its
+                // layout, and ours.
                 drop(unsafe { with_layout(start, &self.source) });
             }
         }
@@ -281,7 +285,7 @@ impl Drop for Ahead {
                 drop(unsafe { with_layout(start, &self.source) });
             }
         }
-        // SAFETY: `try_new` leaked it, and the helper has ended (R5).
+        // SAFETY: `try_new` leaked it, and the helper has ended (`mailbox-stays`).
         drop(unsafe { Block::reclaim(self.mailbox, &self.source) });
     }
 }
@@ -304,7 +308,7 @@ fn leak_with_layout(block: Block) -> NonNull<u8> {
 /// The caller alone has collected or taken it from the mailbox of an [`Ahead`]
 /// of this source.
 unsafe fn with_layout(start: NonNull<u8>, source: &Source) -> Block {
-    // SAFETY: by R4 it begins with its layout.
+    // SAFETY: by `mailbox-layouts` it begins with its layout.
     unsafe { Block::from_start(start, start.cast::<Layout>().read_unaligned(), source) }
 }
 
@@ -318,7 +322,7 @@ unsafe impl Send for Shared {}
 /// The state that both ends share.
 struct Mailbox {
     /// Blocks that are ready, each at its position modulo the capacity; null
-    /// where there is none (R1).
+    /// where there is none (`swap-owns-block`).
     ring: Block,
     capacity: usize,
     /// A block's number is its position plus this.
@@ -332,9 +336,9 @@ struct Mailbox {
 struct Handover {
     /// Bytes of the successor that is wanted; 0 if none is.
     wanted: AtomicUsize,
-    /// A successor that is ready (R6), or null.
+    /// A successor that is ready (`swap-owns-array`), or null.
     ready: AtomicPtr<u8>,
-    /// An array to be freed (R3), or null.
+    /// An array to be freed (`left-array`), or null.
     left: AtomicPtr<u8>,
 }
 
@@ -382,7 +386,7 @@ impl Mailbox {
         }
     }
 
-    /// The owner's side of R2. An empty place is only read.
+    /// The owner's side of `ring-order`. An empty place is only read.
     fn take(&self, position: usize) -> Option<NonNull<u8>> {
         if self.is_empty_at(position) {
             return None;
@@ -394,7 +398,7 @@ impl Mailbox {
         )
     }
 
-    /// The helper's side of R2; the place is empty.
+    /// The helper's side of `ring-order`; the place is empty.
     fn put(&self, position: usize, start: NonNull<u8>) {
         // Release: pairs with the acquire in `take`.
         self.slot(position).store(start.as_ptr(), Ordering::Release);
@@ -482,7 +486,7 @@ impl Handover {
         self.wanted.load(Ordering::Relaxed)
     }
 
-    /// Both sides of R6. An empty place is only read.
+    /// Both sides of `swap-owns-array`. An empty place is only read.
     fn take(&self) -> Option<NonNull<u8>> {
         if !self.is_ready() {
             return None;
@@ -492,7 +496,7 @@ impl Handover {
         NonNull::new(self.ready.swap(core::ptr::null_mut(), Ordering::Acquire))
     }
 
-    /// The helper's side of R6; the place is empty.
+    /// The helper's side of `swap-owns-array`; the place is empty.
     fn put(&self, start: NonNull<u8>) {
         // Release: pairs with the acquire in `take`.
         self.ready.store(start.as_ptr(), Ordering::Release);
@@ -508,13 +512,13 @@ impl Handover {
         !self.left.load(Ordering::Relaxed).is_null()
     }
 
-    /// The owner's side of R3: no array is left there now.
+    /// The owner's side of `left-array`: no array is left there now.
     fn leave(&self, start: NonNull<u8>) {
         // Release: pairs with the acquire in `collect`.
         self.left.store(start.as_ptr(), Ordering::Release);
     }
 
-    /// The helper's side of R3.
+    /// The helper's side of `left-array`.
     fn collect(&self) -> Option<NonNull<u8>> {
         if !self.has_left() {
             return None;

@@ -21,14 +21,14 @@
 //!
 //! # Invariants
 //!
-//! * G1: `slots` of the header are those of the chunks in the table.
-//! * G2: the fresh cells are those with the keys from `next_fresh` on, all in
+//! * `table-slots`: `slots` of the header are those of the chunks in the table.
+//! * `fresh-keys`: the fresh cells are those with the keys from `next_fresh` on, all in
 //!   one chunk of the table. All of them are stamped, or none; in a chunk that is being filled
-//!   those below its `filled_to` (T1).
-//! * G3: the stack has room for every cell of every chunk.
-//! * G4: the fresh cells with keys below `ready_to` may be handed out: their memory is touched as
-//!   far as `touch_ahead` asks for it, and keys lead to them once they are stamped. If there
-//!   are none, it is `next_fresh`.
+//!   those below its `filled_to` (`table-entries`).
+//! * `stack-fits-all`: the stack has room for every cell of every chunk.
+//! * `ready-fresh`: the fresh cells with keys below `ready_to` may be handed out: their memory is
+//!   touched as far as `touch_ahead` asks for it, and keys lead to them once they are stamped. If
+//!   there are none, it is `next_fresh`.
 
 use core::alloc::Layout;
 use core::cell::{Cell, RefCell};
@@ -53,7 +53,7 @@ use crate::slab::header::SlabHeader;
 pub(crate) struct GrowableHeader {
     header: SlabHeader,
     next_fresh: Cell<usize>,
-    /// Fresh cells from this key on are to be made ready, G4.
+    /// Fresh cells from this key on are to be made ready, `ready-fresh`.
     ready_to: Cell<usize>,
     /// The fresh cells that are touched at once; 0 for none.
     touch_ahead: usize,
@@ -111,7 +111,7 @@ pub(crate) fn try_new<T>(
 /// As for [`header::Release`]; `header` came from [`try_new`].
 unsafe fn release(header: NonNull<SlabHeader>) {
     let header = header.cast::<GrowableHeader>();
-    // SAFETY: `try_new` leaked this block, and by L2 this is the last use.
+    // SAFETY: `try_new` leaked this block, and by `last-holder` this is the last use.
     unsafe {
         let source = header.as_ref().header.stack.source().clone();
         drop(Block::reclaim(header, &source));
@@ -125,7 +125,7 @@ impl GrowableHeader {
     }
 
     /// Where a row of cells ends that goes on to the end of a chunk, or to that of the part of it
-    /// that is filled (T1).
+    /// that is filled (`table-entries`).
     #[inline(always)]
     pub(crate) fn row_end(&self, key: usize) -> usize {
         let table = self.table.borrow();
@@ -374,12 +374,13 @@ impl GrowableHeader {
             self.header.add_fresh(cells);
         } else {
             let cells_added = (0..chunks).map(add).flat_map(|keys| self.cells::<T>(keys));
-            // SAFETY: just added, so free and on no stack; and G3.
+            // SAFETY: just added, so free and on no stack; and `stack-fits-all`.
             unsafe { self.header.stack.push_below(cells, cells_added.map(Some)) };
         }
     }
 
-    /// Takes all chunks whose cells are all free out of the slab; O(slots).
+    /// Takes all chunks whose cells are all free out of the slab, and these out of `slots`
+    /// (`table-slots`); O(slots).
     pub(crate) fn shrink<T>(&self) -> Option<LooseChunks> {
         self.bury_fresh::<T>();
         let mut table = self.table.borrow_mut();
@@ -388,7 +389,7 @@ impl GrowableHeader {
             return None;
         }
         self.header.stack.retain(|cell| {
-            // SAFETY: by F2 a cell of this slab, and none is freed yet.
+            // SAFETY: by `free-on-stack` a cell of this slab, and none is freed yet.
             cell.is_some_and(|cell| unsafe { CellPtr::<T>::new(cell).key().is_some() })
         });
         self.header.remove_slots(stripped << table.shift());
@@ -452,8 +453,8 @@ impl GrowableHeader {
         let first = self.next_fresh.get();
         let count = self.header.fresh();
         self.table.borrow_mut().stamp_rest::<T>();
-        // SAFETY: by G2 they lie in one chunk, are free and not on the stack, which
-        // has room for them (G3).
+        // SAFETY: by `fresh-keys` they lie in one chunk, are free and not on the stack, which
+        // has room for them (`stack-fits-all`).
         unsafe {
             (self.header.stack).push_below(count, self.cells::<T>(first..first + count).map(Some))
         };

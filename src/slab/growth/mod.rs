@@ -300,7 +300,7 @@ impl Growable {
         }
         // SAFETY: made by `growable_header`, and allocated while the slab lives.
         let body = unsafe { self.header.get().cast::<GrowableHeader>().as_ref() };
-        // A walk goes by pointer through the chunks (W1).
+        // A walk goes by pointer through the chunks (`counted-walk`).
         if self.walks.get() == 0 {
             let released = body.shrink::<T>();
             self.note_growth(body);

@@ -20,15 +20,16 @@
 //!
 //! # Invariants
 //!
-//! * T1: the entries from `i << repeat` to `(i + 1) << repeat` are equal, and lead to chunk `i`:
-//!   `1 << shift` cells with the keys from `i << shift`, or, in a hole, to the stand-in, whose
-//!   cells are in state `V O` and have [`Key::NONE`]. All are stamped but the last `unstamped` of
-//!   the last chunk, which are not in use. Of the chunk in which `filled_to` lies, the entries
-//!   from that key on, which begins a grain and is not the chunk's first, lead to the stand-in.
-//! * T2: `holes` numbers are holes, those whose bit is set, none of them below `next_hole`. There is a
-//!   stand-in if there is a hole, or a chunk that is being filled.
-//! * T3: the last number is no hole.
-//! * T4: `shift` is the binary logarithm of a grain plus `repeat`.
+//! * `table-entries`: the entries from `i << repeat` to `(i + 1) << repeat` are equal, and lead to
+//!   chunk `i`: `1 << shift` cells with the keys from `i << shift`, or, in a hole, to the stand-in,
+//!   whose cells are in state `V O` and have [`Key::NONE`]. All are stamped but the last
+//!   `unstamped` of the last chunk, which are not in use. Of the chunk in which `filled_to` lies,
+//!   the entries from that key on, which begins a grain and is not the chunk's first, lead to the
+//!   stand-in.
+//! * `hole-bits`: `holes` numbers are holes, those whose bit is set, none of them below
+//!   `next_hole`. There is a stand-in if there is a hole, or a chunk that is being filled.
+//! * `last-is-chunk`: the last number is no hole.
+//! * `grain-shift`: `shift` is the binary logarithm of a grain plus `repeat`.
 
 use core::alloc::Layout;
 use core::ops::Range;
@@ -45,7 +46,7 @@ use crate::slab::cell::{CellPtr, stamp_all};
 /// What a slab keeps of its table in itself, to find a key's cell without the header.
 #[derive(Clone, Copy)]
 pub(crate) struct Chunks {
-    /// The origin of each chunk, T1.
+    /// The origin of each chunk, `table-entries`.
     origins: NonNull<*mut u8>,
     /// Keys from here on have no cell, or one that is not stamped yet.
     pub(crate) bound: usize,
@@ -68,8 +69,9 @@ impl Chunks {
     /// has not changed since these were asked for.
     #[inline(always)]
     pub(crate) unsafe fn cell<T>(self, key: Key) -> CellPtr<T> {
-        // SAFETY: by T1 and T4 the table has an entry for the key's grain, and
-        // its chunk a cell at that distance from its origin.
+        // SAFETY: by `table-entries` and `grain-shift` the table has an entry
+        // for the key's grain, and its chunk a cell at that distance from its
+        // origin.
         unsafe {
             let origin = self
                 .origins
@@ -291,7 +293,7 @@ impl ChunkTable {
         }
     }
 
-    /// The lowest hole, of which there is one (T2), and how many words of bits were read.
+    /// The lowest hole, of which there is one (`hole-bits`), and how many words of bits were read.
     fn lowest_hole(&self) -> (usize, usize) {
         let first = self.next_hole / BITS;
         let mut at = first;
@@ -369,7 +371,7 @@ impl ChunkTable {
         let number = first >> self.shift;
         let local = first - (number << self.shift);
         let key = |local| Key::from_raw(first as u32 + local);
-        // SAFETY: by T1 the chunk has those cells, and no key leads to them yet.
+        // SAFETY: by `table-entries` the chunk has those cells, and no key leads to them yet.
         unsafe {
             let cell = start.add(local * CellPtr::<T>::SIZE);
             stamp_all::<T>(cell, 1 << const { grain::<T>() }, key);
@@ -405,7 +407,7 @@ impl ChunkTable {
         let end = fresh.end.min(fresh.start + ahead.max(page));
         if ahead > page {
             let bytes = (end - fresh.start) * CellPtr::<T>::SIZE;
-            // SAFETY: by T1 those cells of the last chunk are not in use.
+            // SAFETY: by `table-entries` those cells of the last chunk are not in use.
             unsafe { touch(self.place::<T>(fresh.start), 0, bytes) };
         }
         end
@@ -419,7 +421,7 @@ impl ChunkTable {
         let stamped = self.unstamped > 0;
         if stamped {
             debug_assert!(key == self.chunks().bound);
-            // SAFETY: by T1 that cell of the last chunk is not in use.
+            // SAFETY: by `table-entries` that cell of the last chunk is not in use.
             unsafe { stamp_all::<T>(cell, 1, |_| Key::from_raw(key as u32)) };
             self.unstamped -= 1;
         }
@@ -431,7 +433,7 @@ impl ChunkTable {
         if self.unstamped > 0 {
             let first = self.chunks().bound;
             let key = |local| Key::from_raw(first as u32 + local);
-            // SAFETY: by T1 those cells of the last chunk are not in use.
+            // SAFETY: by `table-entries` those cells of the last chunk are not in use.
             unsafe { stamp_all::<T>(self.place::<T>(first), self.unstamped, key) };
             self.unstamped = 0;
         }
@@ -445,7 +447,7 @@ impl ChunkTable {
         let bytes = self.unstamped * CellPtr::<T>::SIZE;
         if bytes > 0 && !self.source.populates() {
             let start = self.place::<T>(self.chunks().bound);
-            // SAFETY: by T1 those cells of the last chunk are not in use.
+            // SAFETY: by `table-entries` those cells of the last chunk are not in use.
             unsafe { touch(start, 0, bytes) };
         }
     }
@@ -455,7 +457,8 @@ impl ChunkTable {
     fn place<T>(&self, key: usize) -> NonNull<u8> {
         let number = key >> self.shift;
         let local = key - (number << self.shift);
-        // SAFETY: a chunk of that number has 2^`shift` cells (T1), and `local` is at most that.
+        // SAFETY: a chunk of that number has 2^`shift` cells (`table-entries`), and `local` is at
+        // most that.
         unsafe { self.start(number).add(local * CellPtr::<T>::SIZE) }
     }
 
@@ -469,7 +472,7 @@ impl ChunkTable {
                 continue;
             }
             let start = self.start(number);
-            // SAFETY: by T1 the chunk has that many cells, all stamped.
+            // SAFETY: by `table-entries` the chunk has that many cells, all stamped.
             let is_free = unsafe {
                 chunk::cells(start, CellPtr::<T>::SIZE, 1 << self.shift)
                     .all(|cell| CellPtr::<T>::new(cell).is_free())
@@ -484,8 +487,8 @@ impl ChunkTable {
         stripped
     }
 
-    /// Gives back the chunks without keys: numbers at the end go, others
-    /// become holes.
+    /// Gives back the chunks without keys: numbers at the end go
+    /// (`last-is-chunk`), others become holes.
     pub(super) fn release(&mut self) -> LooseChunks {
         let mut released = LooseChunks::new(self.layout, self.source.clone());
         while self.numbers > 0 && self.is_hole(self.numbers - 1) {
@@ -549,7 +552,7 @@ impl ChunkTable {
     /// Where the chunk of a number, or the stand-in, starts.
     fn start(&self, number: usize) -> NonNull<u8> {
         debug_assert!(number < self.numbers);
-        // SAFETY: there is such a number, and by T1 its entries lead to a block.
+        // SAFETY: there is such a number, and by `table-entries` its entries lead to a block.
         unsafe {
             let entries = self.origins.start().cast::<*mut u8>();
             let origin = entries.add(number << self.repeat).read();

@@ -14,18 +14,18 @@
 //!
 //! # Invariants
 //!
-//! * live-without-vacant: the value's bytes hold a live `T` exactly while the word has no
+//! * `live-without-vacant`: the value's bytes hold a live `T` exactly while the word has no
 //!   `VACANT`, but for the one thread that has the cell: who took it from the map until it
 //!   publishes the value, and who claimed the end of the value until it frees the cell.
-//! * readers-keep-value: the value is not written to, moved or dropped while readers are counted.
+//! * `readers-keep-value`: the value is not written to, moved or dropped while readers are counted.
 //!   Readers come only to a value without `REMOVED`, or along with another reader. The end of a
 //!   value is claimed by the one change of the word to `REMOVED` without readers.
-//! * cell-generation-grows: the generation of a cell begins at 1 and grows by 1 whenever the cell
+//! * `cell-generation-grows`: the generation of a cell begins at 1 and grows by 1 whenever the cell
 //!   is freed. After the last generation the cell is never given back to the map, or, in a slab
 //!   whose generations wrap, it begins at 1 again. It is never 0. That a generation comes back
-//!   changes nothing for the others (live-without-vacant, readers-keep-value): an exchange that
+//!   changes nothing for the others (`live-without-vacant`, `readers-keep-value`): an exchange that
 //!   finds the bits it expects acts on the value that is there then.
-//! * word-apart: the word is reached through `&AtomicU64`, the value through pointers to the
+//! * `word-apart`: the word is reached through `&AtomicU64`, the value through pointers to the
 //!   value: neither covers the other's bytes.
 
 use core::alloc::Layout;
@@ -184,7 +184,7 @@ impl Word {
     #[cold]
     fn claim_as_last_reader(&self) -> bool {
         // Acquire: pairs with the release of every other reader's end, and of `publish`. Nothing
-        // changes the word any more but its end (readers-keep-value).
+        // changes the word any more but its end (`readers-keep-value`).
         let _ = self.0.load(Ordering::Acquire);
         true
     }
@@ -382,7 +382,7 @@ impl<T> CellPtr<T> {
     #[inline(always)]
     pub(super) unsafe fn word<'a>(self) -> &'a Word {
         // SAFETY: allocated and written for `'a` (precondition); the borrow meets no other kind of
-        // access (word-apart).
+        // access (`word-apart`).
         unsafe { self.word_place().as_ref() }
     }
 }
@@ -429,7 +429,7 @@ impl SharedKey {
     #[inline(always)]
     pub(super) fn new(generation: u64, index: usize) -> Self {
         debug_assert!(generation != 0 && generation & index as u64 == 0);
-        // SAFETY: generations begin at 1 and are never 0 (cell-generation-grows).
+        // SAFETY: generations begin at 1 and are never 0 (`cell-generation-grows`).
         SharedKey(unsafe { NonZeroU64::new_unchecked(generation | index as u64) })
     }
 

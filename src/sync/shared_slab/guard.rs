@@ -96,7 +96,7 @@ impl<T, S: Deref<Target = SharedSlab<T>>> SharedRef<T, S> {
     #[inline]
     #[must_use]
     pub fn key(guard: &Self) -> SharedKey {
-        // SAFETY: the guard keeps the slab, and so the cell is allocated (block-of-cells).
+        // SAFETY: the guard keeps the slab, and so the cell is allocated (`block-of-cells`).
         let generation = unsafe { guard.cell.word().generation(guard.slab.mask) };
         SharedKey::new(generation, guard.slab.index_of(guard.cell))
     }
@@ -140,7 +140,7 @@ impl<T, S: Deref<Target = SharedSlab<T>>> SharedRef<T, S> {
         reason = "the guard ends with the removal"
     )]
     pub fn remove(guard: Self) -> bool {
-        // SAFETY: the guard keeps the slab, and so the cell is allocated (block-of-cells).
+        // SAFETY: the guard keeps the slab, and so the cell is allocated (`block-of-cells`).
         unsafe { guard.cell.word().remove_by_reader() }
     }
 
@@ -209,7 +209,7 @@ impl<T, S: Deref<Target = SharedSlab<T>>> SharedRef<T, S> {
         S: Clone,
     {
         let slab = guard.slab.clone();
-        // SAFETY: the guard keeps the slab, and so the cell is allocated (block-of-cells).
+        // SAFETY: the guard keeps the slab, and so the cell is allocated (`block-of-cells`).
         if !unsafe { guard.cell.word().begin_read_along() } {
             too_many(Self::key(guard));
         }
@@ -225,8 +225,8 @@ impl<T, S: Deref<Target = SharedSlab<T>>> Deref for SharedRef<T, S> {
 
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: counted, so the value is there, and is not written to (readers-keep-value,
-        // guard-counted); the slab lives as long as the guard.
+        // SAFETY: counted, so the value is there, and is not written to (`readers-keep-value`,
+        // `guard-counted`); the slab lives as long as the guard.
         unsafe { self.cell.value().as_ref() }
     }
 }
@@ -328,7 +328,7 @@ impl<'a, T> Iterator for Iter<'a, T> {
             self.next += 1;
             // SAFETY: `index` is below the capacity (the condition of the loop).
             let cell = unsafe { self.slab.cell(index) };
-            // SAFETY: allocated as long as the slab is (block-of-cells).
+            // SAFETY: allocated as long as the slab is (`block-of-cells`).
             match unsafe { cell.word().begin_any_read(self.slab.mask) } {
                 None => {}
                 Some((generation, Ok(()))) => {

@@ -19,16 +19,16 @@
 //!
 //! Those of `cell.rs` (S), and:
 //!
-//! * block-of-cells: `block` holds `capacity()` cells of `T` from `cells` on, each with its word
+//! * `block-of-cells`: `block` holds `capacity()` cells of `T` from `cells` on, each with its word
 //!   written, as long as the slab lives. They are reached through pointers from there alone.
-//! * free-without-value: `free` has as many cells. A cell that is in it has no value (`VACANT`);
+//! * `free-without-value`: `free` has as many cells. A cell that is in it has no value (`VACANT`);
 //!   so has the cell of a value that is being made.
-//! * guard-counted: who reads a value through a guard is counted by its word until the guard
+//! * `guard-counted`: who reads a value through a guard is counted by its word until the guard
 //!   ends.
-//! * cell-state-known: user code (a destructor, a closure) runs only while each cell is in a
+//! * `cell-state-known`: user code (a destructor, a closure) runs only while each cell is in a
 //!   state that all methods know: the cell it runs for is in no one's reach, and is freed when it
 //!   returns or unwinds.
-//! * given-back-once: a cell is in `given_back` once, from when the last reader of its removed
+//! * `given-back-once`: a cell is in `given_back` once, from when the last reader of its removed
 //!   value has left the end of that value, which it has claimed, to the thread that takes the cell
 //!   from there.
 
@@ -152,9 +152,9 @@ pub struct SharedSlab<T> {
     /// The bits of a key that are the index.
     mask: u64,
     free: FreeMap,
-    /// The cells of values that are to be dropped by `reclaim` (given-back-once).
+    /// The cells of values that are to be dropped by `reclaim` (`given-back-once`).
     given_back: FreeMap,
-    /// Cells that are never freed again (cell-generation-grows).
+    /// Cells that are never freed again (`cell-generation-grows`).
     retired: AtomicUsize,
     /// Whether a cell begins with the first generation again after the last one.
     wraps: bool,
@@ -163,14 +163,14 @@ pub struct SharedSlab<T> {
     values: PhantomData<UnsafeCell<T>>,
 }
 
-// SAFETY: it owns its values, and what else it points to is its own (block-of-cells).
+// SAFETY: it owns its values, and what else it points to is its own (`block-of-cells`).
 unsafe impl<T: Send> Send for SharedSlab<T> {}
 // SAFETY: a shared reference gives references to values on any thread (`Sync`), and moves values in
 // on one and out on another, or drops them there (`Send`). All else is atomic; a value is written
-// and moved only by the one thread that has its cell (live-without-vacant, readers-keep-value).
+// and moved only by the one thread that has its cell (`live-without-vacant`, `readers-keep-value`).
 unsafe impl<T: Send + Sync> Sync for SharedSlab<T> {}
 
-// A panic in user code leaves no cell half changed (cell-state-known).
+// A panic in user code leaves no cell half changed (`cell-state-known`).
 impl<T: RefUnwindSafe> RefUnwindSafe for SharedSlab<T> {}
 
 impl<T> SharedSlab<T> {

@@ -42,8 +42,8 @@ impl<T> SharedSlab<T> {
         let Some(index) = self.free.take() else {
             return Err(FullError(value));
         };
-        // SAFETY: taken from the map, so below the capacity (block-of-cells), without a value, and
-        // ours until it is published (live-without-vacant).
+        // SAFETY: taken from the map, so below the capacity (`block-of-cells`), without a value
+        // (`free-without-value`), and ours until it is published (`live-without-vacant`).
         unsafe {
             let cell = self.cell(index);
             let generation = cell.word().vacant_generation();
@@ -154,7 +154,7 @@ impl<T> SharedSlab<T> {
     #[inline]
     pub fn try_get(&self, key: SharedKey) -> Result<SharedRef<T, &SharedSlab<T>>, AccessError> {
         let (cell, generation) = self.locate(key).ok_or(AccessError::Missing)?;
-        // SAFETY: allocated as long as the slab is (block-of-cells).
+        // SAFETY: allocated as long as the slab is (`block-of-cells`).
         unsafe { cell.word().begin_read(generation)? };
         // SAFETY: the reader that was counted.
         Ok(unsafe { SharedRef::new(self, cell) })
@@ -206,7 +206,7 @@ impl<T> SharedSlab<T> {
     #[inline]
     #[must_use]
     pub fn contains_key(&self, key: SharedKey) -> bool {
-        // SAFETY: allocated as long as the slab is (block-of-cells).
+        // SAFETY: allocated as long as the slab is (`block-of-cells`).
         self.locate(key)
             .is_some_and(|(cell, generation)| unsafe { cell.word().has(generation) })
     }
@@ -254,12 +254,12 @@ impl<T> SharedSlab<T> {
         let Some((cell, generation)) = self.locate(key) else {
             return false;
         };
-        // SAFETY: allocated as long as the slab is (block-of-cells).
+        // SAFETY: allocated as long as the slab is (`block-of-cells`).
         match unsafe { cell.word().remove(generation) } {
             Removal::Missing => false,
             Removal::Deferred => true,
             Removal::Claimed => {
-                // SAFETY: `remove` has claimed the end of the value (readers-keep-value).
+                // SAFETY: `remove` has claimed the end of the value (`readers-keep-value`).
                 unsafe { self.end(self.index(key), generation) };
                 true
             }
@@ -316,9 +316,9 @@ impl<T> SharedSlab<T> {
     #[inline]
     pub fn try_take(&self, key: SharedKey) -> Result<T, AccessError> {
         let (cell, generation) = self.locate(key).ok_or(AccessError::Missing)?;
-        // SAFETY: allocated as long as the slab is (block-of-cells); if its end is claimed, the
-        // value is there and no one else's (live-without-vacant, readers-keep-value), and is moved
-        // out before the cell is freed.
+        // SAFETY: allocated as long as the slab is (`block-of-cells`); if its end is claimed, the
+        // value is there and no one else's (`live-without-vacant`, `readers-keep-value`), and is
+        // moved out before the cell is freed.
         unsafe {
             cell.word().take(generation)?;
             let value = cell.value().read();
@@ -372,7 +372,7 @@ impl<T> SharedSlab<T> {
                 return dropped;
             };
             // SAFETY: below the capacity, and the claim to the end of its value went with it
-            // (given-back-once).
+            // (`given-back-once`).
             unsafe { self.end_removed(self.cell(index)) };
         }
         most
@@ -411,7 +411,7 @@ impl<T> SharedSlab<T> {
     #[inline(always)]
     pub(super) unsafe fn cell(&self, index: usize) -> CellPtr<T> {
         // SAFETY: the index is below the capacity (precondition), so within the block
-        // (block-of-cells).
+        // (`block-of-cells`).
         CellPtr::new(unsafe { self.cells.add(index * CellPtr::<T>::SIZE) })
     }
 
@@ -494,9 +494,9 @@ impl<T> SharedSlab<T> {
                 index,
                 generation,
             };
-            // SAFETY: claimed, so the value is there and no one else's (live-without-vacant,
-            // readers-keep-value), and in no one's reach while its destructor runs
-            // (cell-state-known).
+            // SAFETY: claimed, so the value is there and no one else's (`live-without-vacant`,
+            // `readers-keep-value`), and in no one's reach while its destructor runs
+            // (`cell-state-known`).
             unsafe { self.cell(index).value().drop_in_place() };
             core::mem::forget(taken);
         }
@@ -512,10 +512,10 @@ impl<T> SharedSlab<T> {
     /// once.
     #[inline(always)]
     pub(super) unsafe fn end_read(&self, cell: CellPtr<T>) {
-        // SAFETY: allocated as long as the slab is (block-of-cells).
+        // SAFETY: allocated as long as the slab is (`block-of-cells`).
         if unsafe { cell.word().end_read() } {
             // SAFETY: `end_read` said that this was the last reader of a removed value, whose end
-            // it has claimed (readers-keep-value).
+            // it has claimed (`readers-keep-value`).
             unsafe { self.end_removed(cell) };
         }
     }
@@ -527,11 +527,11 @@ impl<T> SharedSlab<T> {
     /// As for [`end_read`](Self::end_read).
     #[inline]
     pub(super) unsafe fn end_read_undropped(&self, cell: CellPtr<T>) {
-        // SAFETY: allocated as long as the slab is (block-of-cells).
+        // SAFETY: allocated as long as the slab is (`block-of-cells`).
         if unsafe { cell.word().end_read() } {
             // SAFETY: `end_read` said that this was the last reader of a removed value, whose end
-            // it has claimed, once (readers-keep-value): the cell is not in the map
-            // (given-back-once).
+            // it has claimed, once (`readers-keep-value`): the cell is not in the map
+            // (`given-back-once`).
             unsafe { self.given_back.give(self.index_of(cell)) };
         }
     }

@@ -9,16 +9,16 @@
 //!
 //! # Invariants
 //!
-//! * positions-in-ring: `head` and `tail` are below twice the capacity; the place of a position
+//! * `positions-in-ring`: `head` and `tail` are below twice the capacity; the place of a position
 //!   is that, less the capacity if it is not below that. `tail` is 0 to capacity positions after
 //!   `head`, around the end.
-//! * places-of-ends: the places from `head` up to `tail` have entries, and are the consumer's;
+//! * `places-of-ends`: the places from `head` up to `tail` have entries, and are the consumer's;
 //!   the others are the producer's, which may have deferred entries in the first of them. Only the
 //!   producer writes `tail`, only the consumer writes `head`, and each has the position it will
 //!   write next, or wrote last.
-//! * block-until-both: the block is there until both ends are gone: the second to set `ended`
+//! * `block-until-both`: the block is there until both ends are gone: the second to set `ended`
 //!   frees it.
-//! * own-position: the consumer's own position is after `head` by a frame that is there, and by
+//! * `own-position`: the consumer's own position is after `head` by a frame that is there, and by
 //!   those that were forgotten since it was last written; it does not pass `tail`. `limit` is a
 //!   capacity after what was `head`, `end` is what was `tail`.
 
@@ -101,7 +101,7 @@ pub(super) fn make(
 impl End {
     #[inline(always)]
     pub(super) fn shared(&self) -> &Shared {
-        // SAFETY: there until this end is gone (block-until-both).
+        // SAFETY: there until this end is gone (`block-until-both`).
         unsafe { self.shared.as_ref() }
     }
 
@@ -113,8 +113,8 @@ impl End {
         } else {
             position - self.capacity
         };
-        // SAFETY: a position is below twice the capacity (positions-in-ring), so `number` is below
-        // it.
+        // SAFETY: a position is below twice the capacity (`positions-in-ring`), so `number` is
+        // below it.
         unsafe { self.places.place(self.first, number) }
     }
 
@@ -163,8 +163,8 @@ impl Drop for End {
         // Release: what this end did happens before the block is freed; pairs with the acquire
         // of the other end here, and in `is_closed`.
         if self.shared().ended.swap(1, Ordering::AcqRel) != 0 {
-            // SAFETY: both ends are gone, so no one uses it (block-until-both). The block is moved
-            // out of itself, and then freed.
+            // SAFETY: both ends are gone, so no one uses it (`block-until-both`). The block is
+            // moved out of itself, and then freed.
             drop(unsafe { self.shared.read() });
         }
     }

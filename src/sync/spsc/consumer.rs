@@ -11,15 +11,15 @@ use crate::raw::this_thread;
 /// The reading end of a [`SpscRing`](super::SpscRing). `Send` and `Sync`.
 pub struct Consumer {
     end: End,
-    /// Its own position (own-position).
+    /// Its own position (`own-position`).
     head: usize,
-    /// Where the ring is empty, as far as is known (own-position).
+    /// Where the ring is empty, as far as is known (`own-position`).
     tail: usize,
     /// The number of its thread, as it told the producer last.
     thread: usize,
 }
 
-// SAFETY: what is shared with the other end is atomic, or one end's (places-of-ends).
+// SAFETY: what is shared with the other end is atomic, or one end's (`places-of-ends`).
 unsafe impl Send for Consumer {}
 // SAFETY: by reference only its numbers are read.
 unsafe impl Sync for Consumer {}
@@ -55,7 +55,7 @@ impl Consumer {
         }
         let place = self.end.place(self.head);
         self.head = self.end.after(self.head);
-        // SAFETY: it has an entry, and is the consumer's (places-of-ends).
+        // SAFETY: it has an entry, and is the consumer's (`places-of-ends`).
         let len = unsafe { place.len() };
         Some(Frame {
             start: place.bytes(),
@@ -186,7 +186,7 @@ pub struct Frame<'a> {
 
 // SAFETY: bytes that no one writes to, and the consumer.
 unsafe impl Send for Frame<'_> {}
-// SAFETY: by reference its bytes are read, and no one writes to them (places-of-ends).
+// SAFETY: by reference its bytes are read, and no one writes to them (`places-of-ends`).
 unsafe impl Sync for Frame<'_> {}
 
 impl Deref for Frame<'_> {
@@ -195,7 +195,7 @@ impl Deref for Frame<'_> {
     #[inline]
     fn deref(&self) -> &[u8] {
         // SAFETY: an entry's bytes, in a place that is the consumer's until this is dropped
-        // (places-of-ends).
+        // (`places-of-ends`).
         unsafe { core::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 }

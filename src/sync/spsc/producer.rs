@@ -42,15 +42,15 @@ const AHEAD: usize = 16;
 pub struct Producer {
     end: End,
     /// Its own position; what was last published is before it by the deferred entries
-    /// (places-of-ends).
+    /// (`places-of-ends`).
     tail: usize,
-    /// Where the ring is full, as far as is known (own-position).
+    /// Where the ring is full, as far as is known (`own-position`).
     limit: usize,
     /// Whether the consumer is on another thread, as far as is known.
     is_apart: bool,
 }
 
-// SAFETY: what is shared with the other end is atomic, or one end's (places-of-ends); all that an
+// SAFETY: what is shared with the other end is atomic, or one end's (`places-of-ends`); all that an
 // end does needs it exclusively, but to read its numbers.
 unsafe impl Send for Producer {}
 // SAFETY: by reference only its numbers are read.
@@ -119,7 +119,7 @@ impl Producer {
             return Err(PushError::TooLarge(error));
         }
         let place = self.vacant().ok_or(PushError::Full)?;
-        // SAFETY: the producer's (places-of-ends), and it has room for `max_len` bytes.
+        // SAFETY: the producer's (`places-of-ends`), and it has room for `max_len` bytes.
         unsafe { place.fill(bytes) };
         self.tail = self.end.after(self.tail);
         Ok(())
@@ -163,8 +163,8 @@ impl Producer {
     #[inline]
     pub fn vacant_entry(&mut self) -> Option<Entry<'_>> {
         let place = self.vacant()?;
-        // SAFETY: the producer's (places-of-ends), which the entry borrows, with room for that many
-        // bytes.
+        // SAFETY: the producer's (`places-of-ends`), which the entry borrows, with room for that
+        // many bytes.
         let bytes = unsafe { Filling::new(place.bytes(), 0, self.max_len()) };
         Some(Entry {
             producer: self,
@@ -399,7 +399,7 @@ impl<'a> Entry<'a> {
     #[inline(always)]
     fn finish(self) -> (&'a mut Producer, usize) {
         let len = self.bytes.len();
-        // SAFETY: the producer's (places-of-ends); it has no more bytes than that.
+        // SAFETY: the producer's (`places-of-ends`); it has no more bytes than that.
         unsafe { self.place.set_len(len) };
         let producer = self.producer;
         producer.tail = producer.end.after(producer.tail);
@@ -523,7 +523,7 @@ impl<'a> Entry<'a> {
         &mut self,
         reader: &mut (impl std::io::Read + ?Sized),
     ) -> std::io::Result<usize> {
-        // SAFETY: the producer's (places-of-ends), and the ring has written it.
+        // SAFETY: the producer's (`places-of-ends`), and the ring has written it.
         let all = unsafe { self.place.is_initialised() };
         if self.remaining() > 0 && !all {
             self.initialise();

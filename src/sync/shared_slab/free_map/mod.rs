@@ -65,13 +65,13 @@
 //!
 //! # Invariants
 //!
-//! * one-place-each: `capacity` bits stand for the cells, the first ones of `words`. Each cell is
+//! * `one-place-each`: `capacity` bits stand for the cells, the first ones of `words`. Each cell is
 //!   at one place: its bit is set, or it is in one spare, or someone has it. Who clears the bit or
 //!   empties the spare has it until it is given back.
-//! * listed-or-noted: a word in which a bit is set, by someone who is done with giving, is
+//! * `listed-or-noted`: a word in which a bit is set, by someone who is done with giving, is
 //!   listed, and so is each summary above it, unless a closing is noted whose word is below the
 //!   same unlisted word or summary, or is it; that one will list it.
-//! * map-block: homes, summaries and words lie in `block` from `homes`, `summaries` and `words`
+//! * `map-block`: homes, summaries and words lie in `block` from `homes`, `summaries` and `words`
 //!   on, are atomics but for what is written once, and are reached through shared references alone.
 
 #[cfg(all(test, loom))]
@@ -120,9 +120,9 @@ pub(crate) struct FreeMap {
     block: Block,
 }
 
-// SAFETY: what it points to is its own (map-block), and `Sync`.
+// SAFETY: what it points to is its own (`map-block`), and `Sync`.
 unsafe impl Send for FreeMap {}
-// SAFETY: all that changes is atomic (map-block).
+// SAFETY: all that changes is atomic (`map-block`).
 unsafe impl Sync for FreeMap {}
 
 impl core::panic::UnwindSafe for FreeMap {}
@@ -339,7 +339,7 @@ impl FreeMap {
     unsafe fn give_to_word(&self, home: &Home, index: usize) {
         let word = index >> BITS;
         // Release: pairs with the acquire of who takes the cell. Acquire: pairs with the second
-        // look of who closes this word (listed-or-noted).
+        // look of who closes this word (`listed-or-noted`).
         let before = (self.word(word)).fetch_or(1 << (index & 63), Ordering::AcqRel);
         debug_assert!(before & 1 << (index & 63) == 0, "given twice");
         self.list(word);
@@ -382,8 +382,9 @@ impl FreeMap {
             // Acquire: pairs with the release of who closed the summary's own bits above before
             // this one was set, by its second look: that it is closed there is seen.
             if summary.load(Ordering::Acquire) & bit_of(below) == 0 {
-                // Acquire: pairs with the second look of who closes this summary (listed-or-noted).
-                // Release: a search that sees the bit sees the cell, and does not close in vain.
+                // Acquire: pairs with the second look of who closes this summary
+                // (`listed-or-noted`). Release: a search that sees the bit sees the cell, and does
+                // not close in vain.
                 summary.fetch_or(bit_of(below), Ordering::AcqRel);
             }
             below >>= FAN;
@@ -529,8 +530,8 @@ impl FreeMap {
     #[inline(always)]
     fn word(&self, word: usize) -> &AtomicU64 {
         debug_assert!(word < word_count(self.capacity));
-        // SAFETY: hints, indices, notes and summaries lead to words that there are (one-place-each,
-        // map-block).
+        // SAFETY: hints, indices, notes and summaries lead to words that there are
+        // (`one-place-each`, `map-block`).
         unsafe { self.words.add(word).as_ref() }
     }
 
@@ -538,7 +539,7 @@ impl FreeMap {
     #[inline(always)]
     fn summary(&self, level: u32, place: usize) -> &AtomicU64 {
         debug_assert!(level < self.levels);
-        // SAFETY: there are so many levels, and each begins at its offset (map-block).
+        // SAFETY: there are so many levels, and each begins at its offset (`map-block`).
         unsafe {
             let offset = *self.offsets.get_unchecked(level as usize) as usize;
             self.summaries.add(offset + place).as_ref()
@@ -554,7 +555,7 @@ impl FreeMap {
     }
 
     fn homes(&self) -> impl Iterator<Item = &Home> {
-        // SAFETY: there are so many (map-block).
+        // SAFETY: there are so many (`map-block`).
         (0..self.home_count).map(|home| unsafe { self.homes.add(home).as_ref() })
     }
 
@@ -571,7 +572,8 @@ impl FreeMap {
     #[inline(always)]
     fn home(&self) -> &Home {
         let home = thread_number() * self.home_count / MOST_HOMES;
-        // SAFETY: numbers are below `MOST_HOMES`, so this is below the number of homes (map-block).
+        // SAFETY: numbers are below `MOST_HOMES`, so this is below the number of homes
+        // (`map-block`).
         unsafe { self.homes.add(home).as_ref() }
     }
 }

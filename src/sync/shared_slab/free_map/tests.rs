@@ -26,8 +26,8 @@ fn take_all(map: &FreeMap) -> BTreeSet<usize> {
     set
 }
 
-/// What is listed (listed-or-noted), where no one is in the midst of anything: what is not empty is
-/// listed, and nothing else.
+/// What is listed (`listed-or-noted`), where no one is in the midst of anything: what is not empty
+/// is listed, and nothing else.
 fn check(map: &FreeMap) {
     let mut listed = word_count(map.capacity);
     for level in 0..map.levels {

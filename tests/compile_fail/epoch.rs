@@ -484,9 +484,14 @@ fn any_contents() {
 fn own_contents() {
     struct Own;
     impl Contents for Own {
-        //~^ E0277
         const NEEDS_DROP: bool = false;
         unsafe fn drop_in_place(_: core::ptr::NonNull<u8>) {}
+        fn size_classes(
+            _: &flatslab::epoch::Options, //~ E0425
+        ) -> Result<flatslab::epoch::Plans, flatslab::BuildError> {
+            //~^ E0425
+            unreachable!()
+        }
     }
 }
 

@@ -245,7 +245,15 @@ impl Buf {
         if counts.serial() == 0 {
             // SAFETY: a shared header keeps its core.
             let serial = unsafe { self.core().as_ref() }.serials.next();
-            counts.set_serial(serial.ok_or(LocError::TooMany)?);
+            let serial = serial.ok_or(LocError::TooMany)?;
+            // Again: the source of the serials' memory may have used the buffer, or dropped the
+            // arena.
+            if header.class().is_closed() {
+                return Err(LocError::Closed);
+            }
+            if counts.serial() == 0 {
+                counts.set_serial(serial);
+            }
         }
         let loc = Loc::new(counts.serial(), header.number(), self.offset(), self.len());
         loc.ok_or(LocError::Range)

@@ -373,8 +373,9 @@ impl<R: References> ArenaCore<R> {
         self.counters().mallocs.add();
         let blocks = Blocks::allocate(plan, self.source());
         let blocks = blocks.inspect_err(|_| self.counters().malloc_errs.add())?;
-        self.make_room(plan.buffers)?;
         self.widen_hand(class, class.buffers() + plan.buffers as usize);
+        // Last, for what the allocator adds to the arena takes room.
+        self.make_room(plan.buffers)?;
         // Again: the allocator may have used the arena.
         self.check_limits(plan)?;
         self.adopt_new(class, blocks, plan);

@@ -252,6 +252,41 @@ fn a_source_may_use_the_arena_that_asks() {
     }
 }
 
+/// The room that is made for a chunk's numbers may be taken by what is added when the class then
+/// asks for a wide hand.
+#[test]
+fn a_source_may_add_chunks_while_one_with_a_wide_hand_is_added() {
+    for calls in 0.. {
+        let source = Counted::new();
+        let builder = ByteArena::builder().smallest(64).chunk_bytes(100 * 64);
+        let arena = Rc::new(builder.pages(source.pages()).build());
+        let kept = Kept::default();
+        let run = {
+            let (arena, kept) = (arena.clone(), kept.clone());
+            Rc::new(move || {
+                for (number, size) in [(1, 100), (2, 200), (3, 500), (4, 1000)] {
+                    kept.borrow_mut()
+                        .extend(arena.try_copy(&vec![number; size]));
+                }
+            })
+        };
+        let is_run = with_hook(calls, run, || {
+            let buf = owned_by(&arena, 5, 10);
+            expect_owner(&buf, 5);
+        });
+        kept.borrow()
+            .iter()
+            .for_each(|buf| expect_owner(buf, buf[0]));
+        assert_eq!(arena.stats().in_use(), kept.borrow().len());
+        drop((kept, arena));
+        source.expect_all_back();
+        if is_run.is_none() {
+            assert!(calls > 4, "bytes, headers, room for numbers, the hand");
+            break;
+        }
+    }
+}
+
 #[test]
 fn a_chain_is_given_back_to_each_source() {
     let sources = [Counted::new(), Counted::new()];

@@ -59,6 +59,15 @@ pub struct Heap {
 
 impl PoolMemory for Heap {}
 
+// SAFETY: a marker, for others: no one but its pool has a value of it or a reference to one, and a
+// pool says itself which threads may have it.
+unsafe impl Send for Heap {}
+// SAFETY: as above.
+unsafe impl Sync for Heap {}
+
+impl core::panic::UnwindSafe for Heap {}
+impl core::panic::RefUnwindSafe for Heap {}
+
 // SAFETY: cells become free in `fill_up_to` alone, once each, when their memory is committed and
 // the words of their segments are written (`segment-word`); a stack keeps what is pushed.
 unsafe impl Memory for Heap {

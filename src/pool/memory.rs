@@ -15,6 +15,8 @@
 //!   before the cell is first free until the memory ends.
 
 use core::cell::Cell;
+#[cfg(not(feature = "alloc"))]
+use core::convert::Infallible;
 use core::num::NonZero;
 use core::ops::Range;
 use core::ptr::NonNull;
@@ -22,6 +24,9 @@ use core::ptr::NonNull;
 use crate::error::AllocError;
 
 /// A kind of memory: [`Heap`](super::Heap) or [`InStorage`](super::InStorage). Sealed.
+//
+// A bound on it lets generic code call the methods of `Memory`, on a value of the kind. No one has
+// one: a pool lends its memory to nobody.
 pub trait PoolMemory: Memory {}
 
 /// The memory of a pool: its cells, and the list of those that are free, the last one first.
@@ -229,7 +234,7 @@ impl<T, M: Memory> Drop for Vacated<T, M> {
 /// There is no heap: no pool of this kind can be made. Its name is that of the default kind, with
 /// the feature `alloc` or without.
 #[cfg(not(feature = "alloc"))]
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub enum Heap {}
 
 #[cfg(not(feature = "alloc"))]
@@ -238,11 +243,11 @@ impl PoolMemory for Heap {}
 // SAFETY: there is no such memory.
 #[cfg(not(feature = "alloc"))]
 unsafe impl Memory for Heap {
-    type Way = Self;
-    type Rest = Self;
+    type Way = Infallible;
+    type Rest = Infallible;
 
-    fn way(&self) -> Self {
-        *self
+    fn way(&self) -> Infallible {
+        match *self {}
     }
 
     fn fresh(&self) -> &Fresh {
@@ -253,15 +258,15 @@ unsafe impl Memory for Heap {
         match *self {}
     }
 
-    fn look(&self) -> Option<(NonNull<u8>, Self)> {
+    fn look(&self) -> Option<(NonNull<u8>, Infallible)> {
         match *self {}
     }
 
-    unsafe fn take(&self, rest: Self) {
+    unsafe fn take(&self, rest: Infallible) {
         match rest {}
     }
 
-    unsafe fn free<T>(_: NonNull<u8>, way: Self) {
+    unsafe fn free<T>(_: NonNull<u8>, way: Infallible) {
         match way {}
     }
 

@@ -197,6 +197,7 @@ mod recycling;
 mod send_box;
 mod storage;
 
+use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
@@ -262,8 +263,8 @@ pub struct Pool<'s, T, M: PoolMemory = Heap> {
     memory: M,
     storage: PhantomData<&'s ()>,
     /// Covariant in `T`: a pool never returns a value that was put in. It owns no value, and so
-    /// drops none.
-    values: PhantomData<fn() -> T>,
+    /// drops none. And not `Sync`, whatever its memory is.
+    values: PhantomData<(fn() -> T, Cell<()>)>,
 }
 
 // SAFETY: boxes borrow the pool, so there is none when it moves to another thread, and nothing

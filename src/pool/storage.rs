@@ -273,6 +273,15 @@ pub struct InStorage {
 
 impl PoolMemory for InStorage {}
 
+// SAFETY: a marker, for others: no one but its pool has a value of it or a reference to one, and a
+// pool says itself which threads may have it.
+unsafe impl Send for InStorage {}
+// SAFETY: as above.
+unsafe impl Sync for InStorage {}
+
+impl core::panic::UnwindSafe for InStorage {}
+impl core::panic::RefUnwindSafe for InStorage {}
+
 // SAFETY: nothing else uses the cells as long as this is used (precondition of `new`). They become
 // free in `refill`, once each, and are linked when they are.
 unsafe impl Memory for InStorage {

@@ -1,6 +1,8 @@
 //! What must not compile of pools.
 
-use flatslab::pool::{InStorage, Pool, PoolBox, PoolMemory, PoolStorage, SendBox, StorageBox};
+use flatslab::pool::{
+    Heap, InStorage, Pool, PoolBox, PoolMemory, PoolStorage, SendBox, StorageBox,
+};
 
 // # No box is freed twice
 
@@ -498,4 +500,18 @@ fn received_by_a_pool_of_another_type() {
     let pool: &'static Pool<'static, u64, InStorage> = STORAGE.claim().unwrap();
     let other: &'static Pool<'static, i64, InStorage> = OTHER.claim().unwrap();
     drop(other.receive(PoolBox::into_send(pool.alloc(7)))); //~ E0308
+}
+
+// The kinds of memory are markers, for structs that are generic over them.
+#[test]
+fn a_kind_of_memory_as_a_marker_goes_anywhere() {
+    fn anywhere<T: Send + Sync + std::panic::UnwindSafe + std::panic::RefUnwindSafe>() {}
+    anywhere::<std::marker::PhantomData<Heap>>();
+    anywhere::<std::marker::PhantomData<InStorage>>();
+}
+
+#[cfg(compile_fail)]
+fn pool_in_a_storage_shared() {
+    fn shared<T: Sync>() {}
+    shared::<Pool<'static, u64, InStorage>>(); //~ E0277
 }

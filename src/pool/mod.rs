@@ -263,8 +263,10 @@ pub struct Pool<'s, T, M: PoolMemory = Heap> {
     memory: M,
     storage: PhantomData<&'s ()>,
     /// Covariant in `T`: a pool never returns a value that was put in. It owns no value, and so
-    /// drops none. And not `Sync`, whatever its memory is.
-    values: PhantomData<(fn() -> T, Cell<()>)>,
+    /// drops none.
+    values: PhantomData<fn() -> T>,
+    /// A pool is for one thread, whatever its memory is.
+    not_sync: PhantomData<Cell<()>>,
 }
 
 // SAFETY: boxes borrow the pool, so there is none when it moves to another thread, and nothing

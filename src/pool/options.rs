@@ -130,6 +130,7 @@ impl<T> Pool<'static, T> {
             memory: Heap::try_new::<T>(capacity, lazy, source)?,
             storage: PhantomData,
             values: PhantomData,
+            not_sync: PhantomData,
         })
     }
 

@@ -250,6 +250,7 @@ impl<'s, T> Pool<'s, T, InStorage> {
             memory,
             storage: PhantomData,
             values: PhantomData,
+            not_sync: PhantomData,
         }
     }
 }

@@ -424,7 +424,7 @@ impl Builder<Arena> {
 
     /// The most bytes that all chunks may have together, with their headers of 64 bytes; at least 72.
     /// A chunk that would pass the limit is made smaller, down to what is needed. An allocation
-    /// that needs more panics, or returns [`AllocError::Limit`](crate::AllocError::Limit).
+    /// that needs more panics, or returns [`AllocError::Limit`].
     ///
     /// ```
     /// let arena = flatslab::bump::Arena::builder().max_bytes(1 << 20).build();

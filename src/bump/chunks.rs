@@ -43,7 +43,7 @@
 //!   has room is the same one the next time. Whether a chunk has room is decided by its size, and
 //!   not by where it lies; and what is taken of a new chunk is taken from the end that it is taken
 //!   from in one that is there. Only a source that refuses can make the list longer than
-//!   [`LOOKS`](LOOKS), past which chunks are added after the current one.
+//!   [`LOOKS`], past which chunks are added after the current one.
 //! * `first-ends-kept`: `first_ends` are the first byte for requests and one past the last of the
 //!   first chunk, or both [`NOWHERE`]. A reset needs them where the header is no longer in the
 //!   caches: with the header's it took two to three times as long.
@@ -323,7 +323,7 @@ impl Chunks {
     }
 
     /// A chunk after the current one that is as large as this layout: the first one, or else a
-    /// new one. Looks at [`LOOKS`](LOOKS) chunks at most. An error at the limit says
+    /// new one. Looks at [`LOOKS`] chunks at most. An error at the limit says
     /// the bytes that were asked for, and not those of a chunk.
     ///
     /// # Errors

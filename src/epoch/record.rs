@@ -82,7 +82,7 @@ pub(super) struct EpochRecord {
     pub(super) open: Cell<u64>,
     /// 0 while the record is not used.
     pub(super) generation: Cell<u64>,
-    /// Of an [`Epoch`](super::Epoch) that has this record.
+    /// Of an [`Epoch`] that has this record.
     pub(super) place: u64,
     pub(super) state: Cell<EpochState>,
     pub(super) kind: Cell<Kind>,

@@ -25,11 +25,11 @@ use crate::raw::source::Source;
 /// methods are those of [`KeySlab`](super::KeySlab).
 ///
 /// [Built](super::BoundedKeySlab::builder) with `lazy`, restored from a snapshot, or in a
-/// [`KeySlabStorage`](super::KeySlabStorage), which needs no allocator, its memory is not touched
+/// [`KeySlabStorage`], which needs no allocator, its memory is not touched
 /// before it is used: a generous bound costs address space, and the system provides a page at the
 /// first insertion into it, unless [`prepare`](Self::prepare) has touched them all.
 ///
-/// With [`GenKey`](super::GenKey) a slot takes 2^30 − 1 values, and the slab `capacity` × (2^30 − 1)
+/// With [`GenKey`] a slot takes 2^30 − 1 values, and the slab `capacity` × (2^30 − 1)
 /// before it is [full for good](super::GenKey#how-long-generations-last), unless it was
 /// [built](super::BoundedKeySlab::builder_with_key) with generations that wrap.
 ///

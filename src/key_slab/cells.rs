@@ -4,7 +4,7 @@
 //! the block grows as that of a `Vec` does, and a key leads to its cell by one multiplication.
 //! In chunks, whose origins stood in a table, an access by key took 1.2 to 1.4 times as long.
 //! A large slab that was built so grows in place instead: its cells and indices are in a reserved
-//! [range](crate::raw::pages::range) of addresses, of which growth opens more.
+//! [range] of addresses, of which growth opens more.
 //!
 //! The free indices are a dense stack. Popping one does not wait for a cold cell, as a link
 //! through vacant cells would have it wait.

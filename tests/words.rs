@@ -159,3 +159,193 @@ fn the_name_of_every_error_ends_in_error() {
     }
     assert!(count > 10, "{count}");
 }
+
+/// A public item and its documentation.
+struct Documented {
+    /// The file, the line and the item's name.
+    place: String,
+    /// `fn`, `struct` and so on; `variant` or `field`.
+    kind: &'static str,
+    /// The text of its `///` lines.
+    text: String,
+}
+
+/// What the sources document of what is public. Methods of implemented traits have no text of
+/// their own, and those of private items read as those of public ones do.
+fn documented() -> Vec<Documented> {
+    let mut files = Vec::new();
+    sources(&root().join("src"), &mut files);
+    files.sort();
+    let mut all = Vec::new();
+    for file in files {
+        let path = file.strip_prefix(root()).unwrap().display().to_string();
+        let text = fs::read_to_string(&file).unwrap();
+        let (mut doc, mut enclosing) = (Vec::new(), "");
+        for (number, line) in text.lines().enumerate() {
+            let code = line.trim_start();
+            if let Some(text) = code.strip_prefix("///") {
+                doc.push(text.strip_prefix(' ').unwrap_or(text));
+                continue;
+            }
+            // Attributes and comments stand between a text and its item.
+            if code.starts_with("#[") || code.starts_with("//") || code.starts_with([')', ']']) {
+                continue;
+            }
+            for kind in ["enum", "trait"] {
+                if code.starts_with(&format!("pub {kind} ")) {
+                    enclosing = kind;
+                }
+            }
+            if line == "}" {
+                enclosing = "";
+            }
+            let mut words = code.split_whitespace();
+            let mut word = words.next().unwrap_or_default();
+            let is_public = word == "pub";
+            if is_public {
+                word = words.next().unwrap_or_default();
+            }
+            while word == "unsafe" || (word == "const" && code.contains("fn ")) {
+                word = words.next().unwrap_or_default();
+            }
+            let kinds = ["fn", "struct", "enum", "trait", "type", "const", "mod"];
+            let kind = match kinds.iter().find(|kind| **kind == word) {
+                Some(kind) if is_public || enclosing == "trait" => kind,
+                None if is_public && word.ends_with(':') => "field",
+                None if enclosing == "enum" && word.starts_with(char::is_uppercase) => "variant",
+                _ => "",
+            };
+            if !kind.is_empty() && !doc.is_empty() {
+                all.push(Documented {
+                    place: format!("{path}:{}: {code}", number + 1),
+                    kind,
+                    text: doc.join("\n"),
+                });
+            }
+            doc.clear();
+        }
+    }
+    all
+}
+
+/// Words with which no noun phrase begins, and no sentence about a noun that was named.
+const HEADLESS: [&str; 18] = [
+    "As", "But", "By", "For", "How", "In", "It", "Its", "Of", "One", "That", "Those", "What",
+    "When", "Where", "Whether", "Which", "Who",
+];
+
+/// Words in `s` that are no verbs.
+const NO_VERBS: [&str; 8] = [
+    "As", "Its", "This", "Always", "Unless", "Besides", "Less", "Whether",
+];
+
+#[test]
+fn the_first_line_of_a_public_function_is_a_verb_and_its_object() {
+    let all = documented();
+    let functions = all.iter().filter(|it| it.kind == "fn");
+    assert!(functions.clone().count() > 600);
+    let first_word = |it: &Documented| {
+        let word = it.text.split([' ', '\n', ',', '.', ':']).next();
+        word.unwrap_or_default().to_owned()
+    };
+    let is_verb = |word: &str| word.ends_with('s') && !NO_VERBS.contains(&word);
+    let wrong: Vec<_> = functions
+        .filter(|it| !is_verb(&first_word(it)))
+        .map(|it| format!("{}\n    {}", it.place, it.text.lines().next().unwrap()))
+        .collect();
+    assert!(wrong.is_empty(), "{}\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn the_first_line_of_a_type_or_a_field_names_it() {
+    let all = documented();
+    let named = all.iter().filter(|it| it.kind != "fn");
+    assert!(named.clone().count() > 200);
+    let wrong: Vec<_> = named
+        .filter(|it| HEADLESS.contains(&it.text.split([' ', '\n', ',']).next().unwrap_or_default()))
+        .map(|it| format!("{}\n    {}", it.place, it.text.lines().next().unwrap()))
+        .collect();
+    assert!(wrong.is_empty(), "{}\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Turns that a reader has to decode, each with what is said instead.
+const BANNED: [(&str, &str); 34] = [
+    ("As [`", "says what it does, and links in a second sentence"),
+    ("is to be made", "is created"),
+    ("are to be made", "are created"),
+    ("that is to be ", "the action, in the present"),
+    ("there is none", "names what is missing"),
+    ("there are none", "names what is missing"),
+    ("is none", "names what is missing"),
+    ("by and by", "gradually"),
+    ("goes nowhere else", "is not passed on"),
+    ("has not as many", "has fewer"),
+    ("not to be had", "unavailable"),
+    ("comes back", "returns to the slab, is freed"),
+    ("come back", "return to the slab, are freed"),
+    ("came back", "returned"),
+    ("gives it to its key", "returns its key"),
+    ("lead to values", "refer to values"),
+    ("leads to a value", "refers to a value"),
+    ("is no key", "is not a key"),
+    ("is no connection", "is not a connection"),
+    ("is no finite", "is not finite"),
+    ("there is as much as", "in proportion to"),
+    ("from the start", "at construction"),
+    ("all of it there", "allocated at construction"),
+    ("anew", "again"),
+    ("whoever", "the caller, the program"),
+    ("nobody", "no code, no thread"),
+    ("beside it", "next to it"),
+    ("what it has left over", "names what"),
+    ("who can change", "a program that can be changed"),
+    ("if it likes", "may"),
+    ("for what is", "names what"),
+    ("that one has", "names which"),
+    ("as no box", "because no box"),
+    ("end together", "are dropped together"),
+];
+
+/// What the pages and the documentation of public items say, without their code.
+#[test]
+fn no_public_sentence_has_a_turn_that_must_be_decoded() {
+    let mut texts: Vec<(String, String)> = documented()
+        .into_iter()
+        .map(|it| (it.place, it.text))
+        .collect();
+    let mut files = Vec::new();
+    sources(&root().join("src"), &mut files);
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        let lines = text.lines().filter_map(|line| line.strip_prefix("//! "));
+        let path = file.strip_prefix(root()).unwrap().display().to_string();
+        texts.push((path, lines.collect::<Vec<_>>().join("\n")));
+    }
+    for page in [
+        "README.md",
+        "BENCHMARKS.md",
+        "DESIGN.md",
+        "CHANGELOG.md",
+        "SECURITY.md",
+        "ci/README.md",
+        "compat/README.md",
+    ] {
+        let text = fs::read_to_string(root().join(page)).unwrap_or_default();
+        texts.push((page.to_owned(), text));
+    }
+    let mut wrong = Vec::new();
+    for (place, text) in &texts {
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for (turn, instead) in BANNED {
+            let mut rest = text.as_str();
+            while let Some(at) = rest.find(turn) {
+                let before: String = rest[..at].chars().rev().take(40).collect();
+                let before: String = before.chars().rev().collect();
+                let after: String = rest[at..].chars().take(40 + turn.len()).collect();
+                wrong.push(format!("{place}\n    …{before}{after}…\n    {instead}"));
+                rest = &rest[at + turn.len()..];
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}\n{}", wrong.len(), wrong.join("\n"));
+}

@@ -1,4 +1,4 @@
-//! `BoundedSlab`: one contiguous array of cells, all of it there from the start.
+//! `BoundedSlab`: one contiguous array of cells, allocated at construction.
 
 use core::cell::Cell;
 use core::ptr::NonNull;
@@ -19,14 +19,14 @@ use crate::slab::header::SlabHeader;
 use crate::slab::slot::{Slot, VacantSlot};
 use crate::slab::{Memory, TrackedSlab, sent};
 
-/// A slab of fixed capacity: one contiguous array, allocated and touched when
-/// it is made. It never allocates afterwards.
+/// A slab of fixed capacity: one contiguous array, allocated and touched at construction.
 ///
-/// An insertion fails with [`FullError`] or [`AllocError::Full`] if no slot is free. All
-/// other methods are those of [`TrackedSlab`].
+/// It never allocates and never faults afterwards. (A slab that is built [`lazy`](Self::builder)
+/// only reserves its memory at construction.) If no slot is free, an insertion fails with
+/// [`FullError`] or [`AllocError::Full`]. All other methods are documented on [`TrackedSlab`].
 ///
-/// A slot takes the size of a value (4 bytes at least) and a stamp of 8 bytes, rounded up
-/// to the value's alignment, or to 4, and 8 bytes of the free stack.
+/// A slot takes the size of a value (at least 4 bytes) and a stamp of 8 bytes, rounded up to the
+/// value's alignment (at least 4 bytes), and 8 bytes of the free stack.
 ///
 /// # Examples
 ///
@@ -51,12 +51,12 @@ pub type BoundedSlab<T> = TrackedSlab<T, Bounded>;
 pub struct Bounded {
     header: NonNull<SlabHeader>,
     cells: NonNull<u8>,
-    /// The cells of the keys below it are stamped: all of them, or as many as
-    /// were ever used of a lazy slab.
+    /// The cells of the keys below this are stamped. In a lazy slab these are the cells that
+    /// were ever used, otherwise all cells.
     bound: Cell<usize>,
 }
 
-/// The header is first, so that a pointer to it is one to the whole.
+/// The header is first, so that a pointer to it is also a pointer to the whole.
 #[repr(C)]
 struct BoundedHeader {
     header: SlabHeader,
@@ -75,18 +75,18 @@ unsafe fn release(header: NonNull<SlabHeader>) {
     }
 }
 
-/// How the numbers of that many cells share words on the return stack.
+/// How the numbers of `capacity` cells share words on the return stack.
 const fn packing<T>(capacity: usize) -> Packing {
     CellPtr::<T>::packing(Packing::below(capacity))
 }
 
 impl Bounded {
-    /// Memory for cells of `T`: every page touched, every cell on the stack,
-    /// ascending.
+    /// Allocates memory for cells of `T`: every page is touched, and every cell is on the stack,
+    /// in ascending order.
     ///
     /// # Errors
     ///
-    /// Past the limits, or when the source refuses; nothing is leaked then.
+    /// If a limit is exceeded or the source refuses; nothing is leaked then.
     pub(super) fn try_new<T>(capacity: usize, source: &Source) -> Result<Self, AllocError> {
         let layout = chunk::layout(CellPtr::<T>::LAYOUT, capacity)?;
         let block = chunk::allocate(layout, source)?;
@@ -102,7 +102,7 @@ impl Bounded {
         Self::with_header(header, LazyBlock::whole(block), capacity)
     }
 
-    /// Memory for cells of `T`, reserved: all are fresh.
+    /// Reserves memory for cells of `T`, all of them fresh.
     ///
     /// # Errors
     ///
@@ -132,11 +132,11 @@ impl Bounded {
         unsafe { self.header.cast::<BoundedHeader>().as_ref() }
     }
 
-    /// A free cell of a lazy slab when the stack is empty.
+    /// Takes a free cell of a lazy slab when the stack is empty.
     ///
     /// # Errors
     ///
-    /// `None` when every cell is taken; when the system refuses.
+    /// `None` if every cell is taken; an error if the system refuses memory.
     ///
     /// # Safety
     ///
@@ -159,12 +159,12 @@ impl Bounded {
         claim(self).ok_or(None)
     }
 
-    /// Commits, stamps and returns the next fresh cells, of which there are so
-    /// many; touches all their pages if `touch`. They are still fresh.
+    /// Commits, stamps and returns the next `count` fresh cells; touches all their pages if
+    /// `touch`. They still count as fresh.
     ///
     /// # Errors
     ///
-    /// When the system refuses; nothing has changed then.
+    /// If the system refuses; nothing has changed then.
     fn stamp_fresh<T>(
         &self,
         count: usize,
@@ -182,8 +182,8 @@ impl Bounded {
             body.cells.populate(first * size..end * size)?;
             stack.populate(first, end)?;
         } else {
-            // The page of the entries too, so that no removal faults. The stack is
-            // empty here, and the pages of those before are there.
+            // Also the page of their stack entries, so that no removal faults. The stack is
+            // empty here, and the pages of the entries before are touched.
             stack.touch_place(end - 1);
         }
         // SAFETY: those cells are committed, and not in use.
@@ -195,7 +195,7 @@ impl Bounded {
         }
     }
 
-    /// Makes `slots` cells free, stamped and on the stack, or all there are.
+    /// Stamps cells and pushes them until `slots` are on the stack, or no cell is fresh.
     ///
     /// # Safety
     ///
@@ -214,8 +214,7 @@ impl Bounded {
         Ok(())
     }
 
-    /// Makes the free cells after the last one that is in use fresh again, and
-    /// gives their memory back.
+    /// Makes the free cells after the last cell in use fresh again, and frees their memory.
     ///
     /// # Safety
     ///
@@ -234,7 +233,7 @@ impl Bounded {
         body.header.add_fresh(self.bound.get() - end);
         self.bound.set(end);
         body.cells.decommit(end * size);
-        // There is room for the cells that are in use: they will come back.
+        // Room remains for the cells in use, which will be pushed when they are freed.
         body.header.stack.decommit(end);
     }
 }
@@ -287,15 +286,19 @@ unsafe impl SlabMemory for Bounded {
 impl Memory for Bounded {}
 
 impl<T> TrackedSlab<T, Bounded> {
-    /// Creates a slab of `capacity` slots; O(capacity). Allocates everything it will
-    /// ever use, and touches every page of it. A slab of no slots is always
-    /// full.
+    /// Creates a slab of `capacity` slots, with all its memory allocated and touched.
+    ///
+    /// A slab of capacity 0 is always full.
+    ///
+    /// # Complexity
+    ///
+    /// O(capacity).
     ///
     /// # Panics
     ///
-    /// If `capacity` is 2^30 or more, or its bytes exceed `isize::MAX`. If the
-    /// allocator refuses, the program ends, as with `Vec`.
-    /// [`try_with_capacity`](Self::try_with_capacity) returns the error.
+    /// Panics if `capacity` is 2^30 or more, or its bytes exceed `isize::MAX`. If the allocator
+    /// refuses, the program aborts, as with `Vec`. [`try_with_capacity`](Self::try_with_capacity)
+    /// returns the error.
     ///
     /// # Examples
     ///
@@ -314,12 +317,12 @@ impl<T> TrackedSlab<T, Bounded> {
         }
     }
 
-    /// Creates a slab of `capacity` slots, like [`with_capacity`](Self::with_capacity);
-    /// never panics or aborts.
+    /// Creates a slab of `capacity` slots, like [`with_capacity`](Self::with_capacity); never
+    /// panics or aborts.
     ///
     /// # Errors
     ///
-    /// If `capacity` is 2^30 or more, its bytes exceed `isize::MAX`, or the
+    /// Returns an error if `capacity` is 2^30 or more, its bytes exceed `isize::MAX`, or the
     /// allocator refuses.
     ///
     /// # Examples
@@ -335,7 +338,7 @@ impl<T> TrackedSlab<T, Bounded> {
         Self::try_new_in(capacity, false, &Source::GLOBAL)
     }
 
-    /// A slab with memory from `source`, only reserved if `lazy`.
+    /// Creates a slab with memory from `source`, which is only reserved if `lazy`.
     pub(super) fn try_new_in(
         capacity: usize,
         lazy: bool,
@@ -350,14 +353,21 @@ impl<T> TrackedSlab<T, Bounded> {
         Ok(unsafe { Self::new_in(memory) })
     }
 
-    /// Commits the memory for the next `slots` insertions of a [lazy](Self::builder)
-    /// slab, or for all slots if there are fewer. Those insertions and their removals
-    /// then neither call the system nor fault. O(slots), O(free slots) if some are on
-    /// the free stack, and O(1) in any other slab.
+    /// Commits and touches the memory for the next `slots` insertions of a [lazy](Self::builder)
+    /// slab, or for all its free slots if it has fewer.
+    ///
+    /// These insertions and the removals of their values then make no system call and cause no page
+    /// fault. Slots that other threads [returned](Self::reclaim) are freed first. A slab that is
+    /// not lazy has all its memory already.
+    ///
+    /// # Complexity
+    ///
+    /// O(slots), and O(free slots) more if some are on the free stack. O(1) if the slab is not
+    /// lazy. Both O(n) more for n returned slots.
     ///
     /// # Errors
     ///
-    /// If the system refuses the memory; nothing is given back.
+    /// Returns an error if the system refuses the memory. Memory that is committed stays.
     ///
     /// # Examples
     ///
@@ -374,12 +384,15 @@ impl<T> TrackedSlab<T, Bounded> {
         unsafe { self.memory.prepare::<T>(slots) }
     }
 
-    /// Gives back the memory after the last slot in use: whole [system
-    /// pages](crate::memory::Pages) that a [lazy](Self::builder) slab no longer needs.
-    /// The next insertions commit them again. O(slots ever used). With other memory it
-    /// only resets the slots.
+    /// Frees the memory after the last slot in use: whole [system pages](crate::memory::Pages) that
+    /// a [lazy](Self::builder) slab no longer needs.
     ///
-    /// A slot is in use while it has a value, a [`Slot`], a reservation or a guard.
+    /// Later insertions commit them again. With memory from another source, it only resets the
+    /// slots. A slot is in use while it has a value, a [`Slot`], a reservation or a guard.
+    ///
+    /// # Complexity
+    ///
+    /// O(slots ever used).
     ///
     /// # Examples
     ///
@@ -400,11 +413,11 @@ impl<T> TrackedSlab<T, Bounded> {
         unsafe { self.memory.release_tail::<T>() };
     }
 
-    /// Creates a slab that is never dropped, for a static or a whole program.
+    /// Creates a slab that is never dropped, for a static or for the whole program.
     ///
     /// # Panics
     ///
-    /// As [`with_capacity`](Self::with_capacity).
+    /// Panics or aborts where [`with_capacity`](Self::with_capacity) does.
     ///
     /// # Examples
     ///
@@ -432,12 +445,12 @@ impl<T> TrackedSlab<T, Bounded> {
         }
     }
 
-    /// Creates a slab that is never dropped, like [`leak`](Self::leak); never panics or
-    /// aborts.
+    /// Creates a slab that is never dropped, like [`leak`](Self::leak); never panics or aborts.
     ///
     /// # Errors
     ///
-    /// As [`try_with_capacity`](Self::try_with_capacity).
+    /// Returns an error where [`try_with_capacity`](Self::try_with_capacity) does, or if the
+    /// allocator refuses the memory of the slab itself.
     ///
     /// # Examples
     ///
@@ -458,11 +471,14 @@ impl<T> TrackedSlab<T, Bounded> {
         Ok(unsafe { slab.as_ref() })
     }
 
-    /// Inserts a value into a free slot; O(1), no allocation.
+    /// Inserts a value into a free slot, and returns the handle that owns it.
     ///
-    /// The slot owns the value: `slab.insert(7).unwrap().key()` drops both at the
-    /// semicolon, and returns a key without a value.
-    /// [`insert_key`](Self::insert_key) keeps the value.
+    /// The slot owns the value: `slab.insert(7).unwrap().key()` drops the value at the semicolon,
+    /// and returns a key without a value. [`insert_key`](Self::insert_key) keeps the value.
+    ///
+    /// # Complexity
+    ///
+    /// O(1); does not allocate.
     ///
     /// # Errors
     ///
@@ -483,11 +499,15 @@ impl<T> TrackedSlab<T, Bounded> {
         self.try_insert(value)
     }
 
-    /// Inserts a value into a free slot and gives it to its key: it stays until it
-    /// is removed by key, taken back into a [`slot`](Self::slot), or dropped
-    /// with the slab. O(1), no allocation.
+    /// Inserts a value into a free slot, and returns its key.
     ///
-    /// The same as [`insert`](Self::insert) and [`Slot::leak`].
+    /// The slab owns the value until it is removed by key, turned back into a [`Slot`] by
+    /// [`slot`](Self::slot), or dropped with the slab. This is [`insert`](Self::insert) followed by
+    /// [`Slot::leak`].
+    ///
+    /// # Complexity
+    ///
+    /// O(1); does not allocate.
     ///
     /// # Errors
     ///
@@ -508,15 +528,18 @@ impl<T> TrackedSlab<T, Bounded> {
         self.try_insert_key(value)
     }
 
-    /// Builds a value that knows its key and address; O(1) besides `f`, no
-    /// allocation.
+    /// Inserts a value that `f` builds from the key and the address of its slot.
     ///
-    /// The slot is reserved while `f` runs, and `f` may use the slab. If `f`
-    /// panics the slot is given back. When no slot is free, `f` is not called.
+    /// The slot is reserved while `f` runs, and `f` may use the slab. If `f` panics, the slot is
+    /// freed.
+    ///
+    /// # Complexity
+    ///
+    /// O(1), and the time of `f`; does not allocate.
     ///
     /// # Errors
     ///
-    /// When no slot is free.
+    /// Returns an error if no slot is free; `f` is not called then.
     ///
     /// # Examples
     ///
@@ -535,11 +558,15 @@ impl<T> TrackedSlab<T, Bounded> {
         self.try_insert_with(f)
     }
 
-    /// Reserves a slot, to be filled later; O(1), no allocation.
+    /// Reserves a slot, to be filled later.
+    ///
+    /// # Complexity
+    ///
+    /// O(1); does not allocate.
     ///
     /// # Errors
     ///
-    /// When no slot is free.
+    /// Returns an error if no slot is free.
     ///
     /// # Examples
     ///

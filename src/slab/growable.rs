@@ -1,4 +1,4 @@
-//! `Slab`: grows by chunks, and never moves what it holds.
+//! `Slab`: grows by chunks, and never moves its values.
 
 use core::cell::Cell;
 use core::ptr::NonNull;
@@ -18,34 +18,38 @@ use crate::slab::header::{self, SlabHeader};
 use crate::slab::slot::{Slot, VacantSlot};
 use crate::slab::{Memory, TrackedSlab};
 
-/// A slab that grows by chunks: nothing is ever copied or moved.
+/// A slab that grows by chunks: no value is ever copied or moved.
 ///
-/// If no slot is free, an insertion adds a chunk. All other methods are those of
-/// [`TrackedSlab`].
+/// If no slot is free, an insertion adds a chunk. All other methods are documented on
+/// [`TrackedSlab`]. Slots are reused last in, first out, also across chunks.
 ///
-/// A slot takes the size of a value (4 bytes at least) and a stamp of 8 bytes, rounded up
-/// to the value's alignment, or to 4, and 8 to 16 bytes of the free stack.
-/// Slots are reused last in, first out, across chunks too.
+/// A slot takes the size of a value (at least 4 bytes) and a stamp of 8 bytes, rounded up to the
+/// value's alignment (at least 4 bytes), and 8 to 16 bytes of the free stack.
 ///
 /// # What growth costs an insertion
 ///
-/// Of values of up to 64 bytes, one insertion in 1,366 (of up to 40 bytes, one in 2,048) touches the
-/// memory of the next slots, up to 100 KiB, so that the others find it there: the slowest of a thousand does not wait for the
-/// system. Of larger values each insertion that comes to a new page waits for that page alone.
-/// Other settings spare more insertions. In a program that had been running, of two million
-/// insertions of 8 bytes (64 bytes), where the `slab` crate has 1.6 µs (2.1), 4.1 µs (4.2) and
-/// 8.5 ms (9.4):
+/// The system provides memory page by page, when it is first touched. With the default settings and
+/// values of up to 64 bytes, one insertion in 1,366 touches the memory of the next slots, up to
+/// 100 KiB (values of up to 40 bytes: one in 2,048). So the other insertions do not fault, and the
+/// slowest insertion of a thousand does not wait for the system. With larger values, each insertion
+/// that reaches a new page waits for that page alone.
+///
+/// Other settings spare more insertions. The table shows the time of an insertion when a program
+/// that had been running for some time inserts two million values of 8 bytes (in parentheses: 64
+/// bytes). The `slab` crate takes 1.6 µs (2.1) at p99.9, 4.1 µs (4.2) at p99.99, and 8.5 ms (9.4)
+/// for the longest insertion.
 ///
 /// | setting | p99.9 | p99.99 | the longest |
 /// |---|---|---|---|
-/// | default, values of up to 64 bytes | 30 ns (80): no wait | 16 µs (37): touches up to 100 KiB | 75 µs (85): and adds a chunk |
-/// | [`touch_ahead(0)`](crate::Builder::touch_ahead), or larger values | 2.0 µs (2.1): a page fault | 4.6 µs (4.9): the same, or adds a chunk | 42 µs (54): adds a chunk |
-/// | [`spare_chunks(8)`](crate::Builder::spare_chunks) | 80 ns (90): no wait | 0.7 µs (0.7): takes a chunk, while the thread keeps up | 44 µs (59): adds one itself |
-/// | [`prepare`](Slab::prepare) in idle moments, [`reserve`](Slab::reserve) at the start; [`BoundedSlab`](crate::BoundedSlab) | 20 ns (30): no wait | 0.3 µs (0.4): no wait | no wait of the slab's (66 µs, 71), up to that many insertions |
-/// | [`pages`](crate::Builder::pages) of the system | no wait | adds a chunk, all of it populated | asks the system for more chunks |
+/// | default, values of up to 64 bytes | 30 ns (80): no wait | 16 µs (37): touches up to 100 KiB | 75 µs (85): also adds a chunk |
+/// | [`touch_ahead(0)`](crate::Builder::touch_ahead), or larger values | 2.0 µs (2.1): a page fault | 4.6 µs (4.9): a page fault, or adds a chunk | 42 µs (54): adds a chunk |
+/// | [`spare_chunks(8)`](crate::Builder::spare_chunks) | 80 ns (90): no wait | 0.7 µs (0.7): takes a spare chunk, while the thread keeps up | 44 µs (59): adds a chunk itself |
+/// | [`prepare`](Slab::prepare) in idle moments, [`reserve`](Slab::reserve) at the start; [`BoundedSlab`](crate::BoundedSlab) | 20 ns (30): no wait | 0.3 µs (0.4): no wait | 66 µs (71): the machine; the slab does not wait within the prepared number |
+/// | [`pages`](crate::Builder::pages) of the system | no wait | adds a populated chunk | asks the system for more chunks |
 ///
-/// Of five runs the medians, and the shortest of their longest insertions, on an AMD EPYC (family
-/// 25, model 17); BENCHMARKS.md, "Growth", has the table that `cargo bench --bench growth` makes.
+/// p99.9 and p99.99 are medians of five runs; the longest insertion is the lowest of the five.
+/// Measured on an AMD EPYC (family 25, model 17). BENCHMARKS.md, "Growth", has the table that
+/// `cargo bench --bench growth` prints.
 ///
 /// # Examples
 ///
@@ -59,7 +63,7 @@ use crate::slab::{Memory, TrackedSlab};
 /// ```
 pub type Slab<T> = TrackedSlab<T, Growable>;
 
-/// The memory of a [`Slab`]: chunks of equal size, and one free stack for all.
+/// The memory of a [`Slab`]: chunks of equal size, with one free stack for all of them.
 #[expect(
     missing_debug_implementations,
     reason = "users cannot have a value of it"
@@ -67,23 +71,23 @@ pub type Slab<T> = TrackedSlab<T, Growable>;
 pub struct Growable {
     pub(super) header: Cell<NonNull<SlabHeader>>,
     pub(super) chunks: Cell<Chunks>,
-    /// Walks that have begun and not ended: while there is one, no chunk goes. Of 64 bits
-    /// everywhere, so that forgotten ones never come round.
+    /// Number of walks that have begun and not ended. No chunk is freed while there is one. 64
+    /// bits on every target, so that forgotten walks never make it overflow.
     pub(super) walks: Cell<u64>,
     /// The binary logarithm of the slots of a chunk.
     pub(super) shift: u32,
-    /// The slots whose memory is touched at once.
+    /// Number of slots whose memory is touched at once.
     pub(super) touch_ahead: usize,
-    /// Insertions that had to build a chunk.
+    /// Number of insertions that had to build a chunk.
     pub(super) stalls: Cell<usize>,
     #[cfg(feature = "std")]
     pub(super) ahead: Option<Ahead>,
-    /// Where all of it comes from.
+    /// Where all memory comes from.
     pub(super) source: Source,
 }
 
 impl Growable {
-    /// No memory yet, and chunks of `1 << shift` slots to come.
+    /// Has no memory yet; its chunks will have `1 << shift` slots.
     const fn new(shift: u32, touch_ahead: usize, source: Source) -> Self {
         Growable {
             header: Cell::new(header::unallocated()),
@@ -165,8 +169,8 @@ unsafe impl SlabMemory for Growable {
 impl Memory for Growable {}
 
 impl<T> TrackedSlab<T, Growable> {
-    /// The slots of a chunk by default: 4096, or fewer where those would take more than 288 KiB,
-    /// which is 4096 of 64 bytes and their stamps.
+    /// The binary logarithm of the slots of a chunk by default: 4096 slots, or fewer if these would
+    /// take more than 288 KiB, the size of 4096 values of 64 bytes with their stamps.
     pub(super) const DEFAULT_SHIFT: u32 = {
         let fitting = (288 << 10) / CellPtr::<T>::SIZE;
         if fitting >= 4096 {
@@ -178,11 +182,12 @@ impl<T> TrackedSlab<T, Growable> {
         }
     };
 
-    /// The slots whose memory is touched at once by default: half of a chunk, so that two insertions
-    /// of 4,096 pay, or a third. A quarter (1,024) is too little: an insertion that touches makes
-    /// the next ones slower, too, and they would be more than one in a thousand.
+    /// The number of slots whose memory is touched at once by default: half of a chunk, so that two
+    /// insertions of 4,096 touch memory, or a third. A quarter (1,024) is too little: an insertion
+    /// that touches memory also slows the next ones down, and they would be more than one in a
+    /// thousand.
     ///
-    /// None where a third is more than 100 KiB: p99.99 would be that of touching so much.
+    /// 0 if a third of a chunk is more than 100 KiB: touching more would show at p99.99.
     pub(super) const TOUCH_AHEAD: usize = {
         let (half, third) = (4096_usize / 2, 4096_usize.div_ceil(3));
         let most = (100 << 10) / CellPtr::<T>::SIZE;
@@ -195,7 +200,7 @@ impl<T> TrackedSlab<T, Growable> {
         }
     };
 
-    /// Creates an empty slab; allocates nothing before the first insertion.
+    /// Creates an empty slab. It allocates at the first insertion.
     ///
     /// # Examples
     ///
@@ -211,13 +216,17 @@ impl<T> TrackedSlab<T, Growable> {
         Self::with_options(Self::DEFAULT_SHIFT, Self::TOUCH_AHEAD, Source::GLOBAL)
     }
 
-    /// Creates a slab with room for at least `capacity` values, allocated and touched
-    /// now, in whole chunks; O(capacity).
+    /// Creates a slab with room for at least `capacity` values, in whole chunks, allocated and
+    /// touched.
+    ///
+    /// # Complexity
+    ///
+    /// O(capacity).
     ///
     /// # Panics
     ///
-    /// If that is 2^30 slots or more, or its bytes exceed `isize::MAX`. If the
-    /// allocator refuses, the program ends, as with `Vec`.
+    /// Panics if that is 2^30 slots or more, or their bytes exceed `isize::MAX`. If the allocator
+    /// refuses, the program aborts, as with `Vec`.
     ///
     /// # Examples
     ///
@@ -231,11 +240,12 @@ impl<T> TrackedSlab<T, Growable> {
         Self::builder().reserve(capacity).build()
     }
 
-    /// Like [`with_capacity`](Self::with_capacity), but never panics or aborts.
+    /// Creates a slab with room for at least `capacity` values, like
+    /// [`with_capacity`](Self::with_capacity); never panics or aborts.
     ///
     /// # Errors
     ///
-    /// Where [`with_capacity`](Self::with_capacity) panics, or the allocator
+    /// Returns an error where [`with_capacity`](Self::with_capacity) panics, or if the allocator
     /// refuses.
     ///
     /// # Examples
@@ -254,18 +264,19 @@ impl<T> TrackedSlab<T, Growable> {
         unsafe { Self::new_in(Growable::new(shift, touch_ahead, source)) }
     }
 
-    /// Inserts a value into a free slot; O(1). If none is free, it allocates a
-    /// chunk.
+    /// Inserts a value into a free slot, and returns the handle that owns it.
     ///
-    /// The slot owns the value: `slab.insert(7).key()` drops both at the
-    /// semicolon, and returns a key without a value.
-    /// [`insert_key`](Self::insert_key) keeps the value.
+    /// The slot owns the value: `slab.insert(7).key()` drops the value at the semicolon, and
+    /// returns a key without a value. [`insert_key`](Self::insert_key) keeps the value.
+    ///
+    /// # Complexity
+    ///
+    /// O(1). If no slot is free, it allocates a chunk.
     ///
     /// # Panics
     ///
-    /// At the limit of keys, 2^30 slots. If the allocator refuses, the
-    /// program ends, as with `Vec`. [`try_insert`](Self::try_insert) returns the
-    /// value.
+    /// Panics if the slab would exceed the limit of keys, 2^30 slots. If the allocator refuses, the
+    /// program aborts, as with `Vec`. [`try_insert`](Self::try_insert) returns the value instead.
     ///
     /// # Examples
     ///
@@ -281,16 +292,20 @@ impl<T> TrackedSlab<T, Growable> {
         unsafe { Slot::fill(self.claim_or_grow(), value) }
     }
 
-    /// Inserts a value into a free slot and gives it to its key: it stays until it
-    /// is removed by key, taken back into a [`slot`](Self::slot), or dropped
-    /// with the slab. O(1). If no slot is free, it allocates a chunk.
+    /// Inserts a value into a free slot, and returns its key.
     ///
-    /// The same as [`insert`](Self::insert) and [`Slot::leak`].
+    /// The slab owns the value until it is removed by key, turned back into a [`Slot`] by
+    /// [`slot`](Self::slot), or dropped with the slab. This is [`insert`](Self::insert) followed by
+    /// [`Slot::leak`].
+    ///
+    /// # Complexity
+    ///
+    /// O(1). If no slot is free, it allocates a chunk.
     ///
     /// # Panics
     ///
-    /// As [`insert`](Self::insert). [`try_insert_key`](Self::try_insert_key)
-    /// returns the value.
+    /// Panics or aborts where [`insert`](Self::insert) does.
+    /// [`try_insert_key`](Self::try_insert_key) returns the value instead.
     ///
     /// # Examples
     ///
@@ -306,15 +321,18 @@ impl<T> TrackedSlab<T, Growable> {
         self.insert(value).leak()
     }
 
-    /// Builds a value that knows its key and address; O(1) besides `f`. If no
-    /// slot is free, it allocates a chunk.
+    /// Inserts a value that `f` builds from the key and the address of its slot.
     ///
-    /// The slot is reserved while `f` runs, and `f` may use the slab. If `f`
-    /// panics the slot is given back.
+    /// The slot is reserved while `f` runs, and `f` may use the slab. If `f` panics, the slot is
+    /// freed.
+    ///
+    /// # Complexity
+    ///
+    /// O(1), and the time of `f`. If no slot is free, it allocates a chunk.
     ///
     /// # Panics
     ///
-    /// As [`insert`](Self::insert), before `f` is called.
+    /// Panics or aborts where [`insert`](Self::insert) does, before `f` is called.
     ///
     /// # Examples
     ///
@@ -334,12 +352,15 @@ impl<T> TrackedSlab<T, Growable> {
         vacant.insert(value)
     }
 
-    /// Reserves a slot, to be filled later; O(1). If none is free, it allocates a
-    /// chunk.
+    /// Reserves a slot, to be filled later.
+    ///
+    /// # Complexity
+    ///
+    /// O(1). If no slot is free, it allocates a chunk.
     ///
     /// # Panics
     ///
-    /// As [`insert`](Self::insert).
+    /// Panics or aborts where [`insert`](Self::insert) does.
     ///
     /// # Examples
     ///
@@ -355,7 +376,7 @@ impl<T> TrackedSlab<T, Growable> {
         unsafe { VacantSlot::hold(self.claim_or_grow()) }
     }
 
-    /// Number of chunks; O(1).
+    /// Returns the number of chunks. O(1).
     ///
     /// # Examples
     ///

@@ -1,22 +1,22 @@
-//! The slabs: values addressed by handle or key, borrows tracked at run time.
+//! The tracked slabs: values accessed by handle or key, with borrows tracked at run time.
 //!
-//! One generic type over the kind of its memory. What differs between the two
-//! slabs is in `bounded.rs` and `growable.rs`: construction, growth, and what
-//! an insertion does when no slot is free. The rest is written once: here the
-//! insertions and the counts, in `keyed.rs` what goes by one key, in `iter.rs`
-//! what concerns all values.
+//! There is one generic type, over the kind of its memory. The two slabs differ in
+//! construction, growth, and what an insertion does when no slot is free: see
+//! `bounded.rs` and `growable.rs`. Everything else is written once: the insertions and
+//! counts here, access and removal by one key in `keyed.rs`, operations on all values in
+//! `iter.rs`.
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
-//! | `slot.rs`, `slot_box.rs`, `guard.rs` | the handles; tracked borrows, of values and of their parts |
-//! | `cell.rs`, `state.rs` | one cell: layout, and every event of its life; its state word |
-//! | `header.rs` | what a handle points back to: stack, counts, release |
-//! | `cells.rs`, `walk.rs`, `sent.rs` | a key's cell, and a free one; what is done to every cell; cells whose value another thread has |
-//! | `keyed.rs`, `iter.rs` | what goes by one key; iteration, and what removes many |
+//! | `slot.rs`, `slot_box.rs`, `guard.rs` | the handles; the guards of values and of their parts |
+//! | `cell.rs`, `state.rs` | one cell: its layout and every event of its life; its state word |
+//! | `header.rs` | the header that handles point to: free stack, counts, release of the memory |
+//! | `cells.rs`, `walk.rs`, `sent.rs` | the cell of a key, and a free cell; walks over all cells; cells whose value another thread has |
+//! | `keyed.rs`, `iter.rs` | access and removal by key; iteration and bulk removal |
 //! | `bounded.rs`, `growable.rs`, `growth/`, `options.rs` | the slab with a bound; the slab that grows; the options of both |
-//! | `check.rs` | the invariants, for tests |
+//! | `check.rs` | the check of the invariants, for tests |
 //!
-//! Invariants of the free stack are cited, too: F in `raw/stack.rs`.
+//! Invariants of the free stack (F) are cited too; they are in `raw/stack.rs`.
 
 pub(crate) mod bounded;
 pub(crate) mod cell;
@@ -53,45 +53,44 @@ use crate::slab::slot::{Slot, VacantSlot};
 #[cfg(doc)]
 use crate::{AccessError, Bounded, BoundedSlab, Growable, Slab};
 
-/// Values of one type, accessed by handle or by key, with borrows tracked at run
-/// time: the generic type of [`Slab`] and [`BoundedSlab`].
+/// Values of one type, accessed by handle or by key, with borrows tracked at run time: the generic
+/// type of [`Slab`] and [`BoundedSlab`].
 ///
-/// - [`BoundedSlab`]`<T>`, in [`Bounded`] memory: all allocated when it is made.
-/// - [`Slab`]`<T>`, in [`Growable`] memory: grows by chunks, copies nothing.
+/// - [`BoundedSlab`]`<T>` has [`Bounded`] memory, all of it allocated at construction.
+/// - [`Slab`]`<T>` has [`Growable`] memory: it grows by chunks, and copies nothing.
 ///
-/// Their pages have the constructors and insertions in which they differ. Code for
-/// both is generic over [`Memory`], and inserts by
-/// [`try_insert`](Self::try_insert),
-/// [`try_insert_key`](Self::try_insert_key),
-/// [`try_insert_with`](Self::try_insert_with) and
+/// The constructors and insertion methods that differ are documented on the two aliases. Code for
+/// both is generic over [`Memory`], and inserts values by [`try_insert`](Self::try_insert),
+/// [`try_insert_key`](Self::try_insert_key), [`try_insert_with`](Self::try_insert_with) and
 /// [`try_vacant_slot`](Self::try_vacant_slot).
+///
+/// Values never move. Slots are reused last in, first out; a new slab returns ascending keys from
+/// 0. Every operation is O(1), runs straight-line code and does not allocate, unless its
+/// documentation says otherwise.
 ///
 /// # Absence and conflict
 ///
-/// If there is no value, methods by key return `None`. If the value is borrowed, they
-/// panic with key and reason before anything has changed; their `try_` forms return an
-/// [`AccessError`]. So a value that is being read is never taken for one that is gone.
+/// If there is no value, methods by key return `None`. If the value is borrowed, they panic with
+/// the key and the reason before anything has changed; their `try_` forms return an
+/// [`AccessError`]. So a value that is being read is never taken for a value that was removed.
 ///
-/// | method | no value | borrowed |
+/// | method | no value | borrowed value |
 /// |---|---|---|
 /// | [`get`](Self::get), [`get_mut`](Self::get_mut), [`get_copied`](Self::get_copied), [`slot`](Self::slot) | `None` | panics |
 /// | [`try_get`](Self::try_get), [`try_get_mut`](Self::try_get_mut), [`try_slot`](Self::try_slot), [`try_remove_by_key`](Self::try_remove_by_key) | an error | an error |
 /// | [`remove_by_key`](Self::remove_by_key) | panics | panics |
-/// | [`iter`](Self::iter), [`iter_mut`](Self::iter_mut) | skip it | panic there |
-/// | [`try_iter`](Self::try_iter), [`try_iter_mut`](Self::try_iter_mut) | skip it | yield an error |
-/// | [`retain`](Self::retain), [`drain`](Self::drain), [`clear`](Self::clear) | skip it | panic at once |
-/// | [`try_retain`](Self::try_retain), [`try_drain`](Self::try_drain) | skip it | leave it, and count it |
-/// | [`try_clear`](Self::try_clear) | skips it | an error at once |
+/// | [`iter`](Self::iter), [`iter_mut`](Self::iter_mut) | skipped | panics when it is reached |
+/// | [`try_iter`](Self::try_iter), [`try_iter_mut`](Self::try_iter_mut) | skipped | yields an error |
+/// | [`retain`](Self::retain), [`drain`](Self::drain), [`clear`](Self::clear) | skipped | panics before the first removal |
+/// | [`try_retain`](Self::try_retain), [`try_drain`](Self::try_drain) | skipped | skipped and counted |
+/// | [`try_clear`](Self::try_clear) | skipped | an error before the first removal |
 ///
-/// A value that was [sent](Slot::into_send) to another thread counts as borrowed. Access that meets
-/// one first frees all slots that came back since, to tell whether it is gone: O(their number).
+/// A value that was [sent](Slot::into_send) to another thread counts as borrowed. If an access
+/// finds such a value, it first frees all slots that other threads have returned, to see whether
+/// the value was dropped. This takes O(n) for n returned slots.
 ///
-/// A value whose [`Slot`] was dropped while it was borrowed is *doomed*: it counts as
-/// no value, and is dropped when that borrow ends.
-///
-/// Values never move. Slots are reused last in, first out; a fresh slab hands
-/// out ascending keys from 0. Every operation is O(1), straight-line code and
-/// free of allocation, unless it says otherwise.
+/// A value whose [`Slot`] was dropped while the value was borrowed is *doomed*: it counts as
+/// absent, and is dropped when its last borrow ends.
 ///
 /// # Examples
 ///
@@ -111,10 +110,14 @@ pub struct TrackedSlab<T, M: Memory> {
     values: PhantomData<*mut T>,
 }
 
-/// A kind of memory for a [`TrackedSlab`]: [`Bounded`] or [`Growable`]. Sealed.
+/// The kind of memory of a [`TrackedSlab`]: [`Bounded`] or [`Growable`].
+///
+/// This trait is sealed.
 pub trait Memory: SlabMemory {}
 
 impl<T, M: Memory> TrackedSlab<T, M> {
+    /// Creates a slab over this memory.
+    ///
     /// # Safety
     ///
     /// The memory was made for cells of `T`.
@@ -132,18 +135,18 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         unsafe { Cells::new(&self.memory) }
     }
 
-    /// What every place of this slab leads back to.
+    /// The header that every place of this slab points to.
     pub(crate) fn header_address(&self) -> NonNull<SlabHeader> {
         self.memory.header()
     }
 
-    /// A free cell, off the stack, if there is one without growing.
+    /// Takes a free cell off the stack, if there is one; does not grow.
     #[inline(always)]
     fn claim(&self) -> Option<Place<T>> {
         claim(&self.memory)
     }
 
-    /// A free cell, off the stack.
+    /// Takes a free cell off the stack; grows if the stack is empty.
     #[inline(always)]
     fn try_claim(&self) -> Result<Place<T>, Option<AllocError>> {
         match self.claim() {
@@ -153,8 +156,12 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         }
     }
 
-    /// Inserts a value into a free slot; O(1), and for a [`Slab`] in which none is
-    /// free the allocation of a chunk. Never panics or aborts.
+    /// Inserts a value into a free slot, and returns the handle that owns it. Never panics or
+    /// aborts.
+    ///
+    /// # Complexity
+    ///
+    /// O(1). If no slot is free, a [`Slab`] allocates a chunk.
     ///
     /// # Errors
     ///
@@ -192,8 +199,8 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         }
     }
 
-    /// [`try_insert`](Self::try_insert) if the stack is empty. It is given the value: see
-    /// [`Held`].
+    /// Does what [`try_insert`](Self::try_insert) does if the stack is empty. It takes the value by
+    /// value: see [`Held`].
     #[cold]
     #[inline(never)]
     fn insert_when_empty(&self, held: Held<T>) -> Result<Slot<T>, FullError<T>> {
@@ -205,16 +212,18 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         }
     }
 
-    /// Builds a value that knows its key and address; O(1) besides `f`, and for
-    /// a [`Slab`] in which no slot is free the allocation of a chunk. Panics and
-    /// aborts only if `f` does.
+    /// Inserts a value that `f` builds from the key and the address of its slot.
     ///
-    /// The slot is reserved while `f` runs, and `f` may use the slab. If `f`
-    /// panics the slot is given back.
+    /// The slot is reserved while `f` runs, and `f` may use the slab. If `f` panics, the slot is
+    /// freed. Panics or aborts only if `f` does.
+    ///
+    /// # Complexity
+    ///
+    /// O(1), and the time of `f`. If no slot is free, a [`Slab`] allocates a chunk.
     ///
     /// # Errors
     ///
-    /// When no slot is free and the slab cannot grow; `f` is not called then.
+    /// Returns an error if no slot is free and the slab cannot grow; `f` is not called then.
     ///
     /// # Examples
     ///
@@ -233,12 +242,15 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         Ok(vacant.insert(value))
     }
 
-    /// Reserves a slot, to be filled later; O(1), and for a [`Slab`] in which
-    /// none is free the allocation of a chunk. Never panics or aborts.
+    /// Reserves a slot, to be filled later. Never panics or aborts.
+    ///
+    /// # Complexity
+    ///
+    /// O(1). If no slot is free, a [`Slab`] allocates a chunk.
     ///
     /// # Errors
     ///
-    /// When no slot is free and the slab cannot grow.
+    /// Returns an error if no slot is free and the slab cannot grow.
     ///
     /// # Examples
     ///
@@ -267,12 +279,15 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         }
     }
 
-    /// Inserts a value into a free slot and gives it to its key: it stays until it
-    /// is removed by key, taken back into a [`slot`](Self::slot), or dropped
-    /// with the slab. O(1), and for a [`Slab`] in which none is free the
-    /// allocation of a chunk. Never panics or aborts.
+    /// Inserts a value into a free slot, and returns its key. Never panics or aborts.
     ///
-    /// The same as [`try_insert`](Self::try_insert) and [`Slot::leak`].
+    /// The slab owns the value until it is removed by key, turned back into a [`Slot`] by
+    /// [`slot`](Self::slot), or dropped with the slab. This is [`try_insert`](Self::try_insert)
+    /// followed by [`Slot::leak`].
+    ///
+    /// # Complexity
+    ///
+    /// O(1). If no slot is free, a [`Slab`] allocates a chunk.
     ///
     /// # Errors
     ///
@@ -293,19 +308,28 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         Ok(self.try_insert(value)?.leak())
     }
 
-    /// Frees the slots of values that were handed to other threads and have ended there
-    /// ([`SendSlot`](crate::sync::SendSlot)), drops those that were
-    /// [retired](crate::sync::SendSlot::retire) there before this call, and returns their number;
-    /// O(that number) besides the destructors, and O(1) if none was handed over. Allocates
-    /// nothing, and panics only if a destructor does: the other retired values wait for the next
-    /// call then.
+    /// Frees the slots that other threads returned, drops the values that they retired, and returns
+    /// the number of both.
     ///
-    /// `len`, `free_slots`, new iterators and a conflict with such a value free slots too. An
-    /// insertion that finds no free slot frees a few, as does `is_full`: no insertion pays for
-    /// all values that other threads dropped. [`reclaim_some`](Self::reclaim_some) frees as
-    /// many as you ask for. Retired values are dropped by no insertion and no access: only here,
-    /// by [`clear`](Self::clear), [`try_clear`](Self::try_clear), [`retain`](Self::retain),
-    /// [`drain`](Self::drain), and with the slab. Until then they count as borrowed.
+    /// A thread returns a slot when it drops the [`SendSlot`](crate::sync::SendSlot) that owns its
+    /// value, or moves the value out. It may also [retire](crate::sync::SendSlot::retire) the
+    /// value, so that the slab drops it. This call drops the values that were retired before it
+    /// began. If a destructor panics, the remaining retired values wait for the next call.
+    ///
+    /// `len`, `free_slots`, new iterators and an access that finds such a value free returned slots
+    /// too. An insertion that finds no free slot frees a few, and so does `is_full`: no insertion
+    /// pays for all values that other threads dropped. [`reclaim_some`](Self::reclaim_some) frees
+    /// as many as you ask for.
+    ///
+    /// Retired values are not dropped by insertions and accesses, but only by this method,
+    /// [`reclaim_some`](Self::reclaim_some), [`clear`](Self::clear),
+    /// [`try_clear`](Self::try_clear), [`retain`](Self::retain), [`drain`](Self::drain), and when
+    /// the slab is dropped. Until then they count as borrowed.
+    ///
+    /// # Complexity
+    ///
+    /// O(n) for the number returned, and the time of the destructors; O(1) if no value was sent.
+    /// Does not allocate, and panics only if a destructor does.
     ///
     /// # Examples
     ///
@@ -321,12 +345,12 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     }
 
     /// Returns the number of values that other threads have
-    /// [retired](crate::sync::SendSlot::retire) and that [`reclaim`](Self::reclaim) has not dropped
-    /// yet. Their slots are in use.
+    /// [retired](crate::sync::SendSlot::retire) and that the slab has not dropped yet. Their slots
+    /// are in use.
     ///
     /// # Complexity
     ///
-    /// O(that number): it counts them.
+    /// O(n) for the number returned: it counts them.
     ///
     /// # Examples
     ///
@@ -346,14 +370,20 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         sent::count_retired(self.cells(), usize::MAX)
     }
 
-    /// Frees the slots of values that have ended on other threads. Runs no user code.
+    /// Frees the slots that other threads returned. Runs no user code.
     #[inline]
     fn free_returned(&self) {
         sent::free_returned(self.cells(), usize::MAX);
     }
 
-    /// Like [`reclaim`](Self::reclaim), but frees at most `most` slots, first those whose values
-    /// have ended, for a loop with little time in each round; O(`most`) besides the destructors.
+    /// Frees or drops like [`reclaim`](Self::reclaim), but at most `most` slots: for a loop that
+    /// has little time in each round.
+    ///
+    /// Returned slots are freed before retired values are dropped.
+    ///
+    /// # Complexity
+    ///
+    /// O(`most`), and the time of the destructors.
     ///
     /// # Examples
     ///
@@ -370,11 +400,15 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         freed + sent::drop_retired(self.cells(), most - freed)
     }
 
-    /// Number of values and reservations; O(1), and O(slots that came back) if values were
-    /// handed to [other threads](Self::reclaim).
+    /// Returns the number of values and reservations.
     ///
-    /// A value counts until its destructor has returned. The cell of a stale [`Slot`]
-    /// does not count.
+    /// A value counts until its destructor has returned. The cell of a stale [`Slot`] does not
+    /// count.
+    ///
+    /// # Complexity
+    ///
+    /// O(1), or O(n) for n slots that [other threads](Self::reclaim) returned, which it frees
+    /// first.
     ///
     /// # Examples
     ///
@@ -392,8 +426,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         self.cells().header().len()
     }
 
-    /// Whether [`len`](Self::len) is 0; O(1), and like `len` if values were handed to other
-    /// threads.
+    /// Returns `true` if [`len`](Self::len) is 0. Takes as long as `len`.
     ///
     /// # Examples
     ///
@@ -409,7 +442,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         self.len() == 0
     }
 
-    /// Number of slots, in all chunks; O(1).
+    /// Returns the number of slots, in all chunks. O(1).
     ///
     /// # Examples
     ///
@@ -423,9 +456,11 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         self.cells().header().slots()
     }
 
-    /// The slab's memory, and which of the requested page options were obtained. Asks
-    /// the system about [its pages](crate::memory::Pages): for the start and for
-    /// diagnostics.
+    /// Returns a report about the slab's memory: its bytes, and which of the requested page options
+    /// were obtained.
+    ///
+    /// It asks the system about [its pages](crate::memory::Pages), so call it at the start of a
+    /// program or for diagnostics.
     ///
     /// # Examples
     ///
@@ -438,11 +473,15 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         self.memory.memory()
     }
 
-    /// Number of free slots, which insertions fill without growing; O(1), and O(slots that
-    /// came back) if values were handed to [other threads](Self::reclaim).
+    /// Returns the number of free slots, which insertions fill without growing.
     ///
-    /// `capacity() - len()` is more if a stale [`Slot`] keeps a slot out of use: that
-    /// slot is neither a value nor free.
+    /// This is less than `capacity() - len()` if a stale [`Slot`] keeps a slot out of use: that
+    /// slot has no value and is not free.
+    ///
+    /// # Complexity
+    ///
+    /// O(1), or O(n) for n slots that [other threads](Self::reclaim) returned, which it frees
+    /// first.
     ///
     /// # Examples
     ///
@@ -462,10 +501,16 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         self.cells().header().free()
     }
 
-    /// Whether the next insertion fails ([`BoundedSlab`]) or has to grow
-    /// ([`Slab`]); O(1). Stale slots keep cells out of use, so this can be so
-    /// with fewer values than [`capacity`](Self::capacity). If no slot is free it first
-    /// frees a few of those that came back from [other threads](Self::reclaim).
+    /// Returns `true` if no slot is free: the next insertion fails ([`BoundedSlab`]) or has to grow
+    /// ([`Slab`]).
+    ///
+    /// Stale slots keep cells out of use, so a slab can be full with fewer values than
+    /// [`capacity`](Self::capacity).
+    ///
+    /// # Complexity
+    ///
+    /// O(1). If no slot is free, it first frees a few of the slots that [other
+    /// threads](Self::reclaim) returned.
     ///
     /// # Examples
     ///
@@ -484,9 +529,9 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     }
 }
 
-/// Drops every value that is not borrowed, in key order; a borrowed one goes
-/// with its last borrow, and what a [`SlotBox`](crate::SlotBox) owns stays. The
-/// memory goes with the last handle; handles that are left refuse access.
+/// Drops every value that is not borrowed, in key order. A borrowed value is dropped when its last
+/// borrow ends; the value of a [`SlotBox`](crate::SlotBox) stays in the box. The memory is freed
+/// with the last handle; the remaining handles refuse access.
 impl<T, M: Memory> Drop for TrackedSlab<T, M> {
     fn drop(&mut self) {
         // SAFETY: the slab's use of its memory ends here.
@@ -494,7 +539,7 @@ impl<T, M: Memory> Drop for TrackedSlab<T, M> {
     }
 }
 
-/// Prints how full it is, not what is in it.
+/// Prints the number of values and the capacity, not the values.
 impl<T, M: Memory> fmt::Debug for TrackedSlab<T, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct(M::NAME)
@@ -507,18 +552,17 @@ impl<T, M: Memory> fmt::Debug for TrackedSlab<T, M> {
 /// Views for tests.
 #[cfg(any(test, fuzzing))]
 impl<T, M: Memory> TrackedSlab<T, M> {
-    /// Panics where an invariant does not hold; O(slots · log slots), allocates.
+    /// Panics if an invariant does not hold. O(slots · log slots); allocates.
     pub fn check(&self) {
         check::check(self.cells());
     }
 
-    /// The key of the free slot that lies below `count` others on the free
-    /// stack; O(1).
+    /// Returns the key of the free slot that lies below `count` others on the free stack. O(1).
     pub fn free_key(&self, count: usize) -> Option<Key> {
         check::free_key(self.cells(), count)
     }
 
-    /// The state word at `key`.
+    /// Returns the state word of the slot with this key.
     pub fn state_bits(&self, key: Key) -> Option<u32> {
         Some(self.cells().get(key)?.state().bits())
     }

@@ -10,7 +10,7 @@ use crate::slab::cell::CellPtr;
 use crate::slab::growable::Slab;
 use crate::slab::growth::table::grain;
 
-/// What a builder of bounded slabs has set.
+/// The options that a builder of bounded slabs has been given.
 #[derive(Clone, Debug)]
 pub struct BoundedOptions {
     capacity: usize,
@@ -18,7 +18,8 @@ pub struct BoundedOptions {
 }
 
 impl<T> BoundedSlab<T> {
-    /// A builder of a slab: where its memory comes from, and whether it is only reserved.
+    /// Returns a builder of a slab, with options for its capacity, where its memory comes from, and
+    /// whether the memory is only reserved.
     ///
     /// # Examples
     ///
@@ -51,9 +52,9 @@ impl<T> Build for BoundedSlab<T> {
 
 /// Options of a [`BoundedSlab`].
 ///
-/// [`build`](Self::build) is O(capacity), or O(1) if the slab is lazy. It panics if the capacity
-/// is 2^30 or more, or its bytes exceed `isize::MAX`. The [pages](Pages) are those of the cells and
-/// of the free stack.
+/// [`build`](Self::build) takes O(capacity), or O(1) if the slab is lazy. It panics if the capacity
+/// is 2^30 or more, or its bytes exceed `isize::MAX`. The cells and the free stack are allocated
+/// from the given [pages](Pages).
 ///
 /// ```
 /// use flatslab::BoundedSlab;
@@ -66,7 +67,7 @@ impl<T> Build for BoundedSlab<T> {
 /// # Ok::<(), flatslab::BuildError>(())
 /// ```
 impl<T> Builder<BoundedSlab<T>> {
-    /// Number of slots; 0 by default.
+    /// Sets the number of slots. The default is 0.
     ///
     /// ```
     /// let slab = flatslab::BoundedSlab::<u64>::builder().capacity(8).build();
@@ -77,19 +78,19 @@ impl<T> Builder<BoundedSlab<T>> {
         self
     }
 
-    /// Only reserves the memory. The slab grows into its capacity, and access by key costs
-    /// what it costs in a slab that does not grow.
+    /// Reserves the memory instead of allocating it: the slab grows into its capacity, and access
+    /// by key costs no more than in a slab that does not grow.
     ///
-    /// Slots are committed in order, when insertions come to slots that were never used. So an
-    /// insertion may take a page fault, and now and then makes a system call.
-    /// [`prepare`](BoundedSlab::prepare) makes and takes them in advance,
-    /// [`shrink_to_fit`](BoundedSlab::shrink_to_fit) gives memory back.
+    /// Memory is committed in order, when insertions reach slots that were never used. So an
+    /// insertion may take a page fault, and sometimes makes a system call.
+    /// [`prepare`](BoundedSlab::prepare) does both in advance;
+    /// [`shrink_to_fit`](BoundedSlab::shrink_to_fit) frees memory.
     ///
-    /// With [system pages](Pages) a capacity costs only address space: it may exceed the
-    /// memory of the machine. Locking then locks each page as it is committed. Explicit huge
-    /// pages cannot be reserved in this way:
-    /// [`HugePages::Require`](crate::memory::HugePages::Require) is refused, and `Try` takes
-    /// transparent ones. The global allocator may refuse more than the machine has.
+    /// With [system pages](Pages) the capacity costs only address space, and may exceed the memory
+    /// of the machine. Locking then locks each page when it is committed. Explicit huge pages
+    /// cannot be reserved in this way: [`HugePages::Require`](crate::memory::HugePages::Require) is
+    /// refused, and `Try` takes transparent huge pages. The global allocator may refuse a capacity
+    /// that exceeds the memory of the machine.
     ///
     /// ```
     /// use flatslab::BoundedSlab;
@@ -104,7 +105,7 @@ impl<T> Builder<BoundedSlab<T>> {
     }
 }
 
-/// What a builder of growable slabs has set.
+/// The options that a builder of growable slabs has been given.
 #[derive(Clone, Debug)]
 pub struct SlabOptions {
     chunk_capacity: usize,
@@ -115,7 +116,7 @@ pub struct SlabOptions {
 }
 
 impl SlabOptions {
-    /// The binary logarithm of the slots of a chunk, rounded up and checked.
+    /// Returns the binary logarithm of the slots of a chunk, rounded up and checked.
     fn shift<T>(&self) -> Result<u32, BuildError> {
         let limit = 1 << MAX_SLOTS.ilog2();
         BuildError::in_range("chunk_capacity", self.chunk_capacity, 0, limit)?;
@@ -123,7 +124,7 @@ impl SlabOptions {
         let slots = self.chunk_capacity.max(smallest).next_power_of_two();
         match chunk::layout(CellPtr::<T>::LAYOUT, slots) {
             Ok(_) => Ok(slots.ilog2()),
-            // Named as it was asked for, not rounded up.
+            // The number that was asked for, not the rounded one.
             Err(_) => Err(BuildError::Memory(AllocError::TooManyBytes {
                 slots: self.chunk_capacity,
                 slot_bytes: CellPtr::<T>::SIZE,
@@ -133,7 +134,8 @@ impl SlabOptions {
 }
 
 impl<T> Slab<T> {
-    /// A builder of a slab: its chunks, its first memory, and where memory comes from.
+    /// Returns a builder of a slab, with options for its chunks, its first memory, and where its
+    /// memory comes from.
     ///
     /// # Examples
     ///
@@ -173,10 +175,11 @@ impl<T> Build for Slab<T> {
 
 /// Options of a [`Slab`].
 ///
-/// [`build`](Self::build) allocates only what was reserved and the spare chunks; O(slots of
-/// those). It panics if a chunk, the reserve, rounded up to whole chunks, or the spare chunks come
-/// to 2^30 slots or more, or their bytes exceed `isize::MAX`. The [pages](Pages) are those of the
-/// chunks, of their table and of the free stack; of the system's, many chunks are mapped at once.
+/// [`build`](Self::build) allocates the reserved chunks and the spare chunks, in O(slots of
+/// these). It panics if a chunk, the reserve (rounded up to whole chunks) or the spare chunks have
+/// 2^30 slots or more, or their bytes exceed `isize::MAX`. The chunks, their table and the free
+/// stack are allocated from the given [pages](Pages). Of system pages, many chunks are mapped at
+/// once.
 ///
 /// ```
 /// use flatslab::Slab;
@@ -190,15 +193,16 @@ impl<T> Build for Slab<T> {
 /// # Ok::<(), flatslab::BuildError>(())
 /// ```
 impl<T> Builder<Slab<T>> {
-    /// Number of slots of a chunk, rounded up to a power of two. The default is 4096, or
-    /// fewer if those would take more than 288 KiB.
+    /// Sets the number of slots of a chunk, which is rounded up to a power of two. The default is
+    /// 4096, or fewer if these would take more than 288 KiB.
     ///
-    /// A chunk has at least the slots that fit into 16 KiB, each with its stamp of 8 bytes:
-    /// 1024 for a `u64`, 128 for 64 bytes. Of values of more than 248 bytes it has at least
-    /// those that fit into 1 KiB, and one from 505 bytes on. Access by key relies on that.
+    /// A chunk has at least as many slots as fit into 16 KiB, each with its stamp of 8 bytes: 1024
+    /// for a `u64`, 128 for a value of 64 bytes. For values of more than 248 bytes it has at least
+    /// as many as fit into 1 KiB, and at least one for values of more than 504 bytes. Access by key
+    /// relies on this.
     ///
-    /// A chunk is taken from the allocator at once. Its memory is touched as insertions come to
-    /// it, [a stretch](Self::touch_ahead) at a time.
+    /// A chunk is allocated as a whole. Its memory is touched as insertions reach it, [some slots
+    /// at a time](Self::touch_ahead).
     ///
     /// # Examples
     ///
@@ -213,21 +217,20 @@ impl<T> Builder<Slab<T>> {
     }
 
     /// Sets how many slots of a new chunk have their memory touched at once, by the insertion that
-    /// comes to the first of them; 0 for none, so that each insertion that comes to a new page
-    /// pays for that.
+    /// reaches the first of them. With 0, each insertion that reaches a new page touches that page
+    /// itself.
     ///
-    /// The default is half of the usual chunk, 2,048, for values of up to 40 bytes, a third of it,
-    /// 1,366, for values of up to 64 bytes, and 0 for
-    /// larger ones. With it fewer than one insertion in a thousand waits for the system: choose it
-    /// for p99.9. Choose 0 for p99.99 and the longest insertion, as each page fault is then an
-    /// insertion's own. [`spare_chunks`](Self::spare_chunks) and [`reserve`](Slab::reserve) spare
-    /// insertions both. A table in the page of [`Slab`] says which percentile
-    /// each setting gives.
+    /// The default depends on the size of the values: 2,048 (half of the usual chunk) up to 40
+    /// bytes, 1,366 (a third) up to 64 bytes, and 0 for larger values. With the default, fewer than
+    /// one insertion in a thousand waits for the system: choose it for a low p99.9. Choose 0 for a
+    /// low p99.99 and a short longest insertion: each insertion then waits for at most its own page
+    /// fault. With [`spare_chunks`](Self::spare_chunks) or [`reserve`](Slab::reserve), insertions
+    /// do neither. A table on the page of [`Slab`] lists the percentiles for each setting.
     ///
-    /// A stretch ends with its chunk, and is never of more slots than the slab has had before it:
-    /// a slab of a few values touches one page. Memory that comes with its pages, as the
-    /// [system's](crate::memory::Pages) does, is not touched. With the feature `os-memory` one call
-    /// of the system provides a stretch (Linux 5.14).
+    /// The touched slots are all in one chunk, and never more than the slab had before them: a slab
+    /// of a few values touches one page. Memory that is populated when it is allocated, such as
+    /// [system pages](crate::memory::Pages), is not touched. With the feature `os-memory`, one
+    /// system call populates all these slots (Linux 5.14 or later).
     ///
     /// # Examples
     ///
@@ -241,8 +244,8 @@ impl<T> Builder<Slab<T>> {
         self
     }
 
-    /// Number of values that the slab has room for at the start, allocated and touched; 0 by
-    /// default.
+    /// Sets the number of values that the slab has room for at construction; their memory is
+    /// allocated and touched. The default is 0.
     ///
     /// # Examples
     ///
@@ -256,34 +259,36 @@ impl<T> Builder<Slab<T>> {
         self
     }
 
-    /// Number of spare chunks that a thread keeps built, touched and stamped; 0 by default,
-    /// for no thread.
+    /// Sets the number of spare chunks that a thread keeps built, touched and stamped. The default
+    /// is 0: no thread is started.
     ///
-    /// An insertion that grows takes one of them, and the insertions that fill it do not
-    /// fault. If the thread is late, out of memory, or was refused by the system, the
-    /// insertion takes a chunk from the allocator itself;
-    /// [`growth_stalls`](Slab::growth_stalls) counts those. Growth needs a larger free stack
-    /// and table of chunks at every doubling. The thread builds these too, as many chunks
-    /// ahead; if it is late, the insertion allocates them and no stall is counted. With eight
-    /// spares of the default size, growth no longer shows in the slowest insertion of ten
-    /// thousand (BENCHMARKS.md, "Growth"). A spare that was built for another place is
-    /// stamped again, a few cells at an insertion: the next few after
-    /// [`reserve`](Slab::reserve) or [`shrink_to_fit`](Slab::shrink_to_fit), and those that
-    /// fill a hole which `shrink_to_fit` left.
+    /// An insertion that grows the slab takes one of them, and the insertions that fill it do not
+    /// fault. If the thread is late, out of memory, or was refused by the system, the insertion
+    /// allocates a chunk itself; [`growth_stalls`](Slab::growth_stalls) counts these insertions.
+    /// Whenever the number of chunks doubles, growth also needs a larger free stack and a larger
+    /// table of chunks. The thread builds these too, the same number of chunks ahead; if it is
+    /// late, the insertion allocates them, and no stall is counted. With eight spare chunks of the
+    /// default size, growth no longer shows in the slowest insertion of ten thousand
+    /// (BENCHMARKS.md, "Growth").
     ///
-    /// [`build`](Self::build) itself builds the first chunks. The thread inherits the cores
-    /// and the signal mask of the thread that builds: build before you pin yourself to a
-    /// core. It runs no code of yours except the allocator.
-    /// [`try_build`](Self::try_build) aborts where the standard library does so when it
-    /// starts a thread.
+    /// A spare chunk that was built for another place is stamped again, a few cells at each
+    /// insertion. This happens with the next few chunks after [`reserve`](Slab::reserve) or
+    /// [`shrink_to_fit`](Slab::shrink_to_fit), and with chunks that fill a hole left by
+    /// `shrink_to_fit`.
     ///
-    /// Dropping the slab ends the thread and waits for it: for the chunk it is building, or a
-    /// nap of less than a millisecond. So do not drop such a slab under a lock that the
-    /// allocator needs, nor, on Windows, as a thread-local value, where threads can neither
-    /// start nor end. Forgetting the slab leaves the thread asleep. A forked child has no such
-    /// thread, and builds its chunks itself. It must not ask for more of the
-    /// [system's pages](Pages), for the thread may have been asking for some when it was
-    /// forked.
+    /// [`build`](Self::build) itself builds the first chunks. The thread inherits the cores and the
+    /// signal mask of the thread that builds, so build the slab before you pin that thread to a
+    /// core. The helper thread runs no code of yours except the allocator.
+    /// [`try_build`](Self::try_build) aborts where the standard library aborts when it starts a
+    /// thread.
+    ///
+    /// Dropping the slab stops the thread and waits for it: for the chunk that it is building, or
+    /// for a nap of less than a millisecond. So do not drop such a slab while holding a lock that
+    /// the allocator needs, nor, on Windows, in the destructor of a thread-local value, where
+    /// threads can neither start nor end. If the slab is forgotten, the thread stays asleep. A
+    /// forked child has no such thread, and builds its chunks itself. It must not ask for more
+    /// [system pages](Pages), because the thread may have been asking for some at the moment of the
+    /// fork.
     ///
     /// # Examples
     ///

@@ -1,8 +1,8 @@
-//! How a `Slab` adds memory and gives it back: the cold functions of insertion.
+//! How a `Slab` adds memory and frees it: the cold functions of insertion.
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
-//! | `growable_header.rs`, `table.rs` | the memory of a growable slab; its chunks by number, and those that no table has |
+//! | `growable_header.rs`, `table.rs` | the memory of a growable slab; its table of chunks, and chunks that are in no table |
 //! | `ahead.rs` | chunks and arrays built ahead by a helper thread, with the loom models |
 
 #[cfg(feature = "std")]
@@ -33,14 +33,20 @@ use crate::slab::{TrackedSlab, claim, sent};
 use crate::{Builder, Slot};
 
 impl<T> TrackedSlab<T, Growable> {
-    /// Reserves room for `additional` values more than the present
-    /// [`len`](Self::len), like `Vec`. The memory is allocated and touched, so that the
-    /// insertions that fill it do neither. O(slots added, and free ones).
+    /// Reserves room for at least `additional` more values than the present [`len`](Self::len),
+    /// like `Vec::reserve`.
+    ///
+    /// The memory is allocated and touched, so the insertions that fill it neither allocate nor
+    /// fault.
+    ///
+    /// # Complexity
+    ///
+    /// O(slots added + free slots).
     ///
     /// # Panics
     ///
-    /// If that comes to 2^30 slots or more, rounded up to whole chunks, or the
-    /// bytes of all chunks exceed `isize::MAX`. If the allocator refuses, the program ends, as
+    /// Panics if the slab would have 2^30 slots or more, rounded up to whole chunks, or the bytes
+    /// of all chunks would exceed `isize::MAX`. If the allocator refuses, the program aborts, as
     /// with `Vec`.
     ///
     /// # Examples
@@ -59,12 +65,12 @@ impl<T> TrackedSlab<T, Growable> {
         }
     }
 
-    /// Makes room, like [`reserve`](Self::reserve); never panics or aborts.
+    /// Reserves room like [`reserve`](Self::reserve); never panics or aborts.
     ///
     /// # Errors
     ///
-    /// Where [`reserve`](Self::reserve) panics, before anything is allocated,
-    /// or when the allocator refuses; chunks it gave before that are used.
+    /// Returns an error where [`reserve`](Self::reserve) panics, before anything is allocated, or
+    /// if the allocator refuses. Chunks that were allocated before the refusal are kept.
     ///
     /// # Examples
     ///
@@ -74,25 +80,28 @@ impl<T> TrackedSlab<T, Growable> {
     /// assert!(slab.try_reserve(usize::MAX).is_err());
     /// ```
     pub fn try_reserve(&self, additional: usize) -> Result<(), AllocError> {
-        // Count what came back as free; else a program that reserves before each burst grows
-        // for ever.
+        // Returned slots count as free. Otherwise a program that reserves before each burst
+        // would grow forever.
         let missing = additional.saturating_sub(self.cells().header().free());
         sent::free_returned(self.cells(), missing);
         // SAFETY: the memory was made for cells of `T`.
         unsafe { self.memory.try_reserve::<T>(additional) }
     }
 
-    /// Makes sure that `slots` slots are free and their memory is touched, so that the next
-    /// `slots` insertions neither allocate nor fault. O(slots added, and free ones), and O(1) if
-    /// that many are free.
+    /// Makes sure that `slots` slots are free and their memory is touched, so that the next `slots`
+    /// insertions neither allocate nor fault.
     ///
-    /// For programs that have idle moments. Slots that came back from other threads are
-    /// [freed](Self::reclaim_some) first, then chunks are added: a
-    /// [spare](Builder::spare_chunks) one, and others built on this thread.
+    /// Call it in idle moments of the program. It first [frees](Self::reclaim_some) slots that
+    /// other threads returned, then adds chunks: a [spare chunk](Builder::spare_chunks) if there is
+    /// one, and others that it builds on this thread.
+    ///
+    /// # Complexity
+    ///
+    /// O(slots added + free slots), or O(1) if that many slots are free.
     ///
     /// # Errors
     ///
-    /// As for [`try_reserve`](Self::try_reserve).
+    /// Returns an error where [`try_reserve`](Self::try_reserve) does.
     ///
     /// # Examples
     ///
@@ -111,13 +120,12 @@ impl<T> TrackedSlab<T, Growable> {
         self.try_reserve(slots)
     }
 
-    /// Number of insertions that took a chunk from the allocator themselves;
-    /// O(1).
+    /// Returns the number of insertions that had to allocate a chunk themselves. O(1).
     ///
-    /// Excludes those that found one [reserved](Self::reserve),
-    /// [prepared](Self::prepare) or [built ahead](Builder::spare_chunks), and
-    /// those that were refused one. The free stack and the table of chunks, which
-    /// an insertion may have to allocate at a doubling, are not counted.
+    /// Insertions that found a chunk [reserved](Self::reserve), [prepared](Self::prepare) or [built
+    /// ahead](Builder::spare_chunks) are not counted, nor are insertions that failed because the
+    /// allocator refused. Allocations of the free stack and of the table of chunks, which an
+    /// insertion may have to make when their size doubles, are not counted either.
     ///
     /// # Examples
     ///
@@ -132,15 +140,18 @@ impl<T> TrackedSlab<T, Growable> {
         self.memory.stalls.get()
     }
 
-    /// Gives back the chunks in which no value, reservation, guard or stale
-    /// [`Slot`] is left, and what the free stack no longer needs; O(slots).
+    /// Frees the chunks that have no value, reservation, guard or stale [`Slot`], and the part of
+    /// the free stack that is no longer needed.
     ///
-    /// Keys of values do not change. New chunks use the numbers of those given back,
-    /// the lowest first. While such a number is below that of a chunk in use, the
-    /// memory of one empty chunk is kept, until the slab grows after the last of them has
-    /// been used. All chunks are kept within
-    /// [`retain`](Self::retain), and while an iterator of this slab is alive, or was
-    /// forgotten.
+    /// The keys of values do not change. New chunks take the numbers of the freed ones, the lowest
+    /// first. While such a number is below the number of a chunk in use, the memory of one empty
+    /// chunk is kept, until the slab grows after the last of these numbers has been taken. All
+    /// chunks are kept if this is called within [`retain`](Self::retain), while an iterator of this
+    /// slab is alive, or after one was forgotten.
+    ///
+    /// # Complexity
+    ///
+    /// O(slots).
     ///
     /// # Examples
     ///
@@ -157,11 +168,11 @@ impl<T> TrackedSlab<T, Growable> {
         unsafe { self.memory.shrink::<T>() };
     }
 
-    /// Starts a helper that builds `count` chunks ahead.
+    /// Starts a helper thread that builds `count` chunks ahead.
     ///
     /// # Errors
     ///
-    /// When they would pass the limits, or the allocator refuses.
+    /// If they would exceed the limits, or the allocator refuses.
     #[cfg(feature = "std")]
     pub(crate) fn try_build_ahead(&mut self, count: usize) -> Result<(), AllocError> {
         let shift = self.memory.shift;
@@ -193,7 +204,7 @@ impl<T> TrackedSlab<T, Growable> {
 /// Every function here that has a `T` has this contract: the memory was made
 /// for cells of `T`.
 impl Growable {
-    /// A free cell when the stack is empty.
+    /// Takes a free cell when the stack is empty.
     ///
     /// # Safety
     ///
@@ -215,7 +226,7 @@ impl Growable {
         }
     }
 
-    /// A fresh cell, if there is one.
+    /// Takes a fresh cell, if there is one.
     #[inline(always)]
     fn claim_fresh<T>(&self) -> Option<Place<T>> {
         if self.header.get() == unallocated() {
@@ -225,8 +236,8 @@ impl Growable {
         let body = unsafe { self.header.get().cast::<GrowableHeader>().as_ref() };
         let (cell, stamped) = body.take_fresh::<T>()?;
         if stamped {
-            // More keys have a cell, and none has another. Field by field: a copy of all three
-            // would wait for what was written last.
+            // One more key has a cell; the cells of the other keys stay. Field by field: a copy
+            // of all three fields would wait for the store of the last one.
             let mut chunks = self.chunks.get();
             chunks.bound += 1;
             chunks.unstamped -= 1;
@@ -235,7 +246,7 @@ impl Growable {
         Some(Place::new(CellPtr::new(cell), self.header.get()))
     }
 
-    /// A free cell when there are neither free nor fresh ones.
+    /// Takes a free cell when no cell is on the stack and none is fresh: adds a chunk.
     ///
     /// # Safety
     ///
@@ -276,8 +287,8 @@ impl Growable {
         // SAFETY: allocated while the slab lives.
         let body = unsafe { header.as_ref() };
         let result = loop {
-            // The allocator may use the slab: make room although it refuses, or
-            // use up the room while it gets back what was outgrown. So recheck.
+            // The allocator may use the slab: it may make room although it refuses, or use
+            // up the room while the outgrown arrays are freed. So recheck.
             let (_, result) = self.grow::<T>(header, additional, true);
             if body.has_room(additional) {
                 break Ok(());
@@ -312,7 +323,7 @@ impl Growable {
         self.free_unwanted();
     }
 
-    /// The header, made if there is none yet.
+    /// Returns the header, and creates it if there is none yet.
     fn growable_header<T>(&self) -> Result<NonNull<GrowableHeader>, AllocError> {
         if self.header.get() == unallocated() {
             let made = growable_header::try_new::<T>(self.shift, self.touch_ahead, &self.source);
@@ -327,8 +338,8 @@ impl Growable {
         Ok(self.header.get().cast())
     }
 
-    /// Adds chunks until `slots` cells are free, touched if `touch`, and says
-    /// whether one of them had to be allocated.
+    /// Adds chunks until `slots` cells are free, and touches them if `touch`. Returns whether a
+    /// chunk had to be allocated.
     fn grow<T>(
         &self,
         header: NonNull<GrowableHeader>,
@@ -376,7 +387,7 @@ impl Growable {
         }
     }
 
-    /// Makes the helper free at once what it has allocated and is not wanted.
+    /// Wakes the helper, so that it frees blocks that are no longer wanted.
     fn free_unwanted(&self) {
         #[cfg(feature = "std")]
         if let Some(ahead) = &self.ahead {
@@ -384,7 +395,7 @@ impl Growable {
         }
     }
 
-    /// Bytes of all blocks.
+    /// Returns the bytes of all blocks.
     pub(super) fn bytes(&self) -> usize {
         let mut bytes = 0;
         if self.header.get() != unallocated() {
@@ -398,7 +409,7 @@ impl Growable {
         bytes
     }
 
-    /// A chunk that was built ahead, if there is one. Allocates nothing.
+    /// Takes a chunk that was built ahead, if there is one. Does not allocate.
     fn take_ahead(&self) -> Option<Block> {
         #[cfg(feature = "std")]
         if let Some(ahead) = &self.ahead {
@@ -407,8 +418,8 @@ impl Growable {
         None
     }
 
-    /// An array of this layout that was allocated ahead, if there is one.
-    /// Allocates nothing.
+    /// Takes an array of this layout that was allocated ahead, if there is one. Does not
+    /// allocate.
     fn take_array_ahead(&self, array: Array, layout: Layout) -> Option<Block> {
         #[cfg(feature = "std")]
         if let Some(ahead) = &self.ahead {
@@ -418,7 +429,7 @@ impl Growable {
         None
     }
 
-    /// Frees what was outgrown, or has the helper do it.
+    /// Frees an outgrown array, or leaves it to the helper.
     fn free(&self, array: Array, block: Block) {
         #[cfg(feature = "std")]
         if let Some(ahead) = &self.ahead {

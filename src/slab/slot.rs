@@ -1,5 +1,6 @@
-//! `Slot`, the owning handle of a value in a slab, and `VacantSlot`, a reservation: each becomes
-//! the other, by [`take`](Slot::take) and [`insert`](VacantSlot::insert).
+//! `Slot`, the owning handle of a value in a slab, and `VacantSlot`, a reservation.
+//! [`take`](Slot::take) turns a `Slot` into a `VacantSlot`, [`insert`](VacantSlot::insert) turns
+//! it back.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -13,24 +14,27 @@ use crate::slab::cell::{CellPtr, Live, Place};
 use crate::slab::guard::{Ref, RefMut, why_no_reader, why_no_writer};
 use crate::slab::state::State;
 
-/// An owning handle of a value: 16 bytes, used without the slab.
+/// An owning handle of a value in a [`BoundedSlab`](crate::BoundedSlab) or a [`Slab`](crate::Slab):
+/// 16 bytes, used without the slab.
 ///
-/// One type serves both slabs. Like a `Box` it drops its value when it is dropped.
-/// Unlike a `Box` it also allows access by the value's [`Key`], and tracks borrows at
-/// run time. It may outlive its slab, and keeps all its memory then: the last handle of
-/// a slab that is gone frees it, in O(chunks) with a call of the allocator for each chunk
-/// (some milliseconds for 100,000 chunks). That holds for every handle and guard.
+/// Like a `Box`, it drops its value when it is dropped. Unlike a `Box`, it also allows access by
+/// the value's [`Key`], and borrows are tracked at run time. A `Slot` is not `Send`:
+/// [`into_send`](Self::into_send) turns it into a [`SendSlot`](crate::sync::SendSlot), which is. A
+/// `Slot` or a guard that is forgotten ([`core::mem::forget`]) keeps its cell out of use for good.
 ///
-/// A slot that is forgotten ([`core::mem::forget`]) keeps its cell out of use for good.
+/// A `Slot` may outlive its slab. It then keeps all memory of the slab. The last handle or guard of
+/// a dropped slab frees this memory, in O(chunks), with a call of the allocator for each chunk
+/// (some milliseconds for 100,000 chunks).
 ///
 /// # Valid, stale, doomed
 ///
-/// A slot is *valid* while its value is there and its slab alive. When the
-/// value is removed by other means — by key, or by clearing or dropping the
-/// slab — the slot becomes *stale*: every access is refused, and its cell stays
-/// out of use until the slot is gone. So it can never come to point at another
-/// value. If a slot is dropped while its value is borrowed by key, the value is
-/// *doomed*: no key leads to it, and it is dropped when its last guard ends.
+/// A slot is *valid* while its value is in the slab and the slab is alive. When the value is
+/// removed by other means (by key, or by clearing or dropping the slab), the slot becomes *stale*:
+/// every access through it is refused, and its cell stays out of use until the slot is dropped. So
+/// a slot never refers to another value.
+///
+/// If a slot is dropped while its value is borrowed by key, the value is *doomed*: no key finds it,
+/// and it is dropped when its last guard is dropped.
 ///
 /// # Examples
 ///
@@ -100,12 +104,16 @@ impl<T> Slot<T> {
         place
     }
 
-    /// Borrows the value; O(1), no allocation.
+    /// Borrows the value.
+    ///
+    /// # Complexity
+    ///
+    /// O(1); does not allocate.
     ///
     /// # Panics
     ///
-    /// If the value is mutably borrowed, if the slot is not
-    /// [valid](Self::is_valid), or with 2^27 - 1 readers.
+    /// Panics if the value is mutably borrowed, if the slot is not [valid](Self::is_valid), or if
+    /// there are already 2^27 - 1 readers.
     ///
     /// # Examples
     ///
@@ -123,15 +131,15 @@ impl<T> Slot<T> {
         }
     }
 
-    /// Borrows the value, like [`get`](Self::get); O(1), no allocation.
+    /// Borrows the value, like [`get`](Self::get), but returns an error instead of panicking.
     ///
-    /// A `Result` where `nexus-slab` has an `Option`, because a value that is gone and one that
-    /// is borrowed are different answers: `slot.try_get().ok()` is the `Option`.
+    /// `nexus-slab` returns an `Option` here. This method returns a `Result`, because a removed
+    /// value and a borrowed one are different answers; `slot.try_get().ok()` is the `Option`.
     ///
     /// # Errors
     ///
-    /// [`Borrowed`](AccessError::Borrowed) if the value is mutably borrowed,
-    /// [`TooManyReaders`](AccessError::TooManyReaders) with 2^27 - 1 of them,
+    /// Returns [`Borrowed`](AccessError::Borrowed) if the value is mutably borrowed,
+    /// [`TooManyReaders`](AccessError::TooManyReaders) if there are already 2^27 - 1 readers, and
     /// [`Missing`](AccessError::Missing) if the slot is not [valid](Self::is_valid).
     ///
     /// # Examples
@@ -149,11 +157,15 @@ impl<T> Slot<T> {
         Ref::try_new(live).ok_or_else(|| why_no_reader(live.state()))
     }
 
-    /// Borrows the value mutably, tracked at run time; O(1), no allocation.
+    /// Borrows the value mutably. The borrow is tracked at run time.
+    ///
+    /// # Complexity
+    ///
+    /// O(1); does not allocate.
     ///
     /// # Panics
     ///
-    /// If the value is borrowed, or the slot is not [valid](Self::is_valid).
+    /// Panics if the value is borrowed, or if the slot is not [valid](Self::is_valid).
     ///
     /// # Examples
     ///
@@ -172,12 +184,12 @@ impl<T> Slot<T> {
         }
     }
 
-    /// Borrows the value mutably, like [`get_mut`](Self::get_mut); O(1), no
-    /// allocation. `slot.try_get_mut().ok()` is an `Option`.
+    /// Borrows the value mutably, like [`get_mut`](Self::get_mut), but returns an error instead of
+    /// panicking. `slot.try_get_mut().ok()` is an `Option`.
     ///
     /// # Errors
     ///
-    /// [`Borrowed`](AccessError::Borrowed) if the value is borrowed,
+    /// Returns [`Borrowed`](AccessError::Borrowed) if the value is borrowed, and
     /// [`Missing`](AccessError::Missing) if the slot is not [valid](Self::is_valid).
     ///
     /// # Examples
@@ -195,15 +207,14 @@ impl<T> Slot<T> {
         RefMut::try_new(live).ok_or_else(|| why_no_writer(live.state()))
     }
 
-    /// Borrows the value without a check of its state: one load.
+    /// Borrows the value without checking its state: one load.
     ///
     /// # Safety
     ///
-    /// The slot is valid. While the reference lives nothing writes to, mutably
-    /// borrows, replaces or removes the value by any other means: this handle,
-    /// its key, guards, iterators, accessors, `clear`, `retain`, `drain`, or the
-    /// end of the slab. The end of a doomed value's last guard counts as its
-    /// removal.
+    /// The slot is valid. While the reference is alive, nothing writes to, mutably borrows,
+    /// replaces or removes the value by any other means: this handle, its key, guards, iterators,
+    /// accessors, `clear`, `retain`, `drain`, or dropping the slab. Dropping the last guard of a
+    /// doomed value counts as removing it.
     ///
     /// # Examples
     ///
@@ -220,17 +231,16 @@ impl<T> Slot<T> {
         unsafe { self.live().value().as_ref() }
     }
 
-    /// Borrows the value mutably without a check of its state: one load.
+    /// Borrows the value mutably without checking its state: one load.
     ///
     /// # Safety
     ///
-    /// The slot is valid. While the reference lives nothing reads, writes,
-    /// borrows, replaces or removes the value by any other means: this handle,
-    /// its key, [`get_copied`](crate::TrackedSlab::get_copied), guards,
-    /// iterators, accessors, `clear`, `retain`, `drain`, or the end of the slab,
-    /// even if the value itself contains the slab and is overwritten through
-    /// the reference. The end of a doomed value's last guard counts as its
-    /// removal.
+    /// The slot is valid. While the reference is alive, nothing reads, writes, borrows, replaces or
+    /// removes the value by any other means: this handle, its key,
+    /// [`get_copied`](crate::TrackedSlab::get_copied), guards, iterators, accessors, `clear`,
+    /// `retain`, `drain`, or dropping the slab, even if the value itself contains the slab and is
+    /// overwritten through the reference. Dropping the last guard of a doomed value counts as
+    /// removing it.
     ///
     /// # Examples
     ///
@@ -248,8 +258,9 @@ impl<T> Slot<T> {
         unsafe { self.live().value().as_mut() }
     }
 
-    /// A pointer to the value. The address does not change while the value lives.
-    /// Reading through it is unsafe.
+    /// Returns a pointer to the value.
+    ///
+    /// The address does not change while the value lives. Reading through the pointer is unsafe.
     ///
     /// # Examples
     ///
@@ -264,8 +275,9 @@ impl<T> Slot<T> {
         self.as_mut_ptr()
     }
 
-    /// A pointer to the value, to write to. The address does not change while the
-    /// value lives. Writing through it is unsafe.
+    /// Returns a pointer to the value, for writing.
+    ///
+    /// The address does not change while the value lives. Writing through the pointer is unsafe.
     ///
     /// # Examples
     ///
@@ -282,11 +294,11 @@ impl<T> Slot<T> {
         self.live().value().as_ptr()
     }
 
-    /// The key under which the slab finds the value. A stale slot has one too.
+    /// Returns the key with which the slab finds the value. A stale slot has a key too.
     ///
-    /// The slot still owns the value: `slab.insert(7).key()` drops the value at the
-    /// semicolon, and returns a key without a value. `insert_key` and
-    /// [`leak`](Self::leak) give the value to its key.
+    /// The slot still owns the value: `slab.insert(7).key()` drops the value at the semicolon, and
+    /// returns a key without a value. With `insert_key` or [`leak`](Self::leak) the slab owns the
+    /// value.
     ///
     /// # Examples
     ///
@@ -301,9 +313,10 @@ impl<T> Slot<T> {
         self.live().key()
     }
 
-    /// Prefetches the value: a hint to the processor, for a value that will be used
-    /// soon. O(1); accesses and checks nothing, and cannot fault. Does nothing on
-    /// processors other than x86_64 and aarch64.
+    /// Prefetches the value: a hint to the processor, for a value that will be used soon.
+    ///
+    /// Accesses and checks nothing, and cannot fault. Does nothing on processors other than x86_64
+    /// and aarch64. O(1).
     ///
     /// # Examples
     ///
@@ -318,7 +331,8 @@ impl<T> Slot<T> {
         prefetch(self.live().start(), CellPtr::<T>::SIZE);
     }
 
-    /// Whether the value is there and the slab alive; borrowed or not.
+    /// Returns `true` if the value is in the slab and the slab is alive, whether or not the value
+    /// is borrowed.
     ///
     /// # Examples
     ///
@@ -334,14 +348,16 @@ impl<T> Slot<T> {
         self.live().state().is_occupied()
     }
 
-    /// Replaces the value, and returns the previous one; O(1), no allocation, one
-    /// copy each way.
+    /// Replaces the value, and returns the previous one.
+    ///
+    /// # Complexity
+    ///
+    /// O(1); does not allocate. Each value is copied once.
     ///
     /// # Panics
     ///
-    /// If the value is borrowed, or the slot is not [valid](Self::is_valid):
-    /// nothing has changed then, and `value` is dropped.
-    /// [`try_replace`](Self::try_replace) returns it.
+    /// Panics if the value is borrowed, or if the slot is not [valid](Self::is_valid). The slot is
+    /// then unchanged, and `value` is dropped; [`try_replace`](Self::try_replace) returns it.
     ///
     /// # Examples
     ///
@@ -360,7 +376,7 @@ impl<T> Slot<T> {
         }
     }
 
-    /// Replaces the value, and returns the previous one; O(1), no allocation.
+    /// Replaces the value, and returns the previous one, like [`replace`](Self::replace).
     ///
     /// # Errors
     ///
@@ -381,13 +397,14 @@ impl<T> Slot<T> {
         self.live().replace(value)
     }
 
-    /// Calls `f` with the value mutably borrowed, and returns the slot for the
-    /// next call. If there is no value, `f` is not called.
+    /// Calls `f` with the value mutably borrowed, and returns the slot, for the next call.
+    ///
+    /// If there is no value, `f` is not called.
     ///
     /// # Panics
     ///
-    /// If the value is borrowed. A panic of `f` ends the borrow and loses
-    /// nothing.
+    /// Panics if the value is borrowed. If `f` panics, the borrow ends, and the value stays in its
+    /// slot.
     ///
     /// # Examples
     ///
@@ -408,17 +425,20 @@ impl<T> Slot<T> {
         self
     }
 
-    /// Moves the value out and frees its slot; O(1), no allocation, one copy. If it is the last handle of a
-    /// slab that is gone, O(chunks).
+    /// Moves the value out, and frees its slot.
     ///
-    /// A value that was put into a [`VacantSlot`] after its slab was gone comes
-    /// out too.
+    /// This also returns a value that was put into a [`VacantSlot`] after its slab was dropped.
+    ///
+    /// # Complexity
+    ///
+    /// O(1); does not allocate, and copies the value once. O(chunks) if this is the last handle of
+    /// a dropped slab.
     ///
     /// # Panics
     ///
-    /// If the value is borrowed, or there is none. The slot is dropped then: a
-    /// borrowed value goes with its last borrow.
-    /// [`try_into_inner`](Self::try_into_inner) returns the slot.
+    /// Panics if the value is borrowed, or if there is no value. The slot is dropped then; if the
+    /// value is borrowed, it is dropped when its last borrow ends.
+    /// [`try_into_inner`](Self::try_into_inner) returns the slot instead.
     ///
     /// # Examples
     ///
@@ -448,8 +468,8 @@ impl<T> Slot<T> {
         }
     }
 
-    /// [`into_inner`](Self::into_inner) if the value is not an owned one: moves it
-    /// to `spare`.
+    /// The cold path of [`into_inner`](Self::into_inner), for any state but `OWNED`: moves the
+    /// value to `spare`.
     #[cold]
     #[inline(never)]
     #[track_caller]
@@ -475,8 +495,7 @@ impl<T> Slot<T> {
         }
     }
 
-    /// Moves the value out and frees its slot; O(1), no allocation. If it is the last handle of a
-    /// slab that is gone, O(chunks).
+    /// Moves the value out, and frees its slot, like [`into_inner`](Self::into_inner).
     ///
     /// # Errors
     ///
@@ -503,11 +522,11 @@ impl<T> Slot<T> {
         }
     }
 
-    /// Gives the value to its key: it stays in the slab until it is removed by
-    /// key, taken back into a slot, or dropped with the slab. O(1).
+    /// Hands the value to its slab, and returns its key.
     ///
-    /// A slot without a value is only dropped. If the slab is gone, the value is
-    /// dropped, as the slab would have done.
+    /// The slab owns the value until it is removed by key, turned back into a `Slot`, or dropped
+    /// with the slab. If the slot has no value, it is only dropped. If the slab is gone, the value
+    /// is dropped, as it would have been with the slab. O(1).
     ///
     /// # Examples
     ///
@@ -524,7 +543,7 @@ impl<T> Slot<T> {
         key
     }
 
-    /// The state word.
+    /// Returns the state word.
     #[cfg(any(test, fuzzing))]
     pub fn state_bits(&self) -> u32 {
         self.live().state().bits()
@@ -542,8 +561,7 @@ impl<T> Slot<T> {
     }
 }
 
-/// Drops the value, or leaves that to its last borrow. Without a value gives
-/// the cell back.
+/// Drops the value, or dooms it if it is borrowed. A slot without a value frees its cell.
 impl<T> Drop for Slot<T> {
     #[inline]
     fn drop(&mut self) {
@@ -562,11 +580,11 @@ impl<T> fmt::Debug for Slot<T> {
     }
 }
 
-/// A reserved slot, to be filled later, which cannot fail.
+/// A reserved slot, to be filled later. Filling it cannot fail.
 ///
-/// Its key and address are those that the value will have, so the value can be built
-/// with them. Dropping it frees the slot. It may outlive its slab; a value that is
-/// then inserted is owned, but not accessible (see [`insert`](Self::insert)).
+/// The key and the address are those that the value will have, so a value can be built that
+/// contains them. Dropping the reservation frees the slot. It may outlive its slab; a value that is
+/// inserted then is owned by the returned slot, but not accessible (see [`insert`](Self::insert)).
 ///
 /// # Examples
 ///
@@ -622,11 +640,14 @@ impl<T> VacantSlot<T> {
         unsafe { self.place.live() }
     }
 
-    /// Inserts the value; O(1), no allocation, cannot fail.
+    /// Inserts the value. Cannot fail.
     ///
-    /// If the slab is gone, the returned slot owns the value but is not
-    /// [valid](Slot::is_valid): [`Slot::into_inner`] returns the value, dropping
-    /// the slot drops it.
+    /// If the slab is gone, the returned slot owns the value but is not [valid](Slot::is_valid):
+    /// [`Slot::into_inner`] returns the value, and dropping the slot drops it.
+    ///
+    /// # Complexity
+    ///
+    /// O(1); does not allocate.
     ///
     /// # Examples
     ///
@@ -646,7 +667,7 @@ impl<T> VacantSlot<T> {
         }
     }
 
-    /// The key that the value will have.
+    /// Returns the key that the value will have.
     ///
     /// # Examples
     ///
@@ -663,8 +684,10 @@ impl<T> VacantSlot<T> {
         self.live().key()
     }
 
-    /// A pointer to where the value will be. Nothing may be read there yet, and
-    /// what is written there is overwritten.
+    /// Returns a pointer to the place where the value will be.
+    ///
+    /// The place is uninitialised: it must not be read, and what is written to it is overwritten by
+    /// [`insert`](Self::insert).
     ///
     /// # Examples
     ///
@@ -680,7 +703,7 @@ impl<T> VacantSlot<T> {
         self.live().value().as_ptr()
     }
 
-    /// The state word.
+    /// Returns the state word.
     #[cfg(any(test, fuzzing))]
     pub fn state_bits(&self) -> u32 {
         self.live().state().bits()
@@ -688,14 +711,17 @@ impl<T> VacantSlot<T> {
 }
 
 impl<T> Slot<T> {
-    /// Moves the value out and keeps the cell, reserved under the same key;
-    /// O(1), no allocation.
+    /// Moves the value out, and keeps its slot reserved under the same key.
+    ///
+    /// # Complexity
+    ///
+    /// O(1); does not allocate.
     ///
     /// # Panics
     ///
-    /// If the value is borrowed or the slot is not [valid](Self::is_valid). The
-    /// slot is dropped then: a borrowed value goes with its last borrow.
-    /// [`try_take`](Self::try_take) returns the slot.
+    /// Panics if the value is borrowed, or if the slot is not [valid](Self::is_valid). The slot is
+    /// dropped then; if the value is borrowed, it is dropped when its last borrow ends.
+    /// [`try_take`](Self::try_take) returns the slot instead.
     ///
     /// # Examples
     ///
@@ -715,8 +741,8 @@ impl<T> Slot<T> {
         }
     }
 
-    /// Moves the value out and keeps the cell, reserved under the same key;
-    /// O(1), no allocation.
+    /// Moves the value out, and keeps its slot reserved under the same key, like
+    /// [`take`](Self::take).
     ///
     /// # Errors
     ///

@@ -13,12 +13,12 @@ use crate::slab::slot::Slot;
 use crate::slab::state::State;
 use crate::slab::{Memory, TrackedSlab};
 
-/// An owning handle that derefs to its value: it holds the exclusive borrow as
-/// long as it lives, so access is through a plain pointer.
+/// An owning handle that dereferences to its value. It holds the exclusive borrow for as long as it
+/// lives, so access is through a plain pointer.
 ///
-/// Access by key finds the value mutably borrowed. The box may outlive its slab,
-/// and then keeps its value, and the slab's memory, as a [`Slot`] does. Its functions are associated ones, like those of
-/// `Box`, so that they do not hide the value's methods.
+/// Access by key finds the value mutably borrowed. The box may outlive its slab, and then keeps its
+/// value and the slab's memory, like a [`Slot`]. Its functions are associated functions, like those
+/// of `Box`, so that they do not hide the value's methods.
 ///
 /// # Examples
 ///
@@ -67,8 +67,9 @@ impl<T> SlotBox<T> {
         place
     }
 
-    /// Ends the borrow and keeps the value in its slot; O(1). With the slab
-    /// gone the slot is not [valid](Slot::is_valid), but owns its value.
+    /// Ends the borrow, and turns the box back into a slot.
+    ///
+    /// If the slab is gone, the slot owns the value but is not [valid](Slot::is_valid). O(1).
     ///
     /// # Examples
     ///
@@ -89,8 +90,12 @@ impl<T> SlotBox<T> {
         }
     }
 
-    /// Moves the value out and frees its slot; O(1), no allocation, one copy. If it is the last handle of a
-    /// slab that is gone, O(chunks).
+    /// Moves the value out, and frees its slot.
+    ///
+    /// # Complexity
+    ///
+    /// O(1); does not allocate, and copies the value once. O(chunks) if this is the last handle of
+    /// a dropped slab.
     ///
     /// # Examples
     ///
@@ -116,8 +121,8 @@ impl<T> SlotBox<T> {
         }
     }
 
-    /// [`into_inner`](Self::into_inner) where the end of the slab has marked
-    /// the value: leaves it in `spare`.
+    /// The cold path of [`into_inner`](Self::into_inner), for a value that was marked when its
+    /// slab was dropped: leaves it in `spare`.
     ///
     /// # Safety
     ///
@@ -133,7 +138,7 @@ impl<T> SlotBox<T> {
         NonNull::from(spare.write(slot.into_inner()))
     }
 
-    /// The key of the value, under which access is refused while the box lives.
+    /// Returns the key of the value. Access by this key is refused while the box lives.
     ///
     /// # Examples
     ///
@@ -149,8 +154,10 @@ impl<T> SlotBox<T> {
         boxed.live().key()
     }
 
-    /// Pins the value where it stands: it is dropped there, and its memory is
-    /// not used again before its destructor has returned. O(1), nothing moves.
+    /// Pins the value in its slot.
+    ///
+    /// The value is dropped there, and its memory is not reused before its destructor has returned.
+    /// Nothing moves. O(1).
     ///
     /// # Examples
     ///
@@ -169,9 +176,10 @@ impl<T> SlotBox<T> {
         unsafe { Pin::new_unchecked(boxed) }
     }
 
-    /// Turns the box into a pointer to its value, for an intrusive collection. The
-    /// value stays, exclusively borrowed, until `box_from_raw` of its slab takes it
-    /// back.
+    /// Turns the box into a pointer to its value, for an intrusive collection.
+    ///
+    /// The value stays exclusively borrowed until [`box_from_raw`](TrackedSlab::box_from_raw) of
+    /// its slab turns the pointer back into a box.
     ///
     /// # Examples
     ///
@@ -191,7 +199,7 @@ impl<T> SlotBox<T> {
         pointer
     }
 
-    /// The state word.
+    /// Returns the state word.
     #[cfg(any(test, fuzzing))]
     pub fn state_bits(boxed: &Self) -> u32 {
         boxed.live().state().bits()
@@ -199,14 +207,17 @@ impl<T> SlotBox<T> {
 }
 
 impl<T> Slot<T> {
-    /// Turns the slot into a box, which derefs to the value and borrows it
-    /// exclusively as long as it lives; O(1), nothing is moved or allocated.
+    /// Turns the slot into a box, which dereferences to the value and borrows it exclusively.
+    ///
+    /// # Complexity
+    ///
+    /// O(1); moves nothing, and does not allocate.
     ///
     /// # Panics
     ///
-    /// If the value is borrowed or the slot is not [valid](Self::is_valid). The
-    /// slot is dropped then: a borrowed value goes with its last borrow.
-    /// [`try_into_box`](Self::try_into_box) returns the slot.
+    /// Panics if the value is borrowed, or if the slot is not [valid](Self::is_valid). The slot is
+    /// dropped then; if the value is borrowed, it is dropped when its last borrow ends.
+    /// [`try_into_box`](Self::try_into_box) returns the slot instead.
     ///
     /// # Examples
     ///
@@ -225,7 +236,7 @@ impl<T> Slot<T> {
         }
     }
 
-    /// Turns the slot into a box; O(1), nothing is moved or allocated.
+    /// Turns the slot into a box, like [`into_box`](Self::into_box).
     ///
     /// # Errors
     ///
@@ -253,13 +264,13 @@ impl<T> Slot<T> {
 }
 
 impl<T, M: Memory> TrackedSlab<T, M> {
-    /// Takes back a box from a pointer of [`SlotBox::into_raw`]; O(1).
+    /// Turns a pointer from [`SlotBox::into_raw`] back into the box. O(1).
     ///
     /// # Safety
     ///
-    /// `pointer` came from `into_raw` of a box of this slab, and no box has
-    /// been made of it since. It is that very pointer, or a copy: one that went
-    /// through a `&mut T` may not reach the stamp next to the value.
+    /// `pointer` came from `into_raw` of a box of this slab, and no box has been made from it
+    /// since. It is that very pointer or a copy of it: a pointer that was derived from a `&mut T`
+    /// may not access the stamp next to the value.
     ///
     /// # Examples
     ///

@@ -1,23 +1,21 @@
-//! The guards: a value, or a part of one, borrowed under run-time tracking.
+//! The guards: a value, or a part of a value, borrowed under run-time tracking.
 //!
-//! They hold pointers, not references: the end of a guard may drop a doomed
-//! value and free the memory, which a reference would have promised to leave
-//! alone.
+//! They hold pointers, not references: dropping a guard may drop a doomed value and free the
+//! memory. A reference would have promised that neither happens.
 //!
 //! # Guards of a part
 //!
-//! A collection keeps nodes in a slab and shows only what is in them, so a
-//! mapped guard names the part's type and not the node's. It holds a pointer to
-//! the part and an [`End`], which knows stamp and header but no `T` any more: a
-//! function made for `T` ends the borrow, and drops the value if it is doomed.
-//! Where the stamp is in the cell depends on `T`; so the stamp is what is kept, and
-//! another reader can be counted without that function. They are types of their own,
-//! because a [`Ref`] has 16 bytes, which two registers return, and they have 32.
+//! A collection keeps nodes in a slab and gives access only to the values in them. So a mapped
+//! guard names the type of the part, not of the node. It holds a pointer to the part and an
+//! [`End`], which knows the stamp and the header but not the type `T` of the value: a function
+//! instantiated for `T` ends the borrow, and drops the value if it is doomed. The place of the
+//! stamp in the cell depends on `T`. The guard keeps the address of the stamp, so that it can
+//! count another reader without that function. Mapped guards are types of their own, because a
+//! [`Ref`] has 16 bytes, which are returned in two registers, and they have 32.
 //!
-//! That function may drop a `T` in a place where `T` is not named, so something else must
-//! say that a `T` may still be dropped there. A `Ref<'a, T>` exists only with
-//! `T: 'a`. An [`End`] keeps that `'a`, and has a destructor that mentions it, so
-//! the compiler lets no mapped guard live until `'a` is over.
+//! That function may drop a `T` in a place where `T` is not named, so something else must ensure
+//! that a `T` may still be dropped there. A `Ref<'a, T>` exists only with `T: 'a`. An [`End`]
+//! keeps that `'a`, and has a destructor that mentions it, so no mapped guard outlives `'a`.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -32,12 +30,11 @@ use crate::slab::state::{Stamp, State};
 
 /// A shared borrow of a value in a slab, like [`core::cell::Ref`].
 ///
-/// While it lives the value cannot be mutably borrowed, moved out or dropped.
-/// 16 bytes; where it is used and dropped in one expression the tracking
-/// compiles to a single comparison.
+/// While it is alive, the value cannot be mutably borrowed, moved out or dropped. It has 16 bytes.
+/// Where it is used and dropped in one expression, the tracking compiles to one comparison.
 ///
-/// Its functions are associated ones, like those of [`core::cell::Ref`], so as
-/// not to hide the value's methods.
+/// Its functions are associated functions, like those of [`core::cell::Ref`], so that they do not
+/// hide the value's methods.
 ///
 /// # Examples
 ///
@@ -57,7 +54,7 @@ pub struct Ref<'a, T> {
 }
 
 impl<'a, T> Ref<'a, T> {
-    /// The borrow, unless it is refused.
+    /// Borrows the value, unless that is refused.
     #[inline(always)]
     pub(crate) fn try_new(cell: Live<'a, T>) -> Option<Self> {
         cell.begin_read().then(|| Ref {
@@ -66,15 +63,18 @@ impl<'a, T> Ref<'a, T> {
         })
     }
 
-    /// Another guard of the same value; O(1), no allocation. Also of a value
-    /// that its owner has dropped since, which then lives as long as this
-    /// one too.
+    /// Returns another guard of the same value.
     ///
-    /// An associated function, so that `guard.clone()` clones the value.
+    /// This also works if the owner has dropped the value since; it then lives until the last of
+    /// its guards is dropped. An associated function, so that `guard.clone()` clones the value.
+    ///
+    /// # Complexity
+    ///
+    /// O(1); does not allocate.
     ///
     /// # Panics
     ///
-    /// With 2^27 - 1 readers.
+    /// Panics if there are already 2^27 - 1 readers.
     ///
     /// # Examples
     ///
@@ -142,9 +142,8 @@ impl<T> Drop for Ref<'_, T> {
 
 /// A mutable borrow of a value in a slab, like [`core::cell::RefMut`].
 ///
-/// While it lives the value cannot be reached any other way. 16 bytes; where it
-/// is used and dropped in one expression the tracking compiles to a single
-/// comparison.
+/// While it is alive, the value cannot be accessed in any other way. It has 16 bytes. Where it is
+/// used and dropped in one expression, the tracking compiles to one comparison.
 ///
 /// # Examples
 ///
@@ -167,7 +166,7 @@ pub struct RefMut<'a, T> {
 }
 
 impl<'a, T> RefMut<'a, T> {
-    /// The borrow, unless it is refused.
+    /// Borrows the value mutably, unless that is refused.
     #[inline(always)]
     pub(crate) fn try_new(cell: Live<'a, T>) -> Option<Self> {
         cell.begin_write().then(|| RefMut {
@@ -249,14 +248,14 @@ impl<T: fmt::Display> fmt::Display for RefMut<'_, T> {
     }
 }
 
-/// Of a value that a handle leads to.
+/// Returns why a handle's value cannot be read.
 #[cold]
 #[inline(never)]
 pub(super) fn why_no_reader(state: State) -> AccessError {
     state.why_no_reader()
 }
 
-/// Of a value that a handle leads to.
+/// Returns why a handle's value cannot be written to.
 #[cold]
 #[inline(never)]
 pub(super) fn why_no_writer(state: State) -> AccessError {
@@ -314,11 +313,11 @@ impl<'a> End<'a> {
         (unsafe { CellPtr::<T>::new(cell).stamp() }, header)
     }
 
-    /// Of one more reader of the same value.
+    /// Counts one more reader of the same value, and returns its end.
     ///
     /// # Errors
     ///
-    /// The key of the value, where it has too many readers.
+    /// Returns the key of the value if it has too many readers.
     ///
     /// # Safety
     ///
@@ -346,11 +345,11 @@ impl Drop for End<'_> {
     }
 }
 
-/// A shared borrow of a part of a value in a slab; made by [`Ref::map`].
+/// A shared borrow of a part of a value in a slab. Created by [`Ref::map`].
 ///
-/// Its type names the part and not the value, so that a collection can hide its
-/// nodes. It borrows the whole value as long as it lives, like the [`Ref`] it was
-/// made of. It has 32 bytes, and its drop is a function call.
+/// Its type names the part and not the value, so that a collection can hide its nodes. It borrows
+/// the whole value for as long as it lives, like the [`Ref`] it was made from. It has 32 bytes, and
+/// dropping it is a function call.
 ///
 /// # Examples
 ///
@@ -375,15 +374,16 @@ impl Drop for End<'_> {
 /// ```
 #[must_use = "the borrow ends at once"]
 pub struct MappedRef<'a, U: ?Sized> {
-    /// A pointer, for the end of the borrow may free what it leads to.
+    /// A pointer, not a reference: the end of the borrow may free the part.
     part: NonNull<U>,
     end: End<'a>,
     value: PhantomData<&'a U>,
 }
 
 impl<'a, T> Ref<'a, T> {
-    /// Turns the guard into one of a part of the value; O(1) besides `f`, no
-    /// allocation. A panic of `f` ends the borrow.
+    /// Turns the guard into a guard of a part of the value.
+    ///
+    /// If `f` panics, the borrow ends. O(1), and the time of `f`; does not allocate.
     ///
     /// # Examples
     ///
@@ -409,8 +409,9 @@ impl<'a, T> Ref<'a, T> {
         }
     }
 
-    /// Turns the guard into one of a part of the value, if it has it; O(1) besides `f`,
-    /// no allocation. A panic of `f` ends the borrow.
+    /// Turns the guard into a guard of a part of the value, if the value has this part.
+    ///
+    /// If `f` panics, the borrow ends. O(1), and the time of `f`; does not allocate.
     ///
     /// # Errors
     ///
@@ -445,14 +446,18 @@ impl<'a, T> Ref<'a, T> {
 }
 
 impl<'a, U: ?Sized> MappedRef<'a, U> {
-    /// Another guard of the same part; O(1), no allocation. Also of a part of a value
-    /// that its owner has dropped since, which then lives as long as this one too.
+    /// Returns another guard of the same part.
     ///
-    /// An associated function, so that `guard.clone()` clones the part.
+    /// This also works if the owner has dropped the value since; it then lives until the last of
+    /// its guards is dropped. An associated function, so that `guard.clone()` clones the part.
+    ///
+    /// # Complexity
+    ///
+    /// O(1); does not allocate.
     ///
     /// # Panics
     ///
-    /// With 2^27 - 1 readers.
+    /// Panics if there are already 2^27 - 1 readers.
     ///
     /// # Examples
     ///
@@ -487,8 +492,9 @@ impl<'a, U: ?Sized> MappedRef<'a, U> {
         }
     }
 
-    /// Turns the guard into one of a part of its part; O(1) besides `f`, no allocation. A panic of
-    /// `f` ends the borrow.
+    /// Turns the guard into a guard of a part of its part.
+    ///
+    /// If `f` panics, the borrow ends. O(1), and the time of `f`; does not allocate.
     ///
     /// # Examples
     ///
@@ -513,8 +519,9 @@ impl<'a, U: ?Sized> MappedRef<'a, U> {
         }
     }
 
-    /// Turns the guard into one of a part of its part, if it has it; O(1) besides `f`, no
-    /// allocation. A panic of `f` ends the borrow.
+    /// Turns the guard into a guard of a part of its part, if it has this part.
+    ///
+    /// If `f` panics, the borrow ends. O(1), and the time of `f`; does not allocate.
     ///
     /// # Errors
     ///
@@ -561,11 +568,11 @@ impl<U: ?Sized> Deref for MappedRef<'_, U> {
     }
 }
 
-/// A mutable borrow of a part of a value in a slab; made by [`RefMut::map`].
+/// A mutable borrow of a part of a value in a slab. Created by [`RefMut::map`].
 ///
-/// Its type names the part and not the value. It borrows the whole value exclusively
-/// as long as it lives, like the [`RefMut`] it was made of. It has 32 bytes, and its
-/// drop is a function call.
+/// Its type names the part and not the value. It borrows the whole value exclusively for as long as
+/// it lives, like the [`RefMut`] it was made from. It has 32 bytes, and dropping it is a function
+/// call.
 ///
 /// # Examples
 ///
@@ -591,7 +598,7 @@ impl<U: ?Sized> Deref for MappedRef<'_, U> {
 /// ```
 #[must_use = "the borrow ends at once"]
 pub struct MappedRefMut<'a, U: ?Sized> {
-    /// A pointer, for the end of the borrow may free what it leads to.
+    /// A pointer, not a reference: the end of the borrow may free the part.
     part: NonNull<U>,
     end: End<'a>,
     /// Invariant in `U`.
@@ -599,8 +606,9 @@ pub struct MappedRefMut<'a, U: ?Sized> {
 }
 
 impl<'a, T> RefMut<'a, T> {
-    /// Turns the guard into one of a part of the value; O(1) besides `f`, no
-    /// allocation. A panic of `f` ends the borrow.
+    /// Turns the guard into a guard of a part of the value.
+    ///
+    /// If `f` panics, the borrow ends. O(1), and the time of `f`; does not allocate.
     ///
     /// # Examples
     ///
@@ -628,8 +636,9 @@ impl<'a, T> RefMut<'a, T> {
         }
     }
 
-    /// Turns the guard into one of a part of the value, if it has it; O(1) besides `f`,
-    /// no allocation. A panic of `f` ends the borrow.
+    /// Turns the guard into a guard of a part of the value, if the value has this part.
+    ///
+    /// If `f` panics, the borrow ends. O(1), and the time of `f`; does not allocate.
     ///
     /// # Errors
     ///
@@ -665,8 +674,9 @@ impl<'a, T> RefMut<'a, T> {
 }
 
 impl<'a, U: ?Sized> MappedRefMut<'a, U> {
-    /// Turns the guard into one of a part of its part; O(1) besides `f`, no allocation. A panic of
-    /// `f` ends the borrow.
+    /// Turns the guard into a guard of a part of its part.
+    ///
+    /// If `f` panics, the borrow ends. O(1), and the time of `f`; does not allocate.
     ///
     /// # Examples
     ///
@@ -693,8 +703,9 @@ impl<'a, U: ?Sized> MappedRefMut<'a, U> {
         }
     }
 
-    /// Turns the guard into one of a part of its part, if it has it; O(1) besides `f`, no
-    /// allocation. A panic of `f` ends the borrow.
+    /// Turns the guard into a guard of a part of its part, if it has this part.
+    ///
+    /// If `f` panics, the borrow ends. O(1), and the time of `f`; does not allocate.
     ///
     /// # Errors
     ///

@@ -1,18 +1,17 @@
-//! All values of a slab: iteration, and what removes many at once (`retain`, `drain`, `clear`).
+//! Operations on all values of a slab: iteration, and bulk removal (`retain`, `drain`, `clear`).
 //!
-//! Everything goes in key order. The slab may be used, and grow, during an iteration; no
-//! chunk that a walk may stand in goes before its end ([`Walk`]). Slots that are added later
-//! are not visited, so inserting loops terminate.
+//! Values are visited in key order. The slab may be used, and may grow, during an iteration. No
+//! chunk is freed while a walk may be in it ([`Walk`]). Slots that are added later are not
+//! visited, so loops that insert terminate.
 //!
-//! A borrowed value is never skipped silently: the iterators panic at it, or yield an
-//! error. Whether a cell that refuses access has a value is asked in line here, unlike
-//! in `keyed.rs`, because vacant cells are usual in a walk.
+//! A borrowed value is never skipped silently: the iterators panic when they reach it, or yield
+//! an error. Unlike in `keyed.rs`, the check whether a cell that refuses access has a value is
+//! inlined, because vacant cells are usual in a walk.
 //!
-//! A value that is borrowed cannot be removed, and half a removal is worse than
-//! none. So without `try_` removals read all stamps before they remove the first value,
-//! and panic with key and reason. That pass reads one word of each slot; DESIGN.md,
-//! "Absence and conflict", says what it costs. A value that user code borrows *during*
-//! the walk is left, and counted.
+//! A borrowed value cannot be removed, and a partial removal is worse than none. So removals
+//! without `try_` read all stamps before they remove the first value, and panic with the key and
+//! the reason. That pass reads one word of each slot; DESIGN.md, "Absence and conflict", says what
+//! it costs. A value that user code borrows *during* the walk is left in the slab, and counted.
 
 use core::fmt;
 use core::iter::FusedIterator;
@@ -29,16 +28,20 @@ use crate::slab::{Memory, TrackedSlab, sent};
 use crate::{Slot, SlotBox};
 
 impl<T, M: Memory> TrackedSlab<T, M> {
-    /// Iterates over the values with their keys, in key order; O(slots), no allocation.
+    /// Returns an iterator over the values with their keys, in key order.
     ///
-    /// Each value is borrowed when the iterator reaches it. The slab may be used
-    /// at the same time: a value inserted ahead of the iterator is visited, up to
-    /// the last slot that existed when the iterator was made.
+    /// Each value is borrowed when the iterator reaches it. The slab may be used at the same time:
+    /// a value that is inserted ahead of the iterator is visited, up to the last slot that existed
+    /// when the iterator was created.
+    ///
+    /// # Complexity
+    ///
+    /// O(slots) for the whole iteration; does not allocate.
     ///
     /// # Panics
     ///
-    /// `next` panics at a value for which [`get`](Self::get) would; the iterator
-    /// goes on after it. [`try_iter`](Self::try_iter) yields an error.
+    /// `next` panics when it reaches a value for which [`get`](Self::get) would panic; the iterator
+    /// continues after this value. [`try_iter`](Self::try_iter) yields an error instead.
     ///
     /// # Examples
     ///
@@ -54,16 +57,15 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         Iter(self.walk())
     }
 
-    /// Iterates over the values, mutably, with their keys, in key order; O(slots), no
-    /// allocation.
+    /// Returns an iterator over the mutably borrowed values with their keys, in key order.
     ///
-    /// As [`iter`](Self::iter) otherwise.
+    /// Like [`iter`](Self::iter), but each value is borrowed mutably.
     ///
     /// # Panics
     ///
-    /// `next` panics at a value for which [`get_mut`](Self::get_mut) would; the
-    /// iterator goes on after it. [`try_iter_mut`](Self::try_iter_mut) yields an
-    /// error.
+    /// `next` panics when it reaches a value for which [`get_mut`](Self::get_mut) would panic; the
+    /// iterator continues after this value. [`try_iter_mut`](Self::try_iter_mut) yields an error
+    /// instead.
     ///
     /// # Examples
     ///
@@ -80,12 +82,11 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         IterMut(self.walk())
     }
 
-    /// Iterates over the values with their keys, in key order, and yields an error
-    /// for each that cannot be borrowed, because a guard or a [`SlotBox`] holds it.
-    /// O(slots), no allocation.
+    /// Returns an iterator over the values with their keys, in key order, which yields an error for
+    /// each value that cannot be borrowed, because a guard or a [`SlotBox`] holds it.
     ///
-    /// As [`iter`](Self::iter) otherwise. The error is that of
-    /// [`try_get`](Self::try_get), and never [`AccessError::Missing`].
+    /// Like [`iter`](Self::iter), but never panics. The error is the one that
+    /// [`try_get`](Self::try_get) returns, and never [`AccessError::Missing`].
     ///
     /// # Examples
     ///
@@ -105,11 +106,11 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         TryIter(self.walk())
     }
 
-    /// Iterates over the values, mutably, with their keys, in key order, and yields an
-    /// error for each that cannot be borrowed. O(slots), no allocation.
+    /// Returns an iterator over the mutably borrowed values with their keys, in key order, which
+    /// yields an error for each value that cannot be borrowed.
     ///
-    /// As [`iter`](Self::iter) otherwise. The error is that of
-    /// [`try_get_mut`](Self::try_get_mut), and never [`AccessError::Missing`].
+    /// Like [`iter_mut`](Self::iter_mut), but never panics. The error is the one that
+    /// [`try_get_mut`](Self::try_get_mut) returns, and never [`AccessError::Missing`].
     ///
     /// # Examples
     ///
@@ -131,9 +132,13 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         TryIterMut(self.walk())
     }
 
-    /// Iterates over the keys of the values, borrowed or not, ascending; O(slots), no
-    /// allocation. The slab may be used at the same time, as with
-    /// [`iter`](Self::iter).
+    /// Returns an iterator over the keys of all values, borrowed or not, in ascending order.
+    ///
+    /// The slab may be used at the same time, as with [`iter`](Self::iter).
+    ///
+    /// # Complexity
+    ///
+    /// O(slots) for the whole iteration; does not allocate.
     ///
     /// # Examples
     ///
@@ -149,8 +154,8 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         Keys(self.walk())
     }
 
-    /// All slots. Those of sent values that are over are freed first: an iterator would find
-    /// them borrowed.
+    /// Starts a walk over all slots. Slots that other threads returned are freed first: an
+    /// iterator would find them borrowed.
     #[inline]
     fn walk(&self) -> Walk<'_, T, M> {
         self.free_returned();
@@ -158,7 +163,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     }
 }
 
-/// As `iter`.
+/// Iterates like [`iter`](TrackedSlab::iter).
 impl<'a, T, M: Memory> IntoIterator for &'a TrackedSlab<T, M> {
     type Item = (Key, Ref<'a, T>);
     type IntoIter = Iter<'a, T, M>;
@@ -169,8 +174,8 @@ impl<'a, T, M: Memory> IntoIterator for &'a TrackedSlab<T, M> {
     }
 }
 
-/// A value refused access: a panic, unless it has come back from another thread without one. It
-/// returns nothing, as that of access by key.
+/// Panics if there is a value, after a cell refused access: its value may have been dropped by
+/// another thread. Returns nothing, like the function of this name for access by key.
 #[cold]
 #[inline(never)]
 #[track_caller]
@@ -180,15 +185,15 @@ fn refuse_if_occupied<T, M: Memory>(operation: &str, cells: Cells<'_, T, M>, cel
     }
 }
 
-/// What all iterators have: `$item` from a cell, if it is wanted, which is asked
-/// without running user code.
+/// Implements the traits of all iterators. `$wanted` makes the item of a cell, or `None`, without
+/// running user code.
 macro_rules! iterator {
     ($iterator:ident, $item:ty, |$this:ident, $cell:ident| $wanted:expr) => {
         impl<'a, T, M: Memory> Iterator for $iterator<'a, T, M> {
             type Item = $item;
 
-            // Always inline: what is returned then never takes a place on the
-            // stack, and the tracking of a short borrow folds away.
+            // Always inlined, so that the item is not returned through the stack, and the
+            // tracking of a short borrow folds away.
             #[inline(always)]
             #[track_caller]
             fn next(&mut self) -> Option<Self::Item> {
@@ -205,8 +210,8 @@ macro_rules! iterator {
                 }
             }
 
-            /// A loop over the cells of each chunk, with nothing to keep from
-            /// one value to the next but where it is.
+            /// A loop over the cells of each chunk, whose only state between values is its
+            /// position.
             #[inline]
             #[track_caller]
             fn fold<A, F>(mut self, first: A, mut fold: F) -> A
@@ -246,7 +251,7 @@ macro_rules! iterator {
     };
 }
 
-/// The values of a slab with their keys, borrowed; made by
+/// An iterator over the borrowed values of a slab with their keys. Created by
 /// [`iter`](TrackedSlab::iter).
 ///
 /// # Examples
@@ -277,7 +282,7 @@ impl<T, M: Memory> Clone for Iter<'_, T, M> {
     }
 }
 
-/// The values of a slab with their keys, borrowed mutably; made by
+/// An iterator over the mutably borrowed values of a slab with their keys. Created by
 /// [`iter_mut`](TrackedSlab::iter_mut).
 ///
 /// # Examples
@@ -304,8 +309,8 @@ iterator!(IterMut, (Key, RefMut<'a, T>), |this, cell| {
     }
 });
 
-/// The values of a slab with their keys, or errors for those that cannot be
-/// borrowed; made by [`try_iter`](TrackedSlab::try_iter).
+/// An iterator over the borrowed values of a slab with their keys, with an error for each value
+/// that cannot be borrowed. Created by [`try_iter`](TrackedSlab::try_iter).
 ///
 /// # Examples
 ///
@@ -336,8 +341,8 @@ impl<T, M: Memory> Clone for TryIter<'_, T, M> {
     }
 }
 
-/// The values of a slab with their keys, borrowed mutably, or errors for those
-/// that cannot be; made by [`try_iter_mut`](TrackedSlab::try_iter_mut).
+/// An iterator over the mutably borrowed values of a slab with their keys, with an error for each
+/// value that cannot be borrowed. Created by [`try_iter_mut`](TrackedSlab::try_iter_mut).
 ///
 /// # Examples
 ///
@@ -363,7 +368,7 @@ iterator!(
     }
 );
 
-/// The keys of the values in a slab, borrowed or not; made by
+/// An iterator over the keys of the values in a slab, borrowed or not. Created by
 /// [`keys`](TrackedSlab::keys).
 ///
 /// # Examples
@@ -392,7 +397,10 @@ impl<T, M: Memory> Clone for Keys<'_, T, M> {
     }
 }
 
-/// Moves the values out of a slab; made by [`drain`](TrackedSlab::drain).
+/// An iterator that moves the values out of a slab. Created by [`drain`](TrackedSlab::drain) and
+/// [`try_drain`](TrackedSlab::try_drain).
+///
+/// Dropping it drops the remaining values that are not borrowed.
 ///
 /// # Examples
 ///
@@ -424,8 +432,8 @@ impl<'a, T, M: Memory> Drain<'a, T, M> {
         Drain(slab.walk(), 0)
     }
 
-    /// Number of values that the iterator has left in the slab, because they were
-    /// borrowed when it reached them; O(1).
+    /// Returns the number of values that the iterator has left in the slab, because they were
+    /// borrowed when it reached them. O(1).
     ///
     /// # Examples
     ///
@@ -444,8 +452,8 @@ impl<'a, T, M: Memory> Drain<'a, T, M> {
     }
 }
 
-/// Drops the values that were not moved out. If a destructor panics, the rest is
-/// dropped before the panic continues.
+/// Drops the values that were not moved out, except borrowed ones. If a destructor panics, the
+/// remaining values are dropped before the panic continues.
 impl<T, M: Memory> Drop for Drain<'_, T, M> {
     fn drop(&mut self) {
         walk::destroy_all(self.0.cells(), self.0.keys());
@@ -453,20 +461,24 @@ impl<T, M: Memory> Drop for Drain<'_, T, M> {
 }
 
 impl<T, M: Memory> TrackedSlab<T, M> {
-    /// Drops the values for which `keep` is false, in key order; O(slots), no
-    /// allocation. Returns how many values it left without asking.
+    /// Drops the values for which `keep` returns `false`, in key order, and returns the number of
+    /// values that it left without calling `keep`.
     ///
-    /// `keep` runs with the value mutably borrowed, and may use the slab. A value that
-    /// it or a destructor borrows ahead of the walk is left, and counted. A [`Slot`]
-    /// whose value is removed is stale, and its cell out of use until the slot is
-    /// dropped. If `keep` or a destructor panics, the values not yet visited stay.
+    /// `keep` is called with the value mutably borrowed, and may use the slab. If `keep` or a
+    /// destructor borrows a value that has not been visited yet, this value is left and counted. A
+    /// [`Slot`] whose value is removed becomes stale, and its cell stays out of use until the slot
+    /// is dropped. If `keep` or a destructor panics, the values that were not visited yet stay.
+    /// [Retired](crate::sync::SendSlot::retire) values are dropped first.
+    ///
+    /// # Complexity
+    ///
+    /// O(slots); does not allocate.
     ///
     /// # Panics
     ///
-    /// If a value is borrowed (a [`SlotBox`] counts), before `keep` is called:
-    /// all stamps are read first, which takes about 1 ns a slot, a third of the call.
-    /// [`try_retain`](Self::try_retain) leaves what is borrowed, and saves that
-    /// pass.
+    /// Panics if a value is borrowed (a [`SlotBox`] counts), before `keep` is called: all stamps
+    /// are read first, which takes about 1 ns a slot, a third of the call.
+    /// [`try_retain`](Self::try_retain) leaves borrowed values, and does without that pass.
     ///
     /// # Examples
     ///
@@ -489,11 +501,12 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         self.try_retain(keep)
     }
 
-    /// Drops the values for which `keep` is false, in key order; O(slots), no
-    /// allocation. Returns how many values it left because they were borrowed
-    /// when their turn came; `keep` is not called for those.
+    /// Drops the values for which `keep` returns `false`, in key order, and returns the number of
+    /// values that it left because they were borrowed when it reached them. `keep` is not called
+    /// for these.
     ///
-    /// As [`retain`](Self::retain) otherwise, but never refuses.
+    /// Like [`retain`](Self::retain), but does not panic because of a borrowed value, and leaves
+    /// [retired](crate::sync::SendSlot::retire) values.
     ///
     /// # Examples
     ///
@@ -522,20 +535,22 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         left
     }
 
-    /// Moves the values out with their keys, in key order; O(slots), no
-    /// allocation.
+    /// Returns an iterator that moves the values out with their keys, in key order.
     ///
-    /// A value that is borrowed while the iterator lives is left, and counted by
-    /// [`left`](Drain::left). A [`Slot`] whose value is moved out is stale, and its
-    /// cell out of use until the slot is dropped. Dropping the iterator drops the
-    /// remaining values.
+    /// A value that is borrowed when the iterator reaches it is left in the slab, and counted by
+    /// [`left`](Drain::left). A [`Slot`] whose value is moved out becomes stale, and its cell stays
+    /// out of use until the slot is dropped. Dropping the iterator drops the remaining values.
+    /// [Retired](crate::sync::SendSlot::retire) values are dropped first.
+    ///
+    /// # Complexity
+    ///
+    /// O(slots) for the whole iteration; does not allocate.
     ///
     /// # Panics
     ///
-    /// If a value is borrowed (a [`SlotBox`] counts), before any is moved: all
-    /// stamps are read first, as by [`retain`](Self::retain).
-    /// [`try_drain`](Self::try_drain) leaves what is borrowed, and saves that
-    /// pass.
+    /// Panics if a value is borrowed (a [`SlotBox`] counts), before any value is moved out: all
+    /// stamps are read first, as by [`retain`](Self::retain). [`try_drain`](Self::try_drain) leaves
+    /// borrowed values, and does without that pass.
     ///
     /// # Examples
     ///
@@ -553,10 +568,11 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         self.try_drain()
     }
 
-    /// Moves the values out with their keys, in key order, and leaves those that
-    /// are borrowed when their turn comes; O(slots), no allocation.
+    /// Returns an iterator that moves the values out with their keys, in key order, and leaves
+    /// those that are borrowed when it reaches them.
     ///
-    /// As [`drain`](Self::drain) otherwise, but never refuses.
+    /// Like [`drain`](Self::drain), but does not panic because of a borrowed value, and leaves
+    /// [retired](crate::sync::SendSlot::retire) values.
     ///
     /// # Examples
     ///
@@ -574,20 +590,23 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         Drain::new(self)
     }
 
-    /// Drops every value, in key order, and keeps all memory; O(slots).
+    /// Drops every value, in key order, and keeps all memory.
     ///
     /// [Retired](crate::sync::SendSlot::retire) values are dropped first. A value that a [`Slot`]
-    /// owns is dropped too; the slot is stale then and
-    /// its cell out of use until the slot is gone, so a slab can be full right
-    /// after `clear`. Reservations stay. If a destructor panics, the rest is
-    /// dropped before the panic continues. A value that a destructor inserts,
-    /// borrows or retires during the walk may stay.
+    /// owns is dropped too; the slot becomes stale, and its cell stays out of use until the slot is
+    /// dropped. So a slab can be full right after `clear`. Reservations stay. If a destructor
+    /// panics, the remaining values are dropped before the panic continues. A value that a
+    /// destructor inserts, borrows or retires during the call may stay.
+    ///
+    /// # Complexity
+    ///
+    /// O(slots), and the time of the destructors.
     ///
     /// # Panics
     ///
-    /// If a value is borrowed (a [`SlotBox`] counts), before any is dropped: all
-    /// stamps are read first, as by [`retain`](Self::retain).
-    /// [`try_clear`](Self::try_clear) says so.
+    /// Panics if a value is borrowed (a [`SlotBox`] counts), before any value is dropped: all
+    /// stamps are read first, as by [`retain`](Self::retain). [`try_clear`](Self::try_clear)
+    /// returns an error instead.
     ///
     /// # Examples
     ///
@@ -607,7 +626,8 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     ///
     /// # Errors
     ///
-    /// [`Borrowed`](AccessError::Borrowed) where [`clear`](Self::clear) panics.
+    /// Returns [`Borrowed`](AccessError::Borrowed) where [`clear`](Self::clear) panics; no value is
+    /// dropped then.
     ///
     /// # Examples
     ///
@@ -635,14 +655,14 @@ impl<T, M: Memory> TrackedSlab<T, M> {
 
         impl<T, M: Memory> Drop for Values<'_, T, M> {
             fn drop(&mut self) {
-                // The slots of now: chunks that destructors add are not visited, so that
-                // clearing ends.
+                // Only the present slots: chunks that destructors add are not visited, so
+                // that clearing ends.
                 let cells = self.0.cells();
                 walk::destroy_all(cells, 0..cells.keys_end());
             }
         }
 
-        // If a destructor unwinds out of this, the drop goes on with the values.
+        // If a destructor unwinds out of this, the drop of `Values` drops the values.
         let _values = Values(self);
         sent::drop_all_retired(self.cells());
     }

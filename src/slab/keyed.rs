@@ -1,11 +1,11 @@
-//! What goes by key: access, removal, taking a value back into a slot; and access without
+//! Operations by key: access, removal, turning a value back into a slot; and access without
 //! borrow tracking.
 //!
-//! A key may lead to no value: that is an answer. It may lead to a value that is
-//! borrowed in a way that excludes the call: that is a *conflict*. A method without
-//! `try_` panics with key and reason, its `try_` form returns an [`AccessError`],
-//! because a node that is being read must not be taken for the end of its list. A cold
-//! function asks which of the two it was, after access has been refused.
+//! If there is no value at a key, the methods say so: `None`. If the value is borrowed in a way
+//! that excludes the call, that is a *conflict*: a method without `try_` panics with the key and
+//! the reason, and its `try_` form returns an [`AccessError`]. A node that is being read must not
+//! be taken for the end of its list. The hot path only asks whether access is possible; if it is
+//! not, a cold function finds out which of the two it was.
 
 use core::fmt;
 use core::ops::{Index, IndexMut};
@@ -25,14 +25,18 @@ use crate::slab::state::State;
 use crate::slab::{Memory, TrackedSlab, sent, walk};
 
 impl<T, M: Memory> TrackedSlab<T, M> {
-    /// Removes a value by its slot, and returns it; O(1), no allocation, one copy.
+    /// Removes the value that a slot owns, and returns it.
     ///
-    /// The same as [`Slot::into_inner`], also for a slot of another slab: its value leaves that
-    /// one.
+    /// This is [`Slot::into_inner`]. A slot of another slab is accepted too: the value is then
+    /// removed from that slab.
+    ///
+    /// # Complexity
+    ///
+    /// O(1); does not allocate, and copies the value once.
     ///
     /// # Panics
     ///
-    /// As [`Slot::into_inner`].
+    /// Panics where [`Slot::into_inner`] does.
     ///
     /// # Examples
     ///
@@ -48,14 +52,18 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         slot.into_inner()
     }
 
-    /// Borrows the value at `key`; O(1), no allocation.
+    /// Borrows the value with this key.
     ///
-    /// `None` if there is no value. Any key is accepted.
+    /// Returns `None` if there is no value. Any key is accepted.
+    ///
+    /// # Complexity
+    ///
+    /// O(1); does not allocate.
     ///
     /// # Panics
     ///
-    /// If the value is mutably borrowed (a [`SlotBox`] counts), or with 2^27 - 1
-    /// readers. [`try_get`](Self::try_get) says which.
+    /// Panics if the value is mutably borrowed (a [`SlotBox`] counts), or if there are already 2^27
+    /// - 1 readers. [`try_get`](Self::try_get) returns an error instead, which tells these apart.
     ///
     /// # Examples
     ///
@@ -80,13 +88,13 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         }
     }
 
-    /// Borrows the value at `key`; O(1), no allocation.
+    /// Borrows the value with this key, like [`get`](Self::get).
     ///
     /// # Errors
     ///
-    /// [`Missing`](AccessError::Missing) where there is no value,
-    /// [`Borrowed`](AccessError::Borrowed) where it is mutably borrowed,
-    /// [`TooManyReaders`](AccessError::TooManyReaders) with 2^27 - 1 of them.
+    /// Returns [`Missing`](AccessError::Missing) if there is no value,
+    /// [`Borrowed`](AccessError::Borrowed) if it is mutably borrowed, and
+    /// [`TooManyReaders`](AccessError::TooManyReaders) if there are already 2^27 - 1 readers.
     ///
     /// # Examples
     ///
@@ -107,15 +115,18 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         Ref::try_new(cell).ok_or_else(|| self.conflict(cell).why_no_reader())
     }
 
-    /// Borrows the value at `key` mutably, tracked at run time; O(1), no
-    /// allocation.
+    /// Borrows the value with this key mutably. The borrow is tracked at run time.
     ///
-    /// `None` if there is no value. Any key is accepted.
+    /// Returns `None` if there is no value. Any key is accepted.
+    ///
+    /// # Complexity
+    ///
+    /// O(1); does not allocate.
     ///
     /// # Panics
     ///
-    /// If the value is borrowed (a [`SlotBox`] counts).
-    /// [`try_get_mut`](Self::try_get_mut) says so.
+    /// Panics if the value is borrowed (a [`SlotBox`] counts). [`try_get_mut`](Self::try_get_mut)
+    /// returns an error instead.
     ///
     /// # Examples
     ///
@@ -138,13 +149,12 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         }
     }
 
-    /// Borrows the value at `key` mutably, tracked at run time; O(1), no
-    /// allocation.
+    /// Borrows the value with this key mutably, like [`get_mut`](Self::get_mut).
     ///
     /// # Errors
     ///
-    /// [`Missing`](AccessError::Missing) where there is no value,
-    /// [`Borrowed`](AccessError::Borrowed) where it is borrowed.
+    /// Returns [`Missing`](AccessError::Missing) if there is no value, and
+    /// [`Borrowed`](AccessError::Borrowed) if it is borrowed.
     ///
     /// # Examples
     ///
@@ -164,15 +174,18 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         RefMut::try_new(cell).ok_or_else(|| self.conflict(cell).why_no_writer())
     }
 
-    /// Copies the value at `key`, without a guard and without a write; O(1),
-    /// no allocation.
+    /// Copies the value with this key, without a guard and without a write to memory.
     ///
-    /// `None` if there is no value. Any key is accepted.
+    /// Returns `None` if there is no value. Any key is accepted.
+    ///
+    /// # Complexity
+    ///
+    /// O(1); does not allocate.
     ///
     /// # Panics
     ///
-    /// If the value is mutably borrowed (a [`SlotBox`] counts).
-    /// [`try_get`](Self::try_get) says so.
+    /// Panics if the value is mutably borrowed (a [`SlotBox`] counts). [`try_get`](Self::try_get)
+    /// returns an error instead.
     ///
     /// # Examples
     ///
@@ -200,9 +213,11 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         }
     }
 
-    /// Prefetches the value at `key`: a hint to the processor, for a key that will be
-    /// used soon. O(1); accesses no value, checks only the range of keys, and cannot
-    /// fault. Does nothing on processors other than x86_64 and aarch64.
+    /// Prefetches the value with this key: a hint to the processor, for a value that will be used
+    /// soon.
+    ///
+    /// Accesses no value, checks only the range of keys, and cannot fault. Does nothing on
+    /// processors other than x86_64 and aarch64. O(1).
     ///
     /// # Examples
     ///
@@ -219,7 +234,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         }
     }
 
-    /// Whether there is a value at `key`, borrowed or not; O(1).
+    /// Returns `true` if there is a value with this key, whether or not it is borrowed. O(1).
     ///
     /// # Examples
     ///
@@ -243,15 +258,20 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         }
     }
 
-    /// Moves the value at `key` out; O(1), no allocation, one copy.
+    /// Removes the value with this key, and returns it.
     ///
-    /// A [`Slot`] that owns the value becomes stale, and its cell stays out of
-    /// use until the slot is gone.
+    /// A [`Slot`] that owned the value becomes stale; its cell stays out of use until the slot is
+    /// dropped.
+    ///
+    /// # Complexity
+    ///
+    /// O(1); does not allocate, and copies the value once.
     ///
     /// # Panics
     ///
-    /// If there is no value at `key`, or it is borrowed; nothing has changed
-    /// then. [`try_remove_by_key`](Self::try_remove_by_key) says which.
+    /// Panics if there is no value with this key, or if it is borrowed; nothing has changed then.
+    /// [`try_remove_by_key`](Self::try_remove_by_key) returns an error instead, which tells these
+    /// apart.
     ///
     /// # Examples
     ///
@@ -286,12 +306,12 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         }
     }
 
-    /// Access by key was refused: a panic where there is a value. The hot paths ask
-    /// only whether access is possible.
+    /// Panics if there is a value, after access by key was refused. The hot paths only ask
+    /// whether access is possible.
     ///
-    /// It gets the cell, for to keep the key for it would take an instruction where access is
-    /// possible. It returns nothing: returning the `None` that follows, the compiler could not
-    /// tell that there is no guard to end (`get_mut`: twice the instructions).
+    /// It takes the cell: keeping the key for it would cost the hot path an instruction. It
+    /// returns nothing: if it returned the `None` that follows, the compiler could not tell that
+    /// there is no guard to drop (`get_mut`: twice the instructions).
     #[cold]
     #[inline(never)]
     #[track_caller]
@@ -302,18 +322,19 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         }
     }
 
-    /// The state of a value that has refused access by key, if it is still there.
+    /// Returns the state of a cell that has refused access by key, after returned slots were
+    /// freed.
     pub(super) fn conflict(&self, cell: Live<'_, T>) -> State {
         sent::look_again(self.cells(), cell)
     }
 
-    /// Moves the value at `key` out; O(1), no allocation, one copy.
+    /// Removes the value with this key, and returns it, like
+    /// [`remove_by_key`](Self::remove_by_key).
     ///
     /// # Errors
     ///
-    /// [`Missing`](AccessError::Missing) where there is no value,
-    /// [`Borrowed`](AccessError::Borrowed) where it is borrowed; nothing has
-    /// changed then.
+    /// Returns [`Missing`](AccessError::Missing) if there is no value, and
+    /// [`Borrowed`](AccessError::Borrowed) if it is borrowed; nothing has changed then.
     ///
     /// # Examples
     ///
@@ -336,15 +357,15 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         }
     }
 
-    /// Takes a leaked value back into a slot, also while it is read; O(1).
+    /// Turns a value that the slab owns back into a [`Slot`], even while it is being read.
     ///
-    /// `None` if the value has a handle (there are never two owners), or if there is
-    /// no value. Any key is accepted.
+    /// Returns `None` if there is no value, or if the value already has a handle: there are never
+    /// two owners. Any key is accepted. O(1).
     ///
     /// # Panics
     ///
-    /// If the value has no handle and is mutably borrowed.
-    /// [`try_slot`](Self::try_slot) says which.
+    /// Panics if the value has no handle and is mutably borrowed. [`try_slot`](Self::try_slot)
+    /// returns an error instead.
     ///
     /// # Examples
     ///
@@ -366,14 +387,13 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         }
     }
 
-    /// Takes a leaked value back into a slot, also while it is read; O(1).
+    /// Turns a value that the slab owns back into a [`Slot`], like [`slot`](Self::slot).
     ///
     /// # Errors
     ///
-    /// [`Missing`](AccessError::Missing) where there is no value,
-    /// [`Owned`](AccessError::Owned) where it has a handle,
-    /// [`Borrowed`](AccessError::Borrowed) where it has none and is mutably
-    /// borrowed.
+    /// Returns [`Missing`](AccessError::Missing) if there is no value,
+    /// [`Owned`](AccessError::Owned) if it has a handle, and [`Borrowed`](AccessError::Borrowed) if
+    /// it has no handle and is mutably borrowed.
     ///
     /// # Examples
     ///
@@ -401,7 +421,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     }
 }
 
-/// A conflict, of one of the methods that panic on one.
+/// Panics with the key and the reason of a conflict.
 #[cold]
 #[inline(never)]
 #[track_caller]
@@ -412,9 +432,9 @@ pub(super) fn refuse(operation: &str, key: Key, state: State) -> ! {
 
 /// Access to the values of a slab by key, without borrow tracking.
 ///
-/// Made by [`TrackedSlab::untracked`], whose contract holds: the caller makes sure
-/// that no two references conflict. Each access still checks that there is a value,
-/// and that it is neither doomed nor held by a `RefMut` or a `SlotBox`.
+/// Created by [`TrackedSlab::untracked`], whose safety contract holds for as long as the accessor
+/// is used: the caller makes sure that no two references conflict. Each access still checks that
+/// there is a value, and that it is neither doomed nor held by a `RefMut` or a `SlotBox`.
 ///
 /// # Examples
 ///
@@ -436,18 +456,17 @@ pub struct UntrackedAccessor<'a, T, M: Memory = Bounded> {
 pub type SlabUntrackedAccessor<'a, T> = UntrackedAccessor<'a, T, Growable>;
 
 impl<T, M: Memory> TrackedSlab<T, M> {
-    /// Access by key that tracks no borrows, but still checks whether there is
-    /// a value.
+    /// Returns an accessor by key that tracks no borrows, but still checks whether there is a
+    /// value.
     ///
     /// # Safety
     ///
-    /// While a shared reference from the accessor lives, nothing else writes
-    /// to, mutably borrows, replaces or removes that value. While a mutable one
-    /// lives, nothing else reads, writes, borrows, replaces or removes it. That
-    /// is for any means: guards, handles, [`get_copied`](Self::get_copied),
-    /// [`Slot::replace`](crate::Slot::replace), iterators, `clear`, `retain`,
-    /// `drain`, other accessors. The end of a doomed value's last guard counts as
-    /// its removal. Inserting is fine.
+    /// While a shared reference from the accessor is alive, nothing else writes to, mutably
+    /// borrows, replaces or removes that value. While a mutable reference is alive, nothing else
+    /// reads, writes, borrows, replaces or removes it. This holds for any means: guards, handles,
+    /// [`get_copied`](Self::get_copied), [`Slot::replace`](crate::Slot::replace), iterators,
+    /// `clear`, `retain`, `drain`, other accessors. Dropping the last guard of a doomed value
+    /// counts as removing it. Inserting values is allowed.
     ///
     /// # Examples
     ///
@@ -471,8 +490,8 @@ impl<'a, T, M: Memory> UntrackedAccessor<'a, T, M> {
         self.slab.cells()
     }
 
-    /// Borrows the value at `key`; O(1). `None` if there is none, or it is mutably
-    /// borrowed.
+    /// Borrows the value with this key. Returns `None` if there is no value, or if it is mutably
+    /// borrowed. O(1).
     ///
     /// # Examples
     ///
@@ -493,8 +512,8 @@ impl<'a, T, M: Memory> UntrackedAccessor<'a, T, M> {
         (cell.state().is_plain()).then(|| unsafe { cell.value().as_ref() })
     }
 
-    /// Borrows the value at `key` mutably; O(1). `None` if there is none, or it is
-    /// mutably borrowed.
+    /// Borrows the value with this key mutably. Returns `None` if there is no value, or if it is
+    /// mutably borrowed. O(1).
     ///
     /// # Examples
     ///
@@ -515,12 +534,12 @@ impl<'a, T, M: Memory> UntrackedAccessor<'a, T, M> {
         (cell.state().is_plain()).then(|| unsafe { cell.value().as_mut() })
     }
 
-    /// Borrows the value at `key`, without any check: an address and a load.
+    /// Borrows the value with this key without any check: an address computation and a load.
     ///
     /// # Safety
     ///
-    /// Besides the contract of [`untracked`](TrackedSlab::untracked): there is
-    /// a value at `key` in this slab, [`get`](Self::get) would find it.
+    /// The contract of [`untracked`](TrackedSlab::untracked) holds, and there is a value with this
+    /// key in this slab: [`get`](Self::get) would find it.
     ///
     /// # Examples
     ///
@@ -537,12 +556,13 @@ impl<'a, T, M: Memory> UntrackedAccessor<'a, T, M> {
         unsafe { self.cells().get_unchecked(key).value().as_ref() }
     }
 
-    /// Borrows the value at `key` mutably, without any check: an address and a load.
+    /// Borrows the value with this key mutably without any check: an address computation and a
+    /// load.
     ///
     /// # Safety
     ///
-    /// Besides the contract of [`untracked`](TrackedSlab::untracked): there is
-    /// a value at `key` in this slab, [`get_mut`](Self::get_mut) would find it.
+    /// The contract of [`untracked`](TrackedSlab::untracked) holds, and there is a value with this
+    /// key in this slab: [`get_mut`](Self::get_mut) would find it.
     ///
     /// # Examples
     ///
@@ -603,7 +623,7 @@ impl<T, M: Memory> IndexMut<Key> for UntrackedAccessor<'_, T, M> {
     }
 }
 
-/// Prints how full the slab is, and no value: one may be borrowed.
+/// Prints the number of values and the capacity of the slab, and no values: one may be borrowed.
 impl<T, M: Memory> fmt::Debug for UntrackedAccessor<'_, T, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("UntrackedAccessor")

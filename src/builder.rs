@@ -1,4 +1,4 @@
-//! `Builder`: the one builder type of all containers.
+//! `Builder`: the builder type of all containers.
 
 use core::fmt;
 
@@ -6,9 +6,10 @@ use crate::error::BuildError;
 use crate::memory::Pages;
 use crate::raw::memory;
 
-/// Builds a container with its options. The order of the calls does not matter.
+/// Builds a container with options.
 ///
-/// Each container's options are methods of `Builder<Container>`.
+/// The options of each container are methods of `Builder<Container>`. The order of the calls does
+/// not matter.
 ///
 /// # Examples
 ///
@@ -30,9 +31,9 @@ pub struct Builder<C: Build> {
 mod sealed {
     use super::{BuildError, Pages};
 
-    /// How a [`Builder`](super::Builder) makes a container.
+    /// A container that a [`Builder`](super::Builder) can build.
     pub trait Build: Sized {
-        /// What its methods have set.
+        /// The options that the methods of the builder set.
         type Options: Clone + core::fmt::Debug;
 
         fn try_build(options: Self::Options, pages: Pages) -> Result<Self, BuildError>;
@@ -49,13 +50,13 @@ impl<C: Build> Builder<C> {
         }
     }
 
-    /// The same options, of another container.
+    /// Turns this into a builder of another container with the same options.
     pub(crate) fn of<D: Build<Options = C::Options>>(self) -> Builder<D> {
         let Builder { options, pages } = self;
         Builder { options, pages }
     }
 
-    /// Where the memory comes from.
+    /// Sets where the memory comes from. The default is the global allocator.
     ///
     /// ```
     /// use flatslab::bytes::ByteArena;
@@ -70,12 +71,12 @@ impl<C: Build> Builder<C> {
         self
     }
 
-    /// Makes the container.
+    /// Builds the container.
     ///
     /// # Panics
     ///
-    /// If an option is out of its range, or a required page option is unavailable. If the
-    /// allocator refuses, the program ends, as with `Vec`.
+    /// Panics if an option is out of its range, or if a required page option is unavailable. If the
+    /// allocator refuses, the program aborts, as with `Vec`.
     ///
     /// ```
     /// let arena = flatslab::bytes::ByteArena::builder().build();
@@ -90,11 +91,12 @@ impl<C: Build> Builder<C> {
         }
     }
 
-    /// Makes the container; never panics or aborts.
+    /// Builds the container; never panics or aborts.
     ///
     /// # Errors
     ///
-    /// Where [`build`](Self::build) panics, or the allocator refuses; nothing is leaked then.
+    /// Returns an error where [`build`](Self::build) panics, or if the allocator refuses; nothing
+    /// is leaked then.
     ///
     /// ```
     /// use flatslab::bytes::ByteArena;

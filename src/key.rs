@@ -1,24 +1,24 @@
-//! `Key`: the place of a value in a slab, in four bytes.
+//! `Key`: the place of a value in a slab, in 4 bytes.
 
 use core::error::Error;
 use core::fmt;
 
 /// The place of a value in a slab: 4 bytes, `Copy`.
 ///
-/// A [`BoundedSlab`](crate::BoundedSlab)'s keys are its slot indices; a
-/// [`Slab`](crate::Slab)'s are `chunk << shift | local`. A key stays the same
-/// for as long as its value lives.
+/// The keys of a [`BoundedSlab`](crate::BoundedSlab) or a [`KeySlab`](crate::KeySlab) are its slot
+/// indices; those of a [`Slab`](crate::Slab) are `chunk << shift | local`. A key stays the same for
+/// as long as its value lives.
 ///
 /// # No generations
 ///
-/// A key says *where*, not *which*: when its value is gone the same key is
-/// handed out again, and an old copy of it then leads to the new value. That is
-/// never undefined behaviour, and left to the caller on purpose. Programs of this
-/// kind receive identifiers from outside, such as an exchange's order ids, and must
-/// check those against the value anyway. A generation would cost every key four more
-/// bytes, and every access one more comparison. If the difference matters and there is
-/// no such identifier, keep the owning [`Slot`](crate::Slot), which never leads to
-/// another value, or use a [`KeySlab`](crate::KeySlab) with
+/// A key says *where* a value is, not *which* value it is. When a value has been removed, its key is
+/// used again, and an old copy of the key finds the new value. This is never undefined behaviour,
+/// and it is left to the caller on purpose: programs that receive identifiers from outside, such as
+/// the order ids of an exchange, must check these against the value anyway. A generation would cost
+/// every key 4 more bytes, and every access one more comparison.
+///
+/// If stale keys matter and there is no such identifier, keep the owning [`Slot`](crate::Slot), which
+/// never refers to another value, or use a [`KeySlab`](crate::KeySlab) with
 /// [`GenKey`](crate::GenKey)s.
 ///
 /// # Examples
@@ -34,8 +34,8 @@ use core::fmt;
 /// assert!(Key::default().is_none());
 /// ```
 ///
-/// A link that may be absent is a `Key`, not an `Option<Key>`: [`Key::NONE`] is
-/// the end, and no slab has a value there.
+/// Store a link that may be absent as a `Key`, not as an `Option<Key>`, which is larger:
+/// [`Key::NONE`] marks the end, and no slab has a value with this key.
 ///
 /// ```
 /// use flatslab::{Key, Slab};
@@ -58,15 +58,15 @@ pub struct Key(u32);
 
 const _: () = assert!(size_of::<Key>() == 4);
 
-/// The most slots a container can have. Every key is below 2^30, so none
-/// reaches [`Key::NONE`], and two bits are left to pack a key with flags.
+/// The largest number of slots of a container. Every key is below 2^30, so no key equals
+/// [`Key::NONE`], and two bits are left to pack a key with flags.
 pub(crate) const MAX_SLOTS: usize = (1 << 30) - 1;
 
 const _: () = assert!(MAX_SLOTS < u32::MAX as usize);
 
 impl Key {
-    /// The key that no slab hands out, for the absence of a value in four bytes: the
-    /// end of an intrusive list, a link that is not set.
+    /// A key that no slab returns, to mark the absence of a value in 4 bytes: the end of an
+    /// intrusive list, or a link that is not set.
     ///
     /// ```
     /// use flatslab::Key;
@@ -75,7 +75,7 @@ impl Key {
     /// ```
     pub const NONE: Key = Key(u32::MAX);
 
-    /// Whether this is [`Key::NONE`].
+    /// Returns `true` if this is [`Key::NONE`].
     ///
     /// ```
     /// assert!(flatslab::Key::NONE.is_none());
@@ -86,8 +86,9 @@ impl Key {
         self.0 == u32::MAX
     }
 
-    /// Whether this is any key but [`Key::NONE`]. It says nothing about
-    /// whether a slab holds a value there.
+    /// Returns `true` if this is any key except [`Key::NONE`].
+    ///
+    /// This says nothing about whether a slab has a value with this key.
     ///
     /// ```
     /// assert!(flatslab::Key::from_raw(7).is_some());
@@ -98,8 +99,9 @@ impl Key {
         !self.is_none()
     }
 
-    /// The key as an index, for tables with an entry per slot: below the slab's
-    /// capacity for every key of a bounded slab.
+    /// Returns the key as an index, for tables with an entry for each slot.
+    ///
+    /// For every key of a bounded slab, the index is below the slab's capacity.
     ///
     /// ```
     /// assert_eq!(flatslab::Key::from_raw(7).index(), 7);
@@ -110,9 +112,11 @@ impl Key {
         self.0 as usize
     }
 
-    /// The key's bits, to store or send: those of a slab's keys are below 2³⁰, so a poller whose
-    /// tokens are keys may reserve higher numbers. `u32::MAX` is [`NONE`](Self::NONE). As a `usize`
-    /// it loses nothing, also where pointers have 32 bits.
+    /// Returns the bits of the key, to store or send them.
+    ///
+    /// The bits of a slab's keys are below 2³⁰, so a poller whose tokens are keys may reserve
+    /// higher numbers. [`NONE`](Self::NONE) is `u32::MAX`. Converting to `usize` loses nothing,
+    /// also where pointers have 32 bits.
     ///
     /// ```
     /// assert_eq!(flatslab::Key::from_raw(7).into_raw(), 7);
@@ -123,8 +127,10 @@ impl Key {
         self.0
     }
 
-    /// Makes a key from any bits. A key that no slab handed out behaves like one whose
-    /// value is gone: `None`, `false`, or the value that is there now.
+    /// Creates a key from any bits.
+    ///
+    /// A key that no slab returned behaves like the key of a removed value: it finds nothing, or
+    /// the value that is there now.
     ///
     /// ```
     /// use flatslab::{BoundedSlab, Key};
@@ -140,7 +146,7 @@ impl Key {
     }
 }
 
-/// [`Key::NONE`].
+/// Returns [`Key::NONE`].
 impl Default for Key {
     #[inline]
     fn default() -> Self {
@@ -148,13 +154,13 @@ impl Default for Key {
     }
 }
 
-/// The key of an index: that of a bounded slab's slot, or what
-/// [`index`](Key::index) returned.
+/// Converts an index to its key: the index of a bounded slab's slot, or the result of
+/// [`index`](Key::index).
 ///
 /// # Errors
 ///
-/// For an index that no slab has a slot for, 2^30 - 1 or more. So `NONE` never
-/// comes out of a number by accident; [`Key::from_raw`] takes any bits.
+/// Returns an error if the index is 2^30 - 1 or more: no slab has a slot with this index. So a
+/// number never becomes `NONE` by accident; [`Key::from_raw`] takes any bits.
 ///
 /// # Examples
 ///
@@ -178,7 +184,7 @@ impl TryFrom<usize> for Key {
     }
 }
 
-/// The key's bits, as [`Key::into_raw`].
+/// Returns the bits of the key, like [`Key::into_raw`].
 ///
 /// ```
 /// assert_eq!(u32::from(flatslab::Key::from_raw(7)), 7);
@@ -190,7 +196,7 @@ impl From<Key> for u32 {
     }
 }
 
-/// The key as an index, as [`Key::index`].
+/// Returns the key as an index, like [`Key::index`].
 ///
 /// ```
 /// assert_eq!(usize::from(flatslab::Key::from_raw(7)), 7);
@@ -230,7 +236,7 @@ impl fmt::Debug for Key {
     }
 }
 
-/// An index that no slab has a slot for, refused by [`Key`]'s `TryFrom<usize>`.
+/// The error of converting an index to a [`Key`]: no slab has a slot with this index.
 ///
 /// # Examples
 ///
@@ -251,7 +257,7 @@ impl KeyError {
         KeyError { index }
     }
 
-    /// The index that was refused.
+    /// Returns the index that was refused.
     ///
     /// ```
     /// assert_eq!(flatslab::Key::try_from(usize::MAX).unwrap_err().index(), usize::MAX);

@@ -1,5 +1,5 @@
-//! What addresses a value in a [`KeySlab`](super::KeySlab): where it stands, and
-//! with [`GenKey`] which value of those that stood there.
+//! The keys of a [`KeySlab`](super::KeySlab): the slot of a value, and with [`GenKey`] also which
+//! of the values that were in this slot.
 
 use core::fmt;
 use core::hash::Hash;
@@ -13,21 +13,22 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::cell::{Bare, Cell, RETIRED, Versioned};
 use crate::key::{Key, MAX_SLOTS};
 
-/// The key types of a [`KeySlab`](super::KeySlab): [`Key`], [`GenKey`], and those
-/// that [`key_type!`](crate::key_type) declares. Sealed.
+/// The key types of a [`KeySlab`](super::KeySlab): [`Key`], [`GenKey`], and those that
+/// [`key_type!`](crate::key_type) declares.
 ///
-/// Each operation reads the numbers of a key once, and uses only those: the slab does
-/// not call the key's `Eq` or `Ord`.
+/// This trait is sealed. Each operation reads the numbers of a key once, and uses only these: the
+/// slab does not call the key's `Eq` or `Ord`.
 pub trait SlabKey: Parts {}
 
 impl<K: Parts> SlabKey for K {}
 
-/// The key types with generations: [`GenKey`], and those that
-/// [`key_type!`](crate::key_type) declares around it. Sealed.
+/// The key types with generations: [`GenKey`], and those that [`key_type!`](crate::key_type)
+/// declares around it.
 ///
-/// What no plain key can say asks for one: that a value is gone, or comes back as itself
-/// ([`detach`](crate::PlainSlab::detach)). It is said for good, except where generations
-/// [wrap](GenKey#how-long-generations-last); no memory depends on it.
+/// This trait is sealed. Operations require it if they need generations to be correct: they report
+/// that a value is gone for good, or return a value to its own key
+/// ([`detach`](crate::PlainSlab::detach)). "For good" has one exception: generations that
+/// [wrap](GenKey#how-long-generations-last). Memory safety never depends on generations.
 pub trait GenerationKey: SlabKey + sealed::Generations {}
 
 impl<K: SlabKey + sealed::Generations> GenerationKey for K {}
@@ -35,25 +36,26 @@ impl<K: SlabKey + sealed::Generations> GenerationKey for K {}
 pub(crate) mod sealed {
     use super::{Cell, Hash, fmt};
 
-    /// Nothing that can be named outside the crate, so that only it makes keys: a bound on
-    /// [`SlabKey`](super::SlabKey) lets generic code call the functions below.
+    /// A type that cannot be named outside the crate, so that only the crate creates keys: a bound
+    /// on [`SlabKey`](super::SlabKey) lets generic code call the functions below.
     #[derive(Clone, Copy, Debug)]
     pub struct Inside;
 
     /// Keys whose cells have versions.
     pub trait Generations {}
 
-    /// A key's numbers, and the cells that go with it.
+    /// The numbers of a key, and the type of the cells for it.
     pub trait Parts: Copy + Eq + Hash + fmt::Debug {
         type Cell<T>: Cell<T>;
 
-        /// The index of the slot; past every slab's for a key of no slot.
+        /// Returns the index of the slot; for a key of no slot, an index past the end of every
+        /// slab.
         fn index(self) -> usize;
 
-        /// The version of the value; 0 where keys have none.
+        /// Returns the version of the value; 0 if keys have none.
         fn version(self) -> u32;
 
-        /// The key of a slot, and of an odd version.
+        /// Creates the key of a slot and of an odd version.
         fn new(index: usize, version: u32, _: Inside) -> Self;
     }
 }
@@ -80,36 +82,46 @@ impl Parts for Key {
     }
 }
 
-/// A key with a generation: 8 bytes, `Copy`, and `Option<GenKey>` has 8 too.
+/// A key with a generation: 8 bytes, `Copy`. `Option<GenKey>` has 8 bytes too.
 ///
-/// A key whose value is gone leads to no value, not to the next value in the same
-/// slot. That costs 4 bytes for each slot and key, and a comparison in each access; see
-/// [`Key`] for when it is not needed.
+/// A key whose value was removed finds nothing, never the next value in the same slot. This costs 4
+/// bytes for each slot and each key, and a comparison in each access; [`Key`] says when it is not
+/// needed.
+///
+/// A [`KeySlab`](super::KeySlab) with these keys is created by
+/// [`with_key`](super::KeySlab::with_key); `KeySlab::new()` creates one with [`Key`]s.
 ///
 /// # How long generations last
 ///
-/// A slot has 2^30 − 1 generations, one for each value. A slot that has used them is *retired*: it
-/// takes no more values, so that no generation occurs twice. Slots are reused last in, first out,
-/// so a program that inserts a value and removes it before the next, `r` times a second, uses one
-/// slot up after another:
+/// A slot has 2^30 − 1 generations, one for each value. A slot that has used all of them is
+/// *retired*: it takes no more values, so that no generation occurs twice. Slots are reused last in,
+/// first out. So a program that removes each value before it inserts the next, `r` times a second,
+/// uses up one slot after another:
 ///
-/// > (2^30 − 1) / `r` seconds a slot, and `n` times as long for the `n` slots of a bounded slab
+/// > (2^30 − 1) / `r` seconds for a slot, and `n` times as long for the `n` slots of a bounded slab
 ///
-/// At 10,000 a second a slot lasts 30 hours, and a [`KeySlabStorage`](super::KeySlabStorage) of 8
-/// slots ten days; then it is full for good. A [`KeySlab`](super::KeySlab) goes on in another slot:
-/// it grows by one in 30 hours. [`wear`](crate::PlainSlab::wear) says how far the most worn slot is,
-/// [`retired_slots`](crate::PlainSlab::retired_slots) how many are used up, and
-/// [`reset_generations`](crate::PlainSlab::reset_generations) restarts them while there is no value.
+/// At 10,000 values a second a slot lasts 30 hours, and a
+/// [`KeySlabStorage`](super::KeySlabStorage) of 8 slots lasts ten days; after that it is full for
+/// good. A [`KeySlab`](super::KeySlab) continues with another slot: it grows by one slot in 30 hours.
+/// [`wear`](crate::PlainSlab::wear) returns the generations that the most worn slot has used,
+/// [`retired_slots`](crate::PlainSlab::retired_slots) returns the number of retired slots, and
+/// [`reset_generations`](crate::PlainSlab::reset_generations) restarts generations while the slab is
+/// empty.
 ///
-/// Instead, generations may *wrap*, an option of the [builder](super::KeySlab::builder_with_key) and
-/// of a slab in a [storage](crate::PlainSlab::wrapping_generations): after the last one a slot
-/// begins with the first one again, and none is retired. Then a key whose value is gone opens a
-/// later one once its slot has had 2^30 − 1 more, or half as many if `shrink_to_fit` has freed slots
-/// since, for as long as that value lives; [`insert_at`](crate::PlainSlab::insert_at) takes a key of
-/// an earlier round for a later one; and an entry in a [`SecondarySlab`](super::SecondarySlab) that
-/// was not [pruned](super::SecondarySlab::prune) for as long is that of the later value. No memory
-/// becomes unsafe by it. It fits keys that nothing keeps for (2^29 − 1) / `r` seconds: 15 hours at
-/// 10,000 a second.
+/// Alternatively, generations may *wrap*: after the last generation a slot starts with the first one
+/// again, and no slot is retired. This is an option of the
+/// [builder](super::KeySlab::builder_with_key), and of a slab in a
+/// [storage](crate::PlainSlab::wrapping_generations). With it:
+///
+/// - A key whose value was removed finds a later value of its slot, once the slot has had 2^30 − 1
+///   more values (half as many if `shrink_to_fit` has freed slots since), for as long as that value
+///   lives.
+/// - [`insert_at`](crate::PlainSlab::insert_at) accepts a key from before the wrap as a newer one.
+/// - An entry in a [`SecondarySlab`](super::SecondarySlab) that was not
+///   [pruned](super::SecondarySlab::prune) for that long becomes the entry of the later value.
+///
+/// Memory safety is not affected. Use it if no key is kept for (2^29 − 1) / `r` seconds after its
+/// value was removed: 15 hours at 10,000 values a second.
 ///
 /// # Examples
 ///
@@ -135,7 +147,7 @@ pub struct GenKey {
 const _: () = assert!(size_of::<GenKey>() == 8 && size_of::<Option<GenKey>>() == 8);
 
 impl GenKey {
-    /// The slot, for tables with an entry per slot.
+    /// Returns the index of the slot, for tables with an entry for each slot.
     ///
     /// ```
     /// use flatslab::{GenKey, KeySlab};
@@ -149,9 +161,11 @@ impl GenKey {
         self.index as usize
     }
 
-    /// The generation: below 2^30 − 1, and above that of every earlier value of the slot, unless
-    /// generations [wrap](Self#how-long-generations-last). Numbers are skipped if memory was given
-    /// back in between.
+    /// Returns the generation.
+    ///
+    /// It is below 2^30 − 1, and greater than the generation of every earlier value of the slot,
+    /// unless generations [wrap](Self#how-long-generations-last). Generations are skipped if memory
+    /// was freed in between.
     ///
     /// ```
     /// use flatslab::{GenKey, KeySlab};
@@ -168,12 +182,12 @@ impl GenKey {
         self.version.get() >> 1
     }
 
-    /// The key's bits, to store or send: never 0, and below 2⁶³.
+    /// Returns the bits of the key, to store or send them: never 0, and below 2⁶³.
     ///
-    /// So `u64::MAX` and the numbers before it are no keys: a poller whose tokens are keys may
-    /// reserve them for what is no connection, such as its listener and its waker. Where a token
-    /// is a `usize` (`mio`), pointers must have 64 bits: with 32, `as usize` loses the generation,
-    /// and a stale token leads to the next value. Use a [`Key`] there, or a table of tokens.
+    /// So `u64::MAX` and the numbers just below it are never the bits of a key. A poller whose
+    /// tokens are keys may use them for its listener and its waker. Where a token is a `usize`
+    /// (`mio`), pointers must have 64 bits: with 32 bits, `as usize` loses the generation, and a
+    /// stale token finds the next value in the slot. Use a [`Key`] there, or a table of tokens.
     ///
     /// ```
     /// use flatslab::{GenKey, KeySlab};
@@ -191,9 +205,9 @@ impl GenKey {
         (self.version.get() as u64) << 32 | self.index as u64
     }
 
-    /// The key with these bits; `None` if no key has them.
+    /// Creates the key with these bits. Returns `None` if no key has them.
     ///
-    /// A key that no slab handed out behaves like one whose value is gone.
+    /// A key that no slab returned behaves like the key of a removed value.
     ///
     /// ```
     /// assert_eq!(flatslab::GenKey::from_raw(0), None);
@@ -260,10 +274,10 @@ impl Parts for GenKey {
 
 impl sealed::Generations for GenKey {}
 
-/// A key type of the caller's own, around [`Key`] or [`GenKey`]: what
-/// [`key_type!`](crate::key_type) implements. It is safe: an implementation that returns
-/// something else each time confuses only its author; only
-/// [`get_unchecked`](crate::PlainSlab::get_unchecked) relies on it.
+/// A key type of the caller's own, around [`Key`] or [`GenKey`]; implemented by
+/// [`key_type!`](crate::key_type). The trait is safe to implement: only
+/// [`get_unchecked`](crate::PlainSlab::get_unchecked) relies on an implementation that returns the
+/// same each time.
 #[doc(hidden)]
 pub trait NamedKey: Copy + Eq + Hash + fmt::Debug {
     type Inner: Parts;
@@ -293,7 +307,7 @@ impl<N: NamedKey> Parts for N {
 
 impl<N: NamedKey<Inner: sealed::Generations>> sealed::Generations for N {}
 
-/// A number.
+/// Serializes the bits of the key, as a number.
 #[cfg(feature = "serde")]
 impl Serialize for Key {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -301,7 +315,7 @@ impl Serialize for Key {
     }
 }
 
-/// A number.
+/// Deserializes the bits of the key, a number.
 #[cfg(feature = "serde")]
 impl<'de> Deserialize<'de> for Key {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -309,7 +323,7 @@ impl<'de> Deserialize<'de> for Key {
     }
 }
 
-/// A number.
+/// Serializes the bits of the key, as a number.
 #[cfg(feature = "serde")]
 impl Serialize for GenKey {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -317,7 +331,7 @@ impl Serialize for GenKey {
     }
 }
 
-/// A number; an error if no key has it.
+/// Deserializes the bits of the key, a number. Returns an error if no key has these bits.
 #[cfg(feature = "serde")]
 impl<'de> Deserialize<'de> for GenKey {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -327,16 +341,18 @@ impl<'de> Deserialize<'de> for GenKey {
     }
 }
 
-/// Declares a key type of your own, so that the keys of two slabs are not mixed
-/// up.
+/// Declares a key type of your own, so that the keys of two slabs are not mixed up.
 ///
-/// The type wraps a [`Key`], or a [`GenKey`] if `(GenKey)` is given. It has the same
-/// size, order and hash, is `Copy`, converts from and into the wrapped key, and has its
-/// functions: `index`, `into_raw`, `from_raw`; `NONE`, `is_none`, `is_some` of a
-/// [`Key`]; `generation` of a [`GenKey`], of which an `Option` costs nothing. A
-/// container has it as its second parameter, and is made by
-/// [`with_key`](crate::KeySlab::with_key). Two containers with keys of the same type
-/// still accept each other's. Generations last as long as those of
+/// The type wraps a [`Key`], or a [`GenKey`] if `(GenKey)` is given. It has the same size, order and
+/// hash, is `Copy`, and converts from and into the wrapped key. It has the functions of the wrapped
+/// key: `index`, `into_raw` and `from_raw`; around a [`Key`] also `NONE`, `is_none` and `is_some`;
+/// around a [`GenKey`] also `generation`. An `Option` of a type around a [`GenKey`] is not larger
+/// than the key.
+///
+/// The type is the second parameter of a container. A [`KeySlab`](crate::KeySlab) with such keys is
+/// created by [`with_key`](crate::KeySlab::with_key), a [`BoundedKeySlab`](crate::BoundedKeySlab) by
+/// [`with_capacity_and_key`](crate::BoundedKeySlab::with_capacity_and_key). Two containers with keys of the same type still accept
+/// each other's keys. Generations last as long as those of a
 /// [`GenKey`](crate::GenKey#how-long-generations-last). Attributes may be given, such as
 /// `#[derive(serde::Serialize, serde::Deserialize)]` with the feature `serde`.
 ///
@@ -360,7 +376,7 @@ impl<'de> Deserialize<'de> for GenKey {
 /// assert_eq!(size_of::<OrderKey>(), 4);
 /// ```
 ///
-/// Another slab's key does not compile:
+/// Using the key of another slab does not compile:
 ///
 /// ```compile_fail,E0308
 /// use flatslab::{KeySlab, key_type};
@@ -380,34 +396,35 @@ macro_rules! key_type {
 
         #[allow(dead_code, reason = "not every key type uses all")]
         impl $name {
-            /// The key that no slab hands out: no value, in four bytes.
+            /// A key that no slab returns, to mark the absence of a value in 4 bytes.
             $visibility const NONE: Self = $name($crate::Key::NONE);
 
-            /// Whether this is [`NONE`](Self::NONE).
+            /// Returns `true` if this is [`NONE`](Self::NONE).
             #[inline]
             $visibility const fn is_none(self) -> bool {
                 self.0.is_none()
             }
 
-            /// Whether this is any key but [`NONE`](Self::NONE).
+            /// Returns `true` if this is any key except [`NONE`](Self::NONE).
             #[inline]
             $visibility const fn is_some(self) -> bool {
                 self.0.is_some()
             }
 
-            /// The slot, for tables with an entry per slot.
+            /// Returns the index of the slot, for tables with an entry for each slot.
             #[inline]
             $visibility const fn index(self) -> usize {
                 self.0.index()
             }
 
-            /// The key's bits, to store or send: below 2³⁰, and `u32::MAX` of `NONE`.
+            /// Returns the bits of the key, to store or send them: below 2³⁰, and `u32::MAX` for
+            /// `NONE`.
             #[inline]
             $visibility const fn into_raw(self) -> u32 {
                 self.0.into_raw()
             }
 
-            /// A key from any bits.
+            /// Creates a key from any bits.
             #[inline]
             $visibility const fn from_raw(raw: u32) -> Self {
                 $name($crate::Key::from_raw(raw))
@@ -419,27 +436,28 @@ macro_rules! key_type {
 
         #[allow(dead_code, reason = "not every key type uses all")]
         impl $name {
-            /// The slot, for tables with an entry per slot.
+            /// Returns the index of the slot, for tables with an entry for each slot.
             #[inline]
             $visibility const fn index(self) -> usize {
                 self.0.index()
             }
 
-            /// The generation, above that of every earlier value of the slot, unless generations
-            /// wrap.
+            /// Returns the generation. It is greater than that of every earlier value of the slot,
+            /// unless generations wrap.
             #[inline]
             $visibility const fn generation(self) -> u32 {
                 self.0.generation()
             }
 
-            /// The key's bits, to store or send: never 0, and below 2⁶³, so `u64::MAX` is no
-            /// key's. Where pointers have 32 bits, `as usize` loses the generation.
+            /// Returns the bits of the key, to store or send them: never 0, and below 2⁶³, so no
+            /// key has the bits `u64::MAX`. Where pointers have 32 bits, `as usize` loses the
+            /// generation.
             #[inline]
             $visibility const fn into_raw(self) -> u64 {
                 self.0.into_raw()
             }
 
-            /// The key with these bits; `None` if no key has them.
+            /// Creates the key with these bits. Returns `None` if no key has them.
             #[inline]
             $visibility const fn from_raw(raw: u64) -> ::core::option::Option<Self> {
                 match $crate::GenKey::from_raw(raw) {

@@ -1,5 +1,5 @@
-//! A fixed capacity: `BoundedKeySlab`, in one block of its own, and `KeySlabStorage`, the memory of one
-//! in a static, on the stack or in a struct.
+//! Slabs of fixed capacity: `BoundedKeySlab`, in one block of its own, and `KeySlabStorage`, the
+//! memory of such a slab in a static, on the stack or in a struct.
 
 use core::cell::UnsafeCell;
 use core::fmt;
@@ -18,18 +18,18 @@ use crate::raw::memory;
 #[cfg(feature = "alloc")]
 use crate::raw::source::Source;
 
-/// A [`KeySlab`](super::KeySlab) of fixed capacity, allocated and touched when it is made. It never
+/// A [`KeySlab`](super::KeySlab) of fixed capacity, allocated and touched at construction. It never
 /// allocates or faults afterwards, and no value moves.
 ///
-/// An insertion fails with [`FullError`] or [`AllocError::Full`] if no slot is free. All other
+/// If no slot is free, an insertion fails with [`FullError`] or [`AllocError::Full`]. All other
 /// methods are those of [`KeySlab`](super::KeySlab).
 ///
-/// [Built](super::BoundedKeySlab::builder) with `lazy`, restored from a snapshot, or in a
-/// [`KeySlabStorage`], which needs no allocator, its memory is not touched
-/// before it is used: a generous bound costs address space, and the system provides a page at the
-/// first insertion into it, unless [`prepare`](Self::prepare) has touched them all.
+/// In three cases the memory is not touched at construction: the slab is
+/// [built](super::BoundedKeySlab::builder) with `lazy`, deserialized from a snapshot, or in a
+/// [`KeySlabStorage`], which needs no allocator. A generous bound then costs only address space, and
+/// the first insertion into a page faults, unless [`prepare`](Self::prepare) has touched the page.
 ///
-/// With [`GenKey`] a slot takes 2^30 − 1 values, and the slab `capacity` × (2^30 − 1)
+/// With [`GenKey`] a slot takes 2^30 − 1 values, and the slab takes `capacity` × (2^30 − 1) values
 /// before it is [full for good](super::GenKey#how-long-generations-last), unless it was
 /// [built](super::BoundedKeySlab::builder_with_key) with generations that wrap.
 ///
@@ -48,13 +48,17 @@ pub type BoundedKeySlab<T, K = Key> = PlainSlab<T, K, Bounded>;
 
 #[cfg(feature = "alloc")]
 impl<T> PlainSlab<T, Key, Bounded> {
-    /// Creates a slab of `capacity` slots; O(capacity). Allocates everything it will ever use, and
-    /// touches every page of it, so that no insertion or removal faults.
+    /// Creates a slab of `capacity` slots, with all its memory allocated and touched, so that no
+    /// insertion or removal faults.
+    ///
+    /// # Complexity
+    ///
+    /// O(capacity).
     ///
     /// # Panics
     ///
-    /// If `capacity` is 2^30 or more, or its bytes exceed `isize::MAX`. If the
-    /// allocator refuses, the program ends, as with `Vec`.
+    /// Panics if `capacity` is 2^30 or more, or its bytes exceed `isize::MAX`. If the allocator
+    /// refuses, the program aborts, as with `Vec`.
     ///
     /// # Examples
     ///
@@ -68,12 +72,12 @@ impl<T> PlainSlab<T, Key, Bounded> {
         Self::with_capacity_and_key(capacity)
     }
 
-    /// Creates a slab of `capacity` slots, like [`with_capacity`](Self::with_capacity); never panics
-    /// or aborts.
+    /// Creates a slab of `capacity` slots, like [`with_capacity`](Self::with_capacity); never
+    /// panics or aborts.
     ///
     /// # Errors
     ///
-    /// If `capacity` is 2^30 or more, its bytes exceed `isize::MAX`, or the
+    /// Returns an error if `capacity` is 2^30 or more, its bytes exceed `isize::MAX`, or the
     /// allocator refuses.
     ///
     /// # Examples
@@ -88,12 +92,13 @@ impl<T> PlainSlab<T, Key, Bounded> {
 
 #[cfg(feature = "alloc")]
 impl<T, K: SlabKey> PlainSlab<T, K, Bounded> {
-    /// Creates a slab of `capacity` slots, whose keys are of a type of your choice; O(capacity), as
-    /// [`with_capacity`](PlainSlab::with_capacity) is.
+    /// Creates a slab of `capacity` slots, whose keys are of a type of your choice.
+    ///
+    /// Otherwise like [`with_capacity`](PlainSlab::with_capacity).
     ///
     /// # Panics
     ///
-    /// As [`with_capacity`](PlainSlab::with_capacity).
+    /// Panics or aborts where [`with_capacity`](PlainSlab::with_capacity) does.
     ///
     /// # Examples
     ///
@@ -118,7 +123,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Bounded> {
     ///
     /// # Errors
     ///
-    /// As [`try_with_capacity`](PlainSlab::try_with_capacity).
+    /// Returns an error where [`try_with_capacity`](PlainSlab::try_with_capacity) does.
     ///
     /// # Examples
     ///
@@ -131,7 +136,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Bounded> {
         Self::try_touched(capacity, &Source::GLOBAL)
     }
 
-    /// A slab all of whose memory is touched.
+    /// Creates a slab, and touches all its memory.
     pub(super) fn try_touched(capacity: usize, source: &Source) -> Result<Self, AllocError> {
         let mut slab = Self::try_with_exact_capacity(capacity, source, false)?;
         slab.cells.touch::<K::Cell<T>>(0..capacity);
@@ -140,7 +145,11 @@ impl<T, K: SlabKey> PlainSlab<T, K, Bounded> {
 }
 
 impl<T, K: SlabKey, S: FixedStorage> PlainSlab<T, K, S> {
-    /// Inserts a value into a free slot; O(1), no allocation.
+    /// Inserts a value into a free slot, and returns its key.
+    ///
+    /// # Complexity
+    ///
+    /// O(1); does not allocate.
     ///
     /// # Errors
     ///
@@ -159,12 +168,12 @@ impl<T, K: SlabKey, S: FixedStorage> PlainSlab<T, K, S> {
         self.try_insert(value)
     }
 
-    /// The slot that the next insertion fills, for a value that knows its key;
-    /// O(1).
+    /// Returns the entry of the slot that the next insertion fills, for a value that contains its
+    /// own key. O(1).
     ///
     /// # Errors
     ///
-    /// When no slot is free.
+    /// Returns an error if no slot is free.
     ///
     /// # Examples
     ///
@@ -181,7 +190,8 @@ impl<T, K: SlabKey, S: FixedStorage> PlainSlab<T, K, S> {
         self.try_vacant_entry()
     }
 
-    /// The key that the next insertion gives, if a slot is free; O(1).
+    /// Returns the key that the next insertion will return. Returns `None` if no slot is free.
+    /// O(1).
     ///
     /// ```
     /// let mut slab = flatslab::BoundedKeySlab::with_capacity(1);
@@ -197,27 +207,28 @@ impl<T, K: SlabKey, S: FixedStorage> PlainSlab<T, K, S> {
     }
 }
 
-/// Memory for a [`BoundedKeySlab`] of `N` slots without an allocator: in a static, or, as
-/// [`in_storage`](PlainSlab::in_storage) borrows it, on the stack or in a struct.
+/// Memory for a [`BoundedKeySlab`] of `N` slots without an allocator: in a static, from which
+/// [`claim`](Self::claim) takes the slab, or on the stack or in a struct, from which
+/// [`in_storage`](PlainSlab::in_storage) borrows it.
 ///
 /// Its keys have generations, unless a third parameter names another type of key: the tables of
-/// firmware are mostly of connections, timers and requests, whose keys others keep. A slot takes
-/// 2^30 − 1 values, and the slab `N` × (2^30 − 1) before it is
-/// [full for good](GenKey#how-long-generations-last);
-/// [`wrapping_generations`](PlainSlab::wrapping_generations) is for one that is to outlast them.
+/// firmware are mostly of connections, timers and requests, whose keys are kept elsewhere. A slot
+/// takes 2^30 − 1 values, and the slab takes `N` × (2^30 − 1) values before it is
+/// [full for good](GenKey#how-long-generations-last). Call
+/// [`wrapping_generations`](PlainSlab::wrapping_generations) if the slab must last longer.
 ///
-/// The slab of a static is an ordinary one: its methods neither allocate nor free. Only a clone
-/// takes memory, of the global allocator; without the feature `alloc` there is no `clone`. Dropping
-/// the slab drops its values; the storage of a static does not lend its memory again.
+/// The slab of a static is an ordinary slab, whose methods neither allocate nor free. Only `clone`
+/// allocates, with the global allocator; without the feature `alloc` there is no `clone`. Dropping
+/// the slab drops its values, but the storage of a static cannot be claimed again.
 ///
-/// `claim`, `insert`, `get`, `try_remove`, iteration and the other methods that return an
-/// [`Option`] or a [`Result`] link no panic in an optimised build, if the values' own destructors
+/// In an optimised build, `claim`, `insert`, `get`, `try_remove`, iteration and the other methods
+/// that return an [`Option`] or a [`Result`] link no panic code, if the destructors of the values
 /// have none.
 ///
 /// # Cost
 ///
-/// A slot takes as much as one of another slab, and a storage one byte more. It is not written to
-/// before it is used, so it lies in `.bss` and takes no space in an image.
+/// A slot takes as much memory as in another slab, and a storage takes one byte more. It is not
+/// written to before it is used, so it lies in `.bss` and takes no space in an image.
 ///
 /// # Examples
 ///
@@ -237,7 +248,7 @@ impl<T, K: SlabKey, S: FixedStorage> PlainSlab<T, K, S> {
 /// assert!(timers.get(key).is_none()); // and no later timer, in the same slot
 /// ```
 ///
-/// With keys of four bytes, without generations:
+/// With keys of 4 bytes, without generations:
 ///
 /// ```
 /// use flatslab::Key;
@@ -270,9 +281,11 @@ unsafe impl<T, const N: usize, K: SlabKey> Send for KeySlabStorage<T, N, K> {}
 unsafe impl<T, const N: usize, K: SlabKey> Sync for KeySlabStorage<T, N, K> {}
 
 impl<T, const N: usize> KeySlabStorage<T, N> {
-    /// Memory that is not used yet; a constant, so that a static can have it. Its keys are
-    /// [`GenKey`]s; [`with_key`](KeySlabStorage::with_key) is for others. More slots than keys can
-    /// name, 2^30 or more, do not compile.
+    /// Creates a storage that is not used yet, in a constant expression, so that a static can hold
+    /// it.
+    ///
+    /// Its keys are [`GenKey`]s; for others use [`with_key`](KeySlabStorage::with_key). A storage
+    /// with more slots than keys can name (2^30 or more) does not compile.
     ///
     /// # Examples
     ///
@@ -294,7 +307,8 @@ impl<T, const N: usize, K: SlabKey> KeySlabStorage<T, N, K> {
         "a slab of so many slots has no keys for them"
     );
 
-    /// Memory for a slab whose keys are of a type of your choice; a constant.
+    /// Creates a storage for a slab whose keys are of a type of your choice, in a constant
+    /// expression.
     ///
     /// # Examples
     ///
@@ -323,9 +337,10 @@ impl<T, const N: usize, K: SlabKey> KeySlabStorage<T, N, K> {
         }
     }
 
-    /// The slab of a static: the first call returns it, and every later call `None`. O(1); any
-    /// thread may call it. Targets without an atomic swap lack this method; see
-    /// [`in_storage`](PlainSlab::in_storage).
+    /// Returns the slab of a static at the first call, and `None` at every later call.
+    ///
+    /// Any thread may call it. Targets without an atomic swap lack this method; use
+    /// [`in_storage`](PlainSlab::in_storage) there. O(1).
     ///
     /// # Examples
     ///
@@ -355,9 +370,15 @@ impl<T, const N: usize, K: SlabKey> KeySlabStorage<T, N, K> {
 }
 
 impl<'s, T, K: SlabKey> PlainSlab<T, K, InStorage<'s>> {
-    /// A slab in a storage that it borrows; O(1), does not write to the memory. Its methods are those
-    /// of a [`BoundedKeySlab`]. When it is dropped the storage can be used again, with generations
-    /// that begin at 0 again; the values of a slab that is forgotten are not dropped.
+    /// Creates a slab in a storage that it borrows.
+    ///
+    /// Its methods are those of a [`BoundedKeySlab`]. When the slab is dropped, the storage can be
+    /// used again, with generations that start at 0 again. If the slab is forgotten, its values are
+    /// not dropped.
+    ///
+    /// # Complexity
+    ///
+    /// O(1); does not write to the memory.
     ///
     /// # Examples
     ///

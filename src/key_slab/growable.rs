@@ -10,32 +10,38 @@ use crate::raw::source::Source;
 
 /// A container with stable keys and plain references.
 ///
-/// It grows as a `Vec` does: an insertion into a full slab, [`reserve`](PlainSlab::reserve) and
-/// [`insert_at`](PlainSlab::insert_at) may move all values, and keys stay as they are. Nothing
-/// else moves a value. Where none may move, and no insertion may take long, there are
-/// [`reserve`](PlainSlab::reserve) beforehand, and [`BoundedKeySlab`](super::BoundedKeySlab).
+/// It grows as a `Vec` does: an insertion that needs more memory may move all values, but keys stay
+/// the same. So may the methods that reserve or free memory: [`reserve`](PlainSlab::reserve),
+/// [`prepare`](PlainSlab::prepare), [`shrink_to_fit`](PlainSlab::shrink_to_fit) and
+/// [`compact`](PlainSlab::compact). Nothing else moves a value. If values must not move, or every
+/// insertion must be fast, call [`reserve`](PlainSlab::reserve) first or use a
+/// [`BoundedKeySlab`](super::BoundedKeySlab).
+///
+/// An insertion may also cause a page fault: a `KeySlab` does not touch memory before it is used,
+/// unless [`prepare`](PlainSlab::prepare) does; see the [module](super).
+///
+/// The second parameter is the type of its keys: [`Key`] by default,
+/// [`GenKey`](super::GenKey), or a type that [`key_type!`](crate::key_type) declares. With
+/// generations, a slab [needs another slot](super::GenKey#how-long-generations-last) for every
+/// 2^30 − 1 values that were inserted into one slot, unless it was
+/// [built](Self::builder_with_key) with generations that wrap.
 ///
 /// # How long growth takes
 ///
-/// The allocator decides whether an insertion that grows the slab copies the values. While a slab
-/// grew to two million values of 64 bytes (8 bytes), the longest insertion took:
+/// The allocator decides whether an insertion that grows the slab copies the values. The table shows
+/// the longest insertion while a slab grows to two million values of 64 bytes (in parentheses: 8
+/// bytes), as a `Vec` does and with `grow_in_place` of the [builder](Self::builder) (Linux, feature
+/// `os-memory`).
 ///
-/// | program | grows as a `Vec` | grows in place |
+/// | allocator | grows as a `Vec` | grows in place |
 /// |---|--:|--:|
-/// | glibc, just started: it moves the block by page tables | 0.21 ms (0.08) | 0.09 ms (0.09) |
-/// | glibc, after a block of almost 32 MiB was freed, as any program has that read a file: it copies | 10.1 ms (11.6) | 0.09 ms (0.10) |
-/// | mimalloc: it copies, into huge pages | 6.7 ms (1.8) | 0.08 ms (0.05) |
-/// | jemalloc: it copies | 45.5 ms (14.2) | 0.08 ms (0.06) |
+/// | glibc, in a program just started: moves the block in the page tables | 0.21 ms (0.08) | 0.09 ms (0.09) |
+/// | glibc, after the program freed a block of almost 32 MiB, for example after it read a file: copies | 10.1 ms (11.6) | 0.09 ms (0.10) |
+/// | mimalloc: copies, into huge pages | 6.7 ms (1.8) | 0.08 ms (0.05) |
+/// | jemalloc: copies | 45.5 ms (14.2) | 0.08 ms (0.06) |
 ///
-/// Of five runs the shortest, on an AMD EPYC (family 25, model 17); BENCHMARKS.md, "Growth", has
-/// the table that `cargo bench --bench growth` makes. *In place* is `grow_in_place` of the
-/// [builder](Self::builder) (Linux, feature `os-memory`).
-///
-/// The second parameter is the type of its keys: [`Key`] by default,
-/// [`GenKey`](super::GenKey), or one that [`key_type!`](crate::key_type) declares. With generations
-/// it [takes a further slot](super::GenKey#how-long-generations-last) for every 2^30 − 1 values
-/// that were inserted into one, unless it was [built](Self::builder_with_key) with generations
-/// that wrap.
+/// Each figure is the lowest of five runs, on an AMD EPYC (family 25, model 17). BENCHMARKS.md,
+/// "Growth", has the table that `cargo bench --bench growth` prints.
 ///
 /// # Examples
 ///
@@ -60,8 +66,9 @@ pub type KeySlab<T, K = Key> = PlainSlab<T, K, Growable>;
 const _: () = assert!(size_of::<KeySlab<u64>>() <= 64);
 
 impl<T> PlainSlab<T, Key, Growable> {
-    /// Creates an empty slab; allocates nothing before the first insertion. Its keys
-    /// are [`Key`]s; [`with_key`](PlainSlab::with_key) is for others.
+    /// Creates an empty slab, whose keys are [`Key`]s. It allocates at the first insertion.
+    ///
+    /// For other keys use [`with_key`](PlainSlab::with_key).
     ///
     /// ```
     /// let mut slab = flatslab::KeySlab::new();
@@ -77,7 +84,7 @@ impl<T> PlainSlab<T, Key, Growable> {
     ///
     /// # Panics
     ///
-    /// As [`reserve`](PlainSlab::reserve).
+    /// Panics or aborts where [`reserve`](PlainSlab::reserve) does.
     ///
     /// # Examples
     ///
@@ -91,13 +98,12 @@ impl<T> PlainSlab<T, Key, Growable> {
         Self::with_capacity_and_key(capacity)
     }
 
-    /// Creates a slab with memory for exactly `capacity` values; never panics or
-    /// aborts.
+    /// Creates a slab with memory for exactly `capacity` values; never panics or aborts.
     ///
     /// # Errors
     ///
-    /// Where [`with_capacity`](PlainSlab::with_capacity) panics, or the allocator
-    /// refuses.
+    /// Returns an error where [`with_capacity`](PlainSlab::with_capacity) panics, or if the
+    /// allocator refuses.
     ///
     /// # Examples
     ///
@@ -110,8 +116,8 @@ impl<T> PlainSlab<T, Key, Growable> {
 }
 
 impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
-    /// Creates an empty slab whose keys are of a type of your choice; allocates
-    /// nothing before the first insertion.
+    /// Creates an empty slab whose keys are of a type of your choice. It allocates at the first
+    /// insertion.
     ///
     /// ```
     /// use flatslab::{GenKey, KeySlab};
@@ -125,12 +131,12 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
         Self::new_in(Source::GLOBAL)
     }
 
-    /// Creates a slab with memory for exactly `capacity` values, whose keys are of a
-    /// type of your choice.
+    /// Creates a slab with memory for exactly `capacity` values, whose keys are of a type of your
+    /// choice.
     ///
     /// # Panics
     ///
-    /// As [`reserve`](Self::reserve).
+    /// Panics or aborts where [`reserve`](Self::reserve) does.
     ///
     /// # Examples
     ///
@@ -152,12 +158,12 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
         slab
     }
 
-    /// Creates a slab with memory for exactly `capacity` values, whose keys are of a
-    /// type of your choice; never panics or aborts.
+    /// Creates a slab with memory for exactly `capacity` values, whose keys are of a type of your
+    /// choice; never panics or aborts.
     ///
     /// # Errors
     ///
-    /// Where [`with_capacity_and_key`](Self::with_capacity_and_key) panics, or
+    /// Returns an error where [`with_capacity_and_key`](Self::with_capacity_and_key) panics, or if
     /// the allocator refuses.
     ///
     /// # Examples
@@ -171,14 +177,17 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
         Self::try_with_exact_capacity(capacity, &Source::GLOBAL, false)
     }
 
-    /// Inserts a value into a free slot; O(1). If none is free, it grows: O(values) then, and
-    /// amortised O(1).
+    /// Inserts a value into a free slot, and returns its key.
+    ///
+    /// # Complexity
+    ///
+    /// Amortised O(1). If no slot is free, the slab grows, in O(len).
     ///
     /// # Panics
     ///
-    /// If the slab would have more slots than keys can name (2^30 or more), or
-    /// their bytes exceed `isize::MAX`. If the allocator refuses, the program ends, as with
-    /// `Vec`; [`try_insert`](Self::try_insert) returns the value instead.
+    /// Panics if the slab would have 2^30 slots or more, or their bytes would exceed `isize::MAX`.
+    /// If the allocator refuses, the program aborts, as with `Vec`.
+    /// [`try_insert`](Self::try_insert) returns the value instead.
     ///
     /// # Examples
     ///
@@ -196,12 +205,14 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
         }
     }
 
-    /// The slot that the next insertion fills, for a value that knows its key;
-    /// O(1). If none is free, the slab grows, as in [`insert`](Self::insert).
+    /// Returns the entry of the slot that the next insertion fills, for a value that contains its
+    /// own key.
+    ///
+    /// If no slot is free, the slab grows, as in [`insert`](Self::insert).
     ///
     /// # Panics
     ///
-    /// As [`insert`](Self::insert).
+    /// Panics or aborts where [`insert`](Self::insert) does.
     ///
     /// # Examples
     ///
@@ -222,7 +233,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
         }
     }
 
-    /// The key that the next insertion gives, if it succeeds; O(1).
+    /// Returns the key that the next insertion will return, if it succeeds. O(1).
     ///
     /// ```
     /// let mut slab = flatslab::KeySlab::new();
@@ -236,14 +247,20 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
         K::new(index, version, Inside)
     }
 
-    /// Reserves memory for at least `additional` more values, and if it grows for twice as many as
-    /// before, in a range for a few more; O(slots used) then.
+    /// Reserves memory for at least `additional` more values.
+    ///
+    /// If the slab must grow, its capacity at least doubles; when it [grows in
+    /// place](Self::builder), it grows by a little more than needed. If there is no memory for
+    /// this, it grows by less.
+    ///
+    /// # Complexity
+    ///
+    /// O(used slots) if the slab grows, otherwise O(1).
     ///
     /// # Panics
     ///
-    /// If the slab would have more slots than keys can name (2^30 or more), or
-    /// their bytes exceed `isize::MAX`. If the allocator refuses, the program ends, as with
-    /// `Vec`.
+    /// Panics if the slab would have 2^30 slots or more, or their bytes would exceed `isize::MAX`.
+    /// If the allocator refuses, the program aborts, as with `Vec`.
     ///
     /// # Examples
     ///
@@ -259,12 +276,13 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
         }
     }
 
-    /// Reserves memory for at least `additional` more values, like
-    /// [`reserve`](Self::reserve); never panics or aborts.
+    /// Reserves memory for at least `additional` more values, like [`reserve`](Self::reserve);
+    /// never panics or aborts.
     ///
     /// # Errors
     ///
-    /// Where [`reserve`](Self::reserve) panics, or the allocator refuses; nothing has changed.
+    /// Returns an error where [`reserve`](Self::reserve) panics, or if the allocator refuses;
+    /// nothing has changed then.
     ///
     /// # Examples
     ///
@@ -275,12 +293,15 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
         self.try_reserve_slots(additional)
     }
 
-    /// Reserves memory for exactly `additional` more values, unless there is memory for more;
-    /// O(slots used) if it grows.
+    /// Reserves memory for exactly `additional` more values, if there is not that much already.
+    ///
+    /// # Complexity
+    ///
+    /// O(used slots) if the slab grows, otherwise O(1).
     ///
     /// # Panics
     ///
-    /// As [`reserve`](Self::reserve).
+    /// Panics or aborts where [`reserve`](Self::reserve) does.
     ///
     /// # Examples
     ///
@@ -301,7 +322,8 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
     ///
     /// # Errors
     ///
-    /// Where [`reserve`](Self::reserve) panics, or the allocator refuses; nothing has changed.
+    /// Returns an error where [`reserve`](Self::reserve) panics, or if the allocator refuses;
+    /// nothing has changed then.
     ///
     /// ```
     /// let mut slab = flatslab::KeySlab::<u64>::new();
@@ -317,14 +339,20 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
         unsafe { self.cells.try_resize::<K::Cell<T>>(self.used, capacity) }
     }
 
-    /// Frees the memory after the last value, or the last slot of a
-    /// [detached](Self::detach) one; O(slots used). Keys do not change. If the allocator
-    /// refuses a smaller block, the slab keeps the one it has.
+    /// Frees the memory after the last slot that has a value or is kept for a
+    /// [detached](Self::detach) value.
     ///
-    /// With [`GenKey`](super::GenKey) the slab remembers the highest generation of the slots that
-    /// it frees, and begins with the next one in each slot after. So a slot is kept, with those
-    /// before it, that has had more than 65,536 generations since the slab was shrunk, for all others
-    /// would lose as many.
+    /// Keys do not change. If the allocator refuses a smaller block, the slab keeps the present
+    /// one.
+    ///
+    /// With [`GenKey`](super::GenKey) the slab remembers the highest generation of the freed slots.
+    /// A slot that is added later starts with the generation after it. If a slot has had more than
+    /// 65,536 generations since the last shrink, it is kept, with all slots before it: freeing it
+    /// would cost each slot that is added later as many generations.
+    ///
+    /// # Complexity
+    ///
+    /// O(used slots).
     ///
     /// ```
     /// let mut slab = flatslab::KeySlab::<u64>::with_capacity(100_000);
@@ -337,7 +365,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
         let last = (0..self.used).rev().find(|&index| {
             // SAFETY: by `used-cells` the cell exists.
             let cell = unsafe { self.place(index).as_ref() };
-            // That of a detached value is one.
+            // The version of a cell kept for a detached value is higher too.
             cell.is_occupied() || cell.version() > highest
         });
         let kept = last.map_or(0, |last| last + 1);
@@ -347,7 +375,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
         }
         self.cells.retain(|index| index < kept);
         self.used = kept;
-        // What is refused stays.
+        // If it is refused, the present block stays.
         // SAFETY: by `used-cells` the cells below `used` are initialised, and no others; only they
         // are on the stack.
         let _ = unsafe { self.cells.try_resize::<K::Cell<T>>(kept, kept) };
@@ -362,7 +390,7 @@ fn fail(error: Option<AllocError>) -> ! {
 }
 
 impl<T, K: SlabKey> Default for PlainSlab<T, K, Growable> {
-    /// An empty slab, as [`with_key`](Self::with_key) makes it.
+    /// Creates an empty slab, like [`with_key`](Self::with_key).
     fn default() -> Self {
         Self::with_key()
     }

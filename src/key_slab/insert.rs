@@ -1,5 +1,5 @@
-//! Insertion, with growth: the entry of the next slot, the memory for those after it, and the report
-//! about memory. For both kinds of slabs: a bounded one refuses to grow at compile time.
+//! Insertion with growth, the entry of the next slot, memory for later insertions, and the report
+//! about memory. For both kinds of slabs: that a bounded slab does not grow is known at compile time.
 
 use core::fmt;
 
@@ -14,8 +14,13 @@ use crate::raw::report::Report;
 use crate::raw::touch::{PAGE, touch};
 
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
-    /// Inserts a value into a free slot; O(1). If none is free and the slab can grow, it doubles
-    /// its memory, and may move all values. Never panics or aborts.
+    /// Inserts a value into a free slot, and returns its key. Never panics or aborts.
+    ///
+    /// If no slot is free and the slab can grow, it doubles its memory, and may move all values.
+    ///
+    /// # Complexity
+    ///
+    /// Amortised O(1). O(len) if the slab grows.
     ///
     /// # Errors
     ///
@@ -39,12 +44,14 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         })
     }
 
-    /// The slot that the next insertion fills, for a value that knows its key;
-    /// O(1). If none is free and the slab can grow, it does so. Never panics or aborts.
+    /// Returns the entry of the slot that the next insertion fills, for a value that contains its
+    /// own key. Never panics or aborts.
+    ///
+    /// If no slot is free and the slab can grow, it grows.
     ///
     /// # Errors
     ///
-    /// When no slot is free and the slab cannot grow.
+    /// Returns an error if no slot is free and the slab cannot grow.
     ///
     /// # Examples
     ///
@@ -64,13 +71,20 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         }
     }
 
-    /// Makes and touches the memory of the next `slots` insertions: they neither call the
-    /// allocator nor fault, and neither do their removals. O(bytes). A bounded slab has it for
-    /// as many as it has slots.
+    /// Allocates and touches the memory for the next `slots` insertions, or for all free slots of a
+    /// bounded slab that has fewer.
+    ///
+    /// These insertions, and the removals of their values, then neither call the allocator nor
+    /// fault.
+    ///
+    /// # Complexity
+    ///
+    /// O(bytes of these slots), and O(used slots) more if the slab grows.
     ///
     /// # Errors
     ///
-    /// As of [`try_reserve`](PlainSlab::try_reserve); of a bounded slab there is none.
+    /// Returns an error where `try_reserve` of a [`KeySlab`](super::KeySlab) does. A bounded slab
+    /// never fails.
     ///
     /// # Examples
     ///
@@ -92,9 +106,11 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         Ok(())
     }
 
-    /// Touches the cells of the next free slots. Of cells of a page at most these are the first and
-    /// the last: every cell was written somewhere when it was made, and the next one begins in the
-    /// page in which it ends.
+    /// Touches the cells of the next free slots.
+    ///
+    /// If a cell is not larger than a page, touching the first and the last cell suffices: a part of
+    /// every cell was written when it was created, and each cell ends in the page in which the next
+    /// one begins.
     fn touch_free(&mut self, slots: usize) {
         #[cfg(feature = "alloc")]
         if self.cells.source().populates() {
@@ -124,8 +140,11 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         }
     }
 
-    /// The slab's memory, and which of the requested page options were obtained. Asks the
-    /// system about [its pages](crate::memory::Pages): for the start and for diagnostics.
+    /// Returns a report about the slab's memory: its bytes, and which of the requested page options
+    /// were obtained.
+    ///
+    /// It asks the system about [its pages](crate::memory::Pages), so call it at the start of a
+    /// program or for diagnostics.
     ///
     /// ```
     /// let slab = flatslab::BoundedKeySlab::<u64>::with_capacity(1000);
@@ -138,16 +157,16 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
             .in_range(self.cells.reserved())
     }
 
-    /// Inserts a value into a free slot; if there is none, into one of new memory.
+    /// Inserts a value into a free slot, or into a slot of new memory if no slot is free.
     ///
-    /// The paths to a reused and to a fresh slot are separate until the end, so
-    /// that the compiler uses what each knows of its cell. The value stays where
-    /// the caller has it until it is inserted: as part of a function's result, 64
-    /// bytes are copied twice (CHURN LIFO: 2.6 times the time).
+    /// The paths for a reused and for a fresh slot are separate until the end, so that the
+    /// compiler uses what each path knows about its cell. The value stays in the caller's place
+    /// until it is inserted: as a part of a function's result, 64 bytes would be copied twice
+    /// (CHURN LIFO: 2.6 times the time).
     ///
     /// # Errors
     ///
-    /// What `refuse` makes of the value, and of why the slab does not grow.
+    /// Returns what `refuse` makes of the value and of the reason why the slab does not grow.
     #[inline(always)]
     pub(super) fn insert_or_grow<E>(
         &mut self,
@@ -170,8 +189,8 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         Ok(unsafe { self.fill_fresh(value) })
     }
 
-    /// Inserts a value into the slot that [`next_place`](Self::next_place) gives; allocates
-    /// nothing and cannot fail.
+    /// Inserts a value into the slot that [`next_place`](Self::next_place) returns; does not
+    /// allocate, and cannot fail.
     ///
     /// # Safety
     ///
@@ -216,8 +235,9 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         K::new(fresh, version, Inside)
     }
 
-    /// The [next place](Self::next_place); grows unless a slot is free. The place is returned, not
-    /// asked for again: nothing would tell the compiler that there is one, and a panic would stay.
+    /// Returns the [next place](Self::next_place), and grows if no slot is free. The caller does not
+    /// ask for the place again: the compiler could not tell that there is one, and a panic would
+    /// remain in the code.
     #[inline]
     pub(super) fn place_or_grow(&mut self) -> Result<(usize, u32), Option<AllocError>> {
         if let Some(place) = self.next_place() {
@@ -230,12 +250,12 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         Err(None)
     }
 
-    /// Grows to `slots` slots at least, more than there are, and to twice as many as there are if
+    /// Grows to at least `slots` slots, which is more than the capacity, and to twice the capacity if
     /// there is memory.
     ///
     /// # Errors
     ///
-    /// Past the limits, or when the allocator refuses: nothing has changed.
+    /// If a limit is exceeded, or the allocator refuses: nothing has changed.
     #[cfg(feature = "alloc")]
     #[cold]
     #[inline(never)]
@@ -245,7 +265,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         unsafe { self.cells.try_grow::<K::Cell<T>>(self.used, slots) }
     }
 
-    /// There is no slab that grows.
+    /// Refuses: without an allocator no slab grows.
     #[cfg(not(feature = "alloc"))]
     fn try_grow(&mut self, _slots: usize) -> Result<(), AllocError> {
         Err(AllocError::Full {
@@ -253,7 +273,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         })
     }
 
-    /// [Grows](Self::try_grow), if need be, so that there is a slot of this index.
+    /// [Grows](Self::try_grow), if necessary, until there is a slot with this index.
     #[cfg(feature = "alloc")]
     pub(super) fn try_reach(&mut self, index: usize) -> Result<(), AllocError> {
         if index < self.capacity() {
@@ -262,7 +282,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         self.try_grow(index + 1)
     }
 
-    /// [Grows](Self::try_grow), if need be, so that `additional` more values fit.
+    /// [Grows](Self::try_grow), if necessary, until `additional` more values fit.
     #[cfg(feature = "alloc")]
     pub(super) fn try_reserve_slots(&mut self, additional: usize) -> Result<(), AllocError> {
         match additional.saturating_sub(self.free_slots()) {
@@ -283,18 +303,16 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     }
 }
 
-/// A value that found no place. A call, which is given the value: see [`Held`].
+/// Wraps a value that was not inserted. A function call that takes the value: see [`Held`].
 #[cold]
 #[inline(never)]
 fn refused<T>(held: Held<T>) -> FullError<T> {
     FullError(held.value)
 }
 
-/// The slot that the next insertion fills; made by
-/// [`vacant_entry`](PlainSlab::vacant_entry).
+/// The slot that the next insertion fills. Created by [`vacant_entry`](PlainSlab::vacant_entry).
 ///
-/// It takes nothing before [`insert`](Self::insert): dropping or forgetting it
-/// changes nothing.
+/// It changes nothing before [`insert`](Self::insert): it may be dropped or forgotten.
 ///
 /// # Examples
 ///
@@ -311,10 +329,10 @@ fn refused<T>(held: Held<T>) -> FullError<T> {
 /// ```
 #[must_use = "an entry does nothing before `insert`"]
 pub struct VacantEntry<'a, T, K: SlabKey = Key, S: Storage = Growable> {
-    /// It has a [next place](PlainSlab::next_place), and keeps it: nothing else
-    /// uses the slab while it is borrowed.
+    /// The slab has a [next place](PlainSlab::next_place), and keeps it: nothing else uses the
+    /// slab while it is borrowed.
     slab: &'a mut PlainSlab<T, K, S>,
-    /// The numbers and not the key, whose methods may return others later.
+    /// The numbers of the key, not the key, whose methods may return other numbers later.
     index: usize,
     version: u32,
 }
@@ -334,7 +352,7 @@ impl<'a, T, K: SlabKey, S: Storage> VacantEntry<'a, T, K, S> {
         }
     }
 
-    /// The key that the value will have.
+    /// Returns the key that the value will have.
     ///
     /// ```
     /// let mut slab = flatslab::KeySlab::new();
@@ -349,7 +367,7 @@ impl<'a, T, K: SlabKey, S: Storage> VacantEntry<'a, T, K, S> {
         K::new(self.index, self.version, Inside)
     }
 
-    /// Puts the value in; O(1), no allocation, cannot fail.
+    /// Inserts the value, and returns a reference to it. Cannot fail, and does not allocate. O(1).
     ///
     /// ```
     /// let mut slab = flatslab::KeySlab::new();

@@ -1,53 +1,62 @@
 //! `KeySlab`: a container with stable keys and plain references.
 //!
-//! Use it like a `Vec` whose indices stay valid: `&mut self`, `&T`, `slab[key]`, and
-//! `Send` if its values are. Its methods have the names of the `slab` crate wherever
-//! they mean the same, so moving a program changes a type and its `usize`s. Unlike
-//! there, an insertion does not wait for a cold cell, keys may have a type of your own
-//! ([`key_type!`](crate::key_type)) or generations ([`GenKey`]), and a snapshot restores
-//! values under their own keys.
+//! Use it like a `Vec` whose indices stay valid: with `&mut self`, `&T` and `slab[key]`; it is
+//! `Send` if its values are. Its methods have the names of the `slab` crate wherever they mean the
+//! same, so moving a program changes a type and its `usize`s. Unlike in that crate, an insertion
+//! does not wait for a cold cell, keys may have a type of your own
+//! ([`key_type!`](crate::key_type)) or generations ([`GenKey`]), and a snapshot restores values
+//! under their own keys.
 //!
 //! | you have | use |
 //! |---|---|
-//! | no bound on the number of values | [`KeySlab`]: grows as a `Vec` does; then values may move, and keys stay |
-//! | a bound, or references to values that must not move | [`BoundedKeySlab`]: allocated when it is made; a full one returns [`FullError`] |
-//! | the same without an allocator, in a static, on the stack, in a struct | [`KeySlabStorage`] |
-//! | no bound, and growth that copies nothing | `grow_in_place` of its [builder](KeySlab::builder) (Linux, feature `os-memory`), or a [tracked slab](crate::Slab) |
-//! | more about some of the values, apart from them | a [`SecondarySlab`] |
-//! | keys that may be used after their value is gone | `KeySlab<T, `[`GenKey`]`>` |
-//! | several of them, whose keys must not be mixed up | a [`key_type!`](crate::key_type) each |
-//! | owners that drop their value, values shared while they are borrowed | a [tracked slab](crate::TrackedSlab) instead |
+//! | an unbounded number of values | [`KeySlab`]: grows as a `Vec` does; values may move then, and keys stay valid |
+//! | a bounded number, or values that must not move | [`BoundedKeySlab`]: allocated at construction; a full slab returns [`FullError`] |
+//! | the same without an allocator: in a static, on the stack, in a struct | [`KeySlabStorage`] |
+//! | an unbounded number, and growth that copies nothing | `grow_in_place` of its [builder](KeySlab::builder) (Linux, feature `os-memory`), or a [tracked slab](crate::Slab) |
+//! | more data about some of the values, stored apart from them | a [`SecondarySlab`] |
+//! | keys that may be used after their value was removed | `KeySlab<T, `[`GenKey`]`>` |
+//! | several slabs whose keys must not be mixed up | a [`key_type!`](crate::key_type) for each |
+//! | owners that drop their value, or values shared while some are borrowed | a [tracked slab](crate::TrackedSlab) instead |
 //!
 //! # What it costs
 //!
-//! A slot takes an `Option<T>`, which is no larger than a `T` that has a niche. With
-//! [`GenKey`] it takes a `T` and 4 bytes, rounded up to the alignment of `T`, or to 4.
-//! The stack of free slots takes 4 bytes more for each.
-//! An empty slab has 64 bytes and no memory, the first value gets it four slots. Every operation
-//! is O(1) and allocates nothing unless it says otherwise; an insertion that grows a [`KeySlab`]
-//! takes memory for twice as many values, and copies those there are.
-//! A [`KeySlab`] does not touch memory before it is used: the first insertion into a page may
-//! fault, unless [`prepare`](KeySlab::prepare) has touched the page. A [`BoundedKeySlab`] touches all of
-//! its memory when it is made, unless it is built `lazy`.
+//! A slot takes an `Option<T>`, which is no larger than `T` if `T` has a niche. With [`GenKey`] it
+//! takes a `T` and 4 bytes, rounded up to the alignment of `T` (at least 4 bytes). The stack of free
+//! slots takes 4 bytes more for each slot.
+//!
+//! An empty slab is 64 bytes and does not allocate. The first insertion allocates four slots (one,
+//! if a slot takes more than 1 KiB). Every operation is O(1) and does not allocate unless its
+//! documentation says otherwise. An insertion that grows a [`KeySlab`] allocates memory for twice as
+//! many values, and copies the present ones.
+//!
+//! # When an insertion may fault
+//!
+//! The system provides memory page by page, when it is first touched. A [`KeySlab`] does not touch
+//! memory before it is used, so the first insertion into a page may cause a page fault, unless
+//! [`prepare`](KeySlab::prepare) has touched the page. An insertion that grows the slab may also
+//! wait for the allocator, and copies the values. A [`BoundedKeySlab`] touches all its memory at
+//! construction, so no insertion faults, unless the slab was built `lazy` or deserialized from a
+//! snapshot. The memory of a [`KeySlabStorage`] is touched when it is used, or by `prepare`. Memory
+//! from [`Pages`](crate::memory::Pages) of the system is populated when it is allocated.
 //!
 //! # Invariants
 //!
 //! * `used-cells`: the cells below `used` exist, those from there on are uninitialised;
 //!   `used <= capacity`.
-//! * `vacant-stack`: the stack has the indices of the vacant cells, each once, but those of
-//!   retired ones, of which there are `retired`, and of those kept for detached values, of which
-//!   there are `detached`; it has room for `capacity`.
-//! * `whole-key-slab`: no user code runs while either does not hold.
+//! * `vacant-stack`: the stack has the index of each vacant cell once, except those of retired
+//!   cells, of which there are `retired`, and those of cells kept for detached values, of which
+//!   there are `detached`. It has room for `capacity` indices.
+//! * `whole-key-slab`: no user code runs while one of these does not hold.
 
-// | file | what |
+// | file | content |
 // |---|---|
-// | `key.rs`, `cell.rs` | plain keys, keys with generations, key types of the user's own; a cell for each |
+// | `key.rs`, `cell.rs` | plain keys, keys with generations, key types of the user's own; the cell for each |
 // | `cells.rs` | the memory: cells, and the free indices |
-// | `insert.rs`, `generations.rs` | insertion with growth, entries; slots without a generation left, values that leave for a while |
-// | `iter.rs`, `many.rs` | iteration, by reference and by value; several values at once, or all |
-// | `restore.rs`, `snapshot.rs`, `as_map.rs` | values under keys they had; snapshots; the form of the `slab` crate |
-// | `growable.rs`, `bounded.rs`, `options.rs` | what each kind of slab has to itself, and the memory of a bounded one in a static |
-// | `secondary.rs` | more of the values of another slab |
+// | `insert.rs`, `generations.rs` | insertion with growth, entries; slots whose generations are used up, detached values |
+// | `iter.rs`, `many.rs` | iteration, by reference and by value; operations on several values at once, or all |
+// | `restore.rs`, `snapshot.rs`, `as_map.rs` | values under keys they had; snapshots; the format of the `slab` crate |
+// | `growable.rs`, `bounded.rs`, `options.rs` | what differs between the kinds of slab, and the memory of a bounded slab in a static |
+// | `secondary.rs` | more data about the values of another slab |
 
 #[cfg(feature = "serde")]
 #[cfg_attr(docsrs, doc(cfg(feature = "serde")))]
@@ -108,10 +117,14 @@ pub use secondary::{Join, JoinMut, SecondarySlab};
 #[cfg_attr(docsrs, doc(cfg(feature = "serde")))]
 pub use snapshot::Restore;
 
-/// Whether a slab grows: [`Growable`], or [`Bounded`] and [`InStorage`]. Sealed.
+/// The kind of memory of a [`PlainSlab`]: [`Growable`], [`Bounded`] or [`InStorage`].
+///
+/// This trait is sealed.
 pub trait Storage: sealed::Kind {}
 
-/// A fixed capacity: [`Bounded`] or [`InStorage`]. Sealed.
+/// A kind of memory with a fixed capacity: [`Bounded`] or [`InStorage`].
+///
+/// This trait is sealed.
 pub trait FixedStorage: Storage {}
 
 mod sealed {
@@ -120,7 +133,7 @@ mod sealed {
     }
 }
 
-/// A fixed capacity: of a [`BoundedKeySlab`].
+/// The memory of a [`BoundedKeySlab`]: a fixed capacity.
 #[derive(Debug)]
 pub enum Bounded {}
 
@@ -128,7 +141,7 @@ pub enum Bounded {}
 #[derive(Debug)]
 pub struct InStorage<'s>(PhantomData<&'s ()>);
 
-/// A capacity that grows with the values: of a [`KeySlab`].
+/// The memory of a [`KeySlab`]: a capacity that grows with the values.
 #[derive(Debug)]
 pub enum Growable {}
 
@@ -151,20 +164,19 @@ impl sealed::Kind for Growable {
     const BOUNDED: bool = false;
 }
 
-/// Values of one type under keys that do not change, accessed by plain references: the
-/// generic type of [`KeySlab`] and [`BoundedKeySlab`].
+/// Values of one type under stable keys, accessed by plain references: the generic type of
+/// [`KeySlab`] and [`BoundedKeySlab`].
 ///
-/// - [`KeySlab`]`<T>`, [`Growable`]: grows as a `Vec` does.
-/// - [`BoundedKeySlab`]`<T>`, [`Bounded`]: a fixed capacity, from which no value moves.
-/// - [`InStorage`]: the same in a [`KeySlabStorage`] that it borrows.
+/// - [`KeySlab`]`<T>` has [`Growable`] memory: it grows as a `Vec` does.
+/// - [`BoundedKeySlab`]`<T>` has [`Bounded`] memory: a fixed capacity, and no value ever moves.
+/// - A slab with [`InStorage`] memory is the same in a [`KeySlabStorage`] that it borrows.
 ///
-/// Their pages have the constructors and the insertions that tell them apart.
-/// `K` is the type of the keys: [`Key`] if it is not named, [`GenKey`], or one
-/// that [`key_type!`](crate::key_type) declares. See the [module](self) for when
-/// to use it and what it costs.
+/// The constructors and insertion methods that differ are documented on the aliases. `K` is the
+/// type of the keys: [`Key`] by default, [`GenKey`], or a type that [`key_type!`](crate::key_type)
+/// declares. The [module](self) says when to use it and what it costs.
 ///
-/// Slots are reused last in, first out; a fresh slab hands out ascending keys from 0. Which key
-/// an insertion gives follows from the calls before it alone: not from the memory there is.
+/// Slots are reused last in, first out; a new slab returns ascending keys from 0. The key that an
+/// insertion returns depends only on the previous calls, never on the allocator.
 ///
 /// # Examples
 ///
@@ -183,14 +195,14 @@ impl sealed::Kind for Growable {
 /// assert!(insert_all(&mut BoundedKeySlab::with_capacity(2), 3).is_err());
 /// ```
 pub struct PlainSlab<T, K: SlabKey, S: Storage> {
-    /// Of `K::Cell<T>`.
+    /// The cells, of type `K::Cell<T>`.
     cells: Cells,
     used: usize,
     retired: u32,
     detached: u32,
-    /// The highest version of the cells that were cut off, with which those after `used` begin.
+    /// The highest version of the cells that were cut off. Cells after `used` start with it.
     floor: u32,
-    /// Whether a slot that has used its last generation begins with the first one again.
+    /// Whether a slot that has used its last generation starts again with the first one.
     wraps: bool,
     /// Covariant in `T`.
     values: PhantomData<T>,
@@ -208,7 +220,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         Self::in_cells(Cells::empty::<K::Cell<T>>(source))
     }
 
-    /// A slab without values over memory for cells of type `K::Cell<T>`.
+    /// Creates a slab without values over memory for cells of type `K::Cell<T>`.
     const fn in_cells(cells: Cells) -> Self {
         PlainSlab {
             cells,
@@ -223,11 +235,11 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         }
     }
 
-    /// An empty slab with memory for exactly so many values.
+    /// Creates an empty slab with memory for exactly `capacity` values.
     ///
     /// # Errors
     ///
-    /// Past the limits, or when the source refuses.
+    /// If a limit is exceeded, or the source refuses.
     #[cfg(feature = "alloc")]
     fn try_with_exact_capacity(
         capacity: usize,
@@ -241,7 +253,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         Ok(slab)
     }
 
-    /// The place of a cell.
+    /// Returns the place of a cell.
     ///
     /// # Safety
     ///
@@ -252,8 +264,8 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         unsafe { self.cells.cell(index) }
     }
 
-    /// The occupied cell that a key opens. The caller reads the numbers of the key
-    /// once: a key type of the user's may return others at the next call.
+    /// Finds the occupied cell of a key. The caller reads the numbers of the key once: a key
+    /// type of the user's may return others at the next call.
     #[inline(always)]
     fn find(&self, index: usize, version: u32) -> Option<NonNull<K::Cell<T>>> {
         if index < self.used {
@@ -267,7 +279,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         }
     }
 
-    /// Number of values; O(1).
+    /// Returns the number of values. O(1).
     ///
     /// ```
     /// let mut slab = flatslab::KeySlab::new();
@@ -280,7 +292,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         self.used - self.cells.len() - self.retired as usize - self.detached as usize
     }
 
-    /// Whether there is no value.
+    /// Returns `true` if there is no value.
     ///
     /// ```
     /// assert!(flatslab::KeySlab::<u64>::new().is_empty());
@@ -291,7 +303,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         self.len() == 0
     }
 
-    /// Number of slots allocated.
+    /// Returns the number of slots that there is memory for.
     ///
     /// ```
     /// let slab = flatslab::BoundedKeySlab::<u64>::with_capacity(8);
@@ -303,9 +315,11 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         self.cells.capacity()
     }
 
-    /// Prefetches the value at `key`: a hint to the processor, for a key that will be
-    /// used soon. O(1); accesses no value, checks only the range of keys, and cannot
-    /// fault. Does nothing on processors other than x86_64 and aarch64.
+    /// Prefetches the value with this key: a hint to the processor, for a value that will be used
+    /// soon.
+    ///
+    /// Accesses no value, checks only the range of keys, and cannot fault. Does nothing on
+    /// processors other than x86_64 and aarch64. O(1).
     ///
     /// ```
     /// let mut slab = flatslab::KeySlab::new();
@@ -329,8 +343,10 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         prefetch(cell.cast(), size_of::<K::Cell<T>>());
     }
 
-    /// Number of slots that are neither taken, [retired](Self::retired_slots) nor kept for a
-    /// [detached](Self::detached_slots) value: an insertion into them allocates nothing.
+    /// Returns the number of free slots, into which insertions allocate nothing.
+    ///
+    /// Slots that are [retired](Self::retired_slots) or kept for a [detached](Self::detached_slots)
+    /// value are not free.
     ///
     /// ```
     /// let mut slab = flatslab::BoundedKeySlab::with_capacity(8);
@@ -343,9 +359,11 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         self.capacity() - self.used + self.cells.len()
     }
 
-    /// Number of slots up to the last one that has had a value since the slab was made, shrunk or,
-    /// without generations, cleared: the most that an iteration visits, which ends with the last
-    /// value. O(1).
+    /// Returns the number of slots up to the last one that has had a value since the slab was
+    /// created or shrunk.
+    ///
+    /// An iteration visits at most this many slots; it ends with the last value. If keys have no
+    /// generations, [`clear`](Self::clear) sets the number to 0. O(1).
     ///
     /// ```
     /// let mut slab = flatslab::KeySlab::with_capacity(8);
@@ -359,8 +377,8 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         self.used
     }
 
-    /// Whether no slot is free, so that an insertion needs more memory, or fails in a
-    /// bounded slab; O(1).
+    /// Returns `true` if no slot is free: the next insertion fails in a bounded slab, and allocates
+    /// in a growable one. O(1).
     ///
     /// ```
     /// let mut slab = flatslab::BoundedKeySlab::with_capacity(1);
@@ -373,7 +391,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         self.free_slots() == 0
     }
 
-    /// Whether the key opens a value; O(1).
+    /// Returns `true` if there is a value with this key. O(1).
     ///
     /// ```
     /// let mut slab = flatslab::KeySlab::new();
@@ -386,11 +404,15 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         self.find(key.index(), key.version()).is_some()
     }
 
-    /// Borrows the value at `key`; O(1). `None` if there is none.
+    /// Borrows the value with this key. Returns `None` if there is no value.
     ///
-    /// A plain [`Key`] whose value is gone opens the slot's next value,
-    /// [`GenKey`] does not. A key of another slab opens whatever value has the
-    /// same key here; [`key_type!`](crate::key_type) keeps the slabs apart.
+    /// A plain [`Key`] whose value was removed finds the next value in its slot; a [`GenKey`] does
+    /// not. A key of another slab finds the value that has the same key in this slab;
+    /// [`key_type!`](crate::key_type) tells the keys of several slabs apart.
+    ///
+    /// # Complexity
+    ///
+    /// O(1).
     ///
     /// ```
     /// let mut slab = flatslab::KeySlab::new();
@@ -407,7 +429,8 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         Some(unsafe { cell.as_ref().value() })
     }
 
-    /// Borrows the value at `key` mutably; O(1). `None` as in [`get`](Self::get).
+    /// Borrows the value with this key mutably. Returns `None` if there is no value, like
+    /// [`get`](Self::get). O(1).
     ///
     /// ```
     /// let mut slab = flatslab::KeySlab::new();
@@ -425,12 +448,12 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         Some(unsafe { cell.as_mut().value_mut() })
     }
 
-    /// Borrows the value at `key`, without a check.
+    /// Borrows the value with this key without a check.
     ///
     /// # Safety
     ///
-    /// The key opens a value: [`contains`](Self::contains) would return `true`, and a
-    /// key type that is not of this crate has the same numbers each time.
+    /// There is a value with this key: [`contains`](Self::contains) would return `true`. A key type
+    /// that is not of this crate returns the same numbers each time.
     ///
     /// # Examples
     ///
@@ -447,12 +470,12 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         unsafe { self.place(key.index()).as_ref().value() }
     }
 
-    /// Borrows the value at `key` mutably, without a check.
+    /// Borrows the value with this key mutably without a check.
     ///
     /// # Safety
     ///
-    /// The key opens a value: [`contains`](Self::contains) would return `true`, and a
-    /// key type that is not of this crate has the same numbers each time.
+    /// There is a value with this key: [`contains`](Self::contains) would return `true`. A key type
+    /// that is not of this crate returns the same numbers each time.
     ///
     /// # Examples
     ///
@@ -470,11 +493,16 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         unsafe { self.place(key.index()).as_mut().value_mut() }
     }
 
-    /// Moves the value at `key` out and frees its slot; O(1).
+    /// Removes the value with this key, returns it, and frees its slot.
+    ///
+    /// # Complexity
+    ///
+    /// O(1); does not allocate.
     ///
     /// # Panics
     ///
-    /// If there is none; [`try_remove`](Self::try_remove) returns `None` then.
+    /// Panics if there is no value with this key. [`try_remove`](Self::try_remove) returns `None`
+    /// instead.
     ///
     /// # Examples
     ///
@@ -494,8 +522,8 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         }
     }
 
-    /// Moves the value at `key` out and frees its slot; O(1). `None` if there is
-    /// none.
+    /// Removes the value with this key, returns it, and frees its slot. Returns `None` if there is
+    /// no value with this key. O(1).
     ///
     /// ```
     /// let mut slab = flatslab::KeySlab::new();
@@ -513,10 +541,10 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
 
     /// Moves a value out and frees its slot.
     ///
-    /// The push comes first, because the next insertion waits for it. The value is
-    /// read last, into the place where the caller wants it. The version is the
-    /// caller's, in a register: if insertions and removals alternate, that of the cell
-    /// was stored a moment ago, and the next insertion would wait for it.
+    /// The push comes first, because the next insertion waits for it. The value is read last,
+    /// straight into the place where the caller wants it. The caller passes the version in a
+    /// register: if insertions and removals alternate, the version in the cell was stored a moment
+    /// ago, and the next insertion would wait for that store.
     ///
     /// # Safety
     ///
@@ -532,12 +560,12 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         }
     }
 
-    /// A cell whose value has this version becomes free, or retires. Returns the version that it is
-    /// to have when it is vacant.
+    /// Frees or retires a cell whose value has this version. Returns the version that the vacant
+    /// cell gets.
     ///
     /// # Safety
     ///
-    /// The cell is occupied, or kept for a value that does not come back; it is vacated next.
+    /// The cell is occupied, or kept for a detached value that is given up; it is vacated next.
     #[inline(always)]
     unsafe fn free(&mut self, index: usize, version: u32) -> u32 {
         let mut next = version + 1;
@@ -571,7 +599,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         }
     }
 
-    /// Where the next value goes, if there is memory for it, and its version.
+    /// Returns the slot and the version of the next value, if there is memory for it.
     #[inline(always)]
     fn next_place(&self) -> Option<(usize, u32)> {
         if let Some(index) = self.cells.top() {
@@ -583,13 +611,13 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     }
 }
 
-/// From a value, or its slot, to its key.
+/// Conversion of a value, or of its slot, to its key.
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
-    /// Returns the key of a value of this slab, by its address alone; O(1).
+    /// Returns the key of a value of this slab, from its address alone. O(1).
     ///
     /// # Panics
     ///
-    /// If the reference is not to a value of this slab.
+    /// Panics if the reference is not to a value of this slab.
     ///
     /// # Examples
     ///
@@ -608,8 +636,8 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         }
     }
 
-    /// Returns the key of a value of this slab, by its address alone; O(1). `None` if it is of
-    /// another place.
+    /// Returns the key of a value of this slab, from its address alone. Returns `None` if the value
+    /// is not in this slab. O(1).
     ///
     /// ```
     /// let mut slab = flatslab::KeySlab::new();
@@ -622,11 +650,11 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         self.key_at(self.index_of(value)?)
     }
 
-    /// Returns the key of the value in a slot, if it has one; O(1).
+    /// Returns the key of the value in a slot. Returns `None` if the slot has no value. O(1).
     ///
-    /// Where keys have generations, values that link to each other can do it by slot, in four
-    /// bytes instead of eight: who unlinks a value before it is removed needs no generation
-    /// to tell it from the next one.
+    /// If keys have generations, values can still link to each other by slot, in 4 bytes instead of
+    /// 8: a program that unlinks each value before it removes it never follows a link to a later
+    /// value.
     ///
     /// ```
     /// use flatslab::{GenKey, KeySlab};
@@ -661,7 +689,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         })
     }
 
-    /// The value of a slot that exists.
+    /// Returns the value of a slot that exists.
     fn value_at(&self, index: usize) -> Option<&T> {
         debug_assert!(index < self.used);
         // SAFETY: by `used-cells` the cell exists.
@@ -674,7 +702,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
 
 impl<T, K: SlabKey, S: Storage> Drop for PlainSlab<T, K, S> {
     fn drop(&mut self) {
-        /// Freed when it is dropped: also if a destructor panics.
+        /// Frees the block when it is dropped, also if a destructor panics.
         struct Block<'a, T, K: SlabKey, S: Storage>(&'a mut PlainSlab<T, K, S>);
 
         impl<T, K: SlabKey, S: Storage> Drop for Block<'_, T, K, S> {
@@ -684,7 +712,7 @@ impl<T, K: SlabKey, S: Storage> Drop for PlainSlab<T, K, S> {
                 unsafe {
                     self.0.cells.release::<K::Cell<T>>();
                 }
-                // What is lent stays.
+                // Lent memory stays.
                 #[cfg(not(feature = "alloc"))]
                 let _ = &self.0;
             }
@@ -697,7 +725,7 @@ impl<T, K: SlabKey, S: Storage> Drop for PlainSlab<T, K, S> {
 
 /// # Panics
 ///
-/// If there is no value at the key.
+/// Panics if there is no value with this key.
 impl<T, K: SlabKey, S: Storage> Index<K> for PlainSlab<T, K, S> {
     type Output = T;
 
@@ -713,7 +741,7 @@ impl<T, K: SlabKey, S: Storage> Index<K> for PlainSlab<T, K, S> {
 
 /// # Panics
 ///
-/// If there is no value at the key.
+/// Panics if there is no value with this key.
 impl<T, K: SlabKey, S: Storage> IndexMut<K> for PlainSlab<T, K, S> {
     #[inline]
     #[track_caller]
@@ -727,7 +755,7 @@ impl<T, K: SlabKey, S: Storage> IndexMut<K> for PlainSlab<T, K, S> {
 
 #[cfg(feature = "alloc")]
 impl<T: Clone, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
-    /// Clones everything into an empty slab with as many slots at least.
+    /// Clones everything into an empty slab with at least as many slots.
     fn clone_to(&self, clone: &mut Self) {
         /// Settles the stack, also when a clone panics (`whole-key-slab`).
         struct Settled<'a, T, K: SlabKey, S: Storage>(&'a mut PlainSlab<T, K, S>);
@@ -763,10 +791,13 @@ impl<T: Clone, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     }
 }
 
-/// The same values under the same keys, the same detached ones, and the same next keys; O(slots
-/// used). Of a growable slab it allocates memory for the used slots alone, of a bounded one for its capacity, from the same
-/// [pages](crate::memory::Pages). That of a slab in a [`KeySlabStorage`]
-/// is the global allocator's; without the feature `alloc` there are no clones.
+/// Clones the values under their keys. The clone also has the same detached slots, and returns the
+/// same keys from then on. O(slots used); a bounded slab touches all its memory too.
+///
+/// A growable slab allocates memory for the used slots, a bounded slab for its capacity, both from
+/// the same [pages](crate::memory::Pages) as the original. The clone of a slab in a
+/// [`KeySlabStorage`] is allocated by the global allocator; without the feature `alloc` there is no
+/// `clone`.
 #[cfg(feature = "alloc")]
 impl<T: Clone, K: SlabKey, S: Storage> Clone for PlainSlab<T, K, S> {
     #[track_caller]
@@ -788,9 +819,9 @@ impl<T: Clone, K: SlabKey, S: Storage> Clone for PlainSlab<T, K, S> {
         }
     }
 
-    /// Drops the values there are and clones the others into the memory that is there, if there
-    /// is enough; a bounded slab has the other's capacity afterwards. If the clone of a value
-    /// panics, those before are there.
+    /// Drops the values of this slab and clones those of `source`, into the present memory if it
+    /// suffices. A bounded slab has the capacity of `source` afterwards. If cloning a value panics,
+    /// the slab has the values that were cloned before; if it needed other memory, it is unchanged.
     #[track_caller]
     fn clone_from(&mut self, source: &Self) {
         let is_enough = if S::BOUNDED {
@@ -799,7 +830,7 @@ impl<T: Clone, K: SlabKey, S: Storage> Clone for PlainSlab<T, K, S> {
             self.capacity() >= source.used
         };
         if is_enough {
-            // Should a destructor panic, no old key opens a new value.
+            // In this order, so that if a destructor panics, no old key finds a new value.
             self.clear();
             self.cells.clear();
             self.used = 0;
@@ -817,8 +848,8 @@ impl<T: fmt::Debug, K: SlabKey, S: Storage> fmt::Debug for PlainSlab<T, K, S> {
     }
 }
 
-/// Equal where the same keys open equal values, whatever the capacity and the
-/// next keys.
+/// Two slabs are equal if they have equal values under the same keys. Their capacities and the keys
+/// that they return next may differ.
 impl<T, U, K, S, R> PartialEq<PlainSlab<U, K, R>> for PlainSlab<T, K, S>
 where
     T: PartialEq<U>,
@@ -836,7 +867,7 @@ where
 
 impl<T: Eq, K: SlabKey, S: Storage> Eq for PlainSlab<T, K, S> {}
 
-/// Panics: the key opens no value.
+/// Panics because there is no value with this key.
 #[cold]
 #[inline(never)]
 #[track_caller]
@@ -844,10 +875,10 @@ fn missing(key: impl fmt::Debug) -> ! {
     panic!("there is no value at {key:?}")
 }
 
-/// The invariants, walked.
+/// The check of the invariants.
 #[cfg(any(test, fuzzing))]
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
-    /// Panics where an invariant does not hold.
+    /// Panics if an invariant does not hold.
     pub fn check(&self) {
         assert!(self.used <= self.capacity(), "used-cells: used");
         assert!(self.cells.len() <= self.capacity(), "vacant-stack: room");

@@ -1,4 +1,4 @@
-//! The options of both containers.
+//! The builders' options of both key slabs.
 
 #[cfg(all(doc, feature = "os-memory"))]
 use super::PlainSlab;
@@ -8,7 +8,7 @@ use crate::builder::{Build, Builder};
 use crate::error::BuildError;
 use crate::memory::Pages;
 
-/// What a builder of key slabs has set.
+/// The options that a builder of key slabs has been given.
 #[derive(Clone, Debug)]
 pub struct KeySlabOptions {
     reserve: usize,
@@ -17,8 +17,10 @@ pub struct KeySlabOptions {
 }
 
 impl<T> KeySlab<T> {
-    /// A builder of a slab: its first memory, and where memory comes from. Its keys are
-    /// [`Key`](crate::Key)s; for others there is
+    /// Returns a builder of a slab, with options for its first memory, and where its memory comes
+    /// from.
+    ///
+    /// Its keys are [`Key`](crate::Key)s; for others use
     /// [`builder_with_key`](KeySlab::builder_with_key).
     ///
     /// ```
@@ -31,7 +33,7 @@ impl<T> KeySlab<T> {
 }
 
 impl<T, K: SlabKey> KeySlab<T, K> {
-    /// A builder of a slab whose keys are of a type of your choice.
+    /// Returns a builder of a slab whose keys are of a type of your choice.
     ///
     /// ```
     /// use flatslab::{GenKey, KeySlab};
@@ -62,9 +64,9 @@ impl<T, K: SlabKey> Build for KeySlab<T, K> {
 
 /// Options of a [`KeySlab`].
 ///
-/// [`build`](Self::build) allocates what was reserved, and panics as [`KeySlab::reserve`]. Growth
-/// takes a larger block from the same [pages](Pages), and gives the old one back; the system's
-/// are all touched then.
+/// [`build`](Self::build) allocates the reserved memory, and panics where [`KeySlab::reserve`] does.
+/// To grow, the slab takes a larger block from the same [pages](Pages), and frees the old one. System
+/// pages are all populated when they are allocated.
 ///
 /// ```
 /// use flatslab::KeySlab;
@@ -77,7 +79,7 @@ impl<T, K: SlabKey> Build for KeySlab<T, K> {
 /// # Ok::<(), flatslab::BuildError>(())
 /// ```
 impl<T, K: SlabKey> Builder<KeySlab<T, K>> {
-    /// Number of values that the slab has memory for at the start; 0 by default.
+    /// Sets the number of values that the slab has memory for at construction. The default is 0.
     ///
     /// ```
     /// let slab = flatslab::KeySlab::<u64>::builder().reserve(100).build();
@@ -88,28 +90,30 @@ impl<T, K: SlabKey> Builder<KeySlab<T, K>> {
         self
     }
 
-    /// Lets a large slab grow in a range of addresses, so that no insertion copies.
+    /// Lets a large slab grow within a reserved range of addresses, so that growth does not copy its
+    /// values.
     ///
-    /// A block of 16 KiB or more becomes a range when it grows, and is copied once more then:
-    /// addresses that are reserved, a GiB or 256 times what is used, and get their pages as these
-    /// are touched. Growth opens 1 MiB of them in a system call or two. Where a range is used up,
-    /// its values move to a larger one: by the tables of the processor, after which all cores
-    /// forget where the pages were; a second time, or after a fork, as copies.
+    /// A block of 16 KiB or more moves into such a range the next time it grows, and is copied this
+    /// one time. A range reserves 1 GiB of addresses, or 256 times what is used if that is more;
+    /// pages are provided when they are touched. Each growth opens 1 MiB of the range, in a system
+    /// call or two. When a range is used up, the values move to a larger one. The first time, the
+    /// system moves the pages by changing the page tables, after which every core has to reload its
+    /// address translations; a second time, or after a fork, the values are copied.
     ///
-    /// In exchange:
+    /// The price:
     ///
-    /// - The memory is not of the global allocator: its limits and profiles do not see it.
-    ///   Where the system overcommits, which is usual, it may end the program when
-    ///   pages are touched that it does not have.
-    /// - It goes back to the system with the slab. Slabs that are made, filled and dropped again
-    ///   and again are faster in the allocator's warm memory.
-    /// - A process has 1024 ranges at most, and none while its addresses are limited
-    ///   (`RLIMIT_AS`). Further slabs grow as if this was not set, as
-    ///   do those with [pages](Builder::pages) of another source, with cells aligned to more than
-    ///   4 KiB, and all of them where the system is not Linux of 64 bits.
+    /// - The memory does not come from the global allocator, so its limits and profiles do not see
+    ///   it. If the system overcommits, which is usual, it may end the program when the program
+    ///   touches pages that the system does not have.
+    /// - The memory is returned to the system when the slab is dropped. For slabs that are created,
+    ///   filled and dropped again and again, the allocator's warm memory is faster.
+    /// - A process has at most 1024 ranges, and none while its addresses are limited (`RLIMIT_AS`).
+    ///   Further slabs grow as if this option was not set. So do slabs with [pages](Builder::pages)
+    ///   of another source, slabs with cells aligned to more than 4 KiB, and all slabs on systems
+    ///   other than 64-bit Linux.
     ///
-    /// A refused opening is an error, as a refusal of the allocator is.
-    /// [`prepare`](PlainSlab::prepare) touches the pages of the next insertions.
+    /// If the system refuses to open a part of a range, the operation fails as if the allocator
+    /// refused. [`prepare`](PlainSlab::prepare) touches the pages of the next insertions.
     ///
     /// ```
     /// use flatslab::KeySlab;
@@ -128,9 +132,10 @@ impl<T, K: SlabKey> Builder<KeySlab<T, K>> {
 }
 
 impl<T, K: GenerationKey> Builder<KeySlab<T, K>> {
-    /// Lets generations wrap: a slot that has used its last one begins with the first one again,
-    /// instead of being [retired](KeySlab::retired_slots). See
-    /// [how long generations last](super::GenKey#how-long-generations-last).
+    /// Lets generations wrap: a slot that has used its last generation starts again with the first
+    /// one, instead of being [retired](KeySlab::retired_slots).
+    ///
+    /// See [how long generations last](super::GenKey#how-long-generations-last).
     ///
     /// ```
     /// use flatslab::{GenKey, KeySlab};
@@ -146,7 +151,7 @@ impl<T, K: GenerationKey> Builder<KeySlab<T, K>> {
     }
 }
 
-/// What a builder of bounded key slabs has set.
+/// The options that a builder of bounded key slabs has been given.
 #[derive(Clone, Debug)]
 pub struct BoundedKeySlabOptions {
     capacity: usize,
@@ -155,8 +160,9 @@ pub struct BoundedKeySlabOptions {
 }
 
 impl<T> BoundedKeySlab<T> {
-    /// A builder of a slab: its capacity, and where its memory comes from. Its keys are
-    /// [`Key`](crate::Key)s; for others there is
+    /// Returns a builder of a slab, with options for its capacity, and where its memory comes from.
+    ///
+    /// Its keys are [`Key`](crate::Key)s; for others use
     /// [`builder_with_key`](BoundedKeySlab::builder_with_key).
     ///
     /// ```
@@ -169,7 +175,7 @@ impl<T> BoundedKeySlab<T> {
 }
 
 impl<T, K: SlabKey> BoundedKeySlab<T, K> {
-    /// A builder of a slab whose keys are of a type of your choice.
+    /// Returns a builder of a slab whose keys are of a type of your choice.
     ///
     /// ```
     /// use flatslab::{BoundedKeySlab, GenKey};
@@ -204,9 +210,10 @@ impl<T, K: SlabKey> Build for BoundedKeySlab<T, K> {
 
 /// Options of a [`BoundedKeySlab`].
 ///
-/// [`build`](Self::build) is O(1) besides the allocator, and panics as
-/// [`BoundedKeySlab::with_capacity`]. The [pages](Pages) are those of the cells and of the free
-/// stack; the system's are all touched when the slab is made.
+/// [`build`](Self::build) takes O(capacity), or O(1) and one allocation if the slab is lazy. It
+/// panics where [`BoundedKeySlab::with_capacity`] does. The cells and the free stack are allocated
+/// from the given [pages](Pages). System pages are all populated at construction, also of a lazy
+/// slab.
 ///
 /// ```
 /// use flatslab::BoundedKeySlab;
@@ -219,7 +226,7 @@ impl<T, K: SlabKey> Build for BoundedKeySlab<T, K> {
 /// # Ok::<(), flatslab::BuildError>(())
 /// ```
 impl<T, K: SlabKey> Builder<BoundedKeySlab<T, K>> {
-    /// Number of slots; 0 by default.
+    /// Sets the number of slots. The default is 0.
     ///
     /// ```
     /// let slab = flatslab::BoundedKeySlab::<u64>::builder().capacity(8).build();
@@ -230,8 +237,10 @@ impl<T, K: SlabKey> Builder<BoundedKeySlab<T, K>> {
         self
     }
 
-    /// Leaves the memory untouched: a generous bound costs address space alone, and an insertion
-    /// that comes to a new page faults, unless [`prepare`](BoundedKeySlab::prepare) has touched it.
+    /// Leaves the memory untouched at construction.
+    ///
+    /// A generous bound then costs only address space, and an insertion that reaches a new page
+    /// faults, unless [`prepare`](BoundedKeySlab::prepare) has touched the page.
     ///
     /// ```
     /// use flatslab::BoundedKeySlab;
@@ -246,9 +255,10 @@ impl<T, K: SlabKey> Builder<BoundedKeySlab<T, K>> {
 }
 
 impl<T, K: GenerationKey> Builder<BoundedKeySlab<T, K>> {
-    /// Lets generations wrap: a slot that has used its last one begins with the first one again,
-    /// instead of being [retired](BoundedKeySlab::retired_slots). See
-    /// [how long generations last](super::GenKey#how-long-generations-last).
+    /// Lets generations wrap: a slot that has used its last generation starts again with the first
+    /// one, instead of being [retired](BoundedKeySlab::retired_slots).
+    ///
+    /// See [how long generations last](super::GenKey#how-long-generations-last).
     ///
     /// ```
     /// use flatslab::{BoundedKeySlab, GenKey};

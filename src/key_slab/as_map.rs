@@ -1,7 +1,7 @@
-//! A slab as the map that the `slab` crate writes and reads, from numbers to values: for
+//! Serialization of a slab in the format of the `slab` crate, a map from numbers to values: for
 //! `#[serde(with = "flatslab::key_slab::as_map")]`.
 //!
-//! It does not say in which order slots become free: what is inserted afterwards may get other keys
+//! The map does not contain the order of the free slots, so later insertions may return other keys
 //! than in the original. It is for keys without generations, which a map would lose.
 //!
 //! ```
@@ -33,7 +33,7 @@ use ::serde::{Deserialize, Deserializer, Serialize, Serializer};
 ///
 /// # Errors
 ///
-/// Those of the serializer.
+/// Returns the errors of the serializer.
 pub fn serialize<T, K, S, R>(slab: &PlainSlab<T, K, S>, serializer: R) -> Result<R::Ok, R::Error>
 where
     T: Serialize,
@@ -41,19 +41,21 @@ where
     S: Storage,
     R: Serializer,
 {
-    // As wide as `slab` writes them on any target.
+    // The width that `slab` writes on every target.
     let number = |key: K| key.into().index() as u64;
     serializer.collect_map(slab.iter().map(|(key, value)| (number(key), value)))
 }
 
-/// Reads a slab from a map. Its free slots follow each other as in a slab of the `slab` crate.
+/// Reads a slab from a map. Its free slots are in the same order as those of a slab that the `slab`
+/// crate reads.
 ///
-/// The memory of all slots below the highest key is allocated, so a map has at least one value
-/// in 16 slots, or its slots fit into 64 KiB; [`deserialize_up_to`] has another limit.
+/// The memory of all slots below the highest key is allocated. So a map must have at least one
+/// value for each 16 slots, unless its slots fit into 64 KiB; [`deserialize_up_to`] has another
+/// limit.
 ///
 /// # Errors
 ///
-/// If there are two values for a number, or one past the limit, or there is no memory.
+/// Returns an error if a number has two values or exceeds the limit, or if the allocator refuses.
 pub fn deserialize<'de, T, K, D>(deserializer: D) -> Result<KeySlab<T, K>, D::Error>
 where
     T: Deserialize<'de>,
@@ -70,7 +72,7 @@ where
 ///
 /// # Errors
 ///
-/// As [`deserialize`].
+/// Returns an error where [`deserialize`] does, but with `slots` as the limit.
 ///
 /// ```
 /// use flatslab::{KeySlab, key_slab::as_map};
@@ -94,7 +96,7 @@ where
     read(deserializer, |_values| slots)
 }
 
-/// Reads all entries before any slot is made: how far they reach is judged by how many there are.
+/// Reads all entries before any slot is created: the limit depends on their number.
 fn read<'de, T, K, D>(
     deserializer: D,
     limit: impl Fn(usize) -> usize,

@@ -1,6 +1,5 @@
-//! What the generations of a slot are for beyond telling keys apart: they are used up, and slots
-//! retire or begin again; and a slot is kept for a value that leaves for a while, to come back under
-//! its key.
+//! Generations: slots whose generations are used up retire or start again, and a slot can be kept
+//! for a value that is detached, to be returned to its key later.
 
 #[cfg(doc)]
 use super::KeySlabStorage;
@@ -10,10 +9,12 @@ use super::{FixedStorage, InsertAtError, PlainSlab, Storage};
 use crate::error::Amount;
 
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
-    /// Returns the number of slots that take no more values, because their generations are
-    /// [used up](super::GenKey#how-long-generations-last): after 2^30 − 1 insertions into the same
-    /// slot, or [`insert_at`](Self::insert_at) with as late a generation. They are neither free nor
-    /// counted as values. O(1).
+    /// Returns the number of slots that take no more values, because their generations are [used
+    /// up](super::GenKey#how-long-generations-last).
+    ///
+    /// This happens after 2^30 − 1 insertions into the same slot, or after an
+    /// [`insert_at`](Self::insert_at) with a generation that late. Retired slots are neither free
+    /// nor counted as values. O(1).
     ///
     /// ```
     /// assert_eq!(flatslab::KeySlab::<u64>::new().retired_slots(), 0);
@@ -25,13 +26,18 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         self.retired as usize
     }
 
-    /// Returns how many generations the most worn slot has used, of the 2^30 − 1 that a slot has:
-    /// one for each value it has had, and those that [`insert_at`](Self::insert_at) and
-    /// `shrink_to_fit` skipped. O(slots used): for diagnostics.
+    /// Returns the number of generations that the most worn slot has used, of the 2^30 − 1
+    /// generations of a slot.
     ///
-    /// A slot that has used all of them is [retired](Self::retired_slots); where generations
-    /// [wrap](super::GenKey#how-long-generations-last), its count begins at 0 again. Without
-    /// generations it is 0.
+    /// Each value that a slot has had uses one, and [`insert_at`](Self::insert_at) and
+    /// `shrink_to_fit` may skip some. A slot that has used all of them is
+    /// [retired](Self::retired_slots); if generations
+    /// [wrap](super::GenKey#how-long-generations-last), its count starts at 0 again. For keys
+    /// without generations this returns 0.
+    ///
+    /// # Complexity
+    ///
+    /// O(used slots): for diagnostics.
     ///
     /// ```
     /// use flatslab::{GenKey, KeySlab};
@@ -54,14 +60,16 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         highest.div_ceil(2)
     }
 
-    /// Restarts the generations of all slots: keys handed out before may open values
-    /// again, and [retired](Self::retired_slots) slots are free, and those of
-    /// [detached](Self::detach) values. Without generations, the next
-    /// keys are those of a fresh slab, and nothing else changes.
+    /// Restarts the generations of all slots.
+    ///
+    /// Keys that were returned before may find new values afterwards.
+    /// [Retired](Self::retired_slots) slots and slots kept for [detached](Self::detach) values are
+    /// free again. If keys have no generations, only the order of free slots is reset: the next
+    /// keys are those of a new slab.
     ///
     /// # Panics
     ///
-    /// If there is a value.
+    /// Panics if the slab has a value.
     ///
     /// # Examples
     ///
@@ -91,7 +99,9 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
 
 impl<T, K: GenerationKey, S: FixedStorage> PlainSlab<T, K, S> {
     /// Lets generations [wrap](super::GenKey#how-long-generations-last) from now on, instead of
-    /// retiring slots: for a slab in a [`KeySlabStorage`], which has no builder.
+    /// retiring slots.
+    ///
+    /// This is for a slab in a [`KeySlabStorage`], which has no builder.
     ///
     /// ```
     /// use flatslab::key_slab::KeySlabStorage;
@@ -109,13 +119,14 @@ impl<T, K: GenerationKey, S: FixedStorage> PlainSlab<T, K, S> {
 }
 
 impl<T, K: GenerationKey, S: Storage> PlainSlab<T, K, S> {
-    /// Moves the value at `key` out and keeps its slot, so that it, or another, can come
-    /// [back](Self::reattach) under the same key; O(1). `None` if there is none.
+    /// Moves the value with this key out, and keeps its slot, so that a value can be put
+    /// [back](Self::reattach) under the same key. Returns `None` if there is no value with this
+    /// key. O(1).
     ///
-    /// Until then the key opens nothing, [`len`](Self::len) does not count the value, and no
+    /// Until then the key finds nothing, [`len`](Self::len) does not count the value, and no
     /// insertion fills the slot. [`clear`](Self::clear), [`retain`](Self::retain) and
-    /// [`drain`](Self::drain) do not change that, `shrink_to_fit` keeps the slot, and a clone and
-    /// a snapshot have it too. [`free_detached`](Self::free_detached) gives up.
+    /// [`drain`](Self::drain) do not change that, `shrink_to_fit` keeps the slot, and clones and
+    /// snapshots contain it. [`free_detached`](Self::free_detached) frees the slot.
     ///
     /// ```
     /// use flatslab::{GenKey, KeySlab};
@@ -139,12 +150,13 @@ impl<T, K: GenerationKey, S: Storage> PlainSlab<T, K, S> {
         unsafe { Some(K::Cell::vacate(cell, (version + 1) | DETACHED)) }
     }
 
-    /// Puts a value into the slot that was kept for `key`; O(1).
+    /// Puts a value into the slot that is kept for `key`. O(1).
     ///
     /// # Panics
     ///
-    /// If no value was [detached](Self::detach) from the key, or one is back already;
-    /// [`try_reattach`](Self::try_reattach) returns the value then.
+    /// Panics if no slot is kept for the key: no value was [detached](Self::detach) from it, or a
+    /// value has been put back already. [`try_reattach`](Self::try_reattach) returns the value
+    /// instead.
     #[inline]
     #[track_caller]
     pub fn reattach(&mut self, key: K, value: T) {
@@ -156,12 +168,11 @@ impl<T, K: GenerationKey, S: Storage> PlainSlab<T, K, S> {
         }
     }
 
-    /// Puts a value into the slot that was kept for `key`; O(1).
+    /// Puts a value into the slot that is kept for `key`, like [`reattach`](Self::reattach).
     ///
     /// # Errors
     ///
-    /// Returns the value if no value was [detached](Self::detach) from the key, or one is back
-    /// already.
+    /// Returns the value where [`reattach`](Self::reattach) panics.
     ///
     /// ```
     /// use flatslab::{GenKey, KeySlab};
@@ -184,8 +195,9 @@ impl<T, K: GenerationKey, S: Storage> PlainSlab<T, K, S> {
         }
     }
 
-    /// Frees the slot that is kept for `key`: its value does not come back. O(1). Returns
-    /// whether there was one.
+    /// Frees the slot that is kept for `key`, and returns whether there was such a slot. O(1).
+    ///
+    /// No value can be put back under this key afterwards.
     ///
     /// ```
     /// use flatslab::{GenKey, KeySlab};
@@ -212,7 +224,7 @@ impl<T, K: GenerationKey, S: Storage> PlainSlab<T, K, S> {
         true
     }
 
-    /// Whether a slot is kept for the value of this key; O(1).
+    /// Returns `true` if a slot is kept for a value with this key. O(1).
     ///
     /// ```
     /// use flatslab::{GenKey, KeySlab};
@@ -228,7 +240,7 @@ impl<T, K: GenerationKey, S: Storage> PlainSlab<T, K, S> {
         self.find_detached(key.index(), key.version()).is_some()
     }
 
-    /// Whether the slot is kept for the value of this version.
+    /// Returns `Some` if the slot is kept for a value of this version.
     #[inline(always)]
     fn find_detached(&self, index: usize, version: u32) -> Option<()> {
         if index >= self.used {
@@ -245,14 +257,14 @@ impl<T, K: GenerationKey, S: Storage> PlainSlab<T, K, S> {
     #[inline(always)]
     unsafe fn refill(&mut self, index: usize, version: u32, value: T) {
         self.detached -= 1;
-        // SAFETY: the cell exists and is vacant (precondition). It gets back a version that it
-        // had, of a key whose value it is.
+        // SAFETY: the cell exists and is vacant (precondition). It gets the version again that the
+        // key of the value has.
         unsafe { K::Cell::fill(self.place(index), version, value) };
     }
 }
 
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
-    /// Returns the number of slots that are kept for [detached](Self::detach) values; O(1).
+    /// Returns the number of slots that are kept for [detached](Self::detach) values. O(1).
     ///
     /// ```
     /// use flatslab::{GenKey, KeySlab};

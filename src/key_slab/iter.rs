@@ -1,4 +1,4 @@
-//! Iterators over all values: by reference, and by value, which moves them out.
+//! Iterators over all values: by reference, and by value.
 
 use core::fmt;
 use core::iter::FusedIterator;
@@ -11,10 +11,15 @@ use super::{Growable, InKeys, PlainSlab, Storage};
 use crate::key::Key;
 
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
-    /// The values with their keys, in the order of the slots; O(slots up to that of the last value).
+    /// Returns an iterator over the values with their keys, in the order of the slots.
     ///
     /// Each call starts with the first slot. So a loop that removes the first value again and again
-    /// is O(slots²): [`drain`](Self::drain) and [`retain`](Self::retain) remove in one walk.
+    /// takes O(slots²): use [`drain`](Self::drain) or [`retain`](Self::retain), which remove values
+    /// in one walk.
+    ///
+    /// # Complexity
+    ///
+    /// O(slots up to the last value) for the whole iteration.
     ///
     /// ```
     /// let mut slab = flatslab::KeySlab::new();
@@ -29,8 +34,10 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         }
     }
 
-    /// The values with their keys, to be changed, in the order of the slots; O(slots up to that of
-    /// the last value).
+    /// Returns an iterator over mutable references to the values, with their keys, in the order of
+    /// the slots.
+    ///
+    /// Takes as long as [`iter`](Self::iter).
     ///
     /// ```
     /// let mut slab = flatslab::KeySlab::new();
@@ -48,8 +55,9 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         }
     }
 
-    /// The keys of the values, in the order of the slots; O(slots up to that of the last value), as
-    /// of [`iter`](Self::iter).
+    /// Returns an iterator over the keys of the values, in the order of the slots.
+    ///
+    /// Takes as long as [`iter`](Self::iter).
     ///
     /// ```
     /// let mut slab = flatslab::KeySlab::new();
@@ -61,7 +69,9 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         Keys { walk: self.iter() }
     }
 
-    /// The values, in the order of the slots; O(slots up to that of the last value).
+    /// Returns an iterator over the values, in the order of the slots.
+    ///
+    /// Takes as long as [`iter`](Self::iter).
     ///
     /// ```
     /// let mut slab = flatslab::KeySlab::new();
@@ -73,7 +83,9 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         Values { walk: self.iter() }
     }
 
-    /// The values, to be changed, in the order of the slots; O(slots up to that of the last value).
+    /// Returns an iterator over mutable references to the values, in the order of the slots.
+    ///
+    /// Takes as long as [`iter`](Self::iter).
     ///
     /// ```
     /// let mut slab = flatslab::KeySlab::new();
@@ -89,17 +101,17 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     }
 }
 
-/// The cells with a value that are still to be visited, by address.
+/// A walk by address over the cells with a value that were not visited yet.
 ///
-/// The end is told by the number of values that are left: no cell after the last one is visited, and
-/// none is compared with an end. The other end serves the other direction.
+/// It ends when the number of remaining values is 0: no cell after the last value is visited, and no
+/// address is compared with an end. `end` is for the other direction.
 ///
 /// # Invariants
 ///
 /// * `walk-left`: the cells from `cell` to `end` exist, from slot `front` on, and `left` of them
 ///   are occupied. Their slab is borrowed as long as the walk lives.
 pub(super) struct Walk<T, K: SlabKey> {
-    /// Without its type, which would make the iterators invariant.
+    /// A pointer without its type, which would make the iterators invariant.
     cell: *const u8,
     end: *const u8,
     front: usize,
@@ -140,7 +152,7 @@ impl<T, K: SlabKey> Walk<T, K> {
         self.left
     }
 
-    /// The key of an occupied cell.
+    /// Returns the key of an occupied cell.
     ///
     /// # Safety
     ///
@@ -195,7 +207,7 @@ impl<T, K: SlabKey> Walk<T, K> {
     }
 }
 
-/// Both directions, of what `walk` gives: an item from each.
+/// Implements the traits of an iterator in both directions: `$of` makes an item of what `walk` finds.
 macro_rules! iterator {
     ($iterator:ident, $item:ty, |$found:pat_param| $of:expr) => {
         impl<'a, T, K: SlabKey> Iterator for $iterator<'a, T, K> {
@@ -222,7 +234,7 @@ macro_rules! iterator {
         impl<T, K: SlabKey> ExactSizeIterator for $iterator<'_, T, K> {}
         impl<T, K: SlabKey> FusedIterator for $iterator<'_, T, K> {}
 
-        /// Prints how many are left.
+        /// Prints the number of remaining items.
         impl<T, K: SlabKey> fmt::Debug for $iterator<'_, T, K> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.debug_struct(stringify!($iterator))
@@ -233,7 +245,7 @@ macro_rules! iterator {
     };
 }
 
-/// The values of a slab with their keys; made by [`iter`](PlainSlab::iter).
+/// An iterator over the values of a slab with their keys. Created by [`iter`](PlainSlab::iter).
 ///
 /// ```
 /// let mut slab = flatslab::KeySlab::new();
@@ -266,7 +278,7 @@ impl<T, K: SlabKey> Clone for Iter<'_, T, K> {
     }
 }
 
-/// The values of a slab with their keys, to be changed; made by
+/// An iterator over mutable references to the values of a slab, with their keys. Created by
 /// [`iter_mut`](PlainSlab::iter_mut).
 ///
 /// ```
@@ -291,7 +303,7 @@ iterator!(IterMut, (K, &'a mut T), |(key, cell)| {
     (key, unsafe { (&mut *cell.as_ptr()).value_mut() })
 });
 
-/// The keys of the values of a slab; made by [`keys`](PlainSlab::keys).
+/// An iterator over the keys of a slab. Created by [`keys`](PlainSlab::keys).
 ///
 /// ```
 /// let mut slab = flatslab::KeySlab::new();
@@ -313,7 +325,7 @@ impl<T, K: SlabKey> Clone for Keys<'_, T, K> {
     }
 }
 
-/// The values of a slab; made by [`values`](PlainSlab::values).
+/// An iterator over the values of a slab. Created by [`values`](PlainSlab::values).
 ///
 /// ```
 /// let mut slab = flatslab::KeySlab::new();
@@ -335,7 +347,8 @@ impl<T, K: SlabKey> Clone for Values<'_, T, K> {
     }
 }
 
-/// The values of a slab, to be changed; made by [`values_mut`](PlainSlab::values_mut).
+/// An iterator over mutable references to the values of a slab. Created by
+/// [`values_mut`](PlainSlab::values_mut).
 ///
 /// ```
 /// let mut slab = flatslab::KeySlab::new();
@@ -350,7 +363,7 @@ pub struct ValuesMut<'a, T, K: SlabKey = Key> {
 
 iterator!(ValuesMut, &'a mut T, |(_, value)| value);
 
-/// As `iter`.
+/// Iterates like [`iter`](PlainSlab::iter).
 impl<'a, T, K: SlabKey, S: Storage> IntoIterator for &'a PlainSlab<T, K, S> {
     type Item = (K, &'a T);
     type IntoIter = Iter<'a, T, K>;
@@ -361,7 +374,7 @@ impl<'a, T, K: SlabKey, S: Storage> IntoIterator for &'a PlainSlab<T, K, S> {
     }
 }
 
-/// As `iter_mut`.
+/// Iterates like [`iter_mut`](PlainSlab::iter_mut).
 impl<'a, T, K: SlabKey, S: Storage> IntoIterator for &'a mut PlainSlab<T, K, S> {
     type Item = (K, &'a mut T);
     type IntoIter = IterMut<'a, T, K>;
@@ -373,11 +386,14 @@ impl<'a, T, K: SlabKey, S: Storage> IntoIterator for &'a mut PlainSlab<T, K, S> 
 }
 
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
-    /// Moves the values out with their keys, in the order of the slots; O(slots up to that of the
-    /// last value).
+    /// Returns an iterator that moves the values out with their keys, in the order of the slots.
     ///
-    /// Dropping the iterator drops the remaining values, and [clears](Self::clear) the
-    /// slab. If it is forgotten, the remaining values stay in the slab.
+    /// Dropping the iterator drops the remaining values, and [clears](Self::clear) the slab. If the
+    /// iterator is forgotten, the remaining values stay in the slab.
+    ///
+    /// # Complexity
+    ///
+    /// O(slots up to the last value) for the whole iteration.
     ///
     /// ```
     /// let mut slab = flatslab::KeySlab::new();
@@ -392,8 +408,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     }
 }
 
-/// The slots with a value that are still to be visited, while their slab is changed by the visitor
-/// alone.
+/// The slots with a value that were not visited yet, while only the visitor changes their slab.
 ///
 /// # Invariants
 ///
@@ -416,7 +431,7 @@ impl Slots {
         }
     }
 
-    /// The next slot with a value. None after the last one is visited.
+    /// Returns the next slot with a value. Visits no slot after the last value.
     #[inline(always)]
     fn next<T, K: SlabKey, S: Storage>(&mut self, slab: &PlainSlab<T, K, S>) -> Option<usize> {
         self.left = self.left.checked_sub(1)?;
@@ -432,7 +447,7 @@ impl Slots {
         }
     }
 
-    /// The last slot with a value.
+    /// Returns the last slot with a value that was not visited yet.
     #[inline(always)]
     fn next_back<T, K: SlabKey, S: Storage>(&mut self, slab: &PlainSlab<T, K, S>) -> Option<usize> {
         self.left = self.left.checked_sub(1)?;
@@ -468,8 +483,9 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     }
 }
 
-/// Moves the values out of a slab; made by [`drain`](PlainSlab::drain). Dropping
-/// it drops the rest.
+/// An iterator that moves the values out of a slab. Created by [`drain`](PlainSlab::drain).
+///
+/// Dropping it drops the remaining values.
 ///
 /// ```
 /// let mut slab = flatslab::KeySlab::new();
@@ -519,7 +535,7 @@ impl<T, K: SlabKey, S: Storage> Drop for Drain<'_, T, K, S> {
 impl<T, K: SlabKey, S: Storage> ExactSizeIterator for Drain<'_, T, K, S> {}
 impl<T, K: SlabKey, S: Storage> FusedIterator for Drain<'_, T, K, S> {}
 
-/// Prints how many are left.
+/// Prints the number of remaining values.
 impl<T, K: SlabKey, S: Storage> fmt::Debug for Drain<'_, T, K, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Drain")
@@ -528,7 +544,7 @@ impl<T, K: SlabKey, S: Storage> fmt::Debug for Drain<'_, T, K, S> {
     }
 }
 
-/// The values of a slab with their keys, moved out; made by
+/// An iterator that moves the values out of a slab that it owns. Created by
 /// [`into_iter`](PlainSlab::into_iter).
 ///
 /// ```
@@ -571,7 +587,7 @@ impl<T, K: SlabKey, S: Storage> DoubleEndedIterator for IntoIter<T, K, S> {
 impl<T, K: SlabKey, S: Storage> ExactSizeIterator for IntoIter<T, K, S> {}
 impl<T, K: SlabKey, S: Storage> FusedIterator for IntoIter<T, K, S> {}
 
-/// Prints how many are left.
+/// Prints the number of remaining values.
 impl<T, K: SlabKey, S: Storage> fmt::Debug for IntoIter<T, K, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("IntoIter")
@@ -580,7 +596,7 @@ impl<T, K: SlabKey, S: Storage> fmt::Debug for IntoIter<T, K, S> {
     }
 }
 
-/// Moves the values out, in the order of the slots.
+/// Moves the values out with their keys, in the order of the slots.
 impl<T, K: SlabKey, S: Storage> IntoIterator for PlainSlab<T, K, S> {
     type Item = (K, T);
     type IntoIter = IntoIter<T, K, S>;
@@ -605,7 +621,7 @@ mod tests {
         slab
     }
 
-    /// Behind the last value there may be any number of slots that were used once.
+    /// After the last value there may be any number of used slots.
     fn ends_with_the_last_value<K: SlabKey>() {
         let mut slab = ten_of_many::<K>(40);
         let mut walk = Walk::new(&slab);
@@ -621,7 +637,7 @@ mod tests {
             walk.end.addr() - walk.cell.addr(),
             40 * Walk::<usize, K>::SIZE
         );
-        // From both ends: the two meet at the last one that is left.
+        // From both ends: the two meet at the last remaining value.
         let mut walk = Walk::new(&slab);
         for left in (0..10).rev() {
             let found = if left % 3 == 0 {

@@ -1,8 +1,8 @@
-//! Several values at once: borrowed together, inserted, read and removed by many keys, removed by a
-//! test or all, and moved to lower slots.
+//! Operations on several values: borrowing them together, inserting, reading and removing by many
+//! keys, removing by a predicate or all, and compaction.
 //!
-//! An operation on many keys brings the cells of the next few into the cache while it is at one, so
-//! that a row of misses is waited for together.
+//! An operation on many keys prefetches the cells of the next few keys, so that it waits for several
+//! cache misses at once.
 
 use core::fmt;
 use core::iter::FusedIterator;
@@ -18,11 +18,16 @@ use crate::error::FullError;
 use crate::key::Key;
 
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
-    /// Borrows several values at once, mutably; O(`N`²), without allocation.
+    /// Borrows several values mutably at once.
+    ///
+    /// # Complexity
+    ///
+    /// O(`N`²); does not allocate.
     ///
     /// # Errors
     ///
-    /// If a key opens no value, or two open the same one.
+    /// Returns an error if there is no value with one of the keys, or if two keys refer to the same
+    /// value.
     ///
     /// # Examples
     ///
@@ -56,12 +61,13 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         Ok(cells.map(|mut cell| unsafe { cell.as_mut().value_mut() }))
     }
 
-    /// Borrows several values at once, mutably, without a check.
+    /// Borrows several values mutably at once, without a check.
     ///
     /// # Safety
     ///
-    /// Each key opens a value ([`contains`](Self::contains) would return `true`), no two the same
-    /// one, and a key type that is not of this crate has the same numbers each time.
+    /// There is a value with each key ([`contains`](Self::contains) would return `true`), and no
+    /// two keys refer to the same value. A key type that is not of this crate returns the same
+    /// numbers each time.
     ///
     /// # Examples
     ///
@@ -98,9 +104,9 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DisjointError {
-    /// A key opens no value.
+    /// There is no value with one of the keys.
     Missing,
-    /// Two keys open the same value.
+    /// Two keys refer to the same value.
     Overlapping,
 }
 
@@ -115,18 +121,24 @@ impl fmt::Display for DisjointError {
 
 impl core::error::Error for DisjointError {}
 
-/// How many cells ahead are prefetched: as many misses as a core waits for at once, about.
+/// How many cells ahead are prefetched: about as many cache misses as a core waits for at once.
 const AHEAD: usize = 8;
 
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
-    /// Inserts values, and adds their keys to a collection; O(values). The keys are those of
-    /// [`try_insert`](Self::try_insert) for one after the other. If the values end with a panic,
-    /// those before are in the slab, and their keys in the collection.
+    /// Inserts values, and adds their keys to a collection.
+    ///
+    /// The keys are those that [`try_insert`](Self::try_insert) would return, value by value. If
+    /// the iterator panics, the values before are in the slab, and their keys in the collection.
+    ///
+    /// # Complexity
+    ///
+    /// O(values), and growth.
     ///
     /// # Errors
     ///
-    /// The first value that no slot is free for, when the slab cannot grow. Those before are
-    /// inserted; values that were lent (`&mut iter`) are left to those after.
+    /// Returns the first value that was not inserted, because no slot is free and the slab cannot
+    /// grow. The values before it are inserted. If the iterator was passed by reference (`&mut
+    /// iter`), the values after it are still in the iterator.
     ///
     /// # Examples
     ///
@@ -157,7 +169,8 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         }
     }
 
-    /// Borrows the values at keys, in their order; O(keys). `None` for each key that opens none.
+    /// Returns an iterator that borrows the values with these keys, in the order of the keys. It
+    /// yields `None` for each key without a value. O(keys).
     ///
     /// ```
     /// let mut slab = flatslab::KeySlab::new();
@@ -171,7 +184,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         GetMany { slab: self, keys }
     }
 
-    /// Prefetches the values that an iterator over these keys begins with.
+    /// Prefetches the first values of an iterator over these keys.
     #[inline]
     fn prefetch_first(&self, keys: &[K]) {
         for &key in keys.iter().take(AHEAD) {
@@ -179,7 +192,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         }
     }
 
-    /// Takes the first key off, and prefetches what is needed soon.
+    /// Takes the first key off the slice, and prefetches the value of a later one.
     #[inline(always)]
     fn next_key(&self, keys: &mut &[K]) -> Option<K> {
         let (&key, rest) = keys.split_first()?;
@@ -190,11 +203,12 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         Some(key)
     }
 
-    /// Moves the values at keys out, in their order, and frees their slots; O(keys). `None` for
-    /// each key that opens none, or whose value was moved out before.
+    /// Returns an iterator that removes the values with these keys, and yields them in the order of
+    /// the keys. It yields `None` for each key without a value, or whose value it has moved out
+    /// before. O(keys).
     ///
-    /// What the iterator has not reached when it is dropped is removed then, as with
-    /// [`drain`](Self::drain), and dropped. If the iterator is forgotten, it stays.
+    /// When the iterator is dropped, the remaining values are removed and dropped, as with
+    /// [`drain`](Self::drain). If it is forgotten, they stay.
     ///
     /// ```
     /// let mut slab = flatslab::KeySlab::new();
@@ -210,13 +224,18 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
 
 #[cfg(feature = "alloc")]
 impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
-    /// Inserts values, and adds their keys to a collection; O(values) and growth. The keys are
-    /// those of [`insert`](Self::insert) for one after the other. If the values end with a panic,
-    /// those before are in the slab, and their keys in the collection.
+    /// Inserts values, and adds their keys to a collection.
+    ///
+    /// The keys are those that [`insert`](Self::insert) would return, value by value. If the
+    /// iterator panics, the values before are in the slab, and their keys in the collection.
+    ///
+    /// # Complexity
+    ///
+    /// O(values), and growth.
     ///
     /// # Panics
     ///
-    /// As [`insert`](Self::insert).
+    /// Panics or aborts where [`insert`](Self::insert) does.
     ///
     /// # Examples
     ///
@@ -229,7 +248,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
     #[track_caller]
     pub fn insert_many(&mut self, values: impl IntoIterator<Item = T>, keys: &mut impl Extend<K>) {
         let values = values.into_iter();
-        // What is refused may not be needed.
+        // Memory that is refused here may not be needed.
         let _ = self.try_reserve(values.size_hint().0);
         for value in values {
             self.prefetch_free();
@@ -238,7 +257,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
     }
 }
 
-/// The values at keys; made by [`get_many`](PlainSlab::get_many).
+/// An iterator over the values with given keys. Created by [`get_many`](PlainSlab::get_many).
 ///
 /// ```
 /// let mut slab = flatslab::KeySlab::new();
@@ -273,8 +292,8 @@ impl<T, K: SlabKey, S: Storage> Clone for GetMany<'_, T, K, S> {
     }
 }
 
-/// The values at keys, moved out; made by [`remove_many`](PlainSlab::remove_many). Dropping it
-/// drops the rest.
+/// An iterator that removes the values with given keys. Created by
+/// [`remove_many`](PlainSlab::remove_many).
 ///
 /// ```
 /// let mut slab = flatslab::KeySlab::new();
@@ -305,7 +324,7 @@ impl<T, K: SlabKey, S: Storage> Iterator for RemoveMany<'_, T, K, S> {
 
 impl<T, K: SlabKey, S: Storage> Drop for RemoveMany<'_, T, K, S> {
     fn drop(&mut self) {
-        /// Goes on when a destructor panics.
+        /// Continues with the remaining values if a destructor panics.
         struct Rest<'r, 'a, T, K: SlabKey, S: Storage>(&'r mut RemoveMany<'a, T, K, S>);
 
         impl<T, K: SlabKey, S: Storage> Drop for Rest<'_, '_, T, K, S> {
@@ -324,14 +343,14 @@ impl<T, K: SlabKey, S: Storage> FusedIterator for GetMany<'_, T, K, S> {}
 impl<T, K: SlabKey, S: Storage> ExactSizeIterator for RemoveMany<'_, T, K, S> {}
 impl<T, K: SlabKey, S: Storage> FusedIterator for RemoveMany<'_, T, K, S> {}
 
-/// Prints the keys that are left.
+/// Prints the remaining keys.
 impl<T, K: SlabKey, S: Storage> fmt::Debug for GetMany<'_, T, K, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("GetMany").field(&self.keys).finish()
     }
 }
 
-/// Prints the keys that are left.
+/// Prints the remaining keys.
 impl<T, K: SlabKey, S: Storage> fmt::Debug for RemoveMany<'_, T, K, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("RemoveMany").field(&self.keys).finish()
@@ -339,13 +358,16 @@ impl<T, K: SlabKey, S: Storage> fmt::Debug for RemoveMany<'_, T, K, S> {
 }
 
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
-    /// Drops every value and keeps all memory; O(slots used), O(1) where values
-    /// have no destructor and keys no generation.
+    /// Drops every value, and keeps all memory.
     ///
-    /// The next keys are those of a fresh slab, except for [retired](Self::retired_slots)
-    /// slots and those of [detached](Self::detach) values; with [`GenKey`] they have later generations. If a destructor panics,
-    /// the rest is dropped before the panic continues. Slots are *used* up to the
-    /// highest one that has had a value since the slab was made or shrunk.
+    /// The next keys are those of a new slab, except for [retired](Self::retired_slots) slots and
+    /// slots kept for [detached](Self::detach) values; with [`GenKey`] they have later generations.
+    /// If a destructor panics, the remaining values are dropped before the panic continues.
+    ///
+    /// # Complexity
+    ///
+    /// O(used slots), up to the highest slot that has had a value since the slab was created or
+    /// shrunk. O(1) if values have no destructor and keys no generations.
     ///
     /// ```
     /// let mut slab = flatslab::KeySlab::new();
@@ -357,11 +379,11 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         self.destroy_all(K::Cell::<T>::VERSIONED, self.len());
     }
 
-    /// Drops the values in the order of their indices, of which there are at most `values`: none
-    /// after so many is looked for. Then no slot exists any more, or, if `keep_slots`, which slots
-    /// without a version cannot, all are free.
+    /// Drops the values in the order of their indices, and stops after `values` of them: there are
+    /// no more. Afterwards no slot exists, or, if `keep_slots`, all slots are free. Slots without a
+    /// version cannot be kept.
     pub(super) fn destroy_all(&mut self, keep_slots: bool, values: usize) {
-        /// Goes on with the rest when a destructor panics.
+        /// Continues with the remaining values if a destructor panics.
         struct Rest<'a, T, K: SlabKey, S: Storage> {
             slab: &'a mut PlainSlab<T, K, S>,
             next: usize,
@@ -413,8 +435,8 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         }
     }
 
-    /// Puts every vacant cell onto the stack, the lowest index on top, but retired ones and
-    /// those of detached values, and counts these; O(slots used).
+    /// Pushes every vacant cell on the stack, with the lowest index on top. Retired cells and cells
+    /// kept for detached values are counted instead. O(used slots).
     pub(super) fn rebuild_stack(&mut self) {
         self.cells.clear();
         (self.retired, self.detached) = (0, 0);
@@ -441,10 +463,13 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         }
     }
 
-    /// Drops the values for which `keep` is false, in the order of their keys; O(slots up to that
-    /// of the last value).
+    /// Drops the values for which `keep` returns `false`, in the order of their slots.
     ///
-    /// When `keep` or a destructor panics, the values not yet visited stay.
+    /// If `keep` or a destructor panics, the values that were not visited yet stay.
+    ///
+    /// # Complexity
+    ///
+    /// O(slots up to the last value).
     ///
     /// ```
     /// let mut slab = flatslab::KeySlab::new();
@@ -473,13 +498,18 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
 
 #[cfg(feature = "alloc")]
 impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
-    /// Moves values from the last slots into the first free ones, and [frees the
-    /// memory](Self::shrink_to_fit) after the last value; O(slots used).
+    /// Moves values from the last slots into the first free slots, and [frees the
+    /// memory](Self::shrink_to_fit) after the last value.
     ///
-    /// `rekey` gets each value before it moves, the key it has, and the key it is about to get: to
-    /// correct what points to it. If it returns `false`, or panics, that value and the rest stay.
-    /// Slots that are retired or kept for [detached](Self::detach) values are not filled. Free
-    /// slots are used in the order of their numbers afterwards.
+    /// Before a value moves, `rekey` is called with the value, its present key and its new key, so
+    /// that it can correct references to the value. If `rekey` returns `false` or panics, this
+    /// value and the rest stay where they are. Slots that are retired or kept for
+    /// [detached](Self::detach) values are not filled. Afterwards free slots are used in ascending
+    /// order.
+    ///
+    /// # Complexity
+    ///
+    /// O(used slots).
     ///
     /// ```
     /// let mut slab = flatslab::KeySlab::new();
@@ -497,7 +527,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
     }
 
     fn move_down(&mut self, mut rekey: impl FnMut(&mut T, K, K) -> bool) {
-        /// Settles the stack, which is not told of moves, also when `rekey` panics.
+        /// Rebuilds the stack, which is not updated at each move, also if `rekey` panics.
         struct Settled<'a, T, K: SlabKey>(&'a mut PlainSlab<T, K, Growable>);
 
         impl<T, K: SlabKey> Drop for Settled<'_, T, K> {
@@ -536,7 +566,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
     }
 }
 
-/// Whether a cell takes a value.
+/// Whether a value can be put into the cell.
 #[cfg(feature = "alloc")]
 fn is_free<T, K: SlabKey>(cell: &K::Cell<T>) -> bool {
     let version = cell.version();

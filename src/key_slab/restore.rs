@@ -1,4 +1,4 @@
-//! Values that come back under keys they had: snapshots, and other slabs' keys.
+//! Insertion under given keys: the keys of another slab, or keys that values had before.
 
 use core::error::Error;
 use core::fmt;
@@ -12,20 +12,27 @@ use crate::error::AllocError;
 use crate::key::MAX_SLOTS;
 
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
-    /// Inserts a value under a key of your choice. O(1) if its slot is the next free one, or the one
-    /// after all that were used, as in step with another slab; else O(slots that are free before
-    /// it), and where there are new slots below it O(free slots + new slots). A growable slab
-    /// allocates all slots up to the key.
+    /// Inserts a value under a key of your choice.
     ///
-    /// New slots below the key are free afterwards. To insert many values in any order use
-    /// [`try_extend`](Self::try_extend) or `collect`, which walk over the free slots once. A key
-    /// from outside the program costs the memory of all slots below it: check its index first.
+    /// A growable slab allocates all slots up to the key; the new slots below it are free
+    /// afterwards. To insert many values in any order use [`try_extend`](Self::try_extend) or
+    /// `collect`, which walk over the free slots once. A key from outside the program costs the
+    /// memory of all slots below it: check its index first.
+    ///
+    /// # Complexity
+    ///
+    /// O(1) if the slot is the next free one, or the first one after all used slots, as in a slab
+    /// that repeats the insertions of another. Otherwise O(slots that are free before it), and
+    /// O(free slots + new slots) if there are new slots below the key.
     ///
     /// # Errors
     ///
-    /// Returns the value if there is a value at the key, if the slot has had a value
-    /// of the key's generation or a later one or is kept for a [detached](Self::detach) value,
-    /// or past the limits.
+    /// Returns the value if
+    ///
+    /// - there is a value with this key,
+    /// - the slot has had a value of the key's generation or of a later one,
+    /// - the slot is kept for a [detached](Self::detach) value, or
+    /// - the key is past the limit of slots, or the slab cannot grow.
     ///
     /// # Examples
     ///
@@ -59,17 +66,23 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         }
     }
 
-    /// Inserts values under keys of your choice, like `extend`, but returns an
-    /// error where that panics; O(values + free slots + new slots).
+    /// Inserts values under keys of your choice, like `extend`, but returns an error where `extend`
+    /// panics.
     ///
-    /// Slots that were free are used first afterwards, in the order they had. New ones below the
-    /// keys follow: the last one first, or, if one of them was filled in a later step, the first
-    /// one, as in a slab that the `slab` crate collects. What was free in another slab is not
-    /// known here, nor which generations were used there: a snapshot says so (feature `serde`).
+    /// A value replaces one with the same key, or one of an earlier generation. Afterwards slots
+    /// that were free before are reused first, in their previous order. New slots below the given
+    /// keys follow, in descending order; or in ascending order, if one of them was filled after a
+    /// slot above it, as in a slab that the `slab` crate collects. The free slots and used
+    /// generations of the slab from which the keys come are not known here; a snapshot contains
+    /// them (feature `serde`).
+    ///
+    /// # Complexity
+    ///
+    /// O(values + free slots + new slots).
     ///
     /// # Errors
     ///
-    /// Returns the first value that cannot be inserted; those before it are inserted.
+    /// Returns the first value that cannot be inserted. The values before it are inserted.
     ///
     /// # Examples
     ///
@@ -96,7 +109,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         put
     }
 
-    /// Gets memory for a slot that takes a value of this version, or replaces one.
+    /// Allocates memory up to this slot, if it takes a value of this version.
     fn reach(&mut self, index: usize, version: u32) -> Result<(), Refusal> {
         let limit = if S::BOUNDED {
             self.capacity()
@@ -121,7 +134,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         Ok(())
     }
 
-    /// Whether the slot takes a value of a version.
+    /// Returns an error if the slot takes no value of this version.
     fn admits(&self, index: usize, version: u32) -> Result<(), Refusal> {
         let mut past = self.floor;
         if index < self.used {
@@ -143,13 +156,13 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     }
 }
 
-/// Inserts the values under their keys; O(values + free slots + new slots). A value replaces
-/// one with the same key, or one of an earlier generation.
+/// Inserts values under their keys. A value replaces one with the same key, or one of an earlier
+/// generation. O(values + free slots + new slots).
 ///
 /// # Panics
 ///
-/// Where [`try_extend`](PlainSlab::try_extend) returns an error; the values before
-/// are inserted.
+/// Panics where [`try_extend`](PlainSlab::try_extend) returns an error; the values before are
+/// inserted.
 impl<T, K: SlabKey, S: Storage> Extend<(K, T)> for PlainSlab<T, K, S> {
     #[track_caller]
     fn extend<I: IntoIterator<Item = (K, T)>>(&mut self, values: I) {
@@ -159,7 +172,7 @@ impl<T, K: SlabKey, S: Storage> Extend<(K, T)> for PlainSlab<T, K, S> {
     }
 }
 
-/// A slab with these values under these keys, as [`Extend`] puts them in.
+/// Creates a slab with these values under these keys, like [`Extend`].
 #[cfg(feature = "alloc")]
 impl<T, K: SlabKey> FromIterator<(K, T)> for PlainSlab<T, K, Growable> {
     #[track_caller]
@@ -170,17 +183,18 @@ impl<T, K: SlabKey> FromIterator<(K, T)> for PlainSlab<T, K, Growable> {
     }
 }
 
-/// Inserts many values, and settles the stack once, at the end.
+/// Inserts many values, and updates the stack once, at the end.
 ///
-/// Until then the stack may have slots that are taken, and lacks new vacant ones (`vacant-stack`):
-/// nothing is inserted or removed in another way, and user code does not reach the slab.
+/// Until then the stack may contain occupied slots, and lacks the new vacant slots
+/// (`vacant-stack`): nothing is inserted or removed in another way, and user code does not reach the
+/// slab.
 pub(super) struct Filling<'a, T, K: SlabKey, S: Storage> {
     slab: &'a mut PlainSlab<T, K, S>,
     /// The first slot that did not exist before.
     first: usize,
     /// Whether a slot was filled that was free before.
     has_filled_free: bool,
-    /// Whether a new slot was filled after one behind it.
+    /// Whether a new slot was filled after a slot above it.
     has_filled_hole: bool,
 }
 
@@ -227,8 +241,9 @@ impl<'a, T, K: SlabKey, S: Storage> Filling<'a, T, K, S> {
         }
     }
 
-    /// The new slots without a value become free after all that were free before: the last one
-    /// first, or, if one of them was filled later, the first one, as in the `slab` crate.
+    /// Pushes the new slots without a value below all slots that were free before, in descending
+    /// order, or in ascending order if one of them was filled after a slot above it, as in the
+    /// `slab` crate.
     fn settle(&mut self) {
         let slab = &mut *self.slab;
         // SAFETY: the place of the first cell, if there is one.
@@ -256,7 +271,7 @@ impl<T, K: SlabKey, S: Storage> Drop for Filling<'_, T, K, S> {
     }
 }
 
-/// Why a value was not put in under its key, with the value.
+/// Why a value was not inserted under its key. Contains the value.
 ///
 /// # Examples
 ///
@@ -272,31 +287,31 @@ impl<T, K: SlabKey, S: Storage> Drop for Filling<'_, T, K, S> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InsertAtError<T> {
-    /// There is a value.
+    /// There is already a value with this key.
     Taken(T),
-    /// The slot is past this generation: it has had a value of it or of a later one, or its
-    /// memory was given back when a slot after it had.
+    /// The slot is past the key's generation: it has had a value of this generation or of a later
+    /// one, or `shrink_to_fit` freed it together with a slot that has had such a value.
     Outdated(T),
     /// The slot is kept for a [detached](PlainSlab::detach) value.
     Detached(T),
-    /// The slab that was named has no value at the key.
+    /// The given slab has no value with this key.
     Missing(T),
     /// No value was [detached](PlainSlab::detach) from the key.
     NotDetached(T),
-    /// The key is past the last slot that the slab can have.
+    /// The key's slot is past the last slot that the slab can have.
     OutOfRange {
-        /// The value.
+        /// The value that was not inserted.
         value: T,
-        /// The key's slot.
+        /// The index of the key's slot.
         index: usize,
-        /// The most slots the slab can have.
+        /// The largest number of slots that the slab can have.
         limit: usize,
     },
     /// The slab could not grow.
     NoMemory(T, AllocError),
 }
 
-/// Why, without the value.
+/// The reason of an [`InsertAtError`], without the value.
 pub(super) type Refusal = InsertAtError<()>;
 
 impl Refusal {
@@ -318,7 +333,7 @@ impl Refusal {
 }
 
 impl<T> InsertAtError<T> {
-    /// The value that was not put in.
+    /// Returns the value that was not inserted.
     ///
     /// ```
     /// # use flatslab::{BoundedKeySlab, Key};
@@ -338,7 +353,7 @@ impl<T> InsertAtError<T> {
     }
 }
 
-/// Prints the reason and `..` for any `T`, so that `unwrap` works for all of them.
+/// Prints the reason, and `..` for the value, so that `unwrap` works for every `T`.
 impl<T> fmt::Debug for InsertAtError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -387,8 +402,8 @@ mod tests {
     use crate::key_slab::cells::visits;
     use crate::{GenKey, Key, KeySlab};
 
-    /// As a standby does that gets the keys of the first slab: no index on the stack but the
-    /// one that is taken.
+    /// A standby does this, which receives the keys of the first slab: it looks at no index on the
+    /// stack except the one that it takes.
     #[test]
     fn a_slab_in_step_with_another_one_looks_at_no_other_free_slot() {
         let (mut first, mut second) = (KeySlab::with_key(), KeySlab::<usize, GenKey>::with_key());

@@ -1,4 +1,4 @@
-//! More about the values of a slab, in slabs of their own.
+//! `SecondarySlab`: more data about the values of another slab, under the same keys.
 
 use core::fmt;
 use core::iter::{FusedIterator, Peekable};
@@ -11,21 +11,24 @@ use super::{Growable, InsertAtError, Iter, IterMut, KeySlab, PlainSlab, Storage,
 use crate::raw::memory;
 use crate::raw::report::Report;
 
-/// A value for some of the values of another slab, under the same keys: what components are to
-/// entities.
+/// A second value for some of the values of another slab, under the same keys; for example the
+/// components of entities.
 ///
-/// A key whose value in the other slab is gone does not lead to what belongs to the next one, as
-/// an index into a `Vec` would: its entry has the key's generation. Such entries stay until the
-/// slot gets another one, or [`prune`](Self::prune) drops them: in time, if generations
-/// [wrap](super::GenKey#how-long-generations-last).
+/// An entry has the generation of its key. So a key whose value in the other slab was removed never
+/// finds the entry of the next value in the slot, as an index into a `Vec` would. The entry of a removed value
+/// stays until its slot gets another entry, or until [`prune`](Self::prune) drops it. If generations
+/// [wrap](super::GenKey#how-long-generations-last), prune in time.
 ///
-/// An insertion names the other slab, so a key that opens no value there, forged or stale,
-/// takes no memory. There is memory for each slot up to the highest one with an entry, with an entry
-/// or without: a value, its generation, and 4 bytes. What goes over all entries visits each slot up
-/// to that of the last one: an entry in the last of a million slots costs a million slots. For entries
-/// of few of the values use a `HashMap<K, V>`: a key contains its generation, so one whose value is
-/// gone finds nothing of the next value there either, and
-/// `retain(|key, _| slab.contains(*key))` prunes it.
+/// An insertion also takes the other slab. So a key that has no value there, forged or stale, takes no
+/// memory.
+///
+/// # Cost
+///
+/// Memory use is proportional to the highest index with an entry: a value, its generation and 4 bytes
+/// for each slot up to it. Operations on all entries visit each slot up to the last entry: an entry
+/// in the last of a million slots costs a million slots. If only few of the values have entries, use
+/// a `HashMap<K, V>`: a key contains its generation, so there too the key of a removed value never
+/// finds the entry of the next value, and `retain(|key, _| slab.contains(*key))` prunes it.
 ///
 /// # Examples
 ///
@@ -46,12 +49,12 @@ use crate::raw::report::Report;
 /// ```
 pub struct SecondarySlab<V, K: GenerationKey> {
     /// Each vacant slot counts as kept for a detached value, so that none is on the stack. Its
-    /// version is of no use: entries come from another slab, where it does not fall.
+    /// version is not used: the keys of entries come from another slab, whose versions never fall.
     slab: KeySlab<V, K>,
 }
 
 impl<V, K: GenerationKey> SecondarySlab<V, K> {
-    /// Without entries; allocates nothing.
+    /// Creates a slab without entries; does not allocate.
     #[must_use]
     pub const fn new() -> Self {
         SecondarySlab {
@@ -59,52 +62,57 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
         }
     }
 
-    /// Number of entries, with those whose value in the other slab is gone; O(1).
+    /// Returns the number of entries, including those whose value in the other slab was removed.
+    /// O(1).
     #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
         self.slab.len()
     }
 
-    /// Whether there is no entry.
+    /// Returns `true` if there is no entry.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.slab.is_empty()
     }
 
-    /// Whether there is an entry for the key; O(1).
+    /// Returns `true` if there is an entry with this key. O(1).
     #[inline]
     #[must_use]
     pub fn contains(&self, key: K) -> bool {
         self.slab.contains(key)
     }
 
-    /// Borrows the entry of a key; O(1). `None` if there is none.
+    /// Borrows the entry with this key. Returns `None` if there is no entry. O(1).
     #[inline]
     #[must_use]
     pub fn get(&self, key: K) -> Option<&V> {
         self.slab.get(key)
     }
 
-    /// Borrows the entry of a key mutably; O(1). `None` if there is none.
+    /// Borrows the entry with this key mutably. Returns `None` if there is no entry. O(1).
     #[inline]
     #[must_use]
     pub fn get_mut(&mut self, key: K) -> Option<&mut V> {
         self.slab.get_mut(key)
     }
 
-    /// Sets the entry of a value of `slab`, and returns the one it had. An entry of an earlier value
-    /// in the same slot is dropped. O(1), if a slot as high had an entry before; else O(slots) for
-    /// those up to this one that had none, which are written once.
+    /// Sets the entry of a value of `slab`, and returns the entry that the value had. An entry of
+    /// an earlier value in the same slot is dropped.
+    ///
+    /// # Complexity
+    ///
+    /// O(1) if this or a higher slot had an entry before. Otherwise O(n) for the n new slots up to
+    /// this one, each of which is written once, and growth.
     ///
     /// # Panics
     ///
-    /// If the key opens no value in `slab`, or this has an entry for a later value of the slot: of
-    /// another slab, or from before the slab's [generations were
-    /// reset](PlainSlab::reset_generations); then [clear](Self::clear) it. Where generations wrap,
-    /// such an entry is dropped as one of an earlier value. If the allocator refuses, the program
-    /// ends, as with `Vec`.
+    /// Panics if there is no value with this key in `slab`. Panics if the slot has an entry of a
+    /// later value: the entry came from another slab, or from before the slab's [generations were
+    /// reset](PlainSlab::reset_generations); [`clear`](Self::clear) the entries in this case. If
+    /// generations wrap, such an entry is dropped, like one of an earlier value. If the allocator
+    /// refuses, the program aborts, as with `Vec`.
     #[track_caller]
     pub fn insert<T, S: Storage>(
         &mut self,
@@ -123,7 +131,7 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
     ///
     /// # Errors
     ///
-    /// Returns the value where [`insert`](Self::insert) panics, or the allocator refuses.
+    /// Returns the value where [`insert`](Self::insert) panics, or if the allocator refuses.
     ///
     /// ```
     /// # use flatslab::{GenKey, KeySlab, key_slab::SecondarySlab};
@@ -165,7 +173,7 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
                     entries.detached -= 1;
                     None
                 }
-                // Where they wrap, a later one may be of an earlier round.
+                // If generations wrap, a higher version may be of an earlier value.
                 true if present > version && !slab.wraps => {
                     return Err(InsertAtError::Outdated(value));
                 }
@@ -176,11 +184,11 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
         }
     }
 
-    /// Removes the entry of a key.
+    /// Removes the entry with this key, and returns it.
     ///
     /// # Panics
     ///
-    /// If there is none; [`try_remove`](Self::try_remove) returns `None` then.
+    /// Panics if there is no entry. [`try_remove`](Self::try_remove) returns `None` instead.
     #[track_caller]
     pub fn remove(&mut self, key: K) -> V {
         match self.try_remove(key) {
@@ -189,13 +197,17 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
         }
     }
 
-    /// Removes the entry of a key; O(1). `None` if there is none.
+    /// Removes the entry with this key, and returns it. Returns `None` if there is no entry. O(1).
     pub fn try_remove(&mut self, key: K) -> Option<V> {
         self.slab.detach(key)
     }
 
-    /// Drops the entries whose value in `slab` is gone, and not only
-    /// [detached](PlainSlab::detach); O(slots up to that of the last entry).
+    /// Drops the entries whose value in `slab` was removed. Entries of values that are only
+    /// [detached](PlainSlab::detach) stay.
+    ///
+    /// # Complexity
+    ///
+    /// O(slots up to the last entry).
     ///
     /// ```
     /// # use flatslab::{GenKey, KeySlab, key_slab::SecondarySlab};
@@ -211,14 +223,19 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
         self.retain(|key, _| slab.contains(key) || slab.is_detached(key));
     }
 
-    /// Drops the entries for which `keep` is false, in the order of the slots; O(slots up to that of
-    /// the last entry). If `keep` or a destructor panics, those not yet visited stay.
+    /// Drops the entries for which `keep` returns `false`, in the order of the slots.
+    ///
+    /// If `keep` or a destructor panics, the entries that were not visited yet stay.
+    ///
+    /// # Complexity
+    ///
+    /// O(slots up to the last entry).
     pub fn retain(&mut self, mut keep: impl FnMut(K, &mut V) -> bool) {
         let mut walk = Walk::new(&self.slab);
         while let Some((index, mut cell)) = walk.next_cell() {
             // SAFETY: an occupied cell of this slab (`walk-left`), and its slot; `keep` cannot
-            // reach the slab. Not removed by the key, whose methods may return other numbers: what
-            // is removed is what was visited.
+            // reach the slab. The visited cell is removed, not the entry of the key: the methods of
+            // the key may return other numbers.
             unsafe {
                 let key = K::new(index, cell.as_ref().version(), Inside);
                 if !keep(key, cell.as_mut().value_mut()) {
@@ -229,29 +246,44 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
         }
     }
 
-    /// Drops all entries and keeps the memory; O(slots up to that of the last entry), O(1) where
-    /// they have no destructor.
+    /// Drops all entries, and keeps the memory.
+    ///
+    /// # Complexity
+    ///
+    /// O(slots up to the last entry), or O(1) if entries have no destructor.
     pub fn clear(&mut self) {
         let entries = self.len();
         self.slab.detached = 0;
         self.slab.destroy_all(false, entries);
     }
 
-    /// The entries with their keys, in the order of the slots; O(slots up to that of the last entry).
+    /// Returns an iterator over the entries with their keys, in the order of the slots.
+    ///
+    /// # Complexity
+    ///
+    /// O(slots up to the last entry) for the whole iteration.
     #[inline]
     pub fn iter(&self) -> Iter<'_, V, K> {
         self.slab.iter()
     }
 
-    /// The entries with their keys, to be changed, in the order of the slots; O(slots up to that of
-    /// the last entry).
+    /// Returns an iterator over mutable references to the entries, with their keys, in the order of
+    /// the slots.
+    ///
+    /// # Complexity
+    ///
+    /// O(slots up to the last entry) for the whole iteration.
     #[inline]
     pub fn iter_mut(&mut self) -> IterMut<'_, V, K> {
         self.slab.iter_mut()
     }
 
-    /// The values of `slab` that have an entry, each with its key and its entry, in the order of
-    /// the slots; O(slots up to that of the last entry).
+    /// Returns an iterator over the values of `slab` that have an entry, each with its key and its
+    /// entry, in the order of the slots.
+    ///
+    /// # Complexity
+    ///
+    /// O(slots up to the last entry) for the whole iteration.
     #[inline]
     pub fn join<'a, T, S: Storage>(&'a self, slab: &'a PlainSlab<T, K, S>) -> Join<'a, T, V, K, S> {
         Join {
@@ -260,9 +292,12 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
         }
     }
 
-    /// The values of `slab` that have an entry, each with its key and its entry, both to be
-    /// changed, in the order of the slots; O(slots up to that of the last value and of the last
-    /// entry).
+    /// Returns an iterator over the values of `slab` that have an entry, each with its key and its
+    /// entry, in the order of the slots. The references to the value and to the entry are mutable.
+    ///
+    /// # Complexity
+    ///
+    /// O(slots up to the last value and up to the last entry) for the whole iteration.
     ///
     /// ```
     /// # use flatslab::{GenKey, KeySlab, key_slab::SecondarySlab};
@@ -286,14 +321,15 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
         }
     }
 
-    /// Bytes of memory, and where it is from.
+    /// Returns a report about the memory: its bytes, and where it comes from.
     #[must_use]
     pub fn memory(&self) -> Report {
         self.slab.memory()
     }
 }
 
-/// The values of a slab that have an entry; made by [`join`](SecondarySlab::join).
+/// An iterator over the values of a slab that have an entry. Created by
+/// [`join`](SecondarySlab::join).
 ///
 /// ```
 /// use flatslab::key_slab::{Join, SecondarySlab};
@@ -337,7 +373,7 @@ impl<T, V, K: GenerationKey, S: Storage> Clone for Join<'_, T, V, K, S> {
 
 impl<T, V, K: GenerationKey, S: Storage> FusedIterator for Join<'_, T, V, K, S> {}
 
-/// Prints how many entries are left.
+/// Prints the number of remaining entries.
 impl<T, V, K: GenerationKey, S: Storage> fmt::Debug for Join<'_, T, V, K, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Join")
@@ -346,8 +382,8 @@ impl<T, V, K: GenerationKey, S: Storage> fmt::Debug for Join<'_, T, V, K, S> {
     }
 }
 
-/// The values of a slab that have an entry, both to be changed; made by
-/// [`join_mut`](SecondarySlab::join_mut).
+/// An iterator over mutable references to the values of a slab that have an entry, and to the
+/// entries. Created by [`join_mut`](SecondarySlab::join_mut).
 #[must_use = "iterators do nothing unless consumed"]
 pub struct JoinMut<'a, T, V, K: GenerationKey> {
     entries: Peekable<IterMut<'a, V, K>>,
@@ -380,7 +416,7 @@ impl<'a, T, V, K: GenerationKey> Iterator for JoinMut<'a, T, V, K> {
 
 impl<T, V, K: GenerationKey> FusedIterator for JoinMut<'_, T, V, K> {}
 
-/// Prints how many values are left.
+/// Prints the number of remaining values.
 impl<T, V, K: GenerationKey> fmt::Debug for JoinMut<'_, T, V, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("JoinMut")
@@ -391,7 +427,7 @@ impl<T, V, K: GenerationKey> fmt::Debug for JoinMut<'_, T, V, K> {
 
 /// # Panics
 ///
-/// If there is no entry for the key.
+/// Panics if there is no entry with this key.
 impl<V, K: GenerationKey> Index<K> for SecondarySlab<V, K> {
     type Output = V;
 
@@ -404,7 +440,7 @@ impl<V, K: GenerationKey> Index<K> for SecondarySlab<V, K> {
 
 /// # Panics
 ///
-/// If there is no entry for the key.
+/// Panics if there is no entry with this key.
 impl<V, K: GenerationKey> IndexMut<K> for SecondarySlab<V, K> {
     #[inline]
     #[track_caller]

@@ -1,23 +1,23 @@
-//! Snapshots: all there is to say about a slab, so that the restored one goes on with the keys
-//! that the original would have handed out.
+//! Snapshots: the whole state of a slab, so that the restored slab returns the keys that the
+//! original would have returned.
 //!
-//! A snapshot is a tuple, read the same in formats that describe themselves and those that do not:
+//! A snapshot is a tuple, in self-describing formats and in others:
 //!
-//! | part | what | width |
+//! | part | content | width |
 //! |---|---|---|
-//! | capacity | of a bounded slab alone | `u64` |
-//! | slots | of each up to the last one used: its version and its value, or a unit; the version is odd where there is a value. Without generations it is 1 or 0 | `u32`, and the value's |
+//! | capacity | only in a snapshot of a bounded slab | `u64` |
+//! | slots | for each used slot: its version, and its value or a unit. The version is odd if there is a value. Without generations it is 1 or 0 | `u32`, and the value's |
 //! | free slots | their numbers, the next one first | `u32` |
-//! | floor | the version with which slots begin that have not been used, and 1 more if generations wrap; 0 without generations | `u32` |
+//! | floor | the version with which unused slots start, plus 1 if generations wrap; 0 without generations | `u32` |
 //!
-//! The widths are written and read alike, and on every target: a format may encode nothing but the
-//! numbers it is told (`bincode`).
+//! The widths are the same when reading and writing, and on every target: some formats encode only
+//! the numbers themselves (`bincode`).
 //!
-//! A vacant slot that is not free is retired or kept for a detached value, as its version says.
+//! A vacant slot that is not free is retired or kept for a detached value; its version says which.
 //!
-//! Every slot is an entry, so what is read takes as many slots as there are entries, however they
-//! were forged, and of a bounded slab that is made as large as it was, the addresses of its
-//! capacity. As a map from keys to values, a key could claim the memory of all slots below it.
+//! Every slot is an entry. So reading takes only as many slots as there are entries, even if the
+//! snapshot was forged; a bounded slab that gets its original capacity takes the addresses of that
+//! capacity. In a map from keys to values, one key could claim the memory of all slots below it.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -38,13 +38,13 @@ const fn parts<S: Storage>() -> usize {
     3 + S::BOUNDED as usize
 }
 
-/// A tuple of the slots, the order of the free ones, and the version that new ones begin with, and
-/// whether [generations wrap](super::GenKey#how-long-generations-last); before them, of a bounded
-/// slab, its capacity. A restored slab has the same values under the same keys, and hands out the
-/// same keys from then on. The numbers have the same widths on every target,
-/// so a format need not describe itself.
+/// Serializes the slab as a snapshot: a tuple of the capacity (only of a bounded slab), the slots, the
+/// order of the free slots, and a number that contains the version with which new slots start and
+/// whether [generations wrap](super::GenKey#how-long-generations-last).
 ///
-/// [`as_map`](super::as_map) is the form of the `slab` crate.
+/// A restored slab has the same values under the same keys, and returns the same keys from then on.
+/// The numbers have the same widths on every target, so formats that are not self-describing work
+/// too. [`as_map`](super::as_map) has the format of the `slab` crate.
 impl<T: Serialize, K: SlabKey, S: Storage> Serialize for PlainSlab<T, K, S> {
     fn serialize<R: Serializer>(&self, serializer: R) -> Result<R::Ok, R::Error> {
         let mut tuple = serializer.serialize_tuple(parts::<S>())?;
@@ -98,13 +98,13 @@ impl<T, K: SlabKey, S: Storage> Serialize for Free<'_, T, K, S> {
     }
 }
 
-/// A slab from its [`Serialize`] form, in memory of the global allocator;
-/// [`restore`](PlainSlab::restore) reads into other memory, and within a limit.
+/// Deserializes a snapshot into a new slab, in memory of the global allocator.
 ///
-/// It takes as many slots as there are entries, and a bounded slab those of its capacity, which
-/// are allocated as claimed and not touched. No key claims memory, so there is no limit on keys. Read
-/// what may be forged by `restore` into a slab that you have made, and [limit](Restore::limit) its
-/// slots.
+/// The slab takes as many slots as the snapshot has entries; a bounded slab takes as many as the
+/// snapshot's capacity, which are allocated and not touched. No key claims memory, so there is no
+/// limit on keys. If the input may be forged, or to use other memory, read it by
+/// [`restore`](PlainSlab::restore) into a slab that you have created, and
+/// [limit](Restore::limit) its slots.
 ///
 /// ```
 /// use flatslab::{GenKey, KeySlab};
@@ -139,11 +139,13 @@ impl<'de, T: Deserialize<'de>, K: SlabKey, S: Storage> Deserialize<'de> for Plai
 }
 
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
-    /// Reads a snapshot into this slab, which has had no value since it was made: so it can have
-    /// the memory and the pages of your choice. With generations it may not even have been used
-    /// and emptied, for they never fall; [`reset_generations`](Self::reset_generations) gives up
-    /// those that it had. Generations wrap afterwards if they did in the snapshot, or in this slab.
-    /// While it reads, it has a bit for each slot from the global allocator.
+    /// Returns a seed that reads a snapshot into this slab, so that the values can be in memory and
+    /// pages of your choice.
+    ///
+    /// The slab must be empty. With generations, it must also never have been used, because
+    /// generations never fall; [`reset_generations`](Self::reset_generations) discards those that
+    /// it had. Generations wrap afterwards if they did in the snapshot or in this slab. While
+    /// reading, it allocates one bit for each slot from the global allocator.
     ///
     /// ```
     /// use flatslab::KeySlab;
@@ -167,26 +169,31 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     }
 }
 
-/// Reads a snapshot into a slab, which is empty after an error: made by
-/// [`restore`](PlainSlab::restore), a [`DeserializeSeed`].
+/// Reads a snapshot into a slab: a [`DeserializeSeed`]. Created by [`restore`](PlainSlab::restore).
+///
+/// If reading fails, the slab is empty afterwards. A slab that had values before is unchanged.
 ///
 /// # Errors
 ///
-/// If the slab has values, or has had some with generations (after
-/// [`reset_generations`](PlainSlab::reset_generations) it has not); if it has not as many slots, or
-/// cannot get their memory; if the snapshot has more slots than the limit, or is of no slab: a slot
-/// that is free twice, or is taken, or of a version that no slot has.
+/// Returns an error if
+///
+/// - the slab has values, or has had values with generations (unless
+///   [`reset_generations`](PlainSlab::reset_generations) was called since),
+/// - the slab has too few slots, or cannot get their memory,
+/// - the snapshot has more slots than the [limit](Self::limit), or
+/// - the snapshot is inconsistent: a slot is listed as free twice, is listed as free but is not
+///   vacant, is vacant but not listed, or has a version that no slot has.
 #[derive(Debug)]
 pub struct Restore<'a, T, K: SlabKey, S: Storage> {
     slab: &'a mut PlainSlab<T, K, S>,
     limit: usize,
-    /// Whether a bounded slab gets the capacity that it had.
+    /// Whether a bounded slab gets the capacity of the snapshot.
     as_large: bool,
 }
 
 impl<T, K: SlabKey, S: Storage> Restore<'_, T, K, S> {
-    /// The most slots that are read, for input that may be forged: an entry of a byte takes
-    /// the memory of a slot.
+    /// Limits the number of slots that are read, for input that may be forged: an entry of one byte
+    /// takes the memory of a slot.
     ///
     /// ```
     /// use flatslab::KeySlab;
@@ -232,7 +239,7 @@ where
             });
         }
         self.slab.clear();
-        // Here, and not in the visitor, which the deserializer may forget.
+        // Kept here and not in the visitor, which the deserializer may forget.
         let mut reading = Reading {
             slab: self.slab,
             wraps: false,
@@ -244,11 +251,11 @@ where
             as_large: self.as_large,
         };
         let read = deserializer.deserialize_tuple(parts::<S>(), visitor);
-        // The format may find a fault after the last part.
+        // The format may report an error after the last part.
         reading.complete = reading.complete && read.is_ok();
         let is_read = reading.complete;
         reading.slab.wraps |= is_read && reading.wraps;
-        // Before the error is returned: a destructor that panics leaves none behind.
+        // Dropped before the error is returned: if a destructor panics, no error is leaked.
         drop(reading);
         read.and_then(|()| match is_read {
             true => Ok(()),
@@ -257,8 +264,8 @@ where
     }
 }
 
-/// A slab that is being read; empty again when it is dropped, unless it is complete. Until then
-/// the stack has not all free slots (`vacant-stack`), and nothing but this module reaches the slab.
+/// A slab that is being read. When this is dropped, the slab is emptied unless it is complete. Until
+/// then the stack lacks free slots (`vacant-stack`), and only this module uses the slab.
 struct Reading<'a, T, K: SlabKey, S: Storage> {
     slab: &'a mut PlainSlab<T, K, S>,
     /// Whether the generations of the snapshot wrap.
@@ -316,7 +323,7 @@ impl<T, K: SlabKey, S: Storage> Reading<'_, T, K, S> {
         Ok(())
     }
 
-    /// The vacant slots that the stack is to have: a bit for each slot, 64 a word.
+    /// Returns the vacant slots that must be on the stack: a bit for each slot, 64 in a word.
     fn vacant<E: ::serde::de::Error>(&self) -> Result<KeySlab<u64>, E> {
         let mut words = KeySlab::new();
         for first in (0..self.slab.used).step_by(64) {
@@ -384,7 +391,7 @@ where
             .ok_or_else(missing)?;
         let last: u32 = parts.next_element()?.ok_or_else(missing)?;
         let (floor, wraps) = (last & !1, last & 1 == 1);
-        // Only what has been shrunk begins later.
+        // Only slots of a slab that was shrunk start with a later version.
         let is_cut = K::Cell::<T>::VERSIONED && !S::BOUNDED;
         let most = if is_cut {
             highest_floor(wraps || reading.slab.wraps)

@@ -1,4 +1,4 @@
-//! The cells of a slab: that of a key, and a free one.
+//! The cells of a slab: finding the cell of a key, and taking a free cell.
 
 use core::cell::Cell;
 use core::marker::PhantomData;
@@ -11,16 +11,16 @@ use crate::key::Key;
 use crate::raw::report::Report;
 use crate::raw::stack::Lowered;
 
-/// Where the kinds of memory differ: how a key leads to a cell, and where another cell comes from.
+/// The interface in which the kinds of memory differ: how the cell of a key is found, and where a
+/// free cell comes from when the stack is empty.
 ///
 /// # Safety
 ///
-/// While the memory lives, `header` is allocated, and what `cell` returns is an
-/// allocated, stamped cell of the type that the memory was made for: one of
-/// that header, or one that is free for ever and has no key.
-/// The cells of the keys from `key` to `row_end(key)` that are below the bound follow
-/// each other. From a `begin_walk` to its `end_walk` no row goes that has a value at any time in
-/// between: its cells stay allocated, and stay the cells of their keys.
+/// While the memory lives, `header` is allocated, and `cell` returns an allocated, stamped cell of
+/// the type that the memory was made for: a cell of that header, or a cell that is free forever and
+/// has no key. The cells of the keys from `key` to `row_end(key)` that are below the bound follow
+/// each other in memory. Between a `begin_walk` and its `end_walk`, a row that has a value at any
+/// time stays: its cells remain allocated, and remain the cells of their keys.
 pub unsafe trait SlabMemory {
     /// The name of the slab, for `Debug`.
     #[doc(hidden)]
@@ -29,49 +29,49 @@ pub unsafe trait SlabMemory {
     #[doc(hidden)]
     fn header(&self) -> NonNull<SlabHeader>;
 
-    /// Keys from here on have no cell, or one that was never handed out.
+    /// Keys from here on have no cell, or a cell that was never used.
     #[doc(hidden)]
     fn bound(&self) -> usize;
 
-    /// Cells that the keys from the bound on have.
+    /// Returns the number of cells of the keys from the bound on.
     #[doc(hidden)]
     fn unstamped(&self) -> usize;
 
-    /// The cell of a key.
+    /// Returns the cell of a key.
     ///
     /// # Safety
     ///
-    /// The key is below the bound, and the memory is of cells of `T`.
+    /// The key is below the bound, and the memory has cells of `T`.
     #[doc(hidden)]
     unsafe fn cell<T>(&self, key: Key) -> CellPtr<T>;
 
-    /// The keys from `key` to here have cells that follow each other in memory.
+    /// Returns the end of the keys from `key` on whose cells follow each other in memory.
     #[doc(hidden)]
     fn row_end(&self, key: Key) -> usize;
 
-    /// Cells that are free and that no key below the bound leads to yet.
+    /// Returns the number of free cells that belong to no key below the bound yet.
     #[cfg(any(test, fuzzing))]
     #[doc(hidden)]
     fn unfilled(&self) -> usize {
         0
     }
 
-    /// Counts a walk by pointer, until whose end no row goes that has, or has had, a value. Nothing
-    /// to do where only an exclusive borrow gives memory back.
+    /// Counts a walk by pointer. Until it ends, no row that has or had a value is freed. Does nothing
+    /// if only an exclusive borrow frees memory.
     #[doc(hidden)]
     #[inline(always)]
     fn begin_walk(&self) {}
 
-    /// One walk less.
+    /// Ends a walk.
     ///
     /// # Safety
     ///
-    /// For each [`begin_walk`](Self::begin_walk) at most once.
+    /// Called at most once for each [`begin_walk`](Self::begin_walk).
     #[doc(hidden)]
     #[inline(always)]
     unsafe fn end_walk(&self) {}
 
-    /// A free cell when the stack is empty; the error is why the memory cannot
+    /// Takes a free cell when the stack is empty. The error is the reason why the memory cannot
     /// grow, if it is of the kind that grows.
     ///
     /// # Safety
@@ -84,7 +84,7 @@ pub unsafe trait SlabMemory {
     fn memory(&self) -> Report;
 }
 
-/// A free cell off the stack of this memory, which is of cells of `T`.
+/// Takes a free cell off the stack of this memory, which has cells of `T`.
 #[inline(always)]
 pub(super) fn claim<T>(memory: &impl SlabMemory) -> Option<Place<T>> {
     // The header is read once, before the value is written: the compiler cannot
@@ -95,7 +95,7 @@ pub(super) fn claim<T>(memory: &impl SlabMemory) -> Option<Place<T>> {
     Some(Place::new(CellPtr::new(cell), header))
 }
 
-/// The cell that [`claim`] takes, still on the stack, and what takes it off.
+/// Returns the cell that [`claim`] would take, still on the stack, and the step that takes it off.
 #[inline(always)]
 pub(super) fn look<T>(memory: &impl SlabMemory) -> Option<(Place<T>, Lowered)> {
     let header = memory.header();
@@ -123,7 +123,7 @@ impl<T, M> Copy for Cells<'_, T, M> {}
 impl<'a, T, M: SlabMemory> Cells<'a, T, M> {
     /// # Safety
     ///
-    /// The memory is of cells of `T`.
+    /// The memory has cells of `T`.
     #[inline(always)]
     pub(crate) unsafe fn new(memory: &'a M) -> Self {
         Cells {
@@ -151,13 +151,13 @@ impl<'a, T, M: SlabMemory> Cells<'a, T, M> {
         self.memory.unstamped()
     }
 
-    /// Keys from here on belong to no slot that there is now. Those between the bound
-    /// and here get a cell when the bound is raised.
+    /// Returns the first key without a slot. The keys between the bound and this one get a cell
+    /// when the bound is raised.
     pub(crate) fn keys_end(self) -> usize {
         self.bound() + self.unstamped()
     }
 
-    /// The cell of a key, if it has one; usable until user code runs (`live-by-key`).
+    /// Returns the cell of a key, if it has one. It is usable until user code runs (`live-by-key`).
     #[inline(always)]
     pub(crate) fn get(self, key: Key) -> Option<Live<'a, T>> {
         if key.index() < self.bound() {
@@ -168,7 +168,7 @@ impl<'a, T, M: SlabMemory> Cells<'a, T, M> {
         }
     }
 
-    /// The cell of a key that has one.
+    /// Returns the cell of a key below the bound.
     ///
     /// # Safety
     ///

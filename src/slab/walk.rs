@@ -1,10 +1,10 @@
-//! What is done to every cell of a slab: clearing, retaining, closing.
+//! Operations on every cell of a slab: clearing, retaining, closing.
 //!
-//! A walk that drops values goes by key, looks up each cell when it comes to it,
-//! and holds no pointer across a destructor: user code may insert, remove, clear
-//! or grow at any point of the walk. When a destructor panics the walk goes on
-//! with the rest while the panic unwinds. The iterators' [`Walk`] goes by pointer,
-//! and no chunk that it may stand in is given back while there is one.
+//! A walk that drops values goes by key: it looks up each cell when it reaches it, and holds no
+//! pointer across a destructor, because user code may insert, remove, clear or grow at any point
+//! of the walk. If a destructor panics, the walk continues with the remaining values while the
+//! panic unwinds. The iterators' [`Walk`] goes by pointer, and no chunk that it may be in is freed
+//! before it ends.
 
 use core::ops::Range;
 use core::ptr::{self, NonNull};
@@ -16,29 +16,27 @@ use super::{header, sent};
 use crate::key::Key;
 use crate::raw::touch::prefetch_lines;
 
-/// Lines of the next row that are loaded ahead.
+/// The number of cache lines of the next row that are prefetched.
 const LINES: usize = 8;
 
-/// The cells of all keys there are, one after the other, while user code may run
-/// in between and insert, remove or grow.
+/// A walk over the cells of all keys, between whose steps user code may insert, remove or grow.
 ///
-/// Cells that follow each other in memory are a row, and are walked by pointer:
-/// looking up each cell in the table took twice the time. The memory counts its walks,
-/// and gives back no chunk while there is one, but that which stands in for holes, when the
-/// last hole is filled. (To ask after each value whether a chunk had gone was two instructions
-/// of ten, and a quarter of the time at 64 bytes.)
+/// Cells that follow each other in memory form a row, and are walked by pointer: looking up each
+/// cell in the table took twice the time. The memory counts its walks, and frees no chunk while
+/// there is one, except the stand-in for holes when the last hole is filled. (Checking after each
+/// value whether a chunk was freed took two instructions of ten, and a quarter of the time at 64
+/// bytes.)
 ///
-/// The pointer is to the cell before the next one. Tried, in instructions per value of a
-/// mutable `for` loop over the `u64` of a bounded slab (`slab` takes 6): a start and an end
-/// pointer 9, counting down the bytes 11, this 9, and 8 in `fold`. `next` is always inlined;
-/// otherwise the compiler returns the guard through the stack, and does not see that its end
-/// undoes its beginning.
+/// The pointer is to the cell before the next one. These were tried, in instructions per value of a
+/// mutable `for` loop over a bounded slab of `u64` (`slab` takes 6): a start and an end pointer 9,
+/// counting down the bytes 11, this 9, and 8 in `fold`. `next` is always inlined; otherwise the
+/// compiler returns the guard through the stack, and does not see that its drop undoes the borrow.
 ///
 /// # Invariants
 ///
 /// * `counted-walk`: the memory counts this walk, and the cells after `at` up to `row_last` are
-///   those of the last keys below `row_keys_end`. Only a row without a value, a hole's, may get
-///   other cells, and a walk passes that without user code.
+///   those of the last keys below `row_keys_end`. Only the row of a hole, which has no value, may
+///   get other cells; a walk passes such a row without running user code.
 /// * `row-keys`: `row_keys_end <= keys_end`.
 pub(crate) struct Walk<'a, T, M: SlabMemory> {
     cells: Cells<'a, T, M>,
@@ -64,8 +62,8 @@ impl<T, M: SlabMemory> Drop for Walk<'_, T, M> {
 }
 
 impl<'a, T, M: SlabMemory> Walk<'a, T, M> {
-    /// All slots there are now, stamped or not: chunks that are added later are not
-    /// visited, so that loops that insert end.
+    /// Starts a walk over all present slots, stamped or not. Chunks that are added later are not
+    /// visited, so that loops that insert terminate.
     #[inline]
     pub(crate) fn new(cells: Cells<'a, T, M>) -> Self {
         cells.memory.begin_walk();
@@ -82,12 +80,13 @@ impl<'a, T, M: SlabMemory> Walk<'a, T, M> {
         self.cells
     }
 
-    /// The keys still to be visited, which do not end before they start (`row-keys`).
+    /// Returns the range of keys that were not visited yet; its start is not after its end
+    /// (`row-keys`).
     pub(crate) fn keys(&self) -> Range<usize> {
         Self::first_key(self.at, self.row_last, self.row_keys_end)..self.keys_end
     }
 
-    /// The key of the cell that was returned last, which is not read from its stamp
+    /// Returns the key of the cell that was returned last, without reading it from the stamp
     /// (`link-at-key`).
     #[inline(always)]
     pub(crate) fn last_key(&self) -> Key {
@@ -95,16 +94,16 @@ impl<'a, T, M: SlabMemory> Walk<'a, T, M> {
         Key::from_raw(next as u32 - 1)
     }
 
-    /// Where [`keys`](Self::keys) start. A call, so that the compiler does not
-    /// compute it at each step to choose by a conditional move.
+    /// Returns the start of [`keys`](Self::keys). A function call, so that the compiler does not
+    /// compute it at each step and choose by a conditional move.
     #[cold]
     #[inline(never)]
     fn first_key(at: *mut u8, row_last: *mut u8, row_keys_end: usize) -> usize {
         row_keys_end - row_last.addr().wrapping_sub(at.addr()) / CellPtr::<T>::SIZE
     }
 
-    /// The next cell of the row, usable until user code runs (`live-by-key`). At the end of
-    /// the row [`find_row`](Self::find_row) goes on.
+    /// Returns the next cell of the row, usable until user code runs (`live-by-key`). At the end of
+    /// the row call [`find_row`](Self::find_row).
     #[inline(always)]
     pub(crate) fn next_in_row(&mut self) -> Option<Live<'a, T>> {
         if self.at == self.row_last {
@@ -119,8 +118,8 @@ impl<'a, T, M: SlabMemory> Walk<'a, T, M> {
         }
     }
 
-    /// Goes to the row of the next key below the bound of now, which insertions may have
-    /// raised. `false` if there is none: the walk is over, even if the slab grows again.
+    /// Goes to the row of the next key below the present bound, which insertions may have raised.
+    /// Returns `false` if no row is left: the walk is over, even if the slab grows again.
     #[inline(always)]
     pub(crate) fn find_row(&mut self) -> bool {
         let first = self.row_keys_end;
@@ -144,8 +143,8 @@ impl<'a, T, M: SlabMemory> Walk<'a, T, M> {
     }
 }
 
-/// Has the first lines of the next row loaded while this one is walked: within a row the processor
-/// looks ahead by itself, and not from one to the next. A call, as it is made once for each row.
+/// Prefetches the first cache lines of the next row while this row is walked: the processor
+/// prefetches within a row by itself, but not across rows. A function call, made once for each row.
 ///
 /// # Safety
 ///
@@ -157,11 +156,11 @@ unsafe fn prefetch_row<T, M: SlabMemory>(cells: Cells<'_, T, M>, first: Key) {
     prefetch_lines(start, LINES);
 }
 
-/// The state of a cell that has refused access; `None` if it has no value any more, after those that
-/// came back from other threads were freed.
+/// Returns the state of a cell that has refused access, after the slots that other threads returned
+/// were freed. Returns `None` if the cell has no value any more.
 ///
-/// Not of a walk: with a reference to one, its loop would keep the walk in memory (twice the
-/// instructions for each value).
+/// Not a method of the walk: with a reference to it, the loop would keep the walk in memory (twice
+/// the instructions for each value).
 #[cold]
 #[inline(never)]
 pub(crate) fn conflict<T, M: SlabMemory>(
@@ -172,7 +171,7 @@ pub(crate) fn conflict<T, M: SlabMemory>(
     state.is_occupied().then_some(state)
 }
 
-/// The key of a cell of this slab; O(chunks) where its stamp may not be read (`link-at-key`).
+/// Returns the key of a cell of this slab. O(chunks) if its stamp may not be read (`link-at-key`).
 pub(crate) fn key_of<T, M: SlabMemory>(cells: Cells<'_, T, M>, cell: Live<'_, T>) -> Key {
     if !cell.state().is_sent() {
         return cell.key();
@@ -189,9 +188,10 @@ pub(crate) fn key_of<T, M: SlabMemory>(cells: Cells<'_, T, M>, cell: Live<'_, T>
     }
 }
 
-/// Key and state of the first value that is borrowed; O(slots). Runs no user code, so what it
-/// says holds until some runs. If all that were sent are back, and wait to be dropped, they are not
-/// in use.
+/// Returns the key and the state of the first borrowed value. O(slots).
+///
+/// Runs no user code, so the answer holds until user code runs. Sent values are not in use if all of
+/// them were returned and only wait to be dropped.
 pub(crate) fn first_in_use<T, M: SlabMemory>(cells: Cells<'_, T, M>) -> Option<(Key, State)> {
     let any_is_out = sent::any_is_out(cells);
     let mut walk = Walk::new(cells);
@@ -208,8 +208,8 @@ pub(crate) fn first_in_use<T, M: SlabMemory>(cells: Cells<'_, T, M>) -> Option<(
     }
 }
 
-/// Drops the values at these keys, except those that are borrowed when the
-/// walk comes to them. Ends at the bound: the keys from there on have no cell.
+/// Drops the values with these keys, except values that are borrowed when the walk reaches them.
+/// Ends at the bound, from which on keys have no cell.
 pub(crate) fn destroy_all<T, M: SlabMemory>(cells: Cells<'_, T, M>, keys: Range<usize>) {
     struct Rest<'a, T, M: SlabMemory> {
         cells: Cells<'a, T, M>,
@@ -218,7 +218,7 @@ pub(crate) fn destroy_all<T, M: SlabMemory>(cells: Cells<'_, T, M>, keys: Range<
 
     impl<T, M: SlabMemory> Rest<'_, T, M> {
         fn run(&mut self) {
-            // Destructors may raise the bound, and lower it.
+            // Destructors may raise or lower the bound.
             while self.keys.start < self.keys.end.min(self.cells.bound()) {
                 let index = self.keys.start;
                 self.keys.start += 1;
@@ -235,17 +235,16 @@ pub(crate) fn destroy_all<T, M: SlabMemory>(cells: Cells<'_, T, M>, keys: Range<
         }
     }
 
-    // If a destructor unwinds out of this, the drop walks on.
+    // If a destructor unwinds out of this, the drop continues the walk.
     Rest { cells, keys }.run();
 }
 
-/// The slab is dropped: every value that is not borrowed goes now, in key
-/// order, a borrowed one with its last borrow, and the memory with the last
-/// holder.
+/// Closes a slab that is dropped: drops every value that is not borrowed, in key order. A borrowed
+/// value is dropped when its last borrow ends, and the memory is freed with the last holder.
 ///
 /// # Safety
 ///
-/// The slab's own use of its memory ends here.
+/// The slab does not use its memory afterwards.
 pub(crate) unsafe fn close<T, M: SlabMemory>(cells: Cells<'_, T, M>) {
     struct Closing<'a, T, M: SlabMemory> {
         cells: Cells<'a, T, M>,
@@ -254,12 +253,12 @@ pub(crate) unsafe fn close<T, M: SlabMemory>(cells: Cells<'_, T, M>) {
     }
 
     impl<T, M: SlabMemory> Closing<'_, T, M> {
-        /// Drops what was retired, and walks until a walk finds nothing to destroy: a destructor may fill a
-        /// reservation, leak it, or end a guard that the walk has passed.
+        /// Drops the retired values, and repeats the walk until it finds nothing to destroy: a
+        /// destructor may fill a reservation, leak it, or drop a guard that the walk has passed.
         fn destroy_all(&mut self) {
             loop {
-                // Before the walk, which would mark them. A destructor of the walk may have sent
-                // and retired another one.
+                // Before the walk, which would mark them. In a later round, because a destructor
+                // may have sent and retired another value.
                 sent::close_retired(self.cells);
                 while self.next < self.cells.bound() {
                     let cell = self.cells.at(self.next);
@@ -278,7 +277,7 @@ pub(crate) unsafe fn close<T, M: SlabMemory>(cells: Cells<'_, T, M>) {
         fn visit(&mut self, cell: Live<'_, T>) {
             let state = cell.state();
             if !state.has_value() {
-                // Free, held, or dying further up the call stack.
+                // Free, held, or being destroyed further up the call stack.
             } else if state.is_borrowed() {
                 cell.doom();
             } else {
@@ -288,7 +287,7 @@ pub(crate) unsafe fn close<T, M: SlabMemory>(cells: Cells<'_, T, M>) {
             }
         }
 
-        /// Hands the memory to those who still hold cells. No user code runs.
+        /// Hands the memory to the holders of the remaining cells. No user code runs.
         fn seal(&mut self) {
             let sent = sent::close(self.cells);
             let mut occupied = 0;
@@ -298,17 +297,16 @@ pub(crate) unsafe fn close<T, M: SlabMemory>(cells: Cells<'_, T, M>) {
                     occupied += 1;
                 }
             }
-            // SAFETY: the slab's use ends, and exactly the cells that are not
-            // free were counted, those that are out among them (`last-holder`,
-            // `sent-count`).
+            // SAFETY: the slab's use ends, and exactly the cells that are not free were counted,
+            // including those that other threads have (`last-holder`, `sent-count`).
             unsafe { header::close(self.cells.memory.header(), occupied - sent, sent) };
         }
     }
 
     impl<T, M: SlabMemory> Drop for Closing<'_, T, M> {
         fn drop(&mut self) {
-            // Finds something only while a destructor's panic unwinds; a second
-            // panic ends the program.
+            // Finds values only while the panic of a destructor unwinds; a second panic aborts
+            // the program.
             self.destroy_all();
             self.seal();
         }

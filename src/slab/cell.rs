@@ -2,49 +2,45 @@
 //!
 //! | view | what it knows |
 //! |---|---|
-//! | [`CellPtr`] | an address: where stamp and value are |
-//! | [`Place`] | the header that the cell belongs to, too: what handles, guards and boxes keep |
-//! | [`Live`] | that both are allocated, for as long as it says |
+//! | [`CellPtr`] | the address of a cell, and so of its stamp and its value |
+//! | [`Place`] | also the header of the slab; handles, guards and boxes keep a `Place` |
+//! | [`Live`] | also that cell and header are allocated, for its lifetime |
 //!
 //! The stamp is a key and a [`State`], whose questions and steps are in `state.rs`. Each event of
-//! the table in DESIGN.md is a function here: of a `Live` where it begins or does something, of a
-//! `Place` where it ends a holder. The comparison that admits the usual case is in line; every other
+//! the table in DESIGN.md is a function here: a method of `Live` if it begins or does something, a
+//! method of `Place` if it ends a holder. The comparison for the usual case is inlined; every other
 //! row of the event's column is in a cold function next to it.
 //!
 //! # Invariants
 //!
 //! Of the slabs:
 //!
-//! * `cell-stays`: a cell that is not free stays allocated, and its header with it: a
-//!   handle, a value, a guard, a box or a running destructor is on it. While the
-//!   slab lives its header stays, and every key below its bound leads to a stamped
-//!   cell.
+//! * `cell-stays`: a cell that is not free stays allocated, and its header too: a handle, a value, a
+//!   guard, a box or a running destructor uses it. While the slab lives, its header stays, and every
+//!   key below its bound has a stamped cell.
 //! * `last-holder`: a closed header's `remaining` is the number of its cells that are not
-//!   free; the holder that takes it to zero releases the block, and was the
-//!   last. Cells that were sent to other threads are counted by the return stack,
-//!   and all others together are one of those.
-//! * `whole-steps`: user code (closures, destructors, and the allocator, which
-//!   may use the slab it serves) runs only before or after a whole step, never
-//!   within one. What it may have changed is read again after it.
+//!   free; the holder that takes it to zero is the last, and releases the block. The return stack
+//!   counts cells that were sent to other threads, and counts all other cells together as one.
+//! * `whole-steps`: user code (closures, destructors, and the allocator, which may use the slab for
+//!   which it allocates) runs only before or after a whole step, never within a step. Whatever it may
+//!   have changed is read again afterwards.
 //!
-//! Of a cell, and of those who hold it:
+//! Of a cell and its holders:
 //!
 //! * `state-tells-value`: the value's bytes hold a live `T` exactly while the
 //!   state has no `V`. Within a step, while no other code runs (`whole-steps`,
 //!   `settled-cell`), one may change before the other.
 //! * `stamp-apart`: the stamp is only reached through `&Stamp`, the value only
 //!   through pointers to the value: neither borrow covers the other's bytes.
-//! * `holder-keeps-cell`: while a `Slot`, `VacantSlot`, `SlotBox`, `Ref` or
-//!   `RefMut` of a place exists, or what a guard was mapped to, its cell is not
-//!   free, so cell and header are allocated (`cell-stays`).
-//! * `one-handle`: at most one `Slot`, `VacantSlot` or `SlotBox` of a place
-//!   exists, and only while `O` is clear. (One that was forgotten, or given up
-//!   as a raw pointer, leaves it clear for good.)
-//! * `settled-cell`: after a cell is pushed or counted down, the function that
-//!   did it only writes a pushed cell's state, and reads a value out of it
-//!   before any other code runs.
-//! * `live-by-key`: a [`Live`] that came by key is not used after user code has
-//!   run, which may shrink the slab, unless its cell cannot be free.
+//! * `holder-keeps-cell`: while a `Slot`, `VacantSlot`, `SlotBox`, `Ref`, `RefMut` or mapped guard of
+//!   a place exists, its cell is not free, so cell and header are allocated (`cell-stays`).
+//! * `one-handle`: at most one `Slot`, `VacantSlot` or `SlotBox` of a place exists, and only while `O`
+//!   is clear. (A handle that was forgotten, or turned into a raw pointer, leaves `O` clear for
+//!   good.)
+//! * `settled-cell`: after a function has pushed a cell or counted it down, it only writes the state
+//!   of a pushed cell, and reads a value out of it before any other code runs.
+//! * `live-by-key`: a [`Live`] that was found by key is not used after user code has run, which may
+//!   shrink the slab, unless its cell cannot be free.
 
 use core::alloc::Layout;
 use core::cell::Cell;
@@ -58,18 +54,18 @@ use crate::key::Key;
 use crate::raw::chunk;
 use crate::raw::packed::{Packing, Word};
 
-/// Values up to this size go before their stamp. At 8 bytes that is measurably
-/// better; at 64 processors disagree (benches/ATTEMPTS.md, "Where the stamp stands").
-/// Nothing in between was measured.
+/// Values up to this size are stored before their stamp. For 8 bytes this is measurably better; for
+/// 64 bytes it depends on the processor (benches/ATTEMPTS.md, "Where the stamp stands"). Sizes in
+/// between were not measured.
 const VALUE_FIRST_UP_TO: usize = 16;
 
 /// A pointer to a cell. Covariant in `T`, without ownership: each holder adds
 /// the variance it needs.
 ///
-/// A cell is not a struct, because the order of stamp and value depends on the size of the
-/// value: a small value goes first, so that keyed access computes the address of the value itself;
-/// a larger one goes after the stamp, so that the stamp's line is the one with the value's first
-/// fields. Both offsets are constants computed from size and alignment, never assumed.
+/// A cell is not a struct, because the order of stamp and value depends on the size of the value. A
+/// small value is first, so that access by key computes the address of the value itself. A larger
+/// value is after the stamp, so that the stamp is in the same cache line as the value's first fields.
+/// Both offsets are constants computed from size and alignment, never assumed.
 #[expect(
     missing_debug_implementations,
     reason = "only public for a sealed trait"
@@ -92,7 +88,7 @@ impl<T> CellPtr<T> {
     } else {
         align_of::<Stamp>()
     };
-    /// What a cell has room for in the place of a value, be it smaller or of no size: a link.
+    /// The bytes of a cell for the value: at least those of a link, even if the value is smaller.
     const ROOM: usize = if size_of::<T>() > size_of::<u32>() {
         size_of::<T>()
     } else {
@@ -117,9 +113,9 @@ impl<T> CellPtr<T> {
     }
     .next_multiple_of(Self::ALIGN);
 
-    /// How many fresh cells of a lazy slab are stamped and go onto the free stack when it
-    /// runs empty: some cache lines full, and fewer where cells are large, so that an
-    /// insertion comes to one new page, or to two.
+    /// How many fresh cells of a lazy slab are stamped and pushed when the free stack is empty: some
+    /// cache lines full, and fewer if cells are large, so that an insertion reaches one new page or
+    /// two.
     pub(crate) const REFILL: usize = match Self::SIZE {
         0..=16 => 16,
         17..=32 => 8,
@@ -193,7 +189,7 @@ impl<T> CellPtr<T> {
         unsafe { self.0.add(Self::STAMP_OFFSET).cast() }
     }
 
-    /// The key in the stamp, of a cell that need not be in use.
+    /// Returns the key in the stamp, also of a free cell.
     ///
     /// # Safety
     ///
@@ -204,8 +200,8 @@ impl<T> CellPtr<T> {
         unsafe { self.stamp().as_ref().key() }
     }
 
-    /// The key in the stamp, without a reference to it: for a thread that may read nothing
-    /// else of it.
+    /// Returns the key in the stamp without a reference to the stamp, for a thread that may read only
+    /// the key.
     ///
     /// # Safety
     ///
@@ -216,7 +212,7 @@ impl<T> CellPtr<T> {
         unsafe { self.key_place().cast().read() }
     }
 
-    /// Where the key stands, and the link of a cell whose value was retired.
+    /// Returns the place of the key, or of the link of a cell whose value was retired.
     ///
     /// # Safety
     ///
@@ -240,8 +236,8 @@ impl<T> CellPtr<T> {
         }
     }
 
-    /// Writes the link of a cell that is on its way back from another thread, in the place of
-    /// the value. The link holds all words of [this packing](Self::packing), and not all others.
+    /// Writes the link of a cell that another thread returns, in the place of the value. The link has
+    /// room for all words of [this packing](Self::packing), but not for all words.
     ///
     /// # Safety
     ///
@@ -260,7 +256,7 @@ impl<T> CellPtr<T> {
         }
     }
 
-    /// The link of a cell that came back from another thread.
+    /// Returns the link of a cell that another thread returned.
     ///
     /// # Safety
     ///
@@ -289,8 +285,8 @@ impl<T> CellPtr<T> {
     }
 }
 
-/// Makes all cells of a chunk free ones, with the keys that `key` gives for
-/// their indices. Raw writes: before them the stamps are uninitialised.
+/// Stamps all cells of a chunk as free, with the keys that `key` returns for their indices. Raw
+/// writes: the stamps are uninitialised before.
 ///
 /// # Safety
 ///
@@ -328,11 +324,11 @@ const _: () = assert!(CellPtr::<[u64; 8]>::SIZE == 72);
 
 /// 16 bytes, `Copy`, with a niche; covariant in `T`, without ownership.
 ///
-/// The header's address stands in it as an integer (which keeps the pointer's provenance, as any
-/// bytes do in a `MaybeUninit`). Two pointers side by side are stored as one vector of 16 bytes by
-/// the compiler, and loaded one by one; Zen 4 cannot pass such a store on by renaming, so a handle
-/// that went through memory and back took 15 cycles more (CHURN LIFO of 64 bytes, 32 cycles in place
-/// of 20). A pointer beside an integer is never put into one vector.
+/// The header's address is stored as an integer (a `MaybeUninit`, which keeps the pointer's
+/// provenance). The compiler stores two adjacent pointers as one vector of 16 bytes, and loads them
+/// one by one. Zen 4 cannot forward such a store, so a handle that was stored and loaded again took
+/// 15 cycles more (CHURN LIFO of 64 bytes: 32 cycles instead of 20). A pointer and an integer are
+/// never stored as one vector.
 #[expect(
     missing_debug_implementations,
     reason = "only public for a sealed trait"
@@ -390,7 +386,7 @@ impl<T> Place<T> {
 
 /// A place whose cell and header are allocated for `'a`.
 ///
-/// The one layer over the stamp's two halves and the value.
+/// All access to the two halves of the stamp and to the value goes through this type.
 pub(crate) struct Live<'a, T> {
     place: Place<T>,
     alive: PhantomData<&'a ()>,
@@ -429,9 +425,8 @@ impl<'a, T> Live<'a, T> {
         unsafe { self.place.cell.stamp().as_ref() }
     }
 
-    /// The key in the stamp, which is not to be read where the value is
-    /// [sent](State::is_sent) (`link-at-key`): what comes by key or walks has the key from
-    /// elsewhere.
+    /// Returns the key in the stamp. It must not be read if the value is [sent](State::is_sent)
+    /// (`link-at-key`); access by key and walks know the key without it.
     #[inline(always)]
     pub(crate) fn key(self) -> Key {
         self.stamp().key()
@@ -442,7 +437,7 @@ impl<'a, T> Live<'a, T> {
         self.stamp().state.get()
     }
 
-    /// The step from the present state to this one is in the table.
+    /// Sets the state. The step from the present state to this one is in the table.
     #[inline(always)]
     pub(super) fn set_state(self, state: State) {
         self.stamp().state.set(state);
@@ -455,7 +450,7 @@ impl<'a, T> Live<'a, T> {
         unsafe { self.place.cell.value() }
     }
 
-    /// Goes from one state to another; `false` where the state is different.
+    /// Changes the state from `from` to `to`. Returns `false` if the state is not `from`.
     #[inline(always)]
     pub(super) fn exchange(self, from: State, to: State) -> bool {
         let found = self.state() == from;
@@ -479,7 +474,7 @@ impl<'a, T> Live<'a, T> {
 
     // Filling a cell.
 
-    /// Puts a value into a cell just popped: owned from now on.
+    /// Puts a value into a cell just popped; a handle owns it from now on.
     ///
     /// # Safety
     ///
@@ -504,44 +499,45 @@ impl<'a, T> Live<'a, T> {
 
     // Borrowing.
 
-    /// A reader comes, by handle or by key; `false` if it is refused. Its end
-    /// is [`end_read`](Place::end_read).
+    /// Begins a read, by handle or by key. Returns `false` if it is refused. Ended by
+    /// [`end_read`](Place::end_read).
     #[inline(always)]
     #[must_use]
     pub(crate) fn begin_read(self) -> bool {
         self.step(State::read)
     }
 
-    /// A reader comes by a guard that reads already; `false` with too many. Its
-    /// end is [`end_read`](Place::end_read).
+    /// Begins a read next to a guard that already reads. Returns `false` if there are too many
+    /// readers. Ended by [`end_read`](Place::end_read).
     #[must_use]
     pub(crate) fn begin_read_along(self) -> bool {
         self.stamp().begin_read_along()
     }
 
-    /// A writer comes, by handle or by key; `false` if it is refused. Its end
-    /// is [`end_write`](Place::end_write).
+    /// Begins a write, by handle or by key. Returns `false` if it is refused. Ended by
+    /// [`end_write`](Place::end_write).
     #[inline(always)]
     #[must_use]
     pub(crate) fn begin_write(self) -> bool {
         self.step(State::write)
     }
 
-    /// A handle becomes a box; `false` if it is refused.
+    /// Turns a handle into a box. Returns `false` if this is refused.
     #[inline(always)]
     #[must_use]
     pub(crate) fn begin_box(self) -> bool {
         self.exchange(State::OWNED, State::EXCLUSIVE)
     }
 
-    /// A handle becomes one for another thread; `false` if it is refused.
+    /// Turns a handle into a handle for another thread. Returns `false` if this is refused.
     #[inline(always)]
     #[must_use]
     pub(super) fn begin_sent(self) -> bool {
         self.exchange(State::OWNED, State::SENT)
     }
 
-    /// A handle is made for a leaked value; `false` if there is none.
+    /// Adds a handle to a leaked value. Returns `false` if the value is not leaked, or exclusively
+    /// borrowed.
     #[must_use]
     pub(crate) fn regain_handle(self) -> bool {
         self.step(State::regain)
@@ -551,7 +547,7 @@ impl<'a, T> Live<'a, T> {
     ///
     /// # Errors
     ///
-    /// Returns `value` where there is no such one.
+    /// Returns `value` if there is no owned, unborrowed value.
     #[inline(always)]
     pub(crate) fn replace(self, value: T) -> Result<T, T> {
         if self.state() == State::OWNED {
@@ -580,8 +576,8 @@ impl<'a, T> Live<'a, T> {
         }
     }
 
-    /// Takes an owned value from its handle, which keeps the cell: the handle
-    /// can never come to point at another value.
+    /// Takes an owned value from its handle, which keeps the cell, so that the handle never refers to
+    /// another value.
     #[cold]
     #[inline(never)]
     fn quarantine(self) -> bool {
@@ -649,7 +645,7 @@ impl<'a, T> Live<'a, T> {
         }
     }
 
-    /// The end of a destructor where a handle or a closed slab is concerned.
+    /// The cold path after a destructor: a handle points to the cell, or the slab was dropped.
     #[cold]
     #[inline(never)]
     unsafe fn settle_the_dead(self) {
@@ -658,13 +654,13 @@ impl<'a, T> Live<'a, T> {
         unsafe { self.settle(self.state().without_exclusive()) };
     }
 
-    /// The cell has lost its value and comes to `state`: the free stack, the
-    /// countdown or its handle gets it.
+    /// Sets the state of a cell that has lost its value, and passes it to the free stack, to the
+    /// countdown, or to its handle.
     ///
     /// # Safety
     ///
-    /// The value is gone; `state` says so, and whether a handle and the slab
-    /// are left. May free cell and header.
+    /// The value is gone. `state` says so, and says whether a handle and the slab exist. May free the
+    /// cell and the header.
     pub(super) unsafe fn settle(self, state: State) {
         debug_assert!(!state.has_value() && !state.is_borrowed());
         self.set_state(state);
@@ -680,9 +676,9 @@ impl<'a, T> Live<'a, T> {
 
     /// Puts the cell on the free stack.
     ///
-    /// First the push, for the next insertion waits for its store of the
-    /// stack's top, then the state (64 bytes, CHURN LIFO, ratio to the `slab`
-    /// crate: 0.66, the other way round 0.94).
+    /// The push comes first, because the next insertion waits for its store of the stack's top; then
+    /// the state is set (64 bytes, CHURN LIFO, ratio to the `slab` crate: 0.66; in the other order
+    /// 0.94).
     ///
     /// # Safety
     ///
@@ -697,15 +693,15 @@ impl<'a, T> Live<'a, T> {
         self.set_state(State::FREE);
     }
 
-    // The slab goes.
+    // Dropping the slab.
 
-    /// The slab is dropped while the value is borrowed.
+    /// Dooms a value that is borrowed while its slab is dropped.
     pub(super) fn doom(self) {
         self.set_state(self.state().doomed());
     }
 
-    /// The slab is gone, and the cell is not free: it is counted (`last-holder`), by what a closed
-    /// header still uses (`closed-header`).
+    /// Marks the cell, which is not free and which is counted (`last-holder`), as a cell of a dropped
+    /// slab.
     pub(super) fn close(self) {
         self.set_state(self.state().closed());
     }
@@ -720,9 +716,9 @@ impl<'a, T> Live<'a, T> {
 /// The steps that end a holder of a cell: a guard, a `Slot`, a reservation, a `SlotBox`. Each of them
 /// may be the last holder of a dropped slab, and then frees its memory.
 ///
-/// Every function here has this contract: the caller is the holder that its name says, which
-/// exists (`holder-keeps-cell`) and ends with the call. Where a function returns `bool` or
-/// `Option`, it ends only on `true` or `Some`.
+/// Every function here has this contract: the caller is the holder that the name of the function
+/// says; the holder exists (`holder-keeps-cell`), and ends with the call. If a function returns a
+/// `bool` or an `Option`, the holder ends only on `true` or `Some`.
 impl<T> Place<T> {
     // A guard.
 
@@ -778,7 +774,7 @@ impl<T> Place<T> {
 
     // A `Slot`.
 
-    /// Drops the value, or leaves that to its last borrow.
+    /// Drops the value, or dooms it if it is borrowed.
     ///
     /// # Safety
     ///
@@ -797,8 +793,8 @@ impl<T> Place<T> {
         }
     }
 
-    /// Leaks the value: its key owns it from now on. A slot without a value
-    /// just goes, and so does the value of a slot whose slab is gone.
+    /// Leaks the value: the slab owns it from now on. A slot without a value is only dropped; the
+    /// value of a slot whose slab is gone is dropped.
     ///
     /// # Safety
     ///
@@ -851,8 +847,8 @@ impl<T> Place<T> {
         unsafe { self.live().value().read() }
     }
 
-    /// Moves out a value that was put into a reservation after the slab was
-    /// gone; `None` for any other.
+    /// Moves out a value that was put into a reservation after the slab was dropped. Returns `None`
+    /// for any other value.
     ///
     /// # Safety
     ///
@@ -871,8 +867,8 @@ impl<T> Place<T> {
         }
     }
 
-    /// Moves the value out and leaves the cell to a reservation, which the
-    /// caller becomes; `None` if it is not the slot's to give.
+    /// Moves the value out, and turns the caller into a reservation of the cell. Returns `None` if the
+    /// value is borrowed or gone.
     ///
     /// # Safety
     ///
@@ -894,8 +890,7 @@ impl<T> Place<T> {
 
     // A reservation.
 
-    /// Puts a value into the cell; the caller becomes the slot. The slab may be
-    /// gone.
+    /// Puts a value into the cell, and turns the caller into a slot. The slab may have been dropped.
     ///
     /// # Safety
     ///
@@ -911,7 +906,7 @@ impl<T> Place<T> {
         }
     }
 
-    /// Gives an unfilled cell back.
+    /// Frees an unfilled cell.
     ///
     /// # Safety
     ///
@@ -946,8 +941,7 @@ impl<T> Place<T> {
         }
     }
 
-    /// The end of its slab has marked the value, which changes nothing for its
-    /// owner.
+    /// Drops a value that was marked when its slab was dropped.
     #[cold]
     #[inline(never)]
     unsafe fn drop_marked_box(self) {
@@ -958,7 +952,7 @@ impl<T> Place<T> {
         }
     }
 
-    /// The caller becomes a slot again.
+    /// Turns the caller back into a slot.
     ///
     /// # Safety
     ///
@@ -973,9 +967,9 @@ impl<T> Place<T> {
     }
 }
 
-/// The rows of the table that are not the usual one, under the same contract.
+/// The rows of the table other than the usual one, under the same contract.
 impl<T> Live<'_, T> {
-    /// The last borrow of a doomed value drops it.
+    /// Drops a doomed value if this was its last borrow.
     #[cold]
     #[inline(never)]
     unsafe fn end_borrow_of_doomed(self) {
@@ -992,10 +986,10 @@ impl<T> Live<'_, T> {
             if state == State::OWNED_CLOSED {
                 self.destroy(state.unheld().dying());
             } else if state.has_value() {
-                // Borrowed, by key or by a guard that was forgotten.
+                // Borrowed by key, or by a guard that was forgotten.
                 self.set_state(state.unheld().doomed());
             } else if state.is_dying() {
-                // The destructor's end will find no handle.
+                // The cell is freed when the destructor ends, as no handle is left.
                 self.set_state(state.unheld());
             } else {
                 if !state.is_closed() {

@@ -1,15 +1,14 @@
-//! What a handle points back to: the free stack, the counts, and the function
-//! that returns the memory.
+//! The header of a slab, to which handles point: the free stack, the counts, and the function
+//! that frees the memory.
 //!
-//! A header is allocated when its slab is built and leaked at once, so that a
-//! handle may outlive the slab; the last holder reclaims it (`last-holder`). It
-//! does not know `T`, nor how the memory is divided: each kind of memory puts
-//! one at the head of a larger block of its own.
+//! A header is allocated when its slab is created and leaked at once, so that a handle may outlive
+//! the slab; the last holder frees it (`last-holder`). It knows neither `T` nor how the memory is
+//! divided: each kind of memory puts a header at the start of a larger block of its own.
 //!
-//! A function that may end in a release takes the pointer the allocation gave,
-//! never a `&SlabHeader`: a reference argument is protected for the whole call, and a
-//! pointer derived from it may not free what it points to. A slab keeps its
-//! header, so while a slab is borrowed a reference to the header may last.
+//! A function that may free the header takes the pointer from the allocation, never a
+//! `&SlabHeader`: a reference argument is protected for the whole call, and a pointer derived from
+//! it may not free its target. A slab keeps its header, so a reference to the header is allowed
+//! while the slab is borrowed.
 //!
 //! # Invariants
 //!
@@ -17,11 +16,10 @@
 //! * `stale-count`: `stale` counts the held cells whose holder is a `Slot` that
 //!   lost its value, so `slots - free - stale` counts values and reservations.
 //! * `closed-header`: after closing, only `remaining`, `sent`, `release`, the return stack and the
-//!   closed stack of what was retired are still used.
-//! * `stacked-or-fresh`: every free cell is on the stack, or fresh: never
-//!   handed out and still to be pushed.
-//! * `return-stacks`: a header of [`new`](SlabHeader::new) has a return stack, and one of what was
-//!   retired. Other threads use only these, and only while `sent` is not 0.
+//!   closed stack of retired values are still used.
+//! * `stacked-or-fresh`: every free cell is on the stack, or fresh: never used, and not pushed yet.
+//! * `return-stacks`: a header from [`new`](SlabHeader::new) has a return stack and a stack of
+//!   retired values. Other threads use only these, and only while `sent` is not 0.
 
 use core::cell::Cell;
 use core::mem::MaybeUninit;
@@ -46,25 +44,25 @@ pub struct SlabHeader {
     remaining: Cell<usize>,
     /// Cells that were sent to other threads and are not free again.
     sent: Cell<usize>,
-    /// Of these, the cells that were taken off the return stack and are still to be freed.
+    /// Of these, the cells that were taken off the return stack and were not freed yet.
     taken: Cell<Word>,
-    /// Those that were taken with their values, which are still to be dropped.
+    /// Cells that were taken off the stack of retired values, which were not dropped yet.
     taken_retired: Cell<Word>,
-    /// Of the return stack, for the slab's thread.
+    /// The packing of the return stack, for the slab's thread.
     packing: Packing,
     release: Release,
-    /// Last, and on lines of their own: what stands before them is the slab's thread's alone.
+    /// Last, and on cache lines of their own: only the slab's thread uses the fields before.
     returns: MaybeUninit<Returns>,
     retired: MaybeUninit<Retired>,
 }
 
-/// Returns all memory: cells, stack, and the block of the header itself. Takes
-/// the pointer that the allocation gave.
+/// A function that frees all memory: cells, stack, and the block of the header itself. It takes the
+/// pointer from the allocation.
 pub(crate) type Release = unsafe fn(NonNull<SlabHeader>);
 
 impl SlabHeader {
-    /// A header over an empty stack, whose `slots` cells are all fresh, and whose cells share
-    /// words on the return stack in that way.
+    /// Creates a header with an empty stack and `slots` fresh cells, whose numbers share words on
+    /// the return stack according to `packing`.
     pub(crate) fn new(stack: FreeStack, slots: usize, packing: Packing, release: Release) -> Self {
         SlabHeader {
             returns: MaybeUninit::new(Returns::new(packing)),
@@ -91,12 +89,12 @@ impl SlabHeader {
         }
     }
 
-    /// All cells of all chunks.
+    /// Returns the number of cells in all chunks.
     pub(crate) fn slots(&self) -> usize {
         self.slots.get()
     }
 
-    /// Cells never handed out and not on the stack yet.
+    /// Returns the number of cells that were never used and are not on the stack yet.
     pub(crate) fn fresh(&self) -> usize {
         self.fresh.get()
     }
@@ -105,17 +103,17 @@ impl SlabHeader {
         self.stack.depth() + self.fresh.get()
     }
 
-    /// Values and reservations.
+    /// Returns the number of values and reservations.
     pub(crate) fn len(&self) -> usize {
         self.slots.get() - self.free() - self.stale.get()
     }
 
-    /// A handle lost its value.
+    /// Counts a handle that lost its value.
     pub(crate) fn count_stale(&self) {
         self.stale.set(self.stale.get() + 1);
     }
 
-    /// A handle without a value is gone.
+    /// Uncounts a handle without a value, which was dropped.
     pub(crate) fn uncount_stale(&self) {
         self.stale.set(self.stale.get() - 1);
     }
@@ -124,7 +122,7 @@ impl SlabHeader {
         self.sent.get()
     }
 
-    /// A cell was sent to another thread.
+    /// Counts a cell that was sent to another thread.
     #[inline(always)]
     pub(crate) fn count_sent(&self) {
         let sent = self.sent.get();
@@ -135,12 +133,12 @@ impl SlabHeader {
         }
     }
 
-    /// So many cells that were sent are back.
+    /// Uncounts sent cells, which were returned.
     pub(crate) fn uncount_sent(&self, cells: usize) {
         self.sent.set(self.sent.get() - cells);
     }
 
-    /// The cells that were taken off the return stack and are still to be freed.
+    /// Returns the cells that were taken off the return stack and were not freed yet.
     pub(crate) fn taken(&self) -> Word {
         self.taken.get()
     }
@@ -154,7 +152,7 @@ impl SlabHeader {
         self.packing
     }
 
-    /// The cells that were taken with their values, which are still to be dropped.
+    /// Returns the cells that were taken off the stack of retired values, which were not dropped yet.
     pub(crate) fn taken_retired(&self) -> Word {
         self.taken_retired.get()
     }
@@ -163,7 +161,7 @@ impl SlabHeader {
         self.taken_retired.set(rest);
     }
 
-    /// What was retired, if there is anything to come back.
+    /// Returns the stack of retired values, if cells were sent that are not free again.
     #[inline]
     pub(crate) fn retired(&self) -> Option<&Retired> {
         // SAFETY: something was sent, so the header has had cells, and was made by `new`
@@ -171,7 +169,7 @@ impl SlabHeader {
         (self.sent.get() > 0).then(|| unsafe { self.retired.assume_init_ref() })
     }
 
-    /// The return stack, if there is anything to come back.
+    /// Returns the return stack, if cells were sent that are not free again.
     #[inline]
     pub(crate) fn returns(&self) -> Option<&Returns> {
         // SAFETY: something was sent, so the header has had cells, and was made by `new`
@@ -179,22 +177,22 @@ impl SlabHeader {
         (self.sent.get() > 0).then(|| unsafe { self.returns.assume_init_ref() })
     }
 
-    /// Chunks with that many cells were added.
+    /// Counts the cells of added chunks.
     pub(crate) fn add_slots(&self, slots: usize) {
         self.slots.set(self.slots.get() + slots);
     }
 
-    /// Chunks were given back, and no cell of theirs is on the stack.
+    /// Uncounts the cells of freed chunks, none of which is on the stack.
     pub(crate) fn remove_slots(&self, slots: usize) {
         self.slots.set(self.slots.get() - slots);
     }
 
-    /// So many of the cells that were added are fresh.
+    /// Counts added cells as fresh.
     pub(crate) fn add_fresh(&self, cells: usize) {
         self.fresh.set(self.fresh.get() + cells);
     }
 
-    /// So many fresh cells were pushed.
+    /// Uncounts fresh cells, which were pushed or taken.
     pub(crate) fn remove_fresh(&self, cells: usize) {
         self.fresh.set(self.fresh.get() - cells);
     }
@@ -207,18 +205,17 @@ impl SlabHeader {
     }
 }
 
-/// Starts the countdown of `last-holder`: the slab is gone, `remaining` cells
-/// are not free, and besides them `sent` cells are out. With none the memory
-/// goes now.
+/// Starts the countdown of `last-holder` for a dropped slab: `remaining` cells are not free, and
+/// `sent` more cells are with other threads. If there are no such cells, frees the memory now.
 ///
 /// # Safety
 ///
 /// The header is allocated. Its slab is being dropped and no longer uses it. Its return
 /// stack is closed, unless nothing was sent.
 pub(crate) unsafe fn close(header: NonNull<SlabHeader>, remaining: usize, sent: usize) {
-    // SAFETY: the header is allocated (precondition); with nothing remaining no cell is
-    // reachable, so by `last-holder` this is the last use. With cells that are out the return stack
-    // says so, and unless this is the last nothing is used after it was asked.
+    // SAFETY: the header is allocated (precondition). If no cell remains, none is reachable, so by
+    // `last-holder` this is the last use. If cells are with other threads, the return stack says
+    // whether this is the last use; if it is not, nothing is used after the answer.
     unsafe {
         if remaining > 0 {
             header.as_ref().remaining.set(remaining);
@@ -248,7 +245,8 @@ unsafe fn release(header: NonNull<SlabHeader>) {
     }
 }
 
-/// The return stack, for any thread: by pointer, because others use what stands beside it.
+/// Returns the return stack, for any thread. By pointer, because other threads use the fields next to
+/// it.
 ///
 /// # Safety
 ///
@@ -258,7 +256,7 @@ pub(crate) unsafe fn returns(header: NonNull<SlabHeader>) -> NonNull<Returns> {
     unsafe { NonNull::new_unchecked(&raw mut (*header.as_ptr()).returns).cast() }
 }
 
-/// The stack of what was retired, for any thread.
+/// Returns the stack of retired values, for any thread.
 ///
 /// # Safety
 ///
@@ -268,11 +266,11 @@ pub(crate) unsafe fn retired(header: NonNull<SlabHeader>) -> NonNull<Retired> {
     unsafe { NonNull::new_unchecked(&raw mut (*header.as_ptr()).retired).cast() }
 }
 
-/// A cell of a closed header that was sent is gone, on whichever thread that is.
+/// Counts out a sent cell of a closed header, on any thread.
 ///
 /// # Safety
 ///
-/// The header is closed; the cell was out, and is not used again.
+/// The header is closed; the cell was counted by the return stack, and is not used again.
 pub(crate) unsafe fn leave(header: NonNull<SlabHeader>) {
     // SAFETY: the cell was out, so by `last-holder` the header is allocated until here, and if it
     // was the last this is the last use.
@@ -283,7 +281,7 @@ pub(crate) unsafe fn leave(header: NonNull<SlabHeader>) {
     }
 }
 
-/// One cell of a closed header became free.
+/// Counts out a cell of a closed header that was not sent.
 ///
 /// # Safety
 ///
@@ -291,8 +289,8 @@ pub(crate) unsafe fn leave(header: NonNull<SlabHeader>) {
 #[cold]
 #[inline(never)]
 pub(crate) unsafe fn count_down(header: NonNull<SlabHeader>) {
-    // SAFETY: the cell was counted, so by `last-holder` the header is allocated until here. The
-    // last of those that are not sent is one of those that are out, if there are any.
+    // SAFETY: the cell was counted, so by `last-holder` the header is allocated until here. All
+    // cells that were not sent count together as one of the sent cells, if there are any.
     unsafe {
         let (remaining, sent) = (
             header.as_ref().remaining.get() - 1,
@@ -308,7 +306,7 @@ pub(crate) unsafe fn count_down(header: NonNull<SlabHeader>) {
     }
 }
 
-/// The header of a slab that has no memory yet: always empty, never written.
+/// Returns the header of a slab that has no memory yet: always empty, and never written to.
 pub(crate) const fn unallocated() -> NonNull<SlabHeader> {
     // SAFETY: the address of a static is not null.
     unsafe { NonNull::new_unchecked((&raw const UNALLOCATED.0).cast_mut()) }

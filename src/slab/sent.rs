@@ -1,31 +1,30 @@
-//! Cells whose value was handed to another thread, and their way back.
+//! Cells whose value was sent to another thread, and how they are returned.
 //!
-//! The value goes with a handle of its own, and its cell is exclusively borrowed for the
-//! slab's thread, like that of a `SlotBox`. Where the handle ends, the cell's number is pushed
-//! on the header's [return stack](Returns); on the slab's own thread the cell is freed at once,
-//! without the exchange, which is most of what an end takes elsewhere. The slab takes the stack
-//! whole, into a list of its own, and frees from there: a bounded number where an insertion needs
-//! one, so that none pays for all that other threads gave back, and everything where all cells
-//! are walked over anyway.
+//! A [`SendSlot`](crate::sync::SendSlot) is the handle of such a value. For the slab's thread the
+//! cell is exclusively borrowed, like the cell of a `SlotBox`. When the handle is dropped, it
+//! pushes the number of the cell on the header's [return stack](Returns). On the slab's own thread
+//! it frees the cell at once instead, without the atomic exchange, which takes most of the time
+//! elsewhere. The slab takes the whole stack into a list of its own, and frees cells from this list: a bounded
+//! number when an insertion needs a cell, so that no insertion pays for all cells that other threads
+//! returned, and all of them when all cells are visited anyway.
 //!
-//! A handle may also give its cell back with the value, on a stack of its own: such a value is
-//! [retired], and the slab drops it, where it is told to, and never where an insertion looks for a
-//! cell, which is no place for other values' destructors.
+//! A handle may also return its cell together with the value, on a second stack: such a value is
+//! [retired]. The slab drops it in calls that say so, and never when an insertion looks for a cell:
+//! an insertion must not run the destructors of other values.
 //!
 //! # Invariants
 //!
-//! * `sent-parts`: of a cell that was sent and has not come back, the handle's thread uses the
-//!   value, the key in the stamp, and the header's two stacks; it forms no reference to the stamp
-//!   or the header, and never reads the state, unless its thread is the slab's.
-//! * `sent-count`: the header's `sent` counts the cells that were sent and are not free again:
-//!   those whose handle is there, those on the two stacks, and those on the header's lists of what
-//!   it took from there. All of them, and no others, are in a [sent](super::state::State::is_sent)
-//!   state.
-//! * `link-at-value`: the link of a cell on the return stack or its list, where it has one, stands
+//! * `sent-parts`: of a cell that was sent and was not returned, the handle's thread uses the value,
+//!   the key in the stamp, and the header's two stacks. It forms no reference to the stamp or the
+//!   header, and never reads the state, unless its thread is the slab's.
+//! * `sent-count`: the header's `sent` counts the cells that were sent and are not free again: cells
+//!   whose handle exists, cells on the two stacks, and cells on the header's lists of those it took
+//!   from there. All of them, and no others, are in a [sent](super::state::State::is_sent) state.
+//! * `link-at-value`: the link of a cell on the return stack or its list, if it has one, is stored
 //!   where its value was.
-//! * `link-at-key`: the link of a cell that was retired, and whose value is still there, stands in
-//!   place of its key. So the slab's thread reads no key of a cell in a sent state, and writes it
-//!   again before the cell leaves that state.
+//! * `link-at-key`: the link of a retired cell, which still has its value, is stored in place of its
+//!   key. So the slab's thread reads no key of a cell in a sent state, and writes the key again
+//!   before the cell leaves that state.
 //!
 //! [retired]: crate::sync::SendSlot::retire
 
@@ -42,8 +41,7 @@ use crate::raw::returns::{Retired, Returns};
 const _: () = assert!(MAX_SLOTS <= Returns::LIMIT as usize);
 
 impl<T> Live<'_, T> {
-    /// The caller's slot becomes the handle of a value that was sent; `false` if it is
-    /// refused.
+    /// Turns the caller's slot into the handle of a sent value. Returns `false` if this is refused.
     pub(crate) fn begin_send(self) -> bool {
         let begun = self.begin_sent();
         if begun {
@@ -54,17 +52,16 @@ impl<T> Live<'_, T> {
 }
 
 impl<T> Place<T> {
-    /// Whether this is a place of that header.
+    /// Returns `true` if the place belongs to this header.
     pub(crate) fn is_of(self, header: NonNull<SlabHeader>) -> bool {
         self.into_parts().1 == header
     }
 
-    /// The handle of a value that was sent ends on the slab's thread, and its caller becomes
-    /// the slot.
+    /// Turns the handle of a sent value, which is the caller, back into a slot.
     ///
     /// # Safety
     ///
-    /// The caller is that handle, on the thread of the slab, which is not gone.
+    /// The caller is that handle, on the thread of the slab, which was not dropped.
     pub(crate) unsafe fn receive(self) {
         // SAFETY: the handle keeps the place until here, and is the one exclusive borrow.
         unsafe {
@@ -73,11 +70,11 @@ impl<T> Place<T> {
         }
     }
 
-    /// The value of a cell that was sent.
+    /// Returns the value of a sent cell.
     ///
     /// # Safety
     ///
-    /// Its handle is there.
+    /// Its handle exists.
     #[inline(always)]
     pub(crate) unsafe fn sent_value(self) -> NonNull<T> {
         let (cell, _) = self.into_parts();
@@ -85,21 +82,20 @@ impl<T> Place<T> {
         unsafe { CellPtr::<T>::new(cell).value() }
     }
 
-    /// The key of a cell that was sent.
+    /// Returns the key of a sent cell.
     ///
     /// # Safety
     ///
-    /// Its handle is there.
+    /// Its handle exists.
     #[inline(always)]
     pub(crate) unsafe fn sent_key(self) -> Key {
         let (cell, _) = self.into_parts();
-        // SAFETY: allocated as long as the handle is there, and no one else uses the key
+        // SAFETY: allocated as long as the handle exists, and no other thread uses the key
         // (`sent-parts`, `link-at-key`).
         unsafe { CellPtr::<T>::new(cell).shared_key() }
     }
 
-    /// The handle of a value that was sent ends, on whichever thread that is. May free cell
-    /// and header.
+    /// Ends the handle of a sent value, on any thread. May free the cell and the header.
     ///
     /// # Safety
     ///
@@ -132,8 +128,8 @@ impl<T> Place<T> {
 }
 
 impl<T> Place<T> {
-    /// Gives a value that was sent back to its slab, which will drop it. `false` if the slab is
-    /// gone, or going: then the caller is the handle as before.
+    /// Returns a sent value to its slab, which will drop it. Returns `false` if the slab was dropped,
+    /// or is being dropped: the caller is still the handle then.
     ///
     /// # Safety
     ///
@@ -157,18 +153,18 @@ impl<T> Place<T> {
     }
 }
 
-/// How many cells that came back an insertion frees when it finds no other: each is a line
-/// of memory that another thread wrote last. Fewer would not make the insertions after it
-/// any faster; more would make this one slower than the growth it may stand in for.
+/// How many returned cells an insertion frees when it finds no other free cell. Each is a cache line
+/// that another thread wrote last. Fewer would not make the next insertions faster; more would make
+/// this insertion slower than the growth that it may replace.
 pub(crate) const BATCH: usize = 16;
 
-/// An insertion found no free cell: frees some that came back. Whether there were any.
+/// Frees some returned cells for an insertion that found no free cell. Returns `true` if it freed any.
 pub(crate) fn refill<T, M: SlabMemory>(cells: Cells<'_, T, M>) -> bool {
     free_returned(cells, BATCH) > 0
 }
 
-/// The state of a cell that has refused access, after those that came back are freed: whether its
-/// value was dropped elsewhere is not to depend on when the slab looks.
+/// Returns the state of a cell that has refused access. If the cell was sent, returned cells are freed
+/// first: the answer must not depend on when the slab last looked.
 #[cold]
 #[inline(never)]
 pub(crate) fn look_again<T, M: SlabMemory>(cells: Cells<'_, T, M>, cell: Live<'_, T>) -> State {
@@ -178,8 +174,7 @@ pub(crate) fn look_again<T, M: SlabMemory>(cells: Cells<'_, T, M>, cell: Live<'_
     cell.state()
 }
 
-/// Frees cells that came back without a value, `most` of them or all there are, and says how
-/// many.
+/// Frees cells that were returned without a value, at most `most`, and returns their number.
 #[inline]
 pub(crate) fn free_returned<T, M: SlabMemory>(cells: Cells<'_, T, M>, most: usize) -> usize {
     match cells.header().returns() {
@@ -188,8 +183,8 @@ pub(crate) fn free_returned<T, M: SlabMemory>(cells: Cells<'_, T, M>, most: usiz
     }
 }
 
-/// Drops retired values, `most` of them or all that were retired before this, and says how many.
-/// User code runs. If a destructor panics, the rest stays retired.
+/// Drops values that were retired before this call, at most `most`, and returns their number. User code
+/// runs. If a destructor panics, the remaining values stay retired.
 #[inline]
 pub(crate) fn drop_retired<T, M: SlabMemory>(cells: Cells<'_, T, M>, most: usize) -> usize {
     match cells.header().retired() {
@@ -198,7 +193,7 @@ pub(crate) fn drop_retired<T, M: SlabMemory>(cells: Cells<'_, T, M>, most: usize
     }
 }
 
-/// Drops all retired values, those after one whose destructor panics too. User code runs.
+/// Drops all retired values, also if a destructor panics. User code runs.
 pub(crate) fn drop_all_retired<T, M: SlabMemory>(cells: Cells<'_, T, M>) {
     struct Rest<'a, T, M: SlabMemory>(Cells<'a, T, M>);
 
@@ -213,14 +208,15 @@ pub(crate) fn drop_all_retired<T, M: SlabMemory>(cells: Cells<'_, T, M>) {
     core::mem::forget(rest);
 }
 
-/// Whether a value is with another thread, or its cell is still to be freed; what was retired is
-/// neither.
+/// Returns `true` if another thread has a value, or a returned cell was not freed yet. Retired values do
+/// not count.
 pub(crate) fn any_is_out<T, M: SlabMemory>(cells: Cells<'_, T, M>) -> bool {
     cells.header().sent() > count_retired(cells, usize::MAX)
 }
 
-/// How many values are retired and not dropped yet, or `most` if there are more; O(that number).
-/// A value counts once it is on a list: until then its handle is there (`sent-count`).
+/// Returns the number of values that are retired and were not dropped yet, or `most` if there are more.
+/// O(n) for the result n. A value counts once it is on a list: until then its handle exists
+/// (`sent-count`).
 #[inline]
 pub(crate) fn count_retired<T, M: SlabMemory>(cells: Cells<'_, T, M>, most: usize) -> usize {
     match cells.header().retired() {
@@ -245,7 +241,7 @@ fn count_up_to<T, M: SlabMemory>(cells: Cells<'_, T, M>, retired: &Retired, most
     count
 }
 
-/// The first value of a list of retired ones, and the list without it.
+/// Returns the first value of a list of retired values, and the list without it.
 fn next_retired<T, M: SlabMemory>(cells: Cells<'_, T, M>, list: Word) -> Option<(u32, Word)> {
     list.next(Packing::NONE, |number| {
         // SAFETY: it was sent, so it is a cell of this slab, which has not been freed. The link
@@ -262,7 +258,7 @@ fn next_retired<T, M: SlabMemory>(cells: Cells<'_, T, M>, list: Word) -> Option<
 fn drop_taken<T, M: SlabMemory>(cells: Cells<'_, T, M>, retired: &Retired, most: usize) -> usize {
     let header = cells.header();
     let mut dropped = drop_up_to(cells, most);
-    // Taken once: what destructors or other threads retire during this is for the next call.
+    // Taken once: values that destructors or other threads retire meanwhile wait for the next call.
     if dropped < most && header.taken_retired().is_empty() {
         header.keep_taken_retired(retired.take());
         dropped += drop_up_to(cells, most - dropped);
@@ -270,7 +266,7 @@ fn drop_taken<T, M: SlabMemory>(cells: Cells<'_, T, M>, retired: &Retired, most:
     dropped
 }
 
-/// Drops values of the header's list of those that were taken, `most` of them or all.
+/// Drops values of the header's list of retired values, at most `most`.
 fn drop_up_to<T, M: SlabMemory>(cells: Cells<'_, T, M>, most: usize) -> usize {
     let header = cells.header();
     let mut dropped = 0;
@@ -294,8 +290,8 @@ fn drop_up_to<T, M: SlabMemory>(cells: Cells<'_, T, M>, most: usize) -> usize {
     dropped
 }
 
-/// The slab goes: what was retired is dropped, and from now on nothing is retired. User code
-/// runs, and if it panics the caller calls this again.
+/// Drops the retired values of a slab that is being dropped, and refuses values that are retired from now
+/// on. User code runs; if it panics, the caller calls this again.
 pub(super) fn close_retired<T, M: SlabMemory>(cells: Cells<'_, T, M>) {
     let header = cells.header();
     if let Some(retired) = header.retired() {
@@ -323,8 +319,9 @@ fn free_taken<T, M: SlabMemory>(cells: Cells<'_, T, M>, returns: &Returns, most:
     freed
 }
 
-/// The slab goes: frees what came back, and has all others count themselves out. Returns how
-/// many that are, at most: they may do so at once. No user code runs.
+/// Frees the returned cells of a slab that is being dropped. From now on the handles of sent cells count
+/// themselves out. Returns their number, an upper limit: some may have done so already. No user code
+/// runs.
 pub(super) fn close<T, M: SlabMemory>(cells: Cells<'_, T, M>) -> usize {
     let header = cells.header();
     if let Some(returns) = header.returns() {
@@ -338,8 +335,7 @@ pub(super) fn close<T, M: SlabMemory>(cells: Cells<'_, T, M>) -> usize {
     header.sent()
 }
 
-/// Frees cells of the header's list of those that were taken, `most` of them or all, and says
-/// how many.
+/// Frees cells of the header's list of returned cells, at most `most`, and returns their number.
 fn free_up_to<T, M: SlabMemory>(cells: Cells<'_, T, M>, most: usize) -> usize {
     let header = cells.header();
     let mut taken = header.taken();
@@ -360,16 +356,16 @@ fn free_up_to<T, M: SlabMemory>(cells: Cells<'_, T, M>, most: usize) -> usize {
         unsafe { cells.place(cell(number)).live() }.set_state(State::FREE);
         Some(cell(number).start())
     };
-    // SAFETY: the handle is gone, and the value; the slab's thread is this one. The slab is not
-    // closed: that comes after this. So the cell is free before any other code runs, and was not
-    // on the stack.
+    // SAFETY: the handle and the value are gone, and this is the slab's thread. The slab is not
+    // closed before this returns. So the cell is free before any other code runs, and was not on the
+    // stack.
     let freed = unsafe { header.stack.push_all(next) };
     header.keep_taken(taken);
     header.uncount_sent(freed);
     freed
 }
 
-/// How many cells are on the header's lists of those that were taken; each was sent.
+/// Returns the number of cells on the header's two lists; each of them was sent.
 #[cfg(any(test, fuzzing))]
 pub(super) fn taken<T, M: SlabMemory>(cells: Cells<'_, T, M>) -> usize {
     // SAFETY: it was sent, so it is a cell of this slab, which has not been freed.

@@ -1,36 +1,34 @@
-//! The stamp: eight bytes next to every value, a key and a state.
+//! The stamp: 8 bytes next to every value, a key and a state.
 //!
-//! The key is written when the chunk is built, and gives its place to a link while the
-//! value is [retired](super::sent). The state is one small
-//! machine, and the soundness of the slabs is that machine. Its questions and
-//! its steps are below, a named function each; `cell.rs` says
-//! when each is asked and taken. DESIGN.md has the whole table, state by event.
+//! The key is written when the chunk is built; a link takes its place while the value is
+//! [retired](super::sent). The state is a small state machine, on which the soundness of the slabs
+//! rests. Its questions and its steps are the functions below; `cell.rs` calls them. DESIGN.md
+//! has the whole table, state by event.
 //!
 //! # Bits of the state
 //!
 //! | name | bit | meaning |
 //! |---|---|---|
-//! | `O` | 0 | unheld: no handle points here. The value is leaked, or the cell is free |
+//! | `O` | 0 | unheld: no handle points to the cell. Its value is leaked, or the cell is free |
 //! | `n` | 1 … 27 | readers, counted in units of 2 |
 //! | `X` | 28 | exclusively borrowed: by a `RefMut`, a `SlotBox`, a running destructor; with one `n`: sent to another thread |
-//! | `D` | 29 | doomed: the value dies with its last borrow |
-//! | `C` | 30 | closed: the slab is gone; handles count down to the release of the block |
+//! | `D` | 29 | doomed: the value is dropped when its last borrow ends |
+//! | `C` | 30 | closed: the slab was dropped; handles count down to the release of the block |
 //! | `V` | 31 | vacant: there is no value |
 //!
-//! The order makes each hot question one unsigned comparison: with `O` above
-//! `X`, reading by handle and by key would need two; with `X` above `D`, asking
-//! whether there is a value would. Free is `V O`. `V` alone is held, by a
-//! reservation or a stale handle. Zero is a value that one handle owns, without
-//! a borrow.
+//! The order of the bits makes each hot question one unsigned comparison. With `O` above `X`, a read
+//! by handle or by key would need two; with `X` above `D`, the question whether there is a value
+//! would. `V O` is a free cell. `V` alone is a cell that a reservation or a stale handle holds. Zero
+//! is a value that a handle owns, and that is not borrowed.
 //!
 //! # Invariants
 //!
-//! * `readers-or-writer`: readers and `X` exclude each other, but for one `n` that says of an `X`
-//!   that the value was sent; and neither occurs with `V`, except `V X`: a destructor runs.
-//! * `borrow-keeps-value`: with readers or a `RefMut` outstanding, only their
-//!   end makes the value go: everything else is refused, or sets `D`.
-//! * `readers-fit`: readers stay below `X`: a reader is admitted only while one
-//!   more would still count.
+//! * `readers-or-writer`: readers and `X` exclude each other, except that `X` with one `n` means a
+//!   sent value. Neither occurs with `V`, except `V X`: a destructor runs.
+//! * `borrow-keeps-value`: while there are readers or a `RefMut`, only the end of the last borrow
+//!   removes the value: every other removal is refused, or sets `D`.
+//! * `readers-fit`: the count of readers stays below `X`: a reader is admitted only if another one
+//!   could still be counted.
 
 use core::cell::Cell;
 
@@ -40,8 +38,7 @@ use crate::key::Key;
 /// The two halves of a stamp.
 #[repr(C)]
 pub(crate) struct Stamp {
-    /// Not to be read where the state is [sent](State::is_sent): it may be another thread's
-    /// (`link-at-key`).
+    /// Not read in a [sent](State::is_sent) state: another thread may use it (`link-at-key`).
     pub(super) key: Cell<Key>,
     pub(super) state: Cell<State>,
 }
@@ -51,7 +48,7 @@ impl Stamp {
         self.key.get()
     }
 
-    /// A reader comes by a guard that reads already; `false` with too many.
+    /// Counts a reader next to a guard that already reads. Returns `false` if there are too many.
     #[must_use]
     pub(crate) fn begin_read_along(&self) -> bool {
         let step = self.state.get().read_along();
@@ -78,62 +75,61 @@ const VACANT: u32 = 1 << 31;
 const READERS: u32 = EXCLUSIVE - READER;
 
 impl State {
-    /// A value, one handle, no borrow.
+    /// A value with a handle and without a borrow.
     pub(crate) const OWNED: State = State(0);
-    /// A leaked value, no borrow.
+    /// A leaked value without a borrow.
     pub(crate) const UNHELD: State = State(UNHELD);
-    /// A value that a `SlotBox`, or a `RefMut` that came by handle, holds.
+    /// A value that a `SlotBox` holds, or a `RefMut` that was borrowed through the handle.
     pub(crate) const EXCLUSIVE: State = State(EXCLUSIVE);
-    /// A value that a `SendSlot` holds, or that was given back by one.
+    /// A value that a `SendSlot` holds, or has returned.
     pub(crate) const SENT: State = State(EXCLUSIVE | READER);
-    /// No value; a handle points here.
+    /// No value; a handle points to the cell.
     pub(crate) const HELD: State = State(VACANT);
     /// No value, no handle: on the free stack, or never used.
     pub(crate) const FREE: State = State(VACANT | UNHELD);
-    /// The value's destructor runs; no handle points here.
+    /// The value's destructor runs; no handle points to the cell.
     pub(crate) const DYING_UNHELD: State = State(VACANT | EXCLUSIVE | UNHELD);
-    /// A value put into a reservation after the slab was gone.
+    /// A value that was put into a reservation after the slab was dropped.
     pub(crate) const OWNED_CLOSED: State = State(CLOSED);
 
     // Questions.
 
-    /// One more reader may come, by handle or by key (`readers-or-writer`, `readers-fit`).
+    /// One more reader is admitted, by handle or by key (`readers-or-writer`, `readers-fit`).
     #[inline(always)]
     const fn admits_reader(self) -> bool {
         self.0 < EXCLUSIVE - READER
     }
 
-    /// No flag is set: there is a value, and at most readers borrow it.
+    /// No flag is set: there is a value, and only readers may borrow it.
     #[inline(always)]
     pub(crate) const fn is_plain(self) -> bool {
         self.0 < EXCLUSIVE
     }
 
-    /// There is a value for those who ask by key: neither vacant nor doomed.
+    /// Access by key finds a value: the cell is neither vacant nor doomed.
     #[inline(always)]
     pub(crate) const fn is_occupied(self) -> bool {
         self.0 < DOOMED
     }
 
-    /// There is an initialised value, reachable or not.
+    /// There is an initialised value, whether or not a key finds it.
     #[inline(always)]
     pub(crate) const fn has_value(self) -> bool {
         self.0 < VACANT
     }
 
-    /// A guard, a box, or a running destructor is on the cell.
+    /// A guard, a box, or a running destructor uses the value.
     pub(crate) const fn is_borrowed(self) -> bool {
         self.0 & (EXCLUSIVE | READERS) != 0
     }
 
-    /// There is a value for those who ask by key, and it is borrowed: between
-    /// the first reader and the flags that make it unreachable.
+    /// Access by key finds a value, and it is borrowed: between the first reader and the flags
+    /// that make it unreachable.
     pub(crate) const fn is_in_use(self) -> bool {
         self.0.wrapping_sub(READER) < DOOMED - READER
     }
 
-    /// The value is with another thread, or has come back from there and the slab does not know
-    /// yet.
+    /// Another thread has the value, or has returned it and the slab does not know yet.
     #[inline(always)]
     pub(crate) const fn is_sent(self) -> bool {
         self.0 & (VACANT | EXCLUSIVE | READERS) == EXCLUSIVE | READER
@@ -152,12 +148,12 @@ impl State {
         self.0 & (VACANT | EXCLUSIVE) == VACANT | EXCLUSIVE
     }
 
-    /// No handle points here.
+    /// No handle points to the cell.
     pub(crate) const fn is_unheld(self) -> bool {
         self.0 & UNHELD != 0
     }
 
-    /// Why the value cannot be had, for the message of a panic.
+    /// Returns why access is refused, for the message of a panic.
     pub(crate) const fn why_refused(self) -> &'static str {
         if self.is_closed() {
             "its slab is gone"
@@ -176,7 +172,7 @@ impl State {
         }
     }
 
-    /// Why a reader by key was refused.
+    /// Returns why a reader by key was refused.
     pub(crate) const fn why_no_reader(self) -> AccessError {
         if !self.is_occupied() {
             AccessError::Missing
@@ -187,7 +183,7 @@ impl State {
         }
     }
 
-    /// Why a writer or a removal by key was refused.
+    /// Returns why a writer or a removal by key was refused.
     pub(crate) const fn why_no_writer(self) -> AccessError {
         if self.is_occupied() {
             AccessError::Borrowed
@@ -196,7 +192,7 @@ impl State {
         }
     }
 
-    /// Why no handle was made. A handle is named before a borrow: it stays
+    /// Returns why no handle was made. `Owned` comes before `Borrowed`: the handle is still there
     /// when the borrow has ended.
     pub(crate) const fn why_no_handle(self) -> AccessError {
         if !self.is_occupied() {
@@ -210,26 +206,25 @@ impl State {
 
     // Steps that may be refused.
 
-    /// A reader comes, by handle or by key.
+    /// Adds a reader, by handle or by key.
     #[inline(always)]
     pub(crate) fn read(self) -> Option<Self> {
         self.admits_reader().then(|| State(self.0 + READER))
     }
 
-    /// A reader comes by a guard that reads already, so whatever is said of the
-    /// value by others.
+    /// Adds a reader next to a guard that already reads, whatever flags are set.
     pub(crate) fn read_along(self) -> Option<Self> {
         let readers = State(self.0 & (EXCLUSIVE - 1));
         readers.admits_reader().then(|| State(self.0 + READER))
     }
 
-    /// A writer comes, by handle or by key.
+    /// Adds a writer, by handle or by key.
     #[inline(always)]
     pub(crate) fn write(self) -> Option<Self> {
         (self.0 <= UNHELD).then_some(State(self.0 | EXCLUSIVE))
     }
 
-    /// A handle is made for a leaked value that is at most read.
+    /// Adds a handle to a leaked value that only readers borrow.
     pub(crate) fn regain(self) -> Option<Self> {
         (self.is_plain() && self.is_unheld()).then_some(State(self.0 & !UNHELD))
     }
@@ -248,7 +243,7 @@ impl State {
         State(self.0 & !EXCLUSIVE)
     }
 
-    /// The handle is gone, or its value was leaked.
+    /// Removes the handle: it was dropped, or its value was leaked.
     #[must_use]
     pub(crate) const fn unheld(self) -> Self {
         State(self.0 | UNHELD)
@@ -264,20 +259,20 @@ impl State {
         State(self.0 | CLOSED)
     }
 
-    /// The destructor starts: the value is out of reach, the cell not free.
+    /// Starts the destructor: the value is unreachable, and the cell is not free.
     #[must_use]
     pub(crate) const fn dying(self) -> Self {
         State(VACANT | EXCLUSIVE | (self.0 & (UNHELD | CLOSED)))
     }
 
-    /// The value was moved out.
+    /// Marks the value as moved out.
     #[must_use]
     pub(crate) const fn vacated(self) -> Self {
         self.dying().without_exclusive()
     }
 
-    /// A handle owns the value, whatever happened to the slab: a reservation
-    /// was filled, or a `SlotBox` became a `Slot` again.
+    /// Makes a handle the owner, whether or not the slab was dropped: a reservation was filled, or a
+    /// `SlotBox` became a `Slot` again.
     #[inline(always)]
     #[must_use]
     pub(crate) const fn owned(self) -> Self {

@@ -1,30 +1,28 @@
 //! Blocks built ahead: a helper thread builds them and hands them over through
 //! a ring of pointers. Taking one is an atomic swap.
 //!
-//! Building a chunk takes tens of microseconds, most of them page faults: the
-//! one spike that growth without copying leaves (BENCHMARKS.md, "Growth").
-//! Building it a few cells per insertion instead needs no thread, but moves
-//! the faults into every thousandth insertion.
+//! Building a chunk takes tens of microseconds, most of them page faults. This is the only spike
+//! that remains when growth copies nothing (BENCHMARKS.md, "Growth"). Building a few cells at each
+//! insertion instead needs no thread, but moves the faults into every thousandth insertion.
 //!
-//! Waking a thread is a system call. So when the ring is full the helper naps
-//! for some milliseconds, looking every few dozen microseconds, before it
-//! sleeps; and it is woken when the ring is half empty, not for each block. An
-//! owner that grows without pause then makes no system call.
+//! Waking a thread is a system call. So when the ring is full, the helper naps for some
+//! milliseconds, and looks every few dozen microseconds, before it sleeps; and it is woken when the
+//! ring is half empty, not for each block. An owner that grows without pause then makes no system
+//! call.
 //!
-//! The helper also allocates the arrays that growth needs next, a larger free
-//! stack and a larger table of chunks, and frees those that they replace. The
-//! owner says which size it will want once the blocks that are ready would not
-//! fit into what it has. Inside the insertion, allocating them and touching what
-//! is copied took 8 to 75 microseconds, and freeing the stack 40 to 65: system
-//! calls in which a process of several threads waits for its other cores.
+//! The helper also allocates the arrays that growth needs next, a larger free stack and a larger
+//! table of chunks, and frees those that they replace. The owner announces the size that it will
+//! want as soon as the blocks that are ready no longer fit into the present arrays. Within the
+//! insertion, allocating the arrays and touching the copied part took 8 to 75 microseconds, and
+//! freeing the stack 40 to 65: these are system calls in which a process with several threads waits
+//! for its other cores.
 //!
-//! What is built is the owner's business: it gives a function from a block's
-//! number to the block. The number is a guess. The owner says which number it
-//! expects next; a block already built for another number is still handed
-//! over, and the owner tells by its content.
+//! The owner decides how blocks are built: it passes a function from a block's number to the block.
+//! The number is a guess. The owner says which number it expects next; a block that was already
+//! built for another number is still handed over, and the owner recognises it by its content.
 //!
 //! The two threads share a [`Mailbox`]: a ring of blocks that are ready, two places for each
-//! growing array, and the flag to stop. It does not know what its pointers lead to.
+//! growing array, and the flag to stop. It does not know the types behind its pointers.
 //!
 //! # Invariants
 //!
@@ -34,16 +32,16 @@
 //!   puts them in, both in the order of positions. (The helper starts after the
 //!   ring is first filled and ends before it is dropped.)
 //! * `left-array`: the array that was left, if there is one, has no owner. Only
-//!   the owner's thread leaves one, only where there is none.
+//!   the owner's thread leaves one, and only if the place is empty.
 //! * `mailbox-layouts`: a pointer in the ring of the mailbox is a block of
 //!   `layout`; an array that is ready or was left begins with its layout. All
 //!   are from `source`.
 //! * `mailbox-stays`: the mailbox is freed after the helper has ended, and
 //!   leaked where that cannot be known.
 //! * `swap-owns-array`: the array that is ready, if there is one, has no owner;
-//!   the side that swaps it out owns it. Only the helper puts one there, only
-//!   where there is none. Both sides take: the owner to use it, the helper to
-//!   free one that is of another size than is wanted now.
+//!   the side that swaps it out owns it. Only the helper puts one there, and only if the place is
+//!   empty. Both sides take it: the owner to use it, the helper to free one that has another size
+//!   than is wanted now.
 
 use core::alloc::Layout;
 use core::cell::Cell;
@@ -56,21 +54,20 @@ use crate::raw::memory::Block;
 use crate::raw::source::Source;
 use crate::slab::growth::growable_header::Array;
 
-/// How long the helper naps, and how often in a row before it sleeps: some ten
-/// milliseconds, with what a system adds to each.
+/// How long the helper naps, and how often in a row before it sleeps: about ten milliseconds, with
+/// the time that a system adds to each nap.
 const NAP: Duration = Duration::from_micros(50);
 const NAPS: u32 = 100;
 
 const ARRAYS: [Array; 2] = [Array::Stack, Array::Table];
 
-/// Their entries are pointers.
+/// The alignment of the arrays, whose entries are pointers.
 const ARRAY_ALIGN: usize = align_of::<*mut u8>();
 
 /// The owner's end: takes what is ready, and owns the helper.
 pub(crate) struct Ahead {
     mailbox: NonNull<Mailbox>,
-    /// `None` where it could not be started: then only what is in the ring
-    /// comes.
+    /// `None` if the thread could not be started: then there are only the blocks in the ring.
     helper: Option<thread::JoinHandle<()>>,
     /// The process that started the helper: a forked child has none.
     process: u32,
@@ -84,12 +81,12 @@ impl Ahead {
     /// this thread, and starts a helper that keeps as many ready. `build` and what
     /// is [left](Self::leave) take them from `source`, and arrays come from there.
     ///
-    /// A system that refuses a thread is no error: when the first blocks are
-    /// used up, the owner builds its own.
+    /// If the system refuses a thread, that is not an error: when the first blocks are used up, the
+    /// owner builds its own.
     ///
     /// # Errors
     ///
-    /// When the allocator refuses.
+    /// If the allocator refuses.
     pub(crate) fn try_new(
         source: &Source,
         layout: Layout,
@@ -147,13 +144,13 @@ impl Ahead {
         unsafe { self.mailbox.as_ref() }
     }
 
-    /// The next block that is ready, if there is one. Allocates nothing.
+    /// Takes the next block that is ready, if there is one. Does not allocate.
     pub(crate) fn take(&self) -> Option<Block> {
         let start = self.mailbox().take(self.taken.get());
         if start.is_some() {
             self.taken.set(self.taken.get().wrapping_add(1));
         }
-        // Once per half ring, or at once where the ring is empty.
+        // Once for each half of the ring, or at once if the ring is empty.
         let half = self.mailbox().capacity().div_ceil(2);
         if start.is_none() || self.taken.get() % half == 0 {
             self.wake();
@@ -162,8 +159,8 @@ impl Ahead {
         start.map(|start| unsafe { Block::from_start(start, self.layout, &self.source) })
     }
 
-    /// The successor of an array that is ready, if it is of this layout. Allocates
-    /// nothing, and leaves one of another layout to the helper.
+    /// Takes the successor of an array, if it is ready and has this layout. Does not allocate. A
+    /// successor of another layout is left to the helper.
     pub(crate) fn take_array(&self, array: Array, layout: Layout) -> Option<Block> {
         let start = self.mailbox().array(array).take()?;
         // SAFETY: by `mailbox-layouts` and `swap-owns-array` an array that begins with its layout,
@@ -176,9 +173,9 @@ impl Ahead {
         None
     }
 
-    /// Has the helper keep a successor of this layout ready, or none. It is
-    /// aligned for pointers and has room for two. The pages of a table are
-    /// touched, of a stack only the first.
+    /// Tells the helper to keep a successor of this layout ready, or no successor. The layout is
+    /// aligned for pointers and has room for two. The helper touches all pages of a table, but only
+    /// the first page of a stack.
     ///
     /// Does not wake the helper: it is awake long enough to see this after each
     /// wake-up for blocks.
@@ -190,24 +187,24 @@ impl Ahead {
         self.mailbox().array(array).want(size);
     }
 
-    /// Blocks that are kept ready.
+    /// Returns the number of blocks that are kept ready.
     pub(crate) fn count(&self) -> usize {
         self.mailbox().capacity()
     }
 
-    /// Bytes of the blocks and the arrays that are kept ready, and of the ring.
+    /// Returns the bytes of the blocks and arrays that are kept ready, and of the ring.
     pub(crate) fn bytes(&self) -> usize {
         let ring = self.count() * (size_of::<*mut u8>() + self.layout.size());
         let arrays = ARRAYS.map(|array| self.mailbox().array(array).wanted());
         size_of::<Mailbox>() + ring + arrays.iter().sum::<usize>()
     }
 
-    /// Has the helper free `block`, an array that was outgrown. Frees it here if
-    /// there is no helper, or the previous one is uncollected.
+    /// Leaves `block`, an outgrown array, to the helper to be freed. Frees it here if there is no
+    /// helper, or if the previous array is uncollected.
     pub(crate) fn leave(&self, array: Array, block: Block) {
         let layout = block.layout();
         let fits = layout.size() >= size_of::<Layout>() && block.source().is(&self.source);
-        // A forked child leaves one to no helper: freed when this is dropped.
+        // In a forked child no helper collects it: it is freed when this is dropped.
         if !fits || self.helper.is_none() || self.mailbox().array(array).has_left() {
             return drop(block);
         }
@@ -220,20 +217,20 @@ impl Ahead {
         self.mailbox().set_offset(offset);
     }
 
-    /// A forked child has the handle of a thread that it does not have.
+    /// Returns `true` if there is a helper. A forked child has the handle of a thread that it does
+    /// not have.
     fn has_helper(&self) -> bool {
         self.helper.is_some() && std::process::id() == self.process
     }
 
-    /// Wakes the helper, for instance to free what is no longer wanted.
+    /// Wakes the helper, for instance to free blocks that are no longer wanted.
     pub(crate) fn wake(&self) {
         if let Some(helper) = &self.helper {
             helper.thread().unpark();
         }
     }
 
-    /// Waits for the helper, which was told to stop, and says whether it is
-    /// known to have ended.
+    /// Waits for the helper, which was told to stop. Returns whether it is known to have ended.
     fn join_helper(&mut self) -> bool {
         let has_helper = self.has_helper();
         let Some(helper) = self.helper.take() else {
@@ -272,7 +269,7 @@ impl Ahead {
 
 impl Drop for Ahead {
     fn drop(&mut self) {
-        // First what can be freed whatever becomes of the helper.
+        // First the blocks that can be freed whether or not the helper has ended.
         self.mailbox().stop();
         self.free_what_is_ready();
         if !self.join_helper() {
@@ -312,7 +309,7 @@ unsafe fn with_layout(start: NonNull<u8>, source: &Source) -> Block {
     unsafe { Block::from_start(start, start.cast::<Layout>().read_unaligned(), source) }
 }
 
-/// The way to the mailbox, for the helper.
+/// The helper's pointer to the mailbox.
 struct Shared(NonNull<Mailbox>);
 
 // SAFETY: the mailbox is only used by reference and is `Sync`: atomics, and
@@ -321,8 +318,8 @@ unsafe impl Send for Shared {}
 
 /// The state that both ends share.
 struct Mailbox {
-    /// Blocks that are ready, each at its position modulo the capacity; null
-    /// where there is none (`swap-owns-block`).
+    /// Blocks that are ready, each at its position modulo the capacity; null at empty positions
+    /// (`swap-owns-block`).
     ring: Block,
     capacity: usize,
     /// A block's number is its position plus this.
@@ -334,7 +331,7 @@ struct Mailbox {
 
 /// The successor of an array, and the array itself when it is outgrown.
 struct Handover {
-    /// Bytes of the successor that is wanted; 0 if none is.
+    /// Bytes of the successor that is wanted; 0 if no successor is wanted.
     wanted: AtomicUsize,
     /// A successor that is ready (`swap-owns-array`), or null.
     ready: AtomicPtr<u8>,

@@ -1,34 +1,35 @@
-//! The memory of a growable slab: a header, a table of chunks, one stack for all
-//! of them.
+//! The memory of a growable slab: a header, a table of chunks, and one free stack for all chunks.
 //!
-//! A free stack for each chunk and a list of chunks with space, the usual way,
-//! was measured several times slower under random churn: chunks change between
-//! full and not full at every operation. One stack also gives strict LIFO and a
-//! count in O(1).
+//! The usual way, a free stack for each chunk and a list of chunks with free cells, was several
+//! times slower under random churn: chunks change between full and not full at every operation. One
+//! stack also gives strict LIFO order and a count in O(1).
 //!
-//! Growth never copies a value. It happens when the stack is empty, so that a
-//! larger stack needs no copying either; the cells of the new chunk stay
-//! *fresh* — free, but not on the stack — and each is stamped by the insertion that
-//! takes it, so that the system provides the chunk's memory page by page. What an
-//! insertion pays for growth is an allocation, or one page fault. To stamp and push
-//! 16 at a time made one insertion in 16 slower by 90 ticks and the others faster by 10;
-//! a stretch that is rare enough for the p99, 128 cells, takes 200. At every
-//! doubling the stack and the table are allocated too, inside the insertion unless
-//! a helper has them ready, and the entries of the table are copied. To touch and
-//! stamp a chunk at once took as long as all its faults together, and showed in
-//! the slowest of ten thousand insertions (BENCHMARKS.md, "Growth"). To touch half of a chunk
-//! at once, or a third, and to stamp nothing, leaves the slowest of a thousand without a fault.
+//! Growth never copies a value. It happens when the stack is empty, so a larger stack needs no
+//! copying either. The cells of the new chunk are *fresh*: free, but not on the stack. Each is
+//! stamped by the insertion that takes it, so that the system provides the chunk's memory page by
+//! page. An insertion pays an allocation, or one page fault. Whenever their size doubles, the stack
+//! and the table are allocated too, within the insertion unless a helper has them ready, and the
+//! entries of the table are copied.
+//!
+//! Tried and measured:
+//!
+//! - Stamping and pushing 16 cells at a time made one insertion in 16 slower by 90 ticks, and the
+//!   others faster by 10. A number of cells that is rare enough for the p99, 128, takes 200 ticks.
+//! - Touching and stamping a whole chunk at once took as long as all its faults together, and
+//!   showed in the slowest of ten thousand insertions (BENCHMARKS.md, "Growth").
+//! - Touching half or a third of a chunk at once, and stamping nothing, leaves the slowest of a
+//!   thousand insertions without a fault. This is the default.
 //!
 //! # Invariants
 //!
-//! * `table-slots`: `slots` of the header are those of the chunks in the table.
+//! * `table-slots`: `slots` of the header is the number of slots of the chunks in the table.
 //! * `fresh-keys`: the fresh cells are those with the keys from `next_fresh` on, all in
-//!   one chunk of the table. All of them are stamped, or none; in a chunk that is being filled
-//!   those below its `filled_to` (`table-entries`).
+//!   one chunk of the table. All of them are stamped, or none; in a chunk that is being filled, those
+//!   below its `filled_to` are stamped (`table-entries`).
 //! * `stack-fits-all`: the stack has room for every cell of every chunk.
-//! * `ready-fresh`: the fresh cells with keys below `ready_to` may be handed out: their memory is
-//!   touched as far as `touch_ahead` asks for it, and keys lead to them once they are stamped. If
-//!   there are none, it is `next_fresh`.
+//! * `ready-fresh`: the fresh cells with keys below `ready_to` may be used: their memory is
+//!   touched as far as `touch_ahead` requires, and their keys find them once they are stamped. If no
+//!   cell is ready, `ready_to` equals `next_fresh`.
 
 use core::alloc::Layout;
 use core::cell::{Cell, RefCell};
@@ -48,14 +49,14 @@ use crate::slab::growth::table::LooseChunks;
 use crate::slab::header;
 use crate::slab::header::SlabHeader;
 
-/// The header is first, so that a pointer to it is one to the whole.
+/// The header is first, so that a pointer to it is also a pointer to the whole.
 #[repr(C)]
 pub(crate) struct GrowableHeader {
     header: SlabHeader,
     next_fresh: Cell<usize>,
-    /// Fresh cells from this key on are to be made ready, `ready-fresh`.
+    /// Fresh cells from this key on are not ready yet (`ready-fresh`).
     ready_to: Cell<usize>,
-    /// The fresh cells that are touched at once; 0 for none.
+    /// The number of fresh cells that are touched at once; 0 for none.
     touch_ahead: usize,
     table: RefCell<ChunkTable>,
 }
@@ -69,10 +70,10 @@ pub(crate) enum Array {
     Table,
 }
 
-/// What a growth has allocated. Before it is committed: new blocks. After: the
-/// ones they replaced, and what was not used.
+/// The blocks of a growth. Before it is committed: the new blocks. After: the blocks that they
+/// replaced, and new blocks that were not used.
 ///
-/// Dropping it calls the allocator, so the slab must be consistent before.
+/// Dropping this calls the allocator, so the slab must be consistent before.
 #[must_use = "dropping it frees what the slab may still refer to"]
 pub(crate) struct Supplies {
     /// A chunk that was built ahead.
@@ -119,13 +120,13 @@ unsafe fn release(header: NonNull<SlabHeader>) {
 }
 
 impl GrowableHeader {
-    /// Where the chunks are; valid until the table changes.
+    /// Returns where the chunks are; valid until the table changes.
     pub(crate) fn chunks(&self) -> Chunks {
         self.table.borrow().chunks()
     }
 
-    /// Where a row of cells ends that goes on to the end of a chunk, or to that of the part of it
-    /// that is filled (`table-entries`).
+    /// Returns the end of the row of cells that contains this key: the end of the chunk, or of the
+    /// filled part of the chunk (`table-entries`).
     #[inline(always)]
     pub(crate) fn row_end(&self, key: usize) -> usize {
         let table = self.table.borrow();
@@ -142,7 +143,7 @@ impl GrowableHeader {
         self.ready_to.get()
     }
 
-    /// Fresh cells below the bound that no key leads to yet.
+    /// Returns the number of fresh cells below the bound that belong to no key yet.
     #[cfg(any(test, fuzzing))]
     pub(crate) fn unfilled(&self) -> usize {
         let table = self.table.borrow();
@@ -152,11 +153,11 @@ impl GrowableHeader {
         }
     }
 
-    /// Number of chunks to add for `slots` free cells.
+    /// Returns the number of chunks to add for `slots` free cells.
     ///
     /// # Errors
     ///
-    /// Past the limits.
+    /// If a limit is exceeded.
     fn chunks_wanted(&self, slots: usize) -> Result<usize, AllocError> {
         let table = self.table.borrow();
         let missing = slots.saturating_sub(self.header.free());
@@ -176,9 +177,9 @@ impl GrowableHeader {
         self.table.borrow().next_number()
     }
 
-    /// What takes the place of an array when growth goes on chunk by chunk, if
-    /// that is within `chunks` chunks. A stack that has all the room it will need
-    /// is not replaced.
+    /// Returns the layout of the array that replaces this one when growth continues chunk by chunk, if
+    /// that happens within `chunks` chunks. A stack that has all the room it will ever need is not
+    /// replaced.
     #[cfg(feature = "std")]
     pub(crate) fn successor(&self, array: Array, chunks: usize) -> Option<Layout> {
         let table = self.table.borrow();
@@ -203,8 +204,7 @@ impl GrowableHeader {
         }
     }
 
-    /// The room of the stack that takes the place of this one when it is too
-    /// small for so many cells.
+    /// Returns the room of the stack that replaces this one when it is too small for `cells` cells.
     fn larger_stack(&self, cells: usize) -> usize {
         cells.max(2 * self.header.stack.capacity())
     }
@@ -224,18 +224,17 @@ impl GrowableHeader {
         self.header.free() >= slots
     }
 
-    /// Adds chunks until `slots` cells are free; O(slots added), and O(free
-    /// cells) more where some are free. A single chunk's cells are fresh
-    /// afterwards, and not stamped, those of several lie below all others on the
-    /// stack.
+    /// Adds chunks until `slots` cells are free. O(slots added), and O(free cells) more if some are
+    /// free.
     ///
-    /// Nothing is changed before everything is allocated, and nothing is freed
-    /// before the caller is consistent: the allocator may re-enter.
+    /// The cells of a single chunk are fresh afterwards, and not stamped. Those of several chunks are
+    /// below all others on the stack. Nothing changes before everything is allocated, and nothing is
+    /// freed before the caller is consistent: the allocator may re-enter.
     ///
     /// # Errors
     ///
-    /// Past the limits, when nothing was allocated, or when the allocator
-    /// refuses; what it gave before that is used.
+    /// If a limit is exceeded, before anything is allocated; or if the allocator refuses: blocks that
+    /// it allocated before are used.
     pub(crate) fn grow<T>(
         &self,
         slots: usize,
@@ -258,8 +257,7 @@ impl GrowableHeader {
         (supplies, result)
     }
 
-    /// Allocates what is missing for `slots` free cells, the chunks touched if
-    /// `touch`.
+    /// Allocates the missing blocks for `slots` free cells; touches the chunks if `touch`.
     fn gather(
         &self,
         slots: usize,
@@ -269,8 +267,8 @@ impl GrowableHeader {
         supplies: &mut Supplies,
     ) -> Result<(), AllocError> {
         let mut take_spare = Some(take_spare);
-        // After each call of the allocator, which may re-enter, what is missing
-        // is computed again; nothing of this slab is borrowed during a call.
+        // The allocator may re-enter. So the missing blocks are computed again after each call,
+        // and nothing of this slab is borrowed during a call.
         loop {
             let chunks = self.chunks_wanted(slots)?;
             if chunks == 0 {
@@ -296,7 +294,7 @@ impl GrowableHeader {
                     None => Block::allocate(layout, self.source())?,
                 });
             } else if cells > stack_room.max(supplies.stack.capacity()) {
-                // The first room of a system's stack is all it will need.
+                // A stack in system memory reserves all the room it will need at first.
                 if !self.header.stack.try_commit(cells, true)? {
                     let room = self.larger_stack(cells);
                     let layout = FreeStack::layout(room)?;
@@ -325,8 +323,8 @@ impl GrowableHeader {
         }
     }
 
-    /// How many of the chunks that are missing for `slots` free cells can be
-    /// added with these supplies: all of them, unless the allocator has refused.
+    /// Returns how many of the chunks that are missing for `slots` free cells can be added with
+    /// these supplies: all of them, unless the allocator has refused.
     fn affordable(&self, slots: usize, supplies: &Supplies) -> usize {
         let wanted = self.chunks_wanted(slots).unwrap_or(0);
         if wanted == 0 {
@@ -379,8 +377,8 @@ impl GrowableHeader {
         }
     }
 
-    /// Takes all chunks whose cells are all free out of the slab, and these out of `slots`
-    /// (`table-slots`); O(slots).
+    /// Removes all chunks whose cells are all free from the slab, and subtracts their cells from
+    /// `slots` (`table-slots`). O(slots).
     pub(crate) fn shrink<T>(&self) -> Option<LooseChunks> {
         self.bury_fresh::<T>();
         let mut table = self.table.borrow_mut();
@@ -396,8 +394,8 @@ impl GrowableHeader {
         Some(table.release())
     }
 
-    /// Moves the entries to a stack with room for exactly the cells there are,
-    /// if that is smaller and the allocator gives it; the old one comes back.
+    /// Moves the entries to a stack with room for exactly the present cells, if that is smaller and
+    /// the allocator does not refuse. Returns the old stack.
     pub(crate) fn shrink_stack(&self) -> Option<FreeStack> {
         let slots = self.header.slots();
         self.header.stack.decommit(slots);
@@ -414,8 +412,8 @@ impl GrowableHeader {
         }
     }
 
-    /// The next fresh cell, stamped, and whether it was not before. It goes to the caller and
-    /// not over the stack, which is empty then: keys are handed out ascending.
+    /// Returns the next fresh cell, stamped, and whether this call stamped it. The cell does not pass
+    /// through the stack, which is empty then: keys are used in ascending order.
     #[inline(always)]
     pub(crate) fn take_fresh<T>(&self) -> Option<(NonNull<u8>, bool)> {
         let key = self.next_fresh.get();
@@ -428,7 +426,7 @@ impl GrowableHeader {
         Some((cell, stamped))
     }
 
-    /// Makes the next stretch of fresh cells ready; `false` if there are none.
+    /// Makes the next stretch of fresh cells ready. Returns `false` if no cell is fresh.
     #[cold]
     #[inline(never)]
     fn make_ready<T>(&self) -> bool {
@@ -442,13 +440,13 @@ impl GrowableHeader {
         true
     }
 
-    /// Touches the memory of the fresh cells that no insertion has come to yet.
+    /// Touches the memory of the fresh cells that no insertion has reached yet.
     pub(crate) fn touch_fresh<T>(&self) {
         self.table.borrow().touch_unstamped::<T>();
     }
 
-    /// Puts all fresh cells onto the stack below all others, so that the order
-    /// in which cells are handed out does not change; O(free cells).
+    /// Pushes all fresh cells on the stack below all others, so that the order in which cells are used
+    /// does not change. O(free cells).
     pub(crate) fn bury_fresh<T>(&self) {
         let first = self.next_fresh.get();
         let count = self.header.fresh();
@@ -462,7 +460,7 @@ impl GrowableHeader {
         self.ready_to.set(first);
     }
 
-    /// The cells with these keys, all below the bound.
+    /// Returns the cells with these keys, all below the bound.
     fn cells<T>(
         &self,
         keys: Range<usize>,
@@ -478,7 +476,7 @@ impl GrowableHeader {
 }
 
 impl Supplies {
-    /// An array that was outgrown, if there is one.
+    /// Takes an outgrown array, if there is one.
     pub(crate) fn take_array(&mut self, array: Array) -> Option<Block> {
         match array {
             Array::Stack => {
@@ -500,13 +498,12 @@ impl Supplies {
     }
 }
 
-/// How many chunks of this layout, with `1 << shift` cells each, make `slots`
-/// more, when there are `present` slots and `left` chunks can be added.
+/// Returns how many chunks of this layout, with `1 << shift` cells each, have `slots` cells, if there
+/// are `present` slots and `left` chunks can be added.
 ///
 /// # Errors
 ///
-/// When the keys do not reach so far, or the bytes of all chunks together pass
-/// `isize::MAX`.
+/// If there are too few keys, or the bytes of all chunks together exceed `isize::MAX`.
 pub(crate) fn chunks_for(
     slots: usize,
     chunk: Layout,

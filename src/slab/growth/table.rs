@@ -1,34 +1,34 @@
-//! Where the chunks of a growable slab are, by number.
+//! The table of chunks of a growable slab, by number.
 //!
-//! The table has each chunk's *origin*: the address that a cell with key 0 would have if the
-//! chunk reached down to it. The cell of a key is the origin plus the key times the size of a
+//! The table has the *origin* of each chunk: the address that the cell with key 0 would have if the
+//! chunk extended down to it. The cell of a key is at the origin plus the key times the size of a
 //! cell, without a mask.
 //!
 //! The entry of a key is found by a shift by a constant: a shift by the size of a chunk would be
-//! one load more in every access by key. So a chunk has as many entries, all equal, as it has
+//! another load in every access by key. So a chunk has as many entries, all equal, as it has
 //! [grains](grain); a grain is the smallest chunk.
 //!
-//! A chunk that is given back leaves its number unused, unless it was the last: a *hole*, which
-//! the next growth fills. One of the chunks given back stands in for all holes, so that access by
-//! key needs no test for them: its cells are free for ever, and have no key.
+//! When a chunk is freed, its number becomes a *hole*, unless it was the last; the next growth fills
+//! the hole. One of the freed chunks is kept as the *stand-in* for all holes, so that access by key
+//! needs no check for holes: its cells are free forever, and have no key.
 //!
-//! The chunk that fills a hole lies below the bound, so its cells must have stamps before a key
-//! leads to them. It takes the place of the stand-in one grain at a time, when an insertion comes
-//! to the first cell of that: to stamp a chunk of 2^20 `u64` at once took one insertion 6 ms. The
-//! lowest hole is found by a bit for each number, which stand behind the entries: at most 4,096
-//! words in a slab of the usual chunks.
+//! The chunk that fills a hole is below the bound, so its cells must be stamped before their keys
+//! find them. It replaces the stand-in one grain at a time, when an insertion reaches the first cell
+//! of the grain: stamping a chunk of 2^20 `u64` at once took one insertion 6 ms. The lowest hole is
+//! found by a bit for each number, stored after the entries: at most 4,096 words in a slab with
+//! chunks of the default size.
 //!
 //! # Invariants
 //!
-//! * `table-entries`: the entries from `i << repeat` to `(i + 1) << repeat` are equal, and lead to
-//!   chunk `i`: `1 << shift` cells with the keys from `i << shift`, or, in a hole, to the stand-in,
-//!   whose cells are in state `V O` and have [`Key::NONE`]. All are stamped but the last
-//!   `unstamped` of the last chunk, which are not in use. Of the chunk in which `filled_to` lies,
-//!   the entries from that key on, which begins a grain and is not the chunk's first, lead to the
-//!   stand-in.
+//! * `table-entries`: the entries from `i << repeat` to `(i + 1) << repeat` are equal. They are the
+//!   origin of chunk `i`, with `1 << shift` cells and the keys from `i << shift` on; or, in a hole,
+//!   of the stand-in, whose cells are in state `V O` and have [`Key::NONE`]. All cells are stamped
+//!   except the last `unstamped` cells of the last chunk, which are not in use. In the chunk that
+//!   contains the key `filled_to`, which starts a grain but not the chunk, the entries from that key
+//!   on are those of the stand-in.
 //! * `hole-bits`: `holes` numbers are holes, those whose bit is set, none of them below
 //!   `next_hole`. There is a stand-in if there is a hole, or a chunk that is being filled.
-//! * `last-is-chunk`: the last number is no hole.
+//! * `last-is-chunk`: the last number is not a hole.
 //! * `grain-shift`: `shift` is the binary logarithm of a grain plus `repeat`.
 
 use core::alloc::Layout;
@@ -43,7 +43,7 @@ use crate::raw::source::Source;
 use crate::raw::touch::{PAGE, touch};
 use crate::slab::cell::{CellPtr, stamp_all};
 
-/// What a slab keeps of its table in itself, to find a key's cell without the header.
+/// The part of the table that a slab keeps in itself, to find the cell of a key without the header.
 #[derive(Clone, Copy)]
 pub(crate) struct Chunks {
     /// The origin of each chunk, `table-entries`.
@@ -83,24 +83,22 @@ impl Chunks {
     }
 }
 
-/// The bytes of memory for which the table has an entry, and with it the
-/// smallest chunk. With 1 KiB the table of two million values of 64 bytes is 2 MB,
-/// and copying it was the worst insertion: 1.5 million ticks, twenty times what the
-/// machine itself cost.
+/// The bytes of memory for each entry of the table, and so the size of the smallest chunk. With 1 KiB
+/// the table of two million values of 64 bytes had 2 MB, and copying it was the longest insertion:
+/// 1.5 million ticks, twenty times as long as the interruptions of the machine itself.
 ///
-/// Under Miri some cells, so that a test's chunks are as small as it asks for: to build
-/// one of 16 KiB takes an interpreter seconds.
+/// Under Miri it is a few cells, so that a test's chunks are as small as it asks for: an interpreter
+/// takes seconds to build a chunk of 16 KiB.
 const GRAIN: usize = if cfg!(miri) { 64 } else { 16 << 10 };
 
-/// The same for cells of more than [`LARGE`] bytes. A chunk of 16 KiB would be few
-/// of them, but a program that holds few may want to grow by less.
+/// The same for cells of more than [`LARGE`] bytes. A chunk of 16 KiB has few of these cells, but a
+/// program with few values may want to grow by less.
 const GRAIN_OF_LARGE: usize = if cfg!(miri) { 64 } else { 1 << 10 };
 const LARGE: usize = 256;
 
 /// The binary logarithm of the cells of `T` for which the table has an entry.
 ///
-/// One cell in the crate's own tests and under fuzzing, which need chunks as
-/// small as can be.
+/// One cell in the crate's own tests and under fuzzing, which need the smallest possible chunks.
 pub(crate) const fn grain<T>() -> u32 {
     let cell = CellPtr::<T>::SIZE;
     let fitting = if cell > LARGE {
@@ -115,7 +113,7 @@ pub(crate) const fn grain<T>() -> u32 {
     }
 }
 
-/// There is no chunk that is being filled.
+/// The value of `filled_to` if no chunk is being filled.
 const FILLED: usize = usize::MAX;
 
 /// Numbers in a word of bits, which takes as much room as an entry.
@@ -139,7 +137,7 @@ pub(super) struct ChunkTable {
     shift: u32,
     /// The binary logarithm of the entries of a chunk.
     repeat: u32,
-    /// Of every chunk, as is the next.
+    /// The layout of every chunk.
     layout: Layout,
     source: Source,
 }
@@ -186,7 +184,7 @@ impl ChunkTable {
         self.origins.layout().size() + chunks * self.layout.size()
     }
 
-    /// Of every chunk.
+    /// Returns the layout of every chunk.
     pub(super) fn layout(&self) -> Layout {
         self.layout
     }
@@ -309,13 +307,12 @@ impl ChunkTable {
         }
     }
 
-    /// Adds a chunk, `spare` or else one of `chunks`, and returns its number:
-    /// that of the lowest hole, or the next. There is room. A stand-in that is
-    /// no longer needed goes to `chunks`.
+    /// Adds a chunk, `spare` or one of `chunks`, and returns its number: the lowest hole, or the next
+    /// number. There is room in the table. A stand-in that is no longer needed is added to `chunks`.
     ///
-    /// O(1), and O(words of bits) to find a hole: the cells of the chunk are left
-    /// [to be stamped](Self::stamp_next), in a hole all but those of the first grain, unless they
-    /// are those of `spare`, which have keys, and those of this number.
+    /// O(1), and O(words of bits) to find a hole. The cells of the chunk are [stamped
+    /// later](Self::stamp_next); in a hole, the cells of the first grain are stamped now. The cells of
+    /// `spare` are stamped already, and are kept if they have the keys of this number.
     pub(super) fn add_next<T>(&mut self, chunks: &mut LooseChunks, spare: Option<Block>) -> usize {
         debug_assert!(self.unstamped == 0 && self.filled_to == FILLED);
         let appended = self.holes == 0;
@@ -346,7 +343,7 @@ impl ChunkTable {
             self.filled_to = first;
             self.fill_grain::<T>(start);
         }
-        // One that is being filled needs it until the next chunk is added.
+        // A chunk that is being filled needs the stand-in until the next chunk is added.
         if self.holes == 0 && self.filled_to == FILLED {
             if let Some(stand_in) = self.stand_in.take() {
                 chunks.add(stand_in);
@@ -355,15 +352,14 @@ impl ChunkTable {
         number
     }
 
-    /// The first key of a chunk being filled that has no cell of its own, or the last number
-    /// there is.
+    /// Returns the first key of a chunk being filled that has no cell of its own, or [`FILLED`].
     #[inline(always)]
     pub(super) fn filled_to(&self) -> usize {
         self.filled_to
     }
 
-    /// The cells of the next grain of the chunk that is being filled get their keys, and take the
-    /// place of the stand-in's. O(slots of a grain).
+    /// Stamps the cells of the next grain of the chunk that is being filled, and replaces the
+    /// stand-in's cells by them. O(slots of a grain).
     #[cold]
     #[inline(never)]
     fn fill_grain<T>(&mut self, start: NonNull<u8>) {
@@ -383,13 +379,13 @@ impl ChunkTable {
         self.filled_to = if filled_to < end { filled_to } else { FILLED };
     }
 
-    /// Makes the next stretch of fresh cells, whose keys these are, ready to be taken, and returns
-    /// the key where it ends. Of a chunk that is being filled, the cells get their keys; the
-    /// memory of any other is touched.
+    /// Makes the next stretch of the fresh cells, which have the keys `fresh`, ready to be used, and
+    /// returns the key at its end. In a chunk that is being filled the cells are stamped; in any other
+    /// chunk their memory is touched.
     ///
-    /// A stretch is of `touch_ahead` slots, but of no more than there are before it, so that a
-    /// small slab touches no more than twice what it needs, and of one page at least, which the
-    /// insertions touch themselves. It ends with the chunk.
+    /// A stretch has `touch_ahead` slots, but not more than there are before it, so that a small slab
+    /// touches at most twice the memory it needs. It is at least one page, which the insertions touch
+    /// themselves. It ends at the latest at the end of the chunk.
     pub(super) fn make_ready<T>(&mut self, fresh: Range<usize>, touch_ahead: usize) -> usize {
         let ahead = touch_ahead.min(fresh.start);
         if self.filled_to != FILLED {
@@ -399,7 +395,7 @@ impl ChunkTable {
             }
             return self.filled_to.min(fresh.end);
         }
-        // A chunk that was built ahead has its stamps, and so its pages.
+        // A chunk that was built ahead is stamped, so its pages are touched.
         if touch_ahead == 0 || self.unstamped == 0 || self.source.populates() {
             return fresh.end;
         }
@@ -413,8 +409,8 @@ impl ChunkTable {
         end
     }
 
-    /// The cell with this key, which is free, and whether it is stamped by this: if it is the
-    /// next one that was not.
+    /// Returns the cell with this key, which is free, and whether this call stamped it: it does if the
+    /// cell is the next one without a stamp.
     #[inline(always)]
     pub(super) fn stamp_next<T>(&mut self, key: usize) -> (NonNull<u8>, bool) {
         let cell = self.place::<T>(key);
@@ -428,7 +424,7 @@ impl ChunkTable {
         (cell, stamped)
     }
 
-    /// Makes all cells that are not stamped free ones.
+    /// Stamps all cells that are not stamped yet, as free.
     pub(super) fn stamp_rest<T>(&mut self) {
         if self.unstamped > 0 {
             let first = self.chunks().bound;
@@ -462,8 +458,8 @@ impl ChunkTable {
         unsafe { self.start(number).add(local * CellPtr::<T>::SIZE) }
     }
 
-    /// Takes their keys from all chunks whose cells are all free, and says how
-    /// many those are; O(slots). [`release`](Self::release) them at once.
+    /// Removes the keys from all chunks whose cells are all free, and returns the number of these
+    /// chunks. O(slots). The caller [releases](Self::release) them at once.
     pub(super) fn strip_free_chunks<T>(&mut self) -> usize {
         assert!(self.unstamped == 0 && self.filled_to == FILLED);
         let mut stripped = 0;
@@ -487,8 +483,8 @@ impl ChunkTable {
         stripped
     }
 
-    /// Gives back the chunks without keys: numbers at the end go
-    /// (`last-is-chunk`), others become holes.
+    /// Returns the chunks without keys. Numbers at the end are removed (`last-is-chunk`); others become
+    /// holes.
     pub(super) fn release(&mut self) -> LooseChunks {
         let mut released = LooseChunks::new(self.layout, self.source.clone());
         while self.numbers > 0 && self.is_hole(self.numbers - 1) {
@@ -549,7 +545,7 @@ impl ChunkTable {
         number.wrapping_mul(self.layout.size())
     }
 
-    /// Where the chunk of a number, or the stand-in, starts.
+    /// Returns the start of the chunk with this number, or of the stand-in.
     fn start(&self, number: usize) -> NonNull<u8> {
         debug_assert!(number < self.numbers);
         // SAFETY: there is such a number, and by `table-entries` its entries lead to a block.

@@ -11,14 +11,14 @@ use core::fmt;
 ///
 /// # No generations
 ///
-/// A key says *where* a value is, not *which* value it is. When a value has been removed, its key is
-/// used again, and an old copy of the key finds the new value. This is never undefined behaviour,
-/// and it is left to the caller on purpose: programs that receive identifiers from outside, such as
-/// the order ids of an exchange, must check these against the value anyway. A generation would cost
-/// every key 4 more bytes, and every access one more comparison.
+/// A key says *where* a value is, not *which* value it is. When a value has been removed, its key
+/// is used again, and an old copy of the key finds the new value. This is never undefined
+/// behaviour, and it is left to the caller on purpose: programs that receive identifiers from
+/// outside, such as the order ids of an exchange, must check these against the value anyway. A
+/// generation would cost every key 4 more bytes, and every access one more comparison.
 ///
-/// If stale keys matter and there is no such identifier, keep the owning [`Slot`](crate::Slot), which
-/// never refers to another value, or use a [`KeySlab`](crate::KeySlab) with
+/// If stale keys matter and there is no such identifier, keep the owning [`Slot`](crate::Slot),
+/// which never refers to another value, or use a [`KeySlab`](crate::KeySlab) with
 /// [`GenKey`](crate::GenKey)s.
 ///
 /// # Examples

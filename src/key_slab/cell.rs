@@ -1,48 +1,49 @@
-//! Cells: a value or none, and with [`GenKey`](super::GenKey) its version.
+//! Cells: an optional value, and with [`GenKey`](super::GenKey) a version.
 //!
 //! # Invariants
 //!
 //! * `odd-version`: a [`Versioned`] cell has a value exactly if its version is odd.
-//! * `rising-version`: a version never falls, except to that of a value which comes back, in
-//!   [`reset_generations`](super::KeySlab::reset_generations), and from the last one to 0 in a slab
-//!   whose generations wrap: else a value put into the cell gets a version above all that the cell
-//!   had before. No memory depends on it: whether there is a value is `odd-version`'s matter.
+//! * `rising-version`: a version never falls, and a value gets a version above all that its cell
+//!   had before, with three exceptions: a detached value that is put back gets its version again,
+//!   [`reset_generations`](super::KeySlab::reset_generations) resets versions, and in a slab whose
+//!   generations wrap the last version is followed by 0. Memory safety does not depend on this:
+//!   `odd-version` alone says whether there is a value.
 //! * `retired-version`: a vacant cell of version [`RETIRED`] gets no value any more, unless
 //!   generations wrap.
-//! * `kept-version`: a vacant cell that is kept for the value of a key has [`DETACHED`] set in its
-//!   version, and the version after that of the key in the other bits. It gets that value or
-//!   becomes free.
+//! * `kept-version`: a vacant cell that is kept for a detached value has [`DETACHED`] set in its
+//!   version, and in the other bits the version that follows that of the key. A value is put back
+//!   under this key, or the cell becomes free.
 
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
-/// A bit of the version of a cell whose value is detached. A cell has no other place for it: of a
-/// value of no size there is only the version.
+/// The bit in the version of a cell whose value is detached. A cell has no other place for it: for
+/// a value of size 0 there is only the version.
 pub(super) const DETACHED: u32 = 1 << 31;
 
-/// The version of a vacant cell whose next value would have no version (`retired-version`).
+/// The version of a vacant cell that has no version left for another value (`retired-version`).
 pub(super) const RETIRED: u32 = DETACHED - 2;
 
-/// Whether a vacant cell of this version is kept for the value of a key (`kept-version`).
+/// Returns `true` if a vacant cell of this version is kept for a detached value (`kept-version`).
 pub(super) const fn is_detached(version: u32) -> bool {
     version & DETACHED != 0
 }
 
-/// A cell is cut off if it has had so many generations at most since the floor was there, so that
-/// the floor rises by no more. One slot can be given all that there may be in two minutes: the slots
-/// after it would have none left.
+/// A cell is cut off only if it has had at most this many generations above the floor, so that the
+/// floor rises by no more than that. Otherwise a program that uses up all generations of one slot,
+/// in two minutes, and shrinks would leave none to the slots that are added later.
 #[cfg(feature = "alloc")]
 const MOST_CUT: u32 = 1 << 16;
 
-/// The highest floor. A slot that is made later has a generation left. Where generations wrap it
-/// has the upper half of them: they are not skipped, however often memory is given back, so a key
-/// opens no other value before its slot had as many.
+/// The highest floor, with which a new slot has at least one generation left. If generations wrap,
+/// it has the upper half left: these are never skipped, however often memory is freed, so a key
+/// finds no other value before its slot has had that many.
 #[cfg(feature = "alloc")]
 pub(super) const fn highest_floor(wraps: bool) -> u32 {
     if wraps { 1 << 30 } else { RETIRED - 2 }
 }
 
-/// The highest version of a cell that is cut off.
+/// Returns the highest version of a cell that may be cut off.
 #[cfg(feature = "alloc")]
 pub(super) const fn highest_cut(floor: u32, wraps: bool) -> u32 {
     let (highest, most) = (floor + 2 * MOST_CUT, highest_floor(wraps));
@@ -63,23 +64,23 @@ pub unsafe trait Cell<T>: Sized {
     /// Whether cells have versions.
     const VERSIONED: bool;
 
-    /// Makes a vacant cell of that even version.
+    /// Writes a vacant cell of this even version.
     ///
-    /// In place, so that a cell with a version is not made elsewhere and copied: what is
-    /// in the place of the value need not be written.
+    /// In place, so that a cell with a version is not built elsewhere and copied: the bytes of the
+    /// value need not be written.
     ///
     /// # Safety
     ///
     /// `cell` is allocated, and not used as a cell yet, or vacant.
     unsafe fn write_vacant(cell: NonNull<Self>, version: u32);
 
-    /// The version; 0 where cells have none.
+    /// Returns the version; 0 if cells have no versions.
     fn version(&self) -> u32;
 
     fn is_occupied(&self) -> bool;
 
-    /// Whether the cell holds the value that was put in as this version; where
-    /// cells have no versions, whether it holds a value.
+    /// Returns `true` if the cell holds a value of this version; if cells have no versions, if it
+    /// holds a value.
     fn holds(&self, version: u32) -> bool;
 
     /// The value.
@@ -96,12 +97,12 @@ pub unsafe trait Cell<T>: Sized {
     /// The cell is occupied.
     unsafe fn value_mut(&mut self) -> &mut T;
 
-    /// Puts a value in, as that version.
+    /// Puts a value of this version in.
     ///
     /// # Safety
     ///
-    /// `cell` is allocated, and holds no value; `version` is odd. (`rising-version` says which
-    /// one.)
+    /// `cell` is allocated, and holds no value; `version` is odd. (See `rising-version` for its
+    /// value.)
     unsafe fn fill(cell: NonNull<Self>, version: u32, value: T);
 
     /// Moves the value out. The vacant cell has this even version.
@@ -121,7 +122,7 @@ pub unsafe trait Cell<T>: Sized {
     unsafe fn destroy(cell: NonNull<Self>);
 }
 
-/// A value or none, without a version; of a type with a niche no larger than the value.
+/// An optional value without a version; no larger than the value if its type has a niche.
 #[expect(
     missing_debug_implementations,
     reason = "only public for a sealed trait"
@@ -188,7 +189,7 @@ unsafe impl<T> Cell<T> for Bare<T> {
     }
 }
 
-/// A value or none, by the parity of a version.
+/// An optional value and a version, whose parity says whether there is a value.
 #[expect(
     missing_debug_implementations,
     reason = "only public for a sealed trait"

@@ -1,23 +1,24 @@
-//! Where the cells are: one block, and the free indices after them; or memory that is lent.
+//! The memory of a key slab: one block with the cells, followed by the free indices; or lent
+//! memory.
 //!
-//! A container whose every change goes through `&mut self` lends no reference while it grows, so
-//! the block grows as that of a `Vec` does, and a key leads to its cell by one multiplication.
-//! In chunks, whose origins stood in a table, an access by key took 1.2 to 1.4 times as long.
-//! A large slab that was built so grows in place instead: its cells and indices are in a reserved
-//! [range] of addresses, of which growth opens more.
+//! Every change goes through `&mut self`, so no reference into the container exists while it grows.
+//! So the block grows as that of a `Vec` does, and the cell of a key is found by one
+//! multiplication. With chunks and a table of their origins, an access by key took 1.2 to 1.4 times
+//! as long. A large slab that is built with `grow_in_place` grows in place instead: its cells and
+//! indices are in a reserved [range] of addresses, and growth opens more of the range.
 //!
-//! The free indices are a dense stack. Popping one does not wait for a cold cell, as a link
-//! through vacant cells would have it wait.
+//! The free indices are a dense stack. Popping an index does not wait for a cold cell, as following
+//! a link through vacant cells would.
 //!
 //! # Invariants
 //!
 //! * `cells-block`: memory for `capacity` cells begins at `cells`, and for as many indices at
-//!   `bottom`. Both lie in one block of the plan of that capacity, from `offset` bytes before
-//!   `cells` on, in a range in which as many are open, or in memory that is lent for as long as
-//!   this is used. With a capacity of 0 there is neither.
+//!   `bottom`. Both are in one block of the plan of that capacity, which starts `offset` bytes
+//!   before `cells`; or in a range that is open for `capacity` cells; or in memory that is lent for
+//!   as long as this is used. With a capacity of 0 there is no memory.
 //! * `stack-bounds`: `bottom <= top <= bottom + capacity`. The indices on the stack are
 //!   `bottom..top`.
-//! * `lent-stays`: lent memory is not resized, which no bounded slab is, and not released.
+//! * `lent-stays`: lent memory is neither resized (no bounded slab is) nor released.
 
 #[cfg(feature = "alloc")]
 use core::alloc::Layout;
@@ -37,10 +38,11 @@ use crate::raw::source::Source;
 use crate::raw::touch::LINE;
 use crate::raw::touch::touch;
 
-/// What the stack has.
+/// The index of a slot, as it is stored on the stack.
 pub(super) type Index = u32;
 
-/// The memory of cells, of a type that each method is told, and their free indices.
+/// The memory of cells and their free indices. Each method takes the type of the cells as a
+/// parameter.
 pub(super) struct Cells {
     cells: NonNull<u8>,
     bottom: NonNull<Index>,
@@ -50,8 +52,8 @@ pub(super) struct Cells {
     form: Form,
 }
 
-// SAFETY: it owns its block, or nothing else uses the one that it was lent; either is only written
-// by functions that take `&mut self`.
+// SAFETY: it owns its block, or nothing else uses the lent memory; either is only written to by
+// functions that take `&mut self`.
 unsafe impl Send for Cells {}
 // SAFETY: as above.
 unsafe impl Sync for Cells {}
@@ -69,7 +71,7 @@ impl Cells {
         }
     }
 
-    /// Memory that is lent.
+    /// Creates this over lent memory.
     ///
     /// # Safety
     ///
@@ -92,7 +94,7 @@ impl Cells {
         }
     }
 
-    /// Whether this is memory that is [lent](Self::lent).
+    /// Returns `true` if the memory is [lent](Self::lent).
     #[cfg(feature = "alloc")]
     fn is_lent(&self) -> bool {
         self.form.is_lent()
@@ -103,7 +105,7 @@ impl Cells {
         self.form.capacity()
     }
 
-    /// The place of a cell.
+    /// Returns the place of a cell.
     ///
     /// # Safety
     ///
@@ -114,8 +116,8 @@ impl Cells {
         unsafe { self.cells.cast::<C>().add(index) }
     }
 
-    /// Touches the memory of cells that do not exist, below the capacity, and of all indices
-    /// that are not on the stack.
+    /// Touches the memory of these cells, which do not exist yet and are below the capacity, and of
+    /// the whole stack above its top.
     pub(super) fn touch<C>(&mut self, cells: ops::Range<usize>) {
         debug_assert!(cells.end <= self.capacity());
         #[cfg(feature = "alloc")]
@@ -145,14 +147,14 @@ impl Cells {
         (self.top.addr().get() - self.bottom.addr().get()) / size_of::<Index>()
     }
 
-    /// What [`pop`](Self::pop) would take.
+    /// Returns the index that [`pop`](Self::pop) would take.
     #[inline(always)]
     pub(super) fn top(&self) -> Option<usize> {
         // SAFETY: by `stack-bounds` there is an index below the top.
         (self.top != self.bottom).then(|| unsafe { self.top.sub(1).read() } as usize)
     }
 
-    /// What [`pop`](Self::pop) would take after so many others.
+    /// Returns the index that [`pop`](Self::pop) would take after `others` other indices.
     #[inline(always)]
     pub(super) fn top_but(&self, others: usize) -> Option<usize> {
         // SAFETY: by `stack-bounds` there are more indices below the top.
@@ -191,7 +193,7 @@ impl Cells {
         unsafe { core::slice::from_raw_parts_mut(self.bottom.as_ptr(), self.len()) }
     }
 
-    /// Turns the order round.
+    /// Reverses the order of the indices.
     #[cfg(feature = "serde")]
     pub(super) fn reverse(&mut self) {
         self.free_mut().reverse();
@@ -221,7 +223,7 @@ impl Cells {
         }
     }
 
-    /// Removes an index, which is looked for from the top; O(indices from there on).
+    /// Removes an index, searching from the top. O(indices above it).
     pub(super) fn remove(&mut self, index: usize) {
         let indices = self.free_mut();
         let found = indices.iter().rposition(|&free| free as usize == index);
@@ -258,7 +260,7 @@ impl Cells {
         self.top = self.bottom;
     }
 
-    /// Takes over another stack's indices, in the same order; there are none here.
+    /// Copies the indices of another stack, in the same order, to this empty stack.
     #[cfg(feature = "alloc")]
     pub(super) fn copy_stack(&mut self, other: &Self) {
         assert!(self.len() == 0 && other.len() <= self.capacity());
@@ -270,10 +272,10 @@ impl Cells {
     }
 }
 
-/// The memory of the slab's own: where it is, how it grows, and its end.
+/// Memory that the slab owns: how it is allocated, how it grows, and how it is freed.
 #[cfg(feature = "alloc")]
 impl Cells {
-    /// A large block of cells is to become a range.
+    /// Sets whether a large block of cells becomes a range when it grows.
     pub(super) fn set_to_range(&mut self, to_range: bool) {
         if to_range {
             range::ask_system();
@@ -285,7 +287,8 @@ impl Cells {
     ///
     /// # Safety
     ///
-    /// A block of the plan of `capacity` begins at `start`; the one there was is no more.
+    /// A block of the plan of `capacity` begins at `start`; the previous block was freed or there
+    /// was no block.
     unsafe fn set_block(&mut self, start: NonNull<u8>, offset: u8, plan: &Plan, capacity: usize) {
         // SAFETY: within the block (`cells-block`).
         unsafe {
@@ -300,12 +303,12 @@ impl Cells {
         &self.source
     }
 
-    /// Whether a large block is to become a range.
+    /// Returns `true` if a large block becomes a range when it grows.
     pub(super) fn to_range(&self) -> bool {
         self.form.to_range()
     }
 
-    /// Bytes of the block, or those of the range that are open.
+    /// Returns the bytes of the block, or the open bytes of the range.
     pub(super) fn bytes<C>(&self) -> usize {
         match self.capacity() {
             0 => 0,
@@ -315,23 +318,23 @@ impl Cells {
         }
     }
 
-    /// The start of the block, if it is one.
+    /// Returns the start of the block, if the memory is a block.
     fn start(&self) -> NonNull<u8> {
         // SAFETY: so far before the cells (`cells-block`).
         unsafe { self.cells.sub(self.form.offset().into()) }
     }
 
-    /// Grows to `least` cells or more: to twice as many as there are, or in a range by a few more,
-    /// if there is memory. Else by an eighth at least: if a block grew by a cell, each of many
+    /// Grows to `least` cells or more: to twice the capacity, or in a range by a few cells more, if
+    /// there is memory. Otherwise by at least an eighth: if a block grew by one cell, each of many
     /// insertions would copy everything.
     ///
     /// # Errors
     ///
-    /// Past the limits, or when the source refuses: nothing has changed.
+    /// If a limit is exceeded, or the source refuses: nothing has changed.
     ///
     /// # Safety
     ///
-    /// The first `used` cells, of type `C`, are initialised: all that are. `least` is above the
+    /// The first `used` cells, of type `C`, are initialised, and no others. `least` is above the
     /// capacity.
     pub(super) unsafe fn try_grow<C>(
         &mut self,
@@ -359,11 +362,11 @@ impl Cells {
         unsafe { self.try_resize::<C>(used, enough) }
     }
 
-    /// The first block, whose layout the compiler knows: most small slabs have no other.
+    /// Allocates the first block, whose layout the compiler knows: most small slabs have no other.
     ///
     /// # Errors
     ///
-    /// Past the limits, or when the source refuses.
+    /// If a limit is exceeded, or the source refuses.
     #[inline]
     fn try_first<C>(&mut self) -> Result<(), AllocError> {
         debug_assert!(self.capacity() == 0);
@@ -379,7 +382,7 @@ impl Cells {
     ///
     /// # Errors
     ///
-    /// Past the limits, or when the source refuses: nothing has changed.
+    /// If a limit is exceeded, or the source refuses: nothing has changed.
     ///
     /// # Safety
     ///
@@ -404,11 +407,11 @@ impl Cells {
         if let Some(resized) = unsafe { self.try_resize_in_range::<C>(used, capacity) } {
             return resized;
         }
-        // In place, if indices need not be moved within the block.
+        // In place, if no indices have to be moved within the block.
         if self.capacity() > 0 && self.len() == 0 && !self.is_in_range() {
             let old_plan = Plan::of::<C>(self.capacity());
             let old = old_plan.layout;
-            // With an offset on one side alone, the cells could end past the smaller block.
+            // If only one of the blocks has an offset, the cells could end past the smaller block.
             let is_alike =
                 old.align() == plan.layout.align() && old_plan.has_offset() == plan.has_offset();
             if is_alike && self.source.can_reallocate() {
@@ -480,8 +483,8 @@ impl Cells {
     }
 }
 
-/// Ranges are this many times what is used, and a GiB at least: addresses cost nothing, and the move
-/// of 16 MiB to a larger range took 100 µs.
+/// Ranges have this many times the bytes in use, and at least a GiB: addresses cost nothing, and
+/// moving 16 MiB to a larger range took 100 µs.
 #[cfg(feature = "alloc")]
 const TIMES: usize = if cfg!(miri) { 4 } else { 256 };
 #[cfg(feature = "alloc")]
@@ -494,7 +497,7 @@ const MOST: usize = if cfg!(target_pointer_width = "64") {
     1 << 30
 };
 
-/// Memory in a range: large slabs grow in it if they were built so.
+/// Memory in a range, in which large slabs grow if they were built with `grow_in_place`.
 #[cfg(feature = "alloc")]
 impl Cells {
     const fn sizes<C>() -> Sizes {
@@ -530,7 +533,7 @@ impl Cells {
         self.form.set(capacity, 0, range.log);
     }
 
-    /// Bytes of so many cells and indices, if they may be in a range.
+    /// Returns the bytes of `capacity` cells and indices, if they may be in a range.
     fn bytes_in_range<C>(&self, capacity: usize) -> Option<usize> {
         let may_be = self.form.to_range()
             && self.source.kind().is_none()
@@ -540,7 +543,8 @@ impl Cells {
         slot.checked_mul(capacity).filter(|_| may_be)
     }
 
-    /// A range with room for `capacity` cells, twice as many at least: as large as can be had.
+    /// Reserves a range for at least twice `capacity` cells, as large as the system allows up to
+    /// the usual size.
     fn reserve_range<C>(capacity: usize) -> Option<Range> {
         let sizes = Self::sizes::<C>();
         let bytes = |slots: usize| {
@@ -559,7 +563,8 @@ impl Cells {
             .find_map(|log| Range::reserve(log as u8, sizes))
     }
 
-    /// Moves to `capacity` cells in a range, if they are to be in one and it is to be had.
+    /// Moves to `capacity` cells in a range. Returns `None` if they do not belong in a range, or no
+    /// range is available.
     ///
     /// # Safety
     ///
@@ -573,7 +578,7 @@ impl Cells {
         let bytes = self.bytes_in_range::<C>(capacity)?;
         let sizes = Self::sizes::<C>();
         if self.is_in_range() {
-            // With room to grow again, before it is a range again.
+            // Half of the threshold, so that the block can grow before it becomes a range again.
             if bytes < THRESHOLD / 2 {
                 return None;
             }
@@ -653,7 +658,8 @@ impl Cells {
         unreachable!("the second one is copied to")
     }
 
-    /// How many cells growth opens next: so that there are `least`, if the range has as many.
+    /// Returns the capacity after the next growth: at least `least`, if the range has room for
+    /// them.
     fn next_in_range<C>(&self, least: usize) -> usize {
         let sizes = Self::sizes::<C>();
         let most = sizes.most_slots(self.form.range());
@@ -662,12 +668,12 @@ impl Cells {
         if least <= most { next.min(most) } else { next }
     }
 
-    /// Bytes of the range, opened or not.
+    /// Returns the bytes of the range, open or not.
     pub(super) fn reserved(&self) -> Option<usize> {
         self.is_in_range().then(|| 1 << self.form.range())
     }
 
-    /// Bytes that are open.
+    /// Returns the bytes that are open.
     fn range_bytes<C>(&self) -> usize {
         Self::sizes::<C>().opened(self.capacity()).iter().sum()
     }
@@ -683,16 +689,17 @@ impl Cells {
     }
 }
 
-/// Blocks from here on are what allocators map by themselves: they begin 16 bytes after a page
-/// does, and grow without a copy if no alignment is asked for. So the cells begin within them.
+/// From this size on, allocators map a block by itself: it begins 16 bytes after the start of a
+/// page, and grows without a copy if no larger alignment is requested. So the cells begin within
+/// the block, at a cache line.
 #[cfg(feature = "alloc")]
 const MAPPED: usize = 128 << 10;
 
-/// What an allocator aligns any block to.
+/// The alignment that an allocator gives to every block.
 #[cfg(feature = "alloc")]
 const USUAL_ALIGN: usize = 16;
 
-/// What a block has.
+/// The layout of a block, and where the indices are in it.
 #[cfg(feature = "alloc")]
 struct Plan {
     layout: Layout,
@@ -734,7 +741,7 @@ impl Plan {
         })
     }
 
-    /// Of a block that there is.
+    /// Returns the plan of a block that exists.
     fn of<C>(capacity: usize) -> Self {
         match Self::new::<C>(capacity) {
             Ok(plan) => plan,
@@ -757,14 +764,14 @@ impl Plan {
     }
 }
 
-/// How many cells a block has at first: a single large one, or a few, as in a `Vec`.
+/// The number of cells of the first block: one if cells are large, otherwise four, as in a `Vec`.
 #[cfg(feature = "alloc")]
 const fn first_capacity<C>() -> usize {
     if size_of::<C>() > 1024 { 1 } else { 4 }
 }
 
-/// What the memory is, in one word: a slab that is moved as soon as it has a block would wait for
-/// the stores of several small fields.
+/// The form of the memory, in one word: a slab that is moved as soon as it has a block would wait
+/// for the stores of several small fields.
 #[derive(Clone, Copy)]
 struct Form(u64);
 
@@ -776,8 +783,8 @@ impl Form {
     /// No memory.
     const NONE: Form = Form(0);
 
-    /// Of so many cells, that begin `offset` bytes within their block, or in a range of 2^`range`
-    /// bytes; 0 if it is a block.
+    /// Sets the form of `capacity` cells that begin `offset` bytes within their block, or of cells
+    /// in a range of 2^`range` bytes. `range` is 0 for a block.
     #[inline(always)]
     fn set(&mut self, capacity: usize, offset: u8, range: u8) {
         debug_assert!(capacity <= MAX_SLOTS);
@@ -785,7 +792,7 @@ impl Form {
         self.0 = self.0 & Self::TO_RANGE | new;
     }
 
-    /// Of so many cells in memory that is lent.
+    /// Sets the form of `capacity` cells in lent memory.
     fn set_lent(&mut self, capacity: usize) {
         debug_assert!(capacity <= MAX_SLOTS);
         self.0 = capacity as u64 | Self::LENT;
@@ -798,7 +805,7 @@ impl Form {
     /// Set if the memory is not the slab's own.
     const LENT: u64 = 1 << 62;
 
-    /// Set if a large block is to become a range.
+    /// Set if a large block becomes a range when it grows.
     const TO_RANGE: u64 = 1 << 63;
 
     #[inline(always)]
@@ -833,7 +840,7 @@ fn visit(_indices: usize) {
 #[cfg(all(test, feature = "alloc"))]
 std::thread_local!(static VISITS: core::cell::Cell<usize> = const { core::cell::Cell::new(0) });
 
-/// What a call returns, and how many indices it looked at or moved.
+/// Returns the result of a call, and how many indices it looked at or moved.
 #[cfg(all(test, feature = "alloc"))]
 pub(super) fn visits<R>(call: impl FnOnce() -> R) -> (R, usize) {
     let before = VISITS.get();

@@ -28,10 +28,10 @@ use crate::raw::source::Source;
 ///
 /// # How long growth takes
 ///
-/// The allocator decides whether an insertion that grows the slab copies the values. The table shows
-/// the longest insertion while a slab grows to two million values of 64 bytes (in parentheses: 8
-/// bytes), as a `Vec` does and with `grow_in_place` of the [builder](Self::builder) (Linux, feature
-/// `os-memory`).
+/// The allocator decides whether an insertion that grows the slab copies the values. The table
+/// shows the longest insertion while a slab grows to two million values of 64 bytes (in
+/// parentheses: 8 bytes), as a `Vec` does and with `grow_in_place` of the [builder](Self::builder)
+/// (Linux, feature `os-memory`).
 ///
 /// | allocator | grows as a `Vec` | grows in place |
 /// |---|--:|--:|

@@ -1,5 +1,6 @@
 //! Insertion with growth, the entry of the next slot, memory for later insertions, and the report
-//! about memory. For both kinds of slabs: that a bounded slab does not grow is known at compile time.
+//! about memory. For both kinds of slabs: that a bounded slab does not grow is known at compile
+//! time.
 
 use core::fmt;
 
@@ -108,9 +109,9 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
 
     /// Touches the cells of the next free slots.
     ///
-    /// If a cell is not larger than a page, touching the first and the last cell suffices: a part of
-    /// every cell was written when it was created, and each cell ends in the page in which the next
-    /// one begins.
+    /// If a cell is not larger than a page, touching the first and the last cell suffices: a part
+    /// of every cell was written when it was created, and each cell ends in the page in which the
+    /// next one begins.
     fn touch_free(&mut self, slots: usize) {
         #[cfg(feature = "alloc")]
         if self.cells.source().populates() {
@@ -235,9 +236,9 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         K::new(fresh, version, Inside)
     }
 
-    /// Returns the [next place](Self::next_place), and grows if no slot is free. The caller does not
-    /// ask for the place again: the compiler could not tell that there is one, and a panic would
-    /// remain in the code.
+    /// Returns the [next place](Self::next_place), and grows if no slot is free. The caller does
+    /// not ask for the place again: the compiler could not tell that there is one, and a panic
+    /// would remain in the code.
     #[inline]
     pub(super) fn place_or_grow(&mut self) -> Result<(usize, u32), Option<AllocError>> {
         if let Some(place) = self.next_place() {
@@ -250,8 +251,8 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         Err(None)
     }
 
-    /// Grows to at least `slots` slots, which is more than the capacity, and to twice the capacity if
-    /// there is memory.
+    /// Grows to at least `slots` slots, which is more than the capacity, and to twice the capacity
+    /// if there is memory.
     ///
     /// # Errors
     ///

@@ -103,8 +103,8 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
 
 /// A walk by address over the cells with a value that were not visited yet.
 ///
-/// It ends when the number of remaining values is 0: no cell after the last value is visited, and no
-/// address is compared with an end. `end` is for the other direction.
+/// It ends when the number of remaining values is 0: no cell after the last value is visited, and
+/// no address is compared with an end. `end` is for the other direction.
 ///
 /// # Invariants
 ///
@@ -207,7 +207,8 @@ impl<T, K: SlabKey> Walk<T, K> {
     }
 }
 
-/// Implements the traits of an iterator in both directions: `$of` makes an item of what `walk` finds.
+/// Implements the traits of an iterator in both directions: `$of` makes an item of what `walk`
+/// finds.
 macro_rules! iterator {
     ($iterator:ident, $item:ty, |$found:pat_param| $of:expr) => {
         impl<'a, T, K: SlabKey> Iterator for $iterator<'a, T, K> {

@@ -94,22 +94,22 @@ impl Parts for Key {
 /// # How long generations last
 ///
 /// A slot has 2^30 − 1 generations, one for each value. A slot that has used all of them is
-/// *retired*: it takes no more values, so that no generation occurs twice. Slots are reused last in,
-/// first out. So a program that removes each value before it inserts the next, `r` times a second,
-/// uses up one slot after another:
+/// *retired*: it takes no more values, so that no generation occurs twice. Slots are reused last
+/// in, first out. So a program that removes each value before it inserts the next, `r` times a
+/// second, uses up one slot after another:
 ///
 /// > (2^30 − 1) / `r` seconds for a slot, and `n` times as long for the `n` slots of a bounded slab
 ///
-/// At 10,000 values a second a slot lasts 30 hours, and a
-/// [`KeySlabStorage`](super::KeySlabStorage) of 8 slots lasts ten days; after that it is full for
-/// good. A [`KeySlab`](super::KeySlab) continues with another slot: it grows by one slot in 30 hours.
-/// [`wear`](crate::PlainSlab::wear) returns the generations that the most worn slot has used,
+/// At 10,000 values a second a slot lasts 30 hours, and a [`KeySlabStorage`](super::KeySlabStorage)
+/// of 8 slots lasts ten days; after that it is full for good. A [`KeySlab`](super::KeySlab)
+/// continues with another slot: it grows by one slot in 30 hours. [`wear`](crate::PlainSlab::wear)
+/// returns the generations that the most worn slot has used,
 /// [`retired_slots`](crate::PlainSlab::retired_slots) returns the number of retired slots, and
-/// [`reset_generations`](crate::PlainSlab::reset_generations) restarts generations while the slab is
-/// empty.
+/// [`reset_generations`](crate::PlainSlab::reset_generations) restarts generations while the slab
+/// is empty.
 ///
-/// Alternatively, generations may *wrap*: after the last generation a slot starts with the first one
-/// again, and no slot is retired. This is an option of the
+/// Alternatively, generations may *wrap*: after the last generation a slot starts with the first
+/// one again, and no slot is retired. This is an option of the
 /// [builder](super::KeySlab::builder_with_key), and of a slab in a
 /// [storage](crate::PlainSlab::wrapping_generations). With it:
 ///
@@ -343,16 +343,16 @@ impl<'de> Deserialize<'de> for GenKey {
 
 /// Declares a key type of your own, so that the keys of two slabs are not mixed up.
 ///
-/// The type wraps a [`Key`], or a [`GenKey`] if `(GenKey)` is given. It has the same size, order and
-/// hash, is `Copy`, and converts from and into the wrapped key. It has the functions of the wrapped
-/// key: `index`, `into_raw` and `from_raw`; around a [`Key`] also `NONE`, `is_none` and `is_some`;
-/// around a [`GenKey`] also `generation`. An `Option` of a type around a [`GenKey`] is not larger
-/// than the key.
+/// The type wraps a [`Key`], or a [`GenKey`] if `(GenKey)` is given. It has the same size, order
+/// and hash, is `Copy`, and converts from and into the wrapped key. It has the functions of the
+/// wrapped key: `index`, `into_raw` and `from_raw`; around a [`Key`] also `NONE`, `is_none` and
+/// `is_some`; around a [`GenKey`] also `generation`. An `Option` of a type around a [`GenKey`] is
+/// not larger than the key.
 ///
 /// The type is the second parameter of a container. A [`KeySlab`](crate::KeySlab) with such keys is
-/// created by [`with_key`](crate::KeySlab::with_key), a [`BoundedKeySlab`](crate::BoundedKeySlab) by
-/// [`with_capacity_and_key`](crate::BoundedKeySlab::with_capacity_and_key). Two containers with keys of the same type still accept
-/// each other's keys. Generations last as long as those of a
+/// created by [`with_key`](crate::KeySlab::with_key), a [`BoundedKeySlab`](crate::BoundedKeySlab)
+/// by [`with_capacity_and_key`](crate::BoundedKeySlab::with_capacity_and_key). Two containers with
+/// keys of the same type still accept each other's keys. Generations last as long as those of a
 /// [`GenKey`](crate::GenKey#how-long-generations-last). Attributes may be given, such as
 /// `#[derive(serde::Serialize, serde::Deserialize)]` with the feature `serde`.
 ///

@@ -1,8 +1,8 @@
 //! Operations on several values: borrowing them together, inserting, reading and removing by many
 //! keys, removing by a predicate or all, and compaction.
 //!
-//! An operation on many keys prefetches the cells of the next few keys, so that it waits for several
-//! cache misses at once.
+//! An operation on many keys prefetches the cells of the next few keys, so that it waits for
+//! several cache misses at once.
 
 use core::fmt;
 use core::iter::FusedIterator;

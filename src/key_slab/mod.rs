@@ -21,13 +21,13 @@
 //! # What it costs
 //!
 //! A slot takes an `Option<T>`, which is no larger than `T` if `T` has a niche. With [`GenKey`] it
-//! takes a `T` and 4 bytes, rounded up to the alignment of `T` (at least 4 bytes). The stack of free
-//! slots takes 4 bytes more for each slot.
+//! takes a `T` and 4 bytes, rounded up to the alignment of `T` (at least 4 bytes). The stack of
+//! free slots takes 4 bytes more for each slot.
 //!
 //! An empty slab is 64 bytes and does not allocate. The first insertion allocates four slots (one,
 //! if a slot takes more than 1 KiB). Every operation is O(1) and does not allocate unless its
-//! documentation says otherwise. An insertion that grows a [`KeySlab`] allocates memory for twice as
-//! many values, and copies the present ones.
+//! documentation says otherwise. An insertion that grows a [`KeySlab`] allocates memory for twice
+//! as many values, and copies the present ones.
 //!
 //! # When an insertion may fault
 //!

@@ -64,9 +64,9 @@ impl<T, K: SlabKey> Build for KeySlab<T, K> {
 
 /// Options of a [`KeySlab`].
 ///
-/// [`build`](Self::build) allocates the reserved memory, and panics where [`KeySlab::reserve`] does.
-/// To grow, the slab takes a larger block from the same [pages](Pages), and frees the old one. System
-/// pages are all populated when they are allocated.
+/// [`build`](Self::build) allocates the reserved memory, and panics where [`KeySlab::reserve`]
+/// does. To grow, the slab takes a larger block from the same [pages](Pages), and frees the old
+/// one. System pages are all populated when they are allocated.
 ///
 /// ```
 /// use flatslab::KeySlab;
@@ -90,8 +90,8 @@ impl<T, K: SlabKey> Builder<KeySlab<T, K>> {
         self
     }
 
-    /// Lets a large slab grow within a reserved range of addresses, so that growth does not copy its
-    /// values.
+    /// Lets a large slab grow within a reserved range of addresses, so that growth does not copy
+    /// its values.
     ///
     /// A block of 16 KiB or more moves into such a range the next time it grows, and is copied this
     /// one time. A range reserves 1 GiB of addresses, or 256 times what is used if that is more;

@@ -186,8 +186,8 @@ impl<T, K: SlabKey> FromIterator<(K, T)> for PlainSlab<T, K, Growable> {
 /// Inserts many values, and updates the stack once, at the end.
 ///
 /// Until then the stack may contain occupied slots, and lacks the new vacant slots
-/// (`vacant-stack`): nothing is inserted or removed in another way, and user code does not reach the
-/// slab.
+/// (`vacant-stack`): nothing is inserted or removed in another way, and user code does not reach
+/// the slab.
 pub(super) struct Filling<'a, T, K: SlabKey, S: Storage> {
     slab: &'a mut PlainSlab<T, K, S>,
     /// The first slot that did not exist before.

@@ -15,20 +15,21 @@ use crate::raw::report::Report;
 /// components of entities.
 ///
 /// An entry has the generation of its key. So a key whose value in the other slab was removed never
-/// finds the entry of the next value in the slot, as an index into a `Vec` would. The entry of a removed value
-/// stays until its slot gets another entry, or until [`prune`](Self::prune) drops it. If generations
-/// [wrap](super::GenKey#how-long-generations-last), prune in time.
+/// finds the entry of the next value in the slot, as an index into a `Vec` would. The entry of a
+/// removed value stays until its slot gets another entry, or until [`prune`](Self::prune) drops it.
+/// If generations [wrap](super::GenKey#how-long-generations-last), prune in time.
 ///
-/// An insertion also takes the other slab. So a key that has no value there, forged or stale, takes no
-/// memory.
+/// An insertion also takes the other slab. So a key that has no value there, forged or stale, takes
+/// no memory.
 ///
 /// # Cost
 ///
-/// Memory use is proportional to the highest index with an entry: a value, its generation and 4 bytes
-/// for each slot up to it. Operations on all entries visit each slot up to the last entry: an entry
-/// in the last of a million slots costs a million slots. If only few of the values have entries, use
-/// a `HashMap<K, V>`: a key contains its generation, so there too the key of a removed value never
-/// finds the entry of the next value, and `retain(|key, _| slab.contains(*key))` prunes it.
+/// Memory use is proportional to the highest index with an entry: a value, its generation and 4
+/// bytes for each slot up to it. Operations on all entries visit each slot up to the last entry: an
+/// entry in the last of a million slots costs a million slots. If only few of the values have
+/// entries, use a `HashMap<K, V>`: a key contains its generation, so there too the key of a removed
+/// value never finds the entry of the next value, and `retain(|key, _| slab.contains(*key))` prunes
+/// it.
 ///
 /// # Examples
 ///

@@ -38,9 +38,9 @@ const fn parts<S: Storage>() -> usize {
     3 + S::BOUNDED as usize
 }
 
-/// Serializes the slab as a snapshot: a tuple of the capacity (only of a bounded slab), the slots, the
-/// order of the free slots, and a number that contains the version with which new slots start and
-/// whether [generations wrap](super::GenKey#how-long-generations-last).
+/// Serializes the slab as a snapshot: a tuple of the capacity (only of a bounded slab), the slots,
+/// the order of the free slots, and a number that contains the version with which new slots start
+/// and whether [generations wrap](super::GenKey#how-long-generations-last).
 ///
 /// A restored slab has the same values under the same keys, and returns the same keys from then on.
 /// The numbers have the same widths on every target, so formats that are not self-describing work
@@ -264,8 +264,8 @@ where
     }
 }
 
-/// A slab that is being read. When this is dropped, the slab is emptied unless it is complete. Until
-/// then the stack lacks free slots (`vacant-stack`), and only this module uses the slab.
+/// A slab that is being read. When this is dropped, the slab is emptied unless it is complete.
+/// Until then the stack lacks free slots (`vacant-stack`), and only this module uses the slab.
 struct Reading<'a, T, K: SlabKey, S: Storage> {
     slab: &'a mut PlainSlab<T, K, S>,
     /// Whether the generations of the snapshot wrap.

@@ -15,15 +15,15 @@
 //!
 //! Of the slabs:
 //!
-//! * `cell-stays`: a cell that is not free stays allocated, and its header too: a handle, a value, a
-//!   guard, a box or a running destructor uses it. While the slab lives, its header stays, and every
-//!   key below its bound has a stamped cell.
+//! * `cell-stays`: a cell that is not free stays allocated, and its header too: a handle, a value,
+//!   a guard, a box or a running destructor uses it. While the slab lives, its header stays, and
+//!   every key below its bound has a stamped cell.
 //! * `last-holder`: a closed header's `remaining` is the number of its cells that are not
 //!   free; the holder that takes it to zero is the last, and releases the block. The return stack
 //!   counts cells that were sent to other threads, and counts all other cells together as one.
 //! * `whole-steps`: user code (closures, destructors, and the allocator, which may use the slab for
-//!   which it allocates) runs only before or after a whole step, never within a step. Whatever it may
-//!   have changed is read again afterwards.
+//!   which it allocates) runs only before or after a whole step, never within a step. Whatever it
+//!   may have changed is read again afterwards.
 //!
 //! Of a cell and its holders:
 //!
@@ -32,13 +32,13 @@
 //!   `settled-cell`), one may change before the other.
 //! * `stamp-apart`: the stamp is only reached through `&Stamp`, the value only
 //!   through pointers to the value: neither borrow covers the other's bytes.
-//! * `holder-keeps-cell`: while a `Slot`, `VacantSlot`, `SlotBox`, `Ref`, `RefMut` or mapped guard of
-//!   a place exists, its cell is not free, so cell and header are allocated (`cell-stays`).
-//! * `one-handle`: at most one `Slot`, `VacantSlot` or `SlotBox` of a place exists, and only while `O`
-//!   is clear. (A handle that was forgotten, or turned into a raw pointer, leaves `O` clear for
+//! * `holder-keeps-cell`: while a `Slot`, `VacantSlot`, `SlotBox`, `Ref`, `RefMut` or mapped guard
+//!   of a place exists, its cell is not free, so cell and header are allocated (`cell-stays`).
+//! * `one-handle`: at most one `Slot`, `VacantSlot` or `SlotBox` of a place exists, and only while
+//!   `O` is clear. (A handle that was forgotten, or turned into a raw pointer, leaves `O` clear for
 //!   good.)
-//! * `settled-cell`: after a function has pushed a cell or counted it down, it only writes the state
-//!   of a pushed cell, and reads a value out of it before any other code runs.
+//! * `settled-cell`: after a function has pushed a cell or counted it down, it only writes the
+//!   state of a pushed cell, and reads a value out of it before any other code runs.
 //! * `live-by-key`: a [`Live`] that was found by key is not used after user code has run, which may
 //!   shrink the slab, unless its cell cannot be free.
 
@@ -64,8 +64,8 @@ const VALUE_FIRST_UP_TO: usize = 16;
 ///
 /// A cell is not a struct, because the order of stamp and value depends on the size of the value. A
 /// small value is first, so that access by key computes the address of the value itself. A larger
-/// value is after the stamp, so that the stamp is in the same cache line as the value's first fields.
-/// Both offsets are constants computed from size and alignment, never assumed.
+/// value is after the stamp, so that the stamp is in the same cache line as the value's first
+/// fields. Both offsets are constants computed from size and alignment, never assumed.
 #[expect(
     missing_debug_implementations,
     reason = "only public for a sealed trait"
@@ -113,9 +113,9 @@ impl<T> CellPtr<T> {
     }
     .next_multiple_of(Self::ALIGN);
 
-    /// How many fresh cells of a lazy slab are stamped and pushed when the free stack is empty: some
-    /// cache lines full, and fewer if cells are large, so that an insertion reaches one new page or
-    /// two.
+    /// How many fresh cells of a lazy slab are stamped and pushed when the free stack is empty:
+    /// some cache lines full, and fewer if cells are large, so that an insertion reaches one new
+    /// page or two.
     pub(crate) const REFILL: usize = match Self::SIZE {
         0..=16 => 16,
         17..=32 => 8,
@@ -200,8 +200,8 @@ impl<T> CellPtr<T> {
         unsafe { self.stamp().as_ref().key() }
     }
 
-    /// Returns the key in the stamp without a reference to the stamp, for a thread that may read only
-    /// the key.
+    /// Returns the key in the stamp without a reference to the stamp, for a thread that may read
+    /// only the key.
     ///
     /// # Safety
     ///
@@ -236,8 +236,8 @@ impl<T> CellPtr<T> {
         }
     }
 
-    /// Writes the link of a cell that another thread returns, in the place of the value. The link has
-    /// room for all words of [this packing](Self::packing), but not for all words.
+    /// Writes the link of a cell that another thread returns, in the place of the value. The link
+    /// has room for all words of [this packing](Self::packing), but not for all words.
     ///
     /// # Safety
     ///
@@ -576,8 +576,8 @@ impl<'a, T> Live<'a, T> {
         }
     }
 
-    /// Takes an owned value from its handle, which keeps the cell, so that the handle never refers to
-    /// another value.
+    /// Takes an owned value from its handle, which keeps the cell, so that the handle never refers
+    /// to another value.
     #[cold]
     #[inline(never)]
     fn quarantine(self) -> bool {
@@ -659,8 +659,8 @@ impl<'a, T> Live<'a, T> {
     ///
     /// # Safety
     ///
-    /// The value is gone. `state` says so, and says whether a handle and the slab exist. May free the
-    /// cell and the header.
+    /// The value is gone. `state` says so, and says whether a handle and the slab exist. May free
+    /// the cell and the header.
     pub(super) unsafe fn settle(self, state: State) {
         debug_assert!(!state.has_value() && !state.is_borrowed());
         self.set_state(state);
@@ -676,9 +676,9 @@ impl<'a, T> Live<'a, T> {
 
     /// Puts the cell on the free stack.
     ///
-    /// The push comes first, because the next insertion waits for its store of the stack's top; then
-    /// the state is set (64 bytes, CHURN LIFO, ratio to the `slab` crate: 0.66; in the other order
-    /// 0.94).
+    /// The push comes first, because the next insertion waits for its store of the stack's top;
+    /// then the state is set (64 bytes, CHURN LIFO, ratio to the `slab` crate: 0.66; in the other
+    /// order 0.94).
     ///
     /// # Safety
     ///
@@ -700,8 +700,8 @@ impl<'a, T> Live<'a, T> {
         self.set_state(self.state().doomed());
     }
 
-    /// Marks the cell, which is not free and which is counted (`last-holder`), as a cell of a dropped
-    /// slab.
+    /// Marks the cell, which is not free and which is counted (`last-holder`), as a cell of a
+    /// dropped slab.
     pub(super) fn close(self) {
         self.set_state(self.state().closed());
     }
@@ -713,8 +713,8 @@ impl<'a, T> Live<'a, T> {
     }
 }
 
-/// The steps that end a holder of a cell: a guard, a `Slot`, a reservation, a `SlotBox`. Each of them
-/// may be the last holder of a dropped slab, and then frees its memory.
+/// The steps that end a holder of a cell: a guard, a `Slot`, a reservation, a `SlotBox`. Each of
+/// them may be the last holder of a dropped slab, and then frees its memory.
 ///
 /// Every function here has this contract: the caller is the holder that the name of the function
 /// says; the holder exists (`holder-keeps-cell`), and ends with the call. If a function returns a
@@ -867,8 +867,8 @@ impl<T> Place<T> {
         }
     }
 
-    /// Moves the value out, and turns the caller into a reservation of the cell. Returns `None` if the
-    /// value is borrowed or gone.
+    /// Moves the value out, and turns the caller into a reservation of the cell. Returns `None` if
+    /// the value is borrowed or gone.
     ///
     /// # Safety
     ///
@@ -890,7 +890,8 @@ impl<T> Place<T> {
 
     // A reservation.
 
-    /// Puts a value into the cell, and turns the caller into a slot. The slab may have been dropped.
+    /// Puts a value into the cell, and turns the caller into a slot. The slab may have been
+    /// dropped.
     ///
     /// # Safety
     ///

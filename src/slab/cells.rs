@@ -56,8 +56,8 @@ pub unsafe trait SlabMemory {
         0
     }
 
-    /// Counts a walk by pointer. Until it ends, no row that has or had a value is freed. Does nothing
-    /// if only an exclusive borrow frees memory.
+    /// Counts a walk by pointer. Until it ends, no row that has or had a value is freed. Does
+    /// nothing if only an exclusive borrow frees memory.
     #[doc(hidden)]
     #[inline(always)]
     fn begin_walk(&self) {}

@@ -152,7 +152,8 @@ impl SlabHeader {
         self.packing
     }
 
-    /// Returns the cells that were taken off the stack of retired values, which were not dropped yet.
+    /// Returns the cells that were taken off the stack of retired values, which were not dropped
+    /// yet.
     pub(crate) fn taken_retired(&self) -> Word {
         self.taken_retired.get()
     }
@@ -245,8 +246,8 @@ unsafe fn release(header: NonNull<SlabHeader>) {
     }
 }
 
-/// Returns the return stack, for any thread. By pointer, because other threads use the fields next to
-/// it.
+/// Returns the return stack, for any thread. By pointer, because other threads use the fields next
+/// to it.
 ///
 /// # Safety
 ///

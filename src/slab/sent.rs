@@ -4,9 +4,9 @@
 //! cell is exclusively borrowed, like the cell of a `SlotBox`. When the handle is dropped, it
 //! pushes the number of the cell on the header's [return stack](Returns). On the slab's own thread
 //! it frees the cell at once instead, without the atomic exchange, which takes most of the time
-//! elsewhere. The slab takes the whole stack into a list of its own, and frees cells from this list: a bounded
-//! number when an insertion needs a cell, so that no insertion pays for all cells that other threads
-//! returned, and all of them when all cells are visited anyway.
+//! elsewhere. The slab takes the whole stack into a list of its own, and frees cells from this
+//! list: a bounded number when an insertion needs a cell, so that no insertion pays for all cells
+//! that other threads returned, and all of them when all cells are visited anyway.
 //!
 //! A handle may also return its cell together with the value, on a second stack: such a value is
 //! [retired]. The slab drops it in calls that say so, and never when an insertion looks for a cell:
@@ -14,16 +14,17 @@
 //!
 //! # Invariants
 //!
-//! * `sent-parts`: of a cell that was sent and was not returned, the handle's thread uses the value,
-//!   the key in the stamp, and the header's two stacks. It forms no reference to the stamp or the
-//!   header, and never reads the state, unless its thread is the slab's.
-//! * `sent-count`: the header's `sent` counts the cells that were sent and are not free again: cells
-//!   whose handle exists, cells on the two stacks, and cells on the header's lists of those it took
-//!   from there. All of them, and no others, are in a [sent](super::state::State::is_sent) state.
+//! * `sent-parts`: of a cell that was sent and was not returned, the handle's thread uses the
+//!   value, the key in the stamp, and the header's two stacks. It forms no reference to the stamp
+//!   or the header, and never reads the state, unless its thread is the slab's.
+//! * `sent-count`: the header's `sent` counts the cells that were sent and are not free again:
+//!   cells whose handle exists, cells on the two stacks, and cells on the header's lists of those
+//!   it took from there. All of them, and no others, are in a [sent](super::state::State::is_sent)
+//!   state.
 //! * `link-at-value`: the link of a cell on the return stack or its list, if it has one, is stored
 //!   where its value was.
-//! * `link-at-key`: the link of a retired cell, which still has its value, is stored in place of its
-//!   key. So the slab's thread reads no key of a cell in a sent state, and writes the key again
+//! * `link-at-key`: the link of a retired cell, which still has its value, is stored in place of
+//!   its key. So the slab's thread reads no key of a cell in a sent state, and writes the key again
 //!   before the cell leaves that state.
 //!
 //! [retired]: crate::sync::SendSlot::retire
@@ -128,8 +129,8 @@ impl<T> Place<T> {
 }
 
 impl<T> Place<T> {
-    /// Returns a sent value to its slab, which will drop it. Returns `false` if the slab was dropped,
-    /// or is being dropped: the caller is still the handle then.
+    /// Returns a sent value to its slab, which will drop it. Returns `false` if the slab was
+    /// dropped, or is being dropped: the caller is still the handle then.
     ///
     /// # Safety
     ///
@@ -153,18 +154,19 @@ impl<T> Place<T> {
     }
 }
 
-/// How many returned cells an insertion frees when it finds no other free cell. Each is a cache line
-/// that another thread wrote last. Fewer would not make the next insertions faster; more would make
-/// this insertion slower than the growth that it may replace.
+/// How many returned cells an insertion frees when it finds no other free cell. Each is a cache
+/// line that another thread wrote last. Fewer would not make the next insertions faster; more would
+/// make this insertion slower than the growth that it may replace.
 pub(crate) const BATCH: usize = 16;
 
-/// Frees some returned cells for an insertion that found no free cell. Returns `true` if it freed any.
+/// Frees some returned cells for an insertion that found no free cell. Returns `true` if it freed
+/// any.
 pub(crate) fn refill<T, M: SlabMemory>(cells: Cells<'_, T, M>) -> bool {
     free_returned(cells, BATCH) > 0
 }
 
-/// Returns the state of a cell that has refused access. If the cell was sent, returned cells are freed
-/// first: the answer must not depend on when the slab last looked.
+/// Returns the state of a cell that has refused access. If the cell was sent, returned cells are
+/// freed first: the answer must not depend on when the slab last looked.
 #[cold]
 #[inline(never)]
 pub(crate) fn look_again<T, M: SlabMemory>(cells: Cells<'_, T, M>, cell: Live<'_, T>) -> State {
@@ -183,8 +185,8 @@ pub(crate) fn free_returned<T, M: SlabMemory>(cells: Cells<'_, T, M>, most: usiz
     }
 }
 
-/// Drops values that were retired before this call, at most `most`, and returns their number. User code
-/// runs. If a destructor panics, the remaining values stay retired.
+/// Drops values that were retired before this call, at most `most`, and returns their number. User
+/// code runs. If a destructor panics, the remaining values stay retired.
 #[inline]
 pub(crate) fn drop_retired<T, M: SlabMemory>(cells: Cells<'_, T, M>, most: usize) -> usize {
     match cells.header().retired() {
@@ -208,14 +210,14 @@ pub(crate) fn drop_all_retired<T, M: SlabMemory>(cells: Cells<'_, T, M>) {
     core::mem::forget(rest);
 }
 
-/// Returns `true` if another thread has a value, or a returned cell was not freed yet. Retired values do
-/// not count.
+/// Returns `true` if another thread has a value, or a returned cell was not freed yet. Retired
+/// values do not count.
 pub(crate) fn any_is_out<T, M: SlabMemory>(cells: Cells<'_, T, M>) -> bool {
     cells.header().sent() > count_retired(cells, usize::MAX)
 }
 
-/// Returns the number of values that are retired and were not dropped yet, or `most` if there are more.
-/// O(n) for the result n. A value counts once it is on a list: until then its handle exists
+/// Returns the number of values that are retired and were not dropped yet, or `most` if there are
+/// more. O(n) for the result n. A value counts once it is on a list: until then its handle exists
 /// (`sent-count`).
 #[inline]
 pub(crate) fn count_retired<T, M: SlabMemory>(cells: Cells<'_, T, M>, most: usize) -> usize {
@@ -290,8 +292,8 @@ fn drop_up_to<T, M: SlabMemory>(cells: Cells<'_, T, M>, most: usize) -> usize {
     dropped
 }
 
-/// Drops the retired values of a slab that is being dropped, and refuses values that are retired from now
-/// on. User code runs; if it panics, the caller calls this again.
+/// Drops the retired values of a slab that is being dropped, and refuses values that are retired
+/// from now on. User code runs; if it panics, the caller calls this again.
 pub(super) fn close_retired<T, M: SlabMemory>(cells: Cells<'_, T, M>) {
     let header = cells.header();
     if let Some(retired) = header.retired() {
@@ -319,9 +321,9 @@ fn free_taken<T, M: SlabMemory>(cells: Cells<'_, T, M>, returns: &Returns, most:
     freed
 }
 
-/// Frees the returned cells of a slab that is being dropped. From now on the handles of sent cells count
-/// themselves out. Returns their number, an upper limit: some may have done so already. No user code
-/// runs.
+/// Frees the returned cells of a slab that is being dropped. From now on the handles of sent cells
+/// count themselves out. Returns their number, an upper limit: some may have done so already. No
+/// user code runs.
 pub(super) fn close<T, M: SlabMemory>(cells: Cells<'_, T, M>) -> usize {
     let header = cells.header();
     if let Some(returns) = header.returns() {
@@ -357,8 +359,8 @@ fn free_up_to<T, M: SlabMemory>(cells: Cells<'_, T, M>, most: usize) -> usize {
         Some(cell(number).start())
     };
     // SAFETY: the handle and the value are gone, and this is the slab's thread. The slab is not
-    // closed before this returns. So the cell is free before any other code runs, and was not on the
-    // stack.
+    // closed before this returns. So the cell is free before any other code runs, and was not on
+    // the stack.
     let freed = unsafe { header.stack.push_all(next) };
     header.keep_taken(taken);
     header.uncount_sent(freed);

@@ -170,9 +170,10 @@ impl<T> SlotBox<T> {
     /// ```
     #[inline]
     pub fn into_pin(boxed: Self) -> Pin<Self> {
-        // SAFETY: nothing moves the value of a pinned box. It is reached only by key (refused: `X`),
-        // through the box's own `Deref`, or by its drop, which drops it in place and frees the cell
-        // afterwards (`whole-steps`). A box that is forgotten keeps `X`, and with it the memory.
+        // SAFETY: nothing moves the value of a pinned box. It is reached only by key (refused:
+        // `X`), through the box's own `Deref`, or by its drop, which drops it in place and frees
+        // the cell afterwards (`whole-steps`). A box that is forgotten keeps `X`, and with it the
+        // memory.
         unsafe { Pin::new_unchecked(boxed) }
     }
 

@@ -16,10 +16,10 @@
 //! | `C` | 30 | closed: the slab was dropped; handles count down to the release of the block |
 //! | `V` | 31 | vacant: there is no value |
 //!
-//! The order of the bits makes each hot question one unsigned comparison. With `O` above `X`, a read
-//! by handle or by key would need two; with `X` above `D`, the question whether there is a value
-//! would. `V O` is a free cell. `V` alone is a cell that a reservation or a stale handle holds. Zero
-//! is a value that a handle owns, and that is not borrowed.
+//! The order of the bits makes each hot question one unsigned comparison. With `O` above `X`, a
+//! read by handle or by key would need two; with `X` above `D`, the question whether there is a
+//! value would. `V O` is a free cell. `V` alone is a cell that a reservation or a stale handle
+//! holds. Zero is a value that a handle owns, and that is not borrowed.
 //!
 //! # Invariants
 //!
@@ -271,8 +271,8 @@ impl State {
         self.dying().without_exclusive()
     }
 
-    /// Makes a handle the owner, whether or not the slab was dropped: a reservation was filled, or a
-    /// `SlotBox` became a `Slot` again.
+    /// Makes a handle the owner, whether or not the slab was dropped: a reservation was filled, or
+    /// a `SlotBox` became a `Slot` again.
     #[inline(always)]
     #[must_use]
     pub(crate) const fn owned(self) -> Self {

@@ -190,8 +190,8 @@ pub(crate) fn key_of<T, M: SlabMemory>(cells: Cells<'_, T, M>, cell: Live<'_, T>
 
 /// Returns the key and the state of the first borrowed value. O(slots).
 ///
-/// Runs no user code, so the answer holds until user code runs. Sent values are not in use if all of
-/// them were returned and only wait to be dropped.
+/// Runs no user code, so the answer holds until user code runs. Sent values are not in use if all
+/// of them were returned and only wait to be dropped.
 pub(crate) fn first_in_use<T, M: SlabMemory>(cells: Cells<'_, T, M>) -> Option<(Key, State)> {
     let any_is_out = sent::any_is_out(cells);
     let mut walk = Walk::new(cells);

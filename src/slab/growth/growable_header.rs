@@ -23,13 +23,13 @@
 //! # Invariants
 //!
 //! * `table-slots`: `slots` of the header is the number of slots of the chunks in the table.
-//! * `fresh-keys`: the fresh cells are those with the keys from `next_fresh` on, all in
-//!   one chunk of the table. All of them are stamped, or none; in a chunk that is being filled, those
-//!   below its `filled_to` are stamped (`table-entries`).
+//! * `fresh-keys`: the fresh cells are those with the keys from `next_fresh` on, all in one chunk
+//!   of the table. All of them are stamped, or none; in a chunk that is being filled, those below
+//!   its `filled_to` are stamped (`table-entries`).
 //! * `stack-fits-all`: the stack has room for every cell of every chunk.
-//! * `ready-fresh`: the fresh cells with keys below `ready_to` may be used: their memory is
-//!   touched as far as `touch_ahead` requires, and their keys find them once they are stamped. If no
-//!   cell is ready, `ready_to` equals `next_fresh`.
+//! * `ready-fresh`: the fresh cells with keys below `ready_to` may be used: their memory is touched
+//!   as far as `touch_ahead` requires, and their keys find them once they are stamped. If no cell
+//!   is ready, `ready_to` equals `next_fresh`.
 
 use core::alloc::Layout;
 use core::cell::{Cell, RefCell};
@@ -177,9 +177,9 @@ impl GrowableHeader {
         self.table.borrow().next_number()
     }
 
-    /// Returns the layout of the array that replaces this one when growth continues chunk by chunk, if
-    /// that happens within `chunks` chunks. A stack that has all the room it will ever need is not
-    /// replaced.
+    /// Returns the layout of the array that replaces this one when growth continues chunk by chunk,
+    /// if that happens within `chunks` chunks. A stack that has all the room it will ever need is
+    /// not replaced.
     #[cfg(feature = "std")]
     pub(crate) fn successor(&self, array: Array, chunks: usize) -> Option<Layout> {
         let table = self.table.borrow();
@@ -227,14 +227,14 @@ impl GrowableHeader {
     /// Adds chunks until `slots` cells are free. O(slots added), and O(free cells) more if some are
     /// free.
     ///
-    /// The cells of a single chunk are fresh afterwards, and not stamped. Those of several chunks are
-    /// below all others on the stack. Nothing changes before everything is allocated, and nothing is
-    /// freed before the caller is consistent: the allocator may re-enter.
+    /// The cells of a single chunk are fresh afterwards, and not stamped. Those of several chunks
+    /// are below all others on the stack. Nothing changes before everything is allocated, and
+    /// nothing is freed before the caller is consistent: the allocator may re-enter.
     ///
     /// # Errors
     ///
-    /// If a limit is exceeded, before anything is allocated; or if the allocator refuses: blocks that
-    /// it allocated before are used.
+    /// If a limit is exceeded, before anything is allocated; or if the allocator refuses: blocks
+    /// that it allocated before are used.
     pub(crate) fn grow<T>(
         &self,
         slots: usize,
@@ -412,8 +412,8 @@ impl GrowableHeader {
         }
     }
 
-    /// Returns the next fresh cell, stamped, and whether this call stamped it. The cell does not pass
-    /// through the stack, which is empty then: keys are used in ascending order.
+    /// Returns the next fresh cell, stamped, and whether this call stamped it. The cell does not
+    /// pass through the stack, which is empty then: keys are used in ascending order.
     #[inline(always)]
     pub(crate) fn take_fresh<T>(&self) -> Option<(NonNull<u8>, bool)> {
         let key = self.next_fresh.get();
@@ -445,8 +445,8 @@ impl GrowableHeader {
         self.table.borrow().touch_unstamped::<T>();
     }
 
-    /// Pushes all fresh cells on the stack below all others, so that the order in which cells are used
-    /// does not change. O(free cells).
+    /// Pushes all fresh cells on the stack below all others, so that the order in which cells are
+    /// used does not change. O(free cells).
     pub(crate) fn bury_fresh<T>(&self) {
         let first = self.next_fresh.get();
         let count = self.header.fresh();
@@ -498,8 +498,8 @@ impl Supplies {
     }
 }
 
-/// Returns how many chunks of this layout, with `1 << shift` cells each, have `slots` cells, if there
-/// are `present` slots and `left` chunks can be added.
+/// Returns how many chunks of this layout, with `1 << shift` cells each, have `slots` cells, if
+/// there are `present` slots and `left` chunks can be added.
 ///
 /// # Errors
 ///

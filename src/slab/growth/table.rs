@@ -8,15 +8,15 @@
 //! another load in every access by key. So a chunk has as many entries, all equal, as it has
 //! [grains](grain); a grain is the smallest chunk.
 //!
-//! When a chunk is freed, its number becomes a *hole*, unless it was the last; the next growth fills
-//! the hole. One of the freed chunks is kept as the *stand-in* for all holes, so that access by key
-//! needs no check for holes: its cells are free forever, and have no key.
+//! When a chunk is freed, its number becomes a *hole*, unless it was the last; the next growth
+//! fills the hole. One of the freed chunks is kept as the *stand-in* for all holes, so that access
+//! by key needs no check for holes: its cells are free forever, and have no key.
 //!
 //! The chunk that fills a hole is below the bound, so its cells must be stamped before their keys
-//! find them. It replaces the stand-in one grain at a time, when an insertion reaches the first cell
-//! of the grain: stamping a chunk of 2^20 `u64` at once took one insertion 6 ms. The lowest hole is
-//! found by a bit for each number, stored after the entries: at most 4,096 words in a slab with
-//! chunks of the default size.
+//! find them. It replaces the stand-in one grain at a time, when an insertion reaches the first
+//! cell of the grain: stamping a chunk of 2^20 `u64` at once took one insertion 6 ms. The lowest
+//! hole is found by a bit for each number, stored after the entries: at most 4,096 words in a slab
+//! with chunks of the default size.
 //!
 //! # Invariants
 //!
@@ -24,8 +24,8 @@
 //!   origin of chunk `i`, with `1 << shift` cells and the keys from `i << shift` on; or, in a hole,
 //!   of the stand-in, whose cells are in state `V O` and have [`Key::NONE`]. All cells are stamped
 //!   except the last `unstamped` cells of the last chunk, which are not in use. In the chunk that
-//!   contains the key `filled_to`, which starts a grain but not the chunk, the entries from that key
-//!   on are those of the stand-in.
+//!   contains the key `filled_to`, which starts a grain but not the chunk, the entries from that
+//!   key on are those of the stand-in.
 //! * `hole-bits`: `holes` numbers are holes, those whose bit is set, none of them below
 //!   `next_hole`. There is a stand-in if there is a hole, or a chunk that is being filled.
 //! * `last-is-chunk`: the last number is not a hole.
@@ -83,12 +83,12 @@ impl Chunks {
     }
 }
 
-/// The bytes of memory for each entry of the table, and so the size of the smallest chunk. With 1 KiB
-/// the table of two million values of 64 bytes had 2 MB, and copying it was the longest insertion:
-/// 1.5 million ticks, twenty times as long as the interruptions of the machine itself.
+/// The bytes of memory for each entry of the table, and so the size of the smallest chunk. With 1
+/// KiB the table of two million values of 64 bytes had 2 MB, and copying it was the longest
+/// insertion: 1.5 million ticks, twenty times as long as the interruptions of the machine itself.
 ///
-/// Under Miri it is a few cells, so that a test's chunks are as small as it asks for: an interpreter
-/// takes seconds to build a chunk of 16 KiB.
+/// Under Miri it is a few cells, so that a test's chunks are as small as it asks for: an
+/// interpreter takes seconds to build a chunk of 16 KiB.
 const GRAIN: usize = if cfg!(miri) { 64 } else { 16 << 10 };
 
 /// The same for cells of more than [`LARGE`] bytes. A chunk of 16 KiB has few of these cells, but a
@@ -307,12 +307,13 @@ impl ChunkTable {
         }
     }
 
-    /// Adds a chunk, `spare` or one of `chunks`, and returns its number: the lowest hole, or the next
-    /// number. There is room in the table. A stand-in that is no longer needed is added to `chunks`.
+    /// Adds a chunk, `spare` or one of `chunks`, and returns its number: the lowest hole, or the
+    /// next number. There is room in the table. A stand-in that is no longer needed is added to
+    /// `chunks`.
     ///
     /// O(1), and O(words of bits) to find a hole. The cells of the chunk are [stamped
-    /// later](Self::stamp_next); in a hole, the cells of the first grain are stamped now. The cells of
-    /// `spare` are stamped already, and are kept if they have the keys of this number.
+    /// later](Self::stamp_next); in a hole, the cells of the first grain are stamped now. The cells
+    /// of `spare` are stamped already, and are kept if they have the keys of this number.
     pub(super) fn add_next<T>(&mut self, chunks: &mut LooseChunks, spare: Option<Block>) -> usize {
         debug_assert!(self.unstamped == 0 && self.filled_to == FILLED);
         let appended = self.holes == 0;
@@ -379,13 +380,13 @@ impl ChunkTable {
         self.filled_to = if filled_to < end { filled_to } else { FILLED };
     }
 
-    /// Makes the next stretch of the fresh cells, which have the keys `fresh`, ready to be used, and
-    /// returns the key at its end. In a chunk that is being filled the cells are stamped; in any other
-    /// chunk their memory is touched.
+    /// Makes the next stretch of the fresh cells, which have the keys `fresh`, ready to be used,
+    /// and returns the key at its end. In a chunk that is being filled the cells are stamped; in
+    /// any other chunk their memory is touched.
     ///
-    /// A stretch has `touch_ahead` slots, but not more than there are before it, so that a small slab
-    /// touches at most twice the memory it needs. It is at least one page, which the insertions touch
-    /// themselves. It ends at the latest at the end of the chunk.
+    /// A stretch has `touch_ahead` slots, but not more than there are before it, so that a small
+    /// slab touches at most twice the memory it needs. It is at least one page, which the
+    /// insertions touch themselves. It ends at the latest at the end of the chunk.
     pub(super) fn make_ready<T>(&mut self, fresh: Range<usize>, touch_ahead: usize) -> usize {
         let ahead = touch_ahead.min(fresh.start);
         if self.filled_to != FILLED {
@@ -409,8 +410,8 @@ impl ChunkTable {
         end
     }
 
-    /// Returns the cell with this key, which is free, and whether this call stamped it: it does if the
-    /// cell is the next one without a stamp.
+    /// Returns the cell with this key, which is free, and whether this call stamped it: it does if
+    /// the cell is the next one without a stamp.
     #[inline(always)]
     pub(super) fn stamp_next<T>(&mut self, key: usize) -> (NonNull<u8>, bool) {
         let cell = self.place::<T>(key);
@@ -483,8 +484,8 @@ impl ChunkTable {
         stripped
     }
 
-    /// Returns the chunks without keys. Numbers at the end are removed (`last-is-chunk`); others become
-    /// holes.
+    /// Returns the chunks without keys. Numbers at the end are removed (`last-is-chunk`); others
+    /// become holes.
     pub(super) fn release(&mut self) -> LooseChunks {
         let mut released = LooseChunks::new(self.layout, self.source.clone());
         while self.numbers > 0 && self.is_hole(self.numbers - 1) {

@@ -700,8 +700,8 @@ impl<'a, T> Live<'a, T> {
         self.set_state(self.state().doomed());
     }
 
-    /// Marks the cell, which is not free and which is counted (`last-holder`), as a cell of a
-    /// dropped slab.
+    /// Marks the cell, which is not free and is counted (`last-holder`), as a cell of a dropped
+    /// slab, whose header is closed (`closed-header`).
     pub(super) fn close(self) {
         self.set_state(self.state().closed());
     }

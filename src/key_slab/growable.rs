@@ -348,7 +348,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
     /// With [`GenKey`](super::GenKey) the slab remembers the highest generation of the freed slots.
     /// A slot that is added later starts with the generation after it. If a slot has had more than
     /// 65,536 generations since the last shrink, it is kept, with all slots before it: freeing it
-    /// would cost each slot that is added later as many generations.
+    /// would cost each slot that is added later that number of generations.
     ///
     /// # Complexity
     ///

@@ -225,7 +225,8 @@ impl<T> Builder<Slab<T>> {
     /// one insertion in a thousand waits for the system: choose it for a low p99.9. Choose 0 for a
     /// low p99.99 and a short longest insertion: each insertion then waits for at most its own page
     /// fault. With [`spare_chunks`](Self::spare_chunks) or [`reserve`](Slab::reserve), insertions
-    /// do neither. A table on the page of [`Slab`] lists the percentiles for each setting.
+    /// neither touch memory ahead nor fault. A table on the page of [`Slab`] lists the percentiles
+    /// for each setting.
     ///
     /// The touched slots are all in one chunk, and never more than the slab had before them: a slab
     /// of a few values touches one page. Memory that is populated when it is allocated, such as

@@ -17,10 +17,12 @@ use crate::slab::state::State;
 /// An owning handle of a value in a [`BoundedSlab`](crate::BoundedSlab) or a [`Slab`](crate::Slab):
 /// 16 bytes, used without the slab.
 ///
+/// A `Slot` is not `Send`; [`into_send`](Self::into_send) turns it into a
+/// [`SendSlot`](crate::sync::SendSlot), which is. A `Slot` or a guard that is forgotten
+/// ([`core::mem::forget`]) keeps its cell out of use for good.
+///
 /// Like a `Box`, it drops its value when it is dropped. Unlike a `Box`, it also allows access by
-/// the value's [`Key`], and borrows are tracked at run time. A `Slot` is not `Send`:
-/// [`into_send`](Self::into_send) turns it into a [`SendSlot`](crate::sync::SendSlot), which is. A
-/// `Slot` or a guard that is forgotten ([`core::mem::forget`]) keeps its cell out of use for good.
+/// the value's [`Key`], and borrows are tracked at run time.
 ///
 /// A `Slot` may outlive its slab. It then keeps all memory of the slab. The last handle or guard of
 /// a dropped slab frees this memory, in O(chunks), with a call of the allocator for each chunk
@@ -436,9 +438,9 @@ impl<T> Slot<T> {
     ///
     /// # Panics
     ///
-    /// Panics if the value is borrowed, or if there is no value. The slot is dropped then; if the
-    /// value is borrowed, it is dropped when its last borrow ends.
-    /// [`try_into_inner`](Self::try_into_inner) returns the slot instead.
+    /// Panics if the value is borrowed, or if there is no value. The slot is dropped then; a borrowed
+    /// value is dropped when its last borrow ends. [`try_into_inner`](Self::try_into_inner) returns
+    /// the slot instead.
     ///
     /// # Examples
     ///
@@ -720,7 +722,7 @@ impl<T> Slot<T> {
     /// # Panics
     ///
     /// Panics if the value is borrowed, or if the slot is not [valid](Self::is_valid). The slot is
-    /// dropped then; if the value is borrowed, it is dropped when its last borrow ends.
+    /// dropped then; a borrowed value is dropped when its last borrow ends.
     /// [`try_take`](Self::try_take) returns the slot instead.
     ///
     /// # Examples

@@ -217,7 +217,7 @@ impl<T> Slot<T> {
     /// # Panics
     ///
     /// Panics if the value is borrowed, or if the slot is not [valid](Self::is_valid). The slot is
-    /// dropped then; if the value is borrowed, it is dropped when its last borrow ends.
+    /// dropped then; a borrowed value is dropped when its last borrow ends.
     /// [`try_into_box`](Self::try_into_box) returns the slot instead.
     ///
     /// # Examples

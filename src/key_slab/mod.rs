@@ -723,6 +723,8 @@ impl<T, K: SlabKey, S: Storage> Drop for PlainSlab<T, K, S> {
     }
 }
 
+/// Borrows the value with this key.
+///
 /// # Panics
 ///
 /// Panics if there is no value with this key.
@@ -739,6 +741,8 @@ impl<T, K: SlabKey, S: Storage> Index<K> for PlainSlab<T, K, S> {
     }
 }
 
+/// Borrows the value with this key mutably.
+///
 /// # Panics
 ///
 /// Panics if there is no value with this key.

@@ -426,6 +426,8 @@ impl<T, V, K: GenerationKey> fmt::Debug for JoinMut<'_, T, V, K> {
     }
 }
 
+/// Borrows the entry with this key.
+///
 /// # Panics
 ///
 /// Panics if there is no entry with this key.
@@ -439,6 +441,8 @@ impl<V, K: GenerationKey> Index<K> for SecondarySlab<V, K> {
     }
 }
 
+/// Borrows the entry with this key mutably.
+///
 /// # Panics
 ///
 /// Panics if there is no entry with this key.

@@ -592,9 +592,11 @@ fn refuse_untracked<T, M: Memory>(cells: Cells<'_, T, M>, key: Key) -> ! {
     panic!("untracked access was refused for {key:?}: {reason}")
 }
 
+/// Borrows the value with this key.
+///
 /// # Panics
 ///
-/// If there is no value at the key, or it is mutably borrowed.
+/// Panics if there is no value with this key, or if it is mutably borrowed.
 impl<T, M: Memory> Index<Key> for UntrackedAccessor<'_, T, M> {
     type Output = T;
 
@@ -608,9 +610,11 @@ impl<T, M: Memory> Index<Key> for UntrackedAccessor<'_, T, M> {
     }
 }
 
+/// Borrows the value with this key mutably.
+///
 /// # Panics
 ///
-/// If there is no value at the key, or it is mutably borrowed.
+/// Panics if there is no value with this key, or if it is mutably borrowed.
 impl<T, M: Memory> IndexMut<Key> for UntrackedAccessor<'_, T, M> {
     #[inline]
     #[track_caller]

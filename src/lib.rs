@@ -120,7 +120,7 @@
 //! | `try_…` | returns a `Result`, or `None` if there is only one reason; never panics or aborts. `try_retain` and `try_drain` skip borrowed values and count them | |
 //! | `insert` | puts a value into a slab, and returns a key or a handle; in a `Result` if the slab is bounded | |
 //! | `remove` | removes the value with this key, and returns it. Where it may still be borrowed elsewhere, as in [`SharedSlab`](sync::SharedSlab), drops it instead, at the latest with its last guard, and returns whether there was a value | |
-//! | `take` | moves a value out of a slab whose `remove` drops it; or out of a [`Slot`] or a box, which keeps its place for the next value | |
+//! | `take` | moves a value out: by key, of a [`SharedSlab`](sync::SharedSlab) or an [`EpochSlab`](epoch::EpochSlab); or out of a [`Slot`] or a [`PoolBox`](pool::PoolBox), whose place stays reserved for the next value | |
 //! | `alloc` | takes memory from an arena, a pool or an epoch; panics if that is full, where `try_alloc` returns an error | |
 //! | `get` | borrows the value with this key; `None` if there is no value | |
 //! | `reserve` | makes room for more values, as in `std` | |

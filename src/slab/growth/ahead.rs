@@ -473,7 +473,7 @@ impl Handover {
         }
     }
 
-    /// From now on an array of `size` bytes is kept ready, or none if that is 0.
+    /// Asks for an array of `size` bytes to be kept ready, or for no array if `size` is 0.
     fn want(&self, size: usize) {
         // Relaxed: a wish. The owner checks the size of what it takes.
         self.wanted.store(size, Ordering::Relaxed);
@@ -525,9 +525,9 @@ impl Handover {
         NonNull::new(self.left.swap(core::ptr::null_mut(), Ordering::Acquire))
     }
 
-    /// The helper's round: frees what was left and what is no longer wanted, and
-    /// puts what is wanted where nothing is ready. `size` is that of the array
-    /// put there last.
+    /// One round of the helper: frees the array that was left and a ready array that is no longer
+    /// wanted, and allocates the wanted array if none is ready. `size` is the size of the array
+    /// that was put there last.
     fn renew(
         &self,
         size: &mut usize,
@@ -589,7 +589,7 @@ mod tests {
         let ahead = Ahead::try_new(&Source::GLOBAL, LAYOUT, 1, 0, build).unwrap();
         ahead.expect(7);
         for position in 0.. {
-            // As it was, and sooner or later as it is: nothing hurries the news.
+            // The old offset at first, and the new one at some point: the store is relaxed.
             match next(&ahead) - position {
                 0 => assert!(position < 1000, "the helper has not heard of it"),
                 7 => break,
@@ -618,7 +618,7 @@ mod tests {
     fn an_array_is_ready_after_it_is_wanted_and_no_other_is_taken() {
         let ahead = Ahead::try_new(&Source::GLOBAL, LAYOUT, 1, 0, build).unwrap();
         for kind in ARRAYS {
-            // Too late for the first: the helper frees it, or what is taken is left.
+            // The helper may already have built the first one: it frees it, or the array is left.
             ahead.want_array(kind, Some(array(5000)));
             ahead.want_array(kind, Some(array(7)));
             let taken = loop {

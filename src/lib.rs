@@ -38,6 +38,9 @@
 //! assert_eq!(book.remove(key), 43);
 //! ```
 //!
+//! The [`guide`] has pages about choosing a type, moving from other crates, and programs built step
+//! by step: an order book, a server, a game, firmware.
+//!
 //! # Which type when
 //!
 //! | you have | use |
@@ -185,6 +188,8 @@ mod common;
 #[cfg(feature = "alloc")]
 pub mod epoch;
 mod error;
+#[cfg(all(any(doc, doctest), feature = "alloc"))]
+pub mod guide;
 mod key;
 pub mod key_slab;
 #[cfg(feature = "alloc")]

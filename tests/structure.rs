@@ -86,9 +86,23 @@ fn comments(files: &[File]) -> Vec<(String, String)> {
     comments
 }
 
-/// Every comment and document: where it stands, and its text on one line.
+/// The pages of the guide, and their text.
+fn guide() -> Vec<(String, String)> {
+    let entries = fs::read_dir(root().join("src/guide")).unwrap();
+    let pages = entries.map(|entry| entry.unwrap().path());
+    let pages = pages.filter(|path| path.extension().is_some_and(|it| it == "md"));
+    pages
+        .map(|path| {
+            let text = fs::read_to_string(&path).unwrap();
+            let place = path.strip_prefix(root()).unwrap().display().to_string();
+            (place, text)
+        })
+        .collect()
+}
+
+/// Every comment, document and page of the guide: where it stands, and its text on one line.
 fn prose(files: &[File]) -> Vec<(String, String)> {
-    let documents = documents().into_iter();
+    let documents = documents().into_iter().chain(guide());
     let documents = documents.map(|(name, text)| (name, text.replace('\n', " ")));
     comments(files).into_iter().chain(documents).collect()
 }

@@ -333,6 +333,19 @@ fn no_public_sentence_has_a_turn_that_must_be_decoded() {
         let text = fs::read_to_string(root().join(page)).unwrap_or_default();
         texts.push((page.to_owned(), text));
     }
+    let mut pages = 0;
+    for entry in fs::read_dir(root().join("src/guide")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "md") {
+            pages += 1;
+            let text = fs::read_to_string(&path).unwrap();
+            texts.push((
+                path.strip_prefix(root()).unwrap().display().to_string(),
+                text,
+            ));
+        }
+    }
+    assert!(pages > 10);
     let mut wrong = Vec::new();
     for (place, text) in &texts {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -1,5 +1,7 @@
 //! The programs that the pages of `flatslab::guide` move over: each one before, on the crate or the
 //! pool that it comes from, and after. Both get the same seeded input, and must give the same output.
+//! The program in `from_nexus_slab_2` is run by `compat/tests`, because `nexus-slab` 2.x needs a newer
+//! compiler than this crate.
 
 #![cfg(feature = "alloc")]
 // The crates that the programs come from are not this test's subject.

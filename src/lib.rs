@@ -188,7 +188,8 @@ mod common;
 #[cfg(feature = "alloc")]
 pub mod epoch;
 mod error;
-#[cfg(all(any(doc, doctest), feature = "alloc"))]
+// Its pages speak of all families.
+#[cfg(all(any(doc, doctest), feature = "std"))]
 pub mod guide;
 mod key;
 pub mod key_slab;

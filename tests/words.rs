@@ -139,6 +139,36 @@ fn no_public_name_says_by_another_word_what_one_of_the_table_means() {
 }
 
 #[test]
+fn names_that_the_guide_gives_for_those_of_other_crates_exist() {
+    let page = fs::read_to_string(root().join("src/guide/names.md")).unwrap();
+    let (names, mut count, mut missing) = (public_names(), 0, Vec::new());
+    for section in page.split("\n# ").skip(1) {
+        // Of slabs the last two columns are this crate's, of the others the last one.
+        let ours = if section.starts_with("Slabs") { 2 } else { 1 };
+        let rows = section.lines().filter(|line| line.starts_with("| "));
+        for row in rows.skip(1) {
+            let columns: Vec<_> = row.trim_matches('|').split('|').collect();
+            for name in columns[columns.len() - ours..]
+                .iter()
+                .flat_map(|it| quoted(it))
+            {
+                let name = name.rsplit("::").next().unwrap().trim_end_matches('!');
+                let is_name = name.chars().all(|c| c.is_alphanumeric() || c == '_');
+                let is_of_std = ["Vec", "clone"].contains(&name);
+                if is_name && !is_of_std && name != "key_type" {
+                    count += 1;
+                    if !names.contains(name) {
+                        missing.push(format!("{name}: {row}"));
+                    }
+                }
+            }
+        }
+    }
+    assert!(count > 60, "{count}");
+    assert!(missing.is_empty(), "{missing:#?}");
+}
+
+#[test]
 fn the_name_of_every_error_ends_in_error() {
     let mut files = Vec::new();
     sources(&root().join("src"), &mut files);

@@ -80,8 +80,10 @@
 //! | `Slab<T>`, `usize` | [`KeySlab`]`<T>`, [`Key`]; [`Key::index`] and `Key::try_from(usize)` convert |
 //! | `insert`, `get`, `get_mut`, `contains`, `remove`, `try_remove`, `slab[key]` | the same |
 //! | `vacant_entry`, `vacant_key`, `key_of` | the same |
-//! | `get2_mut` | [`get_disjoint_mut`](PlainSlab::get_disjoint_mut), for any number of keys |
-//! | `iter`, `iter_mut`, `retain`, `drain`, `clear`, `reserve`, `shrink_to_fit` | the same |
+//! | `get2_mut`, `get_disjoint_mut` | [`get_disjoint_mut`](PlainSlab::get_disjoint_mut), for any number of keys |
+//! | `iter`, `iter_mut`, `retain`, `clear`, `reserve`, `shrink_to_fit` | the same |
+//! | `with_capacity` | the same; [`with_capacity_and_key`](PlainSlab::with_capacity_and_key) for keys of another type |
+//! | `drain`, of values | [`drain`](PlainSlab::drain), of pairs of key and value |
 //! | a slab declared before the values that it refers to | does not compile: declare the slab after them |
 //! | `compact`, `get2_unchecked_mut` | [`compact`](PlainSlab::compact), [`get_disjoint_unchecked_mut`](PlainSlab::get_disjoint_unchecked_mut) |
 //! | `FromIterator<(usize, T)>` | the same with [`Key`]s |
@@ -98,10 +100,20 @@
 //! | `insert_with_key(f)` | [`vacant_entry`](PlainSlab::vacant_entry): its `key()`, then `insert` |
 //! | `K::null()`, `Default` | `Option<K>`, which is not larger; [`Key::NONE`] for keys without generations |
 //! | `key.data().as_ffi()` | [`GenKey::into_raw`], [`GenKey::from_raw`] |
-//! | `SecondaryMap<K, U>` | [`SecondarySlab`](key_slab::SecondarySlab)`<U, K>`, whose `insert` also takes the slab that returned the key |
+//! | `SecondaryMap<K, U>` | [`SecondarySlab`](key_slab::SecondarySlab)`<U, K>`, whose `insert` also takes the slab that returned the key, and panics if the key is stale, where `SecondaryMap` stores the value or returns `None` |
 //! | `SparseSecondaryMap<K, U>` | `HashMap<K, U>`: a key contains its generation, so a stale key finds nothing |
 //! | `detach`, `reattach` | the same; [`free_detached`](PlainSlab::free_detached) |
 //! | `DenseSlotMap`, `HopSlotMap` | no counterpart: a removal moves no other value, and iteration visits the vacant slots before the last value |
+//!
+//! # Coming from `nexus-slab`
+//!
+//! | there | here |
+//! |---|---|
+//! | a bounded slab | [`BoundedSlab`]; for boxes without a check, [`pool::Pool`] |
+//! | an unbounded slab | [`Slab`] |
+//! | a slot that is freed by hand | [`Slot`], which frees its place when it is dropped: keep it, or insert with `insert_key` |
+//! | access to a slot, `unsafe` | [`Slot::get`], [`Slot::get_mut`], checked; [`SlotBox`] without a check at each access |
+//! | a key that is kept beside the slot | [`Slot::key`]; [`TrackedSlab::get`] by key |
 //!
 //! # Borrows
 //!

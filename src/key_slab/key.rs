@@ -344,7 +344,7 @@ impl<'de> Deserialize<'de> for GenKey {
 /// Declares a key type of your own, so that the keys of two slabs are not mixed up.
 ///
 /// The type wraps a [`Key`], or a [`GenKey`] if `(GenKey)` is given. It has the same size, order
-/// and hash, is `Copy`, and converts from and into the wrapped key. It has the functions of the
+/// and hash, is `Copy`, prints the same, and converts from and into the wrapped key. It has the functions of the
 /// wrapped key: `index`, `into_raw` and `from_raw`; around a [`Key`] also `NONE`, `is_none` and
 /// `is_some`; around a [`GenKey`] also `generation`. An `Option` of a type around a [`GenKey`] is
 /// not larger than the key.
@@ -374,6 +374,7 @@ impl<'de> Deserialize<'de> for GenKey {
 /// let session: SessionKey = sessions.insert(Session { newest: OrderKey::NONE });
 /// sessions[session].newest = orders.insert("buy");
 /// assert_eq!(size_of::<OrderKey>(), 4);
+/// assert_eq!(OrderKey::from_raw(7).to_string(), flatslab::Key::from_raw(7).to_string());
 /// ```
 ///
 /// Using the key of another slab does not compile:
@@ -472,6 +473,13 @@ macro_rules! key_type {
         #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
         #[repr(transparent)]
         $visibility struct $name($inner);
+
+        /// Prints the wrapped key.
+        impl ::core::fmt::Display for $name {
+            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                ::core::fmt::Display::fmt(&self.0, f)
+            }
+        }
 
         impl $crate::key_slab::NamedKey for $name {
             type Inner = $inner;
